@@ -1,0 +1,178 @@
+package csr_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// ratings makes a matrix with the look of ratings: popular columns have most
+// of the entries, rows have between 20 and a few thousand.
+func ratings(rows int, cols int64, perRow float64, next func(*rand.Rand) float64) *matrix {
+	rng := rand.New(rand.NewPCG(3, 4))
+	m := &matrix{cols: cols}
+	for range rows {
+		n := int(20 + (perRow-20)*rng.ExpFloat64())
+		seen := map[uint32]bool{}
+		for len(seen) < min(n, int(cols)/2) {
+			u := rng.Float64()
+			seen[uint32(float64(cols)*u*u*u)] = true
+		}
+		var r row
+		for c := range seen {
+			r.cols = append(r.cols, c)
+		}
+		slices.Sort(r.cols)
+		for range r.cols {
+			r.vals = append(r.vals, next(rng))
+		}
+		m.rows = append(m.rows, r)
+	}
+	return m
+}
+
+func halfStars(rng *rand.Rand) float64 { return float64(1+rng.IntN(10)) / 2 }
+
+func anyFloat(rng *rand.Rand) float64 { return rng.NormFloat64() }
+
+// movieLens1M reads MovieLens 1M with columns numbered by ascending movie id.
+func movieLens1M(t testing.TB) *matrix {
+	t.Helper()
+	dir := os.Getenv("GDSVD_DATA")
+	if dir == "" {
+		t.Skip("GDSVD_DATA is not set")
+	}
+	f, err := os.Open(filepath.Join(dir, "movielens", "ml-1m", "ratings-notimestamp.dat.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type rating struct {
+		movie int
+		value float64
+	}
+	users := map[int][]rating{}
+	movies := map[int]bool{}
+	lines := bufio.NewScanner(z)
+	for lines.Scan() {
+		var field [3]int
+		for i, s := range strings.SplitN(lines.Text(), "::", 3) {
+			if field[i], err = strconv.Atoi(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		users[field[0]] = append(users[field[0]], rating{field[1], float64(field[2])})
+		movies[field[1]] = true
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]int, 0, len(movies))
+	for id := range movies {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	m := &matrix{cols: int64(len(ids)), rows: make([]row, len(users))}
+	for user, rs := range users {
+		slices.SortFunc(rs, func(a, b rating) int { return a.movie - b.movie })
+		r := &m.rows[user-1]
+		for _, x := range rs {
+			c, _ := slices.BinarySearch(ids, x.movie)
+			r.cols = append(r.cols, uint32(c))
+			r.vals = append(r.vals, x.value)
+		}
+	}
+	return m
+}
+
+// TestSizeOnDisk holds the promise of bytes per entry, everything included.
+func TestSizeOnDisk(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		matrix func(testing.TB) *matrix
+		limit  float64
+	}{
+		{"MovieLens1M", movieLens1M, 1.7},
+		{"float64", func(testing.TB) *matrix { return ratings(2000, 10677, 143, anyFloat) }, 9.6},
+		{"float64-few-rows", func(testing.TB) *matrix { return ratings(1000, 3706, 165, anyFloat) }, 9.6},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.csr")
+			m := c.matrix(t)
+			write(t, path, m, csr.CreateOptions{})
+			s := open(t, path)
+			got := float64(s.Size()) / float64(s.NNZ())
+			t.Logf("%d × %d, %d entries: %.3f bytes per entry", s.Rows(), s.Cols(), s.NNZ(), got)
+			if got > c.limit {
+				t.Errorf("%.3f bytes per entry, want at most %v", got, c.limit)
+			}
+		})
+	}
+}
+
+// BenchmarkDecode decodes whole blocks from warm pages.
+func BenchmarkDecode(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		matrix func(testing.TB) *matrix
+	}{
+		{"dict4", func(testing.TB) *matrix { return ratings(14000, 10677, 143, halfStars) }},
+		{"MovieLens1M", movieLens1M},
+		{"constant", func(testing.TB) *matrix { return ratings(14000, 10677, 143, func(*rand.Rand) float64 { return 1 }) }},
+		{"float32", func(testing.TB) *matrix {
+			return ratings(14000, 10677, 143, func(r *rand.Rand) float64 { return float64(r.Float32()) })
+		}},
+		{"float64", func(testing.TB) *matrix { return ratings(14000, 10677, 143, anyFloat) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "x.csr")
+			write(b, path, c.matrix(b), csr.CreateOptions{})
+			s := open(b, path)
+			var blk csr.Block
+			for b.Loop() {
+				for i := range s.NumBlocks() {
+					if err := s.DecodeBlock(i, &blk); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(s.NNZ()), "ns/nnz")
+			b.ReportMetric(float64(s.Size())/float64(s.NNZ()), "bytes/nnz")
+		})
+	}
+}
+
+// BenchmarkWrite encodes and writes rows, publication included.
+func BenchmarkWrite(b *testing.B) {
+	m := ratings(14000, 10677, 143, halfStars)
+	dir := b.TempDir()
+	for b.Loop() {
+		write(b, filepath.Join(dir, "x.csr"), m, csr.CreateOptions{Force: true, Values: csr.Values{
+			Coding: csr.Dict4, Table: []float64{0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5},
+		}})
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(m.nnz()), "ns/nnz")
+}
+
+// BenchmarkValueStats adds half stars, the common case.
+func BenchmarkValueStats(b *testing.B) {
+	var s csr.ValueStats
+	i := 0
+	for b.Loop() {
+		s.Add(math.Abs(float64(i%10)) / 2)
+		i++
+	}
+}

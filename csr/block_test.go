@@ -1,0 +1,82 @@
+package csr
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// TestDecodeBlockRefuses gives the decoder blocks whose crc would be right and
+// whose contents are not. Offsets are relative to the block.
+func TestDecodeBlockRefuses(t *testing.T) {
+	table := []float64{0.5, 1, 1.5}
+	f32 := func(vals ...float32) (b []byte) {
+		for _, v := range vals {
+			b = le.AppendUint32(b, math.Float32bits(v))
+		}
+		return b
+	}
+	f64 := func(vals ...float64) (b []byte) {
+		for _, v := range vals {
+			b = le.AppendUint64(b, math.Float64bits(v))
+		}
+		return b
+	}
+	constant := Values{Constant, []float64{1}}
+	lots := slices.Repeat([]byte{0x11}, 40)
+	for name, c := range map[string]struct {
+		lens, gaps []uint32
+		values     []byte
+		coding     Values
+		cols       int64
+		at         int64 // −1: sound
+	}{
+		"sound":                {[]uint32{2, 0, 1}, []uint32{0, 8, 9}, nil, constant, 10, -1},
+		"column = cols":        {[]uint32{1, 1}, []uint32{9, 10}, nil, constant, 10, 16 + 3},
+		"gap beyond cols":      {[]uint32{2}, []uint32{5, 4}, nil, constant, 10, 16 + 3},
+		"gap wraps 32 bits":    {[]uint32{2}, []uint32{5, math.MaxUint32 - 3}, nil, constant, 10, 16 + 3},
+		"wraps in the middle":  {[]uint32{3}, []uint32{math.MaxUint32, math.MaxUint32, 3}, nil, constant, MaxCols, 16 + 3},
+		"last column of all":   {[]uint32{1}, []uint32{math.MaxUint32 - 1}, nil, constant, MaxCols, -1},
+		"lengths too long":     {[]uint32{2, 2}, []uint32{0, 0, 0}, nil, constant, 10, 16},
+		"lengths too short":    {[]uint32{1, 1}, []uint32{0, 0, 0}, nil, constant, 10, 16},
+		"lengths wrap":         {[]uint32{math.MaxUint32, 4}, []uint32{0, 0, 0}, nil, constant, 10, 16},
+		"dict4 sound":          {[]uint32{3}, []uint32{0, 0, 0}, []byte{0x12, 0x00}, Values{Dict4, table}, 10, -1},
+		"dict4 low index":      {[]uint32{3}, []uint32{0, 0, 0}, []byte{0x03, 0x00}, Values{Dict4, table}, 10, 16 + 3 + 2},
+		"dict4 high index":     {[]uint32{3}, []uint32{0, 0, 0}, []byte{0x30, 0x00}, Values{Dict4, table}, 10, 16 + 3 + 2},
+		"dict4 index 15":       {[]uint32{3}, []uint32{0, 0, 0}, []byte{0xf0, 0x00}, Values{Dict4, table}, 10, 16 + 3 + 2},
+		"dict4 last index":     {[]uint32{3}, []uint32{0, 0, 0}, []byte{0x00, 0x03}, Values{Dict4, table}, 10, 16 + 3 + 3},
+		"dict4 unused bits":    {[]uint32{3}, []uint32{0, 0, 0}, []byte{0x00, 0x10}, Values{Dict4, table}, 10, 16 + 3 + 3},
+		"dict4 far index":      {[]uint32{80}, make([]uint32, 80), append(slices.Clone(lots[:39]), 0x13), Values{Dict4, table}, 90, 16 + 3 + 2 + 39},
+		"dict4 index in word":  {[]uint32{80}, make([]uint32, 80), append([]byte{0x11, 0x11, 0x31}, lots[:37]...), Values{Dict4, table}, 90, 16 + 3 + 2 + 2},
+		"dict8 index":          {[]uint32{2}, []uint32{0, 0}, []byte{2, 3}, Values{Dict8, table}, 10, 16 + 3 + 2},
+		"float32 infinity":     {[]uint32{2}, []uint32{0, 0}, f32(1, float32(math.Inf(-1))), Values{Coding: Float32}, 10, 16 + 3 + 2 + 4},
+		"float32 NaN":          {[]uint32{2}, []uint32{0, 0}, f32(float32(math.NaN()), 1), Values{Coding: Float32}, 10, 16 + 3 + 2},
+		"float32 largest":      {[]uint32{2}, []uint32{0, 0}, f32(math.MaxFloat32, -math.MaxFloat32), Values{Coding: Float32}, 10, -1},
+		"float64 infinity":     {[]uint32{2}, []uint32{0, 0}, f64(1, math.Inf(1)), Values{Coding: Float64}, 10, 16 + 3 + 2 + 8},
+		"float64 NaN":          {[]uint32{2}, []uint32{0, 0}, f64(math.NaN(), 1), Values{Coding: Float64}, 10, 16 + 3 + 2},
+		"float64 extremes":     {[]uint32{2}, []uint32{0, 0}, f64(-math.MaxFloat64, math.SmallestNonzeroFloat64), Values{Coding: Float64}, 10, -1},
+		"values cut":           {[]uint32{2}, []uint32{0, 0}, f64(1), Values{Coding: Float64}, 10, 8},
+		"values left over":     {[]uint32{1}, []uint32{0}, f64(1, 2), Values{Coding: Float64}, 10, 8},
+		"values of a constant": {[]uint32{1}, []uint32{0}, []byte{0}, constant, 10, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := appendBlock(nil, c.lens, c.gaps, c.values)
+			meta := &blockMeta{rows: uint32(len(c.lens)), nnz: uint32(len(c.gaps))}
+			var b Block
+			err := decodeBlock(&b, data, meta, c.cols, newValueDecoder(c.coding))
+			if c.at < 0 {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			bad, ok := err.(*damage)
+			if !ok {
+				t.Fatalf("got %v, want damage", err)
+			}
+			if bad.at != c.at {
+				t.Errorf("%v at %d, want %d", bad, bad.at, c.at)
+			}
+		})
+	}
+}

@@ -1,0 +1,237 @@
+package csr
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// CheckOptions for Check.
+type CheckOptions struct {
+	FS       vfs.FS                  // nil: vfs.OS
+	Quick    bool                    // frames and ids only, not the contents of blocks
+	Progress func(done, total int64) // bytes; may be nil
+}
+
+// CheckReport is what Check found; Problems holds every *CorruptError and
+// *VersionError met, in file order.
+type CheckReport struct {
+	Blocks   int      // blocks found and, unless Quick, decoded
+	Bytes    int64    // bytes looked at
+	Problems []error  // each is ErrCorrupt or ErrVersion
+	Warnings []string // e.g. stray files
+}
+
+// Check reads a whole store and reports all that is wrong with it: a damaged
+// part does not keep it from looking at the others. The error is for faults of
+// another kind: there is no store, a file cannot be read, ctx is done; the
+// report then holds what was found until then.
+func Check(ctx context.Context, path string, o CheckOptions) (*CheckReport, error) {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Progress == nil {
+		o.Progress = func(int64, int64) {}
+	}
+	c := &checker{CheckOptions: o, path: path, report: new(CheckReport)}
+	err := c.run(ctx)
+	return c.report, err
+}
+
+// checker is one run of Check.
+type checker struct {
+	CheckOptions
+	path     string
+	report   *CheckReport
+	manifest *Manifest
+	total    int64
+	blocks   []blockMeta
+	squares  neumaier
+	// incomplete: some block could not be found or decoded, so that sums over
+	// all blocks say nothing.
+	incomplete bool
+}
+
+func (c *checker) run(ctx context.Context) error {
+	m, size, err := readManifest(c.FS, c.path)
+	if err != nil {
+		return c.problem(err)
+	}
+	c.manifest = m
+	defer c.sortProblems()
+	c.total = size
+	for _, s := range m.Shards {
+		c.total += s.Size
+	}
+	for _, a := range []Axis{RowAxis, ColAxis} {
+		if f := m.IDs.axis(a); f != nil {
+			c.total += f.Size
+		}
+	}
+	c.advance(size)
+	for i := range m.Shards {
+		if err := c.shard(ctx, i); err != nil {
+			return err
+		}
+	}
+	if err := c.totals(); err != nil {
+		return err
+	}
+	for _, a := range []Axis{RowAxis, ColAxis} {
+		if err := c.ids(ctx, a); err != nil {
+			return err
+		}
+	}
+	return c.strays()
+}
+
+// problem records what belongs into the report and passes on the rest.
+func (c *checker) problem(err error) error {
+	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrVersion) {
+		c.report.Problems = append(c.report.Problems, err)
+		return nil
+	}
+	return err
+}
+
+func (c *checker) advance(n int64) {
+	c.report.Bytes += n
+	c.Progress(c.report.Bytes, c.total)
+}
+
+func (c *checker) shard(ctx context.Context, i int) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l := &shardLoader{fs: c.FS, store: c.path, manifest: c.manifest, report: c.problem}
+	info := &c.manifest.Shards[i]
+	s, err := l.load(i)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		c.incomplete = true
+		c.advance(info.Size)
+		return nil
+	}
+	defer func() { err = errors.Join(err, s.m.Close()) }()
+	c.blocks = append(c.blocks, s.blocks...)
+	c.report.Blocks += len(s.blocks)
+	frame := info.Size
+	if !c.Quick {
+		// Only a hint.
+		_ = s.m.Advise(vfs.Sequential, 0, s.size)
+		dec := newValueDecoder(c.manifest.Values)
+		var dst Block
+		for k := range s.blocks {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := c.block(s, k, &dst, dec); err != nil {
+				return err
+			}
+			frame -= int64(s.blocks[k].size)
+		}
+	}
+	c.advance(frame)
+	return nil
+}
+
+func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
+	b := &s.blocks[k]
+	if err := s.decode(b, dst, c.manifest.Cols, dec); err != nil {
+		c.incomplete = true
+		if err := c.problem(describe(c.FS, c.path, s, k, b.offset, err)); err != nil {
+			return err
+		}
+	}
+	for _, v := range dst.Val {
+		c.squares.add(square(v))
+	}
+	// Only a hint.
+	_ = s.m.Advise(vfs.DontNeed, b.offset, int64(b.size))
+	c.advance(int64(b.size))
+	return nil
+}
+
+// totals checks what the manifest says about the whole.
+func (c *checker) totals() error {
+	if c.incomplete {
+		return nil
+	}
+	err := checkTotals(c.manifest, c.blocks)
+	if got := c.squares.value(); err == nil && !c.Quick && got != c.manifest.SumSquares {
+		err = fmt.Errorf("sum_squares is %v, not %v", got, c.manifest.SumSquares)
+	}
+	if err == nil {
+		return nil
+	}
+	return c.problem(&CorruptError{Store: c.path, File: manifestName, Section: "manifest", Offset: 0, Err: err})
+}
+
+func (c *checker) ids(ctx context.Context, a Axis) (err error) {
+	info := c.manifest.IDs.axis(a)
+	if info == nil {
+		return nil
+	}
+	defer c.advance(info.Size)
+	r, err := openIDs(c.FS, c.path, info)
+	if err != nil {
+		return c.problem(err)
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for n := 0; r.Next(); n++ {
+		if n%(1<<16) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if r.Err() != nil {
+		return c.problem(r.Err())
+	}
+	return nil
+}
+
+// strays warns of files that do not belong to the store.
+func (c *checker) strays() error {
+	entries, err := c.FS.ReadDir(c.path)
+	if err != nil {
+		return fmt.Errorf("check store: %w", err)
+	}
+	ours := append(c.manifest.files(), manifestName)
+	slices.Sort(ours)
+	for _, e := range entries {
+		if _, ok := slices.BinarySearch(ours, e.Name()); !ok {
+			c.report.Warnings = append(c.report.Warnings, fmt.Sprintf("%s does not belong to the store", e.Name()))
+		}
+	}
+	return nil
+}
+
+// sortProblems puts the problems in file order, and by offset within a file.
+func (c *checker) sortProblems() {
+	order := append([]string{manifestName}, c.manifest.files()...)
+	index := make(map[string]int, len(order))
+	for i, name := range order {
+		index[name] = i
+	}
+	key := func(err error) (int, int64) {
+		var bad *CorruptError
+		var version *VersionError
+		if errors.As(err, &bad) {
+			return index[bad.File], bad.Offset
+		}
+		if errors.As(err, &version) {
+			return index[version.File], 0
+		}
+		return len(order), 0
+	}
+	slices.SortStableFunc(c.report.Problems, func(a, b error) int {
+		i, at := key(a)
+		j, bt := key(b)
+		return cmp.Or(cmp.Compare(i, j), cmp.Compare(at, bt))
+	})
+}

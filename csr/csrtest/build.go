@@ -1,0 +1,126 @@
+package csrtest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// Entry is one stored entry of a row.
+type Entry struct {
+	Col uint32
+	Val float64
+}
+
+// Build writes rows (entries in ascending column order) as a store of cols
+// columns in a temporary directory and opens it; it is closed when the test
+// ends. o.Cols is set from cols, and o.Values, unless given, from the entries.
+func Build(t testing.TB, cols int64, rows [][]Entry, o csr.CreateOptions) *csr.Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "test.csr")
+	Write(t, path, cols, rows, o)
+	return Open(t, path, csr.OpenOptions{FS: o.FS})
+}
+
+// Write is Build at a given path, without opening the store.
+func Write(t testing.TB, path string, cols int64, rows [][]Entry, o csr.CreateOptions) {
+	t.Helper()
+	if err := TryWrite(path, cols, rows, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TryWrite is Write for tests that expect it to fail.
+func TryWrite(path string, cols int64, rows [][]Entry, o csr.CreateOptions) (err error) {
+	o.Cols = cols
+	if o.Values.Coding == csr.Constant && o.Values.Table == nil {
+		o.Values = Values(rows)
+	}
+	w, err := csr.Create(path, o)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if abortErr := w.Abort(); err == nil {
+			err = abortErr
+		}
+	}()
+	var c []uint32
+	var v []float64
+	for _, row := range rows {
+		c, v = c[:0], v[:0]
+		for _, e := range row {
+			c, v = append(c, e.Col), append(v, e.Val)
+		}
+		if err := w.AppendRow(c, v); err != nil {
+			return err
+		}
+	}
+	return w.Commit()
+}
+
+// Values is the coding the entries want.
+func Values(rows [][]Entry) csr.Values {
+	var s csr.ValueStats
+	for _, row := range rows {
+		for _, e := range row {
+			s.Add(e.Val)
+		}
+	}
+	return s.Values()
+}
+
+// Open opens a store that is closed when the test ends.
+func Open(t testing.TB, path string, o csr.OpenOptions) *csr.Store {
+	t.Helper()
+	s, err := csr.Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// FromDense builds a store of the nonzero entries of a, row by row as they
+// are: the longer side is not looked for, o.Transposed is only recorded.
+func FromDense(t testing.TB, a mat.Matrix, o csr.CreateOptions) *csr.Store {
+	t.Helper()
+	r, c := a.Dims()
+	rows := make([][]Entry, r)
+	for i := range rows {
+		for j := range c {
+			if v := a.At(i, j); v != 0 {
+				rows[i] = append(rows[i], Entry{uint32(j), v})
+			}
+		}
+	}
+	return Build(t, int64(c), rows, o)
+}
+
+// Rows decodes a whole store.
+func Rows(t testing.TB, s *csr.Store) [][]Entry {
+	t.Helper()
+	rows := make([][]Entry, 0, s.Rows())
+	var b csr.Block
+	for i := range s.NumBlocks() {
+		if err := s.DecodeBlock(i, &b); err != nil {
+			t.Fatal(err)
+		}
+		for r := range b.Rows() {
+			cols, vals := b.Row(r)
+			var row []Entry
+			for k, c := range cols {
+				row = append(row, Entry{c, vals[k]})
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}

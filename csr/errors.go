@@ -1,0 +1,75 @@
+package csr
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrCorrupt is what errors.Is finds in every error about a damaged store.
+	ErrCorrupt = errors.New("corrupt store")
+	// ErrVersion is what errors.Is finds in a [*VersionError].
+	ErrVersion = errors.New("unsupported store version")
+	// ErrNotStore: the path exists but is no store at all.
+	ErrNotStore = errors.New("not a gdsvd store")
+)
+
+// CorruptError says which bytes of a store are wrong. errors.Is(err, ErrCorrupt).
+type CorruptError struct {
+	Store   string // path of the store
+	File    string // name of the file in it
+	Section string // "manifest", "header", "block 17", "footer", "trailer", "ids", "file"
+	Offset  int64  // in the file, where the damage shows; −1 when it cannot be told
+	Err     error  // what is wrong
+}
+
+// Error is one line: what is wrong, where, and what to do.
+func (e *CorruptError) Error() string {
+	at := ""
+	if e.Offset >= 0 {
+		at = fmt.Sprintf(" at byte %d", e.Offset)
+	}
+	return fmt.Sprintf("store %s: %s: %s: %v%s: the store is damaged; ingest it again", e.Store, e.File, e.Section, e.Err, at)
+}
+
+// Is tells errors.Is that every CorruptError is ErrCorrupt.
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
+
+// Unwrap returns what is wrong.
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// VersionError: the store was written in a format version this program does
+// not read. errors.Is(err, ErrVersion).
+type VersionError struct {
+	Store string
+	File  string
+	Found int64
+}
+
+// Error names both versions and says what to do.
+func (e *VersionError) Error() string {
+	do := "ingest it again"
+	if e.Found > Version {
+		do = "it needs a newer gdsvd, or ingest it again with this one"
+	}
+	return fmt.Sprintf("store %s: %s: %v %d, this program reads version %d: %s", e.Store, e.File, ErrVersion, e.Found, Version, do)
+}
+
+// Is tells errors.Is that every VersionError is ErrVersion.
+func (e *VersionError) Is(target error) bool { return target == ErrVersion }
+
+// damage is what the codecs report: something wrong at a byte offset relative
+// to what they were given. The caller who knows the file turns it into a
+// CorruptError.
+type damage struct {
+	at  int64
+	msg string
+}
+
+func (d *damage) Error() string { return d.msg }
+
+func damaged[T int | int64](at T, format string, args ...any) error {
+	return &damage{int64(at), fmt.Sprintf(format, args...)}
+}
+
+var errChecksum = errors.New("checksum mismatch")

@@ -1,0 +1,297 @@
+package csr_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// writeFaulty writes a store of several shards with both kinds of ids.
+// version distinguishes an old from a new one.
+func writeFaulty(fsys vfs.FS, path string, version float64, force bool) (err error) {
+	w, err := csr.Create(path, csr.CreateOptions{
+		FS: fsys, Cols: 3, ShardSize: 1, Force: force, Values: csr.Values{Coding: csr.Float64},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Abort()) }()
+	if err := w.AppendRow([]uint32{0, 2}, []float64{version, 5}); err != nil {
+		return err
+	}
+	if err := w.AppendEmptyRows(csr.BlockRows); err != nil { // a second block
+		return err
+	}
+	rows, err := w.IDs(csr.RowAxis, csr.IntIDs)
+	if err != nil {
+		return err
+	}
+	for i := range int64(csr.BlockRows + 1) {
+		if err := rows.AppendInt(10 * i); err != nil {
+			return err
+		}
+	}
+	cols, err := w.IDs(csr.ColAxis, csr.StringIDs)
+	if err != nil {
+		return err
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		if err := cols.AppendString(id); err != nil {
+			return err
+		}
+	}
+	if err := rows.Close(); err != nil {
+		return err
+	}
+	if err := cols.Close(); err != nil {
+		return err
+	}
+	return w.Commit()
+}
+
+// versionAt returns the version of the complete, sound store at path, or 0 if
+// there is nothing. Anything between fails the test.
+func versionAt(t *testing.T, path string) float64 {
+	t.Helper()
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		return 0
+	}
+	requireSound(t, path)
+	var b csr.Block
+	if err := open(t, path).DecodeBlock(0, &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Val[0]
+}
+
+// sweep runs a write again and again, each time with the next file operation
+// as the one to fail, until it succeeds; after looks at what is there.
+func sweep(t *testing.T, existing bool, run func(n int, path string) (failed bool)) {
+	t.Helper()
+	for n := 0; ; n++ {
+		path := filepath.Join(t.TempDir(), "x.csr")
+		if existing {
+			if err := writeFaulty(vfs.OS, path, 1, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !run(n, path) {
+			t.Logf("%d operations", n)
+			if n < 20 {
+				t.Errorf("only %d operations could fail", n)
+			}
+			return
+		}
+	}
+}
+
+// TestErrorSweep fails every single file operation of writing a store: the
+// error must surface, the target must be absent or whole, and nothing may be
+// left behind.
+func TestErrorSweep(t *testing.T) {
+	for name, existing := range map[string]bool{"new": false, "replace": true} {
+		t.Run(name, func(t *testing.T) {
+			sweep(t, existing, func(n int, path string) bool {
+				fsys := &csrtest.FaultFS{Inject: csrtest.FailAt(n)}
+				err := writeFaulty(fsys, path, 2, existing)
+				failed := fsys.Count() > n
+				if failed != (err != nil) || failed && !errors.Is(err, csrtest.ErrInjected) {
+					t.Fatalf("operation %d of %d fails, the writer says %v", n, fsys.Count(), err)
+				}
+				version := versionAt(t, path)
+				if err == nil && version != 2 || existing && version == 0 {
+					t.Fatalf("operation %d: version %v after %v", n, version, err)
+				}
+				entries, readErr := os.ReadDir(filepath.Dir(path))
+				if readErr != nil {
+					t.Fatal(readErr)
+				}
+				for _, e := range entries {
+					if e.Name() != "x.csr" {
+						t.Fatalf("operation %d leaves %s behind after %v", n, e.Name(), err)
+					}
+				}
+				return failed
+			})
+		})
+	}
+}
+
+// TestDeathSweep ends the process at every single file operation: the target
+// must be absent or whole, and the next writer must succeed and tidy up.
+func TestDeathSweep(t *testing.T) {
+	for name, existing := range map[string]bool{"new": false, "replace": true} {
+		t.Run(name, func(t *testing.T) {
+			sweep(t, existing, func(n int, path string) bool {
+				fsys := new(csrtest.FaultFS)
+				fsys.Inject = func(o csrtest.Op) error {
+					if o.Index < n {
+						return nil
+					}
+					fsys.Die()
+					return csrtest.ErrDead
+				}
+				failed := writeFaulty(fsys, path, 2, existing) != nil
+				if version := versionAt(t, path); existing && version == 0 {
+					t.Fatalf("operation %d: both versions are gone", n)
+				}
+				if err := writeFaulty(vfs.OS, path, 3, true); err != nil {
+					t.Fatalf("operation %d: the next writer gets %v", n, err)
+				}
+				entries, err := os.ReadDir(filepath.Dir(path))
+				if err != nil || len(entries) != 1 || versionAt(t, path) != 3 {
+					t.Fatalf("operation %d: %v, %v after the next writer", n, entries, err)
+				}
+				return failed
+			})
+		})
+	}
+}
+
+// TestOpenSweep fails every operation of opening, reading and checking.
+func TestOpenSweep(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.csr")
+	if err := writeFaulty(vfs.OS, path, 1, false); err != nil {
+		t.Fatal(err)
+	}
+	read := func(fsys vfs.FS) (err error) {
+		s, err := csr.Open(path, csr.OpenOptions{FS: fsys})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		_, rowErr := readIDs(s, csr.RowAxis)
+		_, colErr := readIDs(s, csr.ColAxis)
+		return errors.Join(rowErr, colErr)
+	}
+	check := func(fsys vfs.FS) error {
+		report, err := csr.Check(t.Context(), path, csr.CheckOptions{FS: fsys})
+		return errors.Join(append(report.Problems, err)...)
+	}
+	for name, run := range map[string]func(vfs.FS) error{"open": read, "check": check} {
+		t.Run(name, func(t *testing.T) {
+			for n := 0; ; n++ {
+				fsys := &csrtest.FaultFS{Inject: csrtest.FailAt(n)}
+				err := run(fsys)
+				if fsys.Count() <= n {
+					if err != nil || n < 10 {
+						t.Errorf("after %d operations: %v", n, err)
+					}
+					return
+				}
+				if !errors.Is(err, csrtest.ErrInjected) || errors.Is(err, csr.ErrCorrupt) {
+					t.Fatalf("operation %d fails, the reader says %v", n, err)
+				}
+			}
+		})
+	}
+}
+
+// TestDiskFull: one clear line, nothing left, whenever it happens.
+func TestDiskFull(t *testing.T) {
+	for limit := int64(0); ; limit += 5000 {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "x.csr")
+		err := writeFaulty(&csrtest.FaultFS{Inject: csrtest.DiskFull(limit)}, path, 1, false)
+		if err == nil {
+			if limit < 50_000 {
+				t.Errorf("a disk of %d bytes is enough", limit)
+			}
+			return
+		}
+		if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("limit %d: %q", limit, err)
+		}
+		requireEmpty(t, dir)
+	}
+}
+
+// TestWriteOrder fixes the order that durability rests on: FORMAT.md, "Write order".
+func TestWriteOrder(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.csr")
+	for _, c := range []struct {
+		force bool
+		want  string
+	}{
+		{false, `
+lock x.csr.lock
+lstat x.csr.partial.old
+remove all x.csr.partial
+lstat x.csr
+mkdir x.csr.partial
+create x.csr.partial/shard-000000.csr
+file write x.csr.partial/shard-000000.csr
+file sync x.csr.partial/shard-000000.csr
+file close x.csr.partial/shard-000000.csr
+read dir x.csr.partial
+create x.csr.partial/MANIFEST.json.tmp
+file write x.csr.partial/MANIFEST.json.tmp
+file sync x.csr.partial/MANIFEST.json.tmp
+file close x.csr.partial/MANIFEST.json.tmp
+rename x.csr.partial/MANIFEST.json.tmp -> x.csr.partial/MANIFEST.json
+sync dir x.csr.partial
+lstat x.csr
+rename x.csr.partial -> x.csr
+sync dir .
+unlock x.csr.lock
+`},
+		{true, `
+lock x.csr.lock
+lstat x.csr.partial.old
+remove all x.csr.partial
+lstat x.csr
+read dir x.csr
+open x.csr/MANIFEST.json
+file read x.csr/MANIFEST.json
+file close x.csr/MANIFEST.json
+mkdir x.csr.partial
+create x.csr.partial/shard-000000.csr
+file write x.csr.partial/shard-000000.csr
+file sync x.csr.partial/shard-000000.csr
+file close x.csr.partial/shard-000000.csr
+read dir x.csr.partial
+create x.csr.partial/MANIFEST.json.tmp
+file write x.csr.partial/MANIFEST.json.tmp
+file sync x.csr.partial/MANIFEST.json.tmp
+file close x.csr.partial/MANIFEST.json.tmp
+rename x.csr.partial/MANIFEST.json.tmp -> x.csr.partial/MANIFEST.json
+sync dir x.csr.partial
+lstat x.csr
+read dir x.csr
+open x.csr/MANIFEST.json
+file read x.csr/MANIFEST.json
+file close x.csr/MANIFEST.json
+exchange x.csr.partial -> x.csr
+sync dir .
+remove all x.csr.partial
+unlock x.csr.lock
+`},
+	} {
+		var log strings.Builder
+		log.WriteString("\n")
+		fsys := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+			line := strings.ReplaceAll(o.String(), dir+string(filepath.Separator), "")
+			line = strings.ReplaceAll(line, dir, ".")
+			line = filepath.ToSlash(line) + "\n"
+			if !strings.HasSuffix(log.String(), "\n"+line) { // in how many pieces a file is read does not matter
+				log.WriteString(line)
+			}
+			return nil
+		}}
+		rows := [][]csrtest.Entry{{{Col: 1, Val: 2}}}
+		csrtest.Write(t, path, 3, rows, csr.CreateOptions{FS: fsys, Force: c.force})
+		if diff := cmp.Diff(c.want, log.String()); diff != "" {
+			t.Errorf("force %v (-want +got):\n%s", c.force, diff)
+		}
+	}
+}

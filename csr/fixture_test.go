@@ -1,0 +1,231 @@
+package csr_test
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+var newFixtures = flag.Bool("new-fixtures", false, "write fixtures of this format version that do not exist yet")
+
+const fixtureDir = "../testdata/format_v1"
+
+// fixture is a store committed in testdata, with the listing NAME.txt beside
+// it that an independent reader of FORMAT.md made.
+type fixture struct {
+	name       string
+	transposed bool
+	matrix     matrix
+	rowIDs     []int64
+	colIDs     []string
+}
+
+// fixtures is what the committed stores were made from.
+func fixtures() []fixture {
+	sparse := func(rows int, cols uint32, value func(k int) float64) matrix {
+		m := matrix{cols: int64(cols)}
+		k := 0
+		for i := range rows {
+			var r row
+			for c := uint32(i) % 3; c < cols; c += 1 + (c*c+uint32(i))%37 {
+				r.cols, r.vals = append(r.cols, c), append(r.vals, value(k))
+				k++
+			}
+			m.rows = append(m.rows, r)
+		}
+		return m
+	}
+	several := sparse(5, 12, func(k int) float64 { return float64(k%10+1) / 2 })
+	several.rows = slices.Concat(several.rows[:2], make([]row, csr.BlockRows), several.rows[2:3],
+		make([]row, csr.BlockRows), several.rows[3:])
+	var items []string
+	for i := range 12 {
+		items = append(items, fmt.Sprintf("item %c é", 'a'+i))
+	}
+	slices.Sort(items)
+	return []fixture{
+		{name: "several-shards", transposed: true, matrix: several, colIDs: items},
+		{name: "constant", matrix: sparse(20, 300, func(int) float64 { return -1.25 })},
+		{name: "dict8", matrix: sparse(30, 100, func(k int) float64 { return float64(k%200) / 8 })},
+		{name: "float32", matrix: sparse(40, 200, func(k int) float64 { return float64(float32(k) / 3) }),
+			rowIDs: []int64{-1 << 63, -5, 0, 1, 2, 3, 4, 5, 6, 7, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100,
+				200, 300, 400, 500, 600, 700, 800, 900, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000, 1 << 40, 1 << 50, 1<<63 - 1}},
+		{name: "float64", matrix: sparse(40, 200, func(k int) float64 { return float64(k) / 3 })},
+	}
+}
+
+func (f *fixture) write(path string) error {
+	w, err := csr.Create(path, csr.CreateOptions{
+		Cols: f.matrix.cols, Values: f.matrix.stats(), Transposed: f.transposed, ShardSize: 1,
+		Source: map[string]any{"made by": "TestFixtures"},
+	})
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	for _, r := range f.matrix.rows {
+		if err := w.AppendRow(r.cols, r.vals); err != nil {
+			return err
+		}
+	}
+	if f.rowIDs != nil {
+		iw, err := w.IDs(csr.RowAxis, csr.IntIDs)
+		for _, id := range f.rowIDs {
+			err = errors.Join(err, iw.AppendInt(id))
+		}
+		if err := errors.Join(err, iw.Close()); err != nil {
+			return err
+		}
+	}
+	if f.colIDs != nil {
+		iw, err := w.IDs(csr.ColAxis, csr.StringIDs)
+		for _, id := range f.colIDs {
+			err = errors.Join(err, iw.AppendString(id))
+		}
+		if err := errors.Join(err, iw.Close()); err != nil {
+			return err
+		}
+	}
+	return w.Commit()
+}
+
+// TestFixtures opens the stores that were committed when the format was fixed,
+// compares every value and id with the listing, and wants the writer to
+// reproduce every byte (but the source, which is free).
+func TestFixtures(t *testing.T) {
+	for _, f := range fixtures() {
+		t.Run(f.name, func(t *testing.T) {
+			committed := filepath.Join(fixtureDir, f.name+".csr")
+			if _, err := os.Stat(committed); errors.Is(err, os.ErrNotExist) && *newFixtures {
+				if err := f.write(committed); err != nil {
+					t.Fatal(err)
+				}
+			}
+			requireSound(t, committed)
+			want, err := os.ReadFile(filepath.Join(fixtureDir, f.name+".txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := listing(t, committed); got != string(want) {
+				t.Errorf("the store does not match its listing")
+			}
+			again := filepath.Join(t.TempDir(), "x.csr")
+			if err := f.write(again); err != nil {
+				t.Fatal(err)
+			}
+			requireSameFiles(t, again, committed)
+		})
+	}
+}
+
+// listing is a store as text: its shape, ids, and entries (row, column, bits
+// of the value).
+func listing(t *testing.T, path string) string {
+	t.Helper()
+	s := open(t, path)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %d %d %v %v\n", s.Rows(), s.Cols(), s.NNZ(), s.Transposed(), s.Values().Coding)
+	for _, a := range []csr.Axis{csr.RowAxis, csr.ColAxis} {
+		ids, err := readIDs(s, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			fmt.Fprintf(&b, "%v %s\n", a, id)
+		}
+	}
+	var blk csr.Block
+	for i := range s.NumBlocks() {
+		if err := s.DecodeBlock(i, &blk); err != nil {
+			t.Fatal(err)
+		}
+		for r := range blk.Rows() {
+			cols, vals := blk.Row(r)
+			for k, c := range cols {
+				fmt.Fprintf(&b, "%d %d %016x\n", blk.FirstRow+int64(r), c, math.Float64bits(vals[k]))
+			}
+		}
+	}
+	return b.String()
+}
+
+// requireSameFiles compares two stores byte by byte, but for what follows from
+// the source in the manifest.
+func requireSameFiles(t *testing.T, gotDir, wantDir string) {
+	t.Helper()
+	free := regexp.MustCompile(`(?s)"source": \{.*?\n  \},\n  "crc": "[0-9a-f]{8}"`)
+	entries, err := os.ReadDir(wantDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotEntries, err := os.ReadDir(gotDir)
+	if err != nil || len(gotEntries) != len(entries) {
+		t.Errorf("%d files, want %d (%v)", len(gotEntries), len(entries), err)
+	}
+	for _, e := range entries {
+		want, err := os.ReadFile(filepath.Join(wantDir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(gotDir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name() == "MANIFEST.json" {
+			if !free.Match(want) {
+				t.Errorf("no source in %s", want)
+			}
+			got, want = free.ReplaceAll(got, nil), free.ReplaceAll(want, nil)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the writer does not reproduce %s", e.Name())
+		}
+	}
+}
+
+// TestFixtureListingsAreIndependent: the listings agree with the formulas the
+// stores were made from, so that reader and writer cannot be wrong together.
+func TestFixtureListingsAreIndependent(t *testing.T) {
+	for _, f := range fixtures() {
+		t.Run(f.name, func(t *testing.T) {
+			file, err := os.Open(filepath.Join(fixtureDir, f.name+".txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			lines := bufio.NewScanner(file)
+			var want []string
+			want = append(want, fmt.Sprintf("%d %d %d %v %v", len(f.matrix.rows), f.matrix.cols, f.matrix.nnz(), f.transposed, f.matrix.stats().Coding))
+			for _, id := range f.rowIDs {
+				want = append(want, fmt.Sprintf("rows %d", id))
+			}
+			for _, id := range f.colIDs {
+				want = append(want, "cols "+id)
+			}
+			for i, r := range f.matrix.rows {
+				for k, c := range r.cols {
+					want = append(want, fmt.Sprintf("%d %d %016x", i, c, math.Float64bits(r.vals[k])))
+				}
+			}
+			n := 0
+			for ; lines.Scan() && n < len(want); n++ {
+				if lines.Text() != want[n] {
+					t.Fatalf("line %d is %q, want %q", n+1, lines.Text(), want[n])
+				}
+			}
+			if n != len(want) || lines.Err() != nil {
+				t.Errorf("%d lines, want %d (%v)", n, len(want), lines.Err())
+			}
+		})
+	}
+}

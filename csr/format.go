@@ -1,0 +1,115 @@
+package csr
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+// The numbers of FORMAT.md.
+const (
+	// Version is the format version written and read.
+	Version = 1
+	// BlockNNZ and BlockRows are how many entries and rows fit into a block
+	// (a single longer row is alone in its block).
+	BlockNNZ  = 1 << 17
+	BlockRows = 1 << 16
+	// DefaultShard is the size a shard grows to unless CreateOptions says otherwise.
+	DefaultShard = 64 << 20
+	// MaxCols is the largest number of columns.
+	MaxCols int64 = 1<<32 - 1
+	// MaxRows is the largest number of rows.
+	MaxRows int64 = 1 << 62
+
+	headerSize      = 64
+	blockHeaderSize = 16
+	footerRecord    = 32
+	trailerSize     = 32
+	idsHeaderSize   = 16
+	idsTrailerSize  = 8
+
+	shardMagic   = "GDSVDCSR"
+	trailerMagic = "RSCDVSDG"
+	idsMagic     = "GDSVDIDS"
+
+	// maxExpansion: an honest block holds at most this many entries per byte.
+	maxExpansion = 64
+	// maxBlockSize is the largest encoded block.
+	maxBlockSize = math.MaxUint32
+)
+
+var (
+	le         = binary.LittleEndian
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+)
+
+func crcOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+func shardName(i int) string { return fmt.Sprintf("shard-%06d.csr", i) }
+
+// shardHeader is the header of a shard, FORMAT.md "Header".
+type shardHeader struct {
+	version  uint32
+	shard    uint32
+	cols     uint64
+	firstRow uint64
+	coding   Coding
+	table    []float64
+}
+
+func (h *shardHeader) append(dst []byte) []byte {
+	start := len(dst)
+	dst = append(dst, shardMagic...)
+	dst = le.AppendUint32(dst, h.version)
+	dst = le.AppendUint32(dst, h.shard)
+	dst = le.AppendUint64(dst, h.cols)
+	dst = le.AppendUint64(dst, h.firstRow)
+	dst = append(dst, byte(h.coding), 0)
+	dst = le.AppendUint16(dst, uint16(len(h.table)))
+	dst = append(dst, make([]byte, headerSize-36)...)
+	for _, v := range h.table {
+		dst = le.AppendUint64(dst, math.Float64bits(v))
+	}
+	le.PutUint32(dst[start+60:], headerCRC(dst[start:]))
+	return dst
+}
+
+// headerCRC covers everything in the header but the crc itself.
+func headerCRC(h []byte) uint32 {
+	return crc32.Update(crcOf(h[:60]), castagnoli, h[headerSize:])
+}
+
+// blockMeta is a footer record, FORMAT.md "Footer".
+type blockMeta struct {
+	offset   int64
+	firstRow int64
+	rows     uint32
+	nnz      uint32
+	size     uint32
+	crc      uint32
+}
+
+func (m *blockMeta) append(dst []byte) []byte {
+	dst = le.AppendUint64(dst, uint64(m.offset))
+	dst = le.AppendUint64(dst, uint64(m.firstRow))
+	dst = le.AppendUint32(dst, m.rows)
+	dst = le.AppendUint32(dst, m.nnz)
+	dst = le.AppendUint32(dst, m.size)
+	return le.AppendUint32(dst, m.crc)
+}
+
+// footerCRC covers the footer and, through its crc, the header.
+func footerCRC(footer []byte, header uint32) uint32 {
+	return crc32.Update(crcOf(footer), castagnoli, le.AppendUint32(nil, header))
+}
+
+func appendTrailer(dst []byte, footerOffset int64, blocks int, footer uint32) []byte {
+	start := len(dst)
+	dst = le.AppendUint64(dst, uint64(footerOffset))
+	dst = le.AppendUint32(dst, uint32(blocks))
+	dst = le.AppendUint32(dst, footer)
+	dst = le.AppendUint32(dst, Version)
+	dst = le.AppendUint32(dst, crcOf(dst[start:]))
+	return append(dst, trailerMagic...)
+}

@@ -1,0 +1,213 @@
+package csr_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// writeIDs writes a store without columns whose rows have the given ids.
+func writeIDs(path string, ints []int64, texts []string) error {
+	w, err := csr.Create(path, csr.CreateOptions{Values: csr.Values{Coding: csr.Float64}})
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	kind := csr.IntIDs
+	if texts != nil {
+		kind = csr.StringIDs
+	}
+	iw, err := w.IDs(csr.RowAxis, kind)
+	if err != nil {
+		return err
+	}
+	for _, id := range ints {
+		if err := iw.AppendInt(id); err != nil {
+			return err
+		}
+	}
+	for _, id := range texts {
+		if err := iw.AppendString(id); err != nil {
+			return err
+		}
+	}
+	if err := iw.Close(); err != nil {
+		return err
+	}
+	if err := w.AppendEmptyRows(int64(len(ints) + len(texts))); err != nil {
+		return err
+	}
+	return w.Commit()
+}
+
+// readIDs reads the ids of an axis as text.
+func readIDs(s *csr.Store, a csr.Axis) ([]string, error) {
+	r, err := s.IDs(a)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	ids := []string{}
+	for r.Next() {
+		if r.Kind() == csr.IntIDs && strconv.FormatInt(r.Int(), 10) != r.String() {
+			return nil, errors.New("Int and String disagree")
+		}
+		ids = append(ids, r.String())
+	}
+	if r.Err() == nil && r.Count() != int64(len(ids)) {
+		return nil, errors.New("count is wrong")
+	}
+	return ids, errors.Join(r.Err(), r.Close())
+}
+
+func TestIntIDs(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.OneOf(rapid.Int64Range(-5, 300), rapid.Int64(), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64}))
+		ids := rapid.SliceOfNDistinct(id, 1, 100, rapid.ID[int64]).Draw(t, "ids")
+		slices.Sort(ids)
+		var want []string
+		for _, id := range ids {
+			want = append(want, strconv.FormatInt(id, 10))
+		}
+		requireIDs(t, dir, ids, nil, want)
+	})
+}
+
+func TestStringIDs(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.OneOf(rapid.StringMatching(`(user|item)-[a-c]{0,3}[0-9]{0,2}`), rapid.String(),
+			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+		ids := rapid.SliceOfNDistinct(id, 1, 100, rapid.ID[string]).Draw(t, "ids")
+		slices.Sort(ids)
+		requireIDs(t, dir, nil, ids, ids)
+	})
+}
+
+func requireIDs(t *rapid.T, dir string, ints []int64, texts, want []string) {
+	path := filepath.Join(dir, "x.csr")
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeIDs(path, ints, texts); err != nil {
+		t.Fatal(err)
+	}
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	got, err := readIDs(s, csr.RowAxis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got == nil { // no file: they must have been 0 … n−1
+		for i := range want {
+			got = append(got, strconv.Itoa(i))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	if ids, err := readIDs(s, csr.ColAxis); ids != nil || err != nil {
+		t.Fatalf("ids of columns: %v, %v", ids, err)
+	}
+}
+
+// TestIdentityIDsLeaveNoFile: 0 … n−1 are the absence of ids.
+func TestIdentityIDsLeaveNoFile(t *testing.T) {
+	for name, c := range map[string]struct {
+		ints  []int64
+		texts []string
+		file  bool
+	}{
+		"0 to 2":         {[]int64{0, 1, 2}, nil, false},
+		"none":           {nil, nil, false},
+		"1 to 2":         {[]int64{1, 2}, nil, true},
+		"0 and 2":        {[]int64{0, 2}, nil, true},
+		"string 0, 1":    {nil, []string{"0", "1"}, true},
+		"empty string":   {nil, []string{"", "a"}, true},
+		"longest string": {nil, []string{strings.Repeat("x", csr.MaxIDLen-1)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.csr")
+			if err := writeIDs(path, c.ints, c.texts); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(filepath.Join(path, "rows.ids")); (err == nil) != c.file {
+				t.Errorf("file: %v", err)
+			}
+			requireSound(t, path)
+		})
+	}
+}
+
+func TestIDWriterRefuses(t *testing.T) {
+	for name, ids := range map[string]struct {
+		ints  []int64
+		texts []string
+	}{
+		"equal":          {[]int64{3, 3}, nil},
+		"descending":     {[]int64{3, -3}, nil},
+		"equal text":     {nil, []string{"a", "a"}},
+		"text descends":  {nil, []string{"b", "abc"}},
+		"prefix after":   {nil, []string{"abc", "ab"}},
+		"two empty":      {nil, []string{"", ""}},
+		"both kinds":     {[]int64{1}, []string{"a"}},
+		"one MiB string": {nil, []string{strings.Repeat("x", csr.MaxIDLen)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if writeIDs(filepath.Join(dir, "x.csr"), ids.ints, ids.texts) == nil {
+				t.Error("no error")
+			}
+			requireEmpty(t, dir)
+		})
+	}
+}
+
+// TestCommitWithoutAllIDs: too few, too many, not closed.
+func TestCommitWithoutAllIDs(t *testing.T) {
+	for name, c := range map[string]struct {
+		ids    int
+		closed bool
+	}{"few": {1, true}, "many": {3, true}, "open": {2, false}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			w, err := csr.Create(filepath.Join(dir, "x.csr"), csr.CreateOptions{Cols: 2, Values: csr.Values{Coding: csr.Float64}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			iw, err := w.IDs(csr.ColAxis, csr.IntIDs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.IDs(csr.ColAxis, csr.IntIDs); err == nil {
+				t.Error("ids begun twice")
+			}
+			for i := range c.ids {
+				if err := iw.AppendInt(int64(10 * i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.closed {
+				if err := iw.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if w.Commit() == nil {
+				t.Error("committed")
+			}
+			requireEmpty(t, dir)
+		})
+	}
+}

@@ -1,0 +1,292 @@
+package csr
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+)
+
+const (
+	manifestName = "MANIFEST.json"
+	manifestTmp  = manifestName + ".tmp"
+	formatName   = "gdsvd-store"
+	// maxManifest bounds what a reader loads into memory.
+	maxManifest = 256 << 20
+)
+
+// Manifest mirrors MANIFEST.json (FORMAT.md).
+type Manifest struct {
+	Format      string         `json:"format"`
+	Version     int            `json:"version"`
+	Rows        int64          `json:"rows"`
+	Cols        int64          `json:"cols"`
+	NNZ         int64          `json:"nnz"`
+	Transposed  bool           `json:"transposed"`
+	Values      Values         `json:"values"`
+	SumSquares  float64        `json:"sum_squares"`
+	MaxBlock    MaxBlock       `json:"max_block"`
+	Shards      []ShardInfo    `json:"shards"`
+	IDs         IDFiles        `json:"ids"`
+	Fingerprint string         `json:"fingerprint"`
+	Source      map[string]any `json:"source"`
+	CRC         Checksum       `json:"crc"`
+}
+
+// MaxBlock holds the largest rows, entries and encoded bytes over all blocks
+// (of different blocks, possibly), for planning memory.
+type MaxBlock struct {
+	Rows int64 `json:"rows"`
+	NNZ  int64 `json:"nnz"`
+	Size int64 `json:"size"`
+}
+
+func (m *MaxBlock) include(b *blockMeta) {
+	m.Rows = max(m.Rows, int64(b.rows))
+	m.NNZ = max(m.NNZ, int64(b.nnz))
+	m.Size = max(m.Size, int64(b.size))
+}
+
+// ShardInfo describes one shard file.
+type ShardInfo struct {
+	Name     string   `json:"name"`
+	Size     int64    `json:"size"`
+	FirstRow int64    `json:"first_row"`
+	Rows     int64    `json:"rows"`
+	NNZ      int64    `json:"nnz"`
+	Blocks   int64    `json:"blocks"`
+	CRC      Checksum `json:"crc"`
+}
+
+// IDFiles describes the files of external ids; nil when the ids are 0 … n−1.
+type IDFiles struct {
+	Rows *IDFile `json:"rows,omitempty"`
+	Cols *IDFile `json:"cols,omitempty"`
+}
+
+// IDFile describes one file of external ids.
+type IDFile struct {
+	File  string   `json:"file"`
+	Kind  IDKind   `json:"kind"`
+	Count int64    `json:"count"`
+	Size  int64    `json:"size"`
+	CRC   Checksum `json:"crc"`
+}
+
+func (f *IDFiles) axis(a Axis) *IDFile {
+	if a == RowAxis {
+		return f.Rows
+	}
+	return f.Cols
+}
+
+// Checksum is a CRC-32C, eight hex digits in JSON.
+type Checksum uint32
+
+func (c Checksum) String() string { return fmt.Sprintf("%08x", uint32(c)) }
+
+// MarshalText gives eight lower-case hex digits.
+func (c Checksum) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (c *Checksum) UnmarshalText(b []byte) error {
+	v, err := strconv.ParseUint(string(b), 16, 32)
+	if err != nil || Checksum(v).String() != string(b) {
+		return fmt.Errorf("checksum %q is not eight lower-case hex digits", b)
+	}
+	*c = Checksum(v)
+	return nil
+}
+
+// manifestTail is how a manifest ends before its crc is filled in.
+const manifestTail = "\"00000000\"\n}\n"
+
+// encode renders the manifest with its crc.
+func (m *Manifest) encode() ([]byte, error) {
+	m.CRC = 0
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	b = append(b, '\n')
+	m.CRC = Checksum(crcOf(b))
+	copy(b[len(b)-len(manifestTail)+1:], m.CRC.String())
+	return b, nil
+}
+
+// decodeManifest parses and checks a manifest on its own, without the files it
+// names. Errors: ErrNotStore, *VersionError (both without a path), *damage.
+func decodeManifest(b []byte) (*Manifest, error) {
+	if err := recogniseManifest(b); err != nil {
+		return nil, err
+	}
+	if err := checkManifestCRC(b); err != nil {
+		return nil, err
+	}
+	m := new(Manifest)
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(m); err != nil {
+		return nil, damaged(d.InputOffset(), "%v", err)
+	}
+	if err := m.validate(); err != nil {
+		return nil, damaged(0, "%v", err)
+	}
+	return m, nil
+}
+
+// recogniseManifest looks at nothing but format and version.
+func recogniseManifest(b []byte) error {
+	var head struct {
+		Format  *string `json:"format"`
+		Version *int64  `json:"version"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		at := int64(0)
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			at = syntax.Offset
+		}
+		return damaged(at, "%v", err)
+	}
+	switch {
+	case head.Format == nil && head.Version == nil:
+		return damaged(0, "neither format nor version in it")
+	case head.Format == nil || *head.Format != formatName:
+		return fmt.Errorf("%w: its %s is of something else", ErrNotStore, manifestName)
+	case head.Version == nil:
+		return damaged(0, "no version in it")
+	case *head.Version != Version:
+		return &VersionError{File: manifestName, Found: *head.Version}
+	}
+	return nil
+}
+
+func checkManifestCRC(b []byte) error {
+	at := len(b) - len(manifestTail) + 1
+	if at < 0 {
+		return damaged(0, "manifest cut short")
+	}
+	var want Checksum
+	if err := want.UnmarshalText(b[at : at+8]); err != nil {
+		return damaged(at, "%v", err)
+	}
+	zeroed := bytes.Clone(b)
+	copy(zeroed[at:], "00000000")
+	if !bytes.HasSuffix(zeroed, []byte(manifestTail)) {
+		return damaged(at, "manifest does not end with its crc")
+	}
+	if Checksum(crcOf(zeroed)) != want {
+		return damaged(at, "%v", errChecksum)
+	}
+	return nil
+}
+
+// validate checks that the fields agree with each other and with the limits.
+func (m *Manifest) validate() error {
+	switch {
+	case m.Rows < 0 || m.Rows > MaxRows || m.Cols < 0 || m.Cols > MaxCols:
+		return fmt.Errorf("impossible shape %d × %d", m.Rows, m.Cols)
+	case m.NNZ < 0 || tooMany(m.NNZ, m.Rows, m.Cols):
+		return fmt.Errorf("impossible nnz %d for %d × %d", m.NNZ, m.Rows, m.Cols)
+	case !finite(m.SumSquares) || m.SumSquares < 0:
+		return fmt.Errorf("impossible sum_squares %v", m.SumSquares)
+	}
+	if err := m.Values.validate(); err != nil {
+		return err
+	}
+	if b, err := hex.DecodeString(m.Fingerprint); err != nil || len(b) != sha256.Size {
+		return fmt.Errorf("fingerprint %q", m.Fingerprint)
+	}
+	if err := m.validateShards(); err != nil {
+		return err
+	}
+	for _, a := range []Axis{RowAxis, ColAxis} {
+		f := m.IDs.axis(a)
+		if f == nil {
+			continue
+		}
+		if f.File != a.file() || f.Count != m.axisLen(a) || f.Size < idsHeaderSize+idsTrailerSize || f.Kind > StringIDs {
+			return fmt.Errorf("impossible description of %s", a.file())
+		}
+	}
+	return nil
+}
+
+// tooMany: more entries than a rows × cols matrix has, or than the format allows.
+func tooMany(nnz, rows, cols int64) bool {
+	hi, lo := bits.Mul64(uint64(rows), uint64(cols))
+	return nnz > MaxRows || hi == 0 && uint64(nnz) > lo
+}
+
+func (m *Manifest) validateShards() error {
+	var rows, nnz int64
+	for i, s := range m.Shards {
+		least := int64(headerSize + 8*len(m.Values.Table) + trailerSize)
+		switch {
+		case s.Name != shardName(i):
+			return fmt.Errorf("shard %d named %q", i, s.Name)
+		case s.FirstRow != rows:
+			return fmt.Errorf("%s begins at row %d, not %d", s.Name, s.FirstRow, rows)
+		case s.Rows < 1 || s.Rows > m.Rows-rows || s.NNZ < 0 || s.NNZ > m.NNZ-nnz:
+			return fmt.Errorf("%s with %d rows and %d entries", s.Name, s.Rows, s.NNZ)
+		case s.Blocks < 1 || s.Blocks > math.MaxUint32 || s.Size < least+s.Blocks*(blockHeaderSize+footerRecord):
+			return fmt.Errorf("%s of %d bytes with %d blocks", s.Name, s.Size, s.Blocks)
+		}
+		rows += s.Rows
+		nnz += s.NNZ
+	}
+	if rows != m.Rows || nnz != m.NNZ {
+		return fmt.Errorf("shards add up to %d rows and %d entries, not %d and %d", rows, nnz, m.Rows, m.NNZ)
+	}
+	return nil
+}
+
+func (m *Manifest) axisLen(a Axis) int64 {
+	if a == RowAxis {
+		return m.Rows
+	}
+	return m.Cols
+}
+
+// fingerprint hashes what FORMAT.md "Fingerprint" lists.
+func fingerprint(m *Manifest, blocks []blockMeta) string {
+	h := sha256.New()
+	b := []byte("gdsvd-store/1\n")
+	b = le.AppendUint64(b, uint64(m.Rows))
+	b = le.AppendUint64(b, uint64(m.Cols))
+	b = le.AppendUint64(b, uint64(m.NNZ))
+	transposed := byte(0)
+	if m.Transposed {
+		transposed = 1
+	}
+	b = append(b, transposed, byte(m.Values.Coding))
+	for _, v := range m.Values.Table {
+		b = le.AppendUint64(b, math.Float64bits(v))
+	}
+	for i := range blocks {
+		if len(b) > 4096 {
+			h.Write(b)
+			b = b[:0]
+		}
+		x := &blocks[i]
+		b = le.AppendUint64(b, uint64(x.firstRow))
+		b = le.AppendUint32(b, x.rows)
+		b = le.AppendUint32(b, x.nnz)
+		b = le.AppendUint32(b, x.size)
+		b = le.AppendUint32(b, x.crc)
+	}
+	for _, f := range []*IDFile{m.IDs.Rows, m.IDs.Cols} {
+		crc := Checksum(0)
+		if f != nil {
+			crc = f.CRC
+		}
+		b = le.AppendUint32(b, uint32(crc))
+	}
+	h.Write(b)
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,210 @@
+package csr
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// groupLen is the number of values in a full group of packed numbers.
+const groupLen = 128
+
+// appendPacked appends the packed form of vals (FORMAT.md, "Packed numbers").
+func appendPacked(dst []byte, vals []uint32) []byte {
+	for len(vals) > 0 {
+		m := min(groupLen, len(vals))
+		dst = appendGroup(dst, vals[:m])
+		vals = vals[m:]
+	}
+	return dst
+}
+
+func appendGroup(dst []byte, vals []uint32) []byte {
+	b, e := bestWidth(vals)
+	dst = append(dst, byte(b), byte(e))
+	mask := uint64(1)<<b - 1
+	var acc uint64
+	var have uint
+	for _, v := range vals {
+		acc |= (uint64(v) & mask) << have
+		have += b
+		for have >= 8 {
+			dst = append(dst, byte(acc))
+			acc >>= 8
+			have -= 8
+		}
+	}
+	if have > 0 {
+		dst = append(dst, byte(acc))
+	}
+	if e == 0 {
+		return dst
+	}
+	for i, v := range vals {
+		if v>>b != 0 {
+			dst = append(dst, byte(i))
+		}
+	}
+	for _, v := range vals {
+		if h := v >> b; h != 0 {
+			dst = binary.AppendUvarint(dst, uint64(h))
+		}
+	}
+	return dst
+}
+
+// bestWidth is the width of least total size for a group, the smallest on a
+// tie, and the number of exceptions it leaves.
+func bestWidth(vals []uint32) (width uint, exceptions int) {
+	var count [33]int
+	longest := 0
+	for _, v := range vals {
+		n := bits.Len32(v)
+		count[n]++
+		longest = max(longest, n)
+	}
+	least := -1
+	for b := range longest + 1 {
+		size, e := (len(vals)*b+7)/8, 0
+		for n := b + 1; n <= longest; n++ {
+			e += count[n]
+			size += count[n] * (1 + (n-b+6)/7)
+		}
+		if e < groupLen && (least < 0 || size < least) {
+			least, width, exceptions = size, uint(b), e
+		}
+	}
+	return width, exceptions
+}
+
+// unpack decodes len(dst) packed numbers from buf[:size], which they must fill
+// exactly. The bytes of buf beyond size are not interpreted, but where there
+// are at least eight of them decoding is faster. Every value of buf is
+// checked; dst never holds bits that were not in buf.
+func unpack(dst []uint32, buf []byte, size int) error {
+	pos := 0
+	for len(dst) > 0 {
+		m := min(groupLen, len(dst))
+		n, err := unpackGroup(dst[:m], buf[pos:], size-pos)
+		if err != nil {
+			err.(*damage).at += int64(pos)
+			return err
+		}
+		pos += n
+		dst = dst[m:]
+	}
+	if pos != size {
+		return damaged(pos, "%d bytes too many in packed numbers", size-pos)
+	}
+	return nil
+}
+
+// unpackGroup decodes one group from buf[:size] and returns its length.
+func unpackGroup(dst []uint32, buf []byte, size int) (int, error) {
+	if size < 2 {
+		return 0, damaged(0, "packed group cut short")
+	}
+	b, e := uint(buf[0]), int(buf[1])
+	if b > 32 || e > len(dst) || e >= groupLen || b == 32 && e > 0 {
+		return 0, damaged(0, "packed group of width %d with %d exceptions", b, e)
+	}
+	used := uint(len(dst)) * b
+	low := int(used+7) / 8
+	if size < 2+low+2*e {
+		return 0, damaged(0, "packed group cut short")
+	}
+	if tail := used & 7; tail != 0 && buf[2+low-1]>>tail != 0 {
+		return 0, damaged(2+low-1, "unused bits set in packed group")
+	}
+	switch {
+	case b == 0:
+		clear(dst)
+	case len(buf) < 2+low+8:
+		unpackTail(dst, buf[2:2+low], b)
+	default:
+		unpackLow(dst, buf[2:2+low+8], b)
+	}
+	if e == 0 {
+		return 2 + low, nil
+	}
+	n, err := patch(dst, buf[2+low:size], b, e)
+	if err != nil {
+		err.(*damage).at += int64(2 + low)
+	}
+	return 2 + low + n, err
+}
+
+// unpackLow reads len(dst) numbers of b bits, 1 ≤ b ≤ 32, from src, which has
+// at least eight bytes more than they take.
+//
+// Widths up to 8 take eight numbers from one 64-bit load, widths up to 16
+// four (the load then starts at bit 0 or 4, and 4+4·15 = 64), others one.
+func unpackLow(dst []uint32, src []byte, b uint) {
+	mask := uint32(1<<b - 1)
+	i := 0
+	switch {
+	case b <= 8:
+		for pos := uint(0); i+8 <= len(dst); i += 8 {
+			x := le.Uint64(src[pos:])
+			d := (*[8]uint32)(dst[i:])
+			d[0] = uint32(x) & mask
+			d[1] = uint32(x>>(b&63)) & mask
+			d[2] = uint32(x>>(2*b&63)) & mask
+			d[3] = uint32(x>>(3*b&63)) & mask
+			d[4] = uint32(x>>(4*b&63)) & mask
+			d[5] = uint32(x>>(5*b&63)) & mask
+			d[6] = uint32(x>>(6*b&63)) & mask
+			d[7] = uint32(x>>(7*b&63)) & mask
+			pos += b
+		}
+	case b <= 16:
+		for pos := uint(0); i+4 <= len(dst); i += 4 {
+			x := le.Uint64(src[pos>>3:]) >> (pos & 7)
+			d := (*[4]uint32)(dst[i:])
+			d[0] = uint32(x) & mask
+			d[1] = uint32(x>>(b&63)) & mask
+			d[2] = uint32(x>>(2*b&63)) & mask
+			d[3] = uint32(x>>(3*b&63)) & mask
+			pos += 4 * b
+		}
+	}
+	for pos := uint(i) * b; i < len(dst); i++ {
+		dst[i] = uint32(le.Uint64(src[pos>>3:])>>(pos&7)) & mask
+		pos += b
+	}
+}
+
+// unpackTail is unpackLow for numbers that end too near the end of the buffer.
+func unpackTail(dst []uint32, src []byte, b uint) {
+	var padded [groupLen*4 + 8]byte
+	copy(padded[:], src)
+	unpackLow(dst, padded[:len(src)+8], b)
+}
+
+// patch puts the high bits of e exceptions into a group and returns the number
+// of bytes they took.
+func patch(dst []uint32, src []byte, b uint, e int) (int, error) {
+	pos := e
+	last := -1
+	for i, p := range src[:e] {
+		if int(p) <= last || int(p) >= len(dst) {
+			return 0, damaged(i, "exception position %d out of order", p)
+		}
+		last = int(p)
+		if pos >= len(src) {
+			return 0, damaged(pos, "packed group cut short")
+		}
+		high, n := uint64(src[pos]), 1
+		if high >= 0x80 {
+			high, n = binary.Uvarint(src[pos:])
+			if n > 0 && src[pos+n-1] == 0 {
+				n = 0 // not the shortest form
+			}
+		}
+		if n <= 0 || high == 0 || high>>(32-b) != 0 {
+			return 0, damaged(pos, "exception with an impossible value")
+		}
+		dst[p] |= uint32(high) << b
+		pos += n
+	}
+	return pos, nil
+}

@@ -1,0 +1,184 @@
+package csr
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// shard is one mapped shard file whose frame (header, footer, trailer) is valid.
+type shard struct {
+	name   string
+	m      vfs.Mapping
+	size   int64
+	blocks []blockMeta
+}
+
+// shardLoader opens shards and checks their frames against the manifest.
+type shardLoader struct {
+	fs       vfs.FS
+	store    string
+	manifest *Manifest
+	// report takes each problem, a *CorruptError or *VersionError; it returns
+	// an error to stop at it.
+	report func(error) error
+}
+
+// load maps shard i and checks its frame. When report lets it go on, the
+// blocks of a shard whose footer can be believed are returned even if other
+// parts are damaged; a nil shard means that there is nothing to be read.
+// An error is what report gave, or a fault of another kind.
+func (l *shardLoader) load(i int) (_ *shard, err error) {
+	info := &l.manifest.Shards[i]
+	m, err := l.fs.Map(filepath.Join(l.store, info.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, l.bad(info, "file", -1, "missing")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s := &shard{name: info.Name, m: m, size: int64(len(m.Bytes()))}
+	usable := false
+	defer func() {
+		if err != nil || !usable {
+			err = errors.Join(err, m.Close())
+		}
+	}()
+	err = vfs.Guard(func() (err error) {
+		usable, err = l.frame(s, i)
+		return err
+	})
+	if fault := (*vfs.FaultError)(nil); errors.As(err, &fault) {
+		usable = false
+		err = l.report(l.fault(s, "file", 0))
+	}
+	if err != nil || !usable {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (l *shardLoader) bad(info *ShardInfo, section string, at int64, format string, args ...any) error {
+	return l.report(&CorruptError{Store: l.store, File: info.Name, Section: section, Offset: at, Err: fmt.Errorf(format, args...)})
+}
+
+// fault describes a memory fault in a mapped shard.
+func (l *shardLoader) fault(s *shard, section string, at int64) *CorruptError {
+	return faultError(l.fs, l.store, s, section, at)
+}
+
+func faultError(fsys vfs.FS, store string, s *shard, section string, at int64) *CorruptError {
+	e := &CorruptError{Store: store, File: s.name, Section: section, Offset: at, Err: errors.New("the disk cannot deliver these bytes")}
+	if fi, err := fsys.Stat(filepath.Join(store, s.name)); err == nil && fi.Size() < s.size {
+		e.Offset = fi.Size()
+		e.Err = fmt.Errorf("file was cut from %d bytes while in use", s.size)
+	}
+	return e
+}
+
+// frame checks header, trailer and footer, and fills s.blocks. It returns
+// whether the blocks can be located.
+func (l *shardLoader) frame(s *shard, i int) (bool, error) {
+	info := &l.manifest.Shards[i]
+	if s.size != info.Size {
+		return false, l.bad(info, "file", min(s.size, info.Size), "%d bytes where the manifest says %d", s.size, info.Size)
+	}
+	// validate has made sure that the parts fit into the size.
+	b := s.m.Bytes()
+	headerEnd := headerSize + 8*len(l.manifest.Values.Table)
+	footerAt := len(b) - trailerSize - footerRecord*int(info.Blocks)
+	footer, trailer := b[footerAt:len(b)-trailerSize], b[len(b)-trailerSize:]
+	headerCRC, err := l.header(b[:headerEnd], info, i)
+	if err != nil {
+		return false, err
+	}
+	if err := l.trailer(trailer, info, int64(footerAt)); err != nil {
+		return false, err
+	}
+	if Checksum(footerCRC(footer, headerCRC)) != info.CRC {
+		return false, l.bad(info, "footer", int64(footerAt), "%w", errChecksum)
+	}
+	return l.footer(s, footer, info, int64(headerEnd), int64(footerAt))
+}
+
+// header compares the header with what it must be, and returns the crc it must have.
+func (l *shardLoader) header(h []byte, info *ShardInfo, i int) (uint32, error) {
+	want := shardHeader{
+		version: Version, shard: uint32(i), cols: uint64(l.manifest.Cols), firstRow: uint64(info.FirstRow),
+		coding: l.manifest.Values.Coding, table: l.manifest.Values.Table,
+	}
+	good := want.append(nil)
+	crc := headerCRC(good)
+	at := 0
+	for at < len(h) && h[at] == good[at] {
+		at++
+	}
+	// The manifest fixes every byte; say as well as possible what differs.
+	switch {
+	case at == len(h):
+		return crc, nil
+	case at < 8:
+		return crc, l.bad(info, "header", int64(at), "not a shard of a store")
+	case le.Uint32(h[60:]) != headerCRC(h):
+		return crc, l.bad(info, "header", int64(at), "%w", errChecksum)
+	case le.Uint32(h[8:]) != Version:
+		return crc, l.report(&VersionError{Store: l.store, File: info.Name, Found: int64(le.Uint32(h[8:]))})
+	}
+	return crc, l.bad(info, "header", int64(at), "belongs to another place or another store")
+}
+
+func (l *shardLoader) trailer(t []byte, info *ShardInfo, footerAt int64) error {
+	base := info.Size - trailerSize
+	switch {
+	case string(t[24:]) != trailerMagic:
+		return l.bad(info, "trailer", base+24, "file does not end like a shard")
+	case le.Uint32(t[20:]) != crcOf(t[:20]):
+		return l.bad(info, "trailer", base, "%w", errChecksum)
+	case le.Uint32(t[16:]) != Version:
+		return l.report(&VersionError{Store: l.store, File: info.Name, Found: int64(le.Uint32(t[16:]))})
+	case le.Uint64(t) != uint64(footerAt) || uint64(le.Uint32(t[8:])) != uint64(info.Blocks):
+		return l.bad(info, "trailer", base, "%d blocks and a footer at %d where the manifest says %d and %d",
+			le.Uint32(t[8:]), le.Uint64(t), info.Blocks, footerAt)
+	case Checksum(le.Uint32(t[12:])) != info.CRC:
+		return l.bad(info, "trailer", base+12, "crc of the footer is not the manifest's: shard of another store")
+	}
+	return nil
+}
+
+// footer parses the table of blocks and checks that they tile the shard.
+func (l *shardLoader) footer(s *shard, footer []byte, info *ShardInfo, offset, end int64) (bool, error) {
+	s.blocks = make([]blockMeta, 0, info.Blocks)
+	row, nnz := info.FirstRow, int64(0)
+	for at := 0; at < len(footer); at += footerRecord {
+		r := footer[at : at+footerRecord]
+		b := blockMeta{
+			offset: int64(le.Uint64(r)), firstRow: int64(le.Uint64(r[8:])),
+			rows: le.Uint32(r[16:]), nnz: le.Uint32(r[20:]), size: le.Uint32(r[24:]), crc: le.Uint32(r[28:]),
+		}
+		wrong := ""
+		switch {
+		case b.offset != offset || int64(b.size) > end-offset || b.size < blockHeaderSize:
+			wrong = "blocks are not contiguous"
+		case b.firstRow != row:
+			wrong = "rows are not contiguous"
+		case b.rows < 1 || b.rows > BlockRows || b.nnz > BlockNNZ && b.rows > 1:
+			wrong = "block of impossible size"
+		case uint64(b.nnz) > maxExpansion*uint64(b.size) || tooMany(int64(b.nnz), int64(b.rows), l.manifest.Cols):
+			wrong = "block with an impossible number of entries"
+		}
+		if wrong != "" {
+			return false, l.bad(info, "footer", end+int64(at), "%s", wrong)
+		}
+		offset += int64(b.size)
+		row += int64(b.rows)
+		nnz += int64(b.nnz)
+		s.blocks = append(s.blocks, b)
+	}
+	if offset != end || row-info.FirstRow != info.Rows || nnz != info.NNZ {
+		return false, l.bad(info, "footer", end, "blocks do not add up to the shard")
+	}
+	return true, nil
+}

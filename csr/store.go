@@ -1,0 +1,316 @@
+package csr
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// OpenOptions for Open.
+type OpenOptions struct {
+	FS vfs.FS // nil: vfs.OS
+}
+
+// Store is a store opened for reading. It is safe for concurrent use; Close
+// must come after everything else.
+type Store struct {
+	fs       vfs.FS
+	path     string
+	manifest *Manifest
+	size     int64
+	shards   []*shard
+	blocks   []blockMeta
+	shardOf  []int32 // shard of each block
+	dec      *valueDecoder
+	closed   atomic.Bool
+}
+
+// Open opens the store at path and checks its frame: everything but the
+// contents of blocks and ids (FORMAT.md, "What is checked when").
+//
+// Errors: fs.ErrNotExist, [ErrNotStore], [ErrCorrupt], [ErrVersion], or a fault of the file system.
+func Open(path string, o OpenOptions) (*Store, error) {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	m, size, err := readManifest(o.FS, path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{fs: o.FS, path: path, manifest: m, size: size, dec: newValueDecoder(m.Values)}
+	if err := s.load(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) load() error {
+	l := &shardLoader{fs: s.fs, store: s.path, manifest: s.manifest, report: func(err error) error { return err }}
+	for i := range s.manifest.Shards {
+		sh, err := l.load(i)
+		if err != nil {
+			return err
+		}
+		s.shards = append(s.shards, sh)
+		s.size += sh.size
+		for range sh.blocks {
+			s.shardOf = append(s.shardOf, int32(i))
+		}
+		s.blocks = append(s.blocks, sh.blocks...)
+		// Only a hint.
+		_ = sh.m.Advise(vfs.Sequential, 0, sh.size)
+	}
+	for _, a := range []Axis{RowAxis, ColAxis} {
+		n, err := s.idsSize(a)
+		if err != nil {
+			return err
+		}
+		s.size += n
+	}
+	if err := checkTotals(s.manifest, s.blocks); err != nil {
+		return &CorruptError{Store: s.path, File: manifestName, Section: "manifest", Offset: 0, Err: err}
+	}
+	return nil
+}
+
+// idsSize checks the size of a file of ids and returns it.
+func (s *Store) idsSize(a Axis) (int64, error) {
+	info := s.manifest.IDs.axis(a)
+	if info == nil {
+		return 0, nil
+	}
+	fi, err := s.fs.Stat(filepath.Join(s.path, info.File))
+	if err != nil {
+		return 0, missing(err, s.path, info.File)
+	}
+	if fi.Size() != info.Size {
+		return 0, &CorruptError{Store: s.path, File: info.File, Section: "ids", Offset: min(fi.Size(), info.Size),
+			Err: fmt.Errorf("%d bytes where the manifest says %d", fi.Size(), info.Size)}
+	}
+	return info.Size, nil
+}
+
+// checkTotals compares what the manifest says about all blocks with the blocks.
+func checkTotals(m *Manifest, blocks []blockMeta) error {
+	var largest MaxBlock
+	for i := range blocks {
+		largest.include(&blocks[i])
+	}
+	if largest != m.MaxBlock {
+		return fmt.Errorf("max_block is %+v, not %+v", largest, m.MaxBlock)
+	}
+	if fingerprint(m, blocks) != m.Fingerprint {
+		return errors.New("fingerprint is not that of the shards and ids")
+	}
+	return nil
+}
+
+// missing says that a file of the store is not there; other errors pass on.
+func missing(err error, store, file string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &CorruptError{Store: store, File: file, Section: "file", Offset: -1, Err: errors.New("missing")}
+	}
+	return fmt.Errorf("open store: %w", err)
+}
+
+// readManifest reads and checks the manifest of the store at path; it also
+// returns its size.
+func readManifest(fsys vfs.FS, path string) (*Manifest, int64, error) {
+	f, err := fsys.Open(filepath.Join(path, manifestName))
+	if err != nil {
+		return nil, 0, explainMissing(fsys, path, err)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxManifest))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, 0, fmt.Errorf("open store: %w", err)
+	}
+	m, err := func() (*Manifest, error) {
+		if len(b) == maxManifest {
+			return nil, damaged(0, "manifest of %d bytes or more", maxManifest)
+		}
+		return decodeManifest(b)
+	}()
+	var version *VersionError
+	var bad *damage
+	switch {
+	case err == nil:
+		return m, int64(len(b)), nil
+	case errors.As(err, &version):
+		version.Store = path
+		return nil, 0, version
+	case errors.As(err, &bad):
+		return nil, 0, &CorruptError{Store: path, File: manifestName, Section: "manifest", Offset: bad.at, Err: err}
+	}
+	return nil, 0, fmt.Errorf("open store: %s: %w", path, err)
+}
+
+// explainMissing turns the failure to open a manifest into what the user
+// needs to know.
+func explainMissing(fsys vfs.FS, path string, err error) error {
+	fi, statErr := fsys.Stat(path)
+	switch {
+	case errors.Is(statErr, fs.ErrNotExist):
+		if _, err := fsys.Stat(path + vfs.PartialSuffix); err == nil {
+			return fmt.Errorf("open store: %w; %s is there: its ingest has not finished or was killed; wait for it or ingest again",
+				statErr, path+vfs.PartialSuffix)
+		}
+		return fmt.Errorf("open store: %w", statErr)
+	case statErr != nil:
+		return fmt.Errorf("open store: %w", statErr)
+	case !fi.IsDir():
+		return fmt.Errorf("open store: %s: %w: it is a file; a store is a directory made by \"gdsvd ingest\"", path, ErrNotStore)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("open store: %w", err)
+	case filepath.Ext(path) == vfs.PartialSuffix:
+		return fmt.Errorf("open store: %s: %w: half-written: its ingest has not finished or was killed; wait for it or ingest again", path, ErrNotStore)
+	}
+	if _, err := fsys.Stat(filepath.Join(path, shardName(0))); err == nil {
+		return missing(fs.ErrNotExist, path, manifestName)
+	}
+	return fmt.Errorf("open store: %s: %w: no %s in it; make a store with \"gdsvd ingest\"", path, ErrNotStore, manifestName)
+}
+
+// Close unmaps the store.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	var err error
+	for _, sh := range s.shards {
+		err = errors.Join(err, sh.m.Close())
+	}
+	return err
+}
+
+// Path is where the store was opened.
+func (s *Store) Path() string { return s.path }
+
+// Rows is the number of rows of A.
+func (s *Store) Rows() int64 { return s.manifest.Rows }
+
+// Cols is the number of columns of A.
+func (s *Store) Cols() int64 { return s.manifest.Cols }
+
+// NNZ is the number of stored entries, explicit zeros included.
+func (s *Store) NNZ() int64 { return s.manifest.NNZ }
+
+// Transposed tells that the user's matrix is Aᵀ.
+func (s *Store) Transposed() bool { return s.manifest.Transposed }
+
+// Values is the value coding. The table must not be changed.
+func (s *Store) Values() Values { return s.manifest.Values }
+
+// SumSquares is ‖A‖²_F.
+func (s *Store) SumSquares() float64 { return s.manifest.SumSquares }
+
+// Fingerprint names the matrix and its ids, however they were sharded or when
+// they were ingested: 64 hex digits.
+func (s *Store) Fingerprint() string { return s.manifest.Fingerprint }
+
+// Size is the number of bytes on disk, all files.
+func (s *Store) Size() int64 { return s.size }
+
+// MaxBlock is for planning memory.
+func (s *Store) MaxBlock() MaxBlock { return s.manifest.MaxBlock }
+
+// Manifest is the whole manifest. It must not be changed.
+func (s *Store) Manifest() Manifest { return *s.manifest }
+
+// NumBlocks is the number of blocks, the units of decoding.
+func (s *Store) NumBlocks() int { return len(s.blocks) }
+
+// BlockInfo describes a block that has not been decoded.
+type BlockInfo struct {
+	FirstRow int64
+	Rows     int
+	NNZ      int
+	Size     int64 // encoded bytes
+}
+
+// Block describes block i, 0 ≤ i < NumBlocks.
+func (s *Store) Block(i int) BlockInfo {
+	b := &s.blocks[i]
+	return BlockInfo{FirstRow: b.firstRow, Rows: int(b.rows), NNZ: int(b.nnz), Size: int64(b.size)}
+}
+
+// DecodeBlock decodes block i into dst and proves it sound: the crc of its
+// bytes, and on the decoded copy all that the doc of [Block] says, so that
+// unchecked kernels may run on it. Safe for concurrent use with distinct dst.
+// After an error dst is empty.
+//
+// Errors: [ErrCorrupt], also when the file was truncated or could not be read.
+func (s *Store) DecodeBlock(i int, dst *Block) error {
+	if s.closed.Load() {
+		return fmt.Errorf("decode block %d: store %s is closed", i, s.path)
+	}
+	err := s.shards[s.shardOf[i]].decode(&s.blocks[i], dst, s.manifest.Cols, s.dec)
+	if err != nil {
+		return s.blockError(i, err)
+	}
+	return nil
+}
+
+// decode decodes one block of the shard. Errors: *damage relative to the
+// file, *vfs.FaultError.
+func (sh *shard) decode(b *blockMeta, dst *Block, cols int64, dec *valueDecoder) error {
+	data := sh.m.Bytes()[b.offset : b.offset+int64(b.size)]
+	err := vfs.Guard(func() error {
+		if crcOf(data) != b.crc {
+			return &damage{0, errChecksum.Error()}
+		}
+		return decodeBlock(dst, data, b, cols, dec)
+	})
+	if err != nil {
+		dst.RowPtr, dst.Col, dst.Val = dst.RowPtr[:0], dst.Col[:0], dst.Val[:0]
+		if d, ok := err.(*damage); ok {
+			d.at += b.offset
+		}
+	}
+	return err
+}
+
+// blockError says where in the store a block's damage is. Blocks are numbered
+// within their shard.
+func (s *Store) blockError(i int, err error) error {
+	sh := s.shards[s.shardOf[i]]
+	first := i
+	for first > 0 && s.shardOf[first-1] == s.shardOf[i] {
+		first--
+	}
+	return describe(s.fs, s.path, sh, i-first, s.blocks[i].offset, err)
+}
+
+func describe(fsys vfs.FS, store string, sh *shard, block int, offset int64, err error) error {
+	section := fmt.Sprintf("block %d", block)
+	var bad *damage
+	var fault *vfs.FaultError
+	switch {
+	case errors.As(err, &bad):
+		return &CorruptError{Store: store, File: sh.name, Section: section, Offset: bad.at, Err: err}
+	case errors.As(err, &fault):
+		return faultError(fsys, store, sh, section, offset)
+	}
+	return err
+}
+
+// ReleaseBlock tells the kernel that the pages of block i are not needed again
+// soon. Pages shared with a neighbouring block go too; whoever needs them
+// again gets them from the page cache or the disk.
+func (s *Store) ReleaseBlock(i int) {
+	if s.closed.Load() {
+		return
+	}
+	b := &s.blocks[i]
+	// Only a hint.
+	_ = s.shards[s.shardOf[i]].m.Advise(vfs.DontNeed, b.offset, int64(b.size))
+}
+
+// IDs reads the ids of an axis in order; nil without an error when they are 0 … n−1.
+func (s *Store) IDs(axis Axis) (*IDReader, error) {
+	return openIDs(s.fs, s.path, s.manifest.IDs.axis(axis))
+}

@@ -1,0 +1,203 @@
+package csr
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Coding is how the values of a store are written. Durable: do not renumber.
+type Coding uint8
+
+// The codings, from the smallest on disk to the largest.
+const (
+	Constant Coding = iota // every value is Table[0]; 0 bits a value
+	Dict4                  // up to 16 distinct values; 4 bits
+	Dict8                  // up to 256 distinct values; 8 bits
+	Float32                // every value survives float32; 32 bits
+	Float64                // 64 bits
+)
+
+var codingNames = [...]string{"constant", "dict4", "dict8", "float32", "float64"}
+
+func (c Coding) String() string {
+	if int(c) < len(codingNames) {
+		return codingNames[c]
+	}
+	return fmt.Sprintf("Coding(%d)", uint8(c))
+}
+
+// MarshalText gives the name used in the manifest.
+func (c Coding) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (c *Coding) UnmarshalText(b []byte) error {
+	i := slices.Index(codingNames[:], string(b))
+	if i < 0 {
+		return fmt.Errorf("unknown value coding %q", b)
+	}
+	*c = Coding(i)
+	return nil
+}
+
+// maxTable is the number of table entries each coding allows.
+func (c Coding) maxTable() int { return [...]int{1, 16, 256, 0, 0}[c] }
+
+// size is the number of bytes nnz values take.
+func (c Coding) size(nnz uint64) uint64 {
+	switch c {
+	case Constant:
+		return 0
+	case Dict4:
+		return (nnz + 1) / 2
+	case Dict8:
+		return nnz
+	case Float32:
+		return 4 * nnz
+	}
+	return 8 * nnz
+}
+
+// Values is the value coding of a store: Table holds the dictionary, ascending;
+// it is empty for Float32 and Float64.
+type Values struct {
+	Coding Coding    `json:"coding"`
+	Table  []float64 `json:"table"`
+}
+
+// validate checks the rules of FORMAT.md for coding and table.
+func (v Values) validate() error {
+	if v.Coding > Float64 {
+		return fmt.Errorf("unknown value coding %d", v.Coding)
+	}
+	if n := v.Coding.maxTable(); len(v.Table) > n || n > 0 && len(v.Table) == 0 {
+		return fmt.Errorf("value table of %d entries for coding %v", len(v.Table), v.Coding)
+	}
+	for i, x := range v.Table {
+		switch {
+		case !finite(x):
+			return errors.New("value table with a value that is not finite")
+		case x == 0 && math.Signbit(x):
+			return errors.New("value table with negative zero")
+		case i > 0 && x <= v.Table[i-1]:
+			return errors.New("value table not strictly ascending")
+		}
+	}
+	return nil
+}
+
+// finite: neither NaN nor infinite.
+func finite(v float64) bool { return math.Float64bits(v)&expMask != expMask }
+
+// expMask selects the exponent of a float64; all ones there means Inf or NaN.
+const expMask = 0x7ff << 52
+
+// maxDict is the largest dictionary.
+const maxDict = 256
+
+// ValueStats finds the coding for a stream of values. The zero value is ready.
+// The result depends only on the set of values added, not on their order.
+type ValueStats struct {
+	// seen are the distinct values, ascending, while there are ≤ maxDict.
+	seen []float64
+	// wide: more than maxDict distinct values; notSingle: some value does not
+	// survive float32. Both are final.
+	wide, notSingle bool
+	// recent remembers the keys of values already dealt with: ratings repeat.
+	recent [64]uint64
+}
+
+// Add takes one value of the matrix. A value that is not finite, which
+// [Writer.AppendRow] will refuse, forces Float64.
+func (s *ValueStats) Add(v float64) {
+	v += 0 // −0 becomes 0
+	key := valueKey(v)
+	slot := &s.recent[valueSlot(key)]
+	if *slot == key {
+		return
+	}
+	s.add(v)
+	if finite(v) {
+		*slot = key
+	}
+}
+
+// valueKey identifies a value in a cache of 64 whose empty slots are 0: the
+// complement of the bits, because the complement of 0 is a NaN, never cached.
+func valueKey(v float64) uint64 { return ^math.Float64bits(v) }
+
+// valueSlot is the place of a key in the cache: six bits of Fibonacci hashing
+// (Knuth, The Art of Computer Programming, vol. 3, sec. 6.4).
+func valueSlot(key uint64) uint64 { return key * 0x9e3779b97f4a7c15 >> 58 }
+
+func (s *ValueStats) add(v float64) {
+	if !finite(v) {
+		s.wide, s.notSingle, s.seen = true, true, nil
+		return
+	}
+	if float64(float32(v)) != v {
+		s.notSingle = true
+	}
+	if s.wide {
+		return
+	}
+	i, found := slices.BinarySearch(s.seen, v)
+	if found {
+		return
+	}
+	if len(s.seen) == maxDict {
+		s.wide, s.seen = true, nil
+		return
+	}
+	s.seen = slices.Insert(s.seen, i, v)
+}
+
+// Merge adds all that o has seen.
+func (s *ValueStats) Merge(o *ValueStats) {
+	s.notSingle = s.notSingle || o.notSingle
+	if o.wide {
+		s.wide, s.seen = true, nil
+	}
+	for _, v := range o.seen {
+		s.add(v)
+	}
+}
+
+// Values is the smallest coding that holds every value added.
+func (s *ValueStats) Values() Values {
+	n := len(s.seen)
+	switch {
+	case s.wide && s.notSingle:
+		return Values{Coding: Float64}
+	case s.wide:
+		return Values{Coding: Float32}
+	case n == 0:
+		return Values{Coding: Constant, Table: []float64{0}}
+	case n == 1:
+		return Values{Coding: Constant, Table: slices.Clone(s.seen)}
+	case n <= 16:
+		return Values{Coding: Dict4, Table: slices.Clone(s.seen)}
+	}
+	return Values{Coding: Dict8, Table: slices.Clone(s.seen)}
+}
+
+// neumaier is a compensated sum (A. Neumaier, ZAMM 54 (1974) 39–51,
+// improved Kahan–Babuška).
+type neumaier struct{ sum, c float64 }
+
+func (n *neumaier) add(x float64) {
+	t := n.sum + x
+	if math.Abs(n.sum) >= math.Abs(x) {
+		n.c += (n.sum - t) + x
+	} else {
+		n.c += (x - t) + n.sum
+	}
+	n.sum = t
+}
+
+func (n *neumaier) value() float64 { return n.sum + n.c }
+
+// square is v², rounded: the conversion forbids fusing it into a later sum,
+// so that every machine gets the same bits.
+func square(v float64) float64 { return float64(v * v) }

@@ -1,0 +1,34 @@
+package vfs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestExchangeByRenames tests the way of systems without the call everywhere.
+func TestExchangeByRenames(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	for _, d := range []string{a, b} {
+		if err := os.MkdirAll(filepath.Join(d, "from-"+filepath.Base(d)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	if err := exchangeByRenames(a, b); err != nil {
+		t.Fatal(err)
+	}
+	if !has(filepath.Join(a, "from-b")) || !has(filepath.Join(b, "from-a")) || has(a+oldSuffix) {
+		t.Error("not exchanged")
+	}
+	if exchangeByRenames(filepath.Join(dir, "c"), b) == nil {
+		t.Error("exchanged with nothing")
+	}
+	if !has(filepath.Join(b, "from-a")) {
+		t.Error("b is lost")
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package vfs
+
+func madvise([]byte, Advice) error { return nil }

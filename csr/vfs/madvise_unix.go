@@ -1,0 +1,19 @@
+//go:build unix
+
+package vfs
+
+import "golang.org/x/sys/unix"
+
+func madvise(b []byte, a Advice) error {
+	if len(b) == 0 {
+		return nil
+	}
+	advice := unix.MADV_SEQUENTIAL
+	switch a {
+	case WillNeed:
+		advice = unix.MADV_WILLNEED
+	case DontNeed:
+		advice = unix.MADV_DONTNEED
+	}
+	return unix.Madvise(b, advice)
+}

@@ -1,0 +1,112 @@
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/edsrzf/mmap-go"
+)
+
+// OS is the file system of the operating system.
+var OS FS = osFS{}
+
+type osFS struct{}
+
+func (osFS) Open(name string) (File, error) { return asFile(os.Open(name)) }
+
+func (osFS) Create(name string) (File, error) {
+	return asFile(os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666))
+}
+
+// asFile keeps a nil *os.File from becoming a non-nil File.
+func asFile(f *os.File, err error) (File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (osFS) Mkdir(name string) error                    { return os.Mkdir(name, 0o777) }
+func (osFS) Rename(oldname, newname string) error       { return os.Rename(oldname, newname) }
+func (osFS) Remove(name string) error                   { return os.Remove(name) }
+func (osFS) RemoveAll(name string) error                { return os.RemoveAll(name) }
+func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+func (osFS) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
+func (osFS) Lstat(name string) (fs.FileInfo, error)     { return os.Lstat(name) }
+func (osFS) SyncDir(name string) error                  { return syncDir(name) }
+func (osFS) Lock(name string) (io.Closer, error)        { return lock(name) }
+
+func (osFS) Exchange(a, b string) error {
+	err := exchange(a, b)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return exchangeByRenames(a, b)
+	}
+	return err
+}
+
+// oldSuffix is added to the first name of an exchange by renames to park the
+// second one for a moment. Stage looks for it.
+const oldSuffix = ".old"
+
+// exchangeByRenames swaps two directories where the system has no call for it.
+// A process that dies in the middle leaves b parked as a.old.
+func exchangeByRenames(a, b string) error {
+	parked := a + oldSuffix
+	if err := os.Rename(b, parked); err != nil {
+		return err
+	}
+	if err := os.Rename(a, b); err != nil {
+		return errors.Join(err, os.Rename(parked, b))
+	}
+	return os.Rename(parked, a)
+}
+
+func (osFS) Map(name string) (Mapping, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // the mapping outlives the descriptor
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "map", Path: name, Err: errors.New("not a regular file")}
+	}
+	if fi.Size() == 0 {
+		return &osMapping{}, nil // no system maps nothing
+	}
+	m, err := mmap.Map(f, mmap.RDONLY, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "map", Path: name, Err: err}
+	}
+	return &osMapping{m}, nil
+}
+
+type osMapping struct{ m mmap.MMap }
+
+func (m *osMapping) Bytes() []byte { return m.m }
+
+func (m *osMapping) Advise(a Advice, off, n int64) error {
+	if off < 0 || n < 0 || off > int64(len(m.m)) || n > int64(len(m.m))-off {
+		return fs.ErrInvalid
+	}
+	// The call wants whole pages. Advice about a page shared with a neighbour
+	// is harmless: at worst the neighbour is read again from the page cache.
+	page := int64(os.Getpagesize())
+	start := off / page * page
+	if off+n == start {
+		return nil
+	}
+	return madvise(m.m[start:off+n], a)
+}
+
+func (m *osMapping) Close() error {
+	if m.m == nil {
+		return nil
+	}
+	return m.m.Unmap()
+}

@@ -1,0 +1,187 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+)
+
+// PartialSuffix is added to a target's name while it is being written.
+const PartialSuffix = ".partial"
+
+// lockSuffix is added to a target's name for the lock of its writer.
+const lockSuffix = ".lock"
+
+// Staging is a directory being written beside the place it is meant for. At
+// every moment the target is absent, the complete old directory or the
+// complete new one, whatever happens to the process.
+//
+// A Staging is used by one goroutine at a time.
+type Staging struct {
+	fs          FS
+	target      string
+	force       bool
+	replaceable func(path string) error
+	lock        io.Closer
+	done        bool
+}
+
+// Stage begins to write the directory target: it takes the lock target.lock,
+// removes what a dead writer left, and makes the empty directory
+// target.partial, to be filled (each file synced by whoever writes it) and
+// then published by Commit or removed by Abort.
+//
+// It is fs.ErrExist if target exists and !force, ErrLocked if another process
+// is writing it. Under force an existing target is replaced on Commit if
+// replaceable(target) returns nil; a nil replaceable lets only an empty
+// directory be replaced. Whatever is not recognised is never deleted.
+func Stage(fsys FS, target string, force bool, replaceable func(path string) error) (_ *Staging, err error) {
+	target = filepath.Clean(target)
+	switch filepath.Base(target) {
+	case ".", "..", string(filepath.Separator):
+		return nil, &fs.PathError{Op: "create", Path: target, Err: errors.New("needs a name of its own, not a directory's relative name")}
+	}
+	if replaceable == nil {
+		replaceable = func(path string) error { return onlyEmpty(fsys, path) }
+	}
+	s := &Staging{fs: fsys, target: target, force: force, replaceable: replaceable}
+	s.lock, err = fsys.Lock(target + lockSuffix)
+	if errors.Is(err, ErrLocked) {
+		return nil, fmt.Errorf("create %s: %w that is writing it", target, ErrLocked)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("create %s: make the directory %s first: %w", target, filepath.Dir(target), fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create %s: %w", target, err)
+	}
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(err, s.lock.Close())
+	}
+	return s, nil
+}
+
+func (s *Staging) prepare() error {
+	if err := s.recover(); err != nil {
+		return fmt.Errorf("remove leftovers of %s: %w", s.target, err)
+	}
+	if _, err := s.targetExists(); err != nil {
+		return err
+	}
+	if err := s.fs.Mkdir(s.Dir()); err != nil {
+		return fmt.Errorf("create %s: %w", s.target, err)
+	}
+	return nil
+}
+
+// recover deals with what a writer that died left behind.
+func (s *Staging) recover() error {
+	parked := s.Dir() + oldSuffix
+	if _, err := s.fs.Lstat(parked); err == nil {
+		// Killed inside exchangeByRenames: before its second step the target
+		// is missing and this is it.
+		_, err := s.fs.Lstat(s.target)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = s.fs.Rename(parked, s.target)
+		} else if err == nil {
+			err = s.fs.RemoveAll(parked)
+		}
+		if err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.fs.RemoveAll(s.Dir())
+}
+
+// targetExists tells whether there is something to be replaced; it is an error
+// if it must not be.
+func (s *Staging) targetExists() (bool, error) {
+	fi, err := s.fs.Lstat(s.target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("create %s: %w", s.target, err)
+	case !s.force:
+		return true, &fs.PathError{Op: "create", Path: s.target, Err: fs.ErrExist}
+	case fi.Mode()&fs.ModeSymlink != 0:
+		return true, fmt.Errorf("replace %s: it is a symbolic link; name the place it leads to", s.target)
+	case !fi.IsDir():
+		return true, fmt.Errorf("replace %s: it is not a directory; it is left alone", s.target)
+	}
+	if err := s.replaceable(s.target); err != nil {
+		return true, fmt.Errorf("replace %s: %w", s.target, err)
+	}
+	return true, nil
+}
+
+func onlyEmpty(fsys FS, path string) error {
+	entries, err := fsys.ReadDir(path)
+	if err == nil && len(entries) > 0 {
+		err = errors.New("the directory is not empty; it is left alone")
+	}
+	return err
+}
+
+// Dir is the directory to write in. Everything in it is published by Commit.
+func (s *Staging) Dir() string { return s.target + PartialSuffix }
+
+// Target is where Commit will put the directory.
+func (s *Staging) Target() string { return s.target }
+
+// Commit publishes the directory under its final name and removes what it
+// replaces. When it fails, everything written is removed; if it had already
+// been published (only durability or the removal of the old one failed) it
+// stays. fs.ErrExist if the target has appeared since Stage and !force.
+func (s *Staging) Commit() error {
+	if s.done {
+		return errors.New("commit: already committed or aborted")
+	}
+	if err := s.publish(); err != nil {
+		return errors.Join(err, s.Abort())
+	}
+	s.done = true
+	return s.lock.Close()
+}
+
+func (s *Staging) publish() error {
+	if err := s.fs.SyncDir(s.Dir()); err != nil {
+		return fmt.Errorf("create %s: %w", s.target, err)
+	}
+	old, err := s.targetExists()
+	if err != nil {
+		return err
+	}
+	if old {
+		err = s.fs.Exchange(s.Dir(), s.target)
+	} else {
+		err = s.fs.Rename(s.Dir(), s.target)
+	}
+	if err != nil {
+		return fmt.Errorf("create %s: %w", s.target, err)
+	}
+	if err := s.fs.SyncDir(filepath.Dir(s.target)); err != nil {
+		return fmt.Errorf("create %s: %w", s.target, err)
+	}
+	if !old {
+		return nil
+	}
+	if err := s.fs.RemoveAll(s.Dir()); err != nil {
+		return fmt.Errorf("remove the replaced %s: %w", s.target, err)
+	}
+	return nil
+}
+
+// Abort removes everything written and lets the lock go. After Commit or
+// Abort it does nothing.
+func (s *Staging) Abort() error {
+	if s.done {
+		return nil
+	}
+	s.done = true
+	return errors.Join(s.fs.RemoveAll(s.Dir()), s.lock.Close())
+}

@@ -1,0 +1,201 @@
+package vfs_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+func anything(string) error { return nil }
+
+// stage stages target and writes a file "new" in it.
+func stage(t *testing.T, target string, force bool, replaceable func(string) error) *vfs.Staging {
+	t.Helper()
+	s, err := vfs.Stage(vfs.OS, target, force, replaceable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(s.Dir(), "new"), nil)
+	return s
+}
+
+func TestStageCommit(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "x")
+	s := stage(t, target+string(filepath.Separator), false, nil)
+	if s.Target() != target || names(t, dir) != "x.lock x.partial" {
+		t.Errorf("target %s, there are %s", s.Target(), names(t, dir))
+	}
+	if err := s.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if names(t, dir) != "x" || names(t, target) != "new" {
+		t.Errorf("there are %s, with %s", names(t, dir), names(t, target))
+	}
+	if err := s.Abort(); err != nil || names(t, target) != "new" {
+		t.Errorf("abort after commit: %v, %s", err, names(t, target))
+	}
+	if s.Commit() == nil {
+		t.Error("commit again")
+	}
+}
+
+func TestStageAbort(t *testing.T) {
+	dir := t.TempDir()
+	s := stage(t, filepath.Join(dir, "x"), false, nil)
+	if err := errors.Join(s.Abort(), s.Abort()); err != nil || names(t, dir) != "" {
+		t.Errorf("%v, left: %s", err, names(t, dir))
+	}
+	if s.Commit() == nil || names(t, dir) != "" {
+		t.Error("commit after abort")
+	}
+}
+
+func TestStageReplaces(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "x")
+	if err := os.Mkdir(target, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(target, "old"), nil)
+	if _, err := vfs.Stage(vfs.OS, target, false, anything); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("without force: %v", err)
+	}
+	if _, err := vfs.Stage(vfs.OS, target, true, nil); err == nil {
+		t.Error("a directory that is not empty, and not recognised, would be replaced")
+	}
+	no := errors.New("precious")
+	if _, err := vfs.Stage(vfs.OS, target, true, func(path string) error {
+		if path != target {
+			t.Errorf("asked about %s", path)
+		}
+		return no
+	}); !errors.Is(err, no) {
+		t.Errorf("refused: %v", err)
+	}
+	if names(t, dir) != "x" || names(t, target) != "old" {
+		t.Fatalf("there are %s, with %s", names(t, dir), names(t, target))
+	}
+	s := stage(t, target, true, anything)
+	if names(t, target) != "old" {
+		t.Error("replaced before commit")
+	}
+	if err := s.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if names(t, dir) != "x" || names(t, target) != "new" {
+		t.Errorf("there are %s, with %s", names(t, dir), names(t, target))
+	}
+}
+
+// TestStageTargetAppears: what somebody puts there meanwhile is not lost.
+func TestStageTargetAppears(t *testing.T) {
+	for _, force := range []bool{false, true} {
+		dir := t.TempDir()
+		target := filepath.Join(dir, "x")
+		s := stage(t, target, force, nil)
+		if err := os.Mkdir(target, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(target, "theirs"), nil)
+		err := s.Commit()
+		if err == nil || !force && !errors.Is(err, fs.ErrExist) {
+			t.Errorf("force %v: %v", force, err)
+		}
+		if names(t, dir) != "x" || names(t, target) != "theirs" {
+			t.Errorf("force %v: there are %s, with %s", force, names(t, dir), names(t, target))
+		}
+	}
+}
+
+func TestStageRefuses(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, target := range []string{".", "..", string(filepath.Separator), "", filepath.Join("a", "..")} {
+		if _, err := vfs.Stage(vfs.OS, target, true, anything); err == nil {
+			t.Errorf("stages %q", target)
+		}
+	}
+	if _, err := vfs.Stage(vfs.OS, filepath.Join(dir, "no", "x"), true, anything); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a missing folder: %v", err)
+	}
+	writeFile(t, "file", nil)
+	if _, err := vfs.Stage(vfs.OS, "file", true, anything); err == nil {
+		t.Error("replaces a file")
+	}
+	if err := os.Mkdir("real", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	want := "file real"
+	if os.Symlink("real", "link") == nil { // not everybody may on Windows
+		want = "file link real"
+		if _, err := vfs.Stage(vfs.OS, "link", true, anything); err == nil {
+			t.Error("replaces a symbolic link")
+		}
+	}
+	if got := names(t, dir); got != want {
+		t.Errorf("there are %s", got)
+	}
+}
+
+// TestStageRecovers tidies up after writers that died at different moments.
+func TestStageRecovers(t *testing.T) {
+	for name, c := range map[string]struct {
+		left []string // directories, each with a file of the same name
+		want string   // file in the target before Commit
+	}{
+		"while writing":               {[]string{"x.partial"}, ""},
+		"with the old one in place":   {[]string{"x", "x.partial"}, "x"},
+		"first step of an exchange":   {[]string{"x.partial", "x.partial.old"}, "x.partial.old"},
+		"second step of an exchange":  {[]string{"x", "x.partial.old"}, "x"},
+		"after an exchange in a step": {[]string{"x", "x.partial"}, "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			target := filepath.Join(dir, "x")
+			writeFile(t, target+".lock", nil)
+			for _, d := range c.left {
+				if err := os.Mkdir(filepath.Join(dir, d), 0o777); err != nil {
+					t.Fatal(err)
+				}
+				writeFile(t, filepath.Join(dir, d, d), nil)
+			}
+			s := stage(t, target, true, anything)
+			if names(t, s.Dir()) != "new" {
+				t.Errorf("staging begins with %s", names(t, s.Dir()))
+			}
+			if c.want != "" && names(t, target) != c.want {
+				t.Errorf("the target has %s, want %s", names(t, target), c.want)
+			}
+			if err := s.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if names(t, dir) != "x" || names(t, target) != "new" {
+				t.Errorf("there are %s, with %s", names(t, dir), names(t, target))
+			}
+		})
+	}
+}
+
+// TestStageExchangeFails: the old one stays, the new one goes.
+func TestStageExchangeFails(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "x")
+	if err := os.Mkdir(target, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	fsys := &csrtest.FaultFS{Inject: csrtest.FailKind(csrtest.OpExchange, 0, csrtest.ErrInjected)}
+	s, err := vfs.Stage(fsys, target, true, anything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(s.Dir(), "new"), nil)
+	if err := s.Commit(); !errors.Is(err, csrtest.ErrInjected) || names(t, dir) != "x" || names(t, target) != "" {
+		t.Errorf("%v; there are %s, with %s", err, names(t, dir), names(t, target))
+	}
+}

@@ -1,0 +1,81 @@
+// Package vfs is the seam between gdsvd and the file system.
+//
+// Everything that writes or reads a store, a result directory or a temporary
+// file goes through an [FS], so that tests can inject a fault at any single
+// operation (see csr/csrtest). [OS] is the real one.
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+)
+
+// ErrLocked is what Lock gives while another process (or another holder in
+// this one) has the lock.
+var ErrLocked = errors.New("locked by another process")
+
+// File is an open file. A file made by Create may be read and written at any
+// offset; one made by Open may only be read.
+type File interface {
+	io.Reader
+	io.Writer
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	// Name is the name the file was opened with.
+	Name() string
+	// Sync makes the written bytes durable.
+	Sync() error
+	Stat() (fs.FileInfo, error)
+}
+
+// Advice tells the kernel how a range of a mapping is going to be used.
+type Advice uint8
+
+const (
+	// Sequential: the range will be read once, in order.
+	Sequential Advice = iota
+	// WillNeed: the range will be read soon.
+	WillNeed
+	// DontNeed: the range is not needed any more; its pages may be taken away.
+	DontNeed
+)
+
+// Mapping is a file mapped read-only into memory. Reading bytes of a file that
+// was truncated after it was mapped faults: readers of Bytes must run under
+// [Guard].
+type Mapping interface {
+	Bytes() []byte
+	// Advise is a hint about Bytes()[off:off+n]; a no-op where the system has no such call.
+	Advise(a Advice, off, n int64) error
+	io.Closer
+}
+
+// FS is a file system. Names are operating-system paths. Errors are those of
+// package os: they name the path and can be asked with errors.Is for
+// fs.ErrExist, fs.ErrNotExist and the like.
+type FS interface {
+	Open(name string) (File, error)
+	// Create makes a new file; it is an error if the name exists.
+	Create(name string) (File, error)
+	// Map maps a whole file read-only. An empty file gives an empty mapping.
+	Map(name string) (Mapping, error)
+	Mkdir(name string) error
+	Rename(oldname, newname string) error
+	// Exchange swaps two existing directories: in one step where the system
+	// can (Linux, macOS), else by renames.
+	Exchange(a, b string) error
+	Remove(name string) error
+	RemoveAll(name string) error
+	ReadDir(name string) ([]fs.DirEntry, error)
+	Stat(name string) (fs.FileInfo, error)
+	// Lstat is Stat of a symbolic link itself.
+	Lstat(name string) (fs.FileInfo, error)
+	// SyncDir makes the names in a directory durable.
+	SyncDir(name string) error
+	// Lock takes an exclusive lock that dies with the process, creating the
+	// file if need be. It fails with ErrLocked, without waiting, if another
+	// holder has it. Closing the lock removes the file and lets go.
+	Lock(name string) (io.Closer, error)
+}

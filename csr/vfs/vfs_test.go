@@ -1,0 +1,240 @@
+package vfs_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+func writeFile(t testing.TB, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// names lists a directory.
+func names(t testing.TB, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return strings.Join(list, " ")
+}
+
+func TestCreateAndOpen(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x")
+	f, err := vfs.OS.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 3)
+	_, writeErr := f.Write([]byte("abcdef"))
+	_, writeAtErr := f.WriteAt([]byte("X"), 2)
+	_, readAtErr := f.ReadAt(b, 1)
+	if err := errors.Join(writeErr, writeAtErr, readAtErr, f.Sync(), f.Close()); err != nil || string(b) != "bXd" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := vfs.OS.Create(name); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("creating it again: %v", err)
+	}
+	f, err = vfs.OS.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(b); err == nil {
+		t.Error("a file opened for reading can be written")
+	}
+	if f, err := vfs.OS.Open(name + "y"); f != nil || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("opening nothing gives %v, %v", f, err)
+	}
+}
+
+func TestMap(t *testing.T) {
+	dir := t.TempDir()
+	page := os.Getpagesize()
+	for _, size := range []int{0, 1, page, 2*page + 17} {
+		name := filepath.Join(dir, "x")
+		want := bytes.Repeat([]byte("gdsvd"), size)[:size]
+		writeFile(t, name, want)
+		m, err := vfs.OS.Map(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(m.Bytes(), want) {
+			t.Errorf("size %d: mapped bytes differ", size)
+		}
+		n := int64(size)
+		for _, a := range []vfs.Advice{vfs.Sequential, vfs.WillNeed, vfs.DontNeed} {
+			for _, r := range [][2]int64{{0, n}, {0, 0}, {n / 2, n - n/2}, {n, 0}, {n / 3, n / 3}} {
+				if err := m.Advise(a, r[0], r[1]); err != nil {
+					t.Errorf("size %d: advise %d about %v: %v", size, a, r, err)
+				}
+			}
+			for _, r := range [][2]int64{{-1, 1}, {0, n + 1}, {n + 1, 0}, {1, -1}} {
+				if m.Advise(a, r[0], r[1]) == nil {
+					t.Errorf("size %d: advise %d about %v", size, a, r)
+				}
+			}
+		}
+		if !bytes.Equal(m.Bytes(), want) {
+			t.Errorf("size %d: advice changes bytes", size)
+		}
+		if err := errors.Join(m.Close(), m.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := vfs.OS.Map(dir); err == nil {
+		t.Error("a directory can be mapped")
+	}
+	if _, err := vfs.OS.Map(filepath.Join(dir, "y")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("mapping nothing: %v", err)
+	}
+}
+
+// TestGuardTruncated reads a page that is gone, which would end the process.
+func TestGuardTruncated(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a mapped file cannot be truncated on Windows")
+	}
+	name := filepath.Join(t.TempDir(), "x")
+	writeFile(t, name, make([]byte, 4*os.Getpagesize()))
+	m, err := vfs.OS.Map(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := os.Truncate(name, 10); err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	err = vfs.Guard(func() error {
+		for _, b := range m.Bytes() {
+			sum += int(b)
+		}
+		return nil
+	})
+	var fault *vfs.FaultError
+	if !errors.As(err, &fault) || fault.Addr == 0 {
+		t.Errorf("got %v (sum %d)", err, sum)
+	}
+}
+
+// TestGuardLetsOtherPanicsPass: only faults of memory are turned into errors.
+func TestGuardLetsOtherPanicsPass(t *testing.T) {
+	for name, do := range map[string]func() error{
+		"value": func() error { panic("x") },
+		"index": func() error { var s []int; i := len(s); _ = s[i]; return nil },
+		"divide": func() error {
+			zero := len(os.Getenv("a variable that nobody sets"))
+			_ = 1 / zero
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic is gone")
+				}
+			}()
+			err := vfs.Guard(do)
+			t.Errorf("guard returns %v", err)
+		})
+	}
+	want := errors.New("x")
+	if err := vfs.Guard(func() error { return want }); err != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestExchange(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	for _, d := range []string{a, b} {
+		if err := os.Mkdir(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(d, "from-"+filepath.Base(d)), nil)
+	}
+	if err := vfs.OS.Exchange(a, b); err != nil {
+		t.Fatal(err)
+	}
+	if names(t, a) != "from-b" || names(t, b) != "from-a" || names(t, dir) != "a b" {
+		t.Errorf("a: %s, b: %s, both in: %s", names(t, a), names(t, b), names(t, dir))
+	}
+	if vfs.OS.Exchange(a, filepath.Join(dir, "c")) == nil || names(t, dir) != "a b" {
+		t.Error("exchange with nothing")
+	}
+}
+
+func TestLock(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.lock")
+	l, err := vfs.OS.Lock(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := vfs.OS.Lock(name); !errors.Is(err, vfs.ErrLocked) {
+		t.Errorf("second holder: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the lock file stays: %v", err)
+	}
+	if _, err := vfs.OS.Lock(filepath.Join(name, "no", "folder")); err == nil || errors.Is(err, vfs.ErrLocked) {
+		t.Errorf("in no folder: %v", err)
+	}
+}
+
+// TestLockExcludes lets many holders, each of which removes the file, fight
+// for a lock: no two may have it at a time.
+func TestLockExcludes(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.lock")
+	var wg sync.WaitGroup
+	var inside sync.Mutex
+	for range 4 {
+		wg.Go(func() {
+			for got := 0; got < 50; {
+				l, err := vfs.OS.Lock(name)
+				if errors.Is(err, vfs.ErrLocked) {
+					runtime.Gosched()
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if !inside.TryLock() {
+					t.Error("two holders at a time")
+					return
+				}
+				runtime.Gosched()
+				inside.Unlock()
+				if err := l.Close(); err != nil {
+					t.Error(err)
+					return
+				}
+				got++
+			}
+		})
+	}
+	wg.Wait()
+}
+
+var _ vfs.FS = (*csrtest.FaultFS)(nil)

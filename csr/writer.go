@@ -1,0 +1,401 @@
+package csr
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// CreateOptions say what is going to be written. Cols and Values are required.
+type CreateOptions struct {
+	FS         vfs.FS         // nil: vfs.OS
+	Cols       int64          // columns of A, 0 … MaxCols
+	Values     Values         // see ValueStats
+	Transposed bool           // the user's matrix is Aᵀ
+	ShardSize  int64          // 0: DefaultShard; a shard ends with the block that reaches it
+	Force      bool           // replace an existing store, atomically, on Commit
+	Source     map[string]any // recorded in the manifest; must be encodable as JSON
+
+	// Staging, if given, is where to write instead of staging at path (see
+	// Stage); path and Force are then ignored. Commit publishes it: the
+	// directory must then hold nothing but the store. It belongs to the Writer
+	// once Create has succeeded.
+	Staging *vfs.Staging
+}
+
+// Writer writes a store, row after row, in bounded memory: one block, unless
+// a single row is longer than a block. It is used by one goroutine at a time.
+// After any error only Abort is of use.
+type Writer struct {
+	fs       vfs.FS
+	staging  *vfs.Staging
+	dir      string
+	opts     CreateOptions
+	manifest Manifest
+	enc      *valueEncoder
+	squares  neumaier
+
+	// the block being filled
+	lens   []uint32
+	gaps   []uint32
+	values []byte
+	buf    []byte
+
+	blocks []blockMeta
+	shard  *shardWriter // nil between shards
+	ids    [2]*IDWriter
+	err    error
+	done   bool
+}
+
+// Create begins a store at path. The error is fs.ErrExist if the path exists
+// and !Force, and vfs.ErrLocked if another process is writing it. Under Force
+// only a store is ever replaced, never another kind of directory.
+func Create(path string, o CreateOptions) (*Writer, error) {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.ShardSize <= 0 {
+		o.ShardSize = DefaultShard
+	}
+	if o.Cols < 0 || o.Cols > MaxCols {
+		return nil, fmt.Errorf("create store: %d columns, the limit is %d", o.Cols, MaxCols)
+	}
+	if err := o.Values.validate(); err != nil {
+		return nil, fmt.Errorf("create store: %w", err)
+	}
+	if o.Source == nil {
+		o.Source = map[string]any{}
+	}
+	if _, err := json.Marshal(o.Source); err != nil {
+		return nil, fmt.Errorf("create store: record source: %w", err)
+	}
+	staging := o.Staging
+	if staging == nil {
+		var err error
+		if staging, err = Stage(o.FS, path, o.Force); err != nil {
+			return nil, err
+		}
+	}
+	o.Values.Table = append([]float64{}, o.Values.Table...) // never null in JSON
+	return &Writer{
+		fs: o.FS, staging: staging, dir: staging.Dir(), opts: o,
+		enc: newValueEncoder(o.Values),
+		manifest: Manifest{
+			Format: formatName, Version: Version, Cols: o.Cols, Transposed: o.Transposed,
+			Values: o.Values, Shards: []ShardInfo{}, Source: o.Source,
+		},
+	}, nil
+}
+
+// AppendRow adds the next row: cols strictly ascending and < Cols, vals finite
+// and representable in Values (−0 is written as 0). Both are copied.
+func (w *Writer) AppendRow(cols []uint32, vals []float64) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.err = w.appendRow(cols, vals); w.err != nil {
+		w.err = fmt.Errorf("write row %d: %w", w.manifest.Rows, w.err)
+	}
+	return w.err
+}
+
+func (w *Writer) appendRow(cols []uint32, vals []float64) error {
+	if len(cols) != len(vals) {
+		return fmt.Errorf("%d columns with %d values", len(cols), len(vals))
+	}
+	if int64(len(cols)) > w.opts.Cols {
+		return fmt.Errorf("%d entries in a matrix of %d columns", len(cols), w.opts.Cols)
+	}
+	if err := w.makeRoom(len(cols)); err != nil {
+		return err
+	}
+	if err := w.appendGaps(cols); err != nil {
+		return err
+	}
+	var err error
+	if w.values, err = w.enc.append(w.values, vals); err != nil {
+		return err
+	}
+	for _, v := range vals {
+		w.squares.add(square(v))
+	}
+	if !finite(w.squares.value()) {
+		return errors.New("values so large that their squares overflow: scale the matrix")
+	}
+	w.lens = append(w.lens, uint32(len(cols)))
+	w.manifest.Rows++
+	w.manifest.NNZ += int64(len(cols))
+	return nil
+}
+
+func (w *Writer) appendGaps(cols []uint32) error {
+	next := uint64(0)
+	for i, c := range cols {
+		if uint64(c) < next {
+			return fmt.Errorf("column %d after %d: columns must ascend strictly", c, cols[i-1])
+		}
+		w.gaps = append(w.gaps, uint32(uint64(c)-next))
+		next = uint64(c) + 1
+	}
+	if next > uint64(w.opts.Cols) {
+		return fmt.Errorf("column %d in a matrix of %d columns", next-1, w.opts.Cols)
+	}
+	return nil
+}
+
+// AppendEmptyRows adds n rows without entries.
+func (w *Writer) AppendEmptyRows(n int64) error {
+	if w.err != nil {
+		return w.err
+	}
+	if n < 0 || n > MaxRows-w.manifest.Rows {
+		w.err = fmt.Errorf("write rows: %d more than %d", n, w.manifest.Rows)
+		return w.err
+	}
+	for left := n; left > 0; {
+		if w.err = w.makeRoom(0); w.err != nil {
+			return w.err
+		}
+		k := min(left, int64(BlockRows-len(w.lens)))
+		had := len(w.lens)
+		w.lens = slices.Grow(w.lens, int(k))[:had+int(k)]
+		clear(w.lens[had:])
+		w.manifest.Rows += k
+		left -= k
+	}
+	return nil
+}
+
+// makeRoom closes the block being filled if a row of nnz entries does not fit
+// into it.
+func (w *Writer) makeRoom(nnz int) error {
+	if w.manifest.Rows == MaxRows {
+		return fmt.Errorf("more than %d rows", MaxRows)
+	}
+	if len(w.lens) > 0 && (len(w.lens) == BlockRows || len(w.gaps)+nnz > BlockNNZ) {
+		return w.flushBlock()
+	}
+	return nil
+}
+
+// flushBlock encodes the block being filled and writes it.
+func (w *Writer) flushBlock() error {
+	w.buf = appendBlock(w.buf[:0], w.lens, w.gaps, w.enc.finish(w.values))
+	if int64(len(w.buf)) > maxBlockSize {
+		return fmt.Errorf("row too long: its block takes %d bytes, the limit is %d", len(w.buf), maxBlockSize)
+	}
+	if err := w.openShard(); err != nil {
+		return err
+	}
+	b := blockMeta{
+		offset:   w.shard.out.size,
+		firstRow: w.manifest.Rows - int64(len(w.lens)),
+		rows:     uint32(len(w.lens)), nnz: uint32(len(w.gaps)), size: uint32(len(w.buf)),
+		crc: crcOf(w.buf),
+	}
+	if _, err := w.shard.out.Write(w.buf); err != nil {
+		return err
+	}
+	w.blocks = append(w.blocks, b)
+	w.manifest.MaxBlock.include(&b)
+	w.lens, w.gaps, w.values = w.lens[:0], w.gaps[:0], w.values[:0]
+	if w.shard.out.size >= w.opts.ShardSize {
+		return w.closeShard()
+	}
+	return nil
+}
+
+// shardWriter is the shard being written.
+type shardWriter struct {
+	out        *fileWriter
+	header     uint32 // its crc
+	firstBlock int
+	firstRow   int64
+}
+
+// openShard makes sure there is a shard to write the block being filled to.
+func (w *Writer) openShard() error {
+	if w.shard != nil {
+		return nil
+	}
+	i := len(w.manifest.Shards)
+	firstRow := w.manifest.Rows - int64(len(w.lens))
+	out, err := createFile(w.fs, filepath.Join(w.dir, shardName(i)))
+	if err != nil {
+		return err
+	}
+	h := shardHeader{
+		version: Version, shard: uint32(i), cols: uint64(w.opts.Cols), firstRow: uint64(firstRow),
+		coding: w.opts.Values.Coding, table: w.opts.Values.Table,
+	}
+	b := h.append(nil)
+	w.shard = &shardWriter{out: out, header: headerCRC(b), firstBlock: len(w.blocks), firstRow: firstRow}
+	_, err = out.Write(b)
+	return err
+}
+
+// closeShard writes footer and trailer of the open shard, if any.
+func (w *Writer) closeShard() error {
+	if w.shard == nil {
+		return nil
+	}
+	s := w.shard
+	info := ShardInfo{Name: shardName(len(w.manifest.Shards)), FirstRow: s.firstRow}
+	var footer []byte
+	for i := range w.blocks[s.firstBlock:] {
+		b := &w.blocks[s.firstBlock+i]
+		footer = b.append(footer)
+		info.Rows += int64(b.rows)
+		info.NNZ += int64(b.nnz)
+		info.Blocks++
+	}
+	crc := footerCRC(footer, s.header)
+	tail := appendTrailer(footer, s.out.size, int(info.Blocks), crc)
+	if _, err := s.out.Write(tail); err != nil {
+		return err
+	}
+	w.shard = nil // closed by finish even when that fails
+	if err := s.out.finish(); err != nil {
+		return err
+	}
+	info.Size, info.CRC = s.out.size, Checksum(crc)
+	w.manifest.Shards = append(w.manifest.Shards, info)
+	return nil
+}
+
+// IDs begins the ids of an axis; close the IDWriter before Commit. Axes never
+// given are 0 … n−1.
+func (w *Writer) IDs(axis Axis, kind IDKind) (*IDWriter, error) {
+	if axis > ColAxis || kind > StringIDs {
+		panic(fmt.Sprintf("csr: ids of axis %d and kind %d", axis, kind))
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	if w.ids[axis] != nil {
+		return nil, fmt.Errorf("write %s: begun twice", axis.file())
+	}
+	w.ids[axis], w.err = newIDWriter(w, axis, kind)
+	return w.ids[axis], w.err
+}
+
+// Commit writes what is left and publishes the store: from then on path is
+// the complete new store. After an error nothing is left of it.
+func (w *Writer) Commit() error {
+	if w.done {
+		return errors.New("commit store: already committed or aborted")
+	}
+	if w.err == nil {
+		w.err = w.finish()
+	}
+	if w.err != nil {
+		return errors.Join(w.err, w.Abort())
+	}
+	w.done = true
+	w.err = errors.New("write store: already committed")
+	return w.staging.Commit()
+}
+
+func (w *Writer) finish() error {
+	if len(w.lens) > 0 {
+		if err := w.flushBlock(); err != nil {
+			return err
+		}
+	}
+	if err := w.closeShard(); err != nil {
+		return err
+	}
+	for _, a := range []Axis{RowAxis, ColAxis} {
+		iw := w.ids[a]
+		switch {
+		case iw == nil:
+			continue
+		case !iw.closed:
+			return fmt.Errorf("commit store: %s not closed", a.file())
+		case iw.err != nil:
+			return iw.err
+		case iw.count != w.manifest.axisLen(a):
+			return fmt.Errorf("commit store: %d ids for %d %v", iw.count, w.manifest.axisLen(a), a)
+		}
+	}
+	w.manifest.IDs = IDFiles{Rows: w.ids[RowAxis].describe(), Cols: w.ids[ColAxis].describe()}
+	w.manifest.SumSquares = w.squares.value()
+	w.manifest.Fingerprint = fingerprint(&w.manifest, w.blocks)
+	return w.writeManifest()
+}
+
+// writeManifest puts the manifest in its place, after making sure that the
+// directory holds nothing else than the store.
+func (w *Writer) writeManifest() error {
+	entries, err := w.fs.ReadDir(w.dir)
+	if err != nil {
+		return fmt.Errorf("commit store: %w", err)
+	}
+	files := w.manifest.files()
+	slices.Sort(files)
+	for _, e := range entries {
+		if _, ours := slices.BinarySearch(files, e.Name()); !ours {
+			return fmt.Errorf("commit store: %s does not belong in it", filepath.Join(w.dir, e.Name()))
+		}
+	}
+	b, err := w.manifest.encode()
+	if err != nil {
+		return fmt.Errorf("commit store: %w", err)
+	}
+	if len(b) >= maxManifest {
+		return fmt.Errorf("commit store: manifest of %d bytes, the limit is %d: use larger shards", len(b), maxManifest)
+	}
+	tmp := filepath.Join(w.dir, manifestTmp)
+	out, err := createFile(w.fs, tmp)
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(b); err != nil {
+		return errors.Join(err, out.discard())
+	}
+	if err := out.finish(); err != nil {
+		return err
+	}
+	return w.fs.Rename(tmp, filepath.Join(w.dir, manifestName))
+}
+
+// files are the names of all files of the store but the manifest, in order.
+func (m *Manifest) files() []string {
+	var names []string
+	for _, s := range m.Shards {
+		names = append(names, s.Name)
+	}
+	for _, a := range []Axis{RowAxis, ColAxis} {
+		if f := m.IDs.axis(a); f != nil {
+			names = append(names, f.File)
+		}
+	}
+	return names
+}
+
+// Abort removes everything written. After Commit or Abort it does nothing.
+func (w *Writer) Abort() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	if w.err == nil {
+		w.err = errors.New("write store: aborted")
+	}
+	var err error
+	if w.shard != nil {
+		err = w.shard.out.discard()
+	}
+	for _, iw := range w.ids {
+		if iw != nil && !iw.closed {
+			iw.closed = true
+			err = errors.Join(err, iw.out.discard())
+		}
+	}
+	return errors.Join(err, w.staging.Abort())
+}
