@@ -1,0 +1,120 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// benchText is n ratings sorted by user, as the MovieLens files are; sep joins the fields.
+func benchText(n int, sep string) []byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	var b bytes.Buffer
+	for user := 1; n > 0; user++ {
+		items := r.Perm(10677)[:min(n, 20+r.IntN(250))]
+		for _, item := range items {
+			fmt.Fprintf(&b, "%d%s%d%s%g%s%d\n", user*2, sep, item*6+1, sep, float64(1+r.IntN(10))/2, sep, 789652009+r.IntN(440000000))
+		}
+		n -= len(items)
+	}
+	return b.Bytes()
+}
+
+func mbPerSecond(b *testing.B, text []byte) {
+	b.ReportMetric(float64(len(text))*float64(b.N)/1e6/b.Elapsed().Seconds(), "MB/s")
+}
+
+// BenchmarkParse is one worker's part: text to batches.
+func BenchmarkParse(b *testing.B) {
+	var mm strings.Builder
+	mm.WriteString("%%MatrixMarket matrix coordinate real general\n999999 999999 400000\n")
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 400000 {
+		fmt.Fprintf(&mm, "%d %d %.6g\n", 1+r.IntN(999999), 1+r.IntN(999999), r.NormFloat64())
+	}
+	for name, text := range map[string][]byte{
+		"movielens": benchText(400000, "::"),
+		"csv":       benchText(400000, ","),
+		"blanks":    benchText(400000, " "),
+		"mtx":       []byte(mm.String()),
+	} {
+		b.Run(name, func(b *testing.B) {
+			var bt batch
+			c := chunk{data: make([]byte, 0, chunkSize)}
+			for b.Loop() {
+				op := opener{fs: vfs.OS, stdin: bytes.NewReader(text), bytes: new(atomic.Int64), maxWindow: 1 << 20}
+				src, err := openSource(context.Background(), op, "-", Options{}.withDefaults(), nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for src.fill(&c) == nil {
+					bt.reset()
+					src.parser.parse(&c, &bt, 0)
+					if bt.bad > 0 {
+						b.Fatal(bt.badErrs[0])
+					}
+				}
+				if err := src.in.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			mbPerSecond(b, text)
+		})
+	}
+}
+
+// BenchmarkDictionary numbers ids of ratings sorted by user.
+func BenchmarkDictionary(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var c idColumn
+	for range 1 << 16 {
+		c.ints = append(c.ints, int64(r.IntN(10677)*6))
+	}
+	d := newDictionary()
+	var dst []uint32
+	for b.Loop() {
+		dst = d.encode(&c, dst[:0])
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.ints)), "ns/id")
+}
+
+func BenchmarkSort(b *testing.B) {
+	e := randomEntries(rand.New(rand.NewPCG(1, 2)), 1<<20, 31, false)
+	work := make([]entry, len(e))
+	s := sorter{by: sortOrder{keyBits: 31}, scratch: make([]entry, len(e))}
+	for b.Loop() {
+		copy(work, e)
+		s.sort(work)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(e)), "ns/entry")
+}
+
+// BenchmarkIngest is all of it, file to store, in memory and by way of the disk.
+func BenchmarkIngest(b *testing.B) {
+	text := benchText(1000000, "::")
+	in := write(b, "ratings.dat", string(text))
+	for _, workers := range []int{1, 2} {
+		for _, spill := range []bool{false, true} {
+			b.Run(fmt.Sprintf("workers=%d/spill=%v", workers, spill), func(b *testing.B) {
+				out := filepath.Join(b.TempDir(), "out.csr")
+				p := mustPlan(b)
+				if spill {
+					p.keep, p.run = 0, 1<<18
+				}
+				for b.Loop() {
+					if _, err := ingest(context.Background(), []string{in}, out, Options{Workers: workers, Force: true}.withDefaults(), p); err != nil {
+						b.Fatal(err)
+					}
+				}
+				mbPerSecond(b, text)
+			})
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package ingest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// dataDir is the folder of real data, which may not be passed on with the project.
+func dataDir(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("GDSVD_DATA")
+	if dir == "" {
+		t.Skip("GDSVD_DATA is not set: it names the folder of real data sets")
+	}
+	return dir
+}
+
+// plain reads a file, undoing gzip with the standard library.
+func plain(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(path, ".gz") {
+		return b
+	}
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err = io.ReadAll(z); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// cutHeader takes the first line off.
+func cutHeader(b []byte) string { return string(b[bytes.IndexByte(b, '\n')+1:]) }
+
+func TestRealData(t *testing.T) {
+	dir := dataDir(t)
+	lines := func(sep string) func(b []byte) []triple {
+		return func(b []byte) []triple {
+			e, _ := naiveLines(string(b), sep, []int{0, 1, 2})
+			return e
+		}
+	}
+	mm := func(b []byte) []triple {
+		_, _, e, _ := naiveMatrixMarket(string(b))
+		return e
+	}
+	for _, c := range []struct {
+		file            string
+		rows, cols, nnz int64
+		naive           func(b []byte) []triple
+	}{
+		{"movielens/ml-100k/u.data", 943, 1682, 100000, lines("\t")},
+		{"movielens/ml-1m/ratings-notimestamp.dat.gz", 6040, 3706, 1000209, lines("::")},
+		{"movielens/ml-latest-small/ratings.csv", 610, 9724, 100836, func(b []byte) []triple { return lines(",")([]byte(cutHeader(b))) }},
+		{"suitesparse/west0479.mtx", 479, 479, 1910, mm},
+		{"suitesparse/karate.mtx", 34, 34, 156, mm},
+		{"suitesparse/lp_e226.mtx", 223, 472, 2768, mm},
+		{"suitesparse/lp_e226_transposed.mtx", 472, 223, 2768, mm},
+		{"suitesparse/494_bus.mtx", 494, 494, 1666, mm},
+		{"suitesparse/Ragusa16.mtx", 24, 24, 81, mm},
+		{"suitesparse/Franz6_id1959_aug.mtx.gz", 10592, 3016, 48472, mm},
+		{"suitesparse/GD06_theory.mtx", 101, 101, 380, mm},
+		{"snap/soc-Slashdot0902.mtx.gz", 82168, 82168, 948464, mm},
+		{"10x/v3.matrix.mtx.gz", 507, 1107, 23866, mm},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			path := filepath.Join(dir, filepath.FromSlash(c.file))
+			out := target(t)
+			rep := mustIngest(t, []string{path}, out, Options{Memory: 64 << 20})
+			if rep.Rows != c.rows || rep.Cols != c.cols || rep.NNZ != c.nnz || rep.Transposed != (c.cols > c.rows) {
+				t.Errorf("%d × %d with %d entries, transposed %v; want %d × %d, %d", rep.Rows, rep.Cols, rep.NNZ, rep.Transposed, c.rows, c.cols, c.nnz)
+			}
+			want := c.naive(plain(t, path))
+			slices.SortFunc(want, compareTriples)
+			if !slices.Equal(contents(t, out), want) {
+				t.Error("contents differ from a naive reading")
+			}
+		})
+	}
+}
+
+// TestMNIST compares with the bytes, row by row, without building nine million triples.
+func TestMNIST(t *testing.T) {
+	path := filepath.Join(dataDir(t), "mnist", "train-images-idx3-ubyte.gz")
+	data := plain(t, path)[16:]
+	out := target(t)
+	rep := mustIngest(t, []string{path}, out, Options{})
+	if rep.Rows != 60000 || rep.Cols != 784 || rep.NNZ != 8994156 || rep.Format != IDX {
+		t.Fatalf("got %+v", rep)
+	}
+	got := make([][2]int, rep.Rows) // number and sum of the entries of each row
+	eachStored(t, out, func(row int64, _ uint32, v float64) {
+		got[row][0]++
+		got[row][1] += int(v)
+	})
+	for row := range got {
+		var want [2]int
+		for _, v := range data[row*784 : (row+1)*784] {
+			if v != 0 {
+				want[0]++
+				want[1] += int(v)
+			}
+		}
+		if got[row] != want {
+			t.Fatalf("row %d: %d entries of sum %d, want %v", row, got[row][0], got[row][1], want)
+		}
+	}
+}
+
+func TestExplicitZerosOfWest0479(t *testing.T) {
+	out := target(t)
+	mustIngest(t, []string{filepath.Join(dataDir(t), "suitesparse", "west0479.mtx")}, out, Options{})
+	zeros := 0
+	for _, e := range contents(t, out) {
+		if e.val == 0 {
+			zeros++
+		}
+	}
+	if zeros != 22 {
+		t.Errorf("%d explicit zeros, want 22", zeros)
+	}
+}
+
+// TestQuirks: every file of the collection of Matrix Market oddities.
+func TestQuirks(t *testing.T) {
+	dir := filepath.Join(dataDir(t), "mm-quirks")
+	type verdict struct {
+		rows, cols, nnz int64
+		err             error
+		line            int64
+	}
+	want := map[string]verdict{
+		"a0.mtx":                {},
+		"a01.mtx":               {cols: 1},
+		"empty.mtx":             {rows: 3, cols: 4},
+		"matrix_int64.mtx":      {rows: 7, cols: 7, nnz: 12},
+		"comments_west0067.mtx": {err: ErrNotFinite, line: 6},
+		"skew_fp64.mtx":         {err: ErrNotFinite, line: 4},
+		"full_symmetric.mtx":    {err: ErrUnsupported, line: 1},
+		"hermitian_c.mtx":       {err: ErrUnsupported, line: 1},
+		"mangled1.mtx":          {err: ErrHeader, line: 1},
+		"mangled7.mtx":          {err: ErrFields, line: 5},
+		"mangled10.mtx":         {err: ErrCount, line: 7},
+		"mangled14.mtx":         {err: errors.New("duplicate"), line: 8},
+		"west0067_noheader.mtx": {err: ErrHeader, line: 1},
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Run(e.Name(), func(t *testing.T) {
+			v, known := want[e.Name()]
+			if !known {
+				t.Fatal("no verdict for this file")
+			}
+			rep, err := Ingest(t.Context(), []string{filepath.Join(dir, e.Name())}, target(t), Options{Format: MatrixMarket})
+			var de *DuplicateError
+			switch {
+			case e.Name() == "mangled14.mtx":
+				if !errors.As(err, &de) || de.SecondLine != v.line || de.FirstLine != v.line-1 {
+					t.Errorf("got %v", err)
+				}
+			case v.err != nil:
+				parseError(t, err, v.err, v.line, parseColumn(err))
+			case err != nil || rep.Rows != v.rows || rep.Cols != v.cols || rep.NNZ != v.nnz:
+				t.Errorf("got %+v, %v, want %+v", rep, err, v)
+			}
+		})
+	}
+}
+
+// parseColumn is the column of an error that is not checked.
+func parseColumn(err error) int {
+	var pe *ParseError
+	if errors.As(err, &pe) {
+		return pe.Column
+	}
+	return 0
+}

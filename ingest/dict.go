@@ -1,0 +1,284 @@
+package ingest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// A dictionary numbers the distinct ids of one axis in order of appearance
+// (temporary ids), and ranks them in ascending order at the end.
+//
+// It begins with integers and turns to strings, losing nothing, when the first
+// id comes that is no canonical decimal int64. The table is open addressing
+// with linear probing at most 3/4 full; a slot holds 32 bits of hash beside the
+// temporary id plus one, so that a probe seldom touches an id that is not the one sought.
+// Ids lie in blocks that are never moved, so growing costs only the new table.
+type dictionary struct {
+	n       int
+	slots   []uint64 // hash<<32 | temporary id + 1; 0 is free
+	isText  bool
+	ints    blocks[int64]
+	text    arena
+	lastInt int64 // a run of one id is common: ratings come by user
+	last    uint32
+	hasLast bool
+	seed    maphash.Seed
+}
+
+// maxIDs is the largest number of ids a slot can number.
+const maxIDs = 1<<32 - 2
+
+func newDictionary() *dictionary {
+	return &dictionary{slots: make([]uint64, 1024), seed: maphash.MakeSeed()}
+}
+
+// size is the bytes held, those of the next, doubled table included when it is
+// near. After order it counts the order and the ranks instead of the table.
+func (d *dictionary) size() int64 {
+	held := d.ints.size() + d.text.size()
+	switch {
+	case d.slots == nil:
+		return held + int64(d.n)*8
+	case d.n*2 > len(d.slots):
+		return held + int64(len(d.slots))*24
+	}
+	return held + int64(len(d.slots))*8
+}
+
+// projected is the size when the ids of only a part of the input, of 0 to 1,
+// are in, and the rest has as many new ones.
+func (d *dictionary) projected(part float64) int64 {
+	n := int64(float64(d.n) / part)
+	slots := int64(len(d.slots))
+	for slots*3 < n*4 {
+		slots *= 2
+	}
+	table := slots * 12 // when the last doubling was near
+	if n*2 > slots {
+		table = slots * 24
+	}
+	return table + int64(float64(d.ints.size()+d.text.size())/part)
+}
+
+// encode appends the temporary id of each id of c to dst.
+func (d *dictionary) encode(c *idColumn, dst []uint32) []uint32 {
+	if c.isText && !d.isText {
+		d.toText()
+	}
+	switch {
+	case c.isText:
+		for i := range c.ends {
+			dst = append(dst, d.addText(c.at(i)))
+		}
+	case d.isText:
+		var b [20]byte
+		for _, id := range c.ints {
+			dst = append(dst, d.addText(strconv.AppendInt(b[:0], id, 10)))
+		}
+	default:
+		for _, id := range c.ints {
+			dst = append(dst, d.addInt(id))
+		}
+	}
+	return dst
+}
+
+// hashInt is the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+func hashInt(id int64) uint64 {
+	x := uint64(id)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func (d *dictionary) addInt(id int64) uint32 {
+	if id == d.lastInt && d.hasLast {
+		return d.last
+	}
+	h := hashInt(id)
+	mask := uint64(len(d.slots) - 1)
+	i := h & mask
+	for ; d.slots[i] != 0; i = (i + 1) & mask {
+		s := d.slots[i]
+		if s>>32 == h>>32 && d.ints.at(int(uint32(s)-1)) == id {
+			d.lastInt, d.last, d.hasLast = id, uint32(s)-1, true
+			return d.last
+		}
+	}
+	d.ints.add(id)
+	d.lastInt, d.last, d.hasLast = id, d.insert(i, h), true
+	return d.last
+}
+
+func (d *dictionary) addText(id []byte) uint32 {
+	h := maphash.Bytes(d.seed, id)
+	mask := uint64(len(d.slots) - 1)
+	i := h & mask
+	for ; d.slots[i] != 0; i = (i + 1) & mask {
+		s := d.slots[i]
+		if s>>32 == h>>32 && bytes.Equal(d.text.at(int(uint32(s)-1)), id) {
+			return uint32(s) - 1
+		}
+	}
+	d.text.add(id)
+	return d.insert(i, h)
+}
+
+// insert numbers the id just stored and puts it in the free slot i.
+func (d *dictionary) insert(i, h uint64) uint32 {
+	t := uint32(d.n)
+	d.slots[i] = h>>32<<32 | uint64(t+1)
+	d.n++
+	if d.n*4 > len(d.slots)*3 {
+		d.rehash(len(d.slots) * 2)
+	}
+	return t
+}
+
+func (d *dictionary) rehash(size int) {
+	d.slots = nil // let the old table go first: ids alone rebuild it
+	d.slots = make([]uint64, size)
+	mask := uint64(size - 1)
+	for t := range d.n {
+		var h uint64
+		if d.isText {
+			h = maphash.Bytes(d.seed, d.text.at(t))
+		} else {
+			h = hashInt(d.ints.at(t))
+		}
+		i := h & mask
+		for d.slots[i] != 0 {
+			i = (i + 1) & mask
+		}
+		d.slots[i] = h>>32<<32 | uint64(t+1)
+	}
+}
+
+func (d *dictionary) toText() {
+	var b [20]byte
+	for t := range d.n {
+		d.text.add(strconv.AppendInt(b[:0], d.ints.at(t), 10))
+	}
+	d.ints, d.isText, d.hasLast = blocks[int64]{}, true, false
+	d.rehash(len(d.slots))
+}
+
+// order gives up the table and returns the temporary ids in ascending order of
+// ids: integers by value, strings by bytes.
+func (d *dictionary) order() []uint32 {
+	d.slots = nil
+	order := make([]uint32, d.n)
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	if d.isText {
+		slices.SortFunc(order, func(a, b uint32) int { return bytes.Compare(d.text.at(int(a)), d.text.at(int(b))) })
+	} else {
+		slices.SortFunc(order, func(a, b uint32) int { return cmp.Compare(d.ints.at(int(a)), d.ints.at(int(b))) })
+	}
+	return order
+}
+
+// ranks inverts an order: ranks[temporary id] is its row or column.
+func ranks(order []uint32) []uint32 {
+	r := make([]uint32, len(order))
+	for i, t := range order {
+		r[t] = uint32(i)
+	}
+	return r
+}
+
+// natural tells whether the ids are 0 … n−1, which a store does not write down.
+func (d *dictionary) natural(order []uint32) bool {
+	n := len(order)
+	return !d.isText && n > 0 && d.ints.at(int(order[0])) == 0 && d.ints.at(int(order[n-1])) == int64(n-1)
+}
+
+// name is the text of a temporary id.
+func (d *dictionary) name(t uint32) string {
+	if d.isText {
+		return string(d.text.at(int(t)))
+	}
+	return strconv.FormatInt(d.ints.at(int(t)), 10)
+}
+
+// write writes the ids in order.
+func (d *dictionary) write(w *csr.Writer, axis csr.Axis, order []uint32) error {
+	if d.natural(order) {
+		return nil
+	}
+	kind := csr.IntIDs
+	if d.isText {
+		kind = csr.StringIDs
+	}
+	iw, err := w.IDs(axis, kind)
+	if err != nil {
+		return err
+	}
+	for _, t := range order {
+		if d.isText {
+			err = iw.AppendString(string(d.text.at(int(t))))
+		} else {
+			err = iw.AppendInt(d.ints.at(int(t)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return iw.Close()
+}
+
+// blocks is a slice that grows without moving.
+type blocks[T any] struct{ b [][]T }
+
+const blockLen = 1 << 13
+
+func (s *blocks[T]) add(v T) {
+	k := len(s.b) - 1
+	if k < 0 || len(s.b[k]) == blockLen {
+		s.b = append(s.b, make([]T, 0, blockLen))
+		k++
+	}
+	s.b[k] = append(s.b[k], v)
+}
+
+func (s *blocks[T]) at(i int) T { return s.b[i/blockLen][i%blockLen] }
+
+func (s *blocks[T]) size() int64 { return int64(len(s.b)) * blockLen * 8 }
+
+// arena holds byte strings, each behind its length, in blocks that are never
+// moved. A string longer than a block has a block of its own.
+type arena struct {
+	b     [][]byte
+	where blocks[int64] // block<<32 | offset
+	bytes int64
+}
+
+const arenaBlock = 1 << 16
+
+func (a *arena) add(s []byte) {
+	need := len(s) + binary.MaxVarintLen32
+	k := len(a.b) - 1
+	if k < 0 || cap(a.b[k])-len(a.b[k]) < need {
+		a.b = append(a.b, make([]byte, 0, max(arenaBlock, need)))
+		k++
+		a.bytes += int64(cap(a.b[k]))
+	}
+	a.where.add(int64(k)<<32 | int64(len(a.b[k])))
+	a.b[k] = append(binary.AppendUvarint(a.b[k], uint64(len(s))), s...)
+}
+
+func (a *arena) at(i int) []byte {
+	w := a.where.at(i)
+	b := a.b[w>>32][uint32(w):]
+	n, k := binary.Uvarint(b)
+	return b[k : k+int(n)]
+}
+
+func (a *arena) size() int64 { return a.bytes + a.where.size() + int64(len(a.b))*24 }

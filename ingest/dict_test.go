@@ -1,0 +1,72 @@
+package ingest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestDictionary numbers batches of ids, integers and others mixed, and
+// compares with a map and a sort.
+func TestDictionary(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.OneOf(
+			rapid.Map(rapid.IntRange(-40, 3000), strconv.Itoa),
+			rapid.Map(rapid.Int64(), func(n int64) string { return strconv.FormatInt(n, 10) }),
+		)
+		if rapid.Bool().Draw(t, "text") {
+			id = rapid.OneOf(id, rapid.StringN(1, 8, -1), rapid.Just("007"), rapid.Just(strings.Repeat("long", 1+arenaBlock/2)))
+		}
+		d := newDictionary()
+		want := map[string]uint32{}
+		allInts := true
+		for _, part := range rapid.SliceOfN(rapid.SliceOfN(id, 0, 1200), 0, 5).Draw(t, "batches") {
+			var c idColumn
+			for _, s := range part {
+				c.add([]byte(s))
+				if _, ok := parseID([]byte(s)); !ok {
+					allInts = false
+				}
+			}
+			for i, got := range d.encode(&c, nil) {
+				n, seen := want[part[i]]
+				if !seen {
+					n = uint32(len(want))
+					want[part[i]] = n
+				}
+				if got != n {
+					t.Fatalf("%q is %d, want %d", part[i], got, n)
+				}
+			}
+		}
+		var names []string
+		for s := range want {
+			names = append(names, s)
+		}
+		slices.SortFunc(names, func(a, b string) int {
+			if allInts {
+				x, _ := strconv.ParseInt(a, 10, 64)
+				y, _ := strconv.ParseInt(b, 10, 64)
+				if x < y {
+					return -1
+				}
+				return 1
+			}
+			return strings.Compare(a, b)
+		})
+		order := d.order()
+		for i, n := range order {
+			if got := d.name(n); got != names[i] {
+				t.Fatalf("id of rank %d is %q, want %q", i, got, names[i])
+			}
+		}
+		for n, rank := range ranks(order) {
+			if order[rank] != uint32(n) {
+				t.Fatalf("rank of %d is %d", n, rank)
+			}
+		}
+	})
+}

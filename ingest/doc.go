@@ -1,0 +1,40 @@
+// Package ingest reads ratings and sparse matrices of many formats into a
+// store (package csr), whatever their size, within a stated memory.
+//
+// # From text to store
+//
+// One goroutine reads and uncompresses the inputs and cuts them into chunks at
+// line ends; workers parse the chunks; the batches are taken in input order, ids
+// are numbered, and entries are spooled, to a temporary file beside the store
+// when memory is short. Then the ids are ranked, the longer side becomes the
+// stored rows, and the entries are sorted (in runs, which are merged) and written.
+//
+// The store depends on the entries alone: not on the order of the input (but
+// for the policies First and Last), the number of workers or the memory.
+//
+// # Formats
+//
+// Plain, gzip (of any number of members) and zstd input is told apart by
+// content, and so is the [Format]. A UTF-8 byte order mark is skipped; line ends are LF or
+// CRLF; no line may be longer than 256 KiB; blank lines are skipped.
+//
+// Delimited text has one entry a line: a user, an item and perhaps a value, at columns chosen by
+// number or by the names in a header; without a value column every entry is 1. All lines have as many fields as
+// the first one. Blanks around fields are dropped; with a separator of one byte,
+// a field may be in double quotes (RFC 4180), but not run over a line end.
+// Lines at the very beginning that begin with "# " or "% " are comments.
+//
+// Text separated by blanks whose first line counts the lines behind it is
+// taken for a Matrix Market file without its banner and refused, unless the format is named.
+//
+// Ids are integers if all of them are canonical decimal int64s ("7", not "07"), else strings of
+// bytes. Rows (users) and columns (items) lie in ascending order of their ids.
+//
+// Matrix Market coordinate and IDX inputs keep their declared shape, empty
+// rows and columns included, and have no ids. Stored entries of Matrix Market
+// are kept even when their value is zero (nnz counts stored entries); zeros of
+// IDX are left out. A symmetric or skew-symmetric file is expanded; it may hold either
+// triangle, but not entries of both. Integers beyond 2⁵³ are rounded to the nearest float64.
+//
+// Values must be finite. −0 becomes 0.
+package ingest

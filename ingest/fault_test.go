@@ -1,0 +1,184 @@
+package ingest
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+)
+
+// faulty ingests a small input by way of the disk through a faulty file system.
+func faulty(t *testing.T, in, out string, fsys *csrtest.FaultFS, dup Duplicates) error {
+	t.Helper()
+	o := Options{FS: fsys, Duplicates: dup, Force: true}
+	p := tiny()
+	p.run, p.first = 64, 64
+	_, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
+	return err
+}
+
+func faultInput(t *testing.T) string {
+	return write(t, "in", strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, true), "\n"))
+}
+
+// TestEveryFaultSurfaces fails each file operation in turn: the error comes
+// back, and the target is either what it was or the complete new store.
+func TestEveryFaultSurfaces(t *testing.T) {
+	in := faultInput(t)
+	for _, dup := range []Duplicates{DuplicatesError, Sum} {
+		count := func() int {
+			fsys := &csrtest.FaultFS{}
+			if err := faulty(t, in, target(t), fsys, dup); err != nil {
+				t.Fatal(err)
+			}
+			return fsys.Count()
+		}()
+		var unnoticed []csrtest.Op
+		for n := range count {
+			out := target(t)
+			var op csrtest.Op
+			fsys := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+				if o.Index == n {
+					op = o
+				}
+				return csrtest.FailAt(n)(o)
+			}}
+			err := faulty(t, in, out, fsys, dup)
+			switch {
+			case err == nil:
+				unnoticed = append(unnoticed, op)
+			case !errors.Is(err, csrtest.ErrInjected) && !errors.Is(err, fs.ErrExist):
+				t.Errorf("operation %d: %v", n, err)
+			}
+			s, openErr := csr.Open(out, csr.OpenOptions{})
+			published := openErr == nil
+			if published {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err == nil && !published {
+				t.Errorf("operation %d: neither error nor store: %v", n, openErr)
+			}
+			if strings.Contains(errText(err), "remove") || strings.Contains(errText(err), "lock") {
+				continue // the one removal failed: what it was to remove is left
+			}
+			leftovers(t, out, published)
+		}
+		// The size of the input is a mere hint, for the progress bar.
+		if len(unnoticed) != 1 || unnoticed[0].Kind != csrtest.OpStat {
+			t.Errorf("unnoticed: %v", unnoticed)
+		}
+	}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// oneByOne makes an injector with a memory fit for concurrent operations.
+func oneByOne(inject func(csrtest.Op) error) func(csrtest.Op) error {
+	var mu sync.Mutex
+	return func(op csrtest.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return inject(op)
+	}
+}
+
+// TestFullDisk: at any fill level, ENOSPC comes back and nothing is left.
+func TestFullDisk(t *testing.T) {
+	in := faultInput(t)
+	refused := 0
+	for limit := int64(0); ; limit += 999 {
+		out := target(t)
+		err := faulty(t, in, out, &csrtest.FaultFS{Inject: oneByOne(csrtest.DiskFull(limit))}, DuplicatesError)
+		leftovers(t, out, err == nil)
+		if err == nil {
+			break
+		}
+		refused++
+		if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+	if refused < 10 {
+		t.Errorf("only %d limits refused: the input does not spill", refused)
+	}
+}
+
+// TestDeathLeavesOldOrNewStore kills the process at every operation; the next
+// ingest of the same target succeeds and leaves nothing behind.
+func TestDeathLeavesOldOrNewStore(t *testing.T) {
+	in, before := faultInput(t), write(t, "old", "1,1,1\n")
+	for n := 0; ; n += 3 {
+		out := target(t)
+		mustIngest(t, []string{before}, out, Options{})
+		old := fingerprint(t, out)
+		fsys := &csrtest.FaultFS{}
+		died := false
+		fsys.Inject = oneByOne(func(op csrtest.Op) error {
+			died = died || op.Index == n
+			if died {
+				return csrtest.ErrDead
+			}
+			return nil
+		})
+		err := faulty(t, in, out, fsys, DuplicatesError)
+		if !died {
+			if err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		fsys.Die()
+		after := fingerprint(t, out)
+		if err := faulty(t, in, out, &csrtest.FaultFS{}, DuplicatesError); err != nil {
+			t.Fatalf("after a death at operation %d: %v", n, err)
+		}
+		if whole := fingerprint(t, out); after != old && after != whole {
+			t.Errorf("death at operation %d left a third store", n)
+		}
+		leftovers(t, out, true)
+	}
+}
+
+func fingerprint(t *testing.T, path string) string {
+	t.Helper()
+	r, err := csr.Check(t.Context(), path, csr.CheckOptions{})
+	if err != nil || len(r.Problems) > 0 {
+		t.Fatalf("%s: %v, %+v", path, err, r)
+	}
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	return s.Fingerprint()
+}
+
+// TestFailingReadIsNotTruncation: an I/O error is not blamed on the input.
+func TestFailingReadIsNotTruncation(t *testing.T) {
+	in := faultInput(t)
+	fsys := &csrtest.FaultFS{Inject: func(op csrtest.Op) error {
+		if op.Kind == csrtest.OpRead && op.Name == in {
+			return &os.PathError{Op: "read", Path: in, Err: syscall.EIO}
+		}
+		return nil
+	}}
+	err := faulty(t, in, target(t), fsys, DuplicatesError)
+	var pe *ParseError
+	if !errors.Is(err, syscall.EIO) || errors.As(err, &pe) {
+		t.Errorf("got %v", err)
+	}
+}

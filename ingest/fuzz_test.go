@@ -1,0 +1,178 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// FuzzMovieLens: what is accepted is what the naive reader reads, and what is
+// refused is refused at the same line.
+func FuzzMovieLens(f *testing.F) {
+	for _, s := range []string{
+		"1::2::3\n", "1::2::3.5::978300760\n1::3::4::978300761", "a::b::1\r\n07::-0::2e3\n", "1::2\n", "1::2::3\n4::5::6::7\n", "::::\n",
+		"1::2::nan\n", "1:::2::3\n", "\n\n1::2::3\n \n", "1::2::3\n1,2,3\n", "# x\n1::2::3\n", "\xef\xbb\xbf1::2::3", "1::2::3::\n", "\"1\"::2::3\n",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		o := Options{Format: Delimited, Separator: "::", Columns: []string{"1", "2", "3"}, Header: HeaderNo}
+		want, bad := naiveLines(strings.TrimPrefix(text, utf8BOM), "::", []int{0, 1, 2})
+		compareLines(t, text, o, want, bad)
+	})
+}
+
+// FuzzDelimited is FuzzMovieLens for a separator of one byte and other columns, without quotes.
+func FuzzDelimited(f *testing.F) {
+	for _, s := range []string{"3,1,2\n", "1.5,u,i,x\n2,v,,y\n", ",,\n", "1,2\n", "1,2,3,\n4,5,6\n", " 1 ,\t2, 3 \r\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, `"`) {
+			t.Skip("FuzzQuoted has the quotes")
+		}
+		o := Options{Format: Delimited, Separator: ",", Columns: []string{"2", "3", "1"}, Header: HeaderNo}
+		want, bad := naiveLines(strings.TrimPrefix(text, utf8BOM), ",", []int{1, 2, 0})
+		compareLines(t, text, o, want, bad)
+	})
+}
+
+func compareLines(t *testing.T, text string, o Options, want []triple, bad int) {
+	if magicOf([]byte(text)) != "" {
+		t.Skip("not text")
+	}
+	got, _, err := parseAll([]byte(text), o, chunkSize)
+	if bad == 0 && len(want) == 0 {
+		if !errors.Is(err, ErrEmpty) {
+			t.Fatalf("%q: %v, want %v", text, err, ErrEmpty)
+		}
+		return
+	}
+	var pe *ParseError
+	switch {
+	case bad == 0 && err != nil:
+		t.Fatalf("%q: %v, want %v", text, err, want)
+	case bad == 0 && !slices.Equal(got, want):
+		t.Fatalf("%q: got %v, want %v", text, got, want)
+	case bad > 0 && (!errors.As(err, &pe) || pe.Line != int64(bad)):
+		t.Fatalf("%q: error %v, want one at line %d", text, err, bad)
+	case bad > 0 && strings.ContainsAny(pe.Error(), "\n\r"):
+		t.Fatalf("error of several lines: %q", pe.Error())
+	}
+}
+
+// FuzzQuoted: a line that encoding/csv reads as one record gives the same fields.
+func FuzzQuoted(f *testing.F) {
+	for _, s := range []string{`a,b,c`, `"a","b,b","c""c"`, `"",x,""`, `"a"b,c`, `"a`, `a"b,c`, `"a" ,b`, `,"",`, `"a,b`, `"""`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		if strings.ContainsAny(line, "\r\n") {
+			t.Skip("not a line")
+		}
+		var b batch
+		base, _, err := newSeparator(",").split([]byte(line), &b)
+		want, wantErr := csv.NewReader(strings.NewReader(line)).Read()
+		if wantErr != nil {
+			return // encoding/csv refuses quotes inside a field, which are taken as they are here
+		}
+		if err != nil {
+			t.Fatalf("%q: %v, want %q", line, err, want)
+		}
+		var got []string
+		for _, s := range b.spans {
+			got = append(got, strings.Trim(string(base[s.a:s.b]), " \t"))
+		}
+		for i := range want {
+			want[i] = strings.Trim(want[i], " \t")
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%q: got %q, want %q", line, got, want)
+		}
+	})
+}
+
+func FuzzMatrixMarket(f *testing.F) {
+	for _, c := range mmCases {
+		f.Add(c.text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		rows, cols, want, ok := naiveMatrixMarket(strings.TrimPrefix(text, utf8BOM))
+		got, src, err := parseAll([]byte(text), Options{Format: MatrixMarket}, chunkSize)
+		if !ok {
+			if err == nil && max(src.keys.rows, src.keys.cols) < 1<<31 {
+				t.Fatalf("%q: accepted as %v", text, got)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatalf("%q: %v, want %v", text, err, want)
+		}
+		gotRows, gotCols := src.keys.rows, src.keys.cols
+		if src.keys.transposed {
+			gotRows, gotCols = gotCols, gotRows
+		}
+		if gotRows != rows || gotCols != cols || !slices.Equal(got, want) {
+			t.Fatalf("%q: got %d × %d, %v, want %d × %d, %v", text, gotRows, gotCols, got, rows, cols, want)
+		}
+	})
+}
+
+func FuzzIDX(f *testing.F) {
+	for _, c := range idxCases {
+		f.Add(c.data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rows, cols, want, ok := naiveIDX(data)
+		got, src, err := parseAll(data, Options{Format: IDX}, 64)
+		if !ok {
+			if err == nil {
+				t.Fatalf("%x: accepted as %v", data, got)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatalf("%x: %v", data, err)
+		}
+		gotRows, gotCols := src.keys.rows, src.keys.cols
+		if src.keys.transposed {
+			gotRows, gotCols = gotCols, gotRows
+		}
+		if gotRows != rows || gotCols != cols || !slices.Equal(got, want) {
+			t.Fatalf("%x: got %d × %d, %v, want %d × %d, %v", data, gotRows, gotCols, got, rows, cols, want)
+		}
+	})
+}
+
+// FuzzAuto: nothing makes recognition panic, and no chunking changes what is
+// read or what is refused.
+func FuzzAuto(f *testing.F) {
+	for _, c := range layoutCases {
+		f.Add([]byte(c.text))
+	}
+	for _, c := range mmCases {
+		f.Add([]byte(c.text))
+	}
+	f.Add(gzipped(f, []byte("1::2::3\n")))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if bytes.HasPrefix(data, []byte("\x28\xb5\x2f\xfd")) {
+			t.Skip("zstd has fuzzers of its own")
+		}
+		want, _, wantErr := parseAll(data, Options{}, chunkSize)
+		longest := 0
+		for l := range bytes.Lines(data) {
+			longest = max(longest, len(l))
+		}
+		got, _, err := parseAll(data, Options{}, max(16, longest+1))
+		if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() || !slices.Equal(got, want) {
+			t.Fatalf("%q: %v, %v in small chunks, %v, %v in one", data, got, err, want, wantErr)
+		}
+		if errors.Is(err, io.EOF) {
+			t.Fatalf("%q: %v", data, err)
+		}
+	})
+}

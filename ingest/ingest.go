@@ -1,0 +1,322 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// Report is what an ingest did.
+type Report struct {
+	Store           string
+	Format          Format // recognised
+	Rows, Cols, NNZ int64  // in the user's orientation
+	Transposed      bool   // the store holds the transpose
+	Lines, BadLines int64
+	FirstBad        []error // up to 10 tolerated *ParseErrors
+	Duplicates      int64   // entries merged into another one
+	Bytes           int64   // of the store
+	InputBytes      int64   // uncompressed
+	Fingerprint     string
+	ReadSeconds     float64
+	SortSeconds     float64
+	WriteSeconds    float64
+	SpilledBytes    int64 // written to temporary files, rewriting included
+}
+
+// Ingest reads inputs (paths, globs, or "-" for Options.Stdin) as one matrix,
+// one after the other, and publishes a store at out. Until then, and after any
+// error or cancellation, out is what it was before, and no temporary file is left.
+//
+// What is wrong with an input is a *ParseError, two entries at one place a
+// *DuplicateError, a budget that cannot be kept a *MemoryError; an existing out
+// without Options.Force is fs.ErrExist.
+func Ingest(ctx context.Context, inputs []string, out string, o Options) (*Report, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("ingest: %w", err)
+	}
+	p, err := newPlan(o.Memory, o.Workers)
+	if err != nil {
+		return nil, fmt.Errorf("ingest: %w", err)
+	}
+	return ingest(ctx, inputs, out, o, p)
+}
+
+// An ingestion goes from inputs to a store by way of sorted entries.
+type ingestion struct {
+	o       Options
+	plan    plan
+	names   []string
+	staging *vfs.Staging
+	meter   *meter
+	report  *Report
+	reading *reading
+	spool   *spool
+
+	pack                 keyPacker
+	userOrder, itemOrder []uint32 // temporary ids in ascending order of ids
+}
+
+func ingest(ctx context.Context, inputs []string, out string, o Options, p plan) (_ *Report, err error) {
+	names, err := expand(o.FS, inputs)
+	if err != nil {
+		return nil, err
+	}
+	staging, err := csr.Stage(o.FS, out, o.Force)
+	if err != nil {
+		return nil, err
+	}
+	g := &ingestion{o: o, plan: p, names: names, staging: staging, meter: newMeter(o.Observer), report: &Report{Store: out}}
+	g.newReading()
+	defer func() { err = errors.Join(err, g.spool.close(), staging.Abort()) }()
+	for _, step := range []func(context.Context) error{g.read, g.sort, g.write} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	g.meter.end()
+	return g.report, g.describe(out)
+}
+
+func (g *ingestion) newReading() {
+	r := &reading{
+		o: g.o, plan: g.plan, names: g.names, meter: g.meter, report: g.report,
+		open:  opener{fs: g.o.FS, stdin: g.o.Stdin, bytes: new(atomic.Int64), maxWindow: uint64(g.plan.window)},
+		users: newDictionary(), items: newDictionary(),
+	}
+	r.spool = newSpool(g.plan, g.o.FS, g.staging.Dir(), r.held)
+	g.reading, g.spool = r, r.spool
+}
+
+// read spools the entries of all inputs.
+func (g *ingestion) read(ctx context.Context) error {
+	r := g.reading
+	r.total = g.inputSize()
+	g.meter.begin(StageRead, r.total)
+	if err := r.run(ctx); err != nil {
+		return err
+	}
+	g.report.Format = r.format
+	g.report.InputBytes = r.uncompressed
+	if r.keys == nil && r.spool.n == 0 {
+		return &ParseError{File: displayName(g.names[len(g.names)-1]), Err: fmt.Errorf("%w in the input", ErrEmpty)}
+	}
+	g.o.Log.Debug("read", "format", r.format, "entries", r.spool.n, "spilled", r.spool.file != nil)
+	return r.spool.finish()
+}
+
+// inputSize is the bytes of all inputs on disk; 0 if not known.
+func (g *ingestion) inputSize() int64 {
+	var total int64
+	for _, name := range g.names {
+		fi, err := g.o.FS.Stat(name)
+		if name == "-" || err != nil || !fi.Mode().IsRegular() {
+			return 0
+		}
+		total += fi.Size()
+	}
+	return total
+}
+
+func displayName(input string) string {
+	if input == "-" {
+		return stdinName
+	}
+	return input
+}
+
+// sort settles places and sorts the entries.
+func (g *ingestion) sort(ctx context.Context) error {
+	r := g.reading
+	total := r.spool.n
+	if g.o.Duplicates != DuplicatesError {
+		total *= 2 // they are walked once more to learn the final values
+	}
+	g.meter.begin(StageSort, total)
+	remap, err := g.settle()
+	if err != nil {
+		return err
+	}
+	by := g.order()
+	g.o.Log.Debug("sort", "rows", g.pack.rows, "cols", g.pack.cols, "transposed", g.pack.transposed, "runs", len(g.spool.runs))
+	if err := g.spool.sort(ctx, g.o.Workers, remap, by, g.meter.add); err != nil {
+		return err
+	}
+	if err := g.spool.reduce(ctx, by); err != nil {
+		return err
+	}
+	if g.o.Duplicates == DuplicatesError {
+		return nil
+	}
+	r.stats = csr.ValueStats{}
+	_, err = g.walk(ctx, func(_ uint64, v float64) error {
+		r.stats.Add(v)
+		return nil
+	})
+	return err
+}
+
+func (g *ingestion) order() sortOrder {
+	d := g.o.Duplicates
+	return sortOrder{keyBits: g.pack.bits, byValue: d == Sum || d == Mean || d == Max}
+}
+
+// settle decides the shape and orientation. remap turns temporary ids into
+// places; it is nil when keys are places already.
+func (g *ingestion) settle() (remap func([]entry), err error) {
+	r := g.reading
+	if r.keys != nil {
+		g.pack = *r.keys
+		return nil, nil
+	}
+	g.userOrder, g.itemOrder = r.users.order(), r.items.order()
+	if g.pack, err = newKeyPacker(int64(r.users.n), int64(r.items.n), g.o.Orient); err != nil {
+		return nil, fmt.Errorf("lay out matrix: %w", err)
+	}
+	users, items := ranks(g.userOrder), ranks(g.itemOrder)
+	pack := g.pack
+	return func(es []entry) {
+		for i := range es {
+			k := es[i].key
+			es[i].key = pack.key(int64(users[k>>32]), int64(items[uint32(k)]))
+		}
+	}, nil
+}
+
+// walk merges the runs and calls emit for each place, duplicates combined.
+func (g *ingestion) walk(ctx context.Context, emit func(key uint64, v float64) error) (duplicates int64, err error) {
+	m, err := g.spool.merge(g.spool.runs, g.order())
+	if err != nil {
+		return 0, err
+	}
+	c := combiner{
+		policy:    g.o.Duplicates,
+		collision: func(key uint64) error { return g.duplicateError(ctx, key) },
+		overflow: func(key uint64) error {
+			row, col := g.place(key)
+			return fmt.Errorf("combine entries at row %s, column %s: %w", row, col, ErrOverflow)
+		},
+	}
+	err = c.each(ctx, m, g.meter.add, emit)
+	return c.duplicates, err
+}
+
+// place names a place in the user's matrix: ids, or indices from 1.
+func (g *ingestion) place(key uint64) (row, col string) {
+	i, j := g.userPlace(key)
+	if g.reading.keys != nil {
+		return fmt.Sprint(i + 1), fmt.Sprint(j + 1)
+	}
+	return g.reading.users.name(g.userOrder[i]), g.reading.items.name(g.itemOrder[j])
+}
+
+// userPlace unpacks a key to the user's orientation.
+func (g *ingestion) userPlace(key uint64) (row, col int64) {
+	i, j := g.pack.stored(key)
+	if g.pack.transposed {
+		return int64(j), i
+	}
+	return i, int64(j)
+}
+
+// write writes the store and publishes it.
+func (g *ingestion) write(ctx context.Context) (err error) {
+	g.meter.begin(StageWrite, g.spool.n)
+	w, err := csr.Create(g.report.Store, csr.CreateOptions{
+		FS: g.o.FS, Cols: g.pack.cols, Values: g.reading.stats.Values(), Transposed: g.pack.transposed,
+		ShardSize: g.o.ShardSize, Source: g.source(), Staging: g.staging,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Abort()) }() // nothing after Commit
+	rows := rowWriter{w: w, pack: g.pack, most: g.longestRow()}
+	emit := func(key uint64, v float64) error {
+		g.report.NNZ++
+		return rows.add(key, v)
+	}
+	if g.report.Duplicates, err = g.walk(ctx, emit); err != nil {
+		if me := (*MemoryError)(nil); errors.As(err, &me) {
+			me.Budget, me.Need = g.o.Memory, g.o.Memory+2*rowCost*g.pack.cols
+		}
+		return err
+	}
+	if err := rows.flush(g.pack.rows); err != nil {
+		return err
+	}
+	if err := g.writeIDs(w); err != nil {
+		return err
+	}
+	g.report.SpilledBytes = g.spool.spilled.Load()
+	if err := g.spool.close(); err != nil { // the directory must hold nothing but the store
+		return fmt.Errorf("remove temporary file: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return w.Commit()
+}
+
+// rowCost is the bytes an entry of the row being put together takes here and
+// in csr.Writer, growing included.
+const rowCost = 64
+
+// longestRow is how many entries of a row fit in half of what the sort used.
+func (g *ingestion) longestRow() int {
+	return int(max(csr.BlockNNZ, (g.plan.space-g.reading.held())/2/rowCost))
+}
+
+func (g *ingestion) writeIDs(w *csr.Writer) error {
+	if g.reading.keys != nil {
+		return nil
+	}
+	users, items := csr.RowAxis, csr.ColAxis
+	if g.pack.transposed {
+		users, items = items, users
+	}
+	return errors.Join(
+		g.reading.users.write(w, users, g.userOrder),
+		g.reading.items.write(w, items, g.itemOrder))
+}
+
+// source is what the manifest says about where the matrix came from. It must
+// depend on nothing but the inputs and the options that shape the matrix.
+func (g *ingestion) source() map[string]any {
+	inputs := make([]string, len(g.names))
+	for i, name := range g.names {
+		inputs[i] = filepath.Base(displayName(name)) // a store that is passed on tells nobody's directories
+	}
+	s := map[string]any{
+		"format":     g.reading.format.String(),
+		"inputs":     inputs,
+		"entries":    g.spool.n,
+		"duplicates": g.o.Duplicates.String(),
+	}
+	if g.report.BadLines > 0 {
+		s["bad_lines"] = g.report.BadLines
+	}
+	return s
+}
+
+// describe completes the report from the published store.
+func (g *ingestion) describe(out string) error {
+	rep := g.report
+	rep.Rows, rep.Cols, rep.Transposed = g.pack.rows, g.pack.cols, g.pack.transposed
+	if rep.Transposed {
+		rep.Rows, rep.Cols = rep.Cols, rep.Rows
+	}
+	sec := g.meter.seconds
+	rep.ReadSeconds, rep.SortSeconds, rep.WriteSeconds = sec[StageRead], sec[StageSort], sec[StageWrite]
+	s, err := csr.Open(out, csr.OpenOptions{FS: g.o.FS})
+	if err != nil {
+		return fmt.Errorf("open the new store: %w", err)
+	}
+	rep.Fingerprint, rep.Bytes = s.Fingerprint(), s.Size()
+	return s.Close()
+}

@@ -1,0 +1,537 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"go.uber.org/goleak"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func gzipped(t testing.TB, parts ...[]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	for _, p := range parts {
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(p); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+// ratings is text of n different entries in random order, of integer ids with
+// gaps, or of others.
+func ratings(r *rand.Rand, n int, strings bool) []string {
+	users := n/7 + 1
+	lines := make([]string, 0, n)
+	for _, k := range r.Perm(20 * users)[:n] {
+		u, i := k%users*3+1, k/users*5
+		v := float64(r.IntN(10)+1) / 2
+		if strings {
+			lines = append(lines, fmt.Sprintf("u%d::%d::%g::7", u, i, v))
+		} else {
+			lines = append(lines, fmt.Sprintf("%d::%d::%g::7", u, i, v))
+		}
+	}
+	return lines
+}
+
+// files are the names and contents of a directory.
+func files(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := map[string]string{}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m[e.Name()] = string(b)
+	}
+	return m
+}
+
+// TestStoreDependsOnEntriesAlone: the same bytes for any order of the input,
+// number of workers, memory and way to spill.
+func TestStoreDependsOnEntriesAlone(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, strs := range []bool{false, true} {
+		for _, dup := range []Duplicates{DuplicatesError, Sum, Mean, Max} {
+			lines := ratings(r, 2000, strs)
+			if dup != DuplicatesError {
+				for range 300 { // 0.1 + 0.2 + 0.3 depends on the order
+					place := strings.SplitN(lines[r.IntN(200)], "::", 3)
+					lines = append(lines, fmt.Sprintf("%s::%s::%g::7", place[0], place[1], r.Float64()*1e3))
+				}
+			}
+			var want map[string]string
+			for try, p := range []plan{mustPlan(t), tiny(), tiny(), {chunk: 1000, jobs: 2, space: 64 << 20, keep: 20 << 10, run: 500, first: 100, readBuf: 64, fanIn: 3, window: 1 << 20}} {
+				r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+				in, out := write(t, "ratings", strings.Join(lines, "\n")), target(t)
+				o := Options{Workers: 1 + try*2%5, Duplicates: dup}
+				rep, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if spilled := rep.SpilledBytes > 0; spilled != (try > 0) {
+					t.Errorf("spilled: %v", spilled)
+				}
+				leftovers(t, out, true)
+				got := files(t, out)
+				if want == nil {
+					want = got
+				}
+				for name := range want {
+					if got[name] != want[name] {
+						t.Errorf("strings %v, %v, try %d: %s differs", strs, dup, try, name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestContentsMatchNaiveReading covers ids, order, orientation and shards at once.
+func TestContentsMatchNaiveReading(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, strs := range []bool{false, true} {
+		for _, orient := range []Orientation{OrientAuto, OrientRows, OrientCols} {
+			text := strings.Join(ratings(r, 1500, strs), "\n")
+			want, _ := naiveLines(text, "::", []int{0, 1, 2})
+			slices.SortFunc(want, compareTriples)
+			rep, got, err := ingestText(t, text, Options{Orient: orient, ShardSize: 512})
+			if err != nil || !slices.Equal(got, want) {
+				t.Fatalf("strings %v, %v: %v, contents differ", strs, orient, err)
+			}
+			wantTransposed := map[Orientation]bool{OrientAuto: rep.Cols > rep.Rows, OrientRows: false, OrientCols: true}[orient]
+			if rep.Transposed != wantTransposed || rep.Rows != 215 || rep.Cols != 20 {
+				t.Errorf("%v: %+v", orient, rep)
+			}
+		}
+	}
+}
+
+// TestIDsAreOrderedAndMayBeNatural: ascending by value or bytes, and not
+// written when they are 0 … n−1.
+func TestIDsAreOrderedAndMayBeNatural(t *testing.T) {
+	for _, c := range []struct {
+		text       string
+		rows, cols []string // nil: none written
+	}{
+		{"10,2,1\n9,-3,2\n-1,2,3\n", []string{"-1", "9", "10"}, []string{"-3", "2"}},
+		{"10,b,1\n9,a,2\nx,a,3\n", []string{"10", "9", "x"}, []string{"a", "b"}},
+		{"1,1,1\n0,0,2\n2,0,3\n", nil, nil},
+		{"0,b,1\n1,a,2\n2,é,3\n", nil, []string{"a", "b", "é"}},
+	} {
+		out := target(t)
+		mustIngest(t, []string{write(t, "in", c.text)}, out, Options{})
+		s, err := csr.Open(out, csr.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for axis, want := range map[csr.Axis][]string{csr.RowAxis: c.rows, csr.ColAxis: c.cols} {
+			if want == nil {
+				if r, err := s.IDs(axis); r != nil || err != nil {
+					t.Errorf("%q: %v written (%v)", c.text, axis, err)
+				}
+			} else if got := ids(t, s, axis, int64(len(want))); !slices.Equal(got, want) {
+				t.Errorf("%q: %v are %v, want %v", c.text, axis, got, want)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestDuplicatePolicies(t *testing.T) {
+	text := "1,1,0.75\n2,1,4\n1,1,0.25\n1,2,-5\n1,1,0.5\n1,2,-7\n"
+	for _, c := range []struct {
+		policy   Duplicates
+		one, two float64
+	}{
+		{Sum, 1.5, -12}, {Mean, 0.5, -6}, {First, 0.75, -5}, {Last, 0.5, -7}, {Max, 0.75, -5},
+	} {
+		for _, p := range []plan{mustPlan(t), tiny(), {chunk: 16, jobs: 2, space: 1 << 20, run: 1, first: 1, readBuf: 1, fanIn: 2, window: 1 << 20}} {
+			out := target(t)
+			rep, err := ingest(t.Context(), []string{write(t, "in", text)}, out, Options{Duplicates: c.policy}.withDefaults(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []triple{{"1", "1", c.one}, {"1", "2", c.two}, {"2", "1", 4}}
+			if got := contents(t, out); !slices.Equal(got, want) || rep.Duplicates != 3 || rep.NNZ != 3 {
+				t.Errorf("%v: %v, %+v, want %v", c.policy, got, rep, want)
+			}
+		}
+	}
+	_, _, err := ingestText(t, "1,1,1e308\n1,1,1e308\n", Options{Duplicates: Sum})
+	if !errors.Is(err, ErrOverflow) {
+		t.Errorf("overflowing sum: %v", err)
+	}
+}
+
+func TestDuplicateErrorNamesBothLines(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.csv"), filepath.Join(dir, "b.csv")
+	for path, text := range map[string]string{a: "user,item,r\nann,x,1\nbob,x,2\n", b: "user,item,r\n\nann,y,1\nbob,x,2\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := Ingest(t.Context(), []string{a, b}, target(t), Options{})
+	var de *DuplicateError
+	if !errors.As(err, &de) || *de != (DuplicateError{Row: "bob", Col: "x", FirstFile: a, FirstLine: 3, SecondFile: b, SecondLine: 4}) {
+		t.Errorf("got %v", err)
+	}
+	_, err = Ingest(t.Context(), []string{"-"}, target(t), Options{Stdin: strings.NewReader("1,1,1\n1,1,2\n")})
+	if !errors.As(err, &de) || *de != (DuplicateError{Row: "1", Col: "1"}) {
+		t.Errorf("from standard input: got %v", err)
+	}
+}
+
+func TestInputsAreConcatenated(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name string, b []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	zw, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zw.Close()
+	put("part-2.x", gzipped(t, []byte("user,item,r\n2,1,2\n"), []byte("2,2,2\n3,"), []byte("3,3\n"))) // of several members
+	put("part-1.x", []byte("user,item,r\n1,1,1\n"))
+	put("part-3.x", zw.EncodeAll([]byte("4,4,4"), nil)) // neither header nor last line end
+	want := []triple{{"1", "1", 1}, {"2", "1", 2}, {"2", "2", 2}, {"3", "3", 3}, {"4", "4", 4}}
+	for _, o := range []Options{{}, {Columns: []string{"user", "item", "r"}}} {
+		out := target(t)
+		rep := mustIngest(t, []string{filepath.Join(dir, "part-?.x")}, out, o)
+		if got := contents(t, out); !slices.Equal(got, want) || rep.Lines != 5 {
+			t.Errorf("got %v, %+v", got, rep)
+		}
+	}
+	// A name that exists is no glob; "-" may stand among files.
+	put("odd[1].csv", []byte("5,5,5\n"))
+	out := target(t)
+	mustIngest(t, []string{filepath.Join(dir, "odd[1].csv"), "-"}, out, Options{Stdin: bytes.NewReader(gzipped(t, []byte("6,6,6\n")))})
+	if got := contents(t, out); !slices.Equal(got, []triple{{"5", "5", 5}, {"6", "6", 6}}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestInputsThatCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	mm := write(t, "a", mmReal+"1 1 1\n1 1 1\n")
+	text := write(t, "b", "1,1,1\n")
+	tabs := write(t, "c", "2\t2\t1\n")
+	empty := write(t, "d", "")
+	for _, c := range []struct {
+		name   string
+		inputs []string
+		want   error
+	}{
+		{"none", nil, nil},
+		{"missing", []string{filepath.Join(dir, "nothing")}, fs.ErrNotExist},
+		{"glob without match", []string{filepath.Join(dir, "*.csv")}, fs.ErrNotExist},
+		{"directory", []string{dir}, nil},
+		{"no standard input", []string{"-"}, nil},
+		{"standard input twice", []string{"-", "-"}, nil},
+		{"two of declared shape", []string{mm, mm}, ErrUnsupported},
+		{"text behind one of declared shape", []string{mm, text}, ErrUnsupported},
+		{"declared shape behind text", []string{text, mm}, ErrUnsupported},
+		{"another separator", []string{text, tabs}, ErrFields},
+		{"an empty one among others", []string{text, empty}, ErrEmpty},
+	} {
+		out := target(t)
+		_, err := Ingest(t.Context(), c.inputs, out, Options{})
+		if err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		leftovers(t, out, false)
+	}
+}
+
+// TestDamagedCompression: every truncation of a gzip or zstd file is refused,
+// naming the place.
+func TestDamagedCompression(t *testing.T) {
+	text := []byte(strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, true), "\n"))
+	zw, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zw.Close()
+	for name, whole := range map[string][]byte{"gzip": gzipped(t, text), "zstd": zw.EncodeAll(text, nil)} {
+		if _, _, err := parseAll(whole, Options{}, chunkSize); err != nil {
+			t.Fatal(err)
+		}
+		for n := 4; n < len(whole); n += 7 {
+			_, _, err := parseAll(whole[:n], Options{}, chunkSize)
+			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrCompression) {
+				t.Errorf("%s cut at %d: %v", name, n, err)
+			}
+		}
+		bad := slices.Clone(whole)
+		bad[len(bad)-2] ^= 1 // of the checksum or length
+		if _, _, err := parseAll(bad, Options{}, chunkSize); !errors.Is(err, ErrCompression) {
+			t.Errorf("%s with a flipped bit: %v", name, err)
+		}
+	}
+	cut := gzipped(t, text)
+	_, _, err = ingestText(t, string(cut[:len(cut)-100]), Options{MaxBadLines: 1000})
+	if pe := parseError(t, err, ErrTruncated, int64(bytes.Count(text, []byte("\n"))-linesLost(t, cut[:len(cut)-100], text)), 0); !strings.Contains(pe.Error(), "bytes uncompressed") {
+		t.Errorf("got %v", pe)
+	}
+	_, _, err = ingestText(t, string(gzipped(t, text))+"garbage, not a member", Options{})
+	parseError(t, err, ErrCompression, int64(1+bytes.Count(text, []byte("\n"))), 0)
+}
+
+// linesLost is how many line ends less than text, minus one, what can still
+// be uncompressed has: the error is at the line behind the last whole one.
+func linesLost(t *testing.T, cut, text []byte) int {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(cut))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(z)
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatal(err)
+	}
+	return bytes.Count(text, []byte("\n")) - bytes.Count(got, []byte("\n")) - 1
+}
+
+// TestCutMemberHeader: a gzip file cut within the header of a later member is
+// truncated, even where the cut lies within the name.
+func TestCutMemberHeader(t *testing.T) {
+	var second bytes.Buffer
+	z := gzip.NewWriter(&second)
+	z.Name = "ratings.dat"
+	if _, err := z.Write([]byte("4::5::6\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	first := gzipped(t, []byte("1::2::3\n"))
+	for n := range second.Len() {
+		_, _, err := parseAll(slices.Concat(first, second.Bytes()[:n]), Options{}, chunkSize)
+		if n == 0 && err != nil || n > 0 && !errors.Is(err, ErrTruncated) {
+			t.Errorf("cut at %d: %v", n, err)
+		}
+	}
+}
+
+func TestExistingStore(t *testing.T) {
+	in, out := write(t, "in", "1,1,1\n"), target(t)
+	mustIngest(t, []string{in}, out, Options{})
+	before := files(t, out)
+	other := write(t, "in", "5,5,5\n")
+	if _, err := Ingest(t.Context(), []string{other}, out, Options{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("got %v, want %v", err, fs.ErrExist)
+	}
+	if _, err := Ingest(t.Context(), []string{write(t, "in", "5,5,x\n")}, out, Options{Force: true}); err == nil {
+		t.Error("bad input accepted")
+	}
+	if after := files(t, out); len(after) != len(before) || after["MANIFEST.json"] != before["MANIFEST.json"] {
+		t.Error("a failed ingest changed the existing store")
+	}
+	mustIngest(t, []string{other}, out, Options{Force: true})
+	if got := contents(t, out); !slices.Equal(got, []triple{{"5", "5", 5}}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// endless is a standard input that never ends and cancels the ingest on the way.
+type endless struct {
+	cancel func()
+	n      int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.n += len(p); e.n > 1<<20 {
+		e.cancel()
+	}
+	line := []byte("1::2::3\n")
+	n := 0
+	for n+len(line) <= len(p) {
+		n += copy(p[n:], line)
+	}
+	return n, nil
+}
+
+func TestCancellation(t *testing.T) {
+	t.Run("while reading", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		out := target(t)
+		_, err := ingest(ctx, []string{"-"}, out, Options{Stdin: &endless{cancel: cancel}}.withDefaults(), tiny())
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		leftovers(t, out, false)
+	})
+	t.Run("while standard input blocks", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, w := io.Pipe()
+		defer w.Close()
+		out := target(t)
+		go func() {
+			_, _ = w.Write([]byte("1::2::3\n"))
+			cancel()
+		}()
+		_, err := Ingest(ctx, []string{"-"}, out, Options{Stdin: r})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		leftovers(t, out, false)
+	})
+	for _, stage := range []string{StageRead, StageSort, StageWrite} {
+		t.Run("at "+stage, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			out := target(t)
+			in := write(t, "in", strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 2000, false), "\n"))
+			o := Options{Observer: func(p Progress) {
+				if p.Stage == stage {
+					cancel()
+				}
+			}}
+			_, err := ingest(ctx, []string{in}, out, o.withDefaults(), tiny())
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+			leftovers(t, out, false)
+		})
+	}
+}
+
+func TestProgress(t *testing.T) {
+	var got []Progress
+	in := write(t, "in", strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 2000, false), "\n"))
+	fi, err := os.Stat(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := mustIngest(t, []string{in}, target(t), Options{Observer: func(p Progress) { got = append(got, p) }})
+	var stages []string
+	for _, p := range got {
+		stages = append(stages, p.Stage)
+		if p.Total != map[string]int64{StageRead: fi.Size(), StageSort: 2000, StageWrite: 2000}[p.Stage] || p.Done > p.Total {
+			t.Errorf("got %+v", p)
+		}
+	}
+	if !slices.Equal(slices.Compact(stages), []string{StageRead, StageSort, StageWrite}) {
+		t.Errorf("stages %v", stages)
+	}
+	if last := got[len(got)-1]; last.Done != 2000 || last.Entries != 2000 {
+		t.Errorf("last: %+v", last)
+	}
+	if rep.InputBytes != fi.Size() || rep.Format != MovieLens || rep.NNZ != 2000 || len(rep.Fingerprint) != 64 || rep.Bytes == 0 {
+		t.Errorf("report: %+v", rep)
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	in := write(t, "in", "1,1,1\n")
+	var me *MemoryError
+	_, err := Ingest(t.Context(), []string{in}, target(t), Options{Memory: 1 << 20})
+	if !errors.As(err, &me) || me.Need <= 1<<20 || me.Need > 64<<20 {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Ingest(t.Context(), []string{in}, target(t), Options{Memory: me.Need}); err != nil {
+		t.Errorf("with the memory asked for: %v", err)
+	}
+
+	// Ids alone do not fit; with what the error asks for, they do.
+	var text strings.Builder
+	for i := range 200000 {
+		fmt.Fprintf(&text, "%d,%d\n", i*3, i%5)
+	}
+	in = write(t, "in", text.String())
+	p := mustPlan(t)
+	p.space, p.run, p.first, p.chunk = 1<<20, 1<<12, 1<<10, 1<<14
+	o := Options{Memory: 10 << 20}.withDefaults()
+	out := target(t)
+	_, err = ingest(t.Context(), []string{in}, out, o, p)
+	if !errors.As(err, &me) || me.Budget != o.Memory || me.Need <= me.Budget {
+		t.Fatalf("got %v", err)
+	}
+	leftovers(t, out, false)
+	p.space += me.Need - me.Budget
+	if _, err := ingest(t.Context(), []string{in}, out, o, p); err != nil {
+		t.Errorf("with the memory asked for: %v", err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for name, o := range map[string]Options{
+		"one column":    {Columns: []string{"1"}},
+		"four columns":  {Columns: []string{"1", "2", "3", "4"}},
+		"line end":      {Separator: "\n"},
+		"quote":         {Separator: `"`},
+		"negative bad":  {MaxBadLines: -1},
+		"negative size": {Memory: -1},
+	} {
+		if _, err := Ingest(t.Context(), []string{write(t, "in", "1,1,1\n")}, target(t), o); err == nil {
+			t.Errorf("%s accepted", name)
+		}
+	}
+	for i, name := range formatNames {
+		if f, err := ParseFormat(name); err != nil || f != Format(i) || f.String() != name {
+			t.Errorf("format %q: %v, %v", name, f, err)
+		}
+	}
+	for i, name := range duplicatesNames {
+		if d, err := ParseDuplicates(name); err != nil || d != Duplicates(i) || d.String() != name {
+			t.Errorf("policy %q: %v, %v", name, d, err)
+		}
+	}
+	if _, err := ParseOrientation("diagonal"); err == nil || !strings.Contains(err.Error(), "auto, rows, cols") {
+		t.Errorf("got %v", err)
+	}
+	if h, err := ParseHeader("no"); err != nil || h != HeaderNo || Header(9).String() != "unknown(9)" {
+		t.Errorf("header: %v, %v", h, err)
+	}
+}
+
+// TestLockedTarget: a second ingest of one target is refused while the first runs.
+func TestLockedTarget(t *testing.T) {
+	out := target(t)
+	s, err := csr.Stage(vfs.OS, out, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ingest(t.Context(), []string{write(t, "in", "1,1,1\n")}, out, Options{}); !errors.Is(err, vfs.ErrLocked) {
+		t.Errorf("got %v, want %v", err, vfs.ErrLocked)
+	}
+	if err := s.Abort(); err != nil {
+		t.Fatal(err)
+	}
+}

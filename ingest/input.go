@@ -1,0 +1,281 @@
+package ingest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// stdinName is what errors and reports call the input "-".
+const stdinName = "standard input"
+
+// expand resolves globs; a name that exists is taken as it is.
+func expand(fsys vfs.FS, inputs []string) ([]string, error) {
+	var names []string
+	for _, in := range inputs {
+		if in == "-" {
+			if slices.Contains(names, "-") {
+				return nil, errors.New("read standard input: named twice")
+			}
+			names = append(names, in)
+			continue
+		}
+		fi, err := fsys.Stat(in)
+		if err == nil && fi.IsDir() {
+			return nil, &fs.PathError{Op: "read", Path: in, Err: errors.New("is a directory; name the files in it")}
+		}
+		if err == nil || !strings.ContainsAny(in, "*?[") {
+			if err != nil {
+				return nil, fmt.Errorf("read input: %w", err)
+			}
+			names = append(names, in)
+			continue
+		}
+		found, err := filepath.Glob(in)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", in, err)
+		}
+		if len(found) == 0 {
+			return nil, &fs.PathError{Op: "read", Path: in, Err: fs.ErrNotExist}
+		}
+		names = append(names, found...) // Glob sorts
+	}
+	if len(names) == 0 {
+		return nil, errors.New("read input: no input named")
+	}
+	return names, nil
+}
+
+// An input is one open file or standard input, uncompressed.
+type input struct {
+	name    string
+	r       *bufio.Reader
+	raw     *countingReader
+	buffer  *bufio.Reader // between raw and the decompressor, or r
+	closers []func() error
+	read    int64 // uncompressed bytes handed out by r's source
+}
+
+func (in *input) Close() error {
+	var err error
+	for _, c := range slices.Backward(in.closers) {
+		err = errors.Join(err, c())
+	}
+	return err
+}
+
+// ahead is how many bytes have been read from the file but not from r; if it
+// is compressed, a few too many.
+func (in *input) ahead() int { return in.buffer.Buffered() + in.r.Buffered() }
+
+// opener opens inputs and counts the bytes read from them as they lie on disk.
+type opener struct {
+	fs        vfs.FS
+	stdin     io.Reader
+	bytes     *atomic.Int64
+	maxWindow uint64 // of zstd
+}
+
+// open opens a file, or "-", and undoes the compression its first bytes tell.
+func (o opener) open(ctx context.Context, name string, buffer int) (*input, error) {
+	in := &input{name: name}
+	var raw io.Reader
+	if name == "-" {
+		if o.stdin == nil {
+			return nil, errors.New("read standard input: none given")
+		}
+		in.name = stdinName
+		raw = interruptible(ctx, in, o.stdin)
+	} else {
+		f, err := o.fs.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("read input: %w", err)
+		}
+		in.closers = append(in.closers, f.Close)
+		raw = f
+	}
+	in.raw = &countingReader{r: raw, n: o.bytes}
+	if err := o.uncompress(in, buffer); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
+}
+
+// magics are the first bytes of files that are not plain text; a "?" stands for any byte.
+var magics = []struct {
+	magic, name string
+}{
+	{"\x1f\x8b", "gzip"},
+	{"\x28\xb5\x2f\xfd", "zstd"},
+	{"PK\x03\x04", "zip archive"},
+	{"BZh?1AY&SY", "bzip2 data"},
+	{"\xfd7zXZ\x00", "xz data"},
+	{"\xff\xfe", "UTF-16 text"},
+	{"\xfe\xff", "UTF-16 text"},
+	{"\x89HDF", "HDF5 file"},
+	{"PAR1\x15", "Parquet file"},
+}
+
+// magicOf names the kind of a file by its first bytes; "" is text, Matrix Market or IDX.
+func magicOf(head []byte) string {
+	for _, m := range magics {
+		match := len(head) >= len(m.magic)
+		for i := 0; match && i < len(m.magic); i++ {
+			match = m.magic[i] == '?' || m.magic[i] == head[i]
+		}
+		if match {
+			return m.name
+		}
+	}
+	return ""
+}
+
+func (o opener) uncompress(in *input, buffer int) error {
+	br := bufio.NewReaderSize(in.raw, 1<<16)
+	in.buffer = br
+	head, err := br.Peek(10)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("read %s: %w", in.name, err)
+	}
+	var r io.Reader = br
+	switch kind := magicOf(head); kind {
+	case "":
+	case "gzip":
+		r = &memberReader{br: br}
+	case "zstd":
+		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(o.maxWindow))
+		if err != nil {
+			return in.readError(0, err)
+		}
+		in.closers = append(in.closers, func() error { z.Close(); return nil })
+		r = z
+	default:
+		return &ParseError{File: in.name, Err: fmt.Errorf("this is a %s: %w", kind, ErrUnsupported), Want: "text, Matrix Market or IDX, plain or compressed with gzip or zstd"}
+	}
+	in.r = bufio.NewReaderSize(&offsetReader{r: r, in: in}, buffer)
+	return nil
+}
+
+// memberReader reads all members of a gzip file. It starts each one itself,
+// because gzip.Reader takes a file cut within the name in a later member's
+// header for a complete one.
+type memberReader struct {
+	br *bufio.Reader
+	z  *gzip.Reader // nil before the first member
+	// between is true between two members, where the file may end.
+	between bool
+}
+
+func (m *memberReader) Read(p []byte) (int, error) {
+	for {
+		if m.z == nil || m.between {
+			if err := m.start(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := m.z.Read(p)
+		if err == io.EOF {
+			m.between, err = true, nil
+		}
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// start reads the next member's header; it is io.EOF if there is none.
+func (m *memberReader) start() (err error) {
+	if m.between {
+		if _, err := m.br.Peek(1); err != nil {
+			return err
+		}
+	}
+	if m.z == nil {
+		m.z, err = gzip.NewReader(m.br)
+	} else {
+		err = m.z.Reset(m.br)
+	}
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		m.z.Multistream(false)
+		m.between = false
+	}
+	return err
+}
+
+// readError tells damage of compressed data, which is the input's fault, from
+// a read that failed: the latter has passed through the counting reader.
+func (in *input) readError(line int64, err error) error {
+	var what error
+	switch {
+	case in.raw.err != nil:
+		return fmt.Errorf("read %s: %w", in.name, err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		what = fmt.Errorf("%w: the compressed data end early, after %d bytes uncompressed", ErrTruncated, in.read)
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		what = fmt.Errorf("%w within this memory budget (%w)", ErrUnsupported, err)
+	default:
+		what = fmt.Errorf("%w after %d bytes uncompressed (%w)", ErrCompression, in.read, err)
+	}
+	return &ParseError{File: in.name, Line: line, Err: what}
+}
+
+// interruptible lets a blocked read of r be given up: only the copying
+// goroutine stays behind, until its read returns.
+func interruptible(ctx context.Context, in *input, r io.Reader) io.Reader {
+	pr, pw := io.Pipe()
+	go func() {
+		_, err := io.Copy(pw, r)
+		pw.CloseWithError(err)
+	}()
+	stop := context.AfterFunc(ctx, func() { pw.CloseWithError(ctx.Err()) })
+	in.closers = append(in.closers, func() error { stop(); return pr.Close() })
+	return pr
+}
+
+// countingReader counts what is read and remembers a failure.
+type countingReader struct {
+	r   io.Reader
+	n   *atomic.Int64
+	err error
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	if err != nil && err != io.EOF {
+		c.err = err
+	}
+	return n, err
+}
+
+// offsetReader counts the uncompressed bytes of an input. An error stays: the
+// buffer above may have met it while only looking ahead.
+type offsetReader struct {
+	r   io.Reader
+	in  *input
+	err error
+}
+
+func (o *offsetReader) Read(p []byte) (n int, err error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, o.err = o.r.Read(p)
+	o.in.read += int64(n)
+	return n, o.err
+}

@@ -1,0 +1,188 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// readers that share nothing with the package but the meaning of the formats
+
+// naiveLines reads text of a fixed layout: all lines have as many fields as
+// the first one, and there is no header. bad is the line of the first error.
+func naiveLines(text, sep string, columns []int) (entries []triple, bad int) {
+	fields := 0
+	for i, l := range strings.Split(text, "\n") {
+		l = strings.TrimSuffix(l, "\r")
+		if strings.Trim(l, " \t") == "" {
+			continue
+		}
+		if fields == 0 && (strings.HasPrefix(l, "#") || strings.HasPrefix(l, "%")) && (len(l) == 1 || l[1] == ' ' || l[1] == '\t') {
+			continue
+		}
+		f := strings.Split(l, sep)
+		if fields == 0 {
+			fields = len(f)
+		}
+		if len(f) != fields || len(f) < 3 {
+			return entries, i + 1
+		}
+		for k := range f {
+			f[k] = strings.Trim(f[k], " \t")
+		}
+		v, err := naiveFloat(f[columns[2]])
+		if err != nil || f[columns[0]] == "" || f[columns[1]] == "" {
+			return entries, i + 1
+		}
+		entries = append(entries, triple{f[columns[0]], f[columns[1]], v})
+	}
+	return entries, 0
+}
+
+// naiveMatrixMarket reads a coordinate file; ok is false if anything is wrong with it.
+func naiveMatrixMarket(text string) (rows, cols int64, entries []triple, ok bool) {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimSuffix(l, "\r")
+	}
+	banner := strings.Fields(strings.ToLower(lines[0]))
+	if len(banner) != 5 || banner[0] != "%%matrixmarket" || banner[1] != "matrix" || banner[2] != "coordinate" {
+		return
+	}
+	field, symmetry := banner[3], banner[4]
+	if !slices.Contains([]string{"real", "double", "integer", "pattern"}, field) || !slices.Contains([]string{"general", "symmetric", "skew-symmetric"}, symmetry) ||
+		field == "pattern" && symmetry == "skew-symmetric" {
+		return
+	}
+	var data [][]string
+	for _, l := range lines[1:] {
+		if f := strings.FieldsFunc(l, func(r rune) bool { return r == ' ' || r == '\t' }); len(f) > 0 && l[0] != '%' {
+			data = append(data, f)
+		}
+	}
+	if len(data) == 0 || len(data[0]) != 3 {
+		return
+	}
+	var size [3]int64
+	for i, s := range data[0] {
+		var err error
+		if size[i], err = naiveIndex(s); err != nil {
+			return
+		}
+	}
+	rows, cols = size[0], size[1]
+	if int64(len(data)-1) != size[2] || symmetry != "general" && rows != cols || max(rows, cols) >= 1<<31 {
+		return
+	}
+	lower, upper := false, false
+	for _, f := range data[1:] {
+		want := 3
+		if field == "pattern" {
+			want = 2
+		}
+		if len(f) != want {
+			return
+		}
+		i, err1 := naiveIndex(f[0])
+		j, err2 := naiveIndex(f[1])
+		v, err3 := 1.0, error(nil)
+		if field != "pattern" {
+			if v, err3 = naiveFloat(f[2]); field == "integer" && strings.ContainsAny(f[2], ".eE") {
+				return
+			}
+		}
+		if err1 != nil || err2 != nil || err3 != nil || i < 1 || j < 1 || i > rows || j > cols {
+			return
+		}
+		name := func(i int64) string { return strconv.FormatInt(i-1, 10) }
+		entries = append(entries, triple{name(i), name(j), v})
+		switch {
+		case symmetry == "general":
+			continue
+		case i == j && symmetry == "skew-symmetric":
+			return
+		case i == j:
+			continue
+		case symmetry == "skew-symmetric":
+			v = -v
+		}
+		lower, upper = lower || i > j, upper || i < j
+		entries = append(entries, triple{name(j), name(i), v})
+	}
+	return rows, cols, entries, !lower || !upper
+}
+
+func naiveIndex(s string) (int64, error) {
+	if len(s) > 1 && s[0] == '+' {
+		s = s[1:]
+	}
+	if strings.Trim(s, "0123456789") != "" || len(s) > 18 {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseInt(s, 10, 64)
+}
+
+// parseAll runs the package's readers over content without a store.
+func parseAll(content []byte, o Options, chunkLen int) (entries []triple, src *source, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	op := opener{fs: vfs.OS, stdin: bytes.NewReader(content), bytes: new(atomic.Int64), maxWindow: 8 << 20}
+	src, err = openSource(ctx, op, "-", o.withDefaults(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer src.in.Close()
+	var b batch
+	c := chunk{data: make([]byte, 0, chunkLen)}
+	for {
+		if err := src.fill(&c); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, src, err
+		}
+		b.reset()
+		src.parser.parse(&c, &b, 0)
+		var whole, bad error
+		if src.check != nil {
+			whole = src.check(&c, &b)
+		}
+		if b.bad > 0 {
+			bad = b.badErrs[0]
+		}
+		if err := firstError(whole, bad, b.fatal); err != nil {
+			return nil, src, err
+		}
+		entries = append(entries, triples(&b, src.keys)...)
+	}
+	if src.end != nil {
+		return entries, src, src.end()
+	}
+	return entries, src, nil
+}
+
+func triples(b *batch, pack *keyPacker) (entries []triple) {
+	if pack == nil {
+		b.user.toText()
+		b.item.toText()
+	}
+	for i, v := range b.val {
+		if pack == nil {
+			entries = append(entries, triple{string(b.user.at(i)), string(b.item.at(i)), v})
+			continue
+		}
+		r, c := pack.stored(b.keys[i])
+		e := triple{fmt.Sprint(r), fmt.Sprint(c), v}
+		if pack.transposed {
+			e.row, e.col = e.col, e.row
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}

@@ -1,0 +1,207 @@
+package ingest
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// Format names an input format.
+type Format uint8
+
+const (
+	// Auto recognises the format by content, never by name: a Matrix Market
+	// banner, the IDX magic number, else text with separators.
+	Auto Format = iota
+	// MovieLens is user, item, rating and an optional integer timestamp,
+	// separated by "::" (ratings.dat), tabs (u.data) or commas (ratings.csv,
+	// with a header).
+	MovieLens
+	// Delimited is any text of one entry a line; see Options.Columns.
+	Delimited
+	// MatrixMarket is the coordinate format of the Matrix Market exchange formats.
+	MatrixMarket
+	// IDX is the binary array format of MNIST: the first dimension is the
+	// rows, the others are flattened to columns, zeros are left out.
+	IDX
+)
+
+var formatNames = []string{"auto", "movielens", "delimited", "mtx", "idx"}
+
+// String is the name ParseFormat knows.
+func (f Format) String() string { return nameOf(formatNames, int(f)) }
+
+// ParseFormat reads "auto", "movielens", "delimited", "mtx" or "idx".
+func ParseFormat(s string) (Format, error) { return parseName[Format](formatNames, "format", s) }
+
+// Duplicates says what becomes of several entries at one place of the matrix.
+type Duplicates uint8
+
+const (
+	// DuplicatesError refuses them, naming both lines.
+	DuplicatesError Duplicates = iota
+	// Sum adds them up, smallest first, so that the sum does not depend on input order.
+	Sum
+	// Mean is their sum divided by their number.
+	Mean
+	// First keeps the first in input order.
+	First
+	// Last keeps the last in input order.
+	Last
+	// Max keeps the largest.
+	Max
+)
+
+var duplicatesNames = []string{"error", "sum", "mean", "first", "last", "max"}
+
+// String is the name ParseDuplicates knows.
+func (d Duplicates) String() string { return nameOf(duplicatesNames, int(d)) }
+
+// ParseDuplicates reads "error", "sum", "mean", "first", "last" or "max".
+func ParseDuplicates(s string) (Duplicates, error) {
+	return parseName[Duplicates](duplicatesNames, "duplicates policy", s)
+}
+
+// Orientation says which side of the user's matrix lies along the stored rows.
+type Orientation uint8
+
+const (
+	// OrientAuto stores the longer side as rows (the user's rows on a tie).
+	OrientAuto Orientation = iota
+	// OrientRows stores the user's rows as rows.
+	OrientRows
+	// OrientCols stores the user's columns as rows.
+	OrientCols
+)
+
+var orientationNames = []string{"auto", "rows", "cols"}
+
+// String is the name ParseOrientation knows.
+func (o Orientation) String() string { return nameOf(orientationNames, int(o)) }
+
+// ParseOrientation reads "auto", "rows" or "cols".
+func ParseOrientation(s string) (Orientation, error) {
+	return parseName[Orientation](orientationNames, "orientation", s)
+}
+
+// transpose decides whether a rows × cols matrix is stored transposed.
+func (o Orientation) transpose(rows, cols int64) bool {
+	switch o {
+	case OrientRows:
+		return false
+	case OrientCols:
+		return true
+	}
+	return cols > rows
+}
+
+// Header says whether the first line of a delimited input names the columns.
+type Header uint8
+
+const (
+	// HeaderAuto takes the first line as names when Columns has names, or when its
+	// value is no number and its ids are no integers (without a value column: when
+	// its ids are no integers but those of the second line are).
+	HeaderAuto Header = iota
+	// HeaderYes takes the first line of each input as names.
+	HeaderYes
+	// HeaderNo takes the first line as data.
+	HeaderNo
+)
+
+var headerNames = []string{"auto", "yes", "no"}
+
+// String is the name ParseHeader knows.
+func (h Header) String() string { return nameOf(headerNames, int(h)) }
+
+// ParseHeader reads "auto", "yes" or "no".
+func ParseHeader(s string) (Header, error) { return parseName[Header](headerNames, "header", s) }
+
+func nameOf(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("unknown(%d)", i)
+}
+
+func parseName[T ~uint8](names []string, what, s string) (T, error) {
+	for i, n := range names {
+		if n == s {
+			return T(i), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown %s %q: want one of %s", what, s, strings.Join(names, ", "))
+}
+
+// DefaultMemory is the budget when Options.Memory is 0.
+const DefaultMemory = 1 << 30
+
+// Options of Ingest. The zero value is usable.
+type Options struct {
+	Format Format
+	// Separator between fields; a string of blanks means any run of blanks and
+	// tabs (write "\t" for one tab). Empty means: detect "::", tab, comma,
+	// semicolon, pipe or blanks.
+	Separator string
+	// Columns are user, item and value, each the name of a column in the header
+	// or its 1-based number. With two of them every entry is 1. Empty means the
+	// first, second and (if there are more than two) third column.
+	Columns    []string
+	Header     Header
+	Duplicates Duplicates
+	Orient     Orientation
+	// Memory is the budget in bytes for what ingest keeps resident, the program
+	// itself and Go's runtime included; 0 means DefaultMemory. Set the limit of
+	// Go's heap to HeapLimit(Memory) to hold the collector to it.
+	Memory int64
+	// ShardSize is passed to csr.
+	ShardSize int64
+	// Workers parse and sort; 0 means GOMAXPROCS.
+	Workers int
+	// Force replaces an existing store.
+	Force bool
+	// MaxBadLines is how many unreadable lines are left out before the ingest fails.
+	MaxBadLines int64
+	// FS is where inputs are read, temporary files and the store written; nil means vfs.OS.
+	FS vfs.FS
+	// Stdin is read for the input "-".
+	Stdin io.Reader
+	// Observer receives progress, one call at a time.
+	Observer func(Progress)
+	// Log receives decisions (format, separator, orientation, spilling) at level debug; nil means none.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Memory == 0 {
+		o.Memory = DefaultMemory
+	}
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	switch n := len(o.Columns); {
+	case n != 0 && n != 2 && n != 3:
+		return fmt.Errorf("read columns %q: want user,item or user,item,value", strings.Join(o.Columns, ","))
+	case strings.ContainsAny(o.Separator, "\r\n\""):
+		return fmt.Errorf("read separator %q: it cannot hold a line end or a quote", o.Separator)
+	case o.MaxBadLines < 0:
+		return fmt.Errorf("tolerate %d bad lines: want 0 or more", o.MaxBadLines)
+	case o.Memory < 0:
+		return fmt.Errorf("work within %d bytes: want a positive budget", o.Memory)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package ingest
+
+import "fmt"
+
+// A plan divides the memory budget. Only the speed depends on it.
+type plan struct {
+	chunk   int   // bytes of input parsed at a time, at most chunkSize
+	jobs    int   // chunks under way
+	space   int64 // bytes for dictionaries, entries and sorting
+	keep    int64 // bytes of entries kept in memory, room for sorting not counted
+	run     int   // entries sorted at a time
+	first   int   // entries of the first buffer; each further one is twice as large, up to run
+	readBuf int   // entries read at a time from one run while merging
+	fanIn   int   // runs merged at a time
+	window  int64 // largest window of zstd input
+}
+
+const (
+	// baseMemory is what the program, Go's runtime and the reading of files take.
+	baseMemory = 30 << 20
+	// writerMemory is what csr.Writer and the row being put together take.
+	writerMemory = 6 << 20
+	// jobMemory is a chunk and the batch made of it, for lines of eight bytes.
+	jobMemory = chunkSize + chunkSize/8*24
+	// minSpace makes a plan worth trying.
+	minSpace = 8 << 20
+)
+
+// newPlan divides memory bytes.
+func newPlan(memory int64, workers int) (plan, error) {
+	p := plan{chunk: chunkSize, jobs: 2*workers + 2, readBuf: 1 << 14}
+	fixed := int64(baseMemory + writerMemory)
+	if most := (memory - fixed - minSpace) / (4 * jobMemory); int64(p.jobs) > most {
+		p.jobs = int(max(most, 2))
+	}
+	fixed += int64(p.jobs) * jobMemory
+	p.space = memory - fixed
+	if p.space < minSpace {
+		return p, &MemoryError{Need: fixed + minSpace, Budget: memory, What: "it has to hold the chunks being parsed, the buffers of sorting and the writer"}
+	}
+	p.keep = p.space
+	p.run = int(min(max(p.space/8/entrySize, 1<<12), 1<<22))
+	p.first = min(1<<16, p.run)
+	p.fanIn = int(max(2, min(p.space/2/int64(p.readBuf*2*entrySize), 512)))
+	p.window = max(memory/8, 8<<20)
+	return p, nil
+}
+
+// HeapLimit is the limit to give debug.SetMemoryLimit so that an ingest with
+// Options.Memory = memory stays within it: the rest is the program's code.
+func HeapLimit(memory int64) int64 { return max(memory-16<<20, 16<<20) }
+
+// idsTooLarge is the refusal when the ids of users and items do not fit. part is
+// how much of the input they are from; 0 means that it is not known.
+func idsTooLarge(p plan, o Options, users, items *dictionary, part float64) error {
+	seen := "the input so far"
+	if part > 0 {
+		seen = fmt.Sprintf("%.0f %% of the input", 100*part)
+	} else {
+		part = 1
+	}
+	return &MemoryError{
+		Need:   o.Memory - p.space + users.projected(part) + items.projected(part) + 2*int64(p.run)*entrySize,
+		Budget: o.Memory,
+		What:   fmt.Sprintf("%s has %d and %d ids, which take %d MiB", seen, users.n, items.n, (users.size()+items.size())>>20),
+	}
+}

@@ -1,0 +1,267 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// A job is a chunk on its way from the reader through a worker to the sequencer.
+type job struct {
+	chunk chunk
+	batch batch
+	src   *source
+	last  bool          // of its source; without a chunk
+	err   error         // the reader's, instead of a chunk
+	disk  int64         // bytes of all inputs on disk up to the end of the chunk
+	ready chan struct{} // receives once the batch is parsed
+}
+
+// A reading is the first stage: inputs to entries under temporary ids. One
+// goroutine reads, workers parse, and the caller's takes the batches in
+// input order: whatever it decides depends on the input alone.
+type reading struct {
+	o      Options
+	plan   plan
+	names  []string
+	open   opener
+	meter  *meter
+	total  int64 // bytes of all inputs on disk; 0 = unknown
+	report *Report
+
+	users, items *dictionary
+	keys         *keyPacker // instead of dictionaries
+	spool        *spool
+	format       Format
+
+	mu    sync.Mutex
+	stats csr.ValueStats
+
+	userIDs, itemIDs []uint32
+	uncompressed     int64 // bytes of all inputs
+}
+
+// held is the bytes of the dictionaries.
+func (r *reading) held() int64 { return r.users.size() + r.items.size() }
+
+// run reads all inputs.
+func (r *reading) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	l := lanes{make(chan *job, r.plan.jobs), make(chan *job, r.plan.jobs), make(chan *job, r.plan.jobs)}
+	for range r.plan.jobs {
+		l.free <- &job{ready: make(chan struct{}, 1)}
+	}
+	g.Go(func() error {
+		defer close(l.order)
+		defer close(l.work)
+		return r.read(ctx, l)
+	})
+	for range r.o.Workers {
+		g.Go(func() error {
+			r.parse(l.work)
+			return nil
+		})
+	}
+	g.Go(func() error {
+		for j := range l.order {
+			select {
+			case <-j.ready:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if err := r.take(j); err != nil {
+				return err
+			}
+			l.free <- j
+		}
+		return ctx.Err()
+	})
+	return g.Wait()
+}
+
+// lanes are the ways of the jobs. Each has room for all of them, so that only
+// taking a free one can block.
+type lanes struct{ free, order, work chan *job }
+
+// take is a free job, or nil when the reading is given up.
+func (l lanes) take(ctx context.Context) *job {
+	select {
+	case j := <-l.free:
+		j.batch.reset()
+		j.last, j.err = false, nil
+		return j
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// pass sends a job without a chunk past the workers.
+func (l lanes) pass(j *job) {
+	j.ready <- struct{}{}
+	l.order <- j
+}
+
+// read cuts the inputs into chunks. What is wrong with an input goes the way
+// of the chunks, behind those before it.
+func (r *reading) read(ctx context.Context, l lanes) error {
+	var prev *source
+	for _, name := range r.names {
+		src, err := openSource(ctx, r.open, name, r.o, prev)
+		if err == nil {
+			err = errors.Join(r.cut(ctx, src, l), src.in.Close())
+		}
+		if err != nil {
+			j := l.take(ctx)
+			if j == nil {
+				return ctx.Err()
+			}
+			j.err = err
+			l.pass(j)
+			return nil
+		}
+		prev = src
+	}
+	return nil
+}
+
+// cut sends one input's chunks to the workers, and a last job behind them.
+func (r *reading) cut(ctx context.Context, src *source, l lanes) error {
+	for {
+		j := l.take(ctx)
+		if j == nil {
+			return ctx.Err()
+		}
+		j.src = src
+		if cap(j.chunk.data) == 0 {
+			j.chunk.data = make([]byte, 0, r.plan.chunk)
+		}
+		switch err := src.fill(&j.chunk); {
+		case err == nil:
+			j.disk = r.open.bytes.Load() - int64(src.in.ahead())
+			l.order <- j
+			l.work <- j
+		case err == io.EOF:
+			j.last = true
+			l.pass(j)
+			return nil
+		default:
+			l.free <- j
+			return err
+		}
+	}
+}
+
+// parse is a worker.
+func (r *reading) parse(work <-chan *job) {
+	var stats csr.ValueStats
+	for j := range work {
+		if r.o.Duplicates == DuplicatesError { // else the final values are not yet known
+			j.batch.stats = &stats
+		}
+		j.src.parser.parse(&j.chunk, &j.batch, r.o.MaxBadLines)
+		j.ready <- struct{}{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stats.Merge(&stats)
+}
+
+// take consumes one job, in input order.
+func (r *reading) take(j *job) error {
+	switch {
+	case j.err != nil:
+		return j.err
+	case j.last:
+		r.keys, r.format = j.src.keys, j.src.format
+		r.uncompressed += j.src.in.read
+		if j.src.end != nil {
+			return j.src.end()
+		}
+		return nil
+	}
+	b := &j.batch
+	if err := r.judge(j); err != nil {
+		return err
+	}
+	r.report.Lines += b.lines
+	err := error(nil)
+	if j.src.keys == nil {
+		err = r.addIDs(b, j.disk)
+	} else {
+		err = r.addKeys(b)
+	}
+	r.meter.set(j.disk, r.spool.n)
+	return err
+}
+
+// judge decides whether the batch's errors are tolerated.
+func (r *reading) judge(j *job) error {
+	b := &j.batch
+	if b.fatal != nil {
+		return b.fatal
+	}
+	var whole, bad error
+	if j.src.check != nil {
+		whole = j.src.check(&j.chunk, b)
+	}
+	r.report.BadLines += b.bad
+	r.report.FirstBad = append(r.report.FirstBad, b.badErrs[:min(len(b.badErrs), maxReported-len(r.report.FirstBad))]...)
+	if r.report.BadLines > r.o.MaxBadLines {
+		bad = r.report.FirstBad[0]
+		if r.o.MaxBadLines > 0 {
+			bad = fmt.Errorf("more than %d bad lines, the first: %w", r.o.MaxBadLines, bad)
+		}
+	}
+	return firstError(whole, bad)
+}
+
+// addKeys spools the entries of an input with a declared shape.
+func (r *reading) addKeys(b *batch) error {
+	keys, vals := b.keys, b.val
+	for len(keys) > 0 {
+		room, err := r.spool.room(len(keys))
+		if err != nil {
+			return err
+		}
+		for i := range room {
+			room[i] = entry{keys[i], vals[i]}
+		}
+		keys, vals = keys[len(room):], vals[len(room):]
+	}
+	return nil
+}
+
+// addIDs spools entries under temporary ids, user above item. The input has been read up to disk.
+func (r *reading) addIDs(b *batch, disk int64) error {
+	if n := len(b.val); r.users.n > maxIDs-n || r.items.n > maxIDs-n {
+		return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), ErrUnsupported)
+	}
+	r.userIDs = r.users.encode(&b.user, r.userIDs[:0])
+	r.itemIDs = r.items.encode(&b.item, r.itemIDs[:0])
+	users, items, vals := r.userIDs, r.itemIDs, b.val
+	for len(vals) > 0 {
+		room, err := r.spool.room(len(vals))
+		if err != nil {
+			return err
+		}
+		for i := range room {
+			room[i] = entry{uint64(users[i])<<32 | uint64(items[i]), vals[i]}
+		}
+		users, items, vals = users[len(room):], items[len(room):], vals[len(room):]
+	}
+	ok, err := r.spool.adjust()
+	if err == nil && !ok {
+		part := 0.0
+		if r.total > 0 {
+			part = float64(disk) / float64(r.total)
+		}
+		err = idsTooLarge(r.plan, r.o, r.users, r.items, part)
+	}
+	return err
+}

@@ -1,0 +1,183 @@
+package ingest
+
+import (
+	"bytes"
+	"strings"
+)
+
+// A span is one field of a line: base[a:b]. col is where it began in the line, from 0.
+type span struct{ a, b, col int }
+
+// A separator cuts lines into fields.
+type separator struct {
+	text   string // "::", ",", …; unused for blanks
+	blanks bool   // any run of blanks and tabs
+	quotes bool   // a field may be in double quotes
+}
+
+// candidates are the separators looked for, in this order.
+var candidates = []separator{
+	newSeparator("::"), newSeparator("\t"), newSeparator(","), newSeparator(";"), newSeparator("|"), newSeparator(" "),
+}
+
+func newSeparator(s string) separator {
+	if strings.Trim(s, " ") == "" {
+		return separator{blanks: true}
+	}
+	return separator{text: s, quotes: len(s) == 1}
+}
+
+// String names the separator in messages.
+func (s separator) String() string {
+	switch {
+	case s.blanks:
+		return "blanks"
+	case s.text == "\t":
+		return "tabs"
+	case s.text == ",":
+		return "commas"
+	case s.text == ";":
+		return "semicolons"
+	}
+	return `"` + s.text + `"`
+}
+
+// join writes names as they would stand in a line.
+func (s separator) join(names []string) string {
+	switch {
+	case s.blanks:
+		return strings.Join(names, " ")
+	case s.text == "\t":
+		return strings.Join(names, "<tab>")
+	}
+	return strings.Join(names, s.text)
+}
+
+// split appends the fields of a line to b.spans[:0] and returns the bytes the
+// spans index: the line, or a copy with the quotes taken off. An error is ErrQuote
+// at the returned column.
+func (s separator) split(line []byte, b *batch) (base []byte, col int, err error) {
+	b.spans = b.spans[:0]
+	switch {
+	case s.blanks:
+		b.spans = splitBlanks(line, b.spans)
+	case s.quotes && bytes.IndexByte(line, '"') >= 0:
+		return s.splitQuoted(line, b)
+	case len(s.text) == 1:
+		b.spans = splitByte(line, s.text[0], b.spans)
+	default:
+		b.spans = splitText(line, s.text, b.spans)
+	}
+	return line, 0, nil
+}
+
+func splitBlanks(line []byte, spans []span) []span {
+	for i := 0; i < len(line); {
+		if line[i] == ' ' || line[i] == '\t' {
+			i++
+			continue
+		}
+		a := i
+		for i < len(line) && line[i] != ' ' && line[i] != '\t' {
+			i++
+		}
+		spans = append(spans, span{a, i, a})
+	}
+	return spans
+}
+
+func splitByte(line []byte, sep byte, spans []span) []span {
+	a := 0
+	for i, c := range line {
+		if c == sep {
+			spans = append(spans, trimSpan(line, a, i))
+			a = i + 1
+		}
+	}
+	return append(spans, trimSpan(line, a, len(line)))
+}
+
+// splitText is for separators of two or more bytes.
+func splitText(line []byte, sep string, spans []span) []span {
+	a, c0, c1 := 0, sep[0], sep[1]
+	for i := 1; i < len(line); i++ {
+		if line[i] != c1 || line[i-1] != c0 {
+			continue
+		}
+		if start := i - 1; len(sep) == 2 || bytes.HasPrefix(line[start:], []byte(sep)) {
+			spans = append(spans, trimSpan(line, a, start))
+			a = start + len(sep)
+			i = a // the next separator begins at a or later
+		}
+	}
+	return append(spans, trimSpan(line, a, len(line)))
+}
+
+// trimSpan is line[a:b] without blanks at its ends.
+func trimSpan(line []byte, a, b int) span {
+	for a < b && (line[a] == ' ' || line[a] == '\t') {
+		a++
+	}
+	for a < b && (line[b-1] == ' ' || line[b-1] == '\t') {
+		b--
+	}
+	return span{a, b, a}
+}
+
+// splitQuoted splits a line that has a double quote in it. A field that begins
+// with a quote ends at the next single one, and a pair of quotes in it is one
+// (RFC 4180); a quote elsewhere is an ordinary byte. A quoted field cannot
+// run over a line end.
+func (s separator) splitQuoted(line []byte, b *batch) (base []byte, col int, err error) {
+	sep := s.text[0]
+	out := b.unquote[:0]
+	for i := 0; ; i++ { // i is at the first byte of a field
+		for i < len(line) && line[i] == ' ' {
+			i++
+		}
+		start, a := i, len(out)
+		if i < len(line) && line[i] == '"' {
+			if out, i = unquote(out, line, i+1); i < 0 {
+				return line, start, ErrQuote
+			}
+			for i < len(line) && line[i] == ' ' {
+				i++
+			}
+			if i < len(line) && line[i] != sep {
+				return line, start, ErrQuote
+			}
+			b.spans = append(b.spans, span{a, len(out), start})
+		} else {
+			n := bytes.IndexByte(line[i:], sep)
+			if n < 0 {
+				n = len(line) - i
+			}
+			out = append(out, line[i:i+n]...)
+			sp := trimSpan(out, a, len(out))
+			b.spans = append(b.spans, span{sp.a, sp.b, start + sp.a - a})
+			i += n
+		}
+		if i >= len(line) {
+			b.unquote = out
+			return out, 0, nil
+		}
+	}
+}
+
+// unquote appends the quoted field whose content begins at line[i] to out and
+// returns the index behind its closing quote, or −1 if there is none.
+func unquote(out, line []byte, i int) ([]byte, int) {
+	for {
+		n := bytes.IndexByte(line[i:], '"')
+		if n < 0 {
+			return out, -1
+		}
+		out = append(out, line[i:i+n]...)
+		i += n + 1
+		if i == len(line) || line[i] != '"' {
+			return out, i
+		}
+		out = append(out, '"')
+		i++
+	}
+}

@@ -1,0 +1,121 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+)
+
+// A source is one opened input with its format recognised and its header read.
+type source struct {
+	in     *input
+	format Format
+	parser parser
+	fill   func(*chunk) error             // puts the next part of the input into the chunk; io.EOF behind the last
+	check  func(c *chunk, b *batch) error // what is true of all batches together, in input order; may be nil
+	end    func() error                   // the same behind the last batch; may be nil
+	keys   *keyPacker                     // of inputs with a declared shape; else nil
+}
+
+// openSource opens an input. prev is the one before, or nil.
+func openSource(ctx context.Context, op opener, name string, o Options, prev *source) (*source, error) {
+	in, err := op.open(ctx, name, chunkSize)
+	if err != nil {
+		return nil, err
+	}
+	src := &source{in: in}
+	if err := src.recognise(o, prev); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return src, nil
+}
+
+func (src *source) recognise(o Options, prev *source) error {
+	in := src.in
+	if head, _ := in.r.Peek(4); o.Format == IDX || o.Format == Auto && hasIDXMagic(head) {
+		if prev != nil {
+			return alone(in)
+		}
+		p, er, err := newIDX(in, o.Orient)
+		if err != nil {
+			return err
+		}
+		src.format, src.parser, src.fill, src.keys = IDX, p, er.fill, &p.pack
+		return nil
+	}
+	lr := newLineReader(in)
+	src.fill = lr.fill
+	head, _, err := lr.peek()
+	if len(head) == 0 && err != nil {
+		return err
+	}
+	if len(head) == 0 {
+		return &ParseError{File: in.name, Err: fmt.Errorf("the file is empty: %w", ErrEmpty)}
+	}
+	if o.Format == MatrixMarket || o.Format == Auto && hasBanner(head) {
+		return src.matrixMarket(lr, o, prev)
+	}
+	if prev != nil && prev.keys != nil {
+		return alone(prev.in)
+	}
+	var before *delimited
+	if prev != nil {
+		before = prev.parser.(*delimited)
+	}
+	p, err := newDelimited(lr, o, before)
+	if err != nil {
+		return err
+	}
+	src.format, src.parser = p.format, p
+	if o.Format == Auto && p.sep.blanks {
+		src.suspectSizeLine(head, lr)
+	}
+	return nil
+}
+
+// suspectSizeLine watches for a Matrix Market file that has lost its banner: a
+// first line "rows columns entries" and just as many lines behind it. As
+// ratings it would read well, and be another matrix.
+func (src *source) suspectSizeLine(head []byte, lr *lineReader) {
+	first, _ := cutLine(bytes.Clone(head[:min(len(head), 200)]))
+	var size []int64
+	for _, f := range bytes.Fields(first) {
+		if n, ok := parseIndex(f); ok {
+			size = append(size, n)
+		}
+	}
+	if lr.line != 1 || len(size) != 3 || len(bytes.Fields(first)) != 3 {
+		return
+	}
+	behind := int64(-1)
+	src.check = func(_ *chunk, b *batch) error {
+		behind += b.entries
+		return nil
+	}
+	src.end = func() error {
+		if behind < 1 || behind != size[2] {
+			return nil
+		}
+		return &ParseError{File: src.in.name, Line: 1, Text: shorten(first), Err: fmt.Errorf("%w: this looks like the size line of a Matrix Market file without its banner", ErrHeader),
+			Want: "the banner, or the format named"}
+	}
+}
+
+func (src *source) matrixMarket(lr *lineReader, o Options, prev *source) error {
+	if prev != nil {
+		return alone(src.in)
+	}
+	p, err := newMatrixMarket(lr, o.Orient)
+	if err != nil {
+		return err
+	}
+	check := &mmCheck{p: p}
+	src.format, src.parser, src.keys, src.check = MatrixMarket, p, &p.pack, check.batch
+	src.end = func() error { return check.end(lr.line) }
+	return nil
+}
+
+func alone(in *input) error {
+	return &ParseError{File: in.name, Err: fmt.Errorf("an input with a declared shape beside others: %w", ErrUnsupported), Want: "one such input alone"}
+}

@@ -1,0 +1,165 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// triple is one entry of the user's matrix; row and col are ids, or indices
+// from 0 where the store has none.
+type triple struct {
+	row, col string
+	val      float64
+}
+
+func compareTriples(a, b triple) int {
+	return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.col, b.col), cmp.Compare(a.val, b.val))
+}
+
+// contents reads a store back entry by entry, sorted by id text.
+func contents(t testing.TB, path string) []triple {
+	t.Helper()
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	rows, cols := ids(t, s, csr.RowAxis, s.Rows()), ids(t, s, csr.ColAxis, s.Cols())
+	var all []triple
+	eachStored(t, path, func(row int64, col uint32, v float64) {
+		e := triple{rows[row], cols[col], v}
+		if s.Transposed() {
+			e.row, e.col = e.col, e.row
+		}
+		all = append(all, e)
+	})
+	slices.SortFunc(all, compareTriples)
+	return all
+}
+
+// eachStored decodes a store entry by entry.
+func eachStored(t testing.TB, path string, visit func(row int64, col uint32, v float64)) {
+	t.Helper()
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var b csr.Block
+	for i := range s.NumBlocks() {
+		if err := s.DecodeBlock(i, &b); err != nil {
+			t.Fatal(err)
+		}
+		for r := range len(b.RowPtr) - 1 {
+			for k := b.RowPtr[r]; k < b.RowPtr[r+1]; k++ {
+				visit(b.FirstRow+int64(r), b.Col[k], b.Val[k])
+			}
+		}
+	}
+}
+
+func ids(t testing.TB, s *csr.Store, axis csr.Axis, n int64) []string {
+	t.Helper()
+	r, err := s.IDs(axis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	if r == nil {
+		for i := range n {
+			names = append(names, strconv.FormatInt(i, 10))
+		}
+		return names
+	}
+	defer r.Close()
+	for r.Next() {
+		names = append(names, r.String())
+	}
+	if r.Err() != nil || int64(len(names)) != n {
+		t.Fatalf("%d ids of %d, %v", len(names), n, r.Err())
+	}
+	return names
+}
+
+// write puts content into a file of a new directory, so that equally named
+// files give equal manifests.
+func write(t testing.TB, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// target is where a test's store goes.
+func target(t testing.TB) string { return filepath.Join(t.TempDir(), "out.csr") }
+
+// tiny is a plan under which even a few entries spill, are merged in several
+// rounds, and span chunks.
+func tiny() plan {
+	return plan{chunk: 256, jobs: 3, space: 64 << 20, keep: 0, run: 16, first: 4, readBuf: 3, fanIn: 2, window: 8 << 20}
+}
+
+// ingestText ingests content and checks that nothing but the store is left.
+func ingestText(t testing.TB, content string, o Options) (*Report, []triple, error) {
+	t.Helper()
+	out := target(t)
+	rep, err := Ingest(t.Context(), []string{write(t, "in", content)}, out, o)
+	leftovers(t, out, err == nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return rep, contents(t, out), nil
+}
+
+// leftovers fails unless the directory of out holds just out, or nothing.
+func leftovers(t testing.TB, out string, published bool) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	var want []string
+	if published {
+		want = []string{filepath.Base(out)}
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("left behind: %v, want %v", names, want)
+	}
+}
+
+// parseError fails unless err is a *ParseError of the kind, at the place.
+func parseError(t testing.TB, err, kind error, line int64, column int) *ParseError {
+	t.Helper()
+	var pe *ParseError
+	if !errors.As(err, &pe) || !errors.Is(err, kind) {
+		t.Fatalf("error %v, want a ParseError of kind %q", err, kind)
+	}
+	if pe.Line != line || pe.Column != column {
+		t.Errorf("error %q at %d:%d, want %d:%d", pe, pe.Line, pe.Column, line, column)
+	}
+	return pe
+}
+
+// mustIngest is Ingest that has to work.
+func mustIngest(t testing.TB, inputs []string, out string, o Options) *Report {
+	t.Helper()
+	rep, err := Ingest(context.Background(), inputs, out, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
