@@ -1,0 +1,35 @@
+// Package stream computes products with a stored sparse matrix in passes: each
+// pass reads every block of rows once, in file order, within a memory budget.
+//
+// With A the stored N×n matrix (rows a_i), a [Matrix] offers
+//
+//	Apply     G·X = Σ_i a_i (a_iᵀ X)      n×l → n×l   the Gram operator AᵀA, in one read
+//	Project   W = A·V, AᵀW, R of W = QR   n×k → N×k   the finishing pass, in one read
+//	Mul       A·X                         n×l → N×l
+//	MulTrans  Aᵀ·Y                        N×k → n×k
+//	ApplyDilation  A·Y, Aᵀ·X                            both in one read
+//
+// No product of A with itself is ever formed. A Matrix satisfies
+// solver.Matrix, solver.Operator and solver.Meter without either package
+// knowing the other.
+//
+// # Same bits
+//
+// The sum over blocks is split into a fixed number of lanes: block i belongs
+// to lane i mod P, a lane adds its blocks in ascending order into its own
+// accumulator, and the lanes are added in order at the end. P is a function of
+// the shape and of the width of X only (see lanes). Workers only decide when a
+// block is decoded, never where or in which order it is added, and the budget
+// only decides what is decoded again in the next pass. So results are
+// identical bit by bit for any number of workers and any memory budget; block
+// boundaries do not depend on the shard size, so neither do results. They may
+// differ between processor architectures: where the compiler fuses
+// multiply-add (arm64, ppc64, s390x) the last bits differ from amd64.
+//
+// # Memory
+//
+// [New] plans before anything is read: accumulators, scratch for the blocks in
+// flight, and, with what is left of the budget, blocks kept decoded from the
+// first pass on. A budget that cannot work is refused with the numbers
+// ([BudgetError]).
+package stream

@@ -1,0 +1,32 @@
+package kernel
+
+// The plain loops. They are never dispatched to: they are what every other
+// implementation is compared with.
+
+func refGram(y, x []float64, l int, b Rows) {
+	w := make([]float64, b.Len()*l)
+	refMul(w, x, l, b)
+	refMulTransAdd(y, w, l, b)
+}
+
+func refMul(w, x []float64, l int, b Rows) {
+	for r := range b.Len() {
+		for j := range l {
+			s := 0.0
+			for p := b.Ptr[r]; p < b.Ptr[r+1]; p++ {
+				s += b.Val[p] * x[int(b.Col[p])*l+j]
+			}
+			w[r*l+j] = s
+		}
+	}
+}
+
+func refMulTransAdd(y, w []float64, l int, b Rows) {
+	for r := range b.Len() {
+		for p := b.Ptr[r]; p < b.Ptr[r+1]; p++ {
+			for j := range l {
+				y[int(b.Col[p])*l+j] += b.Val[p] * w[r*l+j]
+			}
+		}
+	}
+}

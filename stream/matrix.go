@@ -1,0 +1,117 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream/internal/kernel"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Matrix is a stored N×n matrix as the solver sees it: known through passes.
+// Its methods must not be called concurrently with one another.
+type Matrix struct {
+	src      source
+	opt      Options
+	plan     Plan
+	resident []*csr.Block // decoded blocks kept between passes; nil until first read
+	sums     []float64    // accumulators, reused from pass to pass
+
+	bytesRead atomic.Int64 // encoded bytes decoded so far
+	fetch     atomic.Int64 // worker-nanoseconds spent obtaining decoded blocks in the pass under way
+	multiply  time.Duration
+	wait      time.Duration
+}
+
+// New plans passes over a store within the budget of o. The store must stay
+// open while the Matrix is used. The error is a *BudgetError when the budget
+// cannot work.
+func New(store *csr.Store, o Options) (*Matrix, error) { return newMatrix(store, o) }
+
+func newMatrix(src source, o Options) (*Matrix, error) {
+	if o.Width < 0 || o.Rank < 0 || o.Memory < 0 || o.Reserve < 0 {
+		panic("stream: negative option")
+	}
+	o.Width = max(o.Width, 1)
+	if o.Rank == 0 {
+		o.Rank = o.Width
+	}
+	plan, err := makePlan(src, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Matrix{src: src, opt: o, plan: plan, resident: make([]*csr.Block, plan.Resident)}, nil
+}
+
+// Rows is N, the number of rows of the stored matrix A.
+func (m *Matrix) Rows() int64 { return m.src.Rows() }
+
+// Dim is n, the number of columns of A and the order of the Gram operator.
+func (m *Matrix) Dim() int { return int(m.src.Cols()) }
+
+// SumSquares is ‖A‖²_F.
+func (m *Matrix) SumSquares() float64 { return m.src.SumSquares() }
+
+// Plan tells how the passes use memory.
+func (m *Matrix) Plan() Plan { return m.plan }
+
+// Usage tells what the passes have cost so far: encoded bytes read; wall time
+// of multiplication; and wall time per worker spent waiting for a block to
+// arrive, be verified and decoded. The last two add up to the time of all passes.
+func (m *Matrix) Usage() (bytesRead int64, multiply, wait time.Duration) {
+	return m.bytesRead.Load(), m.multiply, m.wait
+}
+
+// Close gives the resident blocks back. The store stays open.
+func (m *Matrix) Close() error {
+	m.resident, m.sums = nil, nil
+	m.src = nil
+	return nil
+}
+
+// Apply sets dst = AᵀA·x, both n×l, in one pass. dst and x must not overlap.
+func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	l, err := m.checkWidth("Apply", x, m.opt.Width)
+	if err != nil {
+		return err
+	}
+	if r, c := dst.Dims(); r != m.Dim() || c != l {
+		panic("stream: Apply: dst has the wrong shape")
+	}
+	xs := contiguous(x)
+	acc := m.accumulator(l)
+	err = m.eachBlock(ctx, acc.order, func(_, i int, b *csr.Block) error {
+		return acc.add(i, func(y []float64) { kernel.Gram(y, xs, l, rowsOf(b)) })
+	})
+	if err != nil {
+		return fmt.Errorf("multiply by the Gram matrix: %w", err)
+	}
+	acc.sumInto(dst)
+	return nil
+}
+
+// checkWidth panics on a wrong number of rows, and refuses more columns than were planned for.
+func (m *Matrix) checkWidth(op string, x *mat.Dense, planned int) (int, error) {
+	r, l := x.Dims()
+	if r != m.Dim() {
+		panic("stream: " + op + ": x has the wrong number of rows")
+	}
+	if m.plan.Budget > 0 && l > planned {
+		return 0, fmt.Errorf("stream: %s: a block of %d columns does not fit the memory plan, which was made for %d", op, l, planned)
+	}
+	return l, nil
+}
+
+// contiguous returns the numbers of x row by row without gaps, copying only if it has any.
+func contiguous(x *mat.Dense) []float64 {
+	raw := x.RawMatrix()
+	if raw.Stride == raw.Cols {
+		return raw.Data[:raw.Rows*raw.Cols]
+	}
+	return mat.DenseCopyOf(x).RawMatrix().Data
+}
+
+func rowsOf(b *csr.Block) kernel.Rows { return kernel.Rows{Ptr: b.RowPtr, Col: b.Col, Val: b.Val} }

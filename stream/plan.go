@@ -1,0 +1,174 @@
+package stream
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+const (
+	// laneBytes bounds all accumulators of a pass together, maxLanes their number
+	// and with it the useful workers. Neither may ever depend on the budget or
+	// on the machine: they decide the order of summation.
+	laneBytes = 16 << 20
+	maxLanes  = 32
+
+	// runtimeBytes is what a Go process with this program's packages occupies
+	// before it has done anything, measured at about 12 MiB.
+	runtimeBytes = 16 << 20
+)
+
+// Options of New. The zero value plans for no memory limit and all processors.
+type Options struct {
+	// Memory is the budget of the whole process in bytes: heap and mapped pages
+	// in use. 0 means no limit: every block stays decoded after the first pass.
+	Memory int64
+	// Reserve is the part of Memory that the caller needs for itself, such as
+	// the solver's blocks of vectors.
+	Reserve int64
+	// Workers is the number of goroutines of a pass; 0 means GOMAXPROCS. With 1
+	// a pass runs on the caller's goroutine.
+	Workers int
+	// Width is the most columns of a block given to Apply, Mul, and Rank of one
+	// given to Project and MulTrans. 0 means 1 for Width and Width for Rank.
+	// Wider blocks are refused when there is a budget.
+	Width, Rank int
+}
+
+// Part is one line of a Plan.
+type Part struct {
+	Name  string
+	Bytes int64
+}
+
+// Plan says what the passes of a Matrix will occupy.
+type Plan struct {
+	Budget   int64  // 0: unlimited
+	Workers  int    // goroutines of a pass
+	Lanes    int    // accumulators of an Apply of Options.Width columns
+	Blocks   int    // blocks of the matrix
+	Resident int    // blocks kept decoded after the first pass
+	Window   int64  // most decoded bytes in flight during a pass
+	Parts    []Part // bytes by purpose; their sum is at most Budget
+}
+
+// Total is the sum of the parts.
+func (p Plan) Total() int64 {
+	var t int64
+	for _, part := range p.Parts {
+		t += part.Bytes
+	}
+	return t
+}
+
+// BudgetError says that a memory budget cannot work.
+type BudgetError struct {
+	Budget, Need int64 // bytes
+	Parts        []Part
+}
+
+func (e *BudgetError) Error() string {
+	var b strings.Builder
+	for i, p := range e.Parts {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s %.1f", p.Name, mib(p.Bytes))
+	}
+	return fmt.Sprintf("memory budget of %.1f MiB is too small: at least %.1f MiB are needed (MiB: %s)", mib(e.Budget), mib(e.Need), b.String())
+}
+
+func mib(n int64) float64 { return float64(n) / (1 << 20) }
+
+// lanes is the number of accumulators of a pass that adds blocks of n×l
+// numbers: a function of the matrix and the width alone.
+func lanes(n int64, l, blocks int) int {
+	return max(1, min(maxLanes, blocks, int(laneBytes/(8*n*int64(l)+1))))
+}
+
+// decodedBytes is what a decoded block occupies: see csr.Block.
+func decodedBytes(rows, nnz int64) int64 { return 4*(rows+1) + 12*nnz }
+
+// makePlan decides the layout of all passes over src.
+func makePlan(src source, o Options) (Plan, error) {
+	p := Plan{Budget: o.Memory, Workers: o.Workers, Blocks: src.NumBlocks()}
+	if p.Workers <= 0 {
+		p.Workers = runtime.GOMAXPROCS(0)
+	}
+	p.Workers = max(1, min(p.Workers, p.Blocks))
+	largest := src.MaxBlock()
+	decoded := decodedBytes(largest.Rows, largest.NNZ)
+	p.Window = decoded * int64(p.Workers)
+
+	n := src.Cols()
+	p.Lanes = lanes(n, o.Width, p.Blocks)
+	vectors := func(l, lanes int) int64 { return 8 * n * int64(l) * int64(lanes+2) } // accumulators, x and result
+	sums := max(vectors(o.Width, p.Lanes), vectors(o.Rank, lanes(n, o.Rank, p.Blocks)))
+	flight := func(workers int64) int64 {
+		// Decoded block, the mapped pages it comes from, its rows of W, and a QR stack.
+		return workers * (decoded + largest.Size + 8*largest.Rows*int64(max(o.Rank, o.Width)) + 8*int64(o.Rank*stackRows(o.Rank)))
+	}
+	parts := func(workers int) []Part {
+		return []Part{
+			{"runtime", runtimeBytes},
+			{"caller", o.Reserve},
+			{"accumulators", sums},
+			{"blocks in flight", flight(int64(workers))},
+		}
+	}
+	if o.Memory == 0 {
+		p.Resident = p.Blocks
+		p.Parts = append(parts(p.Workers), Part{"resident blocks", residentBytes(src, p.Blocks)})
+		return p, nil
+	}
+	// Fewer blocks in flight before a refusal: speed is negotiable, the budget is not.
+	for p.Workers > 1 && (Plan{Parts: parts(p.Workers)}).Total() > o.Memory {
+		p.Workers--
+	}
+	p.Window = decoded * int64(p.Workers)
+	p.Parts = parts(p.Workers)
+	left := o.Memory - p.Total()
+	if left < 0 {
+		return p, &BudgetError{Budget: o.Memory, Need: p.Total(), Parts: p.Parts}
+	}
+	p.Resident = fitting(src, left)
+	p.Parts = append(p.Parts, Part{"resident blocks", residentBytes(src, p.Resident)})
+	return p, nil
+}
+
+// fitting is the number of leading blocks whose decoded form fits into room.
+func fitting(src source, room int64) int {
+	for i := range src.NumBlocks() {
+		b := src.Block(i)
+		room -= decodedBytes(int64(b.Rows), int64(b.NNZ))
+		if room < 0 {
+			return i
+		}
+	}
+	return src.NumBlocks()
+}
+
+func residentBytes(src source, blocks int) int64 {
+	var t int64
+	for i := range blocks {
+		b := src.Block(i)
+		t += decodedBytes(int64(b.Rows), int64(b.NNZ))
+	}
+	return t
+}
+
+// source is what a pass reads: a *csr.Store, or blocks in memory.
+type source interface {
+	Rows() int64
+	Cols() int64
+	SumSquares() float64
+	MaxBlock() csr.MaxBlock
+	NumBlocks() int
+	Block(i int) csr.BlockInfo
+	DecodeBlock(i int, dst *csr.Block) error
+	ReleaseBlock(i int)
+}
+
+var _ source = (*csr.Store)(nil)

@@ -1,0 +1,131 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream/internal/kernel"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Project computes W = A·v (N×k, v n×k) in one pass. It returns AᵀW (n×k) and
+// the k×k upper triangular R of a QR factorisation of W (TSQR: Demmel,
+// Grigori, Hoemmen, Langou, "Communication-optimal parallel and sequential QR
+// and LU factorizations", 2012), so that ‖W‖, its singular values and AᵀA·v
+// are known without W being kept. sink, unless nil, is given the rows of W in
+// ascending order, one call at a time; rows is valid during the call only.
+func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int64, rows *mat.Dense) error) (atw, r *mat.Dense, err error) {
+	k, err := m.checkWidth("Project", v, m.opt.Rank)
+	if err != nil {
+		return nil, nil, err
+	}
+	vs := contiguous(v)
+	acc := m.accumulator(k)
+	factors := make([]*tsqr, len(acc.lane))
+	for i := range factors {
+		factors[i] = newTSQR(k)
+	}
+	out := newOrdered(m, k, sink)
+	err = m.eachBlock(ctx, append(acc.order, out.turn), func(worker, i int, b *csr.Block) error {
+		w := out.buffer(worker, len(b.RowPtr)-1)
+		kernel.Mul(w, vs, k, rowsOf(b))
+		err := acc.add(i, func(y []float64) {
+			kernel.MulTransAdd(y, w, k, rowsOf(b))
+			factors[i%len(factors)].add(w)
+		})
+		if err != nil {
+			return err
+		}
+		return out.hand(i, b.FirstRow, w)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("project onto %d vectors: %w", k, err)
+	}
+	atw = mat.NewDense(m.Dim(), k, nil)
+	acc.sumInto(atw)
+	total := newTSQR(k)
+	for _, f := range factors {
+		total.add(f.r().RawMatrix().Data)
+	}
+	return atw, total.r(), nil
+}
+
+// Mul computes A·x (N×l, x n×l) in one pass and hands its rows to sink in
+// ascending order, one call at a time; rows is valid during the call only.
+func (m *Matrix) Mul(ctx context.Context, x *mat.Dense, sink func(first int64, rows *mat.Dense) error) error {
+	l, err := m.checkWidth("Mul", x, max(m.opt.Width, m.opt.Rank))
+	if err != nil {
+		return err
+	}
+	xs := contiguous(x)
+	out := newOrdered(m, l, sink)
+	err = m.eachBlock(ctx, []*turnstile{out.turn}, func(worker, i int, b *csr.Block) error {
+		w := out.buffer(worker, len(b.RowPtr)-1)
+		kernel.Mul(w, xs, l, rowsOf(b))
+		return out.hand(i, b.FirstRow, w)
+	})
+	if err != nil {
+		return fmt.Errorf("multiply: %w", err)
+	}
+	return nil
+}
+
+// MulTrans returns Aᵀ·Y (n×k, Y N×k) from one pass. source is asked for the
+// rows of Y in ascending order, one call at a time: it must fill rows with the
+// rows of Y from first on.
+func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, rows *mat.Dense) error) (*mat.Dense, error) {
+	if m.plan.Budget > 0 && k > m.opt.Rank {
+		return nil, fmt.Errorf("stream: MulTrans: a block of %d columns does not fit the memory plan, which was made for %d", k, m.opt.Rank)
+	}
+	acc := m.accumulator(k)
+	in := newOrdered(m, k, source)
+	err := m.eachBlock(ctx, append(acc.order, in.turn), func(worker, i int, b *csr.Block) error {
+		w := in.buffer(worker, len(b.RowPtr)-1)
+		if err := in.hand(i, b.FirstRow, w); err != nil {
+			return err
+		}
+		return acc.add(i, func(y []float64) { kernel.MulTransAdd(y, w, k, rowsOf(b)) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("multiply by the transpose: %w", err)
+	}
+	dst := mat.NewDense(m.Dim(), k, nil)
+	acc.sumInto(dst)
+	return dst, nil
+}
+
+// ordered passes the rows that belong to each block to a function of the
+// caller's, in ascending order although workers finish in any.
+type ordered struct {
+	turn *turnstile
+	k    int
+	fn   func(first int64, rows *mat.Dense) error
+	bufs [][]float64 // one a worker
+}
+
+func newOrdered(m *Matrix, k int, fn func(first int64, rows *mat.Dense) error) *ordered {
+	return &ordered{turn: newTurnstile(1), k: k, fn: fn, bufs: make([][]float64, m.plan.Workers)}
+}
+
+// buffer is the worker's rows×k scratch.
+func (o *ordered) buffer(worker, rows int) []float64 {
+	if cap(o.bufs[worker]) < rows*o.k {
+		o.bufs[worker] = make([]float64, rows*o.k)
+	}
+	return o.bufs[worker][:rows*o.k]
+}
+
+func (o *ordered) hand(i int, first int64, w []float64) error {
+	if o.fn == nil {
+		return nil
+	}
+	if !o.turn.enter(i) {
+		return context.Canceled // the pass has failed; eachBlock returns the reason
+	}
+	if err := o.fn(first, mat.NewDense(len(w)/o.k, o.k, w)); err != nil {
+		return err
+	}
+	o.turn.leave(i)
+	return nil
+}

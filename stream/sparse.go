@@ -1,0 +1,91 @@
+package stream
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/james-bowman/sparse"
+)
+
+// FromSparse makes a Matrix of a sparse matrix in memory, cut into the blocks
+// it would have in a store. The entries are copied; m must have fewer than
+// 2³² columns. Duplicate entries of m add up, as they do in its own products.
+func FromSparse(m *sparse.CSR, o Options) (*Matrix, error) {
+	src := newInMemory(m, csr.BlockRows, csr.BlockNNZ)
+	sm, err := newMatrix(src, o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range sm.resident {
+		sm.resident[i] = &src.blocks[i]
+	}
+	return sm, nil
+}
+
+// inMemory is a source whose blocks are decoded already.
+type inMemory struct {
+	rows, cols int64
+	sumSquares float64
+	blocks     []csr.Block
+	largest    csr.MaxBlock
+}
+
+// newInMemory cuts m into blocks of at most maxRows rows and maxNNZ entries (one row at least).
+func newInMemory(m *sparse.CSR, maxRows, maxNNZ int) *inMemory {
+	raw := m.RawMatrix()
+	s := &inMemory{rows: int64(raw.I), cols: int64(raw.J)}
+	type entry struct {
+		col int
+		val float64
+	}
+	var row []entry
+	var b *csr.Block
+	for r := range raw.I {
+		row = row[:0]
+		for p := raw.Indptr[r]; p < raw.Indptr[r+1]; p++ {
+			row = append(row, entry{raw.Ind[p], raw.Data[p]})
+		}
+		slices.SortStableFunc(row, func(a, b entry) int { return cmp.Compare(a.col, b.col) })
+		if b == nil || len(b.RowPtr) > maxRows || len(b.RowPtr) > 1 && len(b.Col)+len(row) > maxNNZ {
+			s.blocks = append(s.blocks, csr.Block{FirstRow: int64(r), RowPtr: []uint32{0}})
+			b = &s.blocks[len(s.blocks)-1]
+		}
+		for i, e := range row {
+			if i > 0 && row[i-1].col == e.col {
+				b.Val[len(b.Val)-1] += e.val
+				continue
+			}
+			b.Col = append(b.Col, uint32(e.col))
+			b.Val = append(b.Val, e.val)
+		}
+		b.RowPtr = append(b.RowPtr, uint32(len(b.Col)))
+	}
+	for _, b := range s.blocks {
+		for _, v := range b.Val {
+			s.sumSquares += v * v
+		}
+		s.largest.Rows = max(s.largest.Rows, int64(len(b.RowPtr)-1))
+		s.largest.NNZ = max(s.largest.NNZ, int64(len(b.Col)))
+	}
+	return s
+}
+
+func (s *inMemory) Rows() int64            { return s.rows }
+func (s *inMemory) Cols() int64            { return s.cols }
+func (s *inMemory) SumSquares() float64    { return s.sumSquares }
+func (s *inMemory) MaxBlock() csr.MaxBlock { return s.largest }
+func (s *inMemory) NumBlocks() int         { return len(s.blocks) }
+func (s *inMemory) ReleaseBlock(int)       {}
+
+func (s *inMemory) Block(i int) csr.BlockInfo {
+	b := &s.blocks[i]
+	return csr.BlockInfo{FirstRow: b.FirstRow, Rows: len(b.RowPtr) - 1, NNZ: len(b.Col)}
+}
+
+// DecodeBlock shares the block's slices: a pass only reads them. They must not
+// be appended to, which their full capacities see to.
+func (s *inMemory) DecodeBlock(i int, dst *csr.Block) error {
+	*dst = s.blocks[i]
+	return nil
+}

@@ -1,0 +1,448 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/james-bowman/sparse"
+	"go.uber.org/goleak"
+	"gonum.org/v1/gonum/mat"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A Matrix is what the solver asks for, without stream importing solver.
+var (
+	_ solver.Matrix = (*Matrix)(nil)
+	_ solver.Meter  = (*Matrix)(nil)
+)
+
+// disk is a source that decodes by copying, counts, and can fail: a store without files.
+type disk struct {
+	*inMemory
+	decoded atomic.Int64
+	failAt  int // block whose decoding fails; −1 for none
+	onRead  func(i int)
+}
+
+var errDamaged = errors.New("damaged block")
+
+func (d *disk) DecodeBlock(i int, dst *csr.Block) error {
+	d.decoded.Add(1)
+	if d.onRead != nil {
+		d.onRead(i)
+	}
+	if i == d.failAt {
+		return errDamaged
+	}
+	b := d.blocks[i]
+	dst.FirstRow = b.FirstRow
+	dst.RowPtr = append(dst.RowPtr[:0], b.RowPtr...)
+	dst.Col = append(dst.Col[:0], b.Col...)
+	dst.Val = append(dst.Val[:0], b.Val...)
+	return nil
+}
+
+func (d *disk) Block(i int) csr.BlockInfo {
+	info := d.inMemory.Block(i)
+	info.Size = int64(info.NNZ) + 16
+	return info
+}
+
+// randomCSR has about density·rows·cols entries, some empty rows and columns, and one full row.
+func randomCSR(seed uint64, rows, cols int, density float64) *sparse.CSR {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	dok := sparse.NewDOK(rows, cols)
+	for r := range rows {
+		if r%11 == 3 {
+			continue
+		}
+		for c := range cols {
+			if c%13 != 5 && (rng.Float64() < density || r == rows/2) {
+				dok.Set(r, c, rng.NormFloat64())
+			}
+		}
+	}
+	return dok.ToCSR()
+}
+
+func randomDense(seed uint64, r, c int) *mat.Dense {
+	rng := rand.New(rand.NewPCG(seed, 8))
+	d := mat.NewDense(r, c, nil)
+	for i := range r {
+		for j := range c {
+			d.Set(i, j, rng.NormFloat64())
+		}
+	}
+	return d
+}
+
+func newDisk(m *sparse.CSR) *disk { return &disk{inMemory: newInMemory(m, 16, 64), failAt: -1} }
+
+func mustNew(t *testing.T, src source, o Options) *Matrix {
+	t.Helper()
+	m, err := newMatrix(src, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func relDiff(got, want mat.Matrix) float64 {
+	var d mat.Dense
+	d.Sub(got, want)
+	return mat.Norm(&d, 2) / max(mat.Norm(want, 2), 1e-300)
+}
+
+// shapes are tall, wide, square, a single row, a single column, and more columns in X than in A.
+var shapes = []struct{ rows, cols, l int }{{300, 40, 1}, {300, 40, 7}, {20, 90, 3}, {64, 64, 16}, {1, 30, 2}, {50, 1, 1}, {2000, 8, 12}}
+
+func TestProductsAgreeWithDense(t *testing.T) {
+	for _, s := range shapes {
+		t.Run(fmt.Sprintf("%dx%d/l=%d", s.rows, s.cols, s.l), func(t *testing.T) {
+			a := randomCSR(1, s.rows, s.cols, 0.1)
+			dense := a.ToDense()
+			m := mustNew(t, newDisk(a), Options{Workers: 3, Width: s.l, Rank: s.l})
+			x := randomDense(2, s.cols, s.l)
+
+			var ax, gx mat.Dense
+			ax.Mul(dense, x)
+			gx.Mul(dense.T(), &ax)
+			got := randomDense(9, s.cols, s.l) // Apply must overwrite what was there
+			if err := m.Apply(t.Context(), got, x); err != nil {
+				t.Fatal(err)
+			}
+			if d := relDiff(got, &gx); d > 1e-13 {
+				t.Errorf("Apply: off by %g", d)
+			}
+
+			w := mat.NewDense(s.rows, s.l, nil)
+			if err := m.Mul(t.Context(), x, into(t, w)); err != nil {
+				t.Fatal(err)
+			}
+			if d := relDiff(w, &ax); d > 1e-13 {
+				t.Errorf("Mul: off by %g", d)
+			}
+
+			back, err := m.MulTrans(t.Context(), s.l, func(first int64, rows *mat.Dense) error {
+				r, _ := rows.Dims()
+				rows.Copy(w.Slice(int(first), int(first)+r, 0, s.l))
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := relDiff(back, &gx); d > 1e-13 {
+				t.Errorf("MulTrans: off by %g", d)
+			}
+
+			w.Zero()
+			atw, r, err := m.Project(t.Context(), x, into(t, w))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := relDiff(w, &ax); d > 1e-13 {
+				t.Errorf("Project's W: off by %g", d)
+			}
+			if d := relDiff(atw, &gx); d > 1e-13 {
+				t.Errorf("Project's AᵀW: off by %g", d)
+			}
+			checkR(t, r, &ax)
+		})
+	}
+}
+
+// into copies rows to w and fails the test if they do not come in order, each once.
+func into(t *testing.T, w *mat.Dense) func(int64, *mat.Dense) error {
+	next := int64(0)
+	return func(first int64, rows *mat.Dense) error {
+		r, c := rows.Dims()
+		if first != next {
+			t.Errorf("rows %d… handed over when %d… were due", first, next)
+		}
+		next = first + int64(r)
+		w.Slice(int(first), int(first)+r, 0, c).(*mat.Dense).Copy(rows)
+		return nil
+	}
+}
+
+// checkR demands an upper triangle with the singular values of w.
+func checkR(t *testing.T, r, w *mat.Dense) {
+	t.Helper()
+	k, _ := r.Dims()
+	for i := range k {
+		for j := range i {
+			if r.At(i, j) != 0 {
+				t.Fatalf("R[%d,%d] = %v below the diagonal", i, j, r.At(i, j))
+			}
+		}
+	}
+	got, want := singularValues(t, r), singularValues(t, w)
+	for i, v := range got {
+		ref := 0.0 // R has k singular values even if W has fewer rows
+		if i < len(want) {
+			ref = want[i]
+		}
+		if math.Abs(v-ref) > 1e-14*want[0]*float64(k) {
+			t.Errorf("σ_%d of R = %v, of W = %v", i, v, ref)
+		}
+	}
+}
+
+func singularValues(t *testing.T, a mat.Matrix) []float64 {
+	t.Helper()
+	var svd mat.SVD
+	if !svd.Factorize(a, mat.SVDNone) {
+		t.Fatal("dense SVD failed")
+	}
+	return svd.Values(nil)
+}
+
+func TestTSQRKeepsSmallSingularValues(t *testing.T) {
+	// Columns scaled over 12 decades: WᵀW would lose the small ones.
+	w := randomDense(3, 5000, 6)
+	for j := range 6 {
+		for i := range 5000 {
+			w.Set(i, j, w.At(i, j)*math.Pow(10, -2.4*float64(j)))
+		}
+	}
+	q := newTSQR(6)
+	for i := 0; i < 5000; i += 321 {
+		q.add(w.RawMatrix().Data[i*6 : min(i+321, 5000)*6])
+	}
+	got, want := singularValues(t, q.r()), singularValues(t, w)
+	for i := range want {
+		if math.Abs(got[i]-want[i]) > 1e-13*want[i] {
+			t.Errorf("σ_%d = %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+// everything computes all products and returns their bits.
+func everything(t *testing.T, m *Matrix, cols, rows, l int) []uint64 {
+	t.Helper()
+	x := randomDense(5, cols, l)
+	y := mat.NewDense(cols, l, nil)
+	w := mat.NewDense(rows, l, nil)
+	var bits []uint64
+	collect := func(ds ...*mat.Dense) {
+		for _, d := range ds {
+			for _, v := range d.RawMatrix().Data {
+				bits = append(bits, math.Float64bits(v))
+			}
+		}
+	}
+	for range 2 { // the second pass meets resident blocks
+		if err := m.Apply(t.Context(), y, x); err != nil {
+			t.Fatal(err)
+		}
+		collect(y)
+	}
+	atw, r, err := m.Project(t.Context(), x, into(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	collect(atw, r, w)
+	return bits
+}
+
+func TestSameBits(t *testing.T) {
+	const rows, cols, l = 1500, 60, 5
+	a := randomCSR(4, rows, cols, 0.08)
+	src := newDisk(a)
+	if src.NumBlocks() < 2*maxLanes {
+		t.Fatalf("only %d blocks: the test needs lanes of several", src.NumBlocks())
+	}
+	want := everything(t, mustNew(t, src, Options{Workers: 1, Width: l}), cols, rows, l)
+	full := mustNew(t, src, Options{Workers: 1, Width: l}).Plan().Total()
+	streaming := full - residentBytes(src, src.NumBlocks())
+	for _, o := range []Options{
+		{Workers: 2, Width: l},
+		{Workers: 7, Width: l},
+		{Workers: 64, Width: l},
+		{Workers: 1, Width: l, Memory: streaming},
+		{Workers: 7, Width: l, Memory: streaming + 1<<20},
+		{Workers: 2, Width: l, Memory: (streaming + full) / 2},
+	} {
+		m := mustNew(t, src, o)
+		if got := everything(t, m, cols, rows, l); !slices.Equal(got, want) {
+			t.Errorf("bits differ with %d workers, budget %d, %d of %d blocks resident", o.Workers, o.Memory, m.Plan().Resident, m.Plan().Blocks)
+		}
+	}
+}
+
+func TestResidentBlocksAreReadOnce(t *testing.T) {
+	a := randomCSR(6, 400, 30, 0.2)
+	src := newDisk(a)
+	x, y := randomDense(1, 30, 1), mat.NewDense(30, 1, nil)
+	blocks := int64(src.NumBlocks())
+	unlimited := mustNew(t, src, Options{Workers: 2})
+	half := unlimited.Plan().Total() - residentBytes(src, src.NumBlocks())/2
+	for _, tc := range []struct {
+		name   string
+		memory int64
+		want   func(resident int64) int64 // decodings in three passes
+	}{
+		{"all", 0, func(int64) int64 { return blocks }},
+		{"some", half, func(r int64) int64 { return r + 3*(blocks-r) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := mustNew(t, src, Options{Workers: 2, Memory: tc.memory})
+			src.decoded.Store(0)
+			for range 3 {
+				if err := m.Apply(t.Context(), y, x); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := int64(m.Plan().Resident)
+			if tc.memory > 0 && (r == 0 || r == blocks) {
+				t.Fatalf("budget keeps %d of %d blocks: not the case to test", r, blocks)
+			}
+			if got := src.decoded.Load(); got != tc.want(r) {
+				t.Errorf("%d decodings, want %d", got, tc.want(r))
+			}
+			bytes, _, _ := m.Usage()
+			if bytes <= 0 {
+				t.Errorf("Usage reports %d bytes", bytes)
+			}
+		})
+	}
+}
+
+func TestBudget(t *testing.T) {
+	src := newDisk(randomCSR(6, 4000, 30, 0.2))
+	least := mustNew(t, src, Options{Workers: 1, Width: 4}).Plan()
+	need := least.Total() - residentBytes(src, least.Blocks)
+	t.Run("refused with the number that would do", func(t *testing.T) {
+		_, err := newMatrix(src, Options{Workers: 8, Width: 4, Memory: need - 1})
+		var budget *BudgetError
+		if !errors.As(err, &budget) || budget.Need != need || budget.Budget != need-1 {
+			t.Fatalf("err = %v, want a BudgetError with need %d", err, need)
+		}
+		if _, err := newMatrix(src, Options{Workers: 8, Width: 4, Memory: budget.Need}); err != nil {
+			t.Errorf("the budget it asked for does not work either: %v", err)
+		}
+	})
+	t.Run("plan stays within", func(t *testing.T) {
+		for memory := need; memory < least.Total()*5/4; memory += 10_000 {
+			m := mustNew(t, src, Options{Workers: 4, Width: 4, Memory: memory})
+			if got := m.Plan().Total(); got > memory {
+				t.Fatalf("plan of %d bytes for a budget of %d", got, memory)
+			}
+		}
+	})
+	t.Run("wider block than planned", func(t *testing.T) {
+		m := mustNew(t, src, Options{Width: 2, Memory: 1 << 30})
+		if err := m.Apply(t.Context(), mat.NewDense(30, 3, nil), randomDense(1, 30, 3)); err == nil {
+			t.Error("a block wider than the plan was accepted")
+		}
+	})
+}
+
+func TestFailuresSurface(t *testing.T) {
+	a := randomCSR(6, 4000, 30, 0.2)
+	x := randomDense(1, 30, 1)
+	for _, workers := range []int{1, 2, 5} {
+		t.Run(fmt.Sprintf("workers=%d", workers), func(t *testing.T) {
+			src := newDisk(a)
+			m := mustNew(t, src, Options{Workers: workers})
+			y := mat.NewDense(30, 1, nil)
+			src.failAt = src.NumBlocks() / 2
+			if err := m.Apply(t.Context(), y, x); !errors.Is(err, errDamaged) {
+				t.Errorf("Apply = %v, want the damaged block", err)
+			}
+			if _, _, err := m.Project(t.Context(), x, nil); !errors.Is(err, errDamaged) {
+				t.Errorf("Project = %v, want the damaged block", err)
+			}
+			src.failAt = -1
+			full := errors.New("disk full")
+			calls := 0
+			sink := func(int64, *mat.Dense) error {
+				if calls++; calls == 5 {
+					return full
+				}
+				return nil
+			}
+			if _, _, err := m.Project(t.Context(), x, sink); !errors.Is(err, full) {
+				t.Errorf("Project = %v, want the sink's error", err)
+			}
+			if err := m.Apply(t.Context(), y, x); err != nil {
+				t.Errorf("after failures Apply = %v", err)
+			}
+		})
+	}
+}
+
+func TestCancelStopsAPass(t *testing.T) {
+	a := randomCSR(6, 4000, 30, 0.2)
+	x := randomDense(1, 30, 1)
+	cause := errors.New("user pressed Ctrl-C")
+	for _, workers := range []int{1, 3} {
+		t.Run(fmt.Sprintf("workers=%d", workers), func(t *testing.T) {
+			src := newDisk(a)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			src.onRead = func(i int) {
+				if i == 10 {
+					cancel(cause)
+				}
+			}
+			m := mustNew(t, src, Options{Workers: workers})
+			if err := m.Apply(ctx, mat.NewDense(30, 1, nil), x); !errors.Is(err, cause) {
+				t.Errorf("err = %v, want the cause", err)
+			}
+			// Even if the worker that cancels is put to sleep before it can, the
+			// others cannot get ahead of it by more than two blocks a lane.
+			most := int64(11)
+			if workers > 1 {
+				most += 2 * maxLanes
+			}
+			if got := src.decoded.Load(); got > most || int(got) == src.NumBlocks() {
+				t.Errorf("%d of %d blocks were read, cancelled at the 11th", got, src.NumBlocks())
+			}
+		})
+	}
+}
+
+func TestEmptyMatrix(t *testing.T) {
+	for _, rows := range []int{0, 1, 70_000} {
+		m := mustNew(t, newInMemory(sparse.NewCSR(rows, 5, make([]int, rows+1), nil, nil), csr.BlockRows, csr.BlockNNZ), Options{Width: 2})
+		y := randomDense(3, 5, 2)
+		if err := m.Apply(t.Context(), y, randomDense(1, 5, 2)); err != nil {
+			t.Fatal(err)
+		}
+		_, r, err := m.Project(t.Context(), randomDense(1, 5, 2), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mat.Norm(y, 2) != 0 || mat.Norm(r, 2) != 0 {
+			t.Errorf("%d empty rows: products of a zero matrix are not zero", rows)
+		}
+	}
+}
+
+func TestFromSparseAddsDuplicates(t *testing.T) {
+	// Row 0 has column 1 twice and its columns out of order.
+	a := sparse.NewCSR(2, 3, []int{0, 3, 4}, []int{1, 0, 1, 2}, []float64{2, 1, 3, 4})
+	m, err := FromSparse(a, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := mat.NewDense(2, 1, nil)
+	if err := m.Mul(t.Context(), mat.NewDense(3, 1, []float64{1, 10, 100}), into(t, w)); err != nil {
+		t.Fatal(err)
+	}
+	if w.At(0, 0) != 51 || w.At(1, 0) != 400 {
+		t.Errorf("A·x = %v, want [51 400]", w.RawMatrix().Data)
+	}
+	if got := m.SumSquares(); got != 1+25+16 {
+		t.Errorf("‖A‖² = %v", got)
+	}
+}

@@ -1,0 +1,66 @@
+package stream
+
+import (
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// tsqr accumulates the R factor of a tall matrix with k columns from its rows
+// in order: rows are stacked under the R so far, and each full stack is
+// factored anew by Householder reflections. R is backward stable: its singular
+// values are those of the whole matrix to a modest multiple of ε‖·‖, which a
+// Cholesky factor of WᵀW could not give.
+type tsqr struct {
+	k     int
+	stack []float64 // stackRows(k) × k, row-major; the first k rows hold R once one was computed
+	rows  int       // rows of stack in use
+	tau   []float64
+	work  []float64
+}
+
+// stackRows is large enough that factoring R again and again costs little beside the new rows.
+func stackRows(k int) int { return max(256, 5*k) }
+
+func newTSQR(k int) *tsqr {
+	return &tsqr{k: k, stack: make([]float64, stackRows(k)*k), tau: make([]float64, k)}
+}
+
+// add appends the rows in w, row-major with k columns.
+func (t *tsqr) add(w []float64) {
+	for len(w) > 0 {
+		n := copy(t.stack[t.rows*t.k:], w)
+		w = w[n:]
+		t.rows += n / t.k
+		if t.rows*t.k == len(t.stack) {
+			t.factor()
+		}
+	}
+}
+
+// factor replaces the stack by its R factor.
+func (t *tsqr) factor() {
+	if t.rows == 0 {
+		return
+	}
+	a := blas64.General{Rows: t.rows, Cols: t.k, Stride: t.k, Data: t.stack}
+	tau := t.tau[:min(t.rows, t.k)]
+	if t.work == nil {
+		query := []float64{0}
+		lapack64.Geqrf(a, t.tau, query, -1)
+		t.work = make([]float64, max(int(query[0]), t.k))
+	}
+	lapack64.Geqrf(a, tau, t.work, len(t.work))
+	t.rows = len(tau)
+	for i := range t.rows { // what Geqrf leaves below the diagonal are the reflectors
+		clear(t.stack[i*t.k : i*t.k+i])
+	}
+}
+
+// r is the k×k upper triangular factor of all rows added so far.
+func (t *tsqr) r() *mat.Dense {
+	t.factor()
+	r := mat.NewDense(t.k, t.k, nil)
+	copy(r.RawMatrix().Data, t.stack[:t.rows*t.k])
+	return r
+}
