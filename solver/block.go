@@ -1,0 +1,271 @@
+package solver
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Block is gradient descent on a block of l vectors with momentum, all of them
+// improved by every pass:
+//
+//	Y = M·Q − βP,  Q⁺R = Y,  P⁺ = Q·R⁻¹,  β = λ²/4,
+//
+// with a Rayleigh–Ritz step inside: Q, and P with it, is rotated such that QᵀMQ
+// is diagonal; λ is the last of these Ritz values, or up to 5 % more.
+//
+// The heavy ball of Polyak adds to a step the last one; for eigenvectors that
+// is a three-term recurrence of Chebyshev polynomials T_t(λ/2√β), which are
+// bounded below 2√β and grow like cosh(t·arcosh(λ/2√β)) above (Saad,
+// Numerical Methods for Large Eigenvalue Problems, ch. 5, subspace iteration
+// with Chebyshev acceleration). With 2√β at the end of the block everything
+// that the block has no room for is damped and everything in it grows as fast
+// as possible. Ritz values approach from below, so β is never too large, and
+// there is nothing to tune. The factor of a pass for vector i tends to
+// exp(−arcosh(λ_i/λ_{l+1})), where subspace iteration has λ_{l+1}/λ_i.
+//
+// Memory is three n×l blocks, the product of the driver included, whatever the
+// number of passes.
+type Block struct {
+	// Columns is the width l of the block; 0 means k + Oversample. A block that
+	// is narrower than k finds the vectors in groups.
+	Columns int
+	// Oversample is the number of columns beyond k when Columns is 0; 0 means
+	// max(10, k/4). More columns cost time and memory and save passes.
+	Oversample int
+}
+
+var _ Method = Block{}
+
+// Name returns "block".
+func (Block) Name() string { return "block" }
+
+// Width returns the number of columns of the block.
+func (b Block) Width(missing int) int {
+	b.check()
+	switch {
+	case b.Columns > 0:
+		return b.Columns
+	case b.Oversample > 0:
+		return missing + b.Oversample
+	}
+	return missing + max(10, missing/4)
+}
+
+func (b Block) check() {
+	if b.Columns < 0 || b.Oversample < 0 {
+		panic("solver: negative width of a block")
+	}
+}
+
+// Start implements Method.
+func (b Block) Start(z *mat.Dense, _ StopRule) Recurrence {
+	b.check()
+	n, l := z.Dims()
+	return &blockRun{
+		next: z, last: mat.NewDense(n, l, nil),
+		momentum: mat.NewDense(l, l, nil), vectors: mat.NewDense(l, l, nil),
+		qr: blockQR{key: z.At(0, 0)},
+	}
+}
+
+// Restore implements Method.
+func (b Block) Restore(s State, _ StopRule) (Recurrence, error) {
+	b.check()
+	const fixed = 3
+	if err := s.shape(4, max(fixed, len(s.Scalars))); err != nil {
+		return nil, err
+	}
+	r := &blockRun{qr: blockQR{key: s.Scalars[0]}}
+	var err error
+	if r.qr.drawn, err = s.count(1, math.MaxInt32); err != nil {
+		return nil, err
+	}
+	if r.started, err = s.flag(2); err != nil {
+		return nil, err
+	}
+	if r.next, err = s.block(0, -1, -1); err != nil {
+		return nil, err
+	}
+	n, l := r.next.Dims()
+	if r.last, err = s.block(1, n, l); err != nil {
+		return nil, err
+	}
+	if r.momentum, err = s.block(2, l, l); err != nil {
+		return nil, err
+	}
+	if r.vectors, err = s.block(3, l, l); err != nil {
+		return nil, err
+	}
+	if rest := s.Scalars[fixed:]; len(rest) > 0 {
+		c := len(rest) / 2
+		if len(rest) != 2*reported(l, n) {
+			return nil, fmt.Errorf("state has residuals of %d vectors, want %d", c, reported(l, n))
+		}
+		r.ahead = contraction{last: slices.Clone(rest[:c]), ratio: slices.Clone(rest[c:])}
+	}
+	return r, nil
+}
+
+// blockRun is the state of Block. P is not stored: it is last·momentum, and is
+// multiplied out chunk by chunk where it is needed.
+type blockRun struct {
+	next     *mat.Dense // Q, orthonormal, to be multiplied next
+	last     *mat.Dense // the Q that was multiplied last
+	momentum *mat.Dense // W·R⁻¹ of the step from last to next, l×l
+	vectors  *mat.Dense // Ritz vectors in terms of last, in rows
+	started  bool       // next is orthonormal, no longer the start block
+	ahead    contraction
+	qr       blockQR
+	small    sums
+	cands    []Candidate
+}
+
+// avoid implements avoider.
+func (r *blockRun) avoid(found *basis) { r.qr.found = found }
+
+func (r *blockRun) Next() *mat.Dense {
+	if !r.started {
+		r.qr.factor(r.next.RawMatrix(), none(r.next.RawMatrix().Rows), 0)
+		r.started = true
+	}
+	return r.next
+}
+
+func (r *blockRun) Absorb(y *mat.Dense) []Candidate {
+	h := cross(&r.small, r.next.RawMatrix(), y.RawMatrix())
+	r.cands = r.cands[:0]
+	if !allFinite(h.Data) {
+		return append(r.cands, ritzCandidate(math.Inf(1), 0))
+	}
+	theta, wt := rayleighRitz(h)
+	edge := damped(theta, reported(len(theta), r.next.RawMatrix().Rows))
+	var back mat.Dense // βP = last·backᵀ in the basis of Ritz vectors
+	back.Mul(wt, r.momentum.T())
+	for j, v := range theta {
+		limit(back.RawRowView(j), edge*edge/4, max(v, 0)/2)
+	}
+	residuals := r.step(y, theta, wt, &back)
+	r.last, r.next, r.vectors = r.next, r.last, wt
+	for j, res := range r.ahead.observe(residuals) {
+		r.cands = append(r.cands, ritzCandidate(theta[j], res))
+	}
+	top := math.Hypot(theta[0], residuals[0])
+	f := r.qr.factor(r.next.RawMatrix(), none(r.next.RawMatrix().Rows), dropFactor*epsilon*top)
+	r.momentum.Mul(wt.T(), inverse(f))
+	return r.cands
+}
+
+// reported is how many of l columns are offered as candidates. The last ones
+// are there to help the others: they converge slowly.
+func reported(l, n int) int {
+	if l == n || l == 1 {
+		return l // all there is
+	}
+	return l - min(max(1, l/4), 10)
+}
+
+// damped returns 2√β for the Ritz values of a block of which the first c are
+// reported: a little more than the last one, as far as the gap permits. Exactly
+// at the edge the polynomials still grow, if only like t; inside they oscillate.
+// For the same reason the edge keeps away from what is wanted, in case that is
+// repeated more often than the block is wide. Without columns to spare there is
+// nothing to tell the edge by, and no momentum.
+func damped(theta []float64, c int) float64 {
+	last, wanted := theta[len(theta)-1], theta[c-1]
+	if c == len(theta) || last <= 0 {
+		return 0
+	}
+	return min(1.05*last, math.Sqrt(math.Sqrt(wanted/last))*last, 0.98*wanted)
+}
+
+// limit scales x by factor, or by less if its norm would exceed most. With a
+// constant β no column of βP is longer than half of its Ritz value; when β grows
+// faster than P can follow, the difference Y could vanish where it is wanted.
+func limit(x []float64, factor, most float64) {
+	if norm := norm2(x); norm*factor > most {
+		factor = most / norm
+	}
+	blas64.Scal(factor, vector(x))
+}
+
+// step puts Y·W − last·backᵀ in the place of last, y being the product of next
+// and wt the Ritz vectors in rows, and returns the residuals of the Ritz pairs
+// to be reported. It is one sweep over the three blocks.
+func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) []float64 {
+	n, l := y.Dims()
+	c := reported(l, n)
+	w, leading, d := wt.RawMatrix(), wt.Slice(0, c, 0, l).(*mat.Dense).RawMatrix(), back.RawMatrix()
+	buf := scratch(n, chunkRows*2*l)
+	r.small.reset(n, 1, c)
+	all := vector(y.RawMatrix().Data)
+	unit := math.Abs(all.Data[blas64.Iamax(all)])
+	if unit == 0 {
+		unit = 1
+	}
+	eachChunk(n, func(seg, first, rows int) {
+		b := buf(seg)
+		yw := blas64.General{Rows: rows, Cols: l, Stride: l, Data: b[:rows*l]}
+		qw := blas64.General{Rows: rows, Cols: c, Stride: c, Data: b[chunkRows*l:][:rows*c]}
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, rowsOf(y.RawMatrix(), first, rows), w, 0, yw)
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, rowsOf(r.next.RawMatrix(), first, rows), leading, 0, qw)
+		sum := r.small.of(seg).Data
+		for i := range rows {
+			a, q := yw.Data[i*l:][:c], qw.Data[i*c:][:c]
+			for j, v := range a {
+				e := (v - theta[j]*q[j]) / unit
+				sum[j] += e * e
+			}
+		}
+		last := rowsOf(r.last.RawMatrix(), first, rows)
+		addProduct(yw, -1, last, d)
+		copy(last.Data[:rows*l], yw.Data)
+	})
+	residuals := r.small.total().Data
+	for j, v := range residuals {
+		residuals[j] = unit * math.Sqrt(v)
+	}
+	return residuals
+}
+
+// Vector returns the column of the next block that has come of Ritz vector j:
+// what the coming pass would multiply is better than what the last one has. If
+// that column was roundoff and has been replaced, it is the Ritz vector itself.
+func (r *blockRun) Vector(dst []float64, j int) {
+	if mat.Norm(r.momentum.ColView(j), 1) > 0 {
+		columnOf(dst, r.next.RawMatrix(), j)
+		return
+	}
+	blas64.Gemv(blas.NoTrans, 1, r.last.RawMatrix(), vector(r.vectors.RawRowView(j)), 0, vector(dst))
+}
+
+// Lock drops the leading j columns of Q and P, which span what has been
+// accepted to within its residual, and fills the block up with random ones:
+// they may find more copies of a repeated value than the block is wide.
+func (r *blockRun) Lock(j int) bool {
+	n, l := r.next.Dims()
+	if j >= l || l > r.qr.dimension(n) {
+		return false
+	}
+	q := r.next.RawMatrix()
+	r.ahead.reset()
+	shift(q, j)
+	shift(r.momentum.RawMatrix(), j)
+	x, coef := make([]float64, n), make([]float64, l)
+	for c := l - j; c < l; c++ {
+		r.qr.replace(x, none(n), columnsOf(q, c), coef)
+		setColumn(q, c, x)
+	}
+	return true
+}
+
+func (r *blockRun) Save() State {
+	return State{
+		Blocks:  []*mat.Dense{r.next, r.last, r.momentum, r.vectors},
+		Scalars: slices.Concat([]float64{r.qr.key, float64(r.qr.drawn), scalar(r.started)}, r.ahead.last, r.ahead.ratio),
+	}
+}

@@ -1,0 +1,37 @@
+package solver_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+func TestBlock(t *testing.T) {
+	for name, m := range map[string]solver.Block{
+		"default":     {},
+		"one column":  {Columns: 1},
+		"3 columns":   {Columns: 3},
+		"8 columns":   {Columns: 8},
+		"one to help": {Oversample: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			solvertest.Run(t, func() solver.Method { return m }, solvertest.Options{Many: m == solver.Block{}})
+		})
+	}
+}
+
+// All vectors at once: the passes do not grow with their number.
+func ExampleBlock() {
+	a := solvertest.NewDense(solvertest.WithValues(60, 40, 1, 9, 8, 7, 6, 5, 4, 3, 2, 1))
+	res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: solver.Block{Oversample: 4}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%v: σ = %.6f\n", res.Status, res.Sigma)
+	// Output:
+	// converged: σ = [9.000000 8.000000 7.000000 6.000000]
+}

@@ -1,0 +1,106 @@
+package solver
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// oneSpace is implemented by methods that look for all vectors in one space
+// spanned by products with the start block. It contains a repeated eigenvalue
+// as many times as the block is wide, and no more: copies returns that number.
+// Others start anew, or add random vectors, whenever something has been locked.
+type oneSpace interface {
+	copies() int
+}
+
+// slack is the difference below which eigenvalues near λ count as equal.
+func (r *run) slack(lambda float64) float64 {
+	return 2*r.tol*math.Sqrt(max(lambda, 0)*r.lambda1) + nearFloor*epsilon*r.lambda1
+}
+
+// doubtful reports whether there may be more copies of a value that the last
+// recurrence has found, while smaller values have been locked in their place:
+// it has found as many copies of it as it can.
+func (r *run) doubtful() bool {
+	m, ok := r.s.Method.(oneSpace)
+	if !ok || r.locked.len == r.n {
+		return false
+	}
+	least, last := slices.Min(r.values), r.values[r.first:]
+	for _, v := range last {
+		if v <= least+r.slack(least) {
+			continue
+		}
+		equal := 0
+		for _, w := range last {
+			if math.Abs(w-v) <= r.slack(v) {
+				equal++
+			}
+		}
+		if equal >= m.copies() {
+			return true
+		}
+	}
+	return false
+}
+
+// confirm decides about the candidates of a recurrence that looks, from random
+// vectors, for values larger than the least ones locked, and exchanges what it
+// finds for them. It reports whether the recurrence is over, and whether there
+// may be still more.
+func (r *run) confirm(cands []Candidate) (done, more bool) {
+	r.judge.products++
+	order := make([]int, r.locked.len) // of the locked ones, ascending
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.values[i], r.values[j]) })
+	var verdicts []verdict
+	for i := range min(len(cands), len(order)) {
+		v := r.judge.verdict(i, cands[i], r.lambda1, r.noise)
+		least := r.values[order[i]]
+		if v == nothing || cands[i].Value <= least+r.slack(least) {
+			if i == 0 && v == goOn {
+				return r.below(cands[0], least), false
+			}
+			break
+		}
+		verdicts = append(verdicts, v)
+	}
+	if slices.Contains(verdicts, goOn) {
+		return false, false
+	}
+	r.exchange(cands, verdicts, order)
+	return true, len(verdicts) > 0
+}
+
+// below reports whether the leading candidate is known well enough to say that
+// it does not belong to another copy of one of the locked values above least.
+func (r *run) below(c Candidate, least float64) bool {
+	next := math.Inf(1)
+	for _, v := range r.values {
+		if v > least+r.slack(least) {
+			next = min(next, v)
+		}
+	}
+	return r.judge.products >= minProducts && c.Residual <= min(c.Value/20, (next-c.Value)/2)
+}
+
+// exchange locks the leading candidates in the place of the locked vectors that
+// come first in order.
+func (r *run) exchange(cands []Candidate, verdicts []verdict, order []int) {
+	drop := slices.Sorted(slices.Values(order[:len(verdicts)]))
+	for _, i := range slices.Backward(drop) {
+		if i >= r.locked.len-r.nulls {
+			r.nulls--
+		}
+		r.locked.remove(i)
+		r.values = slices.Delete(r.values, i, i+1)
+		r.seen = slices.Delete(r.seen, i, i+1)
+	}
+	for i, v := range verdicts {
+		r.rec.Vector(r.locked.next(), i)
+		r.lock(cands[i], v)
+	}
+}

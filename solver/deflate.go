@@ -1,0 +1,94 @@
+package solver
+
+import (
+	"context"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// projected is the operator (I−VVᵀ)G(I−VVᵀ) for an orthonormal basis V,
+// restricted to the complement of V: recurrences start there and every product
+// is projected, so the factor on the right changes nothing and is left out.
+// Rounding lets components of size ε·‖x‖ in; the next product is projected
+// again, so they do not grow.
+type projected struct {
+	op   Operator
+	v    *basis
+	coef []float64 // scratch
+}
+
+var _ Operator = (*projected)(nil)
+
+func (p *projected) Dim() int { return p.op.Dim() }
+
+func (p *projected) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	if err := p.op.Apply(ctx, dst, x); err != nil {
+		return err
+	}
+	if p.v.len == 0 {
+		return nil
+	}
+	c := coefficients(&p.coef, p.v, dst)
+	subtract(dst, p.v, c)
+	return nil
+}
+
+// plain is the operator G − VΛVᵀ of Algorithms 1 and 2, for unit vectors V that
+// are as orthogonal as they were found.
+type plain struct {
+	op     Operator
+	v      *basis
+	values []float64 // Λ, one per vector of v
+	coef   []float64 // scratch
+}
+
+var _ Operator = (*plain)(nil)
+
+func (p *plain) Dim() int { return p.op.Dim() }
+
+func (p *plain) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	if err := p.op.Apply(ctx, dst, x); err != nil {
+		return err
+	}
+	if p.v.len == 0 {
+		return nil
+	}
+	c := coefficients(&p.coef, p.v, x)
+	for i := range c.Rows {
+		blas64.Scal(p.values[i], blas64.Vector{N: c.Cols, Inc: 1, Data: c.Data[i*c.Stride:]})
+	}
+	subtract(dst, p.v, c)
+	return nil
+}
+
+// coefficients returns Vᵀx, len×l, in scratch.
+func coefficients(scratch *[]float64, v *basis, x *mat.Dense) blas64.General {
+	_, l := x.Dims()
+	if need := v.len * l; cap(*scratch) < need {
+		*scratch = make([]float64, len(v.coef)*l)
+	}
+	c := blas64.General{Rows: v.len, Cols: l, Stride: l, Data: (*scratch)[:v.len*l]}
+	if l == 1 {
+		blas64.Gemv(blas.NoTrans, 1, v.general(), first(x), 0, vector(c.Data))
+	} else {
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, v.general(), x.RawMatrix(), 0, c)
+	}
+	return c
+}
+
+// subtract sets dst −= V·c.
+func subtract(dst *mat.Dense, v *basis, c blas64.General) {
+	if c.Cols == 1 {
+		blas64.Gemv(blas.Trans, -1, v.general(), vector(c.Data), 1, first(dst))
+	} else {
+		blas64.Gemm(blas.Trans, blas.NoTrans, -1, v.general(), c, 1, dst.RawMatrix())
+	}
+}
+
+// first is the first column of x.
+func first(x *mat.Dense) blas64.Vector {
+	g := x.RawMatrix()
+	return blas64.Vector{N: g.Rows, Inc: g.Stride, Data: g.Data}
+}

@@ -1,0 +1,210 @@
+package solver
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// dilated is the operator H = [0 A; Aᵀ 0] of order N+n: the dilation trick of
+// the paper (after its theorem on k-SVD). Vectors are pairs (u; v), the long
+// half first.
+//
+// The paper calls H semidefinite, which it is not: its eigenvalues are ±σ. Yet
+// gradient descent converges as on a semidefinite operator: the component of
+// −σ is multiplied by 1 − η − ησ/σ₁ in a step, which lies between 1−2η and 1−η.
+// The methods with momentum build on the same steps. The power method needs a
+// shift; see shiftedPower.
+type dilated struct {
+	a    Matrix
+	mul  Dilator
+	rows int // N
+}
+
+var _ Operator = (*dilated)(nil)
+
+func newDilated(a Matrix) (*dilated, error) {
+	d, ok := a.(Dilator)
+	if !ok {
+		return nil, fmt.Errorf("use the dilation of a %T: %w", a, ErrForm)
+	}
+	if a.Rows() > int64(math.MaxInt-a.Dim()) {
+		return nil, fmt.Errorf("use the dilation of order %d + %d: %w", a.Rows(), a.Dim(), ErrForm)
+	}
+	return &dilated{a: a, mul: d, rows: int(a.Rows())}, nil
+}
+
+func (h *dilated) Dim() int       { return h.rows + h.a.Dim() }
+func (h *dilated) long() int      { return h.rows }
+func (h *dilated) matrix() Matrix { return h.a }
+
+func (h *dilated) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	n, l := x.Dims()
+	half := func(m *mat.Dense, from, to int) *mat.Dense { return m.Slice(from, to, 0, l).(*mat.Dense) }
+	return h.mul.ApplyDilation(ctx, half(dst, 0, h.rows), half(dst, h.rows, n), half(x, 0, h.rows), half(x, h.rows, n))
+}
+
+// deflatedDilation takes found pairs w = (u; v)/√2 out of the dilation, with
+// −σ and (u; −v)/√2, which are known with them: it is the dilation of the
+// deflated A, so what is left after the last pair is zero and no method is
+// drawn to the negative end. Projected is the dilation of (I−UUᵀ)A(I−VVᵀ),
+// restricted to pairs from the complements as the projected Gram operator is;
+// Plain is that of A − UΣVᵀ.
+type deflatedDilation struct {
+	op     *dilated
+	w      *basis // cut
+	values []float64
+	rule   Deflation
+	coef   []float64 // scratch
+}
+
+var _ Operator = (*deflatedDilation)(nil)
+
+func (d *deflatedDilation) Dim() int { return d.op.Dim() }
+
+func (d *deflatedDilation) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	if err := d.op.Apply(ctx, dst, x); err != nil || d.w.len == 0 {
+		return err
+	}
+	n, cut := d.op.Dim(), d.w.cut
+	u, v := d.w.part(0, cut), d.w.part(cut, n)
+	if d.rule == Plain {
+		d.subtract(rows(dst, 0, cut), u, v, rows(x, cut, n))
+		d.subtract(rows(dst, cut, n), v, u, rows(x, 0, cut))
+		return nil
+	}
+	d.subtract(rows(dst, 0, cut), u, u, rows(dst, 0, cut))
+	d.subtract(rows(dst, cut, n), v, v, rows(dst, cut, n))
+	return nil
+}
+
+// subtract sets dst −= 2·leftᵀ·(right·x), with Σ in between for Plain. The
+// rows of left and right are vectors of norm 1/√2.
+func (d *deflatedDilation) subtract(dst, left, right, x blas64.General) {
+	if need := d.w.len * x.Cols; cap(d.coef) < need {
+		d.coef = make([]float64, len(d.w.coef)*x.Cols)
+	}
+	c := blas64.General{Rows: d.w.len, Cols: x.Cols, Stride: x.Cols, Data: d.coef[:d.w.len*x.Cols]}
+	multiply(c, 2, blas.NoTrans, right, x, 0)
+	if d.rule == Plain {
+		for i := range c.Rows {
+			blas64.Scal(d.values[i], vector(c.Data[i*c.Stride:][:c.Cols]))
+		}
+	}
+	multiply(dst, -1, blas.Trans, left, c, 1)
+}
+
+// multiply sets dst = β·dst + α·op(a)·x, by the faster routine for one column.
+func multiply(dst blas64.General, alpha float64, t blas.Transpose, a, x blas64.General, beta float64) {
+	if x.Cols == 1 {
+		column := func(g blas64.General) blas64.Vector {
+			return blas64.Vector{N: g.Rows, Inc: g.Stride, Data: g.Data}
+		}
+		blas64.Gemv(t, alpha, a, column(x), beta, column(dst))
+		return
+	}
+	blas64.Gemm(t, blas.NoTrans, alpha, a, x, beta, dst)
+}
+
+func rows(x *mat.Dense, from, to int) blas64.General {
+	_, l := x.Dims()
+	return x.Slice(from, to, 0, l).(*mat.Dense).RawMatrix()
+}
+
+// lower makes a search in the dilation one in the Gram operator, for the right
+// halves of the vectors it has found. All k of them must be there.
+func (f *factorisation) lower() {
+	h, ok := f.op.(*dilated)
+	if !ok {
+		return
+	}
+	pairs := f.locked
+	f.op, f.linear, f.n = f.a, false, f.a.Dim()
+	f.locked = newBasis(f.n, f.s.Rank)
+	for i := range pairs.len {
+		v := f.locked.next()
+		copy(v, pairs.vector(i)[h.long():])
+		if !f.locked.orthonormalise(v) {
+			f.locked.random(v, f.s.Seed, streamRight|uint64(i))
+		}
+		f.locked.push()
+		f.values[i] *= math.Abs(f.values[i])
+	}
+	f.lambda1 *= f.lambda1
+	f.noise, f.warm = 0, nil
+	f.s.Deflation = Projected
+	f.deflate(Projected)
+}
+
+// indefinite is implemented by methods that can work with operators whose
+// negative eigenvalues are no larger in magnitude than λ₁.
+type indefinite interface {
+	// indefinite returns the method to use for them.
+	indefinite() Method
+}
+
+// CanDilate reports whether m can work with the Dilation.
+func CanDilate(m Method) bool { _, ok := m.(indefinite); return ok }
+
+func (g GradientDescent) indefinite() Method { return g }
+func (p Polyak) indefinite() Method          { return p }
+func (n Nesterov) indefinite() Method        { return n }
+func (g NesterovGeneral) indefinite() Method { return g }
+func (Power) indefinite() Method             { return shiftedPower{} }
+
+// shiftedPower is Power for operators with negative eigenvalues of the size of
+// the leading one, between which the power method never decides:
+//
+//	x⁺ = (M + sI)x/‖(M + sI)x‖,  s = ¼ max‖Mx‖/‖x‖.
+//
+// The maximum is over the products so far and soon close to λ₁. The component
+// of −λ₁ then shrinks by 3/5 a pass and that of λ₂ by (λ₁+4λ₂)/(5λ₁), as in
+// gradient descent with η = 4/5. λ is the Rayleigh quotient.
+type shiftedPower struct{ Power }
+
+func (s shiftedPower) Start(z *mat.Dense, rule StopRule) Recurrence {
+	return &shifted{power: s.Power.Start(z, rule).(*power)}
+}
+
+func (s shiftedPower) Restore(st State, rule StopRule) (Recurrence, error) {
+	if len(st.Scalars) == 0 {
+		return nil, fmt.Errorf("state of the shifted power method has no scalars")
+	}
+	last := len(st.Scalars) - 1
+	norm := st.Scalars[last]
+	st.Scalars = st.Scalars[:last]
+	r, err := s.Power.Restore(st, rule)
+	if err != nil {
+		return nil, err
+	}
+	return &shifted{r.(*power), norm}, nil
+}
+
+// shifted is the state of shiftedPower.
+type shifted struct {
+	*power
+	largest float64 // ‖Mx‖/‖x‖ so far
+}
+
+func (s *shifted) Absorb(y *mat.Dense) []Candidate {
+	x, mx := column(s.x), column(y)
+	c := ritz(x, mx)
+	if xx := norm2(x); xx > 0 {
+		s.largest = max(s.largest, norm2(mx)/xx)
+		const part = 0.25
+		blas64.Axpy(part*s.largest, vector(x), vector(mx))
+	}
+	changes := s.power.Absorb(y)
+	changes[0].Value, changes[0].Residual, changes[0].PaperValue = c.Value, c.Residual, c.Value
+	return changes
+}
+
+func (s *shifted) Save() State {
+	st := s.power.Save()
+	st.Scalars = append(st.Scalars, s.largest)
+	return st
+}

@@ -1,0 +1,308 @@
+package solver_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// subspace is block power iteration with Rayleigh–Ritz, a method of several
+// candidates a pass that goes on after some of them have been locked.
+type subspace struct{ guard int }
+
+func (subspace) Name() string            { return "subspace" }
+func (s subspace) Width(missing int) int { return missing + s.guard }
+
+// orthonormalColumns returns an orthonormal basis of the columns of x, dropping
+// directions that are roundoff.
+func orthonormalColumns(x *mat.Dense) *mat.Dense {
+	n, _ := x.Dims()
+	var svd mat.SVD
+	var u mat.Dense
+	svd.Factorize(x, mat.SVDThin)
+	svd.UTo(&u)
+	values, l := svd.Values(nil), 1
+	for l < len(values) && values[l] > 1e-13*values[0] {
+		l++
+	}
+	return mat.DenseCopyOf(u.Slice(0, n, 0, l))
+}
+
+func (s subspace) Start(z *mat.Dense, _ solver.StopRule) solver.Recurrence {
+	return &subspaceRun{x: orthonormalColumns(z), ritz: new(mat.Dense), y: new(mat.Dense)}
+}
+
+func (s subspace) Restore(st solver.State, _ solver.StopRule) (solver.Recurrence, error) {
+	if len(st.Blocks) != 3 {
+		return nil, errors.New("not a state of subspace iteration")
+	}
+	return &subspaceRun{x: st.Blocks[0], ritz: st.Blocks[1], y: st.Blocks[2]}, nil
+}
+
+type subspaceRun struct {
+	x, ritz *mat.Dense
+	y       *mat.Dense
+	cands   []solver.Candidate
+}
+
+func (r *subspaceRun) Next() *mat.Dense { return r.x }
+
+func (r *subspaceRun) Absorb(y *mat.Dense) []solver.Candidate {
+	_, l := r.x.Dims()
+	var h mat.Dense
+	h.Mul(r.x.T(), y)
+	sym := mat.NewSymDense(l, nil)
+	for i := range l {
+		for j := i; j < l; j++ {
+			sym.SetSym(i, j, (h.At(i, j)+h.At(j, i))/2)
+		}
+	}
+	var e mat.EigenSym
+	var q mat.Dense
+	e.Factorize(sym, true)
+	e.VectorsTo(&q)
+	flip := mat.NewDense(l, l, nil) // descending
+	for i := range l {
+		flip.SetCol(i, mat.Col(nil, l-1-i, &q))
+	}
+	r.ritz, r.y = new(mat.Dense), new(mat.Dense)
+	r.ritz.Mul(r.x, flip)
+	r.y.Mul(y, flip)
+	values := e.Values(nil)
+	r.cands = r.cands[:0]
+	for i := range l {
+		c := solver.Candidate{Value: values[l-1-i], DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
+		var d mat.VecDense
+		d.AddScaledVec(r.y.ColView(i), -c.Value, r.ritz.ColView(i))
+		c.Residual = mat.Norm(&d, 2)
+		r.cands = append(r.cands, c)
+	}
+	r.x = orthonormalColumns(r.y)
+	return r.cands
+}
+
+func (r *subspaceRun) Save() solver.State {
+	return solver.State{Blocks: []*mat.Dense{r.x, r.ritz, r.y}}
+}
+
+func (r *subspaceRun) Vector(dst []float64, j int) { mat.Col(dst, j, r.ritz) }
+
+func (r *subspaceRun) Lock(j int) bool {
+	n, l := r.y.Dims()
+	if j >= l {
+		return false
+	}
+	r.x = orthonormalColumns(mat.DenseCopyOf(r.y.Slice(0, n, j, l)))
+	return true
+}
+
+// TestBlockMethod runs the suite on a method of a different kind, which shows
+// that nothing in the driver or the suite depends on one vector at a time.
+func TestBlockMethod(t *testing.T) {
+	solvertest.Run(t, func() solver.Method { return subspace{guard: 2} }, solvertest.Options{})
+}
+
+// optimist is a method that reports a tenth of a thousandth of its residuals.
+type optimist struct{ solver.Method }
+
+type optimistRun struct{ solver.Recurrence }
+
+func (o optimist) Start(z *mat.Dense, rule solver.StopRule) solver.Recurrence {
+	return optimistRun{o.Method.Start(z, rule)}
+}
+
+func (o optimist) Restore(s solver.State, rule solver.StopRule) (solver.Recurrence, error) {
+	r, err := o.Method.Restore(s, rule)
+	return optimistRun{r}, err
+}
+
+func (o optimistRun) Absorb(y *mat.Dense) []solver.Candidate {
+	c := o.Recurrence.Absorb(y)
+	for i := range c {
+		c[i].Residual /= 300
+	}
+	return c
+}
+
+// TestGoesOn checks that a certificate that misses the tolerance sends the
+// solver back to work, with all that holds for other runs.
+func TestGoesOn(t *testing.T) {
+	rounds := 0
+	for seed := range uint64(10) {
+		a := solvertest.WithValues(30, 12, seed, 5, 4, 3, 2, 1.5, 1)
+		for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
+			left := solver.NewDenseRows(30, 4)
+			finishes := 0
+			set := solver.Settings{Rank: 4, Seed: seed, Deflation: d, Method: optimist{solver.Power{}}, Left: left}
+			set.Observer = solver.ObserverFunc(func(e solver.Event) error {
+				if e.Phase == solver.PhaseFinish {
+					finishes++
+				}
+				return nil
+			})
+			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			solvertest.Check(t, a, set, res, left.Dense)
+			solvertest.CheckValues(t, res, []float64{5, 4, 3, 2}, set.Tol)
+			if res.Status != solver.Converged {
+				t.Errorf("seed %d, %v: %v, residuals %.2g", seed, d, res.Status, res.Residuals)
+			}
+			rounds += finishes - 1
+		}
+	}
+	if rounds < 10 {
+		t.Errorf("went on %d times in 20 runs: the test does not test", rounds)
+	}
+}
+
+// TestGoingOnWithinLimits stops runs that go on at every pass.
+func TestGoingOnWithinLimits(t *testing.T) {
+	a := solvertest.WithValues(30, 12, 1, 5, 4, 3, 2, 1.5, 1)
+	set := solver.Settings{Rank: 4, Method: optimist{solver.Power{}}}
+	full, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit := full.Stats.Passes - 40; limit < full.Stats.Passes+3; limit++ {
+		left := solver.NewDenseRows(30, 4)
+		set.MaxPasses, set.Left = limit, left
+		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		solvertest.Check(t, a, set, res, left.Dense)
+		if res.Stats.Passes > limit {
+			t.Errorf("%d passes with a limit of %d", res.Stats.Passes, limit)
+		}
+		// The last few passes may turn out not to have been needed.
+		short := full.Stats.Passes - limit
+		if short <= 0 && res.Status != solver.Converged || short > 5 && res.Status != solver.PassLimit {
+			t.Errorf("limit %d of %d: %v", limit, full.Stats.Passes, res.Status)
+		}
+
+		ctx, cancel := context.WithCancel(t.Context())
+		d := solvertest.NewDense(a)
+		d.Hook = func(pass int) error {
+			if pass == limit {
+				cancel()
+			}
+			return nil
+		}
+		set.MaxPasses = 0
+		res, err = solver.SVD(ctx, d, set)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if limit <= full.Stats.Passes && (res.Status != solver.Cancelled || res.Certified || len(res.Sigma) != 4) {
+			t.Errorf("cancelled at %d of %d: %v", limit, full.Stats.Passes, res.Status)
+		}
+	}
+}
+
+// hopeless is a method whose residuals are all said to be zero.
+type hopeless struct{ solver.Method }
+
+type hopelessRun struct{ solver.Recurrence }
+
+func (h hopeless) Start(z *mat.Dense, rule solver.StopRule) solver.Recurrence {
+	return hopelessRun{h.Method.Start(z, rule)}
+}
+
+func (h hopeless) Restore(s solver.State, rule solver.StopRule) (solver.Recurrence, error) {
+	r, err := h.Method.Restore(s, rule)
+	return hopelessRun{r}, err
+}
+
+func (h hopelessRun) Absorb(y *mat.Dense) []solver.Candidate {
+	c := h.Recurrence.Absorb(y)
+	c[0].Residual = 0
+	return c
+}
+
+// TestNeverBelievesTheMethod checks that a method that claims convergence at
+// once cannot make the solver claim it.
+func TestNeverBelievesTheMethod(t *testing.T) {
+	a := solvertest.WithValues(30, 12, 1, 5, 4.9, 4.8, 4.7, 4.6, 4.5)
+	left := solver.NewDenseRows(30, 4)
+	set := solver.Settings{Rank: 4, Method: hopeless{solver.Power{}}, Left: left}
+	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	solvertest.Check(t, a, set, res, left.Dense)
+	if res.Status != solver.Stagnated {
+		t.Errorf("status %v with residuals %.2g", res.Status, res.Residuals)
+	}
+}
+
+// TestHonest compares reported with true residuals over many matrices and
+// stages of convergence.
+func TestHonest(t *testing.T) {
+	for seed := range uint64(60) {
+		rows, cols := 5+int(seed*11%40), 5+int(seed*5%13)
+		sigma := make([]float64, min(rows, cols))
+		for i := range sigma {
+			sigma[i] = math.Pow10(-i * int(seed%4))
+		}
+		a := solvertest.WithValues(rows, cols, seed, sigma...)
+		k := 1 + int(seed)%len(sigma)
+		for _, limit := range []int{1, 2, 3, 5, 8, 13, 21, 34, 55, 1000} {
+			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
+				left := solver.NewDenseRows(rows, k)
+				set := solver.Settings{Rank: k, Seed: seed, MaxPasses: limit, Deflation: d, Left: left, Tol: math.Pow10(-int(seed%9) - 2)}
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				solvertest.Check(t, a, set, res, left.Dense)
+			}
+		}
+	}
+}
+
+// metered is a matrix that knows its costs.
+type metered struct{ *solvertest.Dense }
+
+func (m metered) Usage() (int64, time.Duration, time.Duration) {
+	return 1000 + 10*int64(m.Passes), time.Hour + time.Duration(m.Passes)*time.Second, time.Duration(m.Passes) * time.Minute
+}
+
+func TestStats(t *testing.T) {
+	m := metered{solvertest.NewDense(solvertest.WithValues(20, 10, 1, 4, 2, 1))}
+	m.Passes = 7 // used before
+	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := res.Stats
+	p := time.Duration(s.Passes)
+	if s.Passes != m.Passes-7 || s.BytesRead != int64(10*s.Passes) || s.Multiply != p*time.Second || s.Wait != p*time.Minute {
+		t.Errorf("stats %+v after %d passes", s, m.Passes-7)
+	}
+	if s.Products != int64(s.Passes-1+2) {
+		t.Errorf("%d products in %d passes, the last with 2 vectors", s.Products, s.Passes)
+	}
+}
+
+func TestTee(t *testing.T) {
+	var got []string
+	stop := errors.New("stop")
+	note := func(name string, err error) solver.Observer {
+		return solver.ObserverFunc(func(solver.Event) error { got = append(got, name); return err })
+	}
+	err := solver.Tee(note("a", nil), nil, note("b", stop), note("c", nil)).Observe(solver.Event{})
+	if !errors.Is(err, stop) || !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("called %v, got %v", got, err)
+	}
+}

@@ -1,0 +1,132 @@
+package solver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Eigen computes k leading eigenpairs of op. It returns the vectors as the
+// method found them, one after the other, and spends one last pass on measuring
+// them; it does not rotate or improve them as SVD does. Under StopResidual the
+// status is Converged only if all measured residuals are within the tolerance.
+//
+// The error is for faults: a pass that failed, an observer that wants to stop,
+// numbers out of range. A run that ended before convergence is not one; see
+// Status. Settings.Operator, Left, and SignLeft are ignored.
+func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
+	s.Operator = Gram
+	s = s.normalised(int64(op.Dim()), op.Dim())
+	r, err := newRun(ctx, op, fmt.Sprintf("%d×%d operator", op.Dim(), op.Dim()), s)
+	if err != nil {
+		return nil, err
+	}
+	st, err := r.find(func() int { return 1 })
+	if err != nil {
+		return nil, err
+	}
+	r.estimates()
+	res := r.eigenpairs()
+	res.Status = st
+	if !r.cut {
+		if st, err = r.measure(res); err != nil {
+			return nil, err
+		}
+	}
+	if r.cut {
+		res.Status = st
+		for i := range res.Residuals {
+			res.Residuals[i] = math.NaN()
+		}
+	}
+	res.Stats = r.cost()
+	return res, nil
+}
+
+// eigenpairs collects the locked pairs in descending order of value.
+func (r *run) eigenpairs() *EigenResult {
+	k := r.locked.len
+	order := make([]int, k)
+	for i := range k {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.values[j], r.values[i]) })
+	res := &EigenResult{
+		Values:    make([]float64, k),
+		Vectors:   mat.NewDense(r.n, k, nil),
+		Residuals: make([]float64, k),
+		Seen:      make([]float64, k),
+	}
+	for j, i := range order {
+		res.Values[j], res.Seen[j] = r.values[i], r.seen[i]
+		res.Vectors.SetCol(j, r.locked.vector(i))
+		signColumn(res.Vectors, j)
+	}
+	return res
+}
+
+// measure fills in the residuals by one pass.
+func (r *run) measure(res *EigenResult) (Status, error) {
+	k := len(res.Values)
+	y := mat.NewDense(r.n, k, nil)
+	err := r.finishing(func() error {
+		return r.pass(func() error { return r.op.Apply(r.ctx, y, res.Vectors) }, k)
+	})
+	if err != nil {
+		return r.fault(err)
+	}
+	pairs := make([]Candidate, k)
+	x, gx := make([]float64, r.n), make([]float64, r.n)
+	for j := range pairs {
+		mat.Col(x, j, res.Vectors)
+		mat.Col(gx, j, y)
+		r.lambda1 = max(r.lambda1, norm2(gx))
+		floats.AddScaled(gx, -res.Values[j], x)
+		pairs[j] = Candidate{Value: res.Values[j], Residual: norm2(gx)}
+	}
+	worst := 0
+	for j, c := range pairs {
+		res.Residuals[j] = r.relative(c)
+		if res.Residuals[j] <= r.s.Tol {
+			res.Converged++
+		}
+		if res.Residuals[j] > res.Residuals[worst] {
+			worst = j
+		}
+	}
+	if res.Status == Converged && r.s.Stop == StopResidual && res.Converged < k {
+		res.Status = Stagnated
+	}
+	e := r.event(PhaseFinish, worst, Candidate{Value: res.Values[worst]})
+	e.Residual = res.Residuals[worst]
+	return res.Status, r.observe(e)
+}
+
+// signColumn makes the entry of largest magnitude of column j positive, the
+// first one on ties, and reports whether it changed the sign.
+func signColumn(m *mat.Dense, j int) bool {
+	rows, _ := m.Dims()
+	big := 0.0
+	for i := range rows {
+		if v := m.At(i, j); math.Abs(v) > math.Abs(big) {
+			big = v
+		}
+	}
+	if big >= 0 {
+		return false
+	}
+	scaleColumn(m, j, -1)
+	return true
+}
+
+func scaleColumn(m *mat.Dense, j int, f float64) {
+	rows, _ := m.Dims()
+	for i := range rows {
+		m.Set(i, j, f*m.At(i, j))
+	}
+}

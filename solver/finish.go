@@ -1,0 +1,178 @@
+package solver
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Units of ε·‖A‖_F.
+const (
+	// Values up to max(rankFactor, √n)·ε·‖A‖_F are roundoff: products with the
+	// rows of A are no better, nor is the data of a matrix that has been
+	// computed. They are set to exactly 0.
+	rankFactor = 16
+	// What measuring a residual in floating point may hide.
+	allowance = 2
+)
+
+// certificate is what one finishing pass says about an orthonormal n×k block V.
+// With W = A·V = QR and R = U_R Σ V_Rᵀ, the triplets are
+//
+//	σ = diag Σ,  V V_R,  Q U_R = W V_R Σ⁻¹:
+//
+// the best A has to offer within the span of V, with values that are accurate
+// to ε·σ₁ although the Gram operator has lost half of the digits.
+type certificate struct {
+	sigma []float64  // descending, 0 from rank on
+	right *mat.Dense // V V_R, n×k
+	// product is G·right, n×k.
+	product *mat.Dense
+	// rotation is V_R Σ⁻¹, k×k, with columns of zeros from rank on: the left
+	// vectors are W·rotation, save for their completion.
+	rotation  *mat.Dense
+	residuals []float64 // relative to σ₁; without ‖Aᵀu‖ where σ = 0
+	norm      float64   // largest value before anything was set to zero
+	frobenius float64
+	rank      int
+}
+
+// certify streams W = A·V to left, unless nil, and measures. left holds W
+// afterwards.
+func certify(ctx context.Context, a Matrix, v *mat.Dense, left RowStore) (*certificate, error) {
+	var sink func(int64, *mat.Dense) error
+	if left != nil {
+		sink = left.WriteRows
+	}
+	atw, r, err := a.Project(ctx, v, sink)
+	if err != nil {
+		return nil, err
+	}
+	n, k := v.Dims()
+	c := &certificate{frobenius: math.Sqrt(a.SumSquares())}
+	sigma, rot := jacobiSVD(r)
+	c.sigma, c.norm, c.rotation = sigma, sigma[0], rot
+	c.right = mat.NewDense(n, k, nil)
+	c.right.Mul(v, rot)
+
+	c.product = new(mat.Dense)
+	c.product.Mul(atw, rot)
+	reach := reach(r, rot)
+	threshold := max(rankFactor, math.Sqrt(float64(n))) * epsilon * c.frobenius
+	c.residuals = make([]float64, k)
+	for i, s := range sigma {
+		if s <= threshold {
+			c.residuals[i] = c.relative(s + allowance*epsilon*c.frobenius)
+			c.sigma[i] = 0
+			scaleColumn(rot, i, 0)
+			continue
+		}
+		c.rank++
+		res := columnResidual(c.product, c.right, i, s)
+		c.residuals[i] = c.relative(res + allowance*epsilon*c.frobenius*(reach[i]/s))
+		scaleColumn(rot, i, 1/s)
+	}
+	return c, nil
+}
+
+// relative returns an absolute residual relative to σ₁.
+func (c *certificate) relative(x float64) float64 {
+	if c.norm == 0 {
+		return 0 // A·V = 0: nothing to be relative to, and nothing to be wrong
+	}
+	return x / c.norm
+}
+
+// reach returns Σ_j ‖w_j‖·|rot_ji| for every i: the size of what is added up
+// to form column i of W·rot, which bounds its rounding error. It is σ_i if W is
+// close to orthogonal already, and up to σ₁ if not.
+func reach(r, rot *mat.Dense) []float64 {
+	k, _ := r.Dims()
+	col := make([]float64, k)
+	out := make([]float64, k)
+	for j := range k {
+		mat.Col(col, j, r)
+		norm := norm2(col)
+		for i := range k {
+			out[i] += norm * math.Abs(rot.At(j, i))
+		}
+	}
+	return out
+}
+
+// columnResidual returns ‖x_i/s − s·v_i‖ for columns i of x = AᵀU·Σ and v.
+func columnResidual(x, v *mat.Dense, i int, s float64) float64 {
+	n, _ := v.Dims()
+	d := make([]float64, n)
+	for j := range d {
+		d[j] = x.At(j, i)/s - s*v.At(j, i)
+	}
+	return norm2(d)
+}
+
+// worst returns the index of the largest residual.
+func (c *certificate) worst() int {
+	worst := 0
+	for i, r := range c.residuals {
+		if r > c.residuals[worst] {
+			worst = i
+		}
+	}
+	return worst
+}
+
+// converged counts the residuals that are at most tol.
+func (c *certificate) converged(tol float64) int {
+	n := 0
+	for _, r := range c.residuals {
+		if r <= tol {
+			n++
+		}
+	}
+	return n
+}
+
+// clusters returns the ranges of neighbouring values closer than the sum of
+// their residuals.
+func (c *certificate) clusters() [][2]int {
+	var out [][2]int
+	first := 0
+	for i := 1; i <= len(c.sigma); i++ {
+		if i < len(c.sigma) && c.sigma[i-1]-c.sigma[i] <= (c.residuals[i-1]+c.residuals[i])*c.norm {
+			continue
+		}
+		if i-first > 1 {
+			out = append(out, [2]int{first, i})
+		}
+		first = i
+	}
+	return out
+}
+
+func (c *certificate) energy() float64 {
+	if c.frobenius == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, s := range c.sigma {
+		sum += (s / c.frobenius) * (s / c.frobenius)
+	}
+	return sum
+}
+
+// orthogonality returns max|VᵀV − I|.
+func orthogonality(gram *mat.Dense) float64 {
+	k, _ := gram.Dims()
+	worst := 0.0
+	for i := range k {
+		for j := range k {
+			want := 0.0
+			if i == j {
+				want = 1
+			}
+			worst = max(worst, math.Abs(gram.At(i, j)-want))
+		}
+	}
+	return worst
+}

@@ -1,0 +1,101 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Form is the symmetric operator through which SVD sees a matrix A, N×n. The
+// triplets, their certificate, and the left vectors are those of A for each.
+type Form uint8
+
+const (
+	// Gram is AᵀA, n×n, with eigenvalues σ²: the fewest passes and the least
+	// memory, for any matrix. A σ below about 10⁻⁸σ₁ is invisible to it.
+	Gram Form = iota
+	// Dilation is H = [0 A; Aᵀ 0], of order N+n, with the eigenvectors
+	// (u; ±v)/√2 for the eigenvalues ±σ. One read gives a product with it. The
+	// relative gaps are those of the σ, about half as large as those of the
+	// σ², which is what it costs in passes; vectors have N+n entries, all in
+	// memory, which is what it costs there. In return small σ are as visible as
+	// large ones. The Matrix must be a Dilator, and the method one of those
+	// that CanDilate names.
+	//
+	// The search sees H; the right halves of what it has found are certified,
+	// and should the certificate miss the tolerance, the search goes on with
+	// the Gram operator. So does one that is given start vectors, which have no
+	// left halves.
+	Dilation
+	// Symmetric is A itself, which must be square, symmetric, and positive
+	// semidefinite: a similarity, covariance, or kernel matrix. Its singular
+	// triplets are its eigenpairs, u = v. The Matrix must be a Dilator and a
+	// Multiplier. SVD spends one pass on refusing a matrix that is not
+	// symmetric. That it is semidefinite is taken on trust: it is refused where
+	// a product shows the contrary, but eigenvalues below zero that do not show
+	// are not found.
+	Symmetric
+)
+
+// String returns "gram", "dilation", or "symmetric".
+func (f Form) String() string {
+	switch f {
+	case Dilation:
+		return "dilation"
+	case Symmetric:
+		return "symmetric"
+	}
+	return "gram"
+}
+
+// Errors of a matrix that does not have the form asked for.
+var (
+	ErrForm         = errors.New("matrix has no such products")
+	ErrNotSymmetric = errors.New("matrix is not symmetric")
+	ErrNotDefinite  = errors.New("matrix is not positive semidefinite")
+)
+
+// Dilator is implemented by a Matrix that can multiply by its dilation.
+type Dilator interface {
+	// ApplyDilation sets dstLong = A·short, N×l, and dstShort = Aᵀ·long, n×l,
+	// in one read. The blocks do not overlap.
+	ApplyDilation(ctx context.Context, dstLong, dstShort, long, short *mat.Dense) error
+}
+
+// Multiplier is implemented by a Matrix that can multiply by itself alone.
+type Multiplier interface {
+	// Mul computes A·x, N×l, in one read and hands its rows to sink in
+	// ascending order; rows is valid during the call only.
+	Mul(ctx context.Context, x *mat.Dense, sink func(first int64, rows *mat.Dense) error) error
+}
+
+// form returns a in the form asked for. A search that is given start vectors,
+// and one that had left the dilation when it was saved, want the Gram operator
+// instead of the dilation.
+func form(a Matrix, s Settings) (Operator, error) {
+	switch s.Operator {
+	case Dilation:
+		h, err := newDilated(a)
+		if err != nil {
+			return nil, err
+		}
+		if left := s.Resume != nil && s.Resume.header.N == a.Dim(); left || s.Resume == nil && s.Init != nil {
+			return a, nil
+		}
+		return h, nil
+	case Symmetric:
+		return newSymmetric(a)
+	}
+	return a, nil
+}
+
+// describe names the problem for checkpoints.
+func describe(a Matrix, f Form) string {
+	shape := fmt.Sprintf("%d×%d matrix", a.Rows(), a.Dim())
+	if f == Gram {
+		return shape
+	}
+	return shape + ", " + f.String()
+}

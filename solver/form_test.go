@@ -1,0 +1,269 @@
+package solver_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// gramless is a Matrix whose Gram operator must not be used.
+type gramless struct {
+	*solvertest.Dense
+	t testing.TB
+}
+
+func (g gramless) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	g.t.Error("the Gram operator is used")
+	return g.Dense.Apply(ctx, dst, x)
+}
+
+// plainest is a Matrix and nothing else.
+type plainest struct{ solver.Matrix }
+
+// TestSmallValues finds values over twelve decades, most of which the Gram
+// operator cannot see, to working precision.
+func TestSmallValues(t *testing.T) {
+	want := make([]float64, 13)
+	for i := range want {
+		want[i] = math.Pow10(-i)
+	}
+	square := mat.NewDense(13, 13, nil)
+	for i := range 13 {
+		square.Set(i, i, want[i])
+	}
+	for _, c := range []struct {
+		form solver.Form
+		a    *mat.Dense
+	}{{solver.Dilation, solvertest.WithValues(30, 13, 13, want...)}, {solver.Symmetric, rotated(square, 3)}} {
+		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}, solver.Nesterov{}, solver.Polyak{}} {
+			rows, _ := c.a.Dims()
+			left := solver.NewDenseRows(rows, 13)
+			set := solver.Settings{Rank: 13, Method: m, Operator: c.form, Left: left, MaxPasses: 100_000}
+			res, err := solver.SVD(t.Context(), gramless{solvertest.NewDense(c.a), t}, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			solvertest.Check(t, c.a, set, res, left.Dense)
+			for i, s := range res.Sigma {
+				if math.Abs(s-want[i]) > 1e-14 {
+					t.Errorf("%v, %s: σ[%d] = %.17g, want %g", c.form, m.Name(), i, s, want[i])
+				}
+			}
+			if res.Status != solver.Converged || res.Rank != 13 {
+				t.Errorf("%v, %s: %v, rank %d", c.form, m.Name(), res.Status, res.Rank)
+			}
+		}
+	}
+}
+
+// rotated returns QᵀdQ with a random product Q of reflections, exactly
+// symmetric.
+func rotated(d *mat.Dense, seed uint64) *mat.Dense {
+	n, _ := d.Dims()
+	s := mat.DenseCopyOf(d)
+	for i := range uint64(3) {
+		w := mat.NewDense(n, 1, nil)
+		solver.Gaussian(w, 0, seed, i)
+		v := mat.NewVecDense(n, w.RawMatrix().Data)
+		h := mat.NewDense(n, n, nil)
+		for j := range n {
+			h.Set(j, j, 1)
+		}
+		h.RankOne(h, -2/mat.Dot(v, v), v, v)
+		s.Product(h, s, h)
+	}
+	for i := range n {
+		for j := range i {
+			s.Set(i, j, s.At(j, i))
+		}
+	}
+	return s
+}
+
+// TestFormsAgree compares the results of all forms on a semidefinite matrix.
+func TestFormsAgree(t *testing.T) {
+	s := rotated(solvertest.Diagonal(12, 12, 5, 4, 4, 2, 1, 0.5, 0.01), 7)
+	want := []float64{5, 4, 4, 2, 1, 0.5, 0.01, 0}
+	for _, m := range []solver.Method{
+		solver.GradientDescent{}, solver.Power{}, solver.Nesterov{}, solver.Polyak{}, solver.NesterovGeneral{},
+		solver.Block{}, solver.Krylov{},
+	} {
+		for _, form := range []solver.Form{solver.Gram, solver.Dilation, solver.Symmetric} {
+			if form == solver.Dilation && !solver.CanDilate(m) {
+				continue
+			}
+			for _, deflation := range []solver.Deflation{solver.Projected, solver.Plain} {
+				left := solver.NewDenseRows(12, 8)
+				set := solver.Settings{Rank: 8, Method: m, Operator: form, Deflation: deflation, Left: left, MaxPasses: 100_000}
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(s), set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				solvertest.Check(t, s, set, res, left.Dense)
+				solvertest.CheckValues(t, res, want, 0)
+				if res.Status != solver.Converged || res.Rank != 7 {
+					t.Errorf("%s, %v, %v: %v, rank %d", m.Name(), form, deflation, res.Status, res.Rank)
+				}
+			}
+		}
+	}
+}
+
+// TestFormsResume cuts runs in every form.
+func TestFormsResume(t *testing.T) {
+	s := rotated(solvertest.Diagonal(9, 9, 5, 4, 3, 2, 1), 2)
+	for _, form := range []solver.Form{solver.Dilation, solver.Symmetric} {
+		for _, m := range []solver.Method{solver.Power{}, solver.Nesterov{}, solver.Polyak{Beta: 0.5}, solver.NesterovGeneral{}} {
+			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
+				set := solver.Settings{Rank: 4, Method: m, Operator: form, Deflation: d, Tol: 1e-6}
+				solvertest.CheckResume(t, s, set, 4)
+				set.Init = solvertest.Random(9, 2, 5)
+				solvertest.CheckResume(t, s, set, 4)
+			}
+		}
+	}
+	// Goes on with the Gram operator after the certificate.
+	set := solver.Settings{Rank: 4, Method: solver.Hasty{}, Operator: solver.Dilation, Tol: 1e-5}
+	a := solvertest.WithValues(30, 12, 3, 5, 4, 3, 2, 1.5, 1)
+	certificates := 0
+	set.Observer = solver.ObserverFunc(func(e solver.Event) error {
+		if e.Phase == solver.PhaseFinish {
+			certificates++
+		}
+		return nil
+	})
+	if res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); err != nil || res.Status != solver.Converged || certificates < 2 {
+		t.Errorf("%d certificates, %v: not the case to test", certificates, err)
+	}
+	set.Observer = nil
+	solvertest.CheckResume(t, a, set, 30)
+	// Another form is another run.
+	all := new(solvertest.Checkpoints)
+	set.Checkpointer = all
+	if _, err := solver.SVD(t.Context(), solvertest.NewDense(s), set); err != nil {
+		t.Fatal(err)
+	}
+	set.Operator, set.Checkpointer = solver.Gram, nil
+	_, err := solver.SVD(t.Context(), solvertest.NewDense(s), solvertest.Resume(t, set, all.Saved[0]))
+	if mismatch := new(solver.MismatchError); !errors.As(err, &mismatch) {
+		t.Errorf("a checkpoint of the dilation is continued with the Gram operator: %v", err)
+	}
+}
+
+func TestSymmetricRefuses(t *testing.T) {
+	skew := rotated(solvertest.Diagonal(30, 30, 3, 2, 1), 1)
+	skew.Set(3, 5, skew.At(3, 5)+1e-6)
+	for name, c := range map[string]struct {
+		a    *mat.Dense
+		want error
+	}{
+		"not square":       {solvertest.Random(5, 4, 1), solver.ErrNotSymmetric},
+		"skew":             {mat.NewDense(2, 2, []float64{0, 1, -1, 0}), solver.ErrNotSymmetric},
+		"one entry is off": {skew, solver.ErrNotSymmetric},
+		"negative":         {rotated(solvertest.Diagonal(9, 9, -3, -2, -1), 1), solver.ErrNotDefinite},
+		"not finite":       {solvertest.Diagonal(3, 3, math.NaN()), solver.ErrBreakdown},
+	} {
+		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Nesterov{}, solver.Krylov{}} {
+			res, err := solver.SVD(t.Context(), solvertest.NewDense(c.a), solver.Settings{Rank: 1, Method: m, Operator: solver.Symmetric})
+			if !errors.Is(err, c.want) || res != nil {
+				t.Errorf("%s, %s: %v", name, m.Name(), err)
+			}
+		}
+	}
+	// Rounding is no asymmetry, whatever the scale.
+	for _, f := range []float64{1e-100, 1, 1e100} {
+		near := rotated(solvertest.Diagonal(30, 30, 3*f, 2*f, f), 1)
+		for i := range 30 {
+			near.Set(i, 7, near.At(i, 7)*(1+1e-15))
+		}
+		if _, err := solver.SVD(t.Context(), solvertest.NewDense(near), solver.Settings{Rank: 3, Operator: solver.Symmetric}); err != nil {
+			t.Errorf("scaled by %g: %v", f, err)
+		}
+	}
+}
+
+// TestFormsNeedProducts gives matrices that lack them.
+func TestFormsNeedProducts(t *testing.T) {
+	a := solvertest.Diagonal(3, 3, 2, 1)
+	for _, form := range []solver.Form{solver.Dilation, solver.Symmetric} {
+		_, err := solver.SVD(t.Context(), plainest{solvertest.NewDense(a)}, solver.Settings{Rank: 1, Operator: form})
+		if !errors.Is(err, solver.ErrForm) {
+			t.Errorf("%v: %v", form, err)
+		}
+	}
+	for _, m := range []solver.Method{subspace{}, solver.Block{}, solver.Krylov{}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s does not panic", m.Name())
+				}
+			}()
+			_, _ = solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 1, Method: m, Operator: solver.Dilation})
+		}()
+	}
+	if f := solver.Form(3); f.String() != "gram" && f.String() == solver.Dilation.String() {
+		t.Errorf("%v", f)
+	}
+}
+
+// TestInspection follows the pass that checks symmetry.
+func TestInspection(t *testing.T) {
+	a := rotated(solvertest.Diagonal(9, 9, 3, 2, 1), 1)
+	var phases []string
+	set := solver.Settings{Rank: 2, Operator: solver.Symmetric, Observer: solver.ObserverFunc(func(e solver.Event) error {
+		if e.Pass != len(phases)+1 {
+			t.Errorf("event of pass %d after %d others", e.Pass, len(phases))
+		}
+		phases = append(phases, e.Phase)
+		return nil
+	})}
+	d := solvertest.NewDense(a)
+	res, err := solver.SVD(t.Context(), d, set)
+	if err != nil || res.Stats.Passes != len(phases) || d.Passes != len(phases) {
+		t.Fatalf("%v: %d events", err, len(phases))
+	}
+	if phases[0] != solver.PhaseInspect || slices.Contains(phases[1:], solver.PhaseInspect) {
+		t.Errorf("phases %v", phases)
+	}
+	set.Observer = nil
+	for limit := 1; limit < 6; limit++ {
+		set.MaxPasses = limit
+		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		if err != nil || !res.Certified || res.Stats.Passes > limit {
+			t.Errorf("limit %d: %v, %+v", limit, err, res)
+		}
+	}
+	for at := 1; at <= len(phases); at++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		d := solvertest.NewDense(a)
+		d.Hook = func(pass int) error {
+			if pass == at {
+				cancel()
+			}
+			return nil
+		}
+		set.MaxPasses = 0
+		if res, err := solver.SVD(ctx, d, set); err != nil || res.Status != solver.Cancelled || res.Certified {
+			t.Errorf("cancelled in pass %d: %v", at, err)
+		}
+		cancel()
+		fault := errors.New("disk on fire")
+		d = solvertest.NewDense(a)
+		d.Hook = func(pass int) error {
+			if pass == at {
+				return fault
+			}
+			return nil
+		}
+		if _, err := solver.SVD(t.Context(), d, set); !errors.Is(err, fault) {
+			t.Errorf("fault in pass %d: %v", at, err)
+		}
+	}
+}

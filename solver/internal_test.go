@@ -1,0 +1,204 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// explicit is an Operator with a matrix.
+type explicit struct{ g *mat.Dense }
+
+func (e explicit) Dim() int { n, _ := e.g.Dims(); return n }
+
+func (e explicit) Apply(_ context.Context, dst, x *mat.Dense) error {
+	dst.Mul(e.g, x)
+	return nil
+}
+
+// TestDeflation compares the wrappers with the matrices they stand for, for
+// blocks of every width and layout.
+func TestDeflation(t *testing.T) {
+	const n, k = 12, 3
+	a := gaussian(20, n, 0, 1, 1)
+	g := gramOf(a)
+	v := newBasis(n, k+2)
+	for i := range k {
+		v.random(v.next(), 5, uint64(i))
+		v.push()
+	}
+	cols := mat.NewDense(n, k, nil)
+	for i := range k {
+		cols.SetCol(i, v.vector(i))
+	}
+	values := []float64{3, 2, 1}
+	var low, vvt, rest mat.Dense
+	low.Product(cols, mat.NewDiagDense(k, values), cols.T())
+	low.Sub(g, &low)
+	vvt.Mul(cols, cols.T())
+	rest.Sub(identity(n), &vvt)
+	var both mat.Dense
+	both.Product(&rest, g, &rest)
+	for _, l := range []int{1, 2, 5} {
+		wide := gaussian(n, l+3, 0, 2, 2)
+		for _, x := range []*mat.Dense{gaussian(n, l, 0, 2, 2), wide.Slice(0, n, 1, l+1).(*mat.Dense)} {
+			var dst, want mat.Dense
+			out := mat.NewDense(n, l+2, nil).Slice(0, n, 1, l+1).(*mat.Dense)
+			p := &plain{op: explicit{g}, v: v, values: values}
+			if err := p.Apply(t.Context(), out, x); err != nil || p.Dim() != n {
+				t.Fatal(err)
+			}
+			want.Mul(&low, x)
+			if !mat.EqualApprox(out, &want, 1e-12) {
+				t.Errorf("plain deflation is wrong for %d vectors", l)
+			}
+			dst.Mul(&rest, x) // its domain
+			q := &projected{op: explicit{g}, v: v}
+			if err := q.Apply(t.Context(), out, &dst); err != nil || q.Dim() != n {
+				t.Fatal(err)
+			}
+			want.Mul(&both, x)
+			if !mat.EqualApprox(out, &want, 1e-12) {
+				t.Errorf("projected deflation is wrong for %d vectors", l)
+			}
+		}
+	}
+}
+
+func identity(n int) *mat.Dense {
+	d := mat.NewDense(n, n, nil)
+	for i := range n {
+		d.Set(i, i, 1)
+	}
+	return d
+}
+
+func TestBasis(t *testing.T) {
+	b := newBasis(4, 4)
+	for i := range 4 {
+		b.random(b.next(), 1, uint64(i))
+		b.push()
+	}
+	m := mat.NewDense(4, 4, b.data)
+	if o := orthogonality(gramOf(m)); o > 4*epsilon {
+		t.Errorf("full basis is orthonormal to %g", o)
+	}
+	b.len = 3
+	x := append([]float64(nil), b.vector(1)...)
+	if b.orthonormalise(x) {
+		t.Error("a vector of the basis is taken for independent of it")
+	}
+	// Nearly dependent: what is left must still be orthogonal.
+	for i, v := range b.vector(3) {
+		x[i] = b.vector(1)[i] + 1e-9*v
+	}
+	if !b.orthonormalise(x) {
+		t.Fatal("an independent vector is taken for dependent")
+	}
+	for i := range 3 {
+		if d := dot(x, b.vector(i)); math.Abs(d) > 4*epsilon {
+			t.Errorf("product with vector %d is %g", i, d)
+		}
+	}
+}
+
+// TestLeftSweeps turns and completes blocks of several chunks and of every
+// defect of rank.
+func TestLeftSweeps(t *testing.T) {
+	for _, c := range []struct{ rows, k, rank int }{
+		{1, 1, 0}, {1, 1, 1}, {5, 5, 0}, {5, 5, 2}, {5, 5, 4}, {200, 6, 3}, {40000, 3, 1}, {40000, 3, 3}, {300, 250, 100}, {300, 300, 299},
+	} {
+		w := gaussian(c.rows, c.k, 0, 7, 7)
+		var qr mat.QR
+		var r mat.Dense
+		qr.Factorize(w)
+		qr.RTo(&r)
+		_, rot := jacobiSVD(mat.DenseCopyOf(r.Slice(0, c.k, 0, c.k)))
+		var wr mat.Dense
+		wr.Mul(w, rot)
+		for j := range c.k {
+			f := 0.0
+			if j < c.rank {
+				f = 1 / mat.Norm(wr.ColView(j), 2)
+			}
+			scaleColumn(rot, j, f)
+		}
+		l := newLeft(t.Context(), &DenseRows{w}, int64(c.rows), c.k)
+		gram, err := l.turn(rot, c.rank)
+		if err == nil && c.rank < c.k {
+			gram, err = l.complete(3, c.rank)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := orthogonality(gramOf(w))
+		if o > 1e-12 || math.Abs(o-orthogonality(gram)) > 1e-13 {
+			t.Errorf("%+v: orthonormal to %.3g, said to be to %.3g", c, o, orthogonality(gram))
+		}
+	}
+}
+
+func TestLeftCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := newLeft(ctx, NewDenseRows(10, 2), 10, 2)
+	if _, err := l.turn(identity(2), 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	for s := NotTerminated; s <= Breakdown; s++ {
+		if s.String() == "" || (s.Err() == nil) != (s == Converged) || s.Early() != (s > Converged) {
+			t.Errorf("%d: %q, early %t, %v", s, s, s.Early(), s.Err())
+		}
+		text, err := s.MarshalText()
+		if err != nil || string(text) != s.String() {
+			t.Errorf("%v as text: %s, %v", s, text, err)
+		}
+	}
+	if s := Breakdown + 1; s.String() != "status(7)" || s.Early() || s.Err() == nil {
+		t.Errorf("unknown status: %q, %t, %v", s, s.Early(), s.Err())
+	}
+}
+
+func TestSettingsPanic(t *testing.T) {
+	good := Settings{Rank: 2}
+	for name, change := range map[string]func(*Settings){
+		"rank 0":             func(s *Settings) { s.Rank = 0 },
+		"rank above":         func(s *Settings) { s.Rank = 4 },
+		"negative tolerance": func(s *Settings) { s.Tol = -1 },
+		"NaN tolerance":      func(s *Settings) { s.Tol = math.NaN() },
+		"negative limit":     func(s *Settings) { s.MaxPasses = -1 },
+		"deflation":          func(s *Settings) { s.Deflation = 2 },
+		"stop rule":          func(s *Settings) { s.Stop = 2 },
+		"init rows":          func(s *Settings) { s.Init = mat.NewDense(6, 1, nil) },
+		"init empty":         func(s *Settings) { s.Init = new(mat.Dense) },
+		"init NaN":           func(s *Settings) { s.Init = mat.NewDense(5, 1, []float64{0, 0, math.NaN(), 0, 0}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if msg, ok := recover().(string); !ok || !strings.HasPrefix(msg, "solver: ") {
+					t.Errorf("panicked with %v", msg)
+				}
+			}()
+			s := good
+			change(&s)
+			s.normalised(3, 5)
+		})
+	}
+	for _, eta := range []float64{-0.1, 1, 2, math.NaN()} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("step size %g is accepted", eta)
+				}
+			}()
+			GradientDescent{Eta: eta}.Start(mat.NewDense(2, 1, nil), StopResidual)
+		}()
+	}
+}

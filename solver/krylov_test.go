@@ -1,0 +1,66 @@
+package solver_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+func TestKrylov(t *testing.T) {
+	for name, m := range map[string]solver.Krylov{
+		"default":                {},
+		"one column":             {Columns: 1},
+		"one column, basis of 6": {Columns: 1, Basis: 6},
+		"4 columns":              {Columns: 4},
+		"2 columns, basis of 7":  {Columns: 2, Basis: 7},
+		"4 columns, basis of 8":  {Columns: 4, Basis: 8},
+		"3 columns, basis of 20": {Columns: 3, Basis: 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			solvertest.Run(t, func() solver.Method { return m }, solvertest.Options{Narrow: true, Many: m.Columns != 1 && m.Basis == 0})
+		})
+	}
+}
+
+// The fewest passes: a basis of all that has been multiplied, here at most 20
+// vectors, from which it restarts.
+func ExampleKrylov() {
+	a := solvertest.NewDense(solvertest.WithValues(60, 40, 1, 9, 8, 7, 6, 5, 4, 3, 2, 1))
+	res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: solver.Krylov{Columns: 2, Basis: 20}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%v: σ = %.6f after %d passes\n", res.Status, res.Sigma, res.Stats.Passes)
+	// Output:
+	// converged: σ = [9.000000 8.000000 7.000000 6.000000] after 7 passes
+}
+
+// TestKrylovRepeated hides copies of values: more than the block is wide, in a
+// space far too large for breakdown to bring them to light.
+func TestKrylovRepeated(t *testing.T) {
+	sigma := []float64{10, 10, 10, 10, 10, 9, 9, 9, 8, 7, 7, 6}
+	for i := range 100 {
+		sigma = append(sigma, 5.5-0.05*float64(i))
+	}
+	a := solvertest.WithValues(140, 120, 1, sigma...)
+	for _, b := range []int{1, 2, 3, 5} {
+		for _, k := range []int{1, 2, 3, 6, 9, 11, 12} {
+			for seed := range uint64(3) {
+				set := solver.Settings{Rank: k, Seed: seed, Method: solver.Krylov{Columns: b}}
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				solvertest.Check(t, a, set, res, nil)
+				solvertest.CheckValues(t, res, sigma, set.Tol)
+				if res.Status != solver.Converged {
+					t.Errorf("%d columns, k %d, seed %d: %v", b, k, seed, res.Status)
+				}
+			}
+		}
+	}
+}

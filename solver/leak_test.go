@@ -1,0 +1,69 @@
+package solver_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// TestLeak shows why deflation projects: on one dominant value followed by a
+// cluster, an error of the first vector tilts the later ones by up to
+// (σ₁/σ_i)² as much, and the operator deflated as in the paper cannot see it.
+func TestLeak(t *testing.T) {
+	const tol = 1e-6
+	for seed := range uint64(4) {
+		a := solvertest.DominantThenCluster(40, 20, seed)
+		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}} {
+			set := solver.Settings{Rank: 4, Tol: tol, Seed: seed, Method: m, Deflation: solver.Plain}
+			plain, err := solver.Eigen(t.Context(), solvertest.NewDense(a), set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen, truth := slices.Max(plain.Seen), slices.Max(plain.Residuals)
+			if seen > tol || truth < 10*seen {
+				t.Errorf("%s, seed %d: plain deflation sees %.2g of %.2g: no leak to show", m.Name(), seed, seen, truth)
+			}
+			if m.Name() == "gd" && truth < 5e-4 {
+				t.Errorf("seed %d: leak of %.2g only", seed, truth)
+			}
+			if plain.Status != solver.Stagnated {
+				t.Errorf("%s, seed %d: eigenvectors off by %.2g are said to have %v", m.Name(), seed, truth, plain.Status)
+			}
+
+			set.Deflation = solver.Projected
+			projected, err := solver.Eigen(t.Context(), solvertest.NewDense(a), set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := slices.Max(projected.Residuals); got > 20*tol || got > truth/10 {
+				t.Errorf("%s, seed %d: true residual %.2g with projected deflation, %.2g with plain", m.Name(), seed, got, truth)
+			}
+			if p, q := plain.Stats.Passes, projected.Stats.Passes; q > p+p/100 {
+				t.Errorf("%s, seed %d: %d passes with projected deflation, %d with plain", m.Name(), seed, q, p)
+			}
+		}
+	}
+}
+
+// TestLeakHealed checks that the finishing pass repairs what plain deflation
+// left behind, and that it is honest about it.
+func TestLeakHealed(t *testing.T) {
+	for seed := range uint64(4) {
+		a := solvertest.DominantThenCluster(30, 12, seed)
+		for _, d := range []solver.Deflation{solver.Plain, solver.Projected} {
+			left := solver.NewDenseRows(30, 4)
+			set := solver.Settings{Rank: 4, Tol: 1e-6, Seed: seed, Method: solver.Power{}, Deflation: d, Left: left}
+			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			solvertest.Check(t, a, set, res, left.Dense)
+			solvertest.CheckValues(t, res, solvertest.Singular(a), set.Tol)
+			if res.Status != solver.Converged {
+				t.Errorf("seed %d, %v: %v", seed, d, res.Status)
+			}
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package solver
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// left turns the W = A·V in a RowStore into the left singular vectors, in
+// place, by sweeps over chunks of rows.
+type left struct {
+	ctx   context.Context
+	store RowStore
+	rows  int64
+	k     int
+	chunk int64
+}
+
+// The size of a chunk depends on k alone, so sums over rows are always added
+// up in the same order.
+func newLeft(ctx context.Context, store RowStore, rows int64, k int) *left {
+	return &left{ctx: ctx, store: store, rows: rows, k: k, chunk: int64(max(64, 1<<16/k))}
+}
+
+// sweep reads every chunk, hands it to f, and writes it back if write is set.
+func (l *left) sweep(write bool, f func(first int64, rows *mat.Dense)) error {
+	buf := mat.NewDense(int(min(l.chunk, l.rows)), l.k, nil)
+	for at := int64(0); at < l.rows; at += l.chunk {
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
+		rows := buf.Slice(0, int(min(l.chunk, l.rows-at)), 0, l.k).(*mat.Dense)
+		if err := l.store.ReadRows(at, rows); err != nil {
+			return fmt.Errorf("read left vectors: %w", err)
+		}
+		f(at, rows)
+		if !write {
+			continue
+		}
+		if err := l.store.WriteRows(at, rows); err != nil {
+			return fmt.Errorf("write left vectors: %w", err)
+		}
+	}
+	return nil
+}
+
+// turn replaces W by U = W·rotation, whose first rank columns are orthonormal
+// but for rounding, and returns UᵀU.
+//
+// Where a small σ was found by cancellation between larger columns of W, u
+// keeps a part of the leading ones that the division by σ has magnified. Then
+// a sweep of Gram–Schmidt, leading vectors first, takes it out: U·L⁻ᵀ for
+// UᵀU = LLᵀ.
+func (l *left) turn(rotation *mat.Dense, rank int) (*mat.Dense, error) {
+	gram, err := l.rotate(rotation)
+	if err != nil || rank == 0 {
+		return gram, err
+	}
+	const sloppy = 1e-13
+	block := gram.Slice(0, rank, 0, rank).(*mat.Dense)
+	if orthogonality(block) <= sloppy {
+		return gram, nil
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(mat.NewSymDense(rank, mat.DenseCopyOf(block).RawMatrix().Data)) {
+		return gram, nil // nothing to be mended; the result says how bad it is
+	}
+	var upper, inverse mat.TriDense
+	chol.UTo(&upper)
+	if err := inverse.InverseTri(&upper); err != nil {
+		return gram, nil // ill-conditioned: as above
+	}
+	t := mat.NewDense(l.k, l.k, nil)
+	t.Slice(0, rank, 0, rank).(*mat.Dense).Copy(&inverse)
+	return l.rotate(t)
+}
+
+// rotate replaces W by U = W·rotation and returns UᵀU.
+func (l *left) rotate(rotation *mat.Dense) (*mat.Dense, error) {
+	gram := mat.NewDense(l.k, l.k, nil)
+	return gram, l.sweep(true, func(_ int64, rows *mat.Dense) {
+		l.multiply(rows, rotation)
+		addGram(gram, rows)
+	})
+}
+
+// multiply sets rows = rows·t.
+func (l *left) multiply(rows, t *mat.Dense) {
+	var u mat.Dense
+	u.Mul(rows, t)
+	rows.Copy(&u)
+}
+
+func addGram(gram, rows *mat.Dense) {
+	var g mat.Dense
+	g.Mul(rows.T(), rows)
+	gram.Add(gram, &g)
+}
+
+// negative reports for every column of W·rotation whether its entry of largest
+// magnitude is negative, the first such entry on ties. It reads only.
+func (l *left) negative(rotation *mat.Dense) ([]bool, error) {
+	big := make([]float64, l.k)
+	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
+		l.multiply(rows, rotation)
+		r, _ := rows.Dims()
+		for i := range r {
+			for j, v := range rows.RawRowView(i) {
+				if math.Abs(v) > math.Abs(big[j]) {
+					big[j] = v
+				}
+			}
+		}
+	})
+	neg := make([]bool, l.k)
+	for j, v := range big {
+		neg[j] = v < 0
+	}
+	return neg, err
+}
+
+// complete fills the columns from rank on with random vectors and makes them
+// orthonormal and orthogonal to the columns before, which are orthonormal. It
+// returns UᵀU at the end.
+//
+// Each sweep applies the linear map that the sums of the last one call for and
+// forms the sums anew: first the projection, which is done twice, then also
+// the orthonormalisation of what is left by the eigenvectors of its Gram
+// matrix (SVQB: Stathopoulos, Wu 2002), which tolerates nearly dependent
+// columns and is repeated until nothing changes.
+func (l *left) complete(seed uint64, rank int) (*mat.Dense, error) {
+	random := mat.NewDense(int(min(l.chunk, l.rows)), l.k-rank, nil)
+	gram := mat.NewDense(l.k, l.k, nil)
+	err := l.sweep(true, func(first int64, rows *mat.Dense) {
+		r, _ := rows.Dims()
+		part := random.Slice(0, r, 0, l.k-rank).(*mat.Dense)
+		Gaussian(part, first, seed, streamLeft)
+		rows.Slice(0, r, rank, l.k).(*mat.Dense).Copy(part)
+		addGram(gram, rows)
+	})
+	if err != nil {
+		return nil, err
+	}
+	const maxSweeps = 8
+	for i := range maxSweeps {
+		last := orthogonality(gram)
+		if i > 2 && last <= 32*epsilon*math.Sqrt(float64(l.k)) {
+			break
+		}
+		if gram, err = l.rotate(completionStep(gram, rank, i > 0)); err != nil {
+			return nil, err
+		}
+	}
+	return gram, nil
+}
+
+// completionStep returns the k×k map that leaves the first rank columns alone,
+// removes their components from the others, and makes those orthonormal if
+// scale is set, for columns with the given Gram matrix.
+func completionStep(gram *mat.Dense, rank int, scale bool) *mat.Dense {
+	k, _ := gram.Dims()
+	m := k - rank
+	t := mat.NewDense(k, k, nil)
+	for i := range k {
+		t.Set(i, i, 1)
+	}
+	s := mat.NewSymDense(m, nil)
+	for i := range m {
+		for j := i; j < m; j++ {
+			d := gram.At(rank+i, rank+j)
+			for p := range rank {
+				d -= gram.At(p, rank+i) * gram.At(p, rank+j)
+			}
+			s.SetSym(i, j, d)
+		}
+	}
+	x := mat.NewDense(m, m, nil)
+	if scale {
+		inverseRoot(x, s)
+	} else {
+		for i := range m {
+			x.Set(i, i, 1/math.Sqrt(max(gram.At(rank+i, rank+i), math.SmallestNonzeroFloat64)))
+		}
+	}
+	t.Slice(rank, k, rank, k).(*mat.Dense).Copy(x)
+	if rank > 0 {
+		var up mat.Dense
+		up.Mul(gram.Slice(0, rank, rank, k), x)
+		up.Scale(-1, &up)
+		t.Slice(0, rank, rank, k).(*mat.Dense).Copy(&up)
+	}
+	return t
+}
+
+// inverseRoot sets x to a matrix with xᵀ s x = I, up to directions in which s
+// is singular to working precision.
+func inverseRoot(x *mat.Dense, s *mat.SymDense) {
+	var e mat.EigenSym
+	if !e.Factorize(s, true) {
+		panic("solver: Gram matrix has non-finite entries")
+	}
+	e.VectorsTo(x)
+	values := e.Values(nil)
+	top := values[len(values)-1]
+	for j, v := range values {
+		scaleColumn(x, j, 1/math.Sqrt(max(v, epsilon*top, math.SmallestNonzeroFloat64)))
+	}
+}
+
+// signCompletion applies the sign rule to the columns from rank on and returns
+// UᵀU.
+func (l *left) signCompletion(rank int) (*mat.Dense, error) {
+	t := mat.NewDense(l.k, l.k, nil)
+	for i := range l.k {
+		t.Set(i, i, 1)
+	}
+	negative, err := l.negative(t)
+	if err != nil {
+		return nil, err
+	}
+	for j := rank; j < l.k; j++ {
+		if negative[j] {
+			t.Set(j, j, -1)
+		}
+	}
+	return l.rotate(t)
+}

@@ -1,0 +1,245 @@
+package solver
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// momentum is the state of Polyak and Nesterov:
+//
+//	x⁺ = x + β(x−x⁻) − η/‖y‖² ∇g(y),  y = x + α(x−x⁻).
+//
+// The method multiplies y. With α = 0 it is the iterate itself and x⁺ needs the
+// iterate before it. With α = β the first three terms of x⁺ are y, so x⁺ is a
+// step of gradient descent from y and only y⁺ needs the iterate before.
+type momentum struct {
+	params momentumParams
+	rule   StopRule
+
+	next *mat.Dense // y, to be multiplied
+	last *mat.Dense // y of the step before, multiplied last
+	x    *mat.Dense // x, if it is not y
+	mul  *mat.Dense // M·last, for the spectrum
+
+	seen     spectrum
+	t        int     // products absorbed; the one with x₀ has t = 1
+	value    float64 // largest Rayleigh quotient so far
+	restarts int
+	cand     [1]Candidate
+}
+
+// momentumParams are what Polyak and Nesterov are made of.
+type momentumParams struct {
+	eta, beta float64 // β = 0 is automatic
+	ahead     bool    // α = β: multiply beyond the iterate
+}
+
+// momentumScalars is the number of scalars of a saved momentum.
+const momentumScalars = 5
+
+func (p momentumParams) start(z *mat.Dense, rule StopRule) Recurrence {
+	n, _ := z.Dims()
+	m := &momentum{params: p, rule: rule, next: z, last: mat.NewDense(n, 1, nil), x: new(mat.Dense), mul: new(mat.Dense)}
+	if p.ahead {
+		m.x = mat.NewDense(n, 1, nil)
+	}
+	if p.beta == 0 {
+		m.mul = mat.NewDense(n, 1, nil)
+	}
+	return m
+}
+
+func (p momentumParams) restore(s State, rule StopRule) (Recurrence, error) {
+	if err := s.shape(4, momentumScalars); err != nil {
+		return nil, err
+	}
+	m := &momentum{params: p, rule: rule, x: new(mat.Dense), mul: new(mat.Dense)}
+	var err error
+	if m.next, err = s.block(0, -1, 1); err != nil {
+		return nil, err
+	}
+	n, _ := m.next.Dims()
+	if m.last, err = s.block(1, n, 1); err != nil {
+		return nil, err
+	}
+	if p.ahead {
+		if m.x, err = s.block(2, n, 1); err != nil {
+			return nil, err
+		}
+	}
+	if p.beta == 0 {
+		if m.mul, err = s.block(3, n, 1); err != nil {
+			return nil, err
+		}
+	}
+	if m.t, err = s.count(0, math.MaxInt32); err != nil {
+		return nil, err
+	}
+	if m.restarts, err = s.count(1, math.MaxInt32); err != nil {
+		return nil, err
+	}
+	m.value, m.seen = s.Scalars[2], spectrum{s.Scalars[3], s.Scalars[4]}
+	return m, nil
+}
+
+func (m *momentum) Save() State {
+	return State{
+		Blocks:  []*mat.Dense{m.next, m.last, m.x, m.mul},
+		Scalars: []float64{float64(m.t), float64(m.restarts), m.value, m.seen.first, m.seen.second},
+	}
+}
+
+func (m *momentum) Next() *mat.Dense { return m.next }
+
+func (m *momentum) Absorb(y *mat.Dense) []Candidate {
+	x, mx, out := column(m.next), column(y), column(m.last)
+	c := ritz(x, mx)
+	if m.params.beta == 0 {
+		if m.t > 0 {
+			m.seen.observe(x, mx, c.Value, out, column(m.mul))
+		}
+		copy(column(m.mul), mx)
+	}
+	switch {
+	case m.t == 0:
+		firstIterate(out, mx, m.rule)
+		if m.params.ahead {
+			copy(column(m.x), out)
+		}
+	case m.params.ahead:
+		m.fromAhead(&c, x, mx, out)
+	default:
+		m.fromIterate(&c, x, mx, out)
+	}
+	m.value = max(m.value, c.Value)
+	m.next, m.last = m.last, m.next
+	m.t++
+	m.cand[0] = c
+	return m.cand[:]
+}
+
+// fromIterate sets before, the iterate before x, to the one after it: α = 0.
+func (m *momentum) fromIterate(c *Candidate, x, mx, before []float64) {
+	beta, xx := m.beta(), dot(x, x)
+	if m.t == 1 {
+		beta = 0 // x₀ has none before it
+	}
+	a, b := 1-m.params.eta, m.params.eta/xx
+	for i, xi := range x {
+		before[i] = a*xi + b*mx[i] + beta*(xi-before[i])
+	}
+	if after := before; m.astray(c, dot(after, after)) {
+		for i, xi := range x {
+			after[i] = a*xi + b*mx[i]
+		}
+	}
+	m.change(c, x, before)
+}
+
+// fromAhead sets m.x to the iterate after it and out to the y that follows, given
+// the current y: α = β.
+func (m *momentum) fromAhead(c *Candidate, y, my, out []float64) {
+	x, beta := column(m.x), m.beta()
+	a, b := 1-m.params.eta, m.params.eta/dot(y, y)
+	for i, yi := range y {
+		out[i] = a*yi + b*my[i]
+	}
+	m.change(c, x, out)
+	sum := 0.0 // ‖y⁺‖²
+	for i, v := range out {
+		d := v + beta*(v-x[i])
+		x[i], out[i] = v, d
+		sum += d * d
+	}
+	if m.astray(c, sum) {
+		copy(out, x)
+	}
+}
+
+// beta returns the momentum of this step.
+func (m *momentum) beta() float64 {
+	p := m.params
+	beta := p.beta
+	switch {
+	case beta == 0:
+		beta = p.best(m.seen.gap())
+	case !p.ahead && float64(m.t-1) <= 100*beta:
+		return 0
+	}
+	const free = 2 // restarts that may come from the start vector
+	return math.Ldexp(beta, -max(0, m.restarts-free))
+}
+
+// best returns the β that is best for a relative gap between the two leading
+// eigenvalues.
+//
+// Near the solution, a component whose eigenvalue is λ is multiplied by
+// c = 1 − η(1−λ/λ₁) in a step of gradient descent. With momentum it obeys
+// z² = (c+β)z − β for α = 0, and z² = c(1+β)z − cβ for α = β. The β for which
+// λ₂ has a double root gives the smallest |z|, namely 1 − √(1−c) for either,
+// and all smaller λ have conjugate roots of that size or less.
+func (p momentumParams) best(gap float64) float64 {
+	q := math.Sqrt(p.eta * gap)
+	if !p.ahead {
+		return (1 - q) * (1 - q)
+	}
+	const margin = 0.9
+	return min((1-q)/(1+q), margin*p.limit())
+}
+
+// limit returns the β from which on the length of the iterates does not
+// settle if α = β, +Inf if there is none: the length has c = 1 − 2η, and for
+// negative c the roots stay within the unit circle only if |c|(1+2β) < 1.
+func (p momentumParams) limit() float64 {
+	if c := 2*p.eta - 1; c > 0 {
+		return (1/c - 1) / 2
+	}
+	return math.Inf(1)
+}
+
+// astray reports whether momentum leads away from the solution, given the
+// squared length of the vector to be multiplied next: it has carried the
+// iterate through zero, near which the step η/‖y‖² has no bound, or turned it
+// away from the leading eigenvector. Gradient descent does neither. The
+// recurrence then starts again from a step without momentum.
+func (m *momentum) astray(c *Candidate, length float64) bool {
+	const much = 16
+	if !(length*much < c.Value || c.Value*much < m.value) {
+		return false
+	}
+	m.restarts++
+	m.value = c.Value
+	return true
+}
+
+// change fills in what the rule of the paper looks at.
+func (m *momentum) change(c *Candidate, x, next []float64) {
+	if m.rule == StopPaper {
+		paperChanges(c, x, next)
+	}
+}
+
+// paperChanges fills in what the rule of Algorithm 1 looks at: the iterate next
+// gives λ̂ and its differences from x decide.
+func paperChanges(c *Candidate, x, next []float64) {
+	xx, nn := dot(x, x), dot(next, next)
+	c.PaperValue = nn
+	c.DeltaValue = math.Abs(nn - xx)
+	c.DeltaVector = distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
+}
+
+// Vector returns the vector whose residual is known, or under the paper's rule
+// the iterate after it.
+func (m *momentum) Vector(dst []float64, _ int) {
+	from := m.last
+	switch {
+	case m.rule == StopPaper && m.params.ahead && m.t > 1:
+		from = m.x
+	case m.rule == StopPaper:
+		from = m.next
+	}
+	normalise(dst, column(from))
+}
+
+func (m *momentum) Lock(int) bool { return false }

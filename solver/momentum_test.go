@@ -1,0 +1,267 @@
+package solver_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// gradient is ∇g(x) = −Mx + ‖x‖²x.
+func gradient(m *mat.Dense, x *mat.VecDense) *mat.VecDense {
+	var g mat.VecDense
+	g.MulVec(m, x)
+	g.AddScaledVec(&g, -mat.Dot(x, x), x)
+	g.ScaleVec(-1, &g)
+	return &g
+}
+
+// display is the accelerated scheme as the paper prints it, from x₀ = Mz. It
+// returns y₀, y₁, …
+func display(m *mat.Dense, z *mat.VecDense, eta, beta float64, ahead bool, steps int) []*mat.VecDense {
+	var x mat.VecDense
+	x.MulVec(m, z)
+	before := mat.VecDenseCopyOf(&x)
+	var ys []*mat.VecDense
+	for t := range steps {
+		var change, y, next mat.VecDense
+		change.SubVec(&x, before)
+		b := beta
+		if !ahead && float64(t) <= 100*beta {
+			b = 0
+		}
+		alpha := 0.0
+		if ahead {
+			alpha = beta
+		}
+		y.AddScaledVec(&x, alpha, &change)
+		next.AddScaledVec(&x, b, &change)
+		next.AddScaledVec(&next, -eta/mat.Dot(&y, &y), gradient(m, &y))
+		ys = append(ys, &y)
+		before.CopyVec(&x)
+		x.CopyVec(&next)
+	}
+	return ys
+}
+
+// TestDisplay compares every vector that is multiplied with the scheme as it is
+// printed.
+func TestDisplay(t *testing.T) {
+	const steps = 150
+	for seed := range uint64(5) {
+		g := gram(solvertest.WithValues(20, 8, seed, 1.2, 1.1, 0.9, 0.5, 0.1))
+		for _, c := range []struct {
+			method    solver.Method
+			eta, beta float64
+			ahead     bool
+		}{
+			{solver.Nesterov{Beta: 0.5}, 0.5, 0.5, true},
+			{solver.Nesterov{Eta: 0.3, Beta: 0.8}, 0.3, 0.8, true},
+			{solver.Polyak{Beta: 0.5}, 0.5, 0.5, false},
+			{solver.Polyak{Eta: 0.7, Beta: 0.9}, 0.7, 0.9, false},
+		} {
+			z := unit(8, 0, seed)
+			want := display(g, z, c.eta, c.beta, c.ahead, steps)
+			drive(c.method, solver.StopPaper, g, z, steps+1, func(s int, y *mat.VecDense) {
+				if s == 0 {
+					return // z itself
+				}
+				var d mat.VecDense
+				d.SubVec(y, want[s-1])
+				if norm := mat.Norm(&d, 2); norm > 1e-9 {
+					t.Fatalf("%+v, seed %d: step %d differs from the display by %.3g", c.method, seed, s-1, norm)
+				}
+			})
+		}
+	}
+}
+
+// stepsTo counts the products until the angle to e₁ is at most 10⁻⁶.
+func stepsTo(m solver.Method, g *mat.Dense, limit int) int {
+	n, _ := g.Dims()
+	z := mat.NewDense(n, 1, nil)
+	for i := range n {
+		z.Set(i, 0, 1/math.Sqrt(float64(n)))
+	}
+	rec := m.Start(z, solver.StopResidual)
+	y, v := mat.NewDense(n, 1, nil), make([]float64, n)
+	for t := range limit {
+		y.Mul(g, rec.Next())
+		rec.Absorb(y)
+		rec.Vector(v, 0)
+		v[0] = 0
+		if mat.Norm(mat.NewVecDense(n, v), 2) <= 1e-6 {
+			return t + 1
+		}
+	}
+	return limit
+}
+
+// withGap has the eigenvalues 1, 1−gap, and others further down.
+func withGap(gap float64) *mat.Dense {
+	return solvertest.Diagonal(8, 8, 1, 1-gap, 0.8, 0.6, 0.4, 0.2, 0.1)
+}
+
+// slope is the slope of the least-squares line through (log x, log y).
+func slope(x, y []float64) float64 {
+	var sx, sy, sxx, sxy float64
+	for i := range x {
+		lx, ly := math.Log(x[i]), math.Log(y[i])
+		sx, sy, sxx, sxy = sx+lx, sy+ly, sxx+lx*lx, sxy+lx*ly
+	}
+	n := float64(len(x))
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
+
+// TestRates checks how the number of passes grows as the gap closes: with its
+// inverse without momentum, and with its inverse root with the best momentum
+// and with the automatic one, which must find out what it is.
+func TestRates(t *testing.T) {
+	best := func(gap float64) float64 { q := math.Sqrt(gap / 2); return (1 - q) / (1 + q) }
+	for _, c := range []struct {
+		name   string
+		method func(gap float64) solver.Method
+		want   float64
+	}{
+		{"gd", func(float64) solver.Method { return solver.GradientDescent{} }, -1},
+		{"power", func(float64) solver.Method { return solver.Power{} }, -1},
+		{"nesterov, best β", func(gap float64) solver.Method { return solver.Nesterov{Beta: best(gap)} }, -0.5},
+		{"nesterov", func(float64) solver.Method { return solver.Nesterov{} }, -0.5},
+		{"nesterov, η = 0.3", func(float64) solver.Method { return solver.Nesterov{Eta: 0.3} }, -0.5},
+		{"polyak", func(float64) solver.Method { return solver.Polyak{} }, -0.5},
+	} {
+		var gaps, steps []float64
+		for e := 4; e <= 12; e += 2 { // the paper's gaps are 10^(−e/4)
+			gap := math.Pow(10, -float64(e)/4)
+			gaps = append(gaps, gap)
+			steps = append(steps, float64(stepsTo(c.method(gap), withGap(gap), 1_000_000)))
+		}
+		if s := slope(gaps, steps); math.Abs(s-c.want) > 0.1 {
+			t.Errorf("%s: passes %v grow with the gap to the power of %.2f, want %g", c.name, steps, s, c.want)
+		}
+	}
+}
+
+// TestLocalRate checks the rate of the general scheme with the true gap where
+// the theorem speaks of it, close to the solution: passes per digit grow with
+// the inverse root of the gap.
+func TestLocalRate(t *testing.T) {
+	var gaps, steps []float64
+	for e := 4; e <= 12; e += 2 {
+		gap := math.Pow(10, -float64(e)/4)
+		g := withGap(gap)
+		z := mat.NewDense(8, 1, []float64{1, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3})
+		rec := solver.NesterovGeneral{Mu: 0.24 * gap}.Start(z, solver.StopResidual)
+		y, v := mat.NewDense(8, 1, nil), make([]float64, 8)
+		count := 0
+		for angle := 1.0; angle > 1e-9; count++ {
+			y.Mul(g, rec.Next())
+			rec.Absorb(y)
+			rec.Vector(v, 0)
+			v[0] = 0
+			angle = mat.Norm(mat.NewVecDense(8, v), 2)
+		}
+		// (1−√(gap/36))^(t/2) is what the theorem gives for the angle.
+		if bound := 2 * math.Log(1e9) / math.Sqrt(0.96*gap/36); float64(count) > bound {
+			t.Errorf("gap %.2g: %d passes, the theorem allows %.0f", gap, count, bound)
+		}
+		gaps, steps = append(gaps, gap), append(steps, float64(count))
+	}
+	if s := slope(gaps, steps); math.Abs(s+0.5) > 0.1 {
+		t.Errorf("passes %v grow with the gap to the power of %.2f, want −½", steps, s)
+	}
+}
+
+// TestAutomaticMomentum compares the automatic β with the best fixed one.
+func TestAutomaticMomentum(t *testing.T) {
+	geometric := make([]float64, 40)
+	slow := make([]float64, 40)
+	for i := range geometric {
+		geometric[i] = math.Pow(0.9, float64(i))
+		slow[i] = 1 / math.Sqrt(float64(i+1))
+	}
+	for name, sigma := range map[string][]float64{"geometric": geometric, "slow": slow} {
+		for seed := range uint64(3) {
+			a := solvertest.WithValues(60, 45, seed, sigma...)
+			passes := func(m solver.Method) int {
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 6, Seed: seed, Method: m})
+				if err != nil || res.Status != solver.Converged {
+					t.Fatalf("%v, %v", res.Status, err)
+				}
+				return res.Stats.Passes
+			}
+			bestNesterov, bestPolyak := math.MaxInt, math.MaxInt
+			for beta := 0.1; beta < 0.99; beta += 0.05 {
+				bestNesterov = min(bestNesterov, passes(solver.Nesterov{Beta: beta}))
+				bestPolyak = min(bestPolyak, passes(solver.Polyak{Beta: beta}))
+			}
+			if got := passes(solver.Nesterov{}); float64(got) > 1.25*float64(bestNesterov) {
+				t.Errorf("%s, seed %d: nesterov takes %d passes, the best fixed β %d", name, seed, got, bestNesterov)
+			}
+			if got := passes(solver.Polyak{}); float64(got) > 1.25*float64(bestPolyak) {
+				t.Errorf("%s, seed %d: polyak takes %d passes, the best fixed β %d", name, seed, got, bestPolyak)
+			}
+		}
+	}
+}
+
+var accelerated = []solver.Method{
+	solver.Polyak{}, solver.Polyak{Beta: 0.8}, solver.Nesterov{}, solver.Nesterov{Beta: 0.95}, solver.Nesterov{Eta: 0.9},
+	solver.NesterovGeneral{}, solver.NesterovGeneral{Rho: 50},
+}
+
+// TestAcceleratedEnds runs the accelerated methods with the rules and the
+// deflation of the paper on every hard case.
+func TestAcceleratedEnds(t *testing.T) {
+	for _, c := range solvertest.Cases() {
+		for _, m := range accelerated {
+			for _, rule := range []solver.StopRule{solver.StopResidual, solver.StopPaper} {
+				t.Run(fmt.Sprintf("%s/%T%+v/%v", c.Name, m, m, rule), func(t *testing.T) {
+					rows, _ := c.A.Dims()
+					left := solver.NewDenseRows(rows, c.K)
+					set := solver.Settings{Rank: c.K, Method: m, Deflation: solver.Plain, Stop: rule, Left: left, Tol: c.Tol, MaxPasses: 300_000}
+					res, err := solver.SVD(t.Context(), solvertest.NewDense(c.A), set)
+					if err != nil {
+						t.Fatal(err)
+					}
+					solvertest.Check(t, c.A, set, res, left.Dense)
+					if res.Status == solver.PassLimit {
+						t.Errorf("no end after %d passes", res.Stats.Passes)
+					}
+					if rule == solver.StopResidual && res.Status != solver.Converged && !(c.Unreachable && res.Status == solver.Stagnated) {
+						t.Errorf("%v after %d passes: residuals %.2g", res.Status, res.Stats.Passes, res.Residuals)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestAcceleratedParameters(t *testing.T) {
+	nan := math.NaN()
+	for _, m := range []solver.Method{
+		solver.Polyak{Eta: 1}, solver.Polyak{Eta: nan}, solver.Polyak{Beta: -0.1}, solver.Polyak{Beta: 1}, solver.Polyak{Beta: nan},
+		solver.Nesterov{Eta: -1}, solver.Nesterov{Beta: -0.1}, solver.Nesterov{Beta: 1}, solver.Nesterov{Beta: nan},
+		solver.Nesterov{Eta: 0.9, Beta: 0.2}, // the length of the iterates would not settle
+		solver.NesterovGeneral{Eta: 1}, solver.NesterovGeneral{Mu: -1}, solver.NesterovGeneral{Mu: 0.25}, solver.NesterovGeneral{Mu: nan},
+		solver.NesterovGeneral{Rho: 1}, solver.NesterovGeneral{Rho: -3}, solver.NesterovGeneral{Rho: nan}, solver.NesterovGeneral{Rho: math.Inf(1)},
+	} {
+		for name, f := range map[string]func(){
+			"Start":   func() { m.Start(mat.NewDense(2, 1, nil), solver.StopResidual) },
+			"Restore": func() { _, _ = m.Restore(solver.State{}, solver.StopResidual) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s of %T%+v does not panic", name, m, m)
+					}
+				}()
+				f()
+			}()
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package solver
+
+// Phases of an Event.
+const (
+	PhaseIterate = "iterate" // a pass of a recurrence
+	PhaseFinish  = "finish"  // a finishing pass
+	PhaseInspect = "inspect" // a pass that checks what the matrix is said to be
+)
+
+// Event describes a run after one pass. It is a plain record: a progress bar,
+// a log and a test read the same thing.
+type Event struct {
+	Phase    string  // PhaseIterate or PhaseFinish
+	Pass     int     // passes so far, this one included
+	Triplet  int     // index of the triplet worked on, from 0 (finish: of the largest residual)
+	Locked   int     // triplets found so far
+	Rank     int     // triplets wanted
+	Sigma    float64 // current estimate of the singular value of Triplet
+	Residual float64 // its residual relative to σ₁: an estimate (iterate), certified (finish)
+	Tol      float64 // the tolerance asked for
+	Stats    Stats   // costs so far
+}
+
+// Observer sees every pass. A non-nil error stops the run and is returned by
+// Eigen or SVD, wrapped.
+type Observer interface {
+	Observe(Event) error
+}
+
+// ObserverFunc makes an Observer of a function.
+type ObserverFunc func(Event) error
+
+// Observe implements Observer.
+func (f ObserverFunc) Observe(e Event) error { return f(e) }
+
+type tee []Observer
+
+// Tee returns an Observer that passes every event to each of the observers in
+// order, nil ones left out, and stops at the first error.
+func Tee(observers ...Observer) Observer { return tee(observers) }
+
+func (t tee) Observe(e Event) error {
+	for _, o := range t {
+		if o == nil {
+			continue
+		}
+		if err := o.Observe(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

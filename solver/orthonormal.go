@@ -1,0 +1,255 @@
+package solver
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// blockQR orthonormalises tall blocks by Cholesky QR: R from the Cholesky
+// factor of the Gram matrix, Q = YR⁻¹. It reads Y twice where Householder
+// reflections read it 2l times, and loses cond(Y)²·ε of orthogonality, so
+// columns are scaled to unit norm first and the whole is repeated unless the
+// scaled Gram matrix shows that once is enough (Yamamoto, Nakatsukasa,
+// Yanagisawa, Fukaya 2015, "Roundoff error analysis of the CholeskyQR2
+// algorithm"). Where that fails columns are taken one by one, and what turns
+// out to depend on the others is replaced by a random vector.
+type blockQR struct {
+	key   float64 // selects the random vectors
+	drawn int     // random vectors so far
+	found *basis  // what random vectors must be orthogonal to besides; may be nil
+	gram  sums
+	coef  sums
+}
+
+// streamReplace numbers the random vectors that replace dependent columns.
+const streamReplace uint64 = 7 << 32
+
+// Columns shorter than dropFactor·ε·‖M‖ are rounding errors.
+const dropFactor = 16
+
+// Relative pivots of the scaled Gram matrix: above once one round is enough,
+// below never Cholesky is not to be trusted.
+const once, never, maxQRRounds = 0.25, 1e-7, 3
+
+// factor replaces y by Q of y = QR and returns R, l×l upper triangular. Columns
+// that, less their components in the columns before them, have norms of at most
+// least, are replaced and have a zero on the diagonal of R. Q is orthogonal to
+// the columns of v, to which y must be orthogonal already.
+func (q *blockQR) factor(y, v blas64.General, least float64) *mat.Dense {
+	return q.factorGram(y, cross(&q.gram, y, y), v, least)
+}
+
+// factorGram is factor for a y whose Gram matrix is known.
+func (q *blockQR) factorGram(y, gram, v blas64.General, least float64) *mat.Dense {
+	r, pivot := q.cholesky(y, gram, least)
+	if r == nil {
+		return q.oneByOne(y, v, least)
+	}
+	for rounds := 1; pivot < once && rounds < maxQRRounds; rounds++ {
+		// Dividing by small pivots has blown up what was left of v in y.
+		q.project(y, v)
+		var next *mat.Dense
+		if next, pivot = q.cholesky(y, cross(&q.gram, y, y), 0); next == nil {
+			next, pivot = q.oneByOne(y, v, 0), 1
+		}
+		r.Mul(next, r)
+	}
+	return r
+}
+
+// dimension returns that of the space there is to work in.
+func (q *blockQR) dimension(n int) int {
+	if q.found == nil {
+		return n
+	}
+	return n - q.found.dimension()
+}
+
+// project removes the components along v from y, once, and returns yᵀv.
+func (q *blockQR) project(y, v blas64.General) blas64.General {
+	c := cross(&q.coef, y, v)
+	if v.Cols > 0 {
+		eachChunk(y.Rows, func(_, i, rows int) { addProduct(rowsOf(y, i, rows), -1, rowsOf(v, i, rows), c) })
+	}
+	return c
+}
+
+// cholesky does one round with the given Gram matrix of y. It returns R and the
+// least pivot relative to the norm of its column, or nil with y unchanged if a
+// column is too short or a pivot too small.
+func (q *blockQR) cholesky(y, gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
+	l := y.Cols
+	norms := make([]float64, l)
+	for j := range l {
+		norms[j] = math.Sqrt(gram.Data[j*gram.Stride+j])
+		if !(norms[j] > least) {
+			return nil, 0
+		}
+	}
+	s := mat.NewSymDense(l, nil)
+	for i := range l {
+		for j := i; j < l; j++ {
+			s.SetSym(i, j, gram.Data[i*gram.Stride+j]/norms[i]/norms[j])
+		}
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(s) {
+		return nil, 0
+	}
+	var u mat.TriDense
+	chol.UTo(&u)
+	pivot = 1
+	for j := range l {
+		pivot = min(pivot, u.At(j, j)*u.At(j, j))
+		if norms[j]*u.At(j, j) <= least {
+			return nil, 0
+		}
+	}
+	if pivot < never {
+		return nil, 0
+	}
+	r = mat.NewDense(l, l, nil)
+	for i := range l {
+		for j := i; j < l; j++ {
+			r.Set(i, j, u.At(i, j)*norms[j])
+		}
+	}
+	turn(y, transposed(inverse(r)))
+	return r, pivot
+}
+
+// oneByOne orthonormalises column after column by projecting twice on those
+// before it.
+func (q *blockQR) oneByOne(y, v blas64.General, least float64) *mat.Dense {
+	n, l := y.Rows, y.Cols
+	r := mat.NewDense(l, l, nil)
+	x, coef := make([]float64, n), make([]float64, max(l, v.Cols))
+	for j := range l {
+		columnOf(x, y, j)
+		size := norm2(x)
+		for range 2 {
+			removeColumns(x, v, coef[:v.Cols])
+			c := coef[:j]
+			removeColumns(x, columnsOf(y, j), c)
+			for i, ci := range c {
+				r.Set(i, j, r.At(i, j)+ci)
+			}
+		}
+		if norm := norm2(x); norm > least && norm > 1e-10*size {
+			r.Set(j, j, norm)
+			normalise(x, x)
+			// What is left may be short compared with what was taken away.
+			removeColumns(x, v, coef[:v.Cols])
+			removeColumns(x, columnsOf(y, j), coef[:j])
+			normalise(x, x)
+		} else {
+			q.replace(x, v, columnsOf(y, j), coef)
+		}
+		setColumn(y, j, x)
+	}
+	return r
+}
+
+// replace makes x a random unit vector orthogonal to the columns of v and y and
+// to what has been found.
+func (q *blockQR) replace(x []float64, v, y blas64.General, coef []float64) {
+	dst := mat.NewDense(len(x), 1, x)
+	for range 16 {
+		Gaussian(dst, 0, math.Float64bits(q.key), streamReplace|uint64(q.drawn))
+		q.drawn++
+		normalise(x, x)
+		short := false
+		for range 3 {
+			removeColumns(x, v, coef[:v.Cols])
+			removeColumns(x, y, coef[:y.Cols])
+			if q.found != nil {
+				q.found.project(x)
+			}
+			short = short || norm2(x) < 1e-10
+			normalise(x, x)
+		}
+		if !short {
+			return
+		}
+	}
+	panic("solver: block has no complement")
+}
+
+// removeColumns sets c = vᵀx and x −= v·c for orthonormal columns v.
+func removeColumns(x []float64, v blas64.General, c []float64) {
+	if v.Cols == 0 {
+		return
+	}
+	clear(c)
+	for i, xi := range x {
+		blas64.Axpy(xi, vector(v.Data[i*v.Stride:][:v.Cols]), vector(c))
+	}
+	for i := range x {
+		x[i] -= dot(v.Data[i*v.Stride:][:v.Cols], c)
+	}
+}
+
+// inverse returns R⁻¹ of an upper triangular R, with columns of zeros where the
+// diagonal is zero, and what substitution makes of that in others.
+func inverse(r *mat.Dense) *mat.Dense {
+	l, _ := r.Dims()
+	inv := mat.NewDense(l, l, nil)
+	for k := range l {
+		d := r.At(k, k)
+		if d == 0 {
+			continue
+		}
+		inv.Set(k, k, 1/d)
+		for i := range k {
+			sum := 0.0
+			for p := i; p < k; p++ {
+				sum += inv.At(i, p) * r.At(p, k)
+			}
+			inv.Set(i, k, -sum/d)
+		}
+	}
+	return inv
+}
+
+func transposed(x *mat.Dense) blas64.General { return mat.DenseCopyOf(x.T()).RawMatrix() }
+
+// rayleighRitz returns the eigenvalues of the symmetric part of h in descending
+// order and the eigenvectors in the rows of wt.
+func rayleighRitz(h blas64.General) (theta []float64, wt *mat.Dense) {
+	m := h.Rows
+	s := mat.NewSymDense(m, nil)
+	for i := range m {
+		for j := i; j < m; j++ {
+			s.SetSym(i, j, h.Data[i*h.Stride+j]/2+h.Data[j*h.Stride+i]/2)
+		}
+	}
+	var e mat.EigenSym
+	if !e.Factorize(s, true) {
+		panic("solver: eigenvalues of a projected operator did not converge")
+	}
+	var w mat.Dense
+	e.VectorsTo(&w)
+	theta, wt = e.Values(nil), mat.NewDense(m, m, nil)
+	for i := range m / 2 {
+		theta[i], theta[m-1-i] = theta[m-1-i], theta[i]
+	}
+	col := make([]float64, m)
+	for i := range m {
+		wt.SetRow(i, mat.Col(col, m-1-i, &w))
+	}
+	return theta, wt
+}
+
+// ritzCandidate is a Ritz pair with the changes that the rule of the paper
+// would look at: those of one step of Algorithm 2 from the Ritz vector.
+func ritzCandidate(value, residual float64) Candidate {
+	c := Candidate{Value: value, Residual: residual, PaperValue: value, DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
+	if value > 0 {
+		size := math.Hypot(value, residual)
+		c.DeltaVector = residual / size
+		c.DeltaValue = size - value
+	}
+	return c
+}

@@ -1,0 +1,48 @@
+package solver
+
+import (
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Streams of random numbers of one run. The low 32 bits number the block.
+const (
+	streamStart uint64 = iota << 32 // start blocks, by number of the start
+	streamRight                     // completion of right vectors, by index
+	streamLeft                      // completion of left vectors
+	streamProbe                     // test of symmetry
+)
+
+// Gaussian fills dst with independent standard normal numbers that depend on
+// seed, stream, and position only: row i of dst is row first+i of a block
+// without end, so the block is the same however it is cut into chunks and by
+// whichever worker it is filled.
+//
+// Row r of a stream is the beginning of the ziggurat normal sequence of
+// math/rand/v2 driven by a PCG generator seeded with
+//
+//	mix(seed), mix(mix(stream) + r)
+//
+// where mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014). Column j
+// is the j-th number of the sequence: a wider block begins with the narrower.
+func Gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
+	rows, cols := dst.Dims()
+	var pcg rand.PCG
+	normal := rand.New(&pcg)
+	hi, lo := mix(seed), mix(stream)
+	for i := range rows {
+		pcg.Seed(hi, mix(lo+uint64(first+int64(i))))
+		row := dst.RawRowView(i)[:cols]
+		for j := range row {
+			row[j] = normal.NormFloat64()
+		}
+	}
+}
+
+func mix(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

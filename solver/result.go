@@ -1,0 +1,82 @@
+package solver
+
+import (
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Stats is what a run has cost, with the runs that it continues.
+type Stats struct {
+	Passes    int   // reads of the whole matrix
+	Products  int64 // products of G with one vector
+	BytesRead int64 // as told by the Meter of the operator; 0 without one
+
+	Total         time.Duration // wall time of the run
+	Multiply      time.Duration // multiplying in all passes (Meter), or wall time of all passes
+	Wait          time.Duration // waiting for data in all passes (Meter), or 0
+	Orthogonalise time.Duration // everything between the passes of the recurrences
+	Finish        time.Duration // wall time of finishing, its passes included
+	Checkpoint    time.Duration // writing checkpoints
+}
+
+// Result of SVD. It is usable whatever the Status; Residuals say how far each
+// triplet can be trusted.
+type Result struct {
+	// Sigma holds the k singular values in descending order. From index Rank
+	// on they are exactly 0.
+	Sigma []float64
+	// Right holds the right singular vectors in its columns, n×k, orthonormal
+	// to machine precision. The entry of largest magnitude of each is
+	// positive, the first such entry on ties (unless Settings.SignLeft).
+	Right *mat.Dense
+	// Residuals holds, if Certified,
+	//
+	//	max(‖A v_i − σ_i u_i‖, ‖Aᵀ u_i − σ_i v_i‖) / σ₁
+	//
+	// measured on the original matrix, plus an allowance for the rounding of
+	// the measurement. By Weyl's theorem some singular value lies within
+	// Residuals[i]·σ₁ of Sigma[i]. Otherwise they are estimates from the Gram
+	// operator, 1 where nothing is known.
+	//
+	// For σ_i = 0 the vector u_i completes the left vectors; if they are not
+	// kept, only ‖A v_i‖ counts.
+	Residuals []float64
+	// Certified is false when the run was cancelled before its finishing pass.
+	Certified bool
+	// Converged counts the triplets with Residuals at most the tolerance.
+	Converged int
+	// Rank counts the values above roundoff; the vectors of the remaining ones
+	// are an orthonormal completion.
+	Rank int
+	// Clusters lists half-open ranges of indices whose neighbouring values are
+	// closer than the sum of their residuals: single vectors inside a range
+	// mean little, the space they span means something.
+	Clusters [][2]int
+	// OrthRight is max|VᵀV−I|, OrthLeft is max|UᵀU−I| (NaN if the left vectors
+	// are not kept or were not finished).
+	OrthRight, OrthLeft float64
+	// Energy is Σσ²/‖A‖²_F, 0 for a zero matrix.
+	Energy float64
+	Status Status
+	Stats  Stats
+}
+
+// EigenResult of Eigen: k leading eigenpairs of G as the method found them.
+type EigenResult struct {
+	// Values holds the k eigenvalues in descending order.
+	Values []float64
+	// Vectors holds the eigenvectors in its columns, n×k, of unit norm.
+	Vectors *mat.Dense
+	// Residuals holds ‖G v_i − λ_i v_i‖/(σ_i σ₁) with σ = √λ, measured with G
+	// itself in one last pass. NaN if the run was cancelled before it.
+	Residuals []float64
+	// Seen holds the same as the deflated operator saw it when v_i was
+	// accepted, 1 for pairs that were not. With Plain deflation it can be far
+	// too good.
+	Seen []float64
+	// Converged counts the pairs with Residuals at most the tolerance.
+	Converged int
+	Status    Status
+	Stats     Stats
+}

@@ -1,0 +1,349 @@
+package solver
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Checkpoint is a saved run, to be given to one that goes on from there. It is
+// used up by that.
+type Checkpoint struct {
+	header header
+	d      *decoder
+}
+
+// ReadCheckpoint reads the beginning of a checkpoint of so many bytes, all of
+// which are to come from r: the rest is read by the run that goes on from it.
+// The errors are those of r, and for anything that is not a whole checkpoint
+// they wrap ErrCheckpoint.
+func ReadCheckpoint(r io.Reader, size int64) (*Checkpoint, error) {
+	c := &Checkpoint{d: newDecoder(r)}
+	if err := c.readHeader(size); err != nil {
+		return nil, fmt.Errorf("read checkpoint: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Checkpoint) readHeader(size int64) error {
+	var prefix [prefixSize]byte
+	c.d.raw(prefix[:])
+	version := binary.LittleEndian.Uint32(prefix[len(checkpointMagic):])
+	length := binary.LittleEndian.Uint32(prefix[len(checkpointMagic)+4:])
+	switch {
+	case c.d.err != nil:
+		return c.d.err
+	case string(prefix[:len(checkpointMagic)]) != checkpointMagic:
+		return fmt.Errorf("it does not begin with %q: %w", checkpointMagic, ErrCheckpoint)
+	case version != checkpointVersion:
+		return fmt.Errorf("version %d is not known, only %d is: %w", version, checkpointVersion, ErrCheckpoint)
+	case length > maxHeader:
+		return fmt.Errorf("header of %d bytes: %w", length, ErrCheckpoint)
+	}
+	text := make([]byte, length)
+	c.d.raw(text)
+	c.d.checksum("the header")
+	if c.d.err != nil {
+		return c.d.err
+	}
+	j := json.NewDecoder(bytes.NewReader(text))
+	j.DisallowUnknownFields()
+	if err := j.Decode(&c.header); err != nil {
+		return fmt.Errorf("header: %v: %w", err, ErrCheckpoint)
+	}
+	if err := c.header.check(); err != nil {
+		return fmt.Errorf("header: %v: %w", err, ErrCheckpoint)
+	}
+	numbers, ok := c.header.count()
+	if want := c.d.at + 8*int64(numbers) + 4; !ok || size != want {
+		return fmt.Errorf("it has %d bytes, its header calls for %d: %w", size, want, ErrCheckpoint)
+	}
+	return nil
+}
+
+// check refuses what no run can have written.
+func (h *header) check() error {
+	s := h.Stats
+	nonneg := func(name string, values ...int) error {
+		for _, v := range values {
+			if v < 0 || v > math.MaxInt32 {
+				return fmt.Errorf("%s %d", name, v)
+			}
+		}
+		return nil
+	}
+	if err := nonneg("count", h.N, s.Passes, h.Locked, h.Nulls, h.Warm, h.Round); err != nil {
+		return err
+	}
+	if h.Nulls > h.Locked || h.Round > maxRounds || s.Products < 0 {
+		return fmt.Errorf("%d nulls of %d vectors, round %d, %d products", h.Nulls, h.Locked, h.Round, s.Products)
+	}
+	if r := h.Recurrence; r != nil {
+		if err := nonneg("count", r.First, r.Products, r.Candidates, r.Scalars); err != nil {
+			return err
+		}
+		if err := nonneg("product", r.Progress...); err != nil {
+			return err
+		}
+		for _, b := range r.Blocks {
+			if err := nonneg("dimension", b[:]...); err != nil {
+				return err
+			}
+			if (b[0] == 0) != (b[1] == 0) {
+				return fmt.Errorf("block of %d×%d", b[0], b[1])
+			}
+		}
+	}
+	if c := h.Certificate; c != nil && (c.Values < 1 || c.Rank < 0 || c.Rank > c.Values) {
+		return fmt.Errorf("certificate of rank %d with %d values", c.Rank, c.Values)
+	}
+	return nil
+}
+
+// Passes returns the number of passes that had been made.
+func (c *Checkpoint) Passes() int { return c.header.Stats.Passes }
+
+// Locked returns the number of triplets that had been found.
+func (c *Checkpoint) Locked() int { return c.header.Locked }
+
+// Setting returns a setting of the run that was saved, by the names of
+// MismatchError: "method", "rank". It is empty for names that are not known.
+func (c *Checkpoint) Setting(name string) string {
+	for _, s := range c.header.Settings {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// settings lists all that determines the result of the run, what tells most
+// first.
+func (r *run) settings() []setting {
+	return []setting{
+		{"matrix", r.s.MatrixID},
+		{"shape", r.shape},
+		{"rank", strconv.Itoa(r.s.Rank)},
+		{"method", r.s.Method.Name()},
+		{"method settings", fmt.Sprintf("%+v", r.s.Method)},
+		{"deflation", r.asked.String()},
+		{"stop rule", r.s.Stop.String()},
+		{"tolerance", strconv.FormatFloat(r.s.Tol, 'g', -1, 64)},
+		{"seed", strconv.FormatUint(r.s.Seed, 10)},
+	}
+}
+
+// match compares the settings with those of the run that was saved.
+func (h *header) match(now []setting) error {
+	if len(h.Settings) != len(now) {
+		return fmt.Errorf("checkpoint has %d settings, want %d: %w", len(h.Settings), len(now), ErrCheckpoint)
+	}
+	for i, s := range h.Settings {
+		if s.Name != now[i].Name {
+			return fmt.Errorf("checkpoint has setting %q, want %q: %w", s.Name, now[i].Name, ErrCheckpoint)
+		}
+		if s != now[i] {
+			return &MismatchError{s.Name, s.Value, now[i].Value}
+		}
+	}
+	return nil
+}
+
+// visit meets all numbers of the run that a checkpoint holds, in the order of
+// the format; st is the state of the recurrence, nil if none is at work. What
+// is variable in length has its length already.
+func (r *run) visit(v visitor, st *State) {
+	visitScalars(v, &r.noise, &r.lambda1, &r.tol, &r.mark.lastWorst)
+	v.visit(r.values)
+	v.visit(r.seen)
+	if st != nil {
+		visitScalars(v, &r.judge.tol)
+		for i := range r.judge.progress {
+			visitScalars(v, &r.judge.progress[i].best)
+		}
+		for i := range r.cands {
+			c := &r.cands[i]
+			visitScalars(v, &c.Value, &c.Residual)
+		}
+		v.visit(st.Scalars)
+	}
+	if c := r.cert; c != nil {
+		visitScalars(v, &c.norm, &c.frobenius)
+		v.visit(c.sigma)
+		v.visit(c.residuals)
+	}
+	v.visit(r.locked.data[:r.locked.len*r.n])
+	for _, x := range r.warm {
+		v.visit(x)
+	}
+	if st != nil {
+		for _, b := range st.Blocks {
+			visitBlock(v, b)
+		}
+	}
+	if r.cert != nil {
+		visitBlock(v, r.cert.right)
+	}
+}
+
+// header describes the run as it is, with the mark of the last boundary.
+func (r *run) header(st *State) header {
+	h := header{
+		Settings: r.settings(), N: r.n, Stats: r.cost(),
+		Locked: r.locked.len, Nulls: r.nulls, Warm: len(r.warm), Starts: r.starts,
+		Projected: r.s.Deflation == Projected, Stalled: r.stalled, Round: r.mark.round,
+	}
+	h.Stats.Passes, h.Stats.Products = r.mark.passes, r.mark.products
+	if st != nil {
+		h.Recurrence = &recurrenceHeader{
+			First: r.first, Products: r.judge.products, GivenStart: r.judge.warm,
+			Candidates: len(r.cands), Scalars: len(st.Scalars),
+		}
+		for _, p := range r.judge.progress {
+			h.Recurrence.Progress = append(h.Recurrence.Progress, p.at)
+		}
+		for _, b := range st.Blocks {
+			rows, cols := b.Dims()
+			h.Recurrence.Blocks = append(h.Recurrence.Blocks, [2]int{rows, cols})
+		}
+	}
+	if r.cert != nil {
+		h.Certificate = &certificateHeader{len(r.cert.sigma), r.cert.rank}
+	}
+	return h
+}
+
+// writeCheckpoint writes the run to w. Blocks are encoded as they are, none is
+// copied.
+func (r *run) writeCheckpoint(w io.Writer) error {
+	var st *State
+	if r.rec != nil {
+		s := r.rec.Save()
+		st = &s
+	}
+	text, err := json.Marshal(r.header(st))
+	if err == nil && len(text) > maxHeader {
+		err = fmt.Errorf("header of %d bytes, at most %d are possible", len(text), maxHeader)
+	}
+	if err != nil {
+		return err
+	}
+	e := newEncoder(w)
+	prefix := binary.LittleEndian.AppendUint32([]byte(checkpointMagic), checkpointVersion)
+	e.raw(binary.LittleEndian.AppendUint32(prefix, uint32(len(text))))
+	e.raw(text)
+	e.checksum()
+	r.visit(e, st)
+	e.checksum()
+	return e.err
+}
+
+// resume puts the run where the checkpoint was made.
+func (r *run) resume(c *Checkpoint) error {
+	if err := c.header.match(r.settings()); err != nil {
+		return err
+	}
+	if err := r.readCheckpoint(c); err != nil {
+		return fmt.Errorf("read checkpoint: %w", err)
+	}
+	return nil
+}
+
+func (r *run) readCheckpoint(c *Checkpoint) error {
+	h := &c.header
+	if h.N != r.n || h.Locked > r.s.Rank || h.Certificate != nil && h.Certificate.Values != r.s.Rank {
+		return fmt.Errorf("shapes do not fit: %w", ErrCheckpoint)
+	}
+	st := r.allocate(h)
+	r.visit(c.d, st)
+	c.d.checksum("the numbers")
+	if c.d.err != nil {
+		return c.d.err
+	}
+	if err := r.plausible(); err != nil {
+		return fmt.Errorf("%v: %w", err, ErrCheckpoint)
+	}
+	r.round, r.lastWorst = r.mark.round, r.mark.lastWorst
+	r.stats, r.saved = h.Stats, h.Stats.Passes
+	if h.Projected {
+		r.s.Deflation = Projected
+		r.deflate(Projected)
+	}
+	if st == nil {
+		return nil
+	}
+	for i, b := range st.Blocks {
+		if !b.IsEmpty() && !finite(b) {
+			return fmt.Errorf("block %d is not finite: %w", i, ErrCheckpoint)
+		}
+	}
+	rec, err := r.s.Method.Restore(*st, r.s.Stop)
+	if err != nil {
+		return fmt.Errorf("%v: %w", err, ErrCheckpoint)
+	}
+	if rows, _ := rec.Next().Dims(); rows != r.n {
+		return fmt.Errorf("recurrence of dimension %d: %w", rows, ErrCheckpoint)
+	}
+	r.rec = rec
+	return nil
+}
+
+// allocate makes room for the numbers of a checkpoint and takes over its
+// counts. It returns the state of the recurrence, nil if there is none.
+func (r *run) allocate(h *header) *State {
+	r.mark = mark{passes: h.Stats.Passes, products: h.Stats.Products, round: h.Round}
+	r.locked.len, r.nulls, r.starts, r.stalled = h.Locked, h.Nulls, h.Starts, h.Stalled
+	r.values, r.seen = r.values[:h.Locked], r.seen[:h.Locked]
+	r.warm = make([][]float64, h.Warm)
+	for i := range r.warm {
+		r.warm[i] = make([]float64, r.n)
+	}
+	if c := h.Certificate; c != nil {
+		r.cert = &certificate{
+			sigma: make([]float64, c.Values), residuals: make([]float64, c.Values),
+			right: mat.NewDense(r.n, c.Values, nil), rank: c.Rank,
+		}
+	}
+	c := h.Recurrence
+	if c == nil {
+		return nil
+	}
+	r.first = c.First
+	r.judge = newJudge(r.s.Stop, r.tol, r.linear, c.GivenStart)
+	r.judge.products = c.Products
+	for _, at := range c.Progress {
+		r.judge.progress = append(r.judge.progress, progress{at: at})
+	}
+	r.cands = make([]Candidate, c.Candidates)
+	st := &State{Scalars: make([]float64, c.Scalars)}
+	for _, b := range c.Blocks {
+		m := &mat.Dense{}
+		if b[0] > 0 {
+			m = mat.NewDense(b[0], b[1], nil)
+		}
+		st.Blocks = append(st.Blocks, m)
+	}
+	return st
+}
+
+// plausible refuses vectors that no run can have written: later steps rely on
+// finite numbers.
+func (r *run) plausible() error {
+	for i := range r.locked.len {
+		if norm := norm2(r.locked.vector(i)); !(math.Abs(norm-1) < 1e-8) {
+			return fmt.Errorf("vector %d has norm %g", i, norm)
+		}
+	}
+	for _, x := range r.warm {
+		if n := norm2(x); math.IsNaN(n) || math.IsInf(n, 0) {
+			return fmt.Errorf("start vector has norm %g", n)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,555 @@
+package solver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// TestResume cuts runs of every kind of ending and continues them.
+func TestResume(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		rows, cols := rapid.IntRange(1, 20).Draw(rt, "rows"), rapid.IntRange(1, 12).Draw(rt, "columns")
+		value := rapid.OneOf(rapid.Float64Range(0.1, 10), rapid.SampledFrom([]float64{1, 2, 3})) // some repeated
+		sigma := rapid.SliceOfN(value, 0, min(rows, cols)).Draw(rt, "sigma")
+		a := solvertest.WithValues(rows, cols, rapid.Uint64().Draw(rt, "matrix"), sigma...)
+		set := solver.Settings{
+			Rank: rapid.IntRange(1, min(rows, cols)).Draw(rt, "rank"),
+			Seed: rapid.Uint64Range(0, 1e6).Draw(rt, "seed"),
+			Tol:  rapid.SampledFrom([]float64{1e-2, 1e-4, 1e-7, 1e-15}).Draw(rt, "tol"),
+			Method: rapid.SampledFrom([]solver.Method{
+				solver.GradientDescent{Eta: 0.9}, solver.Power{}, subspace{guard: 1}, optimist{solver.Power{}}, optimist{subspace{}}, hopeless{solver.Power{}},
+				solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{}, solver.Block{}, optimist{solver.Block{Columns: 2}}, solver.Krylov{}, solver.Krylov{Columns: 1},
+			}).Draw(rt, "method"),
+			Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(rt, "deflation"),
+			MaxPasses: rapid.IntRange(1, 400).Draw(rt, "limit"),
+		}
+		if solver.CanDilate(set.Method) && rapid.Bool().Draw(rt, "dilation") {
+			set.Operator = solver.Dilation
+		}
+		if c := rapid.IntRange(0, cols).Draw(rt, "given"); c > 0 {
+			set.Init = solvertest.Random(cols, c, set.Seed)
+		}
+		solvertest.CheckResume(t, a, set, 3)
+		if t.Failed() {
+			rt.Fatalf("%dx%d", rows, cols)
+		}
+	})
+}
+
+// TestResumeRounds cuts runs that the certificate has sent back to work.
+func TestResumeRounds(t *testing.T) {
+	for seed := range uint64(3) {
+		a := solvertest.WithValues(30, 12, seed, 5, 4, 3, 2, 1.5, 1)
+		for _, m := range []solver.Method{optimist{solver.Power{}}, hopeless{solver.Power{}}, optimist{subspace{guard: 1}}} {
+			set := solver.Settings{Rank: 4, Seed: seed, Method: m, Tol: 1e-5}
+			solvertest.CheckResume(t, a, set, 40)
+			set.Init = solvertest.Random(12, 3, seed)
+			solvertest.CheckResume(t, a, set, 10)
+		}
+		// Residuals that end at roundoff, or never mean anything.
+		stuck := solver.Settings{Rank: 3, Seed: seed, Method: solver.Power{}, Tol: 1e-18}
+		solvertest.CheckResume(t, solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), stuck, 10)
+		stuck.Stop = solver.StopPaper
+		solvertest.CheckResume(t, solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), stuck, 20)
+		decades := solvertest.WithValues(30, 8, 13, 1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11)
+		solvertest.CheckResume(t, decades, solver.Settings{Rank: 8, Seed: seed, Method: solver.GradientDescent{}}, 40)
+		// Start vectors in the null space.
+		set := solver.Settings{Rank: 4, Seed: seed, Method: solver.Power{}, Tol: 1e-3, Stop: solver.StopPaper}
+		set.Init = mat.NewDense(12, 4, nil)
+		for i := range 4 {
+			set.Init.Set(11-i, i, 1)
+		}
+		solvertest.CheckResume(t, solvertest.Diagonal(14, 12, 3, 2, 1), set, 40)
+	}
+}
+
+// example is a run that takes a while, with a checkpoint from the middle.
+func example(t testing.TB) (a *mat.Dense, set solver.Settings, full *solver.Result, saved []byte) {
+	t.Helper()
+	a = solvertest.WithValues(30, 12, 6, 9, 7, 5, 3, 1, 0.5)
+	set = solver.Settings{Rank: 4, Seed: 3, Tol: 1e-6, Method: solver.GradientDescent{Eta: 0.9}, MatrixID: "ratings 7"}
+	all := new(solvertest.Checkpoints)
+	watched := set
+	watched.Checkpointer = all
+	full, err := solver.SVD(t.Context(), solvertest.NewDense(a), watched)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, set, full, all.Saved[len(all.Saved)/2]
+}
+
+// TestResumeElsewhere continues runs whose limits are others now, which is
+// allowed, and those that a fault has ended.
+func TestResumeElsewhere(t *testing.T) {
+	a, set, full, _ := example(t)
+	run := func(t *testing.T, d *solvertest.Dense, set solver.Settings) *solver.Result {
+		t.Helper()
+		res, err := solver.SVD(t.Context(), d, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	last := func(c *solvertest.Checkpoints) []byte { return c.Saved[len(c.Saved)-1] }
+	same := func(t *testing.T, got *solver.Result) {
+		t.Helper()
+		if !slices.Equal(got.Sigma, full.Sigma) || !mat.Equal(got.Right, full.Right) || got.Stats.Passes != full.Stats.Passes {
+			t.Errorf("%d passes, σ %v; want %d, %v", got.Stats.Passes, got.Sigma, full.Stats.Passes, full.Sigma)
+		}
+	}
+	t.Run("more passes", func(t *testing.T) {
+		all := new(solvertest.Checkpoints)
+		limited := set
+		limited.Checkpointer, limited.MaxPasses = all, full.Stats.Passes/2
+		if res := run(t, solvertest.NewDense(a), limited); res.Status != solver.PassLimit || !res.Certified {
+			t.Fatalf("%v", res.Status)
+		}
+		same(t, run(t, solvertest.NewDense(a), solvertest.Resume(t, set, last(all))))
+	})
+	t.Run("fault", func(t *testing.T) {
+		for at := 2; at <= full.Stats.Passes; at += 5 {
+			saved := new(quiet)
+			faulty := set
+			faulty.Checkpointer = saved
+			d := solvertest.NewDense(a)
+			fault := errors.New("disk on fire")
+			d.Hook = func(pass int) error {
+				if pass == at {
+					return fault
+				}
+				return nil
+			}
+			if _, err := solver.SVD(t.Context(), d, faulty); !errors.Is(err, fault) {
+				t.Fatal(err)
+			}
+			same(t, run(t, solvertest.NewDense(a), solvertest.Resume(t, set, last(&saved.Checkpoints))))
+		}
+	})
+	t.Run("costs", func(t *testing.T) {
+		all := new(solvertest.Checkpoints)
+		watched := set
+		watched.Checkpointer = all
+		m := metered{solvertest.NewDense(a)}
+		if _, err := solver.SVD(t.Context(), m, watched); err != nil {
+			t.Fatal(err)
+		}
+		m = metered{solvertest.NewDense(a)}
+		m.Passes = 3 // used before
+		res, err := solver.SVD(t.Context(), m, solvertest.Resume(t, set, all.Saved[9]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := res.Stats; s.BytesRead != int64(10*s.Passes) || s.Wait != time.Duration(s.Passes)*time.Minute {
+			t.Errorf("costs do not include those of the run before: %+v", s)
+		}
+	})
+}
+
+// quiet is a Checkpointer that saves only when it must.
+type quiet struct{ solvertest.Checkpoints }
+
+func (*quiet) Due(solver.Stats) bool { return false }
+
+// TestResumeEigen cuts and continues the search for eigenpairs.
+func TestResumeEigen(t *testing.T) {
+	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
+	set := solver.Settings{Rank: 3, Tol: 1e-6, Method: solver.Power{}}
+	all := new(solvertest.Checkpoints)
+	set.Checkpointer = all
+	want, err := solver.Eigen(t.Context(), solvertest.NewDense(a), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Checkpointer = nil
+	for i, saved := range all.Saved {
+		got, err := solver.Eigen(t.Context(), solvertest.NewDense(a), solvertest.Resume(t, set, saved))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Values, want.Values) || !slices.Equal(got.Residuals, want.Residuals) ||
+			!mat.Equal(got.Vectors, want.Vectors) || got.Stats.Passes != want.Stats.Passes {
+			t.Fatalf("saved after pass %d: eigenpairs differ", all.Passes[i])
+		}
+	}
+	var mismatch *solver.MismatchError
+	_, err = solver.SVD(t.Context(), solvertest.NewDense(a), solvertest.Resume(t, set, all.Saved[0]))
+	if !errors.As(err, &mismatch) {
+		t.Errorf("SVD goes on from eigenpairs: %v", err)
+	}
+}
+
+// TestMismatch refuses checkpoints of other runs by the name of what differs.
+func TestMismatch(t *testing.T) {
+	a, set, _, saved := example(t)
+	for _, c := range []struct {
+		name, was, is string
+		change        func(*solver.Settings)
+	}{
+		{"seed", "3", "4", func(s *solver.Settings) { s.Seed = 4 }},
+		{"rank", "4", "5", func(s *solver.Settings) { s.Rank = 5 }},
+		{"method", "gd", "power", func(s *solver.Settings) { s.Method = solver.Power{} }},
+		{"method settings", "{Eta:0.9}", "{Eta:0.8}", func(s *solver.Settings) { s.Method = solver.GradientDescent{Eta: 0.8} }},
+		{"tolerance", "1e-06", "1e-08", func(s *solver.Settings) { s.Tol = 0 }},
+		{"deflation", "projected", "plain", func(s *solver.Settings) { s.Deflation = solver.Plain }},
+		{"stop rule", "residual", "paper", func(s *solver.Settings) { s.Stop = solver.StopPaper }},
+		{"matrix", "ratings 7", "ratings 8", func(s *solver.Settings) { s.MatrixID = "ratings 8" }},
+	} {
+		other := set
+		c.change(&other)
+		_, err := solver.SVD(t.Context(), solvertest.NewDense(a), solvertest.Resume(t, other, saved))
+		var mismatch *solver.MismatchError
+		if !errors.As(err, &mismatch) || *mismatch != (solver.MismatchError{Setting: c.name, Checkpoint: c.was, Run: c.is}) {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+	}
+	_, err := solver.SVD(t.Context(), solvertest.NewDense(solvertest.Random(31, 12, 1)), solvertest.Resume(t, set, saved))
+	if want := "checkpoint was made with shape 30×12 matrix, this run has shape 31×12 matrix"; err == nil || err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
+}
+
+func TestCheckpointInfo(t *testing.T) {
+	_, _, full, saved := example(t)
+	c, err := solver.ReadCheckpoint(bytes.NewReader(saved), int64(len(saved)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Passes() < 1 || c.Passes() >= full.Stats.Passes || c.Locked() < 1 || c.Locked() > 3 ||
+		c.Setting("method") != "gd" || c.Setting("matrix") != "ratings 7" || c.Setting("colour") != "" {
+		t.Errorf("%d passes, %d locked, method %q", c.Passes(), c.Locked(), c.Setting("method"))
+	}
+}
+
+// continueFrom runs SVD from the bytes of a checkpoint.
+func continueFrom(t testing.TB, a *mat.Dense, set solver.Settings, data []byte) error {
+	t.Helper()
+	c, err := solver.ReadCheckpoint(bytes.NewReader(data), int64(len(data)))
+	if err == nil {
+		set.Resume = c
+		_, err = solver.SVD(t.Context(), solvertest.NewDense(a), set)
+	}
+	return err
+}
+
+// TestCorruptCheckpoint changes every byte, cuts everywhere and appends.
+func TestCorruptCheckpoint(t *testing.T) {
+	a, set, _, saved := example(t)
+	for i := range saved {
+		bad := slices.Clone(saved)
+		bad[i] ^= 0x10
+		if err := continueFrom(t, a, set, bad); !errors.Is(err, solver.ErrCheckpoint) {
+			t.Fatalf("byte %d changed: got %v", i, err)
+		}
+		if err := continueFrom(t, a, set, saved[:i]); !errors.Is(err, solver.ErrCheckpoint) {
+			t.Fatalf("cut to %d bytes: got %v", i, err)
+		}
+	}
+	if err := continueFrom(t, a, set, append(slices.Clone(saved), 0)); !errors.Is(err, solver.ErrCheckpoint) {
+		t.Errorf("a byte too many: got %v", err)
+	}
+	// A file that shrinks after its size was taken.
+	c, err := solver.ReadCheckpoint(bytes.NewReader(saved[:len(saved)-9]), int64(len(saved)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Resume = c
+	if _, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); !errors.Is(err, solver.ErrCheckpoint) {
+		t.Errorf("shrunk: got %v", err)
+	}
+	bad := slices.Clone(saved)
+	bad[8] = 9
+	if err := continueFrom(t, a, set, bad); err == nil || !strings.Contains(err.Error(), "version 9") {
+		t.Errorf("version 9: got %v", err)
+	}
+	fault := errors.New("bad sector")
+	broken := io.MultiReader(bytes.NewReader(saved[:100]), &failingReader{fault})
+	if _, err := solver.ReadCheckpoint(broken, int64(len(saved))); !errors.Is(err, fault) || errors.Is(err, solver.ErrCheckpoint) {
+		t.Errorf("a reader's error is taken for a bad checkpoint: %v", err)
+	}
+}
+
+type failingReader struct{ err error }
+
+func (f *failingReader) Read([]byte) (int, error) { return 0, f.err }
+
+// headerEnd is where the numbers of a checkpoint begin.
+func headerEnd(data []byte) int { return 16 + int(binary.LittleEndian.Uint32(data[12:])) + 4 }
+
+// sign puts the right checksums into a checkpoint whose header has an end.
+func sign(data []byte) {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	if len(data) < 16 {
+		return
+	}
+	if end := headerEnd(data); end > 20 && end <= len(data)-4 {
+		binary.LittleEndian.PutUint32(data[end-4:], crc32.Checksum(data[:end-4], table))
+		binary.LittleEndian.PutUint32(data[len(data)-4:], crc32.Checksum(data[:len(data)-4], table))
+	}
+}
+
+// FuzzCheckpoint continues from checkpoints that have been written over, with
+// checksums made good: none may make the solver panic, hang, or allocate
+// without bound.
+func FuzzCheckpoint(f *testing.F) {
+	a, set, _, _ := example(f)
+	set.MaxPasses = 200
+	methods := []solver.Method{set.Method, solver.Power{}, optimist{solver.Power{}}}
+	saved := make([][][]byte, len(methods))
+	for i, m := range methods {
+		set.Method = m
+		watched, all := set, new(solvertest.Checkpoints)
+		watched.Checkpointer = all
+		if _, err := solver.SVD(f.Context(), solvertest.NewDense(a), watched); err != nil {
+			f.Fatal(err)
+		}
+		saved[i] = all.Saved
+		numbers := headerEnd(all.Saved[0])
+		f.Add(uint8(i), uint8(0), uint16(0), []byte{})
+		f.Add(uint8(i), uint8(20), uint16(numbers), make([]byte, 8))
+		f.Add(uint8(i), uint8(30), uint16(numbers+60), []byte{1, 2, 3, 4, 5, 6, 0xf0, 0x7f})
+		f.Add(uint8(i), uint8(255), uint16(16), []byte(`{"settings":[],"n":99999999999,"locked":-1}`))
+	}
+	f.Fuzz(func(t *testing.T, method, which uint8, at uint16, patch []byte) {
+		m := int(method) % len(methods)
+		data := slices.Clone(saved[m][int(which)%len(saved[m])])
+		copy(data[min(int(at), len(data)):], patch)
+		sign(data)
+		run := set
+		run.Method = methods[m]
+		_ = continueFrom(t, a, run, data)
+	})
+}
+
+// TestCheckpointStreams checks that saving a large run allocates next to
+// nothing.
+func TestCheckpointStreams(t *testing.T) {
+	const n = 100_000
+	a := solvertest.WithValues(4, 4, 1, 4, 3, 2, 1)
+	big := mat.NewDense(4, n, nil)
+	big.Slice(0, 4, 0, 4).(*mat.Dense).Copy(a)
+	var before, after runtime.MemStats
+	probe := &probe{save: func(write func(io.Writer) error) error {
+		runtime.ReadMemStats(&before)
+		err := write(io.Discard)
+		runtime.ReadMemStats(&after)
+		return err
+	}}
+	_, err := solver.SVD(t.Context(), solvertest.NewDense(big), solver.Settings{Rank: 2, Method: solver.Power{}, Checkpointer: probe, MaxPasses: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if probe.saved == 0 {
+		t.Fatal("never saved")
+	}
+	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 512<<10 {
+		t.Errorf("%d bytes allocated to save vectors of length %d", bytes, n)
+	}
+}
+
+// probe is a Checkpointer that is always due.
+type probe struct {
+	save  func(write func(io.Writer) error) error
+	saved int
+}
+
+func (p *probe) Due(solver.Stats) bool { return true }
+
+func (p *probe) Save(write func(io.Writer) error) error {
+	p.saved++
+	return p.save(write)
+}
+
+// fullDisk takes some bytes and no more.
+type fullDisk struct {
+	left int
+	err  error
+}
+
+func (w *fullDisk) Write(p []byte) (int, error) {
+	if w.left -= len(p); w.left < 0 {
+		return 0, w.err
+	}
+	return len(p), nil
+}
+
+// TestSaveFails leaves it to the Checkpointer whether a failure matters.
+func TestSaveFails(t *testing.T) {
+	a, set, full, _ := example(t)
+	noSpace := errors.New("no space left")
+	for room := 0; room < 600; room += 50 {
+		var seen error
+		tolerant := &probe{save: func(write func(io.Writer) error) error {
+			seen = write(&fullDisk{room, noSpace})
+			return nil
+		}}
+		set.Checkpointer = tolerant
+		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		if err != nil || !errors.Is(seen, noSpace) || !slices.Equal(res.Sigma, full.Sigma) {
+			t.Fatalf("room %d: %v, saw %v", room, err, seen)
+		}
+		strict := &probe{save: func(write func(io.Writer) error) error { return write(&fullDisk{room, noSpace}) }}
+		set.Checkpointer = strict
+		if res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); !errors.Is(err, noSpace) || res != nil || strict.saved != 1 {
+			t.Fatalf("room %d: %v, %d attempts", room, err, strict.saved)
+		}
+	}
+}
+
+// TestDeadline ends runs at every reading of the clock. What there is then is
+// finished and certified.
+func TestDeadline(t *testing.T) {
+	a := solvertest.WithValues(20, 10, 8, 4, 2, 1)
+	start := time.Unix(1000, 0)
+	converged := false
+	for limit := 0; !converged; limit++ {
+		now := start
+		left, saved := solver.NewDenseRows(20, 5), new(quiet)
+		set := solver.Settings{
+			Rank: 5, Method: solver.Power{}, Left: left, Checkpointer: saved,
+			Deadline: start.Add(time.Duration(limit) * time.Second),
+			Clock:    func() time.Time { defer func() { now = now.Add(time.Second) }(); return now },
+		}
+		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		solvertest.Check(t, a, set, res, left.Dense)
+		converged = res.Status == solver.Converged
+		if !converged && (res.Status != solver.TimeLimit || !res.Certified || res.Stats.Passes > limit+2) {
+			t.Errorf("limit %d: %v after %d passes, certified %t", limit, res.Status, res.Stats.Passes, res.Certified)
+		}
+		if !converged && limit > 0 && len(saved.Saved) != 1 {
+			t.Errorf("limit %d: %d checkpoints", limit, len(saved.Saved))
+		}
+		eigen, err := solver.Eigen(t.Context(), solvertest.NewDense(a), set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if eigen.Status == solver.TimeLimit && math.IsNaN(eigen.Residuals[0]) {
+			t.Errorf("limit %d: eigenpairs not measured", limit)
+		}
+		if limit > 1000 {
+			t.Fatal("no end")
+		}
+	}
+}
+
+// TestRestoreRefuses gives methods states that are not theirs.
+func TestRestoreRefuses(t *testing.T) {
+	col := func(n int) *mat.Dense { return mat.NewDense(n, 1, nil) }
+	type blocks = []*mat.Dense
+	for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}} {
+		good := m.Start(mat.NewDense(4, 1, []float64{1, 0, 0, 0}), solver.StopResidual).Save()
+		if _, err := m.Restore(good, solver.StopResidual); err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range []solver.State{
+			{},
+			{Scalars: good.Scalars},
+			{Blocks: good.Blocks},
+			{Blocks: good.Blocks[:1], Scalars: good.Scalars},
+			{Blocks: blocks{col(4), col(5)}, Scalars: good.Scalars},
+			{Blocks: blocks{new(mat.Dense), new(mat.Dense)}, Scalars: good.Scalars},
+			{Blocks: blocks{mat.NewDense(4, 2, nil), mat.NewDense(4, 2, nil)}, Scalars: good.Scalars},
+			{Blocks: good.Blocks, Scalars: append([]float64{2}, good.Scalars[1:]...)},
+			{Blocks: good.Blocks, Scalars: append(slices.Clone(good.Scalars), 1)},
+		} {
+			if r, err := m.Restore(s, solver.StopResidual); err == nil {
+				t.Errorf("%s, state %d: restored %v", m.Name(), i, r)
+			}
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the fixtures of the current checkpoint version")
+
+// TestCheckpointVersion1 goes on from a checkpoint of version 1 made once, so
+// that a change of the format cannot go unnoticed.
+func TestCheckpointVersion1(t *testing.T) {
+	name := filepath.Join("testdata", "checkpoint-v1")
+	a, set, full, saved := example(t)
+	if *update {
+		if err := os.WriteFile(name, saved, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solvertest.Resume(t, set, data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	solvertest.CheckValues(t, res, []float64{9, 7, 5, 3}, set.Tol)
+	if d := res.Stats.Passes - full.Stats.Passes; res.Status != solver.Converged || d*d > 1 {
+		t.Errorf("%v after %d passes, want %d", res.Status, res.Stats.Passes, full.Stats.Passes)
+	}
+}
+
+// ExampleCheckpointer saves a run to a file after every pass and goes on from
+// the last one.
+func ExampleCheckpointer() {
+	a := solvertest.NewDense(solvertest.WithValues(30, 12, 6, 9, 7, 5, 3))
+	set := solver.Settings{Rank: 2, Method: solver.Power{}}
+	file := new(toFile)
+	set.Checkpointer = file
+
+	ctx, interrupt := context.WithCancel(context.Background())
+	a.Hook = func(pass int) error {
+		if pass == 20 {
+			interrupt()
+		}
+		return nil
+	}
+	res, err := solver.SVD(ctx, a, set)
+	fmt.Println(res.Status, err)
+
+	a.Hook = nil
+	set.Resume, err = solver.ReadCheckpoint(&file.content, int64(file.content.Len()))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("going on after pass", set.Resume.Passes())
+	res, err = solver.SVD(context.Background(), a, set)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v: %.6f\n", res.Status, res.Sigma)
+	// Output:
+	// cancelled <nil>
+	// going on after pass 19
+	// converged: [9.000000 7.000000]
+}
+
+// toFile keeps the last checkpoint, in memory for the sake of the example.
+type toFile struct{ content bytes.Buffer }
+
+func (f *toFile) Due(solver.Stats) bool { return true }
+
+func (f *toFile) Save(write func(io.Writer) error) error {
+	f.content.Reset()
+	return write(&f.content)
+}

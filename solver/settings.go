@@ -1,0 +1,178 @@
+package solver
+
+import (
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// DefaultTol is the tolerance used when Settings.Tol is zero.
+const DefaultTol = 1e-8
+
+// Deflation is the way in which found vectors V with values Λ are kept from
+// being found again. Neither changes the operator nor costs a pass.
+type Deflation uint8
+
+const (
+	// Projected works with (I−VVᵀ)G(I−VVᵀ).
+	Projected Deflation = iota
+	// Plain works with G − VΛVᵀ as Algorithms 1 and 2 of the paper do. Errors
+	// of found vectors leak into later ones without showing in the residual
+	// the deflated operator sees; see the package comment.
+	Plain
+)
+
+// String returns "projected" or "plain".
+func (d Deflation) String() string {
+	if d == Plain {
+		return "plain"
+	}
+	return "projected"
+}
+
+// StopRule decides when a vector is good enough.
+type StopRule uint8
+
+const (
+	// StopResidual accepts a vector when its residual relative to σ₁ is at
+	// most Tol, and certifies the triplets by a finishing pass.
+	StopResidual StopRule = iota
+	// StopPaper is the rule of Algorithms 1 and 2 with ε = Tol, absolute and
+	// therefore dependent on the scale of the matrix. It is there to reproduce
+	// the paper; the certificate is computed but nothing is done about it.
+	StopPaper
+)
+
+// String returns "residual" or "paper".
+func (r StopRule) String() string {
+	if r == StopPaper {
+		return "paper"
+	}
+	return "residual"
+}
+
+// Settings of a run. The zero value of every field but Rank is usable.
+//
+// Values that can only come from a mistake of the caller make Eigen and SVD
+// panic: Rank out of range, a negative or NaN Tol, a negative MaxPasses, an
+// Init of the wrong shape or with non-finite entries, an unknown Operator,
+// Deflation, or StopRule, a Method that cannot work with the Dilation asked for,
+// parameters of a method outside their range.
+type Settings struct {
+	// Rank is the number k of triplets wanted, 1 ≤ k ≤ min(N, n).
+	Rank int
+	// Method is the algorithm; nil means GradientDescent{}.
+	Method Method
+	// Operator is the form in which SVD hands the matrix to the method, Gram by
+	// default. Eigen ignores it: its operator is what it is given.
+	Operator Form
+	// Deflation is Projected by default.
+	Deflation Deflation
+	// Stop is StopResidual by default.
+	Stop StopRule
+	// Tol is the tolerance of the stop rule; 0 means DefaultTol.
+	Tol float64
+	// MaxPasses bounds the number of passes, finishing ones included; 0 means
+	// no bound.
+	MaxPasses int
+	// Seed selects the random start vectors.
+	Seed uint64
+	// Init holds start vectors for the leading triplets in its columns, for
+	// example those of another result; nil means random ones. It may have
+	// fewer or more columns than Rank, though those beyond what the method can
+	// use at once are ignored, and fewer rows than n: what is missing is zero.
+	// Columns of zeros, and columns in the span of the ones before, are
+	// replaced by random ones.
+	//
+	// SVD begins with one pass in which it certifies all of them together
+	// (StopResidual only). Singular vectors are accepted as such, whichever
+	// they are: a triplet that Init has no component of is not looked for if
+	// Rank others are within the tolerance. The rest is searched for from
+	// the best approximations in the span of Init.
+	Init *mat.Dense
+	// Left receives the left singular vectors, N×Rank; nil means that they are
+	// not kept. Its contents are of use only if the result is Certified.
+	Left RowStore
+	// SignLeft applies the sign rule to the left vectors in Left instead of
+	// the right ones. It is ignored if Left is nil.
+	SignLeft bool
+	// Observer sees every pass; nil means nobody looks.
+	Observer Observer
+	// Deadline, unless zero, ends the search: no pass of a recurrence begins
+	// at or after it. What has been found by then is finished and certified,
+	// as with MaxPasses, and the status is TimeLimit. (The deadline of a
+	// context leaves no time for that.)
+	Deadline time.Time
+	// Clock tells the time for Deadline; nil means time.Now.
+	Clock func() time.Time
+	// Checkpointer saves the run from time to time; nil means that nobody
+	// does.
+	Checkpointer Checkpointer
+	// Resume is a checkpoint to go on from; nil means to begin. All settings
+	// that determine the result must be those of the run that was saved;
+	// MaxPasses counts its passes too, and Init is ignored.
+	Resume *Checkpoint
+	// MatrixID names the matrix in checkpoints. A checkpoint is refused for a
+	// matrix of another name.
+	MatrixID string
+}
+
+// normalised returns s with defaults filled in, after checking it against the
+// largest possible rank and the dimension n.
+func (s Settings) normalised(maxRank int64, n int) Settings {
+	if s.Rank < 1 || int64(s.Rank) > maxRank {
+		panic("solver: rank must be at least 1 and at most the smaller dimension")
+	}
+	if s.Tol < 0 || math.IsNaN(s.Tol) || math.IsInf(s.Tol, 0) {
+		panic("solver: tolerance must be finite and not negative")
+	}
+	if s.MaxPasses < 0 {
+		panic("solver: negative limit of passes")
+	}
+	if s.Deflation > Plain {
+		panic("solver: unknown deflation")
+	}
+	if s.Stop > StopPaper {
+		panic("solver: unknown stop rule")
+	}
+	if s.Init != nil {
+		checkInit(s.Init, n)
+	}
+	if s.Tol == 0 {
+		s.Tol = DefaultTol
+	}
+	if s.Method == nil {
+		s.Method = GradientDescent{}
+	}
+	if f, ok := s.Method.(fitter); ok {
+		s.Method = f.fit(s.Rank)
+	}
+	if s.Clock == nil {
+		s.Clock = time.Now
+	}
+	if s.Operator > Symmetric {
+		panic("solver: unknown form of the operator")
+	}
+	if s.Operator == Dilation && !CanDilate(s.Method) {
+		panic("solver: the method cannot work with the dilation")
+	}
+	if s.Observer == nil {
+		s.Observer = ObserverFunc(func(Event) error { return nil })
+	}
+	return s
+}
+
+func checkInit(init *mat.Dense, n int) {
+	r, _ := init.Dims()
+	if r > n || r == 0 {
+		panic("solver: Init must have at least 1 and at most n rows")
+	}
+	for i := range r {
+		for _, v := range init.RawRowView(i) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				panic("solver: Init has a non-finite entry")
+			}
+		}
+	}
+}

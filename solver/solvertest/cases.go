@@ -1,0 +1,178 @@
+package solvertest
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// Case is one matrix of the suite.
+type Case struct {
+	Name string
+	A    *mat.Dense
+	K    int
+	// Sigma holds the leading values if they are known exactly; nil means
+	// asking a dense SVD.
+	Sigma []float64
+	// Rank is the number of values among the first K that are not roundoff.
+	Rank int
+	// Tol is the tolerance; 0 means the default.
+	Tol float64
+	// Unreachable marks a tolerance beyond what products with the Gram
+	// operator can give for the smallest values: then the status may be
+	// Stagnated.
+	Unreachable bool
+}
+
+// Cases returns the matrices that break solvers, in sizes for methods that find
+// one vector at a time.
+func Cases() []Case {
+	cases := []Case{
+		{Name: "random tall", A: Random(60, 12, 1), K: 4, Rank: 4},
+		{Name: "random wide", A: Random(12, 60, 2), K: 4, Rank: 4},
+		{Name: "all of a tall one", A: Random(20, 7, 3), K: 7, Rank: 7},
+		{Name: "all of a wide one", A: Random(7, 20, 4), K: 7, Rank: 7},
+		{Name: "all of a square one", A: WithValues(8, 8, 5, 8, 7, 6, 5, 4, 3, 2, 1), K: 8, Sigma: []float64{8, 7, 6, 5, 4, 3, 2, 1}, Rank: 8},
+		{Name: "single entry", A: Constant(1, 1, -3), K: 1, Sigma: []float64{3}, Rank: 1},
+		{Name: "single row", A: Random(1, 9, 6), K: 1, Rank: 1},
+		{Name: "single column", A: Random(9, 1, 7), K: 1, Rank: 1},
+		{Name: "zero", A: mat.NewDense(6, 4, nil), K: 3, Sigma: []float64{0}, Rank: 0},
+		{Name: "zero single row", A: mat.NewDense(1, 4, nil), K: 1, Sigma: []float64{0}, Rank: 0},
+		{Name: "zero all", A: mat.NewDense(4, 4, nil), K: 4, Sigma: []float64{0}, Rank: 0},
+		{Name: "identity", A: Diagonal(9, 9, ones(9)...), K: 5, Sigma: ones(5), Rank: 5},
+		{Name: "identity all", A: Diagonal(6, 6, ones(6)...), K: 6, Sigma: ones(6), Rank: 6},
+		{Name: "negative identity", A: Constant(5, 5, 0), K: 5, Sigma: ones(5), Rank: 5},
+		{Name: "ones", A: Constant(5, 6, 1), K: 3, Sigma: []float64{math.Sqrt(30), 0, 0}, Rank: 1},
+		{Name: "ones tall", A: Constant(6, 5, 1), K: 3, Sigma: []float64{math.Sqrt(30), 0, 0}, Rank: 1},
+		{Name: "ones square", A: Constant(5, 5, 1), K: 3, Sigma: []float64{5, 0, 0}, Rank: 1},
+		{Name: "ones all", A: Constant(5, 6, 1), K: 5, Sigma: []float64{math.Sqrt(30)}, Rank: 1},
+		{Name: "rank 3", A: WithValues(80, 40, 8, 3, 2, 1), K: 6, Sigma: []float64{3, 2, 1}, Rank: 3},
+		{Name: "rank 3 product", A: product(80, 3, 40), K: 5, Rank: 3},
+		{Name: "repeated", A: WithValues(30, 12, 9, 4, 4, 4, 2, 2, 1, 1, 1), K: 6, Sigma: []float64{4, 4, 4, 2, 2, 1}, Rank: 6},
+		{Name: "repeated exactly", A: kronecker(), K: 8, Sigma: []float64{6, 6, 4, 4, 3, 3, 2, 2}, Rank: 8},
+		{Name: "repeated at the edge", A: WithValues(20, 20, 10, 5, 3, 3, 3, 3), K: 3, Sigma: []float64{5, 3, 3}, Rank: 3},
+		{Name: "empty rows and columns", A: spread(Random(9, 5, 11)), K: 7, Rank: 5},
+		{Name: "single stored entry", A: single(), K: 3, Sigma: []float64{2}, Rank: 1},
+		{Name: "six decades", A: WithValues(20, 7, 12, decades(7, 1)...), K: 7, Sigma: decades(7, 1), Rank: 7},
+		{Name: "twelve decades", A: WithValues(30, 13, 13, decades(13, 1)...), K: 13, Sigma: decades(13, 1), Rank: 13, Unreachable: true},
+		{Name: "twelve decades, leading four", A: WithValues(30, 13, 13, decades(13, 1)...), K: 4, Sigma: decades(4, 1), Rank: 4},
+		{Name: "powers of 100", A: WithValues(12, 7, 18, powers(7, 0.01)...), K: 7, Sigma: powers(7, 0.01), Rank: 7, Unreachable: true},
+		{Name: "powers of 100, leading three", A: WithValues(12, 7, 18, powers(7, 0.01)...), K: 3, Sigma: powers(3, 0.01), Rank: 3},
+		{Name: "Grcar", A: Grcar(30), K: 4, Rank: 4},
+		{Name: "bidiagonal", A: Bidiagonal(20, 22), K: 3, Sigma: bidiagonalValues(3, 20), Rank: 3},
+		{Name: "1 to 100", A: Diagonal(100, 100, upTo(100)...), K: 3, Sigma: []float64{100, 99, 98}, Rank: 3},
+		{Name: "200 of 210 equal ones", A: WithValues(212, 210, 19, ones(210)...), K: 200, Sigma: ones(200), Rank: 200},
+		{Name: "Läuchli 1e-3", A: Läuchli(6, 1e-3), K: 6, Sigma: lauchliValues(6, 1e-3), Rank: 6},
+		{Name: "Läuchli 1e-6", A: Läuchli(6, 1e-6), K: 6, Sigma: lauchliValues(6, 1e-6), Rank: 6},
+		{Name: "Läuchli 1e-9", A: Läuchli(6, 1e-9), K: 6, Sigma: lauchliValues(6, 1e-9), Rank: 6, Unreachable: true},
+		{Name: "Hilbert", A: Hilbert(10), K: 6, Rank: 6},
+		{Name: "Hilbert all", A: Hilbert(10), K: 10, Rank: 10, Unreachable: true},
+		{Name: "Mikota", A: Mikota(8), K: 8, Sigma: []float64{8, 7, 6, 5, 4, 3, 2, 1}, Rank: 8},
+		{Name: "dominant then cluster", A: DominantThenCluster(24, 9, 14), K: 3, Rank: 3, Tol: 1e-6},
+		{Name: "tolerance below roundoff", A: WithValues(20, 9, 15, 5, 4, 3, 2, 1), K: 3, Sigma: []float64{5, 4, 3}, Rank: 3, Tol: 1e-18, Unreachable: true},
+	}
+	for i := range cases {
+		if cases[i].Name == "negative identity" {
+			cases[i].A = Diagonal(5, 5, -1, -1, -1, -1, -1)
+		}
+		if cases[i].Tol == 0 {
+			cases[i].Tol = solver.DefaultTol
+		}
+	}
+	return cases
+}
+
+// Values returns the leading values of the case.
+func (c Case) Values() []float64 {
+	if c.Sigma != nil {
+		return c.Sigma
+	}
+	return Singular(c.A)
+}
+
+func ones(n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = 1
+	}
+	return x
+}
+
+// powers returns 1, q, q², …
+func powers(n int, q float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = math.Pow(q, float64(i))
+	}
+	return x
+}
+
+// upTo returns 1, 2, …, n.
+func upTo(n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = float64(i + 1)
+	}
+	return x
+}
+
+// bidiagonalValues returns the k leading values of Bidiagonal with so many
+// rows.
+func bidiagonalValues(k, rows int) []float64 {
+	x := make([]float64, k)
+	for i := range x {
+		x[i] = math.Sqrt(5 + 4*math.Cos(float64(i+1)*math.Pi/float64(rows+1)))
+	}
+	return x
+}
+
+// decades returns first, first/10, first/100, …
+func decades(n int, first float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = first * math.Pow10(-i)
+	}
+	return x
+}
+
+func lauchliValues(n int, mu float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = mu
+	}
+	x[0] = math.Sqrt(float64(n) + mu*mu)
+	return x
+}
+
+// product returns a matrix of rank r that is so up to rounding only.
+func product(rows, r, cols int) *mat.Dense {
+	var a mat.Dense
+	a.Mul(Random(rows, r, 16), Random(r, cols, 17))
+	return &a
+}
+
+// kronecker returns an integer matrix whose values are twice each of 6, 4, 3, 2.
+func kronecker() *mat.Dense {
+	swap := mat.NewDense(2, 2, []float64{0, 1, -1, 0}) // 1, 1
+	return Kronecker(Kronecker(Diagonal(2, 2, 3, 2), Diagonal(3, 2, 2, 1)), swap)
+}
+
+// spread puts zero rows and columns between those of a.
+func spread(a *mat.Dense) *mat.Dense {
+	rows, cols := a.Dims()
+	b := mat.NewDense(2*rows+1, 2*cols+1, nil)
+	for i := range rows {
+		for j := range cols {
+			b.Set(2*i+1, 2*j+1, a.At(i, j))
+		}
+	}
+	return b
+}
+
+func single() *mat.Dense {
+	a := mat.NewDense(50, 40, nil)
+	a.Set(17, 23, -2)
+	return a
+}

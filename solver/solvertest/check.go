@@ -1,0 +1,194 @@
+package solvertest
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+const epsilon = 0x1p-52
+
+// TB is what Check needs of a testing.TB or a rapid.T.
+type TB interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Check verifies everything a certified result claims about a, by computing it
+// again from the dense matrix: residuals never more than twice those reported,
+// orthonormality, order, signs, zeros, counts, energy. u holds the left
+// vectors, nil if they were not kept. It does not know whether the values are
+// the leading ones; see CheckValues.
+func Check(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *mat.Dense) {
+	t.Helper()
+	rows, n := a.Dims()
+	if len(res.Sigma) != s.Rank || len(res.Residuals) != s.Rank {
+		t.Fatalf("got %d values and %d residuals, want %d", len(res.Sigma), len(res.Residuals), s.Rank)
+	}
+	if r, c := res.Right.Dims(); r != n || c != s.Rank {
+		t.Fatalf("right vectors are %d×%d, want %d×%d", r, c, n, s.Rank)
+	}
+	if !res.Certified {
+		t.Error("result is not certified")
+	}
+	checkOrthonormal(t, "right", res.Right, res.OrthRight)
+	signed := res.Right
+	if u != nil {
+		checkOrthonormal(t, "left", u, res.OrthLeft)
+		if s.SignLeft {
+			signed = u
+		}
+	} else if !math.IsNaN(res.OrthLeft) {
+		t.Errorf("orthogonality of left vectors that were not kept: %g", res.OrthLeft)
+	}
+	checkSigns(t, signed)
+	checkOrder(t, res)
+	truth := Residuals(a, res, u)
+	tol := s.Tol
+	if tol == 0 {
+		tol = solver.DefaultTol
+	}
+	converged := 0
+	for i, r := range res.Residuals {
+		// Measuring has rounding errors of its own.
+		own := epsilon * math.Sqrt(float64(rows)) / 4
+		if truth[i] > 2*r+own || math.IsNaN(r) {
+			t.Errorf("triplet %d: residual %.3g is reported as %.3g", i, truth[i], r)
+		}
+		if r <= tol {
+			converged++
+		}
+	}
+	if res.Converged != converged {
+		t.Errorf("Converged = %d, but %d residuals are within %g", res.Converged, converged, tol)
+	}
+	if s.Stop == solver.StopResidual && (res.Status == solver.Converged) != (converged == s.Rank) {
+		t.Errorf("status %v with %d of %d converged", res.Status, converged, s.Rank)
+	}
+	checkEnergy(t, a, res)
+}
+
+// Residuals computes the two-sided residuals relative to the first value of
+// res. Where σ = 0 and u is nil only the right vector counts; where σ > 0 and u
+// is nil, u_i = A·v_i normalised.
+func Residuals(a *mat.Dense, res *solver.Result, u *mat.Dense) []float64 {
+	out := make([]float64, len(res.Sigma))
+	for i, s := range res.Sigma {
+		v := res.Right.ColView(i)
+		var av, x, y mat.VecDense
+		av.MulVec(a, v)
+		var ui mat.Vector
+		switch {
+		case u != nil:
+			ui = u.ColView(i)
+		case s > 0:
+			var w mat.VecDense
+			w.ScaleVec(1/mat.Norm(&av, 2), &av)
+			ui = &w
+		default:
+			out[i] = mat.Norm(&av, 2)
+			continue
+		}
+		x.AddScaledVec(&av, -s, ui)
+		y.MulVec(a.T(), ui)
+		y.AddScaledVec(&y, -s, v)
+		out[i] = math.Max(mat.Norm(&x, 2), mat.Norm(&y, 2))
+	}
+	if res.Sigma[0] > 0 {
+		for i := range out {
+			out[i] /= res.Sigma[0]
+		}
+	}
+	return out
+}
+
+// CheckValues verifies that the values of res are the leading ones of want,
+// which is in descending order, each within tol·σ₁ (0: the default tolerance)
+// and the largest residual. The residual of a triplet bounds the distance to
+// some value only; that of the leading one is a matter of the tolerance.
+func CheckValues(t TB, res *solver.Result, want []float64, tol float64) {
+	t.Helper()
+	if tol == 0 {
+		tol = solver.DefaultTol
+	}
+	worst := slices.Max(res.Residuals)
+	for i, s := range res.Sigma {
+		w := 0.0
+		if i < len(want) {
+			w = want[i]
+		}
+		if d := math.Abs(s - w); d > (worst+tol+32*epsilon)*want[0] {
+			t.Errorf("σ[%d] = %.17g, want %.17g, differs by %.3g·σ₁ with residuals up to %.3g", i, s, w, d/want[0], worst)
+		}
+	}
+}
+
+func checkOrthonormal(t TB, name string, x *mat.Dense, reported float64) {
+	t.Helper()
+	_, k := x.Dims()
+	var g mat.Dense
+	g.Mul(x.T(), x)
+	worst := 0.0
+	for i := range k {
+		for j := range k {
+			want := 0.0
+			if i == j {
+				want = 1
+			}
+			worst = max(worst, math.Abs(g.At(i, j)-want))
+		}
+	}
+	if !(worst <= 1e-12) {
+		t.Errorf("%s vectors deviate from orthonormality by %.3g", name, worst)
+	}
+	if !(worst <= 2*reported+8*epsilon) {
+		t.Errorf("%s vectors deviate from orthonormality by %.3g, reported %.3g", name, worst, reported)
+	}
+}
+
+func checkSigns(t TB, x *mat.Dense) {
+	t.Helper()
+	n, k := x.Dims()
+	for j := range k {
+		big := 0.0
+		for i := range n {
+			if v := x.At(i, j); math.Abs(v) > math.Abs(big) {
+				big = v
+			}
+		}
+		if big <= 0 {
+			t.Errorf("largest entry of vector %d is %g, want it positive", j, big)
+		}
+	}
+}
+
+func checkOrder(t TB, res *solver.Result) {
+	t.Helper()
+	for i, s := range res.Sigma {
+		if i > 0 && s > res.Sigma[i-1] {
+			t.Errorf("σ[%d] = %g after %g", i, s, res.Sigma[i-1])
+		}
+		if (s > 0) != (i < res.Rank) || s < 0 || math.IsNaN(s) {
+			t.Errorf("σ[%d] = %g with rank %d", i, s, res.Rank)
+		}
+	}
+}
+
+func checkEnergy(t TB, a *mat.Dense, res *solver.Result) {
+	t.Helper()
+	norm := mat.Norm(a, 2)
+	want := 0.0
+	for _, s := range res.Sigma {
+		if norm > 0 {
+			want += s / norm * (s / norm)
+		}
+	}
+	if math.Abs(res.Energy-want) > 1e-12 {
+		t.Errorf("energy %.15g, want %.15g", res.Energy, want)
+	}
+}

@@ -1,0 +1,201 @@
+package solvertest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// Checkpoints is a Checkpointer that keeps every checkpoint a run can make.
+type Checkpoints struct {
+	Passes []int    // after which they were made
+	Saved  [][]byte // the checkpoints
+	at     int
+}
+
+// Due implements solver.Checkpointer.
+func (c *Checkpoints) Due(s solver.Stats) bool {
+	c.at = s.Passes
+	return true
+}
+
+// Save implements solver.Checkpointer.
+func (c *Checkpoints) Save(write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	c.Passes = append(c.Passes, c.at)
+	c.Saved = append(c.Saved, b.Bytes())
+	return nil
+}
+
+// last returns the last checkpoint, nil if there is none.
+func (c *Checkpoints) last() []byte {
+	if len(c.Saved) == 0 {
+		return nil
+	}
+	return c.Saved[len(c.Saved)-1]
+}
+
+// never is a Checkpointer that saves only when a run ends early.
+type never struct{ Checkpoints }
+
+func (*never) Due(solver.Stats) bool { return false }
+
+// Resume returns set with the checkpoint to go on from.
+func Resume(t testing.TB, set solver.Settings, saved []byte) solver.Settings {
+	t.Helper()
+	if saved == nil {
+		return set
+	}
+	c, err := solver.ReadCheckpoint(bytes.NewReader(saved), int64(len(saved)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Resume = c
+	return set
+}
+
+// outcome is a result with its left vectors.
+type outcome struct {
+	*solver.Result
+	left *mat.Dense
+}
+
+// factorise runs SVD with left vectors kept.
+func factorise(ctx context.Context, t testing.TB, a *Dense, set solver.Settings) outcome {
+	t.Helper()
+	rows, _ := a.A.Dims()
+	left := solver.NewDenseRows(rows, set.Rank)
+	set.Left = left
+	res, err := solver.SVD(ctx, a, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome{res, left.Dense}
+}
+
+// same reports whether two outcomes agree in every bit but for times.
+func (o outcome) same(p outcome) bool {
+	bits := func(x, y []float64) bool {
+		return slices.EqualFunc(x, y, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })
+	}
+	return bits(o.Sigma, p.Sigma) && bits(o.Residuals, p.Residuals) &&
+		bits(o.Right.RawMatrix().Data, p.Right.RawMatrix().Data) &&
+		(!o.Certified || bits(o.left.RawMatrix().Data, p.left.RawMatrix().Data)) &&
+		o.Status == p.Status && o.Rank == p.Rank && o.Converged == p.Converged && o.Certified == p.Certified &&
+		o.Stats.Passes == p.Stats.Passes && o.Stats.Products == p.Stats.Products
+}
+
+// CheckResume checks that a run of set on a can be saved and continued after
+// any pass, and cancelled in any pass and continued, and is then the run that
+// was not: with the same bits, in as many passes. It tries about as many passes
+// as said, spread over the run and drawn anew for every seed.
+func CheckResume(t *testing.T, a *mat.Dense, set solver.Settings, tries int) {
+	t.Helper()
+	draw := rand.New(rand.NewPCG(set.Seed, 1))
+	want := factorise(t.Context(), t, NewDense(a), set)
+
+	all := new(Checkpoints)
+	watched := set
+	watched.Checkpointer = all
+	if got := factorise(t.Context(), t, NewDense(a), watched); !got.same(want) {
+		t.Error("a run that is saved differs from one that is not")
+	}
+	for _, i := range sample(draw, len(all.Saved), tries) {
+		saved := all.Saved[i]
+		d := NewDense(a)
+		got := factorise(t.Context(), t, d, Resume(t, set, saved))
+		if !got.same(want) {
+			t.Fatalf("saved after pass %d of %d: the continued run ends with %v after %d passes, want %v; σ %v, want %v",
+				all.Passes[i], want.Stats.Passes, got.Status, got.Stats.Passes, want.Status, got.Sigma, want.Sigma)
+		}
+		if d.Passes+all.Passes[i] != want.Stats.Passes {
+			t.Fatalf("saved after pass %d of %d: %d more", all.Passes[i], want.Stats.Passes, d.Passes)
+		}
+	}
+	for _, at := range sample(draw, want.Stats.Passes, tries) {
+		at++ // passes are counted from 1
+		saved := cancelIn(t, a, set, nil, at)
+		// Cancelled once more on the way.
+		again := (at + want.Stats.Passes + 1) / 2
+		if later := cancelIn(t, a, set, saved, again); later != nil {
+			saved = later
+		}
+		if got := factorise(t.Context(), t, NewDense(a), Resume(t, set, saved)); !got.same(want) {
+			t.Fatalf("cancelled in passes %d and %d of %d: the continued run ends with %v after %d passes, want %v",
+				at, again, want.Stats.Passes, got.Status, got.Stats.Passes, want.Status)
+		}
+	}
+}
+
+// sample returns about tries of the first n integers, among them the first and
+// the last two.
+func sample(draw *rand.Rand, n, tries int) []int {
+	var out []int
+	for i := range n {
+		if i == 0 || i >= n-2 || draw.IntN(n) < tries {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// cancelIn goes on from saved, cancels in a pass and returns the checkpoint
+// that this leaves, nil if there was nothing to save.
+func cancelIn(t *testing.T, a *mat.Dense, set solver.Settings, saved []byte, pass int) []byte {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	set = Resume(t, set, saved)
+	d := NewDense(a)
+	if set.Resume != nil {
+		d.Passes = set.Resume.Passes()
+	}
+	d.Hook = func(p int) error {
+		if p == pass {
+			cancel()
+		}
+		return nil
+	}
+	var keep never
+	set.Checkpointer = &keep
+	factorise(ctx, t, d, set)
+	return keep.last()
+}
+
+// resume cuts and continues runs under every rule.
+func (s suite) resume(t *testing.T) {
+	for _, a := range []*mat.Dense{
+		WithValues(20, 10, 8, 4, 2, 1), // of rank 3
+		WithValues(9, 12, 5, 9, 8, 3, 2, 1, 0.5),
+	} {
+		for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
+			for _, r := range []solver.StopRule{solver.StopResidual, solver.StopPaper} {
+				limit := s.o.MaxPasses
+				if r == solver.StopPaper {
+					limit = 100 // a block method never meets it
+				}
+				CheckResume(t, a, solver.Settings{
+					Rank: 5, Method: s.method(), Deflation: d, Stop: r, Tol: 1e-5, Seed: 3, MaxPasses: limit,
+				}, 8)
+			}
+		}
+		set := solver.Settings{Rank: 4, Method: s.method(), Seed: 2, Tol: 1e-5, MaxPasses: s.o.MaxPasses}
+		first, _ := s.solve(t, a, set)
+		full := first.Stats.Passes
+		for limit := 1; limit < full; limit += 1 + full/7 {
+			set.MaxPasses = limit
+			CheckResume(t, a, set, 2)
+		}
+	}
+}

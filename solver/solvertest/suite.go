@@ -1,0 +1,495 @@
+package solvertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// Options adjust the suite to a method.
+type Options struct {
+	// MaxPasses is the number of passes within which the method must solve
+	// every case; 0 means 200,000.
+	MaxPasses int
+	// Seeds is the number of seeds for the tests that run over many; 0 means
+	// 25.
+	Seeds int
+	// Narrow says that start vectors need not save passes: the method works
+	// with fewer vectors at a time than it is given, or has few to save.
+	Narrow bool
+	// Form is the operator the method is run on, Gram or Dilation.
+	Form solver.Form
+	// Many says that the method can find hundreds of triplets in little time.
+	Many bool
+}
+
+// Run checks that a method solves every case of Cases, is deterministic,
+// invariant under scaling, honest at every limit of passes, and stops when it
+// is told to. newMethod returns the method, ready for use.
+func Run(t *testing.T, newMethod func() solver.Method, o Options) {
+	if o.MaxPasses == 0 {
+		o.MaxPasses = 200_000
+	}
+	if o.Seeds == 0 {
+		o.Seeds = 25
+	}
+	s := suite{newMethod, o}
+	t.Run("cases", s.cases)
+	t.Run("left signs and no left", s.leftVariants)
+	t.Run("rerun is bit-identical", s.rerun)
+	t.Run("scaling", s.scaling)
+	t.Run("diagonal with zeros", s.diagonal)
+	t.Run("random", s.random)
+	if o.Many {
+		t.Run("many", s.many)
+	}
+	t.Run("pass limit", s.passLimit)
+	t.Run("warm start", s.warmStart)
+	t.Run("go further", s.goFurther)
+	t.Run("events", s.events)
+	t.Run("cancel", s.cancel)
+	t.Run("deadline", s.deadline)
+	t.Run("resume", s.resume)
+	t.Run("faults", s.faults)
+	t.Run("breakdown", s.breakdown)
+}
+
+type suite struct {
+	method func() solver.Method
+	o      Options
+}
+
+// solve runs SVD with left vectors kept.
+func (s suite) solve(t testing.TB, a *mat.Dense, set solver.Settings) (*solver.Result, *mat.Dense) {
+	t.Helper()
+	set.Method, set.Operator = s.method(), s.o.Form
+	if set.MaxPasses == 0 {
+		set.MaxPasses = s.o.MaxPasses
+	}
+	rows, _ := a.Dims()
+	left := solver.NewDenseRows(rows, set.Rank)
+	set.Left = left
+	d := NewDense(a)
+	res, err := solver.SVD(t.Context(), d, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Stats.Passes != d.Passes {
+		t.Errorf("result counts %d passes, there were %d", res.Stats.Passes, d.Passes)
+	}
+	return res, left.Dense
+}
+
+func (s suite) cases(t *testing.T) {
+	for _, c := range Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			set := solver.Settings{Rank: c.K, Tol: c.Tol, Seed: 1}
+			res, u := s.solve(t, c.A, set)
+			Check(t, c.A, set, res, u)
+			CheckValues(t, res, c.Values(), c.Tol)
+			if res.Rank != c.Rank {
+				t.Errorf("rank %d, want %d (σ = %.3g)", res.Rank, c.Rank, res.Sigma)
+			}
+			if res.Status != solver.Converged && !(c.Unreachable && res.Status == solver.Stagnated) {
+				t.Errorf("status %v after %d passes, residuals %.3g", res.Status, res.Stats.Passes, res.Residuals)
+			}
+		})
+	}
+}
+
+func (s suite) leftVariants(t *testing.T) {
+	for _, a := range []*mat.Dense{Random(30, 8, 1), Random(8, 30, 1), WithValues(20, 10, 1, 3, 2)} {
+		set := solver.Settings{Rank: 4, SignLeft: true}
+		res, u := s.solve(t, a, set)
+		Check(t, a, set, res, u)
+
+		set = solver.Settings{Rank: 4, Method: s.method(), Operator: s.o.Form, MaxPasses: s.o.MaxPasses}
+		bare, err := solver.SVD(t.Context(), NewDense(a), set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		Check(t, a, set, bare, nil)
+		if !slices.Equal(bare.Sigma, res.Sigma) {
+			t.Errorf("values depend on whether left vectors are kept:\n%v\n%v", bare.Sigma, res.Sigma)
+		}
+	}
+}
+
+func (s suite) rerun(t *testing.T) {
+	a := WithValues(40, 15, 3, 5, 4, 3, 2, 1)
+	set := solver.Settings{Rank: 7, Seed: 9}
+	res1, u1 := s.solve(t, a, set)
+	res2, u2 := s.solve(t, a, set)
+	if !slices.Equal(res1.Sigma, res2.Sigma) || !slices.Equal(res1.Residuals, res2.Residuals) ||
+		!mat.Equal(res1.Right, res2.Right) || !mat.Equal(u1, u2) || res1.Stats.Passes != res2.Stats.Passes {
+		t.Error("second run differs from the first")
+	}
+	set.Seed++
+	if other, _ := s.solve(t, a, set); mat.Equal(other.Right, res1.Right) {
+		t.Error("another seed gives the same bits: the seed is not used")
+	}
+}
+
+// scaling multiplies the matrix by powers of two, which changes no digit.
+func (s suite) scaling(t *testing.T) {
+	a := WithValues(30, 12, 4, 7, 5, 4, 2, 1, 1e-3)
+	set := solver.Settings{Rank: 8}
+	want, wantU := s.solve(t, a, set)
+	for _, f := range []float64{0x1p-20, 0x1p20, 0x1p-100, 0x1p100} {
+		var b mat.Dense
+		b.Scale(f, a)
+		got, gotU := s.solve(t, &b, set)
+		if got.Stats.Passes != want.Stats.Passes {
+			t.Errorf("scaled by %g: %d passes, want %d", f, got.Stats.Passes, want.Stats.Passes)
+		}
+		if !slices.Equal(got.Residuals, want.Residuals) {
+			t.Errorf("scaled by %g: residuals %g, want %g", f, got.Residuals, want.Residuals)
+		}
+		if !mat.Equal(got.Right, want.Right) || !mat.Equal(gotU, wantU) {
+			t.Errorf("scaled by %g: vectors differ", f)
+		}
+		for i, v := range got.Sigma {
+			if v != f*want.Sigma[i] {
+				t.Errorf("scaled by %g: σ[%d] = %g, want %g", f, i, v, f*want.Sigma[i])
+			}
+		}
+	}
+}
+
+func (s suite) diagonal(t *testing.T) {
+	a := Diagonal(9, 9, 1, 2, 3, 4, 5)
+	for seed := range uint64(s.o.Seeds) {
+		for _, k := range []int{3, 5, 6, 9} {
+			set := solver.Settings{Rank: k, Seed: seed}
+			res, u := s.solve(t, a, set)
+			Check(t, a, set, res, u)
+			CheckValues(t, res, []float64{5, 4, 3, 2, 1}, set.Tol)
+			if res.Rank != min(k, 5) || res.Status != solver.Converged {
+				t.Fatalf("seed %d, k %d: rank %d, %v", seed, k, res.Rank, res.Status)
+			}
+		}
+	}
+}
+
+// random solves matrices of random shapes and geometric spectra.
+func (s suite) random(t *testing.T) {
+	for seed := range uint64(s.o.Seeds) {
+		rows, cols := 3+int(seed*7%31), 3+int(seed*13%17)
+		sigma := make([]float64, min(rows, cols))
+		for i := range sigma {
+			sigma[i] = math.Pow(1.2+float64(seed%5)/3, -float64(i))
+		}
+		k := 1 + int(seed)%len(sigma)
+		for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
+			a := WithValues(rows, cols, seed, sigma...)
+			set := solver.Settings{Rank: k, Seed: seed, Deflation: d}
+			res, u := s.solve(t, a, set)
+			Check(t, a, set, res, u)
+			CheckValues(t, res, sigma, set.Tol)
+			if res.Status != solver.Converged {
+				t.Errorf("%d×%d, seed %d, k %d, %v: %v, residuals %.3g", rows, cols, seed, k, d, res.Status, res.Residuals)
+			}
+		}
+	}
+}
+
+// many asks for 200 triplets, and for all there are.
+func (s suite) many(t *testing.T) {
+	sigma := make([]float64, 220)
+	for i := range sigma {
+		sigma[i] = math.Pow(0.97, float64(i))
+	}
+	for _, shape := range [][2]int{{240, 220}, {220, 240}} {
+		a := WithValues(shape[0], shape[1], 1, sigma...)
+		for _, k := range []int{200, 220} {
+			set := solver.Settings{Rank: k}
+			res, u := s.solve(t, a, set)
+			Check(t, a, set, res, u)
+			CheckValues(t, res, sigma, set.Tol)
+			if res.Status != solver.Converged || res.Rank != k {
+				t.Errorf("%d×%d, k %d: %v, rank %d", shape[0], shape[1], k, res.Status, res.Rank)
+			}
+		}
+	}
+}
+
+// passLimit stops a run after every possible number of passes: the limit is
+// kept, and the result is certified and honest however bad it is.
+func (s suite) passLimit(t *testing.T) {
+	for _, a := range []*mat.Dense{WithValues(15, 9, 5, 9, 3, 1), WithValues(9, 15, 5, 9, 8.9, 3, 2, 1)} {
+		for limit := 1; limit < 40; limit++ {
+			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
+				set := solver.Settings{Rank: 5, MaxPasses: limit, Deflation: d}
+				res, u := s.solve(t, a, set)
+				if res.Stats.Passes > limit {
+					t.Errorf("%d passes with a limit of %d", res.Stats.Passes, limit)
+				}
+				Check(t, a, set, res, u)
+				if res.Status != solver.PassLimit && res.Status != solver.Converged {
+					t.Errorf("limit %d: status %v", limit, res.Status)
+				}
+			}
+		}
+	}
+}
+
+// warmStart goes on from a finished run, which takes one pass to see that there
+// is nothing to do.
+func (s suite) warmStart(t *testing.T) {
+	a := WithValues(30, 12, 6, 9, 7, 5, 3, 1, 0.5)
+	set := solver.Settings{Rank: 4}
+	first, _ := s.solve(t, a, set)
+	set.Init = first.Right
+	set.Seed = 77
+	again, u := s.solve(t, a, set)
+	Check(t, a, set, again, u)
+	CheckValues(t, again, []float64{9, 7, 5, 3}, set.Tol)
+	if again.Status != solver.Converged || again.Stats.Passes != 1 {
+		t.Errorf("from a finished run: %v after %d passes", again.Status, again.Stats.Passes)
+	}
+	// Useless start vectors do no harm: zero, and in the null space.
+	set.Init = mat.NewDense(12, 2, nil)
+	b := Diagonal(14, 12, 3, 2, 1)
+	set.Init.Set(11, 1, 1)
+	res, u := s.solve(t, b, set)
+	Check(t, b, set, res, u)
+	CheckValues(t, res, []float64{3, 2, 1, 0}, set.Tol)
+}
+
+// goFurther checks that a result for 4 triplets is a better start than none.
+func (s suite) goFurther(t *testing.T) {
+	const rows, cols = 60, 40
+	sigma := make([]float64, cols)
+	for i := range sigma {
+		sigma[i] = math.Pow(0.9, float64(i))
+	}
+	a := WithValues(rows, cols, 1, sigma...)
+	from, _ := s.solve(t, a, solver.Settings{Rank: 4})
+	var grown, shifted mat.Dense
+	grown.Augment(a, Random(rows, 1, 2)) // one more column
+	grown.Scale(0.01, &grown)
+	grown.Slice(0, rows, 0, cols).(*mat.Dense).Copy(a)
+	shifted.Scale(1e-4, Random(rows, cols, 3))
+	shifted.Add(a, &shifted)
+	narrow := mat.DenseCopyOf(from.Right.Slice(0, cols, 0, 2))
+	for _, c := range []struct {
+		name string
+		a    *mat.Dense
+		set  solver.Settings
+		init *mat.Dense
+		// A block method searches for the others in as many passes as for all,
+		// and has spent one on those it was given.
+		slack int
+	}{
+		{"more triplets", a, solver.Settings{Rank: 6}, from.Right, 3},
+		{"fewer triplets", a, solver.Settings{Rank: 2}, from.Right, 0},
+		{"half of them", a, solver.Settings{Rank: 4}, narrow, 3},
+		{"smaller tolerance", a, solver.Settings{Rank: 4, Tol: 1e-11}, from.Right, 0},
+		{"another matrix", &shifted, solver.Settings{Rank: 4}, from.Right, 0},
+		{"a larger matrix", &grown, solver.Settings{Rank: 4}, from.Right, 0},
+	} {
+		for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
+			c.set.Deflation, c.set.Init = d, nil
+			cold, _ := s.solve(t, c.a, c.set)
+			c.set.Init = c.init
+			warm, u := s.solve(t, c.a, c.set)
+			Check(t, c.a, c.set, warm, u)
+			CheckValues(t, warm, Singular(c.a), c.set.Tol)
+			if warm.Status != solver.Converged || !s.o.Narrow && warm.Stats.Passes >= cold.Stats.Passes+c.slack {
+				t.Errorf("%s: %v after %d passes, %d without start vectors", c.name, warm.Status, warm.Stats.Passes, cold.Stats.Passes)
+			}
+		}
+	}
+}
+
+// events checks that every pass is seen once and that the record is coherent.
+func (s suite) events(t *testing.T) {
+	var seen []solver.Event
+	set := solver.Settings{Rank: 4, Observer: solver.ObserverFunc(func(e solver.Event) error {
+		seen = append(seen, e)
+		return nil
+	})}
+	res, _ := s.solve(t, WithValues(20, 10, 7, 4, 2, 1), set)
+	if len(seen) != res.Stats.Passes {
+		t.Fatalf("%d events for %d passes", len(seen), res.Stats.Passes)
+	}
+	for i, e := range seen {
+		if e.Pass != i+1 || e.Rank != 4 || e.Tol != solver.DefaultTol || e.Locked < 0 || e.Locked > 4 ||
+			e.Triplet < 0 || e.Triplet > 3 || e.Stats.Passes != e.Pass || math.IsNaN(e.Residual) || math.IsNaN(e.Sigma) {
+			t.Errorf("event %d: %+v", i, e)
+		}
+	}
+	last := seen[len(seen)-1]
+	if last.Phase != solver.PhaseFinish || last.Residual != slices.Max(res.Residuals) {
+		t.Errorf("last event %+v, residuals %g", last, res.Residuals)
+	}
+	stop := errors.New("enough")
+	for at := 1; at <= len(seen); at++ {
+		set.Method, set.Operator, set.Left = s.method(), s.o.Form, solver.NewDenseRows(20, 4)
+		set.Observer = solver.ObserverFunc(func(e solver.Event) error {
+			if e.Pass == at {
+				return stop
+			}
+			return nil
+		})
+		d := NewDense(WithValues(20, 10, 7, 4, 2, 1))
+		if res, err := solver.SVD(t.Context(), d, set); !errors.Is(err, stop) || res != nil || d.Passes != at {
+			t.Fatalf("observer's error at pass %d of %d: got %v after %d passes", at, len(seen), err, d.Passes)
+		}
+	}
+}
+
+// cancel cancels in the middle of every kind of pass.
+func (s suite) cancel(t *testing.T) {
+	a := WithValues(20, 10, 8, 4, 2, 1)
+	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
+	for at := 1; at <= full.Stats.Passes; at++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		d := NewDense(a)
+		d.Hook = func(pass int) error {
+			if pass == at {
+				cancel()
+			}
+			return nil
+		}
+		set := solver.Settings{Rank: 5, Method: s.method(), Operator: s.o.Form, Left: solver.NewDenseRows(20, 5)}
+		res, err := solver.SVD(ctx, d, set)
+		cancel()
+		if err != nil {
+			t.Fatalf("cancelled in pass %d: %v", at, err)
+		}
+		if res.Status != solver.Cancelled || res.Certified || d.Passes != at {
+			t.Fatalf("cancelled in pass %d: %v, certified %t, %d passes", at, res.Status, res.Certified, d.Passes)
+		}
+		checkPartial(t, a, res)
+	}
+}
+
+// checkPartial checks the result of a cancelled run: right vectors are
+// orthonormal, values are finite and not above σ₁, residuals are estimates.
+func checkPartial(t *testing.T, a *mat.Dense, res *solver.Result) {
+	t.Helper()
+	checkOrthonormal(t, "right", res.Right, res.OrthRight)
+	checkSigns(t, res.Right)
+	top := Singular(a)[0]
+	if len(res.Sigma) != 5 || len(res.Residuals) != 5 {
+		t.Fatalf("%d values, %d residuals, want 5", len(res.Sigma), len(res.Residuals))
+	}
+	for i, v := range res.Sigma {
+		if !(v >= 0 && v <= top*(1+1e-12)) || i > 0 && v > res.Sigma[i-1] || !(res.Residuals[i] >= 0) {
+			t.Errorf("partial values %g, residuals %g", res.Sigma, res.Residuals)
+			return
+		}
+	}
+	if !math.IsNaN(res.OrthLeft) {
+		t.Errorf("left vectors of a cancelled run are said to be orthonormal to %g", res.OrthLeft)
+	}
+}
+
+func (s suite) deadline(t *testing.T) {
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	d := NewDense(Random(20, 10, 1))
+	res, err := solver.SVD(ctx, d, solver.Settings{Rank: 5, Method: s.method(), Operator: s.o.Form})
+	if err != nil || res.Status != solver.TimeLimit || d.Passes != 0 {
+		t.Fatalf("past the deadline: %v, %v, %d passes", res, err, d.Passes)
+	}
+	checkPartial(t, d.A, res)
+}
+
+// faults makes every pass fail in turn, then every access to the left vectors.
+func (s suite) faults(t *testing.T) {
+	a := WithValues(20, 10, 9, 4, 2, 1)
+	fault := errors.New("disk on fire")
+	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
+	for at := 1; at <= full.Stats.Passes; at++ {
+		d := NewDense(a)
+		d.Hook = func(pass int) error {
+			if pass == at {
+				return fault
+			}
+			return nil
+		}
+		set := solver.Settings{Rank: 5, Method: s.method(), Operator: s.o.Form, Left: solver.NewDenseRows(20, 5)}
+		if res, err := solver.SVD(t.Context(), d, set); !errors.Is(err, fault) || res != nil || d.Passes != at {
+			t.Fatalf("fault in pass %d: got %v after %d passes", at, err, d.Passes)
+		}
+	}
+	for at := 1; ; at++ {
+		store := &failing{DenseRows: solver.NewDenseRows(20, 5), left: at, err: fault}
+		set := solver.Settings{Rank: 5, Method: s.method(), Operator: s.o.Form, Left: store}
+		_, err := solver.SVD(t.Context(), NewDense(a), set)
+		if store.left > 0 {
+			if err != nil {
+				t.Errorf("without a fault: %v", err)
+			}
+			break
+		}
+		if !errors.Is(err, fault) {
+			t.Fatalf("fault in access %d to the left vectors: got %v", at, err)
+		}
+	}
+}
+
+// failing is a RowStore whose left-th access fails.
+type failing struct {
+	*solver.DenseRows
+	left int
+	err  error
+}
+
+func (f *failing) access() error {
+	if f.left--; f.left == 0 {
+		return f.err
+	}
+	return nil
+}
+
+func (f *failing) WriteRows(first int64, rows *mat.Dense) error {
+	if err := f.access(); err != nil {
+		return err
+	}
+	return f.DenseRows.WriteRows(first, rows)
+}
+
+func (f *failing) ReadRows(first int64, rows *mat.Dense) error {
+	if err := f.access(); err != nil {
+		return err
+	}
+	return f.DenseRows.ReadRows(first, rows)
+}
+
+// breakdown feeds numbers that cannot be worked with. The dilation does not
+// square them.
+func (s suite) breakdown(t *testing.T) {
+	cases := []struct {
+		entry float64
+		want  error
+	}{
+		{math.NaN(), solver.ErrBreakdown},
+		{math.Inf(1), solver.ErrBreakdown},
+		{1e160, solver.ErrBreakdown}, // its square is infinite
+		{1e80, solver.ErrScale},
+		{1e-80, solver.ErrScale},
+	}
+	if s.o.Form == solver.Dilation {
+		cases[2].want, cases[3].want, cases[4].want = solver.ErrScale, nil, nil
+	}
+	for _, c := range cases {
+		t.Run(fmt.Sprint(c.entry), func(t *testing.T) {
+			d := NewDense(Diagonal(6, 6, c.entry))
+			_, err := solver.SVD(t.Context(), d, solver.Settings{Rank: 1, Method: s.method(), Operator: s.o.Form, MaxPasses: 100})
+			if !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}

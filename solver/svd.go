@@ -1,0 +1,383 @@
+package solver
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// maxRounds bounds how often SVD goes on after a certificate that missed the
+// tolerance.
+const maxRounds = 6
+
+// SVD computes the k leading singular triplets of a and certifies them: the
+// eigenvectors of G = AᵀA from the method, then a finishing pass that gives the
+// left vectors, the final values and rotation, and every residual on a itself.
+// Under StopResidual it goes on with the triplets that miss the tolerance.
+//
+// The error is for faults: a pass or a RowStore that failed, an observer that
+// wants to stop, numbers out of range; the result is nil then. A run that ended
+// before convergence is not a fault: its result holds what there is, with
+// honest residuals. Within MaxPasses one pass is always kept for the
+// certificate, so a limit of 1 certifies the start vectors.
+func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
+	s = s.normalised(min(a.Rows(), int64(a.Dim())), a.Dim())
+	op, err := form(a, s)
+	if err != nil {
+		return nil, err
+	}
+	if s.Operator == Dilation {
+		s.Method = s.Method.(indefinite).indefinite()
+	}
+	r, err := newRun(ctx, op, describe(a, s.Operator), s)
+	if err != nil {
+		return nil, err
+	}
+	f := &factorisation{run: r, a: a}
+	st, err := f.solve()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case f.cut && f.cert != nil:
+		return f.interrupted(st), nil
+	case f.cut:
+		return f.uncertified(st), nil
+	}
+	return f.result(st), nil
+}
+
+// factorisation is a run on a Matrix with its finishing passes.
+type factorisation struct {
+	*run
+	a        Matrix
+	orthLeft float64
+	limited  bool // MaxPasses left no pass to measure completed left vectors
+}
+
+// reserve is the number of passes to keep back: the certificate, and the
+// product that measures completed left vectors if there will be any.
+func (f *factorisation) reserve() int {
+	if f.nulls > 0 && f.s.Left != nil {
+		return 2
+	}
+	return 1
+}
+
+// solve iterates and certifies until nothing more can be gained, then finishes
+// the left vectors. Given start vectors are certified before anything else: one
+// pass shows which of them are good already, and gives the best start vectors
+// that there are in the span of the others.
+func (f *factorisation) solve() (Status, error) {
+	f.orthLeft = math.NaN()
+	given := f.given && f.s.Stop == StopResidual
+	if st, err := f.inspect(); err != nil || f.cut {
+		return st, err
+	}
+	st, err := Converged, error(nil)
+	for {
+		if !given {
+			st, err = f.find(f.reserve)
+		}
+		if err != nil || f.cut {
+			return st, err
+		}
+		f.estimates() // none if all have been found
+		f.lower()
+		if err := f.certify(); err != nil {
+			return f.abandon(err)
+		}
+		again := f.offenders(given)
+		if st != Converged || f.s.Stop != StopResidual || len(again) == 0 {
+			break
+		}
+		if !given && (f.round == maxRounds || !f.improving()) {
+			break
+		}
+		if limit := f.mayPass(1 + f.reserve()); limit != NotTerminated && !f.cut {
+			st = limit
+			break
+		}
+		f.reopen(again, given)
+		given = false
+	}
+	passes := f.stats.Passes
+	if err := f.finishing(f.finishLeft); err != nil {
+		return f.abandon(err)
+	}
+	if f.stats.Passes > passes {
+		err = f.observe(f.finishEvent())
+	}
+	return f.outcome(st), err
+}
+
+// outcome is the status in the light of the certificate.
+func (f *factorisation) outcome(st Status) Status {
+	if f.s.Stop != StopResidual {
+		return st
+	}
+	if f.cert.converged(f.s.Tol) == f.s.Rank {
+		return Converged
+	}
+	switch {
+	case st == Converged && f.limited:
+		return PassLimit
+	case st == Converged:
+		return Stagnated
+	}
+	return st
+}
+
+// certify runs a finishing pass over the locked vectors.
+func (f *factorisation) certify() error {
+	err := f.finishing(func() error {
+		v := f.orthonormal()
+		return f.pass(func() (err error) {
+			f.cert, err = certify(f.ctx, f.a, v, f.s.Left)
+			return err
+		}, f.s.Rank)
+	})
+	if err != nil {
+		return err
+	}
+	return f.observe(f.finishEvent())
+}
+
+// orthonormal makes the locked vectors orthonormal, as those of the projected
+// deflation are already, and returns them as an n×k block. From here on the
+// deflation is projected whatever was asked for: leaks would do no good.
+func (f *factorisation) orthonormal() *mat.Dense {
+	k := f.locked.len
+	if f.s.Deflation == Plain {
+		f.locked.reset()
+		for range k {
+			if v := f.locked.next(); !f.locked.orthonormalise(v) {
+				f.locked.random(v, f.s.Seed, streamRight|uint64(f.locked.len))
+			}
+			f.locked.push()
+		}
+		f.s.Deflation = Projected
+		f.deflate(Projected)
+	}
+	v := mat.NewDense(f.n, k, nil)
+	for j := range k {
+		v.SetCol(j, f.locked.vector(j))
+	}
+	return v
+}
+
+// offenders returns the triplets whose residual misses the tolerance by more
+// than rounding in the operator explains. Those without a value are to be
+// searched for if their vectors were given, and have been if not.
+func (f *factorisation) offenders(given bool) []int {
+	var out []int
+	c := f.cert
+	for i, r := range c.residuals[:c.rank] {
+		seen := r // by the operator, relative to λ₁
+		if !f.linear {
+			seen *= c.sigma[i] / c.norm
+		}
+		if r > f.s.Tol && seen > 4*floorFactor*epsilon {
+			out = append(out, i)
+		}
+	}
+	if given {
+		for i := c.rank; i < f.s.Rank; i++ {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// improving reports whether the last round has at least halved the largest
+// residual.
+func (f *factorisation) improving() bool {
+	worst := f.cert.residuals[f.cert.worst()]
+	ok := f.lastWorst == 0 || worst <= f.lastWorst/2
+	f.lastWorst = worst
+	return ok
+}
+
+// reopen makes the triplets of the certificate the locked ones, except for
+// those in again, which are to be found again: from where they are, multiplied
+// by G once more, since the certificate has done that. What has been found
+// before is to be found more accurately than last time. Start vectors that are
+// left of the given ones come after those.
+func (f *factorisation) reopen(again []int, given bool) {
+	c, spare := f.cert, f.warm
+	f.locked.reset()
+	f.values, f.seen, f.warm, f.nulls, f.noise = f.values[:0], f.seen[:0], nil, 0, 0
+	if !given {
+		f.tol /= 4
+		f.round++
+		spare = nil
+	}
+	f.lambda1 = max(f.lambda1, f.eigenvalue(c.norm))
+	for i := range f.s.Rank {
+		if len(again) > 0 && again[0] == i {
+			again = again[1:]
+			if i < c.rank {
+				f.warm = append(f.warm, mat.Col(nil, i, c.product))
+			}
+			continue
+		}
+		mat.Col(f.locked.next(), i, c.right)
+		f.locked.orthonormalise(f.locked.next())
+		f.push(f.eigenvalue(c.sigma[i]), c.residuals[i])
+		if i >= c.rank {
+			f.nulls++
+		}
+	}
+	f.warm = append(f.warm, spare...)
+	c.product = nil
+}
+
+// finishLeft applies the sign rule and turns W into U.
+func (f *factorisation) finishLeft() error {
+	c := f.cert
+	for j := range f.s.Rank {
+		if signColumn(c.right, j) {
+			scaleColumn(c.rotation, j, -1)
+		}
+	}
+	if f.s.Left == nil {
+		return nil
+	}
+	l := newLeft(f.ctx, f.s.Left, f.a.Rows(), f.s.Rank)
+	if f.s.SignLeft {
+		negative, err := l.negative(c.rotation)
+		if err != nil {
+			return err
+		}
+		for j, neg := range negative {
+			if neg {
+				scaleColumn(c.right, j, -1)
+				scaleColumn(c.rotation, j, -1)
+			}
+		}
+	}
+	gram, err := l.turn(c.rotation, c.rank)
+	if err == nil && c.rank < f.s.Rank {
+		gram, err = f.completeLeft(l)
+	}
+	if err != nil {
+		return err
+	}
+	f.orthLeft = orthogonality(gram)
+	return nil
+}
+
+// completeLeft fills in the left vectors of zero values and measures them.
+func (f *factorisation) completeLeft(l *left) (*mat.Dense, error) {
+	c := f.cert
+	gram, err := l.complete(f.s.Seed, c.rank)
+	if err != nil {
+		return nil, err
+	}
+	if f.s.SignLeft {
+		if gram, err = l.signCompletion(c.rank); err != nil {
+			return nil, err
+		}
+	}
+	if c.norm == 0 {
+		return gram, nil // the zero matrix: any vectors will do
+	}
+	if f.mayPass(0) == PassLimit {
+		f.limited = true
+		for i := c.rank; i < f.s.Rank; i++ {
+			// Not measured, but never more than that.
+			c.residuals[i] = max(c.residuals[i], c.relative(c.frobenius))
+		}
+		return gram, nil
+	}
+	var atu *mat.Dense
+	err = f.pass(func() (err error) {
+		atu, err = f.a.MulTrans(f.ctx, f.s.Rank, f.s.Left.ReadRows)
+		return err
+	}, 0)
+	if err != nil {
+		return nil, err
+	}
+	col := make([]float64, f.n)
+	for i := c.rank; i < f.s.Rank; i++ {
+		res := norm2(mat.Col(col, i, atu)) + allowance*epsilon*c.frobenius
+		c.residuals[i] = max(c.residuals[i], c.relative(res))
+	}
+	return gram, nil
+}
+
+func (f *factorisation) finishEvent() Event {
+	c := f.cert
+	worst := c.worst()
+	return Event{
+		Phase: PhaseFinish, Pass: f.stats.Passes, Triplet: worst, Locked: c.converged(f.s.Tol), Rank: f.s.Rank,
+		Sigma: c.sigma[worst], Residual: c.residuals[worst], Tol: f.s.Tol, Stats: f.cost(),
+	}
+}
+
+// result assembles what the certificate says.
+func (f *factorisation) result(st Status) *Result {
+	c := f.cert
+	return &Result{
+		Sigma:     c.sigma,
+		Right:     c.right,
+		Residuals: c.residuals,
+		Certified: true,
+		Converged: c.converged(f.s.Tol),
+		Rank:      c.rank,
+		Clusters:  c.clusters(),
+		OrthRight: orthogonality(gramOf(c.right)),
+		OrthLeft:  f.orthLeft,
+		Energy:    c.energy(),
+		Status:    st,
+		Stats:     f.cost(),
+	}
+}
+
+// interrupted assembles what is known when the run was cancelled after its
+// first certificate, which no longer belongs to what is in Left.
+func (f *factorisation) interrupted(st Status) *Result {
+	for j := range f.s.Rank {
+		signColumn(f.cert.right, j)
+	}
+	res := f.result(st)
+	res.Certified, res.OrthLeft = false, math.NaN()
+	return res
+}
+
+// uncertified assembles what is known when the run was cancelled before any
+// certificate.
+func (f *factorisation) uncertified(st Status) *Result {
+	f.estimates()
+	f.lower()
+	e := f.eigenpairs()
+	res := &Result{
+		Sigma:     e.Values,
+		Right:     e.Vectors,
+		Residuals: e.Seen,
+		OrthRight: orthogonality(gramOf(e.Vectors)),
+		OrthLeft:  math.NaN(),
+		Status:    st,
+		Stats:     f.cost(),
+	}
+	norm := math.Sqrt(f.a.SumSquares())
+	for i, v := range e.Values {
+		s := f.sigma(v)
+		res.Sigma[i] = s
+		if s > 0 {
+			res.Rank++
+			res.Energy += (s / norm) * (s / norm)
+		}
+		if e.Seen[i] <= f.s.Tol {
+			res.Converged++
+		}
+	}
+	return res
+}
+
+func gramOf(x *mat.Dense) *mat.Dense {
+	var g mat.Dense
+	g.Mul(x.T(), x)
+	return &g
+}

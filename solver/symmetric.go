@@ -1,0 +1,105 @@
+package solver
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// What tells a matrix that is not symmetric, or not semidefinite, from one that
+// is so but for rounding, whoever computed it: relative to ‖A‖_F.
+const asymmetry = 1e-10
+
+// symmetric is the operator A, for a symmetric positive semidefinite A.
+type symmetric struct {
+	a     Matrix
+	mul   Multiplier
+	probe Dilator
+	scale float64 // ‖A‖_F
+}
+
+var _ Operator = (*symmetric)(nil)
+
+func newSymmetric(a Matrix) (*symmetric, error) {
+	if a.Rows() != int64(a.Dim()) {
+		return nil, fmt.Errorf("use the matrix as a symmetric one: it is %d×%d, not square: %w", a.Rows(), a.Dim(), ErrNotSymmetric)
+	}
+	mul, ok := a.(Multiplier)
+	probe, can := a.(Dilator)
+	if !ok || !can {
+		return nil, fmt.Errorf("use a %T as a symmetric matrix: %w", a, ErrForm)
+	}
+	return &symmetric{a: a, mul: mul, probe: probe, scale: math.Sqrt(a.SumSquares())}, nil
+}
+
+func (s *symmetric) Dim() int       { return s.a.Dim() }
+func (s *symmetric) matrix() Matrix { return s.a }
+
+// Apply sets dst = A·x. A Rayleigh quotient that is clearly negative proves that
+// A is not semidefinite.
+func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	_, l := x.Dims()
+	xx, xy := make([]float64, l), make([]float64, l)
+	err := s.mul.Mul(ctx, x, func(first int64, rows *mat.Dense) error {
+		r, _ := rows.Dims()
+		for i := range r {
+			at := int(first) + i
+			y := rows.RawRowView(i)
+			copy(dst.RawRowView(at), y)
+			for j, v := range x.RawRowView(at) {
+				xx[j] += v * v
+				xy[j] += v * y[j]
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for j, d := range xy {
+		if d < -asymmetry*s.scale*xx[j] {
+			return fmt.Errorf("use the matrix as a semidefinite one: it has an eigenvalue of at most %.3g: %w", d/xx[j], ErrNotDefinite)
+		}
+	}
+	return nil
+}
+
+// check compares Ax with Aᵀx for a random x, in one read. For independent
+// normal entries the expected ‖(A−Aᵀ)x‖² is ‖A−Aᵀ‖²_F, and a difference is
+// missed with probability zero.
+func (s *symmetric) check(ctx context.Context, seed uint64) error {
+	n := s.Dim()
+	x := mat.NewDense(n, 1, nil)
+	Gaussian(x, 0, seed, streamProbe)
+	ax, atx := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	if err := s.probe.ApplyDilation(ctx, ax, atx, x, x); err != nil {
+		return err
+	}
+	if d := distance(column(ax), 1, column(atx), 1); d > asymmetry*s.scale {
+		return fmt.Errorf("use the matrix as a symmetric one: ‖A−Aᵀ‖ is about %.3g, ‖A‖ is %.3g: %w", d, s.scale, ErrNotSymmetric)
+	}
+	return nil
+}
+
+// inspect spends a pass on refusing a matrix that is not symmetric, unless there
+// is none to spare or it has been done. The status is NotTerminated, or that of
+// a context that has ended.
+func (f *factorisation) inspect() (Status, error) {
+	s, ok := f.op.(*symmetric)
+	if !ok || f.stats.Passes > 0 {
+		return NotTerminated, nil
+	}
+	if st := f.mayPass(f.reserve()); f.cut {
+		return st, nil
+	} else if st != NotTerminated {
+		return NotTerminated, nil
+	}
+	if err := f.pass(func() error { return s.check(f.ctx, f.s.Seed) }, 0); err != nil {
+		return f.abandon(err)
+	}
+	return NotTerminated, f.observe(Event{
+		Phase: PhaseInspect, Pass: f.stats.Passes, Rank: f.s.Rank, Tol: f.s.Tol, Stats: f.cost(),
+	})
+}
