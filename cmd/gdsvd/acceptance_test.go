@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Real data with singular values computed by LAPACK or ARPACK.
+var realData = []struct {
+	name       string
+	input      string
+	reference  string // a file of values, or a key of others.json
+	rows, cols int64
+	nnz        int64
+	large      bool
+}{
+	{"MovieLens 100K", "movielens/ml-100k/u.data", "ml-100k.txt", 943, 1682, 100000, false},
+	{"MovieLens 1M", "movielens/ml-1m/ratings-notimestamp.dat.gz", "ml-1m.txt", 6040, 3706, 1000209, true},
+	{"MovieLens latest-small", "movielens/ml-latest-small/ratings.csv", "ml-latest-small.txt", 610, 9724, 100836, false},
+	{"MNIST", "mnist/train-images-idx3-ubyte.gz", "mnist-train.txt", 60000, 784, 8994156, true},
+	{"west0479", "suitesparse/west0479.mtx", "west0479.mtx", 479, 479, 1910, false},
+	{"lp_e226", "suitesparse/lp_e226.mtx", "lp_e226.mtx", 223, 472, 2768, false},
+	{"lp_e226 transposed", "suitesparse/lp_e226_transposed.mtx", "lp_e226_transposed.mtx", 472, 223, 2768, false},
+	{"karate", "suitesparse/karate.mtx", "karate.mtx", 34, 34, 156, false},
+}
+
+// The whole way on real data: shape, every value, every residual, status.
+func TestRealData(t *testing.T) {
+	data := os.Getenv("GDSVD_DATA")
+	if data == "" {
+		t.Skip("GDSVD_DATA does not name a directory of real data")
+	}
+	for _, d := range realData {
+		t.Run(d.name, func(t *testing.T) {
+			if d.large && (raceDetector || testing.Short()) {
+				t.Skip("too large for the race detector and for -short")
+			}
+			store := filepath.Join(t.TempDir(), "m.csr")
+			var r ingestResult
+			decode(t, must(t, "ingest", "-q", "--json", filepath.Join(data, d.input), "-o", store), &r)
+			if r.Rows != d.rows || r.Cols != d.cols || r.NNZ != d.nnz {
+				t.Fatalf("%d × %d, %d entries, want %d × %d, %d", r.Rows, r.Cols, r.NNZ, d.rows, d.cols, d.nnz)
+			}
+			if d.name == "MovieLens 1M" && r.BytesPerEntry > 1.7 {
+				t.Errorf("%.3f bytes a rating, want at most 1.7", r.BytesPerEntry)
+			}
+			truth := referenceValues(t, filepath.Join(data, "reference"), d.reference)
+			for _, method := range []string{"gd", "power"} {
+				t.Run(method, func(t *testing.T) { checkRealData(t, store, method, truth) })
+			}
+		})
+	}
+}
+
+func checkRealData(t *testing.T, store, method string, truth []float64) {
+	const k, tol = 10, 1e-8
+	_, r := factorised(t, store, "-k", strconv.Itoa(k), "--method", method, "--tol", "1e-8")
+	if r.Status != "converged" || r.Converged != k || !r.Certified {
+		t.Errorf("status %s, converged %d, certified %v", r.Status, r.Converged, r.Certified)
+	}
+	for i := range k {
+		if e := math.Abs(float64(r.Sigma[i])-truth[i]) / truth[i]; !(e <= 1e-9) {
+			t.Errorf("value %d is %.15g, want %.15g: relative error %.2g", i, r.Sigma[i], truth[i], e)
+		}
+		if !(r.Residual[i] <= tol) {
+			t.Errorf("residual %d is %.2g", i, r.Residual[i])
+		}
+	}
+	t.Logf("%d passes, %.2f s", r.Passes, r.Seconds.Total)
+}
+
+// referenceValues reads a file of values, one a line after a comment, or an entry of others.json.
+func referenceValues(t *testing.T, dir, name string) (values []float64) {
+	t.Helper()
+	if !strings.HasSuffix(name, ".txt") {
+		data, err := os.ReadFile(filepath.Join(dir, "others.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all map[string]struct {
+			SV []float64 `json:"sv"`
+		}
+		if err := json.Unmarshal(data, &all); err != nil {
+			t.Fatal(err)
+		}
+		return all[name].SV
+	}
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		if strings.HasPrefix(sc.Text(), "#") {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(sc.Text()), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, v)
+	}
+	return values
+}

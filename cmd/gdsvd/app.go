@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// app is one run of the program: its streams, what all commands have in
+// common, and what tests replace.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	json       bool
+	quiet      bool
+	level      slog.Level
+	configFile string
+	fromConfig map[string]bool // flags that the configuration file has set
+
+	fsys     vfs.FS
+	terminal bool          // stderr is a terminal
+	interval time.Duration // between two log lines of progress; 0 is the default
+	share    float64       // of the time of a run that checkpoints may take
+	display  *progress.Display
+}
+
+func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, fsys: vfs.OS, share: checkpointShare}
+	if f, ok := stderr.(*os.File); ok {
+		a.terminal = term.IsTerminal(int(f.Fd()))
+	}
+	return a
+}
+
+// run executes a command line and returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if a.display != nil {
+		a.display.End()
+	}
+	if err != nil {
+		fmt.Fprintln(a.stderr, "gdsvd:", message(err))
+	}
+	return exitCode(err)
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gdsvd",
+		Short: "Leading singular values and vectors of sparse matrices larger than memory",
+		Long: `gdsvd computes the k leading singular triplets of a sparse matrix that may be
+far larger than memory, with a certificate of their accuracy. Entries that are
+not given are zeros: it decomposes the zero-filled matrix.
+` + exitHelp,
+		Example: `  gdsvd ingest ratings.dat -o ratings.csr
+  gdsvd svd ratings.csr -k 10 -o ratings.svd`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          unknownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.readConfig(cmd); err != nil {
+				return err
+			}
+			a.display = progress.New(a.stderr, progress.Options{
+				Terminal: a.terminal, Quiet: a.quiet, Interval: a.interval, Level: a.level,
+			})
+			return nil
+		},
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(usage)
+	root.SuggestionsMinimumDistance = 2
+
+	f := root.PersistentFlags()
+	f.BoolVar(&a.json, "json", false, "print the result as JSON, and nothing else, on standard output")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no log, only results and errors")
+	choiceFlag(root, f, &a.level, "log-level", "", slog.LevelInfo, levels, "least level to log")
+	f.StringVar(&a.configFile, "config", "", "read flags from the JSON object in `FILE`; flags given here win")
+
+	root.AddCommand(
+		a.ingestCommand(), a.svdCommand(), a.infoCommand(), a.checkCommand(),
+		a.demoCommand(), a.generateCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// unknownCommand is the Args of a command that only has subcommands.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
+	}
+	return usagef(cmd, "unknown command %q%s", args[0], hint)
+}
+
+// oneArgument is the Args of a command on one thing.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef(cmd, "want one %s, not %d arguments", what, len(args))
+		}
+		return nil
+	}
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef(cmd, "%q: no argument is wanted", args[0])
+	}
+	return nil
+}
+
+// directories completes an argument with the names of directories.
+func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// printJSON writes a result to standard output.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.stdout)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

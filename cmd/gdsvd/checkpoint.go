@@ -1,0 +1,265 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// Files that a run keeps in OUT until it has found everything.
+const (
+	checkpointFile = "checkpoint"
+	// checkpointEvents are the lines of events.jsonl up to the checkpoint, and
+	// possibly some after it: it is written first.
+	checkpointEvents = "checkpoint.jsonl"
+	// halfSuffix is that of either while it is being written.
+	halfSuffix = ".half"
+)
+
+// ofCheckpoint tells whether a file of OUT belongs to a checkpoint.
+func ofCheckpoint(name string) bool {
+	name = strings.TrimSuffix(name, halfSuffix)
+	return name == checkpointFile || name == checkpointEvents
+}
+
+// outState is what lies at OUT when a run begins.
+type outState struct {
+	exists     bool
+	blank      bool // an empty directory, or the beginnings of a first checkpoint
+	checkpoint bool
+	result     bool // a result.json, readable or not
+	estimates  bool // the result is what an interrupted run left
+}
+
+func inspectOut(fsys vfs.FS, dir string) (outState, error) {
+	var s outState
+	if _, err := fsys.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	s.exists = true
+	if info, err := fsys.Stat(dir); err != nil || !info.IsDir() {
+		return s, err
+	}
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return s, err
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+	}
+	s.checkpoint, s.result = has(checkpointFile), has(resultFile)
+	s.blank = !s.checkpoint && !slices.ContainsFunc(entries, stranger)
+	if s.result {
+		r, err := readResult(fsys, dir)
+		s.estimates = err == nil && r.Status == solver.Cancelled.String()
+	}
+	return s, nil
+}
+
+// stranger tells whether a file is not part of a checkpoint.
+func stranger(e fs.DirEntry) bool { return !ofCheckpoint(e.Name()) }
+
+// mayBegin refuses to touch an OUT that nobody has given up.
+func (s outState) mayBegin(o *svdOptions) error {
+	switch {
+	case !s.exists || o.force:
+		return nil
+	case (s.checkpoint || s.blank) && o.resume:
+		return nil
+	case s.checkpoint:
+		return fmt.Errorf("%s holds the checkpoint of an unfinished run: --resume goes on from it, --force begins anew", o.out)
+	case o.resume:
+		return fmt.Errorf("%s holds no checkpoint to go on from: --force begins anew, --init %s with its vectors", o.out, o.out)
+	}
+	return &fs.PathError{Op: "create", Path: o.out, Err: fs.ErrExist}
+}
+
+// replaceable tells whether a run may replace what lies at path when it has
+// finished: a result if that was allowed, else only its own checkpoint.
+func replaceable(fsys vfs.FS, path string, results bool) error {
+	entries, err := fsys.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !slices.ContainsFunc(entries, stranger):
+		return nil
+	case results:
+		return isResult(fsys, path)
+	}
+	return fs.ErrExist
+}
+
+// checkpoints keeps a run in its output directory while it is under way. It
+// implements solver.Checkpointer.
+type checkpoints struct {
+	fsys   vfs.FS
+	dir    string // OUT
+	every  time.Duration
+	share  float64
+	events func(io.Writer) error // writes the events so far
+	log    *slog.Logger
+
+	last  time.Time     // end of the last attempt
+	cost  time.Duration // of the last attempt
+	saved bool          // there is a checkpoint of this run
+}
+
+// checkpointShare is the part of the time of a run that checkpoints may take.
+const checkpointShare = 0.1
+
+// Due implements solver.Checkpointer.
+func (c *checkpoints) Due(solver.Stats) bool {
+	return time.Since(c.last) >= max(c.every, time.Duration(float64(c.cost)/c.share))
+}
+
+// Save implements solver.Checkpointer. A run that cannot be saved goes on: the
+// checkpoint before is still there.
+func (c *checkpoints) Save(write func(io.Writer) error) error {
+	start := time.Now()
+	err := c.save(write)
+	c.last = time.Now()
+	c.cost = c.last.Sub(start)
+	if err != nil {
+		c.log.Warn("no checkpoint could be written; the run goes on, and an earlier one stays", "error", err)
+	}
+	c.saved = c.saved || err == nil
+	return nil
+}
+
+func (c *checkpoints) save(write func(io.Writer) error) (err error) {
+	made, err := c.makeDir()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil && made {
+			_ = c.fsys.RemoveAll(c.dir) // nothing of use is in it
+		}
+	}()
+	if err := c.replace(checkpointEvents, c.events); err != nil {
+		return err
+	}
+	if err := c.replace(checkpointFile, write); err != nil {
+		return err
+	}
+	return c.fsys.SyncDir(c.dir)
+}
+
+// makeDir makes OUT if it is missing, and says so.
+func (c *checkpoints) makeDir() (made bool, err error) {
+	if _, err := c.fsys.Stat(c.dir); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if err := c.fsys.Mkdir(c.dir); err != nil {
+		return false, err
+	}
+	if err := c.fsys.SyncDir(filepath.Dir(c.dir)); err != nil {
+		return false, errors.Join(err, c.fsys.Remove(c.dir))
+	}
+	return true, nil
+}
+
+// replace puts a new file in the place of an old one in one step.
+func (c *checkpoints) replace(name string, write func(io.Writer) error) error {
+	name = filepath.Join(c.dir, name)
+	half := name + halfSuffix
+	if err := c.fsys.Remove(half); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := c.fsys.Create(half)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = c.fsys.Rename(half, name)
+	}
+	if err != nil {
+		_ = c.fsys.Remove(half) // the error before is the one to report
+	}
+	return err
+}
+
+// keep copies the checkpoint into the directory of a result that is not the
+// end of the run yet.
+func (c *checkpoints) keep(dir string) error {
+	for _, name := range []string{checkpointEvents, checkpointFile} {
+		if err := copyFile(c.fsys, filepath.Join(c.dir, name), filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(fsys vfs.FS, from, to string) (err error) {
+	src, err := fsys.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := fsys.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	if err == nil {
+		err = dst.Sync()
+	}
+	return errors.Join(err, dst.Close())
+}
+
+// savedRun is a checkpoint that is being read.
+type savedRun struct {
+	*solver.Checkpoint
+	f vfs.File
+}
+
+// openCheckpoint reads the beginning of the checkpoint in OUT.
+func openCheckpoint(fsys vfs.FS, dir string) (*savedRun, error) {
+	f, err := fsys.Open(filepath.Join(dir, checkpointFile))
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	c, err := solver.ReadCheckpoint(f, info.Size())
+	if err != nil {
+		return nil, errors.Join(cmp.Or(resumeError(err, dir), err), f.Close())
+	}
+	return &savedRun{c, f}, nil
+}
+
+func (s *savedRun) Close() error { return s.f.Close() }
+
+// resumeError is the error for a checkpoint that cannot be continued, nil if
+// err is about something else.
+func resumeError(err error, dir string) error {
+	name := filepath.Join(dir, checkpointFile)
+	var other *solver.MismatchError
+	switch {
+	case errors.As(err, &other) && other.Setting == "matrix":
+		return fmt.Errorf("%s is of another store: its fingerprint is %s, that of this store is %s (--force begins anew)", name, other.Checkpoint, other.Run)
+	case errors.As(err, &other):
+		return fmt.Errorf("%s was made with %s %s, this run has %s %s (--force begins anew)",
+			name, other.Setting, other.Checkpoint, other.Setting, other.Run)
+	case errors.Is(err, solver.ErrCheckpoint):
+		return fmt.Errorf("%s is damaged: %w (--force begins anew)", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// partFiles are what must be the same after a break, byte by byte.
+var partFiles = []string{sigmaFile, leftFile, rightFile}
+
+// stopped is an OUT with the checkpoint of a run that stopped at its limit of passes.
+func stopped(t *testing.T, store string, flags ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	fails(t, exitNotConverged, "--resume with a larger --max-passes goes on from there", slices.Concat([]string{"svd", "-q", store, "-o", dir}, flags)...)
+	return dir
+}
+
+// A run that was stopped goes on to the same files as one that was not.
+func TestResume(t *testing.T) {
+	for name, g := range map[string]struct {
+		store string
+	}{"tall": {ingested(t, tall)}, "wide": {ingested(t, wide)}} {
+		for _, m := range methods {
+			t.Run(name+" "+m.name.String(), func(t *testing.T) {
+				flags := []string{"-k", "4", "--method", m.name.String(), "--seed", "5"}
+				want, _ := factorised(t, g.store, flags...)
+				got := stopped(t, g.store, append(flags, "--max-passes", "6")...)
+				must(t, slices.Concat([]string{"svd", "-q", g.store, "-o", got, "--resume"}, flags)...)
+				for _, f := range partFiles {
+					same(t, f, filepath.Join(want, f), filepath.Join(got, f))
+				}
+				if a, b := names(t, want), names(t, got); !slices.Equal(a, b) {
+					t.Errorf("files %v, without a break %v", b, a)
+				}
+				w, r := resultOf(t, want), resultOf(t, got)
+				if r.Passes != w.Passes || r.Products != w.Products || r.Status != "converged" {
+					t.Errorf("%d passes, %d products, %s; without a break %d, %d", r.Passes, r.Products, r.Status, w.Passes, w.Products)
+				}
+				if a, b := events(t, want), events(t, got); !slices.Equal(a, b) {
+					t.Errorf("the events differ:\n%v\n%v", b, a)
+				}
+			})
+		}
+	}
+}
+
+// events lists the passes of a record with what they found.
+func events(t *testing.T, dir string) []event {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, eventsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []event
+	for line := range strings.Lines(string(data)) {
+		var e event
+		decode(t, line, &e)
+		e.BytesRead, e.Seconds = 0, seconds{}
+		all = append(all, e)
+	}
+	return all
+}
+
+func TestResumeRefused(t *testing.T) {
+	store, other := ingested(t, tall), ingested(t, wide)
+	base := []string{"svd", "-q", "-k", "4", "--method", "power", "--seed", "5"}
+	dir := stopped(t, store, append(base[2:], "--max-passes", "6")...)
+	before := names(t, dir)
+	with := func(store string, flags ...string) []string {
+		return slices.Concat(base, []string{store, "-o", dir}, flags)
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{`^gdsvd: .*out holds the checkpoint of an unfinished run: --resume goes on from it, --force begins anew\n$`, with(store)},
+		{`^gdsvd: .*checkpoint was made with seed 5, this run has seed 6 \(--force begins anew\)\n$`, with(store, "--resume", "--seed", "6")},
+		{`was made with rank 4, this run has rank 3 \(`, with(store, "--resume", "-k", "3")},
+		{`was made with method power, this run has method gd \(`, with(store, "--resume", "--method", "gd")},
+		{`was made with tolerance 1e-08, this run has tolerance 1e-06 \(`, with(store, "--resume", "--tol", "1e-6")},
+		{`was made with deflation projected, this run has deflation plain \(`, with(store, "--resume", "--deflation", "plain")},
+		{`^gdsvd: .*checkpoint is of another store: its fingerprint is [0-9a-f]+, that of this store is [0-9a-f]+ \(--force begins anew\)\n$`, with(other, "--resume")},
+	} {
+		fails(t, exitError, c.want, c.args...)
+		if got := names(t, dir); !slices.Equal(got, before) {
+			t.Fatalf("after %v there are %v", c.args, got)
+		}
+	}
+	// Other limits, workers, budgets and vectors are no other run.
+	must(t, with(store, "--resume", "--workers", "1", "--memory", "100MiB", "--vectors", "right")...)
+
+	finished := `^gdsvd: .*out holds no checkpoint to go on from: --force begins anew, --init .*out with its vectors\n$`
+	fails(t, exitError, finished, with(store, "--resume")...)
+	fails(t, exitError, `file already exists \(--force replaces it\)`, with(store)...)
+}
+
+// A script may give --resume from the start.
+func TestResumeWithoutARunBegins(t *testing.T) {
+	store := ingested(t, tall)
+	want, _ := factorised(t, store, "-k", "3")
+	got := filepath.Join(t.TempDir(), "out")
+	must(t, "svd", "-q", store, "-k", "3", "-o", got, "--resume")
+	same(t, "V", filepath.Join(want, rightFile), filepath.Join(got, rightFile))
+}
+
+func TestDamagedCheckpoint(t *testing.T) {
+	store := ingested(t, tall)
+	flags := []string{"-k", "4", "--max-passes", "6"}
+	dir := stopped(t, store, flags...)
+	name := filepath.Join(dir, checkpointFile)
+	good, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"svd", "-q", store, "-o", dir, "--resume"}, flags...)
+	for what, bad := range map[string][]byte{
+		"empty": {}, "cut": good[:len(good)-1], "a byte changed": append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1),
+		"header changed": append([]byte("x"), good[1:]...), "more": append(slices.Clone(good), 0),
+	} {
+		if err := os.WriteFile(name, bad, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		o := fails(t, exitError, `^gdsvd: .*checkpoint is damaged: .* \(--force begins anew\)\n$`, args...)
+		if strings.Contains(o.stderr, "goes on from there") {
+			t.Errorf("%s: %s", what, o.stderr)
+		}
+	}
+	// The record of events is a luxury.
+	if err := errors.Join(os.WriteFile(name, good, 0o666), os.WriteFile(filepath.Join(dir, checkpointEvents), []byte("?"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "svd", "-q", store, "-o", dir, "--resume", "-k", "4")
+}
+
+// A run over an old result leaves its checkpoint beside it, and --force begins
+// anew over whatever there is.
+func TestForceAndCheckpoints(t *testing.T) {
+	store := slow(t)
+	dir := filepath.Join(t.TempDir(), "out")
+	must(t, "svd", "-q", store, "-k", "1", "-o", dir)
+	args := []string{"svd", store, "-k", "20", "-o", dir, "--tol", "1e-14"}
+	if o := interrupt(t, append(args, "--force")...); o.code != exitInterrupted {
+		t.Fatalf("exit %d\n%s", o.code, o.stderr)
+	}
+	if r := resultOf(t, dir); r.K != 1 || r.Status != "converged" {
+		t.Errorf("the old result was replaced by one of %d triplets, %s", r.K, r.Status)
+	}
+	if !slices.Contains(names(t, dir), checkpointFile) {
+		t.Fatalf("no checkpoint in %v", names(t, dir))
+	}
+	if o := interrupt(t, append(args, "--resume")...); o.code != exitInterrupted || !strings.Contains(o.stderr, "going on") {
+		t.Fatalf("exit %d\n%s", o.code, o.stderr)
+	}
+	must(t, "svd", "-q", store, "-k", "1", "-o", dir, "--force")
+	if got := names(t, dir); slices.Contains(got, checkpointFile) {
+		t.Errorf("after --force there are %v", got)
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	store := slow(t)
+	dir := filepath.Join(t.TempDir(), "out")
+	args := []string{"svd", "-q", store, "-k", "20", "-o", dir, "--tol", "1e-14"}
+	fails(t, exitNotConverged, `^gdsvd: time limit reached before convergence after \d+ passes: .*; the result is in .*out`, append(args, "--time-limit", "50ms")...)
+	r := resultOf(t, dir)
+	if r.Status != "time-limit" || !r.Certified || r.Settings.TimeLimit != 0.05 {
+		t.Errorf("status %s, certified %v, limit %v", r.Status, r.Certified, r.Settings.TimeLimit)
+	}
+	passes := r.Passes
+	fails(t, exitNotConverged, "time limit", append(args, "--time-limit", "50ms", "--resume")...)
+	if r := resultOf(t, dir); r.Passes < passes {
+		t.Errorf("%d passes after %d", r.Passes, passes)
+	}
+}
+
+// withFaults runs a command line on a file system, with a checkpoint after
+// every pass.
+func withFaults(t *testing.T, fsys vfs.FS, args ...string) ran {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	a := newApp(strings.NewReader(""), &stdout, &stderr)
+	a.interval, a.fsys, a.share = time.Hour, fsys, math.Inf(1)
+	code := a.run(t.Context(), append(args, "--checkpoint-every", "1ns"))
+	return ran{code, stdout.String(), stderr.String()}
+}
+
+// onCheckpoint is whether an operation is part of saving a run in dir.
+func onCheckpoint(o csrtest.Op, dir string) bool {
+	return strings.Contains(o.Name, filepath.Join(dir, checkpointFile)) || o.Name == dir && (o.Kind == csrtest.OpMkdir || o.Kind == csrtest.OpSyncDir)
+}
+
+// Whatever fails while a checkpoint is written, the run goes on, with a
+// warning, and the checkpoint before it is still good.
+func TestCheckpointFaults(t *testing.T) {
+	store := ingested(t, tall)
+	flags := []string{"-k", "2", "--method", "power", "--tol", "1e-3"}
+	want, _ := factorised(t, store, flags...)
+	for n := range 40 { // several checkpoints
+		dir := filepath.Join(t.TempDir(), "out")
+		count, hit := 0, false
+		f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+			if !onCheckpoint(o, dir) {
+				return nil
+			}
+			count++
+			if count-1 != n {
+				return nil
+			}
+			hit = true
+			return &fs.PathError{Op: string(o.Kind), Path: o.Name, Err: syscall.ENOSPC}
+		}}
+		o := withFaults(t, f, append([]string{"svd", store, "-o", dir}, flags...)...)
+		if o.code != exitOK {
+			t.Fatalf("fault %d: exit %d\n%s", n, o.code, o.stderr)
+		}
+		for _, file := range partFiles {
+			same(t, file, filepath.Join(want, file), filepath.Join(dir, file))
+		}
+		if a, b := names(t, want), names(t, dir); !slices.Equal(a, b) {
+			t.Errorf("fault %d leaves %v", n, b)
+		}
+		if !hit {
+			t.Fatalf("there is no operation %d", n)
+		}
+		if !strings.Contains(o.stderr, "no checkpoint could be written; the run goes on") {
+			t.Errorf("fault %d: no warning in\n%s", n, o.stderr)
+		}
+	}
+}
+
+// A process that dies at any operation while it writes checkpoints leaves one
+// from which the next goes on, or none.
+func TestDeathInCheckpoint(t *testing.T) {
+	store := ingested(t, tall)
+	flags := []string{"-k", "3", "--method", "power"}
+	want, _ := factorised(t, store, flags...)
+	for n := 0; n < 60; n += 1 + n/12 {
+		work := t.TempDir()
+		dir := filepath.Join(work, "out")
+		count := 0
+
+		f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+			if onCheckpoint(o, dir) {
+				if count++; count > n {
+					return csrtest.ErrDead
+				}
+			} else if count > n {
+				return csrtest.ErrDead
+			}
+			return nil
+		}}
+		args := append([]string{"svd", "-q", store, "-o", dir}, flags...)
+		if o := withFaults(t, f, args...); o.code == exitOK {
+			t.Fatalf("death %d: exit %d", n, o.code)
+		}
+		must(t, append(args, "--resume")...)
+		for _, file := range partFiles {
+			same(t, file, filepath.Join(want, file), filepath.Join(dir, file))
+		}
+		if got := names(t, work); !slices.Equal(got, []string{"out"}) {
+			t.Errorf("death %d: in the end there are %v", n, got)
+		}
+	}
+}
+
+// A run that a fault ends says that it can be continued.
+func TestFaultLeavesCheckpoint(t *testing.T) {
+	store := ingested(t, tall)
+	flags := []string{"-k", "3", "--method", "power"}
+	want, _ := factorised(t, store, flags...)
+	dir := filepath.Join(t.TempDir(), "out")
+	f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+		if o.Kind == csrtest.OpWriteAt && strings.HasSuffix(o.Name, leftFile) && o.Bytes > 1000 {
+			return &fs.PathError{Op: "write", Path: o.Name, Err: syscall.ENOSPC}
+		}
+		return nil
+	}}
+	args := append([]string{"svd", "-q", store, "-o", dir}, flags...)
+	o := withFaults(t, f, args...)
+	if o.code != exitError || !strings.HasSuffix(o.stderr, "no space left on device; a checkpoint is in "+dir+": --resume goes on from there\n") {
+		t.Fatalf("exit %d\n%s", o.code, o.stderr)
+	}
+	must(t, append(args, "--resume")...)
+	for _, file := range partFiles {
+		same(t, file, filepath.Join(want, file), filepath.Join(dir, file))
+	}
+}

@@ -1,0 +1,347 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/bench/synth"
+)
+
+func TestIngestReport(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "m.csr")
+	o := gdsvdIn(t, context.Background(), "u,i,r\n1,1,4\n1,2,3\n1,1,5\nx\n2,2,0.5\n", "ingest", "-", "-o", store,
+		"--columns", "u,i,r", "--duplicates", "sum", "--max-bad-lines", "1", "--json")
+	if o.code != exitOK {
+		t.Fatalf("exit %d\n%s", o.code, o.stderr)
+	}
+	var r ingestResult
+	decode(t, o.stdout, &r)
+	if r.Rows != 2 || r.Cols != 2 || r.NNZ != 3 || r.BadLines != 1 || len(r.FirstBad) != 1 || r.Duplicates != 1 || r.Lines == 0 || r.Store != store || len(r.Fingerprint) != 64 {
+		t.Errorf("%+v", r)
+	}
+	if !strings.HasPrefix(r.FirstBad[0], "standard input:5") {
+		t.Errorf("bad line: %s", r.FirstBad[0])
+	}
+	text := must(t, "ingest", ratings(t, tall), "-o", filepath.Join(t.TempDir(), "m.csr"))
+	for _, want := range []string{"shape       90 × 40, 2400 entries", "bytes per entry", "MB/s of input", "duplicates  0", "bad lines   0"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// One line that says what, where and what to do.
+func TestIngestRefusals(t *testing.T) {
+	for text, want := range map[string]string{
+		"1::2::3\n1::3::x\n":       `:2:7: rating "x": not a number`,
+		"1::2::3\n1::2::4\n":       `more than one entry .*choose what to do with duplicates`,
+		"1::2::NaN\n":              `not a finite number`,
+		"1::2::3\n1::2\n":          `:2.*wrong number of fields`,
+		"":                         `no entries`,
+		"1::2::3\n1::3::4::5::6\n": `:2.*wrong number of fields`,
+	} {
+		file := filepath.Join(t.TempDir(), "bad.dat")
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		work := t.TempDir()
+		fails(t, exitError, want, "ingest", file, "-o", filepath.Join(work, "m.csr"))
+		if left := names(t, work); len(left) > 0 {
+			t.Errorf("%q leaves %v", text, left)
+		}
+	}
+	work := t.TempDir()
+	fails(t, exitError, "missing.dat: no such file", "ingest", filepath.Join(work, "missing.dat"), "-o", filepath.Join(work, "m.csr"))
+	fails(t, exitError, `input .*\*.dat: no file matches`, "ingest", filepath.Join(work, "*.dat"), "-o", filepath.Join(work, "m.csr"))
+	store := ingested(t, tall)
+	fails(t, exitError, `m.csr.*exists.*\(--force replaces it\)`, "ingest", ratings(t, tall), "-o", store)
+}
+
+// Files, patterns, standard input, compressed or not: the same matrix, the same store.
+func TestIngestInputs(t *testing.T) {
+	file := ratings(t, tall)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	half := bytes.LastIndexByte(data[:len(data)/2], '\n') + 1
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write(data)
+	z.Close()
+	for name, content := range map[string][]byte{"part1.dat": data[:half], "part2.dat": data[half:], "odd[1].dat": data, "all.dat": packed.Bytes()} {
+		if err := os.WriteFile(filepath.Join(work, name), content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fingerprint := ""
+	for i, args := range [][]string{
+		{file}, {filepath.Join(work, "part1.dat"), filepath.Join(work, "part2.dat")}, {filepath.Join(work, "part2.dat"), filepath.Join(work, "part1.dat")},
+		{filepath.Join(work, "part*.dat")}, {filepath.Join(work, "odd[1].dat")}, {filepath.Join(work, "all.dat")}, {"-"},
+	} {
+		o := gdsvdIn(t, context.Background(), string(data), append([]string{"ingest", "--json", "-q", "-o", filepath.Join(work, fmt.Sprint(i))}, args...)...)
+		if o.code != exitOK {
+			t.Fatalf("%v: exit %d\n%s", args, o.code, o.stderr)
+		}
+		var r ingestResult
+		decode(t, o.stdout, &r)
+		if i == 0 {
+			fingerprint = r.Fingerprint
+		} else if r.Fingerprint != fingerprint {
+			t.Errorf("%v gives another store", args)
+		}
+	}
+}
+
+func TestForceReplacesAStore(t *testing.T) {
+	store := ingested(t, tall)
+	must(t, "ingest", "-q", ratings(t, wide), "-o", store, "--force")
+	var i storeInfo
+	decode(t, must(t, "info", store, "--json"), &i)
+	if i.Rows != int64(wide.Users) || i.Cols != int64(wide.Items) {
+		t.Errorf("after --force the store is %d × %d", i.Rows, i.Cols)
+	}
+	if left := names(t, filepath.Dir(store)); !slices.Equal(left, []string{"m.csr"}) {
+		t.Errorf("beside the store lie %v", left)
+	}
+	fails(t, exitError, "not a gdsvd store", "ingest", "-q", ratings(t, tall), "-o", filepath.Dir(store), "--force")
+}
+
+// The ids of the user's rows and columns, ascending, whichever side is stored as rows.
+func TestInfoIDs(t *testing.T) {
+	for name, g := range map[string]synth.Ratings{"tall": tall, "wide": wide} {
+		file := ratings(t, g)
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		users, items := map[int]bool{}, map[int]bool{}
+		for line := range strings.Lines(string(data)) {
+			var user, item int
+			fmt.Sscanf(strings.ReplaceAll(line, "::", " "), "%d %d", &user, &item)
+			users[user], items[item] = true, true
+		}
+		store := filepath.Join(t.TempDir(), "m.csr")
+		must(t, "ingest", "-q", file, "-o", store)
+		for side, set := range map[string]map[int]bool{"rows": users, "cols": items} {
+			order := ranks(set)
+			want := make([]string, len(set))
+			for id, i := range order {
+				want[i] = fmt.Sprint(id)
+			}
+			if got := strings.Fields(must(t, "info", store, "--ids", side)); !slices.Equal(got, want) {
+				t.Errorf("%s: ids of %s\n%v\nwant\n%v", name, side, got, want)
+			}
+		}
+	}
+	result, _ := factorised(t, ingested(t, tall), "-k", "1")
+	fails(t, exitUsage, "--ids wants the STORE", "info", result, "--ids", "rows")
+}
+
+func TestInfoIDsThatAreText(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "m.csr")
+	if o := gdsvdIn(t, context.Background(), "ann,\"x, \"\"y\"\"\",1\nbob,z,2\n", "ingest", "-", "-o", store, "-q"); o.code != exitOK {
+		t.Fatal(o.stderr)
+	}
+	if got := must(t, "info", store, "--ids", "rows"); got != "ann\nbob\n" {
+		t.Errorf("rows %q", got)
+	}
+	var ids []string
+	decode(t, must(t, "info", store, "--ids", "cols", "--json"), &ids)
+	if !slices.Equal(ids, []string{`x, "y"`, "z"}) {
+		t.Errorf("columns %q", ids)
+	}
+}
+
+func TestInfoIDsThatAreIndices(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "m.mtx")
+	if err := os.WriteFile(file, []byte("%%MatrixMarket matrix coordinate pattern general\n3 2 1\n2 1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	store := filepath.Join(t.TempDir(), "m.csr")
+	must(t, "ingest", "-q", file, "-o", store)
+	if got := must(t, "info", store, "--ids", "rows"); got != "0\n1\n2\n" {
+		t.Errorf("rows %q", got)
+	}
+	if text := must(t, "info", store); !strings.Contains(text, "3 × 2, 1 entries") || !strings.Contains(text, "rows index") {
+		t.Errorf("info:\n%s", text)
+	}
+}
+
+func TestInfoOfAResult(t *testing.T) {
+	dir, _ := factorised(t, ingested(t, tall), "-k", "2")
+	if text := must(t, "info", dir); !strings.Contains(text, "converged: 2 of 2 triplets") {
+		t.Errorf("info:\n%s", text)
+	}
+	if err := os.WriteFile(filepath.Join(dir, resultFile), []byte(`{"format":"gdsvd-result/9"}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitError, `format "gdsvd-result/9", want "gdsvd-result/1"`, "info", dir)
+	fails(t, exitError, "neither a store nor a result", "info", t.TempDir())
+	fails(t, exitError, "no such file", "info", filepath.Join(t.TempDir(), "nothing"))
+}
+
+// Damage is told by every command that reads a store, before any number comes of it.
+func TestCorruptStore(t *testing.T) {
+	flip := func(name string, at int) func(t *testing.T, store string) {
+		return func(t *testing.T, store string) {
+			file := filepath.Join(store, name)
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data[(at+len(data))%len(data)] ^= 0x10
+			if err := os.WriteFile(file, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cut := func(t *testing.T, store string) {
+		if err := os.Truncate(filepath.Join(store, "shard-000000.csr"), 500); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, damage := range map[string]func(t *testing.T, store string){
+		"block": flip("shard-000000.csr", 400), "footer": flip("shard-000000.csr", -40), "manifest": flip("MANIFEST.json", 100), "truncated": cut,
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := ingested(t, tall)
+			damage(t, store)
+			o := fails(t, exitCorrupt, "problems found: corrupt store", "check", store)
+			if !strings.Contains(o.stdout, store) || strings.Contains(o.stdout, "is sound") {
+				t.Errorf("check prints\n%s", o.stdout)
+			}
+			o = gdsvd(t, "check", store, "--json", "-q")
+			var r checkResult
+			decode(t, o.stdout, &r)
+			if o.code != exitCorrupt || r.OK || len(r.Problems) == 0 {
+				t.Errorf("exit %d, %+v", o.code, r)
+			}
+			work := t.TempDir()
+			fails(t, exitCorrupt, `^gdsvd: .*m\.csr`, "svd", store, "-k", "2", "-o", filepath.Join(work, "out"))
+			if left := names(t, work); len(left) > 0 {
+				t.Errorf("svd leaves %v", left)
+			}
+		})
+	}
+	t.Run("newer version", func(t *testing.T) {
+		store := ingested(t, tall)
+		file := filepath.Join(store, "MANIFEST.json")
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, bytes.Replace(data, []byte(`"version": 1`), []byte(`"version": 2`), 1), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		fails(t, exitCorrupt, "version", "info", store)
+		fails(t, exitCorrupt, "version", "svd", store, "-k", "2", "-o", filepath.Join(t.TempDir(), "out"))
+	})
+	t.Run("stray file", func(t *testing.T) {
+		store := ingested(t, tall)
+		if err := os.WriteFile(filepath.Join(store, "notes.txt"), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if text := must(t, "check", store, "--quick"); !strings.Contains(text, "warning: ") || !strings.Contains(text, "notes.txt") || !strings.Contains(text, "is sound") {
+			t.Errorf("check prints\n%s", text)
+		}
+	})
+}
+
+func TestDemo(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	text := must(t, "demo", "-q")
+	for _, want := range []string{"1440 users × 480 items, 190727 ratings", "All 10 values agree with the known ones.", "gdsvd ingest ratings.dat -o ratings.csr", "gdsvd svd ratings.csr -k 10 -o ratings.svd"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if left := names(t, os.TempDir()); len(left) > 0 {
+		t.Errorf("the demo leaves %v", left)
+	}
+	if raceDetector {
+		return // once is enough under it
+	}
+	keep := filepath.Join(t.TempDir(), "demo")
+	var d demoResult
+	decode(t, must(t, "demo", "-q", "--keep", keep, "--json"), &d)
+	if !(d.Worst <= demoMaxError) || len(d.Sigma) != demoRank {
+		t.Errorf("%+v", d)
+	}
+	if got, want := names(t, keep), []string{"ratings.csr", "ratings.dat", "ratings.svd"}; !slices.Equal(got, want) {
+		t.Errorf("kept %v, want %v", got, want)
+	}
+}
+
+// The neighbours among the demonstration's values are far enough apart for gd.
+func TestDemoValuesAreSeparate(t *testing.T) {
+	s := synth.NewKronecker(demoUsers, demoItems, demoSeed).Singular(demoRank + 1)
+	for i := range demoRank {
+		if s[i+1] > 0.95*s[i] {
+			t.Errorf("values %d and %d are %v and %v", i+1, i+2, s[i], s[i+1])
+		}
+	}
+}
+
+func TestGenerate(t *testing.T) {
+	work := t.TempDir()
+	file := filepath.Join(work, "r.dat")
+	args := []string{"generate", "ratings", "--users", "30", "--items", "40", "--ratings", "700", "-o"}
+	must(t, append(args, file)...)
+	written, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := must(t, append(args, "-")...); got != string(written) {
+		t.Error("standard output and the file differ")
+	}
+	fails(t, exitError, `r.dat: file (already )?exists \(--force replaces it\)`, append(args, file)...)
+	must(t, append(args, file, "--force", "--seed", "5")...)
+	again, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(written, again) {
+		t.Error("another seed gives the same file")
+	}
+	if left := names(t, work); !slices.Equal(left, []string{"r.dat"}) {
+		t.Errorf("beside the file lie %v", left)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if text := must(t, "version"); !strings.HasPrefix(text, "gdsvd ") || !strings.Contains(text, "store format 1") {
+		t.Errorf("version prints\n%s", text)
+	}
+}
+
+type brokenWriter struct{}
+
+var errBroken = errors.New("standard output is broken")
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
+
+// A result that could not be printed is not a success.
+func TestBrokenStandardOutput(t *testing.T) {
+	store := ingested(t, tall)
+	for _, args := range [][]string{
+		{"info", store}, {"info", store, "--json"}, {"info", store, "--ids", "rows"}, {"check", store}, {"version"},
+		{"svd", "-q", store, "-k", "1", "-o", filepath.Join(t.TempDir(), "out")},
+		{"ingest", "-q", ratings(t, tall), "-o", filepath.Join(t.TempDir(), "m.csr")},
+	} {
+		var stderr bytes.Buffer
+		code := run(context.Background(), args, strings.NewReader(""), brokenWriter{}, &stderr)
+		if code != exitError || !strings.Contains(stderr.String(), errBroken.Error()) {
+			t.Errorf("%v: exit %d, %s", args, code, &stderr)
+		}
+	}
+}

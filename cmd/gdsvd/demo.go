@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// The demonstration's matrix: with this seed the neighbours among its leading
+// values are at least 9 % apart, so that gd needs few passes.
+const (
+	demoUsers, demoItems, demoSeed = 120, 60, 2823
+	demoRank                       = 10
+	demoMaxError                   = 1e-9
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	var keep string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show the whole way on a small matrix with known singular values",
+		Long: `demo writes a ratings file whose singular values are known exactly, ingests it,
+computes the leading ones by gradient descent and compares. It works in a
+temporary directory and takes a few seconds.`,
+		Example: `  gdsvd demo
+  gdsvd demo --keep demo`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.demo(cmd, keep)
+		},
+	}
+	cmd.Flags().StringVar(&keep, "keep", "", "work in the new directory `DIR` and leave everything there")
+	return cmd
+}
+
+// demoResult is what gdsvd demo prints.
+type demoResult struct {
+	Users    int       `json:"users"`
+	Items    int       `json:"items"`
+	Ratings  int       `json:"ratings"`
+	Sigma    []number  `json:"sigma"`
+	Known    []float64 `json:"known"`
+	Error    []float64 `json:"relative_error"`
+	Residual []number  `json:"residual"`
+	Worst    float64   `json:"worst_relative_error"`
+	Passes   int       `json:"passes"`
+	Seconds  float64   `json:"seconds"`
+}
+
+func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
+	dir := keep
+	if keep == "" {
+		if dir, err = os.MkdirTemp("", "gdsvd-demo-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	} else if err := os.Mkdir(keep, 0o777); errors.Is(err, os.ErrExist) {
+		return usagef(cmd, "--keep %s: it exists already", keep)
+	} else if err != nil {
+		return err
+	}
+	file, store, out := filepath.Join(dir, "ratings.dat"), filepath.Join(dir, "ratings.csr"), filepath.Join(dir, "ratings.svd")
+
+	say := &errWriter{w: a.stdout}
+	if a.json {
+		say.w = io.Discard
+	}
+	truth := synth.NewKronecker(demoUsers, demoItems, demoSeed)
+	users, items := truth.Dims()
+	if err := replaceFile(file, false, func(w io.Writer) error { return truth.WriteRatings(w, demoSeed) }); err != nil {
+		return err
+	}
+	say.printf("A ratings file with known singular values: %d users × %d items, %d ratings\n", users, items, truth.NNZ())
+
+	report, err := a.ingest(cmd.Context(), []string{file}, store, ingest.Options{Memory: ingest.DefaultMemory, ShardSize: csr.DefaultShard})
+	if err != nil {
+		return err
+	}
+	say.printf("ingest: %s of text became a store of %s, %.2f bytes per rating\n",
+		sysmem.FormatSize(report.InputBytes), sysmem.FormatSize(report.Bytes), ratio(float64(report.Bytes), float64(report.NNZ)))
+
+	r, err := a.demoSVD(cmd.Context(), cmd, store, out)
+	if err != nil {
+		return err
+	}
+	say.printf("svd: %d triplets by gradient descent in %d passes, %.2f s\n\n", r.K, r.Passes, r.Seconds.Total)
+	d := compareDemo(truth, r)
+	if a.json {
+		err = a.printJSON(d)
+	} else {
+		err = errors.Join(say.err, a.printDemo(d, keep != "", file, store, out))
+	}
+	if err == nil && !(d.Worst <= demoMaxError) {
+		err = fmt.Errorf("the values are wrong: relative error %.2g, want at most %.0e", d.Worst, demoMaxError)
+	}
+	return err
+}
+
+func (a *app) demoSVD(ctx context.Context, cmd *cobra.Command, store, out string) (*result, error) {
+	return a.svd(ctx, cmd, store, svdOptions{
+		rank: demoRank, out: out, methodFlags: methodFlags{method: defaultMethod, eta: defaultEta}, tol: solver.DefaultTol, vectors: bothVectors,
+	})
+}
+
+func compareDemo(truth *synth.Kronecker, r *result) *demoResult {
+	users, items := truth.Dims()
+	d := &demoResult{
+		Users: users, Items: items, Ratings: truth.NNZ(),
+		Sigma: r.Sigma, Known: truth.Singular(demoRank), Residual: r.Residual, Passes: r.Passes, Seconds: r.Seconds.Total,
+	}
+	for i, known := range d.Known {
+		e := math.Abs(float64(r.Sigma[i])-known) / known
+		d.Error = append(d.Error, e)
+		d.Worst = max(d.Worst, e) // NaN stays NaN
+	}
+	return d
+}
+
+func (a *app) printDemo(d *demoResult, kept bool, file, store, out string) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "i\tsigma\tknown\trelative error\tresidual\t\n")
+	for i := range d.Known {
+		fmt.Fprintf(w, "%d\t%.12g\t%.12g\t%.1e\t%.1e\t\n", i+1, d.Sigma[i], d.Known[i], d.Error[i], d.Residual[i])
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	say := &errWriter{w: a.stdout}
+	if d.Worst <= demoMaxError {
+		say.printf("\nAll %d values agree with the known ones.\n", len(d.Known))
+	}
+	say.printf("\nNext, with ratings of your own:\n")
+	if kept {
+		say.printf("  gdsvd info %s\n  gdsvd info %s\n", store, out)
+	} else {
+		file, store, out = "ratings.dat", "ratings.csr", "ratings.svd"
+	}
+	say.printf("  gdsvd ingest %s -o %s\n  gdsvd svd %s -k %d -o %s\n", file, store, store, demoRank, out)
+	return say.err
+}

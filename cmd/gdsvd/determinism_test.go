@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// The bytes of σ, U and V do not depend on the number of workers, on whether
+// the store fits into the budget, or on the size of the shards.
+func TestSameBitsWhateverTheMachine(t *testing.T) {
+	// Large enough for several blocks, and for a budget to matter.
+	file := ratings(t, synth.Ratings{Users: 7000, Items: 1500, Ratings: 1100000, Seed: 3})
+	passes, workerCounts := "25", []string{"1", "2", "7"}
+	if raceDetector { // the same code, sooner done
+		passes, workerCounts = "4", []string{"1", "7"}
+	}
+	for _, orient := range []string{"rows", "cols"} {
+		work := t.TempDir()
+		large, small := filepath.Join(work, "large.csr"), filepath.Join(work, "small.csr")
+		must(t, "ingest", "-q", file, "-o", large, "--orient", orient)
+		must(t, "ingest", "-q", file, "-o", small, "--orient", orient, "--shard-size", "64KiB", "--workers", "1", "--memory", "64MiB")
+		if n := blocks(t, small); n < 5 {
+			t.Fatalf("only %d blocks: too few to tell", n)
+		}
+		var first map[string][]byte
+		run := 0
+		for _, store := range []string{large, small} {
+			for _, workers := range workerCounts {
+				for _, memory := range []string{"33MiB", "1GiB"} {
+					run++
+					dir := filepath.Join(work, fmt.Sprint(run))
+					o := gdsvd(t, "svd", store, "-k", "3", "-o", dir, "--max-passes", passes, "--workers", workers, "--memory", memory, "--log-level", "debug")
+					if o.code != exitOK && o.code != exitNotConverged {
+						t.Fatalf("exit %d: %s", o.code, o.stderr)
+					}
+					if whole := resident(t, o.stderr); whole != (memory == "1GiB") {
+						t.Fatalf("--memory %s holds the whole store: %v", memory, whole)
+					}
+					got := map[string][]byte{}
+					for _, name := range []string{sigmaFile, leftFile, rightFile} {
+						data, err := os.ReadFile(filepath.Join(dir, name))
+						if err != nil {
+							t.Fatal(err)
+						}
+						got[name] = data
+						if first != nil && !bytes.Equal(data, first[name]) {
+							t.Errorf("orientation %s, %s, workers %s, memory %s: %s differs", orient, filepath.Base(store), workers, memory, name)
+						}
+					}
+					if first == nil {
+						first = got
+					}
+				}
+			}
+		}
+	}
+}
+
+// resident reads from the log whether all blocks stay in memory.
+func resident(t *testing.T, log string) bool {
+	t.Helper()
+	m := regexp.MustCompile(`blocks=(\d+) resident=(\d+)`).FindStringSubmatch(log)
+	if m == nil {
+		t.Fatalf("the log does not tell what is resident:\n%s", log)
+	}
+	return m[1] == m[2]
+}
+
+func blocks(t *testing.T, path string) int {
+	t.Helper()
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	return s.NumBlocks()
+}

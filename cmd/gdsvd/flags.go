@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+)
+
+// choice is one value of a flag with a fixed set of them.
+type choice[T any] struct {
+	name  string
+	value T
+}
+
+var levels = []choice[slog.Level]{
+	{"debug", slog.LevelDebug}, {"info", slog.LevelInfo}, {"warn", slog.LevelWarn}, {"error", slog.LevelError},
+}
+
+// named lists values that know their names.
+func named[T fmt.Stringer](values ...T) []choice[T] {
+	var all []choice[T]
+	for _, v := range values {
+		all = append(all, choice[T]{v.String(), v})
+	}
+	return all
+}
+
+// choiceFlag adds a flag that takes one of the choices, lists them in its help and completes them.
+func choiceFlag[T comparable](cmd *cobra.Command, f *pflag.FlagSet, p *T, name, short string, preset T, choices []choice[T], help string) {
+	*p = preset
+	v := &choiceValue[T]{p, choices}
+	f.VarP(v, name, short, help+": "+v.names(" or "))
+	if err := cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return strings.Split(v.names(","), ","), cobra.ShellCompDirectiveNoFileComp
+	}); err != nil {
+		panic(err) // the flag was added two lines above
+	}
+}
+
+type choiceValue[T comparable] struct {
+	p       *T
+	choices []choice[T]
+}
+
+func (v *choiceValue[T]) Set(s string) error {
+	for _, c := range v.choices {
+		if c.name == s {
+			*v.p = c.value
+			return nil
+		}
+	}
+	return fmt.Errorf("choose %s", v.names(" or "))
+}
+
+func (v *choiceValue[T]) String() string {
+	for _, c := range v.choices {
+		if c.value == *v.p {
+			return c.name
+		}
+	}
+	return ""
+}
+
+func (v *choiceValue[T]) Type() string { return "name" }
+
+// names joins the names with commas, the last one with last.
+func (v *choiceValue[T]) names(last string) string {
+	var b strings.Builder
+	for i, c := range v.choices {
+		switch {
+		case i == 0:
+		case i == len(v.choices)-1:
+			b.WriteString(last)
+		case last == ",":
+			b.WriteString(",")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(c.name)
+	}
+	return b.String()
+}
+
+// sizeValue is a flag that takes a number of bytes; 0 stands for "auto" where that is allowed.
+type sizeValue struct {
+	p    *int64
+	auto bool
+}
+
+func (v sizeValue) Set(s string) error {
+	if v.auto && s == "auto" {
+		*v.p = 0
+		return nil
+	}
+	n, err := sysmem.ParseSize(s)
+	if err == nil {
+		*v.p = n
+	}
+	return err
+}
+
+func (v sizeValue) String() string {
+	switch {
+	case *v.p != 0:
+		return strings.ReplaceAll(sysmem.FormatSize(*v.p), " ", "")
+	case v.auto:
+		return "auto"
+	}
+	return ""
+}
+
+func (v sizeValue) Type() string { return "size" }
+
+// fallbackMemory is the budget where the memory of the machine is not known.
+const fallbackMemory = 1 << 30
+
+// autoMemory is the budget of --memory auto: 60 % of what the process may have.
+func autoMemory() int64 {
+	if n := sysmem.Available(); n > 0 {
+		return n / 5 * 3
+	}
+	return fallbackMemory
+}
+
+// limitHeap bounds Go's heap until the returned function is called.
+func limitHeap(bytes int64) (restore func()) {
+	before := debug.SetMemoryLimit(bytes)
+	return func() { debug.SetMemoryLimit(before) }
+}

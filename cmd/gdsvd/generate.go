@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+)
+
+func (a *app) generateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "generate",
+		Short:   "Generate input for trying things out",
+		Example: `  gdsvd generate ratings -o ratings.dat`,
+		Args:    unknownCommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.AddCommand(a.generateRatingsCommand())
+	return cmd
+}
+
+func (a *app) generateRatingsCommand() *cobra.Command {
+	g := synth.MovieLens10M(0)
+	var (
+		out   string
+		force bool
+	)
+	cmd := &cobra.Command{
+		Use:   "ratings -o FILE",
+		Short: "Generate a ratings file in the format of MovieLens 10M",
+		Long: `generate ratings writes user::item::rating::timestamp lines with the shape and
+the statistics of MovieLens 10M: every user has at least 20 ratings, popularity
+and activity are skewed, ratings have low-rank structure. Equal flags give
+equal files.`,
+		Example: `  gdsvd generate ratings -o ratings.dat
+  gdsvd generate ratings -o - --users 1000 --items 500 --ratings 50000 | gdsvd ingest - -o small.csr`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if out == "" {
+				return usagef(cmd, "no FILE to write: give one with -o, - for standard output")
+			}
+			if err := g.Validate(); err != nil {
+				return usage(cmd, err)
+			}
+			return a.generateRatings(cmd.Context(), g, out, force)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&out, "out", "o", "", "the `FILE` to write, - for standard output")
+	f.IntVar(&g.Users, "users", g.Users, "number of users")
+	f.IntVar(&g.Items, "items", g.Items, "number of items")
+	f.Int64Var(&g.Ratings, "ratings", g.Ratings, "number of ratings")
+	f.Uint64Var(&g.Seed, "seed", g.Seed, "seed of the random numbers")
+	f.BoolVar(&force, "force", false, "replace an existing FILE, in one step at the end")
+	return cmd
+}
+
+func (a *app) generateRatings(ctx context.Context, g synth.Ratings, out string, force bool) error {
+	a.display.Begin("generate")
+	defer a.display.End()
+	write := func(w io.Writer) error {
+		return g.Write(ctx, w, func(done int64) {
+			a.display.Update(progress.State{
+				Done: done, Total: g.Ratings,
+				Text: fmt.Sprintf("%d ratings", done), Attrs: []slog.Attr{slog.Int64("ratings", done)},
+			})
+		})
+	}
+	if out == "-" {
+		return write(a.stdout)
+	}
+	if err := replaceFile(out, force, write); err != nil {
+		return err
+	}
+	a.display.End()
+	if a.json {
+		return a.printJSON(map[string]any{"file": out, "users": g.Users, "items": g.Items, "ratings": g.Ratings, "seed": g.Seed})
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s: %d ratings, %d users × %d items\n", out, g.Ratings, g.Users, g.Items)
+	return err
+}
+
+// replaceFile writes a file beside its place and moves it there when it is complete.
+func replaceFile(name string, force bool, write func(io.Writer) error) (err error) {
+	if _, err := os.Lstat(name); err == nil && !force {
+		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.partial")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(0o644) // CreateTemp gives 0600
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}

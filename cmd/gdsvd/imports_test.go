@@ -1,0 +1,112 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/gdsvd/gdsvd/"
+
+// Imports point downwards only. Tests may look sideways, for oracles, but the program may not.
+func TestImportRules(t *testing.T) {
+	root := filepath.Join("..", "..")
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		t.Fatal(err)
+	}
+	// Whatever lies under a room must not import what begins so.
+	forbidden := map[string][]string{
+		"csr":    {module + "stream", module + "solver", module + "ingest", module + "bench", module + "cmd"},
+		"solver": {module + "csr", module + "stream", module + "ingest", module + "bench", module + "cmd", "os", "io/fs", "github.com/"},
+		"stream": {module + "solver", module + "ingest", module + "bench", module + "cmd"},
+		"ingest": {module + "solver", module + "stream", module + "bench", module + "cmd"},
+		"bench":  {module + "cmd"},
+	}
+	interfaceOnly := []string{"github.com/spf13/", "github.com/schollz/", "golang.org/x/term"}
+	seen := map[string]int{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." {
+			return filepath.SkipDir
+		}
+		if d.IsDir() && d.Name() == "_gen" {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		room, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+		seen[room]++
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		rules := forbidden[room]
+		if room != "cmd" {
+			rules = append(append([]string{}, rules...), interfaceOnly...)
+		}
+		for _, spec := range file.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if breaks(name, rules, room) {
+				t.Errorf("%s imports %s", rel, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for room := range forbidden {
+		if seen[room] == 0 {
+			t.Errorf("no file of %s was looked at", room)
+		}
+	}
+}
+
+// breaks reports whether an import begins with something forbidden; a room may import itself.
+func breaks(name string, rules []string, room string) bool {
+	if name == module+room || strings.HasPrefix(name, module+room+"/") {
+		return false
+	}
+	for _, rule := range rules {
+		if name == rule || strings.HasPrefix(name, strings.TrimSuffix(rule, "/")+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestImportRulesCanFail(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rules []string
+		room  string
+		want  bool
+	}{
+		{module + "csr", []string{module + "csr"}, "solver", true},
+		{module + "csr/vfs", []string{module + "csr"}, "solver", true},
+		{module + "csrx", []string{module + "csr"}, "solver", false},
+		{module + "solver/x", []string{"github.com/"}, "solver", false},
+		{"gonum.org/v1/gonum/mat", []string{"github.com/"}, "solver", false},
+		{"github.com/x/y", []string{"github.com/"}, "solver", true},
+		{"os", []string{"os"}, "solver", true},
+	} {
+		if got := breaks(c.name, c.rules, c.room); got != c.want {
+			t.Errorf("%s in %s against %v: %v", c.name, c.room, c.rules, got)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// axis is a side of the user's matrix; the zero value is none.
+type axis string
+
+const (
+	noAxis  axis = ""
+	rowAxis axis = "rows"
+	colAxis axis = "cols"
+)
+
+func (x axis) String() string { return string(x) }
+
+func (a *app) infoCommand() *cobra.Command {
+	var ids axis
+	cmd := &cobra.Command{
+		Use:   "info STORE|OUT",
+		Short: "Describe a store or a result",
+		Long: `info says what a store or a result directory holds. With --ids it prints the ids
+of the rows or columns of a store, one a line in the order of the rows of U or
+V (from 0 on where the input had no ids of its own, as Matrix Market and IDX).` + "\n" + exitHelp,
+		Example: `  gdsvd info ml-10m.csr
+  gdsvd info ml-10m.csr --ids cols > movies.txt`,
+		Args:              oneArgument("STORE or OUT"),
+		ValidArgsFunction: directories,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := args[0]
+			if _, err := a.fsys.Stat(filepath.Join(path, resultFile)); err == nil {
+				if ids != noAxis {
+					return usagef(cmd, "--ids wants the STORE, %s is a result", path)
+				}
+				r, err := readResult(a.fsys, path)
+				if err != nil {
+					return err
+				}
+				return a.printResult(r, path)
+			}
+			store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
+			if errors.Is(err, csr.ErrNotStore) && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%s is neither a store nor a result: %w", path, err)
+			}
+			if err != nil {
+				return err
+			}
+			if ids != noAxis {
+				err = a.printIDs(store, ids)
+			} else {
+				err = a.printStore(store)
+			}
+			return errors.Join(err, store.Close())
+		},
+	}
+	choiceFlag(cmd, cmd.Flags(), &ids, "ids", "", noAxis, named(rowAxis, colAxis), "print the ids of one side of the matrix")
+	return cmd
+}
+
+// storeInfo is what gdsvd info prints about a store, in the user's orientation.
+type storeInfo struct {
+	Format        string         `json:"format"`
+	Version       int            `json:"version"`
+	Path          string         `json:"path"`
+	Rows          int64          `json:"rows"`
+	Cols          int64          `json:"cols"`
+	NNZ           int64          `json:"nnz"`
+	Density       number         `json:"density"`
+	Transposed    bool           `json:"transposed"` // the user's columns are stored as rows
+	Coding        string         `json:"coding"`
+	Values        []float64      `json:"values"` // all values that occur, if they are few
+	RowIDs        string         `json:"row_ids"`
+	ColIDs        string         `json:"col_ids"`
+	Norm          float64        `json:"sum_squares"`
+	Bytes         int64          `json:"bytes"`
+	BytesPerEntry number         `json:"bytes_per_entry"`
+	Shards        int            `json:"shards"`
+	Blocks        int            `json:"blocks"`
+	Fingerprint   string         `json:"fingerprint"`
+	Source        map[string]any `json:"source"`
+}
+
+func newStoreInfo(s *csr.Store) *storeInfo {
+	m := s.Manifest()
+	rows, cols := userDims(s)
+	i := &storeInfo{
+		Format: m.Format, Version: m.Version, Path: s.Path(), Rows: rows, Cols: cols, NNZ: s.NNZ(),
+		Density:    ratio(float64(s.NNZ()), float64(rows)*float64(cols)),
+		Transposed: s.Transposed(), Coding: s.Values().Coding.String(), Values: append([]float64{}, s.Values().Table...),
+		RowIDs: idsName(m.IDs.Rows), ColIDs: idsName(m.IDs.Cols), Norm: s.SumSquares(),
+		Bytes: s.Size(), BytesPerEntry: ratio(float64(s.Size()), float64(s.NNZ())),
+		Shards: len(m.Shards), Blocks: s.NumBlocks(), Fingerprint: s.Fingerprint(), Source: m.Source,
+	}
+	if s.Transposed() {
+		i.RowIDs, i.ColIDs = i.ColIDs, i.RowIDs
+	}
+	return i
+}
+
+func idsName(f *csr.IDFile) string {
+	if f == nil {
+		return "index"
+	}
+	return f.Kind.String()
+}
+
+func (a *app) printStore(s *csr.Store) error {
+	i := newStoreInfo(s)
+	if a.json {
+		return a.printJSON(i)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	line := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
+	line("store", "%s (format %d)", i.Path, i.Version)
+	line("shape", "%d × %d, %d entries, density %.3g %%", i.Rows, i.Cols, i.NNZ, 100*i.Density)
+	line("ids", "rows %s, columns %s", i.RowIDs, i.ColIDs)
+	if n := len(i.Values); n > 0 {
+		line("values", "%s: %d different, from %g to %g", i.Coding, n, i.Values[0], i.Values[n-1])
+	} else {
+		line("values", "%s", i.Coding)
+	}
+	line("size", "%s in %d shards of %d blocks, %.2f bytes per entry", sysmem.FormatSize(i.Bytes), i.Shards, i.Blocks, i.BytesPerEntry)
+	if i.Transposed {
+		line("stored", "columns first (they are more)")
+	} else {
+		line("stored", "rows first")
+	}
+	line("fingerprint", "%s", i.Fingerprint)
+	source, err := json.Marshal(i.Source)
+	if err != nil {
+		return err
+	}
+	line("made from", "%s", source)
+	return w.Flush()
+}
+
+// printIDs prints the ids of one side of the user's matrix.
+func (a *app) printIDs(s *csr.Store, side axis) error {
+	stored, count := csr.RowAxis, s.Rows()
+	if (side == colAxis) != s.Transposed() {
+		stored, count = csr.ColAxis, s.Cols()
+	}
+	r, err := s.IDs(stored)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(a.stdout)
+	p := idPrinter{w: w, json: a.json}
+	if r == nil {
+		for i := range count {
+			p.number(i)
+		}
+	} else {
+		for r.Next() {
+			if r.Kind() == csr.IntIDs {
+				p.number(r.Int())
+			} else {
+				p.text(r.String())
+			}
+		}
+		if err := errors.Join(r.Err(), r.Close()); err != nil {
+			return errors.Join(w.Flush(), err)
+		}
+	}
+	p.end()
+	return w.Flush() // the first error of any write
+}
+
+// idPrinter prints ids one a line, or as a JSON array.
+type idPrinter struct {
+	w    *bufio.Writer
+	json bool
+	any  bool
+}
+
+func (p *idPrinter) number(id int64) { p.print(strconv.FormatInt(id, 10)) }
+
+func (p *idPrinter) text(id string) {
+	if p.json {
+		b, err := json.Marshal(id)
+		if err != nil {
+			panic(err) // every string has a JSON form
+		}
+		id = string(b)
+	}
+	p.print(id)
+}
+
+func (p *idPrinter) print(id string) {
+	switch {
+	case !p.json:
+	case p.any:
+		p.w.WriteString(",\n")
+	default:
+		p.w.WriteString("[\n")
+	}
+	p.any = true
+	p.w.WriteString(id)
+	if !p.json {
+		p.w.WriteByte('\n')
+	}
+}
+
+func (p *idPrinter) end() {
+	switch {
+	case !p.json:
+	case p.any:
+		p.w.WriteString("\n]\n")
+	default:
+		p.w.WriteString("[]\n")
+	}
+}

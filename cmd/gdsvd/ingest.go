@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest"
+)
+
+func (a *app) ingestCommand() *cobra.Command {
+	var (
+		o   ingest.Options
+		out string
+	)
+	cmd := &cobra.Command{
+		Use:   "ingest INPUT... -o STORE",
+		Short: "Read ratings or a matrix into a store",
+		Long: `ingest reads one matrix from one or more INPUTs, files, quoted patterns or - for
+standard input, plain or compressed by gzip or zstd, and writes it as a store:
+a directory of compressed, checksummed shards that passes stream from.
+
+Formats, recognised by content:
+  movielens  user::item::rating[::timestamp], the same with tabs, or ratings.csv
+  delimited  any text with one entry a line; see --sep, --columns and --header
+  mtx        Matrix Market coordinate: real, integer, pattern; general or (skew-)symmetric
+  idx        MNIST images, one row an image
+
+Whatever the size of the input, memory stays within --memory.` + "\n" + exitHelp,
+		Example: `  gdsvd ingest ml-10M100K/ratings.dat -o ml-10m.csr
+  zcat ratings.csv.gz | gdsvd ingest - -o ratings.csr --columns userId,movieId,rating --memory 256MiB`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef(cmd, "no INPUT: name files, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return usagef(cmd, "no STORE to write: give one with -o")
+			}
+			if n := len(o.Columns); n != 0 && n != 2 && n != 3 {
+				return usagef(cmd, "--columns %s: want user,item or user,item,value", strings.Join(o.Columns, ","))
+			}
+			if o.MaxBadLines < 0 {
+				return usagef(cmd, "--max-bad-lines %d: want 0 or more", o.MaxBadLines)
+			}
+			if o.Workers < 0 {
+				return usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
+			}
+			inputs, err := expand(args)
+			if err != nil {
+				return err
+			}
+			o.Separator = strings.ReplaceAll(o.Separator, `\t`, "\t")
+			report, err := a.ingest(cmd.Context(), inputs, out, o)
+			if err != nil {
+				return err
+			}
+			return a.printIngest(report)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
+	choiceFlag(cmd, f, &o.Format, "format", "", ingest.Auto,
+		named(ingest.Auto, ingest.MovieLens, ingest.Delimited, ingest.MatrixMarket, ingest.IDX), "format of the input")
+	f.StringVar(&o.Separator, "sep", "", `what separates fields, \t for a tab (default: detected)`)
+	f.StringSliceVar(&o.Columns, "columns", nil, "`user,item,value`: names in the header or numbers from 1; without value every entry is 1")
+	choiceFlag(cmd, f, &o.Header, "header", "", ingest.HeaderAuto,
+		named(ingest.HeaderAuto, ingest.HeaderYes, ingest.HeaderNo), "the first line names the columns")
+	choiceFlag(cmd, f, &o.Duplicates, "duplicates", "", ingest.DuplicatesError,
+		named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of several entries at one place")
+	choiceFlag(cmd, f, &o.Orient, "orient", "", ingest.OrientAuto,
+		named(ingest.OrientAuto, ingest.OrientRows, ingest.OrientCols), "the side that is stored as rows; auto takes the longer one")
+	f.Int64Var(&o.MaxBadLines, "max-bad-lines", 0, "leave out up to `N` lines that cannot be read")
+	o.Memory, o.ShardSize = ingest.DefaultMemory, csr.DefaultShard
+	f.Var(sizeValue{p: &o.Memory}, "memory", "memory to stay within")
+	f.Var(sizeValue{p: &o.ShardSize}, "shard-size", "size of the files of the store")
+	f.IntVar(&o.Workers, "workers", 0, "parse and sort with `N` threads (0: all processors)")
+	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end")
+	return cmd
+}
+
+// expand replaces patterns that are no files by the files they match.
+func expand(args []string) ([]string, error) {
+	var inputs []string
+	for _, arg := range args {
+		_, err := os.Lstat(arg)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(arg, "*?[") {
+			inputs = append(inputs, arg)
+			continue
+		}
+		matches, err := filepath.Glob(arg)
+		if err != nil {
+			return nil, fmt.Errorf("input %s: %w", arg, err)
+		}
+		if len(matches) == 0 {
+			return nil, fmt.Errorf("input %s: no file matches", arg)
+		}
+		inputs = append(inputs, matches...)
+	}
+	return inputs, nil
+}
+
+// ingest reads inputs into a store, showing progress.
+func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.Options) (*ingest.Report, error) {
+	defer limitHeap(ingest.HeapLimit(o.Memory))()
+	o.FS, o.Stdin, o.Log = a.fsys, a.stdin, a.display.Logger()
+	stage := ""
+	o.Observer = func(p ingest.Progress) {
+		if p.Stage != stage {
+			stage = p.Stage
+			a.display.Begin("ingest: " + stage)
+		}
+		a.display.Update(progress.State{
+			Done: p.Done, Total: p.Total, Bytes: p.Stage == ingest.StageRead,
+			Text:  fmt.Sprintf("%d entries", p.Entries),
+			Attrs: []slog.Attr{slog.Int64("entries", p.Entries)},
+		})
+	}
+	defer a.display.End()
+	return ingest.Ingest(ctx, inputs, out, o)
+}
+
+// ingestResult is the --json form of an ingest.Report.
+type ingestResult struct {
+	Store         string   `json:"store"`
+	Fingerprint   string   `json:"fingerprint"`
+	Rows          int64    `json:"rows"`
+	Cols          int64    `json:"cols"`
+	NNZ           int64    `json:"nnz"`
+	Transposed    bool     `json:"transposed"`
+	Bytes         int64    `json:"bytes"`
+	BytesPerEntry number   `json:"bytes_per_entry"`
+	InputBytes    int64    `json:"input_bytes"`
+	SpilledBytes  int64    `json:"spilled_bytes"`
+	Lines         int64    `json:"lines"`
+	BadLines      int64    `json:"bad_lines"`
+	FirstBad      []string `json:"first_bad_lines"`
+	Duplicates    int64    `json:"duplicates"`
+	Seconds       struct {
+		Total float64 `json:"total"`
+		Read  float64 `json:"read"`
+		Sort  float64 `json:"sort"`
+		Write float64 `json:"write"`
+	} `json:"seconds"`
+	MBPerSecond number `json:"mb_per_second"`
+	PeakRSS     int64  `json:"peak_rss"`
+}
+
+func newIngestResult(r *ingest.Report) *ingestResult {
+	x := &ingestResult{
+		Store: r.Store, Fingerprint: r.Fingerprint, Rows: r.Rows, Cols: r.Cols, NNZ: r.NNZ, Transposed: r.Transposed,
+		Bytes: r.Bytes, BytesPerEntry: ratio(float64(r.Bytes), float64(r.NNZ)),
+		InputBytes: r.InputBytes, SpilledBytes: r.SpilledBytes,
+		Lines: r.Lines, BadLines: r.BadLines, FirstBad: []string{}, Duplicates: r.Duplicates,
+		PeakRSS: sysmem.PeakRSS(),
+	}
+	for _, err := range r.FirstBad {
+		x.FirstBad = append(x.FirstBad, err.Error())
+	}
+	x.Seconds.Read, x.Seconds.Sort, x.Seconds.Write = r.ReadSeconds, r.SortSeconds, r.WriteSeconds
+	x.Seconds.Total = r.ReadSeconds + r.SortSeconds + r.WriteSeconds
+	x.MBPerSecond = ratio(float64(r.InputBytes)/1e6, x.Seconds.Total)
+	return x
+}
+
+func (a *app) printIngest(report *ingest.Report) error {
+	r := newIngestResult(report)
+	if a.json {
+		return a.printJSON(r)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "store\t%s\n", r.Store)
+	fmt.Fprintf(w, "shape\t%d × %d, %d entries\n", r.Rows, r.Cols, r.NNZ)
+	fmt.Fprintf(w, "size\t%s, %.2f bytes per entry\n", sysmem.FormatSize(r.Bytes), r.BytesPerEntry)
+	fmt.Fprintf(w, "time\t%.2f s, %.0f MB/s of input\n", r.Seconds.Total, r.MBPerSecond)
+	fmt.Fprintf(w, "duplicates\t%d\n", r.Duplicates)
+	fmt.Fprintf(w, "bad lines\t%d\n", r.BadLines)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, line := range r.FirstBad {
+		a.display.Logger().Warn("left out", "line", line)
+	}
+	if more := r.BadLines - int64(len(r.FirstBad)); more > 0 {
+		a.display.Logger().Warn("left out more lines", "count", more)
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/npy"
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// startVectors reads up to so many of the vectors of a result, of the side that
+// the solver iterates on, as start vectors for a store. Where the ids of the
+// store are not those of the store the result is of, every entry finds its
+// place by its id, and ids without an entry get zeros.
+func (a *app) startVectors(store *csr.Store, dir string, columns int) (_ *mat.Dense, err error) {
+	from, err := readResult(a.fsys, dir)
+	if err != nil {
+		return nil, fmt.Errorf("--init %s: %w", dir, err)
+	}
+	name := filepath.Join(dir, rightFile)
+	if store.Transposed() {
+		name = filepath.Join(dir, leftFile)
+	}
+	v, err := npy.Open(a.fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--init %s: there is no %s, whose vectors this store needs: the result was made with --vectors %s or interrupted",
+			dir, filepath.Base(name), from.Settings.Vectors)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--init: %w", err)
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+
+	n := store.Cols()
+	place, err := a.places(store, from, v.Rows)
+	if err != nil {
+		return nil, fmt.Errorf("--init %s: %w", dir, err)
+	}
+	defer func() { err = errors.Join(err, place.close()) }()
+	m := mat.NewDense(int(n), int(min(v.Cols, int64(columns))), nil)
+	err = v.Each(m.RawMatrix().Cols, func(i int64, row []float64) {
+		if at := place.of(i); at >= 0 {
+			m.SetRow(int(at), row)
+		}
+	})
+	if err = errors.Join(err, place.err()); err != nil {
+		return nil, fmt.Errorf("--init %s: %w", dir, err)
+	}
+	a.display.Logger().Info("start vectors", "result", dir, "vectors", m.RawMatrix().Cols, "entries", place.found, "of", n)
+	return m, nil
+}
+
+// places finds the columns of a store that rows of a result belong to.
+type places struct {
+	stores   *csr.Store // the one opened for its ids, nil if none was
+	old, now ids        // not used if direct
+	direct   bool
+	at       int64 // place of now
+	live     bool  // now has an id
+	found    int64
+}
+
+// places compares ids if the store of the result is still there; otherwise the
+// entries are taken to be in order, and at the beginning.
+func (a *app) places(store *csr.Store, from *result, rows int64) (*places, error) {
+	if from.Store.Fingerprint == store.Fingerprint() {
+		return &places{direct: true}, checkRows(rows, store.Cols())
+	}
+	old, err := a.storeOf(from)
+	if old == nil || err != nil {
+		a.display.Logger().Warn("the store of the start vectors is gone; they are taken to be in the order of this one",
+			"store", from.Store.Path)
+		return &places{direct: true}, errors.Join(err, checkRows(rows, store.Cols()))
+	}
+	p := &places{stores: old, at: -1}
+	axis := csr.ColAxis
+	if old.Transposed() != store.Transposed() {
+		axis = csr.RowAxis
+	}
+	size := old.Cols()
+	if axis == csr.RowAxis {
+		size = old.Rows()
+	}
+	if p.old.r, err = old.IDs(axis); err == nil {
+		p.now.r, err = store.IDs(csr.ColAxis)
+	}
+	switch {
+	case err != nil:
+	case size != rows:
+		err = fmt.Errorf("its vectors have %d entries, its store %s has %d ids", rows, from.Store.Path, size)
+	case p.old.kind() != p.now.kind():
+		err = fmt.Errorf("the ids of its store are of kind %v, those of this one of kind %v", p.old.kind(), p.now.kind())
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	p.old.n, p.now.n = size, store.Cols()
+	p.step()
+	return p, nil
+}
+
+// storeOf opens the store of a result; nil if it is not there any more or cannot
+// be read: its ids are a help, no more.
+func (a *app) storeOf(r *result) (*csr.Store, error) {
+	s, err := csr.Open(r.Store.Path, csr.OpenOptions{FS: a.fsys})
+	if err != nil {
+		return nil, nil
+	}
+	if s.Fingerprint() != r.Store.Fingerprint {
+		return nil, s.Close()
+	}
+	return s, nil
+}
+
+func checkRows(rows, columns int64) error {
+	if rows > columns {
+		return fmt.Errorf("its vectors have %d entries, for %d in this store", rows, columns)
+	}
+	return nil
+}
+
+func (p *places) step() {
+	p.live = p.now.next()
+	p.at++
+}
+
+// of returns the place of row i, −1 if it has none. Rows are asked for in
+// order: both lists of ids ascend.
+func (p *places) of(i int64) int64 {
+	if p.direct {
+		p.found++
+		return i
+	}
+	if !p.old.next() {
+		return -1
+	}
+	for p.live && p.now.compare(&p.old) < 0 {
+		p.step()
+	}
+	if !p.live || p.now.compare(&p.old) != 0 {
+		return -1
+	}
+	p.found++
+	return p.at
+}
+
+func (p *places) err() error { return errors.Join(p.old.err(), p.now.err()) }
+
+func (p *places) close() error {
+	err := errors.Join(p.old.close(), p.now.close())
+	if p.stores != nil {
+		err = errors.Join(err, p.stores.Close())
+	}
+	return err
+}
+
+// ids goes through the ids of an axis; without a reader they are 0 … n−1.
+type ids struct {
+	r     *csr.IDReader
+	n, at int64
+}
+
+func (s *ids) kind() csr.IDKind {
+	if s.r == nil {
+		return csr.IntIDs
+	}
+	return s.r.Kind()
+}
+
+func (s *ids) next() bool {
+	if s.r != nil {
+		return s.r.Next()
+	}
+	s.at++
+	return s.at <= s.n
+}
+
+func (s *ids) compare(t *ids) int {
+	if s.kind() == csr.StringIDs {
+		return cmp.Compare(s.r.String(), t.r.String())
+	}
+	return cmp.Compare(s.int(), t.int())
+}
+
+func (s *ids) int() int64 {
+	if s.r == nil {
+		return s.at - 1
+	}
+	return s.r.Int()
+}
+
+func (s *ids) err() error {
+	if s.r == nil {
+		return nil
+	}
+	return s.r.Err()
+}
+
+func (s *ids) close() error {
+	if s.r == nil {
+		return nil
+	}
+	return s.r.Close()
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// fewer drops the ratings that keep refuses, by number.
+func fewer(t *testing.T, from string, keep func(i int) bool) string {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	i := 0
+	for line := range strings.Lines(string(data)) {
+		if keep(i) {
+			text.WriteString(line)
+		}
+		i++
+	}
+	return storeOf(t, text.String())
+}
+
+func storeOf(t *testing.T, ratings string) string {
+	t.Helper()
+	dir := t.TempDir()
+	name, store := filepath.Join(dir, "ratings.dat"), filepath.Join(dir, "m.csr")
+	if err := os.WriteFile(name, []byte(ratings), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "ingest", "-q", name, "-o", store)
+	return store
+}
+
+// A result is a start for more triplets, a smaller tolerance, and a store with
+// other ratings, whichever side is the long one.
+func TestInit(t *testing.T) {
+	base := []string{"--method", "power"}
+	for name, file := range map[string]string{"tall": ratings(t, tall), "wide": ratings(t, wide)} {
+		t.Run(name, func(t *testing.T) {
+			whole := fewer(t, file, func(int) bool { return true })
+			most := fewer(t, file, func(i int) bool { return i%20 != 7 })
+			first, _ := factorised(t, whole, append(base, "-k", "3")...)
+			earlier, _ := factorised(t, most, append(base, "-k", "3")...)
+			for _, c := range []struct {
+				what  string
+				init  string
+				flags []string
+				exact int // passes, if they are known
+			}{
+				{"the same again", first, []string{"-k", "3"}, 1},
+				{"fewer", first, []string{"-k", "2"}, 1},
+				{"more triplets", first, []string{"-k", "5"}, 0},
+				{"smaller tolerance", first, []string{"-k", "3", "--tol", "1e-12"}, 0},
+				{"new ratings", earlier, []string{"-k", "3"}, 0},
+			} {
+				flags := slices.Concat(base, c.flags)
+				coldDir, cold := factorised(t, whole, flags...)
+				warmDir, warm := factorised(t, whole, append(flags, "--init", c.init)...)
+				if c.exact > 0 && warm.Passes != c.exact || warm.Passes >= cold.Passes || warm.Status != "converged" {
+					t.Errorf("%s: %d passes, %s; %d from random vectors", c.what, warm.Passes, warm.Status, cold.Passes)
+				}
+				a, b := loadNPY(t, filepath.Join(coldDir, sigmaFile)), loadNPY(t, filepath.Join(warmDir, sigmaFile))
+				if !mat.EqualApprox(a, b, 1e-10*a.At(0, 0)) {
+					t.Errorf("%s: other values", c.what)
+				}
+				if warm.Settings.Init != c.init {
+					t.Errorf("%s: init is recorded as %q", c.what, warm.Settings.Init)
+				}
+			}
+		})
+	}
+}
+
+// Entries find their places by their ids, not by their positions.
+func TestInitFollowsIDs(t *testing.T) {
+	full := ratings(t, tall)
+	data, err := os.ReadFile(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without the items 1, 2 and 3, every other item moves up.
+	item := func(line string) string { return strings.Split(line, "::")[1] }
+	lines := slices.Collect(strings.Lines(string(data)))
+	without := fewer(t, full, func(i int) bool { return !slices.Contains([]string{"1", "2", "3"}, item(lines[i])) })
+	whole := fewer(t, full, func(int) bool { return true })
+	small, r := factorised(t, without, "-k", "3", "--method", "power")
+	if r.Cols >= int64(tall.Items) {
+		t.Fatalf("%d items: none is missing", r.Cols)
+	}
+	if err := os.Rename(without, without+".away"); err != nil {
+		t.Fatal(err)
+	}
+	inOrder := filepath.Join(t.TempDir(), "out")
+	o := gdsvd(t, "svd", whole, "-k", "3", "--method", "power", "-o", inOrder, "--init", small)
+	if o.code != exitOK || !strings.Contains(o.stderr, "the store of the start vectors is gone") {
+		t.Fatalf("exit %d\n%s", o.code, o.stderr)
+	}
+	if err := os.Rename(without+".away", without); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	o = gdsvd(t, "svd", whole, "-k", "3", "--method", "power", "-o", dir, "--init", small)
+	if o.code != exitOK || strings.Contains(o.stderr, "gone") || !strings.Contains(o.stderr, "entries=37 of=40") {
+		t.Fatalf("exit %d\n%s", o.code, o.stderr)
+	}
+	// The first pass, over the start vectors alone, shows how good they are.
+	if a, b := events(t, dir)[0], events(t, inOrder)[0]; a.Phase != "finish" || a.Sigma <= b.Sigma {
+		t.Errorf("by id: %+v; in order: %+v", a, b)
+	}
+}
+
+func TestInitRefused(t *testing.T) {
+	store, other := ingested(t, tall), ingested(t, wide)
+	long, _ := factorised(t, store, "-k", "2", "--vectors", "left")
+	of := func(init string) []string {
+		return []string{"svd", "-q", store, "-k", "2", "-o", filepath.Join(t.TempDir(), "out"), "--init", init}
+	}
+	fails(t, exitError, `--init .*no such file`, of(filepath.Join(t.TempDir(), "none"))...)
+	fails(t, exitError, `there is no V.npy, whose vectors this store needs: the result was made with --vectors left or interrupted`, of(long)...)
+	// V of the other has 90 entries, and its store is gone.
+	foreign, _ := factorised(t, other, "-k", "2")
+	if err := os.RemoveAll(other); err != nil {
+		t.Fatal(err)
+	}
+	o := gdsvd(t, of(foreign)...)
+	if o.code != exitError || !strings.Contains(o.stderr, "its vectors have 90 entries, for 40 in this store") {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
+	}
+	bad, _ := factorised(t, store, "-k", "2")
+	if err := os.Truncate(filepath.Join(bad, rightFile), 300); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitError, `--init: read .*V.npy: 300 bytes for an array of 40×2`, of(bad)...)
+}
+
+// Interrupted before or after, a run from start vectors goes on like any other.
+func TestInitAndResume(t *testing.T) {
+	store := ingested(t, tall)
+	first, _ := factorised(t, store, "-k", "3")
+	flags := []string{"-k", "6", "--method", "power", "--init", first}
+	want, _ := factorised(t, store, flags...)
+	dir := stopped(t, store, append(flags, "--max-passes", "9")...)
+	must(t, slices.Concat([]string{"svd", "-q", store, "-o", dir, "--resume"}, flags)...)
+	for _, f := range partFiles {
+		same(t, f, filepath.Join(want, f), filepath.Join(dir, f))
+	}
+}

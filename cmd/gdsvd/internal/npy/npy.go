@@ -1,0 +1,179 @@
+// Package npy writes float64 arrays in NumPy's .npy format, version 1.0
+// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html):
+// little-endian, C order, the data aligned to 64 bytes so that numpy.load can
+// map the file.
+package npy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+const (
+	magic     = "\x93NUMPY\x01\x00"
+	alignment = 64
+	// chunkBytes is how much is encoded before one system call.
+	chunkBytes = 1 << 20
+)
+
+// header returns the bytes before the data of an array of the given shape.
+func header(shape ...int64) []byte {
+	dims := make([]string, len(shape))
+	for i, d := range shape {
+		dims[i] = fmt.Sprint(d)
+	}
+	tuple := strings.Join(dims, ", ")
+	if len(dims) == 1 {
+		tuple += ","
+	}
+	dict := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }", tuple)
+	// Magic, a two-byte length, the dictionary, spaces and a newline fill whole alignments.
+	fixed := len(magic) + 2
+	size := (fixed + len(dict) + 1 + alignment - 1) / alignment * alignment
+	b := make([]byte, 0, size)
+	b = append(b, magic...)
+	b = binary.LittleEndian.AppendUint16(b, uint16(size-fixed))
+	b = append(b, dict...)
+	for len(b) < size-1 {
+		b = append(b, ' ')
+	}
+	return append(b, '\n')
+}
+
+// Array is a rows×cols array in a file that is being written. Its rows may be
+// written and read back in any order, so it serves a solver as the place of
+// the long singular vectors. It is not safe for concurrent use.
+type Array struct {
+	f          vfs.File
+	rows, cols int64
+	data       int64 // offset of the first entry
+	buf        []byte
+}
+
+// Create makes a new file holding a rows×cols array.
+func Create(fsys vfs.FS, name string, rows, cols int64) (*Array, error) {
+	return create(fsys, name, header(rows, cols), rows, cols)
+}
+
+func create(fsys vfs.FS, name string, head []byte, rows, cols int64) (*Array, error) {
+	f, err := fsys.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.WriteAt(head, 0); err != nil {
+		_ = f.Close() // the write is the error to report
+		return nil, err
+	}
+	return &Array{f: f, rows: rows, cols: cols, data: int64(len(head))}, nil
+}
+
+// WriteRows stores rows as rows first, first+1, … of the array.
+func (a *Array) WriteRows(first int64, rows *mat.Dense) error {
+	return a.each(first, rows, func(off int64, chunk []byte, rows *mat.Dense) error {
+		for i := range rows.RawMatrix().Rows {
+			line := chunk[int64(i)*a.cols*8:]
+			for j, v := range rows.RawRowView(i) {
+				binary.LittleEndian.PutUint64(line[8*j:], math.Float64bits(v))
+			}
+		}
+		_, err := a.f.WriteAt(chunk, off)
+		return err
+	})
+}
+
+// ReadRows fills rows with rows first, first+1, … of the array.
+func (a *Array) ReadRows(first int64, rows *mat.Dense) error {
+	return a.each(first, rows, func(off int64, chunk []byte, rows *mat.Dense) error {
+		if _, err := a.f.ReadAt(chunk, off); err != nil {
+			return fmt.Errorf("read %s: %w", a.f.Name(), err)
+		}
+		for i := range rows.RawMatrix().Rows {
+			line, src := rows.RawRowView(i), chunk[int64(i)*a.cols*8:]
+			for j := range line {
+				line[j] = math.Float64frombits(binary.LittleEndian.Uint64(src[8*j:]))
+			}
+		}
+		return nil
+	})
+}
+
+// each cuts rows into chunks that fit the buffer and calls do with the place of each in the file.
+func (a *Array) each(first int64, rows *mat.Dense, do func(off int64, chunk []byte, rows *mat.Dense) error) error {
+	n, c := rows.Dims()
+	if int64(c) != a.cols || first < 0 || first+int64(n) > a.rows {
+		panic(fmt.Sprintf("npy: %d×%d rows at %d of a %d×%d array", n, c, first, a.rows, a.cols))
+	}
+	width := 8 * c
+	step := max(1, chunkBytes/width)
+	if need := min(step, n) * width; len(a.buf) < need {
+		a.buf = make([]byte, need)
+	}
+	for i := 0; i < n; i += step {
+		m := min(step, n-i)
+		part := rows.Slice(i, i+m, 0, c).(*mat.Dense)
+		off := a.data + (first+int64(i))*int64(width)
+		if err := do(off, a.buf[:m*width], part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finish makes the array durable and closes it. An array whose last row was never written is an error.
+func (a *Array) Finish() error {
+	info, err := a.f.Stat()
+	if err == nil {
+		if want := a.data + 8*a.rows*a.cols; info.Size() != want {
+			err = fmt.Errorf("write %s: %d bytes instead of %d: rows are missing", a.f.Name(), info.Size(), want)
+		}
+	}
+	if err == nil {
+		err = a.f.Sync()
+	}
+	if cerr := a.f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// Discard closes the array without finishing it; the file stays.
+func (a *Array) Discard() error { return a.f.Close() }
+
+// WriteMatrix makes a new file holding m.
+func WriteMatrix(fsys vfs.FS, name string, m *mat.Dense) error {
+	r, c := m.Dims()
+	return writeAll(fsys, name, header(int64(r), int64(c)), m)
+}
+
+// WriteVector makes a new file holding the one-dimensional array x.
+func WriteVector(fsys vfs.FS, name string, x []float64) error {
+	head := header(int64(len(x)))
+	if len(x) == 0 { // a mat.Dense cannot be empty
+		return writeAll(fsys, name, head, nil)
+	}
+	return writeAll(fsys, name, head, mat.NewDense(len(x), 1, x))
+}
+
+func writeAll(fsys vfs.FS, name string, head []byte, m *mat.Dense) error {
+	var r, c int
+	if m != nil {
+		r, c = m.Dims()
+	}
+	a, err := create(fsys, name, head, int64(r), int64(c))
+	if err != nil {
+		return err
+	}
+	if m != nil {
+		if err := a.WriteRows(0, m); err != nil {
+			_ = a.Discard()
+			return err
+		}
+	}
+	return a.Finish()
+}

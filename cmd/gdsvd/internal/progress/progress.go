@@ -1,0 +1,206 @@
+// Package progress shows how far a task is: a bar on a terminal, a log line
+// every few seconds elsewhere, nothing when quiet. The bar and the log share
+// one writer and never garble each other.
+package progress
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+)
+
+// barEvery is how often the bar is drawn anew.
+const barEvery = 100 * time.Millisecond
+
+// barSteps is the length of the bar inside progressbar, whatever is counted.
+const barSteps = 1000
+
+// Options of a Display.
+type Options struct {
+	Terminal bool          // draw a bar
+	Quiet    bool          // no bar, no log
+	Interval time.Duration // between two log lines; 0 means 5 s
+	Level    slog.Level    // least level that is logged
+}
+
+// Display shows tasks, one at a time, and writes the log.
+// Its methods may be called from several goroutines.
+type Display struct {
+	o      Options
+	w      io.Writer
+	logger *slog.Logger
+	now    func() time.Time
+
+	mu      sync.Mutex
+	bar     *progressbar.ProgressBar // nil when none is drawn
+	title   string
+	started time.Time
+	shown   time.Time
+}
+
+// New returns a display that writes to w.
+func New(w io.Writer, o Options) *Display {
+	if o.Interval == 0 {
+		o.Interval = 5 * time.Second
+	}
+	d := &Display{o: o, w: w, now: time.Now}
+	var out io.Writer = (*logWriter)(d)
+	if o.Quiet {
+		out = io.Discard
+	}
+	d.logger = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: o.Level}))
+	return d
+}
+
+// Logger returns the logger that writes beside the bar.
+func (d *Display) Logger() *slog.Logger { return d.logger }
+
+// logWriter lets a record through with the bar out of its way. (slog writes a record in one call.)
+type logWriter Display
+
+func (l *logWriter) Write(p []byte) (int, error) {
+	d := (*Display)(l)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bar == nil {
+		return d.w.Write(p)
+	}
+	_ = d.bar.Clear() // a bar that cannot be drawn is not worth failing for
+	n, err := d.w.Write(p)
+	_ = d.bar.RenderBlank()
+	return n, err
+}
+
+// Begin starts a task. One that was running is ended.
+func (d *Display) Begin(title string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.clear()
+	d.title, d.started, d.shown = title, d.now(), d.now()
+	if d.o.Quiet || !d.o.Terminal {
+		return
+	}
+	d.bar = progressbar.NewOptions64(barSteps,
+		progressbar.OptionSetWriter(d.w),
+		progressbar.OptionSetDescription(title),
+		progressbar.OptionSetPredictTime(false), // the estimates here are more careful
+		progressbar.OptionSetElapsedTime(true),
+		progressbar.OptionSetWidth(20),
+		progressbar.OptionSetRenderBlankState(true),
+	)
+}
+
+// State is one moment of a task.
+type State struct {
+	Done, Total int64 // of the whole task; Total 0 means unknown
+	Bytes       bool  // Done and Total are bytes
+	// Text describes the moment on the bar, Attrs in the log.
+	Text  string
+	Attrs []slog.Attr
+	// ETA is the time left as far as the task itself knows; 0 leaves it to the rate
+	// so far when Bytes is set, and unsaid otherwise.
+	ETA time.Duration
+}
+
+// Update shows the state if it is time to. It is cheap enough to be called often.
+func (d *Display) Update(s State) {
+	if d.o.Quiet {
+		return
+	}
+	d.mu.Lock()
+	now := d.now()
+	every := d.o.Interval
+	if d.bar != nil {
+		every = barEvery
+	}
+	if now.Sub(d.shown) < every {
+		d.mu.Unlock()
+		return
+	}
+	d.shown = now
+	elapsed := now.Sub(d.started)
+	if s.ETA == 0 && s.Bytes {
+		s.ETA = rateETA(s.Done, s.Total, elapsed)
+	}
+	title := d.title
+	if d.bar != nil {
+		d.draw(s, elapsed)
+		d.mu.Unlock()
+		return
+	}
+	d.mu.Unlock() // the logger takes the lock itself
+	d.logger.LogAttrs(context.Background(), slog.LevelInfo, title, s.attrs(elapsed)...)
+}
+
+// draw is called with the lock held.
+func (d *Display) draw(s State, elapsed time.Duration) {
+	text := d.title
+	if s.Text != "" {
+		text += " " + s.Text
+	}
+	if s.Bytes {
+		text += " " + rate(s.Done, elapsed)
+	}
+	if s.ETA > 0 {
+		text += " ETA " + Short(s.ETA)
+	}
+	// A bar that is full counts as finished and would not be drawn any more.
+	if s.Total > 0 {
+		full := float64(s.Done) / float64(s.Total)
+		_ = d.bar.Set64(min(barSteps-1, int64(full*barSteps)))
+	}
+	d.bar.Describe(text)
+}
+
+func (s State) attrs(elapsed time.Duration) []slog.Attr {
+	attrs := append([]slog.Attr{}, s.Attrs...)
+	if s.Total > 0 {
+		attrs = append(attrs, slog.String("done", fmt.Sprintf("%.0f%%", 100*float64(s.Done)/float64(s.Total))))
+	}
+	if s.Bytes {
+		attrs = append(attrs, slog.String("rate", rate(s.Done, elapsed)))
+	}
+	if s.ETA > 0 {
+		attrs = append(attrs, slog.String("eta", Short(s.ETA)))
+	}
+	return attrs
+}
+
+// End takes the bar away.
+func (d *Display) End() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.clear()
+}
+
+// clear is called with the lock held.
+func (d *Display) clear() {
+	if d.bar != nil {
+		_ = d.bar.Clear()
+		d.bar = nil
+	}
+}
+
+func rate(done int64, elapsed time.Duration) string {
+	return sysmem.FormatSize(int64(float64(done)/max(elapsed.Seconds(), 1e-3))) + "/s"
+}
+
+// Short writes a duration as a person would: 7s, 2m10s, 3h5m.
+func Short(t time.Duration) string {
+	switch {
+	case t < time.Second:
+		return "1s"
+	case t < time.Hour:
+		return t.Round(time.Second).String()
+	default:
+		t = t.Round(time.Minute)
+		return fmt.Sprintf("%dh%dm", int(t.Hours()), int(t.Minutes())%60)
+	}
+}

@@ -1,0 +1,202 @@
+package progress
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// display returns a display with a clock that the test moves.
+func display(o Options) (*Display, *bytes.Buffer, *time.Time) {
+	var out bytes.Buffer
+	clock := time.Unix(1e9, 0)
+	d := New(&out, o)
+	d.now = func() time.Time { return clock }
+	return d, &out, &clock
+}
+
+func TestLogLinesComeAtTheInterval(t *testing.T) {
+	d, out, clock := display(Options{Interval: 5 * time.Second})
+	d.Begin("ingest")
+	for i := range 101 {
+		d.Update(State{Done: int64(i) << 20, Total: 100 << 20, Bytes: true, Attrs: []slog.Attr{slog.Int("step", i)}})
+		*clock = clock.Add(100 * time.Millisecond)
+	}
+	d.End()
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines in 10 s, want 2:\n%s", len(lines), out)
+	}
+	for i, want := range []string{
+		`msg=ingest step=50 done=50% rate="10.0 MiB/s" eta=5s`,
+		`msg=ingest step=100 done=100% rate="10.0 MiB/s"`,
+	} {
+		if !strings.HasSuffix(lines[i], want) {
+			t.Errorf("line %d: %s\nwant the end %s", i, lines[i], want)
+		}
+	}
+}
+
+func TestQuietWritesNothing(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		d, out, clock := display(Options{Quiet: true, Terminal: terminal})
+		d.Begin("x")
+		*clock = clock.Add(time.Minute)
+		d.Update(State{Done: 1, Total: 2})
+		d.Logger().Error("loud")
+		d.End()
+		if out.Len() != 0 {
+			t.Errorf("terminal %v: wrote %q", terminal, out)
+		}
+	}
+}
+
+func TestLevelHidesProgressLines(t *testing.T) {
+	d, out, clock := display(Options{Level: slog.LevelWarn})
+	d.Begin("x")
+	*clock = clock.Add(time.Minute)
+	d.Update(State{Done: 1, Total: 2})
+	if out.Len() != 0 {
+		t.Errorf("wrote %q", out)
+	}
+}
+
+// screen plays what was written to a terminal of one column-addressed line and returns the lines that remain.
+func screen(s string) []string {
+	var lines []string
+	var line []rune
+	col := 0
+	for _, r := range s {
+		switch r {
+		case '\n':
+			lines = append(lines, strings.TrimRight(string(line), " "))
+			line, col = nil, 0
+		case '\r':
+			col = 0
+		default:
+			for len(line) <= col {
+				line = append(line, ' ')
+			}
+			line[col] = r
+			col++
+		}
+	}
+	return append(lines, strings.TrimRight(string(line), " "))
+}
+
+func TestBarAndLogDoNotGarble(t *testing.T) {
+	d, out, clock := display(Options{Terminal: true})
+	d.Begin("svd")
+	var wg sync.WaitGroup
+	for i := range 40 {
+		*clock = clock.Add(time.Second)
+		text := fmt.Sprintf("pass %d, residual %.0e", i, math.Pow(10, -float64(i%9)))
+		d.Update(State{Done: int64(i), Total: 40, Text: text, ETA: 7 * time.Second})
+		if i == 20 {
+			lines := screen(out.String())
+			bar := lines[len(lines)-1]
+			if !strings.HasPrefix(bar, "svd pass 20, residual 1e-02 ETA 7s") || !strings.Contains(bar, "50%") {
+				t.Errorf("the bar shows %q", bar)
+			}
+		}
+		if i%10 == 0 {
+			wg.Go(func() { d.Logger().Warn("note", "i", i) })
+			wg.Wait()
+		}
+	}
+	d.End()
+	lines := screen(out.String())
+	if len(lines) != 5 || lines[4] != "" {
+		t.Fatalf("want four log lines and an empty one, got %q", lines)
+	}
+	for _, line := range lines[:4] {
+		if !strings.HasPrefix(line, "time=") || strings.Contains(line, "svd") {
+			t.Errorf("garbled: %q", line)
+		}
+	}
+}
+
+func TestRateETA(t *testing.T) {
+	for _, c := range []struct {
+		done, total int64
+		elapsed     time.Duration
+		want        time.Duration
+	}{
+		{50, 100, 10 * time.Second, 10 * time.Second},
+		{1, 4, 10 * time.Second, 30 * time.Second},
+		{50, 100, time.Second, 0},               // too early
+		{0, 100, time.Minute, 0},                // no rate
+		{100, 100, time.Minute, 0},              // done
+		{150, 100, time.Minute, 0},              // more than all
+		{50, 0, time.Minute, 0},                 // total unknown
+		{1, math.MaxInt64, 10 * time.Second, 0}, // centuries
+		{1, 1000, 10 * time.Second, 9990 * time.Second},
+	} {
+		if got := rateETA(c.done, c.total, c.elapsed); got != c.want {
+			t.Errorf("rateETA(%d, %d, %v) = %v, want %v", c.done, c.total, c.elapsed, got, c.want)
+		}
+	}
+}
+
+func TestConvergence(t *testing.T) {
+	run := func(n int, residual func(i int) float64) (c Convergence, last time.Duration) {
+		for i := range n {
+			last = c.Observe(time.Duration(i)*time.Second, residual(i), 1e-8)
+		}
+		return c, last
+	}
+	falling := func(i int) float64 { return math.Pow(10, -float64(i)/10) } // a decade in 10 s
+	if _, eta := run(41, falling); eta.Round(time.Millisecond) != 40*time.Second {
+		t.Errorf("a decade in 10 s at 1e-4: ETA %v, want 40 s", eta)
+	}
+	for name, c := range map[string]struct {
+		n        int
+		residual func(i int) float64
+	}{
+		"too few":        {window/2 - 1, falling},
+		"converged":      {90, falling},
+		"flat":           {40, func(int) float64 { return 1e-3 }},
+		"rising":         {40, func(i int) float64 { return 1e-6 * float64(i+1) }},
+		"a bend":         {40, func(i int) float64 { return math.Pow(10, -float64(max(0, i-36))) }},
+		"slower than us": {40, func(i int) float64 { return math.Pow(10, -float64(i)*1e-9) }},
+		"NaN":            {40, func(int) float64 { return math.NaN() }},
+		"zero":           {40, func(int) float64 { return 0 }},
+		"infinite":       {40, func(int) float64 { return math.Inf(1) }},
+	} {
+		if _, eta := run(c.n, c.residual); eta != 0 {
+			t.Errorf("%s: ETA %v, want none", name, eta)
+		}
+	}
+	c, _ := run(40, falling)
+	c.Reset()
+	if eta := c.Observe(time.Minute, 1e-3, 1e-8); eta != 0 {
+		t.Errorf("after Reset: ETA %v", eta)
+	}
+	// The same moment twice gives no slope.
+	var still Convergence
+	for range 40 {
+		if eta := still.Observe(time.Second, 1e-3, 1e-8); eta != 0 {
+			t.Errorf("no time passed: ETA %v", eta)
+		}
+	}
+}
+
+func TestShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Millisecond: "1s", 7 * time.Second: "7s", 130 * time.Second: "2m10s",
+		3*time.Hour + 5*time.Minute: "3h5m", 59*time.Minute + 59*time.Second: "59m59s",
+	} {
+		if got := Short(d); got != want {
+			t.Errorf("Short(%v) = %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package sysmem
+
+import "os"
+
+// Available is the memory the process may take now without swapping or
+// meeting a limit of its control groups, in bytes; 0 if unknown.
+func Available() int64 { return procAvailable(os.DirFS("/")) }
+
+// PeakRSS is the largest resident set the process has had, mapped pages
+// included, in bytes; 0 if unknown. (getrusage would report the parent's peak
+// where the process was forked from a larger one.)
+func PeakRSS() int64 {
+	data, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	n, _ := statLine(data, "VmHWM:", 1<<10)
+	return n
+}

@@ -1,0 +1,9 @@
+//go:build !linux && !darwin
+
+package sysmem
+
+// Available is 0: not known on this system.
+func Available() int64 { return 0 }
+
+// PeakRSS is 0: not known on this system.
+func PeakRSS() int64 { return 0 }

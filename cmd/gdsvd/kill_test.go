@@ -1,0 +1,309 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// spilling does not fit into tightMemory, which is little more than the least ingest works with.
+var spilling = synth.Ratings{Users: 3000, Items: 1000, Ratings: 600000, Seed: 1}
+
+const tightMemory = "48MiB"
+
+// A process killed at any moment leaves no store or a complete one, and the next one cleans up after it.
+func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
+	file := ratings(t, spilling)
+	work := t.TempDir()
+	store := filepath.Join(work, "m.csr")
+	args := []string{"ingest", "-q", "--json", file, "-o", store, "--memory", tightMemory, "--shard-size", "64KiB", "--force"}
+
+	start := time.Now()
+	out, err := process(t, args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := time.Since(start)
+	var report ingestResult
+	if decode(t, string(out), &report); report.SpilledBytes == 0 {
+		t.Fatal("the ingest needs no temporary files: the test misses what it is for")
+	}
+	if err := os.RemoveAll(store); err != nil {
+		t.Fatal(err)
+	}
+
+	r := rand.New(rand.NewPCG(1, 2))
+	kills := 20
+	if raceDetector {
+		kills = 6 // processes under it are ten times slower
+	}
+	complete := 0
+	for killed := 0; killed < kills; {
+		began := time.Now()
+		if !killAfter(t, time.Duration(r.Float64()*float64(whole)), args...) {
+			whole = min(whole, time.Since(began)) // it was faster than the first time
+			continue
+		}
+		killed++
+		left := names(t, work)
+		if slices.Contains(left, "m.csr") {
+			complete++
+			must(t, "check", "-q", store)
+		}
+		for _, name := range left {
+			// What a dead writer may leave: its lock, its directory, both named after the store.
+			if !strings.HasPrefix(name, "m.csr") {
+				t.Fatalf("kill %d leaves %v", killed, left)
+			}
+		}
+		if killed%3 != 0 {
+			continue
+		}
+		must(t, args...)
+		if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
+			t.Fatalf("after kill %d the next ingest leaves %v", killed, left)
+		}
+		// The next kills meet a writer with an old store to replace, or without one.
+		if killed%2 == 0 {
+			if err := os.RemoveAll(store); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Logf("a complete store was found after %d of %d kills", complete, kills)
+	must(t, args...)
+	must(t, "check", "-q", store)
+	if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
+		t.Errorf("at the end there are %v", left)
+	}
+}
+
+// killAfter starts gdsvd and kills it; false if it had ended by then.
+func killAfter(t *testing.T, after time.Duration, args ...string) bool {
+	t.Helper()
+	cmd := process(t, args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(after)
+	_ = cmd.Process.Kill() // an error means that it has ended
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signaled()
+}
+
+// waiting is a writer that tells when something was written to it.
+type waiting struct {
+	text  bytes.Buffer // not embedded: its ReadFrom would go past Write
+	wrote chan struct{}
+}
+
+func (w *waiting) Write(p []byte) (int, error) {
+	select {
+	case w.wrote <- struct{}{}:
+	default:
+	}
+	return w.text.Write(p)
+}
+
+func (w *waiting) String() string { return w.text.String() }
+
+// Ctrl-C: 130, nothing left, one line; SIGTERM likewise.
+func TestSignalStopsIngest(t *testing.T) {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		work := t.TempDir()
+		// Standard input that never ends keeps the process busy until the signal.
+		in, feed, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := process(t, "ingest", "-", "-o", filepath.Join(work, "m.csr"), "--format", "movielens")
+		cmd.Stdin = in
+		stderr := &waiting{wrote: make(chan struct{}, 1)}
+		cmd.Stderr = stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
+		if _, err := feed.WriteString("1::2::3\n"); err != nil {
+			t.Fatal(err)
+		}
+		for len(names(t, work)) == 0 {
+			time.Sleep(time.Millisecond) // until the process has begun to write
+		}
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		<-stderr.wrote // it has taken the signal
+		feed.Close()   // and the input ends
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+			t.Errorf("%v: exit %d\n%s", signal, code, stderr)
+		}
+		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], "gdsvd: interrupted, cleaning up") || lines[1] != "gdsvd: interrupted; nothing is written" {
+			t.Errorf("%v: standard error\n%s", signal, stderr)
+		}
+		if left := names(t, work); len(left) > 0 {
+			t.Errorf("%v leaves %v", signal, left)
+		}
+	}
+}
+
+// The second signal ends the process at once, whatever it is doing.
+func TestSecondSignalStopsAtOnce(t *testing.T) {
+	in, feed, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close() // stays open: cleaning up may wait for it
+	work := t.TempDir()
+	cmd := process(t, "ingest", "-", "-o", filepath.Join(work, "m.csr"), "--format", "movielens")
+	cmd.Stdin = in
+	stderr := &waiting{wrote: make(chan struct{}, 1)}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	for len(names(t, work)) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	<-stderr.wrote // it has taken the first
+	if err := cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
+
+func TestSignalStopsSVD(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	cmd := process(t, "svd", slow(t), "-k", "20", "-o", dir, "--tol", "1e-14")
+	stderr := &waiting{wrote: make(chan struct{}, 1)}
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := os.Stat(dir + ".partial"); err != nil; _, err = os.Stat(dir + ".partial") {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(200 * time.Millisecond) // some passes
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	if r := resultOf(t, dir); r.Status != "cancelled" || r.Certified {
+		t.Errorf("status %s, certified %v", r.Status, r.Certified)
+	}
+	if left := names(t, filepath.Dir(dir)); !slices.Equal(left, []string{"out"}) {
+		t.Errorf("beside the result lie %v", left)
+	}
+}
+
+// A long run killed at any moment and continued, again and again, ends with
+// the files of one that was left alone.
+func TestKilledSVDGoesOn(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "m.csr")
+	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1}), "-o", store)
+	r := rand.New(rand.NewPCG(3, 4))
+	kills := map[string]int{"power": 10, "nesterov": 4, "block": 4, "krylov": 4}
+	if raceDetector {
+		kills = map[string]int{"block": 3} // processes under it are much slower
+	}
+	for method, kills := range kills {
+		flags := []string{"-q", store, "-k", "6", "--tol", "1e-12", "--method", method}
+		want := filepath.Join(t.TempDir(), "want")
+		start := time.Now()
+		if out, err := process(t, slices.Concat([]string{"svd", "-o", want}, flags)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		whole := time.Since(start)
+
+		work := t.TempDir()
+		dir := filepath.Join(work, "out")
+		args := slices.Concat([]string{"svd", "-o", dir, "--resume", "--checkpoint-every", "1ms"}, flags)
+		further, last := 0, 0
+		killed := 0
+		for killed < kills || further == 0 && killed < 50 { // and at least one that meets a saved run
+			_ = killAfter(t, time.Duration(r.Float64()*float64(whole)), args...)
+			if _, err := os.Stat(filepath.Join(dir, resultFile)); err == nil { // in time, if only just
+				sameResult(t, method, want, dir)
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+				last = 0
+				continue
+			}
+			killed++
+			if saved, err := openCheckpoint(vfs.OS, dir); err == nil {
+				if saved.Passes() > last {
+					further++
+				}
+				last = saved.Passes()
+				if err := saved.Close(); err != nil {
+					t.Fatal(err)
+				}
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+		if out, err := process(t, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", method, err, out)
+		}
+		sameResult(t, method, want, dir)
+		if got := names(t, work); !slices.Equal(got, []string{"out"}) {
+			t.Errorf("%s: at the end there are %v", method, got)
+		}
+		t.Logf("%s: %d of %d kills came after further progress; %v without them", method, further, killed, whole)
+		if further == 0 {
+			t.Errorf("%s: no kill met a run that had been saved: the test does not test", method)
+		}
+	}
+}
+
+// sameResult compares two results: the arrays byte by byte, the rest but for
+// what measures the process.
+func sameResult(t *testing.T, what, want, got string) {
+	t.Helper()
+	for _, f := range partFiles {
+		same(t, what, filepath.Join(want, f), filepath.Join(got, f))
+	}
+	volatile := func(r result) result {
+		r.BytesRead, r.Seconds, r.PeakRSS, r.Settings.Memory = 0, seconds{}, 0, 0
+		return r
+	}
+	if diff := cmp.Diff(volatile(resultOf(t, want)), volatile(resultOf(t, got))); diff != "" {
+		t.Errorf("%s: results differ:\n%s", what, diff)
+	}
+	if a, b := events(t, want), events(t, got); !slices.Equal(a, b) {
+		t.Errorf("%s: %d events, %d without breaks, or others", what, len(b), len(a))
+	}
+	if a, b := names(t, want), names(t, got); !slices.Equal(a, b) {
+		t.Errorf("%s: files %v, want %v", what, b, a)
+	}
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/bench/synth"
+)
+
+// runMain in the environment makes the test binary behave as gdsvd itself, for
+// the tests that need a process of its own.
+const runMain = "GDSVD_TEST_RUN_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runMain) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// process prepares gdsvd as a process of its own.
+func process(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), runMain+"=1")
+	return cmd
+}
+
+// ran is the outcome of a run of gdsvd.
+type ran struct {
+	code           int
+	stdout, stderr string
+}
+
+// gdsvd runs a command line in this process.
+func gdsvd(t *testing.T, args ...string) ran {
+	t.Helper()
+	return gdsvdIn(t, context.Background(), "", args...)
+}
+
+func gdsvdIn(t *testing.T, ctx context.Context, stdin string, args ...string) ran {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	a := newApp(strings.NewReader(stdin), &stdout, &stderr)
+	a.interval = time.Hour // a slow machine adds no lines to standard error
+	code := a.run(ctx, args)
+	return ran{code, stdout.String(), stderr.String()}
+}
+
+// must runs a command line that has to succeed and say nothing on standard error.
+func must(t *testing.T, args ...string) string {
+	t.Helper()
+	o := gdsvd(t, args...)
+	if o.code != exitOK || o.stderr != "" {
+		t.Fatalf("gdsvd %s: exit %d\n%s%s", strings.Join(args, " "), o.code, o.stdout, o.stderr)
+	}
+	return o.stdout
+}
+
+// fails runs a command line that has to fail with a code and one line on standard error that matches.
+func fails(t *testing.T, code int, pattern string, args ...string) ran {
+	t.Helper()
+	o := gdsvd(t, args...)
+	if o.code != code {
+		t.Errorf("gdsvd %s: exit %d, want %d", strings.Join(args, " "), o.code, code)
+	}
+	if !strings.HasPrefix(o.stderr, "gdsvd: ") || strings.Count(o.stderr, "\n") != 1 || !regexp.MustCompile(pattern).MatchString(o.stderr) {
+		t.Errorf("gdsvd %s: standard error\n%q\nwant one line that matches\n%s", strings.Join(args, " "), o.stderr, pattern)
+	}
+	return o
+}
+
+// ratings writes a generated ratings file and returns its name.
+func ratings(t testing.TB, g synth.Ratings) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "ratings.dat")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Write(context.Background(), f, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+var (
+	// tall is stored as it is, wide is stored transposed.
+	tall = synth.Ratings{Users: 90, Items: 40, Ratings: 2400, Seed: 1}
+	wide = synth.Ratings{Users: 40, Items: 90, Ratings: 1800, Seed: 2}
+)
+
+// ingested makes a store of a generated ratings file.
+func ingested(t *testing.T, g synth.Ratings) string {
+	t.Helper()
+	store := filepath.Join(t.TempDir(), "m.csr")
+	must(t, "ingest", "-q", ratings(t, g), "-o", store)
+	return store
+}
+
+// factorised makes a result in a new directory and reads it.
+func factorised(t *testing.T, store string, flags ...string) (dir string, r result) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "out")
+	must(t, append([]string{"svd", "-q", store, "-o", dir}, flags...)...)
+	return dir, resultOf(t, dir)
+}
+
+func resultOf(t *testing.T, dir string) (r result) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, resultFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode(t, string(data), &r)
+	return r
+}
+
+// decode reads JSON that must hold nothing but the fields of v.
+func decode(t *testing.T, text string, v any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	if d.More() {
+		t.Fatalf("more than one JSON value:\n%s", text)
+	}
+}
+
+// loadNPY reads a matrix or a vector as one column.
+func loadNPY(t *testing.T, name string) *mat.Dense {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := 10 + int(binary.LittleEndian.Uint16(b[8:]))
+	shape := regexp.MustCompile(`'shape': \((\d+),(?: (\d+))?\)`).FindSubmatch(b[:head])
+	if shape == nil {
+		t.Fatalf("%s: header %q", name, b[:head])
+	}
+	rows, cols := 0, 1
+	fmt.Sscan(string(shape[1]), &rows)
+	if len(shape[2]) > 0 {
+		fmt.Sscan(string(shape[2]), &cols)
+	}
+	data := make([]float64, rows*cols)
+	if len(b)-head != 8*len(data) {
+		t.Fatalf("%s: %d bytes of data for %d×%d", name, len(b)-head, rows, cols)
+	}
+	for i := range data {
+		data[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[head+8*i:]))
+	}
+	return mat.NewDense(rows, cols, data)
+}
+
+// denseRatings reads a ratings file into a matrix, rows and columns in ascending order of the ids.
+func denseRatings(t *testing.T, name string) *mat.Dense {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type entry struct {
+		user, item int
+		value      float64
+	}
+	var all []entry
+	users, items := map[int]bool{}, map[int]bool{}
+	for line := range strings.Lines(string(data)) {
+		var e entry
+		var time int64
+		if _, err := fmt.Sscanf(strings.ReplaceAll(line, "::", " "), "%d %d %g %d", &e.user, &e.item, &e.value, &time); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+		users[e.user], items[e.item] = true, true
+	}
+	row, col := ranks(users), ranks(items)
+	a := mat.NewDense(len(row), len(col), nil)
+	for _, e := range all {
+		a.Set(row[e.user], col[e.item], e.value)
+	}
+	return a
+}
+
+// ranks numbers the members of a set in ascending order.
+func ranks(set map[int]bool) map[int]int {
+	r := map[int]int{}
+	for x := range set {
+		for y := range set {
+			if y < x {
+				r[x]++
+			}
+		}
+		r[x] += 0 // present even if it is the first
+	}
+	return r
+}
+
+// names lists a directory.
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}

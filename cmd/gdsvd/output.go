@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/npy"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// output is a result directory that is being written. The solver knows the
+// long vectors of the stored matrix as its left ones; the user's matrix may be
+// the stored one's transpose, and then they are the user's V.
+type output struct {
+	fsys       vfs.FS
+	stage      *vfs.Staging
+	transposed bool
+	vectors    vectors
+
+	long   *npy.Array // the solver's left vectors; nil when they are not needed
+	events vfs.File
+	buffer *bufio.Writer
+	lines  *json.Encoder
+}
+
+// vectors says which singular vectors the user wants.
+type vectors struct {
+	name string
+	u, v bool
+}
+
+func (v vectors) String() string { return v.name }
+
+var (
+	bothVectors = vectors{"both", true, true}
+	leftOnly    = vectors{"left", true, false}
+	rightOnly   = vectors{"right", false, true}
+	noVectors   = vectors{"none", false, false}
+)
+
+// longFile is the name of the file of the solver's left vectors, shortFile that of its right ones.
+func (o *output) longFile() string {
+	if o.transposed {
+		return rightFile
+	}
+	return leftFile
+}
+
+func (o *output) shortFile() string {
+	if o.transposed {
+		return leftFile
+	}
+	return rightFile
+}
+
+// keepLong and keepShort tell which of the solver's vectors the user wants.
+func (o *output) keepLong() bool {
+	if o.transposed {
+		return o.vectors.v
+	}
+	return o.vectors.u
+}
+
+func (o *output) keepShort() bool {
+	if o.transposed {
+		return o.vectors.u
+	}
+	return o.vectors.v
+}
+
+// newOutput begins a result directory for k triplets of a stored matrix with so
+// many rows. At the end it replaces the checkpoint of the run that lies in its
+// place by then, and a result there only if results says so.
+func newOutput(fsys vfs.FS, dir string, results, transposed bool, want vectors, rows int64, k int) (_ *output, err error) {
+	stage, err := vfs.Stage(fsys, dir, true, func(path string) error { return replaceable(fsys, path, results) })
+	if err != nil {
+		return nil, err
+	}
+	o := &output{fsys: fsys, stage: stage, transposed: transposed, vectors: want}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.abort())
+		}
+	}()
+	// The signs are those of the user's V: where that is the long side it is
+	// needed even if only U is kept.
+	if o.keepLong() || transposed && o.keepShort() {
+		if o.long, err = npy.Create(fsys, o.path(o.longFile()), rows, int64(k)); err != nil {
+			return nil, err
+		}
+	}
+	if o.events, err = fsys.Create(o.path(eventsFile)); err != nil {
+		return nil, err
+	}
+	o.buffer = bufio.NewWriter(o.events)
+	o.lines = json.NewEncoder(o.buffer)
+	return o, nil
+}
+
+func (o *output) path(name string) string { return filepath.Join(o.stage.Dir(), name) }
+
+// left is what the solver writes its left vectors to: nil if nobody needs them.
+func (o *output) left() solver.RowStore {
+	if o.long == nil {
+		return nil // not a nil *npy.Array in an interface
+	}
+	return o.long
+}
+
+// copyEvents writes the events so far to w.
+func (o *output) copyEvents(w io.Writer) error {
+	if err := o.buffer.Flush(); err != nil {
+		return err
+	}
+	info, err := o.events.Stat()
+	if err == nil {
+		_, err = io.Copy(w, io.NewSectionReader(o.events, 0, info.Size()))
+	}
+	return err
+}
+
+// recall takes over the events of the run that is continued, up to a pass.
+func (o *output) recall(name string, passes int) error {
+	f, err := o.fsys.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // somebody has tidied up: the run can go on without
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	for {
+		var e event
+		if err := d.Decode(&e); err != nil || e.Pass > passes {
+			return nil // the end, or something else than events: likewise
+		}
+		if err := o.lines.Encode(e); err != nil {
+			return err
+		}
+	}
+}
+
+// event is one line of events.jsonl.
+type event struct {
+	Phase     string  `json:"phase"`
+	Pass      int     `json:"pass"`
+	Triplet   int     `json:"triplet"`
+	Locked    int     `json:"locked"`
+	Sigma     number  `json:"sigma"`
+	Residual  number  `json:"residual"`
+	BytesRead int64   `json:"bytes_read"`
+	Seconds   seconds `json:"seconds"`
+}
+
+// Observe implements solver.Observer: it records the event.
+func (o *output) Observe(e solver.Event) error {
+	return o.lines.Encode(event{
+		Phase: e.Phase, Pass: e.Pass, Triplet: e.Triplet, Locked: e.Locked,
+		Sigma: number(e.Sigma), Residual: number(e.Residual),
+		BytesRead: e.Stats.BytesRead, Seconds: newSeconds(e.Stats),
+	})
+}
+
+// commit writes what is missing and publishes the directory.
+func (o *output) commit(res *solver.Result, meta *result) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.abort())
+		}
+	}()
+	if err := o.writeVectors(res); err != nil {
+		return err
+	}
+	if err := o.finishEvents(); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(meta, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := writeFile(o.fsys, o.path(resultFile), append(data, '\n')); err != nil {
+		return err
+	}
+	return o.stage.Commit()
+}
+
+func (o *output) writeVectors(res *solver.Result) error {
+	if err := npy.WriteVector(o.fsys, o.path(sigmaFile), res.Sigma); err != nil {
+		return err
+	}
+	if o.keepShort() && res.Right != nil {
+		if err := npy.WriteMatrix(o.fsys, o.path(o.shortFile()), res.Right); err != nil {
+			return err
+		}
+	}
+	if o.long == nil {
+		return nil
+	}
+	long := o.long
+	o.long = nil
+	if o.keepLong() && res.Certified {
+		return long.Finish()
+	}
+	return errors.Join(long.Discard(), o.fsys.Remove(o.path(o.longFile())))
+}
+
+func (o *output) finishEvents() error {
+	f := o.events
+	o.events = nil
+	err := o.buffer.Flush()
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// abort removes what was written. After commit it does nothing.
+func (o *output) abort() error {
+	var errs []error
+	if o.long != nil {
+		errs = append(errs, o.long.Discard())
+		o.long = nil
+	}
+	if o.events != nil {
+		errs = append(errs, o.events.Close())
+		o.events = nil
+	}
+	return errors.Join(append(errs, o.stage.Abort())...)
+}
+
+// writeFile makes a new, durable file.
+func writeFile(fsys vfs.FS, name string, data []byte) error {
+	f, err := fsys.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}

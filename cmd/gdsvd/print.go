@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+)
+
+// printedTriplets is how many rows of a longer table are printed.
+const printedTriplets = 30
+
+// printResult prints what a run has found, dir being where it lies.
+func (a *app) printResult(r *result, dir string) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	kind := "residual"
+	if !r.Certified {
+		kind = "residual (estimated)"
+	}
+	fmt.Fprintf(w, "i\tsigma\t%s\t\n", kind)
+	missing := 0
+	for i := range min(len(r.Sigma), len(r.Residual), printedTriplets) {
+		if !r.Certified && r.Residual[i] >= 1 {
+			missing++
+			continue
+		}
+		fmt.Fprintf(w, "%d\t%.10g\t%.1e\t\n", i+1, r.Sigma[i], r.Residual[i])
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	out := &errWriter{w: a.stdout}
+	if missing > 0 {
+		out.printf("%d values were not reached\n", missing)
+	}
+	if more := len(r.Sigma) - printedTriplets; more > 0 {
+		out.printf("… and %d more in %s\n", more, filepath.Join(dir, sigmaFile))
+	}
+	out.printf("\n%s: %d of %d triplets within %.3g of the largest value", r.Status, r.Converged, r.K, r.Settings.Tol)
+	if r.Certified {
+		out.printf(", measured on the original matrix")
+	}
+	out.printf("\n%d × %d, %d entries; method %s, %d passes, %.2f s (%.2f s multiplying), peak memory %s\n",
+		r.Rows, r.Cols, r.NNZ, r.Method, r.Passes, r.Seconds.Total, r.Seconds.Multiply, sysmem.FormatSize(r.PeakRSS))
+	if r.Certified {
+		out.printf("energy captured %.2f %%\n", 100*r.Energy)
+	}
+	if r.Certified && r.Rank < r.K {
+		out.printf("numerical rank %d: the last %d values are zero, their vectors a completion\n", r.Rank, r.K-r.Rank)
+	}
+	for _, c := range r.Clusters {
+		out.printf("values %d to %d are closer than their residuals: read their vectors as one subspace\n", c[0]+1, c[1])
+	}
+	out.printf("written to %s\n", dir)
+	return out.err
+}
+
+// errWriter prints until the first error and keeps it.
+type errWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (e *errWriter) printf(format string, args ...any) {
+	if e.err == nil {
+		_, e.err = fmt.Fprintf(e.w, format, args...)
+	}
+}

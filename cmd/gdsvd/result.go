@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// Names of the files of a result directory.
+const (
+	sigmaFile  = "sigma.npy"
+	leftFile   = "U.npy"
+	rightFile  = "V.npy"
+	eventsFile = "events.jsonl"
+	resultFile = "result.json"
+)
+
+// resultFormat is the format field of result.json.
+const resultFormat = "gdsvd-result/1"
+
+// number is a float64 whose JSON form is null when it is not finite.
+type number float64
+
+func (x number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(x))
+}
+
+func (x *number) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*x = number(math.NaN())
+		return nil
+	}
+	v, err := strconv.ParseFloat(string(b), 64)
+	*x = number(v)
+	return err
+}
+
+func numbers(x []float64) []number {
+	n := make([]number, len(x))
+	for i, v := range x {
+		n[i] = number(v)
+	}
+	return n
+}
+
+// ratio is a/b, and no number where b is 0.
+func ratio(a, b float64) number {
+	if b == 0 {
+		return number(math.NaN())
+	}
+	return number(a / b)
+}
+
+// result is result.json: U and V are in the user's orientation.
+type result struct {
+	Format        string        `json:"format"`
+	Rows          int64         `json:"rows"`
+	Cols          int64         `json:"cols"`
+	NNZ           int64         `json:"nnz"`
+	K             int           `json:"k"`
+	Method        string        `json:"method"`
+	Status        string        `json:"status"`
+	Certified     bool          `json:"certified"` // the residuals are measured, not estimated
+	Converged     int           `json:"converged"` // triplets whose certified residual is at most the tolerance
+	Rank          int           `json:"rank"`      // values above roundoff
+	Sigma         []number      `json:"sigma"`
+	Residual      []number      `json:"residual"`
+	Clusters      [][2]int      `json:"clusters"` // ranges of values closer than their residuals
+	Orthogonality orthogonality `json:"orthogonality"`
+	Energy        number        `json:"energy"`
+	Passes        int           `json:"passes"`
+	Products      int64         `json:"products"`
+	BytesRead     int64         `json:"bytes_read"`
+	Seconds       seconds       `json:"seconds"`
+	PeakRSS       int64         `json:"peak_rss"`
+	Seed          uint64        `json:"seed"`
+	Settings      settings      `json:"settings"`
+	Store         storeRef      `json:"store"`
+}
+
+// orthogonality is max|UᵀU−I| and max|VᵀV−I|, null for vectors that were not computed.
+type orthogonality struct {
+	U number `json:"u"`
+	V number `json:"v"`
+}
+
+type seconds struct {
+	Total         float64 `json:"total"`
+	Multiply      float64 `json:"multiply"`
+	Orthogonalise float64 `json:"orthogonalise"`
+	Wait          float64 `json:"wait"`
+	Finish        float64 `json:"finish"`
+	Checkpoint    float64 `json:"checkpoint"`
+}
+
+func newSeconds(s solver.Stats) seconds {
+	return seconds{
+		Total: s.Total.Seconds(), Multiply: s.Multiply.Seconds(), Orthogonalise: s.Orthogonalise.Seconds(),
+		Wait: s.Wait.Seconds(), Finish: s.Finish.Seconds(), Checkpoint: s.Checkpoint.Seconds(),
+	}
+}
+
+type settings struct {
+	Method     string   `json:"method"`
+	Operator   string   `json:"operator"`
+	Eta        *float64 `json:"eta,omitempty"` // of methods that have one, as are the next; absent if found automatically
+	Beta       *float64 `json:"beta,omitempty"`
+	Mu         *float64 `json:"mu,omitempty"`
+	Rho        *float64 `json:"rho,omitempty"`
+	Block      *float64 `json:"block,omitempty"`
+	Oversample *float64 `json:"oversample,omitempty"`
+	Basis      *float64 `json:"basis,omitempty"`
+	Deflation  string   `json:"deflation"`
+	Stop       string   `json:"stop"`
+	Tol        float64  `json:"tol"`
+	MaxPasses  int      `json:"max_passes"` // 0: no limit
+	Vectors    string   `json:"vectors"`
+	Workers    int      `json:"workers"`
+	Memory     int64    `json:"memory"`
+	Init       string   `json:"init,omitempty"`       // the result that start vectors are from
+	TimeLimit  float64  `json:"time_limit,omitempty"` // seconds
+}
+
+type storeRef struct {
+	Path        string `json:"path"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+// readResult reads the result.json of a result directory.
+func readResult(fsys vfs.FS, dir string) (*result, error) {
+	f, err := fsys.Open(filepath.Join(dir, resultFile))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var r result
+	if err := json.NewDecoder(f).Decode(&r); err != nil {
+		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	if r.Format != resultFormat {
+		return nil, fmt.Errorf("read %s: format %q, want %q", f.Name(), r.Format, resultFormat)
+	}
+	return &r, nil
+}
+
+// isResult tells whether a directory is a result: only such a one is ever replaced.
+func isResult(fsys vfs.FS, dir string) error {
+	if _, err := readResult(fsys, dir); err != nil {
+		return fmt.Errorf("it is not a result of gdsvd and is left alone: %w", err)
+	}
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch e.Name() {
+		case sigmaFile, leftFile, rightFile, eventsFile, resultFile:
+		default:
+			if ofCheckpoint(e.Name()) {
+				continue
+			}
+			return &fs.PathError{Op: "remove", Path: filepath.Join(dir, e.Name()),
+				Err: fmt.Errorf("it is not part of a result; the directory is left alone")}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// svdOptions are the flags of gdsvd svd.
+type svdOptions struct {
+	methodFlags
+	runFlags
+	rank      int
+	out       string
+	deflation solver.Deflation
+	stop      solver.StopRule
+	tol       float64
+	maxPasses int
+	seed      uint64
+	workers   int
+	memory    int64 // 0: autoMemory
+	vectors   vectors
+	force     bool
+}
+
+func (a *app) svdCommand() *cobra.Command {
+	var o svdOptions
+	cmd := &cobra.Command{
+		Use:   "svd STORE -k K -o OUT",
+		Short: "Compute the leading singular triplets of a store",
+		Long: `svd computes the K largest singular values of the matrix in STORE and their
+vectors, measures the residual of every triplet on the original matrix, and
+writes the directory OUT:
+
+  sigma.npy      the values, descending
+  U.npy, V.npy   left (rows × K) and right (columns × K) vectors, for numpy.load
+  events.jsonl   one record a pass
+  result.json    values, certified residuals, costs and settings
+
+Rows of U are in ascending order of the row ids; gdsvd info STORE --ids rows prints them.` + "\n" + exitHelp,
+		Example: `  gdsvd svd ml-10m.csr -k 10 -o ml-10m.svd
+  gdsvd svd ml-10m.csr -k 20 -o power.svd --method power --tol 1e-6 --vectors right --memory 256MiB`,
+		Args:              oneArgument("STORE"),
+		ValidArgsFunction: directories,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.checkSVD(cmd, &o); err != nil {
+				return err
+			}
+			r, err := a.svd(cmd.Context(), cmd, args[0], o)
+			if r == nil {
+				return err
+			}
+			return errors.Join(err, a.printResult(r, o.out))
+		},
+	}
+	f := cmd.Flags()
+	f.IntVarP(&o.rank, "rank", "k", 0, "number `K` of triplets")
+	f.StringVarP(&o.out, "out", "o", "", "the directory `OUT` to write")
+	addMethodFlags(cmd, f, &o.methodFlags)
+	choiceFlag(cmd, f, &o.deflation, "deflation", "", solver.Projected,
+		named(solver.Projected, solver.Plain), "how found triplets are kept out")
+	choiceFlag(cmd, f, &o.stop, "stop", "", solver.StopResidual,
+		named(solver.StopResidual, solver.StopPaper), "stop rule: certified residual, or the paper's absolute one")
+	f.Float64Var(&o.tol, "tol", solver.DefaultTol, "tolerance of the stop rule: residual relative to the largest value")
+	f.IntVar(&o.maxPasses, "max-passes", 0, "stop after `N` reads of the matrix (0: no limit)")
+	f.Uint64Var(&o.seed, "seed", 0, "seed of the random start vectors")
+	f.IntVar(&o.workers, "workers", 0, "multiply with `N` threads (0: all processors); the result does not depend on it")
+	f.Var(sizeValue{p: &o.memory, auto: true}, "memory", "memory to stay within; auto takes 60 % of what is available")
+	choiceFlag(cmd, f, &o.vectors, "vectors", "", bothVectors,
+		named(bothVectors, leftOnly, rightOnly, noVectors), "vectors to write")
+	f.BoolVar(&o.force, "force", false, "replace an existing OUT, in one step at the end")
+	addRunFlags(f, &o.runFlags)
+	return cmd
+}
+
+// checkSVD finds what is wrong with the flags before anything is opened.
+func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) error {
+	switch {
+	case !cmd.Flags().Changed("rank"):
+		return usagef(cmd, "how many triplets? give their number with -k")
+	case o.rank < 1:
+		return usagef(cmd, "-k %d: at least 1 triplet is wanted", o.rank)
+	case o.out == "":
+		return usagef(cmd, "no OUT to write: give one with -o")
+	case !(o.tol > 0 && o.tol < 1):
+		return usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.tol)
+	case o.maxPasses < 0:
+		return usagef(cmd, "--max-passes %d: want a number of passes, or 0 for no limit", o.maxPasses)
+	case o.workers < 0:
+		return usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.workers)
+	}
+	if err := o.runFlags.check(cmd); err != nil {
+		return err
+	}
+	return o.methodFlags.check(cmd, a.fromConfig)
+}
+
+// notHeap is what the process occupies outside Go's heap: its code, stacks and
+// the pages of the store in use (measured at 11 to 14 MiB).
+const notHeap = 16 << 20
+
+// svd factorises a store and writes the result. A result comes with an error
+// when the run ended early but has been written.
+func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOptions) (_ *result, err error) {
+	began := time.Now()
+	if o.memory == 0 {
+		o.memory = autoMemory()
+	}
+	if o.workers == 0 {
+		o.workers = runtime.GOMAXPROCS(0)
+	}
+	defer limitHeap(max(o.memory-notHeap, o.memory/2))()
+
+	store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if most := min(store.Rows(), store.Cols()); int64(o.rank) > most {
+		rows, cols := userDims(store)
+		return nil, usagef(cmd, "-k %d: a %d × %d matrix has only %d singular values", o.rank, rows, cols, most)
+	}
+	method := o.solverMethod()
+	m, err := stream.New(store, stream.Options{
+		Memory: o.memory, Reserve: solverBytes(method, o.order(store), o.rank), Workers: o.workers,
+		Width: int(min(int64(method.Width(o.rank)), store.Cols())), Rank: o.rank,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	a.logPlan(m.Plan())
+
+	before, err := inspectOut(a.fsys, o.out)
+	if err == nil {
+		err = before.mayBegin(&o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err := newOutput(a.fsys, o.out, before.exists, store.Transposed(), o.vectors, store.Rows(), o.rank)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, out.abort()) }()
+
+	set := solver.Settings{
+		Rank: o.rank, Method: method, Operator: o.operator, Deflation: o.deflation, Stop: o.stop, Tol: o.tol,
+		MaxPasses: o.maxPasses, Seed: o.seed, Left: out.left(), SignLeft: store.Transposed(),
+		MatrixID: store.Fingerprint(), Observer: solver.Tee(out, newSVDProgress(a.display)),
+	}
+	keeper := a.newCheckpoints(out, before, &o)
+	done, err := a.startFrom(store, out, before, &o, &set)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	if o.checkpointEvery > 0 {
+		set.Checkpointer = keeper
+	}
+	if o.timeLimit > 0 {
+		set.Deadline = began.Add(o.timeLimit)
+	}
+	res, err := solver.SVD(ctx, m, set)
+	a.display.End()
+	if err != nil {
+		return nil, keeper.afterFault(err)
+	}
+	return a.finishSVD(store, out, keeper, before, res, o)
+}
+
+// finishSVD writes what has come out of a run.
+func (a *app) finishSVD(store *csr.Store, out *output, keeper *checkpoints, before outState, res *solver.Result, o svdOptions) (*result, error) {
+	if res.Status == solver.Cancelled && (before.result && !before.estimates || !found(res)) {
+		return nil, &outcome{fmt.Sprintf("interrupted after %d passes; %s", res.Stats.Passes, keeper.leaves(before, o.out)), context.Canceled}
+	}
+	saved := keeper.unfinished(res.Status)
+	if saved {
+		if err := keeper.keep(out.stage.Dir()); err != nil {
+			return nil, err
+		}
+	}
+	r := newResult(store, res, o)
+	if err := out.commit(res, r); err != nil {
+		return nil, err
+	}
+	return r, earlyEnd(res, o, saved)
+}
+
+// solverBytes is what the solver holds beside the passes: blocks of k vectors
+// of length n (those found, the certificate's and scratch), rows on their way to a file, and what the method says it needs.
+func solverBytes(method solver.Method, n int64, k int) int64 {
+	bytes := 8*n*int64(6*k+8) + 4<<20
+	if m, ok := method.(solver.Footprinter); ok {
+		bytes += m.Footprint(int(n), k)
+	}
+	return bytes
+}
+
+// found reports whether there is any triplet to speak of.
+func found(res *solver.Result) bool {
+	return slices.ContainsFunc(res.Residuals, func(r float64) bool { return r < 1 })
+}
+
+// earlyEnd is the error of a run that ended before its goal with its result written, or nil.
+func earlyEnd(res *solver.Result, o svdOptions, saved bool) error {
+	further := ""
+	switch {
+	case saved && res.Status == solver.PassLimit:
+		further = "; --resume with a larger --max-passes goes on from there"
+	case saved:
+		further = "; --resume goes on from there"
+	}
+	switch {
+	case res.Status == solver.Cancelled:
+		return &outcome{fmt.Sprintf("interrupted after %d passes; estimates, not certified, are in %s%s", res.Stats.Passes, o.out, further), context.Canceled}
+	case res.Status.Early():
+		return &outcome{fmt.Sprintf("%v after %d passes: %d of %d triplets are within %.3g, the worst residual is %.2g; the result is in %s%s",
+			res.Status.Err(), res.Stats.Passes, res.Converged, o.rank, o.tol, slices.Max(res.Residuals), o.out, further), errNotConverged}
+	}
+	return nil
+}
+
+// userDims is the shape of the matrix as the user knows it.
+func userDims(s *csr.Store) (rows, cols int64) {
+	if s.Transposed() {
+		return s.Cols(), s.Rows()
+	}
+	return s.Rows(), s.Cols()
+}
+
+func (a *app) logPlan(p stream.Plan) {
+	log := a.display.Logger()
+	for _, part := range p.Parts {
+		log.Debug("memory plan", "part", part.Name, "size", sysmem.FormatSize(part.Bytes))
+	}
+	log.Debug("pass plan", "workers", p.Workers, "lanes", p.Lanes, "blocks", p.Blocks, "resident", p.Resident)
+}
+
+func newResult(store *csr.Store, res *solver.Result, o svdOptions) *result {
+	rows, cols := userDims(store)
+	r := &result{
+		Format: resultFormat, Rows: rows, Cols: cols, NNZ: store.NNZ(), K: o.rank, Method: o.method.String(),
+		Status: res.Status.String(), Certified: res.Certified, Converged: res.Converged, Rank: res.Rank,
+		Sigma: numbers(res.Sigma), Residual: numbers(res.Residuals), Clusters: res.Clusters,
+		Orthogonality: orthogonality{U: number(res.OrthLeft), V: number(res.OrthRight)},
+		Energy:        number(res.Energy), Passes: res.Stats.Passes, Products: res.Stats.Products,
+		BytesRead: res.Stats.BytesRead, Seconds: newSeconds(res.Stats), PeakRSS: sysmem.PeakRSS(), Seed: o.seed,
+		Settings: settings{
+			Method: o.method.String(), Operator: o.operator.String(),
+			Eta: o.parameter("eta"), Beta: o.parameter("beta"), Mu: o.parameter("mu"), Rho: o.parameter("rho"),
+			Block: o.parameter("block"), Oversample: o.parameter("oversample"), Basis: o.parameter("basis"),
+			Deflation: o.deflation.String(), Stop: o.stop.String(), Tol: o.tol,
+			MaxPasses: o.maxPasses, Vectors: o.vectors.String(), Workers: o.workers, Memory: o.memory,
+			Init: o.init, TimeLimit: o.timeLimit.Seconds(),
+		},
+		Store: storeRef{Path: store.Path(), Fingerprint: store.Fingerprint()},
+	}
+	if store.Transposed() {
+		r.Orthogonality.U, r.Orthogonality.V = r.Orthogonality.V, r.Orthogonality.U
+	}
+	if r.Clusters == nil {
+		r.Clusters = [][2]int{}
+	}
+	return r
+}

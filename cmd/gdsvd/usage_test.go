@@ -1,0 +1,229 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// Every way to use the command line wrongly: exit 2, one line that says what
+// to do, nothing on standard output, nothing written.
+func TestWrongUsage(t *testing.T) {
+	store := ingested(t, tall)
+	file := ratings(t, tall)
+	work := t.TempDir()
+	out := filepath.Join(work, "out")
+	svd := func(args ...string) []string { return append([]string{"svd", store, "-o", out}, args...) }
+	ingest := func(args ...string) []string { return append([]string{"ingest", file, "-o", out}, args...) }
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"svdd"}, `unknown command "svdd"; did you mean svd? (see gdsvd -h)`},
+		{[]string{"frobnicate"}, `unknown command "frobnicate" (see gdsvd -h)`},
+		{[]string{"--nonsense"}, `unknown flag: --nonsense (see gdsvd -h)`},
+		{[]string{"version", "x"}, `"x": no argument is wanted (see gdsvd version -h)`},
+		{[]string{"version", "--log-level", "loud"}, `invalid argument "loud" for "--log-level" flag: choose debug, info, warn or error (see gdsvd version -h)`},
+
+		{[]string{"svd"}, `want one STORE, not 0 arguments (see gdsvd svd -h)`},
+		{[]string{"svd", store, store}, `want one STORE, not 2 arguments (see gdsvd svd -h)`},
+		{svd(), `how many triplets? give their number with -k (see gdsvd svd -h)`},
+		{[]string{"svd", store, "-k", "2"}, `no OUT to write: give one with -o (see gdsvd svd -h)`},
+		{svd("-k", "0"), `-k 0: at least 1 triplet is wanted (see gdsvd svd -h)`},
+		{svd("-k", "two"), `invalid argument "two" for "-k, --rank" flag: strconv.ParseInt: parsing "two": invalid syntax (see gdsvd svd -h)`},
+		{svd("-k", "41"), `-k 41: a 90 × 40 matrix has only 40 singular values (see gdsvd svd -h)`},
+		{svd("-k", "2", "--method", "lanczos"), `invalid argument "lanczos" for "--method" flag: choose gd, polyak, nesterov, nesterov-general, block, krylov or power (see gdsvd svd -h)`},
+		{svd("-k", "2", "--deflation", "x"), `invalid argument "x" for "--deflation" flag: choose projected or plain (see gdsvd svd -h)`},
+		{svd("-k", "2", "--stop", "x"), `invalid argument "x" for "--stop" flag: choose residual or paper (see gdsvd svd -h)`},
+		{svd("-k", "2", "--vectors", "x"), `invalid argument "x" for "--vectors" flag: choose both, left, right or none (see gdsvd svd -h)`},
+		{svd("-k", "2", "--eta", "1"), `--eta 1: the step size lies between 0 and 1, both excluded (see gdsvd svd -h)`},
+		{svd("-k", "2", "--eta", "NaN"), `--eta NaN: the step size lies between 0 and 1, both excluded (see gdsvd svd -h)`},
+		{svd("-k", "2", "--eta", "0.3", "--method", "power"), `--eta is the step size of gd, polyak and nesterov; --method power has none (see gdsvd svd -h)`},
+		{svd("-k", "2", "--beta", "0.3"), `--beta is the momentum of polyak and nesterov; --method gd has none (see gdsvd svd -h)`},
+		{svd("-k", "2", "--beta", "1", "--method", "nesterov"), `--beta 1: the momentum lies between 0 and 1, both excluded (see gdsvd svd -h)`},
+		{svd("-k", "2", "--eta", "0.9", "--beta", "0.5", "--method", "nesterov"), `--eta 0.9 --beta 0.5: too large together for nesterov, which needs (2η−1)(1+2β) < 1 (see gdsvd svd -h)`},
+		{svd("-k", "2", "--operator", "dilation", "--method", "krylov"), `--operator dilation has negative eigenvalues, which --method krylov cannot work with; take one that finds one vector at a time (see gdsvd svd -h)`},
+		{svd("-k", "2", "--rho", "1", "--method", "nesterov-general"), `--rho 1: the condition number of the accelerated scheme lies between 1 and +Inf, both excluded (see gdsvd svd -h)`},
+		{svd("-k", "2", "--tol", "0"), `--tol 0: want a tolerance between 0 and 1, both excluded (see gdsvd svd -h)`},
+		{svd("-k", "2", "--tol", "-1e-8"), `--tol -1e-08: want a tolerance between 0 and 1, both excluded (see gdsvd svd -h)`},
+		{svd("-k", "2", "--checkpoint-every", "-1s"), `--checkpoint-every -1s: want a time, or 0 for never (see gdsvd svd -h)`},
+		{svd("-k", "2", "--time-limit", "-1s"), `--time-limit -1s: want a time, or 0 for no limit (see gdsvd svd -h)`},
+		{svd("-k", "2", "--max-passes", "-1"), `--max-passes -1: want a number of passes, or 0 for no limit (see gdsvd svd -h)`},
+		{svd("-k", "2", "--workers", "-1"), `--workers -1: want 1 or more, or 0 for all processors (see gdsvd svd -h)`},
+		{svd("-k", "2", "--memory", "lots"), `invalid argument "lots" for "--memory" flag: size "lots" is not understood (write 800MB, 512MiB, 1.5GiB or a number of bytes) (see gdsvd svd -h)`},
+		{svd("-k", "2", "--seed", "-1"), `invalid argument "-1" for "--seed" flag: strconv.ParseUint: parsing "-1": invalid syntax (see gdsvd svd -h)`},
+
+		{[]string{"ingest", "-o", out}, `no INPUT: name files, or - for standard input (see gdsvd ingest -h)`},
+		{[]string{"ingest", file}, `no STORE to write: give one with -o (see gdsvd ingest -h)`},
+		{ingest("--format", "xml"), `invalid argument "xml" for "--format" flag: choose auto, movielens, delimited, mtx or idx (see gdsvd ingest -h)`},
+		{ingest("--duplicates", "x"), `invalid argument "x" for "--duplicates" flag: choose error, sum, mean, first, last or max (see gdsvd ingest -h)`},
+		{ingest("--orient", "x"), `invalid argument "x" for "--orient" flag: choose auto, rows or cols (see gdsvd ingest -h)`},
+		{ingest("--header", "x"), `invalid argument "x" for "--header" flag: choose auto, yes or no (see gdsvd ingest -h)`},
+		{ingest("--columns", "user"), `--columns user: want user,item or user,item,value (see gdsvd ingest -h)`},
+		{ingest("--max-bad-lines", "-1"), `--max-bad-lines -1: want 0 or more (see gdsvd ingest -h)`},
+		{ingest("--workers", "-2"), `--workers -2: want 1 or more, or 0 for all processors (see gdsvd ingest -h)`},
+		{ingest("--memory", "auto"), `invalid argument "auto" for "--memory" flag: size "auto" is not understood (write 800MB, 512MiB, 1.5GiB or a number of bytes) (see gdsvd ingest -h)`},
+
+		{[]string{"info"}, `want one STORE or OUT, not 0 arguments (see gdsvd info -h)`},
+		{[]string{"info", store, "--ids", "both"}, `invalid argument "both" for "--ids" flag: choose rows or cols (see gdsvd info -h)`},
+		{[]string{"check"}, `want one STORE, not 0 arguments (see gdsvd check -h)`},
+		{[]string{"generate", "movies"}, `unknown command "movies" (see gdsvd generate -h)`},
+		{[]string{"generate", "rating"}, `unknown command "rating"; did you mean ratings? (see gdsvd generate -h)`},
+		{[]string{"generate", "ratings"}, `no FILE to write: give one with -o, - for standard output (see gdsvd generate ratings -h)`},
+		{[]string{"generate", "ratings", "-o", out, "--users", "10", "--ratings", "199"}, `generate ratings: 199 ratings are too few: each of 10 users has at least 20 (see gdsvd generate ratings -h)`},
+		{[]string{"demo", "--keep", work}, fmt.Sprintf(`--keep %s: it exists already (see gdsvd demo -h)`, work)},
+	} {
+		o := gdsvd(t, c.args...)
+		if o.code != exitUsage || o.stdout != "" || o.stderr != "gdsvd: "+c.want+"\n" {
+			t.Errorf("gdsvd %s: exit %d\n got %s%swant gdsvd: %s", strings.Join(c.args, " "), o.code, o.stdout, o.stderr, c.want)
+		}
+	}
+	if left := names(t, work); len(left) > 0 {
+		t.Errorf("wrong usage has written %v", left)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	root := newApp(nil, nil, nil).rootCommand()
+	var each func(cmd *cobra.Command)
+	each = func(cmd *cobra.Command) {
+		path := strings.Fields(cmd.CommandPath())[1:]
+		text := must(t, append(path, "-h")...)
+		if !strings.Contains(text, "Examples:\n  gdsvd") && !strings.Contains(text, "Examples:\n  zcat") {
+			t.Errorf("gdsvd %s -h shows no example", strings.Join(path, " "))
+		}
+		for _, c := range cmd.Commands() {
+			each(c)
+		}
+	}
+	each(root)
+	if must(t) != must(t, "-h") {
+		t.Error("gdsvd alone does not print its help")
+	}
+}
+
+// The flags of the examples exist: they are parsed as they stand.
+func TestExamplesAreValid(t *testing.T) {
+	root := newApp(nil, nil, nil).rootCommand()
+	var each func(cmd *cobra.Command)
+	each = func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.Example) {
+			for command := range strings.SplitSeq(line, "|") {
+				command, _, _ = strings.Cut(command, ">")
+				words := strings.Fields(command)
+				if words[0] != "gdsvd" {
+					continue
+				}
+				found, rest, err := newApp(nil, nil, nil).rootCommand().Find(words[1:])
+				if err != nil {
+					t.Errorf("%s: %v", line, err)
+				} else if err := found.ParseFlags(rest); err != nil {
+					t.Errorf("%s: %v", line, err)
+				}
+			}
+		}
+		for _, c := range cmd.Commands() {
+			each(c)
+		}
+	}
+	each(root)
+}
+
+func TestCompletion(t *testing.T) {
+	if text := must(t, "completion", "bash"); !strings.Contains(text, "__start_gdsvd") {
+		t.Error("no bash completion")
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"svd", "--method", ""}, "gd\npolyak\nnesterov\nnesterov-general\nblock\nkrylov\npower\n:4\n"},
+		{[]string{"ingest", "--format", ""}, "auto\nmovielens\ndelimited\nmtx\nidx\n:4\n"},
+		{[]string{"svd", ""}, ":16\n"},   // directories
+		{[]string{"ingest", ""}, ":0\n"}, // files
+	} {
+		o := gdsvd(t, append([]string{"__complete"}, c.args...)...)
+		if o.code != exitOK || o.stdout != c.want {
+			t.Errorf("completion of %q:\n%s\nwant\n%s", c.args, o.stdout, c.want)
+		}
+	}
+}
+
+func TestConfig(t *testing.T) {
+	store := ingested(t, tall)
+	config := func(text string) string {
+		name := filepath.Join(t.TempDir(), "gdsvd.json")
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	run := func(text string, flags ...string) result {
+		_, r := factorised(t, store, append(flags, "--config", config(text))...)
+		return r
+	}
+	const text = `{"rank": 3, "tol": 1e-6, "method": "power", "force": true, "columns": ["u", "i"], "duplicates": "sum", "seed": 18446744073709551615}`
+	if r := run(text); r.K != 3 || r.Settings.Tol != 1e-6 || r.Method != "power" || r.Seed != 1<<64-1 || r.Settings.Vectors != "both" {
+		t.Errorf("the file is not obeyed: %+v", r)
+	}
+	if r := run(text, "-k", "2", "--tol", "1e-7"); r.K != 2 || r.Settings.Tol != 1e-7 || r.Method != "power" {
+		t.Errorf("flags do not win: k %d, tol %v, method %s", r.K, r.Settings.Tol, r.Method)
+	}
+	// A step size in the file is for the runs with gd; it does not stand in the way of others.
+	if r := run(`{"eta": 0.3}`, "-k", "2", "--method", "power"); r.Settings.Eta != nil {
+		t.Errorf("power ran with eta %v", *r.Settings.Eta)
+	}
+	if r := run(`{"eta": 0.3}`, "-k", "2"); *r.Settings.Eta != 0.3 {
+		t.Errorf("gd ran with eta %v", *r.Settings.Eta)
+	}
+	for text, want := range map[string]string{
+		`{"rnak": 3}`:         `unknown key "rnak": keys are the long names of flags`,
+		`{"k": 3}`:            `unknown key "k"`,
+		`{"config": "x"}`:     `unknown key "config"`,
+		`{"tol": "tight"}`:    `invalid argument "tight" for "--tol" flag`,
+		`{"tol": {"a": 1}}`:   `key "tol": want a text, a number, true, false or a list of them`,
+		`{"tol": null}`:       `key "tol": want a text`,
+		`[1]`:                 `want one JSON object`,
+		`{"tol": 1e-6} extra`: `want one JSON object and nothing after it`,
+		``:                    `want one JSON object`,
+	} {
+		o := gdsvd(t, "svd", "-q", store, "-k", "2", "-o", filepath.Join(t.TempDir(), "out"), "--config", config(text))
+		if o.code != exitUsage || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, want) {
+			t.Errorf("%s: exit %d\n%s\nwant %s", text, o.code, o.stderr, want)
+		}
+	}
+	fails(t, exitUsage, "read configuration: open .*missing.json", "version", "--config", filepath.Join(t.TempDir(), "missing.json"))
+	// Common flags may stand in the file too.
+	var v versionInfo
+	decode(t, must(t, "version", "--config", config(`{"json": true}`)), &v)
+}
+
+// Exactly one JSON value on standard output, and nothing else there, for every command that has a result (TestDemo for one more).
+func TestJSON(t *testing.T) {
+	store, work := ingested(t, wide), t.TempDir()
+	result, _ := factorised(t, store, "-k", "2")
+	for _, args := range [][]string{
+		{"version"},
+		{"ingest", ratings(t, tall), "-o", filepath.Join(work, "a.csr")},
+		{"svd", store, "-k", "2", "-o", filepath.Join(work, "a.svd")},
+		{"info", store},
+		{"info", result},
+		{"check", store},
+		{"generate", "ratings", "--users", "30", "--items", "40", "--ratings", "700", "-o", filepath.Join(work, "a.dat")},
+	} {
+		var object map[string]any
+		decode(t, must(t, append(args, "--json")...), &object)
+		if len(object) == 0 {
+			t.Errorf("%v: an empty object", args)
+		}
+	}
+	var ids []int64
+	decode(t, must(t, "info", store, "--ids", "rows", "--json"), &ids)
+	if len(ids) != wide.Users {
+		t.Errorf("%d row ids, want %d", len(ids), wide.Users)
+	}
+}

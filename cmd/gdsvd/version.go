@@ -1,0 +1,67 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// versionInfo is what gdsvd version prints.
+type versionInfo struct {
+	Version     string `json:"version"`
+	Revision    string `json:"revision"` // of the version control; empty if unknown
+	Modified    bool   `json:"modified"` // the tree had changes
+	Go          string `json:"go"`
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+	StoreFormat int    `json:"store_format"`
+}
+
+func readVersion() versionInfo {
+	v := versionInfo{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, StoreFormat: csr.Version}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: `  gdsvd version --json`,
+		Args:    noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			v := readVersion()
+			if a.json {
+				return a.printJSON(v)
+			}
+			out := &errWriter{w: a.stdout}
+			out.printf("gdsvd %s", v.Version)
+			if v.Revision != "" {
+				out.printf(" (%.12s", v.Revision)
+				if v.Modified {
+					out.printf(", modified")
+				}
+				out.printf(")")
+			}
+			out.printf("\n%s %s/%s, store format %d\n", v.Go, v.OS, v.Arch, v.StoreFormat)
+			return out.err
+		},
+	}
+}
