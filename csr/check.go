@@ -86,6 +86,11 @@ func (c *checker) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if _, err := readTruth(c.FS, c.path, m.Fingerprint); err != nil {
+		if err := c.problem(err); err != nil {
+			return err
+		}
+	}
 	return c.strays()
 }
 
@@ -201,7 +206,7 @@ func (c *checker) strays() error {
 	if err != nil {
 		return fmt.Errorf("check store: %w", err)
 	}
-	ours := append(c.manifest.files(), manifestName)
+	ours := append(c.manifest.files(), manifestName, truthName)
 	slices.Sort(ours)
 	for _, e := range entries {
 		if _, ok := slices.BinarySearch(ours, e.Name()); !ok {
@@ -214,6 +219,7 @@ func (c *checker) strays() error {
 // sortProblems puts the problems in file order, and by offset within a file.
 func (c *checker) sortProblems() {
 	order := append([]string{manifestName}, c.manifest.files()...)
+	order = append(order, truthName)
 	index := make(map[string]int, len(order))
 	for i, name := range order {
 		index[name] = i

@@ -41,7 +41,7 @@ func RepairShard(b []byte) (footer Checksum, ok bool) {
 
 // RepairManifest recomputes the crc at the end of a manifest.
 func RepairManifest(b []byte) {
-	at := len(b) - len(manifestTail) + 1
+	at := len(b) - len(sealedTail) + 1
 	if at < 0 {
 		return
 	}

@@ -103,19 +103,22 @@ func (c *Checksum) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// manifestTail is how a manifest ends before its crc is filled in.
-const manifestTail = "\"00000000\"\n}\n"
+// sealedTail is how a sealed JSON file ends before its crc is filled in.
+const sealedTail = "\"00000000\"\n}\n"
 
 // encode renders the manifest with its crc.
-func (m *Manifest) encode() ([]byte, error) {
-	m.CRC = 0
-	b, err := json.MarshalIndent(m, "", "  ")
+func (m *Manifest) encode() ([]byte, error) { return sealJSON(m, &m.CRC) }
+
+// sealJSON renders v, whose last field is crc, and fills in the crc of the text.
+func sealJSON(v any, crc *Checksum) ([]byte, error) {
+	*crc = 0
+	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return nil, err
 	}
 	b = append(b, '\n')
-	m.CRC = Checksum(crcOf(b))
-	copy(b[len(b)-len(manifestTail)+1:], m.CRC.String())
+	*crc = Checksum(crcOf(b))
+	copy(b[len(b)-len(sealedTail)+1:], crc.String())
 	return b, nil
 }
 
@@ -125,7 +128,7 @@ func decodeManifest(b []byte) (*Manifest, error) {
 	if err := recogniseManifest(b); err != nil {
 		return nil, err
 	}
-	if err := checkManifestCRC(b); err != nil {
+	if err := checkSeal(b, "manifest"); err != nil {
 		return nil, err
 	}
 	m := new(Manifest)
@@ -166,10 +169,11 @@ func recogniseManifest(b []byte) error {
 	return nil
 }
 
-func checkManifestCRC(b []byte) error {
-	at := len(b) - len(manifestTail) + 1
+// checkSeal verifies the crc that sealJSON has put at the end of b. Errors are *damage.
+func checkSeal(b []byte, what string) error {
+	at := len(b) - len(sealedTail) + 1
 	if at < 0 {
-		return damaged(0, "manifest cut short")
+		return damaged(0, "%s cut short", what)
 	}
 	var want Checksum
 	if err := want.UnmarshalText(b[at : at+8]); err != nil {
@@ -177,8 +181,8 @@ func checkManifestCRC(b []byte) error {
 	}
 	zeroed := bytes.Clone(b)
 	copy(zeroed[at:], "00000000")
-	if !bytes.HasSuffix(zeroed, []byte(manifestTail)) {
-		return damaged(at, "manifest does not end with its crc")
+	if !bytes.HasSuffix(zeroed, []byte(sealedTail)) {
+		return damaged(at, "%s does not end with its crc", what)
 	}
 	if Checksum(crcOf(zeroed)) != want {
 		return damaged(at, "%v", errChecksum)

@@ -43,7 +43,7 @@ func replaceable(fsys vfs.FS, path string) error {
 			isStore = isStore || ours
 		case strings.HasPrefix(name, "shard-") && strings.HasSuffix(name, ".csr"):
 			isStore = true
-		case name == RowAxis.file() || name == ColAxis.file():
+		case name == RowAxis.file() || name == ColAxis.file() || name == truthName:
 		default:
 			return fmt.Errorf("%w: %s in it is not of a store; it is left alone", ErrNotStore, name)
 		}

@@ -48,6 +48,7 @@ type Writer struct {
 	blocks []blockMeta
 	shard  *shardWriter // nil between shards
 	ids    [2]*IDWriter
+	truth  *Truth
 	err    error
 	done   bool
 }
@@ -326,6 +327,9 @@ func (w *Writer) finish() error {
 	w.manifest.IDs = IDFiles{Rows: w.ids[RowAxis].describe(), Cols: w.ids[ColAxis].describe()}
 	w.manifest.SumSquares = w.squares.value()
 	w.manifest.Fingerprint = fingerprint(&w.manifest, w.blocks)
+	if err := w.writeTruth(); err != nil {
+		return err
+	}
 	return w.writeManifest()
 }
 
@@ -336,7 +340,7 @@ func (w *Writer) writeManifest() error {
 	if err != nil {
 		return fmt.Errorf("commit store: %w", err)
 	}
-	files := w.manifest.files()
+	files := append(w.manifest.files(), truthName)
 	slices.Sort(files)
 	for _, e := range entries {
 		if _, ours := slices.BinarySearch(files, e.Name()); !ours {

@@ -1,0 +1,119 @@
+package csr
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path/filepath"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+const (
+	truthName = "truth.json"
+	// maxTruth bounds what a reader loads into memory.
+	maxTruth = 64 << 20
+)
+
+// Truth is what is known beforehand about the singular values of a made
+// matrix (FORMAT.md, "truth.json"). Nothing that computes may look at it.
+type Truth struct {
+	Sigma    []float64 `json:"sigma"`    // the largest ones, descending
+	Complete bool      `json:"complete"` // all others are exactly 0
+	Error    float64   `json:"error"`    // no value is further off than Error·Sigma[0]
+
+	Fingerprint string   `json:"fingerprint"` // of the store that it is the truth about
+	CRC         Checksum `json:"crc"`
+}
+
+// SetTruth has the truth written beside the store on Commit; its Fingerprint
+// and CRC are filled in then.
+func (w *Writer) SetTruth(t Truth) error {
+	if w.err == nil {
+		if err := t.validate(); err != nil {
+			w.err = fmt.Errorf("write %s: %w", truthName, err)
+		}
+	}
+	w.truth = &t
+	return w.err
+}
+
+func (t *Truth) validate() error {
+	if !finite(t.Error) || t.Error < 0 {
+		return fmt.Errorf("impossible error %v", t.Error)
+	}
+	before := math.MaxFloat64
+	for i, s := range t.Sigma {
+		if !(s >= 0 && s <= before) {
+			return fmt.Errorf("sigma %d is %v after %v", i, s, before)
+		}
+		before = s
+	}
+	return nil
+}
+
+func (w *Writer) writeTruth() error {
+	if w.truth == nil {
+		return nil
+	}
+	w.truth.Fingerprint = w.manifest.Fingerprint
+	b, err := sealJSON(w.truth, &w.truth.CRC)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", truthName, err)
+	}
+	out, err := createFile(w.fs, filepath.Join(w.dir, truthName))
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(b); err != nil {
+		return errors.Join(err, out.discard())
+	}
+	return out.finish()
+}
+
+// Truth reads what is known about the singular values; nil without an error
+// when nothing is. A damaged file, and one about another matrix, are [ErrCorrupt].
+func (s *Store) Truth() (*Truth, error) { return readTruth(s.fs, s.path, s.manifest.Fingerprint) }
+
+func readTruth(fsys vfs.FS, path, fingerprint string) (*Truth, error) {
+	f, err := fsys.Open(filepath.Join(path, truthName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read truth: %w", err)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxTruth))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("read truth: %w", err)
+	}
+	t, err := decodeTruth(b, fingerprint)
+	if bad := (*damage)(nil); errors.As(err, &bad) {
+		return nil, &CorruptError{Store: path, File: truthName, Section: "truth", Offset: bad.at, Err: err}
+	}
+	return t, err
+}
+
+// decodeTruth parses and checks the truth about the store with the fingerprint. Errors are *damage.
+func decodeTruth(b []byte, fingerprint string) (*Truth, error) {
+	if err := checkSeal(b, truthName); err != nil {
+		return nil, err
+	}
+	t := new(Truth)
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(t); err != nil {
+		return nil, damaged(d.InputOffset(), "%v", err)
+	}
+	if err := t.validate(); err != nil {
+		return nil, damaged(0, "%v", err)
+	}
+	if t.Fingerprint != fingerprint {
+		return nil, damaged(0, "it is about another matrix, with fingerprint %q", t.Fingerprint)
+	}
+	return t, nil
+}

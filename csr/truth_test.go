@@ -1,0 +1,135 @@
+package csr_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// withTruth writes the 1×1 matrix (v) with a truth beside it.
+func withTruth(t *testing.T, path string, v float64, truth csr.Truth, force bool) error {
+	t.Helper()
+	w, err := csr.Create(path, csr.CreateOptions{Cols: 1, Force: force, Values: csr.Values{Coding: csr.Constant, Table: []float64{v}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AppendRow([]uint32{0}, []float64{v}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.SetTruth(truth); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	return w.Commit()
+}
+
+// truthOf opens the store and reads its truth; report is what a check finds.
+func truthOf(t *testing.T, path string) (truth *csr.Truth, report *csr.CheckReport, err error) {
+	t.Helper()
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	report, err = csr.Check(t.Context(), path, csr.CheckOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth, err = s.Truth()
+	return truth, report, err
+}
+
+func TestTruthRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csr")
+	for _, want := range []csr.Truth{
+		{Sigma: []float64{3, 1.1e-300, 0}, Complete: true, Error: 1e-12},
+		{Sigma: []float64{}},
+	} {
+		// The second one replaces the first: a truth does not make a store something else.
+		if err := withTruth(t, path, 2, want, true); err != nil {
+			t.Fatal(err)
+		}
+		got, report, err := truthOf(t, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Fingerprint, want.CRC = got.Fingerprint, got.CRC
+		if !reflect.DeepEqual(*got, want) {
+			t.Errorf("read %+v, want %+v", *got, want)
+		}
+		if len(report.Problems)+len(report.Warnings) != 0 {
+			t.Errorf("check reports %v, %v", report.Problems, report.Warnings)
+		}
+	}
+	if err := os.Remove(filepath.Join(path, "truth.json")); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := truthOf(t, path); got != nil || err != nil {
+		t.Errorf("without the file: %v, %v", got, err)
+	}
+}
+
+// Whatever byte is changed or cut off, it is noticed, and the store itself stays sound.
+func TestTruthDamaged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csr")
+	if err := withTruth(t, path, 2, csr.Truth{Sigma: []float64{2}}, false); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(path, "truth.json")
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, content []byte) {
+		t.Helper()
+		if err := os.WriteFile(name, content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, report, err := truthOf(t, path)
+		var bad *csr.CorruptError
+		if !errors.As(err, &bad) || bad.File != "truth.json" {
+			t.Errorf("%s: error %v", what, err)
+		}
+		if len(report.Problems) != 1 || !errors.Is(report.Problems[0], csr.ErrCorrupt) {
+			t.Errorf("%s: check finds %v", what, report.Problems)
+		}
+	}
+	for i := range whole {
+		flipped := append([]byte{}, whole...)
+		flipped[i] ^= 1
+		refused("flipped", flipped)
+		refused("cut", whole[:i])
+	}
+	refused("longer", append(whole, '\n'))
+
+	other := filepath.Join(t.TempDir(), "b.csr")
+	if err := withTruth(t, other, 3, csr.Truth{Sigma: []float64{3}}, false); err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := os.ReadFile(filepath.Join(other, "truth.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("of another store", foreign)
+}
+
+func TestTruthRefused(t *testing.T) {
+	for what, truth := range map[string]csr.Truth{
+		"ascending":      {Sigma: []float64{1, 2}},
+		"negative":       {Sigma: []float64{-1}},
+		"not a number":   {Sigma: []float64{math.NaN()}},
+		"infinite":       {Sigma: []float64{math.Inf(1)}},
+		"negative error": {Error: -1},
+		"infinite error": {Error: math.Inf(1)},
+	} {
+		path := filepath.Join(t.TempDir(), "a.csr")
+		if err := withTruth(t, path, 2, truth, false); err == nil || !strings.Contains(err.Error(), "truth.json") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
