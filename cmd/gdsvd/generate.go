@@ -25,7 +25,7 @@ func (a *app) generateCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(a.generateRatingsCommand())
+	cmd.AddCommand(a.generateRatingsCommand(), a.generateKronCommand())
 	return cmd
 }
 

@@ -1,0 +1,220 @@
+package synth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// Expansion is the Kronecker product F ⊗ B of a small factor F and the matrix
+// B of a store: every entry of F becomes a copy of B multiplied by it. Of a
+// real B it has the rows' lengths, the columns' popularity and the structure,
+// at any size, and its singular values are exactly the products of F's and B's
+// (Horn and Johnson, Topics in Matrix Analysis, theorem 4.2.15).
+// Belletti et al., "Scalable realistic recommendation datasets through fractal
+// expansions" (2019), have the idea.
+//
+// Row (i, r), counted i·rows(B) + r, has the entries F[i][j]·B[r][c] in columns
+// (j, c), counted j·cols(B) + c. That is in the user's orientation of B, and so
+// is the expansion: it is stored transposed if B is. It has no ids.
+type Expansion struct {
+	Factor Factor
+	Base   *csr.Store
+}
+
+// ExpandOptions for Expansion.Write.
+type ExpandOptions struct {
+	FS        vfs.FS // nil: vfs.OS
+	ShardSize int64  // 0: csr.DefaultShard
+	Force     bool   // replace an existing store, in one step at the end
+	// Memory bounds the search for the leading values of B; 0 means 1 GiB.
+	// Writing takes a block of B and one of the expansion.
+	Memory int64
+	// Progress, unless nil, is told now and then how far a stage is; total is 0 when that is not known.
+	Progress func(stage ExpandStage, done, total int64)
+}
+
+// ExpandStage is what Expansion.Write is at.
+type ExpandStage string
+
+// The stages, in order: passes over B for its singular values, entries written.
+const (
+	StageTruth ExpandStage = "truth"
+	StageWrite ExpandStage = "write"
+)
+
+// Dims is the shape as stored, and the number of entries.
+func (e *Expansion) Dims() (rows, cols, nnz int64, err error) {
+	f := e.Factor
+	if err := f.Validate(); err != nil {
+		return 0, 0, 0, err
+	}
+	fr, fc := f.Rows, f.Cols
+	if e.Base.Transposed() {
+		fr, fc = fc, fr
+	}
+	rows, rowsOK := product(int64(fr), e.Base.Rows(), csr.MaxRows)
+	cols, colsOK := product(int64(fc), e.Base.Cols(), csr.MaxCols)
+	nnz, nnzOK := product(int64(f.NNZ), e.Base.NNZ(), csr.MaxRows)
+	if !rowsOK || !colsOK || !nnzOK {
+		return 0, 0, 0, fmt.Errorf("expand a %d × %d matrix by %d × %d: larger than a store can be", e.Base.Rows(), e.Base.Cols(), fr, fc)
+	}
+	if rows < cols {
+		return 0, 0, 0, fmt.Errorf("expand a %d × %d matrix by %d × %d: the store would have fewer rows than columns; give the factor more on the longer side",
+			e.Base.Rows(), e.Base.Cols(), fr, fc)
+	}
+	return rows, cols, nnz, nil
+}
+
+// product is a·b and whether it is at most limit; neither is negative.
+func product(a, b, limit int64) (int64, bool) {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	return int64(lo), hi == 0 && lo <= uint64(limit)
+}
+
+// Write writes the expansion as a store at path, with its truth, in constant
+// memory. Equal expansions give equal bytes. A run that is cut short leaves
+// nothing behind and begins anew. Errors are those of csr.Create besides.
+func (e *Expansion) Write(ctx context.Context, path string, o ExpandOptions) (err error) {
+	if o.Progress == nil {
+		o.Progress = func(ExpandStage, int64, int64) {}
+	}
+	_, cols, nnz, err := e.Dims()
+	if err != nil {
+		return err
+	}
+	factor := e.Factor.Matrix()
+	if e.Base.Transposed() {
+		factor = mat.DenseCopyOf(factor.T())
+	}
+	values, err := e.values(ctx, factor)
+	if err != nil {
+		return fmt.Errorf("expand %s: %w", e.Base.Path(), err)
+	}
+	w, err := csr.Create(path, csr.CreateOptions{
+		FS: o.FS, Cols: cols, Values: values, Transposed: e.Base.Transposed(),
+		ShardSize: o.ShardSize, Force: o.Force, Source: e.source(),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Abort()) }()
+	truth, err := e.truth(ctx, factor, &o)
+	if err != nil {
+		return fmt.Errorf("singular values of %s: %w", e.Base.Path(), err)
+	}
+	if err := w.SetTruth(truth); err != nil {
+		return err
+	}
+	x := expander{base: e.Base, w: w, tick: func(done int64) { o.Progress(StageWrite, done, nnz) }}
+	for _, row := range sparseRows(factor) {
+		if err := x.copies(ctx, row); err != nil {
+			return err
+		}
+	}
+	return w.Commit()
+}
+
+// source is what the manifest records.
+func (e *Expansion) source() map[string]any {
+	values := e.Factor.Values
+	if len(values) == 0 {
+		values = DefaultFactorValues
+	}
+	return map[string]any{
+		"generator": "kron", "base_fingerprint": e.Base.Fingerprint(),
+		"factor": map[string]any{"rows": e.Factor.Rows, "cols": e.Factor.Cols, "nnz": e.Factor.NNZ, "seed": e.Factor.Seed, "values": values},
+	}
+}
+
+// values is the coding of the products; it is an error if one of them is not exact.
+func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, error) {
+	distinct := slices.Clone(factor.RawMatrix().Data)
+	slices.Sort(distinct)
+	distinct = slices.DeleteFunc(slices.Compact(distinct), func(v float64) bool { return v == 0 })
+	var stats csr.ValueStats
+	add := func(of []float64) error {
+		for _, b := range of {
+			for _, a := range distinct {
+				p, err := exactProduct(a, b)
+				if err != nil {
+					return err
+				}
+				stats.Add(p)
+			}
+		}
+		return nil
+	}
+	if table := e.Base.Values().Table; len(table) > 0 {
+		err := add(table)
+		return stats.Values(), err
+	}
+	var b csr.Block
+	for i := range e.Base.NumBlocks() {
+		if err := ctx.Err(); err != nil {
+			return csr.Values{}, err
+		}
+		if err := e.Base.DecodeBlock(i, &b); err != nil {
+			return csr.Values{}, err
+		}
+		if err := add(b.Val); err != nil {
+			return csr.Values{}, err
+		}
+		e.Base.ReleaseBlock(i)
+	}
+	return stats.Values(), nil
+}
+
+// expander writes the rows of an expansion.
+type expander struct {
+	base *csr.Store
+	w    *csr.Writer
+	tick func(done int64)
+	done int64
+
+	block csr.Block
+	cols  []uint32
+	vals  []float64
+}
+
+// copies writes the rows that come from one row of the factor.
+func (x *expander) copies(ctx context.Context, row entries) error {
+	for i := range x.base.NumBlocks() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := x.base.DecodeBlock(i, &x.block); err != nil {
+			return err
+		}
+		for r := range x.block.Rows() {
+			if err := x.row(row, r); err != nil {
+				return err
+			}
+		}
+		x.base.ReleaseBlock(i)
+		x.tick(x.done)
+	}
+	return nil
+}
+
+// row writes the product of a row of the factor and row r of the block.
+func (x *expander) row(f entries, r int) error {
+	cols, vals := x.block.Row(r)
+	x.cols, x.vals = x.cols[:0], x.vals[:0]
+	for k, j := range f.col {
+		shift := uint32(int64(j) * x.base.Cols()) // < csr.MaxCols, as Dims has made sure
+		for n, c := range cols {
+			x.cols = append(x.cols, shift+c)
+			x.vals = append(x.vals, f.val[k]*vals[n])
+		}
+	}
+	x.done += int64(len(x.cols))
+	return x.w.AppendRow(x.cols, x.vals)
+}

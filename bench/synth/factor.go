@@ -1,0 +1,137 @@
+package synth
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Factor describes the small sparse matrix by which [Expand] multiplies a
+// store. Activity of its rows and popularity of its columns are skewed, as
+// those of ratings are.
+type Factor struct {
+	Rows, Cols int
+	NNZ        int       // entries, at least max(Rows, Cols): no row or column is empty
+	Values     []float64 // what entries are drawn from; nil means DefaultFactorValues
+	Seed       uint64
+}
+
+// DefaultFactorValues keep ratings what they are: a half-star rating or half
+// of a whole-star one is again a half-star rating.
+var DefaultFactorValues = []float64{0.5, 1}
+
+// maxFactorCells bounds the factor, which is decomposed densely.
+const maxFactorCells = 1 << 22
+
+// Validate reports why there is no such factor.
+func (f Factor) Validate() error {
+	switch {
+	case f.Rows < 1 || f.Cols < 1 || f.Rows > maxFactorCells || f.Cols > maxFactorCells || f.Rows*f.Cols > maxFactorCells:
+		return fmt.Errorf("factor of %d × %d: want at least 1 × 1 and at most %d cells", f.Rows, f.Cols, maxFactorCells)
+	case f.NNZ < max(f.Rows, f.Cols) || f.NNZ > f.Rows*f.Cols:
+		return fmt.Errorf("factor of %d × %d with %d entries: want %d to %d, no row or column empty", f.Rows, f.Cols, f.NNZ, max(f.Rows, f.Cols), f.Rows*f.Cols)
+	}
+	for _, v := range f.Values {
+		if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("factor with entries of %v: want finite numbers but 0", v)
+		}
+	}
+	return nil
+}
+
+// Matrix draws the factor, which must be valid. It panics if it is not.
+func (f Factor) Matrix() *mat.Dense {
+	if err := f.Validate(); err != nil {
+		panic("synth: " + err.Error())
+	}
+	values := f.Values
+	if len(values) == 0 {
+		values = DefaultFactorValues
+	}
+	r := rand.New(rand.NewPCG(f.Seed, 0x666163746f72))
+	m := mat.NewDense(f.Rows, f.Cols, nil)
+	for _, cell := range f.pattern(r) {
+		m.Set(cell/f.Cols, cell%f.Cols, values[r.IntN(len(values))])
+	}
+	return m
+}
+
+// pattern draws the cells that have an entry, ascending: one for every row and
+// column, then without replacement by weights (the n smallest of exponential
+// variates over weights, as in catalogue.drawByKeys).
+func (f Factor) pattern(r *rand.Rand) []int {
+	rowWeight, colWeight := skewed(r, f.Rows), skewed(r, f.Cols)
+	rowOrder, colOrder := r.Perm(f.Rows), r.Perm(f.Cols)
+	taken := make(map[int]bool, f.NNZ)
+	for i := range max(f.Rows, f.Cols) {
+		taken[rowOrder[i%f.Rows]*f.Cols+colOrder[i%f.Cols]] = true
+	}
+	type key struct {
+		key  float64
+		cell int
+	}
+	keys := make([]key, 0, f.Rows*f.Cols-len(taken))
+	for i := range f.Rows {
+		for j := range f.Cols {
+			if cell := i*f.Cols + j; !taken[cell] {
+				keys = append(keys, key{r.ExpFloat64() / (rowWeight[i] * colWeight[j]), cell})
+			}
+		}
+	}
+	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.cell, b.cell)) })
+	cells := make([]int, 0, f.NNZ)
+	for cell := range taken {
+		cells = append(cells, cell)
+	}
+	for _, k := range keys[:f.NNZ-len(taken)] {
+		cells = append(cells, k.cell)
+	}
+	slices.Sort(cells)
+	return cells
+}
+
+// skewed is n weights that fall off with the root of their rank, in random order.
+func skewed(r *rand.Rand, n int) []float64 {
+	w := make([]float64, n)
+	for i := range w {
+		w[i] = 1 / math.Sqrt(float64(i+1))
+	}
+	r.Shuffle(n, func(i, j int) { w[i], w[j] = w[j], w[i] })
+	return w
+}
+
+// entries are the non-zero entries of one row of a factor.
+type entries struct {
+	col []int
+	val []float64
+}
+
+// sparseRows lists the entries of m row by row.
+func sparseRows(m *mat.Dense) []entries {
+	rows, _ := m.Dims()
+	all := make([]entries, rows)
+	for i := range all {
+		for j, v := range m.RawRowView(i) {
+			if v != 0 {
+				all[i].col, all[i].val = append(all[i].col, j), append(all[i].val, v)
+			}
+		}
+	}
+	return all
+}
+
+// exactProduct is a·b if that is a number of float64, without rounding.
+func exactProduct(a, b float64) (float64, error) {
+	p := a * b
+	if math.IsInf(p, 0) || math.FMA(a, b, -p) != 0 || p == 0 && b != 0 {
+		return 0, errInexact
+	}
+	return p, nil
+}
+
+var errInexact = errors.New("products of its values with those of the factor are not exact: choose others, powers of two for example")

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// kronOptions are the flags of gdsvd generate kron.
+type kronOptions struct {
+	factor    synth.Factor
+	base, out string
+	memory    int64
+	shardSize int64
+	force     bool
+}
+
+func (a *app) generateKronCommand() *cobra.Command {
+	o := kronOptions{memory: 1 << 30, shardSize: csr.DefaultShard}
+	cmd := &cobra.Command{
+		Use:   "kron --base STORE --rows R --cols C --nnz Z -o STORE",
+		Short: "Expand a store to any size, with known singular values",
+		Long: `generate kron writes the Kronecker product of a random sparse R × C factor with Z
+entries and the matrix of the base store: each entry of the factor becomes a
+copy of the matrix multiplied by it. Rows, structure and popularity stay those
+of the base; the singular values are the products of those of both, and the
+leading ones, 200 at least, are written to truth.json in the new store.
+
+Equal flags give equal stores. Memory does not grow with the size; a run that is
+cut short leaves nothing and begins anew.`,
+		Example: `  gdsvd generate kron --base ml-1m.csr --rows 4 --cols 4 --nnz 12 -o ml-12m.csr`,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case o.base == "":
+				return usagef(cmd, "no STORE to expand: give one with --base")
+			case o.out == "":
+				return usagef(cmd, "no STORE to write: give one with -o")
+			}
+			if err := o.factor.Validate(); err != nil {
+				return usage(cmd, err)
+			}
+			return a.generateKron(cmd.Context(), &o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.base, "base", "", "the `STORE` to expand")
+	f.StringVarP(&o.out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
+	f.IntVar(&o.factor.Rows, "rows", 0, "rows of the factor")
+	f.IntVar(&o.factor.Cols, "cols", 0, "columns of the factor")
+	f.IntVar(&o.factor.NNZ, "nnz", 0, "entries of the factor")
+	f.Float64SliceVar(&o.factor.Values, "values", synth.DefaultFactorValues, "`list` of numbers that the factor's entries are drawn from")
+	f.Uint64Var(&o.factor.Seed, "seed", 0, "seed of the random numbers")
+	f.Var(sizeValue{p: &o.memory}, "memory", "memory to stay within while the values of the base are computed")
+	f.Var(sizeValue{p: &o.shardSize}, "shard-size", "size of the files of the store")
+	f.BoolVar(&o.force, "force", false, "replace an existing store, in one step at the end")
+	return cmd
+}
+
+func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
+	base, err := csr.Open(o.base, csr.OpenOptions{FS: a.fsys})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, base.Close()) }()
+	if err := a.expand(ctx, base, o); err != nil {
+		return err
+	}
+	made, err := csr.Open(o.out, csr.OpenOptions{FS: a.fsys})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, made.Close()) }()
+	truth, err := made.Truth()
+	if err != nil {
+		return err
+	}
+	rows, cols := userDims(made)
+	if a.json {
+		return a.printJSON(map[string]any{
+			"store": o.out, "fingerprint": made.Fingerprint(), "rows": rows, "cols": cols, "nnz": made.NNZ(),
+			"bytes": made.Size(), "known": len(truth.Sigma), "known_error": truth.Error,
+		})
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: %d × %d, %d entries, %.2f bytes per entry; %d singular values known to %.1g\n",
+		o.out, rows, cols, made.NNZ(), float64(made.Size())/float64(max(1, made.NNZ())), len(truth.Sigma), truth.Error)
+	return err
+}
+
+// expand writes the new store, showing progress.
+func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error {
+	defer limitHeap(max(o.memory-notHeap, o.memory/2))()
+	var stage synth.ExpandStage
+	defer a.display.End()
+	e := synth.Expansion{Factor: o.factor, Base: base}
+	return e.Write(ctx, o.out, synth.ExpandOptions{
+		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Memory: o.memory,
+		Progress: func(s synth.ExpandStage, done, total int64) {
+			if s != stage {
+				stage = s
+				a.display.Begin("generate kron: " + string(s))
+			}
+			text, attr := fmt.Sprintf("%d entries", done), slog.Int64("entries", done)
+			if s == synth.StageTruth {
+				text, attr = fmt.Sprintf("pass %d over the base", done), slog.Int64("passes", done)
+			}
+			a.display.Update(progress.State{Done: done, Total: total, Text: text, Attrs: []slog.Attr{attr}})
+		},
+	})
+}
