@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/csr"
 )
 
 func TestIngestReport(t *testing.T) {
@@ -315,6 +317,35 @@ func TestGenerate(t *testing.T) {
 	}
 	if left := names(t, work); !slices.Equal(left, []string{"r.dat"}) {
 		t.Errorf("beside the file lie %v", left)
+	}
+}
+
+// A factorisation of an expansion finds the values that the expansion says it has.
+func TestGenerateKron(t *testing.T) {
+	base, out := ingested(t, wide), filepath.Join(t.TempDir(), "k.csr")
+	args := []string{"generate", "kron", "--base", base, "--rows", "2", "--cols", "3", "--nnz", "4", "-o", out}
+	must(t, args...)
+	fails(t, exitError, `k.csr: file (already )?exists`, args...)
+	must(t, append(args, "--force", "--seed", "7")...)
+	must(t, "check", out)
+	s, err := csr.Open(out, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	truth, err := s.Truth()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, cols := userDims(s)
+	if rows != int64(2*wide.Users) || cols != int64(3*wide.Items) || s.NNZ() != 4*wide.Ratings {
+		t.Errorf("%d × %d with %d entries", rows, cols, s.NNZ())
+	}
+	_, r := factorised(t, out, "-k", "6", "--method", "krylov")
+	for i, sigma := range r.Sigma {
+		if want := truth.Sigma[i]; math.Abs(float64(sigma)-want) > 1e-8*truth.Sigma[0] {
+			t.Errorf("value %d is %v, the truth %v", i+1, sigma, want)
+		}
 	}
 }
 

@@ -75,6 +75,9 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"generate", "rating"}, `unknown command "rating"; did you mean ratings? (see gdsvd generate -h)`},
 		{[]string{"generate", "ratings"}, `no FILE to write: give one with -o, - for standard output (see gdsvd generate ratings -h)`},
 		{[]string{"generate", "ratings", "-o", out, "--users", "10", "--ratings", "199"}, `generate ratings: 199 ratings are too few: each of 10 users has at least 20 (see gdsvd generate ratings -h)`},
+		{[]string{"generate", "kron", "-o", out}, `no STORE to expand: give one with --base (see gdsvd generate kron -h)`},
+		{[]string{"generate", "kron", "--base", store}, `no STORE to write: give one with -o (see gdsvd generate kron -h)`},
+		{[]string{"generate", "kron", "--base", store, "-o", out, "--rows", "2", "--cols", "2"}, `factor of 2 × 2 with 0 entries: want 2 to 4, no row or column empty (see gdsvd generate kron -h)`},
 		{[]string{"demo", "--keep", work}, fmt.Sprintf(`--keep %s: it exists already (see gdsvd demo -h)`, work)},
 	} {
 		o := gdsvd(t, c.args...)
@@ -214,6 +217,7 @@ func TestJSON(t *testing.T) {
 		{"info", result},
 		{"check", store},
 		{"generate", "ratings", "--users", "30", "--items", "40", "--ratings", "700", "-o", filepath.Join(work, "a.dat")},
+		{"generate", "kron", "--base", store, "--rows", "2", "--cols", "2", "--nnz", "3", "-o", filepath.Join(work, "k.csr")},
 	} {
 		var object map[string]any
 		decode(t, must(t, append(args, "--json")...), &object)
