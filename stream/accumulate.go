@@ -3,25 +3,28 @@ package stream
 import (
 	"context"
 
+	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 )
 
-// accumulator holds the partial sums of one pass: lane i mod P of the n×l sums
-// belongs to the blocks i, i+P, i+2P, … See the package comment, "Same bits".
+// accumulator holds the partial sums of one pass: lane i mod P of the n×l sums,
+// in panels (kernel.Pack), belongs to the blocks i, i+P, i+2P, … See the
+// package comment, "Same bits".
 type accumulator struct {
 	turn  *turnstile
 	order []*turnstile // turn, as eachBlock wants it
 	lane  [][]float64
+	l     int
 }
 
 // accumulator prepares the sums of a pass of width l. Its memory is the Matrix's, for reuse.
 func (m *Matrix) accumulator(l int) *accumulator {
 	p := lanes(m.src.Cols(), l, m.plan.Blocks)
-	size := m.Dim() * l
+	size := m.Dim() * kernel.Width(l)
 	if cap(m.sums) < p*size {
 		m.sums = make([]float64, p*size)
 	}
-	a := &accumulator{turn: newTurnstile(p), lane: make([][]float64, p)}
+	a := &accumulator{turn: newTurnstile(p), lane: make([][]float64, p), l: l}
 	a.order = []*turnstile{a.turn}
 	for i := range a.lane {
 		a.lane[i] = m.sums[i*size : (i+1)*size : (i+1)*size]
@@ -50,13 +53,5 @@ func (a *accumulator) sumInto(dst *mat.Dense) {
 		dst.Zero()
 		return
 	}
-	for r := range raw.Rows {
-		row := raw.Data[r*raw.Stride:][:raw.Cols]
-		copy(row, a.lane[0][r*raw.Cols:])
-		for _, y := range a.lane[1:] {
-			for j, v := range y[r*raw.Cols:][:raw.Cols] {
-				row[j] += v
-			}
-		}
-	}
+	kernel.Unpack(raw.Data, raw.Stride, a.l, 0, raw.Rows, a.lane...)
 }

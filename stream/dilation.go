@@ -29,7 +29,7 @@ func (m *Matrix) ApplyDilation(ctx context.Context, dstLong, dstShort, long, sho
 	if dstLong.RawMatrix().Stride != l {
 		out = mat.NewDense(int(m.Rows()), l, nil)
 	}
-	ws, ls, ss := contiguous(out), contiguous(long), contiguous(short)
+	ws, ls, ss := contiguous(out), contiguous(long), m.pack(short)
 	acc := m.accumulator(l)
 	// The rows of A·short belong to one block each: no order among workers.
 	err = m.eachBlock(ctx, acc.order, func(_, i int, b *csr.Block) error {

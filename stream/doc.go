@@ -22,9 +22,13 @@
 // block is decoded, never where or in which order it is added, and the budget
 // only decides what is decoded again in the next pass. So results are
 // identical bit by bit for any number of workers and any memory budget; block
-// boundaries do not depend on the shard size, so neither do results. They may
-// differ between processor architectures: where the compiler fuses
-// multiply-add (arm64, ppc64, s390x) the last bits differ from amd64.
+// boundaries do not depend on the shard size, so neither do results.
+//
+// What a machine can change are the last bits, by the instructions it has
+// ([Plan.Kernel]): amd64 processors with AVX2 and FMA and those with AVX-512
+// give the same bits as one another; amd64 processors without, and builds with
+// the tag noasm, others; and other architectures, on which the compiler fuses
+// multiply-add as it sees fit, others again.
 //
 // # Memory
 //

@@ -19,6 +19,7 @@ type Matrix struct {
 	plan     Plan
 	resident []*csr.Block // decoded blocks kept between passes; nil until first read
 	sums     []float64    // accumulators, reused from pass to pass
+	packed   []float64    // x in panels, likewise
 
 	bytesRead atomic.Int64 // encoded bytes decoded so far
 	fetch     atomic.Int64 // worker-nanoseconds spent obtaining decoded blocks in the pass under way
@@ -67,7 +68,7 @@ func (m *Matrix) Usage() (bytesRead int64, multiply, wait time.Duration) {
 
 // Close gives the resident blocks back. The store stays open.
 func (m *Matrix) Close() error {
-	m.resident, m.sums = nil, nil
+	m.resident, m.sums, m.packed = nil, nil, nil
 	m.src = nil
 	return nil
 }
@@ -81,7 +82,7 @@ func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	if r, c := dst.Dims(); r != m.Dim() || c != l {
 		panic("stream: Apply: dst has the wrong shape")
 	}
-	xs := contiguous(x)
+	xs := m.pack(x)
 	acc := m.accumulator(l)
 	err = m.eachBlock(ctx, acc.order, func(_, i int, b *csr.Block) error {
 		return acc.add(i, func(y []float64) { kernel.Gram(y, xs, l, rowsOf(b)) })
@@ -103,6 +104,17 @@ func (m *Matrix) checkWidth(op string, x *mat.Dense, planned int) (int, error) {
 		return 0, fmt.Errorf("stream: %s: a block of %d columns does not fit the memory plan, which was made for %d", op, l, planned)
 	}
 	return l, nil
+}
+
+// pack returns x in panels (kernel.Pack), in memory of m that the next pass uses again.
+func (m *Matrix) pack(x *mat.Dense) []float64 {
+	raw := x.RawMatrix()
+	size := raw.Rows * kernel.Width(raw.Cols)
+	if cap(m.packed) < size {
+		m.packed = make([]float64, size)
+	}
+	kernel.Pack(m.packed[:size], raw.Data, raw.Stride, raw.Cols)
+	return m.packed[:size]
 }
 
 // contiguous returns the numbers of x row by row without gaps, copying only if it has any.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 )
 
 const (
@@ -47,6 +48,7 @@ type Part struct {
 type Plan struct {
 	Budget   int64  // 0: unlimited
 	Workers  int    // goroutines of a pass
+	Kernel   string // instructions the products are computed with: "portable", "avx2", "avx512"
 	Lanes    int    // accumulators of an Apply of Options.Width columns
 	Blocks   int    // blocks of the matrix
 	Resident int    // blocks kept decoded after the first pass
@@ -85,7 +87,7 @@ func mib(n int64) float64 { return float64(n) / (1 << 20) }
 // lanes is the number of accumulators of a pass that adds blocks of n×l
 // numbers: a function of the matrix and the width alone.
 func lanes(n int64, l, blocks int) int {
-	return max(1, min(maxLanes, blocks, int(laneBytes/(8*n*int64(l)+1))))
+	return max(1, min(maxLanes, blocks, int(laneBytes/(8*n*int64(kernel.Width(l))+1))))
 }
 
 // decodedBytes is what a decoded block occupies: see csr.Block.
@@ -93,7 +95,7 @@ func decodedBytes(rows, nnz int64) int64 { return 4*(rows+1) + 12*nnz }
 
 // makePlan decides the layout of all passes over src.
 func makePlan(src source, o Options) (Plan, error) {
-	p := Plan{Budget: o.Memory, Workers: o.Workers, Blocks: src.NumBlocks()}
+	p := Plan{Budget: o.Memory, Workers: o.Workers, Kernel: kernel.Current().String(), Blocks: src.NumBlocks()}
 	if p.Workers <= 0 {
 		p.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -104,7 +106,9 @@ func makePlan(src source, o Options) (Plan, error) {
 
 	n := src.Cols()
 	p.Lanes = lanes(n, o.Width, p.Blocks)
-	vectors := func(l, lanes int) int64 { return 8 * n * int64(l) * int64(lanes+2) } // accumulators, x and result
+	vectors := func(l, lanes int) int64 { // accumulators and x in panels, x and result
+		return 8 * n * (int64(kernel.Width(l))*int64(lanes+1) + int64(l)*2)
+	}
 	sums := max(vectors(o.Width, p.Lanes), vectors(o.Rank, lanes(n, o.Rank, p.Blocks)))
 	flight := func(workers int64) int64 {
 		// Decoded block, the mapped pages it comes from, its rows of W, and a QR stack.

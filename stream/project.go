@@ -20,7 +20,7 @@ func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int6
 	if err != nil {
 		return nil, nil, err
 	}
-	vs := contiguous(v)
+	vs := m.pack(v)
 	acc := m.accumulator(k)
 	factors := make([]*tsqr, len(acc.lane))
 	for i := range factors {
@@ -58,7 +58,7 @@ func (m *Matrix) Mul(ctx context.Context, x *mat.Dense, sink func(first int64, r
 	if err != nil {
 		return err
 	}
-	xs := contiguous(x)
+	xs := m.pack(x)
 	out := newOrdered(m, l, sink)
 	err = m.eachBlock(ctx, []*turnstile{out.turn}, func(worker, i int, b *csr.Block) error {
 		w := out.buffer(worker, len(b.RowPtr)-1)

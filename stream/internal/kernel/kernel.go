@@ -1,26 +1,40 @@
 // Package kernel is the arithmetic of one block of rows of a sparse matrix.
 //
 // The three operations work on a block of rows a₀ … a_{m−1} of A, decoded to
-// compressed sparse rows, and on row-major dense blocks with l columns: the
-// numbers that belong to one column of A (or one row of A) are contiguous, so
-// that an entry of A costs one contiguous dot or axpy of length l.
+// compressed sparse rows, and on dense blocks with l columns:
 //
 //	Gram:        y += Σ_r a_r (a_rᵀ X)    y, x: n×l
 //	Mul:         w_r = a_rᵀ X             w: m×l, x: n×l
 //	MulTransAdd: y += Σ_r a_r w_rᵀ        y: n×l, w: m×l
 //
+// The long-lived blocks x and y are in panels ([Width], [Pack], [Unpack]): an
+// entry of A costs one contiguous dot or axpy of at most 16 numbers, and what
+// the rows of A touch again and again is as small as it can be. w is row-major.
+//
 // Preconditions, which callers must have proved (csr.Store.DecodeBlock does):
-// Ptr[0] = 0, Ptr is non-decreasing, Ptr[m] = len(Col) = len(Val), every column
-// index is below n. y and x (or w) do not overlap.
+// Ptr[0] = 0, Ptr is non-decreasing, Ptr[m] = len(Col) = len(Val), the columns
+// of a row ascend strictly, every column is below n. No two slices overlap.
 //
-// The result is a function of the arguments alone: same bits on every call.
-// Bits may differ between the levels below and between architectures, since
-// the order of summation within a row and the use of fused multiply-add do.
-// Each level is within 2·(nnz(a_r)+l)·ε·Σ|a||x| of the reference, elementwise.
+// # Bits
 //
-// This file is the contract and the dispatch; ref.go holds the plain loops,
-// which are the oracle of the tests; generic.go the portable fast ones.
+// The result is a function of the arguments and of the [Level] alone: same bits
+// on every call. Gram gives the bits of Mul followed by MulTransAdd.
+// [AVX2] and [AVX512] give the same bits: they sum in the same order and both
+// fuse multiply-add. [Portable] sums in another order and fuses where the
+// compiler does (arm64, ppc64, riscv64, s390x, not amd64), so its last bits
+// differ from theirs and from one architecture to another. Each level is within
+// 4·(nnz(a_r)+2)·ε·Σ|a||x| of the plain loops, elementwise.
+//
+// # Files
+//
+// This file is the contract; panel.go the layout; level.go the choice of
+// instructions; generic.go the portable kernels; ref.go the plain loops, which
+// are the oracle of the tests; avx_amd64.s the kernels that _gen generates.
 package kernel
+
+//go:generate go run -C _gen . -out ../avx_amd64.s -stubs ../avx_amd64.go -pkg kernel
+
+import "sync"
 
 // Rows is one decoded block of rows. Row r has the entries Ptr[r] … Ptr[r+1]−1.
 type Rows struct {
@@ -32,11 +46,108 @@ type Rows struct {
 // Len is the number of rows.
 func (b Rows) Len() int { return len(b.Ptr) - 1 }
 
+// check panics where the slices of b contradict one another: the kernels do not look.
+func (b Rows) check() {
+	if len(b.Col) != len(b.Val) || len(b.Col) != int(b.Ptr[len(b.Ptr)-1]) {
+		panic("kernel: the slices of the rows contradict one another")
+	}
+}
+
+// checkProducts panics where w is not a row-major block of b's rows.
+func (b Rows) checkProducts(w []float64, l int) {
+	if len(w) != b.Len()*l {
+		panic("kernel: w has the wrong size")
+	}
+}
+
+// A chunk is as many rows as are multiplied before their products are
+// scattered: their entries are still in the second-level cache then, and their
+// products in the first.
+const (
+	chunkEntries = 8192
+	chunkRows    = 256
+)
+
+// chunkEnd is the end of the chunk that begins with row r.
+func (b Rows) chunkEnd(r int) int {
+	most := min(r+chunkRows, b.Len())
+	e := r + 1
+	for e < most && b.Ptr[e+1]-b.Ptr[r] <= chunkEntries {
+		e++
+	}
+	return e
+}
+
+// products are the rows of w of one panel and one chunk.
+type products [chunkRows * maxPanel]float64
+
+var scratch = sync.Pool{New: func() any { return new(products) }}
+
 // Gram adds Σ_r a_r (a_rᵀ X) to y. Each row is read once and used twice.
-func Gram(y, x []float64, l int, b Rows) { genericGram(y, x, l, b) }
+func Gram(y, x []float64, l int, b Rows) {
+	b.check()
+	if len(y) != len(x) {
+		panic("kernel: x and y differ in size")
+	}
+	buf := scratch.Get().(*products)
+	defer scratch.Put(buf)
+	for p := range panels(l, len(x)) {
+		for r := 0; r < b.Len(); {
+			e := b.chunkEnd(r)
+			w := buf[:(e-r)*p.width]
+			lo, hi := b.Ptr[r:e], b.Ptr[r+1:e+1]
+			mulPanel(w, p.of(x), p.width, lo, hi, b)
+			addPanel(p.of(y), w, p.width, lo, hi, b)
+			r = e
+		}
+	}
+}
 
 // Mul sets w to the product of the rows with X.
-func Mul(w, x []float64, l int, b Rows) { genericMul(w, x, l, b) }
+func Mul(w, x []float64, l int, b Rows) {
+	b.check()
+	b.checkProducts(w, l)
+	buf := scratch.Get().(*products)
+	defer scratch.Put(buf)
+	for p := range panels(l, len(x)) {
+		for r := 0; r < b.Len(); {
+			e := b.chunkEnd(r)
+			into := buf[:(e-r)*p.width]
+			if p.width == l {
+				into = w[r*l : e*l]
+			}
+			mulPanel(into, p.of(x), p.width, b.Ptr[r:e], b.Ptr[r+1:e+1], b)
+			if p.width != l {
+				p.scatter(w[r*l:e*l], into, l)
+			}
+			r = e
+		}
+	}
+}
 
 // MulTransAdd adds the product of the transposed rows with w to y.
-func MulTransAdd(y, w []float64, l int, b Rows) { genericMulTransAdd(y, w, l, b) }
+func MulTransAdd(y, w []float64, l int, b Rows) {
+	MulTransAddSome(y, w, l, b, b.Ptr[:b.Len()], b.Ptr[1:])
+}
+
+// MulTransAddSome is MulTransAdd with the entries lo[r] … hi[r]−1 of each row
+// only. Adding a partition of the entries into disjoint sets of columns, in any
+// order, gives the bits of MulTransAdd.
+func MulTransAddSome(y, w []float64, l int, b Rows, lo, hi []uint32) {
+	b.check()
+	b.checkProducts(w, l)
+	buf := scratch.Get().(*products)
+	defer scratch.Put(buf)
+	for p := range panels(l, len(y)) {
+		for r := 0; r < b.Len(); {
+			e := b.chunkEnd(r)
+			from := w[r*l : e*l]
+			if p.width != l {
+				from = buf[:(e-r)*p.width]
+				p.gather(from, w[r*l:e*l], l)
+			}
+			addPanel(p.of(y), from, p.width, lo[r:e], hi[r:e], b)
+			r = e
+		}
+	}
+}

@@ -6,66 +6,121 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
-// guard surrounds every slice the kernels may write, so that a write beyond an end is seen.
-const guard = 7
+// widths are all small ones, and some that have several panels of 16 and any left-over.
+func widths() []int {
+	var ls []int
+	for l := 1; l <= 70; l++ {
+		ls = append(ls, l)
+	}
+	return append(ls, 96, 100, 129)
+}
 
-// guarded returns a slice of n numbers with sentinels on both sides, and a function that checks them.
-func guarded(n int, fill func() float64) (s []float64, check func() bool) {
-	sentinel := math.Float64frombits(0x7ff8dead0000beef)
-	all := make([]float64, n+2*guard)
-	for i := range all {
-		all[i] = sentinel
-	}
-	s = all[guard : guard+n : guard+n]
-	for i := range s {
-		s[i] = fill()
-	}
-	return s, func() bool {
-		for i, v := range all {
-			inside := i >= guard && i < guard+n
-			if !inside && math.Float64bits(v) != math.Float64bits(sentinel) {
-				return false
-			}
-		}
-		return true
+// eachLevel runs f as a subtest with every level that there is.
+func eachLevel(t *testing.T, f func(t *testing.T)) {
+	for l := Portable; l <= best; l++ {
+		t.Run(l.String(), func(t *testing.T) {
+			defer Force(l)()
+			f(t)
+		})
 	}
 }
 
-// randomRows builds m rows over n columns with lengths drawn from 0 … maxLen.
-func randomRows(rng *rand.Rand, m, n, maxLen int) Rows {
-	b := Rows{Ptr: []uint32{0}}
-	for range m {
-		cols := rng.Perm(n)[:rng.IntN(min(maxLen, n)+1)]
+// problem is a block of rows with dense blocks for all three operations, row-major.
+type problem struct {
+	m, n, l int
+	rows    Rows
+	x, w, y []float64
+}
+
+func newProblem(seed uint64, lengths []int, n, l int) problem {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	p := problem{m: len(lengths), n: n, l: l, rows: Rows{Ptr: []uint32{0}, Col: []uint32{}, Val: []float64{}}}
+	for _, k := range lengths {
+		cols := rng.Perm(n)[:min(k, n)]
 		slices.Sort(cols)
 		for _, c := range cols {
-			b.Col = append(b.Col, uint32(c))
-			b.Val = append(b.Val, rng.NormFloat64())
+			p.rows.Col = append(p.rows.Col, uint32(c))
+			p.rows.Val = append(p.rows.Val, rng.NormFloat64())
 		}
-		b.Ptr = append(b.Ptr, uint32(len(b.Col)))
+		p.rows.Ptr = append(p.rows.Ptr, uint32(len(p.rows.Col)))
 	}
-	return b
+	random := func(k int) []float64 {
+		s := make([]float64, k)
+		for i := range s {
+			s[i] = rng.NormFloat64()
+		}
+		return s
+	}
+	p.x, p.w, p.y = random(n*l), random(p.m*l), random(n*l)
+	return p
 }
 
-// absolute is the same block with |values|, for error bounds.
-func absolute(b Rows) Rows {
-	a := Rows{Ptr: b.Ptr, Col: b.Col, Val: make([]float64, len(b.Val))}
-	for i, v := range b.Val {
-		a.Val[i] = math.Abs(v)
+// absolute is the same problem with absolute values: its results bound the terms that are added.
+func (p problem) absolute() problem {
+	abs := func(s []float64) []float64 {
+		a := make([]float64, len(s))
+		for i, v := range s {
+			a[i] = math.Abs(v)
+		}
+		return a
 	}
-	return a
+	q := p
+	q.rows.Val, q.x, q.w, q.y = abs(p.rows.Val), abs(p.x), abs(p.w), abs(p.y)
+	return q
 }
 
-func absAll(x []float64) []float64 {
-	a := make([]float64, len(x))
-	for i, v := range x {
-		a[i] = math.Abs(v)
-	}
-	return a
+// results are those of the three operations, row-major.
+type results struct{ gram, mul, trans []float64 }
+
+func (p problem) reference() results {
+	r := results{gram: slices.Clone(p.y), mul: make([]float64, p.m*p.l), trans: slices.Clone(p.y)}
+	refGram(r.gram, p.x, p.l, p.rows)
+	refMul(r.mul, p.x, p.l, p.rows)
+	refMulTransAdd(r.trans, p.w, p.l, p.rows)
+	return r
 }
 
-func within(t *testing.T, what string, got, want, scale []float64, terms int) {
+func packed(x []float64, n, l int) []float64 {
+	out := make([]float64, n*Width(l))
+	Pack(out, x, l, l)
+	return out
+}
+
+func unpacked(x []float64, n, l int) []float64 {
+	out := make([]float64, n*l)
+	Unpack(out, l, l, 0, n, x)
+	return out
+}
+
+// run computes the results with the kernels on slices that are fenced in on one side.
+func (p problem) run(t testing.TB, atEnd bool) results {
+	rows := Rows{
+		Ptr: fenced(t, p.rows.Ptr, atEnd),
+		Col: fenced(t, p.rows.Col, atEnd),
+		Val: fenced(t, p.rows.Val, atEnd),
+	}
+	x, y := fenced(t, packed(p.x, p.n, p.l), atEnd), packed(p.y, p.n, p.l)
+	w := fenced(t, p.w, atEnd)
+	gram, trans := fenced(t, y, atEnd), fenced(t, y, atEnd)
+	mul := make([]float64, len(p.w))
+	for i := range mul {
+		mul[i] = math.NaN() // Mul overwrites
+	}
+	mul = fenced(t, mul, atEnd)
+	Gram(gram, x, p.l, rows)
+	Mul(mul, x, p.l, rows)
+	MulTransAdd(trans, w, p.l, rows)
+	if !slices.Equal(rows.Col, p.rows.Col) || !slices.Equal(x, packed(p.x, p.n, p.l)) || !slices.Equal(w, p.w) {
+		t.Fatal("an input was changed")
+	}
+	return results{unpacked(gram, p.n, p.l), slices.Clone(mul), unpacked(trans, p.n, p.l)}
+}
+
+func within(t testing.TB, what string, got, want, scale []float64, terms int) {
 	t.Helper()
 	const eps = 0x1p-53
 	for i := range want {
@@ -76,58 +131,180 @@ func within(t *testing.T, what string, got, want, scale []float64, terms int) {
 	}
 }
 
-func TestKernelsAgreeWithReference(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, l := range []int{1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 20, 24, 31, 32, 33, 64, 65, 100} {
-		for _, shape := range [][3]int{{0, 3, 0}, {1, 1, 1}, {5, 1, 1}, {17, 40, 9}, {9, 200, 200}} {
-			m, n, maxLen := shape[0], shape[1], shape[2]
-			t.Run(fmt.Sprintf("l=%d/%dx%d", l, m, n), func(t *testing.T) {
-				b := randomRows(rng, m, n, maxLen)
-				x, _ := guarded(n*l, rng.NormFloat64)
-				w0, _ := guarded(m*l, rng.NormFloat64)
-				y0, _ := guarded(n*l, rng.NormFloat64)
-				checkMul(t, b, x, m, l)
-				checkAdd(t, "MulTransAdd", y0, w0, l, b, m, MulTransAdd, refMulTransAdd)
-				checkAdd(t, "Gram", y0, x, l, b, m*maxLen, Gram, refGram)
+func (p problem) checkAgainstReference(t testing.TB) {
+	t.Helper()
+	want, scale := p.reference(), p.absolute().reference()
+	longest := 0
+	for r := range p.m {
+		longest = max(longest, int(p.rows.Ptr[r+1]-p.rows.Ptr[r]))
+	}
+	for _, atEnd := range []bool{false, true} {
+		got := p.run(t, atEnd)
+		within(t, "Mul", got.mul, want.mul, scale.mul, longest)
+		within(t, "MulTransAdd", got.trans, want.trans, scale.trans, p.m)
+		within(t, "Gram", got.gram, want.gram, scale.gram, longest+p.m)
+	}
+}
+
+// shapes are row lengths and a number of columns: no rows, empty rows, one
+// entry, rows of every length around the kernels' rounds, more rows than a
+// chunk has, and a row that is longer than a chunk.
+var shapes = map[string]struct {
+	lengths []int
+	n       int
+}{
+	"no rows":     {nil, 3},
+	"empty rows":  {[]int{0, 0, 0}, 5},
+	"one entry":   {[]int{1}, 1},
+	"one column":  {[]int{1, 0, 1, 1, 0}, 1},
+	"lengths":     {[]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0, 31, 32, 33, 40}, 40},
+	"two chunks":  {slices.Repeat([]int{3, 0, 1}, 100), 11},
+	"long row":    {[]int{2, 9000, 5}, 9000},
+	"last is one": {[]int{17, 1}, 50},
+}
+
+func TestAgreesWithReference(t *testing.T) {
+	for name, s := range shapes {
+		t.Run(name, func(t *testing.T) {
+			eachLevel(t, func(t *testing.T) {
+				for _, l := range widths() {
+					if s.n > 1000 && l > 20 {
+						break // the plain loops take too long
+					}
+					p := newProblem(uint64(l), s.lengths, s.n, l)
+					p.checkAgainstReference(t)
+				}
 			})
+		})
+	}
+}
+
+func TestAnyBlockAgreesWithReference(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		rapid.Check(t, func(r *rapid.T) {
+			n := rapid.IntRange(1, 300).Draw(r, "n")
+			lengths := rapid.SliceOfN(rapid.IntRange(0, n), 0, 40).Draw(r, "lengths")
+			l := rapid.IntRange(1, 70).Draw(r, "l")
+			newProblem(rapid.Uint64().Draw(r, "seed"), lengths, n, l).checkAgainstReference(t)
+		})
+	})
+}
+
+func sameBits(a, b results) bool {
+	same := func(a, b []float64) bool {
+		return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
+	}
+	return same(a.gram, b.gram) && same(a.mul, b.mul) && same(a.trans, b.trans)
+}
+
+func TestSameBitsWithAVX2AndAVX512(t *testing.T) {
+	if best < AVX512 {
+		t.Skip("no AVX-512 here")
+	}
+	for _, l := range widths() {
+		p := newProblem(uint64(l), []int{0, 5, 40, 1, 17, 100, 3}, 100, l)
+		got := p.run(t, true)
+		restore := Force(AVX2)
+		want := p.run(t, true)
+		restore()
+		if !sameBits(got, want) {
+			t.Fatalf("l = %d: AVX-512 and AVX2 differ", l)
 		}
 	}
 }
 
-func checkMul(t *testing.T, b Rows, x []float64, m, l int) {
-	t.Helper()
-	got, ok := guarded(m*l, func() float64 { return math.NaN() })
-	want := make([]float64, m*l)
-	scale := make([]float64, m*l)
-	Mul(got, x, l, b)
-	refMul(want, x, l, b)
-	refMul(scale, absAll(x), l, absolute(b))
-	if !ok() {
-		t.Fatal("Mul wrote outside its slice")
-	}
-	within(t, "Mul", got, want, scale, len(x)/l)
+// The package promises that Gram is Mul and MulTransAdd, and that the latter
+// may be cut by columns, bit by bit: the order of work in a pass rests on it.
+func TestGramIsMulThenMulTransAdd(t *testing.T) {
+	lengths := slices.Repeat([]int{0, 5, 40, 1, 17, 100, 3}, 60)
+	eachLevel(t, func(t *testing.T) {
+		for _, l := range []int{1, 2, 3, 4, 7, 8, 11, 16, 20, 33} {
+			p := newProblem(uint64(l), lengths, 100, l)
+			x := packed(p.x, p.n, l)
+			whole, twice, cut := packed(p.y, p.n, l), packed(p.y, p.n, l), packed(p.y, p.n, l)
+			Gram(whole, x, l, p.rows)
+			w := make([]float64, p.m*l)
+			Mul(w, x, l, p.rows)
+			MulTransAdd(twice, w, l, p.rows)
+			if !slices.Equal(whole, twice) {
+				t.Errorf("l = %d: Gram differs from Mul and MulTransAdd", l)
+			}
+			lo := slices.Clone(p.rows.Ptr[:p.m])
+			for _, bound := range []uint32{0, 13, 14, 77, 100} {
+				hi := make([]uint32, p.m)
+				for r := range hi {
+					hi[r] = lo[r]
+					for hi[r] < p.rows.Ptr[r+1] && p.rows.Col[hi[r]] < bound {
+						hi[r]++
+					}
+				}
+				MulTransAddSome(cut, w, l, p.rows, lo, hi)
+				lo = hi
+			}
+			if !slices.Equal(whole, cut) {
+				t.Errorf("l = %d: adding by stripes of columns differs", l)
+			}
+		}
+	})
 }
 
-func checkAdd(t *testing.T, name string, y0, x []float64, l int, b Rows, terms int, kernel, ref func(y, x []float64, l int, b Rows)) {
-	t.Helper()
-	i := 0
-	got, ok := guarded(len(y0), func() float64 { i++; return y0[i-1] })
-	want, scale := slices.Clone(y0), absAll(y0)
-	before := slices.Clone(x)
-	kernel(got, x, l, b)
-	ref(want, x, l, b)
-	ref(scale, absAll(x), l, absolute(b))
-	if !ok() {
-		t.Fatalf("%s wrote outside its slice", name)
+func TestPackUnpack(t *testing.T) {
+	const n = 9
+	for _, l := range widths() {
+		stride := l + l%3
+		x := make([]float64, (n-1)*stride+l)
+		for i := range x {
+			x[i] = float64(i + 1)
+		}
+		p := make([]float64, n*Width(l))
+		for i := range p {
+			p[i] = math.NaN()
+		}
+		Pack(p, x, stride, l)
+		got := make([]float64, len(x))
+		Unpack(got, stride, l, 0, n, p, p)
+		for i := range n {
+			for j := range l {
+				if at := i*stride + j; got[at] != 2*x[at] {
+					t.Fatalf("l = %d: element %d,%d came back as %v of %v", l, i, j, got[at]/2, x[at])
+				}
+			}
+		}
+		zeros := 0
+		for _, v := range p {
+			if v == 0 {
+				zeros++
+			}
+		}
+		if zeros != n*(Width(l)-l) || Width(l) > l+7 {
+			t.Errorf("l = %d: %d zeros in panels of width %d together", l, zeros, Width(l))
+		}
 	}
-	if !slices.Equal(before, x) {
-		t.Fatalf("%s changed its input", name)
-	}
-	within(t, name, got, want, scale, terms+len(y0)/l)
 }
 
-// benchBlock has the density of a MovieLens 10M block: 916 rows of 143 entries over 10,677 columns,
-// with the columns drawn so that popular ones repeat.
+func TestContradictingSlicesPanic(t *testing.T) {
+	p := newProblem(1, []int{3, 2}, 8, 2)
+	short := p.rows
+	short.Val = short.Val[:4]
+	for name, f := range map[string]func(){
+		"values":  func() { Gram(packed(p.y, 8, 2), packed(p.x, 8, 2), 2, short) },
+		"x":       func() { Gram(packed(p.y, 8, 2), p.x[:15], 2, p.rows) },
+		"w":       func() { Mul(p.w[:3], packed(p.x, 8, 2), 2, p.rows) },
+		"y and x": func() { Gram(packed(p.y, 8, 2)[:14], packed(p.x, 8, 2), 2, p.rows) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+// benchBlock has the shape of a MovieLens 10M block, 916 rows of 143 entries
+// over 10,677 columns, with columns drawn so that popular ones repeat.
 func benchBlock(n int) Rows {
 	rng := rand.New(rand.NewPCG(3, 4))
 	b := Rows{Ptr: []uint32{0}}
@@ -151,21 +328,27 @@ func benchBlock(n int) Rows {
 	return b
 }
 
+// BenchmarkGram measures one block again and again. GB/s counts the entries
+// (12 bytes), not what the cache serves of x and y.
 func BenchmarkGram(b *testing.B) {
 	const n = 10677
 	rows := benchBlock(n)
-	for _, l := range []int{1, 2, 4, 8, 10, 16, 32} {
-		b.Run(fmt.Sprintf("l=%d", l), func(b *testing.B) {
-			x, y := make([]float64, n*l), make([]float64, n*l)
-			for i := range x {
-				x[i] = 1 / float64(i+1)
-			}
-			for b.Loop() {
-				Gram(y, x, l, rows)
-			}
-			perEntry := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / float64(len(rows.Col))
-			b.ReportMetric(perEntry, "ns/nnz")
-			b.ReportMetric(4*float64(l)/perEntry, "GFLOP/s")
-		})
+	for lev := Portable; lev <= best; lev++ {
+		for _, l := range []int{1, 2, 4, 8, 10, 16, 20, 32, 64} {
+			b.Run(fmt.Sprintf("%v/l=%d", lev, l), func(b *testing.B) {
+				defer Force(lev)()
+				x, y := make([]float64, n*Width(l)), make([]float64, n*Width(l))
+				for i := range x {
+					x[i] = 1 / float64(i+1)
+				}
+				for b.Loop() {
+					Gram(y, x, l, rows)
+				}
+				perEntry := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / float64(len(rows.Col))
+				b.ReportMetric(perEntry, "ns/nnz")
+				b.ReportMetric(4*float64(l)/perEntry, "GFLOP/s")
+				b.ReportMetric(12/perEntry, "GB/s")
+			})
+		}
 	}
 }

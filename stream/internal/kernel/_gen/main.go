@@ -1,0 +1,53 @@
+// Command _gen writes the amd64 kernels of the package above: see panel.go there.
+//
+// A kernel handles one panel of adjacent columns of the dense blocks, one
+// sparse row after another:
+//
+//	mul:  w_r = Σ_p val_p · x[col_p]       accumulated in registers
+//	add:  y[col_p] += val_p · w_r          w_r held in registers
+//
+// Row r has the entries lo[r] ≤ p < hi[r] of col and val. The rows of x, y and
+// w have exactly the panel's width. last is the index of the last entry of col:
+// it bounds what may be looked at ahead of time.
+//
+// The order of summation depends on the panel's width alone: mul adds entry p
+// of a row to sum p mod chains, except that the entries after the last full
+// round all go to sum 0, and at the end the upper half of the sums is added to
+// the lower until one is left. Kernels of one width therefore give the same
+// bits whatever the width of the registers.
+package main
+
+import . "github.com/mmcloughlin/avo/build"
+
+// level is an instruction set and the panels that kernels are built for.
+type level struct {
+	name   string
+	lanes  int // float64 numbers in its widest register
+	widths []int
+}
+
+var levels = []level{
+	{"AVX2", 4, []int{1, 2, 4, 8, 16}},
+	{"AVX512", 8, []int{8, 16}}, // narrower panels fit the registers of AVX2
+}
+
+// chains is the number of independent sums of a row. A fused multiply-add
+// takes four cycles or five, and two can begin in each: one sum alone would
+// leave seven of eight places empty.
+func chains(width int) int {
+	if width >= 16 {
+		return 2
+	}
+	return 4
+}
+
+func main() {
+	ConstraintExpr("!noasm")
+	for _, l := range levels {
+		for _, width := range l.widths {
+			mul(l, width)
+			add(l, width)
+		}
+	}
+	Generate()
+}

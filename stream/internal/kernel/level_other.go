@@ -1,0 +1,13 @@
+//go:build !amd64 || noasm
+
+package kernel
+
+func detect() Level { return Portable }
+
+func mulPanel(w, x []float64, width int, lo, hi []uint32, b Rows) {
+	genericMul(w, x, width, lo, hi, b)
+}
+
+func addPanel(y, w []float64, width int, lo, hi []uint32, b Rows) {
+	genericAdd(y, w, width, lo, hi, b)
+}

@@ -1,0 +1,112 @@
+package kernel
+
+import (
+	"fmt"
+	"iter"
+)
+
+// A dense n×l block in panels is its columns in groups of 16 and what is left
+// in one group of 1, 2, 4, 8 or 16, filled up with columns of zeros. Each group
+// is a row-major n×width array of its own, one after the other. One panel that
+// is too wide costs less than several narrow ones: what a pass waits for is
+// cache lines, and every panel reads the entries of A again.
+//
+// Were the block row-major, a panel's numbers would lie a power of two apart for
+// the usual l, and only a fraction of the cache's sets could hold them.
+
+const maxPanel = 16
+
+// panel is a group of adjacent columns.
+type panel struct {
+	first int // column of the block
+	cols  int // columns of the block in it
+	width int // cols and what it is filled up with
+	from  int // where it begins in the slice of the block
+	n     int // rows
+}
+
+// widthFor is the width of the panel to take from l > 0 columns that are left.
+func widthFor(l int) int {
+	w := 1
+	for w < l && w < maxPanel {
+		w *= 2
+	}
+	return w
+}
+
+// Width is the number of columns of an l-column block in panels, with the
+// zeros: a block of n rows occupies n·Width(l) numbers.
+func Width(l int) int {
+	total := 0
+	for l > 0 {
+		w := widthFor(l)
+		total += w
+		l -= w
+	}
+	return total
+}
+
+// panels gives the panels of an l-column block of size numbers.
+func panels(l, size int) iter.Seq[panel] {
+	if size%Width(l) != 0 {
+		panic(fmt.Sprintf("kernel: a block of %d columns cannot have %d numbers", l, size))
+	}
+	n := size / Width(l)
+	return func(yield func(panel) bool) {
+		from := 0
+		for first := 0; first < l; {
+			w := widthFor(l - first)
+			p := panel{first: first, cols: min(w, l-first), width: w, from: from, n: n}
+			if !yield(p) {
+				return
+			}
+			first += w
+			from += n * w
+		}
+	}
+}
+
+// of is the panel's part of a block.
+func (p panel) of(x []float64) []float64 { return x[p.from : p.from+p.n*p.width] }
+
+// gather sets dst, in the panel's width, to its columns of the row-major src of the given stride.
+func (p panel) gather(dst, src []float64, stride int) {
+	for len(dst) > 0 {
+		clear(dst[copy(dst[:p.width], src[p.first:p.first+p.cols]):p.width])
+		dst = dst[p.width:]
+		src = src[min(stride, len(src)):]
+	}
+}
+
+// scatter is the inverse of gather.
+func (p panel) scatter(dst, src []float64, stride int) {
+	for len(src) > 0 {
+		copy(dst[p.first:], src[:p.cols])
+		src = src[p.width:]
+		dst = dst[min(stride, len(dst)):]
+	}
+}
+
+// Pack sets dst to the block in panels of the l columns of the row-major src.
+func Pack(dst, src []float64, stride, l int) {
+	for p := range panels(l, len(dst)) {
+		p.gather(p.of(dst), src, stride)
+	}
+}
+
+// Unpack sets the row-major dst with l columns to the rows from first on of the
+// sum of blocks in panels, which are added in order.
+func Unpack(dst []float64, stride, l, first, rows int, sums ...[]float64) {
+	for p := range panels(l, len(sums[0])) {
+		for i := range rows {
+			at := p.from + (first+i)*p.width
+			row := dst[i*stride+p.first:][:p.cols]
+			copy(row, sums[0][at:])
+			for _, y := range sums[1:] {
+				for j, v := range y[at:][:p.cols] {
+					row[j] += v
+				}
+			}
+		}
+	}
+}
