@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/internal/simd"
 )
 
 // ratings makes a matrix with the look of ratings: popular columns have most
@@ -123,14 +124,37 @@ func TestSizeOnDisk(t *testing.T) {
 	}
 }
 
-// BenchmarkDecode decodes whole blocks from warm pages.
+// shortRows makes a matrix with the look of a social network: most rows have a
+// few entries, a few have hundreds, columns are anywhere.
+func shortRows(rows int, cols int64) *matrix {
+	rng := rand.New(rand.NewPCG(5, 6))
+	m := &matrix{cols: cols, rows: make([]row, rows)}
+	for i := range m.rows {
+		n := min(2000, int(4/math.Pow(1-rng.Float64(), 0.7)))
+		r := &m.rows[i]
+		for range n {
+			r.cols = append(r.cols, uint32(rng.Int64N(cols)))
+		}
+		slices.Sort(r.cols)
+		r.cols = slices.Compact(r.cols)
+		r.vals = slices.Repeat([]float64{1}, len(r.cols))
+	}
+	return m
+}
+
+// BenchmarkDecode decodes whole blocks from warm pages on one core, at every
+// level of this machine, checksums included; "crc" does nothing but those.
 func BenchmarkDecode(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		matrix func(testing.TB) *matrix
 	}{
-		{"dict4", func(testing.TB) *matrix { return ratings(14000, 10677, 143, halfStars) }},
 		{"MovieLens1M", movieLens1M},
+		{"dict4", func(testing.TB) *matrix { return ratings(14000, 10677, 143, halfStars) }},
+		{"dict8", func(testing.TB) *matrix {
+			return ratings(14000, 10677, 143, func(r *rand.Rand) float64 { return float64(r.IntN(100)) })
+		}},
+		{"shortRows", func(testing.TB) *matrix { return shortRows(80000, 82168) }},
 		{"constant", func(testing.TB) *matrix { return ratings(14000, 10677, 143, func(*rand.Rand) float64 { return 1 }) }},
 		{"float32", func(testing.TB) *matrix {
 			return ratings(14000, 10677, 143, func(r *rand.Rand) float64 { return float64(r.Float32()) })
@@ -141,18 +165,38 @@ func BenchmarkDecode(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "x.csr")
 			write(b, path, c.matrix(b), csr.CreateOptions{})
 			s := open(b, path)
-			var blk csr.Block
-			for b.Loop() {
-				for i := range s.NumBlocks() {
-					if err := s.DecodeBlock(i, &blk); err != nil {
-						b.Fatal(err)
+			for level := range simd.AVX512 + 1 {
+				b.Run(level.String(), func(b *testing.B) {
+					restore, ok := simd.Force(level)
+					if !ok {
+						b.Skip("not on this machine")
 					}
-				}
+					defer restore()
+					var blk csr.Block
+					benchBlocks(b, s, func(i int) error { return s.DecodeBlock(i, &blk) })
+				})
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(s.NNZ()), "ns/nnz")
-			b.ReportMetric(float64(s.Size())/float64(s.NNZ()), "bytes/nnz")
+			b.Run("crc", func(b *testing.B) { benchBlocks(b, s, s.VerifyBlock) })
 		})
 	}
+}
+
+func benchBlocks(b *testing.B, s *csr.Store, do func(i int) error) {
+	var size int64
+	for i := range s.NumBlocks() {
+		size += s.Block(i).Size
+	}
+	b.SetBytes(size)
+	for b.Loop() {
+		for i := range s.NumBlocks() {
+			if err := do(i); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(s.NNZ()), "ns/nnz")
+	b.ReportMetric(float64(size)/float64(s.NNZ()), "bytes/nnz")
+	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkWrite encodes and writes rows, publication included.

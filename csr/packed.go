@@ -3,6 +3,8 @@ package csr
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/gdsvd/gdsvd/csr/internal/simd"
 )
 
 // groupLen is the number of values in a full group of packed numbers.
@@ -78,24 +80,34 @@ func bestWidth(vals []uint32) (width uint, exceptions int) {
 
 // unpack decodes len(dst) packed numbers from buf[:size], which they must fill
 // exactly. The bytes of buf beyond size are not interpreted, but where there
-// are at least eight of them decoding is faster. Every value of buf is
+// are slack of them decoding is faster. Every value of buf is
 // checked; dst never holds bits that were not in buf.
 func unpack(dst []uint32, buf []byte, size int) error {
+	n, err := unpackGroups(dst, buf, size)
+	if err != nil {
+		return err
+	}
+	if n != size {
+		return damaged(n, "%d bytes too many in packed numbers", size-n)
+	}
+	return nil
+}
+
+// unpackGroups decodes len(dst) packed numbers from the front of buf[:size]
+// and returns their length. All groups but the last are full.
+func unpackGroups(dst []uint32, buf []byte, size int) (int, error) {
 	pos := 0
 	for len(dst) > 0 {
 		m := min(groupLen, len(dst))
 		n, err := unpackGroup(dst[:m], buf[pos:], size-pos)
 		if err != nil {
 			err.(*damage).at += int64(pos)
-			return err
+			return 0, err
 		}
 		pos += n
 		dst = dst[m:]
 	}
-	if pos != size {
-		return damaged(pos, "%d bytes too many in packed numbers", size-pos)
-	}
-	return nil
+	return pos, nil
 }
 
 // unpackGroup decodes one group from buf[:size] and returns its length.
@@ -115,16 +127,15 @@ func unpackGroup(dst []uint32, buf []byte, size int) (int, error) {
 	if tail := used & 7; tail != 0 && buf[2+low-1]>>tail != 0 {
 		return 0, damaged(2+low-1, "unused bits set in packed group")
 	}
-	switch {
-	case b == 0:
-		clear(dst)
-	case len(buf) < 2+low+8:
-		unpackTail(dst, buf[2:2+low], b)
-	default:
-		unpackLow(dst, buf[2:2+low+8], b)
-	}
+	unpackLow(dst, buf[2:], low, b)
 	if e == 0 {
 		return 2 + low, nil
+	}
+	if len(dst) == groupLen {
+		if patchShort((*[groupLen]uint32)(dst), buf[2+low:2+low+2*e], b) {
+			return 2 + low + 2*e, nil
+		}
+		unpackLow(dst, buf[2:], low, b)
 	}
 	n, err := patch(dst, buf[2+low:size], b, e)
 	if err != nil {
@@ -133,12 +144,38 @@ func unpackGroup(dst []uint32, buf []byte, size int) (int, error) {
 	return 2 + low + n, err
 }
 
-// unpackLow reads len(dst) numbers of b bits, 1 ≤ b ≤ 32, from src, which has
+// slack is how many bytes beyond those of the numbers it reads unpackInPlace may touch.
+const slack = max(8, simd.Slack)
+
+// unpackLow reads len(dst) numbers of b bits from buf[:low].
+func unpackLow(dst []uint32, buf []byte, low int, b uint) {
+	switch {
+	case b == 0:
+		clear(dst)
+	case len(buf) < low+slack:
+		var padded [groupLen*4 + slack]byte
+		copy(padded[:], buf[:low])
+		unpackInPlace(dst, padded[:low+slack], b)
+	default:
+		unpackInPlace(dst, buf[:low+slack], b)
+	}
+}
+
+// unpackInPlace is unpackLow where src has slack bytes more than the numbers take, and 1 ≤ b ≤ 32.
+func unpackInPlace(dst []uint32, src []byte, b uint) {
+	n := 0
+	if b <= simd.MaxWidth {
+		n = simd.Unpack(dst, src, b)
+	}
+	unpackPlain(dst[n:], src[n*int(b)/8:], b)
+}
+
+// unpackPlain reads len(dst) numbers of b bits, 1 ≤ b ≤ 32, from src, which has
 // at least eight bytes more than they take.
 //
 // Widths up to 8 take eight numbers from one 64-bit load, widths up to 16
 // four (the load then starts at bit 0 or 4, and 4+4·15 = 64), others one.
-func unpackLow(dst []uint32, src []byte, b uint) {
+func unpackPlain(dst []uint32, src []byte, b uint) {
 	mask := uint32(1<<b - 1)
 	i := 0
 	switch {
@@ -173,11 +210,21 @@ func unpackLow(dst []uint32, src []byte, b uint) {
 	}
 }
 
-// unpackTail is unpackLow for numbers that end too near the end of the buffer.
-func unpackTail(dst []uint32, src []byte, b uint) {
-	var padded [groupLen*4 + 8]byte
-	copy(padded[:], src)
-	unpackLow(dst, padded[:len(src)+8], b)
+// patchShort is patch for a full group all of whose exceptions have a high
+// part of a single byte, as nearly all have; src holds their positions, then
+// those bytes. It reports false, leaving dst in disorder, if there is more to it.
+func patchShort(dst *[groupLen]uint32, src []byte, b uint) bool {
+	e := len(src) / 2
+	positions, highs := src[:e], src[e:2*e]
+	last, wrong, all := -1, 0, uint32(0)
+	for i, p := range positions {
+		high := uint32(highs[i])
+		wrong |= int(p) - last - 1 | int(high) - 1 // negative: not ascending, or zero
+		all |= high
+		last = int(p)
+		dst[p%groupLen] |= high << b
+	}
+	return wrong >= 0 && last < groupLen && all < 0x80 && all>>(32-b) == 0
 }
 
 // patch puts the high bits of e exceptions into a group and returns the number
