@@ -3,6 +3,7 @@ package csr_test
 import (
 	"bufio"
 	"compress/gzip"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -142,8 +143,8 @@ func shortRows(rows int, cols int64) *matrix {
 	return m
 }
 
-// BenchmarkDecode decodes whole blocks from warm pages on one core, at every
-// level of this machine, checksums included; "crc" does nothing but those.
+// BenchmarkDecode decodes whole blocks from warm pages on one core, with
+// and without vectors, checksums included; "crc" does nothing but those.
 func BenchmarkDecode(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -165,13 +166,12 @@ func BenchmarkDecode(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "x.csr")
 			write(b, path, c.matrix(b), csr.CreateOptions{})
 			s := open(b, path)
-			for level := range simd.AVX512 + 1 {
-				b.Run(level.String(), func(b *testing.B) {
-					restore, ok := simd.Force(level)
-					if !ok {
+			for _, vectors := range []bool{false, true} {
+				b.Run(fmt.Sprintf("vectors=%v", vectors), func(b *testing.B) {
+					if vectors && !simd.Available() {
 						b.Skip("not on this machine")
 					}
-					defer restore()
+					defer simd.Force(vectors)()
 					var blk csr.Block
 					benchBlocks(b, s, func(i int) error { return s.DecodeBlock(i, &blk) })
 				})

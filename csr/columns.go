@@ -5,7 +5,7 @@ import "github.com/gdsvd/gdsvd/csr/internal/simd"
 // decodeColumns decodes the packed column gaps in buf[:size] (see unpack) into
 // the columns of the rows that begin and end at ptr, and proves them < cols.
 func decodeColumns(col, ptr []uint32, buf []byte, size int, cols int64) error {
-	if simd.Active() != simd.None && cols <= 1<<31 && sumInVectors(col, ptr, buf, size, cols) {
+	if simd.Active() && cols <= 1<<31 && sumInVectors(col, ptr, buf, size, cols) {
 		return nil
 	}
 	// No vectors, or something is wrong: this finds out what.

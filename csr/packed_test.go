@@ -38,7 +38,9 @@ func drawNumbers(t *rapid.T) []uint32 {
 	return rapid.SliceOfN(wild, 0, 400).Draw(t, "numbers")
 }
 
-func TestPackedRoundTrip(t *testing.T) {
+func TestPackedRoundTrip(t *testing.T) { bothWays(t, testPackedRoundTrip) }
+
+func testPackedRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawNumbers(t)
 		packed := appendPacked([]byte("before"), want)[6:]
@@ -64,7 +66,9 @@ func TestPackedRoundTrip(t *testing.T) {
 
 // TestPackedEveryWidth fixes the width of full and short groups, with and
 // without bytes behind them, so that every path of unpackLow is taken.
-func TestPackedEveryWidth(t *testing.T) {
+func TestPackedEveryWidth(t *testing.T) { bothWays(t, testPackedEveryWidth) }
+
+func testPackedEveryWidth(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for width := range 33 {
 		for _, n := range []int{1, 3, 7, 8, 9, 127, 128, 129, 256} {
@@ -76,7 +80,7 @@ func TestPackedEveryWidth(t *testing.T) {
 				}
 			}
 			packed := appendPacked(nil, want)
-			for _, slack := range []int{0, 7, 8, 100} {
+			for _, slack := range []int{0, 7, 8, 15, 16, 100} {
 				buf := append(slices.Clone(packed), slices.Repeat([]byte{0xff}, slack)...)
 				got := make([]uint32, n)
 				if err := unpack(got, buf, len(packed)); err != nil {
@@ -90,7 +94,9 @@ func TestPackedEveryWidth(t *testing.T) {
 	}
 }
 
-func TestUnpackRefuses(t *testing.T) {
+func TestUnpackRefuses(t *testing.T) { bothWays(t, testUnpackRefuses) }
+
+func testUnpackRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		n      int
 		packed []byte

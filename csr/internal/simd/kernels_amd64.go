@@ -9,25 +9,15 @@ package simd
 //go:noescape
 func unpackAVX2(dst *uint32, src *byte, n int, width int, t *[17]uint32)
 
-// unpackAVX512 reads n numbers, a positive multiple of 16, of 1 ≤ width ≤ 25 bits. It reads up to 62 bytes after their last.
-//
-//go:noescape
-func unpackAVX512(dst *uint32, src *byte, n int, width int, t *[33]uint32)
-
 // sumRowsAVX2 turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 words after the last.
 //
 //go:noescape
 func sumRowsAVX2(col *uint32, gaps *uint32, n int, ends *uint32, s *[5]uint64)
 
-// sumRowsAVX512 turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 15 words after the last.
+// dict4AVX2 looks up n values, a positive multiple of 8. The table has the low words of 16 values, then the high ones.
 //
 //go:noescape
-func sumRowsAVX512(col *uint32, gaps *uint32, n int, ends *uint32, s *[5]uint64)
-
-// dict4AVX512 looks up n values, a positive multiple of 16.
-//
-//go:noescape
-func dict4AVX512(dst *float64, src *byte, n int, table *[16]float64)
+func dict4AVX2(dst *float64, src *byte, n int, halves *[32]uint32)
 
 // float32AVX2 converts n values, a positive multiple of 8, and tells whether one is not finite.
 //

@@ -32,30 +32,6 @@ loop:
 	VZEROUPPER
 	RET
 
-// func unpackAVX512(dst *uint32, src *byte, n int, width int, t *[33]uint32)
-// Requires: AVX, AVX512F, AVX512VBMI
-TEXT ·unpackAVX512(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         width+24(FP), BX
-	MOVQ         t+32(FP), SI
-	VMOVDQU64    (SI), Z0
-	VMOVDQU64    64(SI), Z1
-	VPBROADCASTD 128(SI), Z2
-
-loop:
-	VPERMB    (CX), Z0, Z3
-	VPSRLVD   Z1, Z3, Z3
-	VPANDD    Z2, Z3, Z3
-	VMOVDQU64 Z3, (AX)
-	LEAQ      (CX)(BX*2), CX
-	ADDQ      $0x40, AX
-	SUBQ      $0x10, DX
-	JNZ       loop
-	VZEROUPPER
-	RET
-
 DATA masks<>+0(SB)/4, $0xffffffff
 DATA masks<>+4(SB)/4, $0xffffffff
 DATA masks<>+8(SB)/4, $0xffffffff
@@ -77,36 +53,35 @@ GLOBL masks<>(SB), RODATA|NOPTR, $64
 // func sumRowsAVX2(col *uint32, gaps *uint32, n int, ends *uint32, s *[5]uint64)
 // Requires: AVX, AVX2, CMOV
 TEXT ·sumRowsAVX2(SB), NOSPLIT, $0-40
-	MOVQ         col+0(FP), CX
-	MOVQ         gaps+8(FP), DX
-	MOVQ         n+16(FP), BX
-	MOVQ         ends+24(FP), SI
-	MOVQ         s+32(FP), DI
-	MOVQ         (DI), R8
-	MOVQ         8(DI), R9
-	MOVL         24(DI), R11
+	MOVQ         col+0(FP), AX
+	MOVQ         gaps+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         ends+24(FP), BX
+	MOVQ         s+32(FP), SI
 	VPCMPEQD     Y0, Y0, Y0
-	VPXOR        Y2, Y2, Y2
 	VPSRLD       $0x1d, Y0, Y3
-	MOVQ         s+32(FP), AX
-	VPBROADCASTD 16(AX), Y1
-	LEAQ         masks<>+0(SB), AX
+	VPXOR        Y2, Y2, Y2
+	MOVQ         (SI), DI
+	MOVQ         8(SI), R8
+	VPBROADCASTD 16(SI), Y1
+	MOVL         24(SI), R10
+	LEAQ         masks<>+0(SB), R11
 	XORQ         R12, R12
 
 row:
-	MOVL    (SI)(R9*4), R13
-	SUBQ    R8, R13
-	MOVQ    R13, R10
-	CMPQ    R10, BX
-	CMOVQGT BX, R10
-	MOVQ    R10, R14
+	MOVL    (BX)(R8*4), R13
+	SUBQ    DI, R13
+	MOVQ    R13, R9
+	CMPQ    R9, DX
+	CMOVQGT DX, R9
+	MOVQ    R9, R14
 	SUBQ    R12, R14
-	JZ      empty
+	JZ      next
 	SUBQ    $0x08, R14
 	JBE     tail
 
 full:
-	VMOVDQU    (DX)(R12*4), Y4
+	VMOVDQU    (CX)(R12*4), Y4
 	VPOR       Y4, Y2, Y2
 	VPSUBD     Y0, Y4, Y4
 	VPSLLDQ    $0x04, Y4, Y5
@@ -119,14 +94,14 @@ full:
 	VPERMD     Y4, Y3, Y5
 	VPADDD     Y1, Y4, Y4
 	VPADDD     Y1, Y5, Y1
-	VMOVDQU    Y4, (CX)(R12*4)
+	VMOVDQU    Y4, (AX)(R12*4)
 	VPOR       Y4, Y2, Y2
 	ADDQ       $0x08, R12
 	SUBQ       $0x08, R14
 	JA         full
 
 tail:
-	VMOVDQU    (DX)(R12*4), Y4
+	VMOVDQU    (CX)(R12*4), Y4
 	VPOR       Y4, Y2, Y2
 	VPSUBD     Y0, Y4, Y4
 	VPSLLDQ    $0x04, Y4, Y5
@@ -139,30 +114,28 @@ tail:
 	VPERMD     Y4, Y3, Y5
 	VPADDD     Y1, Y4, Y4
 	VPADDD     Y1, Y5, Y1
-	VMOVDQU    Y4, (CX)(R12*4)
-	ADDQ       $0x08, R14
-	MOVQ       R14, R12
-	NEGQ       R12
-	VPAND      32(AX)(R12*4), Y4, Y4
+	VMOVDQU    Y4, (AX)(R12*4)
+	NEGQ       R14
+	VPAND      (R11)(R14*4), Y4, Y4
 	VPOR       Y4, Y2, Y2
-	MOVQ       R10, R12
-	MOVL       -4(CX)(R12*4), R10
-	CMPL       R10, R11
-	CMOVLHI    R10, R11
-	CMPQ       R13, BX
+	MOVQ       R9, R12
+	MOVL       -4(AX)(R12*4), R9
+	CMPL       R9, R10
+	CMOVLHI    R9, R10
+	CMPQ       R13, DX
 	JGT        done
 
-empty:
-	INCQ    R9
+next:
+	INCQ    R8
 	VMOVDQA Y0, Y1
-	MOVL    $0xffffffff, R10
-	CMPQ    R12, BX
+	MOVL    $0xffffffff, R9
+	CMPQ    R12, DX
 	JB      row
 
 done:
-	MOVQ         R9, 8(DI)
-	MOVL         R10, 16(DI)
-	MOVL         R11, 24(DI)
+	MOVQ         R8, 8(SI)
+	MOVL         R9, 16(SI)
+	MOVL         R10, 24(SI)
 	VEXTRACTI128 $0x01, Y2, X0
 	VPOR         X0, X2, X2
 	VPSHUFD      $0x4e, X2, X0
@@ -170,196 +143,50 @@ done:
 	VPSHUFD      $0xb1, X2, X0
 	VPOR         X0, X2, X2
 	VMOVD        X2, AX
-	ORL          AX, 32(DI)
+	ORL          AX, 32(SI)
 	VZEROUPPER
 	RET
 
-DATA before<>+0(SB)/4, $0x00000000
-DATA before<>+4(SB)/4, $0x00000000
-DATA before<>+8(SB)/4, $0x00000000
-DATA before<>+12(SB)/4, $0x00000000
-DATA before<>+16(SB)/4, $0x00000003
-DATA before<>+20(SB)/4, $0x00000003
-DATA before<>+24(SB)/4, $0x00000003
-DATA before<>+28(SB)/4, $0x00000003
-DATA before<>+32(SB)/4, $0x00000007
-DATA before<>+36(SB)/4, $0x00000007
-DATA before<>+40(SB)/4, $0x00000007
-DATA before<>+44(SB)/4, $0x00000007
-DATA before<>+48(SB)/4, $0x0000000b
-DATA before<>+52(SB)/4, $0x0000000b
-DATA before<>+56(SB)/4, $0x0000000b
-DATA before<>+60(SB)/4, $0x0000000b
-GLOBL before<>(SB), RODATA|NOPTR, $64
+DATA nibbles8<>+0(SB)/4, $0x00000000
+DATA nibbles8<>+4(SB)/4, $0x00000004
+DATA nibbles8<>+8(SB)/4, $0x00000010
+DATA nibbles8<>+12(SB)/4, $0x00000014
+DATA nibbles8<>+16(SB)/4, $0x00000008
+DATA nibbles8<>+20(SB)/4, $0x0000000c
+DATA nibbles8<>+24(SB)/4, $0x00000018
+DATA nibbles8<>+28(SB)/4, $0x0000001c
+GLOBL nibbles8<>(SB), RODATA|NOPTR, $32
 
-DATA twice<>+0(SB)/4, $0x00000000
-DATA twice<>+4(SB)/4, $0x00000000
-DATA twice<>+8(SB)/4, $0x00000000
-DATA twice<>+12(SB)/4, $0x00000000
-DATA twice<>+16(SB)/4, $0x00000000
-DATA twice<>+20(SB)/4, $0x00000000
-DATA twice<>+24(SB)/4, $0x00000000
-DATA twice<>+28(SB)/4, $0x00000000
-DATA twice<>+32(SB)/4, $0x00000003
-DATA twice<>+36(SB)/4, $0x00000003
-DATA twice<>+40(SB)/4, $0x00000003
-DATA twice<>+44(SB)/4, $0x00000003
-DATA twice<>+48(SB)/4, $0x00000007
-DATA twice<>+52(SB)/4, $0x00000007
-DATA twice<>+56(SB)/4, $0x00000007
-DATA twice<>+60(SB)/4, $0x00000007
-GLOBL twice<>(SB), RODATA|NOPTR, $64
-
-// func sumRowsAVX512(col *uint32, gaps *uint32, n int, ends *uint32, s *[5]uint64)
-// Requires: AVX, AVX2, AVX512BW, AVX512F, BMI2, CMOV
-TEXT ·sumRowsAVX512(SB), NOSPLIT, $0-40
-	MOVQ         col+0(FP), CX
-	MOVQ         gaps+8(FP), DX
-	MOVQ         n+16(FP), BX
-	MOVQ         ends+24(FP), SI
-	MOVQ         s+32(FP), DI
-	MOVQ         (DI), R8
-	MOVQ         8(DI), R9
-	MOVL         24(DI), R11
-	VPTERNLOGD   $0xff, Z0, Z0, Z0
-	VPXORD       Z2, Z2, Z2
-	VPSRLD       $0x1c, Z0, Z3
-	VMOVDQU32    before<>+0(SB), Z4
-	VMOVDQU32    twice<>+0(SB), Z5
-	MOVL         $0x0000fff0, AX
-	KMOVW        AX, K1
-	MOVL         $0x0000ff00, AX
-	KMOVW        AX, K2
-	MOVL         $0x0000ffff, AX
-	MOVQ         s+32(FP), R10
-	VPBROADCASTD 16(R10), Z1
-	XORQ         R12, R12
-
-row:
-	MOVL    (SI)(R9*4), R13
-	SUBQ    R8, R13
-	MOVQ    R13, R10
-	CMPQ    R10, BX
-	CMOVQGT BX, R10
-	MOVQ    R10, R14
-	SUBQ    R12, R14
-	JZ      empty
-	SUBQ    $0x10, R14
-	JBE     tail
-
-full:
-	VMOVDQU32 (DX)(R12*4), Z6
-	VPORD     Z6, Z2, Z2
-	VPSUBD    Z0, Z6, Z6
-	VPSLLDQ   $0x04, Z6, Z7
-	VPADDD    Z7, Z6, Z6
-	VPSLLDQ   $0x08, Z6, Z7
-	VPADDD    Z7, Z6, Z6
-	VPERMD.Z  Z6, Z4, K1, Z7
-	VPADDD    Z7, Z6, Z6
-	VPERMD.Z  Z6, Z5, K2, Z7
-	VPADDD    Z7, Z6, Z6
-	VPERMD    Z6, Z3, Z7
-	VPADDD    Z1, Z6, Z6
-	VPADDD    Z1, Z7, Z1
-	VMOVDQU32 Z6, (CX)(R12*4)
-	VPORD     Z6, Z2, Z2
-	ADDQ      $0x10, R12
-	SUBQ      $0x10, R14
-	JA        full
-
-tail:
-	VMOVDQU32 (DX)(R12*4), Z6
-	VPORD     Z6, Z2, Z2
-	VPSUBD    Z0, Z6, Z6
-	VPSLLDQ   $0x04, Z6, Z7
-	VPADDD    Z7, Z6, Z6
-	VPSLLDQ   $0x08, Z6, Z7
-	VPADDD    Z7, Z6, Z6
-	VPERMD.Z  Z6, Z4, K1, Z7
-	VPADDD    Z7, Z6, Z6
-	VPERMD.Z  Z6, Z5, K2, Z7
-	VPADDD    Z7, Z6, Z6
-	VPERMD    Z6, Z3, Z7
-	VPADDD    Z1, Z6, Z6
-	VPADDD    Z1, Z7, Z1
-	VMOVDQU32 Z6, (CX)(R12*4)
-	ADDQ      $0x10, R14
-	BZHIL     R14, AX, R12
-	KMOVW     R12, K3
-	VPORD     Z6, Z2, K3, Z2
-	MOVQ      R10, R12
-	MOVL      -4(CX)(R12*4), R10
-	CMPL      R10, R11
-	CMOVLHI   R10, R11
-	CMPQ      R13, BX
-	JGT       done
-
-empty:
-	INCQ      R9
-	VMOVDQA32 Z0, Z1
-	MOVL      $0xffffffff, R10
-	CMPQ      R12, BX
-	JB        row
-
-done:
-	MOVQ          R9, 8(DI)
-	MOVL          R10, 16(DI)
-	MOVL          R11, 24(DI)
-	VEXTRACTI64X4 $0x01, Z2, Y8
-	VPORD         Z8, Z2, Z2
-	VEXTRACTI128  $0x01, Y2, X8
-	VPOR          X8, X2, X2
-	VPSHUFD       $0x4e, X2, X8
-	VPOR          X8, X2, X2
-	VPSHUFD       $0xb1, X2, X8
-	VPOR          X8, X2, X2
-	VMOVD         X2, AX
-	ORL           AX, 32(DI)
-	VZEROUPPER
-	RET
-
-DATA nibbles<>+0(SB)/8, $0x0000000000000000
-DATA nibbles<>+8(SB)/8, $0x0000000000000004
-DATA nibbles<>+16(SB)/8, $0x0000000000000008
-DATA nibbles<>+24(SB)/8, $0x000000000000000c
-DATA nibbles<>+32(SB)/8, $0x0000000000000010
-DATA nibbles<>+40(SB)/8, $0x0000000000000014
-DATA nibbles<>+48(SB)/8, $0x0000000000000018
-DATA nibbles<>+56(SB)/8, $0x000000000000001c
-DATA nibbles<>+64(SB)/8, $0x0000000000000020
-DATA nibbles<>+72(SB)/8, $0x0000000000000024
-DATA nibbles<>+80(SB)/8, $0x0000000000000028
-DATA nibbles<>+88(SB)/8, $0x000000000000002c
-DATA nibbles<>+96(SB)/8, $0x0000000000000030
-DATA nibbles<>+104(SB)/8, $0x0000000000000034
-DATA nibbles<>+112(SB)/8, $0x0000000000000038
-DATA nibbles<>+120(SB)/8, $0x000000000000003c
-GLOBL nibbles<>(SB), RODATA|NOPTR, $128
-
-// func dict4AVX512(dst *float64, src *byte, n int, table *[16]float64)
-// Requires: AVX, AVX512F
-TEXT ·dict4AVX512(SB), NOSPLIT, $0-32
-	MOVQ      dst+0(FP), AX
-	MOVQ      src+8(FP), CX
-	MOVQ      n+16(FP), DX
-	MOVQ      table+24(FP), BX
-	VMOVUPD   (BX), Z0
-	VMOVUPD   64(BX), Z1
-	VMOVDQU64 nibbles<>+0(SB), Z2
-	VMOVDQU64 nibbles<>+64(SB), Z3
+// func dict4AVX2(dst *float64, src *byte, n int, halves *[32]uint32)
+// Requires: AVX, AVX2
+TEXT ·dict4AVX2(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    n+16(FP), DX
+	MOVQ    halves+24(FP), BX
+	VMOVDQU (BX), Y0
+	VMOVDQU 32(BX), Y1
+	VMOVDQU 64(BX), Y2
+	VMOVDQU 96(BX), Y3
+	VMOVDQU nibbles8<>+0(SB), Y4
 
 loop:
-	VPBROADCASTQ (CX), Z4
-	VPSRLVQ      Z2, Z4, Z5
-	VPSRLVQ      Z3, Z4, Z4
-	VPERMI2PD    Z1, Z0, Z5
-	VPERMI2PD    Z1, Z0, Z4
-	VMOVUPD      Z5, (AX)
-	VMOVUPD      Z4, 64(AX)
-	ADDQ         $0x08, CX
-	ADDQ         $0x80, AX
-	SUBQ         $0x10, DX
+	VPBROADCASTD (CX), Y5
+	VPSRLVD      Y4, Y5, Y5
+	VPSLLD       $0x1c, Y5, Y6
+	VPERMD       Y0, Y5, Y7
+	VPERMD       Y1, Y5, Y8
+	VBLENDVPS    Y6, Y8, Y7, Y7
+	VPERMD       Y2, Y5, Y8
+	VPERMD       Y3, Y5, Y5
+	VBLENDVPS    Y6, Y5, Y8, Y8
+	VPUNPCKLDQ   Y8, Y7, Y5
+	VPUNPCKHDQ   Y8, Y7, Y7
+	VMOVDQU      Y5, (AX)
+	VMOVDQU      Y7, 32(AX)
+	ADDQ         $0x04, CX
+	ADDQ         $0x40, AX
+	SUBQ         $0x08, DX
 	JNZ          loop
 	VZEROUPPER
 	RET

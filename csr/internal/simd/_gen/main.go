@@ -4,8 +4,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -14,10 +12,8 @@ import (
 func main() {
 	ConstraintExpr("!noasm")
 	unpackAVX2()
-	unpackAVX512()
 	sumRowsAVX2()
-	sumRowsAVX512()
-	dict4AVX512()
+	dict4AVX2()
 	float32AVX2()
 	float64AVX2()
 	Generate()
@@ -68,57 +64,48 @@ func unpackAVX2() {
 	RET()
 }
 
-// unpackAVX512 is the same for sixteen numbers in 2·width bytes, with a
-// shuffle that crosses lanes.
-func unpackAVX512() {
-	TEXT("unpackAVX512", NOSPLIT, "func(dst *uint32, src *byte, n, width int, t *[33]uint32)")
-	Doc("unpackAVX512 reads n numbers, a positive multiple of 16, of 1 ≤ width ≤ 25 bits. It reads up to 62 bytes after their last.")
+// sumRowsAVX2 walks over the rows: eight gaps at a time are made prefix sums,
+// to which the carry is added, the last column so far in every word.
+func sumRowsAVX2() {
+	masks := words("masks", ones, ones, ones, ones, ones, ones, ones, ones, 0, 0, 0, 0, 0, 0, 0, 0)
+	TEXT("sumRowsAVX2", NOSPLIT, "func(col, gaps *uint32, n int, ends *uint32, s *[5]uint64)")
+	Doc("sumRowsAVX2 turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 words after the last.")
 	Pragma("noescape")
-	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
-	n, width := Load(Param("n"), GP64()), Load(Param("width"), GP64())
-	t := Load(Param("t"), GP64())
-	shuffle, shift, mask := ZMM(), ZMM(), ZMM()
-	VMOVDQU64(Mem{Base: t}, shuffle)
-	VMOVDQU64(Mem{Base: t, Disp: 64}, shift)
-	VPBROADCASTD(Mem{Base: t, Disp: 128}, mask)
-	Label("loop")
-	x := ZMM()
-	VPERMB(Mem{Base: src}, shuffle, x)
-	VPSRLVD(shift, x, x)
-	VPANDD(mask, x, x)
-	VMOVDQU64(x, Mem{Base: dst})
-	LEAQ(Mem{Base: src, Index: width, Scale: 2}, src)
-	ADDQ(Imm(64), dst)
-	SUBQ(Imm(16), n)
-	JNZ(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
-}
-
-// A rowLoop is what both widths of sumRows have in common: the walk over the
-// rows. Of the vector part it knows only four steps.
-type rowLoop struct {
-	lanes    int
-	begin    func()                             // constants, and the first row's carry from last
-	restart  func()                             // carry for a new row
-	columns  func(gaps, col Mem) (c VecVirtual) // sums, stored to col; the carry moves on
-	gather   func(c VecVirtual)                 // c is all of one row
-	gatherAt func(c VecVirtual, n GPVirtual)    // only n of its words are, 1 ≤ n ≤ lanes
-	finish   func(any GPVirtual)                // OR of all columns gathered
-}
-
-func (l *rowLoop) write() {
 	col, gaps := Load(Param("col"), GP64()), Load(Param("gaps"), GP64())
 	n, ends := Load(Param("n"), GP64()), Load(Param("ends"), GP64())
 	s := Load(Param("s"), GP64())
-	at, row := GP64(), GP64()
+	at, row, last, top := GP64(), GP64(), GP32(), GP32()
+	minus, carry, bits, seven := YMM(), YMM(), YMM(), YMM()
+	VPCMPEQD(minus, minus, minus) // −1 in every word
+	VPSRLD(Imm(29), minus, seven)
+	VPXOR(bits, bits, bits)
 	MOVQ(Mem{Base: s}, at)
 	MOVQ(Mem{Base: s, Disp: 8}, row)
-	last, top := GP32(), GP32()
+	VPBROADCASTD(Mem{Base: s, Disp: 16}, carry)
 	MOVL(Mem{Base: s, Disp: 24}, top)
-	l.begin()
+	mask := GP64()
+	LEAQ(masks, mask)
 	j, end, limit, left := GP64(), GP64(), GP64(), GP64()
 	XORQ(j, j)
+
+	eight := func() VecVirtual {
+		x, t := YMM(), YMM()
+		VMOVDQU(Mem{Base: gaps, Index: j, Scale: 4}, x)
+		VPOR(x, bits, bits)
+		VPSUBD(minus, x, x)
+		VPSLLDQ(Imm(4), x, t)
+		VPADDD(t, x, x)
+		VPSLLDQ(Imm(8), x, t)
+		VPADDD(t, x, x)
+		VPERM2I128(Imm(8), x, x, t) // low lane into the high one, 0 into the low
+		VPSHUFD(Imm(0xff), t, t)
+		VPADDD(t, x, x)
+		VPERMD(x, seven, t)
+		VPADDD(carry, x, x)
+		VPADDD(carry, t, carry)
+		VMOVDQU(x, Mem{Base: col, Index: j, Scale: 4})
+		return x
+	}
 
 	Label("row")
 	MOVL(Mem{Base: ends, Index: row, Scale: 4}, end.As32())
@@ -128,20 +115,22 @@ func (l *rowLoop) write() {
 	CMOVQGT(n, limit)
 	MOVQ(limit, left)
 	SUBQ(j, left)
-	JZ(LabelRef("empty"))
-	SUBQ(Imm(uint64(l.lanes)), left)
+	JZ(LabelRef("next"))
+	SUBQ(Imm(8), left)
 	JBE(LabelRef("tail"))
 
 	Label("full")
-	l.gather(l.columns(Mem{Base: gaps, Index: j, Scale: 4}, Mem{Base: col, Index: j, Scale: 4}))
-	ADDQ(Imm(uint64(l.lanes)), j)
-	SUBQ(Imm(uint64(l.lanes)), left)
+	x := eight()
+	VPOR(x, bits, bits)
+	ADDQ(Imm(8), j)
+	SUBQ(Imm(8), left)
 	JA(LabelRef("full"))
 
-	Label("tail")
-	c := l.columns(Mem{Base: gaps, Index: j, Scale: 4}, Mem{Base: col, Index: j, Scale: 4})
-	ADDQ(Imm(uint64(l.lanes)), left)
-	l.gatherAt(c, left)
+	Label("tail") // 8 + left words of eight are in the row
+	x = eight()
+	NEGQ(left)
+	VPAND(Mem{Base: mask, Index: left, Scale: 4}, x, x)
+	VPOR(x, bits, bits)
 	MOVQ(limit, j)
 	MOVL(Mem{Base: col, Index: j, Scale: 4, Disp: -4}, last)
 	CMPL(last, top)
@@ -149,9 +138,9 @@ func (l *rowLoop) write() {
 	CMPQ(end, n)
 	JGT(LabelRef("done")) // the row goes on after the n-th gap
 
-	Label("empty")
+	Label("next")
 	INCQ(row)
-	l.restart()
+	VMOVDQA(minus, carry)
 	MOVL(U32(ones), last)
 	CMPQ(j, n)
 	JB(LabelRef("row"))
@@ -160,165 +149,56 @@ func (l *rowLoop) write() {
 	MOVQ(row, Mem{Base: s, Disp: 8})
 	MOVL(last, Mem{Base: s, Disp: 16})
 	MOVL(top, Mem{Base: s, Disp: 24})
-	any := GP32()
-	l.finish(any)
-	ORL(any, Mem{Base: s, Disp: 32})
+	t, all := YMM(), GP32()
+	VEXTRACTI128(Imm(1), bits, t.AsX())
+	VPOR(t.AsX(), bits.AsX(), bits.AsX())
+	VPSHUFD(Imm(0x4e), bits.AsX(), t.AsX())
+	VPOR(t.AsX(), bits.AsX(), bits.AsX())
+	VPSHUFD(Imm(0xb1), bits.AsX(), t.AsX())
+	VPOR(t.AsX(), bits.AsX(), bits.AsX())
+	VMOVD(bits.AsX(), all)
+	ORL(all, Mem{Base: s, Disp: 32})
 	VZEROUPPER()
 	RET()
 }
 
-const sumRowsDoc = "turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to %d words after the last."
-
-func sumRowsAVX2() {
-	masks := words("masks", ones, ones, ones, ones, ones, ones, ones, ones, 0, 0, 0, 0, 0, 0, 0, 0)
-	TEXT("sumRowsAVX2", NOSPLIT, "func(col, gaps *uint32, n int, ends *uint32, s *[5]uint64)")
-	Doc(fmt.Sprintf("sumRowsAVX2 "+sumRowsDoc, 7))
-	Pragma("noescape")
-	one, carry, any, seven := YMM(), YMM(), YMM(), YMM()
-	table := GP64()
-	loop := rowLoop{lanes: 8}
-	loop.begin = func() {
-		VPCMPEQD(one, one, one) // −1 in every word
-		VPXOR(any, any, any)
-		VPSRLD(Imm(29), one, seven)
-		VPBROADCASTD(Mem{Base: Load(Param("s"), GP64()), Disp: 16}, carry)
-		LEAQ(masks, table)
-	}
-	loop.restart = func() { VMOVDQA(one, carry) }
-	loop.columns = func(gaps, col Mem) VecVirtual {
-		x, t := YMM(), YMM()
-		VMOVDQU(gaps, x)
-		VPOR(x, any, any)
-		VPSUBD(one, x, x)
-		VPSLLDQ(Imm(4), x, t)
-		VPADDD(t, x, x)
-		VPSLLDQ(Imm(8), x, t)
-		VPADDD(t, x, x)
-		VPERM2I128(Imm(8), x, x, t) // 0, low lane
-		VPSHUFD(Imm(0xff), t, t)
-		VPADDD(t, x, x)
-		VPERMD(x, seven, t)
-		VPADDD(carry, x, x)
-		VPADDD(carry, t, carry)
-		VMOVDQU(x, col)
-		return x
-	}
-	loop.gather = func(c VecVirtual) { VPOR(c, any, any) }
-	loop.gatherAt = func(c VecVirtual, n GPVirtual) {
-		back := GP64()
-		MOVQ(n, back)
-		NEGQ(back)
-		VPAND(Mem{Base: table, Index: back, Scale: 4, Disp: 32}, c, c)
-		VPOR(c, any, any)
-	}
-	loop.finish = func(bits GPVirtual) {
-		t := YMM()
-		VEXTRACTI128(Imm(1), any, t.AsX())
-		VPOR(t.AsX(), any.AsX(), any.AsX())
-		VPSHUFD(Imm(0x4e), any.AsX(), t.AsX())
-		VPOR(t.AsX(), any.AsX(), any.AsX())
-		VPSHUFD(Imm(0xb1), any.AsX(), t.AsX())
-		VPOR(t.AsX(), any.AsX(), any.AsX())
-		VMOVD(any.AsX(), bits)
-	}
-	loop.write()
-}
-
-func sumRowsAVX512() {
-	// Word 3 of the lane before; of the lane before that.
-	before := words("before", 0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11)
-	twice := words("twice", 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7)
-	TEXT("sumRowsAVX512", NOSPLIT, "func(col, gaps *uint32, n int, ends *uint32, s *[5]uint64)")
-	Doc(fmt.Sprintf("sumRowsAVX512 "+sumRowsDoc, 15))
-	Pragma("noescape")
-	one, carry, any, fifteen, prev, prev2 := ZMM(), ZMM(), ZMM(), ZMM(), ZMM(), ZMM()
-	but1, but2, part := K(), K(), K()
-	full := GP32()
-	loop := rowLoop{lanes: 16}
-	loop.begin = func() {
-		VPTERNLOGD(Imm(0xff), one, one, one)
-		VPXORD(any, any, any)
-		VPSRLD(Imm(28), one, fifteen)
-		VMOVDQU32(before, prev)
-		VMOVDQU32(twice, prev2)
-		MOVL(U32(0xfff0), full)
-		KMOVW(full, but1)
-		MOVL(U32(0xff00), full)
-		KMOVW(full, but2)
-		MOVL(U32(0xffff), full)
-		VPBROADCASTD(Mem{Base: Load(Param("s"), GP64()), Disp: 16}, carry)
-	}
-	loop.restart = func() { VMOVDQA32(one, carry) }
-	loop.columns = func(gaps, col Mem) VecVirtual {
-		x, t := ZMM(), ZMM()
-		VMOVDQU32(gaps, x)
-		VPORD(x, any, any)
-		VPSUBD(one, x, x)
-		VPSLLDQ(Imm(4), x, t)
-		VPADDD(t, x, x)
-		VPSLLDQ(Imm(8), x, t)
-		VPADDD(t, x, x)
-		VPERMD_Z(x, prev, but1, t)
-		VPADDD(t, x, x)
-		VPERMD_Z(x, prev2, but2, t)
-		VPADDD(t, x, x)
-		VPERMD(x, fifteen, t)
-		VPADDD(carry, x, x)
-		VPADDD(carry, t, carry)
-		VMOVDQU32(x, col)
-		return x
-	}
-	loop.gather = func(c VecVirtual) { VPORD(c, any, any) }
-	loop.gatherAt = func(c VecVirtual, n GPVirtual) {
-		bits := GP32()
-		BZHIL(n.As32(), full, bits)
-		KMOVW(bits, part)
-		VPORD(c, any, part, any)
-	}
-	loop.finish = func(bits GPVirtual) {
-		t := ZMM()
-		VEXTRACTI64X4(Imm(1), any, t.AsY())
-		VPORD(t, any, any)
-		VEXTRACTI128(Imm(1), any.AsY(), t.AsX())
-		VPOR(t.AsX(), any.AsX(), any.AsX())
-		VPSHUFD(Imm(0x4e), any.AsX(), t.AsX())
-		VPOR(t.AsX(), any.AsX(), any.AsX())
-		VPSHUFD(Imm(0xb1), any.AsX(), t.AsX())
-		VPOR(t.AsX(), any.AsX(), any.AsX())
-		VMOVD(any.AsX(), bits)
-	}
-	loop.write()
-}
-
-// dict4AVX512: VPERMI2PD takes its index from the low four bits of each
-// 64-bit word, so that a shift is all it takes to cut out an index.
-func dict4AVX512() {
-	low := GLOBL("nibbles", RODATA|NOPTR)
-	for i := range 16 {
-		DATA(8*i, U64(4*uint64(i)))
-	}
-	TEXT("dict4AVX512", NOSPLIT, "func(dst *float64, src *byte, n int, table *[16]float64)")
-	Doc("dict4AVX512 looks up n values, a positive multiple of 16.")
+// dict4AVX2 looks up the halves of eight values, each in two registers of
+// eight words, of which bit 3 of the index chooses one, and puts them together.
+// The values are in the order 0 1 4 5, 2 3 6 7, which is what unpacking the
+// lanes wants.
+func dict4AVX2() {
+	shifts := words("nibbles8", 0, 4, 16, 20, 8, 12, 24, 28)
+	TEXT("dict4AVX2", NOSPLIT, "func(dst *float64, src *byte, n int, halves *[32]uint32)")
+	Doc("dict4AVX2 looks up n values, a positive multiple of 8. The table has the low words of 16 values, then the high ones.")
 	Pragma("noescape")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
-	n, table := Load(Param("n"), GP64()), Load(Param("table"), GP64())
-	t0, t1, shift0, shift1 := ZMM(), ZMM(), ZMM(), ZMM()
-	VMOVUPD(Mem{Base: table}, t0)
-	VMOVUPD(Mem{Base: table, Disp: 64}, t1)
-	VMOVDQU64(low, shift0)
-	VMOVDQU64(low.Offset(64), shift1)
+	n, table := Load(Param("n"), GP64()), Load(Param("halves"), GP64())
+	low0, low1, high0, high1, shift := YMM(), YMM(), YMM(), YMM(), YMM()
+	for i, t := range []VecVirtual{low0, low1, high0, high1} {
+		VMOVDQU(Mem{Base: table, Disp: 32 * i}, t)
+	}
+	VMOVDQU(shifts, shift)
 	Label("loop")
-	x, a, b := ZMM(), ZMM(), ZMM()
-	VPBROADCASTQ(Mem{Base: src}, x)
-	VPSRLVQ(shift0, x, a)
-	VPSRLVQ(shift1, x, b)
-	VPERMI2PD(t1, t0, a)
-	VPERMI2PD(t1, t0, b)
-	VMOVUPD(a, Mem{Base: dst})
-	VMOVUPD(b, Mem{Base: dst, Disp: 64})
-	ADDQ(Imm(8), src)
-	ADDQ(Imm(128), dst)
-	SUBQ(Imm(16), n)
+	x, choice := YMM(), YMM()
+	VPBROADCASTD(Mem{Base: src}, x)
+	VPSRLVD(shift, x, x)
+	VPSLLD(Imm(28), x, choice)
+	look := func(t0, t1 VecVirtual) VecVirtual {
+		a, b := YMM(), YMM()
+		VPERMD(t0, x, a)
+		VPERMD(t1, x, b)
+		VBLENDVPS(choice, b, a, a)
+		return a
+	}
+	low, high := look(low0, low1), look(high0, high1)
+	y := YMM()
+	VPUNPCKLDQ(high, low, y)
+	VPUNPCKHDQ(high, low, low)
+	VMOVDQU(y, Mem{Base: dst})
+	VMOVDQU(low, Mem{Base: dst, Disp: 32})
+	ADDQ(Imm(4), src)
+	ADDQ(Imm(64), dst)
+	SUBQ(Imm(8), n)
 	JNZ(LabelRef("loop"))
 	VZEROUPPER()
 	RET()

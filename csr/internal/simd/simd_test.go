@@ -1,0 +1,191 @@
+package simd
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func needVectors(t *testing.T) {
+	t.Helper()
+	if !Available() {
+		t.Skip("no vectors on this machine, or in this build")
+	}
+}
+
+// guard is around everything a function may not write.
+const guard = 0xdeadbeef
+
+// TestUnpack: every width, every length, against numbers cut out bit by bit.
+func TestUnpack(t *testing.T) {
+	needVectors(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for b := uint(1); b <= MaxWidth; b++ {
+		for n := range 130 {
+			src := make([]byte, (n*int(b)+7)/8+Slack)
+			for i := range src {
+				src[i] = byte(rng.Uint32())
+			}
+			dst := slices.Repeat([]uint32{guard}, n+16)
+			got := Unpack(dst[:n], src, b)
+			if got != n&^7 {
+				t.Fatalf("width %d: unpacked %d of %d", b, got, n)
+			}
+			for i, x := range dst {
+				want := uint32(guard)
+				if i < got {
+					want = 0
+					for k := range b {
+						bit := uint(i)*b + k
+						want |= uint32(src[bit/8]>>(bit%8)&1) << k
+					}
+				}
+				if x != want {
+					t.Fatalf("width %d, number %d of %d: got %#x, want %#x", b, i, n, x, want)
+				}
+			}
+		}
+	}
+}
+
+// TestRowSum: gaps of any size in rows of any length, handed over in pieces
+// that end anywhere. Sums in 64 bits say what the columns are, and whether they fit.
+func TestRowSum(t *testing.T) {
+	needVectors(t)
+	rapid.Check(t, func(t *rapid.T) {
+		wild := rapid.SampledFrom([]uint32{0, 3, 1000, 1 << 26, 1 << 30, 1<<31 - 1, 1<<32 - 1}).Draw(t, "largest gap")
+		lens := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 1, 2, 7, 8, 9, 15, 16, 17, 40, 300}), 1, 40).Draw(t, "lengths")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		var gaps, ends, want []uint32
+		fits, top := true, uint64(0)
+		for _, n := range lens {
+			next := uint64(0)
+			for range n {
+				g := uint32(rng.Uint64N(uint64(wild) + 1))
+				if rng.IntN(20) > 0 {
+					g %= 50
+				}
+				next += uint64(g)
+				fits = fits && g < 1<<31 && next < 1<<31
+				gaps, want = append(gaps, g), append(want, uint32(next))
+				top = max(top, next)
+				next++ // may go beyond what fits, but not beyond 64 bits
+			}
+			ends = append(ends, uint32(len(gaps)))
+		}
+		sum, got := NewRowSum(), []uint32{}
+		for at := 0; at < len(gaps); {
+			n := min(len(gaps)-at, rapid.IntRange(1, 200).Draw(t, "piece"))
+			in := make([]uint32, n+Slack) // numbers already seen may lie behind the piece
+			copy(in, gaps[at:])
+			out := slices.Repeat([]uint32{guard}, n+Slack)
+			sum.Add(out[:n+Slack], in, n, ends)
+			got = append(got, out[:n]...)
+			if i := slices.IndexFunc(out[n+8:], func(x uint32) bool { return x != guard }); i >= 0 {
+				t.Fatalf("word %d after the last of %d is %#x", i+8, n, out[n+8+i])
+			}
+			at += n
+		}
+		if fits != (sum.Bits() < 1<<31) {
+			t.Fatalf("sums fit: %v; bits are %#x", fits, sum.Bits())
+		}
+		if !fits {
+			return
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("columns are %v, want %v", got, want)
+		}
+		if uint64(sum.Top()) != top {
+			t.Fatalf("greatest column is %d, want %d", sum.Top(), top)
+		}
+	})
+}
+
+func TestDict4(t *testing.T) {
+	needVectors(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	var table [16]float64
+	for i := range table {
+		table[i] = rng.NormFloat64()
+	}
+	for n := range 100 {
+		src := make([]byte, (n+1)/2)
+		for i := range src {
+			src[i] = byte(rng.Uint32())
+		}
+		dst := slices.Repeat([]float64{guard}, n+16)
+		got := Dict4(dst[:n], src, &table)
+		if got != n&^7 {
+			t.Fatalf("looked up %d of %d", got, n)
+		}
+		for i, v := range dst {
+			want := float64(guard)
+			if i < got {
+				want = table[src[i/2]>>(i%2*4)&15]
+			}
+			if v != want {
+				t.Fatalf("value %d of %d: got %v, want %v", i, n, v, want)
+			}
+		}
+	}
+}
+
+// TestFloats: values come through bit for bit, and one that is not finite is noticed wherever it is.
+func TestFloats(t *testing.T) {
+	needVectors(t)
+	rng := rand.New(rand.NewPCG(5, 6))
+	good := []float64{0, 1, -1.5, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, 1 << 40}
+	for n := range 50 {
+		for bad := -1; bad < n&^7; bad++ {
+			for _, odd := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
+				var single, double []byte
+				want := make([]float64, n)
+				for i := range want {
+					want[i] = good[rng.IntN(len(good))]
+					if i == bad {
+						want[i] = odd
+					}
+					single = binary.LittleEndian.AppendUint32(single, math.Float32bits(float32(want[i])))
+					double = binary.LittleEndian.AppendUint64(double, math.Float64bits(want[i]))
+				}
+				for name, got := range map[string]func([]float64) (int, bool){
+					"float32": func(dst []float64) (int, bool) { return Float32(dst, single) },
+					"float64": func(dst []float64) (int, bool) { return Float64(dst, double) },
+				} {
+					dst := slices.Repeat([]float64{guard}, n+16)
+					m, finite := got(dst[:n])
+					if m != n&^7 || finite != (bad < 0) {
+						t.Fatalf("%s: %d of %d, finite %v with the odd one at %d", name, m, n, finite, bad)
+					}
+					for i, v := range dst {
+						if i < m && v != want[i] && i != bad || i >= m && v != guard {
+							t.Fatalf("%s: value %d of %d is %v", name, i, n, v)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestForce: off, everything does nothing; and back.
+func TestForce(t *testing.T) {
+	before := Active()
+	restore := Force(false)
+	if Active() {
+		t.Error("vectors are on")
+	}
+	src := make([]byte, 200)
+	n, finite := Float64(make([]float64, 16), src)
+	if Unpack(make([]uint32, 16), src, 3) != 0 || Dict4(make([]float64, 16), src, new([16]float64)) != 0 || n != 0 || !finite {
+		t.Error("vectors are used when they are off")
+	}
+	restore()
+	if Active() != before {
+		t.Error("not restored")
+	}
+}

@@ -1,0 +1,172 @@
+package csr
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr/internal/simd"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// bothWays runs a test in plain Go and, where there are any, with vectors.
+func bothWays(t *testing.T, test func(t *testing.T)) {
+	for _, vectors := range []bool{false, true} {
+		t.Run(fmt.Sprintf("vectors=%v", vectors), func(t *testing.T) {
+			if vectors && !simd.Available() {
+				t.Skip("not on this machine, or not in this build")
+			}
+			defer simd.Force(vectors)()
+			test(t)
+		})
+	}
+}
+
+// outcome is all that comes of decoding a block.
+type outcome struct {
+	block Block
+	err   string
+	at    int64
+}
+
+func decodeOnce(vectors bool, data []byte, meta *blockMeta, cols int64, v Values) (o outcome) {
+	defer simd.Force(vectors)()
+	if err := decodeBlock(&o.block, data, meta, cols, newValueDecoder(v)); err != nil {
+		return outcome{err: err.Error(), at: err.(*damage).at}
+	}
+	return o
+}
+
+// requireSameBothWays decodes a block with and without vectors: the same
+// block, or the same error at the same byte. It reports whether it was sound.
+func requireSameBothWays(t *testing.T, data []byte, meta *blockMeta, cols int64, v Values) bool {
+	t.Helper()
+	plain := decodeOnce(false, data, meta, cols, v)
+	vectors := decodeOnce(true, data, meta, cols, v)
+	if plain.err != vectors.err || plain.at != vectors.at {
+		t.Fatalf("plain: %q at %d; vectors: %q at %d", plain.err, plain.at, vectors.err, vectors.at)
+	}
+	a, b := &plain.block, &vectors.block
+	if !slices.Equal(a.RowPtr, b.RowPtr) || !slices.Equal(a.Col, b.Col) || !slices.Equal(a.Val, b.Val) {
+		t.Fatalf("plain: %+v; vectors: %+v", plain, vectors)
+	}
+	return plain.err == ""
+}
+
+// someBlock makes a sound block of about nnz entries whose gaps, row lengths
+// and coding vary with the seed.
+func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, v Values) {
+	rng := rand.New(rand.NewPCG(seed, 19))
+	widest := 1 << rng.IntN(24)
+	rare := uint32(1) << rng.IntN(31)
+	longest := []int{1, 5, 40, 3000}[rng.IntN(4)]
+	var lens, gaps []uint32
+	for len(gaps) < nnz {
+		n := min(rng.IntN(longest+1), nnz-len(gaps))
+		lens = append(lens, uint32(n))
+		next := int64(0)
+		for range n {
+			g := uint32(rng.IntN(widest))
+			if rng.IntN(30) == 0 {
+				g = rng.Uint32N(rare)
+			}
+			if next+int64(g) >= MaxCols {
+				g = 0
+			}
+			gaps = append(gaps, g)
+			next += int64(g) + 1
+		}
+		cols = max(cols, next)
+	}
+	v.Coding = Coding(rng.IntN(5))
+	for i := range v.Coding.maxTable() {
+		v.Table = append(v.Table, float64(i))
+	}
+	values := make([]byte, v.Coding.size(uint64(len(gaps))))
+	for i := range values {
+		values[i] = byte(rng.Uint32N(0x70)) // finite, whatever the coding
+	}
+	if v.Coding == Dict4 && len(gaps)%2 == 1 {
+		values[len(values)-1] &= 15
+	}
+	return appendBlock(nil, lens, gaps, values), &blockMeta{rows: uint32(len(lens)), nnz: uint32(len(gaps))}, cols, v
+}
+
+// TestVectorsAgree decodes sound blocks and damaged ones both ways.
+func TestVectorsAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(20, 21))
+	sound := 0
+	for seed := range uint64(400) {
+		data, meta, cols, v := someBlock(seed, 1+rng.IntN(3000))
+		if !requireSameBothWays(t, data, meta, cols, v) {
+			t.Fatalf("seed %d: a sound block is refused", seed)
+		}
+		if requireSameBothWays(t, data, meta, cols-1, v) {
+			t.Fatalf("seed %d: a column beyond the last is not noticed", seed)
+		}
+		for range 20 {
+			bad := slices.Clone(data)
+			at := blockHeaderSize + rng.IntN(len(bad)-blockHeaderSize)
+			bad[at] ^= 1 << rng.IntN(8)
+			if requireSameBothWays(t, bad, meta, cols, v) {
+				sound++
+			}
+		}
+	}
+	if sound < 400 {
+		t.Errorf("only %d of 8000 damaged blocks were taken for sound: their sums were hardly tried", sound)
+	}
+}
+
+// FuzzVectorsAgree: whatever the bytes, both ways give the same.
+func FuzzVectorsAgree(f *testing.F) {
+	for seed := range uint64(20) {
+		data, meta, cols, v := someBlock(seed, 300)
+		f.Add(data, meta.rows, meta.nnz, cols, uint8(v.Coding), len(v.Table))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, rows, nnz uint32, cols int64, coding uint8, table int) {
+		if rows > 1<<12 || nnz > 1<<14 || cols < 0 || cols > MaxCols {
+			return
+		}
+		v := Values{Coding: Coding(coding % 5)}
+		for i := range min(max(table, 1), v.Coding.maxTable()) {
+			v.Table = append(v.Table, float64(i))
+		}
+		requireSameBothWays(t, data, &blockMeta{rows: rows, nnz: nnz}, cols, v)
+	})
+}
+
+// TestFaultInVectors: a page that cannot be read is an error in the assembly
+// too. (In a store the crc meets it first, unless the file is cut just then.)
+func TestFaultInVectors(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a mapped file cannot be cut there")
+	}
+	const size = 1 << 20
+	name := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(name, make([]byte, size), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m, err := vfs.OS.Map(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := os.Truncate(name, 0); err != nil {
+		t.Fatal(err)
+	}
+	bothWays(t, func(t *testing.T) {
+		for name, read := range map[string]func() error{
+			"floats": func() error { return decodeFloat64(make([]float64, size/8), m.Bytes()) },
+			"gaps":   func() error { unpackInPlace(make([]uint32, groupLen), m.Bytes(), 7); return nil },
+		} {
+			if _, ok := vfs.Guard(read).(*vfs.FaultError); !ok {
+				t.Errorf("%s: no fault", name)
+			}
+		}
+	})
+}
