@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
 // Block is gradient descent on a block of l vectors with momentum, all of them
@@ -199,7 +201,8 @@ func limit(x []float64, factor, most float64) {
 func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) []float64 {
 	n, l := y.Dims()
 	c := reported(l, n)
-	w, leading, d := wt.RawMatrix(), wt.Slice(0, c, 0, l).(*mat.Dense).RawMatrix(), back.RawMatrix()
+	w, leading := panel.Pack(1, wt.RawMatrix()), panel.Pack(1, wt.Slice(0, c, 0, l).(*mat.Dense).RawMatrix())
+	d := panel.Pack(-1, back.RawMatrix())
 	buf := scratch(n, chunkRows*2*l)
 	r.small.reset(n, 1, c)
 	all := vector(y.RawMatrix().Data)
@@ -209,10 +212,9 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) []fl
 	}
 	eachChunk(n, func(seg, first, rows int) {
 		b := buf(seg)
-		yw := blas64.General{Rows: rows, Cols: l, Stride: l, Data: b[:rows*l]}
-		qw := blas64.General{Rows: rows, Cols: c, Stride: c, Data: b[chunkRows*l:][:rows*c]}
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, rowsOf(y.RawMatrix(), first, rows), w, 0, yw)
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, rowsOf(r.next.RawMatrix(), first, rows), leading, 0, qw)
+		yw, qw := zeros(b, rows, l), zeros(b[chunkRows*l:], rows, c)
+		panel.AddProduct(yw, rowsOf(y.RawMatrix(), first, rows), w)
+		panel.AddProduct(qw, rowsOf(r.next.RawMatrix(), first, rows), leading)
 		sum := r.small.of(seg).Data
 		for i := range rows {
 			a, q := yw.Data[i*l:][:c], qw.Data[i*c:][:c]
@@ -222,7 +224,7 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) []fl
 			}
 		}
 		last := rowsOf(r.last.RawMatrix(), first, rows)
-		addProduct(yw, -1, last, d)
+		panel.AddProduct(yw, last, d)
 		copy(last.Data[:rows*l], yw.Data)
 	})
 	residuals := r.small.total().Data

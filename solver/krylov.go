@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
 // Krylov is the block Lanczos method with thick restarts. The basis V grows by
@@ -169,18 +171,20 @@ func (r *lanczos) orthogonalise(y blas64.General) (c, gram blas64.General) {
 	v := r.basis()
 	recent := columnsFrom(v, r.fresh)
 	first := cross(&r.first, y, recent)
+	f := panel.Pack(-1, first)
 	r.second.reset(y.Rows, y.Cols, v.Cols)
 	eachChunk(y.Rows, func(seg, i, rows int) {
 		part := rowsOf(y, i, rows)
-		addProduct(part, -1, rowsOf(recent, i, rows), first)
-		addCross(r.second.of(seg), part, rowsOf(v, i, rows))
+		panel.AddProduct(part, rowsOf(recent, i, rows), f)
+		panel.AddCross(r.second.of(seg), part, rowsOf(v, i, rows))
 	})
 	c = r.second.total()
+	f = panel.Pack(-1, c)
 	r.gram.reset(y.Rows, y.Cols, y.Cols)
 	eachChunk(y.Rows, func(seg, i, rows int) {
 		part := rowsOf(y, i, rows)
-		addProduct(part, -1, rowsOf(v, i, rows), c)
-		addCross(r.gram.of(seg), part, part)
+		panel.AddProduct(part, rowsOf(v, i, rows), f)
+		panel.AddCross(r.gram.of(seg), part, part)
 	})
 	for i := range first.Rows {
 		for j, x := range first.Data[i*first.Stride:][:first.Cols] {
@@ -218,7 +222,7 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) (coupling *mat.Dens
 		b := min(r.block, r.size)
 		r.next = mat.NewDense(n, b, nil)
 		last := r.ritz.Slice(r.size-b, r.size, 0, r.size).(*mat.Dense).RawMatrix()
-		addProduct(r.next.RawMatrix(), 1, r.basis(), last)
+		panel.AddProduct(r.next.RawMatrix(), r.basis(), panel.Pack(1, last))
 		return nil
 	}
 	if room < w {

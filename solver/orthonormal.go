@@ -70,9 +70,7 @@ func (q *blockQR) dimension(n int) int {
 // project removes the components along v from y, once, and returns yᵀv.
 func (q *blockQR) project(y, v blas64.General) blas64.General {
 	c := cross(&q.coef, y, v)
-	if v.Cols > 0 {
-		eachChunk(y.Rows, func(_, i, rows int) { addProduct(rowsOf(y, i, rows), -1, rowsOf(v, i, rows), c) })
-	}
+	subtractProduct(y, v, c)
 	return c
 }
 

@@ -5,23 +5,22 @@ import (
 	"runtime"
 	"sync"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
 // Products of tall blocks, n×l row-major with l ≪ n, which is what a block
 // method does between two passes.
 //
-// Gonum multiplies row by row: it is fast where the rows of its inner loop are
-// long, hence the small factor is always the one that is transposed (YᵀV and
-// V·Dᵀ, never VᵀY and V·C: up to ten times as fast for narrow blocks). Rows are
-// cut into segments, which run in parallel, and these into chunks that stay in
-// the cache while several products use them. Both depend on n alone, and sums
-// over rows are added up in order: the bits do not depend on the machine.
+// Package panel multiplies them. Rows are cut into segments, which run in
+// parallel, and these into chunks that stay in the cache while several products
+// use them. Both depend on n alone, and sums over rows are added up in order: the
+// bits do not depend on the machine.
 const (
 	chunkRows   = 128
-	segmentRows = 2 * chunkRows // at least
+	segmentRows = 4 * chunkRows // at least
 	maxSegments = 16
 )
 
@@ -87,8 +86,8 @@ func (s *sums) of(segment int) blas64.General {
 // total returns the sum over the segments, in the place of the first.
 func (s *sums) total() blas64.General {
 	t := s.of(0)
-	for i := len(t.Data); i < len(s.data); i++ {
-		t.Data[i%len(t.Data)] += s.data[i]
+	for at := len(t.Data); at < len(s.data); at += len(t.Data) {
+		floats.Add(t.Data, s.data[at:at+len(t.Data)])
 	}
 	return t
 }
@@ -113,24 +112,10 @@ func columnsFrom(x blas64.General, j int) blas64.General {
 	return x
 }
 
-// addCross sets c += yᵀv.
-func addCross(c, y, v blas64.General) {
-	if v.Cols > 0 {
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, y, v, 1, c)
-	}
-}
-
-// addProduct sets y += alpha·v·dᵀ.
-func addProduct(y blas64.General, alpha float64, v, d blas64.General) {
-	if v.Cols > 0 {
-		blas64.Gemm(blas.NoTrans, blas.Trans, alpha, v, d, 1, y)
-	}
-}
-
 // cross sets s to yᵀv, summed over segments.
 func cross(s *sums, y, v blas64.General) blas64.General {
 	s.reset(y.Rows, y.Cols, v.Cols)
-	eachChunk(y.Rows, func(seg, i, rows int) { addCross(s.of(seg), rowsOf(y, i, rows), rowsOf(v, i, rows)) })
+	eachChunk(y.Rows, func(seg, i, rows int) { panel.AddCross(s.of(seg), rowsOf(y, i, rows), rowsOf(v, i, rows)) })
 	return s.total()
 }
 
@@ -144,15 +129,27 @@ func scratch(n, floats int) func(segment int) []float64 {
 // turn sets the leading columns of y to y·dᵀ in place, d having at most as many
 // rows as y has columns.
 func turn(y, d blas64.General) {
-	buf := scratch(y.Rows, chunkRows*d.Rows)
+	buf, f := scratch(y.Rows, chunkRows*d.Rows), panel.Pack(1, d)
 	eachChunk(y.Rows, func(seg, i, rows int) {
 		part := rowsOf(y, i, rows)
-		t := blas64.General{Rows: rows, Cols: d.Rows, Stride: d.Rows, Data: buf(seg)}
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, columnsOf(part, d.Cols), d, 0, t)
+		t := zeros(buf(seg), rows, d.Rows)
+		panel.AddProduct(t, columnsOf(part, d.Cols), f)
 		for r := range rows {
 			copy(part.Data[r*part.Stride:][:d.Rows], t.Data[r*t.Stride:][:d.Rows])
 		}
 	})
+}
+
+// subtractProduct sets y −= v·dᵀ.
+func subtractProduct(y, v, d blas64.General) {
+	f := panel.Pack(-1, d)
+	eachChunk(y.Rows, func(_, i, rows int) { panel.AddProduct(rowsOf(y, i, rows), rowsOf(v, i, rows), f) })
+}
+
+// zeros returns a block of zeros in the memory of buf.
+func zeros(buf []float64, rows, cols int) blas64.General {
+	clear(buf[:rows*cols])
+	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: buf[:rows*cols]}
 }
 
 // columnOf copies column j of x to dst, and setColumn back.

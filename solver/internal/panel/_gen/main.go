@@ -1,0 +1,244 @@
+// Command gen writes the micro-kernels of package panel: ../kernel_amd64.s and
+// the Go declarations beside it.
+//
+//	go run . -out ../kernel_amd64.s -stubs ../kernel_amd64.go -pkg panel
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// isa is a vector instruction set.
+type isa struct {
+	name  string
+	lanes int // float64 in a vector
+	rows  []int
+	reg   func() reg.VecVirtual
+}
+
+var avx2 = isa{"AVX2", 4, []int{1, 2, 4}, YMM}
+
+var avx512 = isa{"AVX512", 8, []int{1, 2, 4, 8}, ZMM}
+
+const maxVectors = 3
+
+func main() {
+	ConstraintExpr("!noasm")
+	for _, set := range []isa{avx2, avx512} {
+		for _, mr := range set.rows {
+			for nv := 1; nv <= maxVectors; nv++ {
+				set.cross(mr, nv)
+			}
+		}
+		for _, mr := range []int{1, set.rows[len(set.rows)-1]} {
+			for nv := 1; nv <= maxVectors; nv++ {
+				set.product(mr, nv)
+			}
+		}
+	}
+	Generate()
+}
+
+// tile is an mr×nv tile of accumulators.
+type tile [][]reg.VecVirtual
+
+func (s isa) tile(mr, nv int) tile {
+	t := make(tile, mr)
+	for m := range t {
+		t[m] = make([]reg.VecVirtual, nv)
+		for v := range t[m] {
+			t[m][v] = s.reg()
+		}
+	}
+	return t
+}
+
+// at is vector v of the row at base.
+func (s isa) at(base Mem, v int) Mem { return base.Offset(8 * s.lanes * v) }
+
+// masked loads or stores the last vector of a row under a mask: a k register,
+// or a vector of ones and zeros in the sign bits.
+type masked struct {
+	load  func(src Mem, dst reg.VecVirtual)
+	store func(src reg.VecVirtual, dst Mem)
+}
+
+// mask loads the mask that the argument points to.
+func (s isa) mask() masked {
+	p := Load(Param("mask"), GP64())
+	if s.lanes == 8 {
+		k := K()
+		KMOVW(Mem{Base: p}, k)
+		return masked{
+			func(src Mem, dst reg.VecVirtual) { VMOVUPD_Z(src, k, dst) },
+			func(src reg.VecVirtual, dst Mem) { VMOVUPD(src, k, dst) },
+		}
+	}
+	m := YMM()
+	VMOVUPD(Mem{Base: p}, m)
+	return masked{
+		func(src Mem, dst reg.VecVirtual) { VMASKMOVPD(src, m, dst) },
+		func(src reg.VecVirtual, dst Mem) { VMASKMOVPD(src, m, dst) },
+	}
+}
+
+// edge moves the rows of a tile from or to memory, the last vector under the
+// mask.
+func (s isa) edge(t tile, row func(m int) Mem, mask masked, store bool) {
+	for m := range t {
+		for v, x := range t[m] {
+			at := s.at(row(m), v)
+			switch last := v == len(t[m])-1; {
+			case last && store:
+				mask.store(x, at)
+			case last:
+				mask.load(at, x)
+			case store:
+				VMOVUPD(x, at)
+			default:
+				VMOVUPD(at, x)
+			}
+		}
+	}
+}
+
+// strided returns addresses of rows so many bytes apart, from few registers.
+func strided(base, stride reg.Register, mr int) func(m int) Mem {
+	three := GP64()
+	if mr > 3 {
+		LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, three)
+	}
+	four := GP64()
+	if mr > 4 {
+		LEAQ(Mem{Base: base, Index: stride, Scale: 4}, four)
+	}
+	return func(m int) Mem {
+		b := base
+		if m >= 4 {
+			b, m = four, m-4
+		}
+		switch m {
+		case 1, 2:
+			return Mem{Base: b, Index: stride, Scale: uint8(m)}
+		case 3:
+			return Mem{Base: b, Index: three, Scale: 1}
+		}
+		return Mem{Base: b}
+	}
+}
+
+// cross writes the kernel of c += yᵀv for mr columns of y and nv vectors of
+// columns of v.
+//
+// AVX2 has as many registers as the largest tile takes: there the last of three
+// vectors is always whole.
+func (s isa) cross(mr, nv int) {
+	name := fmt.Sprintf("cross%s_%dx%d", s.name, mr, nv)
+	TEXT(name, NOSPLIT, "func(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s adds yᵀv to c for tiles of %d×%d.", name, mr, nv*s.lanes))
+	whole := s.lanes == 4 && nv == maxVectors
+	mask := masked{
+		func(src Mem, dst reg.VecVirtual) { VMOVUPD(src, dst) },
+		func(src reg.VecVirtual, dst Mem) { VMOVUPD(src, dst) },
+	}
+	if !whole {
+		mask = s.mask()
+	}
+	c, ldc := Load(Param("c"), GP64()), Load(Param("ldc"), GP64())
+	SHLQ(U8(3), ldc)
+	crow := strided(c, ldc, mr)
+	t := s.tile(mr, nv)
+	s.edge(t, crow, mask, false)
+	rows := Load(Param("rows"), GP64())
+	y, ldy := Load(Param("y"), GP64()), Load(Param("ldy"), GP64())
+	v, ldv := Load(Param("v"), GP64()), Load(Param("ldv"), GP64())
+	SHLQ(U8(3), ldy)
+	SHLQ(U8(3), ldv)
+	TESTQ(rows, rows)
+	JZ(LabelRef("done"))
+	Label("loop")
+	vs := make([]reg.VecVirtual, nv)
+	for i := range vs {
+		vs[i] = s.reg()
+		if at := s.at(Mem{Base: v}, i); i == nv-1 {
+			mask.load(at, vs[i])
+		} else {
+			VMOVUPD(at, vs[i])
+		}
+	}
+	for m := range mr {
+		b := s.reg()
+		VBROADCASTSD(Mem{Base: y, Disp: 8 * m}, b)
+		for i := range vs {
+			VFMADD231PD(vs[i], b, t[m][i])
+		}
+	}
+	ADDQ(ldy, y)
+	ADDQ(ldv, v)
+	DECQ(rows)
+	JNZ(LabelRef("loop"))
+	Label("done")
+	s.edge(t, crow, mask, true)
+	VZEROUPPER()
+	RET()
+}
+
+// product writes the kernel of y += v·d for groups of mr rows and nv vectors of
+// columns of y, d being packed: its rows are nv whole vectors.
+func (s isa) product(mr, nv int) {
+	name := fmt.Sprintf("product%s_%dx%d", s.name, mr, nv)
+	TEXT(name, NOSPLIT, "func(groups, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s adds v·d to y for tiles of %d×%d.", name, mr, nv))
+	y, ldy := Load(Param("y"), GP64()), Load(Param("ldy"), GP64())
+	v, ldv := Load(Param("v"), GP64()), Load(Param("ldv"), GP64())
+	SHLQ(U8(3), ldy)
+	SHLQ(U8(3), ldv)
+	Label("group")
+	t := s.tile(mr, nv)
+	yrow := strided(y, ldy, mr)
+	s.edge(t, yrow, s.mask(), false)
+	d, q := Load(Param("d"), GP64()), Load(Param("q"), GP64())
+	vrow := strided(v, ldv, mr)
+	Label("loop")
+	ds := make([]reg.VecVirtual, nv)
+	for i := range ds {
+		ds[i] = s.reg()
+		VMOVUPD(s.at(Mem{Base: d}, i), ds[i])
+	}
+	for m := range mr {
+		b := s.reg()
+		VBROADCASTSD(vrow(m), b)
+		for i := range ds {
+			VFMADD231PD(ds[i], b, t[m][i])
+		}
+	}
+	ADDQ(U8(8), v)
+	if mr > 4 {
+		ADDQ(U8(8), vrow(4).Base)
+	}
+	ADDQ(U32(uint32(8*s.lanes*nv)), d)
+	DECQ(q)
+	JNZ(LabelRef("loop"))
+	s.edge(t, yrow, s.mask(), true)
+	// The next rows, from their first column.
+	back := Load(Param("q"), GP64())
+	SHLQ(U8(3), back)
+	SUBQ(back, v)
+	for _, x := range [][2]reg.Register{{y, ldy}, {v, ldv}} {
+		for at := 0; at < mr; at += min(mr, 8) {
+			LEAQ(Mem{Base: x[0], Index: x[1], Scale: uint8(min(mr, 8))}, x[0].(reg.GPVirtual))
+		}
+	}
+	groups := Load(Param("groups"), GP64())
+	DECQ(groups)
+	Store(groups, Param("groups"))
+	JNZ(LabelRef("group"))
+	VZEROUPPER()
+	RET()
+}

@@ -1,0 +1,116 @@
+package panel
+
+import "gonum.org/v1/gonum/blas/blas64"
+
+// sliceRows is how many rows of two panels are multiplied while they stay in
+// the first-level cache.
+const sliceRows = 64
+
+// maxVectors is the number of vectors of a tile.
+const maxVectors = 3
+
+// set is a set of micro-kernels for tiles of vectors.
+type set struct {
+	lanes int // float64 in a vector
+	rows  int // of a tile at most
+	// cross adds yᵀv to c for p columns of y and q of v, p at most rows and q at
+	// most maxVectors·lanes, and returns how many columns of y it has done.
+	cross func(c, y, v []float64, ldc, ldy, ldv, rows, p, q int) int
+	// product adds v·d to y for p columns of y in nv vectors, and returns how
+	// many rows it has done.
+	product func(y, v, d []float64, ldy, ldv, rows, q, p, nv int) int
+}
+
+// sets are those that this machine has; the first one is used where others do
+// not fit better.
+var sets = append(available(), generic)
+
+// AddCross sets c += yᵀv, c being p×q for panels of p and q columns and as many
+// rows. c may not overlap the panels.
+func AddCross(c, y, v blas64.General) {
+	check(c.Rows == y.Cols && c.Cols == v.Cols && y.Rows == v.Rows)
+	k := fitting(v.Cols)
+	for r := 0; r < y.Rows; r += sliceRows {
+		rows := min(sliceRows, y.Rows-r)
+		for j := 0; j < v.Cols; {
+			q := k.columns(v.Cols - j)
+			for i := 0; i < y.Cols; {
+				i += k.cross(c.Data[i*c.Stride+j:], y.Data[r*y.Stride+i:], v.Data[r*v.Stride+j:], c.Stride, y.Stride, v.Stride, rows, y.Cols-i, q)
+			}
+			j += q
+		}
+	}
+}
+
+// Factor is the small factor D of a product, packed for the kernels.
+type Factor struct {
+	k    *set
+	q, p int
+	data []float64 // tile after tile, each of q rows of whole vectors
+}
+
+// Pack returns alpha·dᵀ for a d of p rows and q columns.
+func Pack(alpha float64, d blas64.General) Factor {
+	k := fitting(d.Rows)
+	f := Factor{k: k, q: d.Cols, p: d.Rows, data: make([]float64, (d.Rows+k.lanes-1)/k.lanes*k.lanes*d.Cols)}
+	at := 0
+	for i := 0; i < f.p && f.q > 0; {
+		p := k.columns(f.p - i)
+		wide := k.vectors(p) * k.lanes
+		for r := range p {
+			for j, x := range d.Data[(i+r)*d.Stride:][:f.q] {
+				f.data[at+j*wide+r] = alpha * x
+			}
+		}
+		i, at = i+p, at+wide*f.q
+	}
+	return f
+}
+
+// AddProduct sets y += v·d for panels of as many rows. y and v may not overlap.
+func AddProduct(y, v blas64.General, d Factor) {
+	check(y.Rows == v.Rows && y.Cols == d.p && v.Cols == d.q)
+	if d.q == 0 {
+		return
+	}
+	k := d.k
+	for r := 0; r < y.Rows; r += sliceRows {
+		end, at := min(r+sliceRows, y.Rows), 0
+		for i := 0; i < d.p; {
+			p := k.columns(d.p - i)
+			nv := k.vectors(p)
+			for s := r; s < end; {
+				s += k.product(y.Data[s*y.Stride+i:], v.Data[s*v.Stride:], d.data[at:], y.Stride, v.Stride, end-s, d.q, p, nv)
+			}
+			i, at = i+p, at+nv*k.lanes*d.q
+		}
+	}
+}
+
+func check(ok bool) {
+	if !ok {
+		panic("panel: dimensions do not match")
+	}
+}
+
+// fitting returns the set that pads so many columns least.
+func fitting(columns int) *set {
+	best := &sets[0]
+	for i := range sets[1:] {
+		if s := &sets[i+1]; s.lanes > 1 && s.vectors(columns)*s.lanes < best.vectors(columns)*best.lanes {
+			best = s
+		}
+	}
+	return best
+}
+
+// vectors is how many vectors hold so many columns.
+func (k *set) vectors(columns int) int { return (columns + k.lanes - 1) / k.lanes }
+
+// columns is the width of the first tile of so many columns: tiles are about
+// equally wide.
+func (k *set) columns(columns int) int {
+	vectors := k.vectors(columns)
+	tiles := (vectors + maxVectors - 1) / maxVectors
+	return min(columns, (vectors+tiles-1)/tiles*k.lanes)
+}
