@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func crossAVX2_1x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·crossAVX2_1x1(SB), NOSPLIT, $0-64
 	MOVQ       mask+56(FP), AX
 	VMOVUPD    (AX), Y0
@@ -25,6 +25,7 @@ TEXT ·crossAVX2_1x1(SB), NOSPLIT, $0-64
 
 loop:
 	VMASKMOVPD   (SI), Y0, Y2
+	PREFETCHT0   (SI)(DI*8)
 	VBROADCASTSD (DX), Y3
 	VFMADD231PD  Y2, Y3, Y1
 	ADDQ         BX, DX
@@ -38,7 +39,7 @@ done:
 	RET
 
 // func crossAVX2_1x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·crossAVX2_1x2(SB), NOSPLIT, $0-64
 	MOVQ       mask+56(FP), AX
 	VMOVUPD    (AX), Y0
@@ -60,6 +61,7 @@ TEXT ·crossAVX2_1x2(SB), NOSPLIT, $0-64
 loop:
 	VMOVUPD      (SI), Y3
 	VMASKMOVPD   32(SI), Y0, Y4
+	PREFETCHT0   (SI)(DI*8)
 	VBROADCASTSD (DX), Y5
 	VFMADD231PD  Y3, Y5, Y1
 	VFMADD231PD  Y4, Y5, Y2
@@ -75,7 +77,7 @@ done:
 	RET
 
 // func crossAVX2_1x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·crossAVX2_1x3(SB), NOSPLIT, $0-64
 	MOVQ    c+40(FP), AX
 	MOVQ    ldc+48(FP), CX
@@ -97,6 +99,8 @@ loop:
 	VMOVUPD      (SI), Y3
 	VMOVUPD      32(SI), Y4
 	VMOVUPD      64(SI), Y5
+	PREFETCHT0   (SI)(DI*8)
+	PREFETCHT0   64(SI)(DI*8)
 	VBROADCASTSD (DX), Y6
 	VFMADD231PD  Y3, Y6, Y0
 	VFMADD231PD  Y4, Y6, Y1
@@ -114,7 +118,7 @@ done:
 	RET
 
 // func crossAVX2_2x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·crossAVX2_2x1(SB), NOSPLIT, $0-64
 	MOVQ       mask+56(FP), AX
 	VMOVUPD    (AX), Y0
@@ -135,6 +139,7 @@ TEXT ·crossAVX2_2x1(SB), NOSPLIT, $0-64
 
 loop:
 	VMASKMOVPD   (DI), Y0, Y3
+	PREFETCHT0   (DI)(R8*8)
 	VBROADCASTSD (BX), Y4
 	VFMADD231PD  Y3, Y4, Y1
 	VBROADCASTSD 8(BX), Y4
@@ -151,7 +156,7 @@ done:
 	RET
 
 // func crossAVX2_2x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·crossAVX2_2x2(SB), NOSPLIT, $0-64
 	MOVQ       mask+56(FP), AX
 	VMOVUPD    (AX), Y0
@@ -175,6 +180,7 @@ TEXT ·crossAVX2_2x2(SB), NOSPLIT, $0-64
 loop:
 	VMOVUPD      (DI), Y5
 	VMASKMOVPD   32(DI), Y0, Y6
+	PREFETCHT0   (DI)(R8*8)
 	VBROADCASTSD (BX), Y7
 	VFMADD231PD  Y5, Y7, Y1
 	VFMADD231PD  Y6, Y7, Y2
@@ -195,7 +201,7 @@ done:
 	RET
 
 // func crossAVX2_2x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·crossAVX2_2x3(SB), NOSPLIT, $0-64
 	MOVQ    c+40(FP), AX
 	MOVQ    ldc+48(FP), CX
@@ -220,6 +226,8 @@ loop:
 	VMOVUPD      (DI), Y6
 	VMOVUPD      32(DI), Y7
 	VMOVUPD      64(DI), Y8
+	PREFETCHT0   (DI)(R8*8)
+	PREFETCHT0   64(DI)(R8*8)
 	VBROADCASTSD (BX), Y9
 	VFMADD231PD  Y6, Y9, Y0
 	VFMADD231PD  Y7, Y9, Y1
@@ -244,7 +252,7 @@ done:
 	RET
 
 // func crossAVX2_4x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·crossAVX2_4x1(SB), NOSPLIT, $0-64
 	MOVQ       mask+56(FP), AX
 	VMOVUPD    (AX), Y0
@@ -268,6 +276,7 @@ TEXT ·crossAVX2_4x1(SB), NOSPLIT, $0-64
 
 loop:
 	VMASKMOVPD   (R8), Y0, Y5
+	PREFETCHT0   (R8)(R9*8)
 	VBROADCASTSD (SI), Y6
 	VFMADD231PD  Y5, Y6, Y1
 	VBROADCASTSD 8(SI), Y6
@@ -290,7 +299,7 @@ done:
 	RET
 
 // func crossAVX2_4x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·crossAVX2_4x2(SB), NOSPLIT, $0-64
 	MOVQ       mask+56(FP), AX
 	VMOVUPD    (AX), Y0
@@ -319,6 +328,7 @@ TEXT ·crossAVX2_4x2(SB), NOSPLIT, $0-64
 loop:
 	VMOVUPD      (R8), Y9
 	VMASKMOVPD   32(R8), Y0, Y10
+	PREFETCHT0   (R8)(R9*8)
 	VBROADCASTSD (SI), Y11
 	VFMADD231PD  Y9, Y11, Y1
 	VFMADD231PD  Y10, Y11, Y2
@@ -349,7 +359,7 @@ done:
 	RET
 
 // func crossAVX2_4x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·crossAVX2_4x3(SB), NOSPLIT, $0-64
 	MOVQ    c+40(FP), AX
 	MOVQ    ldc+48(FP), CX
@@ -381,6 +391,8 @@ loop:
 	VMOVUPD      (R8), Y12
 	VMOVUPD      32(R8), Y13
 	VMOVUPD      64(R8), Y14
+	PREFETCHT0   (R8)(R9*8)
+	PREFETCHT0   64(R8)(R9*8)
 	VBROADCASTSD (SI), Y15
 	VFMADD231PD  Y12, Y15, Y0
 	VFMADD231PD  Y13, Y15, Y1
@@ -434,12 +446,14 @@ group:
 	VMASKMOVPD (AX), Y0, Y0
 	MOVQ       d+48(FP), SI
 	MOVQ       q+8(FP), DI
+	LEAQ       (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Y1
 	VBROADCASTSD (DX), Y2
 	VFMADD231PD  Y1, Y2, Y0
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R8
 	ADDQ         $0x00000020, SI
 	DECQ         DI
 	JNZ          loop
@@ -475,6 +489,7 @@ group:
 	VMASKMOVPD 32(AX), Y1, Y1
 	MOVQ       d+48(FP), SI
 	MOVQ       q+8(FP), DI
+	LEAQ       (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Y2
@@ -483,6 +498,7 @@ loop:
 	VFMADD231PD  Y2, Y4, Y0
 	VFMADD231PD  Y3, Y4, Y1
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R8
 	ADDQ         $0x00000040, SI
 	DECQ         DI
 	JNZ          loop
@@ -520,6 +536,7 @@ group:
 	VMASKMOVPD 64(AX), Y2, Y2
 	MOVQ       d+48(FP), SI
 	MOVQ       q+8(FP), DI
+	LEAQ       (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Y3
@@ -530,6 +547,7 @@ loop:
 	VFMADD231PD  Y4, Y6, Y1
 	VFMADD231PD  Y5, Y6, Y2
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R8
 	ADDQ         $0x00000060, SI
 	DECQ         DI
 	JNZ          loop
@@ -551,7 +569,7 @@ loop:
 	RET
 
 // func productAVX2_4x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·productAVX2_4x1(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -571,18 +589,25 @@ group:
 	MOVQ       d+48(FP), DI
 	MOVQ       q+8(FP), R8
 	LEAQ       (BX)(BX*2), R9
+	LEAQ       (DX)(BX*8), R10
+	LEAQ       (BX)(BX*2), R11
 
 loop:
 	VMOVUPD      (DI), Y4
 	VBROADCASTSD (DX), Y5
+	PREFETCHT0   (R10)
 	VFMADD231PD  Y4, Y5, Y0
 	VBROADCASTSD (DX)(BX*1), Y5
+	PREFETCHT0   (R10)(BX*1)
 	VFMADD231PD  Y4, Y5, Y1
 	VBROADCASTSD (DX)(BX*2), Y5
+	PREFETCHT0   (R10)(BX*2)
 	VFMADD231PD  Y4, Y5, Y2
 	VBROADCASTSD (DX)(R9*1), Y5
+	PREFETCHT0   (R10)(R11*1)
 	VFMADD231PD  Y4, Y5, Y3
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R10
 	ADDQ         $0x00000020, DI
 	DECQ         R8
 	JNZ          loop
@@ -605,7 +630,7 @@ loop:
 	RET
 
 // func productAVX2_4x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·productAVX2_4x2(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -629,23 +654,30 @@ group:
 	MOVQ       d+48(FP), DI
 	MOVQ       q+8(FP), R8
 	LEAQ       (BX)(BX*2), R9
+	LEAQ       (DX)(BX*8), R10
+	LEAQ       (BX)(BX*2), R11
 
 loop:
 	VMOVUPD      (DI), Y8
 	VMOVUPD      32(DI), Y9
 	VBROADCASTSD (DX), Y10
+	PREFETCHT0   (R10)
 	VFMADD231PD  Y8, Y10, Y0
 	VFMADD231PD  Y9, Y10, Y1
 	VBROADCASTSD (DX)(BX*1), Y10
+	PREFETCHT0   (R10)(BX*1)
 	VFMADD231PD  Y8, Y10, Y2
 	VFMADD231PD  Y9, Y10, Y3
 	VBROADCASTSD (DX)(BX*2), Y10
+	PREFETCHT0   (R10)(BX*2)
 	VFMADD231PD  Y8, Y10, Y4
 	VFMADD231PD  Y9, Y10, Y5
 	VBROADCASTSD (DX)(R9*1), Y10
+	PREFETCHT0   (R10)(R11*1)
 	VFMADD231PD  Y8, Y10, Y6
 	VFMADD231PD  Y9, Y10, Y7
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R10
 	ADDQ         $0x00000040, DI
 	DECQ         R8
 	JNZ          loop
@@ -672,7 +704,7 @@ loop:
 	RET
 
 // func productAVX2_4x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·productAVX2_4x3(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -700,28 +732,35 @@ group:
 	MOVQ       d+48(FP), DI
 	MOVQ       q+8(FP), R8
 	LEAQ       (BX)(BX*2), R9
+	LEAQ       (DX)(BX*8), R10
+	LEAQ       (BX)(BX*2), R11
 
 loop:
 	VMOVUPD      (DI), Y12
 	VMOVUPD      32(DI), Y13
 	VMOVUPD      64(DI), Y14
 	VBROADCASTSD (DX), Y15
+	PREFETCHT0   (R10)
 	VFMADD231PD  Y12, Y15, Y0
 	VFMADD231PD  Y13, Y15, Y1
 	VFMADD231PD  Y14, Y15, Y2
 	VBROADCASTSD (DX)(BX*1), Y15
+	PREFETCHT0   (R10)(BX*1)
 	VFMADD231PD  Y12, Y15, Y3
 	VFMADD231PD  Y13, Y15, Y4
 	VFMADD231PD  Y14, Y15, Y5
 	VBROADCASTSD (DX)(BX*2), Y15
+	PREFETCHT0   (R10)(BX*2)
 	VFMADD231PD  Y12, Y15, Y6
 	VFMADD231PD  Y13, Y15, Y7
 	VFMADD231PD  Y14, Y15, Y8
 	VBROADCASTSD (DX)(R9*1), Y15
+	PREFETCHT0   (R10)(R11*1)
 	VFMADD231PD  Y12, Y15, Y9
 	VFMADD231PD  Y13, Y15, Y10
 	VFMADD231PD  Y14, Y15, Y11
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R10
 	ADDQ         $0x00000060, DI
 	DECQ         R8
 	JNZ          loop
@@ -752,7 +791,7 @@ loop:
 	RET
 
 // func crossAVX512_1x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_1x1(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -772,6 +811,7 @@ TEXT ·crossAVX512_1x1(SB), NOSPLIT, $0-64
 
 loop:
 	VMOVUPD.Z    (SI), K1, Z1
+	PREFETCHT0   (SI)(DI*8)
 	VBROADCASTSD (DX), Z2
 	VFMADD231PD  Z1, Z2, Z0
 	ADDQ         BX, DX
@@ -785,7 +825,7 @@ done:
 	RET
 
 // func crossAVX512_1x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_1x2(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -807,6 +847,8 @@ TEXT ·crossAVX512_1x2(SB), NOSPLIT, $0-64
 loop:
 	VMOVUPD      (SI), Z2
 	VMOVUPD.Z    64(SI), K1, Z3
+	PREFETCHT0   (SI)(DI*8)
+	PREFETCHT0   64(SI)(DI*8)
 	VBROADCASTSD (DX), Z4
 	VFMADD231PD  Z2, Z4, Z0
 	VFMADD231PD  Z3, Z4, Z1
@@ -822,7 +864,7 @@ done:
 	RET
 
 // func crossAVX512_1x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_1x3(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -846,6 +888,9 @@ loop:
 	VMOVUPD      (SI), Z3
 	VMOVUPD      64(SI), Z4
 	VMOVUPD.Z    128(SI), K1, Z5
+	PREFETCHT0   (SI)(DI*8)
+	PREFETCHT0   64(SI)(DI*8)
+	PREFETCHT0   128(SI)(DI*8)
 	VBROADCASTSD (DX), Z6
 	VFMADD231PD  Z3, Z6, Z0
 	VFMADD231PD  Z4, Z6, Z1
@@ -863,7 +908,7 @@ done:
 	RET
 
 // func crossAVX512_2x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_2x1(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -884,6 +929,7 @@ TEXT ·crossAVX512_2x1(SB), NOSPLIT, $0-64
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z2
+	PREFETCHT0   (DI)(R8*8)
 	VBROADCASTSD (BX), Z3
 	VFMADD231PD  Z2, Z3, Z0
 	VBROADCASTSD 8(BX), Z3
@@ -900,7 +946,7 @@ done:
 	RET
 
 // func crossAVX512_2x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_2x2(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -924,6 +970,8 @@ TEXT ·crossAVX512_2x2(SB), NOSPLIT, $0-64
 loop:
 	VMOVUPD      (DI), Z4
 	VMOVUPD.Z    64(DI), K1, Z5
+	PREFETCHT0   (DI)(R8*8)
+	PREFETCHT0   64(DI)(R8*8)
 	VBROADCASTSD (BX), Z6
 	VFMADD231PD  Z4, Z6, Z0
 	VFMADD231PD  Z5, Z6, Z1
@@ -944,7 +992,7 @@ done:
 	RET
 
 // func crossAVX512_2x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_2x3(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -971,6 +1019,9 @@ loop:
 	VMOVUPD      (DI), Z6
 	VMOVUPD      64(DI), Z7
 	VMOVUPD.Z    128(DI), K1, Z8
+	PREFETCHT0   (DI)(R8*8)
+	PREFETCHT0   64(DI)(R8*8)
+	PREFETCHT0   128(DI)(R8*8)
 	VBROADCASTSD (BX), Z9
 	VFMADD231PD  Z6, Z9, Z0
 	VFMADD231PD  Z7, Z9, Z1
@@ -995,7 +1046,7 @@ done:
 	RET
 
 // func crossAVX512_4x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_4x1(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -1019,6 +1070,7 @@ TEXT ·crossAVX512_4x1(SB), NOSPLIT, $0-64
 
 loop:
 	VMOVUPD.Z    (R8), K1, Z4
+	PREFETCHT0   (R8)(R9*8)
 	VBROADCASTSD (SI), Z5
 	VFMADD231PD  Z4, Z5, Z0
 	VBROADCASTSD 8(SI), Z5
@@ -1041,7 +1093,7 @@ done:
 	RET
 
 // func crossAVX512_4x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_4x2(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -1070,6 +1122,8 @@ TEXT ·crossAVX512_4x2(SB), NOSPLIT, $0-64
 loop:
 	VMOVUPD      (R8), Z8
 	VMOVUPD.Z    64(R8), K1, Z9
+	PREFETCHT0   (R8)(R9*8)
+	PREFETCHT0   64(R8)(R9*8)
 	VBROADCASTSD (SI), Z10
 	VFMADD231PD  Z8, Z10, Z0
 	VFMADD231PD  Z9, Z10, Z1
@@ -1100,7 +1154,7 @@ done:
 	RET
 
 // func crossAVX512_4x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_4x3(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -1134,6 +1188,9 @@ loop:
 	VMOVUPD      (R8), Z12
 	VMOVUPD      64(R8), Z13
 	VMOVUPD.Z    128(R8), K1, Z14
+	PREFETCHT0   (R8)(R9*8)
+	PREFETCHT0   64(R8)(R9*8)
+	PREFETCHT0   128(R8)(R9*8)
 	VBROADCASTSD (SI), Z15
 	VFMADD231PD  Z12, Z15, Z0
 	VFMADD231PD  Z13, Z15, Z1
@@ -1172,7 +1229,7 @@ done:
 	RET
 
 // func crossAVX512_8x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_8x1(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -1201,6 +1258,7 @@ TEXT ·crossAVX512_8x1(SB), NOSPLIT, $0-64
 
 loop:
 	VMOVUPD.Z    (R9), K1, Z8
+	PREFETCHT0   (R9)(R10*8)
 	VBROADCASTSD (DI), Z9
 	VFMADD231PD  Z8, Z9, Z0
 	VBROADCASTSD 8(DI), Z9
@@ -1235,7 +1293,7 @@ done:
 	RET
 
 // func crossAVX512_8x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_8x2(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -1273,6 +1331,8 @@ TEXT ·crossAVX512_8x2(SB), NOSPLIT, $0-64
 loop:
 	VMOVUPD      (R9), Z16
 	VMOVUPD.Z    64(R9), K1, Z17
+	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
 	VBROADCASTSD (DI), Z18
 	VFMADD231PD  Z16, Z18, Z0
 	VFMADD231PD  Z17, Z18, Z1
@@ -1323,7 +1383,7 @@ done:
 	RET
 
 // func crossAVX512_8x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_8x3(SB), NOSPLIT, $0-64
 	MOVQ      mask+56(FP), AX
 	KMOVW     (AX), K1
@@ -1370,6 +1430,9 @@ loop:
 	VMOVUPD      (R9), Z24
 	VMOVUPD      64(R9), Z25
 	VMOVUPD.Z    128(R9), K1, Z26
+	PREFETCHT0   (R9)(R10*8)
+	PREFETCHT0   64(R9)(R10*8)
+	PREFETCHT0   128(R9)(R10*8)
 	VBROADCASTSD (DI), Z27
 	VFMADD231PD  Z24, Z27, Z0
 	VFMADD231PD  Z25, Z27, Z1
@@ -1451,12 +1514,14 @@ group:
 	VMOVUPD.Z (AX), K1, Z0
 	MOVQ      d+48(FP), SI
 	MOVQ      q+8(FP), DI
+	LEAQ      (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Z1
 	VBROADCASTSD (DX), Z2
 	VFMADD231PD  Z1, Z2, Z0
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R8
 	ADDQ         $0x00000040, SI
 	DECQ         DI
 	JNZ          loop
@@ -1492,6 +1557,7 @@ group:
 	VMOVUPD.Z 64(AX), K1, Z1
 	MOVQ      d+48(FP), SI
 	MOVQ      q+8(FP), DI
+	LEAQ      (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Z2
@@ -1500,6 +1566,7 @@ loop:
 	VFMADD231PD  Z2, Z4, Z0
 	VFMADD231PD  Z3, Z4, Z1
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R8
 	ADDQ         $0x00000080, SI
 	DECQ         DI
 	JNZ          loop
@@ -1537,6 +1604,7 @@ group:
 	VMOVUPD.Z 128(AX), K1, Z2
 	MOVQ      d+48(FP), SI
 	MOVQ      q+8(FP), DI
+	LEAQ      (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Z3
@@ -1547,6 +1615,7 @@ loop:
 	VFMADD231PD  Z4, Z6, Z1
 	VFMADD231PD  Z5, Z6, Z2
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R8
 	ADDQ         $0x000000c0, SI
 	DECQ         DI
 	JNZ          loop
@@ -1568,7 +1637,7 @@ loop:
 	RET
 
 // func productAVX512_8x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·productAVX512_8x1(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -1594,27 +1663,40 @@ group:
 	MOVQ      q+8(FP), R9
 	LEAQ      (BX)(BX*2), R10
 	LEAQ      (DX)(BX*4), R11
+	LEAQ      (DX)(BX*8), R12
+	LEAQ      (BX)(BX*2), R13
+	LEAQ      (R12)(BX*4), R14
 
 loop:
 	VMOVUPD      (R8), Z8
 	VBROADCASTSD (DX), Z9
+	PREFETCHT0   (R12)
 	VFMADD231PD  Z8, Z9, Z0
 	VBROADCASTSD (DX)(BX*1), Z9
+	PREFETCHT0   (R12)(BX*1)
 	VFMADD231PD  Z8, Z9, Z1
 	VBROADCASTSD (DX)(BX*2), Z9
+	PREFETCHT0   (R12)(BX*2)
 	VFMADD231PD  Z8, Z9, Z2
 	VBROADCASTSD (DX)(R10*1), Z9
+	PREFETCHT0   (R12)(R13*1)
 	VFMADD231PD  Z8, Z9, Z3
 	VBROADCASTSD (R11), Z9
+	PREFETCHT0   (R14)
 	VFMADD231PD  Z8, Z9, Z4
 	VBROADCASTSD (R11)(BX*1), Z9
+	PREFETCHT0   (R14)(BX*1)
 	VFMADD231PD  Z8, Z9, Z5
 	VBROADCASTSD (R11)(BX*2), Z9
+	PREFETCHT0   (R14)(BX*2)
 	VFMADD231PD  Z8, Z9, Z6
 	VBROADCASTSD (R11)(R10*1), Z9
+	PREFETCHT0   (R14)(R13*1)
 	VFMADD231PD  Z8, Z9, Z7
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R12
 	ADDQ         $0x08, R11
+	ADDQ         $0x08, R14
 	ADDQ         $0x00000040, R8
 	DECQ         R9
 	JNZ          loop
@@ -1641,7 +1723,7 @@ loop:
 	RET
 
 // func productAVX512_8x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·productAVX512_8x2(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -1675,36 +1757,49 @@ group:
 	MOVQ      q+8(FP), R9
 	LEAQ      (BX)(BX*2), R10
 	LEAQ      (DX)(BX*4), R11
+	LEAQ      (DX)(BX*8), R12
+	LEAQ      (BX)(BX*2), R13
+	LEAQ      (R12)(BX*4), R14
 
 loop:
 	VMOVUPD      (R8), Z16
 	VMOVUPD      64(R8), Z17
 	VBROADCASTSD (DX), Z18
+	PREFETCHT0   (R12)
 	VFMADD231PD  Z16, Z18, Z0
 	VFMADD231PD  Z17, Z18, Z1
 	VBROADCASTSD (DX)(BX*1), Z18
+	PREFETCHT0   (R12)(BX*1)
 	VFMADD231PD  Z16, Z18, Z2
 	VFMADD231PD  Z17, Z18, Z3
 	VBROADCASTSD (DX)(BX*2), Z18
+	PREFETCHT0   (R12)(BX*2)
 	VFMADD231PD  Z16, Z18, Z4
 	VFMADD231PD  Z17, Z18, Z5
 	VBROADCASTSD (DX)(R10*1), Z18
+	PREFETCHT0   (R12)(R13*1)
 	VFMADD231PD  Z16, Z18, Z6
 	VFMADD231PD  Z17, Z18, Z7
 	VBROADCASTSD (R11), Z18
+	PREFETCHT0   (R14)
 	VFMADD231PD  Z16, Z18, Z8
 	VFMADD231PD  Z17, Z18, Z9
 	VBROADCASTSD (R11)(BX*1), Z18
+	PREFETCHT0   (R14)(BX*1)
 	VFMADD231PD  Z16, Z18, Z10
 	VFMADD231PD  Z17, Z18, Z11
 	VBROADCASTSD (R11)(BX*2), Z18
+	PREFETCHT0   (R14)(BX*2)
 	VFMADD231PD  Z16, Z18, Z12
 	VFMADD231PD  Z17, Z18, Z13
 	VBROADCASTSD (R11)(R10*1), Z18
+	PREFETCHT0   (R14)(R13*1)
 	VFMADD231PD  Z16, Z18, Z14
 	VFMADD231PD  Z17, Z18, Z15
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R12
 	ADDQ         $0x08, R11
+	ADDQ         $0x08, R14
 	ADDQ         $0x00000080, R8
 	DECQ         R9
 	JNZ          loop
@@ -1739,7 +1834,7 @@ loop:
 	RET
 
 // func productAVX512_8x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·productAVX512_8x3(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -1781,45 +1876,58 @@ group:
 	MOVQ      q+8(FP), R9
 	LEAQ      (BX)(BX*2), R10
 	LEAQ      (DX)(BX*4), R11
+	LEAQ      (DX)(BX*8), R12
+	LEAQ      (BX)(BX*2), R13
+	LEAQ      (R12)(BX*4), R14
 
 loop:
 	VMOVUPD      (R8), Z24
 	VMOVUPD      64(R8), Z25
 	VMOVUPD      128(R8), Z26
 	VBROADCASTSD (DX), Z27
+	PREFETCHT0   (R12)
 	VFMADD231PD  Z24, Z27, Z0
 	VFMADD231PD  Z25, Z27, Z1
 	VFMADD231PD  Z26, Z27, Z2
 	VBROADCASTSD (DX)(BX*1), Z27
+	PREFETCHT0   (R12)(BX*1)
 	VFMADD231PD  Z24, Z27, Z3
 	VFMADD231PD  Z25, Z27, Z4
 	VFMADD231PD  Z26, Z27, Z5
 	VBROADCASTSD (DX)(BX*2), Z27
+	PREFETCHT0   (R12)(BX*2)
 	VFMADD231PD  Z24, Z27, Z6
 	VFMADD231PD  Z25, Z27, Z7
 	VFMADD231PD  Z26, Z27, Z8
 	VBROADCASTSD (DX)(R10*1), Z27
+	PREFETCHT0   (R12)(R13*1)
 	VFMADD231PD  Z24, Z27, Z9
 	VFMADD231PD  Z25, Z27, Z10
 	VFMADD231PD  Z26, Z27, Z11
 	VBROADCASTSD (R11), Z27
+	PREFETCHT0   (R14)
 	VFMADD231PD  Z24, Z27, Z12
 	VFMADD231PD  Z25, Z27, Z13
 	VFMADD231PD  Z26, Z27, Z14
 	VBROADCASTSD (R11)(BX*1), Z27
+	PREFETCHT0   (R14)(BX*1)
 	VFMADD231PD  Z24, Z27, Z15
 	VFMADD231PD  Z25, Z27, Z16
 	VFMADD231PD  Z26, Z27, Z17
 	VBROADCASTSD (R11)(BX*2), Z27
+	PREFETCHT0   (R14)(BX*2)
 	VFMADD231PD  Z24, Z27, Z18
 	VFMADD231PD  Z25, Z27, Z19
 	VFMADD231PD  Z26, Z27, Z20
 	VBROADCASTSD (R11)(R10*1), Z27
+	PREFETCHT0   (R14)(R13*1)
 	VFMADD231PD  Z24, Z27, Z21
 	VFMADD231PD  Z25, Z27, Z22
 	VFMADD231PD  Z26, Z27, Z23
 	ADDQ         $0x08, DX
+	ADDQ         $0x08, R12
 	ADDQ         $0x08, R11
+	ADDQ         $0x08, R14
 	ADDQ         $0x000000c0, R8
 	DECQ         R9
 	JNZ          loop

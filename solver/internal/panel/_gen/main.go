@@ -171,6 +171,9 @@ func (s isa) cross(mr, nv int) {
 			VMOVUPD(at, vs[i])
 		}
 	}
+	for i := 0; i < nv; i += 8 / s.lanes {
+		PREFETCHT0(s.at(Mem{Base: v, Index: ldv, Scale: 8}, i))
+	}
 	for m := range mr {
 		b := s.reg()
 		VBROADCASTSD(Mem{Base: y, Disp: 8 * m}, b)
@@ -205,6 +208,9 @@ func (s isa) product(mr, nv int) {
 	s.edge(t, yrow, s.mask(), false)
 	d, q := Load(Param("d"), GP64()), Load(Param("q"), GP64())
 	vrow := strided(v, ldv, mr)
+	ahead := GP64()
+	LEAQ(Mem{Base: v, Index: ldv, Scale: 8}, ahead)
+	arow := strided(ahead, ldv, mr)
 	Label("loop")
 	ds := make([]reg.VecVirtual, nv)
 	for i := range ds {
@@ -214,13 +220,18 @@ func (s isa) product(mr, nv int) {
 	for m := range mr {
 		b := s.reg()
 		VBROADCASTSD(vrow(m), b)
+		if mr > 1 {
+			PREFETCHT0(arow(m))
+		}
 		for i := range ds {
 			VFMADD231PD(ds[i], b, t[m][i])
 		}
 	}
 	ADDQ(U8(8), v)
+	ADDQ(U8(8), ahead)
 	if mr > 4 {
 		ADDQ(U8(8), vrow(4).Base)
+		ADDQ(U8(8), arow(4).Base)
 	}
 	ADDQ(U32(uint32(8*s.lanes*nv)), d)
 	DECQ(q)
