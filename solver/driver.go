@@ -165,6 +165,9 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 	if a, ok := r.rec.(avoider); ok {
 		a.avoid(r.locked)
 	}
+	if a, ok := r.rec.(aimer); ok && !confirming && r.s.Stop == StopResidual {
+		a.aim(func(c Candidate) float64 { return r.relative(c) / r.tol })
+	}
 	var y *mat.Dense
 	for {
 		if err := r.boundary(); err != nil {

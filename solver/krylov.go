@@ -29,8 +29,9 @@ import (
 // with a border, and nothing else changes (Wu, Simon 2000, "Thick-restart
 // Lanczos method for large symmetric eigenvalue problems"): memory is bounded.
 //
-// Short recurrences lose orthogonality and find values more than once; here
-// every block is orthogonalised against the whole basis, twice. Columns of the
+// Short recurrences lose orthogonality and find values more than once. Here every
+// block is orthogonalised twice: against the last two, and against the whole
+// basis when what drift knows about it asks for that. Columns of the
 // next block that are roundoff are replaced by random ones, so the basis grows
 // until it spans everything, and then the Ritz pairs are exact.
 //
@@ -98,9 +99,10 @@ type lanczos struct {
 	next    *mat.Dense     // X, orthonormal and orthogonal to the basis
 	v       blas64.General // room for the basis; its columns are n rows of m numbers
 	size    int            // columns of the basis
+	drift   drift          // what V lacks of being orthonormal
 	t       *mat.Dense     // VᵀMV, size×size
-	theta   []float64      // Ritz values of it, descending
-	ritz    *mat.Dense     // Ritz vectors in terms of V, in rows
+	theta   []float64      // Ritz values of it, descending; nil as long as nobody has asked
+	ritz    *mat.Dense     // Ritz vectors in terms of V, in rows; nil likewise
 	turned  bool           // they are the columns of V instead
 	gone    int            // Ritz vectors before the first column of V, if turned: locked ones
 	want    int            // triplets of the run
@@ -111,12 +113,16 @@ type lanczos struct {
 	top     float64        // largest norm of a product, for what is roundoff
 	qr      blockQR
 	cands   []Candidate
+	timing  timing // of the eigenproblem of T
 
-	first, second, gram sums
+	first, second, third, gram sums
 }
 
 // avoid implements avoider.
 func (r *lanczos) avoid(found *basis) { r.qr.found = found }
+
+// aim implements aimer.
+func (r *lanczos) aim(missing func(Candidate) float64) { r.timing.missing = missing }
 
 func (r *lanczos) Next() *mat.Dense {
 	if !r.started {
@@ -136,9 +142,14 @@ func (r *lanczos) kept() int {
 	return max(min(room, 1), min(room, r.want+(room-r.want)/2))
 }
 
+// Eigenproblems of up to this order cost nothing compared with a pass.
+const cheapEigen = 32
+
+// room is the number of columns that V and its complement have space for.
+func (r *lanczos) room() int { return max(0, r.qr.dimension(r.v.Rows)-r.size) }
+
 func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	n, w := y.Dims()
-	r.cands = r.cands[:0]
 	if r.full {
 		r.restart(0, r.size-w)
 	} else if r.size+w > r.v.Cols {
@@ -149,49 +160,120 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	for i := range n {
 		copy(r.v.Data[i*r.v.Stride+old:][:w], r.next.RawRowView(i))
 	}
-	c, gram := r.orthogonalise(y.RawMatrix())
+	r.drift.grow(w)
+	c, gram, lost := r.orthogonalise(y.RawMatrix())
 	if !allFinite(c.Data) {
-		return append(r.cands, ritzCandidate(math.Inf(1), 0))
+		return append(r.cands[:0], ritzCandidate(math.Inf(1), 0))
 	}
 	r.border(c, old)
-	r.theta, r.ritz = rayleighRitz(r.t.RawMatrix())
-	r.turned, r.gone = false, 0
-	r.top = max(r.top, math.Abs(r.theta[0]))
+	r.theta, r.ritz, r.turned, r.gone = nil, nil, false, 0
+	// The eigenproblem must be solved before a restart and at the end.
+	wait := r.timing.wait(r.size <= cheapEigen || r.size+w > r.v.Cols || r.room() == 0)
+	if !wait {
+		r.solve()
+		r.top = max(r.top, math.Abs(r.theta[0]))
+	}
 	coupling := r.advance(y, gram)
+	if r.drift.next = nil; coupling != nil && width(r.next) == w {
+		r.drift.next = over(lost, coupling, roundoff*r.top)
+	}
 	r.fresh = old
-	return r.report(coupling, old)
+	if !wait {
+		r.report(coupling, old)
+		r.timing.solved(r.cands)
+	}
+	return r.cands
+}
+
+// solve brings the Ritz values and vectors up to date with T.
+func (r *lanczos) solve() {
+	if r.theta == nil {
+		r.theta, r.ritz = rayleighRitz(r.t.RawMatrix())
+	}
 }
 
 // orthogonalise removes the components in the basis from y and returns them,
 // yᵀV, and the Gram matrix of what is left. The product of a Lanczos block has
 // components in the last two blocks only, or in all after a restart: these are
-// removed first. What rounding has left in the whole basis is removed then. Each
-// product is formed while the rows it needs are in the cache from the last.
-func (r *lanczos) orthogonalise(y blas64.General) (c, gram blas64.General) {
+// removed first. What rounding has left there, and elsewhere where that is too
+// much, is removed then. Each product is formed while the rows it needs are in
+// the cache from the last.
+//
+// It also returns what is left in the basis, as drift.step does.
+func (r *lanczos) orthogonalise(y blas64.General) (c, gram blas64.General, lost *mat.Dense) {
 	v := r.basis()
 	recent := columnsFrom(v, r.fresh)
-	first := cross(&r.first, y, recent)
+	first, short := r.project(y, recent)
+	lost = r.drift.step(r.t, first, r.fresh)
+	from, to := r.unclean(lost, short)
+	old := columnsFrom(columnsOf(v, to), from)
+	clear(lost.RawMatrix().Data[from*y.Cols : to*y.Cols])
 	f := panel.Pack(-1, first)
-	r.second.reset(y.Rows, y.Cols, v.Cols)
+	r.second.reset(y.Rows, y.Cols, recent.Cols)
+	r.third.reset(y.Rows, y.Cols, old.Cols)
 	eachChunk(y.Rows, func(seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		panel.AddProduct(part, rowsOf(recent, i, rows), f)
-		panel.AddCross(r.second.of(seg), part, rowsOf(v, i, rows))
+		panel.AddCross(r.second.of(seg), part, rowsOf(recent, i, rows))
+		panel.AddCross(r.third.of(seg), part, rowsOf(old, i, rows))
 	})
-	c = r.second.total()
-	f = panel.Pack(-1, c)
+	second := r.second.total()
+	f = panel.Pack(-1, second)
+	g := panel.Pack(-1, r.third.total())
 	r.gram.reset(y.Rows, y.Cols, y.Cols)
 	eachChunk(y.Rows, func(seg, i, rows int) {
 		part := rowsOf(y, i, rows)
-		panel.AddProduct(part, rowsOf(v, i, rows), f)
+		panel.AddProduct(part, rowsOf(recent, i, rows), f)
+		panel.AddProduct(part, rowsOf(old, i, rows), g)
 		panel.AddCross(r.gram.of(seg), part, part)
 	})
-	for i := range first.Rows {
-		for j, x := range first.Data[i*first.Stride:][:first.Cols] {
-			c.Data[i*c.Stride+r.fresh+j] += x
+	// What was found in older columns is no part of T, but what the basis lacks.
+	c = zeros(make([]float64, y.Cols*v.Cols), y.Cols, v.Cols)
+	for i := range c.Rows {
+		for j := range recent.Cols {
+			c.Data[i*c.Stride+r.fresh+j] = first.Data[i*first.Stride+j] + second.Data[i*second.Stride+j]
 		}
 	}
-	return c, r.gram.total()
+	return c, r.gram.total(), lost
+}
+
+// project returns yᵀv and the Gram matrix that y will have when the components
+// have been removed, for orthonormal v.
+func (r *lanczos) project(y, v blas64.General) (c, gram blas64.General) {
+	r.first.reset(y.Rows, y.Cols, v.Cols)
+	r.gram.reset(y.Rows, y.Cols, y.Cols)
+	eachChunk(y.Rows, func(seg, i, rows int) {
+		part := rowsOf(y, i, rows)
+		panel.AddCross(r.first.of(seg), part, rowsOf(v, i, rows))
+		panel.AddCross(r.gram.of(seg), part, part)
+	})
+	c, gram = r.first.total(), r.gram.total()
+	panel.AddProduct(gram, c, panel.Pack(-1, c))
+	return c, gram
+}
+
+// unclean returns the range of columns before the recent ones that the next block
+// must be orthogonalised against, what is lost to its product being given with
+// an estimate of its Gram matrix. These are all columns when vectors are going to
+// be locked while the basis goes on, where it soon spans everything, and where
+// nothing is known because the product nearly vanishes.
+func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
+	if r.kept() < r.want || r.room() <= 2*gram.Rows {
+		return 0, r.fresh
+	}
+	const cancelled = 1e6 // times the roundoff of a squared length
+	for i := range gram.Rows {
+		if gram.Data[i*gram.Stride+i] < cancelled*epsilon*r.top*r.top {
+			return 0, r.fresh
+		}
+	}
+	coupling, pivot := triangle(gram, 0)
+	if coupling == nil || pivot <= twice {
+		return 0, r.fresh
+	}
+	from, to = unclean(over(lost, coupling, roundoff*r.top))
+	to = min(to, r.fresh)
+	return min(from, to), to
 }
 
 // border adds the rows and columns of the new block to T.
@@ -215,7 +297,7 @@ func (r *lanczos) border(c blas64.General, old int) {
 // advance makes what is left of the product y the next block and returns R.
 func (r *lanczos) advance(y *mat.Dense, gram blas64.General) (coupling *mat.Dense) {
 	n, w := y.Dims()
-	room := max(0, r.qr.dimension(n)-r.size)
+	room := r.room()
 	if r.full = room == 0; r.full {
 		// Nothing can be added. Go on with the trailing vectors, so that the
 		// driver can look at everything once more.
@@ -245,7 +327,8 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) (coupling *mat.Dens
 // report lists the leading Ritz pairs. Those that a restart would not keep, and
 // of a basis too small for all that are wanted the last ones, are not yet fit
 // to be looked at.
-func (r *lanczos) report(coupling *mat.Dense, old int) []Candidate {
+func (r *lanczos) report(coupling *mat.Dense, old int) {
+	r.cands = r.cands[:0]
 	count := min(r.size, r.want)
 	if p := r.kept(); p < r.want && !r.full {
 		count = min(count, max(1, p-p/4))
@@ -259,19 +342,22 @@ func (r *lanczos) report(coupling *mat.Dense, old int) []Candidate {
 		}
 		r.cands = append(r.cands, ritzCandidate(r.theta[i], res))
 	}
-	return r.cands
 }
 
 // restart makes the Ritz vectors [from, to) the basis. It goes over all of it;
 // to form Ritz vectors one by one would do so for each.
 func (r *lanczos) restart(from, to int) {
 	b := r.basis()
-	switch {
-	case to == from:
-	case r.turned:
-		shift(b, from)
-	default:
-		turn(b, r.ritz.Slice(from, to, 0, r.size).(*mat.Dense).RawMatrix())
+	r.solve()
+	if to == from || r.turned {
+		if to > from && from > 0 {
+			shift(b, from)
+		}
+		r.drift.cut(from, to)
+	} else {
+		part := r.ritz.Slice(from, to, 0, r.size).(*mat.Dense)
+		turn(b, part.RawMatrix())
+		r.drift.turn(part)
 	}
 	r.theta = r.theta[from:to]
 	r.size, r.fresh = to-from, 0
@@ -306,20 +392,27 @@ func (r *lanczos) Lock(j int) bool {
 
 func (r *lanczos) Save() State {
 	s := State{
-		Blocks: []*mat.Dense{r.next, {}, {}, {}},
+		Blocks: []*mat.Dense{r.next, {}, {}, {}, {}, {}},
 		Scalars: []float64{
 			r.qr.key, float64(r.qr.drawn), float64(r.v.Cols), float64(r.want), float64(r.block), float64(r.fresh), float64(r.gone),
-			scalar(r.full), scalar(r.turned), scalar(r.started), r.top,
+			scalar(r.full), scalar(r.turned), scalar(r.started), r.top, float64(r.size),
 		},
 	}
+	s.Scalars = append(s.Scalars, r.timing.save()...)
 	if r.size == 0 {
 		return s
 	}
-	s.Scalars = append(s.Scalars, r.theta...)
 	s.Blocks[1] = mat.NewDense(r.v.Rows, r.v.Cols, r.v.Data).Slice(0, r.v.Rows, 0, r.size).(*mat.Dense)
 	s.Blocks[2] = r.t
-	if !r.turned {
-		s.Blocks[3] = r.ritz
+	s.Blocks[4] = r.drift.basis
+	if r.drift.next != nil {
+		s.Blocks[5] = r.drift.next
+	}
+	for _, c := range r.cands {
+		s.Scalars = append(s.Scalars, c.Value, c.Residual)
+	}
+	if r.turned {
+		s.Scalars = append(s.Scalars, r.theta...)
 	}
 	return s
 }
@@ -327,11 +420,11 @@ func (r *lanczos) Save() State {
 // Restore implements Method.
 func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
 	k.Width(1) // checks
-	const fixed = 11
+	const fixed = 12 + timingScalars
 	if len(s.Scalars) < fixed {
-		return nil, s.shape(4, fixed)
+		return nil, s.shape(6, fixed)
 	}
-	if err := s.shape(4, len(s.Scalars)); err != nil {
+	if err := s.shape(6, len(s.Scalars)); err != nil {
 		return nil, err
 	}
 	next, err := s.block(0, -1, -1)
@@ -347,24 +440,38 @@ func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
 	}
 	r := &lanczos{
 		next: next, want: counts[2], block: counts[3], fresh: counts[4], gone: counts[5],
-		theta: slices.Clone(s.Scalars[fixed:]), size: len(s.Scalars) - fixed,
 		top: s.Scalars[10], qr: blockQR{key: s.Scalars[0], drawn: counts[0]},
 	}
-	if r.full, err = s.flag(7); err != nil {
+	for i, flag := range []*bool{&r.full, &r.turned, &r.started} {
+		if *flag, err = s.flag(7 + i); err != nil {
+			return nil, err
+		}
+	}
+	if r.size, err = s.count(11, n); err != nil {
 		return nil, err
 	}
-	if r.turned, err = s.flag(8); err != nil {
-		return nil, err
-	}
-	if r.started, err = s.flag(9); err != nil {
+	if r.timing, err = s.timing(12); err != nil {
 		return nil, err
 	}
 	m := counts[1]
-	if !allFinite(s.Scalars[fixed-1:]) {
+	if !allFinite(s.Scalars[10:]) {
 		return nil, errors.New("state has values that are not finite")
 	}
 	if r.want < 1 || r.block < 1 || r.size > m || r.fresh > r.size || w > m || r.full && w > r.size || !r.full && r.size > 0 && r.turned && r.size+w > m {
 		return nil, fmt.Errorf("state is of a basis of %d of %d columns for %d triplets, with blocks of %d", r.size, m, r.want, w)
+	}
+	rest := s.Scalars[fixed:]
+	if r.turned {
+		if len(rest) < r.size {
+			return nil, fmt.Errorf("state has %d Ritz values, want %d", len(rest), r.size)
+		}
+		r.theta, rest = slices.Clone(rest[len(rest)-r.size:]), rest[:len(rest)-r.size]
+	}
+	if len(rest)%2 != 0 || r.timing.passes > 0 && len(rest) == 0 {
+		return nil, fmt.Errorf("state has %d numbers about its Ritz pairs", len(rest))
+	}
+	for i := 0; i < len(rest); i += 2 {
+		r.cands = append(r.cands, ritzCandidate(rest[i], rest[i+1]))
 	}
 	r.v = basisBlock(n, m)
 	return r, r.restoreBasis(s)
@@ -382,9 +489,14 @@ func (r *lanczos) restoreBasis(s State) error {
 	}
 	mat.NewDense(n, m, r.v.Data).Slice(0, n, 0, r.size).(*mat.Dense).Copy(v)
 	var err error
-	if r.t, err = s.block(2, r.size, r.size); err != nil || r.turned {
+	if r.t, err = s.block(2, r.size, r.size); err != nil {
 		return err
 	}
-	r.ritz, err = s.block(3, r.size, r.size)
+	if r.drift.basis, err = s.block(4, r.size, r.size); err != nil {
+		return err
+	}
+	if rows, _ := s.Blocks[5].Dims(); rows > 0 {
+		r.drift.next, err = s.block(5, r.size, width(r.next))
+	}
 	return err
 }

@@ -30,8 +30,9 @@ const streamReplace uint64 = 7 << 32
 const dropFactor = 16
 
 // Relative pivots of the scaled Gram matrix: above once one round is enough,
-// below never Cholesky is not to be trusted.
-const once, never, maxQRRounds = 0.25, 1e-7, 3
+// above twice components of others are not magnified enough to be removed again,
+// and below never Cholesky is not to be trusted.
+const once, twice, never, maxQRRounds = 0.25, 1e-4, 1e-7, 3
 
 // factor replaces y by Q of y = QR and returns R, l×l upper triangular. Columns
 // that, less their components in the columns before them, have norms of at most
@@ -48,8 +49,10 @@ func (q *blockQR) factorGram(y, gram, v blas64.General, least float64) *mat.Dens
 		return q.oneByOne(y, v, least)
 	}
 	for rounds := 1; pivot < once && rounds < maxQRRounds; rounds++ {
-		// Dividing by small pivots has blown up what was left of v in y.
-		q.project(y, v)
+		if pivot < twice {
+			// Dividing by small pivots has blown up what was left of v in y.
+			q.project(y, v)
+		}
 		var next *mat.Dense
 		if next, pivot = q.cholesky(y, cross(&q.gram, y, y), 0); next == nil {
 			next, pivot = q.oneByOne(y, v, 0), 1
@@ -78,7 +81,15 @@ func (q *blockQR) project(y, v blas64.General) blas64.General {
 // least pivot relative to the norm of its column, or nil with y unchanged if a
 // column is too short or a pivot too small.
 func (q *blockQR) cholesky(y, gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
-	l := y.Cols
+	if r, pivot = triangle(gram, least); r != nil {
+		turn(y, transposed(inverse(r)))
+	}
+	return r, pivot
+}
+
+// triangle returns the R of a block with the given Gram matrix, as cholesky does.
+func triangle(gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
+	l := gram.Rows
 	norms := make([]float64, l)
 	for j := range l {
 		norms[j] = math.Sqrt(gram.Data[j*gram.Stride+j])
@@ -114,7 +125,6 @@ func (q *blockQR) cholesky(y, gram blas64.General, least float64) (r *mat.Dense,
 			r.Set(i, j, u.At(i, j)*norms[j])
 		}
 	}
-	turn(y, transposed(inverse(r)))
 	return r, pivot
 }
 
