@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// report is NAME.json.
+type report struct {
+	Store  string  `json:"store"`
+	Coding string  `json:"coding"`
+	NNZ    int64   `json:"nnz"`
+	Bytes  int64   `json:"bytes"`
+	Memory int64   `json:"memory"`
+	Limit  string  `json:"limit"` // what enforced it
+	CPUs   int     `json:"cpus"`
+	Rounds int     `json:"rounds"`
+	Rows   []width `json:"widths"`
+}
+
+// width has the seconds of every round, and what follows from their medians.
+type width struct {
+	L     int         `json:"l"`
+	Fio   []float64   `json:"fio"`
+	Cold  []passTimes `json:"cold"`
+	Warm  []passTimes `json:"warm"`
+	Ratio float64     `json:"ratio"` // cold / the longer of fio and warm
+}
+
+func measure(c *config) (*report, error) {
+	s, err := csr.Open(c.store, csr.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	r := &report{Store: c.store, Coding: s.Values().Coding.String(), NNZ: s.NNZ(), Bytes: s.Size(), Memory: c.memory, CPUs: runtime.NumCPU(), Rounds: c.rounds}
+	var shards []string
+	for _, sh := range s.Manifest().Shards {
+		shards = append(shards, filepath.Join(c.store, sh.Name))
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	limit, err := newLimit(c.memory)
+	if err != nil {
+		return nil, err
+	}
+	defer limit.remove()
+	r.Limit = limit.name()
+	for _, l := range c.widths {
+		r.Rows = append(r.Rows, width{L: l})
+	}
+	for range c.rounds {
+		for i := range r.Rows {
+			if err := r.Rows[i].round(c, shards, limit); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range r.Rows {
+		w := &r.Rows[i]
+		w.Ratio = median(seconds(w.Cold)) / max(median(w.Fio), median(seconds(w.Warm)))
+	}
+	return r, nil
+}
+
+func (w *width) round(c *config, shards []string, limit *memoryLimit) error {
+	if err := forget(shards); err != nil {
+		return err
+	}
+	fio, err := fioSeconds(shards)
+	if err != nil {
+		return err
+	}
+	w.Fio = append(w.Fio, fio)
+	if err := forget(shards); err != nil {
+		return err
+	}
+	cold, err := passProcess(c, w.L, limit)
+	if err != nil {
+		return err
+	}
+	w.Cold = append(w.Cold, cold)
+	if err := remember(shards); err != nil {
+		return err
+	}
+	warm, err := passProcess(c, w.L, nil)
+	w.Warm = append(w.Warm, warm)
+	return err
+}
+
+// fioSeconds is how long fio takes to read the files once, in sequence and directly.
+func fioSeconds(files []string) (float64, error) {
+	cmd := exec.Command("fio", "--name=read", "--readonly", "--rw=read", "--bs=1M", "--direct=1", "--ioengine=libaio", "--iodepth=8",
+		"--file_service_type=sequential", "--openfiles=1", "--output-format=json", "--filename="+strings.Join(files, ":"))
+	out, err := cmd.Output()
+	if err != nil {
+		return 0, fmt.Errorf("fio: %w", err)
+	}
+	var result struct {
+		Jobs []struct {
+			Read struct {
+				Runtime float64 `json:"runtime"` // ms
+			} `json:"read"`
+		} `json:"jobs"`
+	}
+	out = out[max(0, bytes.IndexByte(out, '{')):] // it may have warned
+	if err := json.Unmarshal(out, &result); err != nil || len(result.Jobs) != 1 {
+		return 0, fmt.Errorf("fio: unexpected output (%w)", err)
+	}
+	return result.Jobs[0].Read.Runtime / 1000, nil
+}
+
+// passProcess does one pass in a process of its own, under limit if there is one.
+func passProcess(c *config, l int, limit *memoryLimit) (p passTimes, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return p, err
+	}
+	args := []string{self, "-store", c.store, "-memory", strconv.FormatInt(c.memory>>20, 10) + "MiB", "-pass", strconv.Itoa(l)}
+	args = limit.wrap(args)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return p, fmt.Errorf("pass of width %d: %w", l, err)
+	}
+	return p, json.Unmarshal(out, &p)
+}
+
+func seconds(ps []passTimes) (s []float64) {
+	for _, p := range ps {
+		s = append(s, p.Seconds)
+	}
+	return s
+}
+
+func median(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+func (r *report) write(name string) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(name+".json", append(b, '\n'), 0o666); err != nil {
+		return err
+	}
+	md := r.markdown()
+	fmt.Print(md)
+	return os.WriteFile(name+".md", []byte(md), 0o666)
+}
+
+func (r *report) markdown() string {
+	var b strings.Builder
+	gib := float64(r.Bytes) / (1 << 30)
+	fmt.Fprintf(&b, "%s, %.2f GiB, %.0f million entries; %d MiB (%s); %d CPUs; medians of %d rounds, seconds\n\n", r.Coding, gib, float64(r.NNZ)/1e6, r.Memory>>20, r.Limit, r.CPUs, r.Rounds)
+	b.WriteString("| l | fio | fio GB/s | cold pass | of which blocks | warm pass | cold / max(fio, warm) | cold ns per entry |\n|---|---|---|---|---|---|---|---|\n")
+	for _, w := range r.Rows {
+		fio, cold, warm := median(w.Fio), median(seconds(w.Cold)), median(seconds(w.Warm))
+		var wait []float64
+		for _, p := range w.Cold {
+			wait = append(wait, p.Wait)
+		}
+		fmt.Fprintf(&b, "| %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", w.L, fio, float64(r.Bytes)/1e9/fio, cold, median(wait), warm, w.Ratio, cold*1e9/float64(r.NNZ))
+	}
+	return b.String()
+}

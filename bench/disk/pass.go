@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream"
+	"gonum.org/v1/gonum/mat"
+)
+
+// passTimes is what a process that does one pass reports.
+type passTimes struct {
+	Seconds float64 `json:"seconds"`
+	Wait    float64 `json:"wait"` // per worker, for blocks to be read, verified and decoded
+	Bytes   int64   `json:"bytes"`
+	Workers int     `json:"workers"`
+}
+
+// onePass multiplies a block of l vectors with the Gram matrix of the store, once.
+func onePass(store string, budget int64, l int) (p passTimes, err error) {
+	s, err := csr.Open(store, csr.OpenOptions{})
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	m, err := stream.New(s, stream.Options{Memory: budget, Width: l})
+	if err != nil {
+		return p, err
+	}
+	n := m.Dim()
+	x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
+	for i := range n {
+		for j := range l {
+			x.Set(i, j, 1/float64(1+i+j))
+		}
+	}
+	runtime.GC()
+	start := time.Now()
+	err = m.Apply(context.Background(), y, x)
+	p.Seconds = time.Since(start).Seconds()
+	bytes, _, wait := m.Usage()
+	p.Bytes, p.Wait, p.Workers = bytes, wait.Seconds(), m.Plan().Workers
+	return p, err
+}
