@@ -84,6 +84,7 @@ func TestAdviceIsOnlyAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	s.Prefetch(0)
 	s.ReleaseBlock(0)
 	requireEqual(t, s, m)
 }

@@ -404,6 +404,7 @@ func TestConcurrentDecode(t *testing.T) {
 					t.Errorf("block %d differs", i)
 				}
 				s.ReleaseBlock(i)
+				s.Prefetch(i)
 			}
 		})
 	}

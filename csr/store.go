@@ -298,6 +298,18 @@ func describe(fsys vfs.FS, store string, sh *shard, block int, offset int64, err
 	return err
 }
 
+// Prefetch brings the bytes of block i into memory and returns when they are
+// there, if the system has a call for that, so that decoding it will not wait
+// for the disk. Safe for concurrent use. What cannot be read is left for DecodeBlock to report.
+func (s *Store) Prefetch(i int) {
+	if s.closed.Load() {
+		return
+	}
+	b := &s.blocks[i]
+	// Only a hint.
+	_ = s.shards[s.shardOf[i]].m.Advise(vfs.Populate, b.offset, int64(b.size))
+}
+
 // ReleaseBlock tells the kernel that the pages of block i are not needed again
 // soon. Pages shared with a neighbouring block go too; whoever needs them
 // again gets them from the page cache or the disk.

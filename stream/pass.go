@@ -58,7 +58,13 @@ func (m *Matrix) eachInParallel(ctx context.Context, turns []*turnstile, fn visi
 	for _, t := range turns {
 		defer context.AfterFunc(gctx, t.abandon)()
 	}
-	queue := &blockQueue{m: m, window: semaphore.NewWeighted(m.plan.Window)}
+	queue := &blockQueue{m: m, window: semaphore.NewWeighted(m.plan.Window), ahead: newReadAhead(m.src)}
+	if first := m.firstRead(); first < m.plan.Blocks {
+		g.Go(func() error {
+			queue.ahead.run(gctx, first, m.plan.Blocks)
+			return nil
+		})
+	}
 	for worker := range m.plan.Workers {
 		g.Go(func() error {
 			scratch := new(csr.Block)
@@ -90,6 +96,7 @@ func (m *Matrix) eachInParallel(ctx context.Context, turns []*turnstile, fn visi
 type blockQueue struct {
 	m      *Matrix
 	window *semaphore.Weighted
+	ahead  *readAhead
 	mu     sync.Mutex
 	next   int
 }
@@ -113,6 +120,7 @@ func (q *blockQueue) take(ctx context.Context) (int, func(), error) {
 		return 0, nil, context.Cause(ctx)
 	}
 	q.next++
+	q.ahead.handOut(i)
 	return i, func() { q.window.Release(size) }, nil
 }
 
@@ -143,6 +151,16 @@ func (m *Matrix) block(i int, scratch *csr.Block) (*csr.Block, error) {
 		m.resident[i] = scratch
 	}
 	return scratch, nil
+}
+
+// firstRead is the first block that is not resident.
+func (m *Matrix) firstRead() int {
+	for i, b := range m.resident {
+		if b == nil {
+			return i
+		}
+	}
+	return len(m.resident)
 }
 
 // trimmed drops scratch that one unusually long row has made large, so that

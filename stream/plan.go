@@ -172,6 +172,7 @@ type source interface {
 	NumBlocks() int
 	Block(i int) csr.BlockInfo
 	DecodeBlock(i int, dst *csr.Block) error
+	Prefetch(i int)
 	ReleaseBlock(i int)
 }
 

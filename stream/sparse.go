@@ -76,6 +76,7 @@ func (s *inMemory) Cols() int64            { return s.cols }
 func (s *inMemory) SumSquares() float64    { return s.sumSquares }
 func (s *inMemory) MaxBlock() csr.MaxBlock { return s.largest }
 func (s *inMemory) NumBlocks() int         { return len(s.blocks) }
+func (s *inMemory) Prefetch(int)           {}
 func (s *inMemory) ReleaseBlock(int)       {}
 
 func (s *inMemory) Block(i int) csr.BlockInfo {

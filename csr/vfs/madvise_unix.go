@@ -10,8 +10,8 @@ func madvise(b []byte, a Advice) error {
 	}
 	advice := unix.MADV_SEQUENTIAL
 	switch a {
-	case WillNeed:
-		advice = unix.MADV_WILLNEED
+	case Populate:
+		return populate(b)
 	case DontNeed:
 		advice = unix.MADV_DONTNEED
 	}

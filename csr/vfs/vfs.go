@@ -36,8 +36,9 @@ type Advice uint8
 const (
 	// Sequential: the range will be read once, in order.
 	Sequential Advice = iota
-	// WillNeed: the range will be read soon.
-	WillNeed
+	// Populate: the range will be read soon. Where the system can (Linux 5.14)
+	// Advise returns when it is in memory.
+	Populate
 	// DontNeed: the range is not needed any more; its pages may be taken away.
 	DontNeed
 )

@@ -80,7 +80,7 @@ func TestMap(t *testing.T) {
 			t.Errorf("size %d: mapped bytes differ", size)
 		}
 		n := int64(size)
-		for _, a := range []vfs.Advice{vfs.Sequential, vfs.WillNeed, vfs.DontNeed} {
+		for _, a := range []vfs.Advice{vfs.Sequential, vfs.Populate, vfs.DontNeed} {
 			for _, r := range [][2]int64{{0, n}, {0, 0}, {n / 2, n - n/2}, {n, 0}, {n / 3, n / 3}} {
 				if err := m.Advise(a, r[0], r[1]); err != nil {
 					t.Errorf("size %d: advise %d about %v: %v", size, a, r, err)

@@ -1,0 +1,66 @@
+package stream
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// prefetched records what is read ahead; block 3 is larger than the window.
+type prefetched struct {
+	source
+	mu  sync.Mutex
+	got []int
+}
+
+func (p *prefetched) Block(i int) csr.BlockInfo {
+	if i == 3 {
+		return csr.BlockInfo{Size: 2 * readAheadBytes}
+	}
+	return csr.BlockInfo{Size: readAheadBytes / 2}
+}
+
+func (p *prefetched) Prefetch(i int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.got = append(p.got, i)
+}
+
+// TestReadAhead: never more than the window beyond what is handed out, nothing
+// twice, nothing that a worker has already; it ends by itself and when cancelled.
+func TestReadAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &prefetched{}
+		a := newReadAhead(p)
+		ended := false
+		go func() { a.run(t.Context(), 1, 8); ended = true }()
+		for _, step := range []struct {
+			handOut int
+			want    []int
+		}{
+			{0, []int{1, 2}},
+			{1, []int{1, 2}},
+			{2, []int{1, 2, 3}},
+			{3, []int{1, 2, 3, 4, 5}},
+			{6, []int{1, 2, 3, 4, 5, 7}}, // the worker was first at 6
+		} {
+			a.handOut(step.handOut)
+			synctest.Wait()
+			if !slices.Equal(p.got, step.want) {
+				t.Errorf("after %d: %v, want %v", step.handOut, p.got, step.want)
+			}
+		}
+		if !ended {
+			t.Error("still running")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go newReadAhead(p).run(ctx, 0, 8)
+		synctest.Wait()
+		cancel()
+		synctest.Wait() // the bubble fails if it does not end
+	})
+}
