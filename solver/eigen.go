@@ -21,7 +21,7 @@ import (
 // Status. Settings.Operator, Left, and SignLeft are ignored.
 func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	s.Operator = Gram
-	s = s.normalised(int64(op.Dim()), op.Dim())
+	s = s.normalised(op, int64(op.Dim()))
 	r, err := newRun(ctx, op, fmt.Sprintf("%d×%d operator", op.Dim(), op.Dim()), s)
 	if err != nil {
 		return nil, err

@@ -46,6 +46,13 @@ func (g GradientDescent) Restore(s State, rule StopRule) (Recurrence, error) {
 	return &descent{eta: g.step(), rule: rule, x: x, prev: prev, started: started}, nil
 }
 
+// fit implements fitter: an η that is said and the same one unsaid are no two
+// methods.
+func (g GradientDescent) fit(int) Method {
+	g.Eta = g.step()
+	return g
+}
+
 // step returns η.
 func (g GradientDescent) step() float64 {
 	if g.Eta == 0 {

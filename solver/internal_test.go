@@ -188,7 +188,7 @@ func TestSettingsPanic(t *testing.T) {
 			}()
 			s := good
 			change(&s)
-			s.normalised(3, 5)
+			s.normalised(nothing5{}, 3)
 		})
 	}
 	for _, eta := range []float64{-0.1, 1, 2, math.NaN()} {
@@ -202,3 +202,8 @@ func TestSettingsPanic(t *testing.T) {
 		}()
 	}
 }
+
+// nothing5 is an operator of order 5 that nobody applies.
+type nothing5 struct{ Operator }
+
+func (nothing5) Dim() int { return 5 }

@@ -45,6 +45,12 @@ func (n Nesterov) Restore(s State, rule StopRule) (Recurrence, error) {
 	return n.params().restore(s, rule)
 }
 
+// fit implements fitter.
+func (n Nesterov) fit(int) Method {
+	n.Eta = n.params().eta
+	return n
+}
+
 func (n Nesterov) params() momentumParams {
 	checkBeta(n.Beta)
 	p := momentumParams{eta: GradientDescent{n.Eta}.step(), beta: n.Beta, ahead: true}

@@ -41,6 +41,12 @@ func (p Polyak) Restore(s State, rule StopRule) (Recurrence, error) {
 	return p.params().restore(s, rule)
 }
 
+// fit implements fitter.
+func (p Polyak) fit(int) Method {
+	p.Eta = p.params().eta
+	return p
+}
+
 func (p Polyak) params() momentumParams {
 	checkBeta(p.Beta)
 	return momentumParams{eta: GradientDescent{p.Eta}.step(), beta: p.Beta}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -123,6 +125,38 @@ func (c *Checkpoint) Setting(name string) string {
 	return ""
 }
 
+// known are the methods of this package, by which a checkpoint can name them.
+var known = []Method{
+	GradientDescent{}, Power{}, Polyak{}, Nesterov{}, NesterovGeneral{}, Block{}, Krylov{},
+}
+
+// methodSettings is a method as text from which the known ones can be made again.
+func methodSettings(m Method) string {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Sprintf("%+v", m)
+	}
+	return string(text)
+}
+
+// Method returns the method of the run that was saved, nil if it is not one of
+// this package.
+func (c *Checkpoint) Method() Method {
+	for _, m := range known {
+		if m.Name() != c.Setting("method") {
+			continue
+		}
+		p := reflect.New(reflect.TypeOf(m))
+		d := json.NewDecoder(strings.NewReader(c.Setting("method settings")))
+		d.DisallowUnknownFields()
+		if d.Decode(p.Interface()) != nil {
+			return nil
+		}
+		return p.Elem().Interface().(Method)
+	}
+	return nil
+}
+
 // settings lists all that determines the result of the run, what tells most
 // first.
 func (r *run) settings() []setting {
@@ -131,7 +165,7 @@ func (r *run) settings() []setting {
 		{"shape", r.shape},
 		{"rank", strconv.Itoa(r.s.Rank)},
 		{"method", r.s.Method.Name()},
-		{"method settings", fmt.Sprintf("%+v", r.s.Method)},
+		{"method settings", methodSettings(r.s.Method)},
 		{"deflation", r.asked.String()},
 		{"stop rule", r.s.Stop.String()},
 		{"tolerance", strconv.FormatFloat(r.s.Tol, 'g', -1, 64)},

@@ -62,7 +62,9 @@ func (r StopRule) String() string {
 type Settings struct {
 	// Rank is the number k of triplets wanted, 1 ≤ k ≤ min(N, n).
 	Rank int
-	// Method is the algorithm; nil means GradientDescent{}.
+	// Method is the algorithm. Nil means that of Resume, or without one the
+	// choice of Choose for the Reference machine, from the shape of the matrix,
+	// its entries (Counter) and the widest block it takes (Narrow).
 	Method Method
 	// Operator is the form in which SVD hands the matrix to the method, Gram by
 	// default. Eigen ignores it: its operator is what it is given.
@@ -119,8 +121,10 @@ type Settings struct {
 }
 
 // normalised returns s with defaults filled in, after checking it against the
-// largest possible rank and the dimension n.
-func (s Settings) normalised(maxRank int64, n int) Settings {
+// operator and its rows.
+func (s Settings) normalised(op Operator, rows int64) Settings {
+	n := op.Dim()
+	maxRank := min(rows, int64(n))
 	if s.Rank < 1 || int64(s.Rank) > maxRank {
 		panic("solver: rank must be at least 1 and at most the smaller dimension")
 	}
@@ -142,17 +146,17 @@ func (s Settings) normalised(maxRank int64, n int) Settings {
 	if s.Tol == 0 {
 		s.Tol = DefaultTol
 	}
+	if s.Operator > Symmetric {
+		panic("solver: unknown form of the operator")
+	}
 	if s.Method == nil {
-		s.Method = GradientDescent{}
+		s.Method = s.chosen(op, rows)
 	}
 	if f, ok := s.Method.(fitter); ok {
 		s.Method = f.fit(s.Rank)
 	}
 	if s.Clock == nil {
 		s.Clock = time.Now
-	}
-	if s.Operator > Symmetric {
-		panic("solver: unknown form of the operator")
 	}
 	if s.Operator == Dilation && !CanDilate(s.Method) {
 		panic("solver: the method cannot work with the dilation")
@@ -161,6 +165,26 @@ func (s Settings) normalised(maxRank int64, n int) Settings {
 		s.Observer = ObserverFunc(func(Event) error { return nil })
 	}
 	return s
+}
+
+// chosen is the method for an operator of which nothing was said.
+func (s Settings) chosen(op Operator, rows int64) Method {
+	if s.Resume != nil {
+		if m := s.Resume.Method(); m != nil {
+			return m
+		}
+	}
+	p := Problem{
+		Rows: rows, Columns: int64(op.Dim()), NNZ: rows * int64(op.Dim()),
+		Rank: s.Rank, Operator: s.Operator, Stop: s.Stop, Tol: s.Tol,
+	}
+	if c, ok := op.(Counter); ok {
+		p.NNZ = c.NNZ()
+	}
+	if w, ok := op.(Narrow); ok {
+		p.MaxWidth = w.MaxWidth()
+	}
+	return Choose(p, nil, nil).Method
 }
 
 func checkInit(init *mat.Dense, n int) {

@@ -22,7 +22,7 @@ const maxRounds = 6
 // honest residuals. Within MaxPasses one pass is always kept for the
 // certificate, so a limit of 1 certifies the start vectors.
 func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
-	s = s.normalised(min(a.Rows(), int64(a.Dim())), a.Dim())
+	s = s.normalised(a, a.Rows())
 	op, err := form(a, s)
 	if err != nil {
 		return nil, err

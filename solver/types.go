@@ -46,6 +46,18 @@ type Meter interface {
 	Usage() (bytesRead int64, multiply, wait time.Duration)
 }
 
+// Counter is implemented by an Operator or Matrix that knows how many entries
+// it has. One that does not is taken to have all of them.
+type Counter interface {
+	NNZ() int64
+}
+
+// Narrow is implemented by an Operator or Matrix that bounds the columns of the
+// blocks it multiplies; 0 means that it does not.
+type Narrow interface {
+	MaxWidth() int
+}
+
 // RowStore holds a tall N×k block outside the solver: a file, or memory
 // (DenseRows). The solver writes W = A·V to it row by row and turns it, chunk
 // by chunk and in place, into the left singular vectors. Chunks are read and

@@ -33,13 +33,7 @@ type Matrix struct {
 func New(store *csr.Store, o Options) (*Matrix, error) { return newMatrix(store, o) }
 
 func newMatrix(src source, o Options) (*Matrix, error) {
-	if o.Width < 0 || o.Rank < 0 || o.Memory < 0 || o.Reserve < 0 {
-		panic("stream: negative option")
-	}
-	o.Width = max(o.Width, 1)
-	if o.Rank == 0 {
-		o.Rank = o.Width
-	}
+	o = o.withDefaults()
 	plan, err := makePlan(src, o)
 	if err != nil {
 		return nil, err
@@ -52,6 +46,24 @@ func (m *Matrix) Rows() int64 { return m.src.Rows() }
 
 // Dim is n, the number of columns of A and the order of the Gram operator.
 func (m *Matrix) Dim() int { return int(m.src.Cols()) }
+
+// NNZ is the number of stored entries.
+func (m *Matrix) NNZ() int64 {
+	var n int64
+	for i := range m.plan.Blocks {
+		n += int64(m.src.Block(i).NNZ)
+	}
+	return n
+}
+
+// MaxWidth is the most columns of a block that Apply multiplies: Options.Width
+// if there is a budget, 0 if any number will do.
+func (m *Matrix) MaxWidth() int {
+	if m.plan.Budget == 0 {
+		return 0
+	}
+	return m.opt.Width
+}
 
 // SumSquares is ‖A‖²_F.
 func (m *Matrix) SumSquares() float64 { return m.src.SumSquares() }

@@ -38,6 +38,18 @@ type Options struct {
 	Width, Rank int
 }
 
+// withDefaults fills in the widths. It panics if an option is negative.
+func (o Options) withDefaults() Options {
+	if o.Width < 0 || o.Rank < 0 || o.Memory < 0 || o.Reserve < 0 {
+		panic("stream: negative option")
+	}
+	o.Width = max(o.Width, 1)
+	if o.Rank == 0 {
+		o.Rank = o.Width
+	}
+	return o
+}
+
 // Part is one line of a Plan.
 type Part struct {
 	Name  string
@@ -92,6 +104,13 @@ func lanes(n int64, l, blocks int) int {
 
 // decodedBytes is what a decoded block occupies: see csr.Block.
 func decodedBytes(rows, nnz int64) int64 { return 4*(rows+1) + 12*nnz }
+
+// PlanFor is the Plan that New would make, without anything being allocated.
+// The error is that of New.
+func PlanFor(store *csr.Store, o Options) (Plan, error) { return makePlan(store, o.withDefaults()) }
+
+// DecodedBytes is what a block occupies when it is kept decoded.
+func DecodedBytes(b csr.BlockInfo) int64 { return decodedBytes(int64(b.Rows), int64(b.NNZ)) }
 
 // makePlan decides the layout of all passes over src.
 func makePlan(src source, o Options) (Plan, error) {

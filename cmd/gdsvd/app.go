@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,9 @@ type app struct {
 	interval time.Duration // between two log lines of progress; 0 is the default
 	share    float64       // of the time of a run that checkpoints may take
 	display  *progress.Display
+
+	saying sync.Mutex        // held while shown is used
+	shown  *progress.Display // display, for other goroutines
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
@@ -58,6 +62,18 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
+// say writes a line to standard error, whatever else is shown there. It may be
+// called from any goroutine.
+func (a *app) say(line string) {
+	a.saying.Lock()
+	defer a.saying.Unlock()
+	if a.shown == nil {
+		fmt.Fprintln(a.stderr, line)
+		return
+	}
+	a.shown.Say(line)
+}
+
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gdsvd",
@@ -79,6 +95,9 @@ not given are zeros: it decomposes the zero-filled matrix.
 			a.display = progress.New(a.stderr, progress.Options{
 				Terminal: a.terminal, Quiet: a.quiet, Interval: a.interval, Level: a.level,
 			})
+			a.saying.Lock()
+			defer a.saying.Unlock()
+			a.shown = a.display
 			return nil
 		},
 	}

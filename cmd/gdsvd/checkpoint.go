@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -82,6 +83,22 @@ func (s outState) mayBegin(o *svdOptions) error {
 		return fmt.Errorf("%s holds no checkpoint to go on from: --force begins anew, --init %s with its vectors", o.out, o.out)
 	}
 	return &fs.PathError{Op: "create", Path: o.out, Err: fs.ErrExist}
+}
+
+// finished is the result of a run that is to be resumed but has come to its end:
+// of this store, for as many triplets, and within the tolerance. Nil if there is
+// no such.
+func (a *app) finished(s outState, store *csr.Store, o *svdOptions) *result {
+	if !o.resume || o.force || !s.result || s.checkpoint {
+		return nil
+	}
+	r, err := readResult(a.fsys, o.out)
+	if err != nil || r.Status != solver.Converged.String() || r.Store.Fingerprint != store.Fingerprint() ||
+		r.K != o.rank || r.Settings.Tol > o.tol {
+		return nil
+	}
+	a.display.Logger().Info("the run has finished: there is nothing to resume", "out", o.out)
+	return r
 }
 
 // replaceable tells whether a run may replace what lies at path when it has

@@ -370,7 +370,7 @@ func TestBrokenStandardOutput(t *testing.T) {
 		{"ingest", "-q", ratings(t, tall), "-o", filepath.Join(t.TempDir(), "m.csr")},
 	} {
 		var stderr bytes.Buffer
-		code := run(context.Background(), args, strings.NewReader(""), brokenWriter{}, &stderr)
+		code := newApp(strings.NewReader(""), brokenWriter{}, &stderr).run(context.Background(), args)
 		if code != exitError || !strings.Contains(stderr.String(), errBroken.Error()) {
 			t.Errorf("%v: exit %d, %s", args, code, &stderr)
 		}

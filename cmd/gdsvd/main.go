@@ -9,8 +9,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -20,17 +18,13 @@ func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	go func() {
 		<-signals
-		fmt.Fprintln(os.Stderr, "gdsvd: interrupted, cleaning up (once more to stop at once)")
+		a.say("gdsvd: interrupted, cleaning up (once more to stop at once)")
 		cancel()
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
-
-// run is the whole program but for signals and the end of the process.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return newApp(stdin, stdout, stderr).run(ctx, args)
+	os.Exit(a.run(ctx, os.Args[1:]))
 }

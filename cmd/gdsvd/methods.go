@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,8 +30,8 @@ type methodName string
 func (m methodName) String() string { return string(m) }
 
 const (
-	defaultMethod methodName = "gd"
-	defaultEta               = 0.5
+	autoMethod methodName = "auto" // chooses one of the others
+	defaultEta            = 0.5
 )
 
 // methods are the algorithms, in the order in which help lists them, with the
@@ -107,11 +109,11 @@ func count(at func(*methodFlags) *int) kind {
 
 // addMethodFlags adds --method and the parameters.
 func addMethodFlags(cmd *cobra.Command, f *pflag.FlagSet, o *methodFlags) {
-	var names []choice[methodName]
+	names := []choice[methodName]{{autoMethod.String(), autoMethod}}
 	for _, m := range methods {
 		names = append(names, choice[methodName]{m.name.String(), m.name})
 	}
-	choiceFlag(cmd, f, &o.method, "method", "", defaultMethod, names, "algorithm")
+	choiceFlag(cmd, f, &o.method, "method", "", autoMethod, names, "algorithm")
 	choiceFlag(cmd, f, &o.operator, "operator", "", solver.Gram, named(solver.Gram, solver.Dilation, solver.Symmetric),
 		"what the method multiplies by: AᵀA, [0 A; Aᵀ 0], or A itself if it is symmetric and semidefinite")
 	for _, p := range parameters {
@@ -154,9 +156,14 @@ func (o *methodFlags) check(cmd *cobra.Command, fromConfig map[string]bool) erro
 		case v == p.preset:
 		case !(v > p.low && v < p.high):
 			return usagef(cmd, "--%s %v: the %s lies between %v and %v, both excluded", p.name, v, p.help, p.low, p.high)
+		case o.method == autoMethod && !fromConfig[p.name]:
+			return usagef(cmd, "--%s is the %s of %s; --method auto finds what it needs: name the method", p.name, p.help, takers(p.name))
 		case !slices.Contains(o.takes(), p.name) && !fromConfig[p.name]:
 			return usagef(cmd, "--%s is the %s of %s; --method %s has none", p.name, p.help, takers(p.name), o.method)
 		}
+	}
+	if o.method == autoMethod {
+		return nil
 	}
 	if o.operator == solver.Dilation && !solver.CanDilate(o.solverMethod()) {
 		return usagef(cmd, "--operator dilation has negative eigenvalues, which --method %s cannot work with; take one that finds one vector at a time", o.method)
@@ -174,6 +181,36 @@ func (o *methodFlags) takes() []string {
 		}
 	}
 	return nil
+}
+
+// adopt makes the flags those of a method.
+func (o *methodFlags) adopt(m solver.Method) {
+	*o = methodFlags{method: methodName(m.Name()), eta: defaultEta, operator: o.operator}
+	switch m := m.(type) {
+	case solver.GradientDescent:
+		o.eta = cmp.Or(m.Eta, defaultEta)
+	case solver.Polyak:
+		o.eta, o.beta = cmp.Or(m.Eta, defaultEta), m.Beta
+	case solver.Nesterov:
+		o.eta, o.beta = cmp.Or(m.Eta, defaultEta), m.Beta
+	case solver.NesterovGeneral:
+		o.mu, o.rho = m.Mu, m.Rho
+	case solver.Block:
+		o.block, o.oversample = m.Columns, m.Oversample
+	case solver.Krylov:
+		o.block, o.basis = m.Columns, m.Basis
+	}
+}
+
+// flags are --method and the parameters as a command line has them.
+func (o *methodFlags) flags() []string {
+	all := []string{"--method", o.method.String()}
+	for _, p := range parameters {
+		if v := p.kind.value(o); v != p.preset && slices.Contains(o.takes(), p.name) {
+			all = append(all, "--"+p.name, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+	}
+	return all
 }
 
 // solverMethod is the algorithm that the flags describe.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
@@ -47,6 +48,9 @@ func (a *app) printResult(r *result, dir string) error {
 	}
 	out.printf("\n%d × %d, %d entries; method %s, %d passes, %.2f s (%.2f s multiplying), peak memory %s\n",
 		r.Rows, r.Cols, r.NNZ, r.Method, r.Passes, r.Seconds.Total, r.Seconds.Multiply, sysmem.FormatSize(r.PeakRSS))
+	if c := r.Choice; c != nil {
+		out.printf("chosen: %s\n(%s)\n", strings.Join(c.Flags, " "), c.Reason)
+	}
 	if r.Certified {
 		out.printf("energy captured %.2f %%\n", 100*r.Energy)
 	}

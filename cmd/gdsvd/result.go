@@ -84,6 +84,7 @@ type result struct {
 	PeakRSS       int64         `json:"peak_rss"`
 	Seed          uint64        `json:"seed"`
 	Settings      settings      `json:"settings"`
+	Choice        *choiceRecord `json:"choice,omitempty"` // of --method auto
 	Store         storeRef      `json:"store"`
 }
 

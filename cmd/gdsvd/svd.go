@@ -31,6 +31,7 @@ type svdOptions struct {
 	memory    int64 // 0: autoMemory
 	vectors   vectors
 	force     bool
+	explain   bool
 }
 
 func (a *app) svdCommand() *cobra.Command {
@@ -47,14 +48,24 @@ writes the directory OUT:
   events.jsonl   one record a pass
   result.json    values, certified residuals, costs and settings
 
-Rows of U are in ascending order of the row ids; gdsvd info STORE --ids rows prints them.` + "\n" + exitHelp,
+Rows of U are in ascending order of the row ids; gdsvd info STORE --ids rows prints them.
+
+Without --method the method and its widths are chosen: from a table of costs, so
+that the same store and K have the same result everywhere, unless the memory is
+too little for that choice or this machine was measured to be more than 1.5 times
+as fast with another. result.json records the choice and the flags that make it
+again; --explain shows it, with what was considered, and stops there.` + "\n" + exitHelp,
 		Example: `  gdsvd svd ml-10m.csr -k 10 -o ml-10m.svd
+  gdsvd svd ml-10m.csr -k 10 --explain
   gdsvd svd ml-10m.csr -k 20 -o power.svd --method power --tol 1e-6 --vectors right --memory 256MiB`,
 		Args:              oneArgument("STORE"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.checkSVD(cmd, &o); err != nil {
 				return err
+			}
+			if o.explain {
+				return a.explainSVD(cmd.Context(), cmd, args[0], o)
 			}
 			r, err := a.svd(cmd.Context(), cmd, args[0], o)
 			if r == nil {
@@ -79,6 +90,7 @@ Rows of U are in ascending order of the row ids; gdsvd info STORE --ids rows pri
 	choiceFlag(cmd, f, &o.vectors, "vectors", "", bothVectors,
 		named(bothVectors, leftOnly, rightOnly, noVectors), "vectors to write")
 	f.BoolVar(&o.force, "force", false, "replace an existing OUT, in one step at the end")
+	f.BoolVar(&o.explain, "explain", false, "say how the run would go, and stop there: no OUT is made")
 	addRunFlags(f, &o.runFlags)
 	return cmd
 }
@@ -90,7 +102,7 @@ func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) error {
 		return usagef(cmd, "how many triplets? give their number with -k")
 	case o.rank < 1:
 		return usagef(cmd, "-k %d: at least 1 triplet is wanted", o.rank)
-	case o.out == "":
+	case o.out == "" && !o.explain:
 		return usagef(cmd, "no OUT to write: give one with -o")
 	case !(o.tol > 0 && o.tol < 1):
 		return usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.tol)
@@ -113,41 +125,36 @@ const notHeap = 16 << 20
 // when the run ended early but has been written.
 func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOptions) (_ *result, err error) {
 	began := time.Now()
-	if o.memory == 0 {
-		o.memory = autoMemory()
-	}
-	if o.workers == 0 {
-		o.workers = runtime.GOMAXPROCS(0)
-	}
+	o.fillIn()
 	defer limitHeap(max(o.memory-notHeap, o.memory/2))()
 
-	store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
+	store, err := a.openFor(cmd, path, &o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if most := min(store.Rows(), store.Cols()); int64(o.rank) > most {
-		rows, cols := userDims(store)
-		return nil, usagef(cmd, "-k %d: a %d × %d matrix has only %d singular values", o.rank, rows, cols, most)
+	before, err := inspectOut(a.fsys, o.out)
+	if err != nil {
+		return nil, err
+	}
+	if r := a.finished(before, store, &o); r != nil {
+		return r, nil
+	}
+	if err := before.mayBegin(&o); err != nil {
+		return nil, err
+	}
+	chosen, err := a.chooseMethod(ctx, store, before, &o)
+	if err != nil {
+		return nil, err
 	}
 	method := o.solverMethod()
-	m, err := stream.New(store, stream.Options{
-		Memory: o.memory, Reserve: solverBytes(method, o.order(store), o.rank), Workers: o.workers,
-		Width: int(min(int64(method.Width(o.rank)), store.Cols())), Rank: o.rank,
-	})
+	m, err := stream.New(store, o.streamOptions(store, method))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	a.logPlan(m.Plan())
 
-	before, err := inspectOut(a.fsys, o.out)
-	if err == nil {
-		err = before.mayBegin(&o)
-	}
-	if err != nil {
-		return nil, err
-	}
 	out, err := newOutput(a.fsys, o.out, before.exists, store.Transposed(), o.vectors, store.Rows(), o.rank)
 	if err != nil {
 		return nil, err
@@ -176,11 +183,43 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	if err != nil {
 		return nil, keeper.afterFault(err)
 	}
-	return a.finishSVD(store, out, keeper, before, res, o)
+	return a.finishSVD(store, out, keeper, before, res, chosen, o)
+}
+
+// fillIn decides what the machine decides.
+func (o *svdOptions) fillIn() {
+	if o.memory == 0 {
+		o.memory = autoMemory()
+	}
+	if o.workers == 0 {
+		o.workers = runtime.GOMAXPROCS(0)
+	}
+}
+
+// openFor opens a store that has as many triplets as are asked for.
+func (a *app) openFor(cmd *cobra.Command, path string, o *svdOptions) (*csr.Store, error) {
+	store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
+	if err != nil {
+		return nil, err
+	}
+	if most := min(store.Rows(), store.Cols()); int64(o.rank) > most {
+		rows, cols := userDims(store)
+		err := usagef(cmd, "-k %d: a %d × %d matrix has only %d singular values", o.rank, rows, cols, most)
+		return nil, errors.Join(err, store.Close())
+	}
+	return store, nil
+}
+
+// streamOptions are those of the passes of a method.
+func (o *svdOptions) streamOptions(store *csr.Store, method solver.Method) stream.Options {
+	return stream.Options{
+		Memory: o.memory, Reserve: solverBytes(method, o.order(store), o.rank), Workers: o.workers,
+		Width: int(min(int64(method.Width(o.rank)), store.Cols())), Rank: o.rank,
+	}
 }
 
 // finishSVD writes what has come out of a run.
-func (a *app) finishSVD(store *csr.Store, out *output, keeper *checkpoints, before outState, res *solver.Result, o svdOptions) (*result, error) {
+func (a *app) finishSVD(store *csr.Store, out *output, keeper *checkpoints, before outState, res *solver.Result, chosen *choiceRecord, o svdOptions) (*result, error) {
 	if res.Status == solver.Cancelled && (before.result && !before.estimates || !found(res)) {
 		return nil, &outcome{fmt.Sprintf("interrupted after %d passes; %s", res.Stats.Passes, keeper.leaves(before, o.out)), context.Canceled}
 	}
@@ -191,6 +230,7 @@ func (a *app) finishSVD(store *csr.Store, out *output, keeper *checkpoints, befo
 		}
 	}
 	r := newResult(store, res, o)
+	r.Choice = chosen
 	if err := out.commit(res, r); err != nil {
 		return nil, err
 	}

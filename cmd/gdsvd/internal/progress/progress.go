@@ -173,6 +173,20 @@ func (s State) attrs(elapsed time.Duration) []slog.Attr {
 	return attrs
 }
 
+// Say writes a line, with the bar out of its way. It is for what has to be said
+// even if the display is quiet.
+func (d *Display) Say(line string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bar == nil {
+		fmt.Fprintln(d.w, line)
+		return
+	}
+	_ = d.bar.Clear()
+	fmt.Fprintln(d.w, line)
+	_ = d.bar.RenderBlank()
+}
+
 // End takes the bar away.
 func (d *Display) End() {
 	d.mu.Lock()

@@ -1,0 +1,312 @@
+package solver
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Problem is what the choice of a method depends on.
+type Problem struct {
+	Rows    int64 // N
+	Columns int64 // n, the order of the Gram operator
+	NNZ     int64 // stored entries
+	Rank    int   // triplets wanted
+	// Encoded is what a pass reads if nothing is kept, in bytes, and Decoded
+	// what the whole matrix takes in memory. Both 0: it is in memory as it is.
+	Encoded, Decoded int64
+	Operator         Form
+	Stop             StopRule
+	Tol              float64 // 0 means DefaultTol
+	// Room says which share of the matrix stays decoded between the passes of
+	// a method, from 0 to 1, and whether the method fits into memory at all. It
+	// must be a function of the method alone. Nil means that there is room for
+	// everything.
+	Room func(Method) (resident float64, fits bool)
+	// MaxWidth is the most columns a pass can have; 0 means any number.
+	MaxWidth int
+}
+
+// Machine is what passes and the work between them cost.
+type Machine struct {
+	Memory    int64   // bytes of a run; 0 means no end of it
+	Workers   int     // threads of a pass
+	Bandwidth float64 // bytes a second from where the matrix lies; 0 means that reading costs nothing
+	Decode    float64 // nanoseconds of a worker for an entry that is not kept decoded
+	// Multiply is the nanoseconds of a worker for the product of one entry with
+	// a row of l numbers: Multiply[i][j] is for Columns[i] columns of the matrix
+	// and l = Widths[j], both ascending. It is interpolated between them, and
+	// beyond the last width it grows in proportion.
+	Columns, Widths []float64
+	Multiply        [][]float64
+	Sum             float64 // nanoseconds for each of the n·l sums of a pass
+	// Dense is the nanoseconds for a floating point operation between passes,
+	// for blocks of Widths[j] columns.
+	Dense []float64
+}
+
+// Estimate is what a run with a method is expected to cost.
+type Estimate struct {
+	Method    Method
+	Passes    int
+	Products  int64   // columns multiplied, all passes together
+	Resident  float64 // share of the matrix that stays decoded
+	Fits      bool    // into memory
+	PassBytes int64   // read by every pass but the first
+	Vectors   int64   // bytes of the method's own blocks
+	// Read is the time that the disk takes, Multiply that of decoding and
+	// products, Dense that between passes. Total is less than their sum: reading
+	// goes on while products are computed.
+	Read, Multiply, Dense, Total time.Duration
+}
+
+// Why tells what decided a Choice.
+type Why uint8
+
+const (
+	// ByTable: the fastest on the reference machine. It is a function of the
+	// matrix and the rank.
+	ByTable Why = iota
+	// ByMemory: the fastest of those that fit into memory.
+	ByMemory
+	// ByMeasurement: on this machine more than Decisive times as fast.
+	ByMeasurement
+	// ByRule: there is one method for what was asked for, at any cost.
+	ByRule
+)
+
+// String returns "table", "memory", "measurement", or "rule".
+func (w Why) String() string {
+	return [...]string{"table", "memory", "measurement", "rule"}[w]
+}
+
+// Decisive is how much faster than the choice of the table another method must
+// be, by the measured costs of a machine, to be chosen in its place. It is far
+// from 1 so that what is measured with noise has no part in what is chosen on
+// an ordinary machine: the choice decides the last bits of the result.
+const Decisive = 1.5
+
+// Choice is a method and how it was found.
+type Choice struct {
+	Estimate        // on the machine of the run
+	Why      Why    // what decided
+	Table    Method // the choice of the table
+	// Considered are all candidates, fastest first, those that fit before those
+	// that do not.
+	Considered []Estimate
+}
+
+// Flat is how much longer than the fastest candidate one may take to be
+// preferred for needing fewer passes: on a machine with a slower disk or less
+// memory than the reference those are what counts.
+const Flat = 1.2
+
+// Choose chooses a method, with its widths, from the candidates of Estimates.
+//
+// The choice is that of the table: among those within Flat of the fastest on the
+// Reference machine the one with the fewest passes. It is a function of the
+// matrix and the rank alone, the same everywhere. It is given up for two
+// reasons only. If it does not fit into memory, the best of those that do is
+// taken. And if measured costs are given (measured is not nil) and say that
+// another one is more than Decisive times as fast, the fastest is. If nothing
+// fits, the choice is the one that needs least, with Fits false.
+//
+// here is the machine of the run as far as it is known without measuring: it
+// serves the estimates, not the choice. Nil means Reference.
+func Choose(p Problem, here, measured *Machine) Choice {
+	costs := &Reference
+	switch {
+	case measured != nil:
+		costs = measured
+	case here != nil:
+		costs = here
+	}
+	c := Choice{Considered: Estimates(p, *costs)}
+	table := p
+	table.Room = referenceRoom(p)
+	ranked := Estimates(table, Reference)
+	c.Table = preferred(ranked, func(Estimate) bool { return true })
+	m := preferred(ranked, func(e Estimate) bool { return c.of(e.Method).Fits })
+	switch best := c.Considered[0]; {
+	case m == nil:
+		least := func(a, b Estimate) int { return cmp.Compare(a.Vectors, b.Vectors) }
+		c.Why, c.Estimate = ByMemory, slices.MinFunc(c.Considered, least)
+	case measured != nil && float64(c.of(m).Total) > Decisive*float64(best.Total):
+		c.Why, c.Estimate = ByMeasurement, best
+	case m != c.Table:
+		c.Why, c.Estimate = ByMemory, c.of(m)
+	case len(ranked) == 1:
+		c.Why, c.Estimate = ByRule, c.of(m)
+	default:
+		c.Estimate = c.of(m)
+	}
+	return c
+}
+
+// preferred is the best of the eligible ones in a list, fastest first: of those
+// within Flat of the first one of all the one with the fewest passes, and if
+// there is none the fastest. Nil if none is eligible.
+func preferred(ranked []Estimate, eligible func(Estimate) bool) (m Method) {
+	limit, fewest := Flat*float64(ranked[0].Total), math.MaxInt
+	for _, e := range ranked {
+		if !eligible(e) {
+			continue
+		}
+		if near := float64(e.Total) <= limit; m == nil || near && e.Passes < fewest {
+			m = e.Method
+			fewest = e.Passes
+			if !near {
+				break
+			}
+		}
+	}
+	return m
+}
+
+// of finds the estimate for a method.
+func (c *Choice) of(m Method) Estimate {
+	return c.Considered[slices.IndexFunc(c.Considered, func(e Estimate) bool { return e.Method == m })]
+}
+
+// referenceRoom is the Room of the reference machine.
+func referenceRoom(p Problem) func(Method) (float64, bool) {
+	return func(m Method) (float64, bool) {
+		room := Reference.Memory - p.footprint(m)
+		return share(room, p.Decoded), room > 0
+	}
+}
+
+func share(room, size int64) float64 {
+	if size <= room || size <= 0 {
+		return 1
+	}
+	return max(0, float64(room)/float64(size))
+}
+
+// footprint is that of a method that says so.
+func (p Problem) footprint(m Method) int64 {
+	n := p.Columns
+	if p.Operator == Dilation {
+		n += p.Rows
+	}
+	if f, ok := m.(Footprinter); ok {
+		return f.Footprint(int(n), p.Rank)
+	}
+	return 0
+}
+
+// Estimates returns what the candidates would cost on a machine, fastest first,
+// with those that fit into memory before those that do not.
+func Estimates(p Problem, m Machine) []Estimate {
+	var all []Estimate
+	for _, c := range p.candidates() {
+		all = append(all, m.estimate(p, c))
+	}
+	slices.SortStableFunc(all, func(a, b Estimate) int {
+		if a.Fits != b.Fits {
+			if a.Fits {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Total, b.Total)
+	})
+	return all
+}
+
+// EstimateOf is the estimate for any method. For those that Choose never
+// considers, and for a block narrower than the rank, it is a guess.
+func EstimateOf(p Problem, m Machine, method Method) Estimate { return m.estimate(p, p.work(method)) }
+
+// estimate is the model: a pass takes as long as the slower of reading and
+// computing, and between passes there are the dense operations of the method.
+func (m Machine) estimate(p Problem, c candidate) Estimate {
+	e := Estimate{Method: c.method, Passes: int(math.Ceil(c.passes)), Resident: 1, Fits: true, Vectors: p.footprint(c.method)}
+	if p.Room != nil {
+		e.Resident, e.Fits = p.Room(c.method)
+	}
+	e.Products = int64(e.Passes) * int64(c.width)
+	e.PassBytes = int64((1 - e.Resident) * float64(p.Encoded))
+
+	const nano = 1e-9
+	workers := float64(max(m.Workers, 1))
+	read := func(bytes float64) float64 {
+		if m.Bandwidth <= 0 {
+			return 0
+		}
+		return bytes / m.Bandwidth
+	}
+	n, l := float64(p.Columns), float64(c.width)
+	product := nano * (float64(p.NNZ)*m.multiply(n, l)/workers + n*l*m.Sum)
+	decode := func(share float64) float64 {
+		if p.Encoded == 0 {
+			return 0
+		}
+		return nano * share * float64(p.NNZ) * m.Decode / workers
+	}
+	others := c.passes - 1
+	first := max(read(float64(p.Encoded)), decode(1)+product)
+	later := max(read(float64(e.PassBytes)), decode(1-e.Resident)+product)
+	dense := nano * c.flops * interpolate(m.Widths, m.Dense, l)
+	e.Read = seconds(read(float64(p.Encoded)) + others*read(float64(e.PassBytes)))
+	e.Multiply = seconds(decode(1) + others*decode(1-e.Resident) + c.passes*product)
+	e.Dense = seconds(dense)
+	e.Total = seconds(first + others*later + dense)
+	return e
+}
+
+// seconds is a duration, of a century at most.
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s, 3e9) * float64(time.Second))
+}
+
+// multiply is the cost of an entry for n columns and width l. Beyond the last
+// width of the table it grows in proportion.
+func (m Machine) multiply(n, l float64) float64 {
+	at := make([]float64, len(m.Columns))
+	for i, row := range m.Multiply {
+		at[i] = interpolate(m.Widths, row, l)
+	}
+	return interpolate(m.Columns, at, n) * max(1, l/m.Widths[len(m.Widths)-1])
+}
+
+// interpolate is linear in the logarithm of both; outside of xs it is constant.
+func interpolate(xs, ys []float64, x float64) float64 {
+	i, exact := slices.BinarySearch(xs, x)
+	switch {
+	case exact || i == 0:
+		return ys[i]
+	case i == len(xs):
+		return ys[i-1]
+	}
+	t := math.Log(x/xs[i-1]) / math.Log(xs[i]/xs[i-1])
+	return ys[i-1] * math.Pow(ys[i]/ys[i-1], t)
+}
+
+// Adjusted returns the machine with products as measured: nanos[i] for an entry
+// of a matrix of n columns and width widths[i], ascending. What lies between and
+// beyond is scaled alike, and the dense operations in the mean proportion.
+func (m Machine) Adjusted(n int64, widths []int, nanos []float64) Machine {
+	ls, ratio := make([]float64, len(widths)), make([]float64, len(widths))
+	mean := 0.0
+	for i, l := range widths {
+		ls[i] = float64(l)
+		ratio[i] = nanos[i] / m.multiply(float64(n), ls[i])
+		mean += math.Log(ratio[i]) / float64(len(widths))
+	}
+	multiply := make([][]float64, len(m.Multiply))
+	for i, row := range m.Multiply {
+		multiply[i] = slices.Clone(row)
+		for j, l := range m.Widths {
+			multiply[i][j] *= interpolate(ls, ratio, l)
+		}
+	}
+	m.Multiply = multiply
+	m.Dense = slices.Clone(m.Dense)
+	for j := range m.Dense {
+		m.Dense[j] *= math.Exp(mean)
+	}
+	m.Sum *= math.Exp(mean)
+	return m
+}

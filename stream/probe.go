@@ -1,0 +1,106 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream/internal/kernel"
+)
+
+// Probe is what a small part of a store has cost one worker to read, decode and
+// multiply.
+type Probe struct {
+	Bandwidth float64   // bytes a second of reading; 0 if that took no time
+	Decode    float64   // nanoseconds for an entry, once it has been read
+	Multiply  []float64 // nanoseconds for an entry and each of the widths
+	Entries   int64     // how many were looked at
+}
+
+// probeRuns is the number of places that Measure looks at.
+const probeRuns = 4
+
+// Measure reads runs of blocks from several places of a store and multiplies
+// with them, for about so long, with one block of every place at least. Its
+// vectors take 16·n·max(widths) bytes, besides one decoded block.
+//
+// A run is read and decoded, then decoded again: the difference is what reading
+// has taken. The slowest run tells how fast the disk is, since parts of others
+// may be in the page cache; what was computed fastest was disturbed least by
+// other work. All of it happens on the goroutine of the caller.
+func Measure(ctx context.Context, store *csr.Store, widths []int, limit time.Duration) (Probe, error) {
+	p := Probe{Decode: math.Inf(1), Multiply: slices.Repeat([]float64{math.Inf(1)}, len(widths))}
+	size := int(store.Cols()) * slices.Max(widths)
+	x, y := make([]float64, size), make([]float64, size)
+	for i := range x {
+		x[i] = rand.NormFloat64()
+	}
+	blocks := store.NumBlocks()
+	runs := min(probeRuns, blocks)
+	for run := range runs {
+		r := probeRun{ctx: ctx, store: store, from: run * blocks / runs, to: (run + 1) * blocks / runs}
+		cold, err := r.decode(limit / time.Duration(4*runs))
+		if err != nil {
+			return p, fmt.Errorf("measure the costs of a pass: %w", err)
+		}
+		r.to = r.from + r.count
+		warm, err := r.decode(math.MaxInt64)
+		if err != nil {
+			return p, fmt.Errorf("measure the costs of a pass: %w", err)
+		}
+		if r.entries == 0 {
+			continue // empty rows only
+		}
+		p.Entries += r.entries
+		p.Decode = min(p.Decode, float64(warm)/float64(r.entries))
+		if reading := cold - warm; reading > warm/2 { // less may be noise
+			if rate := float64(r.bytes) / reading.Seconds(); p.Bandwidth == 0 || rate < p.Bandwidth {
+				p.Bandwidth = rate
+			}
+		}
+		for i, l := range widths {
+			n := int(store.Cols()) * l
+			start := time.Now()
+			kernel.Gram(y[:n], x[:n], l, rowsOf(&r.block))
+			p.Multiply[i] = min(p.Multiply[i], float64(time.Since(start))/float64(max(1, len(r.block.Col))))
+		}
+	}
+	if p.Entries == 0 {
+		return p, fmt.Errorf("measure the costs of a pass: there are no entries")
+	}
+	return p, nil
+}
+
+// probeRun is a run of consecutive blocks.
+type probeRun struct {
+	ctx      context.Context
+	store    *csr.Store
+	from, to int
+	block    csr.Block // decoded last
+	// of the last decode
+	count          int
+	entries, bytes int64
+}
+
+// decode decodes blocks of the run for about so long, one at least.
+func (r *probeRun) decode(limit time.Duration) (time.Duration, error) {
+	r.count, r.entries, r.bytes = 0, 0, 0
+	start := time.Now()
+	for i := r.from; i < r.to && (i == r.from || time.Since(start) < limit); i++ {
+		if r.ctx.Err() != nil {
+			return 0, context.Cause(r.ctx)
+		}
+		if err := r.store.DecodeBlock(i, &r.block); err != nil {
+			return 0, err
+		}
+		r.store.ReleaseBlock(i)
+		r.count++
+		r.entries += int64(len(r.block.Col))
+		r.bytes += r.store.Block(i).Size
+	}
+	return time.Since(start), nil
+}
