@@ -36,7 +36,7 @@ func (k Krylov) asked(rank int) Krylov {
 }
 
 // smallBasis is the least one with which Krylov loses few passes.
-func smallBasis(rank, b int) int { return rank + 12 + 2*b }
+func smallBasis(rank, b int) int { return rank + max(12, rank/4) + 2*b }
 
 // candidates are the methods that Choose considers: for what the methods of one
 // vector are needed for those, in all other cases the joint ones in a number of

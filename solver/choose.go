@@ -41,6 +41,9 @@ type Machine struct {
 	Columns, Widths []float64
 	Multiply        [][]float64
 	Sum             float64 // nanoseconds for each of the n·l sums of a pass
+	// Sample is what a measurement of a small part of a matrix finds where
+	// Multiply is the truth: it is done by one worker, from the cache.
+	Sample [][]float64
 	// Dense is the nanoseconds for a floating point operation between passes,
 	// for blocks of Widths[j] columns.
 	Dense []float64
@@ -264,11 +267,16 @@ func seconds(s float64) time.Duration {
 // multiply is the cost of an entry for n columns and width l. Beyond the last
 // width of the table it grows in proportion.
 func (m Machine) multiply(n, l float64) float64 {
+	return m.surface(m.Multiply, n, l) * max(1, l/m.Widths[len(m.Widths)-1])
+}
+
+// surface interpolates one of the tables.
+func (m Machine) surface(table [][]float64, n, l float64) float64 {
 	at := make([]float64, len(m.Columns))
-	for i, row := range m.Multiply {
+	for i, row := range table {
 		at[i] = interpolate(m.Widths, row, l)
 	}
-	return interpolate(m.Columns, at, n) * max(1, l/m.Widths[len(m.Widths)-1])
+	return interpolate(m.Columns, at, n)
 }
 
 // interpolate is linear in the logarithm of both; outside of xs it is constant.
@@ -284,15 +292,16 @@ func interpolate(xs, ys []float64, x float64) float64 {
 	return ys[i-1] * math.Pow(ys[i]/ys[i-1], t)
 }
 
-// Adjusted returns the machine with products as measured: nanos[i] for an entry
-// of a matrix of n columns and width widths[i], ascending. What lies between and
-// beyond is scaled alike, and the dense operations in the mean proportion.
+// Adjusted returns the machine with products as measured on a sample: nanos[i]
+// for an entry of a matrix of n columns and width widths[i], ascending. They are
+// scaled as they differ from Sample, and what lies between and beyond likewise,
+// the dense operations in the mean proportion.
 func (m Machine) Adjusted(n int64, widths []int, nanos []float64) Machine {
 	ls, ratio := make([]float64, len(widths)), make([]float64, len(widths))
 	mean := 0.0
 	for i, l := range widths {
 		ls[i] = float64(l)
-		ratio[i] = nanos[i] / m.multiply(float64(n), ls[i])
+		ratio[i] = nanos[i] / m.surface(m.Sample, float64(n), ls[i])
 		mean += math.Log(ratio[i]) / float64(len(widths))
 	}
 	multiply := make([][]float64, len(m.Multiply))

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// sums returns the nanoseconds for each of the n·l sums of a pass, from one
+// over a store with hardly anything else in it.
+func sums(ctx context.Context) (float64, error) {
+	const n, l = 1 << 19, 4
+	dir, err := os.MkdirTemp("", "gdsvd-calibrate-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	store, err := ratings(filepath.Join(dir, "m.csr"), n, n/8)
+	if err != nil {
+		return 0, err
+	}
+	defer store.Close()
+	m, err := stream.New(store, stream.Options{Workers: workers})
+	if err != nil {
+		return 0, err
+	}
+	defer m.Close()
+	x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
+	best := math.Inf(1)
+	for range 4 {
+		start := time.Now()
+		if err := m.Apply(ctx, y, x); err != nil {
+			return 0, err
+		}
+		best = min(best, float64(time.Since(start)))
+	}
+	return best / (n * l), nil
+}
+
+// diagonal is an operator with eigenvalues that fall as those of ratings do.
+type diagonal struct{ n int }
+
+func (d diagonal) Dim() int { return d.n }
+
+func (d diagonal) Apply(_ context.Context, dst, x *mat.Dense) error {
+	for i := range d.n {
+		v := math.Pow(float64(i+1), -1.4)
+		row := dst.RawRowView(i)
+		for j, u := range x.RawRowView(i) {
+			row[j] = v * u
+		}
+	}
+	return nil
+}
+
+// denseWork returns the nanoseconds for an operation between passes, for blocks
+// of each of the widths.
+func denseWork(ctx context.Context) ([]float64, error) {
+	const n, k = 32 << 10, 10
+	var all []float64
+	for _, b := range widths {
+		method := solver.Krylov{Columns: b}
+		r, err := solver.Eigen(ctx, diagonal{n}, solver.Settings{Rank: k, Method: method})
+		if err != nil {
+			return nil, err
+		}
+		// What the model counts, at a nanosecond each.
+		one := solver.Machine{Columns: []float64{1}, Widths: []float64{1}, Multiply: [][]float64{{0}}, Dense: []float64{1}}
+		e := solver.EstimateOf(solver.Problem{Rows: n, Columns: n, Rank: k}, one, method)
+		scale := math.Pow(float64(r.Stats.Passes)/float64(e.Passes), 2)
+		all = append(all, float64(r.Stats.Orthogonalise)/(float64(e.Dense)*scale))
+	}
+	return all, nil
+}
