@@ -260,7 +260,7 @@ func TestHonest(t *testing.T) {
 		for _, limit := range []int{1, 2, 3, 5, 8, 13, 21, 34, 55, 1000} {
 			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
 				left := solver.NewDenseRows(rows, k)
-				set := solver.Settings{Rank: k, Seed: seed, MaxPasses: limit, Deflation: d, Left: left, Tol: math.Pow10(-int(seed%9) - 2)}
+				set := solver.Settings{Rank: k, Method: solver.GradientDescent{}, Seed: seed, MaxPasses: limit, Deflation: d, Left: left, Tol: math.Pow10(-int(seed%9) - 2)}
 				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
 				if err != nil {
 					t.Fatal(err)
@@ -281,7 +281,7 @@ func (m metered) Usage() (int64, time.Duration, time.Duration) {
 func TestStats(t *testing.T) {
 	m := metered{solvertest.NewDense(solvertest.WithValues(20, 10, 1, 4, 2, 1))}
 	m.Passes = 7 // used before
-	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 2})
+	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 2, Method: solver.GradientDescent{}})
 	if err != nil {
 		t.Fatal(err)
 	}

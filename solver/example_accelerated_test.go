@@ -71,7 +71,7 @@ func ExampleNesterovGeneral() {
 func ExampleSettings_dilation() {
 	for _, form := range []solver.Form{solver.Gram, solver.Dilation} {
 		a := solvertest.NewDense(solvertest.WithValues(20, 4, 1, 1, 1e-4, 1e-8, 1e-10))
-		res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Operator: form, Tol: 1e-14})
+		res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: solver.GradientDescent{}, Operator: form, Tol: 1e-14})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -48,6 +48,7 @@ func ExampleEigen() {
 	a := solvertest.NewDense(solvertest.DominantThenCluster(30, 12, 1))
 	res, err := solver.Eigen(context.Background(), a, solver.Settings{
 		Rank:      2,
+		Method:    solver.GradientDescent{},
 		Tol:       1e-6,
 		Deflation: solver.Plain,
 	})

@@ -130,31 +130,36 @@ var known = []Method{
 	GradientDescent{}, Power{}, Polyak{}, Nesterov{}, NesterovGeneral{}, Block{}, Krylov{},
 }
 
-// methodSettings is a method as text from which the known ones can be made again.
-func methodSettings(m Method) string {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Sprintf("%+v", m)
-	}
-	return string(text)
-}
-
 // Method returns the method of the run that was saved, nil if it is not one of
 // this package.
 func (c *Checkpoint) Method() Method {
 	for _, m := range known {
-		if m.Name() != c.Setting("method") {
-			continue
+		if m.Name() == c.Setting("method") {
+			return withFields(m, c.Setting("method settings"))
 		}
-		p := reflect.New(reflect.TypeOf(m))
-		d := json.NewDecoder(strings.NewReader(c.Setting("method settings")))
-		d.DisallowUnknownFields()
-		if d.Decode(p.Interface()) != nil {
-			return nil
-		}
-		return p.Elem().Interface().(Method)
 	}
 	return nil
+}
+
+// withFields sets the exported fields of a method, all of them numbers, as the
+// text "{Columns:4 Basis:66 want:10}" of a checkpoint says.
+func withFields(m Method, text string) Method {
+	v := reflect.New(reflect.TypeOf(m)).Elem()
+	for field := range strings.FieldsSeq(strings.Trim(text, "{}")) {
+		name, value, _ := strings.Cut(field, ":")
+		f := v.FieldByName(name)
+		x, err := strconv.ParseFloat(value, 64)
+		switch {
+		case !f.IsValid() || !f.CanSet():
+		case err != nil:
+			return nil
+		case f.CanInt():
+			f.SetInt(int64(x))
+		default:
+			f.SetFloat(x)
+		}
+	}
+	return v.Interface().(Method)
 }
 
 // settings lists all that determines the result of the run, what tells most
@@ -165,7 +170,7 @@ func (r *run) settings() []setting {
 		{"shape", r.shape},
 		{"rank", strconv.Itoa(r.s.Rank)},
 		{"method", r.s.Method.Name()},
-		{"method settings", methodSettings(r.s.Method)},
+		{"method settings", fmt.Sprintf("%+v", r.s.Method)},
 		{"deflation", r.asked.String()},
 		{"stop rule", r.s.Stop.String()},
 		{"tolerance", strconv.FormatFloat(r.s.Tol, 'g', -1, 64)},

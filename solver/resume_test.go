@@ -208,7 +208,7 @@ func TestMismatch(t *testing.T) {
 		{"seed", "3", "4", func(s *solver.Settings) { s.Seed = 4 }},
 		{"rank", "4", "5", func(s *solver.Settings) { s.Rank = 5 }},
 		{"method", "gd", "power", func(s *solver.Settings) { s.Method = solver.Power{} }},
-		{"method settings", `{"Eta":0.9}`, `{"Eta":0.8}`, func(s *solver.Settings) { s.Method = solver.GradientDescent{Eta: 0.8} }},
+		{"method settings", "{Eta:0.9}", "{Eta:0.8}", func(s *solver.Settings) { s.Method = solver.GradientDescent{Eta: 0.8} }},
 		{"tolerance", "1e-06", "1e-08", func(s *solver.Settings) { s.Tol = 0 }},
 		{"deflation", "projected", "plain", func(s *solver.Settings) { s.Deflation = solver.Plain }},
 		{"stop rule", "residual", "paper", func(s *solver.Settings) { s.Stop = solver.StopPaper }},

@@ -51,7 +51,7 @@ func TestRealData(t *testing.T) {
 				t.Errorf("%.3f bytes a rating, want at most 1.7", r.BytesPerEntry)
 			}
 			truth := referenceValues(t, filepath.Join(data, "reference"), d.reference)
-			for _, method := range []string{"gd", "power"} {
+			for _, method := range []string{"auto", "gd", "power"} {
 				t.Run(method, func(t *testing.T) { checkRealData(t, store, method, truth) })
 			}
 		})

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
@@ -102,8 +105,21 @@ func TestResumeRefused(t *testing.T) {
 	// Other limits, workers, budgets and vectors are no other run.
 	must(t, with(store, "--resume", "--workers", "1", "--memory", "100MiB", "--vectors", "right")...)
 
-	finished := `^gdsvd: .*out holds no checkpoint to go on from: --force begins anew, --init .*out with its vectors\n$`
-	fails(t, exitError, finished, with(store, "--resume")...)
+	// What has finished needs no more; for something else there is nothing to go on from.
+	finished := resultOf(t, dir)
+	if text := must(t, with(store, "--resume")...); !strings.Contains(text, "converged: 4 of 4") {
+		t.Errorf("a finished run resumed prints\n%s", text)
+	}
+	if o := gdsvd(t, slices.Concat([]string{"svd"}, base[2:], []string{store, "-o", dir, "--resume"})...); o.code != exitOK || !strings.Contains(o.stderr, "the run has finished: there is nothing to resume") {
+		t.Errorf("a finished run resumed: exit %d\n%s", o.code, o.stderr)
+	}
+	if diff := cmp.Diff(finished, resultOf(t, dir), cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("resuming a finished run has changed it:\n%s", diff)
+	}
+	nothing := `^gdsvd: .*out holds no checkpoint to go on from: --force begins anew, --init .*out with its vectors\n$`
+	for _, other := range [][]string{{"--tol", "1e-10"}, {"-k", "5"}} {
+		fails(t, exitError, nothing, with(store, append(other, "--resume")...)...)
+	}
 	fails(t, exitError, `file already exists \(--force replaces it\)`, with(store)...)
 }
 
@@ -118,7 +134,7 @@ func TestResumeWithoutARunBegins(t *testing.T) {
 
 func TestDamagedCheckpoint(t *testing.T) {
 	store := ingested(t, tall)
-	flags := []string{"-k", "4", "--max-passes", "6"}
+	flags := []string{"-k", "4", "--method", "gd", "--max-passes", "6"}
 	dir := stopped(t, store, flags...)
 	name := filepath.Join(dir, checkpointFile)
 	good, err := os.ReadFile(name)
@@ -142,7 +158,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	if err := errors.Join(os.WriteFile(name, good, 0o666), os.WriteFile(filepath.Join(dir, checkpointEvents), []byte("?"), 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	must(t, "svd", "-q", store, "-o", dir, "--resume", "-k", "4")
+	must(t, "svd", "-q", store, "-o", dir, "--resume", "-k", "4", "--method", "gd")
 }
 
 // A run over an old result leaves its checkpoint beside it, and --force begins
@@ -151,7 +167,7 @@ func TestForceAndCheckpoints(t *testing.T) {
 	store := slow(t)
 	dir := filepath.Join(t.TempDir(), "out")
 	must(t, "svd", "-q", store, "-k", "1", "-o", dir)
-	args := []string{"svd", store, "-k", "20", "-o", dir, "--tol", "1e-14"}
+	args := []string{"svd", store, "-k", "20", "-o", dir, "--tol", "1e-14", "--method", "gd"}
 	if o := interrupt(t, append(args, "--force")...); o.code != exitInterrupted {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
@@ -173,7 +189,7 @@ func TestForceAndCheckpoints(t *testing.T) {
 func TestTimeLimit(t *testing.T) {
 	store := slow(t)
 	dir := filepath.Join(t.TempDir(), "out")
-	args := []string{"svd", "-q", store, "-k", "20", "-o", dir, "--tol", "1e-14"}
+	args := []string{"svd", "-q", store, "-k", "20", "-o", dir, "--tol", "1e-14", "--method", "gd"}
 	fails(t, exitNotConverged, `^gdsvd: time limit reached before convergence after \d+ passes: .*; the result is in .*out`, append(args, "--time-limit", "50ms")...)
 	r := resultOf(t, dir)
 	if r.Status != "time-limit" || !r.Certified || r.Settings.TimeLimit != 0.05 {

@@ -54,7 +54,11 @@ func (a *app) chooseMethod(ctx context.Context, store *csr.Store, before outStat
 		return nil, err
 	}
 	r := o.settle(c, probe)
-	a.display.Logger().Info("svd", "chosen", strings.Join(r.Flags, " "), "why", r.Reason)
+	level := slog.LevelDebug
+	if c.Total >= worthMeasuring {
+		level = slog.LevelInfo // of a shorter run the result says it soon enough
+	}
+	a.display.Logger().Log(ctx, level, "svd", "chosen", strings.Join(r.Flags, " "), "why", r.Reason)
 	return r, nil
 }
 

@@ -36,14 +36,15 @@ func TestWrongUsage(t *testing.T) {
 		{svd("-k", "0"), `-k 0: at least 1 triplet is wanted (see gdsvd svd -h)`},
 		{svd("-k", "two"), `invalid argument "two" for "-k, --rank" flag: strconv.ParseInt: parsing "two": invalid syntax (see gdsvd svd -h)`},
 		{svd("-k", "41"), `-k 41: a 90 × 40 matrix has only 40 singular values (see gdsvd svd -h)`},
-		{svd("-k", "2", "--method", "lanczos"), `invalid argument "lanczos" for "--method" flag: choose gd, polyak, nesterov, nesterov-general, block, krylov or power (see gdsvd svd -h)`},
+		{svd("-k", "2", "--method", "lanczos"), `invalid argument "lanczos" for "--method" flag: choose auto, gd, polyak, nesterov, nesterov-general, block, krylov or power (see gdsvd svd -h)`},
 		{svd("-k", "2", "--deflation", "x"), `invalid argument "x" for "--deflation" flag: choose projected or plain (see gdsvd svd -h)`},
 		{svd("-k", "2", "--stop", "x"), `invalid argument "x" for "--stop" flag: choose residual or paper (see gdsvd svd -h)`},
 		{svd("-k", "2", "--vectors", "x"), `invalid argument "x" for "--vectors" flag: choose both, left, right or none (see gdsvd svd -h)`},
-		{svd("-k", "2", "--eta", "1"), `--eta 1: the step size lies between 0 and 1, both excluded (see gdsvd svd -h)`},
-		{svd("-k", "2", "--eta", "NaN"), `--eta NaN: the step size lies between 0 and 1, both excluded (see gdsvd svd -h)`},
+		{svd("-k", "2", "--eta", "1", "--method", "gd"), `--eta 1: the step size lies between 0 and 1, both excluded (see gdsvd svd -h)`},
+		{svd("-k", "2", "--eta", "NaN", "--method", "gd"), `--eta NaN: the step size lies between 0 and 1, both excluded (see gdsvd svd -h)`},
 		{svd("-k", "2", "--eta", "0.3", "--method", "power"), `--eta is the step size of gd, polyak and nesterov; --method power has none (see gdsvd svd -h)`},
-		{svd("-k", "2", "--beta", "0.3"), `--beta is the momentum of polyak and nesterov; --method gd has none (see gdsvd svd -h)`},
+		{svd("-k", "2", "--beta", "0.3"), `--beta is the momentum of polyak and nesterov; --method auto finds what it needs: name the method (see gdsvd svd -h)`},
+		{svd("-k", "2", "--beta", "0.3", "--method", "gd"), `--beta is the momentum of polyak and nesterov; --method gd has none (see gdsvd svd -h)`},
 		{svd("-k", "2", "--beta", "1", "--method", "nesterov"), `--beta 1: the momentum lies between 0 and 1, both excluded (see gdsvd svd -h)`},
 		{svd("-k", "2", "--eta", "0.9", "--beta", "0.5", "--method", "nesterov"), `--eta 0.9 --beta 0.5: too large together for nesterov, which needs (2η−1)(1+2β) < 1 (see gdsvd svd -h)`},
 		{svd("-k", "2", "--operator", "dilation", "--method", "krylov"), `--operator dilation has negative eigenvalues, which --method krylov cannot work with; take one that finds one vector at a time (see gdsvd svd -h)`},
@@ -144,7 +145,7 @@ func TestCompletion(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"svd", "--method", ""}, "gd\npolyak\nnesterov\nnesterov-general\nblock\nkrylov\npower\n:4\n"},
+		{[]string{"svd", "--method", ""}, "auto\ngd\npolyak\nnesterov\nnesterov-general\nblock\nkrylov\npower\n:4\n"},
 		{[]string{"ingest", "--format", ""}, "auto\nmovielens\ndelimited\nmtx\nidx\n:4\n"},
 		{[]string{"svd", ""}, ":16\n"},   // directories
 		{[]string{"ingest", ""}, ":0\n"}, // files
@@ -180,7 +181,7 @@ func TestConfig(t *testing.T) {
 	if r := run(`{"eta": 0.3}`, "-k", "2", "--method", "power"); r.Settings.Eta != nil {
 		t.Errorf("power ran with eta %v", *r.Settings.Eta)
 	}
-	if r := run(`{"eta": 0.3}`, "-k", "2"); *r.Settings.Eta != 0.3 {
+	if r := run(`{"eta": 0.3}`, "-k", "2", "--method", "gd"); *r.Settings.Eta != 0.3 {
 		t.Errorf("gd ran with eta %v", *r.Settings.Eta)
 	}
 	for text, want := range map[string]string{

@@ -1,0 +1,218 @@
+package solver_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// machine is a table that no calibration changes: 2 GB/s, two workers.
+func machine() solver.Machine {
+	return solver.Machine{
+		Workers: 2, Bandwidth: 2e9, Decode: 2, Sum: 3,
+		Columns: []float64{1024, 1 << 20}, Widths: []float64{1, 4, 16, 64},
+		Multiply: [][]float64{{2, 3, 6, 24}, {10, 15, 30, 120}},
+		Sample:   [][]float64{{1, 2, 5, 20}, {10, 15, 30, 120}},
+		Dense:    []float64{1, 0.5, 0.3, 0.2},
+	}
+}
+
+// problems are of all shapes, from seeds.
+func problems(t *testing.T, each func(p solver.Problem, r *rand.Rand)) {
+	t.Helper()
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		n := 1 + int64(math.Pow(10, 7*r.Float64()))
+		p := solver.Problem{Columns: n, Rows: n + int64(math.Pow(10, 8*r.Float64()))}
+		p.NNZ = int64(float64(p.Rows) * math.Min(float64(n), 1+200*r.Float64()))
+		p.Encoded, p.Decoded = p.NNZ*3/2, 12*p.NNZ
+		p.Rank = 1 + r.IntN(int(min(n, 300)))
+		each(p, r)
+	}
+}
+
+// rooms is a Room with so many bytes for vectors and decoded entries.
+func room(p solver.Problem, bytes int64) func(solver.Method) (float64, bool) {
+	return func(m solver.Method) (float64, bool) {
+		left := bytes - m.(solver.Footprinter).Footprint(int(p.Columns), p.Rank)
+		return min(1, max(0, float64(left)/float64(max(1, p.Decoded)))), left >= 0
+	}
+}
+
+func width(p solver.Problem, m solver.Method) int { return m.Width(p.Rank) }
+
+// The choice without measurements is a function of the matrix and the rank,
+// whatever the machine and, if it fits, the memory.
+func TestChoiceIsTheTables(t *testing.T) {
+	problems(t, func(p solver.Problem, r *rand.Rand) {
+		want := solver.Choose(p, nil, nil)
+		if want.Method != want.Table || want.Why != solver.ByTable || !want.Fits {
+			t.Fatalf("%+v: %+v", p, want)
+		}
+		here := machine()
+		here.Workers, here.Bandwidth = 1+r.IntN(64), math.Pow(10, 6+4*r.Float64())
+		q := p
+		q.Room = room(p, 1<<62)
+		if got := solver.Choose(q, &here, nil); got.Method != want.Method || got.Why != want.Why {
+			t.Errorf("%+v: %+v by %v, want %+v", p, got.Method, got.Why, want.Method)
+		}
+	})
+}
+
+// Whatever fits is within the memory, and if nothing does the choice says so.
+func TestChoiceFits(t *testing.T) {
+	problems(t, func(p solver.Problem, r *rand.Rand) {
+		vectors := func(c solver.Choice) int64 { return c.Method.(solver.Footprinter).Footprint(int(p.Columns), p.Rank) }
+		last := int64(math.MaxInt64)
+		for bytes := int64(1) << 50; bytes > 64; bytes /= 2 {
+			q := p
+			q.Room = room(p, bytes)
+			c := solver.Choose(q, nil, nil)
+			need := vectors(c)
+			if c.Vectors != need || c.Fits != (need <= bytes) {
+				t.Fatalf("%+v with %d bytes: %+v needs %d, estimate %+v", p, bytes, c.Method, need, c.Estimate)
+			}
+			if need > last {
+				t.Errorf("%+v: with %d bytes %+v needs %d, with twice as many the choice needs %d", p, bytes, c.Method, need, last)
+			}
+			if c.Fits && (c.Why == solver.ByMemory) != (c.Method != c.Table) {
+				t.Errorf("%+v with %d bytes: %+v by %v, the table has %+v", p, bytes, c.Method, c.Why, c.Table)
+			}
+			last = need
+			if !c.Fits {
+				for _, e := range c.Considered {
+					if e.Fits || e.Vectors < c.Vectors {
+						t.Errorf("%+v with %d bytes: %+v is refused, and %+v is there", p, bytes, c.Estimate, e)
+					}
+				}
+			}
+		}
+	})
+}
+
+// A slower disk never makes the passes narrower, nor their number larger.
+func TestSlowerDiskIsNeverNarrower(t *testing.T) {
+	wider := 0
+	problems(t, func(p solver.Problem, r *rand.Rand) {
+		p.Room = func(solver.Method) (float64, bool) { return 0, true }
+		first, last := 0, 0
+		for rate := 1e10; rate > 1e4; rate /= 3 {
+			here := machine()
+			here.Bandwidth = rate
+			here.Decode = 0
+			e := solver.Estimates(p, here)[0]
+			if w := width(p, e.Method); first == 0 {
+				first, last = w, w
+			} else if w < last {
+				t.Errorf("%+v: %d columns at %g bytes a second, %d on a faster disk", p, w, rate, last)
+			} else {
+				last = w
+			}
+		}
+		if last > first {
+			wider++
+		}
+	})
+	if wider < 100 {
+		t.Errorf("the disk makes a difference to %d problems only: the test does not test", wider)
+	}
+}
+
+// Measured costs change the choice if and only if they make another decisively
+// faster.
+func TestMeasurementMustBeDecisive(t *testing.T) {
+	changed := 0
+	problems(t, func(p solver.Problem, r *rand.Rand) {
+		p.Room = func(solver.Method) (float64, bool) { return 0, true }
+		here := machine()
+		here.Bandwidth = math.Pow(10, 5+5*r.Float64())
+		c := solver.Choose(p, nil, &here)
+		best, table := solver.Estimates(p, here)[0], solver.EstimateOf(p, here, c.Table)
+		switch gain := float64(table.Total) / float64(best.Total); {
+		case gain > solver.Decisive:
+			changed++
+			if c.Method != best.Method || c.Why != solver.ByMeasurement {
+				t.Errorf("%+v: %+v by %v although %+v is %.2f times as fast", p, c.Method, c.Why, best.Method, gain)
+			}
+		case c.Method != c.Table:
+			t.Errorf("%+v: %+v instead of %+v for a factor of %.2f", p, c.Method, c.Table, gain)
+		}
+	})
+	if changed < 20 {
+		t.Errorf("only %d choices were changed: the test does not test", changed)
+	}
+}
+
+// Measuring the reference machine changes nothing in it, and one that is twice
+// as slow at some width is taken to be so there.
+func TestAdjusted(t *testing.T) {
+	m := machine()
+	same := m.Adjusted(1024, []int{1, 4, 16}, []float64{1, 2, 5})
+	if !reflect.DeepEqual(same, m) {
+		t.Errorf("adjusted to itself: %+v, want %+v", same, m)
+	}
+	slow := m.Adjusted(1024, []int{4, 16}, []float64{2, 10})
+	for j, want := range []float64{2, 3, 12, 48} {
+		if got := slow.Multiply[0][j]; math.Abs(got-want) > 1e-12*want {
+			t.Errorf("width %v: %v, want %v", m.Widths[j], got, want)
+		}
+	}
+	if got, want := slow.Dense[0], m.Dense[0]*math.Sqrt2; math.Abs(got-want) > 1e-12*want {
+		t.Errorf("dense work %v, want %v", got, want)
+	}
+}
+
+func TestChoiceBySpecialRules(t *testing.T) {
+	p := solver.Problem{Rows: 6000, Columns: 4000, NNZ: 1e6, Rank: 10}
+	paper := p
+	paper.Stop = solver.StopPaper
+	if c := solver.Choose(paper, nil, nil); c.Method != (solver.GradientDescent{}) || c.Why != solver.ByRule {
+		t.Errorf("the paper's rule: %+v by %v", c.Method, c.Why)
+	}
+	dilation := p
+	dilation.Operator = solver.Dilation
+	if c := solver.Choose(dilation, nil, nil); !solver.CanDilate(c.Method) {
+		t.Errorf("the dilation: %+v", c.Method)
+	}
+	narrow := p
+	narrow.MaxWidth = 1
+	for _, e := range solver.Choose(narrow, nil, nil).Considered {
+		if w := width(p, e.Method); w > 1 {
+			t.Errorf("%+v has %d columns, 1 is possible", e.Method, w)
+		}
+	}
+	for _, e := range solver.Choose(p, nil, nil).Considered {
+		if e.Passes < 2 || e.Total <= 0 || e.Total > 24*time.Hour || e.Products < int64(p.Rank) {
+			t.Errorf("estimate %+v", e)
+		}
+	}
+}
+
+// Every choice finds what there is, in matrices of all kinds and shapes.
+func TestChosenMethodsConverge(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 5, 17, 40} {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = 1 / float64(1+i)
+		}
+		a := solvertest.WithValues(n+3, n, 7, values...)
+		for _, k := range []int{1, (n + 1) / 2, n} {
+			for _, form := range []solver.Form{solver.Gram, solver.Dilation} {
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: k, Operator: form})
+				if err != nil || res.Status != solver.Converged {
+					t.Fatalf("n %d, k %d, %v: %v, %v", n, k, form, res, err)
+				}
+				for i, s := range res.Sigma {
+					if math.Abs(s-values[i]) > 1e-12 {
+						t.Errorf("n %d, k %d, %v: value %d is %v, want %v", n, k, form, i, s, values[i])
+					}
+				}
+			}
+		}
+	}
+}
