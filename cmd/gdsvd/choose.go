@@ -33,7 +33,8 @@ type probed struct {
 
 const (
 	// worthMeasuring is how long a run must be expected to take for the machine
-	// to be measured: what is done sooner depends on the table alone.
+	// to be measured, unless every pass reads the disk: what is done sooner
+	// depends on the table alone.
 	worthMeasuring = 2 * time.Second
 	// longestProbe and probeShare bound the time that measuring takes.
 	longestProbe = time.Second
@@ -112,7 +113,8 @@ func (a *app) choose(ctx context.Context, store *csr.Store, o *svdOptions) (solv
 	p, here := o.problem(store), o.machine(store)
 	c := solver.Choose(p, &here, nil)
 	widths := probeWidths(store, o.memory)
-	if c.Total < worthMeasuring || len(widths) == 0 || store.NNZ() == 0 {
+	fromDisk := here.Bandwidth > 0 && c.PassBytes > 0 // at a speed that nobody knows
+	if c.Total < worthMeasuring && !fromDisk || len(widths) == 0 || store.NNZ() == 0 {
 		return c, nil, nil
 	}
 	start := time.Now()
