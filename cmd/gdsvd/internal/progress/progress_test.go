@@ -60,6 +60,28 @@ func TestQuietWritesNothing(t *testing.T) {
 	}
 }
 
+// What has to be said gets a line of its own, on a bar and if nothing else is shown.
+func TestSayHasItsOwnLine(t *testing.T) {
+	for _, o := range []Options{{Terminal: true}, {Quiet: true}, {}} {
+		d, out, clock := display(o)
+		d.Say("before")
+		d.Begin("svd")
+		*clock = clock.Add(time.Second)
+		d.Update(State{Done: 1, Total: 2, Text: "pass 7"})
+		d.Say("interrupted")
+		d.End()
+		var said []string
+		for _, line := range screen(out.String()) {
+			if line == "before" || line == "interrupted" {
+				said = append(said, line)
+			}
+		}
+		if len(said) != 2 {
+			t.Errorf("%+v: the screen shows %q", o, screen(out.String()))
+		}
+	}
+}
+
 func TestLevelHidesProgressLines(t *testing.T) {
 	d, out, clock := display(Options{Level: slog.LevelWarn})
 	d.Begin("x")

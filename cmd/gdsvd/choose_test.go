@@ -1,0 +1,173 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// The flags in result.json make the same run again: the same files, byte by
+// byte, and the same record but for the choice.
+func TestChoiceCanBeMadeAgain(t *testing.T) {
+	store := ingested(t, tall)
+	for _, flags := range [][]string{
+		{"-k", "4"}, {"-k", "40"}, {"-k", "3", "--operator", "dilation"}, {"-k", "2", "--stop", "paper", "--tol", "1e-6"},
+	} {
+		auto, r := factorised(t, store, flags...)
+		if r.Choice == nil || r.Method == autoMethod.String() || r.Settings.Method != r.Method {
+			t.Fatalf("%v: choice %+v, method %s", flags, r.Choice, r.Method)
+		}
+		again, s := factorised(t, store, append(flags, r.Choice.Flags...)...)
+		if s.Choice != nil {
+			t.Errorf("%v: a choice is recorded although the method was given", flags)
+		}
+		for _, f := range partFiles {
+			same(t, f, filepath.Join(auto, f), filepath.Join(again, f))
+		}
+		if diff := cmp.Diff(r.Settings, s.Settings, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Memory" }, cmp.Ignore())); diff != "" {
+			t.Errorf("%v: %s", flags, diff)
+		}
+	}
+}
+
+// The choice is the same for any number of workers and any memory that has room for it.
+func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
+	store := ingested(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1})
+	var want []string
+	for _, workers := range []string{"1", "2", "7"} {
+		for _, memory := range []string{"28MiB", "100MiB", "10GiB"} {
+			var e explanation
+			decode(t, must(t, "svd", store, "-k", "6", "--workers", workers, "--memory", memory, "--explain", "--json"), &e)
+			if e.Choice == nil || e.Choice.Why != "table" || e.Choice.Measured != nil {
+				t.Fatalf("workers %s, memory %s: %+v", workers, memory, e.Choice)
+			}
+			if want == nil {
+				want = e.Choice.Flags
+			}
+			if !slices.Equal(e.Choice.Flags, want) {
+				t.Errorf("workers %s, memory %s: %v, want %v", workers, memory, e.Choice.Flags, want)
+			}
+		}
+	}
+}
+
+// Where the table's choice has no room another one is taken, which has, until
+// nothing fits, and then the numbers are told.
+func TestChoiceWithinMemory(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "wide.csr")
+	name := filepath.Join(t.TempDir(), "wide.mtx")
+	if err := os.WriteFile(name, []byte("%%MatrixMarket matrix coordinate real general\n60000 60000 3\n1 1 3\n2 2 2\n60000 60000 1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "ingest", "-q", name, "-o", store)
+	var last int64
+	for _, memory := range []string{"1GiB", "130MiB", "110MiB", "90MiB", "75MiB", "60MiB", "50MiB"} {
+		o := gdsvd(t, "svd", "-q", store, "-k", "2", "--memory", memory, "--explain", "--json")
+		if o.code != exitOK {
+			if !strings.Contains(o.stderr, "memory budget of") || last == 0 {
+				t.Fatalf("%s: %s", memory, o.stderr)
+			}
+			continue
+		}
+		var e explanation
+		decode(t, o.stdout, &e)
+		var total int64
+		for _, p := range e.Memory {
+			total += p.Bytes
+		}
+		if total > e.Budget {
+			t.Errorf("%s: %d bytes are planned", memory, total)
+		}
+		if (e.Choice.Why == "memory") != (e.Choice.Table != nil) {
+			t.Errorf("%s: %+v", memory, e.Choice)
+		}
+		if last > 0 && e.Plan.Memory > last {
+			t.Errorf("%s: vectors of %d bytes, %d with more memory", memory, e.Plan.Memory, last)
+		}
+		last = e.Plan.Memory
+	}
+}
+
+func TestExplain(t *testing.T) {
+	store := ingested(t, wide)
+	work := t.TempDir()
+	out := filepath.Join(work, "out")
+	for _, flags := range [][]string{{"-k", "3"}, {"-k", "3", "-o", out}, {"-k", "3", "-o", out, "--method", "power"}} {
+		text := must(t, append([]string{"svd", store, "--explain"}, flags...)...)
+		shape := `^40 × 90, 1800 entries: 3 triplets to 1e-08\n\n--method \w+.*\n(\(.*\)\n)?\npasses +about \d+, \d+ columns multiplied\n` +
+			`reads +\S+ \w+ in the first pass, .* in each of the others\ntime +about .* s with \d+ threads: .*\nmemory +.* of .*: runtime .*\n`
+		if !regexp.MustCompile(shape).MatchString(text) {
+			t.Errorf("%v explains\n%s\nwant\n%s", flags, text, shape)
+		}
+		var e explanation
+		decode(t, must(t, append([]string{"svd", store, "--explain", "--json"}, flags...)...), &e)
+		given := slices.Contains(flags, "power")
+		if e.K != 3 || e.Rows != 40 || e.Cols != 90 || e.Plan.Passes < 2 || e.Plan.Total <= 0 || (e.Choice == nil) != given || (len(e.Considered) == 0) != given {
+			t.Errorf("%v: %+v", flags, e)
+		}
+		if !given && !strings.Contains(text, "\n*  ") {
+			t.Errorf("the choice is not marked:\n%s", text)
+		}
+	}
+	if left := names(t, work); len(left) > 0 {
+		t.Errorf("--explain leaves %v", left)
+	}
+}
+
+// A run goes on with the method it began with, whatever would be chosen now.
+func TestResumeTakesTheRecordedMethod(t *testing.T) {
+	store := ingested(t, tall)
+	for _, method := range []string{"auto", "nesterov", "block", "krylov"} {
+		flags := []string{"-k", "4", "--seed", "5"}
+		begin := append(flags, "--method", method, "--max-passes", "4")
+		if method == "krylov" {
+			begin = append(begin, "--block", "3", "--basis", "11")
+		}
+		dir := stopped(t, store, begin...)
+		o := must(t, append([]string{"svd", store, "-o", dir, "--resume", "--explain"}, flags...)...)
+		must(t, slices.Concat([]string{"svd", "-q", store, "-o", dir, "--resume"}, flags)...)
+		r := resultOf(t, dir)
+		if r.Choice == nil || r.Choice.Why != "checkpoint" || !strings.Contains(o, strings.Join(r.Choice.Flags, " ")) {
+			t.Fatalf("%s: choice %+v, explained\n%s", method, r.Choice, o)
+		}
+		want, _ := factorised(t, store, append(flags, r.Choice.Flags...)...)
+		for _, f := range partFiles {
+			same(t, f, filepath.Join(want, f), filepath.Join(dir, f))
+		}
+		if method != "auto" && r.Method != method {
+			t.Errorf("%s goes on as %s", method, r.Method)
+		}
+	}
+}
+
+// A step size that is said and the same one unsaid are no two runs.
+func TestResumeWithTheDefaultSaid(t *testing.T) {
+	store := ingested(t, tall)
+	for _, method := range []string{"gd", "polyak", "nesterov"} {
+		flags := []string{"-k", "3", "--method", method}
+		dir := stopped(t, store, append(flags, "--max-passes", "5")...)
+		must(t, slices.Concat([]string{"svd", "-q", store, "-o", dir, "--resume", "--eta", "0.5"}, flags)...)
+	}
+}
+
+// Every method can be told by flags, and is the same again.
+func TestAdopt(t *testing.T) {
+	for _, m := range []solver.Method{
+		solver.GradientDescent{Eta: 0.5}, solver.GradientDescent{Eta: 0.25}, solver.Power{}, solver.Polyak{Eta: 0.5, Beta: 0.5}, solver.Nesterov{Eta: 0.5},
+		solver.NesterovGeneral{Mu: 0.01, Rho: 100}, solver.Block{Columns: 7}, solver.Block{Oversample: 3}, solver.Krylov{Columns: 2, Basis: 20},
+	} {
+		var o methodFlags
+		o.adopt(m)
+		if got := o.solverMethod(); got != m {
+			t.Errorf("%+v becomes %+v", m, got)
+		}
+	}
+}
