@@ -68,11 +68,14 @@
 //	Block               15 (290)             33 (2034)     16 (310)
 //	Nesterov            626 (635)
 //
-// (tolerance 10⁻⁸, certificate included, Block with l = 20 and 62). Choose
-// Krylov, with b of 4 to 8 when A stays in memory and as wide as memory permits
-// when every pass reads a disk; Block when there is no room for n×(k+50) numbers;
-// one of the others when there is none for n×2k, to follow the paper, or to see
-// what happens.
+// (tolerance 10⁻⁸, certificate included, Block with l = 20 and 62).
+//
+// Choose chooses, from what these cost on a reference machine, and a Method of
+// nil in Settings is its choice: Krylov nearly always, with b from 1 to 8 when A
+// stays in memory and wider when every pass reads a slow disk, since no method
+// needs fewer products; a narrow b with a small basis when memory is tight, and
+// one of the methods of one vector when there is none for n×2k. Name one to
+// follow the paper, or to see what happens.
 //
 // What is between two passes, orthonormalisation above all, takes 4njb operations
 // for Krylov with j vectors in the basis and about 12nl² for Block, where a pass

@@ -20,12 +20,13 @@ func factorise(ctx context.Context, path string, k int) (*solver.Result, error) 
 		return nil, err
 	}
 	defer store.Close()
-	a, err := stream.New(store, stream.Options{Memory: 256 << 20, Rank: k})
+	const width = 4 // columns of a pass; more save passes and cost time
+	a, err := stream.New(store, stream.Options{Memory: 256 << 20, Width: width, Rank: k})
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close()
-	return solver.SVD(ctx, a, solver.Settings{Rank: k, Method: solver.GradientDescent{}})
+	return solver.SVD(ctx, a, solver.Settings{Rank: k, Method: solver.Krylov{Columns: width}})
 }
 
 // A store is opened, streamed within a budget, and factorised.

@@ -20,7 +20,7 @@ import (
 )
 
 // The demonstration's matrix: with this seed the neighbours among its leading
-// values are at least 9 % apart, so that gd needs few passes.
+// values are at least 9 % apart, so that every method needs few passes.
 const (
 	demoUsers, demoItems, demoSeed = 120, 60, 2823
 	demoRank                       = 10
@@ -33,7 +33,7 @@ func (a *app) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Show the whole way on a small matrix with known singular values",
 		Long: `demo writes a ratings file whose singular values are known exactly, ingests it,
-computes the leading ones by gradient descent and compares. It works in a
+computes the leading ones and compares. It works in a
 temporary directory and takes a few seconds.`,
 		Example: `  gdsvd demo
   gdsvd demo --keep demo`,
@@ -96,7 +96,7 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 	if err != nil {
 		return err
 	}
-	say.printf("svd: %d triplets by gradient descent in %d passes, %.2f s\n\n", r.K, r.Passes, r.Seconds.Total)
+	say.printf("svd: %d triplets by %s in %d passes, %.2f s\n\n", r.K, r.Method, r.Passes, r.Seconds.Total)
 	d := compareDemo(truth, r)
 	if a.json {
 		err = a.printJSON(d)
