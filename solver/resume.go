@@ -131,7 +131,7 @@ var known = []Method{
 }
 
 // Method returns the method of the run that was saved, nil if it is not one of
-// this package.
+// this package or its settings cannot be read. They may be out of range.
 func (c *Checkpoint) Method() Method {
 	for _, m := range known {
 		if m.Name() == c.Setting("method") {
@@ -151,7 +151,7 @@ func withFields(m Method, text string) Method {
 		x, err := strconv.ParseFloat(value, 64)
 		switch {
 		case !f.IsValid() || !f.CanSet():
-		case err != nil:
+		case err != nil || !(x >= 0 && x <= 1e12):
 			return nil
 		case f.CanInt():
 			f.SetInt(int64(x))

@@ -73,10 +73,12 @@ func (a *app) recordedMethod(o *svdOptions) (*choiceRecord, error) {
 	if err := saved.Close(); err != nil {
 		return nil, err
 	}
-	if m == nil {
+	if m != nil {
+		o.adopt(m)
+	}
+	if m == nil || !o.inRange() {
 		return nil, fmt.Errorf("the checkpoint in %s is of a method that this program does not have (--force begins anew)", o.out)
 	}
-	o.adopt(m)
 	return &choiceRecord{Flags: o.flags(), Why: "checkpoint", Reason: "the run goes on with the method it began with"}, nil
 }
 

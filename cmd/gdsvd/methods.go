@@ -202,6 +202,14 @@ func (o *methodFlags) adopt(m solver.Method) {
 	}
 }
 
+// inRange tells whether all parameters are what the flags allow.
+func (o *methodFlags) inRange() bool {
+	return !slices.ContainsFunc(parameters, func(p parameter) bool {
+		v := p.kind.value(o)
+		return v != p.preset && !(v > p.low && v < p.high)
+	})
+}
+
 // flags are --method and the parameters as a command line has them.
 func (o *methodFlags) flags() []string {
 	all := []string{"--method", o.method.String()}
