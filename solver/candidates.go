@@ -82,7 +82,7 @@ func (p Problem) digits() float64 {
 }
 
 // On ML-1M, MNIST and soc-Slashdot0902 with k from 3 to 100 and b from 1 to 32,
-// Krylov takes within 40 % of
+// Krylov takes, within a factor of 1.6,
 //
 //	4 + 2.3·ln k + 5.4·k^0.79/b
 //
