@@ -12,6 +12,18 @@ import (
 // Others start anew, or add random vectors, whenever something has been locked.
 type oneSpace interface {
 	copies() int
+	// probe returns how many random vectors should look for more copies at once
+	// when k have been found: the more, the fewer passes that takes.
+	probe(k int) int
+}
+
+// startWidth returns the width of the start block of the next recurrence.
+func (r *run) startWidth() int {
+	m, ok := r.s.Method.(oneSpace)
+	if ok && r.locked.len == r.s.Rank {
+		return min(m.probe(r.s.Rank), r.n-r.locked.len)
+	}
+	return min(r.s.Method.Width(max(r.s.Rank-r.locked.len, 1)), r.n-r.locked.len)
 }
 
 // slack is the difference below which eigenvalues near λ count as equal.
@@ -84,7 +96,13 @@ func (r *run) below(c Candidate, least float64) bool {
 			next = min(next, v)
 		}
 	}
-	return r.judge.products >= minProducts && c.Residual <= min(c.Value/20, (next-c.Value)/2)
+	// Of one random vector little may point to the copy, of several together next
+	// to none does with a probability that falls as the power of their number.
+	blurred := c.Value / 20
+	if width(r.rec.Next()) >= 4 {
+		blurred = c.Value / 4
+	}
+	return r.judge.products >= minProducts && c.Residual <= min(blurred, (next-c.Value)/2)
 }
 
 // exchange locks the leading candidates in the place of the locked vectors that

@@ -294,7 +294,7 @@ func (r *run) complete() {
 // start returns the next start block, of unit columns. warm says that all of
 // them were given.
 func (r *run) start() (z *mat.Dense, warm bool) {
-	l := min(r.s.Method.Width(max(r.s.Rank-r.locked.len, 1)), r.n-r.locked.len)
+	l := r.startWidth()
 	z = mat.NewDense(r.n, l, nil)
 	Gaussian(z, 0, r.s.Seed, streamStart|r.starts)
 	r.starts++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -39,7 +40,7 @@ type certificate struct {
 }
 
 // certify streams W = A·V to left, unless nil, and measures. left holds W
-// afterwards.
+// afterwards, and v the right vectors.
 func certify(ctx context.Context, a Matrix, v *mat.Dense, left RowStore) (*certificate, error) {
 	var sink func(int64, *mat.Dense) error
 	if left != nil {
@@ -49,18 +50,16 @@ func certify(ctx context.Context, a Matrix, v *mat.Dense, left RowStore) (*certi
 	if err != nil {
 		return nil, err
 	}
-	n, k := v.Dims()
+	n, _ := v.Dims()
 	c := &certificate{frobenius: math.Sqrt(a.SumSquares())}
 	sigma, rot := jacobiSVD(r)
 	c.sigma, c.norm, c.rotation = sigma, sigma[0], rot
-	c.right = mat.NewDense(n, k, nil)
-	c.right.Mul(v, rot)
-
-	c.product = new(mat.Dense)
-	c.product.Mul(atw, rot)
+	turn(v.RawMatrix(), transposed(rot))
+	turn(atw.RawMatrix(), transposed(rot))
+	c.right, c.product = v, atw
 	reach := reach(r, rot)
 	threshold := max(rankFactor, math.Sqrt(float64(n))) * epsilon * c.frobenius
-	c.residuals = make([]float64, k)
+	c.residuals = columnResiduals(atw.RawMatrix(), v.RawMatrix(), sigma)
 	for i, s := range sigma {
 		if s <= threshold {
 			c.residuals[i] = c.relative(s + allowance*epsilon*c.frobenius)
@@ -69,8 +68,7 @@ func certify(ctx context.Context, a Matrix, v *mat.Dense, left RowStore) (*certi
 			continue
 		}
 		c.rank++
-		res := columnResidual(c.product, c.right, i, s)
-		c.residuals[i] = c.relative(res + allowance*epsilon*c.frobenius*(reach[i]/s))
+		c.residuals[i] = c.relative(c.residuals[i] + allowance*epsilon*c.frobenius*(reach[i]/s))
 		scaleColumn(rot, i, 1/s)
 	}
 	return c, nil
@@ -101,14 +99,29 @@ func reach(r, rot *mat.Dense) []float64 {
 	return out
 }
 
-// columnResidual returns ‖x_i/s − s·v_i‖ for columns i of x = AᵀU·Σ and v.
-func columnResidual(x, v *mat.Dense, i int, s float64) float64 {
-	n, _ := v.Dims()
-	d := make([]float64, n)
-	for j := range d {
-		d[j] = x.At(j, i)/s - s*v.At(j, i)
+// columnResiduals returns ‖x_i/σ_i − σ_i·v_i‖ for the columns of x = AᵀU·Σ and v,
+// where σ_i is not zero.
+func columnResiduals(x, v blas64.General, sigma []float64) []float64 {
+	var s sums
+	s.reset(x.Rows, 1, x.Cols)
+	eachChunk(x.Rows, func(seg, first, rows int) {
+		sum := s.of(seg).Data
+		for i := first; i < first+rows; i++ {
+			a, b := x.Data[i*x.Stride:][:x.Cols], v.Data[i*v.Stride:][:x.Cols]
+			for j, si := range sigma {
+				if si > 0 {
+					// Relative to σ₁, lest the squares leave the range.
+					d := (a[j]/si - si*b[j]) / sigma[0]
+					sum[j] += d * d
+				}
+			}
+		}
+	})
+	out := s.total().Data
+	for j, d := range out {
+		out[j] = sigma[0] * math.Sqrt(d)
 	}
-	return norm2(d)
+	return out
 }
 
 // worst returns the index of the largest residual.

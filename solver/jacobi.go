@@ -25,16 +25,16 @@ func jacobiSVD(r *mat.Dense) (sigma []float64, v *mat.Dense) {
 	for i := range k {
 		w.Set(i, i, 1)
 	}
-	const maxSweeps = 60
-	for range maxSweeps {
-		if jacobiSweep(b, w) {
-			break
-		}
-	}
 	sigma = make([]float64, k)
 	order := make([]int, k)
 	for i := range k {
 		sigma[i], order[i] = norm2(b.RawRowView(i)), i
+	}
+	const maxSweeps = 60
+	for range maxSweeps {
+		if jacobiSweep(b, w, sigma) {
+			break
+		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sigma[j], sigma[i]) })
 	v = mat.NewDense(k, k, nil)
@@ -46,14 +46,15 @@ func jacobiSVD(r *mat.Dense) (sigma []float64, v *mat.Dense) {
 }
 
 // jacobiSweep rotates every pair of rows of b so that they become orthogonal,
-// and w likewise. It reports whether all of them were.
-func jacobiSweep(b, w *mat.Dense) bool {
+// and w likewise, and keeps their norms up to date. It reports whether all of
+// them were.
+func jacobiSweep(b, w *mat.Dense, norms []float64) bool {
 	k, _ := b.Dims()
 	done, tol := true, epsilon*math.Sqrt(float64(k))
 	for p := range k - 1 {
 		for q := p + 1; q < k; q++ {
 			bp, bq := b.RawRowView(p), b.RawRowView(q)
-			np, nq, d := norm2(bp), norm2(bq), dot(bp, bq)
+			np, nq, d := norms[p], norms[q], dot(bp, bq)
 			if math.Abs(d) <= tol*np*nq {
 				continue
 			}
@@ -64,6 +65,7 @@ func jacobiSweep(b, w *mat.Dense) bool {
 			c := 1 / math.Hypot(1, t)
 			rotate(bp, bq, c, c*t)
 			rotate(w.RawRowView(p), w.RawRowView(q), c, c*t)
+			norms[p], norms[q] = norm2(bp), norm2(bq)
 		}
 	}
 	return done

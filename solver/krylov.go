@@ -78,6 +78,10 @@ func (k Krylov) fit(rank int) Method {
 // copies implements oneSpace.
 func (k Krylov) copies() int { return k.Columns }
 
+// probe implements oneSpace: as many as a pass has been planned for, which is one
+// for every triplet, and fit the basis.
+func (k Krylov) probe(rank int) int { return max(k.Columns, min(rank, k.Basis/2)) }
+
 // Start implements Method.
 func (k Krylov) Start(z *mat.Dense, _ StopRule) Recurrence {
 	n, b := z.Dims()
@@ -149,7 +153,7 @@ const cheapEigen = 32
 func (r *lanczos) room() int { return max(0, r.qr.dimension(r.v.Rows)-r.size) }
 
 func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
-	n, w := y.Dims()
+	w := width(y)
 	if r.full {
 		r.restart(0, r.size-w)
 	} else if r.size+w > r.v.Cols {
@@ -157,9 +161,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	}
 	old := r.size
 	r.size += w
-	for i := range n {
-		copy(r.v.Data[i*r.v.Stride+old:][:w], r.next.RawRowView(i))
-	}
+	setBlock(columnsFrom(r.v, old), r.next.RawMatrix())
 	r.drift.grow(w)
 	c, gram, lost := r.orthogonalise(y.RawMatrix())
 	if !allFinite(c.Data) {
@@ -320,7 +322,7 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) (coupling *mat.Dens
 		return coupling
 	}
 	coupling = r.qr.factorGram(y.RawMatrix(), gram, r.basis(), dropFactor*epsilon*r.top)
-	r.next.Copy(y)
+	setBlock(r.next.RawMatrix(), y.RawMatrix())
 	return coupling
 }
 

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
 // left turns the W = A·V in a RowStore into the left singular vectors, in
@@ -79,32 +83,21 @@ func (l *left) turn(rotation *mat.Dense, rank int) (*mat.Dense, error) {
 
 // rotate replaces W by U = W·rotation and returns UᵀU.
 func (l *left) rotate(rotation *mat.Dense) (*mat.Dense, error) {
-	gram := mat.NewDense(l.k, l.k, nil)
+	gram, d := mat.NewDense(l.k, l.k, nil), transposed(rotation)
+	var s sums
 	return gram, l.sweep(true, func(_ int64, rows *mat.Dense) {
-		l.multiply(rows, rotation)
-		addGram(gram, rows)
+		s.reset(rows.RawMatrix().Rows, l.k, l.k)
+		turnThen(rows.RawMatrix(), d, func(seg int, part blas64.General) { panel.AddCross(s.of(seg), part, part) })
+		floats.Add(gram.RawMatrix().Data, s.total().Data)
 	})
-}
-
-// multiply sets rows = rows·t.
-func (l *left) multiply(rows, t *mat.Dense) {
-	var u mat.Dense
-	u.Mul(rows, t)
-	rows.Copy(&u)
-}
-
-func addGram(gram, rows *mat.Dense) {
-	var g mat.Dense
-	g.Mul(rows.T(), rows)
-	gram.Add(gram, &g)
 }
 
 // negative reports for every column of W·rotation whether its entry of largest
 // magnitude is negative, the first such entry on ties. It reads only.
 func (l *left) negative(rotation *mat.Dense) ([]bool, error) {
-	big := make([]float64, l.k)
+	big, d := make([]float64, l.k), transposed(rotation)
 	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
-		l.multiply(rows, rotation)
+		turn(rows.RawMatrix(), d)
 		r, _ := rows.Dims()
 		for i := range r {
 			for j, v := range rows.RawRowView(i) {
@@ -133,12 +126,13 @@ func (l *left) negative(rotation *mat.Dense) ([]bool, error) {
 func (l *left) complete(seed uint64, rank int) (*mat.Dense, error) {
 	random := mat.NewDense(int(min(l.chunk, l.rows)), l.k-rank, nil)
 	gram := mat.NewDense(l.k, l.k, nil)
+	var s sums
 	err := l.sweep(true, func(first int64, rows *mat.Dense) {
 		r, _ := rows.Dims()
 		part := random.Slice(0, r, 0, l.k-rank).(*mat.Dense)
 		Gaussian(part, first, seed, streamLeft)
 		rows.Slice(0, r, rank, l.k).(*mat.Dense).Copy(part)
-		addGram(gram, rows)
+		floats.Add(gram.RawMatrix().Data, cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
 	})
 	if err != nil {
 		return nil, err

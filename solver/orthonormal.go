@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
 // blockQR orthonormalises tall blocks by Cholesky QR: R from the Cholesky
@@ -49,12 +51,14 @@ func (q *blockQR) factorGram(y, gram, v blas64.General, least float64) *mat.Dens
 		return q.oneByOne(y, v, least)
 	}
 	for rounds := 1; pivot < once && rounds < maxQRRounds; rounds++ {
+		gram = q.gram.total()
 		if pivot < twice {
 			// Dividing by small pivots has blown up what was left of v in y.
 			q.project(y, v)
+			gram = cross(&q.gram, y, y)
 		}
 		var next *mat.Dense
-		if next, pivot = q.cholesky(y, cross(&q.gram, y, y), 0); next == nil {
+		if next, pivot = q.cholesky(y, gram, 0); next == nil {
 			next, pivot = q.oneByOne(y, v, 0), 1
 		}
 		r.Mul(next, r)
@@ -77,13 +81,18 @@ func (q *blockQR) project(y, v blas64.General) blas64.General {
 	return c
 }
 
-// cholesky does one round with the given Gram matrix of y. It returns R and the
-// least pivot relative to the norm of its column, or nil with y unchanged if a
-// column is too short or a pivot too small.
+// cholesky does one round with the given Gram matrix of y, and leaves the sums
+// for the next one in q.gram. It returns R and the least pivot relative to the
+// norm of its column, or nil with y unchanged if a column is too short or a pivot
+// too small.
 func (q *blockQR) cholesky(y, gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
-	if r, pivot = triangle(gram, least); r != nil {
-		turn(y, transposed(inverse(r)))
+	if r, pivot = triangle(gram, least); r == nil {
+		return nil, 0
 	}
+	q.gram.reset(y.Rows, y.Cols, y.Cols)
+	turnThen(y, transposed(inverse(r)), func(seg int, rows blas64.General) {
+		panel.AddCross(q.gram.of(seg), rows, rows)
+	})
 	return r, pivot
 }
 

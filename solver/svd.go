@@ -377,7 +377,7 @@ func (f *factorisation) uncertified(st Status) *Result {
 }
 
 func gramOf(x *mat.Dense) *mat.Dense {
-	var g mat.Dense
-	g.Mul(x.T(), x)
-	return &g
+	var s sums
+	g := cross(&s, x.RawMatrix(), x.RawMatrix())
+	return mat.NewDense(g.Rows, g.Cols, g.Data[:g.Rows*g.Cols])
 }

@@ -128,7 +128,10 @@ func scratch(n, floats int) func(segment int) []float64 {
 
 // turn sets the leading columns of y to y·dᵀ in place, d having at most as many
 // rows as y has columns.
-func turn(y, d blas64.General) {
+func turn(y, d blas64.General) { turnThen(y, d, func(int, blas64.General) {}) }
+
+// turnThen is turn, and calls then with every chunk when it has been done.
+func turnThen(y, d blas64.General, then func(segment int, rows blas64.General)) {
 	buf, f := scratch(y.Rows, chunkRows*d.Rows), panel.Pack(1, d)
 	eachChunk(y.Rows, func(seg, i, rows int) {
 		part := rowsOf(y, i, rows)
@@ -137,7 +140,20 @@ func turn(y, d blas64.General) {
 		for r := range rows {
 			copy(part.Data[r*part.Stride:][:d.Rows], t.Data[r*t.Stride:][:d.Rows])
 		}
+		then(seg, part)
 	})
+}
+
+// setBlock copies src to dst.
+func setBlock(dst, src blas64.General) {
+	eachChunk(src.Rows, func(_, i, rows int) { setRows(rowsOf(dst, i, rows), rowsOf(src, i, rows)) })
+}
+
+// setRows copies src to dst row by row.
+func setRows(dst, src blas64.General) {
+	for i := range src.Rows {
+		copy(dst.Data[i*dst.Stride:][:src.Cols], src.Data[i*src.Stride:])
+	}
 }
 
 // subtractProduct sets y −= v·dᵀ.

@@ -31,7 +31,8 @@ type Matrix interface {
 	// valid during the call only. Project returns AᵀW (n×k), formed from the
 	// very rows given to sink, and the k×k upper triangular factor R of a QR
 	// factorisation of W (TSQR: backward stable column by column, not the
-	// Cholesky factor of WᵀW; rows below min(N,k) are zero).
+	// Cholesky factor of WᵀW; rows below min(N,k) are zero). The caller may
+	// overwrite both.
 	Project(ctx context.Context, v *mat.Dense, sink func(first int64, rows *mat.Dense) error) (atw, r *mat.Dense, err error)
 	// MulTrans returns Aᵀ·Y (n×k) for an N×k block Y in one read. source fills
 	// rows with the rows of Y from first on; every row is asked for once, in

@@ -87,7 +87,7 @@ func (m *Matrix) Close() error {
 
 // Apply sets dst = AᵀA·x, both n×l, in one pass. dst and x must not overlap.
 func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
-	l, err := m.checkWidth("Apply", x, m.opt.Width)
+	l, err := m.checkWidth("Apply", x, max(m.opt.Width, m.opt.Rank))
 	if err != nil {
 		return err
 	}

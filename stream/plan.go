@@ -32,8 +32,8 @@ type Options struct {
 	// Workers is the number of goroutines of a pass; 0 means GOMAXPROCS. With 1
 	// a pass runs on the caller's goroutine.
 	Workers int
-	// Width is the most columns of a block given to Apply, Mul, and Rank of one
-	// given to Project and MulTrans. 0 means 1 for Width and Width for Rank.
+	// Width is the most columns of a block given to Apply and Mul, which take Rank
+	// columns, too, and Rank of one given to Project and MulTrans. 0 means 1 for Width and Width for Rank.
 	// Wider blocks are refused when there is a budget.
 	Width, Rank int
 }
