@@ -42,9 +42,24 @@ func (b Block) Footprint(n, k int) int64 {
 }
 
 // Footprint implements Footprinter: m columns of the basis, the block, and the
-// product, n×(m+2b) in all, with some matrices of the order of the basis.
+// product, n×(m+2b) in all, with some matrices of the order of the basis. Blocks
+// are wider than b when they look for more copies of values.
 func (k Krylov) Footprint(n, rank int) int64 {
 	f := k.fit(rank).(Krylov)
-	b, m := min(f.Columns, n), min(f.Basis, n)
-	return vectors(n, m+2*b) + vectors(m, maxSegments*chunkRows) + vectors(m, 2*maxSegments*b+8*m)
+	b, m := min(f.probe(rank), n), min(f.Basis, n)
+	return vectors(n, m+2*b) + vectors(m, maxSegments*chunkRows) + vectors(m, 3*maxSegments*b+12*m)
+}
+
+// RunFootprint returns the bytes that SVD holds at most, for k triplets of a
+// matrix with vectors v of length n: what the method says, if it is a
+// Footprinter, and the driver's own, which are the vectors found, those of the
+// certificate, and their products with G or the start vectors made of them. What
+// the Matrix and the RowStore hold is not included.
+func RunFootprint(m Method, n, k int) int64 {
+	const single = 8 // vectors on their own
+	own := vectors(n, 3*k+single) + 8*(2*leftEntries+int64(maxSegments*chunkRows*k)+16*int64(k)*int64(k))
+	if f, ok := m.(Footprinter); ok {
+		own += f.Footprint(n, k)
+	}
+	return own
 }

@@ -1,6 +1,8 @@
 package solver_test
 
 import (
+	"context"
+	"math"
 	"reflect"
 	"runtime"
 	"testing"
@@ -41,6 +43,65 @@ func TestFootprint(t *testing.T) {
 		said := m.(solver.Footprinter).Footprint(n, k)
 		if held > said+64<<10 || held < said/2 {
 			t.Errorf("%v %+v holds %d bytes, says %d", reflect.TypeOf(m), m, held, said)
+		}
+	}
+}
+
+// weighed is a diagonal matrix that takes note of the bytes reachable while it
+// is being multiplied with, its own product not among them.
+type weighed struct {
+	n    int
+	most int64
+}
+
+func (w *weighed) Dim() int            { return w.n }
+func (w *weighed) Rows() int64         { return int64(w.n) }
+func (w *weighed) SumSquares() float64 { return math.Pi * math.Pi / 6 }
+func (w *weighed) value(i int) float64 { return 1 / float64(i+1) }
+func (w *weighed) weigh()              { w.most = max(w.most, heap()) }
+func (w *weighed) scale(dst, x *mat.Dense, power float64) {
+	r, c := x.Dims()
+	for i := range r {
+		for j := range c {
+			dst.Set(i, j, x.At(i, j)*math.Pow(w.value(i), power))
+		}
+	}
+}
+
+func (w *weighed) Apply(_ context.Context, dst, x *mat.Dense) error {
+	w.weigh()
+	w.scale(dst, x, 2)
+	return nil
+}
+
+func (w *weighed) Project(_ context.Context, v *mat.Dense, _ func(int64, *mat.Dense) error) (atw, r *mat.Dense, err error) {
+	var qr mat.QR
+	atw, r = mat.DenseCopyOf(v), new(mat.Dense)
+	w.weigh()
+	w.scale(atw, v, 1)
+	qr.Factorize(atw)
+	qr.RTo(r)
+	w.scale(atw, v, 2)
+	return atw, mat.DenseCopyOf(r.Slice(0, width(v), 0, width(v))), nil
+}
+
+func width(x *mat.Dense) int { _, c := x.Dims(); return c }
+
+func (w *weighed) MulTrans(context.Context, int, func(int64, *mat.Dense) error) (*mat.Dense, error) {
+	panic("not needed")
+}
+
+// TestRunFootprint weighs whole runs during their passes.
+func TestRunFootprint(t *testing.T) {
+	const n, k = 8000, 10
+	for _, m := range []solver.Method{solver.Power{}, solver.Block{}, solver.Krylov{}, solver.Krylov{Columns: 1}} {
+		before, a := heap(), &weighed{n: n}
+		if _, err := solver.SVD(t.Context(), a, solver.Settings{Rank: k, Method: m, MaxPasses: 60}); err != nil {
+			t.Fatal(err)
+		}
+		said := solver.RunFootprint(m, n, k)
+		if held := a.most - before; held > said || held < said/3 {
+			t.Errorf("a run with %v %+v holds %d bytes, said to be %d", reflect.TypeOf(m), m, held, said)
 		}
 	}
 }

@@ -22,10 +22,14 @@ type left struct {
 	chunk int64
 }
 
+// leftEntries is the number of entries of a chunk of left vectors, unless k is
+// large.
+const leftEntries = 1 << 16
+
 // The size of a chunk depends on k alone, so sums over rows are always added
 // up in the same order.
 func newLeft(ctx context.Context, store RowStore, rows int64, k int) *left {
-	return &left{ctx: ctx, store: store, rows: rows, k: k, chunk: int64(max(64, 1<<16/k))}
+	return &left{ctx: ctx, store: store, rows: rows, k: k, chunk: int64(max(64, leftEntries/k))}
 }
 
 // sweep reads every chunk, hands it to f, and writes it back if write is set.

@@ -17,8 +17,10 @@ type Event struct {
 	Rank     int     // triplets wanted
 	Sigma    float64 // current estimate of the singular value of Triplet
 	Residual float64 // its residual relative to σ₁: an estimate (iterate), certified (finish)
-	Tol      float64 // the tolerance asked for
-	Stats    Stats   // costs so far
+	// Both are those of an earlier pass where a method has not looked at its
+	// vectors because they could not be good enough yet.
+	Tol   float64 // the tolerance asked for
+	Stats Stats   // costs so far
 }
 
 // Observer sees every pass. A non-nil error stops the run and is returned by

@@ -237,14 +237,10 @@ func (a *app) finishSVD(store *csr.Store, out *output, keeper *checkpoints, befo
 	return r, earlyEnd(res, o, saved)
 }
 
-// solverBytes is what the solver holds beside the passes: blocks of k vectors
-// of length n (those found, the certificate's and scratch), rows on their way to a file, and what the method says it needs.
+// solverBytes is what the solver holds beside the passes, and rows on their way
+// to a file.
 func solverBytes(method solver.Method, n int64, k int) int64 {
-	bytes := 8*n*int64(6*k+8) + 4<<20
-	if m, ok := method.(solver.Footprinter); ok {
-		bytes += m.Footprint(int(n), k)
-	}
-	return bytes
+	return solver.RunFootprint(method, int(n), k) + 4<<20
 }
 
 // found reports whether there is any triplet to speak of.

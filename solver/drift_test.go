@@ -1,0 +1,55 @@
+package solver
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// TestDrift compares what a Lanczos process believes about its basis with the
+// basis: over restarts, and for spectra that make it lose orthogonality quickly,
+// in one direction or in many.
+func TestDrift(t *testing.T) {
+	const n = 1500
+	for name, value := range map[string]func(i int) float64{
+		"dominant": func(i int) float64 { return 1 / math.Pow(float64(i+1), 2) },
+		"flat":     func(i int) float64 { return 1 - float64(i)/n },
+		"outliers": func(i int) float64 { return 1e-3 + math.Exp(-float64(i)) },
+	} {
+		for _, b := range []int{1, 4} {
+			r := Krylov{Columns: b, Basis: 40}.fit(10).(Krylov).Start(gaussian(n, b, 0, 1, 2), StopResidual).(*lanczos)
+			y, drifted := mat.NewDense(n, b, nil), false
+			for pass := range 120 / b {
+				x := r.Next()
+				for i := range n {
+					for j := range b {
+						y.Set(i, j, value(i)*x.At(i, j))
+					}
+				}
+				r.Absorb(y)
+				lost := orthogonality(gramOf(mat.NewDense(n, r.size, denseData(r))))
+				said := math.Max(mat.Max(r.drift.basis), -mat.Min(r.drift.basis))
+				if lost > 2*said+1e-13 {
+					t.Fatalf("%s, width %d: after %d passes the basis is orthonormal to %.2g, believed to be to %.2g", name, b, pass+1, lost, said)
+				}
+				if lost > 10*semi {
+					t.Fatalf("%s, width %d: after %d passes the basis is orthonormal to %.2g only", name, b, pass+1, lost)
+				}
+				drifted = drifted || said > tidy
+			}
+			if !drifted {
+				t.Errorf("%s, width %d: nothing was put off", name, b)
+			}
+		}
+	}
+}
+
+// denseData is the basis without gaps between its rows.
+func denseData(r *lanczos) []float64 {
+	data := make([]float64, 0, r.v.Rows*r.size)
+	for i := range r.v.Rows {
+		data = append(data, r.v.Data[i*r.v.Stride:][:r.size]...)
+	}
+	return data
+}
