@@ -82,10 +82,10 @@ func (w *weighed) Project(_ context.Context, v *mat.Dense, _ func(int64, *mat.De
 	qr.Factorize(atw)
 	qr.RTo(r)
 	w.scale(atw, v, 2)
-	return atw, mat.DenseCopyOf(r.Slice(0, width(v), 0, width(v))), nil
+	return atw, mat.DenseCopyOf(r.Slice(0, columnsOf(v), 0, columnsOf(v))), nil
 }
 
-func width(x *mat.Dense) int { _, c := x.Dims(); return c }
+func columnsOf(x *mat.Dense) int { _, c := x.Dims(); return c }
 
 func (w *weighed) MulTrans(context.Context, int, func(int64, *mat.Dense) error) (*mat.Dense, error) {
 	panic("not needed")
