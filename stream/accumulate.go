@@ -2,7 +2,9 @@ package stream
 
 import (
 	"context"
+	"sync"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 )
@@ -10,48 +12,126 @@ import (
 // accumulator holds the partial sums of one pass: lane i mod P of the n×l sums,
 // in panels (kernel.Pack), belongs to the blocks i, i+P, i+2P, … See the
 // package comment, "Same bits".
+//
+// With as many lanes as workers, a worker multiplies a block and scatters the
+// products in one go. With fewer, it multiplies before its turn comes. With
+// fewer than half as many, it also scatters in stripes of columns, so that
+// several workers follow one another through a lane. None of this changes the
+// order in which any number is added to any other.
 type accumulator struct {
-	turn  *turnstile
-	order []*turnstile // turn, as eachBlock wants it
-	lane  [][]float64
-	l     int
+	l      int
+	lane   [][]float64
+	turns  []*turnstile // one for each stripe
+	ends   []uint32     // first column after each stripe
+	ahead  bool         // multiply before the turn comes
+	worker []products
+}
+
+// products is what a worker needs to multiply ahead of its turn.
+type products struct {
+	w      []float64
+	lo, hi []uint32 // entries of each row in a stripe
+}
+
+// stripes is the number of stripes that keep the workers of each of p lanes from queueing.
+func stripes(workers, p int, n int64) int {
+	if workers <= 2*p {
+		return 1 // one scatters while the other multiplies
+	}
+	return int(min(int64(4*(workers+p-1)/p), max(1, n/64)))
 }
 
 // accumulator prepares the sums of a pass of width l. Its memory is the Matrix's, for reuse.
 func (m *Matrix) accumulator(l int) *accumulator {
-	p := lanes(m.src.Cols(), l, m.plan.Blocks)
+	p := lanes(m.src.Cols(), l, m.plan.Blocks, m.plan.nnz)
 	size := m.Dim() * kernel.Width(l)
 	if cap(m.sums) < p*size {
 		m.sums = make([]float64, p*size)
 	}
-	a := &accumulator{turn: newTurnstile(p), lane: make([][]float64, p), l: l}
-	a.order = []*turnstile{a.turn}
+	a := &accumulator{l: l, lane: make([][]float64, p), ahead: m.plan.Workers > p, worker: make([]products, m.plan.Workers)}
 	for i := range a.lane {
 		a.lane[i] = m.sums[i*size : (i+1)*size : (i+1)*size]
+	}
+	s := int64(stripes(m.plan.Workers, p, m.src.Cols()))
+	for i := range s {
+		a.turns = append(a.turns, newTurnstile(p))
+		a.ends = append(a.ends, uint32((i+1)*m.src.Cols()/s))
 	}
 	return a
 }
 
-// add calls f on the sums of block i's lane when all earlier blocks of the lane have been added.
-func (a *accumulator) add(i int, f func(y []float64)) error {
-	if !a.turn.enter(i) {
-		return context.Canceled // the pass has failed; eachBlock returns the reason
+// gram adds the block's share of AᵀA·x.
+func (a *accumulator) gram(worker, i int, b *csr.Block, x []float64) error {
+	if !a.ahead {
+		return a.inTurn(0, i, func(y []float64) { kernel.Gram(y, x, a.l, rowsOf(b)) })
 	}
-	y := a.lane[i%len(a.lane)]
-	if i < len(a.lane) {
-		clear(y) // the first of its lane
+	p := &a.worker[worker]
+	p.w = resized(p.w, b.Rows()*a.l)
+	kernel.Mul(p.w, x, a.l, rowsOf(b))
+	return a.transposed(worker, i, b, p.w)
+}
+
+// transposed adds the block's share of Aᵀ·W, of which w are the block's rows.
+func (a *accumulator) transposed(worker, i int, b *csr.Block, w []float64) error {
+	if len(a.turns) == 1 {
+		return a.inTurn(0, i, func(y []float64) { kernel.MulTransAdd(y, w, a.l, rowsOf(b)) })
 	}
-	f(y)
-	a.turn.leave(i)
+	p := &a.worker[worker]
+	p.lo, p.hi = append(p.lo[:0], b.RowPtr[:b.Rows()]...), resized(p.hi, b.Rows())
+	for s, end := range a.ends {
+		kernel.Split(p.hi, p.lo, rowsOf(b), end)
+		err := a.inTurn(s, i, func(y []float64) { kernel.MulTransAddSome(y, w, a.l, rowsOf(b), p.lo, p.hi) })
+		if err != nil {
+			return err
+		}
+		p.lo, p.hi = p.hi, p.lo
+	}
 	return nil
 }
 
-// sumInto sets dst to the sum of the lanes, in order.
-func (a *accumulator) sumInto(dst *mat.Dense) {
+// inTurn calls f on the sums of block i's lane when all earlier blocks of the
+// lane have been added to the stripe.
+func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
+	turn := a.turns[stripe]
+	if !turn.enter(i) {
+		return context.Canceled // the pass has failed; eachBlock returns the reason
+	}
+	y := a.lane[i%len(a.lane)]
+	if stripe == 0 && i < len(a.lane) {
+		clear(y) // the first of its lane
+	}
+	f(y)
+	turn.leave(i)
+	return nil
+}
+
+// sumInto sets dst to the sum of the lanes, in order, with the given number of workers.
+func (a *accumulator) sumInto(dst *mat.Dense, workers int) {
 	raw := dst.RawMatrix()
-	if a.turn.next[0] == 0 { // a matrix without blocks has no sums
+	if a.turns[0].next[0] == 0 { // a matrix without blocks has no sums
 		dst.Zero()
 		return
 	}
-	kernel.Unpack(raw.Data, raw.Stride, a.l, 0, raw.Rows, a.lane...)
+	sum := func(from, to int) {
+		kernel.Unpack(raw.Data[from*raw.Stride:], raw.Stride, a.l, from, to-from, a.lane...)
+	}
+	const alone = 1 << 16 // numbers that are not worth a goroutine
+	workers = min(workers, 1+len(a.lane)*len(a.lane[0])/alone)
+	if workers == 1 {
+		sum(0, raw.Rows)
+		return
+	}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() { sum(w*raw.Rows/workers, (w+1)*raw.Rows/workers) })
+	}
+	wg.Wait()
+}
+
+// resized returns s with length n, its contents undefined.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }

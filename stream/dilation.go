@@ -32,15 +32,15 @@ func (m *Matrix) ApplyDilation(ctx context.Context, dstLong, dstShort, long, sho
 	ws, ls, ss := contiguous(out), contiguous(long), m.pack(short)
 	acc := m.accumulator(l)
 	// The rows of A·short belong to one block each: no order among workers.
-	err = m.eachBlock(ctx, acc.order, func(_, i int, b *csr.Block) error {
+	err = m.eachBlock(ctx, acc.turns, func(worker, i int, b *csr.Block) error {
 		from, to := int(b.FirstRow)*l, (int(b.FirstRow)+len(b.RowPtr)-1)*l
 		kernel.Mul(ws[from:to], ss, l, rowsOf(b))
-		return acc.add(i, func(y []float64) { kernel.MulTransAdd(y, ls[from:to], l, rowsOf(b)) })
+		return acc.transposed(worker, i, b, ls[from:to])
 	})
 	if err != nil {
 		return fmt.Errorf("multiply by the dilation: %w", err)
 	}
-	acc.sumInto(dstShort)
+	acc.sumInto(dstShort, m.plan.Workers)
 	if out != dstLong {
 		dstLong.Copy(out)
 	}

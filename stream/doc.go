@@ -18,8 +18,9 @@
 // The sum over blocks is split into a fixed number of lanes: block i belongs
 // to lane i mod P, a lane adds its blocks in ascending order into its own
 // accumulator, and the lanes are added in order at the end. P is a function of
-// the shape and of the width of X only (see lanes). Workers only decide when a
-// block is decoded, never where or in which order it is added, and the budget
+// the matrix and of the width of X only (see lanes). Workers only decide when a
+// block is decoded and who adds it, or which stripe of its columns, never where
+// or in which order it is added, and the budget
 // only decides what is decoded again in the next pass. So results are
 // identical bit by bit for any number of workers and any memory budget; block
 // boundaries do not depend on the shard size, so neither do results.

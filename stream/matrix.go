@@ -96,13 +96,13 @@ func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	}
 	xs := m.pack(x)
 	acc := m.accumulator(l)
-	err = m.eachBlock(ctx, acc.order, func(_, i int, b *csr.Block) error {
-		return acc.add(i, func(y []float64) { kernel.Gram(y, xs, l, rowsOf(b)) })
+	err = m.eachBlock(ctx, acc.turns, func(worker, i int, b *csr.Block) error {
+		return acc.gram(worker, i, b, xs)
 	})
 	if err != nil {
 		return fmt.Errorf("multiply by the Gram matrix: %w", err)
 	}
-	acc.sumInto(dst)
+	acc.sumInto(dst, m.plan.Workers)
 	return nil
 }
 

@@ -10,11 +10,13 @@ import (
 )
 
 const (
-	// laneBytes bounds all accumulators of a pass together, maxLanes their number
-	// and with it the useful workers. Neither may ever depend on the budget or
-	// on the machine: they decide the order of summation.
-	laneBytes = 16 << 20
-	maxLanes  = 32
+	// laneBytes and maxLanes bound the accumulators of a pass: they are to stay in
+	// cache from block to block. laneShare bounds what it costs to clear them and
+	// to add them up: a lane must have that many entries a column. None may ever
+	// depend on the budget or on the machine: they decide the order of summation.
+	laneBytes = 6 << 20
+	maxLanes  = 8
+	laneShare = 32
 
 	// runtimeBytes is what a Go process with this program's packages occupies
 	// before it has done anything, measured at about 12 MiB.
@@ -66,6 +68,8 @@ type Plan struct {
 	Resident int    // blocks kept decoded after the first pass
 	Window   int64  // most decoded bytes in flight during a pass
 	Parts    []Part // bytes by purpose; their sum is at most Budget
+
+	nnz int64 // of the matrix
 }
 
 // Total is the sum of the parts.
@@ -97,9 +101,11 @@ func (e *BudgetError) Error() string {
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
 
 // lanes is the number of accumulators of a pass that adds blocks of n×l
-// numbers: a function of the matrix and the width alone.
-func lanes(n int64, l, blocks int) int {
-	return max(1, min(maxLanes, blocks, int(laneBytes/(8*n*int64(kernel.Width(l))+1))))
+// numbers: a function of the matrix and the width alone. It does not limit the
+// useful workers: see accumulator.
+func lanes(n int64, l, blocks int, nnz int64) int {
+	bytes := 8 * n * int64(kernel.Width(l))
+	return int(max(1, min(maxLanes, int64(blocks), laneBytes/(bytes+1), nnz/(laneShare*n+1))))
 }
 
 // decodedBytes is what a decoded block occupies: see csr.Block.
@@ -119,19 +125,23 @@ func makePlan(src source, o Options) (Plan, error) {
 		p.Workers = runtime.GOMAXPROCS(0)
 	}
 	p.Workers = max(1, min(p.Workers, p.Blocks))
+	for i := range p.Blocks {
+		p.nnz += int64(src.Block(i).NNZ)
+	}
 	largest := src.MaxBlock()
 	decoded := decodedBytes(largest.Rows, largest.NNZ)
 	p.Window = decoded * int64(p.Workers)
 
 	n := src.Cols()
-	p.Lanes = lanes(n, o.Width, p.Blocks)
+	p.Lanes = lanes(n, o.Width, p.Blocks, p.nnz)
 	vectors := func(l, lanes int) int64 { // accumulators and x in panels, x and result
 		return 8 * n * (int64(kernel.Width(l))*int64(lanes+1) + int64(l)*2)
 	}
-	sums := max(vectors(o.Width, p.Lanes), vectors(o.Rank, lanes(n, o.Rank, p.Blocks)))
+	sums := max(vectors(o.Width, p.Lanes), vectors(o.Rank, lanes(n, o.Rank, p.Blocks, p.nnz)))
 	flight := func(workers int64) int64 {
-		// Decoded block, the mapped pages it comes from, its rows of W, and a QR stack.
-		return workers * (decoded + largest.Size + 8*largest.Rows*int64(max(o.Rank, o.Width)) + 8*int64(o.Rank*stackRows(o.Rank)))
+		// Decoded block, the mapped pages it comes from, its rows of W, where a
+		// stripe begins and ends in each row, and a QR stack; one stack for all.
+		return workers*(decoded+largest.Size+8*largest.Rows*int64(max(o.Rank, o.Width)+1)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
 	}
 	parts := func(workers int) []Part {
 		return []Part{

@@ -22,19 +22,15 @@ func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int6
 	}
 	vs := m.pack(v)
 	acc := m.accumulator(k)
-	factors := make([]*tsqr, len(acc.lane))
-	for i := range factors {
-		factors[i] = newTSQR(k)
-	}
+	factors := newFactors(m, k)
 	out := newOrdered(m, k, sink)
-	err = m.eachBlock(ctx, append(acc.order, out.turn), func(worker, i int, b *csr.Block) error {
-		w := out.buffer(worker, len(b.RowPtr)-1)
+	err = m.eachBlock(ctx, append(acc.turns, factors.turn, out.turn), func(worker, i int, b *csr.Block) error {
+		w := out.buffer(worker, b.Rows())
 		kernel.Mul(w, vs, k, rowsOf(b))
-		err := acc.add(i, func(y []float64) {
-			kernel.MulTransAdd(y, w, k, rowsOf(b))
-			factors[i%len(factors)].add(w)
-		})
-		if err != nil {
+		if err := acc.transposed(worker, i, b, w); err != nil {
+			return err
+		}
+		if err := factors.add(worker, i, w); err != nil {
 			return err
 		}
 		return out.hand(i, b.FirstRow, w)
@@ -43,12 +39,37 @@ func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int6
 		return nil, nil, fmt.Errorf("project onto %d vectors: %w", k, err)
 	}
 	atw = mat.NewDense(m.Dim(), k, nil)
-	acc.sumInto(atw)
-	total := newTSQR(k)
-	for _, f := range factors {
-		total.add(f.r().RawMatrix().Data)
+	acc.sumInto(atw, m.plan.Workers)
+	return atw, factors.total.r(), nil
+}
+
+// factors is the R factor of all rows of W: each block's is computed by the
+// worker that has it, and they are stacked in the order of the blocks.
+type factors struct {
+	turn  *turnstile
+	total *tsqr
+	block []*tsqr // one a worker
+}
+
+func newFactors(m *Matrix, k int) *factors {
+	f := &factors{turn: newTurnstile(1), total: newTSQR(k), block: make([]*tsqr, m.plan.Workers)}
+	for i := range f.block {
+		f.block[i] = newTSQR(k)
 	}
-	return atw, total.r(), nil
+	return f
+}
+
+// add takes in w, the rows of block i.
+func (f *factors) add(worker, i int, w []float64) error {
+	own := f.block[worker]
+	own.add(w)
+	r := own.take()
+	if !f.turn.enter(i) {
+		return context.Canceled // the pass has failed; eachBlock returns the reason
+	}
+	f.total.add(r)
+	f.turn.leave(i)
+	return nil
 }
 
 // Mul computes A·x (N×l, x n×l) in one pass and hands its rows to sink in
@@ -80,18 +101,18 @@ func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, r
 	}
 	acc := m.accumulator(k)
 	in := newOrdered(m, k, source)
-	err := m.eachBlock(ctx, append(acc.order, in.turn), func(worker, i int, b *csr.Block) error {
+	err := m.eachBlock(ctx, append(acc.turns, in.turn), func(worker, i int, b *csr.Block) error {
 		w := in.buffer(worker, len(b.RowPtr)-1)
 		if err := in.hand(i, b.FirstRow, w); err != nil {
 			return err
 		}
-		return acc.add(i, func(y []float64) { kernel.MulTransAdd(y, w, k, rowsOf(b)) })
+		return acc.transposed(worker, i, b, w)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("multiply by the transpose: %w", err)
 	}
 	dst := mat.NewDense(m.Dim(), k, nil)
-	acc.sumInto(dst)
+	acc.sumInto(dst, m.plan.Workers)
 	return dst, nil
 }
 

@@ -255,11 +255,21 @@ func everything(t *testing.T, m *Matrix, cols, rows, l int) []uint64 {
 }
 
 func TestSameBits(t *testing.T) {
-	const rows, cols, l = 1500, 60, 5
+	// Lanes for two workers but not for seven; and one lane, which all workers
+	// share in stripes.
+	for _, s := range []struct{ rows, cols, l, lanes int }{{1500, 60, 5, 3}, {400, 700, 3, 1}} {
+		t.Run(fmt.Sprintf("%dx%d", s.rows, s.cols), func(t *testing.T) { testSameBits(t, s.rows, s.cols, s.l, s.lanes) })
+	}
+}
+
+func testSameBits(t *testing.T, rows, cols, l, lanes int) {
 	a := randomCSR(4, rows, cols, 0.08)
 	src := newDisk(a)
-	if src.NumBlocks() < 2*maxLanes {
-		t.Fatalf("only %d blocks: the test needs lanes of several", src.NumBlocks())
+	if p := mustNew(t, src, Options{Width: l}).Plan(); p.Lanes != lanes || p.Blocks < 20*lanes {
+		t.Fatalf("%d lanes of %d blocks: not the case to test", p.Lanes, p.Blocks)
+	}
+	if lanes == 1 && stripes(7, lanes, int64(cols)) < 8 {
+		t.Fatal("no stripes: not the case to test")
 	}
 	want := everything(t, mustNew(t, src, Options{Workers: 1, Width: l}), cols, rows, l)
 	full := mustNew(t, src, Options{Workers: 1, Width: l}).Plan().Total()

@@ -57,6 +57,15 @@ func (t *tsqr) factor() {
 	}
 }
 
+// take returns the rows of the R factor of all rows added since the last take,
+// valid until the next add, and forgets them.
+func (t *tsqr) take() []float64 {
+	t.factor()
+	r := t.stack[:t.rows*t.k]
+	t.rows = 0
+	return r
+}
+
 // r is the k×k upper triangular factor of all rows added so far.
 func (t *tsqr) r() *mat.Dense {
 	t.factor()

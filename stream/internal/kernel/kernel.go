@@ -130,6 +130,30 @@ func MulTransAdd(y, w []float64, l int, b Rows) {
 	MulTransAddSome(y, w, l, b, b.Ptr[:b.Len()], b.Ptr[1:])
 }
 
+// Split sets hi[r], for each row, to the first of its entries from lo[r] on
+// whose column is not below end.
+func Split(hi, lo []uint32, b Rows, end uint32) {
+	for r := range lo {
+		row := b.Col[lo[r]:b.Ptr[r+1]]
+		below := 0
+		for len(row) > 8 { // halves without guessing which
+			half := len(row) / 2
+			skip := 0
+			if row[half-1] < end {
+				skip = half
+			}
+			below += skip
+			row = row[skip : skip+len(row)-half]
+		}
+		for _, c := range row {
+			if c < end {
+				below++
+			}
+		}
+		hi[r] = lo[r] + uint32(below)
+	}
+}
+
 // MulTransAddSome is MulTransAdd with the entries lo[r] … hi[r]−1 of each row
 // only. Adding a partition of the entries into disjoint sets of columns, in any
 // order, gives the bits of MulTransAdd.

@@ -232,10 +232,14 @@ func TestGramIsMulThenMulTransAdd(t *testing.T) {
 			lo := slices.Clone(p.rows.Ptr[:p.m])
 			for _, bound := range []uint32{0, 13, 14, 77, 100} {
 				hi := make([]uint32, p.m)
+				Split(hi, lo, p.rows, bound)
 				for r := range hi {
-					hi[r] = lo[r]
-					for hi[r] < p.rows.Ptr[r+1] && p.rows.Col[hi[r]] < bound {
-						hi[r]++
+					want := lo[r]
+					for want < p.rows.Ptr[r+1] && p.rows.Col[want] < bound {
+						want++
+					}
+					if hi[r] != want {
+						t.Fatalf("Split of row %d at column %d: %d, want %d", r, bound, hi[r], want)
 					}
 				}
 				MulTransAddSome(cut, w, l, p.rows, lo, hi)
