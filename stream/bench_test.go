@@ -40,10 +40,10 @@ func ratingsLike() *inMemory {
 	return s
 }
 
-// BenchmarkPass measures passes over resident blocks. GB/s counts the decoded
+// BenchmarkResidentPass measures passes over resident blocks. GB/s counts the decoded
 // entries, 12 bytes each, which come from memory in every pass; the vectors
 // mostly come from cache.
-func BenchmarkPass(b *testing.B) {
+func BenchmarkResidentPass(b *testing.B) {
 	src := ratingsLike()
 	for _, workers := range []int{1, 2} {
 		for _, l := range []int{1, 4, 16} {
