@@ -60,6 +60,11 @@ func (b *batch) addBad(err error, limit int64) bool {
 func (b *batch) addValue(v float64) {
 	v += 0
 	b.val = append(b.val, v)
+	b.see(v)
+}
+
+// see tells the statistics of a value.
+func (b *batch) see(v float64) {
 	if b.stats != nil {
 		b.stats.Add(v)
 	}

@@ -26,7 +26,16 @@ type delimited struct {
 }
 
 func (p *delimited) parse(c *chunk, b *batch, limit int64) {
+	fast := p.fastLines()
 	for text, line := c.data, c.firstLine; len(text) > 0; line++ {
+		if fast {
+			taken, n := p.fast(text, b)
+			text = text[taken:]
+			line, b.lines, b.entries = line+n, b.lines+n, b.entries+n
+			if len(text) == 0 {
+				return
+			}
+		}
 		var l []byte
 		l, text = cutLine(text)
 		b.lines++

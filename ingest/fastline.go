@@ -1,0 +1,174 @@
+package ingest
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// This file reads lines of the commonest form, plain decimal numbers in their
+// shortest spelling, eight bytes at a time: first it marks all bytes of a line
+// that are no digits, then the fields, which lie between the marks, can be
+// worked out independently of each other. It decides nothing: whatever it does
+// not take, (*delimited).line reads or refuses.
+
+const (
+	// fastWindow is how many bytes are looked at from the beginning of a line,
+	// which must end within.
+	fastWindow = 40
+	// maxFastDigits is the most digits of an id read fast: two words.
+	maxFastDigits = 16
+)
+
+// window is the beginning of a line and a margin, so that a word can be loaded anywhere in fastWindow.
+type window [fastWindow + 8]byte
+
+// fastLines tells whether lines can be read fast: user, item and, if there are
+// more fields, value and at most one further integer, in this order.
+func (p *delimited) fastLines() bool {
+	return !p.sep.blanks && len(p.sep.text) <= 2 && p.user == 0 && p.item == 1 &&
+		(p.fields == 2 && p.value < 0 || p.fields <= 4 && p.value == 2)
+}
+
+// fast reads lines from the beginning of text until one is not of the common
+// form or too near the end; it returns how many bytes and lines it has taken.
+func (p *delimited) fast(text []byte, b *batch) (taken int, lines int64) {
+	if b.user.isText || b.item.isText {
+		return 0, 0
+	}
+	sep := fieldEnd{first: p.sep.text[0], last: p.sep.text[len(p.sep.text)-1], size: uint(len(p.sep.text))}
+	users, items, vals := b.user.ints, b.item.ints, b.val
+	for len(text)-taken >= len(window{}) {
+		l := (*window)(text[taken:])
+		user, s, ok := l.integer(spot{marks: l.nonDigits()})
+		if !ok || !l.has(sep, s) {
+			break
+		}
+		item, s, ok := l.integer(s.behind(sep.size))
+		v := 1.0
+		if ok && p.fields > 2 {
+			ok = l.has(sep, s)
+			if v, s = l.decimal(s.behind(sep.size)); v < 0 {
+				break
+			}
+		}
+		if ok && p.fields > 3 {
+			ok = l.has(sep, s)
+			s = s.behind(sep.size)
+			n := s.digits()
+			ok = ok && canonical(n, l[s.at&63])
+			s = s.behind(n)
+		}
+		end := s.at & 63
+		if l[end] == '\r' {
+			end++
+		}
+		if !ok || l[end] != '\n' {
+			break
+		}
+		users, items, vals = append(users, user), append(items, item), append(vals, v)
+		taken += int(end) + 1
+		lines++
+	}
+	if b.stats != nil {
+		for _, v := range vals[len(b.val):] {
+			b.stats.Add(v)
+		}
+	}
+	b.user.ints, b.item.ints, b.val = users, items, vals
+	return taken, lines
+}
+
+// fieldEnd is a separator of one or two bytes.
+type fieldEnd struct {
+	first, last byte
+	size        uint
+}
+
+// has tells whether the separator is next.
+func (l *window) has(e fieldEnd, s spot) bool {
+	return l[s.at&63] == e.first && l[(s.at+e.size-1)&63] == e.last
+}
+
+// A spot is a place in a window. Passed by value it stays in registers. That
+// it is within the window need not be true before a line is found to be good:
+// places count modulo 64.
+type spot struct {
+	marks uint64 // of the bytes from here on that are no digits, the nearest lowest
+	at    uint
+}
+
+// digits is how many digits come next; 64 if none of the window's bytes ends them.
+func (s spot) digits() uint { return uint(bits.TrailingZeros64(s.marks)) }
+
+func (s spot) behind(n uint) spot { return spot{s.marks >> (n & 63), s.at + n} }
+
+// canonical tells whether an integer of n digits has 1 to 16 and no leading zero.
+func canonical(n uint, first byte) bool { return n-1 < maxFastDigits && (first != '0' || n == 1) }
+
+// integer takes a canonical integer.
+func (l *window) integer(s spot) (v int64, next spot, ok bool) {
+	n := s.digits()
+	if !canonical(n, l[s.at&63]) {
+		return 0, s, false
+	}
+	return int64(l.value(s.at, n)), s.behind(n), true
+}
+
+// decimal takes digits and possibly a point and more of them, at most 15 in
+// all, one at least before and after a point; else it returns −1. Rounding is
+// that of parseFloat.
+func (l *window) decimal(s spot) (v float64, next spot) {
+	n := s.digits()
+	if n-1 >= 15 {
+		return -1, s
+	}
+	m := l.value(s.at, n)
+	next = s.behind(n)
+	if l[next.at&63] != '.' {
+		return float64(m), next
+	}
+	s = next.behind(1)
+	k := s.digits()
+	if n+k > 15 || k == 0 {
+		return -1, s
+	}
+	// The sum is below 10¹⁵, so that it and the power of ten are exact.
+	return float64(m*pow10int[k&15]+l.value(s.at, k)) / pow10[k&15], s.behind(k)
+}
+
+const (
+	eachByte = 0x0101010101010101
+	zeros    = '0' * eachByte
+)
+
+// nonDigits marks the bytes of the window, without its margin, that are no digits.
+func (l *window) nonDigits() (marks uint64) {
+	for i := range fastWindow / 8 {
+		x := binary.LittleEndian.Uint64(l[8*i:]) ^ zeros // a digit's byte is its value now, any other's is above 9
+		above := ((x & (0x7f * eachByte)) + (0x7f-9)*eachByte | x) & (0x80 * eachByte)
+		// The product gathers the highest bits of the bytes in its highest byte.
+		marks |= above * 0x0002040810204081 >> 56 << (8 * i)
+	}
+	return marks
+}
+
+// value is that of the n digits at place at, 1 to 16.
+func (l *window) value(at, n uint) uint64 {
+	if n > 8 {
+		return l.word(at, n-8)*1e8 + l.word(at+n-8, 8)
+	}
+	return l.word(at, n)
+}
+
+// word is value for 1 to 8 digits.
+func (l *window) word(at, n uint) uint64 {
+	at &= 63
+	x := binary.LittleEndian.Uint64(l[at:at+8]) ^ zeros
+	x <<= (64 - 8*n) & 63 // the digits are the highest bytes, zeros below
+	// Neighbours are joined to numbers of two, of four, of eight digits.
+	x = x*10 + x>>8
+	return (x&0x000000ff000000ff*(100+1000000<<32) + x>>16&0x000000ff000000ff*(1+10000<<32)) >> 32
+}
+
+// pow10int are the powers of ten that a point moves digits by.
+var pow10int = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14}

@@ -1,0 +1,148 @@
+package ingest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestWindow(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 100000 {
+		var l window
+		for i := range l {
+			l[i] = byte(r.Uint32())
+			if r.IntN(2) == 0 {
+				l[i] = '0' + byte(r.IntN(10))
+			}
+		}
+		n := 1 + r.IntN(maxFastDigits)
+		start := r.IntN(fastWindow - n + 1)
+		for i := range n {
+			l[start+i] = '0' + byte(r.IntN(10))
+		}
+		if want, err := strconv.ParseUint(string(l[start:start+n]), 10, 64); err != nil || l.value(uint(start), uint(n)) != want {
+			t.Fatalf("%q at %d, %d digits: %d", l, start, n, l.value(uint(start), uint(n)))
+		}
+		marks := l.nonDigits()
+		for i := range 64 {
+			want := i < fastWindow && (l[i] < '0' || l[i] > '9')
+			if marks>>i&1 == 1 != want {
+				t.Fatalf("%q: byte %d marked %v", l, i, !want)
+			}
+		}
+	}
+}
+
+// slowly parses a chunk without the fast lines.
+func slowly(p *delimited, c *chunk, b *batch) {
+	for text, line := c.data, c.firstLine; len(text) > 0; line++ {
+		var l []byte
+		l, text = cutLine(text)
+		b.lines++
+		if blank(l) {
+			continue
+		}
+		b.entries++
+		if err := p.line(l, line, b); err != nil {
+			b.addBad(err, anyNumber)
+		}
+	}
+}
+
+const anyNumber = 1000 // of bad lines
+
+func sameBatch(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, got, want *batch) {
+	t.Helper()
+	if !slices.Equal(got.user.ints, want.user.ints) || !bytes.Equal(got.user.text, want.user.text) ||
+		!slices.Equal(got.item.ints, want.item.ints) || !bytes.Equal(got.item.text, want.item.text) ||
+		!slices.Equal(got.val, want.val) || got.lines != want.lines || got.entries != want.entries || got.bad != want.bad ||
+		fmt.Sprint(got.badErrs) != fmt.Sprint(want.badErrs) {
+		t.Fatalf("read fast:\n%+v\nslowly:\n%+v", got, want)
+	}
+}
+
+// fastLayouts are layouts whose lines can be read fast.
+func fastLayouts() []*delimited {
+	var all []*delimited
+	for _, sep := range []string{"::", ",", "\t", "ab"} {
+		for fields := 2; fields <= 4; fields++ {
+			p := &delimited{file: "f", sep: newSeparator(sep), fields: fields, item: 1, value: 2, stamp: -1}
+			if fields == 2 {
+				p.value = -1
+			}
+			all = append(all, p)
+			if fields == 4 {
+				stamped := *p
+				stamped.stamp = 3
+				all = append(all, &stamped)
+			}
+		}
+	}
+	return all
+}
+
+// Whatever the lines look like, reading fast changes nothing.
+func TestFastLinesAgree(t *testing.T) {
+	layouts := fastLayouts()
+	for _, p := range layouts {
+		if !p.fastLines() {
+			t.Fatalf("%+v is not read fast", p)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.SampledFrom(layouts).Draw(t, "layout")
+		field := rapid.OneOf(
+			rapid.StringMatching(`[1-9][0-9]{0,4}`), rapid.StringMatching(`[0-9]{1,20}`), rapid.StringMatching(`[0-9]{1,12}\.[0-9]{1,12}`),
+			rapid.SampledFrom([]string{"", "0", "00", "-1", "+2", "5.", ".5", "1e3", "007", " 1", "1 ", "x", "1x", `"1"`, "nan", "9007199254740993",
+				"9223372036854775807", "9223372036854775808", "1.0000000000000001", "٣", "1\r", ":", "1\x00"}))
+		var text strings.Builder
+		for range rapid.IntRange(0, 30).Draw(t, "lines") {
+			n := p.fields
+			if rapid.IntRange(0, 9).Draw(t, "miscount") == 0 {
+				n = rapid.IntRange(0, 5).Draw(t, "fields")
+			}
+			for i := range n {
+				if i > 0 {
+					text.WriteString(p.sep.text)
+				}
+				if rapid.IntRange(0, 3).Draw(t, "odd") > 0 {
+					text.WriteString(strconv.Itoa(rapid.IntRange(0, 99999).Draw(t, "n")))
+				} else {
+					text.WriteString(field.Draw(t, "field"))
+				}
+			}
+			text.WriteString(rapid.SampledFrom([]string{"\n", "\n", "\n", "\r\n", "\n\n", ""}).Draw(t, "end"))
+		}
+		c := chunk{data: []byte(text.String()), firstLine: 1}
+		var got, want batch
+		p.parse(&c, &got, anyNumber)
+		slowly(p, &c, &want)
+		sameBatch(t, &got, &want)
+	})
+}
+
+// FuzzFastLines is TestFastLinesAgree for any bytes.
+func FuzzFastLines(f *testing.F) {
+	for _, s := range []string{"1::2::3.5::978300760\n", "1,2,3\n", "1\t2\n"} {
+		f.Add([]byte(strings.Repeat(s, 8)), uint8(4))
+	}
+	layouts := fastLayouts()
+	f.Fuzz(func(t *testing.T, text []byte, which uint8) {
+		p := layouts[int(which)%len(layouts)]
+		c := chunk{data: text, firstLine: 1}
+		var got, want batch
+		p.parse(&c, &got, anyNumber)
+		slowly(p, &c, &want)
+		sameBatch(t, &got, &want)
+	})
+}
