@@ -88,7 +88,7 @@ func BenchmarkDictionary(b *testing.B) {
 func BenchmarkSort(b *testing.B) {
 	e := randomEntries(rand.New(rand.NewPCG(1, 2)), 1<<20, 31, false)
 	work := make([]entry, len(e))
-	s := sorter{by: sortOrder{keyBits: 31}, scratch: make([]entry, len(e))}
+	s := sorter{by: sortOrder{keyBits: 31}, largest: len(e)}
 	for b.Loop() {
 		copy(work, e)
 		s.sort(work)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -19,9 +20,14 @@ import (
 // with linear probing at most 3/4 full; a slot holds 32 bits of hash beside the
 // temporary id plus one, so that a probe seldom touches an id that is not the one sought.
 // Ids lie in blocks that are never moved, so growing costs only the new table.
+//
+// Integers from 0 that lie densely, as ids of ratings do, are found without
+// hashing: direct grows while it is not much longer than there are ids.
 type dictionary struct {
 	n       int
+	hashed  int      // ids in slots, those that direct has overtaken included
 	slots   []uint64 // hash<<32 | temporary id + 1; 0 is free
+	direct  []uint32 // temporary id + 1 of the integers 0 … len−1; 0 is free
 	isText  bool
 	ints    blocks[int64]
 	text    arena
@@ -41,11 +47,11 @@ func newDictionary() *dictionary {
 // size is the bytes held, those of the next, doubled table included when it is
 // near. After order it counts the order and the ranks instead of the table.
 func (d *dictionary) size() int64 {
-	held := d.ints.size() + d.text.size()
+	held := d.ints.size() + d.text.size() + int64(len(d.direct))*12 // it may double with the next id
 	switch {
 	case d.slots == nil:
 		return held + int64(d.n)*8
-	case d.n*2 > len(d.slots):
+	case d.hashed*2 > len(d.slots):
 		return held + int64(len(d.slots))*24
 	}
 	return held + int64(len(d.slots))*8
@@ -54,7 +60,7 @@ func (d *dictionary) size() int64 {
 // projected is the size when the ids of only a part of the input, of 0 to 1,
 // are in, and the rest has as many new ones.
 func (d *dictionary) projected(part float64) int64 {
-	n := int64(float64(d.n) / part)
+	n := int64(float64(d.hashed) / part)
 	slots := int64(len(d.slots))
 	for slots*3 < n*4 {
 		slots *= 2
@@ -63,7 +69,7 @@ func (d *dictionary) projected(part float64) int64 {
 	if n*2 > slots {
 		table = slots * 24
 	}
-	return table + int64(float64(d.ints.size()+d.text.size())/part)
+	return table + int64(float64(d.ints.size()+d.text.size()+int64(len(d.direct))*12)/part)
 }
 
 // encode appends the temporary id of each id of c to dst.
@@ -101,6 +107,9 @@ func (d *dictionary) addInt(id int64) uint32 {
 	if id == d.lastInt && d.hasLast {
 		return d.last
 	}
+	if uint64(id) < uint64(len(d.direct)) {
+		return d.addDirect(id)
+	}
 	h := hashInt(id)
 	mask := uint64(len(d.slots) - 1)
 	i := h & mask
@@ -111,9 +120,48 @@ func (d *dictionary) addInt(id int64) uint32 {
 			return d.last
 		}
 	}
+	if d.extend(id) {
+		return d.addDirect(id)
+	}
 	d.ints.add(id)
 	d.lastInt, d.last, d.hasLast = id, d.insert(i, h), true
 	return d.last
+}
+
+// addDirect is addInt for an id below len(direct).
+func (d *dictionary) addDirect(id int64) uint32 {
+	t := d.direct[id]
+	if t == 0 {
+		d.ints.add(id)
+		d.n++
+		t = uint32(d.n)
+		d.direct[id] = t
+	}
+	d.lastInt, d.last, d.hasLast = id, t-1, true
+	return t - 1
+}
+
+const (
+	// directFirst is up to which id direct reaches without regard to their number.
+	directFirst = 1 << 16
+	// directPerID bounds the length of direct for each id there is.
+	directPerID = 4
+)
+
+// extend makes direct reach a new id, if that is worth its memory.
+func (d *dictionary) extend(id int64) bool {
+	if most := max(directFirst, directPerID*d.n); id < 0 || id >= int64(most) {
+		return false
+	}
+	longer := make([]uint32, 1<<bits.Len64(uint64(id)))
+	copy(longer, d.direct)
+	for t := range d.n {
+		if v := d.ints.at(t); v >= 0 && v < int64(len(longer)) {
+			longer[v] = uint32(t + 1)
+		}
+	}
+	d.direct = longer
+	return true
 }
 
 func (d *dictionary) addText(id []byte) uint32 {
@@ -135,7 +183,8 @@ func (d *dictionary) insert(i, h uint64) uint32 {
 	t := uint32(d.n)
 	d.slots[i] = h>>32<<32 | uint64(t+1)
 	d.n++
-	if d.n*4 > len(d.slots)*3 {
+	d.hashed++
+	if d.hashed*4 > len(d.slots)*3 {
 		d.rehash(len(d.slots) * 2)
 	}
 	return t
@@ -145,13 +194,19 @@ func (d *dictionary) rehash(size int) {
 	d.slots = nil // let the old table go first: ids alone rebuild it
 	d.slots = make([]uint64, size)
 	mask := uint64(size - 1)
+	d.hashed = 0
 	for t := range d.n {
 		var h uint64
 		if d.isText {
 			h = maphash.Bytes(d.seed, d.text.at(t))
 		} else {
-			h = hashInt(d.ints.at(t))
+			id := d.ints.at(t)
+			if uint64(id) < uint64(len(d.direct)) {
+				continue
+			}
+			h = hashInt(id)
 		}
+		d.hashed++
 		i := h & mask
 		for d.slots[i] != 0 {
 			i = (i + 1) & mask
@@ -165,14 +220,18 @@ func (d *dictionary) toText() {
 	for t := range d.n {
 		d.text.add(strconv.AppendInt(b[:0], d.ints.at(t), 10))
 	}
-	d.ints, d.isText, d.hasLast = blocks[int64]{}, true, false
-	d.rehash(len(d.slots))
+	d.ints, d.direct, d.isText, d.hasLast = blocks[int64]{}, nil, true, false
+	size := len(d.slots)
+	for d.n*4 > size*3 {
+		size *= 2
+	}
+	d.rehash(size)
 }
 
 // order gives up the table and returns the temporary ids in ascending order of
 // ids: integers by value, strings by bytes.
 func (d *dictionary) order() []uint32 {
-	d.slots = nil
+	d.slots, d.direct = nil, nil
 	order := make([]uint32, d.n)
 	for i := range order {
 		order[i] = uint32(i)

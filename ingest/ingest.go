@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
@@ -155,8 +157,10 @@ func (g *ingestion) sort(ctx context.Context) error {
 		return nil
 	}
 	r.stats = csr.ValueStats{}
-	_, err = g.walk(ctx, func(_ uint64, v float64) error {
-		r.stats.Add(v)
+	_, err = g.walk(ctx, func(part []entry) error {
+		for _, e := range part {
+			r.stats.Add(e.val)
+		}
 		return nil
 	})
 	return err
@@ -189,12 +193,14 @@ func (g *ingestion) settle() (remap func([]entry), err error) {
 	}, nil
 }
 
-// walk merges the runs and calls emit for each place, duplicates combined.
-func (g *ingestion) walk(ctx context.Context, emit func(key uint64, v float64) error) (duplicates int64, err error) {
+// walk merges the runs and calls emit for all places in ascending order, part
+// after part, duplicates combined. Merging goes on meanwhile.
+func (g *ingestion) walk(ctx context.Context, emit func(part []entry) error) (duplicates int64, err error) {
 	m, err := g.spool.merge(g.spool.runs, g.order())
 	if err != nil {
 		return 0, err
 	}
+	group, ctx := errgroup.WithContext(ctx)
 	c := combiner{
 		policy:    g.o.Duplicates,
 		collision: func(key uint64) error { return g.duplicateError(ctx, key) },
@@ -203,8 +209,58 @@ func (g *ingestion) walk(ctx context.Context, emit func(key uint64, v float64) e
 			return fmt.Errorf("combine entries at row %s, column %s: %w", row, col, ErrOverflow)
 		},
 	}
-	err = c.each(ctx, m, g.meter.add, emit)
+	parts, free := make(chan []entry, walkParts), make(chan []entry, walkParts)
+	for range walkParts {
+		free <- make([]entry, 0, walkPart)
+	}
+	group.Go(func() error {
+		defer close(parts)
+		return g.combine(ctx, m, &c, parts, free)
+	})
+	group.Go(func() error {
+		for part := range parts {
+			if err := emit(part); err != nil {
+				return err
+			}
+			free <- part[:0]
+		}
+		return nil
+	})
+	err = group.Wait()
 	return c.duplicates, err
+}
+
+const (
+	walkPart  = 1 << 13 // entries handed over at a time
+	walkParts = 3
+)
+
+// combine sends all places to parts, in buffers it takes from free.
+func (g *ingestion) combine(ctx context.Context, m *merger, c *combiner, parts, free chan []entry) error {
+	merged := make([]entry, walkPart-1) // with the place still open they fill a part
+	for n := len(merged); n == len(merged); {
+		var part []entry
+		select {
+		case part = <-free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		var err error
+		if n, err = m.read(merged); err != nil {
+			return err
+		}
+		if part, err = c.add(part, merged[:n]); err != nil {
+			return err
+		}
+		if n < len(merged) {
+			if part, err = c.end(part); err != nil {
+				return err
+			}
+		}
+		parts <- part // there is room for all
+		g.meter.add(n)
+	}
+	return nil
 }
 
 // place names a place in the user's matrix: ids, or indices from 1.
@@ -237,9 +293,9 @@ func (g *ingestion) write(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Abort()) }() // nothing after Commit
 	rows := rowWriter{w: w, pack: g.pack, most: g.longestRow()}
-	emit := func(key uint64, v float64) error {
-		g.report.NNZ++
-		return rows.add(key, v)
+	emit := func(part []entry) error {
+		g.report.NNZ += int64(len(part))
+		return rows.add(part)
 	}
 	if g.report.Duplicates, err = g.walk(ctx, emit); err != nil {
 		if me := (*MemoryError)(nil); errors.As(err, &me) {

@@ -16,7 +16,8 @@ type sortOrder struct {
 // A sorter sorts runs; it keeps its buffers from run to run.
 type sorter struct {
 	by      sortOrder
-	scratch []entry
+	largest int     // entries of a run, at most
+	scratch []entry // made when first needed
 	load    []entry
 	codec   fileCodec
 }
@@ -29,23 +30,45 @@ const (
 )
 
 // sort sorts e stably by key: least significant digit first radix sort
-// (Knuth, TAOCP vol. 3, §5.2.5) over the bits that keys have.
+// (Knuth, TAOCP vol. 3, §5.2.5) over the bits that keys have. Entries in order,
+// as most ratings files have them, cost one look.
 func (s *sorter) sort(e []entry) {
-	if len(e) < fewEntries {
+	switch {
+	case inOrder(e):
+	case len(e) < fewEntries:
 		slices.SortStableFunc(e, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
-	} else {
-		src, dst := e, s.scratch[:len(e)]
-		for shift := 0; shift < s.by.keyBits; shift += digitBits {
-			if radixPass(dst, src, shift) {
-				src, dst = dst, src
-			}
-		}
-		if &src[0] != &e[0] {
-			copy(e, src)
-		}
+	default:
+		s.radixSort(e)
 	}
 	if s.by.byValue {
 		sortGroups(e)
+	}
+}
+
+// inOrder tells whether keys do not descend.
+func inOrder(e []entry) bool {
+	before := uint64(0)
+	for i := range e {
+		if e[i].key < before {
+			return false
+		}
+		before = e[i].key
+	}
+	return true
+}
+
+func (s *sorter) radixSort(e []entry) {
+	if cap(s.scratch) < len(e) {
+		s.scratch = make([]entry, s.largest)
+	}
+	src, dst := e, s.scratch[:len(e)]
+	for shift := 0; shift < s.by.keyBits; shift += digitBits {
+		if radixPass(dst, src, shift) {
+			src, dst = dst, src
+		}
+	}
+	if &src[0] != &e[0] {
+		copy(e, src)
 	}
 }
 
@@ -54,9 +77,9 @@ func (s *sorter) sort(e []entry) {
 func radixPass(dst, src []entry, shift int) bool {
 	var count [digits]int
 	for i := range src {
-		count[src[i].key>>shift&(digits-1)]++
+		count[src[i].key>>(shift&63)&(digits-1)]++
 	}
-	if count[src[0].key>>shift&(digits-1)] == len(src) {
+	if count[src[0].key>>(shift&63)&(digits-1)] == len(src) {
 		return false
 	}
 	sum := 0
@@ -64,10 +87,10 @@ func radixPass(dst, src []entry, shift int) bool {
 		count[i] = sum
 		sum += n
 	}
-	for _, x := range src {
-		d := x.key >> shift & (digits - 1)
-		dst[count[d]] = x
-		count[d]++
+	for i := range src {
+		c := &count[src[i].key>>(shift&63)&(digits-1)]
+		dst[*c] = src[i]
+		*c++
 	}
 	return true
 }

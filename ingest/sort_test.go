@@ -48,7 +48,7 @@ func TestSorterIsStable(t *testing.T) {
 			for _, byValue := range []bool{false, true} {
 				e := randomEntries(r, n, keyBits, byValue)
 				want := sorted(e, byValue)
-				s := sorter{by: sortOrder{keyBits, byValue}, scratch: make([]entry, n)}
+				s := sorter{by: sortOrder{keyBits, byValue}, largest: n}
 				if s.sort(e); !slices.Equal(e, want) {
 					t.Errorf("n=%d bits=%d byValue=%v: wrong order", n, keyBits, byValue)
 				}
@@ -71,6 +71,9 @@ func TestSpoolSortsAnything(t *testing.T) {
 		by := sortOrder{rapid.IntRange(1, 63).Draw(t, "bits"), byValue}
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		e := randomEntries(r, rapid.IntRange(0, 3000).Draw(t, "n"), by.keyBits, byValue)
+		if rapid.Bool().Draw(t, "sorted") {
+			e = sorted(e, byValue)
+		}
 
 		dir, err := os.MkdirTemp(base, "spool")
 		if err != nil {
@@ -115,16 +118,14 @@ func throughSpool(s *spool, e []entry, by sortOrder, workers int) (got []entry, 
 	if err != nil {
 		return nil, err
 	}
-	for {
-		x, ok, err := m.next()
-		if err != nil {
+	part := make([]entry, 7)
+	for n := len(part); n == len(part); {
+		if n, err = m.read(part); err != nil {
 			return nil, err
 		}
-		if !ok {
-			return got, s.close()
-		}
-		got = append(got, x)
+		got = append(got, part[:n]...)
 	}
+	return got, s.close()
 }
 
 // TestDamagedTemporaryFileIsNoticed changes one byte behind the spool's back.
@@ -164,9 +165,7 @@ func TestDamagedTemporaryFileIsNoticed(t *testing.T) {
 			damage()
 			var m *merger
 			if m, err = s.merge(s.runs, by); err == nil {
-				for ok := true; ok && err == nil; {
-					_, ok, err = m.next()
-				}
+				_, err = m.read(make([]entry, 501))
 			}
 		}
 		if err != errTempDamaged {

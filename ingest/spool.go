@@ -42,6 +42,8 @@ type run struct {
 	off int64
 	n   int
 	crc uint32 // of the bytes in the file
+	// Least and largest key, once sorted.
+	least, most uint64
 }
 
 func newSpool(p plan, fsys vfs.FS, dir string, held func() int64) *spool {
@@ -195,7 +197,7 @@ func (s *spool) sort(ctx context.Context, workers int, remap func([]entry), by s
 	var mu sync.Mutex
 	for range min(workers, len(s.runs)) {
 		g.Go(func() error {
-			w := sorter{by: by, scratch: make([]entry, largest)}
+			w := sorter{by: by, largest: largest}
 			for i := int(next.Add(1) - 1); i < len(s.runs) && ctx.Err() == nil; i = int(next.Add(1) - 1) {
 				if err := s.sortRun(&s.runs[i], remap, &w); err != nil {
 					return err
@@ -214,7 +216,7 @@ func (s *spool) sortRun(r *run, remap func([]entry), w *sorter) error {
 	e := r.mem
 	if e == nil {
 		if w.load == nil {
-			w.load = make([]entry, len(w.scratch))
+			w.load = make([]entry, w.largest)
 		}
 		e = w.load[:r.n]
 		crc, err := w.codec.read(s.file, r.off, e)
@@ -229,6 +231,7 @@ func (s *spool) sortRun(r *run, remap func([]entry), w *sorter) error {
 		remap(e)
 	}
 	w.sort(e)
+	r.least, r.most = e[0].key, e[len(e)-1].key
 	if r.mem != nil {
 		return nil
 	}

@@ -1,90 +1,83 @@
 package ingest
 
 import (
-	"context"
 	"fmt"
 	"math"
 
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// A combiner walks sorted entries and makes one of those at one place.
+// A combiner makes one entry of those at one place. It is given all entries
+// in ascending order, part after part.
 type combiner struct {
 	policy     Duplicates
 	collision  func(key uint64) error // the error for several entries under DuplicatesError
 	overflow   func(key uint64) error // the error for a sum that is not finite
 	duplicates int64                  // entries merged away
+
+	open  bool  // there is a place that may get further entries
+	place entry // it, with its first value
+	// Of the values there: Neumaier's sum in the order given (ascending under Sum and Mean), the last one, their number.
+	sum, comp, last float64
+	count           int64
 }
 
-// ticks is how many entries pass between two looks at the context.
-const ticks = 1 << 14
-
-// each calls emit for every place in ascending order. tick receives the number of entries walked since its last call.
-func (c *combiner) each(ctx context.Context, m *merger, tick func(int), emit func(key uint64, v float64) error) error {
-	c.duplicates = 0
-	var places, told int64
-	e, ok, err := m.next()
-	for ; err == nil && ok; places++ {
-		if places%ticks == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
+// add appends to dst the places completed by part.
+func (c *combiner) add(dst, part []entry) ([]entry, error) {
+	var err error
+	for _, e := range part {
+		if c.open && e.key == c.place.key {
+			if c.policy == DuplicatesError {
+				return dst, c.collision(e.key)
 			}
-			tick(int(places + c.duplicates - told))
-			told = places + c.duplicates
+			c.another(e.val)
+			continue
 		}
-		first := e
-		if e, ok, err = m.next(); err != nil {
-			return err
+		if dst, err = c.end(dst); err != nil {
+			return dst, err
 		}
-		v := first.val
-		if ok && e.key == first.key {
-			if v, e, ok, err = c.combine(first, e, m); err != nil {
-				return err
-			}
-		}
-		if err := emit(first.key, v); err != nil {
-			return err
-		}
+		c.open, c.place, c.count = true, e, 1
 	}
-	tick(int(places + c.duplicates - told))
-	return err
+	return dst, nil
 }
 
-// combine takes all entries at the place of a and b, its first two, and
-// returns their value and the entry behind them.
-func (c *combiner) combine(a, b entry, m *merger) (v float64, e entry, ok bool, err error) {
-	if c.policy == DuplicatesError {
-		return 0, e, false, c.collision(a.key)
+// another takes a further value at the open place.
+func (c *combiner) another(v float64) {
+	if c.count == 1 {
+		c.sum, c.comp = c.place.val, 0
 	}
-	// Neumaier's sum of the values in ascending order (the order of Sum and Mean).
-	sum, comp, count, last := a.val, 0.0, 1.0, a.val
-	for e, ok = b, true; ok && e.key == a.key; {
-		c.duplicates++
-		t := sum + e.val
-		if math.Abs(sum) >= math.Abs(e.val) {
-			comp += (sum - t) + e.val
-		} else {
-			comp += (e.val - t) + sum
+	c.count++
+	c.duplicates++
+	t := c.sum + v
+	if math.Abs(c.sum) >= math.Abs(v) {
+		c.comp += (c.sum - t) + v
+	} else {
+		c.comp += (v - t) + c.sum
+	}
+	c.sum, c.last = t, v
+}
+
+// end appends the open place, if any, to dst.
+func (c *combiner) end(dst []entry) ([]entry, error) {
+	if !c.open {
+		return dst, nil
+	}
+	c.open = false
+	e := c.place
+	if c.count > 1 {
+		switch c.policy {
+		case Last, Max: // Max has its entries in ascending order
+			e.val = c.last
+		case Sum:
+			e.val = c.sum + c.comp
+		case Mean:
+			e.val = (c.sum + c.comp) / float64(c.count)
 		}
-		sum, last = t, e.val
-		count++
-		if e, ok, err = m.next(); err != nil {
-			return 0, e, false, err
+		if !finite(e.val) {
+			return dst, c.overflow(e.key)
 		}
 	}
-	switch c.policy {
-	case First:
-		return a.val, e, ok, nil
-	case Last, Max: // Max has its entries in ascending order
-		return last, e, ok, nil
-	}
-	if v = sum + comp; c.policy == Mean {
-		v /= count
-	}
-	if !finite(v) {
-		return 0, e, false, c.overflow(a.key)
-	}
-	return v, e, ok, nil
+	return append(dst, e), nil
 }
 
 // rowWriter puts entries in ascending order together to rows.
@@ -97,18 +90,20 @@ type rowWriter struct {
 	vals []float64
 }
 
-func (r *rowWriter) add(key uint64, v float64) error {
-	row, col := r.pack.stored(key)
-	if row != r.row {
-		if err := r.flush(row); err != nil {
-			return err
+func (r *rowWriter) add(part []entry) error {
+	for _, e := range part {
+		row, col := r.pack.stored(e.key)
+		if row != r.row {
+			if err := r.flush(row); err != nil {
+				return err
+			}
 		}
+		if len(r.cols) >= r.most {
+			return &MemoryError{What: fmt.Sprintf("row %d of the store has more than %d entries", row, r.most)}
+		}
+		r.cols = append(r.cols, col)
+		r.vals = append(r.vals, e.val)
 	}
-	if len(r.cols) >= r.most {
-		return &MemoryError{What: fmt.Sprintf("row %d of the store has more than %d entries", row, r.most)}
-	}
-	r.cols = append(r.cols, col)
-	r.vals = append(r.vals, v)
 	return nil
 }
 
