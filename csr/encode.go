@@ -12,7 +12,7 @@ type valueEncoder struct {
 	table  []float64
 	// recent saves searching the table for values that come again and again.
 	// Its keys are complemented bits, as in ValueStats.
-	recent [64]struct {
+	recent [valueSlots]struct {
 		key   uint64
 		index byte
 	}

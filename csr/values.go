@@ -105,7 +105,7 @@ type ValueStats struct {
 	// survive float32. Both are final.
 	wide, notSingle bool
 	// recent remembers the keys of values already dealt with: ratings repeat.
-	recent [64]uint64
+	recent [valueSlots]uint64
 }
 
 // Add takes one value of the matrix. A value that is not finite, which
@@ -123,13 +123,17 @@ func (s *ValueStats) Add(v float64) {
 	}
 }
 
-// valueKey identifies a value in a cache of 64 whose empty slots are 0: the
+// valueSlots is the length of the caches of recent values: enough for the 256
+// of the largest dictionary to seldom share one.
+const valueSlots = 1 << 10
+
+// valueKey identifies a value in such a cache, whose empty slots are 0: the
 // complement of the bits, because the complement of 0 is a NaN, never cached.
 func valueKey(v float64) uint64 { return ^math.Float64bits(v) }
 
-// valueSlot is the place of a key in the cache: six bits of Fibonacci hashing
+// valueSlot is the place of a key in the cache: ten bits of Fibonacci hashing
 // (Knuth, The Art of Computer Programming, vol. 3, sec. 6.4).
-func valueSlot(key uint64) uint64 { return key * 0x9e3779b97f4a7c15 >> 58 }
+func valueSlot(key uint64) uint64 { return key * 0x9e3779b97f4a7c15 >> 54 }
 
 func (s *ValueStats) add(v float64) {
 	if !finite(v) {
