@@ -45,18 +45,7 @@ def scipy_svds(solver, **kw):
     from scipy.sparse.linalg import svds
 
     def run(a, k, seed):
-        rng = np.random.default_rng(seed)
-        u, s, vt = svds(a, k=k, solver=solver, v0=rng.standard_normal(min(a.shape)), **kw)
-        return u, s, vt.T
-
-    return run
-
-
-def lobpcg():
-    from scipy.sparse.linalg import svds
-
-    def run(a, k, seed):
-        u, s, vt = svds(a, k=k, solver="lobpcg", tol=TOL, maxiter=500, rng=np.random.default_rng(seed))
+        u, s, vt = svds(a, k=k, solver=solver, rng=np.random.default_rng(seed), **kw)
         return u, s, vt.T
 
     return run
@@ -123,7 +112,7 @@ PEERS = {
     "scipy-arpack": lambda: scipy_svds("arpack"),
     "scipy-arpack-1e-8": lambda: scipy_svds("arpack", tol=TOL),
     "scipy-propack": lambda: scipy_svds("propack"),
-    "scipy-lobpcg": lobpcg,
+    "scipy-lobpcg": lambda: scipy_svds("lobpcg", tol=TOL, maxiter=500),
     "sklearn-randomized": lambda: randomized("auto"),
     "sklearn-randomized-30": lambda: randomized(30),
     "sklearn-truncated": truncated,
