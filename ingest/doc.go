@@ -7,7 +7,8 @@
 // line ends; workers parse the chunks; the batches are taken in input order, ids
 // are numbered, and entries are spooled, to a temporary file beside the store
 // when memory is short. Then the ids are ranked, the longer side becomes the
-// stored rows, and the entries are sorted (in runs, which are merged) and written.
+// stored rows, and the entries are sorted (in runs, which are merged; what is in
+// order already is recognised) and written.
 //
 // The store depends on the entries alone: not on the order of the input (but
 // for the policies First and Last), the number of workers or the memory.
