@@ -122,8 +122,11 @@ func (m *momentum) Absorb(y *mat.Dense) []Candidate {
 // fromIterate sets before, the iterate before x, to the one after it: α = 0.
 func (m *momentum) fromIterate(c *Candidate, x, mx, before []float64) {
 	beta, xx := m.beta(), dot(x, x)
-	if m.t == 1 {
-		beta = 0 // x₀ has none before it
+	switch {
+	case m.t == 1: // x₀ has none before it
+		beta = 0
+	case m.params.beta == 0:
+		beta *= settledness(xx, c.Value)
 	}
 	a, b := 1-m.params.eta, m.params.eta/xx
 	for i, xi := range x {
@@ -135,6 +138,18 @@ func (m *momentum) fromIterate(c *Candidate, x, mx, before []float64) {
 		}
 	}
 	m.change(c, x, before)
+}
+
+// settledness weakens momentum while ‖x‖² is far from the Rayleigh quotient, where
+// it settles: from 1 there to 0 where they differ by half. Otherwise a heavy ball
+// may go round zero for ever, on a cycle that turns x towards another eigenvector
+// than the leading one. A step without momentum halves the distance at least; a
+// weight that jumped would make cycles of its own.
+func settledness(xx, value float64) float64 {
+	if !(value > 0) {
+		return 0
+	}
+	return max(0, 1-2*math.Abs(xx/value-1))
 }
 
 // fromAhead sets m.x to the iterate after it and out to the y that follows, given

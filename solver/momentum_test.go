@@ -1,10 +1,12 @@
 package solver_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
@@ -207,6 +209,45 @@ func TestAutomaticMomentum(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMomentumSettles runs the automatic methods from many starts on matrices of
+// rank two, where the gap is known after two steps and momentum as large as it
+// gets long before the length of the iterate has settled. Heavy balls that go
+// round zero then end up at the second eigenvector.
+func TestMomentumSettles(t *testing.T) {
+	for _, m := range []solver.Method{solver.Polyak{}, solver.Nesterov{}} {
+		for _, gap := range []float64{1e-2, 1e-3, 1e-4, 1e-5} {
+			op := diagonal{100, []float64{1, 1 - gap}}
+			for seed := range uint64(40) {
+				res, err := solver.Eigen(t.Context(), op, solver.Settings{Rank: 1, Method: m, Seed: seed, MaxPasses: 20_000})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Status != solver.Converged || math.Abs(res.Values[0]-1) > gap/100 {
+					t.Errorf("%s, gap %g, seed %d: %v with %.9g after %d passes, want 1", m.Name(), gap, seed, res.Status, res.Values[0], res.Stats.Passes)
+				}
+			}
+		}
+	}
+}
+
+// diagonal is the diagonal matrix of order n with the given values, and zeros.
+type diagonal struct {
+	n      int
+	values []float64
+}
+
+func (d diagonal) Dim() int { return d.n }
+
+func (d diagonal) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	dst.Zero()
+	for i, v := range d.values {
+		row := dst.RawRowView(i)
+		copy(row, x.RawRowView(i))
+		floats.Scale(v, row)
+	}
+	return ctx.Err()
 }
 
 var accelerated = []solver.Method{

@@ -19,9 +19,10 @@ type Polyak struct {
 	// Eta is the step size η in (0,1); 0 means ½.
 	Eta float64
 	// Beta is the momentum β in (0,1), used after the first 100β steps as the
-	// paper does. 0 means automatic: β = (1−√(η·gap))², from the start, with
-	// a gap 1 − θ₂/θ₁ from Ritz values of successive vectors, which comes down
-	// to the true one.
+	// paper does. 0 means automatic: β = (1−√(η·gap))², with a gap 1 − θ₂/θ₁
+	// from Ritz values of successive vectors, which comes down to the true one.
+	// It is less while the length of the iterate has not settled, and 0 where
+	// ‖x‖² is off its Rayleigh quotient by half.
 	Beta float64
 }
 
