@@ -115,7 +115,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 
 	root.AddCommand(
 		a.ingestCommand(), a.svdCommand(), a.infoCommand(), a.checkCommand(),
-		a.demoCommand(), a.generateCommand(), a.versionCommand(),
+		a.demoCommand(), a.generateCommand(), a.benchCommand(), a.versionCommand(),
 	)
 	return root
 }

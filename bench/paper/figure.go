@@ -1,0 +1,255 @@
+package paper
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// look is how a method is drawn, the same in every figure: a colour that the
+// colour-blind can tell from the others (Okabe, Ito 2002), and a dash and a mark
+// for those who see none.
+type look struct {
+	color color.RGBA
+	dash  []vg.Length
+	mark  draw.GlyphDrawer
+}
+
+var (
+	solid    []vg.Length
+	dashed   = []vg.Length{vg.Points(6), vg.Points(3)}
+	dotted   = []vg.Length{vg.Points(1.5), vg.Points(2.5)}
+	dashDot  = []vg.Length{vg.Points(7), vg.Points(2.5), vg.Points(1.5), vg.Points(2.5)}
+	black    = color.RGBA{0, 0, 0, 255}
+	grey     = color.RGBA{150, 150, 150, 255}
+	orange   = color.RGBA{230, 159, 0, 255}
+	skyBlue  = color.RGBA{86, 180, 233, 255}
+	green    = color.RGBA{0, 158, 115, 255}
+	blue     = color.RGBA{0, 114, 178, 255}
+	vermil   = color.RGBA{213, 94, 0, 255}
+	purple   = color.RGBA{204, 121, 167, 255}
+	circle   = draw.CircleGlyph{}
+	square4  = draw.BoxGlyph{}
+	triangle = draw.PyramidGlyph{}
+	ring     = draw.RingGlyph{}
+	cross    = draw.CrossGlyph{}
+	plus     = draw.PlusGlyph{}
+	frame    = draw.SquareGlyph{}
+	delta    = draw.TriangleGlyph{}
+)
+
+var looks = map[string]look{
+	"gd":                 {vermil, solid, circle},
+	"gd η=½":             {vermil, solid, circle},
+	"gd η=¼":             {orange, dashed, triangle},
+	"gd η=¾":             {purple, dashDot, square4},
+	"power":              {black, solid, cross},
+	"polyak":             {skyBlue, solid, triangle},
+	"polyak, best β":     {skyBlue, dotted, delta},
+	"nesterov":           {blue, solid, square4},
+	"nesterov, best β":   {blue, dotted, frame},
+	"nesterov-general":   {purple, dashDot, plus},
+	"block":              {orange, dashed, ring},
+	"krylov":             {green, solid, delta},
+	"krylov, 16 columns": {green, dashed, frame},
+}
+
+// curve is a line of a figure.
+type curve struct {
+	method string // whose look it has; its name in the legend unless name is set
+	name   string
+	x, y   []float64
+	// The shaded band around the line and the dotted lines outside, unless nil.
+	low, high, least, most []float64
+}
+
+// chart describes a plot.
+type chart struct {
+	title, x, y string
+	logX, logY  bool
+	legend      bool
+	curves      []curve
+}
+
+// newPlot returns an empty plot in the style of all figures.
+func newPlot(title, x, y string) *plot.Plot {
+	p := plot.New()
+	sans := font.Font{Typeface: "Liberation", Variant: "Sans"}
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	for style, size := range map[*font.Font]font.Length{
+		&p.Title.TextStyle.Font:   14,
+		&p.X.Label.TextStyle.Font: 13,
+		&p.Y.Label.TextStyle.Font: 13,
+		&p.X.Tick.Label.Font:      11,
+		&p.Y.Tick.Label.Font:      11,
+		&p.Legend.TextStyle.Font:  11.5,
+	} {
+		*style = font.From(sans, size)
+	}
+	p.Title.Padding = vg.Points(6)
+	p.Legend.ThumbnailWidth = vg.Points(30)
+	p.Legend.Padding = vg.Points(1)
+	return p
+}
+
+// plot draws the chart.
+func (c chart) plot() (*plot.Plot, error) {
+	p := newPlot(c.title, c.x, c.y)
+	grid := plotter.NewGrid()
+	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{225}, color.Gray{225}
+	p.Add(grid)
+	for _, cv := range c.curves {
+		if err := cv.addTo(p, c.legend); err != nil {
+			return nil, fmt.Errorf("curve %s: %w", cv.method, err)
+		}
+	}
+	if c.logX {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powersOfTen{}
+		p.X.Min, p.X.Max = roundLog(p.X.Min, p.X.Max)
+	}
+	if c.logY {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, powersOfTen{}
+		p.Y.Min, p.Y.Max = roundLog(p.Y.Min, p.Y.Max)
+	}
+	return p, nil
+}
+
+// roundLog widens a range a little, in logarithms.
+func roundLog(low, high float64) (float64, float64) {
+	margin := math.Pow(high/low, 0.02)
+	return low / margin, high * margin
+}
+
+func (cv curve) addTo(p *plot.Plot, legend bool) error {
+	l := looks[cv.method]
+	if len(cv.low) > 0 {
+		band, err := plotter.NewPolygon(append(points(cv.x, cv.high), backwards(points(cv.x, cv.low))...))
+		if err != nil {
+			return err
+		}
+		band.LineStyle.Width = 0
+		band.Color = color.NRGBA{l.color.R, l.color.G, l.color.B, 45}
+		p.Add(band)
+	}
+	for _, edge := range [][]float64{cv.least, cv.most} {
+		if len(edge) == 0 {
+			continue
+		}
+		line, err := plotter.NewLine(points(cv.x, edge))
+		if err != nil {
+			return err
+		}
+		line.LineStyle = draw.LineStyle{Color: l.color, Width: vg.Points(0.7), Dashes: dotted}
+		p.Add(line)
+	}
+	line, marks, err := plotter.NewLinePoints(points(cv.x, cv.y))
+	if err != nil {
+		return err
+	}
+	line.LineStyle = draw.LineStyle{Color: l.color, Width: vg.Points(1.8), Dashes: l.dash}
+	marks.GlyphStyle = draw.GlyphStyle{Color: l.color, Radius: vg.Points(3), Shape: l.mark}
+	p.Add(line, marks)
+	if name := cv.name; legend {
+		if name == "" {
+			name = cv.method
+		}
+		p.Legend.Add(name, line, marks)
+	}
+	return nil
+}
+
+func points(x, y []float64) plotter.XYs {
+	xys := make(plotter.XYs, len(x))
+	for i := range x {
+		xys[i] = plotter.XY{X: x[i], Y: y[i]}
+	}
+	return xys
+}
+
+func backwards(xys plotter.XYs) plotter.XYs {
+	out := make(plotter.XYs, 0, len(xys))
+	for i := len(xys) - 1; i >= 0; i-- {
+		out = append(out, xys[i])
+	}
+	return out
+}
+
+// powersOfTen ticks a logarithmic axis.
+type powersOfTen struct{}
+
+func (powersOfTen) Ticks(low, high float64) []plot.Tick {
+	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
+	every := (last-first)/9 + 1
+	var ticks []plot.Tick
+	for e := first; e <= last; e++ {
+		for i := 1; i < 10; i++ {
+			t := plot.Tick{Value: float64(i) * math.Pow(10, float64(e))}
+			if i == 1 && e%every == 0 {
+				t.Label = powerOfTen(e)
+			}
+			if t.Value >= low && t.Value <= high && (i == 1 || every == 1) {
+				ticks = append(ticks, t)
+			}
+		}
+	}
+	return ticks
+}
+
+// powerOfTen is 0.01, 100, or 1e6. (The font of the figures lacks some of the
+// raised digits.)
+func powerOfTen(e int) string {
+	if e >= -3 && e <= 4 {
+		return strconv.FormatFloat(math.Pow(10, float64(e)), 'f', -1, 64)
+	}
+	return fmt.Sprintf("1e%d", e)
+}
+
+// save writes plots, side by side with the legend of the first to their right, to
+// NAME.svg and NAME.png in dir.
+func save(dir, name string, width, height vg.Length, plots ...*plot.Plot) error {
+	legend := plots[0].Legend
+	for _, p := range plots {
+		p.Legend = plot.NewLegend()
+	}
+	svg := vgsvg.New(width, height)
+	if err := writeFigure(dir, name+".svg", svg, svg, plots, legend); err != nil {
+		return err
+	}
+	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))
+	return writeFigure(dir, name+".png", img, vgimg.PngCanvas{Canvas: img}, plots, legend)
+}
+
+func writeFigure(dir, name string, c vg.CanvasSizer, to io.WriterTo, plots []*plot.Plot, legend plot.Legend) error {
+	all := draw.New(c)
+	strip := vg.Length(0)
+	if size := legend.Rectangle(all).Size(); size.Y > 0 {
+		strip = size.X + vg.Points(8)
+		legend.Left, legend.Top = true, true
+		legend.Draw(draw.Crop(all, all.Size().X-strip, 0, 0, -0.45*vg.Inch))
+	}
+	tiles := draw.Tiles{Rows: 1, Cols: len(plots), PadX: vg.Points(12), PadTop: vg.Points(4), PadRight: vg.Points(8), PadBottom: vg.Points(3), PadLeft: vg.Points(3)}
+	for i, p := range plots {
+		p.Draw(tiles.At(draw.Crop(all, 0, -strip, 0, 0), i, 0))
+	}
+	f, err := os.Create(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	if _, err := to.WriteTo(f); err != nil {
+		_ = f.Close() // the first error is the one to tell
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,139 @@
+package paper
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// gapMethod is a line of a gap figure. One with a search tries β around the one
+// that theory says is best, and keeps the fastest.
+type gapMethod struct {
+	name   string
+	method solver.Method
+	search func(beta float64) solver.Method
+}
+
+// gapFamilies are the two figures: the paper's first, which compares step sizes
+// under its stop rule, and the one with momentum. Its methods stop by the
+// residual, since that of the paper ends oscillations where they turn.
+var gapFamilies = []struct {
+	name    string
+	rule    solver.StopRule
+	methods []gapMethod
+}{
+	{"gap", solver.StopPaper, []gapMethod{
+		{"gd η=¼", solver.GradientDescent{Eta: 0.25}, nil},
+		{"gd η=½", solver.GradientDescent{}, nil},
+		{"gd η=¾", solver.GradientDescent{Eta: 0.75}, nil},
+		{"power", solver.Power{}, nil},
+	}},
+	{"momentum", solver.StopResidual, []gapMethod{
+		{"gd", solver.GradientDescent{}, nil},
+		{"power", solver.Power{}, nil},
+		{"polyak", solver.Polyak{}, nil},
+		{"polyak, best β", nil, func(beta float64) solver.Method { return solver.Polyak{Beta: beta} }},
+		{"nesterov", solver.Nesterov{}, nil},
+		{"nesterov, best β", nil, func(beta float64) solver.Method { return solver.Nesterov{Beta: beta} }},
+	}},
+}
+
+// gapGrid returns the orders and the largest j of the gaps 10^(−j/4).
+func (l *lab) gapGrid() (sizes []int, most int) {
+	if l.Scale == Small {
+		return []int{50, 100, 200}, 12
+	}
+	return []int{50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000}, 20
+}
+
+func gapOf(j int) float64 { return math.Pow(10, -float64(j)/4) }
+
+func (l *lab) gapTasks() []task {
+	sizes, most := l.gapGrid()
+	var tasks []task
+	for _, family := range gapFamilies {
+		for _, n := range sizes {
+			for _, m := range family.methods {
+				for j := 1; j <= most; j++ {
+					r := record(family.name, "rank 2", m.name, n, j)
+					tasks = append(tasks, task{r.Key, func(ctx context.Context) (*Record, error) {
+						return r, l.gapCase(ctx, r, m, family.rule, n, j)
+					}})
+				}
+			}
+		}
+	}
+	return tasks
+}
+
+// gapCase finds the first triplet of a matrix with σ₁ = 1 and σ₂ = 1 − gap.
+// Vectors and start are those of its order, whatever the gap.
+func (l *lab) gapCase(ctx context.Context, r *Record, m gapMethod, rule solver.StopRule, n, j int) error {
+	gap, seed := gapOf(j), l.Seed+uint64(n)
+	f := newFactored(n, seed, []float64{1, 1 - gap})
+	r.Rows, r.Cols, r.Rank, r.Gap = int64(n), int64(n), 1, gap
+	s := paperSettings(m.method, 1, seed)
+	s.Stop = rule
+	if m.search == nil {
+		return r.solveImplicit(ctx, f, s)
+	}
+	// From the middle outwards: the others need not go on for longer than the
+	// best so far.
+	begun := *r
+	for _, beta := range betasNear(gap) {
+		try := begun
+		s.Method = m.search(beta)
+		if err := try.solveImplicit(ctx, f, s); err != nil {
+			return err
+		}
+		if try.Status != solver.Converged.String() || try.missed() {
+			continue
+		}
+		if s.MaxPasses == 0 || try.Passes < r.Passes {
+			*r = try
+			r.Beta, s.MaxPasses = beta, try.Passes+1
+		}
+	}
+	if s.MaxPasses == 0 {
+		return fmt.Errorf("no β gets anywhere")
+	}
+	return nil
+}
+
+// betasNear returns momentum on both sides of 1 − 1.5q, q the root of half the
+// relative gap of MᵀM: theory has 1 − 2q for Polyak and η = ½, to first order and
+// for Nesterov too.
+func betasNear(gap float64) []float64 {
+	q := math.Sqrt((1 - (1-gap)*(1-gap)) / 2)
+	betas := make([]float64, 0, 10)
+	for _, e := range []float64{0, 1, -1, 2, -2, 3, -3, 4, 5} {
+		if beta := 1 - 1.5*q*math.Pow(1.25, e); beta > 0 && beta < 1 {
+			betas = append(betas, beta)
+		}
+	}
+	return append(betas, 0.01)
+}
+
+// missed reports whether a run has ended far from the leading vector: a fixed
+// momentum may lead to the other one.
+func (r *Record) missed() bool { return r.ErrVectors > 4*epsilon/r.Gap }
+
+// solveImplicit fills r with what a method makes of a matrix given by its
+// factors. Passes are the products of the iteration.
+func (r *Record) solveImplicit(ctx context.Context, f *factored, s solver.Settings) error {
+	begin := time.Now()
+	res, err := solver.Eigen(ctx, f, s)
+	if err := ended(ctx, err); err != nil {
+		return err
+	}
+	got := &found{v: res.Vectors, sigma: roots(res.Values), status: res.Status, stats: res.Stats}
+	got.u = f.left(got.v, got.sigma)
+	got.seconds = time.Since(begin).Seconds()
+	r.fill(got)
+	r.Passes-- // the one that measures residuals is not the algorithm's
+	r.ErrSigma, r.ErrVectors = got.errors(leading(f.u, s.Rank), leading(f.v, s.Rank), f.sigma)
+	return nil
+}

@@ -1,0 +1,218 @@
+package paper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// realRank is the k of all experiments on real data, the paper's.
+const realRank = 10
+
+// dataset is a matrix of real data.
+type dataset struct {
+	name  string
+	slug  string   // of its files
+	files []string // where it may lie in the directory of data
+	// The scales at which it is in the table and in "what a pass buys".
+	table, passes []Scale
+}
+
+var datasets = []dataset{
+	{"MovieLens 100K", "movielens-100k", []string{"movielens/ml-100k/u.data", "ml-100k/u.data"}, []Scale{Small, Full}, []Scale{Small}},
+	{"MovieLens 1M", "movielens-1m", []string{"movielens/ml-1m/ratings-notimestamp.dat.gz", "movielens/ml-1m/ratings.dat", "ml-1m/ratings.dat"}, []Scale{Full}, []Scale{Full}},
+	{"MovieLens 10M", "movielens-10m", nil, []Scale{Full}, nil},
+	{"MNIST", "mnist", []string{"mnist/train-images-idx3-ubyte.gz", "mnist/train-images-idx3-ubyte"}, []Scale{Full}, []Scale{Full}},
+	{"soc-Slashdot0902", "soc-slashdot", []string{"snap/soc-Slashdot0902.mtx.gz", "soc-Slashdot0902/soc-Slashdot0902.mtx"}, nil, []Scale{Full}},
+}
+
+// where returns the file of a dataset, "" if it is not there.
+func (l *lab) where(d dataset) string {
+	if d.slug == "movielens-10m" {
+		return l.ML10M
+	}
+	for _, f := range d.files {
+		name := filepath.Join(l.Data, filepath.FromSlash(f))
+		if _, err := os.Stat(name); l.Data != "" && err == nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// available returns the datasets of an experiment that can be had, and the names
+// of those that cannot.
+func (l *lab) available(scales func(dataset) []Scale) (all []dataset, missing []string) {
+	for _, d := range datasets {
+		switch {
+		case !slices.Contains(scales(d), l.Scale):
+		case l.where(d) == "":
+			missing = append(missing, d.name)
+		default:
+			all = append(all, d)
+		}
+	}
+	return all, missing
+}
+
+func inTable(d dataset) []Scale  { return d.table }
+func inPasses(d dataset) []Scale { return d.passes }
+
+// storesName is a directory in that of the run, for as long as it is not over.
+const storesName = "stores"
+
+func (l *lab) storeDir() string    { return filepath.Join(l.Dir, storesName) }
+func (l *lab) removeStores() error { return os.RemoveAll(l.storeDir()) }
+
+// open returns a dataset as a problem without a known solution, ingesting it if
+// that has not been done.
+func (l *lab) open(ctx context.Context, d dataset) (*problem, error) {
+	return l.hold(d.slug, func() (*problem, error) {
+		name := filepath.Join(l.storeDir(), d.slug+".csr")
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			if _, err := ingest.Ingest(ctx, []string{l.where(d)}, name, ingest.Options{}); err != nil {
+				return nil, err
+			}
+		}
+		p, err := openProblem(name, stream.Options{})
+		if err == nil {
+			err = p.decode(ctx)
+		}
+		return p, err
+	})
+}
+
+// decode makes a pass, so that the first method does not pay for decoding what
+// stays decoded.
+func (p *problem) decode(ctx context.Context) error {
+	x, y := mat.NewDense(p.a.Dim(), 1, nil), mat.NewDense(p.a.Dim(), 1, nil)
+	return p.a.Apply(ctx, y, x)
+}
+
+func (l *lab) realTasks() []task {
+	var tasks []task
+	all, _ := l.available(inTable)
+	for _, d := range all {
+		for _, m := range tableMethods {
+			tasks = append(tasks, task{record("real", d.name, m.name).Key, func(ctx context.Context) (*Record, error) {
+				return l.realCase(ctx, d, m)
+			}})
+		}
+	}
+	return tasks
+}
+
+// realCase solves a real matrix by one method and compares the result with that
+// of another, to a smaller tolerance.
+func (l *lab) realCase(ctx context.Context, d dataset, m method) (*Record, error) {
+	p, err := l.open(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	if p.sigma == nil {
+		if err := p.refer(ctx, realRank); err != nil {
+			return nil, err
+		}
+	}
+	r := record("real", d.name, m.name)
+	return r, r.solve(ctx, p, m, realRank, l.Seed)
+}
+
+// refer computes what takes the place of the truth where nobody knows it.
+func (p *problem) refer(ctx context.Context, k int) error {
+	const tol = 1e-12
+	left := solver.NewDenseRows(int(p.a.Rows()), k)
+	res, err := solver.SVD(ctx, p.a, solver.Settings{Rank: k, Method: solver.Krylov{Columns: 16}, Tol: tol, Seed: 1 << 32, Left: left})
+	if err := ended(ctx, err); err != nil {
+		return err
+	}
+	if worst := floats.Max(res.Residuals); worst > 10*tol {
+		return fmt.Errorf("reference has residuals up to %.2g", worst)
+	}
+	p.u, p.v, p.sigma = left.Dense, res.Right, res.Sigma
+	return nil
+}
+
+// passMethods are those of "what a pass buys".
+var passMethods = []method{
+	{"gd", solver.GradientDescent{}, false},
+	{"power", solver.Power{}, false},
+	{"nesterov-general", solver.NesterovGeneral{}, false},
+	{"polyak", solver.Polyak{}, false},
+	{"nesterov", solver.Nesterov{}, false},
+	{"block", solver.Block{}, false},
+	{"krylov", solver.Krylov{Columns: 4}, false},
+	{"krylov, 16 columns", solver.Krylov{Columns: 16}, false},
+}
+
+func (l *lab) passesTasks() []task {
+	var tasks []task
+	all, _ := l.available(inPasses)
+	for _, d := range all {
+		for _, m := range passMethods {
+			tasks = append(tasks, task{record("passes", d.name, m.name).Key, func(ctx context.Context) (*Record, error) {
+				return l.passesCase(ctx, d, m)
+			}})
+		}
+	}
+	return tasks
+}
+
+// passesCase runs a method to its end, and again with fewer and fewer passes to
+// see what there would have been. The time of so many passes is that at which
+// the first run had made them.
+func (l *lab) passesCase(ctx context.Context, d dataset, m method) (*Record, error) {
+	p, err := l.open(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	r := record("passes", d.name, m.name)
+	r.Rows, r.Cols, r.Bytes, r.Rank = p.a.Rows(), int64(p.a.Dim()), p.bytes, realRank
+	s := solver.Settings{Rank: realRank, Method: m.Method, Tol: epsilon, Seed: l.Seed}
+	clock := map[int]float64{}
+	s.Observer = solver.ObserverFunc(func(e solver.Event) error {
+		clock[e.Pass] = e.Stats.Total.Seconds()
+		return nil
+	})
+	for first := true; first || s.MaxPasses >= 2; first = false {
+		res, err := solver.SVD(ctx, p.a, s)
+		if err := ended(ctx, err); err != nil {
+			return nil, err
+		}
+		if first {
+			r.Status, r.Passes, r.Products = res.Status.String(), res.Stats.Passes, res.Stats.Products
+			r.Seconds, r.Residual = res.Stats.Total.Seconds(), floats.Max(res.Residuals)
+			s.MaxPasses, s.Observer = r.Passes, nil
+		}
+		r.Points = append(r.Points, pointOf(res, clock))
+		s.MaxPasses = min(s.MaxPasses-1, int(float64(s.MaxPasses)/1.4))
+	}
+	slices.Reverse(r.Points)
+	return r, nil
+}
+
+// pointOf is the state of the triplets at the end of a run. A residual above 1
+// says no more than 1 does, one below the tolerance no more than that.
+func pointOf(res *solver.Result, clock map[int]float64) Point {
+	p := Point{Passes: res.Stats.Passes, Seconds: clock[res.Stats.Passes]}
+	digits := 0.0
+	for _, r := range res.Residuals {
+		r = min(max(r, epsilon), 1)
+		p.Worst = max(p.Worst, r)
+		digits += math.Log10(r)
+	}
+	p.Mean = math.Pow(10, digits/float64(len(res.Residuals)))
+	return p
+}
