@@ -104,32 +104,46 @@ func newPlot(title, x, y string) *plot.Plot {
 	return p
 }
 
-// plot draws the chart.
+// plot draws the chart. Logarithms are taken here: the library would centre the
+// names of logarithmic axes as if they were linear, and make room for that.
 func (c chart) plot() (*plot.Plot, error) {
 	p := newPlot(c.title, c.x, c.y)
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{225}, color.Gray{225}
 	p.Add(grid)
 	for _, cv := range c.curves {
-		if err := cv.addTo(p, c.legend); err != nil {
+		if err := cv.scaled(c.logX, c.logY).addTo(p, c.legend); err != nil {
 			return nil, fmt.Errorf("curve %s: %w", cv.method, err)
 		}
 	}
-	if c.logX {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powersOfTen{}
-		p.X.Min, p.X.Max = roundLog(p.X.Min, p.X.Max)
-	}
-	if c.logY {
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, powersOfTen{}
-		p.Y.Min, p.Y.Max = roundLog(p.Y.Min, p.Y.Max)
+	for axis, log := range map[*plot.Axis]bool{&p.X: c.logX, &p.Y: c.logY} {
+		if log {
+			axis.Tick.Marker = powersOfTen{}
+			margin := 0.02 * (axis.Max - axis.Min)
+			axis.Min, axis.Max = axis.Min-margin, axis.Max+margin
+		}
 	}
 	return p, nil
 }
 
-// roundLog widens a range a little, in logarithms.
-func roundLog(low, high float64) (float64, float64) {
-	margin := math.Pow(high/low, 0.02)
-	return low / margin, high * margin
+// scaled returns the curve on logarithmic axes.
+func (cv curve) scaled(logX, logY bool) curve {
+	if logX {
+		cv.x = logarithms(cv.x)
+	}
+	if logY {
+		cv.y = logarithms(cv.y)
+		cv.low, cv.high, cv.least, cv.most = logarithms(cv.low), logarithms(cv.high), logarithms(cv.least), logarithms(cv.most)
+	}
+	return cv
+}
+
+func logarithms(x []float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = math.Log10(v)
+	}
+	return y
 }
 
 func (cv curve) addTo(p *plot.Plot, legend bool) error {
@@ -186,16 +200,16 @@ func backwards(xys plotter.XYs) plotter.XYs {
 	return out
 }
 
-// powersOfTen ticks a logarithmic axis.
+// powersOfTen ticks an axis of decimal logarithms.
 type powersOfTen struct{}
 
 func (powersOfTen) Ticks(low, high float64) []plot.Tick {
-	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
+	first, last := int(math.Floor(low)), int(math.Ceil(high))
 	every := (last-first)/9 + 1
 	var ticks []plot.Tick
 	for e := first; e <= last; e++ {
 		for i := 1; i < 10; i++ {
-			t := plot.Tick{Value: float64(i) * math.Pow(10, float64(e))}
+			t := plot.Tick{Value: float64(e) + math.Log10(float64(i))}
 			if i == 1 && e%every == 0 {
 				t.Label = powerOfTen(e)
 			}

@@ -105,11 +105,15 @@ func (f *factored) left(v *mat.Dense, sigma []float64) *mat.Dense {
 	return u
 }
 
+// divideColumns turns M·v into left vectors. A value of zero has none: its column
+// becomes zero, which counts as an error of 1.
 func divideColumns(u *mat.Dense, sigma []float64) {
-	rows, _ := u.Dims()
-	for i := range rows {
-		floats.Div(u.RawRowView(i), sigma)
-	}
+	u.Apply(func(_, j int, x float64) float64 {
+		if sigma[j] == 0 {
+			return 0
+		}
+		return x / sigma[j]
+	}, u)
 }
 
 // dense returns the entries of the matrix as a matrix in memory with n² of them,

@@ -29,8 +29,8 @@ type method struct {
 var tableMethods = []method{
 	{"gd", solver.GradientDescent{}, true},
 	{"power", solver.Power{}, true},
-	{"nesterov", solver.Nesterov{}, true},
-	{"polyak", solver.Polyak{}, true},
+	{"nesterov", solver.Nesterov{}, false},
+	{"polyak", solver.Polyak{}, false},
 	{"block", solver.Block{}, false},
 	{"krylov", solver.Krylov{}, false},
 }

@@ -8,7 +8,7 @@ import (
 
 func TestSmall(t *testing.T) {
 	last := ""
-	err := Run(t.Context(), Config{Scale: Small, Dir: "/tmp/paper-small", Data: os.Getenv("GDSVD_DATA"), Progress: func(d, n int, w string) {
+	err := Run(t.Context(), Config{Scale: Small, Dir: "/tmp/paper-small2", Data: os.Getenv("GDSVD_DATA"), Progress: func(d, n int, w string) {
 		if last != w {
 			fmt.Println(d, n, w)
 			last = w
