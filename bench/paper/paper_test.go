@@ -1,20 +1,257 @@
 package paper
 
 import (
-	"fmt"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 )
 
-func TestSmall(t *testing.T) {
-	last := ""
-	err := Run(t.Context(), Config{Scale: Small, Dir: "/tmp/paper-small2", Data: os.Getenv("GDSVD_DATA"), Progress: func(d, n int, w string) {
-		if last != w {
-			fmt.Println(d, n, w)
-			last = w
+// tiny leaves what takes longest to the other scales: tasks whose keys contain
+// none of these are not run.
+func tiny(l *lab) []task {
+	return slices.DeleteFunc(l.tasks(), func(t task) bool {
+		return !slices.ContainsFunc([]string{"/50/0", "size/implicit/gd/100", "size/store/power/300", "gap/rank 2/gd η=½/50/", "momentum/rank 2/polyak, best β/50/1"}, func(part string) bool {
+			return strings.Contains(t.key, part)
+		})
+	})
+}
+
+// runTiny runs the tasks of tiny in dir as Run does, cancelling after so many of
+// them unless that is 0.
+func runTiny(t *testing.T, dir string, cancelAfter int) (*lab, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l := &lab{Config: Config{Dir: dir, Commit: "c0ffee", Machine: "a machine"}}
+	tasks := tiny(l)
+	if err := os.MkdirAll(l.storeDir(), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if l.journal, err = openJournal(dir, "tiny"); err != nil {
+		t.Fatal(err)
+	}
+	done := 0
+	l.Progress = func(int, int, string) {
+		if done++; done == cancelAfter {
+			cancel()
 		}
-	}})
+	}
+	err = l.runAll(ctx, tasks)
+	for _, e := range []error{l.release(), l.report(tasks), l.journal.close()} {
+		if e != nil {
+			t.Fatal(e)
+		}
+	}
+	return l, err
+}
+
+// TestInterrupted interrupts a run, finds a report of what is done, goes on, and
+// has the counts of a run without a break.
+func TestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	l, err := runTiny(t, dir, 12)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("interrupted run: %v", err)
+	}
+	if n := len(l.journal.records); n != 11 {
+		t.Errorf("%d records, want 11", n)
+	}
+	if text := read(t, dir, "report.md"); !strings.Contains(text, "This report is incomplete") {
+		t.Error("the report does not say that it is incomplete")
+	}
+	// What a crash has cut off is done again.
+	name := filepath.Join(dir, journalName)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, data[:len(data)-7], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = runTiny(t, dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := runTiny(t, t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range whole.journal.records {
+		got := l.journal.records[key]
+		if got == nil || got.Passes != want.Passes || got.ErrSigma != want.ErrSigma || got.ErrVectors != want.ErrVectors {
+			t.Errorf("%s: %+v, want %+v", key, got, want)
+		}
+	}
+	checkOutputs(t, dir)
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// checkOutputs looks at the files of a complete run.
+func checkOutputs(t *testing.T, dir string) {
+	t.Helper()
+	report := read(t, dir, "report.md")
+	for _, unwanted := range []string{"incomplete", "<no value>", "NaN", "%!"} {
+		if strings.Contains(report, unwanted) {
+			t.Errorf("the report contains %q", unwanted)
+		}
+	}
+	for _, wanted := range []string{"c0ffee", "a machine", "MNIST", "![Iterations against the gap](gap-iterations.png)"} {
+		if !strings.Contains(report, wanted) {
+			t.Errorf("the report does not contain %q", wanted)
+		}
+	}
+	var s Summary
+	if err := json.Unmarshal([]byte(read(t, dir, "paper.json")), &s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Table) != len(decays)*len(tableMethods) {
+		t.Errorf("paper.json has %d lines of the table", len(s.Table))
+	}
+	for _, figure := range s.Figures {
+		if svg := read(t, dir, figure+".svg"); !strings.Contains(svg, "</svg>") {
+			t.Errorf("%s.svg is no whole figure", figure)
+		}
+		if png := read(t, dir, figure+".png"); !strings.HasPrefix(png, "\x89PNG") {
+			t.Errorf("%s.png is no figure", figure)
+		}
+	}
+	if rows := strings.Count(read(t, dir, "table.csv"), "\n"); rows != 1+len(decays)*len(tableMethods) {
+		t.Errorf("table.csv has %d lines", rows)
+	}
+}
+
+// TestOtherRun keeps runs with other settings apart.
+func TestOtherRun(t *testing.T) {
+	dir := t.TempDir()
+	j, err := openJournal(dir, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openJournal(dir, "other"); !errors.Is(err, ErrOtherRun) {
+		t.Errorf("error %v, want ErrOtherRun", err)
+	}
+	if _, err := openJournal(filepath.Join(dir, "nowhere"), "one"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v, want fs.ErrNotExist", err)
+	}
+}
+
+// TestGapSlopes checks the laws of the gap on the figures' own cases: iterations,
+// which are the same everywhere, never time.
+func TestGapSlopes(t *testing.T) {
+	l := &lab{Config: Config{}}
+	for _, family := range gapFamilies {
+		for _, m := range family.methods {
+			var records []*Record
+			for _, n := range []int{50, 100} {
+				for j := 1; j <= 12; j++ {
+					r := record(family.name, "rank 2", m.name, n, j)
+					if err := l.gapCase(t.Context(), r, m, family.rule, n, j); err != nil {
+						t.Fatal(err)
+					}
+					if r.Status != "converged" || r.missed() {
+						t.Errorf("%s: %s, off by %.3g", r.Key, r.Status, r.ErrVectors)
+					}
+					records = append(records, r)
+				}
+			}
+			want := -0.5
+			switch {
+			case strings.HasPrefix(m.name, "gd"), m.name == "power":
+				want = -1
+			case m.name == "polyak, best β":
+				continue // waits for 100β iterations, whatever the gap
+			}
+			if slope := gapSlope(records); math.Abs(slope-want) > 0.1 {
+				t.Errorf("%s, %s: slope %.3f, want %g", family.name, m.name, slope, want)
+			}
+		}
+	}
+}
+
+// TestProjectorError compares with the formula on explicit projectors, also for
+// vectors that are not orthonormal.
+func TestProjectorError(t *testing.T) {
+	u := haar(20, 3, 1, 1)
+	for _, scale := range []float64{0, 1e-3, 1} {
+		hat := haar(20, 3, 2, 2)
+		hat.Scale(scale, hat)
+		hat.Add(hat, u)
+		var p, q, d mat.Dense
+		p.Mul(u, u.T())
+		q.Mul(hat, hat.T())
+		d.Sub(&p, &q)
+		if got, want := projectorError(u, hat), mat.Norm(&d, 2); math.Abs(got-want) > 1e-14 {
+			t.Errorf("scale %g: %.17g, want %.17g", scale, got, want)
+		}
+	}
+	// Far below the roundoff of the difference of two projectors.
+	w := haar(20, 4, 1, 1)
+	hat := mat.DenseCopyOf(leading(w, 3))
+	for i := range 20 {
+		hat.Set(i, 0, hat.At(i, 0)+1e-20*w.At(i, 3))
+	}
+	if got := projectorError(leading(w, 3), hat); got > 1e-14 {
+		t.Errorf("equal spaces: %.3g", got)
+	}
+}
+
+// TestFactored compares the products through the factors, and the entries, with
+// the matrix.
+func TestFactored(t *testing.T) {
+	f := newFactored(30, 7, []float64{3, 2, 0.5})
+	var us, m, g, want mat.Dense
+	us.Mul(f.u, mat.NewDiagDense(3, f.sigma))
+	m.Mul(&us, f.v.T())
+	g.Mul(m.T(), &m)
+	a, err := f.dense()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for _, l := range []int{1, 4} {
+		x := haar(30, l, 3, 3)
+		want.Reset()
+		want.Mul(&g, x)
+		for name, op := range map[string]interface {
+			Apply(context.Context, *mat.Dense, *mat.Dense) error
+		}{"factors": f, "entries": a} {
+			got := mat.NewDense(30, l, nil)
+			if err := op.Apply(t.Context(), got, x); err != nil {
+				t.Fatal(err)
+			}
+			if !mat.EqualApprox(got, &want, 1e-13) {
+				t.Errorf("%s, %d columns: wrong product", name, l)
+			}
+		}
+	}
+	if u := f.left(f.v, f.sigma); !mat.EqualApprox(u, f.u, 1e-14) {
+		t.Error("wrong left vectors")
+	}
+	for _, q := range []*mat.Dense{f.u, f.v} {
+		var qtq mat.Dense
+		qtq.Mul(q.T(), q)
+		if !mat.EqualApprox(&qtq, mat.NewDiagDense(3, []float64{1, 1, 1}), 1e-15) {
+			t.Error("columns are not orthonormal")
+		}
 	}
 }
