@@ -33,7 +33,6 @@ var (
 	dotted   = []vg.Length{vg.Points(1.5), vg.Points(2.5)}
 	dashDot  = []vg.Length{vg.Points(7), vg.Points(2.5), vg.Points(1.5), vg.Points(2.5)}
 	black    = color.RGBA{0, 0, 0, 255}
-	grey     = color.RGBA{150, 150, 150, 255}
 	orange   = color.RGBA{230, 159, 0, 255}
 	skyBlue  = color.RGBA{86, 180, 233, 255}
 	green    = color.RGBA{0, 158, 115, 255}

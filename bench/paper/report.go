@@ -74,6 +74,7 @@ type Line struct {
 	Seconds    spread  `json:"seconds"`
 	ErrSigma   spread  `json:"err_sigma"`
 	ErrVectors spread  `json:"err_vectors"`
+	Wrong      int     `json:"wrong"`              // cases with ε_{U,V} above 10⁻³
 	Residual   float64 `json:"residual,omitempty"` // the largest certified
 	Bytes      int64   `json:"bytes,omitempty"`
 }
@@ -86,6 +87,9 @@ func line(group, method string, records []*Record) Line {
 	l.ErrVectors = spreadOf(records, func(r *Record) float64 { return r.ErrVectors })
 	for _, r := range records {
 		l.Residual, l.Bytes = max(l.Residual, r.Residual), r.Bytes
+		if r.ErrVectors > 1e-3 {
+			l.Wrong++
+		}
 	}
 	return l
 }
@@ -235,11 +239,11 @@ func ratioOf(all []Line, quantity, a, b string) string {
 	return fmt.Sprintf("%.3g", sums[0]/sums[1])
 }
 
-// worstOf is the largest ε_{U,V} of a method.
-func worstOf(all []Line, method string) string {
+// worstOf is the largest ε_{U,V} of a method in some groups.
+func worstOf(all []Line, method string, groups ...string) string {
 	worst := 0.0
 	for _, l := range all {
-		if l.Method == method {
+		if l.Method == method && slices.Contains(groups, l.Group) {
 			worst = max(worst, l.ErrVectors.Max)
 		}
 	}

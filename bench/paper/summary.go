@@ -14,6 +14,8 @@ type spread struct {
 	Std  float64 `json:"std"` // of the sample; 0 for one case
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
+	// Median says what is usual where single cases dominate the mean.
+	Median float64 `json:"median"`
 }
 
 func spreadOf(records []*Record, f func(*Record) float64) spread {
@@ -21,7 +23,8 @@ func spreadOf(records []*Record, f func(*Record) float64) spread {
 	for i, r := range records {
 		x[i] = f(r)
 	}
-	s := spread{Mean: stat.Mean(x, nil), Min: slices.Min(x), Max: slices.Max(x)}
+	slices.Sort(x)
+	s := spread{Mean: stat.Mean(x, nil), Min: x[0], Max: x[len(x)-1], Median: stat.Quantile(0.5, stat.Empirical, x, nil)}
 	if len(x) > 1 {
 		s.Std = stat.StdDev(x, nil)
 	}
