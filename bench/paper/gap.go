@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -78,7 +77,7 @@ func (l *lab) gapCase(ctx context.Context, r *Record, m gapMethod, rule solver.S
 	s := paperSettings(m.method, 1, seed)
 	s.Stop = rule
 	if m.search == nil {
-		return r.solveImplicit(ctx, f, s)
+		return r.solveImplicit(ctx, l.clock, f, s)
 	}
 	// From the middle outwards: the others need not go on for longer than the
 	// best so far.
@@ -86,7 +85,7 @@ func (l *lab) gapCase(ctx context.Context, r *Record, m gapMethod, rule solver.S
 	for _, beta := range betasNear(gap) {
 		try := begun
 		s.Method = m.search(beta)
-		if err := try.solveImplicit(ctx, f, s); err != nil {
+		if err := try.solveImplicit(ctx, l.clock, f, s); err != nil {
 			return err
 		}
 		if try.Status != solver.Converged.String() || try.missed() {
@@ -123,15 +122,15 @@ func (r *Record) missed() bool { return r.ErrVectors > 4*epsilon/r.Gap }
 
 // solveImplicit fills r with what a method makes of a matrix given by its
 // factors. Passes are the products of the iteration.
-func (r *Record) solveImplicit(ctx context.Context, f *factored, s solver.Settings) error {
-	begin := time.Now()
+func (r *Record) solveImplicit(ctx context.Context, c *clock, f *factored, s solver.Settings) error {
+	begin := c.seconds()
 	res, err := solver.Eigen(ctx, f, s)
 	if err := ended(ctx, err); err != nil {
 		return err
 	}
 	got := &found{v: res.Vectors, sigma: roots(res.Values), status: res.Status, stats: res.Stats}
 	got.u = f.left(got.v, got.sigma)
-	got.seconds = time.Since(begin).Seconds()
+	got.seconds = c.seconds() - begin
 	r.fill(got)
 	r.Passes-- // the one that measures residuals is not the algorithm's
 	r.ErrSigma, r.ErrVectors = got.errors(leading(f.u, s.Rank), leading(f.v, s.Rank), f.sigma)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -45,27 +44,27 @@ type found struct {
 	seconds  float64
 }
 
-// find computes k triplets of a.
-func (m method) find(ctx context.Context, a solver.Matrix, k int, seed uint64) (*found, error) {
+// find computes k triplets of a and takes the time.
+func (m method) find(ctx context.Context, c *clock, a solver.Matrix, k int, seed uint64) (*found, error) {
 	if m.paper {
-		return m.findAsPaper(ctx, a, k, seed)
+		return m.findAsPaper(ctx, c, a, k, seed)
 	}
 	left := solver.NewDenseRows(int(a.Rows()), k)
-	begin := time.Now()
+	begin := c.seconds()
 	res, err := solver.SVD(ctx, a, solver.Settings{Rank: k, Method: m.Method, Tol: epsilon, Seed: seed, Left: left})
 	if err := ended(ctx, err); err != nil {
 		return nil, err
 	}
 	return &found{
 		left.Dense, res.Right, res.Sigma, floats.Max(res.Residuals),
-		res.Status, res.Stats, time.Since(begin).Seconds(),
+		res.Status, res.Stats, c.seconds() - begin,
 	}, nil
 }
 
 // findAsPaper runs Algorithm 1 or 2 with MᵀM in the place of its matrix, and
 // gets the vectors of the other side by one product more, as the paper does.
-func (m method) findAsPaper(ctx context.Context, a solver.Matrix, k int, seed uint64) (*found, error) {
-	begin := time.Now()
+func (m method) findAsPaper(ctx context.Context, c *clock, a solver.Matrix, k int, seed uint64) (*found, error) {
+	begin := c.seconds()
 	res, err := solver.Eigen(ctx, a, paperSettings(m, k, seed))
 	if err := ended(ctx, err); err != nil {
 		return nil, err
@@ -77,7 +76,7 @@ func (m method) findAsPaper(ctx context.Context, a solver.Matrix, k int, seed ui
 	}
 	f.u = left.Dense
 	divideColumns(f.u, f.sigma)
-	f.seconds = time.Since(begin).Seconds()
+	f.seconds = c.seconds() - begin
 	return f, nil
 }
 

@@ -127,7 +127,7 @@ func (l *lab) realCase(ctx context.Context, d dataset, m method) (*Record, error
 		}
 	}
 	r := record("real", d.name, m.name)
-	return r, r.solve(ctx, p, m, realRank, l.Seed)
+	return r, r.solve(ctx, l.clock, p, m, realRank, l.Seed)
 }
 
 // refer computes what takes the place of the truth where nobody knows it.
@@ -181,9 +181,9 @@ func (l *lab) passesCase(ctx context.Context, d dataset, m method) (*Record, err
 	r := record("passes", d.name, m.name)
 	r.Rows, r.Cols, r.Bytes, r.Rank = p.a.Rows(), int64(p.a.Dim()), p.bytes, realRank
 	s := solver.Settings{Rank: realRank, Method: m.Method, Tol: epsilon, Seed: l.Seed}
-	clock := map[int]float64{}
+	times, begin := map[int]float64{}, l.clock.seconds()
 	s.Observer = solver.ObserverFunc(func(e solver.Event) error {
-		clock[e.Pass] = e.Stats.Total.Seconds()
+		times[e.Pass] = l.clock.seconds() - begin
 		return nil
 	})
 	for first := true; first || s.MaxPasses >= 2; first = false {
@@ -193,10 +193,10 @@ func (l *lab) passesCase(ctx context.Context, d dataset, m method) (*Record, err
 		}
 		if first {
 			r.Status, r.Passes, r.Products = res.Status.String(), res.Stats.Passes, res.Stats.Products
-			r.Seconds, r.Residual = res.Stats.Total.Seconds(), floats.Max(res.Residuals)
+			r.Seconds, r.Residual = l.clock.seconds()-begin, floats.Max(res.Residuals)
 			s.MaxPasses, s.Observer = r.Passes, nil
 		}
-		r.Points = append(r.Points, pointOf(res, clock))
+		r.Points = append(r.Points, pointOf(res, times))
 		s.MaxPasses = min(s.MaxPasses-1, int(float64(s.MaxPasses)/1.4))
 	}
 	slices.Reverse(r.Points)
@@ -205,8 +205,8 @@ func (l *lab) passesCase(ctx context.Context, d dataset, m method) (*Record, err
 
 // pointOf is the state of the triplets at the end of a run. A residual above 1
 // says no more than 1 does, one below the tolerance no more than that.
-func pointOf(res *solver.Result, clock map[int]float64) Point {
-	p := Point{Passes: res.Stats.Passes, Seconds: clock[res.Stats.Passes]}
+func pointOf(res *solver.Result, times map[int]float64) Point {
+	p := Point{Passes: res.Stats.Passes, Seconds: times[res.Stats.Passes]}
 	digits := 0.0
 	for _, r := range res.Residuals {
 		r = min(max(r, epsilon), 1)
