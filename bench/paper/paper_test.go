@@ -166,7 +166,7 @@ func TestGapSlopes(t *testing.T) {
 		for _, m := range family.methods {
 			var records []*Record
 			for _, n := range []int{50, 100} {
-				for j := 1; j <= 12; j++ {
+				for j := 1; j <= 10; j++ {
 					r := record(family.name, "rank 2", m.name, n, j)
 					if err := l.gapCase(t.Context(), r, m, family.rule, n, j); err != nil {
 						t.Fatal(err)
