@@ -77,7 +77,7 @@ func Run(ctx context.Context, c Config) (err error) {
 
 func (l *lab) tasks() []task {
 	var all []task
-	for _, some := range [][]task{l.tableTasks(), l.gapTasks(), l.sizeTasks(), l.realTasks(), l.passesTasks()} {
+	for _, some := range [][]task{l.tableTasks(), l.passesTasks(), l.realTasks(), l.sizeTasks(), l.gapTasks()} {
 		all = append(all, some...)
 	}
 	return all

@@ -197,10 +197,19 @@ func (l *lab) passesCase(ctx context.Context, d dataset, m method) (*Record, err
 			s.MaxPasses, s.Observer = r.Passes, nil
 		}
 		r.Points = append(r.Points, pointOf(res, times))
-		s.MaxPasses = min(s.MaxPasses-1, int(float64(s.MaxPasses)/1.4))
+		s.MaxPasses = fewer(s.MaxPasses)
 	}
 	slices.Reverse(r.Points)
 	return r, nil
+}
+
+// fewer returns the passes of the next shorter run: close together where there
+// are few, and halved where it would take long.
+func fewer(passes int) int {
+	if passes > 100 {
+		return passes / 2
+	}
+	return min(passes-1, passes*5/7)
 }
 
 // pointOf is the state of the triplets at the end of a run. A residual above 1
