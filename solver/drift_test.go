@@ -18,9 +18,9 @@ func TestDrift(t *testing.T) {
 		"outliers": func(i int) float64 { return 1e-3 + math.Exp(-float64(i)) },
 	} {
 		for _, b := range []int{1, 4} {
-			r := Krylov{Columns: b, Basis: 40}.fit(10).(Krylov).Start(gaussian(n, b, 0, 1, 2), StopResidual).(*lanczos)
+			r := Krylov{Columns: b, Basis: 100}.fit(10).(Krylov).Start(gaussian(n, b, 0, 1, 2), StopResidual).(*lanczos)
 			y, drifted := mat.NewDense(n, b, nil), false
-			for pass := range 120 / b {
+			for pass := range 240 / b {
 				x := r.Next()
 				for i := range n {
 					for j := range b {
@@ -52,4 +52,26 @@ func denseData(r *lanczos) []float64 {
 		data = append(data, r.v.Data[i*r.v.Stride:][:r.size]...)
 	}
 	return data
+}
+
+// TestDriftOverManyRestarts: a basis with little room beyond what is wanted is
+// restarted every few passes, and stays orthonormal all the same.
+func TestDriftOverManyRestarts(t *testing.T) {
+	const n, k = 1500, 50
+	for _, b := range []int{1, 8} {
+		r := Krylov{Columns: b, Basis: smallBasis(k, b)}.fit(k).(Krylov).Start(gaussian(n, b, 0, 1, 2), StopResidual).(*lanczos)
+		y := mat.NewDense(n, b, nil)
+		for pass := range 200 {
+			x := r.Next()
+			for i := range n {
+				for j := range b {
+					y.Set(i, j, math.Pow(float64(i+1), -1.4)*x.At(i, j))
+				}
+			}
+			r.Absorb(y)
+			if lost := orthogonality(gramOf(mat.NewDense(n, r.size, denseData(r)))); lost > 10*semi {
+				t.Fatalf("width %d: after %d passes the basis is orthonormal to %.2g only", b, pass+1, lost)
+			}
+		}
+	}
 }

@@ -114,6 +114,7 @@ type lanczos struct {
 	fresh   int            // column of V from which M·next has components in it, save for rounding
 	started bool           // next is orthonormal, no longer the start block
 	full    bool           // V spans the whole space, next is a part of it
+	cut     bool           // Ritz vectors have been dropped
 	top     float64        // largest norm of a product, for what is roundoff
 	qr      blockQR
 	cands   []Candidate
@@ -258,9 +259,13 @@ func (r *lanczos) project(y, v blas64.General) (c, gram blas64.General) {
 // must be orthogonalised against, what is lost to its product being given with
 // an estimate of its Gram matrix. These are all columns when vectors are going to
 // be locked while the basis goes on, where it soon spans everything, and where
-// nothing is known because the product nearly vanishes.
+// nothing is known because the product nearly vanishes. And they are all columns
+// of the last block before a restart that drops Ritz vectors, and of all blocks
+// after: what has been removed from products, and is no part of T, may lie in
+// those that are gone, where drift does not see it, and M·V is then V·T, and the
+// next block, to that only and not to rounding.
 func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
-	if r.kept() < r.want || r.room() <= 2*gram.Rows {
+	if r.cut || r.size+gram.Rows > r.v.Cols || r.kept() < r.want || r.room() <= 2*gram.Rows {
 		return 0, r.fresh
 	}
 	const cancelled = 1e6 // times the roundoff of a squared length
@@ -351,6 +356,7 @@ func (r *lanczos) report(coupling *mat.Dense, old int) {
 func (r *lanczos) restart(from, to int) {
 	b := r.basis()
 	r.solve()
+	r.cut = r.cut || to < r.size
 	if to == from || r.turned {
 		if to > from && from > 0 {
 			shift(b, from)
@@ -397,7 +403,7 @@ func (r *lanczos) Save() State {
 		Blocks: []*mat.Dense{r.next, {}, {}, {}, {}, {}},
 		Scalars: []float64{
 			r.qr.key, float64(r.qr.drawn), float64(r.v.Cols), float64(r.want), float64(r.block), float64(r.fresh), float64(r.gone),
-			scalar(r.full), scalar(r.turned), scalar(r.started), r.top, float64(r.size),
+			scalar(r.full), scalar(r.turned), scalar(r.started), r.top, float64(r.size), scalar(r.cut),
 		},
 	}
 	s.Scalars = append(s.Scalars, r.timing.save()...)
@@ -422,7 +428,7 @@ func (r *lanczos) Save() State {
 // Restore implements Method.
 func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
 	k.Width(1) // checks
-	const fixed = 12 + timingScalars
+	const fixed = 13 + timingScalars
 	if len(s.Scalars) < fixed {
 		return nil, s.shape(6, fixed)
 	}
@@ -452,7 +458,10 @@ func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
 	if r.size, err = s.count(11, n); err != nil {
 		return nil, err
 	}
-	if r.timing, err = s.timing(12); err != nil {
+	if r.cut, err = s.flag(12); err != nil {
+		return nil, err
+	}
+	if r.timing, err = s.timing(13); err != nil {
 		return nil, err
 	}
 	m := counts[1]
