@@ -19,13 +19,20 @@ type Problem struct {
 	Operator         Form
 	Stop             StopRule
 	Tol              float64 // 0 means DefaultTol
-	// Room says which share of the matrix stays decoded between the passes of
-	// a method, from 0 to 1, and whether the method fits into memory at all. It
-	// must be a function of the method alone. Nil means that there is room for
-	// everything.
-	Room func(Method) (resident float64, fits bool)
+	// Room says what a method leaves of the memory. It must be a function of the
+	// method alone. Nil means that there is room for everything.
+	Room func(Method) Room
 	// MaxWidth is the most columns a pass can have; 0 means any number.
 	MaxWidth int
+}
+
+// Room is what a method leaves of the memory for the matrix.
+type Room struct {
+	Fits     bool    // the method itself
+	Resident float64 // share of the matrix that stays decoded between passes, from 0 to 1
+	// Cached is whether what is not kept decoded stays in memory as it is on the
+	// disk, in the page cache: passes after the first decode it, but do not wait.
+	Cached bool
 }
 
 // Machine is what passes and the work between them cost.
@@ -53,11 +60,10 @@ type Machine struct {
 type Estimate struct {
 	Method    Method
 	Passes    int
-	Products  int64   // columns multiplied, all passes together
-	Resident  float64 // share of the matrix that stays decoded
-	Fits      bool    // into memory
-	PassBytes int64   // read by every pass but the first
-	Vectors   int64   // bytes of the method's own blocks
+	Products  int64 // columns multiplied, all passes together
+	Room            // that the method leaves
+	PassBytes int64 // decoded by every pass but the first, and read from the disk unless Cached
+	Vectors   int64 // bytes of the method's own blocks
 	// Read is the time that the disk takes, Multiply that of decoding and
 	// products, Dense that between passes. Total is less than their sum: reading
 	// goes on while products are computed.
@@ -173,10 +179,10 @@ func (c *Choice) of(m Method) Estimate {
 }
 
 // referenceRoom is the Room of the reference machine.
-func referenceRoom(p Problem) func(Method) (float64, bool) {
-	return func(m Method) (float64, bool) {
+func referenceRoom(p Problem) func(Method) Room {
+	return func(m Method) Room {
 		room := Reference.Memory - p.footprint(m)
-		return share(room, p.Decoded), room > 0
+		return Room{Fits: room > 0, Resident: share(room, p.Decoded)}
 	}
 }
 
@@ -225,9 +231,9 @@ func EstimateOf(p Problem, m Machine, method Method) Estimate { return m.estimat
 // estimate is the model: a pass takes as long as the slower of reading and
 // computing, and between passes there are the dense operations of the method.
 func (m Machine) estimate(p Problem, c candidate) Estimate {
-	e := Estimate{Method: c.method, Passes: int(math.Ceil(c.passes)), Resident: 1, Fits: true, Vectors: p.footprint(c.method)}
+	e := Estimate{Method: c.method, Passes: int(math.Ceil(c.passes)), Room: Room{Fits: true, Resident: 1}, Vectors: p.footprint(c.method)}
 	if p.Room != nil {
-		e.Resident, e.Fits = p.Room(c.method)
+		e.Room = p.Room(c.method)
 	}
 	e.Products = int64(e.Passes) * int64(c.width)
 	e.PassBytes = int64((1 - e.Resident) * float64(p.Encoded))
@@ -248,11 +254,14 @@ func (m Machine) estimate(p Problem, c candidate) Estimate {
 		}
 		return nano * share * float64(p.NNZ) * m.Decode / workers
 	}
-	others := c.passes - 1
+	others, again := c.passes-1, 0.0
+	if !e.Cached {
+		again = read(float64(e.PassBytes))
+	}
 	first := max(read(float64(p.Encoded)), decode(1)+product)
-	later := max(read(float64(e.PassBytes)), decode(1-e.Resident)+product)
+	later := max(again, decode(1-e.Resident)+product)
 	dense := nano * c.flops * interpolate(m.Widths, m.Dense, l)
-	e.Read = seconds(read(float64(p.Encoded)) + others*read(float64(e.PassBytes)))
+	e.Read = seconds(read(float64(p.Encoded)) + others*again)
 	e.Multiply = seconds(decode(1) + others*decode(1-e.Resident) + c.passes*product)
 	e.Dense = seconds(dense)
 	e.Total = seconds(first + others*later + dense)

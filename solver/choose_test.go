@@ -37,12 +37,15 @@ func problems(t *testing.T, each func(p solver.Problem, r *rand.Rand)) {
 }
 
 // rooms is a Room with so many bytes for vectors and decoded entries.
-func room(p solver.Problem, bytes int64) func(solver.Method) (float64, bool) {
-	return func(m solver.Method) (float64, bool) {
+func room(p solver.Problem, bytes int64) func(solver.Method) solver.Room {
+	return func(m solver.Method) solver.Room {
 		left := bytes - m.(solver.Footprinter).Footprint(int(p.Columns), p.Rank)
-		return min(1, max(0, float64(left)/float64(max(1, p.Decoded)))), left >= 0
+		return solver.Room{Fits: left >= 0, Resident: min(1, max(0, float64(left)/float64(max(1, p.Decoded))))}
 	}
 }
+
+// nothingKept is the Room of passes that read the disk.
+func nothingKept(solver.Method) solver.Room { return solver.Room{Fits: true} }
 
 func width(p solver.Problem, m solver.Method) int { return m.Width(p.Rank) }
 
@@ -99,7 +102,7 @@ func TestChoiceFits(t *testing.T) {
 func TestSlowerDiskIsNeverNarrower(t *testing.T) {
 	wider := 0
 	problems(t, func(p solver.Problem, r *rand.Rand) {
-		p.Room = func(solver.Method) (float64, bool) { return 0, true }
+		p.Room = nothingKept
 		first, last := 0, 0
 		for rate := 1e10; rate > 1e4; rate /= 3 {
 			here := machine()
@@ -123,12 +126,29 @@ func TestSlowerDiskIsNeverNarrower(t *testing.T) {
 	}
 }
 
+// Of what stays in the page cache only the first pass waits for the disk,
+// whatever the method.
+func TestPageCacheIsNoDisk(t *testing.T) {
+	problems(t, func(p solver.Problem, r *rand.Rand) {
+		p.Room = func(solver.Method) solver.Room { return solver.Room{Fits: true, Cached: true} }
+		slow, fast := machine(), machine()
+		slow.Bandwidth, fast.Bandwidth = math.Pow(10, 5+4*r.Float64()), 0
+		once := time.Duration(float64(p.Encoded) / slow.Bandwidth * float64(time.Second))
+		for _, e := range solver.Estimates(p, slow) {
+			without := solver.EstimateOf(p, fast, e.Method)
+			if extra := e.Total - without.Total; extra < 0 || extra > once+time.Microsecond {
+				t.Errorf("%+v: %+v takes %v more at %g bytes a second, one pass %v", p, e.Method, extra, slow.Bandwidth, once)
+			}
+		}
+	})
+}
+
 // Measured costs change the choice if and only if they make another decisively
 // faster.
 func TestMeasurementMustBeDecisive(t *testing.T) {
 	changed := 0
 	problems(t, func(p solver.Problem, r *rand.Rand) {
-		p.Room = func(solver.Method) (float64, bool) { return 0, true }
+		p.Room = nothingKept
 		here := machine()
 		here.Bandwidth = math.Pow(10, 5+5*r.Float64())
 		c := solver.Choose(p, nil, &here)

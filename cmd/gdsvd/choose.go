@@ -112,10 +112,10 @@ func (o *svdOptions) reason(c solver.Choice) string {
 // choose chooses a method for a store. The machine is measured if the run is
 // expected to take long enough.
 func (a *app) choose(ctx context.Context, store *csr.Store, o *svdOptions) (solver.Choice, *probed, error) {
-	p, here := o.problem(store), o.machine(store)
+	p, here := o.problem(store), o.machine()
 	c := solver.Choose(p, &here, nil)
 	widths := probeWidths(store, o.memory)
-	fromDisk := here.Bandwidth > 0 && c.PassBytes > 0 // at a speed that nobody knows
+	fromDisk := c.PassBytes > 0 && !c.Cached // at a speed that nobody knows
 	if c.Total < worthMeasuring && !fromDisk || len(widths) == 0 || store.NNZ() == 0 {
 		return c, nil, nil
 	}
@@ -126,11 +126,11 @@ func (a *app) choose(ctx context.Context, store *csr.Store, o *svdOptions) (solv
 	}
 	measured := here.Adjusted(store.Cols(), widths, probe.Multiply)
 	measured.Decode = probe.Decode
-	if here.Bandwidth > 0 {
+	if probe.Bandwidth > 0 { // or what was looked at happened to be in memory
 		measured.Bandwidth = probe.Bandwidth
 	}
 	record := &probed{
-		Seconds: time.Since(start).Seconds(), Bandwidth: measured.Bandwidth, Decode: probe.Decode,
+		Seconds: time.Since(start).Seconds(), Bandwidth: probe.Bandwidth, Decode: probe.Decode,
 		Widths: widths, Multiply: probe.Multiply,
 	}
 	a.display.Logger().Debug("measured", slog.Any("costs", record))
@@ -158,23 +158,33 @@ func (o *svdOptions) problem(store *csr.Store) solver.Problem {
 		p.Encoded += b.Size
 		p.Decoded += stream.DecodedBytes(b)
 	}
-	p.Room = func(m solver.Method) (float64, bool) {
+	available := sysmem.Available()
+	p.Room = func(m solver.Method) solver.Room {
 		plan, err := stream.PlanFor(store, o.streamOptions(store, m))
 		if err != nil {
-			return 0, false
+			return solver.Room{}
 		}
-		return float64(plan.Resident) / float64(max(1, plan.Blocks)), true
+		resident := float64(plan.Resident) / float64(max(1, plan.Blocks))
+		return solver.Room{Fits: true, Resident: resident, Cached: cached(store, plan, available)}
 	}
 	return p
 }
 
-// machine is what is known about this one without measuring. Reading costs
-// nothing where the store fits into what memory is left for the page cache.
-func (o *svdOptions) machine(store *csr.Store) solver.Machine {
+// cached tells whether what passes decode anew can stay in the page cache: in
+// what a run, which takes what is planned and not the whole budget, leaves of
+// the available memory. They read it in the same order every time, so that if it
+// does not fit most of it is gone when its turn comes again.
+func cached(store *csr.Store, plan stream.Plan, available int64) bool {
+	var read int64
+	for i := plan.Resident; i < plan.Blocks; i++ {
+		read += store.Block(i).Size
+	}
+	return read <= available-plan.Total()
+}
+
+// machine is what is known about this one without measuring.
+func (o *svdOptions) machine() solver.Machine {
 	m := solver.Reference
 	m.Workers, m.Memory = o.workers, o.memory
-	if sysmem.Available()-o.memory > store.Size() {
-		m.Bandwidth = 0
-	}
 	return m
 }

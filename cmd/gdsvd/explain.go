@@ -101,7 +101,7 @@ func (a *app) explain(ctx context.Context, store *csr.Store, o svdOptions) (*exp
 		if e.Choice, err = a.chooseMethod(ctx, store, before, &o); err != nil {
 			return nil, err
 		}
-		e.Plan = newEstimate(solver.EstimateOf(p, o.machine(store), o.solverMethod()))
+		e.Plan = newEstimate(solver.EstimateOf(p, o.machine(), o.solverMethod()))
 		e.Plan.Flags = o.flags()
 	}
 	plan, err := stream.PlanFor(store, o.streamOptions(store, o.solverMethod()))
