@@ -3,17 +3,21 @@
 //
 //	go build -o gdsvd ./cmd/gdsvd
 //	go run ./bench/auto -gdsvd ./gdsvd -o auto -k 10,50 ml1m.csr mnist.csr slashdot.csr
-//	go run ./bench/auto -gdsvd ./gdsvd -o auto-disk -k 10,50 -memory 67108864 -rate 20000000 large.csr
+//	go run ./bench/auto -gdsvd ./gdsvd -o auto-disk -k 10,50 -memory 134217728 -rate 250000000 large.csr
 //
 // The grid: krylov with 1, 2, 4, 8, 16 and 32 columns a pass and the default
 // basis, the widest four of them also with a small one; block with k+10 (or
 // 5k/4), 2k and 3k columns; nesterov and power, one vector at a time, only for
 // -all, since they take a hundred times as long.
 //
-// Every round runs all of them once, auto included, each as a process of its
-// own; what counts is the median over the rounds of the wall time from start to
-// exit, measuring of the machine and all else included. A choice that takes
-// more than -give-up times the best of the first round is not run again.
+// Every round runs all of them once, auto included, in an order of its own drawn
+// from -seed, each as a process of its own; what counts is the median over the
+// rounds of the wall time from start to exit, measuring of the machine and all
+// else included. A choice is stopped when it has taken -give-up times what the
+// best has so far, auto never, and is not run again.
+//
+// With -add the rounds are added to those in OUT.json, so that they can be taken
+// at different times, and with -only they are of the choices that match.
 //
 // With -rate a run is throttled to so many bytes a second of reading and to
 // -memory, page cache included, by a control group of its own, and begins with a
@@ -22,38 +26,47 @@
 // program says what is missing and measures nothing. Both versions of control
 // groups will do.
 //
-// The tables go to OUT.json and OUT.md.
+// The tables go to OUT.json and OUT.md, with -note at the top of the latter.
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // within is how close to the best choice auto is meant to be.
 const within = 1.3
 
 type options struct {
-	program, out string
-	memory       int64
-	rounds       int
-	giveUp       float64
-	rate         int64
-	all          bool
+	program, out, note string
+	memory             int64
+	rounds             int
+	giveUp             float64
+	rate               int64
+	all, add           bool
+	only               *regexp.Regexp
+	seed               uint64
 }
 
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("auto: ")
 	var o options
-	var ks string
+	var ks, only string
 	flag.StringVar(&o.program, "gdsvd", "gdsvd", "the `PROGRAM` to measure")
 	flag.StringVar(&o.out, "o", "auto", "write OUT.json and OUT.md to `OUT`")
 	flag.StringVar(&ks, "k", "10,50", "numbers of triplets")
@@ -62,19 +75,29 @@ func main() {
 	flag.Int64Var(&o.memory, "memory", 0, "memory budget of the runs in `BYTES` (0: as gdsvd finds it)")
 	flag.Int64Var(&o.rate, "rate", 0, "bytes a second that the disk delivers")
 	flag.BoolVar(&o.all, "all", false, "the methods of one vector too")
+	flag.BoolVar(&o.add, "add", false, "add to what is in OUT.json")
+	flag.StringVar(&only, "only", "", "run only choices whose flags match `REGEXP`")
+	flag.StringVar(&o.note, "note", "", "what was measured, where: the first line of OUT.md")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the orders")
 	flag.Parse()
-	var all []comparison
+	var err error
+	if o.only, err = regexp.Compile(only); err != nil {
+		log.Fatal(err)
+	}
+	all, err := earlier(o)
+	if err != nil {
+		log.Fatal(err)
+	}
 	for _, store := range flag.Args() {
 		for text := range strings.SplitSeq(ks, ",") {
 			k, err := strconv.Atoi(text)
 			if err != nil {
 				log.Fatal(err)
 			}
-			c, err := compare(o, store, k)
-			if err != nil {
+			c := of(&all, o, store, k)
+			if err := c.compare(o, store); err != nil {
 				log.Fatal(err)
 			}
-			all = append(all, c)
 			if err := write(o, all); err != nil {
 				log.Fatal(err)
 			}
@@ -93,7 +116,7 @@ type comparison struct {
 	Auto   float64 `json:"auto"`  // seconds
 	Best   float64 `json:"best"`  // of the grid
 	Ratio  float64 `json:"ratio"` // of the two
-	Runs   []entry `json:"runs"`  // fastest first
+	Runs   []entry `json:"runs"`  // auto, and then the grid, fastest first
 }
 
 // entry is one choice.
@@ -102,8 +125,36 @@ type entry struct {
 	Seconds []float64 `json:"seconds"`
 	Median  float64   `json:"median"`
 	Passes  int       `json:"passes"`
+	Given   float64   `json:"given,omitempty"` // up after so many seconds
 	Failed  string    `json:"failed,omitempty"`
-	given   bool      // up
+}
+
+const auto = "--method auto"
+
+// earlier is what is there already.
+func earlier(o options) (all []comparison, err error) {
+	data, err := os.ReadFile(o.out + ".json")
+	if !o.add || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all, json.Unmarshal(data, &all)
+}
+
+// of is the comparison for a store and k, a new one if there is none.
+func of(all *[]comparison, o options, store string, k int) *comparison {
+	name := filepath.Base(store)
+	i := slices.IndexFunc(*all, func(c comparison) bool {
+		return c.Store == name && c.K == k && c.Memory == o.memory && c.Rate == o.rate
+	})
+	if i < 0 {
+		i = len(*all)
+		runs := append([]entry{{Flags: auto}}, grid(k, o.all)...)
+		*all = append(*all, comparison{Store: name, K: k, Memory: o.memory, Rate: o.rate, Runs: runs})
+	}
+	return &(*all)[i]
 }
 
 // grid are the fixed choices.
@@ -130,58 +181,86 @@ func grid(k int, all bool) []entry {
 	return g
 }
 
-func compare(o options, store string, k int) (comparison, error) {
-	c := comparison{Store: filepath.Base(store), K: k, Memory: o.memory, Rate: o.rate}
-	runs := append([]entry{{Flags: "--method auto"}}, grid(k, o.all)...)
+// compare adds rounds.
+func (c *comparison) compare(o options, store string) error {
 	for round := range o.rounds {
-		best := 0.0
-		for i := range runs {
-			e := &runs[i]
-			if e.Failed != "" || e.given {
+		taken := 0
+		for _, e := range c.Runs {
+			taken = max(taken, len(e.Seconds))
+		}
+		r := rand.New(rand.NewPCG(o.seed, uint64(taken)))
+		for _, i := range r.Perm(len(c.Runs)) {
+			e := &c.Runs[i]
+			if e.Failed != "" || e.Given > 0 || !o.only.MatchString(e.Flags) {
 				continue
 			}
-			r, err := measure(o, store, k, e.Flags)
-			if err != nil {
-				return c, err
+			if err := c.run(o, store, e); err != nil {
+				return err
 			}
-			if r.failed != "" {
-				e.Failed = r.failed
-				continue
-			}
-			if r.choice != nil {
-				c.Chosen, c.Why = strings.Join(r.choice.Flags, " "), r.choice.Why
-			}
-			e.Passes = r.passes
-			e.Seconds = append(e.Seconds, r.seconds)
-			e.Median = median(e.Seconds)
-			if best == 0 || e.Median < best {
-				best = e.Median
-			}
-			log.Printf("%s k=%d round %d: %s: %.2f s, %d passes", c.Store, k, round+1, e.Flags, r.seconds, r.passes)
-		}
-		for i := 1; i < len(runs); i++ {
-			runs[i].given = runs[i].Median > o.giveUp*best
+			log.Printf("%s k=%d round %d: %s: %.2f s, %d passes %s", c.Store, c.K, round+1, e.Flags, e.Median, e.Passes, e.Failed)
 		}
 	}
-	c.Auto = runs[0].Median
-	if runs[0].Failed != "" {
-		return c, fmt.Errorf("%s k=%d: auto: %s", c.Store, k, runs[0].Failed)
+	c.rank()
+	return nil
+}
+
+// run runs a choice once more.
+func (c *comparison) run(o options, store string, e *entry) error {
+	var limit time.Duration
+	if best := c.best(); best > 0 && e.Flags != auto {
+		limit = time.Duration(o.giveUp * best * float64(time.Second))
 	}
-	c.Runs = runs[1:]
-	slices.SortStableFunc(c.Runs, func(a, b entry) int {
+	r, err := measure(o, store, c.K, e.Flags, limit)
+	switch {
+	case err != nil:
+		return err
+	case r.late:
+		e.Given = limit.Seconds()
+		return nil
+	case r.failed != "" && e.Flags == auto:
+		return fmt.Errorf("%s k=%d: auto: %s", c.Store, c.K, r.failed)
+	case r.failed != "":
+		e.Failed = r.failed
+		return nil
+	}
+	if r.choice != nil {
+		c.Chosen, c.Why = strings.Join(r.choice.Flags, " "), r.choice.Why
+	}
+	e.Passes = r.passes
+	e.Seconds = append(e.Seconds, r.seconds)
+	e.Median = median(e.Seconds)
+	return nil
+}
+
+// best is the least median so far; 0 if there is none.
+func (c *comparison) best() (best float64) {
+	for _, e := range c.Runs {
+		if len(e.Seconds) > 0 && (best == 0 || e.Median < best) {
+			best = e.Median
+		}
+	}
+	return best
+}
+
+// rank puts auto first and then the others, those without a result last, and
+// compares.
+func (c *comparison) rank() {
+	key := func(e entry) float64 {
 		switch {
-		case (a.Failed == "") != (b.Failed == ""):
-			return strings.Compare(a.Failed, b.Failed)
-		case a.Median < b.Median:
+		case e.Flags == auto:
 			return -1
-		case a.Median > b.Median:
-			return 1
+		case e.Failed != "":
+			return math.Inf(1)
+		case e.Given > 0 || e.Median == 0:
+			return math.MaxFloat64
 		}
-		return 0
-	})
-	c.Best = c.Runs[0].Median
-	c.Ratio = c.Auto / c.Best
-	return c, nil
+		return e.Median
+	}
+	slices.SortStableFunc(c.Runs, func(a, b entry) int { return cmp.Compare(key(a), key(b)) })
+	c.Auto, c.Best = c.Runs[0].Median, c.Runs[1].Median
+	if c.Ratio = 0; c.Best > 0 {
+		c.Ratio = c.Auto / c.Best
+	}
 }
 
 func median(x []float64) float64 {
@@ -198,6 +277,9 @@ func write(o options, all []comparison) error {
 		return err
 	}
 	var b strings.Builder
+	if o.note != "" {
+		fmt.Fprintf(&b, "%s\n\n", o.note)
+	}
 	b.WriteString("| store | k | auto chose | by | auto | best | best of the grid | ratio | within 1.3 |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range all {
 		verdict := "yes"
@@ -205,20 +287,23 @@ func write(o options, all []comparison) error {
 			verdict = "**no**"
 		}
 		fmt.Fprintf(&b, "| %s | %d | `%s` | %s | %.2f s | %.2f s | `%s` | %.2f | %s |\n",
-			c.Store, c.K, c.Chosen, c.Why, c.Auto, c.Best, c.Runs[0].Flags, c.Ratio, verdict)
+			c.Store, c.K, c.Chosen, c.Why, c.Auto, c.Best, c.Runs[1].Flags, c.Ratio, verdict)
 	}
 	for _, c := range all {
 		fmt.Fprintf(&b, "\n%s, k = %d", c.Store, c.K)
 		if c.Rate > 0 {
 			fmt.Fprintf(&b, ", %.3g MB of memory, %.3g MB/s", float64(c.Memory)/1e6, float64(c.Rate)/1e6)
 		}
-		fmt.Fprintf(&b, "\n\n| choice | median | runs | passes |\n|---|---|---|---|\n| auto | %.2f s | | |\n", c.Auto)
+		b.WriteString("\n\n| choice | median | runs | passes |\n|---|---|---|---|\n")
 		for _, e := range c.Runs {
-			if e.Failed != "" {
+			switch {
+			case e.Failed != "":
 				fmt.Fprintf(&b, "| `%s` | %s | | |\n", e.Flags, e.Failed)
-				continue
+			case e.Given > 0:
+				fmt.Fprintf(&b, "| `%s` | more than %.2f s | | |\n", e.Flags, e.Given)
+			case len(e.Seconds) > 0:
+				fmt.Fprintf(&b, "| `%s` | %.2f s | %d | %d |\n", e.Flags, e.Median, len(e.Seconds), e.Passes)
 			}
-			fmt.Fprintf(&b, "| `%s` | %.2f s | %d | %d |\n", e.Flags, e.Median, len(e.Seconds), e.Passes)
 		}
 	}
 	return os.WriteFile(o.out+".md", []byte(b.String()), 0o666)

@@ -18,6 +18,7 @@ type run struct {
 	passes  int
 	choice  *choice
 	failed  string // why there is no result
+	late    bool   // it was stopped
 }
 
 type choice struct {
@@ -25,9 +26,9 @@ type choice struct {
 	Why   string   `json:"why"`
 }
 
-// measure runs a choice once. The error is for what is wrong with measuring;
+// measure runs a choice once, for no longer than limit if there is one. The error is for what is wrong with measuring;
 // that the choice is impossible, or does not converge, is part of the run.
-func measure(o options, store string, k int, flags string) (r run, err error) {
+func measure(o options, store string, k int, flags string, limit time.Duration) (r run, err error) {
 	dir, err := os.MkdirTemp("", "gdsvd-auto-")
 	if err != nil {
 		return r, err
@@ -49,7 +50,17 @@ func measure(o options, store string, k int, flags string) (r run, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	start := time.Now()
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Start(); err != nil {
+		return r, err
+	}
+	if limit > 0 {
+		timer := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	if err := cmd.Wait(); err != nil {
+		if limit > 0 && time.Since(start) >= limit {
+			return run{late: true}, nil
+		}
 		return run{failed: strings.TrimSpace(fmt.Sprint(err, ": ", stderr.String()))}, nil
 	}
 	r.seconds = time.Since(start).Seconds()

@@ -74,7 +74,8 @@ func (t *throttle) remove() {
 	}
 }
 
-// forget takes the files of a store out of the page cache.
+// forget takes the files of a store out of the page cache, where pages stay that
+// have not been written yet.
 func forget(store string) error {
 	files, err := filepath.Glob(filepath.Join(store, "*"))
 	if err != nil {
@@ -85,8 +86,8 @@ func forget(store string) error {
 		if err != nil {
 			return err
 		}
-		err = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
-		if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close())
+		if err != nil {
 			return err
 		}
 	}
