@@ -96,6 +96,11 @@ func (w Why) String() string {
 // an ordinary machine: the choice decides the last bits of the result.
 const Decisive = 1.5
 
+// DecisiveOnDisk takes its place where every pass of the choice of the table
+// reads the disk: what counts then is the number of passes, which does not
+// depend on noise, and waiting is long.
+const DecisiveOnDisk = 1.1
+
 // Choice is a method and how it was found.
 type Choice struct {
 	Estimate        // on the machine of the run
@@ -109,7 +114,7 @@ type Choice struct {
 // Flat is how much longer than the fastest candidate one may take to be
 // preferred for needing fewer passes: on a machine with a slower disk or less
 // memory than the reference those are what counts.
-const Flat = 1.2
+const Flat = 1.1
 
 // Choose chooses a method, with its widths, from the candidates of Estimates.
 //
@@ -118,7 +123,8 @@ const Flat = 1.2
 // matrix and the rank alone, the same everywhere. It is given up for two
 // reasons only. If it does not fit into memory, the best of those that do is
 // taken. And if measured costs are given (measured is not nil) and say that
-// another one is more than Decisive times as fast, the fastest is. If nothing
+// another one is more than Decisive times as fast, or DecisiveOnDisk times, the
+// fastest is. If nothing
 // fits, the choice is the one that needs least, with Fits false.
 //
 // here is the machine of the run as far as it is known without measuring: it
@@ -141,7 +147,7 @@ func Choose(p Problem, here, measured *Machine) Choice {
 	case m == nil:
 		least := func(a, b Estimate) int { return cmp.Compare(a.Vectors, b.Vectors) }
 		c.Why, c.Estimate = ByMemory, slices.MinFunc(c.Considered, least)
-	case measured != nil && float64(c.of(m).Total) > Decisive*float64(best.Total):
+	case measured != nil && float64(c.of(m).Total) > c.of(m).decisive()*float64(best.Total):
 		c.Why, c.Estimate = ByMeasurement, best
 	case m != c.Table:
 		c.Why, c.Estimate = ByMemory, c.of(m)
@@ -151,6 +157,14 @@ func Choose(p Problem, here, measured *Machine) Choice {
 		c.Estimate = c.of(m)
 	}
 	return c
+}
+
+// decisive is how much faster another method must be.
+func (e Estimate) decisive() float64 {
+	if e.PassBytes > 0 && !e.Cached {
+		return DecisiveOnDisk
+	}
+	return Decisive
 }
 
 // preferred is the best of the eligible ones in a list, fastest first: of those

@@ -98,9 +98,9 @@ func TestChoiceFits(t *testing.T) {
 	})
 }
 
-// A slower disk never makes the passes narrower, nor their number larger.
-func TestSlowerDiskIsNeverNarrower(t *testing.T) {
-	wider := 0
+// A slower disk never makes more passes, and for many problems it makes fewer.
+func TestSlowerDiskIsNeverMorePasses(t *testing.T) {
+	fewer := 0
 	problems(t, func(p solver.Problem, r *rand.Rand) {
 		p.Room = nothingKept
 		first, last := 0, 0
@@ -109,20 +109,20 @@ func TestSlowerDiskIsNeverNarrower(t *testing.T) {
 			here.Bandwidth = rate
 			here.Decode = 0
 			e := solver.Estimates(p, here)[0]
-			if w := width(p, e.Method); first == 0 {
-				first, last = w, w
-			} else if w < last {
-				t.Errorf("%+v: %d columns at %g bytes a second, %d on a faster disk", p, w, rate, last)
-			} else {
-				last = w
+			if first == 0 {
+				first, last = e.Passes, e.Passes
 			}
+			if e.Passes > last {
+				t.Errorf("%+v: %d passes at %g bytes a second, %d on a faster disk", p, e.Passes, rate, last)
+			}
+			last = e.Passes
 		}
-		if last > first {
-			wider++
+		if last < first {
+			fewer++
 		}
 	})
-	if wider < 100 {
-		t.Errorf("the disk makes a difference to %d problems only: the test does not test", wider)
+	if fewer < 100 {
+		t.Errorf("the disk makes a difference to %d problems only: the test does not test", fewer)
 	}
 }
 
@@ -146,15 +146,25 @@ func TestPageCacheIsNoDisk(t *testing.T) {
 // Measured costs change the choice if and only if they make another decisively
 // faster.
 func TestMeasurementMustBeDecisive(t *testing.T) {
+	for _, cached := range []bool{false, true} {
+		mustBeDecisive(t, solver.Room{Fits: true, Cached: cached})
+	}
+}
+
+func mustBeDecisive(t *testing.T, room solver.Room) {
+	decisive := solver.DecisiveOnDisk
+	if room.Cached {
+		decisive = solver.Decisive
+	}
 	changed := 0
 	problems(t, func(p solver.Problem, r *rand.Rand) {
-		p.Room = nothingKept
+		p.Room = func(solver.Method) solver.Room { return room }
 		here := machine()
 		here.Bandwidth = math.Pow(10, 5+5*r.Float64())
 		c := solver.Choose(p, nil, &here)
 		best, table := solver.Estimates(p, here)[0], solver.EstimateOf(p, here, c.Table)
 		switch gain := float64(table.Total) / float64(best.Total); {
-		case gain > solver.Decisive:
+		case gain > decisive:
 			changed++
 			if c.Method != best.Method || c.Why != solver.ByMeasurement {
 				t.Errorf("%+v: %+v by %v although %+v is %.2f times as fast", p, c.Method, c.Why, best.Method, gain)
@@ -163,7 +173,7 @@ func TestMeasurementMustBeDecisive(t *testing.T) {
 			t.Errorf("%+v: %+v instead of %+v for a factor of %.2f", p, c.Method, c.Table, gain)
 		}
 	})
-	if changed < 20 {
+	if changed < 20 && !room.Cached {
 		t.Errorf("only %d choices were changed: the test does not test", changed)
 	}
 }

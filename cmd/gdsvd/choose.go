@@ -100,6 +100,9 @@ func (o *svdOptions) reason(c solver.Choice) string {
 	case c.Why == solver.ByRule:
 		return "the stop rule of the paper belongs to its algorithms, of which this is the first"
 	case c.Why == solver.ByMeasurement:
+		if c.PassBytes > 0 && !c.Cached {
+			return "every pass reads the disk, and by what was measured it is faster than the choice of the table"
+		}
 		return fmt.Sprintf("measured on this machine, it is more than %g times as fast as the choice of the table", solver.Decisive)
 	case c.Why == solver.ByMemory:
 		return fmt.Sprintf("the fastest by the table of costs of what fits into %s", sysmem.FormatSize(o.memory))
