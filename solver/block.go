@@ -144,7 +144,7 @@ func (r *blockRun) Absorb(y *mat.Dense) []Candidate {
 	if !allFinite(h.Data) {
 		return append(r.cands, ritzCandidate(math.Inf(1), 0))
 	}
-	theta, wt := rayleighRitz(h)
+	theta, wt := rayleighRitz(h, h.Rows)
 	edge := damped(theta, reported(len(theta), r.next.RawMatrix().Rows))
 	var back mat.Dense // βP = last·backᵀ in the basis of Ritz vectors
 	back.Mul(wt, r.momentum.T())

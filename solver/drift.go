@@ -27,15 +27,16 @@ const semi, tidy = 1e-9, 1e-12
 // in all rows that X⁺ has not been orthogonalised against (Simon's ω-recurrence,
 // with blocks in the place of numbers). Errors enter everywhere and with the sign
 // that makes things worse. What comes out follows what there is closely, but for
-// a factor: measured, it is five to a thousand times as large.
+// a factor: measured, it is of the same size to a thousand times as large.
 type drift struct {
 	basis *mat.Dense // VᵀV − I, nil while V has no columns
 	next  *mat.Dense // VᵀX, nil likewise
 }
 
 // roundoff is the error of an entry of VᵀF relative to ‖M‖: errors of single
-// entries are of different signs.
-const roundoff = epsilon / 8
+// entries are of different signs. Of Ritz vectors, it is what their eigenproblem
+// has left.
+const roundoff = epsilon / 2
 
 // grow makes the block X, w wide, a part of the basis.
 func (d *drift) grow(w int) {

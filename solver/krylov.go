@@ -107,6 +107,7 @@ type lanczos struct {
 	t       *mat.Dense     // VᵀMV, size×size
 	theta   []float64      // Ritz values of it, descending; nil as long as nobody has asked
 	ritz    *mat.Dense     // Ritz vectors in terms of V, in rows; nil likewise
+	tails   *mat.Dense     // their last entries, for the last block
 	turned  bool           // they are the columns of V instead
 	gone    int            // Ritz vectors before the first column of V, if turned: locked ones
 	want    int            // triplets of the run
@@ -171,9 +172,13 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	r.border(c, old)
 	r.theta, r.ritz, r.turned, r.gone = nil, nil, false, 0
 	// The eigenproblem must be solved before a restart and at the end.
-	wait := r.timing.wait(r.size <= cheapEigen || r.size+w > r.v.Cols || r.room() == 0)
+	must := r.size+w > r.v.Cols || r.room() == 0
+	wait := r.timing.wait(must || r.size <= cheapEigen)
 	if !wait {
-		r.solve()
+		if must {
+			r.solve()
+		}
+		r.look(w)
 		r.top = max(r.top, math.Abs(r.theta[0]))
 	}
 	coupling := r.advance(y, gram)
@@ -182,7 +187,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	}
 	r.fresh = old
 	if !wait {
-		r.report(coupling, old)
+		r.report(coupling)
 		r.timing.solved(r.cands)
 	}
 	return r.cands
@@ -190,9 +195,19 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 
 // solve brings the Ritz values and vectors up to date with T.
 func (r *lanczos) solve() {
-	if r.theta == nil {
-		r.theta, r.ritz = rayleighRitz(r.t.RawMatrix())
+	if r.ritz == nil && !r.turned {
+		r.theta, r.ritz = rayleighRitz(r.t.RawMatrix(), r.size)
 	}
+}
+
+// look finds what tells how good the Ritz pairs are, the last w entries of the
+// vectors, which takes a fraction of solve.
+func (r *lanczos) look(w int) {
+	if r.ritz != nil {
+		r.tails = r.ritz.Slice(0, r.size, r.size-w, r.size).(*mat.Dense)
+		return
+	}
+	r.theta, r.tails = rayleighRitz(r.t.RawMatrix(), w)
 }
 
 // orthogonalise removes the components in the basis from y and returns them,
@@ -334,7 +349,7 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) (coupling *mat.Dens
 // report lists the leading Ritz pairs. Those that a restart would not keep, and
 // of a basis too small for all that are wanted the last ones, are not yet fit
 // to be looked at.
-func (r *lanczos) report(coupling *mat.Dense, old int) {
+func (r *lanczos) report(coupling *mat.Dense) {
 	r.cands = r.cands[:0]
 	count := min(r.size, r.want)
 	if p := r.kept(); p < r.want && !r.full {
@@ -344,7 +359,7 @@ func (r *lanczos) report(coupling *mat.Dense, old int) {
 		res := epsilon * r.top
 		if coupling != nil {
 			var d mat.VecDense
-			d.MulVec(coupling, mat.NewVecDense(r.size-old, r.ritz.RawRowView(i)[old:]))
+			d.MulVec(coupling, mat.NewVecDense(width(r.tails), r.tails.RawRowView(i)))
 			res = mat.Norm(&d, 2)
 		}
 		r.cands = append(r.cands, ritzCandidate(r.theta[i], res))
@@ -373,7 +388,7 @@ func (r *lanczos) restart(from, to int) {
 	for i, v := range r.theta {
 		r.t.Set(i, i, v)
 	}
-	r.ritz, r.turned, r.gone = nil, true, from
+	r.ritz, r.tails, r.turned, r.gone = nil, nil, true, from
 }
 
 // Vector makes the Ritz vectors the basis when it is first asked for one.

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
@@ -233,30 +234,10 @@ func inverse(r *mat.Dense) *mat.Dense {
 func transposed(x *mat.Dense) blas64.General { return mat.DenseCopyOf(x.T()).RawMatrix() }
 
 // rayleighRitz returns the eigenvalues of the symmetric part of h in descending
-// order and the eigenvectors in the rows of wt.
-func rayleighRitz(h blas64.General) (theta []float64, wt *mat.Dense) {
-	m := h.Rows
-	s := mat.NewSymDense(m, nil)
-	for i := range m {
-		for j := i; j < m; j++ {
-			s.SetSym(i, j, h.Data[i*h.Stride+j]/2+h.Data[j*h.Stride+i]/2)
-		}
-	}
-	var e mat.EigenSym
-	if !e.Factorize(s, true) {
-		panic("solver: eigenvalues of a projected operator did not converge")
-	}
-	var w mat.Dense
-	e.VectorsTo(&w)
-	theta, wt = e.Values(nil), mat.NewDense(m, m, nil)
-	for i := range m / 2 {
-		theta[i], theta[m-1-i] = theta[m-1-i], theta[i]
-	}
-	col := make([]float64, m)
-	for i := range m {
-		wt.SetRow(i, mat.Col(col, m-1-i, &w))
-	}
-	return theta, wt
+// order and the last entries of the eigenvectors, in rows.
+func rayleighRitz(h blas64.General, tail int) (theta []float64, wt *mat.Dense) {
+	theta, w := eigen.Symmetric(h, tail)
+	return theta, mat.NewDense(h.Rows, tail, w.Data)
 }
 
 // ritzCandidate is a Ritz pair with the changes that the rule of the paper

@@ -3,7 +3,7 @@ package panel
 import "math"
 
 // generic takes any tile of up to four columns.
-var generic = set{lanes: 1, rows: 1, cross: crossGeneric, product: productGeneric}
+var generic = set{lanes: 1, rows: 1, cross: crossGeneric, product: productGeneric, rotate: rotateGeneric}
 
 // crossGeneric implements set.cross.
 func crossGeneric(c, y, v []float64, _, ldy, ldv, rows, _, q int) int {
@@ -47,4 +47,19 @@ func productGeneric(y, v, d []float64, _, _, _, q, p, nv int) int {
 		}
 	}
 	return 1
+}
+
+// rotateGeneric implements set.rotate.
+func rotateGeneric(z, cs []float64, first, ld, cols int) int {
+	at := first * max(ld, -ld)
+	for i := 0; i < len(cs); i += 2 {
+		x, y := z[at:][:cols], z[at+ld:][:cols]
+		for j, c, s := 0, cs[i], cs[i+1]; j < cols; j++ {
+			a, b := x[j], y[j]
+			x[j] = math.FMA(s, b, c*a)
+			y[j] = math.FMA(-s, a, c*b)
+		}
+		at += ld
+	}
+	return cols
 }

@@ -79,6 +79,16 @@ func productAVX2_4x2(groups int, q int, y *float64, ldy int, v *float64, ldv int
 //go:noescape
 func productAVX2_4x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
 
+// rotateAVX2_1 rotates 4 columns.
+//
+//go:noescape
+func rotateAVX2_1(n int, cs *float64, z *float64, ld int)
+
+// rotateAVX2_4 rotates 16 columns.
+//
+//go:noescape
+func rotateAVX2_4(n int, cs *float64, z *float64, ld int)
+
 // crossAVX512_1x1 adds yᵀv to c for tiles of 1×8.
 //
 //go:noescape
@@ -168,3 +178,13 @@ func productAVX512_8x2(groups int, q int, y *float64, ldy int, v *float64, ldv i
 //
 //go:noescape
 func productAVX512_8x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
+
+// rotateAVX512_1 rotates 8 columns.
+//
+//go:noescape
+func rotateAVX512_1(n int, cs *float64, z *float64, ld int)
+
+// rotateAVX512_4 rotates 32 columns.
+//
+//go:noescape
+func rotateAVX512_4(n int, cs *float64, z *float64, ld int)

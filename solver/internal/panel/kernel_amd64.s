@@ -790,6 +790,89 @@ loop:
 	VZEROUPPER
 	RET
 
+// func rotateAVX2_1(n int, cs *float64, z *float64, ld int)
+// Requires: AVX, FMA3
+TEXT ·rotateAVX2_1(SB), NOSPLIT, $0-32
+	MOVQ    n+0(FP), AX
+	MOVQ    cs+8(FP), CX
+	MOVQ    z+16(FP), DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x03, BX
+	VMOVUPD (DX), Y0
+
+loop:
+	VBROADCASTSD (CX), Y1
+	VBROADCASTSD 8(CX), Y2
+	VMOVUPD      (DX)(BX*1), Y3
+	VMULPD       Y0, Y1, Y4
+	VFMADD231PD  Y3, Y2, Y4
+	VMOVUPD      Y4, (DX)
+	VMULPD       Y3, Y1, Y3
+	VFNMADD231PD Y0, Y2, Y3
+	VMOVAPD      Y3, Y0
+	ADDQ         BX, DX
+	ADDQ         $0x10, CX
+	DECQ         AX
+	JNZ          loop
+	VMOVUPD      Y0, (DX)
+	VZEROUPPER
+	RET
+
+// func rotateAVX2_4(n int, cs *float64, z *float64, ld int)
+// Requires: AVX, FMA3
+TEXT ·rotateAVX2_4(SB), NOSPLIT, $0-32
+	MOVQ    n+0(FP), AX
+	MOVQ    cs+8(FP), CX
+	MOVQ    z+16(FP), DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x03, BX
+	VMOVUPD (DX), Y0
+	VMOVUPD 32(DX), Y1
+	VMOVUPD 64(DX), Y2
+	VMOVUPD 96(DX), Y3
+
+loop:
+	VBROADCASTSD (CX), Y4
+	VBROADCASTSD 8(CX), Y5
+	VMOVUPD      (DX)(BX*1), Y6
+	VMULPD       Y0, Y4, Y7
+	VFMADD231PD  Y6, Y5, Y7
+	VMOVUPD      Y7, (DX)
+	VMULPD       Y6, Y4, Y6
+	VFNMADD231PD Y0, Y5, Y6
+	VMOVAPD      Y6, Y0
+	VMOVUPD      32(DX)(BX*1), Y6
+	VMULPD       Y1, Y4, Y7
+	VFMADD231PD  Y6, Y5, Y7
+	VMOVUPD      Y7, 32(DX)
+	VMULPD       Y6, Y4, Y6
+	VFNMADD231PD Y1, Y5, Y6
+	VMOVAPD      Y6, Y1
+	VMOVUPD      64(DX)(BX*1), Y6
+	VMULPD       Y2, Y4, Y7
+	VFMADD231PD  Y6, Y5, Y7
+	VMOVUPD      Y7, 64(DX)
+	VMULPD       Y6, Y4, Y6
+	VFNMADD231PD Y2, Y5, Y6
+	VMOVAPD      Y6, Y2
+	VMOVUPD      96(DX)(BX*1), Y6
+	VMULPD       Y3, Y4, Y7
+	VFMADD231PD  Y6, Y5, Y7
+	VMOVUPD      Y7, 96(DX)
+	VMULPD       Y6, Y4, Y6
+	VFNMADD231PD Y3, Y5, Y6
+	VMOVAPD      Y6, Y3
+	ADDQ         BX, DX
+	ADDQ         $0x10, CX
+	DECQ         AX
+	JNZ          loop
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VZEROUPPER
+	RET
+
 // func crossAVX512_1x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·crossAVX512_1x1(SB), NOSPLIT, $0-64
@@ -1966,5 +2049,88 @@ loop:
 	DECQ         SI
 	MOVQ         SI, groups+0(FP)
 	JNZ          group
+	VZEROUPPER
+	RET
+
+// func rotateAVX512_1(n int, cs *float64, z *float64, ld int)
+// Requires: AVX, AVX512F
+TEXT ·rotateAVX512_1(SB), NOSPLIT, $0-32
+	MOVQ    n+0(FP), AX
+	MOVQ    cs+8(FP), CX
+	MOVQ    z+16(FP), DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x03, BX
+	VMOVUPD (DX), Z0
+
+loop:
+	VBROADCASTSD (CX), Z1
+	VBROADCASTSD 8(CX), Z2
+	VMOVUPD      (DX)(BX*1), Z3
+	VMULPD       Z0, Z1, Z4
+	VFMADD231PD  Z3, Z2, Z4
+	VMOVUPD      Z4, (DX)
+	VMULPD       Z3, Z1, Z3
+	VFNMADD231PD Z0, Z2, Z3
+	VMOVAPD      Z3, Z0
+	ADDQ         BX, DX
+	ADDQ         $0x10, CX
+	DECQ         AX
+	JNZ          loop
+	VMOVUPD      Z0, (DX)
+	VZEROUPPER
+	RET
+
+// func rotateAVX512_4(n int, cs *float64, z *float64, ld int)
+// Requires: AVX, AVX512F
+TEXT ·rotateAVX512_4(SB), NOSPLIT, $0-32
+	MOVQ    n+0(FP), AX
+	MOVQ    cs+8(FP), CX
+	MOVQ    z+16(FP), DX
+	MOVQ    ld+24(FP), BX
+	SHLQ    $0x03, BX
+	VMOVUPD (DX), Z0
+	VMOVUPD 64(DX), Z1
+	VMOVUPD 128(DX), Z2
+	VMOVUPD 192(DX), Z3
+
+loop:
+	VBROADCASTSD (CX), Z4
+	VBROADCASTSD 8(CX), Z5
+	VMOVUPD      (DX)(BX*1), Z6
+	VMULPD       Z0, Z4, Z7
+	VFMADD231PD  Z6, Z5, Z7
+	VMOVUPD      Z7, (DX)
+	VMULPD       Z6, Z4, Z6
+	VFNMADD231PD Z0, Z5, Z6
+	VMOVAPD      Z6, Z0
+	VMOVUPD      64(DX)(BX*1), Z6
+	VMULPD       Z1, Z4, Z7
+	VFMADD231PD  Z6, Z5, Z7
+	VMOVUPD      Z7, 64(DX)
+	VMULPD       Z6, Z4, Z6
+	VFNMADD231PD Z1, Z5, Z6
+	VMOVAPD      Z6, Z1
+	VMOVUPD      128(DX)(BX*1), Z6
+	VMULPD       Z2, Z4, Z7
+	VFMADD231PD  Z6, Z5, Z7
+	VMOVUPD      Z7, 128(DX)
+	VMULPD       Z6, Z4, Z6
+	VFNMADD231PD Z2, Z5, Z6
+	VMOVAPD      Z6, Z2
+	VMOVUPD      192(DX)(BX*1), Z6
+	VMULPD       Z3, Z4, Z7
+	VFMADD231PD  Z6, Z5, Z7
+	VMOVUPD      Z7, 192(DX)
+	VMULPD       Z6, Z4, Z6
+	VFNMADD231PD Z3, Z5, Z6
+	VMOVAPD      Z6, Z3
+	ADDQ         BX, DX
+	ADDQ         $0x10, CX
+	DECQ         AX
+	JNZ          loop
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
 	VZEROUPPER
 	RET

@@ -19,6 +19,9 @@ type set struct {
 	// product adds v·d to y for p columns of y in nv vectors, and returns how
 	// many rows it has done.
 	product func(y, v, d []float64, ldy, ldv, rows, q, p, nv int) int
+	// rotate applies rotations to rows of z from the given one on, in at most so
+	// many columns, and returns in how many.
+	rotate func(z, cs []float64, first, ld, cols int) int
 }
 
 // sets are those that this machine has; the first one is used where others do
@@ -84,6 +87,21 @@ func AddProduct(y, v blas64.General, d Factor) {
 			}
 			i, at = i+p, at+nv*k.lanes*d.q
 		}
+	}
+}
+
+// Rotate applies one plane rotation after the other to neighbouring rows of z,
+// beginning with row first: upwards if step is 1, downwards if it is -1. For each
+// c, s in cs a row x and the next one y become c·x + s·y and c·y − s·x, and the
+// latter meets the row after it.
+func Rotate(z blas64.General, cs []float64, first, step int) {
+	last := first + step*len(cs)/2
+	check(len(cs)%2 == 0 && (step == 1 || step == -1) && min(first, last) >= 0 && max(first, last) < z.Rows)
+	if len(cs) == 0 {
+		return
+	}
+	for j := 0; j < z.Cols; {
+		j += sets[0].rotate(z.Data[j:], cs, first, step*z.Stride, z.Cols-j)
 	}
 }
 

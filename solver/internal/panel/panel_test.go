@@ -146,3 +146,42 @@ func slice(x blas64.General, first, rows int) blas64.General {
 	x.Rows, x.Data = rows, x.Data[first*x.Stride:]
 	return x
 }
+
+// TestRotate compares with single rotations by gonum, and all sets bit for bit.
+func TestRotate(t *testing.T) {
+	vector := sets
+	eachSet(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(3, 4))
+		for _, cols := range []int{1, 3, 4, 7, 8, 9, 16, 31, 32, 33, 75} {
+			for _, rows := range []int{1, 2, 3, 17} {
+				for _, step := range []int{1, -1} {
+					z := random(rng, rows, cols, cols+rng.IntN(4))
+					want, reference := clone(z), clone(z)
+					n := rng.IntN(rows)
+					first := rng.IntN(rows - n)
+					if step < 0 {
+						first = rows - 1 - first
+					}
+					cs := make([]float64, 2*n)
+					for i := range n {
+						cs[2*i+1], cs[2*i] = math.Sincos(rng.Float64() * 7)
+						at := first + step*i
+						blas64.Rot(row(want, at), row(want, at+step), cs[2*i], cs[2*i+1])
+					}
+					mine := sets
+					Rotate(z, cs, first, step)
+					sets = vector[len(vector)-1:]
+					Rotate(reference, cs, first, step)
+					sets = mine
+					if !same(z, want, 1e-14*float64(rows)) || !same(z, reference, 0) {
+						t.Fatalf("%d rotations of %d×%d from %d, step %d, are wrong", n, rows, cols, first, step)
+					}
+				}
+			}
+		}
+	})
+}
+
+func row(x blas64.General, i int) blas64.Vector {
+	return blas64.Vector{N: x.Cols, Inc: 1, Data: x.Data[i*x.Stride:]}
+}

@@ -8,10 +8,10 @@ import "golang.org/x/sys/cpu"
 func available() []set {
 	var out []set
 	if cpu.X86.HasAVX512F {
-		out = append(out, set{lanes: 8, rows: 8, cross: crossAVX512, product: productAVX512})
+		out = append(out, set{lanes: 8, rows: 8, cross: crossAVX512, product: productAVX512, rotate: rotateAVX512})
 	}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
-		out = append(out, set{lanes: 4, rows: 4, cross: crossAVX2, product: productAVX2})
+		out = append(out, set{lanes: 4, rows: 4, cross: crossAVX2, product: productAVX2, rotate: rotateAVX2})
 	}
 	return out
 }
@@ -104,4 +104,28 @@ func productAVX2(y, v, d []float64, ldy, ldv, rows, q, p, nv int) int {
 	_, _, _ = y[(rows-1)*ldy+p-1], v[(rows-1)*ldv+q-1], d[q*nv*4-1]
 	productsAVX2[1][nv-1](rows/4, q, &y[0], ldy, &v[0], ldv, &d[0], &lanes[p-4*(nv-1)][0])
 	return rows
+}
+
+func rotateAVX512(z, cs []float64, first, ld, cols int) int {
+	return rotate(rotateAVX512_4, rotateAVX512_1, 8, z, cs, first, ld, cols)
+}
+
+func rotateAVX2(z, cs []float64, first, ld, cols int) int {
+	return rotate(rotateAVX2_4, rotateAVX2_1, 4, z, cs, first, ld, cols)
+}
+
+// rotate uses the kernel for four vectors, or for one if there are no more.
+func rotate(four, one func(n int, cs, z *float64, ld int), lanes int, z, cs []float64, first, ld, cols int) int {
+	f, done := four, 4*lanes
+	if cols < done {
+		f, done = one, lanes
+	}
+	if cols < done {
+		return rotateGeneric(z, cs, first, ld, cols)
+	}
+	size := max(ld, -ld)
+	end := first*size + len(cs)/2*ld
+	_, _ = z[end:end+done], z[first*size:first*size+done]
+	f(len(cs)/2, &cs[0], &z[first*size], ld)
+	return done
 }

@@ -26,6 +26,10 @@ var avx512 = isa{"AVX512", 8, []int{1, 2, 4, 8}, ZMM}
 
 const maxVectors = 3
 
+// rotated is how many vectors of a row are rotated at a time: a rotation waits
+// for the last one, which takes as long.
+const rotated = 4
+
 func main() {
 	ConstraintExpr("!noasm")
 	for _, set := range []isa{avx2, avx512} {
@@ -38,6 +42,9 @@ func main() {
 			for nv := 1; nv <= maxVectors; nv++ {
 				set.product(mr, nv)
 			}
+		}
+		for _, nv := range []int{1, rotated} {
+			set.rotate(nv)
 		}
 	}
 	Generate()
@@ -250,6 +257,47 @@ func (s isa) product(mr, nv int) {
 	DECQ(groups)
 	Store(groups, Param("groups"))
 	JNZ(LabelRef("group"))
+	VZEROUPPER()
+	RET()
+}
+
+// rotate writes the kernel that applies n rotations to consecutive rows, ld
+// numbers apart, of which it takes nv vectors. The row that the next rotation
+// goes on with stays in registers.
+func (s isa) rotate(nv int) {
+	name := fmt.Sprintf("rotate%s_%d", s.name, nv)
+	TEXT(name, NOSPLIT, "func(n int, cs *float64, z *float64, ld int)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s rotates %d columns.", name, nv*s.lanes))
+	n, cs := Load(Param("n"), GP64()), Load(Param("cs"), GP64())
+	z, ld := Load(Param("z"), GP64()), Load(Param("ld"), GP64())
+	SHLQ(U8(3), ld)
+	carry := make([]reg.VecVirtual, nv)
+	for i := range carry {
+		carry[i] = s.reg()
+		VMOVUPD(s.at(Mem{Base: z}, i), carry[i])
+	}
+	Label("loop")
+	cos, sin := s.reg(), s.reg()
+	VBROADCASTSD(Mem{Base: cs}, cos)
+	VBROADCASTSD(Mem{Base: cs, Disp: 8}, sin)
+	for i := range carry {
+		x, y := s.reg(), s.reg()
+		VMOVUPD(s.at(Mem{Base: z, Index: ld, Scale: 1}, i), x)
+		VMULPD(carry[i], cos, y)
+		VFMADD231PD(x, sin, y)
+		VMOVUPD(y, s.at(Mem{Base: z}, i))
+		VMULPD(x, cos, x)
+		VFNMADD231PD(carry[i], sin, x)
+		VMOVAPD(x, carry[i])
+	}
+	ADDQ(ld, z)
+	ADDQ(U8(16), cs)
+	DECQ(n)
+	JNZ(LabelRef("loop"))
+	for i := range carry {
+		VMOVUPD(carry[i], s.at(Mem{Base: z}, i))
+	}
 	VZEROUPPER()
 	RET()
 }

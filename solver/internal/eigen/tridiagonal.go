@@ -1,0 +1,110 @@
+package eigen
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/gdsvd/gdsvd/solver/internal/panel"
+)
+
+const (
+	epsilon = 0x1p-52
+	// Entries beside the diagonal are zero if they are no larger, the largest entry
+	// of the matrix being between ½ and 1.
+	negligible = 0x1p-72
+	// Sweeps for an eigenvalue: two or three are the rule.
+	maxSweeps = 60
+)
+
+// diagonalise makes the tridiagonal matrix with diagonals d and e, of which the last
+// entry is not used, diagonal, and applies its rotations to the rows of z. Blocks
+// between zeros of e are taken one after the other from the end.
+func diagonalise(d, e []float64, z blas64.General) {
+	rotations := make([]float64, 2*len(d))
+	from, to, step := len(d), len(d), 0 // of the block at work, and its direction
+	sweeps := 0
+	for hi := len(d) - 1; hi > 0; {
+		lo := hi
+		for lo > 0 && !split(d, e, lo-1) {
+			lo--
+		}
+		if lo == hi {
+			hi--
+			continue
+		}
+		if hi < from || lo > to || step == 0 {
+			// Sweeps end where the small values are.
+			if step = 1; math.Abs(d[lo]) < math.Abs(d[hi]) {
+				step = -1
+			}
+		}
+		from, to = lo, hi
+		if sweeps++; sweeps > maxSweeps*len(d) {
+			panic("eigen: eigenvalues do not converge")
+		}
+		first := lo
+		if step < 0 {
+			first = hi
+		}
+		cs := rotations[:2*(hi-lo)]
+		sweep(d, e, first, step, cs)
+		panel.Rotate(z, cs, first, step)
+	}
+}
+
+// split reports whether e[i] is next to nothing, and makes it zero then.
+func split(d, e []float64, i int) bool {
+	x := math.Abs(e[i])
+	if x > negligible && x > epsilon*math.Sqrt(math.Abs(d[i]))*math.Sqrt(math.Abs(d[i+1])) {
+		return false
+	}
+	e[i] = 0
+	return true
+}
+
+// sweep is one of the QR algorithm, from first upwards, or of the QL algorithm, if
+// step is -1: it brings e at the end of the block nearer to zero. It stores its
+// rotations in cs.
+func sweep(d, e []float64, first, step int, cs []float64) {
+	n, beside := len(cs)/2, first
+	if step < 0 {
+		beside--
+	}
+	last := first + n*step
+	end := &e[beside+(n-1)*step]
+	// The shift of Wilkinson.
+	g := (d[last-step] - d[last]) / (2 * *end)
+	g = d[first] - d[last] + *end/(g+math.Copysign(math.Sqrt(g*g+1), g))
+	c, s, p := 1.0, 1.0, 0.0
+	for t := range n {
+		i, j := first+t*step, beside+t*step
+		f, b := s*e[j], c*e[j]
+		var r float64
+		if c, s, r = givens(g, f); t > 0 {
+			e[j-step] = r
+		}
+		g = d[i] - p
+		r = (d[i+step]-g)*s + 2*c*b
+		p = s * r
+		d[i] = g + p
+		g = c*r - b
+		cs[2*t], cs[2*t+1] = c, s
+	}
+	d[last] -= p
+	*end = g
+}
+
+// givens returns the rotation that takes (a, b) to (r, 0).
+func givens(a, b float64) (c, s, r float64) {
+	if b == 0 {
+		return 1, 0, a
+	}
+	unit := 1.0
+	if max(math.Abs(a), math.Abs(b)) < 0x1p-400 {
+		// Their squares leave the range.
+		unit, a, b = 0x1p-600, a*0x1p600, b*0x1p600
+	}
+	r = math.Sqrt(a*a + b*b)
+	return a / r, b / r, r * unit
+}
