@@ -205,8 +205,7 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) []fl
 	d := panel.Pack(-1, back.RawMatrix())
 	buf := scratch(n, chunkRows*2*l)
 	r.small.reset(n, 1, c)
-	all := vector(y.RawMatrix().Data)
-	unit := math.Abs(all.Data[blas64.Iamax(all)])
+	unit := largest(y.RawMatrix())
 	if unit == 0 {
 		unit = 1
 	}

@@ -163,9 +163,8 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	}
 	old := r.size
 	r.size += w
-	setBlock(columnsFrom(r.v, old), r.next.RawMatrix())
 	r.drift.grow(w)
-	c, gram, lost := r.orthogonalise(y.RawMatrix())
+	c, gram, lost := r.orthogonalise(y.RawMatrix(), old)
 	if !allFinite(c.Data) {
 		return append(r.cands[:0], ritzCandidate(math.Inf(1), 0))
 	}
@@ -210,30 +209,30 @@ func (r *lanczos) look(w int) {
 	r.theta, r.tails = rayleighRitz(r.t.RawMatrix(), w)
 }
 
-// orthogonalise removes the components in the basis from y and returns them,
-// yᵀV, and the Gram matrix of what is left. The product of a Lanczos block has
+// orthogonalise puts the next block into the basis from column old on, removes the
+// components in the basis from y, and returns them, yᵀV, and the Gram matrix of what is left. The product of a Lanczos block has
 // components in the last two blocks only, or in all after a restart: these are
 // removed first. What rounding has left there, and elsewhere where that is too
 // much, is removed then. Each product is formed while the rows it needs are in
 // the cache from the last.
 //
 // It also returns what is left in the basis, as drift.step does.
-func (r *lanczos) orthogonalise(y blas64.General) (c, gram blas64.General, lost *mat.Dense) {
+func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.General, lost *mat.Dense) {
 	v := r.basis()
 	recent := columnsFrom(v, r.fresh)
-	first, short := r.project(y, recent)
+	first, short := r.project(y, recent, old-r.fresh)
 	lost = r.drift.step(r.t, first, r.fresh)
 	from, to := r.unclean(lost, short)
-	old := columnsFrom(columnsOf(v, to), from)
+	older := columnsFrom(columnsOf(v, to), from)
 	clear(lost.RawMatrix().Data[from*y.Cols : to*y.Cols])
 	f := panel.Pack(-1, first)
 	r.second.reset(y.Rows, y.Cols, recent.Cols)
-	r.third.reset(y.Rows, y.Cols, old.Cols)
+	r.third.reset(y.Rows, y.Cols, older.Cols)
 	eachChunk(y.Rows, func(seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		panel.AddProduct(part, rowsOf(recent, i, rows), f)
 		panel.AddCross(r.second.of(seg), part, rowsOf(recent, i, rows))
-		panel.AddCross(r.third.of(seg), part, rowsOf(old, i, rows))
+		panel.AddCross(r.third.of(seg), part, rowsOf(older, i, rows))
 	})
 	second := r.second.total()
 	f = panel.Pack(-1, second)
@@ -242,7 +241,7 @@ func (r *lanczos) orthogonalise(y blas64.General) (c, gram blas64.General, lost 
 	eachChunk(y.Rows, func(seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		panel.AddProduct(part, rowsOf(recent, i, rows), f)
-		panel.AddProduct(part, rowsOf(old, i, rows), g)
+		panel.AddProduct(part, rowsOf(older, i, rows), g)
 		panel.AddCross(r.gram.of(seg), part, part)
 	})
 	// What was found in older columns is no part of T, but what the basis lacks.
@@ -256,12 +255,15 @@ func (r *lanczos) orthogonalise(y blas64.General) (c, gram blas64.General, lost 
 }
 
 // project returns yᵀv and the Gram matrix that y will have when the components
-// have been removed, for orthonormal v.
-func (r *lanczos) project(y, v blas64.General) (c, gram blas64.General) {
+// have been removed, for orthonormal v, of which the columns from at on are set to
+// the next block first.
+func (r *lanczos) project(y, v blas64.General, at int) (c, gram blas64.General) {
 	r.first.reset(y.Rows, y.Cols, v.Cols)
 	r.gram.reset(y.Rows, y.Cols, y.Cols)
+	last, next := columnsFrom(v, at), r.next.RawMatrix()
 	eachChunk(y.Rows, func(seg, i, rows int) {
 		part := rowsOf(y, i, rows)
+		setRows(rowsOf(last, i, rows), rowsOf(next, i, rows))
 		panel.AddCross(r.first.of(seg), part, rowsOf(v, i, rows))
 		panel.AddCross(r.gram.of(seg), part, part)
 	})

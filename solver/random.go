@@ -27,17 +27,19 @@ const (
 // where mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014). Column j
 // is the j-th number of the sequence: a wider block begins with the narrower.
 func Gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
-	rows, cols := dst.Dims()
-	var pcg rand.PCG
-	normal := rand.New(&pcg)
+	n, cols := dst.Dims()
 	hi, lo := mix(seed), mix(stream)
-	for i := range rows {
-		pcg.Seed(hi, mix(lo+uint64(first+int64(i))))
-		row := dst.RawRowView(i)[:cols]
-		for j := range row {
-			row[j] = normal.NormFloat64()
+	eachChunk(n, func(_, at, rows int) {
+		var pcg rand.PCG
+		normal := rand.New(&pcg)
+		for i := at; i < at+rows; i++ {
+			pcg.Seed(hi, mix(lo+uint64(first+int64(i))))
+			row := dst.RawRowView(i)[:cols]
+			for j := range row {
+				row[j] = normal.NormFloat64()
+			}
 		}
-	}
+	})
 }
 
 func mix(z uint64) uint64 {

@@ -3,6 +3,7 @@ package solver
 import (
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -149,6 +150,24 @@ func setBlock(dst, src blas64.General) {
 	eachChunk(src.Rows, func(_, i, rows int) { setRows(rowsOf(dst, i, rows), rowsOf(src, i, rows)) })
 }
 
+// largest returns the magnitude of the largest entry of x, which are finite.
+func largest(x blas64.General) float64 {
+	var s sums
+	s.reset(x.Rows, 1, 1)
+	eachChunk(x.Rows, func(seg, first, rows int) {
+		most := s.of(seg).Data[0]
+		for i := first; i < first+rows; i++ {
+			for _, v := range x.Data[i*x.Stride:][:x.Cols] {
+				if v = math.Abs(v); v > most {
+					most = v
+				}
+			}
+		}
+		s.of(seg).Data[0] = most
+	})
+	return slices.Max(s.data)
+}
+
 // setRows copies src to dst row by row.
 func setRows(dst, src blas64.General) {
 	for i := range src.Rows {
@@ -170,9 +189,11 @@ func zeros(buf []float64, rows, cols int) blas64.General {
 
 // columnOf copies column j of x to dst, and setColumn back.
 func columnOf(dst []float64, x blas64.General, j int) {
-	for i := range dst {
-		dst[i] = x.Data[i*x.Stride+j]
-	}
+	eachChunk(len(dst), func(_, first, rows int) {
+		for i := first; i < first+rows; i++ {
+			dst[i] = x.Data[i*x.Stride+j]
+		}
+	})
 }
 
 func setColumn(x blas64.General, j int, src []float64) {
