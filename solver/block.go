@@ -151,13 +151,14 @@ func (r *blockRun) Absorb(y *mat.Dense) []Candidate {
 	for j, v := range theta {
 		limit(back.RawRowView(j), edge*edge/4, max(v, 0)/2)
 	}
-	residuals := r.step(y, theta, wt, &back)
+	residuals, gram := r.step(y, theta, wt, &back)
 	r.last, r.next, r.vectors = r.next, r.last, wt
 	for j, res := range r.ahead.observe(residuals) {
 		r.cands = append(r.cands, ritzCandidate(theta[j], res))
 	}
 	top := math.Hypot(theta[0], residuals[0])
-	f := r.qr.factor(r.next.RawMatrix(), none(r.next.RawMatrix().Rows), dropFactor*epsilon*top)
+	next := r.next.RawMatrix()
+	f := r.qr.factorGram(next, y.RawMatrix(), gram, none(next.Rows), dropFactor*epsilon*top)
 	r.momentum.Mul(wt.T(), inverse(f))
 	return r.cands
 }
@@ -195,16 +196,17 @@ func limit(x []float64, factor, most float64) {
 	blas64.Scal(factor, vector(x))
 }
 
-// step puts Y·W − last·backᵀ in the place of last, y being the product of next
-// and wt the Ritz vectors in rows, and returns the residuals of the Ritz pairs
-// to be reported. It is one sweep over the three blocks.
-func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) []float64 {
+// step sets y, the product of next, to Y·W − last·backᵀ, wt being the Ritz vectors
+// in rows, and returns the residuals of the Ritz pairs to be reported and the Gram
+// matrix of the new y. It is one sweep over the three blocks.
+func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (residuals []float64, gram blas64.General) {
 	n, l := y.Dims()
 	c := reported(l, n)
 	w, leading := panel.Pack(1, wt.RawMatrix()), panel.Pack(1, wt.Slice(0, c, 0, l).(*mat.Dense).RawMatrix())
 	d := panel.Pack(-1, back.RawMatrix())
 	buf := scratch(n, chunkRows*2*l)
 	r.small.reset(n, 1, c)
+	r.qr.gram.reset(n, l, l)
 	unit := largest(y.RawMatrix())
 	if unit == 0 {
 		unit = 1
@@ -212,7 +214,8 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) []fl
 	eachChunk(n, func(seg, first, rows int) {
 		b := buf(seg)
 		yw, qw := zeros(b, rows, l), zeros(b[chunkRows*l:], rows, c)
-		panel.AddProduct(yw, rowsOf(y.RawMatrix(), first, rows), w)
+		part := rowsOf(y.RawMatrix(), first, rows)
+		panel.AddProduct(yw, part, w)
 		panel.AddProduct(qw, rowsOf(r.next.RawMatrix(), first, rows), leading)
 		sum := r.small.of(seg).Data
 		for i := range rows {
@@ -222,15 +225,15 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) []fl
 				sum[j] += e * e
 			}
 		}
-		last := rowsOf(r.last.RawMatrix(), first, rows)
-		panel.AddProduct(yw, last, d)
-		copy(last.Data[:rows*l], yw.Data)
+		panel.AddProduct(yw, rowsOf(r.last.RawMatrix(), first, rows), d)
+		panel.AddCross(r.qr.gram.of(seg), yw, yw)
+		copy(part.Data[:rows*l], yw.Data)
 	})
-	residuals := r.small.total().Data
+	residuals = r.small.total().Data
 	for j, v := range residuals {
 		residuals[j] = unit * math.Sqrt(v)
 	}
-	return residuals
+	return residuals, r.qr.gram.total()
 }
 
 // Vector returns the column of the next block that has come of Ritz vector j:

@@ -343,9 +343,7 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) (coupling *mat.Dens
 		coupling.Mul(r.next.T(), y)
 		return coupling
 	}
-	coupling = r.qr.factorGram(y.RawMatrix(), gram, r.basis(), dropFactor*epsilon*r.top)
-	setBlock(r.next.RawMatrix(), y.RawMatrix())
-	return coupling
+	return r.qr.factorGram(r.next.RawMatrix(), y.RawMatrix(), gram, r.basis(), dropFactor*epsilon*r.top)
 }
 
 // report lists the leading Ritz pairs. Those that a restart would not keep, and

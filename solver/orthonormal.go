@@ -42,15 +42,19 @@ const once, twice, never, maxQRRounds = 0.25, 1e-4, 1e-7, 3
 // least, are replaced and have a zero on the diagonal of R. Q is orthogonal to
 // the columns of v, to which y must be orthogonal already.
 func (q *blockQR) factor(y, v blas64.General, least float64) *mat.Dense {
-	return q.factorGram(y, cross(&q.gram, y, y), v, least)
+	return q.factorGram(y, y, cross(&q.gram, y, y), v, least)
 }
 
-// factorGram is factor for a y whose Gram matrix is known.
-func (q *blockQR) factorGram(y, gram, v blas64.General, least float64) *mat.Dense {
-	r, pivot := q.cholesky(y, gram, least)
+// factorGram is factor for a y whose Gram matrix is known. It puts Q in the place
+// of out, which is y or does not overlap it; y is destroyed.
+func (q *blockQR) factorGram(out, y, gram, v blas64.General, least float64) *mat.Dense {
+	r, pivot := q.cholesky(out, y, gram, least)
 	if r == nil {
-		return q.oneByOne(y, v, least)
+		r = q.oneByOne(y, v, least)
+		setBlock(out, y)
+		return r
 	}
+	y = out
 	for rounds := 1; pivot < once && rounds < maxQRRounds; rounds++ {
 		gram = q.gram.total()
 		if pivot < twice {
@@ -59,7 +63,7 @@ func (q *blockQR) factorGram(y, gram, v blas64.General, least float64) *mat.Dens
 			gram = cross(&q.gram, y, y)
 		}
 		var next *mat.Dense
-		if next, pivot = q.cholesky(y, gram, 0); next == nil {
+		if next, pivot = q.cholesky(y, y, gram, 0); next == nil {
 			next, pivot = q.oneByOne(y, v, 0), 1
 		}
 		r.Mul(next, r)
@@ -82,18 +86,21 @@ func (q *blockQR) project(y, v blas64.General) blas64.General {
 	return c
 }
 
-// cholesky does one round with the given Gram matrix of y, and leaves the sums
-// for the next one in q.gram. It returns R and the least pivot relative to the
+// cholesky does one round with the given Gram matrix of y, from y to out, and
+// leaves the sums for the next one in q.gram. It returns R and the least pivot relative to the
 // norm of its column, or nil with y unchanged if a column is too short or a pivot
 // too small.
-func (q *blockQR) cholesky(y, gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
+func (q *blockQR) cholesky(out, y, gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
 	if r, pivot = triangle(gram, least); r == nil {
 		return nil, 0
 	}
 	q.gram.reset(y.Rows, y.Cols, y.Cols)
-	turnThen(y, transposed(inverse(r)), func(seg int, rows blas64.General) {
-		panel.AddCross(q.gram.of(seg), rows, rows)
-	})
+	d, sum := transposed(inverse(r)), func(seg int, rows blas64.General) { panel.AddCross(q.gram.of(seg), rows, rows) }
+	if &out.Data[0] == &y.Data[0] {
+		turnThen(y, d, sum)
+	} else {
+		productThen(out, y, d, sum)
+	}
 	return r, pivot
 }
 

@@ -145,6 +145,20 @@ func turnThen(y, d blas64.General, then func(segment int, rows blas64.General)) 
 	})
 }
 
+// productThen sets out to y·dᵀ, which does not overlap it, and calls then with every
+// chunk.
+func productThen(out, y, d blas64.General, then func(segment int, rows blas64.General)) {
+	f := panel.Pack(1, d)
+	eachChunk(y.Rows, func(seg, i, rows int) {
+		part := rowsOf(out, i, rows)
+		for r := range rows {
+			clear(part.Data[r*part.Stride:][:part.Cols])
+		}
+		panel.AddProduct(part, rowsOf(y, i, rows), f)
+		then(seg, part)
+	})
+}
+
 // setBlock copies src to dst.
 func setBlock(dst, src blas64.General) {
 	eachChunk(src.Rows, func(_, i, rows int) { setRows(rowsOf(dst, i, rows), rowsOf(src, i, rows)) })
