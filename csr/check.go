@@ -157,8 +157,7 @@ func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
 	for _, v := range dst.Val {
 		c.squares.add(square(v))
 	}
-	// Only a hint.
-	_ = s.m.Advise(vfs.DontNeed, b.offset, int64(b.size))
+	s.release(b)
 	c.advance(int64(b.size))
 	return nil
 }

@@ -17,6 +17,24 @@ type shard struct {
 	blocks []blockMeta
 }
 
+// releaseBehind is how many bytes before a block are released along with it. A
+// fault in one page of a file maps its neighbours as well, on Linux those of the
+// same 64 KiB; at the beginning of a block these belong to one that has been
+// released before, and would stay mapped for good. It is long enough to catch
+// up also with blocks that were released out of order.
+const releaseBehind = 1 << 20
+
+// release gives back the pages of a block and of what stands before it, and
+// after the last one those of the footer.
+func (s *shard) release(b *blockMeta) {
+	from, to := max(0, b.offset-releaseBehind), b.offset+int64(b.size)
+	if b.offset == s.blocks[len(s.blocks)-1].offset {
+		to = s.size
+	}
+	// Only a hint.
+	_ = s.m.Advise(vfs.DontNeed, from, to-from)
+}
+
 // shardLoader opens shards and checks their frames against the manifest.
 type shardLoader struct {
 	fs       vfs.FS

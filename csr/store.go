@@ -62,8 +62,9 @@ func (s *Store) load() error {
 			s.shardOf = append(s.shardOf, int32(i))
 		}
 		s.blocks = append(s.blocks, sh.blocks...)
-		// Only a hint.
+		// Only hints. Stores may have thousands of shards: what was read of the frame goes.
 		_ = sh.m.Advise(vfs.Sequential, 0, sh.size)
+		_ = sh.m.Advise(vfs.DontNeed, 0, sh.size)
 	}
 	for _, a := range []Axis{RowAxis, ColAxis} {
 		n, err := s.idsSize(a)
@@ -311,15 +312,13 @@ func (s *Store) Prefetch(i int) {
 }
 
 // ReleaseBlock tells the kernel that the pages of block i are not needed again
-// soon. Pages shared with a neighbouring block go too; whoever needs them
-// again gets them from the page cache or the disk.
+// soon, nor those shortly before it. Whoever needs one of them again gets it
+// from the page cache or the disk.
 func (s *Store) ReleaseBlock(i int) {
 	if s.closed.Load() {
 		return
 	}
-	b := &s.blocks[i]
-	// Only a hint.
-	_ = s.shards[s.shardOf[i]].m.Advise(vfs.DontNeed, b.offset, int64(b.size))
+	s.shards[s.shardOf[i]].release(&s.blocks[i])
 }
 
 // IDs reads the ids of an axis in order; nil without an error when they are 0 … n−1.

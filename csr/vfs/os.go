@@ -94,14 +94,17 @@ func (m *osMapping) Advise(a Advice, off, n int64) error {
 	if off < 0 || n < 0 || off > int64(len(m.m)) || n > int64(len(m.m))-off {
 		return fs.ErrInvalid
 	}
-	// The call wants whole pages. Advice about a page shared with a neighbour
-	// is harmless: at worst the neighbour is read again from the page cache.
+	// The call wants whole pages and takes in the last one. Whoever reads what
+	// follows has that in memory already, or is about to: it is not taken away.
 	page := int64(os.Getpagesize())
-	start := off / page * page
-	if off+n == start {
+	start, end := off/page*page, off+n
+	if a == DontNeed && end < int64(len(m.m)) {
+		end = end / page * page
+	}
+	if end <= start {
 		return nil
 	}
-	return madvise(m.m[start:off+n], a)
+	return madvise(m.m[start:end], a)
 }
 
 func (m *osMapping) Close() error {

@@ -39,7 +39,8 @@ const (
 	// Populate: the range will be read soon. Where the system can (Linux 5.14)
 	// Advise returns when it is in memory.
 	Populate
-	// DontNeed: the range is not needed any more; its pages may be taken away.
+	// DontNeed: the range is not needed any more; its pages may be taken away,
+	// but for the last one if it goes on behind the range.
 	DontNeed
 )
 

@@ -1,0 +1,103 @@
+package csr_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// mapped is how many bytes of the files below dir are mapped into this process and in memory.
+func mapped(t *testing.T, dir string) (bytes int64) {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Skip(err)
+	}
+	ours := false
+	for line := range strings.Lines(string(data)) {
+		f := strings.Fields(line)
+		switch {
+		case strings.Contains(f[0], "-"): // a mapping: range, permissions, offset, device, inode, path
+			ours = strings.HasPrefix(f[len(f)-1], dir)
+		case f[0] == "Rss:" && ours:
+			n, err := strconv.ParseInt(f[1], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes += n << 10
+		}
+	}
+	return bytes
+}
+
+// However large a store is, what stays mapped of the blocks that were released
+// does not grow with it, also when several read it and it is in the page cache
+// already, where a fault maps whole neighbourhoods.
+func TestReleasedBlocksAreUnmapped(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.csr")
+	w, err := csr.Create(path, csr.CreateOptions{Cols: 5000, Values: csr.Values{Coding: csr.Dict8, Table: someValues(256)}, ShardSize: 256 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	cols, vals := make([]uint32, 0, 5000), make([]float64, 0, 5000)
+	for range 5000 {
+		cols, vals = cols[:0], vals[:0]
+		for c := rng.Uint32N(9); c < 5000; c += 1 + rng.Uint32N(9) {
+			cols, vals = append(cols, c), append(vals, float64(1+rng.IntN(256)))
+		}
+		if err := w.AppendRow(cols, vals); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got, most := mapped(t, dir), int64(2<<20); got > most {
+		t.Errorf("%d bytes of %d are mapped after Open, want at most %d", got, s.Size(), most)
+	}
+	for range 3 { // passes
+		var next atomic.Int64
+		var g sync.WaitGroup
+		for range 3 {
+			g.Go(func() {
+				var b csr.Block
+				for i := int(next.Add(1)) - 1; i < s.NumBlocks(); i = int(next.Add(1)) - 1 {
+					if ahead := i + 8; ahead < s.NumBlocks() {
+						s.Prefetch(ahead)
+					}
+					if err := s.DecodeBlock(i, &b); err != nil {
+						t.Error(err)
+					}
+					s.ReleaseBlock(i)
+				}
+			})
+		}
+		g.Wait()
+	}
+	// What a block that was released late has mapped of the next, at the ends of shards.
+	if got, most := mapped(t, dir), int64(2<<20); got > most {
+		t.Errorf("%d bytes of %d are mapped after the last block was released, want at most %d", got, s.Size(), most)
+	}
+}
+
+// someValues are the integers from 1 to n.
+func someValues(n int) (values []float64) {
+	for i := range n {
+		values = append(values, float64(i+1))
+	}
+	return values
+}
