@@ -1,0 +1,16 @@
+// Package memgroup runs processes under a limit of memory that the kernel
+// enforces, the page cache of the files they read and write included: a memory
+// cgroup, of version 1 or 2.
+package memgroup
+
+import "errors"
+
+// ErrUnavailable is wrapped by the error of New where no group can be made: not
+// on Linux, or not permitted.
+var ErrUnavailable = errors.New("no memory cgroup can be made here")
+
+// Usage is what a group has come to.
+type Usage struct {
+	Peak   int64 `json:"peak"`   // most bytes charged at a time, page cache included; 0 if the kernel does not tell
+	Killed int64 `json:"killed"` // processes that the kernel has killed for want of memory
+}

@@ -1,0 +1,111 @@
+package memgroup
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Group is a memory cgroup.
+type Group struct {
+	dir string
+	version
+}
+
+// version is how a version of cgroups names things.
+type version struct {
+	root, mark, limit, peak, killed string
+}
+
+var versions = []version{
+	{"/sys/fs/cgroup", "cgroup.controllers", "memory.max", "memory.peak", "memory.events"},
+	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"},
+}
+
+// New makes a group whose processes have so many bytes of memory together.
+func New(name string, bytes int64) (*Group, error) {
+	var reasons []error
+	for _, v := range versions {
+		if _, err := os.Stat(filepath.Join(v.root, v.mark)); err != nil {
+			continue
+		}
+		g := &Group{filepath.Join(v.root, fmt.Sprintf("%s-%d", name, os.Getpid())), v}
+		err := os.Mkdir(g.dir, 0o755)
+		if err == nil {
+			if err = os.WriteFile(filepath.Join(g.dir, v.limit), []byte(strconv.FormatInt(bytes, 10)), 0o644); err == nil {
+				return g, nil
+			}
+			err = errors.Join(err, os.Remove(g.dir))
+		}
+		reasons = append(reasons, err)
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(reasons...))
+}
+
+// Command makes a process one that begins inside of the group.
+func (g *Group) Command(cmd *exec.Cmd) *exec.Cmd {
+	args := slices.Concat([]string{"-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, g.dir, cmd.Path}, cmd.Args[1:])
+	inside := exec.Command("sh", args...)
+	inside.Env, inside.Dir = cmd.Env, cmd.Dir
+	inside.Stdin, inside.Stdout, inside.Stderr = cmd.Stdin, cmd.Stdout, cmd.Stderr
+	return inside
+}
+
+// Usage is what the group has come to so far.
+func (g *Group) Usage() (u Usage, err error) {
+	data, err := os.ReadFile(filepath.Join(g.dir, g.peak))
+	if err == nil {
+		u.Peak, err = strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil // memory.peak came with Linux 5.19
+	}
+	if err != nil {
+		return u, err
+	}
+	if data, err = os.ReadFile(filepath.Join(g.dir, g.killed)); err != nil {
+		return u, err
+	}
+	for sc := bufio.NewScanner(bytes.NewReader(data)); sc.Scan(); {
+		if n, found := strings.CutPrefix(sc.Text(), "oom_kill "); found {
+			u.Killed, err = strconv.ParseInt(n, 10, 64)
+		}
+	}
+	return u, err
+}
+
+// Remove removes the group. Its last process may still be on its way out.
+func (g *Group) Remove() (err error) {
+	for range 100 {
+		if err = os.Remove(g.dir); err == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}
+
+// Forget drops the pages of files from the cache, so that who reads them next
+// is charged for them.
+func Forget(files ...string) error {
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close()); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+//go:build !linux
+
+package memgroup
+
+import "os/exec"
+
+// Group is a memory cgroup; there are none here.
+type Group struct{}
+
+// New fails.
+func New(string, int64) (*Group, error) { return nil, ErrUnavailable }
+
+// Command returns cmd.
+func (*Group) Command(cmd *exec.Cmd) *exec.Cmd { return cmd }
+
+// Usage is unknown.
+func (*Group) Usage() (Usage, error) { return Usage{}, ErrUnavailable }
+
+// Remove does nothing.
+func (*Group) Remove() error { return nil }
+
+// Forget does nothing.
+func Forget(...string) error { return nil }

@@ -1,0 +1,208 @@
+// Command scale shows what gdsvd svd takes as matrices grow far beyond memory,
+// under a limit that the kernel enforces, and whether the results are right:
+//
+//	go run ./bench/scale -nnz 1e9 -dir /var/tmp -base ml-1m.csr -o scale
+//
+// It makes stores of 10⁷, 10⁸, … entries up to -nnz in -dir (gdsvd generate
+// kron: copies of the base, singular values known; without -base the base is
+// made up, in the shape of MovieLens 1M), and has each decomposed in up to
+// three regimes:
+//
+//   - limit: with -memory, by the method that gdsvd chooses, in a memory cgroup
+//     an eighth of a gibibyte larger, page cache included;
+//   - streaming: with -stream-memory, so that every pass decodes nearly all of
+//     the store anew, in a cgroup as much larger, by a method that is always
+//     the same;
+//   - resident: the same method with the whole store decoded in memory, where
+//     that takes at most three quarters of what the machine has left.
+//
+// A run is good if every triplet is certified, every value is within 1e-10 of
+// the truth, relatively, and nothing was killed. Stores are dropped from the
+// page cache before a run, so that it is charged for what it reads. What a pass
+// takes is the median over the passes of the iteration, without the first one,
+// which fills memory.
+//
+// Then the store of -budget-nnz entries is decomposed under each of -budgets,
+// and sigma, U and V must be the same bits.
+//
+// NAME.json has everything, NAME.md the tables, NAME.svg the costs of a pass
+// over the size. What is in NAME.json already is not measured again, so that a
+// long series can be measured a piece at a time; delete it to begin anew. -only
+// makes one size of it, -make only the stores.
+//
+// Cgroups take Linux and root; where none can be made the program says so and
+// stops, unless -unlimited is given.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// options is the command line.
+type options struct {
+	program, base, dir, out string
+	largest, only           float64 // entries
+	memory, streamMemory    int64
+	regimes                 []string
+	method                  []string // flags of the regimes with a fixed one
+	rank                    int
+	budgets                 []int64
+	budgetNNZ               float64
+	makeOnly, unlimited     bool
+}
+
+// headroom is how much larger than its budget the cgroup of a run is: room for
+// the page cache, through which the store and the vectors go.
+const headroom = 128 << 20
+
+// wrong is how far from the truth a value may be, relatively.
+const wrong = 1e-10
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("scale: ")
+	o, err := parse(os.Args[1:])
+	if err == nil {
+		err = run(o)
+	}
+	if errors.Is(err, flag.ErrHelp) {
+		os.Exit(2)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func parse(args []string) (*options, error) {
+	var o options
+	var memory, streamMemory, regimes, method, budgets string
+	f := flag.NewFlagSet("scale", flag.ContinueOnError)
+	f.StringVar(&o.program, "gdsvd", "", "the `PROGRAM` to measure (none: built from this source)")
+	f.StringVar(&o.base, "base", "", "the `STORE` to make copies of (none: one is made up)")
+	f.StringVar(&o.dir, "dir", os.TempDir(), "where stores are made, and results while they are looked at")
+	f.StringVar(&o.out, "o", "scale", "`NAME` of the tables")
+	f.Float64Var(&o.largest, "nnz", 1e8, "entries of the largest store")
+	f.Float64Var(&o.only, "only", 0, "measure the store of this many entries only")
+	f.BoolVar(&o.makeOnly, "make", false, "make the stores and stop")
+	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
+	f.StringVar(&memory, "memory", "512MiB", "budget of the regime limit")
+	f.StringVar(&streamMemory, "stream-memory", "72MiB", "budget of the regime streaming")
+	f.StringVar(&regimes, "regimes", "limit,streaming,resident", "regimes to measure")
+	f.StringVar(&method, "method", "--method krylov --block 4", "flags of the regimes streaming and resident")
+	f.IntVar(&o.rank, "k", 10, "number of triplets")
+	f.StringVar(&budgets, "budgets", "256MiB,1GiB,16GiB", "budgets under which the bits must be the same; empty: none")
+	f.Float64Var(&o.budgetNNZ, "budget-nnz", 1e8, "entries of the store for that, at most -nnz")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 || o.largest < 1 || o.rank < 1 {
+		return nil, errors.New("want a positive -nnz and -k, and no arguments")
+	}
+	var err error
+	if o.memory, err = byteSize(memory); err != nil {
+		return nil, err
+	}
+	if o.streamMemory, err = byteSize(streamMemory); err != nil {
+		return nil, err
+	}
+	for text := range strings.SplitSeq(budgets, ",") {
+		if text == "" {
+			continue
+		}
+		n, err := byteSize(text)
+		if err != nil {
+			return nil, err
+		}
+		o.budgets = append(o.budgets, n)
+	}
+	o.regimes, o.method = strings.Split(regimes, ","), strings.Fields(method)
+	for _, r := range o.regimes {
+		if !slices.Contains(allRegimes, r) {
+			return nil, fmt.Errorf("regime %q: there are %v", r, allRegimes)
+		}
+	}
+	return &o, nil
+}
+
+// byteSize reads a size in MiB or GiB.
+func byteSize(s string) (int64, error) {
+	for unit, bits := range map[string]int{"MiB": 20, "GiB": 30} {
+		if number, found := strings.CutSuffix(s, unit); found {
+			if n, err := strconv.ParseInt(number, 10, 32); err == nil && n > 0 {
+				return n << bits, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("size %q is not like 256MiB or 3GiB", s)
+}
+
+// sizes are the powers of ten from 10⁷ on up to the largest, and the largest.
+func (o *options) sizes() (all []float64) {
+	if o.only > 0 {
+		return []float64{o.only}
+	}
+	for n := 1e7; n < 0.99*o.largest; n *= 10 {
+		all = append(all, n)
+	}
+	return append(all, o.largest)
+}
+
+// run makes the stores, measures what is missing in the report, and writes it.
+func run(o *options) (err error) {
+	if err := os.MkdirAll(o.dir, 0o777); err != nil {
+		return err
+	}
+	if o.program == "" {
+		o.program = filepath.Join(o.dir, "gdsvd-scale")
+		if err := command("go", "build", "-o", o.program, "github.com/gdsvd/gdsvd/cmd/gdsvd"); err != nil {
+			return err
+		}
+	}
+	r, err := openReport(o)
+	if err != nil {
+		return err
+	}
+	for _, n := range o.sizes() {
+		store, err := o.store(n)
+		if err != nil {
+			return err
+		}
+		if o.makeOnly {
+			continue
+		}
+		for _, regime := range o.regimes {
+			if r.has(store.NNZ, regime) {
+				continue
+			}
+			row, err := o.measure(store, regime)
+			if err != nil {
+				return err
+			}
+			if row == nil {
+				log.Printf("%s: %s: does not fit into this machine", store.Path, regime)
+				continue
+			}
+			r.Rows = append(r.Rows, *row)
+			if err := r.write(o.out); err != nil {
+				return err
+			}
+		}
+	}
+	if !o.makeOnly && o.only == 0 && len(o.budgets) > 0 && r.Budgets == nil {
+		if r.Budgets, err = o.underBudgets(); err != nil {
+			return err
+		}
+	}
+	if o.makeOnly {
+		return nil
+	}
+	return errors.Join(r.write(o.out), r.verdict())
+}
