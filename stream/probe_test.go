@@ -53,7 +53,7 @@ func TestMeasureFails(t *testing.T) {
 // The plan beforehand is that of the matrix.
 func TestPlanFor(t *testing.T) {
 	store := csrtest.Build(t, 300, ratings(6000, 300, 60), csr.CreateOptions{})
-	for _, o := range []stream.Options{{}, {Width: 4, Rank: 2}, {Memory: 28 << 20, Width: 16, Workers: 2}, {Memory: 1 << 20}} {
+	for _, o := range []stream.Options{{}, {Width: 4, Rank: 2}, {Memory: 36 << 20, Width: 16, Workers: 2}, {Memory: 1 << 20}} {
 		want, wantErr := stream.New(store, o)
 		got, err := stream.PlanFor(store, o)
 		if (err == nil) != (wantErr == nil) {

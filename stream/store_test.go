@@ -87,7 +87,7 @@ func TestStoreProducts(t *testing.T) {
 	if !mat.EqualApprox(&gx, y, 1e-8) {
 		t.Error("not the product that james-bowman/sparse computes")
 	}
-	for _, o := range []stream.Options{{Workers: 1}, {Workers: 2}, {Workers: 7, Memory: 64 << 20}, {Workers: 1, Memory: 19 << 20}} {
+	for _, o := range []stream.Options{{Workers: 1}, {Workers: 2}, {Workers: 7, Memory: 64 << 20}, {Workers: 1, Memory: 27 << 20}} {
 		o.Width = 3
 		for name, s := range map[string]*csr.Store{"one shard": oneShard, "many shards": manyShards} {
 			if got := product(t, s, o); !slices.Equal(got, want) {

@@ -43,7 +43,7 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 	store := ingested(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1})
 	var want []string
 	for _, workers := range []string{"1", "2", "7"} {
-		for _, memory := range []string{"28MiB", "100MiB", "10GiB"} {
+		for _, memory := range []string{"36MiB", "100MiB", "10GiB"} {
 			var e explanation
 			decode(t, must(t, "svd", store, "-k", "6", "--workers", workers, "--memory", memory, "--explain", "--json"), &e)
 			if e.Choice == nil || e.Choice.Why != "table" || e.Choice.Measured != nil {
