@@ -17,7 +17,7 @@
 //     that takes at most three quarters of what the machine has left.
 //
 // A run is good if every triplet is certified, every value is within 1e-10 of
-// the truth, relatively, and nothing was killed. Stores are dropped from the
+// the truth, relatively, no more than the budget was resident, and nothing was killed. Stores are dropped from the
 // page cache before a run, so that it is charged for what it reads. What a pass
 // takes is the median over the passes of the iteration, without the first one,
 // which fills memory.
@@ -94,7 +94,7 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.makeOnly, "make", false, "make the stores and stop")
 	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
 	f.StringVar(&memory, "memory", "512MiB", "budget of the regime limit")
-	f.StringVar(&streamMemory, "stream-memory", "72MiB", "budget of the regime streaming")
+	f.StringVar(&streamMemory, "stream-memory", "80MiB", "budget of the regime streaming")
 	f.StringVar(&regimes, "regimes", "limit,streaming,resident", "regimes to measure")
 	f.StringVar(&method, "method", "--method krylov --block 4", "flags of the regimes streaming and resident")
 	f.IntVar(&o.rank, "k", 10, "number of triplets")

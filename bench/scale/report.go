@@ -11,9 +11,6 @@ import (
 	"strings"
 )
 
-// flat is how much the cost of an entry in a pass may vary within a regime.
-const flat = 1.1
-
 // report is NAME.json.
 type report struct {
 	K       int      `json:"k"`
@@ -56,7 +53,10 @@ func (r *report) write(name string) error {
 	if err := os.WriteFile(name+".json", append(data, '\n'), 0o666); err != nil {
 		return err
 	}
-	return os.WriteFile(name+".md", []byte(r.markdown()), 0o666)
+	if err := os.WriteFile(name+".md", []byte(r.markdown()), 0o666); err != nil {
+		return err
+	}
+	return r.draw(name)
 }
 
 func (r *report) markdown() string {

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+)
+
+// draw draws what an entry costs in a pass over the number of entries, a line a
+// regime, if there is anything to draw.
+func (r *report) draw(name string) error {
+	p := plot.New()
+	p.Title.Text = "Cost of a pass"
+	p.X.Label.Text, p.Y.Label.Text = "entries", "ns an entry"
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.BackgroundColor = color.White
+	p.Y.Min, p.Legend.Top = 0, false
+	most, lines := 0.0, 0
+	for i, regime := range []string{streaming, resident} {
+		var points plotter.XYs
+		for _, w := range r.Rows {
+			if w.Regime == regime {
+				points = append(points, plotter.XY{X: float64(w.NNZ), Y: w.nanoseconds()})
+				most = math.Max(most, w.nanoseconds())
+			}
+		}
+		if len(points) < 2 {
+			continue
+		}
+		line, marks, err := plotter.NewLinePoints(points)
+		if err != nil {
+			return err
+		}
+		line.Color, marks.Color, marks.Shape = plotutil.Color(i), plotutil.Color(i), plotutil.Shape(i)
+		p.Add(line, marks)
+		p.Legend.Add(regime, line, marks)
+		lines++
+	}
+	if lines == 0 {
+		return nil
+	}
+	p.Y.Max = 1.3 * most
+	return p.Save(6*vg.Inch, 4*vg.Inch, name+".svg")
+}
