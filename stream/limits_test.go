@@ -1,0 +1,84 @@
+package stream
+
+import (
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"gonum.org/v1/gonum/mat"
+)
+
+// equalRows is a matrix of many equal rows, a block each, with a one in every
+// other column. A block costs nothing to decode.
+type equalRows struct {
+	rows, cols int
+	ptr        []uint32
+	col        []uint32
+	val        []float64
+}
+
+const apart = 2 // columns
+
+func newEqualRows(rows, entries int) *equalRows {
+	m := &equalRows{rows: rows, cols: apart * entries, ptr: []uint32{0, uint32(entries)}}
+	for i := range entries {
+		m.col, m.val = append(m.col, uint32(apart*i)), append(m.val, 1)
+	}
+	return m
+}
+
+func (m *equalRows) Rows() int64         { return int64(m.rows) }
+func (m *equalRows) Cols() int64         { return int64(m.cols) }
+func (m *equalRows) SumSquares() float64 { return float64(m.rows) * float64(len(m.col)) }
+func (m *equalRows) NumBlocks() int      { return m.rows }
+func (m *equalRows) Prefetch(int)        {}
+func (m *equalRows) ReleaseBlock(int)    {}
+
+func (m *equalRows) MaxBlock() csr.MaxBlock {
+	return csr.MaxBlock{Rows: 1, NNZ: int64(len(m.col)), Size: 1 << 10}
+}
+
+func (m *equalRows) Block(i int) csr.BlockInfo {
+	return csr.BlockInfo{FirstRow: int64(i), Rows: 1, NNZ: len(m.col), Size: 1 << 10}
+}
+
+func (m *equalRows) DecodeBlock(i int, dst *csr.Block) error {
+	dst.FirstRow, dst.RowPtr, dst.Col, dst.Val = int64(i), m.ptr, m.col, m.val
+	return nil
+}
+
+// More entries than an int32 counts, in more places than a uint32: all numbers
+// are integers, and the result is exact.
+func TestBeyond32Bits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("2³¹ entries take seconds")
+	}
+	const rows, entries = 1<<14 + 1, csr.BlockNNZ
+	src := newEqualRows(rows, entries)
+	m, err := newMatrix(src, Options{Memory: 128 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, places := m.NNZ(), m.Rows()*int64(m.Dim()); n <= 1<<31 || places <= 1<<32 {
+		t.Fatalf("%d entries in %d places", n, places)
+	}
+	x, y := mat.NewDense(m.Dim(), 1, nil), mat.NewDense(m.Dim(), 1, nil)
+	for i := range m.Dim() {
+		x.Set(i, 0, float64(i%3))
+	}
+	dot := 0.0 // of a row with x
+	for _, c := range src.col {
+		dot += float64(c % 3)
+	}
+	if err := m.Apply(t.Context(), y, x); err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.Dim() {
+		want := 0.0
+		if i%apart == 0 {
+			want = rows * dot
+		}
+		if got := y.At(i, 0); got != want {
+			t.Fatalf("entry %d of the product is %v, want %v", i, got, want)
+		}
+	}
+}
