@@ -26,7 +26,7 @@
 // program says what is missing and measures nothing. Both versions of control
 // groups will do.
 //
-// The tables go to OUT.json and OUT.md, with -note at the top of the latter.
+// What was measured is in results. The tables go to OUT.json and OUT.md, with -note at the top of the latter.
 package main
 
 import (
