@@ -1,21 +1,78 @@
 package csr
 
+import "iter"
+
 // Block is one decoded block; the slices are reused by the next DecodeBlock
 // into it.
+//
+// Columns and values have the smallest form that holds those of any block of
+// the store: Col16 is used if no column of the matrix needs more, else Col;
+// Code and Table for [Constant], [Dict4] and [Dict8], else Val. The other
+// slices are empty.
 type Block struct {
-	FirstRow int64     // row of A that RowPtr[0] belongs to
-	RowPtr   []uint32  // len rows+1, RowPtr[0] = 0
-	Col      []uint32  // len nnz, strictly ascending within a row, each < Cols
-	Val      []float64 // len nnz, finite
+	FirstRow int64         // row of A that RowPtr[0] belongs to
+	RowPtr   []uint32      // len rows+1, RowPtr[0] = 0
+	Col16    []uint16      // len nnz, strictly ascending within a row, each < Cols ≤ 65,536
+	Col      []uint32      // likewise
+	Code     []uint8       // len nnz: entry p has the value Table[Code[p]]
+	Table    *[256]float64 // the store's, filled up with zeros; not to be changed
+	Val      []float64     // len nnz, finite
 }
+
+// maxCols16 is the most columns for which their indices are decoded to 16 bits.
+const maxCols16 = 1 << 16
 
 // Rows is the number of rows in the block.
 func (b *Block) Rows() int { return max(0, len(b.RowPtr)-1) }
 
-// Row gives the columns and values of row i of the block, 0 ≤ i < Rows.
-func (b *Block) Row(i int) (cols []uint32, vals []float64) {
-	lo, hi := b.RowPtr[i], b.RowPtr[i+1]
-	return b.Col[lo:hi], b.Val[lo:hi]
+// NNZ is the number of entries in the block.
+func (b *Block) NNZ() int { return len(b.Col16) + len(b.Col) }
+
+// Row gives the columns and values of row i of the block, 0 ≤ i < Rows, by
+// ascending column.
+func (b *Block) Row(i int) iter.Seq2[uint32, float64] {
+	return func(yield func(uint32, float64) bool) {
+		for p := b.RowPtr[i]; p < b.RowPtr[i+1]; p++ {
+			if !yield(b.column(p), b.value(p)) {
+				return
+			}
+		}
+	}
+}
+
+// Columns gives the columns of all entries in order.
+func (b *Block) Columns() iter.Seq[uint32] { return each(b, b.column) }
+
+// Values gives the values of all entries in order.
+func (b *Block) Values() iter.Seq[float64] { return each(b, b.value) }
+
+func each[T any](b *Block, at func(p uint32) T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for p := range uint32(b.NNZ()) {
+			if !yield(at(p)) {
+				return
+			}
+		}
+	}
+}
+
+func (b *Block) column(p uint32) uint32 {
+	if len(b.Col16) > 0 {
+		return uint32(b.Col16[p])
+	}
+	return b.Col[p]
+}
+
+func (b *Block) value(p uint32) float64 {
+	if len(b.Code) > 0 {
+		return b.Table[b.Code[p]]
+	}
+	return b.Val[p]
+}
+
+// empty drops the contents of b but keeps its memory.
+func (b *Block) empty() {
+	b.RowPtr, b.Col16, b.Col, b.Code, b.Val = b.RowPtr[:0], b.Col16[:0], b.Col[:0], b.Code[:0], b.Val[:0]
 }
 
 // resized returns s with length n, its contents undefined.
@@ -61,10 +118,9 @@ func decodeBlock(dst *Block, data []byte, meta *blockMeta, cols int64, dec *valu
 	gapsAt := blockHeaderSize + int(lensSize)
 	valuesAt := gapsAt + int(gapsSize)
 
+	dst.empty()
 	dst.FirstRow = meta.firstRow
 	dst.RowPtr = resized(dst.RowPtr, int(rows)+1)
-	dst.Col = resized(dst.Col, int(nnz))
-	dst.Val = resized(dst.Val, int(nnz))
 	err := unpack(dst.RowPtr[1:], data[blockHeaderSize:], int(lensSize))
 	if err != nil {
 		return shift(err, blockHeaderSize)
@@ -72,10 +128,17 @@ func decodeBlock(dst *Block, data []byte, meta *blockMeta, cols int64, dec *valu
 	if err := sumLengths(dst.RowPtr, nnz); err != nil {
 		return shift(err, blockHeaderSize)
 	}
-	if err := decodeColumns(dst.Col, dst.RowPtr, data[gapsAt:], int(gapsSize), cols); err != nil {
+	if cols <= maxCols16 {
+		dst.Col16 = resized(dst.Col16, int(nnz))
+		err = decodeColumns(dst.Col16, dst.RowPtr, data[gapsAt:], int(gapsSize), cols)
+	} else {
+		dst.Col = resized(dst.Col, int(nnz))
+		err = decodeColumns(dst.Col, dst.RowPtr, data[gapsAt:], int(gapsSize), cols)
+	}
+	if err != nil {
 		return shift(err, gapsAt)
 	}
-	return shift(dec.decode(dst.Val, data[valuesAt:]), valuesAt)
+	return shift(dec.decode(dst, int(nnz), data[valuesAt:]), valuesAt)
 }
 
 // shift moves where a damage was seen by at bytes.

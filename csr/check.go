@@ -154,7 +154,7 @@ func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
 			return err
 		}
 	}
-	for _, v := range dst.Val {
+	for v := range dst.Values() {
 		c.squares.add(square(v))
 	}
 	s.release(b)

@@ -2,108 +2,107 @@ package csr
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/csr/internal/simd"
 )
 
-// valueDecoder turns the bytes of a coding into float64 values.
+// valueDecoder turns the bytes of a coding into the values of a Block.
 type valueDecoder struct {
 	coding Coding
-	n      int             // length of the table
-	single [256]float64    // Constant, Dict8
-	pair   [256][2]float64 // Dict4: both values of a byte
+	n      int          // length of the table
+	table  [256]float64 // filled up with zeros
 }
 
 func newValueDecoder(v Values) *valueDecoder {
 	d := &valueDecoder{coding: v.Coding, n: len(v.Table)}
-	copy(d.single[:], v.Table)
-	for i := range d.pair {
-		d.pair[i] = [2]float64{d.single[i&15], d.single[i>>4]}
-	}
+	copy(d.table[:], v.Table)
 	return d
 }
 
-// decode fills dst from src, which has exactly the size of its coding.
-func (d *valueDecoder) decode(dst []float64, src []byte) error {
+// decode sets the nnz values of dst from src, which has exactly the size of its
+// coding. Codes are proved to be within the store's table, once they are in dst.
+func (d *valueDecoder) decode(dst *Block, nnz int, src []byte) error {
+	if !d.coding.coded() {
+		dst.Table, dst.Val = nil, resized(dst.Val, nnz)
+		if d.coding == Float32 {
+			return decodeFloat32(dst.Val, src)
+		}
+		return decodeFloat64(dst.Val, src)
+	}
+	dst.Table, dst.Code = &d.table, resized(dst.Code, nnz)
 	switch d.coding {
-	case Constant:
-		fill(dst, d.single[0])
-		return nil
 	case Dict4:
-		return d.decode4(dst, src)
+		return d.decode4(dst.Code, src)
 	case Dict8:
-		top := byte(0)
-		dst = dst[:len(src)]
-		for i, b := range src {
-			dst[i] = d.single[b]
-			top = max(top, b)
-		}
-		if int(top) >= d.n {
-			return damaged(0, "value index %d in a table of %d", top, d.n)
-		}
-		return nil
-	case Float32:
-		return decodeFloat32(dst, src)
+		return d.decode8(dst.Code, src)
 	}
-	return decodeFloat64(dst, src)
-}
-
-// fill sets all of dst to v; copying a piece that is in the first cache is the
-// fastest way without vectors.
-func fill(dst []float64, v float64) {
-	piece := dst[:min(len(dst), 512)]
-	for i := range piece {
-		piece[i] = v
-	}
-	for len(dst) > 0 {
-		dst = dst[copy(dst, piece):]
-	}
-}
-
-func (d *valueDecoder) decode4(dst []float64, src []byte) error {
-	if at := nibbleOver(src, d.n); at >= 0 {
-		return damaged(at, "value index in byte %#x beyond a table of %d", src[at], d.n)
-	}
-	size := len(src)
-	n := simd.Dict4(dst, src, (*[16]float64)(d.single[:]))
-	dst, src = dst[n:], src[n/2:]
-	for len(dst) >= 8 && len(src) >= 4 { // four bytes at a time: a third faster
-		x := le.Uint32(src)
-		o := (*[8]float64)(dst)
-		*(*[2]float64)(o[0:]) = d.pair[byte(x)]
-		*(*[2]float64)(o[2:]) = d.pair[byte(x>>8)]
-		*(*[2]float64)(o[4:]) = d.pair[byte(x>>16)]
-		*(*[2]float64)(o[6:]) = d.pair[byte(x>>24)]
-		dst, src = dst[8:], src[4:]
-	}
-	for len(dst) >= 2 {
-		*(*[2]float64)(dst) = d.pair[src[0]]
-		dst, src = dst[2:], src[1:]
-	}
-	if len(dst) == 0 {
-		return nil
-	}
-	if src[0]>>4 != 0 {
-		return damaged(size-1, "unused bits set in values")
-	}
-	dst[0] = d.single[src[0]&15]
+	clear(dst.Code)
 	return nil
 }
 
-// nibbleOver finds a byte with a nibble ≥ n, 1 ≤ n ≤ 16, or returns −1. Eight
-// bytes at a time: adding 16−n carries into bit 4 of the nibbles that are.
-func nibbleOver(src []byte, n int) int {
+func (d *valueDecoder) decode8(dst, src []byte) error {
+	copy(dst, src)
+	if codeOver(dst, d.n) < 0 {
+		return nil
+	}
+	return damaged(0, "value index %d in a table of %d", slices.Max(dst), d.n)
+}
+
+// decode4 spreads the nibbles of src to bytes, the low one of each first.
+func (d *valueDecoder) decode4(dst, src []byte) error {
 	const ones = 0x0101010101010101
-	add := uint64(16-n) * ones
+	codes, odd := dst, byte(0)
+	n, top := simd.Nibbles(dst, src)
+	dst, src = dst[n:], src[n/2:]
+	rest := dst
+	for len(dst) >= 8 && len(src) >= 4 {
+		x := uint64(le.Uint32(src))
+		x = (x | x<<16) & 0x0000ffff0000ffff
+		x = (x | x<<8) & 0x00ff00ff00ff00ff
+		x = (x | x<<4) & (15 * ones)
+		le.PutUint64(dst, x)
+		dst, src = dst[8:], src[4:]
+	}
+	for i := range dst {
+		dst[i] = src[i/2] >> (i % 2 * 4) & 15
+	}
+	if len(dst)%2 == 1 {
+		odd = src[len(dst)/2] >> 4
+	}
+	if int(max(top, odd)) >= d.n || codeOver(rest, d.n) >= 0 {
+		all := append(codes[:len(codes):len(codes)], odd)
+		at := codeOver(all, d.n) &^ 1
+		return damaged(at/2, "value index in byte %#x beyond a table of %d", all[at]|all[at+1]<<4, d.n)
+	}
+	if odd != 0 {
+		return damaged(len(codes)/2, "unused bits set in values")
+	}
+	return nil
+}
+
+// codeOver finds a code ≥ n, 1 ≤ n ≤ 256, or returns −1. Eight at a time: to
+// the low seven bits is added what makes those that are carry into the eighth.
+func codeOver(codes []byte, n int) int {
+	const ones, eighth = 0x0101010101010101, 0x8080808080808080
 	i := 0
-	for ; i+8 <= len(src); i += 8 {
-		x := le.Uint64(src[i:])
-		if ((x&(15*ones)+add)|(x>>4&(15*ones)+add))&(16*ones) != 0 {
-			break
+	if n <= 128 {
+		add := uint64(128-n) * ones
+		for ; i+8 <= len(codes); i += 8 {
+			if x := le.Uint64(codes[i:]); (x&^eighth+add|x)&eighth != 0 {
+				break
+			}
+		}
+	} else {
+		add := uint64(256-n) * ones
+		for ; i+8 <= len(codes); i += 8 {
+			if x := le.Uint64(codes[i:]); (x&^eighth+add)&x&eighth != 0 {
+				break
+			}
 		}
 	}
-	for ; i < len(src); i++ {
-		if int(src[i]&15) >= n || int(src[i]>>4) >= n {
+	for ; i < len(codes); i++ {
+		if int(codes[i]) >= n {
 			return i
 		}
 	}

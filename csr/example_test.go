@@ -49,12 +49,14 @@ func Example() {
 			log.Fatal(err)
 		}
 		for r := range b.Rows() {
-			cols, vals := b.Row(r)
-			fmt.Println("row", b.FirstRow+int64(r), cols, vals)
+			for col, v := range b.Row(r) {
+				fmt.Println("row", b.FirstRow+int64(r), "column", col, "is", v)
+			}
 		}
 	}
 	// Output:
 	// 2 × 4, 3 entries as dict4, Σv² = 53.25
-	// row 0 [0 3] [5 3.5]
-	// row 1 [2] [4]
+	// row 0 column 0 is 5
+	// row 0 column 3 is 3.5
+	// row 1 column 2 is 4
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,7 +71,7 @@ func versionAt(t *testing.T, path string) float64 {
 	if err := open(t, path).DecodeBlock(0, &b); err != nil {
 		t.Fatal(err)
 	}
-	return b.Val[0]
+	return slices.Collect(b.Values())[0]
 }
 
 // sweep runs a write again and again, each time with the next file operation

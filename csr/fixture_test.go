@@ -150,9 +150,8 @@ func listing(t *testing.T, path string) string {
 			t.Fatal(err)
 		}
 		for r := range blk.Rows() {
-			cols, vals := blk.Row(r)
-			for k, c := range cols {
-				fmt.Fprintf(&b, "%d %d %016x\n", blk.FirstRow+int64(r), c, math.Float64bits(vals[k]))
+			for c, v := range blk.Row(r) {
+				fmt.Fprintf(&b, "%d %d %016x\n", blk.FirstRow+int64(r), c, math.Float64bits(v))
 			}
 		}
 	}

@@ -130,11 +130,14 @@ func requireValidOrError(t *testing.T, fsys vfs.FS) {
 			continue
 		}
 		info := s.Block(i)
-		if b.Rows() != info.Rows || len(b.Col) != info.NNZ || len(b.Val) != info.NNZ || b.RowPtr[0] != 0 || int(b.RowPtr[info.Rows]) != info.NNZ {
-			t.Fatalf("block %d: lengths %d, %d, %d for %+v", i, len(b.RowPtr), len(b.Col), len(b.Val), info)
+		if b.Rows() != info.Rows || b.NNZ() != info.NNZ || len(b.Code)+len(b.Val) != info.NNZ || b.RowPtr[0] != 0 || int(b.RowPtr[info.Rows]) != info.NNZ {
+			t.Fatalf("block %d: lengths %d, %d, %d, %d, %d for %+v", i, len(b.RowPtr), len(b.Col16), len(b.Col), len(b.Code), len(b.Val), info)
 		}
 		for r := range b.Rows() {
-			cols, vals := b.Row(r) // panics if RowPtr descends
+			if b.RowPtr[r] > b.RowPtr[r+1] {
+				t.Fatalf("block %d: offsets %v", i, b.RowPtr)
+			}
+			cols, vals := rowOf(&b, r)
 			for k, c := range cols {
 				if int64(c) >= s.Cols() || k > 0 && c <= cols[k-1] {
 					t.Fatalf("block %d: columns %v of %d", i, cols, s.Cols())

@@ -111,12 +111,11 @@ func requireEqual(t testing.TB, s *csr.Store, m *matrix) {
 		if b.FirstRow != int64(i) {
 			t.Fatalf("block %d begins at row %d, want %d", k, b.FirstRow, i)
 		}
-		if info := s.Block(k); info.Rows != b.Rows() || info.NNZ != len(b.Col) || info.FirstRow != b.FirstRow {
+		if info := s.Block(k); info.Rows != b.Rows() || info.NNZ != b.NNZ() || info.FirstRow != b.FirstRow {
 			t.Fatalf("block %d is described as %+v", k, info)
 		}
 		for r := range b.Rows() {
-			cols, vals := b.Row(r)
-			if !slices.Equal(cols, m.rows[i].cols) || !slices.Equal(vals, m.rows[i].vals) {
+			if cols, vals := rowOf(&b, r); !slices.Equal(cols, m.rows[i].cols) || !slices.Equal(vals, m.rows[i].vals) {
 				t.Fatalf("row %d differs", i)
 			}
 			i++
@@ -125,6 +124,13 @@ func requireEqual(t testing.TB, s *csr.Store, m *matrix) {
 	if i != len(m.rows) {
 		t.Fatalf("%d rows in the blocks, want %d", i, len(m.rows))
 	}
+}
+
+func rowOf(b *csr.Block, r int) (cols []uint32, vals []float64) {
+	for c, v := range b.Row(r) {
+		cols, vals = append(cols, c), append(vals, v)
+	}
+	return cols, vals
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -375,8 +381,8 @@ func TestNegativeZero(t *testing.T) {
 			if err := open(t, path).DecodeBlock(0, &b); err != nil {
 				t.Fatal(err)
 			}
-			if math.Float64bits(b.Val[0]) != 0 {
-				t.Errorf("%v: −0 became %v", v.Coding, b.Val[0])
+			if got := slices.Collect(b.Values())[0]; math.Float64bits(got) != 0 {
+				t.Errorf("%v: −0 became %v", v.Coding, got)
 			}
 		}
 	}
@@ -398,7 +404,7 @@ func TestConcurrentDecode(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				cols, vals := b.Row(0)
+				cols, vals := rowOf(&b, 0)
 				want := m.rows[b.FirstRow]
 				if !slices.Equal(cols, want.cols) || !slices.Equal(vals, want.vals) {
 					t.Errorf("block %d differs", i)

@@ -72,10 +72,10 @@ func (s *Store) ToSparse() (*sparse.CSR, error) {
 		for _, p := range b.RowPtr[1:] {
 			ptr = append(ptr, base+int(p))
 		}
-		for _, c := range b.Col {
+		for c := range b.Columns() {
 			ind = append(ind, int(c))
 		}
-		data = append(data, b.Val...)
+		data = slices.AppendSeq(data, b.Values())
 	}
 	a := sparse.NewCSR(int(s.Rows()), int(s.Cols()), ptr, ind, data)
 	if s.Transposed() {

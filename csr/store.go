@@ -239,6 +239,19 @@ func (s *Store) Block(i int) BlockInfo {
 	return BlockInfo{FirstRow: b.firstRow, Rows: int(b.rows), NNZ: int(b.nnz), Size: int64(b.size)}
 }
 
+// DecodedSize is the number of bytes of a decoded block of so many rows and
+// entries: 3 to 12 an entry, see [Block].
+func (s *Store) DecodedSize(rows, nnz int64) int64 {
+	entry := int64(4 + 8)
+	if s.manifest.Cols <= maxCols16 {
+		entry -= 2
+	}
+	if s.manifest.Values.Coding.coded() {
+		entry -= 7
+	}
+	return 4*(rows+1) + entry*nnz
+}
+
 // DecodeBlock decodes block i into dst and proves it sound: the crc of its
 // bytes, and on the decoded copy all that the doc of [Block] says, so that
 // unchecked kernels may run on it. Safe for concurrent use with distinct dst.
@@ -267,7 +280,7 @@ func (sh *shard) decode(b *blockMeta, dst *Block, cols int64, dec *valueDecoder)
 		return decodeBlock(dst, data, b, cols, dec)
 	})
 	if err != nil {
-		dst.RowPtr, dst.Col, dst.Val = dst.RowPtr[:0], dst.Col[:0], dst.Val[:0]
+		dst.empty()
 		if d, ok := err.(*damage); ok {
 			d.at += b.offset
 		}

@@ -44,6 +44,9 @@ func (c *Coding) UnmarshalText(b []byte) error {
 // maxTable is the number of table entries each coding allows.
 func (c Coding) maxTable() int { return [...]int{1, 16, 256, 0, 0}[c] }
 
+// coded tells whether a value is the place of one in the table.
+func (c Coding) coded() bool { return c.maxTable() > 0 }
+
 // size is the number of bytes nnz values take.
 func (c Coding) size(nnz uint64) uint64 {
 	switch c {

@@ -51,10 +51,82 @@ func requireSameBothWays(t *testing.T, data []byte, meta *blockMeta, cols int64,
 		t.Fatalf("plain: %q at %d; vectors: %q at %d", plain.err, plain.at, vectors.err, vectors.at)
 	}
 	a, b := &plain.block, &vectors.block
-	if !slices.Equal(a.RowPtr, b.RowPtr) || !slices.Equal(a.Col, b.Col) || !slices.Equal(a.Val, b.Val) {
+	if !slices.Equal(a.RowPtr, b.RowPtr) || !slices.Equal(a.Col, b.Col) || !slices.Equal(a.Col16, b.Col16) ||
+		!slices.Equal(a.Code, b.Code) || !slices.Equal(a.Val, b.Val) {
 		t.Fatalf("plain: %+v; vectors: %+v", plain, vectors)
 	}
-	return plain.err == ""
+	if plain.err != "" {
+		return false
+	}
+	requireProved(t, a, cols, v)
+	return true
+}
+
+// requireProved: what the doc of Block says of a block that has been handed out.
+func requireProved(t *testing.T, b *Block, cols int64, v Values) {
+	t.Helper()
+	nnz := int(b.RowPtr[b.Rows()])
+	if (len(b.Col16) > 0) != (cols <= 1<<16 && nnz > 0) || (len(b.Code) > 0) != (v.Coding <= Dict8 && nnz > 0) {
+		t.Fatalf("%d and %d columns, %d codes and %d values for %d columns as %v", len(b.Col16), len(b.Col), len(b.Code), len(b.Val), cols, v.Coding)
+	}
+	if b.NNZ() != nnz || len(b.Code)+len(b.Val) != nnz {
+		t.Fatalf("%d columns, %d values; want %d", b.NNZ(), len(b.Code)+len(b.Val), nnz)
+	}
+	for r := range b.Rows() {
+		least := int64(0)
+		for c, x := range b.Row(r) {
+			if int64(c) < least || int64(c) >= cols || !finite(x) {
+				t.Fatalf("row %d: column %d after %d, value %v", r, c, least-1, x)
+			}
+			least = int64(c) + 1
+		}
+	}
+	for _, c := range b.Code {
+		if int(c) >= len(v.Table) {
+			t.Fatalf("code %d in a table of %d", c, len(v.Table))
+		}
+	}
+}
+
+// TestColumnsAroundSixteenBits: the largest column that 16 bits hold, and those
+// beyond it, which must not come out as smaller ones.
+func TestColumnsAroundSixteenBits(t *testing.T) {
+	for _, last := range []int64{1<<16 - 2, 1<<16 - 1, 1 << 16, 1<<16 + 5, 1 << 17, 1<<31 - 1, 1<<32 - 2} {
+		for _, cols := range []int64{1<<16 - 1, 1 << 16, 1<<16 + 1, 1 << 31, MaxCols} {
+			for _, first := range []int{0, 7, 100} { // smaller columns in the same row
+				gaps := append(make([]uint32, first), uint32(last)-uint32(first))
+				gaps = append(gaps, make([]uint32, 40)...) // the next row
+				lens := []uint32{uint32(first) + 1, 0, 40}
+				data := appendBlock(nil, lens, gaps, nil)
+				meta := &blockMeta{rows: 3, nnz: uint32(len(gaps))}
+				sound := requireSameBothWays(t, data, meta, cols, Values{Coding: Constant, Table: []float64{1}})
+				if sound != (last < cols) {
+					t.Errorf("column %d of %d: sound is %v", last, cols, sound)
+				}
+			}
+		}
+	}
+}
+
+// TestCodeOver: every code, in every table, at places within and after the words.
+func TestCodeOver(t *testing.T) {
+	for n := 1; n <= 256; n++ {
+		codes := make([]byte, 21)
+		for i := range codes {
+			codes[i] = byte((n - 1) * i / 20)
+		}
+		if at := codeOver(codes, n); at >= 0 {
+			t.Fatalf("table of %d: code %d is not beyond it", n, codes[at])
+		}
+		for c := n; c < 256; c++ {
+			at := (n + c) % 21
+			bad := slices.Clone(codes)
+			bad[at], bad[20] = byte(c), 255
+			if got := codeOver(bad, n); got != at {
+				t.Fatalf("table of %d: code %d found at %d, is at %d", n, c, got, at)
+			}
+		}
+	}
 }
 
 // someBlock makes a sound block of about nnz entries whose gaps, row lengths
@@ -74,7 +146,7 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 			if rng.IntN(30) == 0 {
 				g = rng.Uint32N(rare)
 			}
-			if next+int64(g) >= MaxCols {
+			if next+int64(g)+int64(n) >= MaxCols { // no room for the rest of the row
 				g = 0
 			}
 			gaps = append(gaps, g)

@@ -58,9 +58,9 @@ func eachStored(t testing.TB, path string, visit func(row int64, col uint32, v f
 		if err := s.DecodeBlock(i, &b); err != nil {
 			t.Fatal(err)
 		}
-		for r := range len(b.RowPtr) - 1 {
-			for k := b.RowPtr[r]; k < b.RowPtr[r+1]; k++ {
-				visit(b.FirstRow+int64(r), b.Col[k], b.Val[k])
+		for r := range b.Rows() {
+			for col, v := range b.Row(r) {
+				visit(b.FirstRow+int64(r), col, v)
 			}
 		}
 	}

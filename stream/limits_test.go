@@ -41,6 +41,8 @@ func (m *equalRows) Block(i int) csr.BlockInfo {
 	return csr.BlockInfo{FirstRow: int64(i), Rows: 1, NNZ: len(m.col), Size: 1 << 10}
 }
 
+func (m *equalRows) DecodedSize(rows, nnz int64) int64 { return 4*(rows+1) + 12*nnz }
+
 func (m *equalRows) DecodeBlock(i int, dst *csr.Block) error {
 	dst.FirstRow, dst.RowPtr, dst.Col, dst.Val = int64(i), m.ptr, m.col, m.val
 	return nil

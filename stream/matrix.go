@@ -138,4 +138,6 @@ func contiguous(x *mat.Dense) []float64 {
 	return mat.DenseCopyOf(x).RawMatrix().Data
 }
 
-func rowsOf(b *csr.Block) kernel.Rows { return kernel.Rows{Ptr: b.RowPtr, Col: b.Col, Val: b.Val} }
+func rowsOf(b *csr.Block) kernel.Rows {
+	return kernel.Rows{Ptr: b.RowPtr, Col16: b.Col16, Col: b.Col, Code: b.Code, Table: b.Table, Val: b.Val}
+}

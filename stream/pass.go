@@ -114,8 +114,7 @@ func (q *blockQueue) take(ctx context.Context) (int, func(), error) {
 		return -1, nil, nil
 	}
 	i := q.next
-	info := q.m.src.Block(i)
-	size := min(decodedBytes(int64(info.Rows), int64(info.NNZ)), q.m.plan.Window)
+	size := min(decodedBytes(q.m.src, i), q.m.plan.Window)
 	if err := q.window.Acquire(ctx, size); err != nil {
 		return 0, nil, context.Cause(ctx)
 	}
@@ -132,13 +131,7 @@ func (m *Matrix) block(i int, scratch *csr.Block) (*csr.Block, error) {
 		if b := m.resident[i]; b != nil {
 			return b, nil
 		}
-		// A slice of exactly the right size, not scratch that grew for a larger block.
-		info := m.src.Block(i)
-		scratch = &csr.Block{
-			RowPtr: make([]uint32, 0, info.Rows+1),
-			Col:    make([]uint32, 0, info.NNZ),
-			Val:    make([]float64, 0, info.NNZ),
-		}
+		scratch = new(csr.Block) // of exactly the right size, not grown for a larger block
 	}
 	start := time.Now()
 	if err := m.src.DecodeBlock(i, scratch); err != nil {
@@ -166,7 +159,7 @@ func (m *Matrix) firstRead() int {
 // trimmed drops scratch that one unusually long row has made large, so that
 // not every worker ends up holding a copy of the largest block.
 func trimmed(b *csr.Block) *csr.Block {
-	if cap(b.Col) > 2*csr.BlockNNZ {
+	if b.NNZ() > 2*csr.BlockNNZ {
 		return new(csr.Block)
 	}
 	return b

@@ -109,15 +109,15 @@ func lanes(n int64, l, blocks int, nnz int64) int {
 	return int(max(1, min(maxLanes, int64(blocks), laneBytes/(bytes+1), nnz/(laneShare*n+1))))
 }
 
-// decodedBytes is what a decoded block occupies: see csr.Block.
-func decodedBytes(rows, nnz int64) int64 { return 4*(rows+1) + 12*nnz }
-
 // PlanFor is the Plan that New would make, without anything being allocated.
 // The error is that of New.
 func PlanFor(store *csr.Store, o Options) (Plan, error) { return makePlan(store, o.withDefaults()) }
 
-// DecodedBytes is what a block occupies when it is kept decoded.
-func DecodedBytes(b csr.BlockInfo) int64 { return decodedBytes(int64(b.Rows), int64(b.NNZ)) }
+// decodedBytes is what block i occupies when it is decoded.
+func decodedBytes(src source, i int) int64 {
+	b := src.Block(i)
+	return src.DecodedSize(int64(b.Rows), int64(b.NNZ))
+}
 
 // makePlan decides the layout of all passes over src.
 func makePlan(src source, o Options) (Plan, error) {
@@ -130,7 +130,7 @@ func makePlan(src source, o Options) (Plan, error) {
 		p.nnz += int64(src.Block(i).NNZ)
 	}
 	largest := src.MaxBlock()
-	decoded := decodedBytes(largest.Rows, largest.NNZ)
+	decoded := src.DecodedSize(largest.Rows, largest.NNZ)
 	p.Window = decoded * int64(p.Workers)
 
 	n := src.Cols()
@@ -175,8 +175,7 @@ func makePlan(src source, o Options) (Plan, error) {
 // fitting is the number of leading blocks whose decoded form fits into room.
 func fitting(src source, room int64) int {
 	for i := range src.NumBlocks() {
-		b := src.Block(i)
-		room -= decodedBytes(int64(b.Rows), int64(b.NNZ))
+		room -= decodedBytes(src, i)
 		if room < 0 {
 			return i
 		}
@@ -187,8 +186,7 @@ func fitting(src source, room int64) int {
 func residentBytes(src source, blocks int) int64 {
 	var t int64
 	for i := range blocks {
-		b := src.Block(i)
-		t += decodedBytes(int64(b.Rows), int64(b.NNZ))
+		t += decodedBytes(src, i)
 	}
 	return t
 }
@@ -201,6 +199,7 @@ type source interface {
 	MaxBlock() csr.MaxBlock
 	NumBlocks() int
 	Block(i int) csr.BlockInfo
+	DecodedSize(rows, nnz int64) int64
 	DecodeBlock(i int, dst *csr.Block) error
 	Prefetch(i int)
 	ReleaseBlock(i int)

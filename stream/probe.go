@@ -66,7 +66,7 @@ func Measure(ctx context.Context, store *csr.Store, widths []int, limit time.Dur
 			n := int(store.Cols()) * l
 			start := time.Now()
 			kernel.Gram(y[:n], x[:n], l, rowsOf(&r.block))
-			p.Multiply[i] = min(p.Multiply[i], float64(time.Since(start))/float64(max(1, len(r.block.Col))))
+			p.Multiply[i] = min(p.Multiply[i], float64(time.Since(start))/float64(max(1, r.block.NNZ())))
 		}
 	}
 	if p.Entries == 0 {
@@ -99,7 +99,7 @@ func (r *probeRun) decode(limit time.Duration) (time.Duration, error) {
 		}
 		r.store.ReleaseBlock(i)
 		r.count++
-		r.entries += int64(len(r.block.Col))
+		r.entries += int64(r.block.NNZ())
 		r.bytes += r.store.Block(i).Size
 	}
 	return time.Since(start), nil

@@ -79,6 +79,8 @@ func (s *inMemory) NumBlocks() int         { return len(s.blocks) }
 func (s *inMemory) Prefetch(int)           {}
 func (s *inMemory) ReleaseBlock(int)       {}
 
+func (s *inMemory) DecodedSize(rows, nnz int64) int64 { return 4*(rows+1) + (4+8)*nnz }
+
 func (s *inMemory) Block(i int) csr.BlockInfo {
 	b := &s.blocks[i]
 	return csr.BlockInfo{FirstRow: b.FirstRow, Rows: len(b.RowPtr) - 1, NNZ: len(b.Col)}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/stream"
 )
 
 // store is a store to measure, and what is known of it.
@@ -98,7 +97,8 @@ func openStore(path string) (_ *store, err error) {
 		d.files = append(d.files, filepath.Join(path, shard.Name))
 	}
 	for i := range s.NumBlocks() {
-		d.Decoded += stream.DecodedBytes(s.Block(i))
+		b := s.Block(i)
+		d.Decoded += s.DecodedSize(int64(b.Rows), int64(b.NNZ))
 	}
 	return d, nil
 }

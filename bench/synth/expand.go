@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -140,8 +141,8 @@ func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, 
 	slices.Sort(distinct)
 	distinct = slices.DeleteFunc(slices.Compact(distinct), func(v float64) bool { return v == 0 })
 	var stats csr.ValueStats
-	add := func(of []float64) error {
-		for _, b := range of {
+	add := func(of iter.Seq[float64]) error {
+		for b := range of {
 			for _, a := range distinct {
 				p, err := exactProduct(a, b)
 				if err != nil {
@@ -153,7 +154,7 @@ func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, 
 		return nil
 	}
 	if table := e.Base.Values().Table; len(table) > 0 {
-		err := add(table)
+		err := add(slices.Values(table))
 		return stats.Values(), err
 	}
 	var b csr.Block
@@ -164,7 +165,7 @@ func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, 
 		if err := e.Base.DecodeBlock(i, &b); err != nil {
 			return csr.Values{}, err
 		}
-		if err := add(b.Val); err != nil {
+		if err := add(b.Values()); err != nil {
 			return csr.Values{}, err
 		}
 		e.Base.ReleaseBlock(i)
@@ -206,13 +207,12 @@ func (x *expander) copies(ctx context.Context, row entries) error {
 
 // row writes the product of a row of the factor and row r of the block.
 func (x *expander) row(f entries, r int) error {
-	cols, vals := x.block.Row(r)
 	x.cols, x.vals = x.cols[:0], x.vals[:0]
 	for k, j := range f.col {
 		shift := uint32(int64(j) * x.base.Cols()) // < csr.MaxCols, as Dims has made sure
-		for n, c := range cols {
+		for c, v := range x.block.Row(r) {
 			x.cols = append(x.cols, shift+c)
-			x.vals = append(x.vals, f.val[k]*vals[n])
+			x.vals = append(x.vals, f.val[k]*v)
 		}
 	}
 	x.done += int64(len(x.cols))

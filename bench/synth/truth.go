@@ -82,9 +82,8 @@ func (e *Expansion) denseBase() ([]float64, error) {
 			return nil, err
 		}
 		for r := range b.Rows() {
-			cols, vals := b.Row(r)
-			for n, c := range cols {
-				a.Set(int(b.FirstRow)+r, int(c), vals[n])
+			for c, v := range b.Row(r) {
+				a.Set(int(b.FirstRow)+r, int(c), v)
 			}
 		}
 	}

@@ -159,7 +159,7 @@ func (o *svdOptions) problem(store *csr.Store) solver.Problem {
 	for i := range store.NumBlocks() {
 		b := store.Block(i)
 		p.Encoded += b.Size
-		p.Decoded += stream.DecodedBytes(b)
+		p.Decoded += store.DecodedSize(int64(b.Rows), int64(b.NNZ))
 	}
 	available := sysmem.Available()
 	p.Room = func(m solver.Method) solver.Room {

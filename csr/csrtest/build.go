@@ -114,10 +114,9 @@ func Rows(t testing.TB, s *csr.Store) [][]Entry {
 			t.Fatal(err)
 		}
 		for r := range b.Rows() {
-			cols, vals := b.Row(r)
 			var row []Entry
-			for k, c := range cols {
-				row = append(row, Entry{c, vals[k]})
+			for c, v := range b.Row(r) {
+				row = append(row, Entry{c, v})
 			}
 			rows = append(rows, row)
 		}

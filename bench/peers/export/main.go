@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
 )
@@ -75,8 +76,8 @@ func arrays(s *csr.Store, dir string) (err error) {
 		for r := range ends {
 			ends[r] = base + int32(b.RowPtr[r+1])
 		}
-		base += int32(len(b.Val))
-		if err := errors.Join(put(out[0], ends), put(out[1], b.Col), put(out[2], b.Val)); err != nil {
+		base += int32(b.NNZ())
+		if err := errors.Join(put(out[0], ends), put(out[1], slices.Collect(b.Columns())), put(out[2], slices.Collect(b.Values()))); err != nil {
 			return err
 		}
 	}

@@ -9,15 +9,20 @@ package simd
 //go:noescape
 func unpackAVX2(dst *uint32, src *byte, n int, width int, t *[17]uint32)
 
-// sumRowsAVX2 turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 words after the last.
+// sumRows32AVX2 turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.
 //
 //go:noescape
-func sumRowsAVX2(col *uint32, gaps *uint32, n int, ends *uint32, s *[5]uint64)
+func sumRows32AVX2(col *uint32, gaps *uint32, n int, ends *uint32, s *[5]uint64)
 
-// dict4AVX2 looks up n values, a positive multiple of 8. The table has the low words of 16 values, then the high ones.
+// sumRows16AVX2 turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.
 //
 //go:noescape
-func dict4AVX2(dst *float64, src *byte, n int, halves *[32]uint32)
+func sumRows16AVX2(col *uint16, gaps *uint32, n int, ends *uint32, s *[5]uint64)
+
+// nibblesAVX2 spreads n nibbles, a positive multiple of 32, to bytes. The greatest of them is in top.
+//
+//go:noescape
+func nibblesAVX2(dst *byte, src *byte, n int, top *[32]byte)
 
 // float32AVX2 converts n values, a positive multiple of 8, and tells whether one is not finite.
 //

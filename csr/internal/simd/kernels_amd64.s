@@ -50,9 +50,9 @@ DATA masks<>+56(SB)/4, $0x00000000
 DATA masks<>+60(SB)/4, $0x00000000
 GLOBL masks<>(SB), RODATA|NOPTR, $64
 
-// func sumRowsAVX2(col *uint32, gaps *uint32, n int, ends *uint32, s *[5]uint64)
+// func sumRows32AVX2(col *uint32, gaps *uint32, n int, ends *uint32, s *[5]uint64)
 // Requires: AVX, AVX2, CMOV
-TEXT ·sumRowsAVX2(SB), NOSPLIT, $0-40
+TEXT ·sumRows32AVX2(SB), NOSPLIT, $0-40
 	MOVQ         col+0(FP), AX
 	MOVQ         gaps+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -147,47 +147,132 @@ done:
 	VZEROUPPER
 	RET
 
-DATA nibbles8<>+0(SB)/4, $0x00000000
-DATA nibbles8<>+4(SB)/4, $0x00000004
-DATA nibbles8<>+8(SB)/4, $0x00000010
-DATA nibbles8<>+12(SB)/4, $0x00000014
-DATA nibbles8<>+16(SB)/4, $0x00000008
-DATA nibbles8<>+20(SB)/4, $0x0000000c
-DATA nibbles8<>+24(SB)/4, $0x00000018
-DATA nibbles8<>+28(SB)/4, $0x0000001c
-GLOBL nibbles8<>(SB), RODATA|NOPTR, $32
+// func sumRows16AVX2(col *uint16, gaps *uint32, n int, ends *uint32, s *[5]uint64)
+// Requires: AVX, AVX2, CMOV
+TEXT ·sumRows16AVX2(SB), NOSPLIT, $0-40
+	MOVQ         col+0(FP), AX
+	MOVQ         gaps+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         ends+24(FP), BX
+	MOVQ         s+32(FP), SI
+	VPCMPEQD     Y0, Y0, Y0
+	VPSRLD       $0x1d, Y0, Y3
+	VPXOR        Y2, Y2, Y2
+	MOVQ         (SI), DI
+	MOVQ         8(SI), R8
+	VPBROADCASTD 16(SI), Y1
+	MOVL         24(SI), R10
+	LEAQ         masks<>+0(SB), R11
+	XORQ         R12, R12
 
-// func dict4AVX2(dst *float64, src *byte, n int, halves *[32]uint32)
+row:
+	MOVL    (BX)(R8*4), R13
+	SUBQ    DI, R13
+	MOVQ    R13, R9
+	CMPQ    R9, DX
+	CMOVQGT DX, R9
+	MOVQ    R9, R14
+	SUBQ    R12, R14
+	JZ      next
+	SUBQ    $0x08, R14
+	JBE     tail
+
+full:
+	VMOVDQU      (CX)(R12*4), Y4
+	VPOR         Y4, Y2, Y2
+	VPSUBD       Y0, Y4, Y4
+	VPSLLDQ      $0x04, Y4, Y5
+	VPADDD       Y5, Y4, Y4
+	VPSLLDQ      $0x08, Y4, Y5
+	VPADDD       Y5, Y4, Y4
+	VPERM2I128   $0x08, Y4, Y4, Y5
+	VPSHUFD      $0xff, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VPERMD       Y4, Y3, Y5
+	VPADDD       Y1, Y4, Y4
+	VPADDD       Y1, Y5, Y1
+	VEXTRACTI128 $0x01, Y4, X5
+	VPACKUSDW    X5, X4, X5
+	VMOVDQU      X5, (AX)(R12*2)
+	VPOR         Y4, Y2, Y2
+	ADDQ         $0x08, R12
+	SUBQ         $0x08, R14
+	JA           full
+
+tail:
+	VMOVDQU      (CX)(R12*4), Y4
+	VPOR         Y4, Y2, Y2
+	VPSUBD       Y0, Y4, Y4
+	VPSLLDQ      $0x04, Y4, Y5
+	VPADDD       Y5, Y4, Y4
+	VPSLLDQ      $0x08, Y4, Y5
+	VPADDD       Y5, Y4, Y4
+	VPERM2I128   $0x08, Y4, Y4, Y5
+	VPSHUFD      $0xff, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VPERMD       Y4, Y3, Y5
+	VPADDD       Y1, Y4, Y4
+	VPADDD       Y1, Y5, Y1
+	VEXTRACTI128 $0x01, Y4, X5
+	VPACKUSDW    X5, X4, X5
+	VMOVDQU      X5, (AX)(R12*2)
+	NEGQ         R14
+	VPAND        (R11)(R14*4), Y4, Y4
+	VPOR         Y4, Y2, Y2
+	MOVQ         R9, R12
+	MOVWLZX      -2(AX)(R12*2), R9
+	CMPL         R9, R10
+	CMOVLHI      R9, R10
+	CMPQ         R13, DX
+	JGT          done
+
+next:
+	INCQ    R8
+	VMOVDQA Y0, Y1
+	MOVL    $0xffffffff, R9
+	CMPQ    R12, DX
+	JB      row
+
+done:
+	MOVQ         R8, 8(SI)
+	MOVL         R9, 16(SI)
+	MOVL         R10, 24(SI)
+	VEXTRACTI128 $0x01, Y2, X0
+	VPOR         X0, X2, X2
+	VPSHUFD      $0x4e, X2, X0
+	VPOR         X0, X2, X2
+	VPSHUFD      $0xb1, X2, X0
+	VPOR         X0, X2, X2
+	VMOVD        X2, AX
+	ORL          AX, 32(SI)
+	VZEROUPPER
+	RET
+
+DATA nibbles<>+0(SB)/4, $0x0f0f0f0f
+GLOBL nibbles<>(SB), RODATA|NOPTR, $4
+
+// func nibblesAVX2(dst *byte, src *byte, n int, top *[32]byte)
 // Requires: AVX, AVX2
-TEXT ·dict4AVX2(SB), NOSPLIT, $0-32
-	MOVQ    dst+0(FP), AX
-	MOVQ    src+8(FP), CX
-	MOVQ    n+16(FP), DX
-	MOVQ    halves+24(FP), BX
-	VMOVDQU (BX), Y0
-	VMOVDQU 32(BX), Y1
-	VMOVDQU 64(BX), Y2
-	VMOVDQU 96(BX), Y3
-	VMOVDQU nibbles8<>+0(SB), Y4
+TEXT ·nibblesAVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VPBROADCASTD nibbles<>+0(SB), Y0
+	VPXOR        Y1, Y1, Y1
 
 loop:
-	VPBROADCASTD (CX), Y5
-	VPSRLVD      Y4, Y5, Y5
-	VPSLLD       $0x1c, Y5, Y6
-	VPERMD       Y0, Y5, Y7
-	VPERMD       Y1, Y5, Y8
-	VBLENDVPS    Y6, Y8, Y7, Y7
-	VPERMD       Y2, Y5, Y8
-	VPERMD       Y3, Y5, Y5
-	VBLENDVPS    Y6, Y5, Y8, Y8
-	VPUNPCKLDQ   Y8, Y7, Y5
-	VPUNPCKHDQ   Y8, Y7, Y7
-	VMOVDQU      Y5, (AX)
-	VMOVDQU      Y7, 32(AX)
-	ADDQ         $0x04, CX
-	ADDQ         $0x40, AX
-	SUBQ         $0x08, DX
-	JNZ          loop
+	VPMOVZXBW (CX), Y2
+	VPSLLW    $0x04, Y2, Y3
+	VPOR      Y3, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VPMAXUB   Y2, Y1, Y1
+	VMOVDQU   Y2, (AX)
+	ADDQ      $0x10, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x20, DX
+	JNZ       loop
+	MOVQ      top+24(FP), AX
+	VMOVDQU   Y1, (AX)
 	VZEROUPPER
 	RET
 

@@ -12,7 +12,7 @@ package simd
 // on says whether vectors are used. It changes in tests only.
 var on = available
 
-// Active tells whether vectors are used. If not, RowSum.Add must not be
+// Active tells whether vectors are used. If not, Add must not be
 // called, and the others do nothing.
 func Active() bool { return on }
 
@@ -30,19 +30,20 @@ func Force(use bool) (restore func()) {
 // Sizes that callers allocate by.
 const (
 	// Slack is how many bytes beyond those of its numbers Unpack may read, and
-	// how many words before the end of a longer slice SumRows may touch.
+	// how many numbers before the end of a longer slice Add may touch.
 	Slack = 16
 	// MaxWidth is the widest number Unpack reads: with up to seven bits before it in its first byte
 	// it still lies in four bytes.
 	MaxWidth = 25
 )
 
-// RowSum is the state of a walk over the rows of a block in which SumRows
+// RowSum is the state of a walk over the rows of a block in which Add
 // turns gaps into columns, some at a time.
 //
 // Sums are kept in 32 bits. If Bits is below 2³¹ in the end they have not
 // wrapped, because a column below 2³¹ plus a gap below 2³¹ plus one is below
-// 2³²: columns then ascend strictly and none lies beyond Top.
+// 2³²: columns then ascend strictly and none lies beyond Top. Columns of 16 bits
+// are saturated: they, too, are right if Bits is below 2¹⁶.
 type RowSum [5]uint64
 
 // Fields of RowSum. The assembly knows them.

@@ -5,7 +5,7 @@ package simd
 //go:generate sh -c "cd _gen && go run . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg simd"
 
 import (
-	"math"
+	"slices"
 
 	"golang.org/x/sys/cpu"
 )
@@ -49,30 +49,31 @@ func Unpack(dst []uint32, src []byte, b uint) int {
 
 // Add turns the next n ≥ 1 gaps into columns. ends are the ends of the
 // block's rows: ascending, and the last at least n more than the entries done.
-// Both col and gaps are at least Slack words longer than n; the words of col
+// Both col and gaps are at least Slack numbers longer than n; those of col
 // beyond n are overwritten.
-func (s *RowSum) Add(col, gaps []uint32, n int, ends []uint32) {
+func Add[C uint16 | uint32](s *RowSum, col []C, gaps []uint32, n int, ends []uint32) {
 	if !on || n < 1 || len(col) < n+Slack || len(gaps) < n+Slack || uint64(ends[len(ends)-1]) < s[sumAt]+uint64(n) {
-		panic("simd: RowSum.Add: no vectors, or slices too short")
+		panic("simd: Add: no vectors, or slices too short")
 	}
-	sumRowsAVX2(&col[0], &gaps[0], n, &ends[0], (*[5]uint64)(s))
+	switch col := any(&col[0]).(type) {
+	case *uint16:
+		sumRows16AVX2(col, &gaps[0], n, &ends[0], (*[5]uint64)(s))
+	case *uint32:
+		sumRows32AVX2(col, &gaps[0], n, &ends[0], (*[5]uint64)(s))
+	}
 	s[sumAt] += uint64(n)
 }
 
-// Dict4 looks up the front of dst, the nibbles of src from the low ones up, in
-// the table, and returns how many, a multiple of 8.
-func Dict4(dst []float64, src []byte, table *[16]float64) int {
-	n := min(len(dst), 2*len(src)) &^ 7
+// Nibbles spreads the nibbles of src, the low one of each byte first, to the
+// front of dst, and returns how many, a multiple of 32, and the greatest.
+func Nibbles(dst, src []byte) (n int, top byte) {
+	n = min(len(dst), 2*len(src)) &^ 31
 	if !on || n == 0 {
-		return 0
+		return 0, 0
 	}
-	var halves [32]uint32
-	for i, v := range table {
-		bits := math.Float64bits(v)
-		halves[i], halves[16+i] = uint32(bits), uint32(bits>>32)
-	}
-	dict4AVX2(&dst[0], &src[0], n, &halves)
-	return n
+	var tops [32]byte
+	nibblesAVX2(&dst[0], &src[0], n, &tops)
+	return n, slices.Max(tops[:])
 }
 
 // Float32 converts the front of dst from src, and returns how many, a multiple of 8, and

@@ -8,10 +8,12 @@ const available = false
 func Unpack([]uint32, []byte, uint) int { return 0 }
 
 // Add must not be called.
-func (s *RowSum) Add([]uint32, []uint32, int, []uint32) { panic("simd: RowSum.Add: no vectors here") }
+func Add[C uint16 | uint32](*RowSum, []C, []uint32, int, []uint32) {
+	panic("simd: Add: no vectors here")
+}
 
-// Dict4 looks up nothing.
-func Dict4([]float64, []byte, *[16]float64) int { return 0 }
+// Nibbles spreads nothing.
+func Nibbles([]byte, []byte) (int, byte) { return 0, 0 }
 
 // Float32 converts nothing.
 func Float32([]float64, []byte) (int, bool) { return 0, true }

@@ -55,12 +55,20 @@ func TestUnpack(t *testing.T) {
 // TestRowSum: gaps of any size in rows of any length, handed over in pieces
 // that end anywhere. Sums in 64 bits say what the columns are, and whether they fit.
 func TestRowSum(t *testing.T) {
+	t.Run("32", testRowSum[uint32])
+	t.Run("16", testRowSum[uint16])
+}
+
+func testRowSum[C uint16 | uint32](t *testing.T) {
 	needVectors(t)
+	limit := min(1<<31, uint64(^C(0))+1)
+	const guard = guard & 0xffff
 	rapid.Check(t, func(t *rapid.T) {
-		wild := rapid.SampledFrom([]uint32{0, 3, 1000, 1 << 26, 1 << 30, 1<<31 - 1, 1<<32 - 1}).Draw(t, "largest gap")
+		wild := rapid.SampledFrom([]uint32{0, 3, 1000, 1<<16 - 1, 1 << 16, 1 << 26, 1 << 30, 1<<31 - 1, 1<<32 - 1}).Draw(t, "largest gap")
 		lens := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 1, 2, 7, 8, 9, 15, 16, 17, 40, 300}), 1, 40).Draw(t, "lengths")
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		var gaps, ends, want []uint32
+		var gaps, ends []uint32
+		var want []C
 		fits, top := true, uint64(0)
 		for _, n := range lens {
 			next := uint64(0)
@@ -70,27 +78,27 @@ func TestRowSum(t *testing.T) {
 					g %= 50
 				}
 				next += uint64(g)
-				fits = fits && g < 1<<31 && next < 1<<31
-				gaps, want = append(gaps, g), append(want, uint32(next))
+				fits = fits && uint64(g) < limit && next < limit
+				gaps, want = append(gaps, g), append(want, C(next))
 				top = max(top, next)
 				next++ // may go beyond what fits, but not beyond 64 bits
 			}
 			ends = append(ends, uint32(len(gaps)))
 		}
-		sum, got := NewRowSum(), []uint32{}
+		sum, got := NewRowSum(), []C{}
 		for at := 0; at < len(gaps); {
 			n := min(len(gaps)-at, rapid.IntRange(1, 200).Draw(t, "piece"))
 			in := make([]uint32, n+Slack) // numbers already seen may lie behind the piece
 			copy(in, gaps[at:])
-			out := slices.Repeat([]uint32{guard}, n+Slack)
-			sum.Add(out[:n+Slack], in, n, ends)
+			out := slices.Repeat([]C{guard}, n+Slack)
+			Add(&sum, out[:n+Slack], in, n, ends)
 			got = append(got, out[:n]...)
-			if i := slices.IndexFunc(out[n+8:], func(x uint32) bool { return x != guard }); i >= 0 {
+			if i := slices.IndexFunc(out[n+8:], func(x C) bool { return x != guard }); i >= 0 {
 				t.Fatalf("word %d after the last of %d is %#x", i+8, n, out[n+8+i])
 			}
 			at += n
 		}
-		if fits != (sum.Bits() < 1<<31) {
+		if fits != (uint64(sum.Bits()) < limit) {
 			t.Fatalf("sums fit: %v; bits are %#x", fits, sum.Bits())
 		}
 		if !fits {
@@ -105,31 +113,33 @@ func TestRowSum(t *testing.T) {
 	})
 }
 
-func TestDict4(t *testing.T) {
+func TestNibbles(t *testing.T) {
 	needVectors(t)
 	rng := rand.New(rand.NewPCG(3, 4))
-	var table [16]float64
-	for i := range table {
-		table[i] = rng.NormFloat64()
-	}
-	for n := range 100 {
+	const guard = 0xaa
+	for n := range 200 {
 		src := make([]byte, (n+1)/2)
 		for i := range src {
-			src[i] = byte(rng.Uint32())
+			src[i] = byte(rng.Uint32() & rng.Uint32())
 		}
-		dst := slices.Repeat([]float64{guard}, n+16)
-		got := Dict4(dst[:n], src, &table)
-		if got != n&^7 {
-			t.Fatalf("looked up %d of %d", got, n)
+		dst := slices.Repeat([]byte{guard}, n+32)
+		got, top := Nibbles(dst[:n], src)
+		if got != n&^31 {
+			t.Fatalf("spread %d of %d", got, n)
 		}
+		greatest := byte(0)
 		for i, v := range dst {
-			want := float64(guard)
+			want := byte(guard)
 			if i < got {
-				want = table[src[i/2]>>(i%2*4)&15]
+				want = src[i/2] >> (i % 2 * 4) & 15
+				greatest = max(greatest, want)
 			}
 			if v != want {
-				t.Fatalf("value %d of %d: got %v, want %v", i, n, v, want)
+				t.Fatalf("nibble %d of %d: got %d, want %d", i, n, v, want)
 			}
+		}
+		if top != greatest {
+			t.Fatalf("the greatest of %d is %d, want %d", got, top, greatest)
 		}
 	}
 }
@@ -181,7 +191,8 @@ func TestForce(t *testing.T) {
 	}
 	src := make([]byte, 200)
 	n, finite := Float64(make([]float64, 16), src)
-	if Unpack(make([]uint32, 16), src, 3) != 0 || Dict4(make([]float64, 16), src, new([16]float64)) != 0 || n != 0 || !finite {
+	nibbles, _ := Nibbles(make([]byte, 64), src)
+	if Unpack(make([]uint32, 16), src, 3) != 0 || nibbles != 0 || n != 0 || !finite {
 		t.Error("vectors are used when they are off")
 	}
 	restore()

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func mul1AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func mul1AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·mul1AVX2(SB), NOSPLIT, $0-64
+TEXT ·mul1AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -14,7 +14,7 @@ TEXT ·mul1AVX2(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ  R8, R8
@@ -71,9 +71,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func add1AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func add1AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, FMA3
-TEXT ·add1AVX2(SB), NOSPLIT, $0-64
+TEXT ·add1AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -81,7 +81,7 @@ TEXT ·add1AVX2(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ  R8, R8
@@ -129,9 +129,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func mul2AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func mul1AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·mul2AVX2(SB), NOSPLIT, $0-64
+TEXT ·mul1AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -139,7 +139,402 @@ TEXT ·mul2AVX2(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ        4(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	PREFETCHT0  1024(SI)(R9*4)
+	PREFETCHT0  256(DI)(R9*1)
+	MOVL        (SI)(R9*4), R13
+	MOVBLZX     (DI)(R9*1), R14
+	VMOVSD      (R12)(R14*8), X4
+	VFMADD231SD (CX)(R13*8), X4, X0
+	MOVL        4(SI)(R9*4), R13
+	MOVBLZX     1(DI)(R9*1), R14
+	VMOVSD      (R12)(R14*8), X4
+	VFMADD231SD (CX)(R13*8), X4, X1
+	MOVL        8(SI)(R9*4), R13
+	MOVBLZX     2(DI)(R9*1), R14
+	VMOVSD      (R12)(R14*8), X4
+	VFMADD231SD (CX)(R13*8), X4, X2
+	MOVL        12(SI)(R9*4), R13
+	MOVBLZX     3(DI)(R9*1), R9
+	VMOVSD      (R12)(R9*8), X4
+	VFMADD231SD (CX)(R13*8), X4, X3
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVL        (SI)(R9*4), R11
+	MOVBLZX     (DI)(R9*1), R13
+	VMOVSD      (R12)(R13*8), X4
+	VFMADD231SD (CX)(R11*8), X4, X0
+	INCQ        R9
+	JMP         few
+
+end:
+	VADDSD X2, X0, X0
+	VADDSD X3, X1, X1
+	VADDSD X1, X0, X0
+	VMOVSD X0, (AX)
+	ADDQ   $0x00000008, AX
+	ADDQ   $0x04, DX
+	ADDQ   $0x04, BX
+	DECQ   R8
+	JMP    row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add1AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add1AVX2Col32Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VMOVSD (CX), X0
+
+many:
+	LEAQ        2(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	MOVL        (SI)(R9*4), R13
+	MOVBLZX     (DI)(R9*1), R14
+	VMOVSD      (R12)(R14*8), X1
+	VMOVSD      (AX)(R13*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R13*8)
+	MOVL        4(SI)(R9*4), R13
+	MOVBLZX     1(DI)(R9*1), R9
+	VMOVSD      (R12)(R9*8), X1
+	VMOVSD      (AX)(R13*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R13*8)
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVL        (SI)(R9*4), R11
+	MOVBLZX     (DI)(R9*1), R13
+	VMOVSD      (R12)(R13*8), X1
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R11*8)
+	INCQ        R9
+	JMP         few
+
+end:
+	ADDQ $0x00000008, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul1AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·mul1AVX2Col16Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ        4(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	PREFETCHT0  512(SI)(R9*2)
+	PREFETCHT0  2048(DI)(R9*8)
+	MOVWLZX     (SI)(R9*2), R12
+	VMOVSD      (DI)(R9*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X0
+	MOVWLZX     2(SI)(R9*2), R12
+	VMOVSD      8(DI)(R9*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X1
+	MOVWLZX     4(SI)(R9*2), R12
+	VMOVSD      16(DI)(R9*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X2
+	MOVWLZX     6(SI)(R9*2), R12
+	VMOVSD      24(DI)(R9*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X3
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVWLZX     (SI)(R9*2), R11
+	VMOVSD      (DI)(R9*8), X4
+	VFMADD231SD (CX)(R11*8), X4, X0
+	INCQ        R9
+	JMP         few
+
+end:
+	VADDSD X2, X0, X0
+	VADDSD X3, X1, X1
+	VADDSD X1, X0, X0
+	VMOVSD X0, (AX)
+	ADDQ   $0x00000008, AX
+	ADDQ   $0x04, DX
+	ADDQ   $0x04, BX
+	DECQ   R8
+	JMP    row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add1AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add1AVX2Col16Val(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VMOVSD (CX), X0
+
+many:
+	LEAQ        2(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	MOVWLZX     (SI)(R9*2), R12
+	VMOVSD      (DI)(R9*8), X1
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R12*8)
+	MOVWLZX     2(SI)(R9*2), R12
+	VMOVSD      8(DI)(R9*8), X1
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R12*8)
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVWLZX     (SI)(R9*2), R11
+	VMOVSD      (DI)(R9*8), X1
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R11*8)
+	INCQ        R9
+	JMP         few
+
+end:
+	ADDQ $0x00000008, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul1AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·mul1AVX2Col16Code(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ        4(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	PREFETCHT0  512(SI)(R9*2)
+	PREFETCHT0  256(DI)(R9*1)
+	MOVWLZX     (SI)(R9*2), R13
+	MOVBLZX     (DI)(R9*1), R14
+	VMOVSD      (R12)(R14*8), X4
+	VFMADD231SD (CX)(R13*8), X4, X0
+	MOVWLZX     2(SI)(R9*2), R13
+	MOVBLZX     1(DI)(R9*1), R14
+	VMOVSD      (R12)(R14*8), X4
+	VFMADD231SD (CX)(R13*8), X4, X1
+	MOVWLZX     4(SI)(R9*2), R13
+	MOVBLZX     2(DI)(R9*1), R14
+	VMOVSD      (R12)(R14*8), X4
+	VFMADD231SD (CX)(R13*8), X4, X2
+	MOVWLZX     6(SI)(R9*2), R13
+	MOVBLZX     3(DI)(R9*1), R9
+	VMOVSD      (R12)(R9*8), X4
+	VFMADD231SD (CX)(R13*8), X4, X3
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVWLZX     (SI)(R9*2), R11
+	MOVBLZX     (DI)(R9*1), R13
+	VMOVSD      (R12)(R13*8), X4
+	VFMADD231SD (CX)(R11*8), X4, X0
+	INCQ        R9
+	JMP         few
+
+end:
+	VADDSD X2, X0, X0
+	VADDSD X3, X1, X1
+	VADDSD X1, X0, X0
+	VMOVSD X0, (AX)
+	ADDQ   $0x00000008, AX
+	ADDQ   $0x04, DX
+	ADDQ   $0x04, BX
+	DECQ   R8
+	JMP    row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add1AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add1AVX2Col16Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VMOVSD (CX), X0
+
+many:
+	LEAQ        2(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	MOVWLZX     (SI)(R9*2), R13
+	MOVBLZX     (DI)(R9*1), R14
+	VMOVSD      (R12)(R14*8), X1
+	VMOVSD      (AX)(R13*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R13*8)
+	MOVWLZX     2(SI)(R9*2), R13
+	MOVBLZX     1(DI)(R9*1), R9
+	VMOVSD      (R12)(R9*8), X1
+	VMOVSD      (AX)(R13*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R13*8)
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVWLZX     (SI)(R9*2), R11
+	MOVBLZX     (DI)(R9*1), R13
+	VMOVSD      (R12)(R13*8), X1
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R11*8)
+	INCQ        R9
+	JMP         few
+
+end:
+	ADDQ $0x00000008, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul2AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·mul2AVX2Col32Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ  R8, R8
@@ -201,9 +596,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func add2AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func add2AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, FMA3
-TEXT ·add2AVX2(SB), NOSPLIT, $0-64
+TEXT ·add2AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -211,7 +606,7 @@ TEXT ·add2AVX2(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ   R8, R8
@@ -262,9 +657,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func mul4AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func mul2AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·mul4AVX2(SB), NOSPLIT, $0-64
+TEXT ·mul2AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -272,7 +667,426 @@ TEXT ·mul4AVX2(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ        4(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	PREFETCHT0  1024(SI)(R9*4)
+	PREFETCHT0  256(DI)(R9*1)
+	MOVL        (SI)(R9*4), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     (DI)(R9*1), R14
+	VMOVDDUP    (R12)(R14*8), X4
+	VFMADD231PD (CX)(R13*1), X4, X0
+	MOVL        4(SI)(R9*4), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     1(DI)(R9*1), R14
+	VMOVDDUP    (R12)(R14*8), X4
+	VFMADD231PD (CX)(R13*1), X4, X1
+	MOVL        8(SI)(R9*4), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     2(DI)(R9*1), R14
+	VMOVDDUP    (R12)(R14*8), X4
+	VFMADD231PD (CX)(R13*1), X4, X2
+	MOVL        12(SI)(R9*4), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     3(DI)(R9*1), R9
+	VMOVDDUP    (R12)(R9*8), X4
+	VFMADD231PD (CX)(R13*1), X4, X3
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVL        (SI)(R9*4), R11
+	SHLQ        $0x04, R11
+	MOVBLZX     (DI)(R9*1), R13
+	VMOVDDUP    (R12)(R13*8), X4
+	VFMADD231PD (CX)(R11*1), X4, X0
+	INCQ        R9
+	JMP         few
+
+end:
+	VADDPD  X2, X0, X0
+	VADDPD  X3, X1, X1
+	VADDPD  X1, X0, X0
+	VMOVUPD X0, (AX)
+	ADDQ    $0x00000010, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add2AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add2AVX2Col32Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R9
+	MOVL    (BX), R10
+	VMOVUPD (CX), X0
+
+many:
+	LEAQ        2(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	MOVL        (SI)(R9*4), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     (DI)(R9*1), R14
+	VMOVDDUP    (R12)(R14*8), X1
+	VMOVUPD     (AX)(R13*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R13*1)
+	MOVL        4(SI)(R9*4), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     1(DI)(R9*1), R9
+	VMOVDDUP    (R12)(R9*8), X1
+	VMOVUPD     (AX)(R13*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R13*1)
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVL        (SI)(R9*4), R11
+	SHLQ        $0x04, R11
+	MOVBLZX     (DI)(R9*1), R13
+	VMOVDDUP    (R12)(R13*8), X1
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	INCQ        R9
+	JMP         few
+
+end:
+	ADDQ $0x00000010, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul2AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·mul2AVX2Col16Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ        4(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	PREFETCHT0  512(SI)(R9*2)
+	PREFETCHT0  2048(DI)(R9*8)
+	MOVWLZX     (SI)(R9*2), R12
+	SHLQ        $0x04, R12
+	VMOVDDUP    (DI)(R9*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X0
+	MOVWLZX     2(SI)(R9*2), R12
+	SHLQ        $0x04, R12
+	VMOVDDUP    8(DI)(R9*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X1
+	MOVWLZX     4(SI)(R9*2), R12
+	SHLQ        $0x04, R12
+	VMOVDDUP    16(DI)(R9*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X2
+	MOVWLZX     6(SI)(R9*2), R12
+	SHLQ        $0x04, R12
+	VMOVDDUP    24(DI)(R9*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X3
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVWLZX     (SI)(R9*2), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    (DI)(R9*8), X4
+	VFMADD231PD (CX)(R11*1), X4, X0
+	INCQ        R9
+	JMP         few
+
+end:
+	VADDPD  X2, X0, X0
+	VADDPD  X3, X1, X1
+	VADDPD  X1, X0, X0
+	VMOVUPD X0, (AX)
+	ADDQ    $0x00000010, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add2AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add2AVX2Col16Val(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R9
+	MOVL    (BX), R10
+	VMOVUPD (CX), X0
+
+many:
+	LEAQ        2(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	MOVWLZX     (SI)(R9*2), R12
+	SHLQ        $0x04, R12
+	VMOVDDUP    (DI)(R9*8), X1
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R12*1)
+	MOVWLZX     2(SI)(R9*2), R12
+	SHLQ        $0x04, R12
+	VMOVDDUP    8(DI)(R9*8), X1
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R12*1)
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVWLZX     (SI)(R9*2), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    (DI)(R9*8), X1
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	INCQ        R9
+	JMP         few
+
+end:
+	ADDQ $0x00000010, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul2AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·mul2AVX2Col16Code(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ        4(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	PREFETCHT0  512(SI)(R9*2)
+	PREFETCHT0  256(DI)(R9*1)
+	MOVWLZX     (SI)(R9*2), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     (DI)(R9*1), R14
+	VMOVDDUP    (R12)(R14*8), X4
+	VFMADD231PD (CX)(R13*1), X4, X0
+	MOVWLZX     2(SI)(R9*2), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     1(DI)(R9*1), R14
+	VMOVDDUP    (R12)(R14*8), X4
+	VFMADD231PD (CX)(R13*1), X4, X1
+	MOVWLZX     4(SI)(R9*2), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     2(DI)(R9*1), R14
+	VMOVDDUP    (R12)(R14*8), X4
+	VFMADD231PD (CX)(R13*1), X4, X2
+	MOVWLZX     6(SI)(R9*2), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     3(DI)(R9*1), R9
+	VMOVDDUP    (R12)(R9*8), X4
+	VFMADD231PD (CX)(R13*1), X4, X3
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVWLZX     (SI)(R9*2), R11
+	SHLQ        $0x04, R11
+	MOVBLZX     (DI)(R9*1), R13
+	VMOVDDUP    (R12)(R13*8), X4
+	VFMADD231PD (CX)(R11*1), X4, X0
+	INCQ        R9
+	JMP         few
+
+end:
+	VADDPD  X2, X0, X0
+	VADDPD  X3, X1, X1
+	VADDPD  X1, X0, X0
+	VMOVUPD X0, (AX)
+	ADDQ    $0x00000010, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add2AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add2AVX2Col16Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R9
+	MOVL    (BX), R10
+	VMOVUPD (CX), X0
+
+many:
+	LEAQ        2(R9), R11
+	CMPQ        R11, R10
+	JA          few
+	MOVWLZX     (SI)(R9*2), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     (DI)(R9*1), R14
+	VMOVDDUP    (R12)(R14*8), X1
+	VMOVUPD     (AX)(R13*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R13*1)
+	MOVWLZX     2(SI)(R9*2), R13
+	SHLQ        $0x04, R13
+	MOVBLZX     1(DI)(R9*1), R9
+	VMOVDDUP    (R12)(R9*8), X1
+	VMOVUPD     (AX)(R13*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R13*1)
+	MOVQ        R11, R9
+	JMP         many
+
+few:
+	CMPQ        R9, R10
+	JAE         end
+	MOVWLZX     (SI)(R9*2), R11
+	SHLQ        $0x04, R11
+	MOVBLZX     (DI)(R9*1), R13
+	VMOVDDUP    (R12)(R13*8), X1
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	INCQ        R9
+	JMP         few
+
+end:
+	ADDQ $0x00000010, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul4AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·mul4AVX2Col32Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ  R8, R8
@@ -334,9 +1148,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func add4AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func add4AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, FMA3
-TEXT ·add4AVX2(SB), NOSPLIT, $0-64
+TEXT ·add4AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -344,7 +1158,7 @@ TEXT ·add4AVX2(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ   R8, R8
@@ -395,9 +1209,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func mul8AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul8AVX2(SB), NOSPLIT, $0-64
+// func mul4AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·mul4AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -405,7 +1219,426 @@ TEXT ·mul8AVX2(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ         4(R9), R11
+	CMPQ         R11, R10
+	JA           few
+	PREFETCHT0   1024(SI)(R9*4)
+	PREFETCHT0   256(DI)(R9*1)
+	MOVL         (SI)(R9*4), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      (DI)(R9*1), R14
+	VBROADCASTSD (R12)(R14*8), Y4
+	VFMADD231PD  (CX)(R13*1), Y4, Y0
+	MOVL         4(SI)(R9*4), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      1(DI)(R9*1), R14
+	VBROADCASTSD (R12)(R14*8), Y4
+	VFMADD231PD  (CX)(R13*1), Y4, Y1
+	MOVL         8(SI)(R9*4), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      2(DI)(R9*1), R14
+	VBROADCASTSD (R12)(R14*8), Y4
+	VFMADD231PD  (CX)(R13*1), Y4, Y2
+	MOVL         12(SI)(R9*4), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      3(DI)(R9*1), R9
+	VBROADCASTSD (R12)(R9*8), Y4
+	VFMADD231PD  (CX)(R13*1), Y4, Y3
+	MOVQ         R11, R9
+	JMP          many
+
+few:
+	CMPQ         R9, R10
+	JAE          end
+	MOVL         (SI)(R9*4), R11
+	SHLQ         $0x05, R11
+	MOVBLZX      (DI)(R9*1), R13
+	VBROADCASTSD (R12)(R13*8), Y4
+	VFMADD231PD  (CX)(R11*1), Y4, Y0
+	INCQ         R9
+	JMP          few
+
+end:
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add4AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add4AVX2Col32Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R9
+	MOVL    (BX), R10
+	VMOVUPD (CX), Y0
+
+many:
+	LEAQ         2(R9), R11
+	CMPQ         R11, R10
+	JA           few
+	MOVL         (SI)(R9*4), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      (DI)(R9*1), R14
+	VBROADCASTSD (R12)(R14*8), Y1
+	VMOVUPD      (AX)(R13*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R13*1)
+	MOVL         4(SI)(R9*4), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      1(DI)(R9*1), R9
+	VBROADCASTSD (R12)(R9*8), Y1
+	VMOVUPD      (AX)(R13*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R13*1)
+	MOVQ         R11, R9
+	JMP          many
+
+few:
+	CMPQ         R9, R10
+	JAE          end
+	MOVL         (SI)(R9*4), R11
+	SHLQ         $0x05, R11
+	MOVBLZX      (DI)(R9*1), R13
+	VBROADCASTSD (R12)(R13*8), Y1
+	VMOVUPD      (AX)(R11*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R11*1)
+	INCQ         R9
+	JMP          few
+
+end:
+	ADDQ $0x00000020, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul4AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·mul4AVX2Col16Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ         4(R9), R11
+	CMPQ         R11, R10
+	JA           few
+	PREFETCHT0   512(SI)(R9*2)
+	PREFETCHT0   2048(DI)(R9*8)
+	MOVWLZX      (SI)(R9*2), R12
+	SHLQ         $0x05, R12
+	VBROADCASTSD (DI)(R9*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y0
+	MOVWLZX      2(SI)(R9*2), R12
+	SHLQ         $0x05, R12
+	VBROADCASTSD 8(DI)(R9*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y1
+	MOVWLZX      4(SI)(R9*2), R12
+	SHLQ         $0x05, R12
+	VBROADCASTSD 16(DI)(R9*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y2
+	MOVWLZX      6(SI)(R9*2), R12
+	SHLQ         $0x05, R12
+	VBROADCASTSD 24(DI)(R9*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y3
+	MOVQ         R11, R9
+	JMP          many
+
+few:
+	CMPQ         R9, R10
+	JAE          end
+	MOVWLZX      (SI)(R9*2), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD (DI)(R9*8), Y4
+	VFMADD231PD  (CX)(R11*1), Y4, Y0
+	INCQ         R9
+	JMP          few
+
+end:
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add4AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add4AVX2Col16Val(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R9
+	MOVL    (BX), R10
+	VMOVUPD (CX), Y0
+
+many:
+	LEAQ         2(R9), R11
+	CMPQ         R11, R10
+	JA           few
+	MOVWLZX      (SI)(R9*2), R12
+	SHLQ         $0x05, R12
+	VBROADCASTSD (DI)(R9*8), Y1
+	VMOVUPD      (AX)(R12*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R12*1)
+	MOVWLZX      2(SI)(R9*2), R12
+	SHLQ         $0x05, R12
+	VBROADCASTSD 8(DI)(R9*8), Y1
+	VMOVUPD      (AX)(R12*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R12*1)
+	MOVQ         R11, R9
+	JMP          many
+
+few:
+	CMPQ         R9, R10
+	JAE          end
+	MOVWLZX      (SI)(R9*2), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD (DI)(R9*8), Y1
+	VMOVUPD      (AX)(R11*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R11*1)
+	INCQ         R9
+	JMP          few
+
+end:
+	ADDQ $0x00000020, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul4AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·mul4AVX2Col16Code(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R9
+	MOVL   (BX), R10
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ         4(R9), R11
+	CMPQ         R11, R10
+	JA           few
+	PREFETCHT0   512(SI)(R9*2)
+	PREFETCHT0   256(DI)(R9*1)
+	MOVWLZX      (SI)(R9*2), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      (DI)(R9*1), R14
+	VBROADCASTSD (R12)(R14*8), Y4
+	VFMADD231PD  (CX)(R13*1), Y4, Y0
+	MOVWLZX      2(SI)(R9*2), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      1(DI)(R9*1), R14
+	VBROADCASTSD (R12)(R14*8), Y4
+	VFMADD231PD  (CX)(R13*1), Y4, Y1
+	MOVWLZX      4(SI)(R9*2), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      2(DI)(R9*1), R14
+	VBROADCASTSD (R12)(R14*8), Y4
+	VFMADD231PD  (CX)(R13*1), Y4, Y2
+	MOVWLZX      6(SI)(R9*2), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      3(DI)(R9*1), R9
+	VBROADCASTSD (R12)(R9*8), Y4
+	VFMADD231PD  (CX)(R13*1), Y4, Y3
+	MOVQ         R11, R9
+	JMP          many
+
+few:
+	CMPQ         R9, R10
+	JAE          end
+	MOVWLZX      (SI)(R9*2), R11
+	SHLQ         $0x05, R11
+	MOVBLZX      (DI)(R9*1), R13
+	VBROADCASTSD (R12)(R13*8), Y4
+	VFMADD231PD  (CX)(R11*1), Y4, Y0
+	INCQ         R9
+	JMP          few
+
+end:
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add4AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add4AVX2Col16Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R12
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R9
+	MOVL    (BX), R10
+	VMOVUPD (CX), Y0
+
+many:
+	LEAQ         2(R9), R11
+	CMPQ         R11, R10
+	JA           few
+	MOVWLZX      (SI)(R9*2), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      (DI)(R9*1), R14
+	VBROADCASTSD (R12)(R14*8), Y1
+	VMOVUPD      (AX)(R13*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R13*1)
+	MOVWLZX      2(SI)(R9*2), R13
+	SHLQ         $0x05, R13
+	MOVBLZX      1(DI)(R9*1), R9
+	VBROADCASTSD (R12)(R9*8), Y1
+	VMOVUPD      (AX)(R13*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R13*1)
+	MOVQ         R11, R9
+	JMP          many
+
+few:
+	CMPQ         R9, R10
+	JAE          end
+	MOVWLZX      (SI)(R9*2), R11
+	SHLQ         $0x05, R11
+	MOVBLZX      (DI)(R9*1), R13
+	VBROADCASTSD (R12)(R13*8), Y1
+	VMOVUPD      (AX)(R11*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R11*1)
+	INCQ         R9
+	JMP          few
+
+end:
+	ADDQ $0x00000020, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul8AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·mul8AVX2Col32Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ  R8, R8
@@ -503,9 +1736,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func add8AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func add8AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add8AVX2(SB), NOSPLIT, $0-64
+TEXT ·add8AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -513,7 +1746,7 @@ TEXT ·add8AVX2(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ   R8, R8
@@ -591,9 +1824,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func mul16AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func mul8AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul16AVX2(SB), NOSPLIT, $0-64
+TEXT ·mul8AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -601,7 +1834,615 @@ TEXT ·mul16AVX2(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	VXORPD X5, X5, X5
+	VXORPD X6, X6, X6
+	VXORPD X7, X7, X7
+
+many:
+	LEAQ         4(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   1024(SI)(R10*4)
+	PREFETCHT0   256(DI)(R10*1)
+	LEAQ         24(R10), R14
+	LEAQ         -3(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVL         (SI)(R14*4), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVL         4(SI)(R14*4), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVL         8(SI)(R14*4), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVL         12(SI)(R14*4), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (CX)(R14*1)
+	MOVL         (SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y0
+	VFMADD231PD  32(CX)(R14*1), Y8, Y1
+	MOVL         4(SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      1(DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y2
+	VFMADD231PD  32(CX)(R14*1), Y8, Y3
+	MOVL         8(SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      2(DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y4
+	VFMADD231PD  32(CX)(R14*1), Y8, Y5
+	MOVL         12(SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      3(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y6
+	VFMADD231PD  32(CX)(R14*1), Y8, Y7
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVL         (SI)(R12*4), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (CX)(R12*1)
+	MOVL         (SI)(R10*4), R12
+	SHLQ         $0x06, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y0
+	VFMADD231PD  32(CX)(R12*1), Y8, Y1
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add8AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·add8AVX2Col32Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Y0
+	VMOVUPD 32(CX), Y1
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVL         (SI)(R14*4), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (AX)(R15*1)
+	MOVL         4(SI)(R14*4), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (AX)(R14*1)
+	MOVL         (SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y2
+	VMOVUPD      (AX)(R14*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R14*1)
+	VMOVUPD      32(AX)(R14*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R14*1)
+	MOVL         4(SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Y2
+	VMOVUPD      (AX)(R14*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R14*1)
+	VMOVUPD      32(AX)(R14*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R14*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVL         (SI)(R12*4), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (AX)(R12*1)
+	MOVL         (SI)(R10*4), R12
+	SHLQ         $0x06, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Y2
+	VMOVUPD      (AX)(R12*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000040, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul8AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·mul8AVX2Col16Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	VXORPD X5, X5, X5
+	VXORPD X6, X6, X6
+	VXORPD X7, X7, X7
+
+many:
+	LEAQ         4(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   512(SI)(R10*2)
+	PREFETCHT0   2048(DI)(R10*8)
+	LEAQ         24(R10), R13
+	LEAQ         -3(R9), R14
+	CMPQ         R13, R14
+	CMOVQHI      R14, R13
+	MOVWLZX      (SI)(R13*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (CX)(R14*1)
+	MOVWLZX      2(SI)(R13*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (CX)(R14*1)
+	MOVWLZX      4(SI)(R13*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (CX)(R14*1)
+	MOVWLZX      6(SI)(R13*2), R13
+	SHLQ         $0x06, R13
+	PREFETCHT0   (CX)(R13*1)
+	MOVWLZX      (SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD (DI)(R10*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	MOVWLZX      2(SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD 8(DI)(R10*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y2
+	VFMADD231PD  32(CX)(R13*1), Y8, Y3
+	MOVWLZX      4(SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD 16(DI)(R10*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	MOVWLZX      6(SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD 24(DI)(R10*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y6
+	VFMADD231PD  32(CX)(R13*1), Y8, Y7
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R13
+	CMPQ         R12, R13
+	CMOVQHI      R13, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (CX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD (DI)(R10*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y0
+	VFMADD231PD  32(CX)(R12*1), Y8, Y1
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add8AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·add8AVX2Col16Val(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Y0
+	VMOVUPD 32(CX), Y1
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R13
+	LEAQ         -1(R9), R14
+	CMPQ         R13, R14
+	CMOVQHI      R14, R13
+	MOVWLZX      (SI)(R13*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (AX)(R14*1)
+	MOVWLZX      2(SI)(R13*2), R13
+	SHLQ         $0x06, R13
+	PREFETCHT0   (AX)(R13*1)
+	MOVWLZX      (SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD (DI)(R10*8), Y2
+	VMOVUPD      (AX)(R13*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R13*1)
+	MOVWLZX      2(SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD 8(DI)(R10*8), Y2
+	VMOVUPD      (AX)(R13*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R13*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R13
+	CMPQ         R12, R13
+	CMOVQHI      R13, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (AX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD (DI)(R10*8), Y2
+	VMOVUPD      (AX)(R12*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000040, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul8AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·mul8AVX2Col16Code(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	VXORPD X5, X5, X5
+	VXORPD X6, X6, X6
+	VXORPD X7, X7, X7
+
+many:
+	LEAQ         4(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   512(SI)(R10*2)
+	PREFETCHT0   256(DI)(R10*1)
+	LEAQ         24(R10), R14
+	LEAQ         -3(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVWLZX      (SI)(R14*2), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVWLZX      2(SI)(R14*2), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVWLZX      4(SI)(R14*2), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVWLZX      6(SI)(R14*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (CX)(R14*1)
+	MOVWLZX      (SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y0
+	VFMADD231PD  32(CX)(R14*1), Y8, Y1
+	MOVWLZX      2(SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      1(DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y2
+	VFMADD231PD  32(CX)(R14*1), Y8, Y3
+	MOVWLZX      4(SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      2(DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y4
+	VFMADD231PD  32(CX)(R14*1), Y8, Y5
+	MOVWLZX      6(SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      3(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y6
+	VFMADD231PD  32(CX)(R14*1), Y8, Y7
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (CX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x06, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y0
+	VFMADD231PD  32(CX)(R12*1), Y8, Y1
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add8AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·add8AVX2Col16Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Y0
+	VMOVUPD 32(CX), Y1
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVWLZX      (SI)(R14*2), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (AX)(R15*1)
+	MOVWLZX      2(SI)(R14*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (AX)(R14*1)
+	MOVWLZX      (SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y2
+	VMOVUPD      (AX)(R14*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R14*1)
+	VMOVUPD      32(AX)(R14*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R14*1)
+	MOVWLZX      2(SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Y2
+	VMOVUPD      (AX)(R14*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R14*1)
+	VMOVUPD      32(AX)(R14*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R14*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (AX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x06, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Y2
+	VMOVUPD      (AX)(R12*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000040, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul16AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·mul16AVX2Col32Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ  R8, R8
@@ -692,9 +2533,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func add16AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func add16AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add16AVX2(SB), NOSPLIT, $0-64
+TEXT ·add16AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -702,7 +2543,7 @@ TEXT ·add16AVX2(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ   R8, R8
@@ -803,9 +2644,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func mul8AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul8AVX512(SB), NOSPLIT, $0-64
+// func mul16AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·mul16AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -813,7 +2654,659 @@ TEXT ·mul8AVX512(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	VXORPD X5, X5, X5
+	VXORPD X6, X6, X6
+	VXORPD X7, X7, X7
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   1024(SI)(R10*4)
+	PREFETCHT0   256(DI)(R10*1)
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVL         (SI)(R14*4), R15
+	SHLQ         $0x07, R15
+	PREFETCHT0   (CX)(R15*1)
+	PREFETCHT0   64(CX)(R15*1)
+	MOVL         4(SI)(R14*4), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (CX)(R14*1)
+	PREFETCHT0   64(CX)(R14*1)
+	MOVL         (SI)(R10*4), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y0
+	VFMADD231PD  32(CX)(R14*1), Y8, Y1
+	VFMADD231PD  64(CX)(R14*1), Y8, Y2
+	VFMADD231PD  96(CX)(R14*1), Y8, Y3
+	MOVL         4(SI)(R10*4), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y4
+	VFMADD231PD  32(CX)(R14*1), Y8, Y5
+	VFMADD231PD  64(CX)(R14*1), Y8, Y6
+	VFMADD231PD  96(CX)(R14*1), Y8, Y7
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVL         (SI)(R12*4), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (CX)(R12*1)
+	PREFETCHT0   64(CX)(R12*1)
+	MOVL         (SI)(R10*4), R12
+	SHLQ         $0x07, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y0
+	VFMADD231PD  32(CX)(R12*1), Y8, Y1
+	VFMADD231PD  64(CX)(R12*1), Y8, Y2
+	VFMADD231PD  96(CX)(R12*1), Y8, Y3
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add16AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·add16AVX2Col32Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Y0
+	VMOVUPD 32(CX), Y1
+	VMOVUPD 64(CX), Y2
+	VMOVUPD 96(CX), Y3
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVL         (SI)(R14*4), R15
+	SHLQ         $0x07, R15
+	PREFETCHT0   (AX)(R15*1)
+	PREFETCHT0   64(AX)(R15*1)
+	MOVL         4(SI)(R14*4), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (AX)(R14*1)
+	PREFETCHT0   64(AX)(R14*1)
+	MOVL         (SI)(R10*4), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y4
+	VMOVUPD      (AX)(R14*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R14*1)
+	VMOVUPD      32(AX)(R14*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R14*1)
+	VMOVUPD      64(AX)(R14*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R14*1)
+	VMOVUPD      96(AX)(R14*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R14*1)
+	MOVL         4(SI)(R10*4), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Y4
+	VMOVUPD      (AX)(R14*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R14*1)
+	VMOVUPD      32(AX)(R14*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R14*1)
+	VMOVUPD      64(AX)(R14*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R14*1)
+	VMOVUPD      96(AX)(R14*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R14*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVL         (SI)(R12*4), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (AX)(R12*1)
+	PREFETCHT0   64(AX)(R12*1)
+	MOVL         (SI)(R10*4), R12
+	SHLQ         $0x07, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Y4
+	VMOVUPD      (AX)(R12*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R12*1)
+	VMOVUPD      96(AX)(R12*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000080, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul16AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·mul16AVX2Col16Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	VXORPD X5, X5, X5
+	VXORPD X6, X6, X6
+	VXORPD X7, X7, X7
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   512(SI)(R10*2)
+	PREFETCHT0   2048(DI)(R10*8)
+	LEAQ         24(R10), R13
+	LEAQ         -1(R9), R14
+	CMPQ         R13, R14
+	CMOVQHI      R14, R13
+	MOVWLZX      (SI)(R13*2), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (CX)(R14*1)
+	PREFETCHT0   64(CX)(R14*1)
+	MOVWLZX      2(SI)(R13*2), R13
+	SHLQ         $0x07, R13
+	PREFETCHT0   (CX)(R13*1)
+	PREFETCHT0   64(CX)(R13*1)
+	MOVWLZX      (SI)(R10*2), R13
+	SHLQ         $0x07, R13
+	VBROADCASTSD (DI)(R10*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	VFMADD231PD  64(CX)(R13*1), Y8, Y2
+	VFMADD231PD  96(CX)(R13*1), Y8, Y3
+	MOVWLZX      2(SI)(R10*2), R13
+	SHLQ         $0x07, R13
+	VBROADCASTSD 8(DI)(R10*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R13
+	CMPQ         R12, R13
+	CMOVQHI      R13, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (CX)(R12*1)
+	PREFETCHT0   64(CX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD (DI)(R10*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y0
+	VFMADD231PD  32(CX)(R12*1), Y8, Y1
+	VFMADD231PD  64(CX)(R12*1), Y8, Y2
+	VFMADD231PD  96(CX)(R12*1), Y8, Y3
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add16AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·add16AVX2Col16Val(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Y0
+	VMOVUPD 32(CX), Y1
+	VMOVUPD 64(CX), Y2
+	VMOVUPD 96(CX), Y3
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R13
+	LEAQ         -1(R9), R14
+	CMPQ         R13, R14
+	CMOVQHI      R14, R13
+	MOVWLZX      (SI)(R13*2), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (AX)(R14*1)
+	PREFETCHT0   64(AX)(R14*1)
+	MOVWLZX      2(SI)(R13*2), R13
+	SHLQ         $0x07, R13
+	PREFETCHT0   (AX)(R13*1)
+	PREFETCHT0   64(AX)(R13*1)
+	MOVWLZX      (SI)(R10*2), R13
+	SHLQ         $0x07, R13
+	VBROADCASTSD (DI)(R10*8), Y4
+	VMOVUPD      (AX)(R13*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R13*1)
+	VMOVUPD      96(AX)(R13*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R13*1)
+	MOVWLZX      2(SI)(R10*2), R13
+	SHLQ         $0x07, R13
+	VBROADCASTSD 8(DI)(R10*8), Y4
+	VMOVUPD      (AX)(R13*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R13*1)
+	VMOVUPD      96(AX)(R13*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R13*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R13
+	CMPQ         R12, R13
+	CMOVQHI      R13, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (AX)(R12*1)
+	PREFETCHT0   64(AX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD (DI)(R10*8), Y4
+	VMOVUPD      (AX)(R12*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R12*1)
+	VMOVUPD      96(AX)(R12*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000080, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul16AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·mul16AVX2Col16Code(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	VXORPD X5, X5, X5
+	VXORPD X6, X6, X6
+	VXORPD X7, X7, X7
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   512(SI)(R10*2)
+	PREFETCHT0   256(DI)(R10*1)
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVWLZX      (SI)(R14*2), R15
+	SHLQ         $0x07, R15
+	PREFETCHT0   (CX)(R15*1)
+	PREFETCHT0   64(CX)(R15*1)
+	MOVWLZX      2(SI)(R14*2), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (CX)(R14*1)
+	PREFETCHT0   64(CX)(R14*1)
+	MOVWLZX      (SI)(R10*2), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y0
+	VFMADD231PD  32(CX)(R14*1), Y8, Y1
+	VFMADD231PD  64(CX)(R14*1), Y8, Y2
+	VFMADD231PD  96(CX)(R14*1), Y8, Y3
+	MOVWLZX      2(SI)(R10*2), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Y8
+	VFMADD231PD  (CX)(R14*1), Y8, Y4
+	VFMADD231PD  32(CX)(R14*1), Y8, Y5
+	VFMADD231PD  64(CX)(R14*1), Y8, Y6
+	VFMADD231PD  96(CX)(R14*1), Y8, Y7
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (CX)(R12*1)
+	PREFETCHT0   64(CX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x07, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y0
+	VFMADD231PD  32(CX)(R12*1), Y8, Y1
+	VFMADD231PD  64(CX)(R12*1), Y8, Y2
+	VFMADD231PD  96(CX)(R12*1), Y8, Y3
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add16AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·add16AVX2Col16Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Y0
+	VMOVUPD 32(CX), Y1
+	VMOVUPD 64(CX), Y2
+	VMOVUPD 96(CX), Y3
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVWLZX      (SI)(R14*2), R15
+	SHLQ         $0x07, R15
+	PREFETCHT0   (AX)(R15*1)
+	PREFETCHT0   64(AX)(R15*1)
+	MOVWLZX      2(SI)(R14*2), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (AX)(R14*1)
+	PREFETCHT0   64(AX)(R14*1)
+	MOVWLZX      (SI)(R10*2), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Y4
+	VMOVUPD      (AX)(R14*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R14*1)
+	VMOVUPD      32(AX)(R14*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R14*1)
+	VMOVUPD      64(AX)(R14*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R14*1)
+	VMOVUPD      96(AX)(R14*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R14*1)
+	MOVWLZX      2(SI)(R10*2), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Y4
+	VMOVUPD      (AX)(R14*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R14*1)
+	VMOVUPD      32(AX)(R14*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R14*1)
+	VMOVUPD      64(AX)(R14*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R14*1)
+	VMOVUPD      96(AX)(R14*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R14*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (AX)(R12*1)
+	PREFETCHT0   64(AX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x07, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Y4
+	VMOVUPD      (AX)(R12*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R12*1)
+	VMOVUPD      96(AX)(R12*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000080, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul8AVX512Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·mul8AVX512Col32Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ  R8, R8
@@ -898,9 +3391,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func add8AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func add8AVX512Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add8AVX512(SB), NOSPLIT, $0-64
+TEXT ·add8AVX512Col32Val(SB), NOSPLIT, $0-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -908,7 +3401,7 @@ TEXT ·add8AVX512(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ   R8, R8
@@ -976,9 +3469,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func mul16AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func mul8AVX512Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul16AVX512(SB), NOSPLIT, $0-64
+TEXT ·mul8AVX512Col32Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -986,7 +3479,546 @@ TEXT ·mul16AVX512(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ         4(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   1024(SI)(R10*4)
+	PREFETCHT0   256(DI)(R10*1)
+	LEAQ         24(R10), R14
+	LEAQ         -3(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVL         (SI)(R14*4), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVL         4(SI)(R14*4), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVL         8(SI)(R14*4), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVL         12(SI)(R14*4), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (CX)(R14*1)
+	MOVL         (SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z0
+	MOVL         4(SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      1(DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z1
+	MOVL         8(SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      2(DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z2
+	MOVL         12(SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      3(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z3
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVL         (SI)(R12*4), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (CX)(R12*1)
+	MOVL         (SI)(R10*4), R12
+	SHLQ         $0x06, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z0
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPD Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add8AVX512Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·add8AVX512Col32Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Z0
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVL         (SI)(R14*4), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (AX)(R15*1)
+	MOVL         4(SI)(R14*4), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (AX)(R14*1)
+	MOVL         (SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z1
+	VMOVUPD      (AX)(R14*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R14*1)
+	MOVL         4(SI)(R10*4), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Z1
+	VMOVUPD      (AX)(R14*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R14*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVL         (SI)(R12*4), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (AX)(R12*1)
+	MOVL         (SI)(R10*4), R12
+	SHLQ         $0x06, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Z1
+	VMOVUPD      (AX)(R12*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000040, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul8AVX512Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·mul8AVX512Col16Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ         4(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   512(SI)(R10*2)
+	PREFETCHT0   2048(DI)(R10*8)
+	LEAQ         24(R10), R13
+	LEAQ         -3(R9), R14
+	CMPQ         R13, R14
+	CMOVQHI      R14, R13
+	MOVWLZX      (SI)(R13*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (CX)(R14*1)
+	MOVWLZX      2(SI)(R13*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (CX)(R14*1)
+	MOVWLZX      4(SI)(R13*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (CX)(R14*1)
+	MOVWLZX      6(SI)(R13*2), R13
+	SHLQ         $0x06, R13
+	PREFETCHT0   (CX)(R13*1)
+	MOVWLZX      (SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD (DI)(R10*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	MOVWLZX      2(SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD 8(DI)(R10*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z1
+	MOVWLZX      4(SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD 16(DI)(R10*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	MOVWLZX      6(SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD 24(DI)(R10*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z3
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R13
+	CMPQ         R12, R13
+	CMOVQHI      R13, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (CX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD (DI)(R10*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z0
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPD Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add8AVX512Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·add8AVX512Col16Val(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Z0
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R13
+	LEAQ         -1(R9), R14
+	CMPQ         R13, R14
+	CMOVQHI      R14, R13
+	MOVWLZX      (SI)(R13*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (AX)(R14*1)
+	MOVWLZX      2(SI)(R13*2), R13
+	SHLQ         $0x06, R13
+	PREFETCHT0   (AX)(R13*1)
+	MOVWLZX      (SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD (DI)(R10*8), Z1
+	VMOVUPD      (AX)(R13*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R13*1)
+	MOVWLZX      2(SI)(R10*2), R13
+	SHLQ         $0x06, R13
+	VBROADCASTSD 8(DI)(R10*8), Z1
+	VMOVUPD      (AX)(R13*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R13*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R13
+	CMPQ         R12, R13
+	CMOVQHI      R13, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (AX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD (DI)(R10*8), Z1
+	VMOVUPD      (AX)(R12*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000040, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul8AVX512Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·mul8AVX512Col16Code(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ         4(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   512(SI)(R10*2)
+	PREFETCHT0   256(DI)(R10*1)
+	LEAQ         24(R10), R14
+	LEAQ         -3(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVWLZX      (SI)(R14*2), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVWLZX      2(SI)(R14*2), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVWLZX      4(SI)(R14*2), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (CX)(R15*1)
+	MOVWLZX      6(SI)(R14*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (CX)(R14*1)
+	MOVWLZX      (SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z0
+	MOVWLZX      2(SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      1(DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z1
+	MOVWLZX      4(SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      2(DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z2
+	MOVWLZX      6(SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      3(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z3
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (CX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x06, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z0
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPD Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add8AVX512Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·add8AVX512Col16Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Z0
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVWLZX      (SI)(R14*2), R15
+	SHLQ         $0x06, R15
+	PREFETCHT0   (AX)(R15*1)
+	MOVWLZX      2(SI)(R14*2), R14
+	SHLQ         $0x06, R14
+	PREFETCHT0   (AX)(R14*1)
+	MOVWLZX      (SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z1
+	VMOVUPD      (AX)(R14*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R14*1)
+	MOVWLZX      2(SI)(R10*2), R14
+	SHLQ         $0x06, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Z1
+	VMOVUPD      (AX)(R14*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R14*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x06, R12
+	PREFETCHT0   (AX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x06, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Z1
+	VMOVUPD      (AX)(R12*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000040, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul16AVX512Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·mul16AVX512Col32Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ  R8, R8
@@ -1063,9 +4095,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func add16AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *uint32, val *float64, last int)
+// func add16AVX512Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add16AVX512(SB), NOSPLIT, $0-64
+TEXT ·add16AVX512Col32Val(SB), NOSPLIT, $0-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -1073,7 +4105,7 @@ TEXT ·add16AVX512(SB), NOSPLIT, $0-64
 	MOVQ col+40(FP), SI
 	MOVQ val+48(FP), DI
 	MOVQ rows+16(FP), R8
-	MOVQ last+56(FP), R9
+	MOVQ last+64(FP), R9
 
 row:
 	TESTQ   R8, R8
@@ -1134,6 +4166,556 @@ few:
 	MOVL         (SI)(R10*4), R12
 	SHLQ         $0x07, R12
 	VBROADCASTSD (DI)(R10*8), Z2
+	VMOVUPD      (AX)(R12*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000080, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul16AVX512Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·mul16AVX512Col32Code(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   1024(SI)(R10*4)
+	PREFETCHT0   256(DI)(R10*1)
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVL         (SI)(R14*4), R15
+	SHLQ         $0x07, R15
+	PREFETCHT0   (CX)(R15*1)
+	PREFETCHT0   64(CX)(R15*1)
+	MOVL         4(SI)(R14*4), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (CX)(R14*1)
+	PREFETCHT0   64(CX)(R14*1)
+	MOVL         (SI)(R10*4), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z0
+	VFMADD231PD  64(CX)(R14*1), Z4, Z1
+	MOVL         4(SI)(R10*4), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z2
+	VFMADD231PD  64(CX)(R14*1), Z4, Z3
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVL         (SI)(R12*4), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (CX)(R12*1)
+	PREFETCHT0   64(CX)(R12*1)
+	MOVL         (SI)(R10*4), R12
+	SHLQ         $0x07, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z0
+	VFMADD231PD  64(CX)(R12*1), Z4, Z1
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add16AVX512Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·add16AVX512Col32Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Z0
+	VMOVUPD 64(CX), Z1
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVL         (SI)(R14*4), R15
+	SHLQ         $0x07, R15
+	PREFETCHT0   (AX)(R15*1)
+	PREFETCHT0   64(AX)(R15*1)
+	MOVL         4(SI)(R14*4), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (AX)(R14*1)
+	PREFETCHT0   64(AX)(R14*1)
+	MOVL         (SI)(R10*4), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z2
+	VMOVUPD      (AX)(R14*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R14*1)
+	VMOVUPD      64(AX)(R14*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R14*1)
+	MOVL         4(SI)(R10*4), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Z2
+	VMOVUPD      (AX)(R14*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R14*1)
+	VMOVUPD      64(AX)(R14*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R14*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVL         (SI)(R12*4), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (AX)(R12*1)
+	PREFETCHT0   64(AX)(R12*1)
+	MOVL         (SI)(R10*4), R12
+	SHLQ         $0x07, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Z2
+	VMOVUPD      (AX)(R12*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000080, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul16AVX512Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·mul16AVX512Col16Val(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   512(SI)(R10*2)
+	PREFETCHT0   2048(DI)(R10*8)
+	LEAQ         24(R10), R13
+	LEAQ         -1(R9), R14
+	CMPQ         R13, R14
+	CMOVQHI      R14, R13
+	MOVWLZX      (SI)(R13*2), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (CX)(R14*1)
+	PREFETCHT0   64(CX)(R14*1)
+	MOVWLZX      2(SI)(R13*2), R13
+	SHLQ         $0x07, R13
+	PREFETCHT0   (CX)(R13*1)
+	PREFETCHT0   64(CX)(R13*1)
+	MOVWLZX      (SI)(R10*2), R13
+	SHLQ         $0x07, R13
+	VBROADCASTSD (DI)(R10*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	VFMADD231PD  64(CX)(R13*1), Z4, Z1
+	MOVWLZX      2(SI)(R10*2), R13
+	SHLQ         $0x07, R13
+	VBROADCASTSD 8(DI)(R10*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R13
+	CMPQ         R12, R13
+	CMOVQHI      R13, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (CX)(R12*1)
+	PREFETCHT0   64(CX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD (DI)(R10*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z0
+	VFMADD231PD  64(CX)(R12*1), Z4, Z1
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add16AVX512Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·add16AVX512Col16Val(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Z0
+	VMOVUPD 64(CX), Z1
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R13
+	LEAQ         -1(R9), R14
+	CMPQ         R13, R14
+	CMOVQHI      R14, R13
+	MOVWLZX      (SI)(R13*2), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (AX)(R14*1)
+	PREFETCHT0   64(AX)(R14*1)
+	MOVWLZX      2(SI)(R13*2), R13
+	SHLQ         $0x07, R13
+	PREFETCHT0   (AX)(R13*1)
+	PREFETCHT0   64(AX)(R13*1)
+	MOVWLZX      (SI)(R10*2), R13
+	SHLQ         $0x07, R13
+	VBROADCASTSD (DI)(R10*8), Z2
+	VMOVUPD      (AX)(R13*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R13*1)
+	MOVWLZX      2(SI)(R10*2), R13
+	SHLQ         $0x07, R13
+	VBROADCASTSD 8(DI)(R10*8), Z2
+	VMOVUPD      (AX)(R13*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R13*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R13
+	CMPQ         R12, R13
+	CMOVQHI      R13, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (AX)(R12*1)
+	PREFETCHT0   64(AX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD (DI)(R10*8), Z2
+	VMOVUPD      (AX)(R12*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R12*1)
+	INCQ         R10
+	JMP          few
+
+end:
+	ADDQ $0x00000080, CX
+	ADDQ $0x04, DX
+	ADDQ $0x04, BX
+	DECQ R8
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func mul16AVX512Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·mul16AVX512Col16Code(SB), NOSPLIT, $0-72
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ  R8, R8
+	JZ     done
+	MOVL   (DX), R10
+	MOVL   (BX), R11
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	PREFETCHT0   512(SI)(R10*2)
+	PREFETCHT0   256(DI)(R10*1)
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVWLZX      (SI)(R14*2), R15
+	SHLQ         $0x07, R15
+	PREFETCHT0   (CX)(R15*1)
+	PREFETCHT0   64(CX)(R15*1)
+	MOVWLZX      2(SI)(R14*2), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (CX)(R14*1)
+	PREFETCHT0   64(CX)(R14*1)
+	MOVWLZX      (SI)(R10*2), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z0
+	VFMADD231PD  64(CX)(R14*1), Z4, Z1
+	MOVWLZX      2(SI)(R10*2), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Z4
+	VFMADD231PD  (CX)(R14*1), Z4, Z2
+	VFMADD231PD  64(CX)(R14*1), Z4, Z3
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (CX)(R12*1)
+	PREFETCHT0   64(CX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x07, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z0
+	VFMADD231PD  64(CX)(R12*1), Z4, Z1
+	INCQ         R10
+	JMP          few
+
+end:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x04, DX
+	ADDQ    $0x04, BX
+	DECQ    R8
+	JMP     row
+
+done:
+	VZEROUPPER
+	RET
+
+// func add16AVX512Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·add16AVX512Col16Code(SB), NOSPLIT, $0-72
+	MOVQ y+0(FP), AX
+	MOVQ w+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), DI
+	MOVQ rows+16(FP), R8
+	MOVQ last+64(FP), R9
+	MOVQ table+56(FP), R13
+
+row:
+	TESTQ   R8, R8
+	JZ      done
+	MOVL    (DX), R10
+	MOVL    (BX), R11
+	VMOVUPD (CX), Z0
+	VMOVUPD 64(CX), Z1
+
+many:
+	LEAQ         2(R10), R12
+	CMPQ         R12, R11
+	JA           few
+	LEAQ         24(R10), R14
+	LEAQ         -1(R9), R15
+	CMPQ         R14, R15
+	CMOVQHI      R15, R14
+	MOVWLZX      (SI)(R14*2), R15
+	SHLQ         $0x07, R15
+	PREFETCHT0   (AX)(R15*1)
+	PREFETCHT0   64(AX)(R15*1)
+	MOVWLZX      2(SI)(R14*2), R14
+	SHLQ         $0x07, R14
+	PREFETCHT0   (AX)(R14*1)
+	PREFETCHT0   64(AX)(R14*1)
+	MOVWLZX      (SI)(R10*2), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      (DI)(R10*1), R15
+	VBROADCASTSD (R13)(R15*8), Z2
+	VMOVUPD      (AX)(R14*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R14*1)
+	VMOVUPD      64(AX)(R14*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R14*1)
+	MOVWLZX      2(SI)(R10*2), R14
+	SHLQ         $0x07, R14
+	MOVBLZX      1(DI)(R10*1), R10
+	VBROADCASTSD (R13)(R10*8), Z2
+	VMOVUPD      (AX)(R14*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R14*1)
+	VMOVUPD      64(AX)(R14*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R14*1)
+	MOVQ         R12, R10
+	JMP          many
+
+few:
+	CMPQ         R10, R11
+	JAE          end
+	LEAQ         24(R10), R12
+	LEAQ         (R9), R14
+	CMPQ         R12, R14
+	CMOVQHI      R14, R12
+	MOVWLZX      (SI)(R12*2), R12
+	SHLQ         $0x07, R12
+	PREFETCHT0   (AX)(R12*1)
+	PREFETCHT0   64(AX)(R12*1)
+	MOVWLZX      (SI)(R10*2), R12
+	SHLQ         $0x07, R12
+	MOVBLZX      (DI)(R10*1), R14
+	VBROADCASTSD (R13)(R14*8), Z2
 	VMOVUPD      (AX)(R12*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
 	VMOVUPD      Z3, (AX)(R12*1)

@@ -12,13 +12,14 @@
 // the rows of A touch again and again is as small as it can be. w is row-major.
 //
 // Preconditions, which callers must have proved (csr.Store.DecodeBlock does):
-// Ptr[0] = 0, Ptr is non-decreasing, Ptr[m] = len(Col) = len(Val), the columns
-// of a row ascend strictly, every column is below n. No two slices overlap.
+// Ptr[0] = 0, Ptr is non-decreasing, Ptr[m] is the number of columns and of
+// values, the columns of a row ascend strictly, every column is below n. No two
+// slices overlap.
 //
 // # Bits
 //
 // The result is a function of the arguments and of the [Level] alone: same bits
-// on every call. Gram gives the bits of Mul followed by MulTransAdd.
+// on every call, and in whichever form the rows are given. Gram gives the bits of Mul followed by MulTransAdd.
 // [AVX2] and [AVX512] give the same bits: they sum in the same order and both
 // fuse multiply-add. [Portable] sums in another order and fuses where the
 // compiler does (arm64, ppc64, riscv64, s390x, not amd64), so its last bits
@@ -37,18 +38,29 @@ package kernel
 import "sync"
 
 // Rows is one decoded block of rows. Row r has the entries Ptr[r] … Ptr[r+1]−1.
+// Their columns are in one of Col16 and Col, their values in one of Code and
+// Val: see csr.Block.
 type Rows struct {
-	Ptr []uint32  // len rows+1
-	Col []uint32  // column indices
-	Val []float64 // values
+	Ptr   []uint32 // len rows+1
+	Col16 []uint16
+	Col   []uint32
+	Code  []uint8 // entry p has the value Table[Code[p]]
+	Table *[256]float64
+	Val   []float64
 }
 
 // Len is the number of rows.
 func (b Rows) Len() int { return len(b.Ptr) - 1 }
 
+// entries is the number of entries.
+func (b Rows) entries() int { return len(b.Col16) + len(b.Col) }
+
 // check panics where the slices of b contradict one another: the kernels do not look.
 func (b Rows) check() {
-	if len(b.Col) != len(b.Val) || len(b.Col) != int(b.Ptr[len(b.Ptr)-1]) {
+	n := int(b.Ptr[len(b.Ptr)-1])
+	cols, vals := max(len(b.Col16), len(b.Col)), max(len(b.Code), len(b.Val))
+	twice := len(b.Col16) > 0 && len(b.Col) > 0 || len(b.Code) > 0 && len(b.Val) > 0
+	if cols != n || vals != n || twice || len(b.Code) > 0 && b.Table == nil {
 		panic("kernel: the slices of the rows contradict one another")
 	}
 }
@@ -133,20 +145,28 @@ func MulTransAdd(y, w []float64, l int, b Rows) {
 // Split sets hi[r], for each row, to the first of its entries from lo[r] on
 // whose column is not below end.
 func Split(hi, lo []uint32, b Rows, end uint32) {
+	if len(b.Col16) > 0 {
+		split(hi, lo, b.Ptr, b.Col16, end)
+	} else {
+		split(hi, lo, b.Ptr, b.Col, end)
+	}
+}
+
+func split[C column](hi, lo, ptr []uint32, col []C, end uint32) {
 	for r := range lo {
-		row := b.Col[lo[r]:b.Ptr[r+1]]
+		row := col[lo[r]:ptr[r+1]]
 		below := 0
 		for len(row) > 8 { // halves without guessing which
 			half := len(row) / 2
 			skip := 0
-			if row[half-1] < end {
+			if uint32(row[half-1]) < end {
 				skip = half
 			}
 			below += skip
 			row = row[skip : skip+len(row)-half]
 		}
 		for _, c := range row {
-			if c < end {
+			if uint32(c) < end {
 				below++
 			}
 		}

@@ -29,22 +29,52 @@ func eachLevel(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// problem is a block of rows with dense blocks for all three operations, row-major.
+// problem is a block of rows with dense blocks for all three operations,
+// row-major. The rows are plain: columns of 32 bits, and numbers for values,
+// which are all from the table.
 type problem struct {
 	m, n, l int
 	rows    Rows
+	table   [256]float64
 	x, w, y []float64
+}
+
+// inForms gives the rows in every form that the entries can have.
+func inForms(plain Rows, table *[256]float64) map[string]Rows {
+	all := map[string]Rows{}
+	for _, narrow := range []bool{false, true} {
+		for _, coded := range []bool{false, true} {
+			b := plain
+			if narrow {
+				b.Col, b.Col16 = nil, make([]uint16, len(plain.Col))
+				for i, c := range plain.Col {
+					b.Col16[i] = uint16(c)
+				}
+			}
+			if coded {
+				b.Val, b.Code, b.Table = nil, make([]uint8, len(plain.Val)), table
+				for i, v := range plain.Val {
+					b.Code[i] = uint8(slices.Index(table[:], v))
+				}
+			}
+			all[fmt.Sprintf("narrow=%v,coded=%v", narrow, coded)] = b
+		}
+	}
+	return all
 }
 
 func newProblem(seed uint64, lengths []int, n, l int) problem {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	p := problem{m: len(lengths), n: n, l: l, rows: Rows{Ptr: []uint32{0}, Col: []uint32{}, Val: []float64{}}}
+	for i := range p.table {
+		p.table[i] = rng.NormFloat64()
+	}
 	for _, k := range lengths {
 		cols := rng.Perm(n)[:min(k, n)]
 		slices.Sort(cols)
 		for _, c := range cols {
 			p.rows.Col = append(p.rows.Col, uint32(c))
-			p.rows.Val = append(p.rows.Val, rng.NormFloat64())
+			p.rows.Val = append(p.rows.Val, p.table[rng.IntN(256)])
 		}
 		p.rows.Ptr = append(p.rows.Ptr, uint32(len(p.rows.Col)))
 	}
@@ -97,11 +127,19 @@ func unpacked(x []float64, n, l int) []float64 {
 }
 
 // run computes the results with the kernels on slices that are fenced in on one side.
-func (p problem) run(t testing.TB, atEnd bool) results {
+func (p problem) run(t testing.TB, atEnd bool) results { return p.runOn(t, p.rows, atEnd) }
+
+// runOn is run with the rows in the given form.
+func (p problem) runOn(t testing.TB, form Rows, atEnd bool) results {
 	rows := Rows{
-		Ptr: fenced(t, p.rows.Ptr, atEnd),
-		Col: fenced(t, p.rows.Col, atEnd),
-		Val: fenced(t, p.rows.Val, atEnd),
+		Ptr:   fenced(t, form.Ptr, atEnd),
+		Col16: fenced(t, form.Col16, atEnd),
+		Col:   fenced(t, form.Col, atEnd),
+		Code:  fenced(t, form.Code, atEnd),
+		Val:   fenced(t, form.Val, atEnd),
+	}
+	if form.Table != nil {
+		rows.Table = (*[256]float64)(fenced(t, form.Table[:], atEnd))
 	}
 	x, y := fenced(t, packed(p.x, p.n, p.l), atEnd), packed(p.y, p.n, p.l)
 	w := fenced(t, p.w, atEnd)
@@ -114,7 +152,7 @@ func (p problem) run(t testing.TB, atEnd bool) results {
 	Gram(gram, x, p.l, rows)
 	Mul(mul, x, p.l, rows)
 	MulTransAdd(trans, w, p.l, rows)
-	if !slices.Equal(rows.Col, p.rows.Col) || !slices.Equal(x, packed(p.x, p.n, p.l)) || !slices.Equal(w, p.w) {
+	if !slices.Equal(rows.Col, form.Col) || !slices.Equal(rows.Col16, form.Col16) || !slices.Equal(rows.Code, form.Code) || !slices.Equal(x, packed(p.x, p.n, p.l)) || !slices.Equal(w, p.w) {
 		t.Fatal("an input was changed")
 	}
 	return results{unpacked(gram, p.n, p.l), slices.Clone(mul), unpacked(trans, p.n, p.l)}
@@ -143,6 +181,14 @@ func (p problem) checkAgainstReference(t testing.TB) {
 		within(t, "Mul", got.mul, want.mul, scale.mul, longest)
 		within(t, "MulTransAdd", got.trans, want.trans, scale.trans, p.m)
 		within(t, "Gram", got.gram, want.gram, scale.gram, longest+p.m)
+		if !atEnd {
+			continue // nothing is read before the beginning
+		}
+		for name, rows := range inForms(p.rows, &p.table) {
+			if !sameBits(got, p.runOn(t, rows, atEnd)) {
+				t.Fatalf("l = %d: %s gives other bits", p.l, name)
+			}
+		}
 	}
 }
 
@@ -233,6 +279,12 @@ func TestGramIsMulThenMulTransAdd(t *testing.T) {
 			for _, bound := range []uint32{0, 13, 14, 77, 100} {
 				hi := make([]uint32, p.m)
 				Split(hi, lo, p.rows, bound)
+				for name, rows := range inForms(p.rows, &p.table) {
+					again := make([]uint32, p.m)
+					if Split(again, lo, rows, bound); !slices.Equal(again, hi) {
+						t.Fatalf("Split at column %d: %v with %s, else %v", bound, again, name, hi)
+					}
+				}
 				for r := range hi {
 					want := lo[r]
 					for want < p.rows.Ptr[r+1] && p.rows.Col[want] < bound {
@@ -288,10 +340,15 @@ func TestPackUnpack(t *testing.T) {
 
 func TestContradictingSlicesPanic(t *testing.T) {
 	p := newProblem(1, []int{3, 2}, 8, 2)
-	short := p.rows
+	short, twice := p.rows, p.rows
 	short.Val = short.Val[:4]
+	twice.Col16 = make([]uint16, 5)
+	noTable := inForms(p.rows, &p.table)["narrow=true,coded=true"]
+	noTable.Table = nil
 	for name, f := range map[string]func(){
 		"values":  func() { Gram(packed(p.y, 8, 2), packed(p.x, 8, 2), 2, short) },
+		"columns": func() { Gram(packed(p.y, 8, 2), packed(p.x, 8, 2), 2, twice) },
+		"table":   func() { Gram(packed(p.y, 8, 2), packed(p.x, 8, 2), 2, noTable) },
 		"x":       func() { Gram(packed(p.y, 8, 2), p.x[:15], 2, p.rows) },
 		"w":       func() { Mul(p.w[:3], packed(p.x, 8, 2), 2, p.rows) },
 		"y and x": func() { Gram(packed(p.y, 8, 2)[:14], packed(p.x, 8, 2), 2, p.rows) },
@@ -308,8 +365,9 @@ func TestContradictingSlicesPanic(t *testing.T) {
 }
 
 // benchBlock has the shape of a MovieLens 10M block, 916 rows of 143 entries
-// over 10,677 columns, with columns drawn so that popular ones repeat.
-func benchBlock(n int) Rows {
+// over 10,677 columns, with columns drawn so that popular ones repeat, and the
+// values of the table.
+func benchBlock(n int, table []float64) Rows {
 	rng := rand.New(rand.NewPCG(3, 4))
 	b := Rows{Ptr: []uint32{0}}
 	for range 916 {
@@ -325,34 +383,38 @@ func benchBlock(n int) Rows {
 		slices.Sort(cols)
 		for _, c := range cols {
 			b.Col = append(b.Col, c)
-			b.Val = append(b.Val, 0.5+rng.Float64())
+			b.Val = append(b.Val, table[rng.IntN(len(table))])
 		}
 		b.Ptr = append(b.Ptr, uint32(len(b.Col)))
 	}
 	return b
 }
 
-// BenchmarkGram measures one block again and again. GB/s counts the entries
-// (12 bytes), not what the cache serves of x and y.
+// BenchmarkGram measures one block in each form again and again: x, y and, in
+// the small forms, the entries come from the second-level cache.
 func BenchmarkGram(b *testing.B) {
 	const n = 10677
-	rows := benchBlock(n)
-	for lev := Portable; lev <= best; lev++ {
-		for _, l := range []int{1, 2, 4, 8, 10, 16, 20, 32, 64} {
-			b.Run(fmt.Sprintf("%v/l=%d", lev, l), func(b *testing.B) {
-				defer Force(lev)()
-				x, y := make([]float64, n*Width(l)), make([]float64, n*Width(l))
-				for i := range x {
-					x[i] = 1 / float64(i+1)
-				}
-				for b.Loop() {
-					Gram(y, x, l, rows)
-				}
-				perEntry := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / float64(len(rows.Col))
-				b.ReportMetric(perEntry, "ns/nnz")
-				b.ReportMetric(4*float64(l)/perEntry, "GFLOP/s")
-				b.ReportMetric(12/perEntry, "GB/s")
-			})
+	var table [256]float64
+	for i := range table {
+		table[i] = float64(i) / 2
+	}
+	for form, rows := range inForms(benchBlock(n, table[:10]), &table) {
+		for lev := Portable; lev <= best; lev++ {
+			for _, l := range []int{1, 2, 4, 8, 10, 16, 20, 32, 64} {
+				b.Run(fmt.Sprintf("%v/l=%d/%s", lev, l, form), func(b *testing.B) {
+					defer Force(lev)()
+					x, y := make([]float64, n*Width(l)), make([]float64, n*Width(l))
+					for i := range x {
+						x[i] = 1 / float64(i+1)
+					}
+					for b.Loop() {
+						Gram(y, x, l, rows)
+					}
+					perEntry := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / float64(rows.entries())
+					b.ReportMetric(perEntry, "ns/nnz")
+					b.ReportMetric(4*float64(l)/perEntry, "GFLOP/s")
+				})
+			}
 		}
 	}
 }

@@ -2,7 +2,12 @@
 
 package kernel
 
-import "golang.org/x/sys/cpu"
+import (
+	"math/bits"
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 func detect() Level {
 	switch x := &cpu.X86; {
@@ -14,58 +19,83 @@ func detect() Level {
 	return AVX2
 }
 
+// panelFunc is a kernel for one panel: in is x or w, out the other or y.
+type panelFunc func(out, in *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last int)
+
+// The kernels by the form of the entries (see form) and the width of the panel:
+// 1, 2, 4, 8, 16 with AVX2, and the last two with AVX-512.
+var (
+	mulAVX2 = [forms][5]panelFunc{
+		{mul1AVX2Col32Val, mul2AVX2Col32Val, mul4AVX2Col32Val, mul8AVX2Col32Val, mul16AVX2Col32Val},
+		{mul1AVX2Col32Code, mul2AVX2Col32Code, mul4AVX2Col32Code, mul8AVX2Col32Code, mul16AVX2Col32Code},
+		{mul1AVX2Col16Val, mul2AVX2Col16Val, mul4AVX2Col16Val, mul8AVX2Col16Val, mul16AVX2Col16Val},
+		{mul1AVX2Col16Code, mul2AVX2Col16Code, mul4AVX2Col16Code, mul8AVX2Col16Code, mul16AVX2Col16Code},
+	}
+	addAVX2 = [forms][5]panelFunc{
+		{add1AVX2Col32Val, add2AVX2Col32Val, add4AVX2Col32Val, add8AVX2Col32Val, add16AVX2Col32Val},
+		{add1AVX2Col32Code, add2AVX2Col32Code, add4AVX2Col32Code, add8AVX2Col32Code, add16AVX2Col32Code},
+		{add1AVX2Col16Val, add2AVX2Col16Val, add4AVX2Col16Val, add8AVX2Col16Val, add16AVX2Col16Val},
+		{add1AVX2Col16Code, add2AVX2Col16Code, add4AVX2Col16Code, add8AVX2Col16Code, add16AVX2Col16Code},
+	}
+	mulAVX512 = [forms][2]panelFunc{
+		{mul8AVX512Col32Val, mul16AVX512Col32Val},
+		{mul8AVX512Col32Code, mul16AVX512Col32Code},
+		{mul8AVX512Col16Val, mul16AVX512Col16Val},
+		{mul8AVX512Col16Code, mul16AVX512Col16Code},
+	}
+	addAVX512 = [forms][2]panelFunc{
+		{add8AVX512Col32Val, add16AVX512Col32Val},
+		{add8AVX512Col32Code, add16AVX512Col32Code},
+		{add8AVX512Col16Val, add16AVX512Col16Val},
+		{add8AVX512Col16Code, add16AVX512Col16Code},
+	}
+)
+
+const forms = 4
+
+// form is the place of b's kernels in the tables above, and where b's columns
+// and values begin. b has entries.
+func (b Rows) form() (f int, col, val *byte) {
+	if len(b.Col16) > 0 {
+		f, col = 2, (*byte)(unsafe.Pointer(&b.Col16[0]))
+	} else {
+		col = (*byte)(unsafe.Pointer(&b.Col[0]))
+	}
+	if len(b.Code) > 0 {
+		return f + 1, col, &b.Code[0]
+	}
+	return f, col, (*byte)(unsafe.Pointer(&b.Val[0]))
+}
+
 // mulPanel sets the rows of w, one for each of lo and hi, to the products of
 // the entries lo[r] … hi[r]−1 of b with the panel x.
 func mulPanel(w, x []float64, width int, lo, hi []uint32, b Rows) {
-	rows, last := len(lo), len(b.Col)-1
-	if level == Portable || rows == 0 || last < 0 {
+	if level == Portable || len(lo) == 0 || b.entries() == 0 {
 		genericMul(w, x, width, lo, hi, b)
 		return
 	}
-	_, _ = w[rows*width-1], hi[rows-1]
-	pw, px, plo, phi, col, val := &w[0], &x[0], &lo[0], &hi[0], &b.Col[0], &b.Val[0]
-	switch {
-	case width == 16 && level >= AVX512:
-		mul16AVX512(pw, px, rows, plo, phi, col, val, last)
-	case width == 16:
-		mul16AVX2(pw, px, rows, plo, phi, col, val, last)
-	case width == 8 && level >= AVX512:
-		mul8AVX512(pw, px, rows, plo, phi, col, val, last)
-	case width == 8:
-		mul8AVX2(pw, px, rows, plo, phi, col, val, last)
-	case width == 4:
-		mul4AVX2(pw, px, rows, plo, phi, col, val, last)
-	case width == 2:
-		mul2AVX2(pw, px, rows, plo, phi, col, val, last)
-	default:
-		mul1AVX2(pw, px, rows, plo, phi, col, val, last)
-	}
+	_ = w[len(lo)*width-1]
+	run(&mulAVX2, &mulAVX512, w, x, width, lo, hi, b)
 }
 
 // addPanel adds the products of the entries lo[r] … hi[r]−1 of b with the rows
 // of w to the panel y.
 func addPanel(y, w []float64, width int, lo, hi []uint32, b Rows) {
-	rows, last := len(lo), len(b.Col)-1
-	if level == Portable || rows == 0 || last < 0 {
+	if level == Portable || len(lo) == 0 || b.entries() == 0 {
 		genericAdd(y, w, width, lo, hi, b)
 		return
 	}
-	_, _ = w[rows*width-1], hi[rows-1]
-	py, pw, plo, phi, col, val := &y[0], &w[0], &lo[0], &hi[0], &b.Col[0], &b.Val[0]
-	switch {
-	case width == 16 && level >= AVX512:
-		add16AVX512(py, pw, rows, plo, phi, col, val, last)
-	case width == 16:
-		add16AVX2(py, pw, rows, plo, phi, col, val, last)
-	case width == 8 && level >= AVX512:
-		add8AVX512(py, pw, rows, plo, phi, col, val, last)
-	case width == 8:
-		add8AVX2(py, pw, rows, plo, phi, col, val, last)
-	case width == 4:
-		add4AVX2(py, pw, rows, plo, phi, col, val, last)
-	case width == 2:
-		add2AVX2(py, pw, rows, plo, phi, col, val, last)
-	default:
-		add1AVX2(py, pw, rows, plo, phi, col, val, last)
+	_ = w[len(lo)*width-1]
+	run(&addAVX2, &addAVX512, y, w, width, lo, hi, b)
+}
+
+// run calls the kernel for a panel and the form of b, which has entries.
+func run(avx2 *[forms][5]panelFunc, avx512 *[forms][2]panelFunc, out, in []float64, width int, lo, hi []uint32, b Rows) {
+	_ = hi[len(lo)-1]
+	f, col, val := b.form()
+	kernel := avx2[f][bits.TrailingZeros(uint(width))]
+	if width >= 8 && level >= AVX512 {
+		kernel = avx512[f][width/16]
 	}
+	kernel(&out[0], &in[0], len(lo), &lo[0], &hi[0], col, val, (*float64)(unsafe.Pointer(b.Table)), b.entries()-1)
 }

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -12,8 +14,10 @@ import (
 func main() {
 	ConstraintExpr("!noasm")
 	unpackAVX2()
-	sumRowsAVX2()
-	dict4AVX2()
+	masks := words("masks", ones, ones, ones, ones, ones, ones, ones, ones, 0, 0, 0, 0, 0, 0, 0, 0)
+	sumRowsAVX2(32, masks)
+	sumRowsAVX2(16, masks)
+	nibblesAVX2()
 	float32AVX2()
 	float64AVX2()
 	Generate()
@@ -65,20 +69,21 @@ func unpackAVX2() {
 }
 
 // sumRowsAVX2 walks over the rows: eight gaps at a time are made prefix sums,
-// to which the carry is added, the last column so far in every word.
-func sumRowsAVX2() {
-	masks := words("masks", ones, ones, ones, ones, ones, ones, ones, ones, 0, 0, 0, 0, 0, 0, 0, 0)
-	TEXT("sumRowsAVX2", NOSPLIT, "func(col, gaps *uint32, n int, ends *uint32, s *[5]uint64)")
-	Doc("sumRowsAVX2 turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 words after the last.")
+// to which the carry is added, the last column so far in every word. Columns
+// are then written with bits bits, saturated; bits of the state tell of those too large.
+func sumRowsAVX2(bits int, masks Mem) {
+	name, size := fmt.Sprintf("sumRows%dAVX2", bits), uint8(bits/8)
+	TEXT(name, NOSPLIT, fmt.Sprintf("func(col *uint%d, gaps *uint32, n int, ends *uint32, s *[5]uint64)", bits))
+	Doc(name + " turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.")
 	Pragma("noescape")
 	col, gaps := Load(Param("col"), GP64()), Load(Param("gaps"), GP64())
 	n, ends := Load(Param("n"), GP64()), Load(Param("ends"), GP64())
 	s := Load(Param("s"), GP64())
 	at, row, last, top := GP64(), GP64(), GP32(), GP32()
-	minus, carry, bits, seven := YMM(), YMM(), YMM(), YMM()
+	minus, carry, all, seven := YMM(), YMM(), YMM(), YMM()
 	VPCMPEQD(minus, minus, minus) // −1 in every word
 	VPSRLD(Imm(29), minus, seven)
-	VPXOR(bits, bits, bits)
+	VPXOR(all, all, all)
 	MOVQ(Mem{Base: s}, at)
 	MOVQ(Mem{Base: s, Disp: 8}, row)
 	VPBROADCASTD(Mem{Base: s, Disp: 16}, carry)
@@ -91,7 +96,7 @@ func sumRowsAVX2() {
 	eight := func() VecVirtual {
 		x, t := YMM(), YMM()
 		VMOVDQU(Mem{Base: gaps, Index: j, Scale: 4}, x)
-		VPOR(x, bits, bits)
+		VPOR(x, all, all)
 		VPSUBD(minus, x, x)
 		VPSLLDQ(Imm(4), x, t)
 		VPADDD(t, x, x)
@@ -103,7 +108,14 @@ func sumRowsAVX2() {
 		VPERMD(x, seven, t)
 		VPADDD(carry, x, x)
 		VPADDD(carry, t, carry)
-		VMOVDQU(x, Mem{Base: col, Index: j, Scale: 4})
+		to := Mem{Base: col, Index: j, Scale: size}
+		if bits == 32 {
+			VMOVDQU(x, to)
+			return x
+		}
+		VEXTRACTI128(Imm(1), x, t.AsX())
+		VPACKUSDW(t.AsX(), x.AsX(), t.AsX())
+		VMOVDQU(t.AsX(), to)
 		return x
 	}
 
@@ -121,7 +133,7 @@ func sumRowsAVX2() {
 
 	Label("full")
 	x := eight()
-	VPOR(x, bits, bits)
+	VPOR(x, all, all)
 	ADDQ(Imm(8), j)
 	SUBQ(Imm(8), left)
 	JA(LabelRef("full"))
@@ -130,9 +142,13 @@ func sumRowsAVX2() {
 	x = eight()
 	NEGQ(left)
 	VPAND(Mem{Base: mask, Index: left, Scale: 4}, x, x)
-	VPOR(x, bits, bits)
+	VPOR(x, all, all)
 	MOVQ(limit, j)
-	MOVL(Mem{Base: col, Index: j, Scale: 4, Disp: -4}, last)
+	if bits == 32 {
+		MOVL(Mem{Base: col, Index: j, Scale: 4, Disp: -4}, last)
+	} else {
+		MOVWLZX(Mem{Base: col, Index: j, Scale: 2, Disp: -2}, last)
+	}
 	CMPL(last, top)
 	CMOVLHI(last, top)
 	CMPQ(end, n)
@@ -149,57 +165,42 @@ func sumRowsAVX2() {
 	MOVQ(row, Mem{Base: s, Disp: 8})
 	MOVL(last, Mem{Base: s, Disp: 16})
 	MOVL(top, Mem{Base: s, Disp: 24})
-	t, all := YMM(), GP32()
-	VEXTRACTI128(Imm(1), bits, t.AsX())
-	VPOR(t.AsX(), bits.AsX(), bits.AsX())
-	VPSHUFD(Imm(0x4e), bits.AsX(), t.AsX())
-	VPOR(t.AsX(), bits.AsX(), bits.AsX())
-	VPSHUFD(Imm(0xb1), bits.AsX(), t.AsX())
-	VPOR(t.AsX(), bits.AsX(), bits.AsX())
-	VMOVD(bits.AsX(), all)
-	ORL(all, Mem{Base: s, Disp: 32})
+	t, word := YMM(), GP32()
+	VEXTRACTI128(Imm(1), all, t.AsX())
+	VPOR(t.AsX(), all.AsX(), all.AsX())
+	VPSHUFD(Imm(0x4e), all.AsX(), t.AsX())
+	VPOR(t.AsX(), all.AsX(), all.AsX())
+	VPSHUFD(Imm(0xb1), all.AsX(), t.AsX())
+	VPOR(t.AsX(), all.AsX(), all.AsX())
+	VMOVD(all.AsX(), word)
+	ORL(word, Mem{Base: s, Disp: 32})
 	VZEROUPPER()
 	RET()
 }
 
-// dict4AVX2 looks up the halves of eight values, each in two registers of
-// eight words, of which bit 3 of the index chooses one, and puts them together.
-// The values are in the order 0 1 4 5, 2 3 6 7, which is what unpacking the
-// lanes wants.
-func dict4AVX2() {
-	shifts := words("nibbles8", 0, 4, 16, 20, 8, 12, 24, 28)
-	TEXT("dict4AVX2", NOSPLIT, "func(dst *float64, src *byte, n int, halves *[32]uint32)")
-	Doc("dict4AVX2 looks up n values, a positive multiple of 8. The table has the low words of 16 values, then the high ones.")
+// nibblesAVX2 spreads 16 bytes to words, which have room for both halves.
+func nibblesAVX2() {
+	low := words("nibbles", 0x0f0f0f0f)
+	TEXT("nibblesAVX2", NOSPLIT, "func(dst, src *byte, n int, top *[32]byte)")
+	Doc("nibblesAVX2 spreads n nibbles, a positive multiple of 32, to bytes. The greatest of them is in top.")
 	Pragma("noescape")
-	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
-	n, table := Load(Param("n"), GP64()), Load(Param("halves"), GP64())
-	low0, low1, high0, high1, shift := YMM(), YMM(), YMM(), YMM(), YMM()
-	for i, t := range []VecVirtual{low0, low1, high0, high1} {
-		VMOVDQU(Mem{Base: table, Disp: 32 * i}, t)
-	}
-	VMOVDQU(shifts, shift)
+	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	mask, top := YMM(), YMM()
+	VPBROADCASTD(low, mask)
+	VPXOR(top, top, top)
 	Label("loop")
-	x, choice := YMM(), YMM()
-	VPBROADCASTD(Mem{Base: src}, x)
-	VPSRLVD(shift, x, x)
-	VPSLLD(Imm(28), x, choice)
-	look := func(t0, t1 VecVirtual) VecVirtual {
-		a, b := YMM(), YMM()
-		VPERMD(t0, x, a)
-		VPERMD(t1, x, b)
-		VBLENDVPS(choice, b, a, a)
-		return a
-	}
-	low, high := look(low0, low1), look(high0, high1)
-	y := YMM()
-	VPUNPCKLDQ(high, low, y)
-	VPUNPCKHDQ(high, low, low)
-	VMOVDQU(y, Mem{Base: dst})
-	VMOVDQU(low, Mem{Base: dst, Disp: 32})
-	ADDQ(Imm(4), src)
-	ADDQ(Imm(64), dst)
-	SUBQ(Imm(8), n)
+	x, high := YMM(), YMM()
+	VPMOVZXBW(Mem{Base: src}, x)
+	VPSLLW(Imm(4), x, high)
+	VPOR(high, x, x)
+	VPAND(mask, x, x)
+	VPMAXUB(x, top, top)
+	VMOVDQU(x, Mem{Base: dst})
+	ADDQ(Imm(16), src)
+	ADDQ(Imm(32), dst)
+	SUBQ(Imm(32), n)
 	JNZ(LabelRef("loop"))
+	VMOVDQU(top, Mem{Base: Load(Param("top"), GP64())})
 	VZEROUPPER()
 	RET()
 }

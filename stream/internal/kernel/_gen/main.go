@@ -6,7 +6,8 @@
 //	mul:  w_r = Σ_p val_p · x[col_p]       accumulated in registers
 //	add:  y[col_p] += val_p · w_r          w_r held in registers
 //
-// Row r has the entries lo[r] ≤ p < hi[r] of col and val. The rows of x, y and
+// Row r has the entries lo[r] ≤ p < hi[r]: a column index of 32 bits or 16, and
+// a value or the byte of its place in the table (form). The rows of x, y and
 // w have exactly the panel's width. last is the index of the last entry of col:
 // it bounds what may be looked at ahead of time.
 //
@@ -45,8 +46,10 @@ func main() {
 	ConstraintExpr("!noasm")
 	for _, l := range levels {
 		for _, width := range l.widths {
-			mul(l, width)
-			add(l, width)
+			for _, f := range forms {
+				mul(l, width, f)
+				add(l, width, f)
+			}
 		}
 	}
 	Generate()

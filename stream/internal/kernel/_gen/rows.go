@@ -15,26 +15,49 @@ const (
 	ahead = 24
 	// prefetchWidth is the panel from which on that is worth the instructions.
 	prefetchWidth = 8
-	// streamAhead is how many bytes before their use the entries are prefetched
-	// by mul, which meets them first.
-	streamAhead = 1024
+	// streamAhead is how many entries before their use the entries themselves are
+	// prefetched by mul, which meets them first.
+	streamAhead = 256
 )
+
+// form is how the entries of the sparse rows lie in memory.
+type form struct {
+	name  string
+	col   uint8 // bytes of a column index
+	coded bool  // a value is a byte that chooses from the table, not a number
+}
+
+var forms = []form{{"Col32Val", 4, false}, {"Col32Code", 4, true}, {"Col16Val", 2, false}, {"Col16Code", 2, true}}
+
+func (f form) value() uint8 {
+	if f.coded {
+		return 1
+	}
+	return 8
+}
 
 // rows are the registers that walk over the sparse rows.
 type rows struct {
+	form
 	lo, hi, col, val Register // pointers
+	table            Register // of values, if they are coded
 	count            Register // rows left
 	last             Register
 	p, end, next     GPVirtual // entry of the row, its end, first entry of the next round
 }
 
-func loadRows() rows {
+func loadRows(f form) rows {
 	load := func(name string) Register { return Load(Param(name), GP64()) }
-	return rows{
-		lo: load("lo"), hi: load("hi"), col: load("col"), val: load("val"),
+	r := rows{
+		form: f,
+		lo:   load("lo"), hi: load("hi"), col: load("col"), val: load("val"),
 		count: load("rows"), last: load("last"),
 		p: GP64(), end: GP64(), next: GP64(),
 	}
+	if f.coded {
+		r.table = load("table")
+	}
+	return r
 }
 
 // each loops over the rows. In body p and end are those of the row.
@@ -80,11 +103,25 @@ func (r rows) entries(n int, round func(n int), body func(i int)) {
 // column is the column index of entry p+i.
 func (r rows) column(p Register, i int) GPVirtual {
 	c := GP64()
-	MOVL(Mem{Base: r.col, Index: p, Scale: 4, Disp: 4 * i}, c.As32())
+	m := Mem{Base: r.col, Index: p, Scale: r.form.col, Disp: int(r.form.col) * i}
+	if r.form.col == 2 {
+		MOVWLZX(m, c.As32())
+	} else {
+		MOVL(m, c.As32())
+	}
 	return c
 }
 
-func (r rows) value(i int) Mem { return Mem{Base: r.val, Index: r.p, Scale: 8, Disp: 8 * i} }
+// value is where the value of entry p+i is.
+func (r rows) value(i int) Mem {
+	m := Mem{Base: r.val, Index: r.p, Scale: r.form.value(), Disp: int(r.form.value()) * i}
+	if !r.coded {
+		return m
+	}
+	code := GP64()
+	MOVBLZX(m, code.As32())
+	return Mem{Base: r.table, Index: code, Scale: 8}
+}
 
 // prefetch asks for the rows of d that entries p+ahead … p+ahead+n−1 belong to,
 // or the last n entries of all. A round of n means that there are as many.
@@ -109,19 +146,23 @@ func (r rows) prefetch(d dense, n int) {
 // stream asks for the entries themselves. Prefetching beyond their end is harmless.
 func (r rows) stream(n int) {
 	if n > 1 {
-		PREFETCHT0(Mem{Base: r.col, Index: r.p, Scale: 4, Disp: streamAhead})
-		PREFETCHT0(Mem{Base: r.val, Index: r.p, Scale: 8, Disp: 2 * streamAhead})
+		for _, s := range []struct {
+			base Register
+			size uint8
+		}{{r.col, r.form.col}, {r.val, r.form.value()}} {
+			PREFETCHT0(Mem{Base: s.base, Index: r.p, Scale: s.size, Disp: streamAhead * int(s.size)})
+		}
 	}
 }
 
-func mul(l level, width int) {
-	name := fmt.Sprintf("mul%d%s", width, l.name)
-	TEXT(name, NOSPLIT, "func(w, x *float64, rows int, lo, hi, col *uint32, val *float64, last int)")
+func mul(l level, width int, f form) {
+	name := fmt.Sprintf("mul%d%s%s", width, l.name, f.name)
+	TEXT(name, NOSPLIT, "func(w, x *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last int)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s sets rows of w of width %d to the products of sparse rows with x.", name, width))
 	w := Load(Param("w"), GP64())
 	x := dense{newPanel(l, width), Load(Param("x"), GP64())}
-	r := loadRows()
+	r := loadRows(f)
 	sums := make([][]VecVirtual, chains(width))
 	for c := range sums {
 		sums[c] = x.row()
@@ -154,14 +195,14 @@ func mul(l level, width int) {
 	})
 }
 
-func add(l level, width int) {
-	name := fmt.Sprintf("add%d%s", width, l.name)
-	TEXT(name, NOSPLIT, "func(y, w *float64, rows int, lo, hi, col *uint32, val *float64, last int)")
+func add(l level, width int, f form) {
+	name := fmt.Sprintf("add%d%s%s", width, l.name, f.name)
+	TEXT(name, NOSPLIT, "func(y, w *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last int)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s adds the products of transposed sparse rows with rows of w of width %d to y.", name, width))
 	y := dense{newPanel(l, width), Load(Param("y"), GP64())}
 	w := Load(Param("w"), GP64())
-	r := loadRows()
+	r := loadRows(f)
 	a := y.row()
 	r.each(func() {
 		for k, v := range a {
