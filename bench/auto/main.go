@@ -13,8 +13,8 @@
 // Every round runs all of them once, auto included, in an order of its own drawn
 // from -seed, each as a process of its own; what counts is the median over the
 // rounds of the wall time from start to exit, measuring of the machine and all
-// else included. A choice is stopped when it has taken -give-up times what the
-// best has so far, auto never, and is not run again.
+// else included. A choice is stopped when its first run has taken -give-up times
+// what the best has so far, auto never, and is not run again.
 //
 // With -add the rounds are added to those in OUT.json, so that they can be taken
 // at different times, and with -only they are of the choices that match.
@@ -207,7 +207,7 @@ func (c *comparison) compare(o options, store string) error {
 // run runs a choice once more.
 func (c *comparison) run(o options, store string, e *entry) error {
 	var limit time.Duration
-	if best := c.best(); best > 0 && e.Flags != auto {
+	if best := c.best(); best > 0 && e.Flags != auto && len(e.Seconds) == 0 {
 		limit = time.Duration(o.giveUp * best * float64(time.Second))
 	}
 	r, err := measure(o, store, c.K, e.Flags, limit)
