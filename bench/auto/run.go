@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gdsvd/gdsvd/bench/internal/memgroup"
 )
 
 // run is what one run has come to.
@@ -40,12 +43,12 @@ func measure(o options, store string, k int, flags string, limit time.Duration) 
 	}
 	cmd := exec.Command(o.program, append(args, strings.Fields(flags)...)...)
 	if o.rate > 0 {
-		g, err := newThrottle(store, o)
+		g, err := throttle(store, o)
 		if err != nil {
 			return r, err
 		}
-		defer g.remove()
-		cmd = g.command(cmd)
+		defer func() { err = errors.Join(err, g.Remove()) }()
+		cmd = g.Command(cmd)
 	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -73,4 +76,24 @@ func measure(o options, store string, k int, flags string, limit time.Duration) 
 	}
 	r.passes, r.choice = result.Passes, result.Choice
 	return r, nil
+}
+
+// throttle makes a group with the memory and the rate of reading of o, and takes
+// the store out of the page cache.
+func throttle(store string, o options) (*memgroup.Group, error) {
+	files, err := filepath.Glob(filepath.Join(store, "*"))
+	if err != nil {
+		return nil, err
+	}
+	if err := memgroup.Forget(files...); err != nil {
+		return nil, err
+	}
+	g, err := memgroup.New("gdsvd-auto", o.memory)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.LimitReads(store, o.rate); err != nil {
+		return nil, errors.Join(err, g.Remove())
+	}
+	return g, nil
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gdsvd/gdsvd/bench/internal/memgroup"
 	"github.com/gdsvd/gdsvd/csr"
 )
 
@@ -37,7 +40,7 @@ type width struct {
 	Ratio float64     `json:"ratio"` // cold / the longer of fio and warm
 }
 
-func measure(c *config) (*report, error) {
+func measure(c *config) (_ *report, err error) {
 	s, err := csr.Open(c.store, csr.OpenOptions{})
 	if err != nil {
 		return nil, err
@@ -50,12 +53,14 @@ func measure(c *config) (*report, error) {
 	if err := s.Close(); err != nil {
 		return nil, err
 	}
-	limit, err := newLimit(c.memory)
-	if err != nil {
+	limit, err := memgroup.New("gdsvd-disk", c.memory)
+	r.Limit = "enforced by a cgroup"
+	if errors.Is(err, memgroup.ErrUnavailable) {
+		limit, r.Limit = nil, "not enforced"
+	} else if err != nil {
 		return nil, err
 	}
-	defer limit.remove()
-	r.Limit = limit.name()
+	defer func() { err = errors.Join(err, limit.Remove()) }()
 	for _, l := range c.widths {
 		r.Rows = append(r.Rows, width{L: l})
 	}
@@ -73,8 +78,8 @@ func measure(c *config) (*report, error) {
 	return r, nil
 }
 
-func (w *width) round(c *config, shards []string, limit *memoryLimit) error {
-	if err := forget(shards); err != nil {
+func (w *width) round(c *config, shards []string, limit *memgroup.Group) error {
+	if err := memgroup.Forget(shards...); err != nil {
 		return err
 	}
 	fio, err := fioSeconds(shards)
@@ -82,7 +87,7 @@ func (w *width) round(c *config, shards []string, limit *memoryLimit) error {
 		return err
 	}
 	w.Fio = append(w.Fio, fio)
-	if err := forget(shards); err != nil {
+	if err := memgroup.Forget(shards...); err != nil {
 		return err
 	}
 	cold, err := passProcess(c, w.L, limit)
@@ -121,20 +126,36 @@ func fioSeconds(files []string) (float64, error) {
 }
 
 // passProcess does one pass in a process of its own, under limit if there is one.
-func passProcess(c *config, l int, limit *memoryLimit) (p passTimes, err error) {
+func passProcess(c *config, l int, limit *memgroup.Group) (p passTimes, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return p, err
 	}
 	args := []string{self, "-store", c.store, "-memory", strconv.FormatInt(c.memory>>20, 10) + "MiB", "-pass", strconv.Itoa(l)}
-	args = limit.wrap(args)
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := limit.Command(exec.Command(args[0], args[1:]...))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return p, fmt.Errorf("pass of width %d: %w", l, err)
 	}
 	return p, json.Unmarshal(out, &p)
+}
+
+// remember reads the files into the cache.
+func remember(files []string) error {
+	buf := make([]byte, 1<<20)
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		// The readers and writers are hidden lest the kernel copies by itself and past the cache.
+		_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, buf)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func seconds(ps []passTimes) (s []float64) {

@@ -1,13 +1,13 @@
 // Package memgroup runs processes under a limit of memory that the kernel
-// enforces, the page cache of the files they read and write included: a memory
-// cgroup, of version 1 or 2.
+// enforces, the page cache of the files they read and write included, and on
+// request of what they read a second: a cgroup of version 2, or of version 1.
 package memgroup
 
 import "errors"
 
 // ErrUnavailable is wrapped by the error of New where no group can be made: not
 // on Linux, or not permitted.
-var ErrUnavailable = errors.New("no memory cgroup can be made here")
+var ErrUnavailable = errors.New("no cgroup can be made here")
 
 // Usage is what a group has come to.
 type Usage struct {

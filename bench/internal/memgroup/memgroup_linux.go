@@ -19,18 +19,19 @@ import (
 
 // Group is a memory cgroup.
 type Group struct {
-	dir string
+	dirs []string // the first has the memory
 	version
 }
 
 // version is how a version of cgroups names things.
 type version struct {
 	root, mark, limit, peak, killed string
+	reads                           string // group of its own for the limit of reads, if it needs one
 }
 
 var versions = []version{
-	{"/sys/fs/cgroup", "cgroup.controllers", "memory.max", "memory.peak", "memory.events"},
-	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"},
+	{"/sys/fs/cgroup", "cgroup.controllers", "memory.max", "memory.peak", "memory.events", ""},
+	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control", "/sys/fs/cgroup/blkio"},
 }
 
 // New makes a group whose processes have so many bytes of memory together.
@@ -40,22 +41,72 @@ func New(name string, bytes int64) (*Group, error) {
 		if _, err := os.Stat(filepath.Join(v.root, v.mark)); err != nil {
 			continue
 		}
-		g := &Group{filepath.Join(v.root, fmt.Sprintf("%s-%d", name, os.Getpid())), v}
-		err := os.Mkdir(g.dir, 0o755)
+		g := &Group{version: v}
+		err := g.add(filepath.Join(v.root, fmt.Sprintf("%s-%d", name, os.Getpid())), v.limit, strconv.FormatInt(bytes, 10))
 		if err == nil {
-			if err = os.WriteFile(filepath.Join(g.dir, v.limit), []byte(strconv.FormatInt(bytes, 10)), 0o644); err == nil {
-				return g, nil
-			}
-			err = errors.Join(err, os.Remove(g.dir))
+			return g, nil
 		}
-		reasons = append(reasons, err)
+		reasons = append(reasons, errors.Join(err, g.Remove()))
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(reasons...))
 }
 
-// Command makes a process one that begins inside of the group.
+// add makes the directory if it is not there, as one of the group, and sets a limit in it.
+func (g *Group) add(dir, file, limit string) error {
+	if !slices.Contains(g.dirs, dir) {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		g.dirs = append(g.dirs, dir)
+	}
+	return os.WriteFile(filepath.Join(dir, file), []byte(limit), 0o644)
+}
+
+// LimitReads lets the group read so many bytes a second from the disk that file is on.
+func (g *Group) LimitReads(file string, rate int64) error {
+	disk, err := diskOf(file)
+	if err != nil {
+		return err
+	}
+	if g.reads == "" {
+		err = g.add(g.dirs[0], "io.max", fmt.Sprintf("%s rbps=%d", disk, rate))
+	} else {
+		err = g.add(filepath.Join(g.reads, filepath.Base(g.dirs[0])), "blkio.throttle.read_bps_device", fmt.Sprintf("%s %d", disk, rate))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: reading cannot be limited: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// diskOf is the number of the disk that a file is on, not of a partition.
+func diskOf(file string) (string, error) {
+	var s unix.Stat_t
+	if err := unix.Stat(file, &s); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	part := fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(s.Dev), unix.Minor(s.Dev))
+	if _, err := os.Stat(part + "/partition"); err == nil {
+		part += "/.." // the disk is the directory above, once the link is resolved
+	}
+	number, err := os.ReadFile(part + "/dev")
+	if err != nil {
+		return "", fmt.Errorf("find the disk of %s: %w", file, err)
+	}
+	return strings.TrimSpace(string(number)), nil
+}
+
+// Command makes a process one that begins inside of the group. Without a group
+// (nil) it is cmd.
 func (g *Group) Command(cmd *exec.Cmd) *exec.Cmd {
-	args := slices.Concat([]string{"-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, g.dir, cmd.Path}, cmd.Args[1:])
+	if g == nil {
+		return cmd
+	}
+	var enter strings.Builder
+	for _, dir := range g.dirs {
+		fmt.Fprintf(&enter, "echo $$ >'%s/cgroup.procs' && ", dir)
+	}
+	args := slices.Concat([]string{"-c", enter.String() + `exec "$@"`, "sh", cmd.Path}, cmd.Args[1:])
 	inside := exec.Command("sh", args...)
 	inside.Env, inside.Dir = cmd.Env, cmd.Dir
 	inside.Stdin, inside.Stdout, inside.Stderr = cmd.Stdin, cmd.Stdout, cmd.Stderr
@@ -64,7 +115,7 @@ func (g *Group) Command(cmd *exec.Cmd) *exec.Cmd {
 
 // Usage is what the group has come to so far.
 func (g *Group) Usage() (u Usage, err error) {
-	data, err := os.ReadFile(filepath.Join(g.dir, g.peak))
+	data, err := os.ReadFile(filepath.Join(g.dirs[0], g.peak))
 	if err == nil {
 		u.Peak, err = strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 	} else if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +124,7 @@ func (g *Group) Usage() (u Usage, err error) {
 	if err != nil {
 		return u, err
 	}
-	if data, err = os.ReadFile(filepath.Join(g.dir, g.killed)); err != nil {
+	if data, err = os.ReadFile(filepath.Join(g.dirs[0], g.killed)); err != nil {
 		return u, err
 	}
 	for sc := bufio.NewScanner(bytes.NewReader(data)); sc.Scan(); {
@@ -86,8 +137,18 @@ func (g *Group) Usage() (u Usage, err error) {
 
 // Remove removes the group. Its last process may still be on its way out.
 func (g *Group) Remove() (err error) {
+	if g == nil {
+		return nil
+	}
+	for _, dir := range g.dirs {
+		err = errors.Join(err, removeSoon(dir))
+	}
+	return err
+}
+
+func removeSoon(dir string) (err error) {
 	for range 100 {
-		if err = os.Remove(g.dir); err == nil {
+		if err = os.Remove(dir); err == nil {
 			return nil
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -95,15 +156,15 @@ func (g *Group) Remove() (err error) {
 	return err
 }
 
-// Forget drops the pages of files from the cache, so that who reads them next
-// is charged for them.
+// Forget drops the pages of files from the cache, those that have not been
+// written yet too, so that who reads them next is charged for them.
 func Forget(files ...string) error {
 	for _, name := range files {
 		f, err := os.Open(name)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close()); err != nil {
+		if err := errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close()); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
