@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,5 +26,25 @@ func TestReadmeProgramIsTheExample(t *testing.T) {
 	}
 	if program := string(blocks[0][1]); !strings.Contains(string(example), program) {
 		t.Errorf("stream/example_test.go does not contain this program of README.md:\n%s", program)
+	}
+}
+
+// What README.md and the documents it links to point at is there.
+func TestReadmeLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#]+)\)`)
+	for _, doc := range []string{"README.md", "bench/paper/report/report.md", "bench/peers/README.md"} {
+		text, err := os.ReadFile(filepath.Join("../..", doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllSubmatch(text, -1) {
+			target := string(m[1])
+			if strings.Contains(target, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(doc), target)); err != nil {
+				t.Errorf("%s links to %s: %v", doc, target, err)
+			}
+		}
 	}
 }
