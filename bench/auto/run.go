@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/internal/memgroup"
+	"github.com/gdsvd/gdsvd/bench/memgroup"
 )
 
 // run is what one run has come to.

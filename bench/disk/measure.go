@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/internal/memgroup"
+	"github.com/gdsvd/gdsvd/bench/memgroup"
 	"github.com/gdsvd/gdsvd/csr"
 )
 

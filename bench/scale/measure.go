@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/internal/memgroup"
+	"github.com/gdsvd/gdsvd/bench/memgroup"
 )
 
 // The regimes.

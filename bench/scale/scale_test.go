@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/internal/memgroup"
+	"github.com/gdsvd/gdsvd/bench/memgroup"
 )
 
 // The whole of it on a small scale: a store whose decoded form is several times
