@@ -16,7 +16,7 @@ import (
 type Scale uint8
 
 const (
-	// Small takes a minute or two: small matrices, gaps down to 10⁻³, and of
+	// Small takes some ten seconds: small matrices, gaps down to 10⁻³, and of
 	// the real data MovieLens 100K only.
 	Small Scale = iota
 	// Full is everything that the paper reports.
