@@ -132,7 +132,7 @@ func (r *blockRun) avoid(found *basis) { r.qr.found = found }
 
 func (r *blockRun) Next() *mat.Dense {
 	if !r.started {
-		r.qr.factor(r.next.RawMatrix(), none(r.next.RawMatrix().Rows), 0)
+		r.qr.factor(r.next.RawMatrix(), nil, 0)
 		r.started = true
 	}
 	return r.next
@@ -158,7 +158,7 @@ func (r *blockRun) Absorb(y *mat.Dense) []Candidate {
 	}
 	top := math.Hypot(theta[0], residuals[0])
 	next := r.next.RawMatrix()
-	f := r.qr.factorGram(next, y.RawMatrix(), gram, none(next.Rows), dropFactor*epsilon*top)
+	f := r.qr.factorGram(next, y.RawMatrix(), gram, nil, dropFactor*epsilon*top)
 	r.momentum.Mul(wt.T(), inverse(f))
 	return r.cands
 }
@@ -211,8 +211,8 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (res
 	if unit == 0 {
 		unit = 1
 	}
-	eachChunk(n, func(seg, first, rows int) {
-		b := buf(seg)
+	sweep(n, 8*l*l, func(worker, seg, first, rows int) {
+		b := buf(worker)
 		yw, qw := zeros(b, rows, l), zeros(b[chunkRows*l:], rows, c)
 		part := rowsOf(y.RawMatrix(), first, rows)
 		panel.AddProduct(yw, part, w)
@@ -259,9 +259,9 @@ func (r *blockRun) Lock(j int) bool {
 	r.ahead.reset()
 	shift(q, j)
 	shift(r.momentum.RawMatrix(), j)
-	x, coef := make([]float64, n), make([]float64, l)
+	x := make([]float64, n)
 	for c := l - j; c < l; c++ {
-		r.qr.replace(x, none(n), columnsOf(q, c), coef)
+		r.qr.replace(x, nil, spanOf(columnsOf(q, c)))
 		setColumn(q, c, x)
 	}
 	return true

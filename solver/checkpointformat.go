@@ -26,7 +26,7 @@ import (
 // length of the whole.
 const (
 	checkpointMagic   = "gdsvdckp"
-	checkpointVersion = 1
+	checkpointVersion = 2
 	prefixSize        = len(checkpointMagic) + 8
 	maxHeader         = 1 << 20
 )

@@ -117,8 +117,5 @@ func (r *run) exchange(cands []Candidate, verdicts []verdict, order []int) {
 		r.values = slices.Delete(r.values, i, i+1)
 		r.seen = slices.Delete(r.seen, i, i+1)
 	}
-	for i, v := range verdicts {
-		r.rec.Vector(r.locked.next(), i)
-		r.lock(cands[i], v)
-	}
+	r.lockAll(cands, verdicts)
 }

@@ -131,19 +131,3 @@ func times(x, y *mat.Dense) *mat.Dense {
 	panel.AddProduct(p.RawMatrix(), x.RawMatrix(), panel.Pack(1, y.RawMatrix()))
 	return p
 }
-
-// cut takes the columns [from, to) of V.
-func (d *drift) cut(from, to int) {
-	if d.basis == nil {
-		return
-	}
-	if from == to {
-		*d = drift{}
-		return
-	}
-	d.basis = mat.DenseCopyOf(d.basis.Slice(from, to, from, to))
-	if d.next != nil {
-		_, w := d.next.Dims()
-		d.next = mat.DenseCopyOf(d.next.Slice(from, to, 0, w))
-	}
-}

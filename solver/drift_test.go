@@ -47,11 +47,7 @@ func TestDrift(t *testing.T) {
 
 // denseData is the basis without gaps between its rows.
 func denseData(r *lanczos) []float64 {
-	data := make([]float64, 0, r.v.Rows*r.size)
-	for i := range r.v.Rows {
-		data = append(data, r.v.Data[i*r.v.Stride:][:r.size]...)
-	}
-	return data
+	return r.v.all().gather(make([]float64, r.v.n*r.size), 0, r.v.n).Data
 }
 
 // TestDriftOverManyRestarts: a basis with little room beyond what is wanted is

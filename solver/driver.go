@@ -247,11 +247,10 @@ func (r *run) accept(j *judge, cands []Candidate) (accepted int, restart bool) {
 	if wait {
 		return 0, false
 	}
-	for i, v := range verdicts {
+	for _, v := range verdicts {
 		r.stalled = r.stalled || v == floor && r.s.Stop == StopPaper
-		r.rec.Vector(r.locked.next(), i)
-		r.lock(cands[i], v)
 	}
+	r.lockAll(cands, verdicts)
 	if null && r.locked.len == r.first && !j.warm {
 		r.complete()
 	}

@@ -38,16 +38,21 @@ func (NesterovGeneral) Footprint(n, _ int) int64 { return vectors(n, 6) }
 // small matrices of each segment of rows.
 func (b Block) Footprint(n, k int) int64 {
 	l := min(b.Width(k), n)
-	return vectors(n, 3*l) + vectors(l, 2*maxSegments*chunkRows) + vectors(l, (2*maxSegments+10)*l)
+	return vectors(n, 3*l) + vectors(l, 2*maxSegments*chunkRows) + vectors(l, (2*segments(n)+10)*l)
 }
 
 // Footprint implements Footprinter: m columns of the basis, the block, and the
-// product, n×(m+2b) in all, with some matrices of the order of the basis. Blocks
-// are wider than b when they look for more copies of values.
+// product, n×(m+2b) in all, what panels are not filled with or blocks are put
+// together in, and some matrices of the order of the basis. Blocks are wider than b
+// when they look for more copies of values.
 func (k Krylov) Footprint(n, rank int) int64 {
 	f := k.fit(rank).(Krylov)
 	b, m := min(f.probe(rank), n), min(f.Basis, n)
-	return vectors(n, m+2*b) + vectors(m, maxSegments*chunkRows) + vectors(m, 3*maxSegments*b+12*m)
+	spare := newPanels(n, b).wide
+	if spare > b {
+		spare *= 2
+	}
+	return vectors(n, m+2*b+spare) + vectors(m, 2*maxSegments*chunkRows) + vectors(m, 4*segments(n)*b+12*m)
 }
 
 // RunFootprint returns the bytes that SVD holds at most, for k triplets of a
@@ -57,7 +62,7 @@ func (k Krylov) Footprint(n, rank int) int64 {
 // the Matrix and the RowStore hold is not included.
 func RunFootprint(m Method, n, k int) int64 {
 	const single = 8 // vectors on their own
-	own := vectors(n, 3*k+single) + 8*(2*leftEntries+int64(maxSegments*chunkRows*k)+16*int64(k)*int64(k))
+	own := vectors(n, 3*k+single) + 8*(2*leftEntries+int64(maxSegments*chunkRows*k)+int64(16+segments(n))*int64(k)*int64(k))
 	if f, ok := m.(Footprinter); ok {
 		own += f.Footprint(n, k)
 	}

@@ -100,7 +100,7 @@ func TestRunFootprint(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := solver.RunFootprint(m, n, k)
-		if held := a.most - before; held > said || held < said/3 {
+		if held := a.most - before; held > said || held < said/4 { // a basis grows with the passes
 			t.Errorf("a run with %v %+v holds %d bytes, said to be %d", reflect.TypeOf(m), m, held, said)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
@@ -88,38 +87,34 @@ func (k Krylov) Start(z *mat.Dense, _ StopRule) Recurrence {
 	if k.want == 0 {
 		k = k.fit(max(1, k.Basis/3)).(Krylov) // not started by a run
 	}
-	r := &lanczos{next: z, want: k.want, block: b, v: basisBlock(n, max(k.Basis, 2*b)), qr: blockQR{key: z.At(0, 0)}}
-	return r
-}
-
-// basisBlock returns room for m columns of n rows, at most n.
-func basisBlock(n, m int) blas64.General {
-	m = min(n, m)
-	return blas64.General{Rows: n, Cols: m, Stride: m, Data: make([]float64, n*m)}
+	return &lanczos{
+		next: z, want: k.want, block: b, most: min(n, max(k.Basis, 2*b)), v: newPanels(n, b), qr: blockQR{key: z.At(0, 0)},
+	}
 }
 
 // lanczos is the state of Krylov.
 type lanczos struct {
-	next    *mat.Dense     // X, orthonormal and orthogonal to the basis
-	v       blas64.General // room for the basis; its columns are n rows of m numbers
-	size    int            // columns of the basis
-	drift   drift          // what V lacks of being orthonormal
-	t       *mat.Dense     // VᵀMV, size×size
-	theta   []float64      // Ritz values of it, descending; nil as long as nobody has asked
-	ritz    *mat.Dense     // Ritz vectors in terms of V, in rows; nil likewise
-	tails   *mat.Dense     // their last entries, for the last block
-	turned  bool           // they are the columns of V instead
-	gone    int            // Ritz vectors before the first column of V, if turned: locked ones
-	want    int            // triplets of the run
-	block   int            // columns of a block, unless there is no room
-	fresh   int            // column of V from which M·next has components in it, save for rounding
-	started bool           // next is orthonormal, no longer the start block
-	full    bool           // V spans the whole space, next is a part of it
-	cut     bool           // Ritz vectors have been dropped
-	top     float64        // largest norm of a product, for what is roundoff
-	qr      blockQR
-	cands   []Candidate
-	timing  timing // of the eigenproblem of T
+	next     *mat.Dense // X, orthonormal and orthogonal to the basis
+	v        panels     // the basis
+	most     int        // columns it may have
+	size     int        // columns it has
+	drift    drift      // what V lacks of being orthonormal
+	t        *mat.Dense // VᵀMV, size×size
+	coupling *mat.Dense // R of the last step, nil after a restart
+	theta    []float64  // Ritz values of T, descending; nil as long as nobody has asked
+	ritz     *mat.Dense // Ritz vectors in terms of V, in rows; nil likewise
+	tails    *mat.Dense // their last entries, for the last block
+	gone     int        // Ritz vectors that have been locked and are not in V any more
+	want     int        // triplets of the run
+	block    int        // columns of a block, unless there is no room
+	fresh    int        // column of V from which M·next has components in it, save for rounding
+	started  bool       // next is orthonormal, no longer the start block
+	full     bool       // V spans the whole space, next is a part of it
+	cut      bool       // Ritz vectors have been dropped
+	top      float64    // largest norm of a product, for what is roundoff
+	qr       blockQR
+	cands    []Candidate
+	timing   timing // of the eigenproblem of T
 
 	first, second, third, gram sums
 }
@@ -132,36 +127,35 @@ func (r *lanczos) aim(missing func(Candidate) float64) { r.timing.missing = miss
 
 func (r *lanczos) Next() *mat.Dense {
 	if !r.started {
-		r.qr.factor(r.next.RawMatrix(), none(r.v.Rows), 0)
+		r.qr.factor(r.next.RawMatrix(), nil, 0)
 		r.started = true
 	}
 	return r.next
 }
 
-// basis is V.
-func (r *lanczos) basis() blas64.General { return columnsOf(r.v, r.size) }
-
 // kept is how many Ritz vectors survive a restart: those that are wanted and
-// half of the room beyond.
+// half of the room beyond, in whole panels.
 func (r *lanczos) kept() int {
-	room := r.v.Cols - width(r.next)
-	return max(min(room, 1), min(room, r.want+(room-r.want)/2))
+	room := r.most - width(r.next)
+	kept := max(min(room, 1), min(room, r.want+(room-r.want)/2))
+	return min(room, (kept+r.v.wide-1)/r.v.wide*r.v.wide)
 }
 
 // Eigenproblems of up to this order cost nothing compared with a pass.
 const cheapEigen = 32
 
 // room is the number of columns that V and its complement have space for.
-func (r *lanczos) room() int { return max(0, r.qr.dimension(r.v.Rows)-r.size) }
+func (r *lanczos) room() int { return max(0, r.qr.dimension(r.v.n)-r.size) }
 
 func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	w := width(y)
 	if r.full {
 		r.restart(0, r.size-w)
-	} else if r.size+w > r.v.Cols {
+	} else if r.size+w > r.most {
 		r.restart(0, r.kept())
 	}
 	old := r.size
+	r.v.add(r.next)
 	r.size += w
 	r.drift.grow(w)
 	c, gram, lost := r.orthogonalise(y.RawMatrix(), old)
@@ -169,9 +163,9 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 		return append(r.cands[:0], ritzCandidate(math.Inf(1), 0))
 	}
 	r.border(c, old)
-	r.theta, r.ritz, r.turned, r.gone = nil, nil, false, 0
+	r.theta, r.ritz, r.gone = nil, nil, 0
 	// The eigenproblem must be solved before a restart and at the end.
-	must := r.size+w > r.v.Cols || r.room() == 0
+	must := r.size+w > r.most || r.room() == 0
 	wait := r.timing.wait(must || r.size <= cheapEigen)
 	if !wait {
 		if must {
@@ -180,13 +174,13 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 		r.look(w)
 		r.top = max(r.top, math.Abs(r.theta[0]))
 	}
-	coupling := r.advance(y, gram)
-	if r.drift.next = nil; coupling != nil && width(r.next) == w {
-		r.drift.next = over(lost, coupling, roundoff*r.top)
+	r.advance(y, gram)
+	if r.drift.next = nil; r.coupling != nil && width(r.next) == w {
+		r.drift.next = over(lost, r.coupling, roundoff*r.top)
 	}
 	r.fresh = old
 	if !wait {
-		r.report(coupling)
+		r.report()
 		r.timing.solved(r.cands)
 	}
 	return r.cands
@@ -194,7 +188,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 
 // solve brings the Ritz values and vectors up to date with T.
 func (r *lanczos) solve() {
-	if r.ritz == nil && !r.turned {
+	if r.ritz == nil {
 		r.theta, r.ritz = rayleighRitz(r.t.RawMatrix(), r.size)
 	}
 }
@@ -209,67 +203,94 @@ func (r *lanczos) look(w int) {
 	r.theta, r.tails = rayleighRitz(r.t.RawMatrix(), w)
 }
 
-// orthogonalise puts the next block into the basis from column old on, removes the
-// components in the basis from y, and returns them, yᵀV, and the Gram matrix of what is left. The product of a Lanczos block has
+// orthogonalise removes the components in the basis, of which the columns from old
+// on are the block that has been multiplied, from the product y, and returns them,
+// yᵀV, and the Gram matrix of what is left. The product of a Lanczos block has
 // components in the last two blocks only, or in all after a restart: these are
 // removed first. What rounding has left there, and elsewhere where that is too
-// much, is removed then. Each product is formed while the rows it needs are in
-// the cache from the last.
+// much, is found while the rows it needs are in the cache, and removed when y is
+// read next, by what is left to r.qr.prepare.
 //
 // It also returns what is left in the basis, as drift.step does.
 func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.General, lost *mat.Dense) {
-	v := r.basis()
-	recent := columnsFrom(v, r.fresh)
-	first, short := r.project(y, recent, old-r.fresh)
+	recent := r.v.span(r.fresh, r.size)
+	first, short := r.coefficients(y, old)
 	lost = r.drift.step(r.t, first, r.fresh)
 	from, to := r.unclean(lost, short)
-	older := columnsFrom(columnsOf(v, to), from)
+	older := r.v.span(from, to)
 	clear(lost.RawMatrix().Data[from*y.Cols : to*y.Cols])
-	f := panel.Pack(-1, first)
-	r.second.reset(y.Rows, y.Cols, recent.Cols)
-	r.third.reset(y.Rows, y.Cols, older.Cols)
-	eachChunk(y.Rows, func(seg, i, rows int) {
-		part := rowsOf(y, i, rows)
-		panel.AddProduct(part, rowsOf(recent, i, rows), f)
-		panel.AddCross(r.second.of(seg), part, rowsOf(recent, i, rows))
-		panel.AddCross(r.third.of(seg), part, rowsOf(older, i, rows))
-	})
-	second := r.second.total()
-	f = panel.Pack(-1, second)
-	g := panel.Pack(-1, r.third.total())
+	f := recent.pack(-1, first)
+	r.second.reset(y.Rows, y.Cols, recent.columns())
+	r.third.reset(y.Rows, y.Cols, older.columns())
 	r.gram.reset(y.Rows, y.Cols, y.Cols)
-	eachChunk(y.Rows, func(seg, i, rows int) {
+	sweep(y.Rows, y.Cols*(2*recent.columns()+older.columns()+y.Cols), func(_, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
-		panel.AddProduct(part, rowsOf(recent, i, rows), f)
-		panel.AddProduct(part, rowsOf(older, i, rows), g)
+		recent.addProduct(part, f, i)
+		recent.addCross(r.second.of(seg), part, i)
+		older.addCross(r.third.of(seg), part, i)
 		panel.AddCross(r.gram.of(seg), part, part)
 	})
+	second, third := r.second.total(), r.third.total()
+	f, g := recent.pack(-1, second), older.pack(-1, third)
+	r.qr.prepare = func(part blas64.General, i int) {
+		recent.addProduct(part, f, i)
+		older.addProduct(part, g, i)
+	}
+	gram = r.gram.total()
+	if a, b := subtractGram(gram, second), subtractGram(gram, third); a || b {
+		r.qr.ready(y)
+		gram = cross(&r.gram, y, y)
+	}
 	// What was found in older columns is no part of T, but what the basis lacks.
-	c = zeros(make([]float64, y.Cols*v.Cols), y.Cols, v.Cols)
+	c = zeros(make([]float64, y.Cols*r.size), y.Cols, r.size)
 	for i := range c.Rows {
-		for j := range recent.Cols {
+		for j := range second.Cols {
 			c.Data[i*c.Stride+r.fresh+j] = first.Data[i*first.Stride+j] + second.Data[i*second.Stride+j]
 		}
 	}
-	return c, r.gram.total(), lost
+	return c, gram, lost
 }
 
-// project returns yᵀv and the Gram matrix that y will have when the components
-// have been removed, for orthonormal v, of which the columns from at on are set to
-// the next block first.
-func (r *lanczos) project(y, v blas64.General, at int) (c, gram blas64.General) {
-	r.first.reset(y.Rows, y.Cols, v.Cols)
+// coefficients returns yᵀV for the columns from fresh on and the Gram matrix that y
+// will have when these components have been removed. In the block before the last
+// they are known: M is symmetric, and what its product had in the last block is R.
+func (r *lanczos) coefficients(y blas64.General, old int) (c, gram blas64.General) {
+	at := r.fresh
+	if at > 0 {
+		at = old
+	}
+	s := r.v.span(at, r.size)
+	r.first.reset(y.Rows, y.Cols, s.columns())
 	r.gram.reset(y.Rows, y.Cols, y.Cols)
-	last, next := columnsFrom(v, at), r.next.RawMatrix()
-	eachChunk(y.Rows, func(seg, i, rows int) {
+	sweep(y.Rows, y.Cols*(s.columns()+y.Cols), func(_, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
-		setRows(rowsOf(last, i, rows), rowsOf(next, i, rows))
-		panel.AddCross(r.first.of(seg), part, rowsOf(v, i, rows))
+		s.addCross(r.first.of(seg), part, i)
 		panel.AddCross(r.gram.of(seg), part, part)
 	})
-	c, gram = r.first.total(), r.gram.total()
+	found := r.first.total()
+	c = zeros(make([]float64, y.Cols*(r.size-r.fresh)), y.Cols, r.size-r.fresh)
+	setRows(columnsFrom(c, at-r.fresh), found)
+	if at > r.fresh {
+		setRows(c, r.coupling.RawMatrix())
+	}
+	gram = r.gram.total()
 	panel.AddProduct(gram, c, panel.Pack(-1, c))
 	return c, gram
+}
+
+// subtractGram takes what has been removed from a block, c, off its Gram matrix. It
+// reports whether so little is left that the difference does not tell what.
+func subtractGram(gram, c blas64.General) (cancelled bool) {
+	const share = 1e-3 // of a squared length
+	before := make([]float64, gram.Rows)
+	for i := range before {
+		before[i] = gram.Data[i*gram.Stride+i]
+	}
+	panel.AddProduct(gram, c, panel.Pack(-1, c))
+	for i, x := range before {
+		cancelled = cancelled || !(gram.Data[i*gram.Stride+i] >= (1-share)*x)
+	}
+	return cancelled
 }
 
 // unclean returns the range of columns before the recent ones that the next block
@@ -282,7 +303,7 @@ func (r *lanczos) project(y, v blas64.General, at int) (c, gram blas64.General) 
 // those that are gone, where drift does not see it, and M·V is then V·T, and the
 // next block, to that only and not to rounding.
 func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
-	if r.cut || r.size+gram.Rows > r.v.Cols || r.kept() < r.want || r.room() <= 2*gram.Rows {
+	if r.cut || r.size+gram.Rows > r.most || r.kept() < r.want || r.room() <= 2*gram.Rows {
 		return 0, r.fresh
 	}
 	const cancelled = 1e6 // times the roundoff of a squared length
@@ -318,38 +339,39 @@ func (r *lanczos) border(c blas64.General, old int) {
 	r.t = t
 }
 
-// advance makes what is left of the product y the next block and returns R.
-func (r *lanczos) advance(y *mat.Dense, gram blas64.General) (coupling *mat.Dense) {
+// advance makes what is left of the product y the next block, and R the coupling.
+func (r *lanczos) advance(y *mat.Dense, gram blas64.General) {
 	n, w := y.Dims()
 	room := r.room()
 	if r.full = room == 0; r.full {
 		// Nothing can be added. Go on with the trailing vectors, so that the
 		// driver can look at everything once more.
 		b := min(r.block, r.size)
-		r.next = mat.NewDense(n, b, nil)
+		r.coupling, r.next, r.qr.prepare = nil, mat.NewDense(n, b, nil), nil
 		last := r.ritz.Slice(r.size-b, r.size, 0, r.size).(*mat.Dense).RawMatrix()
-		panel.AddProduct(r.next.RawMatrix(), r.basis(), panel.Pack(1, last))
-		return nil
+		r.v.all().multiply(r.next.RawMatrix(), last)
+		return
 	}
 	if room < w {
+		r.qr.ready(y.RawMatrix())
 		r.next = mat.NewDense(n, room, nil)
-		x, coef := make([]float64, n), make([]float64, r.size+room)
-		q := r.next.RawMatrix()
+		x, q := make([]float64, n), r.next.RawMatrix()
 		for j := range room {
-			r.qr.replace(x, r.basis(), columnsOf(q, j), coef)
+			r.qr.replace(x, r.v.all(), spanOf(columnsOf(q, j)))
 			setColumn(q, j, x)
 		}
-		coupling = mat.NewDense(room, w, nil)
-		coupling.Mul(r.next.T(), y)
-		return coupling
+		r.coupling = mat.NewDense(room, w, nil)
+		r.coupling.Mul(r.next.T(), y)
+		return
 	}
-	return r.qr.factorGram(r.next.RawMatrix(), y.RawMatrix(), gram, r.basis(), dropFactor*epsilon*r.top)
+	r.next = r.v.take(w)
+	r.coupling = r.qr.factorGram(r.next.RawMatrix(), y.RawMatrix(), gram, r.v.all(), dropFactor*epsilon*r.top)
 }
 
 // report lists the leading Ritz pairs. Those that a restart would not keep, and
 // of a basis too small for all that are wanted the last ones, are not yet fit
 // to be looked at.
-func (r *lanczos) report(coupling *mat.Dense) {
+func (r *lanczos) report() {
 	r.cands = r.cands[:0]
 	count := min(r.size, r.want)
 	if p := r.kept(); p < r.want && !r.full {
@@ -357,55 +379,54 @@ func (r *lanczos) report(coupling *mat.Dense) {
 	}
 	for i := range count {
 		res := epsilon * r.top
-		if coupling != nil {
+		if r.coupling != nil {
 			var d mat.VecDense
-			d.MulVec(coupling, mat.NewVecDense(width(r.tails), r.tails.RawRowView(i)))
+			d.MulVec(r.coupling, mat.NewVecDense(width(r.tails), r.tails.RawRowView(i)))
 			res = mat.Norm(&d, 2)
 		}
 		r.cands = append(r.cands, ritzCandidate(r.theta[i], res))
 	}
 }
 
-// restart makes the Ritz vectors [from, to) the basis. It goes over all of it;
-// to form Ritz vectors one by one would do so for each.
+// restart makes the Ritz vectors [from, to) the basis.
 func (r *lanczos) restart(from, to int) {
-	b := r.basis()
 	r.solve()
 	r.cut = r.cut || to < r.size
-	if to == from || r.turned {
-		if to > from && from > 0 {
-			shift(b, from)
-		}
-		r.drift.cut(from, to)
+	if to == from {
+		r.v.clear()
+		r.drift = drift{}
 	} else {
 		part := r.ritz.Slice(from, to, 0, r.size).(*mat.Dense)
-		turn(b, part.RawMatrix())
+		r.v.turn(part.RawMatrix())
 		r.drift.turn(part)
 	}
-	r.theta = r.theta[from:to]
-	r.size, r.fresh = to-from, 0
+	r.size, r.fresh, r.coupling = to-from, 0, nil
 	r.t = mat.NewDense(max(r.size, 1), max(r.size, 1), nil)
-	for i, v := range r.theta {
+	for i, v := range r.theta[from:to] {
 		r.t.Set(i, i, v)
 	}
-	r.ritz, r.tails, r.turned, r.gone = nil, nil, true, from
+	r.theta, r.ritz, r.tails, r.gone = nil, nil, nil, from
 }
 
-// Vector makes the Ritz vectors the basis when it is first asked for one.
+// vectors implements jointly.
+func (r *lanczos) vectors(dst blas64.General) {
+	r.solve()
+	s := r.ritz.Slice(0, dst.Cols, 0, r.size).(*mat.Dense)
+	r.v.all().multiply(dst, s.RawMatrix())
+}
+
 func (r *lanczos) Vector(dst []float64, j int) {
-	if !r.turned {
-		r.restart(0, min(r.size, max(r.want, r.v.Cols-width(r.next))))
-	}
 	if j -= r.gone; j < 0 || j >= r.size {
 		clear(dst) // locked
 		return
 	}
-	columnOf(dst, r.v, j)
+	r.solve()
+	r.v.all().multiply(single(dst), r.ritz.Slice(j, j+1, 0, r.size).(*mat.Dense).RawMatrix())
 }
 
 // Lock takes the first j Ritz vectors out of the basis.
 func (r *lanczos) Lock(j int) bool {
-	to := min(r.size, r.v.Cols-width(r.next))
+	to := min(r.size, r.most-width(r.next))
 	if r.full || j >= to {
 		return false
 	}
@@ -413,29 +434,31 @@ func (r *lanczos) Lock(j int) bool {
 	return true
 }
 
+// Blocks of the state before those of the basis.
+const lanczosBlocks = 5
+
 func (r *lanczos) Save() State {
 	s := State{
-		Blocks: []*mat.Dense{r.next, {}, {}, {}, {}, {}},
+		Blocks: []*mat.Dense{r.next, {}, {}, {}, {}},
 		Scalars: []float64{
-			r.qr.key, float64(r.qr.drawn), float64(r.v.Cols), float64(r.want), float64(r.block), float64(r.fresh), float64(r.gone),
-			scalar(r.full), scalar(r.turned), scalar(r.started), r.top, float64(r.size), scalar(r.cut),
+			r.qr.key, float64(r.qr.drawn), float64(r.most), float64(r.want), float64(r.block), float64(r.fresh), float64(r.gone),
+			scalar(r.full), scalar(r.started), scalar(r.cut), r.top,
 		},
 	}
 	s.Scalars = append(s.Scalars, r.timing.save()...)
-	if r.size == 0 {
-		return s
-	}
-	s.Blocks[1] = mat.NewDense(r.v.Rows, r.v.Cols, r.v.Data).Slice(0, r.v.Rows, 0, r.size).(*mat.Dense)
-	s.Blocks[2] = r.t
-	s.Blocks[4] = r.drift.basis
-	if r.drift.next != nil {
-		s.Blocks[5] = r.drift.next
-	}
 	for _, c := range r.cands {
 		s.Scalars = append(s.Scalars, c.Value, c.Residual)
 	}
-	if r.turned {
-		s.Scalars = append(s.Scalars, r.theta...)
+	if r.size == 0 {
+		return s
+	}
+	for i, b := range []*mat.Dense{r.t, r.drift.basis, r.drift.next, r.coupling} {
+		if b != nil {
+			s.Blocks[i+1] = b
+		}
+	}
+	for _, b := range r.v.list {
+		s.Blocks = append(s.Blocks, b.room.Slice(0, r.v.n, 0, b.x.Cols).(*mat.Dense))
 	}
 	return s
 }
@@ -443,12 +466,9 @@ func (r *lanczos) Save() State {
 // Restore implements Method.
 func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
 	k.Width(1) // checks
-	const fixed = 13 + timingScalars
-	if len(s.Scalars) < fixed {
-		return nil, s.shape(6, fixed)
-	}
-	if err := s.shape(6, len(s.Scalars)); err != nil {
-		return nil, err
+	const fixed = 11 + timingScalars
+	if len(s.Blocks) < lanczosBlocks || len(s.Scalars) < fixed {
+		return nil, s.shape(lanczosBlocks, fixed)
 	}
 	next, err := s.block(0, -1, -1)
 	if err != nil {
@@ -462,36 +482,20 @@ func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
 		}
 	}
 	r := &lanczos{
-		next: next, want: counts[2], block: counts[3], fresh: counts[4], gone: counts[5],
+		next: next, most: counts[1], want: counts[2], block: counts[3], fresh: counts[4], gone: counts[5],
 		top: s.Scalars[10], qr: blockQR{key: s.Scalars[0], drawn: counts[0]},
 	}
-	for i, flag := range []*bool{&r.full, &r.turned, &r.started} {
+	for i, flag := range []*bool{&r.full, &r.started, &r.cut} {
 		if *flag, err = s.flag(7 + i); err != nil {
 			return nil, err
 		}
 	}
-	if r.size, err = s.count(11, n); err != nil {
+	if r.timing, err = s.timing(11); err != nil {
 		return nil, err
-	}
-	if r.cut, err = s.flag(12); err != nil {
-		return nil, err
-	}
-	if r.timing, err = s.timing(13); err != nil {
-		return nil, err
-	}
-	m := counts[1]
-	if !allFinite(s.Scalars[10:]) {
-		return nil, errors.New("state has values that are not finite")
-	}
-	if r.want < 1 || r.block < 1 || r.size > m || r.fresh > r.size || w > m || r.full && w > r.size || !r.full && r.size > 0 && r.turned && r.size+w > m {
-		return nil, fmt.Errorf("state is of a basis of %d of %d columns for %d triplets, with blocks of %d", r.size, m, r.want, w)
 	}
 	rest := s.Scalars[fixed:]
-	if r.turned {
-		if len(rest) < r.size {
-			return nil, fmt.Errorf("state has %d Ritz values, want %d", len(rest), r.size)
-		}
-		r.theta, rest = slices.Clone(rest[len(rest)-r.size:]), rest[:len(rest)-r.size]
+	if !allFinite(s.Scalars[10:]) {
+		return nil, errors.New("state has values that are not finite")
 	}
 	if len(rest)%2 != 0 || r.timing.passes > 0 && len(rest) == 0 {
 		return nil, fmt.Errorf("state has %d numbers about its Ritz pairs", len(rest))
@@ -499,30 +503,43 @@ func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
 	for i := 0; i < len(rest); i += 2 {
 		r.cands = append(r.cands, ritzCandidate(rest[i], rest[i+1]))
 	}
-	r.v = basisBlock(n, m)
-	return r, r.restoreBasis(s)
+	if r.want < 1 || r.block < 1 {
+		return nil, fmt.Errorf("state is for %d triplets, with blocks of %d", r.want, r.block)
+	}
+	if err := r.restoreBasis(s); err != nil {
+		return nil, err
+	}
+	if m := r.most; r.size > m || r.fresh > r.size || w > m || r.full && w > r.size || r.fresh > 0 && !r.full && r.coupling == nil {
+		return nil, fmt.Errorf("state is of a basis of %d of %d columns with blocks of %d", r.size, m, w)
+	}
+	return r, nil
 }
 
-// restoreBasis takes the basis and its Ritz vectors from s.
-func (r *lanczos) restoreBasis(s State) error {
-	if r.size == 0 {
+// restoreBasis takes the basis and what is known about it from s.
+func (r *lanczos) restoreBasis(s State) (err error) {
+	n, w := r.next.Dims()
+	r.v = newPanels(n, r.block)
+	for i := lanczosBlocks; i < len(s.Blocks); i++ {
+		if err := r.v.restore(s.Blocks[i]); err != nil {
+			return fmt.Errorf("block %d of state %w", i, err)
+		}
+	}
+	if r.size = r.v.size(); r.size == 0 {
 		return nil
 	}
-	n, m := r.v.Rows, r.v.Cols
-	v := s.Blocks[1] // part of a larger block if it was not written to a file
-	if rows, cols := v.Dims(); rows != n || cols != r.size {
-		return fmt.Errorf("block 1 of state is %d×%d, want %d×%d", rows, cols, n, r.size)
-	}
-	mat.NewDense(n, m, r.v.Data).Slice(0, n, 0, r.size).(*mat.Dense).Copy(v)
-	var err error
-	if r.t, err = s.block(2, r.size, r.size); err != nil {
+	if r.t, err = s.block(1, r.size, r.size); err != nil {
 		return err
 	}
-	if r.drift.basis, err = s.block(4, r.size, r.size); err != nil {
+	if r.drift.basis, err = s.block(2, r.size, r.size); err != nil {
 		return err
 	}
-	if rows, _ := s.Blocks[5].Dims(); rows > 0 {
-		r.drift.next, err = s.block(5, r.size, width(r.next))
+	if !s.Blocks[3].IsEmpty() {
+		if r.drift.next, err = s.block(3, r.size, w); err != nil {
+			return err
+		}
+	}
+	if !s.Blocks[4].IsEmpty() {
+		r.coupling, err = s.block(4, w, r.size-r.fresh)
 	}
 	return err
 }

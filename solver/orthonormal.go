@@ -24,6 +24,9 @@ type blockQR struct {
 	found *basis  // what random vectors must be orthogonal to besides; may be nil
 	gram  sums
 	coef  sums
+	// prepare does the last thing to rows of a block before they are factored, the
+	// first of them being row i of the whole; nil for nothing.
+	prepare func(rows blas64.General, i int)
 }
 
 // streamReplace numbers the random vectors that replace dependent columns.
@@ -32,43 +35,77 @@ const streamReplace uint64 = 7 << 32
 // Columns shorter than dropFactor·ε·‖M‖ are rounding errors.
 const dropFactor = 16
 
-// Relative pivots of the scaled Gram matrix: above once one round is enough,
-// above twice components of others are not magnified enough to be removed again,
-// and below never Cholesky is not to be trusted.
-const once, twice, never, maxQRRounds = 0.25, 1e-4, 1e-7, 3
+// Relative pivots of the scaled Gram matrix: above twice components of others are
+// not magnified enough to be removed again, and below never Cholesky is not to be
+// trusted. Columns are orthonormal if their Gram matrix is the identity to within
+// enough times the square root of their number.
+const twice, never, maxQRRounds, enough = 1e-4, 1e-7, 3, 16 * epsilon
 
 // factor replaces y by Q of y = QR and returns R, l×l upper triangular. Columns
 // that, less their components in the columns before them, have norms of at most
 // least, are replaced and have a zero on the diagonal of R. Q is orthogonal to
 // the columns of v, to which y must be orthogonal already.
-func (q *blockQR) factor(y, v blas64.General, least float64) *mat.Dense {
+func (q *blockQR) factor(y blas64.General, v span, least float64) *mat.Dense {
 	return q.factorGram(y, y, cross(&q.gram, y, y), v, least)
 }
 
-// factorGram is factor for a y whose Gram matrix is known. It puts Q in the place
-// of out, which is y or does not overlap it; y is destroyed.
-func (q *blockQR) factorGram(out, y, gram, v blas64.General, least float64) *mat.Dense {
+// factorGram is factor for a y whose Gram matrix, once it has been prepared, is
+// known. It puts Q in the place of out, which is y or does not overlap it; y is
+// destroyed.
+func (q *blockQR) factorGram(out, y, gram blas64.General, v span, least float64) *mat.Dense {
 	r, pivot := q.cholesky(out, y, gram, least)
 	if r == nil {
+		q.ready(y)
 		r = q.oneByOne(y, v, least)
 		setBlock(out, y)
 		return r
 	}
+	q.prepare = nil
 	y = out
-	for rounds := 1; pivot < once && rounds < maxQRRounds; rounds++ {
+	for rounds := 1; rounds < maxQRRounds; rounds++ {
 		gram = q.gram.total()
+		if orthonormal(gram) {
+			break
+		}
 		if pivot < twice {
 			// Dividing by small pivots has blown up what was left of v in y.
-			q.project(y, v)
+			v.project(&q.coef, y)
 			gram = cross(&q.gram, y, y)
 		}
 		var next *mat.Dense
 		if next, pivot = q.cholesky(y, y, gram, 0); next == nil {
-			next, pivot = q.oneByOne(y, v, 0), 1
+			q.gram.reset(y.Rows, y.Cols, y.Cols)
+			next = q.oneByOne(y, v, 0)
+			r.Mul(next, r)
+			break
 		}
 		r.Mul(next, r)
 	}
 	return r
+}
+
+// ready prepares y.
+func (q *blockQR) ready(y blas64.General) {
+	if q.prepare != nil {
+		eachChunk(y.Rows, func(_, i, rows int) { q.prepare(rowsOf(y, i, rows), i) })
+		q.prepare = nil
+	}
+}
+
+// orthonormal reports whether columns with this Gram matrix are.
+func orthonormal(gram blas64.General) bool {
+	limit := enough * math.Sqrt(float64(gram.Rows))
+	for i := range gram.Rows {
+		for j, v := range gram.Data[i*gram.Stride:][:i+1] {
+			if i == j {
+				v--
+			}
+			if !(math.Abs(v) <= limit) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // dimension returns that of the space there is to work in.
@@ -77,13 +114,6 @@ func (q *blockQR) dimension(n int) int {
 		return n
 	}
 	return n - q.found.dimension()
-}
-
-// project removes the components along v from y, once, and returns yᵀv.
-func (q *blockQR) project(y, v blas64.General) blas64.General {
-	c := cross(&q.coef, y, v)
-	subtractProduct(y, v, c)
-	return c
 }
 
 // cholesky does one round with the given Gram matrix of y, from y to out, and
@@ -99,7 +129,7 @@ func (q *blockQR) cholesky(out, y, gram blas64.General, least float64) (r *mat.D
 	if &out.Data[0] == &y.Data[0] {
 		turnThen(y, d, sum)
 	} else {
-		productThen(out, y, d, sum)
+		productThen(out, y, d, q.prepare, sum)
 	}
 	return r, pivot
 }
@@ -147,18 +177,17 @@ func triangle(gram blas64.General, least float64) (r *mat.Dense, pivot float64) 
 
 // oneByOne orthonormalises column after column by projecting twice on those
 // before it.
-func (q *blockQR) oneByOne(y, v blas64.General, least float64) *mat.Dense {
+func (q *blockQR) oneByOne(y blas64.General, v span, least float64) *mat.Dense {
 	n, l := y.Rows, y.Cols
 	r := mat.NewDense(l, l, nil)
-	x, coef := make([]float64, n), make([]float64, max(l, v.Cols))
+	x := make([]float64, n)
 	for j := range l {
 		columnOf(x, y, j)
+		before := spanOf(columnsOf(y, j))
 		size := norm2(x)
 		for range 2 {
-			removeColumns(x, v, coef[:v.Cols])
-			c := coef[:j]
-			removeColumns(x, columnsOf(y, j), c)
-			for i, ci := range c {
+			v.project(&q.coef, single(x))
+			for i, ci := range before.project(&q.coef, single(x)).Data {
 				r.Set(i, j, r.At(i, j)+ci)
 			}
 		}
@@ -166,11 +195,11 @@ func (q *blockQR) oneByOne(y, v blas64.General, least float64) *mat.Dense {
 			r.Set(j, j, norm)
 			normalise(x, x)
 			// What is left may be short compared with what was taken away.
-			removeColumns(x, v, coef[:v.Cols])
-			removeColumns(x, columnsOf(y, j), coef[:j])
+			v.project(&q.coef, single(x))
+			before.project(&q.coef, single(x))
 			normalise(x, x)
 		} else {
-			q.replace(x, v, columnsOf(y, j), coef)
+			q.replace(x, v, before)
 		}
 		setColumn(y, j, x)
 	}
@@ -179,7 +208,7 @@ func (q *blockQR) oneByOne(y, v blas64.General, least float64) *mat.Dense {
 
 // replace makes x a random unit vector orthogonal to the columns of v and y and
 // to what has been found.
-func (q *blockQR) replace(x []float64, v, y blas64.General, coef []float64) {
+func (q *blockQR) replace(x []float64, v, y span) {
 	dst := mat.NewDense(len(x), 1, x)
 	for range 16 {
 		Gaussian(dst, 0, math.Float64bits(q.key), streamReplace|uint64(q.drawn))
@@ -187,8 +216,8 @@ func (q *blockQR) replace(x []float64, v, y blas64.General, coef []float64) {
 		normalise(x, x)
 		short := false
 		for range 3 {
-			removeColumns(x, v, coef[:v.Cols])
-			removeColumns(x, y, coef[:y.Cols])
+			v.project(&q.coef, single(x))
+			y.project(&q.coef, single(x))
 			if q.found != nil {
 				q.found.project(x)
 			}
@@ -200,20 +229,6 @@ func (q *blockQR) replace(x []float64, v, y blas64.General, coef []float64) {
 		}
 	}
 	panic("solver: block has no complement")
-}
-
-// removeColumns sets c = vᵀx and x −= v·c for orthonormal columns v.
-func removeColumns(x []float64, v blas64.General, c []float64) {
-	if v.Cols == 0 {
-		return
-	}
-	clear(c)
-	for i, xi := range x {
-		blas64.Axpy(xi, vector(v.Data[i*v.Stride:][:v.Cols]), vector(c))
-	}
-	for i := range x {
-		x[i] -= dot(v.Data[i*v.Stride:][:v.Cols], c)
-	}
 }
 
 // inverse returns R⁻¹ of an upper triangular R, with columns of zeros where the

@@ -483,10 +483,10 @@ func TestRestoreRefuses(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the fixtures of the current checkpoint version")
 
-// TestCheckpointVersion1 goes on from a checkpoint of version 1 made once, so
+// TestCheckpointVersion2 goes on from a checkpoint of version 2 made once, so
 // that a change of the format cannot go unnoticed.
-func TestCheckpointVersion1(t *testing.T) {
-	name := filepath.Join("testdata", "checkpoint-v1")
+func TestCheckpointVersion2(t *testing.T) {
+	name := filepath.Join("testdata", "checkpoint-v2")
 	a, set, full, saved := example(t)
 	if *update {
 		if err := os.WriteFile(name, saved, 0o666); err != nil {

@@ -160,11 +160,7 @@ func (f *factorisation) orthonormal() *mat.Dense {
 		f.s.Deflation = Projected
 		f.deflate(Projected)
 	}
-	v := mat.NewDense(f.n, k, nil)
-	for j := range k {
-		v.SetCol(j, f.locked.vector(j))
-	}
-	return v
+	return f.locked.block()
 }
 
 // offenders returns the triplets whose residual misses the tolerance by more

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
@@ -21,46 +22,74 @@ import (
 // bits do not depend on the machine.
 const (
 	chunkRows   = 128
-	segmentRows = 4 * chunkRows // at least
-	maxSegments = 16
+	segmentRows = 4 * chunkRows // at least, if there is more than one
+	maxSegments = 16            // unless they have longestSegment rows
+	// longestSegment bounds what a sweep touches at a time, however long the block.
+	longestSegment = 1 << 16
 )
 
 // cuts returns the number of segments of n rows and the rows of each but the
 // last, a multiple of chunkRows.
 func cuts(n int) (segments, rows int) {
-	segments = max(1, min(maxSegments, n/segmentRows))
+	segments = max(1, min(maxSegments, n/segmentRows), (n+longestSegment-1)/longestSegment)
 	rows = (n + segments - 1) / segments
 	rows = (rows + chunkRows - 1) / chunkRows * chunkRows
 	return (n + rows - 1) / rows, rows
+}
+
+// segments returns the number of segments of n rows.
+func segments(n int) int {
+	s, _ := cuts(n)
+	return s
 }
 
 // eachChunk calls f with every chunk of n rows, those of a segment in order.
 // Segments run in parallel: f may write to its own rows and to what belongs to
 // the segment.
 func eachChunk(n int, f func(segment, first, rows int)) {
+	sweep(n, math.MaxInt32, func(_, s, first, rows int) { f(s, first, rows) })
+}
+
+// To wake another worker takes as long as so many multiply-adds.
+const worthWaking = 1 << 18
+
+// sweep is eachChunk for f that is known to take no more than about work
+// multiply-adds a row: where all of that is little, one worker does it. f is told
+// which one it runs on, a number below workers(n).
+func sweep(n, work int, f func(worker, segment, first, rows int)) {
 	segments, size := cuts(n)
-	run := func(s int) {
+	run := func(worker, s int) {
 		for i := s * size; i < min(n, (s+1)*size); i += chunkRows {
-			f(s, i, min(chunkRows, n-i))
+			f(worker, s, i, min(chunkRows, n-i))
 		}
 	}
-	workers := min(segments, runtime.GOMAXPROCS(0))
-	if workers == 1 {
+	helpers := workers(n) - 1
+	if helpers == 0 || n*work < worthWaking {
 		for s := range segments {
-			run(s)
+			run(0, s)
 		}
 		return
 	}
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			for s := w; s < segments; s += workers {
-				run(s)
-			}
-		})
+	// Whoever is free takes the next segment. A helper that comes too late has
+	// nothing to do, and nobody waits for it.
+	var next atomic.Int64
+	var done sync.WaitGroup
+	done.Add(segments)
+	take := func(worker int) {
+		for s := int(next.Add(1)) - 1; s < segments; s = int(next.Add(1)) - 1 {
+			run(worker, s)
+			done.Done()
+		}
 	}
-	wg.Wait()
+	for h := range helpers {
+		go take(h + 1)
+	}
+	take(0)
+	done.Wait()
 }
+
+// workers is the number of those that a sweep over n rows can have.
+func workers(n int) int { return min(segments(n), maxSegments, runtime.GOMAXPROCS(0)) }
 
 // sums holds one small matrix a segment, to be added up in order.
 type sums struct {
@@ -70,9 +99,8 @@ type sums struct {
 
 // reset makes room for r×c sums over n rows and sets them to zero.
 func (s *sums) reset(n, r, c int) {
-	segments, _ := cuts(n)
 	s.r, s.c = r, c
-	if need := segments * r * c; cap(s.data) < need {
+	if need := segments(n) * r * c; cap(s.data) < need {
 		s.data = make([]float64, need)
 	} else {
 		s.data = s.data[:need]
@@ -116,15 +144,16 @@ func columnsFrom(x blas64.General, j int) blas64.General {
 // cross sets s to yᵀv, summed over segments.
 func cross(s *sums, y, v blas64.General) blas64.General {
 	s.reset(y.Rows, y.Cols, v.Cols)
-	eachChunk(y.Rows, func(seg, i, rows int) { panel.AddCross(s.of(seg), rowsOf(y, i, rows), rowsOf(v, i, rows)) })
+	sweep(y.Rows, y.Cols*v.Cols, func(_, seg, i, rows int) {
+		panel.AddCross(s.of(seg), rowsOf(y, i, rows), rowsOf(v, i, rows))
+	})
 	return s.total()
 }
 
-// scratch holds one buffer a segment.
-func scratch(n, floats int) func(segment int) []float64 {
-	segments, _ := cuts(n)
-	data := make([]float64, segments*floats)
-	return func(s int) []float64 { return data[s*floats : (s+1)*floats] }
+// scratch holds one buffer a worker.
+func scratch(n, floats int) func(worker int) []float64 {
+	data := make([]float64, workers(n)*floats)
+	return func(w int) []float64 { return data[w*floats : (w+1)*floats] }
 }
 
 // turn sets the leading columns of y to y·dᵀ in place, d having at most as many
@@ -134,27 +163,27 @@ func turn(y, d blas64.General) { turnThen(y, d, func(int, blas64.General) {}) }
 // turnThen is turn, and calls then with every chunk when it has been done.
 func turnThen(y, d blas64.General, then func(segment int, rows blas64.General)) {
 	buf, f := scratch(y.Rows, chunkRows*d.Rows), panel.Pack(1, d)
-	eachChunk(y.Rows, func(seg, i, rows int) {
+	sweep(y.Rows, 2*d.Rows*d.Cols, func(worker, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
-		t := zeros(buf(seg), rows, d.Rows)
+		t := zeros(buf(worker), rows, d.Rows)
 		panel.AddProduct(t, columnsOf(part, d.Cols), f)
-		for r := range rows {
-			copy(part.Data[r*part.Stride:][:d.Rows], t.Data[r*t.Stride:][:d.Rows])
-		}
+		setRows(part, t)
 		then(seg, part)
 	})
 }
 
-// productThen sets out to y·dᵀ, which does not overlap it, and calls then with every
-// chunk.
-func productThen(out, y, d blas64.General, then func(segment int, rows blas64.General)) {
+// productThen sets out to y·dᵀ, which does not overlap it. Before it reads rows of y
+// from i on it calls prepare with them, unless nil, and then with every chunk that has
+// been done.
+func productThen(out, y, d blas64.General, prepare func(rows blas64.General, i int), then func(segment int, rows blas64.General)) {
 	f := panel.Pack(1, d)
-	eachChunk(y.Rows, func(seg, i, rows int) {
-		part := rowsOf(out, i, rows)
-		for r := range rows {
-			clear(part.Data[r*part.Stride:][:part.Cols])
+	sweep(y.Rows, 4*d.Rows*d.Cols, func(_, seg, i, rows int) {
+		part, from := rowsOf(out, i, rows), rowsOf(y, i, rows)
+		if prepare != nil {
+			prepare(from, i)
 		}
-		panel.AddProduct(part, rowsOf(y, i, rows), f)
+		clearRows(part)
+		panel.AddProduct(part, from, f)
 		then(seg, part)
 	})
 }
@@ -189,10 +218,16 @@ func setRows(dst, src blas64.General) {
 	}
 }
 
-// subtractProduct sets y −= v·dᵀ.
-func subtractProduct(y, v, d blas64.General) {
-	f := panel.Pack(-1, d)
-	eachChunk(y.Rows, func(_, i, rows int) { panel.AddProduct(rowsOf(y, i, rows), rowsOf(v, i, rows), f) })
+// single is a vector as a block of one column.
+func single(x []float64) blas64.General {
+	return blas64.General{Rows: len(x), Cols: 1, Stride: 1, Data: x}
+}
+
+// clearRows sets x to zero.
+func clearRows(x blas64.General) {
+	for i := range x.Rows {
+		clear(x.Data[i*x.Stride:][:x.Cols])
+	}
 }
 
 // zeros returns a block of zeros in the memory of buf.
@@ -223,9 +258,6 @@ func shift(x blas64.General, j int) {
 		clear(row[copy(row, row[j:]):])
 	}
 }
-
-// none is a block of n rows without columns.
-func none(n int) blas64.General { return blas64.General{Rows: n, Stride: 1} }
 
 func allFinite(x []float64) bool {
 	sum := floats.Sum(x)

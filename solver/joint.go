@@ -1,0 +1,120 @@
+package solver
+
+import (
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/panel"
+)
+
+// jointly is implemented by recurrences that form the vectors of several
+// candidates with less work than one after the other.
+type jointly interface {
+	// vectors stores those of the first candidates of the last Absorb in the
+	// columns of dst.
+	vectors(dst blas64.General)
+}
+
+// lockAll locks the leading candidates of the recurrence.
+func (r *run) lockAll(cands []Candidate, verdicts []verdict) {
+	if r.lockJointly(cands[:len(verdicts)]) {
+		return
+	}
+	for i, v := range verdicts {
+		r.rec.Vector(r.locked.next(), i)
+		r.lock(cands[i], v)
+	}
+}
+
+// lockJointly is lockAll for a recurrence and a rule that permit to do it at once.
+func (r *run) lockJointly(cands []Candidate) bool {
+	m, ok := r.rec.(jointly)
+	if !ok || len(cands) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.cut > 0 {
+		return false
+	}
+	x := mat.NewDense(r.n, len(cands), nil).RawMatrix()
+	m.vectors(x)
+	if !r.locked.orthonormaliseAll(x) {
+		return false
+	}
+	setTransposed(r.locked.data[r.locked.len*r.n:], x)
+	for _, c := range cands {
+		r.push(c.Value, r.relative(c))
+	}
+	return true
+}
+
+// orthonormaliseAll makes the columns of x, which are nearly orthonormal, vectors that
+// extend the basis, or reports false: then x is useless.
+func (b *basis) orthonormaliseAll(x blas64.General) bool {
+	for range 2 {
+		b.projectAll(x)
+	}
+	const nearly = 0.25 // relative pivot
+	var q blockQR
+	gram := cross(&q.gram, x, x)
+	for range maxQRRounds {
+		if _, pivot := q.cholesky(x, x, gram, 0); pivot < nearly {
+			return false
+		}
+		if gram = q.gram.total(); orthonormal(gram) {
+			return true
+		}
+	}
+	return false
+}
+
+// projectAll removes the components in the basis, which is not cut, from the columns
+// of x, once.
+func (b *basis) projectAll(x blas64.General) {
+	if b.len == 0 {
+		return
+	}
+	var s sums
+	s.reset(b.n, x.Cols, b.len)
+	buf, work := scratch(b.n, chunkRows*b.len), x.Cols*b.len
+	sweep(b.n, work, func(worker, seg, i, rows int) {
+		panel.AddCross(s.of(seg), rowsOf(x, i, rows), b.rows(buf(worker), i, rows))
+	})
+	f := panel.Pack(-1, s.total())
+	sweep(b.n, work, func(worker, _, i, rows int) {
+		panel.AddProduct(rowsOf(x, i, rows), b.rows(buf(worker), i, rows), f)
+	})
+}
+
+// rows returns rows [first, first+rows) of all vectors as a block, in the memory of
+// buf.
+func (b *basis) rows(buf []float64, first, rows int) blas64.General {
+	x := blas64.General{Rows: rows, Cols: b.len, Stride: b.len, Data: buf[:rows*b.len]}
+	b.setRows(x, first)
+	return x
+}
+
+// setRows sets x to the rows of all vectors from the given one on.
+func (b *basis) setRows(x blas64.General, first int) {
+	for j := range b.len {
+		for i, v := range b.vector(j)[first : first+x.Rows] {
+			x.Data[i*x.Stride+j] = v
+		}
+	}
+}
+
+// block returns the vectors in the columns of a new block.
+func (b *basis) block() *mat.Dense {
+	x := mat.NewDense(b.n, b.len, nil)
+	g := x.RawMatrix()
+	eachChunk(b.n, func(_, i, rows int) { b.setRows(rowsOf(g, i, rows), i) })
+	return x
+}
+
+// setTransposed stores the columns of x in dst, one after the other.
+func setTransposed(dst []float64, x blas64.General) {
+	eachChunk(x.Rows, func(_, i, rows int) {
+		for j := range x.Cols {
+			column := dst[j*x.Rows+i:][:rows]
+			for r := range column {
+				column[r] = x.Data[(i+r)*x.Stride+j]
+			}
+		}
+	})
+}

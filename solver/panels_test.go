@@ -1,0 +1,104 @@
+package solver
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// TestPanels adds blocks to a basis and turns it, over and over, and compares it
+// with a matrix to which the same is done. It weighs the panels, too.
+func TestPanels(t *testing.T) {
+	for _, n := range []int{3, 130, 1500} {
+		for _, b := range []int{1, 2, 3, 4, 8, 11} {
+			for _, m := range []int{2 * b, 5*b + 3, 40 + b} {
+				t.Run(fmt.Sprintf("%d×%d by %d", n, m, b), func(t *testing.T) { checkPanels(t, n, b, m) })
+			}
+		}
+	}
+}
+
+func checkPanels(t *testing.T, n, b, m int) {
+	rng := rand.New(rand.NewPCG(uint64(n), uint64(b)))
+	p, held := newPanels(n, b), b // the first block is not its own
+	alloc := p.alloc
+	p.alloc = func(n, cols int) *mat.Dense {
+		held += cols
+		return alloc(n, cols)
+	}
+	x, want := mat.NewDense(n, b, nil), (*mat.Dense)(nil)
+	for step := range uint64(60) {
+		if want != nil && width(want)+b > m {
+			size := width(want)
+			st := gaussian(1+rng.IntN(m-b), size, 0, 9, step)
+			st.Scale(1/math.Sqrt(float64(size)), st)
+			p.turn(st.RawMatrix())
+			turned := new(mat.Dense)
+			turned.Mul(want, st.T())
+			want = turned
+			if !sameColumns(&p, want) {
+				t.Fatalf("step %d: turned basis is wrong", step)
+			}
+		}
+		x.Copy(gaussian(n, b, 0, 7, step))
+		if want == nil {
+			want = mat.DenseCopyOf(x)
+		} else {
+			want = augmented(want, x)
+		}
+		p.add(x)
+		if !sameColumns(&p, want) {
+			t.Fatalf("step %d: grown basis is wrong", step)
+		}
+		x = p.take(b)
+		checkSpan(t, &p, want, rng)
+	}
+	spare := p.wide
+	if spare > b {
+		spare *= 2
+	}
+	if held > m+b+spare {
+		t.Errorf("%d columns in a basis of %d and the next block", held, m)
+	}
+}
+
+func augmented(x, y *mat.Dense) *mat.Dense {
+	var z mat.Dense
+	z.Augment(x, y)
+	return &z
+}
+
+func sameColumns(p *panels, want *mat.Dense) bool {
+	g := p.all().gather(make([]float64, p.n*p.size()), 0, p.n)
+	return mat.EqualApprox(mat.NewDense(p.n, p.size(), g.Data), want, 1e-9)
+}
+
+// checkSpan compares products with a range of columns.
+func checkSpan(t *testing.T, p *panels, all *mat.Dense, rng *rand.Rand) {
+	t.Helper()
+	from := rng.IntN(p.size())
+	to := from + 1 + rng.IntN(p.size()-from)
+	s, v := p.span(from, to), all.Slice(0, p.n, from, to)
+	y := gaussian(p.n, 3, 0, 8, uint64(from))
+	left, coef := mat.DenseCopyOf(y), new(mat.Dense)
+	c := s.project(new(sums), left.RawMatrix())
+	coef.Mul(y.T(), v)
+	if got := mat.NewDense(3, to-from, c.Data); !mat.EqualApprox(got, coef, 1e-6) {
+		t.Fatalf("coefficients in columns [%d, %d) are wrong", from, to)
+	}
+	var want mat.Dense
+	want.Mul(v, coef.T())
+	if got := mat.NewDense(p.n, 3, nil); true {
+		s.multiply(got.RawMatrix(), coef.RawMatrix())
+		if !mat.EqualApprox(got, &want, 1e-6*(1+mat.Norm(&want, 2))) {
+			t.Fatalf("product with columns [%d, %d) is wrong", from, to)
+		}
+	}
+	want.Sub(y, &want)
+	if !mat.EqualApprox(left, &want, 1e-6*(1+mat.Norm(&want, 2))) {
+		t.Fatalf("what is left of columns [%d, %d) is wrong", from, to)
+	}
+}
