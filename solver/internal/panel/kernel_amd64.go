@@ -79,6 +79,16 @@ func productAVX2_4x2(groups int, q int, y *float64, ldy int, v *float64, ldv int
 //go:noescape
 func productAVX2_4x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
 
+// productAVX2_8x1 adds v·d to y for tiles of 8×1.
+//
+//go:noescape
+func productAVX2_8x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
+
+// productAVX2_8x1whole adds v·d to y for tiles of 8×1.
+//
+//go:noescape
+func productAVX2_8x1whole(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
+
 // rotateAVX2_1 rotates 4 columns.
 //
 //go:noescape

@@ -446,14 +446,12 @@ group:
 	VMASKMOVPD (AX), Y0, Y0
 	MOVQ       d+48(FP), SI
 	MOVQ       q+8(FP), DI
-	LEAQ       (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Y1
 	VBROADCASTSD (DX), Y2
 	VFMADD231PD  Y1, Y2, Y0
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R8
 	ADDQ         $0x00000020, SI
 	DECQ         DI
 	JNZ          loop
@@ -489,7 +487,6 @@ group:
 	VMASKMOVPD 32(AX), Y1, Y1
 	MOVQ       d+48(FP), SI
 	MOVQ       q+8(FP), DI
-	LEAQ       (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Y2
@@ -498,7 +495,6 @@ loop:
 	VFMADD231PD  Y2, Y4, Y0
 	VFMADD231PD  Y3, Y4, Y1
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R8
 	ADDQ         $0x00000040, SI
 	DECQ         DI
 	JNZ          loop
@@ -536,7 +532,6 @@ group:
 	VMASKMOVPD 64(AX), Y2, Y2
 	MOVQ       d+48(FP), SI
 	MOVQ       q+8(FP), DI
-	LEAQ       (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Y3
@@ -547,7 +542,6 @@ loop:
 	VFMADD231PD  Y4, Y6, Y1
 	VFMADD231PD  Y5, Y6, Y2
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R8
 	ADDQ         $0x00000060, SI
 	DECQ         DI
 	JNZ          loop
@@ -569,7 +563,7 @@ loop:
 	RET
 
 // func productAVX2_4x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·productAVX2_4x1(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -589,25 +583,18 @@ group:
 	MOVQ       d+48(FP), DI
 	MOVQ       q+8(FP), R8
 	LEAQ       (BX)(BX*2), R9
-	LEAQ       (DX)(BX*8), R10
-	LEAQ       (BX)(BX*2), R11
 
 loop:
 	VMOVUPD      (DI), Y4
 	VBROADCASTSD (DX), Y5
-	PREFETCHT0   (R10)
 	VFMADD231PD  Y4, Y5, Y0
 	VBROADCASTSD (DX)(BX*1), Y5
-	PREFETCHT0   (R10)(BX*1)
 	VFMADD231PD  Y4, Y5, Y1
 	VBROADCASTSD (DX)(BX*2), Y5
-	PREFETCHT0   (R10)(BX*2)
 	VFMADD231PD  Y4, Y5, Y2
 	VBROADCASTSD (DX)(R9*1), Y5
-	PREFETCHT0   (R10)(R11*1)
 	VFMADD231PD  Y4, Y5, Y3
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R10
 	ADDQ         $0x00000020, DI
 	DECQ         R8
 	JNZ          loop
@@ -630,7 +617,7 @@ loop:
 	RET
 
 // func productAVX2_4x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·productAVX2_4x2(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -654,30 +641,23 @@ group:
 	MOVQ       d+48(FP), DI
 	MOVQ       q+8(FP), R8
 	LEAQ       (BX)(BX*2), R9
-	LEAQ       (DX)(BX*8), R10
-	LEAQ       (BX)(BX*2), R11
 
 loop:
 	VMOVUPD      (DI), Y8
 	VMOVUPD      32(DI), Y9
 	VBROADCASTSD (DX), Y10
-	PREFETCHT0   (R10)
 	VFMADD231PD  Y8, Y10, Y0
 	VFMADD231PD  Y9, Y10, Y1
 	VBROADCASTSD (DX)(BX*1), Y10
-	PREFETCHT0   (R10)(BX*1)
 	VFMADD231PD  Y8, Y10, Y2
 	VFMADD231PD  Y9, Y10, Y3
 	VBROADCASTSD (DX)(BX*2), Y10
-	PREFETCHT0   (R10)(BX*2)
 	VFMADD231PD  Y8, Y10, Y4
 	VFMADD231PD  Y9, Y10, Y5
 	VBROADCASTSD (DX)(R9*1), Y10
-	PREFETCHT0   (R10)(R11*1)
 	VFMADD231PD  Y8, Y10, Y6
 	VFMADD231PD  Y9, Y10, Y7
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R10
 	ADDQ         $0x00000040, DI
 	DECQ         R8
 	JNZ          loop
@@ -704,7 +684,7 @@ loop:
 	RET
 
 // func productAVX2_4x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·productAVX2_4x3(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -732,35 +712,28 @@ group:
 	MOVQ       d+48(FP), DI
 	MOVQ       q+8(FP), R8
 	LEAQ       (BX)(BX*2), R9
-	LEAQ       (DX)(BX*8), R10
-	LEAQ       (BX)(BX*2), R11
 
 loop:
 	VMOVUPD      (DI), Y12
 	VMOVUPD      32(DI), Y13
 	VMOVUPD      64(DI), Y14
 	VBROADCASTSD (DX), Y15
-	PREFETCHT0   (R10)
 	VFMADD231PD  Y12, Y15, Y0
 	VFMADD231PD  Y13, Y15, Y1
 	VFMADD231PD  Y14, Y15, Y2
 	VBROADCASTSD (DX)(BX*1), Y15
-	PREFETCHT0   (R10)(BX*1)
 	VFMADD231PD  Y12, Y15, Y3
 	VFMADD231PD  Y13, Y15, Y4
 	VFMADD231PD  Y14, Y15, Y5
 	VBROADCASTSD (DX)(BX*2), Y15
-	PREFETCHT0   (R10)(BX*2)
 	VFMADD231PD  Y12, Y15, Y6
 	VFMADD231PD  Y13, Y15, Y7
 	VFMADD231PD  Y14, Y15, Y8
 	VBROADCASTSD (DX)(R9*1), Y15
-	PREFETCHT0   (R10)(R11*1)
 	VFMADD231PD  Y12, Y15, Y9
 	VFMADD231PD  Y13, Y15, Y10
 	VFMADD231PD  Y14, Y15, Y11
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R10
 	ADDQ         $0x00000060, DI
 	DECQ         R8
 	JNZ          loop
@@ -783,6 +756,148 @@ loop:
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*4), AX
 	LEAQ         (DX)(BX*4), DX
+	MOVQ         groups+0(FP), SI
+	DECQ         SI
+	MOVQ         SI, groups+0(FP)
+	JNZ          group
+	VZEROUPPER
+	RET
+
+// func productAVX2_8x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
+// Requires: AVX, FMA3
+TEXT ·productAVX2_8x1(SB), NOSPLIT, $0-64
+	MOVQ y+16(FP), AX
+	MOVQ ldy+24(FP), CX
+	MOVQ v+32(FP), DX
+	MOVQ ldv+40(FP), BX
+	SHLQ $0x03, CX
+	SHLQ $0x03, BX
+
+group:
+	LEAQ       (CX)(CX*2), SI
+	LEAQ       (AX)(CX*4), DI
+	MOVQ       mask+56(FP), R8
+	VMOVUPD    (R8), Y7
+	VMASKMOVPD (AX), Y7, Y0
+	VMASKMOVPD (AX)(CX*1), Y7, Y1
+	VMASKMOVPD (AX)(CX*2), Y7, Y2
+	VMASKMOVPD (AX)(SI*1), Y7, Y3
+	VMASKMOVPD (DI), Y7, Y4
+	VMASKMOVPD (DI)(CX*1), Y7, Y5
+	VMASKMOVPD (DI)(CX*2), Y7, Y6
+	VMASKMOVPD (DI)(SI*1), Y7, Y7
+	MOVQ       d+48(FP), R8
+	MOVQ       q+8(FP), R9
+	LEAQ       (BX)(BX*2), R10
+	LEAQ       (DX)(BX*4), R11
+
+loop:
+	VMOVUPD      (R8), Y8
+	VBROADCASTSD (DX), Y9
+	VFMADD231PD  Y8, Y9, Y0
+	VBROADCASTSD (DX)(BX*1), Y9
+	VFMADD231PD  Y8, Y9, Y1
+	VBROADCASTSD (DX)(BX*2), Y9
+	VFMADD231PD  Y8, Y9, Y2
+	VBROADCASTSD (DX)(R10*1), Y9
+	VFMADD231PD  Y8, Y9, Y3
+	VBROADCASTSD (R11), Y9
+	VFMADD231PD  Y8, Y9, Y4
+	VBROADCASTSD (R11)(BX*1), Y9
+	VFMADD231PD  Y8, Y9, Y5
+	VBROADCASTSD (R11)(BX*2), Y9
+	VFMADD231PD  Y8, Y9, Y6
+	VBROADCASTSD (R11)(R10*1), Y9
+	VFMADD231PD  Y8, Y9, Y7
+	ADDQ         $0x08, DX
+	ADDQ         $0x08, R11
+	ADDQ         $0x00000020, R8
+	DECQ         R9
+	JNZ          loop
+	MOVQ         mask+56(FP), R8
+	VMOVUPD      (R8), Y8
+	VMASKMOVPD   Y0, Y8, (AX)
+	VMASKMOVPD   Y1, Y8, (AX)(CX*1)
+	VMASKMOVPD   Y2, Y8, (AX)(CX*2)
+	VMASKMOVPD   Y3, Y8, (AX)(SI*1)
+	VMASKMOVPD   Y4, Y8, (DI)
+	VMASKMOVPD   Y5, Y8, (DI)(CX*1)
+	VMASKMOVPD   Y6, Y8, (DI)(CX*2)
+	VMASKMOVPD   Y7, Y8, (DI)(SI*1)
+	MOVQ         q+8(FP), SI
+	SHLQ         $0x03, SI
+	SUBQ         SI, DX
+	LEAQ         (AX)(CX*8), AX
+	LEAQ         (DX)(BX*8), DX
+	MOVQ         groups+0(FP), SI
+	DECQ         SI
+	MOVQ         SI, groups+0(FP)
+	JNZ          group
+	VZEROUPPER
+	RET
+
+// func productAVX2_8x1whole(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
+// Requires: AVX, FMA3
+TEXT ·productAVX2_8x1whole(SB), NOSPLIT, $0-64
+	MOVQ y+16(FP), AX
+	MOVQ ldy+24(FP), CX
+	MOVQ v+32(FP), DX
+	MOVQ ldv+40(FP), BX
+	SHLQ $0x03, CX
+	SHLQ $0x03, BX
+
+group:
+	LEAQ    (CX)(CX*2), SI
+	LEAQ    (AX)(CX*4), DI
+	VMOVUPD (AX), Y0
+	VMOVUPD (AX)(CX*1), Y1
+	VMOVUPD (AX)(CX*2), Y2
+	VMOVUPD (AX)(SI*1), Y3
+	VMOVUPD (DI), Y4
+	VMOVUPD (DI)(CX*1), Y5
+	VMOVUPD (DI)(CX*2), Y6
+	VMOVUPD (DI)(SI*1), Y7
+	MOVQ    d+48(FP), R8
+	MOVQ    q+8(FP), R9
+	LEAQ    (BX)(BX*2), R10
+	LEAQ    (DX)(BX*4), R11
+
+loop:
+	VMOVUPD      (R8), Y8
+	VBROADCASTSD (DX), Y9
+	VFMADD231PD  Y8, Y9, Y0
+	VBROADCASTSD (DX)(BX*1), Y9
+	VFMADD231PD  Y8, Y9, Y1
+	VBROADCASTSD (DX)(BX*2), Y9
+	VFMADD231PD  Y8, Y9, Y2
+	VBROADCASTSD (DX)(R10*1), Y9
+	VFMADD231PD  Y8, Y9, Y3
+	VBROADCASTSD (R11), Y9
+	VFMADD231PD  Y8, Y9, Y4
+	VBROADCASTSD (R11)(BX*1), Y9
+	VFMADD231PD  Y8, Y9, Y5
+	VBROADCASTSD (R11)(BX*2), Y9
+	VFMADD231PD  Y8, Y9, Y6
+	VBROADCASTSD (R11)(R10*1), Y9
+	VFMADD231PD  Y8, Y9, Y7
+	ADDQ         $0x08, DX
+	ADDQ         $0x08, R11
+	ADDQ         $0x00000020, R8
+	DECQ         R9
+	JNZ          loop
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, (AX)(CX*1)
+	VMOVUPD      Y2, (AX)(CX*2)
+	VMOVUPD      Y3, (AX)(SI*1)
+	VMOVUPD      Y4, (DI)
+	VMOVUPD      Y5, (DI)(CX*1)
+	VMOVUPD      Y6, (DI)(CX*2)
+	VMOVUPD      Y7, (DI)(SI*1)
+	MOVQ         q+8(FP), SI
+	SHLQ         $0x03, SI
+	SUBQ         SI, DX
+	LEAQ         (AX)(CX*8), AX
+	LEAQ         (DX)(BX*8), DX
 	MOVQ         groups+0(FP), SI
 	DECQ         SI
 	MOVQ         SI, groups+0(FP)
@@ -1597,14 +1712,12 @@ group:
 	VMOVUPD.Z (AX), K1, Z0
 	MOVQ      d+48(FP), SI
 	MOVQ      q+8(FP), DI
-	LEAQ      (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Z1
 	VBROADCASTSD (DX), Z2
 	VFMADD231PD  Z1, Z2, Z0
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R8
 	ADDQ         $0x00000040, SI
 	DECQ         DI
 	JNZ          loop
@@ -1640,7 +1753,6 @@ group:
 	VMOVUPD.Z 64(AX), K1, Z1
 	MOVQ      d+48(FP), SI
 	MOVQ      q+8(FP), DI
-	LEAQ      (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Z2
@@ -1649,7 +1761,6 @@ loop:
 	VFMADD231PD  Z2, Z4, Z0
 	VFMADD231PD  Z3, Z4, Z1
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R8
 	ADDQ         $0x00000080, SI
 	DECQ         DI
 	JNZ          loop
@@ -1687,7 +1798,6 @@ group:
 	VMOVUPD.Z 128(AX), K1, Z2
 	MOVQ      d+48(FP), SI
 	MOVQ      q+8(FP), DI
-	LEAQ      (DX)(BX*8), R8
 
 loop:
 	VMOVUPD      (SI), Z3
@@ -1698,7 +1808,6 @@ loop:
 	VFMADD231PD  Z4, Z6, Z1
 	VFMADD231PD  Z5, Z6, Z2
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R8
 	ADDQ         $0x000000c0, SI
 	DECQ         DI
 	JNZ          loop
@@ -1720,7 +1829,7 @@ loop:
 	RET
 
 // func productAVX512_8x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F
 TEXT ·productAVX512_8x1(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -1746,40 +1855,27 @@ group:
 	MOVQ      q+8(FP), R9
 	LEAQ      (BX)(BX*2), R10
 	LEAQ      (DX)(BX*4), R11
-	LEAQ      (DX)(BX*8), R12
-	LEAQ      (BX)(BX*2), R13
-	LEAQ      (R12)(BX*4), R14
 
 loop:
 	VMOVUPD      (R8), Z8
 	VBROADCASTSD (DX), Z9
-	PREFETCHT0   (R12)
 	VFMADD231PD  Z8, Z9, Z0
 	VBROADCASTSD (DX)(BX*1), Z9
-	PREFETCHT0   (R12)(BX*1)
 	VFMADD231PD  Z8, Z9, Z1
 	VBROADCASTSD (DX)(BX*2), Z9
-	PREFETCHT0   (R12)(BX*2)
 	VFMADD231PD  Z8, Z9, Z2
 	VBROADCASTSD (DX)(R10*1), Z9
-	PREFETCHT0   (R12)(R13*1)
 	VFMADD231PD  Z8, Z9, Z3
 	VBROADCASTSD (R11), Z9
-	PREFETCHT0   (R14)
 	VFMADD231PD  Z8, Z9, Z4
 	VBROADCASTSD (R11)(BX*1), Z9
-	PREFETCHT0   (R14)(BX*1)
 	VFMADD231PD  Z8, Z9, Z5
 	VBROADCASTSD (R11)(BX*2), Z9
-	PREFETCHT0   (R14)(BX*2)
 	VFMADD231PD  Z8, Z9, Z6
 	VBROADCASTSD (R11)(R10*1), Z9
-	PREFETCHT0   (R14)(R13*1)
 	VFMADD231PD  Z8, Z9, Z7
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R12
 	ADDQ         $0x08, R11
-	ADDQ         $0x08, R14
 	ADDQ         $0x00000040, R8
 	DECQ         R9
 	JNZ          loop
@@ -1806,7 +1902,7 @@ loop:
 	RET
 
 // func productAVX512_8x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F
 TEXT ·productAVX512_8x2(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -1840,49 +1936,36 @@ group:
 	MOVQ      q+8(FP), R9
 	LEAQ      (BX)(BX*2), R10
 	LEAQ      (DX)(BX*4), R11
-	LEAQ      (DX)(BX*8), R12
-	LEAQ      (BX)(BX*2), R13
-	LEAQ      (R12)(BX*4), R14
 
 loop:
 	VMOVUPD      (R8), Z16
 	VMOVUPD      64(R8), Z17
 	VBROADCASTSD (DX), Z18
-	PREFETCHT0   (R12)
 	VFMADD231PD  Z16, Z18, Z0
 	VFMADD231PD  Z17, Z18, Z1
 	VBROADCASTSD (DX)(BX*1), Z18
-	PREFETCHT0   (R12)(BX*1)
 	VFMADD231PD  Z16, Z18, Z2
 	VFMADD231PD  Z17, Z18, Z3
 	VBROADCASTSD (DX)(BX*2), Z18
-	PREFETCHT0   (R12)(BX*2)
 	VFMADD231PD  Z16, Z18, Z4
 	VFMADD231PD  Z17, Z18, Z5
 	VBROADCASTSD (DX)(R10*1), Z18
-	PREFETCHT0   (R12)(R13*1)
 	VFMADD231PD  Z16, Z18, Z6
 	VFMADD231PD  Z17, Z18, Z7
 	VBROADCASTSD (R11), Z18
-	PREFETCHT0   (R14)
 	VFMADD231PD  Z16, Z18, Z8
 	VFMADD231PD  Z17, Z18, Z9
 	VBROADCASTSD (R11)(BX*1), Z18
-	PREFETCHT0   (R14)(BX*1)
 	VFMADD231PD  Z16, Z18, Z10
 	VFMADD231PD  Z17, Z18, Z11
 	VBROADCASTSD (R11)(BX*2), Z18
-	PREFETCHT0   (R14)(BX*2)
 	VFMADD231PD  Z16, Z18, Z12
 	VFMADD231PD  Z17, Z18, Z13
 	VBROADCASTSD (R11)(R10*1), Z18
-	PREFETCHT0   (R14)(R13*1)
 	VFMADD231PD  Z16, Z18, Z14
 	VFMADD231PD  Z17, Z18, Z15
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R12
 	ADDQ         $0x08, R11
-	ADDQ         $0x08, R14
 	ADDQ         $0x00000080, R8
 	DECQ         R9
 	JNZ          loop
@@ -1917,7 +2000,7 @@ loop:
 	RET
 
 // func productAVX512_8x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F
 TEXT ·productAVX512_8x3(SB), NOSPLIT, $0-64
 	MOVQ y+16(FP), AX
 	MOVQ ldy+24(FP), CX
@@ -1959,58 +2042,45 @@ group:
 	MOVQ      q+8(FP), R9
 	LEAQ      (BX)(BX*2), R10
 	LEAQ      (DX)(BX*4), R11
-	LEAQ      (DX)(BX*8), R12
-	LEAQ      (BX)(BX*2), R13
-	LEAQ      (R12)(BX*4), R14
 
 loop:
 	VMOVUPD      (R8), Z24
 	VMOVUPD      64(R8), Z25
 	VMOVUPD      128(R8), Z26
 	VBROADCASTSD (DX), Z27
-	PREFETCHT0   (R12)
 	VFMADD231PD  Z24, Z27, Z0
 	VFMADD231PD  Z25, Z27, Z1
 	VFMADD231PD  Z26, Z27, Z2
 	VBROADCASTSD (DX)(BX*1), Z27
-	PREFETCHT0   (R12)(BX*1)
 	VFMADD231PD  Z24, Z27, Z3
 	VFMADD231PD  Z25, Z27, Z4
 	VFMADD231PD  Z26, Z27, Z5
 	VBROADCASTSD (DX)(BX*2), Z27
-	PREFETCHT0   (R12)(BX*2)
 	VFMADD231PD  Z24, Z27, Z6
 	VFMADD231PD  Z25, Z27, Z7
 	VFMADD231PD  Z26, Z27, Z8
 	VBROADCASTSD (DX)(R10*1), Z27
-	PREFETCHT0   (R12)(R13*1)
 	VFMADD231PD  Z24, Z27, Z9
 	VFMADD231PD  Z25, Z27, Z10
 	VFMADD231PD  Z26, Z27, Z11
 	VBROADCASTSD (R11), Z27
-	PREFETCHT0   (R14)
 	VFMADD231PD  Z24, Z27, Z12
 	VFMADD231PD  Z25, Z27, Z13
 	VFMADD231PD  Z26, Z27, Z14
 	VBROADCASTSD (R11)(BX*1), Z27
-	PREFETCHT0   (R14)(BX*1)
 	VFMADD231PD  Z24, Z27, Z15
 	VFMADD231PD  Z25, Z27, Z16
 	VFMADD231PD  Z26, Z27, Z17
 	VBROADCASTSD (R11)(BX*2), Z27
-	PREFETCHT0   (R14)(BX*2)
 	VFMADD231PD  Z24, Z27, Z18
 	VFMADD231PD  Z25, Z27, Z19
 	VFMADD231PD  Z26, Z27, Z20
 	VBROADCASTSD (R11)(R10*1), Z27
-	PREFETCHT0   (R14)(R13*1)
 	VFMADD231PD  Z24, Z27, Z21
 	VFMADD231PD  Z25, Z27, Z22
 	VFMADD231PD  Z26, Z27, Z23
 	ADDQ         $0x08, DX
-	ADDQ         $0x08, R12
 	ADDQ         $0x08, R11
-	ADDQ         $0x08, R14
 	ADDQ         $0x000000c0, R8
 	DECQ         R9
 	JNZ          loop

@@ -111,11 +111,11 @@ func check(ok bool) {
 	}
 }
 
-// fitting returns the set that pads so many columns least.
+// fitting returns the first set, or one with shorter vectors if they are half empty.
 func fitting(columns int) *set {
 	best := &sets[0]
 	for i := range sets[1:] {
-		if s := &sets[i+1]; s.lanes > 1 && s.vectors(columns)*s.lanes < best.vectors(columns)*best.lanes {
+		if s := &sets[i+1]; s.lanes > 1 && 2*s.vectors(columns)*s.lanes <= best.vectors(columns)*best.lanes {
 			best = s
 		}
 	}

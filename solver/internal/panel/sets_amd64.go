@@ -100,6 +100,16 @@ func productAVX2(y, v, d []float64, ldy, ldv, rows, q, p, nv int) int {
 		productsAVX2[0][nv-1](rows, q, &y[0], ldy, &v[0], ldv, &d[0], &lanes[p-4*(nv-1)][0])
 		return rows
 	}
+	if rows >= 8 && nv == 1 {
+		rows &^= 7
+		_, _, _ = y[(rows-1)*ldy+p-1], v[(rows-1)*ldv+q-1], d[q*4-1]
+		kernel := productAVX2_8x1
+		if p == 4 {
+			kernel = productAVX2_8x1whole
+		}
+		kernel(rows/8, q, &y[0], ldy, &v[0], ldv, &d[0], &lanes[p][0])
+		return rows
+	}
 	rows &^= 3
 	_, _, _ = y[(rows-1)*ldy+p-1], v[(rows-1)*ldv+q-1], d[q*nv*4-1]
 	productsAVX2[1][nv-1](rows/4, q, &y[0], ldy, &v[0], ldv, &d[0], &lanes[p-4*(nv-1)][0])

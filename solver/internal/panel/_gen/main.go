@@ -17,12 +17,13 @@ type isa struct {
 	name  string
 	lanes int // float64 in a vector
 	rows  []int
+	whole bool // without masks
 	reg   func() reg.VecVirtual
 }
 
-var avx2 = isa{"AVX2", 4, []int{1, 2, 4}, YMM}
+var avx2 = isa{"AVX2", 4, []int{1, 2, 4}, false, YMM}
 
-var avx512 = isa{"AVX512", 8, []int{1, 2, 4, 8}, ZMM}
+var avx512 = isa{"AVX512", 8, []int{1, 2, 4, 8}, false, ZMM}
 
 const maxVectors = 3
 
@@ -42,6 +43,14 @@ func main() {
 			for nv := 1; nv <= maxVectors; nv++ {
 				set.product(mr, nv)
 			}
+		}
+		if set.lanes == 4 {
+			// Enough accumulators to keep two units busy. To store under a mask takes
+			// some processors as long as all the rest, so whole vectors are stored
+			// without.
+			set.product(8, 1)
+			set.whole = true
+			set.product(8, 1)
 		}
 		for _, nv := range []int{1, rotated} {
 			set.rotate(nv)
@@ -74,8 +83,16 @@ type masked struct {
 	store func(src reg.VecVirtual, dst Mem)
 }
 
+var unmasked = masked{
+	func(src Mem, dst reg.VecVirtual) { VMOVUPD(src, dst) },
+	func(src reg.VecVirtual, dst Mem) { VMOVUPD(src, dst) },
+}
+
 // mask loads the mask that the argument points to.
 func (s isa) mask() masked {
+	if s.whole {
+		return unmasked
+	}
 	p := Load(Param("mask"), GP64())
 	if s.lanes == 8 {
 		k := K()
@@ -148,12 +165,8 @@ func (s isa) cross(mr, nv int) {
 	TEXT(name, NOSPLIT, "func(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s adds yᵀv to c for tiles of %d×%d.", name, mr, nv*s.lanes))
-	whole := s.lanes == 4 && nv == maxVectors
-	mask := masked{
-		func(src Mem, dst reg.VecVirtual) { VMOVUPD(src, dst) },
-		func(src reg.VecVirtual, dst Mem) { VMOVUPD(src, dst) },
-	}
-	if !whole {
+	mask := unmasked
+	if s.lanes != 4 || nv < maxVectors {
 		mask = s.mask()
 	}
 	c, ldc := Load(Param("c"), GP64()), Load(Param("ldc"), GP64())
@@ -202,6 +215,9 @@ func (s isa) cross(mr, nv int) {
 // columns of y, d being packed: its rows are nv whole vectors.
 func (s isa) product(mr, nv int) {
 	name := fmt.Sprintf("product%s_%dx%d", s.name, mr, nv)
+	if s.whole {
+		name += "whole"
+	}
 	TEXT(name, NOSPLIT, "func(groups, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s adds v·d to y for tiles of %d×%d.", name, mr, nv))
@@ -215,9 +231,6 @@ func (s isa) product(mr, nv int) {
 	s.edge(t, yrow, s.mask(), false)
 	d, q := Load(Param("d"), GP64()), Load(Param("q"), GP64())
 	vrow := strided(v, ldv, mr)
-	ahead := GP64()
-	LEAQ(Mem{Base: v, Index: ldv, Scale: 8}, ahead)
-	arow := strided(ahead, ldv, mr)
 	Label("loop")
 	ds := make([]reg.VecVirtual, nv)
 	for i := range ds {
@@ -227,18 +240,13 @@ func (s isa) product(mr, nv int) {
 	for m := range mr {
 		b := s.reg()
 		VBROADCASTSD(vrow(m), b)
-		if mr > 1 {
-			PREFETCHT0(arow(m))
-		}
 		for i := range ds {
 			VFMADD231PD(ds[i], b, t[m][i])
 		}
 	}
 	ADDQ(U8(8), v)
-	ADDQ(U8(8), ahead)
 	if mr > 4 {
 		ADDQ(U8(8), vrow(4).Base)
-		ADDQ(U8(8), arow(4).Base)
 	}
 	ADDQ(U32(uint32(8*s.lanes*nv)), d)
 	DECQ(q)
