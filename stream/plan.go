@@ -191,18 +191,7 @@ func residentBytes(src source, blocks int) int64 {
 	return t
 }
 
-// source is what a pass reads: a *csr.Store, or blocks in memory.
-type source interface {
-	Rows() int64
-	Cols() int64
-	SumSquares() float64
-	MaxBlock() csr.MaxBlock
-	NumBlocks() int
-	Block(i int) csr.BlockInfo
-	DecodedSize(rows, nnz int64) int64
-	DecodeBlock(i int, dst *csr.Block) error
-	Prefetch(i int)
-	ReleaseBlock(i int)
-}
+// source is what a pass reads.
+type source = Source
 
-var _ source = (*csr.Store)(nil)
+var _ Source = (*csr.Store)(nil)

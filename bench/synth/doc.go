@@ -2,7 +2,13 @@
 // ratings files that look like real ones at any size.
 //
 // [Kronecker] is small, exact and the truth of a demonstration; [Ratings] has
-// the shape and the format of MovieLens 10M, and [Expansion] makes of a store
-// one of any size whose leading values are known, both in constant memory. All
-// are deterministic: the same parameters give the same bytes.
+// the shape and the format of MovieLens 10M; [Expansion] makes of a store one of
+// any size whose leading values are known; [Spectrum] makes one of any size with
+// values of choice and all vectors known. All but the first take constant
+// memory, and all are deterministic: the same parameters give the same bytes.
+//
+// Expansion and Spectrum can also be multiplied without being stored: their
+// Source, given to stream.NewFrom, makes each block of rows when a pass comes to
+// it. Ratings cannot: a rating depends on all draws before it, so that no block
+// could be made without those before.
 package synth

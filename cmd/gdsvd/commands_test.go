@@ -349,6 +349,45 @@ func TestGenerateKron(t *testing.T) {
 	}
 }
 
+// A factorisation of a matrix with values of choice finds them.
+func TestGenerateSpectrum(t *testing.T) {
+	for kind, flags := range map[string][]string{
+		"exponential": {"--decay", "0.8"},
+		"polynomial":  {"--power", "0.7"},
+		"linear":      {"--rank", "20"},
+		"gap":         {"--gap", "0.05"},
+		"clustered":   {"--decay", "0.6", "--group", "3", "--width", "1e-7"},
+		"repeated":    {"--decay", "0.6", "--group", "2"},
+	} {
+		out := filepath.Join(t.TempDir(), "s.csr")
+		args := slices.Concat([]string{"generate", "spectrum", "--rows", "300", "--cols", "400", "--values", kind, "-o", out}, flags)
+		if text := must(t, args...); !strings.Contains(text, "300 × 400, ") {
+			t.Errorf("%s prints %s", kind, text)
+		}
+		fails(t, exitError, `s.csr: file (already )?exists`, args...)
+		must(t, append(args, "--force", "--seed", "7")...)
+		must(t, "check", out)
+		s, err := csr.Open(out, csr.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth, err := s.Truth()
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		_, r := factorised(t, out, "-k", "6")
+		for i, sigma := range r.Sigma {
+			want := 0.0
+			if i < len(truth.Sigma) {
+				want = truth.Sigma[i]
+			}
+			if math.Abs(float64(sigma)-want) > 1e-8*truth.Sigma[0] {
+				t.Errorf("%s: value %d is %v, the truth %v", kind, i+1, sigma, want)
+			}
+		}
+	}
+}
+
 func TestVersion(t *testing.T) {
 	if text := must(t, "version"); !strings.HasPrefix(text, "gdsvd ") || !strings.Contains(text, "store format 1") {
 		t.Errorf("version prints\n%s", text)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/bench/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/csr"
 )
 
 func (a *app) generateCommand() *cobra.Command {
@@ -25,7 +26,7 @@ func (a *app) generateCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(a.generateRatingsCommand(), a.generateKronCommand())
+	cmd.AddCommand(a.generateRatingsCommand(), a.generateKronCommand(), a.generateSpectrumCommand())
 	return cmd
 }
 
@@ -115,4 +116,27 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 		return err
 	}
 	return os.Rename(f.Name(), name)
+}
+
+// printMade says what a store that has been generated is like.
+func (a *app) printMade(path string) (err error) {
+	made, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, made.Close()) }()
+	truth, err := made.Truth()
+	if err != nil {
+		return err
+	}
+	rows, cols := userDims(made)
+	if a.json {
+		return a.printJSON(map[string]any{
+			"store": path, "fingerprint": made.Fingerprint(), "rows": rows, "cols": cols, "nnz": made.NNZ(),
+			"bytes": made.Size(), "known": len(truth.Sigma), "known_error": truth.Error,
+		})
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: %d × %d, %d entries, %.2f bytes per entry; %d singular values known to %.1g\n",
+		path, rows, cols, made.NNZ(), float64(made.Size())/float64(max(1, made.NNZ())), len(truth.Sigma), truth.Error)
+	return err
 }

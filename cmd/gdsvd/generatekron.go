@@ -73,25 +73,7 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 	if err := a.expand(ctx, base, o); err != nil {
 		return err
 	}
-	made, err := csr.Open(o.out, csr.OpenOptions{FS: a.fsys})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, made.Close()) }()
-	truth, err := made.Truth()
-	if err != nil {
-		return err
-	}
-	rows, cols := userDims(made)
-	if a.json {
-		return a.printJSON(map[string]any{
-			"store": o.out, "fingerprint": made.Fingerprint(), "rows": rows, "cols": cols, "nnz": made.NNZ(),
-			"bytes": made.Size(), "known": len(truth.Sigma), "known_error": truth.Error,
-		})
-	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %d × %d, %d entries, %.2f bytes per entry; %d singular values known to %.1g\n",
-		o.out, rows, cols, made.NNZ(), float64(made.Size())/float64(max(1, made.NNZ())), len(truth.Sigma), truth.Error)
-	return err
+	return a.printMade(o.out)
 }
 
 // expand writes the new store, showing progress.

@@ -79,6 +79,10 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"generate", "kron", "-o", out}, `no STORE to expand: give one with --base (see gdsvd generate kron -h)`},
 		{[]string{"generate", "kron", "--base", store}, `no STORE to write: give one with -o (see gdsvd generate kron -h)`},
 		{[]string{"generate", "kron", "--base", store, "-o", out, "--rows", "2", "--cols", "2"}, `factor of 2 × 2 with 0 entries: want 2 to 4, no row or column empty (see gdsvd generate kron -h)`},
+		{[]string{"generate", "spectrum", "--rows", "9", "--cols", "9"}, `no STORE to write: give one with -o (see gdsvd generate spectrum -h)`},
+		{[]string{"generate", "spectrum", "-o", out}, `matrix of 0 × 0: want at least 1 × 1 (see gdsvd generate spectrum -h)`},
+		{[]string{"generate", "spectrum", "-o", out, "--rows", "9", "--cols", "9", "--values", "flat"}, `invalid argument "flat" for "--values" flag: choose exponential, polynomial, linear, gap, clustered or repeated (see gdsvd generate spectrum -h)`},
+		{[]string{"generate", "spectrum", "-o", out, "--rows", "9", "--cols", "9", "--decay", "2"}, `decay of 2: want more than 0 and less than 1 (see gdsvd generate spectrum -h)`},
 		{[]string{"demo", "--keep", work}, fmt.Sprintf(`--keep %s: it exists already (see gdsvd demo -h)`, work)},
 	} {
 		o := gdsvd(t, c.args...)
@@ -219,6 +223,7 @@ func TestJSON(t *testing.T) {
 		{"check", store},
 		{"generate", "ratings", "--users", "30", "--items", "40", "--ratings", "700", "-o", filepath.Join(work, "a.dat")},
 		{"generate", "kron", "--base", store, "--rows", "2", "--cols", "2", "--nnz", "3", "-o", filepath.Join(work, "k.csr")},
+		{"generate", "spectrum", "--rows", "20", "--cols", "30", "-o", filepath.Join(work, "s.csr")},
 	} {
 		var object map[string]any
 		decode(t, must(t, append(args, "--json")...), &object)

@@ -1,0 +1,80 @@
+package synth
+
+import (
+	"math"
+	"math/bits"
+)
+
+// permutation is a bijection of 0 … n−1 that takes no memory: a Feistel network
+// over pairs of numbers below a and b, a·b ≥ n, whose excursions beyond n are
+// walked back (Black and Rogaway, "Ciphers with arbitrary finite domains",
+// 2002, the generalised Feistel cipher and cycle walking). It hides structure;
+// it keeps no secrets.
+type permutation struct {
+	n, a, b uint64
+	keys    [4]uint64
+}
+
+func newPermutation(n int64, key uint64) permutation {
+	p := permutation{n: uint64(n)}
+	p.a = max(1, uint64(math.Sqrt(float64(n))))
+	p.b = (p.n + p.a - 1) / p.a
+	for i := range p.keys {
+		p.keys[i] = scramble(key + uint64(i+1)*golden)
+	}
+	return p
+}
+
+// of is where i goes.
+func (p *permutation) of(i int64) int64 {
+	x := uint64(i)
+	for {
+		hi, lo := x/p.b, x%p.b
+		hi = added(hi, below(p.keys[0], lo, p.a), p.a)
+		lo = added(lo, below(p.keys[1], hi, p.b), p.b)
+		hi = added(hi, below(p.keys[2], lo, p.a), p.a)
+		lo = added(lo, below(p.keys[3], hi, p.b), p.b)
+		if x = hi*p.b + lo; x < p.n {
+			return int64(x)
+		}
+	}
+}
+
+// inverse is what goes to i.
+func (p *permutation) inverse(i int64) int64 {
+	x := uint64(i)
+	for {
+		hi, lo := x/p.b, x%p.b
+		lo = added(lo, p.b-below(p.keys[3], hi, p.b), p.b)
+		hi = added(hi, p.a-below(p.keys[2], lo, p.a), p.a)
+		lo = added(lo, p.b-below(p.keys[1], hi, p.b), p.b)
+		hi = added(hi, p.a-below(p.keys[0], lo, p.a), p.a)
+		if x = hi*p.b + lo; x < p.n {
+			return int64(x)
+		}
+	}
+}
+
+// added is x+y modulo m, for x < m and y ≤ m.
+func added(x, y, m uint64) uint64 {
+	if x += y; x >= m {
+		x -= m
+	}
+	return x
+}
+
+// below is a number less than m that depends on key and x.
+func below(key, x, m uint64) uint64 {
+	hi, _ := bits.Mul64(scramble(key+x*golden), m)
+	return hi
+}
+
+const golden = 0x9e3779b97f4a7c15
+
+// scramble is the finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable
+// pseudorandom number generators", 2014).
+func scramble(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

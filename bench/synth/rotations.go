@@ -1,0 +1,96 @@
+package synth
+
+// entry is one entry of a sparse vector.
+type entry struct {
+	at  int64
+	val float64
+}
+
+// layer rotates disjoint pairs of coordinates: with the coordinates counted from
+// −offset on, those at a distance of stride whose quotients by it are 2q and
+// 2q+1. A coordinate whose partner is out of range stays as it is.
+type layer struct {
+	n, stride, offset int64
+	key               uint64
+}
+
+// Strides are powers of spacing: sums of strides with coefficients from −2 to 2
+// are then all different, so two paths through the layers meet only where they
+// are the same.
+const spacing = 5
+
+// newLayers makes count layers for n coordinates, the strides of which are the
+// powers of spacing from first on.
+func newLayers(n int64, first, count int, key uint64) []layer {
+	layers := make([]layer, count)
+	stride := int64(1)
+	for range first {
+		stride *= spacing
+	}
+	for i := range layers {
+		k := scramble(key + uint64(first+i+1)*golden)
+		// Offsets keep the pairs of a layer from nesting in those of the next,
+		// which would cut the matrix into blocks.
+		layers[i] = layer{n: n, stride: stride, offset: int64(below(k, 0, uint64(2*stride))), key: k}
+		stride *= spacing
+	}
+	return layers
+}
+
+// pair returns the lower coordinate of the pair of j, and the other one; ok is
+// false if j is not rotated.
+func (l *layer) pair(j int64) (low, other int64, ok bool) {
+	if (j+l.offset)/l.stride%2 == 0 {
+		return j, j + l.stride, j+l.stride < l.n
+	}
+	return j - l.stride, j - l.stride, j >= l.stride
+}
+
+// angle returns cosine and sine of the rotation of the pair with that lower
+// coordinate, of the same order of magnitude: (1−t²)/(1+t²) and 2t/(1+t²). The
+// conversions keep compilers from fusing, so that all machines agree.
+func (l *layer) angle(low int64) (cos, sin float64) {
+	h := scramble(l.key + uint64(low)*golden)
+	t := 0.2 + float64(0.47*(float64(h>>11)*0x1p-53))
+	square := float64(t * t)
+	cos, sin = (1-square)/(1+square), 2*t/(1+square)
+	if h&1 != 0 {
+		sin = -sin
+	}
+	return cos, sin
+}
+
+// apply replaces every entry of a vector by what the layer, or its transpose,
+// makes of it. Coordinates may occur more than once: they add up.
+func (l *layer) apply(x []entry, transposed bool) []entry {
+	for i := range x {
+		low, other, ok := l.pair(x[i].at)
+		if !ok {
+			continue
+		}
+		cos, sin := l.angle(low)
+		// The column of the lower coordinate is (cos, sin), the other (−sin, cos).
+		if (low == x[i].at) == transposed {
+			sin = -sin
+		}
+		x = append(x, entry{other, sin * x[i].val})
+		x[i].val *= cos
+	}
+	return x
+}
+
+// rotate applies layers in order.
+func rotate(layers []layer, x []entry) []entry {
+	for i := range layers {
+		x = layers[i].apply(x, false)
+	}
+	return x
+}
+
+// rotateBack applies the transposed layers from the last to the first.
+func rotateBack(layers []layer, x []entry) []entry {
+	for i := len(layers) - 1; i >= 0; i-- {
+		x = layers[i].apply(x, true)
+	}
+	return x
+}

@@ -1,0 +1,189 @@
+package synth
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// matrixOf plans passes over a source.
+func matrixOf(t testing.TB, src stream.Source, o stream.Options) *stream.Matrix {
+	t.Helper()
+	m, err := stream.NewFrom(src, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// products are the results of all kinds of passes.
+type products struct{ gram, atw, r, w, trans *mat.Dense }
+
+func productsOf(t *testing.T, m *stream.Matrix, k int) (p products) {
+	t.Helper()
+	n, rows := m.Dim(), int(m.Rows())
+	x, y := mat.NewDense(n, k, nil), mat.NewDense(rows, k, nil)
+	solver.Gaussian(x, 0, 1, 1)
+	solver.Gaussian(y, 0, 2, 1)
+	p.gram, p.w = mat.NewDense(n, k, nil), mat.NewDense(rows, k, nil)
+	err := m.Apply(t.Context(), p.gram, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.atw, p.r, err = m.Project(t.Context(), x, (&solver.DenseRows{Dense: p.w}).WriteRows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.trans, err = m.MulTrans(t.Context(), k, (&solver.DenseRows{Dense: y}).ReadRows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *products) all() []*mat.Dense { return []*mat.Dense{p.gram, p.atw, p.r, p.w, p.trans} }
+
+// compare fails if products differ by more than tol relative to their norm.
+func (p *products) compare(t *testing.T, what string, want *products, tol float64) {
+	t.Helper()
+	for i, x := range p.all() {
+		y := want.all()[i]
+		if e := apart(x, y); e > tol*mat.Norm(y, 2) || math.IsNaN(e) {
+			t.Errorf("%s: product %d is off by %g of %g", what, i, e, mat.Norm(y, 2))
+		}
+	}
+}
+
+// A matrix that is made as it is read has the products of the stored one, and
+// the same bits for any number of workers and any budget.
+func TestSourcesAreTheStores(t *testing.T) {
+	base := randomStore(t, 1500, 300, false, []float64{1, 2, 3, 4, 5}, 9)
+	turned := randomStore(t, 1500, 300, true, []float64{0.3, 2, 7}, 10)
+	kron := &Expansion{Factor: Factor{Rows: 5, Cols: 3, NNZ: 8, Seed: 2}, Base: base}
+	wide := &Expansion{Factor: Factor{Rows: 3, Cols: 4, NNZ: 7, Seed: 3, Values: []float64{-1, 0.5}}, Base: turned}
+	flat := manyBlocks
+	flat.Rows, flat.Cols = flat.Cols, flat.Rows
+	for name, c := range map[string]struct {
+		source func() (stream.Source, error)
+		store  func() *csr.Store
+		tol    float64
+	}{
+		"kron": {
+			func() (stream.Source, error) { return kron.Source(t.Context()) },
+			func() *csr.Store { s, _ := expandTo(t, kron, ExpandOptions{}); return s }, 0,
+		},
+		"kron of a transposed base": {
+			func() (stream.Source, error) { return wide.Source(t.Context()) },
+			func() *csr.Store { s, _ := expandTo(t, wide, ExpandOptions{}); return s }, 0,
+		},
+		// Its blocks may end elsewhere.
+		"spectrum":      {manyBlocks.Source, func() *csr.Store { s, _ := stored(t, manyBlocks, WriteOptions{}); return s }, 1e-14},
+		"wide spectrum": {flat.Source, func() *csr.Store { s, _ := stored(t, flat, WriteOptions{}); return s }, 1e-14},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src, err := c.source()
+			if err != nil {
+				t.Fatal(err)
+			}
+			store := c.store()
+			if src.Rows() != store.Rows() || src.Cols() != store.Cols() || math.Abs(src.SumSquares()/store.SumSquares()-1) > 1e-13 {
+				t.Errorf("%d × %d with squares of %v, stored %d × %d with %v",
+					src.Rows(), src.Cols(), src.SumSquares(), store.Rows(), store.Cols(), store.SumSquares())
+			}
+			const k = 3
+			first := productsOf(t, matrixOf(t, src, stream.Options{Width: k, Workers: 1}), k)
+			for _, o := range []stream.Options{{Workers: 2}, {Workers: 7}, {Workers: 3, Memory: 50 << 20}} {
+				o.Width = k
+				again := productsOf(t, matrixOf(t, src, o), k)
+				again.compare(t, "of other workers", &first, 0)
+			}
+			want := productsOf(t, matrixOf(t, store, stream.Options{Width: k}), k)
+			first.compare(t, "of the store", &want, c.tol)
+		})
+	}
+}
+
+// largeEnough fails if most of a matrix could be kept within the budget.
+func largeEnough(t *testing.T, src stream.Source, budget int64) {
+	t.Helper()
+	var nnz int64
+	for i := range src.NumBlocks() {
+		nnz += int64(src.Block(i).NNZ)
+	}
+	if size := src.DecodedSize(src.Rows(), nnz); size < 3*budget {
+		t.Errorf("decoded the matrix takes %d bytes, not much more than the budget of %d", size, budget)
+	}
+}
+
+// The leading values and vectors of a matrix that is nowhere are those it was made with.
+func TestSolveSpectrumWithoutAStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("several seconds")
+	}
+	const k, budget = 5, 64 << 20
+	s := Spectrum{Rows: 1200000, Cols: 50000, Values: Profile{Kind: Exponential, Decay: 0.6, Least: 1e-3}, Layers: 4, Seed: 1}
+	src, err := s.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	largeEnough(t, src, budget)
+	m := matrixOf(t, src, stream.Options{Memory: budget, Width: 8, Rank: k})
+	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Method: solver.Krylov{Columns: 8}, Tol: 1e-9})
+	if err != nil || res.Status != solver.Converged {
+		t.Fatalf("%v, %v", res.Status, err)
+	}
+	v := make([]float64, s.Cols)
+	for i, sigma := range res.Sigma {
+		if want := s.Sigma(int64(i)); math.Abs(sigma-want) > 1e-12 {
+			t.Errorf("value %d is %v, made with %v", i, sigma, want)
+		}
+		s.Right(v, int64(i))
+		if cos := math.Abs(mat.Dot(mat.NewVecDense(len(v), v), res.Right.ColView(i))); !(math.Abs(cos-1) < 1e-12) {
+			t.Errorf("vector %d has a cosine of %v with the one it was made with", i, cos)
+		}
+	}
+}
+
+// The same for an expansion, the values of which are products.
+func TestSolveKronWithoutAStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("several seconds")
+	}
+	const k, budget = 5, 96 << 20
+	base := randomStore(t, 3000, 120, false, []float64{1, 2, 3, 4, 5}, 4)
+	e := &Expansion{Factor: Factor{Rows: 40, Cols: 8, NNZ: 300, Seed: 6}, Base: base}
+	src, err := e.Source(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	largeEnough(t, src, budget)
+	m := matrixOf(t, src, stream.Options{Memory: budget, Width: 4, Rank: k})
+	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Method: solver.Krylov{Columns: 4}})
+	if err != nil || res.Status != solver.Converged {
+		t.Fatalf("%v, %v", res.Status, err)
+	}
+	var want []float64
+	for _, f := range dense(e.Factor.Matrix()) {
+		for _, b := range dense(denseOf(t, base)) {
+			want = append(want, f*b)
+		}
+	}
+	slices.Sort(want)
+	slices.Reverse(want)
+	for i, sigma := range res.Sigma {
+		if math.Abs(sigma-want[i]) > 1e-12*want[0] {
+			t.Errorf("value %d is %v, want %v", i, sigma, want[i])
+		}
+	}
+}

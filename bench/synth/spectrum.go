@@ -1,0 +1,316 @@
+package synth
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// Spectrum is a sparse matrix A = P·Σ·Qᵀ of any size with prescribed singular
+// values Σ and orthonormal P and Q, all of which are known in closed form, so
+// that every singular vector can be computed alone.
+//
+// With n the shorter side, N the longer one and r the rank, Q is a permutation
+// of n coordinates times layers of rotations of disjoint pairs of them
+// (Givens), and P likewise of N coordinates, times an N×r matrix E whose
+// columns are multiples of disjoint sets of unit vectors: row i belongs to
+// column i mod r. Every layer doubles the number of entries of a row of A. The
+// angles are random, the permutations hide the rest.
+//
+// Entries are rounded sums of products of a few sines and cosines with a
+// singular value; Truth bounds what that does to the singular values.
+type Spectrum struct {
+	Rows, Cols int64
+	Values     Profile
+	// Rank is the number of singular values that are not 0; 0 means all, or as
+	// many as the Profile has. A row has entries in 2^Layers columns; with a rank far below
+	// the shorter side many columns have none.
+	Rank int64
+	// Layers of rotations, those of both sides together: a row along the longer
+	// side has 2^Layers entries, or fewer where a pair has no partner at the
+	// end of a side, or where a rank of less than 5^Layers/2 lets some coincide.
+	Layers int
+	Seed   uint64
+}
+
+// maxLayers bounds the entries of a row to 4096.
+const maxLayers = 12
+
+// Validate reports why there is no such matrix.
+func (s Spectrum) Validate() error {
+	switch {
+	case s.Rows < 1 || s.Cols < 1:
+		return fmt.Errorf("matrix of %d × %d: want at least 1 × 1", s.Rows, s.Cols)
+	case s.long() > 1<<46 || s.short() > csr.MaxCols:
+		return fmt.Errorf("matrix of %d × %d: the longer side may have %d, the shorter one %d", s.Rows, s.Cols, int64(1<<46), csr.MaxCols)
+	case s.Layers < 0 || s.Layers > maxLayers:
+		return fmt.Errorf("%d layers of rotations: want 0 to %d", s.Layers, maxLayers)
+	case s.Rank < 0 || s.Rank > s.mostValues():
+		return fmt.Errorf("rank %d: want 1 to %d, or 0 for that", s.Rank, s.mostValues())
+	}
+	return s.Values.validate(s.rank())
+}
+
+func (s Spectrum) long() int64      { return max(s.Rows, s.Cols) }
+func (s Spectrum) short() int64     { return min(s.Rows, s.Cols) }
+func (s Spectrum) transposed() bool { return s.Rows < s.Cols }
+
+func (s Spectrum) mostValues() int64 {
+	if s.Values.Kind == TwoValues {
+		return min(2, s.short())
+	}
+	return s.short()
+}
+
+// rank is the number of singular values that are not 0.
+func (s Spectrum) rank() int64 { return cmp.Or(s.Rank, s.mostValues()) }
+
+// MaxNNZ is the number of entries if no row has fewer than 2^Layers.
+func (s Spectrum) MaxNNZ() int64 { return s.long() << s.Layers }
+
+// Sigma is the singular value with index i, from 0, in descending order.
+func (s Spectrum) Sigma(i int64) float64 {
+	if i >= s.rank() {
+		return 0
+	}
+	return s.Values.value(i, s.rank())
+}
+
+// Truth is what is known of the singular values of the rounded matrix.
+func (s Spectrum) Truth() csr.Truth {
+	known := min(s.rank(), maxKnown)
+	t := csr.Truth{Sigma: make([]float64, known), Complete: known == s.rank()}
+	for i := range t.Sigma {
+		t.Sigma[i] = s.Sigma(int64(i))
+	}
+	// An entry is off by a few roundings a layer, relative to the sum of the
+	// magnitudes of what it is a sum of. In these, |P| and |Q|, a layer has a
+	// norm of at most √2.
+	t.Error = float64(8*(s.Layers+4)) * math.Pow(2, float64(s.Layers)/2) * 0x1p-53
+	return t
+}
+
+// Left writes the left singular vector with index i, of length Rows, to dst;
+// i is below the rank. It takes a time of Rows·2^Layers at most.
+func (s Spectrum) Left(dst []float64, i int64) {
+	r := newRotated(s)
+	if s.transposed() {
+		r.shortVector(dst, i)
+		return
+	}
+	r.longVector(dst, i)
+}
+
+// Right is the same for a right one, of length Cols.
+func (s Spectrum) Right(dst []float64, i int64) {
+	r := newRotated(s)
+	if s.transposed() {
+		r.longVector(dst, i)
+		return
+	}
+	r.shortVector(dst, i)
+}
+
+// Write writes the matrix as a store at path, with its truth, in constant
+// memory. Equal matrices give equal bytes. A run that is cut short leaves
+// nothing behind and begins anew. Errors are those of csr.Create besides.
+func (s Spectrum) Write(ctx context.Context, path string, o WriteOptions) (err error) {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	w, err := csr.Create(path, csr.CreateOptions{
+		FS: o.FS, Cols: s.short(), Values: csr.Values{Coding: csr.Float64}, Transposed: s.transposed(),
+		ShardSize: o.ShardSize, Force: o.Force, Source: s.source(),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Abort()) }()
+	if err := w.SetTruth(s.Truth()); err != nil {
+		return err
+	}
+	var done int64
+	err = newRotated(s).eachBlock(ctx, func(b *csr.Block) error {
+		for i := range b.Rows() {
+			from, to := b.RowPtr[i], b.RowPtr[i+1]
+			if err := w.AppendRow(b.Col[from:to], b.Val[from:to]); err != nil {
+				return err
+			}
+		}
+		done += int64(b.Rows())
+		if o.Progress != nil {
+			o.Progress(done, s.long())
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return w.Commit()
+}
+
+// WriteOptions for Spectrum.Write.
+type WriteOptions struct {
+	FS        vfs.FS // nil: vfs.OS
+	ShardSize int64  // 0: csr.DefaultShard
+	Force     bool   // replace an existing store, in one step at the end
+	// Progress, unless nil, is told now and then how many rows, those of the
+	// longer side, have been written.
+	Progress func(done, total int64)
+}
+
+// source is what the manifest records.
+func (s Spectrum) source() map[string]any {
+	return map[string]any{
+		"generator": "spectrum", "rank": s.rank(), "layers": s.Layers, "seed": s.Seed,
+		"values": map[string]any{
+			"kind": s.Values.Kind, "decay": s.Values.Decay, "power": s.Values.Power, "gap": s.Values.Gap,
+			"group": s.Values.Group, "width": s.Values.Width, "least": s.Values.Least,
+		},
+	}
+}
+
+// rotated makes the rows of a Spectrum along the longer side.
+type rotated struct {
+	rows, cols, rank int64
+	values           Profile
+	width            int64 // most entries of a row
+	rowOrder         permutation
+	colOrder         permutation
+	sigmaOrder       permutation // from a column of E to the index of its singular value
+	rowLayers        []layer
+	colLayers        []layer
+}
+
+// Streams of random numbers.
+const (
+	streamRows = iota + 0x7370656374
+	streamCols
+	streamSigma
+	streamLayers
+)
+
+func newRotated(s Spectrum) *rotated {
+	key := func(stream uint64) uint64 { return scramble(scramble(s.Seed) + stream*golden) }
+	ofRows := (s.Layers + 1) / 2
+	return &rotated{
+		rows: s.long(), cols: s.short(), rank: s.rank(), values: s.Values, width: 1 << s.Layers,
+		rowOrder:   newPermutation(s.long(), key(streamRows)),
+		colOrder:   newPermutation(s.short(), key(streamCols)),
+		sigmaOrder: newPermutation(s.rank(), key(streamSigma)),
+		rowLayers:  newLayers(s.long(), 0, ofRows, key(streamLayers)),
+		colLayers:  newLayers(s.short(), ofRows, s.Layers-ofRows, key(streamLayers)),
+	}
+}
+
+// spread is the length of the unit vectors in the column of E that row i belongs to.
+func (r *rotated) spread(i int64) float64 {
+	count := r.rows / r.rank
+	if i%r.rank < r.rows%r.rank {
+		count++
+	}
+	return 1 / math.Sqrt(float64(count))
+}
+
+// row replaces x by row i of the matrix, by ascending column.
+func (r *rotated) row(x []entry, i int64) []entry {
+	x = rotateBack(r.rowLayers, append(x[:0], entry{r.rowOrder.inverse(i), 1}))
+	for k := range x {
+		column := x[k].at % r.rank
+		x[k].val *= r.spread(x[k].at) * r.values.value(r.sigmaOrder.of(column), r.rank)
+		x[k].at = column
+	}
+	x = rotate(r.colLayers, x)
+	for k := range x {
+		x[k].at = r.colOrder.of(x[k].at)
+	}
+	slices.SortStableFunc(x, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+	return merged(x)
+}
+
+// merged adds up entries at the same place and drops zeros.
+func merged(x []entry) []entry {
+	n := 0
+	for _, e := range x {
+		if n > 0 && x[n-1].at == e.at {
+			x[n-1].val += e.val
+			continue
+		}
+		x[n] = e
+		n++
+	}
+	return slices.DeleteFunc(x[:n], func(e entry) bool { return e.val == 0 })
+}
+
+// shortVector writes the singular vector with index i along the shorter side.
+func (r *rotated) shortVector(dst []float64, i int64) {
+	clear(dst)
+	for _, e := range rotate(r.colLayers, []entry{{r.sigmaOrder.inverse(i), 1}}) {
+		dst[r.colOrder.of(e.at)] += e.val
+	}
+}
+
+// longVector writes the one along the longer side.
+func (r *rotated) longVector(dst []float64, i int64) {
+	clear(dst)
+	var x []entry
+	for at := r.sigmaOrder.inverse(i); at < r.rows; at += r.rank {
+		x = rotate(r.rowLayers, append(x[:0], entry{at, r.spread(at)}))
+		for _, e := range x {
+			dst[r.rowOrder.of(e.at)] += e.val
+		}
+	}
+}
+
+// eachBlock makes all blocks on all processors and hands them over in order.
+func (r *rotated) eachBlock(ctx context.Context, take func(*csr.Block) error) error {
+	ahead := runtime.GOMAXPROCS(0)
+	g, ctx := errgroup.WithContext(ctx)
+	free := make(chan *csr.Block, ahead+1)
+	blocks := make(chan chan *csr.Block, cap(free))
+	for range cap(free) {
+		free <- new(csr.Block)
+	}
+	g.Go(func() error {
+		defer close(blocks)
+		for i := range r.NumBlocks() {
+			var b *csr.Block
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case b = <-free:
+			}
+			done := make(chan *csr.Block, 1)
+			blocks <- done // has room: there are no more of them than of free
+			g.Go(func() error {
+				err := r.DecodeBlock(i, b)
+				done <- b
+				return err
+			})
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for done := range blocks {
+			b := <-done
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err := take(b); err != nil {
+				return err
+			}
+			free <- b
+		}
+		return nil
+	})
+	return g.Wait()
+}

@@ -1,0 +1,30 @@
+package stream
+
+import "github.com/gdsvd/gdsvd/csr"
+
+// Source is a matrix cut into blocks of rows, which a pass reads: a [csr.Store],
+// or anything that can make them. The blocks are in ascending order of rows and
+// hold all of them. DecodeBlock, Prefetch and ReleaseBlock are called
+// concurrently; a decoded block must satisfy all that the doc of csr.Block
+// says, on which unchecked kernels rely, and be the same every time.
+type Source interface {
+	Rows() int64
+	Cols() int64
+	SumSquares() float64 // of all entries
+	// MaxBlock bounds what blocks take; Size is 0 where nothing is read.
+	MaxBlock() csr.MaxBlock
+	NumBlocks() int
+	// Block describes block i; NNZ may be more than the block really has.
+	Block(i int) csr.BlockInfo
+	// DecodedSize is the memory of a decoded block of so many rows and entries.
+	DecodedSize(rows, nnz int64) int64
+	// DecodeBlock fills dst with block i.
+	DecodeBlock(i int, dst *csr.Block) error
+	// Prefetch and ReleaseBlock say that block i will be decoded soon, and that
+	// it has been.
+	Prefetch(i int)
+	ReleaseBlock(i int)
+}
+
+// NewFrom is New for a matrix that need not be stored.
+func NewFrom(src Source, o Options) (*Matrix, error) { return newMatrix(src, o) }
