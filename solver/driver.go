@@ -190,6 +190,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			return Breakdown, err
 		}
 		r.cands = cands
+		open, worst := r.outlook(cands)
 		var accepted int
 		var over bool
 		if confirming {
@@ -198,7 +199,9 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			accepted, over = r.accept(&r.judge, cands)
 			r.doubt = r.locked.len == r.s.Rank && r.doubtful()
 		}
-		if err := r.observe(r.event(PhaseIterate, index, lead)); err != nil {
+		e := r.event(PhaseIterate, index, lead)
+		e.Open, e.Worst = open, worst
+		if err := r.observe(e); err != nil {
 			return NotTerminated, err
 		}
 		if over || accepted > 0 && (r.locked.len == r.s.Rank || !r.rec.Lock(accepted)) {
@@ -407,6 +410,22 @@ func (r *run) event(phase string, triplet int, c Candidate) Event {
 		Phase: phase, Pass: r.stats.Passes, Triplet: triplet, Locked: r.locked.len, Rank: r.s.Rank,
 		Sigma: r.sigma(c.Value), Residual: r.relative(c), Tol: r.s.Tol, Stats: r.cost(),
 	}
+}
+
+// outlook is Event.Open and Event.Worst of a pass that has these candidates.
+func (r *run) outlook(cands []Candidate) (open int, worst float64) {
+	missing := r.s.Rank - r.locked.len
+	open = min(len(cands), missing)
+	if _, ok := r.s.Method.(oneSpace); ok {
+		open = missing // the space grows until it has them all
+	}
+	if open > len(cands) {
+		return open, 1
+	}
+	for _, c := range cands[:open] {
+		worst = max(worst, r.relative(c))
+	}
+	return open, min(worst, 1)
 }
 
 // sigma returns the singular value that belongs to an eigenvalue.

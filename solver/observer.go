@@ -19,6 +19,12 @@ type Event struct {
 	Residual float64 // its residual relative to σ₁: an estimate (iterate), certified (finish)
 	// Both are those of an earlier pass where a method has not looked at its
 	// vectors because they could not be good enough yet.
+	// Open is how many triplets were looked for together in the pass, those that
+	// it has found included, and Worst the largest residual among them, at most 1,
+	// and 1 if of one of them nothing is known yet: the pass in which it falls to
+	// the tolerance finds them all. (Finish: all triplets, and Residual.)
+	Open  int
+	Worst float64
 	Tol   float64 // the tolerance asked for
 	Stats Stats   // costs so far
 }

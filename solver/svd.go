@@ -308,7 +308,8 @@ func (f *factorisation) finishEvent() Event {
 	worst := c.worst()
 	return Event{
 		Phase: PhaseFinish, Pass: f.stats.Passes, Triplet: worst, Locked: c.converged(f.s.Tol), Rank: f.s.Rank,
-		Sigma: c.sigma[worst], Residual: c.residuals[worst], Tol: f.s.Tol, Stats: f.cost(),
+		Sigma: c.sigma[worst], Residual: c.residuals[worst], Open: f.s.Rank, Worst: c.residuals[worst],
+		Tol: f.s.Tol, Stats: f.cost(),
 	}
 }
 

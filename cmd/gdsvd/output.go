@@ -154,6 +154,8 @@ type event struct {
 	Locked    int     `json:"locked"`
 	Sigma     number  `json:"sigma"`
 	Residual  number  `json:"residual"`
+	Open      int     `json:"open"`  // triplets looked for together
+	Worst     number  `json:"worst"` // the largest residual among them
 	BytesRead int64   `json:"bytes_read"`
 	Seconds   seconds `json:"seconds"`
 }
@@ -162,7 +164,7 @@ type event struct {
 func (o *output) Observe(e solver.Event) error {
 	return o.lines.Encode(event{
 		Phase: e.Phase, Pass: e.Pass, Triplet: e.Triplet, Locked: e.Locked,
-		Sigma: number(e.Sigma), Residual: number(e.Residual),
+		Sigma: number(e.Sigma), Residual: number(e.Residual), Open: e.Open, Worst: number(e.Worst),
 		BytesRead: e.Stats.BytesRead, Seconds: newSeconds(e.Stats),
 	})
 }

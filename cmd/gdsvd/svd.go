@@ -165,7 +165,7 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	set := solver.Settings{
 		Rank: o.rank, Method: method, Operator: o.operator, Deflation: o.deflation, Stop: o.stop, Tol: o.tol,
 		MaxPasses: o.maxPasses, Seed: o.seed, Left: out.left(), SignLeft: store.Transposed(),
-		MatrixID: store.Fingerprint(), Observer: solver.Tee(out, newSVDProgress(a.display)),
+		MatrixID: store.Fingerprint(), Observer: solver.Tee(out, a.newSVDProgress(store, method, &o)),
 	}
 	keeper := a.newCheckpoints(out, before, &o)
 	done, err := a.startFrom(store, out, before, &o, &set)

@@ -3,69 +3,65 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
 // svdProgress shows the passes of a run.
 type svdProgress struct {
-	display     *progress.Display
-	convergence progress.Convergence
-	triplet     int
-	first       float64 // largest residual seen of the triplet
+	display   *progress.Display
+	iteration progress.Iteration
 }
 
-func newSVDProgress(d *progress.Display) *svdProgress {
-	d.Begin("svd")
-	return &svdProgress{display: d, triplet: -1}
+// newSVDProgress begins to show a run with a method.
+func (a *app) newSVDProgress(store *csr.Store, method solver.Method, o *svdOptions) *svdProgress {
+	a.display.Begin("svd")
+	expected := solver.EstimateOf(o.problem(store), o.machine(), method)
+	_, superlinear := method.(solver.Krylov)
+	width := float64(method.Width(o.rank))
+	return &svdProgress{display: a.display, iteration: progress.Iteration{
+		Expected: float64(expected.Passes - 1), Superlinear: superlinear, Blind: o.stop == solver.StopPaper,
+		MaxPasses: o.maxPasses, Deadline: o.timeLimit,
+		Finish: func(pass time.Duration) time.Duration {
+			return finishTime(pass, width, store.Rows(), o)
+		},
+	}}
 }
 
-// tripletSteps is how finely the bar divides the work on one triplet.
-const tripletSteps = 1000
+// finishTime estimates what comes after the search: a pass with as many columns
+// as triplets, and long vectors written, read and written again.
+func finishTime(pass time.Duration, width float64, rows int64, o *svdOptions) time.Duration {
+	const diskRate = 1e9 // bytes a second, of a disk or of the page cache
+	t := pass.Seconds() * max(1, float64(o.rank)/width)
+	if o.vectors != noVectors {
+		t += 3 * 8 * float64(rows) * float64(o.rank) / diskRate
+	}
+	return time.Duration(t * float64(time.Second))
+}
 
 // Observe implements solver.Observer.
 func (p *svdProgress) Observe(e solver.Event) error {
-	if e.Triplet != p.triplet || e.Phase != solver.PhaseIterate {
-		p.triplet, p.first = e.Triplet, 0
-		p.convergence.Reset()
+	now := p.iteration.Observe(progress.Moment{
+		Pass: e.Pass, Elapsed: e.Stats.Total, Rank: e.Rank, Locked: e.Locked,
+		Open: e.Open, Residual: e.Worst, Tol: e.Tol, Finished: e.Phase == solver.PhaseFinish,
+	})
+	residual, doing := e.Worst, ""
+	if e.Open == 0 {
+		residual, doing = e.Residual, ", looking for more copies"
 	}
-	p.first = max(p.first, e.Residual)
-	var left time.Duration
-	if e.Phase == solver.PhaseIterate {
-		left = p.convergence.Observe(e.Stats.Total, e.Residual, e.Tol)
-	}
+	const steps = 1000
 	s := progress.State{
-		Done:  int64(tripletSteps * (float64(e.Locked) + share(p.first, e.Residual, e.Tol))),
-		Total: int64(tripletSteps * e.Rank),
-		Text:  fmt.Sprintf("pass %d triplet %d/%d σ %.5g residual %.1e", e.Pass, e.Triplet+1, e.Rank, e.Sigma, e.Residual),
+		Done: int64(now.Done * steps), Total: steps, ETA: now.Left, About: true,
+		Text: fmt.Sprintf("pass %d: %d of %d found%s, residual %.1e", e.Pass, e.Locked, e.Rank, doing, residual),
 		Attrs: []slog.Attr{
-			slog.String("phase", e.Phase), slog.Int("pass", e.Pass), slog.String("triplet", fmt.Sprintf("%d/%d", e.Triplet+1, e.Rank)),
-			slog.String("sigma", fmt.Sprintf("%.6g", e.Sigma)), slog.String("residual", fmt.Sprintf("%.2e", e.Residual)),
+			slog.String("phase", e.Phase), slog.Int("pass", e.Pass), slog.String("found", fmt.Sprintf("%d/%d", e.Locked, e.Rank)),
+			slog.String("sigma", fmt.Sprintf("%.6g", e.Sigma)), slog.String("residual", fmt.Sprintf("%.2e", residual)),
 			slog.String("passes/s", fmt.Sprintf("%.3g", float64(e.Pass)/max(e.Stats.Total.Seconds(), 1e-6))),
 		},
 	}
-	if left > 0 {
-		// How long the triplets after this one will take cannot be known: with
-		// the last one all is done, before it only this triplet is.
-		if e.Triplet == e.Rank-1 {
-			s.ETA = left
-		} else {
-			s.Text += " (~" + progress.Short(left) + ")"
-			s.Attrs = append(s.Attrs, slog.String("triplet_eta", progress.Short(left)))
-		}
-	}
 	p.display.Update(s)
 	return nil
-}
-
-// share is how far a residual has come on its way down from first to tol, on a logarithmic scale, from 0 to 1.
-func share(first, now, tol float64) float64 {
-	x := math.Log(first/now) / math.Log(first/tol)
-	if !(x > 0) { // NaN too
-		return 0
-	}
-	return min(x, 1)
 }

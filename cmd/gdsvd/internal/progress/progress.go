@@ -107,6 +107,16 @@ type State struct {
 	// ETA is the time left as far as the task itself knows; 0 leaves it to the rate
 	// so far when Bytes is set, and unsaid otherwise.
 	ETA time.Duration
+	// About marks ETA as no more than an estimate.
+	About bool
+}
+
+// eta is how the time left is written.
+func (s *State) eta() string {
+	if s.About {
+		return "~" + Short(s.ETA)
+	}
+	return Short(s.ETA)
 }
 
 // Update shows the state if it is time to. It is cheap enough to be called often.
@@ -149,7 +159,7 @@ func (d *Display) draw(s State, elapsed time.Duration) {
 		text += " " + rate(s.Done, elapsed)
 	}
 	if s.ETA > 0 {
-		text += " ETA " + Short(s.ETA)
+		text += " ETA " + s.eta()
 	}
 	// A bar that is full counts as finished and would not be drawn any more.
 	if s.Total > 0 {
@@ -168,7 +178,7 @@ func (s State) attrs(elapsed time.Duration) []slog.Attr {
 		attrs = append(attrs, slog.String("rate", rate(s.Done, elapsed)))
 	}
 	if s.ETA > 0 {
-		attrs = append(attrs, slog.String("eta", Short(s.ETA)))
+		attrs = append(attrs, slog.String("eta", s.eta()))
 	}
 	return attrs
 }

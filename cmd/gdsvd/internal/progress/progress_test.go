@@ -169,49 +169,6 @@ func TestRateETA(t *testing.T) {
 	}
 }
 
-func TestConvergence(t *testing.T) {
-	run := func(n int, residual func(i int) float64) (c Convergence, last time.Duration) {
-		for i := range n {
-			last = c.Observe(time.Duration(i)*time.Second, residual(i), 1e-8)
-		}
-		return c, last
-	}
-	falling := func(i int) float64 { return math.Pow(10, -float64(i)/10) } // a decade in 10 s
-	if _, eta := run(41, falling); eta.Round(time.Millisecond) != 40*time.Second {
-		t.Errorf("a decade in 10 s at 1e-4: ETA %v, want 40 s", eta)
-	}
-	for name, c := range map[string]struct {
-		n        int
-		residual func(i int) float64
-	}{
-		"too few":        {window/2 - 1, falling},
-		"converged":      {90, falling},
-		"flat":           {40, func(int) float64 { return 1e-3 }},
-		"rising":         {40, func(i int) float64 { return 1e-6 * float64(i+1) }},
-		"a bend":         {40, func(i int) float64 { return math.Pow(10, -float64(max(0, i-36))) }},
-		"slower than us": {40, func(i int) float64 { return math.Pow(10, -float64(i)*1e-9) }},
-		"NaN":            {40, func(int) float64 { return math.NaN() }},
-		"zero":           {40, func(int) float64 { return 0 }},
-		"infinite":       {40, func(int) float64 { return math.Inf(1) }},
-	} {
-		if _, eta := run(c.n, c.residual); eta != 0 {
-			t.Errorf("%s: ETA %v, want none", name, eta)
-		}
-	}
-	c, _ := run(40, falling)
-	c.Reset()
-	if eta := c.Observe(time.Minute, 1e-3, 1e-8); eta != 0 {
-		t.Errorf("after Reset: ETA %v", eta)
-	}
-	// The same moment twice gives no slope.
-	var still Convergence
-	for range 40 {
-		if eta := still.Observe(time.Second, 1e-3, 1e-8); eta != 0 {
-			t.Errorf("no time passed: ETA %v", eta)
-		}
-	}
-}
-
 func TestShort(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		time.Millisecond: "1s", 7 * time.Second: "7s", 130 * time.Second: "2m10s",
