@@ -413,7 +413,7 @@ func TestProgressIsLogged(t *testing.T) {
 		t.Fatalf("%d lines", len(lines))
 	}
 	for _, line := range lines {
-		for _, part := range []string{"level=INFO msg=svd", " pass=", " triplet=", " sigma=", " residual="} {
+		for _, part := range []string{"level=INFO msg=svd", " pass=", " found=", " sigma=", " residual="} {
 			if !strings.Contains(line, part) {
 				t.Fatalf("%q has no %q", line, part)
 			}
