@@ -24,6 +24,16 @@ func mul1AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32,
 //go:noescape
 func add1AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
+// mul1AVX2Col32One sets rows of w of width 1 to the products of sparse rows with x.
+//
+//go:noescape
+func mul1AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add1AVX2Col32One adds the products of transposed sparse rows with rows of w of width 1 to y.
+//
+//go:noescape
+func add1AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
 // mul1AVX2Col16Val sets rows of w of width 1 to the products of sparse rows with x.
 //
 //go:noescape
@@ -43,6 +53,16 @@ func mul1AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32,
 //
 //go:noescape
 func add1AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// mul1AVX2Col16One sets rows of w of width 1 to the products of sparse rows with x.
+//
+//go:noescape
+func mul1AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add1AVX2Col16One adds the products of transposed sparse rows with rows of w of width 1 to y.
+//
+//go:noescape
+func add1AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
 // mul2AVX2Col32Val sets rows of w of width 2 to the products of sparse rows with x.
 //
@@ -64,6 +84,16 @@ func mul2AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32,
 //go:noescape
 func add2AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
+// mul2AVX2Col32One sets rows of w of width 2 to the products of sparse rows with x.
+//
+//go:noescape
+func mul2AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add2AVX2Col32One adds the products of transposed sparse rows with rows of w of width 2 to y.
+//
+//go:noescape
+func add2AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
 // mul2AVX2Col16Val sets rows of w of width 2 to the products of sparse rows with x.
 //
 //go:noescape
@@ -83,6 +113,16 @@ func mul2AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32,
 //
 //go:noescape
 func add2AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// mul2AVX2Col16One sets rows of w of width 2 to the products of sparse rows with x.
+//
+//go:noescape
+func mul2AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add2AVX2Col16One adds the products of transposed sparse rows with rows of w of width 2 to y.
+//
+//go:noescape
+func add2AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
 // mul4AVX2Col32Val sets rows of w of width 4 to the products of sparse rows with x.
 //
@@ -104,6 +144,16 @@ func mul4AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32,
 //go:noescape
 func add4AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
+// mul4AVX2Col32One sets rows of w of width 4 to the products of sparse rows with x.
+//
+//go:noescape
+func mul4AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add4AVX2Col32One adds the products of transposed sparse rows with rows of w of width 4 to y.
+//
+//go:noescape
+func add4AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
 // mul4AVX2Col16Val sets rows of w of width 4 to the products of sparse rows with x.
 //
 //go:noescape
@@ -123,6 +173,16 @@ func mul4AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32,
 //
 //go:noescape
 func add4AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// mul4AVX2Col16One sets rows of w of width 4 to the products of sparse rows with x.
+//
+//go:noescape
+func mul4AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add4AVX2Col16One adds the products of transposed sparse rows with rows of w of width 4 to y.
+//
+//go:noescape
+func add4AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
 // mul8AVX2Col32Val sets rows of w of width 8 to the products of sparse rows with x.
 //
@@ -144,6 +204,16 @@ func mul8AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32,
 //go:noescape
 func add8AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
+// mul8AVX2Col32One sets rows of w of width 8 to the products of sparse rows with x.
+//
+//go:noescape
+func mul8AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add8AVX2Col32One adds the products of transposed sparse rows with rows of w of width 8 to y.
+//
+//go:noescape
+func add8AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
 // mul8AVX2Col16Val sets rows of w of width 8 to the products of sparse rows with x.
 //
 //go:noescape
@@ -163,6 +233,16 @@ func mul8AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32,
 //
 //go:noescape
 func add8AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// mul8AVX2Col16One sets rows of w of width 8 to the products of sparse rows with x.
+//
+//go:noescape
+func mul8AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add8AVX2Col16One adds the products of transposed sparse rows with rows of w of width 8 to y.
+//
+//go:noescape
+func add8AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
 // mul16AVX2Col32Val sets rows of w of width 16 to the products of sparse rows with x.
 //
@@ -184,6 +264,16 @@ func mul16AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32
 //go:noescape
 func add16AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
+// mul16AVX2Col32One sets rows of w of width 16 to the products of sparse rows with x.
+//
+//go:noescape
+func mul16AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add16AVX2Col32One adds the products of transposed sparse rows with rows of w of width 16 to y.
+//
+//go:noescape
+func add16AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
 // mul16AVX2Col16Val sets rows of w of width 16 to the products of sparse rows with x.
 //
 //go:noescape
@@ -203,6 +293,16 @@ func mul16AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32
 //
 //go:noescape
 func add16AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// mul16AVX2Col16One sets rows of w of width 16 to the products of sparse rows with x.
+//
+//go:noescape
+func mul16AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add16AVX2Col16One adds the products of transposed sparse rows with rows of w of width 16 to y.
+//
+//go:noescape
+func add16AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
 // mul8AVX512Col32Val sets rows of w of width 8 to the products of sparse rows with x.
 //
@@ -224,6 +324,16 @@ func mul8AVX512Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint3
 //go:noescape
 func add8AVX512Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
+// mul8AVX512Col32One sets rows of w of width 8 to the products of sparse rows with x.
+//
+//go:noescape
+func mul8AVX512Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add8AVX512Col32One adds the products of transposed sparse rows with rows of w of width 8 to y.
+//
+//go:noescape
+func add8AVX512Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
 // mul8AVX512Col16Val sets rows of w of width 8 to the products of sparse rows with x.
 //
 //go:noescape
@@ -243,6 +353,16 @@ func mul8AVX512Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint3
 //
 //go:noescape
 func add8AVX512Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// mul8AVX512Col16One sets rows of w of width 8 to the products of sparse rows with x.
+//
+//go:noescape
+func mul8AVX512Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add8AVX512Col16One adds the products of transposed sparse rows with rows of w of width 8 to y.
+//
+//go:noescape
+func add8AVX512Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
 // mul16AVX512Col32Val sets rows of w of width 16 to the products of sparse rows with x.
 //
@@ -264,6 +384,16 @@ func mul16AVX512Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint
 //go:noescape
 func add16AVX512Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 
+// mul16AVX512Col32One sets rows of w of width 16 to the products of sparse rows with x.
+//
+//go:noescape
+func mul16AVX512Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add16AVX512Col32One adds the products of transposed sparse rows with rows of w of width 16 to y.
+//
+//go:noescape
+func add16AVX512Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
 // mul16AVX512Col16Val sets rows of w of width 16 to the products of sparse rows with x.
 //
 //go:noescape
@@ -283,3 +413,13 @@ func mul16AVX512Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint
 //
 //go:noescape
 func add16AVX512Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// mul16AVX512Col16One sets rows of w of width 16 to the products of sparse rows with x.
+//
+//go:noescape
+func mul16AVX512Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+
+// add16AVX512Col16One adds the products of transposed sparse rows with rows of w of width 16 to y.
+//
+//go:noescape
+func add16AVX512Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)

@@ -5,56 +5,65 @@
 #include "textflag.h"
 
 // func mul1AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul1AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        4(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	PREFETCHT0  1024(SI)(R9*4)
-	PREFETCHT0  2048(DI)(R9*8)
-	MOVL        (SI)(R9*4), R12
-	VMOVSD      (DI)(R9*8), X4
+four:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	VMOVSD      (R10)(R8*8), X4
 	VFMADD231SD (CX)(R12*8), X4, X0
-	MOVL        4(SI)(R9*4), R12
-	VMOVSD      8(DI)(R9*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X1
-	MOVL        8(SI)(R9*4), R12
-	VMOVSD      16(DI)(R9*8), X4
+	VMOVSD      8(R10)(R8*8), X4
+	VFMADD231SD (CX)(R11*8), X4, X1
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	VMOVSD      16(R10)(R8*8), X4
 	VFMADD231SD (CX)(R12*8), X4, X2
-	MOVL        12(SI)(R9*4), R12
-	VMOVSD      24(DI)(R9*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X3
-	MOVQ        R11, R9
-	JMP         many
+	VMOVSD      24(R10)(R8*8), X4
+	VFMADD231SD (CX)(R11*8), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
 
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVL        (SI)(R9*4), R11
-	VMOVSD      (DI)(R9*8), X4
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R11
+	VMOVSD      (R10)(R8*8), X4
 	VFMADD231SD (CX)(R11*8), X4, X0
-	INCQ        R9
-	JMP         few
+	MOVL        4(SI)(R8*4), R11
+	VMOVSD      8(R10)(R8*8), X4
+	VFMADD231SD (CX)(R11*8), X4, X1
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R9
+	VMOVSD      (R10)(R8*8), X4
+	VFMADD231SD (CX)(R9*8), X4, X0
 
 end:
 	VADDSD X2, X0, X0
@@ -62,12 +71,10 @@ end:
 	VADDSD X1, X0, X0
 	VMOVSD X0, (AX)
 	ADDQ   $0x00000008, AX
-	ADDQ   $0x04, DX
-	ADDQ   $0x04, BX
-	DECQ   R8
-	JMP    row
-
-done:
+	INCQ   DI
+	MOVQ   rows+16(FP), R8
+	CMPQ   DI, R8
+	JB     row
 	VZEROUPPER
 	RET
 
@@ -79,113 +86,150 @@ TEXT ·add1AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VMOVSD (CX), X0
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        2(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	MOVL        (SI)(R9*4), R12
-	VMOVSD      (DI)(R9*8), X1
+four:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	VMOVSD      (R10)(R8*8), X1
 	VMOVSD      (AX)(R12*8), X2
 	VFMADD231SD X0, X1, X2
 	VMOVSD      X2, (AX)(R12*8)
-	MOVL        4(SI)(R9*4), R12
-	VMOVSD      8(DI)(R9*8), X1
-	VMOVSD      (AX)(R12*8), X2
-	VFMADD231SD X0, X1, X2
-	VMOVSD      X2, (AX)(R12*8)
-	MOVQ        R11, R9
-	JMP         many
-
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVL        (SI)(R9*4), R11
-	VMOVSD      (DI)(R9*8), X1
+	VMOVSD      8(R10)(R8*8), X1
 	VMOVSD      (AX)(R11*8), X2
 	VFMADD231SD X0, X1, X2
 	VMOVSD      X2, (AX)(R11*8)
-	INCQ        R9
-	JMP         few
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	VMOVSD      16(R10)(R8*8), X1
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R12*8)
+	VMOVSD      24(R10)(R8*8), X1
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R11*8)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R11
+	VMOVSD      (R10)(R8*8), X1
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R11*8)
+	MOVL        4(SI)(R8*4), R11
+	VMOVSD      8(R10)(R8*8), X1
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R11*8)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R9
+	VMOVSD      (R10)(R8*8), X1
+	VMOVSD      (AX)(R9*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R9*8)
 
 end:
 	ADDQ $0x00000008, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul1AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul1AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        4(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	PREFETCHT0  1024(SI)(R9*4)
-	PREFETCHT0  256(DI)(R9*1)
-	MOVL        (SI)(R9*4), R13
-	MOVBLZX     (DI)(R9*1), R14
-	VMOVSD      (R12)(R14*8), X4
-	VFMADD231SD (CX)(R13*8), X4, X0
-	MOVL        4(SI)(R9*4), R13
-	MOVBLZX     1(DI)(R9*1), R14
-	VMOVSD      (R12)(R14*8), X4
-	VFMADD231SD (CX)(R13*8), X4, X1
-	MOVL        8(SI)(R9*4), R13
-	MOVBLZX     2(DI)(R9*1), R14
-	VMOVSD      (R12)(R14*8), X4
-	VFMADD231SD (CX)(R13*8), X4, X2
-	MOVL        12(SI)(R9*4), R13
-	MOVBLZX     3(DI)(R9*1), R9
-	VMOVSD      (R12)(R9*8), X4
-	VFMADD231SD (CX)(R13*8), X4, X3
-	MOVQ        R11, R9
-	JMP         many
+four:
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X4
+	VFMADD231SD (CX)(R14*8), X4, X0
+	MOVBLZX     R13, R14
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R14*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X1
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X4
+	VFMADD231SD (CX)(R14*8), X4, X2
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
 
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVL        (SI)(R9*4), R11
-	MOVBLZX     (DI)(R9*1), R13
-	VMOVSD      (R12)(R13*8), X4
-	VFMADD231SD (CX)(R11*8), X4, X0
-	INCQ        R9
-	JMP         few
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X0
+	MOVL        4(SI)(R8*4), R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X1
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVSD      (R11)(R8*8), X4
+	VFMADD231SD (CX)(R9*8), X4, X0
 
 end:
 	VADDSD X2, X0, X0
@@ -193,12 +237,10 @@ end:
 	VADDSD X1, X0, X0
 	VMOVSD X0, (AX)
 	ADDQ   $0x00000008, AX
-	ADDQ   $0x04, DX
-	ADDQ   $0x04, BX
-	DECQ   R8
-	JMP    row
-
-done:
+	INCQ   DI
+	MOVQ   rows+16(FP), R8
+	CMPQ   DI, R8
+	JB     row
 	VZEROUPPER
 	RET
 
@@ -210,111 +252,294 @@ TEXT ·add1AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VMOVSD (CX), X0
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        2(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	MOVL        (SI)(R9*4), R13
-	MOVBLZX     (DI)(R9*1), R14
-	VMOVSD      (R12)(R14*8), X1
-	VMOVSD      (AX)(R13*8), X2
+four:
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X1
+	VMOVSD      (AX)(R14*8), X2
 	VFMADD231SD X0, X1, X2
-	VMOVSD      X2, (AX)(R13*8)
-	MOVL        4(SI)(R9*4), R13
-	MOVBLZX     1(DI)(R9*1), R9
-	VMOVSD      (R12)(R9*8), X1
-	VMOVSD      (AX)(R13*8), X2
+	VMOVSD      X2, (AX)(R14*8)
+	MOVBLZX     R13, R14
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R14*8), X1
+	VMOVSD      (AX)(R12*8), X2
 	VFMADD231SD X0, X1, X2
-	VMOVSD      X2, (AX)(R13*8)
-	MOVQ        R11, R9
-	JMP         many
+	VMOVSD      X2, (AX)(R12*8)
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X1
+	VMOVSD      (AX)(R14*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R14*8)
+	VMOVSD      (R11)(R13*8), X1
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R12*8)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
 
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVL        (SI)(R9*4), R11
-	MOVBLZX     (DI)(R9*1), R13
-	VMOVSD      (R12)(R13*8), X1
-	VMOVSD      (AX)(R11*8), X2
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X1
+	VMOVSD      (AX)(R12*8), X2
 	VFMADD231SD X0, X1, X2
-	VMOVSD      X2, (AX)(R11*8)
-	INCQ        R9
-	JMP         few
+	VMOVSD      X2, (AX)(R12*8)
+	MOVL        4(SI)(R8*4), R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X1
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R12*8)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVSD      (R11)(R8*8), X1
+	VMOVSD      (AX)(R9*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R9*8)
 
 end:
 	ADDQ $0x00000008, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul1AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·mul1AVX2Col32One(SB), NOSPLIT, $0-72
+	MOVQ   w+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   lo+24(FP), DX
+	MOVQ   hi+32(FP), BX
+	MOVQ   col+40(FP), SI
+	MOVQ   table+56(FP), DI
+	VMOVSD (DI), X0
+	XORL   DI, DI
+
+row:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    two
+
+four:
+	MOVQ        (SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	VFMADD231SD (CX)(R11*8), X0, X1
+	VFMADD231SD (CX)(R10*8), X0, X2
+	MOVQ        8(SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	VFMADD231SD (CX)(R11*8), X0, X3
+	VFMADD231SD (CX)(R10*8), X0, X4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R10
+	VFMADD231SD (CX)(R10*8), X0, X1
+	MOVL        4(SI)(R8*4), R10
+	VFMADD231SD (CX)(R10*8), X0, X2
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R8
+	VFMADD231SD (CX)(R8*8), X0, X1
+
+end:
+	VADDSD X3, X1, X1
+	VADDSD X4, X2, X2
+	VADDSD X2, X1, X1
+	VMOVSD X1, (AX)
+	ADDQ   $0x00000008, AX
+	INCQ   DI
+	MOVQ   rows+16(FP), R8
+	CMPQ   DI, R8
+	JB     row
+	VZEROUPPER
+	RET
+
+// func add1AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add1AVX2Col32One(SB), NOSPLIT, $0-72
+	MOVQ   y+0(FP), AX
+	MOVQ   w+8(FP), CX
+	MOVQ   lo+24(FP), DX
+	MOVQ   hi+32(FP), BX
+	MOVQ   col+40(FP), SI
+	MOVQ   table+56(FP), DI
+	VMOVSD (DI), X0
+	XORL   DI, DI
+
+row:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VMOVSD (CX), X1
+	CMPQ   R8, R9
+	JGT    two
+
+four:
+	MOVQ        (SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R11*8)
+	VMOVSD      (AX)(R10*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R10*8)
+	MOVQ        8(SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R11*8)
+	VMOVSD      (AX)(R10*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R10*8)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R10
+	VMOVSD      (AX)(R10*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R10*8)
+	MOVL        4(SI)(R8*4), R10
+	VMOVSD      (AX)(R10*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R10*8)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R8
+	VMOVSD      (AX)(R8*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R8*8)
+
+end:
+	ADDQ $0x00000008, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul1AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul1AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        4(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	PREFETCHT0  512(SI)(R9*2)
-	PREFETCHT0  2048(DI)(R9*8)
-	MOVWLZX     (SI)(R9*2), R12
-	VMOVSD      (DI)(R9*8), X4
+four:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      (R10)(R8*8), X4
 	VFMADD231SD (CX)(R12*8), X4, X0
-	MOVWLZX     2(SI)(R9*2), R12
-	VMOVSD      8(DI)(R9*8), X4
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      8(R10)(R8*8), X4
 	VFMADD231SD (CX)(R12*8), X4, X1
-	MOVWLZX     4(SI)(R9*2), R12
-	VMOVSD      16(DI)(R9*8), X4
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      16(R10)(R8*8), X4
 	VFMADD231SD (CX)(R12*8), X4, X2
-	MOVWLZX     6(SI)(R9*2), R12
-	VMOVSD      24(DI)(R9*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X3
-	MOVQ        R11, R9
-	JMP         many
+	VMOVSD      24(R10)(R8*8), X4
+	VFMADD231SD (CX)(R11*8), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
 
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVWLZX     (SI)(R9*2), R11
-	VMOVSD      (DI)(R9*8), X4
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R11
+	VMOVSD      (R10)(R8*8), X4
 	VFMADD231SD (CX)(R11*8), X4, X0
-	INCQ        R9
-	JMP         few
+	MOVWLZX     2(SI)(R8*2), R11
+	VMOVSD      8(R10)(R8*8), X4
+	VFMADD231SD (CX)(R11*8), X4, X1
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R9
+	VMOVSD      (R10)(R8*8), X4
+	VFMADD231SD (CX)(R9*8), X4, X0
 
 end:
 	VADDSD X2, X0, X0
@@ -322,12 +547,10 @@ end:
 	VADDSD X1, X0, X0
 	VMOVSD X0, (AX)
 	ADDQ   $0x00000008, AX
-	ADDQ   $0x04, DX
-	ADDQ   $0x04, BX
-	DECQ   R8
-	JMP    row
-
-done:
+	INCQ   DI
+	MOVQ   rows+16(FP), R8
+	CMPQ   DI, R8
+	JB     row
 	VZEROUPPER
 	RET
 
@@ -339,113 +562,152 @@ TEXT ·add1AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VMOVSD (CX), X0
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        2(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	MOVWLZX     (SI)(R9*2), R12
-	VMOVSD      (DI)(R9*8), X1
+four:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      (R10)(R8*8), X1
 	VMOVSD      (AX)(R12*8), X2
 	VFMADD231SD X0, X1, X2
 	VMOVSD      X2, (AX)(R12*8)
-	MOVWLZX     2(SI)(R9*2), R12
-	VMOVSD      8(DI)(R9*8), X1
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      8(R10)(R8*8), X1
 	VMOVSD      (AX)(R12*8), X2
 	VFMADD231SD X0, X1, X2
 	VMOVSD      X2, (AX)(R12*8)
-	MOVQ        R11, R9
-	JMP         many
-
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVWLZX     (SI)(R9*2), R11
-	VMOVSD      (DI)(R9*8), X1
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      16(R10)(R8*8), X1
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R12*8)
+	VMOVSD      24(R10)(R8*8), X1
 	VMOVSD      (AX)(R11*8), X2
 	VFMADD231SD X0, X1, X2
 	VMOVSD      X2, (AX)(R11*8)
-	INCQ        R9
-	JMP         few
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R11
+	VMOVSD      (R10)(R8*8), X1
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R11*8)
+	MOVWLZX     2(SI)(R8*2), R11
+	VMOVSD      8(R10)(R8*8), X1
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R11*8)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R9
+	VMOVSD      (R10)(R8*8), X1
+	VMOVSD      (AX)(R9*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R9*8)
 
 end:
 	ADDQ $0x00000008, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul1AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul1AVX2Col16Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        4(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	PREFETCHT0  512(SI)(R9*2)
-	PREFETCHT0  256(DI)(R9*1)
-	MOVWLZX     (SI)(R9*2), R13
-	MOVBLZX     (DI)(R9*1), R14
-	VMOVSD      (R12)(R14*8), X4
-	VFMADD231SD (CX)(R13*8), X4, X0
-	MOVWLZX     2(SI)(R9*2), R13
-	MOVBLZX     1(DI)(R9*1), R14
-	VMOVSD      (R12)(R14*8), X4
-	VFMADD231SD (CX)(R13*8), X4, X1
-	MOVWLZX     4(SI)(R9*2), R13
-	MOVBLZX     2(DI)(R9*1), R14
-	VMOVSD      (R12)(R14*8), X4
-	VFMADD231SD (CX)(R13*8), X4, X2
-	MOVWLZX     6(SI)(R9*2), R13
-	MOVBLZX     3(DI)(R9*1), R9
-	VMOVSD      (R12)(R9*8), X4
-	VFMADD231SD (CX)(R13*8), X4, X3
-	MOVQ        R11, R9
-	JMP         many
+four:
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X4
+	VFMADD231SD (CX)(R14*8), X4, X0
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X4
+	VFMADD231SD (CX)(R14*8), X4, X1
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X4
+	VFMADD231SD (CX)(R14*8), X4, X2
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
 
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVWLZX     (SI)(R9*2), R11
-	MOVBLZX     (DI)(R9*1), R13
-	VMOVSD      (R12)(R13*8), X4
-	VFMADD231SD (CX)(R11*8), X4, X0
-	INCQ        R9
-	JMP         few
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X0
+	MOVWLZX     2(SI)(R8*2), R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X1
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVSD      (R11)(R8*8), X4
+	VFMADD231SD (CX)(R9*8), X4, X0
 
 end:
 	VADDSD X2, X0, X0
@@ -453,12 +715,10 @@ end:
 	VADDSD X1, X0, X0
 	VMOVSD X0, (AX)
 	ADDQ   $0x00000008, AX
-	ADDQ   $0x04, DX
-	ADDQ   $0x04, BX
-	DECQ   R8
-	JMP    row
-
-done:
+	INCQ   DI
+	MOVQ   rows+16(FP), R8
+	CMPQ   DI, R8
+	JB     row
 	VZEROUPPER
 	RET
 
@@ -470,116 +730,303 @@ TEXT ·add1AVX2Col16Code(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VMOVSD (CX), X0
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        2(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	MOVWLZX     (SI)(R9*2), R13
-	MOVBLZX     (DI)(R9*1), R14
-	VMOVSD      (R12)(R14*8), X1
-	VMOVSD      (AX)(R13*8), X2
+four:
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X1
+	VMOVSD      (AX)(R14*8), X2
 	VFMADD231SD X0, X1, X2
-	VMOVSD      X2, (AX)(R13*8)
-	MOVWLZX     2(SI)(R9*2), R13
-	MOVBLZX     1(DI)(R9*1), R9
-	VMOVSD      (R12)(R9*8), X1
-	VMOVSD      (AX)(R13*8), X2
+	VMOVSD      X2, (AX)(R14*8)
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X1
+	VMOVSD      (AX)(R14*8), X2
 	VFMADD231SD X0, X1, X2
-	VMOVSD      X2, (AX)(R13*8)
-	MOVQ        R11, R9
-	JMP         many
+	VMOVSD      X2, (AX)(R14*8)
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X1
+	VMOVSD      (AX)(R14*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R14*8)
+	VMOVSD      (R11)(R13*8), X1
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R12*8)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
 
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVWLZX     (SI)(R9*2), R11
-	MOVBLZX     (DI)(R9*1), R13
-	VMOVSD      (R12)(R13*8), X1
-	VMOVSD      (AX)(R11*8), X2
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X1
+	VMOVSD      (AX)(R12*8), X2
 	VFMADD231SD X0, X1, X2
-	VMOVSD      X2, (AX)(R11*8)
-	INCQ        R9
-	JMP         few
+	VMOVSD      X2, (AX)(R12*8)
+	MOVWLZX     2(SI)(R8*2), R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X1
+	VMOVSD      (AX)(R12*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R12*8)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVSD      (R11)(R8*8), X1
+	VMOVSD      (AX)(R9*8), X2
+	VFMADD231SD X0, X1, X2
+	VMOVSD      X2, (AX)(R9*8)
 
 end:
 	ADDQ $0x00000008, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul1AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·mul1AVX2Col16One(SB), NOSPLIT, $0-72
+	MOVQ   w+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   lo+24(FP), DX
+	MOVQ   hi+32(FP), BX
+	MOVQ   col+40(FP), SI
+	MOVQ   table+56(FP), DI
+	VMOVSD (DI), X0
+	XORL   DI, DI
+
+row:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    two
+
+four:
+	MOVQ        (SI)(R8*2), R10
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	VFMADD231SD (CX)(R11*8), X0, X1
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	VFMADD231SD (CX)(R11*8), X0, X2
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	VFMADD231SD (CX)(R11*8), X0, X3
+	VFMADD231SD (CX)(R10*8), X0, X4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R10
+	VFMADD231SD (CX)(R10*8), X0, X1
+	MOVWLZX     2(SI)(R8*2), R10
+	VFMADD231SD (CX)(R10*8), X0, X2
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R8
+	VFMADD231SD (CX)(R8*8), X0, X1
+
+end:
+	VADDSD X3, X1, X1
+	VADDSD X4, X2, X2
+	VADDSD X2, X1, X1
+	VMOVSD X1, (AX)
+	ADDQ   $0x00000008, AX
+	INCQ   DI
+	MOVQ   rows+16(FP), R8
+	CMPQ   DI, R8
+	JB     row
+	VZEROUPPER
+	RET
+
+// func add1AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add1AVX2Col16One(SB), NOSPLIT, $0-72
+	MOVQ   y+0(FP), AX
+	MOVQ   w+8(FP), CX
+	MOVQ   lo+24(FP), DX
+	MOVQ   hi+32(FP), BX
+	MOVQ   col+40(FP), SI
+	MOVQ   table+56(FP), DI
+	VMOVSD (DI), X0
+	XORL   DI, DI
+
+row:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VMOVSD (CX), X1
+	CMPQ   R8, R9
+	JGT    two
+
+four:
+	MOVQ        (SI)(R8*2), R10
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R11*8)
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R11*8)
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	VMOVSD      (AX)(R11*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R11*8)
+	VMOVSD      (AX)(R10*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R10*8)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R10
+	VMOVSD      (AX)(R10*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R10*8)
+	MOVWLZX     2(SI)(R8*2), R10
+	VMOVSD      (AX)(R10*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R10*8)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R8
+	VMOVSD      (AX)(R8*8), X2
+	VFMADD231SD X1, X0, X2
+	VMOVSD      X2, (AX)(R8*8)
+
+end:
+	ADDQ $0x00000008, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul2AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul2AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        4(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	PREFETCHT0  1024(SI)(R9*4)
-	PREFETCHT0  2048(DI)(R9*8)
-	MOVL        (SI)(R9*4), R12
+four:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
 	SHLQ        $0x04, R12
-	VMOVDDUP    (DI)(R9*8), X4
+	VMOVDDUP    (R10)(R8*8), X4
 	VFMADD231PD (CX)(R12*1), X4, X0
-	MOVL        4(SI)(R9*4), R12
-	SHLQ        $0x04, R12
-	VMOVDDUP    8(DI)(R9*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X1
-	MOVL        8(SI)(R9*4), R12
-	SHLQ        $0x04, R12
-	VMOVDDUP    16(DI)(R9*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X2
-	MOVL        12(SI)(R9*4), R12
-	SHLQ        $0x04, R12
-	VMOVDDUP    24(DI)(R9*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X3
-	MOVQ        R11, R9
-	JMP         many
-
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVL        (SI)(R9*4), R11
 	SHLQ        $0x04, R11
-	VMOVDDUP    (DI)(R9*8), X4
+	VMOVDDUP    8(R10)(R8*8), X4
+	VFMADD231PD (CX)(R11*1), X4, X1
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x04, R12
+	VMOVDDUP    16(R10)(R8*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X2
+	SHLQ        $0x04, R11
+	VMOVDDUP    24(R10)(R8*8), X4
+	VFMADD231PD (CX)(R11*1), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    (R10)(R8*8), X4
 	VFMADD231PD (CX)(R11*1), X4, X0
-	INCQ        R9
-	JMP         few
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    8(R10)(R8*8), X4
+	VFMADD231PD (CX)(R11*1), X4, X1
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R9
+	SHLQ        $0x04, R9
+	VMOVDDUP    (R10)(R8*8), X4
+	VFMADD231PD (CX)(R9*1), X4, X0
 
 end:
 	VADDPD  X2, X0, X0
@@ -587,12 +1034,10 @@ end:
 	VADDPD  X1, X0, X0
 	VMOVUPD X0, (AX)
 	ADDQ    $0x00000010, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -604,121 +1049,164 @@ TEXT ·add2AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R9
-	MOVL    (BX), R10
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
 	VMOVUPD (CX), X0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ        2(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	MOVL        (SI)(R9*4), R12
+four:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
 	SHLQ        $0x04, R12
-	VMOVDDUP    (DI)(R9*8), X1
+	VMOVDDUP    (R10)(R8*8), X1
 	VMOVUPD     (AX)(R12*1), X2
 	VFMADD231PD X0, X1, X2
 	VMOVUPD     X2, (AX)(R12*1)
-	MOVL        4(SI)(R9*4), R12
-	SHLQ        $0x04, R12
-	VMOVDDUP    8(DI)(R9*8), X1
-	VMOVUPD     (AX)(R12*1), X2
-	VFMADD231PD X0, X1, X2
-	VMOVUPD     X2, (AX)(R12*1)
-	MOVQ        R11, R9
-	JMP         many
-
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVL        (SI)(R9*4), R11
 	SHLQ        $0x04, R11
-	VMOVDDUP    (DI)(R9*8), X1
+	VMOVDDUP    8(R10)(R8*8), X1
 	VMOVUPD     (AX)(R11*1), X2
 	VFMADD231PD X0, X1, X2
 	VMOVUPD     X2, (AX)(R11*1)
-	INCQ        R9
-	JMP         few
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x04, R12
+	VMOVDDUP    16(R10)(R8*8), X1
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R12*1)
+	SHLQ        $0x04, R11
+	VMOVDDUP    24(R10)(R8*8), X1
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    (R10)(R8*8), X1
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    8(R10)(R8*8), X1
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R9
+	SHLQ        $0x04, R9
+	VMOVDDUP    (R10)(R8*8), X1
+	VMOVUPD     (AX)(R9*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000010, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul2AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul2AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        4(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	PREFETCHT0  1024(SI)(R9*4)
-	PREFETCHT0  256(DI)(R9*1)
-	MOVL        (SI)(R9*4), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     (DI)(R9*1), R14
-	VMOVDDUP    (R12)(R14*8), X4
-	VFMADD231PD (CX)(R13*1), X4, X0
-	MOVL        4(SI)(R9*4), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     1(DI)(R9*1), R14
-	VMOVDDUP    (R12)(R14*8), X4
-	VFMADD231PD (CX)(R13*1), X4, X1
-	MOVL        8(SI)(R9*4), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     2(DI)(R9*1), R14
-	VMOVDDUP    (R12)(R14*8), X4
-	VFMADD231PD (CX)(R13*1), X4, X2
-	MOVL        12(SI)(R9*4), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     3(DI)(R9*1), R9
-	VMOVDDUP    (R12)(R9*8), X4
-	VFMADD231PD (CX)(R13*1), X4, X3
-	MOVQ        R11, R9
-	JMP         many
+four:
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	SHLQ        $0x04, R14
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X4
+	VFMADD231PD (CX)(R14*1), X4, X0
+	SHLQ        $0x04, R12
+	MOVBLZX     R13, R14
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R14*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X1
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	SHLQ        $0x04, R14
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X4
+	VFMADD231PD (CX)(R14*1), X4, X2
+	SHLQ        $0x04, R12
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
 
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVL        (SI)(R9*4), R11
-	SHLQ        $0x04, R11
-	MOVBLZX     (DI)(R9*1), R13
-	VMOVDDUP    (R12)(R13*8), X4
-	VFMADD231PD (CX)(R11*1), X4, X0
-	INCQ        R9
-	JMP         few
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X0
+	MOVL        4(SI)(R8*4), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X1
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R9
+	SHLQ        $0x04, R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVDDUP    (R11)(R8*8), X4
+	VFMADD231PD (CX)(R9*1), X4, X0
 
 end:
 	VADDPD  X2, X0, X0
@@ -726,12 +1214,10 @@ end:
 	VADDPD  X1, X0, X0
 	VMOVUPD X0, (AX)
 	ADDQ    $0x00000010, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -743,119 +1229,322 @@ TEXT ·add2AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R9
-	MOVL    (BX), R10
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
 	VMOVUPD (CX), X0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ        2(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	MOVL        (SI)(R9*4), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     (DI)(R9*1), R14
-	VMOVDDUP    (R12)(R14*8), X1
-	VMOVUPD     (AX)(R13*1), X2
+four:
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	SHLQ        $0x04, R14
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X1
+	VMOVUPD     (AX)(R14*1), X2
 	VFMADD231PD X0, X1, X2
-	VMOVUPD     X2, (AX)(R13*1)
-	MOVL        4(SI)(R9*4), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     1(DI)(R9*1), R9
-	VMOVDDUP    (R12)(R9*8), X1
-	VMOVUPD     (AX)(R13*1), X2
+	VMOVUPD     X2, (AX)(R14*1)
+	SHLQ        $0x04, R12
+	MOVBLZX     R13, R14
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R14*8), X1
+	VMOVUPD     (AX)(R12*1), X2
 	VFMADD231PD X0, X1, X2
-	VMOVUPD     X2, (AX)(R13*1)
-	MOVQ        R11, R9
-	JMP         many
+	VMOVUPD     X2, (AX)(R12*1)
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	SHLQ        $0x04, R14
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X1
+	VMOVUPD     (AX)(R14*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R14*1)
+	SHLQ        $0x04, R12
+	VMOVDDUP    (R11)(R13*8), X1
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R12*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
 
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVL        (SI)(R9*4), R11
-	SHLQ        $0x04, R11
-	MOVBLZX     (DI)(R9*1), R13
-	VMOVDDUP    (R12)(R13*8), X1
-	VMOVUPD     (AX)(R11*1), X2
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X1
+	VMOVUPD     (AX)(R12*1), X2
 	VFMADD231PD X0, X1, X2
-	VMOVUPD     X2, (AX)(R11*1)
-	INCQ        R9
-	JMP         few
+	VMOVUPD     X2, (AX)(R12*1)
+	MOVL        4(SI)(R8*4), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X1
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R12*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R9
+	SHLQ        $0x04, R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVDDUP    (R11)(R8*8), X1
+	VMOVUPD     (AX)(R9*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000010, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul2AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·mul2AVX2Col32One(SB), NOSPLIT, $0-72
+	MOVQ     w+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     lo+24(FP), DX
+	MOVQ     hi+32(FP), BX
+	MOVQ     col+40(FP), SI
+	MOVQ     table+56(FP), DI
+	VMOVDDUP (DI), X0
+	XORL     DI, DI
+
+row:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    two
+
+four:
+	MOVQ        (SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X1
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X2
+	MOVQ        8(SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X3
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R10
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X1
+	MOVL        4(SI)(R8*4), R10
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X2
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x04, R8
+	VFMADD231PD (CX)(R8*1), X0, X1
+
+end:
+	VADDPD  X3, X1, X1
+	VADDPD  X4, X2, X2
+	VADDPD  X2, X1, X1
+	VMOVUPD X1, (AX)
+	ADDQ    $0x00000010, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add2AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add2AVX2Col32One(SB), NOSPLIT, $0-72
+	MOVQ     y+0(FP), AX
+	MOVQ     w+8(FP), CX
+	MOVQ     lo+24(FP), DX
+	MOVQ     hi+32(FP), BX
+	MOVQ     col+40(FP), SI
+	MOVQ     table+56(FP), DI
+	VMOVDDUP (DI), X0
+	XORL     DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	VMOVUPD (CX), X1
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	MOVQ        (SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x04, R11
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	SHLQ        $0x04, R10
+	VMOVUPD     (AX)(R10*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R10*1)
+	MOVQ        8(SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x04, R11
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	SHLQ        $0x04, R10
+	VMOVUPD     (AX)(R10*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R10*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R10
+	SHLQ        $0x04, R10
+	VMOVUPD     (AX)(R10*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R10*1)
+	MOVL        4(SI)(R8*4), R10
+	SHLQ        $0x04, R10
+	VMOVUPD     (AX)(R10*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R10*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x04, R8
+	VMOVUPD     (AX)(R8*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R8*1)
+
+end:
+	ADDQ $0x00000010, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul2AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul2AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        4(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	PREFETCHT0  512(SI)(R9*2)
-	PREFETCHT0  2048(DI)(R9*8)
-	MOVWLZX     (SI)(R9*2), R12
+four:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
 	SHLQ        $0x04, R12
-	VMOVDDUP    (DI)(R9*8), X4
+	VMOVDDUP    (R10)(R8*8), X4
 	VFMADD231PD (CX)(R12*1), X4, X0
-	MOVWLZX     2(SI)(R9*2), R12
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
 	SHLQ        $0x04, R12
-	VMOVDDUP    8(DI)(R9*8), X4
+	VMOVDDUP    8(R10)(R8*8), X4
 	VFMADD231PD (CX)(R12*1), X4, X1
-	MOVWLZX     4(SI)(R9*2), R12
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
 	SHLQ        $0x04, R12
-	VMOVDDUP    16(DI)(R9*8), X4
+	VMOVDDUP    16(R10)(R8*8), X4
 	VFMADD231PD (CX)(R12*1), X4, X2
-	MOVWLZX     6(SI)(R9*2), R12
-	SHLQ        $0x04, R12
-	VMOVDDUP    24(DI)(R9*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X3
-	MOVQ        R11, R9
-	JMP         many
-
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVWLZX     (SI)(R9*2), R11
 	SHLQ        $0x04, R11
-	VMOVDDUP    (DI)(R9*8), X4
+	VMOVDDUP    24(R10)(R8*8), X4
+	VFMADD231PD (CX)(R11*1), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    (R10)(R8*8), X4
 	VFMADD231PD (CX)(R11*1), X4, X0
-	INCQ        R9
-	JMP         few
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    8(R10)(R8*8), X4
+	VFMADD231PD (CX)(R11*1), X4, X1
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R9
+	SHLQ        $0x04, R9
+	VMOVDDUP    (R10)(R8*8), X4
+	VFMADD231PD (CX)(R9*1), X4, X0
 
 end:
 	VADDPD  X2, X0, X0
@@ -863,12 +1552,10 @@ end:
 	VADDPD  X1, X0, X0
 	VMOVUPD X0, (AX)
 	ADDQ    $0x00000010, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -880,121 +1567,166 @@ TEXT ·add2AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R9
-	MOVL    (BX), R10
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
 	VMOVUPD (CX), X0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ        2(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	MOVWLZX     (SI)(R9*2), R12
+four:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
 	SHLQ        $0x04, R12
-	VMOVDDUP    (DI)(R9*8), X1
+	VMOVDDUP    (R10)(R8*8), X1
 	VMOVUPD     (AX)(R12*1), X2
 	VFMADD231PD X0, X1, X2
 	VMOVUPD     X2, (AX)(R12*1)
-	MOVWLZX     2(SI)(R9*2), R12
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
 	SHLQ        $0x04, R12
-	VMOVDDUP    8(DI)(R9*8), X1
+	VMOVDDUP    8(R10)(R8*8), X1
 	VMOVUPD     (AX)(R12*1), X2
 	VFMADD231PD X0, X1, X2
 	VMOVUPD     X2, (AX)(R12*1)
-	MOVQ        R11, R9
-	JMP         many
-
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVWLZX     (SI)(R9*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x04, R12
+	VMOVDDUP    16(R10)(R8*8), X1
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R12*1)
 	SHLQ        $0x04, R11
-	VMOVDDUP    (DI)(R9*8), X1
+	VMOVDDUP    24(R10)(R8*8), X1
 	VMOVUPD     (AX)(R11*1), X2
 	VFMADD231PD X0, X1, X2
 	VMOVUPD     X2, (AX)(R11*1)
-	INCQ        R9
-	JMP         few
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    (R10)(R8*8), X1
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    8(R10)(R8*8), X1
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R9
+	SHLQ        $0x04, R9
+	VMOVDDUP    (R10)(R8*8), X1
+	VMOVUPD     (AX)(R9*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000010, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul2AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul2AVX2Col16Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ        4(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	PREFETCHT0  512(SI)(R9*2)
-	PREFETCHT0  256(DI)(R9*1)
-	MOVWLZX     (SI)(R9*2), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     (DI)(R9*1), R14
-	VMOVDDUP    (R12)(R14*8), X4
-	VFMADD231PD (CX)(R13*1), X4, X0
-	MOVWLZX     2(SI)(R9*2), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     1(DI)(R9*1), R14
-	VMOVDDUP    (R12)(R14*8), X4
-	VFMADD231PD (CX)(R13*1), X4, X1
-	MOVWLZX     4(SI)(R9*2), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     2(DI)(R9*1), R14
-	VMOVDDUP    (R12)(R14*8), X4
-	VFMADD231PD (CX)(R13*1), X4, X2
-	MOVWLZX     6(SI)(R9*2), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     3(DI)(R9*1), R9
-	VMOVDDUP    (R12)(R9*8), X4
-	VFMADD231PD (CX)(R13*1), X4, X3
-	MOVQ        R11, R9
-	JMP         many
+four:
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	SHLQ        $0x04, R14
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X4
+	VFMADD231PD (CX)(R14*1), X4, X0
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	SHLQ        $0x04, R14
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X4
+	VFMADD231PD (CX)(R14*1), X4, X1
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	SHLQ        $0x04, R14
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X4
+	VFMADD231PD (CX)(R14*1), X4, X2
+	SHLQ        $0x04, R12
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
 
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVWLZX     (SI)(R9*2), R11
-	SHLQ        $0x04, R11
-	MOVBLZX     (DI)(R9*1), R13
-	VMOVDDUP    (R12)(R13*8), X4
-	VFMADD231PD (CX)(R11*1), X4, X0
-	INCQ        R9
-	JMP         few
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X0
+	MOVWLZX     2(SI)(R8*2), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X1
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R9
+	SHLQ        $0x04, R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVDDUP    (R11)(R8*8), X4
+	VFMADD231PD (CX)(R9*1), X4, X0
 
 end:
 	VADDPD  X2, X0, X0
@@ -1002,12 +1734,10 @@ end:
 	VADDPD  X1, X0, X0
 	VMOVUPD X0, (AX)
 	ADDQ    $0x00000010, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -1019,119 +1749,324 @@ TEXT ·add2AVX2Col16Code(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R9
-	MOVL    (BX), R10
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
 	VMOVUPD (CX), X0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ        2(R9), R11
-	CMPQ        R11, R10
-	JA          few
-	MOVWLZX     (SI)(R9*2), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     (DI)(R9*1), R14
-	VMOVDDUP    (R12)(R14*8), X1
-	VMOVUPD     (AX)(R13*1), X2
+four:
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	SHLQ        $0x04, R14
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X1
+	VMOVUPD     (AX)(R14*1), X2
 	VFMADD231PD X0, X1, X2
-	VMOVUPD     X2, (AX)(R13*1)
-	MOVWLZX     2(SI)(R9*2), R13
-	SHLQ        $0x04, R13
-	MOVBLZX     1(DI)(R9*1), R9
-	VMOVDDUP    (R12)(R9*8), X1
-	VMOVUPD     (AX)(R13*1), X2
+	VMOVUPD     X2, (AX)(R14*1)
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	SHLQ        $0x04, R14
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X1
+	VMOVUPD     (AX)(R14*1), X2
 	VFMADD231PD X0, X1, X2
-	VMOVUPD     X2, (AX)(R13*1)
-	MOVQ        R11, R9
-	JMP         many
+	VMOVUPD     X2, (AX)(R14*1)
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	SHLQ        $0x04, R14
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X1
+	VMOVUPD     (AX)(R14*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R14*1)
+	SHLQ        $0x04, R12
+	VMOVDDUP    (R11)(R13*8), X1
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R12*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
 
-few:
-	CMPQ        R9, R10
-	JAE         end
-	MOVWLZX     (SI)(R9*2), R11
-	SHLQ        $0x04, R11
-	MOVBLZX     (DI)(R9*1), R13
-	VMOVDDUP    (R12)(R13*8), X1
-	VMOVUPD     (AX)(R11*1), X2
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X1
+	VMOVUPD     (AX)(R12*1), X2
 	VFMADD231PD X0, X1, X2
-	VMOVUPD     X2, (AX)(R11*1)
-	INCQ        R9
-	JMP         few
+	VMOVUPD     X2, (AX)(R12*1)
+	MOVWLZX     2(SI)(R8*2), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X1
+	VMOVUPD     (AX)(R12*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R12*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R9
+	SHLQ        $0x04, R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVDDUP    (R11)(R8*8), X1
+	VMOVUPD     (AX)(R9*1), X2
+	VFMADD231PD X0, X1, X2
+	VMOVUPD     X2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000010, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul2AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·mul2AVX2Col16One(SB), NOSPLIT, $0-72
+	MOVQ     w+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     lo+24(FP), DX
+	MOVQ     hi+32(FP), BX
+	MOVQ     col+40(FP), SI
+	MOVQ     table+56(FP), DI
+	VMOVDDUP (DI), X0
+	XORL     DI, DI
+
+row:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    two
+
+four:
+	MOVQ        (SI)(R8*2), R10
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X1
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X2
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X3
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R10
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X1
+	MOVWLZX     2(SI)(R8*2), R10
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X2
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x04, R8
+	VFMADD231PD (CX)(R8*1), X0, X1
+
+end:
+	VADDPD  X3, X1, X1
+	VADDPD  X4, X2, X2
+	VADDPD  X2, X1, X1
+	VMOVUPD X1, (AX)
+	ADDQ    $0x00000010, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add2AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add2AVX2Col16One(SB), NOSPLIT, $0-72
+	MOVQ     y+0(FP), AX
+	MOVQ     w+8(FP), CX
+	MOVQ     lo+24(FP), DX
+	MOVQ     hi+32(FP), BX
+	MOVQ     col+40(FP), SI
+	MOVQ     table+56(FP), DI
+	VMOVDDUP (DI), X0
+	XORL     DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	VMOVUPD (CX), X1
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	MOVQ        (SI)(R8*2), R10
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x04, R11
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x04, R11
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x04, R11
+	VMOVUPD     (AX)(R11*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R11*1)
+	SHLQ        $0x04, R10
+	VMOVUPD     (AX)(R10*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R10*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R10
+	SHLQ        $0x04, R10
+	VMOVUPD     (AX)(R10*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R10*1)
+	MOVWLZX     2(SI)(R8*2), R10
+	SHLQ        $0x04, R10
+	VMOVUPD     (AX)(R10*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R10*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x04, R8
+	VMOVUPD     (AX)(R8*1), X2
+	VFMADD231PD X1, X0, X2
+	VMOVUPD     X2, (AX)(R8*1)
+
+end:
+	ADDQ $0x00000010, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul4AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul4AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ         4(R9), R11
-	CMPQ         R11, R10
-	JA           few
-	PREFETCHT0   1024(SI)(R9*4)
-	PREFETCHT0   2048(DI)(R9*8)
-	MOVL         (SI)(R9*4), R12
+four:
+	MOVQ         (SI)(R8*4), R11
+	MOVL         R11, R12
+	SHRQ         $0x20, R11
 	SHLQ         $0x05, R12
-	VBROADCASTSD (DI)(R9*8), Y4
+	VBROADCASTSD (R10)(R8*8), Y4
 	VFMADD231PD  (CX)(R12*1), Y4, Y0
-	MOVL         4(SI)(R9*4), R12
-	SHLQ         $0x05, R12
-	VBROADCASTSD 8(DI)(R9*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y1
-	MOVL         8(SI)(R9*4), R12
-	SHLQ         $0x05, R12
-	VBROADCASTSD 16(DI)(R9*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y2
-	MOVL         12(SI)(R9*4), R12
-	SHLQ         $0x05, R12
-	VBROADCASTSD 24(DI)(R9*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y3
-	MOVQ         R11, R9
-	JMP          many
-
-few:
-	CMPQ         R9, R10
-	JAE          end
-	MOVL         (SI)(R9*4), R11
 	SHLQ         $0x05, R11
-	VBROADCASTSD (DI)(R9*8), Y4
+	VBROADCASTSD 8(R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R11*1), Y4, Y1
+	MOVQ         8(SI)(R8*4), R11
+	MOVL         R11, R12
+	SHRQ         $0x20, R11
+	SHLQ         $0x05, R12
+	VBROADCASTSD 16(R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y2
+	SHLQ         $0x05, R11
+	VBROADCASTSD 24(R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R11*1), Y4, Y3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JGT          one
+	MOVL         (SI)(R8*4), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD (R10)(R8*8), Y4
 	VFMADD231PD  (CX)(R11*1), Y4, Y0
-	INCQ         R9
-	JMP          few
+	MOVL         4(SI)(R8*4), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD 8(R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R11*1), Y4, Y1
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JEQ          end
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x05, R9
+	VBROADCASTSD (R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R9*1), Y4, Y0
 
 end:
 	VADDPD  Y2, Y0, Y0
@@ -1139,12 +2074,10 @@ end:
 	VADDPD  Y1, Y0, Y0
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -1156,121 +2089,164 @@ TEXT ·add4AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R9
-	MOVL    (BX), R10
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
 	VMOVUPD (CX), Y0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R9), R11
-	CMPQ         R11, R10
-	JA           few
-	MOVL         (SI)(R9*4), R12
+four:
+	MOVQ         (SI)(R8*4), R11
+	MOVL         R11, R12
+	SHRQ         $0x20, R11
 	SHLQ         $0x05, R12
-	VBROADCASTSD (DI)(R9*8), Y1
+	VBROADCASTSD (R10)(R8*8), Y1
 	VMOVUPD      (AX)(R12*1), Y2
 	VFMADD231PD  Y0, Y1, Y2
 	VMOVUPD      Y2, (AX)(R12*1)
-	MOVL         4(SI)(R9*4), R12
-	SHLQ         $0x05, R12
-	VBROADCASTSD 8(DI)(R9*8), Y1
-	VMOVUPD      (AX)(R12*1), Y2
-	VFMADD231PD  Y0, Y1, Y2
-	VMOVUPD      Y2, (AX)(R12*1)
-	MOVQ         R11, R9
-	JMP          many
-
-few:
-	CMPQ         R9, R10
-	JAE          end
-	MOVL         (SI)(R9*4), R11
 	SHLQ         $0x05, R11
-	VBROADCASTSD (DI)(R9*8), Y1
+	VBROADCASTSD 8(R10)(R8*8), Y1
 	VMOVUPD      (AX)(R11*1), Y2
 	VFMADD231PD  Y0, Y1, Y2
 	VMOVUPD      Y2, (AX)(R11*1)
-	INCQ         R9
-	JMP          few
+	MOVQ         8(SI)(R8*4), R11
+	MOVL         R11, R12
+	SHRQ         $0x20, R11
+	SHLQ         $0x05, R12
+	VBROADCASTSD 16(R10)(R8*8), Y1
+	VMOVUPD      (AX)(R12*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R12*1)
+	SHLQ         $0x05, R11
+	VBROADCASTSD 24(R10)(R8*8), Y1
+	VMOVUPD      (AX)(R11*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R11*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JGT          one
+	MOVL         (SI)(R8*4), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD (R10)(R8*8), Y1
+	VMOVUPD      (AX)(R11*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R11*1)
+	MOVL         4(SI)(R8*4), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD 8(R10)(R8*8), Y1
+	VMOVUPD      (AX)(R11*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R11*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JEQ          end
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x05, R9
+	VBROADCASTSD (R10)(R8*8), Y1
+	VMOVUPD      (AX)(R9*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000020, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul4AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul4AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ         4(R9), R11
-	CMPQ         R11, R10
-	JA           few
-	PREFETCHT0   1024(SI)(R9*4)
-	PREFETCHT0   256(DI)(R9*1)
-	MOVL         (SI)(R9*4), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      (DI)(R9*1), R14
-	VBROADCASTSD (R12)(R14*8), Y4
-	VFMADD231PD  (CX)(R13*1), Y4, Y0
-	MOVL         4(SI)(R9*4), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      1(DI)(R9*1), R14
-	VBROADCASTSD (R12)(R14*8), Y4
-	VFMADD231PD  (CX)(R13*1), Y4, Y1
-	MOVL         8(SI)(R9*4), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      2(DI)(R9*1), R14
-	VBROADCASTSD (R12)(R14*8), Y4
-	VFMADD231PD  (CX)(R13*1), Y4, Y2
-	MOVL         12(SI)(R9*4), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      3(DI)(R9*1), R9
-	VBROADCASTSD (R12)(R9*8), Y4
-	VFMADD231PD  (CX)(R13*1), Y4, Y3
-	MOVQ         R11, R9
-	JMP          many
+four:
+	MOVQ         (SI)(R8*4), R12
+	MOVL         R12, R14
+	SHRQ         $0x20, R12
+	SHLQ         $0x05, R14
+	MOVL         (R10)(R8*1), R13
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y4
+	VFMADD231PD  (CX)(R14*1), Y4, Y0
+	SHLQ         $0x05, R12
+	MOVBLZX      R13, R14
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R14*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y1
+	MOVQ         8(SI)(R8*4), R12
+	MOVL         R12, R14
+	SHRQ         $0x20, R12
+	SHLQ         $0x05, R14
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y4
+	VFMADD231PD  (CX)(R14*1), Y4, Y2
+	SHLQ         $0x05, R12
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R9, R10
-	JAE          end
-	MOVL         (SI)(R9*4), R11
-	SHLQ         $0x05, R11
-	MOVBLZX      (DI)(R9*1), R13
-	VBROADCASTSD (R12)(R13*8), Y4
-	VFMADD231PD  (CX)(R11*1), Y4, Y0
-	INCQ         R9
-	JMP          few
+two:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JGT          one
+	MOVL         (SI)(R8*4), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      (R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y0
+	MOVL         4(SI)(R8*4), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      1(R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y1
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JEQ          end
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x05, R9
+	MOVBLZX      (R10)(R8*1), R8
+	VBROADCASTSD (R11)(R8*8), Y4
+	VFMADD231PD  (CX)(R9*1), Y4, Y0
 
 end:
 	VADDPD  Y2, Y0, Y0
@@ -1278,12 +2254,10 @@ end:
 	VADDPD  Y1, Y0, Y0
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -1295,119 +2269,322 @@ TEXT ·add4AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R9
-	MOVL    (BX), R10
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
 	VMOVUPD (CX), Y0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R9), R11
-	CMPQ         R11, R10
-	JA           few
-	MOVL         (SI)(R9*4), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      (DI)(R9*1), R14
-	VBROADCASTSD (R12)(R14*8), Y1
-	VMOVUPD      (AX)(R13*1), Y2
+four:
+	MOVQ         (SI)(R8*4), R12
+	MOVL         R12, R14
+	SHRQ         $0x20, R12
+	SHLQ         $0x05, R14
+	MOVL         (R10)(R8*1), R13
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y1
+	VMOVUPD      (AX)(R14*1), Y2
 	VFMADD231PD  Y0, Y1, Y2
-	VMOVUPD      Y2, (AX)(R13*1)
-	MOVL         4(SI)(R9*4), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      1(DI)(R9*1), R9
-	VBROADCASTSD (R12)(R9*8), Y1
-	VMOVUPD      (AX)(R13*1), Y2
+	VMOVUPD      Y2, (AX)(R14*1)
+	SHLQ         $0x05, R12
+	MOVBLZX      R13, R14
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R14*8), Y1
+	VMOVUPD      (AX)(R12*1), Y2
 	VFMADD231PD  Y0, Y1, Y2
-	VMOVUPD      Y2, (AX)(R13*1)
-	MOVQ         R11, R9
-	JMP          many
+	VMOVUPD      Y2, (AX)(R12*1)
+	MOVQ         8(SI)(R8*4), R12
+	MOVL         R12, R14
+	SHRQ         $0x20, R12
+	SHLQ         $0x05, R14
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y1
+	VMOVUPD      (AX)(R14*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R14*1)
+	SHLQ         $0x05, R12
+	VBROADCASTSD (R11)(R13*8), Y1
+	VMOVUPD      (AX)(R12*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R12*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R9, R10
-	JAE          end
-	MOVL         (SI)(R9*4), R11
-	SHLQ         $0x05, R11
-	MOVBLZX      (DI)(R9*1), R13
-	VBROADCASTSD (R12)(R13*8), Y1
-	VMOVUPD      (AX)(R11*1), Y2
+two:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JGT          one
+	MOVL         (SI)(R8*4), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      (R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y1
+	VMOVUPD      (AX)(R12*1), Y2
 	VFMADD231PD  Y0, Y1, Y2
-	VMOVUPD      Y2, (AX)(R11*1)
-	INCQ         R9
-	JMP          few
+	VMOVUPD      Y2, (AX)(R12*1)
+	MOVL         4(SI)(R8*4), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      1(R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y1
+	VMOVUPD      (AX)(R12*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R12*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JEQ          end
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x05, R9
+	MOVBLZX      (R10)(R8*1), R8
+	VBROADCASTSD (R11)(R8*8), Y1
+	VMOVUPD      (AX)(R9*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000020, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul4AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·mul4AVX2Col32One(SB), NOSPLIT, $0-72
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    two
+
+four:
+	MOVQ        (SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y2
+	MOVQ        8(SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y3
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R10
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y1
+	MOVL        4(SI)(R8*4), R10
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y2
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x05, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+
+end:
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y4, Y2, Y2
+	VADDPD  Y2, Y1, Y1
+	VMOVUPD Y1, (AX)
+	ADDQ    $0x00000020, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add4AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add4AVX2Col32One(SB), NOSPLIT, $0-72
+	MOVQ         y+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	VMOVUPD (CX), Y1
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	MOVQ        (SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x05, R11
+	VMOVUPD     (AX)(R11*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R11*1)
+	SHLQ        $0x05, R10
+	VMOVUPD     (AX)(R10*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R10*1)
+	MOVQ        8(SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x05, R11
+	VMOVUPD     (AX)(R11*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R11*1)
+	SHLQ        $0x05, R10
+	VMOVUPD     (AX)(R10*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R10*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVL        (SI)(R8*4), R10
+	SHLQ        $0x05, R10
+	VMOVUPD     (AX)(R10*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R10*1)
+	MOVL        4(SI)(R8*4), R10
+	SHLQ        $0x05, R10
+	VMOVUPD     (AX)(R10*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R10*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x05, R8
+	VMOVUPD     (AX)(R8*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R8*1)
+
+end:
+	ADDQ $0x00000020, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul4AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul4AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ         4(R9), R11
-	CMPQ         R11, R10
-	JA           few
-	PREFETCHT0   512(SI)(R9*2)
-	PREFETCHT0   2048(DI)(R9*8)
-	MOVWLZX      (SI)(R9*2), R12
+four:
+	MOVQ         (SI)(R8*2), R11
+	MOVWLZX      R11, R12
+	SHRQ         $0x10, R11
 	SHLQ         $0x05, R12
-	VBROADCASTSD (DI)(R9*8), Y4
+	VBROADCASTSD (R10)(R8*8), Y4
 	VFMADD231PD  (CX)(R12*1), Y4, Y0
-	MOVWLZX      2(SI)(R9*2), R12
+	MOVWLZX      R11, R12
+	SHRQ         $0x10, R11
 	SHLQ         $0x05, R12
-	VBROADCASTSD 8(DI)(R9*8), Y4
+	VBROADCASTSD 8(R10)(R8*8), Y4
 	VFMADD231PD  (CX)(R12*1), Y4, Y1
-	MOVWLZX      4(SI)(R9*2), R12
+	MOVWLZX      R11, R12
+	SHRQ         $0x10, R11
 	SHLQ         $0x05, R12
-	VBROADCASTSD 16(DI)(R9*8), Y4
+	VBROADCASTSD 16(R10)(R8*8), Y4
 	VFMADD231PD  (CX)(R12*1), Y4, Y2
-	MOVWLZX      6(SI)(R9*2), R12
-	SHLQ         $0x05, R12
-	VBROADCASTSD 24(DI)(R9*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y3
-	MOVQ         R11, R9
-	JMP          many
-
-few:
-	CMPQ         R9, R10
-	JAE          end
-	MOVWLZX      (SI)(R9*2), R11
 	SHLQ         $0x05, R11
-	VBROADCASTSD (DI)(R9*8), Y4
+	VBROADCASTSD 24(R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R11*1), Y4, Y3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JGT          one
+	MOVWLZX      (SI)(R8*2), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD (R10)(R8*8), Y4
 	VFMADD231PD  (CX)(R11*1), Y4, Y0
-	INCQ         R9
-	JMP          few
+	MOVWLZX      2(SI)(R8*2), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD 8(R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R11*1), Y4, Y1
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JEQ          end
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x05, R9
+	VBROADCASTSD (R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R9*1), Y4, Y0
 
 end:
 	VADDPD  Y2, Y0, Y0
@@ -1415,12 +2592,10 @@ end:
 	VADDPD  Y1, Y0, Y0
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -1432,121 +2607,166 @@ TEXT ·add4AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R10
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R9
-	MOVL    (BX), R10
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
 	VMOVUPD (CX), Y0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R9), R11
-	CMPQ         R11, R10
-	JA           few
-	MOVWLZX      (SI)(R9*2), R12
+four:
+	MOVQ         (SI)(R8*2), R11
+	MOVWLZX      R11, R12
+	SHRQ         $0x10, R11
 	SHLQ         $0x05, R12
-	VBROADCASTSD (DI)(R9*8), Y1
+	VBROADCASTSD (R10)(R8*8), Y1
 	VMOVUPD      (AX)(R12*1), Y2
 	VFMADD231PD  Y0, Y1, Y2
 	VMOVUPD      Y2, (AX)(R12*1)
-	MOVWLZX      2(SI)(R9*2), R12
+	MOVWLZX      R11, R12
+	SHRQ         $0x10, R11
 	SHLQ         $0x05, R12
-	VBROADCASTSD 8(DI)(R9*8), Y1
+	VBROADCASTSD 8(R10)(R8*8), Y1
 	VMOVUPD      (AX)(R12*1), Y2
 	VFMADD231PD  Y0, Y1, Y2
 	VMOVUPD      Y2, (AX)(R12*1)
-	MOVQ         R11, R9
-	JMP          many
-
-few:
-	CMPQ         R9, R10
-	JAE          end
-	MOVWLZX      (SI)(R9*2), R11
+	MOVWLZX      R11, R12
+	SHRQ         $0x10, R11
+	SHLQ         $0x05, R12
+	VBROADCASTSD 16(R10)(R8*8), Y1
+	VMOVUPD      (AX)(R12*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R12*1)
 	SHLQ         $0x05, R11
-	VBROADCASTSD (DI)(R9*8), Y1
+	VBROADCASTSD 24(R10)(R8*8), Y1
 	VMOVUPD      (AX)(R11*1), Y2
 	VFMADD231PD  Y0, Y1, Y2
 	VMOVUPD      Y2, (AX)(R11*1)
-	INCQ         R9
-	JMP          few
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JGT          one
+	MOVWLZX      (SI)(R8*2), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD (R10)(R8*8), Y1
+	VMOVUPD      (AX)(R11*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R11*1)
+	MOVWLZX      2(SI)(R8*2), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD 8(R10)(R8*8), Y1
+	VMOVUPD      (AX)(R11*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R11*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JEQ          end
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x05, R9
+	VBROADCASTSD (R10)(R8*8), Y1
+	VMOVUPD      (AX)(R9*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000020, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul4AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·mul4AVX2Col16Code(SB), NOSPLIT, $0-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R9
-	MOVL   (BX), R10
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
 	VXORPD X0, X0, X0
 	VXORPD X1, X1, X1
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    two
 
-many:
-	LEAQ         4(R9), R11
-	CMPQ         R11, R10
-	JA           few
-	PREFETCHT0   512(SI)(R9*2)
-	PREFETCHT0   256(DI)(R9*1)
-	MOVWLZX      (SI)(R9*2), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      (DI)(R9*1), R14
-	VBROADCASTSD (R12)(R14*8), Y4
-	VFMADD231PD  (CX)(R13*1), Y4, Y0
-	MOVWLZX      2(SI)(R9*2), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      1(DI)(R9*1), R14
-	VBROADCASTSD (R12)(R14*8), Y4
-	VFMADD231PD  (CX)(R13*1), Y4, Y1
-	MOVWLZX      4(SI)(R9*2), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      2(DI)(R9*1), R14
-	VBROADCASTSD (R12)(R14*8), Y4
-	VFMADD231PD  (CX)(R13*1), Y4, Y2
-	MOVWLZX      6(SI)(R9*2), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      3(DI)(R9*1), R9
-	VBROADCASTSD (R12)(R9*8), Y4
-	VFMADD231PD  (CX)(R13*1), Y4, Y3
-	MOVQ         R11, R9
-	JMP          many
+four:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R14
+	SHRQ         $0x10, R12
+	SHLQ         $0x05, R14
+	MOVL         (R10)(R8*1), R13
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y4
+	VFMADD231PD  (CX)(R14*1), Y4, Y0
+	MOVWLZX      R12, R14
+	SHRQ         $0x10, R12
+	SHLQ         $0x05, R14
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y4
+	VFMADD231PD  (CX)(R14*1), Y4, Y1
+	MOVWLZX      R12, R14
+	SHRQ         $0x10, R12
+	SHLQ         $0x05, R14
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y4
+	VFMADD231PD  (CX)(R14*1), Y4, Y2
+	SHLQ         $0x05, R12
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R9, R10
-	JAE          end
-	MOVWLZX      (SI)(R9*2), R11
-	SHLQ         $0x05, R11
-	MOVBLZX      (DI)(R9*1), R13
-	VBROADCASTSD (R12)(R13*8), Y4
-	VFMADD231PD  (CX)(R11*1), Y4, Y0
-	INCQ         R9
-	JMP          few
+two:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JGT          one
+	MOVWLZX      (SI)(R8*2), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      (R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y0
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      1(R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y1
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JEQ          end
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x05, R9
+	MOVBLZX      (R10)(R8*1), R8
+	VBROADCASTSD (R11)(R8*8), Y4
+	VFMADD231PD  (CX)(R9*1), Y4, Y0
 
 end:
 	VADDPD  Y2, Y0, Y0
@@ -1554,12 +2774,10 @@ end:
 	VADDPD  Y1, Y0, Y0
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -1571,60 +2789,254 @@ TEXT ·add4AVX2Col16Code(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R12
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R9
-	MOVL    (BX), R10
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
 	VMOVUPD (CX), Y0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R9), R11
-	CMPQ         R11, R10
-	JA           few
-	MOVWLZX      (SI)(R9*2), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      (DI)(R9*1), R14
-	VBROADCASTSD (R12)(R14*8), Y1
-	VMOVUPD      (AX)(R13*1), Y2
+four:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R14
+	SHRQ         $0x10, R12
+	SHLQ         $0x05, R14
+	MOVL         (R10)(R8*1), R13
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y1
+	VMOVUPD      (AX)(R14*1), Y2
 	VFMADD231PD  Y0, Y1, Y2
-	VMOVUPD      Y2, (AX)(R13*1)
-	MOVWLZX      2(SI)(R9*2), R13
-	SHLQ         $0x05, R13
-	MOVBLZX      1(DI)(R9*1), R9
-	VBROADCASTSD (R12)(R9*8), Y1
-	VMOVUPD      (AX)(R13*1), Y2
+	VMOVUPD      Y2, (AX)(R14*1)
+	MOVWLZX      R12, R14
+	SHRQ         $0x10, R12
+	SHLQ         $0x05, R14
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y1
+	VMOVUPD      (AX)(R14*1), Y2
 	VFMADD231PD  Y0, Y1, Y2
-	VMOVUPD      Y2, (AX)(R13*1)
-	MOVQ         R11, R9
-	JMP          many
+	VMOVUPD      Y2, (AX)(R14*1)
+	MOVWLZX      R12, R14
+	SHRQ         $0x10, R12
+	SHLQ         $0x05, R14
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y1
+	VMOVUPD      (AX)(R14*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R14*1)
+	SHLQ         $0x05, R12
+	VBROADCASTSD (R11)(R13*8), Y1
+	VMOVUPD      (AX)(R12*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R12*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R9, R10
-	JAE          end
-	MOVWLZX      (SI)(R9*2), R11
-	SHLQ         $0x05, R11
-	MOVBLZX      (DI)(R9*1), R13
-	VBROADCASTSD (R12)(R13*8), Y1
-	VMOVUPD      (AX)(R11*1), Y2
+two:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JGT          one
+	MOVWLZX      (SI)(R8*2), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      (R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y1
+	VMOVUPD      (AX)(R12*1), Y2
 	VFMADD231PD  Y0, Y1, Y2
-	VMOVUPD      Y2, (AX)(R11*1)
-	INCQ         R9
-	JMP          few
+	VMOVUPD      Y2, (AX)(R12*1)
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      1(R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y1
+	VMOVUPD      (AX)(R12*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R12*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JEQ          end
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x05, R9
+	MOVBLZX      (R10)(R8*1), R8
+	VBROADCASTSD (R11)(R8*8), Y1
+	VMOVUPD      (AX)(R9*1), Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VMOVUPD      Y2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000020, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul4AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·mul4AVX2Col16One(SB), NOSPLIT, $0-72
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    two
+
+four:
+	MOVQ        (SI)(R8*2), R10
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y2
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y3
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R10
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y1
+	MOVWLZX     2(SI)(R8*2), R10
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y2
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x05, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+
+end:
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y4, Y2, Y2
+	VADDPD  Y2, Y1, Y1
+	VMOVUPD Y1, (AX)
+	ADDQ    $0x00000020, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add4AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, FMA3
+TEXT ·add4AVX2Col16One(SB), NOSPLIT, $0-72
+	MOVQ         y+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	VMOVUPD (CX), Y1
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	MOVQ        (SI)(R8*2), R10
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x05, R11
+	VMOVUPD     (AX)(R11*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R11*1)
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x05, R11
+	VMOVUPD     (AX)(R11*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R11*1)
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x05, R11
+	VMOVUPD     (AX)(R11*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R11*1)
+	SHLQ        $0x05, R10
+	VMOVUPD     (AX)(R10*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R10*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         one
+	MOVWLZX     (SI)(R8*2), R10
+	SHLQ        $0x05, R10
+	VMOVUPD     (AX)(R10*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R10*1)
+	MOVWLZX     2(SI)(R8*2), R10
+	SHLQ        $0x05, R10
+	VMOVUPD     (AX)(R10*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R10*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         end
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x05, R8
+	VMOVUPD     (AX)(R8*1), Y2
+	VFMADD231PD Y1, Y0, Y2
+	VMOVUPD     Y2, (AX)(R8*1)
+
+end:
+	ADDQ $0x00000020, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
@@ -1636,86 +3048,117 @@ TEXT ·mul8AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	VXORPD X5, X5, X5
-	VXORPD X6, X6, X6
-	VXORPD X7, X7, X7
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         4(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   1024(SI)(R10*4)
-	PREFETCHT0   2048(DI)(R10*8)
-	LEAQ         24(R10), R13
-	LEAQ         -3(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVL         (SI)(R13*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVL         4(SI)(R13*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVL         8(SI)(R13*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVL         12(SI)(R13*4), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x06, R13
-	PREFETCHT0   (CX)(R13*1)
-	MOVL         (SI)(R10*4), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD (DI)(R10*8), Y8
+	VBROADCASTSD (R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R13*1), Y8, Y0
 	VFMADD231PD  32(CX)(R13*1), Y8, Y1
-	MOVL         4(SI)(R10*4), R13
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y2
+	VFMADD231PD  32(CX)(R12*1), Y8, Y3
+	MOVQ         8(SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x06, R13
-	VBROADCASTSD 8(DI)(R10*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y2
-	VFMADD231PD  32(CX)(R13*1), Y8, Y3
-	MOVL         8(SI)(R10*4), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD 16(DI)(R10*8), Y8
+	VBROADCASTSD 16(R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R13*1), Y8, Y4
 	VFMADD231PD  32(CX)(R13*1), Y8, Y5
-	MOVL         12(SI)(R10*4), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD 24(DI)(R10*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y6
-	VFMADD231PD  32(CX)(R13*1), Y8, Y7
-	MOVQ         R12, R10
-	JMP          many
+	SHLQ         $0x06, R12
+	VBROADCASTSD 24(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y6
+	VFMADD231PD  32(CX)(R12*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVL         (SI)(R12*4), R12
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+go2:
+	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x06, R12
-	PREFETCHT0   (CX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD (DI)(R10*8), Y8
+	VBROADCASTSD (R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R12*1), Y8, Y0
 	VFMADD231PD  32(CX)(R12*1), Y8, Y1
-	INCQ         R10
-	JMP          few
+	MOVL         4(SI)(R8*4), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y2
+	VFMADD231PD  32(CX)(R12*1), Y8, Y3
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD (R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
 
 end:
 	VADDPD  Y4, Y0, Y0
@@ -1727,12 +3170,10 @@ end:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $0x00000040, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -1744,180 +3185,279 @@ TEXT ·add8AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVL         (SI)(R13*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (AX)(R14*1)
-	MOVL         4(SI)(R13*4), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x06, R13
-	PREFETCHT0   (AX)(R13*1)
-	MOVL         (SI)(R10*4), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD (DI)(R10*8), Y2
+	VBROADCASTSD (R11)(R8*8), Y2
 	VMOVUPD      (AX)(R13*1), Y3
 	VFMADD231PD  Y0, Y2, Y3
 	VMOVUPD      Y3, (AX)(R13*1)
 	VMOVUPD      32(AX)(R13*1), Y3
 	VFMADD231PD  Y1, Y2, Y3
 	VMOVUPD      Y3, 32(AX)(R13*1)
-	MOVL         4(SI)(R10*4), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD 8(DI)(R10*8), Y2
-	VMOVUPD      (AX)(R13*1), Y3
-	VFMADD231PD  Y0, Y2, Y3
-	VMOVUPD      Y3, (AX)(R13*1)
-	VMOVUPD      32(AX)(R13*1), Y3
-	VFMADD231PD  Y1, Y2, Y3
-	VMOVUPD      Y3, 32(AX)(R13*1)
-	MOVQ         R12, R10
-	JMP          many
-
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVL         (SI)(R12*4), R12
 	SHLQ         $0x06, R12
-	PREFETCHT0   (AX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD (DI)(R10*8), Y2
+	VBROADCASTSD 8(R11)(R8*8), Y2
 	VMOVUPD      (AX)(R12*1), Y3
 	VFMADD231PD  Y0, Y2, Y3
 	VMOVUPD      Y3, (AX)(R12*1)
 	VMOVUPD      32(AX)(R12*1), Y3
 	VFMADD231PD  Y1, Y2, Y3
 	VMOVUPD      Y3, 32(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	MOVQ         8(SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
+	SHLQ         $0x06, R13
+	VBROADCASTSD 16(R11)(R8*8), Y2
+	VMOVUPD      (AX)(R13*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R13*1)
+	SHLQ         $0x06, R12
+	VBROADCASTSD 24(R11)(R8*8), Y2
+	VMOVUPD      (AX)(R12*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R12*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+
+go2:
+	MOVL         (SI)(R8*4), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD (R11)(R8*8), Y2
+	VMOVUPD      (AX)(R12*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R12*1)
+	MOVL         4(SI)(R8*4), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Y2
+	VMOVUPD      (AX)(R12*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R12*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD (R11)(R8*8), Y2
+	VMOVUPD      (AX)(R9*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R9*1)
+	VMOVUPD      32(AX)(R9*1), Y0
+	VFMADD231PD  Y1, Y2, Y0
+	VMOVUPD      Y0, 32(AX)(R9*1)
 
 end:
 	ADDQ $0x00000040, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul8AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul8AVX2Col32Code(SB), NOSPLIT, $0-72
+TEXT ·mul8AVX2Col32Code(SB), NOSPLIT, $8-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	VXORPD X5, X5, X5
-	VXORPD X6, X6, X6
-	VXORPD X7, X7, X7
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         4(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   1024(SI)(R10*4)
-	PREFETCHT0   256(DI)(R10*1)
-	LEAQ         24(R10), R14
-	LEAQ         -3(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVL         (SI)(R14*4), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVL         4(SI)(R14*4), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVL         8(SI)(R14*4), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVL         12(SI)(R14*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVL         (SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y0
-	VFMADD231PD  32(CX)(R14*1), Y8, Y1
-	MOVL         4(SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      1(DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y2
-	VFMADD231PD  32(CX)(R14*1), Y8, Y3
-	MOVL         8(SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      2(DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y4
-	VFMADD231PD  32(CX)(R14*1), Y8, Y5
-	MOVL         12(SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      3(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y6
-	VFMADD231PD  32(CX)(R14*1), Y8, Y7
-	MOVQ         R12, R10
-	JMP          many
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVL         (SI)(R12*4), R12
-	SHLQ         $0x06, R12
-	PREFETCHT0   (CX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x06, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Y8
-	VFMADD231PD  (CX)(R12*1), Y8, Y0
-	VFMADD231PD  32(CX)(R12*1), Y8, Y1
-	INCQ         R10
-	JMP          few
+go4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x06, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	SHLQ         $0x06, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y2
+	VFMADD231PD  32(CX)(R13*1), Y8, Y3
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y4
+	VFMADD231PD  32(CX)(R15*1), Y8, Y5
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y6
+	VFMADD231PD  32(CX)(R13*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+go2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y2
+	VFMADD231PD  32(CX)(R13*1), Y8, Y3
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
 
 end:
 	VADDPD  Y4, Y0, Y0
@@ -1929,104 +3469,448 @@ end:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $0x00000040, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
 // func add8AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add8AVX2Col32Code(SB), NOSPLIT, $0-72
+TEXT ·add8AVX2Col32Code(SB), NOSPLIT, $8-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVL         (SI)(R14*4), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (AX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (AX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
 	SHLQ         $0x06, R15
-	PREFETCHT0   (AX)(R15*1)
-	MOVL         4(SI)(R14*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (AX)(R14*1)
-	MOVL         (SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y2
-	VMOVUPD      (AX)(R14*1), Y3
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y2
+	VMOVUPD      (AX)(R15*1), Y3
 	VFMADD231PD  Y0, Y2, Y3
-	VMOVUPD      Y3, (AX)(R14*1)
-	VMOVUPD      32(AX)(R14*1), Y3
+	VMOVUPD      Y3, (AX)(R15*1)
+	VMOVUPD      32(AX)(R15*1), Y3
 	VFMADD231PD  Y1, Y2, Y3
-	VMOVUPD      Y3, 32(AX)(R14*1)
-	MOVL         4(SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Y2
-	VMOVUPD      (AX)(R14*1), Y3
+	VMOVUPD      Y3, 32(AX)(R15*1)
+	SHLQ         $0x06, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Y2
+	VMOVUPD      (AX)(R13*1), Y3
 	VFMADD231PD  Y0, Y2, Y3
-	VMOVUPD      Y3, (AX)(R14*1)
-	VMOVUPD      32(AX)(R14*1), Y3
+	VMOVUPD      Y3, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y3
 	VFMADD231PD  Y1, Y2, Y3
-	VMOVUPD      Y3, 32(AX)(R14*1)
-	MOVQ         R12, R10
-	JMP          many
+	VMOVUPD      Y3, 32(AX)(R13*1)
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y2
+	VMOVUPD      (AX)(R15*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R15*1)
+	VMOVUPD      32(AX)(R15*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R15*1)
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Y2
+	VMOVUPD      (AX)(R13*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R13*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVL         (SI)(R12*4), R12
-	SHLQ         $0x06, R12
-	PREFETCHT0   (AX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x06, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Y2
-	VMOVUPD      (AX)(R12*1), Y3
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+
+go2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y2
+	VMOVUPD      (AX)(R13*1), Y3
 	VFMADD231PD  Y0, Y2, Y3
-	VMOVUPD      Y3, (AX)(R12*1)
-	VMOVUPD      32(AX)(R12*1), Y3
+	VMOVUPD      Y3, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y3
 	VFMADD231PD  Y1, Y2, Y3
-	VMOVUPD      Y3, 32(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	VMOVUPD      Y3, 32(AX)(R13*1)
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y2
+	VMOVUPD      (AX)(R13*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R13*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y2
+	VMOVUPD      (AX)(R9*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R9*1)
+	VMOVUPD      32(AX)(R9*1), Y0
+	VFMADD231PD  Y1, Y2, Y0
+	VMOVUPD      Y0, 32(AX)(R9*1)
 
 end:
 	ADDQ $0x00000040, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul8AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·mul8AVX2Col32One(SB), NOSPLIT, $0-72
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	VXORPD  X8, X8, X8
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y3
+	VFMADD231PD 32(CX)(R11*1), Y0, Y4
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y5
+	VFMADD231PD 32(CX)(R12*1), Y0, Y6
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y7
+	VFMADD231PD 32(CX)(R11*1), Y0, Y8
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+go2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	VFMADD231PD 32(CX)(R11*1), Y0, Y2
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y3
+	VFMADD231PD 32(CX)(R11*1), Y0, Y4
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x06, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+	VFMADD231PD 32(CX)(R8*1), Y0, Y2
+
+end:
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y8, Y4, Y4
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y4, Y2, Y2
+	VMOVUPD Y1, (AX)
+	VMOVUPD Y2, 32(AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add8AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·add8AVX2Col32One(SB), NOSPLIT, $0-72
+	MOVQ         y+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VMOVUPD (CX), Y1
+	VMOVUPD 32(CX), Y2
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R12*1)
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R11*1)
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R12*1)
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R11*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+
+go2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R11*1)
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R11*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x06, R8
+	VMOVUPD     (AX)(R8*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R8*1)
+	VMOVUPD     32(AX)(R8*1), Y1
+	VFMADD231PD Y2, Y0, Y1
+	VMOVUPD     Y1, 32(AX)(R8*1)
+
+end:
+	ADDQ $0x00000040, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
@@ -2038,86 +3922,119 @@ TEXT ·mul8AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	VXORPD X5, X5, X5
-	VXORPD X6, X6, X6
-	VXORPD X7, X7, X7
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         4(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   512(SI)(R10*2)
-	PREFETCHT0   2048(DI)(R10*8)
-	LEAQ         24(R10), R13
-	LEAQ         -3(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVWLZX      (SI)(R13*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVWLZX      2(SI)(R13*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVWLZX      4(SI)(R13*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVWLZX      6(SI)(R13*2), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x06, R13
-	PREFETCHT0   (CX)(R13*1)
-	MOVWLZX      (SI)(R10*2), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD (DI)(R10*8), Y8
+	VBROADCASTSD (R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R13*1), Y8, Y0
 	VFMADD231PD  32(CX)(R13*1), Y8, Y1
-	MOVWLZX      2(SI)(R10*2), R13
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x06, R13
-	VBROADCASTSD 8(DI)(R10*8), Y8
+	VBROADCASTSD 8(R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R13*1), Y8, Y2
 	VFMADD231PD  32(CX)(R13*1), Y8, Y3
-	MOVWLZX      4(SI)(R10*2), R13
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x06, R13
-	VBROADCASTSD 16(DI)(R10*8), Y8
+	VBROADCASTSD 16(R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R13*1), Y8, Y4
 	VFMADD231PD  32(CX)(R13*1), Y8, Y5
-	MOVWLZX      6(SI)(R10*2), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD 24(DI)(R10*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y6
-	VFMADD231PD  32(CX)(R13*1), Y8, Y7
-	MOVQ         R12, R10
-	JMP          many
+	SHLQ         $0x06, R12
+	VBROADCASTSD 24(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y6
+	VFMADD231PD  32(CX)(R12*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVWLZX      (SI)(R12*2), R12
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R12
 	SHLQ         $0x06, R12
-	PREFETCHT0   (CX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD (DI)(R10*8), Y8
+	VBROADCASTSD (R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R12*1), Y8, Y0
 	VFMADD231PD  32(CX)(R12*1), Y8, Y1
-	INCQ         R10
-	JMP          few
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y2
+	VFMADD231PD  32(CX)(R12*1), Y8, Y3
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD (R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
 
 end:
 	VADDPD  Y4, Y0, Y0
@@ -2129,12 +4046,10 @@ end:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $0x00000040, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -2146,180 +4061,283 @@ TEXT ·add8AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVWLZX      (SI)(R13*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (AX)(R14*1)
-	MOVWLZX      2(SI)(R13*2), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x06, R13
-	PREFETCHT0   (AX)(R13*1)
-	MOVWLZX      (SI)(R10*2), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD (DI)(R10*8), Y2
+	VBROADCASTSD (R11)(R8*8), Y2
 	VMOVUPD      (AX)(R13*1), Y3
 	VFMADD231PD  Y0, Y2, Y3
 	VMOVUPD      Y3, (AX)(R13*1)
 	VMOVUPD      32(AX)(R13*1), Y3
 	VFMADD231PD  Y1, Y2, Y3
 	VMOVUPD      Y3, 32(AX)(R13*1)
-	MOVWLZX      2(SI)(R10*2), R13
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x06, R13
-	VBROADCASTSD 8(DI)(R10*8), Y2
+	VBROADCASTSD 8(R11)(R8*8), Y2
 	VMOVUPD      (AX)(R13*1), Y3
 	VFMADD231PD  Y0, Y2, Y3
 	VMOVUPD      Y3, (AX)(R13*1)
 	VMOVUPD      32(AX)(R13*1), Y3
 	VFMADD231PD  Y1, Y2, Y3
 	VMOVUPD      Y3, 32(AX)(R13*1)
-	MOVQ         R12, R10
-	JMP          many
-
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVWLZX      (SI)(R12*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x06, R13
+	VBROADCASTSD 16(R11)(R8*8), Y2
+	VMOVUPD      (AX)(R13*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R13*1)
 	SHLQ         $0x06, R12
-	PREFETCHT0   (AX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD (DI)(R10*8), Y2
+	VBROADCASTSD 24(R11)(R8*8), Y2
 	VMOVUPD      (AX)(R12*1), Y3
 	VFMADD231PD  Y0, Y2, Y3
 	VMOVUPD      Y3, (AX)(R12*1)
 	VMOVUPD      32(AX)(R12*1), Y3
 	VFMADD231PD  Y1, Y2, Y3
 	VMOVUPD      Y3, 32(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD (R11)(R8*8), Y2
+	VMOVUPD      (AX)(R12*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R12*1)
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Y2
+	VMOVUPD      (AX)(R12*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R12*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD (R11)(R8*8), Y2
+	VMOVUPD      (AX)(R9*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R9*1)
+	VMOVUPD      32(AX)(R9*1), Y0
+	VFMADD231PD  Y1, Y2, Y0
+	VMOVUPD      Y0, 32(AX)(R9*1)
 
 end:
 	ADDQ $0x00000040, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul8AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul8AVX2Col16Code(SB), NOSPLIT, $0-72
+TEXT ·mul8AVX2Col16Code(SB), NOSPLIT, $8-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	VXORPD X5, X5, X5
-	VXORPD X6, X6, X6
-	VXORPD X7, X7, X7
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         4(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   512(SI)(R10*2)
-	PREFETCHT0   256(DI)(R10*1)
-	LEAQ         24(R10), R14
-	LEAQ         -3(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVWLZX      (SI)(R14*2), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVWLZX      2(SI)(R14*2), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVWLZX      4(SI)(R14*2), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVWLZX      6(SI)(R14*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVWLZX      (SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y0
-	VFMADD231PD  32(CX)(R14*1), Y8, Y1
-	MOVWLZX      2(SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      1(DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y2
-	VFMADD231PD  32(CX)(R14*1), Y8, Y3
-	MOVWLZX      4(SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      2(DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y4
-	VFMADD231PD  32(CX)(R14*1), Y8, Y5
-	MOVWLZX      6(SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      3(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y6
-	VFMADD231PD  32(CX)(R14*1), Y8, Y7
-	MOVQ         R12, R10
-	JMP          many
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVWLZX      (SI)(R12*2), R12
-	SHLQ         $0x06, R12
-	PREFETCHT0   (CX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x06, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Y8
-	VFMADD231PD  (CX)(R12*1), Y8, Y0
-	VFMADD231PD  32(CX)(R12*1), Y8, Y1
-	INCQ         R10
-	JMP          few
+go4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y2
+	VFMADD231PD  32(CX)(R15*1), Y8, Y3
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y4
+	VFMADD231PD  32(CX)(R15*1), Y8, Y5
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y6
+	VFMADD231PD  32(CX)(R13*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y2
+	VFMADD231PD  32(CX)(R13*1), Y8, Y3
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
 
 end:
 	VADDPD  Y4, Y0, Y0
@@ -2331,104 +4349,454 @@ end:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $0x00000040, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
 // func add8AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add8AVX2Col16Code(SB), NOSPLIT, $0-72
+TEXT ·add8AVX2Col16Code(SB), NOSPLIT, $8-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVWLZX      (SI)(R14*2), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (AX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (AX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (AX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
 	SHLQ         $0x06, R15
-	PREFETCHT0   (AX)(R15*1)
-	MOVWLZX      2(SI)(R14*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (AX)(R14*1)
-	MOVWLZX      (SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y2
-	VMOVUPD      (AX)(R14*1), Y3
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y2
+	VMOVUPD      (AX)(R15*1), Y3
 	VFMADD231PD  Y0, Y2, Y3
-	VMOVUPD      Y3, (AX)(R14*1)
-	VMOVUPD      32(AX)(R14*1), Y3
+	VMOVUPD      Y3, (AX)(R15*1)
+	VMOVUPD      32(AX)(R15*1), Y3
 	VFMADD231PD  Y1, Y2, Y3
-	VMOVUPD      Y3, 32(AX)(R14*1)
-	MOVWLZX      2(SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Y2
-	VMOVUPD      (AX)(R14*1), Y3
+	VMOVUPD      Y3, 32(AX)(R15*1)
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y2
+	VMOVUPD      (AX)(R15*1), Y3
 	VFMADD231PD  Y0, Y2, Y3
-	VMOVUPD      Y3, (AX)(R14*1)
-	VMOVUPD      32(AX)(R14*1), Y3
+	VMOVUPD      Y3, (AX)(R15*1)
+	VMOVUPD      32(AX)(R15*1), Y3
 	VFMADD231PD  Y1, Y2, Y3
-	VMOVUPD      Y3, 32(AX)(R14*1)
-	MOVQ         R12, R10
-	JMP          many
+	VMOVUPD      Y3, 32(AX)(R15*1)
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y2
+	VMOVUPD      (AX)(R15*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R15*1)
+	VMOVUPD      32(AX)(R15*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R15*1)
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Y2
+	VMOVUPD      (AX)(R13*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R13*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVWLZX      (SI)(R12*2), R12
-	SHLQ         $0x06, R12
-	PREFETCHT0   (AX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x06, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Y2
-	VMOVUPD      (AX)(R12*1), Y3
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y2
+	VMOVUPD      (AX)(R13*1), Y3
 	VFMADD231PD  Y0, Y2, Y3
-	VMOVUPD      Y3, (AX)(R12*1)
-	VMOVUPD      32(AX)(R12*1), Y3
+	VMOVUPD      Y3, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y3
 	VFMADD231PD  Y1, Y2, Y3
-	VMOVUPD      Y3, 32(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	VMOVUPD      Y3, 32(AX)(R13*1)
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y2
+	VMOVUPD      (AX)(R13*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VMOVUPD      Y3, 32(AX)(R13*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y2
+	VMOVUPD      (AX)(R9*1), Y3
+	VFMADD231PD  Y0, Y2, Y3
+	VMOVUPD      Y3, (AX)(R9*1)
+	VMOVUPD      32(AX)(R9*1), Y0
+	VFMADD231PD  Y1, Y2, Y0
+	VMOVUPD      Y0, 32(AX)(R9*1)
 
 end:
 	ADDQ $0x00000040, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul8AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·mul8AVX2Col16One(SB), NOSPLIT, $0-72
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	VXORPD  X8, X8, X8
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y3
+	VFMADD231PD 32(CX)(R12*1), Y0, Y4
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y5
+	VFMADD231PD 32(CX)(R12*1), Y0, Y6
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y7
+	VFMADD231PD 32(CX)(R11*1), Y0, Y8
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+go2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	VFMADD231PD 32(CX)(R11*1), Y0, Y2
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y3
+	VFMADD231PD 32(CX)(R11*1), Y0, Y4
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x06, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+	VFMADD231PD 32(CX)(R8*1), Y0, Y2
+
+end:
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y8, Y4, Y4
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y4, Y2, Y2
+	VMOVUPD Y1, (AX)
+	VMOVUPD Y2, 32(AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add8AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·add8AVX2Col16One(SB), NOSPLIT, $0-72
+	MOVQ         y+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VMOVUPD (CX), Y1
+	VMOVUPD 32(CX), Y2
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R12*1)
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R11*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+
+go2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R11*1)
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y3
+	VFMADD231PD Y2, Y0, Y3
+	VMOVUPD     Y3, 32(AX)(R11*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x06, R8
+	VMOVUPD     (AX)(R8*1), Y3
+	VFMADD231PD Y1, Y0, Y3
+	VMOVUPD     Y3, (AX)(R8*1)
+	VMOVUPD     32(AX)(R8*1), Y1
+	VFMADD231PD Y2, Y0, Y1
+	VMOVUPD     Y1, 32(AX)(R8*1)
+
+end:
+	ADDQ $0x00000040, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
@@ -2440,79 +4808,138 @@ TEXT ·mul16AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	VXORPD X5, X5, X5
-	VXORPD X6, X6, X6
-	VXORPD X7, X7, X7
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   1024(SI)(R10*4)
-	PREFETCHT0   2048(DI)(R10*8)
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVL         (SI)(R13*4), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   64(CX)(R14*1)
-	MOVL         4(SI)(R13*4), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x07, R13
-	PREFETCHT0   (CX)(R13*1)
-	PREFETCHT0   64(CX)(R13*1)
-	MOVL         (SI)(R10*4), R13
-	SHLQ         $0x07, R13
-	VBROADCASTSD (DI)(R10*8), Y8
+	VBROADCASTSD (R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R13*1), Y8, Y0
 	VFMADD231PD  32(CX)(R13*1), Y8, Y1
 	VFMADD231PD  64(CX)(R13*1), Y8, Y2
 	VFMADD231PD  96(CX)(R13*1), Y8, Y3
-	MOVL         4(SI)(R10*4), R13
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y4
+	VFMADD231PD  32(CX)(R12*1), Y8, Y5
+	VFMADD231PD  64(CX)(R12*1), Y8, Y6
+	VFMADD231PD  96(CX)(R12*1), Y8, Y7
+	MOVQ         8(SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x07, R13
-	VBROADCASTSD 8(DI)(R10*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y4
-	VFMADD231PD  32(CX)(R13*1), Y8, Y5
-	VFMADD231PD  64(CX)(R13*1), Y8, Y6
-	VFMADD231PD  96(CX)(R13*1), Y8, Y7
-	MOVQ         R12, R10
-	JMP          many
+	VBROADCASTSD 16(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	VFMADD231PD  64(CX)(R13*1), Y8, Y2
+	VFMADD231PD  96(CX)(R13*1), Y8, Y3
+	SHLQ         $0x07, R12
+	VBROADCASTSD 24(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y4
+	VFMADD231PD  32(CX)(R12*1), Y8, Y5
+	VFMADD231PD  64(CX)(R12*1), Y8, Y6
+	VFMADD231PD  96(CX)(R12*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVL         (SI)(R12*4), R12
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+go2:
+	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x07, R12
-	PREFETCHT0   (CX)(R12*1)
-	PREFETCHT0   64(CX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD (DI)(R10*8), Y8
+	VBROADCASTSD (R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R12*1), Y8, Y0
 	VFMADD231PD  32(CX)(R12*1), Y8, Y1
 	VFMADD231PD  64(CX)(R12*1), Y8, Y2
 	VFMADD231PD  96(CX)(R12*1), Y8, Y3
-	INCQ         R10
-	JMP          few
+	MOVL         4(SI)(R8*4), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y4
+	VFMADD231PD  32(CX)(R12*1), Y8, Y5
+	VFMADD231PD  64(CX)(R12*1), Y8, Y6
+	VFMADD231PD  96(CX)(R12*1), Y8, Y7
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x07, R9
+	VBROADCASTSD (R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
+	VFMADD231PD  64(CX)(R9*1), Y8, Y2
+	VFMADD231PD  96(CX)(R9*1), Y8, Y3
 
 end:
 	VADDPD  Y4, Y0, Y0
@@ -2524,12 +4951,10 @@ end:
 	VMOVUPD Y2, 64(AX)
 	VMOVUPD Y3, 96(AX)
 	ADDQ    $0x00000080, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -2541,39 +4966,54 @@ TEXT ·add16AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
 	VMOVUPD 64(CX), Y2
 	VMOVUPD 96(CX), Y3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVL         (SI)(R13*4), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   64(AX)(R14*1)
-	MOVL         4(SI)(R13*4), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x07, R13
-	PREFETCHT0   (AX)(R13*1)
-	PREFETCHT0   64(AX)(R13*1)
-	MOVL         (SI)(R10*4), R13
-	SHLQ         $0x07, R13
-	VBROADCASTSD (DI)(R10*8), Y4
+	VBROADCASTSD (R11)(R8*8), Y4
 	VMOVUPD      (AX)(R13*1), Y5
 	VFMADD231PD  Y0, Y4, Y5
 	VMOVUPD      Y5, (AX)(R13*1)
@@ -2586,38 +5026,8 @@ many:
 	VMOVUPD      96(AX)(R13*1), Y5
 	VFMADD231PD  Y3, Y4, Y5
 	VMOVUPD      Y5, 96(AX)(R13*1)
-	MOVL         4(SI)(R10*4), R13
-	SHLQ         $0x07, R13
-	VBROADCASTSD 8(DI)(R10*8), Y4
-	VMOVUPD      (AX)(R13*1), Y5
-	VFMADD231PD  Y0, Y4, Y5
-	VMOVUPD      Y5, (AX)(R13*1)
-	VMOVUPD      32(AX)(R13*1), Y5
-	VFMADD231PD  Y1, Y4, Y5
-	VMOVUPD      Y5, 32(AX)(R13*1)
-	VMOVUPD      64(AX)(R13*1), Y5
-	VFMADD231PD  Y2, Y4, Y5
-	VMOVUPD      Y5, 64(AX)(R13*1)
-	VMOVUPD      96(AX)(R13*1), Y5
-	VFMADD231PD  Y3, Y4, Y5
-	VMOVUPD      Y5, 96(AX)(R13*1)
-	MOVQ         R12, R10
-	JMP          many
-
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVL         (SI)(R12*4), R12
 	SHLQ         $0x07, R12
-	PREFETCHT0   (AX)(R12*1)
-	PREFETCHT0   64(AX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD (DI)(R10*8), Y4
+	VBROADCASTSD 8(R11)(R8*8), Y4
 	VMOVUPD      (AX)(R12*1), Y5
 	VFMADD231PD  Y0, Y4, Y5
 	VMOVUPD      Y5, (AX)(R12*1)
@@ -2630,105 +5040,277 @@ few:
 	VMOVUPD      96(AX)(R12*1), Y5
 	VFMADD231PD  Y3, Y4, Y5
 	VMOVUPD      Y5, 96(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	MOVQ         8(SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD 16(R11)(R8*8), Y4
+	VMOVUPD      (AX)(R13*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R13*1)
+	VMOVUPD      96(AX)(R13*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R13*1)
+	SHLQ         $0x07, R12
+	VBROADCASTSD 24(R11)(R8*8), Y4
+	VMOVUPD      (AX)(R12*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R12*1)
+	VMOVUPD      96(AX)(R12*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R12*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+
+go2:
+	MOVL         (SI)(R8*4), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD (R11)(R8*8), Y4
+	VMOVUPD      (AX)(R12*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R12*1)
+	VMOVUPD      96(AX)(R12*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R12*1)
+	MOVL         4(SI)(R8*4), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Y4
+	VMOVUPD      (AX)(R12*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R12*1)
+	VMOVUPD      96(AX)(R12*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R12*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x07, R9
+	VBROADCASTSD (R11)(R8*8), Y4
+	VMOVUPD      (AX)(R9*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R9*1)
+	VMOVUPD      32(AX)(R9*1), Y0
+	VFMADD231PD  Y1, Y4, Y0
+	VMOVUPD      Y0, 32(AX)(R9*1)
+	VMOVUPD      64(AX)(R9*1), Y0
+	VFMADD231PD  Y2, Y4, Y0
+	VMOVUPD      Y0, 64(AX)(R9*1)
+	VMOVUPD      96(AX)(R9*1), Y0
+	VFMADD231PD  Y3, Y4, Y0
+	VMOVUPD      Y0, 96(AX)(R9*1)
 
 end:
 	ADDQ $0x00000080, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul16AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul16AVX2Col32Code(SB), NOSPLIT, $0-72
+TEXT ·mul16AVX2Col32Code(SB), NOSPLIT, $8-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	VXORPD X5, X5, X5
-	VXORPD X6, X6, X6
-	VXORPD X7, X7, X7
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   1024(SI)(R10*4)
-	PREFETCHT0   256(DI)(R10*1)
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVL         (SI)(R14*4), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
 	SHLQ         $0x07, R15
-	PREFETCHT0   (CX)(R15*1)
-	PREFETCHT0   64(CX)(R15*1)
-	MOVL         4(SI)(R14*4), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   64(CX)(R14*1)
-	MOVL         (SI)(R10*4), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y0
-	VFMADD231PD  32(CX)(R14*1), Y8, Y1
-	VFMADD231PD  64(CX)(R14*1), Y8, Y2
-	VFMADD231PD  96(CX)(R14*1), Y8, Y3
-	MOVL         4(SI)(R10*4), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y4
-	VFMADD231PD  32(CX)(R14*1), Y8, Y5
-	VFMADD231PD  64(CX)(R14*1), Y8, Y6
-	VFMADD231PD  96(CX)(R14*1), Y8, Y7
-	MOVQ         R12, R10
-	JMP          many
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	VFMADD231PD  64(CX)(R15*1), Y8, Y2
+	VFMADD231PD  96(CX)(R15*1), Y8, Y3
+	SHLQ         $0x07, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	VFMADD231PD  64(CX)(R15*1), Y8, Y2
+	VFMADD231PD  96(CX)(R15*1), Y8, Y3
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVL         (SI)(R12*4), R12
-	SHLQ         $0x07, R12
-	PREFETCHT0   (CX)(R12*1)
-	PREFETCHT0   64(CX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x07, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Y8
-	VFMADD231PD  (CX)(R12*1), Y8, Y0
-	VFMADD231PD  32(CX)(R12*1), Y8, Y1
-	VFMADD231PD  64(CX)(R12*1), Y8, Y2
-	VFMADD231PD  96(CX)(R12*1), Y8, Y3
-	INCQ         R10
-	JMP          few
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+go2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	VFMADD231PD  64(CX)(R13*1), Y8, Y2
+	VFMADD231PD  96(CX)(R13*1), Y8, Y3
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
+	VFMADD231PD  64(CX)(R9*1), Y8, Y2
+	VFMADD231PD  96(CX)(R9*1), Y8, Y3
 
 end:
 	VADDPD  Y4, Y0, Y0
@@ -2740,127 +5322,571 @@ end:
 	VMOVUPD Y2, 64(AX)
 	VMOVUPD Y3, 96(AX)
 	ADDQ    $0x00000080, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
 // func add16AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add16AVX2Col32Code(SB), NOSPLIT, $0-72
+TEXT ·add16AVX2Col32Code(SB), NOSPLIT, $8-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
 	VMOVUPD 64(CX), Y2
 	VMOVUPD 96(CX), Y3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVL         (SI)(R14*4), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
 	SHLQ         $0x07, R15
-	PREFETCHT0   (AX)(R15*1)
-	PREFETCHT0   64(AX)(R15*1)
-	MOVL         4(SI)(R14*4), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   64(AX)(R14*1)
-	MOVL         (SI)(R10*4), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y4
-	VMOVUPD      (AX)(R14*1), Y5
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y4
+	VMOVUPD      (AX)(R15*1), Y5
 	VFMADD231PD  Y0, Y4, Y5
-	VMOVUPD      Y5, (AX)(R14*1)
-	VMOVUPD      32(AX)(R14*1), Y5
+	VMOVUPD      Y5, (AX)(R15*1)
+	VMOVUPD      32(AX)(R15*1), Y5
 	VFMADD231PD  Y1, Y4, Y5
-	VMOVUPD      Y5, 32(AX)(R14*1)
-	VMOVUPD      64(AX)(R14*1), Y5
+	VMOVUPD      Y5, 32(AX)(R15*1)
+	VMOVUPD      64(AX)(R15*1), Y5
 	VFMADD231PD  Y2, Y4, Y5
-	VMOVUPD      Y5, 64(AX)(R14*1)
-	VMOVUPD      96(AX)(R14*1), Y5
+	VMOVUPD      Y5, 64(AX)(R15*1)
+	VMOVUPD      96(AX)(R15*1), Y5
 	VFMADD231PD  Y3, Y4, Y5
-	VMOVUPD      Y5, 96(AX)(R14*1)
-	MOVL         4(SI)(R10*4), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Y4
-	VMOVUPD      (AX)(R14*1), Y5
+	VMOVUPD      Y5, 96(AX)(R15*1)
+	SHLQ         $0x07, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Y4
+	VMOVUPD      (AX)(R13*1), Y5
 	VFMADD231PD  Y0, Y4, Y5
-	VMOVUPD      Y5, (AX)(R14*1)
-	VMOVUPD      32(AX)(R14*1), Y5
+	VMOVUPD      Y5, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y5
 	VFMADD231PD  Y1, Y4, Y5
-	VMOVUPD      Y5, 32(AX)(R14*1)
-	VMOVUPD      64(AX)(R14*1), Y5
+	VMOVUPD      Y5, 32(AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Y5
 	VFMADD231PD  Y2, Y4, Y5
-	VMOVUPD      Y5, 64(AX)(R14*1)
-	VMOVUPD      96(AX)(R14*1), Y5
+	VMOVUPD      Y5, 64(AX)(R13*1)
+	VMOVUPD      96(AX)(R13*1), Y5
 	VFMADD231PD  Y3, Y4, Y5
-	VMOVUPD      Y5, 96(AX)(R14*1)
-	MOVQ         R12, R10
-	JMP          many
+	VMOVUPD      Y5, 96(AX)(R13*1)
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y4
+	VMOVUPD      (AX)(R15*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R15*1)
+	VMOVUPD      32(AX)(R15*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R15*1)
+	VMOVUPD      64(AX)(R15*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R15*1)
+	VMOVUPD      96(AX)(R15*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R15*1)
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Y4
+	VMOVUPD      (AX)(R13*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R13*1)
+	VMOVUPD      96(AX)(R13*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R13*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVL         (SI)(R12*4), R12
-	SHLQ         $0x07, R12
-	PREFETCHT0   (AX)(R12*1)
-	PREFETCHT0   64(AX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x07, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Y4
-	VMOVUPD      (AX)(R12*1), Y5
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+
+go2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y4
+	VMOVUPD      (AX)(R13*1), Y5
 	VFMADD231PD  Y0, Y4, Y5
-	VMOVUPD      Y5, (AX)(R12*1)
-	VMOVUPD      32(AX)(R12*1), Y5
+	VMOVUPD      Y5, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y5
 	VFMADD231PD  Y1, Y4, Y5
-	VMOVUPD      Y5, 32(AX)(R12*1)
-	VMOVUPD      64(AX)(R12*1), Y5
+	VMOVUPD      Y5, 32(AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Y5
 	VFMADD231PD  Y2, Y4, Y5
-	VMOVUPD      Y5, 64(AX)(R12*1)
-	VMOVUPD      96(AX)(R12*1), Y5
+	VMOVUPD      Y5, 64(AX)(R13*1)
+	VMOVUPD      96(AX)(R13*1), Y5
 	VFMADD231PD  Y3, Y4, Y5
-	VMOVUPD      Y5, 96(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	VMOVUPD      Y5, 96(AX)(R13*1)
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y4
+	VMOVUPD      (AX)(R13*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R13*1)
+	VMOVUPD      96(AX)(R13*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R13*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y4
+	VMOVUPD      (AX)(R9*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R9*1)
+	VMOVUPD      32(AX)(R9*1), Y0
+	VFMADD231PD  Y1, Y4, Y0
+	VMOVUPD      Y0, 32(AX)(R9*1)
+	VMOVUPD      64(AX)(R9*1), Y0
+	VFMADD231PD  Y2, Y4, Y0
+	VMOVUPD      Y0, 64(AX)(R9*1)
+	VMOVUPD      96(AX)(R9*1), Y0
+	VFMADD231PD  Y3, Y4, Y0
+	VMOVUPD      Y0, 96(AX)(R9*1)
 
 end:
 	ADDQ $0x00000080, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul16AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·mul16AVX2Col32One(SB), NOSPLIT, $0-72
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	VXORPD  X8, X8, X8
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	VFMADD231PD 64(CX)(R12*1), Y0, Y3
+	VFMADD231PD 96(CX)(R12*1), Y0, Y4
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y5
+	VFMADD231PD 32(CX)(R11*1), Y0, Y6
+	VFMADD231PD 64(CX)(R11*1), Y0, Y7
+	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	VFMADD231PD 64(CX)(R12*1), Y0, Y3
+	VFMADD231PD 96(CX)(R12*1), Y0, Y4
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y5
+	VFMADD231PD 32(CX)(R11*1), Y0, Y6
+	VFMADD231PD 64(CX)(R11*1), Y0, Y7
+	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+go2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	VFMADD231PD 32(CX)(R11*1), Y0, Y2
+	VFMADD231PD 64(CX)(R11*1), Y0, Y3
+	VFMADD231PD 96(CX)(R11*1), Y0, Y4
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y5
+	VFMADD231PD 32(CX)(R11*1), Y0, Y6
+	VFMADD231PD 64(CX)(R11*1), Y0, Y7
+	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x07, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+	VFMADD231PD 32(CX)(R8*1), Y0, Y2
+	VFMADD231PD 64(CX)(R8*1), Y0, Y3
+	VFMADD231PD 96(CX)(R8*1), Y0, Y4
+
+end:
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y8, Y4, Y4
+	VMOVUPD Y1, (AX)
+	VMOVUPD Y2, 32(AX)
+	VMOVUPD Y3, 64(AX)
+	VMOVUPD Y4, 96(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add16AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·add16AVX2Col32One(SB), NOSPLIT, $0-72
+	MOVQ         y+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VMOVUPD (CX), Y1
+	VMOVUPD 32(CX), Y2
+	VMOVUPD 64(CX), Y3
+	VMOVUPD 96(CX), Y4
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R12*1)
+	VMOVUPD     96(AX)(R12*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R12*1)
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R11*1)
+	VMOVUPD     96(AX)(R11*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R11*1)
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R12*1)
+	VMOVUPD     96(AX)(R12*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R12*1)
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R11*1)
+	VMOVUPD     96(AX)(R11*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R11*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+
+go2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R11*1)
+	VMOVUPD     96(AX)(R11*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R11*1)
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R11*1)
+	VMOVUPD     96(AX)(R11*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R11*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x07, R8
+	VMOVUPD     (AX)(R8*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R8*1)
+	VMOVUPD     32(AX)(R8*1), Y1
+	VFMADD231PD Y2, Y0, Y1
+	VMOVUPD     Y1, 32(AX)(R8*1)
+	VMOVUPD     64(AX)(R8*1), Y1
+	VFMADD231PD Y3, Y0, Y1
+	VMOVUPD     Y1, 64(AX)(R8*1)
+	VMOVUPD     96(AX)(R8*1), Y1
+	VFMADD231PD Y4, Y0, Y1
+	VMOVUPD     Y1, 96(AX)(R8*1)
+
+end:
+	ADDQ $0x00000080, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
@@ -2872,79 +5898,140 @@ TEXT ·mul16AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	VXORPD X5, X5, X5
-	VXORPD X6, X6, X6
-	VXORPD X7, X7, X7
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   512(SI)(R10*2)
-	PREFETCHT0   2048(DI)(R10*8)
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVWLZX      (SI)(R13*2), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   64(CX)(R14*1)
-	MOVWLZX      2(SI)(R13*2), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x07, R13
-	PREFETCHT0   (CX)(R13*1)
-	PREFETCHT0   64(CX)(R13*1)
-	MOVWLZX      (SI)(R10*2), R13
-	SHLQ         $0x07, R13
-	VBROADCASTSD (DI)(R10*8), Y8
+	VBROADCASTSD (R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R13*1), Y8, Y0
 	VFMADD231PD  32(CX)(R13*1), Y8, Y1
 	VFMADD231PD  64(CX)(R13*1), Y8, Y2
 	VFMADD231PD  96(CX)(R13*1), Y8, Y3
-	MOVWLZX      2(SI)(R10*2), R13
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x07, R13
-	VBROADCASTSD 8(DI)(R10*8), Y8
+	VBROADCASTSD 8(R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R13*1), Y8, Y4
 	VFMADD231PD  32(CX)(R13*1), Y8, Y5
 	VFMADD231PD  64(CX)(R13*1), Y8, Y6
 	VFMADD231PD  96(CX)(R13*1), Y8, Y7
-	MOVQ         R12, R10
-	JMP          many
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD 16(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	VFMADD231PD  64(CX)(R13*1), Y8, Y2
+	VFMADD231PD  96(CX)(R13*1), Y8, Y3
+	SHLQ         $0x07, R12
+	VBROADCASTSD 24(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y4
+	VFMADD231PD  32(CX)(R12*1), Y8, Y5
+	VFMADD231PD  64(CX)(R12*1), Y8, Y6
+	VFMADD231PD  96(CX)(R12*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVWLZX      (SI)(R12*2), R12
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R12
 	SHLQ         $0x07, R12
-	PREFETCHT0   (CX)(R12*1)
-	PREFETCHT0   64(CX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD (DI)(R10*8), Y8
+	VBROADCASTSD (R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R12*1), Y8, Y0
 	VFMADD231PD  32(CX)(R12*1), Y8, Y1
 	VFMADD231PD  64(CX)(R12*1), Y8, Y2
 	VFMADD231PD  96(CX)(R12*1), Y8, Y3
-	INCQ         R10
-	JMP          few
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y4
+	VFMADD231PD  32(CX)(R12*1), Y8, Y5
+	VFMADD231PD  64(CX)(R12*1), Y8, Y6
+	VFMADD231PD  96(CX)(R12*1), Y8, Y7
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	VBROADCASTSD (R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
+	VFMADD231PD  64(CX)(R9*1), Y8, Y2
+	VFMADD231PD  96(CX)(R9*1), Y8, Y3
 
 end:
 	VADDPD  Y4, Y0, Y0
@@ -2956,12 +6043,10 @@ end:
 	VMOVUPD Y2, 64(AX)
 	VMOVUPD Y3, 96(AX)
 	ADDQ    $0x00000080, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -2973,39 +6058,55 @@ TEXT ·add16AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
 	VMOVUPD 64(CX), Y2
 	VMOVUPD 96(CX), Y3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVWLZX      (SI)(R13*2), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   64(AX)(R14*1)
-	MOVWLZX      2(SI)(R13*2), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x07, R13
-	PREFETCHT0   (AX)(R13*1)
-	PREFETCHT0   64(AX)(R13*1)
-	MOVWLZX      (SI)(R10*2), R13
-	SHLQ         $0x07, R13
-	VBROADCASTSD (DI)(R10*8), Y4
+	VBROADCASTSD (R11)(R8*8), Y4
 	VMOVUPD      (AX)(R13*1), Y5
 	VFMADD231PD  Y0, Y4, Y5
 	VMOVUPD      Y5, (AX)(R13*1)
@@ -3018,9 +6119,10 @@ many:
 	VMOVUPD      96(AX)(R13*1), Y5
 	VFMADD231PD  Y3, Y4, Y5
 	VMOVUPD      Y5, 96(AX)(R13*1)
-	MOVWLZX      2(SI)(R10*2), R13
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x07, R13
-	VBROADCASTSD 8(DI)(R10*8), Y4
+	VBROADCASTSD 8(R11)(R8*8), Y4
 	VMOVUPD      (AX)(R13*1), Y5
 	VFMADD231PD  Y0, Y4, Y5
 	VMOVUPD      Y5, (AX)(R13*1)
@@ -3033,23 +6135,24 @@ many:
 	VMOVUPD      96(AX)(R13*1), Y5
 	VFMADD231PD  Y3, Y4, Y5
 	VMOVUPD      Y5, 96(AX)(R13*1)
-	MOVQ         R12, R10
-	JMP          many
-
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVWLZX      (SI)(R12*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD 16(R11)(R8*8), Y4
+	VMOVUPD      (AX)(R13*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R13*1)
+	VMOVUPD      96(AX)(R13*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R13*1)
 	SHLQ         $0x07, R12
-	PREFETCHT0   (AX)(R12*1)
-	PREFETCHT0   64(AX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD (DI)(R10*8), Y4
+	VBROADCASTSD 24(R11)(R8*8), Y4
 	VMOVUPD      (AX)(R12*1), Y5
 	VFMADD231PD  Y0, Y4, Y5
 	VMOVUPD      Y5, (AX)(R12*1)
@@ -3062,105 +6165,248 @@ few:
 	VMOVUPD      96(AX)(R12*1), Y5
 	VFMADD231PD  Y3, Y4, Y5
 	VMOVUPD      Y5, 96(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD (R11)(R8*8), Y4
+	VMOVUPD      (AX)(R12*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R12*1)
+	VMOVUPD      96(AX)(R12*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R12*1)
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Y4
+	VMOVUPD      (AX)(R12*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R12*1)
+	VMOVUPD      32(AX)(R12*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R12*1)
+	VMOVUPD      96(AX)(R12*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R12*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	VBROADCASTSD (R11)(R8*8), Y4
+	VMOVUPD      (AX)(R9*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R9*1)
+	VMOVUPD      32(AX)(R9*1), Y0
+	VFMADD231PD  Y1, Y4, Y0
+	VMOVUPD      Y0, 32(AX)(R9*1)
+	VMOVUPD      64(AX)(R9*1), Y0
+	VFMADD231PD  Y2, Y4, Y0
+	VMOVUPD      Y0, 64(AX)(R9*1)
+	VMOVUPD      96(AX)(R9*1), Y0
+	VFMADD231PD  Y3, Y4, Y0
+	VMOVUPD      Y0, 96(AX)(R9*1)
 
 end:
 	ADDQ $0x00000080, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul16AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul16AVX2Col16Code(SB), NOSPLIT, $0-72
+TEXT ·mul16AVX2Col16Code(SB), NOSPLIT, $8-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	VXORPD X5, X5, X5
-	VXORPD X6, X6, X6
-	VXORPD X7, X7, X7
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   512(SI)(R10*2)
-	PREFETCHT0   256(DI)(R10*1)
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVWLZX      (SI)(R14*2), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
 	SHLQ         $0x07, R15
-	PREFETCHT0   (CX)(R15*1)
-	PREFETCHT0   64(CX)(R15*1)
-	MOVWLZX      2(SI)(R14*2), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   64(CX)(R14*1)
-	MOVWLZX      (SI)(R10*2), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y0
-	VFMADD231PD  32(CX)(R14*1), Y8, Y1
-	VFMADD231PD  64(CX)(R14*1), Y8, Y2
-	VFMADD231PD  96(CX)(R14*1), Y8, Y3
-	MOVWLZX      2(SI)(R10*2), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Y8
-	VFMADD231PD  (CX)(R14*1), Y8, Y4
-	VFMADD231PD  32(CX)(R14*1), Y8, Y5
-	VFMADD231PD  64(CX)(R14*1), Y8, Y6
-	VFMADD231PD  96(CX)(R14*1), Y8, Y7
-	MOVQ         R12, R10
-	JMP          many
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	VFMADD231PD  64(CX)(R15*1), Y8, Y2
+	VFMADD231PD  96(CX)(R15*1), Y8, Y3
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y4
+	VFMADD231PD  32(CX)(R15*1), Y8, Y5
+	VFMADD231PD  64(CX)(R15*1), Y8, Y6
+	VFMADD231PD  96(CX)(R15*1), Y8, Y7
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	VFMADD231PD  64(CX)(R15*1), Y8, Y2
+	VFMADD231PD  96(CX)(R15*1), Y8, Y3
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVWLZX      (SI)(R12*2), R12
-	SHLQ         $0x07, R12
-	PREFETCHT0   (CX)(R12*1)
-	PREFETCHT0   64(CX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x07, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Y8
-	VFMADD231PD  (CX)(R12*1), Y8, Y0
-	VFMADD231PD  32(CX)(R12*1), Y8, Y1
-	VFMADD231PD  64(CX)(R12*1), Y8, Y2
-	VFMADD231PD  96(CX)(R12*1), Y8, Y3
-	INCQ         R10
-	JMP          few
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	VFMADD231PD  64(CX)(R13*1), Y8, Y2
+	VFMADD231PD  96(CX)(R13*1), Y8, Y3
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
+	VFMADD231PD  64(CX)(R9*1), Y8, Y2
+	VFMADD231PD  96(CX)(R9*1), Y8, Y3
 
 end:
 	VADDPD  Y4, Y0, Y0
@@ -3172,127 +6418,577 @@ end:
 	VMOVUPD Y2, 64(AX)
 	VMOVUPD Y3, 96(AX)
 	ADDQ    $0x00000080, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
 // func add16AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add16AVX2Col16Code(SB), NOSPLIT, $0-72
+TEXT ·add16AVX2Col16Code(SB), NOSPLIT, $8-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
 	VMOVUPD 64(CX), Y2
 	VMOVUPD 96(CX), Y3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVWLZX      (SI)(R14*2), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
 	SHLQ         $0x07, R15
-	PREFETCHT0   (AX)(R15*1)
-	PREFETCHT0   64(AX)(R15*1)
-	MOVWLZX      2(SI)(R14*2), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   64(AX)(R14*1)
-	MOVWLZX      (SI)(R10*2), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Y4
-	VMOVUPD      (AX)(R14*1), Y5
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y4
+	VMOVUPD      (AX)(R15*1), Y5
 	VFMADD231PD  Y0, Y4, Y5
-	VMOVUPD      Y5, (AX)(R14*1)
-	VMOVUPD      32(AX)(R14*1), Y5
+	VMOVUPD      Y5, (AX)(R15*1)
+	VMOVUPD      32(AX)(R15*1), Y5
 	VFMADD231PD  Y1, Y4, Y5
-	VMOVUPD      Y5, 32(AX)(R14*1)
-	VMOVUPD      64(AX)(R14*1), Y5
+	VMOVUPD      Y5, 32(AX)(R15*1)
+	VMOVUPD      64(AX)(R15*1), Y5
 	VFMADD231PD  Y2, Y4, Y5
-	VMOVUPD      Y5, 64(AX)(R14*1)
-	VMOVUPD      96(AX)(R14*1), Y5
+	VMOVUPD      Y5, 64(AX)(R15*1)
+	VMOVUPD      96(AX)(R15*1), Y5
 	VFMADD231PD  Y3, Y4, Y5
-	VMOVUPD      Y5, 96(AX)(R14*1)
-	MOVWLZX      2(SI)(R10*2), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Y4
-	VMOVUPD      (AX)(R14*1), Y5
+	VMOVUPD      Y5, 96(AX)(R15*1)
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y4
+	VMOVUPD      (AX)(R15*1), Y5
 	VFMADD231PD  Y0, Y4, Y5
-	VMOVUPD      Y5, (AX)(R14*1)
-	VMOVUPD      32(AX)(R14*1), Y5
+	VMOVUPD      Y5, (AX)(R15*1)
+	VMOVUPD      32(AX)(R15*1), Y5
 	VFMADD231PD  Y1, Y4, Y5
-	VMOVUPD      Y5, 32(AX)(R14*1)
-	VMOVUPD      64(AX)(R14*1), Y5
+	VMOVUPD      Y5, 32(AX)(R15*1)
+	VMOVUPD      64(AX)(R15*1), Y5
 	VFMADD231PD  Y2, Y4, Y5
-	VMOVUPD      Y5, 64(AX)(R14*1)
-	VMOVUPD      96(AX)(R14*1), Y5
+	VMOVUPD      Y5, 64(AX)(R15*1)
+	VMOVUPD      96(AX)(R15*1), Y5
 	VFMADD231PD  Y3, Y4, Y5
-	VMOVUPD      Y5, 96(AX)(R14*1)
-	MOVQ         R12, R10
-	JMP          many
+	VMOVUPD      Y5, 96(AX)(R15*1)
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y4
+	VMOVUPD      (AX)(R15*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R15*1)
+	VMOVUPD      32(AX)(R15*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R15*1)
+	VMOVUPD      64(AX)(R15*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R15*1)
+	VMOVUPD      96(AX)(R15*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R15*1)
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Y4
+	VMOVUPD      (AX)(R13*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R13*1)
+	VMOVUPD      96(AX)(R13*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R13*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVWLZX      (SI)(R12*2), R12
-	SHLQ         $0x07, R12
-	PREFETCHT0   (AX)(R12*1)
-	PREFETCHT0   64(AX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x07, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Y4
-	VMOVUPD      (AX)(R12*1), Y5
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y4
+	VMOVUPD      (AX)(R13*1), Y5
 	VFMADD231PD  Y0, Y4, Y5
-	VMOVUPD      Y5, (AX)(R12*1)
-	VMOVUPD      32(AX)(R12*1), Y5
+	VMOVUPD      Y5, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y5
 	VFMADD231PD  Y1, Y4, Y5
-	VMOVUPD      Y5, 32(AX)(R12*1)
-	VMOVUPD      64(AX)(R12*1), Y5
+	VMOVUPD      Y5, 32(AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Y5
 	VFMADD231PD  Y2, Y4, Y5
-	VMOVUPD      Y5, 64(AX)(R12*1)
-	VMOVUPD      96(AX)(R12*1), Y5
+	VMOVUPD      Y5, 64(AX)(R13*1)
+	VMOVUPD      96(AX)(R13*1), Y5
 	VFMADD231PD  Y3, Y4, Y5
-	VMOVUPD      Y5, 96(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	VMOVUPD      Y5, 96(AX)(R13*1)
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y4
+	VMOVUPD      (AX)(R13*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R13*1)
+	VMOVUPD      32(AX)(R13*1), Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VMOVUPD      Y5, 32(AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Y5
+	VFMADD231PD  Y2, Y4, Y5
+	VMOVUPD      Y5, 64(AX)(R13*1)
+	VMOVUPD      96(AX)(R13*1), Y5
+	VFMADD231PD  Y3, Y4, Y5
+	VMOVUPD      Y5, 96(AX)(R13*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y4
+	VMOVUPD      (AX)(R9*1), Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VMOVUPD      Y5, (AX)(R9*1)
+	VMOVUPD      32(AX)(R9*1), Y0
+	VFMADD231PD  Y1, Y4, Y0
+	VMOVUPD      Y0, 32(AX)(R9*1)
+	VMOVUPD      64(AX)(R9*1), Y0
+	VFMADD231PD  Y2, Y4, Y0
+	VMOVUPD      Y0, 64(AX)(R9*1)
+	VMOVUPD      96(AX)(R9*1), Y0
+	VFMADD231PD  Y3, Y4, Y0
+	VMOVUPD      Y0, 96(AX)(R9*1)
 
 end:
 	ADDQ $0x00000080, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul16AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·mul16AVX2Col16One(SB), NOSPLIT, $0-72
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	VXORPD  X8, X8, X8
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	VFMADD231PD 64(CX)(R12*1), Y0, Y3
+	VFMADD231PD 96(CX)(R12*1), Y0, Y4
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y5
+	VFMADD231PD 32(CX)(R12*1), Y0, Y6
+	VFMADD231PD 64(CX)(R12*1), Y0, Y7
+	VFMADD231PD 96(CX)(R12*1), Y0, Y8
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	VFMADD231PD 64(CX)(R12*1), Y0, Y3
+	VFMADD231PD 96(CX)(R12*1), Y0, Y4
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y5
+	VFMADD231PD 32(CX)(R11*1), Y0, Y6
+	VFMADD231PD 64(CX)(R11*1), Y0, Y7
+	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+go2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	VFMADD231PD 32(CX)(R11*1), Y0, Y2
+	VFMADD231PD 64(CX)(R11*1), Y0, Y3
+	VFMADD231PD 96(CX)(R11*1), Y0, Y4
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y5
+	VFMADD231PD 32(CX)(R11*1), Y0, Y6
+	VFMADD231PD 64(CX)(R11*1), Y0, Y7
+	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x07, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+	VFMADD231PD 32(CX)(R8*1), Y0, Y2
+	VFMADD231PD 64(CX)(R8*1), Y0, Y3
+	VFMADD231PD 96(CX)(R8*1), Y0, Y4
+
+end:
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y8, Y4, Y4
+	VMOVUPD Y1, (AX)
+	VMOVUPD Y2, 32(AX)
+	VMOVUPD Y3, 64(AX)
+	VMOVUPD Y4, 96(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add16AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·add16AVX2Col16One(SB), NOSPLIT, $0-72
+	MOVQ         y+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VMOVUPD (CX), Y1
+	VMOVUPD 32(CX), Y2
+	VMOVUPD 64(CX), Y3
+	VMOVUPD 96(CX), Y4
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R12*1)
+	VMOVUPD     96(AX)(R12*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R12*1)
+	VMOVUPD     96(AX)(R12*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R12*1)
+	VMOVUPD     32(AX)(R12*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R12*1)
+	VMOVUPD     96(AX)(R12*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R12*1)
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R11*1)
+	VMOVUPD     96(AX)(R11*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R11*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+
+go2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R11*1)
+	VMOVUPD     96(AX)(R11*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R11*1)
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R11*1)
+	VMOVUPD     32(AX)(R11*1), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Y5
+	VFMADD231PD Y3, Y0, Y5
+	VMOVUPD     Y5, 64(AX)(R11*1)
+	VMOVUPD     96(AX)(R11*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 96(AX)(R11*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x07, R8
+	VMOVUPD     (AX)(R8*1), Y5
+	VFMADD231PD Y1, Y0, Y5
+	VMOVUPD     Y5, (AX)(R8*1)
+	VMOVUPD     32(AX)(R8*1), Y1
+	VFMADD231PD Y2, Y0, Y1
+	VMOVUPD     Y1, 32(AX)(R8*1)
+	VMOVUPD     64(AX)(R8*1), Y1
+	VFMADD231PD Y3, Y0, Y1
+	VMOVUPD     Y1, 64(AX)(R8*1)
+	VMOVUPD     96(AX)(R8*1), Y1
+	VFMADD231PD Y4, Y0, Y1
+	VMOVUPD     Y1, 96(AX)(R8*1)
+
+end:
+	ADDQ $0x00000080, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
@@ -3304,77 +7000,106 @@ TEXT ·mul8AVX512Col32Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         4(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   1024(SI)(R10*4)
-	PREFETCHT0   2048(DI)(R10*8)
-	LEAQ         24(R10), R13
-	LEAQ         -3(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVL         (SI)(R13*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVL         4(SI)(R13*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVL         8(SI)(R13*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVL         12(SI)(R13*4), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x06, R13
-	PREFETCHT0   (CX)(R13*1)
-	MOVL         (SI)(R10*4), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD (DI)(R10*8), Z4
+	VBROADCASTSD (R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R13*1), Z4, Z0
-	MOVL         4(SI)(R10*4), R13
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z1
+	MOVQ         8(SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x06, R13
-	VBROADCASTSD 8(DI)(R10*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z1
-	MOVL         8(SI)(R10*4), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD 16(DI)(R10*8), Z4
+	VBROADCASTSD 16(R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R13*1), Z4, Z2
-	MOVL         12(SI)(R10*4), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD 24(DI)(R10*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z3
-	MOVQ         R12, R10
-	JMP          many
+	SHLQ         $0x06, R12
+	VBROADCASTSD 24(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVL         (SI)(R12*4), R12
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+go2:
+	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x06, R12
-	PREFETCHT0   (CX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD (DI)(R10*8), Z4
+	VBROADCASTSD (R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R12*1), Z4, Z0
-	INCQ         R10
-	JMP          few
+	MOVL         4(SI)(R8*4), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z1
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD (R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
 
 end:
 	VADDPD  Z2, Z0, Z0
@@ -3382,12 +7107,10 @@ end:
 	VADDPD  Z1, Z0, Z0
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -3399,161 +7122,246 @@ TEXT ·add8AVX512Col32Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
 	VMOVUPD (CX), Z0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVL         (SI)(R13*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (AX)(R14*1)
-	MOVL         4(SI)(R13*4), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x06, R13
-	PREFETCHT0   (AX)(R13*1)
-	MOVL         (SI)(R10*4), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD (DI)(R10*8), Z1
+	VBROADCASTSD (R11)(R8*8), Z1
 	VMOVUPD      (AX)(R13*1), Z2
 	VFMADD231PD  Z0, Z1, Z2
 	VMOVUPD      Z2, (AX)(R13*1)
-	MOVL         4(SI)(R10*4), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD 8(DI)(R10*8), Z1
-	VMOVUPD      (AX)(R13*1), Z2
-	VFMADD231PD  Z0, Z1, Z2
-	VMOVUPD      Z2, (AX)(R13*1)
-	MOVQ         R12, R10
-	JMP          many
-
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVL         (SI)(R12*4), R12
 	SHLQ         $0x06, R12
-	PREFETCHT0   (AX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD (DI)(R10*8), Z1
+	VBROADCASTSD 8(R11)(R8*8), Z1
 	VMOVUPD      (AX)(R12*1), Z2
 	VFMADD231PD  Z0, Z1, Z2
 	VMOVUPD      Z2, (AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	MOVQ         8(SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
+	SHLQ         $0x06, R13
+	VBROADCASTSD 16(R11)(R8*8), Z1
+	VMOVUPD      (AX)(R13*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R13*1)
+	SHLQ         $0x06, R12
+	VBROADCASTSD 24(R11)(R8*8), Z1
+	VMOVUPD      (AX)(R12*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R12*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+
+go2:
+	MOVL         (SI)(R8*4), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD (R11)(R8*8), Z1
+	VMOVUPD      (AX)(R12*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R12*1)
+	MOVL         4(SI)(R8*4), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Z1
+	VMOVUPD      (AX)(R12*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R12*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD (R11)(R8*8), Z1
+	VMOVUPD      (AX)(R9*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000040, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul8AVX512Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul8AVX512Col32Code(SB), NOSPLIT, $0-72
+TEXT ·mul8AVX512Col32Code(SB), NOSPLIT, $8-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         4(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   1024(SI)(R10*4)
-	PREFETCHT0   256(DI)(R10*1)
-	LEAQ         24(R10), R14
-	LEAQ         -3(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVL         (SI)(R14*4), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVL         4(SI)(R14*4), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVL         8(SI)(R14*4), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVL         12(SI)(R14*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVL         (SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z0
-	MOVL         4(SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      1(DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z1
-	MOVL         8(SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      2(DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z2
-	MOVL         12(SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      3(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z3
-	MOVQ         R12, R10
-	JMP          many
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVL         (SI)(R12*4), R12
-	SHLQ         $0x06, R12
-	PREFETCHT0   (CX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x06, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Z4
-	VFMADD231PD  (CX)(R12*1), Z4, Z0
-	INCQ         R10
-	JMP          few
+go4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x06, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	SHLQ         $0x06, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z1
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z2
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+go2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z1
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
 
 end:
 	VADDPD  Z2, Z0, Z0
@@ -3561,94 +7369,389 @@ end:
 	VADDPD  Z1, Z0, Z0
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
 // func add8AVX512Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add8AVX512Col32Code(SB), NOSPLIT, $0-72
+TEXT ·add8AVX512Col32Code(SB), NOSPLIT, $8-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
 	VMOVUPD (CX), Z0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVL         (SI)(R14*4), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (AX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (AX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
 	SHLQ         $0x06, R15
-	PREFETCHT0   (AX)(R15*1)
-	MOVL         4(SI)(R14*4), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (AX)(R14*1)
-	MOVL         (SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z1
-	VMOVUPD      (AX)(R14*1), Z2
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z1
+	VMOVUPD      (AX)(R15*1), Z2
 	VFMADD231PD  Z0, Z1, Z2
-	VMOVUPD      Z2, (AX)(R14*1)
-	MOVL         4(SI)(R10*4), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Z1
-	VMOVUPD      (AX)(R14*1), Z2
+	VMOVUPD      Z2, (AX)(R15*1)
+	SHLQ         $0x06, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Z1
+	VMOVUPD      (AX)(R13*1), Z2
 	VFMADD231PD  Z0, Z1, Z2
-	VMOVUPD      Z2, (AX)(R14*1)
-	MOVQ         R12, R10
-	JMP          many
+	VMOVUPD      Z2, (AX)(R13*1)
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z1
+	VMOVUPD      (AX)(R15*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R15*1)
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Z1
+	VMOVUPD      (AX)(R13*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R13*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVL         (SI)(R12*4), R12
-	SHLQ         $0x06, R12
-	PREFETCHT0   (AX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x06, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Z1
-	VMOVUPD      (AX)(R12*1), Z2
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+
+go2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z1
+	VMOVUPD      (AX)(R13*1), Z2
 	VFMADD231PD  Z0, Z1, Z2
-	VMOVUPD      Z2, (AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	VMOVUPD      Z2, (AX)(R13*1)
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z1
+	VMOVUPD      (AX)(R13*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R13*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z1
+	VMOVUPD      (AX)(R9*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000040, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul8AVX512Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·mul8AVX512Col32One(SB), NOSPLIT, $0-72
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z2
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z3
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+go2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z1
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z2
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x06, R8
+	VFMADD231PD (CX)(R8*1), Z0, Z1
+
+end:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z2, Z2
+	VADDPD  Z2, Z1, Z1
+	VMOVUPD Z1, (AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add8AVX512Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·add8AVX512Col32One(SB), NOSPLIT, $0-72
+	MOVQ         y+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VMOVUPD (CX), Z1
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R12*1)
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R11*1)
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R12*1)
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R11*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+
+go2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R11*1)
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R11*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x06, R8
+	VMOVUPD     (AX)(R8*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R8*1)
+
+end:
+	ADDQ $0x00000040, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
@@ -3660,77 +7763,108 @@ TEXT ·mul8AVX512Col16Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         4(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   512(SI)(R10*2)
-	PREFETCHT0   2048(DI)(R10*8)
-	LEAQ         24(R10), R13
-	LEAQ         -3(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVWLZX      (SI)(R13*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVWLZX      2(SI)(R13*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVWLZX      4(SI)(R13*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVWLZX      6(SI)(R13*2), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x06, R13
-	PREFETCHT0   (CX)(R13*1)
-	MOVWLZX      (SI)(R10*2), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD (DI)(R10*8), Z4
+	VBROADCASTSD (R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R13*1), Z4, Z0
-	MOVWLZX      2(SI)(R10*2), R13
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x06, R13
-	VBROADCASTSD 8(DI)(R10*8), Z4
+	VBROADCASTSD 8(R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R13*1), Z4, Z1
-	MOVWLZX      4(SI)(R10*2), R13
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x06, R13
-	VBROADCASTSD 16(DI)(R10*8), Z4
+	VBROADCASTSD 16(R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R13*1), Z4, Z2
-	MOVWLZX      6(SI)(R10*2), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD 24(DI)(R10*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z3
-	MOVQ         R12, R10
-	JMP          many
+	SHLQ         $0x06, R12
+	VBROADCASTSD 24(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVWLZX      (SI)(R12*2), R12
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R12
 	SHLQ         $0x06, R12
-	PREFETCHT0   (CX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD (DI)(R10*8), Z4
+	VBROADCASTSD (R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R12*1), Z4, Z0
-	INCQ         R10
-	JMP          few
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z1
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD (R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
 
 end:
 	VADDPD  Z2, Z0, Z0
@@ -3738,12 +7872,10 @@ end:
 	VADDPD  Z1, Z0, Z0
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -3755,161 +7887,250 @@ TEXT ·add8AVX512Col16Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
 	VMOVUPD (CX), Z0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVWLZX      (SI)(R13*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (AX)(R14*1)
-	MOVWLZX      2(SI)(R13*2), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x06, R13
-	PREFETCHT0   (AX)(R13*1)
-	MOVWLZX      (SI)(R10*2), R13
-	SHLQ         $0x06, R13
-	VBROADCASTSD (DI)(R10*8), Z1
+	VBROADCASTSD (R11)(R8*8), Z1
 	VMOVUPD      (AX)(R13*1), Z2
 	VFMADD231PD  Z0, Z1, Z2
 	VMOVUPD      Z2, (AX)(R13*1)
-	MOVWLZX      2(SI)(R10*2), R13
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x06, R13
-	VBROADCASTSD 8(DI)(R10*8), Z1
+	VBROADCASTSD 8(R11)(R8*8), Z1
 	VMOVUPD      (AX)(R13*1), Z2
 	VFMADD231PD  Z0, Z1, Z2
 	VMOVUPD      Z2, (AX)(R13*1)
-	MOVQ         R12, R10
-	JMP          many
-
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVWLZX      (SI)(R12*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x06, R13
+	VBROADCASTSD 16(R11)(R8*8), Z1
+	VMOVUPD      (AX)(R13*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R13*1)
 	SHLQ         $0x06, R12
-	PREFETCHT0   (AX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD (DI)(R10*8), Z1
+	VBROADCASTSD 24(R11)(R8*8), Z1
 	VMOVUPD      (AX)(R12*1), Z2
 	VFMADD231PD  Z0, Z1, Z2
 	VMOVUPD      Z2, (AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD (R11)(R8*8), Z1
+	VMOVUPD      (AX)(R12*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R12*1)
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Z1
+	VMOVUPD      (AX)(R12*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R12*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD (R11)(R8*8), Z1
+	VMOVUPD      (AX)(R9*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000040, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul8AVX512Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul8AVX512Col16Code(SB), NOSPLIT, $0-72
+TEXT ·mul8AVX512Col16Code(SB), NOSPLIT, $8-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         4(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   512(SI)(R10*2)
-	PREFETCHT0   256(DI)(R10*1)
-	LEAQ         24(R10), R14
-	LEAQ         -3(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVWLZX      (SI)(R14*2), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVWLZX      2(SI)(R14*2), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVWLZX      4(SI)(R14*2), R15
-	SHLQ         $0x06, R15
-	PREFETCHT0   (CX)(R15*1)
-	MOVWLZX      6(SI)(R14*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (CX)(R14*1)
-	MOVWLZX      (SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z0
-	MOVWLZX      2(SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      1(DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z1
-	MOVWLZX      4(SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      2(DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z2
-	MOVWLZX      6(SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      3(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z3
-	MOVQ         R12, R10
-	JMP          many
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVWLZX      (SI)(R12*2), R12
-	SHLQ         $0x06, R12
-	PREFETCHT0   (CX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x06, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Z4
-	VFMADD231PD  (CX)(R12*1), Z4, Z0
-	INCQ         R10
-	JMP          few
+go4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z1
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z2
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z1
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
 
 end:
 	VADDPD  Z2, Z0, Z0
@@ -3917,94 +8138,395 @@ end:
 	VADDPD  Z1, Z0, Z0
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
 // func add8AVX512Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add8AVX512Col16Code(SB), NOSPLIT, $0-72
+TEXT ·add8AVX512Col16Code(SB), NOSPLIT, $8-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
 	VMOVUPD (CX), Z0
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVWLZX      (SI)(R14*2), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (AX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (AX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (AX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
 	SHLQ         $0x06, R15
-	PREFETCHT0   (AX)(R15*1)
-	MOVWLZX      2(SI)(R14*2), R14
-	SHLQ         $0x06, R14
-	PREFETCHT0   (AX)(R14*1)
-	MOVWLZX      (SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z1
-	VMOVUPD      (AX)(R14*1), Z2
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z1
+	VMOVUPD      (AX)(R15*1), Z2
 	VFMADD231PD  Z0, Z1, Z2
-	VMOVUPD      Z2, (AX)(R14*1)
-	MOVWLZX      2(SI)(R10*2), R14
-	SHLQ         $0x06, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Z1
-	VMOVUPD      (AX)(R14*1), Z2
+	VMOVUPD      Z2, (AX)(R15*1)
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z1
+	VMOVUPD      (AX)(R15*1), Z2
 	VFMADD231PD  Z0, Z1, Z2
-	VMOVUPD      Z2, (AX)(R14*1)
-	MOVQ         R12, R10
-	JMP          many
+	VMOVUPD      Z2, (AX)(R15*1)
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z1
+	VMOVUPD      (AX)(R15*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R15*1)
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Z1
+	VMOVUPD      (AX)(R13*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R13*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVWLZX      (SI)(R12*2), R12
-	SHLQ         $0x06, R12
-	PREFETCHT0   (AX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x06, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Z1
-	VMOVUPD      (AX)(R12*1), Z2
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (AX)(R13*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z1
+	VMOVUPD      (AX)(R13*1), Z2
 	VFMADD231PD  Z0, Z1, Z2
-	VMOVUPD      Z2, (AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	VMOVUPD      Z2, (AX)(R13*1)
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z1
+	VMOVUPD      (AX)(R13*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R13*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z1
+	VMOVUPD      (AX)(R9*1), Z2
+	VFMADD231PD  Z0, Z1, Z2
+	VMOVUPD      Z2, (AX)(R9*1)
 
 end:
 	ADDQ $0x00000040, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul8AVX512Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·mul8AVX512Col16One(SB), NOSPLIT, $0-72
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z2
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z3
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+go2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z1
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z2
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+go1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x06, R8
+	VFMADD231PD (CX)(R8*1), Z0, Z1
+
+end:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z2, Z2
+	VADDPD  Z2, Z1, Z1
+	VMOVUPD Z1, (AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add8AVX512Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·add8AVX512Col16One(SB), NOSPLIT, $0-72
+	MOVQ         y+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VMOVUPD (CX), Z1
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (AX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VMOVUPD     (AX)(R12*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R12*1)
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R11*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (AX)(R11*1)
+
+go2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R11*1)
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VMOVUPD     (AX)(R11*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R11*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (AX)(R9*1)
+
+go1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x06, R8
+	VMOVUPD     (AX)(R8*1), Z2
+	VFMADD231PD Z1, Z0, Z2
+	VMOVUPD     Z2, (AX)(R8*1)
+
+end:
+	ADDQ $0x00000040, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
@@ -4016,69 +8538,120 @@ TEXT ·mul16AVX512Col32Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   1024(SI)(R10*4)
-	PREFETCHT0   2048(DI)(R10*8)
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVL         (SI)(R13*4), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   64(CX)(R14*1)
-	MOVL         4(SI)(R13*4), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x07, R13
-	PREFETCHT0   (CX)(R13*1)
-	PREFETCHT0   64(CX)(R13*1)
-	MOVL         (SI)(R10*4), R13
-	SHLQ         $0x07, R13
-	VBROADCASTSD (DI)(R10*8), Z4
+	VBROADCASTSD (R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R13*1), Z4, Z0
 	VFMADD231PD  64(CX)(R13*1), Z4, Z1
-	MOVL         4(SI)(R10*4), R13
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z2
+	VFMADD231PD  64(CX)(R12*1), Z4, Z3
+	MOVQ         8(SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x07, R13
-	VBROADCASTSD 8(DI)(R10*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z2
-	VFMADD231PD  64(CX)(R13*1), Z4, Z3
-	MOVQ         R12, R10
-	JMP          many
+	VBROADCASTSD 16(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	VFMADD231PD  64(CX)(R13*1), Z4, Z1
+	SHLQ         $0x07, R12
+	VBROADCASTSD 24(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z2
+	VFMADD231PD  64(CX)(R12*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVL         (SI)(R12*4), R12
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+go2:
+	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x07, R12
-	PREFETCHT0   (CX)(R12*1)
-	PREFETCHT0   64(CX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD (DI)(R10*8), Z4
+	VBROADCASTSD (R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R12*1), Z4, Z0
 	VFMADD231PD  64(CX)(R12*1), Z4, Z1
-	INCQ         R10
-	JMP          few
+	MOVL         4(SI)(R8*4), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z2
+	VFMADD231PD  64(CX)(R12*1), Z4, Z3
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x07, R9
+	VBROADCASTSD (R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
+	VFMADD231PD  64(CX)(R9*1), Z4, Z1
 
 end:
 	VADDPD  Z2, Z0, Z0
@@ -4086,12 +8659,10 @@ end:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	ADDQ    $0x00000080, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -4103,164 +8674,289 @@ TEXT ·add16AVX512Col32Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
 	VMOVUPD (CX), Z0
 	VMOVUPD 64(CX), Z1
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVL         (SI)(R13*4), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   64(AX)(R14*1)
-	MOVL         4(SI)(R13*4), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVQ       8(R10)(R8*4), R12
+	MOVL       R12, R13
+	SHRQ       $0x20, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
 	SHLQ         $0x07, R13
-	PREFETCHT0   (AX)(R13*1)
-	PREFETCHT0   64(AX)(R13*1)
-	MOVL         (SI)(R10*4), R13
-	SHLQ         $0x07, R13
-	VBROADCASTSD (DI)(R10*8), Z2
+	VBROADCASTSD (R11)(R8*8), Z2
 	VMOVUPD      (AX)(R13*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
 	VMOVUPD      Z3, (AX)(R13*1)
 	VMOVUPD      64(AX)(R13*1), Z3
 	VFMADD231PD  Z1, Z2, Z3
 	VMOVUPD      Z3, 64(AX)(R13*1)
-	MOVL         4(SI)(R10*4), R13
-	SHLQ         $0x07, R13
-	VBROADCASTSD 8(DI)(R10*8), Z2
-	VMOVUPD      (AX)(R13*1), Z3
-	VFMADD231PD  Z0, Z2, Z3
-	VMOVUPD      Z3, (AX)(R13*1)
-	VMOVUPD      64(AX)(R13*1), Z3
-	VFMADD231PD  Z1, Z2, Z3
-	VMOVUPD      Z3, 64(AX)(R13*1)
-	MOVQ         R12, R10
-	JMP          many
-
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVL         (SI)(R12*4), R12
 	SHLQ         $0x07, R12
-	PREFETCHT0   (AX)(R12*1)
-	PREFETCHT0   64(AX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD (DI)(R10*8), Z2
+	VBROADCASTSD 8(R11)(R8*8), Z2
 	VMOVUPD      (AX)(R12*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
 	VMOVUPD      Z3, (AX)(R12*1)
 	VMOVUPD      64(AX)(R12*1), Z3
 	VFMADD231PD  Z1, Z2, Z3
 	VMOVUPD      Z3, 64(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	MOVQ         8(SI)(R8*4), R12
+	MOVL         R12, R13
+	SHRQ         $0x20, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD 16(R11)(R8*8), Z2
+	VMOVUPD      (AX)(R13*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R13*1)
+	SHLQ         $0x07, R12
+	VBROADCASTSD 24(R11)(R8*8), Z2
+	VMOVUPD      (AX)(R12*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R12*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVL       4(R10)(R8*4), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+
+go2:
+	MOVL         (SI)(R8*4), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD (R11)(R8*8), Z2
+	VMOVUPD      (AX)(R12*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R12*1)
+	MOVL         4(SI)(R8*4), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Z2
+	VMOVUPD      (AX)(R12*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R12*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x07, R9
+	VBROADCASTSD (R11)(R8*8), Z2
+	VMOVUPD      (AX)(R9*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R9*1)
+	VMOVUPD      64(AX)(R9*1), Z0
+	VFMADD231PD  Z1, Z2, Z0
+	VMOVUPD      Z0, 64(AX)(R9*1)
 
 end:
 	ADDQ $0x00000080, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul16AVX512Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul16AVX512Col32Code(SB), NOSPLIT, $0-72
+TEXT ·mul16AVX512Col32Code(SB), NOSPLIT, $8-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   1024(SI)(R10*4)
-	PREFETCHT0   256(DI)(R10*1)
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVL         (SI)(R14*4), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
 	SHLQ         $0x07, R15
-	PREFETCHT0   (CX)(R15*1)
-	PREFETCHT0   64(CX)(R15*1)
-	MOVL         4(SI)(R14*4), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   64(CX)(R14*1)
-	MOVL         (SI)(R10*4), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z0
-	VFMADD231PD  64(CX)(R14*1), Z4, Z1
-	MOVL         4(SI)(R10*4), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z2
-	VFMADD231PD  64(CX)(R14*1), Z4, Z3
-	MOVQ         R12, R10
-	JMP          many
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	VFMADD231PD  64(CX)(R15*1), Z4, Z1
+	SHLQ         $0x07, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	VFMADD231PD  64(CX)(R15*1), Z4, Z1
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVL         (SI)(R12*4), R12
-	SHLQ         $0x07, R12
-	PREFETCHT0   (CX)(R12*1)
-	PREFETCHT0   64(CX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x07, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Z4
-	VFMADD231PD  (CX)(R12*1), Z4, Z0
-	VFMADD231PD  64(CX)(R12*1), Z4, Z1
-	INCQ         R10
-	JMP          few
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+go2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	VFMADD231PD  64(CX)(R13*1), Z4, Z1
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
+	VFMADD231PD  64(CX)(R9*1), Z4, Z1
 
 end:
 	VADDPD  Z2, Z0, Z0
@@ -4268,107 +8964,461 @@ end:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	ADDQ    $0x00000080, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
 // func add16AVX512Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add16AVX512Col32Code(SB), NOSPLIT, $0-72
+TEXT ·add16AVX512Col32Code(SB), NOSPLIT, $8-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
 	VMOVUPD (CX), Z0
 	VMOVUPD 64(CX), Z1
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVL         (SI)(R14*4), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
 	SHLQ         $0x07, R15
-	PREFETCHT0   (AX)(R15*1)
-	PREFETCHT0   64(AX)(R15*1)
-	MOVL         4(SI)(R14*4), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   64(AX)(R14*1)
-	MOVL         (SI)(R10*4), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z2
-	VMOVUPD      (AX)(R14*1), Z3
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z2
+	VMOVUPD      (AX)(R15*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
-	VMOVUPD      Z3, (AX)(R14*1)
-	VMOVUPD      64(AX)(R14*1), Z3
+	VMOVUPD      Z3, (AX)(R15*1)
+	VMOVUPD      64(AX)(R15*1), Z3
 	VFMADD231PD  Z1, Z2, Z3
-	VMOVUPD      Z3, 64(AX)(R14*1)
-	MOVL         4(SI)(R10*4), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Z2
-	VMOVUPD      (AX)(R14*1), Z3
+	VMOVUPD      Z3, 64(AX)(R15*1)
+	SHLQ         $0x07, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Z2
+	VMOVUPD      (AX)(R13*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
-	VMOVUPD      Z3, (AX)(R14*1)
-	VMOVUPD      64(AX)(R14*1), Z3
+	VMOVUPD      Z3, (AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Z3
 	VFMADD231PD  Z1, Z2, Z3
-	VMOVUPD      Z3, 64(AX)(R14*1)
-	MOVQ         R12, R10
-	JMP          many
+	VMOVUPD      Z3, 64(AX)(R13*1)
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z2
+	VMOVUPD      (AX)(R15*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R15*1)
+	VMOVUPD      64(AX)(R15*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R15*1)
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Z2
+	VMOVUPD      (AX)(R13*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R13*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVL         (SI)(R12*4), R12
-	SHLQ         $0x07, R12
-	PREFETCHT0   (AX)(R12*1)
-	PREFETCHT0   64(AX)(R12*1)
-	MOVL         (SI)(R10*4), R12
-	SHLQ         $0x07, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Z2
-	VMOVUPD      (AX)(R12*1), Z3
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+
+go2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z2
+	VMOVUPD      (AX)(R13*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
-	VMOVUPD      Z3, (AX)(R12*1)
-	VMOVUPD      64(AX)(R12*1), Z3
+	VMOVUPD      Z3, (AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Z3
 	VFMADD231PD  Z1, Z2, Z3
-	VMOVUPD      Z3, 64(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	VMOVUPD      Z3, 64(AX)(R13*1)
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z2
+	VMOVUPD      (AX)(R13*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R13*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z2
+	VMOVUPD      (AX)(R9*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R9*1)
+	VMOVUPD      64(AX)(R9*1), Z0
+	VFMADD231PD  Z1, Z2, Z0
+	VMOVUPD      Z0, 64(AX)(R9*1)
 
 end:
 	ADDQ $0x00000080, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul16AVX512Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·mul16AVX512Col32One(SB), NOSPLIT, $0-72
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	VFMADD231PD 64(CX)(R12*1), Z0, Z2
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z3
+	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	VFMADD231PD 64(CX)(R12*1), Z0, Z2
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z3
+	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+go2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z1
+	VFMADD231PD 64(CX)(R11*1), Z0, Z2
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z3
+	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x07, R8
+	VFMADD231PD (CX)(R8*1), Z0, Z1
+	VFMADD231PD 64(CX)(R8*1), Z0, Z2
+
+end:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z2, Z2
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add16AVX512Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·add16AVX512Col32One(SB), NOSPLIT, $0-72
+	MOVQ         y+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VMOVUPD (CX), Z1
+	VMOVUPD 64(CX), Z2
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R12*1)
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R11*1)
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R12*1)
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R11*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+
+go2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R11*1)
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R11*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x07, R8
+	VMOVUPD     (AX)(R8*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R8*1)
+	VMOVUPD     64(AX)(R8*1), Z1
+	VFMADD231PD Z2, Z0, Z1
+	VMOVUPD     Z1, 64(AX)(R8*1)
+
+end:
+	ADDQ $0x00000080, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
@@ -4380,69 +9430,122 @@ TEXT ·mul16AVX512Col16Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   512(SI)(R10*2)
-	PREFETCHT0   2048(DI)(R10*8)
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVWLZX      (SI)(R13*2), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   64(CX)(R14*1)
-	MOVWLZX      2(SI)(R13*2), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x07, R13
-	PREFETCHT0   (CX)(R13*1)
-	PREFETCHT0   64(CX)(R13*1)
-	MOVWLZX      (SI)(R10*2), R13
-	SHLQ         $0x07, R13
-	VBROADCASTSD (DI)(R10*8), Z4
+	VBROADCASTSD (R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R13*1), Z4, Z0
 	VFMADD231PD  64(CX)(R13*1), Z4, Z1
-	MOVWLZX      2(SI)(R10*2), R13
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x07, R13
-	VBROADCASTSD 8(DI)(R10*8), Z4
+	VBROADCASTSD 8(R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R13*1), Z4, Z2
 	VFMADD231PD  64(CX)(R13*1), Z4, Z3
-	MOVQ         R12, R10
-	JMP          many
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD 16(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	VFMADD231PD  64(CX)(R13*1), Z4, Z1
+	SHLQ         $0x07, R12
+	VBROADCASTSD 24(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z2
+	VFMADD231PD  64(CX)(R12*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVWLZX      (SI)(R12*2), R12
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R12
 	SHLQ         $0x07, R12
-	PREFETCHT0   (CX)(R12*1)
-	PREFETCHT0   64(CX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD (DI)(R10*8), Z4
+	VBROADCASTSD (R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R12*1), Z4, Z0
 	VFMADD231PD  64(CX)(R12*1), Z4, Z1
-	INCQ         R10
-	JMP          few
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z2
+	VFMADD231PD  64(CX)(R12*1), Z4, Z3
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	VBROADCASTSD (R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
+	VFMADD231PD  64(CX)(R9*1), Z4, Z1
 
 end:
 	VADDPD  Z2, Z0, Z0
@@ -4450,12 +9553,10 @@ end:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	ADDQ    $0x00000080, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
@@ -4467,164 +9568,293 @@ TEXT ·add16AVX512Col16Val(SB), NOSPLIT, $0-72
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
+	MOVQ val+48(FP), R11
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
 	VMOVUPD (CX), Z0
 	VMOVUPD 64(CX), Z1
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R13
-	LEAQ         -1(R9), R14
-	CMPQ         R13, R14
-	CMOVQHI      R14, R13
-	MOVWLZX      (SI)(R13*2), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   64(AX)(R14*1)
-	MOVWLZX      2(SI)(R13*2), R13
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x07, R13
-	PREFETCHT0   (AX)(R13*1)
-	PREFETCHT0   64(AX)(R13*1)
-	MOVWLZX      (SI)(R10*2), R13
-	SHLQ         $0x07, R13
-	VBROADCASTSD (DI)(R10*8), Z2
+	VBROADCASTSD (R11)(R8*8), Z2
 	VMOVUPD      (AX)(R13*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
 	VMOVUPD      Z3, (AX)(R13*1)
 	VMOVUPD      64(AX)(R13*1), Z3
 	VFMADD231PD  Z1, Z2, Z3
 	VMOVUPD      Z3, 64(AX)(R13*1)
-	MOVWLZX      2(SI)(R10*2), R13
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
 	SHLQ         $0x07, R13
-	VBROADCASTSD 8(DI)(R10*8), Z2
+	VBROADCASTSD 8(R11)(R8*8), Z2
 	VMOVUPD      (AX)(R13*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
 	VMOVUPD      Z3, (AX)(R13*1)
 	VMOVUPD      64(AX)(R13*1), Z3
 	VFMADD231PD  Z1, Z2, Z3
 	VMOVUPD      Z3, 64(AX)(R13*1)
-	MOVQ         R12, R10
-	JMP          many
-
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R13
-	CMPQ         R12, R13
-	CMOVQHI      R13, R12
-	MOVWLZX      (SI)(R12*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD 16(R11)(R8*8), Z2
+	VMOVUPD      (AX)(R13*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R13*1)
 	SHLQ         $0x07, R12
-	PREFETCHT0   (AX)(R12*1)
-	PREFETCHT0   64(AX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD (DI)(R10*8), Z2
+	VBROADCASTSD 24(R11)(R8*8), Z2
 	VMOVUPD      (AX)(R12*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
 	VMOVUPD      Z3, (AX)(R12*1)
 	VMOVUPD      64(AX)(R12*1), Z3
 	VFMADD231PD  Z1, Z2, Z3
 	VMOVUPD      Z3, 64(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD (R11)(R8*8), Z2
+	VMOVUPD      (AX)(R12*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R12*1)
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Z2
+	VMOVUPD      (AX)(R12*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R12*1)
+	VMOVUPD      64(AX)(R12*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R12*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	VBROADCASTSD (R11)(R8*8), Z2
+	VMOVUPD      (AX)(R9*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R9*1)
+	VMOVUPD      64(AX)(R9*1), Z0
+	VFMADD231PD  Z1, Z2, Z0
+	VMOVUPD      Z0, 64(AX)(R9*1)
 
 end:
 	ADDQ $0x00000080, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
-
-done:
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET
 
 // func mul16AVX512Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul16AVX512Col16Code(SB), NOSPLIT, $0-72
+TEXT ·mul16AVX512Col16Code(SB), NOSPLIT, $8-72
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ  R8, R8
-	JZ     done
-	MOVL   (DX), R10
-	MOVL   (BX), R11
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	PREFETCHT0   512(SI)(R10*2)
-	PREFETCHT0   256(DI)(R10*1)
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVWLZX      (SI)(R14*2), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
 	SHLQ         $0x07, R15
-	PREFETCHT0   (CX)(R15*1)
-	PREFETCHT0   64(CX)(R15*1)
-	MOVWLZX      2(SI)(R14*2), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (CX)(R14*1)
-	PREFETCHT0   64(CX)(R14*1)
-	MOVWLZX      (SI)(R10*2), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z0
-	VFMADD231PD  64(CX)(R14*1), Z4, Z1
-	MOVWLZX      2(SI)(R10*2), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Z4
-	VFMADD231PD  (CX)(R14*1), Z4, Z2
-	VFMADD231PD  64(CX)(R14*1), Z4, Z3
-	MOVQ         R12, R10
-	JMP          many
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	VFMADD231PD  64(CX)(R15*1), Z4, Z1
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z2
+	VFMADD231PD  64(CX)(R15*1), Z4, Z3
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	VFMADD231PD  64(CX)(R15*1), Z4, Z1
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVWLZX      (SI)(R12*2), R12
-	SHLQ         $0x07, R12
-	PREFETCHT0   (CX)(R12*1)
-	PREFETCHT0   64(CX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x07, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Z4
-	VFMADD231PD  (CX)(R12*1), Z4, Z0
-	VFMADD231PD  64(CX)(R12*1), Z4, Z1
-	INCQ         R10
-	JMP          few
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	VFMADD231PD  64(CX)(R13*1), Z4, Z1
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
+	VFMADD231PD  64(CX)(R9*1), Z4, Z1
 
 end:
 	VADDPD  Z2, Z0, Z0
@@ -4632,106 +9862,466 @@ end:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	ADDQ    $0x00000080, AX
-	ADDQ    $0x04, DX
-	ADDQ    $0x04, BX
-	DECQ    R8
-	JMP     row
-
-done:
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
 	VZEROUPPER
 	RET
 
 // func add16AVX512Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add16AVX512Col16Code(SB), NOSPLIT, $0-72
+TEXT ·add16AVX512Col16Code(SB), NOSPLIT, $8-72
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
 	MOVQ hi+32(FP), BX
 	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), DI
-	MOVQ rows+16(FP), R8
-	MOVQ last+64(FP), R9
-	MOVQ table+56(FP), R13
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
 
 row:
-	TESTQ   R8, R8
-	JZ      done
-	MOVL    (DX), R10
-	MOVL    (BX), R11
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
 	VMOVUPD (CX), Z0
 	VMOVUPD 64(CX), Z1
+	CMPQ    R8, R9
+	JGT     two
 
-many:
-	LEAQ         2(R10), R12
-	CMPQ         R12, R11
-	JA           few
-	LEAQ         24(R10), R14
-	LEAQ         -1(R9), R15
-	CMPQ         R14, R15
-	CMOVQHI      R15, R14
-	MOVWLZX      (SI)(R14*2), R15
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (AX)(R14*1)
+	PREFETCHT0 64(AX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+
+go4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
 	SHLQ         $0x07, R15
-	PREFETCHT0   (AX)(R15*1)
-	PREFETCHT0   64(AX)(R15*1)
-	MOVWLZX      2(SI)(R14*2), R14
-	SHLQ         $0x07, R14
-	PREFETCHT0   (AX)(R14*1)
-	PREFETCHT0   64(AX)(R14*1)
-	MOVWLZX      (SI)(R10*2), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      (DI)(R10*1), R15
-	VBROADCASTSD (R13)(R15*8), Z2
-	VMOVUPD      (AX)(R14*1), Z3
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z2
+	VMOVUPD      (AX)(R15*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
-	VMOVUPD      Z3, (AX)(R14*1)
-	VMOVUPD      64(AX)(R14*1), Z3
+	VMOVUPD      Z3, (AX)(R15*1)
+	VMOVUPD      64(AX)(R15*1), Z3
 	VFMADD231PD  Z1, Z2, Z3
-	VMOVUPD      Z3, 64(AX)(R14*1)
-	MOVWLZX      2(SI)(R10*2), R14
-	SHLQ         $0x07, R14
-	MOVBLZX      1(DI)(R10*1), R10
-	VBROADCASTSD (R13)(R10*8), Z2
-	VMOVUPD      (AX)(R14*1), Z3
+	VMOVUPD      Z3, 64(AX)(R15*1)
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z2
+	VMOVUPD      (AX)(R15*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
-	VMOVUPD      Z3, (AX)(R14*1)
-	VMOVUPD      64(AX)(R14*1), Z3
+	VMOVUPD      Z3, (AX)(R15*1)
+	VMOVUPD      64(AX)(R15*1), Z3
 	VFMADD231PD  Z1, Z2, Z3
-	VMOVUPD      Z3, 64(AX)(R14*1)
-	MOVQ         R12, R10
-	JMP          many
+	VMOVUPD      Z3, 64(AX)(R15*1)
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z2
+	VMOVUPD      (AX)(R15*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R15*1)
+	VMOVUPD      64(AX)(R15*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R15*1)
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Z2
+	VMOVUPD      (AX)(R13*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R13*1)
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          four
 
-few:
-	CMPQ         R10, R11
-	JAE          end
-	LEAQ         24(R10), R12
-	LEAQ         (R9), R14
-	CMPQ         R12, R14
-	CMOVQHI      R14, R12
-	MOVWLZX      (SI)(R12*2), R12
-	SHLQ         $0x07, R12
-	PREFETCHT0   (AX)(R12*1)
-	PREFETCHT0   64(AX)(R12*1)
-	MOVWLZX      (SI)(R10*2), R12
-	SHLQ         $0x07, R12
-	MOVBLZX      (DI)(R10*1), R14
-	VBROADCASTSD (R13)(R14*8), Z2
-	VMOVUPD      (AX)(R12*1), Z3
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (AX)(R13*1)
+	PREFETCHT0 64(AX)(R13*1)
+
+go2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z2
+	VMOVUPD      (AX)(R13*1), Z3
 	VFMADD231PD  Z0, Z2, Z3
-	VMOVUPD      Z3, (AX)(R12*1)
-	VMOVUPD      64(AX)(R12*1), Z3
+	VMOVUPD      Z3, (AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Z3
 	VFMADD231PD  Z1, Z2, Z3
-	VMOVUPD      Z3, 64(AX)(R12*1)
-	INCQ         R10
-	JMP          few
+	VMOVUPD      Z3, 64(AX)(R13*1)
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z2
+	VMOVUPD      (AX)(R13*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R13*1)
+	VMOVUPD      64(AX)(R13*1), Z3
+	VFMADD231PD  Z1, Z2, Z3
+	VMOVUPD      Z3, 64(AX)(R13*1)
+	ADDQ         $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z2
+	VMOVUPD      (AX)(R9*1), Z3
+	VFMADD231PD  Z0, Z2, Z3
+	VMOVUPD      Z3, (AX)(R9*1)
+	VMOVUPD      64(AX)(R9*1), Z0
+	VFMADD231PD  Z1, Z2, Z0
+	VMOVUPD      Z0, 64(AX)(R9*1)
 
 end:
 	ADDQ $0x00000080, CX
-	ADDQ $0x04, DX
-	ADDQ $0x04, BX
-	DECQ R8
-	JMP  row
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
+	VZEROUPPER
+	RET
 
-done:
+// func mul16AVX512Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·mul16AVX512Col16One(SB), NOSPLIT, $0-72
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	VFMADD231PD 64(CX)(R12*1), Z0, Z2
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z3
+	VFMADD231PD 64(CX)(R12*1), Z0, Z4
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	VFMADD231PD 64(CX)(R12*1), Z0, Z2
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z3
+	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+go2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z1
+	VFMADD231PD 64(CX)(R11*1), Z0, Z2
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z3
+	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+go1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x07, R8
+	VFMADD231PD (CX)(R8*1), Z0, Z1
+	VFMADD231PD 64(CX)(R8*1), Z0, Z2
+
+end:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z2, Z2
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      row
+	VZEROUPPER
+	RET
+
+// func add16AVX512Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·add16AVX512Col16One(SB), NOSPLIT, $0-72
+	MOVQ         y+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+row:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VMOVUPD (CX), Z1
+	VMOVUPD 64(CX), Z2
+	CMPQ    R8, R9
+	JGT     two
+
+four:
+	TESTQ      R10, R10
+	JZ         go4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (AX)(R12*1)
+	PREFETCHT0 64(AX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+
+go4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R12*1)
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VMOVUPD     (AX)(R12*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R12*1)
+	VMOVUPD     64(AX)(R12*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R12*1)
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R11*1)
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         four
+
+two:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        one
+	TESTQ      R10, R10
+	JZ         go2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (AX)(R11*1)
+	PREFETCHT0 64(AX)(R11*1)
+
+go2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R11*1)
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VMOVUPD     (AX)(R11*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R11*1)
+	VMOVUPD     64(AX)(R11*1), Z3
+	VFMADD231PD Z2, Z0, Z3
+	VMOVUPD     Z3, 64(AX)(R11*1)
+	ADDQ        $0x02, R8
+
+one:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        end
+	TESTQ      R10, R10
+	JZ         go1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (AX)(R9*1)
+	PREFETCHT0 64(AX)(R9*1)
+
+go1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x07, R8
+	VMOVUPD     (AX)(R8*1), Z3
+	VFMADD231PD Z1, Z0, Z3
+	VMOVUPD     Z3, (AX)(R8*1)
+	VMOVUPD     64(AX)(R8*1), Z1
+	VFMADD231PD Z2, Z0, Z1
+	VMOVUPD     Z1, 64(AX)(R8*1)
+
+end:
+	ADDQ $0x00000080, CX
+	INCQ DI
+	MOVQ rows+16(FP), R8
+	CMPQ DI, R8
+	JB   row
 	VZEROUPPER
 	RET

@@ -3,52 +3,64 @@ package kernel
 import "unsafe"
 
 // Portable kernels. Eight accumulators and one value are what the compiler
-// keeps in registers, so a panel of 16 is done as two halves. The array-pointer
-// conversions replace eight bounds checks by one.
+// keeps in registers, so the products of 16 columns are done as two halves.
 //
 // They are compiled for each form of the entries: a column index of 16 bits or
-// 32, and a number or the byte of its place in a table.
+// 32, and a number, or the byte of its place in a table, or nothing where all
+// are the first of the table.
 
 type (
 	column interface{ uint16 | uint32 }
-	value  interface{ uint8 | float64 }
+	first  = struct{}
+	value  interface{ uint8 | float64 | first }
 )
 
-// of is the value that v stands for. The compiler knows which branch it takes.
-func of[V value](table *[256]float64, v V) float64 {
-	if unsafe.Sizeof(v) == 1 {
-		return table[uint8(v)]
+// of is the value that *v stands for. Which case applies is known when a kernel is compiled.
+func of[V value](table *[256]float64, v *V) float64 {
+	switch unsafe.Sizeof(*v) {
+	case 1:
+		return table[*(*uint8)(unsafe.Pointer(v))]
+	case 8:
+		return *(*float64)(unsafe.Pointer(v))
 	}
-	return float64(v)
+	return table[0]
 }
 
 // genericMul sets the rows of w to the products of the entries lo[r] … hi[r]−1
 // of b with the panel x.
 func genericMul(w, x []float64, width int, lo, hi []uint32, b Rows) {
-	switch narrow, coded := len(b.Col16) > 0, len(b.Code) > 0; {
-	case narrow && coded:
+	switch narrow, ones := len(b.Col16) > 0, make([]first, b.entries()); {
+	case narrow && len(b.Code) > 0:
 		mulEach(w, x, width, lo, hi, b.Col16, b.Code, b.Table)
-	case narrow:
+	case narrow && len(b.Val) > 0:
 		mulEach(w, x, width, lo, hi, b.Col16, b.Val, nil)
-	case coded:
+	case narrow:
+		mulEach(w, x, width, lo, hi, b.Col16, ones, b.Table)
+	case len(b.Code) > 0:
 		mulEach(w, x, width, lo, hi, b.Col, b.Code, b.Table)
-	default:
+	case len(b.Val) > 0:
 		mulEach(w, x, width, lo, hi, b.Col, b.Val, nil)
+	default:
+		mulEach(w, x, width, lo, hi, b.Col, ones, b.Table)
 	}
 }
 
 // genericAdd adds the products of the entries lo[r] … hi[r]−1 of b with the
 // rows of w to the panel y.
 func genericAdd(y, w []float64, width int, lo, hi []uint32, b Rows) {
-	switch narrow, coded := len(b.Col16) > 0, len(b.Code) > 0; {
-	case narrow && coded:
+	switch narrow, ones := len(b.Col16) > 0, make([]first, b.entries()); {
+	case narrow && len(b.Code) > 0:
 		addEach(y, w, width, lo, hi, b.Col16, b.Code, b.Table)
-	case narrow:
+	case narrow && len(b.Val) > 0:
 		addEach(y, w, width, lo, hi, b.Col16, b.Val, nil)
-	case coded:
+	case narrow:
+		addEach(y, w, width, lo, hi, b.Col16, ones, b.Table)
+	case len(b.Code) > 0:
 		addEach(y, w, width, lo, hi, b.Col, b.Code, b.Table)
-	default:
+	case len(b.Val) > 0:
 		addEach(y, w, width, lo, hi, b.Col, b.Val, nil)
+	default:
+		addEach(y, w, width, lo, hi, b.Col, ones, b.Table)
 	}
 }
 
@@ -59,12 +71,12 @@ func mulEach[C column, V value](w, x []float64, width int, lo, hi []uint32, cols
 		w := w[r*width:][:width]
 		switch width {
 		case 16:
-			dots8(w, x, 16, col, val, table)
-			dots8(w[8:], x[min(8, len(x)):], 16, col, val, table)
+			dots8((*[8]float64)(w), fours(x), 4, col, val, table)
+			dots8((*[8]float64)(w[8:]), fours(x[min(8, len(x)):]), 4, col, val, table)
 		case 8:
-			dots8(w, x, 8, col, val, table)
+			dots8((*[8]float64)(w), fours(x), 2, col, val, table)
 		case 4:
-			dots4(w, x, col, val, table)
+			dots4((*[4]float64)(w), fours(x), col, val, table)
 		case 2:
 			dots2(w, x, col, val, table)
 		default:
@@ -80,12 +92,11 @@ func addEach[C column, V value](y, w []float64, width int, lo, hi []uint32, cols
 		w := w[r*width:][:width]
 		switch width {
 		case 16:
-			axpys8(y, w, 16, col, val, table)
-			axpys8(y[min(8, len(y)):], w[8:], 16, col, val, table)
+			axpys16(sixteens(y), (*[16]float64)(w), col, val, table)
 		case 8:
-			axpys8(y, w, 8, col, val, table)
+			axpys8(fours(y), (*[8]float64)(w), col, val, table)
 		case 4:
-			axpys4(y, w, col, val, table)
+			axpys4(fours(y), (*[4]float64)(w), col, val, table)
 		case 2:
 			axpys2(y, w, col, val, table)
 		default:
@@ -94,37 +105,51 @@ func addEach[C column, V value](y, w []float64, width int, lo, hi []uint32, cols
 	}
 }
 
-// dots8 sets w_j = Σ_p val_p x[col_p, j], x in rows of stride numbers.
-func dots8[C column, V value](w, x []float64, stride int, col []C, val []V, table *[256]float64) {
+// fours is x in rows of four numbers. An index into it is checked at less cost
+// than a slice of x that becomes an array.
+func fours(x []float64) [][4]float64 {
+	return unsafe.Slice((*[4]float64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/4)
+}
+
+func sixteens(x []float64) [][16]float64 {
+	return unsafe.Slice((*[16]float64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/16)
+}
+
+// dots8 sets w_j = Σ_p val_p x[col_p, j], x in rows of stride fours. That the two
+// fours are checked one after the other keeps the compiler from beginning all
+// eight products at once, for which there are not enough registers.
+func dots8[C column, V value](w *[8]float64, x [][4]float64, stride int, col []C, val []V, table *[256]float64) {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float64
 	val = val[:len(col)]
 	for i, c := range col {
-		v := of(table, val[i])
-		t := (*[8]float64)(x[int(c)*stride:])
+		v := of(table, &val[i])
+		at := int(c) * stride
+		t := &x[at]
 		s0 += v * t[0]
 		s1 += v * t[1]
 		s2 += v * t[2]
 		s3 += v * t[3]
-		s4 += v * t[4]
-		s5 += v * t[5]
-		s6 += v * t[6]
-		s7 += v * t[7]
+		t = &x[at+1]
+		s4 += v * t[0]
+		s5 += v * t[1]
+		s6 += v * t[2]
+		s7 += v * t[3]
 	}
-	*(*[8]float64)(w) = [8]float64{s0, s1, s2, s3, s4, s5, s6, s7}
+	*w = [8]float64{s0, s1, s2, s3, s4, s5, s6, s7}
 }
 
-func dots4[C column, V value](w, x []float64, col []C, val []V, table *[256]float64) {
+func dots4[C column, V value](w *[4]float64, x [][4]float64, col []C, val []V, table *[256]float64) {
 	var s0, s1, s2, s3 float64
 	val = val[:len(col)]
 	for i, c := range col {
-		v := of(table, val[i])
-		t := (*[4]float64)(x[4*int(c):])
+		v := of(table, &val[i])
+		t := &x[c]
 		s0 += v * t[0]
 		s1 += v * t[1]
 		s2 += v * t[2]
 		s3 += v * t[3]
 	}
-	*(*[4]float64)(w) = [4]float64{s0, s1, s2, s3}
+	*w = [4]float64{s0, s1, s2, s3}
 }
 
 // dots2 and dot1 keep four partial sums: fewer would wait for each addition's latency.
@@ -133,16 +158,16 @@ func dots2[C column, V value](w, x []float64, col []C, val []V, table *[256]floa
 	for len(col) >= 2 && len(val) >= 2 {
 		s := (*[2]float64)(x[2*int(col[0]):])
 		t := (*[2]float64)(x[2*int(col[1]):])
-		s0 += of(table, val[0]) * s[0]
-		s1 += of(table, val[0]) * s[1]
-		t0 += of(table, val[1]) * t[0]
-		t1 += of(table, val[1]) * t[1]
+		s0 += of(table, &val[0]) * s[0]
+		s1 += of(table, &val[0]) * s[1]
+		t0 += of(table, &val[1]) * t[0]
+		t1 += of(table, &val[1]) * t[1]
 		col, val = col[2:], val[2:]
 	}
 	if len(col) > 0 {
 		s := (*[2]float64)(x[2*int(col[0]):])
-		s0 += of(table, val[0]) * s[0]
-		s1 += of(table, val[0]) * s[1]
+		s0 += of(table, &val[0]) * s[0]
+		s1 += of(table, &val[0]) * s[1]
 	}
 	w[0], w[1] = s0+t0, s1+t1
 }
@@ -150,46 +175,72 @@ func dots2[C column, V value](w, x []float64, col []C, val []V, table *[256]floa
 func dot1[C column, V value](x []float64, col []C, val []V, table *[256]float64) float64 {
 	var s0, s1, s2, s3 float64
 	for len(col) >= 4 && len(val) >= 4 {
-		s0 += of(table, val[0]) * x[col[0]]
-		s1 += of(table, val[1]) * x[col[1]]
-		s2 += of(table, val[2]) * x[col[2]]
-		s3 += of(table, val[3]) * x[col[3]]
+		s0 += of(table, &val[0]) * x[col[0]]
+		s1 += of(table, &val[1]) * x[col[1]]
+		s2 += of(table, &val[2]) * x[col[2]]
+		s3 += of(table, &val[3]) * x[col[3]]
 		col, val = col[4:], val[4:]
 	}
 	for i, c := range col {
-		s0 += of(table, val[i]) * x[c]
+		s0 += of(table, &val[i]) * x[c]
 	}
 	return (s0 + s1) + (s2 + s3)
 }
 
-// axpys8 adds val_p w_j to y[col_p, j], y in rows of stride numbers.
-func axpys8[C column, V value](y, w []float64, stride int, col []C, val []V, table *[256]float64) {
-	a := *(*[8]float64)(w)
+// axpys16 adds val_p w_j to y[col_p, j].
+func axpys16[C column, V value](y [][16]float64, w *[16]float64, col []C, val []V, table *[256]float64) {
 	val = val[:len(col)]
 	for i, c := range col {
-		v := of(table, val[i])
-		t := (*[8]float64)(y[int(c)*stride:])
-		t[0] += v * a[0]
-		t[1] += v * a[1]
-		t[2] += v * a[2]
-		t[3] += v * a[3]
-		t[4] += v * a[4]
-		t[5] += v * a[5]
-		t[6] += v * a[6]
-		t[7] += v * a[7]
+		v := of(table, &val[i])
+		t := &y[c]
+		t[0] += v * w[0]
+		t[1] += v * w[1]
+		t[2] += v * w[2]
+		t[3] += v * w[3]
+		t[4] += v * w[4]
+		t[5] += v * w[5]
+		t[6] += v * w[6]
+		t[7] += v * w[7]
+		t[8] += v * w[8]
+		t[9] += v * w[9]
+		t[10] += v * w[10]
+		t[11] += v * w[11]
+		t[12] += v * w[12]
+		t[13] += v * w[13]
+		t[14] += v * w[14]
+		t[15] += v * w[15]
 	}
 }
 
-func axpys4[C column, V value](y, w []float64, col []C, val []V, table *[256]float64) {
-	a := *(*[4]float64)(w)
+func axpys8[C column, V value](y [][4]float64, w *[8]float64, col []C, val []V, table *[256]float64) {
+	a0, a1, a2, a3, a4, a5, a6, a7 := w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
 	val = val[:len(col)]
 	for i, c := range col {
-		v := of(table, val[i])
-		t := (*[4]float64)(y[4*int(c):])
-		t[0] += v * a[0]
-		t[1] += v * a[1]
-		t[2] += v * a[2]
-		t[3] += v * a[3]
+		v := of(table, &val[i])
+		at := 2 * int(c)
+		t := &y[at]
+		t[0] += v * a0
+		t[1] += v * a1
+		t[2] += v * a2
+		t[3] += v * a3
+		t = &y[at+1]
+		t[0] += v * a4
+		t[1] += v * a5
+		t[2] += v * a6
+		t[3] += v * a7
+	}
+}
+
+func axpys4[C column, V value](y [][4]float64, w *[4]float64, col []C, val []V, table *[256]float64) {
+	a0, a1, a2, a3 := w[0], w[1], w[2], w[3]
+	val = val[:len(col)]
+	for i, c := range col {
+		v := of(table, &val[i])
+		t := &y[c]
+		t[0] += v * a0
+		t[1] += v * a1
+		t[2] += v * a2
+		t[3] += v * a3
 	}
 }
 
@@ -197,7 +248,7 @@ func axpys2[C column, V value](y, w []float64, col []C, val []V, table *[256]flo
 	a0, a1 := w[0], w[1]
 	val = val[:len(col)]
 	for i, c := range col {
-		v := of(table, val[i])
+		v := of(table, &val[i])
 		t := (*[2]float64)(y[2*int(c):])
 		t[0] += v * a0
 		t[1] += v * a1
@@ -207,6 +258,6 @@ func axpys2[C column, V value](y, w []float64, col []C, val []V, table *[256]flo
 func axpy1[C column, V value](y []float64, w float64, col []C, val []V, table *[256]float64) {
 	val = val[:len(col)]
 	for i, c := range col {
-		y[c] += of(table, val[i]) * w
+		y[c] += of(table, &val[i]) * w
 	}
 }

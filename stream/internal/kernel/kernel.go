@@ -12,9 +12,8 @@
 // the rows of A touch again and again is as small as it can be. w is row-major.
 //
 // Preconditions, which callers must have proved (csr.Store.DecodeBlock does):
-// Ptr[0] = 0, Ptr is non-decreasing, Ptr[m] is the number of columns and of
-// values, the columns of a row ascend strictly, every column is below n. No two
-// slices overlap.
+// Ptr is non-decreasing, the columns of a row ascend strictly, every column is
+// below n. No two slices overlap.
 //
 // # Bits
 //
@@ -37,9 +36,9 @@ package kernel
 
 import "sync"
 
-// Rows is one decoded block of rows. Row r has the entries Ptr[r] … Ptr[r+1]−1.
-// Their columns are in one of Col16 and Col, their values in one of Code and
-// Val: see csr.Block.
+// Rows is one decoded block of rows, or some of its rows. Row r has the entries
+// Ptr[r] … Ptr[r+1]−1. Their columns are in one of Col16 and Col, their values
+// in one of Code and Val, or all are Table[0]: see csr.Block.
 type Rows struct {
 	Ptr   []uint32 // len rows+1
 	Col16 []uint16
@@ -49,18 +48,27 @@ type Rows struct {
 	Val   []float64
 }
 
+// Some are the rows from … to−1 of b.
+func (b Rows) Some(from, to int) Rows {
+	b.Ptr = b.Ptr[from : to+1]
+	return b
+}
+
 // Len is the number of rows.
 func (b Rows) Len() int { return len(b.Ptr) - 1 }
 
-// entries is the number of entries.
+// entries is the number of entries of the block.
 func (b Rows) entries() int { return len(b.Col16) + len(b.Col) }
 
 // check panics where the slices of b contradict one another: the kernels do not look.
 func (b Rows) check() {
 	n := int(b.Ptr[len(b.Ptr)-1])
-	cols, vals := max(len(b.Col16), len(b.Col)), max(len(b.Code), len(b.Val))
+	cols, vals := b.entries(), len(b.Code)+len(b.Val)
+	if vals == 0 && b.Table != nil {
+		vals = cols
+	}
 	twice := len(b.Col16) > 0 && len(b.Col) > 0 || len(b.Code) > 0 && len(b.Val) > 0
-	if cols != n || vals != n || twice || len(b.Code) > 0 && b.Table == nil {
+	if cols < n || vals != cols || twice || len(b.Code) > 0 && b.Table == nil {
 		panic("kernel: the slices of the rows contradict one another")
 	}
 }

@@ -39,6 +39,12 @@ type problem struct {
 	x, w, y []float64
 }
 
+// constant is the same problem with all values the first of the table.
+func (p problem) constant() problem {
+	p.rows.Val = slices.Repeat(p.table[:1], len(p.rows.Val))
+	return p
+}
+
 // inForms gives the rows in every form that the entries can have.
 func inForms(plain Rows, table *[256]float64) map[string]Rows {
 	all := map[string]Rows{}
@@ -50,6 +56,11 @@ func inForms(plain Rows, table *[256]float64) map[string]Rows {
 				for i, c := range plain.Col {
 					b.Col16[i] = uint16(c)
 				}
+			}
+			if !slices.ContainsFunc(plain.Val, func(v float64) bool { return v != table[0] }) {
+				one := b
+				one.Val, one.Table = nil, table
+				all[fmt.Sprintf("narrow=%v,constant", narrow)] = one
 			}
 			if coded {
 				b.Val, b.Code, b.Table = nil, make([]uint8, len(plain.Val)), table
@@ -207,6 +218,53 @@ var shapes = map[string]struct {
 	"two chunks":  {slices.Repeat([]int{3, 0, 1}, 100), 11},
 	"long row":    {[]int{2, 9000, 5}, 9000},
 	"last is one": {[]int{17, 1}, 50},
+}
+
+// The forms without values, against the plain one.
+func TestConstantValues(t *testing.T) {
+	for name, s := range shapes {
+		t.Run(name, func(t *testing.T) {
+			eachLevel(t, func(t *testing.T) {
+				for _, l := range []int{1, 2, 3, 4, 8, 10, 16, 20} {
+					newProblem(uint64(l), s.lengths, s.n, l).constant().checkAgainstReference(t)
+				}
+			})
+		})
+	}
+}
+
+// The products of some rows of a block are those of the whole, row by row.
+func TestSomeRows(t *testing.T) {
+	lengths := slices.Repeat([]int{0, 5, 40, 1, 17, 100, 3}, 60)
+	eachLevel(t, func(t *testing.T) {
+		for _, l := range []int{1, 4, 8, 16, 17} {
+			p := newProblem(uint64(l), lengths, 100, l)
+			x, y := packed(p.x, p.n, l), packed(p.y, p.n, l)
+			whole, parts := slices.Clone(y), slices.Clone(y)
+			w, again := make([]float64, p.m*l), make([]float64, p.m*l)
+			Gram(whole, x, l, p.rows)
+			Mul(w, x, l, p.rows)
+			for from, to := range map[int]int{0: 1, 1: 100, 100: 101, 101: p.m} {
+				Mul(again[from*l:to*l], x, l, p.rows.Some(from, to))
+			}
+			for _, cut := range [][2]int{{0, 1}, {1, 100}, {100, 101}, {101, 101}, {101, p.m}} {
+				Gram(parts, x, l, p.rows.Some(cut[0], cut[1]))
+			}
+			if !slices.Equal(w, again) || !slices.Equal(whole, parts) {
+				t.Errorf("l = %d: a block in parts gives other bits", l)
+			}
+		}
+	})
+}
+
+// Rows of a panel that does not fit the second-level cache are prefetched; that must not read
+// beyond the columns, nor change anything.
+func TestFarPanel(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		for _, l := range []int{8, 16} {
+			newProblem(uint64(l), []int{30, 0, 3, 50, 1, 60, 2, 3}, 40_000, l).checkAgainstReference(t)
+		}
+	})
 }
 
 func TestAgreesWithReference(t *testing.T) {

@@ -7,15 +7,16 @@
 //	add:  y[col_p] += val_p · w_r          w_r held in registers
 //
 // Row r has the entries lo[r] ≤ p < hi[r]: a column index of 32 bits or 16, and
-// a value or the byte of its place in the table (form). The rows of x, y and
+// a value, or the byte of its place in the table, or nothing where all have the
+// first value of the table (form). There is one row at least. The rows of x, y and
 // w have exactly the panel's width. last is the index of the last entry of col:
-// it bounds what may be looked at ahead of time.
+// it bounds what may be looked at ahead of time; −1 forbids that altogether.
 //
-// The order of summation depends on the panel's width alone: mul adds entry p
-// of a row to sum p mod chains, except that the entries after the last full
-// round all go to sum 0, and at the end the upper half of the sums is added to
-// the lower until one is left. Kernels of one width therefore give the same
-// bits whatever the width of the registers.
+// The order of summation depends on the panel's width alone: mul takes the
+// entries of a row in rounds of four, then at most one of two and one of one,
+// adds entry i of a round to sum i mod chains, and at the end the upper half of
+// the sums to the lower until one is left. Kernels of one width therefore give
+// the same bits whatever the width of the registers.
 package main
 
 import . "github.com/mmcloughlin/avo/build"

@@ -10,149 +10,205 @@ import (
 
 const (
 	// ahead is how many entries before its use a row of the dense block is
-	// prefetched. It reaches into the next rows: where these are short, a wrong
+	// prefetched, if that is wanted. It reaches into the next rows: where these are short, a wrong
 	// guess at the end of each would otherwise keep the processor from running ahead.
 	ahead = 24
 	// prefetchWidth is the panel from which on that is worth the instructions.
 	prefetchWidth = 8
-	// streamAhead is how many entries before their use the entries themselves are
-	// prefetched by mul, which meets them first.
-	streamAhead = 256
 )
 
 // form is how the entries of the sparse rows lie in memory.
 type form struct {
 	name  string
 	col   uint8 // bytes of a column index
-	coded bool  // a value is a byte that chooses from the table, not a number
+	value uint8 // bytes of a value: 8, or 1 that chooses from the table, or 0 for the table's first
 }
 
-var forms = []form{{"Col32Val", 4, false}, {"Col32Code", 4, true}, {"Col16Val", 2, false}, {"Col16Code", 2, true}}
-
-func (f form) value() uint8 {
-	if f.coded {
-		return 1
-	}
-	return 8
+var forms = []form{
+	{"Col32Val", 4, 8}, {"Col32Code", 4, 1}, {"Col32One", 4, 0},
+	{"Col16Val", 2, 8}, {"Col16Code", 2, 1}, {"Col16One", 2, 0},
 }
 
-// rows are the registers that walk over the sparse rows.
+// rows are the registers that walk over the sparse rows. What is needed once a
+// row stays in the arguments: there are not enough registers for all.
 type rows struct {
 	form
-	lo, hi, col, val Register // pointers
-	table            Register // of values, if they are coded
-	count            Register // rows left
-	last             Register
-	p, end, next     GPVirtual // entry of the row, its end, first entry of the next round
+	lo, hi, col, val Register  // pointers
+	table            Register  // of values, unless the entries have them
+	row              GPVirtual // in lo and hi
+	p, stop          GPVirtual // entry of the row, last one at which a round may begin
+	sooner           GPVirtual // col, moved by the entries that are prefetched ahead, or 0
 }
 
+// argument loads an argument of the kernel.
+func argument(name string) Register { return Load(Param(name), GP64()) }
+
 func loadRows(f form) rows {
-	load := func(name string) Register { return Load(Param(name), GP64()) }
 	r := rows{
 		form: f,
-		lo:   load("lo"), hi: load("hi"), col: load("col"), val: load("val"),
-		count: load("rows"), last: load("last"),
-		p: GP64(), end: GP64(), next: GP64(),
+		lo:   argument("lo"), hi: argument("hi"), col: argument("col"),
+		row: GP64(), p: GP64(), stop: GP64(), sooner: GP64(),
 	}
-	if f.coded {
-		r.table = load("table")
+	if f.value > 0 {
+		r.val = argument("val")
+	}
+	if f.value < 8 {
+		r.table = argument("table")
 	}
 	return r
 }
 
-// each loops over the rows. In body p and end are those of the row.
+// each loops over the rows, of which there are some.
 func (r rows) each(body func()) {
+	XORL(r.row.As32(), r.row.As32())
 	Label("row")
-	TESTQ(r.count, r.count)
-	JZ(LabelRef("done"))
-	MOVL(Mem{Base: r.lo}, r.p.As32())
-	MOVL(Mem{Base: r.hi}, r.end.As32())
+	MOVL(Mem{Base: r.lo, Index: r.row, Scale: 4}, r.p.As32())
+	MOVL(Mem{Base: r.hi, Index: r.row, Scale: 4}, r.stop.As32())
+	SUBQ(U8(4), r.stop)
 	body()
-	ADDQ(U8(4), r.lo)
-	ADDQ(U8(4), r.hi)
-	DECQ(r.count)
-	JMP(LabelRef("row"))
-	Label("done")
+	INCQ(r.row)
+	CMPQ(r.row, argument("rows"))
+	JB(LabelRef("row"))
 	VZEROUPPER()
 	RET()
 }
 
-// entries loops over the row's entries, in rounds of n and then in rounds of
-// one. round comes before the body of a round's entries p+i, i < n.
-func (r rows) entries(n int, round func(n int), body func(i int)) {
-	Label("many")
-	LEAQ(Mem{Base: r.p, Disp: n}, r.next)
-	CMPQ(r.next, r.end)
-	JA(LabelRef("few"))
-	round(n)
-	for i := range n {
-		body(i)
+// entries goes through the row's entries in rounds of four, then at most one of
+// two and one of one. before comes before a round of n, body is for its i-th entry.
+func (r rows) entries(before func(n int), body func(i int, col GPVirtual, val func() Mem)) {
+	round := func(n int) {
+		before(n)
+		col, val := r.columns(n), r.values(n)
+		for i := range n {
+			body(i, col(), val)
+		}
 	}
-	MOVQ(r.next, r.p)
-	JMP(LabelRef("many"))
-	Label("few")
-	CMPQ(r.p, r.end)
-	JAE(LabelRef("end"))
+	CMPQ(r.p, r.stop)
+	JGT(LabelRef("two"))
+	Label("four")
+	round(4)
+	ADDQ(U8(4), r.p)
+	CMPQ(r.p, r.stop)
+	JLE(LabelRef("four"))
+	Label("two")
+	ADDQ(U8(2), r.stop)
+	CMPQ(r.p, r.stop)
+	JGT(LabelRef("one"))
+	round(2)
+	ADDQ(U8(2), r.p)
+	Label("one")
+	ADDQ(U8(2), r.stop)
+	CMPQ(r.p, r.stop)
+	JEQ(LabelRef("end"))
 	round(1)
-	body(0)
-	INCQ(r.p)
-	JMP(LabelRef("few"))
 	Label("end")
 }
 
-// column is the column index of entry p+i.
-func (r rows) column(p Register, i int) GPVirtual {
-	c := GP64()
-	m := Mem{Base: r.col, Index: p, Scale: r.form.col, Disp: int(r.form.col) * i}
-	if r.form.col == 2 {
-		MOVWLZX(m, c.As32())
-	} else {
-		MOVL(m, c.As32())
+// columns gives the column indices of entries p … p+n−1 one after the other.
+// Those of a full round are loaded together: the number of loads is what bounds
+// the narrow kernels.
+func (r rows) columns(n int) func() GPVirtual {
+	size, word, i := int(r.form.col), GP64(), -1
+	return func() GPVirtual {
+		i++
+		c, m := GP64(), Mem{Base: r.col, Index: r.p, Scale: r.form.col, Disp: size * i}
+		if n < 4 {
+			r.extend(m, size, c)
+			return c
+		}
+		if i*size%8 == 0 {
+			MOVQ(m, word)
+		}
+		if (i+1)*size%8 == 0 {
+			return word
+		}
+		r.extend(word, size, c)
+		SHRQ(U8(8*size), word)
+		return c
 	}
-	return c
 }
 
-// value is where the value of entry p+i is.
-func (r rows) value(i int) Mem {
-	m := Mem{Base: r.val, Index: r.p, Scale: r.form.value(), Disp: int(r.form.value()) * i}
-	if !r.coded {
-		return m
+// extend sets c to the first size bytes of from.
+func (r rows) extend(from Op, size int, c GPVirtual) {
+	word, register := from.(GPVirtual)
+	switch size {
+	case 1:
+		if register {
+			from = word.As8()
+		}
+		MOVBLZX(from, c.As32())
+	case 2:
+		if register {
+			from = word.As16()
+		}
+		MOVWLZX(from, c.As32())
+	case 4:
+		if register {
+			from = word.As32()
+		}
+		MOVL(from, c.As32())
 	}
-	code := GP64()
-	MOVBLZX(m, code.As32())
-	return Mem{Base: r.table, Index: code, Scale: 8}
 }
 
-// prefetch asks for the rows of d that entries p+ahead … p+ahead+n−1 belong to,
-// or the last n entries of all. A round of n means that there are as many.
+// values gives where the values of entries p … p+n−1 are, one after the other.
+// The entries have some.
+func (r rows) values(n int) func() Mem {
+	codes, i := GP64(), -1
+	return func() Mem {
+		i++
+		m := Mem{Base: r.val, Index: r.p, Scale: r.form.value, Disp: int(r.form.value) * i}
+		if r.form.value == 8 {
+			return m
+		}
+		c := GP64()
+		switch {
+		case n < 4:
+			r.extend(m, 1, c)
+			return Mem{Base: r.table, Index: c, Scale: 8}
+		case i == 0:
+			MOVL(m, codes.As32())
+		case i == 3:
+			return Mem{Base: r.table, Index: codes, Scale: 8}
+		}
+		r.extend(codes, 1, c)
+		SHRL(U8(8), codes.As32())
+		return Mem{Base: r.table, Index: c, Scale: 8}
+	}
+}
+
+// lookAhead makes ready for prefetch: sooner is 0 where there is nothing to be
+// asked for, as in the last rows.
+func (r rows) lookAhead(d dense) {
+	if d.width < prefetchWidth {
+		return
+	}
+	most, none := GP64(), GP64()
+	XORL(none.As32(), none.As32())
+	LEAQ(Mem{Base: r.stop, Disp: 4 + ahead}, most)
+	LEAQ(Mem{Base: r.col, Disp: ahead * int(r.form.col)}, r.sooner)
+	CMPQ(most, argument("last"))
+	CMOVQGT(none, r.sooner)
+}
+
+// prefetch asks for the rows of d that entries p+ahead … p+ahead+n−1 belong to.
 func (r rows) prefetch(d dense, n int) {
 	if d.width < prefetchWidth {
 		return
 	}
-	p, most := GP64(), GP64()
-	LEAQ(Mem{Base: r.p, Disp: ahead}, p)
-	LEAQ(Mem{Base: r.last, Disp: 1 - n}, most)
-	CMPQ(p, most)
-	CMOVQHI(most, p)
-	for i := range n {
-		c := r.column(p, i)
+	label := fmt.Sprintf("go%d", n)
+	TESTQ(r.sooner, r.sooner)
+	JZ(LabelRef(label))
+	later := r
+	later.col = r.sooner
+	next := later.columns(n)
+	for range n {
+		c := next()
 		d.offset(c)
 		for line := 0; line < d.width; line += 8 {
 			PREFETCHT0(Mem{Base: d.base, Index: c, Scale: 1, Disp: 8 * line})
 		}
 	}
-}
-
-// stream asks for the entries themselves. Prefetching beyond their end is harmless.
-func (r rows) stream(n int) {
-	if n > 1 {
-		for _, s := range []struct {
-			base Register
-			size uint8
-		}{{r.col, r.form.col}, {r.val, r.form.value()}} {
-			PREFETCHT0(Mem{Base: s.base, Index: r.p, Scale: s.size, Disp: streamAhead * int(s.size)})
-		}
-	}
+	Label(label)
 }
 
 func mul(l level, width int, f form) {
@@ -160,24 +216,25 @@ func mul(l level, width int, f form) {
 	TEXT(name, NOSPLIT, "func(w, x *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last int)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s sets rows of w of width %d to the products of sparse rows with x.", name, width))
-	w := Load(Param("w"), GP64())
-	x := dense{newPanel(l, width), Load(Param("x"), GP64())}
+	w := argument("w")
+	x := dense{newPanel(l, width), argument("x")}
 	r := loadRows(f)
+	value := r.broadcasts(x.panel)
 	sums := make([][]VecVirtual, chains(width))
 	for c := range sums {
 		sums[c] = x.row()
 	}
 	r.each(func() {
+		r.lookAhead(x)
 		for _, sum := range sums {
 			for _, v := range sum {
 				x.zero(v)
 			}
 		}
-		r.entries(len(sums), func(n int) { r.stream(n); r.prefetch(x, n) }, func(i int) {
-			at, v := r.column(r.p, i), x.vector()
+		r.entries(func(n int) { r.prefetch(x, n) }, func(i int, at GPVirtual, val func() Mem) {
 			x.offset(at)
-			x.broadcast(r.value(i), v)
-			for k, s := range sums[i] {
+			v := value(val)
+			for k, s := range sums[i%len(sums)] {
 				x.fma(x.at(at, k), v, s)
 			}
 		})
@@ -200,18 +257,19 @@ func add(l level, width int, f form) {
 	TEXT(name, NOSPLIT, "func(y, w *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last int)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("%s adds the products of transposed sparse rows with rows of w of width %d to y.", name, width))
-	y := dense{newPanel(l, width), Load(Param("y"), GP64())}
-	w := Load(Param("w"), GP64())
+	y := dense{newPanel(l, width), argument("y")}
+	w := argument("w")
 	r := loadRows(f)
+	value := r.broadcasts(y.panel)
 	a := y.row()
 	r.each(func() {
+		r.lookAhead(y)
 		for k, v := range a {
 			y.move(Mem{Base: w, Disp: 8 * y.lanes * k}, v)
 		}
-		r.entries(2, func(n int) { r.prefetch(y, n) }, func(i int) {
-			at, v := r.column(r.p, i), y.vector()
+		r.entries(func(n int) { r.prefetch(y, n) }, func(i int, at GPVirtual, val func() Mem) {
 			y.offset(at)
-			y.broadcast(r.value(i), v)
+			v := value(val)
 			for k := range a {
 				t := y.vector()
 				y.move(y.at(at, k), t)
@@ -221,4 +279,19 @@ func add(l level, width int, f form) {
 		})
 		ADDQ(U32(8*width), w)
 	})
+}
+
+// broadcasts gives a function that makes a vector of the value at a place: the
+// same vector for all entries, if they have no values.
+func (r rows) broadcasts(p panel) func(func() Mem) VecVirtual {
+	if r.form.value == 0 {
+		v := p.vector()
+		p.broadcast(Mem{Base: r.table}, v)
+		return func(func() Mem) VecVirtual { return v }
+	}
+	return func(at func() Mem) VecVirtual {
+		v := p.vector()
+		p.broadcast(at(), v)
+		return v
+	}
 }
