@@ -7,14 +7,14 @@ import "iter"
 //
 // Columns and values have the smallest form that holds those of any block of
 // the store: Col16 is used if no column of the matrix needs more, else Col;
-// Code and Table for [Constant], [Dict4] and [Dict8], else Val. The other
-// slices are empty.
+// Table alone for [Constant], Code and Table for [Dict4] and [Dict8], else Val.
+// The other slices are empty.
 type Block struct {
 	FirstRow int64         // row of A that RowPtr[0] belongs to
 	RowPtr   []uint32      // len rows+1, RowPtr[0] = 0
 	Col16    []uint16      // len nnz, strictly ascending within a row, each < Cols ≤ 65,536
 	Col      []uint32      // likewise
-	Code     []uint8       // len nnz: entry p has the value Table[Code[p]]
+	Code     []uint8       // len nnz: entry p has the value Table[Code[p]]; without, all have Table[0]
 	Table    *[256]float64 // the store's, filled up with zeros; not to be changed
 	Val      []float64     // len nnz, finite
 }
@@ -64,10 +64,13 @@ func (b *Block) column(p uint32) uint32 {
 }
 
 func (b *Block) value(p uint32) float64 {
-	if len(b.Code) > 0 {
+	switch {
+	case len(b.Code) > 0:
 		return b.Table[b.Code[p]]
+	case len(b.Val) > 0:
+		return b.Val[p]
 	}
-	return b.Val[p]
+	return b.Table[0]
 }
 
 // empty drops the contents of b but keeps its memory.

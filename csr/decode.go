@@ -30,15 +30,15 @@ func (d *valueDecoder) decode(dst *Block, nnz int, src []byte) error {
 		}
 		return decodeFloat64(dst.Val, src)
 	}
-	dst.Table, dst.Code = &d.table, resized(dst.Code, nnz)
-	switch d.coding {
-	case Dict4:
-		return d.decode4(dst.Code, src)
-	case Dict8:
-		return d.decode8(dst.Code, src)
+	dst.Table = &d.table
+	if d.coding == Constant {
+		return nil
 	}
-	clear(dst.Code)
-	return nil
+	dst.Code = resized(dst.Code, nnz)
+	if d.coding == Dict4 {
+		return d.decode4(dst.Code, src)
+	}
+	return d.decode8(dst.Code, src)
 }
 
 func (d *valueDecoder) decode8(dst, src []byte) error {

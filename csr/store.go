@@ -240,13 +240,16 @@ func (s *Store) Block(i int) BlockInfo {
 }
 
 // DecodedSize is the number of bytes of a decoded block of so many rows and
-// entries: 3 to 12 an entry, see [Block].
+// entries: 2 to 12 an entry, see [Block].
 func (s *Store) DecodedSize(rows, nnz int64) int64 {
 	entry := int64(4 + 8)
 	if s.manifest.Cols <= maxCols16 {
 		entry -= 2
 	}
-	if s.manifest.Values.Coding.coded() {
+	switch coding := s.manifest.Values.Coding; {
+	case coding == Constant:
+		entry -= 8
+	case coding.coded():
 		entry -= 7
 	}
 	return 4*(rows+1) + entry*nnz

@@ -66,10 +66,10 @@ func requireSameBothWays(t *testing.T, data []byte, meta *blockMeta, cols int64,
 func requireProved(t *testing.T, b *Block, cols int64, v Values) {
 	t.Helper()
 	nnz := int(b.RowPtr[b.Rows()])
-	if (len(b.Col16) > 0) != (cols <= 1<<16 && nnz > 0) || (len(b.Code) > 0) != (v.Coding <= Dict8 && nnz > 0) {
+	if (len(b.Col16) > 0) != (cols <= 1<<16 && nnz > 0) || (len(b.Code) > 0) != (v.Coding.coded() && v.Coding != Constant && nnz > 0) {
 		t.Fatalf("%d and %d columns, %d codes and %d values for %d columns as %v", len(b.Col16), len(b.Col), len(b.Code), len(b.Val), cols, v.Coding)
 	}
-	if b.NNZ() != nnz || len(b.Code)+len(b.Val) != nnz {
+	if b.NNZ() != nnz || v.Coding != Constant && len(b.Code)+len(b.Val) != nnz || (b.Table != nil) != v.Coding.coded() {
 		t.Fatalf("%d columns, %d values; want %d", b.NNZ(), len(b.Code)+len(b.Val), nnz)
 	}
 	for r := range b.Rows() {

@@ -35,8 +35,8 @@
 //
 // [New] plans before anything is read: accumulators, scratch for the blocks in
 // flight, and, with what is left of the budget, blocks kept decoded from the
-// first pass on. A decoded entry takes 3 to 12 bytes (csr.Block): 3 where the
-// store has at most 65,536 columns and a table of values, which the kernels
-// look up themselves. A budget that cannot work is refused with the numbers
+// first pass on. A decoded entry takes 2 to 12 bytes (csr.Block): 2 where the
+// store has at most 65,536 columns and one value, as graphs have, 3 where it has
+// a table of values, which the kernels look up themselves. A budget that cannot work is refused with the numbers
 // ([BudgetError]).
 package stream
