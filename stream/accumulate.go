@@ -4,18 +4,17 @@ import (
 	"context"
 	"sync"
 
-	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 )
 
 // accumulator holds the partial sums of one pass: lane i mod P of the n×l sums,
-// in panels (kernel.Pack), belongs to the blocks i, i+P, i+2P, … See the
+// in panels (kernel.Pack), belongs to the units i, i+P, i+2P, … See the
 // package comment, "Same bits".
 //
-// With as many lanes as workers, a worker multiplies a block and scatters the
-// products in one go. With fewer, it multiplies before its turn comes. With
-// fewer than half as many, it also scatters in stripes of columns, so that
+// A worker that is alone at a lane multiplies a unit and scatters the products
+// in one go. One that is not multiplies before its turn comes. With fewer lanes
+// than half the workers, it also scatters in stripes of columns, so that
 // several workers follow one another through a lane. None of this changes the
 // order in which any number is added to any other.
 type accumulator struct {
@@ -43,7 +42,7 @@ func stripes(workers, p int, n int64) int {
 
 // accumulator prepares the sums of a pass of width l. Its memory is the Matrix's, for reuse.
 func (m *Matrix) accumulator(l int) *accumulator {
-	p := lanes(m.src.Cols(), l, m.plan.Blocks, m.plan.nnz)
+	p := lanes(m.src.Cols(), l, m.plan.units(), m.plan.nnz)
 	size := m.Dim() * kernel.Width(l)
 	if cap(m.sums) < p*size {
 		m.sums = make([]float64, p*size)
@@ -60,27 +59,29 @@ func (m *Matrix) accumulator(l int) *accumulator {
 	return a
 }
 
-// gram adds the block's share of AᵀA·x.
-func (a *accumulator) gram(worker, i int, b *csr.Block, x []float64) error {
-	if !a.ahead {
-		return a.inTurn(0, i, func(y []float64) { kernel.Gram(y, x, a.l, rowsOf(b)) })
+// gram adds the unit's share of AᵀA·x.
+func (a *accumulator) gram(worker int, u *unit, x []float64) error {
+	b := &u.block
+	if !a.ahead && !u.shared {
+		return a.inTurn(0, u.i, func(y []float64) { kernel.Gram(y, x, a.l, rowsOf(b)) })
 	}
 	p := &a.worker[worker]
 	p.w = resized(p.w, b.Rows()*a.l)
 	kernel.Mul(p.w, x, a.l, rowsOf(b))
-	return a.transposed(worker, i, b, p.w)
+	return a.transposed(worker, u, p.w)
 }
 
-// transposed adds the block's share of Aᵀ·W, of which w are the block's rows.
-func (a *accumulator) transposed(worker, i int, b *csr.Block, w []float64) error {
+// transposed adds the unit's share of Aᵀ·W, of which w are the unit's rows.
+func (a *accumulator) transposed(worker int, u *unit, w []float64) error {
+	b := &u.block
 	if len(a.turns) == 1 {
-		return a.inTurn(0, i, func(y []float64) { kernel.MulTransAdd(y, w, a.l, rowsOf(b)) })
+		return a.inTurn(0, u.i, func(y []float64) { kernel.MulTransAdd(y, w, a.l, rowsOf(b)) })
 	}
 	p := &a.worker[worker]
 	p.lo, p.hi = append(p.lo[:0], b.RowPtr[:b.Rows()]...), resized(p.hi, b.Rows())
 	for s, end := range a.ends {
 		kernel.Split(p.hi, p.lo, rowsOf(b), end)
-		err := a.inTurn(s, i, func(y []float64) { kernel.MulTransAddSome(y, w, a.l, rowsOf(b), p.lo, p.hi) })
+		err := a.inTurn(s, u.i, func(y []float64) { kernel.MulTransAddSome(y, w, a.l, rowsOf(b), p.lo, p.hi) })
 		if err != nil {
 			return err
 		}
@@ -89,12 +90,12 @@ func (a *accumulator) transposed(worker, i int, b *csr.Block, w []float64) error
 	return nil
 }
 
-// inTurn calls f on the sums of block i's lane when all earlier blocks of the
+// inTurn calls f on the sums of unit i's lane when all earlier units of the
 // lane have been added to the stripe.
 func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
 	turn := a.turns[stripe]
 	if !turn.enter(i) {
-		return context.Canceled // the pass has failed; eachBlock returns the reason
+		return context.Canceled // the pass has failed; eachUnit returns the reason
 	}
 	y := a.lane[i%len(a.lane)]
 	if stripe == 0 && i < len(a.lane) {
@@ -108,23 +109,24 @@ func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
 // sumInto sets dst to the sum of the lanes, in order, with the given number of workers.
 func (a *accumulator) sumInto(dst *mat.Dense, workers int) {
 	raw := dst.RawMatrix()
-	if a.turns[0].next[0] == 0 { // a matrix without blocks has no sums
+	if !a.turns[0].entered() { // a matrix without units has no sums
 		dst.Zero()
 		return
 	}
-	sum := func(from, to int) {
+	inParallel(workers, raw.Rows, len(a.lane)*len(a.lane[0]), func(from, to int) {
 		kernel.Unpack(raw.Data[from*raw.Stride:], raw.Stride, a.l, from, to-from, a.lane...)
-	}
+	})
+}
+
+// inParallel has ranges of rows done by the workers, or by fewer if there are few numbers in all.
+func inParallel(workers, rows, numbers int, do func(from, to int)) {
 	const alone = 1 << 16 // numbers that are not worth a goroutine
-	workers = min(workers, 1+len(a.lane)*len(a.lane[0])/alone)
-	if workers == 1 {
-		sum(0, raw.Rows)
-		return
-	}
+	workers = min(workers, rows, 1+numbers/alone)
 	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() { sum(w*raw.Rows/workers, (w+1)*raw.Rows/workers) })
+	for w := 1; w < workers; w++ {
+		wg.Go(func() { do(w*rows/workers, (w+1)*rows/workers) })
 	}
+	do(0, rows/workers)
 	wg.Wait()
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 )
@@ -29,13 +28,15 @@ func (m *Matrix) ApplyDilation(ctx context.Context, dstLong, dstShort, long, sho
 	if dstLong.RawMatrix().Stride != l {
 		out = mat.NewDense(int(m.Rows()), l, nil)
 	}
-	ws, ls, ss := contiguous(out), contiguous(long), m.pack(short)
+	ws, ls := contiguous(out), contiguous(long)
+	var ss []float64
 	acc := m.accumulator(l)
-	// The rows of A·short belong to one block each: no order among workers.
-	err = m.eachBlock(ctx, acc.turns, func(worker, i int, b *csr.Block) error {
+	// The rows of A·short belong to one unit each: no order among workers.
+	err = m.eachUnit(ctx, len(acc.lane), acc.turns, func() { ss = m.pack(short) }, func(worker int, u *unit) error {
+		b := &u.block
 		from, to := int(b.FirstRow)*l, (int(b.FirstRow)+len(b.RowPtr)-1)*l
 		kernel.Mul(ws[from:to], ss, l, rowsOf(b))
-		return acc.transposed(worker, i, b, ls[from:to])
+		return acc.transposed(worker, u, ls[from:to])
 	})
 	if err != nil {
 		return fmt.Errorf("multiply by the dilation: %w", err)

@@ -15,13 +15,14 @@
 //
 // # Same bits
 //
-// The sum over blocks is split into a fixed number of lanes: block i belongs
-// to lane i mod P, a lane adds its blocks in ascending order into its own
+// Rows are added in units: blocks or, of a matrix of few blocks, equal parts of
+// them. The sum over units is split into a fixed number of lanes: unit i belongs
+// to lane i mod P, a lane adds its units in ascending order into its own
 // accumulator, and the lanes are added in order at the end. P is a function of
-// the matrix and of the width of X only (see lanes). Workers only decide when a
-// block is decoded and who adds it, or which stripe of its columns, never where
-// or in which order it is added, and the budget
-// only decides what is decoded again in the next pass. So results are
+// the matrix and of the width of X only (see lanes), and so are the units (see
+// parts). Workers only decide when a unit is decoded and who adds it, or which
+// stripe of its columns, never where or in which order it is added to its lane,
+// and the budget only decides what is decoded again in the next pass. So results are
 // identical bit by bit for any number of workers and any memory budget; block
 // boundaries do not depend on the shard size, so neither do results.
 //

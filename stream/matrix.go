@@ -94,10 +94,10 @@ func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	if r, c := dst.Dims(); r != m.Dim() || c != l {
 		panic("stream: Apply: dst has the wrong shape")
 	}
-	xs := m.pack(x)
+	var xs []float64
 	acc := m.accumulator(l)
-	err = m.eachBlock(ctx, acc.turns, func(worker, i int, b *csr.Block) error {
-		return acc.gram(worker, i, b, xs)
+	err = m.eachUnit(ctx, len(acc.lane), acc.turns, func() { xs = m.pack(x) }, func(worker int, u *unit) error {
+		return acc.gram(worker, u, xs)
 	})
 	if err != nil {
 		return fmt.Errorf("multiply by the Gram matrix: %w", err)
@@ -125,8 +125,11 @@ func (m *Matrix) pack(x *mat.Dense) []float64 {
 	if cap(m.packed) < size {
 		m.packed = make([]float64, size)
 	}
-	kernel.Pack(m.packed[:size], raw.Data, raw.Stride, raw.Cols)
-	return m.packed[:size]
+	packed := m.packed[:size]
+	inParallel(m.plan.Workers, raw.Rows, size, func(from, to int) {
+		kernel.Pack(packed, raw.Cols, from, to-from, raw.Data[from*raw.Stride:], raw.Stride)
+	})
+	return packed
 }
 
 // contiguous returns the numbers of x row by row without gaps, copying only if it has any.

@@ -1,23 +1,38 @@
 package stream
 
 import (
+	"cmp"
 	"context"
-	"sync"
-	"sync/atomic"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 )
 
-// visit does one worker's work on decoded block i. It may wait for its turn
-// on a turnstile: blocks are handed out in ascending order.
-type visit func(worker, i int, b *csr.Block) error
+// A unit is what is added to a lane at a time: a block or, of a matrix that has
+// few, some of the rows of one. Units are numbered in the order of their rows.
+type unit struct {
+	i      int       // its number
+	block  csr.Block // its rows; RowPtr need not begin with 0
+	shared bool      // another worker is at the same lane
+}
 
-// eachBlock reads every block once, in file order, and calls fn on each.
+// visit does one worker's work on a unit. It may wait for its turn on a
+// turnstile: when a unit is handed out, all earlier ones of its lane have been.
+type visit func(worker int, u *unit) error
+
+// inOrder is the number of lanes of a pass whose units go in ascending order.
+const inOrder = 1
+
+// eachUnit reads every block once and calls fn on its units: in the order of
+// the file or, where blocks are resident, in ascending order in each lane only.
 // turns are the turnstiles fn may wait on; they are opened for good when the pass fails.
-func (m *Matrix) eachBlock(ctx context.Context, turns []*turnstile, fn visit) error {
+//
+// prepare is called first, while the workers wake up: that takes a processor
+// that has fallen asleep as long as a tenth of a pass over a small matrix.
+func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, prepare func(), fn visit) error {
 	start := time.Now()
 	m.fetch.Store(0)
 	defer func() {
@@ -28,99 +43,90 @@ func (m *Matrix) eachBlock(ctx context.Context, turns []*turnstile, fn visit) er
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if m.plan.Workers == 1 {
-		return m.eachInTurn(ctx, fn)
-	}
-	return m.eachInParallel(ctx, turns, fn)
-}
-
-// eachInTurn is a pass on the caller's goroutine.
-func (m *Matrix) eachInTurn(ctx context.Context, fn visit) error {
-	scratch := new(csr.Block)
-	for i := range m.plan.Blocks {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		b, err := m.block(i, scratch)
-		if err != nil {
-			return err
-		}
-		if err := fn(0, i, b); err != nil {
-			return err
-		}
-		scratch = trimmed(scratch)
-	}
-	return nil
-}
-
-func (m *Matrix) eachInParallel(ctx context.Context, turns []*turnstile, fn visit) error {
-	g, gctx := errgroup.WithContext(ctx)
-	for _, t := range turns {
-		defer context.AfterFunc(gctx, t.abandon)()
-	}
-	queue := &blockQueue{m: m, window: semaphore.NewWeighted(m.plan.Window), ahead: newReadAhead(m.src)}
-	if first := m.firstRead(); first < m.plan.Blocks {
-		g.Go(func() error {
-			queue.ahead.run(gctx, first, m.plan.Blocks)
-			return nil
-		})
-	}
-	for worker := range m.plan.Workers {
-		g.Go(func() error {
-			scratch := new(csr.Block)
-			for {
-				i, release, err := queue.take(gctx)
-				if err != nil || i < 0 {
-					return err
-				}
-				b, err := m.block(i, scratch)
-				if err == nil {
-					err = fn(worker, i, b)
-				}
-				release()
-				if err != nil {
-					return err
-				}
-				scratch = trimmed(scratch)
-			}
-		})
-	}
-	err := g.Wait()
+	err := m.work(ctx, newQueue(m, lanes), turns, prepare, fn)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // a cancelled pass must never look like a finished or a failed one
 	}
 	return err
 }
 
-// blockQueue hands out blocks in order while their decoded size fits the window.
-type blockQueue struct {
-	m      *Matrix
-	window *semaphore.Weighted
-	ahead  *readAhead
-	mu     sync.Mutex
-	next   int
+// work runs the workers of a pass, the first of them on the caller's goroutine.
+func (m *Matrix) work(ctx context.Context, q *queue, turns []*turnstile, prepare func(), fn visit) error {
+	if m.plan.Workers == 1 {
+		prepare()
+		return m.worker(ctx, 0, q, fn)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, ctx := errgroup.WithContext(ctx)
+	for _, t := range turns {
+		defer context.AfterFunc(ctx, t.abandon)()
+	}
+	prepared := make(chan struct{})
+	for worker := 1; worker < m.plan.Workers; worker++ {
+		g.Go(func() error {
+			<-prepared
+			return m.worker(ctx, worker, q, fn)
+		})
+	}
+	if q.first < m.plan.Blocks {
+		g.Go(func() error {
+			q.ahead.run(ctx, q.first, m.plan.Blocks)
+			return nil
+		})
+	}
+	prepare()
+	close(prepared)
+	first := m.worker(ctx, 0, q, fn)
+	if first != nil {
+		cancel()
+	}
+	if err := g.Wait(); err != nil && (first == nil || errors.Is(first, context.Canceled)) {
+		return err
+	}
+	return first
 }
 
-// take returns the next block, or −1 after the last, and what to call when its
-// scratch is free again. The room is taken under the lock so that an earlier
-// block never waits for a later one: with turnstiles that would be a deadlock.
-func (q *blockQueue) take(ctx context.Context) (int, func(), error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if ctx.Err() != nil {
-		return 0, nil, context.Cause(ctx)
+// worker takes work until there is none.
+func (m *Matrix) worker(ctx context.Context, worker int, q *queue, fn visit) error {
+	scratch := new(csr.Block)
+	for {
+		t, err := q.take(ctx, worker)
+		if err != nil || t.to == t.from {
+			return err
+		}
+		b, err := m.block(t.from/m.plan.parts, scratch)
+		for i := t.from; i < t.to && err == nil; i++ {
+			err = fn(worker, &unit{i: i, block: part(b, i%m.plan.parts, m.plan.parts), shared: t.shared})
+		}
+		q.done(t)
+		if err != nil {
+			return err
+		}
+		scratch = trimmed(scratch)
 	}
-	if q.next == q.m.plan.Blocks {
-		return -1, nil, nil
+}
+
+// part is part i of n of the rows of b, cut where so many of its entries have gone by.
+func part(b *csr.Block, i, n int) csr.Block {
+	some := *b
+	if n > 1 {
+		from, to := cut(b.RowPtr, i, n), cut(b.RowPtr, i+1, n)
+		some.FirstRow += int64(from)
+		some.RowPtr = b.RowPtr[from : to+1]
 	}
-	i := q.next
-	size := min(decodedBytes(q.m.src, i), q.m.plan.Window)
-	if err := q.window.Acquire(ctx, size); err != nil {
-		return 0, nil, context.Cause(ctx)
+	return some
+}
+
+// cut is the first row of part i of n.
+func cut(ptr []uint32, i, n int) int {
+	rows := len(ptr) - 1
+	if i == n {
+		return rows
 	}
-	q.next++
-	q.ahead.handOut(i)
-	return i, func() { q.window.Release(size) }, nil
+	entries := uint64(ptr[rows]) * uint64(i) / uint64(n)
+	row, _ := slices.BinarySearchFunc(ptr[:rows], entries, func(p uint32, e uint64) int { return cmp.Compare(uint64(p), e) })
+	return row
 }
 
 // block returns block i decoded: the resident copy, or one read into scratch
@@ -163,49 +169,4 @@ func trimmed(b *csr.Block) *csr.Block {
 		return new(csr.Block)
 	}
 	return b
-}
-
-// turnstile lets numbers through in ascending order in each of several lanes:
-// i passes lane i mod lanes after i−lanes has left it.
-type turnstile struct {
-	mu        sync.Mutex
-	moved     sync.Cond
-	next      []int
-	abandoned atomic.Bool
-}
-
-func newTurnstile(lanes int) *turnstile {
-	t := &turnstile{next: make([]int, lanes)}
-	t.moved.L = &t.mu
-	for i := range t.next {
-		t.next[i] = i
-	}
-	return t
-}
-
-// enter waits for i's turn. It reports false if the pass has failed meanwhile.
-func (t *turnstile) enter(i int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lane := i % len(t.next)
-	for t.next[lane] != i && !t.abandoned.Load() {
-		t.moved.Wait()
-	}
-	return !t.abandoned.Load()
-}
-
-// leave lets the next of i's lane in.
-func (t *turnstile) leave(i int) {
-	t.mu.Lock()
-	t.next[i%len(t.next)] += len(t.next)
-	t.mu.Unlock()
-	t.moved.Broadcast()
-}
-
-// abandon wakes all who wait, for good.
-func (t *turnstile) abandon() {
-	t.mu.Lock()
-	t.abandoned.Store(true)
-	t.mu.Unlock()
-	t.moved.Broadcast()
 }

@@ -12,11 +12,16 @@ import (
 const (
 	// laneBytes and maxLanes bound the accumulators of a pass: they are to stay in
 	// cache from block to block. laneShare bounds what it costs to clear them and
-	// to add them up: a lane must have that many entries a column. None may ever
-	// depend on the budget or on the machine: they decide the order of summation.
+	// to add them up: a lane must have that many entries a column.
 	laneBytes = 6 << 20
 	maxLanes  = 8
-	laneShare = 32
+	laneShare = 64
+
+	// A matrix has at least minUnits units, if they have unitNNZ entries each,
+	// so that a few workers end at about the same time. None may ever
+	// depend on the budget or on the machine: they decide the order of summation.
+	minUnits = 32
+	unitNNZ  = 16 << 10
 
 	// runtimeBytes is what a Go process with this program's packages occupies
 	// beside its heap: code, tables, stacks, the runtime's own; measured at 15 to
@@ -70,7 +75,8 @@ type Plan struct {
 	Window   int64  // most decoded bytes in flight during a pass
 	Parts    []Part // bytes by purpose; their sum is at most Budget
 
-	nnz int64 // of the matrix
+	nnz   int64 // of the matrix
+	parts int   // units of a block
 }
 
 // Total is the sum of the parts.
@@ -104,10 +110,23 @@ func mib(n int64) float64 { return float64(n) / (1 << 20) }
 // lanes is the number of accumulators of a pass that adds blocks of n×l
 // numbers: a function of the matrix and the width alone. It does not limit the
 // useful workers: see accumulator.
-func lanes(n int64, l, blocks int, nnz int64) int {
+func lanes(n int64, l, units int, nnz int64) int {
 	bytes := 8 * n * int64(kernel.Width(l))
-	return int(max(1, min(maxLanes, int64(blocks), laneBytes/(bytes+1), nnz/(laneShare*n+1))))
+	return int(max(1, min(maxLanes, int64(units), laneBytes/(bytes+1), nnz/(laneShare*n+1))))
 }
+
+// parts is the number of units that each block is cut into: one, unless there
+// are so few blocks that workers would wait for one another at the end. A function
+// of the matrix alone.
+func parts(blocks int, nnz int64) int {
+	if blocks == 0 {
+		return 1
+	}
+	return int(max(1, min((minUnits+int64(blocks)-1)/int64(blocks), nnz/int64(blocks)/unitNNZ)))
+}
+
+// units is the number of units of the matrix.
+func (p Plan) units() int { return p.Blocks * p.parts }
 
 // PlanFor is the Plan that New would make, without anything being allocated.
 // The error is that of New.
@@ -132,19 +151,20 @@ func makePlan(src source, o Options) (Plan, error) {
 	largest := src.MaxBlock()
 	decoded := src.DecodedSize(largest.Rows, largest.NNZ)
 	p.Window = decoded * int64(p.Workers)
+	p.parts = parts(p.Blocks, p.nnz)
 
 	n := src.Cols()
-	p.Lanes = lanes(n, o.Width, p.Blocks, p.nnz)
+	p.Lanes = lanes(n, o.Width, p.units(), p.nnz)
 	vectors := func(l, lanes int) int64 { // accumulators and x in panels, x and result
 		return 8 * n * (int64(kernel.Width(l))*int64(lanes+1) + int64(l)*2)
 	}
-	sums := max(vectors(o.Width, p.Lanes), vectors(o.Rank, lanes(n, o.Rank, p.Blocks, p.nnz)))
+	sums := max(vectors(o.Width, p.Lanes), vectors(o.Rank, lanes(n, o.Rank, p.units(), p.nnz)))
 	flight := func(workers int64) int64 {
 		// Decoded block, the mapped pages it comes from, its rows of W, where a
 		// stripe begins and ends in each row, and a QR stack; one stack for all.
 		return workers*(decoded+largest.Size+8*largest.Rows*int64(max(o.Rank, o.Width)+1)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
 	}
-	parts := func(workers int) []Part {
+	fixed := func(workers int) []Part {
 		return []Part{
 			{"runtime", runtimeBytes},
 			{"caller", o.Reserve},
@@ -154,15 +174,15 @@ func makePlan(src source, o Options) (Plan, error) {
 	}
 	if o.Memory == 0 {
 		p.Resident = p.Blocks
-		p.Parts = append(parts(p.Workers), Part{"resident blocks", residentBytes(src, p.Blocks)})
+		p.Parts = append(fixed(p.Workers), Part{"resident blocks", residentBytes(src, p.Blocks)})
 		return p, nil
 	}
 	// Fewer blocks in flight before a refusal: speed is negotiable, the budget is not.
-	for p.Workers > 1 && (Plan{Parts: parts(p.Workers)}).Total() > o.Memory {
+	for p.Workers > 1 && (Plan{Parts: fixed(p.Workers)}).Total() > o.Memory {
 		p.Workers--
 	}
 	p.Window = decoded * int64(p.Workers)
-	p.Parts = parts(p.Workers)
+	p.Parts = fixed(p.Workers)
 	left := o.Memory - p.Total()
 	if left < 0 {
 		return p, &BudgetError{Budget: o.Memory, Need: p.Total(), Parts: p.Parts}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 )
@@ -20,20 +19,21 @@ func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int6
 	if err != nil {
 		return nil, nil, err
 	}
-	vs := m.pack(v)
+	var vs []float64
 	acc := m.accumulator(k)
 	factors := newFactors(m, k)
 	out := newOrdered(m, k, sink)
-	err = m.eachBlock(ctx, append(acc.turns, factors.turn, out.turn), func(worker, i int, b *csr.Block) error {
+	err = m.eachUnit(ctx, inOrder, append(acc.turns, factors.turn, out.turn), func() { vs = m.pack(v) }, func(worker int, u *unit) error {
+		b := &u.block
 		w := out.buffer(worker, b.Rows())
 		kernel.Mul(w, vs, k, rowsOf(b))
-		if err := acc.transposed(worker, i, b, w); err != nil {
+		if err := acc.transposed(worker, u, w); err != nil {
 			return err
 		}
-		if err := factors.add(worker, i, w); err != nil {
+		if err := factors.add(worker, u.i, w); err != nil {
 			return err
 		}
-		return out.hand(i, b.FirstRow, w)
+		return out.hand(u.i, b.FirstRow, w)
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("project onto %d vectors: %w", k, err)
@@ -43,8 +43,8 @@ func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int6
 	return atw, factors.total.r(), nil
 }
 
-// factors is the R factor of all rows of W: each block's is computed by the
-// worker that has it, and they are stacked in the order of the blocks.
+// factors is the R factor of all rows of W: each unit's is computed by the
+// worker that has it, and they are stacked in the order of the units.
 type factors struct {
 	turn  *turnstile
 	total *tsqr
@@ -59,13 +59,13 @@ func newFactors(m *Matrix, k int) *factors {
 	return f
 }
 
-// add takes in w, the rows of block i.
+// add takes in w, the rows of unit i.
 func (f *factors) add(worker, i int, w []float64) error {
 	own := f.block[worker]
 	own.add(w)
 	r := own.take()
 	if !f.turn.enter(i) {
-		return context.Canceled // the pass has failed; eachBlock returns the reason
+		return context.Canceled // the pass has failed; eachUnit returns the reason
 	}
 	f.total.add(r)
 	f.turn.leave(i)
@@ -79,12 +79,13 @@ func (m *Matrix) Mul(ctx context.Context, x *mat.Dense, sink func(first int64, r
 	if err != nil {
 		return err
 	}
-	xs := m.pack(x)
+	var xs []float64
 	out := newOrdered(m, l, sink)
-	err = m.eachBlock(ctx, []*turnstile{out.turn}, func(worker, i int, b *csr.Block) error {
-		w := out.buffer(worker, len(b.RowPtr)-1)
+	err = m.eachUnit(ctx, inOrder, []*turnstile{out.turn}, func() { xs = m.pack(x) }, func(worker int, u *unit) error {
+		b := &u.block
+		w := out.buffer(worker, b.Rows())
 		kernel.Mul(w, xs, l, rowsOf(b))
-		return out.hand(i, b.FirstRow, w)
+		return out.hand(u.i, b.FirstRow, w)
 	})
 	if err != nil {
 		return fmt.Errorf("multiply: %w", err)
@@ -101,12 +102,13 @@ func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, r
 	}
 	acc := m.accumulator(k)
 	in := newOrdered(m, k, source)
-	err := m.eachBlock(ctx, append(acc.turns, in.turn), func(worker, i int, b *csr.Block) error {
-		w := in.buffer(worker, len(b.RowPtr)-1)
-		if err := in.hand(i, b.FirstRow, w); err != nil {
+	err := m.eachUnit(ctx, inOrder, append(acc.turns, in.turn), func() {}, func(worker int, u *unit) error {
+		b := &u.block
+		w := in.buffer(worker, b.Rows())
+		if err := in.hand(u.i, b.FirstRow, w); err != nil {
 			return err
 		}
-		return acc.transposed(worker, i, b, w)
+		return acc.transposed(worker, u, w)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("multiply by the transpose: %w", err)
@@ -116,7 +118,7 @@ func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, r
 	return dst, nil
 }
 
-// ordered passes the rows that belong to each block to a function of the
+// ordered passes the rows that belong to each unit to a function of the
 // caller's, in ascending order although workers finish in any.
 type ordered struct {
 	turn *turnstile
@@ -142,10 +144,12 @@ func (o *ordered) hand(i int, first int64, w []float64) error {
 		return nil
 	}
 	if !o.turn.enter(i) {
-		return context.Canceled // the pass has failed; eachBlock returns the reason
+		return context.Canceled // the pass has failed; eachUnit returns the reason
 	}
-	if err := o.fn(first, mat.NewDense(len(w)/o.k, o.k, w)); err != nil {
-		return err
+	if len(w) > 0 {
+		if err := o.fn(first, mat.NewDense(len(w)/o.k, o.k, w)); err != nil {
+			return err
+		}
 	}
 	o.turn.leave(i)
 	return nil

@@ -255,19 +255,27 @@ func everything(t *testing.T, m *Matrix, cols, rows, l int) []uint64 {
 }
 
 func TestSameBits(t *testing.T) {
-	// Lanes for two workers but not for seven; and one lane, which all workers
-	// share in stripes.
-	for _, s := range []struct{ rows, cols, l, lanes int }{{1500, 60, 5, 3}, {400, 700, 3, 1}} {
-		t.Run(fmt.Sprintf("%dx%d", s.rows, s.cols), func(t *testing.T) { testSameBits(t, s.rows, s.cols, s.l, s.lanes) })
+	// Lanes for two workers but not for seven; one lane, which all workers share
+	// in stripes; one block, which they share in parts; and parts without rows,
+	// since one row has nearly everything.
+	for _, s := range []struct {
+		rows, cols, l, lanes, parts int
+		density                     float64
+	}{{2400, 60, 5, 2, 1, 0.08}, {400, 700, 3, 1, 1, 0.08}, {1200, 400, 4, 3, 6, 0.25}, {20, 60_000, 2, 1, 3, 0.001}} {
+		t.Run(fmt.Sprintf("%dx%d", s.rows, s.cols), func(t *testing.T) {
+			src := newDisk(randomCSR(4, s.rows, s.cols, s.density))
+			if s.parts > 1 {
+				src.inMemory = newInMemory(randomCSR(4, s.rows, s.cols, s.density), csr.BlockRows, csr.BlockNNZ)
+			}
+			if p := mustNew(t, src, Options{Width: s.l}).Plan(); p.Lanes != s.lanes || p.parts != s.parts || s.parts == 1 && p.Blocks < 20*s.lanes {
+				t.Fatalf("%d lanes of %d blocks of %d parts: not the case to test", p.Lanes, p.Blocks, p.parts)
+			}
+			testSameBits(t, src, s.rows, s.cols, s.l, s.lanes)
+		})
 	}
 }
 
-func testSameBits(t *testing.T, rows, cols, l, lanes int) {
-	a := randomCSR(4, rows, cols, 0.08)
-	src := newDisk(a)
-	if p := mustNew(t, src, Options{Width: l}).Plan(); p.Lanes != lanes || p.Blocks < 20*lanes {
-		t.Fatalf("%d lanes of %d blocks: not the case to test", p.Lanes, p.Blocks)
-	}
+func testSameBits(t *testing.T, src *disk, rows, cols, l, lanes int) {
 	if lanes == 1 && stripes(7, lanes, int64(cols)) < 8 {
 		t.Fatal("no stripes: not the case to test")
 	}

@@ -127,7 +127,7 @@ func (p problem) reference() results {
 
 func packed(x []float64, n, l int) []float64 {
 	out := make([]float64, n*Width(l))
-	Pack(out, x, l, l)
+	Pack(out, l, 0, n, x, l)
 	return out
 }
 
@@ -374,7 +374,8 @@ func TestPackUnpack(t *testing.T) {
 		for i := range p {
 			p[i] = math.NaN()
 		}
-		Pack(p, x, stride, l)
+		Pack(p, l, 4, n-4, x[4*stride:], stride)
+		Pack(p, l, 0, 4, x, stride)
 		got := make([]float64, len(x))
 		Unpack(got, stride, l, 0, n, p, p)
 		for i := range n {

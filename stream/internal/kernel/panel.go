@@ -71,6 +71,10 @@ func (p panel) of(x []float64) []float64 { return x[p.from : p.from+p.n*p.width]
 
 // gather sets dst, in the panel's width, to its columns of the row-major src of the given stride.
 func (p panel) gather(dst, src []float64, stride int) {
+	if p.width == stride && p.cols == stride {
+		copy(dst, src)
+		return
+	}
 	for len(dst) > 0 {
 		clear(dst[copy(dst[:p.width], src[p.first:p.first+p.cols]):p.width])
 		dst = dst[p.width:]
@@ -87,16 +91,21 @@ func (p panel) scatter(dst, src []float64, stride int) {
 	}
 }
 
-// Pack sets dst to the block in panels of the l columns of the row-major src.
-func Pack(dst, src []float64, stride, l int) {
+// Pack sets the rows from first on of dst, a block of l columns in panels, to
+// those of the row-major src.
+func Pack(dst []float64, l, first, rows int, src []float64, stride int) {
 	for p := range panels(l, len(dst)) {
-		p.gather(p.of(dst), src, stride)
+		p.gather(p.of(dst)[first*p.width:(first+rows)*p.width], src, stride)
 	}
 }
 
 // Unpack sets the row-major dst with l columns to the rows from first on of the
 // sum of blocks in panels, which are added in order.
 func Unpack(dst []float64, stride, l, first, rows int, sums ...[]float64) {
+	if stride == l && widthFor(l) == l { // one panel, row-major as dst
+		addUp(dst[:rows*l], first*l, sums)
+		return
+	}
 	for p := range panels(l, len(sums[0])) {
 		for i := range rows {
 			at := p.from + (first+i)*p.width
@@ -108,5 +117,30 @@ func Unpack(dst []float64, stride, l, first, rows int, sums ...[]float64) {
 				}
 			}
 		}
+	}
+}
+
+// addUp sets dst to the sum of as many numbers of each of sums from at on, added
+// in order.
+func addUp(dst []float64, at int, sums [][]float64) {
+	const some = 512 // numbers, which stay in the first-level cache meanwhile
+	for len(dst) > 0 {
+		d := dst[:min(some, len(dst))]
+		part := func(i int) []float64 { return sums[i][at:][:len(d)] }
+		copy(d, part(0))
+		i := 1
+		for ; i+3 <= len(sums); i += 3 {
+			a, b, c := part(i), part(i+1), part(i+2)
+			for j, v := range d {
+				d[j] = v + a[j] + b[j] + c[j]
+			}
+		}
+		for ; i < len(sums); i++ {
+			a := part(i)
+			for j, v := range d {
+				d[j] = v + a[j]
+			}
+		}
+		dst, at = dst[len(d):], at+len(d)
 	}
 }
