@@ -211,7 +211,7 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (res
 	if unit == 0 {
 		unit = 1
 	}
-	sweep(n, 8*l*l, func(worker, seg, first, rows int) {
+	sweep(n, chunkRows, 8*l*l, func(worker, seg, first, rows int) {
 		b := buf(worker)
 		yw, qw := zeros(b, rows, l), zeros(b[chunkRows*l:], rows, c)
 		part := rowsOf(y.RawMatrix(), first, rows)

@@ -72,12 +72,13 @@ func (b *basis) projectAll(x blas64.General) {
 	}
 	var s sums
 	s.reset(b.n, x.Cols, b.len)
-	buf, work := scratch(b.n, chunkRows*b.len), x.Cols*b.len
-	sweep(b.n, work, func(worker, seg, i, rows int) {
+	chunk := inCache(secondCache, b.len+x.Cols)
+	buf, work := scratch(b.n, chunk*b.len), x.Cols*b.len
+	sweep(b.n, chunk, work, func(worker, seg, i, rows int) {
 		panel.AddCross(s.of(seg), rowsOf(x, i, rows), b.rows(buf(worker), i, rows))
 	})
 	f := panel.Pack(-1, s.total())
-	sweep(b.n, work, func(worker, _, i, rows int) {
+	sweep(b.n, chunk, work, func(worker, _, i, rows int) {
 		panel.AddProduct(rowsOf(x, i, rows), b.rows(buf(worker), i, rows), f)
 	})
 }

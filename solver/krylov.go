@@ -100,7 +100,7 @@ type lanczos struct {
 	size     int        // columns it has
 	drift    drift      // what V lacks of being orthonormal
 	t        *mat.Dense // VᵀMV, size×size
-	coupling *mat.Dense // R of the last step, nil after a restart
+	coupling *mat.Dense // what M·V has in X, from column fresh of V on; nil if that is not known
 	theta    []float64  // Ritz values of T, descending; nil as long as nobody has asked
 	ritz     *mat.Dense // Ritz vectors in terms of V, in rows; nil likewise
 	tails    *mat.Dense // their last entries, for the last block
@@ -110,13 +110,12 @@ type lanczos struct {
 	fresh    int        // column of V from which M·next has components in it, save for rounding
 	started  bool       // next is orthonormal, no longer the start block
 	full     bool       // V spans the whole space, next is a part of it
-	cut      bool       // Ritz vectors have been dropped
 	top      float64    // largest norm of a product, for what is roundoff
 	qr       blockQR
 	cands    []Candidate
 	timing   timing // of the eigenproblem of T
 
-	first, second, third, gram sums
+	first, second, third, fourth, gram sums
 }
 
 // avoid implements avoider.
@@ -176,7 +175,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	}
 	r.advance(y, gram)
 	if r.drift.next = nil; r.coupling != nil && width(r.next) == w {
-		r.drift.next = over(lost, r.coupling, roundoff*r.top)
+		r.drift.next = over(lost, r.coupling, r.drift.error(r.top))
 	}
 	r.fresh = old
 	if !wait {
@@ -217,52 +216,66 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 	first, short := r.coefficients(y, old)
 	lost = r.drift.step(r.t, first, r.fresh)
 	from, to := r.unclean(lost, short)
-	older := r.v.span(from, to)
+	older, both := r.v.span(from, to), span(nil)
+	if r.drift.untidy(y.Cols, from, to) {
+		both = older // the last block must be cleaned, too, lest the next ones inherit from it
+	}
 	clear(lost.RawMatrix().Data[from*y.Cols : to*y.Cols])
+	last := recent[len(recent)-1].x
 	f := recent.pack(-1, first)
 	r.second.reset(y.Rows, y.Cols, recent.columns())
 	r.third.reset(y.Rows, y.Cols, older.columns())
+	r.fourth.reset(y.Rows, y.Cols, both.columns())
 	r.gram.reset(y.Rows, y.Cols, y.Cols)
-	sweep(y.Rows, y.Cols*(2*recent.columns()+older.columns()+y.Cols), func(_, seg, i, rows int) {
+	sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(2*recent.columns()+2*older.columns()+y.Cols), func(_, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		recent.addProduct(part, f, i)
 		recent.addCross(r.second.of(seg), part, i)
 		older.addCross(r.third.of(seg), part, i)
+		both.addCross(r.fourth.of(seg), rowsOf(last, i, rows), i)
 		panel.AddCross(r.gram.of(seg), part, part)
 	})
-	second, third := r.second.total(), r.third.total()
-	f, g := recent.pack(-1, second), older.pack(-1, third)
+	second, third, fourth := r.second.total(), r.third.total(), r.fourth.total()
+	r.drift.cleaned(r.t, r.coupling, third, fourth, from, to, r.fresh)
+	gram = r.gram.total()
+	if negligible(second, gram) {
+		// V lacks that much of being orthonormal, then.
+		setRows(rowsOf(lost.RawMatrix(), r.fresh, second.Cols), transposed(mat.NewDense(second.Rows, second.Cols, second.Data)))
+		second.Cols, recent = 0, nil
+	}
+	f, g, h := recent.pack(-1, second), older.pack(-1, third), both.pack(-1, fourth)
 	r.qr.prepare = func(part blas64.General, i int) {
 		recent.addProduct(part, f, i)
 		older.addProduct(part, g, i)
+		both.addProduct(rowsOf(last, i, part.Rows), h, i)
 	}
-	gram = r.gram.total()
 	if a, b := subtractGram(gram, second), subtractGram(gram, third); a || b {
 		r.qr.ready(y)
 		gram = cross(&r.gram, y, y)
 	}
 	// What was found in older columns is no part of T, but what the basis lacks.
 	c = zeros(make([]float64, y.Cols*r.size), y.Cols, r.size)
+	setRows(columnsFrom(c, r.fresh), first)
 	for i := range c.Rows {
 		for j := range second.Cols {
-			c.Data[i*c.Stride+r.fresh+j] = first.Data[i*first.Stride+j] + second.Data[i*second.Stride+j]
+			c.Data[i*c.Stride+r.fresh+j] += second.Data[i*second.Stride+j]
 		}
 	}
 	return c, gram, lost
 }
 
 // coefficients returns yᵀV for the columns from fresh on and the Gram matrix that y
-// will have when these components have been removed. In the block before the last
-// they are known: M is symmetric, and what its product had in the last block is R.
+// will have when these components have been removed. Before the last block they are
+// known: M is symmetric, and what its product had in the last block is R.
 func (r *lanczos) coefficients(y blas64.General, old int) (c, gram blas64.General) {
 	at := r.fresh
-	if at > 0 {
+	if r.coupling != nil {
 		at = old
 	}
 	s := r.v.span(at, r.size)
 	r.first.reset(y.Rows, y.Cols, s.columns())
 	r.gram.reset(y.Rows, y.Cols, y.Cols)
-	sweep(y.Rows, y.Cols*(s.columns()+y.Cols), func(_, seg, i, rows int) {
+	sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(s.columns()+y.Cols), func(_, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		s.addCross(r.first.of(seg), part, i)
 		panel.AddCross(r.gram.of(seg), part, part)
@@ -276,6 +289,18 @@ func (r *lanczos) coefficients(y blas64.General, old int) (c, gram blas64.Genera
 	gram = r.gram.total()
 	panel.AddProduct(gram, c, panel.Pack(-1, c))
 	return c, gram
+}
+
+// negligible reports whether a block with this Gram matrix, made orthonormal, has
+// components of next to nothing if it has components c, transposed, as it is.
+func negligible(c, gram blas64.General) bool {
+	const next = tidy / 10
+	r, _ := triangle(gram, 0)
+	if r == nil || c.Cols == 0 {
+		return false
+	}
+	x := times(mat.DenseCopyOf(inverse(r).T()), mat.DenseCopyOf(mat.NewDense(c.Rows, c.Cols, c.Data).T()))
+	return math.Max(mat.Max(x), -mat.Min(x)) <= next
 }
 
 // subtractGram takes what has been removed from a block, c, off its Gram matrix. It
@@ -303,7 +328,7 @@ func subtractGram(gram, c blas64.General) (cancelled bool) {
 // those that are gone, where drift does not see it, and M·V is then V·T, and the
 // next block, to that only and not to rounding.
 func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
-	if r.cut || r.size+gram.Rows > r.most || r.kept() < r.want || r.room() <= 2*gram.Rows {
+	if r.drift.dropped > tidy*r.top || r.size+gram.Rows > r.most || r.kept() < r.want || r.room() <= 2*gram.Rows {
 		return 0, r.fresh
 	}
 	const cancelled = 1e6 // times the roundoff of a squared length
@@ -316,7 +341,7 @@ func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
 	if coupling == nil || pivot <= twice {
 		return 0, r.fresh
 	}
-	from, to = unclean(over(lost, coupling, roundoff*r.top))
+	from, to = unclean(over(lost, coupling, r.drift.error(r.top)))
 	to = min(to, r.fresh)
 	return min(from, to), to
 }
@@ -347,7 +372,8 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) {
 		// Nothing can be added. Go on with the trailing vectors, so that the
 		// driver can look at everything once more.
 		b := min(r.block, r.size)
-		r.coupling, r.next, r.qr.prepare = nil, mat.NewDense(n, b, nil), nil
+		r.qr.ready(y.RawMatrix())
+		r.coupling, r.next = nil, mat.NewDense(n, b, nil)
 		last := r.ritz.Slice(r.size-b, r.size, 0, r.size).(*mat.Dense).RawMatrix()
 		r.v.all().multiply(r.next.RawMatrix(), last)
 		return
@@ -391,16 +417,25 @@ func (r *lanczos) report() {
 // restart makes the Ritz vectors [from, to) the basis.
 func (r *lanczos) restart(from, to int) {
 	r.solve()
-	r.cut = r.cut || to < r.size
 	if to == from {
 		r.v.clear()
 		r.drift = drift{}
 	} else {
 		part := r.ritz.Slice(from, to, 0, r.size).(*mat.Dense)
+		gone := new(mat.Dense)
+		if to < r.size {
+			gone = r.ritz.Slice(to, r.size, 0, r.size).(*mat.Dense)
+		}
 		r.v.turn(part.RawMatrix())
-		r.drift.turn(part)
+		r.drift.turn(part, gone)
 	}
-	r.size, r.fresh, r.coupling = to-from, 0, nil
+	if r.coupling != nil && to > from {
+		// What the products of Ritz vectors have in the next block.
+		r.coupling = times(r.coupling, mat.DenseCopyOf(r.ritz.Slice(from, to, r.fresh, r.size)))
+	} else {
+		r.coupling = nil
+	}
+	r.size, r.fresh = to-from, 0
 	r.t = mat.NewDense(max(r.size, 1), max(r.size, 1), nil)
 	for i, v := range r.theta[from:to] {
 		r.t.Set(i, i, v)
@@ -435,14 +470,14 @@ func (r *lanczos) Lock(j int) bool {
 }
 
 // Blocks of the state before those of the basis.
-const lanczosBlocks = 5
+const lanczosBlocks = 6
 
 func (r *lanczos) Save() State {
 	s := State{
-		Blocks: []*mat.Dense{r.next, {}, {}, {}, {}},
+		Blocks: []*mat.Dense{r.next, {}, {}, {}, {}, {}},
 		Scalars: []float64{
 			r.qr.key, float64(r.qr.drawn), float64(r.most), float64(r.want), float64(r.block), float64(r.fresh), float64(r.gone),
-			scalar(r.full), scalar(r.started), scalar(r.cut), r.top,
+			scalar(r.full), scalar(r.started), r.top, r.drift.dropped,
 		},
 	}
 	s.Scalars = append(s.Scalars, r.timing.save()...)
@@ -452,7 +487,7 @@ func (r *lanczos) Save() State {
 	if r.size == 0 {
 		return s
 	}
-	for i, b := range []*mat.Dense{r.t, r.drift.basis, r.drift.next, r.coupling} {
+	for i, b := range []*mat.Dense{r.t, r.drift.basis, r.drift.next, r.drift.removed, r.coupling} {
 		if b != nil {
 			s.Blocks[i+1] = b
 		}
@@ -483,9 +518,9 @@ func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
 	}
 	r := &lanczos{
 		next: next, most: counts[1], want: counts[2], block: counts[3], fresh: counts[4], gone: counts[5],
-		top: s.Scalars[10], qr: blockQR{key: s.Scalars[0], drawn: counts[0]},
+		top: s.Scalars[9], drift: drift{dropped: s.Scalars[10]}, qr: blockQR{key: s.Scalars[0], drawn: counts[0]},
 	}
-	for i, flag := range []*bool{&r.full, &r.started, &r.cut} {
+	for i, flag := range []*bool{&r.full, &r.started} {
 		if *flag, err = s.flag(7 + i); err != nil {
 			return nil, err
 		}
@@ -494,7 +529,7 @@ func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
 		return nil, err
 	}
 	rest := s.Scalars[fixed:]
-	if !allFinite(s.Scalars[10:]) {
+	if !allFinite(s.Scalars[9:]) {
 		return nil, errors.New("state has values that are not finite")
 	}
 	if len(rest)%2 != 0 || r.timing.passes > 0 && len(rest) == 0 {
@@ -538,8 +573,11 @@ func (r *lanczos) restoreBasis(s State) (err error) {
 			return err
 		}
 	}
-	if !s.Blocks[4].IsEmpty() {
-		r.coupling, err = s.block(4, w, r.size-r.fresh)
+	if r.drift.removed, err = s.block(4, r.size, r.size); err != nil {
+		return err
+	}
+	if !s.Blocks[5].IsEmpty() {
+		r.coupling, err = s.block(5, w, r.size-r.fresh)
 	}
 	return err
 }

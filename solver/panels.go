@@ -93,7 +93,7 @@ func (p *panels) merge() {
 	}
 	parts, room := slices.Clone(p.list[from:to]), p.take(p.wide)
 	wide := piece{parts[0].at, room.RawMatrix(), room}
-	sweep(p.n, p.wide, func(_, _, i, rows int) {
+	sweep(p.n, inCache(firstCache, p.wide), p.wide, func(_, _, i, rows int) {
 		for _, b := range parts {
 			setRows(rowsOf(columnsFrom(wide.x, b.at-wide.at), i, rows), rowsOf(b.x, i, rows))
 		}
@@ -143,10 +143,11 @@ func (p *panels) turn(st blas64.General) {
 	}
 	from, to := span(old), span(p.list)
 	f := panel.Pack(1, st)
-	buf := scratch(p.n, chunkRows*(size+st.Rows))
-	sweep(p.n, size*st.Rows, func(worker, _, i, rows int) {
+	chunk := inCache(secondCache, size+st.Rows)
+	buf := scratch(p.n, chunk*(size+st.Rows))
+	sweep(p.n, chunk, size*st.Rows, func(worker, _, i, rows int) {
 		b := buf(worker)
-		y := zeros(b[chunkRows*size:], rows, st.Rows)
+		y := zeros(b[chunk*size:], rows, st.Rows)
 		panel.AddProduct(y, from.gather(b, i, rows), f)
 		for _, d := range to {
 			setRows(rowsOf(d.x, i, rows), columnsOf(columnsFrom(y, d.at), d.x.Cols))
@@ -226,20 +227,21 @@ func (s span) project(t *sums, y blas64.General) blas64.General {
 	if len(s) == 0 {
 		return blas64.General{Rows: y.Cols, Stride: 1}
 	}
-	work := y.Cols * s.columns()
+	work, chunk := y.Cols*s.columns(), inCache(firstCache, y.Cols)
 	t.reset(y.Rows, y.Cols, s.columns())
-	sweep(y.Rows, work, func(_, seg, i, rows int) { s.addCross(t.of(seg), rowsOf(y, i, rows), i) })
+	sweep(y.Rows, chunk, work, func(_, seg, i, rows int) { s.addCross(t.of(seg), rowsOf(y, i, rows), i) })
 	c := t.total()
 	f := s.pack(-1, c)
-	sweep(y.Rows, work, func(_, _, i, rows int) { s.addProduct(rowsOf(y, i, rows), f, i) })
+	sweep(y.Rows, chunk, work, func(_, _, i, rows int) { s.addProduct(rowsOf(y, i, rows), f, i) })
 	return c
 }
 
 // multiply sets dst to V·dᵀ.
 func (s span) multiply(dst, d blas64.General) {
 	size := s.columns()
-	f, buf := panel.Pack(1, d), scratch(dst.Rows, chunkRows*size)
-	sweep(dst.Rows, size*d.Rows, func(worker, _, i, rows int) {
+	chunk := inCache(secondCache, size+dst.Cols)
+	f, buf := panel.Pack(1, d), scratch(dst.Rows, chunk*size)
+	sweep(dst.Rows, chunk, size*d.Rows, func(worker, _, i, rows int) {
 		y := rowsOf(dst, i, rows)
 		clearRows(y)
 		panel.AddProduct(y, s.gather(buf(worker), i, rows), f)

@@ -21,7 +21,7 @@ import (
 // use them. Both depend on n alone, and sums over rows are added up in order: the
 // bits do not depend on the machine.
 const (
-	chunkRows   = 128
+	chunkRows   = 128           // unless a sweep has its own
 	segmentRows = 4 * chunkRows // at least, if there is more than one
 	maxSegments = 16            // unless they have longestSegment rows
 	// longestSegment bounds what a sweep touches at a time, however long the block.
@@ -47,20 +47,30 @@ func segments(n int) int {
 // Segments run in parallel: f may write to its own rows and to what belongs to
 // the segment.
 func eachChunk(n int, f func(segment, first, rows int)) {
-	sweep(n, math.MaxInt32, func(_, s, first, rows int) { f(s, first, rows) })
+	sweep(n, chunkRows, math.MaxInt32, func(_, s, first, rows int) { f(s, first, rows) })
 }
 
 // To wake another worker takes as long as so many multiply-adds.
 const worthWaking = 1 << 18
 
-// sweep is eachChunk for f that is known to take no more than about work
-// multiply-adds a row: where all of that is little, one worker does it. f is told
-// which one it runs on, a number below workers(n).
-func sweep(n, work int, f func(worker, segment, first, rows int)) {
+// inCache returns the rows of a chunk of which so many columns are to stay in a cache
+// of so many bytes. Sums do not depend on it. Chunks had better be long: from one
+// panel to the next the processor has to begin anew to read ahead.
+func inCache(bytes, columns int) int {
+	return max(64, min(1024, bytes/(8*max(columns, 1))&^63))
+}
+
+const firstCache, secondCache = 32 << 10, 512 << 10
+
+// sweep is eachChunk with chunks of so many rows, for f that is known to take about
+// work multiply-adds a row: where all of that is little, one worker does it. f is
+// told which one it runs on, a number below workers(n).
+func sweep(n, chunk, work int, f func(worker, segment, first, rows int)) {
 	segments, size := cuts(n)
 	run := func(worker, s int) {
-		for i := s * size; i < min(n, (s+1)*size); i += chunkRows {
-			f(worker, s, i, min(chunkRows, n-i))
+		end := min(n, (s+1)*size)
+		for i := s * size; i < end; i += chunk {
+			f(worker, s, i, min(chunk, end-i))
 		}
 	}
 	helpers := workers(n) - 1
@@ -144,7 +154,7 @@ func columnsFrom(x blas64.General, j int) blas64.General {
 // cross sets s to yᵀv, summed over segments.
 func cross(s *sums, y, v blas64.General) blas64.General {
 	s.reset(y.Rows, y.Cols, v.Cols)
-	sweep(y.Rows, y.Cols*v.Cols, func(_, seg, i, rows int) {
+	sweep(y.Rows, inCache(firstCache, y.Cols+v.Cols), y.Cols*v.Cols, func(_, seg, i, rows int) {
 		panel.AddCross(s.of(seg), rowsOf(y, i, rows), rowsOf(v, i, rows))
 	})
 	return s.total()
@@ -162,8 +172,9 @@ func turn(y, d blas64.General) { turnThen(y, d, func(int, blas64.General) {}) }
 
 // turnThen is turn, and calls then with every chunk when it has been done.
 func turnThen(y, d blas64.General, then func(segment int, rows blas64.General)) {
-	buf, f := scratch(y.Rows, chunkRows*d.Rows), panel.Pack(1, d)
-	sweep(y.Rows, 2*d.Rows*d.Cols, func(worker, seg, i, rows int) {
+	chunk := inCache(firstCache, y.Cols+d.Rows)
+	buf, f := scratch(y.Rows, chunk*d.Rows), panel.Pack(1, d)
+	sweep(y.Rows, chunk, 2*d.Rows*d.Cols, func(worker, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		t := zeros(buf(worker), rows, d.Rows)
 		panel.AddProduct(t, columnsOf(part, d.Cols), f)
@@ -177,7 +188,7 @@ func turnThen(y, d blas64.General, then func(segment int, rows blas64.General)) 
 // been done.
 func productThen(out, y, d blas64.General, prepare func(rows blas64.General, i int), then func(segment int, rows blas64.General)) {
 	f := panel.Pack(1, d)
-	sweep(y.Rows, 4*d.Rows*d.Cols, func(_, seg, i, rows int) {
+	sweep(y.Rows, inCache(firstCache, y.Cols), 4*d.Rows*d.Cols, func(_, seg, i, rows int) {
 		part, from := rowsOf(out, i, rows), rowsOf(y, i, rows)
 		if prepare != nil {
 			prepare(from, i)
