@@ -37,7 +37,7 @@ type piece struct {
 
 // wideColumns is the least width of a panel that the kernels are at their best
 // with.
-const wideColumns = 8
+const wideColumns = 4
 
 // newPanels returns an empty basis of rows of n numbers, which grows by so many
 // columns at a time.
