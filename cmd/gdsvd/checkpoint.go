@@ -130,6 +130,7 @@ type checkpoints struct {
 	last  time.Time     // end of the last attempt
 	cost  time.Duration // of the last attempt
 	saved bool          // there is a checkpoint of this run
+	fails bool          // the last attempt has failed
 }
 
 // checkpointShare is the part of the time of a run that checkpoints may take.
@@ -141,16 +142,19 @@ func (c *checkpoints) Due(solver.Stats) bool {
 }
 
 // Save implements solver.Checkpointer. A run that cannot be saved goes on: the
-// checkpoint before is still there.
+// checkpoint before is still there. That is said once, and when it is over.
 func (c *checkpoints) Save(write func(io.Writer) error) error {
 	start := time.Now()
 	err := c.save(write)
 	c.last = time.Now()
 	c.cost = c.last.Sub(start)
-	if err != nil {
-		c.log.Warn("no checkpoint could be written; the run goes on, and an earlier one stays", "error", err)
+	switch {
+	case err != nil && !c.fails:
+		c.log.Warn("no checkpoint could be written; the run goes on, an earlier one stays, and it is tried again", "error", err)
+	case err == nil && c.fails:
+		c.log.Warn("checkpoints are written again")
 	}
-	c.saved = c.saved || err == nil
+	c.fails, c.saved = err != nil, c.saved || err == nil
 	return nil
 }
 

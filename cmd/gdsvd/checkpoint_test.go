@@ -257,6 +257,40 @@ func TestCheckpointFaults(t *testing.T) {
 	}
 }
 
+// A disk on which the record of the passes cannot be written for a while loses
+// nothing of it; one that stays full costs the result.
+func TestFullDiskAtEvents(t *testing.T) {
+	store := ingested(t, tall)
+	flags := []string{"-k", "5", "--method", "gd", "--tol", "1e-5"}
+	want, _ := factorised(t, store, flags...)
+	for _, good := range []int{3, math.MaxInt} { // the write that there is room for again
+		dir := filepath.Join(t.TempDir(), "out")
+		writes := 0
+		f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+			if o.Kind != csrtest.OpWrite || !strings.HasSuffix(o.Name, eventsFile) {
+				return nil
+			}
+			if writes++; writes >= good {
+				return nil
+			}
+			return &fs.PathError{Op: "write", Path: o.Name, Err: syscall.ENOSPC}
+		}}
+		o := withFaults(t, f, append([]string{"svd", "-q", store, "-o", dir}, flags...)...)
+		if good == math.MaxInt {
+			if o.code != exitError || !strings.Contains(o.stderr, "no space left on device; a checkpoint is in") {
+				t.Errorf("on a full disk: exit %d\n%s", o.code, o.stderr)
+			}
+			continue
+		}
+		if o.code != exitOK || writes <= good {
+			t.Fatalf("exit %d after %d writes\n%s", o.code, writes, o.stderr)
+		}
+		if a, b := events(t, want), events(t, dir); !slices.Equal(a, b) {
+			t.Errorf("%d events, want %d", len(b), len(a))
+		}
+	}
+}
+
 // A process that dies at any operation while it writes checkpoints leaves one
 // from which the next goes on, or none.
 func TestDeathInCheckpoint(t *testing.T) {

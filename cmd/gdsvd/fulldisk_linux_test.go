@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 // smallDisk mounts a file system of so many bytes for the time of the test.
@@ -56,5 +60,69 @@ func TestFullDisk(t *testing.T) {
 				t.Errorf("the room is not given back: %v", err)
 			}
 		})
+	}
+}
+
+// A disk that is full for some checkpoints costs those and nothing else: the one
+// before stays good, what goes wrong is said once, and that it is over.
+func TestFullDiskAtCheckpoints(t *testing.T) {
+	store := ingested(t, tall)
+	flags := []string{"-k", "6", "--method", "krylov", "--block", "1", "--tol", "1e-12"}
+	want, result := factorised(t, store, flags...)
+	disk := smallDisk(t, 1<<20)
+	dir, ballast := filepath.Join(disk, "out"), filepath.Join(disk, "ballast")
+	begun, kept := 0, 0
+	f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+		if o.Kind != csrtest.OpCreate || o.Name != filepath.Join(dir, checkpointEvents+halfSuffix) {
+			return nil
+		}
+		switch begun++; begun {
+		case 4:
+			fill(t, ballast)
+		case 8:
+			saved, err := openCheckpoint(vfs.OS, dir)
+			if err != nil {
+				t.Error(err)
+				break
+			}
+			kept = saved.Passes()
+			if err := saved.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := os.Remove(ballast); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	}}
+	o := withFaults(t, f, append([]string{"svd", store, "-o", dir}, flags...)...)
+	if o.code != exitOK {
+		t.Fatalf("exit %d\n%s", o.code, o.stderr)
+	}
+	for _, file := range partFiles {
+		same(t, file, filepath.Join(want, file), filepath.Join(dir, file))
+	}
+	if begun <= 8 || begun < result.Passes/2 || kept != 3 {
+		t.Errorf("%d checkpoints were begun in %d passes; while the disk was full there was one of pass %d, want 3", begun, result.Passes, kept)
+	}
+	for _, said := range []string{"no checkpoint could be written; the run goes on", "no space left on device", "checkpoints are written again"} {
+		if n := strings.Count(o.stderr, said); n != 1 {
+			t.Errorf("%q is said %d times in\n%s", said, n, o.stderr)
+		}
+	}
+}
+
+// fill writes a file until the disk is full.
+func fill(t *testing.T, name string) {
+	f, err := os.Create(name)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }

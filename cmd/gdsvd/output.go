@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
-	"io"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/npy"
@@ -23,8 +20,7 @@ type output struct {
 	vectors    vectors
 
 	long   *npy.Array // the solver's left vectors; nil when they are not needed
-	events vfs.File
-	buffer *bufio.Writer
+	events *eventLog
 	lines  *json.Encoder
 }
 
@@ -94,11 +90,10 @@ func newOutput(fsys vfs.FS, dir string, results, transposed bool, want vectors, 
 			return nil, err
 		}
 	}
-	if o.events, err = fsys.Create(o.path(eventsFile)); err != nil {
+	if o.events, err = newEventLog(fsys, o.path(eventsFile)); err != nil {
 		return nil, err
 	}
-	o.buffer = bufio.NewWriter(o.events)
-	o.lines = json.NewEncoder(o.buffer)
+	o.lines = json.NewEncoder(o.events)
 	return o, nil
 }
 
@@ -110,63 +105,6 @@ func (o *output) left() solver.RowStore {
 		return nil // not a nil *npy.Array in an interface
 	}
 	return o.long
-}
-
-// copyEvents writes the events so far to w.
-func (o *output) copyEvents(w io.Writer) error {
-	if err := o.buffer.Flush(); err != nil {
-		return err
-	}
-	info, err := o.events.Stat()
-	if err == nil {
-		_, err = io.Copy(w, io.NewSectionReader(o.events, 0, info.Size()))
-	}
-	return err
-}
-
-// recall takes over the events of the run that is continued, up to a pass.
-func (o *output) recall(name string, passes int) error {
-	f, err := o.fsys.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // somebody has tidied up: the run can go on without
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	d := json.NewDecoder(f)
-	for {
-		var e event
-		if err := d.Decode(&e); err != nil || e.Pass > passes {
-			return nil // the end, or something else than events: likewise
-		}
-		if err := o.lines.Encode(e); err != nil {
-			return err
-		}
-	}
-}
-
-// event is one line of events.jsonl.
-type event struct {
-	Phase     string  `json:"phase"`
-	Pass      int     `json:"pass"`
-	Triplet   int     `json:"triplet"`
-	Locked    int     `json:"locked"`
-	Sigma     number  `json:"sigma"`
-	Residual  number  `json:"residual"`
-	Open      int     `json:"open"`  // triplets looked for together
-	Worst     number  `json:"worst"` // the largest residual among them
-	BytesRead int64   `json:"bytes_read"`
-	Seconds   seconds `json:"seconds"`
-}
-
-// Observe implements solver.Observer: it records the event.
-func (o *output) Observe(e solver.Event) error {
-	return o.lines.Encode(event{
-		Phase: e.Phase, Pass: e.Pass, Triplet: e.Triplet, Locked: e.Locked,
-		Sigma: number(e.Sigma), Residual: number(e.Residual), Open: e.Open, Worst: number(e.Worst),
-		BytesRead: e.Stats.BytesRead, Seconds: newSeconds(e.Stats),
-	})
 }
 
 // commit writes what is missing and publishes the directory.
@@ -213,13 +151,9 @@ func (o *output) writeVectors(res *solver.Result) error {
 }
 
 func (o *output) finishEvents() error {
-	f := o.events
+	events := o.events
 	o.events = nil
-	err := o.buffer.Flush()
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return events.finish()
 }
 
 // abort removes what was written. After commit it does nothing.
@@ -230,7 +164,7 @@ func (o *output) abort() error {
 		o.long = nil
 	}
 	if o.events != nil {
-		errs = append(errs, o.events.Close())
+		errs = append(errs, o.events.file.Close())
 		o.events = nil
 	}
 	return errors.Join(append(errs, o.stage.Abort())...)

@@ -45,7 +45,7 @@ func (o *runFlags) check(cmd *cobra.Command) error {
 func (a *app) newCheckpoints(out *output, before outState, o *svdOptions) *checkpoints {
 	return &checkpoints{
 		fsys: a.fsys, dir: filepath.Clean(o.out), every: o.checkpointEvery, share: a.share,
-		events: out.copyEvents, log: a.display.Logger(), last: time.Now(),
+		events: out.events.copyTo, log: a.display.Logger(), last: time.Now(),
 		saved: o.resume && before.checkpoint,
 	}
 }
@@ -103,7 +103,7 @@ func (c *checkpoints) afterFault(err error) error {
 	if told := resumeError(err, c.dir); told != nil {
 		return told
 	}
-	if !c.saved {
+	if now, e := inspectOut(c.fsys, c.dir); !c.saved || e != nil || !now.checkpoint {
 		return err
 	}
 	return fmt.Errorf("%w; a checkpoint is in %s: --resume goes on from there", err, c.dir)

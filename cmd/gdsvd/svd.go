@@ -233,7 +233,7 @@ func (a *app) finishSVD(store *csr.Store, out *output, keeper *checkpoints, befo
 	r := newResult(store, res, o)
 	r.Choice = chosen
 	if err := out.commit(res, r); err != nil {
-		return nil, err
+		return nil, keeper.afterFault(err)
 	}
 	return r, earlyEnd(res, o, saved)
 }
