@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 
@@ -58,7 +59,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Part is one line of a Plan.
+// Part is one line of a Plan: what the process has beside its heap ("runtime",
+// "mapped pages"), and on the heap Options.Reserve ("vectors"), "accumulators",
+// "blocks in flight" and "resident blocks", both decoded.
 type Part struct {
 	Name  string
 	Bytes int64
@@ -102,8 +105,11 @@ func (e *BudgetError) Error() string {
 		}
 		fmt.Fprintf(&b, "%s %.1f", p.Name, mib(p.Bytes))
 	}
-	return fmt.Sprintf("memory budget of %.1f MiB is too small: at least %.1f MiB are needed (MiB: %s)", mib(e.Budget), mib(e.Need), b.String())
+	return fmt.Sprintf("memory budget of %.1f MiB is too small: at least %.1f MiB are needed (MiB: %s)", mib(e.Budget), roundedUp(e.Need), b.String())
 }
+
+// roundedUp is a number of bytes in MiB that, written with one digit, is no less.
+func roundedUp(n int64) float64 { return math.Ceil(10*mib(n)) / 10 }
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
 
@@ -160,16 +166,17 @@ func makePlan(src source, o Options) (Plan, error) {
 	}
 	sums := max(vectors(o.Width, p.Lanes), vectors(o.Rank, lanes(n, o.Rank, p.units(), p.nnz)))
 	flight := func(workers int64) int64 {
-		// Decoded block, the mapped pages it comes from, its rows of W, where a
-		// stripe begins and ends in each row, and a QR stack; one stack for all.
-		return workers*(decoded+largest.Size+8*largest.Rows*int64(max(o.Rank, o.Width)+1)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
+		// Decoded block, its rows of W, where a stripe begins and ends in each
+		// row, and a QR stack; one stack for all.
+		return workers*(decoded+8*largest.Rows*int64(max(o.Rank, o.Width)+1)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
 	}
 	fixed := func(workers int) []Part {
 		return []Part{
 			{"runtime", runtimeBytes},
-			{"caller", o.Reserve},
+			{"vectors", o.Reserve},
 			{"accumulators", sums},
-			{"blocks in flight", flight(int64(workers)) + readAheadBytes},
+			{"blocks in flight", flight(int64(workers))},
+			{"mapped pages", int64(workers)*largest.Size + readAheadBytes},
 		}
 	}
 	if o.Memory == 0 {

@@ -48,11 +48,6 @@ type estimate struct {
 	Total     float64  `json:"total"` // less than the sum: reading goes on meanwhile
 }
 
-type memoryPart struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
-}
-
 // shownCandidates is how many rows of the table are printed.
 const shownCandidates = 8
 
@@ -109,9 +104,7 @@ func (a *app) explain(ctx context.Context, store *csr.Store, o svdOptions) (*exp
 		return nil, err
 	}
 	e.Workers = plan.Workers
-	for _, part := range plan.Parts {
-		e.Memory = append(e.Memory, memoryPart{part.Name, part.Bytes})
-	}
+	e.Memory = memoryParts(plan)
 	return e, nil
 }
 
@@ -137,13 +130,7 @@ func (a *app) printExplanation(e *explanation) error {
 	fmt.Fprintf(w, "reads\t%s in the first pass, %s in each of the others\n", sysmem.FormatSize(e.FirstBytes), sysmem.FormatSize(e.Plan.PassBytes))
 	fmt.Fprintf(w, "time\tabout %s with %d threads: %s multiplying, %s between passes, %s reading\n", clock(e.Plan.Total), e.Workers,
 		clock(e.Plan.Multiply), clock(e.Plan.Dense), clock(e.Plan.Read))
-	var total int64
-	var parts []string
-	for _, p := range e.Memory {
-		total += p.Bytes
-		parts = append(parts, fmt.Sprintf("%s %s", p.Name, sysmem.FormatSize(p.Bytes)))
-	}
-	fmt.Fprintf(w, "memory\t%s of %s: %s\n", sysmem.FormatSize(total), sysmem.FormatSize(e.Budget), strings.Join(parts, ", "))
+	fmt.Fprintf(w, "memory\t%s of %s: %s\n", sysmem.FormatSize(planned(e.Memory)), sysmem.FormatSize(e.Budget), describeMemory(e.Memory))
 	if e.Choice != nil && e.Choice.Measured != nil {
 		m := e.Choice.Measured
 		fmt.Fprintf(w, "measured\t%.2g ns an entry to decode; %v ns to multiply with %v columns", m.Decode, rounded(m.Multiply), m.Widths)

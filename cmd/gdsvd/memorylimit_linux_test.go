@@ -3,14 +3,70 @@ package main
 import (
 	"errors"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/gdsvd/gdsvd/bench/memgroup"
 	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
+
+// A budget that cannot work is refused with one that can, in which the run then
+// stays, under a limit that the kernel enforces: little more than the budget, the
+// page cache included.
+func TestSmallestBudget(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector takes more memory than the limit leaves")
+	}
+	const headroom = 4 << 20
+	store := filepath.Join(t.TempDir(), "m.csr")
+	must(t, "generate", "spectrum", "-q", "--rows", "60000", "--cols", "9000", "--decay", "0.7", "-o", store)
+	for _, flags := range [][]string{
+		{"-k", "6"}, {"-k", "30", "--method", "krylov", "--block", "8"}, {"-k", "12", "--method", "block"}, {"-k", "3", "--method", "nesterov"},
+	} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			args := slices.Concat([]string{"svd", "-q", store, "-o", out, "--memory"}, []string{"22MiB"}, flags)
+			const refusal = `memory budget of 22.0 MiB is too small: at least ([0-9.]+) MiB are needed \(MiB: runtime`
+			for _, a := range [][]string{args, append(slices.Clone(args), "--explain")} {
+				fails(t, exitError, refusal, a...)
+			}
+			least := regexp.MustCompile(refusal).FindStringSubmatch(gdsvd(t, args...).stderr)[1]
+			budget, err := sysmem.ParseSize(least + "MiB")
+			if err != nil {
+				t.Fatal(err)
+			}
+			args[slices.Index(args, "22MiB")] = least + "MiB"
+			group, err := memgroup.New("gdsvd-test-budget", budget+headroom)
+			if errors.Is(err, memgroup.ErrUnavailable) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := group.Remove(); err != nil {
+					t.Error(err)
+				}
+			}()
+			if printed, err := group.Command(process(t, args...)).CombinedOutput(); err != nil {
+				t.Fatalf("within %s MiB: %v\n%s", least, err, printed)
+			}
+			r := resultOf(t, out)
+			if total := planned(r.Memory); r.PeakRSS <= 0 || r.PeakRSS > budget || total > budget || total < budget/2 {
+				t.Errorf("%d bytes were resident and %d planned of a budget of %d: %v", r.PeakRSS, total, budget, r.Memory)
+			}
+			t.Logf("%d bytes were resident, %d planned, budget %d", r.PeakRSS, planned(r.Memory), budget)
+			if usage, err := group.Usage(); err != nil || usage.Killed > 0 {
+				t.Errorf("%+v, %v", usage, err)
+			}
+		})
+	}
+}
 
 // Under a limit that the kernel enforces a run is killed, goes on from its
 // checkpoint within the same limit, and ends with the bits of one that had all

@@ -81,7 +81,8 @@ type result struct {
 	Products      int64         `json:"products"`
 	BytesRead     int64         `json:"bytes_read"`
 	Seconds       seconds       `json:"seconds"`
-	PeakRSS       int64         `json:"peak_rss"`
+	PeakRSS       int64         `json:"peak_rss"` // measured; what was planned comes next
+	Memory        []memoryPart  `json:"memory,omitempty"`
 	Seed          uint64        `json:"seed"`
 	Settings      settings      `json:"settings"`
 	Choice        *choiceRecord `json:"choice,omitempty"` // of --method auto

@@ -122,6 +122,22 @@ func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) error {
 // 24 MiB).
 const notHeap = 24 << 20
 
+// heapSlack is what Go's heap and its bookkeeping may take beyond what is planned:
+// with less the collector would never rest.
+const heapSlack = 3 << 20
+
+// heapLimit is the limit of Go's heap for a run: what the budget leaves, or a
+// little more than is planned where that is more.
+func heapLimit(p stream.Plan) int64 {
+	heap := int64(heapSlack)
+	for _, part := range memoryParts(p) {
+		if part.Heap {
+			heap += part.Bytes
+		}
+	}
+	return max(p.Budget-notHeap, heap)
+}
+
 // svd factorises a store and writes the result. A result comes with an error
 // when the run ended early but has been written.
 func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOptions) (_ *result, err error) {
@@ -155,6 +171,7 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	a.logPlan(m.Plan())
+	defer limitHeap(heapLimit(m.Plan()))()
 
 	out, err := newOutput(a.fsys, o.out, before.exists, store.Transposed(), o.vectors, store.Rows(), o.rank)
 	if err != nil {
@@ -184,7 +201,9 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	if err != nil {
 		return nil, keeper.afterFault(err)
 	}
-	return a.finishSVD(store, out, keeper, before, res, chosen, o)
+	r := newResult(store, res, o)
+	r.Memory, r.Choice = memoryParts(m.Plan()), chosen
+	return a.finishSVD(r, out, keeper, before, res, o)
 }
 
 // fillIn decides what the machine decides.
@@ -220,7 +239,7 @@ func (o *svdOptions) streamOptions(store *csr.Store, method solver.Method) strea
 }
 
 // finishSVD writes what has come out of a run.
-func (a *app) finishSVD(store *csr.Store, out *output, keeper *checkpoints, before outState, res *solver.Result, chosen *choiceRecord, o svdOptions) (*result, error) {
+func (a *app) finishSVD(r *result, out *output, keeper *checkpoints, before outState, res *solver.Result, o svdOptions) (*result, error) {
 	if res.Status == solver.Cancelled && (before.result && !before.estimates || !found(res)) {
 		return nil, &outcome{fmt.Sprintf("interrupted after %d passes; %s", res.Stats.Passes, keeper.leaves(before, o.out)), context.Canceled}
 	}
@@ -230,8 +249,6 @@ func (a *app) finishSVD(store *csr.Store, out *output, keeper *checkpoints, befo
 			return nil, err
 		}
 	}
-	r := newResult(store, res, o)
-	r.Choice = chosen
 	if err := out.commit(res, r); err != nil {
 		return nil, keeper.afterFault(err)
 	}
