@@ -1,7 +1,7 @@
 // Command scale shows what gdsvd svd takes as matrices grow far beyond memory,
 // under a limit that the kernel enforces, and whether the results are right:
 //
-//	go run ./bench/scale -nnz 1e9 -dir /var/tmp -base ml-1m.csr -o scale
+//	go run ./bench/scale -nnz 1e9 -dir /var/tmp -base ml-1m.csr
 //
 // It makes stores of 10⁷, 10⁸, … entries up to -nnz in -dir (gdsvd generate
 // kron: copies of the base, singular values known; without -base the base is
@@ -25,8 +25,14 @@
 // Then the store of -budget-nnz entries is decomposed under each of -budgets,
 // and sigma, U and V must be the same bits.
 //
+// What must not depend on the size is measured too: opening a store, gdsvd info,
+// and gdsvd svd --explain.
+//
+// -flat leaves out the regime limit and the budgets: what is left shows whether an
+// entry costs the same at every size, in memory and streamed.
+//
 // NAME.json has everything, NAME.md the tables, NAME.svg the costs of a pass
-// over the size. What is in NAME.json already is not measured again, so that a
+// over the size; NAME is bench/scale/results/scale unless -o says otherwise. What is in NAME.json already is not measured again, so that a
 // long series can be measured a piece at a time; delete it to begin anew. -only
 // makes one size of it, -make only the stores.
 //
@@ -88,9 +94,10 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.program, "gdsvd", "", "the `PROGRAM` to measure (none: built from this source)")
 	f.StringVar(&o.base, "base", "", "the `STORE` to make copies of (none: one is made up)")
 	f.StringVar(&o.dir, "dir", os.TempDir(), "where stores are made, and results while they are looked at")
-	f.StringVar(&o.out, "o", "scale", "`NAME` of the tables")
+	f.StringVar(&o.out, "o", filepath.Join("bench", "scale", "results", "scale"), "`NAME` of the tables")
 	f.Float64Var(&o.largest, "nnz", 1e8, "entries of the largest store")
 	f.Float64Var(&o.only, "only", 0, "measure the store of this many entries only")
+	flat := f.Bool("flat", false, "measure passes only, in the regimes streaming and resident")
 	f.BoolVar(&o.makeOnly, "make", false, "make the stores and stop")
 	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
 	f.StringVar(&memory, "memory", "512MiB", "budget of the regime limit")
@@ -124,6 +131,9 @@ func parse(args []string) (*options, error) {
 		o.budgets = append(o.budgets, n)
 	}
 	o.regimes, o.method = strings.Split(regimes, ","), strings.Fields(method)
+	if *flat {
+		o.regimes, o.budgets = []string{streaming, resident}, nil
+	}
 	for _, r := range o.regimes {
 		if !slices.Contains(allRegimes, r) {
 			return nil, fmt.Errorf("regime %q: there are %v", r, allRegimes)
@@ -157,7 +167,7 @@ func (o *options) sizes() (all []float64) {
 
 // run makes the stores, measures what is missing in the report, and writes it.
 func run(o *options) (err error) {
-	if err := os.MkdirAll(o.dir, 0o777); err != nil {
+	if err := errors.Join(os.MkdirAll(o.dir, 0o777), os.MkdirAll(filepath.Dir(o.out), 0o777)); err != nil {
 		return err
 	}
 	if o.program == "" {
@@ -177,6 +187,16 @@ func run(o *options) (err error) {
 		}
 		if o.makeOnly {
 			continue
+		}
+		if !r.hasConstants(store.NNZ) {
+			c, err := o.constants(store)
+			if err != nil {
+				return err
+			}
+			r.Constants = append(r.Constants, *c)
+			if err := r.write(o.out); err != nil {
+				return err
+			}
 		}
 		for _, regime := range o.regimes {
 			if r.has(store.NNZ, regime) {

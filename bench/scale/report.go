@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ type report struct {
 	CPUs    int      `json:"cpus"`
 	Rows    []row    `json:"runs"`
 	Budgets *budgets `json:"budgets,omitempty"`
+	// Constants is by size.
+	Constants []constant `json:"constants,omitempty"`
 }
 
 // openReport reads what was measured before.
@@ -39,12 +42,17 @@ func (r *report) has(nnz int64, regime string) bool {
 	return slices.ContainsFunc(r.Rows, func(w row) bool { return w.NNZ == nnz && w.Regime == regime })
 }
 
+func (r *report) hasConstants(nnz int64) bool {
+	return slices.ContainsFunc(r.Constants, func(c constant) bool { return c.NNZ == nnz })
+}
+
 func (r *report) write(name string) error {
+	slices.SortFunc(r.Constants, func(a, b constant) int { return cmp.Compare(a.NNZ, b.NNZ) })
 	slices.SortStableFunc(r.Rows, func(a, b row) int {
 		if c := slices.Index(allRegimes, a.Regime) - slices.Index(allRegimes, b.Regime); c != 0 {
 			return c
 		}
-		return int(min(1, max(-1, a.NNZ-b.NNZ)))
+		return cmp.Compare(a.NNZ, b.NNZ)
 	})
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -72,6 +80,17 @@ func (r *report) markdown() string {
 	for _, regime := range []string{streaming, resident} {
 		if low, high, ok := r.spread(regime); ok {
 			fmt.Fprintf(&b, "\n%s: %.2f to %.2f ns an entry, a ratio of %.2f\n", regime, low, high, high/low)
+		}
+	}
+	if len(r.Constants) > 0 {
+		b.WriteString("\nMilliseconds, the first time after the store was dropped from the page cache, and again (`--explain` without the time it measures the machine for):\n\n" +
+			"| entries | blocks | open, first | again | `info`, first | again | `svd --explain`, first | again |\n|---|---|---|---|---|---|---|---|\n")
+		for _, c := range r.Constants {
+			fmt.Fprintf(&b, "| %.3g | %d |", float64(c.NNZ), c.Blocks)
+			for _, t := range []timing{c.Open, c.Info, c.Explain} {
+				fmt.Fprintf(&b, " %.3g | %.3g |", 1e3*t.First, 1e3*t.Again)
+			}
+			b.WriteString("\n")
 		}
 	}
 	if u := r.Budgets; u != nil {

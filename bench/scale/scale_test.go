@@ -55,6 +55,9 @@ func TestSmallScale(t *testing.T) {
 	if len(r.Rows) != 2 {
 		t.Fatalf("%d rows, want 2", len(r.Rows))
 	}
+	if len(r.Constants) != 1 || r.Constants[0].Open.Again <= 0 || r.Constants[0].Explain.First <= 0 || r.Constants[0].Blocks == 0 {
+		t.Errorf("constants %+v", r.Constants)
+	}
 	for _, w := range r.Rows {
 		if w.Group == nil || w.Group.Killed > 0 || w.Group.Peak > w.Limit+1<<20 || w.Error > wrong || w.Wrong != "" {
 			t.Errorf("%s: %+v", w.Regime, w)
