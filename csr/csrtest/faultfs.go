@@ -20,6 +20,7 @@ const (
 	OpOpen      Kind = "open"
 	OpCreate    Kind = "create"
 	OpMap       Kind = "map"
+	OpScratch   Kind = "scratch"
 	OpMkdir     Kind = "mkdir"
 	OpRename    Kind = "rename"
 	OpExchange  Kind = "exchange"
@@ -32,6 +33,7 @@ const (
 	OpLock      Kind = "lock"
 	OpUnlock    Kind = "unlock"
 	OpUnmap     Kind = "unmap"
+	OpFailed    Kind = "scratch failed"
 	OpRead      Kind = "file read"
 	OpReadAt    Kind = "file read at"
 	OpWrite     Kind = "file write"
@@ -46,7 +48,7 @@ type Op struct {
 	Index int    // counted from 0 over the life of the FaultFS
 	Kind  Kind   //
 	Name  string // of the file; "from -> to" for renames
-	Bytes int    // of a read or write
+	Bytes int    // of a read or write, or of scratch
 }
 
 func (o Op) String() string { return fmt.Sprintf("%s %s", o.Kind, o.Name) }
@@ -100,7 +102,7 @@ func FailKind(kind Kind, n int, err error) func(Op) error {
 // DiskFull fails writes with ENOSPC once limit bytes have been written.
 func DiskFull(limit int64) func(Op) error {
 	return func(o Op) error {
-		if o.Kind != OpWrite && o.Kind != OpWriteAt {
+		if o.Kind != OpWrite && o.Kind != OpWriteAt && o.Kind != OpScratch {
 			return nil
 		}
 		if limit -= int64(o.Bytes); limit < 0 {
@@ -215,6 +217,18 @@ func (f *FaultFS) Map(name string) (vfs.Mapping, error) {
 	return &faultMapping{m, f, name}, nil
 }
 
+// Scratch implements vfs.FS.
+func (f *FaultFS) Scratch(name string, size int64) (vfs.Scratch, error) {
+	if err := f.ask(OpScratch, name, int(size)); err != nil {
+		return nil, err
+	}
+	s, err := f.base().Scratch(name, size)
+	if s, err = hold(f, s, err); err != nil {
+		return nil, err
+	}
+	return &faultScratch{s, f, name}, nil
+}
+
 // Mkdir implements vfs.FS.
 func (f *FaultFS) Mkdir(name string) error {
 	if err := f.ask(OpMkdir, name, 0); err != nil {
@@ -314,6 +328,21 @@ type faultMapping struct {
 }
 
 func (m *faultMapping) Close() error { return m.f.letGo(OpUnmap, m.name, m.Mapping) }
+
+type faultScratch struct {
+	vfs.Scratch
+	f    *FaultFS
+	name string
+}
+
+func (s *faultScratch) Failed() error {
+	if err := s.f.ask(OpFailed, s.name, 0); err != nil {
+		return err
+	}
+	return s.Scratch.Failed()
+}
+
+func (s *faultScratch) Close() error { return s.f.letGo(OpUnmap, s.name, s.Scratch) }
 
 type faultFile struct {
 	vfs.File

@@ -1,0 +1,111 @@
+package vfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/edsrzf/mmap-go"
+)
+
+// Scratch is room for working data that memory is too small for: a file mapped
+// read-write. What is in memory of it is up to the system, and to Drop.
+type Scratch interface {
+	// Bytes are the contents, zeros at first.
+	Bytes() []byte
+	// Drop takes the whole pages of Bytes()[off:off+n] out of the memory of the
+	// process. Their contents stay, in the page cache and then on the disk, and
+	// come back when they are touched. A no-op where the system has no such call.
+	Drop(off, n int64) error
+	// Failed returns the error of a write to the disk that has failed since the
+	// beginning, as far as the system tells: contents may be lost then.
+	Failed() error
+	// Close lets memory and disk space go.
+	io.Closer
+}
+
+type osScratch struct {
+	f    *os.File
+	name string
+	m    mmap.MMap
+	gone bool // the file has no name any more
+}
+
+func (osFS) Scratch(name string, size int64) (_ Scratch, err error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	s := &osScratch{f: f, name: name}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if err := allocate(f, size); err != nil {
+		return nil, &fs.PathError{Op: "allocate", Path: name, Err: err}
+	}
+	if s.m, err = mmap.MapRegion(f, int(size), mmap.RDWR, 0, 0); err != nil {
+		return nil, &fs.PathError{Op: "map", Path: name, Err: err}
+	}
+	// Where the system permits it a process that is killed leaves nothing behind.
+	s.gone = os.Remove(name) == nil
+	return s, madvise(s.m, Sequential)
+}
+
+func (s *osScratch) Bytes() []byte { return s.m }
+
+func (s *osScratch) Drop(off, n int64) error {
+	if off < 0 || n < 0 || off > int64(len(s.m)) || n > int64(len(s.m))-off {
+		return fs.ErrInvalid
+	}
+	page := int64(os.Getpagesize())
+	start, end := off/page*page, off+n
+	if end < int64(len(s.m)) {
+		end = end / page * page
+	}
+	if end <= start {
+		return nil
+	}
+	return madvise(s.m[start:end], DontNeed)
+}
+
+func (s *osScratch) Failed() error {
+	if err := writeError(s.f); err != nil {
+		return &fs.PathError{Op: "write", Path: s.name, Err: err}
+	}
+	return nil
+}
+
+func (s *osScratch) Close() error {
+	var errs []error
+	if s.m != nil {
+		errs = append(errs, s.m.Unmap())
+	}
+	errs = append(errs, s.f.Close())
+	if !s.gone {
+		errs = append(errs, os.Remove(s.name))
+	}
+	return errors.Join(errs...)
+}
+
+// fill writes size zeros, so that the disk has room for all of the file.
+func fill(f *os.File, size int64) error {
+	zeros := make([]byte, min(size, 1<<20))
+	for at := int64(0); at < size; at += int64(len(zeros)) {
+		if _, err := f.WriteAt(zeros[:min(size-at, int64(len(zeros)))], at); err != nil {
+			return bare(err)
+		}
+	}
+	return nil
+}
+
+// bare takes the name of the file out of an error that will get another.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

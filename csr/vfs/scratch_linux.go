@@ -1,0 +1,26 @@
+package vfs
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// allocate makes f so long and takes the space from the disk now: a page that
+// finds no room when it is written back would be a fault, or lost.
+func allocate(f *os.File, size int64) error {
+	for {
+		switch err := unix.Fallocate(int(f.Fd()), 0, 0, size); err {
+		case unix.EINTR:
+		case unix.EOPNOTSUPP:
+			return fill(f, size)
+		default:
+			return err
+		}
+	}
+}
+
+// writeError asks for the error of writing back, without waiting for more than a page.
+func writeError(f *os.File) error {
+	return unix.SyncFileRange(int(f.Fd()), 0, 1, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
+}
