@@ -6,6 +6,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // basis holds up to k vectors of length n, one after the other in memory, so
@@ -20,8 +22,8 @@ type basis struct {
 	coef   []float64 // scratch
 }
 
-func newBasis(n, k int) *basis {
-	return &basis{n: n, data: make([]float64, n*k), coef: make([]float64, k)}
+func newBasis(s Space, n, k int) *basis {
+	return &basis{n: n, data: place.In(spaceOf(s), n, 1, k), coef: make([]float64, k)}
 }
 
 func (b *basis) vector(i int) []float64 { return b.data[i*b.n : (i+1)*b.n] }
@@ -38,12 +40,10 @@ func (b *basis) dimension() int { return b.len * (len(b.parts()) - 1) }
 
 // remove takes vector i out of the basis.
 func (b *basis) remove(i int) {
-	copy(b.data[i*b.n:], b.data[(i+1)*b.n:b.len*b.n])
-	b.len--
+	for b.len--; i < b.len; i++ {
+		copyVector(b.vector(i), b.vector(i+1))
+	}
 }
-
-// general is the basis as a len×n matrix.
-func (b *basis) general() blas64.General { return b.part(0, b.n) }
 
 // part is the basis, restricted to a range of its rows, as a len×(to−from) matrix.
 func (b *basis) part(from, to int) blas64.General {
@@ -52,6 +52,22 @@ func (b *basis) part(from, to int) blas64.General {
 		g.Data = b.data[from : (b.len-1)*b.n+to]
 	}
 	return g
+}
+
+// products sets c = α·Vᵀx for the rows [begin, end) of V, which x has.
+func (b *basis) products(c blas64.General, alpha float64, begin, end int, x blas64.General) {
+	beta := 0.0
+	eachTile(end-begin, func(from, to int) {
+		multiply(c, alpha, blas.NoTrans, b.part(begin+from, begin+to), rowsOf(x, from, to-from), beta)
+		beta = 1
+	})
+}
+
+// subtract sets y −= V·c for the rows [begin, end) of V, which y has.
+func (b *basis) subtract(y blas64.General, begin, end int, c blas64.General) {
+	eachTile(end-begin, func(from, to int) {
+		multiply(rowsOf(y, from, to-from), -1, blas.Trans, b.part(begin+from, begin+to), c, 1)
+	})
 }
 
 // parts returns the borders of the whole vector or of its halves.
@@ -70,7 +86,7 @@ func (b *basis) normalise(x []float64) {
 		part := x[from:at[i+1]]
 		normalise(part, part)
 		if b.cut > 0 {
-			blas64.Scal(math.Sqrt2/2, vector(part))
+			eachTile(len(part), func(from, to int) { blas64.Scal(math.Sqrt2/2, vector(part[from:to])) })
 		}
 	}
 }
@@ -80,12 +96,14 @@ func (b *basis) project(x []float64) {
 	if b.len == 0 {
 		return
 	}
-	c, at := vector(b.coef[:b.len]), b.parts()
-	for i, from := range at[:len(at)-1] {
-		v, part := b.part(from, at[i+1]), vector(x[from:at[i+1]])
+	at := b.parts()
+	for i, begin := range at[:len(at)-1] {
+		end := at[i+1]
+		c := blas64.General{Rows: b.len, Cols: 1, Stride: 1, Data: b.coef[:b.len]}
+		part := blas64.General{Rows: end - begin, Cols: 1, Stride: 1, Data: x[begin:end]}
 		// The squared norms of the parts of a vector of the basis are 1/count.
-		blas64.Gemv(blas.NoTrans, float64(len(at)-1), v, part, 0, c)
-		blas64.Gemv(blas.Trans, -1, v, c, 1, part)
+		b.products(c, float64(len(at)-1), begin, end, part)
+		b.subtract(part, begin, end, c)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // Block is gradient descent on a block of l vectors with momentum, all of them
@@ -69,7 +70,7 @@ func (b Block) Start(z *mat.Dense, _ StopRule) Recurrence {
 	b.check()
 	n, l := z.Dims()
 	return &blockRun{
-		next: z, last: mat.NewDense(n, l, nil),
+		next: z, last: beside(z, n, l),
 		momentum: mat.NewDense(l, l, nil), vectors: mat.NewDense(l, l, nil),
 		qr: blockQR{key: z.At(0, 0)},
 	}
@@ -244,7 +245,10 @@ func (r *blockRun) Vector(dst []float64, j int) {
 		columnOf(dst, r.next.RawMatrix(), j)
 		return
 	}
-	blas64.Gemv(blas.NoTrans, 1, r.last.RawMatrix(), vector(r.vectors.RawRowView(j)), 0, vector(dst))
+	last, w := r.last.RawMatrix(), vector(r.vectors.RawRowView(j))
+	eachTile(last.Rows, func(from, to int) {
+		blas64.Gemv(blas.NoTrans, 1, rowsOf(last, from, to-from), w, 0, vector(dst[from:to]))
+	})
 }
 
 // Lock drops the leading j columns of Q and P, which span what has been
@@ -259,7 +263,8 @@ func (r *blockRun) Lock(j int) bool {
 	r.ahead.reset()
 	shift(q, j)
 	shift(r.momentum.RawMatrix(), j)
-	x := make([]float64, n)
+	x := place.Beside(q.Data, n, 1, 1)
+	defer place.Free(x)
 	for c := l - j; c < l; c++ {
 		r.qr.replace(x, nil, spanOf(columnsOf(q, c)))
 		setColumn(q, c, x)

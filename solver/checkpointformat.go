@@ -217,7 +217,14 @@ func visitScalars(v visitor, scalars ...*float64) {
 // visitBlock meets the entries of a block, row by row.
 func visitBlock(v visitor, m *mat.Dense) {
 	rows, _ := m.Dims()
-	for i := range rows {
-		v.visit(m.RawRowView(i))
-	}
+	eachTile(rows, func(from, to int) {
+		for i := from; i < to; i++ {
+			v.visit(m.RawRowView(i))
+		}
+	})
+}
+
+// visitVector meets the entries of a vector.
+func visitVector(v visitor, x []float64) {
+	eachTile(len(x), func(from, to int) { v.visit(x[from:to]) })
 }

@@ -33,7 +33,16 @@ type Room struct {
 	// Cached is whether what is not kept decoded stays in memory as it is on the
 	// disk, in the page cache: passes after the first decode it, but do not wait.
 	Cached bool
+	// Outside is whether the vectors lie in files (Settings.Space).
+	Outside bool
+	// Reads is how often a pass reads the matrix, a few columns at a time; 0 is
+	// once.
+	Reads int
 }
+
+// outsideRate is about how many bytes of vectors in files pass through their
+// window in a second.
+const outsideRate = 1e9
 
 // Machine is what passes and the work between them cost.
 type Machine struct {
@@ -149,6 +158,9 @@ func Choose(p Problem, here, measured *Machine) Choice {
 		c.Why, c.Estimate = ByMemory, slices.MinFunc(c.Considered, least)
 	case measured != nil && float64(c.of(m).Total) > c.of(m).decisive()*float64(best.Total):
 		c.Why, c.Estimate = ByMeasurement, best
+	case c.of(m).Outside && best.Method != c.Table:
+		// The costs of the reference machine are those of vectors in memory.
+		c.Why, c.Estimate = ByMemory, best
 	case m != c.Table:
 		c.Why, c.Estimate = ByMemory, c.of(m)
 	case len(ranked) == 1:
@@ -250,7 +262,7 @@ func (m Machine) estimate(p Problem, c candidate) Estimate {
 		e.Room = p.Room(c.method)
 	}
 	e.Products = int64(e.Passes) * int64(c.width)
-	e.PassBytes = int64((1 - e.Resident) * float64(p.Encoded))
+	e.PassBytes = int64((1-e.Resident)*float64(p.Encoded)) * int64(max(1, e.Reads))
 
 	const nano = 1e-9
 	workers := float64(max(m.Workers, 1))
@@ -272,9 +284,15 @@ func (m Machine) estimate(p Problem, c candidate) Estimate {
 	if !e.Cached {
 		again = read(float64(e.PassBytes))
 	}
+	if e.Reads > 1 {
+		product += float64(e.Reads-1) * decode(1-e.Resident)
+	}
 	first := max(read(float64(p.Encoded)), decode(1)+product)
 	later := max(again, decode(1-e.Resident)+product)
 	dense := nano * c.flops * interpolate(m.Widths, m.Dense, l)
+	if e.Outside {
+		dense += 4 * c.flops / l / outsideRate // l operations for every number met
+	}
 	e.Read = seconds(read(float64(p.Encoded)) + others*again)
 	e.Multiply = seconds(decode(1) + others*decode(1-e.Resident) + c.passes*product)
 	e.Dense = seconds(dense)

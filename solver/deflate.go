@@ -3,7 +3,6 @@ package solver
 import (
 	"context"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
@@ -31,7 +30,7 @@ func (p *projected) Apply(ctx context.Context, dst, x *mat.Dense) error {
 		return nil
 	}
 	c := coefficients(&p.coef, p.v, dst)
-	subtract(dst, p.v, c)
+	p.v.subtract(dst.RawMatrix(), 0, p.v.n, c)
 	return nil
 }
 
@@ -59,7 +58,7 @@ func (p *plain) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	for i := range c.Rows {
 		blas64.Scal(p.values[i], blas64.Vector{N: c.Cols, Inc: 1, Data: c.Data[i*c.Stride:]})
 	}
-	subtract(dst, p.v, c)
+	p.v.subtract(dst.RawMatrix(), 0, p.v.n, c)
 	return nil
 }
 
@@ -70,25 +69,6 @@ func coefficients(scratch *[]float64, v *basis, x *mat.Dense) blas64.General {
 		*scratch = make([]float64, len(v.coef)*l)
 	}
 	c := blas64.General{Rows: v.len, Cols: l, Stride: l, Data: (*scratch)[:v.len*l]}
-	if l == 1 {
-		blas64.Gemv(blas.NoTrans, 1, v.general(), first(x), 0, vector(c.Data))
-	} else {
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, v.general(), x.RawMatrix(), 0, c)
-	}
+	v.products(c, 1, 0, v.n, x.RawMatrix())
 	return c
-}
-
-// subtract sets dst −= V·c.
-func subtract(dst *mat.Dense, v *basis, c blas64.General) {
-	if c.Cols == 1 {
-		blas64.Gemv(blas.Trans, -1, v.general(), vector(c.Data), 1, first(dst))
-	} else {
-		blas64.Gemm(blas.Trans, blas.NoTrans, -1, v.general(), c, 1, dst.RawMatrix())
-	}
-}
-
-// first is the first column of x.
-func first(x *mat.Dense) blas64.Vector {
-	g := x.RawMatrix()
-	return blas64.Vector{N: g.Rows, Inc: g.Stride, Data: g.Data}
 }

@@ -124,10 +124,10 @@ func (f *factorisation) lower() {
 	}
 	pairs := f.locked
 	f.op, f.linear, f.n = f.a, false, f.a.Dim()
-	f.locked = newBasis(f.n, f.s.Rank)
+	f.locked = newBasis(f.s.Space, f.n, f.s.Rank)
 	for i := range pairs.len {
 		v := f.locked.next()
-		copy(v, pairs.vector(i)[h.long():])
+		copyVector(v, pairs.vector(i)[h.long():])
 		if !f.locked.orthonormalise(v) {
 			f.locked.random(v, f.s.Seed, streamRight|uint64(i))
 		}
@@ -196,7 +196,7 @@ func (s *shifted) Absorb(y *mat.Dense) []Candidate {
 	if xx := norm2(x); xx > 0 {
 		s.largest = max(s.largest, norm2(mx)/xx)
 		const part = 0.25
-		blas64.Axpy(part*s.largest, vector(x), vector(mx))
+		addScaled(mx, part*s.largest, x)
 	}
 	changes := s.power.Absorb(y)
 	changes[0].Value, changes[0].Residual, changes[0].PaperValue = c.Value, c.Residual, c.Value

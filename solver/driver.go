@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // ErrScale is returned when the numbers of the operator are so large or so
@@ -83,7 +85,7 @@ func newRun(ctx context.Context, op Operator, shape string, s Settings) (*run, e
 	n := op.Dim()
 	r := &run{
 		ctx: ctx, s: s, asked: s.Deflation, op: op, shape: shape, n: n,
-		locked: newBasis(n, s.Rank),
+		locked: newBasis(s.Space, n, s.Rank),
 		values: make([]float64, 0, s.Rank),
 		seen:   make([]float64, 0, s.Rank),
 		tol:    s.Tol,
@@ -106,10 +108,16 @@ func newRun(ctx context.Context, op Operator, shape string, s Settings) (*run, e
 	if s.Init != nil {
 		_, given := s.Init.Dims()
 		for j := range min(given, max(s.Rank, s.Method.Width(s.Rank))) {
-			x := make([]float64, n) // zeros where Init has fewer rows
-			for i := range s.Init.RawMatrix().Rows {
-				x[i] = s.Init.At(i, j)
-			}
+			x := column(r.dense(n, 1)) // zeros where Init has fewer rows
+			init := s.Init.RawMatrix()
+			eachTile(init.Rows, func(from, to int) {
+				for i := from; i < to; i++ {
+					x[i] = init.Data[i*init.Stride+j]
+				}
+				if s.Space != nil {
+					s.Space.Drop(init.Data[from*init.Stride : (to-1)*init.Stride+init.Cols])
+				}
+			})
 			r.warm = append(r.warm, x)
 		}
 		r.given, r.s.Init = true, nil // its memory is not needed any more
@@ -169,6 +177,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		a.aim(func(c Candidate) float64 { return r.relative(c) / r.tol })
 	}
 	var y *mat.Dense
+	defer func() { free(y) }()
 	for {
 		if err := r.boundary(); err != nil {
 			return NotTerminated, err
@@ -177,7 +186,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			return st, r.save()
 		}
 		x := r.rec.Next()
-		y = like(y, x)
+		y = r.like(y, x)
 		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, width(x)); err != nil {
 			return r.abandon(err)
 		}
@@ -205,7 +214,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			return NotTerminated, err
 		}
 		if over || accepted > 0 && (r.locked.len == r.s.Rank || !r.rec.Lock(accepted)) {
-			r.rec, r.cands = nil, nil
+			r.release()
 			return Converged, nil
 		}
 		if accepted > 0 {
@@ -217,9 +226,10 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 func width(x *mat.Dense) int { _, l := x.Dims(); return l }
 
 // like returns y if it has the shape of x, or else a new block that has.
-func like(y, x *mat.Dense) *mat.Dense {
+func (r *run) like(y, x *mat.Dense) *mat.Dense {
 	if n, l := x.Dims(); y == nil || width(y) != l {
-		y = mat.NewDense(n, l, nil)
+		free(y)
+		y = r.dense(n, l)
 	}
 	return y
 }
@@ -297,20 +307,19 @@ func (r *run) complete() {
 // them were given.
 func (r *run) start() (z *mat.Dense, warm bool) {
 	l := r.startWidth()
-	z = mat.NewDense(r.n, l, nil)
+	z = r.dense(r.n, l)
 	Gaussian(z, 0, r.s.Seed, streamStart|r.starts)
 	r.starts++
 	warm = true
-	x := make([]float64, r.n)
+	block, x := z.RawMatrix(), column(r.dense(r.n, 1))
+	defer place.Free(x)
 	for j := range l {
-		if r.takeWarm(x) {
-			z.SetCol(j, x)
-			continue
+		if !r.takeWarm(x) {
+			warm = false
+			columnOf(x, block, j)
+			r.prepare(x, streamStart|1<<31|r.starts)
 		}
-		warm = false
-		mat.Col(x, j, z)
-		r.prepare(x, streamStart|1<<31|r.starts)
-		z.SetCol(j, x)
+		setColumn(block, j, x)
 	}
 	return z, warm
 }
@@ -318,7 +327,8 @@ func (r *run) start() (z *mat.Dense, warm bool) {
 // takeWarm stores the next usable given vector in x.
 func (r *run) takeWarm(x []float64) bool {
 	for len(r.warm) > 0 {
-		copy(x, r.warm[0])
+		copyVector(x, r.warm[0])
+		place.Free(r.warm[0])
 		r.warm[0], r.warm = nil, r.warm[1:] // its memory is free
 		if norm2(x) > 0 && r.locked.orthonormalise(x) {
 			return true
@@ -372,6 +382,9 @@ func (r *run) pass(f func() error, l int) error {
 	t := time.Now()
 	err := f()
 	r.passes += time.Since(t)
+	if err == nil && r.s.Space != nil {
+		err = r.s.Space.Err()
+	}
 	if err != nil {
 		return fmt.Errorf("pass %d: %w", r.stats.Passes+1, err)
 	}
@@ -529,6 +542,6 @@ func (r *run) estimates() int {
 		r.locked.random(r.locked.next(), r.s.Seed, streamRight|uint64(r.locked.len))
 		r.push(0, 1)
 	}
-	r.rec, r.cands = nil, nil
+	r.release()
 	return known
 }

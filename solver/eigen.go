@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -21,7 +20,20 @@ import (
 // Status. Settings.Operator, Left, and SignLeft are ignored.
 func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	s.Operator = Gram
-	s = s.normalised(op, int64(op.Dim()))
+	var res *EigenResult
+	err := guarded(s.Space, func() (_ *mat.Dense, err error) {
+		if res, err = eigenvectors(ctx, op, s.normalised(op, int64(op.Dim()))); err != nil {
+			return nil, err
+		}
+		return res.Vectors, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+func eigenvectors(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	r, err := newRun(ctx, op, fmt.Sprintf("%d×%d operator", op.Dim(), op.Dim()), s)
 	if err != nil {
 		return nil, err
@@ -58,13 +70,13 @@ func (r *run) eigenpairs() *EigenResult {
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.values[j], r.values[i]) })
 	res := &EigenResult{
 		Values:    make([]float64, k),
-		Vectors:   mat.NewDense(r.n, k, nil),
+		Vectors:   r.dense(r.n, k),
 		Residuals: make([]float64, k),
 		Seen:      make([]float64, k),
 	}
 	for j, i := range order {
 		res.Values[j], res.Seen[j] = r.values[i], r.seen[i]
-		res.Vectors.SetCol(j, r.locked.vector(i))
+		setColumn(res.Vectors.RawMatrix(), j, r.locked.vector(i))
 		signColumn(res.Vectors, j)
 	}
 	return res
@@ -73,7 +85,7 @@ func (r *run) eigenpairs() *EigenResult {
 // measure fills in the residuals by one pass.
 func (r *run) measure(res *EigenResult) (Status, error) {
 	k := len(res.Values)
-	y := mat.NewDense(r.n, k, nil)
+	y := r.dense(r.n, k)
 	err := r.finishing(func() error {
 		return r.pass(func() error { return r.op.Apply(r.ctx, y, res.Vectors) }, k)
 	})
@@ -81,12 +93,12 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 		return r.fault(err)
 	}
 	pairs := make([]Candidate, k)
-	x, gx := make([]float64, r.n), make([]float64, r.n)
+	x, gx := column(r.dense(r.n, 1)), column(r.dense(r.n, 1))
 	for j := range pairs {
-		mat.Col(x, j, res.Vectors)
-		mat.Col(gx, j, y)
+		copyColumn(x, res.Vectors, j)
+		copyColumn(gx, y, j)
 		r.lambda1 = max(r.lambda1, norm2(gx))
-		floats.AddScaled(gx, -res.Values[j], x)
+		addScaled(gx, -res.Values[j], x)
 		pairs[j] = Candidate{Value: res.Values[j], Residual: norm2(gx)}
 	}
 	worst := 0
@@ -112,11 +124,13 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 func signColumn(m *mat.Dense, j int) bool {
 	rows, _ := m.Dims()
 	big := 0.0
-	for i := range rows {
-		if v := m.At(i, j); math.Abs(v) > math.Abs(big) {
-			big = v
+	eachTile(rows, func(from, to int) {
+		for i := from; i < to; i++ {
+			if v := m.At(i, j); math.Abs(v) > math.Abs(big) {
+				big = v
+			}
 		}
-	}
+	})
 	if big >= 0 {
 		return false
 	}
@@ -126,7 +140,9 @@ func signColumn(m *mat.Dense, j int) bool {
 
 func scaleColumn(m *mat.Dense, j int, f float64) {
 	rows, _ := m.Dims()
-	for i := range rows {
-		m.Set(i, j, f*m.At(i, j))
-	}
+	eachTile(rows, func(from, to int) {
+		for i := from; i < to; i++ {
+			m.Set(i, j, f*m.At(i, j))
+		}
+	})
 }

@@ -41,7 +41,7 @@ type certificate struct {
 
 // certify streams W = A·V to left, unless nil, and measures. left holds W
 // afterwards, and v the right vectors.
-func certify(ctx context.Context, a Matrix, v *mat.Dense, left RowStore) (*certificate, error) {
+func certify(ctx context.Context, a Matrix, v *mat.Dense, left RowStore, room Space) (*certificate, error) {
 	var sink func(int64, *mat.Dense) error
 	if left != nil {
 		sink = left.WriteRows
@@ -50,6 +50,7 @@ func certify(ctx context.Context, a Matrix, v *mat.Dense, left RowStore) (*certi
 	if err != nil {
 		return nil, err
 	}
+	adopt(room, atw)
 	n, _ := v.Dims()
 	c := &certificate{frobenius: math.Sqrt(a.SumSquares())}
 	sigma, rot := jacobiSVD(r)

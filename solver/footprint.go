@@ -1,5 +1,11 @@
 package solver
 
+import (
+	"runtime"
+
+	"github.com/gdsvd/gdsvd/solver/internal/place"
+)
+
 // Footprinter is implemented by methods that say what their recurrences hold in
 // memory. All methods of this package do.
 type Footprinter interface {
@@ -48,11 +54,28 @@ func (b Block) Footprint(n, k int) int64 {
 func (k Krylov) Footprint(n, rank int) int64 {
 	f := k.fit(rank).(Krylov)
 	b, m := min(f.probe(rank), n), min(f.Basis, n)
-	spare := newPanels(n, b).wide
+	spare := wideFor(b)
 	if spare > b {
 		spare *= 2
 	}
 	return vectors(n, m+2*b+spare) + vectors(m, 2*maxSegments*chunkRows) + vectors(m, 4*segments(n)*b+12*m)
+}
+
+// SpaceFootprint splits RunFootprint for a run with a Space: what lies there, which
+// is all that grows with n, and what is still in memory, the windows among it.
+func SpaceFootprint(m Method, n, k int) (outside, inside int64) {
+	// A row of so many takes the same everywhere, but for sums of segments of rows.
+	const many = 1 << 24
+	each := (RunFootprint(m, 2*many, k) - RunFootprint(m, many, k)) / many
+	outside = each * int64(n)
+	return outside, max(0, RunFootprint(m, n, k)-outside) + min(windows(each), outside)
+}
+
+// windows is what the sweeps of a run have in memory of vectors that take so
+// many bytes a row.
+func windows(each int64) int64 {
+	workers := int64(min(maxSegments, runtime.GOMAXPROCS(0)))
+	return max(place.WindowBytes, workers*each*place.LeastWindow) + each*tileRows
 }
 
 // RunFootprint returns the bytes that SVD holds at most, for k triplets of a

@@ -34,7 +34,7 @@ func (GradientDescent) Width(int) int { return 1 }
 // Start implements Method.
 func (g GradientDescent) Start(z *mat.Dense, rule StopRule) Recurrence {
 	n, _ := z.Dims()
-	return &descent{eta: g.step(), rule: rule, x: z, prev: mat.NewDense(n, 1, nil)}
+	return &descent{eta: g.step(), rule: rule, x: z, prev: beside(z, n, 1)}
 }
 
 // Restore implements Method.
@@ -93,9 +93,7 @@ func (d *descent) Absorb(y *mat.Dense) []Candidate {
 func (d *descent) step(c *Candidate, x, mx, next []float64) {
 	xx := dot(x, x)
 	a, b := 1-d.eta, d.eta/xx
-	for i, xi := range x {
-		next[i] = a*xi + b*mx[i]
-	}
+	combine(next, a, x, b, mx)
 	if d.rule != StopPaper {
 		return
 	}
@@ -121,6 +119,15 @@ func (d *descent) Save() State {
 	return State{Blocks: []*mat.Dense{d.x, d.prev}, Scalars: []float64{scalar(d.started)}}
 }
 
+// combine sets dst = a·x + b·y.
+func combine(dst []float64, a float64, x []float64, b float64, y []float64) {
+	eachTile(len(x), func(from, to int) {
+		for i := from; i < to; i++ {
+			dst[i] = a*x[i] + b*y[i]
+		}
+	})
+}
+
 // firstIterate sets x0 = Mz, given mz, in the direction the paper starts in.
 // Algorithms 1 and 2 take Mz itself; otherwise it is scaled such that
 // ‖x0‖² = ‖Mz‖, an estimate of the value sought, which makes every iterate of
@@ -131,7 +138,9 @@ func firstIterate(x0, mz []float64, rule StopRule) {
 	if norm := norm2(mz); rule != StopPaper && norm > 0 {
 		f = 1 / math.Sqrt(norm)
 	}
-	for i, v := range mz {
-		x0[i] = f * v
-	}
+	eachTile(len(mz), func(from, to int) {
+		for i := from; i < to; i++ {
+			x0[i] = f * mz[i]
+		}
+	})
 }

@@ -26,7 +26,7 @@ func TestDeflation(t *testing.T) {
 	const n, k = 12, 3
 	a := gaussian(20, n, 0, 1, 1)
 	g := gramOf(a)
-	v := newBasis(n, k+2)
+	v := newBasis(nil, n, k+2)
 	for i := range k {
 		v.random(v.next(), 5, uint64(i))
 		v.push()
@@ -78,7 +78,7 @@ func identity(n int) *mat.Dense {
 }
 
 func TestBasis(t *testing.T) {
-	b := newBasis(4, 4)
+	b := newBasis(nil, 4, 4)
 	for i := range 4 {
 		b.random(b.next(), 1, uint64(i))
 		b.push()

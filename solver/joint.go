@@ -32,7 +32,9 @@ func (r *run) lockJointly(cands []Candidate) bool {
 	if !ok || len(cands) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.cut > 0 {
 		return false
 	}
-	x := mat.NewDense(r.n, len(cands), nil).RawMatrix()
+	block := r.dense(r.n, len(cands))
+	defer free(block)
+	x := block.RawMatrix()
 	m.vectors(x)
 	if !r.locked.orthonormaliseAll(x) {
 		return false
@@ -100,9 +102,8 @@ func (b *basis) setRows(x blas64.General, first int) {
 	}
 }
 
-// block returns the vectors in the columns of a new block.
-func (b *basis) block() *mat.Dense {
-	x := mat.NewDense(b.n, b.len, nil)
+// block stores the vectors in the columns of x and returns it.
+func (b *basis) block(x *mat.Dense) *mat.Dense {
 	g := x.RawMatrix()
 	eachChunk(b.n, func(_, i, rows int) { b.setRows(rowsOf(g, i, rows), i) })
 	return x

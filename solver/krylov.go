@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // Krylov is the block Lanczos method with thick restarts. The basis V grows by
@@ -88,7 +89,7 @@ func (k Krylov) Start(z *mat.Dense, _ StopRule) Recurrence {
 		k = k.fit(max(1, k.Basis/3)).(Krylov) // not started by a run
 	}
 	return &lanczos{
-		next: z, want: k.want, block: b, most: min(n, max(k.Basis, 2*b)), v: newPanels(n, b), qr: blockQR{key: z.At(0, 0)},
+		next: z, want: k.want, block: b, most: min(n, max(k.Basis, 2*b)), v: newPanels(z, b), qr: blockQR{key: z.At(0, 0)},
 	}
 }
 
@@ -373,15 +374,16 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) {
 		// driver can look at everything once more.
 		b := min(r.block, r.size)
 		r.qr.ready(y.RawMatrix())
-		r.coupling, r.next = nil, mat.NewDense(n, b, nil)
+		r.coupling, r.next = nil, beside(r.next, n, b)
 		last := r.ritz.Slice(r.size-b, r.size, 0, r.size).(*mat.Dense).RawMatrix()
 		r.v.all().multiply(r.next.RawMatrix(), last)
 		return
 	}
 	if room < w {
 		r.qr.ready(y.RawMatrix())
-		r.next = mat.NewDense(n, room, nil)
-		x, q := make([]float64, n), r.next.RawMatrix()
+		r.next = beside(r.next, n, room)
+		x, q := column(beside(r.next, n, 1)), r.next.RawMatrix()
+		defer place.Free(x)
 		for j := range room {
 			r.qr.replace(x, r.v.all(), spanOf(columnsOf(q, j)))
 			setColumn(q, j, x)
@@ -472,6 +474,12 @@ func (r *lanczos) Lock(j int) bool {
 // Blocks of the state before those of the basis.
 const lanczosBlocks = 6
 
+// discard implements discarder.
+func (r *lanczos) discard() {
+	free(r.next)
+	r.v.free()
+}
+
 func (r *lanczos) Save() State {
 	s := State{
 		Blocks: []*mat.Dense{r.next, {}, {}, {}, {}, {}},
@@ -552,8 +560,8 @@ func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
 
 // restoreBasis takes the basis and what is known about it from s.
 func (r *lanczos) restoreBasis(s State) (err error) {
-	n, w := r.next.Dims()
-	r.v = newPanels(n, r.block)
+	w := width(r.next)
+	r.v = newPanels(r.next, r.block)
 	for i := lanczosBlocks; i < len(s.Blocks); i++ {
 		if err := r.v.restore(s.Blocks[i]); err != nil {
 			return fmt.Errorf("block %d of state %w", i, err)

@@ -40,12 +40,12 @@ const momentumScalars = 5
 
 func (p momentumParams) start(z *mat.Dense, rule StopRule) Recurrence {
 	n, _ := z.Dims()
-	m := &momentum{params: p, rule: rule, next: z, last: mat.NewDense(n, 1, nil), x: new(mat.Dense), mul: new(mat.Dense)}
+	m := &momentum{params: p, rule: rule, next: z, last: beside(z, n, 1), x: new(mat.Dense), mul: new(mat.Dense)}
 	if p.ahead {
-		m.x = mat.NewDense(n, 1, nil)
+		m.x = beside(z, n, 1)
 	}
 	if p.beta == 0 {
-		m.mul = mat.NewDense(n, 1, nil)
+		m.mul = beside(z, n, 1)
 	}
 	return m
 }
@@ -99,13 +99,13 @@ func (m *momentum) Absorb(y *mat.Dense) []Candidate {
 		if m.t > 0 {
 			m.seen.observe(x, mx, c.Value, out, column(m.mul))
 		}
-		copy(column(m.mul), mx)
+		copyVector(column(m.mul), mx)
 	}
 	switch {
 	case m.t == 0:
 		firstIterate(out, mx, m.rule)
 		if m.params.ahead {
-			copy(column(m.x), out)
+			copyVector(column(m.x), out)
 		}
 	case m.params.ahead:
 		m.fromAhead(&c, x, mx, out)
@@ -129,13 +129,13 @@ func (m *momentum) fromIterate(c *Candidate, x, mx, before []float64) {
 		beta *= settledness(xx, c.Value)
 	}
 	a, b := 1-m.params.eta, m.params.eta/xx
-	for i, xi := range x {
-		before[i] = a*xi + b*mx[i] + beta*(xi-before[i])
-	}
-	if after := before; m.astray(c, dot(after, after)) {
-		for i, xi := range x {
-			after[i] = a*xi + b*mx[i]
+	eachTile(len(x), func(from, to int) {
+		for i := from; i < to; i++ {
+			before[i] = a*x[i] + b*mx[i] + beta*(x[i]-before[i])
 		}
+	})
+	if after := before; m.astray(c, dot(after, after)) {
+		combine(after, a, x, b, mx)
 	}
 	m.change(c, x, before)
 }
@@ -157,18 +157,19 @@ func settledness(xx, value float64) float64 {
 func (m *momentum) fromAhead(c *Candidate, y, my, out []float64) {
 	x, beta := column(m.x), m.beta()
 	a, b := 1-m.params.eta, m.params.eta/dot(y, y)
-	for i, yi := range y {
-		out[i] = a*yi + b*my[i]
-	}
+	combine(out, a, y, b, my)
 	m.change(c, x, out)
 	sum := 0.0 // ‖y⁺‖²
-	for i, v := range out {
-		d := v + beta*(v-x[i])
-		x[i], out[i] = v, d
-		sum += d * d
-	}
+	eachTile(len(out), func(from, to int) {
+		for i := from; i < to; i++ {
+			v := out[i]
+			d := v + beta*(v-x[i])
+			x[i], out[i] = v, d
+			sum += d * d
+		}
+	})
 	if m.astray(c, sum) {
-		copy(out, x)
+		copyVector(out, x)
 	}
 }
 

@@ -57,7 +57,7 @@ func (NesterovGeneral) Width(int) int { return 1 }
 // Start implements Method.
 func (g NesterovGeneral) Start(z *mat.Dense, rule StopRule) Recurrence {
 	n, _ := z.Dims()
-	block := func() *mat.Dense { return mat.NewDense(n, 1, nil) }
+	block := func() *mat.Dense { return beside(z, n, 1) }
 	const enter = 0.1
 	return &general{method: g.checked(), rule: rule, next: z, last: block(), x: block(), v: block(), mul: block(), enter: enter}
 }
@@ -137,11 +137,11 @@ func (m *general) Absorb(y *mat.Dense) []Candidate {
 	if m.t > 0 {
 		m.seen.observe(x, mx, c.Value, out, column(m.mul))
 	}
-	copy(column(m.mul), mx)
+	copyVector(column(m.mul), mx)
 	switch {
 	case m.t == 0:
 		firstIterate(out, mx, m.rule)
-		copy(column(m.x), out)
+		copyVector(column(m.x), out)
 	case m.inside && !m.astray(&c, dot(x, x)):
 		m.step(&c, x, mx, out)
 	default:
@@ -158,16 +158,14 @@ func (m *general) Absorb(y *mat.Dense) []Candidate {
 func (m *general) descend(c *Candidate, x, mx, out []float64) {
 	const eta, settled = 0.5, 0.1
 	xx := dot(x, x)
-	for i, xi := range x {
-		out[i] = (1-eta)*xi + eta/xx*mx[i]
-	}
+	combine(out, 1-eta, x, eta/xx, mx)
 	m.advance(c, out)
 	if m.enter == 0 || c.Residual > m.enter*(m.seen.first-m.seen.second) || math.Abs(xx-c.Value) > settled*c.Value {
 		return
 	}
 	m.inside, m.value, m.residual = true, c.Value, c.Residual
 	m.best, m.bestAt = c.Residual, m.t
-	copy(column(m.v), out)
+	copyVector(column(m.v), out)
 }
 
 // step makes a step of the scheme from y and stores the next y in out.
@@ -176,15 +174,19 @@ func (m *general) step(c *Candidate, y, my, out []float64) {
 	yy := dot(y, y)
 	step := m.method.Eta / yy
 	v := column(m.v)
-	for i, yi := range y {
-		grad := yy*yi - my[i]
-		out[i] = yi - step*grad
-		v[i] += alpha * (yi - perMu*grad - v[i])
-	}
+	eachTile(len(y), func(from, to int) {
+		for i := from; i < to; i++ {
+			grad := yy*y[i] - my[i]
+			out[i] = y[i] - step*grad
+			v[i] += alpha * (y[i] - perMu*grad - v[i])
+		}
+	})
 	m.advance(c, out)
-	for i, xi := range out {
-		out[i] = (xi + alpha*v[i]) / (1 + alpha)
-	}
+	eachTile(len(out), func(from, to int) {
+		for i := from; i < to; i++ {
+			out[i] = (out[i] + alpha*v[i]) / (1 + alpha)
+		}
+	})
 }
 
 // constants returns α and 1/μ.
@@ -206,7 +208,7 @@ func (m *general) advance(c *Candidate, next []float64) {
 	if m.rule == StopPaper {
 		paperChanges(c, x, next)
 	}
-	copy(x, next)
+	copyVector(x, next)
 }
 
 // astray reports whether the scheme has moved away from the solution, in

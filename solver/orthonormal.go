@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // blockQR orthonormalises tall blocks by Cholesky QR: R from the Cholesky
@@ -180,7 +181,8 @@ func triangle(gram blas64.General, least float64) (r *mat.Dense, pivot float64) 
 func (q *blockQR) oneByOne(y blas64.General, v span, least float64) *mat.Dense {
 	n, l := y.Rows, y.Cols
 	r := mat.NewDense(l, l, nil)
-	x := make([]float64, n)
+	x := place.Beside(y.Data, n, 1, 1)
+	defer place.Free(x)
 	for j := range l {
 		columnOf(x, y, j)
 		before := spanOf(columnsOf(y, j))

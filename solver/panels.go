@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // panels holds the columns of a Lanczos basis in panels, n×w row-major each and
@@ -39,11 +40,26 @@ type piece struct {
 // with.
 const wideColumns = 4
 
-// newPanels returns an empty basis of rows of n numbers, which grows by so many
-// columns at a time.
-func newPanels(n, block int) panels {
-	wide := (wideColumns + block - 1) / block * block
-	return panels{n: n, block: block, wide: wide, alloc: func(n, cols int) *mat.Dense { return mat.NewDense(n, cols, nil) }}
+// newPanels returns an empty basis of rows as long as those of x, in the place where
+// that lies, which grows by so many columns at a time.
+func newPanels(x *mat.Dense, block int) panels {
+	n, _ := x.Dims()
+	space := place.Of(x.RawMatrix().Data)
+	return panels{n: n, block: block, wide: wideFor(block), alloc: func(n, cols int) *mat.Dense {
+		return mat.NewDense(n, cols, place.In(space, n, cols, 1))
+	}}
+}
+
+// wideFor returns the width of the wide panels that blocks are put together in.
+func wideFor(block int) int { return (wideColumns + block - 1) / block * block }
+
+// free gives all panels back for good.
+func (p *panels) free() {
+	for _, b := range p.list {
+		free(b.room)
+	}
+	free(p.spare...)
+	p.list, p.spare = nil, nil
 }
 
 // size returns the number of columns.

@@ -23,7 +23,7 @@ func TestPanels(t *testing.T) {
 
 func checkPanels(t *testing.T, n, b, m int) {
 	rng := rand.New(rand.NewPCG(uint64(n), uint64(b)))
-	p, held := newPanels(n, b), b // the first block is not its own
+	p, held := newPanels(mat.NewDense(n, b, nil), b), b // the first block is not its own
 	alloc := p.alloc
 	p.alloc = func(n, cols int) *mat.Dense {
 		held += cols

@@ -28,7 +28,7 @@ func (Power) Width(int) int { return 1 }
 // Start implements Method.
 func (Power) Start(z *mat.Dense, rule StopRule) Recurrence {
 	n, _ := z.Dims()
-	return &power{rule: rule, x: z, prev: mat.NewDense(n, 1, nil), delta: math.Inf(1)}
+	return &power{rule: rule, x: z, prev: beside(z, n, 1), delta: math.Inf(1)}
 }
 
 // Restore implements Method.

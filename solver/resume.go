@@ -217,9 +217,11 @@ func (r *run) visit(v visitor, st *State) {
 		v.visit(c.sigma)
 		v.visit(c.residuals)
 	}
-	v.visit(r.locked.data[:r.locked.len*r.n])
+	for i := range r.locked.len {
+		visitVector(v, r.locked.vector(i))
+	}
 	for _, x := range r.warm {
-		v.visit(x)
+		visitVector(v, x)
 	}
 	if st != nil {
 		for _, b := range st.Blocks {
@@ -341,12 +343,12 @@ func (r *run) allocate(h *header) *State {
 	r.values, r.seen = r.values[:h.Locked], r.seen[:h.Locked]
 	r.warm = make([][]float64, h.Warm)
 	for i := range r.warm {
-		r.warm[i] = make([]float64, r.n)
+		r.warm[i] = column(r.dense(r.n, 1))
 	}
 	if c := h.Certificate; c != nil {
 		r.cert = &certificate{
 			sigma: make([]float64, c.Values), residuals: make([]float64, c.Values),
-			right: mat.NewDense(r.n, c.Values, nil), rank: c.Rank,
+			right: r.dense(r.n, c.Values), rank: c.Rank,
 		}
 	}
 	c := h.Recurrence
@@ -364,11 +366,19 @@ func (r *run) allocate(h *header) *State {
 	for _, b := range c.Blocks {
 		m := &mat.Dense{}
 		if b[0] > 0 {
-			m = mat.NewDense(b[0], b[1], nil)
+			m = r.block(b[0], b[1])
 		}
 		st.Blocks = append(st.Blocks, m)
 	}
 	return st
+}
+
+// block returns room for a block of a recurrence, tall or not.
+func (r *run) block(rows, cols int) *mat.Dense {
+	if rows == r.n {
+		return r.dense(rows, cols)
+	}
+	return mat.NewDense(rows, cols, nil)
 }
 
 // plausible refuses vectors that no run can have written: later steps rely on

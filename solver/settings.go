@@ -99,6 +99,9 @@ type Settings struct {
 	// SignLeft applies the sign rule to the left vectors in Left instead of
 	// the right ones. It is ignored if Left is nil.
 	SignLeft bool
+	// Space holds the tall blocks of the run, in files for example; nil means
+	// memory. The Right of a result lies there too, and is gone with it.
+	Space Space
 	// Observer sees every pass; nil means nobody looks.
 	Observer Observer
 	// Deadline, unless zero, ends the search: no pass of a recurrence begins

@@ -42,12 +42,14 @@ func (s *spectrum) observe(x, mx []float64, theta float64, y, my []float64) {
 	s.first = max(s.first, theta)
 	a, b := 1/norm, dot(x, y)/(xx*norm)
 	var ww, wmw, xmw float64 // of w = y/‖y‖ − (its part along x)
-	for i, xi := range x {
-		w, mw := a*y[i]-b*xi, a*my[i]-b*mx[i]
-		ww += w * w
-		wmw += w * mw
-		xmw += xi * mw
-	}
+	eachTile(len(x), func(from, to int) {
+		for i := from; i < to; i++ {
+			w, mw := a*y[i]-b*x[i], a*my[i]-b*mx[i]
+			ww += w * w
+			wmw += w * mw
+			xmw += x[i] * mw
+		}
+	})
 	noise := floorFactor * epsilon / math.Sqrt(ww)
 	if !(noise <= most) {
 		return

@@ -22,7 +22,20 @@ const maxRounds = 6
 // honest residuals. Within MaxPasses one pass is always kept for the
 // certificate, so a limit of 1 certifies the start vectors.
 func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
-	s = s.normalised(a, a.Rows())
+	var res *Result
+	err := guarded(s.Space, func() (_ *mat.Dense, err error) {
+		if res, err = svd(ctx, a, s.normalised(a, a.Rows())); err != nil {
+			return nil, err
+		}
+		return res.Right, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+func svd(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 	op, err := form(a, s)
 	if err != nil {
 		return nil, err
@@ -133,8 +146,12 @@ func (f *factorisation) outcome(st Status) Status {
 func (f *factorisation) certify() error {
 	err := f.finishing(func() error {
 		v := f.orthonormal()
-		return f.pass(func() (err error) {
-			f.cert, err = certify(f.ctx, f.a, v, f.s.Left)
+		return f.pass(func() error {
+			c, err := certify(f.ctx, f.a, v, f.s.Left, f.s.Space)
+			if err == nil && f.cert != nil {
+				free(f.cert.right, f.cert.product)
+			}
+			f.cert = c
 			return err
 		}, f.s.Rank)
 	})
@@ -160,7 +177,7 @@ func (f *factorisation) orthonormal() *mat.Dense {
 		f.s.Deflation = Projected
 		f.deflate(Projected)
 	}
-	return f.locked.block()
+	return f.locked.block(f.dense(f.n, k))
 }
 
 // offenders returns the triplets whose residual misses the tolerance by more
@@ -214,11 +231,13 @@ func (f *factorisation) reopen(again []int, given bool) {
 		if len(again) > 0 && again[0] == i {
 			again = again[1:]
 			if i < c.rank {
-				f.warm = append(f.warm, mat.Col(nil, i, c.product))
+				x := column(f.dense(f.n, 1))
+				copyColumn(x, c.product, i)
+				f.warm = append(f.warm, x)
 			}
 			continue
 		}
-		mat.Col(f.locked.next(), i, c.right)
+		copyColumn(f.locked.next(), c.right, i)
 		f.locked.orthonormalise(f.locked.next())
 		f.push(f.eigenvalue(c.sigma[i]), c.residuals[i])
 		if i >= c.rank {
@@ -226,6 +245,7 @@ func (f *factorisation) reopen(again []int, given bool) {
 		}
 	}
 	f.warm = append(f.warm, spare...)
+	free(c.product)
 	c.product = nil
 }
 
@@ -290,14 +310,16 @@ func (f *factorisation) completeLeft(l *left) (*mat.Dense, error) {
 	var atu *mat.Dense
 	err = f.pass(func() (err error) {
 		atu, err = f.a.MulTrans(f.ctx, f.s.Rank, f.s.Left.ReadRows)
+		adopt(f.s.Space, atu)
 		return err
 	}, 0)
 	if err != nil {
 		return nil, err
 	}
-	col := make([]float64, f.n)
+	col := column(f.dense(f.n, 1))
 	for i := c.rank; i < f.s.Rank; i++ {
-		res := norm2(mat.Col(col, i, atu)) + allowance*epsilon*c.frobenius
+		copyColumn(col, atu, i)
+		res := norm2(col) + allowance*epsilon*c.frobenius
 		c.residuals[i] = max(c.residuals[i], c.relative(res))
 	}
 	return gram, nil

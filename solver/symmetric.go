@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // What tells a matrix that is not symmetric, or not semidefinite, from one that
@@ -53,6 +55,7 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 				xy[j] += v * y[j]
 			}
 		}
+		place.Passed(s.Dim(), int(first), r)
 		return nil
 	})
 	if err != nil {
@@ -69,11 +72,12 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 // check compares Ax with Aᵀx for a random x, in one read. For independent
 // normal entries the expected ‖(A−Aᵀ)x‖² is ‖A−Aᵀ‖²_F, and a difference is
 // missed with probability zero.
-func (s *symmetric) check(ctx context.Context, seed uint64) error {
+func (s *symmetric) check(ctx context.Context, seed uint64, room Space) error {
 	n := s.Dim()
-	x := mat.NewDense(n, 1, nil)
+	block := func() *mat.Dense { return mat.NewDense(n, 1, place.In(spaceOf(room), n, 1, 1)) }
+	x, ax, atx := block(), block(), block()
+	defer free(x, ax, atx)
 	Gaussian(x, 0, seed, streamProbe)
-	ax, atx := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	if err := s.probe.ApplyDilation(ctx, ax, atx, x, x); err != nil {
 		return err
 	}
@@ -96,7 +100,7 @@ func (f *factorisation) inspect() (Status, error) {
 	} else if st != NotTerminated {
 		return NotTerminated, nil
 	}
-	if err := f.pass(func() error { return s.check(f.ctx, f.s.Seed) }, 0); err != nil {
+	if err := f.pass(func() error { return s.check(f.ctx, f.s.Seed, f.s.Space) }, 0); err != nil {
 		return f.abandon(err)
 	}
 	return NotTerminated, f.observe(Event{

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // Products of tall blocks, n×l row-major with l ≪ n, which is what a block
@@ -67,10 +68,15 @@ const firstCache, secondCache = 32 << 10, 512 << 10
 // told which one it runs on, a number below workers(n).
 func sweep(n, chunk, work int, f func(worker, segment, first, rows int)) {
 	segments, size := cuts(n)
+	window := place.Window(n, chunkRows, workers(n))
 	run := func(worker, s int) {
-		end := min(n, (s+1)*size)
-		for i := s * size; i < end; i += chunk {
+		from, end := s*size, min(n, (s+1)*size)
+		for i := from; i < end; i += chunk {
 			f(worker, s, i, min(chunk, end-i))
+			if next := min(end, i+chunk); window > 0 && (next-from >= window || next == end) {
+				place.Passed(n, from, next-from)
+				from = next
+			}
 		}
 	}
 	helpers := workers(n) - 1
@@ -84,10 +90,15 @@ func sweep(n, chunk, work int, f func(worker, segment, first, rows int)) {
 	// nothing to do, and nobody waits for it.
 	var next atomic.Int64
 	var done sync.WaitGroup
+	var fault atomic.Value
 	done.Add(segments)
 	take := func(worker int) {
 		for s := int(next.Add(1)) - 1; s < segments; s = int(next.Add(1)) - 1 {
-			run(worker, s)
+			if window == 0 {
+				run(worker, s)
+			} else {
+				guard(&fault, func() { run(worker, s) })
+			}
 			done.Done()
 		}
 	}
@@ -96,6 +107,9 @@ func sweep(n, chunk, work int, f func(worker, segment, first, rows int)) {
 	}
 	take(0)
 	done.Wait()
+	if f := fault.Load(); f != nil {
+		panic(f)
+	}
 }
 
 // workers is the number of those that a sweep over n rows can have.
@@ -257,17 +271,21 @@ func columnOf(dst []float64, x blas64.General, j int) {
 }
 
 func setColumn(x blas64.General, j int, src []float64) {
-	for i, v := range src {
-		x.Data[i*x.Stride+j] = v
-	}
+	eachTile(len(src), func(from, to int) {
+		for i := from; i < to; i++ {
+			x.Data[i*x.Stride+j] = src[i]
+		}
+	})
 }
 
 // shift moves the columns of x from j on to the front and puts zeros behind.
 func shift(x blas64.General, j int) {
-	for i := range x.Rows {
-		row := x.Data[i*x.Stride:][:x.Cols]
-		clear(row[copy(row, row[j:]):])
-	}
+	eachTile(x.Rows, func(from, to int) {
+		for i := from; i < to; i++ {
+			row := x.Data[i*x.Stride:][:x.Cols]
+			clear(row[copy(row, row[j:]):])
+		}
+	})
 }
 
 func allFinite(x []float64) bool {

@@ -95,7 +95,7 @@ func TestBlockQR(t *testing.T) {
 
 func checkBlockQR(t *testing.T, name string, n, l, given, locked int, spoil func(*mat.Dense)) {
 	t.Helper()
-	q := blockQR{key: 0.5, found: newBasis(n, locked)}
+	q := blockQR{key: 0.5, found: newBasis(nil, n, locked)}
 	for i := range locked {
 		q.found.random(q.found.next(), 5, uint64(i))
 		q.found.push()

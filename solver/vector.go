@@ -15,10 +15,36 @@ func column(x *mat.Dense) []float64 { return x.RawMatrix().Data }
 
 func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
 
-func dot(x, y []float64) float64 { return blas64.Dot(vector(x), vector(y)) }
+func dot(x, y []float64) (sum float64) {
+	eachTile(len(x), func(from, to int) { sum += blas64.Dot(vector(x[from:to]), vector(y[from:to])) })
+	return sum
+}
 
 // norm2 returns ‖x‖, guarded against overflow and underflow.
-func norm2(x []float64) float64 { return blas64.Nrm2(vector(x)) }
+func norm2(x []float64) (norm float64) {
+	eachTile(len(x), func(from, to int) {
+		part := blas64.Nrm2(vector(x[from:to]))
+		if from == 0 {
+			norm = part
+		} else {
+			norm = math.Hypot(norm, part)
+		}
+	})
+	return norm
+}
+
+// addScaled sets y += a·x.
+func addScaled(y []float64, a float64, x []float64) {
+	eachTile(len(x), func(from, to int) { blas64.Axpy(a, vector(x[from:to]), vector(y[from:to])) })
+}
+
+// copyVector copies x to dst, of the same length.
+func copyVector(dst, x []float64) {
+	eachTile(len(x), func(from, to int) { copy(dst[from:to], x[from:to]) })
+}
+
+// copyColumn copies column j of src, which has as many rows, to dst.
+func copyColumn(dst []float64, src *mat.Dense, j int) { columnOf(dst, src.RawMatrix(), j) }
 
 // normalise sets dst = x/‖x‖, or to zero if x is zero.
 func normalise(dst, x []float64) {
@@ -26,18 +52,22 @@ func normalise(dst, x []float64) {
 	if norm := norm2(x); norm > 0 {
 		f = 1 / norm
 	}
-	for i, v := range x {
-		dst[i] = f * v
-	}
+	eachTile(len(x), func(from, to int) {
+		for i := from; i < to; i++ {
+			dst[i] = f * x[i]
+		}
+	})
 }
 
 // distance returns ‖a·x − b·y‖.
 func distance(x []float64, a float64, y []float64, b float64) float64 {
 	sum := 0.0
-	for i, v := range x {
-		d := a*v - b*y[i]
-		sum += d * d
-	}
+	eachTile(len(x), func(from, to int) {
+		for i := from; i < to; i++ {
+			d := a*x[i] - b*y[i]
+			sum += d * d
+		}
+	})
 	return math.Sqrt(sum)
 }
 

@@ -1,0 +1,80 @@
+package solvertest
+
+import (
+	"errors"
+	"math"
+	"sync"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// ErrNoRoom is what a Space gives when its Limit is reached.
+var ErrNoRoom = errors.New("no room")
+
+// Space is a solver.Space in memory that spoils what is given back: whoever goes
+// on using it will notice. It panics when something is given back twice, or
+// dropped that is not there.
+type Space struct {
+	Limit int // blocks that can be made; 0: any number
+
+	mu      sync.Mutex
+	blocks  map[*float64][]float64
+	Made    int // blocks
+	Dropped int // numbers
+}
+
+var _ solver.Space = (*Space)(nil)
+
+// Make implements solver.Space.
+func (s *Space) Make(numbers int) ([]float64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Made++; s.Limit > 0 && s.Made > s.Limit {
+		return nil, ErrNoRoom
+	}
+	if s.blocks == nil {
+		s.blocks = map[*float64][]float64{}
+	}
+	x := make([]float64, numbers)
+	s.blocks[&x[0]] = x
+	return x, nil
+}
+
+// Holds implements solver.Space.
+func (s *Space) Holds(x []float64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.blocks[&x[0]]
+	return ok
+}
+
+// Drop implements solver.Space.
+func (s *Space) Drop(x []float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Dropped += len(x)
+}
+
+// Free implements solver.Space.
+func (s *Space) Free(x []float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.blocks[&x[0]]
+	if !ok {
+		panic("solvertest: given back twice")
+	}
+	delete(s.blocks, &x[0])
+	for i := range b {
+		b[i] = math.NaN()
+	}
+}
+
+// Err implements solver.Space.
+func (s *Space) Err() error { return nil }
+
+// Blocks is the number of blocks that have not been given back.
+func (s *Space) Blocks() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.blocks)
+}

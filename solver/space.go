@@ -1,0 +1,156 @@
+package solver
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/place"
+)
+
+// Space is where the tall blocks of a run lie, the vectors of n numbers, when
+// memory is too small for them: in files that are mapped into memory. The solver
+// goes through them from the first row to the last and says which stretch it has
+// passed, so that a window of some MiB is all that need be in memory. The bits of
+// the results are those of a run without.
+//
+// A Space is safe for concurrent use.
+type Space interface {
+	// Make returns room for so many numbers, zeros at first.
+	Make(numbers int) ([]float64, error)
+	// Holds tells whether x is a part of what Make has returned.
+	Holds(x []float64) bool
+	// Drop says that x, a part of what Make has returned, need not stay in
+	// memory. Its contents stay.
+	Drop(x []float64)
+	// Free gives back what Make has returned. It is not touched any more.
+	Free(x []float64)
+	// Err returns the error that may have cost contents, if there was one.
+	Err() error
+}
+
+// ErrFault is wrapped by the error of a run whose Space could not deliver what
+// was in it.
+var ErrFault = fmt.Errorf("memory fault in the vectors of the run")
+
+// tileRows is the number of rows that one loop over vectors covers before it says
+// that it has passed them. Sums are formed tile by tile.
+const tileRows = 1 << 14
+
+// eachTile calls f with the tiles of n rows in order.
+func eachTile(n int, f func(from, to int)) {
+	for from := 0; from < n; from += tileRows {
+		to := min(n, from+tileRows)
+		f(from, to)
+		place.Passed(n, from, to-from)
+	}
+}
+
+// dense returns an r×c block of zeros in the space of the run.
+func (r *run) dense(n, c int) *mat.Dense {
+	return mat.NewDense(n, c, place.In(spaceOf(r.s.Space), n, c, 1))
+}
+
+// spaceOf keeps a nil Space from becoming one that is not nil.
+func spaceOf(s Space) place.Space {
+	if s == nil {
+		return nil
+	}
+	return s
+}
+
+// beside returns a block of zeros in the place where x lies.
+func beside(x *mat.Dense, n, c int) *mat.Dense {
+	return mat.NewDense(n, c, place.Beside(x.RawMatrix().Data, n, c, 1))
+}
+
+// adopt makes a block that the matrix may have made in the same space one of the
+// run.
+func adopt(s Space, x *mat.Dense) {
+	if s != nil && x != nil {
+		n, c := x.Dims()
+		place.Adopt(s, x.RawMatrix().Data, n, c)
+	}
+}
+
+// free gives back the blocks of a space that nobody needs any more.
+func free(blocks ...*mat.Dense) {
+	for _, b := range blocks {
+		if b != nil && !b.IsEmpty() {
+			place.Free(b.RawMatrix().Data)
+		}
+	}
+}
+
+// release gives the blocks of the recurrence back and forgets it.
+func (r *run) release() {
+	if r.s.Space != nil && r.rec != nil {
+		if d, ok := r.rec.(discarder); ok {
+			d.discard()
+		} else {
+			free(r.rec.Save().Blocks...)
+		}
+	}
+	r.rec, r.cands = nil, nil
+}
+
+// discarder is implemented by recurrences that have more blocks than they save.
+type discarder interface{ discard() }
+
+// guarded runs f, which returns the vectors that are to stay, and makes errors of
+// what a run with a Space panics with: no room, and faults of memory that is mapped.
+func guarded(s Space, f func() (*mat.Dense, error)) (err error) {
+	if s == nil {
+		_, err = f()
+		return err
+	}
+	before := debug.SetPanicOnFault(true)
+	var keep *mat.Dense
+	defer func() {
+		debug.SetPanicOnFault(before)
+		switch p := recover().(type) {
+		case nil:
+		case *place.Error:
+			err = p
+		case memoryFault:
+			err = fmt.Errorf("%w: %w", ErrFault, p)
+		default:
+			panic(p)
+		}
+		var stays []float64
+		if keep != nil && err == nil {
+			stays = keep.RawMatrix().Data
+		}
+		place.Forget(s, stays)
+	}()
+	if keep, err = f(); err == nil {
+		err = s.Err()
+	}
+	return err
+}
+
+// memoryFault is what a fault panics with.
+type memoryFault interface {
+	runtime.Error
+	Addr() uintptr
+}
+
+// guard runs f, which one of several goroutines does, and keeps its fault for the
+// one that waits for them.
+func guard(fault *atomic.Value, f func()) {
+	before := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(before)
+		if p := recover(); p != nil {
+			f, ok := p.(memoryFault)
+			if !ok {
+				panic(p)
+			}
+			fault.CompareAndSwap(nil, f)
+		}
+	}()
+	f()
+}

@@ -1,0 +1,164 @@
+package solver_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// Wherever the vectors lie, runs of every kind have the same bits, do not use
+// what they have given back, and leave nothing but the result.
+func TestSpace(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		rows, cols := rapid.IntRange(1, 30).Draw(rt, "rows"), rapid.IntRange(1, 20).Draw(rt, "columns")
+		value := rapid.OneOf(rapid.Float64Range(0.1, 10), rapid.SampledFrom([]float64{1, 2, 3})) // some repeated
+		sigma := rapid.SliceOfN(value, 0, min(rows, cols)).Draw(rt, "sigma")
+		a := solvertest.WithValues(rows, cols, rapid.Uint64().Draw(rt, "matrix"), sigma...)
+		set := solver.Settings{
+			Rank: rapid.IntRange(1, min(rows, cols)).Draw(rt, "rank"),
+			Seed: rapid.Uint64Range(0, 1e6).Draw(rt, "seed"),
+			Tol:  rapid.SampledFrom([]float64{1e-2, 1e-7, 1e-15}).Draw(rt, "tol"),
+			Method: rapid.SampledFrom([]solver.Method{
+				solver.GradientDescent{}, solver.Power{}, solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{},
+				solver.Block{}, solver.Block{Columns: 2}, solver.Krylov{}, solver.Krylov{Columns: 1, Basis: 4},
+			}).Draw(rt, "method"),
+			Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(rt, "deflation"),
+			MaxPasses: rapid.IntRange(1, 300).Draw(rt, "limit"),
+		}
+		if solver.CanDilate(set.Method) && rapid.Bool().Draw(rt, "dilation") {
+			set.Operator = solver.Dilation
+		}
+		if c := rapid.IntRange(0, cols).Draw(rt, "given"); c > 0 {
+			set.Init = solvertest.Random(cols, c, set.Seed)
+		}
+		run := func(set solver.Settings) (*solver.Result, *mat.Dense) {
+			left := solver.NewDenseRows(rows, set.Rank)
+			set.Left = left
+			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return res, left.Dense
+		}
+		same := func(what string, res, want *solver.Result, u, wantU *mat.Dense, space *solvertest.Space) {
+			if !slices.Equal(res.Sigma, want.Sigma) || !slices.Equal(res.Residuals, want.Residuals) || !mat.Equal(res.Right, want.Right) || !mat.Equal(u, wantU) {
+				rt.Errorf("%s: other bits", what)
+			}
+			if space.Blocks() != 1 || !space.Holds(res.Right.RawMatrix().Data) {
+				rt.Errorf("%s: %d blocks are left", what, space.Blocks())
+			}
+			if res.Stats.Passes != want.Stats.Passes {
+				rt.Errorf("%s: %d passes, want %d", what, res.Stats.Passes, want.Stats.Passes)
+			}
+		}
+		want, wantU := run(set)
+		space := &solvertest.Space{}
+		checkpoints := &solvertest.Checkpoints{}
+		set.Space, set.Checkpointer = space, checkpoints
+		res, u := run(set)
+		same("with a space", res, want, u, wantU, space)
+		made := space.Made
+		set.Checkpointer = nil
+
+		if n := len(checkpoints.Saved); n > 0 {
+			at := rapid.IntRange(0, n-1).Draw(rt, "checkpoint")
+			space = &solvertest.Space{}
+			again := set
+			again.Space = space
+			res, u = run(solvertest.Resume(t, again, checkpoints.Saved[at]))
+			same("resumed", res, want, u, wantU, space)
+		}
+
+		// Wherever room runs out, that is an error and nothing is left.
+		space = &solvertest.Space{Limit: rapid.IntRange(1, made).Draw(rt, "room") - 1}
+		if space.Limit == 0 {
+			return
+		}
+		set.Space, set.Left = space, solver.NewDenseRows(rows, set.Rank)
+		if _, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); !errors.Is(err, solvertest.ErrNoRoom) {
+			rt.Errorf("room for %d blocks of %d: %v", space.Limit, made, err)
+		}
+		if space.Blocks() > 0 {
+			rt.Errorf("%d blocks are left of a run that failed", space.Blocks())
+		}
+	})
+}
+
+// faulty is a Space that loses what is written to it.
+type faulty struct {
+	solvertest.Space
+	after int
+}
+
+var errLost = errors.New("input/output error")
+
+func (f *faulty) Err() error {
+	if f.after--; f.after < 0 {
+		return errLost
+	}
+	return nil
+}
+
+// A Space that has lost something ends the run.
+func TestSpaceThatLoses(t *testing.T) {
+	a := solvertest.WithValues(30, 20, 1, 9, 5, 4, 3, 2, 1)
+	space := &faulty{after: 5}
+	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 3, Method: solver.Power{}, Space: space})
+	if !errors.Is(err, errLost) || res != nil {
+		t.Errorf("%v, %v", res, err)
+	}
+	if space.Blocks() > 0 {
+		t.Errorf("%d blocks are left", space.Blocks())
+	}
+}
+
+// Vectors longer than a tile and a window have the same bits, too, and sweeps say
+// what they have passed.
+func TestSpaceOfLongVectors(t *testing.T) {
+	const n = 40000
+	a := &weighed{n: n}
+	for _, m := range []solver.Method{
+		solver.Power{}, solver.Nesterov{}, solver.NesterovGeneral{}, solver.Block{Columns: 5}, solver.Krylov{Columns: 2, Basis: 12},
+	} {
+		set := solver.Settings{Rank: 3, Method: m, MaxPasses: 25}
+		want, err := solver.SVD(t.Context(), a, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		space := &solvertest.Space{}
+		set.Space = space
+		got, err := solver.SVD(t.Context(), a, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(got.Right, want.Right) || !slices.Equal(got.Sigma, want.Sigma) {
+			t.Errorf("%s: other bits", m.Name())
+		}
+		if least := 25 * 2 * n; space.Dropped < least {
+			t.Errorf("%s: %d numbers have been passed, of %d at least", m.Name(), space.Dropped, least)
+		}
+	}
+}
+
+// SpaceFootprint is true to what a run makes, and bounds what it holds.
+func TestSpaceFootprint(t *testing.T) {
+	const n, k = 1 << 20, 3
+	for _, m := range []solver.Method{solver.Power{}, solver.Block{}, solver.Krylov{Columns: 2, Basis: 12}} {
+		outside, inside := solver.SpaceFootprint(m, n, k)
+		all := solver.RunFootprint(m, n, k)
+		if outside <= 0 || inside <= 0 || outside > all || outside < all*9/10 {
+			t.Errorf("%s: %d bytes outside, %d inside, of %d", m.Name(), outside, inside, all)
+		}
+		// What stays in memory hardly grows.
+		_, more := solver.SpaceFootprint(m, 50*n, k)
+		if more > inside+inside/4 {
+			t.Errorf("%s: %d bytes inside for n = %d, %d for 50 times as many", m.Name(), inside, n, more)
+		}
+	}
+}
