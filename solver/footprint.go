@@ -62,13 +62,13 @@ func (k Krylov) Footprint(n, rank int) int64 {
 }
 
 // SpaceFootprint splits RunFootprint for a run with a Space: what lies there, which
-// is all that grows with n, and what is still in memory, the windows among it.
-func SpaceFootprint(m Method, n, k int) (outside, inside int64) {
+// is all that grows with n, the window of it that is in memory, and what else is.
+func SpaceFootprint(m Method, n, k int) (outside, window, inside int64) {
 	// A row of so many takes the same everywhere, but for sums of segments of rows.
 	const many = 1 << 24
 	each := (RunFootprint(m, 2*many, k) - RunFootprint(m, many, k)) / many
 	outside = each * int64(n)
-	return outside, max(0, RunFootprint(m, n, k)-outside) + min(windows(each), outside)
+	return outside, min(windows(each), outside), max(0, RunFootprint(m, n, k)-outside)
 }
 
 // windows is what the sweeps of a run have in memory of vectors that take so

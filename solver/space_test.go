@@ -150,15 +150,15 @@ func TestSpaceOfLongVectors(t *testing.T) {
 func TestSpaceFootprint(t *testing.T) {
 	const n, k = 1 << 20, 3
 	for _, m := range []solver.Method{solver.Power{}, solver.Block{}, solver.Krylov{Columns: 2, Basis: 12}} {
-		outside, inside := solver.SpaceFootprint(m, n, k)
+		outside, window, inside := solver.SpaceFootprint(m, n, k)
 		all := solver.RunFootprint(m, n, k)
-		if outside <= 0 || inside <= 0 || outside > all || outside < all*9/10 {
+		if outside <= 0 || window <= 0 || inside <= 0 || outside > all || outside < all*9/10 {
 			t.Errorf("%s: %d bytes outside, %d inside, of %d", m.Name(), outside, inside, all)
 		}
 		// What stays in memory hardly grows.
-		_, more := solver.SpaceFootprint(m, 50*n, k)
-		if more > inside+inside/4 {
-			t.Errorf("%s: %d bytes inside for n = %d, %d for 50 times as many", m.Name(), inside, n, more)
+		_, wider, more := solver.SpaceFootprint(m, 50*n, k)
+		if wider != window || more > inside+16<<20 {
+			t.Errorf("%s: %d and %d bytes inside for n = %d, %d and %d for 50 times as many", m.Name(), window, inside, n, wider, more)
 		}
 	}
 }

@@ -42,14 +42,20 @@ func stripes(workers, p int, n int64) int {
 
 // accumulator prepares the sums of a pass of width l. Its memory is the Matrix's, for reuse.
 func (m *Matrix) accumulator(l int) *accumulator {
-	p := lanes(m.src.Cols(), l, m.plan.units(), m.plan.nnz)
+	p := m.lanes(l)
+	m.sums = resized(m.sums, max(len(m.sums), p*m.Dim()*kernel.Width(l)))
+	return m.accumulatorIn(m.sums, l, p)
+}
+
+// lanes is the number of accumulators of a pass of width l.
+func (m *Matrix) lanes(l int) int { return lanes(m.src.Cols(), l, m.plan.units(), m.plan.nnz) }
+
+// accumulatorIn prepares sums in the given memory.
+func (m *Matrix) accumulatorIn(memory []float64, l, p int) *accumulator {
 	size := m.Dim() * kernel.Width(l)
-	if cap(m.sums) < p*size {
-		m.sums = make([]float64, p*size)
-	}
 	a := &accumulator{l: l, lane: make([][]float64, p), ahead: m.plan.Workers > p, worker: make([]products, m.plan.Workers)}
 	for i := range a.lane {
-		a.lane[i] = m.sums[i*size : (i+1)*size : (i+1)*size]
+		a.lane[i] = memory[i*size : (i+1)*size : (i+1)*size]
 	}
 	s := int64(stripes(m.plan.Workers, p, m.src.Cols()))
 	for i := range s {
@@ -106,15 +112,25 @@ func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
 	return nil
 }
 
-// sumInto sets dst to the sum of the lanes, in order, with the given number of workers.
-func (a *accumulator) sumInto(dst *mat.Dense, workers int) {
-	raw := dst.RawMatrix()
+// unpack sets rows [from, to) of the row-major dst to the sum of the lanes, in order.
+func (a *accumulator) unpack(dst []float64, stride, from, to int) {
 	if !a.turns[0].entered() { // a matrix without units has no sums
-		dst.Zero()
+		for i := from; i < to; i++ {
+			clear(dst[i*stride:][:a.l])
+		}
 		return
 	}
-	inParallel(workers, raw.Rows, len(a.lane)*len(a.lane[0]), func(from, to int) {
-		kernel.Unpack(raw.Data[from*raw.Stride:], raw.Stride, a.l, from, to-from, a.lane...)
+	kernel.Unpack(dst[from*stride:], stride, a.l, from, to-from, a.lane...)
+}
+
+// sumInto sets dst to the sum of the lanes.
+func (m *Matrix) sumInto(dst *mat.Dense, a *accumulator) {
+	raw := dst.RawMatrix()
+	inParallel(m.plan.Workers, raw.Rows, len(a.lane)*len(a.lane[0]), func(first, end int) {
+		m.eachWindow(first, end, func(from, to int) {
+			a.unpack(raw.Data, raw.Stride, from, to)
+			m.drop(dst, from, to)
+		})
 	})
 }
 

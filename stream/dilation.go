@@ -36,12 +36,15 @@ func (m *Matrix) ApplyDilation(ctx context.Context, dstLong, dstShort, long, sho
 		b := &u.block
 		from, to := int(b.FirstRow)*l, (int(b.FirstRow)+len(b.RowPtr)-1)*l
 		kernel.Mul(ws[from:to], ss, l, rowsOf(b))
-		return acc.transposed(worker, u, ls[from:to])
+		err := acc.transposed(worker, u, ls[from:to])
+		m.passed(ws[from:to])
+		m.passed(ls[from:to])
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("multiply by the dilation: %w", err)
 	}
-	acc.sumInto(dstShort, m.plan.Workers)
+	m.sumInto(dstShort, acc)
 	if out != dstLong {
 		dstLong.Copy(out)
 	}

@@ -94,6 +94,9 @@ func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	if r, c := dst.Dims(); r != m.Dim() || c != l {
 		panic("stream: Apply: dst has the wrong shape")
 	}
+	if p := m.lanes(l); m.opt.Space != nil && kernel.Width(l)*(p+1) > m.plan.room {
+		return m.applyByColumns(ctx, dst, x, m.plan.columns(l, p))
+	}
 	var xs []float64
 	acc := m.accumulator(l)
 	err = m.eachUnit(ctx, len(acc.lane), acc.turns, func() { xs = m.pack(x) }, func(worker int, u *unit) error {
@@ -102,7 +105,7 @@ func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	if err != nil {
 		return fmt.Errorf("multiply by the Gram matrix: %w", err)
 	}
-	acc.sumInto(dst, m.plan.Workers)
+	m.sumInto(dst, acc)
 	return nil
 }
 
@@ -122,12 +125,13 @@ func (m *Matrix) checkWidth(op string, x *mat.Dense, planned int) (int, error) {
 func (m *Matrix) pack(x *mat.Dense) []float64 {
 	raw := x.RawMatrix()
 	size := raw.Rows * kernel.Width(raw.Cols)
-	if cap(m.packed) < size {
-		m.packed = make([]float64, size)
-	}
+	m.packed = resized(m.packed, max(len(m.packed), size))
 	packed := m.packed[:size]
-	inParallel(m.plan.Workers, raw.Rows, size, func(from, to int) {
-		kernel.Pack(packed, raw.Cols, from, to-from, raw.Data[from*raw.Stride:], raw.Stride)
+	inParallel(m.plan.Workers, raw.Rows, size, func(first, end int) {
+		m.eachWindow(first, end, func(from, to int) {
+			kernel.Pack(packed, raw.Cols, from, to-from, raw.Data[from*raw.Stride:], raw.Stride)
+			m.drop(x, from, to)
+		})
 	})
 	return packed
 }

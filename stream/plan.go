@@ -38,6 +38,8 @@ type Options struct {
 	// Reserve is the part of Memory that the caller needs for itself, such as
 	// the solver's blocks of vectors.
 	Reserve int64
+	// Mapped is the part that the caller has in mapped pages besides.
+	Mapped int64
 	// Workers is the number of goroutines of a pass; 0 means GOMAXPROCS. With 1
 	// a pass runs on the caller's goroutine.
 	Workers int
@@ -45,11 +47,16 @@ type Options struct {
 	// columns, too, and Rank of one given to Project and MulTrans. 0 means 1 for Width and Width for Rank.
 	// Wider blocks are refused when there is a budget.
 	Width, Rank int
+	// Space, if not nil, is where all blocks lie that are given to the Matrix,
+	// and those that it returns: outside of Memory, but for windows. Products with
+	// more columns than there is memory for then take several reads, of a few
+	// columns each, one at least. Mul does not.
+	Space Space
 }
 
 // withDefaults fills in the widths. It panics if an option is negative.
 func (o Options) withDefaults() Options {
-	if o.Width < 0 || o.Rank < 0 || o.Memory < 0 || o.Reserve < 0 {
+	if o.Width < 0 || o.Rank < 0 || o.Memory < 0 || o.Reserve < 0 || o.Mapped < 0 {
 		panic("stream: negative option")
 	}
 	o.Width = max(o.Width, 1)
@@ -76,10 +83,13 @@ type Plan struct {
 	Blocks   int    // blocks of the matrix
 	Resident int    // blocks kept decoded after the first pass
 	Window   int64  // most decoded bytes in flight during a pass
+	Together int    // columns that an Apply of Options.Width columns takes in one read
+	Group    int    // columns that Project takes in one read, with a Space; 0: all of them
 	Parts    []Part // bytes by purpose; their sum is at most Budget
 
 	nnz   int64 // of the matrix
 	parts int   // units of a block
+	room  int   // columns of sums and of x in memory, with a Space
 }
 
 // Total is the sum of the parts.
@@ -160,11 +170,16 @@ func makePlan(src source, o Options) (Plan, error) {
 	p.parts = parts(p.Blocks, p.nnz)
 
 	n := src.Cols()
-	p.Lanes = lanes(n, o.Width, p.units(), p.nnz)
+	p.Lanes, p.Together = lanes(n, o.Width, p.units(), p.nnz), o.Width
 	vectors := func(l, lanes int) int64 { // accumulators and x in panels, x and result
 		return 8 * n * (int64(kernel.Width(l))*int64(lanes+1) + int64(l)*2)
 	}
 	sums := max(vectors(o.Width, p.Lanes), vectors(o.Rank, lanes(n, o.Rank, p.units(), p.nnz)))
+	mapped := readAheadBytes + o.Mapped
+	if o.Space != nil {
+		sums = p.outside(n, o)
+		mapped += int64(p.Workers) * 8 * min(n, windowRows) * int64(max(o.Width, o.Rank))
+	}
 	flight := func(workers int64) int64 {
 		// Decoded block, its rows of W, where a stripe begins and ends in each
 		// row, and a QR stack; one stack for all.
@@ -176,7 +191,7 @@ func makePlan(src source, o Options) (Plan, error) {
 			{"vectors", o.Reserve},
 			{"accumulators", sums},
 			{"blocks in flight", flight(int64(workers))},
-			{"mapped pages", int64(workers)*largest.Size + readAheadBytes},
+			{"mapped pages", int64(workers)*largest.Size + mapped},
 		}
 	}
 	if o.Memory == 0 {
@@ -184,9 +199,18 @@ func makePlan(src source, o Options) (Plan, error) {
 		p.Parts = append(fixed(p.Workers), Part{"resident blocks", residentBytes(src, p.Blocks)})
 		return p, nil
 	}
-	// Fewer blocks in flight before a refusal: speed is negotiable, the budget is not.
-	for p.Workers > 1 && (Plan{Parts: fixed(p.Workers)}).Total() > o.Memory {
-		p.Workers--
+	// Fewer blocks in flight, and then fewer columns in a read, before a refusal:
+	// speed is negotiable, the budget is not.
+	total := func() int64 { return (Plan{Parts: fixed(p.Workers)}).Total() }
+	for all := p.Workers; ; p.Workers = all {
+		for p.Workers > 1 && total() > o.Memory {
+			p.Workers--
+		}
+		if o.Space == nil || p.Together == 1 || total() <= o.Memory {
+			break
+		}
+		p.Together--
+		sums = p.outside(n, o)
 	}
 	p.Window = decoded * int64(p.Workers)
 	p.Parts = fixed(p.Workers)
@@ -198,6 +222,23 @@ func makePlan(src source, o Options) (Plan, error) {
 	p.Parts = append(p.Parts, Part{"resident blocks", residentBytes(src, p.Resident)})
 	return p, nil
 }
+
+// outside returns what accumulators and x in panels take where x and results lie
+// in a Space when Apply takes Together columns in a read. It
+// decides on those of Project: as many as there is the same memory for, one at least.
+func (p *Plan) outside(n int64, o Options) int64 {
+	width, ofRank := p.Together, lanes(n, o.Rank, p.units(), p.nnz)
+	if width == o.Width {
+		width = kernel.Width(width)
+	}
+	p.room = width * (p.Lanes + 1)
+	p.Group = p.columns(o.Rank, ofRank)
+	return 8 * n * int64(max(p.room, p.Group*(ofRank+1)))
+}
+
+// columns is how many of k columns there is room for one by one, with so many
+// lanes.
+func (p *Plan) columns(k, lanes int) int { return min(k, max(1, p.room/(lanes+1))) }
 
 // fitting is the number of leading blocks whose decoded form fits into room.
 func fitting(src source, room int64) int {

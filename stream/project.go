@@ -12,12 +12,19 @@ import (
 // the k×k upper triangular R of a QR factorisation of W (TSQR: Demmel,
 // Grigori, Hoemmen, Langou, "Communication-optimal parallel and sequential QR
 // and LU factorizations", 2012), so that ‖W‖, its singular values and AᵀA·v
-// are known without W being kept. sink, unless nil, is given the rows of W in
+// are known without W being kept, unless the plan takes several reads
+// (Plan.Group). sink, unless nil, is given the rows of W in
 // ascending order, one call at a time; rows is valid during the call only.
 func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int64, rows *mat.Dense) error) (atw, r *mat.Dense, err error) {
 	k, err := m.checkWidth("Project", v, m.opt.Rank)
 	if err != nil {
 		return nil, nil, err
+	}
+	if m.plan.Group > 0 {
+		if atw, r, err = m.projectByColumns(ctx, v, sink); err != nil {
+			return nil, nil, fmt.Errorf("project onto %d vectors: %w", k, err)
+		}
+		return atw, r, nil
 	}
 	var vs []float64
 	acc := m.accumulator(k)
@@ -39,7 +46,7 @@ func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int6
 		return nil, nil, fmt.Errorf("project onto %d vectors: %w", k, err)
 	}
 	atw = mat.NewDense(m.Dim(), k, nil)
-	acc.sumInto(atw, m.plan.Workers)
+	m.sumInto(atw, acc)
 	return atw, factors.total.r(), nil
 }
 
@@ -75,7 +82,11 @@ func (f *factors) add(worker, i int, w []float64) error {
 // Mul computes A·x (N×l, x n×l) in one pass and hands its rows to sink in
 // ascending order, one call at a time; rows is valid during the call only.
 func (m *Matrix) Mul(ctx context.Context, x *mat.Dense, sink func(first int64, rows *mat.Dense) error) error {
-	l, err := m.checkWidth("Mul", x, max(m.opt.Width, m.opt.Rank))
+	planned := max(m.opt.Width, m.opt.Rank)
+	if m.opt.Space != nil {
+		planned = min(planned, m.plan.room)
+	}
+	l, err := m.checkWidth("Mul", x, planned)
 	if err != nil {
 		return err
 	}
@@ -95,10 +106,13 @@ func (m *Matrix) Mul(ctx context.Context, x *mat.Dense, sink func(first int64, r
 
 // MulTrans returns Aᵀ·Y (n×k, Y N×k) from one pass. source is asked for the
 // rows of Y in ascending order, one call at a time: it must fill rows with the
-// rows of Y from first on.
+// rows of Y from first on. A plan of several reads asks as many times.
 func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, rows *mat.Dense) error) (*mat.Dense, error) {
 	if m.plan.Budget > 0 && k > m.opt.Rank {
 		return nil, fmt.Errorf("stream: MulTrans: a block of %d columns does not fit the memory plan, which was made for %d", k, m.opt.Rank)
+	}
+	if m.plan.Group > 0 {
+		return m.mulTransByColumns(ctx, k, source)
 	}
 	acc := m.accumulator(k)
 	in := newOrdered(m, k, source)
@@ -114,7 +128,7 @@ func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, r
 		return nil, fmt.Errorf("multiply by the transpose: %w", err)
 	}
 	dst := mat.NewDense(m.Dim(), k, nil)
-	acc.sumInto(dst, m.plan.Workers)
+	m.sumInto(dst, acc)
 	return dst, nil
 }
 

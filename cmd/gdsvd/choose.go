@@ -163,12 +163,12 @@ func (o *svdOptions) problem(store *csr.Store) solver.Problem {
 	}
 	available := sysmem.Available()
 	p.Room = func(m solver.Method) solver.Room {
-		plan, err := stream.PlanFor(store, o.streamOptions(store, m))
+		mem, err := o.fit(store, m)
 		if err != nil {
 			return solver.Room{}
 		}
-		resident := float64(plan.Resident) / float64(max(1, plan.Blocks))
-		return solver.Room{Fits: true, Resident: resident, Cached: cached(store, plan, available)}
+		resident := float64(mem.plan.Resident) / float64(max(1, mem.plan.Blocks))
+		return solver.Room{Fits: true, Resident: resident, Cached: cached(store, mem.plan, available), Outside: mem.files > 0, Reads: mem.reads()}
 	}
 	return p
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
-	"github.com/gdsvd/gdsvd/stream"
 )
 
 // explanation is what --explain says: how a run would go. Passes and times are
@@ -31,7 +30,11 @@ type explanation struct {
 	Workers    int           `json:"workers"`
 	Budget     int64         `json:"budget"` // of memory
 	Memory     []memoryPart  `json:"memory"`
-	Considered []estimate    `json:"considered,omitempty"` // fastest first, those that fit before those that do not
+	Files      int64         `json:"vector_files,omitempty"`  // bytes of vectors in files beside OUT
+	Window     int64         `json:"vector_window,omitempty"` // bytes of them in memory at a time
+	Reads      int           `json:"reads,omitempty"`         // of the store by a pass, if vectors are in files
+	LastReads  int           `json:"last_reads,omitempty"`    // and by the finishing pass
+	Considered []estimate    `json:"considered,omitempty"`    // fastest first, those that fit before those that do not
 }
 
 // estimate is what a run with a method is expected to take.
@@ -99,12 +102,16 @@ func (a *app) explain(ctx context.Context, store *csr.Store, o svdOptions) (*exp
 		e.Plan = newEstimate(solver.EstimateOf(p, o.machine(), o.solverMethod()))
 		e.Plan.Flags = o.flags()
 	}
-	plan, err := stream.PlanFor(store, o.streamOptions(store, o.solverMethod()))
+	mem, err := o.fit(store, o.solverMethod())
 	if err != nil {
 		return nil, err
 	}
-	e.Workers = plan.Workers
-	e.Memory = memoryParts(plan)
+	e.Workers = mem.plan.Workers
+	e.Memory = memoryParts(mem.plan)
+	e.Files, e.Window = mem.files, mem.window
+	if mem.files > 0 {
+		e.Reads, e.LastReads = mem.reads(), mem.lastReads()
+	}
 	return e, nil
 }
 
@@ -131,6 +138,11 @@ func (a *app) printExplanation(e *explanation) error {
 	fmt.Fprintf(w, "time\tabout %s with %d threads: %s multiplying, %s between passes, %s reading\n", clock(e.Plan.Total), e.Workers,
 		clock(e.Plan.Multiply), clock(e.Plan.Dense), clock(e.Plan.Read))
 	fmt.Fprintf(w, "memory\t%s of %s: %s\n", sysmem.FormatSize(planned(e.Memory)), sysmem.FormatSize(e.Budget), describeMemory(e.Memory))
+	if e.Files > 0 {
+		fmt.Fprintf(w, "vectors\t%s in files beside OUT, %s of them in memory at a time; a pass reads the store %s, the last one %s\n",
+			sysmem.FormatSize(e.Files), sysmem.FormatSize(e.Window), times(e.Reads), times(e.LastReads))
+		fmt.Fprintf(w, "checkpoint\tup to %s more on the disk, none in memory\n", sysmem.FormatSize(e.Files))
+	}
 	if e.Choice != nil && e.Choice.Measured != nil {
 		m := e.Choice.Measured
 		fmt.Fprintf(w, "measured\t%.2g ns an entry to decode; %v ns to multiply with %v columns", m.Decode, rounded(m.Multiply), m.Widths)
@@ -174,6 +186,14 @@ func rounded(x []float64) (text []string) {
 		text = append(text, fmt.Sprintf("%.2g", v))
 	}
 	return text
+}
+
+// times writes how often.
+func times(n int) string {
+	if n <= 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // clock writes seconds as a person would.

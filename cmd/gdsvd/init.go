@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/npy"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/spill"
 	"github.com/gdsvd/gdsvd/csr"
 )
 
@@ -17,7 +18,7 @@ import (
 // the solver iterates on, as start vectors for a store. Where the ids of the
 // store are not those of the store the result is of, every entry finds its
 // place by its id, and ids without an entry get zeros.
-func (a *app) startVectors(store *csr.Store, dir string, columns int) (_ *mat.Dense, err error) {
+func (a *app) startVectors(store *csr.Store, dir string, columns int, space *spill.Dir) (_ *mat.Dense, err error) {
 	from, err := readResult(a.fsys, dir)
 	if err != nil {
 		return nil, fmt.Errorf("--init %s: %w", dir, err)
@@ -42,12 +43,30 @@ func (a *app) startVectors(store *csr.Store, dir string, columns int) (_ *mat.De
 		return nil, fmt.Errorf("--init %s: %w", dir, err)
 	}
 	defer func() { err = errors.Join(err, place.close()) }()
-	m := mat.NewDense(int(n), int(min(v.Cols, int64(columns))), nil)
-	err = v.Each(m.RawMatrix().Cols, func(i int64, row []float64) {
-		if at := place.of(i); at >= 0 {
-			m.SetRow(int(at), row)
+	k := int(min(v.Cols, int64(columns)))
+	var data []float64
+	if space != nil {
+		if data, err = space.Make(int(n) * k); err != nil {
+			return nil, fmt.Errorf("--init: %w", err)
+		}
+	}
+	m := mat.NewDense(int(n), k, data)
+	const window = 1 << 20 // numbers of a file that are in memory at a time
+	passed := 0
+	err = v.Each(k, func(i int64, row []float64) {
+		at := int(place.of(i))
+		if at < 0 {
+			return
+		}
+		m.SetRow(at, row)
+		if space != nil && (at-passed)*k >= window {
+			space.Drop(data[passed*k : at*k])
+			passed = at
 		}
 	})
+	if space != nil {
+		space.Drop(data[passed*k:])
+	}
 	if err = errors.Join(err, place.err()); err != nil {
 		return nil, fmt.Errorf("--init %s: %w", dir, err)
 	}

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"path/filepath"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/npy"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/spill"
 	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -19,6 +22,7 @@ type output struct {
 	transposed bool
 	vectors    vectors
 
+	space  *spill.Dir // where the solver's vectors lie; nil if in memory
 	long   *npy.Array // the solver's left vectors; nil when they are not needed
 	events *eventLog
 	lines  *json.Encoder
@@ -117,6 +121,12 @@ func (o *output) commit(res *solver.Result, meta *result) (err error) {
 	if err := o.writeVectors(res); err != nil {
 		return err
 	}
+	if o.space != nil {
+		// Before the directory is published, lest a file that still has a name be.
+		if err := errors.Join(o.space.Err(), o.space.Close()); err != nil {
+			return err
+		}
+	}
 	if err := o.finishEvents(); err != nil {
 		return err
 	}
@@ -135,7 +145,7 @@ func (o *output) writeVectors(res *solver.Result) error {
 		return err
 	}
 	if o.keepShort() && res.Right != nil {
-		if err := npy.WriteMatrix(o.fsys, o.path(o.shortFile()), res.Right); err != nil {
+		if err := npy.WriteMatrix(o.fsys, o.path(o.shortFile()), res.Right, o.passed); err != nil {
 			return err
 		}
 	}
@@ -148,6 +158,13 @@ func (o *output) writeVectors(res *solver.Result) error {
 		return long.Finish()
 	}
 	return errors.Join(long.Discard(), o.fsys.Remove(o.path(o.longFile())))
+}
+
+// passed says that rows of the solver's vectors have been written.
+func (o *output) passed(rows *mat.Dense) {
+	if o.space != nil {
+		o.space.Drop(rows.RawMatrix().Data)
+	}
 }
 
 func (o *output) finishEvents() error {

@@ -81,7 +81,8 @@ type result struct {
 	Products      int64         `json:"products"`
 	BytesRead     int64         `json:"bytes_read"`
 	Seconds       seconds       `json:"seconds"`
-	PeakRSS       int64         `json:"peak_rss"` // measured; what was planned comes next
+	VectorFiles   int64         `json:"vector_files,omitempty"` // most bytes of vectors in files beside OUT; absent if in memory
+	PeakRSS       int64         `json:"peak_rss"`               // measured; what was planned comes next
 	Memory        []memoryPart  `json:"memory,omitempty"`
 	Seed          uint64        `json:"seed"`
 	Settings      settings      `json:"settings"`

@@ -67,7 +67,7 @@ func (a *app) startFrom(store *csr.Store, out *output, before outState, o *svdOp
 		a.display.Logger().Info("going on", "pass", saved.Passes(), "found", saved.Locked(), "of", o.rank)
 		return saved.Close, nil
 	case o.init != "":
-		set.Init, err = a.startVectors(store, o.init, max(o.rank, set.Method.Width(o.rank)))
+		set.Init, err = a.startVectors(store, o.init, max(o.rank, set.Method.Width(o.rank)), out.space)
 		if err != nil {
 			return nil, err
 		}

@@ -126,16 +126,16 @@ const notHeap = 24 << 20
 // with less the collector would never rest.
 const heapSlack = 3 << 20
 
-// heapLimit is the limit of Go's heap for a run: what the budget leaves, or a
-// little more than is planned where that is more.
-func heapLimit(p stream.Plan) int64 {
+// heapLimit is the limit of Go's heap for a run with a window of mapped vectors:
+// what the budget leaves, or a little more than is planned where that is more.
+func heapLimit(p stream.Plan, window int64) int64 {
 	heap := int64(heapSlack)
 	for _, part := range memoryParts(p) {
 		if part.Heap {
 			heap += part.Bytes
 		}
 	}
-	return max(p.Budget-notHeap, heap)
+	return max(p.Budget-notHeap-window, heap)
 }
 
 // svd factorises a store and writes the result. A result comes with an error
@@ -165,13 +165,19 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 		return nil, err
 	}
 	method := o.solverMethod()
-	m, err := stream.New(store, o.streamOptions(store, method))
+	mem, err := o.fit(store, method)
+	if err != nil {
+		return nil, err
+	}
+	space := mem.space(a.fsys, o.out)
+	defer func() { err = errors.Join(err, space.Close()) }()
+	m, err := stream.New(store, mem.options)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	a.logPlan(m.Plan())
-	defer limitHeap(heapLimit(m.Plan()))()
+	defer limitHeap(heapLimit(m.Plan(), mem.window))()
 
 	out, err := newOutput(a.fsys, o.out, before.exists, store.Transposed(), o.vectors, store.Rows(), o.rank)
 	if err != nil {
@@ -183,6 +189,10 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 		Rank: o.rank, Method: method, Operator: o.operator, Deflation: o.deflation, Stop: o.stop, Tol: o.tol,
 		MaxPasses: o.maxPasses, Seed: o.seed, Left: out.left(), SignLeft: store.Transposed(),
 		MatrixID: store.Fingerprint(), Observer: solver.Tee(out, a.newSVDProgress(store, method, &o)),
+	}
+	if mem.files > 0 {
+		set.Space, out.space = space, space
+		a.display.Logger().Info("vectors in files", "size", sysmem.FormatSize(mem.files), "in memory at a time", sysmem.FormatSize(mem.window))
 	}
 	keeper := a.newCheckpoints(out, before, &o)
 	done, err := a.startFrom(store, out, before, &o, &set)
@@ -230,14 +240,6 @@ func (a *app) openFor(cmd *cobra.Command, path string, o *svdOptions) (*csr.Stor
 	return store, nil
 }
 
-// streamOptions are those of the passes of a method.
-func (o *svdOptions) streamOptions(store *csr.Store, method solver.Method) stream.Options {
-	return stream.Options{
-		Memory: o.memory, Reserve: solverBytes(method, o.order(store), o.rank), Workers: o.workers,
-		Width: int(min(int64(method.Width(o.rank)), store.Cols())), Rank: o.rank,
-	}
-}
-
 // finishSVD writes what has come out of a run.
 func (a *app) finishSVD(r *result, out *output, keeper *checkpoints, before outState, res *solver.Result, o svdOptions) (*result, error) {
 	if res.Status == solver.Cancelled && (before.result && !before.estimates || !found(res)) {
@@ -249,16 +251,13 @@ func (a *app) finishSVD(r *result, out *output, keeper *checkpoints, before outS
 			return nil, err
 		}
 	}
+	if out.space != nil {
+		r.VectorFiles = out.space.Most()
+	}
 	if err := out.commit(res, r); err != nil {
 		return nil, keeper.afterFault(err)
 	}
 	return r, earlyEnd(res, o, saved)
-}
-
-// solverBytes is what the solver holds beside the passes, and rows on their way
-// to a file.
-func solverBytes(method solver.Method, n int64, k int) int64 {
-	return solver.RunFootprint(method, int(n), k) + 4<<20
 }
 
 // found reports whether there is any triplet to speak of.

@@ -477,3 +477,29 @@ func BenchmarkGram(b *testing.B) {
 		}
 	}
 }
+
+// One column at a time has the bits of the column among its neighbours.
+func TestMulColumnIsAColumnOfMul(t *testing.T) {
+	lengths := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 64, 0, 100}
+	eachLevel(t, func(t *testing.T) {
+		for _, l := range widths() {
+			p := newProblem(uint64(l), lengths, 120, l)
+			for name, form := range inForms(p.rows, &p.table) {
+				all := make([]float64, p.m*l)
+				Mul(all, packed(p.x, p.n, l), l, form)
+				x, w := make([]float64, p.n), make([]float64, p.m)
+				for j := range l {
+					for i := range x {
+						x[i] = p.x[i*l+j]
+					}
+					MulColumn(w, x, j, l, form)
+					for r, v := range w {
+						if math.Float64bits(v) != math.Float64bits(all[r*l+j]) {
+							t.Fatalf("%s: row %d, column %d of %d: %v, want %v", name, r, j, l, v, all[r*l+j])
+						}
+					}
+				}
+			}
+		}
+	})
+}

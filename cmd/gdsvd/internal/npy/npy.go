@@ -145,22 +145,23 @@ func (a *Array) Finish() error {
 // Discard closes the array without finishing it; the file stays.
 func (a *Array) Discard() error { return a.f.Close() }
 
-// WriteMatrix makes a new file holding m.
-func WriteMatrix(fsys vfs.FS, name string, m *mat.Dense) error {
+// WriteMatrix makes a new file holding m. passed, unless nil, is called with the
+// rows of m that have been written.
+func WriteMatrix(fsys vfs.FS, name string, m *mat.Dense, passed func(rows *mat.Dense)) error {
 	r, c := m.Dims()
-	return writeAll(fsys, name, header(int64(r), int64(c)), m)
+	return writeAll(fsys, name, header(int64(r), int64(c)), m, passed)
 }
 
 // WriteVector makes a new file holding the one-dimensional array x.
 func WriteVector(fsys vfs.FS, name string, x []float64) error {
 	head := header(int64(len(x)))
 	if len(x) == 0 { // a mat.Dense cannot be empty
-		return writeAll(fsys, name, head, nil)
+		return writeAll(fsys, name, head, nil, nil)
 	}
-	return writeAll(fsys, name, head, mat.NewDense(len(x), 1, x))
+	return writeAll(fsys, name, head, mat.NewDense(len(x), 1, x), nil)
 }
 
-func writeAll(fsys vfs.FS, name string, head []byte, m *mat.Dense) error {
+func writeAll(fsys vfs.FS, name string, head []byte, m *mat.Dense, passed func(*mat.Dense)) error {
 	var r, c int
 	if m != nil {
 		r, c = m.Dims()
@@ -169,10 +170,14 @@ func writeAll(fsys vfs.FS, name string, head []byte, m *mat.Dense) error {
 	if err != nil {
 		return err
 	}
-	if m != nil {
-		if err := a.WriteRows(0, m); err != nil {
+	for i, step := 0, max(1, chunkBytes/8/max(1, c)); i < r; i += step {
+		rows := m.Slice(i, min(r, i+step), 0, c).(*mat.Dense)
+		if err := a.WriteRows(int64(i), rows); err != nil {
 			_ = a.Discard()
 			return err
+		}
+		if passed != nil {
+			passed(rows)
 		}
 	}
 	return a.Finish()

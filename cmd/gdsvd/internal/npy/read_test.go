@@ -23,7 +23,7 @@ func TestReadBack(t *testing.T) {
 			d[i] = math.Sin(float64(i))
 		}
 		name := filepath.Join(t.TempDir(), "m.npy")
-		if err := WriteMatrix(vfs.OS, name, m); err != nil {
+		if err := WriteMatrix(vfs.OS, name, m, nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, columns := range []int{1, shape[1]} {
@@ -50,7 +50,7 @@ func TestReadBack(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "m.npy")
-	if err := WriteMatrix(vfs.OS, name, mat.NewDense(2, 2, []float64{1, 2, 3, math.NaN()})); err != nil {
+	if err := WriteMatrix(vfs.OS, name, mat.NewDense(2, 2, []float64{1, 2, 3, math.NaN()}), nil); err != nil {
 		t.Fatal(err)
 	}
 	good, err := os.ReadFile(name)

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/bench/memgroup"
+)
+
+// report is NAME.json.
+type report struct {
+	Rows  int64 `json:"rows"`
+	Cols  int64 `json:"cols"`
+	NNZ   int64 `json:"nnz"`
+	Bytes int64 `json:"bytes"` // of the store
+	K     int   `json:"k"`
+
+	Memory    int64          `json:"memory"` // budget
+	Limit     int64          `json:"limit"`  // of the control group
+	Group     memgroup.Usage `json:"cgroup"`
+	Explained string         `json:"explained"`
+	Wall      float64        `json:"wall"`    // seconds from start to exit
+	Pass      float64        `json:"pass"`    // median seconds of a pass of the iteration
+	Between   float64        `json:"between"` // median seconds from one to the next
+	Finish    float64        `json:"finish"`  // seconds of finishing
+
+	Result result  `json:"result"`
+	Error  float64 `json:"error"` // worst relative difference to the truth
+	Wrong  string  `json:"wrong,omitempty"`
+}
+
+// result is what is of interest of what gdsvd prints.
+type result struct {
+	Status        string                     `json:"status"`
+	Certified     bool                       `json:"certified"`
+	Converged     int                        `json:"converged"`
+	Sigma         []float64                  `json:"sigma"`
+	Residual      []float64                  `json:"residual"`
+	Orthogonality struct{ U, V float64 }     `json:"orthogonality"`
+	Passes        int                        `json:"passes"`
+	BytesRead     int64                      `json:"bytes_read"`
+	PeakRSS       int64                      `json:"peak_rss"`
+	VectorFiles   int64                      `json:"vector_files"`
+	Settings      map[string]json.RawMessage `json:"settings"`
+}
+
+// passes reads the events and finds out what the passes of the iteration took.
+func (r *report) passes(events string) error {
+	f, err := os.Open(events)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var pass, between []float64
+	var time, dense float64
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		var e struct {
+			Phase   string
+			Seconds struct{ Multiply, Wait, Orthogonalise, Finish float64 }
+		}
+		if err := json.Unmarshal(sc.Bytes(), &e); err != nil {
+			return err
+		}
+		r.Finish = max(r.Finish, e.Seconds.Finish)
+		if e.Phase != "iterate" {
+			continue
+		}
+		now := e.Seconds.Multiply + e.Seconds.Wait
+		pass, between = append(pass, now-time), append(between, e.Seconds.Orthogonalise-dense)
+		time, dense = now, e.Seconds.Orthogonalise
+	}
+	if len(pass) == 0 {
+		return fmt.Errorf("no passes in %s", events)
+	}
+	r.Pass, r.Between = median(pass), median(between)
+	return nil
+}
+
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+func (r *report) write(name string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name+".json", append(data, '\n'), 0o666); err != nil {
+		return err
+	}
+	return os.WriteFile(name+".md", []byte(r.markdown()), 0o666)
+}
+
+func (r *report) markdown() string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "| %s | %s |\n", name, fmt.Sprintf(format, args...))
+	}
+	s := r.Result
+	fmt.Fprintf(&b, "%d × %d, %.3g entries, %d triplets to 1e-8\n\n| | |\n|---|---|\n", r.Rows, r.Cols, float64(r.NNZ), r.K)
+	line("store", "%d MiB, %.2f bytes an entry", r.Bytes>>20, float64(r.Bytes)/float64(r.NNZ))
+	line("one vector", "%d MiB", 8*r.Cols>>20)
+	line("`--memory`", "%d MiB", r.Memory>>20)
+	line("control group, page cache included", "%d MiB; most charged %d MiB; %d killed", r.Limit>>20, r.Group.Peak>>20, r.Group.Killed)
+	line("peak resident", "%d MiB", s.PeakRSS>>20)
+	line("vectors in files", "%d MiB at most", s.VectorFiles>>20)
+	line("passes", "%d, %.3g s each, %.3g s between two", s.Passes, r.Pass, r.Between)
+	line("finishing", "%.4g s", r.Finish)
+	line("in all", "%.4g s", r.Wall)
+	line("residuals", "%.1e", slices.Max(s.Residual))
+	line("orthogonality of U and V", "%.1e, %.1e", s.Orthogonality.U, s.Orthogonality.V)
+	line("largest relative error of σ against the truth", "%.1e", r.Error)
+	if r.Wrong != "" {
+		line("**wrong**", "%s", r.Wrong)
+	}
+	fmt.Fprintf(&b, "\n```\n%s\n```\n", strings.TrimSpace(r.Explained))
+	return b.String()
+}

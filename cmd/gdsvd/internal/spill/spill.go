@@ -1,0 +1,148 @@
+// Package spill holds vectors in files, mapped into memory: a solver.Space.
+package spill
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// Dir is a directory with a file for every block of vectors. The disk space of a
+// block is taken when it is made. Where the system permits it the files have no
+// names: nothing is left behind by a process that is killed.
+//
+// A Dir is safe for concurrent use.
+type Dir struct {
+	fsys vfs.FS
+	dir  string
+
+	mu    sync.Mutex
+	made  int
+	bytes int64
+	most  int64
+	err   error // of giving back
+	rooms atomic.Pointer[[]room]
+}
+
+// room is one file, in ascending order of addresses. The list is replaced, never
+// changed: Drop reads it without a lock.
+type room struct {
+	begin, size uintptr
+	file        vfs.Scratch
+}
+
+// New returns a Dir that makes its files in an existing directory.
+func New(fsys vfs.FS, dir string) *Dir {
+	d := &Dir{fsys: fsys, dir: dir}
+	d.rooms.Store(&[]room{})
+	return d
+}
+
+// Make returns room for so many numbers, zeros at first.
+func (d *Dir) Make(numbers int) ([]float64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	size := 8 * int64(numbers)
+	name := filepath.Join(d.dir, fmt.Sprintf("vectors-%d", d.made))
+	file, err := d.fsys.Scratch(name, size)
+	if err != nil {
+		return nil, fmt.Errorf("%.1f MiB for vectors, with %.1f MiB in such files already: %w", mib(size), mib(d.bytes), err)
+	}
+	d.made++
+	d.bytes += size
+	d.most = max(d.most, d.bytes)
+	// A mapping begins with a page: it is aligned for anything.
+	p := unsafe.Pointer(unsafe.SliceData(file.Bytes()))
+	r := room{uintptr(p), uintptr(size), file}
+	rooms := *d.rooms.Load()
+	at, _ := slices.BinarySearchFunc(rooms, r, byBegin)
+	rooms = slices.Insert(slices.Clone(rooms), at, r)
+	d.rooms.Store(&rooms)
+	return unsafe.Slice((*float64)(p), numbers), nil
+}
+
+func byBegin(a, b room) int { return cmp.Compare(a.begin, b.begin) }
+
+// find returns the index of the room that x begins in, −1 if there is none, and
+// where in it.
+func find(rooms []room, x []float64) (i int, off uintptr) {
+	p := uintptr(unsafe.Pointer(unsafe.SliceData(x)))
+	i, exact := slices.BinarySearchFunc(rooms, room{begin: p}, byBegin)
+	if !exact {
+		i--
+	}
+	if i < 0 || p-rooms[i].begin >= rooms[i].size {
+		return -1, 0
+	}
+	return i, p - rooms[i].begin
+}
+
+// Holds tells whether x is a part of what Make has returned.
+func (d *Dir) Holds(x []float64) bool {
+	i, _ := find(*d.rooms.Load(), x)
+	return i >= 0
+}
+
+// Drop takes the whole pages of x out of memory. Other memory is left alone.
+func (d *Dir) Drop(x []float64) {
+	rooms := *d.rooms.Load()
+	if i, off := find(rooms, x); i >= 0 {
+		_ = rooms[i].file.Drop(int64(off), 8*int64(len(x))) // advice
+	}
+}
+
+// Free gives back what Make has returned.
+func (d *Dir) Free(x []float64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rooms := *d.rooms.Load()
+	i, off := find(rooms, x)
+	if i < 0 || off != 0 {
+		panic("spill: what is given back was not made here")
+	}
+	file := rooms[i].file
+	d.bytes -= int64(rooms[i].size)
+	rooms = slices.Delete(slices.Clone(rooms), i, i+1)
+	d.rooms.Store(&rooms)
+	d.err = errors.Join(d.err, file.Failed(), file.Close())
+}
+
+// Err returns the error of writing to the disk that may have cost contents.
+func (d *Dir) Err() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.err
+	for _, r := range *d.rooms.Load() {
+		err = errors.Join(err, r.file.Failed())
+	}
+	return err
+}
+
+// Most returns the most bytes that all files have taken together.
+func (d *Dir) Most() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.most
+}
+
+// Close gives everything back. The Dir can be used again.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.err
+	for _, r := range *d.rooms.Load() {
+		err = errors.Join(err, r.file.Close())
+	}
+	d.err, d.bytes = nil, 0
+	d.rooms.Store(&[]room{})
+	return err
+}
+
+func mib(n int64) float64 { return float64(n) / (1 << 20) }

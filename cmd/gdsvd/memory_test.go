@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+)
+
+// long makes a store whose vectors are long compared with all else.
+func long(t *testing.T, rows, cols int) string {
+	t.Helper()
+	r := rand.New(rand.NewPCG(5, 6))
+	name, store := filepath.Join(t.TempDir(), "long.mtx"), filepath.Join(t.TempDir(), "long.csr")
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", rows, cols, 2*rows)
+	for i := range rows {
+		popular, other := int(float64(cols)*math.Pow(r.Float64(), 8)), r.IntN(cols-1)
+		if other >= popular {
+			other++
+		}
+		fmt.Fprintf(&b, "%d %d %d\n%d %d %d\n", i+1, popular+1, 1+r.IntN(5), i+1, other+1, 1+r.IntN(5))
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "ingest", "-q", name, "-o", store)
+	return store
+}
+
+// tightly is the least budget that a run works with, and what is in files then.
+func tightly(t *testing.T, store string, flags []string) (memory string, e explanation) {
+	t.Helper()
+	memory = tightBudget(t, store, append([]string{"svd"}, flags...))
+	decode(t, must(t, slices.Concat([]string{"svd", "-q", store, "--memory", memory, "--explain", "--json"}, flags)...), &e)
+	return memory, e
+}
+
+// Where the budget has no room for the vectors they go to files, and every bit is
+// the same: of runs that pass the limit of passes, of those that are resumed, and
+// of those with start vectors. Nothing but OUT is left.
+func TestVectorsInFiles(t *testing.T) {
+	store := long(t, 130000, 110000)
+	methods := []string{
+		"--method krylov --block 1 --basis 10", "--method krylov --block 4 --basis 20", "--method block --block 5",
+		"--method power", "--method nesterov", "--method polyak", "--method gd", "--method nesterov-general",
+	}
+	if raceDetector || testing.Short() {
+		methods = methods[:1]
+	}
+	for _, m := range methods {
+		t.Run(m, func(t *testing.T) {
+			flags := append(strings.Fields(m), "-k", "3")
+			memory, e := tightly(t, store, flags)
+			if e.Files == 0 {
+				t.Fatalf("with %s no vectors are in files", memory)
+			}
+			work := t.TempDir()
+			run := func(out string, more ...string) {
+				t.Helper()
+				o := gdsvd(t, slices.Concat([]string{"svd", "-q", store, "-o", filepath.Join(work, out)}, flags, more)...)
+				if o.code != exitOK && o.code != exitNotConverged {
+					t.Fatalf("exit %d: %s", o.code, o.stderr)
+				}
+			}
+			check := func(want, got string) {
+				t.Helper()
+				for _, f := range []string{sigmaFile, leftFile, rightFile} {
+					same(t, got+": "+f, filepath.Join(work, want, f), filepath.Join(work, got, f))
+				}
+			}
+			run("memory", "--max-passes", "9", "--memory", "1GiB")
+			run("files", "--max-passes", "9", "--memory", memory)
+			check("memory", "files")
+
+			run("parts", "--max-passes", "5", "--memory", memory, "--checkpoint-every", "1ns")
+			run("parts", "--max-passes", "9", "--memory", memory, "--resume")
+			check("memory", "parts")
+
+			run("memory from", "--max-passes", "4", "--init", filepath.Join(work, "files"))
+			run("files from", "--max-passes", "4", "--init", filepath.Join(work, "files"), "--memory", memory)
+			check("memory from", "files from")
+			if left := names(t, work); !slices.Equal(left, []string{"files", "files from", "memory", "memory from", "parts"}) {
+				t.Errorf("there are %v", left)
+			}
+		})
+	}
+}
+
+// The refusal names a budget that works, for every method.
+func TestLeastBudgetWorks(t *testing.T) {
+	store := long(t, 30000, 25000)
+	for _, m := range []string{"auto", "krylov", "block", "power", "gd", "polyak", "nesterov", "nesterov-general"} {
+		flags := []string{"--method", m, "-k", "6"}
+		memory, e := tightly(t, store, flags)
+		var total int64
+		for _, p := range e.Memory {
+			total += p.Bytes
+		}
+		if total > e.Budget {
+			t.Errorf("%s: %d bytes of %s", m, total, memory)
+		}
+	}
+}
+
+// A disk that is full, wherever it fills up, gives one clear line and leaves nothing.
+func TestNoRoomForVectors(t *testing.T) {
+	store := long(t, 130000, 110000)
+	flags := []string{"--method", "krylov", "--block", "1", "--basis", "10", "-k", "3"}
+	memory, _ := tightly(t, store, flags)
+	for _, after := range []int{0, 1, 4, 9} {
+		made := 0
+		f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+			if o.Kind != csrtest.OpScratch {
+				return nil
+			}
+			if made++; made > after {
+				return &os.PathError{Op: "allocate", Path: o.Name, Err: syscall.ENOSPC}
+			}
+			return nil
+		}}
+		work := t.TempDir()
+		o := withFaults(t, f, slices.Concat([]string{"svd", "-q", store, "-o", filepath.Join(work, "out"), "--memory", memory}, flags)...)
+		if o.code != exitError || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, "no space left on device") || !strings.Contains(o.stderr, "for vectors") {
+			t.Errorf("after %d blocks: exit %d\n%s", after, o.code, o.stderr)
+		}
+		// A fault in the middle of the run leaves a checkpoint and says so.
+		want := []string(nil)
+		if strings.Contains(o.stderr, "--resume goes on from there") {
+			want = []string{checkpointFile, checkpointEvents}
+		}
+		var left []string
+		if len(names(t, work)) > 0 {
+			left = names(t, filepath.Join(work, "out"))
+		}
+		if !slices.Equal(left, want) {
+			t.Errorf("after %d blocks %v are left\n%s", after, left, o.stderr)
+		}
+	}
+}
+
+func TestExplainVectorsInFiles(t *testing.T) {
+	store := long(t, 130000, 110000)
+	flags := []string{"--method", "krylov", "--block", "2", "--basis", "10", "-k", "3"}
+	memory, e := tightly(t, store, flags)
+	text := must(t, slices.Concat([]string{"svd", "-q", store, "--memory", memory, "--explain"}, flags)...)
+	for _, want := range []string{"vectors ", "in files beside OUT", fmt.Sprintf("a pass reads the store %s, the last one %s", times(e.Reads), times(e.LastReads)), "checkpoint "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	text = must(t, slices.Concat([]string{"svd", "-q", store, "--memory", "1GiB", "--explain"}, flags)...)
+	if strings.Contains(text, "in files") {
+		t.Errorf("with plenty of memory:\n%s", text)
+	}
+}

@@ -1,0 +1,178 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// memorySpace is a Space in memory that counts what is made and knows which of
+// it has been passed.
+type memorySpace struct {
+	mu     sync.Mutex
+	blocks [][]float64
+	most   int // of numbers
+	limit  int
+}
+
+func (s *memorySpace) Make(numbers int) ([]float64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if numbers == 0 {
+		return nil, errors.New("a block of nothing")
+	}
+	s.blocks = append(s.blocks, make([]float64, numbers))
+	total := 0
+	for _, b := range s.blocks {
+		total += len(b)
+	}
+	if s.most = max(s.most, total); s.limit > 0 && total > s.limit {
+		s.blocks = s.blocks[:len(s.blocks)-1]
+		return nil, syscall.ENOSPC
+	}
+	return s.blocks[len(s.blocks)-1], nil
+}
+
+func (s *memorySpace) Drop([]float64) {}
+
+func (s *memorySpace) Free(x []float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.blocks, func(b []float64) bool { return &b[0] == &x[0] })
+	s.blocks = slices.Delete(s.blocks, i, i+1)
+}
+
+func sameDense(t *testing.T, what string, got, want *mat.Dense) {
+	t.Helper()
+	r, c := want.Dims()
+	if gr, gc := got.Dims(); gr != r || gc != c {
+		t.Fatalf("%s is %d×%d, want %d×%d", what, gr, gc, r, c)
+	}
+	for i := range r {
+		for j := range c {
+			if math.Float64bits(got.At(i, j)) != math.Float64bits(want.At(i, j)) {
+				t.Fatalf("%s: entry (%d, %d) is %v, want %v", what, i, j, got.At(i, j), want.At(i, j))
+			}
+		}
+	}
+}
+
+// rowsOfW collects what Project gives to its sink.
+func rowsOfW(m *Matrix, k int) (*mat.Dense, func(int64, *mat.Dense) error) {
+	w := mat.NewDense(int(m.Rows()), k, nil)
+	return w, func(first int64, rows *mat.Dense) error {
+		r, _ := rows.Dims()
+		w.Slice(int(first), int(first)+r, 0, k).(*mat.Dense).Copy(rows)
+		return nil
+	}
+}
+
+// With blocks in a Space all products have the bits that they have in memory,
+// however many columns are taken in a read.
+func TestColumnsInASpace(t *testing.T) {
+	for _, tc := range []struct{ rows, n, k, width int }{
+		{4000, 30, 1, 1}, {4000, 30, 4, 1}, {4000, 30, 5, 2}, {3000, 400, 17, 4}, {3000, 400, 23, 1}, {3000, 40000, 3, 1},
+	} {
+		for _, workers := range []int{1, 2, 5} {
+			t.Run(fmt.Sprintf("%+v,workers=%d", tc, workers), func(t *testing.T) {
+				src := newDisk(randomCSR(6, tc.rows, tc.n, 60/float64(tc.n)))
+				o := Options{Workers: workers, Width: tc.width, Rank: tc.k}
+				in := mustNew(t, src, o)
+				space := &memorySpace{}
+				o.Space = space
+				out := mustNew(t, src, o)
+				v, x := randomDense(1, tc.n, tc.k), randomDense(2, tc.n, tc.width)
+				y, z := mat.NewDense(tc.n, tc.width, nil), mat.NewDense(tc.n, tc.width, nil)
+				if err := errors.Join(in.Apply(t.Context(), y, x), out.Apply(t.Context(), z, x)); err != nil {
+					t.Fatal(err)
+				}
+				sameDense(t, "AᵀAx", z, y)
+				wide, wide2 := mat.NewDense(tc.n, tc.k, nil), mat.NewDense(tc.n, tc.k, nil)
+				if err := errors.Join(in.Apply(t.Context(), wide, v), out.Apply(t.Context(), wide2, v)); err != nil {
+					t.Fatal(err)
+				}
+				sameDense(t, "AᵀAv", wide2, wide)
+
+				w, sink := rowsOfW(in, tc.k)
+				atw, r, err := in.Project(t.Context(), v, sink)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w2, sink := rowsOfW(in, tc.k)
+				atw2, r2, err := out.Project(t.Context(), v, sink)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameDense(t, "W", w2, w)
+				sameDense(t, "AᵀW", atw2, atw)
+				sameDense(t, "R", r2, r)
+
+				source := func(first int64, rows *mat.Dense) error {
+					n, _ := rows.Dims()
+					rows.Copy(w.Slice(int(first), int(first)+n, 0, tc.k))
+					return nil
+				}
+				aty, err := in.MulTrans(t.Context(), tc.k, source)
+				if err != nil {
+					t.Fatal(err)
+				}
+				aty2, err := out.MulTrans(t.Context(), tc.k, source)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameDense(t, "AᵀY", aty2, aty)
+				space.Free(atw2.RawMatrix().Data)
+				space.Free(aty2.RawMatrix().Data)
+				if len(space.blocks) > 0 {
+					t.Errorf("%d blocks were not given back", len(space.blocks))
+				}
+			})
+		}
+	}
+}
+
+// A Space takes the blocks out of the budget, and what has no room there is an
+// error that leaves nothing behind.
+func TestBudgetWithASpace(t *testing.T) {
+	src := newDisk(randomCSR(6, 4000, 3000, 0.01))
+	o := Options{Workers: 1, Width: 1, Rank: 8, Memory: 1 << 30}
+	in := mustNew(t, src, o).Plan()
+	space := &memorySpace{limit: 8*3000 + 4000}
+	o.Space = space
+	m := mustNew(t, src, o)
+	out := m.Plan()
+	if in.Group != 0 || out.Group < 1 || out.Group >= 8 || out.Total() >= in.Total()-8*3000*6 {
+		t.Errorf("in memory %d bytes, groups of %d; with a Space %d, %d", in.Total(), in.Group, out.Total(), out.Group)
+	}
+	if _, _, err := m.Project(t.Context(), randomDense(1, 3000, 8), nil); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("full disk: %v", err)
+	}
+	// A block for which there is no room is multiplied a few columns at a time.
+	o.Width = 16
+	whole := mustNew(t, src, o).Plan()
+	o.Memory = whole.Total() - residentBytes(src, whole.Blocks) - 8*3000*8
+	narrow := mustNew(t, src, o)
+	if p := narrow.Plan(); p.Together >= 16 || p.Total() > o.Memory {
+		t.Errorf("%d columns together in %d bytes of %d", p.Together, p.Total(), o.Memory)
+	}
+	o.Memory = 0
+	x, y, z := randomDense(3, 3000, 16), mat.NewDense(3000, 16, nil), mat.NewDense(3000, 16, nil)
+	if err := errors.Join(narrow.Apply(t.Context(), y, x), mustNew(t, src, o).Apply(t.Context(), z, x)); err != nil {
+		t.Fatal(err)
+	}
+	sameDense(t, "AᵀAx, few columns together", y, z)
+
+	space.limit = 8 * 4000
+	if _, err := m.MulTrans(t.Context(), 8, func(int64, *mat.Dense) error { return errDamaged }); !errors.Is(err, errDamaged) {
+		t.Errorf("source that fails: %v", err)
+	}
+	if len(space.blocks) > 0 {
+		t.Errorf("%d blocks were not given back", len(space.blocks))
+	}
+}
