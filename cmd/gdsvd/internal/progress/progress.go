@@ -43,6 +43,10 @@ type Display struct {
 	title   string
 	started time.Time
 	shown   time.Time
+	state   State         // that was shown last, as of
+	since   time.Time     // this moment
+	most    int64         // Done that was drawn, of a task that estimates it
+	stop    chan struct{} // closed when the bar goes
 }
 
 // New returns a display that writes to w.
@@ -83,7 +87,8 @@ func (d *Display) Begin(title string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.clear()
-	d.title, d.started, d.shown = title, d.now(), d.now()
+	d.title, d.started, d.shown, d.since = title, d.now(), d.now(), d.now()
+	d.state, d.most = State{}, 0
 	if d.o.Quiet || !d.o.Terminal {
 		return
 	}
@@ -95,6 +100,29 @@ func (d *Display) Begin(title string) {
 		progressbar.OptionSetWidth(20),
 		progressbar.OptionSetRenderBlankState(true),
 	)
+	d.stop = make(chan struct{})
+	go d.keepAlive(d.stop)
+}
+
+// keepAlive draws the bar now and then while nothing new is known: between two
+// updates of a long run minutes may pass.
+func (d *Display) keepAlive(stop <-chan struct{}) {
+	const every = time.Second
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		d.mu.Lock()
+		if now := d.now(); d.bar != nil && now.Sub(d.shown) >= every {
+			d.shown = now
+			d.draw(d.state.after(now.Sub(d.since)), now.Sub(d.started))
+		}
+		d.mu.Unlock()
+	}
 }
 
 // State is one moment of a task.
@@ -107,8 +135,20 @@ type State struct {
 	// ETA is the time left as far as the task itself knows; 0 leaves it to the rate
 	// so far when Bytes is set, and unsaid otherwise.
 	ETA time.Duration
-	// About marks ETA as no more than an estimate.
+	// About marks Done and ETA as no more than estimates.
 	About bool
+}
+
+// after is the state a time later, as far as it can be told: an estimate of the
+// time left runs down, but not to its end, and Done with it.
+func (s State) after(t time.Duration) State {
+	if !s.About || s.ETA == 0 {
+		return s
+	}
+	left := max(s.ETA-t, s.ETA/10)
+	s.Done = s.Total - int64(float64(s.Total-s.Done)*left.Seconds()/s.ETA.Seconds())
+	s.ETA = left
+	return s
 }
 
 // eta is how the time left is written.
@@ -140,6 +180,7 @@ func (d *Display) Update(s State) {
 		s.ETA = rateETA(s.Done, s.Total, elapsed)
 	}
 	title := d.title
+	d.state, d.since = s, now
 	if d.bar != nil {
 		d.draw(s, elapsed)
 		d.mu.Unlock()
@@ -160,6 +201,10 @@ func (d *Display) draw(s State, elapsed time.Duration) {
 	}
 	if s.ETA > 0 {
 		text += " ETA " + s.eta()
+	}
+	if s.About { // what was extrapolated may have been too much
+		s.Done = max(s.Done, d.most)
+		d.most = s.Done
 	}
 	// A bar that is full counts as finished and would not be drawn any more.
 	if s.Total > 0 {
@@ -209,6 +254,7 @@ func (d *Display) clear() {
 	if d.bar != nil {
 		_ = d.bar.Clear()
 		d.bar = nil
+		close(d.stop)
 	}
 }
 

@@ -147,6 +147,41 @@ func TestBarAndLogDoNotGarble(t *testing.T) {
 	}
 }
 
+// Between two updates an estimate runs down, never to its end, and what is done
+// rises with it, never beyond the whole.
+func TestStateAfter(t *testing.T) {
+	s := State{Done: 200, Total: 1000, ETA: 40 * time.Second, About: true}
+	for after, want := range map[time.Duration]State{
+		0:                {Done: 200, ETA: 40 * time.Second},
+		10 * time.Second: {Done: 400, ETA: 30 * time.Second},
+		time.Hour:        {Done: 920, ETA: 4 * time.Second},
+	} {
+		if got := s.after(after); got.Done != want.Done || got.ETA != want.ETA {
+			t.Errorf("after %v: %d done, %v left, want %d and %v", after, got.Done, got.ETA, want.Done, want.ETA)
+		}
+	}
+	for _, s := range []State{{Done: 5, Total: 9, About: true}, {Done: 5, Total: 9, ETA: time.Minute}} {
+		if got := s.after(time.Second); got.Done != s.Done || got.ETA != s.ETA {
+			t.Errorf("%+v becomes %+v", s, got)
+		}
+	}
+}
+
+// A bar does not go back when what was extrapolated turns out to be too much.
+func TestBarNeverGoesBack(t *testing.T) {
+	d, out, clock := display(Options{Terminal: true})
+	d.Begin("svd")
+	for _, done := range []int64{300, 200} {
+		*clock = clock.Add(time.Second)
+		d.Update(State{Done: done, Total: 1000, About: true})
+	}
+	lines := screen(out.String())
+	if bar := lines[len(lines)-1]; !strings.Contains(bar, "30%") {
+		t.Errorf("the bar shows %q", bar)
+	}
+	d.End()
+}
+
 func TestRateETA(t *testing.T) {
 	for _, c := range []struct {
 		done, total int64
