@@ -37,6 +37,7 @@ type Display struct {
 	w      io.Writer
 	logger *slog.Logger
 	now    func() time.Time
+	alive  time.Duration // how often the bar is drawn when nothing is new
 
 	mu      sync.Mutex
 	bar     *progressbar.ProgressBar // nil when none is drawn
@@ -54,7 +55,7 @@ func New(w io.Writer, o Options) *Display {
 	if o.Interval == 0 {
 		o.Interval = 5 * time.Second
 	}
-	d := &Display{o: o, w: w, now: time.Now}
+	d := &Display{o: o, w: w, now: time.Now, alive: time.Second}
 	var out io.Writer = (*logWriter)(d)
 	if o.Quiet {
 		out = io.Discard
@@ -107,8 +108,7 @@ func (d *Display) Begin(title string) {
 // keepAlive draws the bar now and then while nothing new is known: between two
 // updates of a long run minutes may pass.
 func (d *Display) keepAlive(stop <-chan struct{}) {
-	const every = time.Second
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(d.alive)
 	defer tick.Stop()
 	for {
 		select {
@@ -117,7 +117,7 @@ func (d *Display) keepAlive(stop <-chan struct{}) {
 		case <-tick.C:
 		}
 		d.mu.Lock()
-		if now := d.now(); d.bar != nil && now.Sub(d.shown) >= every {
+		if now := d.now(); d.bar != nil && now.Sub(d.shown) >= d.alive {
 			d.shown = now
 			d.draw(d.state.after(now.Sub(d.since)), now.Sub(d.started))
 		}

@@ -20,7 +20,7 @@ func display(o Options) (*Display, *bytes.Buffer, *time.Time) {
 	var out bytes.Buffer
 	clock := time.Unix(1e9, 0)
 	d := New(&out, o)
-	d.now = func() time.Time { return clock }
+	d.now, d.alive = func() time.Time { return clock }, time.Hour // the test alone moves it
 	return d, &out, &clock
 }
 
@@ -165,6 +165,32 @@ func TestStateAfter(t *testing.T) {
 			t.Errorf("%+v becomes %+v", s, got)
 		}
 	}
+}
+
+// A bar is drawn anew without anybody saying something.
+func TestBarStaysAlive(t *testing.T) {
+	out := make(chan []byte, 100)
+	d := New(writerFunc(func(p []byte) { out <- p }), Options{Terminal: true})
+	d.alive = time.Millisecond
+	d.Begin("svd")
+	for drawn := 0; drawn < 3; {
+		if strings.Contains(string(<-out), "svd") {
+			drawn++
+		}
+	}
+	go func() {
+		for range out { // whoever is drawing gets on
+		}
+	}()
+	d.End()
+	close(out)
+}
+
+type writerFunc func(p []byte)
+
+func (f writerFunc) Write(p []byte) (int, error) {
+	f(bytes.Clone(p))
+	return len(p), nil
 }
 
 // A bar does not go back when what was extrapolated turns out to be too much.
