@@ -183,7 +183,8 @@ func (s Spectrum) source() map[string]any {
 type rotated struct {
 	rows, cols, rank int64
 	values           Profile
-	width            int64 // most entries of a row
+	leading          []float64 // singular values, as many as are kept
+	width            int64     // most entries of a row
 	rowOrder         permutation
 	colOrder         permutation
 	sigmaOrder       permutation // from a column of E to the index of its singular value
@@ -202,8 +203,13 @@ const (
 func newRotated(s Spectrum) *rotated {
 	key := func(stream uint64) uint64 { return scramble(scramble(s.Seed) + stream*golden) }
 	ofRows := (s.Layers + 1) / 2
+	const kept = 1 << 16
+	leading := make([]float64, min(s.rank(), kept))
+	for i := range leading {
+		leading[i] = s.Sigma(int64(i))
+	}
 	return &rotated{
-		rows: s.long(), cols: s.short(), rank: s.rank(), values: s.Values, width: 1 << s.Layers,
+		rows: s.long(), cols: s.short(), rank: s.rank(), values: s.Values, leading: leading, width: 1 << s.Layers,
 		rowOrder:   newPermutation(s.long(), key(streamRows)),
 		colOrder:   newPermutation(s.short(), key(streamCols)),
 		sigmaOrder: newPermutation(s.rank(), key(streamSigma)),
@@ -221,20 +227,44 @@ func (r *rotated) spread(i int64) float64 {
 	return 1 / math.Sqrt(float64(count))
 }
 
+// sigma is the singular value with index i.
+func (r *rotated) sigma(i int64) float64 {
+	if i < int64(len(r.leading)) {
+		return r.leading[i]
+	}
+	return r.values.value(i, r.rank)
+}
+
 // row replaces x by row i of the matrix, by ascending column.
 func (r *rotated) row(x []entry, i int64) []entry {
 	x = rotateBack(r.rowLayers, append(x[:0], entry{r.rowOrder.inverse(i), 1}))
 	for k := range x {
 		column := x[k].at % r.rank
-		x[k].val *= r.spread(x[k].at) * r.values.value(r.sigmaOrder.of(column), r.rank)
+		x[k].val *= r.spread(x[k].at) * r.sigma(r.sigmaOrder.of(column))
 		x[k].at = column
 	}
 	x = rotate(r.colLayers, x)
 	for k := range x {
 		x[k].at = r.colOrder.of(x[k].at)
 	}
-	slices.SortStableFunc(x, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+	sortEntries(x)
 	return merged(x)
+}
+
+// sortEntries sorts by place, stably. Most rows are short.
+func sortEntries(x []entry) {
+	const short = 64
+	if len(x) > short {
+		slices.SortStableFunc(x, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+		return
+	}
+	for i := 1; i < len(x); i++ {
+		e, j := x[i], i
+		for ; j > 0 && x[j-1].at > e.at; j-- {
+			x[j] = x[j-1]
+		}
+		x[j] = e
+	}
 }
 
 // merged adds up entries at the same place and drops zeros.

@@ -26,7 +26,7 @@ func (r *rotated) Cols() int64 { return r.cols }
 func (r *rotated) SumSquares() float64 {
 	sum := 0.0
 	for i := r.rank - 1; i >= 0; i-- { // the small ones first
-		v := r.values.value(i, r.rank)
+		v := r.sigma(i)
 		sum += v * v
 	}
 	return sum
