@@ -101,11 +101,13 @@ func appendBlock(dst []byte, lens, gaps []uint32, values []byte) []byte {
 	return append(dst, values...)
 }
 
-// decodeBlock decodes data, whose crc has been verified, into dst. It trusts
-// none of it: data may also change while it is being read. What it returns
-// without error satisfies everything the doc of Block says, because the proof
-// is made on the decoded copy. Errors are *damage, relative to data.
-func decodeBlock(dst *Block, data []byte, meta *blockMeta, cols int64, dec *valueDecoder) error {
+// decodeBlock decodes a block into dst and computes the crc of what it has read,
+// which the caller must verify. It trusts none of the data, which may also
+// change while it is being read. What it returns without error satisfies
+// everything the doc of Block says, because the proof is made on the decoded
+// copy. Errors are *damage, relative to the block.
+func decodeBlock(dst *Block, block *summed, meta *blockMeta, cols int64, dec *valueDecoder) error {
+	data := block.data
 	if len(data) < blockHeaderSize {
 		return damaged(0, "block of %d bytes", len(data))
 	}
@@ -121,6 +123,7 @@ func decodeBlock(dst *Block, data []byte, meta *blockMeta, cols int64, dec *valu
 	gapsAt := blockHeaderSize + int(lensSize)
 	valuesAt := gapsAt + int(gapsSize)
 
+	block.upTo(valuesAt)
 	dst.empty()
 	dst.FirstRow = meta.firstRow
 	dst.RowPtr = resized(dst.RowPtr, int(rows)+1)
@@ -141,7 +144,7 @@ func decodeBlock(dst *Block, data []byte, meta *blockMeta, cols int64, dec *valu
 	if err != nil {
 		return shift(err, gapsAt)
 	}
-	return shift(dec.decode(dst, int(nnz), data[valuesAt:]), valuesAt)
+	return shift(dec.decode(dst, int(nnz), block), valuesAt)
 }
 
 // shift moves where a damage was seen by at bytes.

@@ -65,7 +65,7 @@ func testDecodeBlockRefuses(t *testing.T) {
 			data := appendBlock(nil, c.lens, c.gaps, c.values)
 			meta := &blockMeta{rows: uint32(len(c.lens)), nnz: uint32(len(c.gaps))}
 			var b Block
-			err := decodeBlock(&b, data, meta, c.cols, newValueDecoder(c.coding))
+			err := decodeBlock(&b, &summed{data: data}, meta, c.cols, newValueDecoder(c.coding))
 			if c.at < 0 {
 				if err != nil {
 					t.Fatal(err)

@@ -20,16 +20,18 @@ func newValueDecoder(v Values) *valueDecoder {
 	return d
 }
 
-// decode sets the nnz values of dst from src, which has exactly the size of its
-// coding. Codes are proved to be within the store's table, once they are in dst.
-func (d *valueDecoder) decode(dst *Block, nnz int, src []byte) error {
+// decode sets the nnz values of dst from the rest of block, which has exactly the
+// size of its coding. Codes are proved to be within the store's table, once they are in dst.
+func (d *valueDecoder) decode(dst *Block, nnz int, block *summed) error {
 	if !d.coding.coded() {
 		dst.Table, dst.Val = nil, resized(dst.Val, nnz)
 		if d.coding == Float32 {
-			return decodeFloat32(dst.Val, src)
+			return decodeFloats(dst.Val, block, 4, decodeFloat32)
 		}
-		return decodeFloat64(dst.Val, src)
+		return decodeFloats(dst.Val, block, 8, decodeFloat64)
 	}
+	src := block.data[block.done:]
+	block.upTo(len(block.data))
 	dst.Table = &d.table
 	if d.coding == Constant {
 		return nil
@@ -42,8 +44,10 @@ func (d *valueDecoder) decode(dst *Block, nnz int, src []byte) error {
 }
 
 func (d *valueDecoder) decode8(dst, src []byte) error {
-	copy(dst, src)
-	if codeOver(dst, d.n) < 0 {
+	n, top := simd.Bytes(dst, src)
+	rest := dst[n:]
+	copy(rest, src[n:])
+	if int(top) < d.n && codeOver(rest, d.n) < 0 {
 		return nil
 	}
 	return damaged(0, "value index %d in a table of %d", slices.Max(dst), d.n)
@@ -107,6 +111,22 @@ func codeOver(codes []byte, n int) int {
 		}
 	}
 	return -1
+}
+
+// someFloats is how many floats are decoded before the crc goes on.
+const someFloats = 2048
+
+// decodeFloats decodes values of so many bytes, the rest of block, a part of them after the other.
+func decodeFloats(dst []float64, block *summed, size int, decode func(dst []float64, src []byte) error) error {
+	for i := 0; i < len(dst); i += someFloats {
+		some := dst[i:min(i+someFloats, len(dst))]
+		from := block.done
+		block.upTo(from + size*len(some))
+		if err := decode(some, block.data[from:block.done]); err != nil {
+			return shift(err, size*i)
+		}
+	}
+	return nil
 }
 
 // The float decoders add one to each exponent: it carries into the sign bit

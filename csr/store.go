@@ -277,10 +277,13 @@ func (s *Store) DecodeBlock(i int, dst *Block) error {
 func (sh *shard) decode(b *blockMeta, dst *Block, cols int64, dec *valueDecoder) error {
 	data := sh.m.Bytes()[b.offset : b.offset+int64(b.size)]
 	err := vfs.Guard(func() error {
-		if crcOf(data) != b.crc {
+		block := summed{data: data}
+		err := decodeBlock(dst, &block, b, cols, dec)
+		block.upTo(len(data)) // if it stopped before
+		if block.crc != b.crc {
 			return &damage{0, errChecksum.Error()}
 		}
-		return decodeBlock(dst, data, b, cols, dec)
+		return err
 	})
 	if err != nil {
 		dst.empty()

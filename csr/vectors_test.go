@@ -35,7 +35,7 @@ type outcome struct {
 
 func decodeOnce(vectors bool, data []byte, meta *blockMeta, cols int64, v Values) (o outcome) {
 	defer simd.Force(vectors)()
-	if err := decodeBlock(&o.block, data, meta, cols, newValueDecoder(v)); err != nil {
+	if err := decodeBlock(&o.block, &summed{data: data}, meta, cols, newValueDecoder(v)); err != nil {
 		return outcome{err: err.Error(), at: err.(*damage).at}
 	}
 	return o

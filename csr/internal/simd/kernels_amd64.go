@@ -24,6 +24,11 @@ func sumRows16AVX2(col *uint16, gaps *uint32, n int, ends *uint32, s *[5]uint64)
 //go:noescape
 func nibblesAVX2(dst *byte, src *byte, n int, top *[32]byte)
 
+// bytesAVX2 copies n bytes, a positive multiple of 32. The greatest of them is in top.
+//
+//go:noescape
+func bytesAVX2(dst *byte, src *byte, n int, top *[32]byte)
+
 // float32AVX2 converts n values, a positive multiple of 8, and tells whether one is not finite.
 //
 //go:noescape

@@ -276,6 +276,27 @@ loop:
 	VZEROUPPER
 	RET
 
+// func bytesAVX2(dst *byte, src *byte, n int, top *[32]byte)
+// Requires: AVX, AVX2
+TEXT ·bytesAVX2(SB), NOSPLIT, $0-32
+	MOVQ  dst+0(FP), AX
+	MOVQ  src+8(FP), CX
+	MOVQ  n+16(FP), DX
+	VPXOR Y1, Y1, Y1
+
+loop:
+	VMOVDQU (CX), Y0
+	VPMAXUB Y0, Y1, Y1
+	VMOVDQU Y0, (AX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, AX
+	SUBQ    $0x20, DX
+	JNZ     loop
+	MOVQ    top+24(FP), AX
+	VMOVDQU Y1, (AX)
+	VZEROUPPER
+	RET
+
 // func float32AVX2(dst *float64, src *byte, n int) (over bool)
 // Requires: AVX, AVX2
 TEXT ·float32AVX2(SB), NOSPLIT, $0-25

@@ -76,6 +76,18 @@ func Nibbles(dst, src []byte) (n int, top byte) {
 	return n, slices.Max(tops[:])
 }
 
+// Bytes copies the front of src to dst, and returns how many bytes, a multiple of
+// 32, and the greatest.
+func Bytes(dst, src []byte) (n int, top byte) {
+	n = min(len(dst), len(src)) &^ 31
+	if !on || n == 0 {
+		return 0, 0
+	}
+	var tops [32]byte
+	bytesAVX2(&dst[0], &src[0], n, &tops)
+	return n, slices.Max(tops[:])
+}
+
 // Float32 converts the front of dst from src, and returns how many, a multiple of 8, and
 // whether all of them are finite.
 func Float32(dst []float64, src []byte) (n int, finite bool) {

@@ -15,6 +15,9 @@ func Add[C uint16 | uint32](*RowSum, []C, []uint32, int, []uint32) {
 // Nibbles spreads nothing.
 func Nibbles([]byte, []byte) (int, byte) { return 0, 0 }
 
+// Bytes copies nothing.
+func Bytes([]byte, []byte) (int, byte) { return 0, 0 }
+
 // Float32 converts nothing.
 func Float32([]float64, []byte) (int, bool) { return 0, true }
 

@@ -144,6 +144,29 @@ func TestNibbles(t *testing.T) {
 	}
 }
 
+// TestBytes: every length, and the greatest anywhere.
+func TestBytes(t *testing.T) {
+	needVectors(t)
+	rng := rand.New(rand.NewPCG(7, 8))
+	for n := range 200 {
+		src := make([]byte, n)
+		for i := range src {
+			src[i] = byte(rng.IntN(100))
+		}
+		if n > 0 {
+			src[rng.IntN(n)] = 200
+		}
+		dst := slices.Repeat([]byte{0xfe}, n+32)
+		got, top := Bytes(dst[:n], src)
+		if got != n&^31 || !slices.Equal(dst[:got], src[:got]) || slices.ContainsFunc(dst[got:], func(b byte) bool { return b != 0xfe }) {
+			t.Fatalf("%d of %d bytes: %v is a copy of %v", got, n, dst, src)
+		}
+		if want := slices.Max(append([]byte{0}, src[:got]...)); top != want {
+			t.Fatalf("the greatest of %d is %d, want %d", got, top, want)
+		}
+	}
+}
+
 // TestFloats: values come through bit for bit, and one that is not finite is noticed wherever it is.
 func TestFloats(t *testing.T) {
 	needVectors(t)
@@ -192,7 +215,8 @@ func TestForce(t *testing.T) {
 	src := make([]byte, 200)
 	n, finite := Float64(make([]float64, 16), src)
 	nibbles, _ := Nibbles(make([]byte, 64), src)
-	if Unpack(make([]uint32, 16), src, 3) != 0 || nibbles != 0 || n != 0 || !finite {
+	bytes, _ := Bytes(make([]byte, 64), src)
+	if Unpack(make([]uint32, 16), src, 3) != 0 || nibbles != 0 || bytes != 0 || n != 0 || !finite {
 		t.Error("vectors are used when they are off")
 	}
 	restore()
