@@ -30,6 +30,7 @@ const (
 	OpStat      Kind = "stat"
 	OpLstat     Kind = "lstat"
 	OpSyncDir   Kind = "sync dir"
+	OpFreeSpace Kind = "free space"
 	OpLock      Kind = "lock"
 	OpUnlock    Kind = "unlock"
 	OpUnmap     Kind = "unmap"
@@ -299,6 +300,14 @@ func (f *FaultFS) SyncDir(name string) error {
 		return err
 	}
 	return f.base().SyncDir(name)
+}
+
+// FreeSpace implements vfs.FS.
+func (f *FaultFS) FreeSpace(name string) (int64, error) {
+	if err := f.ask(OpFreeSpace, name, 0); err != nil {
+		return 0, err
+	}
+	return f.base().FreeSpace(name)
 }
 
 // Lock implements vfs.FS.

@@ -36,6 +36,7 @@ func (osFS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name
 func (osFS) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
 func (osFS) Lstat(name string) (fs.FileInfo, error)     { return os.Lstat(name) }
 func (osFS) SyncDir(name string) error                  { return syncDir(name) }
+func (osFS) FreeSpace(name string) (int64, error)       { return freeSpace(name) }
 func (osFS) Lock(name string) (io.Closer, error)        { return lock(name) }
 
 func (osFS) Exchange(a, b string) error {

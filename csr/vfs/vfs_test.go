@@ -238,3 +238,16 @@ func TestLockExcludes(t *testing.T) {
 }
 
 var _ vfs.FS = (*csrtest.FaultFS)(nil)
+
+func TestFreeSpace(t *testing.T) {
+	free, err := vfs.OS.FreeSpace(t.TempDir())
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil || free <= 0 {
+		t.Errorf("%d bytes, %v", free, err)
+	}
+	if _, err := vfs.OS.FreeSpace(filepath.Join(t.TempDir(), "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of nothing: %v", err)
+	}
+}

@@ -1,0 +1,402 @@
+package ingest
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// A file of a run: a header of runHeader bytes, then blocks of entries. A block
+// is the number of its entries, the bytes of its keys, the number of its
+// distinct values (0: more than 255), each a varint; the keys; the distinct
+// values; and of each entry which of them it has, or else the value itself.
+//
+// A sorted key is its difference from the one before. Of others the two halves
+// are taken from those of the one before: the upper one, a user, seldom changes.
+const (
+	runMagic  = "gdsvdrun"
+	runHeader = 64
+	// runBlock is how many entries a block has, at most.
+	runBlock = 1 << 12
+	// maxBlockBytes is the size of the largest block.
+	maxBlockBytes = 3*binary.MaxVarintLen64 + runBlock*(2*binary.MaxVarintLen64+8) + 256*8
+)
+
+// A runInfo is what the header of a file of a run says.
+type runInfo struct {
+	n            int
+	users, items int // generations of the ids its keys are made of, until sorted
+	sorted       bool
+	least, most  uint64 // keys, once sorted
+	crc          uint32 // of the blocks
+	bytes        int64  // of the blocks
+}
+
+var errTempDamaged = errors.New("sort entries: a temporary file does not hold what was written to it")
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (r *runInfo) header() []byte {
+	b := make([]byte, 0, runHeader)
+	b = append(b, runMagic...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.n))
+	b = binary.LittleEndian.AppendUint64(b, r.least)
+	b = binary.LittleEndian.AppendUint64(b, r.most)
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.bytes))
+	b = binary.LittleEndian.AppendUint32(b, uint32(r.users))
+	b = binary.LittleEndian.AppendUint32(b, uint32(r.items))
+	b = binary.LittleEndian.AppendUint32(b, r.crc)
+	sorted := uint32(0)
+	if r.sorted {
+		sorted = 1
+	}
+	b = binary.LittleEndian.AppendUint32(b, sorted)
+	b = append(b, make([]byte, runHeader-4-len(b))...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+func (r *runInfo) parse(b []byte) error {
+	if string(b[:8]) != runMagic || binary.LittleEndian.Uint32(b[runHeader-4:]) != crc32.Checksum(b[:runHeader-4], castagnoli) {
+		return errTempDamaged
+	}
+	r.n = int(binary.LittleEndian.Uint64(b[8:]))
+	r.least, r.most = binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
+	r.bytes = int64(binary.LittleEndian.Uint64(b[32:]))
+	r.users, r.items = int(binary.LittleEndian.Uint32(b[40:])), int(binary.LittleEndian.Uint32(b[44:]))
+	r.crc = binary.LittleEndian.Uint32(b[48:])
+	r.sorted = binary.LittleEndian.Uint32(b[52:]) == 1
+	return nil
+}
+
+// readRunInfo reads the header of a file of a run.
+func readRunInfo(fsys vfs.FS, name string) (r runInfo, err error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return r, err
+	}
+	var b [runHeader]byte
+	_, err = f.ReadAt(b[:], 0)
+	if err == io.EOF {
+		err = errTempDamaged
+	}
+	if err == nil {
+		err = r.parse(b[:])
+	}
+	return r, errors.Join(err, f.Close())
+}
+
+// A runWriter writes the file of one run.
+type runWriter struct {
+	f     vfs.File
+	info  runInfo
+	buf   []byte // encoded, not yet written
+	coder *blockCoder
+}
+
+// runBuffer is how many bytes are written at a time.
+const runBuffer = 1 << 18
+
+func newRunWriter(f vfs.File, info runInfo, c *blockCoder) *runWriter {
+	return &runWriter{f: f, info: info, coder: c, buf: c.out[:0]}
+}
+
+// add appends entries.
+func (w *runWriter) add(e []entry) error {
+	if w.info.sorted && len(e) > 0 {
+		if w.info.n == 0 {
+			w.info.least = e[0].key
+		}
+		w.info.most = e[len(e)-1].key
+	}
+	w.info.n += len(e)
+	for len(e) > 0 {
+		k := min(len(e), runBlock)
+		w.buf = w.coder.encode(w.buf, e[:k], w.info.sorted)
+		e = e[k:]
+		if len(w.buf) >= runBuffer {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *runWriter) flush() error {
+	if _, err := w.f.WriteAt(w.buf, runHeader+w.info.bytes); err != nil {
+		return fmt.Errorf("spill entries: %w", err)
+	}
+	w.info.crc = crc32.Update(w.info.crc, castagnoli, w.buf)
+	w.info.bytes += int64(len(w.buf))
+	w.coder.out, w.buf = w.buf, w.buf[:0]
+	return nil
+}
+
+// end completes the file but does not close it.
+func (w *runWriter) end() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if _, err := w.f.WriteAt(w.info.header(), 0); err != nil {
+		return fmt.Errorf("spill entries: %w", err)
+	}
+	return nil
+}
+
+// A blockCoder encodes and decodes blocks; it keeps its buffers.
+type blockCoder struct {
+	out   []byte
+	keys  []byte
+	codes []byte
+	table []uint64 // distinct values of the block, as bits
+	slots [256]uint8
+}
+
+// encode appends a block of at most runBlock entries.
+func (c *blockCoder) encode(dst []byte, e []entry, sorted bool) []byte {
+	if sorted {
+		c.keys = appendSortedKeys(c.keys[:0], e)
+	} else {
+		c.keys = appendKeys(c.keys[:0], e)
+	}
+	c.index(e)
+	dst = binary.AppendUvarint(dst, uint64(len(e)))
+	dst = binary.AppendUvarint(dst, uint64(len(c.keys)))
+	dst = binary.AppendUvarint(dst, uint64(len(c.table)))
+	dst = append(dst, c.keys...)
+	for _, v := range c.table {
+		dst = binary.LittleEndian.AppendUint64(dst, v)
+	}
+	if len(c.table) > 0 {
+		return append(dst, c.codes...)
+	}
+	for i := range e {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e[i].val))
+	}
+	return dst
+}
+
+func appendSortedKeys(dst []byte, e []entry) []byte {
+	before := uint64(0)
+	for i := range e {
+		d := e[i].key - before
+		before = e[i].key
+		for d >= 0x80 {
+			dst = append(dst, byte(d)|0x80)
+			d >>= 7
+		}
+		dst = append(dst, byte(d))
+	}
+	return dst
+}
+
+func appendKeys(dst []byte, e []entry) []byte {
+	hi, lo := int64(0), int64(0)
+	for i := range e {
+		h, l := int64(e[i].key>>32), int64(uint32(e[i].key))
+		if h == hi {
+			dst = append(dst, 0)
+		} else {
+			dst = binary.AppendVarint(dst, h-hi)
+		}
+		dst = binary.AppendVarint(dst, l-lo)
+		hi, lo = h, l
+	}
+	return dst
+}
+
+// index finds the distinct values of the block and which of them each entry
+// has; the table is left empty if there are too many.
+func (c *blockCoder) index(e []entry) {
+	c.table, c.codes = c.table[:0], c.codes[:0]
+	clear(c.slots[:])
+	for i := range e {
+		v := math.Float64bits(e[i].val)
+		slot := &c.slots[v*0x9e3779b97f4a7c15>>56] // Fibonacci hashing; a guess, verified
+		k := int(*slot)
+		if k >= len(c.table) || c.table[k] != v {
+			if k = slices.Index(c.table, v); k < 0 {
+				k = len(c.table)
+				if k == 255 || k >= 32 && k > i/8 { // a table that does not pay
+					c.table = c.table[:0]
+					return
+				}
+				c.table = append(c.table, v)
+			}
+			*slot = uint8(k)
+		}
+		c.codes = append(c.codes, uint8(k))
+	}
+}
+
+// decode fills e, at least runBlock long, from the block at the beginning of b.
+// It returns the number of entries and of bytes; an error if b holds no block.
+func (c *blockCoder) decode(e []entry, b []byte, sorted bool) (n, size int, err error) {
+	count, at := binary.Uvarint(b)
+	keys, k1 := binary.Uvarint(b[max(at, 0):])
+	at += k1
+	values, k2 := binary.Uvarint(b[max(at, 0):])
+	at += k2
+	if at < 3 || count == 0 || count > uint64(min(len(e), runBlock)) || values > 255 || keys > uint64(len(b)-at) {
+		return 0, 0, errTempDamaged
+	}
+	n = int(count)
+	rest := b[at+int(keys):]
+	size = at + int(keys) + int(values)*8 + n
+	if values == 0 {
+		size += n * 7
+	}
+	if size > len(b) {
+		return 0, 0, errTempDamaged
+	}
+	e = e[:n]
+	var ok bool
+	if sorted {
+		ok = sortedKeys(e, b[at:at+int(keys)])
+	} else {
+		ok = unsortedKeys(e, b[at:at+int(keys)])
+	}
+	if !ok {
+		return 0, 0, errTempDamaged
+	}
+	if values == 0 {
+		for i := range e {
+			e[i].val = math.Float64frombits(binary.LittleEndian.Uint64(rest[i*8:]))
+		}
+		return n, size, nil
+	}
+	var table [256]float64
+	for i := range int(values) {
+		table[i] = math.Float64frombits(binary.LittleEndian.Uint64(rest[i*8:]))
+	}
+	codes := rest[values*8:][:n]
+	for i := range e {
+		e[i].val = table[codes[i]]
+	}
+	return n, size, nil
+}
+
+func sortedKeys(e []entry, b []byte) bool {
+	key := uint64(0)
+	for i := range e {
+		if len(b) == 0 {
+			return false
+		}
+		d := uint64(b[0])
+		if d < 0x80 {
+			b = b[1:]
+		} else {
+			var k int
+			if d, k = binary.Uvarint(b); k <= 0 {
+				return false
+			}
+			b = b[k:]
+		}
+		key += d
+		e[i].key = key
+	}
+	return len(b) == 0
+}
+
+func unsortedKeys(e []entry, b []byte) bool {
+	hi, lo := int64(0), int64(0)
+	for i := range e {
+		d, k := int64(0), 1
+		if len(b) == 0 {
+			return false
+		}
+		if b[0] != 0 {
+			d, k = binary.Varint(b)
+		}
+		if k <= 0 {
+			return false
+		}
+		b = b[k:]
+		hi += d
+		if d, k = binary.Varint(b); k <= 0 {
+			return false
+		}
+		b = b[k:]
+		lo += d
+		e[i].key = uint64(hi)<<32 | uint64(uint32(lo))
+	}
+	return len(b) == 0
+}
+
+// A runReader reads the file of a run block by block.
+type runReader struct {
+	f    vfs.File
+	info runInfo
+	r    *bufio.Reader
+	left int
+	sum  uint32
+	read int64
+}
+
+// openRun opens the file of a run, to be read through a buffer of so many bytes.
+func openRun(fsys vfs.FS, name string, info runInfo, buffer int) (*runReader, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("sort entries: %w", err)
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(f, runHeader, info.bytes), max(buffer, 3*binary.MaxVarintLen64))
+	return &runReader{f: f, info: info, r: r, left: info.n}, nil
+}
+
+// next fills e, at least runBlock long, with the next block and returns its
+// length; 0 behind the last, when all of the file has been verified.
+func (r *runReader) next(c *blockCoder, e []entry) (int, error) {
+	if r.left == 0 {
+		if r.sum != r.info.crc || r.read != r.info.bytes {
+			return 0, errTempDamaged
+		}
+		return 0, nil
+	}
+	b, err := r.block(c)
+	if err != nil {
+		return 0, err
+	}
+	n, size, err := c.decode(e, b, r.info.sorted)
+	if err == nil && (size != len(b) || n > r.left) {
+		err = errTempDamaged
+	}
+	if err != nil {
+		return 0, err
+	}
+	r.left -= n
+	return n, nil
+}
+
+// block reads the bytes of one block.
+func (r *runReader) block(c *blockCoder) ([]byte, error) {
+	head, err := r.r.Peek(3 * binary.MaxVarintLen64)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("sort entries: %w", err)
+	}
+	count, k := binary.Uvarint(head)
+	keys, k1 := binary.Uvarint(head[max(k, 0):])
+	values, k2 := binary.Uvarint(head[min(max(k, 0)+max(k1, 0), len(head)):])
+	size := uint64(k+k1+k2) + keys + values*8 + count
+	if values == 0 {
+		size += count * 7
+	}
+	if k <= 0 || k1 <= 0 || k2 <= 0 || count > runBlock || keys > maxBlockBytes || values > 255 || size > uint64(r.info.bytes-r.read) {
+		return nil, errTempDamaged
+	}
+	c.out = slices.Grow(c.out[:0], int(size))[:size]
+	if _, err := io.ReadFull(r.r, c.out); err != nil {
+		return nil, fmt.Errorf("sort entries: %w", err)
+	}
+	r.sum = crc32.Update(r.sum, castagnoli, c.out)
+	r.read += int64(size)
+	return c.out, nil
+}
+
+func (r *runReader) close() error { return r.f.Close() }
