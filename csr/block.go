@@ -116,7 +116,7 @@ func decodeBlock(dst *Block, block *summed, meta *blockMeta, cols int64, dec *va
 		return damaged(0, "%d rows and %d entries where the footer says %d and %d", rows, nnz, meta.rows, meta.nnz)
 	}
 	lensSize, gapsSize := uint64(le.Uint32(data[8:])), uint64(le.Uint32(data[12:]))
-	sum := blockHeaderSize + lensSize + gapsSize + dec.coding.size(uint64(nnz))
+	sum := blockHeaderSize + lensSize + gapsSize + dec.coding.Size(uint64(nnz))
 	if sum != uint64(len(data)) {
 		return damaged(8, "parts of %d bytes in a block of %d", sum, len(data))
 	}

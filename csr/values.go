@@ -47,8 +47,8 @@ func (c Coding) maxTable() int { return [...]int{1, 16, 256, 0, 0}[c] }
 // coded tells whether a value is the place of one in the table.
 func (c Coding) coded() bool { return c.maxTable() > 0 }
 
-// size is the number of bytes nnz values take.
-func (c Coding) size(nnz uint64) uint64 {
+// Size is the number of bytes nnz values take.
+func (c Coding) Size(nnz uint64) uint64 {
 	switch c {
 	case Constant:
 		return 0
@@ -158,6 +158,15 @@ func (s *ValueStats) add(v float64) {
 		return
 	}
 	s.seen = slices.Insert(s.seen, i, v)
+}
+
+// StatsOf are statistics that have led to v: going on with them leads to the
+// same coding as with all values.
+func StatsOf(v Values) ValueStats {
+	return ValueStats{
+		seen: slices.Clone(v.Table), wide: !v.Coding.coded(),
+		notSingle: v.Coding == Float64 || slices.ContainsFunc(v.Table, func(x float64) bool { return float64(float32(x)) != x }),
+	}
 }
 
 // Merge adds all that o has seen.

@@ -158,7 +158,7 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 	for i := range v.Coding.maxTable() {
 		v.Table = append(v.Table, float64(i))
 	}
-	values := make([]byte, v.Coding.size(uint64(len(gaps))))
+	values := make([]byte, v.Coding.Size(uint64(len(gaps))))
 	for i := range values {
 		values[i] = byte(rng.Uint32N(0x70)) // finite, whatever the coding
 	}

@@ -50,6 +50,7 @@ type Writer struct {
 	ids    [2]*IDWriter
 	truth  *Truth
 	err    error
+	sealed bool
 	done   bool
 }
 
@@ -96,11 +97,19 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 // AppendRow adds the next row: cols strictly ascending and < Cols, vals finite
 // and representable in Values (−0 is written as 0). Both are copied.
 func (w *Writer) AppendRow(cols []uint32, vals []float64) error {
-	if w.err != nil {
-		return w.err
+	if err := w.open(); err != nil {
+		return err
 	}
 	if w.err = w.appendRow(cols, vals); w.err != nil {
 		w.err = fmt.Errorf("write row %d: %w", w.manifest.Rows, w.err)
+	}
+	return w.err
+}
+
+// open is the error of a Writer that takes no more rows.
+func (w *Writer) open() error {
+	if w.err == nil && w.sealed {
+		return errors.New("write store: already sealed")
 	}
 	return w.err
 }
@@ -151,8 +160,8 @@ func (w *Writer) appendGaps(cols []uint32) error {
 
 // AppendEmptyRows adds n rows without entries.
 func (w *Writer) AppendEmptyRows(n int64) error {
-	if w.err != nil {
-		return w.err
+	if err := w.open(); err != nil {
+		return err
 	}
 	if n < 0 || n > MaxRows-w.manifest.Rows {
 		w.err = fmt.Errorf("write rows: %d more than %d", n, w.manifest.Rows)
@@ -275,8 +284,8 @@ func (w *Writer) IDs(axis Axis, kind IDKind) (*IDWriter, error) {
 	if axis > ColAxis || kind > StringIDs {
 		panic(fmt.Sprintf("csr: ids of axis %d and kind %d", axis, kind))
 	}
-	if w.err != nil {
-		return nil, w.err
+	if err := w.open(); err != nil {
+		return nil, err
 	}
 	if w.ids[axis] != nil {
 		return nil, fmt.Errorf("write %s: begun twice", axis.file())
@@ -285,17 +294,24 @@ func (w *Writer) IDs(axis Axis, kind IDKind) (*IDWriter, error) {
 	return w.ids[axis], w.err
 }
 
+// Seal writes what is left, so that only publishing remains for Commit, and
+// returns the store's fingerprint. Nothing can be added afterwards.
+func (w *Writer) Seal() (fingerprint string, err error) {
+	if w.err == nil && !w.sealed {
+		w.err = w.finish()
+		w.sealed = true
+	}
+	return w.manifest.Fingerprint, w.err
+}
+
 // Commit writes what is left and publishes the store: from then on path is
 // the complete new store. After an error nothing is left of it.
 func (w *Writer) Commit() error {
 	if w.done {
 		return errors.New("commit store: already committed or aborted")
 	}
-	if w.err == nil {
-		w.err = w.finish()
-	}
-	if w.err != nil {
-		return errors.Join(w.err, w.Abort())
+	if _, err := w.Seal(); err != nil {
+		return errors.Join(err, w.Abort())
 	}
 	w.done = true
 	w.err = errors.New("write store: already committed")

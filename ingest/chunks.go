@@ -14,10 +14,10 @@ const chunkSize = 256 << 10
 
 // A lineReader cuts a text into chunks of whole lines and knows line numbers.
 type lineReader struct {
-	in   *input
-	line int64  // number of the next line, from 1
-	rest []byte // read, but behind the last line end
-	err  error  // met after rest
+	in       *input
+	nextLine int64  // its number, from 1
+	held     []byte // read, but behind the last line end
+	err      error  // met after held
 }
 
 // utf8BOM is tolerated at the beginning of a text.
@@ -27,7 +27,7 @@ func newLineReader(in *input) *lineReader {
 	if b, _ := in.r.Peek(len(utf8BOM)); string(b) == utf8BOM {
 		_, _ = in.r.Discard(len(utf8BOM)) // peeked: cannot fail
 	}
-	return &lineReader{in: in, line: 1}
+	return &lineReader{in: in, nextLine: 1}
 }
 
 // peek is the beginning of what is left, up to the reader's buffer; complete
@@ -40,7 +40,7 @@ func (lr *lineReader) peek() (head []byte, complete bool, err error) {
 	case io.EOF:
 		return head, true, nil
 	}
-	return head, false, lr.in.readError(lr.line, err)
+	return head, false, lr.in.readError(lr.nextLine, err)
 }
 
 // next reads one line, without its end. It is io.EOF after the last one.
@@ -54,9 +54,9 @@ func (lr *lineReader) next() ([]byte, error) {
 	case err == io.EOF:
 		return nil, err
 	case err != nil:
-		return nil, lr.in.readError(lr.line, err)
+		return nil, lr.in.readError(lr.nextLine, err)
 	}
-	lr.line++
+	lr.nextLine++
 	return trimEnd(b), nil
 }
 
@@ -70,8 +70,8 @@ func trimEnd(b []byte) []byte {
 // the last of them. After a failing read the lines before the failure come first.
 func (lr *lineReader) fill(c *chunk) error {
 	buf := c.data[:cap(c.data)]
-	n := copy(buf, lr.rest)
-	lr.rest = lr.rest[:0]
+	n := copy(buf, lr.held)
+	lr.held = lr.held[:0]
 	for n < len(buf) && lr.err == nil {
 		var k int
 		k, lr.err = lr.in.r.Read(buf[n:])
@@ -87,18 +87,24 @@ func (lr *lineReader) fill(c *chunk) error {
 		case lr.err == nil:
 			return lr.tooLong(buf)
 		case lr.err != io.EOF:
-			return lr.in.readError(lr.line, lr.err)
+			return lr.in.readError(lr.nextLine, lr.err)
 		}
 		return io.EOF
 	}
-	lr.rest = append(lr.rest, buf[end:n]...)
-	c.data, c.firstLine = buf[:end], lr.line
-	lr.line += int64(bytes.Count(c.data, []byte{'\n'}))
+	lr.held = append(lr.held, buf[end:n]...)
+	c.data, c.firstLine = buf[:end], lr.nextLine
+	lr.nextLine += int64(bytes.Count(c.data, []byte{'\n'}))
 	return nil
 }
 
+func (lr *lineReader) rest() int { return len(lr.held) }
+
+func (lr *lineReader) line() int64 { return lr.nextLine }
+
+func (lr *lineReader) moved(_, line int64) { lr.nextLine = line }
+
 func (lr *lineReader) tooLong(b []byte) error {
-	return &ParseError{File: lr.in.name, Line: lr.line, Text: shorten(b),
+	return &ParseError{File: lr.in.name, Line: lr.nextLine, Text: shorten(b),
 		Err: fmt.Errorf("%w: more than %d bytes without a line end", ErrLineTooLong, len(b))}
 }
 
@@ -133,6 +139,12 @@ type elementReader struct {
 	offset int64 // of the next byte behind the header
 	total  int64 // bytes declared
 }
+
+func (er *elementReader) rest() int { return 0 }
+
+func (er *elementReader) line() int64 { return 0 }
+
+func (er *elementReader) moved(bytes, _ int64) { er.offset += bytes }
 
 func (er *elementReader) fill(c *chunk) error {
 	want := min(er.total-er.offset, int64(cap(c.data)/er.size*er.size))

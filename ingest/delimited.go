@@ -208,11 +208,11 @@ func (s separator) rank(sample [][]byte) int {
 func (p *delimited) layOut(lr *lineReader, sample [][]byte, o Options, prev *delimited) error {
 	first, err := p.cut(sample[0])
 	if err != nil {
-		return &ParseError{File: p.file, Line: lr.line, Text: shorten(sample[0]), Err: err}
+		return &ParseError{File: p.file, Line: lr.nextLine, Text: shorten(sample[0]), Err: err}
 	}
 	p.fields = len(first)
 	if err := p.columns(first, o, prev); err != nil {
-		return &ParseError{File: p.file, Line: lr.line, Text: shorten(sample[0]), Err: err, Want: p.want}
+		return &ParseError{File: p.file, Line: lr.nextLine, Text: shorten(sample[0]), Err: err, Want: p.want}
 	}
 	header := p.isHeader(first, sample, o, prev)
 	p.name(first, header, o)

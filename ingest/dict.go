@@ -8,8 +8,6 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
-
-	"github.com/gdsvd/gdsvd/csr"
 )
 
 // A dictionary numbers the distinct ids of one axis in order of appearance
@@ -55,21 +53,6 @@ func (d *dictionary) size() int64 {
 		return held + int64(len(d.slots))*24
 	}
 	return held + int64(len(d.slots))*8
-}
-
-// projected is the size when the ids of only a part of the input, of 0 to 1,
-// are in, and the rest has as many new ones.
-func (d *dictionary) projected(part float64) int64 {
-	n := int64(float64(d.hashed) / part)
-	slots := int64(len(d.slots))
-	for slots*3 < n*4 {
-		slots *= 2
-	}
-	table := slots * 12 // when the last doubling was near
-	if n*2 > slots {
-		table = slots * 24
-	}
-	return table + int64(float64(d.ints.size()+d.text.size()+int64(len(d.direct))*12)/part)
 }
 
 // encode appends the temporary id of each id of c to dst.
@@ -265,32 +248,6 @@ func (d *dictionary) name(t uint32) string {
 		return string(d.text.at(int(t)))
 	}
 	return strconv.FormatInt(d.ints.at(int(t)), 10)
-}
-
-// write writes the ids in order.
-func (d *dictionary) write(w *csr.Writer, axis csr.Axis, order []uint32) error {
-	if d.natural(order) {
-		return nil
-	}
-	kind := csr.IntIDs
-	if d.isText {
-		kind = csr.StringIDs
-	}
-	iw, err := w.IDs(axis, kind)
-	if err != nil {
-		return err
-	}
-	for _, t := range order {
-		if d.isText {
-			err = iw.AppendString(string(d.text.at(int(t))))
-		} else {
-			err = iw.AppendInt(d.ints.at(int(t)))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return iw.Close()
 }
 
 // blocks is a slice that grows without moving.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -12,11 +13,47 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
+
+// lazyFS makes nothing durable, which takes most of the time of a small ingest.
+type lazyFS struct{ vfs.FS }
+
+type lazyFile struct{ vfs.File }
+
+func (lazyFile) Sync() error          { return nil }
+func (f lazyFS) SyncDir(string) error { return nil }
+func (f lazyFS) Create(name string) (vfs.File, error) {
+	file, err := f.FS.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return lazyFile{file}, nil
+}
+
+// keeps tells whether the error says that the ingest can be resumed; then what
+// is kept must be there.
+func keeps(t *testing.T, err error, out string) bool {
+	t.Helper()
+	var ue *UnfinishedError
+	if !errors.As(err, &ue) {
+		return false
+	}
+	if ue.Spool != out+SpoolSuffix {
+		t.Errorf("kept in %s", ue.Spool)
+	}
+	if _, err := os.Stat(filepath.Join(ue.Spool, journalName)); err != nil {
+		t.Error(err)
+	}
+	return true
+}
 
 // faulty ingests a small input by way of the disk through a faulty file system.
 func faulty(t *testing.T, in, out string, fsys *csrtest.FaultFS, dup Duplicates) error {
 	t.Helper()
+	if fsys.FS == nil {
+		fsys.FS = lazyFS{vfs.OS}
+	}
 	o := Options{FS: fsys, Duplicates: dup, Force: true}
 	p := tiny()
 	p.run, p.first = 64, 64
@@ -70,10 +107,12 @@ func TestEveryFaultSurfaces(t *testing.T) {
 			if strings.Contains(errText(err), "remove") || strings.Contains(errText(err), "lock") {
 				continue // the one removal failed: what it was to remove is left
 			}
+			if keeps(t, err, out) {
+				continue
+			}
 			leftovers(t, out, published)
 		}
-		// The size of the input is a mere hint, for the progress bar.
-		if len(unnoticed) != 1 || unnoticed[0].Kind != csrtest.OpStat {
+		if len(unnoticed) > 0 {
 			t.Errorf("unnoticed: %v", unnoticed)
 		}
 	}
@@ -96,14 +135,16 @@ func oneByOne(inject func(csrtest.Op) error) func(csrtest.Op) error {
 	}
 }
 
-// TestFullDisk: at any fill level, ENOSPC comes back and nothing is left.
+// TestFullDisk: at any fill level, ENOSPC comes back, and nothing is left but what can be resumed.
 func TestFullDisk(t *testing.T) {
 	in := faultInput(t)
 	refused := 0
 	for limit := int64(0); ; limit += 999 {
 		out := target(t)
 		err := faulty(t, in, out, &csrtest.FaultFS{Inject: oneByOne(csrtest.DiskFull(limit))}, DuplicatesError)
-		leftovers(t, out, err == nil)
+		if !keeps(t, err, out) {
+			leftovers(t, out, err == nil)
+		}
 		if err == nil {
 			break
 		}

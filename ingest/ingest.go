@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,19 +27,30 @@ type Report struct {
 	Bytes           int64   // of the store
 	InputBytes      int64   // uncompressed
 	Fingerprint     string
+	Estimate        Estimate
+	Resumes         int   // times it was interrupted and resumed
+	Runs            int   // sorted, most at a time
+	Spool           int64 // bytes the runs took before they were merged
+	IDLists         int   // sorted lists of ids that did not fit in memory
 	ReadSeconds     float64
 	SortSeconds     float64
 	WriteSeconds    float64
-	SpilledBytes    int64 // written to temporary files, rewriting included
+	SpilledBytes    int64 // entries written to temporary files, rewriting included
 }
 
 // Ingest reads inputs (paths, globs, or "-" for Options.Stdin) as one matrix,
 // one after the other, and publishes a store at out. Until then, and after any
-// error or cancellation, out is what it was before, and no temporary file is left.
+// error or cancellation, out is what it was before.
+//
+// An ingest that needs temporary files, and whose inputs can be read again, is
+// saved from time to time. If it is cancelled, fails for want of space or dies,
+// what it has done is left in out + SpoolSuffix (an *UnfinishedError tells), and
+// with Options.Resume the next one goes on from there. Other failures leave no
+// temporary file.
 //
 // What is wrong with an input is a *ParseError, two entries at one place a
-// *DuplicateError, a budget that cannot be kept a *MemoryError; an existing out
-// without Options.Force is fs.ErrExist.
+// *DuplicateError, a budget that cannot be kept a *MemoryError, too little room
+// on the disk a *SpaceError; an existing out without Options.Force is fs.ErrExist.
 func Ingest(ctx context.Context, inputs []string, out string, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -60,9 +73,12 @@ type ingestion struct {
 	report  *Report
 	reading *reading
 	spool   *spool
+	scratch *scratch
+	inputs  []inputID // nil if they cannot be read again
+	saver   saver
+	resumed *journal // nil: begun anew
 
-	pack                 keyPacker
-	userOrder, itemOrder []uint32 // temporary ids in ascending order of ids
+	pack keyPacker
 }
 
 func ingest(ctx context.Context, inputs []string, out string, o Options, p plan) (_ *Report, err error) {
@@ -70,35 +86,93 @@ func ingest(ctx context.Context, inputs []string, out string, o Options, p plan)
 	if err != nil {
 		return nil, err
 	}
+	if o.Resume {
+		if done, err := finished(o, out); done != nil || err != nil {
+			return done, err
+		}
+	}
 	staging, err := csr.Stage(o.FS, out, o.Force)
 	if err != nil {
 		return nil, err
 	}
-	g := &ingestion{o: o, plan: p, names: names, staging: staging, meter: newMeter(o.Observer), report: &Report{Store: out}}
-	g.newReading()
-	defer func() { err = errors.Join(err, g.spool.close(), staging.Abort()) }()
-	for _, step := range []func(context.Context) error{g.read, g.sort, g.write} {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
+	g := newIngestion(o, p, names, staging, out)
+	defer func() { err = errors.Join(err, staging.Abort()) }() // nothing after Commit
+	if err := g.begin(ctx); err != nil {
+		return nil, err
+	}
+	if err := g.run(ctx); err != nil {
+		return nil, g.leave(err)
 	}
 	g.meter.end()
+	if err := g.scratch.remove(); err != nil {
+		return nil, fmt.Errorf("remove temporary files: %w", err)
+	}
 	return g.report, g.describe(out)
 }
 
-func (g *ingestion) newReading() {
-	r := &reading{
-		o: g.o, plan: g.plan, names: g.names, meter: g.meter, report: g.report,
-		open:  opener{fs: g.o.FS, stdin: g.o.Stdin, bytes: new(atomic.Int64), maxWindow: uint64(g.plan.window)},
-		users: newDictionary(), items: newDictionary(),
+func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out string) *ingestion {
+	g := &ingestion{
+		o: o, plan: p, names: names, staging: staging, meter: newMeter(o.Observer), report: &Report{Store: out},
+		scratch: &scratch{fs: o.FS, dir: staging.Target() + SpoolSuffix},
+		saver:   saver{every: o.CheckpointEvery, last: time.Now()},
 	}
-	r.spool = newSpool(g.plan, g.o.FS, g.staging.Dir(), r.held)
+	r := &reading{
+		o: o, plan: p, names: names, meter: g.meter, report: g.report, scratch: g.scratch,
+		open:  opener{fs: o.FS, stdin: o.Stdin, bytes: new(atomic.Int64), maxWindow: uint64(p.window)},
+		users: newAxis(), items: newAxis(),
+	}
+	r.save = func() error {
+		if !g.due() {
+			return nil
+		}
+		return g.save(stepRead)
+	}
+	r.spool = newSpool(p, g.scratch, r.held)
 	g.reading, g.spool = r, r.spool
+	return g
+}
+
+// begin finds out where to begin, and whether there is room for it all.
+func (g *ingestion) begin(ctx context.Context) (err error) {
+	if g.inputs, err = identify(g.o.FS, g.names); err != nil {
+		return err
+	}
+	g.scratch.durable = g.inputs != nil && g.o.CheckpointEvery > 0
+	g.spool.durable = g.scratch.durable
+	j, err := g.unfinished()
+	if err != nil {
+		return err
+	}
+	if j == nil {
+		return g.checkSpace(ctx)
+	}
+	if err := g.restore(j); err != nil {
+		return err
+	}
+	g.saver.saved = true
+	g.reading.from = j.Place
+	g.o.Log.Info("resumed", "step", j.Step, "entries", j.Entries, "runs", len(j.Runs))
+	return g.checkSpace(ctx)
+}
+
+// run goes through the stages.
+func (g *ingestion) run(ctx context.Context) (err error) {
+	r := g.reading
+	defer func() { err = errors.Join(err, r.users.close(), r.items.close()) }()
+	for _, stage := range []func(context.Context) error{g.read, g.sort, g.write} {
+		if err := stage(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read spools the entries of all inputs.
 func (g *ingestion) read(ctx context.Context) error {
 	r := g.reading
+	if g.resumed != nil && g.resumed.Step != stepRead {
+		return r.shape(ctx)
+	}
 	r.total = g.inputSize()
 	g.meter.begin(StageRead, r.total)
 	if err := r.run(ctx); err != nil {
@@ -109,19 +183,17 @@ func (g *ingestion) read(ctx context.Context) error {
 	if r.keys == nil && r.spool.n == 0 {
 		return &ParseError{File: displayName(g.names[len(g.names)-1]), Err: fmt.Errorf("%w in the input", ErrEmpty)}
 	}
-	g.o.Log.Debug("read", "format", r.format, "entries", r.spool.n, "spilled", r.spool.file != nil)
-	return r.spool.finish()
+	g.o.Log.Debug("read", "format", r.format, "entries", r.spool.n, "spilled", r.spool.onto)
+	if err := r.spool.finish(); err != nil || !r.spool.onto {
+		return err
+	}
+	return g.saveNow(stepSort)
 }
 
 // inputSize is the bytes of all inputs on disk; 0 if not known.
-func (g *ingestion) inputSize() int64 {
-	var total int64
-	for _, name := range g.names {
-		fi, err := g.o.FS.Stat(name)
-		if name == "-" || err != nil || !fi.Mode().IsRegular() {
-			return 0
-		}
-		total += fi.Size()
+func (g *ingestion) inputSize() (total int64) {
+	for _, in := range g.inputs {
+		total += in.Size
 	}
 	return total
 }
@@ -141,23 +213,31 @@ func (g *ingestion) sort(ctx context.Context) error {
 		total *= 2 // they are walked once more to learn the final values
 	}
 	g.meter.begin(StageSort, total)
-	remap, err := g.settle()
-	if err != nil {
+	if err := g.settle(ctx); err != nil {
 		return err
 	}
 	by := g.order()
 	g.o.Log.Debug("sort", "rows", g.pack.rows, "cols", g.pack.cols, "transposed", g.pack.transposed, "runs", len(g.spool.runs))
-	if err := g.spool.sort(ctx, g.o.Workers, remap, by, g.meter.add); err != nil {
+	if err := g.sortRuns(ctx, by); err != nil {
 		return err
 	}
-	if err := g.spool.reduce(ctx, by); err != nil {
+	g.report.Runs = g.spool.most
+	if g.spool.onto {
+		g.report.Spool = max(g.report.Spool, g.spool.fileBytes())
+	}
+	g.meter.extend(g.spool.reduceWork())
+	saved := func() error { return nil }
+	if g.scratch.durable {
+		saved = func() error { return g.saveNow(stepSort) }
+	}
+	if err := g.spool.reduce(ctx, by, saved, g.meter.add); err != nil {
 		return err
 	}
 	if g.o.Duplicates == DuplicatesError {
 		return nil
 	}
 	r.stats = csr.ValueStats{}
-	_, err = g.walk(ctx, func(part []entry) error {
+	_, err := g.walk(ctx, func(part []entry) error {
 		for _, e := range part {
 			r.stats.Add(e.val)
 		}
@@ -166,24 +246,44 @@ func (g *ingestion) sort(ctx context.Context) error {
 	return err
 }
 
-func (g *ingestion) order() sortOrder {
-	d := g.o.Duplicates
-	return sortOrder{keyBits: g.pack.bits, byValue: d == Sum || d == Mean || d == Max}
+// sortRuns sorts the runs, those of one generation of ids after the other.
+func (g *ingestion) sortRuns(ctx context.Context, by sortOrder) error {
+	runs := g.spool.runs
+	for lo, hi := 0, 0; lo < len(runs); lo = hi {
+		for hi = lo + 1; hi < len(runs) && runs[hi].users == runs[lo].users && runs[hi].items == runs[lo].items; hi++ {
+		}
+		if !slices.ContainsFunc(runs[lo:hi], func(r run) bool { return !r.sorted }) {
+			for _, r := range runs[lo:hi] {
+				g.meter.add(r.n)
+			}
+			continue
+		}
+		remap, err := g.remap(runs[lo].users, runs[lo].items)
+		if err != nil {
+			return err
+		}
+		if err := g.spool.sort(ctx, lo, hi, g.o.Workers, remap, by, g.meter.add); err != nil {
+			return err
+		}
+	}
+	return errors.Join(g.reading.users.sorted(), g.reading.items.sorted())
 }
 
-// settle decides the shape and orientation. remap turns temporary ids into
-// places; it is nil when keys are places already.
-func (g *ingestion) settle() (remap func([]entry), err error) {
+// remap turns temporary ids of the generations into places; it is nil when keys
+// are places already.
+func (g *ingestion) remap(userGen, itemGen int) (func([]entry), error) {
 	r := g.reading
 	if r.keys != nil {
-		g.pack = *r.keys
 		return nil, nil
 	}
-	g.userOrder, g.itemOrder = r.users.order(), r.items.order()
-	if g.pack, err = newKeyPacker(int64(r.users.n), int64(r.items.n), g.o.Orient); err != nil {
-		return nil, fmt.Errorf("lay out matrix: %w", err)
+	users, err := r.users.ranksOf(userGen)
+	if err != nil {
+		return nil, err
 	}
-	users, items := ranks(g.userOrder), ranks(g.itemOrder)
+	items, err := r.items.ranksOf(itemGen)
+	if err != nil {
+		return nil, err
+	}
 	pack := g.pack
 	return func(es []entry) {
 		for i := range es {
@@ -193,6 +293,30 @@ func (g *ingestion) settle() (remap func([]entry), err error) {
 	}, nil
 }
 
+func (g *ingestion) order() sortOrder {
+	d := g.o.Duplicates
+	return sortOrder{keyBits: g.pack.bits, byValue: d == Sum || d == Mean || d == Max}
+}
+
+// settle ranks the ids and decides the shape and orientation.
+func (g *ingestion) settle(ctx context.Context) (err error) {
+	r := g.reading
+	if r.keys != nil {
+		g.pack = *r.keys
+		return nil
+	}
+	for _, a := range []*axis{r.users, r.items} {
+		if err := a.settle(ctx, g.scratch, g.plan, r.held); err != nil {
+			return err
+		}
+	}
+	g.report.IDLists = len(r.users.closed) + len(r.items.closed)
+	if g.pack, err = newKeyPacker(r.users.n, r.items.n, g.o.Orient); err != nil {
+		return fmt.Errorf("lay out matrix: %w", err)
+	}
+	return nil
+}
+
 // walk merges the runs and calls emit for all places in ascending order, part
 // after part, duplicates combined. Merging goes on meanwhile.
 func (g *ingestion) walk(ctx context.Context, emit func(part []entry) error) (duplicates int64, err error) {
@@ -200,6 +324,7 @@ func (g *ingestion) walk(ctx context.Context, emit func(part []entry) error) (du
 	if err != nil {
 		return 0, err
 	}
+	defer func() { err = errors.Join(err, m.close()) }()
 	group, ctx := errgroup.WithContext(ctx)
 	c := combiner{
 		policy:    g.o.Duplicates,
@@ -269,7 +394,7 @@ func (g *ingestion) place(key uint64) (row, col string) {
 	if g.reading.keys != nil {
 		return fmt.Sprint(i + 1), fmt.Sprint(j + 1)
 	}
-	return g.reading.users.name(g.userOrder[i]), g.reading.items.name(g.itemOrder[j])
+	return g.reading.users.name(g.scratch, i), g.reading.items.name(g.scratch, j)
 }
 
 // userPlace unpacks a key to the user's orientation.
@@ -293,11 +418,7 @@ func (g *ingestion) write(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Abort()) }() // nothing after Commit
 	rows := rowWriter{w: w, pack: g.pack, most: g.longestRow()}
-	emit := func(part []entry) error {
-		g.report.NNZ += int64(len(part))
-		return rows.add(part)
-	}
-	if g.report.Duplicates, err = g.walk(ctx, emit); err != nil {
+	if g.report.Duplicates, err = g.walk(ctx, rows.add); err != nil {
 		if me := (*MemoryError)(nil); errors.As(err, &me) {
 			me.Budget, me.Need = g.o.Memory, g.o.Memory+2*rowCost*g.pack.cols
 		}
@@ -306,17 +427,29 @@ func (g *ingestion) write(ctx context.Context) (err error) {
 	if err := rows.flush(g.pack.rows); err != nil {
 		return err
 	}
-	if err := g.writeIDs(w); err != nil {
+	if err := g.writeIDs(ctx, w); err != nil {
 		return err
 	}
 	g.report.SpilledBytes = g.spool.spilled.Load()
-	if err := g.spool.close(); err != nil { // the directory must hold nothing but the store
-		return fmt.Errorf("remove temporary file: %w", err)
+	if g.saver.saved {
+		if err := g.saveCommit(w); err != nil {
+			return err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	return w.Commit()
+}
+
+// saveCommit notes the fingerprint of the store that is about to be published:
+// if it is there when the ingest is resumed, all is done.
+func (g *ingestion) saveCommit(w *csr.Writer) (err error) {
+	j := g.journal(stepCommit)
+	if j.Fingerprint, err = w.Seal(); err != nil {
+		return err
+	}
+	return j.write(g.scratch)
 }
 
 // rowCost is the bytes an entry of the row being put together takes here and
@@ -328,7 +461,7 @@ func (g *ingestion) longestRow() int {
 	return int(max(csr.BlockNNZ, (g.plan.space-g.reading.held())/2/rowCost))
 }
 
-func (g *ingestion) writeIDs(w *csr.Writer) error {
+func (g *ingestion) writeIDs(ctx context.Context, w *csr.Writer) error {
 	if g.reading.keys != nil {
 		return nil
 	}
@@ -337,8 +470,8 @@ func (g *ingestion) writeIDs(w *csr.Writer) error {
 		users, items = items, users
 	}
 	return errors.Join(
-		g.reading.users.write(w, users, g.userOrder),
-		g.reading.items.write(w, items, g.itemOrder))
+		g.reading.users.write(ctx, g.scratch, w, users),
+		g.reading.items.write(ctx, g.scratch, w, items))
 }
 
 // source is what the manifest says about where the matrix came from. It must
@@ -363,15 +496,15 @@ func (g *ingestion) source() map[string]any {
 // describe completes the report from the published store.
 func (g *ingestion) describe(out string) error {
 	rep := g.report
-	rep.Rows, rep.Cols, rep.Transposed = g.pack.rows, g.pack.cols, g.pack.transposed
-	if rep.Transposed {
-		rep.Rows, rep.Cols = rep.Cols, rep.Rows
-	}
 	sec := g.meter.seconds
 	rep.ReadSeconds, rep.SortSeconds, rep.WriteSeconds = sec[StageRead], sec[StageSort], sec[StageWrite]
 	s, err := csr.Open(out, csr.OpenOptions{FS: g.o.FS})
 	if err != nil {
 		return fmt.Errorf("open the new store: %w", err)
+	}
+	rep.Rows, rep.Cols, rep.NNZ, rep.Transposed = s.Rows(), s.Cols(), s.NNZ(), s.Transposed()
+	if rep.Transposed {
+		rep.Rows, rep.Cols = rep.Cols, rep.Rows
 	}
 	rep.Fingerprint, rep.Bytes = s.Fingerprint(), s.Size()
 	return s.Close()

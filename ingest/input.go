@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,7 +66,9 @@ type input struct {
 	raw     *countingReader
 	buffer  *bufio.Reader // between raw and the decompressor, or r
 	closers []func() error
-	read    int64 // uncompressed bytes handed out by r's source
+	read    int64    // uncompressed bytes handed out by r's source
+	file    vfs.File // nil: standard input
+	plain   vfs.File // a file that is not compressed; else nil
 }
 
 func (in *input) Close() error {
@@ -79,6 +82,29 @@ func (in *input) Close() error {
 // ahead is how many bytes have been read from the file but not from r; if it
 // is compressed, a few too many.
 func (in *input) ahead() int { return in.buffer.Buffered() + in.r.Buffered() }
+
+// skip goes n uncompressed bytes on. What is compressed is read for it.
+func (in *input) skip(ctx context.Context, n int64) error {
+	if in.plain == nil {
+		for n > 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			k, err := in.r.Discard(int(min(n, 1<<20)))
+			if n -= int64(k); err != nil {
+				return in.readError(0, err)
+			}
+		}
+		return nil
+	}
+	to := in.read - int64(in.r.Buffered()) + n
+	in.raw.r = io.NewSectionReader(in.plain, to, math.MaxInt64-to)
+	in.raw.n.Add(to - in.read - int64(in.buffer.Buffered()))
+	in.buffer.Reset(in.raw)
+	in.r.Reset(&offsetReader{r: in.buffer, in: in})
+	in.read = to
+	return nil
+}
 
 // opener opens inputs and counts the bytes read from them as they lie on disk.
 type opener struct {
@@ -104,7 +130,7 @@ func (o opener) open(ctx context.Context, name string, buffer int) (*input, erro
 			return nil, fmt.Errorf("read input: %w", err)
 		}
 		in.closers = append(in.closers, f.Close)
-		raw = f
+		in.file, raw = f, f
 	}
 	in.raw = &countingReader{r: raw, n: o.bytes}
 	if err := o.uncompress(in, buffer); err != nil {
@@ -152,6 +178,7 @@ func (o opener) uncompress(in *input, buffer int) error {
 	var r io.Reader = br
 	switch kind := magicOf(head); kind {
 	case "":
+		in.plain = in.file
 	case "gzip":
 		r = &memberReader{br: br}
 	case "zstd":

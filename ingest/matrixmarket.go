@@ -45,7 +45,7 @@ func newMatrixMarket(lr *lineReader, o Orientation) (*matrixMarket, error) {
 		return nil, &ParseError{File: p.file, Line: 1, Text: shorten(l), Err: err, Want: want}
 	}
 	for {
-		line := lr.line
+		line := lr.nextLine
 		l, err := lr.next()
 		if err == io.EOF {
 			return nil, &ParseError{File: p.file, Line: line, Err: fmt.Errorf("%w: no size line", ErrTruncated), Want: "rows columns entries"}
@@ -225,35 +225,34 @@ func (p *matrixMarket) fail(line int64, col int, field string, text []byte, err 
 // mmCheck holds what is true only of all batches together: the triangle and
 // the number of entries. It sees the batches in input order.
 type mmCheck struct {
-	p            *matrixMarket
-	seen         int64
-	lower, upper int64 // first lines so far
+	p     *matrixMarket
+	tally *tally
 }
 
 // batch returns the error of the smallest line beyond the batch's own, if any.
 func (m *mmCheck) batch(c *chunk, b *batch) error {
-	if m.lower == 0 {
-		m.lower = b.lower
+	if m.tally.Lower == 0 {
+		m.tally.Lower = b.lower
 	}
-	if m.upper == 0 {
-		m.upper = b.upper
+	if m.tally.Upper == 0 {
+		m.tally.Upper = b.upper
 	}
 	var over, both error
-	m.seen += b.entries
-	if m.seen > m.p.entries {
-		line := lineOfEntry(c, b.entries-(m.seen-m.p.entries))
+	m.tally.Entries += b.entries
+	if m.tally.Entries > m.p.entries {
+		line := lineOfEntry(c, b.entries-(m.tally.Entries-m.p.entries))
 		over = &ParseError{File: m.p.file, Line: line, Err: fmt.Errorf("%w: more than the %d declared", ErrCount, m.p.entries)}
 	}
-	if m.lower > 0 && m.upper > 0 {
-		line, other := max(m.lower, m.upper), min(m.lower, m.upper)
+	if m.tally.Lower > 0 && m.tally.Upper > 0 {
+		line, other := max(m.tally.Lower, m.tally.Upper), min(m.tally.Lower, m.tally.Upper)
 		both = &ParseError{File: m.p.file, Line: line, Err: fmt.Errorf("%w: the entry at line %d is on the other side of the diagonal; a symmetric file holds one triangle", ErrTriangle, other)}
 	}
 	return firstError(over, both)
 }
 
 func (m *mmCheck) end(line int64) error {
-	if m.seen < m.p.entries {
-		return &ParseError{File: m.p.file, Line: line, Err: fmt.Errorf("%w: %d instead of the %d declared", ErrCount, m.seen, m.p.entries)}
+	if m.tally.Entries < m.p.entries {
+		return &ParseError{File: m.p.file, Line: line, Err: fmt.Errorf("%w: %d instead of the %d declared", ErrCount, m.tally.Entries, m.p.entries)}
 	}
 	return nil
 }

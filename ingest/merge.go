@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"slices"
 )
 
 // noKey is larger than every key (keyPacker allows 63 bits).
@@ -14,14 +13,10 @@ const noKey = math.MaxUint64
 
 // A cursor walks one sorted run.
 type cursor struct {
-	buf  []entry // entries at hand
-	pos  int
-	room int // entries in a buffer for those of the file
-	file vfs.File
-	off  int64 // of the next bytes to read
-	left int   // entries not yet read
-	sum  uint32
-	crc  uint32 // what sum must become
+	buf []entry // entries at hand
+	pos int
+	run *run // of which buf is all, if it is in memory
+	in  *runReader
 }
 
 // A merger merges sorted runs into one sequence; on equal keys the earlier run
@@ -34,21 +29,19 @@ type merger struct {
 	cursors []cursor
 	heads   []entry // current entry of each cursor; key noKey at its end
 	losers  []int   // losers[0] is the winner
-	codec   fileCodec
+	coder   blockCoder
+	scratch *scratch
+	buffer  int // bytes read at a time from one run
 
 	chained bool // no tournament
 	now     int  // cursor being read, when chained
 }
 
-// merge prepares to walk runs; each of those in the file gets a buffer of readBuf entries.
+// merge prepares to walk sorted runs; close the merger when done.
 func (s *spool) merge(runs []run, by sortOrder) (*merger, error) {
-	m := &merger{by: by, cursors: make([]cursor, len(runs)), chained: follow(runs)}
-	for i, r := range runs {
-		if r.mem != nil {
-			m.cursors[i] = cursor{buf: r.mem}
-		} else {
-			m.cursors[i] = cursor{room: min(r.n, s.plan.readBuf), file: s.file, off: r.off, left: r.n, crc: r.crc}
-		}
+	m := &merger{by: by, cursors: make([]cursor, len(runs)), chained: follow(runs), scratch: s.scratch, buffer: s.plan.readBuf}
+	for i := range runs {
+		m.cursors[i] = cursor{buf: runs[i].mem, run: &runs[i]}
 	}
 	if m.chained {
 		return m, nil
@@ -56,7 +49,7 @@ func (s *spool) merge(runs []run, by sortOrder) (*merger, error) {
 	m.heads, m.losers = make([]entry, len(runs)), make([]int, len(runs))
 	for i := range runs {
 		if err := m.advance(i); err != nil {
-			return nil, err
+			return nil, errors.Join(err, m.close())
 		}
 	}
 	m.build()
@@ -128,26 +121,43 @@ func (m *merger) advance(i int) error {
 	return nil
 }
 
+// refill reads the next block of a run; its buffer is empty behind the last.
 func (m *merger) refill(c *cursor) error {
-	if c.left == 0 {
-		c.buf, c.pos = nil, 0
+	c.pos = 0
+	if c.run == nil || c.run.mem != nil {
+		c.buf = nil
 		return nil
 	}
-	if c.buf == nil {
-		c.buf = make([]entry, c.room)
+	if c.in == nil {
+		var err error
+		if c.in, err = openRun(m.scratch.fs, m.scratch.path(c.run.name), c.run.runInfo, m.buffer); err != nil {
+			return err
+		}
+		c.buf = make([]entry, min(runBlock, c.run.n))
 	}
-	c.buf, c.pos = c.buf[:min(c.room, c.left)], 0
-	sum, err := m.codec.readMore(c.file, c.off, c.buf, c.sum)
+	n, err := c.in.next(&m.coder, c.buf[:cap(c.buf)])
 	if err != nil {
-		return fmt.Errorf("merge entries: %w", err)
+		return err
 	}
-	c.sum = sum
-	c.left -= len(c.buf)
-	c.off += int64(len(c.buf)) * entrySize
-	if c.left == 0 && c.sum != c.crc {
-		return errTempDamaged
+	c.buf = c.buf[:n]
+	if n > 0 {
+		return nil
 	}
-	return nil
+	in := c.in
+	*c = cursor{}
+	return in.close()
+}
+
+// close closes the files of runs not read to their end.
+func (m *merger) close() error {
+	var err error
+	for i := range m.cursors {
+		if in := m.cursors[i].in; in != nil {
+			err = errors.Join(err, in.close())
+		}
+	}
+	m.cursors = nil
+	return err
 }
 
 // before tells whether the head of cursor a goes before that of b.
@@ -189,57 +199,92 @@ func (m *merger) play(w int) {
 	m.losers[0] = w
 }
 
-// reduce merges neighbouring runs in the file until no more than fanIn are left.
-func (s *spool) reduce(ctx context.Context, by sortOrder) error {
-	for s.file != nil && len(s.runs) > s.plan.fanIn {
-		if err := s.reduceOnce(ctx, by); err != nil {
-			return err
+// reduce merges neighbouring runs in files until no more than fanIn are left.
+// saved is called whenever the runs have changed, before those that were merged
+// are removed; done receives the number of entries merged.
+func (s *spool) reduce(ctx context.Context, by sortOrder, saved func() error, done func(int)) error {
+	for s.onto && len(s.runs) > s.plan.fanIn && !follow(s.runs) {
+		for lo := 0; lo+1 < len(s.runs) && len(s.runs) > s.plan.fanIn; lo++ {
+			hi := min(lo+s.plan.fanIn, len(s.runs))
+			if err := s.mergeGroup(ctx, lo, hi, by, saved, done); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// reduceOnce writes groups of fanIn runs as one run each to a new file.
-func (s *spool) reduceOnce(ctx context.Context, by sortOrder) error {
-	old := spool{plan: s.plan, fs: s.fs, file: s.file, runs: s.runs}
-	s.file, s.runs = nil, nil
-	err := s.create()
-	buf := make([]entry, codecBuf/entrySize)
-	for lo := 0; err == nil && lo < len(old.runs); lo += s.plan.fanIn {
-		err = s.mergeGroup(ctx, &old, old.runs[lo:min(lo+s.plan.fanIn, len(old.runs))], by, buf)
+// reduceWork is how many entries reduce will write.
+func (s *spool) reduceWork() (n int64) {
+	if !s.onto || follow(s.runs) {
+		return 0
 	}
-	return errors.Join(err, old.close())
+	sizes := make([]int64, len(s.runs))
+	for i, r := range s.runs {
+		sizes[i] = int64(r.n)
+	}
+	for len(sizes) > s.plan.fanIn {
+		for lo := 0; lo+1 < len(sizes) && len(sizes) > s.plan.fanIn; lo++ {
+			hi := min(lo+s.plan.fanIn, len(sizes))
+			sum := int64(0)
+			for _, k := range sizes[lo:hi] {
+				sum += k
+			}
+			n += sum
+			sizes = slices.Replace(sizes, lo, hi, sum)
+		}
+	}
+	return n
 }
 
-// mergeGroup appends the merge of runs of from as one run.
-func (s *spool) mergeGroup(ctx context.Context, from *spool, runs []run, by sortOrder, buf []entry) error {
-	m, err := from.merge(runs, by)
+// mergeGroup makes one run of runs lo … hi−1.
+func (s *spool) mergeGroup(ctx context.Context, lo, hi int, by sortOrder, saved func() error, done func(int)) (err error) {
+	group := slices.Clone(s.runs[lo:hi])
+	f, err := s.scratch.create("run")
 	if err != nil {
 		return err
 	}
-	out := run{off: s.end}
-	for {
-		n, err := m.read(buf)
-		if err == nil {
+	w := newRunWriter(f, runInfo{sorted: true}, &s.coder)
+	if err := s.mergeTo(ctx, w, group, by, done); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	err = w.end()
+	if err == nil && s.durable {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("merge entries: %w", err)
+	}
+	s.spilled.Add(w.info.bytes)
+	s.runs = slices.Replace(s.runs, lo, hi, run{name: baseName(f), runInfo: w.info})
+	if err := saved(); err != nil {
+		return err
+	}
+	for _, r := range group {
+		err = errors.Join(err, s.scratch.removeFile(r.name))
+	}
+	return err
+}
+
+// mergeTo writes the merge of a group of runs.
+func (s *spool) mergeTo(ctx context.Context, w *runWriter, group []run, by sortOrder, done func(int)) (err error) {
+	m, err := s.merge(group, by)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	buf := make([]entry, runBlock)
+	for n := len(buf); n == len(buf); {
+		if n, err = m.read(buf); err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			break
+		if err := w.add(buf[:n]); err != nil {
+			return err
 		}
-		if out.n == 0 {
-			out.least = buf[0].key
-		}
-		out.most = buf[n-1].key
-		if out.crc, err = s.codec.writeMore(s.file, s.end, buf[:n], out.crc); err != nil {
-			return fmt.Errorf("merge entries: %w", err)
-		}
-		out.n += n
-		s.end += int64(n) * entrySize
-		s.spilled.Add(int64(n) * entrySize)
+		done(n)
 	}
-	s.runs = append(s.runs, out)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
@@ -140,6 +141,9 @@ func parseName[T ~uint8](names []string, what, s string) (T, error) {
 // DefaultMemory is the budget when Options.Memory is 0.
 const DefaultMemory = 1 << 30
 
+// DefaultCheckpointEvery is when Options.CheckpointEvery is 0.
+const DefaultCheckpointEvery = 5 * time.Second
+
 // Options of Ingest. The zero value is usable.
 type Options struct {
 	Format Format
@@ -162,8 +166,17 @@ type Options struct {
 	ShardSize int64
 	// Workers parse and sort; 0 means GOMAXPROCS.
 	Workers int
-	// Force replaces an existing store.
+	// Force replaces an existing store, and begins anew where an ingest has been interrupted.
 	Force bool
+	// Resume goes on where an ingest of the same inputs with the same options has
+	// been interrupted; if there was none it begins. The store has the same bytes
+	// as that of an ingest without a break. The budget may grow in between.
+	Resume bool
+	// CheckpointEvery is the time between two saves of an ingest that needs
+	// temporary files; 0 means DefaultCheckpointEvery, less means never.
+	CheckpointEvery time.Duration
+	// IgnoreSpace begins even if the disk seems too full for temporary files and store.
+	IgnoreSpace bool
 	// MaxBadLines is how many unreadable lines are left out before the ingest fails.
 	MaxBadLines int64
 	// FS is where inputs are read, temporary files and the store written; nil means vfs.OS.
@@ -179,6 +192,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Memory == 0 {
 		o.Memory = DefaultMemory
+	}
+	if o.CheckpointEvery == 0 {
+		o.CheckpointEvery = DefaultCheckpointEvery
 	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)

@@ -1,7 +1,5 @@
 package ingest
 
-import "fmt"
-
 // A plan divides the memory budget. Only the speed depends on it.
 type plan struct {
 	chunk   int   // bytes of input parsed at a time, at most chunkSize
@@ -10,7 +8,7 @@ type plan struct {
 	keep    int64 // bytes of entries kept in memory, room for sorting not counted
 	run     int   // entries sorted at a time
 	first   int   // entries of the first buffer; each further one is twice as large, up to run
-	readBuf int   // entries read at a time from one run while merging
+	readBuf int   // bytes read at a time from one run while merging
 	fanIn   int   // runs merged at a time
 	window  int64 // largest window of zstd input
 }
@@ -28,7 +26,7 @@ const (
 
 // newPlan divides memory bytes.
 func newPlan(memory int64, workers int) (plan, error) {
-	p := plan{chunk: chunkSize, jobs: 2*workers + 2, readBuf: 1 << 14}
+	p := plan{chunk: chunkSize, jobs: 2*workers + 2, readBuf: 1 << 15}
 	fixed := int64(baseMemory + writerMemory)
 	if most := (memory - fixed - minSpace) / (4 * jobMemory); int64(p.jobs) > most {
 		p.jobs = int(max(most, 2))
@@ -41,27 +39,14 @@ func newPlan(memory int64, workers int) (plan, error) {
 	p.keep = p.space
 	p.run = int(min(max(p.space/8/entrySize, 1<<12), 1<<22))
 	p.first = min(1<<16, p.run)
-	p.fanIn = int(max(2, min(p.space/2/int64(p.readBuf*2*entrySize), 512)))
+	p.fanIn = int(max(2, min(p.space/4/p.cursorBytes(), 512)))
 	p.window = max(memory/8, 8<<20)
 	return p, nil
 }
 
+// cursorBytes is what reading one run takes while merging.
+func (p plan) cursorBytes() int64 { return int64(p.readBuf) + runBlock*entrySize + 1<<12 }
+
 // HeapLimit is the limit to give debug.SetMemoryLimit so that an ingest with
 // Options.Memory = memory stays within it: the rest is the program's code.
 func HeapLimit(memory int64) int64 { return max(memory-16<<20, 16<<20) }
-
-// idsTooLarge is the refusal when the ids of users and items do not fit. part is
-// how much of the input they are from; 0 means that it is not known.
-func idsTooLarge(p plan, o Options, users, items *dictionary, part float64) error {
-	seen := "the input so far"
-	if part > 0 {
-		seen = fmt.Sprintf("%.0f %% of the input", 100*part)
-	} else {
-		part = 1
-	}
-	return &MemoryError{
-		Need:   o.Memory - p.space + users.projected(part) + items.projected(part) + 2*int64(p.run)*entrySize,
-		Budget: o.Memory,
-		What:   fmt.Sprintf("%s has %d and %d ids, which take %d MiB", seen, users.n, items.n, (users.size()+items.size())>>20),
-	}
-}

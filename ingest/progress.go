@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -43,6 +44,24 @@ func (m *meter) begin(stage string, total int64) {
 	m.close()
 	m.p.Stage, m.p.Done, m.p.Total = stage, 0, total
 	m.send(time.Now())
+}
+
+// extend adds work to the stage.
+func (m *meter) extend(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.p.Total += n
+}
+
+// spent is the seconds of each stage so far.
+func (m *meter) spent() map[string]float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := maps.Clone(m.seconds)
+	if m.p.Stage != "" {
+		s[m.p.Stage] += time.Since(m.began).Seconds()
+	}
+	return s
 }
 
 // end closes the last stage.

@@ -19,7 +19,7 @@ type job struct {
 	src   *source
 	last  bool          // of its source; without a chunk
 	err   error         // the reader's, instead of a chunk
-	disk  int64         // bytes of all inputs on disk up to the end of the chunk
+	at    place         // behind the chunk; its tally is made by take
 	ready chan struct{} // receives once the batch is parsed
 }
 
@@ -35,10 +35,14 @@ type reading struct {
 	total  int64 // bytes of all inputs on disk; 0 = unknown
 	report *Report
 
-	users, items *dictionary
+	users, items *axis
 	keys         *keyPacker // instead of dictionaries
 	spool        *spool
 	format       Format
+	from         place // where an interrupted ingest has stopped
+	place        place // behind what has been taken
+	scratch      *scratch
+	save         func() error // called between batches
 
 	mu    sync.Mutex
 	stats csr.ValueStats
@@ -85,6 +89,19 @@ func (r *reading) run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// shape learns the declared shape of inputs that need not be read any more.
+func (r *reading) shape(ctx context.Context) error {
+	if r.format != MatrixMarket && r.format != IDX {
+		return nil
+	}
+	src, err := openSource(ctx, r.open, r.names[0], r.o, nil)
+	if err != nil {
+		return err
+	}
+	r.keys = src.keys
+	return src.in.Close()
+}
+
 // lanes are the ways of the jobs. Each has room for all of them, so that only
 // taking a free one can block.
 type lanes struct{ free, order, work chan *job }
@@ -111,10 +128,10 @@ func (l lanes) pass(j *job) {
 // of the chunks, behind those before it.
 func (r *reading) read(ctx context.Context, l lanes) error {
 	var prev *source
-	for _, name := range r.names {
+	for i, name := range r.names {
 		src, err := openSource(ctx, r.open, name, r.o, prev)
 		if err == nil {
-			err = errors.Join(r.cut(ctx, src, l), src.in.Close())
+			err = errors.Join(r.input(ctx, i, src, l), src.in.Close())
 		}
 		if err != nil {
 			j := l.take(ctx)
@@ -130,8 +147,24 @@ func (r *reading) read(ctx context.Context, l lanes) error {
 	return nil
 }
 
+// input reads what is still to be read of one input.
+func (r *reading) input(ctx context.Context, i int, src *source, l lanes) error {
+	switch from := r.from; {
+	case i < from.Input: // opened only for the layout that the next one continues
+		return nil
+	case i == from.Input && from.Offset > 0:
+		if err := src.resume(ctx, from); err != nil {
+			return err
+		}
+		fallthrough
+	case i == from.Input:
+		r.open.bytes.Store(from.Disk + int64(src.in.ahead()))
+	}
+	return r.cut(ctx, i, src, l)
+}
+
 // cut sends one input's chunks to the workers, and a last job behind them.
-func (r *reading) cut(ctx context.Context, src *source, l lanes) error {
+func (r *reading) cut(ctx context.Context, i int, src *source, l lanes) error {
 	for {
 		j := l.take(ctx)
 		if j == nil {
@@ -143,11 +176,12 @@ func (r *reading) cut(ctx context.Context, src *source, l lanes) error {
 		}
 		switch err := src.fill(&j.chunk); {
 		case err == nil:
-			j.disk = r.open.bytes.Load() - int64(src.in.ahead())
+			j.at = place{Input: i, Offset: src.offset(), Line: src.place.line(), Disk: r.diskRead(src)}
 			l.order <- j
 			l.work <- j
 		case err == io.EOF:
 			j.last = true
+			j.at = place{Input: i + 1, Disk: r.diskRead(src)}
 			l.pass(j)
 			return nil
 		default:
@@ -157,7 +191,11 @@ func (r *reading) cut(ctx context.Context, src *source, l lanes) error {
 	}
 }
 
-// parse is a worker.
+// diskRead is the bytes of all inputs on disk up to the next chunk.
+func (r *reading) diskRead(src *source) int64 { return r.open.bytes.Load() - int64(src.in.ahead()) }
+
+// parse is a worker. It tells the values it has seen before the batch is taken,
+// so that a save knows all values of the entries it saves.
 func (r *reading) parse(work <-chan *job) {
 	var stats csr.ValueStats
 	for j := range work {
@@ -165,11 +203,11 @@ func (r *reading) parse(work <-chan *job) {
 			j.batch.stats = &stats
 		}
 		j.src.parser.parse(&j.chunk, &j.batch, r.o.MaxBadLines)
+		r.mu.Lock()
+		r.stats.Merge(&stats)
+		r.mu.Unlock()
 		j.ready <- struct{}{}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stats.Merge(&stats)
 }
 
 // take consumes one job, in input order.
@@ -180,6 +218,7 @@ func (r *reading) take(j *job) error {
 	case j.last:
 		r.keys, r.format = j.src.keys, j.src.format
 		r.uncompressed += j.src.in.read
+		r.place = j.at
 		if j.src.end != nil {
 			return j.src.end()
 		}
@@ -192,12 +231,18 @@ func (r *reading) take(j *job) error {
 	r.report.Lines += b.lines
 	err := error(nil)
 	if j.src.keys == nil {
-		err = r.addIDs(b, j.disk)
+		err = r.addIDs(b)
 	} else {
 		err = r.addKeys(b)
 	}
-	r.meter.set(j.disk, r.spool.n)
-	return err
+	if err != nil {
+		return err
+	}
+	r.place = j.at
+	r.place.Tally = j.src.tally
+	r.format = j.src.format
+	r.meter.set(j.at.Disk, r.spool.n)
+	return r.save()
 }
 
 // judge decides whether the batch's errors are tolerated.
@@ -237,14 +282,31 @@ func (r *reading) addKeys(b *batch) error {
 	return nil
 }
 
-// addIDs spools entries under temporary ids, user above item. The input has been read up to disk.
-func (r *reading) addIDs(b *batch, disk int64) error {
-	if n := len(b.val); r.users.n > maxIDs-n || r.items.n > maxIDs-n {
+// addIDs spools entries under temporary ids, user above item.
+func (r *reading) addIDs(b *batch) error {
+	users, items := r.users.dict, r.items.dict
+	if n := len(b.val); users.n > maxIDs-n || items.n > maxIDs-n {
 		return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), ErrUnsupported)
 	}
-	r.userIDs = r.users.encode(&b.user, r.userIDs[:0])
-	r.itemIDs = r.items.encode(&b.item, r.itemIDs[:0])
-	users, items, vals := r.userIDs, r.itemIDs, b.val
+	r.userIDs = users.encode(&b.user, r.userIDs[:0])
+	r.itemIDs = items.encode(&b.item, r.itemIDs[:0])
+	if err := r.addEntries(b.val); err != nil {
+		return err
+	}
+	for {
+		ok, err := r.spool.adjust()
+		if ok || err != nil {
+			return err
+		}
+		if err := r.turn(); err != nil {
+			return err
+		}
+	}
+}
+
+// addEntries spools the entries of a batch whose ids have been numbered.
+func (r *reading) addEntries(vals []float64) error {
+	users, items := r.userIDs, r.itemIDs
 	for len(vals) > 0 {
 		room, err := r.spool.room(len(vals))
 		if err != nil {
@@ -255,13 +317,21 @@ func (r *reading) addIDs(b *batch, disk int64) error {
 		}
 		users, items, vals = users[len(room):], items[len(room):], vals[len(room):]
 	}
-	ok, err := r.spool.adjust()
-	if err == nil && !ok {
-		part := 0.0
-		if r.total > 0 {
-			part = float64(disk) / float64(r.total)
-		}
-		err = idsTooLarge(r.plan, r.o, r.users, r.items, part)
+	return nil
+}
+
+// turn begins a generation of the ids that take most.
+func (r *reading) turn() error {
+	a := r.users
+	if r.items.dict.size() > a.dict.size() {
+		a = r.items
 	}
-	return err
+	if a.dict.n == 0 {
+		return &MemoryError{Need: r.o.Memory + minSpace, Budget: r.o.Memory, What: "no room is left for ids"}
+	}
+	if err := a.turn(r.scratch); err != nil {
+		return err
+	}
+	r.o.Log.Debug("ids do not fit: begin another list", "users", len(r.users.closed), "items", len(r.items.closed))
+	return r.spool.turn(len(r.users.closed), len(r.items.closed))
 }

@@ -236,8 +236,9 @@ func (c *blockCoder) index(e []entry) {
 	}
 }
 
-// decode fills e, at least runBlock long, from the block at the beginning of b.
-// It returns the number of entries and of bytes; an error if b holds no block.
+// decode fills e from the block at the beginning of b.
+// It returns the number of entries and of bytes; an error if b holds no
+// block, or one that e has no room for.
 func (c *blockCoder) decode(e []entry, b []byte, sorted bool) (n, size int, err error) {
 	count, at := binary.Uvarint(b)
 	keys, k1 := binary.Uvarint(b[max(at, 0):])
@@ -346,11 +347,11 @@ func openRun(fsys vfs.FS, name string, info runInfo, buffer int) (*runReader, er
 	if err != nil {
 		return nil, fmt.Errorf("sort entries: %w", err)
 	}
-	r := bufio.NewReaderSize(io.NewSectionReader(f, runHeader, info.bytes), max(buffer, 3*binary.MaxVarintLen64))
+	r := bufio.NewReaderSize(io.NewSectionReader(f, runHeader, info.bytes), int(max(min(int64(buffer), info.bytes), 3*binary.MaxVarintLen64)))
 	return &runReader{f: f, info: info, r: r, left: info.n}, nil
 }
 
-// next fills e, at least runBlock long, with the next block and returns its
+// next fills e, which has room for a block or all of the run, with the next block and returns its
 // length; 0 behind the last, when all of the file has been verified.
 func (r *runReader) next(c *blockCoder, e []entry) (int, error) {
 	if r.left == 0 {

@@ -22,6 +22,10 @@ type scratch struct {
 	dir    string
 	made   bool
 	serial int
+	// durable: files are to outlive the process. unsynced are those that are
+	// complete but not yet safe.
+	durable  bool
+	unsynced []vfs.File
 }
 
 // create makes a new file; kind ends its name.
@@ -41,17 +45,39 @@ func (s *scratch) create(kind string) (vfs.File, error) {
 	return f, nil
 }
 
+// complete takes over a file that has all its contents.
+func (s *scratch) complete(f vfs.File) error {
+	if !s.durable {
+		return f.Close()
+	}
+	s.unsynced = append(s.unsynced, f)
+	return nil
+}
+
+// close lets go what is open.
+func (s *scratch) close() error {
+	var err error
+	for _, f := range s.unsynced {
+		err = errors.Join(err, f.Close())
+	}
+	s.unsynced = nil
+	return err
+}
+
+func baseName(f vfs.File) string { return filepath.Base(f.Name()) }
+
 func (s *scratch) path(name string) string { return filepath.Join(s.dir, name) }
 
 func (s *scratch) removeFile(name string) error { return s.fs.Remove(s.path(name)) }
 
 // remove removes the directory.
 func (s *scratch) remove() error {
-	if !s.made {
-		return nil
+	err := s.close()
+	if s.made {
+		s.made = false
+		err = errors.Join(err, s.fs.RemoveAll(s.dir))
 	}
-	s.made = false
-	return s.fs.RemoveAll(s.dir)
+	return err
 }
 
 // ours matches the names of all files an ingest makes in its directory.

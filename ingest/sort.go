@@ -19,7 +19,7 @@ type sorter struct {
 	largest int     // entries of a run, at most
 	scratch []entry // made when first needed
 	load    []entry
-	codec   fileCodec
+	coder   blockCoder
 }
 
 const (

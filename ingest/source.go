@@ -12,10 +12,48 @@ type source struct {
 	in     *input
 	format Format
 	parser parser
-	fill   func(*chunk) error             // puts the next part of the input into the chunk; io.EOF behind the last
+	fill   func(*chunk) error             // of place; puts the next part of the input into the chunk; io.EOF behind the last
 	check  func(c *chunk, b *batch) error // what is true of all batches together, in input order; may be nil
 	end    func() error                   // the same behind the last batch; may be nil
 	keys   *keyPacker                     // of inputs with a declared shape; else nil
+	tally  tally                          // of the batches check has seen
+	place  placer
+}
+
+// A tally is what check has counted.
+type tally struct {
+	Entries      int64 // as batch.entries
+	Lower, Upper int64 // first lines with an entry below and above the diagonal; 0 if none
+}
+
+// A placer cuts an input into chunks and can go on from a place within it.
+type placer interface {
+	fill(*chunk) error
+	// rest is how many bytes have been taken from the reader but not given out.
+	rest() int
+	// line is the number of the line the next chunk begins with, 0 in binary input.
+	line() int64
+	// moved tells that bytes have been skipped: the next chunk begins with line.
+	moved(bytes, line int64)
+}
+
+// offset is the place in the uncompressed input at which the next chunk begins.
+func (src *source) offset() int64 {
+	return src.in.read - int64(src.in.r.Buffered()) - int64(src.place.rest())
+}
+
+// resume goes on at a place noted before, in an input that has just been opened.
+func (src *source) resume(ctx context.Context, p place) error {
+	n := p.Offset - src.offset()
+	if n < 0 {
+		return errJournal
+	}
+	if err := src.in.skip(ctx, n); err != nil {
+		return err
+	}
+	src.place.moved(n, p.Line)
+	src.tally = p.Tally
+	return nil
 }
 
 // openSource opens an input. prev is the one before, or nil.
@@ -41,11 +79,11 @@ func (src *source) recognise(o Options, prev *source) error {
 		if err != nil {
 			return err
 		}
-		src.format, src.parser, src.fill, src.keys = IDX, p, er.fill, &p.pack
+		src.format, src.parser, src.fill, src.keys, src.place = IDX, p, er.fill, &p.pack, er
 		return nil
 	}
 	lr := newLineReader(in)
-	src.fill = lr.fill
+	src.fill, src.place = lr.fill, lr
 	head, _, err := lr.peek()
 	if len(head) == 0 && err != nil {
 		return err
@@ -85,15 +123,15 @@ func (src *source) suspectSizeLine(head []byte, lr *lineReader) {
 			size = append(size, n)
 		}
 	}
-	if lr.line != 1 || len(size) != 3 || len(bytes.Fields(first)) != 3 {
+	if lr.nextLine != 1 || len(size) != 3 || len(bytes.Fields(first)) != 3 {
 		return
 	}
-	behind := int64(-1)
 	src.check = func(_ *chunk, b *batch) error {
-		behind += b.entries
+		src.tally.Entries += b.entries
 		return nil
 	}
 	src.end = func() error {
+		behind := src.tally.Entries - 1
 		if behind < 1 || behind != size[2] {
 			return nil
 		}
@@ -110,9 +148,9 @@ func (src *source) matrixMarket(lr *lineReader, o Options, prev *source) error {
 	if err != nil {
 		return err
 	}
-	check := &mmCheck{p: p}
+	check := &mmCheck{p: p, tally: &src.tally}
 	src.format, src.parser, src.keys, src.check = MatrixMarket, p, &p.pack, check.batch
-	src.end = func() error { return check.end(lr.line) }
+	src.end = func() error { return check.end(lr.nextLine) }
 	return nil
 }
 

@@ -2,52 +2,45 @@ package ingest
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"math"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
-// A spool holds entries in runs: in memory while the budget lasts, then in a
-// temporary file, where each run is sorted in place.
+// A spool holds entries in runs: in memory while the budget lasts, then each in
+// a file of its own, which its sorted form replaces.
 type spool struct {
-	plan plan
-	fs   vfs.FS
-	dir  string
-	held func() int64 // bytes held elsewhere out of plan.space
+	plan    plan
+	scratch *scratch
+	held    func() int64 // bytes held elsewhere out of plan.space
+	durable bool         // files are to outlive the process
 
 	n     int64
 	cur   []entry // the run being filled
 	runs  []run
 	bytes int64 // of the runs in memory
-	file  vfs.File
-	end   int64 // of file
-	files int   // made so far
+	onto  bool  // files: the budget for memory is used up
+	users int   // generations of the ids of the run being filled
+	items int
+
 	// spilled counts the bytes written to temporary files.
 	spilled atomic.Int64
-	codec   fileCodec
+	most    int // runs there were at a time
+	coder   blockCoder
 }
 
 // A run is a sequence of entries, in arrival order until sorted.
 type run struct {
-	mem []entry // nil: in the file
-	off int64
-	n   int
-	crc uint32 // of the bytes in the file
-	// Least and largest key, once sorted.
-	least, most uint64
+	mem  []entry // nil: in the file
+	name string
+	runInfo
 }
 
-func newSpool(p plan, fsys vfs.FS, dir string, held func() int64) *spool {
-	return &spool{plan: p, fs: fsys, dir: dir, held: held, cur: make([]entry, 0, p.first)}
+func newSpool(p plan, s *scratch, held func() int64) *spool {
+	return &spool{plan: p, scratch: s, held: held, cur: make([]entry, 0, p.first)}
 }
 
 // room is space for at least one and at most n entries, to be filled by the caller.
@@ -66,12 +59,8 @@ func (s *spool) room(n int) ([]entry, error) {
 
 // seal ends the run being filled and begins another.
 func (s *spool) seal() error {
-	if s.file != nil {
-		if err := s.writeRun(s.cur); err != nil {
-			return err
-		}
-		s.cur = s.cur[:0]
-		return nil
+	if s.onto {
+		return s.sealFile()
 	}
 	s.keep()
 	next := min(2*cap(s.cur), s.plan.run)
@@ -83,6 +72,18 @@ func (s *spool) seal() error {
 	return nil
 }
 
+// sealFile writes the run being filled, if there is anything in it.
+func (s *spool) sealFile() error {
+	if len(s.cur) == 0 {
+		return nil
+	}
+	if err := s.writeRun(s.cur); err != nil {
+		return err
+	}
+	s.cur = s.cur[:0]
+	return nil
+}
+
 // full tells whether n entries more than those of the runs in memory are too many.
 func (s *spool) full(n int) bool {
 	b := s.bytes + int64(n)*entrySize
@@ -91,20 +92,21 @@ func (s *spool) full(n int) bool {
 
 // keep adds the run being filled to those in memory.
 func (s *spool) keep() {
-	s.runs = append(s.runs, run{mem: s.cur, n: len(s.cur)})
+	s.addRun(run{mem: s.cur, runInfo: runInfo{n: len(s.cur), users: s.users, items: s.items}})
 	s.bytes += int64(cap(s.cur)) * entrySize
+}
+
+func (s *spool) addRun(r run) {
+	s.runs = append(s.runs, r)
+	s.most = max(s.most, len(s.runs))
 }
 
 // sortBytes is set aside for the scratch of one sorter.
 func (s *spool) sortBytes() int64 { return int64(s.plan.run) * entrySize }
 
-// spill moves all runs to a file and goes on there.
+// spill moves all runs to files and goes on there.
 func (s *spool) spill() error {
-	if s.file == nil {
-		if err := s.create(); err != nil {
-			return err
-		}
-	}
+	s.onto = true
 	mem := s.runs
 	s.runs, s.bytes = nil, 0
 	for i := range mem {
@@ -124,69 +126,83 @@ func (s *spool) spill() error {
 
 // adjust makes room for what is held elsewhere; it tells whether there is any to make.
 func (s *spool) adjust() (ok bool, err error) {
-	if s.file == nil && s.full(cap(s.cur)) {
+	if !s.onto && s.full(cap(s.cur)) {
 		if err := s.spill(); err != nil {
 			return false, err
 		}
 	}
-	return s.file == nil || 2*s.sortBytes() <= s.plan.space-s.held(), nil
+	return !s.onto || 2*s.sortBytes() <= s.plan.space-s.held(), nil
+}
+
+// turn ends the run being filled because its ids end with it: those of later
+// runs have other generations.
+func (s *spool) turn(users, items int) error {
+	var err error
+	if s.onto {
+		err = s.sealFile()
+	} else {
+		err = s.spill()
+	}
+	s.users, s.items = users, items
+	return err
 }
 
 // finish ends the last run: entries can be sorted now.
 func (s *spool) finish() error {
-	if len(s.cur) > 0 {
-		if s.file == nil {
-			s.keep()
-		} else if err := s.writeRun(s.cur); err != nil {
+	if s.onto {
+		if err := s.sealFile(); err != nil {
 			return err
 		}
+	} else if len(s.cur) > 0 {
+		s.keep()
 	}
 	s.cur = nil
 	return nil
 }
 
-func (s *spool) create() error {
-	f, err := s.fs.Create(filepath.Join(s.dir, fmt.Sprintf("entries-%d.tmp", s.files)))
-	if err != nil {
-		return fmt.Errorf("spill entries: %w", err)
-	}
-	s.files++
-	s.file, s.end = f, 0
-	return nil
-}
-
-// writeRun appends a run to the file.
+// writeRun writes a run to a file.
 func (s *spool) writeRun(e []entry) error {
-	crc, err := s.codec.write(s.file, s.end, e)
+	f, err := s.scratch.create("run")
 	if err != nil {
-		return fmt.Errorf("spill entries: %w", err)
+		return err
 	}
-	s.runs = append(s.runs, run{off: s.end, n: len(e), crc: crc})
-	s.end += int64(len(e)) * entrySize
-	s.spilled.Add(int64(len(e)) * entrySize)
-	return nil
+	w := newRunWriter(f, runInfo{users: s.users, items: s.items}, &s.coder)
+	if err := errors.Join(w.add(e), w.end()); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	s.spilled.Add(w.info.bytes)
+	s.addRun(run{name: baseName(f), runInfo: w.info})
+	if !s.durable {
+		return f.Close()
+	}
+	return s.scratch.complete(f)
 }
 
-// close removes the temporary file.
-func (s *spool) close() error {
-	s.cur, s.runs = nil, nil
-	f := s.file
-	if f == nil {
-		return nil
-	}
-	s.file = nil
-	return errors.Join(f.Close(), s.fs.Remove(f.Name()))
-}
+// close lets memory go; the files stay until the scratch is removed.
+func (s *spool) close() { s.cur, s.runs = nil, nil }
 
-// sort rewrites the key of every entry with remap (unless nil) and sorts every
-// run by order. done receives the number of entries of each run sorted.
-func (s *spool) sort(ctx context.Context, workers int, remap func([]entry), by sortOrder, done func(int)) error {
-	largest := 0
+// drop is close for a spool whose files nobody will ask for.
+func (s *spool) drop() error {
+	var err error
 	for _, r := range s.runs {
+		if r.mem == nil {
+			err = errors.Join(err, s.scratch.removeFile(r.name))
+		}
+	}
+	s.close()
+	return err
+}
+
+// sort rewrites the key of every entry of runs lo … hi−1 with remap (unless
+// nil) and sorts each of them by order. done receives the number of entries of
+// each run sorted.
+func (s *spool) sort(ctx context.Context, lo, hi, workers int, remap func([]entry), by sortOrder, done func(int)) error {
+	largest := 0
+	for _, r := range s.runs[lo:hi] {
 		largest = max(largest, r.n)
 	}
 	each := int64(largest) * entrySize
-	if s.file != nil {
+	if s.onto {
 		each *= 2
 	}
 	if each > 0 {
@@ -194,12 +210,13 @@ func (s *spool) sort(ctx context.Context, workers int, remap func([]entry), by s
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
+	next.Store(int64(lo))
 	var mu sync.Mutex
-	for range min(workers, len(s.runs)) {
+	for range min(workers, hi-lo) {
 		g.Go(func() error {
 			w := sorter{by: by, largest: largest}
-			for i := int(next.Add(1) - 1); i < len(s.runs) && ctx.Err() == nil; i = int(next.Add(1) - 1) {
-				if err := s.sortRun(&s.runs[i], remap, &w); err != nil {
+			for i := int(next.Add(1) - 1); i < hi && ctx.Err() == nil; i = int(next.Add(1) - 1) {
+				if err := s.sortRun(ctx, &s.runs[i], remap, &w); err != nil {
 					return err
 				}
 				mu.Lock()
@@ -212,105 +229,82 @@ func (s *spool) sort(ctx context.Context, workers int, remap func([]entry), by s
 	return g.Wait()
 }
 
-func (s *spool) sortRun(r *run, remap func([]entry), w *sorter) error {
-	e := r.mem
-	if e == nil {
-		if w.load == nil {
-			w.load = make([]entry, w.largest)
+func (s *spool) sortRun(ctx context.Context, r *run, remap func([]entry), w *sorter) error {
+	if r.mem != nil {
+		if remap != nil {
+			remap(r.mem)
 		}
-		e = w.load[:r.n]
-		crc, err := w.codec.read(s.file, r.off, e)
-		if err != nil {
-			return fmt.Errorf("sort entries: %w", err)
-		}
-		if crc != r.crc {
-			return errTempDamaged
-		}
+		w.sort(r.mem)
+		r.sorted, r.least, r.most = true, r.mem[0].key, r.mem[len(r.mem)-1].key
+		return nil
+	}
+	if r.sorted { // before the ingest was interrupted
+		return nil
+	}
+	e, err := s.loadRun(r, w)
+	if err != nil {
+		return err
 	}
 	if remap != nil {
 		remap(e)
 	}
 	w.sort(e)
-	r.least, r.most = e[0].key, e[len(e)-1].key
-	if r.mem != nil {
-		return nil
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	crc, err := w.codec.write(s.file, r.off, e)
+	return s.replaceRun(r, e, &w.coder)
+}
+
+// loadRun reads all of an unsorted run.
+func (s *spool) loadRun(r *run, w *sorter) ([]entry, error) {
+	if w.load == nil {
+		w.load = make([]entry, w.largest)
+	}
+	f, err := openRun(s.scratch.fs, s.scratch.path(r.name), r.runInfo, runBuffer)
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for {
+		k, err := f.next(&w.coder, w.load[n:])
+		if err != nil || k == 0 {
+			if err == nil && n != r.n {
+				err = errTempDamaged
+			}
+			return w.load[:n], errors.Join(err, f.close())
+		}
+		n += k
+	}
+}
+
+// replaceRun puts the sorted entries in the place of a run, in one step.
+func (s *spool) replaceRun(r *run, e []entry, c *blockCoder) error {
+	name := s.scratch.path(r.name)
+	half := name[:len(name)-len("run")] + "half"
+	f, err := s.scratch.fs.Create(half)
 	if err != nil {
 		return fmt.Errorf("sort entries: %w", err)
 	}
-	r.crc = crc
-	s.spilled.Add(int64(r.n) * entrySize)
+	w := newRunWriter(f, runInfo{sorted: true}, c)
+	err = errors.Join(w.add(e), w.end())
+	if err == nil && s.durable {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := s.scratch.fs.Rename(half, name); err != nil {
+		return fmt.Errorf("sort entries: %w", err)
+	}
+	s.spilled.Add(w.info.bytes)
+	r.runInfo = w.info
 	return nil
 }
 
-var errTempDamaged = errors.New("sort entries: a temporary file does not hold what was written to it")
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// A fileCodec moves entries to and from a file through a small buffer.
-type fileCodec struct{ buf []byte }
-
-const codecBuf = 1 << 18
-
-func (c *fileCodec) buffer() []byte {
-	if c.buf == nil {
-		c.buf = make([]byte, codecBuf)
+// fileBytes is the bytes of the runs in files.
+func (s *spool) fileBytes() (n int64) {
+	for _, r := range s.runs {
+		n += r.bytes
 	}
-	return c.buf
-}
-
-// write writes e at off and returns the crc of its bytes.
-func (c *fileCodec) write(f vfs.File, off int64, e []entry) (crc uint32, err error) {
-	return c.writeMore(f, off, e, 0)
-}
-
-// writeMore is write, going on from the crc of what came before.
-func (c *fileCodec) writeMore(f vfs.File, off int64, e []entry, crc uint32) (uint32, error) {
-	buf := c.buffer()
-	for len(e) > 0 {
-		n := min(len(e), codecBuf/entrySize)
-		b := buf[:n*entrySize]
-		for i, x := range e[:n] {
-			putEntry(b[i*entrySize:], x)
-		}
-		if _, err := f.WriteAt(b, off); err != nil {
-			return 0, err
-		}
-		crc = crc32.Update(crc, castagnoli, b)
-		e, off = e[n:], off+int64(len(b))
-	}
-	return crc, nil
-}
-
-// read fills e from off and returns the crc of the bytes.
-func (c *fileCodec) read(f vfs.File, off int64, e []entry) (crc uint32, err error) {
-	return c.readMore(f, off, e, 0)
-}
-
-// readMore is read, going on from the crc of what came before.
-func (c *fileCodec) readMore(f vfs.File, off int64, e []entry, crc uint32) (uint32, error) {
-	buf := c.buffer()
-	for len(e) > 0 {
-		n := min(len(e), codecBuf/entrySize)
-		b := buf[:n*entrySize]
-		if _, err := f.ReadAt(b, off); err != nil {
-			return 0, err
-		}
-		crc = crc32.Update(crc, castagnoli, b)
-		for i := range e[:n] {
-			e[i] = getEntry(b[i*entrySize:])
-		}
-		e, off = e[n:], off+int64(len(b))
-	}
-	return crc, nil
-}
-
-func putEntry(b []byte, e entry) {
-	binary.LittleEndian.PutUint64(b, e.key)
-	binary.LittleEndian.PutUint64(b[8:], math.Float64bits(e.val))
-}
-
-func getEntry(b []byte) entry {
-	return entry{binary.LittleEndian.Uint64(b), math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))}
+	return n
 }

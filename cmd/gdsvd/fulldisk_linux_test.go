@@ -38,10 +38,10 @@ func TestFullDisk(t *testing.T) {
 		args func(disk string) []string
 	}{
 		{"ingest, the store does not fit", 128 << 10, func(disk string) []string {
-			return []string{"ingest", "-q", file, "-o", filepath.Join(disk, "m.csr")}
+			return []string{"ingest", "-q", file, "-o", filepath.Join(disk, "m.csr"), "--ignore-space"}
 		}},
 		{"ingest, the temporary runs do not fit", 8 << 20, func(disk string) []string {
-			return []string{"ingest", "-q", file, "-o", filepath.Join(disk, "m.csr"), "--memory", tightMemory}
+			return []string{"ingest", "-q", file, "-o", filepath.Join(disk, "m.csr"), "--memory", tightMemory, "--ignore-space"}
 		}},
 		{"svd, the vectors do not fit", 128 << 10, func(disk string) []string {
 			return []string{"svd", "-q", store, "-k", "10", "-o", filepath.Join(disk, "out"), "--max-passes", "30", "--checkpoint-every", "0"}

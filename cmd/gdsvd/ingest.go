@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +22,9 @@ import (
 
 func (a *app) ingestCommand() *cobra.Command {
 	var (
-		o   ingest.Options
-		out string
+		o     ingest.Options
+		out   string
+		every time.Duration
 	)
 	cmd := &cobra.Command{
 		Use:   "ingest INPUT... -o STORE",
@@ -37,7 +39,9 @@ Formats, recognised by content:
   mtx        Matrix Market coordinate: real, integer, pattern; general or (skew-)symmetric
   idx        MNIST images, one row an image
 
-Whatever the size of the input, memory stays within --memory.` + "\n" + exitHelp,
+Whatever the size of the input, memory stays within --memory. What does not fit
+is sorted on the disk, in STORE.spool, and saved from time to time: an ingest of
+files that is interrupted goes on from there with --resume.` + "\n" + exitHelp,
 		Example: `  gdsvd ingest ml-10M100K/ratings.dat -o ml-10m.csr
   zcat ratings.csv.gz | gdsvd ingest - -o ratings.csr --columns userId,movieId,rating --memory 256MiB`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -63,10 +67,16 @@ Whatever the size of the input, memory stays within --memory.` + "\n" + exitHelp
 			if err != nil {
 				return err
 			}
+			if every < 0 {
+				return usagef(cmd, "--checkpoint-every %v: want a time, or 0 for never", every)
+			}
+			if o.CheckpointEvery = every; every == 0 {
+				o.CheckpointEvery = -1
+			}
 			o.Separator = strings.ReplaceAll(o.Separator, `\t`, "\t")
 			report, err := a.ingest(cmd.Context(), inputs, out, o)
 			if err != nil {
-				return err
+				return toldIngest(err)
 			}
 			return a.printIngest(report)
 		},
@@ -88,8 +98,33 @@ Whatever the size of the input, memory stays within --memory.` + "\n" + exitHelp
 	f.Var(sizeValue{p: &o.Memory}, "memory", "memory to stay within")
 	f.Var(sizeValue{p: &o.ShardSize}, "shard-size", "size of the files of the store")
 	f.IntVar(&o.Workers, "workers", 0, "parse and sort with `N` threads (0: all processors)")
-	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end")
+	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
+	f.BoolVar(&o.Resume, "resume", false, "go on where an ingest of these inputs was interrupted; the store has the same bytes as without a break")
+	f.DurationVar(&every, "checkpoint-every", ingest.DefaultCheckpointEvery, "save an ingest that sorts on the disk after so much time (0: never)")
+	f.BoolVar(&o.IgnoreSpace, "ignore-space", false, "begin even if the disk seems too full for the temporary files and the store")
 	return cmd
+}
+
+// toldIngest says what to do about an error in the words of the command line.
+func toldIngest(err error) error {
+	var (
+		unfinished *ingest.UnfinishedError
+		resume     *ingest.ResumeError
+		space      *ingest.SpaceError
+	)
+	switch {
+	case errors.As(err, &resume):
+		return fmt.Errorf("%s cannot be resumed: %w (--force begins anew)", resume.Spool, resume.Err)
+	case errors.As(err, &unfinished) && unfinished.Err == nil:
+		return fmt.Errorf("%s holds an unfinished ingest: --resume goes on from it, --force begins anew", unfinished.Spool)
+	case errors.As(err, &unfinished) && errors.Is(err, context.Canceled):
+		return &outcome{fmt.Sprintf("interrupted; %s holds what is done: --resume goes on from there", unfinished.Spool), err}
+	case errors.As(err, &unfinished):
+		return fmt.Errorf("%w; %s holds what is done: --resume goes on from there", unfinished.Err, unfinished.Spool)
+	case errors.As(err, &space):
+		return fmt.Errorf("%w (--ignore-space begins nevertheless)", err)
+	}
+	return err
 }
 
 // expand replaces patterns that are no files by the files they match.
@@ -135,21 +170,30 @@ func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.
 
 // ingestResult is the --json form of an ingest.Report.
 type ingestResult struct {
-	Store         string   `json:"store"`
-	Fingerprint   string   `json:"fingerprint"`
-	Rows          int64    `json:"rows"`
-	Cols          int64    `json:"cols"`
-	NNZ           int64    `json:"nnz"`
-	Transposed    bool     `json:"transposed"`
-	Bytes         int64    `json:"bytes"`
-	BytesPerEntry number   `json:"bytes_per_entry"`
-	InputBytes    int64    `json:"input_bytes"`
-	SpilledBytes  int64    `json:"spilled_bytes"`
-	Lines         int64    `json:"lines"`
-	BadLines      int64    `json:"bad_lines"`
-	FirstBad      []string `json:"first_bad_lines"`
-	Duplicates    int64    `json:"duplicates"`
-	Seconds       struct {
+	Store         string `json:"store"`
+	Fingerprint   string `json:"fingerprint"`
+	Rows          int64  `json:"rows"`
+	Cols          int64  `json:"cols"`
+	NNZ           int64  `json:"nnz"`
+	Transposed    bool   `json:"transposed"`
+	Bytes         int64  `json:"bytes"`
+	BytesPerEntry number `json:"bytes_per_entry"`
+	InputBytes    int64  `json:"input_bytes"`
+	SpilledBytes  int64  `json:"spilled_bytes"`
+	SpoolBytes    int64  `json:"spool_bytes"`
+	Runs          int    `json:"runs"`
+	IDLists       int    `json:"id_lists"`
+	Resumes       int    `json:"resumes"`
+	Estimate      struct {
+		Entries int64 `json:"entries"`
+		Spool   int64 `json:"spool_bytes"`
+		Store   int64 `json:"store_bytes"`
+	} `json:"estimate"`
+	Lines      int64    `json:"lines"`
+	BadLines   int64    `json:"bad_lines"`
+	FirstBad   []string `json:"first_bad_lines"`
+	Duplicates int64    `json:"duplicates"`
+	Seconds    struct {
 		Total float64 `json:"total"`
 		Read  float64 `json:"read"`
 		Sort  float64 `json:"sort"`
@@ -163,10 +207,11 @@ func newIngestResult(r *ingest.Report) *ingestResult {
 	x := &ingestResult{
 		Store: r.Store, Fingerprint: r.Fingerprint, Rows: r.Rows, Cols: r.Cols, NNZ: r.NNZ, Transposed: r.Transposed,
 		Bytes: r.Bytes, BytesPerEntry: ratio(float64(r.Bytes), float64(r.NNZ)),
-		InputBytes: r.InputBytes, SpilledBytes: r.SpilledBytes,
+		InputBytes: r.InputBytes, SpilledBytes: r.SpilledBytes, SpoolBytes: r.Spool, Runs: r.Runs, IDLists: r.IDLists, Resumes: r.Resumes,
 		Lines: r.Lines, BadLines: r.BadLines, FirstBad: []string{}, Duplicates: r.Duplicates,
 		PeakRSS: sysmem.PeakRSS(),
 	}
+	x.Estimate.Entries, x.Estimate.Spool, x.Estimate.Store = r.Estimate.Entries, r.Estimate.Spool, r.Estimate.Store
 	for _, err := range r.FirstBad {
 		x.FirstBad = append(x.FirstBad, err.Error())
 	}

@@ -1,0 +1,82 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestListsOfIDsGiveTheSameStore: whether ids fit in memory or go through
+// lists, and how many, does not change a byte.
+func TestListsOfIDsGiveTheSameStore(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	integer := func(i int) string { return fmt.Sprint(r.IntN(900)*37 - 5000) }
+	text := func(i int) string { return fmt.Sprintf("%x", r.IntN(900)*0x9e37) }
+	late := func(i int) string { // integers, but for the last
+		if i == 2999 {
+			return "so not"
+		}
+		return integer(i)
+	}
+	natural := func(i int) string { return fmt.Sprint(i % 700) }
+	for name, c := range map[string]struct{ user, item func(int) string }{
+		"integers":                {integer, integer},
+		"texts":                   {text, text},
+		"integers that turn text": {late, late},
+		"users only":              {integer, func(i int) string { return fmt.Sprint(r.IntN(9)) }},
+		"0 to n-1":                {natural, natural},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			for i := range 3000 {
+				fmt.Fprintf(&b, "%s,%s,%d\n", c.user(i), c.item(i), i%9)
+			}
+			in := []string{write(t, "in", b.String())}
+			o := Options{Duplicates: Sum, FS: lazyFS{Options{}.withDefaults().FS}}.withDefaults()
+			whole := target(t)
+			rep, err := ingest(t.Context(), in, whole, o, mustPlan(t))
+			if err != nil || rep.IDLists != 0 {
+				t.Fatalf("%d lists, %v", rep.IDLists, err)
+			}
+			want := files(t, whole)
+			lists := []int{}
+			for _, space := range []int64{32 << 10, 64 << 10, 110 << 10} {
+				p := crowded()
+				p.space = space
+				out := target(t)
+				rep, err := ingest(t.Context(), in, out, o, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, files(t, out)); diff != "" {
+					t.Errorf("space %d: another store:\n%s", space, diff)
+				}
+				leftovers(t, out, true)
+				lists = append(lists, rep.IDLists)
+			}
+			if lists[0] <= listWidth(crowded()) || !slices.IsSortedFunc(lists, func(a, b int) int { return b - a }) {
+				t.Errorf("lists of ids: %v: the test misses what it is for", lists)
+			}
+		})
+	}
+}
+
+// TestDuplicateInListsIsNamed: ids that are not in memory are found for the message.
+func TestDuplicateInListsIsNamed(t *testing.T) {
+	var b strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&b, "u%d,%d,1\n", i*7%2000, i)
+	}
+	b.WriteString("u7,1,1\n")
+	in := write(t, "in", b.String())
+	_, err := ingest(t.Context(), []string{in}, target(t), Options{FS: lazyFS{Options{}.withDefaults().FS}}.withDefaults(), crowded())
+	var de *DuplicateError
+	if !errors.As(err, &de) || de.Row != "u7" || de.Col != "1" || de.FirstLine != 2 || de.SecondLine != 2001 {
+		t.Errorf("got %v", err)
+	}
+}

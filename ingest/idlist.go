@@ -1,0 +1,222 @@
+package ingest
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// An idList is a file of ids in ascending order: the ids of one generation of
+// an axis, or of several, merged. Of each it holds the generation, the temporary
+// id there, and the id: a varint, or its length and its bytes.
+type idList struct {
+	Name  string
+	N     int64 // records
+	Text  bool
+	Bytes int64
+	CRC   uint32
+}
+
+type idRecord struct {
+	gen, temp uint32
+	num       int64
+	text      []byte
+}
+
+// listBuffer is how many bytes of a list are read and written at a time.
+const listBuffer = 1 << 15
+
+// maxIDBytes is more than the longest id: no line may be longer than a chunk.
+const maxIDBytes = chunkSize
+
+type listWriter struct {
+	f    vfs.File
+	w    *bufio.Writer
+	list idList
+	buf  []byte
+}
+
+func (s *scratch) newList(kind string, text bool) (*listWriter, error) {
+	f, err := s.create(kind)
+	if err != nil {
+		return nil, err
+	}
+	return &listWriter{f: f, w: bufio.NewWriterSize(f, listBuffer), list: idList{Name: baseName(f), Text: text}}, nil
+}
+
+func (l *listWriter) add(r *idRecord) error {
+	l.buf = binary.AppendUvarint(l.buf[:0], uint64(r.gen))
+	l.buf = binary.AppendUvarint(l.buf, uint64(r.temp))
+	if l.list.Text {
+		l.buf = append(binary.AppendUvarint(l.buf, uint64(len(r.text))), r.text...)
+	} else {
+		l.buf = binary.AppendVarint(l.buf, r.num)
+	}
+	l.list.N++
+	l.list.Bytes += int64(len(l.buf))
+	l.list.CRC = crc32.Update(l.list.CRC, castagnoli, l.buf)
+	if _, err := l.w.Write(l.buf); err != nil {
+		return fmt.Errorf("spill ids: %w", err)
+	}
+	return nil
+}
+
+// end hands the complete file over to the scratch.
+func (l *listWriter) end(s *scratch) (idList, error) {
+	if err := l.w.Flush(); err != nil {
+		return l.list, errors.Join(fmt.Errorf("spill ids: %w", err), l.f.Close())
+	}
+	return l.list, s.complete(l.f)
+}
+
+// A listReader walks a list.
+type listReader struct {
+	f    vfs.File
+	r    *bufio.Reader
+	list idList
+	read int64
+	n    int64
+	sum  uint32
+	cur  idRecord
+	head []byte
+}
+
+func (s *scratch) openList(l idList) (*listReader, error) {
+	f, err := s.fs.Open(s.path(l.Name))
+	if err != nil {
+		return nil, fmt.Errorf("merge ids: %w", err)
+	}
+	return &listReader{f: f, list: l, r: bufio.NewReaderSize(io.NewSectionReader(f, 0, l.Bytes), int(max(64, min(l.Bytes, listBuffer))))}, nil
+}
+
+// next moves to the next id; it is false behind the last, once all has been verified.
+func (r *listReader) next() (bool, error) {
+	if r.n == r.list.N {
+		if r.sum != r.list.CRC || r.read != r.list.Bytes {
+			return false, errTempDamaged
+		}
+		return false, nil
+	}
+	head, err := r.r.Peek(3 * binary.MaxVarintLen64)
+	if err != nil && err != io.EOF {
+		return false, fmt.Errorf("merge ids: %w", err)
+	}
+	gen, a := binary.Uvarint(head)
+	temp, b := binary.Uvarint(head[max(a, 0):])
+	at := a + b
+	if a <= 0 || b <= 0 {
+		return false, errTempDamaged
+	}
+	length := uint64(0)
+	var c int
+	if r.list.Text {
+		length, c = binary.Uvarint(head[at:])
+	} else {
+		r.cur.num, c = binary.Varint(head[at:])
+	}
+	if c <= 0 || length > maxIDBytes {
+		return false, errTempDamaged
+	}
+	r.head = slices.Grow(r.head[:0], at+c+int(length))[:at+c+int(length)]
+	if _, err := io.ReadFull(r.r, r.head); err != nil {
+		return false, errTempDamaged
+	}
+	r.cur.gen, r.cur.temp, r.cur.text = uint32(gen), uint32(temp), r.head[at+c:]
+	r.sum = crc32.Update(r.sum, castagnoli, r.head)
+	r.read += int64(len(r.head))
+	r.n++
+	return true, nil
+}
+
+func (r *listReader) close() error { return r.f.Close() }
+
+// compare orders ids, and equal ones by generation.
+func (r *idRecord) compare(o *idRecord, text bool) int {
+	var c int
+	if text {
+		c = bytes.Compare(r.text, o.text)
+	} else {
+		c = cmp.Compare(r.num, o.num)
+	}
+	if c == 0 {
+		c = cmp.Compare(r.gen, o.gen)
+	}
+	return c
+}
+
+// mergeLists gives emit the records of lists in ascending order of ids. A
+// record is valid during the call only.
+func (s *scratch) mergeLists(ctx context.Context, lists []idList, emit func(*idRecord) error) (err error) {
+	h := &listHeap{text: len(lists) > 0 && lists[0].Text}
+	defer func() {
+		for _, r := range h.readers {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	for _, l := range lists {
+		r, err := s.openList(l)
+		if err != nil {
+			return err
+		}
+		switch ok, err := r.next(); {
+		case err != nil || !ok:
+			if err := errors.Join(err, r.close()); err != nil {
+				return err
+			}
+		default:
+			h.readers = append(h.readers, r)
+		}
+	}
+	heap.Init(h)
+	for n := 0; len(h.readers) > 0; n++ {
+		if n%(1<<14) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r := h.readers[0]
+		if err := emit(&r.cur); err != nil {
+			return err
+		}
+		ok, err := r.next()
+		if err != nil {
+			return err
+		}
+		if ok {
+			heap.Fix(h, 0)
+			continue
+		}
+		heap.Pop(h)
+		if err := r.close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listHeap has the reader with the least id first.
+type listHeap struct {
+	readers []*listReader
+	text    bool
+}
+
+func (h *listHeap) Len() int { return len(h.readers) }
+func (h *listHeap) Less(i, j int) bool {
+	return h.readers[i].cur.compare(&h.readers[j].cur, h.text) < 0
+}
+func (h *listHeap) Swap(i, j int) { h.readers[i], h.readers[j] = h.readers[j], h.readers[i] }
+func (h *listHeap) Push(x any)    { h.readers = append(h.readers, x.(*listReader)) }
+func (h *listHeap) Pop() any {
+	last := len(h.readers) - 1
+	r := h.readers[last]
+	h.readers = h.readers[:last]
+	return r
+}

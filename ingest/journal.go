@@ -1,0 +1,275 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// The journal of an ingest lies in its scratch: one line of JSON and one with
+// its CRC-32C, replaced as a whole.
+const (
+	journalName    = "journal"
+	journalHalf    = journalName + ".half"
+	journalVersion = 1
+)
+
+// Steps of an ingest that can be resumed, as the journal names them.
+const (
+	stepRead   = "read"   // entries are being read
+	stepSort   = "sort"   // all are in runs; files of runs tell whether they are sorted
+	stepCommit = "commit" // the store has the fingerprint, if it was published
+)
+
+// A journal is how far an ingest has come. Files of the scratch that it does
+// not name are of a later time and of no use.
+type journal struct {
+	Version int
+	// What must be the same for the ingest to go on.
+	Inputs  []inputID
+	Options [][2]string
+	Memory  int64
+
+	Step        string
+	Serial      int // of the next file
+	Place       place
+	Format      Format
+	Lines, Bad  int64
+	FirstBad    []savedError
+	InputBytes  int64
+	Entries     int64
+	Spilled     int64
+	Runs        []string
+	MostRuns    int
+	Values      *csr.Values
+	Users       axisState
+	Items       axisState
+	Seconds     map[string]float64
+	Fingerprint string
+	Duplicates  int64
+	Resumes     int
+}
+
+// An inputID tells whether an input is still what it was.
+type inputID struct {
+	Name     string
+	Size     int64
+	Modified time.Time
+}
+
+// A place is where reading goes on: all before it is in the runs.
+type place struct {
+	Input  int
+	Offset int64 // uncompressed, in the input
+	Line   int64 // number of the line there, from 1
+	Disk   int64 // bytes of all inputs on disk up to there
+	Tally  tally
+}
+
+type axisState struct {
+	Closed []idList
+	Log    logState
+}
+
+// A savedError is a tolerated ParseError.
+type savedError struct {
+	File        string
+	Line        int64
+	Column      int
+	Field, Text string
+	Kind, Err   string
+	Want        string
+}
+
+// kinds are the variables that a ParseError wraps.
+var kinds = []error{ErrNumber, ErrInteger, ErrNotFinite, ErrOverflow, ErrFields, ErrEmptyField, ErrQuote, ErrIndex, ErrTriangle}
+
+func saveError(err error) savedError {
+	var pe *ParseError
+	if !errors.As(err, &pe) {
+		return savedError{Err: err.Error()}
+	}
+	s := savedError{File: pe.File, Line: pe.Line, Column: pe.Column, Field: pe.Field, Text: pe.Text, Err: pe.Err.Error(), Want: pe.Want}
+	for _, k := range kinds {
+		if errors.Is(pe.Err, k) {
+			s.Kind = k.Error()
+		}
+	}
+	return s
+}
+
+func (s *savedError) restore() error {
+	err := errors.New(s.Err)
+	for _, k := range kinds {
+		if k.Error() == s.Kind {
+			err = &restored{text: s.Err, kind: k}
+		}
+	}
+	return &ParseError{File: s.File, Line: s.Line, Column: s.Column, Field: s.Field, Text: s.Text, Err: err, Want: s.Want}
+}
+
+// restored is an error with the text it had, and of the kind it was.
+type restored struct {
+	text string
+	kind error
+}
+
+func (r *restored) Error() string { return r.text }
+func (r *restored) Unwrap() error { return r.kind }
+
+// identify looks at the inputs. It gives nil if one of them cannot be read again
+// from a place within, as standard input and pipes.
+func identify(fsys vfs.FS, names []string) ([]inputID, error) {
+	var ids []inputID
+	for _, name := range names {
+		if name == "-" {
+			return nil, nil
+		}
+		fi, err := fsys.Stat(name)
+		if err != nil {
+			return nil, fmt.Errorf("read input: %w", err)
+		}
+		if !fi.Mode().IsRegular() {
+			return nil, nil
+		}
+		ids = append(ids, inputID{Name: name, Size: fi.Size(), Modified: fi.ModTime().UTC()})
+	}
+	return ids, nil
+}
+
+// shaping are the options that the store depends on.
+func (o Options) shaping() [][2]string {
+	shard := o.ShardSize
+	if shard <= 0 {
+		shard = csr.DefaultShard
+	}
+	return [][2]string{
+		{"format", o.Format.String()}, {"separator", o.Separator}, {"columns", strings.Join(o.Columns, ",")},
+		{"header", o.Header.String()}, {"duplicates", o.Duplicates.String()}, {"orientation", o.Orient.String()},
+		{"bad lines", strconv.FormatInt(o.MaxBadLines, 10)}, {"shard size", strconv.FormatInt(shard, 10)},
+	}
+}
+
+// matches tells why an ingest of the inputs with the options cannot go on from
+// where another has stopped.
+func (j *journal) matches(inputs []inputID, o Options) error {
+	if !slices.Equal(namesOf(j.Inputs), namesOf(inputs)) {
+		return fmt.Errorf("it was of other inputs: %s", strings.Join(namesOf(j.Inputs), " "))
+	}
+	for i, in := range inputs {
+		if old := j.Inputs[i]; old.Size != in.Size || !old.Modified.Equal(in.Modified) {
+			return fmt.Errorf("%s has changed since", in.Name)
+		}
+	}
+	for i, s := range o.shaping() {
+		if i >= len(j.Options) || j.Options[i] != s {
+			return fmt.Errorf("it had %s %q, this one has %q", s[0], j.Options[min(i, len(j.Options)-1)][1], s[1])
+		}
+	}
+	if o.Memory < j.Memory {
+		return fmt.Errorf("it had %d MiB of memory, this one has %d MiB", j.Memory>>20, o.Memory>>20)
+	}
+	return nil
+}
+
+func namesOf(inputs []inputID) []string {
+	var names []string
+	for _, in := range inputs {
+		names = append(names, in.Name)
+	}
+	return names
+}
+
+// write replaces the journal of a scratch.
+func (j *journal) write(s *scratch) (err error) {
+	b, err := json.Marshal(j)
+	if err != nil {
+		return fmt.Errorf("save the ingest: %w", err)
+	}
+	b = fmt.Appendf(b, "\n%08x\n", crc32.Checksum(b, castagnoli))
+	half := s.path(journalHalf)
+	if err := s.fs.Remove(half); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("save the ingest: %w", err)
+	}
+	f, err := s.fs.Create(half)
+	if err != nil {
+		return fmt.Errorf("save the ingest: %w", err)
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = s.fs.Rename(half, s.path(journalName))
+	}
+	if err == nil {
+		err = s.fs.SyncDir(s.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("save the ingest: %w", err)
+	}
+	return nil
+}
+
+// maxJournal is more than a journal takes.
+const maxJournal = 1 << 28
+
+var errJournal = errors.New("its journal is damaged")
+
+// readJournal reads the journal of a scratch.
+func readJournal(s *scratch) (*journal, error) {
+	f, err := s.fs.Open(s.path(journalName))
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxJournal))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	return parseJournal(b)
+}
+
+func parseJournal(b []byte) (*journal, error) {
+	text, sum, ok := bytes.Cut(b, []byte{'\n'})
+	if !ok || string(sum) != fmt.Sprintf("%08x\n", crc32.Checksum(text, castagnoli)) {
+		return nil, errJournal
+	}
+	var v struct{ Version int }
+	if err := json.Unmarshal(text, &v); err != nil {
+		return nil, errJournal
+	}
+	if v.Version != journalVersion {
+		return nil, fmt.Errorf("its journal has version %d, this program knows %d", v.Version, journalVersion)
+	}
+	j := new(journal)
+	if err := json.Unmarshal(text, j); err != nil || len(j.Options) == 0 {
+		return nil, errJournal
+	}
+	return j, nil
+}
+
+// files are those the journal names.
+func (j *journal) files() map[string]bool {
+	keep := map[string]bool{journalName: true}
+	for _, name := range j.Runs {
+		keep[name] = true
+	}
+	for _, a := range []*axisState{&j.Users, &j.Items} {
+		keep[a.Log.Name] = true
+		for _, l := range a.Closed {
+			keep[l.Name] = true
+		}
+	}
+	return keep
+}

@@ -1,0 +1,301 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// UnfinishedError tells that an ingest has been interrupted, now or before, and
+// that what it has done is kept: Options.Resume goes on from there.
+type UnfinishedError struct {
+	Spool string // the directory with what is done
+	Err   error  // what has interrupted it; nil if that was before
+}
+
+func (e *UnfinishedError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("%s holds an unfinished ingest: resume it, or force a new one", e.Spool)
+	}
+	return fmt.Sprintf("%v; %s holds what is done: it can be resumed", e.Err, e.Spool)
+}
+
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// ResumeError tells why an unfinished ingest cannot be resumed.
+type ResumeError struct {
+	Spool string
+	Err   error
+}
+
+func (e *ResumeError) Error() string {
+	return fmt.Sprintf("%s cannot be resumed: %v; force a new ingest", e.Spool, e.Err)
+}
+
+func (e *ResumeError) Unwrap() error { return e.Err }
+
+// unfinished looks at what an ingest before has left. It returns its journal
+// if this one goes on from there, else nil and an empty scratch.
+func (g *ingestion) unfinished() (*journal, error) {
+	found, err := g.scratch.look()
+	if err != nil {
+		return nil, fmt.Errorf("ingest: %w", err)
+	}
+	switch {
+	case !g.scratch.made:
+		return nil, nil
+	case found && !g.o.Resume && !g.o.Force:
+		return nil, &UnfinishedError{Spool: g.scratch.dir}
+	case !found || !g.o.Resume:
+		if err := g.scratch.remove(); err != nil {
+			return nil, fmt.Errorf("remove leftovers of %s: %w", g.report.Store, err)
+		}
+		return nil, nil
+	}
+	j, err := readJournal(g.scratch)
+	if err == nil {
+		err = j.matches(g.inputs, g.o)
+	}
+	if err == nil && g.inputs == nil {
+		err = errors.New("an input cannot be read again")
+	}
+	if err != nil {
+		return nil, &ResumeError{Spool: g.scratch.dir, Err: err}
+	}
+	return j, nil
+}
+
+// finished tells whether the interrupted ingest had published its store, all
+// but for the removal of its scratch, which it then makes up for.
+func finished(o Options, out string) (*Report, error) {
+	s := &scratch{fs: o.FS, dir: out + SpoolSuffix}
+	if found, err := s.look(); err != nil || !found {
+		return nil, nil
+	}
+	j, err := readJournal(s)
+	if err != nil || j.Step != stepCommit {
+		return nil, nil
+	}
+	store, err := csr.Open(out, csr.OpenOptions{FS: o.FS})
+	if err != nil {
+		return nil, nil // there is something else
+	}
+	same := store.Fingerprint() == j.Fingerprint
+	if err := store.Close(); err != nil || !same {
+		return nil, err
+	}
+	g := &ingestion{o: o, meter: newMeter(nil), report: &Report{Store: out}}
+	j.report(g.report, g.meter)
+	if err := g.describe(out); err != nil {
+		return nil, err
+	}
+	return g.report, s.remove()
+}
+
+// report restores what has been counted.
+func (j *journal) report(r *Report, m *meter) {
+	r.Format, r.Lines, r.BadLines, r.InputBytes = j.Format, j.Lines, j.Bad, j.InputBytes
+	r.Duplicates, r.Runs, r.SpilledBytes = j.Duplicates, j.MostRuns, j.Spilled
+	r.FirstBad = nil
+	for i := range j.FirstBad {
+		r.FirstBad = append(r.FirstBad, j.FirstBad[i].restore())
+	}
+	r.Resumes = j.Resumes + 1
+	for stage, sec := range j.Seconds {
+		m.seconds[stage] = sec
+	}
+}
+
+// restore brings the ingestion to where the journal says.
+func (g *ingestion) restore(j *journal) error {
+	r, s := g.reading, g.spool
+	j.report(g.report, g.meter)
+	r.place, r.format, r.uncompressed = j.Place, j.Format, j.InputBytes
+	if j.Values != nil {
+		r.stats = csr.StatsOf(*j.Values)
+	}
+	g.scratch.serial = j.Serial
+	s.onto, s.cur = true, make([]entry, 0, g.plan.run)
+	s.spilled.Store(j.Spilled)
+	for _, name := range j.Runs {
+		info, err := readRunInfo(g.o.FS, g.scratch.path(name))
+		if err != nil {
+			return &ResumeError{Spool: g.scratch.dir, Err: err}
+		}
+		s.addRun(run{name: name, runInfo: info})
+		s.n += int64(info.n)
+	}
+	s.most = max(s.most, j.MostRuns)
+	if s.n != j.Entries {
+		return &ResumeError{Spool: g.scratch.dir, Err: fmt.Errorf("%d entries are missing", j.Entries-s.n)}
+	}
+	for _, a := range []struct {
+		axis  *axis
+		state *axisState
+	}{{r.users, &j.Users}, {r.items, &j.Items}} {
+		a.axis.closed = a.state.Closed
+		if err := a.state.Log.load(g.scratch, a.axis.dict); err != nil {
+			return &ResumeError{Spool: g.scratch.dir, Err: err}
+		}
+		if a.state.Log.Name != "" {
+			a.axis.log.old = append(a.axis.log.old, a.state.Log.Name)
+		}
+	}
+	s.users, s.items = len(r.users.closed), len(r.items.closed)
+	if err := g.scratch.sweep(j.files()); err != nil {
+		return fmt.Errorf("resume: %w", err)
+	}
+	g.resumed = j
+	return nil
+}
+
+// A saver writes the journal from time to time. Making files durable and
+// writing goes on beside the ingest.
+type saver struct {
+	every time.Duration
+	last  time.Time
+	busy  chan error // has the outcome of the save under way; nil if there is none
+	saved bool       // there is a journal
+}
+
+// due tells whether the ingest should be saved now.
+func (g *ingestion) due() bool {
+	return g.spool.onto && g.scratch.durable &&
+		(time.Since(g.saver.last) >= g.saver.every || len(g.scratch.unsynced) >= maxUnsynced)
+}
+
+// maxUnsynced bounds the files that are open only to become durable.
+const maxUnsynced = 64
+
+// save begins to write the journal of what has been done so far; no file it
+// names is changed later. It returns the error of the save before.
+func (g *ingestion) save(step string) error {
+	if !g.scratch.durable {
+		return nil
+	}
+	if err := g.saving(); err != nil {
+		return err
+	}
+	r := g.reading
+	if err := errors.Join(g.spool.sealFile(), r.users.log.save(g.scratch, r.users.dict), r.items.log.save(g.scratch, r.items.dict)); err != nil {
+		return err
+	}
+	j := g.journal(step)
+	files := g.scratch.unsynced
+	g.scratch.unsynced = nil
+	var logs []vfs.File
+	var old []string
+	for _, a := range []*axis{r.users, r.items} {
+		if a.log.f != nil {
+			logs = append(logs, a.log.f)
+		}
+		old = append(old, a.log.old...)
+		a.log.old = nil
+	}
+	g.saver.last = time.Now()
+	g.saver.busy = make(chan error, 1)
+	go func(done chan<- error) { done <- persist(g.scratch, j, files, logs, old) }(g.saver.busy)
+	return nil
+}
+
+// saving waits for the save under way.
+func (g *ingestion) saving() error {
+	busy := g.saver.busy
+	if busy == nil {
+		return nil
+	}
+	g.saver.busy = nil
+	err := <-busy
+	g.saver.saved = g.saver.saved || err == nil
+	return err
+}
+
+// saveNow is save, and returns when it is done.
+func (g *ingestion) saveNow(step string) error {
+	if err := g.save(step); err != nil {
+		return err
+	}
+	return g.saving()
+}
+
+// persist makes files durable, then the journal that names them, and removes
+// those that only the journal before has named.
+func persist(s *scratch, j *journal, files, logs []vfs.File, old []string) error {
+	var err error
+	for _, f := range files {
+		err = errors.Join(err, f.Sync(), f.Close())
+	}
+	for _, f := range logs {
+		err = errors.Join(err, f.Sync())
+	}
+	if err != nil {
+		return fmt.Errorf("save the ingest: %w", err)
+	}
+	if err := j.write(s); err != nil {
+		return err
+	}
+	for _, name := range old {
+		if err := s.removeFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("save the ingest: %w", err)
+		}
+	}
+	return nil
+}
+
+// journal is a picture of the ingestion.
+func (g *ingestion) journal(step string) *journal {
+	r := g.reading
+	j := &journal{
+		Version: journalVersion, Inputs: g.inputs, Options: g.o.shaping(), Memory: g.o.Memory,
+		Step: step, Serial: g.scratch.serial, Place: r.place, Format: r.format,
+		Lines: g.report.Lines, Bad: g.report.BadLines, InputBytes: r.uncompressed,
+		Entries: g.spool.n, Spilled: g.spool.spilled.Load(), MostRuns: g.spool.most,
+		Users:      axisState{Closed: r.users.closed, Log: r.users.log.state},
+		Items:      axisState{Closed: r.items.closed, Log: r.items.log.state},
+		Seconds:    g.meter.spent(),
+		Duplicates: g.report.Duplicates, Resumes: g.report.Resumes,
+	}
+	if g.resumed != nil {
+		j.Memory = g.resumed.Memory // its runs are no longer than that allows
+		j.Memory = max(j.Memory, g.o.Memory)
+	}
+	for _, err := range g.report.FirstBad {
+		j.FirstBad = append(j.FirstBad, saveError(err))
+	}
+	for _, run := range g.spool.runs {
+		j.Runs = append(j.Runs, run.name)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if g.o.Duplicates == DuplicatesError && g.spool.n > 0 {
+		v := r.stats.Values()
+		j.Values = &v
+	}
+	return j
+}
+
+// leave ends an ingest that has failed: what can be resumed is kept.
+func (g *ingestion) leave(err error) error {
+	err = errors.Join(err, g.saving())
+	err = errors.Join(err, g.scratch.close())
+	if g.saver.saved && resumable(err) {
+		return &UnfinishedError{Spool: g.scratch.dir, Err: err}
+	}
+	return errors.Join(err, g.scratch.remove())
+}
+
+// resumable tells whether an ingest that has failed so can succeed without
+// being begun anew.
+func resumable(err error) bool {
+	var (
+		parse     *ParseError
+		duplicate *DuplicateError
+		memory    *MemoryError
+	)
+	return !errors.As(err, &parse) && !errors.As(err, &duplicate) && !errors.As(err, &memory) &&
+		!errors.Is(err, ErrOverflow) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, errTempDamaged)
+}

@@ -1,0 +1,391 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// crowded is a plan under which ids do not fit either: a list holds some dozens.
+func crowded() plan {
+	p := tiny()
+	p.space = 48 << 10
+	p.run, p.first = 64, 16
+	return p
+}
+
+// An unlucky case is an ingest that is going to be interrupted.
+type unlucky struct {
+	name   string
+	inputs []string
+	o      Options
+	plan   plan
+}
+
+func unluckyCases(t *testing.T) []unlucky {
+	r := rand.New(rand.NewPCG(5, 5))
+	text := strings.Join(ratings(r, 300, true), "\n")
+	numbers := strings.Join(ratings(r, 300, false), "\n") + "\n"
+	half := strings.LastIndex(numbers[:len(numbers)/2], "\n") + 1
+	var symmetric, many strings.Builder
+	symmetric.WriteString("%%MatrixMarket matrix coordinate real symmetric\n300 300 299\n")
+	for i := range 299 {
+		fmt.Fprintf(&symmetric, "%d %d %d.25\n", 300-i, 1+(299-i)/2, i)
+	}
+	for i := range 1000 {
+		fmt.Fprintf(&many, "%d,x%d,%d\n", i*7919%1009*13, i*31%503, i%7)
+		if i == 600 { // the first generations of users were integers
+			many.WriteString("zoe,x3,1\n")
+		}
+	}
+	return []unlucky{
+		{"text", []string{write(t, "in", text)}, Options{}, tiny()},
+		{"duplicates", []string{write(t, "a", numbers[:half]), write(t, "b", text[:len(text)/2])}, Options{Duplicates: Sum, MaxBadLines: 3}, tiny()},
+		{"compressed", []string{write(t, "a.gz", string(gzipped(t, []byte(numbers[:half])))), write(t, "b", numbers[half:])}, Options{Duplicates: Last}, tiny()},
+		{"matrix market", []string{write(t, "in.mtx", symmetric.String())}, Options{}, tiny()},
+		{"bad lines", []string{write(t, "in", strings.Replace(numbers, "\n", "\nno line of its kind\n", 3))}, Options{MaxBadLines: 5, Duplicates: Mean}, tiny()},
+		{"lists of ids", []string{write(t, "in", many.String())}, Options{Duplicates: Max}, crowded()},
+	}
+}
+
+// run ingests and dies before operation n; -1 is never.
+func (u *unlucky) run(t *testing.T, out string, n int) (rep *Report, died bool, err error) {
+	t.Helper()
+	fsys := &csrtest.FaultFS{FS: lazyFS{vfs.OS}}
+	fsys.Inject = oneByOne(func(op csrtest.Op) error {
+		if died = died || op.Index == n; died {
+			return csrtest.ErrDead
+		}
+		return nil
+	})
+	o := u.o
+	o.FS, o.Resume, o.CheckpointEvery, o.Workers = fsys, true, time.Nanosecond, 1+n&1
+	rep, err = ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan)
+	if died {
+		fsys.Die()
+	}
+	return rep, died, err
+}
+
+// TestResumeAfterDeath kills an ingest at many operations and resumes it, again
+// and again: the store has the bytes of one that nobody has killed.
+func TestResumeAfterDeath(t *testing.T) {
+	for _, u := range unluckyCases(t) {
+		t.Run(u.name, func(t *testing.T) {
+			whole := target(t)
+			want, _, err := u.run(t, whole, -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want.Runs < 3 {
+				t.Fatalf("%d runs: the test misses what it is for", want.Runs)
+			}
+			store := files(t, whole)
+			r := rand.New(rand.NewPCG(1, 1))
+			resumes := 0
+			rounds := 5
+			for range rounds {
+				out := target(t)
+				for step := 40 + r.IntN(400); ; step = step*3/2 + 1 { // further each time
+					rep, died, err := u.run(t, out, r.IntN(step))
+					if died && err != nil {
+						continue
+					}
+					if errors.Is(err, fs.ErrExist) { // it died when all had been done
+						rep, err = want, nil
+					}
+					if err != nil {
+						t.Fatalf("at step %d: %v", step, err)
+					}
+					if diff := cmp.Diff(store, files(t, out)); diff != "" {
+						t.Fatalf("another store:\n%s", diff)
+					}
+					leftovers(t, out, true)
+					if rep.Lines != want.Lines || rep.BadLines != want.BadLines || rep.NNZ != want.NNZ || rep.Duplicates != want.Duplicates ||
+						fmt.Sprint(rep.FirstBad) != fmt.Sprint(want.FirstBad) {
+						t.Errorf("report %+v, want %+v", rep, want)
+					}
+					resumes += rep.Resumes
+					break
+				}
+			}
+			if resumes < rounds {
+				t.Errorf("resumed only %d times: the test misses what it is for", resumes)
+			}
+		})
+	}
+}
+
+// interrupted ingests until the entries are sorted.
+func interrupted(t *testing.T, u *unlucky, out string) *UnfinishedError {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := u.o
+	o.CheckpointEvery = time.Nanosecond
+	o.Observer = func(p Progress) {
+		if p.Stage == StageSort {
+			cancel()
+		}
+	}
+	_, err := ingest(ctx, u.inputs, out, o.withDefaults(), u.plan)
+	var ue *UnfinishedError
+	if !errors.As(err, &ue) || !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	return ue
+}
+
+// TestResumeIsRefused: what is not the same ingest does not go on from another.
+func TestResumeIsRefused(t *testing.T) {
+	in := write(t, "in", strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, false), "\n"))
+	u := &unlucky{inputs: []string{in}, plan: tiny(), o: Options{Memory: 200 << 20}}
+	out := target(t)
+	ue := interrupted(t, u, out)
+	resume := func(name string, inputs []string, o Options, want string) {
+		t.Helper()
+		o.Resume = true
+		_, err := ingest(t.Context(), inputs, out, o.withDefaults(), u.plan)
+		var re *ResumeError
+		if !errors.As(err, &re) || re.Spool != ue.Spool || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	resume("other options", u.inputs, Options{Duplicates: Sum}, `duplicates "error"`)
+	resume("less memory", u.inputs, Options{Memory: 100 << 20}, "200 MiB")
+	resume("other inputs", []string{write(t, "in", "1,1,1\n")}, Options{}, "other inputs")
+	if _, err := ingest(t.Context(), u.inputs, out, Options{}.withDefaults(), u.plan); !errors.As(err, &ue) || ue.Err != nil {
+		t.Errorf("without a word: %v", err)
+	}
+	now := time.Now().Add(time.Hour)
+	if err := os.Chtimes(in, now, now); err != nil {
+		t.Fatal(err)
+	}
+	resume("input changed", u.inputs, Options{}, "has changed")
+
+	journal := filepath.Join(ue.Spool, journalName)
+	b, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(journal, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	resume("damaged journal", u.inputs, Options{}, "damaged")
+	if _, err := ingest(t.Context(), u.inputs, out, Options{Force: true}.withDefaults(), u.plan); err != nil {
+		t.Errorf("by force: %v", err)
+	}
+	leftovers(t, out, true)
+}
+
+// TestStrangersAreLeftAlone: a directory of the user's own that has the name of a scratch.
+func TestStrangersAreLeftAlone(t *testing.T) {
+	in, out := write(t, "in", "1,1,1\n"), target(t)
+	if err := os.Mkdir(out+SpoolSuffix, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	mine := filepath.Join(out+SpoolSuffix, "mine")
+	if err := os.WriteFile(mine, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{}, {Force: true}, {Resume: true}} {
+		if _, err := Ingest(t.Context(), []string{in}, out, o); err == nil || !strings.Contains(err.Error(), "left alone") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestResumeOfAFinishedIngest dies between publishing the store and removing the scratch.
+func TestResumeOfAFinishedIngest(t *testing.T) {
+	u := unluckyCases(t)[0]
+	for _, force := range []bool{false, true} {
+		out := target(t)
+		u.o.Force = force
+		fsys := &csrtest.FaultFS{FS: lazyFS{vfs.OS}}
+		died := false
+		fsys.Inject = oneByOne(func(op csrtest.Op) error {
+			if died = died || op.Kind == csrtest.OpRemoveAll && strings.HasSuffix(op.Name, SpoolSuffix); died {
+				return csrtest.ErrDead
+			}
+			return nil
+		})
+		o := u.o
+		o.FS = fsys
+		if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); !errors.Is(err, csrtest.ErrDead) {
+			t.Fatal(err)
+		}
+		fsys.Die()
+		before := fingerprint(t, out)
+		o = u.o
+		o.Resume = true
+		rep, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan)
+		if err != nil || rep.Fingerprint != before || rep.NNZ != 300 || rep.Resumes != 1 {
+			t.Errorf("%+v, %v", rep, err)
+		}
+		leftovers(t, out, true)
+	}
+}
+
+// TestStandardInputIsNotSaved: it could not be read again.
+func TestStandardInputIsNotSaved(t *testing.T) {
+	out := target(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := Options{Stdin: &endless{cancel: cancel}, CheckpointEvery: time.Nanosecond}
+	_, err := ingest(ctx, []string{"-"}, out, o.withDefaults(), tiny())
+	if !errors.Is(err, context.Canceled) || keeps(t, err, out) {
+		t.Errorf("got %v", err)
+	}
+	leftovers(t, out, false)
+}
+
+func TestJournalRoundTrip(t *testing.T) {
+	j := &journal{Version: journalVersion, Step: stepRead, Options: Options{}.shaping(),
+		FirstBad: []savedError{saveError(&ParseError{File: "f", Line: 3, Column: 2, Field: "user", Text: "x", Err: fmt.Errorf("%w: more", ErrFields), Want: "w"})}}
+	dir := t.TempDir()
+	s := &scratch{fs: vfs.OS, dir: dir}
+	if err := j.write(s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readJournal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(j, got); diff != "" {
+		t.Error(diff)
+	}
+	restored := got.FirstBad[0].restore()
+	parseError(t, restored, ErrFields, 3, 2)
+	if want := (&ParseError{File: "f", Line: 3, Column: 2, Field: "user", Text: "x", Err: fmt.Errorf("%w: more", ErrFields), Want: "w"}).Error(); restored.Error() != want {
+		t.Errorf("%q, want %q", restored, want)
+	}
+	j.Version = 99
+	if err := j.write(s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readJournal(s); err == nil || !strings.Contains(err.Error(), "version 99") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := readJournal(&scratch{fs: vfs.OS, dir: filepath.Join(dir, "none")}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzJournal: no bytes make reading a journal panic, and what was written is read.
+func FuzzJournal(f *testing.F) {
+	b, err := json.Marshal(&journal{Version: journalVersion, Options: Options{}.shaping()})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		j, err := parseJournal(b)
+		if (j == nil) == (err == nil) {
+			t.Errorf("%v, %v", j, err)
+		}
+	})
+}
+
+// TestRunFile writes entries block by block and reads them, and damages them.
+func TestRunFile(t *testing.T) {
+	dir := t.TempDir()
+	number := 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		bits := rapid.IntRange(1, 63).Draw(t, "bits")
+		e := randomEntries(r, rapid.IntRange(1, 3*runBlock).Draw(t, "n"), bits, rapid.Bool().Draw(t, "few values"))
+		isSorted := rapid.Bool().Draw(t, "sorted")
+		if isSorted {
+			e = sorted(e, false)
+		}
+		name := filepath.Join(dir, fmt.Sprint(number))
+		number++
+		f, err := vfs.OS.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newRunWriter(f, runInfo{sorted: isSorted, users: 3, items: 4}, new(blockCoder))
+		for rest := e; len(rest) > 0; {
+			n := min(len(rest), 1+r.IntN(2*runBlock))
+			if err := w.add(rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := errors.Join(w.end(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		got, info, err := readRun(name)
+		if err != nil || info != w.info {
+			t.Fatalf("%v, header %+v, want %+v", err, info, w.info)
+		}
+		if diff := cmp.Diff(e, got, cmp.AllowUnexported(entry{})); diff != "" {
+			t.Fatal(diff)
+		}
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.IntN(4) == 0 {
+			b = b[:r.IntN(len(b))]
+		} else {
+			b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+		}
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := readRun(name); err == nil {
+			t.Fatal("damage goes unnoticed")
+		}
+	})
+}
+
+func readRun(name string) (e []entry, info runInfo, err error) {
+	if info, err = readRunInfo(vfs.OS, name); err != nil {
+		return nil, info, err
+	}
+	r, err := openRun(vfs.OS, name, info, 100)
+	if err != nil {
+		return nil, info, err
+	}
+	defer r.close()
+	buf, c := make([]entry, runBlock), new(blockCoder)
+	for {
+		n, err := r.next(c, buf)
+		if err != nil || n == 0 {
+			return e, info, err
+		}
+		e = append(e, buf[:n]...)
+	}
+}
+
+// FuzzBlock: no bytes make decoding panic or write beyond a block.
+func FuzzBlock(f *testing.F) {
+	c := new(blockCoder)
+	f.Add(c.encode(nil, []entry{{1, 2}, {5, 2}}, true), true)
+	f.Add(c.encode(nil, []entry{{9, 2}, {5, 1}}, false), false)
+	f.Fuzz(func(t *testing.T, b []byte, sorted bool) {
+		e := make([]entry, runBlock)
+		if n, size, err := c.decode(e, b, sorted); err == nil && (n < 1 || n > runBlock || size > len(b)) {
+			t.Errorf("%d entries of %d bytes", n, size)
+		}
+	})
+}

@@ -1,0 +1,202 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// SpaceError refuses an ingest whose temporary files and store will not fit on the disk.
+type SpaceError struct {
+	Dir          string // of the store
+	Spool, Store int64  // bytes estimated
+	Free         int64  // bytes
+}
+
+func (e *SpaceError) Error() string {
+	return fmt.Sprintf("the disk of %s has %s free; about %s are needed, %s of them for temporary files",
+		e.Dir, formatBytes(e.Free), formatBytes(e.Spool+e.Store), formatBytes(e.Spool))
+}
+
+// formatBytes writes a size with one decimal.
+func formatBytes(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+}
+
+// checkSpace estimates what the ingest will write and compares it with the
+// free space. Inputs that can be read only once are not estimated.
+func (g *ingestion) checkSpace(ctx context.Context) error {
+	if g.inputs == nil {
+		return nil
+	}
+	e, err := g.estimate(ctx)
+	if err != nil || e == nil {
+		return err
+	}
+	g.report.Estimate = *e
+	dir := filepath.Dir(g.staging.Target())
+	free, err := g.o.FS.FreeSpace(dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	log := g.o.Log.Debug
+	if e.Spool > 0 {
+		log = g.o.Log.Info
+	}
+	log("disk space", "temporary files", formatBytes(e.Spool), "store", formatBytes(e.Store), "free", formatBytes(free))
+	have := g.spool.fileBytes() // of an ingest that is resumed
+	if need := max(0, e.Spool-have) + e.Store; need > free && !g.o.IgnoreSpace {
+		return fmt.Errorf("ingest: %w", &SpaceError{Dir: dir, Spool: max(0, e.Spool-have), Store: e.Store, Free: free})
+	}
+	return nil
+}
+
+// An Estimate is made from a sample of the inputs before they are read.
+type Estimate struct {
+	Entries int64
+	Spool   int64 // bytes of temporary files, 0 if none will be needed
+	Store   int64 // bytes
+}
+
+const (
+	// sampleInputs is how many inputs are sampled, evenly spread.
+	sampleInputs = 8
+	// sampleChunks is how many chunks are read of each.
+	sampleChunks = 4
+)
+
+// estimate extrapolates from the beginnings of some inputs. It is nil if there
+// is nothing to learn from them; what is wrong with them will be found when they
+// are read.
+func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
+	s := sample{o: g.o, users: newDictionary(), items: newDictionary()}
+	var prev *source
+	step := max(1, len(g.names)/sampleInputs)
+	for i := 0; i < len(g.names); i += step {
+		src, err := s.read(ctx, g.plan, g.names[i], prev)
+		if pe := (*ParseError)(nil); errors.As(err, &pe) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		prev = src
+	}
+	if s.entries == 0 || s.disk == 0 {
+		return nil, nil
+	}
+	return s.scale(g.inputSize(), g.plan), nil
+}
+
+// A sample is what has been learnt from the beginnings of inputs.
+type sample struct {
+	o            Options
+	users, items *dictionary
+	stats        csr.ValueStats
+	coder        blockCoder
+
+	disk     int64 // bytes of the inputs, as they lie on disk, that it is from
+	entries  int64
+	encoded  int64 // bytes of the entries as runs in arrival order
+	idBytes  int64 // of new ids, as a log has them
+	someIDs  int64 // of them, those of the last chunk of each input
+	someSeen int64 // entries there
+}
+
+func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*source, error) {
+	op := opener{fs: s.o.FS, bytes: new(atomic.Int64), maxWindow: uint64(p.window)}
+	src, err := openSource(ctx, op, name, s.o, prev)
+	if err != nil {
+		return nil, err
+	}
+	c, b := &chunk{data: make([]byte, 0, chunkSize)}, &batch{stats: &s.stats}
+	for range sampleChunks {
+		if err = ctx.Err(); err == nil {
+			err = src.fill(c)
+		}
+		if err != nil {
+			break
+		}
+		b.reset()
+		src.parser.parse(c, b, s.o.MaxBadLines)
+		s.add(b, src.keys != nil)
+	}
+	s.disk += op.bytes.Load() - int64(src.in.ahead()) - int64(src.place.rest())
+	if err == io.EOF {
+		err = nil
+	}
+	return src, errors.Join(err, src.in.Close())
+}
+
+// add counts a batch.
+func (s *sample) add(b *batch, keys bool) {
+	before := s.idBytes
+	var users, items []uint32
+	if !keys {
+		users, items = s.number(s.users, &b.user), s.number(s.items, &b.item)
+	}
+	e := make([]entry, 0, runBlock)
+	for i, v := range b.val {
+		if keys {
+			e = append(e, entry{b.keys[i], v})
+		} else {
+			e = append(e, entry{uint64(users[i])<<32 | uint64(items[i]), v})
+		}
+		if len(e) == runBlock || i == len(b.val)-1 {
+			s.encoded += int64(len(s.coder.encode(nil, e, false)))
+			e = e[:0]
+		}
+	}
+	s.entries += int64(len(b.val))
+	s.someIDs, s.someSeen = s.idBytes-before, int64(len(b.val))
+}
+
+// number gives temporary ids and counts the bytes of those that are new.
+func (s *sample) number(d *dictionary, c *idColumn) []uint32 {
+	next := uint32(d.n)
+	ids := d.encode(c, nil)
+	for i, t := range ids {
+		if t < next {
+			continue
+		}
+		next++
+		s.idBytes += 4
+		if c.isText {
+			s.idBytes += int64(len(c.at(i))) - 3
+		}
+	}
+	return ids
+}
+
+// storeGap is the bytes the place of an entry takes in a store; 1 to 3 are usual.
+const storeGap = 2.5
+
+// scale extrapolates to inputs of so many bytes on disk.
+func (s *sample) scale(total int64, p plan) *Estimate {
+	n := float64(s.entries) * float64(total) / float64(s.disk)
+	value := float64(s.stats.Values().Coding.Size(uint64(s.entries))) / float64(s.entries)
+	ids := 0.0 // of an entry, at the rate of the last chunk
+	if s.someSeen > 0 {
+		ids = float64(s.someIDs) / float64(s.someSeen)
+	}
+	e := &Estimate{Entries: int64(n), Store: int64(n * (storeGap + value + ids))}
+	if n*entrySize*9/8 > float64(p.space) || n*entrySize > float64(p.keep) {
+		// One byte more for places farther apart than those of the sample.
+		e.Spool = int64(n * (float64(s.encoded)/float64(s.entries) + 1 + ids))
+	}
+	return e
+}
