@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/ingest"
+)
+
+// A report is what has been measured.
+type report struct {
+	Date      string         `json:"date"`
+	Processor string         `json:"processor"`
+	Cores     int            `json:"cores"`
+	Files     int            `json:"files"`
+	Bytes     int64          `json:"bytes"`
+	Ratings   int64          `json:"ratings"`
+	Memory    string         `json:"memory"`
+	Limit     int64          `json:"limit"`
+	Killed    *interruption  `json:"killed,omitempty"`
+	Resumed   *ingestion     `json:"resumed"`
+	Again     *ingestion     `json:"without_a_break,omitempty"`
+	Same      bool           `json:"same_bytes"` // of both stores
+	Group     memgroup.Usage `json:"group"`
+	Check     float64        `json:"check_seconds"`
+}
+
+// An interruption is a process that was killed.
+type interruption struct {
+	Seconds float64 `json:"seconds"`
+	Saved   int64   `json:"saved_bytes"` // of the text, that need not be read again
+}
+
+// An ingestion is a process that came to its end.
+type ingestion struct {
+	Wall    float64 `json:"wall_seconds"`
+	Rows    int64   `json:"rows"`
+	Cols    int64   `json:"cols"`
+	NNZ     int64   `json:"nnz"`
+	Bytes   int64   `json:"bytes"`
+	Runs    int     `json:"runs"`
+	Spool   int64   `json:"spool_bytes"`
+	Spilled int64   `json:"spilled_bytes"`
+	Resumes int     `json:"resumes"`
+	PeakRSS int64   `json:"peak_rss"`
+	Seconds struct {
+		Read  float64 `json:"read"`
+		Sort  float64 `json:"sort"`
+		Write float64 `json:"write"`
+	} `json:"seconds"`
+	Estimate struct {
+		Entries int64 `json:"entries"`
+		Spool   int64 `json:"spool_bytes"`
+		Store   int64 `json:"store_bytes"`
+	} `json:"estimate"`
+}
+
+// measure does all of it.
+func (c *config) measure(ctx context.Context) (r *report, err error) {
+	r = &report{
+		Date: time.Now().UTC().Format(time.DateOnly), Processor: processor(), Cores: runtime.NumCPU(),
+		Memory: c.memory, Limit: c.limit,
+	}
+	files, size, lines, err := makeText(ctx, c.dir, c.size, c.part)
+	if err != nil {
+		return nil, fmt.Errorf("make the text: %w", err)
+	}
+	r.Files, r.Bytes, r.Ratings = len(files), size, lines
+	group, err := memgroup.New("gdsvd-ingest", c.limit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, group.Remove()) }()
+	if err := memgroup.Forget(files...); err != nil {
+		return nil, err
+	}
+	store := filepath.Join(c.dir, "killed.csr")
+	if c.kill > 0 {
+		if r.Killed, err = c.killed(ctx, group, files, store, size); err != nil {
+			return nil, err
+		}
+	}
+	if r.Resumed, err = c.ingest(ctx, group, files, store, "--resume"); err != nil {
+		return nil, err
+	}
+	if r.Group, err = group.Usage(); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := c.check(ctx, store); err != nil {
+		return nil, err
+	}
+	r.Check = time.Since(began).Seconds()
+	if !c.again {
+		return r, nil
+	}
+	if err := memgroup.Forget(files...); err != nil {
+		return nil, err
+	}
+	whole := filepath.Join(c.dir, "again.csr")
+	if r.Again, err = c.ingest(ctx, group, files, whole); err != nil {
+		return nil, err
+	}
+	r.Same, err = same(store, whole)
+	return r, err
+}
+
+// command is gdsvd ingest of the files, in the group.
+func (c *config) command(ctx context.Context, g *memgroup.Group, files []string, store string, flags ...string) *exec.Cmd {
+	args := append([]string{"ingest", "-q", "--json", "--memory", c.memory, "-o", store}, flags...)
+	cmd := g.Command(exec.CommandContext(ctx, c.program, append(args, files...)...))
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// killed runs an ingest and kills it when enough of the text has been saved.
+func (c *config) killed(ctx context.Context, g *memgroup.Group, files []string, store string, size int64) (*interruption, error) {
+	cmd := c.command(ctx, g, files, store)
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	var saved int64
+	for float64(saved) < c.kill*float64(size) {
+		select {
+		case err := <-ended:
+			return nil, fmt.Errorf("it ended before it could be killed: %w", err)
+		case <-time.After(2 * time.Millisecond):
+		}
+		saved = readSoFar(store)
+	}
+	i := &interruption{Seconds: time.Since(began).Seconds(), Saved: saved}
+	_ = cmd.Process.Kill() // an error means that it has ended
+	if err := <-ended; err == nil {
+		return nil, errors.New("it ended before it could be killed")
+	}
+	return i, nil
+}
+
+// readSoFar is how many bytes of text the journal of an ingest accounts for.
+func readSoFar(store string) int64 {
+	b, err := os.ReadFile(filepath.Join(store+ingest.SpoolSuffix, "journal"))
+	if err != nil {
+		return 0
+	}
+	line, _, _ := bytes.Cut(b, []byte{'\n'})
+	var j struct{ Place struct{ Disk int64 } }
+	if err := json.Unmarshal(line, &j); err != nil {
+		return 0
+	}
+	return j.Place.Disk
+}
+
+// ingest runs an ingest to its end.
+func (c *config) ingest(ctx context.Context, g *memgroup.Group, files []string, store string, flags ...string) (*ingestion, error) {
+	began := time.Now()
+	out, err := c.command(ctx, g, files, store, flags...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("gdsvd ingest: %w", err)
+	}
+	i := &ingestion{Wall: time.Since(began).Seconds()}
+	return i, json.Unmarshal(out, i)
+}
+
+// check has gdsvd look at every byte of the store.
+func (c *config) check(ctx context.Context, store string) error {
+	if out, err := exec.CommandContext(ctx, c.program, "check", "-q", store).CombinedOutput(); err != nil {
+		return fmt.Errorf("gdsvd check: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// same compares two directories.
+func same(a, b string) (bool, error) {
+	entries, err := os.ReadDir(a)
+	if err != nil {
+		return false, err
+	}
+	others, err := os.ReadDir(b)
+	if err != nil || len(entries) != len(others) {
+		return false, err
+	}
+	for _, e := range entries {
+		cmp := exec.Command("cmp", "-s", filepath.Join(a, e.Name()), filepath.Join(b, e.Name()))
+		if err := cmp.Run(); err != nil {
+			var exit *exec.ExitError
+			if errors.As(err, &exit) && exit.ExitCode() == 1 {
+				return false, nil
+			}
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// processor is its name, as Linux tells it.
+func processor() string {
+	b, _ := os.ReadFile("/proc/cpuinfo") // else it is unknown
+	for line := range strings.Lines(string(b)) {
+		if name, found := strings.CutPrefix(line, "model name"); found {
+			return strings.Trim(name, "\t :\n")
+		}
+	}
+	return runtime.GOARCH
+}

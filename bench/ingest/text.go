@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/bench/synth"
+)
+
+// countries and what separates the ids of one from those of the next, and
+// films of one year from those of the next.
+const (
+	countries = 8
+	userStep  = 72000
+	filmStep  = 66000
+)
+
+// makeText writes files of ratings until they have size bytes together.
+func makeText(ctx context.Context, dir string, size, ratings int64) (files []string, bytesMade, lines int64, err error) {
+	g := synth.MovieLens10M(1)
+	share := float64(ratings) / float64(g.Ratings)
+	g.Users, g.Items, g.Ratings = int(float64(g.Users)*share), max(400, int(float64(g.Items)*share)), ratings
+	var base bytes.Buffer
+	if err := g.Write(ctx, &base, nil); err != nil {
+		return nil, 0, 0, err
+	}
+	for n := 0; bytesMade < size; n++ {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, 0, err
+		}
+		name := filepath.Join(dir, fmt.Sprintf("part-%03d.dat", n))
+		users, films := int64(n%countries)*userStep, int64(n/countries)*filmStep
+		b, l, err := writePart(name, base.Bytes(), users, films, size-bytesMade)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		files, bytesMade, lines = append(files, name), bytesMade+b, lines+l
+	}
+	return files, bytesMade, lines, nil
+}
+
+// writePart writes a text with its users and films renumbered, or the
+// beginning of it that has size bytes.
+func writePart(name string, base []byte, users, films, size int64) (made, lines int64, err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<20)
+	var line []byte
+	for len(base) > 0 && made < size {
+		user, rest := number(base)
+		film, rest := number(rest[2:])
+		end := bytes.IndexByte(rest, '\n') + 1
+		line = strconv.AppendInt(line[:0], user+users, 10)
+		line = append(line, "::"...)
+		line = strconv.AppendInt(line, film+films, 10)
+		line = append(line, rest[:end]...)
+		base = rest[end:]
+		made += int64(len(line))
+		lines++
+		if _, err := w.Write(line); err != nil {
+			return 0, 0, err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return 0, 0, err
+	}
+	return made, lines, f.Close()
+}
+
+// number reads the digits that text begins with.
+func number(text []byte) (n int64, rest []byte) {
+	i := 0
+	for ; text[i] >= '0' && text[i] <= '9'; i++ {
+		n = n*10 + int64(text[i]-'0')
+	}
+	return n, text[i:]
+}
