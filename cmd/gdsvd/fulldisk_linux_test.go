@@ -40,7 +40,7 @@ func TestFullDisk(t *testing.T) {
 		{"ingest, the store does not fit", 128 << 10, func(disk string) []string {
 			return []string{"ingest", "-q", file, "-o", filepath.Join(disk, "m.csr"), "--ignore-space"}
 		}},
-		{"ingest, the temporary runs do not fit", 8 << 20, func(disk string) []string {
+		{"ingest, the temporary runs do not fit", 1 << 20, func(disk string) []string {
 			return []string{"ingest", "-q", file, "-o", filepath.Join(disk, "m.csr"), "--memory", tightMemory, "--ignore-space"}
 		}},
 		{"svd, the vectors do not fit", 128 << 10, func(disk string) []string {
@@ -125,4 +125,27 @@ func fill(t *testing.T, name string) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// An ingest that will not fit is refused before it begins; one that has filled
+// the disk goes on when there is room.
+func TestIngestOnASmallDisk(t *testing.T) {
+	file := ratings(t, spilling)
+	disk := smallDisk(t, 4<<20)
+	store := filepath.Join(disk, "m.csr")
+	args := []string{"ingest", "-q", file, "-o", store, "--memory", tightMemory, "--checkpoint-every", "1ms"}
+	fails(t, exitError, "(--ignore-space begins nevertheless)", args...)
+	if left := names(t, disk); len(left) > 0 {
+		t.Errorf("on the disk are left %v", left)
+	}
+	room := filepath.Join(disk, "room")
+	if err := os.WriteFile(room, make([]byte, 2<<20), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, exitError, "--resume goes on from there", append(args, "--ignore-space")...)
+	if err := os.Remove(room); err != nil {
+		t.Fatal(err)
+	}
+	must(t, append(args, "--ignore-space", "--resume")...)
+	must(t, "check", "-q", store)
 }

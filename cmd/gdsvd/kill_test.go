@@ -310,3 +310,86 @@ func sameResult(t *testing.T, what, want, got string) {
 		t.Errorf("%s: files %v, want %v", what, b, a)
 	}
 }
+
+// An ingest killed at any moment and resumed, again and again, ends with the
+// bytes of one that was left alone.
+func TestKilledIngestGoesOn(t *testing.T) {
+	file := ratings(t, spilling)
+	args := func(store string) []string {
+		return []string{"ingest", "-q", file, "-o", store, "--memory", tightMemory, "--checkpoint-every", "1ms", "--resume"}
+	}
+	want := filepath.Join(t.TempDir(), "m.csr")
+	start := time.Now()
+	must(t, args(want)...)
+	whole := time.Since(start)
+
+	r := rand.New(rand.NewPCG(7, 8))
+	rounds := 6
+	if raceDetector {
+		rounds = 2 // processes under it are ten times slower
+	}
+	resumes := 0
+	for range rounds {
+		work := t.TempDir()
+		store := filepath.Join(work, "m.csr")
+		for range 4 {
+			_ = killAfter(t, time.Duration(r.Float64()*float64(whole)), args(store)...)
+		}
+		_, published := os.Stat(store)
+		out, err := process(t, append(args(store), "--json")...).Output()
+		switch {
+		case err == nil:
+			var report ingestResult
+			decode(t, string(out), &report)
+			resumes += report.Resumes
+		case published != nil: // else it was killed when all had been done
+			t.Fatal(err)
+		}
+		if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
+			t.Fatalf("at the end there are %v", left)
+		}
+		for _, name := range names(t, want) {
+			same(t, name, filepath.Join(want, name), filepath.Join(store, name))
+		}
+	}
+	t.Logf("resumed %d times in %d rounds", resumes, rounds)
+	if resumes == 0 {
+		t.Error("no kill met an ingest that had been saved: the test does not test")
+	}
+}
+
+// What an unfinished ingest leaves is neither lost nor taken for another's.
+func TestUnfinishedIngest(t *testing.T) {
+	file := ratings(t, spilling)
+	work := t.TempDir()
+	store := filepath.Join(work, "m.csr")
+	args := []string{"ingest", "-q", file, "-o", store, "--memory", tightMemory, "--checkpoint-every", "1ms"}
+	cmd := process(t, args...)
+	stderr := new(bytes.Buffer)
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	journal := filepath.Join(store+".spool", "journal")
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(journal); err == nil {
+			break
+		}
+		if time.Since(start) > time.Minute {
+			t.Fatal("nothing is saved")
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(stderr.String(), "--resume goes on from there") {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	fails(t, exitError, "--resume goes on from it, --force begins anew", args...)
+	fails(t, exitError, "cannot be resumed: it had duplicates \"error\"", append(args, "--resume", "--duplicates", "sum")...)
+	must(t, append(args, "--resume")...)
+	if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
+		t.Errorf("at the end there are %v", left)
+	}
+}
