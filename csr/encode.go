@@ -23,7 +23,7 @@ func newValueEncoder(v Values) *valueEncoder {
 }
 
 // append adds vals to dst, the values of a block so far. Dict4 takes a byte
-// for each value until finish.
+// for each value until finishValues.
 func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 	for _, v := range vals {
 		v += 0 // −0 becomes 0
@@ -66,9 +66,9 @@ func (e *valueEncoder) index(v float64) (byte, bool) {
 	return byte(i), ok
 }
 
-// finish turns what append gathered for a block into its final bytes, in place.
-func (e *valueEncoder) finish(b []byte) []byte {
-	if e.coding != Dict4 {
+// finishValues turns what append gathered for a block into its final bytes, in place.
+func finishValues(c Coding, b []byte) []byte {
+	if c != Dict4 {
 		return b
 	}
 	n := len(b)

@@ -20,6 +20,11 @@ type CreateOptions struct {
 	Force      bool           // replace an existing store, atomically, on Commit
 	Source     map[string]any // recorded in the manifest; must be encodable as JSON
 
+	// Workers is how many blocks may be encoded at a time beside the caller of
+	// AppendRow; the store's bytes do not depend on it. Each takes the memory of a
+	// block. 0: the caller encodes.
+	Workers int
+
 	// Staging, if given, is where to write instead of staging at path (see
 	// Stage); path and Force are then ignored. Commit publishes it: the
 	// directory must then hold nothing but the store. It belongs to the Writer
@@ -27,8 +32,8 @@ type CreateOptions struct {
 	Staging *vfs.Staging
 }
 
-// Writer writes a store, row after row, in bounded memory: one block, unless
-// a single row is longer than a block. It is used by one goroutine at a time.
+// Writer writes a store, row after row, in bounded memory: one block for the
+// caller and each worker, unless a single row is longer than a block. It is used by one goroutine at a time.
 // After any error only Abort is of use.
 type Writer struct {
 	fs       vfs.FS
@@ -39,11 +44,9 @@ type Writer struct {
 	enc      *valueEncoder
 	squares  neumaier
 
-	// the block being filled
-	lens   []uint32
-	gaps   []uint32
-	values []byte
-	buf    []byte
+	*filling            // the block being filled
+	encoding []*filling // blocks on their way to the file, in order
+	free     []*filling
 
 	blocks []blockMeta
 	shard  *shardWriter // nil between shards
@@ -85,7 +88,8 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 	}
 	o.Values.Table = append([]float64{}, o.Values.Table...) // never null in JSON
 	return &Writer{
-		fs: o.FS, staging: staging, dir: staging.Dir(), opts: o,
+		filling: newFilling(),
+		fs:      o.FS, staging: staging, dir: staging.Dir(), opts: o,
 		enc: newValueEncoder(o.Values),
 		manifest: Manifest{
 			Format: formatName, Version: Version, Cols: o.Cols, Transposed: o.Transposed,
@@ -193,27 +197,85 @@ func (w *Writer) makeRoom(nnz int) error {
 	return nil
 }
 
-// flushBlock encodes the block being filled and writes it.
+// A filling is a block on its way from rows to bytes.
+type filling struct {
+	firstRow int64
+	lens     []uint32
+	gaps     []uint32
+	values   []byte
+	buf      []byte // encoded
+	crc      uint32
+	encoded  chan struct{} // receives when buf is complete, if that is done by a worker
+}
+
+func newFilling() *filling { return &filling{encoded: make(chan struct{}, 1)} }
+
+// encode makes the bytes of the block. It may run beside everything else.
+func (f *filling) encode(coding Coding) {
+	f.buf = appendBlock(f.buf[:0], f.lens, f.gaps, finishValues(coding, f.values))
+	f.crc = crcOf(f.buf)
+}
+
+// flushBlock encodes and writes the block being filled, at once or, with
+// workers, when there is one more block than they are.
 func (w *Writer) flushBlock() error {
-	w.buf = appendBlock(w.buf[:0], w.lens, w.gaps, w.enc.finish(w.values))
-	if int64(len(w.buf)) > maxBlockSize {
-		return fmt.Errorf("row too long: its block takes %d bytes, the limit is %d", len(w.buf), maxBlockSize)
+	f := w.filling
+	f.firstRow = w.manifest.Rows - int64(len(f.lens))
+	coding := w.opts.Values.Coding
+	if w.opts.Workers <= 0 {
+		f.encode(coding)
+		err := w.writeBlock(f)
+		f.reset()
+		return err
 	}
-	if err := w.openShard(); err != nil {
+	go func() {
+		f.encode(coding)
+		f.encoded <- struct{}{}
+	}()
+	w.encoding = append(w.encoding, f)
+	if n := len(w.free); n > 0 {
+		w.filling, w.free = w.free[n-1], w.free[:n-1]
+	} else {
+		w.filling = newFilling()
+	}
+	return w.settle(w.opts.Workers)
+}
+
+// settle writes the oldest blocks until no more than n are on their way.
+func (w *Writer) settle(n int) error {
+	for len(w.encoding) > n {
+		f := w.encoding[0]
+		w.encoding = w.encoding[1:]
+		<-f.encoded
+		err := w.writeBlock(f)
+		f.reset()
+		w.free = append(w.free, f)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *filling) reset() { f.lens, f.gaps, f.values = f.lens[:0], f.gaps[:0], f.values[:0] }
+
+// writeBlock writes an encoded block.
+func (w *Writer) writeBlock(f *filling) error {
+	if int64(len(f.buf)) > maxBlockSize {
+		return fmt.Errorf("row too long: its block takes %d bytes, the limit is %d", len(f.buf), maxBlockSize)
+	}
+	if err := w.openShard(f.firstRow); err != nil {
 		return err
 	}
 	b := blockMeta{
-		offset:   w.shard.out.size,
-		firstRow: w.manifest.Rows - int64(len(w.lens)),
-		rows:     uint32(len(w.lens)), nnz: uint32(len(w.gaps)), size: uint32(len(w.buf)),
-		crc: crcOf(w.buf),
+		offset: w.shard.out.size, firstRow: f.firstRow,
+		rows: uint32(len(f.lens)), nnz: uint32(len(f.gaps)), size: uint32(len(f.buf)), crc: f.crc,
 	}
-	if _, err := w.shard.out.Write(w.buf); err != nil {
+	if _, err := w.shard.out.Write(f.buf); err != nil {
 		return err
 	}
 	w.blocks = append(w.blocks, b)
 	w.manifest.MaxBlock.include(&b)
-	w.lens, w.gaps, w.values = w.lens[:0], w.gaps[:0], w.values[:0]
 	if w.shard.out.size >= w.opts.ShardSize {
 		return w.closeShard()
 	}
@@ -228,13 +290,12 @@ type shardWriter struct {
 	firstRow   int64
 }
 
-// openShard makes sure there is a shard to write the block being filled to.
-func (w *Writer) openShard() error {
+// openShard makes sure there is a shard to write a block to.
+func (w *Writer) openShard(firstRow int64) error {
 	if w.shard != nil {
 		return nil
 	}
 	i := len(w.manifest.Shards)
-	firstRow := w.manifest.Rows - int64(len(w.lens))
 	out, err := createFile(w.fs, filepath.Join(w.dir, shardName(i)))
 	if err != nil {
 		return err
@@ -324,6 +385,9 @@ func (w *Writer) finish() error {
 			return err
 		}
 	}
+	if err := w.settle(0); err != nil {
+		return err
+	}
 	if err := w.closeShard(); err != nil {
 		return err
 	}
@@ -407,6 +471,10 @@ func (w *Writer) Abort() error {
 	if w.err == nil {
 		w.err = errors.New("write store: aborted")
 	}
+	for _, f := range w.encoding {
+		<-f.encoded
+	}
+	w.encoding = nil
 	var err error
 	if w.shard != nil {
 		err = w.shard.out.discard()

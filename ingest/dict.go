@@ -71,9 +71,21 @@ func (d *dictionary) encode(c *idColumn, dst []uint32) []uint32 {
 			dst = append(dst, d.addText(strconv.AppendInt(b[:0], id, 10)))
 		}
 	default:
-		for _, id := range c.ints {
-			dst = append(dst, d.addInt(id))
+		dst = d.encodeInts(c.ints, dst)
+	}
+	return dst
+}
+
+// encodeInts is encode for integers. Most of them have come before and are in direct.
+func (d *dictionary) encodeInts(ids []int64, dst []uint32) []uint32 {
+	direct := d.direct
+	for _, id := range ids {
+		if uint64(id) < uint64(len(direct)) && direct[id] != 0 {
+			dst = append(dst, direct[id]-1)
+			continue
 		}
+		dst = append(dst, d.addInt(id))
+		direct = d.direct // it may have grown
 	}
 	return dst
 }

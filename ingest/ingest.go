@@ -411,7 +411,7 @@ func (g *ingestion) write(ctx context.Context) (err error) {
 	g.meter.begin(StageWrite, g.spool.n)
 	w, err := csr.Create(g.report.Store, csr.CreateOptions{
 		FS: g.o.FS, Cols: g.pack.cols, Values: g.reading.stats.Values(), Transposed: g.pack.transposed,
-		ShardSize: g.o.ShardSize, Source: g.source(), Staging: g.staging,
+		ShardSize: g.o.ShardSize, Source: g.source(), Staging: g.staging, Workers: g.plan.encoders,
 	})
 	if err != nil {
 		return err

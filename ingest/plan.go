@@ -1,5 +1,7 @@
 package ingest
 
+import "github.com/gdsvd/gdsvd/csr"
+
 // A plan divides the memory budget. Only the speed depends on it.
 type plan struct {
 	chunk   int   // bytes of input parsed at a time, at most chunkSize
@@ -10,7 +12,9 @@ type plan struct {
 	first   int   // entries of the first buffer; each further one is twice as large, up to run
 	readBuf int   // bytes read at a time from one run while merging
 	fanIn   int   // runs merged at a time
-	window  int64 // largest window of zstd input
+	// encoders encode blocks of the store beside the goroutine that fills them.
+	encoders int
+	window   int64 // largest window of zstd input
 }
 
 const (
@@ -18,6 +22,8 @@ const (
 	baseMemory = 30 << 20
 	// writerMemory is what csr.Writer and the row being put together take.
 	writerMemory = 6 << 20
+	// encoderMemory is a block on its way through an encoder.
+	encoderMemory = csr.BlockNNZ * 24
 	// jobMemory is a chunk and the batch made of it, for lines of eight bytes.
 	jobMemory = chunkSize + chunkSize/8*24
 	// minSpace makes a plan worth trying.
@@ -32,6 +38,7 @@ func newPlan(memory int64, workers int) (plan, error) {
 		p.jobs = int(max(most, 2))
 	}
 	fixed += int64(p.jobs) * jobMemory
+	p.encoders = min(workers, p.jobs*jobMemory/encoderMemory) // in the place of the chunks
 	p.space = memory - fixed
 	if p.space < minSpace {
 		return p, &MemoryError{Need: fixed + minSpace, Budget: memory, What: "it has to hold the chunks being parsed, the buffers of sorting and the writer"}

@@ -25,20 +25,34 @@ type combiner struct {
 // add appends to dst the places completed by part.
 func (c *combiner) add(dst, part []entry) ([]entry, error) {
 	var err error
-	for _, e := range part {
-		if c.open && e.key == c.place.key {
+	for len(part) > 0 {
+		if e := part[0]; c.open && e.key == c.place.key {
 			if c.policy == DuplicatesError {
 				return dst, c.collision(e.key)
 			}
 			c.another(e.val)
+			part = part[1:]
 			continue
 		}
 		if dst, err = c.end(dst); err != nil {
 			return dst, err
 		}
-		c.open, c.place, c.count = true, e, 1
+		n := single(part)
+		dst = append(dst, part[:n-1]...)
+		c.open, c.place, c.count = true, part[n-1], 1
+		part = part[n:]
 	}
 	return dst, nil
+}
+
+// single is how many entries at the beginning of a part, one at least, are at
+// different places; the last of them may share its place with what follows.
+func single(part []entry) int {
+	n := 1
+	for n < len(part) && part[n].key != part[n-1].key {
+		n++
+	}
+	return n
 }
 
 // another takes a further value at the open place.
