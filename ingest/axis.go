@@ -77,7 +77,7 @@ func (a *axis) turn(s *scratch) error {
 }
 
 // settle ranks the ids.
-func (a *axis) settle(ctx context.Context, s *scratch, p plan, held func() int64) error {
+func (a *axis) settle(ctx context.Context, s *scratch, p plan, held func() int64, m *meter) error {
 	if len(a.closed) == 0 {
 		a.order = a.dict.order()
 		a.n, a.text = int64(a.dict.n), a.dict.isText
@@ -94,11 +94,11 @@ func (a *axis) settle(ctx context.Context, s *scratch, p plan, held func() int64
 	}
 	width := listWidth(p)
 	for len(lists) > width {
-		if lists, err = s.mergeSome(ctx, lists, width); err != nil {
+		if lists, err = s.mergeSome(ctx, lists, width, m); err != nil {
 			return err
 		}
 	}
-	return a.rank(ctx, s, lists, p, held)
+	return a.rank(ctx, s, lists, p, held, m)
 }
 
 // listWidth is how many lists are merged at a time.
@@ -129,7 +129,7 @@ func (s *scratch) listAsText(l idList) (idList, error) {
 	}
 	var gen uint32
 	all := make([]id, 0, l.N)
-	err := s.mergeLists(context.Background(), []idList{l}, func(r *idRecord) error {
+	err := s.mergeLists(context.Background(), []idList{l}, nil, func(r *idRecord) error {
 		gen = r.gen
 		all = append(all, id{r.num, r.temp})
 		return nil
@@ -154,12 +154,12 @@ func (s *scratch) listAsText(l idList) (idList, error) {
 }
 
 // mergeSome puts the merge of the first lists, width of them, behind the others.
-func (s *scratch) mergeSome(ctx context.Context, lists []idList, width int) ([]idList, error) {
+func (s *scratch) mergeSome(ctx context.Context, lists []idList, width int, m *meter) ([]idList, error) {
 	w, err := s.newList("ids", lists[0].Text)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mergeLists(ctx, lists[:width], w.add); err != nil {
+	if err := s.mergeLists(ctx, lists[:width], m, w.add); err != nil {
 		return nil, errors.Join(err, w.f.Close())
 	}
 	merged, err := w.end(s)
@@ -168,7 +168,7 @@ func (s *scratch) mergeSome(ctx context.Context, lists []idList, width int) ([]i
 
 // rank numbers the ids of lists, writes each id once to names, and sorts the
 // ranks by generation and temporary id.
-func (a *axis) rank(ctx context.Context, s *scratch, lists []idList, p plan, held func() int64) error {
+func (a *axis) rank(ctx context.Context, s *scratch, lists []idList, p plan, held func() int64, m *meter) error {
 	p.run, p.first = max(p.run/4, 1), max(p.first/4, 1)
 	p.keep, p.fanIn = p.space/16, max(2, p.fanIn/4)
 	spool := newSpool(p, s, held)
@@ -177,7 +177,7 @@ func (a *axis) rank(ctx context.Context, s *scratch, lists []idList, p plan, hel
 		return err
 	}
 	var last idRecord
-	err = s.mergeLists(ctx, lists, func(r *idRecord) error {
+	err = s.mergeLists(ctx, lists, m, func(r *idRecord) error {
 		if a.n == 0 || last.num != r.num || !bytes.Equal(last.text, r.text) {
 			if a.n++; a.n > maxIDs {
 				return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), ErrUnsupported)
@@ -315,7 +315,7 @@ var errFound = errors.New("found")
 // each visits the ids in ascending order.
 func (a *axis) each(s *scratch, visit func(*idRecord) error) error {
 	if len(a.closed) > 0 {
-		return s.mergeLists(context.Background(), []idList{a.names}, visit)
+		return s.mergeLists(context.Background(), []idList{a.names}, nil, visit)
 	}
 	var r idRecord
 	for _, t := range a.order {
@@ -346,7 +346,7 @@ func (a *axis) write(ctx context.Context, s *scratch, w *csr.Writer, axis csr.Ax
 	}
 	n := 0
 	err = a.each(s, func(r *idRecord) error {
-		if n++; n%(1<<14) == 0 && ctx.Err() != nil {
+		if n++; n%ctxEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if a.text {

@@ -5,10 +5,26 @@
 //
 // One goroutine reads and uncompresses the inputs and cuts them into chunks at
 // line ends; workers parse the chunks; the batches are taken in input order, ids
-// are numbered, and entries are spooled, to a temporary file beside the store
-// when memory is short. Then the ids are ranked, the longer side becomes the
-// stored rows, and the entries are sorted (in runs, which are merged; what is in
-// order already is recognised) and written.
+// are numbered, and entries are spooled. Then the ids are ranked, the longer side
+// becomes the stored rows, and the entries are sorted (in runs, which are merged;
+// what is in order already is recognised) and written, blocks being encoded beside that.
+//
+// # What does not fit in memory
+//
+// When memory is short, runs of entries go to files of a directory beside the
+// store (SpoolSuffix), some 2 to 6 bytes an entry, with a CRC-32C. There each
+// is sorted, its sorted form replacing it in one step, and no more of them are
+// merged at a time than have buffers in the budget.
+//
+// Ids that do not fit either go to sorted lists, one whenever the dictionary is
+// full. In the end the lists are merged, which ranks the ids; the ranks, sorted by
+// list and place in it, are joined with the runs in one sweep. Rows and columns
+// lie in ascending order of ids with or without lists.
+//
+// So that nothing is lost when the process dies, a journal names the files that
+// are complete and durable, and the place in the inputs up to which they go. The
+// inputs must be files: their names, sizes and times have to be the same, and the
+// options that the store depends on.
 //
 // The store depends on the entries alone: not on the order of the input (but
 // for the policies First and Last), the number of workers or the memory.

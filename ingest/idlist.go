@@ -39,6 +39,9 @@ const listBuffer = 1 << 15
 // maxIDBytes is more than the longest id: no line may be longer than a chunk.
 const maxIDBytes = chunkSize
 
+// ctxEvery is after how many ids it is looked whether to go on.
+const ctxEvery = 1 << 14
+
 type listWriter struct {
 	f    vfs.File
 	w    *bufio.Writer
@@ -154,9 +157,9 @@ func (r *idRecord) compare(o *idRecord, text bool) int {
 	return c
 }
 
-// mergeLists gives emit the records of lists in ascending order of ids. A
-// record is valid during the call only.
-func (s *scratch) mergeLists(ctx context.Context, lists []idList, emit func(*idRecord) error) (err error) {
+// mergeLists gives emit the records of lists in ascending order of ids, and
+// tells a meter, unless nil, how many. A record is valid during the call only.
+func (s *scratch) mergeLists(ctx context.Context, lists []idList, m *meter, emit func(*idRecord) error) (err error) {
 	h := &listHeap{text: len(lists) > 0 && lists[0].Text}
 	defer func() {
 		for _, r := range h.readers {
@@ -168,6 +171,9 @@ func (s *scratch) mergeLists(ctx context.Context, lists []idList, emit func(*idR
 		if err != nil {
 			return err
 		}
+		if m != nil {
+			m.extend(l.N)
+		}
 		switch ok, err := r.next(); {
 		case err != nil || !ok:
 			if err := errors.Join(err, r.close()); err != nil {
@@ -178,9 +184,14 @@ func (s *scratch) mergeLists(ctx context.Context, lists []idList, emit func(*idR
 		}
 	}
 	heap.Init(h)
-	for n := 0; len(h.readers) > 0; n++ {
-		if n%(1<<14) == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	for n := 1; len(h.readers) > 0; n++ {
+		if n%ctxEvery == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if m != nil {
+				m.add(ctxEvery)
+			}
 		}
 		r := h.readers[0]
 		if err := emit(&r.cur); err != nil {

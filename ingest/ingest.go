@@ -33,7 +33,7 @@ type Report struct {
 	Spool           int64 // bytes the runs took before they were merged
 	IDLists         int   // sorted lists of ids that did not fit in memory
 	ReadSeconds     float64
-	SortSeconds     float64
+	SortSeconds     float64 // ranking the ids included
 	WriteSeconds    float64
 	SpilledBytes    int64 // entries written to temporary files, rewriting included
 }
@@ -212,10 +212,10 @@ func (g *ingestion) sort(ctx context.Context) error {
 	if g.o.Duplicates != DuplicatesError {
 		total *= 2 // they are walked once more to learn the final values
 	}
-	g.meter.begin(StageSort, total)
 	if err := g.settle(ctx); err != nil {
 		return err
 	}
+	g.meter.begin(StageSort, total)
 	by := g.order()
 	g.o.Log.Debug("sort", "rows", g.pack.rows, "cols", g.pack.cols, "transposed", g.pack.transposed, "runs", len(g.spool.runs))
 	if err := g.sortRuns(ctx, by); err != nil {
@@ -305,8 +305,11 @@ func (g *ingestion) settle(ctx context.Context) (err error) {
 		g.pack = *r.keys
 		return nil
 	}
+	if len(r.users.closed)+len(r.items.closed) > 0 {
+		g.meter.begin(StageIDs, 0)
+	}
 	for _, a := range []*axis{r.users, r.items} {
-		if err := a.settle(ctx, g.scratch, g.plan, r.held); err != nil {
+		if err := a.settle(ctx, g.scratch, g.plan, r.held, g.meter); err != nil {
 			return err
 		}
 	}
@@ -497,7 +500,7 @@ func (g *ingestion) source() map[string]any {
 func (g *ingestion) describe(out string) error {
 	rep := g.report
 	sec := g.meter.seconds
-	rep.ReadSeconds, rep.SortSeconds, rep.WriteSeconds = sec[StageRead], sec[StageSort], sec[StageWrite]
+	rep.ReadSeconds, rep.SortSeconds, rep.WriteSeconds = sec[StageRead], sec[StageIDs]+sec[StageSort], sec[StageWrite]
 	s, err := csr.Open(out, csr.OpenOptions{FS: g.o.FS})
 	if err != nil {
 		return fmt.Errorf("open the new store: %w", err)

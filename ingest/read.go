@@ -149,15 +149,16 @@ func (r *reading) read(ctx context.Context, l lanes) error {
 
 // input reads what is still to be read of one input.
 func (r *reading) input(ctx context.Context, i int, src *source, l lanes) error {
-	switch from := r.from; {
-	case i < from.Input: // opened only for the layout that the next one continues
+	from := r.from
+	if i < from.Input { // opened only for the layout that the next one continues
 		return nil
-	case i == from.Input && from.Offset > 0:
+	}
+	if i == from.Input && from.Offset > 0 {
 		if err := src.resume(ctx, from); err != nil {
 			return err
 		}
-		fallthrough
-	case i == from.Input:
+	}
+	if i == from.Input && from.Disk > 0 {
 		r.open.bytes.Store(from.Disk + int64(src.in.ahead()))
 	}
 	return r.cut(ctx, i, src, l)
