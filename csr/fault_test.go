@@ -21,6 +21,7 @@ import (
 func writeFaulty(fsys vfs.FS, path string, version float64, force bool) (err error) {
 	w, err := csr.Create(path, csr.CreateOptions{
 		FS: fsys, Cols: 3, ShardSize: 1, Force: force, Values: csr.Values{Coding: csr.Float64},
+		Workers: int(version) % 2 * 3,
 	})
 	if err != nil {
 		return err

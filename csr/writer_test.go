@@ -4,10 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
@@ -230,6 +233,80 @@ func TestCreateInStaging(t *testing.T) {
 			t.Errorf("tidy %v: commit gives %v", tidy, err)
 		} else {
 			requireEmpty(t, dir)
+		}
+	}
+}
+
+// TestWorkersWriteTheSameBytes: who encodes the blocks, and how many at a time,
+// makes no difference; nor does Seal before Commit.
+func TestWorkersWriteTheSameBytes(t *testing.T) {
+	const cols = 3000
+	var stores []string
+	for _, workers := range []int{0, 1, 4} {
+		path := filepath.Join(t.TempDir(), "x.csr")
+		w, err := csr.Create(path, csr.CreateOptions{Cols: cols, ShardSize: 300 << 10, Values: csr.Values{Coding: csr.Float32}, Workers: workers, Source: map[string]any{"of": "this test"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(1, 1))
+		for range 900 {
+			var c []uint32
+			var v []float64
+			for col := range uint32(cols) {
+				if r.IntN(2) == 0 {
+					c, v = append(c, col), append(v, float64(r.IntN(1000)))
+				}
+			}
+			if err := w.AppendRow(c, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if workers > 0 {
+			sealed, err := w.Seal()
+			if err != nil || len(sealed) != 64 {
+				t.Fatalf("fingerprint %q, %v", sealed, err)
+			}
+			if err := w.AppendRow(nil, nil); err == nil {
+				t.Error("a row after Seal is accepted")
+			}
+		}
+		if err := w.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		stores = append(stores, path)
+	}
+	for _, s := range stores[1:] {
+		requireSameFiles(t, s, stores[0])
+	}
+}
+
+// TestStatsOfGoOn: statistics restored from their outcome go on as if they had
+// seen all of it.
+func TestStatsOfGoOn(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for range 300 {
+		distinct, wide := 1+r.IntN(400), r.IntN(2) == 0
+		value := func() float64 {
+			v := float64(r.IntN(distinct))
+			if wide && r.IntN(50) == 0 {
+				v += 0.1
+			}
+			return v
+		}
+		var all, part csr.ValueStats
+		for range 1 + r.IntN(600) {
+			v := value()
+			all.Add(v)
+			part.Add(v)
+		}
+		restored := csr.StatsOf(part.Values())
+		for range r.IntN(600) {
+			v := value()
+			all.Add(v)
+			restored.Add(v)
+		}
+		if diff := cmp.Diff(all.Values(), restored.Values()); diff != "" {
+			t.Fatal(diff)
 		}
 	}
 }

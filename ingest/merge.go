@@ -21,7 +21,8 @@ type cursor struct {
 
 // A merger merges sorted runs into one sequence; on equal keys the earlier run
 // goes first unless the order says by value. It is a tournament tree of losers
-// (Knuth, TAOCP vol. 3, §5.4.1): one comparison a level for each entry. Runs
+// (Knuth, TAOCP vol. 3, §5.4.1): one comparison a level for each entry, and
+// less for a stretch of entries of one run. Runs
 // that follow upon each other, as those of a sorted input do, are read one
 // after the other instead.
 type merger struct {
@@ -72,17 +73,50 @@ func (m *merger) read(dst []entry) (n int, err error) {
 	if m.chained {
 		return m.readChained(dst)
 	}
-	for ; n < len(dst); n++ {
+	for n < len(dst) {
 		w := m.losers[0]
-		dst[n] = m.heads[w]
-		if dst[n].key == noKey {
+		if m.heads[w].key == noKey {
 			break
 		}
+		dst[n] = m.heads[w]
+		n++
 		if err := m.advance(w); err != nil {
 			return n, err
 		}
-		m.play(w)
+		if m.play(w); m.losers[0] != w {
+			continue
+		}
+		k, err := m.stretch(w, dst[n:])
+		if n += k; err != nil {
+			return n, err
+		}
 	}
+	return n, nil
+}
+
+// stretch fills dst with the next entries of cursor w, which has won twice,
+// while their keys are below those of all others: the entries of a row often
+// lie in one run.
+func (m *merger) stretch(w int, dst []entry) (n int, err error) {
+	limit := uint64(noKey)
+	for node := (len(m.cursors) + w) / 2; node >= 1; node /= 2 {
+		limit = min(limit, m.heads[m.losers[node]].key)
+	}
+	c := &m.cursors[w]
+	for n < len(dst) && m.heads[w].key < limit {
+		dst[n] = m.heads[w]
+		n++
+		i := c.pos
+		for i < len(c.buf) && n < len(dst) && c.buf[i].key < limit {
+			dst[n] = c.buf[i]
+			n, i = n+1, i+1
+		}
+		c.pos = i
+		if err := m.advance(w); err != nil {
+			return n, err
+		}
+	}
+	m.play(w)
 	return n, nil
 }
 

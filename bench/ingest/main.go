@@ -10,6 +10,7 @@
 // comes up again in each year, ids are far more than in one part, no pair of
 // user and film is there twice, and runs of entries overlap: they have to be merged.
 //
+// The text may be made first, with -keep -kill 0, and used later, with -text.
 // With -again the text is ingested once more without a break, and the two
 // stores are compared byte by byte. It writes NAME.json and NAME.md.
 package main
@@ -37,6 +38,7 @@ type config struct {
 	kill              float64 // when this share of the text has been read
 	part              int64   // ratings of a file
 	again, keep       bool
+	text              string // directory of files to ingest instead
 }
 
 func main() {
@@ -85,6 +87,7 @@ func parse(args []string) (*config, error) {
 	f.Int64Var(&c.part, "part", 10000054, "ratings of a file, users and films in proportion")
 	f.BoolVar(&c.again, "again", false, "ingest once more without a break and compare")
 	f.BoolVar(&c.keep, "keep", false, "do not remove text and store")
+	f.StringVar(&c.text, "text", "", "ingest the text that -keep has left in this `directory` instead of making one")
 	f.StringVar(&c.dir, "dir", filepath.Join(os.TempDir(), "gdsvd-ingest"), "`directory` for text and store, made if it is missing")
 	f.StringVar(&c.program, "gdsvd", "", "the `program`; built if not given")
 	f.StringVar(&c.out, "o", "ingest", "`name` of the tables, without .json and .md")

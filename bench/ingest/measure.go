@@ -71,11 +71,11 @@ func (c *config) measure(ctx context.Context) (r *report, err error) {
 		Date: time.Now().UTC().Format(time.DateOnly), Processor: processor(), Cores: runtime.NumCPU(),
 		Memory: c.memory, Limit: c.limit,
 	}
-	files, size, lines, err := makeText(ctx, c.dir, c.size, c.part)
+	files, size, err := c.theText(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("make the text: %w", err)
 	}
-	r.Files, r.Bytes, r.Ratings = len(files), size, lines
+	r.Files, r.Bytes = len(files), size
 	group, err := memgroup.New("gdsvd-ingest", c.limit)
 	if err != nil {
 		return nil, err
@@ -93,6 +93,7 @@ func (c *config) measure(ctx context.Context) (r *report, err error) {
 	if r.Resumed, err = c.ingest(ctx, group, files, store, "--resume"); err != nil {
 		return nil, err
 	}
+	r.Ratings = r.Resumed.NNZ // none comes twice: that would be an error
 	if r.Group, err = group.Usage(); err != nil {
 		return nil, err
 	}
@@ -113,6 +114,24 @@ func (c *config) measure(ctx context.Context) (r *report, err error) {
 	}
 	r.Same, err = same(store, whole)
 	return r, err
+}
+
+// theText makes the text or finds it.
+func (c *config) theText(ctx context.Context) (files []string, size int64, err error) {
+	if c.text == "" {
+		return makeText(ctx, c.dir, c.size, c.part)
+	}
+	if files, err = filepath.Glob(filepath.Join(c.text, "part-*.dat")); err != nil || len(files) == 0 {
+		return nil, 0, fmt.Errorf("there is none in %s", c.text)
+	}
+	for _, name := range files {
+		fi, err := os.Stat(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		size += fi.Size()
+	}
+	return files, size, nil
 }
 
 // command is gdsvd ingest of the files, in the group.

@@ -21,35 +21,35 @@ const (
 )
 
 // makeText writes files of ratings until they have size bytes together.
-func makeText(ctx context.Context, dir string, size, ratings int64) (files []string, bytesMade, lines int64, err error) {
+func makeText(ctx context.Context, dir string, size, ratings int64) (files []string, bytesMade int64, err error) {
 	g := synth.MovieLens10M(1)
 	share := float64(ratings) / float64(g.Ratings)
 	g.Users, g.Items, g.Ratings = int(float64(g.Users)*share), max(400, int(float64(g.Items)*share)), ratings
 	var base bytes.Buffer
 	if err := g.Write(ctx, &base, nil); err != nil {
-		return nil, 0, 0, err
+		return nil, 0, err
 	}
 	for n := 0; bytesMade < size; n++ {
 		if err := ctx.Err(); err != nil {
-			return nil, 0, 0, err
+			return nil, 0, err
 		}
 		name := filepath.Join(dir, fmt.Sprintf("part-%03d.dat", n))
 		users, films := int64(n%countries)*userStep, int64(n/countries)*filmStep
-		b, l, err := writePart(name, base.Bytes(), users, films, size-bytesMade)
+		made, err := writePart(name, base.Bytes(), users, films, size-bytesMade)
 		if err != nil {
-			return nil, 0, 0, err
+			return nil, 0, err
 		}
-		files, bytesMade, lines = append(files, name), bytesMade+b, lines+l
+		files, bytesMade = append(files, name), bytesMade+made
 	}
-	return files, bytesMade, lines, nil
+	return files, bytesMade, nil
 }
 
 // writePart writes a text with its users and films renumbered, or the
 // beginning of it that has size bytes.
-func writePart(name string, base []byte, users, films, size int64) (made, lines int64, err error) {
+func writePart(name string, base []byte, users, films, size int64) (made int64, err error) {
 	f, err := os.Create(name)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	defer f.Close()
 	w := bufio.NewWriterSize(f, 1<<20)
@@ -64,15 +64,14 @@ func writePart(name string, base []byte, users, films, size int64) (made, lines 
 		line = append(line, rest[:end]...)
 		base = rest[end:]
 		made += int64(len(line))
-		lines++
 		if _, err := w.Write(line); err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 	}
 	if err := w.Flush(); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	return made, lines, f.Close()
+	return made, f.Close()
 }
 
 // number reads the digits that text begins with.
