@@ -49,26 +49,29 @@ const roundoff = epsilon / 2
 // error is that of an entry of VᵀF when ‖M‖ is top.
 func (d *drift) error(top float64) float64 { return roundoff*top + d.dropped }
 
-// grow makes the block X, w wide, a part of the basis.
-func (d *drift) grow(w int) {
-	if d.basis == nil {
-		d.basis, d.removed = mat.NewDense(w, w, nil), mat.NewDense(w, w, nil)
-		return
-	}
-	old, _ := d.basis.Dims()
-	d.basis, d.removed = grown(d.basis, w), grown(d.removed, w)
+// grow makes the block X, w wide, a part of the basis, which will have most columns.
+func (d *drift) grow(w, most int) {
+	d.basis, d.removed = grown(d.basis, w, most), grown(d.removed, w, most)
 	if d.next != nil {
-		d.basis.Slice(0, old, old, old+w).(*mat.Dense).Copy(d.next)
-		d.basis.Slice(old, old+w, 0, old).(*mat.Dense).Copy(d.next.T())
+		size, _ := d.basis.Dims()
+		d.basis.Slice(0, size-w, size-w, size).(*mat.Dense).Copy(d.next)
+		d.basis.Slice(size-w, size, 0, size-w).(*mat.Dense).Copy(d.next.T())
 	}
 }
 
-// grown returns a square x with w more rows and columns of zeros.
-func grown(x *mat.Dense, w int) *mat.Dense {
+// grown returns a square x, nil for an empty one, with w more rows and columns of
+// zeros. It is made room for most of them at once.
+func grown(x *mat.Dense, w, most int) *mat.Dense {
+	if x == nil {
+		x = &mat.Dense{}
+	}
 	old, _ := x.Dims()
-	y := mat.NewDense(old+w, old+w, nil)
-	y.Slice(0, old, 0, old).(*mat.Dense).Copy(x)
-	return y
+	if room, _ := x.Caps(); room < old+w {
+		y := mat.NewDense(max(most, old+w), max(most, old+w), nil)
+		y.Copy(x)
+		return y.Slice(0, old+w, 0, old+w).(*mat.Dense)
+	}
+	return x.Grow(w, w).(*mat.Dense)
 }
 
 // step returns (VᵀX⁺)·R, save for F, for the block X⁺ that comes of the product

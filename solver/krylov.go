@@ -133,11 +133,12 @@ func (r *lanczos) Next() *mat.Dense {
 	return r.next
 }
 
-// kept is how many Ritz vectors survive a restart: those that are wanted and
-// half of the room beyond, in whole panels.
+// kept is how many Ritz vectors survive a restart: those that are wanted and a third
+// of the room beyond, in whole panels. More would be formed more often, and with
+// fewer passes are lost.
 func (r *lanczos) kept() int {
 	room := r.most - width(r.next)
-	kept := max(min(room, 1), min(room, r.want+(room-r.want)/2))
+	kept := max(min(room, 1), min(room, r.want+(room-r.want)/3))
 	return min(room, (kept+r.v.wide-1)/r.v.wide*r.v.wide)
 }
 
@@ -157,7 +158,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	old := r.size
 	r.v.add(r.next)
 	r.size += w
-	r.drift.grow(w)
+	r.drift.grow(w, r.most)
 	c, gram, lost := r.orthogonalise(y.RawMatrix(), old)
 	if !allFinite(c.Data) {
 		return append(r.cands[:0], ritzCandidate(math.Inf(1), 0))
@@ -349,20 +350,15 @@ func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
 
 // border adds the rows and columns of the new block to T.
 func (r *lanczos) border(c blas64.General, old int) {
-	t := mat.NewDense(r.size, r.size, nil)
-	if old > 0 {
-		t.Slice(0, old, 0, old).(*mat.Dense).Copy(r.t)
-	}
+	r.t = grown(r.t, c.Rows, r.most)
+	t := r.t.RawMatrix()
 	for i := range c.Rows {
-		for j := range r.size {
-			x := c.Data[i*c.Stride+j]
-			t.Set(old+i, j, x)
-			if j < old {
-				t.Set(j, old+i, x)
-			}
+		row := c.Data[i*c.Stride:][:r.size]
+		copy(t.Data[(old+i)*t.Stride:], row)
+		for j, x := range row[:old] {
+			t.Data[j*t.Stride+old+i] = x
 		}
 	}
-	r.t = t
 }
 
 // advance makes what is left of the product y the next block, and R the coupling.
@@ -438,7 +434,10 @@ func (r *lanczos) restart(from, to int) {
 		r.coupling = nil
 	}
 	r.size, r.fresh = to-from, 0
-	r.t = mat.NewDense(max(r.size, 1), max(r.size, 1), nil)
+	r.t = nil
+	if r.size > 0 {
+		r.t = mat.NewDense(r.size, r.size, nil)
+	}
 	for i, v := range r.theta[from:to] {
 		r.t.Set(i, i, v)
 	}
@@ -497,7 +496,7 @@ func (r *lanczos) Save() State {
 	}
 	for i, b := range []*mat.Dense{r.t, r.drift.basis, r.drift.next, r.drift.removed, r.coupling} {
 		if b != nil {
-			s.Blocks[i+1] = b
+			s.Blocks[i+1] = mat.DenseCopyOf(b)
 		}
 	}
 	for _, b := range r.v.list {
