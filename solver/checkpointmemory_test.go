@@ -1,0 +1,66 @@
+package solver_test
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// falling is a diagonal operator of order n with eigenvalues 1, 1/2, 1/3, …
+type falling int
+
+func (n falling) Dim() int { return int(n) }
+
+func (n falling) Apply(_ context.Context, dst, x *mat.Dense) error {
+	dst.Apply(func(i, _ int, v float64) float64 { return v / float64(i+1) }, x)
+	return nil
+}
+
+// weighing counts what a checkpoint takes on the heap while it is written.
+type weighing struct{ written, allocated int64 }
+
+func (w *weighing) Due(s solver.Stats) bool { return s.Passes == 12 }
+
+func (w *weighing) Save(write func(io.Writer) error) error {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := write(w)
+	runtime.ReadMemStats(&after)
+	w.allocated = int64(after.TotalAlloc - before.TotalAlloc)
+	return err
+}
+
+func (w *weighing) Write(p []byte) (int, error) {
+	w.written += int64(len(p))
+	return len(p), nil
+}
+
+// A checkpoint is written as it lies in memory: nothing of the state is copied.
+func TestCheckpointIsNotCopied(t *testing.T) {
+	for _, m := range []solver.Method{solver.Krylov{Columns: 4}, solver.Block{}, solver.Nesterov{}, solver.GradientDescent{}} {
+		w := &weighing{}
+		_, err := solver.Eigen(t.Context(), falling(200_000), solver.Settings{Rank: 6, Method: m, MaxPasses: 14, Tol: 1e-14, Checkpointer: once{w}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const least = 3e6 // bytes: two vectors
+		if w.written < least || w.allocated > w.written/10 {
+			t.Errorf("%s: %d bytes were allocated to write %d", m.Name(), w.allocated, w.written)
+		}
+	}
+}
+
+// once saves when it is due, not at the end of the run.
+type once struct{ *weighing }
+
+func (o once) Save(write func(io.Writer) error) error {
+	if o.written > 0 {
+		return nil
+	}
+	return o.weighing.Save(write)
+}
