@@ -101,7 +101,7 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.makeOnly, "make", false, "make the stores and stop")
 	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
 	f.StringVar(&memory, "memory", "512MiB", "budget of the regime limit")
-	f.StringVar(&streamMemory, "stream-memory", "80MiB", "budget of the regime streaming")
+	f.StringVar(&streamMemory, "stream-memory", "64MiB", "budget of the regime streaming")
 	f.StringVar(&regimes, "regimes", "limit,streaming,resident", "regimes to measure")
 	f.StringVar(&method, "method", "--method krylov --block 4", "flags of the regimes streaming and resident")
 	f.IntVar(&o.rank, "k", 10, "number of triplets")
