@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
@@ -15,6 +16,8 @@ type shard struct {
 	m      vfs.Mapping
 	size   int64
 	blocks []blockMeta
+	// released is where the blocks end that were released since the first one was.
+	released atomic.Int64
 }
 
 // releaseBehind is how many bytes before a block are released along with it. A
@@ -22,15 +25,23 @@ type shard struct {
 // same 64 KiB; at the beginning of a block these belong to one that has been
 // released before, and would stay mapped for good. It is long enough to catch
 // up also with blocks that were released out of order.
-const releaseBehind = 1 << 20
+const releaseBehind = 1<<20 + ReleaseLag
 
 // release gives back the pages of a block and of what stands before it, and
-// after the last one those of the footer.
+// after the last one those of the footer. Each call interrupts the other
+// processors, so that there is one in ReleaseLag bytes, and one for a block that is
+// released later than one after it.
 func (s *shard) release(b *blockMeta) {
 	from, to := max(0, b.offset-releaseBehind), b.offset+int64(b.size)
+	if b.offset == s.blocks[0].offset {
+		s.released.Store(0)
+	}
 	if b.offset == s.blocks[len(s.blocks)-1].offset {
 		to = s.size
+	} else if done := s.released.Load(); b.offset >= done && to-done < ReleaseLag {
+		return
 	}
+	s.released.Store(max(s.released.Load(), to))
 	// Only a hint.
 	_ = s.m.Advise(vfs.DontNeed, from, to-from)
 }

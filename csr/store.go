@@ -330,9 +330,13 @@ func (s *Store) Prefetch(i int) {
 	_ = s.shards[s.shardOf[i]].m.Advise(vfs.Populate, b.offset, int64(b.size))
 }
 
+// ReleaseLag is how many bytes of blocks that were released may stay mapped.
+const ReleaseLag = 1 << 20
+
 // ReleaseBlock tells the kernel that the pages of block i are not needed again
-// soon, nor those shortly before it. Whoever needs one of them again gets it
-// from the page cache or the disk.
+// soon, nor those shortly before it: at once or, of a shard that is read in
+// order, with one of the next blocks (ReleaseLag). Whoever needs one of them
+// again gets it from the page cache or the disk.
 func (s *Store) ReleaseBlock(i int) {
 	if s.closed.Load() {
 		return

@@ -175,7 +175,7 @@ func makePlan(src source, o Options) (Plan, error) {
 		return 8 * n * (int64(kernel.Width(l))*int64(lanes+1) + int64(l)*2)
 	}
 	sums := max(vectors(o.Width, p.Lanes), vectors(o.Rank, lanes(n, o.Rank, p.units(), p.nnz)))
-	mapped := readAheadBytes + o.Mapped
+	mapped := readAheadBytes + csr.ReleaseLag + o.Mapped
 	if o.Space != nil {
 		sums = p.outside(n, o)
 		mapped += int64(p.Workers) * 8 * min(n, windowRows) * int64(max(o.Width, o.Rank))
