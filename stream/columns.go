@@ -126,7 +126,8 @@ func (m *Matrix) projectByColumns(ctx context.Context, v *mat.Dense, sink func(f
 	}
 	for first := 0; first < earlier; first += group {
 		c := m.columns(first, first+group, k)
-		err = m.eachUnit(ctx, len(c.sums[0].lane), c.turns(), func() { c.pack(v) }, func(worker int, u *unit) error {
+		c.pack(v)
+		err = m.eachUnit(ctx, len(c.sums[0].lane), c.turns(), func(worker int, u *unit) error {
 			b := &u.block
 			for j := range c.x {
 				at := (int64(first+j))*rows + b.FirstRow
@@ -154,7 +155,8 @@ func (m *Matrix) applyByColumns(ctx context.Context, dst, x *mat.Dense, group in
 	for first := 0; first < l; first += group {
 		c := m.columns(first, min(l, first+group), l)
 		w := make([][]float64, m.plan.Workers)
-		err := m.eachUnit(ctx, len(c.sums[0].lane), c.turns(), func() { c.pack(x) }, func(worker int, u *unit) error {
+		c.pack(x)
+		err := m.eachUnit(ctx, len(c.sums[0].lane), c.turns(), func(worker int, u *unit) error {
 			b := &u.block
 			w[worker] = resized(w[worker], b.Rows())
 			for j := range c.x {
@@ -186,7 +188,8 @@ func (m *Matrix) projectLast(ctx context.Context, v *mat.Dense, earlier []float6
 	c := m.columns(len(earlier)/int(rows), k, k)
 	factors, out := newFactors(m, k), newOrdered(m, k, sink)
 	column := make([][]float64, m.plan.Workers)
-	err := m.eachUnit(ctx, inOrder, append(c.turns(), factors.turn, out.turn), func() { c.pack(v) }, func(worker int, u *unit) error {
+	c.pack(v)
+	err := m.eachUnit(ctx, inOrder, append(c.turns(), factors.turn, out.turn), func(worker int, u *unit) error {
 		b := &u.block
 		w := out.buffer(worker, b.Rows())
 		for j := range c.first {
@@ -244,7 +247,7 @@ func (m *Matrix) mulTransByColumns(ctx context.Context, k int, source func(first
 	for first := 0; first < k; first += group {
 		c, in := m.columns(first, min(k, first+group), k), newOrdered(m, k, source)
 		column := make([][]float64, m.plan.Workers)
-		err = m.eachUnit(ctx, inOrder, append(c.turns(), in.turn), func() {}, func(worker int, u *unit) error {
+		err = m.eachUnit(ctx, inOrder, append(c.turns(), in.turn), func(worker int, u *unit) error {
 			b := &u.block
 			w := in.buffer(worker, b.Rows())
 			if err := in.hand(u.i, b.FirstRow, w); err != nil {

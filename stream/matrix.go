@@ -97,9 +97,9 @@ func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	if p := m.lanes(l); m.opt.Space != nil && kernel.Width(l)*(p+1) > m.plan.room {
 		return m.applyByColumns(ctx, dst, x, m.plan.columns(l, p))
 	}
-	var xs []float64
+	xs := m.pack(x)
 	acc := m.accumulator(l)
-	err = m.eachUnit(ctx, len(acc.lane), acc.turns, func() { xs = m.pack(x) }, func(worker int, u *unit) error {
+	err = m.eachUnit(ctx, len(acc.lane), acc.turns, func(worker int, u *unit) error {
 		return acc.gram(worker, u, xs)
 	})
 	if err != nil {

@@ -3,7 +3,6 @@ package stream
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -29,10 +28,7 @@ const inOrder = 1
 // eachUnit reads every block once and calls fn on its units: in the order of
 // the file or, where blocks are resident, in ascending order in each lane only.
 // turns are the turnstiles fn may wait on; they are opened for good when the pass fails.
-//
-// prepare is called first, while the workers wake up: that takes a processor
-// that has fallen asleep as long as a tenth of a pass over a small matrix.
-func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, prepare func(), fn visit) error {
+func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn visit) error {
 	start := time.Now()
 	m.fetch.Store(0)
 	defer func() {
@@ -43,31 +39,24 @@ func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, pr
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	err := m.work(ctx, newQueue(m, lanes), turns, prepare, fn)
+	err := m.work(ctx, newQueue(m, lanes), turns, fn)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // a cancelled pass must never look like a finished or a failed one
 	}
 	return err
 }
 
-// work runs the workers of a pass, the first of them on the caller's goroutine.
-func (m *Matrix) work(ctx context.Context, q *queue, turns []*turnstile, prepare func(), fn visit) error {
+// work runs the workers of a pass: one on the caller's goroutine, several each on its own.
+func (m *Matrix) work(ctx context.Context, q *queue, turns []*turnstile, fn visit) error {
 	if m.plan.Workers == 1 {
-		prepare()
 		return m.worker(ctx, 0, q, fn)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	for _, t := range turns {
 		defer context.AfterFunc(ctx, t.abandon)()
 	}
-	prepared := make(chan struct{})
-	for worker := 1; worker < m.plan.Workers; worker++ {
-		g.Go(func() error {
-			<-prepared
-			return m.worker(ctx, worker, q, fn)
-		})
+	for worker := range m.plan.Workers {
+		g.Go(func() error { return m.worker(ctx, worker, q, fn) })
 	}
 	if q.first < m.plan.Blocks {
 		g.Go(func() error {
@@ -75,16 +64,7 @@ func (m *Matrix) work(ctx context.Context, q *queue, turns []*turnstile, prepare
 			return nil
 		})
 	}
-	prepare()
-	close(prepared)
-	first := m.worker(ctx, 0, q, fn)
-	if first != nil {
-		cancel()
-	}
-	if err := g.Wait(); err != nil && (first == nil || errors.Is(first, context.Canceled)) {
-		return err
-	}
-	return first
+	return g.Wait()
 }
 
 // worker takes work until there is none.

@@ -26,11 +26,11 @@ func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int6
 		}
 		return atw, r, nil
 	}
-	var vs []float64
+	vs := m.pack(v)
 	acc := m.accumulator(k)
 	factors := newFactors(m, k)
 	out := newOrdered(m, k, sink)
-	err = m.eachUnit(ctx, inOrder, append(acc.turns, factors.turn, out.turn), func() { vs = m.pack(v) }, func(worker int, u *unit) error {
+	err = m.eachUnit(ctx, inOrder, append(acc.turns, factors.turn, out.turn), func(worker int, u *unit) error {
 		b := &u.block
 		w := out.buffer(worker, b.Rows())
 		kernel.Mul(w, vs, k, rowsOf(b))
@@ -90,9 +90,9 @@ func (m *Matrix) Mul(ctx context.Context, x *mat.Dense, sink func(first int64, r
 	if err != nil {
 		return err
 	}
-	var xs []float64
+	xs := m.pack(x)
 	out := newOrdered(m, l, sink)
-	err = m.eachUnit(ctx, inOrder, []*turnstile{out.turn}, func() { xs = m.pack(x) }, func(worker int, u *unit) error {
+	err = m.eachUnit(ctx, inOrder, []*turnstile{out.turn}, func(worker int, u *unit) error {
 		b := &u.block
 		w := out.buffer(worker, b.Rows())
 		kernel.Mul(w, xs, l, rowsOf(b))
@@ -116,7 +116,7 @@ func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, r
 	}
 	acc := m.accumulator(k)
 	in := newOrdered(m, k, source)
-	err := m.eachUnit(ctx, inOrder, append(acc.turns, in.turn), func() {}, func(worker int, u *unit) error {
+	err := m.eachUnit(ctx, inOrder, append(acc.turns, in.turn), func(worker int, u *unit) error {
 		b := &u.block
 		w := in.buffer(worker, b.Rows())
 		if err := in.hand(u.i, b.FirstRow, w); err != nil {
