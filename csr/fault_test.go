@@ -297,3 +297,28 @@ unlock x.csr.lock
 		}
 	}
 }
+
+// TestEarlySyncSurfaces: what fails while a large file is made durable beside
+// the writing of it is an error of the store.
+func TestEarlySyncSurfaces(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	path := filepath.Join(t.TempDir(), "x.csr")
+	fsys := &csrtest.FaultFS{Inject: csrtest.FailKind(csrtest.OpSync, 0, broken)} // the file is larger than what is synced at a time
+	w, err := csr.Create(path, csr.CreateOptions{FS: fsys, Cols: 1 << 16, Values: csr.Values{Coding: csr.Float64}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cols, vals := make([]uint32, 1<<16), make([]float64, 1<<16)
+	for i := range cols {
+		cols[i], vals[i] = uint32(i), float64(i)
+	}
+	for range 20 {
+		if err := w.AppendRow(cols, vals); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	requireEmpty(t, filepath.Dir(path))
+}
