@@ -20,6 +20,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/bench/synth"
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/ingest"
 )
 
 // spilling does not fit into tightMemory, which is little more than the least ingest works with.
@@ -332,8 +333,12 @@ func TestKilledIngestGoesOn(t *testing.T) {
 	for range rounds {
 		work := t.TempDir()
 		store := filepath.Join(work, "m.csr")
-		for range 4 {
-			_ = killAfter(t, time.Duration(r.Float64()*float64(whole)), args(store)...)
+		for i := range 4 {
+			saved := ""
+			if i%2 == 1 { // soon after it has been saved
+				saved = filepath.Join(store+ingest.SpoolSuffix, "journal")
+			}
+			killSaved(t, saved, time.Duration(r.Float64()*float64(whole)/4), args(store)...)
 		}
 		_, published := os.Stat(store)
 		out, err := process(t, append(args(store), "--json")...).Output()
@@ -355,6 +360,35 @@ func TestKilledIngestGoesOn(t *testing.T) {
 	t.Logf("resumed %d times in %d rounds", resumes, rounds)
 	if resumes == 0 {
 		t.Error("no kill met an ingest that had been saved: the test does not test")
+	}
+}
+
+// killSaved starts gdsvd and kills it some time after a file is there, unless it has ended.
+func killSaved(t *testing.T, file string, after time.Duration, args ...string) {
+	t.Helper()
+	cmd := process(t, args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	for there := file == ""; !there; {
+		select {
+		case <-ended:
+			return
+		case <-time.After(time.Millisecond):
+		}
+		_, err := os.Stat(file)
+		there = err == nil
+	}
+	select {
+	case <-ended:
+	case <-time.After(after):
+		_ = cmd.Process.Kill() // an error means that it has ended
+		<-ended
 	}
 }
 
