@@ -156,6 +156,24 @@
 // Values at roundoff are set to exactly 0, and their left vectors, which A does
 // not determine, complete the others to an orthonormal set.
 //
+// # Where vectors lie
+//
+// All that grows with n lies in memory, or in a Space if Settings has one: in
+// files that are mapped into memory, when there is too little of it even for one
+// block. The arithmetic does not see the difference, so that the bits are the
+// same. Everything that is done between two passes goes through the rows of some
+// blocks from the first to the last, and says every so many rows that it has
+// passed them (package place); they then leave memory in all blocks. What is left
+// there is a window of 16 MiB, whatever n, the method, and the number of its
+// vectors are: see SpaceFootprint. A sweep reads no more columns than it needs,
+// since a Lanczos basis is kept in panels of few columns, and the start vectors,
+// the vectors found, those of the certificate, and their products with G each lie
+// in a block of their own. Left vectors go to their RowStore row by row as before,
+// and a checkpoint is written from where the vectors lie: neither takes memory.
+//
+// What the Space could not keep is an error of the run: there was no room for a
+// block, a page could not be read, a write has failed meanwhile.
+//
 // # Ends
 //
 // A run that is cancelled or reaches its limit of passes, or its deadline, is

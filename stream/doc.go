@@ -41,6 +41,16 @@
 // a table of values, which the kernels look up themselves. A budget that cannot work is refused with the numbers
 // ([BudgetError]).
 //
+// Where even the vectors are too large, they lie in a [Space], in files for
+// example. A pass then holds two columns at least, one of x, which rows of A are
+// multiplied with in any order, and one of sums; x is read and the result written
+// once, window by window. With memory for fewer columns than a product has, it is
+// made in several reads of the matrix, and its bits are those of all columns
+// together: a column's sums are formed in the order in which its panel's are, and
+// in the lanes of the whole product. W of a [Matrix.Project] that takes several
+// reads waits in the Space, column by column, for the last one, which hands out
+// its rows.
+//
 // # Cost
 //
 // For each entry and each 16 columns of X, a resident pass reads from memory its

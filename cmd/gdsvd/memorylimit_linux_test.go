@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -119,5 +120,67 @@ func TestResumeWithinAKernelLimit(t *testing.T) {
 	}
 	for _, f := range partFiles {
 		same(t, f, filepath.Join(want, f), filepath.Join(dir, f))
+	}
+}
+
+// So does one whose vectors are in files, and a process that is killed leaves
+// none of these.
+func TestVectorsInFilesWithinAKernelLimit(t *testing.T) {
+	if raceDetector || testing.Short() {
+		t.Skip("vectors of many megabytes")
+	}
+	store := long(t, 400000, 350000)
+	flags := []string{"-q", store, "-k", "3", "--method", "krylov", "--block", "1", "--basis", "12", "--max-passes", "30"}
+	memory, e := tightly(t, store, flags[2:])
+	if e.Files < 2*e.Budget {
+		t.Fatalf("%d bytes of vectors in files with %s of memory: too little to tell", e.Files, memory)
+	}
+	group, err := memgroup.New("gdsvd-test-files", e.Budget+8<<20)
+	if errors.Is(err, memgroup.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := group.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	work := t.TempDir()
+	want, dir := filepath.Join(work, "want"), filepath.Join(work, "out")
+	gdsvd(t, slices.Concat([]string{"svd", "-o", want, "--memory", "1GiB"}, flags)...)
+
+	args := slices.Concat([]string{"svd", "-o", dir, "--resume", "--checkpoint-every", "10ms", "--memory", memory}, flags)
+	first := group.Command(process(t, args...))
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(time.Millisecond) {
+		if saved, err := openCheckpoint(vfs.OS, dir); err == nil {
+			if err := saved.Close(); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	_ = first.Process.Kill()
+	_ = first.Wait()
+	if left, _ := filepath.Glob(filepath.Join(work, "*", "vectors-*")); len(left) > 0 {
+		t.Errorf("the dead have left %v", left)
+	}
+	out, err := group.Command(process(t, args...)).CombinedOutput()
+	if usage, e := group.Usage(); e != nil || usage.Killed > 0 {
+		t.Fatalf("%+v, %v\n%s", usage, e, out)
+	}
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitNotConverged) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, f := range partFiles {
+		same(t, f, filepath.Join(want, f), filepath.Join(dir, f))
+	}
+	if r := resultOf(t, dir); r.PeakRSS > e.Budget || r.VectorFiles == 0 {
+		t.Errorf("%d bytes were resident, %d in files, with a budget of %d", r.PeakRSS, r.VectorFiles, e.Budget)
 	}
 }
