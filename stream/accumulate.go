@@ -126,7 +126,7 @@ func (a *accumulator) unpack(dst []float64, stride, from, to int) {
 // sumInto sets dst to the sum of the lanes.
 func (m *Matrix) sumInto(dst *mat.Dense, a *accumulator) {
 	raw := dst.RawMatrix()
-	inParallel(m.plan.Workers, raw.Rows, len(a.lane)*len(a.lane[0]), func(first, end int) {
+	m.inParallel(raw.Rows, len(a.lane)*len(a.lane[0]), func(first, end int) {
 		m.eachWindow(first, end, func(from, to int) {
 			a.unpack(raw.Data, raw.Stride, from, to)
 			m.drop(dst, from, to)
@@ -135,9 +135,15 @@ func (m *Matrix) sumInto(dst *mat.Dense, a *accumulator) {
 }
 
 // inParallel has ranges of rows done by the workers, or by fewer if there are few numbers in all.
-func inParallel(workers, rows, numbers int, do func(from, to int)) {
+func (m *Matrix) inParallel(rows, numbers int, f func(from, to int)) {
 	const alone = 1 << 16 // numbers that are not worth a goroutine
-	workers = min(workers, rows, 1+numbers/alone)
+	workers := min(m.plan.Workers, rows, 1+numbers/alone)
+	do := func(from, to int) {
+		m.keep(m.guard(func() error {
+			f(from, to)
+			return nil
+		}))
+	}
 	var wg sync.WaitGroup
 	for w := 1; w < workers; w++ {
 		wg.Go(func() { do(w*rows/workers, (w+1)*rows/workers) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 )
@@ -23,6 +24,29 @@ type Space interface {
 // windowRows is the number of rows of a block in a Space that are in memory at
 // the same time.
 const windowRows = 1 << 14
+
+// guard runs f and makes an error of a fault of memory that the Space has mapped.
+func (m *Matrix) guard(f func() error) error {
+	if m.opt.Space == nil {
+		return f()
+	}
+	return vfs.Guard(f)
+}
+
+// keep remembers an error for the end of the product.
+func (m *Matrix) keep(err error) {
+	if err != nil {
+		m.fault.CompareAndSwap(nil, &err)
+	}
+}
+
+// kept returns the error that keep has remembered, and forgets it.
+func (m *Matrix) kept() error {
+	if err := m.fault.Swap(nil); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // eachWindow calls f with the windows of rows [first, end) in order: all at once
 // without a Space.
@@ -72,13 +96,15 @@ func (c *columns) pack(v *mat.Dense) {
 	for j := range c.end - c.first {
 		c.x = append(c.x, c.m.packed[j*n:(j+1)*n])
 	}
-	c.m.eachWindow(0, n, func(from, to int) {
-		for j, x := range c.x {
-			for i := from; i < to; i++ {
-				x[i] = raw.Data[i*raw.Stride+c.first+j]
+	c.m.inParallel(n, n*len(c.x), func(first, end int) {
+		c.m.eachWindow(first, end, func(from, to int) {
+			for j, x := range c.x {
+				for i := from; i < to; i++ {
+					x[i] = raw.Data[i*raw.Stride+c.first+j]
+				}
 			}
-		}
-		c.m.drop(v, from, to)
+			c.m.drop(v, from, to)
+		})
 	})
 }
 
@@ -93,11 +119,13 @@ func (c *columns) turns() (all []*turnstile) {
 // sumInto sets the columns of dst.
 func (c *columns) sumInto(dst *mat.Dense) {
 	raw := dst.RawMatrix()
-	c.m.eachWindow(0, raw.Rows, func(from, to int) {
-		for j, s := range c.sums {
-			s.unpack(raw.Data[c.first+j:], raw.Stride, from, to)
-		}
-		c.m.drop(dst, from, to)
+	c.m.inParallel(raw.Rows, raw.Rows*len(c.sums), func(first, end int) {
+		c.m.eachWindow(first, end, func(from, to int) {
+			for j, s := range c.sums {
+				s.unpack(raw.Data[c.first+j:], raw.Stride, from, to)
+			}
+			c.m.drop(dst, from, to)
+		})
 	})
 }
 
@@ -144,7 +172,9 @@ func (m *Matrix) projectByColumns(ctx context.Context, v *mat.Dense, sink func(f
 		}
 		c.sumInto(atw)
 	}
-	r, err = m.projectLast(ctx, v, w, atw, sink)
+	if r, err = m.projectLast(ctx, v, w, atw, sink); err == nil {
+		err = m.kept()
+	}
 	return atw, r, err
 }
 
@@ -171,7 +201,7 @@ func (m *Matrix) applyByColumns(ctx context.Context, dst, x *mat.Dense, group in
 		}
 		c.sumInto(dst)
 	}
-	return nil
+	return m.kept()
 }
 
 // multiply sets w to the rows of column j of W and adds their share of AᵀW.
@@ -269,5 +299,5 @@ func (m *Matrix) mulTransByColumns(ctx context.Context, k int, source func(first
 		}
 		c.sumInto(dst)
 	}
-	return dst, nil
+	return dst, m.kept()
 }

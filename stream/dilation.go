@@ -48,5 +48,5 @@ func (m *Matrix) ApplyDilation(ctx context.Context, dstLong, dstShort, long, sho
 	if out != dstLong {
 		dstLong.Copy(out)
 	}
-	return nil
+	return m.kept()
 }

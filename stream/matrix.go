@@ -25,6 +25,8 @@ type Matrix struct {
 	fetch     atomic.Int64 // worker-nanoseconds spent obtaining decoded blocks in the pass under way
 	multiply  time.Duration
 	wait      time.Duration
+
+	fault atomic.Pointer[error] // of memory that the Space has mapped, in the product under way
 }
 
 // New plans passes over a store within the budget of o. The store must stay
@@ -106,7 +108,7 @@ func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
 		return fmt.Errorf("multiply by the Gram matrix: %w", err)
 	}
 	m.sumInto(dst, acc)
-	return nil
+	return m.kept()
 }
 
 // checkWidth panics on a wrong number of rows, and refuses more columns than were planned for.
@@ -127,7 +129,7 @@ func (m *Matrix) pack(x *mat.Dense) []float64 {
 	size := raw.Rows * kernel.Width(raw.Cols)
 	m.packed = resized(m.packed, max(len(m.packed), size))
 	packed := m.packed[:size]
-	inParallel(m.plan.Workers, raw.Rows, size, func(first, end int) {
+	m.inParallel(raw.Rows, size, func(first, end int) {
 		m.eachWindow(first, end, func(from, to int) {
 			kernel.Pack(packed, raw.Cols, from, to-from, raw.Data[from*raw.Stride:], raw.Stride)
 			m.drop(x, from, to)

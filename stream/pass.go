@@ -40,6 +40,9 @@ func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn
 		return context.Cause(ctx)
 	}
 	err := m.work(ctx, newQueue(m, lanes), turns, fn)
+	if err == nil {
+		err = m.kept()
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // a cancelled pass must never look like a finished or a failed one
 	}
@@ -77,7 +80,8 @@ func (m *Matrix) worker(ctx context.Context, worker int, q *queue, fn visit) err
 		}
 		b, err := m.block(t.from/m.plan.parts, scratch)
 		for i := t.from; i < t.to && err == nil; i++ {
-			err = fn(worker, &unit{i: i, block: part(b, i%m.plan.parts, m.plan.parts), shared: t.shared})
+			u := unit{i: i, block: part(b, i%m.plan.parts, m.plan.parts), shared: t.shared}
+			err = m.guard(func() error { return fn(worker, &u) })
 		}
 		q.done(t)
 		if err != nil {

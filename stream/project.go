@@ -129,7 +129,7 @@ func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, r
 	}
 	dst := mat.NewDense(m.Dim(), k, nil)
 	m.sumInto(dst, acc)
-	return dst, nil
+	return dst, m.kept()
 }
 
 // ordered passes the rows that belong to each unit to a function of the

@@ -54,7 +54,11 @@ Without --method the method and its widths are chosen: from a table of costs, so
 that the same store and K have the same result everywhere, unless the memory is
 too little for that choice or this machine was measured to be more than 1.5 times
 as fast with another. result.json records the choice and the flags that make it
-again; --explain shows it, with what was considered, and stops there.` + "\n" + exitHelp,
+again; --explain shows it, with what was considered, and stops there.
+
+Where --memory has no room for the vectors they are kept in files beside OUT until
+the run ends; where it has none for all columns of a product, a pass reads the
+store several times. Neither changes the bits of the result.` + "\n" + exitHelp,
 		Example: `  gdsvd svd ml-10m.csr -k 10 -o ml-10m.svd
   gdsvd svd ml-10m.csr -k 10 --explain
   gdsvd svd ml-10m.csr -k 20 -o power.svd --method power --tol 1e-6 --vectors right --memory 256MiB`,

@@ -1,0 +1,66 @@
+//go:build unix
+
+package solver_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// failing is a Space whose memory cannot be read any more from some time on, as if
+// the disk had failed that it is mapped from.
+type failing struct {
+	mu     sync.Mutex
+	blocks [][]byte
+	after  int // calls of Err
+}
+
+func (f *failing) Make(n int) ([]float64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b, err := unix.Mmap(-1, 0, 8*n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, err
+	}
+	f.blocks = append(f.blocks, b)
+	return unsafe.Slice((*float64)(unsafe.Pointer(&b[0])), n), nil
+}
+
+func (f *failing) Holds([]float64) bool { return false }
+func (f *failing) Drop([]float64)       {}
+func (f *failing) Free([]float64)       {}
+
+func (f *failing) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.after--; f.after == 0 {
+		for _, b := range f.blocks {
+			if err := unix.Mprotect(b, unix.PROT_NONE); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Memory that cannot be read is an error, whichever goroutine meets it.
+func TestFaultOfASpace(t *testing.T) {
+	for _, m := range []solver.Method{solver.Power{}, solver.Krylov{Columns: 2, Basis: 12}, solver.Block{Columns: 5}} {
+		space := &failing{after: 4}
+		res, err := solver.SVD(t.Context(), &weighed{n: 1 << 18}, solver.Settings{Rank: 3, Method: m, MaxPasses: 20, Space: space})
+		if !errors.Is(err, solver.ErrFault) || res != nil {
+			t.Errorf("%s: %v", m.Name(), err)
+		}
+		for _, b := range space.blocks {
+			if err := unix.Munmap(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,47 @@
+//go:build unix
+
+package stream
+
+import (
+	"errors"
+	"testing"
+	"unsafe"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+	"golang.org/x/sys/unix"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Blocks that cannot be read are an error, not the end of the process.
+func TestFaultOfASpace(t *testing.T) {
+	const n = 30000
+	b, err := unix.Mmap(-1, 0, 8*n*2, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Munmap(b); err != nil {
+			t.Error(err)
+		}
+	}()
+	bad := mat.NewDense(n, 2, unsafe.Slice((*float64)(unsafe.Pointer(&b[0])), 2*n))
+	good := mat.NewDense(n, 2, nil)
+	src := newDisk(randomCSR(6, 4000, n, 20.0/n))
+	for _, workers := range []int{1, 3} {
+		m := mustNew(t, src, Options{Workers: workers, Width: 2, Rank: 3, Space: &memorySpace{}})
+		want := func(what string, err error) {
+			t.Helper()
+			var fault *vfs.FaultError
+			if !errors.As(err, &fault) {
+				t.Errorf("%s with %d workers: %v", what, workers, err)
+			}
+		}
+		want("x", m.Apply(t.Context(), good, bad))
+		want("the result", m.Apply(t.Context(), bad, randomDense(1, n, 2)))
+		_, _, err := m.Project(t.Context(), bad, nil)
+		want("v", err)
+		if err := m.Apply(t.Context(), good, randomDense(1, n, 2)); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	}
+}
