@@ -101,7 +101,7 @@ func (p Problem) krylov(k Krylov) candidate {
 		passes *= math.Sqrt2 // gaps are half as wide
 	}
 	columns := passes * b
-	kept := rank + (m-b-rank)/2 // by a restart
+	kept := rank + (m-b-rank)/3 // by a restart
 	if k.Basis <= smallBasis(p.Rank, k.Columns) && columns > m {
 		passes *= 1 + 0.6*b/math.Max(m-b-kept, 1)*(1-m/columns)
 		columns = passes * b
@@ -114,7 +114,9 @@ func (p Problem) krylov(k Krylov) candidate {
 		restarts = math.Ceil((columns - m) / math.Max(m-b-kept, b))
 		mean = (m/2*m + (kept+m)/2*(columns-m)) / columns
 	}
-	flops := n * (passes*(4*b*mean+8*b*b) + (restarts+1)*2*m*kept)
+	// In one step of three or so two blocks are orthogonalised against all others, in
+	// every step one against the last two. In the end vectors are formed.
+	flops := n * (passes*(2.8*b*mean+20*b*b) + restarts*2*m*kept + rank*(2*math.Min(m, columns)+8*rank))
 	return candidate{k, k.Columns, passes + 1, flops}
 }
 

@@ -77,8 +77,8 @@ func (r *run) eigenpairs() *EigenResult {
 	for j, i := range order {
 		res.Values[j], res.Seen[j] = r.values[i], r.seen[i]
 		setColumn(res.Vectors.RawMatrix(), j, r.locked.vector(i))
-		signColumn(res.Vectors, j)
 	}
+	signColumns(res.Vectors)
 	return res
 }
 
@@ -119,23 +119,46 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 	return res.Status, r.observe(e)
 }
 
-// signColumn makes the entry of largest magnitude of column j positive, the
-// first one on ties, and reports whether it changed the sign.
-func signColumn(m *mat.Dense, j int) bool {
-	rows, _ := m.Dims()
-	big := 0.0
-	eachTile(rows, func(from, to int) {
-		for i := from; i < to; i++ {
-			if v := m.At(i, j); math.Abs(v) > math.Abs(big) {
-				big = v
+// signColumns makes the entry of largest magnitude of every column positive, the
+// first one on ties, and reports of which columns it changed the sign.
+func signColumns(m *mat.Dense) (changed []bool) {
+	var s sums
+	x := m.RawMatrix()
+	s.reset(x.Rows, 1, x.Cols)
+	larger := func(big, row []float64) {
+		for j, v := range row {
+			if math.Abs(v) > math.Abs(big[j]) {
+				big[j] = v
+			}
+		}
+	}
+	eachChunk(x.Rows, func(seg, first, rows int) {
+		big := s.of(seg).Data
+		for i := first; i < first+rows; i++ {
+			larger(big, x.Data[i*x.Stride:][:x.Cols])
+		}
+	})
+	big, any := s.of(0).Data, false
+	for seg := 1; seg < segments(x.Rows); seg++ {
+		larger(big, s.of(seg).Data)
+	}
+	changed = make([]bool, x.Cols)
+	for j, v := range big {
+		if changed[j], big[j] = v < 0, 1; v < 0 {
+			any, big[j] = true, -1
+		}
+	}
+	if !any {
+		return changed
+	}
+	eachChunk(x.Rows, func(_, first, rows int) {
+		for i := first; i < first+rows; i++ {
+			for j, f := range big {
+				x.Data[i*x.Stride+j] *= f
 			}
 		}
 	})
-	if big >= 0 {
-		return false
-	}
-	scaleColumn(m, j, -1)
-	return true
+	return changed
 }
 
 func scaleColumn(m *mat.Dense, j int, f float64) {

@@ -322,13 +322,10 @@ func subtractGram(gram, c blas64.General) (cancelled bool) {
 
 // unclean returns the range of columns before the recent ones that the next block
 // must be orthogonalised against, what is lost to its product being given with
-// an estimate of its Gram matrix. These are all columns when vectors are going to
-// be locked while the basis goes on, where it soon spans everything, and where
-// nothing is known because the product nearly vanishes. And they are all columns
-// of the last block before a restart that drops Ritz vectors, and of all blocks
-// after: what has been removed from products, and is no part of T, may lie in
-// those that are gone, where drift does not see it, and M·V is then V·T, and the
-// next block, to that only and not to rounding.
+// an estimate of its Gram matrix. These are all columns before a restart, when
+// vectors are going to be locked while the basis goes on, where it soon spans
+// everything, and where nothing is known: because the product nearly vanishes, or
+// because the last restart has dropped too much of what products were relieved of.
 func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
 	if r.drift.dropped > tidy*r.top || r.size+gram.Rows > r.most || r.kept() < r.want || r.room() <= 2*gram.Rows {
 		return 0, r.fresh

@@ -24,7 +24,7 @@ type left struct {
 
 // leftEntries is the number of entries of a chunk of left vectors, unless k is
 // large.
-const leftEntries = 1 << 16
+const leftEntries = 1 << 17
 
 // The size of a chunk depends on k alone, so sums over rows are always added
 // up in the same order.

@@ -252,8 +252,8 @@ func (f *factorisation) reopen(again []int, given bool) {
 // finishLeft applies the sign rule and turns W into U.
 func (f *factorisation) finishLeft() error {
 	c := f.cert
-	for j := range f.s.Rank {
-		if signColumn(c.right, j) {
+	for j, changed := range signColumns(c.right) {
+		if changed {
 			scaleColumn(c.rotation, j, -1)
 		}
 	}
@@ -357,9 +357,7 @@ func (f *factorisation) result(st Status) *Result {
 // interrupted assembles what is known when the run was cancelled after its
 // first certificate, which no longer belongs to what is in Left.
 func (f *factorisation) interrupted(st Status) *Result {
-	for j := range f.s.Rank {
-		signColumn(f.cert.right, j)
-	}
+	signColumns(f.cert.right)
 	res := f.result(st)
 	res.Certified, res.OrthLeft = false, math.NaN()
 	return res

@@ -168,37 +168,73 @@ func (r reflections) last(tail int) blas64.General {
 	return z
 }
 
+// together is how many reflections are applied at a time.
+const together = 8
+
+// product returns U and T with H_j·H_{j+1}⋯ = I − U·T·Uᵀ for up to so many of them,
+// T upper triangular (Schreiber, Van Loan 1989, "A storage-efficient WY
+// representation for products of Householder transformations"), without the rows of
+// U up to j, which are zero.
+func (r reflections) product(j int) (u, t blas64.General) {
+	n := len(r.tau)
+	c := min(together, n-1-j)
+	u, t = square(n-1-j, c), square(c, c)
+	for i := range c {
+		for k, x := range r.u.Data[(j+i)*n+j+i+1 : (j+i+1)*n] {
+			u.Data[(i+k)*c+i] = x
+		}
+	}
+	gram := square(c, c)
+	panel.AddCross(gram, u, u)
+	for i := range c {
+		tau := r.tau[j+i]
+		t.Data[i*c+i] = tau
+		for k := range i {
+			sum := 0.0
+			for l := k; l < i; l++ {
+				sum = math.FMA(t.Data[k*c+l], gram.Data[l*c+i], sum)
+			}
+			t.Data[k*c+i] = -tau * sum
+		}
+	}
+	return u, t
+}
+
 // applyRight sets q to q·H₀·H₁⋯.
 func (r reflections) applyRight(q blas64.General) {
-	n := q.Cols
-	c := make([]float64, q.Rows)
-	for j, tau := range r.tau {
-		if tau == 0 {
-			continue
-		}
-		u := r.u.Data[j*n+j+1 : (j+1)*n]
+	for j := 0; j < len(r.tau)-1; j += together {
+		u, t := r.product(j)
 		part := q
-		part.Data, part.Cols = q.Data[j+1:], len(u)
-		clear(c)
-		panel.AddProduct(column(c), part, panel.Pack(1, row(u)))
-		panel.AddProduct(part, column(c), panel.Pack(-tau, column(u)))
+		part.Data, part.Cols = q.Data[j+1:], u.Rows
+		qu, qut := square(q.Rows, u.Cols), square(q.Rows, u.Cols)
+		panel.AddProduct(qu, part, panel.Pack(1, transposed(u)))
+		panel.AddProduct(qut, qu, panel.Pack(1, transposed(t)))
+		panel.AddProduct(part, qut, panel.Pack(-1, u))
 	}
 }
 
 // applyLeft sets q, which is I, to H₀·H₁⋯.
 func (r reflections) applyLeft(q blas64.General) {
 	n := q.Cols
-	c := make([]float64, n)
-	for j := n - 1; j >= 0; j-- {
-		tau := r.tau[j]
-		if tau == 0 {
-			continue
+	for j := (n - 1) / together * together; j >= 0; j -= together {
+		if j == n-1 {
+			continue // the last reflection is none
 		}
-		u := r.u.Data[j*n+j+1 : (j+1)*n]
-		part := blas64.General{Rows: len(u), Cols: len(u), Stride: n, Data: q.Data[(j+1)*n+j+1:]}
-		w := row(c[:len(u)])
-		clear(w.Data)
-		panel.AddCross(w, column(u), part)
-		panel.AddProduct(part, column(u), panel.Pack(-tau, column(w.Data)))
+		u, t := r.product(j)
+		part := blas64.General{Rows: u.Rows, Cols: u.Rows, Stride: n, Data: q.Data[(j+1)*n+j+1:]}
+		uq, tuq := square(u.Cols, u.Rows), square(u.Cols, u.Rows)
+		panel.AddCross(uq, u, part)
+		panel.AddProduct(tuq, t, panel.Pack(1, transposed(uq)))
+		panel.AddProduct(part, u, panel.Pack(-1, transposed(tuq)))
 	}
+}
+
+func transposed(x blas64.General) blas64.General {
+	y := square(x.Cols, x.Rows)
+	for i := range x.Rows {
+		for j, v := range x.Data[i*x.Stride:][:x.Cols] {
+			y.Data[j*x.Rows+i] = v
+		}
+	}
+	return y
 }

@@ -2,9 +2,6 @@ package eigen
 
 import (
 	"math"
-	"runtime"
-	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
@@ -24,8 +21,9 @@ const (
 // entry is not used, diagonal, and applies its rotations to the rows of z. Blocks
 // between zeros of e are taken one after the other from the end.
 func diagonalise(d, e []float64, z blas64.General) {
-	var done rotations
+	rotations := make([]float64, 2*len(d))
 	from, to, step := len(d), len(d), 0 // of the block at work, and its direction
+	sweeps := 0
 	for hi := len(d) - 1; hi > 0; {
 		lo := hi
 		for lo > 0 && !split(d, e, lo-1) {
@@ -42,62 +40,17 @@ func diagonalise(d, e []float64, z blas64.General) {
 			}
 		}
 		from, to = lo, hi
+		if sweeps++; sweeps > maxSweeps*len(d) {
+			panic("eigen: eigenvalues do not converge")
+		}
 		first := lo
 		if step < 0 {
 			first = hi
 		}
-		if len(done.sweeps) > maxSweeps*len(d) {
-			panic("eigen: eigenvalues do not converge")
-		}
-		sweep(d, e, first, step, done.room(first, step, hi-lo))
+		cs := rotations[:2*(hi-lo)]
+		sweep(d, e, first, step, cs)
+		panel.Rotate(z, cs, first, step)
 	}
-	done.apply(z)
-}
-
-// rotations are those of many sweeps, one after the other.
-type rotations struct {
-	cs     []float64
-	sweeps []span
-}
-
-// span is a sweep of n rotations from row first on.
-type span struct{ first, step, n int }
-
-// room returns room for those of one more sweep.
-func (r *rotations) room(first, step, n int) []float64 {
-	r.sweeps = append(r.sweeps, span{first, step, n})
-	at := len(r.cs)
-	r.cs = slices.Grow(r.cs, 2*n)[:at+2*n]
-	return r.cs[at:]
-}
-
-// Columns that are rotated at a time: they stay in the cache from sweep to sweep.
-// Below so many rotations of a column another processor is not worth waking.
-const slab, worthWaking = 32, 1 << 18
-
-// apply applies them to the rows of z, in parallel to slabs of its columns.
-func (r *rotations) apply(z blas64.General) {
-	run := func(from, to int) {
-		for ; from < to; from += slab {
-			part := z
-			part.Data, part.Cols = z.Data[from:], min(slab, to-from)
-			at := 0
-			for _, s := range r.sweeps {
-				panel.Rotate(part, r.cs[at:at+2*s.n], s.first, s.step)
-				at += 2 * s.n
-			}
-		}
-	}
-	slabs := (z.Cols + slab - 1) / slab
-	workers := min(slabs, runtime.GOMAXPROCS(0), len(r.cs)*z.Cols/worthWaking+1)
-	var wg sync.WaitGroup
-	for w := 1; w < workers; w++ {
-		wg.Go(func() { run(w*slabs/workers*slab, min(z.Cols, (w+1)*slabs/workers*slab)) })
-	}
-	if workers > 0 {
-		run(0, min(z.Cols, slabs/workers*slab))
-	}
-	wg.Wait()
 }
 
 // split reports whether e[i] is next to nothing, and makes it zero then.
