@@ -45,7 +45,7 @@ func TestListsOfIDsGiveTheSameStore(t *testing.T) {
 			}
 			want := files(t, whole)
 			lists := []int{}
-			for _, space := range []int64{32 << 10, 64 << 10, 110 << 10} {
+			for _, space := range []int64{40 << 10, 110 << 10} {
 				p := crowded()
 				p.space = space
 				out := target(t)

@@ -46,9 +46,9 @@ func unluckyCases(t *testing.T) []unlucky {
 	for i := range 299 {
 		fmt.Fprintf(&symmetric, "%d %d %d.25\n", 300-i, 1+(299-i)/2, i)
 	}
-	for i := range 1000 {
+	for i := range 700 {
 		fmt.Fprintf(&many, "%d,x%d,%d\n", i*7919%1009*13, i*31%503, i%7)
-		if i == 600 { // the first generations of users were integers
+		if i == 500 { // the first generations of users were integers
 			many.WriteString("zoe,x3,1\n")
 		}
 	}

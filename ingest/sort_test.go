@@ -66,14 +66,14 @@ func TestSpoolSortsAnything(t *testing.T) {
 	base, number := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
 		p := plan{
-			run: rapid.IntRange(10, 400).Draw(t, "run"), readBuf: rapid.IntRange(1, 50).Draw(t, "readBuf"),
+			run: rapid.IntRange(40, 400).Draw(t, "run"), readBuf: rapid.IntRange(1, 50).Draw(t, "readBuf"),
 			fanIn: rapid.IntRange(2, 5).Draw(t, "fanIn"), space: 1 << 30, keep: rapid.SampledFrom([]int64{0, 20 << 10, 1 << 30}).Draw(t, "keep"),
 		}
 		p.first = rapid.IntRange(1, p.run).Draw(t, "first")
 		byValue := rapid.Bool().Draw(t, "byValue")
 		by := sortOrder{rapid.IntRange(1, 63).Draw(t, "bits"), byValue}
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		e := randomEntries(r, rapid.IntRange(0, 3000).Draw(t, "n"), by.keyBits, byValue)
+		e := randomEntries(r, rapid.IntRange(0, 2500).Draw(t, "n"), by.keyBits, byValue)
 		if rapid.Bool().Draw(t, "sorted") {
 			e = sorted(e, byValue)
 		}
