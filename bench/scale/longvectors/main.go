@@ -13,7 +13,7 @@
 // The control group of the run holds -limit, its --memory is an eighth of a gibibyte
 // less. The run is good if it was not killed, every triplet is certified, and every
 // value is within 1e-10 of the truth, relatively. NAME.json and NAME.md say what it
-// took, with the longest pause between two passes, and the most that was resident.
+// took, and the most that was resident.
 //
 // Cgroups take Linux and root.
 package main
