@@ -6,13 +6,16 @@
 // It makes stores of 10⁷, 10⁸, … entries up to -nnz in -dir (gdsvd generate
 // kron: copies of the base, singular values known; without -base the base is
 // made up, in the shape of MovieLens 1M), and has each decomposed in up to
-// three regimes:
+// four regimes:
 //
 //   - limit: with -memory, by the method that gdsvd chooses, in a memory cgroup
 //     an eighth of a gibibyte larger, page cache included;
 //   - streaming: with -stream-memory, so that every pass decodes nearly all of
-//     the store anew, in a cgroup as much larger, by a method that is always
-//     the same;
+//     the store anew, by a method that is always the same, in a cgroup that has
+//     room for the store in the page cache besides: what reading and decoding
+//     cost without the disk;
+//   - disk: the same without that room, for stores twice as large as the cgroup,
+//     of which every pass comes from the disk;
 //   - resident: the same method with the whole store decoded in memory, where
 //     that takes at most three quarters of what the machine has left.
 //
@@ -29,7 +32,7 @@
 // and gdsvd svd --explain.
 //
 // -flat leaves out the regime limit and the budgets: what is left shows whether an
-// entry costs the same at every size, in memory and streamed.
+// entry costs the same at every size, in memory, streamed, and from the disk.
 //
 // NAME.json has everything, NAME.md the tables, NAME.svg the costs of a pass
 // over the size; NAME is bench/scale/results/scale unless -o says otherwise. What is in NAME.json already is not measured again, so that a
@@ -97,13 +100,13 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.out, "o", filepath.Join("bench", "scale", "results", "scale"), "`NAME` of the tables")
 	f.Float64Var(&o.largest, "nnz", 1e8, "entries of the largest store")
 	f.Float64Var(&o.only, "only", 0, "measure the store of this many entries only")
-	flat := f.Bool("flat", false, "measure passes only, in the regimes streaming and resident")
+	flat := f.Bool("flat", false, "measure passes only, in the regimes with a fixed method")
 	f.BoolVar(&o.makeOnly, "make", false, "make the stores and stop")
 	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
 	f.StringVar(&memory, "memory", "512MiB", "budget of the regime limit")
-	f.StringVar(&streamMemory, "stream-memory", "64MiB", "budget of the regime streaming")
-	f.StringVar(&regimes, "regimes", "limit,streaming,resident", "regimes to measure")
-	f.StringVar(&method, "method", "--method krylov --block 4", "flags of the regimes streaming and resident")
+	f.StringVar(&streamMemory, "stream-memory", "56MiB", "budget of the regimes streaming and disk")
+	f.StringVar(&regimes, "regimes", strings.Join(allRegimes, ","), "regimes to measure")
+	f.StringVar(&method, "method", "--method krylov --block 4", "flags of the regimes other than limit")
 	f.IntVar(&o.rank, "k", 10, "number of triplets")
 	f.StringVar(&budgets, "budgets", "256MiB,1GiB,16GiB", "budgets under which the bits must be the same; empty: none")
 	f.Float64Var(&o.budgetNNZ, "budget-nnz", 1e8, "entries of the store for that, at most -nnz")
@@ -132,7 +135,7 @@ func parse(args []string) (*options, error) {
 	}
 	o.regimes, o.method = strings.Split(regimes, ","), strings.Fields(method)
 	if *flat {
-		o.regimes, o.budgets = []string{streaming, resident}, nil
+		o.regimes, o.budgets = fixed, nil
 	}
 	for _, r := range o.regimes {
 		if !slices.Contains(allRegimes, r) {
@@ -207,7 +210,7 @@ func run(o *options) (err error) {
 				return err
 			}
 			if row == nil {
-				log.Printf("%s: %s: does not fit into this machine", store.Path, regime)
+				log.Printf("%s: no case for the regime %s on this machine", store.Path, regime)
 				continue
 			}
 			r.Rows = append(r.Rows, *row)

@@ -23,10 +23,14 @@ import (
 const (
 	limited   = "limit"
 	streaming = "streaming"
+	disk      = "disk"
 	resident  = "resident"
 )
 
-var allRegimes = []string{limited, streaming, resident}
+// fixed are those with a method that is always the same.
+var fixed = []string{streaming, disk, resident}
+
+var allRegimes = append([]string{limited}, fixed...)
 
 // row is one run.
 type row struct {
@@ -54,23 +58,29 @@ type row struct {
 	Wrong         string  `json:"wrong,omitempty"`
 }
 
-// measure has a store decomposed. The row is nil if the machine is too small for the regime.
+// measure has a store decomposed. The row is nil if the store is no case for the regime:
+// too large for this machine, or too small for the disk to matter.
 func (o *options) measure(s *store, regime string) (*row, error) {
 	r := &row{Regime: regime, Rows: s.Rows, Cols: s.Cols, NNZ: s.NNZ, Bytes: s.Bytes}
 	flags := o.method
 	switch regime {
 	case limited:
 		r.Memory, flags = o.memory, nil
+		r.Limit = r.Memory + headroom
 	case streaming:
 		r.Memory = o.streamMemory
+		r.Limit = r.Memory + headroom + s.Bytes
+	case disk:
+		r.Memory = o.streamMemory
+		r.Limit = r.Memory + headroom
+		if s.Bytes < 2*r.Limit {
+			return nil, nil
+		}
 	case resident:
 		r.Memory = s.Decoded + 256<<20
 		if free := available(); r.Memory > free/4*3 {
 			return nil, nil
 		}
-	}
-	if regime != resident {
-		r.Limit = r.Memory + headroom
 	}
 	out := filepath.Join(o.dir, "scale.svd")
 	if err := o.decompose(s, r, out, flags); err != nil {

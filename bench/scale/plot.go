@@ -20,7 +20,7 @@ func (r *report) draw(name string) error {
 	p.BackgroundColor = color.White
 	p.Y.Min, p.Legend.Top = 0, false
 	most, lines := 0.0, 0
-	for i, regime := range []string{streaming, resident} {
+	for i, regime := range fixed {
 		var points plotter.XYs
 		for _, w := range r.Rows {
 			if w.Regime == regime {
