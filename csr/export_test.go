@@ -123,3 +123,23 @@ func FollowShard(manifest, shard []byte) []byte {
 		m.Fingerprint = fingerprint(m, blocks)
 	})
 }
+
+// ReadJournal decodes a journal and, if it is one, compares it with what becomes of it written and read.
+func ReadJournal(b []byte) error {
+	j, err := decodeJournal(b)
+	if err != nil {
+		return err
+	}
+	again, err := sealJSON(j, &j.CRC)
+	if err != nil {
+		return err
+	}
+	k, err := decodeJournal(again)
+	if err == nil {
+		err = j.matches(k)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return nil
+}

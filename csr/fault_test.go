@@ -228,6 +228,7 @@ func TestWriteOrder(t *testing.T) {
 		{false, `
 lock x.csr.lock
 lstat x.csr.partial.old
+lstat x.csr.partial/UNFINISHED.json
 remove all x.csr.partial
 lstat x.csr
 mkdir x.csr.partial
@@ -250,6 +251,7 @@ unlock x.csr.lock
 		{true, `
 lock x.csr.lock
 lstat x.csr.partial.old
+lstat x.csr.partial/UNFINISHED.json
 remove all x.csr.partial
 lstat x.csr
 read dir x.csr

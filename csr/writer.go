@@ -20,13 +20,21 @@ type CreateOptions struct {
 	Force      bool           // replace an existing store, atomically, on Commit
 	Source     map[string]any // recorded in the manifest; must be encodable as JSON
 
+	// Keep has finished shards outlive a writer that comes to no end, so that
+	// another one can go on: see Leave. It takes two more syncs a shard.
+	Keep bool
+	// Resume goes on, if there is something to go on from: the caller gives the
+	// rows from Rows() on, and the store has the same bytes as without a break.
+	// Source must tell apart all that makes other rows. It implies Keep.
+	Resume bool
+
 	// Workers is how many blocks may be encoded at a time beside the caller of
 	// AppendRow; the store's bytes do not depend on it. Each takes the memory of a
 	// block. 0: the caller encodes.
 	Workers int
 
 	// Staging, if given, is where to write instead of staging at path (see
-	// Stage); path and Force are then ignored. Commit publishes it: the
+	// Stage); path, Force, Keep and Resume are then ignored. Commit publishes it: the
 	// directory must then hold nothing but the store. It belongs to the Writer
 	// once Create has succeeded.
 	Staging *vfs.Staging
@@ -53,12 +61,15 @@ type Writer struct {
 	ids    [2]*IDWriter
 	truth  *Truth
 	err    error
+	kept   bool // there is a journal to go on from
 	sealed bool
 	done   bool
 }
 
-// Create begins a store at path. The error is fs.ErrExist if the path exists
-// and !Force, and vfs.ErrLocked if another process is writing it. Under Force
+// Create begins a store at path, or goes on with one. The error is fs.ErrExist
+// if the path exists and !Force, vfs.ErrLocked if another process is writing it,
+// an [*UnfinishedError] if one was left unfinished that is neither resumed nor
+// given up by Force, and a [*ResumeError] if it cannot be resumed. Under Force
 // only a store is ever replaced, never another kind of directory.
 func Create(path string, o CreateOptions) (*Writer, error) {
 	if o.FS == nil {
@@ -79,15 +90,16 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 	if _, err := json.Marshal(o.Source); err != nil {
 		return nil, fmt.Errorf("create store: record source: %w", err)
 	}
-	staging := o.Staging
+	o.Values.Table = append([]float64{}, o.Values.Table...) // never null in JSON
+	o.Keep = (o.Keep || o.Resume) && o.Staging == nil
+	staging, goOn := o.Staging, false
 	if staging == nil {
 		var err error
-		if staging, err = Stage(o.FS, path, o.Force); err != nil {
+		if staging, goOn, err = stage(path, &o); err != nil {
 			return nil, err
 		}
 	}
-	o.Values.Table = append([]float64{}, o.Values.Table...) // never null in JSON
-	return &Writer{
+	w := &Writer{
 		filling: newFilling(),
 		fs:      o.FS, staging: staging, dir: staging.Dir(), opts: o,
 		enc: newValueEncoder(o.Values),
@@ -95,8 +107,20 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 			Format: formatName, Version: Version, Cols: o.Cols, Transposed: o.Transposed,
 			Values: o.Values, Shards: []ShardInfo{}, Source: o.Source,
 		},
-	}, nil
+	}
+	if goOn {
+		if err := w.resume(); err != nil {
+			return nil, errors.Join(err, staging.Abort())
+		}
+	}
+	return w, nil
 }
+
+// Rows is the number of rows so far, those of the writer before included.
+func (w *Writer) Rows() int64 { return w.manifest.Rows }
+
+// NNZ is the number of entries in them.
+func (w *Writer) NNZ() int64 { return w.manifest.NNZ }
 
 // AppendRow adds the next row: cols strictly ascending and < Cols, vals finite
 // and representable in Values (−0 is written as 0). Both are copied.
@@ -200,6 +224,7 @@ func (w *Writer) makeRoom(nnz int) error {
 // A filling is a block on its way from rows to bytes.
 type filling struct {
 	firstRow int64
+	squares  neumaier // sum up to the end of the block
 	lens     []uint32
 	gaps     []uint32
 	values   []byte
@@ -220,7 +245,7 @@ func (f *filling) encode(coding Coding) {
 // workers, when there is one more block than they are.
 func (w *Writer) flushBlock() error {
 	f := w.filling
-	f.firstRow = w.manifest.Rows - int64(len(f.lens))
+	f.firstRow, f.squares = w.manifest.Rows-int64(len(f.lens)), w.squares
 	coding := w.opts.Values.Coding
 	if w.opts.Workers <= 0 {
 		f.encode(coding)
@@ -276,6 +301,7 @@ func (w *Writer) writeBlock(f *filling) error {
 	}
 	w.blocks = append(w.blocks, b)
 	w.manifest.MaxBlock.include(&b)
+	w.shard.squares = f.squares
 	if w.shard.out.size >= w.opts.ShardSize {
 		return w.closeShard()
 	}
@@ -288,6 +314,7 @@ type shardWriter struct {
 	header     uint32 // its crc
 	firstBlock int
 	firstRow   int64
+	squares    neumaier // sum up to the end of the last block
 }
 
 // openShard makes sure there is a shard to write a block to.
@@ -336,7 +363,7 @@ func (w *Writer) closeShard() error {
 	}
 	info.Size, info.CRC = s.out.size, Checksum(crc)
 	w.manifest.Shards = append(w.manifest.Shards, info)
-	return nil
+	return w.save(s.squares)
 }
 
 // IDs begins the ids of an axis; close the IDWriter before Commit. Axes never
@@ -366,17 +393,25 @@ func (w *Writer) Seal() (fingerprint string, err error) {
 }
 
 // Commit writes what is left and publishes the store: from then on path is
-// the complete new store. After an error nothing is left of it.
+// the complete new store. After an error nothing is left of it, but for Keep.
 func (w *Writer) Commit() error {
 	if w.done {
 		return errors.New("commit store: already committed or aborted")
 	}
-	if _, err := w.Seal(); err != nil {
-		return errors.Join(err, w.Abort())
+	_, err := w.Seal()
+	if err == nil {
+		err = w.endJournal()
+	}
+	if err != nil {
+		return w.Leave(err)
 	}
 	w.done = true
 	w.err = errors.New("write store: already committed")
-	return w.staging.Commit()
+	err = w.staging.Commit()
+	if err != nil && w.kept {
+		err = &UnfinishedError{Dir: w.dir, Err: err}
+	}
+	return err
 }
 
 func (w *Writer) finish() error {
@@ -420,7 +455,7 @@ func (w *Writer) writeManifest() error {
 	if err != nil {
 		return fmt.Errorf("commit store: %w", err)
 	}
-	files := append(w.manifest.files(), truthName)
+	files := append(w.manifest.files(), truthName, journalName)
 	slices.Sort(files)
 	for _, e := range entries {
 		if _, ours := slices.BinarySearch(files, e.Name()); !ours {
@@ -462,7 +497,8 @@ func (m *Manifest) files() []string {
 	return names
 }
 
-// Abort removes everything written. After Commit or Abort it does nothing.
+// Abort removes everything written, but for what Keep has kept. After Commit
+// or Abort it does nothing.
 func (w *Writer) Abort() error {
 	if w.done {
 		return nil
@@ -478,6 +514,9 @@ func (w *Writer) Abort() error {
 	var err error
 	if w.shard != nil {
 		err = w.shard.out.discard()
+		if w.kept {
+			err = errors.Join(err, w.fs.Remove(w.shard.out.name)) // the disk may be full
+		}
 	}
 	for _, iw := range w.ids {
 		if iw != nil && !iw.closed {

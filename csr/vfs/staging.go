@@ -25,6 +25,7 @@ type Staging struct {
 	force       bool
 	replaceable func(path string) error
 	lock        io.Closer
+	keep        bool // Abort leaves the directory
 	done        bool
 }
 
@@ -37,7 +38,15 @@ type Staging struct {
 // is writing it. Under force an existing target is replaced on Commit if
 // replaceable(target) returns nil; a nil replaceable lets only an empty
 // directory be replaced. Whatever is not recognised is never deleted.
-func Stage(fsys FS, target string, force bool, replaceable func(path string) error) (_ *Staging, err error) {
+func Stage(fsys FS, target string, force bool, replaceable func(path string) error) (*Staging, error) {
+	return StageOver(fsys, target, force, replaceable, func(string) (bool, error) { return false, nil })
+}
+
+// StageOver is Stage, but asks goOn what to do with target.partial, there or
+// not, once it has the lock: to go on with what is in it, as if Keep had been
+// called, or to remove it and begin with an empty directory. An error of goOn
+// leaves it alone.
+func StageOver(fsys FS, target string, force bool, replaceable func(path string) error, goOn func(dir string) (bool, error)) (_ *Staging, err error) {
 	target = filepath.Clean(target)
 	switch filepath.Base(target) {
 	case ".", "..", string(filepath.Separator):
@@ -57,17 +66,25 @@ func Stage(fsys FS, target string, force bool, replaceable func(path string) err
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", target, err)
 	}
-	if err := s.prepare(); err != nil {
+	if err := s.prepare(goOn); err != nil {
 		return nil, errors.Join(err, s.lock.Close())
 	}
 	return s, nil
 }
 
-func (s *Staging) prepare() error {
+func (s *Staging) prepare(goOn func(dir string) (bool, error)) (err error) {
 	if err := s.recover(); err != nil {
 		return fmt.Errorf("remove leftovers of %s: %w", s.target, err)
 	}
-	if _, err := s.targetExists(); err != nil {
+	if s.keep, err = goOn(s.Dir()); err != nil {
+		return err
+	}
+	if !s.keep {
+		if err := s.fs.RemoveAll(s.Dir()); err != nil {
+			return fmt.Errorf("remove leftovers of %s: %w", s.target, err)
+		}
+	}
+	if _, err := s.targetExists(); err != nil || s.keep {
 		return err
 	}
 	if err := s.fs.Mkdir(s.Dir()); err != nil {
@@ -76,7 +93,7 @@ func (s *Staging) prepare() error {
 	return nil
 }
 
-// recover deals with what a writer that died left behind.
+// recover puts back the target of a writer that died while it replaced it.
 func (s *Staging) recover() error {
 	parked := s.Dir() + oldSuffix
 	if _, err := s.fs.Lstat(parked); err == nil {
@@ -94,7 +111,7 @@ func (s *Staging) recover() error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.fs.RemoveAll(s.Dir())
+	return nil
 }
 
 // targetExists tells whether there is something to be replaced; it is an error
@@ -133,8 +150,12 @@ func (s *Staging) Dir() string { return s.target + PartialSuffix }
 // Target is where Commit will put the directory.
 func (s *Staging) Target() string { return s.target }
 
+// Keep has what is in the directory outlive the Staging, for StageOver: from
+// now on Abort and a Commit that fails only let the lock go.
+func (s *Staging) Keep() { s.keep = true }
+
 // Commit publishes the directory under its final name and removes what it
-// replaces. When it fails, everything written is removed; if it had already
+// replaces. When it fails, everything written is removed, but for Keep; if it had already
 // been published (only durability or the removal of the old one failed) it
 // stays. fs.ErrExist if the target has appeared since Stage and !force.
 func (s *Staging) Commit() error {
@@ -176,12 +197,15 @@ func (s *Staging) publish() error {
 	return nil
 }
 
-// Abort removes everything written and lets the lock go. After Commit or
-// Abort it does nothing.
+// Abort removes everything written, but for Keep, and lets the lock go. After
+// Commit or Abort it does nothing.
 func (s *Staging) Abort() error {
 	if s.done {
 		return nil
 	}
 	s.done = true
+	if s.keep {
+		return s.lock.Close()
+	}
 	return errors.Join(s.fs.RemoveAll(s.Dir()), s.lock.Close())
 }
