@@ -2,7 +2,6 @@ package synth
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math/bits"
@@ -35,6 +34,7 @@ type ExpandOptions struct {
 	FS        vfs.FS // nil: vfs.OS
 	ShardSize int64  // 0: csr.DefaultShard
 	Force     bool   // replace an existing store, in one step at the end
+	Resume    bool   // go on where the writing of this expansion was interrupted, if it was
 	// Memory bounds the search for the leading values of B; 0 means 1 GiB.
 	// Writing takes a block of B and one of the expansion.
 	Memory int64
@@ -81,8 +81,9 @@ func product(a, b, limit int64) (int64, bool) {
 }
 
 // Write writes the expansion as a store at path, with its truth, in constant
-// memory. Equal expansions give equal bytes. A run that is cut short leaves
-// nothing behind and begins anew. Errors are those of csr.Create besides.
+// memory. Equal expansions give equal bytes. Shards that are finished outlive a
+// run that is cut short: its error is a *csr.UnfinishedError then, and
+// o.Resume goes on behind them. Errors are those of csr.Create besides.
 func (e *Expansion) Write(ctx context.Context, path string, o ExpandOptions) (err error) {
 	if o.Progress == nil {
 		o.Progress = func(ExpandStage, int64, int64) {}
@@ -101,24 +102,30 @@ func (e *Expansion) Write(ctx context.Context, path string, o ExpandOptions) (er
 	}
 	w, err := csr.Create(path, csr.CreateOptions{
 		FS: o.FS, Cols: cols, Values: values, Transposed: e.Base.Transposed(),
-		ShardSize: o.ShardSize, Force: o.Force, Source: e.source(),
+		ShardSize: o.ShardSize, Force: o.Force, Keep: true, Resume: o.Resume, Source: e.source(),
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Abort()) }()
-	truth, err := e.truth(ctx, factor, &o)
-	if err != nil {
-		return fmt.Errorf("singular values of %s: %w", e.Base.Path(), err)
-	}
-	if err := w.SetTruth(truth); err != nil {
-		return err
-	}
-	x := expander{base: e.Base, w: w, tick: func(done int64) { o.Progress(StageWrite, done, nnz) }}
-	for _, row := range sparseRows(factor) {
-		if err := x.copies(ctx, row); err != nil {
+	defer func() { err = w.Leave(err) }()
+	if !w.HasTruth() {
+		truth, err := e.truth(ctx, factor, &o)
+		if err != nil {
+			return fmt.Errorf("singular values of %s: %w", e.Base.Path(), err)
+		}
+		if err := w.SetTruth(truth); err != nil {
 			return err
 		}
+	}
+	x := expander{base: e.Base, w: w, tick: func() { o.Progress(StageWrite, w.NNZ(), nnz) }}
+	skip := w.Rows()
+	for _, row := range sparseRows(factor) {
+		if skip < e.Base.Rows() {
+			if err := x.copies(ctx, row, skip); err != nil {
+				return err
+			}
+		}
+		skip = max(0, skip-e.Base.Rows())
 	}
 	return w.Commit()
 }
@@ -177,30 +184,35 @@ func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, 
 type expander struct {
 	base *csr.Store
 	w    *csr.Writer
-	tick func(done int64)
-	done int64
+	tick func()
 
 	block csr.Block
 	cols  []uint32
 	vals  []float64
 }
 
-// copies writes the rows that come from one row of the factor.
-func (x *expander) copies(ctx context.Context, row entries) error {
+// copies writes the rows that come from one row of the factor, but for the
+// first ones to skip.
+func (x *expander) copies(ctx context.Context, row entries, skip int64) error {
 	for i := range x.base.NumBlocks() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		info := x.base.Block(i)
+		first := int(max(0, min(skip-info.FirstRow, int64(info.Rows))))
+		if first == info.Rows {
+			continue
+		}
 		if err := x.base.DecodeBlock(i, &x.block); err != nil {
 			return err
 		}
-		for r := range x.block.Rows() {
+		for r := first; r < x.block.Rows(); r++ {
 			if err := x.row(row, r); err != nil {
 				return err
 			}
 		}
 		x.base.ReleaseBlock(i)
-		x.tick(x.done)
+		x.tick()
 	}
 	return nil
 }
@@ -215,6 +227,5 @@ func (x *expander) row(f entries, r int) error {
 			x.vals = append(x.vals, f.val[k]*v)
 		}
 	}
-	x.done += int64(len(x.cols))
 	return x.w.AppendRow(x.cols, x.vals)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 // randomStore makes a rows×cols store with some empty rows, and entries drawn from values.
@@ -176,6 +177,27 @@ func TestExpandDeterministic(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An expansion that is interrupted and resumed has the bytes of one that was not.
+func TestExpandResumes(t *testing.T) {
+	base := randomStore(t, 70000, 30, false, []float64{1, 2, 3, 4, 5}, 3) // of several blocks
+	if base.NumBlocks() < 3 {
+		t.Fatalf("%d blocks", base.NumBlocks())
+	}
+	e := &Expansion{Factor: Factor{Rows: 3, Cols: 2, NNZ: 4, Seed: 4}, Base: base}
+	s, _ := expandTo(t, e, ExpandOptions{ShardSize: 300000})
+	want := filesOf(t, s.Path())
+	if len(want) < 5 {
+		t.Fatalf("only %d files", len(want))
+	}
+	checkResume(t, want, func(ctx context.Context, path string, fsys vfs.FS, resume bool, progress func()) error {
+		return e.Write(ctx, path, ExpandOptions{ShardSize: 300000, FS: fsys, Resume: resume, Progress: func(s ExpandStage, _, _ int64) {
+			if s == StageWrite {
+				progress()
+			}
+		}})
+	})
 }
 
 func TestExpandRefuses(t *testing.T) {

@@ -3,7 +3,6 @@ package synth
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -121,34 +120,34 @@ func (s Spectrum) Right(dst []float64, i int64) {
 }
 
 // Write writes the matrix as a store at path, with its truth, in constant
-// memory. Equal matrices give equal bytes. A run that is cut short leaves
-// nothing behind and begins anew. Errors are those of csr.Create besides.
+// memory. Equal matrices give equal bytes. Shards that are finished outlive a
+// run that is cut short: its error is a *csr.UnfinishedError then, and
+// o.Resume goes on behind them. Errors are those of csr.Create besides.
 func (s Spectrum) Write(ctx context.Context, path string, o WriteOptions) (err error) {
 	if err := s.Validate(); err != nil {
 		return err
 	}
 	w, err := csr.Create(path, csr.CreateOptions{
 		FS: o.FS, Cols: s.short(), Values: csr.Values{Coding: csr.Float64}, Transposed: s.transposed(),
-		ShardSize: o.ShardSize, Force: o.Force, Source: s.source(),
+		ShardSize: o.ShardSize, Force: o.Force, Keep: true, Resume: o.Resume, Source: s.source(),
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.Abort()) }()
+	defer func() { err = w.Leave(err) }()
 	if err := w.SetTruth(s.Truth()); err != nil {
 		return err
 	}
-	var done int64
-	err = newRotated(s).eachBlock(ctx, func(b *csr.Block) error {
-		for i := range b.Rows() {
+	begin := w.Rows()
+	err = newRotated(s).eachBlock(ctx, begin, func(b *csr.Block) error {
+		for i := max(0, begin-b.FirstRow); i < int64(b.Rows()); i++ {
 			from, to := b.RowPtr[i], b.RowPtr[i+1]
 			if err := w.AppendRow(b.Col[from:to], b.Val[from:to]); err != nil {
 				return err
 			}
 		}
-		done += int64(b.Rows())
 		if o.Progress != nil {
-			o.Progress(done, s.long())
+			o.Progress(w.Rows(), s.long())
 		}
 		return nil
 	})
@@ -163,6 +162,7 @@ type WriteOptions struct {
 	FS        vfs.FS // nil: vfs.OS
 	ShardSize int64  // 0: csr.DefaultShard
 	Force     bool   // replace an existing store, in one step at the end
+	Resume    bool   // go on where the writing of this matrix was interrupted, if it was
 	// Progress, unless nil, is told now and then how many rows, those of the
 	// longer side, have been written.
 	Progress func(done, total int64)
@@ -171,7 +171,7 @@ type WriteOptions struct {
 // source is what the manifest records.
 func (s Spectrum) source() map[string]any {
 	return map[string]any{
-		"generator": "spectrum", "rank": s.rank(), "layers": s.Layers, "seed": s.Seed,
+		"generator": "spectrum", "rows": s.Rows, "cols": s.Cols, "rank": s.rank(), "layers": s.Layers, "seed": s.Seed,
 		"values": map[string]any{
 			"kind": s.Values.Kind, "decay": s.Values.Decay, "power": s.Values.Power, "gap": s.Values.Gap,
 			"group": s.Values.Group, "width": s.Values.Width, "least": s.Values.Least,
@@ -301,8 +301,9 @@ func (r *rotated) longVector(dst []float64, i int64) {
 	}
 }
 
-// eachBlock makes all blocks on all processors and hands them over in order.
-func (r *rotated) eachBlock(ctx context.Context, take func(*csr.Block) error) error {
+// eachBlock makes the blocks from that of row begin on, on all processors, and
+// hands them over in order.
+func (r *rotated) eachBlock(ctx context.Context, begin int64, take func(*csr.Block) error) error {
 	ahead := runtime.GOMAXPROCS(0)
 	g, ctx := errgroup.WithContext(ctx)
 	free := make(chan *csr.Block, ahead+1)
@@ -312,7 +313,7 @@ func (r *rotated) eachBlock(ctx context.Context, take func(*csr.Block) error) er
 	}
 	g.Go(func() error {
 		defer close(blocks)
-		for i := range r.NumBlocks() {
+		for i := int(begin / r.blockRows()); i < r.NumBlocks(); i++ {
 			var b *csr.Block
 			select {
 			case <-ctx.Done():

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 // profiles has one of each kind.
@@ -215,61 +216,56 @@ func filesOf(t *testing.T, path string) map[string]string {
 // manyBlocks is a Spectrum of several blocks and, with small shards, several of those.
 var manyBlocks = Spectrum{Rows: 40000, Cols: 900, Values: profiles[0], Layers: 4, Seed: 5}
 
-// Equal matrices have equal bytes, also after an attempt that was cut short; another seed makes another.
+// Equal matrices have equal bytes, also after attempts that were cut short; another seed makes another.
 func TestSpectrumDeterministic(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "spectrum.csr")
 	o := WriteOptions{ShardSize: 1 << 20}
 	store, _ := stored(t, manyBlocks, o)
 	want := filesOf(t, store.Path())
 	if len(want) < 4 {
 		t.Fatalf("only %d files", len(want))
 	}
-	for cut := range 3 {
-		ctx, cancel := context.WithCancel(t.Context())
-		calls := 0
-		stopping := o
-		stopping.Progress = func(int64, int64) {
-			if calls++; calls > cut {
-				cancel()
-			}
-		}
-		if err := manyBlocks.Write(ctx, path, stopping); !errors.Is(err, context.Canceled) {
-			t.Fatalf("cut short: %v", err)
-		}
-		left(t, path)
-		cancel()
-	}
-	// A process that dies leaves what the next attempt removes.
-	dying := &csrtest.FaultFS{}
-	writes := 0
-	dying.Inject = func(o csrtest.Op) error {
-		if o.Kind == csrtest.OpWrite {
-			if writes++; writes > 2 {
-				return csrtest.ErrDead
-			}
-		} else if writes > 2 {
-			return csrtest.ErrDead
-		}
-		return nil
-	}
-	if err := manyBlocks.Write(t.Context(), path, WriteOptions{ShardSize: o.ShardSize, FS: dying}); err == nil {
-		t.Fatal("written by a dead process")
-	}
-	dying.Die()
-	if err := manyBlocks.Write(t.Context(), path, o); err != nil {
-		t.Fatal(err)
-	}
-	got := filesOf(t, path)
-	for name := range want {
-		if got[name] != want[name] {
-			t.Errorf("%s differs", name)
-		}
-	}
+	checkResume(t, want, func(ctx context.Context, path string, fsys vfs.FS, resume bool, progress func()) error {
+		o := o
+		o.FS, o.Resume, o.Progress = fsys, resume, func(int64, int64) { progress() }
+		return manyBlocks.Write(ctx, path, o)
+	})
 	other := manyBlocks
 	other.Seed++
 	store, _ = stored(t, other, o)
 	if filesOf(t, store.Path())["shard-000000.csr"] == want["shard-000000.csr"] {
 		t.Error("another seed makes the same matrix")
+	}
+}
+
+// A matrix with other numbers does not go on from another one, be it only longer.
+func TestSpectrumResumesOnlyItself(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spectrum.csr")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := WriteOptions{ShardSize: 1, Progress: func(done, _ int64) {
+		if done > manyBlocks.Rows/2 {
+			cancel()
+		}
+	}}
+	var unfinished *csr.UnfinishedError
+	if err := manyBlocks.Write(ctx, path, o); !errors.As(err, &unfinished) {
+		t.Fatal(err)
+	}
+	o.Resume, o.Progress = true, nil
+	for want, change := range map[string]func(*Spectrum){
+		"it had rows 40000, this one has 40001": func(s *Spectrum) { s.Rows++ },
+		"it had seed 5, this one has 6":         func(s *Spectrum) { s.Seed++ },
+		"it had layers 4, this one has 3":       func(s *Spectrum) { s.Layers-- },
+	} {
+		other := manyBlocks
+		change(&other)
+		var refused *csr.ResumeError
+		if err := other.Write(t.Context(), path, o); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if err := manyBlocks.Write(t.Context(), path, o); err != nil {
+		t.Error(err)
 	}
 }
 
