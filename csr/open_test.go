@@ -30,7 +30,7 @@ func TestOpenNoStore(t *testing.T) {
 		says string
 	}{
 		"nothing.csr":      {fs.ErrNotExist, "nothing.csr"},
-		"ml.csr":           {fs.ErrNotExist, "ml.csr.partial is there: its ingest has not finished or was killed"},
+		"ml.csr":           {fs.ErrNotExist, "ml.csr.partial is there: its making has not finished or was interrupted"},
 		"ml.csr.partial":   {csr.ErrNotStore, "half-written"},
 		"half.csr.partial": {csr.ErrNotStore, "half-written"},
 		"ratings.csv":      {csr.ErrNotStore, `it is a file; a store is a directory made by "gdsvd ingest"`},

@@ -157,7 +157,7 @@ func explainMissing(fsys vfs.FS, path string, err error) error {
 	switch {
 	case errors.Is(statErr, fs.ErrNotExist):
 		if _, err := fsys.Stat(path + vfs.PartialSuffix); err == nil {
-			return fmt.Errorf("open store: %w; %s is there: its ingest has not finished or was killed; wait for it or ingest again",
+			return fmt.Errorf("open store: %w; %s is there: its making has not finished or was interrupted: wait for it, resume it or begin anew",
 				statErr, path+vfs.PartialSuffix)
 		}
 		return fmt.Errorf("open store: %w", statErr)
@@ -168,7 +168,7 @@ func explainMissing(fsys vfs.FS, path string, err error) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("open store: %w", err)
 	case filepath.Ext(path) == vfs.PartialSuffix:
-		return fmt.Errorf("open store: %s: %w: half-written: its ingest has not finished or was killed; wait for it or ingest again", path, ErrNotStore)
+		return fmt.Errorf("open store: %s: %w: half-written: its making has not finished or was interrupted: wait for it, resume it or begin anew", path, ErrNotStore)
 	}
 	if _, err := fsys.Stat(filepath.Join(path, shardName(0))); err == nil {
 		return missing(fs.ErrNotExist, path, manifestName)

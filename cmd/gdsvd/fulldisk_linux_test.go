@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -148,4 +149,28 @@ func TestIngestOnASmallDisk(t *testing.T) {
 	}
 	must(t, append(args, "--ignore-space", "--resume")...)
 	must(t, "check", "-q", store)
+}
+
+// What a full disk has interrupted goes on when there is room.
+func TestGenerateOnASmallDisk(t *testing.T) {
+	for kind, args := range generated(t) {
+		want := filepath.Join(t.TempDir(), "m.csr")
+		must(t, append(slices.Clone(args), "-o", want)...)
+		disk := smallDisk(t, 64<<20)
+		ballast := filepath.Join(disk, "ballast")
+		if err := os.WriteFile(ballast, make([]byte, 62<<20), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		store := filepath.Join(disk, "m.csr")
+		args = append(args, "-o", store)
+		fails(t, exitError, "no space left on device; .*m.csr.partial holds what is done: --resume goes on from there", args...)
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		must(t, append(args, "--resume")...)
+		if left := names(t, disk); !slices.Equal(left, []string{"m.csr"}) {
+			t.Errorf("%s: on the disk are %v", kind, left)
+		}
+		sameStore(t, want, store)
+	}
 }

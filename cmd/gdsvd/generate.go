@@ -118,6 +118,31 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 	return os.Rename(f.Name(), name)
 }
 
+// toldStore says what to do about the error of writing a store in the words of the command line.
+func toldStore(err error) error {
+	var (
+		unfinished *csr.UnfinishedError
+		resume     *csr.ResumeError
+	)
+	switch {
+	case errors.As(err, &resume):
+		return fmt.Errorf("%s cannot be resumed: %w (--force begins anew)", resume.Dir, resume.Err)
+	case errors.As(err, &unfinished) && unfinished.Err == nil:
+		return fmt.Errorf("%s holds an unfinished store: --resume goes on from it, --force begins anew", unfinished.Dir)
+	case errors.As(err, &unfinished) && errors.Is(err, context.Canceled):
+		return &outcome{fmt.Sprintf("interrupted; %s holds what is done: --resume goes on from there", unfinished.Dir), err}
+	case errors.As(err, &unfinished):
+		return fmt.Errorf("%w; %s holds what is done: --resume goes on from there", unfinished.Err, unfinished.Dir)
+	}
+	return err
+}
+
+// Help for the flags of commands that write a store shard by shard.
+const (
+	storeForceHelp  = "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume"
+	storeResumeHelp = "go on where the same command was interrupted; the store has the same bytes as without a break"
+)
+
 // printMade says what a store that has been generated is like.
 func (a *app) printMade(path string) (err error) {
 	made, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})

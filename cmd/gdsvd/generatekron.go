@@ -20,6 +20,7 @@ type kronOptions struct {
 	memory    int64
 	shardSize int64
 	force     bool
+	resume    bool
 }
 
 func (a *app) generateKronCommand() *cobra.Command {
@@ -33,8 +34,9 @@ copy of the matrix multiplied by it. Rows, structure and popularity stay those
 of the base; the singular values are the products of those of both, and the
 leading ones, 200 at least, are written to truth.json in the new store.
 
-Equal flags give equal stores. Memory does not grow with the size; a run that is
-cut short leaves nothing and begins anew.`,
+Equal flags give equal stores. Memory does not grow with the size. What is
+finished of a store that is interrupted stays in STORE.partial: the same command
+goes on from there with --resume.`,
 		Example: `  gdsvd generate kron --base ml-1m.csr --rows 4 --cols 4 --nnz 12 -o ml-12m.csr`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,7 +62,8 @@ cut short leaves nothing and begins anew.`,
 	f.Uint64Var(&o.factor.Seed, "seed", 0, "seed of the random numbers")
 	f.Var(sizeValue{p: &o.memory}, "memory", "memory to stay within while the values of the base are computed")
 	f.Var(sizeValue{p: &o.shardSize}, "shard-size", "size of the files of the store")
-	f.BoolVar(&o.force, "force", false, "replace an existing store, in one step at the end")
+	f.BoolVar(&o.force, "force", false, storeForceHelp)
+	f.BoolVar(&o.resume, "resume", false, storeResumeHelp)
 	return cmd
 }
 
@@ -71,7 +74,7 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, base.Close()) }()
 	if err := a.expand(ctx, base, o); err != nil {
-		return err
+		return toldStore(err)
 	}
 	return a.printMade(o.out)
 }
@@ -83,7 +86,7 @@ func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error
 	defer a.display.End()
 	e := synth.Expansion{Factor: o.factor, Base: base}
 	return e.Write(ctx, o.out, synth.ExpandOptions{
-		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Memory: o.memory,
+		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Resume: o.resume, Memory: o.memory,
 		Progress: func(s synth.ExpandStage, done, total int64) {
 			if s != stage {
 				stage = s

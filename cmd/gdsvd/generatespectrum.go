@@ -18,6 +18,7 @@ type spectrumOptions struct {
 	out       string
 	shardSize int64
 	force     bool
+	resume    bool
 }
 
 // decayingFloor is the least value of profiles that decay geometrically, unless another is given.
@@ -42,8 +43,9 @@ store. KIND is how value i of r, from 0, is made:
   clustered    groups around decay^g, each spread over a relative width
   repeated     decay^g, each as often as a group is long
 
-Equal flags give equal stores. Memory does not grow with the size; a run that is
-cut short leaves nothing and begins anew.`,
+Equal flags give equal stores. Memory does not grow with the size. What is
+finished of a store that is interrupted stays in STORE.partial: the same command
+goes on from there with --resume.`,
 		Example: `  gdsvd generate spectrum --rows 100000 --cols 20000 --values exponential --decay 0.95 -o decay.csr
   gdsvd generate spectrum --rows 5000 --cols 5000 --values gap --gap 0.001 -o gap.csr`,
 		Args: noArguments,
@@ -80,7 +82,8 @@ cut short leaves nothing and begins anew.`,
 	f.IntVar(&m.Layers, "layers", 4, "layers of rotations; a row has 2 to this power entries")
 	f.Uint64Var(&m.Seed, "seed", 0, "seed of the random numbers")
 	f.Var(sizeValue{p: &o.shardSize}, "shard-size", "size of the files of the store")
-	f.BoolVar(&o.force, "force", false, "replace an existing store, in one step at the end")
+	f.BoolVar(&o.force, "force", false, storeForceHelp)
+	f.BoolVar(&o.resume, "resume", false, storeResumeHelp)
 	return cmd
 }
 
@@ -88,7 +91,7 @@ func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
 	a.display.Begin("generate spectrum")
 	defer a.display.End()
 	err := o.matrix.Write(ctx, o.out, synth.WriteOptions{
-		FS: a.fsys, ShardSize: o.shardSize, Force: o.force,
+		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Resume: o.resume,
 		Progress: func(done, total int64) {
 			a.display.Update(progress.State{
 				Done: done, Total: total,
@@ -97,7 +100,7 @@ func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
 		},
 	})
 	if err != nil {
-		return err
+		return toldStore(err)
 	}
 	a.display.End()
 	return a.printMade(o.out)

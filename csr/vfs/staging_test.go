@@ -199,3 +199,55 @@ func TestStageExchangeFails(t *testing.T) {
 		t.Errorf("%v; there are %s, with %s", err, names(t, dir), names(t, target))
 	}
 }
+
+// What is kept outlives the staging, and the next one decides about it.
+func TestStageKeeps(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "x")
+	s := stage(t, target, false, nil)
+	s.Keep()
+	if err := s.Abort(); err != nil || names(t, dir) != "x.partial" {
+		t.Fatalf("%v, left: %s", err, names(t, dir))
+	}
+	over := func(goOn bool, err error) (*vfs.Staging, error) {
+		return vfs.StageOver(vfs.OS, target, false, nil, func(dir string) (bool, error) {
+			if dir != target+".partial" {
+				t.Errorf("asked about %s", dir)
+			}
+			return goOn, err
+		})
+	}
+	no := errors.New("no")
+	if _, err := over(false, no); !errors.Is(err, no) || names(t, dir) != "x.partial" {
+		t.Errorf("refused: %v, left: %s", err, names(t, dir))
+	}
+	s, err := over(true, nil)
+	if err != nil || names(t, s.Dir()) != "new" {
+		t.Fatalf("going on: %v", err)
+	}
+	if err := s.Abort(); err != nil || names(t, dir) != "x.partial" {
+		t.Errorf("abort again: %v, left: %s", err, names(t, dir))
+	}
+	// A target that has come up meanwhile is no reason to lose it.
+	if err := os.Mkdir(target, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := over(true, nil); !errors.Is(err, fs.ErrExist) || names(t, dir) != "x x.partial" {
+		t.Errorf("target exists: %v, left: %s", err, names(t, dir))
+	}
+	if err := os.Remove(target); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = over(true, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(); err != nil || names(t, dir) != "x" || names(t, target) != "new" {
+		t.Errorf("commit: %v, there are %s", err, names(t, dir))
+	}
+	if s, err = vfs.StageOver(vfs.OS, filepath.Join(dir, "y"), false, nil, func(string) (bool, error) { return false, nil }); err != nil || names(t, s.Dir()) != "" {
+		t.Fatalf("anew: %v", err)
+	}
+	if err := s.Abort(); err != nil {
+		t.Error(err)
+	}
+}
