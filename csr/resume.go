@@ -54,33 +54,31 @@ func left(dir string, o *CreateOptions) (goOn bool, err error) {
 	// Without a journal it may be a complete store, or an old one about to be
 	// removed. Whichever it is, it is good if it is the one asked for.
 	had, err := completeJournal(o.FS, dir, o.ShardSize)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
+	}
+	if err != nil {
+		return false, &ResumeError{Dir: dir, Err: fmt.Errorf("%s: %w", manifestName, err)}
 	}
 	has, err := newJournal(o)
 	return err == nil && had.matches(has) == nil, err
 }
 
-// save writes down that all shards so far are finished; squares is the sum of
-// the squares up to their end.
+// save writes down that another shard is finished; squares is the sum of the
+// squares up to its end.
 func (w *Writer) save(squares neumaier) error {
 	if !w.opts.Keep {
 		return nil
 	}
-	j, err := newJournal(&w.opts)
-	if err != nil {
-		return fmt.Errorf("write store: %w", err)
-	}
+	j := w.journal
+	j.include(&w.manifest.Shards[len(w.manifest.Shards)-1])
 	j.Squares = sumState{squares.sum, squares.c}
-	for i := range w.manifest.Shards {
-		j.include(&w.manifest.Shards[i])
-	}
 	if w.truth != nil {
 		truth := *w.truth
 		truth.Fingerprint, truth.CRC = "", 0
 		j.Truth = &truth
 	}
-	err = w.fs.SyncDir(w.dir) // the name of the shard before the journal that counts it
+	err := w.fs.SyncDir(w.dir) // the name of the shard before the journal that counts it
 	if err == nil && !w.kept {
 		err = w.fs.SyncDir(filepath.Dir(w.dir))
 	}
@@ -159,14 +157,10 @@ func plain(err error) error {
 
 // goOn restores the Writer from the journal and the shards it counts.
 func (w *Writer) goOn(j *journal) error {
-	now, err := newJournal(&w.opts)
-	if err != nil {
-		return err
-	}
+	m, now := &w.manifest, w.journal
 	if err := j.matches(now); err != nil {
 		return err
 	}
-	m := &w.manifest
 	l := &shardLoader{fs: w.fs, store: w.dir, manifest: m, report: func(err error) error { return err }}
 	for i := range int(j.Shards) {
 		info, err := l.describe(shardName(i), now.Rows)

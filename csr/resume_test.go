@@ -428,6 +428,43 @@ func TestShardOfAnotherRun(t *testing.T) {
 	requireRefused(t, "another", path, keptOptions(nil, true), "shard-000001.csr: header: belongs to another place")
 }
 
+// TestResumeOfACompleteStore: without a journal, about to be published.
+func TestResumeOfACompleteStore(t *testing.T) {
+	want := unbroken(t)
+	leave := func() (path, manifest string) {
+		path = filepath.Join(t.TempDir(), "x.csr")
+		fsys := &csrtest.FaultFS{Inject: csrtest.FailKind(csrtest.OpRename, 7, csrtest.ErrInjected)} // six journals, the manifest
+		_, err := writeKept(path, keptOptions(fsys, false))
+		var unfinished *csr.UnfinishedError
+		if !errors.As(err, &unfinished) {
+			t.Fatalf("got %v", err)
+		}
+		manifest = filepath.Join(unfinished.Dir, "MANIFEST.json")
+		if _, err := os.Stat(manifest); err != nil {
+			t.Fatal(err)
+		}
+		return path, manifest
+	}
+	path, _ := leave()
+	if from, err := writeKept(path, keptOptions(nil, true)); err != nil || from != keptRows {
+		t.Fatalf("from row %d, %v", from, err)
+	}
+	sameFiles(t, "published", want, path)
+
+	path, _ = leave() // which is another one
+	o := keptOptions(nil, true)
+	o.Source = map[string]any{"generator": "test", "seed": uint64(math.MaxUint64 - 1)}
+	if from, err := writeKept(path, o); err != nil || from != 0 {
+		t.Fatalf("another: from row %d, %v", from, err)
+	}
+
+	path, manifest := leave()
+	if err := os.WriteFile(manifest, want["MANIFEST.json"][:100], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	requireRefused(t, "damaged", path, keptOptions(nil, true), "MANIFEST.json: ")
+}
+
 // FuzzJournal: no bytes make reading a journal panic, and what is read can be written.
 func FuzzJournal(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "x.csr")

@@ -1,7 +1,6 @@
 package csr
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -21,7 +20,7 @@ type CreateOptions struct {
 	Source     map[string]any // recorded in the manifest; must be encodable as JSON
 
 	// Keep has finished shards outlive a writer that comes to no end, so that
-	// another one can go on: see Leave. It takes two more syncs a shard.
+	// another one can go on: see Leave. It takes some more syncs a shard.
 	Keep bool
 	// Resume goes on, if there is something to go on from: the caller gives the
 	// rows from Rows() on, and the store has the same bytes as without a break.
@@ -61,9 +60,11 @@ type Writer struct {
 	ids    [2]*IDWriter
 	truth  *Truth
 	err    error
-	kept   bool // there is a journal to go on from
 	sealed bool
 	done   bool
+
+	journal *journal
+	kept    bool // it, or a complete store, is there to go on from
 }
 
 // Create begins a store at path, or goes on with one. The error is fs.ErrExist
@@ -87,14 +88,14 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 	if o.Source == nil {
 		o.Source = map[string]any{}
 	}
-	if _, err := json.Marshal(o.Source); err != nil {
+	o.Values.Table = append([]float64{}, o.Values.Table...) // never null in JSON
+	journal, err := newJournal(&o)
+	if err != nil {
 		return nil, fmt.Errorf("create store: record source: %w", err)
 	}
-	o.Values.Table = append([]float64{}, o.Values.Table...) // never null in JSON
 	o.Keep = (o.Keep || o.Resume) && o.Staging == nil
 	staging, goOn := o.Staging, false
 	if staging == nil {
-		var err error
 		if staging, goOn, err = stage(path, &o); err != nil {
 			return nil, err
 		}
@@ -102,7 +103,7 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 	w := &Writer{
 		filling: newFilling(),
 		fs:      o.FS, staging: staging, dir: staging.Dir(), opts: o,
-		enc: newValueEncoder(o.Values),
+		enc: newValueEncoder(o.Values), journal: journal,
 		manifest: Manifest{
 			Format: formatName, Version: Version, Cols: o.Cols, Transposed: o.Transposed,
 			Values: o.Values, Shards: []ShardInfo{}, Source: o.Source,
