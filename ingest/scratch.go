@@ -70,12 +70,13 @@ func (s *scratch) path(name string) string { return filepath.Join(s.dir, name) }
 
 func (s *scratch) removeFile(name string) error { return s.fs.Remove(s.path(name)) }
 
-// remove removes the directory.
+// remove removes the directory, the journal last: as long as anything is left, it
+// says what of.
 func (s *scratch) remove() error {
 	err := s.close()
 	if s.made {
 		s.made = false
-		err = errors.Join(err, s.fs.RemoveAll(s.dir))
+		err = errors.Join(err, s.sweep(map[string]bool{journalName: true}), s.fs.RemoveAll(s.dir))
 	}
 	return err
 }
