@@ -58,14 +58,11 @@ func (s *Store) load() error {
 		}
 		s.shards = append(s.shards, sh)
 		s.size += sh.size
-		for range sh.blocks {
-			s.shardOf = append(s.shardOf, int32(i))
-		}
-		s.blocks = append(s.blocks, sh.blocks...)
 		// Only hints. Stores may have thousands of shards: what was read of the frame goes.
 		_ = sh.m.Advise(vfs.Sequential, 0, sh.size)
 		_ = sh.m.Advise(vfs.DontNeed, 0, sh.size)
 	}
+	s.gather()
 	for _, a := range []Axis{RowAxis, ColAxis} {
 		n, err := s.idsSize(a)
 		if err != nil {
@@ -94,6 +91,24 @@ func (s *Store) idsSize(a Axis) (int64, error) {
 			Err: fmt.Errorf("%d bytes where the manifest says %d", fi.Size(), info.Size)}
 	}
 	return info.Size, nil
+}
+
+// gather puts the blocks of all shards into one list, of which theirs are parts:
+// stores have many, and they are held once.
+func (s *Store) gather() {
+	n := 0
+	for _, sh := range s.shards {
+		n += len(sh.blocks)
+	}
+	s.blocks, s.shardOf = make([]blockMeta, 0, n), make([]int32, 0, n)
+	for i, sh := range s.shards {
+		first := len(s.blocks)
+		s.blocks = append(s.blocks, sh.blocks...)
+		sh.blocks = s.blocks[first:]
+		for range sh.blocks {
+			s.shardOf = append(s.shardOf, int32(i))
+		}
+	}
 }
 
 // checkTotals compares what the manifest says about all blocks with the blocks.

@@ -28,6 +28,8 @@ const (
 	// beside its heap: code, tables, stacks, the runtime's own; measured at 15 to
 	// 19 MiB.
 	runtimeBytes = 20 << 20
+	// blockBytes is what a store and a Matrix know of each block, decoded or not.
+	blockBytes = 48
 )
 
 // Options of New. The zero value plans for no memory limit and all processors.
@@ -187,7 +189,7 @@ func makePlan(src source, o Options) (Plan, error) {
 	}
 	fixed := func(workers int) []Part {
 		return []Part{
-			{"runtime", runtimeBytes},
+			{"runtime", runtimeBytes + blockBytes*int64(p.Blocks)},
 			{"vectors", o.Reserve},
 			{"accumulators", sums},
 			{"blocks in flight", flight(int64(workers))},

@@ -104,7 +104,7 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.makeOnly, "make", false, "make the stores and stop")
 	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
 	f.StringVar(&memory, "memory", "512MiB", "budget of the regime limit")
-	f.StringVar(&streamMemory, "stream-memory", "56MiB", "budget of the regimes streaming and disk")
+	f.StringVar(&streamMemory, "stream-memory", "62MiB", "budget of the regimes streaming and disk")
 	f.StringVar(&regimes, "regimes", strings.Join(allRegimes, ","), "regimes to measure")
 	f.StringVar(&method, "method", "--method krylov --block 4", "flags of the regimes other than limit")
 	f.IntVar(&o.rank, "k", 10, "number of triplets")
