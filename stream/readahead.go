@@ -55,6 +55,11 @@ func (a *readAhead) run(ctx context.Context, first, end int) {
 		ahead += size
 		if int(a.next.Load()) <= i {
 			a.src.Prefetch(i)
+			if int(a.next.Load()) > i {
+				// It came late, perhaps after its release: nobody else would release it
+				// in this pass.
+				a.src.ReleaseBlock(i)
+			}
 		}
 		if ctx.Err() != nil {
 			return

@@ -64,3 +64,31 @@ func TestReadAhead(t *testing.T) {
 		synctest.Wait() // the bubble fails if it does not end
 	})
 }
+
+// late is a source whose block 2 is still being brought into memory when it is
+// handed out.
+type late struct {
+	prefetched
+	a        *readAhead
+	released []int
+}
+
+func (l *late) Prefetch(i int) {
+	if i == 2 {
+		l.a.handOut(i)
+	}
+}
+
+func (l *late) ReleaseBlock(i int) { l.released = append(l.released, i) }
+
+// TestReadAheadLate: pages that come after a worker has taken their block are
+// given back.
+func TestReadAheadLate(t *testing.T) {
+	l := &late{}
+	l.a = newReadAhead(l)
+	l.a.handOut(0)
+	l.a.run(t.Context(), 1, 3)
+	if !slices.Equal(l.released, []int{2}) {
+		t.Errorf("released are %v, want only 2", l.released)
+	}
+}
