@@ -47,7 +47,7 @@ func BenchmarkResidentPass(b *testing.B) {
 	src := ratingsLike()
 	for _, workers := range []int{1, 2} {
 		for _, l := range []int{1, 4, 16} {
-			m, err := newMatrix(src, Options{Workers: workers, Width: l})
+			m, err := NewFrom(src, Options{Workers: workers, Width: l})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -56,7 +56,7 @@ func TestBeyond32Bits(t *testing.T) {
 	}
 	const rows, entries = 1<<14 + 1, csr.BlockNNZ
 	src := newEqualRows(rows, entries)
-	m, err := newMatrix(src, Options{Memory: 128 << 20})
+	m, err := NewFrom(src, Options{Memory: 128 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

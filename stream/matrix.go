@@ -14,7 +14,7 @@ import (
 // Matrix is a stored N×n matrix as the solver sees it: known through passes.
 // Its methods must not be called concurrently with one another.
 type Matrix struct {
-	src      source
+	src      Source
 	opt      Options
 	plan     Plan
 	resident []*csr.Block // decoded blocks kept between passes; nil until first read
@@ -32,9 +32,10 @@ type Matrix struct {
 // New plans passes over a store within the budget of o. The store must stay
 // open while the Matrix is used. The error is a *BudgetError when the budget
 // cannot work.
-func New(store *csr.Store, o Options) (*Matrix, error) { return newMatrix(store, o) }
+func New(store *csr.Store, o Options) (*Matrix, error) { return NewFrom(store, o) }
 
-func newMatrix(src source, o Options) (*Matrix, error) {
+// NewFrom is New for a matrix that need not be stored.
+func NewFrom(src Source, o Options) (*Matrix, error) {
 	o = o.withDefaults()
 	plan, err := makePlan(src, o)
 	if err != nil {

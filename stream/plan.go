@@ -151,13 +151,13 @@ func (p Plan) units() int { return p.Blocks * p.parts }
 func PlanFor(store *csr.Store, o Options) (Plan, error) { return makePlan(store, o.withDefaults()) }
 
 // decodedBytes is what block i occupies when it is decoded.
-func decodedBytes(src source, i int) int64 {
+func decodedBytes(src Source, i int) int64 {
 	b := src.Block(i)
 	return src.DecodedSize(int64(b.Rows), int64(b.NNZ))
 }
 
 // makePlan decides the layout of all passes over src.
-func makePlan(src source, o Options) (Plan, error) {
+func makePlan(src Source, o Options) (Plan, error) {
 	p := Plan{Budget: o.Memory, Workers: o.Workers, Kernel: kernel.Current().String(), Blocks: src.NumBlocks()}
 	if p.Workers <= 0 {
 		p.Workers = runtime.GOMAXPROCS(0)
@@ -243,7 +243,7 @@ func (p *Plan) outside(n int64, o Options) int64 {
 func (p *Plan) columns(k, lanes int) int { return min(k, max(1, p.room/(lanes+1))) }
 
 // fitting is the number of leading blocks whose decoded form fits into room.
-func fitting(src source, room int64) int {
+func fitting(src Source, room int64) int {
 	for i := range src.NumBlocks() {
 		room -= decodedBytes(src, i)
 		if room < 0 {
@@ -253,15 +253,10 @@ func fitting(src source, room int64) int {
 	return src.NumBlocks()
 }
 
-func residentBytes(src source, blocks int) int64 {
+func residentBytes(src Source, blocks int) int64 {
 	var t int64
 	for i := range blocks {
 		t += decodedBytes(src, i)
 	}
 	return t
 }
-
-// source is what a pass reads.
-type source = Source
-
-var _ Source = (*csr.Store)(nil)

@@ -13,12 +13,12 @@ const readAheadBytes = 4 << 20
 // page in the middle of a block. It is only ever a hint: a worker that comes
 // first reads the block itself.
 type readAhead struct {
-	src   source
+	src   Source
 	next  atomic.Int64  // the block to be handed out next
 	moved chan struct{} // of room for one: next has changed
 }
 
-func newReadAhead(src source) *readAhead {
+func newReadAhead(src Source) *readAhead {
 	return &readAhead{src: src, moved: make(chan struct{}, 1)}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // prefetched records what is read ahead; block 3 is larger than the window.
 type prefetched struct {
-	source
+	Source
 	mu  sync.Mutex
 	got []int
 }

@@ -26,5 +26,4 @@ type Source interface {
 	ReleaseBlock(i int)
 }
 
-// NewFrom is New for a matrix that need not be stored.
-func NewFrom(src Source, o Options) (*Matrix, error) { return newMatrix(src, o) }
+var _ Source = (*csr.Store)(nil)

@@ -13,7 +13,7 @@ import (
 // 2³² columns. Duplicate entries of m add up, as they do in its own products.
 func FromSparse(m *sparse.CSR, o Options) (*Matrix, error) {
 	src := newInMemory(m, csr.BlockRows, csr.BlockNNZ)
-	sm, err := newMatrix(src, o)
+	sm, err := NewFrom(src, o)
 	if err != nil {
 		return nil, err
 	}

@@ -87,9 +87,9 @@ func randomDense(seed uint64, r, c int) *mat.Dense {
 
 func newDisk(m *sparse.CSR) *disk { return &disk{inMemory: newInMemory(m, 16, 64), failAt: -1} }
 
-func mustNew(t *testing.T, src source, o Options) *Matrix {
+func mustNew(t *testing.T, src Source, o Options) *Matrix {
 	t.Helper()
-	m, err := newMatrix(src, o)
+	m, err := NewFrom(src, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,12 +340,12 @@ func TestBudget(t *testing.T) {
 	least := mustNew(t, src, Options{Workers: 1, Width: 4}).Plan()
 	need := least.Total() - residentBytes(src, least.Blocks)
 	t.Run("refused with the number that would do", func(t *testing.T) {
-		_, err := newMatrix(src, Options{Workers: 8, Width: 4, Memory: need - 1})
+		_, err := NewFrom(src, Options{Workers: 8, Width: 4, Memory: need - 1})
 		var budget *BudgetError
 		if !errors.As(err, &budget) || budget.Need != need || budget.Budget != need-1 {
 			t.Fatalf("err = %v, want a BudgetError with need %d", err, need)
 		}
-		if _, err := newMatrix(src, Options{Workers: 8, Width: 4, Memory: budget.Need}); err != nil {
+		if _, err := NewFrom(src, Options{Workers: 8, Width: 4, Memory: budget.Need}); err != nil {
 			t.Errorf("the budget it asked for does not work either: %v", err)
 		}
 	})
