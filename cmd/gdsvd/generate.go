@@ -126,13 +126,9 @@ func toldStore(err error) error {
 	)
 	switch {
 	case errors.As(err, &resume):
-		return fmt.Errorf("%s cannot be resumed: %w (--force begins anew)", resume.Dir, resume.Err)
-	case errors.As(err, &unfinished) && unfinished.Err == nil:
-		return fmt.Errorf("%s holds an unfinished store: --resume goes on from it, --force begins anew", unfinished.Dir)
-	case errors.As(err, &unfinished) && errors.Is(err, context.Canceled):
-		return &outcome{fmt.Sprintf("interrupted; %s holds what is done: --resume goes on from there", unfinished.Dir), err}
+		return cannotResume(resume.Dir, resume.Err)
 	case errors.As(err, &unfinished):
-		return fmt.Errorf("%w; %s holds what is done: --resume goes on from there", unfinished.Err, unfinished.Dir)
+		return leftUnfinished("store", unfinished.Dir, unfinished.Err, err)
 	}
 	return err
 }

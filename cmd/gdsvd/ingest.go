@@ -114,13 +114,9 @@ func toldIngest(err error) error {
 	)
 	switch {
 	case errors.As(err, &resume):
-		return fmt.Errorf("%s cannot be resumed: %w (--force begins anew)", resume.Spool, resume.Err)
-	case errors.As(err, &unfinished) && unfinished.Err == nil:
-		return fmt.Errorf("%s holds an unfinished ingest: --resume goes on from it, --force begins anew", unfinished.Spool)
-	case errors.As(err, &unfinished) && errors.Is(err, context.Canceled):
-		return &outcome{fmt.Sprintf("interrupted; %s holds what is done: --resume goes on from there", unfinished.Spool), err}
+		return cannotResume(resume.Spool, resume.Err)
 	case errors.As(err, &unfinished):
-		return fmt.Errorf("%w; %s holds what is done: --resume goes on from there", unfinished.Err, unfinished.Spool)
+		return leftUnfinished("ingest", unfinished.Spool, unfinished.Err, err)
 	case errors.As(err, &space):
 		return fmt.Errorf("%w (--ignore-space begins nevertheless)", err)
 	}
