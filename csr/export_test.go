@@ -143,3 +143,6 @@ func ReadJournal(b []byte) error {
 	}
 	return nil
 }
+
+// Allocated is the bound of what Go's heap takes for a slice.
+var Allocated = allocated

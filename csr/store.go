@@ -254,20 +254,30 @@ func (s *Store) Block(i int) BlockInfo {
 	return BlockInfo{FirstRow: b.firstRow, Rows: int(b.rows), NNZ: int(b.nnz), Size: int64(b.size)}
 }
 
-// DecodedSize is the number of bytes of a decoded block of so many rows and
-// entries: 2 to 12 an entry, see [Block].
+// DecodedSize is what a decoded block of so many rows and entries takes of Go's
+// heap: 2 to 12 bytes an entry, see [Block], and what its slices are rounded up by.
 func (s *Store) DecodedSize(rows, nnz int64) int64 {
-	entry := int64(4 + 8)
+	column, value := int64(4), int64(8)
 	if s.manifest.Cols <= maxCols16 {
-		entry -= 2
+		column = 2
 	}
 	switch coding := s.manifest.Values.Coding; {
 	case coding == Constant:
-		entry -= 8
+		value = 0
 	case coding.coded():
-		entry -= 7
+		value = 1
 	}
-	return 4*(rows+1) + entry*nnz
+	return allocated(4*(rows+1)) + allocated(column*nnz) + allocated(value*nnz)
+}
+
+// allocated is the most that Go's heap takes for a slice of n bytes: small ones
+// come in classes of sizes, 16 bytes or a fifth apart at most, larger ones in pages.
+func allocated(n int64) int64 {
+	const largestClass, page = 32 << 10, 8 << 10
+	if n <= largestClass {
+		return n + n/5 + 16
+	}
+	return (n + page - 1) / page * page
 }
 
 // DecodeBlock decodes block i into dst and proves it sound: the crc of its
