@@ -43,24 +43,7 @@ func mapped(t *testing.T, dir string) (bytes int64) {
 func TestReleasedBlocksAreUnmapped(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.csr")
-	w, err := csr.Create(path, csr.CreateOptions{Cols: 5000, Values: csr.Values{Coding: csr.Dict8, Table: someValues(256)}, ShardSize: 256 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	cols, vals := make([]uint32, 0, 5000), make([]float64, 0, 5000)
-	for range 5000 {
-		cols, vals = cols[:0], vals[:0]
-		for c := rng.Uint32N(9); c < 5000; c += 1 + rng.Uint32N(9) {
-			cols, vals = append(cols, c), append(vals, float64(1+rng.IntN(256)))
-		}
-		if err := w.AppendRow(cols, vals); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	writeWide(t, path, 256<<10)
 	s, err := csr.Open(path, csr.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +74,60 @@ func TestReleasedBlocksAreUnmapped(t *testing.T) {
 	// What a block that was released late has mapped of the next, at the ends of shards.
 	if got, most := mapped(t, dir), int64(2<<20); got > most {
 		t.Errorf("%d bytes of %d are mapped after the last block was released, want at most %d", got, s.Size(), most)
+	}
+}
+
+// A block that is released long after those behind it, as by a worker that was
+// not scheduled for a while, leaves nothing mapped of them either.
+func TestLateReleaseUnmapsItsNeighbours(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.csr")
+	writeWide(t, path, 1<<30)
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var b csr.Block
+	read := func(i int) {
+		if err := s.DecodeBlock(i, &b); err != nil {
+			t.Fatal(err)
+		}
+		s.ReleaseBlock(i)
+	}
+	for late := 1; late < s.NumBlocks(); late++ { // a first one begins the next pass
+		for i := range s.NumBlocks() {
+			if i != late {
+				read(i)
+			}
+		}
+		read(late)
+		if got := mapped(t, dir); got > 0 {
+			t.Errorf("%d bytes are mapped after block %d of %d was released last", got, late, s.NumBlocks())
+		}
+	}
+}
+
+// writeWide makes a store of 5,000 rows of about 1,000 entries.
+func writeWide(t *testing.T, path string, shard int64) {
+	t.Helper()
+	w, err := csr.Create(path, csr.CreateOptions{Cols: 5000, Values: csr.Values{Coding: csr.Dict8, Table: someValues(256)}, ShardSize: shard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	cols, vals := make([]uint32, 0, 5000), make([]float64, 0, 5000)
+	for range 5000 {
+		cols, vals = cols[:0], vals[:0]
+		for c := rng.Uint32N(9); c < 5000; c += 1 + rng.Uint32N(9) {
+			cols, vals = append(cols, c), append(vals, float64(1+rng.IntN(256)))
+		}
+		if err := w.AppendRow(cols, vals); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
 	}
 }
 

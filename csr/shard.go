@@ -27,18 +27,28 @@ type shard struct {
 // up also with blocks that were released out of order.
 const releaseBehind = 1<<20 + ReleaseLag
 
+// lateBy is how far behind others a block may be released: a pass adds blocks to
+// each of a few sums in order, so that none is left behind by more.
+const lateBy = 16 << 20
+
 // release gives back the pages of a block and of what stands before it, and
 // after the last one those of the footer. Each call interrupts the other
 // processors, so that there is one in ReleaseLag bytes, and one for a block that is
-// released later than one after it.
+// released later than one after it; that one gives back also what its reader may
+// have mapped, meanwhile, of those after it.
 func (s *shard) release(b *blockMeta) {
 	from, to := max(0, b.offset-releaseBehind), b.offset+int64(b.size)
-	if b.offset == s.blocks[0].offset {
-		s.released.Store(0)
+	done := s.released.Load()
+	if b.offset+lateBy < done || b.offset == s.blocks[0].offset && done == s.size { // the next pass
+		done = min(done, b.offset)
+		s.released.Store(done)
 	}
-	if b.offset == s.blocks[len(s.blocks)-1].offset {
+	switch {
+	case b.offset == s.blocks[len(s.blocks)-1].offset:
 		to = s.size
-	} else if done := s.released.Load(); b.offset >= done && to-done < ReleaseLag {
+	case b.offset < done:
+		to = max(to, min(done, to+releaseBehind))
+	case to-done < ReleaseLag:
 		return
 	}
 	s.released.Store(max(s.released.Load(), to))
