@@ -130,6 +130,10 @@ func TestUnfinishedGenerate(t *testing.T) {
 		fails(t, exitError, "cannot be resumed: it had shard size", append(args, "--resume", "--shard-size", "1KiB")...)
 		fails(t, exitError, "holds an unfinished store", "ingest", "-q", ratings(t, tall), "-o", store)
 		before := finishedShards(t, store)
+		for _, flags := range [][]string{nil, {"--resume"}, {"--force"}} {
+			svd := append([]string{"svd", "-q", ingested(t, tall), "-k", "2", "-o", store}, flags...)
+			fails(t, exitError, `m\.csr\.partial holds UNFINISHED\.json, which is not of a result: finish the store .* or give another -o`, svd...)
+		}
 		damage(t, filepath.Join(store+".partial", "shard-000000.csr"))
 		fails(t, exitError, "cannot be resumed: shard-000000.csr: header: ", append(args, "--resume")...)
 		damage(t, filepath.Join(store+".partial", "shard-000000.csr"))
@@ -141,6 +145,44 @@ func TestUnfinishedGenerate(t *testing.T) {
 		fails(t, exitError, `m.csr: file (already )?exists`, append(args, "--resume")...)
 		if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
 			t.Errorf("%s: at the end there are %v", kind, left)
+		}
+	}
+}
+
+// What a run of svd that died has left where a store is made, or a result, is no
+// more in the way than where it had begun. What may be somebody's is not removed by svd.
+func TestLeftoversOfSVD(t *testing.T) {
+	store := ingested(t, tall)
+	leave := func(at string, names ...string) {
+		if err := os.Mkdir(at+".partial", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if err := os.WriteFile(filepath.Join(at+".partial", name), []byte("left"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	work := t.TempDir()
+	for name, args := range map[string][]string{
+		"ingest":   {"ingest", "-q", ratings(t, tall)},
+		"generate": {"generate", "spectrum", "-q", "--rows", "300", "--cols", "200"},
+		"resumed":  {"generate", "spectrum", "-q", "--rows", "300", "--cols", "200", "--resume"},
+		"svd":      {"svd", "-q", store, "-k", "2"},
+	} {
+		out := filepath.Join(work, name)
+		leave(out, "U.npy", "events.jsonl", "vectors-0", "vectors-11", "checkpoint.half")
+		must(t, append(args, "-o", out)...)
+	}
+	if left := names(t, work); !slices.Equal(left, []string{"generate", "ingest", "resumed", "svd"}) {
+		t.Errorf("at the end there are %v", left)
+	}
+	for _, name := range []string{"thesis.txt", "vectors-final", "MANIFEST.json"} {
+		work := t.TempDir()
+		leave(filepath.Join(work, "out"), "U.npy", name)
+		fails(t, exitError, "out.partial holds "+name+", ", "svd", "-q", store, "-k", "2", "-o", filepath.Join(work, "out"))
+		if kept := names(t, filepath.Join(work, "out.partial")); !slices.Contains(kept, name) || len(kept) != 2 {
+			t.Errorf("%v are left", kept)
 		}
 	}
 }

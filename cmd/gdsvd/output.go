@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"gonum.org/v1/gonum/mat"
@@ -77,7 +79,9 @@ func (o *output) keepShort() bool {
 // many rows. At the end it replaces the checkpoint of the run that lies in its
 // place by then, and a result there only if results says so.
 func newOutput(fsys vfs.FS, dir string, results, transposed bool, want vectors, rows int64, k int) (_ *output, err error) {
-	stage, err := vfs.Stage(fsys, dir, true, func(path string) error { return replaceable(fsys, path, results) })
+	stage, err := vfs.StageOver(fsys, dir, true,
+		func(path string) error { return replaceable(fsys, path, results) },
+		func(stage string) (bool, error) { return false, onlyLeftovers(fsys, stage) })
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +103,25 @@ func newOutput(fsys vfs.FS, dir string, results, transposed bool, want vectors, 
 	}
 	o.lines = json.NewEncoder(o.events)
 	return o, nil
+}
+
+// onlyLeftovers makes sure that the directory in which a result is made holds at
+// most what a run that died has left: ingest and generate keep a store there that
+// is unfinished, if it has the same name.
+func onlyLeftovers(fsys vfs.FS, stage string) error {
+	entries, err := fsys.ReadDir(stage)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if name := e.Name(); !ofResult(name) && !spill.Made(name) {
+			return fmt.Errorf("%s holds %s, which is not of a result: finish the store that is made there (its command with --resume), remove it, or give another -o", stage, name)
+		}
+	}
+	return nil
 }
 
 func (o *output) path(name string) string { return filepath.Join(o.stage.Dir(), name) }

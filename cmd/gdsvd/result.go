@@ -165,15 +165,19 @@ func isResult(fsys vfs.FS, dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		switch e.Name() {
-		case sigmaFile, leftFile, rightFile, eventsFile, resultFile:
-		default:
-			if ofCheckpoint(e.Name()) {
-				continue
-			}
+		if !ofResult(e.Name()) {
 			return &fs.PathError{Op: "remove", Path: filepath.Join(dir, e.Name()),
 				Err: fmt.Errorf("it is not part of a result; the directory is left alone")}
 		}
 	}
 	return nil
+}
+
+// ofResult tells whether a file of OUT is one that a run makes there.
+func ofResult(name string) bool {
+	switch name {
+	case sigmaFile, leftFile, rightFile, eventsFile, resultFile:
+		return true
+	}
+	return ofCheckpoint(name)
 }

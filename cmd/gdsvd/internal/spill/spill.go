@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -50,7 +52,7 @@ func (d *Dir) Make(numbers int) ([]float64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	size := 8 * int64(numbers)
-	name := filepath.Join(d.dir, fmt.Sprintf("vectors-%d", d.made))
+	name := filepath.Join(d.dir, prefix+strconv.Itoa(d.made))
 	file, err := d.fsys.Scratch(name, size)
 	if err != nil {
 		return nil, fmt.Errorf("%.1f MiB for vectors, with %.1f MiB in such files already: %w", mib(size), mib(d.bytes), err)
@@ -66,6 +68,16 @@ func (d *Dir) Make(numbers int) ([]float64, error) {
 	rooms = slices.Insert(slices.Clone(rooms), at, r)
 	d.rooms.Store(&rooms)
 	return unsafe.Slice((*float64)(p), numbers), nil
+}
+
+// prefix begins the names of the files; a number follows.
+const prefix = "vectors-"
+
+// Made tells whether a file may be one of a Dir.
+func Made(name string) bool {
+	digits, found := strings.CutPrefix(name, prefix)
+	_, err := strconv.ParseUint(digits, 10, 64)
+	return found && err == nil
 }
 
 func byBegin(a, b room) int { return cmp.Compare(a.begin, b.begin) }
