@@ -37,6 +37,27 @@ func (e *ResumeError) Error() string {
 // Unwrap returns why.
 func (e *ResumeError) Unwrap() error { return e.Err }
 
+// ErrFinished tells that there is nothing for CreateOptions.Resume to do: what
+// exists is the complete store that is asked for.
+var ErrFinished = errors.New("a finished store, nothing to resume")
+
+// finished says more of what was found at path by a writer that was to resume:
+// ErrFinished, or why it is another store, if it is one.
+func finished(path string, o *CreateOptions, exists error) error {
+	had, err := completeJournal(o.FS, path, o.ShardSize)
+	if err != nil {
+		return exists // not of a store
+	}
+	has, err := newJournal(o)
+	if err != nil {
+		return err
+	}
+	if err := had.matches(has); err != nil {
+		return fmt.Errorf("%w: a finished store, but another one: %w", exists, err)
+	}
+	return fmt.Errorf("%w: %w", exists, ErrFinished)
+}
+
 // left tells whether a writer with the options goes on in the directory that
 // another one has left; else it is of no use.
 func left(dir string, o *CreateOptions) (goOn bool, err error) {

@@ -465,6 +465,59 @@ func TestResumeOfACompleteStore(t *testing.T) {
 	requireRefused(t, "damaged", path, keptOptions(nil, true), "MANIFEST.json: ")
 }
 
+// TestResumeOfAFinishedStore: there is nothing to do, or it is another one.
+func TestResumeOfAFinishedStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.csr")
+	if _, err := writeKept(path, keptOptions(nil, false)); err != nil {
+		t.Fatal(err)
+	}
+	want := keptFiles(t, path)
+	for _, shard := range []int64{1, csr.DefaultShard} { // files, not the matrix
+		o := keptOptions(nil, true)
+		o.ShardSize = shard
+		if _, err := writeKept(path, o); !errors.Is(err, csr.ErrFinished) {
+			t.Errorf("got %v", err)
+		}
+	}
+	for _, change := range []func(o *csr.CreateOptions){
+		func(o *csr.CreateOptions) { o.Cols++ }, func(o *csr.CreateOptions) { o.Transposed = true },
+		func(o *csr.CreateOptions) { o.Source = map[string]any{"seed": 1} }, func(o *csr.CreateOptions) { o.Values.Coding = csr.Float32 },
+	} {
+		o := keptOptions(nil, true)
+		change(&o)
+		_, err := writeKept(path, o)
+		if !errors.Is(err, fs.ErrExist) || errors.Is(err, csr.ErrFinished) || !strings.Contains(err.Error(), "a finished store, but another one: it had ") {
+			t.Errorf("got %v", err)
+		}
+	}
+	sameFiles(t, "finished", want, path)
+
+	// Something unfinished beside it comes first.
+	o := keptOptions(&csrtest.FaultFS{Inject: csrtest.FailKind(csrtest.OpRename, 3, csrtest.ErrInjected)}, false)
+	o.Force = true
+	var unfinished *csr.UnfinishedError
+	if _, err := writeKept(path, o); !errors.As(err, &unfinished) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := writeKept(path, keptOptions(nil, true)); !errors.Is(err, fs.ErrExist) || errors.Is(err, csr.ErrFinished) {
+		t.Errorf("got %v", err)
+	}
+	o = keptOptions(nil, true)
+	o.Force = true
+	if from, err := writeKept(path, o); err != nil || from == 0 {
+		t.Errorf("from row %d, %v", from, err)
+	}
+	sameFiles(t, "replaced", want, path)
+
+	other := filepath.Join(t.TempDir(), "x.csr")
+	if err := os.Mkdir(other, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writeKept(other, keptOptions(nil, true)); !errors.Is(err, fs.ErrExist) || strings.Contains(err.Error(), "another") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // FuzzJournal: no bytes make reading a journal panic, and what is read can be written.
 func FuzzJournal(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "x.csr")

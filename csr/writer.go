@@ -3,6 +3,7 @@ package csr
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -70,8 +71,9 @@ type Writer struct {
 // Create begins a store at path, or goes on with one. The error is fs.ErrExist
 // if the path exists and !Force, vfs.ErrLocked if another process is writing it,
 // an [*UnfinishedError] if one was left unfinished that is neither resumed nor
-// given up by Force, and a [*ResumeError] if it cannot be resumed. Under Force
-// only a store is ever replaced, never another kind of directory.
+// given up by Force, a [*ResumeError] if it cannot be resumed; besides fs.ErrExist
+// it is ErrFinished if there is nothing left to resume. Under Force only a store is
+// ever replaced, never another kind of directory.
 func Create(path string, o CreateOptions) (*Writer, error) {
 	if o.FS == nil {
 		o.FS = vfs.OS
@@ -96,7 +98,11 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 	o.Keep = (o.Keep || o.Resume) && o.Staging == nil
 	staging, goOn := o.Staging, false
 	if staging == nil {
-		if staging, goOn, err = stage(path, &o); err != nil {
+		staging, goOn, err = stage(path, &o)
+		if errors.Is(err, fs.ErrExist) && o.Resume && !goOn {
+			err = finished(path, &o, err)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

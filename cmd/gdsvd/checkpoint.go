@@ -97,7 +97,7 @@ func (a *app) finished(s outState, store *csr.Store, o *svdOptions) *result {
 		r.K != o.rank || r.Settings.Tol > o.tol {
 		return nil
 	}
-	a.display.Logger().Info("the run has finished: there is nothing to resume", "out", o.out)
+	a.nothingToResume("result", o.out)
 	return r
 }
 

@@ -110,7 +110,7 @@ func TestResumeRefused(t *testing.T) {
 	if text := must(t, with(store, "--resume")...); !strings.Contains(text, "converged: 4 of 4") {
 		t.Errorf("a finished run resumed prints\n%s", text)
 	}
-	if o := gdsvd(t, slices.Concat([]string{"svd"}, base[2:], []string{store, "-o", dir, "--resume"})...); o.code != exitOK || !strings.Contains(o.stderr, "the run has finished: there is nothing to resume") {
+	if o := gdsvd(t, slices.Concat([]string{"svd"}, base[2:], []string{store, "-o", dir, "--resume"})...); o.code != exitOK || !strings.Contains(o.stderr, "the result is finished: there is nothing to resume") {
 		t.Errorf("a finished run resumed: exit %d\n%s", o.code, o.stderr)
 	}
 	if now, err := os.ReadFile(filepath.Join(dir, resultFile)); err != nil || !bytes.Equal(now, finished) {

@@ -118,6 +118,18 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 	return os.Rename(f.Name(), name)
 }
 
+// madeStore says what has come of the writing of a store.
+func (a *app) madeStore(path string, err error) error {
+	if errors.Is(err, csr.ErrFinished) {
+		a.nothingToResume("store", path)
+		err = nil
+	}
+	if err != nil {
+		return toldStore(err)
+	}
+	return a.printMade(path)
+}
+
 // toldStore says what to do about the error of writing a store in the words of the command line.
 func toldStore(err error) error {
 	var (
@@ -136,7 +148,7 @@ func toldStore(err error) error {
 // Help for the flags of commands that write a store shard by shard.
 const (
 	storeForceHelp  = "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume"
-	storeResumeHelp = "go on where the same command was interrupted; the store has the same bytes as without a break"
+	storeResumeHelp = "go on where the same command was interrupted; the store has the same bytes as without a break; if it is finished, only say so"
 )
 
 // printMade says what a store that has been generated is like.

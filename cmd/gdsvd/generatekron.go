@@ -73,10 +73,7 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, base.Close()) }()
-	if err := a.expand(ctx, base, o); err != nil {
-		return toldStore(err)
-	}
-	return a.printMade(o.out)
+	return a.madeStore(o.out, a.expand(ctx, base, o))
 }
 
 // expand writes the new store, showing progress.

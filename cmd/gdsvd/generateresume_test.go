@@ -142,7 +142,18 @@ func TestUnfinishedGenerate(t *testing.T) {
 		}
 		must(t, append(args, "--resume")...)
 		must(t, "check", "-q", store)
-		fails(t, exitError, `m.csr: file (already )?exists`, append(args, "--resume")...)
+		made := must(t, "info", store)
+		resumesNothing(t, store, append(args, "--resume")...)
+		resumesNothing(t, store, append(args, "--resume", "--shard-size", "4KiB")...) // files, not the matrix
+		fails(t, exitError, `m.csr: file (already )?exists \(--force replaces it\)`, args...)
+		fails(t, exitError, `m.csr: file (already )?exists: a finished store, but another one: it had .* this one has .* \(--force replaces it\)`, append(args, "--resume", "--seed", "3")...)
+		if text := must(t, "info", store); text != made {
+			t.Errorf("%s: the finished store has become\n%s", kind, text)
+		}
+		must(t, append(args, "--resume", "--force", "--seed", "3")...)
+		if must(t, "info", store) == made {
+			t.Errorf("%s: --force has not replaced the store", kind)
+		}
 		if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
 			t.Errorf("%s: at the end there are %v", kind, left)
 		}

@@ -99,9 +99,6 @@ func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
 			})
 		},
 	})
-	if err != nil {
-		return toldStore(err)
-	}
 	a.display.End()
-	return a.printMade(o.out)
+	return a.madeStore(o.out, err)
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,17 @@ func fails(t *testing.T, code int, pattern string, args ...string) ran {
 		t.Errorf("gdsvd %s: standard error\n%q\nwant one line that matches\n%s", strings.Join(args, " "), o.stderr, pattern)
 	}
 	return o
+}
+
+// resumesNothing runs a command, made quiet by -q, whose store is finished: it says so and describes it.
+func resumesNothing(t *testing.T, store string, args ...string) {
+	t.Helper()
+	quiet := must(t, args...)
+	o := gdsvd(t, slices.DeleteFunc(slices.Clone(args), func(s string) bool { return s == "-q" })...)
+	if o.code != exitOK || o.stdout != quiet || !strings.Contains(o.stdout, filepath.Base(store)) ||
+		!strings.Contains(o.stderr, "the store is finished: there is nothing to resume") {
+		t.Errorf("%v: exit %d\n%s%s", args, o.code, o.stdout, o.stderr)
+	}
 }
 
 // ratings writes a generated ratings file and returns its name.

@@ -26,7 +26,7 @@ const defaultCheckpointEvery = 30 * time.Second
 func addRunFlags(f *pflag.FlagSet, o *runFlags) {
 	f.DurationVar(&o.checkpointEvery, "checkpoint-every", defaultCheckpointEvery,
 		"save the run in OUT after so much time, between two passes (0: never)")
-	f.BoolVar(&o.resume, "resume", false, "go on from the checkpoint in OUT; the result has the same bits as that of a run without a break")
+	f.BoolVar(&o.resume, "resume", false, "go on from the checkpoint in OUT; the result has the same bits as that of a run without a break; if it is finished, only say so")
 	f.StringVar(&o.init, "init", "", "start from the vectors of the result `OUT0`, of this store or a similar one")
 	f.DurationVar(&o.timeLimit, "time-limit", 0, "stop iterating after so much time and finish with what there is (0: no limit)")
 }

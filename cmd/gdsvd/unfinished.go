@@ -6,6 +6,11 @@ import (
 	"fmt"
 )
 
+// nothingToResume says that what is there already is what was asked for.
+func (a *app) nothingToResume(what, path string) {
+	a.display.Logger().Info("the "+what+" is finished: there is nothing to resume", what, path)
+}
+
 // cannotResume says in the words of the command line that what dir holds of an
 // interrupted run cannot be gone on with.
 func cannotResume(dir string, why error) error {
