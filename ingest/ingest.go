@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -18,6 +17,7 @@ import (
 // Report is what an ingest did.
 type Report struct {
 	Store           string
+	Finished        bool   // it was there already; what is not told by the store is 0
 	Format          Format // recognised
 	Rows, Cols, NNZ int64  // in the user's orientation
 	Transposed      bool   // the store holds the transpose
@@ -45,7 +45,8 @@ type Report struct {
 // An ingest that needs temporary files, and whose inputs can be read again, is
 // saved from time to time. If it is cancelled, fails for want of space or dies,
 // what it has done is left in out + SpoolSuffix (an *UnfinishedError tells), and
-// with Options.Resume the next one goes on from there. Other failures leave no
+// with Options.Resume the next one goes on from there, or finds that out is the
+// finished store of the same inputs and options. Other failures leave no
 // temporary file.
 //
 // What is wrong with an input is a *ParseError, two entries at one place a
@@ -87,8 +88,10 @@ func ingest(ctx context.Context, inputs []string, out string, o Options, p plan)
 		return nil, err
 	}
 	if o.Resume {
-		if done, err := finished(o, out); done != nil || err != nil {
-			return done, err
+		for _, look := range []func(Options, []string, string) (*Report, error){finished, complete} {
+			if done, err := look(o, names, out); done != nil || err != nil {
+				return done, err
+			}
 		}
 	}
 	staging, err := csr.Stage(o.FS, out, o.Force)
@@ -480,16 +483,10 @@ func (g *ingestion) writeIDs(ctx context.Context, w *csr.Writer) error {
 // source is what the manifest says about where the matrix came from. It must
 // depend on nothing but the inputs and the options that shape the matrix.
 func (g *ingestion) source() map[string]any {
-	inputs := make([]string, len(g.names))
-	for i, name := range g.names {
-		inputs[i] = filepath.Base(displayName(name)) // a store that is passed on tells nobody's directories
-	}
-	s := map[string]any{
-		"format":     g.reading.format.String(),
-		"inputs":     inputs,
-		"entries":    g.spool.n,
-		"duplicates": g.o.Duplicates.String(),
-	}
+	s := g.origin()
+	s["format"] = g.reading.format.String()
+	s["entries"] = g.spool.n
+	s["duplicates"] = g.o.Duplicates.String()
 	if g.report.BadLines > 0 {
 		s["bad_lines"] = g.report.BadLines
 	}

@@ -71,7 +71,7 @@ func (g *ingestion) unfinished() (*journal, error) {
 
 // finished tells whether the interrupted ingest had published its store, all
 // but for the removal of its scratch, which it then makes up for.
-func finished(o Options, out string) (*Report, error) {
+func finished(o Options, _ []string, out string) (*Report, error) {
 	s := &scratch{fs: o.FS, dir: out + SpoolSuffix}
 	if found, err := s.look(); err != nil || !found {
 		return nil, nil

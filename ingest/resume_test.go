@@ -244,6 +244,73 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 	}
 }
 
+// A finished ingest has nothing to resume if its inputs and options are those asked
+// for; else the store is another one, and stays.
+func TestResumeOfAFinishedStore(t *testing.T) {
+	at := func(o Options, out string, inputs ...string) (*Report, error) {
+		o.Resume, o.ShardSize = true, 512
+		return ingest(t.Context(), inputs, out, o.withDefaults(), tiny())
+	}
+	lines := ratings(rand.New(rand.NewPCG(6, 6)), 300, false)
+	u := unlucky{
+		inputs: []string{write(t, "a", strings.Join(lines, "\n")), write(t, "b", strings.Join(lines[:50], "\n")+"\nno rating\n")},
+		o:      Options{Duplicates: Sum, MaxBadLines: 3},
+	}
+	out := target(t)
+	made, err := at(u.o, out, u.inputs...)
+	if err != nil || made.Finished || made.Duplicates != 50 || made.BadLines != 1 {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	o := u.o
+	o.Memory, o.Workers, o.CheckpointEvery = 3<<30, 1, -1
+	rep, err := at(o, out, u.inputs...)
+	want := Report{
+		Store: out, Finished: true, Rows: made.Rows, Cols: made.Cols, NNZ: made.NNZ, Transposed: made.Transposed, BadLines: made.BadLines,
+		Duplicates: made.Duplicates, Bytes: made.Bytes, Fingerprint: made.Fingerprint,
+	}
+	if err != nil || !cmp.Equal(*rep, want) {
+		t.Errorf("%v: %s", err, cmp.Diff(want, rep))
+	}
+
+	refused := func(because string, o Options, inputs ...string) {
+		t.Helper()
+		before := fingerprint(t, out)
+		if _, err := at(o, out, inputs...); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), because) {
+			t.Errorf("got %v, want %s", err, because)
+		}
+		if fingerprint(t, out) != before {
+			t.Error("the store is another one")
+		}
+	}
+	for _, change := range []func(*Options){
+		func(o *Options) { o.Duplicates = Max }, func(o *Options) { o.MaxBadLines++ }, func(o *Options) { o.Orient = OrientCols },
+		func(o *Options) { o.Columns = []string{"1", "2"} }, func(o *Options) { o.Format = Delimited }, func(o *Options) { o.Header = HeaderNo },
+		func(o *Options) { o.Separator = "," },
+	} {
+		o := u.o
+		change(&o)
+		refused("a finished store, but another one: it had options map[", o, u.inputs...)
+	}
+	refused("another one: it had input_bytes [", u.o, u.inputs[0])
+	refused("another one: it had input", u.o, u.inputs[1], u.inputs[0])
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(u.inputs[1], later, later); err != nil {
+		t.Fatal(err)
+	}
+	refused("b has changed since", u.o, u.inputs...)
+	if err := os.WriteFile(u.inputs[1], []byte(lines[50]), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	refused("another one: it had input_bytes [", u.o, u.inputs...)
+
+	o = u.o
+	o.Force = true
+	if rep, err := at(o, out, u.inputs...); err != nil || rep.Finished || rep.NNZ == 0 {
+		t.Errorf("forced: %+v, %v", rep, err)
+	}
+	leftovers(t, out, true)
+}
+
 // TestStandardInputIsNotSaved: it could not be read again.
 func TestStandardInputIsNotSaved(t *testing.T) {
 	out := target(t)

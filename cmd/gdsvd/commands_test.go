@@ -40,6 +40,23 @@ func TestIngestReport(t *testing.T) {
 	}
 }
 
+func TestResumeOfAFinishedIngest(t *testing.T) {
+	file, store := ratings(t, tall), filepath.Join(t.TempDir(), "m.csr")
+	args := []string{"ingest", "-q", file, "-o", store, "--resume"}
+	must(t, args...)
+	resumesNothing(t, store, args...)
+	resumesNothing(t, store, append(args, "--memory", "64MiB", "--workers", "1", "--shard-size", "4KiB")...)
+	var r ingestResult
+	decode(t, must(t, append(args, "--json")...), &r)
+	if !r.Finished || r.Rows != 90 || r.NNZ != 2400 || r.Bytes == 0 || len(r.Fingerprint) != 64 {
+		t.Errorf("%+v", r)
+	}
+	fails(t, exitError, `m.csr: file (already )?exists \(--force replaces it\)`, args[:len(args)-1]...)
+	fails(t, exitError, `m.csr: file (already )?exists: a finished store, but another one: it had options .* \(--force replaces it\)`, append(args, "--duplicates", "sum")...)
+	fails(t, exitError, `m.csr: file (already )?exists: a finished store, but another one: it had input_bytes .*\(--force`, "ingest", ratings(t, wide), "-o", store, "--resume")
+	must(t, "check", "-q", store)
+}
+
 // One line that says what, where and what to do.
 func TestIngestRefusals(t *testing.T) {
 	for text, want := range map[string]string{

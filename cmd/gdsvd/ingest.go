@@ -78,6 +78,9 @@ files that is interrupted goes on from there with --resume.` + "\n" + exitHelp,
 			if err != nil {
 				return toldIngest(err)
 			}
+			if report.Finished {
+				a.nothingToResume("store", out)
+			}
 			return a.printIngest(report)
 		},
 	}
@@ -99,7 +102,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + exitHelp,
 	f.Var(sizeValue{p: &o.ShardSize}, "shard-size", "size of the files of the store")
 	f.IntVar(&o.Workers, "workers", 0, "parse and sort with `N` threads (0: all processors)")
 	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
-	f.BoolVar(&o.Resume, "resume", false, "go on where an ingest of these inputs was interrupted; the store has the same bytes as without a break")
+	f.BoolVar(&o.Resume, "resume", false, "go on where an ingest of these inputs was interrupted; the store has the same bytes as without a break; if it is finished, only say so")
 	f.DurationVar(&every, "checkpoint-every", ingest.DefaultCheckpointEvery, "save an ingest that sorts on the disk after so much time (0: never)")
 	f.BoolVar(&o.IgnoreSpace, "ignore-space", false, "begin even if the disk seems too full for the temporary files and the store")
 	return cmd
@@ -167,6 +170,7 @@ func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.
 // ingestResult is the --json form of an ingest.Report.
 type ingestResult struct {
 	Store         string `json:"store"`
+	Finished      bool   `json:"finished,omitempty"` // there was nothing to do: lines, times and temporary files are not known
 	Fingerprint   string `json:"fingerprint"`
 	Rows          int64  `json:"rows"`
 	Cols          int64  `json:"cols"`
@@ -201,7 +205,7 @@ type ingestResult struct {
 
 func newIngestResult(r *ingest.Report) *ingestResult {
 	x := &ingestResult{
-		Store: r.Store, Fingerprint: r.Fingerprint, Rows: r.Rows, Cols: r.Cols, NNZ: r.NNZ, Transposed: r.Transposed,
+		Store: r.Store, Finished: r.Finished, Fingerprint: r.Fingerprint, Rows: r.Rows, Cols: r.Cols, NNZ: r.NNZ, Transposed: r.Transposed,
 		Bytes: r.Bytes, BytesPerEntry: ratio(float64(r.Bytes), float64(r.NNZ)),
 		InputBytes: r.InputBytes, SpilledBytes: r.SpilledBytes, SpoolBytes: r.Spool, Runs: r.Runs, IDLists: r.IDLists, Resumes: r.Resumes,
 		Lines: r.Lines, BadLines: r.BadLines, FirstBad: []string{}, Duplicates: r.Duplicates,
@@ -226,7 +230,9 @@ func (a *app) printIngest(report *ingest.Report) error {
 	fmt.Fprintf(w, "store\t%s\n", r.Store)
 	fmt.Fprintf(w, "shape\t%d × %d, %d entries\n", r.Rows, r.Cols, r.NNZ)
 	fmt.Fprintf(w, "size\t%s, %.2f bytes per entry\n", sysmem.FormatSize(r.Bytes), r.BytesPerEntry)
-	fmt.Fprintf(w, "time\t%.2f s, %.0f MB/s of input\n", r.Seconds.Total, r.MBPerSecond)
+	if !r.Finished {
+		fmt.Fprintf(w, "time\t%.2f s, %.0f MB/s of input\n", r.Seconds.Total, r.MBPerSecond)
+	}
 	fmt.Fprintf(w, "duplicates\t%d\n", r.Duplicates)
 	fmt.Fprintf(w, "bad lines\t%d\n", r.BadLines)
 	if err := w.Flush(); err != nil {

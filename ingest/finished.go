@@ -1,0 +1,104 @@
+package ingest
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// complete looks for the finished store of the same inputs and options at out,
+// without anything unfinished beside it, and describes it. Another finished store
+// there is an error that says what is different.
+func complete(o Options, names []string, out string) (*Report, error) {
+	g := &ingestion{o: o, names: names, meter: newMeter(nil), report: &Report{Store: out, Finished: true}}
+	s := &scratch{fs: o.FS, dir: out + SpoolSuffix}
+	if found, err := s.look(); o.Force || err != nil || found {
+		return nil, nil
+	}
+	var err error
+	if g.inputs, err = identify(o.FS, names); err != nil || g.inputs == nil {
+		return nil, err
+	}
+	had, made, err := sourceOf(o, out)
+	if err != nil {
+		return nil, nil // there is none, or something else
+	}
+	if err := g.sameOrigin(had, made); err != nil {
+		exists := &fs.PathError{Op: "create", Path: out, Err: fs.ErrExist}
+		return nil, fmt.Errorf("%w: a finished store, but another one: %w", exists, err)
+	}
+	if err := g.describe(out); err != nil {
+		return nil, err
+	}
+	if n, ok := had["entries"].(float64); ok {
+		g.report.Duplicates = int64(n) - g.report.NNZ
+	}
+	if n, ok := had["bad_lines"].(float64); ok {
+		g.report.BadLines = int64(n)
+	}
+	return g.report, nil
+}
+
+// sourceOf is what a store says it was made from, and when that was.
+func sourceOf(o Options, path string) (map[string]any, time.Time, error) {
+	s, err := csr.Open(path, csr.OpenOptions{FS: o.FS})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	source := s.Manifest().Source
+	if err := s.Close(); err != nil {
+		return nil, time.Time{}, err
+	}
+	fi, err := o.FS.Stat(path)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return source, fi.ModTime(), nil
+}
+
+// sameOrigin tells why a store with the source, made at a time, is not of these
+// inputs and options: they are the same if names, sizes and options are, and no
+// input is younger than the store.
+func (g *ingestion) sameOrigin(had map[string]any, made time.Time) error {
+	origin := g.origin()
+	for _, key := range slices.Sorted(maps.Keys(origin)) {
+		if old := had[key]; !reflect.DeepEqual(old, origin[key]) {
+			return fmt.Errorf("it had %s %v, this one has %v", key, old, origin[key])
+		}
+	}
+	for _, in := range g.inputs {
+		if in.Modified.After(made) {
+			return fmt.Errorf("%s has changed since", in.Name)
+		}
+	}
+	return nil
+}
+
+// origin is what of the inputs and the options decides what the store is, in the
+// types of decoded JSON. A store that is passed on tells nobody's directories.
+func (g *ingestion) origin() map[string]any {
+	var inputs, sizes []any
+	for _, name := range g.names {
+		inputs = append(inputs, filepath.Base(displayName(name)))
+	}
+	for _, in := range g.inputs {
+		sizes = append(sizes, float64(in.Size))
+	}
+	options := map[string]any{}
+	for i, s := range (Options{ShardSize: g.o.ShardSize}).shaping() { // shards are files, not the matrix
+		if own := g.o.shaping()[i]; own != s {
+			options[own[0]] = own[1]
+		}
+	}
+	origin := map[string]any{"inputs": inputs, "options": options}
+	if sizes != nil {
+		origin["input_bytes"] = sizes
+	}
+	return origin
+}
