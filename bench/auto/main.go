@@ -46,28 +46,31 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gdsvd/gdsvd/bench/trial"
 )
 
 // within is how close to the best choice auto is meant to be.
 const within = 1.3
 
 type options struct {
-	program, out, note string
-	memory             int64
-	rounds             int
-	giveUp             float64
-	rate               int64
-	all, add           bool
-	only               *regexp.Regexp
-	seed               uint64
+	gdsvd     *trial.Program
+	out, note string
+	memory    int64
+	rounds    int
+	giveUp    float64
+	rate      int64
+	all, add  bool
+	only      *regexp.Regexp
+	seed      uint64
 }
 
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("auto: ")
 	var o options
-	var ks, only string
-	flag.StringVar(&o.program, "gdsvd", "gdsvd", "the `PROGRAM` to measure")
+	var program, ks, only string
+	flag.StringVar(&program, "gdsvd", "gdsvd", "the `PROGRAM` to measure")
 	flag.StringVar(&o.out, "o", "auto", "write OUT.json and OUT.md to `OUT`")
 	flag.StringVar(&ks, "k", "10,50", "numbers of triplets")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds")
@@ -80,6 +83,7 @@ func main() {
 	flag.StringVar(&o.note, "note", "", "what was measured, where: the first line of OUT.md")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the orders")
 	flag.Parse()
+	o.gdsvd = &trial.Program{Path: program}
 	var err error
 	if o.only, err = regexp.Compile(only); err != nil {
 		log.Fatal(err)
@@ -228,7 +232,7 @@ func (c *comparison) run(o options, store string, e *entry) error {
 	}
 	e.Passes = r.passes
 	e.Seconds = append(e.Seconds, r.seconds)
-	e.Median = median(e.Seconds)
+	e.Median = trial.Median(e.Seconds)
 	return nil
 }
 
@@ -263,19 +267,7 @@ func (c *comparison) rank() {
 	}
 }
 
-func median(x []float64) float64 {
-	s := slices.Sorted(slices.Values(x))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
 func write(o options, all []comparison) error {
-	data, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(o.out+".json", append(data, '\n'), 0o666); err != nil {
-		return err
-	}
 	var b strings.Builder
 	if o.note != "" {
 		fmt.Fprintf(&b, "%s\n\n", o.note)
@@ -306,5 +298,5 @@ func write(o options, all []comparison) error {
 			}
 		}
 	}
-	return os.WriteFile(o.out+".md", []byte(b.String()), 0o666)
+	return trial.Write(o.out, all, b.String())
 }

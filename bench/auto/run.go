@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,20 +11,16 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/bench/trial"
 )
 
 // run is what one run has come to.
 type run struct {
 	seconds float64
 	passes  int
-	choice  *choice
+	choice  *trial.Choice
 	failed  string // why there is no result
 	late    bool   // it was stopped
-}
-
-type choice struct {
-	Flags []string `json:"flags"`
-	Why   string   `json:"why"`
 }
 
 // measure runs a choice once, for no longer than limit if there is one. The error is for what is wrong with measuring;
@@ -41,51 +35,42 @@ func measure(o options, store string, k int, flags string, limit time.Duration) 
 	if o.memory > 0 {
 		args = append(args, "--memory", strconv.FormatInt(o.memory, 10))
 	}
-	cmd := exec.Command(o.program, append(args, strings.Fields(flags)...)...)
+	var g *memgroup.Group
 	if o.rate > 0 {
-		g, err := throttle(store, o)
-		if err != nil {
+		if g, err = throttle(store, o); err != nil {
 			return r, err
 		}
 		defer func() { err = errors.Join(err, g.Remove()) }()
-		cmd = g.Command(cmd)
 	}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	start := time.Now()
-	if err := cmd.Start(); err != nil {
+	ctx := context.Background()
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	done, err := o.gdsvd.Run(ctx, g, append(args, strings.Fields(flags)...)...)
+	var exit *exec.ExitError
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return run{late: true}, nil
+	case errors.As(err, &exit):
+		return run{failed: err.Error()}, nil
+	case err != nil:
 		return r, err
 	}
-	if limit > 0 {
-		timer := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
-		defer timer.Stop()
-	}
-	if err := cmd.Wait(); err != nil {
-		if limit > 0 && time.Since(start) >= limit {
-			return run{late: true}, nil
-		}
-		return run{failed: strings.TrimSpace(fmt.Sprint(err, ": ", stderr.String()))}, nil
-	}
-	r.seconds = time.Since(start).Seconds()
-	var result struct {
-		Passes int     `json:"passes"`
-		Choice *choice `json:"choice"`
-	}
-	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil {
-		return r, fmt.Errorf("read what %s printed: %w", o.program, err)
-	}
-	r.passes, r.choice = result.Passes, result.Choice
-	return r, nil
+	var result trial.Result
+	err = done.Decode(&result)
+	return run{seconds: done.Seconds, passes: result.Passes, choice: result.Choice}, err
 }
 
 // throttle makes a group with the memory and the rate of reading of o, and takes
 // the store out of the page cache.
 func throttle(store string, o options) (*memgroup.Group, error) {
-	files, err := filepath.Glob(filepath.Join(store, "*"))
+	s, err := trial.OpenStore(store, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := memgroup.Forget(files...); err != nil {
+	if err := s.Forget(); err != nil {
 		return nil, err
 	}
 	g, err := memgroup.New("gdsvd-auto", o.memory)

@@ -26,6 +26,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/gdsvd/gdsvd/bench/trial"
 )
 
 // config is the command line.
@@ -70,26 +72,17 @@ func run() error {
 
 func parse() (*config, error) {
 	var c config
-	var size, memory, widths string
+	var widths string
 	flag.StringVar(&c.store, "store", "", "store to read")
-	flag.StringVar(&size, "make", "", "make a store of about this size instead")
+	trial.SizeVar(flag.CommandLine, &c.size, "make", "", "make a store of about this size instead")
 	flag.StringVar(&c.dir, "dir", os.TempDir(), "where -make puts it")
 	flag.StringVar(&c.coding, "coding", "dict4", "values of the store of -make: dict4 or float64")
-	flag.StringVar(&memory, "memory", "256MiB", "memory of a pass")
+	trial.SizeVar(flag.CommandLine, &c.memory, "memory", "256MiB", "memory of a pass")
 	flag.StringVar(&widths, "l", "1,4,16", "widths of the block of vectors")
 	flag.IntVar(&c.rounds, "rounds", 3, "rounds; the table has the medians")
 	flag.StringVar(&c.out, "o", "disk", "name of the tables, without .json and .md")
 	flag.IntVar(&c.pass, "pass", 0, "used by the program itself: do one pass of this width")
 	flag.Parse()
-	var err error
-	if c.memory, err = byteSize(memory); err != nil {
-		return nil, err
-	}
-	if size != "" {
-		if c.size, err = byteSize(size); err != nil {
-			return nil, err
-		}
-	}
 	for _, w := range strings.Split(widths, ",") {
 		l, err := strconv.Atoi(w)
 		if err != nil || l < 1 {
@@ -97,23 +90,8 @@ func parse() (*config, error) {
 		}
 		c.widths = append(c.widths, l)
 	}
-	if (c.store == "") == (size == "") || c.rounds < 1 || flag.NArg() > 0 {
+	if (c.store == "") == (c.size == 0) || c.rounds < 1 || flag.NArg() > 0 {
 		return nil, errors.New("exactly one of -store and -make, at least one round, and no arguments")
 	}
 	return &c, nil
-}
-
-// byteSize reads a size in MiB or GiB.
-func byteSize(s string) (int64, error) {
-	number, shift := strings.CutSuffix(s, "MiB")
-	bits := 20
-	if !shift {
-		number, shift = strings.CutSuffix(s, "GiB")
-		bits = 30
-	}
-	n, err := strconv.ParseInt(number, 10, 32)
-	if err != nil || !shift || n < 1 {
-		return 0, fmt.Errorf("size %q is not like 256MiB or 3GiB", s)
-	}
-	return n << bits, nil
 }

@@ -2,20 +2,19 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/bench/memgroup"
-	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/bench/trial"
 )
 
 // report is NAME.json.
@@ -41,18 +40,11 @@ type width struct {
 }
 
 func measure(c *config) (_ *report, err error) {
-	s, err := csr.Open(c.store, csr.OpenOptions{})
+	s, err := trial.OpenStore(c.store, 0)
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Store: c.store, Coding: s.Values().Coding.String(), NNZ: s.NNZ(), Bytes: s.Size(), Memory: c.memory, CPUs: runtime.NumCPU(), Rounds: c.rounds}
-	var shards []string
-	for _, sh := range s.Manifest().Shards {
-		shards = append(shards, filepath.Join(c.store, sh.Name))
-	}
-	if err := s.Close(); err != nil {
-		return nil, err
-	}
+	r := &report{Store: c.store, Coding: s.Coding.String(), NNZ: s.NNZ, Bytes: s.Bytes, Memory: c.memory, CPUs: runtime.NumCPU(), Rounds: c.rounds}
 	limit, err := memgroup.New("gdsvd-disk", c.memory)
 	r.Limit = "enforced by a cgroup"
 	if errors.Is(err, memgroup.ErrUnavailable) {
@@ -66,28 +58,28 @@ func measure(c *config) (_ *report, err error) {
 	}
 	for range c.rounds {
 		for i := range r.Rows {
-			if err := r.Rows[i].round(c, shards, limit); err != nil {
+			if err := r.Rows[i].round(c, s, limit); err != nil {
 				return nil, err
 			}
 		}
 	}
 	for i := range r.Rows {
 		w := &r.Rows[i]
-		w.Ratio = median(seconds(w.Cold)) / max(median(w.Fio), median(seconds(w.Warm)))
+		w.Ratio = trial.Median(seconds(w.Cold)) / max(trial.Median(w.Fio), trial.Median(seconds(w.Warm)))
 	}
 	return r, nil
 }
 
-func (w *width) round(c *config, shards []string, limit *memgroup.Group) error {
-	if err := memgroup.Forget(shards...); err != nil {
+func (w *width) round(c *config, s *trial.Store, limit *memgroup.Group) error {
+	if err := s.Forget(); err != nil {
 		return err
 	}
-	fio, err := fioSeconds(shards)
+	fio, err := fioSeconds(s.Shards)
 	if err != nil {
 		return err
 	}
 	w.Fio = append(w.Fio, fio)
-	if err := memgroup.Forget(shards...); err != nil {
+	if err := s.Forget(); err != nil {
 		return err
 	}
 	cold, err := passProcess(c, w.L, limit)
@@ -95,7 +87,7 @@ func (w *width) round(c *config, shards []string, limit *memgroup.Group) error {
 		return err
 	}
 	w.Cold = append(w.Cold, cold)
-	if err := remember(shards); err != nil {
+	if err := remember(s.Shards); err != nil {
 		return err
 	}
 	warm, err := passProcess(c, w.L, nil)
@@ -131,14 +123,12 @@ func passProcess(c *config, l int, limit *memgroup.Group) (p passTimes, err erro
 	if err != nil {
 		return p, err
 	}
-	args := []string{self, "-store", c.store, "-memory", strconv.FormatInt(c.memory>>20, 10) + "MiB", "-pass", strconv.Itoa(l)}
-	cmd := limit.Command(exec.Command(args[0], args[1:]...))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
+	program := trial.Program{Path: self, Log: os.Stderr}
+	run, err := program.Run(context.Background(), limit, "-store", c.store, "-memory", strconv.FormatInt(c.memory>>20, 10)+"MiB", "-pass", strconv.Itoa(l))
 	if err != nil {
 		return p, fmt.Errorf("pass of width %d: %w", l, err)
 	}
-	return p, json.Unmarshal(out, &p)
+	return p, run.Decode(&p)
 }
 
 // remember reads the files into the cache.
@@ -165,22 +155,10 @@ func seconds(ps []passTimes) (s []float64) {
 	return s
 }
 
-func median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
-}
-
 func (r *report) write(name string) error {
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(name+".json", append(b, '\n'), 0o666); err != nil {
-		return err
-	}
 	md := r.markdown()
 	fmt.Print(md)
-	return os.WriteFile(name+".md", []byte(md), 0o666)
+	return trial.Write(name, r, md)
 }
 
 func (r *report) markdown() string {
@@ -189,12 +167,12 @@ func (r *report) markdown() string {
 	fmt.Fprintf(&b, "%s, %.2f GiB, %.0f million entries; %d MiB (%s); %d CPUs; medians of %d rounds, seconds\n\n", r.Coding, gib, float64(r.NNZ)/1e6, r.Memory>>20, r.Limit, r.CPUs, r.Rounds)
 	b.WriteString("| l | fio | fio GB/s | cold pass | of which blocks | warm pass | cold / max(fio, warm) | cold ns per entry |\n|---|---|---|---|---|---|---|---|\n")
 	for _, w := range r.Rows {
-		fio, cold, warm := median(w.Fio), median(seconds(w.Cold)), median(seconds(w.Warm))
+		fio, cold, warm := trial.Median(w.Fio), trial.Median(seconds(w.Cold)), trial.Median(seconds(w.Warm))
 		var wait []float64
 		for _, p := range w.Cold {
 			wait = append(wait, p.Wait)
 		}
-		fmt.Fprintf(&b, "| %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", w.L, fio, float64(r.Bytes)/1e9/fio, cold, median(wait), warm, w.Ratio, cold*1e9/float64(r.NNZ))
+		fmt.Fprintf(&b, "| %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", w.L, fio, float64(r.Bytes)/1e9/fio, cold, trial.Median(wait), warm, w.Ratio, cold*1e9/float64(r.NNZ))
 	}
 	return b.String()
 }

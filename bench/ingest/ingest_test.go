@@ -2,12 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/bench/memgroup/memgrouptest"
 )
 
 // The whole of it on a small scale: a text that does not fit into the limit is
@@ -17,19 +16,10 @@ func TestSmallIngest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program and makes 100 MB of text")
 	}
-	g, err := memgroup.New("gdsvd-ingest-test", 64<<20)
-	if errors.Is(err, memgroup.ErrUnavailable) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	memgrouptest.New(t, "gdsvd-ingest-test", 64<<20)
 	dir := t.TempDir()
 	name := filepath.Join(dir, "results", "small")
-	err = run(t.Context(), []string{
+	err := run(t.Context(), []string{
 		"-size", "100MB", "-part", "300000", "-memory", "48MiB", "-limit", "64MiB", "-kill", "0.01", "-again", "-dir", filepath.Join(dir, "work"), "-o", name,
 	})
 	if err != nil {

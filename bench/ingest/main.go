@@ -17,28 +17,27 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
+
+	"github.com/gdsvd/gdsvd/bench/trial"
 )
 
 // config is the command line.
 type config struct {
-	program, dir, out string
-	size              int64 // of the text
-	memory            string
-	limit             int64   // of the group of processes
-	kill              float64 // when this share of the text has been read
-	part              int64   // ratings of a file
-	again, keep       bool
-	text              string // directory of files to ingest instead
+	dir, out    string
+	gdsvd       *trial.Program
+	size        int64 // of the text
+	memory      string
+	limit       int64   // of the group of processes
+	kill        float64 // when this share of the text has been read
+	part        int64   // ratings of a file
+	again, keep bool
+	text        string // directory of files to ingest instead
 }
 
 func main() {
@@ -51,77 +50,55 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) (err error) {
-	c, err := parse(args)
+	c, program, err := parse(args)
 	if err != nil {
 		return err
 	}
+	if c.gdsvd, err = trial.Open(ctx, program); err != nil {
+		return err
+	}
+	c.gdsvd.Log = os.Stderr
+	defer func() { err = errors.Join(err, c.gdsvd.Close()) }()
 	if err := os.MkdirAll(c.dir, 0o777); err != nil {
 		return err
 	}
 	if !c.keep {
 		defer func() { err = errors.Join(err, c.clean()) }()
 	}
-	if c.program == "" {
-		c.program = filepath.Join(c.dir, "gdsvd")
-		build := exec.CommandContext(ctx, "go", "build", "-o", c.program, "github.com/gdsvd/gdsvd/cmd/gdsvd")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return fmt.Errorf("build gdsvd: %w", err)
-		}
-	}
 	r, err := c.measure(ctx)
 	if err != nil {
 		return err
 	}
-	return r.write(c.out)
+	return trial.Write(c.out, r, r.table())
 }
 
-func parse(args []string) (*config, error) {
+func parse(args []string) (_ *config, program string, err error) {
 	var c config
-	var size, limit string
 	f := flag.NewFlagSet("ingest", flag.ContinueOnError)
-	f.StringVar(&size, "size", "20GB", "bytes of text")
+	trial.SizeVar(f, &c.size, "size", "20GB", "bytes of text")
 	f.StringVar(&c.memory, "memory", "512MiB", "--memory of gdsvd")
-	f.StringVar(&limit, "limit", "640MiB", "memory of the process that the kernel allows, page cache included")
+	trial.SizeVar(f, &c.limit, "limit", "640MiB", "memory of the process that the kernel allows, page cache included")
 	f.Float64Var(&c.kill, "kill", 0.5, "kill the ingest when so much of the text has been read (0: not)")
 	f.Int64Var(&c.part, "part", 10000054, "ratings of a file, users and films in proportion")
 	f.BoolVar(&c.again, "again", false, "ingest once more without a break and compare")
 	f.BoolVar(&c.keep, "keep", false, "do not remove text and store")
 	f.StringVar(&c.text, "text", "", "ingest the text that -keep has left in this `directory` instead of making one")
 	f.StringVar(&c.dir, "dir", filepath.Join(os.TempDir(), "gdsvd-ingest"), "`directory` for text and store, made if it is missing")
-	f.StringVar(&c.program, "gdsvd", "", "the `program`; built if not given")
+	f.StringVar(&program, "gdsvd", "", "the `program`; built if not given")
 	f.StringVar(&c.out, "o", "ingest", "`name` of the tables, without .json and .md")
 	if err := f.Parse(args); err != nil {
-		return nil, err
-	}
-	var err1, err2 error
-	c.size, err1 = byteSize(size)
-	c.limit, err2 = byteSize(limit)
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if f.NArg() > 0 || c.kill < 0 || c.kill >= 1 || c.part < 100000 {
-		return nil, errors.New("no arguments, -kill from 0 to below 1, -part 100000 or more")
+		return nil, "", errors.New("no arguments, -kill from 0 to below 1, -part 100000 or more")
 	}
-	return &c, nil
-}
-
-// byteSize reads a size like 20GB or 512MiB.
-func byteSize(s string) (int64, error) {
-	for suffix, unit := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "MB": 1e6, "GB": 1e9} {
-		if number, found := strings.CutSuffix(s, suffix); found {
-			if n, err := strconv.ParseFloat(number, 64); err == nil && n > 0 && n < 1e6 {
-				return int64(n * float64(unit)), nil
-			}
-		}
-	}
-	return 0, fmt.Errorf("size %q is not like 20GB or 512MiB", s)
+	return &c, program, nil
 }
 
 // clean removes what the run has made.
 func (c *config) clean() error {
 	var err error
-	for _, pattern := range []string{"part-*.dat", "killed.csr*", "again.csr*", "gdsvd"} {
+	for _, pattern := range []string{"part-*.dat", "killed.csr*", "again.csr*"} {
 		names, _ := filepath.Glob(filepath.Join(c.dir, pattern)) // the pattern is well formed
 		for _, name := range names {
 			err = errors.Join(err, os.RemoveAll(name))
@@ -129,18 +106,4 @@ func (c *config) clean() error {
 	}
 	_ = os.Remove(c.dir) // unless there was something else in it
 	return err
-}
-
-// write writes both forms of the report.
-func (r *report) write(name string) error {
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return err
-	}
-	return errors.Join(
-		os.WriteFile(name+".json", append(b, '\n'), 0o666),
-		os.WriteFile(name+".md", []byte(r.table()), 0o666))
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,11 +98,11 @@ func (c *config) measure(ctx context.Context) (r *report, err error) {
 	if r.Group, err = group.Usage(); err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	if err := c.check(ctx, store); err != nil {
+	check, err := c.gdsvd.Run(ctx, nil, "check", "-q", store)
+	if err != nil {
 		return nil, err
 	}
-	r.Check = time.Since(began).Seconds()
+	r.Check = check.Seconds
 	if !c.again {
 		return r, nil
 	}
@@ -134,17 +135,14 @@ func (c *config) theText(ctx context.Context) (files []string, size int64, err e
 	return files, size, nil
 }
 
-// command is gdsvd ingest of the files, in the group.
-func (c *config) command(ctx context.Context, g *memgroup.Group, files []string, store string, flags ...string) *exec.Cmd {
-	args := append([]string{"ingest", "-q", "--json", "--memory", c.memory, "-o", store}, flags...)
-	cmd := g.Command(exec.CommandContext(ctx, c.program, append(args, files...)...))
-	cmd.Stderr = os.Stderr
-	return cmd
+// arguments are those of gdsvd ingest of the files.
+func (c *config) arguments(files []string, store string, flags ...string) []string {
+	return slices.Concat([]string{"ingest", "-q", "--json", "--memory", c.memory, "-o", store}, flags, files)
 }
 
 // killed runs an ingest and kills it when enough of the text has been saved.
 func (c *config) killed(ctx context.Context, g *memgroup.Group, files []string, store string, size int64) (*interruption, error) {
-	cmd := c.command(ctx, g, files, store)
+	cmd := c.gdsvd.Command(ctx, g, c.arguments(files, store)...)
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -184,21 +182,12 @@ func readSoFar(store string) int64 {
 
 // ingest runs an ingest to its end.
 func (c *config) ingest(ctx context.Context, g *memgroup.Group, files []string, store string, flags ...string) (*ingestion, error) {
-	began := time.Now()
-	out, err := c.command(ctx, g, files, store, flags...).Output()
+	run, err := c.gdsvd.Run(ctx, g, c.arguments(files, store, flags...)...)
 	if err != nil {
-		return nil, fmt.Errorf("gdsvd ingest: %w", err)
+		return nil, err
 	}
-	i := &ingestion{Wall: time.Since(began).Seconds()}
-	return i, json.Unmarshal(out, i)
-}
-
-// check has gdsvd look at every byte of the store.
-func (c *config) check(ctx context.Context, store string) error {
-	if out, err := exec.CommandContext(ctx, c.program, "check", "-q", store).CombinedOutput(); err != nil {
-		return fmt.Errorf("gdsvd check: %w\n%s", err, out)
-	}
-	return nil
+	i := &ingestion{Wall: run.Seconds}
+	return i, run.Decode(i)
 }
 
 // same compares two directories.

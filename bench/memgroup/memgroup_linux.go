@@ -96,8 +96,8 @@ func diskOf(file string) (string, error) {
 	return strings.TrimSpace(string(number)), nil
 }
 
-// Command makes a process one that begins inside of the group. Without a group
-// (nil) it is cmd.
+// Command makes cmd one that begins inside of the group, and returns it. Without a
+// group (nil) it stays as it is.
 func (g *Group) Command(cmd *exec.Cmd) *exec.Cmd {
 	if g == nil {
 		return cmd
@@ -106,11 +106,9 @@ func (g *Group) Command(cmd *exec.Cmd) *exec.Cmd {
 	for _, dir := range g.dirs {
 		fmt.Fprintf(&enter, "echo $$ >'%s/cgroup.procs' && ", dir)
 	}
-	args := slices.Concat([]string{"-c", enter.String() + `exec "$@"`, "sh", cmd.Path}, cmd.Args[1:])
-	inside := exec.Command("sh", args...)
-	inside.Env, inside.Dir = cmd.Env, cmd.Dir
-	inside.Stdin, inside.Stdout, inside.Stderr = cmd.Stdin, cmd.Stdout, cmd.Stderr
-	return inside
+	cmd.Args = slices.Concat([]string{"sh", "-c", enter.String() + `exec "$@"`, "sh", cmd.Path}, cmd.Args[1:])
+	cmd.Path = "/bin/sh"
+	return cmd
 }
 
 // Usage is what the group has come to so far.

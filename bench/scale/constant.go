@@ -1,15 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
 	"fmt"
 	"log"
-	"os/exec"
 	"strconv"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/bench/trial"
 	"github.com/gdsvd/gdsvd/csr"
 )
 
@@ -30,36 +28,42 @@ type timing struct {
 }
 
 // constants measures what should not depend on the size of the store.
-func (o *options) constants(s *store) (*constant, error) {
+func (o *options) constants(s *trial.Store) (*constant, error) {
 	c := &constant{NNZ: s.NNZ}
 	var err error
-	c.Open, err = repeated(s, func() (time.Duration, error) {
+	c.Open, err = repeated(s, func() (float64, error) {
 		start := time.Now()
 		opened, err := csr.Open(s.Path, csr.OpenOptions{})
 		if err != nil {
 			return 0, err
 		}
 		c.Blocks = opened.NumBlocks()
-		took := time.Since(start)
+		took := time.Since(start).Seconds()
 		return took, opened.Close()
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.Info, err = repeated(s, func() (time.Duration, error) {
-		_, took, err := o.run("info", s.Path, "--json")
-		return took, err
+	c.Info, err = repeated(s, func() (float64, error) {
+		run, err := o.gdsvd.Run(context.Background(), nil, "info", s.Path, "--json")
+		return run.Seconds, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.Explain, err = repeated(s, func() (time.Duration, error) {
-		printed, took, err := o.run("svd", s.Path, "-k", strconv.Itoa(o.rank), "--explain", "--json", "--memory", strconv.FormatInt(o.memory, 10))
+	c.Explain, err = repeated(s, func() (float64, error) {
+		run, err := o.gdsvd.Run(context.Background(), nil, "svd", s.Path, "-k", strconv.Itoa(o.rank), "--explain", "--json", "--memory", strconv.FormatInt(o.memory, 10))
 		if err != nil {
 			return 0, err
 		}
-		probe, err := probeTime(printed)
-		return took - probe, err
+		// How long it has measured the machine for is a share of the time that the run would take.
+		var e struct {
+			Choice struct {
+				Measured struct{ Seconds float64 }
+			}
+		}
+		err = run.Decode(&e)
+		return run.Seconds - e.Choice.Measured.Seconds, err
 	})
 	if err != nil {
 		return nil, err
@@ -71,8 +75,8 @@ func (o *options) constants(s *store) (*constant, error) {
 
 // repeated times something on a store that is not in the page cache, and then
 // some times more.
-func repeated(s *store, f func() (time.Duration, error)) (t timing, err error) {
-	if err := memgroup.Forget(s.files...); err != nil {
+func repeated(s *trial.Store, f func() (float64, error)) (t timing, err error) {
+	if err := s.Forget(); err != nil {
 		return t, err
 	}
 	const more = 5
@@ -83,37 +87,11 @@ func repeated(s *store, f func() (time.Duration, error)) (t timing, err error) {
 			return t, fmt.Errorf("%s: %w", s.Path, err)
 		}
 		if i == 0 {
-			t.First = took.Seconds()
+			t.First = took
 		} else {
-			again = append(again, took.Seconds())
+			again = append(again, took)
 		}
 	}
-	t.Again = median(again)
+	t.Again = trial.Median(again)
 	return t, nil
-}
-
-// run runs the program to be measured and returns what it prints.
-func (o *options) run(args ...string) ([]byte, time.Duration, error) {
-	cmd := exec.Command(o.program, args...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	start := time.Now()
-	printed, err := cmd.Output()
-	took := time.Since(start)
-	if err != nil {
-		err = fmt.Errorf("gdsvd %s: %w: %s", args[0], err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return printed, took, err
-}
-
-// probeTime is how long --explain has measured the machine for, which is a share
-// of the time that the run would take.
-func probeTime(printed []byte) (time.Duration, error) {
-	var e struct {
-		Choice struct {
-			Measured struct{ Seconds float64 }
-		}
-	}
-	err := json.Unmarshal(printed, &e)
-	return time.Duration(e.Choice.Measured.Seconds * float64(time.Second)), err
 }

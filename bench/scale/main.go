@@ -44,6 +44,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -51,12 +52,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/gdsvd/gdsvd/bench/trial"
 )
 
 // options is the command line.
 type options struct {
+	gdsvd                   *trial.Program
 	program, base, dir, out string
 	largest, only           float64 // entries
 	memory, streamMemory    int64
@@ -71,9 +74,6 @@ type options struct {
 // headroom is how much larger than its budget the cgroup of a run is: room for
 // the page cache, through which the store and the vectors go.
 const headroom = 128 << 20
-
-// wrong is how far from the truth a value may be, relatively.
-const wrong = 1e-10
 
 func main() {
 	log.SetFlags(0)
@@ -92,7 +92,7 @@ func main() {
 
 func parse(args []string) (*options, error) {
 	var o options
-	var memory, streamMemory, regimes, method, budgets string
+	var regimes, method, budgets string
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
 	f.StringVar(&o.program, "gdsvd", "", "the `PROGRAM` to measure (none: built from this source)")
 	f.StringVar(&o.base, "base", "", "the `STORE` to make copies of (none: one is made up)")
@@ -103,8 +103,8 @@ func parse(args []string) (*options, error) {
 	flat := f.Bool("flat", false, "measure passes only, in the regimes with a fixed method")
 	f.BoolVar(&o.makeOnly, "make", false, "make the stores and stop")
 	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
-	f.StringVar(&memory, "memory", "512MiB", "budget of the regime limit")
-	f.StringVar(&streamMemory, "stream-memory", "62MiB", "budget of the regimes streaming and disk")
+	trial.SizeVar(f, &o.memory, "memory", "512MiB", "budget of the regime limit")
+	trial.SizeVar(f, &o.streamMemory, "stream-memory", "62MiB", "budget of the regimes streaming and disk")
 	f.StringVar(&regimes, "regimes", strings.Join(allRegimes, ","), "regimes to measure")
 	f.StringVar(&method, "method", "--method krylov --block 4", "flags of the regimes other than limit")
 	f.IntVar(&o.rank, "k", 10, "number of triplets")
@@ -116,18 +116,11 @@ func parse(args []string) (*options, error) {
 	if f.NArg() > 0 || o.largest < 1 || o.rank < 1 {
 		return nil, errors.New("want a positive -nnz and -k, and no arguments")
 	}
-	var err error
-	if o.memory, err = byteSize(memory); err != nil {
-		return nil, err
-	}
-	if o.streamMemory, err = byteSize(streamMemory); err != nil {
-		return nil, err
-	}
 	for text := range strings.SplitSeq(budgets, ",") {
 		if text == "" {
 			continue
 		}
-		n, err := byteSize(text)
+		n, err := trial.ParseSize(text)
 		if err != nil {
 			return nil, err
 		}
@@ -143,18 +136,6 @@ func parse(args []string) (*options, error) {
 		}
 	}
 	return &o, nil
-}
-
-// byteSize reads a size in MiB or GiB.
-func byteSize(s string) (int64, error) {
-	for unit, bits := range map[string]int{"MiB": 20, "GiB": 30} {
-		if number, found := strings.CutSuffix(s, unit); found {
-			if n, err := strconv.ParseInt(number, 10, 32); err == nil && n > 0 {
-				return n << bits, nil
-			}
-		}
-	}
-	return 0, fmt.Errorf("size %q is not like 256MiB or 3GiB", s)
 }
 
 // sizes are the powers of ten from 10⁷ on up to the largest, and the largest.
@@ -173,12 +154,11 @@ func run(o *options) (err error) {
 	if err := errors.Join(os.MkdirAll(o.dir, 0o777), os.MkdirAll(filepath.Dir(o.out), 0o777)); err != nil {
 		return err
 	}
-	if o.program == "" {
-		o.program = filepath.Join(o.dir, "gdsvd-scale")
-		if err := command("go", "build", "-o", o.program, "github.com/gdsvd/gdsvd/cmd/gdsvd"); err != nil {
-			return err
-		}
+	if o.gdsvd, err = trial.Open(context.Background(), o.program); err != nil {
+		return err
 	}
+	o.gdsvd.Log = os.Stderr
+	defer func() { err = errors.Join(err, o.gdsvd.Close()) }()
 	r, err := openReport(o)
 	if err != nil {
 		return err

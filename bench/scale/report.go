@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/gdsvd/gdsvd/bench/trial"
 )
 
 // report is NAME.json.
@@ -54,14 +56,7 @@ func (r *report) write(name string) error {
 		}
 		return cmp.Compare(a.NNZ, b.NNZ)
 	})
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(name+".json", append(data, '\n'), 0o666); err != nil {
-		return err
-	}
-	if err := os.WriteFile(name+".md", []byte(r.markdown()), 0o666); err != nil {
+	if err := trial.Write(name, r, r.markdown()); err != nil {
 		return err
 	}
 	return r.draw(name)

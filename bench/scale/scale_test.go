@@ -1,11 +1,11 @@
 package main
 
 import (
-	"errors"
 	"path/filepath"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/bench/memgroup/memgrouptest"
+	"github.com/gdsvd/gdsvd/bench/trial"
 )
 
 // The whole of it on a small scale: a store whose decoded form is several times
@@ -15,30 +15,24 @@ func TestSmallScale(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program and makes stores")
 	}
-	g, err := memgroup.New("gdsvd-scale-test", 64<<20)
-	if errors.Is(err, memgroup.ErrUnavailable) {
-		t.Skip(err)
-	}
+	memgrouptest.New(t, "gdsvd-scale-test", 64<<20)
+	dir := t.TempDir()
+	program, err := trial.Open(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Remove(); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	program := filepath.Join(dir, "gdsvd")
+	defer program.Close()
 	text, base := filepath.Join(dir, "base.dat"), filepath.Join(dir, "base.csr")
-	for _, c := range [][]string{
-		{"go", "build", "-o", program, "github.com/gdsvd/gdsvd/cmd/gdsvd"},
-		{program, "generate", "ratings", "-q", "-o", text, "--users", "900", "--items", "350", "--ratings", "60000"},
-		{program, "ingest", "-q", text, "-o", base},
+	for _, args := range [][]string{
+		{"generate", "ratings", "-q", "-o", text, "--users", "900", "--items", "350", "--ratings", "60000"},
+		{"ingest", "-q", text, "-o", base},
 	} {
-		if err := command(c[0], c[1:]...); err != nil {
+		if err := program.Do(t.Context(), args...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	o, err := parse([]string{
-		"-gdsvd", program, "-base", base, "-dir", dir, "-o", filepath.Join(dir, "scale"), "-nnz", "1.2e7", "-only", "1.2e7",
+		"-gdsvd", program.Path, "-base", base, "-dir", dir, "-o", filepath.Join(dir, "scale"), "-nnz", "1.2e7", "-only", "1.2e7",
 		"-k", "6", "-memory", "64MiB", "-stream-memory", "48MiB", "-regimes", "limit,streaming",
 		"-budgets", "48MiB,80MiB,1GiB", "-budget-nnz", "1.2e7",
 	})
@@ -59,7 +53,7 @@ func TestSmallScale(t *testing.T) {
 		t.Errorf("constants %+v", r.Constants)
 	}
 	for _, w := range r.Rows {
-		if w.Group == nil || w.Group.Killed > 0 || w.Group.Peak > w.Limit+1<<20 || w.Error > wrong || w.Wrong != "" {
+		if w.Group == nil || w.Group.Killed > 0 || w.Group.Peak > w.Limit+1<<20 || w.Error > trial.Wrong || w.Wrong != "" {
 			t.Errorf("%s: %+v", w.Regime, w)
 		}
 	}

@@ -1,27 +1,18 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 
+	"github.com/gdsvd/gdsvd/bench/trial"
 	"github.com/gdsvd/gdsvd/csr"
 )
-
-// store is a store to measure, and what is known of it.
-type store struct {
-	Path            string
-	Rows, Cols, NNZ int64
-	Bytes           int64
-	Decoded         int64     // bytes
-	Sigma           []float64 // the true ones
-	files           []string  // the shards
-}
 
 // factorCols is the width of the factor: copies of the base stand in so many
 // columns, whatever the size, as a shop has more and more customers but not more
@@ -29,14 +20,14 @@ type store struct {
 const factorCols = 4
 
 // store makes the store of about n entries, unless it is there.
-func (o *options) store(n float64) (*store, error) {
+func (o *options) store(n float64) (*trial.Store, error) {
 	path := filepath.Join(o.dir, fmt.Sprintf("kron-%.3g.csr", n))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := o.makeStore(path, n); err != nil {
 			return nil, err
 		}
 	}
-	return openStore(path)
+	return trial.OpenStore(path, o.rank)
 }
 
 func (o *options) makeStore(path string, n float64) error {
@@ -59,7 +50,7 @@ func (o *options) makeStore(path string, n float64) error {
 	if copies < factorRows || copies > factorRows*factorCols {
 		return fmt.Errorf("%.3g entries cannot be made of copies of %s with its %d: too few of them", n, o.base, nnz)
 	}
-	return command(o.program, "generate", "kron", "--base", o.base, "-o", path,
+	return o.gdsvd.Do(context.Background(), "generate", "kron", "--base", o.base, "-o", path,
 		"--rows", strconv.Itoa(factorRows), "--cols", strconv.Itoa(factorCols), "--nnz", strconv.Itoa(copies))
 }
 
@@ -73,42 +64,9 @@ func (o *options) makeBase() error {
 		return nil
 	}
 	text := filepath.Join(o.dir, "base.dat")
-	if err := command(o.program, "generate", "ratings", "-o", text, "--users", "6040", "--items", "3706", "--ratings", "1000209"); err != nil {
+	ctx := context.Background()
+	if err := o.gdsvd.Do(ctx, "generate", "ratings", "-o", text, "--users", "6040", "--items", "3706", "--ratings", "1000209"); err != nil {
 		return err
 	}
-	return errors.Join(command(o.program, "ingest", text, "-o", o.base), os.Remove(text))
-}
-
-func openStore(path string) (_ *store, err error) {
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	truth, err := s.Truth()
-	if err != nil {
-		return nil, err
-	}
-	if truth == nil {
-		return nil, fmt.Errorf("%s: nothing is known of its singular values", path)
-	}
-	d := &store{Path: path, Rows: s.Rows(), Cols: s.Cols(), NNZ: s.NNZ(), Bytes: s.Size(), Sigma: truth.Sigma}
-	for _, shard := range s.Manifest().Shards {
-		d.files = append(d.files, filepath.Join(path, shard.Name))
-	}
-	for i := range s.NumBlocks() {
-		b := s.Block(i)
-		d.Decoded += s.DecodedSize(int64(b.Rows), int64(b.NNZ))
-	}
-	return d, nil
-}
-
-// command runs a program whose output is for whoever watches.
-func command(name string, args ...string) error {
-	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w", name, args[0], err)
-	}
-	return nil
+	return errors.Join(o.gdsvd.Do(ctx, "ingest", text, "-o", o.base), os.Remove(text))
 }

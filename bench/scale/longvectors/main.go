@@ -19,31 +19,26 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
 	"log"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gdsvd/gdsvd/bench/memgroup"
-	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/bench/trial"
 )
 
 // headroom is what the control group has beyond the budget of the run.
 const headroom = 128 << 20
 
-// wrong is how far from the truth a value may be, relatively.
-const wrong = 1e-10
-
 type options struct {
+	gdsvd                   *trial.Program
 	program, base, dir, out string
 	factor, copies, rank    int
 	limit                   int64
@@ -55,7 +50,6 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("longvectors: ")
 	var o options
-	var limit int
 	flag.StringVar(&o.program, "gdsvd", "", "the `PROGRAM` to measure (none: built from this source)")
 	flag.StringVar(&o.base, "base", "", "the `STORE` to make copies of")
 	flag.StringVar(&o.dir, "dir", os.TempDir(), "where the store and the result are made")
@@ -63,10 +57,10 @@ func main() {
 	flag.IntVar(&o.factor, "factor", 610, "rows and columns of the factor")
 	flag.IntVar(&o.copies, "copies", 1055, "entries of the factor")
 	flag.IntVar(&o.rank, "k", 4, "number of triplets")
-	flag.IntVar(&limit, "limit", 2048, "the control group holds so many `MiB`")
+	trial.SizeVar(flag.CommandLine, &o.limit, "limit", "2GiB", "memory of the control group")
 	flag.BoolVar(&o.keep, "keep", false, "keep the store")
 	flag.Parse()
-	o.limit, o.flags = int64(limit)<<20, flag.Args()
+	o.flags = flag.Args()
 	if o.base == "" {
 		log.Fatal("which -base?")
 	}
@@ -76,25 +70,24 @@ func main() {
 }
 
 func run(o *options) (err error) {
-	if o.program == "" {
-		o.program = filepath.Join(o.dir, "gdsvd-longvectors")
-		if err := command("go", "build", "-o", o.program, "github.com/gdsvd/gdsvd/cmd/gdsvd"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.Remove(o.program)) }()
+	ctx := context.Background()
+	if o.gdsvd, err = trial.Open(ctx, o.program); err != nil {
+		return err
 	}
+	o.gdsvd.Log = os.Stderr
+	defer func() { err = errors.Join(err, o.gdsvd.Close()) }()
 	store := filepath.Join(o.dir, fmt.Sprintf("longvectors-%d-%d.csr", o.factor, o.copies))
 	if _, err := os.Stat(store); errors.Is(err, fs.ErrNotExist) {
 		size := strconv.Itoa(o.factor)
-		err := command(o.program, "generate", "kron", "--base", o.base, "-o", store, "--memory", "3GiB",
+		err := o.gdsvd.Do(ctx, "generate", "kron", "--base", o.base, "-o", store, "--memory", "3GiB",
 			"--rows", size, "--cols", size, "--nnz", strconv.Itoa(o.copies))
 		if err != nil {
 			return err
 		}
 	}
-	r, err := measure(o, store)
+	r, err := measure(ctx, o, store)
 	if err == nil {
-		err = r.write(o.out)
+		err = trial.Write(o.out, r, r.markdown())
 	}
 	if !o.keep {
 		err = errors.Join(err, os.RemoveAll(store))
@@ -105,23 +98,14 @@ func run(o *options) (err error) {
 	return err
 }
 
-func command(name string, args ...string) error {
-	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(cmd.Args[:2], " "), err)
-	}
-	return nil
-}
-
 // measure has the store decomposed within the limit.
-func measure(o *options, path string) (*report, error) {
-	r := &report{Limit: o.limit, Memory: o.limit - headroom, K: o.rank}
-	files, sigma, err := r.describe(path)
+func measure(ctx context.Context, o *options, path string) (r *report, err error) {
+	s, err := trial.OpenStore(path, o.rank)
 	if err != nil {
 		return nil, err
 	}
-	if err := memgroup.Forget(files...); err != nil {
+	r = &report{Rows: s.Rows, Cols: s.Cols, NNZ: s.NNZ, Bytes: s.Bytes, K: o.rank, Limit: o.limit, Memory: o.limit - headroom}
+	if err := s.Forget(); err != nil {
 		return nil, err
 	}
 	g, err := memgroup.New("gdsvd-longvectors", o.limit)
@@ -130,71 +114,25 @@ func measure(o *options, path string) (*report, error) {
 	}
 	defer func() { err = errors.Join(err, g.Remove()) }()
 	args := append([]string{"svd", path, "-k", strconv.Itoa(o.rank), "--memory", strconv.FormatInt(r.Memory, 10)}, o.flags...)
-	explained, err := exec.Command(o.program, append(args, "--explain")...).Output()
+	explained, err := o.gdsvd.Run(ctx, nil, append(args, "--explain")...)
 	if err != nil {
-		return nil, fmt.Errorf("explain: %w", err)
+		return nil, err
 	}
-	r.Explained, _, _ = strings.Cut(string(explained), "\n\n   ") // without what else was considered
+	r.Explained, _, _ = strings.Cut(string(explained.Printed), "\n\n   ") // without what else was considered
 	out := filepath.Join(o.dir, "longvectors.svd")
-	cmd := exec.Command(o.program, append(args, "-o", out, "--force", "--json")...)
-	var stdout bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
-	start := time.Now()
-	runErr := g.Command(cmd).Run()
-	r.Wall = time.Since(start).Seconds()
-	if r.Group, err = g.Usage(); err != nil {
+	run, err := o.gdsvd.Run(ctx, g, append(args, "-o", out, "--force", "--json")...)
+	if err != nil {
+		return nil, fmt.Errorf("after %.0f s, with %+v: %w", run.Seconds, *run.Group, err)
+	}
+	r.Wall, r.Group = run.Seconds, *run.Group
+	if err := run.Decode(&r.Result); err != nil {
 		return nil, err
 	}
-	if runErr != nil {
-		return nil, fmt.Errorf("after %.0f s, with at most %d bytes charged and %d processes killed: %w", r.Wall, r.Group.Peak, r.Group.Killed, runErr)
-	}
-	if err := r.result(stdout.Bytes(), sigma); err != nil {
+	r.Error, r.Wrong = r.Result.Judge(s.Sigma, r.Memory)
+	passes, err := trial.ReadPasses(out)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.passes(filepath.Join(out, "events.jsonl")); err != nil {
-		return nil, err
-	}
+	r.Pass, r.Between, r.Finish = trial.Median(passes.Seconds), trial.Median(passes.Between), passes.Finish
 	return r, os.RemoveAll(out)
 }
-
-// describe fills in what the store is and returns its files and true values.
-func (r *report) describe(path string) (files []string, sigma []float64, err error) {
-	s, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	truth, err := s.Truth()
-	if err != nil {
-		return nil, nil, err
-	}
-	if truth == nil || len(truth.Sigma) < r.K {
-		return nil, nil, fmt.Errorf("%s: nothing is known of its singular values", path)
-	}
-	r.Rows, r.Cols, r.NNZ, r.Bytes = s.Rows(), s.Cols(), s.NNZ(), s.Size()
-	for _, shard := range s.Manifest().Shards {
-		files = append(files, filepath.Join(path, shard.Name))
-	}
-	return files, truth.Sigma, nil
-}
-
-// result reads what gdsvd has printed and holds it against the truth.
-func (r *report) result(printed []byte, sigma []float64) error {
-	if err := json.Unmarshal(printed, &r.Result); err != nil {
-		return fmt.Errorf("read what gdsvd printed: %w", err)
-	}
-	for i, s := range r.Result.Sigma {
-		r.Error = max(r.Error, abs(s-sigma[i])/sigma[i])
-	}
-	switch {
-	case !r.Result.Certified || r.Result.Converged < r.K:
-		r.Wrong = fmt.Sprintf("%d of %d triplets are certified", r.Result.Converged, r.K)
-	case !(r.Error <= wrong):
-		r.Wrong = fmt.Sprintf("a value is off by %.2g", r.Error)
-	case r.Result.PeakRSS > r.Memory:
-		r.Wrong = fmt.Sprintf("%d bytes were resident", r.Result.PeakRSS)
-	}
-	return nil
-}
-
-func abs(x float64) float64 { return max(x, -x) }

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/bench/trial"
 )
 
 // report is NAME.json.
@@ -29,75 +26,9 @@ type report struct {
 	Between   float64        `json:"between"` // median seconds from one to the next
 	Finish    float64        `json:"finish"`  // seconds of finishing
 
-	Result result  `json:"result"`
-	Error  float64 `json:"error"` // worst relative difference to the truth
-	Wrong  string  `json:"wrong,omitempty"`
-}
-
-// result is what is of interest of what gdsvd prints.
-type result struct {
-	Status        string                     `json:"status"`
-	Certified     bool                       `json:"certified"`
-	Converged     int                        `json:"converged"`
-	Sigma         []float64                  `json:"sigma"`
-	Residual      []float64                  `json:"residual"`
-	Orthogonality struct{ U, V float64 }     `json:"orthogonality"`
-	Passes        int                        `json:"passes"`
-	BytesRead     int64                      `json:"bytes_read"`
-	PeakRSS       int64                      `json:"peak_rss"`
-	VectorFiles   int64                      `json:"vector_files"`
-	Settings      map[string]json.RawMessage `json:"settings"`
-}
-
-// passes reads the events and finds out what the passes of the iteration took.
-func (r *report) passes(events string) error {
-	f, err := os.Open(events)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	var pass, between []float64
-	var time, dense float64
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		var e struct {
-			Phase   string
-			Seconds struct{ Multiply, Wait, Orthogonalise, Finish float64 }
-		}
-		if err := json.Unmarshal(sc.Bytes(), &e); err != nil {
-			return err
-		}
-		r.Finish = max(r.Finish, e.Seconds.Finish)
-		if e.Phase != "iterate" {
-			continue
-		}
-		now := e.Seconds.Multiply + e.Seconds.Wait
-		pass, between = append(pass, now-time), append(between, e.Seconds.Orthogonalise-dense)
-		time, dense = now, e.Seconds.Orthogonalise
-	}
-	if len(pass) == 0 {
-		return fmt.Errorf("no passes in %s", events)
-	}
-	r.Pass, r.Between = median(pass), median(between)
-	return nil
-}
-
-func median(x []float64) float64 {
-	slices.Sort(x)
-	return x[len(x)/2]
-}
-
-func (r *report) write(name string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return err
-	}
-	if err := os.WriteFile(name+".json", append(data, '\n'), 0o666); err != nil {
-		return err
-	}
-	return os.WriteFile(name+".md", []byte(r.markdown()), 0o666)
+	Result trial.Result `json:"result"`
+	Error  float64      `json:"error"` // worst relative difference to the truth
+	Wrong  string       `json:"wrong,omitempty"`
 }
 
 func (r *report) markdown() string {

@@ -1,0 +1,109 @@
+// Package trial is what the programs that measure gdsvd have in common: they run it
+// as a process of its own, under a limit of memory or without one, time it, and hold
+// what it reports against what is known of a store.
+package trial
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/gdsvd/gdsvd/bench/memgroup"
+)
+
+// Program is a gdsvd.
+type Program struct {
+	Path string
+	// Log gets what it says while it runs; nil: what it says becomes part of the error of a run that fails.
+	Log io.Writer
+
+	built string // the directory it was built in
+}
+
+// Open takes the program at path or, if there is none given, builds the one of this source.
+func Open(ctx context.Context, path string) (_ *Program, err error) {
+	if path != "" {
+		return &Program{Path: path}, nil
+	}
+	dir, err := os.MkdirTemp("", "gdsvd-trial-")
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{Path: filepath.Join(dir, "gdsvd"), built: dir}
+	build := exec.CommandContext(ctx, "go", "build", "-o", p.Path, "github.com/gdsvd/gdsvd/cmd/gdsvd")
+	if said, err := build.CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("build gdsvd: %w\n%s", err, said), p.Close())
+	}
+	return p, nil
+}
+
+// Close removes the program if it was built.
+func (p *Program) Close() error {
+	if p.built == "" {
+		return nil
+	}
+	return os.RemoveAll(p.built)
+}
+
+// Run is a run that has come to its end.
+type Run struct {
+	Printed []byte          // on standard output
+	Seconds float64         // from start to exit
+	Group   *memgroup.Usage // what the group has come to; nil without one
+}
+
+// Command prepares a run within a group, if one is given.
+func (p *Program) Command(ctx context.Context, g *memgroup.Group, args ...string) *exec.Cmd {
+	cmd := g.Command(exec.CommandContext(ctx, p.Path, args...))
+	cmd.Stderr = p.Log
+	return cmd
+}
+
+// Run runs the program within a group, if one is given. The run is not nil if it
+// has failed: it tells what it took until then.
+func (p *Program) Run(ctx context.Context, g *memgroup.Group, args ...string) (*Run, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := p.Command(ctx, g, args...)
+	cmd.Stdout = &stdout
+	if p.Log == nil {
+		cmd.Stderr = &stderr
+	}
+	start := time.Now()
+	err := cmd.Run()
+	r := &Run{Printed: stdout.Bytes(), Seconds: time.Since(start).Seconds()}
+	if err != nil {
+		err = fmt.Errorf("%s %s: %w %s", filepath.Base(p.Path), args[0], err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	if g != nil {
+		usage, e := g.Usage()
+		if usage.Killed > 0 {
+			err = fmt.Errorf("killed by the kernel for want of memory after %.0f s: %w", r.Seconds, err)
+		}
+		r.Group, err = &usage, errors.Join(err, e)
+	}
+	return r, err
+}
+
+// Do runs the program for what it does; what it prints goes to the log.
+func (p *Program) Do(ctx context.Context, args ...string) error {
+	r, err := p.Run(ctx, nil, args...)
+	if err == nil && p.Log != nil {
+		_, err = p.Log.Write(r.Printed)
+	}
+	return err
+}
+
+// Decode reads the JSON that a run with --json has printed.
+func (r *Run) Decode(v any) error {
+	if err := json.Unmarshal(r.Printed, v); err != nil {
+		return fmt.Errorf("read what gdsvd printed: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package trial
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// The whole way: the program is built, makes a store with known values, finds them,
+// and what it reports is read.
+func TestTrial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	p, err := Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	store, out := filepath.Join(dir, "m.csr"), filepath.Join(dir, "out")
+	if err := p.Do(t.Context(), "generate", "spectrum", "-q", "--rows", "3000", "--cols", "500", "-o", store); err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenStore(store, 4)
+	if err != nil || s.Rows != 3000 || s.NNZ == 0 || s.Decoded < 4*s.NNZ || len(s.Shards) != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if _, err := OpenStore(store, 501); err == nil || !strings.Contains(err.Error(), "500 of its singular values are known, 501 are needed") {
+		t.Errorf("got %v", err)
+	}
+	run, err := p.Run(t.Context(), nil, "svd", store, "-k", "4", "-o", out, "-q", "--json")
+	if err != nil || run.Seconds <= 0 || run.Group != nil {
+		t.Fatalf("%+v, %v", run, err)
+	}
+	var r Result
+	if err := run.Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	passes, err := ReadPasses(out)
+	if err != nil || len(passes.Seconds) < 2 || len(passes.Seconds) > r.Passes || len(passes.Between) != len(passes.Seconds) || passes.Finish <= 0 {
+		t.Errorf("%+v, %v of %d passes", passes, err, r.Passes)
+	}
+	if worst, wrong := r.Judge(s.Sigma, 1<<40); worst > Wrong || wrong != "" || r.PeakRSS == 0 || r.Choice == nil || !strings.HasPrefix(r.Method(), "krylov --block ") {
+		t.Errorf("%g %q %+v", worst, wrong, r)
+	}
+	if _, wrong := r.Judge(s.Sigma, r.PeakRSS-1); !strings.Contains(wrong, "were resident") {
+		t.Errorf("more than the budget: %q", wrong)
+	}
+	if _, wrong := r.Judge(s.Sigma[1:], 1<<40); !strings.Contains(wrong, "a value is off by") {
+		t.Errorf("other values: %q", wrong)
+	}
+	r.Converged--
+	if _, wrong := r.Judge(s.Sigma, 1<<40); wrong != "3 of 4 triplets are certified" {
+		t.Errorf("not all converged: %q", wrong)
+	}
+	if _, err := p.Run(t.Context(), nil, "svd", store); err == nil || !strings.Contains(err.Error(), "gdsvd svd: exit status 2 gdsvd: how many triplets?") {
+		t.Errorf("got %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(p.Path); err == nil {
+		t.Error("the program is not removed")
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]int64{"20GB": 20e9, "512MiB": 512 << 20, "1.5GiB": 3 << 29, "64KiB": 64 << 10, "100MB": 1e8} {
+		if n, err := ParseSize(text); err != nil || n != want {
+			t.Errorf("%s: %d, %v", text, n, err)
+		}
+	}
+	for _, text := range []string{"", "12", "MiB", "-1MiB", "0GB", "1e9GB", "NaNMB", "3 MiB"} {
+		if n, err := ParseSize(text); err == nil {
+			t.Errorf("%q is read as %d", text, n)
+		}
+	}
+	var n int64
+	f := flag.NewFlagSet("", flag.ContinueOnError)
+	SizeVar(f, &n, "size", "20GB", "")
+	if err := f.Parse(nil); err != nil || n != 20e9 || f.Lookup("size").DefValue != "20GB" {
+		t.Errorf("%d, %v, %s", n, err, f.Lookup("size").DefValue)
+	}
+	if err := f.Parse([]string{"-size", "256MiB"}); err != nil || n != 256<<20 || f.Lookup("size").Value.String() != "256MiB" {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		x    []float64
+		want float64
+	}{{[]float64{3}, 3}, {[]float64{5, 1}, 3}, {[]float64{9, 1, 2}, 2}} {
+		x := append([]float64(nil), c.x...)
+		if m := Median(x); m != c.want || !reflect.DeepEqual(x, c.x) {
+			t.Errorf("of %v: %g", c.x, m)
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "new", "report")
+	if err := Write(name, []int{1, 2}, "# both\n"); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(name + ".json")
+	var x []int
+	if err != nil || json.Unmarshal(data, &x) != nil || len(x) != 2 {
+		t.Errorf("%s, %v", data, err)
+	}
+	if text, err := os.ReadFile(name + ".md"); err != nil || string(text) != "# both\n" {
+		t.Errorf("%s, %v", text, err)
+	}
+}
