@@ -101,13 +101,15 @@ func (p *problem) decode(ctx context.Context) error {
 	return p.a.Apply(ctx, y, x)
 }
 
-func (l *lab) realTasks() []task {
-	var tasks []task
-	all, _ := l.available(inTable)
+func (l *lab) realTasks() []task { return l.crossed("real", inTable, tableMethods, l.realCase) }
+
+// crossed are the tasks of an experiment with every matrix that it is on, and every method.
+func (l *lab) crossed(experiment string, on func(dataset) []Scale, methods []method, run func(context.Context, dataset, method) (*Record, error)) (tasks []task) {
+	all, _ := l.available(on)
 	for _, d := range all {
-		for _, m := range tableMethods {
-			tasks = append(tasks, task{record("real", d.name, m.name).Key, func(ctx context.Context) (*Record, error) {
-				return l.realCase(ctx, d, m)
+		for _, m := range methods {
+			tasks = append(tasks, task{record(experiment, d.name, m.name).Key, func(ctx context.Context) (*Record, error) {
+				return run(ctx, d, m)
 			}})
 		}
 	}
@@ -157,18 +159,7 @@ var passMethods = []method{
 	{"krylov, 16 columns", solver.Krylov{Columns: 16}, false},
 }
 
-func (l *lab) passesTasks() []task {
-	var tasks []task
-	all, _ := l.available(inPasses)
-	for _, d := range all {
-		for _, m := range passMethods {
-			tasks = append(tasks, task{record("passes", d.name, m.name).Key, func(ctx context.Context) (*Record, error) {
-				return l.passesCase(ctx, d, m)
-			}})
-		}
-	}
-	return tasks
-}
+func (l *lab) passesTasks() []task { return l.crossed("passes", inPasses, passMethods, l.passesCase) }
 
 // passesCase runs a method to its end, and again with fewer and fewer passes to
 // see what there would have been. The time of so many passes is that at which

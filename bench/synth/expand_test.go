@@ -139,15 +139,19 @@ func TestExpandTruthOfLargeBase(t *testing.T) {
 	if len(truth.Sigma) < leading || truth.Complete {
 		t.Errorf("%d values, complete %v", len(truth.Sigma), truth.Complete)
 	}
-	var want []float64
+	checkTruth(t, truth, expandedValues(t, e))
+}
+
+// expandedValues are the singular values of an expansion, from dense matrices.
+func expandedValues(t *testing.T, e *Expansion) (values []float64) {
 	for _, f := range dense(e.Factor.Matrix()) {
-		for _, b := range dense(denseOf(t, base)) {
-			want = append(want, f*b)
+		for _, b := range dense(denseOf(t, e.Base)) {
+			values = append(values, f*b)
 		}
 	}
-	slices.Sort(want)
-	slices.Reverse(want)
-	checkTruth(t, truth, want)
+	slices.Sort(values)
+	slices.Reverse(values)
+	return values
 }
 
 // Equal arguments give equal bytes, whatever the memory.

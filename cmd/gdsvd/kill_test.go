@@ -125,28 +125,34 @@ func (w *waiting) Write(p []byte) (int, error) {
 
 func (w *waiting) String() string { return w.text.String() }
 
+// endlessIngest starts an ingest into work and returns when it has begun to write.
+// Standard input that does not end until feed is closed keeps it busy.
+func endlessIngest(t *testing.T, work string) (cmd *exec.Cmd, stderr *waiting, feed *os.File) {
+	t.Helper()
+	in, feed, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	cmd = process(t, "ingest", "-", "-o", filepath.Join(work, "m.csr"), "--format", "movielens")
+	stderr = &waiting{wrote: make(chan struct{}, 1)}
+	cmd.Stdin, cmd.Stderr = in, stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for len(names(t, work)) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	return cmd, stderr, feed
+}
+
 // Ctrl-C: 130, nothing left, one line; SIGTERM likewise.
 func TestSignalStopsIngest(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		work := t.TempDir()
-		// Standard input that never ends keeps the process busy until the signal.
-		in, feed, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := process(t, "ingest", "-", "-o", filepath.Join(work, "m.csr"), "--format", "movielens")
-		cmd.Stdin = in
-		stderr := &waiting{wrote: make(chan struct{}, 1)}
-		cmd.Stderr = stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		in.Close()
+		cmd, stderr, feed := endlessIngest(t, work)
 		if _, err := feed.WriteString("1::2::3\n"); err != nil {
 			t.Fatal(err)
-		}
-		for len(names(t, work)) == 0 {
-			time.Sleep(time.Millisecond) // until the process has begun to write
 		}
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
@@ -169,23 +175,8 @@ func TestSignalStopsIngest(t *testing.T) {
 
 // The second signal ends the process at once, whatever it is doing.
 func TestSecondSignalStopsAtOnce(t *testing.T) {
-	in, feed, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmd, stderr, feed := endlessIngest(t, t.TempDir())
 	defer feed.Close() // stays open: cleaning up may wait for it
-	work := t.TempDir()
-	cmd := process(t, "ingest", "-", "-o", filepath.Join(work, "m.csr"), "--format", "movielens")
-	cmd.Stdin = in
-	stderr := &waiting{wrote: make(chan struct{}, 1)}
-	cmd.Stderr = stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	in.Close()
-	for len(names(t, work)) == 0 {
-		time.Sleep(time.Millisecond)
-	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
