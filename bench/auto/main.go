@@ -275,7 +275,10 @@ func write(o options, all []comparison) error {
 	b.WriteString("| store | k | auto chose | by | auto | best | best of the grid | ratio | within 1.3 |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range all {
 		verdict := "yes"
-		if c.Ratio > within {
+		switch {
+		case c.Best == 0:
+			verdict = "nothing to compare with yet"
+		case c.Ratio > within:
 			verdict = "**no**"
 		}
 		fmt.Fprintf(&b, "| %s | %d | `%s` | %s | %.2f s | %.2f s | `%s` | %.2f | %s |\n",
