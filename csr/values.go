@@ -111,18 +111,20 @@ type ValueStats struct {
 	recent [valueSlots]uint64
 }
 
-// Add takes one value of the matrix. A value that is not finite, which
+// Add takes values of the matrix. A value that is not finite, which
 // [Writer.AppendRow] will refuse, forces Float64.
-func (s *ValueStats) Add(v float64) {
-	v += 0 // −0 becomes 0
-	key := valueKey(v)
-	slot := &s.recent[valueSlot(key)]
-	if *slot == key {
-		return
-	}
-	s.add(v)
-	if finite(v) {
-		*slot = key
+func (s *ValueStats) Add(vals ...float64) {
+	for _, v := range vals {
+		v += 0 // −0 becomes 0
+		key := valueKey(v)
+		slot := &s.recent[valueSlot(key)]
+		if *slot == key {
+			continue
+		}
+		s.add(v)
+		if finite(v) {
+			*slot = key
+		}
 	}
 }
 

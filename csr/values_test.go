@@ -57,9 +57,7 @@ func TestValueStats(t *testing.T) {
 		vals = rapid.Permutation(append(vals, vals...)).Draw(t, "order")
 		cut := rapid.IntRange(0, len(vals)).Draw(t, "cut")
 		var a, b csr.ValueStats
-		for _, v := range vals[:cut] {
-			a.Add(v)
-		}
+		a.Add(vals[:cut]...)
 		for _, v := range vals[cut:] {
 			b.Add(v)
 		}

@@ -1,10 +1,6 @@
 package ingest
 
-import (
-	"strconv"
-
-	"github.com/gdsvd/gdsvd/csr"
-)
+import "strconv"
 
 // A chunk is a piece of one input: whole lines, or a range of binary elements.
 type chunk struct {
@@ -32,7 +28,6 @@ type batch struct {
 	// Scratch of the worker that fills the batch.
 	spans   []span
 	unquote []byte
-	stats   *csr.ValueStats
 }
 
 // maxReported is how many tolerated errors a Report repeats.
@@ -58,16 +53,7 @@ func (b *batch) addBad(err error, limit int64) bool {
 
 // addValue appends v; −0 becomes 0, which is the same entry of a matrix.
 func (b *batch) addValue(v float64) {
-	v += 0
-	b.val = append(b.val, v)
-	b.see(v)
-}
-
-// see tells the statistics of a value.
-func (b *batch) see(v float64) {
-	if b.stats != nil {
-		b.stats.Add(v)
-	}
+	b.val = append(b.val, v+0)
 }
 
 // An idColumn holds ids as integers until one is not a canonical decimal

@@ -69,11 +69,6 @@ func (p *delimited) fast(text []byte, b *batch) (taken int, lines int64) {
 		taken += int(end) + 1
 		lines++
 	}
-	if b.stats != nil {
-		for _, v := range vals[len(b.val):] {
-			b.stats.Add(v)
-		}
-	}
 	b.user.ints, b.item.ints, b.val = users, items, vals
 	return taken, lines
 }

@@ -200,13 +200,13 @@ func (r *reading) diskRead(src *source) int64 { return r.open.bytes.Load() - int
 func (r *reading) parse(work <-chan *job) {
 	var stats csr.ValueStats
 	for j := range work {
-		if r.o.Duplicates == DuplicatesError { // else the final values are not yet known
-			j.batch.stats = &stats
-		}
 		j.src.parser.parse(&j.chunk, &j.batch, r.o.MaxBadLines)
-		r.mu.Lock()
-		r.stats.Merge(&stats)
-		r.mu.Unlock()
+		if r.o.Duplicates == DuplicatesError { // else the final values are not yet known
+			stats.Add(j.batch.val...)
+			r.mu.Lock()
+			r.stats.Merge(&stats)
+			r.mu.Unlock()
+		}
 		j.ready <- struct{}{}
 	}
 }

@@ -123,7 +123,7 @@ func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*
 	if err != nil {
 		return nil, err
 	}
-	c, b := &chunk{data: make([]byte, 0, chunkSize)}, &batch{stats: &s.stats}
+	c, b := &chunk{data: make([]byte, 0, chunkSize)}, &batch{}
 	for range sampleChunks {
 		if err = ctx.Err(); err == nil {
 			err = src.fill(c)
@@ -162,6 +162,7 @@ func (s *sample) add(b *batch, keys bool) {
 		}
 	}
 	s.entries += int64(len(b.val))
+	s.stats.Add(b.val...)
 	s.someIDs, s.someSeen = s.idBytes-before, int64(len(b.val))
 }
 
