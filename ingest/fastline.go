@@ -3,10 +3,13 @@ package ingest
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/ingest/internal/simd"
 )
 
 // This file reads lines of the commonest form, plain decimal numbers in their
-// shortest spelling, eight bytes at a time: first it marks all bytes of a line
+// shortest spelling, in vectors or else eight bytes at a time: first it marks all bytes of a line
 // that are no digits, then the fields, which lie between the marks, can be
 // worked out independently of each other. It decides nothing: whatever it does
 // not take, (*delimited).line reads or refuses.
@@ -25,7 +28,7 @@ type window [fastWindow + 8]byte
 // fastLines tells whether lines can be read fast: user, item and, if there are
 // more fields, value and at most one further integer, in this order.
 func (p *delimited) fastLines() bool {
-	return !p.sep.blanks && len(p.sep.text) <= 2 && p.user == 0 && p.item == 1 &&
+	return !p.sep.blanks && len(p.sep.text) <= 2 && p.sep.text[0] != '.' && p.user == 0 && p.item == 1 &&
 		(p.fields == 2 && p.value < 0 || p.fields <= 4 && p.value == 2)
 }
 
@@ -35,6 +38,42 @@ func (p *delimited) fast(text []byte, b *batch) (taken int, lines int64) {
 	if b.user.isText || b.item.isText {
 		return 0, 0
 	}
+	for {
+		n, k := p.vectors(text[taken:], b)
+		taken, lines = taken+n, lines+k
+		// Longer numbers, and lines near the end.
+		n, k = p.windows(text[taken:min(taken+fewBytes, len(text))], b)
+		taken, lines = taken+n, lines+k
+		if n == 0 {
+			return taken, lines
+		}
+	}
+}
+
+// fewBytes is after how much text that vectors have not taken they are tried again.
+const fewBytes = 1 << 12
+
+// vectors is fast for lines that package simd takes.
+func (p *delimited) vectors(text []byte, b *batch) (taken int, lines int64) {
+	if p.fields < 3 {
+		return 0, 0
+	}
+	for {
+		const perLine = 24 // bytes; a guess
+		more := len(text[taken:])/perLine + 1
+		users, items, vals := slices.Grow(b.user.ints, more), slices.Grow(b.item.ints, more), slices.Grow(b.val, more)
+		had, room := len(vals), min(cap(users), cap(items), cap(vals))
+		n, k := simd.Lines(text[taken:], p.sep.text, p.fields == 4, users[had:room], items[had:room], vals[had:room])
+		b.user.ints, b.item.ints, b.val = users[:had+k], items[:had+k], vals[:had+k]
+		taken, lines = taken+n, lines+int64(k)
+		if had+k < room {
+			return taken, lines
+		}
+	}
+}
+
+// windows is fast in plain Go.
+func (p *delimited) windows(text []byte, b *batch) (taken int, lines int64) {
 	sep := fieldEnd{first: p.sep.text[0], last: p.sep.text[len(p.sep.text)-1], size: uint(len(p.sep.text))}
 	users, items, vals := b.user.ints, b.item.ints, b.val
 	for len(text)-taken >= len(window{}) {

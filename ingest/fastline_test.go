@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/ingest/internal/simd"
 )
 
 func TestWindow(t *testing.T) {
@@ -58,10 +60,12 @@ func slowly(p *delimited, c *chunk, b *batch) {
 
 const anyNumber = 1000 // of bad lines
 
-func sameBatch(t interface {
+type fataler interface {
 	Helper()
 	Fatalf(string, ...any)
-}, got, want *batch) {
+}
+
+func sameBatch(t fataler, got, want *batch) {
 	t.Helper()
 	if !slices.Equal(got.user.ints, want.user.ints) || !bytes.Equal(got.user.text, want.user.text) ||
 		!slices.Equal(got.item.ints, want.item.ints) || !bytes.Equal(got.item.text, want.item.text) ||
@@ -71,10 +75,10 @@ func sameBatch(t interface {
 	}
 }
 
-// fastLayouts are layouts whose lines can be read fast.
+// fastLayouts are layouts whose lines can be read fast, but for those separated by a point.
 func fastLayouts() []*delimited {
 	var all []*delimited
-	for _, sep := range []string{"::", ",", "\t", "ab"} {
+	for _, sep := range []string{"::", ",", "\t", "ab", "a1", "."} {
 		for fields := 2; fields <= 4; fields++ {
 			p := &delimited{file: "f", sep: newSeparator(sep), fields: fields, item: 1, value: 2, stamp: -1}
 			if fields == 2 {
@@ -95,8 +99,8 @@ func fastLayouts() []*delimited {
 func TestFastLinesAgree(t *testing.T) {
 	layouts := fastLayouts()
 	for _, p := range layouts {
-		if !p.fastLines() {
-			t.Fatalf("%+v is not read fast", p)
+		if p.fastLines() != (p.sep.text != ".") {
+			t.Fatalf("%+v is read fast: %v", p, p.fastLines())
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,12 +127,23 @@ func TestFastLinesAgree(t *testing.T) {
 			}
 			text.WriteString(rapid.SampledFrom([]string{"\n", "\n", "\n", "\r\n", "\n\n", ""}).Draw(t, "end"))
 		}
-		c := chunk{data: []byte(text.String()), firstLine: 1}
-		var got, want batch
-		p.parse(&c, &got, anyNumber)
-		slowly(p, &c, &want)
-		sameBatch(t, &got, &want)
+		sameFast(t, p, []byte(text.String()))
 	})
+}
+
+// sameFast reads a text fast, with and without vectors, and slowly.
+func sameFast(t fataler, p *delimited, text []byte) {
+	t.Helper()
+	c := chunk{data: text, firstLine: 1}
+	var want batch
+	slowly(p, &c, &want)
+	for _, use := range []bool{true, false} {
+		restore := simd.Force(use)
+		var got batch
+		p.parse(&c, &got, anyNumber)
+		restore()
+		sameBatch(t, &got, &want)
+	}
 }
 
 // FuzzFastLines is TestFastLinesAgree for any bytes.
@@ -138,11 +153,6 @@ func FuzzFastLines(f *testing.F) {
 	}
 	layouts := fastLayouts()
 	f.Fuzz(func(t *testing.T, text []byte, which uint8) {
-		p := layouts[int(which)%len(layouts)]
-		c := chunk{data: text, firstLine: 1}
-		var got, want batch
-		p.parse(&c, &got, anyNumber)
-		slowly(p, &c, &want)
-		sameBatch(t, &got, &want)
+		sameFast(t, layouts[int(which)%len(layouts)], text)
 	})
 }
