@@ -155,7 +155,7 @@ func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
 		}
 	}
 	for v := range dst.Values() {
-		c.squares.add(square(v))
+		c.squares = c.squares.plusSquare(v)
 	}
 	s.release(b)
 	c.advance(int64(b.size))

@@ -25,45 +25,52 @@ func newValueEncoder(v Values) *valueEncoder {
 // append adds vals to dst, the values of a block so far. Dict4 takes a byte
 // for each value until finishValues.
 func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
-	for _, v := range vals {
-		v += 0 // −0 becomes 0
-		switch e.coding {
-		case Float64:
+	switch e.coding {
+	case Float64:
+		for _, v := range vals {
 			if !finite(v) {
 				return dst, fmt.Errorf("value %v is not finite", v)
 			}
-			dst = le.AppendUint64(dst, math.Float64bits(v))
-		case Float32:
-			single := float32(v)
+			dst = le.AppendUint64(dst, math.Float64bits(v+0)) // −0 becomes 0
+		}
+	case Float32:
+		for _, v := range vals {
+			single := float32(v + 0)
 			if float64(single) != v || !finite(v) {
 				return dst, fmt.Errorf("value %v cannot be written as float32", v)
 			}
 			dst = le.AppendUint32(dst, math.Float32bits(single))
-		default:
-			i, ok := e.index(v)
-			if !ok {
-				return dst, fmt.Errorf("value %v is not in the value table", v)
-			}
-			if e.coding != Constant {
-				dst = append(dst, i)
-			}
+		}
+	default:
+		had := len(dst)
+		dst = slices.Grow(dst, len(vals))[:had+len(vals)]
+		if err := e.codes(dst[had:], vals); err != nil {
+			return dst[:had], err
+		}
+		if e.coding == Constant {
+			dst = dst[:had]
 		}
 	}
 	return dst, nil
 }
 
-// index finds v in the table.
-func (e *valueEncoder) index(v float64) (byte, bool) {
-	key := valueKey(v)
-	slot := &e.recent[valueSlot(key)]
-	if slot.key == key {
-		return slot.index, true
+// codes finds each of vals in the table.
+func (e *valueEncoder) codes(dst []byte, vals []float64) error {
+	dst = dst[:len(vals)]
+	for i, v := range vals {
+		v += 0
+		key := valueKey(v)
+		slot := &e.recent[valueSlot(key)]
+		if slot.key != key {
+			k, ok := slices.BinarySearch(e.table, v)
+			if !ok {
+				return fmt.Errorf("value %v is not in the value table", v)
+			}
+			slot.key, slot.index = key, byte(k)
+		}
+		dst[i] = slot.index
 	}
-	i, ok := slices.BinarySearch(e.table, v)
-	if ok {
-		slot.key, slot.index = key, byte(i)
-	}
-	return byte(i), ok
+	return nil
 }
 
 // finishValues turns what append gathered for a block into its final bytes, in place.

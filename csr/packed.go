@@ -3,6 +3,7 @@ package csr
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/csr/internal/simd"
 )
@@ -22,36 +23,42 @@ func appendPacked(dst []byte, vals []uint32) []byte {
 
 func appendGroup(dst []byte, vals []uint32) []byte {
 	b, e := bestWidth(vals)
-	dst = append(dst, byte(b), byte(e))
+	dst = appendLow(append(dst, byte(b), byte(e)), vals, b)
+	if e == 0 {
+		return dst
+	}
+	var at [groupLen]byte // places of the exceptions; found without a branch
+	k := 0
+	for i, v := range vals {
+		at[k&(groupLen-1)] = byte(i)
+		k += int(min(v>>b, 1))
+	}
+	dst = append(dst, at[:e]...)
+	for _, i := range at[:e] {
+		dst = binary.AppendUvarint(dst, uint64(vals[i]>>b))
+	}
+	return dst
+}
+
+// appendLow appends the low b bits of each value.
+func appendLow(dst []byte, vals []uint32, b uint) []byte {
+	had, size := len(dst), (len(vals)*int(b)+7)/8
+	dst = slices.Grow(dst, size+8) // the last word may be longer than what is left
+	to := dst[had : had+size+8]
 	mask := uint64(1)<<b - 1
 	var acc uint64
 	var have uint
 	for _, v := range vals {
-		acc |= (uint64(v) & mask) << have
-		have += b
-		for have >= 8 {
-			dst = append(dst, byte(acc))
-			acc >>= 8
-			have -= 8
+		acc |= (uint64(v) & mask) << (have & 63)
+		if have += b; have >= 32 {
+			le.PutUint32(to, uint32(acc))
+			to = to[4:]
+			acc >>= 32
+			have -= 32
 		}
 	}
-	if have > 0 {
-		dst = append(dst, byte(acc))
-	}
-	if e == 0 {
-		return dst
-	}
-	for i, v := range vals {
-		if v>>b != 0 {
-			dst = append(dst, byte(i))
-		}
-	}
-	for _, v := range vals {
-		if h := v >> b; h != 0 {
-			dst = binary.AppendUvarint(dst, uint64(h))
-		}
-	}
-	return dst
+	le.PutUint32(to, uint32(acc))
+	return dst[:had+size]
 }
 
 // bestWidth is the width of least total size for a group, the smallest on a

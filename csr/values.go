@@ -200,21 +200,24 @@ func (s *ValueStats) Values() Values {
 	return Values{Coding: Dict8, Table: slices.Clone(s.seen)}
 }
 
-// neumaier is a compensated sum (A. Neumaier, ZAMM 54 (1974) 39–51,
-// improved Kahan–Babuška).
+// neumaier is a compensated sum of squares (A. Neumaier, ZAMM 54 (1974) 39–51,
+// improved Kahan–Babuška): no summand is negative, nor is the sum.
 type neumaier struct{ sum, c float64 }
 
-func (n *neumaier) add(x float64) {
+// plusSquare adds v². It returns the sum, which stays in registers in a loop.
+func (n neumaier) plusSquare(v float64) neumaier {
+	x := square(v)
 	t := n.sum + x
-	if math.Abs(n.sum) >= math.Abs(x) {
+	if n.sum >= x {
 		n.c += (n.sum - t) + x
 	} else {
 		n.c += (x - t) + n.sum
 	}
 	n.sum = t
+	return n
 }
 
-func (n *neumaier) value() float64 { return n.sum + n.c }
+func (n neumaier) value() float64 { return n.sum + n.c }
 
 // square is v², rounded: the conversion forbids fusing it into a later sum,
 // so that every machine gets the same bits.

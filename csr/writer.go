@@ -166,10 +166,12 @@ func (w *Writer) appendRow(cols []uint32, vals []float64) error {
 	if w.values, err = w.enc.append(w.values, vals); err != nil {
 		return err
 	}
+	squares := w.squares
 	for _, v := range vals {
-		w.squares.add(square(v))
+		squares = squares.plusSquare(v)
 	}
-	if !finite(w.squares.value()) {
+	w.squares = squares
+	if !finite(squares.value()) {
 		return errors.New("values so large that their squares overflow: scale the matrix")
 	}
 	w.lens = append(w.lens, uint32(len(cols)))
@@ -179,12 +181,14 @@ func (w *Writer) appendRow(cols []uint32, vals []float64) error {
 }
 
 func (w *Writer) appendGaps(cols []uint32) error {
-	next := uint64(0)
+	had := len(w.gaps)
+	w.gaps = slices.Grow(w.gaps, len(cols))[:had+len(cols)]
+	gaps, next := w.gaps[had:], uint64(0)
 	for i, c := range cols {
 		if uint64(c) < next {
 			return fmt.Errorf("column %d after %d: columns must ascend strictly", c, cols[i-1])
 		}
-		w.gaps = append(w.gaps, uint32(uint64(c)-next))
+		gaps[i] = uint32(uint64(c) - next)
 		next = uint64(c) + 1
 	}
 	if next > uint64(w.opts.Cols) {
