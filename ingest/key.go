@@ -51,5 +51,15 @@ func (k *keyPacker) stored(key uint64) (row int64, col uint32) {
 	return int64(key >> k.colBits), uint32(key & (1<<k.colBits - 1))
 }
 
+// inRow is how many entries, the first ones of some in order, are in the row of the first.
+func (k *keyPacker) inRow(e []entry) int {
+	end := (e[0].key>>k.colBits + 1) << k.colBits
+	n := 1
+	for n < len(e) && e[n].key < end {
+		n++
+	}
+	return n
+}
+
 // bitsFor is how many bits number n things.
 func bitsFor(n int64) int { return bits.Len64(uint64(max(n, 1) - 1)) }

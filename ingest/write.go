@@ -3,6 +3,7 @@ package ingest
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
 )
@@ -105,18 +106,25 @@ type rowWriter struct {
 }
 
 func (r *rowWriter) add(part []entry) error {
-	for _, e := range part {
-		row, col := r.pack.stored(e.key)
+	for len(part) > 0 {
+		row, _ := r.pack.stored(part[0].key)
 		if row != r.row {
 			if err := r.flush(row); err != nil {
 				return err
 			}
 		}
-		if len(r.cols) >= r.most {
+		n := r.pack.inRow(part)
+		had := len(r.cols)
+		if had+n > r.most {
 			return &MemoryError{What: fmt.Sprintf("row %d of the store has more than %d entries", row, r.most)}
 		}
-		r.cols = append(r.cols, col)
-		r.vals = append(r.vals, e.val)
+		r.cols, r.vals = slices.Grow(r.cols, n)[:had+n], slices.Grow(r.vals, n)[:had+n]
+		cols, vals := r.cols[had:], r.vals[had:]
+		mask := uint32(1<<r.pack.colBits - 1)
+		for i, e := range part[:n] {
+			cols[i], vals[i] = uint32(e.key)&mask, e.val
+		}
+		part = part[n:]
 	}
 	return nil
 }
