@@ -74,7 +74,7 @@ func (lr *lineReader) fill(c *chunk) error {
 	lr.held = lr.held[:0]
 	for n < len(buf) && lr.err == nil {
 		var k int
-		k, lr.err = lr.in.r.Read(buf[n:])
+		k, lr.err = lr.in.Read(buf[n:])
 		n += k
 	}
 	end := n

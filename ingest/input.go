@@ -63,6 +63,7 @@ func expand(fsys vfs.FS, inputs []string) ([]string, error) {
 type input struct {
 	name    string
 	r       *bufio.Reader
+	direct  *offsetReader // below r
 	raw     *countingReader
 	buffer  *bufio.Reader // between raw and the decompressor, or r
 	closers []func() error
@@ -83,6 +84,14 @@ func (in *input) Close() error {
 // is compressed, a few too many.
 func (in *input) ahead() int { return in.buffer.Buffered() + in.r.Buffered() }
 
+// Read reads past the buffer of r, once that is empty.
+func (in *input) Read(p []byte) (int, error) {
+	if in.r.Buffered() > 0 {
+		return in.r.Read(p)
+	}
+	return in.direct.Read(p)
+}
+
 // skip goes n uncompressed bytes on. What is compressed is read for it.
 func (in *input) skip(ctx context.Context, n int64) error {
 	if in.plain == nil {
@@ -101,7 +110,8 @@ func (in *input) skip(ctx context.Context, n int64) error {
 	in.raw.r = io.NewSectionReader(in.plain, to, math.MaxInt64-to)
 	in.raw.n.Add(to - in.read - int64(in.buffer.Buffered()))
 	in.buffer.Reset(in.raw)
-	in.r.Reset(&offsetReader{r: in.buffer, in: in})
+	in.direct = &offsetReader{r: in.buffer, in: in}
+	in.r.Reset(in.direct)
 	in.read = to
 	return nil
 }
@@ -191,7 +201,8 @@ func (o opener) uncompress(in *input, buffer int) error {
 	default:
 		return &ParseError{File: in.name, Err: fmt.Errorf("this is a %s: %w", kind, ErrUnsupported), Want: "text, Matrix Market or IDX, plain or compressed with gzip or zstd"}
 	}
-	in.r = bufio.NewReaderSize(&offsetReader{r: r, in: in}, buffer)
+	in.direct = &offsetReader{r: r, in: in}
+	in.r = bufio.NewReaderSize(in.direct, buffer)
 	return nil
 }
 
