@@ -289,9 +289,7 @@ func (r *reading) addIDs(b *batch) error {
 	if n := len(b.val); users.n > maxIDs-n || items.n > maxIDs-n {
 		return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), ErrUnsupported)
 	}
-	r.userIDs = users.encode(&b.user, r.userIDs[:0])
-	r.itemIDs = items.encode(&b.item, r.itemIDs[:0])
-	if err := r.addEntries(b.val); err != nil {
+	if err := r.addEntries(b); err != nil {
 		return err
 	}
 	for {
@@ -305,20 +303,60 @@ func (r *reading) addIDs(b *batch) error {
 	}
 }
 
-// addEntries spools the entries of a batch whose ids have been numbered.
-func (r *reading) addEntries(vals []float64) error {
-	users, items := r.userIDs, r.itemIDs
-	for len(vals) > 0 {
-		room, err := r.spool.room(len(vals))
+// addEntries numbers the ids of a batch and spools its entries.
+func (r *reading) addEntries(b *batch) error {
+	users, items := r.users.dict, r.items.dict
+	text := b.user.isText || b.item.isText || users.isText || items.isText
+	if text {
+		r.userIDs = users.encode(&b.user, r.userIDs[:0])
+		r.itemIDs = items.encode(&b.item, r.itemIDs[:0])
+	}
+	for at := 0; at < len(b.val); {
+		room, err := r.spool.room(len(b.val) - at)
 		if err != nil {
 			return err
 		}
-		for i := range room {
-			room[i] = entry{uint64(users[i])<<32 | uint64(items[i]), vals[i]}
+		to := at + len(room)
+		if text {
+			putPairs(room, r.userIDs[at:to], r.itemIDs[at:to], b.val[at:to])
+		} else {
+			numberPairs(room, b.user.ints[at:to], b.item.ints[at:to], b.val[at:to], users, items)
 		}
-		users, items, vals = users[len(room):], items[len(room):], vals[len(room):]
+		at = to
 	}
 	return nil
+}
+
+// putPairs makes entries of temporary ids. All slices are of one length.
+func putPairs(dst []entry, users, items []uint32, vals []float64) {
+	for i := range dst {
+		dst[i] = entry{uint64(users[i])<<32 | uint64(items[i]), vals[i]}
+	}
+}
+
+// numberPairs makes entries of ids that are integers, in one go. Most of them have come
+// before and are in direct.
+func numberPairs(dst []entry, users, items []int64, vals []float64, user, item *dictionary) {
+	byUser, byItem := user.direct, item.direct
+	users, items, vals = users[:len(dst)], items[:len(dst)], vals[:len(dst)]
+	for i := range dst {
+		u, v, u1, v1 := users[i], items[i], uint32(0), uint32(0) // the latter: temporary ids + 1
+		if uint64(u) < uint64(len(byUser)) {
+			u1 = byUser[u]
+		}
+		if uint64(v) < uint64(len(byItem)) {
+			v1 = byItem[v]
+		}
+		if u1 == 0 {
+			u1 = user.addInt(u) + 1
+			byUser = user.direct // it may have grown
+		}
+		if v1 == 0 {
+			v1 = item.addInt(v) + 1
+			byItem = item.direct
+		}
+		dst[i] = entry{uint64(u1-1)<<32 | uint64(v1-1), vals[i]}
+	}
 }
 
 // turn begins a generation of the ids that take most.
