@@ -41,18 +41,21 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 			}
 			dst = le.AppendUint32(dst, math.Float32bits(single))
 		}
+	case Constant:
+		for _, v := range vals {
+			if v != e.table[0] {
+				return dst, notInTable(v)
+			}
+		}
 	default:
 		had := len(dst)
 		dst = slices.Grow(dst, len(vals))[:had+len(vals)]
-		if err := e.codes(dst[had:], vals); err != nil {
-			return dst[:had], err
-		}
-		if e.coding == Constant {
-			dst = dst[:had]
-		}
+		return dst, e.codes(dst[had:], vals)
 	}
 	return dst, nil
 }
+
+func notInTable(v float64) error { return fmt.Errorf("value %v is not in the value table", v) }
 
 // codes finds each of vals in the table.
 func (e *valueEncoder) codes(dst []byte, vals []float64) error {
@@ -64,7 +67,7 @@ func (e *valueEncoder) codes(dst []byte, vals []float64) error {
 		if slot.key != key {
 			k, ok := slices.BinarySearch(e.table, v)
 			if !ok {
-				return fmt.Errorf("value %v is not in the value table", v)
+				return notInTable(v)
 			}
 			slot.key, slot.index = key, byte(k)
 		}
