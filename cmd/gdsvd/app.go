@@ -104,7 +104,9 @@ not given are zeros: it decomposes the zero-filled matrix.
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(usage)
+	root.SetFlagErrorFunc(flagError)
+	root.Version = readVersion().String()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 
 	f := root.PersistentFlags()

@@ -54,6 +54,11 @@ Scale small takes about a minute, full less than two hours. Real data are looked
 					return usage(cmd, err)
 				}
 			}
+			if cmd.Flags().Changed("data") {
+				if _, err := os.ReadDir(c.Data); err != nil {
+					return usage(cmd, err)
+				}
+			}
 			return a.benchPaper(cmd.Context(), cmd, c)
 		},
 	}

@@ -79,10 +79,14 @@ func (s outState) mayBegin(o *svdOptions) error {
 		return nil
 	case s.checkpoint:
 		return fmt.Errorf("%s holds the checkpoint of an unfinished run: --resume goes on from it, --force begins anew", o.out)
-	case o.resume:
+	case o.resume && s.result:
 		return fmt.Errorf("%s holds no checkpoint to go on from: --force begins anew, --init %s with its vectors", o.out, o.out)
 	}
-	return &fs.PathError{Op: "create", Path: o.out, Err: fs.ErrExist}
+	exists := &fs.PathError{Op: "create", Path: o.out, Err: fs.ErrExist}
+	if !s.result && !s.blank {
+		return fmt.Errorf("%w, %w: it is not a result of gdsvd; give another -o", exists, vfs.ErrStays)
+	}
+	return exists
 }
 
 // finished is the result of a run that is to be resumed but has come to its end:

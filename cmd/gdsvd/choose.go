@@ -42,25 +42,29 @@ const (
 )
 
 // chooseMethod fills in the method and its parameters, unless the user has said
-// them: those of the checkpoint, if the run goes on from one.
-func (a *app) chooseMethod(ctx context.Context, store *csr.Store, before outState, o *svdOptions) (*choiceRecord, error) {
+// them: those of the checkpoint, if the run goes on from one. say logs the choice,
+// once it is known to be possible.
+func (a *app) chooseMethod(ctx context.Context, store *csr.Store, before outState, o *svdOptions) (r *choiceRecord, say func(), err error) {
+	silent := func() {}
 	if o.method != autoMethod {
-		return nil, nil
+		return nil, silent, nil
 	}
 	if o.resume && before.checkpoint {
-		return a.recordedMethod(o)
+		r, err = a.recordedMethod(o)
+		return r, silent, err
 	}
 	c, probe, err := a.choose(ctx, store, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	r := o.settle(c, probe)
+	r = o.settle(c, probe)
 	level := slog.LevelDebug
 	if c.Total >= worthMeasuring {
 		level = slog.LevelInfo // of a shorter run the result says it soon enough
 	}
-	a.display.Logger().Log(ctx, level, "svd", "chosen", strings.Join(r.Flags, " "), "why", r.Reason)
-	return r, nil
+	return r, func() {
+		a.display.Logger().Log(ctx, level, "svd", "chosen", strings.Join(r.Flags, " "), "why", r.Reason)
+	}, nil
 }
 
 // recordedMethod takes the method from the checkpoint.

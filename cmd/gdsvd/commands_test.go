@@ -17,6 +17,32 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
+// What --force would not replace is not offered to it, and stays.
+func TestInTheWay(t *testing.T) {
+	file, store := ratings(t, tall), ingested(t, tall)
+	result, _ := factorised(t, store, "-k", "2")
+	strange := t.TempDir()
+	if err := os.WriteFile(filepath.Join(strange, "thesis.tex"), []byte("x"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"ingest", file, "-o", file}, {"ingest", file, "-o", strange}, {"ingest", file, "-o", result},
+		{"generate", "spectrum", "--rows", "9", "--cols", "9", "-o", result},
+		{"svd", store, "-k", "2", "-o", file}, {"svd", store, "-k", "2", "-o", store}, {"svd", store, "-k", "2", "-o", strange, "--resume"},
+	} {
+		o := fails(t, exitError, `already exists, not to be replaced: .*(left alone|give another -o)`, args...)
+		if strings.Contains(o.stderr, "--force") {
+			t.Errorf("%v: --force is offered: %s", args, o.stderr)
+		}
+		fails(t, exitError, `left alone`, append(args, "--force", "-q")...)
+	}
+	fails(t, exitError, `it is a directory; name a file`, "generate", "ratings", "-o", strange, "--force")
+	fails(t, exitError, `create .*nodir/r.dat: make the directory .*nodir first`, "generate", "ratings", "-o", filepath.Join(strange, "nodir", "r.dat"))
+	if left := names(t, strange); !slices.Equal(left, []string{"thesis.tex"}) {
+		t.Errorf("there are %v", left)
+	}
+}
+
 func TestIngestReport(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
 	o := gdsvdIn(t, context.Background(), "u,i,r\n1,1,4\n1,2,3\n1,1,5\nx\n2,2,0.5\n", "ingest", "-", "-o", store,
@@ -408,6 +434,8 @@ func TestGenerateSpectrum(t *testing.T) {
 func TestVersion(t *testing.T) {
 	if text := must(t, "version"); !strings.HasPrefix(text, "gdsvd ") || !strings.Contains(text, "store format 1") {
 		t.Errorf("version prints\n%s", text)
+	} else if first, _, _ := strings.Cut(text, "\n"); must(t, "--version") != first+"\n" {
+		t.Errorf("--version does not print %s", first)
 	}
 }
 

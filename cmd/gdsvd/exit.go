@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 // Exit codes, a contract with scripts.
@@ -85,7 +86,7 @@ func message(err error) string {
 	case errors.As(err, &told):
 	case errors.Is(err, context.Canceled):
 		text = "interrupted; nothing is written"
-	case errors.Is(err, fs.ErrExist):
+	case errors.Is(err, fs.ErrExist) && !errors.Is(err, vfs.ErrStays):
 		text += " (--force replaces it)"
 	}
 	return text

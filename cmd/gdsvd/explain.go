@@ -96,7 +96,7 @@ func (a *app) explain(ctx context.Context, store *csr.Store, o svdOptions) (*exp
 		}
 	} else {
 		var err error
-		if e.Choice, err = a.chooseMethod(ctx, store, before, &o); err != nil {
+		if e.Choice, _, err = a.chooseMethod(ctx, store, before, &o); err != nil {
 			return nil, err
 		}
 		e.Plan = newEstimate(solver.EstimateOf(p, o.machine(), o.solverMethod()))

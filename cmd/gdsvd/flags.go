@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,28 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 )
+
+// flagError says what is wrong with a flag on the command line.
+func flagError(cmd *cobra.Command, err error) error {
+	var (
+		invalid *pflag.InvalidValueError
+		number  *strconv.NumError
+	)
+	if errors.As(err, &invalid) && errors.As(err, &number) {
+		want := "a whole number"
+		switch {
+		case errors.Is(number, strconv.ErrRange):
+			want = "a smaller number"
+		case number.Func == "ParseUint":
+			want += ", 0 or more"
+		case number.Func == "ParseFloat":
+			want = "a number"
+		}
+		text, _, _ := strings.Cut(err.Error(), ": strconv.")
+		err = fmt.Errorf("%s: want %s", text, want)
+	}
+	return usage(cmd, err)
+}
 
 // choice is one value of a flag with a fixed set of them.
 type choice[T any] struct {

@@ -93,10 +93,17 @@ func (a *app) generateRatings(ctx context.Context, g synth.Ratings, out string, 
 
 // replaceFile writes a file beside its place and moves it there when it is complete.
 func replaceFile(name string, force bool, write func(io.Writer) error) (err error) {
-	if _, err := os.Lstat(name); err == nil && !force {
+	old, err := os.Lstat(name)
+	switch {
+	case err == nil && old.IsDir():
+		return &fs.PathError{Op: "create", Path: name, Err: errors.New("it is a directory; name a file")}
+	case err == nil && !force:
 		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.partial")
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("create %s: make the directory %s first: %w", name, filepath.Dir(name), fs.ErrNotExist)
+	}
 	if err != nil {
 		return err
 	}

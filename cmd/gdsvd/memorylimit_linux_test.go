@@ -33,7 +33,7 @@ func TestSmallestBudget(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
 			args := slices.Concat([]string{"svd", "-q", store, "-o", out, "--memory"}, []string{"22MiB"}, flags)
 			const refusal = `memory budget of 22.0 MiB is too small: at least ([0-9.]+) MiB are needed \(MiB: runtime`
-			for _, a := range [][]string{args, append(slices.Clone(args), "--explain")} {
+			for _, a := range [][]string{args, append(slices.Clone(args), "--explain"), slices.Delete(slices.Clone(args), 1, 2)} { // -q, not to be quiet
 				fails(t, exitError, refusal, a...)
 			}
 			least := regexp.MustCompile(refusal).FindStringSubmatch(gdsvd(t, args...).stderr)[1]

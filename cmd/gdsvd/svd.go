@@ -169,7 +169,7 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	if err := before.mayBegin(&o); err != nil {
 		return nil, err
 	}
-	chosen, err := a.chooseMethod(ctx, store, before, &o)
+	chosen, sayChosen, err := a.chooseMethod(ctx, store, before, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +178,7 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	if err != nil {
 		return nil, err
 	}
+	sayChosen()
 	space := mem.space(a.fsys, o.out)
 	defer func() { err = errors.Join(err, space.Close()) }()
 	m, err := stream.New(store, mem.options)

@@ -34,7 +34,9 @@ func TestWrongUsage(t *testing.T) {
 		{svd(), `how many triplets? give their number with -k (see gdsvd svd -h)`},
 		{[]string{"svd", store, "-k", "2"}, `no OUT to write: give one with -o (see gdsvd svd -h)`},
 		{svd("-k", "0"), `-k 0: at least 1 triplet is wanted (see gdsvd svd -h)`},
-		{svd("-k", "two"), `invalid argument "two" for "-k, --rank" flag: strconv.ParseInt: parsing "two": invalid syntax (see gdsvd svd -h)`},
+		{svd("-k", "two"), `invalid argument "two" for "-k, --rank" flag: want a whole number (see gdsvd svd -h)`},
+		{svd("-k", "99999999999999999999"), `invalid argument "99999999999999999999" for "-k, --rank" flag: want a smaller number (see gdsvd svd -h)`},
+		{svd("-k", "2", "--tol", "small"), `invalid argument "small" for "--tol" flag: want a number (see gdsvd svd -h)`},
 		{svd("-k", "41"), `-k 41: a 90 × 40 matrix has only 40 singular values (see gdsvd svd -h)`},
 		{svd("-k", "2", "--method", "lanczos"), `invalid argument "lanczos" for "--method" flag: choose auto, gd, polyak, nesterov, nesterov-general, block, krylov or power (see gdsvd svd -h)`},
 		{svd("-k", "2", "--deflation", "x"), `invalid argument "x" for "--deflation" flag: choose projected or plain (see gdsvd svd -h)`},
@@ -56,7 +58,7 @@ func TestWrongUsage(t *testing.T) {
 		{svd("-k", "2", "--max-passes", "-1"), `--max-passes -1: want a number of passes, or 0 for no limit (see gdsvd svd -h)`},
 		{svd("-k", "2", "--workers", "-1"), `--workers -1: want 1 or more, or 0 for all processors (see gdsvd svd -h)`},
 		{svd("-k", "2", "--memory", "lots"), `invalid argument "lots" for "--memory" flag: size "lots" is not understood (write 800MB, 512MiB, 1.5GiB or a number of bytes) (see gdsvd svd -h)`},
-		{svd("-k", "2", "--seed", "-1"), `invalid argument "-1" for "--seed" flag: strconv.ParseUint: parsing "-1": invalid syntax (see gdsvd svd -h)`},
+		{svd("-k", "2", "--seed", "-1"), `invalid argument "-1" for "--seed" flag: want a whole number, 0 or more (see gdsvd svd -h)`},
 
 		{[]string{"ingest", "-o", out}, `no INPUT: name files, or - for standard input (see gdsvd ingest -h)`},
 		{[]string{"ingest", file}, `no STORE to write: give one with -o (see gdsvd ingest -h)`},
@@ -83,6 +85,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"generate", "spectrum", "-o", out}, `matrix of 0 × 0: want at least 1 × 1 (see gdsvd generate spectrum -h)`},
 		{[]string{"generate", "spectrum", "-o", out, "--rows", "9", "--cols", "9", "--values", "flat"}, `invalid argument "flat" for "--values" flag: choose exponential, polynomial, linear, gap, clustered or repeated (see gdsvd generate spectrum -h)`},
 		{[]string{"generate", "spectrum", "-o", out, "--rows", "9", "--cols", "9", "--decay", "2"}, `decay of 2: want more than 0 and less than 1 (see gdsvd generate spectrum -h)`},
+		{[]string{"bench", "paper", "-o", out, "--data", out}, fmt.Sprintf(`open %s: no such file or directory (see gdsvd bench paper -h)`, out)},
 		{[]string{"demo", "--keep", work}, fmt.Sprintf(`--keep %s: it exists already (see gdsvd demo -h)`, work)},
 	} {
 		o := gdsvd(t, c.args...)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -40,6 +41,19 @@ func readVersion() versionInfo {
 	return v
 }
 
+// String is a line that says what program this is.
+func (v versionInfo) String() string {
+	text := "gdsvd " + v.Version
+	if v.Revision != "" {
+		text += fmt.Sprintf(" (%.12s", v.Revision)
+		if v.Modified {
+			text += ", modified"
+		}
+		text += ")"
+	}
+	return text
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -51,17 +65,8 @@ func (a *app) versionCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(v)
 			}
-			out := &errWriter{w: a.stdout}
-			out.printf("gdsvd %s", v.Version)
-			if v.Revision != "" {
-				out.printf(" (%.12s", v.Revision)
-				if v.Modified {
-					out.printf(", modified")
-				}
-				out.printf(")")
-			}
-			out.printf("\n%s %s/%s, store format %d\n", v.Go, v.OS, v.Arch, v.StoreFormat)
-			return out.err
+			_, err := fmt.Fprintf(a.stdout, "%v\n%s %s/%s, store format %d\n", v, v.Go, v.OS, v.Arch, v.StoreFormat)
+			return err
 		},
 	}
 }

@@ -14,6 +14,9 @@ const PartialSuffix = ".partial"
 // lockSuffix is added to a target's name for the lock of its writer.
 const lockSuffix = ".lock"
 
+// ErrStays is what errors.Is finds besides fs.ErrExist where force would be of no use.
+var ErrStays = errors.New("not to be replaced")
+
 // Staging is a directory being written beside the place it is meant for. At
 // every moment the target is absent, the complete old directory or the
 // complete new one, whatever happens to the process.
@@ -34,7 +37,8 @@ type Staging struct {
 // target.partial, to be filled (each file synced by whoever writes it) and
 // then published by Commit or removed by Abort.
 //
-// It is fs.ErrExist if target exists and !force, ErrLocked if another process
+// It is fs.ErrExist if target exists and !force (and ErrStays, if force would not
+// replace it), ErrLocked if another process
 // is writing it. Under force an existing target is replaced on Commit if
 // replaceable(target) returns nil; a nil replaceable lets only an empty
 // directory be replaced. Whatever is not recognised is never deleted.
@@ -118,22 +122,34 @@ func (s *Staging) recover() error {
 // if it must not be.
 func (s *Staging) targetExists() (bool, error) {
 	fi, err := s.fs.Lstat(s.target)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
-	case err != nil:
+	}
+	if err != nil {
 		return false, fmt.Errorf("create %s: %w", s.target, err)
-	case !s.force:
-		return true, &fs.PathError{Op: "create", Path: s.target, Err: fs.ErrExist}
+	}
+	exists := &fs.PathError{Op: "create", Path: s.target, Err: fs.ErrExist}
+	switch why := s.stays(fi); {
+	case why == nil && s.force:
+		return true, nil
+	case why == nil:
+		return true, exists
+	case s.force:
+		return true, fmt.Errorf("replace %s: %w", s.target, why)
+	default:
+		return true, fmt.Errorf("%w, %w: %w", exists, ErrStays, why)
+	}
+}
+
+// stays is why the target is not replaced by force either, nil if it is.
+func (s *Staging) stays(fi fs.FileInfo) error {
+	switch {
 	case fi.Mode()&fs.ModeSymlink != 0:
-		return true, fmt.Errorf("replace %s: it is a symbolic link; name the place it leads to", s.target)
+		return errors.New("it is a symbolic link; name the place it leads to")
 	case !fi.IsDir():
-		return true, fmt.Errorf("replace %s: it is not a directory; it is left alone", s.target)
+		return errors.New("it is not a directory; it is left alone")
 	}
-	if err := s.replaceable(s.target); err != nil {
-		return true, fmt.Errorf("replace %s: %w", s.target, err)
-	}
-	return true, nil
+	return s.replaceable(s.target)
 }
 
 func onlyEmpty(fsys FS, path string) error {
