@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"bytes"
 	"fmt"
 	"image/color"
 	"io"
@@ -237,15 +238,30 @@ func save(dir, name string, width, height vg.Length, plots ...*plot.Plot) error 
 		p.Legend = plot.NewLegend()
 	}
 	svg := vgsvg.New(width, height)
-	if err := writeFigure(dir, name+".svg", svg, svg, plots, legend); err != nil {
+	if err := writeFigure(dir, name+".svg", svg, portable{svg}, plots, legend); err != nil {
 		return err
 	}
 	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))
 	return writeFigure(dir, name+".png", img, vgimg.PngCanvas{Canvas: img}, plots, legend)
 }
 
+// portable names fonts of the same measures for a reader without those of the figure.
+type portable struct{ *vgsvg.Canvas }
+
+func (p portable) WriteTo(w io.Writer) (int64, error) {
+	var b bytes.Buffer
+	if _, err := p.Canvas.WriteTo(&b); err != nil {
+		return 0, err
+	}
+	const family = "font-family:Liberation Sans"
+	n, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte(family+";"), []byte(family+",Arial,Helvetica,sans-serif;")))
+	return int64(n), err
+}
+
 func writeFigure(dir, name string, c vg.CanvasSizer, to io.WriterTo, plots []*plot.Plot, legend plot.Legend) error {
 	all := draw.New(c)
+	size := all.Size()
+	all.FillPolygon(color.White, []vg.Point{{}, {X: size.X}, {X: size.X, Y: size.Y}, {Y: size.Y}}) // SVG has no ground of its own
 	strip := vg.Length(0)
 	if size := legend.Rectangle(all).Size(); size.Y > 0 {
 		strip = size.X + vg.Points(8)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +119,9 @@ func checkOutputs(t *testing.T, dir string) {
 		if !strings.Contains(report, wanted) {
 			t.Errorf("the report does not contain %q", wanted)
 		}
+	}
+	for _, name := range regexp.MustCompile(`[a-z0-9-]+\.(csv|png|svg|json)`).FindAllString(report, -1) {
+		read(t, dir, name) // what is named is there
 	}
 	var s Summary
 	if err := json.Unmarshal([]byte(read(t, dir, "paper.json")), &s); err != nil {

@@ -136,8 +136,8 @@ func addStationary(p *plot.Plot) error {
 			return err
 		}
 		name.Offset = vg.Point{X: vg.Points(8), Y: vg.Points(-12)}
-		if i < 2 { // clear of the innermost contours
-			name.Offset = vg.Point{X: vg.Points(4), Y: vg.Points(34)}
+		if i < 2 { // clear of the innermost contours, the paths and the edge
+			name.Offset = vg.Point{X: vg.Points([]float64{-8, 4}[i]), Y: vg.Points(34)}
 		}
 		name.TextStyle[0].Font = p.Legend.TextStyle.Font
 		name.TextStyle[0].Font.Size = 12

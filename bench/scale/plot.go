@@ -3,6 +3,7 @@ package main
 import (
 	"image/color"
 	"math"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -18,14 +19,15 @@ func (r *report) draw(name string) error {
 	p.X.Label.Text, p.Y.Label.Text = "entries", "ns an entry"
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.BackgroundColor = color.White
-	p.Y.Min, p.Legend.Top = 0, false
-	most, lines := 0.0, 0
+	p.Y.Min, p.Legend.Left = 0, true
+	least, largest, most, lines := math.Inf(1), 0.0, 0.0, 0
 	for i, regime := range fixed {
 		var points plotter.XYs
 		for _, w := range r.Rows {
 			if w.Regime == regime {
-				points = append(points, plotter.XY{X: float64(w.NNZ), Y: w.nanoseconds()})
-				most = math.Max(most, w.nanoseconds())
+				x, y := float64(w.NNZ), w.nanoseconds()
+				points = append(points, plotter.XY{X: x, Y: y})
+				least, largest, most = min(least, x), max(largest, x), max(most, y)
 			}
 		}
 		if len(points) < 2 {
@@ -43,6 +45,12 @@ func (r *report) draw(name string) error {
 	if lines == 0 {
 		return nil
 	}
-	p.Y.Max = 1.3 * most
+	p.X.Min, p.X.Max = math.Pow(10, math.Floor(math.Log10(least))), 1.5*largest
+	p.Y.Max = math.Ceil(most)
+	var ticks plot.ConstantTicks
+	for y := 0.0; y <= p.Y.Max; y += 0.5 {
+		ticks = append(ticks, plot.Tick{Value: y, Label: strconv.FormatFloat(y, 'g', -1, 64)})
+	}
+	p.Y.Tick.Marker = ticks
 	return p.Save(6*vg.Inch, 4*vg.Inch, name+".svg")
 }
