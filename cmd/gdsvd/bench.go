@@ -40,7 +40,7 @@ report (report.md) with the paper's numbers beside ours, its figures (SVG and
 PNG), its data (CSV) and paper.json into DIR. What is done when it is interrupted
 is kept: the same command goes on from there.
 
-Scale small takes about a minute, full less than two hours. Real data are looked for in
+Scale small takes less than a minute, full less than two hours. Real data are looked for in
 --data; what is not there is left out, and the report says so.`,
 		Example: `  gdsvd bench paper -o paper
   gdsvd bench paper --scale full --data ~/data --ml10m ml-10M100K/ratings.dat -o paper`,
