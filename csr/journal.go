@@ -154,12 +154,7 @@ func decodeJournal(b []byte) (*journal, error) {
 		return nil, fmt.Errorf("its journal has version %d, this program knows %d", head.Version, journalVersion)
 	}
 	j := new(journal)
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(j); err != nil {
-		return nil, fmt.Errorf("%w: %w", errJournal, err)
-	}
-	if err := j.validate(); err != nil {
+	if err := decodeStrictly(b, j); err != nil {
 		return nil, fmt.Errorf("%w: %w", errJournal, err)
 	}
 	return j, nil

@@ -132,15 +132,24 @@ func decodeManifest(b []byte) (*Manifest, error) {
 		return nil, err
 	}
 	m := new(Manifest)
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(m); err != nil {
-		return nil, damaged(d.InputOffset(), "%v", err)
-	}
-	if err := m.validate(); err != nil {
-		return nil, damaged(0, "%v", err)
+	if err := decodeStrictly(b, m); err != nil {
+		return nil, err
 	}
 	return m, nil
+}
+
+// decodeStrictly decodes JSON that has no field unknown to v, and checks what it
+// says. Errors are *damage.
+func decodeStrictly(b []byte, v interface{ validate() error }) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return damaged(d.InputOffset(), "%v", err)
+	}
+	if err := v.validate(); err != nil {
+		return damaged(0, "%v", err)
+	}
+	return nil
 }
 
 // recogniseManifest looks at nothing but format and version.

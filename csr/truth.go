@@ -1,11 +1,8 @@
 package csr
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -83,15 +80,11 @@ func (w *Writer) writeTruth() error {
 func (s *Store) Truth() (*Truth, error) { return readTruth(s.fs, s.path, s.manifest.Fingerprint) }
 
 func readTruth(fsys vfs.FS, path, fingerprint string) (*Truth, error) {
-	f, err := fsys.Open(filepath.Join(path, truthName))
+	b, err := readAll(fsys, filepath.Join(path, truthName), maxTruth)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read truth: %w", err)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxTruth))
-	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("read truth: %w", err)
 	}
 	t, err := decodeTruth(b, fingerprint)
@@ -107,13 +100,8 @@ func decodeTruth(b []byte, fingerprint string) (*Truth, error) {
 		return nil, err
 	}
 	t := new(Truth)
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(t); err != nil {
-		return nil, damaged(d.InputOffset(), "%v", err)
-	}
-	if err := t.validate(); err != nil {
-		return nil, damaged(0, "%v", err)
+	if err := decodeStrictly(b, t); err != nil {
+		return nil, err
 	}
 	if t.Fingerprint != fingerprint {
 		return nil, damaged(0, "it is about another matrix, with fingerprint %q", t.Fingerprint)
