@@ -101,8 +101,8 @@ func appendBlock(dst []byte, lens, gaps []uint32, values []byte) []byte {
 	return append(dst, values...)
 }
 
-// decodeBlock decodes a block into dst and computes the crc of what it has read,
-// which the caller must verify. It trusts none of the data, which may also
+// decodeBlock decodes a block into dst and begins its crc, which the caller must
+// complete and verify. It trusts none of the data, which may also
 // change while it is being read. What it returns without error satisfies
 // everything the doc of Block says, because the proof is made on the decoded
 // copy. Errors are *damage, relative to the block.
@@ -123,7 +123,6 @@ func decodeBlock(dst *Block, block *summed, meta *blockMeta, cols int64, dec *va
 	gapsAt := blockHeaderSize + int(lensSize)
 	valuesAt := gapsAt + int(gapsSize)
 
-	block.upTo(valuesAt)
 	dst.empty()
 	dst.FirstRow = meta.firstRow
 	dst.RowPtr = resized(dst.RowPtr, int(rows)+1)
@@ -144,6 +143,7 @@ func decodeBlock(dst *Block, block *summed, meta *blockMeta, cols int64, dec *va
 	if err != nil {
 		return shift(err, gapsAt)
 	}
+	block.upTo(valuesAt)
 	return shift(dec.decode(dst, int(nnz), block), valuesAt)
 }
 

@@ -31,7 +31,6 @@ func (d *valueDecoder) decode(dst *Block, nnz int, block *summed) error {
 		return decodeFloats(dst.Val, block, 8, decodeFloat64)
 	}
 	src := block.data[block.done:]
-	block.upTo(len(block.data))
 	dst.Table = &d.table
 	if d.coding == Constant {
 		return nil
@@ -113,18 +112,18 @@ func codeOver(codes []byte, n int) int {
 	return -1
 }
 
-// someFloats is how many floats are decoded before the crc goes on.
-const someFloats = 2048
+// someFloats is how many floats are decoded before the crc goes on: they and their bytes stay in the first cache.
+const someFloats = 1024
 
 // decodeFloats decodes values of so many bytes, the rest of block, a part of them after the other.
 func decodeFloats(dst []float64, block *summed, size int, decode func(dst []float64, src []byte) error) error {
 	for i := 0; i < len(dst); i += someFloats {
 		some := dst[i:min(i+someFloats, len(dst))]
-		from := block.done
-		block.upTo(from + size*len(some))
-		if err := decode(some, block.data[from:block.done]); err != nil {
+		from, to := block.done, block.done+size*len(some)
+		if err := decode(some, block.data[from:to]); err != nil {
 			return shift(err, size*i)
 		}
+		block.upTo(to)
 	}
 	return nil
 }

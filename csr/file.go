@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
@@ -38,7 +37,7 @@ func createFile(fsys vfs.FS, name string) (*fileWriter, error) {
 func (w *fileWriter) Write(b []byte) (int, error) {
 	n, err := w.buf.Write(b)
 	w.size += int64(n)
-	w.crc = crc32.Update(w.crc, castagnoli, b[:n])
+	w.crc = addCRC(w.crc, b[:n])
 	if w.size-w.begun >= syncEvery {
 		w.syncBeside()
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+
+	"github.com/gdsvd/gdsvd/csr/internal/simd"
 )
 
 // The numbers of FORMAT.md.
@@ -44,7 +46,13 @@ var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
-func crcOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+func crcOf(b []byte) uint32 { return addCRC(0, b) }
+
+// addCRC continues a crc by b.
+func addCRC(crc uint32, b []byte) uint32 {
+	n, crc := simd.CRC(crc, b)
+	return crc32.Update(crc, castagnoli, b[n:])
+}
 
 func shardName(i int) string { return fmt.Sprintf("shard-%06d.csr", i) }
 
@@ -77,7 +85,7 @@ func (h *shardHeader) append(dst []byte) []byte {
 
 // headerCRC covers everything in the header but the crc itself.
 func headerCRC(h []byte) uint32 {
-	return crc32.Update(crcOf(h[:60]), castagnoli, h[headerSize:])
+	return addCRC(crcOf(h[:60]), h[headerSize:])
 }
 
 // blockMeta is a footer record, FORMAT.md "Footer".
@@ -101,7 +109,7 @@ func (m *blockMeta) append(dst []byte) []byte {
 
 // footerCRC covers the footer and, through its crc, the header.
 func footerCRC(footer []byte, header uint32) uint32 {
-	return crc32.Update(crcOf(footer), castagnoli, le.AppendUint32(nil, header))
+	return addCRC(crcOf(footer), le.AppendUint32(nil, header))
 }
 
 func appendTrailer(dst []byte, footerOffset int64, blocks int, footer uint32) []byte {

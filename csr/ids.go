@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
 	"path/filepath"
@@ -262,7 +261,7 @@ func (r *IDReader) room() int64 { return r.info.Size - idsTrailerSize - r.pos }
 // fill reads exactly len(b) bytes into the crc.
 func (r *IDReader) fill(b []byte) error {
 	n, err := io.ReadFull(r.in, b)
-	r.crc = crc32.Update(r.crc, castagnoli, b[:n])
+	r.crc = addCRC(r.crc, b[:n])
 	r.pos += int64(n)
 	switch err {
 	case nil:
@@ -283,7 +282,7 @@ func (r *IDReader) uvarint() (uint64, error) {
 	if n <= 0 {
 		return 0, r.corrupt(r.pos, errors.New("number cut short or too large"))
 	}
-	r.crc = crc32.Update(r.crc, castagnoli, b[:n])
+	r.crc = addCRC(r.crc, b[:n])
 	r.pos += int64(n)
 	_, err = r.in.Discard(n) // cannot fail: these bytes are in the buffer
 	return x, err

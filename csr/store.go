@@ -304,7 +304,7 @@ func (sh *shard) decode(b *blockMeta, dst *Block, cols int64, dec *valueDecoder)
 	err := vfs.Guard(func() error {
 		block := summed{data: data}
 		err := decodeBlock(dst, &block, b, cols, dec)
-		block.upTo(len(data)) // if it stopped before
+		block.upTo(len(data))
 		if block.crc != b.crc {
 			return &damage{0, errChecksum.Error()}
 		}

@@ -1,9 +1,9 @@
 package csr
 
-import "hash/crc32"
-
-// summed is a block whose crc is computed piece by piece along with decoding:
-// what is larger than the processor's caches then comes from memory once.
+// summed is a block whose crc is computed piece by piece behind decoding, while
+// the bytes are in the processor's caches: they come from memory once, and in
+// order, which hash/crc32 would not do (it sums three places at a time, and from memory
+// takes three times as long).
 type summed struct {
 	data []byte
 	crc  uint32 // of data[:done]
@@ -12,6 +12,6 @@ type summed struct {
 
 // upTo continues the crc up to end.
 func (s *summed) upTo(end int) {
-	s.crc = crc32.Update(s.crc, castagnoli, s.data[s.done:end])
+	s.crc = addCRC(s.crc, s.data[s.done:end])
 	s.done = end
 }

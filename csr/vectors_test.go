@@ -213,7 +213,7 @@ func FuzzVectorsAgree(f *testing.F) {
 }
 
 // TestFaultInVectors: a page that cannot be read is an error in the assembly
-// too. (In a store the crc meets it first, unless the file is cut just then.)
+// too.
 func TestFaultInVectors(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be cut there")

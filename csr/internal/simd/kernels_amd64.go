@@ -38,3 +38,8 @@ func float32AVX2(dst *float64, src *byte, n int) (over bool)
 //
 //go:noescape
 func float64AVX2(dst *float64, src *byte, n int) (over bool)
+
+// crcAVX512 continues a CRC-32C, not complemented, by n bytes, a positive multiple of FoldBytes.
+//
+//go:noescape
+func crcAVX512(state uint32, src *byte, n int) uint32

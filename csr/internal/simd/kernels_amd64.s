@@ -365,3 +365,68 @@ loop:
 	MOVB      AL, over+24(FP)
 	VZEROUPPER
 	RET
+
+DATA fold<>+0(SB)/8, $0x00000000dcb17aa4
+DATA fold<>+8(SB)/8, $0x00000000b9e02b86
+GLOBL fold<>(SB), RODATA|NOPTR, $16
+
+DATA join<>+0(SB)/8, $0x00000000740eef02
+DATA join<>+8(SB)/8, $0x000000009e4addf8
+GLOBL join<>(SB), RODATA|NOPTR, $16
+
+// func crcAVX512(state uint32, src *byte, n int) uint32
+// Requires: AVX, AVX512DQ, AVX512F, SSE4.2, VPCLMULQDQ
+TEXT ·crcAVX512(SB), NOSPLIT, $64-28
+	MOVL            state+0(FP), AX
+	MOVQ            src+8(FP), CX
+	MOVQ            n+16(FP), DX
+	VMOVD           AX, X0
+	VMOVDQU64       (CX), Z1
+	VMOVDQU64       64(CX), Z2
+	VMOVDQU64       128(CX), Z3
+	VMOVDQU64       192(CX), Z4
+	VPXORQ          Z0, Z1, Z1
+	VBROADCASTI64X2 fold<>+0(SB), Z0
+	JMP             next
+
+loop:
+	VPCLMULQDQ $0x00, Z0, Z1, Z5
+	VPCLMULQDQ $0x11, Z0, Z1, Z1
+	VPTERNLOGQ $0x96, (CX), Z5, Z1
+	VPCLMULQDQ $0x00, Z0, Z2, Z5
+	VPCLMULQDQ $0x11, Z0, Z2, Z2
+	VPTERNLOGQ $0x96, 64(CX), Z5, Z2
+	VPCLMULQDQ $0x00, Z0, Z3, Z5
+	VPCLMULQDQ $0x11, Z0, Z3, Z3
+	VPTERNLOGQ $0x96, 128(CX), Z5, Z3
+	VPCLMULQDQ $0x00, Z0, Z4, Z5
+	VPCLMULQDQ $0x11, Z0, Z4, Z4
+	VPTERNLOGQ $0x96, 192(CX), Z5, Z4
+
+next:
+	ADDQ            $0x00000100, CX
+	SUBQ            $0x00000100, DX
+	JNZ             loop
+	VBROADCASTI64X2 join<>+0(SB), Z0
+	VPCLMULQDQ      $0x00, Z0, Z1, Z5
+	VPCLMULQDQ      $0x11, Z0, Z1, Z1
+	VPTERNLOGQ      $0x96, Z2, Z5, Z1
+	VPCLMULQDQ      $0x00, Z0, Z1, Z2
+	VPCLMULQDQ      $0x11, Z0, Z1, Z1
+	VPTERNLOGQ      $0x96, Z3, Z2, Z1
+	VPCLMULQDQ      $0x00, Z0, Z1, Z2
+	VPCLMULQDQ      $0x11, Z0, Z1, Z1
+	VPTERNLOGQ      $0x96, Z4, Z2, Z1
+	VMOVDQU64       Z1, (SP)
+	XORL            AX, AX
+	CRC32Q          (SP), AX
+	CRC32Q          8(SP), AX
+	CRC32Q          16(SP), AX
+	CRC32Q          24(SP), AX
+	CRC32Q          32(SP), AX
+	CRC32Q          40(SP), AX
+	CRC32Q          48(SP), AX
+	CRC32Q          56(SP), AX
+	MOVL            AX, ret+24(FP)
+	VZEROUPPER
+	RET

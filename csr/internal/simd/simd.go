@@ -35,6 +35,8 @@ const (
 	// MaxWidth is the widest number Unpack reads: with up to seven bits before it in its first byte
 	// it still lies in four bytes.
 	MaxWidth = 25
+	// FoldBytes is how many bytes CRC takes at a time.
+	FoldBytes = 256
 )
 
 // RowSum is the state of a walk over the rows of a block in which Add

@@ -12,6 +12,9 @@ import (
 
 var available = cpu.X86.HasAVX2
 
+// folding tells whether crcAVX512 can run.
+var folding = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasSSE42
+
 // lanes holds for each width what unpackAVX2 wants: a shuffle of 32 bytes,
 // eight shifts, a mask.
 var lanes [MaxWidth + 1][17]uint32
@@ -105,4 +108,14 @@ func Float64(dst []float64, src []byte) (n int, finite bool) {
 		return 0, true
 	}
 	return n, !float64AVX2(&dst[0], &src[0], n)
+}
+
+// CRC continues a CRC-32C by as many bytes of src as it can in vectors, and returns how many,
+// a multiple of FoldBytes, and what hash/crc32 has for it.
+func CRC(crc uint32, src []byte) (n int, next uint32) {
+	n = len(src) &^ (FoldBytes - 1)
+	if !on || !folding || n == 0 {
+		return 0, crc
+	}
+	return n, ^crcAVX512(^crc, &src[0], n)
 }

@@ -23,3 +23,6 @@ func Float32([]float64, []byte) (int, bool) { return 0, true }
 
 // Float64 converts nothing.
 func Float64([]float64, []byte) (int, bool) { return 0, true }
+
+// CRC continues nothing.
+func CRC(crc uint32, _ []byte) (int, uint32) { return 0, crc }

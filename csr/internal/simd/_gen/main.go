@@ -1,4 +1,4 @@
-// Command _gen writes simd_amd64.s and its Go declarations. Run it by "go
+// Command _gen writes kernels_amd64.s and its Go declarations. Run it by "go
 // generate" in the directory above; it is a module of its own, so that avo is
 // no dependency of the library.
 package main
@@ -21,6 +21,7 @@ func main() {
 	bytesAVX2()
 	float32AVX2()
 	float64AVX2()
+	crcAVX512()
 	Generate()
 }
 
