@@ -6,7 +6,7 @@ import "github.com/gdsvd/gdsvd/csr/internal/simd"
 type column interface{ uint16 | uint32 }
 
 // someGaps is how many gaps are unpacked before they are added up: they stay in the first cache.
-const someGaps = 8 * groupLen
+const someGaps = simd.MaxGaps
 
 // decodeColumns decodes the packed column gaps in buf[:size] (see unpack) into
 // the columns of the rows that begin and end at ptr, and proves them < cols,
@@ -24,7 +24,7 @@ func decodeColumns[C column](col []C, ptr []uint32, buf []byte, size int, cols i
 func sumInVectors[C column](col []C, ptr []uint32, buf []byte, size int, cols int64) bool {
 	var gaps [someGaps + simd.Slack]uint32
 	var last [someGaps + simd.Slack]C
-	sum := simd.NewRowSum()
+	var sum simd.RowSum
 	for len(col) > 0 {
 		n := min(someGaps, len(col))
 		used, err := unpackGroups(gaps[:n], buf, size)
@@ -33,9 +33,9 @@ func sumInVectors[C column](col []C, ptr []uint32, buf []byte, size int, cols in
 		}
 		buf, size = buf[used:], size-used
 		if len(col) >= n+simd.Slack {
-			simd.Add(&sum, col, gaps[:], n, ptr[1:])
+			simd.Add(&sum, col, gaps[:], n, ptr)
 		} else { // the vectors would reach beyond the end
-			simd.Add(&sum, last[:], gaps[:], n, ptr[1:])
+			simd.Add(&sum, last[:], gaps[:], n, ptr)
 			copy(col, last[:n])
 		}
 		col = col[n:]

@@ -9,7 +9,7 @@ import (
 )
 
 // groupLen is the number of values in a full group of packed numbers.
-const groupLen = 128
+const groupLen = simd.GroupLen
 
 // appendPacked appends the packed form of vals (FORMAT.md, "Packed numbers").
 func appendPacked(dst []byte, vals []uint32) []byte {
@@ -104,17 +104,20 @@ func unpack(dst []uint32, buf []byte, size int) error {
 // and returns their length. All groups but the last are full.
 func unpackGroups(dst []uint32, buf []byte, size int) (int, error) {
 	pos := 0
-	for len(dst) > 0 {
+	for {
+		n, used := simd.Groups(dst, buf[pos:size])
+		dst, pos = dst[n:], pos+used
+		if len(dst) == 0 {
+			return pos, nil
+		}
 		m := min(groupLen, len(dst))
-		n, err := unpackGroup(dst[:m], buf[pos:], size-pos)
+		used, err := unpackGroup(dst[:m], buf[pos:], size-pos)
 		if err != nil {
 			err.(*damage).at += int64(pos)
 			return 0, err
 		}
-		pos += n
-		dst = dst[m:]
+		dst, pos = dst[m:], pos+used
 	}
-	return pos, nil
 }
 
 // unpackGroup decodes one group from buf[:size] and returns its length.
@@ -150,8 +153,8 @@ func unpackGroup(dst []uint32, buf []byte, size int) (int, error) {
 	return 2 + low + n, err
 }
 
-// slack is how many bytes beyond those of the numbers it reads unpackInPlace may touch.
-const slack = max(8, simd.Slack)
+// slack is how many bytes beyond those of the numbers it reads unpackPlain may touch.
+const slack = 8
 
 // unpackLow reads len(dst) numbers of b bits from buf[:low].
 func unpackLow(dst []uint32, buf []byte, low int, b uint) {
@@ -161,23 +164,14 @@ func unpackLow(dst []uint32, buf []byte, low int, b uint) {
 	case len(buf) < low+slack:
 		var padded [groupLen*4 + slack]byte
 		copy(padded[:], buf[:low])
-		unpackInPlace(dst, padded[:low+slack], b)
+		unpackPlain(dst, padded[:low+slack], b)
 	default:
-		unpackInPlace(dst, buf[:low+slack], b)
+		unpackPlain(dst, buf[:low+slack], b)
 	}
-}
-
-// unpackInPlace is unpackLow where src has slack bytes more than the numbers take, and 1 ≤ b ≤ 32.
-func unpackInPlace(dst []uint32, src []byte, b uint) {
-	n := 0
-	if b <= simd.MaxWidth {
-		n = simd.Unpack(dst, src, b)
-	}
-	unpackPlain(dst[n:], src[n*int(b)/8:], b)
 }
 
 // unpackPlain reads len(dst) numbers of b bits, 1 ≤ b ≤ 32, from src, which has
-// at least eight bytes more than they take.
+// at least slack bytes more than they take.
 //
 // Widths up to 8 take eight numbers from one 64-bit load, widths up to 16
 // four (the load then starts at bit 0 or 4, and 4+4·15 = 64), others one.

@@ -234,7 +234,8 @@ func TestFaultInVectors(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		for name, read := range map[string]func() error{
 			"floats": func() error { return decodeFloat64(make([]float64, size/8), m.Bytes()) },
-			"gaps":   func() error { unpackInPlace(make([]uint32, groupLen), m.Bytes(), 7); return nil },
+			"gaps":   func() error { _, err := unpackGroups(make([]uint32, groupLen), m.Bytes(), size); return err },
+			"crc":    func() error { crcOf(m.Bytes()); return nil },
 		} {
 			if _, ok := vfs.Guard(read).(*vfs.FaultError); !ok {
 				t.Errorf("%s: no fault", name)

@@ -4,20 +4,20 @@
 
 package simd
 
-// unpackAVX2 reads n numbers, a positive multiple of 8, of 1 ≤ width ≤ 25 bits. It reads up to 16 bytes after their last.
+// groupsAVX2 reads up to so many full groups, at least 1, from size bytes, and stops before one that it does not take; see Groups.
 //
 //go:noescape
-func unpackAVX2(dst *uint32, src *byte, n int, width int, t *[17]uint32)
+func groupsAVX2(dst *uint32, src *byte, groups int, size int, t *[26][17]uint32) (done int, used int)
 
 // sumRows32AVX2 turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.
 //
 //go:noescape
-func sumRows32AVX2(col *uint32, gaps *uint32, n int, ends *uint32, s *[5]uint64)
+func sumRows32AVX2(col *uint32, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int8)
 
 // sumRows16AVX2 turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.
 //
 //go:noescape
-func sumRows16AVX2(col *uint16, gaps *uint32, n int, ends *uint32, s *[5]uint64)
+func sumRows16AVX2(col *uint16, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int8)
 
 // nibblesAVX2 spreads n nibbles, a positive multiple of 32, to bytes. The greatest of them is in top.
 //

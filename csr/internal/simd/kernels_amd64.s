@@ -4,247 +4,294 @@
 
 #include "textflag.h"
 
-// func unpackAVX2(dst *uint32, src *byte, n int, width int, t *[17]uint32)
-// Requires: AVX, AVX2
-TEXT ·unpackAVX2(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         width+24(FP), BX
-	MOVQ         t+32(FP), SI
-	VMOVDQU      (SI), Y0
-	VMOVDQU      32(SI), Y1
-	VPBROADCASTD 64(SI), Y2
-	MOVQ         BX, SI
-	SHRQ         $0x01, SI
+// func groupsAVX2(dst *uint32, src *byte, groups int, size int, t *[26][17]uint32) (done int, used int)
+// Requires: AVX, AVX2, BMI2
+TEXT ·groupsAVX2(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ groups+16(FP), DX
+	MOVQ size+24(FP), BX
 
-loop:
-	VMOVDQU     (CX), X3
-	VINSERTI128 $0x01, (CX)(SI*1), Y3, Y3
+group:
+	CMPQ    BX, $0x02
+	JLT     stop
+	MOVBQZX (CX), SI
+	MOVBQZX 1(CX), DI
+	CMPQ    SI, $0x19
+	JA      stop
+	CMPQ    DI, $0x7f
+	JA      stop
+	MOVQ    SI, R8
+	SHLQ    $0x04, R8
+	LEAQ    18(R8)(DI*2), R9
+	ADDQ    DI, R9
+	CMPQ    BX, R9
+	JLT     stop
+	LEAQ    2(CX)(R8*1), R8
+	TESTQ   SI, SI
+	JNZ     some
+	VPXOR   Y3, Y3, Y3
+	VMOVDQU Y3, (AX)
+	VMOVDQU Y3, 32(AX)
+	VMOVDQU Y3, 64(AX)
+	VMOVDQU Y3, 96(AX)
+	VMOVDQU Y3, 128(AX)
+	VMOVDQU Y3, 160(AX)
+	VMOVDQU Y3, 192(AX)
+	VMOVDQU Y3, 224(AX)
+	VMOVDQU Y3, 256(AX)
+	VMOVDQU Y3, 288(AX)
+	VMOVDQU Y3, 320(AX)
+	VMOVDQU Y3, 352(AX)
+	VMOVDQU Y3, 384(AX)
+	VMOVDQU Y3, 416(AX)
+	VMOVDQU Y3, 448(AX)
+	VMOVDQU Y3, 480(AX)
+	JMP     unpacked
+
+some:
+	IMUL3Q       $0x44, SI, R9
+	MOVQ         t+32(FP), R10
+	ADDQ         R10, R9
+	VMOVDQU      (R9), Y0
+	VMOVDQU      32(R9), Y1
+	VPBROADCASTD 64(R9), Y2
+	LEAQ         2(CX), R9
+	MOVQ         SI, R10
+	SHRQ         $0x01, R10
+	XORQ         R11, R11
+
+eight:
+	VMOVDQU     (R9), X3
+	VINSERTI128 $0x01, (R9)(R10*1), Y3, Y3
 	VPSHUFB     Y0, Y3, Y3
 	VPSRLVD     Y1, Y3, Y3
 	VPAND       Y2, Y3, Y3
-	VMOVDQU     Y3, (AX)
-	ADDQ        BX, CX
-	ADDQ        $0x20, AX
-	SUBQ        $0x08, DX
-	JNZ         loop
+	VMOVDQU     Y3, (AX)(R11*4)
+	ADDQ        SI, R9
+	ADDQ        $0x08, R11
+	CMPQ        R11, $0x00000080
+	JB          eight
+
+unpacked:
+	TESTQ DI, DI
+	JZ    next
+	MOVQ  R8, R9
+	ADDQ  DI, R8
+	MOVQ  R8, DI
+	XORQ  R13, R13
+	XORQ  R14, R14
+	XORQ  R15, R15
+
+exception:
+	MOVBQZX (R9), R11
+	INCQ    R9
+	MOVBQZX (R8), R10
+	INCQ    R8
+	CMPQ    R10, $0x7f
+	JA      long
+
+patch:
+	MOVQ  R11, R12
+	SUBQ  R13, R12
+	ORQ   R12, R14
+	LEAQ  1(R11), R13
+	LEAQ  -1(R10), R12
+	ORQ   R12, R14
+	ORQ   R10, R15
+	SHLXQ SI, R10, R10
+	ANDQ  $0x7f, R11
+	ORL   R10, (AX)(R11*4)
+	CMPQ  R9, DI
+	JB    exception
+	SHLXQ SI, R15, R15
+	SHRQ  $0x20, R15
+	JNZ   stop
+	CMPQ  R13, $0x80
+	JA    stop
+	TESTQ R14, R14
+	JS    stop
+
+next:
+	ADDQ CX, BX
+	SUBQ R8, BX
+	MOVQ R8, CX
+	ADDQ $0x00000200, AX
+	DECQ DX
+	JNZ  group
+
+stop:
+	MOVQ groups+16(FP), AX
+	MOVQ size+24(FP), CX
+	SUBQ DX, AX
+	SUBQ BX, CX
+	MOVQ AX, done+40(FP)
+	MOVQ CX, used+48(FP)
 	VZEROUPPER
 	RET
 
-DATA masks<>+0(SB)/4, $0xffffffff
-DATA masks<>+4(SB)/4, $0xffffffff
-DATA masks<>+8(SB)/4, $0xffffffff
-DATA masks<>+12(SB)/4, $0xffffffff
-DATA masks<>+16(SB)/4, $0xffffffff
-DATA masks<>+20(SB)/4, $0xffffffff
-DATA masks<>+24(SB)/4, $0xffffffff
-DATA masks<>+28(SB)/4, $0xffffffff
-DATA masks<>+32(SB)/4, $0x00000000
-DATA masks<>+36(SB)/4, $0x00000000
-DATA masks<>+40(SB)/4, $0x00000000
-DATA masks<>+44(SB)/4, $0x00000000
-DATA masks<>+48(SB)/4, $0x00000000
-DATA masks<>+52(SB)/4, $0x00000000
-DATA masks<>+56(SB)/4, $0x00000000
-DATA masks<>+60(SB)/4, $0x00000000
-GLOBL masks<>(SB), RODATA|NOPTR, $64
+long:
+	MOVBQZX (R8), R12
+	INCQ    R8
+	CMPQ    R12, $0x7f
+	JA      stop
+	DECQ    R12
+	ORQ     R12, R14
+	INCQ    R12
+	SHLQ    $0x07, R12
+	ANDQ    $0x7f, R10
+	ORQ     R12, R10
+	JMP     patch
 
-// func sumRows32AVX2(col *uint32, gaps *uint32, n int, ends *uint32, s *[5]uint64)
-// Requires: AVX, AVX2, CMOV
-TEXT ·sumRows32AVX2(SB), NOSPLIT, $0-40
-	MOVQ         col+0(FP), AX
-	MOVQ         gaps+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         ends+24(FP), BX
-	MOVQ         s+32(FP), SI
-	VPCMPEQD     Y0, Y0, Y0
-	VPSRLD       $0x1d, Y0, Y3
-	VPXOR        Y2, Y2, Y2
-	MOVQ         (SI), DI
-	MOVQ         8(SI), R8
-	VPBROADCASTD 16(SI), Y1
-	MOVL         24(SI), R10
-	LEAQ         masks<>+0(SB), R11
-	XORQ         R12, R12
+// func sumRows32AVX2(col *uint32, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int8)
+// Requires: AVX, AVX2
+TEXT ·sumRows32AVX2(SB), NOSPLIT, $0-56
+	MOVQ  col+0(FP), AX
+	MOVQ  gaps+8(FP), CX
+	MOVQ  n+16(FP), DX
+	MOVQ  s+32(FP), BX
+	MOVQ  marks+40(FP), SI
+	VPXOR Y0, Y0, Y0
+	XORQ  DI, DI
+
+clear:
+	VMOVDQU Y0, (SI)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, DX
+	JB      clear
+	MOVQ    $-1, (SI)(DX*1)
+	MOVQ    ptr+24(FP), DI
+	MOVQ    (BX), R8
+	MOVQ    8(BX), R9
+	JMP     row
+
+mark:
+	MOVB $-1, (SI)(R10*1)
+	INCQ R9
 
 row:
-	MOVL    (BX)(R8*4), R13
-	SUBQ    DI, R13
-	MOVQ    R13, R9
-	CMPQ    R9, DX
-	CMOVQGT DX, R9
-	MOVQ    R9, R14
-	SUBQ    R12, R14
-	JZ      next
-	SUBQ    $0x08, R14
-	JBE     tail
+	MOVL         (DI)(R9*4), R10
+	SUBQ         R8, R10
+	CMPQ         R10, DX
+	JB           mark
+	MOVQ         R9, 8(BX)
+	MOVQ         heads+48(FP), DI
+	VPCMPEQD     Y0, Y0, Y0
+	VPSRLD       $0x1d, Y0, Y1
+	VPBROADCASTD 16(BX), Y2
+	VMOVDQU      32(BX), Y3
+	VMOVDQU      64(BX), Y4
+	XORQ         R8, R8
 
-full:
-	VMOVDQU    (CX)(R12*4), Y4
-	VPOR       Y4, Y2, Y2
-	VPSUBD     Y0, Y4, Y4
-	VPSLLDQ    $0x04, Y4, Y5
-	VPADDD     Y5, Y4, Y4
-	VPSLLDQ    $0x08, Y4, Y5
-	VPADDD     Y5, Y4, Y4
-	VPERM2I128 $0x08, Y4, Y4, Y5
-	VPSHUFD    $0xff, Y5, Y5
-	VPADDD     Y5, Y4, Y4
-	VPERMD     Y4, Y3, Y5
-	VPADDD     Y1, Y4, Y4
-	VPADDD     Y1, Y5, Y1
-	VMOVDQU    Y4, (AX)(R12*4)
-	VPOR       Y4, Y2, Y2
-	ADDQ       $0x08, R12
-	SUBQ       $0x08, R14
-	JA         full
-
-tail:
-	VMOVDQU    (CX)(R12*4), Y4
-	VPOR       Y4, Y2, Y2
-	VPSUBD     Y0, Y4, Y4
-	VPSLLDQ    $0x04, Y4, Y5
-	VPADDD     Y5, Y4, Y4
-	VPSLLDQ    $0x08, Y4, Y5
-	VPADDD     Y5, Y4, Y4
-	VPERM2I128 $0x08, Y4, Y4, Y5
-	VPSHUFD    $0xff, Y5, Y5
-	VPADDD     Y5, Y4, Y4
-	VPERMD     Y4, Y3, Y5
-	VPADDD     Y1, Y4, Y4
-	VPADDD     Y1, Y5, Y1
-	VMOVDQU    Y4, (AX)(R12*4)
-	NEGQ       R14
-	VPAND      (R11)(R14*4), Y4, Y4
-	VPOR       Y4, Y2, Y2
-	MOVQ       R9, R12
-	MOVL       -4(AX)(R12*4), R9
-	CMPL       R9, R10
-	CMOVLHI    R9, R10
-	CMPQ       R13, DX
-	JGT        done
-
-next:
-	INCQ    R8
-	VMOVDQA Y0, Y1
-	MOVL    $0xffffffff, R9
-	CMPQ    R12, DX
-	JB      row
-
-done:
-	MOVQ         R8, 8(SI)
-	MOVL         R9, 16(SI)
-	MOVL         R10, 24(SI)
-	VEXTRACTI128 $0x01, Y2, X0
-	VPOR         X0, X2, X2
-	VPSHUFD      $0x4e, X2, X0
-	VPOR         X0, X2, X2
-	VPSHUFD      $0xb1, X2, X0
-	VPOR         X0, X2, X2
-	VMOVD        X2, AX
-	ORL          AX, 32(SI)
+eight:
+	VMOVQ      (SI)(R8*1), X8
+	VPMOVMSKB  X8, R9
+	VPMOVSXBD  (DI)(R9*8), Y8
+	VMOVDQU    (CX)(R8*4), Y5
+	VPOR       Y5, Y3, Y3
+	VPSUBD     Y0, Y5, Y6
+	VPSLLDQ    $0x04, Y6, Y7
+	VPADDD     Y7, Y6, Y6
+	VPSLLDQ    $0x08, Y6, Y7
+	VPADDD     Y7, Y6, Y6
+	VPERM2I128 $0x08, Y6, Y6, Y7
+	VPSHUFD    $0xff, Y7, Y7
+	VPADDD     Y7, Y6, Y6
+	VPSUBD     Y5, Y6, Y7
+	VPERMD     Y7, Y8, Y7
+	VPSRAD     $0x1f, Y8, Y5
+	VPANDN     Y7, Y5, Y7
+	VPSUBD     Y7, Y6, Y6
+	VPAND      Y2, Y5, Y5
+	VPADDD     Y5, Y6, Y6
+	VPERMD     Y6, Y1, Y2
+	VPOR       Y6, Y3, Y3
+	VPMAXUD    Y6, Y4, Y4
+	VMOVDQU    Y6, (AX)(R8*4)
+	ADDQ       $0x08, R8
+	CMPQ       R8, DX
+	JB         eight
+	MOVL       -4(AX)(DX*4), AX
+	MOVL       AX, 16(BX)
+	VMOVDQU    Y3, 32(BX)
+	VMOVDQU    Y4, 64(BX)
 	VZEROUPPER
 	RET
 
-// func sumRows16AVX2(col *uint16, gaps *uint32, n int, ends *uint32, s *[5]uint64)
-// Requires: AVX, AVX2, CMOV
-TEXT ·sumRows16AVX2(SB), NOSPLIT, $0-40
-	MOVQ         col+0(FP), AX
-	MOVQ         gaps+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         ends+24(FP), BX
-	MOVQ         s+32(FP), SI
-	VPCMPEQD     Y0, Y0, Y0
-	VPSRLD       $0x1d, Y0, Y3
-	VPXOR        Y2, Y2, Y2
-	MOVQ         (SI), DI
-	MOVQ         8(SI), R8
-	VPBROADCASTD 16(SI), Y1
-	MOVL         24(SI), R10
-	LEAQ         masks<>+0(SB), R11
-	XORQ         R12, R12
+// func sumRows16AVX2(col *uint16, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int8)
+// Requires: AVX, AVX2
+TEXT ·sumRows16AVX2(SB), NOSPLIT, $0-56
+	MOVQ  col+0(FP), AX
+	MOVQ  gaps+8(FP), CX
+	MOVQ  n+16(FP), DX
+	MOVQ  s+32(FP), BX
+	MOVQ  marks+40(FP), SI
+	VPXOR Y0, Y0, Y0
+	XORQ  DI, DI
+
+clear:
+	VMOVDQU Y0, (SI)(DI*1)
+	ADDQ    $0x20, DI
+	CMPQ    DI, DX
+	JB      clear
+	MOVQ    $-1, (SI)(DX*1)
+	MOVQ    ptr+24(FP), DI
+	MOVQ    (BX), R8
+	MOVQ    8(BX), R9
+	JMP     row
+
+mark:
+	MOVB $-1, (SI)(R10*1)
+	INCQ R9
 
 row:
-	MOVL    (BX)(R8*4), R13
-	SUBQ    DI, R13
-	MOVQ    R13, R9
-	CMPQ    R9, DX
-	CMOVQGT DX, R9
-	MOVQ    R9, R14
-	SUBQ    R12, R14
-	JZ      next
-	SUBQ    $0x08, R14
-	JBE     tail
+	MOVL         (DI)(R9*4), R10
+	SUBQ         R8, R10
+	CMPQ         R10, DX
+	JB           mark
+	MOVQ         R9, 8(BX)
+	MOVQ         heads+48(FP), DI
+	VPCMPEQD     Y0, Y0, Y0
+	VPSRLD       $0x1d, Y0, Y1
+	VPBROADCASTD 16(BX), Y2
+	VMOVDQU      32(BX), Y3
+	VMOVDQU      64(BX), Y4
+	XORQ         R8, R8
 
-full:
-	VMOVDQU      (CX)(R12*4), Y4
-	VPOR         Y4, Y2, Y2
-	VPSUBD       Y0, Y4, Y4
-	VPSLLDQ      $0x04, Y4, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSLLDQ      $0x08, Y4, Y5
-	VPADDD       Y5, Y4, Y4
-	VPERM2I128   $0x08, Y4, Y4, Y5
-	VPSHUFD      $0xff, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPERMD       Y4, Y3, Y5
-	VPADDD       Y1, Y4, Y4
-	VPADDD       Y1, Y5, Y1
-	VEXTRACTI128 $0x01, Y4, X5
-	VPACKUSDW    X5, X4, X5
-	VMOVDQU      X5, (AX)(R12*2)
-	VPOR         Y4, Y2, Y2
-	ADDQ         $0x08, R12
-	SUBQ         $0x08, R14
-	JA           full
-
-tail:
-	VMOVDQU      (CX)(R12*4), Y4
-	VPOR         Y4, Y2, Y2
-	VPSUBD       Y0, Y4, Y4
-	VPSLLDQ      $0x04, Y4, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSLLDQ      $0x08, Y4, Y5
-	VPADDD       Y5, Y4, Y4
-	VPERM2I128   $0x08, Y4, Y4, Y5
-	VPSHUFD      $0xff, Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPERMD       Y4, Y3, Y5
-	VPADDD       Y1, Y4, Y4
-	VPADDD       Y1, Y5, Y1
-	VEXTRACTI128 $0x01, Y4, X5
-	VPACKUSDW    X5, X4, X5
-	VMOVDQU      X5, (AX)(R12*2)
-	NEGQ         R14
-	VPAND        (R11)(R14*4), Y4, Y4
-	VPOR         Y4, Y2, Y2
-	MOVQ         R9, R12
-	MOVWLZX      -2(AX)(R12*2), R9
-	CMPL         R9, R10
-	CMOVLHI      R9, R10
-	CMPQ         R13, DX
-	JGT          done
-
-next:
-	INCQ    R8
-	VMOVDQA Y0, Y1
-	MOVL    $0xffffffff, R9
-	CMPQ    R12, DX
-	JB      row
-
-done:
-	MOVQ         R8, 8(SI)
-	MOVL         R9, 16(SI)
-	MOVL         R10, 24(SI)
-	VEXTRACTI128 $0x01, Y2, X0
-	VPOR         X0, X2, X2
-	VPSHUFD      $0x4e, X2, X0
-	VPOR         X0, X2, X2
-	VPSHUFD      $0xb1, X2, X0
-	VPOR         X0, X2, X2
-	VMOVD        X2, AX
-	ORL          AX, 32(SI)
+eight:
+	VMOVQ        (SI)(R8*1), X8
+	VPMOVMSKB    X8, R9
+	VPMOVSXBD    (DI)(R9*8), Y8
+	VMOVDQU      (CX)(R8*4), Y5
+	VPOR         Y5, Y3, Y3
+	VPSUBD       Y0, Y5, Y6
+	VPSLLDQ      $0x04, Y6, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSLLDQ      $0x08, Y6, Y7
+	VPADDD       Y7, Y6, Y6
+	VPERM2I128   $0x08, Y6, Y6, Y7
+	VPSHUFD      $0xff, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VPSUBD       Y5, Y6, Y7
+	VPERMD       Y7, Y8, Y7
+	VPSRAD       $0x1f, Y8, Y5
+	VPANDN       Y7, Y5, Y7
+	VPSUBD       Y7, Y6, Y6
+	VPAND        Y2, Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VPERMD       Y6, Y1, Y2
+	VPOR         Y6, Y3, Y3
+	VPMAXUD      Y6, Y4, Y4
+	VEXTRACTI128 $0x01, Y6, X7
+	VPACKUSDW    X7, X6, X6
+	VMOVDQU      X6, (AX)(R8*2)
+	ADDQ         $0x08, R8
+	CMPQ         R8, DX
+	JB           eight
+	MOVWLZX      -2(AX)(DX*2), AX
+	MOVL         AX, 16(BX)
+	VMOVDQU      Y3, 32(BX)
+	VMOVDQU      Y4, 64(BX)
 	VZEROUPPER
 	RET
 

@@ -29,39 +29,52 @@ func Force(use bool) (restore func()) {
 
 // Sizes that callers allocate by.
 const (
-	// Slack is how many bytes beyond those of its numbers Unpack may read, and
-	// how many numbers before the end of a longer slice Add may touch.
-	Slack = 16
-	// MaxWidth is the widest number Unpack reads: with up to seven bits before it in its first byte
-	// it still lies in four bytes.
-	MaxWidth = 25
+	// GroupLen is the number of values in a full group of packed numbers.
+	GroupLen = 128
+	// MaxGaps is the most that Add takes.
+	MaxGaps = 8 * GroupLen
+	// Slack is how many numbers longer than n both slices that Add is given must be.
+	Slack = 8
 	// FoldBytes is how many bytes CRC takes at a time.
 	FoldBytes = 256
 )
 
-// RowSum is the state of a walk over the rows of a block in which Add
-// turns gaps into columns, some at a time.
+// maxWidth is the widest number read in vectors: with up to seven bits before
+// it in its first byte it still lies in four bytes.
+const maxWidth = 25
+
+// RowSum is the state of a walk over the entries of a block in which Add turns
+// gaps into columns, some at a time. The zero value begins a walk.
 //
 // Sums are kept in 32 bits. If Bits is below 2³¹ in the end they have not
 // wrapped, because a column below 2³¹ plus a gap below 2³¹ plus one is below
 // 2³²: columns then ascend strictly and none lies beyond Top. Columns of 16 bits
 // are saturated: they, too, are right if Bits is below 2¹⁶.
-type RowSum [5]uint64
+type RowSum struct {
+	state [12]uint64
+	marks [MaxGaps + 32]byte // of the entries under way, where a row begins
+}
 
-// Fields of RowSum. The assembly knows them.
+// Parts of state. The assembly knows them.
 const (
-	sumAt   = iota // entries done
-	sumRow         // first row that is not done
-	sumLast        // last column of that row, or 2³²−1 if it has none yet
-	sumTop         // the greatest last column of a row
-	sumBits        // OR of all gaps and columns
+	sumAt   = 0 // entries done
+	sumRow  = 1 // first row that begins after them
+	sumLast = 2 // the last column
+	sumBits = 4 // OR of all gaps and columns, to be taken over eight words of 32 bits
+	sumTop  = 8 // the greatest column, likewise
 )
 
-// NewRowSum begins a walk.
-func NewRowSum() RowSum { return RowSum{sumLast: 1<<32 - 1} }
+// Bits is the OR of all gaps and columns.
+func (s *RowSum) Bits() uint32 {
+	b := s.state[sumBits] | s.state[sumBits+1] | s.state[sumBits+2] | s.state[sumBits+3]
+	return uint32(b | b>>32)
+}
 
 // Top is the greatest column, if Bits is below 2³¹.
-func (s *RowSum) Top() uint32 { return uint32(s[sumTop]) }
-
-// Bits is the OR of all gaps and columns.
-func (s *RowSum) Bits() uint32 { return uint32(s[sumBits]) }
+func (s *RowSum) Top() uint32 {
+	top := uint32(0)
+	for _, two := range s.state[sumTop:] {
+		top = max(top, uint32(two), uint32(two>>32))
+	}
+	return top
+}

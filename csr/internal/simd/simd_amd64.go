@@ -10,17 +10,20 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-var available = cpu.X86.HasAVX2
+var available = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
 
 // folding tells whether crcAVX512 can run.
 var folding = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasSSE42
 
-// lanes holds for each width what unpackAVX2 wants: a shuffle of 32 bytes,
+// lanes holds for each width what groupsAVX2 wants: a shuffle of 32 bytes,
 // eight shifts, a mask.
-var lanes [MaxWidth + 1][17]uint32
+var lanes [maxWidth + 1][17]uint32
+
+// heads holds for each pattern of eight marks the place of the last one at or before each, or −1.
+var heads [256][8]int8
 
 func init() {
-	for b := 1; b <= MaxWidth; b++ {
+	for b := 1; b <= maxWidth; b++ {
 		for i := range 8 {
 			bit := i * b
 			if i >= 4 { // the high lane begins at the byte with the first bit of number 4
@@ -30,41 +33,48 @@ func init() {
 		}
 		lanes[b][16] = 1<<b - 1
 	}
+	for pattern := range heads {
+		head := int8(-1)
+		for i := range int8(8) {
+			if pattern>>i&1 != 0 {
+				head = i
+			}
+			heads[pattern][i] = head
+		}
+	}
 }
 
 // fourBytes is the part of a shuffle that takes bytes i … i+3.
 func fourBytes(i int) uint32 { return 0x03020100 + 0x01010101*uint32(i) }
 
-// Unpack reads as many numbers of b bits, 1 ≤ b ≤ MaxWidth, as it can in
-// vectors into the front of dst, and returns how many, a multiple of 8. src
-// begins with len(dst) such numbers and is at least Slack bytes longer.
-func Unpack(dst []uint32, src []byte, b uint) int {
-	if len(src) < (len(dst)*int(b)+7)/8+Slack {
-		panic("simd: Unpack: no slack")
+// Groups reads full groups of packed numbers from the front of src to the front
+// of dst, and returns how many numbers and how many bytes they take. It stops before the first group
+// that is damaged, or rare (numbers of more than 25 bits, exceptions of more than 14), or too
+// close to the end of src; what dst has there is undefined.
+func Groups(dst []uint32, src []byte) (n, used int) {
+	groups := len(dst) / GroupLen
+	if !on || groups == 0 || len(src) == 0 {
+		return 0, 0
 	}
-	n := len(dst) &^ 7
-	if !on || n == 0 {
-		return 0
-	}
-	unpackAVX2(&dst[0], &src[0], n, int(b), &lanes[b])
-	return n
+	groups, used = groupsAVX2(&dst[0], &src[0], groups, len(src), &lanes)
+	return groups * GroupLen, used
 }
 
-// Add turns the next n ≥ 1 gaps into columns. ends are the ends of the
-// block's rows: ascending, and the last at least n more than the entries done.
-// Both col and gaps are at least Slack numbers longer than n; those of col
-// beyond n are overwritten.
-func Add[C uint16 | uint32](s *RowSum, col []C, gaps []uint32, n int, ends []uint32) {
-	if !on || n < 1 || len(col) < n+Slack || len(gaps) < n+Slack || uint64(ends[len(ends)-1]) < s[sumAt]+uint64(n) {
-		panic("simd: Add: no vectors, or slices too short")
+// Add turns the next n gaps, 1 ≤ n ≤ MaxGaps, into columns. Row i of the block begins with entry
+// ptr[i], the last row ends before the last of ptr, at least n more than the entries done; ptr ascends. Both col and
+// gaps are at least Slack numbers longer than n; those beyond n are overwritten.
+func Add[C uint16 | uint32](s *RowSum, col []C, gaps []uint32, n int, ptr []uint32) {
+	if !on || n < 1 || n > MaxGaps || len(col) < n+Slack || len(gaps) < n+Slack || uint64(ptr[len(ptr)-1]) < s.state[sumAt]+uint64(n) {
+		panic("simd: Add: no vectors, too many gaps, or slices too short")
 	}
+	clear(gaps[n : n+Slack])
 	switch col := any(&col[0]).(type) {
 	case *uint16:
-		sumRows16AVX2(col, &gaps[0], n, &ends[0], (*[5]uint64)(s))
+		sumRows16AVX2(col, &gaps[0], n, &ptr[0], &s.state, &s.marks[0], &heads)
 	case *uint32:
-		sumRows32AVX2(col, &gaps[0], n, &ends[0], (*[5]uint64)(s))
+		sumRows32AVX2(col, &gaps[0], n, &ptr[0], &s.state, &s.marks[0], &heads)
 	}
-	s[sumAt] += uint64(n)
+	s.state[sumAt] += uint64(n)
 }
 
 // Nibbles spreads the nibbles of src, the low one of each byte first, to the

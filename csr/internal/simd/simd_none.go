@@ -4,8 +4,8 @@ package simd
 
 const available = false
 
-// Unpack reads nothing: there are no vectors here.
-func Unpack([]uint32, []byte, uint) int { return 0 }
+// Groups reads nothing: there are no vectors here.
+func Groups([]uint32, []byte) (int, int) { return 0, 0 }
 
 // Add must not be called.
 func Add[C uint16 | uint32](*RowSum, []C, []uint32, int, []uint32) {

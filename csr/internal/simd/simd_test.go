@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func needVectors(t *testing.T) {
+func needVectors(t testing.TB) {
 	t.Helper()
 	if !Available() {
 		t.Skip("no vectors on this machine, or in this build")
@@ -19,38 +19,6 @@ func needVectors(t *testing.T) {
 
 // guard is around everything a function may not write.
 const guard = 0xdeadbeef
-
-// TestUnpack: every width, every length, against numbers cut out bit by bit.
-func TestUnpack(t *testing.T) {
-	needVectors(t)
-	rng := rand.New(rand.NewPCG(1, 2))
-	for b := uint(1); b <= MaxWidth; b++ {
-		for n := range 130 {
-			src := make([]byte, (n*int(b)+7)/8+Slack)
-			for i := range src {
-				src[i] = byte(rng.Uint32())
-			}
-			dst := slices.Repeat([]uint32{guard}, n+16)
-			got := Unpack(dst[:n], src, b)
-			if got != n&^7 {
-				t.Fatalf("width %d: unpacked %d of %d", b, got, n)
-			}
-			for i, x := range dst {
-				want := uint32(guard)
-				if i < got {
-					want = 0
-					for k := range b {
-						bit := uint(i)*b + k
-						want |= uint32(src[bit/8]>>(bit%8)&1) << k
-					}
-				}
-				if x != want {
-					t.Fatalf("width %d, number %d of %d: got %#x, want %#x", b, i, n, x, want)
-				}
-			}
-		}
-	}
-}
 
 // TestRowSum: gaps of any size in rows of any length, handed over in pieces
 // that end anywhere. Sums in 64 bits say what the columns are, and whether they fit.
@@ -67,7 +35,8 @@ func testRowSum[C uint16 | uint32](t *testing.T) {
 		wild := rapid.SampledFrom([]uint32{0, 3, 1000, 1<<16 - 1, 1 << 16, 1 << 26, 1 << 30, 1<<31 - 1, 1<<32 - 1}).Draw(t, "largest gap")
 		lens := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 1, 2, 7, 8, 9, 15, 16, 17, 40, 300}), 1, 40).Draw(t, "lengths")
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		var gaps, ends []uint32
+		var gaps []uint32
+		ptr := []uint32{0}
 		var want []C
 		fits, top := true, uint64(0)
 		for _, n := range lens {
@@ -83,18 +52,19 @@ func testRowSum[C uint16 | uint32](t *testing.T) {
 				top = max(top, next)
 				next++ // may go beyond what fits, but not beyond 64 bits
 			}
-			ends = append(ends, uint32(len(gaps)))
+			ptr = append(ptr, uint32(len(gaps)))
 		}
-		sum, got := NewRowSum(), []C{}
+		var sum RowSum
+		got := []C{}
 		for at := 0; at < len(gaps); {
-			n := min(len(gaps)-at, rapid.IntRange(1, 200).Draw(t, "piece"))
+			n := min(len(gaps)-at, rapid.OneOf(rapid.IntRange(1, 200), rapid.Just(MaxGaps)).Draw(t, "piece"))
 			in := make([]uint32, n+Slack) // numbers already seen may lie behind the piece
 			copy(in, gaps[at:])
-			out := slices.Repeat([]C{guard}, n+Slack)
-			Add(&sum, out[:n+Slack], in, n, ends)
+			out := slices.Repeat([]C{guard}, n+2*Slack)
+			Add(&sum, out[:n+Slack], in, n, ptr)
 			got = append(got, out[:n]...)
-			if i := slices.IndexFunc(out[n+8:], func(x C) bool { return x != guard }); i >= 0 {
-				t.Fatalf("word %d after the last of %d is %#x", i+8, n, out[n+8+i])
+			if i := slices.IndexFunc(out[n+Slack:], func(x C) bool { return x != guard }); i >= 0 {
+				t.Fatalf("word %d after the last of %d is %#x", i+Slack, n, out[n+Slack+i])
 			}
 			at += n
 		}
@@ -216,7 +186,8 @@ func TestForce(t *testing.T) {
 	n, finite := Float64(make([]float64, 16), src)
 	nibbles, _ := Nibbles(make([]byte, 64), src)
 	bytes, _ := Bytes(make([]byte, 64), src)
-	if Unpack(make([]uint32, 16), src, 3) != 0 || nibbles != 0 || bytes != 0 || n != 0 || !finite {
+	groups, _ := Groups(make([]uint32, GroupLen), src)
+	if groups != 0 || nibbles != 0 || bytes != 0 || n != 0 || !finite {
 		t.Error("vectors are used when they are off")
 	}
 	restore()

@@ -13,10 +13,9 @@ import (
 
 func main() {
 	ConstraintExpr("!noasm")
-	unpackAVX2()
-	masks := words("masks", ones, ones, ones, ones, ones, ones, ones, ones, 0, 0, 0, 0, 0, 0, 0, 0)
-	sumRowsAVX2(32, masks)
-	sumRowsAVX2(16, masks)
+	groupsAVX2()
+	sumRowsAVX2(32)
+	sumRowsAVX2(16)
 	nibblesAVX2()
 	bytesAVX2()
 	float32AVX2()
@@ -25,164 +24,253 @@ func main() {
 	Generate()
 }
 
-// words makes a read-only table of 32-bit words.
-func words(name string, w ...uint32) Mem {
-	m := GLOBL(name, RODATA|NOPTR)
-	for i, x := range w {
-		DATA(4*i, U32(x))
-	}
-	return m
-}
+// Constants of package simd and of the format.
+const (
+	maxWidth = 25
+	groupLen = 128
+)
 
-const ones = 1<<32 - 1
-
-// unpackAVX2: eight numbers take exactly b bytes. The low lane gets the 16
-// bytes from where the first number begins, the high lane those from the byte
-// where the fifth begins; then a shuffle brings the four bytes that hold
-// number i into word i, and a shift and a mask cut it out.
-func unpackAVX2() {
-	TEXT("unpackAVX2", NOSPLIT, "func(dst *uint32, src *byte, n, width int, t *[17]uint32)")
-	Doc("unpackAVX2 reads n numbers, a positive multiple of 8, of 1 ≤ width ≤ 25 bits. It reads up to 16 bytes after their last.")
+// groupsAVX2 reads groups of packed numbers (FORMAT.md). First the low bits: eight numbers take exactly
+// b bytes. The low lane gets the 16 bytes from where the first number begins, the high lane those from
+// the byte where the fifth begins; then a shuffle brings the four bytes that hold number i into word i,
+// and a shift and a mask cut it out. Then the exceptions, one by one: whether they were sound is known
+// when all are done, and if not they are put somewhere into the group all the same.
+func groupsAVX2() {
+	TEXT("groupsAVX2", NOSPLIT, fmt.Sprintf("func(dst *uint32, src *byte, groups, size int, t *[%d][17]uint32) (done, used int)", maxWidth+1))
+	Doc("groupsAVX2 reads up to so many full groups, at least 1, from size bytes, and stops before one that it does not take; see Groups.")
 	Pragma("noescape")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
-	n, width := Load(Param("n"), GP64()), Load(Param("width"), GP64())
-	t := Load(Param("t"), GP64())
-	shuffle, shift, mask := YMM(), YMM(), YMM()
-	VMOVDQU(Mem{Base: t}, shuffle)
-	VMOVDQU(Mem{Base: t, Disp: 32}, shift)
-	VPBROADCASTD(Mem{Base: t, Disp: 64}, mask)
-	half := GP64()
+	groups, left := Load(Param("groups"), GP64()), Load(Param("size"), GP64())
+	width, exceptions, highs := GP64(), GP64(), GP64()
+
+	Label("group")
+	need := GP64()
+	CMPQ(left, Imm(2))
+	JLT(LabelRef("stop"))
+	MOVBQZX(Mem{Base: src}, width)
+	MOVBQZX(Mem{Base: src, Disp: 1}, exceptions)
+	CMPQ(width, Imm(maxWidth))
+	JA(LabelRef("stop"))
+	CMPQ(exceptions, Imm(groupLen-1))
+	JA(LabelRef("stop"))
+	MOVQ(width, highs)
+	SHLQ(Imm(4), highs)
+	LEAQ(Mem{Base: highs, Index: exceptions, Scale: 2, Disp: 2 + 16}, need) // 16 for the last load of low bits
+	ADDQ(exceptions, need)
+	CMPQ(left, need)
+	JLT(LabelRef("stop"))
+	LEAQ(Mem{Base: src, Index: highs, Scale: 1, Disp: 2}, highs)
+	lowBits(dst, src, width)
+	TESTQ(exceptions, exceptions)
+	JZ(LabelRef("next"))
+
+	at, end, high, pos, t := GP64(), GP64(), GP64(), GP64(), GP64()
+	least, wrong, all := GP64(), GP64(), GP64() // the least position that may come; negative if something is wrong
+	MOVQ(highs, at)
+	ADDQ(exceptions, highs)
+	MOVQ(highs, end)
+	XORQ(least, least)
+	XORQ(wrong, wrong)
+	XORQ(all, all)
+	Label("exception")
+	MOVBQZX(Mem{Base: at}, pos)
+	INCQ(at)
+	MOVBQZX(Mem{Base: highs}, high)
+	INCQ(highs)
+	CMPQ(high, Imm(127))
+	JA(LabelRef("long"))
+	Label("patch")
+	MOVQ(pos, t)
+	SUBQ(least, t)
+	ORQ(t, wrong)
+	LEAQ(Mem{Base: pos, Disp: 1}, least)
+	LEAQ(Mem{Base: high, Disp: -1}, t)
+	ORQ(t, wrong)
+	ORQ(high, all)
+	SHLXQ(width, high, high)
+	ANDQ(Imm(groupLen-1), pos)
+	ORL(high.As32(), Mem{Base: dst, Index: pos, Scale: 4})
+	CMPQ(at, end)
+	JB(LabelRef("exception"))
+	SHLXQ(width, all, all)
+	SHRQ(Imm(32), all)
+	JNZ(LabelRef("stop"))
+	CMPQ(least, Imm(groupLen))
+	JA(LabelRef("stop"))
+	TESTQ(wrong, wrong)
+	JS(LabelRef("stop"))
+
+	Label("next")
+	ADDQ(src, left)
+	SUBQ(highs, left)
+	MOVQ(highs, src)
+	ADDQ(U32(4*groupLen), dst)
+	DECQ(groups)
+	JNZ(LabelRef("group"))
+
+	Label("stop")
+	done, used := Load(Param("groups"), GP64()), Load(Param("size"), GP64())
+	SUBQ(groups, done)
+	SUBQ(left, used)
+	Store(done, ReturnIndex(0))
+	Store(used, ReturnIndex(1))
+	VZEROUPPER()
+	RET()
+
+	Label("long") // two bytes; three are rare
+	MOVBQZX(Mem{Base: highs}, t)
+	INCQ(highs)
+	CMPQ(t, Imm(127))
+	JA(LabelRef("stop"))
+	DECQ(t) // negative if the second is zero, which is not the shortest form
+	ORQ(t, wrong)
+	INCQ(t)
+	SHLQ(Imm(7), t)
+	ANDQ(Imm(127), high)
+	ORQ(t, high)
+	JMP(LabelRef("patch"))
+}
+
+// lowBits writes the low bits of the numbers of a group, which begin two bytes after src.
+func lowBits(dst, src, width Register) {
+	row, bits, half, i := GP64(), GP64(), GP64(), GP64()
+	shuffle, shift, mask, x := YMM(), YMM(), YMM(), YMM()
+	TESTQ(width, width)
+	JNZ(LabelRef("some"))
+	VPXOR(x, x, x)
+	for k := range groupLen / 8 {
+		VMOVDQU(x, Mem{Base: dst, Disp: 32 * k})
+	}
+	JMP(LabelRef("unpacked"))
+
+	Label("some")
+	IMUL3Q(Imm(4*17), width, row)
+	ADDQ(Load(Param("t"), GP64()), row)
+	VMOVDQU(Mem{Base: row}, shuffle)
+	VMOVDQU(Mem{Base: row, Disp: 32}, shift)
+	VPBROADCASTD(Mem{Base: row, Disp: 64}, mask)
+	LEAQ(Mem{Base: src, Disp: 2}, bits)
 	MOVQ(width, half)
 	SHRQ(Imm(1), half)
-	Label("loop")
-	x := YMM()
-	VMOVDQU(Mem{Base: src}, x.AsX())
-	VINSERTI128(Imm(1), Mem{Base: src, Index: half, Scale: 1}, x, x)
+	XORQ(i, i)
+	Label("eight")
+	VMOVDQU(Mem{Base: bits}, x.AsX())
+	VINSERTI128(Imm(1), Mem{Base: bits, Index: half, Scale: 1}, x, x)
 	VPSHUFB(shuffle, x, x)
 	VPSRLVD(shift, x, x)
 	VPAND(mask, x, x)
-	VMOVDQU(x, Mem{Base: dst})
-	ADDQ(width, src)
-	ADDQ(Imm(32), dst)
-	SUBQ(Imm(8), n)
-	JNZ(LabelRef("loop"))
+	VMOVDQU(x, Mem{Base: dst, Index: i, Scale: 4})
+	ADDQ(width, bits)
+	ADDQ(Imm(8), i)
+	CMPQ(i, U32(groupLen))
+	JB(LabelRef("eight"))
+	Label("unpacked")
+}
+
+// sumRowsAVX2 first marks where rows begin, and then looks at eight gaps at a time and the marks of
+// those, without a branch that would depend on the lengths of rows. Let p be the sums of gap+1 up to
+// each of the eight. A column in a row that began before them is p plus the last column before them
+// (the carry); in one that began with gap g it is p less what p − g was there. heads says for each
+// of the 256 patterns of marks where the row of each word began, negative for those before.
+func sumRowsAVX2(bits int) {
+	name, size := fmt.Sprintf("sumRows%dAVX2", bits), uint8(bits/8)
+	TEXT(name, NOSPLIT, fmt.Sprintf("func(col *uint%d, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int8)", bits))
+	Doc(name + " turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.")
+	Pragma("noescape")
+	col, gaps := Load(Param("col"), GP64()), Load(Param("gaps"), GP64())
+	n, s := Load(Param("n"), GP64()), Load(Param("s"), GP64())
+	marks := Load(Param("marks"), GP64())
+	markRows(n, s, marks)
+
+	heads := Load(Param("heads"), GP64())
+	minus, seven, carry, all, top := YMM(), YMM(), YMM(), YMM(), YMM()
+	VPCMPEQD(minus, minus, minus) // −1 in every word
+	VPSRLD(Imm(29), minus, seven)
+	VPBROADCASTD(Mem{Base: s, Disp: 16}, carry)
+	VMOVDQU(Mem{Base: s, Disp: 32}, all)
+	VMOVDQU(Mem{Base: s, Disp: 64}, top)
+	i, pattern := GP64(), GP64()
+	XORQ(i, i)
+	Label("eight")
+	g, p, t, head, before := YMM(), YMM(), YMM(), YMM(), YMM()
+	VMOVQ(Mem{Base: marks, Index: i, Scale: 1}, head.AsX())
+	VPMOVMSKB(head.AsX(), pattern.As32())
+	VPMOVSXBD(Mem{Base: heads, Index: pattern, Scale: 8}, head)
+	VMOVDQU(Mem{Base: gaps, Index: i, Scale: 4}, g)
+	VPOR(g, all, all)
+	VPSUBD(minus, g, p)
+	VPSLLDQ(Imm(4), p, t)
+	VPADDD(t, p, p)
+	VPSLLDQ(Imm(8), p, t)
+	VPADDD(t, p, p)
+	VPERM2I128(Imm(8), p, p, t) // low lane into the high one, 0 into the low
+	VPSHUFD(Imm(0xff), t, t)
+	VPADDD(t, p, p)
+	VPSUBD(g, p, t)
+	VPERMD(t, head, t)
+	VPSRAD(Imm(31), head, before)
+	VPANDN(t, before, t)
+	VPSUBD(t, p, p)
+	VPAND(carry, before, before)
+	VPADDD(before, p, p)
+	VPERMD(p, seven, carry)
+	VPOR(p, all, all)
+	VPMAXUD(p, top, top)
+	if to := (Mem{Base: col, Index: i, Scale: size}); bits == 32 {
+		VMOVDQU(p, to)
+	} else {
+		VEXTRACTI128(Imm(1), p, t.AsX())
+		VPACKUSDW(t.AsX(), p.AsX(), p.AsX())
+		VMOVDQU(p.AsX(), to)
+	}
+	ADDQ(Imm(8), i)
+	CMPQ(i, n)
+	JB(LabelRef("eight"))
+
+	last := GP32()
+	if end := (Mem{Base: col, Index: n, Scale: size, Disp: -int(size)}); bits == 32 {
+		MOVL(end, last)
+	} else {
+		MOVWLZX(end, last)
+	}
+	MOVL(last, Mem{Base: s, Disp: 16})
+	VMOVDQU(all, Mem{Base: s, Disp: 32})
+	VMOVDQU(top, Mem{Base: s, Disp: 64})
 	VZEROUPPER()
 	RET()
 }
 
-// sumRowsAVX2 walks over the rows: eight gaps at a time are made prefix sums,
-// to which the carry is added, the last column so far in every word. Columns
-// are then written with bits bits, saturated; bits of the state tell of those too large.
-func sumRowsAVX2(bits int, masks Mem) {
-	name, size := fmt.Sprintf("sumRows%dAVX2", bits), uint8(bits/8)
-	TEXT(name, NOSPLIT, fmt.Sprintf("func(col *uint%d, gaps *uint32, n int, ends *uint32, s *[5]uint64)", bits))
-	Doc(name + " turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.")
-	Pragma("noescape")
-	col, gaps := Load(Param("col"), GP64()), Load(Param("gaps"), GP64())
-	n, ends := Load(Param("n"), GP64()), Load(Param("ends"), GP64())
-	s := Load(Param("s"), GP64())
-	at, row, last, top := GP64(), GP64(), GP32(), GP32()
-	minus, carry, all, seven := YMM(), YMM(), YMM(), YMM()
-	VPCMPEQD(minus, minus, minus) // −1 in every word
-	VPSRLD(Imm(29), minus, seven)
-	VPXOR(all, all, all)
+// markRows sets the marks of the n gaps to come: −1 where a row begins, else 0, and −1 behind them all,
+// so that what is read there as well makes columns of 0.
+func markRows(n, s, marks Register) {
+	zero, i := YMM(), GP64()
+	VPXOR(zero, zero, zero)
+	XORQ(i, i)
+	Label("clear")
+	VMOVDQU(zero, Mem{Base: marks, Index: i, Scale: 1})
+	ADDQ(Imm(32), i)
+	CMPQ(i, n)
+	JB(LabelRef("clear"))
+	MOVQ(I32(-1), Mem{Base: marks, Index: n, Scale: 1})
+	ptr, at, row, start := Load(Param("ptr"), GP64()), GP64(), GP64(), GP64()
 	MOVQ(Mem{Base: s}, at)
 	MOVQ(Mem{Base: s, Disp: 8}, row)
-	VPBROADCASTD(Mem{Base: s, Disp: 16}, carry)
-	MOVL(Mem{Base: s, Disp: 24}, top)
-	mask := GP64()
-	LEAQ(masks, mask)
-	j, end, limit, left := GP64(), GP64(), GP64(), GP64()
-	XORQ(j, j)
-
-	eight := func() VecVirtual {
-		x, t := YMM(), YMM()
-		VMOVDQU(Mem{Base: gaps, Index: j, Scale: 4}, x)
-		VPOR(x, all, all)
-		VPSUBD(minus, x, x)
-		VPSLLDQ(Imm(4), x, t)
-		VPADDD(t, x, x)
-		VPSLLDQ(Imm(8), x, t)
-		VPADDD(t, x, x)
-		VPERM2I128(Imm(8), x, x, t) // low lane into the high one, 0 into the low
-		VPSHUFD(Imm(0xff), t, t)
-		VPADDD(t, x, x)
-		VPERMD(x, seven, t)
-		VPADDD(carry, x, x)
-		VPADDD(carry, t, carry)
-		to := Mem{Base: col, Index: j, Scale: size}
-		if bits == 32 {
-			VMOVDQU(x, to)
-			return x
-		}
-		VEXTRACTI128(Imm(1), x, t.AsX())
-		VPACKUSDW(t.AsX(), x.AsX(), t.AsX())
-		VMOVDQU(t.AsX(), to)
-		return x
-	}
-
-	Label("row")
-	MOVL(Mem{Base: ends, Index: row, Scale: 4}, end.As32())
-	SUBQ(at, end)
-	MOVQ(end, limit)
-	CMPQ(limit, n)
-	CMOVQGT(n, limit)
-	MOVQ(limit, left)
-	SUBQ(j, left)
-	JZ(LabelRef("next"))
-	SUBQ(Imm(8), left)
-	JBE(LabelRef("tail"))
-
-	Label("full")
-	x := eight()
-	VPOR(x, all, all)
-	ADDQ(Imm(8), j)
-	SUBQ(Imm(8), left)
-	JA(LabelRef("full"))
-
-	Label("tail") // 8 + left words of eight are in the row
-	x = eight()
-	NEGQ(left)
-	VPAND(Mem{Base: mask, Index: left, Scale: 4}, x, x)
-	VPOR(x, all, all)
-	MOVQ(limit, j)
-	if bits == 32 {
-		MOVL(Mem{Base: col, Index: j, Scale: 4, Disp: -4}, last)
-	} else {
-		MOVWLZX(Mem{Base: col, Index: j, Scale: 2, Disp: -2}, last)
-	}
-	CMPL(last, top)
-	CMOVLHI(last, top)
-	CMPQ(end, n)
-	JGT(LabelRef("done")) // the row goes on after the n-th gap
-
-	Label("next")
+	JMP(LabelRef("row"))
+	Label("mark")
+	MOVB(I8(-1), Mem{Base: marks, Index: start, Scale: 1})
 	INCQ(row)
-	VMOVDQA(minus, carry)
-	MOVL(U32(ones), last)
-	CMPQ(j, n)
-	JB(LabelRef("row"))
-
-	Label("done")
+	Label("row")
+	MOVL(Mem{Base: ptr, Index: row, Scale: 4}, start.As32())
+	SUBQ(at, start)
+	CMPQ(start, n)
+	JB(LabelRef("mark"))
 	MOVQ(row, Mem{Base: s, Disp: 8})
-	MOVL(last, Mem{Base: s, Disp: 16})
-	MOVL(top, Mem{Base: s, Disp: 24})
-	t, word := YMM(), GP32()
-	VEXTRACTI128(Imm(1), all, t.AsX())
-	VPOR(t.AsX(), all.AsX(), all.AsX())
-	VPSHUFD(Imm(0x4e), all.AsX(), t.AsX())
-	VPOR(t.AsX(), all.AsX(), all.AsX())
-	VPSHUFD(Imm(0xb1), all.AsX(), t.AsX())
-	VPOR(t.AsX(), all.AsX(), all.AsX())
-	VMOVD(all.AsX(), word)
-	ORL(word, Mem{Base: s, Disp: 32})
-	VZEROUPPER()
-	RET()
 }
 
 // nibblesAVX2 spreads 16 bytes to words, which have room for both halves.
 func nibblesAVX2() {
-	low := words("nibbles", 0x0f0f0f0f)
+	low := GLOBL("nibbles", RODATA|NOPTR)
+	DATA(0, U32(0x0f0f0f0f))
 	TEXT("nibblesAVX2", NOSPLIT, "func(dst, src *byte, n int, top *[32]byte)")
 	Doc("nibblesAVX2 spreads n nibbles, a positive multiple of 32, to bytes. The greatest of them is in top.")
 	Pragma("noescape")
