@@ -40,8 +40,8 @@ func sumInVectors[C column](col []C, ptr []uint32, buf []byte, size int, cols in
 		}
 		col = col[n:]
 	}
-	fit := min(1<<31, uint64(^C(0))+1)
-	return size == 0 && uint64(sum.Bits()) < fit && int64(sum.Top()) < max(1, cols)
+	top, ok := sum.Top()
+	return ok && size == 0 && int64(top) < max(1, cols)
 }
 
 // sumGaps is decodeColumns in plain Go. In 64 bits a row of < 2³² gaps of < 2³²

@@ -12,12 +12,12 @@ func groupsAVX2(dst *uint32, src *byte, groups int, size int, t *[26][17]uint32)
 // sumRows32AVX2 turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.
 //
 //go:noescape
-func sumRows32AVX2(col *uint32, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int8)
+func sumRows32AVX2(col *uint32, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int32)
 
 // sumRows16AVX2 turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.
 //
 //go:noescape
-func sumRows16AVX2(col *uint16, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int8)
+func sumRows16AVX2(col *uint16, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int32)
 
 // nibblesAVX2 spreads n nibbles, a positive multiple of 32, to bytes. The greatest of them is in top.
 //

@@ -143,7 +143,7 @@ long:
 	ORQ     R12, R10
 	JMP     patch
 
-// func sumRows32AVX2(col *uint32, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int8)
+// func sumRows32AVX2(col *uint32, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int32)
 // Requires: AVX, AVX2
 TEXT ·sumRows32AVX2(SB), NOSPLIT, $0-56
 	MOVQ  col+0(FP), AX
@@ -159,14 +159,15 @@ clear:
 	ADDQ    $0x20, DI
 	CMPQ    DI, DX
 	JB      clear
-	MOVQ    $-1, (SI)(DX*1)
+	MOVQ    $0x0101010101010101, DI
+	MOVQ    DI, (SI)(DX*1)
 	MOVQ    ptr+24(FP), DI
 	MOVQ    (BX), R8
 	MOVQ    8(BX), R9
 	JMP     row
 
 mark:
-	MOVB $-1, (SI)(R10*1)
+	MOVB $+1, (SI)(R10*1)
 	INCQ R9
 
 row:
@@ -181,12 +182,15 @@ row:
 	VPBROADCASTD 16(BX), Y2
 	VMOVDQU      32(BX), Y3
 	VMOVDQU      64(BX), Y4
+	MOVQ         $0x0102040810204080, R10
 	XORQ         R8, R8
 
 eight:
-	VMOVQ      (SI)(R8*1), X8
-	VPMOVMSKB  X8, R9
-	VPMOVSXBD  (DI)(R9*8), Y8
+	MOVQ       R10, R9
+	IMULQ      (SI)(R8*1), R9
+	SHRQ       $0x38, R9
+	SHLQ       $0x05, R9
+	VMOVDQU    (DI)(R9*1), Y8
 	VMOVDQU    (CX)(R8*4), Y5
 	VPOR       Y5, Y3, Y3
 	VPSUBD     Y0, Y5, Y6
@@ -199,26 +203,24 @@ eight:
 	VPADDD     Y7, Y6, Y6
 	VPSUBD     Y5, Y6, Y7
 	VPERMD     Y7, Y8, Y7
-	VPSRAD     $0x1f, Y8, Y5
-	VPANDN     Y7, Y5, Y7
+	VBLENDVPS  Y8, Y2, Y7, Y7
+	VPSUBD     Y6, Y7, Y2
 	VPSUBD     Y7, Y6, Y6
-	VPAND      Y2, Y5, Y5
-	VPADDD     Y5, Y6, Y6
-	VPERMD     Y6, Y1, Y2
-	VPOR       Y6, Y3, Y3
+	VPERMD     Y2, Y1, Y2
 	VPMAXUD    Y6, Y4, Y4
 	VMOVDQU    Y6, (AX)(R8*4)
 	ADDQ       $0x08, R8
 	CMPQ       R8, DX
 	JB         eight
 	MOVL       -4(AX)(DX*4), AX
+	NEGL       AX
 	MOVL       AX, 16(BX)
 	VMOVDQU    Y3, 32(BX)
 	VMOVDQU    Y4, 64(BX)
 	VZEROUPPER
 	RET
 
-// func sumRows16AVX2(col *uint16, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int8)
+// func sumRows16AVX2(col *uint16, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int32)
 // Requires: AVX, AVX2
 TEXT ·sumRows16AVX2(SB), NOSPLIT, $0-56
 	MOVQ  col+0(FP), AX
@@ -234,14 +236,15 @@ clear:
 	ADDQ    $0x20, DI
 	CMPQ    DI, DX
 	JB      clear
-	MOVQ    $-1, (SI)(DX*1)
+	MOVQ    $0x0101010101010101, DI
+	MOVQ    DI, (SI)(DX*1)
 	MOVQ    ptr+24(FP), DI
 	MOVQ    (BX), R8
 	MOVQ    8(BX), R9
 	JMP     row
 
 mark:
-	MOVB $-1, (SI)(R10*1)
+	MOVB $+1, (SI)(R10*1)
 	INCQ R9
 
 row:
@@ -256,12 +259,15 @@ row:
 	VPBROADCASTD 16(BX), Y2
 	VMOVDQU      32(BX), Y3
 	VMOVDQU      64(BX), Y4
+	MOVQ         $0x0102040810204080, R10
 	XORQ         R8, R8
 
 eight:
-	VMOVQ        (SI)(R8*1), X8
-	VPMOVMSKB    X8, R9
-	VPMOVSXBD    (DI)(R9*8), Y8
+	MOVQ         R10, R9
+	IMULQ        (SI)(R8*1), R9
+	SHRQ         $0x38, R9
+	SHLQ         $0x05, R9
+	VMOVDQU      (DI)(R9*1), Y8
 	VMOVDQU      (CX)(R8*4), Y5
 	VPOR         Y5, Y3, Y3
 	VPSUBD       Y0, Y5, Y6
@@ -274,13 +280,10 @@ eight:
 	VPADDD       Y7, Y6, Y6
 	VPSUBD       Y5, Y6, Y7
 	VPERMD       Y7, Y8, Y7
-	VPSRAD       $0x1f, Y8, Y5
-	VPANDN       Y7, Y5, Y7
+	VBLENDVPS    Y8, Y2, Y7, Y7
+	VPSUBD       Y6, Y7, Y2
 	VPSUBD       Y7, Y6, Y6
-	VPAND        Y2, Y5, Y5
-	VPADDD       Y5, Y6, Y6
-	VPERMD       Y6, Y1, Y2
-	VPOR         Y6, Y3, Y3
+	VPERMD       Y2, Y1, Y2
 	VPMAXUD      Y6, Y4, Y4
 	VEXTRACTI128 $0x01, Y6, X7
 	VPACKUSDW    X7, X6, X6
@@ -289,6 +292,7 @@ eight:
 	CMPQ         R8, DX
 	JB           eight
 	MOVWLZX      -2(AX)(DX*2), AX
+	NEGL         AX
 	MOVL         AX, 16(BX)
 	VMOVDQU      Y3, 32(BX)
 	VMOVDQU      Y4, 64(BX)

@@ -46,10 +46,10 @@ const maxWidth = 25
 // RowSum is the state of a walk over the entries of a block in which Add turns
 // gaps into columns, some at a time. The zero value begins a walk.
 //
-// Sums are kept in 32 bits. If Bits is below 2³¹ in the end they have not
-// wrapped, because a column below 2³¹ plus a gap below 2³¹ plus one is below
-// 2³²: columns then ascend strictly and none lies beyond Top. Columns of 16 bits
-// are saturated: they, too, are right if Bits is below 2¹⁶.
+// Sums are kept in 32 bits. If all gaps and columns that come out are below 2³¹
+// none has wrapped, because a column below 2³¹ plus a gap below 2³¹ plus one is
+// below 2³²: columns then ascend strictly. They are right, in 16 bits too, if those
+// can hold Top.
 type RowSum struct {
 	state [12]uint64
 	marks [MaxGaps + 32]byte // of the entries under way, where a row begins
@@ -59,22 +59,19 @@ type RowSum struct {
 const (
 	sumAt   = 0 // entries done
 	sumRow  = 1 // first row that begins after them
-	sumLast = 2 // the last column
-	sumBits = 4 // OR of all gaps and columns, to be taken over eight words of 32 bits
+	sumLess = 2 // the last column, negated, in 32 bits
+	sumGaps = 4 // OR of all gaps, to be taken over eight words of 32 bits
 	sumTop  = 8 // the greatest column, likewise
 )
 
-// Bits is the OR of all gaps and columns.
-func (s *RowSum) Bits() uint32 {
-	b := s.state[sumBits] | s.state[sumBits+1] | s.state[sumBits+2] | s.state[sumBits+3]
-	return uint32(b | b>>32)
-}
-
-// Top is the greatest column, if Bits is below 2³¹.
-func (s *RowSum) Top() uint32 {
-	top := uint32(0)
-	for _, two := range s.state[sumTop:] {
-		top = max(top, uint32(two), uint32(two>>32))
+// Top is the greatest column, or any number that 16 bits cannot hold if they
+// cannot hold that. If it is not ok, sums have wrapped or may have.
+func (s *RowSum) Top() (column uint32, ok bool) {
+	gaps := uint64(0)
+	for i := range 4 {
+		gaps |= s.state[sumGaps+i]
+		two := s.state[sumTop+i]
+		column = max(column, uint32(two), uint32(two>>32))
 	}
-	return top
+	return column, (uint32(gaps|gaps>>32)|column)>>31 == 0
 }

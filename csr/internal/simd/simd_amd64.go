@@ -20,7 +20,7 @@ var folding = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VPCL
 var lanes [maxWidth + 1][17]uint32
 
 // heads holds for each pattern of eight marks the place of the last one at or before each, or −1.
-var heads [256][8]int8
+var heads [256][8]int32
 
 func init() {
 	for b := 1; b <= maxWidth; b++ {
@@ -34,8 +34,8 @@ func init() {
 		lanes[b][16] = 1<<b - 1
 	}
 	for pattern := range heads {
-		head := int8(-1)
-		for i := range int8(8) {
+		head := int32(-1)
+		for i := range int32(8) {
 			if pattern>>i&1 != 0 {
 				head = i
 			}

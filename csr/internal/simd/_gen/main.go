@@ -170,11 +170,11 @@ func lowBits(dst, src, width Register) {
 // sumRowsAVX2 first marks where rows begin, and then looks at eight gaps at a time and the marks of
 // those, without a branch that would depend on the lengths of rows. Let p be the sums of gap+1 up to
 // each of the eight. A column in a row that began before them is p plus the last column before them
-// (the carry); in one that began with gap g it is p less what p − g was there. heads says for each
+// (less less); in one that began with gap g it is p less what p − g was there. heads says for each
 // of the 256 patterns of marks where the row of each word began, negative for those before.
 func sumRowsAVX2(bits int) {
 	name, size := fmt.Sprintf("sumRows%dAVX2", bits), uint8(bits/8)
-	TEXT(name, NOSPLIT, fmt.Sprintf("func(col *uint%d, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int8)", bits))
+	TEXT(name, NOSPLIT, fmt.Sprintf("func(col *uint%d, gaps *uint32, n int, ptr *uint32, s *[12]uint64, marks *byte, heads *[256][8]int32)", bits))
 	Doc(name + " turns n ≥ 1 gaps into columns; see RowSum. It reads and writes up to 7 numbers after the last.")
 	Pragma("noescape")
 	col, gaps := Load(Param("col"), GP64()), Load(Param("gaps"), GP64())
@@ -183,19 +183,23 @@ func sumRowsAVX2(bits int) {
 	markRows(n, s, marks)
 
 	heads := Load(Param("heads"), GP64())
-	minus, seven, carry, all, top := YMM(), YMM(), YMM(), YMM(), YMM()
+	minus, seven, less, all, top := YMM(), YMM(), YMM(), YMM(), YMM()
 	VPCMPEQD(minus, minus, minus) // −1 in every word
 	VPSRLD(Imm(29), minus, seven)
-	VPBROADCASTD(Mem{Base: s, Disp: 16}, carry)
+	VPBROADCASTD(Mem{Base: s, Disp: 16}, less)
 	VMOVDQU(Mem{Base: s, Disp: 32}, all)
 	VMOVDQU(Mem{Base: s, Disp: 64}, top)
 	i, pattern := GP64(), GP64()
+	gather := GP64() // brings the lowest bit of byte i to bit 56 + i
+	MOVQ(U64(1<<56|1<<49|1<<42|1<<35|1<<28|1<<21|1<<14|1<<7), gather)
 	XORQ(i, i)
 	Label("eight")
-	g, p, t, head, before := YMM(), YMM(), YMM(), YMM(), YMM()
-	VMOVQ(Mem{Base: marks, Index: i, Scale: 1}, head.AsX())
-	VPMOVMSKB(head.AsX(), pattern.As32())
-	VPMOVSXBD(Mem{Base: heads, Index: pattern, Scale: 8}, head)
+	g, p, t, head := YMM(), YMM(), YMM(), YMM()
+	MOVQ(gather, pattern)
+	IMULQ(Mem{Base: marks, Index: i, Scale: 1}, pattern)
+	SHRQ(Imm(56), pattern)
+	SHLQ(Imm(5), pattern)
+	VMOVDQU(Mem{Base: heads, Index: pattern, Scale: 1}, head)
 	VMOVDQU(Mem{Base: gaps, Index: i, Scale: 4}, g)
 	VPOR(g, all, all)
 	VPSUBD(minus, g, p)
@@ -208,13 +212,10 @@ func sumRowsAVX2(bits int) {
 	VPADDD(t, p, p)
 	VPSUBD(g, p, t)
 	VPERMD(t, head, t)
-	VPSRAD(Imm(31), head, before)
-	VPANDN(t, before, t)
+	VBLENDVPS(head, less, t, t)
+	VPSUBD(p, t, less)
 	VPSUBD(t, p, p)
-	VPAND(carry, before, before)
-	VPADDD(before, p, p)
-	VPERMD(p, seven, carry)
-	VPOR(p, all, all)
+	VPERMD(less, seven, less)
 	VPMAXUD(p, top, top)
 	if to := (Mem{Base: col, Index: i, Scale: size}); bits == 32 {
 		VMOVDQU(p, to)
@@ -233,6 +234,7 @@ func sumRowsAVX2(bits int) {
 	} else {
 		MOVWLZX(end, last)
 	}
+	NEGL(last)
 	MOVL(last, Mem{Base: s, Disp: 16})
 	VMOVDQU(all, Mem{Base: s, Disp: 32})
 	VMOVDQU(top, Mem{Base: s, Disp: 64})
@@ -240,7 +242,7 @@ func sumRowsAVX2(bits int) {
 	RET()
 }
 
-// markRows sets the marks of the n gaps to come: −1 where a row begins, else 0, and −1 behind them all,
+// markRows sets the marks of the n gaps to come: 1 where a row begins, else 0, and 1 behind them all,
 // so that what is read there as well makes columns of 0.
 func markRows(n, s, marks Register) {
 	zero, i := YMM(), GP64()
@@ -251,13 +253,15 @@ func markRows(n, s, marks Register) {
 	ADDQ(Imm(32), i)
 	CMPQ(i, n)
 	JB(LabelRef("clear"))
-	MOVQ(I32(-1), Mem{Base: marks, Index: n, Scale: 1})
+	ones := GP64()
+	MOVQ(U64(0x0101010101010101), ones)
+	MOVQ(ones, Mem{Base: marks, Index: n, Scale: 1})
 	ptr, at, row, start := Load(Param("ptr"), GP64()), GP64(), GP64(), GP64()
 	MOVQ(Mem{Base: s}, at)
 	MOVQ(Mem{Base: s, Disp: 8}, row)
 	JMP(LabelRef("row"))
 	Label("mark")
-	MOVB(I8(-1), Mem{Base: marks, Index: start, Scale: 1})
+	MOVB(I8(1), Mem{Base: marks, Index: start, Scale: 1})
 	INCQ(row)
 	Label("row")
 	MOVL(Mem{Base: ptr, Index: row, Scale: 4}, start.As32())
