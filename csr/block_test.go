@@ -57,6 +57,8 @@ func testDecodeBlockRefuses(t *testing.T) {
 		"float64 infinity":     {[]uint32{2}, []uint32{0, 0}, f64(1, math.Inf(1)), Values{Coding: Float64}, 10, 16 + 3 + 2 + 8},
 		"float64 NaN":          {[]uint32{2}, []uint32{0, 0}, f64(math.NaN(), 1), Values{Coding: Float64}, 10, 16 + 3 + 2},
 		"float64 extremes":     {[]uint32{2}, []uint32{0, 0}, f64(-math.MaxFloat64, math.SmallestNonzeroFloat64), Values{Coding: Float64}, 10, -1},
+		"float64 80, NaN at 9": {[]uint32{80}, make([]uint32, 80), f64(oddAt(80, 9)...), Values{Coding: Float64}, 90, 16 + 3 + 2 + 8*9},
+		"float64 80, at 70":    {[]uint32{80}, make([]uint32, 80), f64(oddAt(80, 70)...), Values{Coding: Float64}, 90, 16 + 3 + 2 + 8*70},
 		"values cut":           {[]uint32{2}, []uint32{0, 0}, f64(1), Values{Coding: Float64}, 10, 8},
 		"values left over":     {[]uint32{1}, []uint32{0}, f64(1, 2), Values{Coding: Float64}, 10, 8},
 		"values of a constant": {[]uint32{1}, []uint32{0}, []byte{0}, constant, 10, 8},
@@ -81,4 +83,11 @@ func testDecodeBlockRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// oddAt are n values of which one is not finite.
+func oddAt(n, i int) []float64 {
+	v := make([]float64, n)
+	v[i] = math.NaN()
+	return v
 }

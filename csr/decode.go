@@ -28,7 +28,7 @@ func (d *valueDecoder) decode(dst *Block, nnz int, block *summed) error {
 		if d.coding == Float32 {
 			return decodeFloats(dst.Val, block, 4, decodeFloat32)
 		}
-		return decodeFloats(dst.Val, block, 8, decodeFloat64)
+		return decodeFloats64(dst.Val, block)
 	}
 	src := block.data[block.done:]
 	dst.Table = &d.table
@@ -126,6 +126,17 @@ func decodeFloats(dst []float64, block *summed, size int, decode func(dst []floa
 		block.upTo(to)
 	}
 	return nil
+}
+
+// decodeFloats64 decodes values, the rest of block, most of them together with the crc if there
+// are instructions for it: then each byte is read once.
+func decodeFloats64(dst []float64, block *summed) error {
+	n, good, crc := simd.Float64CRC(dst, block.data[block.done:], block.crc)
+	block.crc, block.done = crc, block.done+8*n
+	if err := checkFinite(good, dst[:n], 8); err != nil {
+		return err
+	}
+	return shift(decodeFloats(dst[n:], block, 8, decodeFloat64), 8*n)
 }
 
 // The float decoders add one to each exponent: it carries into the sign bit

@@ -234,6 +234,7 @@ func TestFaultInVectors(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		for name, read := range map[string]func() error{
 			"floats": func() error { return decodeFloat64(make([]float64, size/8), m.Bytes()) },
+			"summed": func() error { return decodeFloats64(make([]float64, size/8), &summed{data: m.Bytes()}) },
 			"gaps":   func() error { _, err := unpackGroups(make([]uint32, groupLen), m.Bytes(), size); return err },
 			"crc":    func() error { crcOf(m.Bytes()); return nil },
 		} {

@@ -1,8 +1,11 @@
 package simd
 
 import (
+	"encoding/binary"
 	"hash/crc32"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -21,6 +24,7 @@ func requireCRC(t *testing.T, crc uint32, src []byte) {
 }
 
 func needFolding(t testing.TB) {
+	t.Helper()
 	if _, crc := CRC(0, make([]byte, FoldBytes)); crc == 0 {
 		t.Skip("no carry-less multiplication on this machine, or in this build")
 	}
@@ -45,6 +49,40 @@ func TestCRC(t *testing.T) {
 		single := make([]byte, 3*FoldBytes)
 		single[bit/8] = 1 << (bit % 8)
 		requireCRC(t, ^uint32(0), single)
+	}
+}
+
+// TestFloat64CRC: as CRC and Float64 have it, wherever a value is not finite.
+func TestFloat64CRC(t *testing.T) {
+	needFolding(t)
+	rng := rand.New(rand.NewPCG(11, 12))
+	for n := range 4 * FoldBytes / 8 {
+		take := n &^ (FoldBytes/8 - 1)
+		for bad := -1; bad < take; bad++ {
+			src := make([]byte, 8*n+1)[1:]
+			for i := range n {
+				x := rng.NormFloat64()
+				if i == bad {
+					x = math.Inf(1 - i%2*2)
+				}
+				binary.LittleEndian.PutUint64(src[8*i:], math.Float64bits(x))
+			}
+			dst := slices.Repeat([]float64{guard}, n+8)
+			crc := rng.Uint32()
+			got, finite, next := Float64CRC(dst[:n], src, crc)
+			if want := crc32.Update(crc, castagnoli, src[:8*take]); got != take || finite != (bad < 0) || next != want {
+				t.Fatalf("%d of %d, odd one at %d: finite %v, crc %08x, want %08x", got, n, bad, finite, next, want)
+			}
+			for i, x := range dst {
+				want := float64(guard)
+				if i < take {
+					want = math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
+				}
+				if x != want {
+					t.Fatalf("value %d of %d is %v, want %v", i, n, x, want)
+				}
+			}
+		}
 	}
 }
 

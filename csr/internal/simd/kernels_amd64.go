@@ -43,3 +43,8 @@ func float64AVX2(dst *float64, src *byte, n int) (over bool)
 //
 //go:noescape
 func crcAVX512(state uint32, src *byte, n int) uint32
+
+// float64CRCAVX512 is crcAVX512 that copies the bytes, which are values, and tells whether one is not finite.
+//
+//go:noescape
+func float64CRCAVX512(state uint32, src *byte, n int, dst *float64) (next uint32, over bool)

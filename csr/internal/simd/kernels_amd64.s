@@ -428,35 +428,39 @@ GLOBL join<>(SB), RODATA|NOPTR, $16
 // func crcAVX512(state uint32, src *byte, n int) uint32
 // Requires: AVX, AVX512DQ, AVX512F, SSE4.2, VPCLMULQDQ
 TEXT ·crcAVX512(SB), NOSPLIT, $64-28
-	MOVL            state+0(FP), AX
-	MOVQ            src+8(FP), CX
-	MOVQ            n+16(FP), DX
-	VMOVD           AX, X0
-	VMOVDQU64       (CX), Z1
-	VMOVDQU64       64(CX), Z2
-	VMOVDQU64       128(CX), Z3
-	VMOVDQU64       192(CX), Z4
+	MOVQ            src+8(FP), AX
+	MOVQ            n+16(FP), CX
+	VMOVDQU64       (AX), Z1
+	VMOVDQU64       64(AX), Z2
+	VMOVDQU64       128(AX), Z3
+	VMOVDQU64       192(AX), Z4
+	MOVL            state+0(FP), DX
+	VMOVD           DX, X0
 	VPXORQ          Z0, Z1, Z1
 	VBROADCASTI64X2 fold<>+0(SB), Z0
 	JMP             next
 
 loop:
-	VPCLMULQDQ $0x00, Z0, Z1, Z5
+	VMOVDQU64  (AX), Z5
+	VPCLMULQDQ $0x00, Z0, Z1, Z6
 	VPCLMULQDQ $0x11, Z0, Z1, Z1
-	VPTERNLOGQ $0x96, (CX), Z5, Z1
-	VPCLMULQDQ $0x00, Z0, Z2, Z5
+	VPTERNLOGQ $0x96, Z5, Z6, Z1
+	VMOVDQU64  64(AX), Z5
+	VPCLMULQDQ $0x00, Z0, Z2, Z6
 	VPCLMULQDQ $0x11, Z0, Z2, Z2
-	VPTERNLOGQ $0x96, 64(CX), Z5, Z2
-	VPCLMULQDQ $0x00, Z0, Z3, Z5
+	VPTERNLOGQ $0x96, Z5, Z6, Z2
+	VMOVDQU64  128(AX), Z5
+	VPCLMULQDQ $0x00, Z0, Z3, Z6
 	VPCLMULQDQ $0x11, Z0, Z3, Z3
-	VPTERNLOGQ $0x96, 128(CX), Z5, Z3
-	VPCLMULQDQ $0x00, Z0, Z4, Z5
+	VPTERNLOGQ $0x96, Z5, Z6, Z3
+	VMOVDQU64  192(AX), Z5
+	VPCLMULQDQ $0x00, Z0, Z4, Z6
 	VPCLMULQDQ $0x11, Z0, Z4, Z4
-	VPTERNLOGQ $0x96, 192(CX), Z5, Z4
+	VPTERNLOGQ $0x96, Z5, Z6, Z4
 
 next:
-	ADDQ            $0x00000100, CX
-	SUBQ            $0x00000100, DX
+	ADDQ            $0x00000100, AX
+	SUBQ            $0x00000100, CX
 	JNZ             loop
 	VBROADCASTI64X2 join<>+0(SB), Z0
 	VPCLMULQDQ      $0x00, Z0, Z1, Z5
@@ -479,5 +483,111 @@ next:
 	CRC32Q          48(SP), AX
 	CRC32Q          56(SP), AX
 	MOVL            AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func float64CRCAVX512(state uint32, src *byte, n int, dst *float64) (next uint32, over bool)
+// Requires: AVX, AVX512DQ, AVX512F, SSE4.2, VPCLMULQDQ
+TEXT ·float64CRCAVX512(SB), NOSPLIT, $64-37
+	MOVQ            src+8(FP), AX
+	MOVQ            dst+24(FP), CX
+	VPTERNLOGQ      $0xff, Z1, Z1, Z1
+	VPSRLQ          $0x35, Z1, Z0
+	VPSLLQ          $0x34, Z0, Z0
+	VPSRLQ          $0x3f, Z1, Z1
+	VPSLLQ          $0x34, Z1, Z1
+	VPXORQ          Z2, Z2, Z2
+	MOVQ            n+16(FP), DX
+	VMOVDQU64       (AX), Z4
+	VMOVDQU64       Z4, (CX)
+	VPANDQ          Z0, Z4, Z5
+	VPADDQ          Z1, Z5, Z5
+	VPORQ           Z5, Z2, Z2
+	VMOVDQU64       64(AX), Z5
+	VMOVDQU64       Z5, 64(CX)
+	VPANDQ          Z0, Z5, Z6
+	VPADDQ          Z1, Z6, Z6
+	VPORQ           Z6, Z2, Z2
+	VMOVDQU64       128(AX), Z6
+	VMOVDQU64       Z6, 128(CX)
+	VPANDQ          Z0, Z6, Z7
+	VPADDQ          Z1, Z7, Z7
+	VPORQ           Z7, Z2, Z2
+	VMOVDQU64       192(AX), Z7
+	VMOVDQU64       Z7, 192(CX)
+	VPANDQ          Z0, Z7, Z8
+	VPADDQ          Z1, Z8, Z8
+	VPORQ           Z8, Z2, Z2
+	MOVL            state+0(FP), BX
+	VMOVD           BX, X3
+	VPXORQ          Z3, Z4, Z4
+	VBROADCASTI64X2 fold<>+0(SB), Z3
+	JMP             next
+
+loop:
+	VMOVDQU64  (AX), Z8
+	VMOVDQU64  Z8, (CX)
+	VPANDQ     Z0, Z8, Z9
+	VPADDQ     Z1, Z9, Z9
+	VPORQ      Z9, Z2, Z2
+	VPCLMULQDQ $0x00, Z3, Z4, Z9
+	VPCLMULQDQ $0x11, Z3, Z4, Z4
+	VPTERNLOGQ $0x96, Z8, Z9, Z4
+	VMOVDQU64  64(AX), Z8
+	VMOVDQU64  Z8, 64(CX)
+	VPANDQ     Z0, Z8, Z9
+	VPADDQ     Z1, Z9, Z9
+	VPORQ      Z9, Z2, Z2
+	VPCLMULQDQ $0x00, Z3, Z5, Z9
+	VPCLMULQDQ $0x11, Z3, Z5, Z5
+	VPTERNLOGQ $0x96, Z8, Z9, Z5
+	VMOVDQU64  128(AX), Z8
+	VMOVDQU64  Z8, 128(CX)
+	VPANDQ     Z0, Z8, Z9
+	VPADDQ     Z1, Z9, Z9
+	VPORQ      Z9, Z2, Z2
+	VPCLMULQDQ $0x00, Z3, Z6, Z9
+	VPCLMULQDQ $0x11, Z3, Z6, Z6
+	VPTERNLOGQ $0x96, Z8, Z9, Z6
+	VMOVDQU64  192(AX), Z8
+	VMOVDQU64  Z8, 192(CX)
+	VPANDQ     Z0, Z8, Z9
+	VPADDQ     Z1, Z9, Z9
+	VPORQ      Z9, Z2, Z2
+	VPCLMULQDQ $0x00, Z3, Z7, Z9
+	VPCLMULQDQ $0x11, Z3, Z7, Z7
+	VPTERNLOGQ $0x96, Z8, Z9, Z7
+
+next:
+	ADDQ            $0x00000100, CX
+	ADDQ            $0x00000100, AX
+	SUBQ            $0x00000100, DX
+	JNZ             loop
+	VBROADCASTI64X2 join<>+0(SB), Z3
+	VPCLMULQDQ      $0x00, Z3, Z4, Z0
+	VPCLMULQDQ      $0x11, Z3, Z4, Z4
+	VPTERNLOGQ      $0x96, Z5, Z0, Z4
+	VPCLMULQDQ      $0x00, Z3, Z4, Z0
+	VPCLMULQDQ      $0x11, Z3, Z4, Z4
+	VPTERNLOGQ      $0x96, Z6, Z0, Z4
+	VPCLMULQDQ      $0x00, Z3, Z4, Z0
+	VPCLMULQDQ      $0x11, Z3, Z4, Z4
+	VPTERNLOGQ      $0x96, Z7, Z0, Z4
+	VMOVDQU64       Z4, (SP)
+	XORL            AX, AX
+	CRC32Q          (SP), AX
+	CRC32Q          8(SP), AX
+	CRC32Q          16(SP), AX
+	CRC32Q          24(SP), AX
+	CRC32Q          32(SP), AX
+	CRC32Q          40(SP), AX
+	CRC32Q          48(SP), AX
+	CRC32Q          56(SP), AX
+	MOVL            AX, next+32(FP)
+	VPMOVQ2M        Z2, K1
+	KMOVB           K1, AX
+	TESTL           AX, AX
+	SETNE           AL
+	MOVB            AL, over+36(FP)
 	VZEROUPPER
 	RET

@@ -26,3 +26,6 @@ func Float64([]float64, []byte) (int, bool) { return 0, true }
 
 // CRC continues nothing.
 func CRC(crc uint32, _ []byte) (int, uint32) { return 0, crc }
+
+// Float64CRC copies nothing.
+func Float64CRC(_ []float64, _ []byte, crc uint32) (int, bool, uint32) { return 0, true, crc }

@@ -14,56 +14,91 @@ const (
 	foldBytes     = 64 * foldRegisters
 )
 
-// crcAVX512 folds (V. Gopal et al., "Fast CRC Computation for Generic Polynomials
-// Using PCLMULQDQ Instruction", Intel, 2009): bytes that stand d bytes before others are replaced
-// by their product with x^8d mod P, added to those. The CRC stays what it was. Each 16 bytes are two
-// halves of 64 bits, the first of which stands for higher powers; products are sums of both. In the
-// end 64 bytes are left, for the instruction that does CRC-32C and nothing else.
-func crcAVX512() {
+// crcs writes both kernels that fold (V. Gopal et al., "Fast CRC Computation for Generic
+// Polynomials Using PCLMULQDQ Instruction", Intel, 2009): bytes that stand d bytes before others are
+// replaced by their product with x^8d mod P, added to those. The CRC stays what it was. Each 16 bytes
+// are two halves of 64 bits, the first of which stands for higher powers; products are sums of both. In
+// the end 64 bytes are left, for the instruction that does CRC-32C and nothing else.
+func crcs() {
 	far, near := foldBy("fold", foldBytes), foldBy("join", 64)
+
 	TEXT("crcAVX512", NOSPLIT, "func(state uint32, src *byte, n int) uint32")
 	Doc("crcAVX512 continues a CRC-32C, not complemented, by n bytes, a positive multiple of FoldBytes.")
 	Pragma("noescape")
-	state, src, n := Load(Param("state"), GP32()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
-	by, first := ZMM(), ZMM()
-	VMOVD(state, first.AsX())
-	var acc [foldRegisters]VecVirtual
-	for i := range acc {
-		acc[i] = ZMM()
-		VMOVDQU64(Mem{Base: src, Disp: 64 * i}, acc[i])
-	}
-	VPXORQ(first, acc[0], acc[0])
-	fold := func(x VecVirtual, add Op) {
+	src := Load(Param("src"), GP64())
+	crc(far, near, src, func(i int) VecVirtual {
+		x := ZMM()
+		VMOVDQU64(Mem{Base: src, Disp: 64 * i}, x)
+		return x
+	}, func() {})
+	VZEROUPPER()
+	RET()
+
+	TEXT("float64CRCAVX512", NOSPLIT, "func(state uint32, src *byte, n int, dst *float64) (next uint32, over bool)")
+	Doc("float64CRCAVX512 is crcAVX512 that copies the bytes, which are values, and tells whether one is not finite.")
+	Pragma("noescape")
+	src, dst := Load(Param("src"), GP64()), Load(Param("dst"), GP64())
+	expo, one, over := ZMM(), ZMM(), ZMM()
+	VPTERNLOGQ(Imm(0xff), one, one, one) // all ones
+	VPSRLQ(Imm(53), one, expo)
+	VPSLLQ(Imm(52), expo, expo)
+	VPSRLQ(Imm(63), one, one)
+	VPSLLQ(Imm(52), one, one)
+	VPXORQ(over, over, over)
+	crc(far, near, src, func(i int) VecVirtual {
+		x, t := ZMM(), ZMM()
+		VMOVDQU64(Mem{Base: src, Disp: 64 * i}, x)
+		VMOVDQU64(x, Mem{Base: dst, Disp: 64 * i})
+		VPANDQ(expo, x, t)
+		VPADDQ(one, t, t)
+		VPORQ(t, over, over)
+		return x
+	}, func() { ADDQ(U32(foldBytes), dst) })
+	signs, bits := K(), GP32()
+	VPMOVQ2M(over, signs)
+	KMOVB(signs, bits)
+	storeAny(bits, 1)
+}
+
+// crc folds n bytes at src, 64 of which take reads, and returns the state. advance
+// comes after each round.
+func crc(far, near Mem, src Register, take func(i int) VecVirtual, advance func()) {
+	n, by, first := Load(Param("n"), GP64()), ZMM(), ZMM()
+	fold := func(x, add VecVirtual) {
 		low := ZMM()
 		VPCLMULQDQ(Imm(0x00), by, x, low)
 		VPCLMULQDQ(Imm(0x11), by, x, x)
 		VPTERNLOGQ(Imm(0x96), add, low, x) // the exclusive or of all three
 	}
+	var acc [foldRegisters]VecVirtual
+	for i := range acc {
+		acc[i] = take(i)
+	}
+	VMOVD(Load(Param("state"), GP32()), first.AsX())
+	VPXORQ(first, acc[0], acc[0])
 	VBROADCASTI64X2(far, by)
 	JMP(LabelRef("next"))
 	Label("loop")
 	for i, x := range acc {
-		fold(x, Mem{Base: src, Disp: 64 * i})
+		fold(x, take(i))
 	}
 	Label("next")
+	advance()
 	ADDQ(U32(foldBytes), src)
 	SUBQ(U32(foldBytes), n)
 	JNZ(LabelRef("loop"))
 
 	VBROADCASTI64X2(near, by)
-	for i, x := range acc[1:] {
-		fold(acc[i], x)
-		acc[i+1] = acc[i]
+	for _, x := range acc[1:] {
+		fold(acc[0], x)
 	}
-	rest, crc := AllocLocal(64), GP64()
-	VMOVDQU64(acc[len(acc)-1], rest)
-	XORL(crc.As32(), crc.As32())
+	rest, state := AllocLocal(64), GP64()
+	VMOVDQU64(acc[0], rest)
+	XORL(state.As32(), state.As32())
 	for i := range 8 {
-		CRC32Q(rest.Offset(8*i), crc)
+		CRC32Q(rest.Offset(8*i), state)
 	}
-	Store(crc.As32(), ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	Store(state.As32(), ReturnIndex(0))
 }
 
 // foldBy are the two factors that move 16 bytes by so many: x^(8·bytes+64) mod P for the first half, which

@@ -20,7 +20,7 @@ func main() {
 	bytesAVX2()
 	float32AVX2()
 	float64AVX2()
-	crcAVX512()
+	crcs()
 	Generate()
 }
 
@@ -351,7 +351,7 @@ func float32AVX2() {
 	JNZ(LabelRef("loop"))
 	bits := GP32()
 	VMOVMSKPS(over, bits)
-	storeAny(bits)
+	storeAny(bits, 0)
 }
 
 func float64AVX2() {
@@ -381,15 +381,15 @@ func float64AVX2() {
 	JNZ(LabelRef("loop"))
 	bits := GP32()
 	VMOVMSKPD(over, bits)
-	storeAny(bits)
+	storeAny(bits, 0)
 }
 
-// storeAny returns whether any bit is set.
-func storeAny(bits GPVirtual) {
+// storeAny returns, as result i, whether any bit is set.
+func storeAny(bits GPVirtual, i int) {
 	any := GP8()
 	TESTL(bits, bits)
 	SETNE(any)
-	Store(any, ReturnIndex(0))
+	Store(any, ReturnIndex(i))
 	VZEROUPPER()
 	RET()
 }
