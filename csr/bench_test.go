@@ -3,7 +3,6 @@ package csr_test
 import (
 	"bufio"
 	"compress/gzip"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -145,7 +144,7 @@ func shortRows(rows int, cols int64) *matrix {
 }
 
 // BenchmarkDecode decodes whole blocks from warm pages on one core, with
-// and without vectors, checksums included; "crc" does nothing but those. Besides
+// each set of instructions, checksums included; "crc" does nothing but those. Besides
 // the stores made here it takes those in GDSVD_STORES, a list of paths.
 func BenchmarkDecode(b *testing.B) {
 	for _, c := range []struct {
@@ -177,12 +176,9 @@ func BenchmarkDecode(b *testing.B) {
 
 func benchStore(b *testing.B, path string) {
 	s := open(b, path)
-	for _, vectors := range []bool{false, true} {
-		b.Run(fmt.Sprintf("vectors=%v", vectors), func(b *testing.B) {
-			if vectors && !simd.Available() {
-				b.Skip("not on this machine")
-			}
-			defer simd.Force(vectors)()
+	for _, level := range simd.Levels() {
+		b.Run(level.String(), func(b *testing.B) {
+			defer simd.Force(level)()
 			var blk csr.Block
 			benchBlocks(b, s, func(i int) error { return s.DecodeBlock(i, &blk) })
 		})

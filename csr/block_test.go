@@ -8,7 +8,7 @@ import (
 
 // TestDecodeBlockRefuses gives the decoder blocks whose crc would be right and
 // whose contents are not. Offsets are relative to the block.
-func TestDecodeBlockRefuses(t *testing.T) { bothWays(t, testDecodeBlockRefuses) }
+func TestDecodeBlockRefuses(t *testing.T) { everyWay(t, testDecodeBlockRefuses) }
 
 func testDecodeBlockRefuses(t *testing.T) {
 	table := []float64{0.5, 1, 1.5}

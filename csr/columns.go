@@ -12,7 +12,7 @@ const someGaps = simd.MaxGaps
 // the columns of the rows that begin and end at ptr, and proves them < cols,
 // which C must be able to hold.
 func decodeColumns[C column](col []C, ptr []uint32, buf []byte, size int, cols int64) error {
-	if simd.Active() && cols <= 1<<31 && sumInVectors(col, ptr, buf, size, cols) {
+	if simd.Vectors() && cols <= 1<<31 && sumInVectors(col, ptr, buf, size, cols) {
 		return nil
 	}
 	// No vectors, or something is wrong: this finds out what.

@@ -38,7 +38,7 @@ func drawNumbers(t *rapid.T) []uint32 {
 	return rapid.SliceOfN(wild, 0, 400).Draw(t, "numbers")
 }
 
-func TestPackedRoundTrip(t *testing.T) { bothWays(t, testPackedRoundTrip) }
+func TestPackedRoundTrip(t *testing.T) { everyWay(t, testPackedRoundTrip) }
 
 func testPackedRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,7 +66,7 @@ func testPackedRoundTrip(t *testing.T) {
 
 // TestPackedEveryWidth fixes the width of full and short groups, with and
 // without bytes behind them, so that every path of unpackLow is taken.
-func TestPackedEveryWidth(t *testing.T) { bothWays(t, testPackedEveryWidth) }
+func TestPackedEveryWidth(t *testing.T) { everyWay(t, testPackedEveryWidth) }
 
 func testPackedEveryWidth(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -94,7 +94,7 @@ func testPackedEveryWidth(t *testing.T) {
 	}
 }
 
-func TestUnpackRefuses(t *testing.T) { bothWays(t, testUnpackRefuses) }
+func TestUnpackRefuses(t *testing.T) { everyWay(t, testUnpackRefuses) }
 
 func testUnpackRefuses(t *testing.T) {
 	for name, c := range map[string]struct {

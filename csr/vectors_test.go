@@ -1,7 +1,7 @@
 package csr
 
 import (
-	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,14 +13,11 @@ import (
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
-// bothWays runs a test in plain Go and, where there are any, with vectors.
-func bothWays(t *testing.T, test func(t *testing.T)) {
-	for _, vectors := range []bool{false, true} {
-		t.Run(fmt.Sprintf("vectors=%v", vectors), func(t *testing.T) {
-			if vectors && !simd.Available() {
-				t.Skip("not on this machine, or not in this build")
-			}
-			defer simd.Force(vectors)()
+// everyWay runs a test in plain Go and with each set of vector instructions there is.
+func everyWay(t *testing.T, test func(t *testing.T)) {
+	for _, level := range simd.Levels() {
+		t.Run(level.String(), func(t *testing.T) {
+			defer simd.Force(level)()
 			test(t)
 		})
 	}
@@ -31,29 +28,39 @@ type outcome struct {
 	block Block
 	err   string
 	at    int64
+	crc   uint32 // of all bytes, whatever was wrong
 }
 
-func decodeOnce(vectors bool, data []byte, meta *blockMeta, cols int64, v Values) (o outcome) {
-	defer simd.Force(vectors)()
-	if err := decodeBlock(&o.block, &summed{data: data}, meta, cols, newValueDecoder(v)); err != nil {
-		return outcome{err: err.Error(), at: err.(*damage).at}
+func decodeOnce(level simd.Level, data []byte, meta *blockMeta, cols int64, v Values) (o outcome) {
+	defer simd.Force(level)()
+	block := summed{data: data}
+	if err := decodeBlock(&o.block, &block, meta, cols, newValueDecoder(v)); err != nil {
+		o = outcome{err: err.Error(), at: err.(*damage).at}
 	}
+	block.upTo(len(data))
+	o.crc = block.crc
 	return o
 }
 
-// requireSameBothWays decodes a block with and without vectors: the same
+// requireSameEveryWay decodes a block in plain Go and with vectors: the same
 // block, or the same error at the same byte. It reports whether it was sound.
-func requireSameBothWays(t *testing.T, data []byte, meta *blockMeta, cols int64, v Values) bool {
+func requireSameEveryWay(t *testing.T, data []byte, meta *blockMeta, cols int64, v Values) bool {
 	t.Helper()
-	plain := decodeOnce(false, data, meta, cols, v)
-	vectors := decodeOnce(true, data, meta, cols, v)
-	if plain.err != vectors.err || plain.at != vectors.at {
-		t.Fatalf("plain: %q at %d; vectors: %q at %d", plain.err, plain.at, vectors.err, vectors.at)
-	}
-	a, b := &plain.block, &vectors.block
-	if !slices.Equal(a.RowPtr, b.RowPtr) || !slices.Equal(a.Col, b.Col) || !slices.Equal(a.Col16, b.Col16) ||
-		!slices.Equal(a.Code, b.Code) || !slices.Equal(a.Val, b.Val) {
-		t.Fatalf("plain: %+v; vectors: %+v", plain, vectors)
+	plain := decodeOnce(simd.Portable, data, meta, cols, v)
+	a := &plain.block
+	for _, level := range simd.Levels()[1:] {
+		vectors := decodeOnce(level, data, meta, cols, v)
+		if plain.err != vectors.err || plain.at != vectors.at {
+			t.Fatalf("plain: %q at %d; %v: %q at %d", plain.err, plain.at, level, vectors.err, vectors.at)
+		}
+		if want := crc32.Checksum(data, castagnoli); plain.crc != want || vectors.crc != want {
+			t.Fatalf("crc %08x, plain: %08x; %v: %08x", want, plain.crc, level, vectors.crc)
+		}
+		b := &vectors.block
+		if !slices.Equal(a.RowPtr, b.RowPtr) || !slices.Equal(a.Col, b.Col) || !slices.Equal(a.Col16, b.Col16) ||
+			!slices.Equal(a.Code, b.Code) || !slices.Equal(a.Val, b.Val) {
+			t.Fatalf("plain: %+v; %v: %+v", plain, level, vectors)
+		}
 	}
 	if plain.err != "" {
 		return false
@@ -99,7 +106,7 @@ func TestColumnsAroundSixteenBits(t *testing.T) {
 				lens := []uint32{uint32(first) + 1, 0, 40}
 				data := appendBlock(nil, lens, gaps, nil)
 				meta := &blockMeta{rows: 3, nnz: uint32(len(gaps))}
-				sound := requireSameBothWays(t, data, meta, cols, Values{Coding: Constant, Table: []float64{1}})
+				sound := requireSameEveryWay(t, data, meta, cols, Values{Coding: Constant, Table: []float64{1}})
 				if sound != (last < cols) {
 					t.Errorf("column %d of %d: sound is %v", last, cols, sound)
 				}
@@ -168,23 +175,23 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 	return appendBlock(nil, lens, gaps, values), &blockMeta{rows: uint32(len(lens)), nnz: uint32(len(gaps))}, cols, v
 }
 
-// TestVectorsAgree decodes sound blocks and damaged ones both ways.
+// TestVectorsAgree decodes sound blocks and damaged ones every way.
 func TestVectorsAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20, 21))
 	sound := 0
 	for seed := range uint64(400) {
 		data, meta, cols, v := someBlock(seed, 1+rng.IntN(3000))
-		if !requireSameBothWays(t, data, meta, cols, v) {
+		if !requireSameEveryWay(t, data, meta, cols, v) {
 			t.Fatalf("seed %d: a sound block is refused", seed)
 		}
-		if requireSameBothWays(t, data, meta, cols-1, v) {
+		if requireSameEveryWay(t, data, meta, cols-1, v) {
 			t.Fatalf("seed %d: a column beyond the last is not noticed", seed)
 		}
 		for range 20 {
 			bad := slices.Clone(data)
 			at := blockHeaderSize + rng.IntN(len(bad)-blockHeaderSize)
 			bad[at] ^= 1 << rng.IntN(8)
-			if requireSameBothWays(t, bad, meta, cols, v) {
+			if requireSameEveryWay(t, bad, meta, cols, v) {
 				sound++
 			}
 		}
@@ -194,7 +201,7 @@ func TestVectorsAgree(t *testing.T) {
 	}
 }
 
-// FuzzVectorsAgree: whatever the bytes, both ways give the same.
+// FuzzVectorsAgree: whatever the bytes, all ways give the same.
 func FuzzVectorsAgree(f *testing.F) {
 	for seed := range uint64(20) {
 		data, meta, cols, v := someBlock(seed, 300)
@@ -208,7 +215,7 @@ func FuzzVectorsAgree(f *testing.F) {
 		for i := range min(max(table, 1), v.Coding.maxTable()) {
 			v.Table = append(v.Table, float64(i))
 		}
-		requireSameBothWays(t, data, &blockMeta{rows: rows, nnz: nnz}, cols, v)
+		requireSameEveryWay(t, data, &blockMeta{rows: rows, nnz: nnz}, cols, v)
 	})
 }
 
@@ -231,7 +238,7 @@ func TestFaultInVectors(t *testing.T) {
 	if err := os.Truncate(name, 0); err != nil {
 		t.Fatal(err)
 	}
-	bothWays(t, func(t *testing.T) {
+	everyWay(t, func(t *testing.T) {
 		for name, read := range map[string]func() error{
 			"floats": func() error { return decodeFloat64(make([]float64, size/8), m.Bytes()) },
 			"summed": func() error { return decodeFloats64(make([]float64, size/8), &summed{data: m.Bytes()}) },

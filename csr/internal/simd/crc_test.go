@@ -25,7 +25,7 @@ func requireCRC(t *testing.T, crc uint32, src []byte) {
 
 func needFolding(t testing.TB) {
 	t.Helper()
-	if _, crc := CRC(0, make([]byte, FoldBytes)); crc == 0 {
+	if best < AVX512 {
 		t.Skip("no carry-less multiplication on this machine, or in this build")
 	}
 }

@@ -1,30 +1,59 @@
 // Package simd has the inner loops of decoding a block in vector instructions.
 //
-// There is no AVX-512: on the machines measured (Zen 4) it was at most 5 % faster
-// on blocks of long rows, and slower on those of short ones.
+// AVX-512 is for checksums alone: columns decoded with it were never more than a tenth
+// faster on the machines measured (Zen 4).
 //
-// It knows nothing of files, damage or errors: package csr has decoded the
-// frame of every group before it calls, holds the same loops in plain Go, and
-// decodes a block again with those when the proof that comes out of here fails.
-// What a function promises about memory holds whatever the bytes are.
+// It knows nothing of files, damage or errors: package csr holds the same
+// loops in plain Go, which read what is left over here, and what is damaged, so that they
+// tell what is wrong; it decodes a block again with those when the proof that comes out
+// of here fails. What a function promises about memory holds whatever the bytes are.
 package simd
 
-// on says whether vectors are used. It changes in tests only.
-var on = available
+import "fmt"
 
-// Active tells whether vectors are used. If not, Add must not be
-// called, and the others do nothing.
-func Active() bool { return on }
+// Level is a set of instructions.
+type Level uint8
 
-// Available tells whether this machine has the instructions, AVX2.
-func Available() bool { return available }
+const (
+	Portable Level = iota // no vectors
+	AVX2                  // and BMI2
+	AVX512                // and carry-less multiplication of 64 bytes at a time, on top of AVX2
+)
 
-// Force switches vectors on, where they are available, or off until restore is
-// called, for tests. No block may be being decoded at that time.
-func Force(use bool) (restore func()) {
-	old := on
-	on = use && available
-	return func() { on = old }
+func (l Level) String() string {
+	switch l {
+	case Portable:
+		return "portable"
+	case AVX2:
+		return "avx2"
+	case AVX512:
+		return "avx512"
+	}
+	return fmt.Sprintf("Level(%d)", uint8(l))
+}
+
+// best is what the processor and the build offer; level what is used, which changes in tests only.
+var (
+	best  = detect()
+	level = best
+)
+
+// Vectors tells whether there are any. If not, Add must not be called, and
+// the others do nothing.
+func Vectors() bool { return level >= AVX2 }
+
+// Levels are those there are, the best one last.
+func Levels() []Level { return []Level{Portable, AVX2, AVX512}[:best+1] }
+
+// Force makes l the level in use until restore is called, for tests. No block
+// may be being decoded meanwhile. It panics if the processor or the build lack l.
+func Force(l Level) (restore func()) {
+	if l > best {
+		panic("simd: level " + l.String() + " is not available")
+	}
+	before := level
+	level = l
+	return func() { level = before }
 }
 
 // Sizes that callers allocate by.

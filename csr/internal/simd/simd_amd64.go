@@ -10,11 +10,17 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-var available = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
-
-// folding tells whether CRCs can be computed by carry-less multiplication, of 64 bytes at a time. (With
-// 32 it is as fast on Zen 4 as the instruction that hash/crc32 uses.)
-var folding = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasSSE42
+// With carry-less multiplication of 32 bytes, or 16, a checksum takes as long on Zen 4 as with
+// the instruction that hash/crc32 uses.
+func detect() Level {
+	switch x := &cpu.X86; {
+	case !x.HasAVX2 || !x.HasBMI2 || !x.HasSSE42:
+		return Portable
+	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512VPCLMULQDQ:
+		return AVX512
+	}
+	return AVX2
+}
 
 // lanes holds for each width what groupsAVX2 wants: a shuffle of 32 bytes,
 // eight shifts, a mask.
@@ -54,7 +60,7 @@ func fourBytes(i int) uint32 { return 0x03020100 + 0x01010101*uint32(i) }
 // close to the end of src; what dst has there is undefined.
 func Groups(dst []uint32, src []byte) (n, used int) {
 	groups := len(dst) / GroupLen
-	if !on || groups == 0 || len(src) == 0 {
+	if !Vectors() || groups == 0 || len(src) == 0 {
 		return 0, 0
 	}
 	groups, used = groupsAVX2(&dst[0], &src[0], groups, len(src), &lanes)
@@ -65,7 +71,7 @@ func Groups(dst []uint32, src []byte) (n, used int) {
 // ptr[i], the last row ends before the last of ptr, at least n more than the entries done; ptr ascends. Both col and
 // gaps are at least Slack numbers longer than n; those beyond n are overwritten.
 func Add[C uint16 | uint32](s *RowSum, col []C, gaps []uint32, n int, ptr []uint32) {
-	if !on || n < 1 || n > MaxGaps || len(col) < n+Slack || len(gaps) < n+Slack || uint64(ptr[len(ptr)-1]) < s.state[sumAt]+uint64(n) {
+	if !Vectors() || n < 1 || n > MaxGaps || len(col) < n+Slack || len(gaps) < n+Slack || uint64(ptr[len(ptr)-1]) < s.state[sumAt]+uint64(n) {
 		panic("simd: Add: no vectors, too many gaps, or slices too short")
 	}
 	clear(gaps[n : n+Slack])
@@ -82,7 +88,7 @@ func Add[C uint16 | uint32](s *RowSum, col []C, gaps []uint32, n int, ptr []uint
 // front of dst, and returns how many, a multiple of 32, and the greatest.
 func Nibbles(dst, src []byte) (n int, top byte) {
 	n = min(len(dst), 2*len(src)) &^ 31
-	if !on || n == 0 {
+	if !Vectors() || n == 0 {
 		return 0, 0
 	}
 	var tops [32]byte
@@ -94,7 +100,7 @@ func Nibbles(dst, src []byte) (n int, top byte) {
 // 32, and the greatest.
 func Bytes(dst, src []byte) (n int, top byte) {
 	n = min(len(dst), len(src)) &^ 31
-	if !on || n == 0 {
+	if !Vectors() || n == 0 {
 		return 0, 0
 	}
 	var tops [32]byte
@@ -106,7 +112,7 @@ func Bytes(dst, src []byte) (n int, top byte) {
 // whether all of them are finite.
 func Float32(dst []float64, src []byte) (n int, finite bool) {
 	n = min(len(dst), len(src)/4) &^ 7
-	if !on || n == 0 {
+	if !Vectors() || n == 0 {
 		return 0, true
 	}
 	return n, !float32AVX2(&dst[0], &src[0], n)
@@ -115,7 +121,7 @@ func Float32(dst []float64, src []byte) (n int, finite bool) {
 // Float64 is Float32 for values of eight bytes.
 func Float64(dst []float64, src []byte) (n int, finite bool) {
 	n = min(len(dst), len(src)/8) &^ 7
-	if !on || n == 0 {
+	if !Vectors() || n == 0 {
 		return 0, true
 	}
 	return n, !float64AVX2(&dst[0], &src[0], n)
@@ -125,7 +131,7 @@ func Float64(dst []float64, src []byte) (n int, finite bool) {
 // a multiple of FoldBytes, and what hash/crc32 has for it.
 func CRC(crc uint32, src []byte) (n int, next uint32) {
 	n = len(src) &^ (FoldBytes - 1)
-	if !on || !folding || n == 0 {
+	if level < AVX512 || n == 0 {
 		return 0, crc
 	}
 	return n, ^crcAVX512(^crc, &src[0], n)
@@ -134,7 +140,7 @@ func CRC(crc uint32, src []byte) (n int, next uint32) {
 // Float64CRC does what Float64 and CRC do, in one go, for a multiple of FoldBytes/8 values.
 func Float64CRC(dst []float64, src []byte, crc uint32) (n int, finite bool, next uint32) {
 	n = min(len(dst), len(src)/8) &^ (FoldBytes/8 - 1)
-	if !on || !folding || n == 0 {
+	if level < AVX512 || n == 0 {
 		return 0, true, crc
 	}
 	next, over := float64CRCAVX512(^crc, &src[0], 8*n, &dst[0])

@@ -12,7 +12,7 @@ import (
 
 func needVectors(t testing.TB) {
 	t.Helper()
-	if !Available() {
+	if !Vectors() {
 		t.Skip("no vectors on this machine, or in this build")
 	}
 }
@@ -176,23 +176,29 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// TestForce: off, everything does nothing; and back.
+// TestForce: without vectors everything does nothing; and back.
 func TestForce(t *testing.T) {
-	before := Active()
-	restore := Force(false)
-	if Active() {
-		t.Error("vectors are on")
-	}
-	src := make([]byte, 200)
-	n, finite := Float64(make([]float64, 16), src)
-	nibbles, _ := Nibbles(make([]byte, 64), src)
-	bytes, _ := Bytes(make([]byte, 64), src)
-	groups, _ := Groups(make([]uint32, GroupLen), src)
-	if groups != 0 || nibbles != 0 || bytes != 0 || n != 0 || !finite {
-		t.Error("vectors are used when they are off")
-	}
-	restore()
-	if Active() != before {
-		t.Error("not restored")
+	for _, l := range Levels() {
+		restore := Force(l)
+		if level != l || Vectors() != (l > Portable) {
+			t.Errorf("level is %v, want %v; vectors: %v", level, l, Vectors())
+		}
+		src := make([]byte, 1024)
+		n, finite := Float64(make([]float64, 16), src)
+		nibbles, _ := Nibbles(make([]byte, 64), src)
+		bytes, _ := Bytes(make([]byte, 64), src)
+		groups, _ := Groups(make([]uint32, GroupLen), src)
+		if did := groups+nibbles+bytes+n > 0; did != (l > Portable) || !finite {
+			t.Errorf("%v: vectors are used: %v", l, did)
+		}
+		crc, _ := CRC(0, src)
+		floats, finite, _ := Float64CRC(make([]float64, 64), src, 0)
+		if did := crc+floats > 0; did != (l >= AVX512) || !finite {
+			t.Errorf("%v: sums are folded: %v", l, did)
+		}
+		restore()
+		if level != best {
+			t.Error("not restored")
+		}
 	}
 }
