@@ -4,7 +4,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 	"github.com/gdsvd/gdsvd/solver/internal/place"
+	"github.com/gdsvd/gdsvd/solver/team"
 )
 
 // Products of tall blocks, n×l row-major with l ≪ n, which is what a block
@@ -79,34 +79,18 @@ func sweep(n, chunk, work int, f func(worker, segment, first, rows int)) {
 			}
 		}
 	}
-	helpers := workers(n) - 1
-	if helpers == 0 || n*work < worthWaking {
-		for s := range segments {
-			run(0, s)
-		}
-		return
+	helpers := workers(n)
+	if n*work < worthWaking {
+		helpers = 1
 	}
-	// Whoever is free takes the next segment. A helper that comes too late has
-	// nothing to do, and nobody waits for it.
-	var next atomic.Int64
-	var done sync.WaitGroup
 	var fault atomic.Value
-	done.Add(segments)
-	take := func(worker int) {
-		for s := int(next.Add(1)) - 1; s < segments; s = int(next.Add(1)) - 1 {
-			if window == 0 {
-				run(worker, s)
-			} else {
-				guard(&fault, func() { run(worker, s) })
-			}
-			done.Done()
+	team.Each(helpers, segments, func(worker, s int) {
+		if window == 0 || helpers == 1 {
+			run(worker, s)
+			return
 		}
-	}
-	for h := range helpers {
-		go take(h + 1)
-	}
-	take(0)
-	done.Wait()
+		guard(&fault, func() { run(worker, s) })
+	})
 	if f := fault.Load(); f != nil {
 		panic(f)
 	}

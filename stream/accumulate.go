@@ -2,8 +2,8 @@ package stream
 
 import (
 	"context"
-	"sync"
 
+	"github.com/gdsvd/gdsvd/solver/team"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 )
@@ -137,19 +137,13 @@ func (m *Matrix) sumInto(dst *mat.Dense, a *accumulator) {
 // inParallel has ranges of rows done by the workers, or by fewer if there are few numbers in all.
 func (m *Matrix) inParallel(rows, numbers int, f func(from, to int)) {
 	const alone = 1 << 16 // numbers that are not worth a goroutine
-	workers := min(m.plan.Workers, rows, 1+numbers/alone)
-	do := func(from, to int) {
+	parts := min(m.plan.Workers, rows, 1+numbers/alone)
+	team.Each(parts, parts, func(_, p int) {
 		m.keep(m.guard(func() error {
-			f(from, to)
+			f(p*rows/parts, (p+1)*rows/parts)
 			return nil
 		}))
-	}
-	var wg sync.WaitGroup
-	for w := 1; w < workers; w++ {
-		wg.Go(func() { do(w*rows/workers, (w+1)*rows/workers) })
-	}
-	do(0, rows/workers)
-	wg.Wait()
+	})
 }
 
 // resized returns s with length n, its contents undefined.

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"golang.org/x/sync/errgroup"
+	"github.com/gdsvd/gdsvd/solver/team"
 )
 
 // A unit is what is added to a lane at a time: a block or, of a matrix that has
@@ -49,25 +50,30 @@ func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn
 	return err
 }
 
-// work runs the workers of a pass: one on the caller's goroutine, several each on its own.
+// work runs the workers of a pass: one on the caller's goroutine, the others each on its own.
+// The first error ends them all.
 func (m *Matrix) work(ctx context.Context, q *queue, turns []*turnstile, fn visit) error {
 	if m.plan.Workers == 1 {
 		return m.worker(ctx, 0, q, fn)
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	for _, t := range turns {
-		defer context.AfterFunc(ctx, t.abandon)()
-	}
-	for worker := range m.plan.Workers {
-		g.Go(func() error { return m.worker(ctx, worker, q, fn) })
-	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() {
+		for _, t := range turns {
+			t.abandon()
+		}
+	})()
+	var ahead sync.WaitGroup
 	if q.first < m.plan.Blocks {
-		g.Go(func() error {
-			q.ahead.run(ctx, q.first, m.plan.Blocks)
-			return nil
-		})
+		ahead.Go(func() { q.ahead.run(ctx, q.first, m.plan.Blocks) })
 	}
-	return g.Wait()
+	team.Do(m.plan.Workers, func(worker int) {
+		if err := m.worker(ctx, worker, q, fn); err != nil {
+			cancel(err)
+		}
+	})
+	ahead.Wait()
+	return context.Cause(ctx)
 }
 
 // worker takes work until there is none.

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -84,8 +85,9 @@ func (q *queue) done(t task) {
 	}
 }
 
-// pick puts a worker at the lane to go on with: its own, while it lasts; then the one
-// with the fewest workers and, among these, with most left. It returns −1 if nothing is left.
+// pick puts a worker at the lane to go on with: its own, while it lasts; then one with
+// the fewest workers and, among these, one that it is at in every pass, whose sums may
+// still be in its cache, or else one with most left. It returns −1 if nothing is left.
 func (q *queue) pick(worker int) int {
 	end := q.first * q.m.plan.parts
 	own := q.at[worker]
@@ -95,9 +97,10 @@ func (q *queue) pick(worker int) int {
 	if own >= 0 {
 		q.workers[own]--
 	}
+	home := func(k int) int { return min(1, (len(q.at)+k-worker)%len(q.at)) }
 	best := -1
 	for k, next := range q.lane {
-		if next < end && (best < 0 || q.workers[k] < q.workers[best] || q.workers[k] == q.workers[best] && next < q.lane[best]) {
+		if next < end && (best < 0 || cmp.Or(q.workers[k]-q.workers[best], home(k)-home(best), next-q.lane[best]) < 0) {
 			best = k
 		}
 	}
