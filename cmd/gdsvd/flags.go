@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -156,4 +157,20 @@ func autoMemory() int64 {
 func limitHeap(bytes int64) (restore func()) {
 	before := debug.SetMemoryLimit(bytes)
 	return func() { debug.SetMemoryLimit(before) }
+}
+
+// garbage is what may lie about before it is worth the while to collect it, however
+// small the heap: a run of some ten milliseconds would else be interrupted several times.
+const garbage = 128 << 20
+
+// collectLate has garbage collected in a heap that is to be of so many bytes when there
+// is as much of it, or garbage if that is more, until the returned function is called.
+// Limits of the heap hold all the same, and so does GOGC.
+func collectLate(heap int64) (restore func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	const byDefault = 100
+	before := debug.SetGCPercent(int(max(byDefault, byDefault*garbage/heap)))
+	return func() { debug.SetGCPercent(before) }
 }

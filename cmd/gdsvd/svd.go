@@ -133,7 +133,15 @@ const heapSlack = 3 << 20
 // heapLimit is the limit of Go's heap for a run with a window of mapped vectors:
 // what the budget leaves, or a little more than is planned where that is more.
 func heapLimit(p stream.Plan, window int64) int64 {
-	var blocks, heap int64 = 0, heapSlack
+	heap, blocks := plannedHeap(p)
+	// The collector aims at 3 % less than its limit, against fragments. Blocks leave
+	// none and stay to the end; without their 3 % it would never rest.
+	return max(p.Budget-notHeap-window, heap) + blocks*3/97
+}
+
+// plannedHeap is what the heap of a run is to hold, and what of that are resident blocks.
+func plannedHeap(p stream.Plan) (heap, blocks int64) {
+	heap = heapSlack
 	for _, part := range memoryParts(p) {
 		if part.Heap {
 			heap += part.Bytes
@@ -142,9 +150,7 @@ func heapLimit(p stream.Plan, window int64) int64 {
 			blocks = part.Bytes
 		}
 	}
-	// The collector aims at 3 % less than its limit, against fragments. Blocks leave
-	// none and stay to the end; without their 3 % it would never rest.
-	return max(p.Budget-notHeap-window, heap) + blocks*3/97
+	return heap, blocks
 }
 
 // svd factorises a store and writes the result. A result comes with an error
@@ -153,6 +159,7 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	began := time.Now()
 	o.fillIn()
 	defer limitHeap(max(o.memory-notHeap, o.memory/2))()
+	defer collectLate(garbage / 8)()
 
 	store, err := a.openFor(cmd, path, &o)
 	if err != nil {
@@ -188,6 +195,8 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	defer func() { err = errors.Join(err, m.Close()) }()
 	a.logPlan(m.Plan())
 	defer limitHeap(heapLimit(m.Plan(), mem.window))()
+	heap, _ := plannedHeap(m.Plan())
+	defer collectLate(heap)()
 
 	out, err := newOutput(a.fsys, o.out, before.exists, store.Transposed(), o.vectors, store.Rows(), o.rank)
 	if err != nil {
