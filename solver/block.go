@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
@@ -125,6 +126,7 @@ type blockRun struct {
 	ahead    contraction
 	qr       blockQR
 	small    sums
+	eigen    eigen.Solver
 	cands    []Candidate
 }
 
@@ -145,7 +147,7 @@ func (r *blockRun) Absorb(y *mat.Dense) []Candidate {
 	if !allFinite(h.Data) {
 		return append(r.cands, ritzCandidate(math.Inf(1), 0))
 	}
-	theta, wt := rayleighRitz(h, h.Rows)
+	theta, wt := rayleighRitz(&r.eigen, h, h.Rows)
 	edge := damped(theta, reported(len(theta), r.next.RawMatrix().Rows))
 	var back mat.Dense // βP = last·backᵀ in the basis of Ritz vectors
 	back.Mul(wt, r.momentum.T())

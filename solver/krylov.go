@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
@@ -115,6 +116,7 @@ type lanczos struct {
 	qr       blockQR
 	cands    []Candidate
 	timing   timing // of the eigenproblem of T
+	eigen    eigen.Solver
 
 	first, second, third, fourth, gram sums
 }
@@ -189,8 +191,12 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 
 // solve brings the Ritz values and vectors up to date with T.
 func (r *lanczos) solve() {
-	if r.ritz == nil {
-		r.theta, r.ritz = rayleighRitz(r.t.RawMatrix(), r.size)
+	switch {
+	case r.ritz != nil:
+	case r.theta != nil:
+		r.ritz = mat.NewDense(r.size, r.size, r.eigen.Vectors(r.size).Data)
+	default:
+		r.theta, r.ritz = rayleighRitz(&r.eigen, r.t.RawMatrix(), r.size)
 	}
 }
 
@@ -201,7 +207,7 @@ func (r *lanczos) look(w int) {
 		r.tails = r.ritz.Slice(0, r.size, r.size-w, r.size).(*mat.Dense)
 		return
 	}
-	r.theta, r.tails = rayleighRitz(r.t.RawMatrix(), w)
+	r.theta, r.tails = rayleighRitz(&r.eigen, r.t.RawMatrix(), w)
 }
 
 // orthogonalise removes the components in the basis, of which the columns from old

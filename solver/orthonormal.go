@@ -259,9 +259,9 @@ func transposed(x *mat.Dense) blas64.General { return mat.DenseCopyOf(x.T()).Raw
 
 // rayleighRitz returns the eigenvalues of the symmetric part of h in descending
 // order and the last entries of the eigenvectors, in rows.
-func rayleighRitz(h blas64.General, tail int) (theta []float64, wt *mat.Dense) {
-	theta, w := eigen.Symmetric(h, tail)
-	return theta, mat.NewDense(h.Rows, tail, w.Data)
+func rayleighRitz(w *eigen.Solver, h blas64.General, tail int) (theta []float64, wt *mat.Dense) {
+	theta, v := w.Symmetric(h, tail)
+	return theta, mat.NewDense(h.Rows, tail, v.Data)
 }
 
 // ritzCandidate is a Ritz pair with the changes that the rule of the paper

@@ -10,42 +10,63 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
+// Solver finds eigenvalues and eigenvectors in memory that it uses again. It is not safe
+// for concurrent use; the zero value is ready.
+type Solver struct {
+	room
+	n     int
+	unit  float64 // of the matrix last asked about: a power of two
+	d     []float64
+	q     reflections
+	turns rotations
+	order []int // of d, descending
+}
+
 // Symmetric returns the eigenvalues of the symmetric part of a, in descending order,
 // and of every eigenvector, in rows, its last entries: all for tail = n. The fewer
 // the less it takes, down to a fifth for none; the values are the same, bit for bit.
 // The entries of a must be finite.
-func Symmetric(a blas64.General, tail int) (values []float64, vectors blas64.General) {
+func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vectors blas64.General) {
 	n := a.Rows
 	if a.Cols != n || tail < 0 || tail > n {
 		panic("eigen: dimensions do not match")
 	}
-	s, unit := scaled(a)
-	d, e, r := reduce(s)
-	z := r.last(tail)
-	diagonalise(d, e, z)
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
+	w.reset()
+	s, unit := w.scaled(a)
+	var e []float64
+	w.n, w.unit = n, unit
+	w.d, e, w.q = w.reduce(s)
+	w.turns.diagonalise(w.d, e)
+	w.order = w.order[:0]
+	for i := range n {
+		w.order = append(w.order, i)
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(d[j], d[i]) })
-	values, vectors = make([]float64, n), square(n, tail)
-	for i, j := range order {
-		values[i] = d[j] * unit
-		copy(vectors.Data[i*tail:(i+1)*tail], z.Data[j*z.Cols:])
+	slices.SortStableFunc(w.order, func(i, j int) int { return cmp.Compare(w.d[j], w.d[i]) })
+	values = make([]float64, n)
+	for i, j := range w.order {
+		values[i] = w.d[j] * w.unit
 	}
-	return values, vectors
+	return values, w.Vectors(tail)
 }
 
-// square returns zeros.
-func square(rows, cols int) blas64.General {
-	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
+// Vectors returns the last entries of the eigenvectors of the matrix that Symmetric has
+// been called with last: what that would have returned for another tail.
+func (w *Solver) Vectors(tail int) blas64.General {
+	defer func(used int) { w.used = used }(w.used)
+	z := w.last(w.q, tail)
+	w.turns.apply(z)
+	vectors := blas64.General{Rows: w.n, Cols: tail, Stride: max(1, tail), Data: make([]float64, w.n*tail)}
+	for i, j := range w.order {
+		copy(vectors.Data[i*tail:(i+1)*tail], z.Data[j*z.Cols:])
+	}
+	return vectors
 }
 
 // scaled returns the symmetric part of a over a power of two, unit, such that its
 // largest entry is between ½ and 1.
-func scaled(a blas64.General) (s blas64.General, unit float64) {
+func (w *room) scaled(a blas64.General) (s blas64.General, unit float64) {
 	n, most := a.Rows, 0.0
-	s = square(n, n)
+	s = w.zeros(n, n)
 	for i := range n {
 		for j := range i + 1 {
 			v := a.Data[i*a.Stride+j]/2 + a.Data[j*a.Stride+i]/2
@@ -57,8 +78,10 @@ func scaled(a blas64.General) (s blas64.General, unit float64) {
 		return s, 1
 	}
 	_, exp := math.Frexp(most)
+	// In two steps: the inverse of the least number is out of range.
+	first, second := math.Ldexp(1, -exp/2), math.Ldexp(1, exp/2-exp)
 	for i, v := range s.Data {
-		s.Data[i] = math.Ldexp(v, -exp)
+		s.Data[i] = v * first * second
 	}
 	return s, math.Ldexp(1, exp)
 }
@@ -73,11 +96,13 @@ type reflections struct {
 // reduce returns the diagonal d and the other diagonal e of QᵀsQ, tridiagonal, for
 // Q = H₀·H₁⋯, and destroys s. Columns are dealt with from the first one on: bases
 // have their largest values there.
-func reduce(s blas64.General) (d, e []float64, r reflections) {
+func (w *room) reduce(s blas64.General) (d, e []float64, r reflections) {
 	n := s.Rows
-	d, e = make([]float64, n), make([]float64, n)
-	r = reflections{square(n, n), make([]float64, n)}
-	p, both, swapped := make([]float64, n), square(n, 2), square(n, 2)
+	vector := func() []float64 { return w.zeros(n, 1).Data }
+	d, e = vector(), vector()
+	r = reflections{w.zeros(n, n), vector()}
+	p, both, swapped := vector(), w.zeros(n, 2), w.zeros(n, 2)
+	var f panel.Factor
 	for j := range n - 1 {
 		d[j] = s.Data[j*n+j]
 		u := r.u.Data[j*n+j+1 : (j+1)*n]
@@ -90,21 +115,22 @@ func reduce(s blas64.General) (d, e []float64, r reflections) {
 		// B − uwᵀ − wuᵀ, with w = τBu − ½τ²(uᵀBu)u.
 		m := len(u)
 		rest := blas64.General{Rows: m, Cols: m, Stride: n, Data: s.Data[(j+1)*n+j+1:]}
-		w := row(p[:m])
-		clear(w.Data)
-		panel.AddCross(w, column(u), rest)
+		bu := row(p[:m])
+		clear(bu.Data)
+		panel.AddCross(bu, column(u), rest)
 		half := 0.0
 		for i, x := range u {
-			half = math.FMA(x, w.Data[i], half)
+			half = math.FMA(x, bu.Data[i], half)
 		}
 		half *= tau * tau / 2
 		for i, x := range u {
-			y := math.FMA(-half, x, tau*w.Data[i])
+			y := math.FMA(-half, x, tau*bu.Data[i])
 			both.Data[2*i], both.Data[2*i+1] = x, y
 			swapped.Data[2*i], swapped.Data[2*i+1] = y, x
 		}
 		both.Rows, swapped.Rows = m, m
-		panel.AddProduct(rest, both, panel.Pack(-1, swapped))
+		f.Pack(-1, swapped)
+		panel.AddProduct(rest, both, f)
 	}
 	d[n-1] = s.Data[n*n-1]
 	return d, e, r
@@ -142,23 +168,23 @@ func reflect(x []float64) (beta, tau float64) {
 
 // last returns Qᵀ less all but the last columns, which is where rotations begin.
 // The padding of its rows makes them whole vectors.
-func (r reflections) last(tail int) blas64.General {
+func (w *room) last(r reflections, tail int) blas64.General {
 	const lanes = 8
 	n := len(r.tau)
-	z := square(n, (tail+lanes-1)/lanes*lanes)
+	z := w.zeros(n, (tail+lanes-1)/lanes*lanes)
 	if tail == 0 {
 		return z
 	}
 	// The last rows of Q, eᵀ·H₀·H₁⋯; all of it H₀·(H₁⋯(H·I)), which begins with
 	// fewer rows and columns.
-	q := square(tail, n)
+	q := w.zeros(tail, n)
 	for i := range tail {
 		q.Data[i*n+n-tail+i] = 1
 	}
 	if tail < n {
-		r.applyRight(q)
+		w.applyRight(r, q)
 	} else {
-		r.applyLeft(q)
+		w.applyLeft(r, q)
 	}
 	for i := range tail {
 		for j, v := range q.Data[i*n : (i+1)*n] {
@@ -175,16 +201,16 @@ const together = 8
 // T upper triangular (Schreiber, Van Loan 1989, "A storage-efficient WY
 // representation for products of Householder transformations"), without the rows of
 // U up to j, which are zero.
-func (r reflections) product(j int) (u, t blas64.General) {
+func (w *room) product(r reflections, j int) (u, t blas64.General) {
 	n := len(r.tau)
 	c := min(together, n-1-j)
-	u, t = square(n-1-j, c), square(c, c)
+	u, t = w.zeros(n-1-j, c), w.zeros(c, c)
 	for i := range c {
 		for k, x := range r.u.Data[(j+i)*n+j+i+1 : (j+i+1)*n] {
 			u.Data[(i+k)*c+i] = x
 		}
 	}
-	gram := square(c, c)
+	gram := w.zeros(c, c)
 	panel.AddCross(gram, u, u)
 	for i := range c {
 		tau := r.tau[j+i]
@@ -201,36 +227,45 @@ func (r reflections) product(j int) (u, t blas64.General) {
 }
 
 // applyRight sets q to q·H₀·H₁⋯.
-func (r reflections) applyRight(q blas64.General) {
-	for j := 0; j < len(r.tau)-1; j += together {
-		u, t := r.product(j)
+func (w *room) applyRight(r reflections, q blas64.General) {
+	var f panel.Factor
+	for j, used := 0, w.used; j < len(r.tau)-1; j += together {
+		w.used = used
+		u, t := w.product(r, j)
 		part := q
 		part.Data, part.Cols = q.Data[j+1:], u.Rows
-		qu, qut := square(q.Rows, u.Cols), square(q.Rows, u.Cols)
-		panel.AddProduct(qu, part, panel.Pack(1, transposed(u)))
-		panel.AddProduct(qut, qu, panel.Pack(1, transposed(t)))
-		panel.AddProduct(part, qut, panel.Pack(-1, u))
+		qu, qut := w.zeros(q.Rows, u.Cols), w.zeros(q.Rows, u.Cols)
+		f.Pack(1, w.transposed(u))
+		panel.AddProduct(qu, part, f)
+		f.Pack(1, w.transposed(t))
+		panel.AddProduct(qut, qu, f)
+		f.Pack(-1, u)
+		panel.AddProduct(part, qut, f)
 	}
 }
 
 // applyLeft sets q, which is I, to H₀·H₁⋯.
-func (r reflections) applyLeft(q blas64.General) {
-	n := q.Cols
+func (w *room) applyLeft(r reflections, q blas64.General) {
+	var f panel.Factor
+	n, used := q.Cols, w.used
 	for j := (n - 1) / together * together; j >= 0; j -= together {
 		if j == n-1 {
 			continue // the last reflection is none
 		}
-		u, t := r.product(j)
+		w.used = used
+		u, t := w.product(r, j)
 		part := blas64.General{Rows: u.Rows, Cols: u.Rows, Stride: n, Data: q.Data[(j+1)*n+j+1:]}
-		uq, tuq := square(u.Cols, u.Rows), square(u.Cols, u.Rows)
+		uq, tuq := w.zeros(u.Cols, u.Rows), w.zeros(u.Cols, u.Rows)
 		panel.AddCross(uq, u, part)
-		panel.AddProduct(tuq, t, panel.Pack(1, transposed(uq)))
-		panel.AddProduct(part, u, panel.Pack(-1, transposed(tuq)))
+		f.Pack(1, w.transposed(uq))
+		panel.AddProduct(tuq, t, f)
+		f.Pack(-1, w.transposed(tuq))
+		panel.AddProduct(part, u, f)
 	}
 }
 
-func transposed(x blas64.General) blas64.General {
-	y := square(x.Cols, x.Rows)
+func (w *room) transposed(x blas64.General) blas64.General {
+	y := w.zeros(x.Cols, x.Rows)
 	for i := range x.Rows {
 		for j, v := range x.Data[i*x.Stride:][:x.Cols] {
 			y.Data[j*x.Rows+i] = v

@@ -30,7 +30,7 @@ func sample(rng *rand.Rand, values []float64) blas64.General {
 }
 
 func fill(n int, f func(i, j int) float64) blas64.General {
-	a := square(n, n)
+	a := zeros(n, n)
 	for i := range n {
 		for j := range i + 1 {
 			a.Data[i*n+j] = f(i, j)
@@ -48,6 +48,8 @@ func each(n int, f func(i int) float64) []float64 {
 	return v
 }
 
+func zeros(rows, cols int) blas64.General { return new(room).zeros(rows, cols) }
+
 // samples are the matrices that are known for being hard, and those of the solvers:
 // banded ones, with a diagonal and a border in front of them.
 func samples(rng *rand.Rand, n int) map[string]blas64.General {
@@ -55,7 +57,7 @@ func samples(rng *rand.Rand, n int) map[string]blas64.General {
 	border := n / 3
 	return map[string]blas64.General{
 		"random":    fill(n, func(_, _ int) float64 { return rng.NormFloat64() }),
-		"zero":      square(n, n),
+		"zero":      zeros(n, n),
 		"diagonal":  fill(n, func(i, j int) float64 { return float64(i) * max(0, 1-float64(i-j)) }),
 		"one":       fill(n, func(_, _ int) float64 { return 1 }),
 		"graded":    fill(n, func(i, j int) float64 { return rng.NormFloat64() * math.Pow(10, -30*float64(i+j)/float64(n)) }),
@@ -117,7 +119,7 @@ func check(t *testing.T, a blas64.General) {
 			s.SetSym(i, j, a.Data[i*n+j]/unit)
 		}
 	}
-	values, vectors := Symmetric(a, n)
+	values, vectors := new(Solver).Symmetric(a, n)
 	var want mat.EigenSym
 	if !want.Factorize(s, false) {
 		t.Fatal("no oracle")
@@ -152,16 +154,20 @@ func check(t *testing.T, a blas64.General) {
 // TestTail compares the last entries of the vectors, and values bit for bit.
 func TestTail(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
+	var used Solver
 	for _, n := range []int{1, 2, 9, 40, 101} {
 		a := fill(n, func(_, _ int) float64 { return rng.NormFloat64() })
-		values, vectors := Symmetric(a, n)
+		values, vectors := new(Solver).Symmetric(a, n)
 		for _, tail := range []int{0, 1, 5, 16, n - 1} {
 			if tail >= n {
 				continue
 			}
-			same, last := Symmetric(a, tail)
+			same, last := used.Symmetric(a, tail)
 			if !slices.Equal(values, same) {
-				t.Fatalf("order %d: values depend on the vectors", n)
+				t.Fatalf("order %d: values depend on the vectors, or on what was asked before", n)
+			}
+			if all := used.Vectors(n); !slices.Equal(all.Data, vectors.Data) {
+				t.Fatalf("order %d: vectors depend on how they are asked for", n)
 			}
 			for i := range n {
 				for j := range tail {
@@ -178,11 +184,11 @@ func TestTail(t *testing.T) {
 func TestScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	a := fill(20, func(_, _ int) float64 { return rng.NormFloat64() })
-	values, vectors := Symmetric(a, 20)
+	values, vectors := new(Solver).Symmetric(a, 20)
 	for i := range a.Data {
 		a.Data[i] *= 0x1p300
 	}
-	large, same := Symmetric(a, 20)
+	large, same := new(Solver).Symmetric(a, 20)
 	for i, v := range values {
 		if large[i] != v*0x1p300 {
 			t.Fatalf("value %d is %g, want %g", i, large[i], v*0x1p300)
@@ -199,8 +205,9 @@ func BenchmarkSymmetric(b *testing.B) {
 		a := samples(rng, n)["lanczos"]
 		for _, tail := range []int{16, n} {
 			b.Run(fmt.Sprintf("%d/%d", n, tail), func(b *testing.B) {
+				var w Solver
 				for b.Loop() {
-					Symmetric(a, tail)
+					w.Symmetric(a, tail)
 				}
 			})
 		}

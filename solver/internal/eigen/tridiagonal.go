@@ -2,10 +2,13 @@ package eigen
 
 import (
 	"math"
+	"runtime"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/team"
 )
 
 const (
@@ -17,13 +20,21 @@ const (
 	maxSweeps = 60
 )
 
+// rotations are those of several sweeps.
+type rotations struct {
+	sweeps []span
+	cs     []float64 // of one after the other
+}
+
+// span is a sweep of so many rotations of neighbouring rows, from first on.
+type span struct{ first, step, count int }
+
 // diagonalise makes the tridiagonal matrix with diagonals d and e, of which the last
-// entry is not used, diagonal, and applies its rotations to the rows of z. Blocks
+// entry is not used, diagonal, and keeps its rotations in r. Blocks
 // between zeros of e are taken one after the other from the end.
-func diagonalise(d, e []float64, z blas64.General) {
-	rotations := make([]float64, 2*len(d))
+func (r *rotations) diagonalise(d, e []float64) {
+	r.sweeps, r.cs = r.sweeps[:0], r.cs[:0]
 	from, to, step := len(d), len(d), 0 // of the block at work, and its direction
-	sweeps := 0
 	for hi := len(d) - 1; hi > 0; {
 		lo := hi
 		for lo > 0 && !split(d, e, lo-1) {
@@ -40,23 +51,44 @@ func diagonalise(d, e []float64, z blas64.General) {
 			}
 		}
 		from, to = lo, hi
-		if sweeps++; sweeps > maxSweeps*len(d) {
+		if len(r.sweeps) == maxSweeps*len(d) {
 			panic("eigen: eigenvalues do not converge")
 		}
 		first := lo
 		if step < 0 {
 			first = hi
 		}
-		cs := rotations[:2*(hi-lo)]
-		sweep(d, e, first, step, cs)
-		panel.Rotate(z, cs, first, step)
+		at := len(r.cs)
+		r.cs = slices.Grow(r.cs, 2*(hi-lo))[:at+2*(hi-lo)]
+		r.sweeps = append(r.sweeps, span{first, step, hi - lo})
+		sweep(d, e, first, step, r.cs[at:])
 	}
+}
+
+// strip is how many columns of a matrix all rotations are applied to at a time: so many
+// that none waits for the one before it, and so few that they stay in the
+// first-level cache from the first one to the last.
+const strip = 32
+
+// apply applies the rotations to the rows of z.
+func (r *rotations) apply(z blas64.General) {
+	const alone = 1 << 18 // rotated pairs of numbers that are not worth a helper
+	strips := (z.Cols + strip - 1) / strip
+	workers := min(runtime.GOMAXPROCS(0), 1+len(r.cs)/2*z.Cols/alone)
+	team.Each(workers, strips, func(_, i int) {
+		part, cs := z, r.cs
+		part.Data, part.Cols = z.Data[i*strip:], min(strip, z.Cols-i*strip)
+		for _, s := range r.sweeps {
+			panel.Rotate(part, cs[:2*s.count], s.first, s.step)
+			cs = cs[2*s.count:]
+		}
+	})
 }
 
 // split reports whether e[i] is next to nothing, and makes it zero then.
 func split(d, e []float64, i int) bool {
 	x := math.Abs(e[i])
-	if x > negligible && x > epsilon*math.Sqrt(math.Abs(d[i]))*math.Sqrt(math.Abs(d[i+1])) {
+	if x > negligible && x*x > epsilon*epsilon*math.Abs(d[i]*d[i+1]) {
 		return false
 	}
 	e[i] = 0

@@ -53,9 +53,21 @@ type Factor struct {
 }
 
 // Pack returns alpha·dᵀ for a d of p rows and q columns.
-func Pack(alpha float64, d blas64.General) Factor {
+func Pack(alpha float64, d blas64.General) (f Factor) {
+	f.Pack(alpha, d)
+	return f
+}
+
+// Pack makes f alpha·dᵀ, in its memory if that is enough.
+func (f *Factor) Pack(alpha float64, d blas64.General) {
 	k := fitting(d.Rows)
-	f := Factor{k: k, q: d.Cols, p: d.Rows, data: make([]float64, (d.Rows+k.lanes-1)/k.lanes*k.lanes*d.Cols)}
+	f.k, f.q, f.p = k, d.Cols, d.Rows
+	if size := (d.Rows + k.lanes - 1) / k.lanes * k.lanes * d.Cols; cap(f.data) < size {
+		f.data = make([]float64, size)
+	} else {
+		f.data = f.data[:size]
+		clear(f.data)
+	}
 	at := 0
 	for i := 0; i < f.p && f.q > 0; {
 		p := k.columns(f.p - i)
@@ -67,7 +79,6 @@ func Pack(alpha float64, d blas64.General) Factor {
 		}
 		i, at = i+p, at+wide*f.q
 	}
-	return f
 }
 
 // AddProduct sets y += v·d for panels of as many rows. y and v may not overlap.
