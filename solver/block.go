@@ -207,7 +207,7 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (res
 	c := reported(l, n)
 	w, leading := panel.Pack(1, wt.RawMatrix()), panel.Pack(1, wt.Slice(0, c, 0, l).(*mat.Dense).RawMatrix())
 	d := panel.Pack(-1, back.RawMatrix())
-	buf := scratch(n, chunkRows*2*l)
+	buf := new(scratch).each(n, chunkRows*2*l)
 	r.small.reset(n, 1, c)
 	r.qr.gram.reset(n, l, l)
 	unit := largest(y.RawMatrix())

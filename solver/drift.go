@@ -71,7 +71,18 @@ func grown(x *mat.Dense, w, most int) *mat.Dense {
 		y.Copy(x)
 		return y.Slice(0, old+w, 0, old+w).(*mat.Dense)
 	}
-	return x.Grow(w, w).(*mat.Dense)
+	return x.Slice(0, old+w, 0, old+w).(*mat.Dense) // Grow would forget how much room there is
+}
+
+// shrunk returns a square y, no larger than x, in the memory that grown has made for x.
+func shrunk(x, y *mat.Dense) *mat.Dense {
+	room, _ := x.Caps()
+	all := x.Slice(0, room, 0, room).(*mat.Dense)
+	all.Zero()
+	size, _ := y.Dims()
+	part := all.Slice(0, size, 0, size).(*mat.Dense)
+	part.Copy(y)
+	return part
 }
 
 // step returns (VᵀX⁺)·R, save for F, for the block X⁺ that comes of the product
@@ -186,12 +197,12 @@ func rowsAbove(x *mat.Dense, limit float64) (from, to int) {
 // turn follows a change of basis from V to V·S, the rows of kept being the columns of
 // S. Those of gone stand for vectors that are dropped.
 func (d *drift) turn(kept, gone *mat.Dense) {
-	d.basis = times(times(kept, d.basis), kept)
+	d.basis = shrunk(d.basis, times(times(kept, d.basis), kept))
 	if d.next != nil {
 		d.next = times(kept, mat.DenseCopyOf(d.next.T()))
 	}
 	e := times(kept, d.removed)
-	d.removed = times(kept, e)
+	d.removed = shrunk(d.removed, times(kept, e))
 	if gone.IsEmpty() {
 		return
 	}

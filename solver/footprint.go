@@ -58,7 +58,7 @@ func (k Krylov) Footprint(n, rank int) int64 {
 	if spare > b {
 		spare *= 2
 	}
-	return vectors(n, m+2*b+spare) + vectors(m, 2*maxSegments*chunkRows) + vectors(m, 4*segments(n)*b+12*m)
+	return vectors(n, m+2*b+spare) + vectors(m, 2*maxSegments*chunkRows) + vectors(m, 4*segments(n)*b+16*m)
 }
 
 // SpaceFootprint splits RunFootprint for a run with a Space: what lies there, which

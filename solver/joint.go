@@ -75,7 +75,7 @@ func (b *basis) projectAll(x blas64.General) {
 	var s sums
 	s.reset(b.n, x.Cols, b.len)
 	chunk := inCache(secondCache, b.len+x.Cols)
-	buf, work := scratch(b.n, chunk*b.len), x.Cols*b.len
+	buf, work := new(scratch).each(b.n, chunk*b.len), x.Cols*b.len
 	sweep(b.n, chunk, work, func(worker, seg, i, rows int) {
 		panel.AddCross(s.of(seg), rowsOf(x, i, rows), b.rows(buf(worker), i, rows))
 	})

@@ -437,12 +437,10 @@ func (r *lanczos) restart(from, to int) {
 		r.coupling = nil
 	}
 	r.size, r.fresh = to-from, 0
-	r.t = nil
-	if r.size > 0 {
-		r.t = mat.NewDense(r.size, r.size, nil)
-	}
-	for i, v := range r.theta[from:to] {
-		r.t.Set(i, i, v)
+	if r.size == 0 {
+		r.t = nil
+	} else {
+		r.t = shrunk(r.t, mat.DenseCopyOf(mat.NewDiagDense(r.size, r.theta[from:to])))
 	}
 	r.theta, r.ritz, r.tails, r.gone = nil, nil, nil, from
 }

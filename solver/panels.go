@@ -24,6 +24,7 @@ type panels struct {
 	wide  int          // columns of a wide panel, a multiple of block
 	list  []piece      // in the order of the columns
 	spare []*mat.Dense // of n rows and block or wide columns, to be used again
+	mem   scratch
 	// alloc returns n×cols zeros in contiguous memory. Large Go slices begin
 	// at a page, so every row of eight numbers is a cache line.
 	alloc func(n, cols int) *mat.Dense
@@ -160,7 +161,7 @@ func (p *panels) turn(st blas64.General) {
 	from, to := span(old), span(p.list)
 	f := panel.Pack(1, st)
 	chunk := inCache(secondCache, size+st.Rows)
-	buf := scratch(p.n, chunk*(size+st.Rows))
+	buf := p.mem.each(p.n, chunk*(size+st.Rows))
 	sweep(p.n, chunk, size*st.Rows, func(worker, _, i, rows int) {
 		b := buf(worker)
 		y := zeros(b[chunk*size:], rows, st.Rows)
@@ -256,7 +257,7 @@ func (s span) project(t *sums, y blas64.General) blas64.General {
 func (s span) multiply(dst, d blas64.General) {
 	size := s.columns()
 	chunk := inCache(secondCache, size+dst.Cols)
-	f, buf := panel.Pack(1, d), scratch(dst.Rows, chunk*size)
+	f, buf := panel.Pack(1, d), new(scratch).each(dst.Rows, chunk*size)
 	sweep(dst.Rows, chunk, size*d.Rows, func(worker, _, i, rows int) {
 		y := rowsOf(dst, i, rows)
 		clearRows(y)

@@ -51,8 +51,9 @@ func eachChunk(n int, f func(segment, first, rows int)) {
 	sweep(n, chunkRows, math.MaxInt32, func(_, s, first, rows int) { f(s, first, rows) })
 }
 
-// To wake another worker takes as long as so many multiply-adds.
-const worthWaking = 1 << 18
+// To hand work to a helper that is awake takes as long as so many multiply-adds; one
+// that is not is not waited for.
+const worthSharing = 1 << 15
 
 // inCache returns the rows of a chunk of which so many columns are to stay in a cache
 // of so many bytes. Sums do not depend on it. Chunks had better be long: from one
@@ -80,7 +81,7 @@ func sweep(n, chunk, work int, f func(worker, segment, first, rows int)) {
 		}
 	}
 	helpers := workers(n)
-	if n*work < worthWaking {
+	if n*work < worthSharing {
 		helpers = 1
 	}
 	var fault atomic.Value
@@ -158,10 +159,15 @@ func cross(s *sums, y, v blas64.General) blas64.General {
 	return s.total()
 }
 
-// scratch holds one buffer a worker.
-func scratch(n, floats int) func(worker int) []float64 {
-	data := make([]float64, workers(n)*floats)
-	return func(w int) []float64 { return data[w*floats : (w+1)*floats] }
+// scratch is memory for a sweep.
+type scratch []float64
+
+// each gives every worker of a sweep over n rows a buffer of so many numbers.
+func (s *scratch) each(n, floats int) func(worker int) []float64 {
+	if size := workers(n) * floats; len(*s) < size {
+		*s = make([]float64, size)
+	}
+	return func(w int) []float64 { return (*s)[w*floats : (w+1)*floats] }
 }
 
 // turn sets the leading columns of y to y·dᵀ in place, d having at most as many
@@ -171,7 +177,7 @@ func turn(y, d blas64.General) { turnThen(y, d, func(int, blas64.General) {}) }
 // turnThen is turn, and calls then with every chunk when it has been done.
 func turnThen(y, d blas64.General, then func(segment int, rows blas64.General)) {
 	chunk := inCache(firstCache, y.Cols+d.Rows)
-	buf, f := scratch(y.Rows, chunk*d.Rows), panel.Pack(1, d)
+	buf, f := new(scratch).each(y.Rows, chunk*d.Rows), panel.Pack(1, d)
 	sweep(y.Rows, chunk, 2*d.Rows*d.Cols, func(worker, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		t := zeros(buf(worker), rows, d.Rows)
