@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/team"
 )
 
 // A Lanczos basis V need not be orthonormal to working precision: as long as
@@ -217,6 +218,12 @@ func times(x, y *mat.Dense) *mat.Dense {
 	r, _ := x.Dims()
 	c, _ := y.Dims()
 	p := mat.NewDense(r, c, nil)
-	panel.AddProduct(p.RawMatrix(), x.RawMatrix(), panel.Pack(1, y.RawMatrix()))
+	f := panel.Pack(1, y.RawMatrix())
+	const together = 16
+	parts := (r + together - 1) / together
+	team.Each(helpers(r*c*width(y)), parts, func(_, i int) {
+		rows := min(together, r-i*together)
+		panel.AddProduct(rowsOf(p.RawMatrix(), i*together, rows), rowsOf(x.RawMatrix(), i*together, rows), f)
+	})
 	return p
 }

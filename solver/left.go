@@ -20,6 +20,7 @@ type left struct {
 	rows  int64
 	k     int
 	chunk int64
+	buf   *mat.Dense // of rows of a chunk
 }
 
 // leftEntries is the number of entries of a chunk of left vectors, unless k is
@@ -34,12 +35,14 @@ func newLeft(ctx context.Context, store RowStore, rows int64, k int) *left {
 
 // sweep reads every chunk, hands it to f, and writes it back if write is set.
 func (l *left) sweep(write bool, f func(first int64, rows *mat.Dense)) error {
-	buf := mat.NewDense(int(min(l.chunk, l.rows)), l.k, nil)
+	if l.buf == nil {
+		l.buf = mat.NewDense(int(min(l.chunk, l.rows)), l.k, nil)
+	}
 	for at := int64(0); at < l.rows; at += l.chunk {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
-		rows := buf.Slice(0, int(min(l.chunk, l.rows-at)), 0, l.k).(*mat.Dense)
+		rows := l.buf.Slice(0, int(min(l.chunk, l.rows-at)), 0, l.k).(*mat.Dense)
 		if err := l.store.ReadRows(at, rows); err != nil {
 			return fmt.Errorf("read left vectors: %w", err)
 		}

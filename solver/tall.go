@@ -80,13 +80,10 @@ func sweep(n, chunk, work int, f func(worker, segment, first, rows int)) {
 			}
 		}
 	}
-	helpers := workers(n)
-	if n*work < worthSharing {
-		helpers = 1
-	}
+	several := min(workers(n), helpers(n*work))
 	var fault atomic.Value
-	team.Each(helpers, segments, func(worker, s int) {
-		if window == 0 || helpers == 1 {
+	team.Each(several, segments, func(worker, s int) {
+		if window == 0 || several == 1 {
 			run(worker, s)
 			return
 		}
@@ -95,6 +92,14 @@ func sweep(n, chunk, work int, f func(worker, segment, first, rows int)) {
 	if f := fault.Load(); f != nil {
 		panic(f)
 	}
+}
+
+// helpers is the number of workers for so many multiply-adds: all or one.
+func helpers(work int) int {
+	if work < worthSharing {
+		return 1
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // workers is the number of those that a sweep over n rows can have.
