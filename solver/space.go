@@ -54,6 +54,17 @@ func (r *run) dense(n, c int) *mat.Dense {
 	return mat.NewDense(n, c, place.In(spaceOf(r.s.Space), n, c, 1))
 }
 
+func width(x *mat.Dense) int { _, l := x.Dims(); return l }
+
+// like returns y if it has the shape of x, or else a new block that has.
+func (r *run) like(y, x *mat.Dense) *mat.Dense {
+	if n, l := x.Dims(); y == nil || width(y) != l {
+		free(y)
+		y = r.dense(n, l)
+	}
+	return y
+}
+
 // spaceOf keeps a nil Space from becoming one that is not nil.
 func spaceOf(s Space) place.Space {
 	if s == nil {

@@ -1,0 +1,151 @@
+package solver
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/panel"
+)
+
+// orthogonalise removes the components in the basis, of which the columns from old
+// on are the block that has been multiplied, from the product y, and returns them,
+// yᵀV, and the Gram matrix of what is left. The product of a Lanczos block has
+// components in the last two blocks only, or in all after a restart: these are
+// removed first. What rounding has left there, and elsewhere where that is too
+// much, is found while the rows it needs are in the cache, and removed when y is
+// read next, by what is left to r.qr.prepare.
+//
+// It also returns what is left in the basis, as drift.step does.
+func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.General, lost *mat.Dense) {
+	recent := r.v.span(r.fresh, r.size)
+	first, short := r.coefficients(y, old)
+	lost = r.drift.step(r.t, first, r.fresh)
+	from, to := r.unclean(lost, short)
+	older, both := r.v.span(from, to), span(nil)
+	if r.drift.untidy(y.Cols, from, to) {
+		both = older // the last block must be cleaned, too, lest the next ones inherit from it
+	}
+	clear(lost.RawMatrix().Data[from*y.Cols : to*y.Cols])
+	last := recent[len(recent)-1].x
+	f := recent.pack(-1, first)
+	r.second.reset(y.Rows, y.Cols, recent.columns())
+	r.third.reset(y.Rows, y.Cols, older.columns())
+	r.fourth.reset(y.Rows, y.Cols, both.columns())
+	r.gram.reset(y.Rows, y.Cols, y.Cols)
+	sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(2*recent.columns()+2*older.columns()+y.Cols), func(_, seg, i, rows int) {
+		part := rowsOf(y, i, rows)
+		recent.addProduct(part, f, i)
+		recent.addCross(r.second.of(seg), part, i)
+		older.addCross(r.third.of(seg), part, i)
+		both.addCross(r.fourth.of(seg), rowsOf(last, i, rows), i)
+		panel.AddCross(r.gram.of(seg), part, part)
+	})
+	second, third, fourth := r.second.total(), r.third.total(), r.fourth.total()
+	r.drift.cleaned(r.t, r.coupling, third, fourth, from, to, r.fresh)
+	gram = r.gram.total()
+	if negligible(second, gram) {
+		// V lacks that much of being orthonormal, then.
+		setRows(rowsOf(lost.RawMatrix(), r.fresh, second.Cols), transposed(mat.NewDense(second.Rows, second.Cols, second.Data)))
+		second.Cols, recent = 0, nil
+	}
+	f, g, h := recent.pack(-1, second), older.pack(-1, third), both.pack(-1, fourth)
+	r.qr.prepare = func(part blas64.General, i int) {
+		recent.addProduct(part, f, i)
+		older.addProduct(part, g, i)
+		both.addProduct(rowsOf(last, i, part.Rows), h, i)
+	}
+	if a, b := subtractGram(gram, second), subtractGram(gram, third); a || b {
+		r.qr.ready(y)
+		gram = cross(&r.gram, y, y)
+	}
+	// What was found in older columns is no part of T, but what the basis lacks.
+	c = zeros(make([]float64, y.Cols*r.size), y.Cols, r.size)
+	setRows(columnsFrom(c, r.fresh), first)
+	for i := range c.Rows {
+		for j := range second.Cols {
+			c.Data[i*c.Stride+r.fresh+j] += second.Data[i*second.Stride+j]
+		}
+	}
+	return c, gram, lost
+}
+
+// coefficients returns yᵀV for the columns from fresh on and the Gram matrix that y
+// will have when these components have been removed. Before the last block they are
+// known: M is symmetric, and what its product had in the last block is R.
+func (r *lanczos) coefficients(y blas64.General, old int) (c, gram blas64.General) {
+	at := r.fresh
+	if r.coupling != nil {
+		at = old
+	}
+	s := r.v.span(at, r.size)
+	r.first.reset(y.Rows, y.Cols, s.columns())
+	r.gram.reset(y.Rows, y.Cols, y.Cols)
+	sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(s.columns()+y.Cols), func(_, seg, i, rows int) {
+		part := rowsOf(y, i, rows)
+		s.addCross(r.first.of(seg), part, i)
+		panel.AddCross(r.gram.of(seg), part, part)
+	})
+	found := r.first.total()
+	c = zeros(make([]float64, y.Cols*(r.size-r.fresh)), y.Cols, r.size-r.fresh)
+	setRows(columnsFrom(c, at-r.fresh), found)
+	if at > r.fresh {
+		setRows(c, r.coupling.RawMatrix())
+	}
+	gram = r.gram.total()
+	panel.AddProduct(gram, c, panel.Pack(-1, c))
+	return c, gram
+}
+
+// negligible reports whether a block with this Gram matrix, made orthonormal, has
+// components of next to nothing if it has components c, transposed, as it is.
+func negligible(c, gram blas64.General) bool {
+	const next = tidy / 10
+	r, _ := triangle(gram, 0)
+	if r == nil || c.Cols == 0 {
+		return false
+	}
+	x := times(mat.DenseCopyOf(inverse(r).T()), mat.DenseCopyOf(mat.NewDense(c.Rows, c.Cols, c.Data).T()))
+	return math.Max(mat.Max(x), -mat.Min(x)) <= next
+}
+
+// subtractGram takes what has been removed from a block, c, off its Gram matrix. It
+// reports whether so little is left that the difference does not tell what.
+func subtractGram(gram, c blas64.General) (cancelled bool) {
+	const share = 1e-3 // of a squared length
+	before := make([]float64, gram.Rows)
+	for i := range before {
+		before[i] = gram.Data[i*gram.Stride+i]
+	}
+	panel.AddProduct(gram, c, panel.Pack(-1, c))
+	for i, x := range before {
+		cancelled = cancelled || !(gram.Data[i*gram.Stride+i] >= (1-share)*x)
+	}
+	return cancelled
+}
+
+// unclean returns the range of columns before the recent ones that the next block
+// must be orthogonalised against, what is lost to its product being given with
+// an estimate of its Gram matrix. These are all columns before a restart, when
+// vectors are going to be locked while the basis goes on, where it soon spans
+// everything, and where nothing is known: because the product nearly vanishes, or
+// because the last restart has dropped too much of what products were relieved of.
+func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
+	if r.drift.dropped > tidy*r.top || r.size+gram.Rows > r.most || r.kept() < r.want || r.room() <= 2*gram.Rows {
+		return 0, r.fresh
+	}
+	const cancelled = 1e6 // times the roundoff of a squared length
+	for i := range gram.Rows {
+		if gram.Data[i*gram.Stride+i] < cancelled*epsilon*r.top*r.top {
+			return 0, r.fresh
+		}
+	}
+	coupling, pivot := triangle(gram, 0)
+	if coupling == nil || pivot <= twice {
+		return 0, r.fresh
+	}
+	from, to = unclean(over(lost, coupling, r.drift.error(r.top)))
+	to = min(to, r.fresh)
+	return min(from, to), to
+}

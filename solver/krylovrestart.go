@@ -1,0 +1,71 @@
+package solver
+
+import (
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// kept is how many Ritz vectors survive a restart: those that are wanted and a third
+// of the room beyond, in whole panels. More would be formed more often, and with
+// fewer passes are lost.
+func (r *lanczos) kept() int {
+	room := r.most - width(r.next)
+	kept := max(min(room, 1), min(room, r.want+(room-r.want)/3))
+	return min(room, (kept+r.v.wide-1)/r.v.wide*r.v.wide)
+}
+
+// restart makes the Ritz vectors [from, to) the basis.
+func (r *lanczos) restart(from, to int) {
+	r.solve()
+	if to == from {
+		r.v.clear()
+		r.drift = drift{}
+	} else {
+		part := r.ritz.Slice(from, to, 0, r.size).(*mat.Dense)
+		gone := new(mat.Dense)
+		if to < r.size {
+			gone = r.ritz.Slice(to, r.size, 0, r.size).(*mat.Dense)
+		}
+		r.v.turn(part.RawMatrix())
+		r.drift.turn(part, gone)
+	}
+	if r.coupling != nil && to > from {
+		// What the products of Ritz vectors have in the next block.
+		r.coupling = times(r.coupling, mat.DenseCopyOf(r.ritz.Slice(from, to, r.fresh, r.size)))
+	} else {
+		r.coupling = nil
+	}
+	r.size, r.fresh = to-from, 0
+	if r.size == 0 {
+		r.t = nil
+	} else {
+		r.t = shrunk(r.t, mat.DenseCopyOf(mat.NewDiagDense(r.size, r.theta[from:to])))
+	}
+	r.theta, r.ritz, r.tails, r.gone = nil, nil, nil, from
+}
+
+// vectors implements jointly.
+func (r *lanczos) vectors(dst blas64.General) {
+	r.solve()
+	s := r.ritz.Slice(0, dst.Cols, 0, r.size).(*mat.Dense)
+	r.v.all().multiply(dst, s.RawMatrix())
+}
+
+func (r *lanczos) Vector(dst []float64, j int) {
+	if j -= r.gone; j < 0 || j >= r.size {
+		clear(dst) // locked
+		return
+	}
+	r.solve()
+	r.v.all().multiply(single(dst), r.ritz.Slice(j, j+1, 0, r.size).(*mat.Dense).RawMatrix())
+}
+
+// Lock takes the first j Ritz vectors out of the basis.
+func (r *lanczos) Lock(j int) bool {
+	to := min(r.size, r.most-width(r.next))
+	if r.full || j >= to {
+		return false
+	}
+	r.restart(j, to)
+	return true
+}

@@ -1,0 +1,100 @@
+package solver
+
+import "math"
+
+// accept decides about the candidates of a pass jointly: those that are wanted
+// are locked, in order, when the last of them is good enough. Waiting for it
+// costs no pass that would not be needed anyway, every pass improves the others
+// too, and what is locked together has been rotated together. Candidates whose
+// values are roundoff end the list. If nothing is left to be found accept locks
+// an arbitrary completion, provided that the recurrence is fresh: what one that
+// has gone on after a lock does not see may still be there. If a given start
+// vector turns out to lie in the null space it asks for another.
+func (r *run) accept(j *judge, cands []Candidate) (accepted int, restart bool) {
+	j.products++
+	if j.tol = r.tol; r.locked.len == 0 && len(cands) > 1 && r.s.Stop == StopResidual {
+		j.tol *= jointSafety / safety
+	}
+	verdicts := make([]verdict, 0, min(len(cands), r.s.Rank-r.locked.len))
+	null, wait := false, false
+	for i := range cap(verdicts) {
+		v := j.verdict(i, cands[i], r.lambda1, r.noise)
+		if null = v == nothing; null {
+			break
+		}
+		wait = wait || v == goOn
+		verdicts = append(verdicts, v)
+	}
+	if wait {
+		return 0, false
+	}
+	for _, v := range verdicts {
+		r.stalled = r.stalled || v == floor && r.s.Stop == StopPaper
+	}
+	r.lockAll(cands, verdicts)
+	if null && r.locked.len == r.first && !j.warm {
+		r.complete()
+	}
+	return len(verdicts), null
+}
+
+// lock makes the vector in the next place of the basis a found one. The value
+// the paper computes is one only where its rule has been met.
+func (r *run) lock(c Candidate, v verdict) {
+	x := r.locked.next()
+	value := c.Value
+	if r.s.Stop == StopPaper && v == found {
+		value = c.PaperValue
+	}
+	if r.s.Deflation == Plain {
+		r.locked.normalise(x)
+		r.noise += c.Residual + math.Abs(value-c.Value)
+	} else if !r.locked.orthonormalise(x) {
+		r.locked.random(x, r.s.Seed, streamRight|uint64(r.locked.len))
+	}
+	r.push(value, r.relative(c))
+}
+
+func (r *run) push(value, seen float64) {
+	r.values = append(r.values, value)
+	r.seen = append(r.seen, seen)
+	r.locked.push()
+}
+
+// complete fills the basis with random vectors orthogonal to it: what is left
+// of the operator is zero to working precision, so any will do.
+func (r *run) complete() {
+	for r.locked.len < r.s.Rank {
+		r.locked.random(r.locked.next(), r.s.Seed, streamRight|uint64(r.locked.len))
+		r.push(0, 0)
+		r.nulls++
+	}
+}
+
+// estimates completes the basis with what the interrupted recurrence had, then
+// with given start vectors not used yet, then with random ones, so that it has
+// k orthonormal vectors, and returns how many of them mean something. The run
+// cannot iterate after that.
+func (r *run) estimates() int {
+	known := r.locked.len
+	for j, c := range r.cands {
+		if r.locked.len == r.s.Rank {
+			break
+		}
+		x := r.locked.next()
+		r.rec.Vector(x, j)
+		if r.locked.orthonormalise(x) {
+			r.push(c.Value, r.relative(c))
+			known++
+		}
+	}
+	for r.locked.len < r.s.Rank && r.takeWarm(r.locked.next()) {
+		r.push(0, 1)
+	}
+	for r.locked.len < r.s.Rank {
+		r.locked.random(r.locked.next(), r.s.Seed, streamRight|uint64(r.locked.len))
+		r.push(0, 1)
+	}
+	r.release()
+	return known
+}

@@ -1,0 +1,61 @@
+package solver
+
+import (
+	"fmt"
+	"math"
+)
+
+func (r *run) event(phase string, triplet int, c Candidate) Event {
+	return Event{
+		Phase: phase, Pass: r.stats.Passes, Triplet: triplet, Locked: r.locked.len, Rank: r.s.Rank,
+		Sigma: r.sigma(c.Value), Residual: r.relative(c), Tol: r.s.Tol, Stats: r.cost(),
+	}
+}
+
+// outlook is Event.Open and Event.Worst of a pass that has these candidates.
+func (r *run) outlook(cands []Candidate) (open int, worst float64) {
+	missing := r.s.Rank - r.locked.len
+	open = min(len(cands), missing)
+	if _, ok := r.s.Method.(oneSpace); ok {
+		open = missing // the space grows until it has them all
+	}
+	if open > len(cands) {
+		return open, 1
+	}
+	for _, c := range cands[:open] {
+		worst = max(worst, r.relative(c))
+	}
+	return open, min(worst, 1)
+}
+
+// sigma returns the singular value that belongs to an eigenvalue.
+func (r *run) sigma(value float64) float64 {
+	if r.linear {
+		return max(value, 0)
+	}
+	return math.Sqrt(max(value, 0))
+}
+
+// eigenvalue is the inverse of sigma.
+func (r *run) eigenvalue(sigma float64) float64 {
+	if r.linear {
+		return sigma
+	}
+	return sigma * sigma
+}
+
+// relative returns the residual of the triplet that belongs to a candidate,
+// relative to σ₁.
+func (r *run) relative(c Candidate) float64 {
+	if r.linear {
+		return relativeLinear(c, r.lambda1)
+	}
+	return relative(c, r.lambda1)
+}
+
+func (r *run) observe(e Event) error {
+	if err := r.s.Observer.Observe(e); err != nil {
+		return fmt.Errorf("observe pass %d: %w", e.Pass, err)
+	}
+	return nil
+}

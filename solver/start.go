@@ -1,0 +1,51 @@
+package solver
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/place"
+)
+
+// start returns the next start block, of unit columns. warm says that all of
+// them were given.
+func (r *run) start() (z *mat.Dense, warm bool) {
+	l := r.startWidth()
+	z = r.dense(r.n, l)
+	Gaussian(z, 0, r.s.Seed, streamStart|r.starts)
+	r.starts++
+	warm = true
+	block, x := z.RawMatrix(), column(r.dense(r.n, 1))
+	defer place.Free(x)
+	for j := range l {
+		if !r.takeWarm(x) {
+			warm = false
+			columnOf(x, block, j)
+			r.prepare(x, streamStart|1<<31|r.starts)
+		}
+		setColumn(block, j, x)
+	}
+	return z, warm
+}
+
+// takeWarm stores the next usable given vector in x.
+func (r *run) takeWarm(x []float64) bool {
+	for len(r.warm) > 0 {
+		copyVector(x, r.warm[0])
+		place.Free(r.warm[0])
+		r.warm[0], r.warm = nil, r.warm[1:] // its memory is free
+		if norm2(x) > 0 && r.locked.orthonormalise(x) {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare makes a random vector a start vector. Algorithms 1 and 2 start from
+// any unit vector; the projected operator wants one in its domain.
+func (r *run) prepare(x []float64, stream uint64) {
+	if r.s.Deflation == Plain {
+		r.locked.normalise(x)
+	} else if !r.locked.orthonormalise(x) {
+		r.locked.random(x, r.s.Seed, stream)
+	}
+}
