@@ -2,6 +2,7 @@ package solver
 
 import (
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
@@ -218,12 +219,17 @@ func times(x, y *mat.Dense) *mat.Dense {
 	r, _ := x.Dims()
 	c, _ := y.Dims()
 	p := mat.NewDense(r, c, nil)
-	f := panel.Pack(1, y.RawMatrix())
+	f := packed.Get().(*panel.Factor)
+	defer packed.Put(f)
+	f.Pack(1, y.RawMatrix())
 	const together = 16
 	parts := (r + together - 1) / together
 	team.Each(helpers(r*c*width(y)), parts, func(_, i int) {
 		rows := min(together, r-i*together)
-		panel.AddProduct(rowsOf(p.RawMatrix(), i*together, rows), rowsOf(x.RawMatrix(), i*together, rows), f)
+		panel.AddProduct(rowsOf(p.RawMatrix(), i*together, rows), rowsOf(x.RawMatrix(), i*together, rows), *f)
 	})
 	return p
 }
+
+// packed are factors whose memory is used again.
+var packed = sync.Pool{New: func() any { return new(panel.Factor) }}
