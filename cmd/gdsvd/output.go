@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/npy"
@@ -141,7 +143,7 @@ func (o *output) commit(res *solver.Result, meta *result) (err error) {
 			err = errors.Join(err, o.abort())
 		}
 	}()
-	if err := o.writeVectors(res); err != nil {
+	if err := o.writeFiles(res); err != nil {
 		return err
 	}
 	if o.space != nil {
@@ -149,9 +151,6 @@ func (o *output) commit(res *solver.Result, meta *result) (err error) {
 		if err := errors.Join(o.space.Err(), o.space.Close()); err != nil {
 			return err
 		}
-	}
-	if err := o.finishEvents(); err != nil {
-		return err
 	}
 	data, err := json.MarshalIndent(meta, "", "  ")
 	if err != nil {
@@ -163,15 +162,21 @@ func (o *output) commit(res *solver.Result, meta *result) (err error) {
 	return o.stage.Commit()
 }
 
-func (o *output) writeVectors(res *solver.Result) error {
-	if err := npy.WriteVector(o.fsys, o.path(sigmaFile), res.Sigma); err != nil {
-		return err
-	}
+// writeFiles writes and closes all files but result.json. Each waits for the disk by itself.
+func (o *output) writeFiles(res *solver.Result) error {
+	var others errgroup.Group
+	others.Go(o.finishEvents)
+	others.Go(func() error { return npy.WriteVector(o.fsys, o.path(sigmaFile), res.Sigma) })
+	others.Go(func() error { return o.finishLong(res) })
+	var err error
 	if o.keepShort() && res.Right != nil {
-		if err := npy.WriteMatrix(o.fsys, o.path(o.shortFile()), res.Right, o.passed); err != nil {
-			return err
-		}
+		err = npy.WriteMatrix(o.fsys, o.path(o.shortFile()), res.Right, o.passed)
 	}
+	return cmp.Or(err, others.Wait())
+}
+
+// finishLong closes the file of the left vectors, or removes it if nobody asked for them.
+func (o *output) finishLong(res *solver.Result) error {
 	if o.long == nil {
 		return nil
 	}
