@@ -18,10 +18,11 @@ import (
 	"time"
 )
 
-// linger is how long a helper looks for work: as long as to wake one takes, a few
-// times over, so that in the worst case little more is spent than that. looks is how
-// often it does so before it lets other goroutines of its processor run.
-const linger, looks = 200 * time.Microsecond, 64
+// linger is how long a helper looks for work, about as long as it takes to wake one, so
+// that in the worst case twice as much is spent; looks is how often it does so before
+// it lets other goroutines of its processor run. patience is how long the caller looks
+// whether helpers have finished before it falls asleep.
+const linger, looks, patience = 100 * time.Microsecond, 64, 25 * time.Microsecond
 
 // Do calls f(0) on the caller's goroutine and f(1) … f(n−1) on others that find the
 // time before it returns: one that does not is left out. f is therefore one that takes
@@ -98,7 +99,7 @@ func (j *job) wait() {
 	if j.at.Add(-closed) == -closed {
 		return
 	}
-	for t := time.Now(); time.Since(t) < linger; runtime.Gosched() {
+	for t := time.Now(); time.Since(t) < patience; runtime.Gosched() {
 		for range looks {
 			if j.at.Load() == -closed {
 				return
