@@ -8,18 +8,18 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/team"
 )
 
 // Solver finds eigenvalues and eigenvectors in memory that it uses again. It is not safe
 // for concurrent use; the zero value is ready.
 type Solver struct {
 	room
-	n     int
-	unit  float64 // of the matrix last asked about: a power of two
-	d     []float64
+	// Of the matrix that was asked about last:
+	d     []float64 // eigenvalues, up to a factor
+	order []int     // of d, descending
 	q     reflections
 	turns rotations
-	order []int // of d, descending
 }
 
 // Symmetric returns the eigenvalues of the symmetric part of a, in descending order,
@@ -34,9 +34,16 @@ func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vector
 	w.reset()
 	s, unit := w.scaled(a)
 	var e []float64
-	w.n, w.unit = n, unit
 	w.d, e, w.q = w.reduce(s)
-	w.turns.diagonalise(w.d, e)
+	var z blas64.General
+	const alone = 32 // order below which that is not worth a helper
+	team.Each(min(2, 1+n/alone), 2, func(_, part int) {
+		if part == 0 {
+			w.turns.diagonalise(w.d, e)
+		} else {
+			z = w.last(w.q, tail)
+		}
+	})
 	w.order = w.order[:0]
 	for i := range n {
 		w.order = append(w.order, i)
@@ -44,18 +51,23 @@ func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vector
 	slices.SortStableFunc(w.order, func(i, j int) int { return cmp.Compare(w.d[j], w.d[i]) })
 	values = make([]float64, n)
 	for i, j := range w.order {
-		values[i] = w.d[j] * w.unit
+		values[i] = w.d[j] * unit
 	}
-	return values, w.Vectors(tail)
+	return values, w.turned(z, tail)
 }
 
 // Vectors returns the last entries of the eigenvectors of the matrix that Symmetric has
 // been called with last: what that would have returned for another tail.
 func (w *Solver) Vectors(tail int) blas64.General {
 	defer func(used int) { w.used = used }(w.used)
-	z := w.last(w.q, tail)
+	return w.turned(w.last(w.q, tail), tail)
+}
+
+// turned returns the last entries of the eigenvectors, z being those of Qᵀ.
+func (w *Solver) turned(z blas64.General, tail int) blas64.General {
 	w.turns.apply(z)
-	vectors := blas64.General{Rows: w.n, Cols: tail, Stride: max(1, tail), Data: make([]float64, w.n*tail)}
+	n := len(w.d)
+	vectors := blas64.General{Rows: n, Cols: tail, Stride: max(1, tail), Data: make([]float64, n*tail)}
 	for i, j := range w.order {
 		copy(vectors.Data[i*tail:(i+1)*tail], z.Data[j*z.Cols:])
 	}
