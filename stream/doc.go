@@ -26,6 +26,10 @@
 // identical bit by bit for any number of workers and any memory budget; block
 // boundaries do not depend on the shard size, so neither do results.
 //
+// Workers are the caller and helpers of package team, which stay awake between
+// passes and sweeps that follow one another closely, and are not waited for if they
+// come late. Each has lanes that it prefers, whose sums may still be in its cache.
+//
 // What a machine can change are the last bits, by the instructions it has
 // ([Plan.Kernel]): amd64 processors with AVX2 and FMA and those with AVX-512
 // give the same bits as one another; amd64 processors without, and builds with
