@@ -171,7 +171,7 @@ func (s *scratch) mergeSome(ctx context.Context, lists []idList, width int, m *m
 func (a *axis) rank(ctx context.Context, s *scratch, lists []idList, p plan, held func() int64, m *meter) error {
 	p.run, p.first = max(p.run/4, 1), max(p.first/4, 1)
 	p.keep, p.fanIn = p.space/16, max(2, p.fanIn/4)
-	spool := newSpool(p, s, held)
+	spool := newSpool(p, s, false, held)
 	w, err := s.newList("names", a.text)
 	if err != nil {
 		return err
@@ -187,11 +187,7 @@ func (a *axis) rank(ctx context.Context, s *scratch, lists []idList, p plan, hel
 				return err
 			}
 		}
-		room, err := spool.room(1)
-		if err == nil {
-			room[0] = entry{uint64(r.gen)<<32 | uint64(r.temp), float64(a.n - 1)}
-		}
-		return err
+		return spool.add([]uint64{uint64(r.gen)<<32 | uint64(r.temp)}, []float64{float64(a.n - 1)})
 	})
 	if err != nil {
 		return errors.Join(err, w.f.Close())

@@ -139,7 +139,7 @@ func oneByOne(inject func(csrtest.Op) error) func(csrtest.Op) error {
 func TestFullDisk(t *testing.T) {
 	in := faultInput(t)
 	refused := 0
-	for limit := int64(0); ; limit += 999 {
+	for limit := int64(0); ; limit += 499 {
 		out := target(t)
 		err := faulty(t, in, out, &csrtest.FaultFS{Inject: oneByOne(csrtest.DiskFull(limit))}, DuplicatesError)
 		if !keeps(t, err, out) {

@@ -130,7 +130,7 @@ func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out s
 		}
 		return g.save(stepRead)
 	}
-	r.spool = newSpool(p, g.scratch, r.held)
+	r.spool = newSpool(p, g.scratch, true, r.held)
 	g.reading, g.spool = r, r.spool
 	return g
 }
@@ -272,9 +272,34 @@ func (g *ingestion) sortRuns(ctx context.Context, by sortOrder) error {
 	return errors.Join(g.reading.users.sorted(), g.reading.items.sorted())
 }
 
-// remap turns temporary ids of the generations into places; it is nil when keys
-// are places already.
-func (g *ingestion) remap(userGen, itemGen int) (func([]entry), error) {
+// A remap turns temporary ids of one generation of users and one of items into keys.
+type remap struct {
+	users, items []uint32 // ranks
+	pack         keyPacker
+}
+
+// entries does nothing if m is nil: keys are places already.
+func (m *remap) entries(e []entry) {
+	if m == nil {
+		return
+	}
+	users, items, toUser, toItem := m.shifts()
+	for i := range e {
+		k := e[i].key
+		e[i].key = uint64(users[k>>32])<<toUser | uint64(items[uint32(k)])<<toItem
+	}
+}
+
+// shifts are the ranks and where in a key they are.
+func (m *remap) shifts() (users, items []uint32, toUser, toItem int) {
+	if m.pack.transposed {
+		return m.users, m.items, 0, m.pack.colBits
+	}
+	return m.users, m.items, m.pack.colBits, 0
+}
+
+// remap is that of the generations, or nil.
+func (g *ingestion) remap(userGen, itemGen int) (*remap, error) {
 	r := g.reading
 	if r.keys != nil {
 		return nil, nil
@@ -287,13 +312,7 @@ func (g *ingestion) remap(userGen, itemGen int) (func([]entry), error) {
 	if err != nil {
 		return nil, err
 	}
-	pack := g.pack
-	return func(es []entry) {
-		for i := range es {
-			k := es[i].key
-			es[i].key = pack.key(int64(users[k>>32]), int64(items[uint32(k)]))
-		}
-	}, nil
+	return &remap{users, items, g.pack}, nil
 }
 
 func (g *ingestion) order() sortOrder {

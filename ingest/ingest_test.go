@@ -88,7 +88,7 @@ func TestStoreDependsOnEntriesAlone(t *testing.T) {
 				}
 			}
 			var want map[string]string
-			for try, p := range []plan{mustPlan(t), tiny(), tiny(), {chunk: 1000, jobs: 2, space: 64 << 20, keep: 20 << 10, run: 500, first: 100, readBuf: 64, fanIn: 3, window: 1 << 20}} {
+			for try, p := range []plan{mustPlan(t), tiny(), tiny(), {chunk: 1000, jobs: 2, space: 64 << 20, keep: 10 << 10, run: 500, first: 100, readBuf: 64, fanIn: 3, window: 1 << 20}} {
 				r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 				in, out := write(t, "ratings", strings.Join(lines, "\n")), target(t)
 				o := Options{Workers: 1 + try*2%5, Duplicates: dup, FS: lazyFS{vfs.OS}}

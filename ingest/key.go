@@ -14,7 +14,7 @@ type entry struct {
 	val float64
 }
 
-// entrySize is the bytes of an entry, in memory and in a temporary file.
+// entrySize is the bytes of an entry in memory that is not packed.
 const entrySize = 16
 
 // A keyPacker packs a place of the user's matrix into a key: stored row above stored column.

@@ -15,7 +15,8 @@ const noKey = math.MaxUint64
 type cursor struct {
 	buf []entry // entries at hand
 	pos int
-	run *run // of which buf is all, if it is in memory
+	run *run // of which buf is all, if it is in memory and not packed
+	at  int  // packed entries read
 	in  *runReader
 }
 
@@ -31,6 +32,7 @@ type merger struct {
 	heads   []entry // current entry of each cursor; key noKey at its end
 	losers  []int   // losers[0] is the winner
 	coder   blockCoder
+	values  *valueTable
 	scratch *scratch
 	buffer  int // bytes read at a time from one run
 
@@ -40,7 +42,7 @@ type merger struct {
 
 // merge prepares to walk sorted runs; close the merger when done.
 func (s *spool) merge(runs []run, by sortOrder) (*merger, error) {
-	m := &merger{by: by, cursors: make([]cursor, len(runs)), chained: follow(runs), scratch: s.scratch, buffer: s.plan.readBuf}
+	m := &merger{by: by, cursors: make([]cursor, len(runs)), chained: follow(runs), values: &s.values, scratch: s.scratch, buffer: s.plan.readBuf}
 	for i := range runs {
 		m.cursors[i] = cursor{buf: runs[i].mem, run: &runs[i]}
 	}
@@ -123,6 +125,11 @@ func (m *merger) stretch(w int, dst []entry) (n int, err error) {
 func (m *merger) readChained(dst []entry) (n int, err error) {
 	for n < len(dst) && m.now < len(m.cursors) {
 		c := &m.cursors[m.now]
+		if part := c.packed(len(dst) - n); len(part) > 0 {
+			m.values.unpack(dst[n:], part, true)
+			n += len(part)
+			continue
+		}
 		if c.pos == len(c.buf) {
 			if err := m.refill(c); err != nil {
 				return n, err
@@ -158,8 +165,17 @@ func (m *merger) advance(i int) error {
 // refill reads the next block of a run; its buffer is empty behind the last.
 func (m *merger) refill(c *cursor) error {
 	c.pos = 0
-	if c.run == nil || c.run.mem != nil {
+	switch {
+	case c.run == nil || c.run.mem != nil:
 		c.buf = nil
+		return nil
+	case c.run.packed != nil:
+		part := c.packed(packedBlock)
+		if c.buf == nil {
+			c.buf = make([]entry, len(part))
+		}
+		c.buf = c.buf[:len(part)]
+		m.values.unpack(c.buf, part, true)
 		return nil
 	}
 	if c.in == nil {
@@ -180,6 +196,20 @@ func (m *merger) refill(c *cursor) error {
 	in := c.in
 	*c = cursor{}
 	return in.close()
+}
+
+// packedBlock is how many entries are unpacked at a time.
+const packedBlock = 1 << 10
+
+// packed takes the next packed entries of the run, n at most.
+func (c *cursor) packed(n int) []uint64 {
+	if c.run == nil {
+		return nil
+	}
+	part := c.run.packed[c.at:]
+	part = part[:min(len(part), n)]
+	c.at += len(part)
+	return part
 }
 
 // close closes the files of runs not read to their end.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -47,7 +48,8 @@ type reading struct {
 	mu    sync.Mutex
 	stats csr.ValueStats
 
-	userIDs, itemIDs []uint32
+	userIDs, itemIDs []uint32 // of a batch
+	pairs            []uint64
 	uncompressed     int64 // bytes of all inputs
 }
 
@@ -269,18 +271,8 @@ func (r *reading) judge(j *job) error {
 
 // addKeys spools the entries of an input with a declared shape.
 func (r *reading) addKeys(b *batch) error {
-	keys, vals := b.keys, b.val
-	for len(keys) > 0 {
-		room, err := r.spool.room(len(keys))
-		if err != nil {
-			return err
-		}
-		for i := range room {
-			room[i] = entry{keys[i], vals[i]}
-		}
-		keys, vals = keys[len(room):], vals[len(room):]
-	}
-	return nil
+	r.spool.tight = false // their keys are not pairs of temporary ids; it is the only input
+	return r.spool.add(b.keys, b.val)
 }
 
 // addIDs spools entries under temporary ids, user above item.
@@ -289,7 +281,14 @@ func (r *reading) addIDs(b *batch) error {
 	if n := len(b.val); users.n > maxIDs-n || items.n > maxIDs-n {
 		return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), ErrUnsupported)
 	}
-	if err := r.addEntries(b); err != nil {
+	if b.user.isText || b.item.isText || users.isText || items.isText {
+		r.userIDs = users.encode(&b.user, r.userIDs[:0])
+		r.itemIDs = items.encode(&b.item, r.itemIDs[:0])
+		r.pairs = appendPairs(r.pairs[:0], r.userIDs, r.itemIDs)
+	} else {
+		r.pairs = appendNumbered(r.pairs[:0], b.user.ints, b.item.ints, users, items)
+	}
+	if err := r.spool.add(r.pairs, b.val); err != nil {
 		return err
 	}
 	for {
@@ -303,44 +302,22 @@ func (r *reading) addIDs(b *batch) error {
 	}
 }
 
-// addEntries numbers the ids of a batch and spools its entries.
-func (r *reading) addEntries(b *batch) error {
-	users, items := r.users.dict, r.items.dict
-	text := b.user.isText || b.item.isText || users.isText || items.isText
-	if text {
-		r.userIDs = users.encode(&b.user, r.userIDs[:0])
-		r.itemIDs = items.encode(&b.item, r.itemIDs[:0])
+// appendPairs makes pairs of temporary ids.
+func appendPairs(dst []uint64, users, items []uint32) []uint64 {
+	for i, u := range users {
+		dst = append(dst, uint64(u)<<32|uint64(items[i]))
 	}
-	for at := 0; at < len(b.val); {
-		room, err := r.spool.room(len(b.val) - at)
-		if err != nil {
-			return err
-		}
-		to := at + len(room)
-		if text {
-			putPairs(room, r.userIDs[at:to], r.itemIDs[at:to], b.val[at:to])
-		} else {
-			numberPairs(room, b.user.ints[at:to], b.item.ints[at:to], b.val[at:to], users, items)
-		}
-		at = to
-	}
-	return nil
+	return dst
 }
 
-// putPairs makes entries of temporary ids. All slices are of one length.
-func putPairs(dst []entry, users, items []uint32, vals []float64) {
-	for i := range dst {
-		dst[i] = entry{uint64(users[i])<<32 | uint64(items[i]), vals[i]}
-	}
-}
-
-// numberPairs makes entries of ids that are integers, in one go. Most of them have come
-// before and are in direct.
-func numberPairs(dst []entry, users, items []int64, vals []float64, user, item *dictionary) {
+// appendNumbered makes pairs of temporary ids of integers, in one go. Most of
+// them have come before and are in direct.
+func appendNumbered(dst []uint64, users, items []int64, user, item *dictionary) []uint64 {
 	byUser, byItem := user.direct, item.direct
-	users, items, vals = users[:len(dst)], items[:len(dst)], vals[:len(dst)]
-	for i := range dst {
-		u, v, u1, v1 := users[i], items[i], uint32(0), uint32(0) // the latter: temporary ids + 1
+	dst = slices.Grow(dst, len(users))[:len(users)]
+	items = items[:len(users)]
+	for i, u := range users {
+		v, u1, v1 := items[i], uint32(0), uint32(0) // the latter: temporary ids + 1
 		if uint64(u) < uint64(len(byUser)) {
 			u1 = byUser[u]
 		}
@@ -355,8 +332,9 @@ func numberPairs(dst []entry, users, items []int64, vals []float64, user, item *
 			v1 = item.addInt(v) + 1
 			byItem = item.direct
 		}
-		dst[i] = entry{uint64(u1-1)<<32 | uint64(v1-1), vals[i]}
+		dst[i] = uint64(u1-1)<<32 | uint64(v1-1)
 	}
+	return dst
 }
 
 // turn begins a generation of the ids that take most.

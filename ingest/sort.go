@@ -20,6 +20,8 @@ type sorter struct {
 	scratch []entry // made when first needed
 	load    []entry
 	coder   blockCoder
+
+	packedScratch []uint64
 }
 
 const (
@@ -82,17 +84,22 @@ func radixPass(dst, src []entry, shift int) bool {
 	if count[src[0].key>>(shift&63)&(digits-1)] == len(src) {
 		return false
 	}
-	sum := 0
-	for i, n := range count {
-		count[i] = sum
-		sum += n
-	}
+	startsOf(&count)
 	for i := range src {
 		c := &count[src[i].key>>(shift&63)&(digits-1)]
 		dst[*c] = src[i]
 		*c++
 	}
 	return true
+}
+
+// startsOf turns the number of entries of each digit into the place of the first of them.
+func startsOf(count *[digits]int) {
+	sum := 0
+	for i, n := range count {
+		count[i] = sum
+		sum += n
+	}
 }
 
 // sortGroups sorts the entries of each key by value.

@@ -80,7 +80,7 @@ func TestSpoolSortsAnything(t *testing.T) {
 
 		dir := filepath.Join(base, strconv.Itoa(number))
 		number++
-		s := newSpool(p, &scratch{fs: lazyFS{vfs.OS}, dir: dir}, func() int64 { return 0 })
+		s := newSpool(p, &scratch{fs: lazyFS{vfs.OS}, dir: dir}, false, func() int64 { return 0 })
 		got, err := throughSpool(s, slices.Clone(e), by, 1+r.IntN(3))
 		if err != nil {
 			t.Fatal(err)
@@ -94,13 +94,18 @@ func TestSpoolSortsAnything(t *testing.T) {
 	})
 }
 
+func addAll(s *spool, e []entry) error {
+	var keys []uint64
+	var vals []float64
+	for _, x := range e {
+		keys, vals = append(keys, x.key), append(vals, x.val)
+	}
+	return s.add(keys, vals)
+}
+
 func throughSpool(s *spool, e []entry, by sortOrder, workers int) (got []entry, err error) {
-	for rest := e; len(rest) > 0; {
-		room, err := s.room(len(rest))
-		if err != nil {
-			return nil, err
-		}
-		rest = rest[copy(room, rest):]
+	if err := addAll(s, e); err != nil {
+		return nil, err
 	}
 	if err := s.finish(); err != nil {
 		return nil, err
@@ -119,6 +124,11 @@ func throughSpool(s *spool, e []entry, by sortOrder, workers int) (got []entry, 
 	if done > work { // less if runs come to follow upon each other
 		return nil, fmt.Errorf("%d entries merged, of %d", done, work)
 	}
+	return merged(s, by)
+}
+
+// merged is all that a sorted spool holds.
+func merged(s *spool, by sortOrder) (got []entry, err error) {
 	m, err := s.merge(s.runs, by)
 	if err != nil {
 		return nil, err
@@ -137,14 +147,10 @@ func throughSpool(s *spool, e []entry, by sortOrder, workers int) (got []entry, 
 func TestDamagedTemporaryFileIsNoticed(t *testing.T) {
 	for _, when := range []string{"before sort", "before merge"} {
 		p := plan{run: 64, first: 64, readBuf: 16, fanIn: 8, space: 1 << 20}
-		s := newSpool(p, &scratch{fs: vfs.OS, dir: filepath.Join(t.TempDir(), "x")}, func() int64 { return 0 })
+		s := newSpool(p, &scratch{fs: vfs.OS, dir: filepath.Join(t.TempDir(), "x")}, false, func() int64 { return 0 })
 		by := sortOrder{keyBits: 20}
-		for _, e := range randomEntries(rand.New(rand.NewPCG(1, 1)), 500, by.keyBits, false) {
-			room, err := s.room(1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			room[0] = e
+		if err := addAll(s, randomEntries(rand.New(rand.NewPCG(1, 1)), 500, by.keyBits, false)); err != nil {
+			t.Fatal(err)
 		}
 		if err := s.finish(); err != nil {
 			t.Fatal(err)

@@ -189,13 +189,18 @@ const storeGap = 2.5
 // scale extrapolates to inputs of so many bytes on disk.
 func (s *sample) scale(total int64, p plan) *Estimate {
 	n := float64(s.entries) * float64(total) / float64(s.disk)
-	value := float64(s.stats.Values().Coding.Size(uint64(s.entries))) / float64(s.entries)
+	values := s.stats.Values()
+	value := float64(values.Coding.Size(uint64(s.entries))) / float64(s.entries)
 	ids := 0.0 // of an entry, at the rate of the last chunk
 	if s.someSeen > 0 {
 		ids = float64(s.someIDs) / float64(s.someSeen)
 	}
 	e := &Estimate{Entries: int64(n), Store: int64(n * (storeGap + value + ids))}
-	if n*entrySize*9/8 > float64(p.space) || n*entrySize > float64(p.keep) {
+	size := float64(entrySize)
+	if s.users.n > 0 && len(values.Table) > 0 {
+		size = packedSize
+	}
+	if n*size*9/8 > float64(p.space) || n*size > float64(p.keep) {
 		// One byte more for places farther apart than those of the sample.
 		e.Spool = int64(n * (float64(s.encoded)/float64(s.entries) + 1 + ids))
 	}

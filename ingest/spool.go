@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -11,20 +12,24 @@ import (
 )
 
 // A spool holds entries in runs: in memory while the budget lasts, then each in
-// a file of its own, which its sorted form replaces.
+// a file of its own, which its sorted form replaces. Those in memory are either
+// all packed or none is.
 type spool struct {
 	plan    plan
 	scratch *scratch
 	held    func() int64 // bytes held elsewhere out of plan.space
 	durable bool         // files are to outlive the process
 
-	n     int64
-	cur   []entry // the run being filled
-	runs  []run
-	bytes int64 // of the runs in memory
-	onto  bool  // files: the budget for memory is used up
-	users int   // generations of the ids of the run being filled
-	items int
+	n      int64
+	cur    []entry  // the run being filled
+	tight  bool     // entries are packed, as long as they are in memory
+	packed []uint64 // the run being filled, if they are
+	values valueTable
+	runs   []run
+	bytes  int64 // of the runs in memory
+	onto   bool  // files: the budget for memory is used up
+	users  int   // generations of the ids of the run being filled
+	items  int
 
 	// spilled counts the bytes written to temporary files.
 	spilled atomic.Int64
@@ -34,27 +39,68 @@ type spool struct {
 
 // A run is a sequence of entries, in arrival order until sorted.
 type run struct {
-	mem  []entry // nil: in the file
-	name string
+	mem    []entry  // nil: packed or in the file
+	packed []uint64 // nil: not packed
+	name   string
 	runInfo
 }
 
-func newSpool(p plan, s *scratch, held func() int64) *spool {
-	return &spool{plan: p, scratch: s, held: held, cur: make([]entry, 0, p.first)}
+func (r *run) inFile() bool { return r.mem == nil && r.packed == nil }
+
+// newSpool makes a spool; if keys are pairs of temporary ids it may be tight.
+func newSpool(p plan, s *scratch, tight bool, held func() int64) *spool {
+	return &spool{plan: p, scratch: s, tight: tight, held: held}
 }
 
-// room is space for at least one and at most n entries, to be filled by the caller.
-func (s *spool) room(n int) ([]entry, error) {
+// add adds entries.
+func (s *spool) add(keys []uint64, vals []float64) error {
+	for len(keys) > 0 {
+		n, err := 0, error(nil)
+		if s.tight && !s.onto {
+			n, err = s.addPacked(keys, vals)
+		} else {
+			n, err = s.addLoose(keys, vals)
+		}
+		if err != nil {
+			return err
+		}
+		s.n += int64(n)
+		keys, vals = keys[n:], vals[n:]
+	}
+	return nil
+}
+
+// addLoose adds at least one entry and returns how many.
+func (s *spool) addLoose(keys []uint64, vals []float64) (int, error) {
 	if len(s.cur) == cap(s.cur) {
 		if err := s.seal(); err != nil {
-			return nil, err
+			return 0, err
 		}
 	}
 	at := len(s.cur)
-	n = min(n, cap(s.cur)-at)
+	n := min(len(keys), cap(s.cur)-at)
 	s.cur = s.cur[:at+n]
-	s.n += int64(n)
-	return s.cur[at:], nil
+	room, vals := s.cur[at:], vals[:n]
+	for i, key := range keys[:n] {
+		room[i] = entry{key, vals[i]}
+	}
+	return n, nil
+}
+
+// addPacked packs entries and returns how many. Afterwards there is room for
+// more, or the spool is not tight any more.
+func (s *spool) addPacked(keys []uint64, vals []float64) (int, error) {
+	had := len(s.packed)
+	n := min(len(keys), cap(s.packed)-had)
+	k := s.values.pack(s.packed[had:had+n], keys[:n], vals[:n])
+	s.packed = s.packed[:had+k]
+	switch {
+	case k < n:
+		return k, s.loosen()
+	case had+n == cap(s.packed):
+		return k, s.sealPacked()
+	}
+	return k, nil
 }
 
 // seal ends the run being filled and begins another.
@@ -62,13 +108,43 @@ func (s *spool) seal() error {
 	if s.onto {
 		return s.sealFile()
 	}
+	next := s.nextRun(cap(s.cur))
 	s.keep()
-	next := min(2*cap(s.cur), s.plan.run)
-	s.cur = nil
-	if s.full(next) {
+	if s.full(int64(next) * entrySize) {
 		return s.spill()
 	}
 	s.cur = make([]entry, 0, next)
+	return nil
+}
+
+// nextRun is the length of the run after one that had n.
+func (s *spool) nextRun(n int) int { return max(s.plan.first, min(2*n, s.plan.run)) }
+
+// sealPacked is seal for packed entries.
+func (s *spool) sealPacked() error {
+	next := s.nextRun(cap(s.packed))
+	s.keepPacked()
+	if s.full(int64(next) * packedSize) {
+		return s.spill()
+	}
+	s.packed = make([]uint64, 0, next)
+	return nil
+}
+
+// loosen unpacks all runs; no more are packed.
+func (s *spool) loosen() error {
+	s.keepPacked()
+	s.tight, s.bytes = false, 0
+	for i := range s.runs {
+		r := &s.runs[i]
+		r.mem = make([]entry, r.n)
+		s.values.unpack(r.mem, r.packed, false)
+		r.packed = nil
+		s.bytes += int64(r.n) * entrySize
+	}
+	if s.full(0) {
+		return s.spill()
+	}
 	return nil
 }
 
@@ -77,23 +153,35 @@ func (s *spool) sealFile() error {
 	if len(s.cur) == 0 {
 		return nil
 	}
-	if err := s.writeRun(s.cur); err != nil {
+	if err := s.writeRun(&run{mem: s.cur}); err != nil {
 		return err
 	}
 	s.cur = s.cur[:0]
 	return nil
 }
 
-// full tells whether n entries more than those of the runs in memory are too many.
-func (s *spool) full(n int) bool {
-	b := s.bytes + int64(n)*entrySize
+// full tells whether so many bytes are too many beside the runs in memory.
+func (s *spool) full(more int64) bool {
+	b := s.bytes + more
 	return b > s.plan.keep || b+s.sortBytes() > s.plan.space-s.held()
 }
 
-// keep adds the run being filled to those in memory.
+// keep adds the run being filled, if there is anything in it, to those in memory.
 func (s *spool) keep() {
-	s.addRun(run{mem: s.cur, runInfo: runInfo{n: len(s.cur), users: s.users, items: s.items}})
-	s.bytes += int64(cap(s.cur)) * entrySize
+	if len(s.cur) > 0 {
+		s.addRun(run{mem: s.cur, runInfo: runInfo{n: len(s.cur), users: s.users, items: s.items}})
+		s.bytes += int64(cap(s.cur)) * entrySize
+	}
+	s.cur = nil
+}
+
+// keepPacked is keep for packed entries.
+func (s *spool) keepPacked() {
+	if len(s.packed) > 0 {
+		s.addRun(run{packed: s.packed, runInfo: runInfo{n: len(s.packed), users: s.users, items: s.items}})
+		s.bytes += int64(cap(s.packed)) * packedSize
+	}
+	s.packed = nil
 }
 
 func (s *spool) addRun(r run) {
@@ -102,23 +190,25 @@ func (s *spool) addRun(r run) {
 }
 
 // sortBytes is set aside for the scratch of one sorter.
-func (s *spool) sortBytes() int64 { return int64(s.plan.run) * entrySize }
+func (s *spool) sortBytes() int64 {
+	if s.tight && !s.onto {
+		return int64(s.plan.run) * packedSize
+	}
+	return int64(s.plan.run) * entrySize
+}
 
 // spill moves all runs to files and goes on there.
 func (s *spool) spill() error {
+	s.keep()
+	s.keepPacked()
 	s.onto = true
 	mem := s.runs
 	s.runs, s.bytes = nil, 0
 	for i := range mem {
-		if err := s.writeRun(mem[i].mem); err != nil {
+		if err := s.writeRun(&mem[i]); err != nil {
 			return err
 		}
-		mem[i].mem = nil
-	}
-	if len(s.cur) > 0 {
-		if err := s.writeRun(s.cur); err != nil {
-			return err
-		}
+		mem[i].mem, mem[i].packed = nil, nil
 	}
 	s.cur = make([]entry, 0, s.plan.run)
 	return nil
@@ -126,7 +216,7 @@ func (s *spool) spill() error {
 
 // adjust makes room for what is held elsewhere; it tells whether there is any to make.
 func (s *spool) adjust() (ok bool, err error) {
-	if !s.onto && s.full(cap(s.cur)) {
+	if !s.onto && s.full(int64(cap(s.cur))*entrySize+int64(cap(s.packed))*packedSize) {
 		if err := s.spill(); err != nil {
 			return false, err
 		}
@@ -153,21 +243,20 @@ func (s *spool) finish() error {
 		if err := s.sealFile(); err != nil {
 			return err
 		}
-	} else if len(s.cur) > 0 {
-		s.keep()
 	}
-	s.cur = nil
+	s.keep()
+	s.keepPacked()
 	return nil
 }
 
-// writeRun writes a run to a file.
-func (s *spool) writeRun(e []entry) error {
+// writeRun writes a run in memory to a file.
+func (s *spool) writeRun(r *run) error {
 	f, err := s.scratch.create("run")
 	if err != nil {
 		return err
 	}
 	w := newRunWriter(f, runInfo{users: s.users, items: s.items}, &s.coder)
-	if err := errors.Join(w.add(e), w.end()); err != nil {
+	if err := errors.Join(s.addTo(w, r), w.end()); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	s.spilled.Add(w.info.bytes)
@@ -178,14 +267,29 @@ func (s *spool) writeRun(e []entry) error {
 	return s.scratch.complete(f)
 }
 
+// addTo writes the entries of a run in memory.
+func (s *spool) addTo(w *runWriter, r *run) error {
+	if r.packed == nil {
+		return w.add(r.mem)
+	}
+	buf := make([]entry, runBlock)
+	for part := range slices.Chunk(r.packed, runBlock) {
+		s.values.unpack(buf, part, false)
+		if err := w.add(buf[:len(part)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // close lets memory go; the files stay until the scratch is removed.
-func (s *spool) close() { s.cur, s.runs = nil, nil }
+func (s *spool) close() { s.cur, s.packed, s.runs = nil, nil, nil }
 
 // drop is close for a spool whose files nobody will ask for.
 func (s *spool) drop() error {
 	var err error
 	for _, r := range s.runs {
-		if r.mem == nil {
+		if r.inFile() {
 			err = errors.Join(err, s.scratch.removeFile(r.name))
 		}
 	}
@@ -194,16 +298,19 @@ func (s *spool) drop() error {
 }
 
 // sort rewrites the key of every entry of runs lo … hi−1 with remap (unless
-// nil) and sorts each of them by order. done receives the number of entries of
-// each run sorted.
-func (s *spool) sort(ctx context.Context, lo, hi, workers int, remap func([]entry), by sortOrder, done func(int)) error {
+// nil, when none is packed) and sorts each of them by order. done receives the
+// number of entries of each run sorted.
+func (s *spool) sort(ctx context.Context, lo, hi, workers int, remap *remap, by sortOrder, done func(int)) error {
 	largest := 0
 	for _, r := range s.runs[lo:hi] {
 		largest = max(largest, r.n)
 	}
 	each := int64(largest) * entrySize
-	if s.onto {
+	switch {
+	case s.onto:
 		each *= 2
+	case s.tight:
+		each = int64(largest) * packedSize
 	}
 	if each > 0 {
 		workers = int(max(1, min(int64(workers), (s.plan.space-s.held()-s.bytes)/each)))
@@ -229,11 +336,15 @@ func (s *spool) sort(ctx context.Context, lo, hi, workers int, remap func([]entr
 	return g.Wait()
 }
 
-func (s *spool) sortRun(ctx context.Context, r *run, remap func([]entry), w *sorter) error {
+func (s *spool) sortRun(ctx context.Context, r *run, remap *remap, w *sorter) error {
+	if r.packed != nil {
+		remap.packed(r.packed)
+		w.sortPacked(r.packed, &s.values)
+		r.sorted, r.least, r.most = true, r.packed[0]>>codeBits, r.packed[len(r.packed)-1]>>codeBits
+		return nil
+	}
 	if r.mem != nil {
-		if remap != nil {
-			remap(r.mem)
-		}
+		remap.entries(r.mem)
 		w.sort(r.mem)
 		r.sorted, r.least, r.most = true, r.mem[0].key, r.mem[len(r.mem)-1].key
 		return nil
@@ -245,9 +356,7 @@ func (s *spool) sortRun(ctx context.Context, r *run, remap func([]entry), w *sor
 	if err != nil {
 		return err
 	}
-	if remap != nil {
-		remap(e)
-	}
+	remap.entries(e)
 	w.sort(e)
 	if err := ctx.Err(); err != nil {
 		return err

@@ -1,0 +1,158 @@
+package ingest
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// An entry of ids takes half as much memory packed: two numbers below 2²⁸
+// above the code of one of up to 256 values. First the numbers are temporary ids, user
+// above item; for sorting they become a key.
+const (
+	packedSize   = 8 // bytes
+	packedIDBits = 28
+	codeBits     = 64 - 2*packedIDBits
+	packedID     = 1<<packedIDBits - 1
+	packedCode   = 1<<codeBits - 1
+)
+
+// A valueTable has the values of packed entries.
+type valueTable struct {
+	n      int
+	bits   [1 << codeBits]uint64 // of each code's value
+	recent [1024]uint8           // guesses, verified
+}
+
+// pack packs entries of temporary ids into dst and returns how many: as many as fit, from the first one on.
+func (t *valueTable) pack(dst, keys []uint64, vals []float64) int {
+	dst, vals = dst[:len(keys)], vals[:len(keys)]
+	for i, key := range keys {
+		user, item := key>>32, uint64(uint32(key))
+		bits := math.Float64bits(vals[i])
+		slot := &t.recent[bits*0x9e3779b97f4a7c15>>54] // Fibonacci hashing
+		code := *slot
+		if t.bits[code] != bits || int(code) >= t.n {
+			var ok bool
+			if code, ok = t.code(bits); !ok {
+				return i
+			}
+			*slot = code
+		}
+		if (user|item)>>packedIDBits != 0 {
+			return i
+		}
+		dst[i] = user<<(packedIDBits+codeBits) | item<<codeBits | uint64(code)
+	}
+	return len(keys)
+}
+
+// code finds a value, or else adds it while there is room.
+func (t *valueTable) code(bits uint64) (code uint8, ok bool) {
+	k := slices.Index(t.bits[:t.n], bits)
+	if k < 0 {
+		if k = t.n; k == len(t.bits) {
+			return 0, false
+		}
+		t.bits[k] = bits
+		t.n++
+	}
+	return uint8(k), true
+}
+
+func (t *valueTable) value(code uint64) float64 { return math.Float64frombits(t.bits[code&packedCode]) }
+
+// unpack is the inverse of pack. Once sorted, entries have their keys.
+func (t *valueTable) unpack(dst []entry, packed []uint64, sorted bool) {
+	dst = dst[:len(packed)]
+	if sorted {
+		for i, x := range packed {
+			dst[i] = entry{x >> codeBits, t.value(x)}
+		}
+		return
+	}
+	for i, x := range packed {
+		dst[i] = entry{x>>(packedIDBits+codeBits)<<32 | x>>codeBits&packedID, t.value(x)}
+	}
+}
+
+// packed is entries for packed ones.
+func (m *remap) packed(e []uint64) {
+	users, items, toUser, toItem := m.shifts()
+	for i, x := range e {
+		key := uint64(users[x>>(packedIDBits+codeBits)])<<toUser | uint64(items[x>>codeBits&packedID])<<toItem
+		e[i] = key<<codeBits | x&packedCode
+	}
+}
+
+// sortPacked is sort for packed entries with keys.
+func (s *sorter) sortPacked(e []uint64, values *valueTable) {
+	switch {
+	case packedInOrder(e):
+	case len(e) < fewEntries:
+		slices.SortStableFunc(e, func(a, b uint64) int { return cmp.Compare(a>>codeBits, b>>codeBits) })
+	default:
+		s.radixSortPacked(e)
+	}
+	if s.by.byValue {
+		sortPackedGroups(e, values)
+	}
+}
+
+func packedInOrder(e []uint64) bool {
+	before := uint64(0)
+	for _, x := range e {
+		if x>>codeBits < before {
+			return false
+		}
+		before = x >> codeBits
+	}
+	return true
+}
+
+func (s *sorter) radixSortPacked(e []uint64) {
+	if cap(s.packedScratch) < len(e) {
+		s.packedScratch = make([]uint64, s.largest)
+	}
+	src, dst := e, s.packedScratch[:len(e)]
+	for shift := codeBits; shift < codeBits+s.by.keyBits; shift += digitBits {
+		if radixPassPacked(dst, src, shift) {
+			src, dst = dst, src
+		}
+	}
+	if &src[0] != &e[0] {
+		copy(e, src)
+	}
+}
+
+// radixPassPacked is radixPass for packed entries.
+func radixPassPacked(dst, src []uint64, shift int) bool {
+	var count [digits]int
+	for _, x := range src {
+		count[x>>(shift&63)&(digits-1)]++
+	}
+	if count[src[0]>>(shift&63)&(digits-1)] == len(src) {
+		return false
+	}
+	startsOf(&count)
+	for _, x := range src {
+		c := &count[x>>(shift&63)&(digits-1)]
+		dst[*c] = x
+		*c++
+	}
+	return true
+}
+
+// sortPackedGroups sorts the entries of each key by value.
+func sortPackedGroups(e []uint64, values *valueTable) {
+	for i := 0; i < len(e); {
+		j := i + 1
+		for j < len(e) && e[j]>>codeBits == e[i]>>codeBits {
+			j++
+		}
+		if j > i+1 {
+			slices.SortFunc(e[i:j], func(a, b uint64) int { return cmp.Compare(values.value(a), values.value(b)) })
+		}
+		i = j
+	}
+}

@@ -1,0 +1,112 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// A packed spool gives what a loose one does, with values that soon, late or never are too many.
+func TestPackedIsSame(t *testing.T) {
+	base, number := t.TempDir(), 0
+	rapid.Check(t, func(t *rapid.T) {
+		const users, items = 300, 70
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		n := rapid.IntRange(1, 3000).Draw(t, "n")
+		distinct := rapid.SampledFrom([]int{1, 10, 256, 257, 1000}).Draw(t, "distinct")
+		m := &remap{users: make([]uint32, users), items: make([]uint32, items)}
+		for i := range m.users {
+			m.users[i] = uint32(i)
+		}
+		for i := range m.items {
+			m.items[i] = uint32(i)
+		}
+		orient := rapid.SampledFrom([]Orientation{OrientRows, OrientCols}).Draw(t, "orient")
+		m.pack, _ = newKeyPacker(users, items, orient)
+		var keys, places []uint64
+		var vals []float64
+		for range n {
+			user, item := r.IntN(users), r.IntN(items)
+			keys = append(keys, uint64(user)<<32|uint64(item))
+			places = append(places, m.pack.key(int64(user), int64(item)))
+			vals = append(vals, float64(r.IntN(distinct))/4)
+		}
+		if rapid.Bool().Draw(t, "sorted") && orient == OrientRows {
+			slices.Sort(keys)
+			slices.Sort(places)
+		}
+		by := sortOrder{m.pack.bits, rapid.Bool().Draw(t, "byValue")}
+		want := make([]entry, n)
+		for i := range want {
+			want[i] = entry{places[i], vals[i]}
+		}
+		want = sorted(want, by.byValue)
+		p := plan{
+			first: rapid.IntRange(1, 500).Draw(t, "first"), run: rapid.IntRange(500, 3000).Draw(t, "run"),
+			readBuf: 64, fanIn: 5, space: 1 << 30, keep: rapid.SampledFrom([]int64{0, 10 << 10, 1 << 30}).Draw(t, "keep"),
+		}
+		number++
+		s := newSpool(p, &scratch{fs: lazyFS{vfs.OS}, dir: filepath.Join(base, fmt.Sprint(number))}, true, func() int64 { return 0 })
+		for len(keys) > 0 {
+			k := min(len(keys), 1+r.IntN(700))
+			if err := s.add(keys[:k], vals[:k]); err != nil {
+				t.Fatal(err)
+			}
+			keys, vals = keys[k:], vals[k:]
+		}
+		if err := s.finish(); err != nil {
+			t.Fatal(err)
+		}
+		for _, run := range s.runs {
+			if run.packed != nil && !s.tight || run.mem != nil && s.tight {
+				t.Fatal("packed and loose runs beside each other")
+			}
+		}
+		if err := s.sort(context.Background(), 0, len(s.runs), 2, m, by, func(int) {}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := merged(s, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatal("wrong order")
+		}
+	})
+}
+
+// An id or a value that does not fit ends packing where it is.
+func TestPackStops(t *testing.T) {
+	var many []float64
+	for i := range 300 {
+		many = append(many, float64(i))
+	}
+	for _, c := range []struct {
+		keys []uint64
+		vals []float64
+		want int
+	}{
+		{[]uint64{packedID<<32 | packedID, 1 << packedIDBits}, []float64{1, 1}, 1},
+		{[]uint64{1, 1 << (32 + packedIDBits)}, []float64{1, 1}, 1},
+		{make([]uint64, 300), many, 256},
+	} {
+		var v valueTable
+		packed, e := make([]uint64, len(c.keys)), make([]entry, c.want)
+		if n := v.pack(packed, c.keys, c.vals); n != c.want {
+			t.Errorf("packed %d, not %d", n, c.want)
+		}
+		v.unpack(e, packed[:c.want], false)
+		for i := range e {
+			if e[i] != (entry{c.keys[i], c.vals[i]}) {
+				t.Errorf("%v became %v", entry{c.keys[i], c.vals[i]}, e[i])
+			}
+		}
+	}
+}
