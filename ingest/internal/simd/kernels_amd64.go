@@ -4,7 +4,12 @@
 
 package simd
 
-// linesAVX2 is Lines.
+// lines1AVX2 is Lines for separators of 1. Lines begin at last or before, of bytes of text, and are room at most.
 //
 //go:noescape
-func linesAVX2(text *byte, f *[6]uint64, users *int64, items *int64, vals *float64) (taken int, lines int)
+func lines1AVX2(text *byte, last int, users *int64, items *int64, vals *float64, room int, sep uint16, stamp bool) (taken int, lines int)
+
+// lines2AVX2 is Lines for separators of 2. Lines begin at last or before, of bytes of text, and are room at most.
+//
+//go:noescape
+func lines2AVX2(text *byte, last int, users *int64, items *int64, vals *float64, room int, sep uint16, stamp bool) (taken int, lines int)

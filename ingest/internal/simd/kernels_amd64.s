@@ -242,153 +242,139 @@ DATA digitsAt<>+30(SB)/1, $0x0e
 DATA digitsAt<>+31(SB)/1, $0x0f
 GLOBL digitsAt<>(SB), RODATA|NOPTR, $32
 
-DATA powers<>+0(SB)/8, $0x0000000000000001
-DATA powers<>+8(SB)/8, $0x000000000000000a
-DATA powers<>+16(SB)/8, $0x0000000000000064
-DATA powers<>+24(SB)/8, $0x00000000000003e8
-DATA powers<>+32(SB)/8, $0x0000000000002710
-DATA powers<>+40(SB)/8, $0x00000000000186a0
-DATA powers<>+48(SB)/8, $0x00000000000f4240
-DATA powers<>+56(SB)/8, $0x0000000000989680
-DATA powers<>+64(SB)/8, $(1.0)
-DATA powers<>+72(SB)/8, $(10.0)
-DATA powers<>+80(SB)/8, $(100.0)
-DATA powers<>+88(SB)/8, $(1000.0)
-DATA powers<>+96(SB)/8, $(10000.0)
-DATA powers<>+104(SB)/8, $(100000.0)
-DATA powers<>+112(SB)/8, $(1000000.0)
-DATA powers<>+120(SB)/8, $(10000000.0)
+DATA powers<>+0(SB)/8, $(1.0)
+DATA powers<>+8(SB)/8, $(1.0)
+DATA powers<>+16(SB)/8, $(10.0)
+DATA powers<>+24(SB)/8, $(1.0)
+DATA powers<>+32(SB)/8, $(100.0)
+DATA powers<>+40(SB)/8, $(1.0)
+DATA powers<>+48(SB)/8, $(1000.0)
+DATA powers<>+56(SB)/8, $(1.0)
+DATA powers<>+64(SB)/8, $(10000.0)
+DATA powers<>+72(SB)/8, $(1.0)
+DATA powers<>+80(SB)/8, $(100000.0)
+DATA powers<>+88(SB)/8, $(1.0)
+DATA powers<>+96(SB)/8, $(1000000.0)
+DATA powers<>+104(SB)/8, $(1.0)
+DATA powers<>+112(SB)/8, $(10000000.0)
+DATA powers<>+120(SB)/8, $(1.0)
 GLOBL powers<>(SB), RODATA|NOPTR, $128
 
-// func linesAVX2(text *byte, f *[6]uint64, users *int64, items *int64, vals *float64) (taken int, lines int)
-// Requires: AVX, AVX2, BMI, BMI2
-TEXT ·linesAVX2(SB), NOSPLIT, $0-56
+// func lines1AVX2(text *byte, last int, users *int64, items *int64, vals *float64, room int, sep uint16, stamp bool) (taken int, lines int)
+// Requires: AVX, AVX2, BMI, CMOV
+TEXT ·lines1AVX2(SB), NOSPLIT, $8-72
 	MOVQ    text+0(FP), AX
-	MOVQ    f+8(FP), CX
+	MOVQ    last+8(FP), CX
 	MOVQ    users+16(FP), DX
 	MOVQ    items+24(FP), BX
 	MOVQ    vals+32(FP), SI
-	MOVQ    (CX), DI
-	ADDQ    AX, DI
-	XORQ    R8, R8
+	MOVW    sep+48(FP), DI
+	ADDQ    AX, CX
+	XORL    R8, R8
 	LEAQ    digitsAt<>+0(SB), R9
 	VMOVDQU zeros<>+0(SB), Y0
 	VMOVDQU nines<>+0(SB), Y1
 	VMOVDQU ends<>+0(SB), Y2
 
 line:
-	CMPQ      AX, DI
+	CMPQ      AX, CX
 	JA        done
-	CMPQ      R8, 8(CX)
+	CMPQ      R8, room+40(FP)
 	JAE       done
 	VMOVDQU   (AX), Y3
 	VPSUBB    Y0, Y3, Y4
 	VPMINUB   Y1, Y4, Y3
 	VPCMPEQB  Y3, Y4, Y3
 	VPMOVMSKB Y3, R10
-	VMOVDQU   32(AX), Y3
-	VPSUBB    Y0, Y3, Y4
-	VPMINUB   Y1, Y4, Y3
-	VPCMPEQB  Y3, Y4, Y3
-	VPMOVMSKB Y3, R11
-	SHLQ      $0x20, R11
-	ORQ       R11, R10
-	NOTQ      R10
 	VPCMPEQB  (AX), Y2, Y3
 	VPMOVMSKB Y3, R11
-	VPCMPEQB  32(AX), Y2, Y3
-	VPMOVMSKB Y3, R12
-	SHLQ      $0x20, R12
-	ORQ       R12, R11
-	TZCNTQ    R11, R11
-	XORL      R12, R12
-	SHRXQ     R12, R10, R13
-	TZCNTQ    R13, R13
-	LEAQ      -1(R13), R14
-	CMPQ      R14, $0x00000008
-	JAE       done
-	CMPB      (AX)(R12*1), $0x30
-	JNE       user
-	CMPQ      R13, $0x01
-	JNE       done
+	TZCNTL    R11, R11
+	JCS       long
+	NOTL      R10
+
+fields:
+	TZCNTQ R10, R12
+	MOVQ   R12, R13
+	LEAQ   -1(R13), R14
+	CMPQ   R14, $0x00000008
+	JAE    done
+	CMPB   (AX), $0x30
+	JNE    user
+	CMPQ   R13, $0x01
+	JNE    done
 
 user:
-	VMOVQ   (AX), X5
-	VMOVQ   (R9)(R13*1), X6
-	ADDQ    R13, R12
-	MOVWLZX (AX)(R12*1), R13
-	XORL    16(CX), R13
-	TESTL   R13, 24(CX)
-	JNE     done
-	ADDQ    32(CX), R12
-	SHRXQ   R12, R10, R13
-	TZCNTQ  R13, R13
-	LEAQ    -1(R13), R14
-	CMPQ    R14, $0x00000008
-	JAE     done
-	CMPB    (AX)(R12*1), $0x30
-	JNE     item
-	CMPQ    R13, $0x01
-	JNE     done
+	VMOVQ  (AX), X5
+	VMOVQ  (R9)(R13*1), X6
+	CMPB   (AX)(R12*1), DI
+	JNE    done
+	BLSRQ  R10, R10
+	TZCNTQ R10, R13
+	MOVQ   R13, R14
+	SUBQ   R12, R14
+	LEAQ   -2(R14), R15
+	CMPQ   R15, $0x00000008
+	JAE    done
+	CMPB   1(AX)(R12*1), $0x30
+	JNE    item
+	CMPQ   R14, $0x02
+	JNE    done
 
 item:
-	VMOVHPS (AX)(R12*1), X5, X5
-	VMOVHPS 16(R9)(R13*1), X6, X6
-	ADDQ    R13, R12
-	MOVWLZX (AX)(R12*1), R13
-	XORL    16(CX), R13
-	TESTL   R13, 24(CX)
+	VMOVHPS 1(AX)(R12*1), X5, X5
+	VMOVHPS 15(R9)(R14*1), X6, X6
+	CMPB    (AX)(R13*1), DI
 	JNE     done
-	ADDQ    32(CX), R12
-	SHRXQ   R12, R10, R13
-	TZCNTQ  R13, R13
-	LEAQ    -1(R13), R14
-	CMPQ    R14, $0x00000008
+	BLSRQ   R10, R10
+	TZCNTQ  R10, R12
+	MOVQ    R12, R14
+	SUBQ    R13, R14
+	LEAQ    -2(R14), R15
+	CMPQ    R15, $0x00000008
 	JAE     done
-	VMOVQ   (AX)(R12*1), X3
-	VMOVQ   (R9)(R13*1), X4
-	ADDQ    R13, R12
-	XORL    R13, R13
+	VMOVQ   1(AX)(R13*1), X3
+	VMOVQ   -1(R9)(R14*1), X4
+	XORL    BP, BP
+	BLSRQ   R10, R13
 	CMPB    (AX)(R12*1), $0x2e
-	SETEQ   R13
-	ADDQ    R13, R12
-	SHRXQ   R12, R10, R14
-	TZCNTQ  R14, R14
-	NEGQ    R13
-	ANDQ    R13, R14
-	ADDQ    R14, R13
-	CMPQ    R13, $0x07
+	SETEQ   BP
+	CMOVQEQ R13, R10
+	TZCNTQ  R10, R13
+	MOVQ    R13, R15
+	SUBQ    R12, R15
+	SUBQ    BP, R15
+	MOVQ    R15, R14
+	SUBQ    BP, R14
+	CMPQ    R14, $0x07
 	JAE     done
-	VMOVHPS (AX)(R12*1), X3, X3
-	VMOVHPS 16(R9)(R14*1), X4, X4
-	ADDQ    R14, R12
-	CMPQ    40(CX), $0x00
+	VMOVHPS 1(AX)(R12*1), X3, X3
+	VMOVHPS 16(R9)(R15*1), X4, X4
+	CMPB    stamp+50(FP), $0x00
 	JE      end
-	MOVWLZX (AX)(R12*1), R13
-	XORL    16(CX), R13
-	TESTL   R13, 24(CX)
+	CMPB    (AX)(R13*1), DI
 	JNE     done
-	ADDQ    32(CX), R12
-	SHRXQ   R12, R10, R10
+	BLSRQ   R10, R10
 	TZCNTQ  R10, R10
-	LEAQ    -1(R10), R13
-	CMPQ    R13, $0x00000010
+	MOVQ    R10, R12
+	SUBQ    R13, R12
+	LEAQ    -2(R12), R14
+	CMPQ    R14, $0x00000010
 	JAE     done
-	CMPB    (AX)(R12*1), $0x30
+	CMPB    1(AX)(R13*1), $0x30
 	JNE     stamp
-	CMPQ    R10, $0x01
+	CMPQ    R12, $0x02
 	JNE     done
 
 stamp:
-	ADDQ R10, R12
+	MOVQ R10, R13
 
 end:
-	CMPB (AX)(R12*1), $0x0d
+	CMPB (AX)(R13*1), $0x0d
 	JNE  newline
-	INCQ R12
+	INCQ R13
 
 newline:
-	CMPQ         R12, R11
+	CMPQ         R13, R11
 	JNE          done
 	VINSERTI128  $0x01, X3, Y5, Y5
 	VINSERTI128  $0x01, X4, Y6, Y6
@@ -403,23 +389,202 @@ newline:
 	VMOVQ        X5, (DX)(R8*8)
 	VMOVHPS      X5, (BX)(R8*8)
 	LEAQ         powers<>+0(SB), R10
-	VMOVQ        X3, R13
-	MOVL         R13, R12
-	SHRQ         $0x20, R13
-	IMULQ        (R10)(R14*8), R12
-	ADDQ         R13, R12
-	VXORPS       X3, X3, X3
-	VCVTSI2SDQ   R12, X3, X3
-	VDIVSD       64(R10)(R14*8), X3, X3
+	SHLQ         $0x04, R15
+	VCVTDQ2PD    X3, X3
+	VMULPD       (R10)(R15*1), X3, X3
+	VUNPCKHPD    X3, X3, X4
+	VADDSD       X4, X3, X3
+	VDIVSD       (R10)(R15*1), X3, X3
 	VMOVSD       X3, (SI)(R8*8)
 	INCQ         R8
 	LEAQ         1(AX)(R11*1), AX
 	JMP          line
 
+long:
+	VMOVDQU   32(AX), Y3
+	VPSUBB    Y0, Y3, Y4
+	VPMINUB   Y1, Y4, Y3
+	VPCMPEQB  Y3, Y4, Y3
+	VPMOVMSKB Y3, R11
+	SHLQ      $0x20, R11
+	ORQ       R11, R10
+	NOTQ      R10
+	VPCMPEQB  32(AX), Y2, Y3
+	VPMOVMSKB Y3, R11
+	TZCNTL    R11, R11
+	LEAQ      32(R11), R11
+	JMP       fields
+
 done:
 	MOVQ text+0(FP), CX
 	SUBQ CX, AX
-	MOVQ AX, taken+40(FP)
-	MOVQ R8, lines+48(FP)
+	MOVQ AX, taken+56(FP)
+	MOVQ R8, lines+64(FP)
+	VZEROUPPER
+	RET
+
+// func lines2AVX2(text *byte, last int, users *int64, items *int64, vals *float64, room int, sep uint16, stamp bool) (taken int, lines int)
+// Requires: AVX, AVX2, BMI, CMOV
+TEXT ·lines2AVX2(SB), NOSPLIT, $8-72
+	MOVQ    text+0(FP), AX
+	MOVQ    last+8(FP), CX
+	MOVQ    users+16(FP), DX
+	MOVQ    items+24(FP), BX
+	MOVQ    vals+32(FP), SI
+	MOVW    sep+48(FP), DI
+	ADDQ    AX, CX
+	XORL    R8, R8
+	LEAQ    digitsAt<>+0(SB), R9
+	VMOVDQU zeros<>+0(SB), Y0
+	VMOVDQU nines<>+0(SB), Y1
+	VMOVDQU ends<>+0(SB), Y2
+
+line:
+	CMPQ      AX, CX
+	JA        done
+	CMPQ      R8, room+40(FP)
+	JAE       done
+	VMOVDQU   (AX), Y3
+	VPSUBB    Y0, Y3, Y4
+	VPMINUB   Y1, Y4, Y3
+	VPCMPEQB  Y3, Y4, Y3
+	VPMOVMSKB Y3, R10
+	VPCMPEQB  (AX), Y2, Y3
+	VPMOVMSKB Y3, R11
+	TZCNTL    R11, R11
+	JCS       long
+	NOTL      R10
+
+fields:
+	TZCNTQ R10, R12
+	MOVQ   R12, R13
+	LEAQ   -1(R13), R14
+	CMPQ   R14, $0x00000008
+	JAE    done
+	CMPB   (AX), $0x30
+	JNE    user
+	CMPQ   R13, $0x01
+	JNE    done
+
+user:
+	VMOVQ  (AX), X5
+	VMOVQ  (R9)(R13*1), X6
+	CMPW   (AX)(R12*1), DI
+	JNE    done
+	BLSRQ  R10, R10
+	BLSRQ  R10, R10
+	TZCNTQ R10, R13
+	MOVQ   R13, R14
+	SUBQ   R12, R14
+	LEAQ   -3(R14), R15
+	CMPQ   R15, $0x00000008
+	JAE    done
+	CMPB   2(AX)(R12*1), $0x30
+	JNE    item
+	CMPQ   R14, $0x03
+	JNE    done
+
+item:
+	VMOVHPS 2(AX)(R12*1), X5, X5
+	VMOVHPS 14(R9)(R14*1), X6, X6
+	CMPW    (AX)(R13*1), DI
+	JNE     done
+	BLSRQ   R10, R10
+	BLSRQ   R10, R10
+	TZCNTQ  R10, R12
+	MOVQ    R12, R14
+	SUBQ    R13, R14
+	LEAQ    -3(R14), R15
+	CMPQ    R15, $0x00000008
+	JAE     done
+	VMOVQ   2(AX)(R13*1), X3
+	VMOVQ   -2(R9)(R14*1), X4
+	XORL    BP, BP
+	BLSRQ   R10, R13
+	CMPB    (AX)(R12*1), $0x2e
+	SETEQ   BP
+	CMOVQEQ R13, R10
+	TZCNTQ  R10, R13
+	MOVQ    R13, R15
+	SUBQ    R12, R15
+	SUBQ    BP, R15
+	MOVQ    R15, R14
+	SUBQ    BP, R14
+	CMPQ    R14, $0x07
+	JAE     done
+	VMOVHPS 1(AX)(R12*1), X3, X3
+	VMOVHPS 16(R9)(R15*1), X4, X4
+	CMPB    stamp+50(FP), $0x00
+	JE      end
+	CMPW    (AX)(R13*1), DI
+	JNE     done
+	BLSRQ   R10, R10
+	BLSRQ   R10, R10
+	TZCNTQ  R10, R10
+	MOVQ    R10, R12
+	SUBQ    R13, R12
+	LEAQ    -3(R12), R14
+	CMPQ    R14, $0x00000010
+	JAE     done
+	CMPB    2(AX)(R13*1), $0x30
+	JNE     stamp
+	CMPQ    R12, $0x03
+	JNE     done
+
+stamp:
+	MOVQ R10, R13
+
+end:
+	CMPB (AX)(R13*1), $0x0d
+	JNE  newline
+	INCQ R13
+
+newline:
+	CMPQ         R13, R11
+	JNE          done
+	VINSERTI128  $0x01, X3, Y5, Y5
+	VINSERTI128  $0x01, X4, Y6, Y6
+	VPSUBB       Y0, Y5, Y5
+	VPSHUFB      Y6, Y5, Y5
+	VPMADDUBSW   tens<>+0(SB), Y5, Y5
+	VPMADDWD     hundreds<>+0(SB), Y5, Y5
+	VPACKUSDW    Y5, Y5, Y5
+	VPMADDWD     myriads<>+0(SB), Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X3
+	VPMOVZXDQ    X5, X5
+	VMOVQ        X5, (DX)(R8*8)
+	VMOVHPS      X5, (BX)(R8*8)
+	LEAQ         powers<>+0(SB), R10
+	SHLQ         $0x04, R15
+	VCVTDQ2PD    X3, X3
+	VMULPD       (R10)(R15*1), X3, X3
+	VUNPCKHPD    X3, X3, X4
+	VADDSD       X4, X3, X3
+	VDIVSD       (R10)(R15*1), X3, X3
+	VMOVSD       X3, (SI)(R8*8)
+	INCQ         R8
+	LEAQ         1(AX)(R11*1), AX
+	JMP          line
+
+long:
+	VMOVDQU   32(AX), Y3
+	VPSUBB    Y0, Y3, Y4
+	VPMINUB   Y1, Y4, Y3
+	VPCMPEQB  Y3, Y4, Y3
+	VPMOVMSKB Y3, R11
+	SHLQ      $0x20, R11
+	ORQ       R11, R10
+	NOTQ      R10
+	VPCMPEQB  32(AX), Y2, Y3
+	VPMOVMSKB Y3, R11
+	TZCNTL    R11, R11
+	LEAQ      32(R11), R11
+	JMP       fields
+
+done:
+	MOVQ text+0(FP), CX
+	SUBQ CX, AX
+	MOVQ AX, taken+56(FP)
+	MOVQ R8, lines+64(FP)
 	VZEROUPPER
 	RET

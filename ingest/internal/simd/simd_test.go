@@ -83,6 +83,12 @@ func check(t fataler, text, sep string, stamp bool, room int) {
 func TestLines(t *testing.T) {
 	needVectors(t)
 	number := func(n int) string { return "12345678901234567"[:n] }
+	for _, sep := range []string{"1", "a1", "1a"} {
+		text := strings.Repeat(strings.Join([]string{"12", "3", "4"}, sep)+"\n", 30)
+		if n, _ := Lines([]byte(text), sep, false, make([]int64, 9), make([]int64, 9), make([]float64, 9)); n != 0 {
+			t.Errorf("took lines separated by digits, %q", sep)
+		}
+	}
 	for user := range 10 {
 		for item := range 10 {
 			check(t, strings.Repeat(number(user)+","+number(item)+",5\n", 30), ",", false, 40)
@@ -104,7 +110,7 @@ func TestLinesAnything(t *testing.T) {
 		rapid.StringMatching(`[1-9][0-9]{0,8}`), rapid.StringMatching(`[0-9]{1,9}\.[0-9]{1,8}`),
 		rapid.SampledFrom([]string{"", "0", "00", "012345678", "-1", "+2", "5.", ".5", "1e3", " 1", "1 ", "x", "1\r", ":", "1\x00", "1/", "\xb12"}))
 	rapid.Check(t, func(t *rapid.T) {
-		sep := rapid.SampledFrom([]string{"::", ",", "\t", "ab", "a1", "\r,"}).Draw(t, "sep")
+		sep := rapid.SampledFrom([]string{"::", ",", "\t", "ab", "\r,"}).Draw(t, "sep")
 		stamp := rapid.Bool().Draw(t, "stamp")
 		var text strings.Builder
 		for range rapid.IntRange(0, 30).Draw(t, "lines") {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 
 	. "github.com/mmcloughlin/avo/build"
@@ -13,19 +14,11 @@ import (
 
 func main() {
 	ConstraintExpr("!noasm")
-	linesAVX2()
+	t := tables()
+	t.lines("lines1AVX2", 1)
+	t.lines("lines2AVX2", 2)
 	Generate()
 }
-
-// Offsets in a Form.
-const (
-	formLast = 8 * iota
-	formRoom
-	formSep
-	formMask
-	formSize
-	formStamp
-)
 
 // bytes32 is 32 bytes of memory.
 func bytes32(name string, at func(i int) byte) Mem {
@@ -47,16 +40,12 @@ func digitsAt() Mem {
 	})
 }
 
-// powers are 10⁰ … 10⁷, as integers and as floating point numbers.
+// powers are pairs of 10⁰ … 10⁷ and 1.
 func powers() Mem {
 	m := GLOBL("powers", RODATA|NOPTR)
-	for i := range 16 {
-		p := math.Pow10(i % 8)
-		if i < 8 {
-			DATA(8*i, U64(p))
-		} else {
-			DATA(8*i, F64(p))
-		}
+	for i := range 8 {
+		DATA(16*i, F64(math.Pow10(i)))
+		DATA(16*i+8, F64(1))
 	}
 	return m
 }
@@ -66,143 +55,182 @@ func weights(name string, w ...byte) Mem {
 	return bytes32(name, func(i int) byte { return w[i%len(w)] })
 }
 
-// linesAVX2 marks the bytes of a line that are no digits in a word of 64 bits,
+// data is what the kernels read.
+type data struct {
+	nines, zeros, ends, tens, hundreds, myriads, digitsAt, powers Mem
+}
+
+func tables() *data {
+	return &data{
+		nines:    bytes32("nines", func(int) byte { return 9 }),
+		zeros:    bytes32("zeros", func(int) byte { return '0' }),
+		ends:     bytes32("ends", func(int) byte { return '\n' }),
+		tens:     weights("tens", 10, 1),
+		hundreds: weights("hundreds", 100, 0, 1, 0),
+		myriads:  weights("myriads", 10000&0xff, 10000>>8, 1, 0),
+		digitsAt: digitsAt(),
+		powers:   powers(),
+	}
+}
+
+// memory is where an argument lies.
+func memory(name string) Mem {
+	b, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
+
+// lines, for separators of size bytes, marks the bytes of a line that are no digits,
 // walks over the marks, and gathers the digits of the user, the item and the
 // value, before and behind the point, in four words of eight digits, which are
 // made numbers together. That the next line begins behind the line end is
-// known at once, so that the work on several lines overlaps.
-func linesAVX2() {
-	nines := bytes32("nines", func(int) byte { return 9 })
-	zeros := bytes32("zeros", func(int) byte { return '0' })
-	ends := bytes32("ends", func(int) byte { return '\n' })
-	tens := weights("tens", 10, 1)
-	hundreds := weights("hundreds", 100, 0, 1, 0)
-	myriads := weights("myriads", 10000&0xff, 10000>>8, 1, 0)
-	shuffles, pow10 := digitsAt(), powers()
-
-	TEXT("linesAVX2", NOSPLIT, "func(text *byte, f *[6]uint64, users, items *int64, vals *float64) (taken, lines int)")
-	Doc("linesAVX2 is Lines.")
+// known at once, so that the work on several lines overlaps: the fewer
+// instructions and the shorter their chain, the more of them.
+func (d *data) lines(name string, size int) {
+	TEXT(name, NOSPLIT, "func(text *byte, last int, users, items *int64, vals *float64, room int, sep uint16, stamp bool) (taken, lines int)")
+	Doc(fmt.Sprintf("%s is Lines for separators of %d. Lines begin at last or before, of bytes of text, and are room at most.", name, size))
 	Pragma("noescape")
-	at, f := Load(Param("text"), GP64()), Load(Param("f"), GP64())
+	at, last := Load(Param("text"), GP64()), Load(Param("last"), GP64())
 	users, items, vals := Load(Param("users"), GP64()), Load(Param("items"), GP64()), Load(Param("vals"), GP64())
-	last, lines, shuffle := GP64(), GP64(), GP64()
-	MOVQ(Mem{Base: f, Disp: formLast}, last)
+	sep := Load(Param("sep"), GP16())
+	room, stamp := memory("room"), memory("stamp")
+	lines, shuffle := GP64(), GP64()
 	ADDQ(at, last)
-	XORQ(lines, lines)
-	LEAQ(shuffles, shuffle)
+	XORL(lines.As32(), lines.As32())
+	LEAQ(d.digitsAt, shuffle)
 	zero, nine, end := YMM(), YMM(), YMM()
-	VMOVDQU(zeros, zero)
-	VMOVDQU(nines, nine)
-	VMOVDQU(ends, end)
+	VMOVDQU(d.zeros, zero)
+	VMOVDQU(d.nines, nine)
+	VMOVDQU(d.ends, end)
+
+	// digits and lineEnds mark such bytes in 32.
+	digits := func(offset int, marks GPVirtual) {
+		x, y := YMM(), YMM()
+		VMOVDQU(Mem{Base: at, Disp: offset}, x)
+		VPSUBB(zero, x, y)
+		VPMINUB(nine, y, x)
+		VPCMPEQB(x, y, x)
+		VPMOVMSKB(x, marks.As32())
+	}
+	lineEnds := func(offset int, marks GPVirtual) {
+		x := YMM()
+		VPCMPEQB(Mem{Base: at, Disp: offset}, end, x)
+		VPMOVMSKB(x, marks.As32())
+	}
 
 	Label("line")
 	CMPQ(at, last)
 	JA(LabelRef("done"))
-	CMPQ(lines, Mem{Base: f, Disp: formRoom})
+	CMPQ(lines, room)
 	JAE(LabelRef("done"))
+	marks, newline := GP64(), GP64()
+	digits(0, marks)
+	lineEnds(0, newline)
+	TZCNTL(newline.As32(), newline.As32())
+	JCS(LabelRef("long")) // the line does not end within 32 bytes
+	NOTL(marks.As32())
 
-	// Marks, and the place of the line end.
-	marks, high, newline := GP64(), GP64(), GP64()
-	for half, to := range []GPVirtual{marks, high} {
-		x, y := YMM(), YMM()
-		VMOVDQU(Mem{Base: at, Disp: 32 * half}, x)
-		VPSUBB(zero, x, y)
-		VPMINUB(nine, y, x)
-		VPCMPEQB(x, y, x)
-		VPMOVMSKB(x, to.As32())
-	}
-	SHLQ(Imm(32), high)
-	ORQ(high, marks)
-	NOTQ(marks)
-	high = GP64()
-	for half, to := range []GPVirtual{newline, high} {
-		x := YMM()
-		VPCMPEQB(Mem{Base: at, Disp: 32 * half}, end, x)
-		VPMOVMSKB(x, to.As32())
-	}
-	SHLQ(Imm(32), high)
-	ORQ(high, newline)
-	TZCNTQ(newline, newline)
-
-	// s is a place in the line: the beginning of a field, then the byte behind its digits.
-	s := GP64()
-	XORL(s.As32(), s.As32())
-	// digits goes behind the digits, most at most, and leaves their number.
-	digits := func(most uint64) GPVirtual {
-		n, less := GP64(), GP64()
-		SHRXQ(s, marks, n)
-		TZCNTQ(n, n)
-		LEAQ(Mem{Base: n, Disp: -1}, less)
+	// p is the end of a field, the place of a mark, and begin the distance from there to the next field.
+	Label("fields")
+	p, n := GP64(), GP64()
+	begin := 0
+	next := func(most int) (from GPVirtual) {
+		from = p
+		p = GP64()
+		TZCNTQ(marks, p)
+		n = GP64()
+		MOVQ(p, n)
+		if begin > 0 {
+			SUBQ(from, n)
+		}
+		less := GP64()
+		LEAQ(Mem{Base: n, Disp: -1 - begin}, less)
 		CMPQ(less, U32(most))
 		JAE(LabelRef("done"))
-		return n
+		return from
 	}
+	// field is the memory where the field begins, the mark before which is at from.
+	field := func(from GPVirtual) Mem {
+		if begin == 0 {
+			return Mem{Base: at}
+		}
+		return Mem{Base: at, Index: from, Scale: 1, Disp: begin}
+	}
+	// how is what shuffles the digits of the field.
+	how := func(disp int) Mem { return Mem{Base: shuffle, Index: n, Scale: 1, Disp: disp - begin} }
 	// canonical leaves the lines alone that have a zero before other digits.
-	canonical := func(name string, n GPVirtual) {
-		CMPB(Mem{Base: at, Index: s, Scale: 1}, U8('0'))
+	canonical := func(name string, from GPVirtual) {
+		CMPB(field(from), U8('0'))
 		JNE(LabelRef(name))
-		CMPQ(n, U8(1))
+		CMPQ(n, U8(1+begin))
 		JNE(LabelRef("done"))
 		Label(name)
 	}
 	separator := func() {
-		x := GP32()
-		MOVWLZX(Mem{Base: at, Index: s, Scale: 1}, x)
-		XORL(Mem{Base: f, Disp: formSep}, x)
-		TESTL(x, Mem{Base: f, Disp: formMask})
+		m := Mem{Base: at, Index: p, Scale: 1}
+		if size == 1 {
+			CMPB(m, sep.(GPVirtual).As8())
+		} else {
+			CMPW(m, sep)
+		}
 		JNE(LabelRef("done"))
-		ADDQ(Mem{Base: f, Disp: formSize}, s)
+		for range size {
+			BLSRQ(marks, marks)
+		}
+		begin = size
 	}
+
 	ids, idsBy := XMM(), XMM()
-	n := digits(8)
-	canonical("user", n)
-	VMOVQ(Mem{Base: at}, ids)
-	VMOVQ(Mem{Base: shuffle, Index: n, Scale: 1}, idsBy)
-	ADDQ(n, s)
+	from := next(8)
+	canonical("user", from)
+	VMOVQ(field(from), ids)
+	VMOVQ(how(0), idsBy)
 	separator()
 
-	n = digits(8)
-	canonical("item", n)
-	VMOVHPS(Mem{Base: at, Index: s, Scale: 1}, ids, ids)
-	VMOVHPS(Mem{Base: shuffle, Index: n, Scale: 1, Disp: 16}, idsBy, idsBy)
-	ADDQ(n, s)
+	from = next(8)
+	canonical("item", from)
+	VMOVHPS(field(from), ids, ids)
+	VMOVHPS(how(16), idsBy, idsBy)
 	separator()
 
 	val, valBy := XMM(), XMM()
-	n = digits(8)
-	VMOVQ(Mem{Base: at, Index: s, Scale: 1}, val)
-	VMOVQ(Mem{Base: shuffle, Index: n, Scale: 1}, valBy)
-	ADDQ(n, s)
+	from = next(8)
+	VMOVQ(field(from), val)
+	VMOVQ(how(0), valBy)
 	// Without a point there are 0 digits behind it; with one, at least one. No
 	// branch: some ratings have a point and some do not.
-	point, k := GP64(), GP64()
-	XORL(point.As32(), point.As32())
-	CMPB(Mem{Base: at, Index: s, Scale: 1}, U8('.'))
-	SETEQ(point.As8())
-	ADDQ(point, s)
-	SHRXQ(s, marks, k)
-	TZCNTQ(k, k)
-	NEGQ(point)
-	ANDQ(point, k)
-	ADDQ(k, point) // k−1 or 0
-	CMPQ(point, U8(7))
+	behind, q, k, least := GP64(), GP64(), GP64(), GP64()
+	XORL(least.As32(), least.As32())
+	BLSRQ(marks, behind)
+	CMPB(Mem{Base: at, Index: p, Scale: 1}, U8('.'))
+	SETEQ(least.As8())
+	CMOVQEQ(behind, marks)
+	TZCNTQ(marks, q)
+	MOVQ(q, k)
+	SUBQ(p, k)
+	SUBQ(least, k) // digits behind the point
+	MOVQ(k, n)
+	SUBQ(least, n)
+	CMPQ(n, U8(7))
 	JAE(LabelRef("done"))
-	VMOVHPS(Mem{Base: at, Index: s, Scale: 1}, val, val)
+	VMOVHPS(Mem{Base: at, Index: p, Scale: 1, Disp: 1}, val, val)
 	VMOVHPS(Mem{Base: shuffle, Index: k, Scale: 1, Disp: 16}, valBy, valBy)
-	ADDQ(k, s)
+	p = q
 
-	CMPQ(Mem{Base: f, Disp: formStamp}, U8(0))
+	CMPB(stamp, U8(0))
 	JE(LabelRef("end"))
 	separator()
-	n = digits(16)
-	canonical("stamp", n)
-	ADDQ(n, s)
+	from = next(16)
+	canonical("stamp", from)
+	MOVQ(p, q)
 	Label("end")
-	CMPB(Mem{Base: at, Index: s, Scale: 1}, U8('\r'))
+	CMPB(Mem{Base: at, Index: q, Scale: 1}, U8('\r'))
 	JNE(LabelRef("newline"))
-	INCQ(s)
+	INCQ(q)
 	Label("newline")
-	CMPQ(s, newline)
+	CMPQ(q, newline)
 	JNE(LabelRef("done"))
 
 	// Digits to numbers.
@@ -211,30 +239,40 @@ func linesAVX2() {
 	VINSERTI128(Imm(1), valBy, by, by)
 	VPSUBB(zero, x, x)
 	VPSHUFB(by, x, x)
-	VPMADDUBSW(tens, x, x)
-	VPMADDWD(hundreds, x, x)
+	VPMADDUBSW(d.tens, x, x)
+	VPMADDWD(d.hundreds, x, x)
 	VPACKUSDW(x, x, x)
-	VPMADDWD(myriads, x, x)
+	VPMADDWD(d.myriads, x, x)
 	VEXTRACTI128(Imm(1), x, val)
 	VPMOVZXDQ(ids, ids)
 	VMOVQ(ids, Mem{Base: users, Index: lines, Scale: 8})
 	VMOVHPS(ids, Mem{Base: items, Index: lines, Scale: 8})
-	// The value is below 10¹⁵, so that it and the power of ten are exact.
-	pow, whole, part, v := GP64(), GP64(), GP64(), XMM()
-	LEAQ(pow10, pow)
-	VMOVQ(val, part)
-	MOVL(part.As32(), whole.As32())
-	SHRQ(Imm(32), part)
-	IMULQ(Mem{Base: pow, Index: k, Scale: 8}, whole)
-	ADDQ(part, whole)
-	VXORPS(v, v, v)
-	VCVTSI2SDQ(whole, v, v)
-	VDIVSD(Mem{Base: pow, Index: k, Scale: 8, Disp: 64}, v, v)
+	// All digits of the value together are below 10¹⁵, so that they and the power of ten are exact.
+	pow, v, part := GP64(), XMM(), XMM()
+	LEAQ(d.powers, pow)
+	SHLQ(Imm(4), k)
+	VCVTDQ2PD(val, v)
+	VMULPD(Mem{Base: pow, Index: k, Scale: 1}, v, v)
+	VUNPCKHPD(v, v, part)
+	VADDSD(part, v, v)
+	VDIVSD(Mem{Base: pow, Index: k, Scale: 1}, v, v)
 	VMOVSD(v, Mem{Base: vals, Index: lines, Scale: 8})
 
 	INCQ(lines)
 	LEAQ(Mem{Base: at, Index: newline, Scale: 1, Disp: 1}, at)
 	JMP(LabelRef("line"))
+
+	Label("long")
+	high := GP64()
+	digits(32, high)
+	SHLQ(Imm(32), high)
+	ORQ(high, marks)
+	NOTQ(marks)
+	high = GP64()
+	lineEnds(32, high)
+	TZCNTL(high.As32(), high.As32())
+	LEAQ(Mem{Base: high, Disp: 32}, newline) // 64 if there is none: no mark is there
+	JMP(LabelRef("fields"))
 
 	Label("done")
 	text := Load(Param("text"), GP64())
