@@ -64,19 +64,23 @@ func appendLow(dst []byte, vals []uint32, b uint) []byte {
 // bestWidth is the width of least total size for a group, the smallest on a
 // tie, and the number of exceptions it leaves.
 func bestWidth(vals []uint32) (width uint, exceptions int) {
-	var count [33]int
-	longest := 0
-	for _, v := range vals {
-		n := bits.Len32(v)
-		count[n]++
-		longest = max(longest, n)
+	var count [2][33]int // taken in turn: neighbours of one length need not wait for each other
+	all := uint32(0)
+	for i, v := range vals {
+		count[i&1][bits.Len32(v)]++
+		all |= v
+	}
+	longest := bits.Len32(all)
+	var longer [33]int // longer[b] is how many have more than b bits
+	for b := longest; b > 0; b-- {
+		longer[b-1] = longer[b] + count[0][b] + count[1][b]
 	}
 	least := -1
 	for b := range longest + 1 {
-		size, e := (len(vals)*b+7)/8, 0
-		for n := b + 1; n <= longest; n++ {
-			e += count[n]
-			size += count[n] * (1 + (n-b+6)/7)
+		e := longer[b]
+		size := (len(vals)*b+7)/8 + e
+		for n := b; n < longest; n += 7 { // each byte of a high part holds 7 bits
+			size += longer[n]
 		}
 		if e < groupLen && (least < 0 || size < least) {
 			least, width, exceptions = size, uint(b), e

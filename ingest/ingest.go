@@ -387,22 +387,18 @@ const (
 
 // combine sends all places to parts, in buffers it takes from free.
 func (g *ingestion) combine(ctx context.Context, m *merger, c *combiner, parts, free chan []entry) error {
-	merged := make([]entry, walkPart-1) // with the place still open they fill a part
-	for n := len(merged); n == len(merged); {
+	for more := true; more; {
 		var part []entry
 		select {
 		case part = <-free:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		var err error
-		if n, err = m.read(merged); err != nil {
+		part, n, err := c.next(part, m.read)
+		if err != nil {
 			return err
 		}
-		if part, err = c.add(part, merged[:n]); err != nil {
-			return err
-		}
-		if n < len(merged) {
+		if more = n > 0; !more {
 			if part, err = c.end(part); err != nil {
 				return err
 			}

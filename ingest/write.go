@@ -21,6 +21,28 @@ type combiner struct {
 	// Of the values there: Neumaier's sum in the order given (ascending under Sum and Mean), the last one, their number.
 	sum, comp, last float64
 	count           int64
+
+	scratch []entry
+}
+
+// next fills part's capacity with places completed by further entries; n is the number of these.
+func (c *combiner) next(part []entry, read func([]entry) (int, error)) (places []entry, n int, err error) {
+	part = part[:0]
+	if c.open && c.count == 1 {
+		part = append(part, c.place)
+	}
+	had := len(part)
+	if n, err = read(part[had : cap(part)-1]); n == 0 || err != nil { // room for the place still open
+		return part[:0], n, err
+	}
+	if part = part[:had+n]; c.open && had == 0 || single(part) < len(part) {
+		c.scratch = append(c.scratch[:0], part[had:]...)
+		places, err = c.add(part[:0], c.scratch)
+		return places, n, err
+	}
+	// As a rule no two entries are at one place: they stay where they are.
+	c.open, c.place, c.count = true, part[len(part)-1], 1
+	return part[:len(part)-1], n, nil
 }
 
 // add appends to dst the places completed by part.
