@@ -1,120 +1,93 @@
 package ingest
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// A combiner makes one entry of those at one place. It is given all entries
-// in ascending order, part after part.
-type combiner struct {
-	policy     Duplicates
-	collision  func(key uint64) error // the error for several entries under DuplicatesError
-	overflow   func(key uint64) error // the error for a sum that is not finite
-	duplicates int64                  // entries merged away
-
-	open  bool  // there is a place that may get further entries
-	place entry // it, with its first value
-	// Of the values there: Neumaier's sum in the order given (ascending under Sum and Mean), the last one, their number.
-	sum, comp, last float64
-	count           int64
-
-	scratch []entry
-}
-
-// next fills part's capacity with places completed by further entries; n is the number of these.
-func (c *combiner) next(part []entry, read func([]entry) (int, error)) (places []entry, n int, err error) {
-	part = part[:0]
-	if c.open && c.count == 1 {
-		part = append(part, c.place)
+// write writes the store and publishes it.
+func (g *ingestion) write(ctx context.Context) (err error) {
+	g.meter.begin(StageWrite, g.spool.n)
+	w, err := csr.Create(g.report.Store, csr.CreateOptions{
+		FS: g.o.FS, Cols: g.pack.cols, Values: g.reading.stats.Values(), Transposed: g.pack.transposed,
+		ShardSize: g.o.ShardSize, Source: g.source(), Staging: g.staging, Workers: g.plan.encoders,
+	})
+	if err != nil {
+		return err
 	}
-	had := len(part)
-	if n, err = read(part[had : cap(part)-1]); n == 0 || err != nil { // room for the place still open
-		return part[:0], n, err
-	}
-	if part = part[:had+n]; c.open && had == 0 || single(part) < len(part) {
-		c.scratch = append(c.scratch[:0], part[had:]...)
-		places, err = c.add(part[:0], c.scratch)
-		return places, n, err
-	}
-	// As a rule no two entries are at one place: they stay where they are.
-	c.open, c.place, c.count = true, part[len(part)-1], 1
-	return part[:len(part)-1], n, nil
-}
-
-// add appends to dst the places completed by part.
-func (c *combiner) add(dst, part []entry) ([]entry, error) {
-	var err error
-	for len(part) > 0 {
-		if e := part[0]; c.open && e.key == c.place.key {
-			if c.policy == DuplicatesError {
-				return dst, c.collision(e.key)
-			}
-			c.another(e.val)
-			part = part[1:]
-			continue
+	defer func() { err = errors.Join(err, w.Abort()) }() // nothing after Commit
+	rows := rowWriter{w: w, pack: g.pack, most: g.longestRow()}
+	if g.report.Duplicates, err = g.walk(ctx, rows.add); err != nil {
+		if me := (*MemoryError)(nil); errors.As(err, &me) {
+			me.Budget, me.Need = g.o.Memory, g.o.Memory+2*rowCost*g.pack.cols
 		}
-		if dst, err = c.end(dst); err != nil {
-			return dst, err
-		}
-		n := single(part)
-		dst = append(dst, part[:n-1]...)
-		c.open, c.place, c.count = true, part[n-1], 1
-		part = part[n:]
+		return err
 	}
-	return dst, nil
-}
-
-// single is how many entries at the beginning of a part, one at least, are at
-// different places; the last of them may share its place with what follows.
-func single(part []entry) int {
-	n := 1
-	for n < len(part) && part[n].key != part[n-1].key {
-		n++
+	if err := rows.flush(g.pack.rows); err != nil {
+		return err
 	}
-	return n
-}
-
-// another takes a further value at the open place.
-func (c *combiner) another(v float64) {
-	if c.count == 1 {
-		c.sum, c.comp = c.place.val, 0
+	if err := g.writeIDs(ctx, w); err != nil {
+		return err
 	}
-	c.count++
-	c.duplicates++
-	t := c.sum + v
-	if math.Abs(c.sum) >= math.Abs(v) {
-		c.comp += (c.sum - t) + v
-	} else {
-		c.comp += (v - t) + c.sum
-	}
-	c.sum, c.last = t, v
-}
-
-// end appends the open place, if any, to dst.
-func (c *combiner) end(dst []entry) ([]entry, error) {
-	if !c.open {
-		return dst, nil
-	}
-	c.open = false
-	e := c.place
-	if c.count > 1 {
-		switch c.policy {
-		case Last, Max: // Max has its entries in ascending order
-			e.val = c.last
-		case Sum:
-			e.val = c.sum + c.comp
-		case Mean:
-			e.val = (c.sum + c.comp) / float64(c.count)
-		}
-		if !finite(e.val) {
-			return dst, c.overflow(e.key)
+	g.report.SpilledBytes = g.spool.spilled.Load()
+	if g.saver.saved {
+		if err := g.saveCommit(w); err != nil {
+			return err
 		}
 	}
-	return append(dst, e), nil
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return w.Commit()
+}
+
+// saveCommit notes the fingerprint of the store that is about to be published:
+// if it is there when the ingest is resumed, all is done.
+func (g *ingestion) saveCommit(w *csr.Writer) (err error) {
+	j := g.journal(stepCommit)
+	if j.Fingerprint, err = w.Seal(); err != nil {
+		return err
+	}
+	return j.write(g.scratch)
+}
+
+// rowCost is the bytes an entry of the row being put together takes here and
+// in csr.Writer, growing included.
+const rowCost = 64
+
+// longestRow is how many entries of a row fit in half of what the sort used.
+func (g *ingestion) longestRow() int {
+	return int(max(csr.BlockNNZ, (g.plan.space-g.reading.held())/2/rowCost))
+}
+
+func (g *ingestion) writeIDs(ctx context.Context, w *csr.Writer) error {
+	if g.reading.keys != nil {
+		return nil
+	}
+	users, items := csr.RowAxis, csr.ColAxis
+	if g.pack.transposed {
+		users, items = items, users
+	}
+	return errors.Join(
+		g.reading.users.write(ctx, g.scratch, w, users),
+		g.reading.items.write(ctx, g.scratch, w, items))
+}
+
+// source is what the manifest says about where the matrix came from. It must
+// depend on nothing but the inputs and the options that shape the matrix.
+func (g *ingestion) source() map[string]any {
+	s := g.origin()
+	s["format"] = g.reading.format.String()
+	s["entries"] = g.spool.n
+	s["duplicates"] = g.o.Duplicates.String()
+	if g.report.BadLines > 0 {
+		s["bad_lines"] = g.report.BadLines
+	}
+	return s
 }
 
 // rowWriter puts entries in ascending order together to rows.

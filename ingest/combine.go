@@ -1,0 +1,186 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// walk merges the runs and calls emit for all places in ascending order, part
+// after part, duplicates combined. Merging goes on meanwhile.
+func (g *ingestion) walk(ctx context.Context, emit func(part []entry) error) (duplicates int64, err error) {
+	m, err := g.spool.merge(g.spool.runs, g.order())
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	group, ctx := errgroup.WithContext(ctx)
+	c := combiner{
+		policy:    g.o.Duplicates,
+		collision: func(key uint64) error { return g.duplicateError(ctx, key) },
+		overflow: func(key uint64) error {
+			row, col := g.place(key)
+			return fmt.Errorf("combine entries at row %s, column %s: %w", row, col, ErrOverflow)
+		},
+	}
+	parts, free := make(chan []entry, walkParts), make(chan []entry, walkParts)
+	for range walkParts {
+		free <- make([]entry, 0, walkPart)
+	}
+	group.Go(func() error {
+		defer close(parts)
+		return g.combine(ctx, m, &c, parts, free)
+	})
+	group.Go(func() error {
+		for part := range parts {
+			if err := emit(part); err != nil {
+				return err
+			}
+			free <- part[:0]
+		}
+		return nil
+	})
+	err = group.Wait()
+	return c.duplicates, err
+}
+
+const (
+	walkPart  = 1 << 13 // entries handed over at a time
+	walkParts = 3
+)
+
+// combine sends all places to parts, in buffers it takes from free.
+func (g *ingestion) combine(ctx context.Context, m *merger, c *combiner, parts, free chan []entry) error {
+	for more := true; more; {
+		var part []entry
+		select {
+		case part = <-free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		part, n, err := c.next(part, m.read)
+		if err != nil {
+			return err
+		}
+		if more = n > 0; !more {
+			if part, err = c.end(part); err != nil {
+				return err
+			}
+		}
+		parts <- part // there is room for all
+		g.meter.add(n)
+	}
+	return nil
+}
+
+// A combiner makes one entry of those at one place. It is given all entries
+// in ascending order, part after part.
+type combiner struct {
+	policy     Duplicates
+	collision  func(key uint64) error // the error for several entries under DuplicatesError
+	overflow   func(key uint64) error // the error for a sum that is not finite
+	duplicates int64                  // entries merged away
+
+	open  bool  // there is a place that may get further entries
+	place entry // it, with its first value
+	// Of the values there: Neumaier's sum in the order given (ascending under Sum and Mean), the last one, their number.
+	sum, comp, last float64
+	count           int64
+
+	scratch []entry
+}
+
+// next fills part's capacity with places completed by further entries; n is the number of these.
+func (c *combiner) next(part []entry, read func([]entry) (int, error)) (places []entry, n int, err error) {
+	part = part[:0]
+	if c.open && c.count == 1 {
+		part = append(part, c.place)
+	}
+	had := len(part)
+	if n, err = read(part[had : cap(part)-1]); n == 0 || err != nil { // room for the place still open
+		return part[:0], n, err
+	}
+	if part = part[:had+n]; c.open && had == 0 || single(part) < len(part) {
+		c.scratch = append(c.scratch[:0], part[had:]...)
+		places, err = c.add(part[:0], c.scratch)
+		return places, n, err
+	}
+	// As a rule no two entries are at one place: they stay where they are.
+	c.open, c.place, c.count = true, part[len(part)-1], 1
+	return part[:len(part)-1], n, nil
+}
+
+// add appends to dst the places completed by part.
+func (c *combiner) add(dst, part []entry) ([]entry, error) {
+	var err error
+	for len(part) > 0 {
+		if e := part[0]; c.open && e.key == c.place.key {
+			if c.policy == DuplicatesError {
+				return dst, c.collision(e.key)
+			}
+			c.another(e.val)
+			part = part[1:]
+			continue
+		}
+		if dst, err = c.end(dst); err != nil {
+			return dst, err
+		}
+		n := single(part)
+		dst = append(dst, part[:n-1]...)
+		c.open, c.place, c.count = true, part[n-1], 1
+		part = part[n:]
+	}
+	return dst, nil
+}
+
+// single is how many entries at the beginning of a part, one at least, are at
+// different places; the last of them may share its place with what follows.
+func single(part []entry) int {
+	n := 1
+	for n < len(part) && part[n].key != part[n-1].key {
+		n++
+	}
+	return n
+}
+
+// another takes a further value at the open place.
+func (c *combiner) another(v float64) {
+	if c.count == 1 {
+		c.sum, c.comp = c.place.val, 0
+	}
+	c.count++
+	c.duplicates++
+	t := c.sum + v
+	if math.Abs(c.sum) >= math.Abs(v) {
+		c.comp += (c.sum - t) + v
+	} else {
+		c.comp += (v - t) + c.sum
+	}
+	c.sum, c.last = t, v
+}
+
+// end appends the open place, if any, to dst.
+func (c *combiner) end(dst []entry) ([]entry, error) {
+	if !c.open {
+		return dst, nil
+	}
+	c.open = false
+	e := c.place
+	if c.count > 1 {
+		switch c.policy {
+		case Last, Max: // Max has its entries in ascending order
+			e.val = c.last
+		case Sum:
+			e.val = c.sum + c.comp
+		case Mean:
+			e.val = (c.sum + c.comp) / float64(c.count)
+		}
+		if !finite(e.val) {
+			return dst, c.overflow(e.key)
+		}
+	}
+	return append(dst, e), nil
+}
