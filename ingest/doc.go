@@ -9,6 +9,9 @@
 // becomes the stored rows, and the entries are sorted (in runs, which are merged;
 // what is in order already is recognised) and written, blocks being encoded beside that.
 //
+// In memory an entry takes 8 bytes if there are no more than 256 distinct
+// values and 2²⁸ ids on either side, else 16.
+//
 // # What does not fit in memory
 //
 // When memory is short, runs of entries go to files of a directory beside the

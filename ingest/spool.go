@@ -87,22 +87,6 @@ func (s *spool) addLoose(keys []uint64, vals []float64) (int, error) {
 	return n, nil
 }
 
-// addPacked packs entries and returns how many. Afterwards there is room for
-// more, or the spool is not tight any more.
-func (s *spool) addPacked(keys []uint64, vals []float64) (int, error) {
-	had := len(s.packed)
-	n := min(len(keys), cap(s.packed)-had)
-	k := s.values.pack(s.packed[had:had+n], keys[:n], vals[:n])
-	s.packed = s.packed[:had+k]
-	switch {
-	case k < n:
-		return k, s.loosen()
-	case had+n == cap(s.packed):
-		return k, s.sealPacked()
-	}
-	return k, nil
-}
-
 // seal ends the run being filled and begins another.
 func (s *spool) seal() error {
 	if s.onto {
@@ -119,34 +103,6 @@ func (s *spool) seal() error {
 
 // nextRun is the length of the run after one that had n.
 func (s *spool) nextRun(n int) int { return max(s.plan.first, min(2*n, s.plan.run)) }
-
-// sealPacked is seal for packed entries.
-func (s *spool) sealPacked() error {
-	next := s.nextRun(cap(s.packed))
-	s.keepPacked()
-	if s.full(int64(next) * packedSize) {
-		return s.spill()
-	}
-	s.packed = make([]uint64, 0, next)
-	return nil
-}
-
-// loosen unpacks all runs; no more are packed.
-func (s *spool) loosen() error {
-	s.keepPacked()
-	s.tight, s.bytes = false, 0
-	for i := range s.runs {
-		r := &s.runs[i]
-		r.mem = make([]entry, r.n)
-		s.values.unpack(r.mem, r.packed, false)
-		r.packed = nil
-		s.bytes += int64(r.n) * entrySize
-	}
-	if s.full(0) {
-		return s.spill()
-	}
-	return nil
-}
 
 // sealFile writes the run being filled, if there is anything in it.
 func (s *spool) sealFile() error {
@@ -173,15 +129,6 @@ func (s *spool) keep() {
 		s.bytes += int64(cap(s.cur)) * entrySize
 	}
 	s.cur = nil
-}
-
-// keepPacked is keep for packed entries.
-func (s *spool) keepPacked() {
-	if len(s.packed) > 0 {
-		s.addRun(run{packed: s.packed, runInfo: runInfo{n: len(s.packed), users: s.users, items: s.items}})
-		s.bytes += int64(cap(s.packed)) * packedSize
-	}
-	s.packed = nil
 }
 
 func (s *spool) addRun(r run) {
