@@ -131,8 +131,10 @@ func fill(t *testing.T, name string) {
 // An ingest that will not fit is refused before it begins; one that has filled
 // the disk goes on when there is room.
 func TestIngestOnASmallDisk(t *testing.T) {
-	file := ratings(t, spilling)
-	disk := smallDisk(t, 4<<20)
+	most := spilling // of it is written after what is held in memory has been, and saved
+	most.Users, most.Ratings = 2*most.Users, 2*most.Ratings
+	file := ratings(t, most)
+	disk := smallDisk(t, 16<<20)
 	store := filepath.Join(disk, "m.csr")
 	args := []string{"ingest", "-q", file, "-o", store, "--memory", tightMemory, "--checkpoint-every", "1ms"}
 	fails(t, exitError, "(--ignore-space begins nevertheless)", args...)
@@ -140,7 +142,7 @@ func TestIngestOnASmallDisk(t *testing.T) {
 		t.Errorf("on the disk are left %v", left)
 	}
 	room := filepath.Join(disk, "room")
-	if err := os.WriteFile(room, make([]byte, 2<<20), 0o666); err != nil {
+	if err := os.WriteFile(room, make([]byte, 9<<20), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	fails(t, exitError, "--resume goes on from there", append(args, "--ignore-space")...)

@@ -24,7 +24,7 @@ import (
 )
 
 // spilling does not fit into tightMemory, which is little more than the least ingest works with.
-var spilling = synth.Ratings{Users: 3000, Items: 1000, Ratings: 600000, Seed: 1}
+var spilling = synth.Ratings{Users: 6000, Items: 1000, Ratings: 1200000, Seed: 1}
 
 const tightMemory = "48MiB"
 
