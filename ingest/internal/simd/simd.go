@@ -6,7 +6,7 @@ package simd
 // on says whether vectors are used. It changes in tests only.
 var on = available
 
-// Available tells whether this machine has the instructions, AVX2 and BMI2.
+// Available tells whether this machine has the instructions, AVX2 and BMI1.
 func Available() bool { return available }
 
 // Force switches vectors on, where they are available, or off until restore is

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-var available = cpu.X86.HasAVX2 && cpu.X86.HasBMI1 && cpu.X86.HasBMI2
+var available = cpu.X86.HasAVX2 && cpu.X86.HasBMI1
 
 // Lines reads lines from the beginning of text while they consist of
 //
