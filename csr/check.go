@@ -148,7 +148,7 @@ func (c *checker) shard(ctx context.Context, i int) (err error) {
 
 func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
 	b := &s.blocks[k]
-	if err := s.decode(b, dst, c.manifest.Cols, dec); err != nil {
+	if err := b.decode(s.m.Bytes()[b.offset:], dst, c.manifest.Cols, dec); err != nil {
 		c.incomplete = true
 		if err := c.problem(describe(c.FS, c.path, s, k, b.offset, err)); err != nil {
 			return err
@@ -157,7 +157,7 @@ func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
 	for v := range dst.Values() {
 		c.squares = c.squares.plusSquare(v)
 	}
-	s.release(b)
+	s.release(b, b)
 	c.advance(int64(b.size))
 	return nil
 }

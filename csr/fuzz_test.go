@@ -38,7 +38,10 @@ type memMapping []byte
 
 func (m memMapping) Bytes() []byte                         { return m }
 func (m memMapping) Advise(vfs.Advice, int64, int64) error { return nil }
+func (m memMapping) Cached(int64) (bool, error)            { return false, errors.ErrUnsupported }
 func (m memMapping) Close() error                          { return nil }
+
+func (m memMapping) ReadDirect(*vfs.Buffer, int, int64) error { return errors.ErrUnsupported }
 
 func (i memInfo) Name() string       { return i.name }
 func (i memInfo) Size() int64        { return i.size }

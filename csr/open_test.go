@@ -84,7 +84,7 @@ func TestAdviceIsOnlyAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	s.Prefetch(0)
-	s.ReleaseBlock(0)
+	s.Prefetch(0, 1)
+	s.Release(0, 1)
 	requireEqual(t, s, m)
 }

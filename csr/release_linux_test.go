@@ -60,12 +60,12 @@ func TestReleasedBlocksAreUnmapped(t *testing.T) {
 				var b csr.Block
 				for i := int(next.Add(1)) - 1; i < s.NumBlocks(); i = int(next.Add(1)) - 1 {
 					if ahead := i + 8; ahead < s.NumBlocks() {
-						s.Prefetch(ahead)
+						s.Prefetch(ahead, ahead+1)
 					}
 					if err := s.DecodeBlock(i, &b); err != nil {
 						t.Error(err)
 					}
-					s.ReleaseBlock(i)
+					s.Release(i, i+1)
 				}
 			})
 		}
@@ -93,7 +93,7 @@ func TestLateReleaseUnmapsItsNeighbours(t *testing.T) {
 		if err := s.DecodeBlock(i, &b); err != nil {
 			t.Fatal(err)
 		}
-		s.ReleaseBlock(i)
+		s.Release(i, i+1)
 	}
 	for late := 1; late < s.NumBlocks(); late++ { // a first one begins the next pass
 		for i := range s.NumBlocks() {

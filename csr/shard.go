@@ -16,6 +16,8 @@ type shard struct {
 	m      vfs.Mapping
 	size   int64
 	blocks []blockMeta
+	// sequential is whether the kernel reads ahead in the map. Guarded by the store's prefetches.
+	sequential bool
 	// released is where the blocks end that were released since the first one was.
 	released atomic.Int64
 }
@@ -31,22 +33,22 @@ const releaseBehind = 1<<20 + ReleaseLag
 // each of a few sums in order, so that none is left behind by more.
 const lateBy = 16 << 20
 
-// release gives back the pages of a block and of what stands before it, and
-// after the last one those of the footer. Each call interrupts the other
-// processors, so that there is one in ReleaseLag bytes, and one for a block that is
-// released later than one after it; that one gives back also what its reader may
-// have mapped, meanwhile, of those after it.
-func (s *shard) release(b *blockMeta) {
-	from, to := max(0, b.offset-releaseBehind), b.offset+int64(b.size)
+// release gives back the pages of blocks from first to last and of what stands
+// before them, and after the last one of all those of the footer. Each call interrupts the other
+// processors, so that there is one in ReleaseLag bytes, and one for blocks that are
+// released later than some after them; that one gives back also what their reader may
+// have mapped, meanwhile, of those after them.
+func (s *shard) release(first, last *blockMeta) {
+	from, to := max(0, first.offset-releaseBehind), last.offset+int64(last.size)
 	done := s.released.Load()
-	if b.offset+lateBy < done || b.offset == s.blocks[0].offset && done == s.size { // the next pass
-		done = min(done, b.offset)
+	if first.offset+lateBy < done || first.offset == s.blocks[0].offset && done == s.size { // the next pass
+		done = min(done, first.offset)
 		s.released.Store(done)
 	}
 	switch {
-	case b.offset == s.blocks[len(s.blocks)-1].offset:
+	case last.offset == s.blocks[len(s.blocks)-1].offset:
 		to = s.size
-	case b.offset < done:
+	case first.offset < done:
 		to = max(to, min(done, to+releaseBehind))
 	case to-done < ReleaseLag:
 		return
@@ -86,6 +88,8 @@ func (l *shardLoader) load(i int) (_ *shard, err error) {
 			err = errors.Join(err, m.Close())
 		}
 	}()
+	// Only a hint: the frame is a few pages, and the kernel would read megabytes around them.
+	_ = m.Advise(vfs.Random, 0, s.size)
 	err = vfs.Guard(func() (err error) {
 		usable, err = l.frame(s, i)
 		return err
@@ -97,7 +101,22 @@ func (l *shardLoader) load(i int) (_ *shard, err error) {
 	if err != nil || !usable {
 		return nil, err
 	}
+	s.readAhead(true)
 	return s, nil
+}
+
+// readAhead says whether the kernel is to read ahead in the map.
+func (s *shard) readAhead(on bool) {
+	if on == s.sequential {
+		return
+	}
+	s.sequential = on
+	advice := vfs.Random
+	if on {
+		advice = vfs.Sequential
+	}
+	// Only a hint.
+	_ = s.m.Advise(advice, 0, s.size)
 }
 
 func (l *shardLoader) bad(info *ShardInfo, section string, at int64, format string, args ...any) error {

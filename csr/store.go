@@ -27,6 +27,7 @@ type Store struct {
 	blocks   []blockMeta
 	shardOf  []int32 // shard of each block
 	dec      *valueDecoder
+	ahead    prefetches
 	closed   atomic.Bool
 }
 
@@ -58,8 +59,7 @@ func (s *Store) load() error {
 		}
 		s.shards = append(s.shards, sh)
 		s.size += sh.size
-		// Only hints. Stores may have thousands of shards: what was read of the frame goes.
-		_ = sh.m.Advise(vfs.Sequential, 0, sh.size)
+		// Only a hint. Stores may have thousands of shards: what was read of the frame goes.
 		_ = sh.m.Advise(vfs.DontNeed, 0, sh.size)
 	}
 	s.gather()
@@ -196,7 +196,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	var err error
+	err := s.ahead.close()
 	for _, sh := range s.shards {
 		err = errors.Join(err, sh.m.Close())
 	}
@@ -246,12 +246,13 @@ type BlockInfo struct {
 	Rows     int
 	NNZ      int
 	Size     int64 // encoded bytes
+	Shard    int   // those of a shard lie one behind the other, in order
 }
 
 // Block describes block i, 0 ≤ i < NumBlocks.
 func (s *Store) Block(i int) BlockInfo {
 	b := &s.blocks[i]
-	return BlockInfo{FirstRow: b.firstRow, Rows: int(b.rows), NNZ: int(b.nnz), Size: int64(b.size)}
+	return BlockInfo{FirstRow: b.firstRow, Rows: int(b.rows), NNZ: int(b.nnz), Size: int64(b.size), Shard: int(s.shardOf[i])}
 }
 
 // DecodedSize is what a decoded block of so many rows and entries takes of Go's
@@ -290,17 +291,23 @@ func (s *Store) DecodeBlock(i int, dst *Block) error {
 	if s.closed.Load() {
 		return fmt.Errorf("decode block %d: store %s is closed", i, s.path)
 	}
-	err := s.shards[s.shardOf[i]].decode(&s.blocks[i], dst, s.manifest.Cols, s.dec)
+	b := &s.blocks[i]
+	data, letGo := s.ahead.bytes(i, b.offset)
+	if data == nil {
+		data = s.shards[s.shardOf[i]].m.Bytes()[b.offset:]
+	}
+	err := b.decode(data, dst, s.manifest.Cols, s.dec)
+	letGo()
 	if err != nil {
 		return s.blockError(i, err)
 	}
 	return nil
 }
 
-// decode decodes one block of the shard. Errors: *damage relative to the
+// decode decodes a block from data, which begins with it. Errors: *damage relative to the
 // file, *vfs.FaultError.
-func (sh *shard) decode(b *blockMeta, dst *Block, cols int64, dec *valueDecoder) error {
-	data := sh.m.Bytes()[b.offset : b.offset+int64(b.size)]
+func (b *blockMeta) decode(data []byte, dst *Block, cols int64, dec *valueDecoder) error {
+	data = data[:b.size]
 	err := vfs.Guard(func() error {
 		block := summed{data: data}
 		err := decodeBlock(dst, &block, b, cols, dec)
@@ -341,32 +348,6 @@ func describe(fsys vfs.FS, store string, sh *shard, block int, offset int64, err
 		return faultError(fsys, store, sh, section, offset)
 	}
 	return err
-}
-
-// Prefetch brings the bytes of block i into memory and returns when they are
-// there, if the system has a call for that, so that decoding it will not wait
-// for the disk. Safe for concurrent use. What cannot be read is left for DecodeBlock to report.
-func (s *Store) Prefetch(i int) {
-	if s.closed.Load() {
-		return
-	}
-	b := &s.blocks[i]
-	// Only a hint.
-	_ = s.shards[s.shardOf[i]].m.Advise(vfs.Populate, b.offset, int64(b.size))
-}
-
-// ReleaseLag is how many bytes of blocks that were released may stay mapped.
-const ReleaseLag = 1 << 20
-
-// ReleaseBlock tells the kernel that the pages of block i are not needed again
-// soon, nor those shortly before it: at once or, of a shard that is read in
-// order, with one of the next blocks (ReleaseLag). Whoever needs one of them
-// again gets it from the page cache or the disk.
-func (s *Store) ReleaseBlock(i int) {
-	if s.closed.Load() {
-		return
-	}
-	s.shards[s.shardOf[i]].release(&s.blocks[i])
 }
 
 // IDs reads the ids of an axis in order; nil without an error when they are 0 … n−1.

@@ -30,8 +30,8 @@ func (m *equalRows) Rows() int64         { return int64(m.rows) }
 func (m *equalRows) Cols() int64         { return int64(m.cols) }
 func (m *equalRows) SumSquares() float64 { return float64(m.rows) * float64(len(m.col)) }
 func (m *equalRows) NumBlocks() int      { return m.rows }
-func (m *equalRows) Prefetch(int)        {}
-func (m *equalRows) ReleaseBlock(int)    {}
+func (m *equalRows) Prefetch(int, int)   {}
+func (m *equalRows) Release(int, int)    {}
 
 func (m *equalRows) MaxBlock() csr.MaxBlock {
 	return csr.MaxBlock{Rows: 1, NNZ: int64(len(m.col)), Size: 1 << 10}

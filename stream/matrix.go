@@ -17,7 +17,9 @@ type Matrix struct {
 	src      Source
 	opt      Options
 	plan     Plan
+	ahead    *readAhead   // of the pass under way
 	resident []*csr.Block // decoded blocks kept between passes; nil until first read
+	scratch  []*csr.Block // what each worker decodes into, reused from pass to pass
 	sums     []float64    // accumulators, reused from pass to pass
 	packed   []float64    // x in panels, likewise
 
@@ -41,7 +43,11 @@ func NewFrom(src Source, o Options) (*Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Matrix{src: src, opt: o, plan: plan, resident: make([]*csr.Block, plan.Resident)}, nil
+	m := &Matrix{src: src, opt: o, plan: plan, resident: make([]*csr.Block, plan.Resident)}
+	for range plan.Workers {
+		m.scratch = append(m.scratch, new(csr.Block))
+	}
+	return m, nil
 }
 
 // Rows is N, the number of rows of the stored matrix A.
@@ -83,7 +89,7 @@ func (m *Matrix) Usage() (bytesRead int64, multiply, wait time.Duration) {
 
 // Close gives the resident blocks back. The store stays open.
 func (m *Matrix) Close() error {
-	m.resident, m.sums, m.packed = nil, nil, nil
+	m.resident, m.scratch, m.sums, m.packed = nil, nil, nil, nil
 	m.src = nil
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -53,32 +52,32 @@ func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn
 // work runs the workers of a pass: one on the caller's goroutine, the others each on its own.
 // The first error ends them all.
 func (m *Matrix) work(ctx context.Context, q *queue, turns []*turnstile, fn visit) error {
+	ahead := newReadAhead(m.src, m.plan.spans, q.first)
+	defer ahead.close()
+	m.ahead = ahead
 	if m.plan.Workers == 1 {
 		return m.worker(ctx, 0, q, fn)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() {
+		ahead.stop()
 		for _, t := range turns {
 			t.abandon()
 		}
 	})()
-	var ahead sync.WaitGroup
-	if q.first < m.plan.Blocks {
-		ahead.Go(func() { q.ahead.run(ctx, q.first, m.plan.Blocks) })
-	}
 	team.Do(m.plan.Workers, func(worker int) {
 		if err := m.worker(ctx, worker, q, fn); err != nil {
 			cancel(err)
 		}
 	})
-	ahead.Wait()
 	return context.Cause(ctx)
 }
 
 // worker takes work until there is none.
 func (m *Matrix) worker(ctx context.Context, worker int, q *queue, fn visit) error {
-	scratch := new(csr.Block)
+	scratch := m.scratch[worker]
+	defer func() { m.scratch[worker] = scratch }()
 	for {
 		t, err := q.take(ctx, worker)
 		if err != nil || t.to == t.from {
@@ -130,10 +129,11 @@ func (m *Matrix) block(i int, scratch *csr.Block) (*csr.Block, error) {
 		scratch = new(csr.Block) // of exactly the right size, not grown for a larger block
 	}
 	start := time.Now()
+	m.ahead.need(i)
 	if err := m.src.DecodeBlock(i, scratch); err != nil {
 		return nil, err
 	}
-	m.src.ReleaseBlock(i)
+	m.ahead.done(i)
 	m.fetch.Add(int64(time.Since(start)))
 	m.bytesRead.Add(m.src.Block(i).Size)
 	if keep {

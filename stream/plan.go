@@ -69,7 +69,7 @@ func (o Options) withDefaults() Options {
 }
 
 // Part is one line of a Plan: what the process has beside its heap ("runtime",
-// "mapped pages"), and on the heap Options.Reserve ("vectors"), "accumulators",
+// "mapped pages and buffers": of the store, and in Options.Mapped), and on the heap Options.Reserve ("vectors"), "accumulators",
 // "blocks in flight" and "resident blocks", both decoded.
 type Part struct {
 	Name  string
@@ -91,6 +91,7 @@ type Plan struct {
 
 	nnz   int64 // of the matrix
 	parts int   // units of a block
+	spans int   // read ahead or being decoded, at most
 	room  int   // columns of sums and of x in memory, with a Space
 }
 
@@ -143,6 +144,32 @@ func parts(blocks int, nnz int64) int {
 	return int(max(1, min((minUnits+int64(blocks)-1)/int64(blocks), nnz/int64(blocks)/unitNNZ)))
 }
 
+// readAheadSpans is how many spans are being read, or wait to be decoded, beside
+// those that workers are at. Two are no faster.
+const readAheadSpans = 1
+
+// spans is how many spans of blocks of so many bytes at most a pass has in memory,
+// so many of them ahead.
+func spans(largest int64, workers, ahead int) int {
+	each := max(1, int(csr.SpanBytes/max(1, largest))) // blocks
+	return ahead + min(workers, 1+(workers+each-2)/each)
+}
+
+// spansMemory is the memory of what a pass has read of src and not yet decoded,
+// mapped or in buffers.
+func spansMemory(src Source, workers, ahead int) int64 {
+	largest := src.MaxBlock().Size
+	if largest == 0 {
+		return 0
+	}
+	n := int64(spans(largest, workers, ahead))
+	all := int64(0)
+	for i := 0; i < src.NumBlocks() && all < n; i = spanEnd(src, i) {
+		all++
+	}
+	return all*csr.SpanMemory + int64(workers)*max(0, largest-csr.SpanBytes)
+}
+
 // units is the number of units of the matrix.
 func (p Plan) units() int { return p.Blocks * p.parts }
 
@@ -177,7 +204,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 		return 8 * n * (int64(kernel.Width(l))*int64(lanes+1) + int64(l)*2)
 	}
 	sums := max(vectors(o.Width, p.Lanes), vectors(o.Rank, lanes(n, o.Rank, p.units(), p.nnz)))
-	mapped := readAheadBytes + csr.ReleaseLag + o.Mapped
+	mapped := csr.ReleaseLag + o.Mapped
 	if o.Space != nil {
 		sums = p.outside(n, o)
 		mapped += int64(p.Workers) * 8 * min(n, windowRows) * int64(max(o.Width, o.Rank))
@@ -187,23 +214,28 @@ func makePlan(src Source, o Options) (Plan, error) {
 		// row, and a QR stack; one stack for all.
 		return workers*(decoded+8*largest.Rows*int64(max(o.Rank, o.Width)+1)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
 	}
+	ahead := readAheadSpans
 	fixed := func(workers int) []Part {
 		return []Part{
 			{"runtime", runtimeBytes + blockBytes*int64(p.Blocks)},
 			{"vectors", o.Reserve},
 			{"accumulators", sums},
 			{"blocks in flight", flight(int64(workers))},
-			{"mapped pages", int64(workers)*largest.Size + mapped},
+			{"mapped pages and buffers", spansMemory(src, workers, ahead) + mapped},
 		}
 	}
+	p.spans = spans(largest.Size, p.Workers, ahead)
 	if o.Memory == 0 {
 		p.Resident = p.Blocks
 		p.Parts = append(fixed(p.Workers), Part{"resident blocks", residentBytes(src, p.Blocks)})
 		return p, nil
 	}
-	// Fewer blocks in flight, and then fewer columns in a read, before a refusal:
+	// No read-ahead, fewer blocks in flight, and then fewer columns in a read, before a refusal:
 	// speed is negotiable, the budget is not.
 	total := func() int64 { return (Plan{Parts: fixed(p.Workers)}).Total() }
+	if total() > o.Memory {
+		ahead = 0
+	}
 	for all := p.Workers; ; p.Workers = all {
 		for p.Workers > 1 && total() > o.Memory {
 			p.Workers--
@@ -214,7 +246,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 		p.Together--
 		sums = p.outside(n, o)
 	}
-	p.Window = decoded * int64(p.Workers)
+	p.Window, p.spans = decoded*int64(p.Workers), spans(largest.Size, p.Workers, ahead)
 	p.Parts = fixed(p.Workers)
 	left := o.Memory - p.Total()
 	if left < 0 {

@@ -97,7 +97,7 @@ func (r *probeRun) decode(limit time.Duration) (time.Duration, error) {
 		if err := r.store.DecodeBlock(i, &r.block); err != nil {
 			return 0, err
 		}
-		r.store.ReleaseBlock(i)
+		r.store.Release(i, i+1)
 		r.count++
 		r.entries += int64(r.block.NNZ())
 		r.bytes += r.store.Block(i).Size

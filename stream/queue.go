@@ -17,7 +17,6 @@ import (
 type queue struct {
 	m       *Matrix
 	window  *semaphore.Weighted
-	ahead   *readAhead
 	mu      sync.Mutex
 	first   int   // the first block that was not resident
 	next    int   // the next block to hand out whole
@@ -28,7 +27,7 @@ type queue struct {
 
 // newQueue is the queue of a pass with so many lanes.
 func newQueue(m *Matrix, lanes int) *queue {
-	q := &queue{m: m, window: semaphore.NewWeighted(m.plan.Window), ahead: newReadAhead(m.src), first: m.firstRead()}
+	q := &queue{m: m, window: semaphore.NewWeighted(m.plan.Window), first: m.firstRead()}
 	q.next = q.first
 	q.lane, q.workers, q.at = make([]int, lanes), make([]int, lanes), make([]int, m.plan.Workers)
 	for i := range q.lane {
@@ -74,7 +73,6 @@ func (q *queue) takeBlock(ctx context.Context) (task, error) {
 		return task{}, context.Cause(ctx)
 	}
 	q.next++
-	q.ahead.handOut(i)
 	return t, nil
 }
 

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -10,85 +9,93 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// prefetched records what is read ahead; block 3 is larger than the window.
+// prefetched records what is read ahead and given back. Block 5 is larger than a
+// span, and block 8 is the first of another shard.
 type prefetched struct {
 	Source
-	mu  sync.Mutex
-	got []int
+	mu            sync.Mutex
+	got, released [][2]int
 }
+
+const prefetchedBlocks = 10
+
+func (p *prefetched) NumBlocks() int         { return prefetchedBlocks }
+func (p *prefetched) MaxBlock() csr.MaxBlock { return csr.MaxBlock{Size: 2 * csr.SpanBytes} }
 
 func (p *prefetched) Block(i int) csr.BlockInfo {
-	if i == 3 {
-		return csr.BlockInfo{Size: 2 * readAheadBytes}
+	b := csr.BlockInfo{Size: csr.SpanBytes / 2, Shard: i / 8}
+	if i == 5 {
+		b.Size = 2 * csr.SpanBytes
 	}
-	return csr.BlockInfo{Size: readAheadBytes / 2}
+	return b
 }
 
-func (p *prefetched) Prefetch(i int) {
+func (p *prefetched) Prefetch(from, to int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.got = append(p.got, i)
+	p.got = append(p.got, [2]int{from, to})
 }
 
-// TestReadAhead: never more than the window beyond what is handed out, nothing
-// twice, nothing that a worker has already; it ends by itself and when cancelled.
+func (p *prefetched) Release(from, to int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.released = append(p.released, [2]int{from, to})
+}
+
+// TestReadAhead: spans are read in order, never more than there is room for, a
+// large block only when it is needed, and given back when all of them is decoded.
 func TestReadAhead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &prefetched{}
-		a := newReadAhead(p)
-		ended := false
-		go func() { a.run(t.Context(), 1, 8); ended = true }()
-		for _, step := range []struct {
-			handOut int
-			want    []int
-		}{
-			{0, []int{1, 2}},
-			{1, []int{1, 2}},
-			{2, []int{1, 2, 3}},
-			{3, []int{1, 2, 3, 4, 5}},
-			{6, []int{1, 2, 3, 4, 5, 7}}, // the worker was first at 6
-		} {
-			a.handOut(step.handOut)
-			synctest.Wait()
-			if !slices.Equal(p.got, step.want) {
-				t.Errorf("after %d: %v, want %v", step.handOut, p.got, step.want)
-			}
+	p := &prefetched{}
+	a := newReadAhead(p, 2, 0)
+	ends := []int{2, 2, 4, 4, 5, 6, 8, 8, 10, 10}
+	for i := range prefetchedBlocks {
+		a.need(i)
+		if last := p.got[len(p.got)-1]; last[1] <= i || i < 5 && last[0] >= 5 {
+			t.Errorf("block %d is needed, and %v were read", i, p.got)
 		}
-		if !ended {
-			t.Error("still running")
+		if ahead := len(p.got) - len(p.released); ahead > 2 {
+			t.Errorf("%d spans in memory at block %d", ahead, i)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		go newReadAhead(p).run(ctx, 0, 8)
-		synctest.Wait()
-		cancel()
-		synctest.Wait() // the bubble fails if it does not end
-	})
-}
-
-// late is a source whose block 2 is still being brought into memory when it is
-// handed out.
-type late struct {
-	prefetched
-	a        *readAhead
-	released []int
-}
-
-func (l *late) Prefetch(i int) {
-	if i == 2 {
-		l.a.handOut(i)
+		a.done(i)
+		if len(p.released) > 0 && p.released[len(p.released)-1][1] > i+1 || ends[i] == i+1 && len(p.released) == 0 {
+			t.Errorf("after block %d: released are %v", i, p.released)
+		}
+	}
+	want := [][2]int{{0, 2}, {2, 4}, {4, 5}, {5, 6}, {6, 8}, {8, 10}}
+	if !slices.Equal(p.got, want) || !slices.Equal(p.released, want) {
+		t.Errorf("read %v, released %v, want %v", p.got, p.released, want)
 	}
 }
 
-func (l *late) ReleaseBlock(i int) { l.released = append(l.released, i) }
-
-// TestReadAheadLate: pages that come after a worker has taken their block are
-// given back.
-func TestReadAheadLate(t *testing.T) {
-	l := &late{}
-	l.a = newReadAhead(l)
-	l.a.handOut(0)
-	l.a.run(t.Context(), 1, 3)
-	if !slices.Equal(l.released, []int{2}) {
-		t.Errorf("released are %v, want only 2", l.released)
+// TestReadAheadWaits: who needs a block for whose span there is no room waits until
+// one is given back, or the pass is stopped; what is left is given back then.
+func TestReadAheadWaits(t *testing.T) {
+	for _, stopped := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &prefetched{}
+			a := newReadAhead(p, 1, 0)
+			a.need(1)
+			a.need(0)
+			through := false
+			go func() { a.need(2); through = true }()
+			synctest.Wait()
+			if through || len(p.got) != 1 {
+				t.Fatalf("read are %v", p.got)
+			}
+			if stopped {
+				a.stop()
+			} else {
+				a.done(0)
+				a.done(1)
+			}
+			synctest.Wait() // the bubble fails if nobody wakes up
+			if !through {
+				t.Error("still waiting")
+			}
+			a.close()
+			if want := p.got; !slices.Equal(p.released, want) {
+				t.Errorf("released are %v of %v", p.released, want)
+			}
+		})
 	}
 }

@@ -4,7 +4,7 @@ import "github.com/gdsvd/gdsvd/csr"
 
 // Source is a matrix cut into blocks of rows, which a pass reads: a [csr.Store],
 // or anything that can make them. The blocks are in ascending order of rows and
-// hold all of them. DecodeBlock, Prefetch and ReleaseBlock are called
+// hold all of them. DecodeBlock, Prefetch and Release are called
 // concurrently; a decoded block must satisfy all that the doc of csr.Block
 // says, on which unchecked kernels rely, and be the same every time.
 type Source interface {
@@ -20,10 +20,10 @@ type Source interface {
 	DecodedSize(rows, nnz int64) int64
 	// DecodeBlock fills dst with block i.
 	DecodeBlock(i int, dst *csr.Block) error
-	// Prefetch and ReleaseBlock say that block i will be decoded soon, and that
-	// it has been.
-	Prefetch(i int)
-	ReleaseBlock(i int)
+	// Prefetch says that blocks from … to−1, one or no more than csr.SpanBytes of a
+	// shard, will be decoded soon; Release says that they have been, or will not be.
+	Prefetch(from, to int)
+	Release(from, to int)
 }
 
 var _ Source = (*csr.Store)(nil)

@@ -76,8 +76,8 @@ func (s *inMemory) Cols() int64            { return s.cols }
 func (s *inMemory) SumSquares() float64    { return s.sumSquares }
 func (s *inMemory) MaxBlock() csr.MaxBlock { return s.largest }
 func (s *inMemory) NumBlocks() int         { return len(s.blocks) }
-func (s *inMemory) Prefetch(int)           {}
-func (s *inMemory) ReleaseBlock(int)       {}
+func (s *inMemory) Prefetch(int, int)      {}
+func (s *inMemory) Release(int, int)       {}
 
 func (s *inMemory) DecodedSize(rows, nnz int64) int64 { return 4*(rows+1) + (4+8)*nnz }
 

@@ -175,7 +175,7 @@ func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, 
 		if err := add(b.Values()); err != nil {
 			return csr.Values{}, err
 		}
-		e.Base.ReleaseBlock(i)
+		e.Base.Release(i, i+1)
 	}
 	return stats.Values(), nil
 }
@@ -211,7 +211,7 @@ func (x *expander) copies(ctx context.Context, row entries, skip int64) error {
 				return err
 			}
 		}
-		x.base.ReleaseBlock(i)
+		x.base.Release(i, i+1)
 		x.tick()
 	}
 	return nil

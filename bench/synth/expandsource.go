@@ -66,7 +66,7 @@ func (s *expanded) load(ctx context.Context, base *csr.Store) error {
 			}
 			s.ptr = append(s.ptr, int64(len(s.col)))
 		}
-		base.ReleaseBlock(i)
+		base.Release(i, i+1)
 	}
 	return nil
 }
@@ -133,6 +133,6 @@ func (s *expanded) DecodeBlock(i int, dst *csr.Block) error {
 	return nil
 }
 
-func (s *expanded) Prefetch(int) {}
+func (s *expanded) Prefetch(int, int) {}
 
-func (s *expanded) ReleaseBlock(int) {}
+func (s *expanded) Release(int, int) {}

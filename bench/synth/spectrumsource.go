@@ -71,6 +71,6 @@ func (r *rotated) DecodeBlock(i int, dst *csr.Block) error {
 	return nil
 }
 
-func (r *rotated) Prefetch(int) {}
+func (r *rotated) Prefetch(int, int) {}
 
-func (r *rotated) ReleaseBlock(int) {}
+func (r *rotated) Release(int, int) {}

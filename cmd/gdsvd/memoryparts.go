@@ -17,7 +17,7 @@ type memoryPart struct {
 
 func memoryParts(p stream.Plan) (all []memoryPart) {
 	for _, part := range p.Parts {
-		heap := part.Name != "runtime" && part.Name != "mapped pages"
+		heap := part.Name != "runtime" && part.Name != "mapped pages and buffers"
 		all = append(all, memoryPart{part.Name, part.Bytes, heap})
 	}
 	return all

@@ -15,7 +15,7 @@ import (
 type Kind string
 
 // The operations of vfs.FS, of vfs.File (those that begin with "file"), and
-// the release of a lock and of a mapping.
+// the release of a lock, and direct reads and the release of a mapping.
 const (
 	OpOpen      Kind = "open"
 	OpCreate    Kind = "create"
@@ -34,6 +34,7 @@ const (
 	OpLock      Kind = "lock"
 	OpUnlock    Kind = "unlock"
 	OpUnmap     Kind = "unmap"
+	OpDirect    Kind = "read direct"
 	OpFailed    Kind = "scratch failed"
 	OpRead      Kind = "file read"
 	OpReadAt    Kind = "file read at"
@@ -334,6 +335,13 @@ type faultMapping struct {
 	vfs.Mapping
 	f    *FaultFS
 	name string
+}
+
+func (m *faultMapping) ReadDirect(b *vfs.Buffer, size int, off int64) error {
+	if err := m.f.ask(OpDirect, m.name, size); err != nil {
+		return err
+	}
+	return m.Mapping.ReadDirect(b, size, off)
 }
 
 func (m *faultMapping) Close() error { return m.f.letGo(OpUnmap, m.name, m.Mapping) }

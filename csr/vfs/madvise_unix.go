@@ -10,6 +10,8 @@ func madvise(b []byte, a Advice) error {
 	}
 	advice := unix.MADV_SEQUENTIAL
 	switch a {
+	case Random:
+		advice = unix.MADV_RANDOM
 	case Populate:
 		return populate(b)
 	case DontNeed:

@@ -84,10 +84,15 @@ func (osFS) Map(name string) (Mapping, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "map", Path: name, Err: err}
 	}
-	return &osMapping{m}, nil
+	return &osMapping{m: m, name: name, file: fi, telling: tellsCached(fi, name)}, nil
 }
 
-type osMapping struct{ m mmap.MMap }
+type osMapping struct {
+	m       mmap.MMap
+	name    string
+	file    fs.FileInfo
+	telling bool // the system tells what of it is cached
+}
 
 func (m *osMapping) Bytes() []byte { return m.m }
 
@@ -106,6 +111,21 @@ func (m *osMapping) Advise(a Advice, off, n int64) error {
 		return nil
 	}
 	return madvise(m.m[start:end], a)
+}
+
+func (m *osMapping) Cached(off int64) (bool, error) {
+	if off < 0 || off >= int64(len(m.m)) {
+		return false, fs.ErrInvalid
+	}
+	if !m.telling {
+		return false, errors.ErrUnsupported
+	}
+	page := int64(os.Getpagesize())
+	return cached(m.m[off/page*page:][:1])
+}
+
+func (m *osMapping) ReadDirect(b *Buffer, size int, off int64) error {
+	return readDirect(m.name, m.file, b, size, off)
 }
 
 func (m *osMapping) Close() error {

@@ -36,6 +36,8 @@ type Advice uint8
 const (
 	// Sequential: the range will be read once, in order.
 	Sequential Advice = iota
+	// Random: what is read says nothing about what will be: nothing is read ahead.
+	Random
 	// Populate: the range will be read soon. Where the system can (Linux 5.14)
 	// Advise returns when it is in memory.
 	Populate
@@ -51,6 +53,14 @@ type Mapping interface {
 	Bytes() []byte
 	// Advise is a hint about Bytes()[off:off+n]; a no-op where the system has no such call.
 	Advise(a Advice, off, n int64) error
+	// Cached tells whether the page with byte off is in the page cache.
+	// errors.ErrUnsupported where the system does not tell, or not about this file.
+	Cached(off int64) (bool, error)
+	// ReadDirect begins to read size bytes from byte off of the file on into b, past the
+	// page cache; see Buffer.Wait. Both are multiples of DirectAlign, size ≤
+	// BufferSize. It fails where system, file system or file do not permit it, or if
+	// the name is another file's by now.
+	ReadDirect(b *Buffer, size int, off int64) error
 	io.Closer
 }
 

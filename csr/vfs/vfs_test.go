@@ -80,7 +80,7 @@ func TestMap(t *testing.T) {
 			t.Errorf("size %d: mapped bytes differ", size)
 		}
 		n := int64(size)
-		for _, a := range []vfs.Advice{vfs.Sequential, vfs.Populate, vfs.DontNeed} {
+		for _, a := range []vfs.Advice{vfs.Sequential, vfs.Random, vfs.Populate, vfs.DontNeed} {
 			for _, r := range [][2]int64{{0, n}, {0, 0}, {n / 2, n - n/2}, {n, 0}, {n / 3, n / 3}} {
 				if err := m.Advise(a, r[0], r[1]); err != nil {
 					t.Errorf("size %d: advise %d about %v: %v", size, a, r, err)
@@ -94,6 +94,16 @@ func TestMap(t *testing.T) {
 		}
 		if !bytes.Equal(m.Bytes(), want) {
 			t.Errorf("size %d: advice changes bytes", size)
+		}
+		for _, off := range []int64{0, n - 1} {
+			if cached, err := m.Cached(off); n > 0 && !cached && err == nil {
+				t.Errorf("size %d: byte %d has just been read, and is not in the cache", size, off)
+			}
+		}
+		for _, off := range []int64{-1, n} {
+			if _, err := m.Cached(off); err == nil {
+				t.Errorf("size %d: byte %d may be in the cache", size, off)
+			}
 		}
 		if err := errors.Join(m.Close(), m.Close()); err != nil {
 			t.Error(err)

@@ -1,0 +1,375 @@
+package csr_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// cacheFS plays a page cache that holds so many pages, in which each makes way
+// for the one read after all others. It knows only what Prefetch has read.
+type cacheFS struct {
+	vfs.FS
+	mu     sync.Mutex
+	room   int
+	pages  map[page]int // when they were read
+	clock  int
+	direct int // reads past it
+}
+
+type page struct {
+	file   string
+	number int64
+}
+
+const cachePage = 4096
+
+func (c *cacheFS) Map(name string) (vfs.Mapping, error) {
+	m, err := c.FS.Map(name)
+	return &cachedMapping{m, c, name}, err
+}
+
+type cachedMapping struct {
+	vfs.Mapping
+	c    *cacheFS
+	name string
+}
+
+func (m *cachedMapping) Cached(off int64) (bool, error) {
+	m.c.mu.Lock()
+	defer m.c.mu.Unlock()
+	_, cached := m.c.pages[page{m.name, off / cachePage}]
+	return cached, nil
+}
+
+func (m *cachedMapping) Advise(a vfs.Advice, off, n int64) error {
+	m.c.mu.Lock()
+	defer m.c.mu.Unlock()
+	if a == vfs.Populate {
+		m.c.read(m.name, off/cachePage, (off+n-1)/cachePage)
+	}
+	return m.Mapping.Advise(a, off, n)
+}
+
+// read reads pages from … to, for which the oldest make way.
+func (c *cacheFS) read(file string, from, to int64) {
+	if c.pages == nil {
+		c.pages = map[page]int{}
+	}
+	for n := from; n <= to; n++ {
+		c.clock++
+		c.pages[page{file, n}] = c.clock
+	}
+	ages := slices.Sorted(maps.Values(c.pages))
+	if first := len(ages) - c.room; first > 0 {
+		maps.DeleteFunc(c.pages, func(_ page, age int) bool { return age <= ages[first-1] })
+	}
+}
+
+func (m *cachedMapping) ReadDirect(b *vfs.Buffer, size int, off int64) error {
+	err := m.Mapping.ReadDirect(b, size, off)
+	if err == nil {
+		m.c.mu.Lock()
+		m.c.direct++
+		m.c.mu.Unlock()
+	}
+	return err
+}
+
+// writeSpans makes a store of 16 blocks of half a span or so, in shards of about 4.
+func writeSpans(t *testing.T) (path string, m *matrix) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(5, 6))
+	m = &matrix{cols: 3000}
+	for range 16 {
+		r := row{}
+		for c := range uint32(3000) {
+			if c%3 == uint32(len(m.rows))%3 {
+				r.cols, r.vals = append(r.cols, c), append(r.vals, rng.NormFloat64())
+			}
+		}
+		for range csr.BlockNNZ / len(r.cols) {
+			m.rows = append(m.rows, r)
+		}
+	}
+	path = filepath.Join(t.TempDir(), "x.csr")
+	write(t, path, m, csr.CreateOptions{ShardSize: 4 << 20})
+	return path, m
+}
+
+// requireDirect skips where files cannot be read past the page cache.
+func requireDirect(t *testing.T, path string) {
+	t.Helper()
+	b, err := vfs.NewBuffer()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer b.Close()
+	m, err := vfs.OS.Map(filepath.Join(path, shard0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.ReadDirect(b, vfs.DirectAlign, 0); err != nil {
+		t.Skip(err)
+	}
+	if _, err := b.Wait(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// spans are those a pass reads, block numbers [from, to).
+func spans(s *csr.Store) (all [][2]int) {
+	for from := 0; from < s.NumBlocks(); {
+		to, size := from, int64(0)
+		for ; to < s.NumBlocks() && s.Block(to).Shard == s.Block(from).Shard; to++ {
+			if size += s.Block(to).Size; to > from && size > csr.SpanBytes {
+				break
+			}
+		}
+		all = append(all, [2]int{from, to})
+		from = to
+	}
+	return all
+}
+
+// pass reads all blocks in spans, one ahead, and compares what they have.
+func pass(t *testing.T, s *csr.Store, m *matrix) {
+	t.Helper()
+	var b csr.Block
+	all := spans(s)
+	s.Prefetch(all[0][0], all[0][1])
+	for k, sp := range all {
+		if k+1 < len(all) {
+			s.Prefetch(all[k+1][0], all[k+1][1])
+		}
+		for i := sp[0]; i < sp[1]; i++ {
+			if err := s.DecodeBlock(i, &b); err != nil {
+				t.Fatal(err)
+			}
+			for r := range b.Rows() {
+				cols, vals := rowOf(&b, r)
+				if want := m.rows[b.FirstRow+int64(r)]; !slices.Equal(cols, want.cols) || !slices.Equal(vals, want.vals) {
+					t.Fatalf("row %d of block %d differs", r, i)
+				}
+			}
+		}
+		s.Release(sp[0], sp[1])
+	}
+}
+
+// TestPassesOverCaches: what does not fit in the page cache is read past it once
+// that is known, what is in it stays there and is used, and all of it is read through
+// it again some time after it fits.
+func TestPassesOverCaches(t *testing.T) {
+	path, m := writeSpans(t)
+	requireDirect(t, path)
+	c := &cacheFS{FS: vfs.OS}
+	s := openWith(t, path, c)
+	all := len(spans(s))
+	most := int(s.Size()/cachePage) + 100
+	directly := func() int {
+		before := c.direct
+		pass(t, s, m)
+		return c.direct - before
+	}
+	c.room = most * 3 / 4
+	if n := directly(); n == 0 || n > all/2 {
+		t.Errorf("the first pass reads %d of %d spans past a cache that holds most of them", n, all)
+	}
+	held := maps.Clone(c.pages)
+	for range 5 {
+		if n := directly(); n == 0 || n > all/2 || !maps.Equal(c.pages, held) {
+			t.Errorf("a later pass reads %d of %d spans past it", n, all)
+		}
+	}
+	c.room = most
+	n := 0
+	for n = directly(); n > 0 && !t.Failed(); n = directly() {
+		if c.direct > 16*all {
+			t.Fatal("what fits into the cache is never read into it")
+		}
+	}
+	c.room = 0
+	c.pages = nil
+	directly()
+	if n := directly(); n < all-3 {
+		t.Errorf("%d of %d spans are read past a cache that holds nothing", n, all)
+	}
+}
+
+// TestCacheIsUsed: a store that fits in the page cache is never read past it.
+func TestCacheIsUsed(t *testing.T) {
+	path, m := writeSpans(t)
+	c := &cacheFS{FS: vfs.OS, room: 1 << 30}
+	s := openWith(t, path, c)
+	for range 20 {
+		pass(t, s, m)
+	}
+	if c.direct > 0 {
+		t.Errorf("%d direct reads", c.direct)
+	}
+}
+
+// TestDirectReadsRefused: whatever fails, the map has the bytes, and nothing more
+// is asked for.
+func TestDirectReadsRefused(t *testing.T) {
+	path, m := writeSpans(t)
+	requireDirect(t, path)
+	for n := range 4 {
+		var asked atomic.Int64
+		fail := csrtest.FailKind(csrtest.OpDirect, n, syscall.EINVAL)
+		s := openWith(t, path, &csrtest.FaultFS{FS: &cacheFS{FS: vfs.OS}, Inject: func(o csrtest.Op) error {
+			if o.Kind == csrtest.OpDirect {
+				asked.Add(1)
+			}
+			return fail(o)
+		}})
+		pass(t, s, m)
+		pass(t, s, m)
+		if asked.Load() != int64(n)+1 {
+			t.Errorf("the %d. direct read fails, and %d are tried", n+1, asked.Load())
+		}
+	}
+}
+
+// TestDirectReadsOfAnotherFile: when the store has been exchanged, the old one,
+// which is still mapped, is what is read.
+func TestDirectReadsOfAnotherFile(t *testing.T) {
+	path, m := writeSpans(t)
+	requireDirect(t, path)
+	c := &cacheFS{FS: vfs.OS}
+	s := openWith(t, path, c)
+	pass(t, s, m)
+	if c.direct == 0 {
+		t.Fatal("no direct reads")
+	}
+	for i, info := range s.Manifest().Shards {
+		name := filepath.Join(path, info.Name)
+		if err := errors.Join(os.Rename(name, name+".old"), os.WriteFile(name, make([]byte, 1<<20+i), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := c.direct
+	pass(t, s, m)
+	if c.direct != before {
+		t.Error("another file has been read")
+	}
+}
+
+// TestDamageReadDirectly: damage has the same errors as in the map, whether a file is
+// cut or bytes are changed while it is in use.
+func TestDamageReadDirectly(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a mapped file cannot be truncated on Windows")
+	}
+	for name, harm := range map[string]func(file string) error{
+		"cut": func(file string) error { return os.Truncate(file, 3<<20+123) },
+		"flipped": func(file string) error {
+			b, err := os.ReadFile(file)
+			if err == nil {
+				b[3<<20+123] ^= 1
+				err = os.WriteFile(file, b, 0o666)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, _ := writeSpans(t)
+			requireDirect(t, path)
+			c := &cacheFS{FS: vfs.OS}
+			direct, mapped := openWith(t, path, c), open(t, path)
+			if err := harm(filepath.Join(path, shard0)); err != nil {
+				t.Fatal(err)
+			}
+			for _, sp := range spans(direct) {
+				direct.Prefetch(sp[0], sp[1])
+				for i := sp[0]; i < sp[1]; i++ {
+					var b csr.Block
+					got, want := direct.DecodeBlock(i, &b), mapped.DecodeBlock(i, &b)
+					if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(got)); diff != "" || got != nil && !errors.Is(got, csr.ErrCorrupt) {
+						t.Errorf("block %d, read directly: %s", i, diff)
+					}
+				}
+				direct.Release(sp[0], sp[1])
+			}
+			if c.direct == 0 {
+				t.Error("no direct reads")
+			}
+		})
+	}
+}
+
+// TestPrefetchConcurrently: several passes over one store at a time, one of which
+// gives up now and then.
+func TestPrefetchConcurrently(t *testing.T) {
+	path, m := writeSpans(t)
+	c := &cacheFS{FS: vfs.OS, room: 500}
+	s := openWith(t, path, c)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for range 3 {
+				pass(t, s, m)
+			}
+		})
+	}
+	wg.Go(func() {
+		for range 20 {
+			for _, sp := range spans(s)[:3] {
+				s.Prefetch(sp[0], sp[1])
+				s.Release(sp[0], sp[1])
+			}
+		}
+	})
+	wg.Wait()
+	s.Prefetch(0, 1) // not released: Close ends it
+}
+
+// TestDirectReadsOnTmpfs: where nothing can be read past the cache since there
+// is nothing but the cache, all goes as ever.
+func TestDirectReadsOnTmpfs(t *testing.T) {
+	dir, err := os.MkdirTemp("/dev/shm", "gdsvd-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(dir)
+	path, m := writeSpans(t)
+	if err := os.CopyFS(filepath.Join(dir, "x.csr"), os.DirFS(path)); err != nil {
+		t.Fatal(err)
+	}
+	for _, fsys := range []vfs.FS{vfs.OS, &cacheFS{FS: vfs.OS}} {
+		s := openWith(t, filepath.Join(dir, "x.csr"), fsys)
+		pass(t, s, m)
+		pass(t, s, m)
+	}
+}
+
+func openWith(t *testing.T, path string, fsys vfs.FS) *csr.Store {
+	t.Helper()
+	s, err := csr.Open(path, csr.OpenOptions{FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}

@@ -1,0 +1,190 @@
+package vfs
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"github.com/edsrzf/mmap-go"
+	"golang.org/x/sys/unix"
+)
+
+// Buffer is memory outside of the heap that direct reads go to: see
+// [Mapping.ReadDirect].
+//
+// Reads are asynchronous (io_submit(2)). A goroutine that waits in read(2) keeps
+// its processor until the scheduler takes it away, which may be after the read
+// has ended; with all processors computing, each read would cost one of them.
+type Buffer struct {
+	region mmap.MMap
+	bytes  []byte
+	queue  uintptr // of the kernel, for one read; 0: it has none to give
+
+	mu      sync.Mutex
+	pending bool          // in the queue
+	ended   chan struct{} // without a queue: closed when the read has ended
+	n       int
+	err     error
+}
+
+// NewBuffer makes a buffer. errors.ErrUnsupported where there are no direct reads.
+func NewBuffer() (*Buffer, error) {
+	// Private: shared memory has no huge pages. Of what nobody touches only the addresses are taken.
+	region, err := mmap.MapRegion(nil, 2*BufferSize, mmap.COPY, mmap.ANON, 0)
+	if err != nil {
+		return nil, err
+	}
+	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(region))) % BufferSize
+	b := &Buffer{region: region, bytes: region[skip:][:BufferSize:BufferSize]}
+	// Only a hint.
+	_ = unix.Madvise(b.bytes, unix.MADV_HUGEPAGE)
+	if _, _, err := unix.Syscall(unix.SYS_IO_SETUP, 1, uintptr(unsafe.Pointer(&b.queue)), 0); err != 0 {
+		b.queue = 0 // not permitted, or too many in use: a goroutine reads then
+	}
+	return b, nil
+}
+
+// Bytes are the contents, BufferSize of them. They must not be used until Wait has
+// returned.
+func (b *Buffer) Bytes() []byte { return b.bytes }
+
+// Wait waits for the read that was begun last, and returns how much it has read:
+// less than was asked for only at the end of the file.
+func (b *Buffer) Wait() (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wait()
+	return b.n, b.err
+}
+
+// ioEvent is struct io_event of the kernel.
+type ioEvent struct {
+	data, iocb uint64
+	res, res2  int64
+}
+
+func (b *Buffer) wait() {
+	if b.ended != nil {
+		<-b.ended
+		b.ended = nil
+	}
+	if !b.pending {
+		return
+	}
+	b.pending = false
+	var e ioEvent
+	for {
+		n, _, err := unix.Syscall6(unix.SYS_IO_GETEVENTS, b.queue, 1, 1, uintptr(unsafe.Pointer(&e)), 0, 0)
+		switch {
+		case err == unix.EINTR || err == 0 && n == 0:
+			continue
+		case err != 0:
+			b.err = err
+		case e.res < 0:
+			b.err = syscall.Errno(-e.res)
+		default:
+			b.n = int(e.res)
+		}
+		return
+	}
+}
+
+// ioControl is struct iocb of the kernel.
+type ioControl struct {
+	_         [20]byte // all zeros: to read is opcode 0
+	fd        uint32
+	buf, size uint64
+	offset    int64
+	_         [16]byte
+}
+
+// begin begins to read into b.
+func (b *Buffer) begin(fd int, size int, off int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wait()
+	b.n, b.err = 0, nil
+	if b.queue == 0 {
+		return b.beginWithout(fd, size, off)
+	}
+	c := &ioControl{fd: uint32(fd), buf: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b.bytes)))), size: uint64(size), offset: off}
+	if _, _, err := unix.Syscall(unix.SYS_IO_SUBMIT, b.queue, 1, uintptr(unsafe.Pointer(&c))); err != 0 {
+		b.err = err
+		return err
+	}
+	b.pending = true
+	return nil
+}
+
+// beginWithout begins to read without a queue.
+func (b *Buffer) beginWithout(fd int, size int, off int64) error {
+	fd, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	b.ended = ended
+	go func() {
+		defer close(ended)
+		defer unix.Close(fd)
+		for b.err = unix.EINTR; b.err == unix.EINTR; {
+			b.n, b.err = unix.Pread(fd, b.bytes[:size], off)
+		}
+	}()
+	return nil
+}
+
+// Close gives the memory back.
+func (b *Buffer) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wait()
+	if b.queue != 0 {
+		unix.Syscall(unix.SYS_IO_DESTROY, b.queue, 0, 0)
+	}
+	b.bytes, b.queue = nil, 0
+	return b.region.Unmap()
+}
+
+// readDirect begins to read from the file of that name, if it still is the one
+// that was mapped.
+func readDirect(name string, file fs.FileInfo, b *Buffer, size int, off int64) error {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) // a read under way has its own hold of the file
+	var now unix.Stat_t
+	if err := unix.Fstat(fd, &now); err != nil {
+		return err
+	}
+	if old, ok := file.Sys().(*syscall.Stat_t); !ok || old.Dev != now.Dev || old.Ino != now.Ino {
+		return unix.ESTALE
+	}
+	if size > len(b.bytes) || off >= now.Size {
+		return io.ErrUnexpectedEOF
+	}
+	return b.begin(fd, size, off)
+}
+
+// tellsCached is whether the kernel tells this process what of a file is in the
+// cache. Of files that are not its own, and that it must not write, it says so of
+// every page (mincore(2), "Since Linux 5.2").
+func tellsCached(fi fs.FileInfo, name string) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	own := ok && int(st.Uid) == os.Geteuid()
+	return own || unix.Faccessat(unix.AT_FDCWD, name, unix.W_OK, unix.AT_EACCESS) == nil
+}
+
+// cached tells whether the page of a mapping that b begins is in the page cache.
+func cached(b []byte) (bool, error) {
+	var page byte
+	_, _, err := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), uintptr(unsafe.Pointer(&page)))
+	if err != 0 {
+		return false, err
+	}
+	return page&1 != 0, nil
+}

@@ -1,0 +1,159 @@
+package vfs
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the kernel reads and writes has its sizes.
+var (
+	_ [64]byte = [unsafe.Sizeof(ioControl{})]byte{}
+	_ [32]byte = [unsafe.Sizeof(ioEvent{})]byte{}
+)
+
+// direct maps a file of random bytes, and skips the test if it cannot be read past the cache.
+func direct(t *testing.T, size int) (content []byte, m Mapping, b *Buffer) {
+	t.Helper()
+	content = make([]byte, size)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range content {
+		content[i] = byte(rng.Uint32())
+	}
+	name := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(name, content, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m, err := OS.Map(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	b, err = NewBuffer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := m.ReadDirect(b, DirectAlign, 0); errors.Is(err, unix.EINVAL) {
+		t.Skip(err)
+	}
+	if _, err := b.Wait(); errors.Is(err, unix.EINVAL) {
+		t.Skip(err)
+	}
+	return content, m, b
+}
+
+// TestReadDirect: the bytes of the file, up to its end, with and without a queue
+// of the kernel, whoever waits and how often; what is read stays out of the page cache.
+func TestReadDirect(t *testing.T) {
+	content, m, b := direct(t, 3<<20+777)
+	queue := b.queue
+	defer func() { b.queue = queue }()
+	for range 2 {
+		for _, r := range []struct{ size, off, want int }{
+			{BufferSize, 0, BufferSize}, {DirectAlign, 1 << 20, DirectAlign}, {BufferSize, 2 << 20, 1<<20 + 777}, {DirectAlign, 3 << 20, 777},
+		} {
+			if err := m.ReadDirect(b, r.size, int64(r.off)); err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for range 3 {
+				wg.Go(func() {
+					n, err := b.Wait()
+					if err != nil || n != r.want || !bytes.Equal(b.Bytes()[:n], content[r.off:r.off+n]) {
+						t.Errorf("%+v: %d bytes, %v", r, n, err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		// One that nobody waits for does no harm to the next.
+		if err := errors.Join(m.ReadDirect(b, BufferSize, 0), m.ReadDirect(b, DirectAlign, DirectAlign)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := b.Wait(); err != nil || !bytes.Equal(b.Bytes()[:n], content[DirectAlign:2*DirectAlign]) {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		if err := m.ReadDirect(b, DirectAlign, 4<<20); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("behind the end: %v", err)
+		}
+		if err := m.ReadDirect(b, DirectAlign, 123); err == nil {
+			if _, err := b.Wait(); err == nil {
+				t.Log("this file system reads from anywhere")
+			}
+		}
+		if queue == 0 {
+			t.Log("the kernel gives no queue here")
+		}
+		b.queue = 0
+	}
+}
+
+// TestReadDirectPastTheCache: a page that is read is not in the cache afterwards, one that
+// is touched is.
+func TestReadDirectPastTheCache(t *testing.T) {
+	_, m, b := direct(t, 1<<20)
+	f, err := os.Open(m.(*osMapping).name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := errors.Join(m.Advise(Random, 0, 1<<20), f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)); err != nil {
+		t.Fatal(err)
+	}
+	cached := func(off int64) bool {
+		c, err := m.Cached(off)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if cached(5) {
+		t.Skip("the page cache does not let go here")
+	}
+	if err := m.ReadDirect(b, 1<<20, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Wait(); err != nil || cached(5) {
+		t.Errorf("cached: %v, %v", cached(5), err)
+	}
+	if sum := m.Bytes()[5] + b.Bytes()[5]; !cached(5) || cached(1<<20-1) {
+		t.Errorf("a page that was touched is cached: %v, one that was not: %v (%d)", cached(5), cached(1<<20-1), sum)
+	}
+}
+
+// TestReadDirectOfAnother: a file that has taken the name of the one that is mapped is
+// not read.
+func TestReadDirectOfAnother(t *testing.T) {
+	content, m, b := direct(t, 1<<20)
+	name := m.(*osMapping).name
+	if err := errors.Join(os.WriteFile(name+"2", content, 0o666), os.Rename(name+"2", name)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.ReadDirect(b, DirectAlign, 0); !errors.Is(err, unix.ESTALE) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTellsCached: the kernel answers for files that are one's own, or may be written.
+func TestTellsCached(t *testing.T) {
+	fi, err := os.Stat(os.Args[0])
+	if err != nil || !tellsCached(fi, os.Args[0]) {
+		t.Errorf("not of this program: %v", err)
+	}
+	if fi, err = os.Stat("/proc/version"); err == nil && os.Geteuid() != 0 && tellsCached(fi, "/proc/version") {
+		t.Error("of a file of root's")
+	}
+}

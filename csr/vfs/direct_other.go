@@ -1,0 +1,32 @@
+//go:build !linux
+
+package vfs
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// Buffer is memory outside of the heap that direct reads go to: see
+// [Mapping.ReadDirect].
+type Buffer struct{}
+
+// NewBuffer makes a buffer. errors.ErrUnsupported where there are no direct reads.
+func NewBuffer() (*Buffer, error) { return nil, errors.ErrUnsupported }
+
+// Bytes are the contents, BufferSize of them. They must not be used until Wait has
+// returned.
+func (b *Buffer) Bytes() []byte { return nil }
+
+// Wait waits for the read that was begun last, and returns how much it has read:
+// less than was asked for only at the end of the file.
+func (b *Buffer) Wait() (int, error) { return 0, errors.ErrUnsupported }
+
+// Close gives the memory back.
+func (b *Buffer) Close() error { return nil }
+
+func readDirect(string, fs.FileInfo, *Buffer, int, int64) error { return errors.ErrUnsupported }
+
+func tellsCached(fs.FileInfo, string) bool { return false }
+
+func cached([]byte) (bool, error) { return false, errors.ErrUnsupported }
