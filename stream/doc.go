@@ -61,9 +61,9 @@
 // 2 to 12 decoded bytes, and from the caches a row of x and a row of y, which it
 // also writes: 8·l bytes each, whole lines of 64. It does 4·l operations. What
 // bounds it, on one core of the machine of the figures (Zen 4 at 3.65 GHz, of
-// whose memory a core reads 13 GB/s), in nanoseconds an entry:
+// whose memory a core reads 22 GB/s in order), in nanoseconds an entry:
 //
-//	memory   0.16 for 2 bytes, 0.23 for 3, 0.92 for 12
+//	memory   0.09 for 2 bytes, 0.14 for 3, 0.55 for 12
 //	loads    0.7 for up to 4 columns: 2½ each for the dot and the axpy, two or
 //	         so a cycle (columns and codes are loaded four at a time), and a store
 //	lines    up to 1.6 for 8 columns and 3.3 for 16, if none is in the first-level
