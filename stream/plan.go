@@ -28,6 +28,9 @@ const (
 	// beside its heap: code, tables, stacks, the runtime's own; measured at 15 to
 	// 19 MiB.
 	runtimeBytes = 20 << 20
+	// collectorShare: one part in so many of the room for resident blocks is left to what
+	// the collector has not collected yet.
+	collectorShare = 64
 	// blockBytes is what a store and a Matrix know of each block, decoded or not.
 	blockBytes = 48
 )
@@ -252,7 +255,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 	if left < 0 {
 		return p, &BudgetError{Budget: o.Memory, Need: p.Total(), Parts: p.Parts}
 	}
-	p.Resident = fitting(src, left)
+	p.Resident = fitting(src, left-left/collectorShare)
 	p.Parts = append(p.Parts, Part{"resident blocks", residentBytes(src, p.Resident)})
 	return p, nil
 }

@@ -25,7 +25,7 @@ type Probe struct {
 const probeRuns = 4
 
 // Measure reads runs of blocks from several places of a store and multiplies
-// with them, for about so long, with one block of every place at least. Its
+// with them, for about so long, with one span of every place at least. Its
 // vectors take 16·n·max(widths) bytes, besides one decoded block.
 //
 // A run is read and decoded, then decoded again: the difference is what reading
@@ -86,21 +86,34 @@ type probeRun struct {
 	entries, bytes int64
 }
 
-// decode decodes blocks of the run for about so long, one at least.
+// decode decodes spans of the run, read as a pass reads them, for about so long, one at least.
 func (r *probeRun) decode(limit time.Duration) (time.Duration, error) {
 	r.count, r.entries, r.bytes = 0, 0, 0
 	start := time.Now()
-	for i := r.from; i < r.to && (i == r.from || time.Since(start) < limit); i++ {
-		if r.ctx.Err() != nil {
-			return 0, context.Cause(r.ctx)
-		}
-		if err := r.store.DecodeBlock(i, &r.block); err != nil {
+	for i := r.from; i < r.to && (i == r.from || time.Since(start) < limit); {
+		end := min(spanEnd(r.store, i), r.to)
+		if err := r.span(i, end); err != nil {
 			return 0, err
 		}
-		r.store.Release(i, i+1)
+		i = end
+	}
+	return time.Since(start), nil
+}
+
+// span reads and decodes blocks from … to−1 of a span.
+func (r *probeRun) span(from, to int) error {
+	r.store.Prefetch(from, to)
+	defer r.store.Release(from, to)
+	for i := from; i < to; i++ {
+		if r.ctx.Err() != nil {
+			return context.Cause(r.ctx)
+		}
+		if err := r.store.DecodeBlock(i, &r.block); err != nil {
+			return err
+		}
 		r.count++
 		r.entries += int64(r.block.NNZ())
 		r.bytes += r.store.Block(i).Size
 	}
-	return time.Since(start), nil
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 func TestMeasure(t *testing.T) {
 	const rows, cols = 20000, 300 // 9 blocks
-	store := csrtest.Build(t, cols, ratings(rows, cols, 60), csr.CreateOptions{})
+	store := csrtest.Build(t, cols, ratings(rows, cols, 60), csr.CreateOptions{ShardSize: 128 << 10}) // a span each
 	widths := []int{1, 4, 16}
 	p, err := stream.Measure(t.Context(), store, widths, time.Hour) // time enough for all of it
 	if err != nil {
@@ -31,7 +31,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%+v: a cost of %v", p, ns)
 		}
 	}
-	// A limit that is over before anything is done leaves a block of each place.
+	// A limit that is over before anything is done leaves a span of each place.
 	if p, err = stream.Measure(t.Context(), store, widths, 1); err != nil || p.Entries == 0 || p.Entries == store.NNZ() {
 		t.Errorf("%d entries in no time, %v", p.Entries, err)
 	}

@@ -74,7 +74,7 @@ func (o *options) measure(s *trial.Store, regime string) (*row, error) {
 			return nil, nil
 		}
 	case resident:
-		r.Memory = s.Decoded + 256<<20
+		r.Memory = s.Decoded + s.Decoded/32 + 256<<20
 		if free := available(); r.Memory > free/4*3 {
 			return nil, nil
 		}

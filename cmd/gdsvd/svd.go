@@ -130,27 +130,30 @@ const notHeap = 24 << 20
 // with less the collector would never rest.
 const heapSlack = 3 << 20
 
-// heapLimit is the limit of Go's heap for a run with a window of mapped vectors:
-// what the budget leaves, or a little more than is planned where that is more.
-func heapLimit(p stream.Plan, window int64) int64 {
-	heap, blocks := plannedHeap(p)
+// heapLimit is the limit of Go's heap for a run: a little less than what the plan leaves
+// of the budget, or a little more than is to be held where that is more.
+func heapLimit(p stream.Plan) int64 {
+	heap, outside, blocks := plannedHeap(p)
 	// The collector aims at 3 % less than its limit, against fragments. Blocks leave
 	// none and stay to the end; without their 3 % it would never rest.
-	return max(p.Budget-notHeap-window, heap) + blocks*3/97
+	return max(p.Budget-outside-heapSlack, heap) + blocks*3/97
 }
 
-// plannedHeap is what the heap of a run is to hold, and what of that are resident blocks.
-func plannedHeap(p stream.Plan) (heap, blocks int64) {
+// plannedHeap is what the heap of a run is to hold, what is outside of it, and what of
+// the heap are resident blocks.
+func plannedHeap(p stream.Plan) (heap, outside, blocks int64) {
 	heap = heapSlack
 	for _, part := range memoryParts(p) {
 		if part.Heap {
 			heap += part.Bytes
+		} else {
+			outside += part.Bytes
 		}
 		if part.Name == "resident blocks" {
 			blocks = part.Bytes
 		}
 	}
-	return heap, blocks
+	return heap, outside, blocks
 }
 
 // svd factorises a store and writes the result. A result comes with an error
@@ -194,8 +197,8 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	a.logPlan(m.Plan())
-	defer limitHeap(heapLimit(m.Plan(), mem.window))()
-	heap, _ := plannedHeap(m.Plan())
+	defer limitHeap(heapLimit(m.Plan()))()
+	heap, _, _ := plannedHeap(m.Plan())
 	defer collectLate(heap)()
 
 	out, err := newOutput(a.fsys, o.out, before.exists, store.Transposed(), o.vectors, store.Rows(), o.rank)
