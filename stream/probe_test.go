@@ -13,7 +13,7 @@ import (
 )
 
 func TestMeasure(t *testing.T) {
-	const rows, cols = 20000, 300 // 9 blocks
+	const rows, cols = 20000, 300                                                                     // 9 blocks
 	store := csrtest.Build(t, cols, ratings(rows, cols, 60), csr.CreateOptions{ShardSize: 128 << 10}) // a span each
 	widths := []int{1, 4, 16}
 	p, err := stream.Measure(t.Context(), store, widths, time.Hour) // time enough for all of it
