@@ -280,7 +280,8 @@ func TestNotConverged(t *testing.T) {
 	}
 }
 
-// cancelAfter cancels once standard error, where the log goes, has seen a number of lines.
+// cancelAfter cancels once standard error, where the log goes, has seen a number of lines,
+// written one at a time, that say that a triplet has been found.
 type cancelAfter struct {
 	io.Writer
 	lines  int
@@ -288,8 +289,10 @@ type cancelAfter struct {
 }
 
 func (c *cancelAfter) Write(p []byte) (int, error) {
-	if c.lines--; c.lines == 0 {
-		c.cancel()
+	if found := bytes.Contains(p, []byte(" found=")) && !bytes.Contains(p, []byte(" found=0/")); found {
+		if c.lines--; c.lines == 0 {
+			c.cancel()
+		}
 	}
 	return c.Writer.Write(p)
 }
@@ -311,7 +314,8 @@ func slow(t *testing.T) string {
 	return store
 }
 
-// interrupt runs a command line and cancels it after its third log line.
+// interrupt runs a command line on a slow store and cancels it at the third log line
+// after the first triplet was found.
 func interrupt(t *testing.T, args ...string) ran {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
