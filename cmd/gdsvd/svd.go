@@ -121,9 +121,8 @@ func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) error {
 	return o.methodFlags.check(cmd, a.fromConfig)
 }
 
-// notHeap is what the process occupies outside Go's heap: its code, stacks and
-// the pages of the store in use, those read ahead among them (measured at 19 to
-// 24 MiB).
+// notHeap is what the process occupies outside Go's heap as long as there is no plan
+// that says so (heapLimit): its code, stacks and a few pages of the store.
 const notHeap = 24 << 20
 
 // heapSlack is what Go's heap and its bookkeeping may take beyond what is planned:
