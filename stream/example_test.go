@@ -13,7 +13,7 @@ import (
 	"github.com/james-bowman/sparse"
 )
 
-// factorise is the program in the README: a change here belongs there too.
+// factorise is the program in docs/library.md: a change here belongs there too.
 func factorise(ctx context.Context, path string, k int) (*solver.Result, error) {
 	store, err := csr.Open(path, csr.OpenOptions{})
 	if err != nil {

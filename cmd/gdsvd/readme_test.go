@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// The program that the README prints is compiled and run as an example of
-// package stream; the two must not drift apart. (The shell commands it prints
-// are executed by .ci/run.)
-func TestReadmeProgramIsTheExample(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+// The program that docs/library.md prints is compiled and run as an example of
+// package stream; the two must not drift apart. (The shell commands of the
+// documentation are executed by .ci/run.)
+func TestLibraryProgramIsTheExample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/library.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,20 +20,43 @@ func TestReadmeProgramIsTheExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(readme, -1)
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
 	if len(blocks) != 1 {
-		t.Fatalf("README.md has %d blocks of Go, want 1", len(blocks))
+		t.Fatalf("docs/library.md has %d blocks of Go, want 1", len(blocks))
 	}
 	if program := string(blocks[0][1]); !strings.Contains(string(example), program) {
-		t.Errorf("stream/example_test.go does not contain this program of README.md:\n%s", program)
+		t.Errorf("stream/example_test.go does not contain the program of docs/library.md:\n%s", program)
 	}
 }
 
-// What README.md and the documents it links to point at is there.
-func TestReadmeLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#]+)\)`)
-	for _, doc := range []string{"README.md", "bench/paper/report/report.md", "bench/peers/README.md"} {
-		text, err := os.ReadFile(filepath.Join("../..", doc))
+// pages returns the Markdown files of the documentation, relative to the root of the repository.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "csr/*.md", "bench/*.md", "bench/*/*.md", "bench/*/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join("../..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range found {
+			rel, err := filepath.Rel("../..", name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, rel)
+		}
+	}
+	if len(all) < 10 {
+		t.Fatalf("only %d pages found: %v", len(all), all)
+	}
+	return all
+}
+
+// The targets of relative links in the documentation exist.
+func TestDocumentationLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(filepath.Join("../..", page))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,9 +65,25 @@ func TestReadmeLinks(t *testing.T) {
 			if strings.Contains(target, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(doc), target)); err != nil {
-				t.Errorf("%s links to %s: %v", doc, target, err)
+			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(page), target)); err != nil {
+				t.Errorf("%s links to %s: %v", page, target, err)
 			}
+		}
+	}
+}
+
+// Every page of docs can be reached from the README, which stays short.
+func TestReadmeIsAnOverview(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(readme), "\n"); lines > 130 {
+		t.Errorf("README.md has %d lines, at most 130 are an overview: longer texts belong in docs/", lines)
+	}
+	for _, page := range pages(t) {
+		if filepath.Dir(page) == "docs" && !strings.Contains(string(readme), "("+filepath.ToSlash(page)+")") {
+			t.Errorf("README.md does not link to %s", page)
 		}
 	}
 }
