@@ -3,10 +3,10 @@ package csr
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"math"
 
 	"github.com/gdsvd/gdsvd/csr/internal/simd"
+	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
 // The numbers of FORMAT.md.
@@ -41,17 +41,14 @@ const (
 	maxBlockSize = math.MaxUint32
 )
 
-var (
-	le         = binary.LittleEndian
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-)
+var le = binary.LittleEndian
 
 func crcOf(b []byte) uint32 { return addCRC(0, b) }
 
-// addCRC continues a crc by b.
-func addCRC(crc uint32, b []byte) uint32 {
-	n, crc := simd.CRC(crc, b)
-	return crc32.Update(crc, castagnoli, b[n:])
+// addCRC continues a checksum by b.
+func addCRC(sum uint32, b []byte) uint32 {
+	n, sum := simd.CRC(sum, b)
+	return crc.Update(sum, b[n:])
 }
 
 func shardName(i int) string { return fmt.Sprintf("shard-%06d.csr", i) }

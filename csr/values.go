@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
 // Coding is how the values of a store are written. Durable: do not renumber.
@@ -138,7 +140,7 @@ func valueKey(v float64) uint64 { return ^math.Float64bits(v) }
 
 // valueSlot is the place of a key in the cache: ten bits of Fibonacci hashing
 // (Knuth, The Art of Computer Programming, vol. 3, sec. 6.4).
-func valueSlot(key uint64) uint64 { return key * 0x9e3779b97f4a7c15 >> 54 }
+func valueSlot(key uint64) uint64 { return key * mix.Golden >> 54 }
 
 func (s *ValueStats) add(v float64) {
 	if !finite(v) {

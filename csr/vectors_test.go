@@ -1,7 +1,6 @@
 package csr
 
 import (
-	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr/internal/simd"
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
 // everyWay runs a test in plain Go and with each set of vector instructions there is.
@@ -53,7 +53,7 @@ func requireSameEveryWay(t *testing.T, data []byte, meta *blockMeta, cols int64,
 		if plain.err != vectors.err || plain.at != vectors.at {
 			t.Fatalf("plain: %q at %d; %v: %q at %d", plain.err, plain.at, level, vectors.err, vectors.at)
 		}
-		if want := crc32.Checksum(data, castagnoli); plain.crc != want || vectors.crc != want {
+		if want := crc.Of(data); plain.crc != want || vectors.crc != want {
 			t.Fatalf("crc %08x, plain: %08x; %v: %08x", want, plain.crc, level, vectors.crc)
 		}
 		b := &vectors.block

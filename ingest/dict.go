@@ -8,6 +8,8 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
+
+	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
 // A dictionary numbers the distinct ids of one axis in order of appearance
@@ -90,13 +92,7 @@ func (d *dictionary) encodeInts(ids []int64, dst []uint32) []uint32 {
 	return dst
 }
 
-// hashInt is the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
-func hashInt(id int64) uint64 {
-	x := uint64(id)
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+func hashInt(id int64) uint64 { return mix.Finalise(uint64(id)) }
 
 func (d *dictionary) addInt(id int64) uint32 {
 	if id == d.lastInt && d.hasLast {

@@ -9,11 +9,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"slices"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
 // An idList is a file of ids in ascending order: the ids of one generation of
@@ -67,7 +67,7 @@ func (l *listWriter) add(r *idRecord) error {
 	}
 	l.list.N++
 	l.list.Bytes += int64(len(l.buf))
-	l.list.CRC = crc32.Update(l.list.CRC, castagnoli, l.buf)
+	l.list.CRC = crc.Update(l.list.CRC, l.buf)
 	if _, err := l.w.Write(l.buf); err != nil {
 		return fmt.Errorf("spill ids: %w", err)
 	}
@@ -135,7 +135,7 @@ func (r *listReader) next() (bool, error) {
 		return false, errTempDamaged
 	}
 	r.cur.gen, r.cur.temp, r.cur.text = uint32(gen), uint32(temp), r.head[at+c:]
-	r.sum = crc32.Update(r.sum, castagnoli, r.head)
+	r.sum = crc.Update(r.sum, r.head)
 	r.read += int64(len(r.head))
 	r.n++
 	return true, nil

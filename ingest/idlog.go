@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
 // An idLog is a file of the ids of a dictionary in order of appearance, so that
@@ -55,7 +55,7 @@ func (l *idLog) save(s *scratch, d *dictionary) error {
 		if _, err := l.f.WriteAt(buf, l.state.Bytes); err != nil {
 			return fmt.Errorf("spill ids: %w", err)
 		}
-		l.state.CRC = crc32.Update(l.state.CRC, castagnoli, buf)
+		l.state.CRC = crc.Update(l.state.CRC, buf)
 		l.state.Bytes += int64(len(buf))
 		buf = buf[:0]
 	}
@@ -139,6 +139,6 @@ type summing struct {
 
 func (s *summing) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
-	s.crc = crc32.Update(s.crc, castagnoli, p[:n])
+	s.crc = crc.Update(s.crc, p[:n])
 	return n, err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
 // The journal of an ingest lies in its scratch: one line of JSON and one with
@@ -197,7 +197,7 @@ func (j *journal) write(s *scratch) (err error) {
 	if err != nil {
 		return fmt.Errorf("save the ingest: %w", err)
 	}
-	b = fmt.Appendf(b, "\n%08x\n", crc32.Checksum(b, castagnoli))
+	b = fmt.Appendf(b, "\n%08x\n", crc.Of(b))
 	half := s.path(journalHalf)
 	if err := s.fs.Remove(half); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("save the ingest: %w", err)
@@ -242,7 +242,7 @@ func readJournal(s *scratch) (*journal, error) {
 
 func parseJournal(b []byte) (*journal, error) {
 	text, sum, ok := bytes.Cut(b, []byte{'\n'})
-	if !ok || string(sum) != fmt.Sprintf("%08x\n", crc32.Checksum(text, castagnoli)) {
+	if !ok || string(sum) != fmt.Sprintf("%08x\n", crc.Of(text)) {
 		return nil, errJournal
 	}
 	var v struct{ Version int }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
 // An entry of ids takes half as much memory packed: two numbers below 2²⁸
@@ -30,7 +32,7 @@ func (t *valueTable) pack(dst, keys []uint64, vals []float64) int {
 	for i, key := range keys {
 		user, item := key>>32, uint64(uint32(key))
 		bits := math.Float64bits(vals[i])
-		slot := &t.recent[bits*0x9e3779b97f4a7c15>>54] // Fibonacci hashing
+		slot := &t.recent[bits*mix.Golden>>54] // Fibonacci hashing
 		code := *slot
 		if t.bits[code] != bits || int(code) >= t.n {
 			var ok bool

@@ -5,12 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
 	"slices"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
 // A file of a run: a header of runHeader bytes, then blocks of entries. A block
@@ -41,8 +42,6 @@ type runInfo struct {
 
 var errTempDamaged = errors.New("sort entries: a temporary file does not hold what was written to it")
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 func (r *runInfo) header() []byte {
 	b := make([]byte, 0, runHeader)
 	b = append(b, runMagic...)
@@ -59,11 +58,11 @@ func (r *runInfo) header() []byte {
 	}
 	b = binary.LittleEndian.AppendUint32(b, sorted)
 	b = append(b, make([]byte, runHeader-4-len(b))...)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, crc.Of(b))
 }
 
 func (r *runInfo) parse(b []byte) error {
-	if string(b[:8]) != runMagic || binary.LittleEndian.Uint32(b[runHeader-4:]) != crc32.Checksum(b[:runHeader-4], castagnoli) {
+	if string(b[:8]) != runMagic || binary.LittleEndian.Uint32(b[runHeader-4:]) != crc.Of(b[:runHeader-4]) {
 		return errTempDamaged
 	}
 	r.n = int(binary.LittleEndian.Uint64(b[8:]))
@@ -133,7 +132,7 @@ func (w *runWriter) flush() error {
 	if _, err := w.f.WriteAt(w.buf, runHeader+w.info.bytes); err != nil {
 		return fmt.Errorf("spill entries: %w", err)
 	}
-	w.info.crc = crc32.Update(w.info.crc, castagnoli, w.buf)
+	w.info.crc = crc.Update(w.info.crc, w.buf)
 	w.info.bytes += int64(len(w.buf))
 	w.coder.out, w.buf = w.buf, w.buf[:0]
 	return nil
@@ -219,7 +218,7 @@ func (c *blockCoder) index(e []entry) {
 	clear(c.slots[:])
 	for i := range e {
 		v := math.Float64bits(e[i].val)
-		slot := &c.slots[v*0x9e3779b97f4a7c15>>56] // Fibonacci hashing; a guess, verified
+		slot := &c.slots[v*mix.Golden>>56] // Fibonacci hashing; a guess, verified
 		k := int(*slot)
 		if k >= len(c.table) || c.table[k] != v {
 			if k = slices.Index(c.table, v); k < 0 {
@@ -395,7 +394,7 @@ func (r *runReader) block(c *blockCoder) ([]byte, error) {
 	if _, err := io.ReadFull(r.r, c.out); err != nil {
 		return nil, fmt.Errorf("sort entries: %w", err)
 	}
-	r.sum = crc32.Update(r.sum, castagnoli, c.out)
+	r.sum = crc.Update(r.sum, c.out)
 	r.read += int64(size)
 	return c.out, nil
 }

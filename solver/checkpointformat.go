@@ -4,11 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
-	"hash/crc32"
 	"io"
 	"math"
 	"math/bits"
 
+	"github.com/gdsvd/gdsvd/internal/crc"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -30,8 +30,6 @@ const (
 	prefixSize        = len(checkpointMagic) + 8
 	maxHeader         = 1 << 20
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // header is the part of a checkpoint that is not float64.
 type header struct {
@@ -117,7 +115,7 @@ type encoder struct {
 const codecBuffer = 1 << 16
 
 func newEncoder(w io.Writer) *encoder {
-	return &encoder{w: w, sum: crc32.New(castagnoli), buf: make([]byte, 0, codecBuffer)}
+	return &encoder{w: w, sum: crc.New(), buf: make([]byte, 0, codecBuffer)}
 }
 
 func (e *encoder) visit(x []float64) {
@@ -163,7 +161,7 @@ type decoder struct {
 }
 
 func newDecoder(r io.Reader) *decoder {
-	return &decoder{r: r, sum: crc32.New(castagnoli), buf: make([]byte, codecBuffer)}
+	return &decoder{r: r, sum: crc.New(), buf: make([]byte, codecBuffer)}
 }
 
 func (d *decoder) visit(x []float64) {

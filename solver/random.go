@@ -3,6 +3,7 @@ package solver
 import (
 	"math/rand/v2"
 
+	"github.com/gdsvd/gdsvd/internal/mix"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -24,27 +25,20 @@ const (
 //
 //	mix(seed), mix(mix(stream) + r)
 //
-// where mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014). Column j
+// where mix is mix.Next, a step of SplitMix64 (Steele, Lea, Flood 2014). Column j
 // is the j-th number of the sequence: a wider block begins with the narrower.
 func Gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
 	n, cols := dst.Dims()
-	hi, lo := mix(seed), mix(stream)
+	hi, lo := mix.Next(seed), mix.Next(stream)
 	eachChunk(n, func(_, at, rows int) {
 		var pcg rand.PCG
 		normal := rand.New(&pcg)
 		for i := at; i < at+rows; i++ {
-			pcg.Seed(hi, mix(lo+uint64(first+int64(i))))
+			pcg.Seed(hi, mix.Next(lo+uint64(first+int64(i))))
 			row := dst.RawRowView(i)[:cols]
 			for j := range row {
 				row[j] = normal.NormFloat64()
 			}
 		}
 	})
-}
-
-func mix(z uint64) uint64 {
-	z += 0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }

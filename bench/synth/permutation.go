@@ -3,6 +3,8 @@ package synth
 import (
 	"math"
 	"math/bits"
+
+	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
 // permutation is a bijection of 0 … n−1 that takes no memory: a Feistel network
@@ -20,7 +22,7 @@ func newPermutation(n int64, key uint64) permutation {
 	p.a = max(1, uint64(math.Sqrt(float64(n))))
 	p.b = (p.n + p.a - 1) / p.a
 	for i := range p.keys {
-		p.keys[i] = scramble(key + uint64(i+1)*golden)
+		p.keys[i] = mix.Finalise(key + uint64(i+1)*mix.Golden)
 	}
 	return p
 }
@@ -65,16 +67,6 @@ func added(x, y, m uint64) uint64 {
 
 // below is a number less than m that depends on key and x.
 func below(key, x, m uint64) uint64 {
-	hi, _ := bits.Mul64(scramble(key+x*golden), m)
+	hi, _ := bits.Mul64(mix.Finalise(key+x*mix.Golden), m)
 	return hi
-}
-
-const golden = 0x9e3779b97f4a7c15
-
-// scramble is the finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable
-// pseudorandom number generators", 2014).
-func scramble(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+
+	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
 // Ratings describes a ratings file in the format of MovieLens 10M's
@@ -68,15 +70,7 @@ const (
 
 // source returns the random numbers of one purpose and index.
 func (g Ratings) source(purpose, index uint64) *rand.PCG {
-	return rand.NewPCG(mix(g.Seed+mix(purpose)), mix(index))
-}
-
-// mix is the finalizer of SplitMix64: neighbouring indices give unrelated seeds.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return rand.NewPCG(mix.Next(g.Seed+mix.Next(purpose)), mix.Next(index))
 }
 
 // Write writes the file to w. Memory depends on the numbers of users and items

@@ -1,5 +1,7 @@
 package synth
 
+import "github.com/gdsvd/gdsvd/internal/mix"
+
 // entry is one entry of a sparse vector.
 type entry struct {
 	at  int64
@@ -28,7 +30,7 @@ func newLayers(n int64, first, count int, key uint64) []layer {
 		stride *= spacing
 	}
 	for i := range layers {
-		k := scramble(key + uint64(first+i+1)*golden)
+		k := mix.Finalise(key + uint64(first+i+1)*mix.Golden)
 		// Offsets keep the pairs of a layer from nesting in those of the next,
 		// which would cut the matrix into blocks.
 		layers[i] = layer{n: n, stride: stride, offset: int64(below(k, 0, uint64(2*stride))), key: k}
@@ -50,7 +52,7 @@ func (l *layer) pair(j int64) (low, other int64, ok bool) {
 // coordinate, of the same order of magnitude: (1−t²)/(1+t²) and 2t/(1+t²). The
 // conversions keep compilers from fusing, so that all machines agree.
 func (l *layer) angle(low int64) (cos, sin float64) {
-	h := scramble(l.key + uint64(low)*golden)
+	h := mix.Finalise(l.key + uint64(low)*mix.Golden)
 	t := 0.2 + float64(0.47*(float64(h>>11)*0x1p-53))
 	square := float64(t * t)
 	cos, sin = (1-square)/(1+square), 2*t/(1+square)

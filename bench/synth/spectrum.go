@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
 // Spectrum is a sparse matrix A = P·Σ·Qᵀ of any size with prescribed singular
@@ -201,7 +202,7 @@ const (
 )
 
 func newRotated(s Spectrum) *rotated {
-	key := func(stream uint64) uint64 { return scramble(scramble(s.Seed) + stream*golden) }
+	key := func(stream uint64) uint64 { return mix.Finalise(mix.Finalise(s.Seed) + stream*mix.Golden) }
 	ofRows := (s.Layers + 1) / 2
 	const kept = 1 << 16
 	leading := make([]float64, min(s.rank(), kept))
