@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/bench/trial"
 	"github.com/gdsvd/gdsvd/ingest"
 )
 
@@ -69,7 +69,7 @@ type ingestion struct {
 // measure does all of it.
 func (c *config) measure(ctx context.Context) (r *report, err error) {
 	r = &report{
-		Date: time.Now().UTC().Format(time.DateOnly), Processor: processor(), Cores: runtime.NumCPU(),
+		Date: time.Now().UTC().Format(time.DateOnly), Processor: trial.Processor(), Cores: runtime.NumCPU(),
 		Memory: c.memory, Limit: c.limit,
 	}
 	files, size, err := c.theText(ctx)
@@ -211,15 +211,4 @@ func same(a, b string) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// processor is its name, as Linux tells it.
-func processor() string {
-	b, _ := os.ReadFile("/proc/cpuinfo") // else it is unknown
-	for line := range strings.Lines(string(b)) {
-		if name, found := strings.CutPrefix(line, "model name"); found {
-			return strings.Trim(name, "\t :\n")
-		}
-	}
-	return runtime.GOARCH
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // countries and what separates the ids of one from those of the next, and

@@ -1,4 +1,4 @@
-package paper
+package main
 
 import (
 	"context"
@@ -29,6 +29,17 @@ func (s Scale) String() string {
 		return "full"
 	}
 	return "small"
+}
+
+// set reads a scale as String writes it.
+func (s *Scale) set(text string) error {
+	for _, scale := range []Scale{Small, Full} {
+		if text == scale.String() {
+			*s = scale
+			return nil
+		}
+	}
+	return errors.New("choose small or full")
 }
 
 // Config says what to run and where. Scale, Seed, ML10M and what is found in Data

@@ -117,7 +117,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 
 	root.AddCommand(
 		a.ingestCommand(), a.svdCommand(), a.infoCommand(), a.checkCommand(),
-		a.demoCommand(), a.generateCommand(), a.benchCommand(), a.versionCommand(),
+		a.demoCommand(), a.generateCommand(), a.versionCommand(),
 	)
 	return root
 }

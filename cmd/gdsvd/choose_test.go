@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/solver"
 )
 

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/synth"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // What --force would not replace is not offered to it, and stays.

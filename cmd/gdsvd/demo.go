@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/bench/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/solver"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/synth"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // The bytes of σ, U and V do not depend on the number of workers, on whether

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // generated are commands that make stores of many shards.

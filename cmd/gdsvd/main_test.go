@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // runMain in the environment makes the test binary behave as gdsvd itself, for

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/bench/memgroup/memgrouptest"
-	"github.com/gdsvd/gdsvd/bench/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // A budget that cannot work is refused with one that can, in which the run then

@@ -16,7 +16,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/bench/synth"
+	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // In the user's orientation, whichever side is stored as rows: A·V = U·Σ against

@@ -85,7 +85,6 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"generate", "spectrum", "-o", out}, `matrix of 0 × 0: want at least 1 × 1 (see gdsvd generate spectrum -h)`},
 		{[]string{"generate", "spectrum", "-o", out, "--rows", "9", "--cols", "9", "--values", "flat"}, `invalid argument "flat" for "--values" flag: choose exponential, polynomial, linear, gap, clustered or repeated (see gdsvd generate spectrum -h)`},
 		{[]string{"generate", "spectrum", "-o", out, "--rows", "9", "--cols", "9", "--decay", "2"}, `decay of 2: want more than 0 and less than 1 (see gdsvd generate spectrum -h)`},
-		{[]string{"bench", "paper", "-o", out, "--data", out}, fmt.Sprintf(`open %s: no such file or directory (see gdsvd bench paper -h)`, out)},
 		{[]string{"demo", "--keep", work}, fmt.Sprintf(`--keep %s: it exists already (see gdsvd demo -h)`, work)},
 	} {
 		o := gdsvd(t, c.args...)
