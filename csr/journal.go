@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -68,7 +67,7 @@ func newJournal(o *CreateOptions) (*journal, error) {
 // completeJournal is what the journal of a complete store was like at first.
 // The wished size of its shards cannot be told from it.
 func completeJournal(fsys vfs.FS, dir string, shardSize int64) (*journal, error) {
-	b, err := readAll(fsys, filepath.Join(dir, manifestName), maxManifest)
+	b, err := vfs.ReadFile(fsys, filepath.Join(dir, manifestName), maxManifest)
 	if err != nil {
 		return nil, err
 	}
@@ -161,20 +160,11 @@ func decodeJournal(b []byte) (*journal, error) {
 }
 
 func readJournal(fsys vfs.FS, dir string) (*journal, error) {
-	b, err := readAll(fsys, filepath.Join(dir, journalName), maxJournal)
+	b, err := vfs.ReadFile(fsys, filepath.Join(dir, journalName), maxJournal)
 	if err != nil {
 		return nil, err
 	}
 	return decodeJournal(b)
-}
-
-func readAll(fsys vfs.FS, name string, limit int64) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, limit))
-	return b, errors.Join(err, f.Close())
 }
 
 // write replaces the journal in dir; its name is not durable yet.

@@ -3,7 +3,6 @@ package csr
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"sync/atomic"
 
@@ -75,11 +74,11 @@ type shardLoader struct {
 func (l *shardLoader) load(i int) (_ *shard, err error) {
 	info := &l.manifest.Shards[i]
 	m, err := l.fs.Map(filepath.Join(l.store, info.Name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, l.bad(info, "file", -1, "missing")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("open store: %w", err)
+		if err = missing(err, l.store, info.Name); errors.Is(err, ErrCorrupt) {
+			err = l.report(err)
+		}
+		return nil, err
 	}
 	s := &shard{name: info.Name, m: m, size: int64(len(m.Bytes()))}
 	usable := false

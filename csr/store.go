@@ -3,7 +3,6 @@ package csr
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"sync/atomic"
@@ -82,7 +81,11 @@ func (s *Store) idsSize(a Axis) (int64, error) {
 	if info == nil {
 		return 0, nil
 	}
-	fi, err := s.fs.Stat(filepath.Join(s.path, info.File))
+	name := filepath.Join(s.path, info.File)
+	fi, err := s.fs.Stat(name)
+	if err == nil {
+		err = vfs.Regular(name, fi)
+	}
 	if err != nil {
 		return 0, missing(err, s.path, info.File)
 	}
@@ -126,10 +129,21 @@ func checkTotals(m *Manifest, blocks []blockMeta) error {
 	return nil
 }
 
-// missing says that a file of the store is not there; other errors pass on.
+// replaced tells whether an error of opening or reading a file says that something
+// else is in its place.
+func replaced(err error) bool {
+	return errors.Is(err, vfs.ErrNotRegular) || errors.Is(err, vfs.ErrTooLarge)
+}
+
+// missing says that a file of the store is not there, or something else in its
+// place; other errors pass on.
 func missing(err error, store, file string) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return &CorruptError{Store: store, File: file, Section: "file", Offset: -1, Err: errors.New("missing")}
+	case replaced(err) && errors.As(err, &path):
+		return &CorruptError{Store: store, File: file, Section: "file", Offset: -1, Err: path.Err}
 	}
 	return fmt.Errorf("open store: %w", err)
 }
@@ -137,20 +151,14 @@ func missing(err error, store, file string) error {
 // readManifest reads and checks the manifest of the store at path; it also
 // returns its size.
 func readManifest(fsys vfs.FS, path string) (*Manifest, int64, error) {
-	f, err := fsys.Open(filepath.Join(path, manifestName))
+	b, err := vfs.ReadFile(fsys, filepath.Join(path, manifestName), maxManifest)
+	if replaced(err) {
+		return nil, 0, missing(err, path, manifestName)
+	}
 	if err != nil {
 		return nil, 0, explainMissing(fsys, path, err)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxManifest))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, 0, fmt.Errorf("open store: %w", err)
-	}
-	m, err := func() (*Manifest, error) {
-		if len(b) == maxManifest {
-			return nil, damaged(0, "manifest of %d bytes or more", maxManifest)
-		}
-		return decodeManifest(b)
-	}()
+	m, err := decodeManifest(b)
 	var version *VersionError
 	var bad *damage
 	switch {

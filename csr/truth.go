@@ -65,6 +65,9 @@ func (w *Writer) writeTruth() error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", truthName, err)
 	}
+	if len(b) >= maxTruth {
+		return fmt.Errorf("write %s: %d singular values take %d bytes, the limit is %d", truthName, len(w.truth.Sigma), len(b), maxTruth)
+	}
 	out, err := createFile(w.fs, filepath.Join(w.dir, truthName))
 	if err != nil {
 		return err
@@ -80,9 +83,12 @@ func (w *Writer) writeTruth() error {
 func (s *Store) Truth() (*Truth, error) { return readTruth(s.fs, s.path, s.manifest.Fingerprint) }
 
 func readTruth(fsys vfs.FS, path, fingerprint string) (*Truth, error) {
-	b, err := readAll(fsys, filepath.Join(path, truthName), maxTruth)
+	b, err := vfs.ReadFile(fsys, filepath.Join(path, truthName), maxTruth)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if replaced(err) {
+		return nil, missing(err, path, truthName)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read truth: %w", err)

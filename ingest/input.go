@@ -136,6 +136,9 @@ func (o opener) open(ctx context.Context, name string, buffer int) (*input, erro
 		raw = interruptible(ctx, in, o.stdin)
 	} else {
 		f, err := o.fs.Open(name)
+		if errors.Is(err, vfs.ErrNotRegular) {
+			return nil, fmt.Errorf("read input: %w; what a pipe or a device gives is read as - from standard input", err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read input: %w", err)
 		}

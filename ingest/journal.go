@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -229,12 +228,8 @@ var errJournal = errors.New("its journal is damaged")
 
 // readJournal reads the journal of a scratch.
 func readJournal(s *scratch) (*journal, error) {
-	f, err := s.fs.Open(s.path(journalName))
+	b, err := vfs.ReadFile(s.fs, s.path(journalName), maxJournal)
 	if err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxJournal))
-	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	return parseJournal(b)

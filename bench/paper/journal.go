@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
 // Record is what one case has given. Fields that mean nothing for its experiment
@@ -57,6 +59,9 @@ type journal struct {
 
 const journalName = "journal.jsonl"
 
+// maxJournal is the size in bytes up to which a journal is read.
+const maxJournal = 1 << 30
+
 // ErrOtherRun is returned when the directory holds the journal of a run with
 // other settings.
 var ErrOtherRun = errors.New("the directory holds a run with other settings")
@@ -65,7 +70,7 @@ var ErrOtherRun = errors.New("the directory holds a run with other settings")
 // settings that records depend on.
 func openJournal(dir, identity string) (*journal, error) {
 	name := filepath.Join(dir, journalName)
-	data, err := os.ReadFile(name)
+	data, err := vfs.ReadFile(vfs.OS, name, maxJournal)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
 )
+
+// maxConfig is the size in bytes up to which a configuration file is read.
+const maxConfig = 1 << 20
 
 // readConfig sets the flags that the file of --config names and the command
 // line does not. One file may serve several commands: a key that only another
@@ -23,7 +27,7 @@ func (a *app) readConfig(cmd *cobra.Command) error {
 	if a.configFile == "" {
 		return nil
 	}
-	data, err := os.ReadFile(a.configFile)
+	data, err := vfs.ReadFile(a.fsys, a.configFile, maxConfig)
 	if err != nil {
 		return usagef(cmd, "read configuration: %w", err)
 	}

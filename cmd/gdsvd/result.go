@@ -24,6 +24,10 @@ const (
 // resultFormat is the format field of result.json.
 const resultFormat = "gdsvd-result/1"
 
+// maxResult is the size in bytes up to which a result.json is read: that of one of
+// a million triplets is smaller.
+const maxResult = 256 << 20
+
 // number is a float64 whose JSON form is null when it is not finite.
 type number float64
 
@@ -140,17 +144,17 @@ type storeRef struct {
 
 // readResult reads the result.json of a result directory.
 func readResult(fsys vfs.FS, dir string) (*result, error) {
-	f, err := fsys.Open(filepath.Join(dir, resultFile))
+	name := filepath.Join(dir, resultFile)
+	data, err := vfs.ReadFile(fsys, name, maxResult)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	var r result
-	if err := json.NewDecoder(f).Decode(&r); err != nil {
-		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if r.Format != resultFormat {
-		return nil, fmt.Errorf("read %s: format %q, want %q", f.Name(), r.Format, resultFormat)
+		return nil, fmt.Errorf("read %s: format %q, want %q", name, r.Format, resultFormat)
 	}
 	return &r, nil
 }

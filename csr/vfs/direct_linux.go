@@ -152,7 +152,7 @@ func (b *Buffer) Close() error {
 // readDirect begins to read from the file of that name, if it still is the one
 // that was mapped.
 func readDirect(name string, file fs.FileInfo, b *Buffer, size int, off int64) error {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

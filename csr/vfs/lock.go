@@ -28,6 +28,9 @@ func lock(name string) (io.Closer, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", name, ErrLocked), f.Close())
 		}
 		mine, err := f.Stat()
+		if err == nil {
+			err = Regular(name, mine)
+		}
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
 		}

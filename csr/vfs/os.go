@@ -14,7 +14,10 @@ var OS FS = osFS{}
 
 type osFS struct{}
 
-func (osFS) Open(name string) (File, error) { return asFile(os.Open(name)) }
+func (osFS) Open(name string) (File, error) {
+	f, _, err := openRegular(name)
+	return asFile(f, err)
+}
 
 func (osFS) Create(name string) (File, error) {
 	return asFile(os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666))
@@ -65,18 +68,11 @@ func exchangeByRenames(a, b string) error {
 }
 
 func (osFS) Map(name string) (Mapping, error) {
-	f, err := os.Open(name)
+	f, fi, err := openRegular(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // the mapping outlives the descriptor
-	fi, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "map", Path: name, Err: errors.New("not a regular file")}
-	}
 	if fi.Size() == 0 {
 		return &osMapping{}, nil // no system maps nothing
 	}

@@ -68,10 +68,12 @@ type Mapping interface {
 // package os: they name the path and can be asked with errors.Is for
 // fs.ErrExist, fs.ErrNotExist and the like.
 type FS interface {
+	// Open opens a regular file, or a symbolic link to one, for reading. It is
+	// ErrNotRegular for all else, without waiting: a pipe is not opened.
 	Open(name string) (File, error)
 	// Create makes a new file; it is an error if the name exists.
 	Create(name string) (File, error)
-	// Map maps a whole file read-only. An empty file gives an empty mapping.
+	// Map maps a whole file, as Open would open, read-only. An empty file gives an empty mapping.
 	Map(name string) (Mapping, error)
 	// Scratch makes a new file of so many bytes, above 0, all of them taken from
 	// the disk now, and maps it. The file ends with Close, and where the system

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package vfs
+
+const openNoWait = 0

@@ -1,0 +1,195 @@
+//go:build unix
+
+package vfs_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// promptly fails the test if fn is not done in time: it waits for something then.
+func promptly(t *testing.T, what string, fn func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	go func() {
+		defer cancel()
+		fn()
+	}()
+	<-ctx.Done()
+	if ctx.Err() == context.DeadlineExceeded {
+		t.Fatalf("%s hangs", what)
+	}
+}
+
+// TestOnlyRegularFiles: all that is no regular file is refused by whatever opens,
+// with a line that says what it is, and without waiting.
+func TestOnlyRegularFiles(t *testing.T) {
+	dir := t.TempDir()
+	fifo, sock := filepath.Join(dir, "fifo"), filepath.Join(dir, "sock")
+	if err := unix.Mkfifo(fifo, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", sock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(fifo, link); err != nil {
+		t.Fatal(err)
+	}
+	open := map[string]func(string) error{
+		"open": func(name string) error {
+			_, err := vfs.OS.Open(name)
+			return err
+		},
+		"map": func(name string) error {
+			_, err := vfs.OS.Map(name)
+			return err
+		},
+		"read": func(name string) error {
+			_, err := vfs.ReadFile(vfs.OS, name, 1<<20)
+			return err
+		},
+	}
+	for name, kind := range map[string]string{
+		dir: "a directory", fifo: "a pipe", link: "a pipe", sock: "a socket", "/dev/zero": "a device", "/dev/null": "a device",
+	} {
+		for how, open := range open {
+			promptly(t, how+" "+name, func() {
+				err := open(name)
+				want := "open " + name + ": it is " + kind + ", a regular file is wanted"
+				if !errors.Is(err, vfs.ErrNotRegular) || err.Error() != want {
+					t.Errorf("%s: %v, want %s", how, err, want)
+				}
+			})
+		}
+	}
+	promptly(t, "lock", func() {
+		if _, err := vfs.OS.Lock(fifo); !errors.Is(err, vfs.ErrNotRegular) {
+			t.Errorf("lock on a pipe: %v", err)
+		}
+		if _, err := os.Lstat(fifo); err != nil {
+			t.Errorf("the pipe is gone: %v", err)
+		}
+	})
+}
+
+// TestReadDirectPipe: a pipe that has taken the place of a mapped file is not waited for.
+func TestReadDirectPipe(t *testing.T) {
+	b, err := vfs.NewBuffer()
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("no direct reads here")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	name := filepath.Join(t.TempDir(), "x")
+	writeFile(t, name, make([]byte, 1<<16))
+	m, err := vfs.OS.Map(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := errors.Join(os.Remove(name), unix.Mkfifo(name, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	promptly(t, "a direct read", func() {
+		if err := m.ReadDirect(b, vfs.DirectAlign, 0); err == nil {
+			t.Error("a pipe is read")
+		}
+	})
+}
+
+// TestOpenSymlink: a link to a regular file is as good as the file.
+func TestOpenSymlink(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "x"), []byte("abc"))
+	if err := os.Symlink("x", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	b, err := vfs.ReadFile(vfs.OS, filepath.Join(dir, "link"), 3)
+	if err != nil || string(b) != "abc" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// growing is a file system whose files are longer than they say.
+type growing struct{ vfs.FS }
+
+func (g growing) Open(name string) (vfs.File, error) {
+	f, err := g.FS.Open(name)
+	return &growingFile{f}, err
+}
+
+type growingFile struct{ vfs.File }
+
+func (f *growingFile) Read(b []byte) (int, error) { return len(b), nil }
+
+// TestReadFileLimit: a file over the limit is refused by its size, before anything of
+// it is read, and also when it grows while it is read.
+func TestReadFileLimit(t *testing.T) {
+	dir := t.TempDir()
+	whole, over, sparse := filepath.Join(dir, "whole"), filepath.Join(dir, "over"), filepath.Join(dir, "sparse")
+	writeFile(t, whole, []byte("12345678"))
+	writeFile(t, over, []byte("123456789"))
+	writeFile(t, sparse, nil)
+	if err := os.Truncate(sparse, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	unread := &csrtest.FaultFS{Inject: func(op csrtest.Op) error {
+		if op.Kind == csrtest.OpRead {
+			t.Errorf("%v", op)
+		}
+		return nil
+	}}
+	if b, err := vfs.ReadFile(vfs.OS, whole, 8); err != nil || string(b) != "12345678" {
+		t.Errorf("at the limit: %q, %v", b, err)
+	}
+	if b, err := vfs.ReadFile(growing{vfs.OS}, whole, 1<<20); !errors.Is(err, vfs.ErrTooLarge) {
+		t.Errorf("an endless one: %d bytes, %v", len(b), err)
+	}
+	for name, size := range map[string]string{over: "9", sparse: "1099511627776"} {
+		_, err := vfs.ReadFile(unread, name, 8)
+		if !errors.Is(err, vfs.ErrTooLarge) || !strings.Contains(err.Error(), name+": it has "+size+" bytes or more, at most 8 are read") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := vfs.ReadFile(vfs.OS, filepath.Join(dir, "none"), 8); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing one: %v", err)
+	}
+}
+
+// TestReadFileFaults: any operation that fails is an error of the whole.
+func TestReadFileFaults(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x")
+	writeFile(t, name, []byte("abc"))
+	for n := 0; ; n++ {
+		fsys := &csrtest.FaultFS{Inject: csrtest.FailAt(n)}
+		b, err := vfs.ReadFile(fsys, name, 8)
+		if fsys.Count() <= n {
+			if n < 4 || err != nil || string(b) != "abc" { // open, stat, read, close
+				t.Errorf("%d operations: %q, %v", n, b, err)
+			}
+			return
+		}
+		if !errors.Is(err, csrtest.ErrInjected) || errors.Is(err, io.EOF) {
+			t.Errorf("operation %d: %q, %v", n, b, err)
+		}
+	}
+}
