@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gdsvd/gdsvd/bench/trial"
+)
+
+// Env is what the trials of a run have in common.
+type Env struct {
+	Program *trial.Program
+	Dir     string        // for everything
+	Limit   time.Duration // after which a process has hung
+	Late    time.Duration // after which an exit on a signal is late; 0: never
+	Keep    bool          // directories of trials stay
+
+	mu       sync.Mutex
+	fixtures map[string]*fixture
+}
+
+// fixture is a directory that trials read from.
+type fixture struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// fixture returns the directory of the name, which is made when it is asked for
+// first. What is made in it must not depend on the trial that asks.
+func (e *Env) fixture(name string, fill func(t *Trial) error) (string, error) {
+	e.mu.Lock()
+	if e.fixtures == nil {
+		e.fixtures = map[string]*fixture{}
+	}
+	f := e.fixtures[name]
+	if f == nil {
+		f = &fixture{}
+		e.fixtures[name] = f
+	}
+	e.mu.Unlock()
+	f.once.Do(func() {
+		f.dir = filepath.Join(e.Dir, "fixture-"+name)
+		t := newTrial("fixture "+name, 0, 0)
+		t.Dir, t.program, t.limit = f.dir, e.Program.Path, max(e.Limit, time.Minute)
+		if f.err = os.Mkdir(f.dir, 0o777); f.err != nil {
+			return
+		}
+		if err := fill(t); err != nil {
+			f.err = fmt.Errorf("fixture %s: %w", name, err) // no judgement of a trial
+		}
+	})
+	return f.dir, f.err
+}
+
+// try runs one trial of an attack in a directory of its own.
+func (e *Env) try(ctx context.Context, a Attack, seed uint64, number int, long bool) (v Verdict, commands []string, err error) {
+	t := newTrial(a.Name, seed, number)
+	t.program, t.limit, t.Long = e.Program.Path, e.Limit, long
+	if t.Dir, err = os.MkdirTemp(e.Dir, fmt.Sprintf("%s-%d-", a.Name, number)); err != nil {
+		return v, nil, err
+	}
+	v = a.Run(ctx, e, t)
+	if !e.Keep {
+		err = os.RemoveAll(t.Dir)
+	}
+	if v.Err != nil {
+		return v, t.commands, errors.Join(fmt.Errorf("%s, seed %d, trial %d: %w", a.Name, seed, number, v.Err), err)
+	}
+	return v, t.commands, err
+}
+
+// load keeps the processors busy until stop is called.
+func load(processes int) (stop func(), err error) {
+	var all []*exec.Cmd
+	stop = func() {
+		for _, c := range all {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		}
+	}
+	for range processes {
+		c := exec.Command("sh", "-c", "while :; do :; done")
+		if err := c.Start(); err != nil {
+			stop()
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return stop, nil
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/bench/memgroup"
+)
+
+var memory = Attack{
+	Name: "memory",
+	About: "svd and ingest in a memory cgroup of --memory + 5 %, page cache included, from the least budget that is accepted on; tall, wide, square and hypersparse " +
+		"matrices, k up to near the shorter side, every method, the machine quiet and loaded: not killed, no more resident than the budget, the values right",
+	Short: 5, Long: 120,
+	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
+		if t.IntN(6) == 0 {
+			return verdict("memory ingest", t.ingestTightly(ctx, e))
+		}
+		s := shapes[t.IntN(len(shapes))]
+		if s.long && !t.Long {
+			s = shapes[t.IntN(4)]
+		}
+		kind := "memory " + s.name
+		busy := 0
+		if t.Long && t.IntN(3) == 0 {
+			busy, kind = 12, kind+", loaded"
+		}
+		return verdict(kind, t.factoriseTightly(ctx, e, s, busy))
+	},
+}
+
+// spectrum is a matrix of which next to nothing fits into a small budget.
+type spectrum struct {
+	name string
+	args string // of generate spectrum
+	most int    // k
+	long bool   // too large for a test
+}
+
+var shapes = []spectrum{
+	{"tall", "--rows 60000 --cols 80 --layers 3 --decay 0.9", 80, false},
+	{"wide", "--rows 60 --cols 50000 --layers 3 --decay 0.9", 60, false},
+	{"square", "--rows 20000 --cols 20000 --layers 3 --rank 60 --decay 0.9", 60, false},
+	{"hypersparse", "--rows 60000 --cols 60000 --layers 1 --rank 50 --decay 0.9", 50, false},
+	{"very tall", "--rows 4000000 --cols 50 --layers 2 --rank 40 --decay 0.8", 50, true},
+	{"large square", "--rows 150000 --cols 120000 --layers 4 --rank 100 --decay 0.9", 40, true},
+	{"large hypersparse", "--rows 800000 --cols 500000 --layers 1 --rank 40 --decay 0.8", 6, true},
+}
+
+// least is the budget that a refusal asks for, in MiB.
+var least = regexp.MustCompile(`at least ([\d.]+) MiB`)
+
+// headroom is what the kernel allows beyond the budget.
+const headroom = 1.05
+
+// budget asks what a command needs at least and returns a budget of that or more, in bytes.
+func (t *Trial) budget(ctx context.Context, j job) (int64, error) {
+	j.args = append(j.args[:len(j.args):len(j.args)], "--memory", "1MiB")
+	p, err := t.run(ctx, j)
+	if err != nil {
+		return 0, err
+	}
+	m := least.FindStringSubmatch(p.stderr.String())
+	if m == nil {
+		return 0, wrongf("%s: it does not say what it needs: %s", j, head(p.stderr.String()))
+	}
+	mib, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return 0, err
+	}
+	if t.IntN(2) == 0 {
+		mib *= 1 + 2*t.Float64()
+	}
+	return int64(mib*1024+1) << 10, nil
+}
+
+// within runs a command in a group that allows a little more than the budget.
+func (t *Trial) within(ctx context.Context, budget int64, j job, codes ...int) (err error) {
+	g, err := memgroup.New(fmt.Sprintf("gdsvd-hostile-%s", filepath.Base(t.Dir)), int64(headroom*float64(budget)))
+	if errors.Is(err, memgroup.ErrUnavailable) {
+		return skipf("%s", head(err.Error()))
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := g.Remove(); e != nil {
+			err = errors.Join(err, e)
+		}
+	}()
+	j.group = g
+	j.args = append(j.args[:len(j.args):len(j.args)], "--memory", strconv.FormatInt(budget>>10, 10)+"KiB")
+	_, err = t.expect(ctx, j, codes...)
+	return err
+}
+
+func (t *Trial) factoriseTightly(ctx context.Context, e *Env, s spectrum, busy int) error {
+	dir, err := e.fixture("memory-"+strings.ReplaceAll(s.name, " ", "-"), func(t *Trial) error {
+		_, err := t.must(ctx, gdsvd(append([]string{"generate", "spectrum", "-q", "-o", t.path("m.csr")}, strings.Fields(s.args)...)...))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	store := filepath.Join(dir, "m.csr")
+	k := t.between(1, s.most)
+	if t.IntN(3) == 0 {
+		k = s.most - t.IntN(3)
+	}
+	method := pick(t, methods...)
+	j := gdsvd("svd", "-q", store, "-o", t.path("out"), "-k", strconv.Itoa(k), "--method", method, "--max-passes", "40", "--tol", pick(t, "1e-4", "1e-8"))
+	if t.IntN(4) == 0 {
+		j.args = append(j.args, "--vectors", pick(t, "left", "right", "none"))
+	}
+	budget, err := t.budget(ctx, j)
+	if err != nil {
+		return err
+	}
+	if busy > 0 {
+		stop, err := load(busy)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	if err := t.within(ctx, budget, j, 4); err != nil && !isStopped(err) {
+		return err
+	}
+	return judgeKnown(t.path("out"), store, budget)
+}
+
+// judgeKnown holds a result against the values that are known of its store.
+func judgeKnown(out, store string, budget int64) error {
+	var truth struct{ Sigma []float64 }
+	if err := readJSON(filepath.Join(store, "truth.json"), &truth); err != nil {
+		return err
+	}
+	var r result
+	if err := readJSON(filepath.Join(out, "result.json"), &r); err != nil {
+		return wrongf("%v", err)
+	}
+	if r.PeakRSS > budget {
+		return wrongf("%d bytes were resident, %.1f %% of the budget", r.PeakRSS, 100*float64(r.PeakRSS)/float64(budget))
+	}
+	for i, sigma := range r.Sigma {
+		exact := 0.0
+		if i < len(truth.Sigma) {
+			exact = truth.Sigma[i]
+		}
+		near := math.Inf(1)
+		for _, x := range append(truth.Sigma, 0) {
+			near = min(near, math.Abs(sigma-x))
+		}
+		// The values of the store are rounded: they are known to about 1e-10.
+		bound := (2*r.Residual[i] + 1e-10) * truth.Sigma[0]
+		switch {
+		case r.Certified && near > bound:
+			return wrongf("σ[%d] = %.10g is %.3g away from every known value, its residual is %.3g", i, sigma, near, r.Residual[i])
+		case r.Status == "converged" && math.Abs(sigma-exact) > bound:
+			return wrongf("σ[%d] = %.10g, known to be %.10g, its residual is %.3g", i, sigma, exact, r.Residual[i])
+		}
+	}
+	return nil
+}
+
+func (t *Trial) ingestTightly(ctx context.Context, e *Env) error {
+	all, err := e.works(ctx, false)
+	if err != nil {
+		return err
+	}
+	w := all[2] // sorts on the disk
+	want, _, err := e.reference(ctx, &w)
+	if err != nil {
+		return err
+	}
+	w.args = w.args[:slices.Index(w.args, "--memory")]
+	j := w.command(t.path("out"))
+	budget, err := t.budget(ctx, j)
+	if err != nil {
+		return err
+	}
+	if err := t.within(ctx, budget, j, 1); err != nil {
+		return err
+	}
+	return sameFiles(want, t.path("out"))
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+var random = Attack{
+	Name: "random",
+	About: "random matrices of " + fmt.Sprint(len(structures)) + " structures, every method and operator: the values are those of gonum's dense decomposition, " +
+		"and residuals and orthogonality, computed anew with compensated sums from the text and the npy files, are as stated",
+	Short: 40, Long: 3000,
+	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
+		m := t.matrix()
+		if err := m.write(t, t.path("m.mtx")); err != nil {
+			return verdict(m.kind, err)
+		}
+		flags := t.method(m)
+		return verdict("random "+flags[1]+" "+flags[3], t.solve(ctx, m, flags))
+	},
+}
+
+// single are the methods that find one triplet after the other.
+var single = []string{"gd", "polyak", "nesterov", "nesterov-general", "power"}
+
+var methods = append([]string{"auto", "block", "krylov"}, single...)
+
+// method draws a method and an operator, the first four flags, and settings.
+func (t *Trial) method(m *matrix) []string {
+	method, operator := pick(t, methods...), "gram"
+	switch {
+	case m.definite && t.IntN(2) == 0:
+		operator = "symmetric"
+	case (slices.Contains(single, method) || method == "auto") && t.IntN(4) == 0:
+		operator = "dilation"
+	}
+	flags := []string{"--method", method, "--operator", operator}
+	short := min(m.rows, m.cols)
+	if method == "block" || method == "krylov" {
+		if t.IntN(2) == 0 {
+			flags = append(flags, "--block", strconv.Itoa(t.between(1, min(short, 20))))
+		}
+	}
+	if method != "auto" && t.IntN(6) == 0 {
+		flags = append(flags, "--deflation", "plain")
+	}
+	return flags
+}
+
+// most are the passes that a trial has, so that the slow methods come to an end.
+const most = "3000"
+
+// solve ingests m.mtx, factorises it with the flags, and judges the result.
+func (t *Trial) solve(ctx context.Context, m *matrix, flags []string) error {
+	if _, err := t.expect(ctx, gdsvd("ingest", "-q", t.path("m.mtx"), "-o", t.path("m.csr")), 1); err != nil {
+		return err
+	}
+	short := min(m.rows, m.cols)
+	k := t.between(1, short)
+	if t.IntN(3) > 0 {
+		k = t.between(1, min(short, 8))
+	}
+	tol := pick(t, "1e-4", "1e-6", "1e-8", "1e-8", "1e-10", "1e-12")
+	args := []string{"svd", "-q", t.path("m.csr"), "-o", t.path("out"), "-k", strconv.Itoa(k), "--tol", tol,
+		"--seed", strconv.Itoa(t.IntN(1000)), "--max-passes", most}
+	_, err := t.expect(ctx, gdsvd(append(args, flags...)...), 1, 2, 4)
+	return t.judged(t.path("m.mtx"), t.path("out"), err)
+}
+
+// judged holds the result of a run that ended with err against the matrix of a
+// text. Exit 4 is a result, too.
+func (t *Trial) judged(text, out string, err error) error {
+	if err != nil && !isStopped(err) {
+		return err
+	}
+	m, e := readMarket(text)
+	if e != nil {
+		return e
+	}
+	r, e := readResult(out, m.rows, m.cols)
+	if e != nil {
+		return e
+	}
+	if err == nil && r.Status != "converged" {
+		return wrongf("exit 0, but the status is %s", r.Status)
+	}
+	return m.judge(r)
+}

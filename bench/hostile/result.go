@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/bench/trial"
+)
+
+// result is a result directory, read without the help of the program.
+type result struct {
+	trial.Result
+	K        int `json:"k"`
+	sigma    []float64
+	u, v     *mat.Dense
+	tol      float64
+	operator string
+}
+
+// readResult reads a result of a matrix of so many rows and columns.
+func readResult(dir string, rows, cols int) (*result, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "result.json"))
+	if err != nil {
+		return nil, wrongf("%v", err)
+	}
+	r := &result{}
+	// trial.Result reads null as 0; here a number that is none must not pass.
+	if m := regexp.MustCompile(`(?s)"(sigma|residual)": \[[^\]]*null`).FindSubmatch(b); m != nil {
+		return nil, wrongf("result.json: %s has an entry that is not a number", m[1])
+	}
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, wrongf("result.json: %v", err)
+	}
+	if err := json.Unmarshal(r.Settings["tol"], &r.tol); err != nil {
+		return nil, wrongf("result.json: settings.tol: %v", err)
+	}
+	if err := json.Unmarshal(r.Settings["operator"], &r.operator); err != nil {
+		return nil, wrongf("result.json: settings.operator: %v", err)
+	}
+	s, err := readNPY(filepath.Join(dir, "sigma.npy"), r.K, 1)
+	if err != nil {
+		return nil, err
+	}
+	r.sigma = s.RawMatrix().Data
+	if r.u, err = readNPY(filepath.Join(dir, "U.npy"), rows, r.K); err != nil {
+		return nil, err
+	}
+	r.v, err = readNPY(filepath.Join(dir, "V.npy"), cols, r.K)
+	return r, err
+}
+
+var (
+	npyShape = regexp.MustCompile(`'shape': \((\d+),(?: (\d+),?)?\)`)
+	npyOrder = regexp.MustCompile(`'fortran_order': (True|False)`)
+)
+
+// readNPY reads an array of finite float64 values of the shape, (rows,) if cols is 1 and the file says so.
+func readNPY(name string, rows, cols int) (*mat.Dense, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, wrongf("%v", err)
+	}
+	base := filepath.Base(name)
+	if len(b) < 12 || !bytes.HasPrefix(b, []byte("\x93NUMPY")) {
+		return nil, wrongf("%s: not an npy file", base)
+	}
+	begin, size := 10, int(binary.LittleEndian.Uint16(b[8:]))
+	if b[6] >= 2 {
+		begin, size = 12, int(binary.LittleEndian.Uint32(b[8:]))
+	}
+	if begin+size > len(b) {
+		return nil, wrongf("%s: the header ends behind the file", base)
+	}
+	header := b[begin : begin+size]
+	shape, order := npyShape.FindSubmatch(header), npyOrder.FindSubmatch(header)
+	if shape == nil || order == nil || !bytes.Contains(header, []byte("'descr': '<f8'")) {
+		return nil, wrongf("%s: header %q", base, header)
+	}
+	first, _ := strconv.Atoi(string(shape[1]))
+	second := 1
+	if len(shape[2]) > 0 {
+		second, _ = strconv.Atoi(string(shape[2]))
+	}
+	data := b[begin+size:]
+	if first != rows || second != cols || len(data) != 8*rows*cols {
+		return nil, wrongf("%s: %d × %d in %d bytes, want %d × %d", base, first, second, len(data), rows, cols)
+	}
+	a := mat.NewDense(rows, cols, nil)
+	for n := range rows * cols {
+		v := math.Float64frombits(binary.LittleEndian.Uint64(data[8*n:]))
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, wrongf("%s: value %d is %v", base, n, v)
+		}
+		if string(order[1]) == "True" {
+			a.Set(n%rows, n/rows, v)
+		} else {
+			a.Set(n/cols, n%cols, v)
+		}
+	}
+	return a, nil
+}
+
+// writeNPY writes float64 values, row by row.
+func writeNPY(name string, a *mat.Dense) error {
+	rows, cols := a.Dims()
+	header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", rows, cols)
+	for (10+len(header)+1)%64 != 0 {
+		header += " "
+	}
+	header += "\n"
+	var b bytes.Buffer
+	b.WriteString("\x93NUMPY\x01\x00")
+	_ = binary.Write(&b, binary.LittleEndian, uint16(len(header)))
+	b.WriteString(header)
+	for i := range rows {
+		_ = binary.Write(&b, binary.LittleEndian, mat.Row(nil, i, a))
+	}
+	return os.WriteFile(name, b.Bytes(), 0o666)
+}
+
+// readJSON reads a JSON object from a file.
+func readJSON(name string, v any) error {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(name), err)
+	}
+	return nil
+}
+
+// event is what of a line of events.jsonl does not measure the process.
+type event struct {
+	Phase           string
+	Pass            int
+	Sigma, Residual float64
+}
+
+// readEvents reads the events of a result, but for those that tell how a run ended.
+func readEvents(dir string) (all []event, err error) {
+	b, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(b) {
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("events.jsonl: %w", err)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}

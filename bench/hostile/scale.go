@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+var scale = Attack{
+	Name: "scale",
+	About: "values times 10^e, e from −320 to 300, every method: solved as at e = 0, the values to the same relative accuracy, NaN or Inf nowhere; " +
+		"refused only what float64 cannot hold",
+	Short: 24, Long: 1200,
+	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
+		decade := t.between(-320, 300)
+		if t.IntN(4) == 0 {
+			decade = pick(t, -320, -310, -308, -300, -155, -150, -100, -72, -60, 60, 72, 100, 150, 155, 300)
+		}
+		kind := "scale 1e±60 … 1e±154"
+		switch {
+		case decade > -60 && decade < 60:
+			kind = "scale 1e-59 … 1e59"
+		case decade < -307:
+			kind = "scale below 1e-307"
+		case decade < -154 || decade > 153:
+			kind = "scale beyond 1e±154"
+		}
+		a := t.matrix()
+		for a.largest() == 0 {
+			a = t.matrix()
+		}
+		m := &matrix{rows: a.rows, cols: a.cols, kind: a.kind, definite: a.definite}
+		for _, x := range a.entries {
+			v, err := scaled(x.v, decade)
+			if err != nil {
+				return verdict(kind, err)
+			}
+			if v != 0 {
+				m.entries = append(m.entries, entry{x.i, x.j, v})
+			}
+		}
+		if err := m.write(t, t.path("m.mtx")); err != nil {
+			return verdict(kind, err)
+		}
+		err := t.solve(ctx, m, t.method(m))
+		if isRefused(err) && m.finite() {
+			err = wrongf("%v, though ‖A‖ is a float64", err)
+		}
+		return verdict(kind, err)
+	},
+}
+
+// scaled is v·10^e, rounded as a text with that value is.
+func scaled(v float64, e int) (float64, error) {
+	x, err := strconv.ParseFloat(fmt.Sprintf("%s", decimal(v, e)), 64)
+	if math.IsInf(x, 0) {
+		return math.Copysign(math.MaxFloat64, v), nil
+	}
+	return x, err
+}
+
+// decimal writes v·10^e with all digits of v.
+func decimal(v float64, e int) string {
+	s := strconv.FormatFloat(v, 'e', -1, 64)
+	for i := range s {
+		if s[i] == 'e' {
+			own, _ := strconv.Atoi(s[i+1:])
+			return s[:i] + "e" + strconv.Itoa(own+e)
+		}
+	}
+	return s
+}
+
+// finite reports whether ‖A‖_F is a float64.
+func (m *matrix) finite() bool {
+	e := m.exponent()
+	var s sum
+	for _, x := range m.entries {
+		v := math.Ldexp(x.v, -e)
+		s.addProduct(v, v)
+	}
+	return !math.IsInf(math.Ldexp(math.Sqrt(s.value()), e), 0)
+}

@@ -1,0 +1,352 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gdsvd/gdsvd/bench/memgroup"
+)
+
+// Trial is one run of an attack. All it does follows from the seed and the number.
+type Trial struct {
+	*rand.Rand
+	Number int
+	Dir    string // an empty directory of its own, removed afterwards
+	Long   bool   // matrices may be large
+
+	program  string
+	limit    time.Duration // for each process
+	commands []string      // what was run, for people
+}
+
+// newTrial seeds a trial.
+func newTrial(attack string, seed uint64, number int) *Trial {
+	h := fnv.New64a()
+	h.Write([]byte(attack))
+	return &Trial{Rand: rand.New(rand.NewPCG(seed, h.Sum64()+uint64(number)*0x9e3779b97f4a7c15)), Number: number}
+}
+
+// path is that of a file in the directory of the trial.
+func (t *Trial) path(name string) string { return filepath.Join(t.Dir, name) }
+
+// pick returns one of the choices.
+func pick[T any](t *Trial, choices ...T) T { return choices[t.IntN(len(choices))] }
+
+// between returns an integer from low to high, both included.
+func (t *Trial) between(low, high int) int { return low + t.IntN(high-low+1) }
+
+// job is a process to run: the arguments of gdsvd and what surrounds it.
+type job struct {
+	args  []string
+	env   []string        // NAME=value, on top of the environment
+	shell string          // run in a shell before the program, which takes its place
+	group *memgroup.Group // to run in
+	dir   string          // to run in
+}
+
+func gdsvd(args ...string) job { return job{args: args} }
+
+// process is one that runs.
+type process struct {
+	cmd    *exec.Cmd
+	job    job
+	stdout bytes.Buffer // to be read when it has ended, as is the next
+	stderr stamped
+	ended  chan struct{} // closed when it has
+	begun  time.Time
+	took   time.Duration
+	killed bool // by the trial
+}
+
+// stamped is a text that knows when each part of it was written.
+type stamped struct {
+	text  bytes.Buffer // not embedded: its ReadFrom would go past Write
+	parts []stamp
+}
+
+type stamp struct {
+	at  time.Time
+	end int // of the part
+}
+
+func (s *stamped) Write(p []byte) (int, error) {
+	n, err := s.text.Write(p)
+	s.parts = append(s.parts, stamp{time.Now(), s.text.Len()})
+	return n, err
+}
+
+func (s *stamped) String() string { return s.text.String() }
+
+// between is what was written after one time and before another.
+func (s *stamped) between(from, to time.Time) string {
+	var b strings.Builder
+	begin := 0
+	for _, p := range s.parts {
+		if p.at.After(from) && p.at.Before(to) {
+			b.WriteString(s.String()[begin:p.end])
+		}
+		begin = p.end
+	}
+	return b.String()
+}
+
+// start starts a process.
+func (t *Trial) start(j job) (*process, error) {
+	t.commands = append(t.commands, j.String())
+	name, args := t.program, j.args
+	if j.shell != "" {
+		name, args = "sh", slices.Concat([]string{"-c", j.shell + ` && exec "$@"`, "sh", t.program}, j.args)
+	}
+	cmd := exec.Command(name, args...)
+	cmd = j.group.Command(cmd)
+	cmd.Dir = j.dir
+	cmd.Env = append(os.Environ(), j.env...)
+	p := &process{cmd: cmd, job: j, ended: make(chan struct{}), begun: time.Now()}
+	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = cmd.Wait() // how it ended is in its state
+		p.took = time.Since(p.begun)
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// wait waits for the end. One that does not come in time is a judgement, and so is a crash.
+func (t *Trial) wait(ctx context.Context, p *process) error {
+	alarm := time.NewTimer(t.limit)
+	defer alarm.Stop()
+	select {
+	case <-p.ended:
+		return p.crash()
+	case <-ctx.Done():
+		p.kill()
+		return ctx.Err()
+	case <-alarm.C:
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGQUIT) // it says where it is
+	select {
+	case <-p.ended:
+	case <-time.After(5 * time.Second):
+		p.kill()
+	}
+	return judgef(Hung, "%s: still running after %v", p.job, t.limit)
+}
+
+// kill ends a process that has not ended by then, and reports whether it was in time.
+func (p *process) kill() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+	}
+	p.killed = true
+	_ = p.cmd.Process.Kill() // an error means that it has ended
+	<-p.ended
+	return p.signalled() == syscall.SIGKILL
+}
+
+// signalled is the signal that has ended a process, 0 without one.
+func (p *process) signalled() syscall.Signal {
+	if s, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && s.Signaled() {
+		return s.Signal()
+	}
+	return 0
+}
+
+// stack is what a Go program prints when it dies of a panic or of the runtime.
+var stack = regexp.MustCompile(`(?m)^(panic: |fatal error: |runtime: |SIG[A-Z]+: |unexpected fault address|goroutine \d+ )`)
+
+// crash is a judgement if the process was ended by something other than itself.
+func (p *process) crash() error {
+	if s := p.signalled(); s != 0 && !p.killed {
+		if u, err := p.usage(); err == nil && u.Killed > 0 {
+			return judgef(Crashed, "%s: killed by the kernel for want of memory", p.job)
+		}
+		return judgef(Crashed, "%s: ended by signal %d (%v)", p.job, int(s), s)
+	}
+	text := p.stderr.String()
+	if m := stack.FindStringIndex(text); m != nil {
+		return judgef(Crashed, "%s: %s", p.job, head(text[m[0]:]))
+	}
+	return nil
+}
+
+func (p *process) usage() (memgroup.Usage, error) {
+	if p.job.group == nil {
+		return memgroup.Usage{}, errors.New("no group")
+	}
+	return p.job.group.Usage()
+}
+
+// code is the exit code.
+func (p *process) code() int { return p.cmd.ProcessState.ExitCode() }
+
+// run runs a process to its end.
+func (t *Trial) run(ctx context.Context, j job) (*process, error) {
+	p, err := t.start(j)
+	if err != nil {
+		return nil, err
+	}
+	return p, t.wait(ctx, p)
+}
+
+// must runs a process that has to end well.
+func (t *Trial) must(ctx context.Context, j job) (*process, error) {
+	p, err := t.run(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	if p.code() != 0 {
+		return nil, wrongf("%s: exit %d: %s", j, p.code(), head(p.stderr.String()))
+	}
+	return p, nil
+}
+
+// refusal judges a process that has ended with something other than 0: nil if it
+// has, Refused if it said so in one line and with one of the codes, else Wrong.
+func (p *process) refusal(codes ...int) error {
+	text := strings.TrimSpace(p.stderr.String())
+	switch {
+	case p.code() == 0:
+		return nil
+	case !slices.Contains(codes, p.code()):
+		return wrongf("%s: exit %d, not one of %v: %s", p.job, p.code(), codes, head(text))
+	case text == "":
+		return wrongf("%s: exit %d without a word", p.job, p.code())
+	case strings.Contains(text, "\n"):
+		return wrongf("%s: exit %d with more than a line: %s", p.job, p.code(), head(strings.ReplaceAll(text, "\n", " ⏎ ")))
+	case !strings.HasPrefix(text, "gdsvd: "):
+		return wrongf("%s: exit %d, and the line does not say who speaks: %s", p.job, p.code(), head(text))
+	}
+	return &judgement{Refused, text, p.code()}
+}
+
+// isStopped reports whether an error is the refusal that says that a result
+// falls short of the tolerance.
+func isStopped(err error) bool {
+	j, ok := err.(*judgement)
+	return ok && j.outcome == Refused && j.code == 4
+}
+
+// expect runs a process that may end well or refuse with one of the codes.
+func (t *Trial) expect(ctx context.Context, j job, codes ...int) (*process, error) {
+	p, err := t.run(ctx, j)
+	if err == nil {
+		err = p.refusal(codes...)
+	}
+	return p, err
+}
+
+// String is the command as one would type it, without directories.
+func (j job) String() string {
+	var words []string
+	for _, a := range j.args {
+		if filepath.IsAbs(a) {
+			a = filepath.Base(a)
+		}
+		words = append(words, a)
+	}
+	s := strings.Join(append(slices.Clone(j.env), "gdsvd "+strings.Join(words, " ")), " ")
+	if j.shell != "" {
+		s = j.shell + " && " + s
+	}
+	return s
+}
+
+// head is the first line of a text, not too much of it.
+func head(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if r := []rune(line); len(r) > 300 {
+		return string(r[:300]) + " …"
+	}
+	return line
+}
+
+// names are the files of a directory.
+func names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all, nil
+}
+
+// copyTree copies a directory, or a file.
+func copyTree(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return os.CopyFS(to, os.DirFS(from))
+	}
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, b, 0o666)
+}
+
+// sameFiles judges whether two directories hold the same files, of which those
+// listed are compared byte by byte: all if none are.
+func sameFiles(want, got string, listed ...string) error {
+	a, err := names(want)
+	if err != nil {
+		return err
+	}
+	b, err := names(got)
+	if err != nil {
+		return wrongf("%v", err)
+	}
+	if !slices.Equal(a, b) {
+		return wrongf("%s holds %v, not %v", filepath.Base(got), b, a)
+	}
+	if len(listed) == 0 {
+		listed = a
+	}
+	for _, name := range listed {
+		x, err := os.ReadFile(filepath.Join(want, name))
+		if err != nil {
+			return err
+		}
+		y, err := os.ReadFile(filepath.Join(got, name))
+		if err != nil {
+			return wrongf("%v", err)
+		}
+		if !bytes.Equal(x, y) {
+			return wrongf("%s/%s is not what it is without the attack%s", filepath.Base(got), name, firstDifference(x, y))
+		}
+	}
+	return nil
+}
+
+func firstDifference(x, y []byte) string {
+	if len(x) != len(y) {
+		return fmt.Sprintf(": %d bytes, not %d", len(y), len(x))
+	}
+	for i := range x {
+		if x[i] != y[i] {
+			return fmt.Sprintf(": byte %d of %d", i, len(x))
+		}
+	}
+	return ""
+}
