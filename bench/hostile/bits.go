@@ -66,8 +66,11 @@ func (t *Trial) bits(ctx context.Context, e *Env, method string) error {
 		if err != nil {
 			return err
 		}
-		_, err = t.expect(ctx, j, 4)
+		_, err = t.expect(ctx, j, 1, 4)
 		stop()
+		if isRefused(err) && least.MatchString(err.Error()) {
+			continue // more workers need more memory
+		}
 		if err != nil && !isStopped(err) {
 			return err
 		}

@@ -53,7 +53,11 @@ func (t *Trial) fullDisk(ctx context.Context, w *work, want string) (err error) 
 	if err := mount(at, 64<<10+t.Int64N(size+size/4)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unmount(at)) }()
+	defer func() {
+		if e := unmount(at); e != nil {
+			err = errors.Join(err, e)
+		}
+	}()
 	out := filepath.Join(at, "out")
 	more := w.saves
 	if w.args[0] == "ingest" {
@@ -63,10 +67,7 @@ func (t *Trial) fullDisk(ctx context.Context, w *work, want string) (err error) 
 	if err := remount(at, 2<<30); err != nil {
 		return err
 	}
-	if e := t.withRoom(ctx, w, want, out, err); e != nil {
-		return e
-	}
-	return nil
+	return t.withRoom(ctx, w, want, out, err)
 }
 
 // withRoom judges what a run that ended with err has left, and goes on with it

@@ -227,7 +227,13 @@ func (t *Trial) flipCheckpoint(ctx context.Context, e *Env) Verdict {
 		if err == nil || !isStopped(err) {
 			return wrongf("%s: it ends within 6 passes", method)
 		}
-		return nil
+		if err := copyTree(t.path("out"), t.path("again")); err != nil {
+			return err
+		}
+		if _, err := t.must(ctx, run(t.path("again"), "--resume")); err != nil {
+			return err
+		}
+		return worst(vectorsSame(t.path("want"), t.path("again"), run("again", "--resume")), sameEvents(t.path("want"), t.path("again")))
 	})
 	if err != nil {
 		return verdict(kind, err)

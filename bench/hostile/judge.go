@@ -121,6 +121,9 @@ func (m *matrix) judge(r *result) error {
 		if real > 2*r.Residual[i]+residualRounding+denormal/scale {
 			return wrongf("residual[%d] is %.3g, really %.3g (σ %.3g of %.3g)", i, r.Residual[i], real, s, most)
 		}
+		if r.Residual[i] > 4*real+1e-13+denormal/scale {
+			return wrongf("residual[%d] is %.3g, really no more than %.3g (σ %.3g of %.3g)", i, r.Residual[i], real, s, most)
+		}
 		nearest := math.Inf(1)
 		for _, x := range exact {
 			nearest = min(nearest, math.Abs(x-s))

@@ -55,7 +55,7 @@ var shapes = []spectrum{
 }
 
 // least is the budget that a refusal asks for, in MiB.
-var least = regexp.MustCompile(`at least ([\d.]+) MiB`)
+var least = regexp.MustCompile(`(?:at least|about) ([\d.]+) MiB are needed`)
 
 // headroom is what the kernel allows beyond the budget.
 const headroom = 1.05
