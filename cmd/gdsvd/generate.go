@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
@@ -100,10 +101,21 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 	case err == nil && !force:
 		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.partial")
-	if errors.Is(err, fs.ErrNotExist) {
+	lock, err := vfs.OS.Lock(name + ".lock")
+	switch {
+	case errors.Is(err, vfs.ErrLocked):
+		return fmt.Errorf("create %s: %w that is writing it", name, vfs.ErrLocked)
+	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("create %s: make the directory %s first: %w", name, filepath.Dir(name), fs.ErrNotExist)
+	case err != nil:
+		return err
 	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	partial := name + vfs.PartialSuffix // there already if a writer was killed
+	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
@@ -113,9 +125,6 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 		}
 	}()
 	err = write(f)
-	if err == nil {
-		err = f.Chmod(0o644) // CreateTemp gives 0600
-	}
 	if err == nil {
 		err = f.Sync()
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
@@ -196,6 +197,29 @@ func TestLeftoversOfSVD(t *testing.T) {
 			t.Errorf("%v are left", kept)
 		}
 	}
+}
+
+// A writer of a ratings file that was killed leaves nothing for ever, and one that
+// is at work keeps others away.
+func TestLeftoversOfGenerateRatings(t *testing.T) {
+	work := t.TempDir()
+	file := filepath.Join(work, "r.dat")
+	for _, name := range []string{file + ".partial", file + ".lock"} {
+		if err := os.WriteFile(name, []byte("left"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"generate", "ratings", "-q", "-o", file, "--users", "30", "--items", "20", "--ratings", "600"}
+	must(t, args...)
+	if left := names(t, work); !slices.Equal(left, []string{"r.dat"}) {
+		t.Errorf("at the end there are %v", left)
+	}
+	lock, err := vfs.OS.Lock(file + ".lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	fails(t, exitError, "r.dat: locked by another process that is writing it", append(args, "--force")...)
 }
 
 // damage changes a bit of the header of a shard; a second time, back.
