@@ -9,7 +9,7 @@ import (
 
 var descriptors = Attack{
 	Name: "descriptors",
-	About: "ingest of many files, svd of a store of many shards, generate and check with 8 to 64 file descriptors: done, or one line and exit 1, " +
+	About: "ingest of many files, svd of a store of many shards, generate and check with 10 to 64 file descriptors: done, or one line and exit 1, " +
 		"and with more of them --resume ends with the same bytes",
 	Short: 16, Long: 500,
 	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
@@ -25,9 +25,9 @@ var descriptors = Attack{
 }
 
 func (t *Trial) descriptors(ctx context.Context, w *work, want, out string) error {
-	few := t.between(8, 32) // with fewer the Go runtime itself cannot begin
+	few := t.between(10, 32) // with fewer the Go runtime itself may not begin
 	if t.IntN(4) == 0 {
-		few = t.between(8, 64)
+		few = t.between(10, 64)
 	}
 	j := w.command(out, w.saves...)
 	j.shell = fmt.Sprintf("ulimit -n %d", few)

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdsvd/gdsvd/bench/trial"
+)
+
+// environment builds the program for a test.
+func environment(t *testing.T) *Env {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the attacks take signals and a shell")
+	}
+	program, err := trial.Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := program.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &Env{Program: program, Dir: t.TempDir(), Limit: 2 * time.Minute}
+}
+
+// The short form: a few trials of every attack, and none is wrong, hung or crashed.
+// How long an interrupted process takes to end is not asserted.
+func TestHostile(t *testing.T) {
+	e := environment(t)
+	share := 1
+	if testing.Short() {
+		share = 4
+	}
+	for _, a := range attacks {
+		t.Run(a.Name, func(t *testing.T) {
+			o := &options{seed: 1, parallel: runtime.NumCPU()}
+			r := newReport(o)
+			if err := r.series(t.Context(), e, a, (a.Short+share-1)/share, o); err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range r.Rows {
+				if w.Skipped > 0 {
+					t.Logf("%s: %d of %d trials are skipped: %s", w.Kind, w.Skipped, w.Trials, w.Why)
+				}
+				for _, f := range w.Failed {
+					t.Errorf("%s: %s: %s\n\t%s", w.Kind, f.Outcome, f.What, f.Again)
+				}
+			}
+		})
+	}
+}
+
+// The suite notices what it is for: a program that dies, hangs, talks too much,
+// ends with another code, or lies, in every attack's own way of running it.
+func TestOutcomes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("takes a shell")
+	}
+	for _, c := range []struct {
+		name, script string
+		want         Outcome
+		what         string
+	}{
+		{"right", "exit 0", Right, ""},
+		{"refused", "echo 'gdsvd: no such file' >&2; exit 1", Refused, "no such file"},
+		{"panic", "echo 'panic: index out of range' >&2; echo >&2; echo 'goroutine 1 [running]:' >&2; exit 2", Crashed, "index out of range"},
+		{"runtime", "echo 'fatal error: concurrent map writes' >&2; exit 2", Crashed, "concurrent map writes"},
+		{"signal", "kill -SEGV $$", Crashed, "signal 11"},
+		{"hang", "exec sleep 60", Hung, "still running"},
+		{"stubborn", "trap '' QUIT; while :; do :; done", Hung, "still running"},
+		{"code", "echo 'gdsvd: no such file' >&2; exit 7", Wrong, "exit 7"},
+		{"silent", "exit 1", Wrong, "without a word"},
+		{"two lines", "echo 'gdsvd: one' >&2; echo 'gdsvd: two' >&2; exit 1", Wrong, "more than a line"},
+		{"anonymous", "echo 'no such file' >&2; exit 1", Wrong, "does not say who speaks"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := fake(t, c.script)
+			_, err := x.expect(t.Context(), gdsvd("svd"), 1)
+			v := verdict("", err)
+			if v.Err != nil || v.Outcome != c.want || !strings.Contains(v.What, c.what) {
+				t.Errorf("%s %q, %v; want %s %q", v.Outcome, v.What, v.Err, c.want, c.what)
+			}
+		})
+	}
+}
+
+// fake is a trial with a shell script for a program.
+func fake(t *testing.T, script string) *Trial {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "gdsvd")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	x := newTrial("fake", 1, 1)
+	x.Dir, x.program, x.limit = dir, program, time.Second
+	return x
+}
+
+// A series counts, keeps the first failures with the commands that repeat them,
+// and a trial that could not be carried out ends it.
+func TestReport(t *testing.T) {
+	a := Attack{Name: "stop", About: "a test", Run: func(_ context.Context, _ *Env, t *Trial) Verdict {
+		switch {
+		case t.Number == 3:
+			return verdict("odd", wrongf("σ is 3"))
+		case t.Number == 4:
+			return verdict("odd", skipf("no cgroup"))
+		case t.Number < 8:
+			return Verdict{Kind: "even", Outcome: Right, Seconds: float64(t.Number)}
+		}
+		return verdict("broken", errors.New("disk full"))
+	}}
+	e := &Env{Program: &trial.Program{}, Dir: t.TempDir()}
+	o := &options{seed: 9, parallel: 3}
+	r := newReport(o)
+	if err := r.series(t.Context(), e, a, 8, o); err != nil {
+		t.Fatal(err)
+	}
+	if r.verdict() == nil {
+		t.Error("a wrong result passes")
+	}
+	md := r.markdown()
+	for _, want := range []string{
+		"| even | 6 | 0 | 6 | 0 | 0 | 0 | slowest 7.00 s |", "| odd | 2 | 0 | 0 | 1 | 0 | 0 | 1 skipped: no cgroup |", "| **all** | 8 | 0 | 6 | 1 | 0 | 0 | |",
+		"odd: wrong: σ is 3", "go run ./bench/hostile -only stop -seed 9 -trial 3", "- **stop**",
+	} {
+		if !strings.Contains(md, want) {
+			t.Errorf("no %q in\n%s", want, md)
+		}
+	}
+	if err := r.series(t.Context(), e, a, 9, o); err == nil || !strings.Contains(err.Error(), "stop, seed 9, trial 8: disk full") {
+		t.Errorf("got %v", err)
+	}
+	if left, err := names(e.Dir); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+// Trials follow from the seed and the number.
+func TestTrialsAreRepeatable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, seed := range []uint64{1, 2} {
+		for number := range 20 {
+			var two [2]string
+			for i := range two {
+				x := newTrial("random", seed, number)
+				m := x.matrix()
+				two[i] = fmt.Sprint(m.kind, m.rows, m.cols, m.entries, x.method(m))
+			}
+			if two[0] != two[1] {
+				t.Errorf("seed %d, trial %d: two matrices", seed, number)
+			}
+			seen[two[0]] = true
+		}
+	}
+	if len(seen) < 35 {
+		t.Errorf("%d different trials of 40", len(seen))
+	}
+}
+
+// Damage is damage, and every kind of it occurs.
+func TestDamage(t *testing.T) {
+	x := newTrial("damage", 1, 1)
+	name := filepath.Join(t.TempDir(), "f")
+	kinds := map[string]int{}
+	for range 500 {
+		was := strings.Repeat("zero and \x00\x00 more", 20)
+		if err := os.WriteFile(name, []byte(was), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		how, gone, err := x.damage(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(name)
+		if gone != (err != nil) || string(b) == was {
+			t.Fatalf("%s: gone %v, %v", how, gone, err)
+		}
+		kinds[strings.Fields(how)[0]]++
+	}
+	if len(kinds) < 7 {
+		t.Errorf("kinds %v", kinds)
+	}
+}
+
+func TestParse(t *testing.T) {
+	o, err := parse([]string{"-long", "-seed", "7", "-only", "flips,kills", "-o", "x", "-trial", "3"})
+	if err != nil || !o.long || o.seed != 7 || o.out != "x" || o.trial != 3 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if found, err := find(o.only); err != nil || len(found) != 2 || found[1].Name != "kills" {
+		t.Errorf("%v, %v", found, err)
+	}
+	if all, err := find(""); err != nil || len(all) != len(attacks) {
+		t.Errorf("%d attacks, %v", len(all), err)
+	}
+	if _, err := find("flips,flops"); err == nil || !strings.Contains(err.Error(), `no attack "flops"; there are flips`) {
+		t.Errorf("got %v", err)
+	}
+	for _, args := range [][]string{{"extra"}, {"-j", "0"}, {"-limit", "0s"}} {
+		if _, err := parse(args); err == nil {
+			t.Errorf("%v is taken", args)
+		}
+	}
+}
