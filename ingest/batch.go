@@ -70,13 +70,25 @@ func (c *idColumn) reset() {
 }
 
 func (c *idColumn) add(id []byte) {
-	if !c.isText {
-		if n, ok := parseID(id); ok {
-			c.ints = append(c.ints, n)
-			return
-		}
-		c.toText()
+	n, isInt := c.integer(id)
+	c.put(id, n, isInt)
+}
+
+// integer reads an id of a column that has integers so far.
+func (c *idColumn) integer(id []byte) (n int64, ok bool) {
+	if c.isText {
+		return 0, false
 	}
+	return parseID(id)
+}
+
+// put adds an id of which integer has told n and isInt.
+func (c *idColumn) put(id []byte, n int64, isInt bool) {
+	if isInt {
+		c.ints = append(c.ints, n)
+		return
+	}
+	c.toText()
 	c.text = append(c.text, id...)
 	c.ends = append(c.ends, len(c.text))
 }

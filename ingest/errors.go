@@ -24,6 +24,9 @@ var (
 	ErrEmpty       = errors.New("no entries")
 	ErrHeader      = errors.New("malformed header")
 	ErrUnsupported = errors.New("not supported")
+	ErrAmbiguous   = errors.New("ambiguous")
+	ErrParts       = errors.New("not a part of the same matrix")
+	ErrJoined      = errors.New("another file begins here")
 )
 
 // ParseError says where and why an input cannot be read.
@@ -75,6 +78,30 @@ func shorten(b []byte) string {
 	}
 	return string(b[:maxText]) + "…"
 }
+
+// AmbiguityError tells that an input can be read in several ways, and that
+// nothing in it says which is meant. It wraps ErrAmbiguous.
+type AmbiguityError struct{ Readings []Reading }
+
+// A Reading is a way to read an input and the flag of gdsvd ingest, after an
+// option of the same name, that chooses it.
+type Reading struct{ Text, Flag string }
+
+// Error is one line: "ambiguous: the first line is the names of columns (--header yes), or it is an entry (--header no)".
+func (e *AmbiguityError) Error() string {
+	var b strings.Builder
+	b.WriteString(ErrAmbiguous.Error())
+	for i, r := range e.Readings {
+		sep := ", or "
+		if i == 0 {
+			sep = ": "
+		}
+		fmt.Fprintf(&b, "%s%s (%s)", sep, r.Text, r.Flag)
+	}
+	return b.String()
+}
+
+func (e *AmbiguityError) Unwrap() error { return ErrAmbiguous }
 
 // DuplicateError reports two entries at one place under DuplicatesError.
 type DuplicateError struct {

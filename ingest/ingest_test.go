@@ -250,7 +250,7 @@ func TestInputsThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	mm := write(t, "a", mmReal+"1 1 1\n1 1 1\n")
 	text := write(t, "b", "1,1,1\n")
-	tabs := write(t, "c", "2\t2\t1\n")
+	pairs := write(t, "c", "2\t2\n")
 	empty := write(t, "d", "")
 	for _, c := range []struct {
 		name   string
@@ -266,7 +266,7 @@ func TestInputsThatCannotBeRead(t *testing.T) {
 		{"two of declared shape", []string{mm, mm}, ErrUnsupported},
 		{"text behind one of declared shape", []string{mm, text}, ErrUnsupported},
 		{"declared shape behind text", []string{text, mm}, ErrUnsupported},
-		{"another separator", []string{text, tabs}, ErrFields},
+		{"values in one part only", []string{text, pairs}, ErrParts},
 		{"an empty one among others", []string{text, empty}, ErrEmpty},
 	} {
 		out := target(t)

@@ -34,8 +34,11 @@ func expand(fsys vfs.FS, inputs []string) ([]string, error) {
 			continue
 		}
 		fi, err := fsys.Stat(in)
-		if err == nil && fi.IsDir() {
-			return nil, &fs.PathError{Op: "read", Path: in, Err: errors.New("is a directory; name the files in it")}
+		if err == nil && !fi.Mode().IsRegular() {
+			return nil, notRegular(in, fi.Mode())
+		}
+		if i := strings.Index(in, "://"); err != nil && i > 1 {
+			return nil, &fs.PathError{Op: "read", Path: in, Err: errors.New("this is a URL; fetch it first, e.g. curl -L URL | gdsvd ingest -")}
 		}
 		if err == nil || !strings.ContainsAny(in, "*?[") {
 			if err != nil {
@@ -57,6 +60,22 @@ func expand(fsys vfs.FS, inputs []string) ([]string, error) {
 		return nil, errors.New("read input: no input named")
 	}
 	return names, nil
+}
+
+// notRegular is the error for a name that is no file. Pipes and devices might block, or never end.
+func notRegular(name string, mode fs.FileMode) error {
+	what := "is no regular file"
+	switch {
+	case mode.IsDir():
+		what = "is a directory; name the files in it"
+	case mode&fs.ModeNamedPipe != 0:
+		what = "is a pipe; give it as standard input, with - for its name"
+	case mode&fs.ModeSocket != 0:
+		what = "is a socket, no regular file"
+	case mode&fs.ModeDevice != 0:
+		what = "is a device, no regular file; standard input is -"
+	}
+	return &fs.PathError{Op: "read", Path: name, Err: errors.New(what)}
 }
 
 // An input is one open file or standard input, uncompressed.
@@ -152,48 +171,19 @@ func (o opener) open(ctx context.Context, name string, buffer int) (*input, erro
 	return in, nil
 }
 
-// magics are the first bytes of files that are not plain text; a "?" stands for any byte.
-var magics = []struct {
-	magic, name string
-}{
-	{"\x1f\x8b", "gzip"},
-	{"\x28\xb5\x2f\xfd", "zstd"},
-	{"PK\x03\x04", "zip archive"},
-	{"BZh?1AY&SY", "bzip2 data"},
-	{"\xfd7zXZ\x00", "xz data"},
-	{"\xff\xfe", "UTF-16 text"},
-	{"\xfe\xff", "UTF-16 text"},
-	{"\x89HDF", "HDF5 file"},
-	{"PAR1\x15", "Parquet file"},
-}
-
-// magicOf names the kind of a file by its first bytes; "" is text, Matrix Market or IDX.
-func magicOf(head []byte) string {
-	for _, m := range magics {
-		match := len(head) >= len(m.magic)
-		for i := 0; match && i < len(m.magic); i++ {
-			match = m.magic[i] == '?' || m.magic[i] == head[i]
-		}
-		if match {
-			return m.name
-		}
-	}
-	return ""
-}
-
 func (o opener) uncompress(in *input, buffer int) error {
 	br := bufio.NewReaderSize(in.raw, 1<<16)
 	in.buffer = br
-	head, err := br.Peek(10)
+	head, err := br.Peek(magicHead)
 	if err != nil && err != io.EOF {
 		return fmt.Errorf("read %s: %w", in.name, err)
 	}
 	var r io.Reader = br
-	switch kind := magicOf(head); kind {
+	switch kind := kindOf(head); kind.name {
 	case "":
 		in.plain = in.file
 	case "gzip":
-		r = &memberReader{br: br}
+		r = &memberReader{br: br, raw: in.raw}
 	case "zstd":
 		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(o.maxWindow))
 		if err != nil {
@@ -202,7 +192,7 @@ func (o opener) uncompress(in *input, buffer int) error {
 		in.closers = append(in.closers, func() error { z.Close(); return nil })
 		r = z
 	default:
-		return &ParseError{File: in.name, Err: fmt.Errorf("this is a %s: %w", kind, ErrUnsupported), Want: "text, Matrix Market or IDX, plain or compressed with gzip or zstd"}
+		return kind.refuse(in.name)
 	}
 	in.direct = &offsetReader{r: r, in: in}
 	in.r = bufio.NewReaderSize(in.direct, buffer)
@@ -213,8 +203,9 @@ func (o opener) uncompress(in *input, buffer int) error {
 // because gzip.Reader takes a file cut within the name in a later member's
 // header for a complete one.
 type memberReader struct {
-	br *bufio.Reader
-	z  *gzip.Reader // nil before the first member
+	br  *bufio.Reader
+	raw *countingReader // below br
+	z   *gzip.Reader    // nil before the first member
 	// between is true between two members, where the file may end.
 	between bool
 }
@@ -236,11 +227,16 @@ func (m *memberReader) Read(p []byte) (int, error) {
 	}
 }
 
-// start reads the next member's header; it is io.EOF if there is none.
+// start reads the next member's header; it is io.EOF if there is none but for
+// padding with zeros, which gzip(1) leaves out, too.
 func (m *memberReader) start() (err error) {
 	if m.between {
-		if _, err := m.br.Peek(1); err != nil {
+		head, err := m.br.Peek(2)
+		if len(head) == 0 {
 			return err
+		}
+		if head[0] != 0x1f || len(head) > 1 && head[1] != 0x8b {
+			return m.padding()
 		}
 	}
 	if m.z == nil {
@@ -258,6 +254,21 @@ func (m *memberReader) start() (err error) {
 	return err
 }
 
+// padding is io.EOF if only zeros follow.
+func (m *memberReader) padding() error {
+	for {
+		switch c, err := m.br.ReadByte(); {
+		case err != nil:
+			return err
+		case c != 0:
+			return fmt.Errorf("%w: trailing garbage behind the gzip stream, at byte %d of the file", errTrailing, m.raw.own-int64(m.br.Buffered()))
+		}
+	}
+}
+
+// errTrailing is ErrCompression, told in its own words.
+var errTrailing = fmt.Errorf("%w", ErrCompression)
+
 // readError tells damage of compressed data, which is the input's fault, from
 // a read that failed: the latter has passed through the counting reader.
 func (in *input) readError(line int64, err error) error {
@@ -265,6 +276,8 @@ func (in *input) readError(line int64, err error) error {
 	switch {
 	case in.raw.err != nil:
 		return fmt.Errorf("read %s: %w", in.name, err)
+	case errors.Is(err, errTrailing):
+		what = err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		what = fmt.Errorf("%w: the compressed data end early, after %d bytes uncompressed", ErrTruncated, in.read)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
@@ -291,13 +304,15 @@ func interruptible(ctx context.Context, in *input, r io.Reader) io.Reader {
 // countingReader counts what is read and remembers a failure.
 type countingReader struct {
 	r   io.Reader
-	n   *atomic.Int64
+	n   *atomic.Int64 // of all inputs
+	own int64
 	err error
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n.Add(int64(n))
+	c.own += int64(n)
 	if err != nil && err != io.EOF {
 		c.err = err
 	}

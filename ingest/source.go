@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,6 +82,13 @@ func (src *source) recognise(o Options, prev *source) error {
 		}
 		src.format, src.parser, src.fill, src.keys, src.place = IDX, p, er.fill, &p.pack, er
 		return nil
+	}
+	if in.plain == nil {
+		head, _ := in.r.Peek(magicHead) // an error will be met again
+		if k := kindOf(head); k.name != "" {
+			k.do = cmp.Or(k.do, "it is compressed twice: uncompress it once")
+			return k.refuse(in.name)
+		}
 	}
 	lr := newLineReader(in)
 	src.fill, src.place = lr.fill, lr

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -63,10 +60,6 @@ files that is interrupted goes on from there with --resume.` + "\n" + exitHelp,
 			if o.Workers < 0 {
 				return usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 			}
-			inputs, err := expand(args)
-			if err != nil {
-				return err
-			}
 			if every < 0 {
 				return usagef(cmd, "--checkpoint-every %v: want a time, or 0 for never", every)
 			}
@@ -74,9 +67,9 @@ files that is interrupted goes on from there with --resume.` + "\n" + exitHelp,
 				o.CheckpointEvery = -1
 			}
 			o.Separator = strings.ReplaceAll(o.Separator, `\t`, "\t")
-			report, err := a.ingest(cmd.Context(), inputs, out, o)
+			report, err := a.ingest(cmd.Context(), args, out, o)
 			if err != nil {
-				return toldIngest(err)
+				return toldIngest(cmd, err)
 			}
 			if report.Finished {
 				a.nothingToResume("store", out)
@@ -109,13 +102,15 @@ files that is interrupted goes on from there with --resume.` + "\n" + exitHelp,
 }
 
 // toldIngest says what to do about an error in the words of the command line.
-func toldIngest(err error) error {
+func toldIngest(cmd *cobra.Command, err error) error {
 	var (
 		unfinished *ingest.UnfinishedError
 		resume     *ingest.ResumeError
 		space      *ingest.SpaceError
 	)
 	switch {
+	case errors.Is(err, ingest.ErrAmbiguous):
+		return usage(cmd, err)
 	case errors.As(err, &resume):
 		return cannotResume(resume.Spool, resume.Err)
 	case errors.As(err, &unfinished):
@@ -124,27 +119,6 @@ func toldIngest(err error) error {
 		return fmt.Errorf("%w (--ignore-space begins nevertheless)", err)
 	}
 	return err
-}
-
-// expand replaces patterns that are no files by the files they match.
-func expand(args []string) ([]string, error) {
-	var inputs []string
-	for _, arg := range args {
-		_, err := os.Lstat(arg)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(arg, "*?[") {
-			inputs = append(inputs, arg)
-			continue
-		}
-		matches, err := filepath.Glob(arg)
-		if err != nil {
-			return nil, fmt.Errorf("input %s: %w", arg, err)
-		}
-		if len(matches) == 0 {
-			return nil, fmt.Errorf("input %s: no file matches", arg)
-		}
-		inputs = append(inputs, matches...)
-	}
-	return inputs, nil
 }
 
 // ingest reads inputs into a store, showing progress.

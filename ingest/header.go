@@ -1,0 +1,232 @@
+package ingest
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A table is the first lines of delimited text, cut into fields.
+type table struct {
+	line    []byte   // the first of them
+	first   []string // its fields
+	rest    [][]string
+	comment []string // fields of the last line of comment before, if it has as many; else nil
+}
+
+// newTable cuts a sample. Lines with another number of fields are left out:
+// they are refused when they are parsed.
+func (p *delimited) newTable(sample [][]byte, comment []byte) (*table, error) {
+	first, err := p.cut(sample[0])
+	if err != nil {
+		return nil, err
+	}
+	t := &table{line: sample[0], first: first}
+	for _, l := range sample[1:] {
+		if f, err := p.cut(l); err == nil && len(f) == len(first) && !bytes.Equal(l, sample[0]) {
+			t.rest = append(t.rest, f)
+		}
+	}
+	if comment = bytes.TrimLeft(comment, "#% \t"); len(comment) > 0 {
+		for _, sep := range []separator{p.sep, newSeparator(" "), newSeparator(",")} {
+			q := delimited{sep: sep}
+			if f, err := q.cut(comment); err == nil && len(f) == len(first) {
+				t.comment = f
+				break
+			}
+		}
+	}
+	return t, nil
+}
+
+func isNumber(s string) bool {
+	if s == "" {
+		return false
+	}
+	_, err := parseFloat([]byte(s))
+	return err == nil || !errors.Is(err, ErrNumber)
+}
+
+// numeric tells whether column c holds numbers alone behind the first line.
+func (t *table) numeric(c int) bool {
+	return len(t.rest) > 0 && !slices.ContainsFunc(t.rest, func(f []string) bool { return !isNumber(f[c]) })
+}
+
+// all tells whether every field of column c, that of the first line included if it is data, is of a kind.
+func (t *table) all(c int, header bool, kind func(string) bool) bool {
+	if !header && !kind(t.first[c]) || header && len(t.rest) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(t.rest, func(f []string) bool { return !kind(f[c]) })
+}
+
+// padding tells whether column c is empty, as behind a separator at the end of each line.
+func (t *table) padding(c int) bool {
+	return c > 1 && t.first[c] == "" && !slices.ContainsFunc(t.rest, func(f []string) bool { return f[c] != "" })
+}
+
+// isTime tells whether a field looks like a moment: a date, or seconds,
+// milliseconds or microseconds since 1970 of the years 1973 to 2100.
+func isTime(s string) bool {
+	if n, err := strconv.ParseFloat(s, 64); err == nil {
+		for _, unit := range []float64{1, 1e3, 1e6} {
+			if n >= 1e8*unit && n <= 4.1e9*unit && !strings.ContainsAny(s, "eE") {
+				return true
+			}
+		}
+		return false
+	}
+	shape := shapeOf(s)
+	return strings.HasPrefix(shape, "9-9-9") || strings.HasPrefix(shape, "9/9/9") || strings.HasPrefix(shape, "9.9.9") || strings.HasPrefix(shape, "9:9")
+}
+
+// shapeOf writes runs of digits as one 9 and runs of letters as one a.
+func shapeOf(s string) string {
+	var b strings.Builder
+	var last byte
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= '0' && c <= '9':
+			c = '9'
+		case c|0x20 >= 'a' && c|0x20 <= 'z', c >= 0x80:
+			c = 'a'
+		}
+		if c != last || c != '9' && c != 'a' {
+			b.WriteByte(c)
+		}
+		last = c
+	}
+	return b.String()
+}
+
+// counts tells whether column c is a running number from 0 or 1.
+func (t *table) counts(c int, header bool) bool {
+	rows := t.rest
+	if !header {
+		rows = append([][]string{t.first}, rows...)
+	}
+	if len(rows) < 3 || rows[0][c] != "0" && rows[0][c] != "1" {
+		return false
+	}
+	from, _ := strconv.Atoi(rows[0][c])
+	for i, f := range rows {
+		if f[c] != strconv.Itoa(from+i) {
+			return false
+		}
+	}
+	return true
+}
+
+// isHeader decides whether the first line holds names. known tells that it has names
+// of the trade for both ids. An error is ErrAmbiguous.
+func (t *table) isHeader(known, blanks bool) (bool, error) {
+	number, texts := 0, 0
+	var flips []int // columns of numbers below a text
+	for c, s := range t.first {
+		switch {
+		case isNumber(s):
+			number++
+		case s != "":
+			texts++
+			if t.numeric(c) {
+				flips = append(flips, c)
+			}
+		}
+	}
+	wordFlips := slices.ContainsFunc(flips, func(c int) bool { return readName(t.first[c]).role != noRole })
+	switch {
+	case texts == 0 && t.enumerated() && !blanks && t.comment == nil:
+		return false, t.unclear("the numbers of columns")
+	case number > 0 && known && len(flips) > 0:
+		return false, t.unclear("the names of columns")
+	case texts == 0, number > 0:
+		return false, nil
+	case slices.ContainsFunc(t.first, isMissing):
+		return false, nil
+	case len(flips) > 1, len(flips) == 1 && (wordFlips || known):
+		return true, nil
+	case t.recurs():
+		if known {
+			return false, t.unclear("the names of columns")
+		}
+		return false, nil
+	case known:
+		return true, nil
+	case len(flips) == 0 && t.digitsAlike():
+		return false, nil
+	}
+	return false, t.unclear("the names of columns")
+}
+
+// enumerated tells whether the first line is 0, 1, 2, …, perhaps behind an empty field.
+func (t *table) enumerated() bool {
+	cells := t.first
+	if cells[0] == "" {
+		cells = cells[1:]
+	}
+	for i, s := range cells {
+		if s != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return len(cells) > 1
+}
+
+// isMissing tells whether a field is what stands for a number that is not known.
+func isMissing(s string) bool {
+	return slices.Contains([]string{"na", "n/a", "null", "none", "nil", "-", "--", "?", `\n`}, strings.ToLower(s))
+}
+
+// recurs tells whether a field of the first line comes again in its column.
+func (t *table) recurs() bool {
+	for c, s := range t.first {
+		if s != "" && slices.ContainsFunc(t.rest, func(f []string) bool { return f[c] == s }) {
+			return true
+		}
+	}
+	return false
+}
+
+// digitsAlike tells whether the first line has a field with digits like those
+// below it: names of columns have none, but for a number at their end.
+func (t *table) digitsAlike() bool {
+	stems := map[string]bool{}
+	for _, s := range t.first { // V1, V2 and user1, user2 are names
+		stem := strings.TrimRight(s, "0123456789")
+		if stem != s && (stems[stem] || readName(stem).role != noRole) {
+			return false
+		}
+		stems[stem] = true
+	}
+	for c, s := range t.first {
+		if !strings.ContainsAny(s, "0123456789") {
+			continue
+		}
+		like := 0
+		for _, f := range t.rest {
+			if shapeOf(f[c]) == shapeOf(s) || len(f[c]) == len(s) && strings.ContainsAny(f[c], "0123456789") {
+				like++
+			}
+		}
+		if like > 0 && 2*like >= len(t.rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// unclear says that the first line can be names or data.
+func (t *table) unclear(names string) error {
+	return &AmbiguityError{Readings: []Reading{
+		{"the first line is " + names, "--header yes"},
+		{"it is an entry", "--header no"},
+	}}
+}
+
+func isInteger(s string) bool {
+	_, ok := parseID([]byte(s))
+	return ok
+}

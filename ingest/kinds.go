@@ -1,0 +1,148 @@
+package ingest
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A kind of file is recognised by its content, never by its name.
+type kind struct {
+	magic string // first bytes; a "?" stands for any byte
+	name  string // empty: it can be read
+	do    string // how to make it readable; FILE stands for its name
+}
+
+const (
+	scipy  = "save the matrix with scipy.io.mmwrite and ingest that"
+	recode = "convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE | gdsvd ingest -"
+	export = "export it as CSV"
+)
+
+// magics are the first bytes of files that are not text, Matrix Market or IDX.
+var magics = []kind{
+	{"\x1f\x8b", "gzip", ""},
+	{"\x28\xb5\x2f\xfd", "zstd", ""},
+	{"PK\x03\x04", "a zip archive", "unpack it: unzip -p FILE | gdsvd ingest -"},
+	{"BZh?1AY&SY", "bzip2 data", "uncompress it: bzcat FILE | gdsvd ingest -"},
+	{"\xfd7zXZ\x00", "xz data", "uncompress it: xzcat FILE | gdsvd ingest -"},
+	{"\x04\x22\x4d\x18", "lz4 data", "uncompress it: lz4cat FILE | gdsvd ingest -"},
+	{"\x1f\x9d", "compress (.Z) data", "uncompress it: zcat FILE | gdsvd ingest -"},
+	{"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it first"},
+	{"Rar!\x1a\x07", "a RAR archive", "unpack it first"},
+	{"\xff\xfe", "UTF-16 text", recode},
+	{"\xfe\xff", "UTF-16 text", recode},
+	{"\x93NUMPY", "a NumPy array (.npy)", scipy},
+	{"\x89HDF\r\n\x1a\n", "an HDF5 file (.h5, .h5ad, .loom, .mat)", scipy},
+	{"MATLAB 5.0 MAT-file", "a MATLAB file", scipy},
+	{"PAR1", "a Parquet file", export},
+	{"ARROW1\x00\x00", "an Arrow file", export},
+	{"Obj\x01", "an Avro file", export},
+	{"ORC", "an ORC file", export},
+	{"SQLite format 3\x00", "an SQLite database", export},
+	{"\x80?\x95", "a Python pickle", export},
+	{"%PDF-", "a PDF document", export},
+	{"version https://git-lfs", "a pointer to a file in Git LFS", "fetch the file itself: git lfs pull"},
+}
+
+// magicHead is how many bytes tell all kinds: the name of a tar file ends before.
+const magicHead = 512
+
+// kindOf recognises a file by its first bytes; one without a name is text, Matrix Market or IDX.
+func kindOf(head []byte) kind {
+	for _, k := range magics {
+		match := len(head) >= len(k.magic)
+		for i := 0; match && i < len(k.magic); i++ {
+			match = k.magic[i] == '?' || k.magic[i] == head[i]
+		}
+		if match && (k.name != "an ORC file" && k.name != "a Parquet file" || bytes.IndexByte(head, 0) >= 0) {
+			return k.within(head)
+		}
+	}
+	if len(head) > 262 && string(head[257:262]) == "ustar" {
+		return kind{name: "a tar archive", do: "unpack it first, or: tar -xOf FILE NAME | gdsvd ingest -"}
+	}
+	return kind{}
+}
+
+// within tells what a zip archive holds by the name of its first file.
+func (k kind) within(head []byte) kind {
+	switch {
+	case k.name != "a zip archive" || len(head) < 30:
+	case bytes.Contains(head[30:], []byte(".npy")):
+		return kind{name: "an archive of NumPy arrays (.npz)", do: scipy}
+	case bytes.Contains(head[30:], []byte("[Content_Types].xml")), bytes.Contains(head[30:], []byte("xl/")):
+		return kind{name: "a spreadsheet (.xlsx)", do: export}
+	}
+	return k
+}
+
+// refuse is the error for a kind that cannot be read.
+func (k kind) refuse(file string) error {
+	return &ParseError{File: file, Err: fmt.Errorf("this is %s: %w; %s", k.name, ErrUnsupported, strings.ReplaceAll(k.do, "FILE", file))}
+}
+
+// suspectText tells of text that could be cut into fields, but is something else.
+func suspectText(sample [][]byte) error {
+	first := bytes.TrimSpace(sample[0])
+	unsupported := func(what, do string) error { return fmt.Errorf("this is %s: %w; %s", what, ErrUnsupported, do) }
+	switch {
+	case isJSON(first):
+		return unsupported("JSON", "convert it, e.g. lines of objects with jq -r '[.user,.item,.rating]|@csv'")
+	case isSVMLight(sample):
+		return unsupported("svmlight (label index:value …)", "read it with sklearn.datasets.load_svmlight_file and "+scipy+"; --format delimited reads it as columns")
+	case bytes.HasPrefix(first, []byte("<")) && markup.Match(first):
+		return unsupported("HTML or XML", "perhaps the page of an error was saved in place of the file")
+	case bytes.HasPrefix(bytes.ToLower(first), []byte("@relation")):
+		return unsupported("ARFF", export)
+	}
+	for _, l := range sample {
+		switch {
+		case bytes.IndexByte(l, 0) >= 0:
+			return unsupported("binary, or UTF-16 text: it has NUL bytes", "ingest reads text, Matrix Market and IDX")
+		case bytes.IndexByte(l, '\r') >= 0:
+			return unsupported("text whose lines end with carriage returns alone", `convert it: tr '\r' '\n'`)
+		}
+	}
+	return nil
+}
+
+var (
+	markup   = regexp.MustCompile(`(?i)^<(!doctype|\?xml|html|head|body|error)`)
+	svmLight = regexp.MustCompile(`^[-+0-9.,eE]+(\s+(\d+|qid):[-+0-9.eEnainf]+)+\s*(#.*)?$`)
+	svmLabel = regexp.MustCompile(`^[-+0-9.,eE]+\s*(#.*)?$`)
+)
+
+// isJSON tells whether a line begins an object or a list of such.
+func isJSON(l []byte) bool {
+	if len(l) == 0 {
+		return false
+	}
+	behind := bytes.TrimSpace(l[1:])
+	next := byte(0)
+	if len(behind) > 0 {
+		next = behind[0]
+	}
+	switch l[0] {
+	case '{':
+		return next == 0 || next == '"' || next == '\'' || next == '}'
+	case '[':
+		return next == 0 || next == '{' || next == '[' || l[len(l)-1] == ']' || bytes.HasSuffix(l, []byte("],"))
+	}
+	return false
+}
+
+// isSVMLight tells whether all lines are of that form, one at least with a feature.
+func isSVMLight(sample [][]byte) bool {
+	features := 0
+	for _, l := range sample {
+		switch {
+		case svmLight.Match(l):
+			features++
+		case !svmLabel.Match(l):
+			return false
+		}
+	}
+	return features > 0
+}
