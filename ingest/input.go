@@ -34,8 +34,10 @@ func expand(fsys vfs.FS, inputs []string) ([]string, error) {
 			continue
 		}
 		fi, err := fsys.Stat(in)
-		if err == nil && !fi.Mode().IsRegular() {
-			return nil, notRegular(in, fi.Mode())
+		if err == nil {
+			if err := regular(in, fi); err != nil {
+				return nil, err
+			}
 		}
 		if i := strings.Index(in, "://"); err != nil && i > 1 {
 			return nil, &fs.PathError{Op: "read", Path: in, Err: errors.New("this is a URL; fetch it first, e.g. curl -L URL | gdsvd ingest -")}
@@ -52,7 +54,7 @@ func expand(fsys vfs.FS, inputs []string) ([]string, error) {
 			return nil, fmt.Errorf("read %s: %w", in, err)
 		}
 		if len(found) == 0 {
-			return nil, &fs.PathError{Op: "read", Path: in, Err: fs.ErrNotExist}
+			return nil, &fs.PathError{Op: "read", Path: in, Err: fmt.Errorf("no file matches: %w", fs.ErrNotExist)}
 		}
 		names = append(names, found...) // Glob sorts
 	}
@@ -62,20 +64,21 @@ func expand(fsys vfs.FS, inputs []string) ([]string, error) {
 	return names, nil
 }
 
-// notRegular is the error for a name that is no file. Pipes and devices might block, or never end.
-func notRegular(name string, mode fs.FileMode) error {
-	what := "is no regular file"
+// regular refuses what is no regular file, before it is opened: pipes and
+// devices might block, or never end.
+func regular(name string, fi fs.FileInfo) error {
+	err := vfs.Regular(name, fi)
 	switch {
-	case mode.IsDir():
-		what = "is a directory; name the files in it"
-	case mode&fs.ModeNamedPipe != 0:
-		what = "is a pipe; give it as standard input, with - for its name"
-	case mode&fs.ModeSocket != 0:
-		what = "is a socket, no regular file"
-	case mode&fs.ModeDevice != 0:
-		what = "is a device, no regular file; standard input is -"
+	case err == nil:
+		return nil
+	case fi.IsDir():
+		return &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory; name the files in it")}
 	}
-	return &fs.PathError{Op: "read", Path: name, Err: errors.New(what)}
+	return notRegular(err)
+}
+
+func notRegular(err error) error {
+	return fmt.Errorf("read input: %w; what a pipe or a device gives is read as - from standard input", err)
 }
 
 // An input is one open file or standard input, uncompressed.
@@ -156,7 +159,7 @@ func (o opener) open(ctx context.Context, name string, buffer int) (*input, erro
 	} else {
 		f, err := o.fs.Open(name)
 		if errors.Is(err, vfs.ErrNotRegular) {
-			return nil, fmt.Errorf("read input: %w; what a pipe or a device gives is read as - from standard input", err)
+			return nil, notRegular(err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read input: %w", err)

@@ -128,7 +128,7 @@ func (r *restored) Error() string { return r.text }
 func (r *restored) Unwrap() error { return r.kind }
 
 // identify looks at the inputs. It gives nil if one of them cannot be read again
-// from a place within, as standard input and pipes.
+// from a place within, as standard input.
 func identify(fsys vfs.FS, names []string) ([]inputID, error) {
 	var ids []inputID
 	for _, name := range names {
@@ -138,9 +138,6 @@ func identify(fsys vfs.FS, names []string) ([]inputID, error) {
 		fi, err := fsys.Stat(name)
 		if err != nil {
 			return nil, fmt.Errorf("read input: %w", err)
-		}
-		if !fi.Mode().IsRegular() {
-			return nil, nil
 		}
 		ids = append(ids, inputID{Name: name, Size: fi.Size(), Modified: fi.ModTime().UTC()})
 	}

@@ -105,7 +105,7 @@ func TestIngestRefusals(t *testing.T) {
 	}
 	work := t.TempDir()
 	fails(t, exitError, "missing.dat: no such file", "ingest", filepath.Join(work, "missing.dat"), "-o", filepath.Join(work, "m.csr"))
-	fails(t, exitError, `input .*\*.dat: no file matches`, "ingest", filepath.Join(work, "*.dat"), "-o", filepath.Join(work, "m.csr"))
+	fails(t, exitError, `read .*\*.dat: no file matches`, "ingest", filepath.Join(work, "*.dat"), "-o", filepath.Join(work, "m.csr"))
 	store := ingested(t, tall)
 	fails(t, exitError, `m.csr.*exists.*\(--force replaces it\)`, "ingest", ratings(t, tall), "-o", store)
 }

@@ -1,0 +1,33 @@
+//go:build unix
+
+package ingest
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestPipesAndSockets: they are refused without being opened, which might block.
+func TestPipesAndSockets(t *testing.T) {
+	dir := t.TempDir()
+	fifo, socket := filepath.Join(dir, "fifo"), filepath.Join(dir, "s")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip(err) // the name may be too long
+	}
+	defer l.Close()
+	text := write(t, "in", "1,10,3\n")
+	for name, want := range map[string]string{fifo: "it is a pipe", socket: "it is a socket"} {
+		for _, inputs := range [][]string{{name}, {text, name}} {
+			if _, err := Ingest(t.Context(), inputs, target(t), Options{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "read as -") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package ingest
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestKindsOfFiles: what cannot be read says what it is and what to do, plain or
+// compressed, whatever its name is.
+func TestKindsOfFiles(t *testing.T) {
+	zipped := func(name string) string {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		if w, err := z.Create(name); err != nil {
+			t.Fatal(err)
+		} else if _, err := w.Write([]byte("1,10,3\n")); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	var tarred bytes.Buffer
+	w := tar.NewWriter(&tarred)
+	if err := w.WriteHeader(&tar.Header{Name: "1,10,3", Size: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte("1,10,3\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ content, kind, do string }{
+		{zipped("ratings.csv"), "a zip archive", "unzip -p"},
+		{zipped("arr_0.npy"), ".npz", "scipy.io.mmwrite"},
+		{zipped("[Content_Types].xml"), "a spreadsheet", "CSV"},
+		{"BZh91AY&SY....", "bzip2", "bzcat"},
+		{"\xfd7zXZ\x00\x00", "xz", "xzcat"},
+		{"\x93NUMPY\x01\x00v\x00{'descr': '<f8'", ".npy", "scipy.io.mmwrite"},
+		{"\x89HDF\r\n\x1a\n\x00\x00", "HDF5", "scipy.io.mmwrite"},
+		{"PAR1\x15\x04\x15\x00", "Parquet", "CSV"},
+		{"\x80\x04\x95\x10\x00", "pickle", "CSV"},
+		{"SQLite format 3\x00", "SQLite", "CSV"},
+		{"\xff\xfe1\x00,\x002\x00", "UTF-16", "iconv"},
+		{tarred.String(), "a tar archive", "tar -xOf"},
+	} {
+		for _, content := range []string{c.content, string(gzipped(t, []byte(c.content)))} {
+			_, _, err := ingestText(t, content, Options{})
+			pe := parseError(t, err, ErrUnsupported, 0, 0)
+			if text := pe.Error(); !strings.Contains(text, c.kind) || !strings.Contains(text, c.do) || strings.Contains(text, "\n") {
+				t.Errorf("%s: %v", c.kind, err)
+			}
+		}
+	}
+	_, _, err := ingestText(t, string(gzipped(t, gzipped(t, []byte("1,10,3\n")))), Options{})
+	if pe := parseError(t, err, ErrUnsupported, 0, 0); !strings.Contains(pe.Error(), "compressed twice") {
+		t.Error(pe)
+	}
+	if _, got, err := ingestText(t, "PAR1,x,3\nORC,y,4\n", Options{}); err != nil || len(got) != 2 {
+		t.Errorf("ids like the first bytes of formats: %v, %v", got, err)
+	}
+}
+
+// TestBehindGzip: zeros behind a gzip stream are padding, as for gzip(1); all else
+// is told, with its place.
+func TestBehindGzip(t *testing.T) {
+	whole := gzipped(t, []byte("1,10,3\n"), []byte("2,11,4\n"))
+	for _, n := range []int{1, 2, 511, 1 << 17} {
+		if _, got, err := ingestText(t, string(whole)+strings.Repeat("\x00", n), Options{}); err != nil || !slices.Equal(got, []triple{{"1", "10", 3}, {"2", "11", 4}}) {
+			t.Errorf("%d zeros: %v, %v", n, got, err)
+		}
+	}
+	for _, garbage := range []string{"x", "garbage", "\x1f\x8a", "\x00\x00x", strings.Repeat("\x00", 1<<17) + "x"} {
+		_, _, err := ingestText(t, string(whole)+garbage, Options{})
+		at := len(whole) + 1 + strings.LastIndex(garbage, "\x00") + 1
+		want := "trailing garbage behind the gzip stream, at byte " + ofInt(at)
+		if pe := parseError(t, err, ErrCompression, 3, 0); !strings.Contains(pe.Error(), want) || strings.Contains(pe.Error(), "truncated") {
+			t.Errorf("%q: %v, want %s", garbage[:1], err, want)
+		}
+	}
+}
+
+// TestInputsThatAreNoFiles: a URL and what is in the place of a file.
+func TestInputsThatAreNoFiles(t *testing.T) {
+	for _, c := range []struct{ input, want string }{
+		{"https://example.org/ratings.csv", "this is a URL; fetch it first"},
+		{"s3://bucket/ratings-*.csv", "this is a URL; fetch it first"},
+		{"/dev/null", "it is a device"},
+		{t.TempDir(), "is a directory; name the files in it"},
+	} {
+		out := target(t)
+		if _, err := Ingest(t.Context(), []string{c.input}, out, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.input, err, c.want)
+		}
+		leftovers(t, out, false)
+	}
+}
