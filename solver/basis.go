@@ -6,8 +6,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // basis holds up to k vectors of length n, one after the other in memory, so
@@ -16,14 +14,15 @@ import (
 // A basis may be cut: then every vector is a pair of unit vectors over √2, and
 // the first halves are orthogonal among themselves, as are the second.
 type basis struct {
+	arena  *Arena
 	n, len int
 	cut    int       // length of the first halves, 0 if the vectors are whole
 	data   []float64 // vector i is data[i·n : (i+1)·n]
 	coef   []float64 // scratch
 }
 
-func newBasis(s Space, n, k int) *basis {
-	return &basis{n: n, data: place.In(spaceOf(s), n, 1, k), coef: make([]float64, k)}
+func (a *Arena) newBasis(n, k int) *basis {
+	return &basis{arena: a, n: n, data: a.planes(n, 1, k), coef: make([]float64, k)}
 }
 
 func (b *basis) vector(i int) []float64 { return b.data[i*b.n : (i+1)*b.n] }
@@ -41,7 +40,7 @@ func (b *basis) dimension() int { return b.len * (len(b.parts()) - 1) }
 // remove takes vector i out of the basis.
 func (b *basis) remove(i int) {
 	for b.len--; i < b.len; i++ {
-		copyVector(b.vector(i), b.vector(i+1))
+		b.arena.copyVector(b.vector(i), b.vector(i+1))
 	}
 }
 
@@ -57,7 +56,7 @@ func (b *basis) part(from, to int) blas64.General {
 // products sets c = α·Vᵀx for the rows [begin, end) of V, which x has.
 func (b *basis) products(c blas64.General, alpha float64, begin, end int, x blas64.General) {
 	beta := 0.0
-	eachTile(end-begin, func(from, to int) {
+	b.arena.eachTile(end-begin, b.len+x.Stride, 0, func(from, to int) {
 		multiply(c, alpha, blas.NoTrans, b.part(begin+from, begin+to), rowsOf(x, from, to-from), beta)
 		beta = 1
 	})
@@ -65,7 +64,7 @@ func (b *basis) products(c blas64.General, alpha float64, begin, end int, x blas
 
 // subtract sets y −= V·c for the rows [begin, end) of V, which y has.
 func (b *basis) subtract(y blas64.General, begin, end int, c blas64.General) {
-	eachTile(end-begin, func(from, to int) {
+	b.arena.eachTile(end-begin, b.len+y.Stride, y.Stride, func(from, to int) {
 		multiply(rowsOf(y, from, to-from), -1, blas.Trans, b.part(begin+from, begin+to), c, 1)
 	})
 }
@@ -84,9 +83,9 @@ func (b *basis) normalise(x []float64) {
 	at := b.parts()
 	for i, from := range at[:len(at)-1] {
 		part := x[from:at[i+1]]
-		normalise(part, part)
+		b.arena.normalise(part, part)
 		if b.cut > 0 {
-			eachTile(len(part), func(from, to int) { blas64.Scal(math.Sqrt2/2, vector(part[from:to])) })
+			b.arena.eachTile(len(part), 1, 1, func(from, to int) { blas64.Scal(math.Sqrt2/2, vector(part[from:to])) })
 		}
 	}
 }
@@ -117,7 +116,7 @@ func (b *basis) orthonormalise(x []float64) bool {
 	b.project(x)
 	at := b.parts()
 	for i, from := range at[:len(at)-1] {
-		if norm2(x[from:at[i+1]]) <= dependent {
+		if b.arena.norm2(x[from:at[i+1]]) <= dependent {
 			return false
 		}
 	}
@@ -133,7 +132,7 @@ func (b *basis) orthonormalise(x []float64) bool {
 func (b *basis) random(x []float64, seed, stream uint64) {
 	block := mat.NewDense(b.n, 1, x)
 	for attempt := range uint64(16) {
-		Gaussian(block, 0, seed, stream|attempt<<56)
+		b.arena.gaussian(block, 0, seed, stream|attempt<<56)
 		if b.orthonormalise(x) {
 			return
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
-	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // Block is gradient descent on a block of l vectors with momentum, all of them
@@ -67,24 +66,24 @@ func (b Block) check() {
 }
 
 // Start implements Method.
-func (b Block) Start(z *mat.Dense, _ StopRule) Recurrence {
+func (b Block) Start(a *Arena, z *mat.Dense, _ StopRule) Recurrence {
 	b.check()
 	n, l := z.Dims()
 	return &blockRun{
-		next: z, last: beside(z, n, l),
+		arena: a, next: z, last: a.Dense(n, l),
 		momentum: mat.NewDense(l, l, nil), vectors: mat.NewDense(l, l, nil),
-		qr: blockQR{key: z.At(0, 0)},
+		qr: blockQR{arena: a, key: z.At(0, 0)}, eigen: eigen.Solver{Workers: a.most()},
 	}
 }
 
 // Restore implements Method.
-func (b Block) Restore(s State, _ StopRule) (Recurrence, error) {
+func (b Block) Restore(a *Arena, s State, _ StopRule) (Recurrence, error) {
 	b.check()
 	const fixed = 3
 	if err := s.shape(4, max(fixed, len(s.Scalars))); err != nil {
 		return nil, err
 	}
-	r := &blockRun{qr: blockQR{key: s.Scalars[0]}}
+	r := &blockRun{arena: a, qr: blockQR{arena: a, key: s.Scalars[0]}, eigen: eigen.Solver{Workers: a.most()}}
 	var err error
 	if r.qr.drawn, err = s.count(1, math.MaxInt32); err != nil {
 		return nil, err
@@ -118,6 +117,7 @@ func (b Block) Restore(s State, _ StopRule) (Recurrence, error) {
 // blockRun is the state of Block. P is not stored: it is last·momentum, and is
 // multiplied out chunk by chunk where it is needed.
 type blockRun struct {
+	arena    *Arena
 	next     *mat.Dense // Q, orthonormal, to be multiplied next
 	last     *mat.Dense // the Q that was multiplied last
 	momentum *mat.Dense // W·R⁻¹ of the step from last to next, l×l
@@ -142,7 +142,7 @@ func (r *blockRun) Next() *mat.Dense {
 }
 
 func (r *blockRun) Absorb(y *mat.Dense) []Candidate {
-	h := cross(&r.small, r.next.RawMatrix(), y.RawMatrix())
+	h := r.arena.cross(&r.small, r.next.RawMatrix(), y.RawMatrix())
 	r.cands = r.cands[:0]
 	if !allFinite(h.Data) {
 		return append(r.cands, ritzCandidate(math.Inf(1), 0))
@@ -193,7 +193,7 @@ func damped(theta []float64, c int) float64 {
 // constant β no column of βP is longer than half of its Ritz value; when β grows
 // faster than P can follow, the difference Y could vanish where it is wanted.
 func limit(x []float64, factor, most float64) {
-	if norm := norm2(x); norm*factor > most {
+	if norm := (*Arena)(nil).norm2(x); norm*factor > most {
 		factor = most / norm
 	}
 	blas64.Scal(factor, vector(x))
@@ -207,14 +207,14 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (res
 	c := reported(l, n)
 	w, leading := panel.Pack(1, wt.RawMatrix()), panel.Pack(1, wt.Slice(0, c, 0, l).(*mat.Dense).RawMatrix())
 	d := panel.Pack(-1, back.RawMatrix())
-	buf := new(scratch).each(n, chunkRows*2*l)
+	buf := new(scratch).each(r.arena, n, chunkRows*2*l)
 	r.small.reset(n, 1, c)
 	r.qr.gram.reset(n, l, l)
-	unit := largest(y.RawMatrix())
+	unit := r.arena.largest(y.RawMatrix())
 	if unit == 0 {
 		unit = 1
 	}
-	sweep(n, chunkRows, 8*l*l, func(worker, seg, first, rows int) {
+	r.arena.sweep(n, chunkRows, 8*l*l, 3*l, l, func(worker, seg, first, rows int) {
 		b := buf(worker)
 		yw, qw := zeros(b, rows, l), zeros(b[chunkRows*l:], rows, c)
 		part := rowsOf(y.RawMatrix(), first, rows)
@@ -244,11 +244,11 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (res
 // that column was roundoff and has been replaced, it is the Ritz vector itself.
 func (r *blockRun) Vector(dst []float64, j int) {
 	if mat.Norm(r.momentum.ColView(j), 1) > 0 {
-		columnOf(dst, r.next.RawMatrix(), j)
+		r.arena.columnOf(dst, r.next.RawMatrix(), j)
 		return
 	}
 	last, w := r.last.RawMatrix(), vector(r.vectors.RawRowView(j))
-	eachTile(last.Rows, func(from, to int) {
+	r.arena.eachTile(last.Rows, last.Cols, 1, func(from, to int) {
 		blas64.Gemv(blas.NoTrans, 1, rowsOf(last, from, to-from), w, 0, vector(dst[from:to]))
 	})
 }
@@ -263,13 +263,13 @@ func (r *blockRun) Lock(j int) bool {
 	}
 	q := r.next.RawMatrix()
 	r.ahead.reset()
-	shift(q, j)
-	shift(r.momentum.RawMatrix(), j)
-	x := place.Beside(q.Data, n, 1, 1)
-	defer place.Free(x)
+	r.arena.shift(q, j)
+	r.arena.shift(r.momentum.RawMatrix(), j)
+	x := r.arena.planes(n, 1, 1)
+	defer r.arena.release(x)
 	for c := l - j; c < l; c++ {
 		r.qr.replace(x, nil, spanOf(columnsOf(q, c)))
-		setColumn(q, c, x)
+		r.arena.setColumn(q, c, x)
 	}
 	return true
 }

@@ -12,26 +12,26 @@ import (
 // refused, or be harmless.
 func TestBlockStates(t *testing.T) {
 	const n = 24
-	g := gramOf(gaussian(60, n, 0, 1, 1))
+	g := heap.gramOf(gaussian(60, n, 0, 1, 1))
 	for name, m := range map[string]Method{
 		"block": Block{Columns: 6}, "krylov": Krylov{Columns: 3, Basis: 12}.fit(3), "full krylov": Krylov{Columns: 8}.fit(10),
 	} {
 		for _, passes := range []int{0, 1, 4, 5, 9} {
 			saved := func() State {
-				r := m.Start(gaussian(n, m.Width(1), 0, 1, 2), StopResidual)
+				r := m.Start(nil, gaussian(n, m.Width(1), 0, 1, 2), StopResidual)
 				for range passes {
 					absorb(r, g)
 				}
 				return r.Save()
 			}
 			good := saved()
-			if _, err := m.Restore(saved(), StopResidual); err != nil {
+			if _, err := m.Restore(nil, saved(), StopResidual); err != nil {
 				t.Fatalf("%s after %d passes: %v", name, passes, err)
 			}
 			try := func(what string, spoil func(*State)) {
 				s := saved()
 				spoil(&s)
-				r, err := m.Restore(s, StopResidual)
+				r, err := m.Restore(nil, s, StopResidual)
 				if err != nil {
 					return
 				}

@@ -213,9 +213,9 @@ func visitScalars(v visitor, scalars ...*float64) {
 }
 
 // visitBlock meets the entries of a block, row by row.
-func visitBlock(v visitor, m *mat.Dense) {
+func (a *Arena) visitBlock(v visitor, m *mat.Dense) {
 	rows, _ := m.Dims()
-	eachTile(rows, func(from, to int) {
+	a.eachTile(rows, m.RawMatrix().Stride, 0, func(from, to int) {
 		for i := from; i < to; i++ {
 			v.visit(m.RawRowView(i))
 		}
@@ -223,6 +223,6 @@ func visitBlock(v visitor, m *mat.Dense) {
 }
 
 // visitVector meets the entries of a vector.
-func visitVector(v visitor, x []float64) {
-	eachTile(len(x), func(from, to int) { v.visit(x[from:to]) })
+func (a *Arena) visitVector(v visitor, x []float64) {
+	a.eachTile(len(x), 1, 0, func(from, to int) { v.visit(x[from:to]) })
 }

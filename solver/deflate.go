@@ -13,9 +13,10 @@ import (
 // Rounding lets components of size ε·‖x‖ in; the next product is projected
 // again, so they do not grow.
 type projected struct {
-	op   Operator
-	v    *basis
-	coef []float64 // scratch
+	arena *Arena
+	op    Operator
+	v     *basis
+	coef  []float64 // scratch
 }
 
 var _ Operator = (*projected)(nil)
@@ -37,6 +38,7 @@ func (p *projected) Apply(ctx context.Context, dst, x *mat.Dense) error {
 // plain is the operator G − VΛVᵀ of Algorithms 1 and 2, for unit vectors V that
 // are as orthogonal as they were found.
 type plain struct {
+	arena  *Arena
 	op     Operator
 	v      *basis
 	values []float64 // Λ, one per vector of v

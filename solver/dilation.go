@@ -124,10 +124,10 @@ func (f *factorisation) lower() {
 	}
 	pairs := f.locked
 	f.op, f.linear, f.n = f.a, false, f.a.Dim()
-	f.locked = newBasis(f.s.Space, f.n, f.s.Rank)
+	f.locked = f.arena.newBasis(f.n, f.s.Rank)
 	for i := range pairs.len {
 		v := f.locked.next()
-		copyVector(v, pairs.vector(i)[h.long():])
+		f.arena.copyVector(v, pairs.vector(i)[h.long():])
 		if !f.locked.orthonormalise(v) {
 			f.locked.random(v, f.s.Seed, streamRight|uint64(i))
 		}
@@ -166,18 +166,18 @@ func (Power) indefinite() Method             { return shiftedPower{} }
 // gradient descent with η = 4/5. λ is the Rayleigh quotient.
 type shiftedPower struct{ Power }
 
-func (s shiftedPower) Start(z *mat.Dense, rule StopRule) Recurrence {
-	return &shifted{power: s.Power.Start(z, rule).(*power)}
+func (s shiftedPower) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
+	return &shifted{power: s.Power.Start(a, z, rule).(*power)}
 }
 
-func (s shiftedPower) Restore(st State, rule StopRule) (Recurrence, error) {
+func (s shiftedPower) Restore(a *Arena, st State, rule StopRule) (Recurrence, error) {
 	if len(st.Scalars) == 0 {
 		return nil, fmt.Errorf("state of the shifted power method has no scalars")
 	}
 	last := len(st.Scalars) - 1
 	norm := st.Scalars[last]
 	st.Scalars = st.Scalars[:last]
-	r, err := s.Power.Restore(st, rule)
+	r, err := s.Power.Restore(a, st, rule)
 	if err != nil {
 		return nil, err
 	}
@@ -192,11 +192,11 @@ type shifted struct {
 
 func (s *shifted) Absorb(y *mat.Dense) []Candidate {
 	x, mx := column(s.x), column(y)
-	c := ritz(x, mx)
-	if xx := norm2(x); xx > 0 {
-		s.largest = max(s.largest, norm2(mx)/xx)
+	c := s.arena.ritz(x, mx)
+	if xx := s.arena.norm2(x); xx > 0 {
+		s.largest = max(s.largest, s.arena.norm2(mx)/xx)
 		const part = 0.25
-		addScaled(mx, part*s.largest, x)
+		s.arena.addScaled(mx, part*s.largest, x)
 	}
 	changes := s.power.Absorb(y)
 	changes[0].Value, changes[0].Residual, changes[0].PaperValue = c.Value, c.Residual, c.Value

@@ -37,6 +37,7 @@ const semi, tidy = 1e-9, 1e-12
 // effectiveness of the Lanczos algorithm for the symmetric eigenproblem") and are
 // kept, so next to nothing of E is in the others. What is becomes a part of F.
 type drift struct {
+	arena   *Arena
 	basis   *mat.Dense // VᵀV − I, nil while V has no columns
 	next    *mat.Dense // VᵀX, nil likewise
 	removed *mat.Dense // E, nil likewise
@@ -155,10 +156,10 @@ func (d *drift) untidy(w, from, to int) bool {
 }
 
 // over returns z·R⁻¹ with errors of the given size in all entries of z.
-func over(z, r *mat.Dense, err float64) *mat.Dense {
+func (d *drift) over(z, r *mat.Dense, err float64) *mat.Dense {
 	size, _ := z.Dims()
 	inv := inverse(r)
-	x := times(z, mat.DenseCopyOf(inv.T()))
+	x := d.arena.times(z, mat.DenseCopyOf(inv.T()))
 	for j := range width(x) {
 		e := err * mat.Norm(inv.ColView(j), 2)
 		for i := range size {
@@ -199,23 +200,23 @@ func rowsAbove(x *mat.Dense, limit float64) (from, to int) {
 // turn follows a change of basis from V to V·S, the rows of kept being the columns of
 // S. Those of gone stand for vectors that are dropped.
 func (d *drift) turn(kept, gone *mat.Dense) {
-	d.basis = shrunk(d.basis, times(times(kept, d.basis), kept))
+	d.basis = shrunk(d.basis, d.arena.times(d.arena.times(kept, d.basis), kept))
 	if d.next != nil {
-		d.next = times(kept, mat.DenseCopyOf(d.next.T()))
+		d.next = d.arena.times(kept, mat.DenseCopyOf(d.next.T()))
 	}
-	e := times(kept, d.removed)
-	d.removed = shrunk(d.removed, times(kept, e))
+	e := d.arena.times(kept, d.removed)
+	d.removed = shrunk(d.removed, d.arena.times(kept, e))
 	if gone.IsEmpty() {
 		return
 	}
-	lost := times(gone, e)
+	lost := d.arena.times(gone, e)
 	for j := range width(lost) {
 		d.dropped = max(d.dropped, mat.Norm(lost.ColView(j), 2))
 	}
 }
 
 // times returns x·yᵀ.
-func times(x, y *mat.Dense) *mat.Dense {
+func (a *Arena) times(x, y *mat.Dense) *mat.Dense {
 	r, _ := x.Dims()
 	c, _ := y.Dims()
 	p := mat.NewDense(r, c, nil)
@@ -224,7 +225,11 @@ func times(x, y *mat.Dense) *mat.Dense {
 	f.Pack(1, y.RawMatrix())
 	const together = 16
 	parts := (r + together - 1) / together
-	team.Each(helpers(r*c*width(y)), parts, func(_, i int) {
+	workers := 1
+	if r*c*width(y) >= worthSharing {
+		workers = a.most()
+	}
+	team.Each(workers, parts, func(_, i int) {
 		rows := min(together, r-i*together)
 		panel.AddProduct(rowsOf(p.RawMatrix(), i*together, rows), rowsOf(x.RawMatrix(), i*together, rows), *f)
 	})

@@ -18,7 +18,7 @@ func TestDrift(t *testing.T) {
 		"outliers": func(i int) float64 { return 1e-3 + math.Exp(-float64(i)) },
 	} {
 		for _, b := range []int{1, 4} {
-			r := Krylov{Columns: b, Basis: 100}.fit(10).(Krylov).Start(gaussian(n, b, 0, 1, 2), StopResidual).(*lanczos)
+			r := Krylov{Columns: b, Basis: 100}.fit(10).(Krylov).Start(nil, gaussian(n, b, 0, 1, 2), StopResidual).(*lanczos)
 			y, drifted := mat.NewDense(n, b, nil), false
 			for pass := range 240 / b {
 				x := r.Next()
@@ -28,7 +28,7 @@ func TestDrift(t *testing.T) {
 					}
 				}
 				r.Absorb(y)
-				lost := orthogonality(gramOf(mat.NewDense(n, r.size, denseData(r))))
+				lost := orthogonality(heap.gramOf(mat.NewDense(n, r.size, denseData(r))))
 				said := math.Max(mat.Max(r.drift.basis), -mat.Min(r.drift.basis))
 				if lost > 2*said+1e-13 {
 					t.Fatalf("%s, width %d: after %d passes the basis is orthonormal to %.2g, believed to be to %.2g", name, b, pass+1, lost, said)
@@ -55,7 +55,7 @@ func denseData(r *lanczos) []float64 {
 func TestDriftOverManyRestarts(t *testing.T) {
 	const n, k = 1500, 50
 	for _, b := range []int{1, 8} {
-		r := Krylov{Columns: b, Basis: smallBasis(k, b)}.fit(k).(Krylov).Start(gaussian(n, b, 0, 1, 2), StopResidual).(*lanczos)
+		r := Krylov{Columns: b, Basis: smallBasis(k, b)}.fit(k).(Krylov).Start(nil, gaussian(n, b, 0, 1, 2), StopResidual).(*lanczos)
 		y := mat.NewDense(n, b, nil)
 		for pass := range 200 {
 			x := r.Next()
@@ -65,7 +65,7 @@ func TestDriftOverManyRestarts(t *testing.T) {
 				}
 			}
 			r.Absorb(y)
-			if lost := orthogonality(gramOf(mat.NewDense(n, r.size, denseData(r)))); lost > 10*semi {
+			if lost := orthogonality(heap.gramOf(mat.NewDense(n, r.size, denseData(r)))); lost > 10*semi {
 				t.Fatalf("width %d: after %d passes the basis is orthonormal to %.2g only", b, pass+1, lost)
 			}
 		}

@@ -20,6 +20,7 @@ const jointSafety = 0.9
 // It owns passes, limits, deflation, locking, cancellation, and the observer.
 type run struct {
 	ctx   context.Context
+	arena *Arena
 	s     Settings
 	asked Deflation // Settings.Deflation: that in s may change
 	op    Operator
@@ -63,11 +64,11 @@ type run struct {
 }
 
 // newRun begins a run on op, or takes up the one that Settings.Resume has kept.
-func newRun(ctx context.Context, op Operator, shape string, s Settings) (*run, error) {
+func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Settings) (*run, error) {
 	n := op.Dim()
 	r := &run{
-		ctx: ctx, s: s, asked: s.Deflation, op: op, shape: shape, n: n,
-		locked: newBasis(s.Space, n, s.Rank),
+		ctx: ctx, arena: arena, s: s, asked: s.Deflation, op: op, shape: shape, n: n,
+		locked: arena.newBasis(n, s.Rank),
 		values: make([]float64, 0, s.Rank),
 		seen:   make([]float64, 0, s.Rank),
 		tol:    s.Tol,
@@ -90,9 +91,9 @@ func newRun(ctx context.Context, op Operator, shape string, s Settings) (*run, e
 	if s.Init != nil {
 		_, given := s.Init.Dims()
 		for j := range min(given, max(s.Rank, s.Method.Width(s.Rank))) {
-			x := column(r.dense(n, 1)) // zeros where Init has fewer rows
+			x := column(arena.Dense(n, 1)) // zeros where Init has fewer rows
 			init := s.Init.RawMatrix()
-			eachTile(init.Rows, func(from, to int) {
+			arena.eachTile(init.Rows, init.Stride, 1, func(from, to int) {
 				for i := from; i < to; i++ {
 					x[i] = init.Data[i*init.Stride+j]
 				}
@@ -114,10 +115,10 @@ func (r *run) deflate(d Deflation) {
 		return
 	}
 	if d == Plain {
-		r.deflated = &plain{op: r.op, v: r.locked, values: r.values[:cap(r.values)]}
+		r.deflated = &plain{arena: r.arena, op: r.op, v: r.locked, values: r.values[:cap(r.values)]}
 		return
 	}
-	r.deflated = &projected{op: r.op, v: r.locked}
+	r.deflated = &projected{arena: r.arena, op: r.op, v: r.locked}
 }
 
 // find runs recurrences until all vectors are locked. reserve is the number of
@@ -149,7 +150,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			r.warm = nil // random vectors only
 		}
 		z, warm := r.start()
-		r.rec, r.cands, r.first = r.s.Method.Start(z, r.s.Stop), nil, r.locked.len
+		r.rec, r.cands, r.first = r.s.Method.Start(r.arena, z, r.s.Stop), nil, r.locked.len
 		r.judge = newJudge(r.s.Stop, r.tol, r.linear, warm)
 	}
 	if a, ok := r.rec.(avoider); ok {
@@ -159,7 +160,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		a.aim(func(c Candidate) float64 { return r.relative(c) / r.tol })
 	}
 	var y *mat.Dense
-	defer func() { free(y) }()
+	defer func() { r.arena.free(y) }()
 	for {
 		if err := r.boundary(); err != nil {
 			return NotTerminated, err
@@ -172,7 +173,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, width(x)); err != nil {
 			return r.abandon(err)
 		}
-		if !finite(y) {
+		if !r.arena.finite(y) {
 			return Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
 		}
 		cands := r.rec.Absorb(y)

@@ -36,11 +36,11 @@ func orthonormalColumns(x *mat.Dense) *mat.Dense {
 	return mat.DenseCopyOf(u.Slice(0, n, 0, l))
 }
 
-func (s subspace) Start(z *mat.Dense, _ solver.StopRule) solver.Recurrence {
+func (s subspace) Start(a *solver.Arena, z *mat.Dense, _ solver.StopRule) solver.Recurrence {
 	return &subspaceRun{x: orthonormalColumns(z), ritz: new(mat.Dense), y: new(mat.Dense)}
 }
 
-func (s subspace) Restore(st solver.State, _ solver.StopRule) (solver.Recurrence, error) {
+func (s subspace) Restore(a *solver.Arena, st solver.State, _ solver.StopRule) (solver.Recurrence, error) {
 	if len(st.Blocks) != 3 {
 		return nil, errors.New("not a state of subspace iteration")
 	}
@@ -115,12 +115,12 @@ type optimist struct{ solver.Method }
 
 type optimistRun struct{ solver.Recurrence }
 
-func (o optimist) Start(z *mat.Dense, rule solver.StopRule) solver.Recurrence {
-	return optimistRun{o.Method.Start(z, rule)}
+func (o optimist) Start(a *solver.Arena, z *mat.Dense, rule solver.StopRule) solver.Recurrence {
+	return optimistRun{o.Method.Start(a, z, rule)}
 }
 
-func (o optimist) Restore(s solver.State, rule solver.StopRule) (solver.Recurrence, error) {
-	r, err := o.Method.Restore(s, rule)
+func (o optimist) Restore(a *solver.Arena, s solver.State, rule solver.StopRule) (solver.Recurrence, error) {
+	r, err := o.Method.Restore(a, s, rule)
 	return optimistRun{r}, err
 }
 
@@ -215,12 +215,12 @@ type hopeless struct{ solver.Method }
 
 type hopelessRun struct{ solver.Recurrence }
 
-func (h hopeless) Start(z *mat.Dense, rule solver.StopRule) solver.Recurrence {
-	return hopelessRun{h.Method.Start(z, rule)}
+func (h hopeless) Start(a *solver.Arena, z *mat.Dense, rule solver.StopRule) solver.Recurrence {
+	return hopelessRun{h.Method.Start(a, z, rule)}
 }
 
-func (h hopeless) Restore(s solver.State, rule solver.StopRule) (solver.Recurrence, error) {
-	r, err := h.Method.Restore(s, rule)
+func (h hopeless) Restore(a *solver.Arena, s solver.State, rule solver.StopRule) (solver.Recurrence, error) {
+	r, err := h.Method.Restore(a, s, rule)
 	return hopelessRun{r}, err
 }
 

@@ -21,8 +21,9 @@ import (
 func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	s.Operator = Gram
 	var res *EigenResult
-	err := guarded(s.Space, func() (_ *mat.Dense, err error) {
-		if res, err = eigenvectors(ctx, op, s.normalised(op, int64(op.Dim()))); err != nil {
+	arena := newArena(ctx, s.Space, s.Workers)
+	err := arena.guarded(func() (_ *mat.Dense, err error) {
+		if res, err = eigenvectors(ctx, arena, op, s.normalised(op, int64(op.Dim()))); err != nil {
 			return nil, err
 		}
 		return res.Vectors, nil
@@ -33,8 +34,8 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	return res, nil
 }
 
-func eigenvectors(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
-	r, err := newRun(ctx, op, fmt.Sprintf("%d×%d operator", op.Dim(), op.Dim()), s)
+func eigenvectors(ctx context.Context, arena *Arena, op Operator, s Settings) (*EigenResult, error) {
+	r, err := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator", op.Dim(), op.Dim()), s)
 	if err != nil {
 		return nil, err
 	}
@@ -70,22 +71,22 @@ func (r *run) eigenpairs() *EigenResult {
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.values[j], r.values[i]) })
 	res := &EigenResult{
 		Values:    make([]float64, k),
-		Vectors:   r.dense(r.n, k),
+		Vectors:   r.arena.Dense(r.n, k),
 		Residuals: make([]float64, k),
 		Seen:      make([]float64, k),
 	}
 	for j, i := range order {
 		res.Values[j], res.Seen[j] = r.values[i], r.seen[i]
-		setColumn(res.Vectors.RawMatrix(), j, r.locked.vector(i))
+		r.arena.setColumn(res.Vectors.RawMatrix(), j, r.locked.vector(i))
 	}
-	signColumns(res.Vectors)
+	r.arena.signColumns(res.Vectors)
 	return res
 }
 
 // measure fills in the residuals by one pass.
 func (r *run) measure(res *EigenResult) (Status, error) {
 	k := len(res.Values)
-	y := r.dense(r.n, k)
+	y := r.arena.Dense(r.n, k)
 	err := r.finishing(func() error {
 		return r.pass(func() error { return r.op.Apply(r.ctx, y, res.Vectors) }, k)
 	})
@@ -93,13 +94,13 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 		return r.fault(err)
 	}
 	pairs := make([]Candidate, k)
-	x, gx := column(r.dense(r.n, 1)), column(r.dense(r.n, 1))
+	x, gx := column(r.arena.Dense(r.n, 1)), column(r.arena.Dense(r.n, 1))
 	for j := range pairs {
-		copyColumn(x, res.Vectors, j)
-		copyColumn(gx, y, j)
-		r.lambda1 = max(r.lambda1, norm2(gx))
-		addScaled(gx, -res.Values[j], x)
-		pairs[j] = Candidate{Value: res.Values[j], Residual: norm2(gx)}
+		r.arena.copyColumn(x, res.Vectors, j)
+		r.arena.copyColumn(gx, y, j)
+		r.lambda1 = max(r.lambda1, r.arena.norm2(gx))
+		r.arena.addScaled(gx, -res.Values[j], x)
+		pairs[j] = Candidate{Value: res.Values[j], Residual: r.arena.norm2(gx)}
 	}
 	worst := 0
 	for j, c := range pairs {
@@ -121,7 +122,7 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 
 // signColumns makes the entry of largest magnitude of every column positive, the
 // first one on ties, and reports of which columns it changed the sign.
-func signColumns(m *mat.Dense) (changed []bool) {
+func (a *Arena) signColumns(m *mat.Dense) (changed []bool) {
 	var s sums
 	x := m.RawMatrix()
 	s.reset(x.Rows, 1, x.Cols)
@@ -132,7 +133,7 @@ func signColumns(m *mat.Dense) (changed []bool) {
 			}
 		}
 	}
-	eachChunk(x.Rows, func(seg, first, rows int) {
+	a.eachChunk(x.Rows, x.Cols, 0, func(seg, first, rows int) {
 		big := s.of(seg).Data
 		for i := first; i < first+rows; i++ {
 			larger(big, x.Data[i*x.Stride:][:x.Cols])
@@ -151,7 +152,7 @@ func signColumns(m *mat.Dense) (changed []bool) {
 	if !any {
 		return changed
 	}
-	eachChunk(x.Rows, func(_, first, rows int) {
+	a.eachChunk(x.Rows, x.Cols, x.Cols, func(_, first, rows int) {
 		for i := first; i < first+rows; i++ {
 			for j, f := range big {
 				x.Data[i*x.Stride+j] *= f
@@ -161,9 +162,9 @@ func signColumns(m *mat.Dense) (changed []bool) {
 	return changed
 }
 
-func scaleColumn(m *mat.Dense, j int, f float64) {
+func (a *Arena) scaleColumn(m *mat.Dense, j int, f float64) {
 	rows, _ := m.Dims()
-	eachTile(rows, func(from, to int) {
+	a.eachTile(rows, m.RawMatrix().Stride, m.RawMatrix().Stride, func(from, to int) {
 		for i := from; i < to; i++ {
 			m.Set(i, j, f*m.At(i, j))
 		}

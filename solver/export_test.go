@@ -10,12 +10,12 @@ func (Hasty) indefinite() Method { return hasty{} }
 
 type hasty struct{ shiftedPower }
 
-func (h hasty) Start(z *mat.Dense, rule StopRule) Recurrence {
-	return hastyRun{h.shiftedPower.Start(z, rule)}
+func (h hasty) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
+	return hastyRun{h.shiftedPower.Start(a, z, rule)}
 }
 
-func (h hasty) Restore(s State, rule StopRule) (Recurrence, error) {
-	r, err := h.shiftedPower.Restore(s, rule)
+func (h hasty) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
+	r, err := h.shiftedPower.Restore(a, s, rule)
 	return hastyRun{r}, err
 }
 

@@ -41,7 +41,7 @@ type certificate struct {
 
 // certify streams W = A·V to left, unless nil, and measures. left holds W
 // afterwards, and v the right vectors.
-func certify(ctx context.Context, a Matrix, v *mat.Dense, left RowStore, room Space) (*certificate, error) {
+func certify(ctx context.Context, arena *Arena, a Matrix, v *mat.Dense, left RowStore) (*certificate, error) {
 	var sink func(int64, *mat.Dense) error
 	if left != nil {
 		sink = left.WriteRows
@@ -50,27 +50,27 @@ func certify(ctx context.Context, a Matrix, v *mat.Dense, left RowStore, room Sp
 	if err != nil {
 		return nil, err
 	}
-	adopt(room, atw)
+	arena.adopt(atw)
 	n, _ := v.Dims()
 	c := &certificate{frobenius: math.Sqrt(a.SumSquares())}
 	sigma, rot := jacobiSVD(r)
 	c.sigma, c.norm, c.rotation = sigma, sigma[0], rot
-	turn(v.RawMatrix(), transposed(rot))
-	turn(atw.RawMatrix(), transposed(rot))
+	arena.turn(v.RawMatrix(), transposed(rot))
+	arena.turn(atw.RawMatrix(), transposed(rot))
 	c.right, c.product = v, atw
 	reach := reach(r, rot)
 	threshold := max(rankFactor, math.Sqrt(float64(n))) * epsilon * c.frobenius
-	c.residuals = columnResiduals(atw.RawMatrix(), v.RawMatrix(), sigma)
+	c.residuals = arena.columnResiduals(atw.RawMatrix(), v.RawMatrix(), sigma)
 	for i, s := range sigma {
 		if s <= threshold {
 			c.residuals[i] = c.relative(s + allowance*epsilon*c.frobenius)
 			c.sigma[i] = 0
-			scaleColumn(rot, i, 0)
+			arena.scaleColumn(rot, i, 0)
 			continue
 		}
 		c.rank++
 		c.residuals[i] = c.relative(c.residuals[i] + allowance*epsilon*c.frobenius*(reach[i]/s))
-		scaleColumn(rot, i, 1/s)
+		arena.scaleColumn(rot, i, 1/s)
 	}
 	return c, nil
 }
@@ -92,7 +92,7 @@ func reach(r, rot *mat.Dense) []float64 {
 	out := make([]float64, k)
 	for j := range k {
 		mat.Col(col, j, r)
-		norm := norm2(col)
+		norm := (*Arena)(nil).norm2(col)
 		for i := range k {
 			out[i] += norm * math.Abs(rot.At(j, i))
 		}
@@ -102,10 +102,10 @@ func reach(r, rot *mat.Dense) []float64 {
 
 // columnResiduals returns ‖x_i/σ_i − σ_i·v_i‖ for the columns of x = AᵀU·Σ and v,
 // where σ_i is not zero.
-func columnResiduals(x, v blas64.General, sigma []float64) []float64 {
+func (a *Arena) columnResiduals(x, v blas64.General, sigma []float64) []float64 {
 	var s sums
 	s.reset(x.Rows, 1, x.Cols)
-	eachChunk(x.Rows, func(seg, first, rows int) {
+	a.eachChunk(x.Rows, x.Cols+v.Cols, 0, func(seg, first, rows int) {
 		sum := s.of(seg).Data
 		for i := first; i < first+rows; i++ {
 			a, b := x.Data[i*x.Stride:][:x.Cols], v.Data[i*v.Stride:][:x.Cols]

@@ -1,11 +1,5 @@
 package solver
 
-import (
-	"runtime"
-
-	"github.com/gdsvd/gdsvd/solver/internal/place"
-)
-
 // Footprinter is implemented by methods that say what their recurrences hold in
 // memory. All methods of this package do.
 type Footprinter interface {
@@ -72,10 +66,9 @@ func SpaceFootprint(m Method, n, k int) (outside, window, inside int64) {
 }
 
 // windows is what the sweeps of a run have in memory of vectors that take so
-// many bytes a row.
+// many bytes a row, for any number of workers.
 func windows(each int64) int64 {
-	workers := int64(min(maxSegments, runtime.GOMAXPROCS(0)))
-	return max(place.WindowBytes, workers*each*place.LeastWindow) + each*tileRows
+	return max(windowBytes, maxSegments*each*leastWindow) + each*tileRows
 }
 
 // RunFootprint returns the bytes that SVD holds at most, for k triplets of a

@@ -24,7 +24,7 @@ func TestFootprint(t *testing.T) {
 		before := heap()
 		z := mat.NewDense(n, m.Width(k), nil)
 		solver.Gaussian(z, 0, 1, 1)
-		r := m.Start(z, solver.StopResidual)
+		r := m.Start(nil, z, solver.StopResidual)
 		y := mat.DenseCopyOf(z)
 		for range 15 {
 			x := r.Next()

@@ -74,7 +74,7 @@ type Multiplier interface {
 // form returns a in the form asked for. A search that is given start vectors,
 // and one that had left the dilation when it was saved, want the Gram operator
 // instead of the dilation.
-func form(a Matrix, s Settings) (Operator, error) {
+func form(arena *Arena, a Matrix, s Settings) (Operator, error) {
 	switch s.Operator {
 	case Dilation:
 		h, err := newDilated(a)
@@ -86,7 +86,7 @@ func form(a Matrix, s Settings) (Operator, error) {
 		}
 		return h, nil
 	case Symmetric:
-		return newSymmetric(a)
+		return newSymmetric(arena, a)
 	}
 	return a, nil
 }

@@ -32,18 +32,18 @@ func (GradientDescent) Name() string { return "gd" }
 func (GradientDescent) Width(int) int { return 1 }
 
 // Start implements Method.
-func (g GradientDescent) Start(z *mat.Dense, rule StopRule) Recurrence {
+func (g GradientDescent) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
 	n, _ := z.Dims()
-	return &descent{eta: g.step(), rule: rule, x: z, prev: beside(z, n, 1)}
+	return &descent{arena: a, eta: g.step(), rule: rule, x: z, prev: a.Dense(n, 1)}
 }
 
 // Restore implements Method.
-func (g GradientDescent) Restore(s State, rule StopRule) (Recurrence, error) {
+func (g GradientDescent) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
 	x, prev, started, err := s.pair(1)
 	if err != nil {
 		return nil, err
 	}
-	return &descent{eta: g.step(), rule: rule, x: x, prev: prev, started: started}, nil
+	return &descent{arena: a, eta: g.step(), rule: rule, x: x, prev: prev, started: started}, nil
 }
 
 // fit implements fitter: an η that is said and the same one unsaid are no two
@@ -66,6 +66,7 @@ func (g GradientDescent) step() float64 {
 
 // descent is the state of GradientDescent.
 type descent struct {
+	arena   *Arena
 	eta     float64
 	rule    StopRule
 	x, prev *mat.Dense // next to be multiplied, and multiplied last
@@ -77,11 +78,11 @@ func (d *descent) Next() *mat.Dense { return d.x }
 
 func (d *descent) Absorb(y *mat.Dense) []Candidate {
 	x, mx, next := column(d.x), column(y), column(d.prev)
-	c := ritz(x, mx)
+	c := d.arena.ritz(x, mx)
 	if d.started {
 		d.step(&c, x, mx, next)
 	} else {
-		firstIterate(next, mx, d.rule)
+		d.arena.firstIterate(next, mx, d.rule)
 		d.started = true
 	}
 	d.x, d.prev = d.prev, d.x
@@ -91,26 +92,26 @@ func (d *descent) Absorb(y *mat.Dense) []Candidate {
 
 // step sets next to the iterate after x and fills in the paper's changes.
 func (d *descent) step(c *Candidate, x, mx, next []float64) {
-	xx := dot(x, x)
+	xx := d.arena.dot(x, x)
 	a, b := 1-d.eta, d.eta/xx
-	combine(next, a, x, b, mx)
+	d.arena.combine(next, a, x, b, mx)
 	if d.rule != StopPaper {
 		return
 	}
-	nn := dot(next, next)
+	nn := d.arena.dot(next, next)
 	c.PaperValue = nn
 	c.DeltaValue = math.Abs(nn - xx)
-	c.DeltaVector = distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
+	c.DeltaVector = d.arena.distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
 }
 
 // Vector returns the vector whose residual is known, or under the paper's
 // rule the iterate after it, as Algorithm 1 does.
 func (d *descent) Vector(dst []float64, _ int) {
 	if d.rule == StopPaper {
-		normalise(dst, column(d.x))
+		d.arena.normalise(dst, column(d.x))
 		return
 	}
-	normalise(dst, column(d.prev))
+	d.arena.normalise(dst, column(d.prev))
 }
 
 func (d *descent) Lock(int) bool { return false }
@@ -119,11 +120,11 @@ func (d *descent) Save() State {
 	return State{Blocks: []*mat.Dense{d.x, d.prev}, Scalars: []float64{scalar(d.started)}}
 }
 
-// combine sets dst = a·x + b·y.
-func combine(dst []float64, a float64, x []float64, b float64, y []float64) {
-	eachTile(len(x), func(from, to int) {
+// combine sets dst = f·x + g·y.
+func (a *Arena) combine(dst []float64, f float64, x []float64, g float64, y []float64) {
+	a.eachTile(len(x), 2, 1, func(from, to int) {
 		for i := from; i < to; i++ {
-			dst[i] = a*x[i] + b*y[i]
+			dst[i] = f*x[i] + g*y[i]
 		}
 	})
 }
@@ -133,12 +134,12 @@ func combine(dst []float64, a float64, x []float64, b float64, y []float64) {
 // ‖x0‖² = ‖Mz‖, an estimate of the value sought, which makes every iterate of
 // gradient descent scale with √λ and hence the run independent of the scale of
 // the matrix.
-func firstIterate(x0, mz []float64, rule StopRule) {
+func (a *Arena) firstIterate(x0, mz []float64, rule StopRule) {
 	f := 1.0
-	if norm := norm2(mz); rule != StopPaper && norm > 0 {
+	if norm := a.norm2(mz); rule != StopPaper && norm > 0 {
 		f = 1 / math.Sqrt(norm)
 	}
-	eachTile(len(mz), func(from, to int) {
+	a.eachTile(len(mz), 1, 1, func(from, to int) {
 		for i := from; i < to; i++ {
 			x0[i] = f * mz[i]
 		}

@@ -25,8 +25,8 @@ func (e explicit) Apply(_ context.Context, dst, x *mat.Dense) error {
 func TestDeflation(t *testing.T) {
 	const n, k = 12, 3
 	a := gaussian(20, n, 0, 1, 1)
-	g := gramOf(a)
-	v := newBasis(nil, n, k+2)
+	g := heap.gramOf(a)
+	v := heap.newBasis(n, k+2)
 	for i := range k {
 		v.random(v.next(), 5, uint64(i))
 		v.push()
@@ -78,13 +78,13 @@ func identity(n int) *mat.Dense {
 }
 
 func TestBasis(t *testing.T) {
-	b := newBasis(nil, 4, 4)
+	b := heap.newBasis(4, 4)
 	for i := range 4 {
 		b.random(b.next(), 1, uint64(i))
 		b.push()
 	}
 	m := mat.NewDense(4, 4, b.data)
-	if o := orthogonality(gramOf(m)); o > 4*epsilon {
+	if o := orthogonality(heap.gramOf(m)); o > 4*epsilon {
 		t.Errorf("full basis is orthonormal to %g", o)
 	}
 	b.len = 3
@@ -100,7 +100,7 @@ func TestBasis(t *testing.T) {
 		t.Fatal("an independent vector is taken for dependent")
 	}
 	for i := range 3 {
-		if d := dot(x, b.vector(i)); math.Abs(d) > 4*epsilon {
+		if d := heap.dot(x, b.vector(i)); math.Abs(d) > 4*epsilon {
 			t.Errorf("product with vector %d is %g", i, d)
 		}
 	}
@@ -125,9 +125,9 @@ func TestLeftSweeps(t *testing.T) {
 			if j < c.rank {
 				f = 1 / mat.Norm(wr.ColView(j), 2)
 			}
-			scaleColumn(rot, j, f)
+			heap.scaleColumn(rot, j, f)
 		}
-		l := newLeft(t.Context(), &DenseRows{w}, int64(c.rows), c.k)
+		l := newLeft(t.Context(), 0, &DenseRows{w}, int64(c.rows), c.k)
 		gram, err := l.turn(rot, c.rank)
 		if err == nil && c.rank < c.k {
 			gram, err = l.complete(3, c.rank)
@@ -135,7 +135,7 @@ func TestLeftSweeps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := orthogonality(gramOf(w))
+		o := orthogonality(heap.gramOf(w))
 		if o > 1e-12 || math.Abs(o-orthogonality(gram)) > 1e-13 {
 			t.Errorf("%+v: orthonormal to %.3g, said to be to %.3g", c, o, orthogonality(gram))
 		}
@@ -145,7 +145,7 @@ func TestLeftSweeps(t *testing.T) {
 func TestLeftCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	l := newLeft(ctx, NewDenseRows(10, 2), 10, 2)
+	l := newLeft(ctx, 0, NewDenseRows(10, 2), 10, 2)
 	if _, err := l.turn(identity(2), 2); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -198,7 +198,7 @@ func TestSettingsPanic(t *testing.T) {
 					t.Errorf("step size %g is accepted", eta)
 				}
 			}()
-			GradientDescent{Eta: eta}.Start(mat.NewDense(2, 1, nil), StopResidual)
+			GradientDescent{Eta: eta}.Start(nil, mat.NewDense(2, 1, nil), StopResidual)
 		}()
 	}
 }

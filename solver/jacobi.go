@@ -28,7 +28,7 @@ func jacobiSVD(r *mat.Dense) (sigma []float64, v *mat.Dense) {
 	sigma = make([]float64, k)
 	order := make([]int, k)
 	for i := range k {
-		sigma[i], order[i] = norm2(b.RawRowView(i)), i
+		sigma[i], order[i] = (*Arena)(nil).norm2(b.RawRowView(i)), i
 	}
 	const maxSweeps = 60
 	for range maxSweeps {
@@ -54,7 +54,7 @@ func jacobiSweep(b, w *mat.Dense, norms []float64) bool {
 	for p := range k - 1 {
 		for q := p + 1; q < k; q++ {
 			bp, bq := b.RawRowView(p), b.RawRowView(q)
-			np, nq, d := norms[p], norms[q], dot(bp, bq)
+			np, nq, d := norms[p], norms[q], (*Arena)(nil).dot(bp, bq)
 			if math.Abs(d) <= tol*np*nq {
 				continue
 			}
@@ -65,7 +65,7 @@ func jacobiSweep(b, w *mat.Dense, norms []float64) bool {
 			c := 1 / math.Hypot(1, t)
 			rotate(bp, bq, c, c*t)
 			rotate(w.RawRowView(p), w.RawRowView(q), c, c*t)
-			norms[p], norms[q] = norm2(bp), norm2(bq)
+			norms[p], norms[q] = (*Arena)(nil).norm2(bp), (*Arena)(nil).norm2(bq)
 		}
 	}
 	return done

@@ -46,7 +46,7 @@ func checkJacobi(t *testing.T, r *mat.Dense) {
 			t.Errorf("σ[%d] = %g, want %g", i, sigma[i], want)
 		}
 	}
-	if o := orthogonality(gramOf(v)); o > 1e-14*float64(k) {
+	if o := orthogonality(heap.gramOf(v)); o > 1e-14*float64(k) {
 		t.Errorf("right vectors orthonormal to %g", o)
 	}
 	// Left vectors: orthonormal whatever the ratio of the values.
@@ -54,10 +54,10 @@ func checkJacobi(t *testing.T, r *mat.Dense) {
 	u.Mul(r, v)
 	for j, s := range sigma {
 		if s > 0 {
-			scaleColumn(&u, j, 1/s)
+			heap.scaleColumn(&u, j, 1/s)
 		}
 	}
-	if o := orthogonality(gramOf(&u)); sigma[k-1] > 0 && o > 1e-13*float64(k) {
+	if o := orthogonality(heap.gramOf(&u)); sigma[k-1] > 0 && o > 1e-13*float64(k) {
 		t.Errorf("left vectors orthonormal to %g", o)
 	}
 }
@@ -81,7 +81,7 @@ func TestJacobiSpecial(t *testing.T) {
 					t.Errorf("σ = %v, want %v", sigma, c.want)
 				}
 			}
-			if o := orthogonality(gramOf(v)); o > 4*epsilon {
+			if o := orthogonality(heap.gramOf(v)); o > 4*epsilon {
 				t.Errorf("right vectors orthonormal to %g", o)
 			}
 		})

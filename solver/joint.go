@@ -32,14 +32,14 @@ func (r *run) lockJointly(cands []Candidate) bool {
 	if !ok || len(cands) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.cut > 0 {
 		return false
 	}
-	block := r.dense(r.n, len(cands))
-	defer free(block)
+	block := r.arena.Dense(r.n, len(cands))
+	defer r.arena.free(block)
 	x := block.RawMatrix()
 	m.vectors(x)
 	if !r.locked.orthonormaliseAll(x) {
 		return false
 	}
-	setTransposed(r.locked.data[r.locked.len*r.n:], x)
+	r.arena.setTransposed(r.locked.data[r.locked.len*r.n:], x)
 	for _, c := range cands {
 		r.push(c.Value, r.relative(c))
 	}
@@ -53,8 +53,8 @@ func (b *basis) orthonormaliseAll(x blas64.General) bool {
 		b.projectAll(x)
 	}
 	const nearly = 0.25 // relative pivot
-	var q blockQR
-	gram := cross(&q.gram, x, x)
+	q := blockQR{arena: b.arena}
+	gram := b.arena.cross(&q.gram, x, x)
 	for range maxQRRounds {
 		if _, pivot := q.cholesky(x, x, gram, 0); pivot < nearly {
 			return false
@@ -75,12 +75,12 @@ func (b *basis) projectAll(x blas64.General) {
 	var s sums
 	s.reset(b.n, x.Cols, b.len)
 	chunk := inCache(secondCache, b.len+x.Cols)
-	buf, work := new(scratch).each(b.n, chunk*b.len), x.Cols*b.len
-	sweep(b.n, chunk, work, func(worker, seg, i, rows int) {
+	buf, work := new(scratch).each(b.arena, b.n, chunk*b.len), x.Cols*b.len
+	b.arena.sweep(b.n, chunk, work, b.len+x.Cols, 0, func(worker, seg, i, rows int) {
 		panel.AddCross(s.of(seg), rowsOf(x, i, rows), b.rows(buf(worker), i, rows))
 	})
 	f := panel.Pack(-1, s.total())
-	sweep(b.n, chunk, work, func(worker, _, i, rows int) {
+	b.arena.sweep(b.n, chunk, work, b.len+x.Cols, x.Cols, func(worker, _, i, rows int) {
 		panel.AddProduct(rowsOf(x, i, rows), b.rows(buf(worker), i, rows), f)
 	})
 }
@@ -105,13 +105,13 @@ func (b *basis) setRows(x blas64.General, first int) {
 // block stores the vectors in the columns of x and returns it.
 func (b *basis) block(x *mat.Dense) *mat.Dense {
 	g := x.RawMatrix()
-	eachChunk(b.n, func(_, i, rows int) { b.setRows(rowsOf(g, i, rows), i) })
+	b.arena.eachChunk(b.n, b.len, b.len, func(_, i, rows int) { b.setRows(rowsOf(g, i, rows), i) })
 	return x
 }
 
 // setTransposed stores the columns of x in dst, one after the other.
-func setTransposed(dst []float64, x blas64.General) {
-	eachChunk(x.Rows, func(_, i, rows int) {
+func (a *Arena) setTransposed(dst []float64, x blas64.General) {
+	a.eachChunk(x.Rows, x.Cols, x.Cols, func(_, i, rows int) {
 		for j := range x.Cols {
 			column := dst[j*x.Rows+i:][:rows]
 			for r := range column {

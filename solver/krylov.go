@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
-	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // Krylov is the block Lanczos method with thick restarts. The basis V grows by
@@ -81,18 +80,18 @@ func (k Krylov) copies() int { return k.Columns }
 func (k Krylov) probe(rank int) int { return max(k.Columns, min(rank, k.Basis/2)) }
 
 // Start implements Method.
-func (k Krylov) Start(z *mat.Dense, _ StopRule) Recurrence {
+func (k Krylov) Start(a *Arena, z *mat.Dense, _ StopRule) Recurrence {
 	n, b := z.Dims()
 	if k.want == 0 {
 		k = k.fit(max(1, k.Basis/3)).(Krylov) // not started by a run
 	}
-	return &lanczos{
-		next: z, want: k.want, block: b, most: min(n, max(k.Basis, 2*b)), v: newPanels(z, b), qr: blockQR{key: z.At(0, 0)},
-	}
+	r := &lanczos{next: z, want: k.want, block: b, most: min(n, max(k.Basis, 2*b)), v: a.newPanels(n, b), qr: blockQR{key: z.At(0, 0)}}
+	return r.in(a)
 }
 
 // lanczos is the state of Krylov.
 type lanczos struct {
+	arena    *Arena
 	next     *mat.Dense // X, orthonormal and orthogonal to the basis
 	v        panels     // the basis
 	most     int        // columns it may have
@@ -132,6 +131,13 @@ func (r *lanczos) Next() *mat.Dense {
 	return r.next
 }
 
+// in makes the arena that of r, and returns r.
+func (r *lanczos) in(a *Arena) *lanczos {
+	r.arena, r.qr.arena, r.drift.arena = a, a, a
+	r.eigen.Workers = a.most()
+	return r
+}
+
 // Eigenproblems of up to this order cost nothing compared with a pass.
 const cheapEigen = 32
 
@@ -167,7 +173,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	}
 	r.advance(y, gram)
 	if r.drift.next = nil; r.coupling != nil && width(r.next) == w {
-		r.drift.next = over(lost, r.coupling, r.drift.error(r.top))
+		r.drift.next = r.drift.over(lost, r.coupling, r.drift.error(r.top))
 	}
 	r.fresh = old
 	if !wait {
@@ -220,19 +226,19 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) {
 		// driver can look at everything once more.
 		b := min(r.block, r.size)
 		r.qr.ready(y.RawMatrix())
-		r.coupling, r.next = nil, beside(r.next, n, b)
+		r.coupling, r.next = nil, r.arena.Dense(n, b)
 		last := r.ritz.Slice(r.size-b, r.size, 0, r.size).(*mat.Dense).RawMatrix()
-		r.v.all().multiply(r.next.RawMatrix(), last)
+		r.v.all().multiply(r.arena, r.next.RawMatrix(), last)
 		return
 	}
 	if room < w {
 		r.qr.ready(y.RawMatrix())
-		r.next = beside(r.next, n, room)
-		x, q := column(beside(r.next, n, 1)), r.next.RawMatrix()
-		defer place.Free(x)
+		r.next = r.arena.Dense(n, room)
+		x, q := r.arena.planes(n, 1, 1), r.next.RawMatrix()
+		defer r.arena.release(x)
 		for j := range room {
 			r.qr.replace(x, r.v.all(), spanOf(columnsOf(q, j)))
-			setColumn(q, j, x)
+			r.arena.setColumn(q, j, x)
 		}
 		r.coupling = mat.NewDense(room, w, nil)
 		r.coupling.Mul(r.next.T(), y)

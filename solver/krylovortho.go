@@ -34,7 +34,8 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 	r.third.reset(y.Rows, y.Cols, older.columns())
 	r.fourth.reset(y.Rows, y.Cols, both.columns())
 	r.gram.reset(y.Rows, y.Cols, y.Cols)
-	sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(2*recent.columns()+2*older.columns()+y.Cols), func(_, seg, i, rows int) {
+	moved := recent.columns() + older.columns()
+	r.arena.sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(2*recent.columns()+2*older.columns()+y.Cols), moved+y.Cols, y.Cols, func(_, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		recent.addProduct(part, f, i)
 		recent.addCross(r.second.of(seg), part, i)
@@ -51,6 +52,7 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 		second.Cols, recent = 0, nil
 	}
 	f, g, h := recent.pack(-1, second), older.pack(-1, third), both.pack(-1, fourth)
+	r.qr.more = recent.columns() + older.columns()
 	r.qr.prepare = func(part blas64.General, i int) {
 		recent.addProduct(part, f, i)
 		older.addProduct(part, g, i)
@@ -58,7 +60,7 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 	}
 	if a, b := subtractGram(gram, second), subtractGram(gram, third); a || b {
 		r.qr.ready(y)
-		gram = cross(&r.gram, y, y)
+		gram = r.arena.cross(&r.gram, y, y)
 	}
 	// What was found in older columns is no part of T, but what the basis lacks.
 	c = zeros(make([]float64, y.Cols*r.size), y.Cols, r.size)
@@ -82,7 +84,7 @@ func (r *lanczos) coefficients(y blas64.General, old int) (c, gram blas64.Genera
 	s := r.v.span(at, r.size)
 	r.first.reset(y.Rows, y.Cols, s.columns())
 	r.gram.reset(y.Rows, y.Cols, y.Cols)
-	sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(s.columns()+y.Cols), func(_, seg, i, rows int) {
+	r.arena.sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(s.columns()+y.Cols), s.columns()+y.Cols, 0, func(_, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		s.addCross(r.first.of(seg), part, i)
 		panel.AddCross(r.gram.of(seg), part, part)
@@ -106,7 +108,7 @@ func negligible(c, gram blas64.General) bool {
 	if r == nil || c.Cols == 0 {
 		return false
 	}
-	x := times(mat.DenseCopyOf(inverse(r).T()), mat.DenseCopyOf(mat.NewDense(c.Rows, c.Cols, c.Data).T()))
+	x := (*Arena)(nil).times(mat.DenseCopyOf(inverse(r).T()), mat.DenseCopyOf(mat.NewDense(c.Rows, c.Cols, c.Data).T()))
 	return math.Max(mat.Max(x), -mat.Min(x)) <= next
 }
 
@@ -145,7 +147,7 @@ func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
 	if coupling == nil || pivot <= twice {
 		return 0, r.fresh
 	}
-	from, to = unclean(over(lost, coupling, r.drift.error(r.top)))
+	from, to = unclean(r.drift.over(lost, coupling, r.drift.error(r.top)))
 	to = min(to, r.fresh)
 	return min(from, to), to
 }

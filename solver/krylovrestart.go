@@ -19,7 +19,7 @@ func (r *lanczos) restart(from, to int) {
 	r.solve()
 	if to == from {
 		r.v.clear()
-		r.drift = drift{}
+		r.drift = drift{arena: r.arena}
 	} else {
 		part := r.ritz.Slice(from, to, 0, r.size).(*mat.Dense)
 		gone := new(mat.Dense)
@@ -31,7 +31,7 @@ func (r *lanczos) restart(from, to int) {
 	}
 	if r.coupling != nil && to > from {
 		// What the products of Ritz vectors have in the next block.
-		r.coupling = times(r.coupling, mat.DenseCopyOf(r.ritz.Slice(from, to, r.fresh, r.size)))
+		r.coupling = r.arena.times(r.coupling, mat.DenseCopyOf(r.ritz.Slice(from, to, r.fresh, r.size)))
 	} else {
 		r.coupling = nil
 	}
@@ -48,7 +48,7 @@ func (r *lanczos) restart(from, to int) {
 func (r *lanczos) vectors(dst blas64.General) {
 	r.solve()
 	s := r.ritz.Slice(0, dst.Cols, 0, r.size).(*mat.Dense)
-	r.v.all().multiply(dst, s.RawMatrix())
+	r.v.all().multiply(r.arena, dst, s.RawMatrix())
 }
 
 func (r *lanczos) Vector(dst []float64, j int) {
@@ -57,7 +57,7 @@ func (r *lanczos) Vector(dst []float64, j int) {
 		return
 	}
 	r.solve()
-	r.v.all().multiply(single(dst), r.ritz.Slice(j, j+1, 0, r.size).(*mat.Dense).RawMatrix())
+	r.v.all().multiply(r.arena, single(dst), r.ritz.Slice(j, j+1, 0, r.size).(*mat.Dense).RawMatrix())
 }
 
 // Lock takes the first j Ritz vectors out of the basis.

@@ -13,7 +13,7 @@ const lanczosBlocks = 6
 
 // discard implements discarder.
 func (r *lanczos) discard() {
-	free(r.next)
+	r.arena.free(r.next)
 	r.v.free()
 }
 
@@ -44,7 +44,7 @@ func (r *lanczos) Save() State {
 }
 
 // Restore implements Method.
-func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
+func (k Krylov) Restore(a *Arena, s State, _ StopRule) (Recurrence, error) {
 	k.Width(1) // checks
 	const fixed = 11 + timingScalars
 	if len(s.Blocks) < lanczosBlocks || len(s.Scalars) < fixed {
@@ -86,19 +86,19 @@ func (k Krylov) Restore(s State, _ StopRule) (Recurrence, error) {
 	if r.want < 1 || r.block < 1 {
 		return nil, fmt.Errorf("state is for %d triplets, with blocks of %d", r.want, r.block)
 	}
-	if err := r.restoreBasis(s); err != nil {
+	if err := r.restoreBasis(a, s); err != nil {
 		return nil, err
 	}
 	if m := r.most; r.size > m || r.fresh > r.size || w > m || r.full && w > r.size || r.fresh > 0 && !r.full && r.coupling == nil {
 		return nil, fmt.Errorf("state is of a basis of %d of %d columns with blocks of %d", r.size, m, w)
 	}
-	return r, nil
+	return r.in(a), nil
 }
 
 // restoreBasis takes the basis and what is known about it from s.
-func (r *lanczos) restoreBasis(s State) (err error) {
+func (r *lanczos) restoreBasis(a *Arena, s State) (err error) {
 	w := width(r.next)
-	r.v = newPanels(r.next, r.block)
+	r.v = a.newPanels(r.next.RawMatrix().Rows, r.block)
 	for i := lanczosBlocks; i < len(s.Blocks); i++ {
 		if err := r.v.restore(s.Blocks[i]); err != nil {
 			return fmt.Errorf("block %d of state %w", i, err)

@@ -15,6 +15,7 @@ import (
 // left turns the W = A·V in a RowStore into the left singular vectors, in
 // place, by sweeps over chunks of rows.
 type left struct {
+	arena *Arena // of the rows of a chunk, in memory
 	ctx   context.Context
 	store RowStore
 	rows  int64
@@ -29,8 +30,8 @@ const leftEntries = 1 << 17
 
 // The size of a chunk depends on k alone, so sums over rows are always added
 // up in the same order.
-func newLeft(ctx context.Context, store RowStore, rows int64, k int) *left {
-	return &left{ctx: ctx, store: store, rows: rows, k: k, chunk: int64(max(64, leftEntries/k))}
+func newLeft(ctx context.Context, workers int, store RowStore, rows int64, k int) *left {
+	return &left{arena: &Arena{threads: workers}, ctx: ctx, store: store, rows: rows, k: k, chunk: int64(max(64, leftEntries/k))}
 }
 
 // sweep reads every chunk, hands it to f, and writes it back if write is set.
@@ -94,7 +95,7 @@ func (l *left) rotate(rotation *mat.Dense) (*mat.Dense, error) {
 	var s sums
 	return gram, l.sweep(true, func(_ int64, rows *mat.Dense) {
 		s.reset(rows.RawMatrix().Rows, l.k, l.k)
-		turnThen(rows.RawMatrix(), d, func(seg int, part blas64.General) { panel.AddCross(s.of(seg), part, part) })
+		l.arena.turnThen(rows.RawMatrix(), d, func(seg int, part blas64.General) { panel.AddCross(s.of(seg), part, part) })
 		floats.Add(gram.RawMatrix().Data, s.total().Data)
 	})
 }
@@ -104,7 +105,7 @@ func (l *left) rotate(rotation *mat.Dense) (*mat.Dense, error) {
 func (l *left) negative(rotation *mat.Dense) ([]bool, error) {
 	big, d := make([]float64, l.k), transposed(rotation)
 	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
-		turn(rows.RawMatrix(), d)
+		l.arena.turn(rows.RawMatrix(), d)
 		r, _ := rows.Dims()
 		for i := range r {
 			for j, v := range rows.RawRowView(i) {
@@ -137,9 +138,9 @@ func (l *left) complete(seed uint64, rank int) (*mat.Dense, error) {
 	err := l.sweep(true, func(first int64, rows *mat.Dense) {
 		r, _ := rows.Dims()
 		part := random.Slice(0, r, 0, l.k-rank).(*mat.Dense)
-		Gaussian(part, first, seed, streamLeft)
+		l.arena.gaussian(part, first, seed, streamLeft)
 		rows.Slice(0, r, rank, l.k).(*mat.Dense).Copy(part)
-		floats.Add(gram.RawMatrix().Data, cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
+		floats.Add(gram.RawMatrix().Data, l.arena.cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
 	})
 	if err != nil {
 		return nil, err
@@ -206,7 +207,7 @@ func inverseRoot(x *mat.Dense, s *mat.SymDense) {
 	values := e.Values(nil)
 	top := values[len(values)-1]
 	for j, v := range values {
-		scaleColumn(x, j, 1/math.Sqrt(max(v, epsilon*top, math.SmallestNonzeroFloat64)))
+		(*Arena)(nil).scaleColumn(x, j, 1/math.Sqrt(max(v, epsilon*top, math.SmallestNonzeroFloat64)))
 	}
 }
 

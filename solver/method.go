@@ -15,15 +15,15 @@ type Method interface {
 	// if the dimension does not allow as many.
 	Width(missing int) int
 	// Start begins a recurrence at the n×l block z with columns of unit norm.
-	// The recurrence owns z. It panics if a parameter of the method is out of
+	// The recurrence owns z, and makes its own blocks in a. It panics if a parameter of the method is out of
 	// range.
-	Start(z *mat.Dense, rule StopRule) Recurrence
+	Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence
 	// Restore returns the recurrence that s was saved from, to go on with the
 	// same bits. It owns the blocks of s. The parameters of the method and the
 	// rule must be those the saved one was started with. s may come from
 	// anywhere: whatever its shape, the answer is an error, not a panic. It
 	// panics as Start does if a parameter of the method is out of range.
-	Restore(s State, rule StopRule) (Recurrence, error)
+	Restore(a *Arena, s State, rule StopRule) (Recurrence, error)
 }
 
 // Recurrence is a running method, driven by reverse communication: the driver

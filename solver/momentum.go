@@ -14,6 +14,7 @@ import (
 // iterate before it. With α = β the first three terms of x⁺ are y, so x⁺ is a
 // step of gradient descent from y and only y⁺ needs the iterate before.
 type momentum struct {
+	arena  *Arena
 	params momentumParams
 	rule   StopRule
 
@@ -38,23 +39,23 @@ type momentumParams struct {
 // momentumScalars is the number of scalars of a saved momentum.
 const momentumScalars = 5
 
-func (p momentumParams) start(z *mat.Dense, rule StopRule) Recurrence {
+func (p momentumParams) start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
 	n, _ := z.Dims()
-	m := &momentum{params: p, rule: rule, next: z, last: beside(z, n, 1), x: new(mat.Dense), mul: new(mat.Dense)}
+	m := &momentum{arena: a, params: p, rule: rule, next: z, last: a.Dense(n, 1), x: new(mat.Dense), mul: new(mat.Dense)}
 	if p.ahead {
-		m.x = beside(z, n, 1)
+		m.x = a.Dense(n, 1)
 	}
 	if p.beta == 0 {
-		m.mul = beside(z, n, 1)
+		m.mul = a.Dense(n, 1)
 	}
 	return m
 }
 
-func (p momentumParams) restore(s State, rule StopRule) (Recurrence, error) {
+func (p momentumParams) restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
 	if err := s.shape(4, momentumScalars); err != nil {
 		return nil, err
 	}
-	m := &momentum{params: p, rule: rule, x: new(mat.Dense), mul: new(mat.Dense)}
+	m := &momentum{arena: a, params: p, rule: rule, x: new(mat.Dense), mul: new(mat.Dense)}
 	var err error
 	if m.next, err = s.block(0, -1, 1); err != nil {
 		return nil, err
@@ -94,18 +95,18 @@ func (m *momentum) Next() *mat.Dense { return m.next }
 
 func (m *momentum) Absorb(y *mat.Dense) []Candidate {
 	x, mx, out := column(m.next), column(y), column(m.last)
-	c := ritz(x, mx)
+	c := m.arena.ritz(x, mx)
 	if m.params.beta == 0 {
 		if m.t > 0 {
-			m.seen.observe(x, mx, c.Value, out, column(m.mul))
+			m.seen.observe(m.arena, x, mx, c.Value, out, column(m.mul))
 		}
-		copyVector(column(m.mul), mx)
+		m.arena.copyVector(column(m.mul), mx)
 	}
 	switch {
 	case m.t == 0:
-		firstIterate(out, mx, m.rule)
+		m.arena.firstIterate(out, mx, m.rule)
 		if m.params.ahead {
-			copyVector(column(m.x), out)
+			m.arena.copyVector(column(m.x), out)
 		}
 	case m.params.ahead:
 		m.fromAhead(&c, x, mx, out)
@@ -121,7 +122,7 @@ func (m *momentum) Absorb(y *mat.Dense) []Candidate {
 
 // fromIterate sets before, the iterate before x, to the one after it: α = 0.
 func (m *momentum) fromIterate(c *Candidate, x, mx, before []float64) {
-	beta, xx := m.beta(), dot(x, x)
+	beta, xx := m.beta(), m.arena.dot(x, x)
 	switch {
 	case m.t == 1: // x₀ has none before it
 		beta = 0
@@ -129,13 +130,13 @@ func (m *momentum) fromIterate(c *Candidate, x, mx, before []float64) {
 		beta *= settledness(xx, c.Value)
 	}
 	a, b := 1-m.params.eta, m.params.eta/xx
-	eachTile(len(x), func(from, to int) {
+	m.arena.eachTile(len(x), 3, 1, func(from, to int) {
 		for i := from; i < to; i++ {
 			before[i] = a*x[i] + b*mx[i] + beta*(x[i]-before[i])
 		}
 	})
-	if after := before; m.astray(c, dot(after, after)) {
-		combine(after, a, x, b, mx)
+	if after := before; m.astray(c, m.arena.dot(after, after)) {
+		m.arena.combine(after, a, x, b, mx)
 	}
 	m.change(c, x, before)
 }
@@ -156,11 +157,11 @@ func settledness(xx, value float64) float64 {
 // the current y: α = β.
 func (m *momentum) fromAhead(c *Candidate, y, my, out []float64) {
 	x, beta := column(m.x), m.beta()
-	a, b := 1-m.params.eta, m.params.eta/dot(y, y)
-	combine(out, a, y, b, my)
+	a, b := 1-m.params.eta, m.params.eta/m.arena.dot(y, y)
+	m.arena.combine(out, a, y, b, my)
 	m.change(c, x, out)
 	sum := 0.0 // ‖y⁺‖²
-	eachTile(len(out), func(from, to int) {
+	m.arena.eachTile(len(out), 2, 2, func(from, to int) {
 		for i := from; i < to; i++ {
 			v := out[i]
 			d := v + beta*(v-x[i])
@@ -169,7 +170,7 @@ func (m *momentum) fromAhead(c *Candidate, y, my, out []float64) {
 		}
 	})
 	if m.astray(c, sum) {
-		copyVector(out, x)
+		m.arena.copyVector(out, x)
 	}
 }
 
@@ -232,17 +233,17 @@ func (m *momentum) astray(c *Candidate, length float64) bool {
 // change fills in what the rule of the paper looks at.
 func (m *momentum) change(c *Candidate, x, next []float64) {
 	if m.rule == StopPaper {
-		paperChanges(c, x, next)
+		m.arena.paperChanges(c, x, next)
 	}
 }
 
 // paperChanges fills in what the rule of Algorithm 1 looks at: the iterate next
 // gives λ̂ and its differences from x decide.
-func paperChanges(c *Candidate, x, next []float64) {
-	xx, nn := dot(x, x), dot(next, next)
+func (a *Arena) paperChanges(c *Candidate, x, next []float64) {
+	xx, nn := a.dot(x, x), a.dot(next, next)
 	c.PaperValue = nn
 	c.DeltaValue = math.Abs(nn - xx)
-	c.DeltaVector = distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
+	c.DeltaVector = a.distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
 }
 
 // Vector returns the vector whose residual is known, or under the paper's rule
@@ -255,7 +256,7 @@ func (m *momentum) Vector(dst []float64, _ int) {
 	case m.rule == StopPaper:
 		from = m.next
 	}
-	normalise(dst, column(from))
+	m.arena.normalise(dst, column(from))
 }
 
 func (m *momentum) Lock(int) bool { return false }

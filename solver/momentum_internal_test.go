@@ -44,7 +44,7 @@ func TestSpectrumFromBelow(t *testing.T) {
 				x.Add(x, y)
 				mx.Mul(g, x)
 			}
-			s.observe(column(x), column(mx), ritz(column(x), column(mx)).Value, column(y), column(my))
+			s.observe(nil, column(x), column(mx), heap.ritz(column(x), column(mx)).Value, column(y), column(my))
 			y, my = x, mx
 		}
 		// What rounding may do; see observe.
@@ -107,7 +107,7 @@ func TestRestart(t *testing.T) {
 		for _, ahead := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, "/", ahead), func(t *testing.T) {
 				p := momentumParams{eta: 0.5, beta: 0.7, ahead: ahead}
-				m := p.start(mat.NewDense(3, 1, nil), StopResidual).(*momentum)
+				m := p.start(nil, mat.NewDense(3, 1, nil), StopResidual).(*momentum)
 				m.t, m.value = 1000, start.value
 				copy(column(m.next), start.x)
 				var my mat.Dense
@@ -119,12 +119,12 @@ func TestRestart(t *testing.T) {
 				}
 				my.Mul(g, m.next)
 				want := make([]float64, 3)
-				xx := dot(start.x, start.x)
+				xx := heap.dot(start.x, start.x)
 				for i, v := range start.x {
 					want[i] = 0.5*v + 0.5/xx*my.At(i, 0)
 				}
 				m.Absorb(&my)
-				if d := distance(column(m.Next()), 1, want, 1); d > 1e-14 || m.restarts != 1 {
+				if d := heap.distance(column(m.Next()), 1, want, 1); d > 1e-14 || m.restarts != 1 {
 					t.Errorf("next is %v after %d restarts, want %v", column(m.Next()), m.restarts, want)
 				}
 			})
@@ -142,7 +142,7 @@ func TestGeneralStep(t *testing.T) {
 	}
 	x := mat.NewVecDense(n, []float64{math.Sqrt2, 0.01, 0.02, -0.01, 0.03})
 	v, y := mat.VecDenseCopyOf(x), mat.VecDenseCopyOf(x)
-	m := NesterovGeneral{Mu: mu}.Start(mat.DenseCopyOf(x), StopResidual).(*general)
+	m := NesterovGeneral{Mu: mu}.Start(nil, mat.DenseCopyOf(x), StopResidual).(*general)
 	m.t, m.inside, m.value, m.residual, m.seen = 1, true, 2, 1, spectrum{first: 2}
 	copy(column(m.x), x.RawVector().Data)
 	copy(column(m.v), x.RawVector().Data)
@@ -161,7 +161,7 @@ func TestGeneralStep(t *testing.T) {
 		v.AddScaledVec(v, -alpha/(mu*2), &grad)
 		y.ScaleVec(1/(1+alpha), x)
 		y.AddScaledVec(y, alpha/(1+alpha), v)
-		if d := distance(column(m.Next()), 1, y.RawVector().Data, 1); d > 1e-12 {
+		if d := heap.distance(column(m.Next()), 1, y.RawVector().Data, 1); d > 1e-12 {
 			t.Fatalf("differs by %g", d)
 		}
 	}
@@ -204,7 +204,7 @@ func TestMisprint(t *testing.T) {
 func TestGeneralFallsBack(t *testing.T) {
 	g := mat.NewDense(3, 3, []float64{1, 0, 0, 0, 0.99, 0, 0, 0, 0.5})
 	z := mat.NewDense(3, 1, []float64{1, 0.1, 0.1})
-	m := NesterovGeneral{Mu: 1e-4, Rho: 2}.Start(z, StopResidual).(*general)
+	m := NesterovGeneral{Mu: 1e-4, Rho: 2}.Start(nil, z, StopResidual).(*general)
 	entered := 0
 	var c Candidate
 	for range 10_000 {
@@ -224,11 +224,11 @@ func TestGeneralFallsBack(t *testing.T) {
 // TestRestoreRefuses feeds states no recurrence has saved.
 func TestRestoreRefuses(t *testing.T) {
 	for _, m := range []Method{Polyak{}, Polyak{Beta: 0.5}, Nesterov{}, Nesterov{Beta: 0.5}, NesterovGeneral{}, shiftedPower{}} {
-		good := m.Start(mat.NewDense(4, 1, []float64{1, 2, 3, 4}), StopResidual).Save()
-		if _, err := m.Restore(good, StopResidual); err != nil {
+		good := m.Start(nil, mat.NewDense(4, 1, []float64{1, 2, 3, 4}), StopResidual).Save()
+		if _, err := m.Restore(nil, good, StopResidual); err != nil {
 			t.Errorf("%T: %v", m, err)
 		}
-		good = m.Start(mat.NewDense(4, 1, []float64{1, 2, 3, 4}), StopResidual).Save()
+		good = m.Start(nil, mat.NewDense(4, 1, []float64{1, 2, 3, 4}), StopResidual).Save()
 		used := func(b *mat.Dense) bool { return !b.IsEmpty() }
 		for i, b := range good.Blocks {
 			if !used(b) {
@@ -237,7 +237,7 @@ func TestRestoreRefuses(t *testing.T) {
 			for _, other := range []*mat.Dense{{}, mat.NewDense(4, 2, nil)} {
 				bad := State{append([]*mat.Dense(nil), good.Blocks...), append([]float64(nil), good.Scalars...)}
 				bad.Blocks[i] = other
-				if _, err := m.Restore(bad, StopResidual); err == nil {
+				if _, err := m.Restore(nil, bad, StopResidual); err == nil {
 					r, c := other.Dims()
 					t.Errorf("%T: block %d of %d×%d is accepted", m, i, r, c)
 				}
@@ -250,7 +250,7 @@ func TestRestoreRefuses(t *testing.T) {
 			{good.Blocks, append([]float64{math.NaN()}, good.Scalars[1:]...)},
 			{good.Blocks, append(append([]float64(nil), good.Scalars...), 0)},
 		} {
-			if _, err := m.Restore(bad, StopResidual); err == nil {
+			if _, err := m.Restore(nil, bad, StopResidual); err == nil {
 				t.Errorf("%T: %d blocks and scalars %v are accepted", m, len(bad.Blocks), bad.Scalars)
 			}
 		}

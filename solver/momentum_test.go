@@ -89,7 +89,7 @@ func stepsTo(m solver.Method, g *mat.Dense, limit int) int {
 	for i := range n {
 		z.Set(i, 0, 1/math.Sqrt(float64(n)))
 	}
-	rec := m.Start(z, solver.StopResidual)
+	rec := m.Start(nil, z, solver.StopResidual)
 	y, v := mat.NewDense(n, 1, nil), make([]float64, n)
 	for t := range limit {
 		y.Mul(g, rec.Next())
@@ -157,7 +157,7 @@ func TestLocalRate(t *testing.T) {
 		gap := math.Pow(10, -float64(e)/4)
 		g := withGap(gap)
 		z := mat.NewDense(8, 1, []float64{1, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3})
-		rec := solver.NesterovGeneral{Mu: 0.24 * gap}.Start(z, solver.StopResidual)
+		rec := solver.NesterovGeneral{Mu: 0.24 * gap}.Start(nil, z, solver.StopResidual)
 		y, v := mat.NewDense(8, 1, nil), make([]float64, 8)
 		count := 0
 		for angle := 1.0; angle > 1e-9; count++ {
@@ -292,8 +292,8 @@ func TestAcceleratedParameters(t *testing.T) {
 		solver.NesterovGeneral{Rho: 1}, solver.NesterovGeneral{Rho: -3}, solver.NesterovGeneral{Rho: nan}, solver.NesterovGeneral{Rho: math.Inf(1)},
 	} {
 		for name, f := range map[string]func(){
-			"Start":   func() { m.Start(mat.NewDense(2, 1, nil), solver.StopResidual) },
-			"Restore": func() { _, _ = m.Restore(solver.State{}, solver.StopResidual) },
+			"Start":   func() { m.Start(nil, mat.NewDense(2, 1, nil), solver.StopResidual) },
+			"Restore": func() { _, _ = m.Restore(nil, solver.State{}, solver.StopResidual) },
 		} {
 			func() {
 				defer func() {

@@ -38,11 +38,13 @@ func (Nesterov) Name() string { return "nesterov" }
 func (Nesterov) Width(int) int { return 1 }
 
 // Start implements Method.
-func (n Nesterov) Start(z *mat.Dense, rule StopRule) Recurrence { return n.params().start(z, rule) }
+func (n Nesterov) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
+	return n.params().start(a, z, rule)
+}
 
 // Restore implements Method.
-func (n Nesterov) Restore(s State, rule StopRule) (Recurrence, error) {
-	return n.params().restore(s, rule)
+func (n Nesterov) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
+	return n.params().restore(a, s, rule)
 }
 
 // fit implements fitter.

@@ -55,11 +55,11 @@ func (NesterovGeneral) Name() string { return "nesterov-general" }
 func (NesterovGeneral) Width(int) int { return 1 }
 
 // Start implements Method.
-func (g NesterovGeneral) Start(z *mat.Dense, rule StopRule) Recurrence {
+func (g NesterovGeneral) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
 	n, _ := z.Dims()
-	block := func() *mat.Dense { return beside(z, n, 1) }
+	block := func() *mat.Dense { return a.Dense(n, 1) }
 	const enter = 0.1
-	return &general{method: g.checked(), rule: rule, next: z, last: block(), x: block(), v: block(), mul: block(), enter: enter}
+	return &general{arena: a, method: g.checked(), rule: rule, next: z, last: block(), x: block(), v: block(), mul: block(), enter: enter}
 }
 
 // checked returns g with the default η filled in.
@@ -79,8 +79,8 @@ func (g NesterovGeneral) checked() NesterovGeneral {
 }
 
 // Restore implements Method.
-func (g NesterovGeneral) Restore(s State, rule StopRule) (Recurrence, error) {
-	m := &general{method: g.checked(), rule: rule}
+func (g NesterovGeneral) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
+	m := &general{arena: a, method: g.checked(), rule: rule}
 	const blocks, scalars = 5, 9
 	if err := s.shape(blocks, scalars); err != nil {
 		return nil, err
@@ -110,6 +110,7 @@ func (g NesterovGeneral) Restore(s State, rule StopRule) (Recurrence, error) {
 
 // general is the state of NesterovGeneral.
 type general struct {
+	arena  *Arena
 	method NesterovGeneral
 	rule   StopRule
 
@@ -133,16 +134,16 @@ func (m *general) Next() *mat.Dense { return m.next }
 
 func (m *general) Absorb(y *mat.Dense) []Candidate {
 	x, mx, out := column(m.next), column(y), column(m.last)
-	c := ritz(x, mx)
+	c := m.arena.ritz(x, mx)
 	if m.t > 0 {
-		m.seen.observe(x, mx, c.Value, out, column(m.mul))
+		m.seen.observe(m.arena, x, mx, c.Value, out, column(m.mul))
 	}
-	copyVector(column(m.mul), mx)
+	m.arena.copyVector(column(m.mul), mx)
 	switch {
 	case m.t == 0:
-		firstIterate(out, mx, m.rule)
-		copyVector(column(m.x), out)
-	case m.inside && !m.astray(&c, dot(x, x)):
+		m.arena.firstIterate(out, mx, m.rule)
+		m.arena.copyVector(column(m.x), out)
+	case m.inside && !m.astray(&c, m.arena.dot(x, x)):
 		m.step(&c, x, mx, out)
 	default:
 		m.descend(&c, x, mx, out)
@@ -157,24 +158,24 @@ func (m *general) Absorb(y *mat.Dense) []Candidate {
 // is close enough to the solution.
 func (m *general) descend(c *Candidate, x, mx, out []float64) {
 	const eta, settled = 0.5, 0.1
-	xx := dot(x, x)
-	combine(out, 1-eta, x, eta/xx, mx)
+	xx := m.arena.dot(x, x)
+	m.arena.combine(out, 1-eta, x, eta/xx, mx)
 	m.advance(c, out)
 	if m.enter == 0 || c.Residual > m.enter*(m.seen.first-m.seen.second) || math.Abs(xx-c.Value) > settled*c.Value {
 		return
 	}
 	m.inside, m.value, m.residual = true, c.Value, c.Residual
 	m.best, m.bestAt = c.Residual, m.t
-	copyVector(column(m.v), out)
+	m.arena.copyVector(column(m.v), out)
 }
 
 // step makes a step of the scheme from y and stores the next y in out.
 func (m *general) step(c *Candidate, y, my, out []float64) {
 	alpha, perMu := m.constants()
-	yy := dot(y, y)
+	yy := m.arena.dot(y, y)
 	step := m.method.Eta / yy
 	v := column(m.v)
-	eachTile(len(y), func(from, to int) {
+	m.arena.eachTile(len(y), 3, 2, func(from, to int) {
 		for i := from; i < to; i++ {
 			grad := yy*y[i] - my[i]
 			out[i] = y[i] - step*grad
@@ -182,7 +183,7 @@ func (m *general) step(c *Candidate, y, my, out []float64) {
 		}
 	})
 	m.advance(c, out)
-	eachTile(len(out), func(from, to int) {
+	m.arena.eachTile(len(out), 2, 1, func(from, to int) {
 		for i := from; i < to; i++ {
 			out[i] = (out[i] + alpha*v[i]) / (1 + alpha)
 		}
@@ -206,9 +207,9 @@ func (m *general) constants() (alpha, perMu float64) {
 func (m *general) advance(c *Candidate, next []float64) {
 	x := column(m.x)
 	if m.rule == StopPaper {
-		paperChanges(c, x, next)
+		m.arena.paperChanges(c, x, next)
 	}
-	copyVector(x, next)
+	m.arena.copyVector(x, next)
 }
 
 // astray reports whether the scheme has moved away from the solution, in
@@ -236,10 +237,10 @@ func (m *general) astray(c *Candidate, length float64) bool {
 // the iterate after it.
 func (m *general) Vector(dst []float64, _ int) {
 	if m.rule == StopPaper {
-		normalise(dst, column(m.x))
+		m.arena.normalise(dst, column(m.x))
 		return
 	}
-	normalise(dst, column(m.last))
+	m.arena.normalise(dst, column(m.last))
 }
 
 func (m *general) Lock(int) bool { return false }

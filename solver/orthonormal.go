@@ -8,7 +8,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
-	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // blockQR orthonormalises tall blocks by Cholesky QR: R from the Cholesky
@@ -20,6 +19,7 @@ import (
 // algorithm"). Where that fails columns are taken one by one, and what turns
 // out to depend on the others is replaced by a random vector.
 type blockQR struct {
+	arena *Arena
 	key   float64 // selects the random vectors
 	drawn int     // random vectors so far
 	found *basis  // what random vectors must be orthogonal to besides; may be nil
@@ -28,6 +28,7 @@ type blockQR struct {
 	// prepare does the last thing to rows of a block before they are factored, the
 	// first of them being row i of the whole; nil for nothing.
 	prepare func(rows blas64.General, i int)
+	more    int // columns that prepare reads
 }
 
 // streamReplace numbers the random vectors that replace dependent columns.
@@ -47,7 +48,7 @@ const twice, never, maxQRRounds, enough = 1e-4, 1e-7, 3, 16 * epsilon
 // least, are replaced and have a zero on the diagonal of R. Q is orthogonal to
 // the columns of v, to which y must be orthogonal already.
 func (q *blockQR) factor(y blas64.General, v span, least float64) *mat.Dense {
-	return q.factorGram(y, y, cross(&q.gram, y, y), v, least)
+	return q.factorGram(y, y, q.arena.cross(&q.gram, y, y), v, least)
 }
 
 // factorGram is factor for a y whose Gram matrix, once it has been prepared, is
@@ -58,10 +59,10 @@ func (q *blockQR) factorGram(out, y, gram blas64.General, v span, least float64)
 	if r == nil {
 		q.ready(y)
 		r = q.oneByOne(y, v, least)
-		setBlock(out, y)
+		q.arena.setBlock(out, y)
 		return r
 	}
-	q.prepare = nil
+	q.prepare, q.more = nil, 0
 	y = out
 	for rounds := 1; rounds < maxQRRounds; rounds++ {
 		gram = q.gram.total()
@@ -70,8 +71,8 @@ func (q *blockQR) factorGram(out, y, gram blas64.General, v span, least float64)
 		}
 		if pivot < twice {
 			// Dividing by small pivots has blown up what was left of v in y.
-			v.project(&q.coef, y)
-			gram = cross(&q.gram, y, y)
+			v.project(q.arena, &q.coef, y)
+			gram = q.arena.cross(&q.gram, y, y)
 		}
 		var next *mat.Dense
 		if next, pivot = q.cholesky(y, y, gram, 0); next == nil {
@@ -88,8 +89,8 @@ func (q *blockQR) factorGram(out, y, gram blas64.General, v span, least float64)
 // ready prepares y.
 func (q *blockQR) ready(y blas64.General) {
 	if q.prepare != nil {
-		eachChunk(y.Rows, func(_, i, rows int) { q.prepare(rowsOf(y, i, rows), i) })
-		q.prepare = nil
+		q.arena.eachChunk(y.Rows, y.Cols+q.more, y.Cols, func(_, i, rows int) { q.prepare(rowsOf(y, i, rows), i) })
+		q.prepare, q.more = nil, 0
 	}
 }
 
@@ -128,9 +129,9 @@ func (q *blockQR) cholesky(out, y, gram blas64.General, least float64) (r *mat.D
 	q.gram.reset(y.Rows, y.Cols, y.Cols)
 	d, sum := transposed(inverse(r)), func(seg int, rows blas64.General) { panel.AddCross(q.gram.of(seg), rows, rows) }
 	if &out.Data[0] == &y.Data[0] {
-		turnThen(y, d, sum)
+		q.arena.turnThen(y, d, sum)
 	} else {
-		productThen(out, y, d, q.prepare, sum)
+		q.arena.productThen(out, y, d, q.more, q.prepare, sum)
 	}
 	return r, pivot
 }
@@ -181,29 +182,29 @@ func triangle(gram blas64.General, least float64) (r *mat.Dense, pivot float64) 
 func (q *blockQR) oneByOne(y blas64.General, v span, least float64) *mat.Dense {
 	n, l := y.Rows, y.Cols
 	r := mat.NewDense(l, l, nil)
-	x := place.Beside(y.Data, n, 1, 1)
-	defer place.Free(x)
+	x := q.arena.planes(n, 1, 1)
+	defer q.arena.release(x)
 	for j := range l {
-		columnOf(x, y, j)
+		q.arena.columnOf(x, y, j)
 		before := spanOf(columnsOf(y, j))
-		size := norm2(x)
+		size := q.arena.norm2(x)
 		for range 2 {
-			v.project(&q.coef, single(x))
-			for i, ci := range before.project(&q.coef, single(x)).Data {
+			v.project(q.arena, &q.coef, single(x))
+			for i, ci := range before.project(q.arena, &q.coef, single(x)).Data {
 				r.Set(i, j, r.At(i, j)+ci)
 			}
 		}
-		if norm := norm2(x); norm > least && norm > 1e-10*size {
+		if norm := q.arena.norm2(x); norm > least && norm > 1e-10*size {
 			r.Set(j, j, norm)
-			normalise(x, x)
+			q.arena.normalise(x, x)
 			// What is left may be short compared with what was taken away.
-			v.project(&q.coef, single(x))
-			before.project(&q.coef, single(x))
-			normalise(x, x)
+			v.project(q.arena, &q.coef, single(x))
+			before.project(q.arena, &q.coef, single(x))
+			q.arena.normalise(x, x)
 		} else {
 			q.replace(x, v, before)
 		}
-		setColumn(y, j, x)
+		q.arena.setColumn(y, j, x)
 	}
 	return r
 }
@@ -213,18 +214,18 @@ func (q *blockQR) oneByOne(y blas64.General, v span, least float64) *mat.Dense {
 func (q *blockQR) replace(x []float64, v, y span) {
 	dst := mat.NewDense(len(x), 1, x)
 	for range 16 {
-		Gaussian(dst, 0, math.Float64bits(q.key), streamReplace|uint64(q.drawn))
+		q.arena.gaussian(dst, 0, math.Float64bits(q.key), streamReplace|uint64(q.drawn))
 		q.drawn++
-		normalise(x, x)
+		q.arena.normalise(x, x)
 		short := false
 		for range 3 {
-			v.project(&q.coef, single(x))
-			y.project(&q.coef, single(x))
+			v.project(q.arena, &q.coef, single(x))
+			y.project(q.arena, &q.coef, single(x))
 			if q.found != nil {
 				q.found.project(x)
 			}
-			short = short || norm2(x) < 1e-10
-			normalise(x, x)
+			short = short || q.arena.norm2(x) < 1e-10
+			q.arena.normalise(x, x)
 		}
 		if !short {
 			return

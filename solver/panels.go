@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
-	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // panels holds the columns of a Lanczos basis in panels, n×w row-major each and
@@ -19,6 +18,7 @@ import (
 // last two. All that goes over panels is a sweep over rows: each worker is at a
 // chunk of a segment of them, the same rows of all panels.
 type panels struct {
+	arena *Arena
 	n     int
 	block int          // columns of a block that is added, as a rule
 	wide  int          // columns of a wide panel, a multiple of block
@@ -26,7 +26,7 @@ type panels struct {
 	spare []*mat.Dense // of n rows and block or wide columns, to be used again
 	mem   scratch
 	// alloc returns n×cols zeros in contiguous memory. Large Go slices begin
-	// at a page, so every row of eight numbers is a cache line.
+	// at a page, so every row of eight float64s is a cache line.
 	alloc func(n, cols int) *mat.Dense
 }
 
@@ -41,14 +41,9 @@ type piece struct {
 // with.
 const wideColumns = 4
 
-// newPanels returns an empty basis of rows as long as those of x, in the place where
-// that lies, which grows by so many columns at a time.
-func newPanels(x *mat.Dense, block int) panels {
-	n, _ := x.Dims()
-	space := place.Of(x.RawMatrix().Data)
-	return panels{n: n, block: block, wide: wideFor(block), alloc: func(n, cols int) *mat.Dense {
-		return mat.NewDense(n, cols, place.In(space, n, cols, 1))
-	}}
+// newPanels returns an empty basis of n rows, which grows by so many columns at a time.
+func (a *Arena) newPanels(n, block int) panels {
+	return panels{arena: a, n: n, block: block, wide: wideFor(block), alloc: a.Dense}
 }
 
 // wideFor returns the width of the wide panels that blocks are put together in.
@@ -57,9 +52,9 @@ func wideFor(block int) int { return (wideColumns + block - 1) / block * block }
 // free gives all panels back for good.
 func (p *panels) free() {
 	for _, b := range p.list {
-		free(b.room)
+		p.arena.free(b.room)
 	}
-	free(p.spare...)
+	p.arena.free(p.spare...)
 	p.list, p.spare = nil, nil
 }
 
@@ -110,7 +105,7 @@ func (p *panels) merge() {
 	}
 	parts, room := slices.Clone(p.list[from:to]), p.take(p.wide)
 	wide := piece{parts[0].at, room.RawMatrix(), room}
-	sweep(p.n, inCache(firstCache, p.wide), p.wide, func(_, _, i, rows int) {
+	p.arena.sweep(p.n, inCache(firstCache, p.wide), p.wide, p.wide, p.wide, func(_, _, i, rows int) {
 		for _, b := range parts {
 			setRows(rowsOf(columnsFrom(wide.x, b.at-wide.at), i, rows), rowsOf(b.x, i, rows))
 		}
@@ -161,8 +156,8 @@ func (p *panels) turn(st blas64.General) {
 	from, to := span(old), span(p.list)
 	f := panel.Pack(1, st)
 	chunk := inCache(secondCache, size+st.Rows)
-	buf := p.mem.each(p.n, chunk*(size+st.Rows))
-	sweep(p.n, chunk, size*st.Rows, func(worker, _, i, rows int) {
+	buf := p.mem.each(p.arena, p.n, chunk*(size+st.Rows))
+	p.arena.sweep(p.n, chunk, size*st.Rows, size, st.Rows, func(worker, _, i, rows int) {
 		b := buf(worker)
 		y := zeros(b[chunk*size:], rows, st.Rows)
 		panel.AddProduct(y, from.gather(b, i, rows), f)
@@ -240,25 +235,25 @@ func (s span) addProduct(y blas64.General, f []panel.Factor, i int) {
 
 // project removes the components along orthonormal columns from y, once, and
 // returns yᵀV.
-func (s span) project(t *sums, y blas64.General) blas64.General {
+func (s span) project(a *Arena, t *sums, y blas64.General) blas64.General {
 	if len(s) == 0 {
 		return blas64.General{Rows: y.Cols, Stride: 1}
 	}
 	work, chunk := y.Cols*s.columns(), inCache(firstCache, y.Cols)
 	t.reset(y.Rows, y.Cols, s.columns())
-	sweep(y.Rows, chunk, work, func(_, seg, i, rows int) { s.addCross(t.of(seg), rowsOf(y, i, rows), i) })
+	a.sweep(y.Rows, chunk, work, s.columns()+y.Cols, 0, func(_, seg, i, rows int) { s.addCross(t.of(seg), rowsOf(y, i, rows), i) })
 	c := t.total()
 	f := s.pack(-1, c)
-	sweep(y.Rows, chunk, work, func(_, _, i, rows int) { s.addProduct(rowsOf(y, i, rows), f, i) })
+	a.sweep(y.Rows, chunk, work, s.columns()+y.Cols, y.Cols, func(_, _, i, rows int) { s.addProduct(rowsOf(y, i, rows), f, i) })
 	return c
 }
 
 // multiply sets dst to V·dᵀ.
-func (s span) multiply(dst, d blas64.General) {
+func (s span) multiply(a *Arena, dst, d blas64.General) {
 	size := s.columns()
 	chunk := inCache(secondCache, size+dst.Cols)
-	f, buf := panel.Pack(1, d), new(scratch).each(dst.Rows, chunk*size)
-	sweep(dst.Rows, chunk, size*d.Rows, func(worker, _, i, rows int) {
+	f, buf := panel.Pack(1, d), new(scratch).each(a, dst.Rows, chunk*size)
+	a.sweep(dst.Rows, chunk, size*d.Rows, size, dst.Cols, func(worker, _, i, rows int) {
 		y := rowsOf(dst, i, rows)
 		clearRows(y)
 		panel.AddProduct(y, s.gather(buf(worker), i, rows), f)

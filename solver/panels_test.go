@@ -23,7 +23,7 @@ func TestPanels(t *testing.T) {
 
 func checkPanels(t *testing.T, n, b, m int) {
 	rng := rand.New(rand.NewPCG(uint64(n), uint64(b)))
-	p, held := newPanels(mat.NewDense(n, b, nil), b), b // the first block is not its own
+	p, held := heap.newPanels(n, b), b // the first block is not its own
 	alloc := p.alloc
 	p.alloc = func(n, cols int) *mat.Dense {
 		held += cols
@@ -84,7 +84,7 @@ func checkSpan(t *testing.T, p *panels, all *mat.Dense, rng *rand.Rand) {
 	s, v := p.span(from, to), all.Slice(0, p.n, from, to)
 	y := gaussian(p.n, 3, 0, 8, uint64(from))
 	left, coef := mat.DenseCopyOf(y), new(mat.Dense)
-	c := s.project(new(sums), left.RawMatrix())
+	c := s.project(nil, new(sums), left.RawMatrix())
 	coef.Mul(y.T(), v)
 	if got := mat.NewDense(3, to-from, c.Data); !mat.EqualApprox(got, coef, 1e-6) {
 		t.Fatalf("coefficients in columns [%d, %d) are wrong", from, to)
@@ -92,7 +92,7 @@ func checkSpan(t *testing.T, p *panels, all *mat.Dense, rng *rand.Rand) {
 	var want mat.Dense
 	want.Mul(v, coef.T())
 	if got := mat.NewDense(p.n, 3, nil); true {
-		s.multiply(got.RawMatrix(), coef.RawMatrix())
+		s.multiply(nil, got.RawMatrix(), coef.RawMatrix())
 		if !mat.EqualApprox(got, &want, 1e-6*(1+mat.Norm(&want, 2))) {
 			t.Fatalf("product with columns [%d, %d) is wrong", from, to)
 		}

@@ -134,7 +134,7 @@ func TestAlgorithms(t *testing.T) {
 // that is multiplied to f.
 func drive(m solver.Method, rule solver.StopRule, g *mat.Dense, z *mat.VecDense, steps int, f func(t int, x *mat.VecDense)) {
 	n, _ := g.Dims()
-	rec := m.Start(mat.NewDense(n, 1, mat.Col(nil, 0, z)), rule)
+	rec := m.Start(nil, mat.NewDense(n, 1, mat.Col(nil, 0, z)), rule)
 	y := mat.NewDense(n, 1, nil)
 	for t := range steps {
 		x := rec.Next()

@@ -67,11 +67,11 @@ func (r *run) pass(f func() error, l int) error {
 
 // finite reports whether all entries of a block that owns its storage are. The
 // sum of a NaN or an infinity with anything is not.
-func finite(y *mat.Dense) bool {
+func (a *Arena) finite(y *mat.Dense) bool {
 	g := y.RawMatrix()
 	var s sums
 	s.reset(g.Rows, 1, 1)
-	eachChunk(g.Rows, func(seg, first, rows int) {
+	a.eachChunk(g.Rows, g.Cols, 0, func(seg, first, rows int) {
 		s.of(seg).Data[0] += floats.Sum(g.Data[first*g.Cols : (first+rows)*g.Cols])
 	})
 	return allFinite(s.total().Data)

@@ -35,11 +35,13 @@ func (Polyak) Name() string { return "polyak" }
 func (Polyak) Width(int) int { return 1 }
 
 // Start implements Method.
-func (p Polyak) Start(z *mat.Dense, rule StopRule) Recurrence { return p.params().start(z, rule) }
+func (p Polyak) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
+	return p.params().start(a, z, rule)
+}
 
 // Restore implements Method.
-func (p Polyak) Restore(s State, rule StopRule) (Recurrence, error) {
-	return p.params().restore(s, rule)
+func (p Polyak) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
+	return p.params().restore(a, s, rule)
 }
 
 // fit implements fitter.

@@ -26,22 +26,23 @@ func (Power) Name() string { return "power" }
 func (Power) Width(int) int { return 1 }
 
 // Start implements Method.
-func (Power) Start(z *mat.Dense, rule StopRule) Recurrence {
+func (Power) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
 	n, _ := z.Dims()
-	return &power{rule: rule, x: z, prev: beside(z, n, 1), delta: math.Inf(1)}
+	return &power{arena: a, rule: rule, x: z, prev: a.Dense(n, 1), delta: math.Inf(1)}
 }
 
 // Restore implements Method.
-func (Power) Restore(s State, rule StopRule) (Recurrence, error) {
+func (Power) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
 	x, prev, started, err := s.pair(3)
 	if err != nil {
 		return nil, err
 	}
-	return &power{rule: rule, x: x, prev: prev, started: started, delta: s.Scalars[1], norm: s.Scalars[2]}, nil
+	return &power{arena: a, rule: rule, x: x, prev: prev, started: started, delta: s.Scalars[1], norm: s.Scalars[2]}, nil
 }
 
 // power is the state of Power.
 type power struct {
+	arena   *Arena
 	rule    StopRule
 	x, prev *mat.Dense // next to be multiplied, and multiplied last
 	started bool       // x is an iterate, no longer the start vector z
@@ -54,11 +55,11 @@ func (p *power) Next() *mat.Dense { return p.x }
 
 func (p *power) Absorb(y *mat.Dense) []Candidate {
 	x, mx, next := column(p.x), column(y), column(p.prev)
-	c := ritz(x, mx)
+	c := p.arena.ritz(x, mx)
 	if p.started {
 		p.step(&c, x, mx, next)
 	} else {
-		firstIterate(next, mx, p.rule)
+		p.arena.firstIterate(next, mx, p.rule)
 		p.started = true
 	}
 	p.x, p.prev = p.prev, p.x
@@ -69,8 +70,8 @@ func (p *power) Absorb(y *mat.Dense) []Candidate {
 // step sets next to the iterate after x. The change of the value that belongs
 // to the step towards x is known only now that x has been multiplied.
 func (p *power) step(c *Candidate, x, mx, next []float64) {
-	norm := norm2(mx)
-	normalise(next, mx)
+	norm := p.arena.norm2(mx)
+	p.arena.normalise(next, mx)
 	if p.rule != StopPaper {
 		return
 	}
@@ -80,11 +81,11 @@ func (p *power) step(c *Candidate, x, mx, next []float64) {
 	if !math.IsInf(p.delta, 1) {
 		c.DeltaValue = math.Abs(norm - p.norm)
 	}
-	p.delta = distance(next, 1, x, 1)
+	p.delta = p.arena.distance(next, 1, x, 1)
 	p.norm = norm
 }
 
-func (p *power) Vector(dst []float64, _ int) { normalise(dst, column(p.prev)) }
+func (p *power) Vector(dst []float64, _ int) { p.arena.normalise(dst, column(p.prev)) }
 
 func (p *power) Lock(int) bool { return false }
 

@@ -28,9 +28,14 @@ const (
 // where mix is mix.Next, a step of SplitMix64 (Steele, Lea, Flood 2014). Column j
 // is the j-th number of the sequence: a wider block begins with the narrower.
 func Gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
+	(*Arena)(nil).gaussian(dst, first, seed, stream)
+}
+
+// gaussian is Gaussian for a block of the arena.
+func (a *Arena) gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
 	n, cols := dst.Dims()
 	hi, lo := mix.Next(seed), mix.Next(stream)
-	eachChunk(n, func(_, at, rows int) {
+	a.eachChunk(n, 0, dst.RawMatrix().Stride, func(_, at, rows int) {
 		var pcg rand.PCG
 		normal := rand.New(&pcg)
 		for i := at; i < at+rows; i++ {

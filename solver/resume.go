@@ -218,18 +218,18 @@ func (r *run) visit(v visitor, st *State) {
 		v.visit(c.residuals)
 	}
 	for i := range r.locked.len {
-		visitVector(v, r.locked.vector(i))
+		r.arena.visitVector(v, r.locked.vector(i))
 	}
 	for _, x := range r.warm {
-		visitVector(v, x)
+		r.arena.visitVector(v, x)
 	}
 	if st != nil {
 		for _, b := range st.Blocks {
-			visitBlock(v, b)
+			r.arena.visitBlock(v, b)
 		}
 	}
 	if r.cert != nil {
-		visitBlock(v, r.cert.right)
+		r.arena.visitBlock(v, r.cert.right)
 	}
 }
 
@@ -320,11 +320,11 @@ func (r *run) readCheckpoint(c *Checkpoint) error {
 		return nil
 	}
 	for i, b := range st.Blocks {
-		if !b.IsEmpty() && !finite(b) {
+		if !b.IsEmpty() && !r.arena.finite(b) {
 			return fmt.Errorf("block %d is not finite: %w", i, ErrCheckpoint)
 		}
 	}
-	rec, err := r.s.Method.Restore(*st, r.s.Stop)
+	rec, err := r.s.Method.Restore(r.arena, *st, r.s.Stop)
 	if err != nil {
 		return fmt.Errorf("%v: %w", err, ErrCheckpoint)
 	}
@@ -343,12 +343,12 @@ func (r *run) allocate(h *header) *State {
 	r.values, r.seen = r.values[:h.Locked], r.seen[:h.Locked]
 	r.warm = make([][]float64, h.Warm)
 	for i := range r.warm {
-		r.warm[i] = column(r.dense(r.n, 1))
+		r.warm[i] = column(r.arena.Dense(r.n, 1))
 	}
 	if c := h.Certificate; c != nil {
 		r.cert = &certificate{
 			sigma: make([]float64, c.Values), residuals: make([]float64, c.Values),
-			right: r.dense(r.n, c.Values), rank: c.Rank,
+			right: r.arena.Dense(r.n, c.Values), rank: c.Rank,
 		}
 	}
 	c := h.Recurrence
@@ -376,7 +376,7 @@ func (r *run) allocate(h *header) *State {
 // block returns room for a block of a recurrence, tall or not.
 func (r *run) block(rows, cols int) *mat.Dense {
 	if rows == r.n {
-		return r.dense(rows, cols)
+		return r.arena.Dense(rows, cols)
 	}
 	return mat.NewDense(rows, cols, nil)
 }
@@ -385,12 +385,12 @@ func (r *run) block(rows, cols int) *mat.Dense {
 // finite numbers.
 func (r *run) plausible() error {
 	for i := range r.locked.len {
-		if norm := norm2(r.locked.vector(i)); !(math.Abs(norm-1) < 1e-8) {
+		if norm := r.arena.norm2(r.locked.vector(i)); !(math.Abs(norm-1) < 1e-8) {
 			return fmt.Errorf("vector %d has norm %g", i, norm)
 		}
 	}
 	for _, x := range r.warm {
-		if n := norm2(x); math.IsNaN(n) || math.IsInf(n, 0) {
+		if n := r.arena.norm2(x); math.IsNaN(n) || math.IsInf(n, 0) {
 			return fmt.Errorf("start vector has norm %g", n)
 		}
 	}

@@ -459,8 +459,8 @@ func TestRestoreRefuses(t *testing.T) {
 	col := func(n int) *mat.Dense { return mat.NewDense(n, 1, nil) }
 	type blocks = []*mat.Dense
 	for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}} {
-		good := m.Start(mat.NewDense(4, 1, []float64{1, 0, 0, 0}), solver.StopResidual).Save()
-		if _, err := m.Restore(good, solver.StopResidual); err != nil {
+		good := m.Start(nil, mat.NewDense(4, 1, []float64{1, 0, 0, 0}), solver.StopResidual).Save()
+		if _, err := m.Restore(nil, good, solver.StopResidual); err != nil {
 			t.Fatal(err)
 		}
 		for i, s := range []solver.State{
@@ -474,7 +474,7 @@ func TestRestoreRefuses(t *testing.T) {
 			{Blocks: good.Blocks, Scalars: append([]float64{2}, good.Scalars[1:]...)},
 			{Blocks: good.Blocks, Scalars: append(slices.Clone(good.Scalars), 1)},
 		} {
-			if r, err := m.Restore(s, solver.StopResidual); err == nil {
+			if r, err := m.Restore(nil, s, solver.StopResidual); err == nil {
 				t.Errorf("%s, state %d: restored %v", m.Name(), i, r)
 			}
 		}

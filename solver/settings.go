@@ -102,6 +102,9 @@ type Settings struct {
 	// Space holds the tall blocks of the run, in files for example; nil means
 	// memory. The Right of a result lies there too, and is gone with it.
 	Space Space
+	// Workers is the number of goroutines that the work between passes is done
+	// with; 0 means GOMAXPROCS. The result does not depend on it.
+	Workers int
 	// Observer sees every pass; nil means nobody looks.
 	Observer Observer
 	// Deadline, unless zero, ends the search: no pass of a recurrence begins
@@ -133,6 +136,9 @@ func (s Settings) normalised(op Operator, rows int64) Settings {
 	}
 	if s.Tol < 0 || math.IsNaN(s.Tol) || math.IsInf(s.Tol, 0) {
 		panic("solver: tolerance must be finite and not negative")
+	}
+	if s.Workers < 0 {
+		panic("solver: negative number of workers")
 	}
 	if s.MaxPasses < 0 {
 		panic("solver: negative limit of passes")

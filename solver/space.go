@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // Space is where the tall blocks of a run lie, the vectors of n numbers, when
@@ -17,9 +15,9 @@ import (
 // passed, so that a window of some MiB is all that need be in memory. The bits of
 // the results are those of a run without.
 //
-// A Space is safe for concurrent use.
+// A Space is safe for concurrent use, also by several runs at once.
 type Space interface {
-	// Make returns room for so many numbers, zeros at first.
+	// Make returns room for that many float64s, zeros at first.
 	Make(numbers int) ([]float64, error)
 	// Holds tells whether x is a part of what Make has returned.
 	Holds(x []float64) bool
@@ -40,18 +38,15 @@ var ErrFault = fmt.Errorf("memory fault in the vectors of the run")
 // that it has passed them. Sums are formed tile by tile.
 const tileRows = 1 << 14
 
-// eachTile calls f with the tiles of n rows in order.
-func eachTile(n int, f func(from, to int)) {
+// eachTile calls f with the tiles of n rows in order, a loop that reads and writes so
+// many columns.
+func (a *Arena) eachTile(n, read, written int, f func(from, to int)) {
+	a.moved(n, read, written)
 	for from := 0; from < n; from += tileRows {
 		to := min(n, from+tileRows)
 		f(from, to)
-		place.Passed(n, from, to-from)
+		a.passed(n, from, to-from)
 	}
-}
-
-// dense returns an r×c block of zeros in the space of the run.
-func (r *run) dense(n, c int) *mat.Dense {
-	return mat.NewDense(n, c, place.In(spaceOf(r.s.Space), n, c, 1))
 }
 
 func width(x *mat.Dense) int { _, l := x.Dims(); return l }
@@ -59,41 +54,10 @@ func width(x *mat.Dense) int { _, l := x.Dims(); return l }
 // like returns y if it has the shape of x, or else a new block that has.
 func (r *run) like(y, x *mat.Dense) *mat.Dense {
 	if n, l := x.Dims(); y == nil || width(y) != l {
-		free(y)
-		y = r.dense(n, l)
+		r.arena.free(y)
+		y = r.arena.Dense(n, l)
 	}
 	return y
-}
-
-// spaceOf keeps a nil Space from becoming one that is not nil.
-func spaceOf(s Space) place.Space {
-	if s == nil {
-		return nil
-	}
-	return s
-}
-
-// beside returns a block of zeros in the place where x lies.
-func beside(x *mat.Dense, n, c int) *mat.Dense {
-	return mat.NewDense(n, c, place.Beside(x.RawMatrix().Data, n, c, 1))
-}
-
-// adopt makes a block that the matrix may have made in the same space one of the
-// run.
-func adopt(s Space, x *mat.Dense) {
-	if s != nil && x != nil {
-		n, c := x.Dims()
-		place.Adopt(s, x.RawMatrix().Data, n, c)
-	}
-}
-
-// free gives back the blocks of a space that nobody needs any more.
-func free(blocks ...*mat.Dense) {
-	for _, b := range blocks {
-		if b != nil && !b.IsEmpty() {
-			place.Free(b.RawMatrix().Data)
-		}
-	}
 }
 
 // release gives the blocks of the recurrence back and forgets it.
@@ -102,7 +66,7 @@ func (r *run) release() {
 		if d, ok := r.rec.(discarder); ok {
 			d.discard()
 		} else {
-			free(r.rec.Save().Blocks...)
+			r.arena.free(r.rec.Save().Blocks...)
 		}
 	}
 	r.rec, r.cands = nil, nil
@@ -113,8 +77,8 @@ type discarder interface{ discard() }
 
 // guarded runs f, which returns the vectors that are to stay, and makes errors of
 // what a run with a Space panics with: no room, and faults of memory that is mapped.
-func guarded(s Space, f func() (*mat.Dense, error)) (err error) {
-	if s == nil {
+func (a *Arena) guarded(f func() (*mat.Dense, error)) (err error) {
+	if !a.outside() {
 		_, err = f()
 		return err
 	}
@@ -124,7 +88,7 @@ func guarded(s Space, f func() (*mat.Dense, error)) (err error) {
 		debug.SetPanicOnFault(before)
 		switch p := recover().(type) {
 		case nil:
-		case *place.Error:
+		case *spaceError:
 			err = p
 		case memoryFault:
 			err = fmt.Errorf("%w: %w", ErrFault, p)
@@ -135,10 +99,10 @@ func guarded(s Space, f func() (*mat.Dense, error)) (err error) {
 		if keep != nil && err == nil {
 			stays = keep.RawMatrix().Data
 		}
-		place.Forget(s, stays)
+		a.close(stays)
 	}()
 	if keep, err = f(); err == nil {
-		err = s.Err()
+		err = a.space.Err()
 	}
 	return err
 }

@@ -30,21 +30,21 @@ func (s *spectrum) gap() float64 {
 // The part of y orthogonal to x is a small difference. Where rounding may spoil
 // its Ritz value by as much as matters to the gap, it is left out: a plane that
 // has shrunk to roundoff might otherwise see a second copy of λ₁.
-func (s *spectrum) observe(x, mx []float64, theta float64, y, my []float64) {
+func (s *spectrum) observe(a *Arena, x, mx []float64, theta float64, y, my []float64) {
 	const (
 		share = 0.01 // of the gap that an error of θ₂ may amount to
 		most  = 1e-8 // relative error of either value
 	)
-	xx, norm := dot(x, x), norm2(y)
+	xx, norm := a.dot(x, x), a.norm2(y)
 	if xx == 0 || norm == 0 {
 		return
 	}
 	s.first = max(s.first, theta)
-	a, b := 1/norm, dot(x, y)/(xx*norm)
+	f, g := 1/norm, a.dot(x, y)/(xx*norm)
 	var ww, wmw, xmw float64 // of w = y/‖y‖ − (its part along x)
-	eachTile(len(x), func(from, to int) {
+	a.eachTile(len(x), 4, 0, func(from, to int) {
 		for i := from; i < to; i++ {
-			w, mw := a*y[i]-b*x[i], a*my[i]-b*mx[i]
+			w, mw := f*y[i]-g*x[i], f*my[i]-g*mx[i]
 			ww += w * w
 			wmw += w * mw
 			xmw += x[i] * mw

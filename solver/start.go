@@ -2,27 +2,25 @@ package solver
 
 import (
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // start returns the next start block, of unit columns. warm says that all of
 // them were given.
 func (r *run) start() (z *mat.Dense, warm bool) {
 	l := r.startWidth()
-	z = r.dense(r.n, l)
-	Gaussian(z, 0, r.s.Seed, streamStart|r.starts)
+	z = r.arena.Dense(r.n, l)
+	r.arena.gaussian(z, 0, r.s.Seed, streamStart|r.starts)
 	r.starts++
 	warm = true
-	block, x := z.RawMatrix(), column(r.dense(r.n, 1))
-	defer place.Free(x)
+	block, x := z.RawMatrix(), column(r.arena.Dense(r.n, 1))
+	defer r.arena.release(x)
 	for j := range l {
 		if !r.takeWarm(x) {
 			warm = false
-			columnOf(x, block, j)
+			r.arena.columnOf(x, block, j)
 			r.prepare(x, streamStart|1<<31|r.starts)
 		}
-		setColumn(block, j, x)
+		r.arena.setColumn(block, j, x)
 	}
 	return z, warm
 }
@@ -30,10 +28,10 @@ func (r *run) start() (z *mat.Dense, warm bool) {
 // takeWarm stores the next usable given vector in x.
 func (r *run) takeWarm(x []float64) bool {
 	for len(r.warm) > 0 {
-		copyVector(x, r.warm[0])
-		place.Free(r.warm[0])
+		r.arena.copyVector(x, r.warm[0])
+		r.arena.release(r.warm[0])
 		r.warm[0], r.warm = nil, r.warm[1:] // its memory is free
-		if norm2(x) > 0 && r.locked.orthonormalise(x) {
+		if r.arena.norm2(x) > 0 && r.locked.orthonormalise(x) {
 			return true
 		}
 	}

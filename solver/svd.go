@@ -23,8 +23,9 @@ const maxRounds = 6
 // certificate, so a limit of 1 certifies the start vectors.
 func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 	var res *Result
-	err := guarded(s.Space, func() (_ *mat.Dense, err error) {
-		if res, err = svd(ctx, a, s.normalised(a, a.Rows())); err != nil {
+	arena := newArena(ctx, s.Space, s.Workers)
+	err := arena.guarded(func() (_ *mat.Dense, err error) {
+		if res, err = svd(ctx, arena, a, s.normalised(a, a.Rows())); err != nil {
 			return nil, err
 		}
 		return res.Right, nil
@@ -35,15 +36,15 @@ func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 	return res, nil
 }
 
-func svd(ctx context.Context, a Matrix, s Settings) (*Result, error) {
-	op, err := form(a, s)
+func svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Result, error) {
+	op, err := form(arena, a, s)
 	if err != nil {
 		return nil, err
 	}
 	if s.Operator == Dilation {
 		s.Method = s.Method.(indefinite).indefinite()
 	}
-	r, err := newRun(ctx, op, describe(a, s.Operator), s)
+	r, err := newRun(ctx, arena, op, describe(a, s.Operator), s)
 	if err != nil {
 		return nil, err
 	}
@@ -147,9 +148,9 @@ func (f *factorisation) certify() error {
 	err := f.finishing(func() error {
 		v := f.orthonormal()
 		return f.pass(func() error {
-			c, err := certify(f.ctx, f.a, v, f.s.Left, f.s.Space)
+			c, err := certify(f.ctx, f.arena, f.a, v, f.s.Left)
 			if err == nil && f.cert != nil {
-				free(f.cert.right, f.cert.product)
+				f.arena.free(f.cert.right, f.cert.product)
 			}
 			f.cert = c
 			return err
@@ -177,7 +178,7 @@ func (f *factorisation) orthonormal() *mat.Dense {
 		f.s.Deflation = Projected
 		f.deflate(Projected)
 	}
-	return f.locked.block(f.dense(f.n, k))
+	return f.locked.block(f.arena.Dense(f.n, k))
 }
 
 // offenders returns the triplets whose residual misses the tolerance by more
@@ -231,13 +232,13 @@ func (f *factorisation) reopen(again []int, given bool) {
 		if len(again) > 0 && again[0] == i {
 			again = again[1:]
 			if i < c.rank {
-				x := column(f.dense(f.n, 1))
-				copyColumn(x, c.product, i)
+				x := column(f.arena.Dense(f.n, 1))
+				f.arena.copyColumn(x, c.product, i)
 				f.warm = append(f.warm, x)
 			}
 			continue
 		}
-		copyColumn(f.locked.next(), c.right, i)
+		f.arena.copyColumn(f.locked.next(), c.right, i)
 		f.locked.orthonormalise(f.locked.next())
 		f.push(f.eigenvalue(c.sigma[i]), c.residuals[i])
 		if i >= c.rank {
@@ -245,22 +246,22 @@ func (f *factorisation) reopen(again []int, given bool) {
 		}
 	}
 	f.warm = append(f.warm, spare...)
-	free(c.product)
+	f.arena.free(c.product)
 	c.product = nil
 }
 
 // finishLeft applies the sign rule and turns W into U.
 func (f *factorisation) finishLeft() error {
 	c := f.cert
-	for j, changed := range signColumns(c.right) {
+	for j, changed := range f.arena.signColumns(c.right) {
 		if changed {
-			scaleColumn(c.rotation, j, -1)
+			f.arena.scaleColumn(c.rotation, j, -1)
 		}
 	}
 	if f.s.Left == nil {
 		return nil
 	}
-	l := newLeft(f.ctx, f.s.Left, f.a.Rows(), f.s.Rank)
+	l := newLeft(f.ctx, f.arena.threads, f.s.Left, f.a.Rows(), f.s.Rank)
 	if f.s.SignLeft {
 		negative, err := l.negative(c.rotation)
 		if err != nil {
@@ -268,8 +269,8 @@ func (f *factorisation) finishLeft() error {
 		}
 		for j, neg := range negative {
 			if neg {
-				scaleColumn(c.right, j, -1)
-				scaleColumn(c.rotation, j, -1)
+				f.arena.scaleColumn(c.right, j, -1)
+				f.arena.scaleColumn(c.rotation, j, -1)
 			}
 		}
 	}
@@ -310,16 +311,16 @@ func (f *factorisation) completeLeft(l *left) (*mat.Dense, error) {
 	var atu *mat.Dense
 	err = f.pass(func() (err error) {
 		atu, err = f.a.MulTrans(f.ctx, f.s.Rank, f.s.Left.ReadRows)
-		adopt(f.s.Space, atu)
+		f.arena.adopt(atu)
 		return err
 	}, 0)
 	if err != nil {
 		return nil, err
 	}
-	col := column(f.dense(f.n, 1))
+	col := column(f.arena.Dense(f.n, 1))
 	for i := c.rank; i < f.s.Rank; i++ {
-		copyColumn(col, atu, i)
-		res := norm2(col) + allowance*epsilon*c.frobenius
+		f.arena.copyColumn(col, atu, i)
+		res := f.arena.norm2(col) + allowance*epsilon*c.frobenius
 		c.residuals[i] = max(c.residuals[i], c.relative(res))
 	}
 	return gram, nil
@@ -346,7 +347,7 @@ func (f *factorisation) result(st Status) *Result {
 		Converged: c.converged(f.s.Tol),
 		Rank:      c.rank,
 		Clusters:  c.clusters(),
-		OrthRight: orthogonality(gramOf(c.right)),
+		OrthRight: orthogonality(f.arena.gramOf(c.right)),
 		OrthLeft:  f.orthLeft,
 		Energy:    c.energy(),
 		Status:    st,
@@ -357,7 +358,7 @@ func (f *factorisation) result(st Status) *Result {
 // interrupted assembles what is known when the run was cancelled after its
 // first certificate, which no longer belongs to what is in Left.
 func (f *factorisation) interrupted(st Status) *Result {
-	signColumns(f.cert.right)
+	f.arena.signColumns(f.cert.right)
 	res := f.result(st)
 	res.Certified, res.OrthLeft = false, math.NaN()
 	return res
@@ -373,7 +374,7 @@ func (f *factorisation) uncertified(st Status) *Result {
 		Sigma:     e.Values,
 		Right:     e.Vectors,
 		Residuals: e.Seen,
-		OrthRight: orthogonality(gramOf(e.Vectors)),
+		OrthRight: orthogonality(f.arena.gramOf(e.Vectors)),
 		OrthLeft:  math.NaN(),
 		Status:    st,
 		Stats:     f.cost(),
@@ -393,8 +394,8 @@ func (f *factorisation) uncertified(st Status) *Result {
 	return res
 }
 
-func gramOf(x *mat.Dense) *mat.Dense {
+func (a *Arena) gramOf(x *mat.Dense) *mat.Dense {
 	var s sums
-	g := cross(&s, x.RawMatrix(), x.RawMatrix())
+	g := a.cross(&s, x.RawMatrix(), x.RawMatrix())
 	return mat.NewDense(g.Rows, g.Cols, g.Data[:g.Rows*g.Cols])
 }

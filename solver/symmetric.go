@@ -6,8 +6,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/gdsvd/gdsvd/solver/internal/place"
 )
 
 // What tells a matrix that is not symmetric, or not semidefinite, from one that
@@ -16,6 +14,7 @@ const asymmetry = 1e-10
 
 // symmetric is the operator A, for a symmetric positive semidefinite A.
 type symmetric struct {
+	arena *Arena
 	a     Matrix
 	mul   Multiplier
 	probe Dilator
@@ -24,7 +23,7 @@ type symmetric struct {
 
 var _ Operator = (*symmetric)(nil)
 
-func newSymmetric(a Matrix) (*symmetric, error) {
+func newSymmetric(arena *Arena, a Matrix) (*symmetric, error) {
 	if a.Rows() != int64(a.Dim()) {
 		return nil, fmt.Errorf("use the matrix as a symmetric one: it is %d×%d, not square: %w", a.Rows(), a.Dim(), ErrNotSymmetric)
 	}
@@ -33,7 +32,7 @@ func newSymmetric(a Matrix) (*symmetric, error) {
 	if !ok || !can {
 		return nil, fmt.Errorf("use a %T as a symmetric matrix: %w", a, ErrForm)
 	}
-	return &symmetric{a: a, mul: mul, probe: probe, scale: math.Sqrt(a.SumSquares())}, nil
+	return &symmetric{arena: arena, a: a, mul: mul, probe: probe, scale: math.Sqrt(a.SumSquares())}, nil
 }
 
 func (s *symmetric) Dim() int       { return s.a.Dim() }
@@ -55,7 +54,7 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 				xy[j] += v * y[j]
 			}
 		}
-		place.Passed(s.Dim(), int(first), r)
+		s.arena.passed(s.Dim(), int(first), r)
 		return nil
 	})
 	if err != nil {
@@ -72,16 +71,15 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 // check compares Ax with Aᵀx for a random x, in one read. For independent
 // normal entries the expected ‖(A−Aᵀ)x‖² is ‖A−Aᵀ‖²_F, and a difference is
 // missed with probability zero.
-func (s *symmetric) check(ctx context.Context, seed uint64, room Space) error {
+func (s *symmetric) check(ctx context.Context, seed uint64) error {
 	n := s.Dim()
-	block := func() *mat.Dense { return mat.NewDense(n, 1, place.In(spaceOf(room), n, 1, 1)) }
-	x, ax, atx := block(), block(), block()
-	defer free(x, ax, atx)
-	Gaussian(x, 0, seed, streamProbe)
+	x, ax, atx := s.arena.Dense(n, 1), s.arena.Dense(n, 1), s.arena.Dense(n, 1)
+	defer s.arena.free(x, ax, atx)
+	s.arena.gaussian(x, 0, seed, streamProbe)
 	if err := s.probe.ApplyDilation(ctx, ax, atx, x, x); err != nil {
 		return err
 	}
-	if d := distance(column(ax), 1, column(atx), 1); d > asymmetry*s.scale {
+	if d := s.arena.distance(column(ax), 1, column(atx), 1); d > asymmetry*s.scale {
 		return fmt.Errorf("use the matrix as a symmetric one: ‖A−Aᵀ‖ is about %.3g, ‖A‖ is %.3g: %w", d, s.scale, ErrNotSymmetric)
 	}
 	return nil
@@ -100,7 +98,7 @@ func (f *factorisation) inspect() (Status, error) {
 	} else if st != NotTerminated {
 		return NotTerminated, nil
 	}
-	if err := f.pass(func() error { return s.check(f.ctx, f.s.Seed, f.s.Space) }, 0); err != nil {
+	if err := f.pass(func() error { return s.check(f.ctx, f.s.Seed) }, 0); err != nil {
 		return f.abandon(err)
 	}
 	return NotTerminated, f.observe(Event{

@@ -2,7 +2,6 @@ package solver
 
 import (
 	"math"
-	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -10,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
-	"github.com/gdsvd/gdsvd/solver/internal/place"
 	"github.com/gdsvd/gdsvd/solver/team"
 )
 
@@ -47,8 +45,8 @@ func segments(n int) int {
 // eachChunk calls f with every chunk of n rows, those of a segment in order.
 // Segments run in parallel: f may write to its own rows and to what belongs to
 // the segment.
-func eachChunk(n int, f func(segment, first, rows int)) {
-	sweep(n, chunkRows, math.MaxInt32, func(_, s, first, rows int) { f(s, first, rows) })
+func (a *Arena) eachChunk(n, read, written int, f func(segment, first, rows int)) {
+	a.sweep(n, chunkRows, math.MaxInt32, read, written, func(_, s, first, rows int) { f(s, first, rows) })
 }
 
 // To hand work to a helper that is awake takes as long as so many multiply-adds; one
@@ -67,20 +65,24 @@ const firstCache, secondCache = 32 << 10, 512 << 10
 // sweep is eachChunk with chunks of so many rows, for f that is known to take about
 // work multiply-adds a row: where all of that is little, one worker does it. f is
 // told which one it runs on, a number below workers(n).
-func sweep(n, chunk, work int, f func(worker, segment, first, rows int)) {
+func (a *Arena) sweep(n, chunk, work, read, written int, f func(worker, segment, first, rows int)) {
 	segments, size := cuts(n)
-	window := place.Window(n, chunkRows, workers(n))
+	window := a.window(n, chunkRows, a.workers(n))
+	a.moved(n, read, written)
 	run := func(worker, s int) {
 		from, end := s*size, min(n, (s+1)*size)
 		for i := from; i < end; i += chunk {
 			f(worker, s, i, min(chunk, end-i))
 			if next := min(end, i+chunk); window > 0 && (next-from >= window || next == end) {
-				place.Passed(n, from, next-from)
+				a.passed(n, from, next-from)
 				from = next
 			}
 		}
 	}
-	several := min(workers(n), helpers(n*work))
+	several := a.workers(n)
+	if n*work < worthSharing {
+		several = 1
+	}
 	var fault atomic.Value
 	team.Each(several, segments, func(worker, s int) {
 		if window == 0 || several == 1 {
@@ -93,17 +95,6 @@ func sweep(n, chunk, work int, f func(worker, segment, first, rows int)) {
 		panic(f)
 	}
 }
-
-// helpers is the number of workers for so many multiply-adds: all or one.
-func helpers(work int) int {
-	if work < worthSharing {
-		return 1
-	}
-	return runtime.GOMAXPROCS(0)
-}
-
-// workers is the number of those that a sweep over n rows can have.
-func workers(n int) int { return min(segments(n), maxSegments, runtime.GOMAXPROCS(0)) }
 
 // sums holds one small matrix a segment, to be added up in order.
 type sums struct {
@@ -156,9 +147,9 @@ func columnsFrom(x blas64.General, j int) blas64.General {
 }
 
 // cross sets s to yᵀv, summed over segments.
-func cross(s *sums, y, v blas64.General) blas64.General {
+func (a *Arena) cross(s *sums, y, v blas64.General) blas64.General {
 	s.reset(y.Rows, y.Cols, v.Cols)
-	sweep(y.Rows, inCache(firstCache, y.Cols+v.Cols), y.Cols*v.Cols, func(_, seg, i, rows int) {
+	a.sweep(y.Rows, inCache(firstCache, y.Cols+v.Cols), y.Cols*v.Cols, y.Cols+v.Cols, 0, func(_, seg, i, rows int) {
 		panel.AddCross(s.of(seg), rowsOf(y, i, rows), rowsOf(v, i, rows))
 	})
 	return s.total()
@@ -167,9 +158,9 @@ func cross(s *sums, y, v blas64.General) blas64.General {
 // scratch is memory for a sweep.
 type scratch []float64
 
-// each gives every worker of a sweep over n rows a buffer of so many numbers.
-func (s *scratch) each(n, floats int) func(worker int) []float64 {
-	if size := workers(n) * floats; len(*s) < size {
+// each gives every worker of a sweep over n rows a buffer of so many float64s.
+func (s *scratch) each(a *Arena, n, floats int) func(worker int) []float64 {
+	if size := a.workers(n) * floats; len(*s) < size {
 		*s = make([]float64, size)
 	}
 	return func(w int) []float64 { return (*s)[w*floats : (w+1)*floats] }
@@ -177,13 +168,13 @@ func (s *scratch) each(n, floats int) func(worker int) []float64 {
 
 // turn sets the leading columns of y to y·dᵀ in place, d having at most as many
 // rows as y has columns.
-func turn(y, d blas64.General) { turnThen(y, d, func(int, blas64.General) {}) }
+func (a *Arena) turn(y, d blas64.General) { a.turnThen(y, d, func(int, blas64.General) {}) }
 
 // turnThen is turn, and calls then with every chunk when it has been done.
-func turnThen(y, d blas64.General, then func(segment int, rows blas64.General)) {
+func (a *Arena) turnThen(y, d blas64.General, then func(segment int, rows blas64.General)) {
 	chunk := inCache(firstCache, y.Cols+d.Rows)
-	buf, f := new(scratch).each(y.Rows, chunk*d.Rows), panel.Pack(1, d)
-	sweep(y.Rows, chunk, 2*d.Rows*d.Cols, func(worker, seg, i, rows int) {
+	buf, f := new(scratch).each(a, y.Rows, chunk*d.Rows), panel.Pack(1, d)
+	a.sweep(y.Rows, chunk, 2*d.Rows*d.Cols, y.Cols, y.Cols, func(worker, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		t := zeros(buf(worker), rows, d.Rows)
 		panel.AddProduct(t, columnsOf(part, d.Cols), f)
@@ -194,10 +185,10 @@ func turnThen(y, d blas64.General, then func(segment int, rows blas64.General)) 
 
 // productThen sets out to y·dᵀ, which does not overlap it. Before it reads rows of y
 // from i on it calls prepare with them, unless nil, and then with every chunk that has
-// been done.
-func productThen(out, y, d blas64.General, prepare func(rows blas64.General, i int), then func(segment int, rows blas64.General)) {
+// been done. prepare reads so many more columns.
+func (a *Arena) productThen(out, y, d blas64.General, more int, prepare func(rows blas64.General, i int), then func(segment int, rows blas64.General)) {
 	f := panel.Pack(1, d)
-	sweep(y.Rows, inCache(firstCache, y.Cols), 4*d.Rows*d.Cols, func(_, seg, i, rows int) {
+	a.sweep(y.Rows, inCache(firstCache, y.Cols), 4*d.Rows*d.Cols, y.Cols+more, out.Cols, func(_, seg, i, rows int) {
 		part, from := rowsOf(out, i, rows), rowsOf(y, i, rows)
 		if prepare != nil {
 			prepare(from, i)
@@ -209,15 +200,15 @@ func productThen(out, y, d blas64.General, prepare func(rows blas64.General, i i
 }
 
 // setBlock copies src to dst.
-func setBlock(dst, src blas64.General) {
-	eachChunk(src.Rows, func(_, i, rows int) { setRows(rowsOf(dst, i, rows), rowsOf(src, i, rows)) })
+func (a *Arena) setBlock(dst, src blas64.General) {
+	a.eachChunk(src.Rows, src.Cols, dst.Cols, func(_, i, rows int) { setRows(rowsOf(dst, i, rows), rowsOf(src, i, rows)) })
 }
 
 // largest returns the magnitude of the largest entry of x, which are finite.
-func largest(x blas64.General) float64 {
+func (a *Arena) largest(x blas64.General) float64 {
 	var s sums
 	s.reset(x.Rows, 1, 1)
-	eachChunk(x.Rows, func(seg, first, rows int) {
+	a.eachChunk(x.Rows, x.Cols, 0, func(seg, first, rows int) {
 		most := s.of(seg).Data[0]
 		for i := first; i < first+rows; i++ {
 			for _, v := range x.Data[i*x.Stride:][:x.Cols] {
@@ -257,16 +248,16 @@ func zeros(buf []float64, rows, cols int) blas64.General {
 }
 
 // columnOf copies column j of x to dst, and setColumn back.
-func columnOf(dst []float64, x blas64.General, j int) {
-	eachChunk(len(dst), func(_, first, rows int) {
+func (a *Arena) columnOf(dst []float64, x blas64.General, j int) {
+	a.eachChunk(len(dst), x.Stride, 1, func(_, first, rows int) {
 		for i := first; i < first+rows; i++ {
 			dst[i] = x.Data[i*x.Stride+j]
 		}
 	})
 }
 
-func setColumn(x blas64.General, j int, src []float64) {
-	eachTile(len(src), func(from, to int) {
+func (a *Arena) setColumn(x blas64.General, j int, src []float64) {
+	a.eachTile(len(src), 1+x.Stride, x.Stride, func(from, to int) {
 		for i := from; i < to; i++ {
 			x.Data[i*x.Stride+j] = src[i]
 		}
@@ -274,8 +265,8 @@ func setColumn(x blas64.General, j int, src []float64) {
 }
 
 // shift moves the columns of x from j on to the front and puts zeros behind.
-func shift(x blas64.General, j int) {
-	eachTile(x.Rows, func(from, to int) {
+func (a *Arena) shift(x blas64.General, j int) {
+	a.eachTile(x.Rows, x.Cols, x.Cols, func(from, to int) {
 		for i := from; i < to; i++ {
 			row := x.Data[i*x.Stride:][:x.Cols]
 			clear(row[copy(row, row[j:]):])

@@ -27,7 +27,7 @@ func TestTallProducts(t *testing.T) {
 		want.Mul(ym.T(), vm)
 		var s sums
 		for range 2 { // the second time in used memory
-			got := cross(&s, y, v)
+			got := heap.cross(&s, y, v)
 			if g := mat.NewDense(4, 3, got.Data); !mat.EqualApprox(g, &want, 1e-10) {
 				t.Errorf("n = %d: product of transposed is wrong", n)
 			}
@@ -35,7 +35,7 @@ func TestTallProducts(t *testing.T) {
 		d := gaussian(2, 4, 0, 4, 4)
 		want.Reset()
 		want.Mul(ym, d.T())
-		turn(y, d.RawMatrix())
+		heap.turn(y, d.RawMatrix())
 		for i := range n {
 			for j := range 4 {
 				w := ym.At(i, j)
@@ -58,7 +58,7 @@ func TestBlockQR(t *testing.T) {
 			"random": func(*mat.Dense) {},
 			"graded": func(y *mat.Dense) {
 				for j := range width(y) {
-					scaleColumn(y, j, math.Pow(1e-3, float64(j)))
+					heap.scaleColumn(y, j, math.Pow(1e-3, float64(j)))
 				}
 			},
 			"close": func(y *mat.Dense) {
@@ -95,7 +95,7 @@ func TestBlockQR(t *testing.T) {
 
 func checkBlockQR(t *testing.T, name string, n, l, given, locked int, spoil func(*mat.Dense)) {
 	t.Helper()
-	q := blockQR{key: 0.5, found: newBasis(nil, n, locked)}
+	q := blockQR{key: 0.5, found: heap.newBasis(n, locked)}
 	for i := range locked {
 		q.found.random(q.found.next(), 5, uint64(i))
 		q.found.push()
@@ -117,13 +117,13 @@ func checkBlockQR(t *testing.T, name string, n, l, given, locked int, spoil func
 		x := mat.Col(nil, j, y)
 		for range 3 {
 			q.found.project(x)
-			v.project(new(sums), single(x))
+			v.project(nil, new(sums), single(x))
 		}
 		y.SetCol(j, x)
 	}
 	orig, scale := mat.DenseCopyOf(y), mat.Norm(y, 2)
 	r := q.factor(y.RawMatrix(), v, 1e-15*scale)
-	if o := orthogonality(gramOf(y)); !(o <= 1e-13) {
+	if o := orthogonality(heap.gramOf(y)); !(o <= 1e-13) {
 		t.Errorf("%s, %d×%d beside %d and %d: orthonormal to %.2g", name, n, l, given, locked, o)
 	}
 	var back mat.Dense
@@ -143,7 +143,7 @@ func checkBlockQR(t *testing.T, name string, n, l, given, locked int, spoil func
 			continue // has been in the complement of what is locked
 		}
 		for i := range locked {
-			if d := math.Abs(dot(x, q.found.vector(i))); d > 1e-13 {
+			if d := math.Abs(heap.dot(x, q.found.vector(i))); d > 1e-13 {
 				t.Errorf("%s, %d×%d: random column %d has a component of %.2g in what is locked", name, n, l, j, d)
 			}
 		}

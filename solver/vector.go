@@ -15,14 +15,14 @@ func column(x *mat.Dense) []float64 { return x.RawMatrix().Data }
 
 func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
 
-func dot(x, y []float64) (sum float64) {
-	eachTile(len(x), func(from, to int) { sum += blas64.Dot(vector(x[from:to]), vector(y[from:to])) })
+func (a *Arena) dot(x, y []float64) (sum float64) {
+	a.eachTile(len(x), 2, 0, func(from, to int) { sum += blas64.Dot(vector(x[from:to]), vector(y[from:to])) })
 	return sum
 }
 
 // norm2 returns ‖x‖, guarded against overflow and underflow.
-func norm2(x []float64) (norm float64) {
-	eachTile(len(x), func(from, to int) {
+func (a *Arena) norm2(x []float64) (norm float64) {
+	a.eachTile(len(x), 1, 0, func(from, to int) {
 		part := blas64.Nrm2(vector(x[from:to]))
 		if from == 0 {
 			norm = part
@@ -33,38 +33,38 @@ func norm2(x []float64) (norm float64) {
 	return norm
 }
 
-// addScaled sets y += a·x.
-func addScaled(y []float64, a float64, x []float64) {
-	eachTile(len(x), func(from, to int) { blas64.Axpy(a, vector(x[from:to]), vector(y[from:to])) })
+// addScaled sets y += f·x.
+func (a *Arena) addScaled(y []float64, f float64, x []float64) {
+	a.eachTile(len(x), 2, 1, func(from, to int) { blas64.Axpy(f, vector(x[from:to]), vector(y[from:to])) })
 }
 
 // copyVector copies x to dst, of the same length.
-func copyVector(dst, x []float64) {
-	eachTile(len(x), func(from, to int) { copy(dst[from:to], x[from:to]) })
+func (a *Arena) copyVector(dst, x []float64) {
+	a.eachTile(len(x), 1, 1, func(from, to int) { copy(dst[from:to], x[from:to]) })
 }
 
 // copyColumn copies column j of src, which has as many rows, to dst.
-func copyColumn(dst []float64, src *mat.Dense, j int) { columnOf(dst, src.RawMatrix(), j) }
+func (a *Arena) copyColumn(dst []float64, src *mat.Dense, j int) { a.columnOf(dst, src.RawMatrix(), j) }
 
 // normalise sets dst = x/‖x‖, or to zero if x is zero.
-func normalise(dst, x []float64) {
+func (a *Arena) normalise(dst, x []float64) {
 	f := 0.0
-	if norm := norm2(x); norm > 0 {
+	if norm := a.norm2(x); norm > 0 {
 		f = 1 / norm
 	}
-	eachTile(len(x), func(from, to int) {
+	a.eachTile(len(x), 1, 1, func(from, to int) {
 		for i := from; i < to; i++ {
 			dst[i] = f * x[i]
 		}
 	})
 }
 
-// distance returns ‖a·x − b·y‖.
-func distance(x []float64, a float64, y []float64, b float64) float64 {
+// distance returns ‖f·x − g·y‖.
+func (a *Arena) distance(x []float64, f float64, y []float64, g float64) float64 {
 	sum := 0.0
-	eachTile(len(x), func(from, to int) {
+	a.eachTile(len(x), 2, 0, func(from, to int) {
 		for i := from; i < to; i++ {
-			d := a*x[i] - b*y[i]
+			d := f*x[i] - g*y[i]
 			sum += d * d
 		}
 	})
@@ -74,14 +74,14 @@ func distance(x []float64, a float64, y []float64, b float64) float64 {
 // ritz returns the Rayleigh quotient and the residual of the direction of x,
 // given y = Mx. The difference is formed entry by entry: the difference of the
 // squared norms would lose half of the digits.
-func ritz(x, y []float64) Candidate {
+func (a *Arena) ritz(x, y []float64) Candidate {
 	c := Candidate{DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
-	xx := dot(x, x)
+	xx := a.dot(x, x)
 	if xx == 0 {
 		return c
 	}
-	c.Value = dot(x, y) / xx
-	c.Residual = distance(y, 1, x, c.Value) / math.Sqrt(xx)
+	c.Value = a.dot(x, y) / xx
+	c.Residual = a.distance(y, 1, x, c.Value) / math.Sqrt(xx)
 	c.PaperValue = c.Value
 	return c
 }

@@ -3,6 +3,7 @@ package eigen
 import (
 	"cmp"
 	"math"
+	"runtime"
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -14,12 +15,20 @@ import (
 // Solver finds eigenvalues and eigenvectors in memory that it uses again. It is not safe
 // for concurrent use; the zero value is ready.
 type Solver struct {
+	Workers int // goroutines; 0 means GOMAXPROCS
 	room
 	// Of the matrix that was asked about last:
 	d     []float64 // eigenvalues, up to a factor
 	order []int     // of d, descending
 	q     reflections
 	turns rotations
+}
+
+func (w *Solver) workers() int {
+	if w.Workers > 0 {
+		return w.Workers
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // Symmetric returns the eigenvalues of the symmetric part of a, in descending order,
@@ -37,7 +46,7 @@ func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vector
 	w.d, e, w.q = w.reduce(s)
 	var z blas64.General
 	const alone = 32 // order below which that is not worth a helper
-	team.Each(min(2, 1+n/alone), 2, func(_, part int) {
+	team.Each(min(2, w.workers(), 1+n/alone), 2, func(_, part int) {
 		if part == 0 {
 			w.turns.diagonalise(w.d, e)
 		} else {
@@ -65,7 +74,7 @@ func (w *Solver) Vectors(tail int) blas64.General {
 
 // turned returns the last entries of the eigenvectors, z being those of Qᵀ.
 func (w *Solver) turned(z blas64.General, tail int) blas64.General {
-	w.turns.apply(z)
+	w.turns.apply(w.workers(), z)
 	n := len(w.d)
 	vectors := blas64.General{Rows: n, Cols: tail, Stride: max(1, tail), Data: make([]float64, n*tail)}
 	for i, j := range w.order {

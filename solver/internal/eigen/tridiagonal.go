@@ -2,7 +2,6 @@ package eigen
 
 import (
 	"math"
-	"runtime"
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -71,10 +70,10 @@ func (r *rotations) diagonalise(d, e []float64) {
 const strip = 32
 
 // apply applies the rotations to the rows of z.
-func (r *rotations) apply(z blas64.General) {
+func (r *rotations) apply(most int, z blas64.General) {
 	const alone = 1 << 18 // rotated pairs of numbers that are not worth a helper
 	strips := (z.Cols + strip - 1) / strip
-	workers := min(runtime.GOMAXPROCS(0), 1+len(r.cs)/2*z.Cols/alone)
+	workers := min(most, 1+len(r.cs)/2*z.Cols/alone)
 	team.Each(workers, strips, func(_, i int) {
 		part, cs := z, r.cs
 		part.Data, part.Cols = z.Data[i*strip:], min(strip, z.Cols-i*strip)

@@ -1,0 +1,85 @@
+package solver_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// Runs of equal order at the same time in one process, all with vectors in one
+// Space, have the bits that each has alone, and give nothing of one another back.
+func TestConcurrentRunsOnOneSpace(t *testing.T) {
+	const n = 40000
+	methods := []solver.Method{
+		solver.Krylov{Columns: 2, Basis: 12}, solver.Block{Columns: 5}, solver.Krylov{Columns: 1, Basis: 8}, solver.Power{},
+	}
+	settings := func(i int) solver.Settings {
+		return solver.Settings{Rank: 3, Method: methods[i%len(methods)], Seed: uint64(i), MaxPasses: 15}
+	}
+	for _, runs := range []int{2, 4} {
+		space := &solvertest.Space{}
+		got, errs := make([]*solver.Result, runs), make([]error, runs)
+		var wg sync.WaitGroup
+		for i := range runs {
+			wg.Go(func() {
+				set := settings(i)
+				set.Space = space
+				got[i], errs[i] = solver.SVD(t.Context(), &weighed{n: n}, set)
+			})
+		}
+		wg.Wait()
+		for i := range runs {
+			if errs[i] != nil {
+				t.Fatal(errs[i])
+			}
+			want, err := solver.SVD(t.Context(), &weighed{n: n}, settings(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameBits(t, fmt.Sprintf("run %d of %d", i, runs), got[i], want)
+		}
+		if left := space.Blocks(); left != runs {
+			t.Errorf("%d blocks are left of %d runs", left, runs)
+		}
+	}
+}
+
+// The number of workers, of goroutines or of processors, changes no bit.
+func TestWorkersChangeNoBits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, m := range []solver.Method{solver.Krylov{Columns: 2, Basis: 12}, solver.Block{Columns: 5}, solver.Nesterov{}} {
+		for _, n := range []int{3000, 40000} {
+			var want *solver.Result
+			for _, procs := range []int{1, 2, 4} {
+				runtime.GOMAXPROCS(procs)
+				for _, workers := range []int{1, 2, 3, 8} {
+					for _, space := range []solver.Space{nil, &solvertest.Space{}} {
+						set := solver.Settings{Rank: 3, Method: m, MaxPasses: 12, Workers: workers, Space: space}
+						got, err := solver.SVD(t.Context(), &weighed{n: n}, set)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if want == nil {
+							want = got
+						}
+						sameBits(t, fmt.Sprintf("%s, n = %d, %d workers, %d processors", m.Name(), n, workers, procs), got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func sameBits(t *testing.T, what string, got, want *solver.Result) {
+	t.Helper()
+	if !slices.Equal(got.Sigma, want.Sigma) || !slices.Equal(got.Residuals, want.Residuals) || !mat.Equal(got.Right, want.Right) {
+		t.Errorf("%s: other bits", what)
+	}
+}
