@@ -3,7 +3,7 @@ package ingest
 import (
 	"bytes"
 	"fmt"
-	"strings"
+	"regexp"
 )
 
 // A parser turns chunks of one input into batches. It is safe for concurrent
@@ -17,9 +17,10 @@ type parser interface {
 type delimited struct {
 	file              string
 	sep               separator
-	fields            int // in every line
-	user, item, value int // their columns, from 0; value −1: every entry is 1
-	stamp             int // a column that must be an integer, or −1
+	detected          struct{ sep, header bool } // rather than given
+	fields            int                        // in every line
+	user, item, value int                        // their columns, from 0; value −1: every entry is 1
+	stamp             int                        // a column that must be an integer, or −1
 	names             [3]string
 	words             [3]string // that name the columns in a header, without what ids add; may be empty
 	header            []byte    // the line with names, or nil
@@ -122,17 +123,19 @@ func (p *delimited) joined(l, base []byte, b *batch) (again bool, err error) {
 	user, item := names[p.user], names[p.item]
 	if isInteger(user) || isInteger(item) {
 		for _, s := range []string{user, item} {
-			if !isInteger(s) && strings.ContainsAny(s, ",;|\t") && shapeOf(strings.Trim(s, " ")) == shapeOf("1"+strings.Trim(s, " 0123456789.")+"1") {
+			if p.detected.sep && numbersJoined.MatchString(s) {
 				return false, fmt.Errorf("%w: another separator", ErrJoined)
 			}
 		}
 		return false, nil
 	}
-	if knownNames(names) {
+	if p.detected.header && knownNames(names) {
 		return false, fmt.Errorf("%w: this line names columns", ErrJoined)
 	}
 	return false, nil
 }
+
+var numbersJoined = regexp.MustCompile(`^[-0-9.]+[,;|\t][-0-9.,;|\t]+$`)
 
 // isDecimalComma tells whether a text is a number but for its commas.
 func isDecimalComma(text []byte) bool {

@@ -63,32 +63,40 @@ func sourceOf(o Options, path string) (map[string]any, time.Time, error) {
 }
 
 // sameOrigin tells why a store with the source, made at a time, is not of these
-// inputs and options: they are the same if names, sizes and options are, and no
-// input is younger than the store.
+// inputs and options: they are the same if names, sizes, sums (see inputID) and
+// options are, and no input is younger than the store. Stores of before there were
+// sums have none.
 func (g *ingestion) sameOrigin(had map[string]any, made time.Time) error {
 	origin := g.origin()
 	for _, key := range slices.Sorted(maps.Keys(origin)) {
+		if key == sumsKey {
+			continue // of files, told by name below
+		}
 		if old := had[key]; !reflect.DeepEqual(old, origin[key]) {
 			return fmt.Errorf("it had %s %v, this one has %v", key, old, origin[key])
 		}
 	}
-	for _, in := range g.inputs {
-		if in.Modified.After(made) {
+	sums, _ := had[sumsKey].([]any)
+	for i, in := range g.inputs {
+		if in.Modified.After(made) || len(sums) == len(g.inputs) && sums[i] != in.Sum {
 			return fmt.Errorf("%s has changed since", in.Name)
 		}
 	}
 	return nil
 }
 
+// sumsKey is the name of the sums of the inputs in the source of a store.
+const sumsKey = "input_sums"
+
 // origin is what of the inputs and the options decides what the store is, in the
 // types of decoded JSON. A store that is passed on tells nobody's directories.
 func (g *ingestion) origin() map[string]any {
-	var inputs, sizes []any
+	var inputs, sizes, sums []any
 	for _, name := range g.names {
 		inputs = append(inputs, filepath.Base(displayName(name)))
 	}
 	for _, in := range g.inputs {
-		sizes = append(sizes, float64(in.Size))
+		sizes, sums = append(sizes, float64(in.Size)), append(sums, in.Sum)
 	}
 	options := map[string]any{}
 	for i, s := range (Options{ShardSize: g.o.ShardSize}).shaping() { // shards are files, not the matrix
@@ -98,7 +106,7 @@ func (g *ingestion) origin() map[string]any {
 	}
 	origin := map[string]any{"inputs": inputs, "options": options}
 	if sizes != nil {
-		origin["input_bytes"] = sizes
+		origin["input_bytes"], origin[sumsKey] = sizes, sums
 	}
 	return origin
 }

@@ -73,6 +73,9 @@ var intakeCases = []intakeCase{
 	{name: "words with counts", files: "user,item,3\nitem,user,2\n", want: []triple{{"item", "user", 2}, {"user", "item", 3}}},
 	{name: "words of the header come again", files: "customer,product\ncustomer,service\n", err: ErrAmbiguous},
 
+	{name: "the same, data", files: "customer,product\ncustomer,service\n", o: Options{Header: HeaderNo}, want: []triple{one("customer", "product"), one("customer", "service")}},
+	{name: "the same, header", files: "customer,product\ncustomer,service\n", o: Options{Header: HeaderYes}, want: []triple{one("customer", "service")}},
+
 	// pandas.
 	{name: "index without a name", files: ",user,item,rating\n0,1,10,3.5\n1,2,11,4\n", want: []triple{{"1", "10", 3.5}, {"2", "11", 4}}},
 	{name: "Unnamed: 0", files: "Unnamed: 0,user,item,rating\n0,1,10,3.5\n", want: []triple{{"1", "10", 3.5}}},

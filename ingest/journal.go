@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
@@ -58,13 +57,6 @@ type journal struct {
 	Fingerprint string
 	Duplicates  int64
 	Resumes     int
-}
-
-// An inputID tells whether an input is still what it was.
-type inputID struct {
-	Name     string
-	Size     int64
-	Modified time.Time
 }
 
 // A place is where reading goes on: all before it is in the runs.
@@ -127,23 +119,6 @@ type restored struct {
 func (r *restored) Error() string { return r.text }
 func (r *restored) Unwrap() error { return r.kind }
 
-// identify looks at the inputs. It gives nil if one of them cannot be read again
-// from a place within, as standard input.
-func identify(fsys vfs.FS, names []string) ([]inputID, error) {
-	var ids []inputID
-	for _, name := range names {
-		if name == "-" {
-			return nil, nil
-		}
-		fi, err := fsys.Stat(name)
-		if err != nil {
-			return nil, fmt.Errorf("read input: %w", err)
-		}
-		ids = append(ids, inputID{Name: name, Size: fi.Size(), Modified: fi.ModTime().UTC()})
-	}
-	return ids, nil
-}
-
 // shaping are the options that the store depends on.
 func (o Options) shaping() [][2]string {
 	shard := o.ShardSize
@@ -164,7 +139,7 @@ func (j *journal) matches(inputs []inputID, o Options) error {
 		return fmt.Errorf("it was of other inputs: %s", strings.Join(namesOf(j.Inputs), " "))
 	}
 	for i, in := range inputs {
-		if old := j.Inputs[i]; old.Size != in.Size || !old.Modified.Equal(in.Modified) {
+		if in.changed(j.Inputs[i]) {
 			return fmt.Errorf("%s has changed since", in.Name)
 		}
 	}

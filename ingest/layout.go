@@ -27,6 +27,7 @@ func newDelimited(lr *lineReader, o Options, prev *delimited) (*delimited, error
 		return nil, &ParseError{File: lr.in.name, Err: ErrEmpty, Want: "one entry a line"}
 	}
 	p := &delimited{file: lr.in.name, stamp: -1, format: Delimited}
+	p.detected.sep, p.detected.header = o.Separator == "", o.Header == HeaderAuto
 	fail := func(err error) error {
 		e := &ParseError{File: p.file, Line: lr.nextLine, Text: shorten(sample[0]), Err: err}
 		if errors.Is(err, ErrFields) {

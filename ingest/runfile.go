@@ -88,7 +88,19 @@ func readRunInfo(fsys vfs.FS, name string) (r runInfo, err error) {
 	if err == nil {
 		err = r.parse(b[:])
 	}
+	if err == nil {
+		err = hasSize(f, runHeader+r.bytes)
+	}
 	return r, errors.Join(err, f.Close())
+}
+
+// hasSize tells of a temporary file that was cut or has grown.
+func hasSize(f vfs.File, size int64) error {
+	fi, err := f.Stat()
+	if err == nil && fi.Size() != size {
+		err = fmt.Errorf("%w: %s has %d bytes instead of %d", errTempDamaged, baseName(f), fi.Size(), size)
+	}
+	return err
 }
 
 // A runWriter writes the file of one run.
@@ -391,7 +403,9 @@ func (r *runReader) block(c *blockCoder) ([]byte, error) {
 		return nil, errTempDamaged
 	}
 	c.out = slices.Grow(c.out[:0], int(size))[:size]
-	if _, err := io.ReadFull(r.r, c.out); err != nil {
+	if _, err := io.ReadFull(r.r, c.out); err == io.EOF || err == io.ErrUnexpectedEOF {
+		return nil, errTempDamaged
+	} else if err != nil {
 		return nil, fmt.Errorf("sort entries: %w", err)
 	}
 	r.sum = crc.Update(r.sum, c.out)

@@ -239,3 +239,32 @@ func TestJSON(t *testing.T) {
 		t.Errorf("%d row ids, want %d", len(ids), wide.Users)
 	}
 }
+
+// An input that can be read in two ways is not read: both are shown, with the
+// flag for each, and the flags work.
+func TestAmbiguousInput(t *testing.T) {
+	for _, c := range []struct {
+		text, want string
+		flags      [2][]string
+	}{
+		{"0,1,2\n1,10,3.5\n", `"0,1,2": ambiguous: the first line is the numbers of columns (--header yes), or it is an entry (--header no)`,
+			[2][]string{{"--header", "yes"}, {"--header", "no"}}},
+		{"who,what,when,age\n1,10,2020-01-01,3\n", `"who,what,when,age": ambiguous: the value is "age" (--columns who,what,age), or there is none and every entry is 1 (--columns who,what)`,
+			[2][]string{{"--columns", "who,what,age"}, {"--columns", "who,what"}}},
+		{"1;3,5\n", `"1;3,5": ambiguous: fields are separated by commas (--sep ','), or fields are separated by semicolons (--sep ';')`,
+			[2][]string{{"--sep", ",", "--header", "no"}, {"--sep", ";"}}},
+	} {
+		file := filepath.Join(t.TempDir(), "in")
+		if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(t.TempDir(), "m.csr")
+		o := gdsvd(t, "ingest", file, "-o", out)
+		if want := fmt.Sprintf("gdsvd: %s:1: %s (see gdsvd ingest -h)\n", file, c.want); o.code != exitUsage || o.stdout != "" || o.stderr != want {
+			t.Errorf("exit %d\n got %s%swant %s", o.code, o.stdout, o.stderr, want)
+		}
+		for _, flags := range c.flags {
+			must(t, append([]string{"ingest", "-q", file, "--force", "-o", out}, flags...)...)
+		}
+	}
+}
