@@ -26,11 +26,15 @@
 //
 // So that nothing is lost when the process dies, a journal names the files that
 // are complete and durable, and the place in the inputs up to which they go. The
-// inputs must be files: their names, sizes and times have to be the same, and the
-// options that the store depends on.
+// inputs must be files: their names, sizes, times and sums have to be the same, and the
+// options that the store depends on. The sum of a file up to 1 MiB covers all of it; that of
+// a larger one 64 pieces of 16 KiB, evenly spread: a change between them, of the same length
+// and with the time of the file set back, goes unnoticed. Temporary files
+// that are damaged make the ingest begin anew.
 //
 // The store depends on the entries alone: not on the order of the input (but
-// for the policies First and Last), the number of workers or the memory.
+// for the policies First and Last), the number of workers or the memory. Its manifest also
+// tells the names, sizes and sums of the inputs.
 //
 // # Formats
 //
@@ -38,11 +42,25 @@
 // content, and so is the [Format]. A UTF-8 byte order mark is skipped; line ends are LF or
 // CRLF; no line may be longer than 256 KiB; blank lines are skipped.
 //
-// Delimited text has one entry a line: a user, an item and perhaps a value, at columns chosen by
-// number or by the names in a header; without a value column every entry is 1. All lines have as many fields as
-// the first one. Blanks around fields are dropped; with a separator of one byte,
+// Delimited text has one entry a line: a user, an item and perhaps a value; without values every
+// entry is 1. All lines of an input have as many fields as the first one and the same separator.
+// Blanks around fields are dropped; with a separator of one byte,
 // a field may be in double quotes (RFC 4180), but not run over a line end.
 // Lines at the very beginning that begin with "# " or "% " are comments.
+//
+// # Columns of delimited text
+//
+// Which column is which is told by Options.Columns, else by the names in the header, in any
+// order and case: user, customer, session, …; item, movie, product, …; rating, plays, quantity, ….
+// A column named as a time is never the value. Without a header the first three columns are user, item
+// and value, a fourth one a time; a further header, as of files joined, is left out.
+//
+// Nothing is guessed that the input does not tell: whether a first line of texts above
+// texts is a header, which of two columns is the value, or what more than three columns
+// without names are. That is an [AmbiguityError] with the readings there are, and the flag for each.
+//
+// Each input has its own separator and header. The inputs have to agree: on names, if they have
+// them, and on whether there are values; one without a header goes on with the columns of the one before.
 //
 // Text separated by blanks whose first line counts the lines behind it is
 // taken for a Matrix Market file without its banner and refused, unless the format is named.

@@ -102,6 +102,15 @@ func (s *scratch) openList(l idList) (*listReader, error) {
 	return &listReader{f: f, list: l, r: bufio.NewReaderSize(io.NewSectionReader(f, 0, l.Bytes), int(max(64, min(l.Bytes, listBuffer))))}, nil
 }
 
+// verifyList tells of a list that was cut.
+func (s *scratch) verifyList(l idList) error {
+	f, err := s.fs.Open(s.path(l.Name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(hasSize(f, l.Bytes), f.Close())
+}
+
 // next moves to the next id; it is false behind the last, once all has been verified.
 func (r *listReader) next() (bool, error) {
 	if r.n == r.list.N {

@@ -18,8 +18,8 @@ import (
 // An ingest that needs temporary files, and whose inputs can be read again, is
 // saved from time to time. If it is cancelled, fails for want of space or dies,
 // what it has done is left in out + SpoolSuffix (an *UnfinishedError tells), and
-// with Options.Resume the next one goes on from there, or finds that out is the
-// finished store of the same inputs and options. Other failures leave no
+// with Options.Resume the next one goes on from there, begins anew if a temporary file is
+// damaged, or finds that out is the finished store of the same inputs and options. Other failures leave no
 // temporary file.
 //
 // What is wrong with an input is a *ParseError, two entries at one place a
@@ -55,7 +55,7 @@ type ingestion struct {
 	pack keyPacker
 }
 
-func ingest(ctx context.Context, inputs []string, out string, o Options, p plan) (_ *Report, err error) {
+func ingest(ctx context.Context, inputs []string, out string, o Options, p plan) (*Report, error) {
 	names, err := expand(o.FS, inputs)
 	if err != nil {
 		return nil, err
@@ -67,6 +67,17 @@ func ingest(ctx context.Context, inputs []string, out string, o Options, p plan)
 			}
 		}
 	}
+	report, err := attempt(ctx, names, out, o, p)
+	if o.Resume && errors.Is(err, errTempDamaged) {
+		o.Log.Warn("what was left by an ingest before is damaged: it begins anew", "error", err)
+		report, err = attempt(ctx, names, out, o, p)
+	}
+	return report, err
+}
+
+// attempt goes on from what an ingest before has left, or begins one. Damaged
+// temporary files are removed.
+func attempt(ctx context.Context, names []string, out string, o Options, p plan) (_ *Report, err error) {
 	staging, err := csr.Stage(o.FS, out, o.Force)
 	if err != nil {
 		return nil, err
@@ -74,6 +85,9 @@ func ingest(ctx context.Context, inputs []string, out string, o Options, p plan)
 	g := newIngestion(o, p, names, staging, out)
 	defer func() { err = errors.Join(err, staging.Abort()) }() // nothing after Commit
 	if err := g.begin(ctx); err != nil {
+		if errors.Is(err, errTempDamaged) {
+			err = errors.Join(err, g.scratch.remove())
+		}
 		return nil, err
 	}
 	if err := g.run(ctx); err != nil {

@@ -104,9 +104,8 @@ func (o Orientation) transpose(rows, cols int64) bool {
 type Header uint8
 
 const (
-	// HeaderAuto takes the first line as names when Columns has names, or when its
-	// value is no number and its ids are no integers (without a value column: when
-	// its ids are no integers but those of the second line are).
+	// HeaderAuto decides by the first lines: by names of the trade, and by texts above
+	// numbers. What they leave open is an AmbiguityError.
 	HeaderAuto Header = iota
 	// HeaderYes takes the first line of each input as names.
 	HeaderYes
@@ -152,8 +151,9 @@ type Options struct {
 	// semicolon, pipe or blanks.
 	Separator string
 	// Columns are user, item and value, each the name of a column in the header
-	// or its 1-based number. With two of them every entry is 1. Empty means the
-	// first, second and (if there are more than two) third column.
+	// or its 1-based number. With two of them every entry is 1. Empty means what
+	// the header tells, or without one the first, second and (if there are more than two)
+	// third column; see the package's documentation.
 	Columns    []string
 	Header     Header
 	Duplicates Duplicates

@@ -124,22 +124,27 @@ func (g *ingestion) restore(j *journal) error {
 	for _, name := range j.Runs {
 		info, err := readRunInfo(g.o.FS, g.scratch.path(name))
 		if err != nil {
-			return &ResumeError{Spool: g.scratch.dir, Err: err}
+			return &ResumeError{Spool: g.scratch.dir, Err: damaged(err)}
 		}
 		s.addRun(run{name: name, runInfo: info})
 		s.n += int64(info.n)
 	}
 	s.most = max(s.most, j.MostRuns)
 	if s.n != j.Entries {
-		return &ResumeError{Spool: g.scratch.dir, Err: fmt.Errorf("%d entries are missing", j.Entries-s.n)}
+		return &ResumeError{Spool: g.scratch.dir, Err: fmt.Errorf("%w: %d entries are missing", errTempDamaged, j.Entries-s.n)}
 	}
 	for _, a := range []struct {
 		axis  *axis
 		state *axisState
 	}{{r.users, &j.Users}, {r.items, &j.Items}} {
 		a.axis.closed = a.state.Closed
+		for _, l := range a.state.Closed {
+			if err := g.scratch.verifyList(l); err != nil {
+				return &ResumeError{Spool: g.scratch.dir, Err: damaged(err)}
+			}
+		}
 		if err := a.state.Log.load(g.scratch, a.axis.dict); err != nil {
-			return &ResumeError{Spool: g.scratch.dir, Err: err}
+			return &ResumeError{Spool: g.scratch.dir, Err: damaged(err)}
 		}
 		if a.state.Log.Name != "" {
 			a.axis.log.old = append(a.axis.log.old, a.state.Log.Name)

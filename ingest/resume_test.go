@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -455,4 +456,143 @@ func FuzzBlock(f *testing.F) {
 			t.Errorf("%d entries of %d bytes", n, size)
 		}
 	})
+}
+
+// TestResumeWithDamagedFiles: a temporary file that was cut, changed, or is gone
+// makes the ingest begin anew: the store is that of an ingest without a break.
+func TestResumeWithDamagedFiles(t *testing.T) {
+	for _, u := range unluckyCases(t) {
+		if u.name != "text" && u.name != "lists of ids" {
+			continue
+		}
+		whole := target(t)
+		if _, _, err := u.run(t, whole, -1); err != nil {
+			t.Fatal(err)
+		}
+		want := files(t, whole)
+		for _, kind := range []string{"run", "ids", "log"} {
+			for name, harm := range map[string]func(path string, b []byte) error{
+				"cut":     func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)-1], 0o666) },
+				"half":    func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)/2], 0o666) },
+				"empty":   func(path string, b []byte) error { return os.WriteFile(path, nil, 0o666) },
+				"longer":  func(path string, b []byte) error { return os.WriteFile(path, append(b, 0), 0o666) },
+				"changed": func(path string, b []byte) error { b[len(b)-1] ^= 1; return os.WriteFile(path, b, 0o666) },
+				"gone":    func(path string, b []byte) error { return os.Remove(path) },
+			} {
+				if kind == "log" && name == "longer" {
+					continue // what is behind the valid part is of a later time
+				}
+				out := target(t)
+				ue := interrupted(t, &u, out)
+				paths, err := filepath.Glob(filepath.Join(ue.Spool, "*."+kind))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(paths) == 0 {
+					continue
+				}
+				path := paths[0] // the journal names it
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := harm(path, b); err != nil {
+					t.Fatal(err)
+				}
+				rep, _, err := u.run(t, out, -1)
+				if err != nil {
+					t.Fatalf("%s, %s %s: %v", u.name, kind, name, err)
+				}
+				if rep.Resumes != 0 {
+					t.Errorf("%s, %s %s: it goes on from what is damaged", u.name, kind, name)
+				}
+				if diff := cmp.Diff(want, files(t, out)); diff != "" {
+					t.Errorf("%s, %s %s: another store", u.name, kind, name)
+				}
+				leftovers(t, out, true)
+			}
+		}
+	}
+}
+
+// rewritten changes a byte of a file and sets its time back.
+func rewritten(t *testing.T, path string, at int64) {
+	t.Helper()
+	fi, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[at] ^= 1
+	if err := errors.Join(os.WriteFile(path, b, 0o666), os.Chtimes(path, fi.ModTime(), fi.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestResumeOfChangedContent: an input of the same size and time, but with another
+// content, is another input, for an interrupted ingest and for a finished one.
+func TestResumeOfChangedContent(t *testing.T) {
+	text := strings.Join(ratings(rand.New(rand.NewPCG(1, 1)), 300, false), "\n")
+	in := write(t, "in", text)
+	at := int64(strings.LastIndex(text, "::") - 1) // a digit of a value
+	u := &unlucky{inputs: []string{in}, plan: tiny()}
+	out := target(t)
+	interrupted(t, u, out)
+	rewritten(t, in, at)
+	o := Options{Resume: true}.withDefaults()
+	var re *ResumeError
+	if _, err := ingest(t.Context(), u.inputs, out, o, u.plan); !errors.As(err, &re) || !strings.Contains(err.Error(), "has changed since") {
+		t.Errorf("interrupted: %v", err)
+	}
+	rewritten(t, in, at)
+	if rep, err := ingest(t.Context(), u.inputs, out, o, u.plan); err != nil || rep.Resumes != 1 {
+		t.Fatalf("the same again: %+v, %v", rep, err)
+	}
+	if rep, err := ingest(t.Context(), u.inputs, out, o, u.plan); err != nil || !rep.Finished {
+		t.Fatalf("finished: %+v, %v", rep, err)
+	}
+	rewritten(t, in, at)
+	if _, err := ingest(t.Context(), u.inputs, out, o, u.plan); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "has changed since") {
+		t.Errorf("finished, then changed: %v", err)
+	}
+}
+
+// TestContentSum: of a small file every byte counts, of a large one the first and
+// the last, and what shifts all behind it.
+func TestContentSum(t *testing.T) {
+	sum := func(b []byte) string {
+		path := write(t, "in", string(b))
+		s, err := contentSum(vfs.OS, path, int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, size := range []int{1, 1000, sumWhole, sumWhole + 1, 3*sumWhole + 7} {
+		b := make([]byte, size)
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		was := sum(b)
+		places := []int{0, size - 1}
+		if size <= sumWhole {
+			places = append(places, r.IntN(size), r.IntN(size))
+		}
+		for _, at := range places {
+			b[at] ^= 1
+			if sum(b) == was {
+				t.Errorf("%d bytes: a change at %d goes unnoticed", size, at)
+			}
+			b[at] ^= 1
+		}
+		if at := size / 3; size > 1000 {
+			if sum(append(append(slices.Clone(b[:at]), 'x'), b[at:size-1]...)) == was {
+				t.Errorf("%d bytes: an insertion goes unnoticed", size)
+			}
+		}
+	}
 }

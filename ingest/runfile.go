@@ -40,8 +40,6 @@ type runInfo struct {
 	bytes        int64  // of the blocks
 }
 
-var errTempDamaged = errors.New("sort entries: a temporary file does not hold what was written to it")
-
 func (r *runInfo) header() []byte {
 	b := make([]byte, 0, runHeader)
 	b = append(b, runMagic...)
@@ -92,15 +90,6 @@ func readRunInfo(fsys vfs.FS, name string) (r runInfo, err error) {
 		err = hasSize(f, runHeader+r.bytes)
 	}
 	return r, errors.Join(err, f.Close())
-}
-
-// hasSize tells of a temporary file that was cut or has grown.
-func hasSize(f vfs.File, size int64) error {
-	fi, err := f.Stat()
-	if err == nil && fi.Size() != size {
-		err = fmt.Errorf("%w: %s has %d bytes instead of %d", errTempDamaged, baseName(f), fi.Size(), size)
-	}
-	return err
 }
 
 // A runWriter writes the file of one run.

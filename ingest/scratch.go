@@ -119,3 +119,23 @@ func (s *scratch) sweep(keep map[string]bool) error {
 	}
 	return nil
 }
+
+// errTempDamaged: what is left of an ingest is of no use; it has to begin anew.
+var errTempDamaged = errors.New("a temporary file does not hold what was written to it")
+
+// hasSize tells of a temporary file that was cut or has grown.
+func hasSize(f vfs.File, size int64) error {
+	fi, err := f.Stat()
+	if err == nil && fi.Size() != size {
+		err = fmt.Errorf("%w: %s has %d bytes instead of %d", errTempDamaged, baseName(f), fi.Size(), size)
+	}
+	return err
+}
+
+// damaged tells by an error of a temporary file whether it is there and whole.
+func damaged(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", errTempDamaged, err)
+	}
+	return err
+}

@@ -32,9 +32,13 @@ a directory of compressed, checksummed shards that passes stream from.
 
 Formats, recognised by content:
   movielens  user::item::rating[::timestamp], the same with tabs, or ratings.csv
-  delimited  any text with one entry a line; see --sep, --columns and --header
+  delimited  any text with one entry a line; the names of a header tell the columns;
+             see --sep, --columns and --header
   mtx        Matrix Market coordinate: real, integer, pattern; general or (skew-)symmetric
   idx        MNIST images, one row an image
+
+An input that can be read in several ways is refused with exit code 2, the
+readings and the flag for each.
 
 Whatever the size of the input, memory stays within --memory. What does not fit
 is sorted on the disk, in STORE.spool, and saved from time to time: an ingest of
@@ -195,6 +199,9 @@ func newIngestResult(r *ingest.Report) *ingestResult {
 	return x
 }
 
+// tellingEntries is from how many entries on their size says more than that of the frame.
+const tellingEntries = 10000
+
 func (a *app) printIngest(report *ingest.Report) error {
 	r := newIngestResult(report)
 	if a.json {
@@ -203,7 +210,11 @@ func (a *app) printIngest(report *ingest.Report) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "store\t%s\n", r.Store)
 	fmt.Fprintf(w, "shape\t%d × %d, %d entries\n", r.Rows, r.Cols, r.NNZ)
-	fmt.Fprintf(w, "size\t%s, %.2f bytes per entry\n", sysmem.FormatSize(r.Bytes), r.BytesPerEntry)
+	fmt.Fprintf(w, "size\t%s", sysmem.FormatSize(r.Bytes))
+	if r.NNZ >= tellingEntries {
+		fmt.Fprintf(w, ", %.2f bytes per entry", r.BytesPerEntry)
+	}
+	fmt.Fprintln(w)
 	if !r.Finished {
 		fmt.Fprintf(w, "time\t%.2f s, %.0f MB/s of input\n", r.Seconds.Total, r.MBPerSecond)
 	}
