@@ -150,7 +150,7 @@ func (s *scratch) listAsText(l idList) (idList, error) {
 			return l, errors.Join(err, w.f.Close())
 		}
 	}
-	return w.end(s)
+	return w.endPassing()
 }
 
 // mergeSome puts the merge of the first lists, width of them, behind the others.
@@ -162,7 +162,7 @@ func (s *scratch) mergeSome(ctx context.Context, lists []idList, width int, m *m
 	if err := s.mergeLists(ctx, lists[:width], m, w.add); err != nil {
 		return nil, errors.Join(err, w.f.Close())
 	}
-	merged, err := w.end(s)
+	merged, err := w.endPassing()
 	return append(slices.Clone(lists[width:]), merged), err
 }
 
@@ -192,7 +192,7 @@ func (a *axis) rank(ctx context.Context, s *scratch, lists []idList, p plan, hel
 	if err != nil {
 		return errors.Join(err, w.f.Close())
 	}
-	if a.names, err = w.end(s); err != nil {
+	if a.names, err = w.endPassing(); err != nil {
 		return err
 	}
 	a.ranks, err = newRankReader(ctx, spool, 32+bitsFor(int64(len(a.closed))))

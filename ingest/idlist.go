@@ -74,12 +74,28 @@ func (l *listWriter) add(r *idRecord) error {
 	return nil
 }
 
-// end hands the complete file over to the scratch.
+// end hands the complete file over to the scratch, for a journal to name it.
 func (l *listWriter) end(s *scratch) (idList, error) {
-	if err := l.w.Flush(); err != nil {
-		return l.list, errors.Join(fmt.Errorf("spill ids: %w", err), l.f.Close())
+	if err := l.flush(); err != nil {
+		return l.list, err
 	}
 	return l.list, s.complete(l.f)
+}
+
+// endPassing closes a file that an ingest makes anew when it is resumed.
+func (l *listWriter) endPassing() (idList, error) {
+	if err := l.flush(); err != nil {
+		return l.list, err
+	}
+	return l.list, l.f.Close()
+}
+
+// flush writes what is still in the buffer; it closes the file if that fails.
+func (l *listWriter) flush() error {
+	if err := l.w.Flush(); err != nil {
+		return errors.Join(fmt.Errorf("spill ids: %w", err), l.f.Close())
+	}
+	return nil
 }
 
 // A listReader walks a list.

@@ -30,7 +30,12 @@ func Ingest(ctx context.Context, inputs []string, out string, o Options) (*Repor
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
+	files := openFileLimit()
+	o.Workers = min(o.Workers, sortersWithin(files))
 	p, err := newPlan(o.Memory, o.Workers)
+	if err == nil {
+		p, err = p.within(files)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}

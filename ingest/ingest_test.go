@@ -91,7 +91,7 @@ func TestStoreDependsOnEntriesAlone(t *testing.T) {
 				}
 			}
 			var want map[string]string
-			for try, p := range []plan{mustPlan(t), tiny(), tiny(), {chunk: 1000, jobs: 2, space: 64 << 20, keep: 10 << 10, run: 500, first: 100, readBuf: 64, fanIn: 3, window: 1 << 20}} {
+			for try, p := range []plan{mustPlan(t), tiny(), tiny(), {chunk: 1000, jobs: 2, space: 64 << 20, keep: 10 << 10, run: 500, first: 100, readBuf: 64, fanIn: 3, unsynced: 64, window: 1 << 20}} {
 				r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 				in, out := write(t, "ratings", strings.Join(lines, "\n")), target(t)
 				o := Options{Workers: 1 + try*2%5, Duplicates: dup, FS: lazyFS{vfs.OS}}
@@ -180,7 +180,7 @@ func TestDuplicatePolicies(t *testing.T) {
 	}{
 		{Sum, 1.5, -12}, {Mean, 0.5, -6}, {First, 0.75, -5}, {Last, 0.5, -7}, {Max, 0.75, -5},
 	} {
-		for _, p := range []plan{mustPlan(t), tiny(), {chunk: 16, jobs: 2, space: 1 << 20, run: 1, first: 1, readBuf: 1, fanIn: 2, window: 1 << 20}} {
+		for _, p := range []plan{mustPlan(t), tiny(), {chunk: 16, jobs: 2, space: 1 << 20, run: 1, first: 1, readBuf: 1, fanIn: 2, unsynced: 64, window: 1 << 20}} {
 			out := target(t)
 			rep, err := ingest(t.Context(), []string{write(t, "in", text)}, out, Options{Duplicates: c.policy}.withDefaults(), p)
 			if err != nil {

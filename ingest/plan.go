@@ -1,17 +1,22 @@
 package ingest
 
-import "github.com/gdsvd/gdsvd/csr"
+import (
+	"fmt"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
 
 // A plan divides the memory budget. Only the speed depends on it.
 type plan struct {
-	chunk   int   // bytes of input parsed at a time, at most chunkSize
-	jobs    int   // chunks under way
-	space   int64 // bytes for dictionaries, entries and sorting
-	keep    int64 // bytes of entries kept in memory, room for sorting not counted
-	run     int   // entries sorted at a time
-	first   int   // entries of the first buffer; each further one is twice as large, up to run
-	readBuf int   // bytes read at a time from one run while merging
-	fanIn   int   // runs merged at a time
+	chunk    int   // bytes of input parsed at a time, at most chunkSize
+	jobs     int   // chunks under way
+	space    int64 // bytes for dictionaries, entries and sorting
+	keep     int64 // bytes of entries kept in memory, room for sorting not counted
+	run      int   // entries sorted at a time
+	first    int   // entries of the first buffer; each further one is twice as large, up to run
+	readBuf  int   // bytes read at a time from one run while merging
+	fanIn    int   // runs merged at a time
+	unsynced int   // temporary files that are open only to become durable, at most
 	// encoders encode blocks of the store beside the goroutine that fills them.
 	encoders int
 	window   int64 // largest window of zstd input
@@ -47,9 +52,33 @@ func newPlan(memory int64, workers int) (plan, error) {
 	p.run = int(min(max(p.space/8/entrySize, 1<<12), 1<<22))
 	p.first = min(1<<16, p.run)
 	p.fanIn = int(max(2, min(p.space/4/p.cursorBytes(), 512)))
+	p.unsynced = 64
 	p.window = max(memory/8, 8<<20)
 	return p, nil
 }
+
+const (
+	// otherFiles is how many files are open beside runs, lists and those to become
+	// durable: the standard ones, those of Go's runtime, the lock, an input or a file of the
+	// store, the logs of ids, the journal, its directory, what is written.
+	otherFiles = 16
+	// fewestFiles makes it possible to merge.
+	fewestFiles = otherFiles + 4
+)
+
+// within keeps to a limit of open files.
+func (p plan) within(files int) (plan, error) {
+	if files < fewestFiles {
+		return p, fmt.Errorf("no more than %d files may be open at a time; %d are needed (ulimit -n %d)", files, fewestFiles, fewestFiles)
+	}
+	free := files - otherFiles
+	p.fanIn = min(p.fanIn, free/2)
+	p.unsynced = min(p.unsynced, max(1, free/4)) // twice: those of a save under way, too
+	return p, nil
+}
+
+// sortersWithin is how many workers may sort runs, each with a file open.
+func sortersWithin(files int) int { return max(1, (files-otherFiles)/4) }
 
 // cursorBytes is what reading one run takes while merging.
 func (p plan) cursorBytes() int64 { return int64(p.readBuf) + runBlock*entrySize + 1<<12 }

@@ -170,11 +170,8 @@ type saver struct {
 // due tells whether the ingest should be saved now.
 func (g *ingestion) due() bool {
 	return g.spool.onto && g.scratch.durable &&
-		(time.Since(g.saver.last) >= g.saver.every || len(g.scratch.unsynced) >= maxUnsynced)
+		(time.Since(g.saver.last) >= g.saver.every || len(g.scratch.unsynced) >= g.plan.unsynced)
 }
-
-// maxUnsynced bounds the files that are open only to become durable.
-const maxUnsynced = 64
 
 // save begins to write the journal of what has been done so far; no file it
 // names is changed later. It returns the error of the save before.

@@ -106,7 +106,7 @@ func target(t testing.TB) string { return filepath.Join(t.TempDir(), "out.csr") 
 // tiny is a plan under which even a few entries spill, are merged in several
 // rounds, and span chunks.
 func tiny() plan {
-	return plan{chunk: 256, jobs: 3, space: 64 << 20, keep: 0, run: 48, first: 8, readBuf: 64, fanIn: 3, window: 8 << 20}
+	return plan{chunk: 256, jobs: 3, space: 64 << 20, keep: 0, run: 48, first: 8, readBuf: 64, fanIn: 3, unsynced: 64, window: 8 << 20}
 }
 
 // ingestText ingests content and checks that nothing but the store is left.

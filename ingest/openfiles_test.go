@@ -1,0 +1,95 @@
+package ingest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+)
+
+// countingFS counts the files that are open at a time.
+type countingFS struct {
+	vfs.FS
+	open, most atomic.Int64
+}
+
+type countedFile struct {
+	vfs.File
+	fs     *countingFS
+	closed atomic.Bool
+}
+
+func (c *countingFS) counted(f vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	for n := c.open.Add(1); n > c.most.Load(); {
+		c.most.CompareAndSwap(c.most.Load(), n)
+	}
+	return &countedFile{File: f, fs: c}, nil
+}
+
+func (c *countingFS) Open(name string) (vfs.File, error)   { return c.counted(c.FS.Open(name)) }
+func (c *countingFS) Create(name string) (vfs.File, error) { return c.counted(c.FS.Create(name)) }
+
+func (f *countedFile) Close() error {
+	if !f.closed.Swap(true) {
+		f.fs.open.Add(-1)
+	}
+	return f.File.Close()
+}
+
+// TestFewOpenFiles: within a limit of open files an ingest that spills entries and
+// ids to hundreds of files makes the same store, in more passes.
+func TestFewOpenFiles(t *testing.T) {
+	// Not of this count: standard input, output and error, what Go's runtime and the lock have open, the directories made durable.
+	const elsewhere = 8
+	for _, u := range unluckyCases(t) {
+		whole := target(t)
+		if _, _, err := u.run(t, whole, -1); err != nil {
+			t.Fatal(err)
+		}
+		want := files(t, whole)
+		for _, limit := range []int{fewestFiles, 24, 40} {
+			for _, workers := range []int{1, 8} {
+				p := u.plan
+				p.fanIn = 64
+				p, err := p.within(limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := &countingFS{FS: lazyFS{vfs.OS}}
+				out := target(t)
+				o := u.o
+				o.FS, o.CheckpointEvery, o.Workers = c, time.Hour, min(workers, sortersWithin(limit))
+				if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), p); err != nil {
+					t.Fatal(err)
+				}
+				if got := files(t, out); strings.Join(sortedValues(got), "") != strings.Join(sortedValues(want), "") {
+					t.Errorf("%s, %d files: another store", u.name, limit)
+				}
+				if most := int(c.most.Load()); most > limit-elsewhere {
+					t.Errorf("%s, %d workers: %d files open at a time, %d allowed", u.name, workers, most, limit-elsewhere)
+				}
+				if n := c.open.Load(); n != 0 {
+					t.Errorf("%s: %d files are left open", u.name, n)
+				}
+			}
+		}
+	}
+	if _, err := mustPlan(t).within(fewestFiles - 1); err == nil || !strings.Contains(err.Error(), "ulimit -n 20") {
+		t.Errorf("too few: %v", err)
+	}
+}
+
+func sortedValues(m map[string]string) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, name, m[name])
+	}
+	return all
+}
