@@ -108,7 +108,7 @@ func attempt(ctx context.Context, names []string, out string, o Options, p plan)
 func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out string) *ingestion {
 	g := &ingestion{
 		o: o, plan: p, names: names, staging: staging, meter: newMeter(o.Observer), report: &Report{Store: out},
-		scratch: &scratch{fs: o.FS, dir: staging.Target() + SpoolSuffix},
+		scratch: &scratch{fs: o.FS, dir: staging.Target() + SpoolSuffix, most: p.unsynced},
 		saver:   saver{every: o.CheckpointEvery, last: time.Now()},
 	}
 	r := &reading{

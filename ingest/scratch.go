@@ -26,6 +26,7 @@ type scratch struct {
 	// complete but not yet safe.
 	durable  bool
 	unsynced []vfs.File
+	most     int // unsynced
 }
 
 // create makes a new file; kind ends its name.
@@ -45,10 +46,14 @@ func (s *scratch) create(kind string) (vfs.File, error) {
 	return f, nil
 }
 
-// complete takes over a file that has all its contents.
+// complete takes over a file that has all its contents. One too many is made
+// durable now rather than kept open until the next save.
 func (s *scratch) complete(f vfs.File) error {
 	if !s.durable {
 		return f.Close()
+	}
+	if len(s.unsynced) >= s.most {
+		return errors.Join(f.Sync(), f.Close())
 	}
 	s.unsynced = append(s.unsynced, f)
 	return nil
