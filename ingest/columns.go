@@ -58,7 +58,7 @@ func (t *table) assign(names []string, header bool) (columnRoles, error) {
 		}
 	}
 	r := columnRoles{-1, -1, -1}
-	if len(ids) < 2 && len(ids)+len(aside) == 2 {
+	if len(ids) < 2 && len(ids)+len(aside) == 2 && !slices.ContainsFunc(aside, func(c int) bool { return t.counts(c, header) }) {
 		ids = append(ids, aside...)
 		slices.Sort(ids)
 	}
@@ -217,6 +217,10 @@ func (t *table) positional(header, movieLens bool) (columnRoles, error) {
 		}
 		return r, &AmbiguityError{Readings: []Reading{counted, numbers("it is the user", 0, 1, 2)}}
 	case movieLens:
+	case t.all(0, header, isDate):
+		return r, &AmbiguityError{Readings: []Reading{numbers("the dates of the first column are the users", 0, 1, 2), numbers("the columns behind them are user and item", 1, 2)}}
+	case n == 4 && t.all(2, header, isTime):
+		return r, &AmbiguityError{Readings: []Reading{numbers("the third column is the value", 0, 1, 2), numbers("it is a time, and the fourth the value", 0, 1, 3)}}
 	case t.all(2, header, isTime):
 		return r, &AmbiguityError{Readings: []Reading{numbers("the third column is the value", 0, 1, 2), {"it is a time, no value, and every entry is 1", pairs.Flag}}}
 	case n == 4 && t.all(3, header, isTime):

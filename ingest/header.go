@@ -78,6 +78,11 @@ func isTime(s string) bool {
 		}
 		return false
 	}
+	return isDate(s)
+}
+
+// isDate tells whether a field looks like a date, or a time of the day.
+func isDate(s string) bool {
 	shape := shapeOf(s)
 	return strings.HasPrefix(shape, "9-9-9") || strings.HasPrefix(shape, "9/9/9") || strings.HasPrefix(shape, "9.9.9") || strings.HasPrefix(shape, "9:9")
 }

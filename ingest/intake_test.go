@@ -103,6 +103,12 @@ var intakeCases = []intakeCase{
 	{name: "a value that is missing", files: "ann,x,N/A\nbob,y,3\n", err: ErrNumber, says: []string{":1:"}},
 	{name: "a value that is none", files: "ann,x,good\nbob,y,3\n", err: ErrAmbiguous},
 
+	{name: "a date first", files: "2020-01-01,1,10\n2020-01-02,2,11\n", err: ErrAmbiguous, says: []string{"--columns 2,3"}},
+	{name: "a time before the value", files: "1,10,964982703,4\n2,11,964982704,5\n", err: ErrAmbiguous, says: []string{"--columns 1,2,3", "--columns 1,2,4"}},
+	{name: "units", files: "item,user,rating (1-5)\n10,1,4\n", want: []triple{{"1", "10", 4}}},
+	{name: "an id that counts is no item", files: "id,user,rating\n1,7,4\n2,8,3\n3,9,3\n", err: ErrAmbiguous},
+	{name: "an id that does not count", files: "id,user,rating\n5,7,4\n9,8,3\n", want: []triple{{"7", "5", 4}, {"8", "9", 3}}},
+
 	// Separators.
 	{name: "decimal commas", files: "1;10;3,5\n2;11;4,0\n", err: ErrNumber, says: []string{"decimal comma"}},
 	{name: "decimal commas of a pair", files: "1;3,5\n2;4,0\n", err: ErrAmbiguous, says: []string{"--sep ','", "--sep ';'"}},
@@ -139,6 +145,7 @@ var intakeCases = []intakeCase{
 	{name: "part with one more column", files: "user,item,rating\n1,10,3\n----\nuser,item,rating,time\n2,11,4,7\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
 	{name: "part with other values", files: "user,item,rating\n1,10,3\n----\nuser,item,plays\n2,11,4\n", err: ErrParts, says: []string{`"plays"`, `"rating"`}},
 	{name: "part with other users", files: "user,item,rating\n1,10,3\n----\nsession,item,rating\n2,11,4\n", err: ErrParts},
+	{name: "part with a header in another order than one without", files: "1,10,3\n----\nitem,user,rating\n11,2,4\n", err: ErrParts, says: []string{"--columns"}},
 	{name: "part without values", files: "user,item,rating\n1,10,3\n----\nuser,item\n2,11\n", err: ErrParts},
 	{name: "part with other fields", files: "user,item,rating\n1,10,3\n----\n2,11,4,964982704\n", err: ErrParts},
 	{name: "part of texts", files: "user,item\nann,x\n----\nuser,item\nbob,y\n", want: []triple{one("ann", "x"), one("bob", "y")}},
@@ -150,6 +157,10 @@ var intakeCases = []intakeCase{
 	{name: "lists of JSON", files: "[1,10,3]\n[2,11,4]\n", err: ErrUnsupported, says: []string{"JSON"}},
 	{name: "svmlight", files: "1 3:0.5 7:1\n-1 2:1 9:0.25\n", err: ErrUnsupported, says: []string{"svmlight"}},
 	{name: "svmlight of one feature", files: "+1 3:1\n-1 4:1\n", err: ErrUnsupported, says: []string{"svmlight"}},
+	{name: "libffm", files: "1 0:3:0.5\n0 1:2:1\n", err: ErrUnsupported, says: []string{"svmlight"}},
+	{name: "a table of Markdown", files: "| user | item |\n|------|------|\n| ann | x |\n", err: ErrUnsupported, says: []string{"table"}},
+	{name: "a table of SQL", files: " user | item \n------+------\n ann | x \n", err: ErrUnsupported, says: []string{"table"}},
+	{name: "one column", files: "128.5\n99.1\n", err: ErrFields, says: []string{"no separator"}},
 	{name: "a page of HTML", files: "<!DOCTYPE html>\n<html><head>\n", err: ErrUnsupported, says: []string{"HTML"}},
 	{name: "ARFF", files: "@RELATION x\n@ATTRIBUTE a real\n", err: ErrUnsupported, says: []string{"ARFF"}},
 	{name: "braces in ids", files: "{3F25-0},x,1\n[7],y,2\n", want: []triple{{"[7]", "y", 2}, {"{3F25-0}", "x", 1}}},

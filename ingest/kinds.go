@@ -97,8 +97,10 @@ func suspectText(sample [][]byte) error {
 	case bytes.HasPrefix(bytes.ToLower(first), []byte("@relation")):
 		return unsupported("ARFF", export)
 	}
-	for _, l := range sample {
+	for i, l := range sample {
 		switch {
+		case i < 2 && rule.Match(l):
+			return unsupported("a table drawn with lines", export)
 		case bytes.IndexByte(l, 0) >= 0:
 			return unsupported("binary, or UTF-16 text: it has NUL bytes", "ingest reads text, Matrix Market and IDX")
 		case bytes.IndexByte(l, '\r') >= 0:
@@ -110,7 +112,8 @@ func suspectText(sample [][]byte) error {
 
 var (
 	markup   = regexp.MustCompile(`(?i)^<(!doctype|\?xml|html|head|body|error)`)
-	svmLight = regexp.MustCompile(`^[-+0-9.,eE]+(\s+(\d+|qid):[-+0-9.eEnainf]+)+\s*(#.*)?$`)
+	rule     = regexp.MustCompile(`^[-+=|: ]*---[-+=|: ]*$`)
+	svmLight = regexp.MustCompile(`^[-+0-9.,eE]+(\s+(\d+|qid)(:[-+0-9.eEnainf]+){1,2})+\s*(#.*)?$`)
 	svmLabel = regexp.MustCompile(`^[-+0-9.,eE]+\s*(#.*)?$`)
 )
 

@@ -45,7 +45,7 @@ func newDelimited(lr *lineReader, o Options, prev *delimited) (*delimited, error
 	} else if p.sep, err = detectSeparator(sample, o.Format); err != nil {
 		return nil, fail(err)
 	}
-	if o.Format == Auto && p.sep.text == "::" && len(o.Columns) == 0 && o.Header == HeaderAuto {
+	if o.Format == Auto && p.sep.text == "::" && bytes.Contains(sample[0], []byte("::")) && len(o.Columns) == 0 && o.Header == HeaderAuto {
 		o.Format = MovieLens
 	}
 	if o.Format == MovieLens {
@@ -338,6 +338,8 @@ func (p *delimited) agree(r columnRoles, header bool, prev *delimited) error {
 	case (r.value < 0) != (prev.value < 0):
 		with := map[bool]string{true: "values", false: "no values"}
 		return fmt.Errorf("%w: this part has %s, %s has %s", ErrParts, with[r.value >= 0], prev.file, with[prev.value >= 0])
+	case header && prev.header == nil && p.words != [3]string{} && prev.words == [3]string{} && r != (columnRoles{prev.user, prev.item, prev.value}):
+		return fmt.Errorf("%w: its header has the columns in another order than %s, which has no header (--columns with numbers says which they are)", ErrParts, prev.file)
 	case (!header || prev.header == nil) && p.fields != prev.fields:
 		return fmt.Errorf("%w: this part has %d fields, %s has %d", ErrParts, p.fields, prev.file, prev.fields)
 	}

@@ -84,6 +84,9 @@ type columnName struct {
 // counts, behind which id, number and the like may stand.
 func readName(name string) columnName {
 	tokens := nameTokens(name)
+	if i := strings.IndexAny(name, "(["); i > 0 { // a unit
+		tokens = nameTokens(name[:i])
+	}
 	if len(tokens) == 0 {
 		return columnName{role: asideRole}
 	}

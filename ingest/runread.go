@@ -1,0 +1,85 @@
+package ingest
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/crc"
+)
+
+// A runReader reads the file of a run block by block.
+type runReader struct {
+	f    vfs.File
+	info runInfo
+	r    *bufio.Reader
+	left int
+	sum  uint32
+	read int64
+}
+
+// openRun opens the file of a run, to be read through a buffer of so many bytes.
+func openRun(fsys vfs.FS, name string, info runInfo, buffer int) (*runReader, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("sort entries: %w", err)
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(f, runHeader, info.bytes), int(max(min(int64(buffer), info.bytes), 3*binary.MaxVarintLen64)))
+	return &runReader{f: f, info: info, r: r, left: info.n}, nil
+}
+
+// next fills e, which has room for a block or all of the run, with the next block and returns its
+// length; 0 behind the last, when all of the file has been verified.
+func (r *runReader) next(c *blockCoder, e []entry) (int, error) {
+	if r.left == 0 {
+		if r.sum != r.info.crc || r.read != r.info.bytes {
+			return 0, errTempDamaged
+		}
+		return 0, nil
+	}
+	b, err := r.block(c)
+	if err != nil {
+		return 0, err
+	}
+	n, size, err := c.decode(e, b, r.info.sorted)
+	if err == nil && (size != len(b) || n > r.left) {
+		err = errTempDamaged
+	}
+	if err != nil {
+		return 0, err
+	}
+	r.left -= n
+	return n, nil
+}
+
+// block reads the bytes of one block.
+func (r *runReader) block(c *blockCoder) ([]byte, error) {
+	head, err := r.r.Peek(3 * binary.MaxVarintLen64)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("sort entries: %w", err)
+	}
+	count, k := binary.Uvarint(head)
+	keys, k1 := binary.Uvarint(head[max(k, 0):])
+	values, k2 := binary.Uvarint(head[min(max(k, 0)+max(k1, 0), len(head)):])
+	size := uint64(k+k1+k2) + keys + values*8 + count
+	if values == 0 {
+		size += count * 7
+	}
+	if k <= 0 || k1 <= 0 || k2 <= 0 || count > runBlock || keys > maxBlockBytes || values > 255 || size > uint64(r.info.bytes-r.read) {
+		return nil, errTempDamaged
+	}
+	c.out = slices.Grow(c.out[:0], int(size))[:size]
+	if _, err := io.ReadFull(r.r, c.out); err == io.EOF || err == io.ErrUnexpectedEOF {
+		return nil, errTempDamaged
+	} else if err != nil {
+		return nil, fmt.Errorf("sort entries: %w", err)
+	}
+	r.sum = crc.Update(r.sum, c.out)
+	r.read += int64(size)
+	return c.out, nil
+}
+
+func (r *runReader) close() error { return r.f.Close() }
