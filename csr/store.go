@@ -279,6 +279,26 @@ func (s *Store) DecodedSize(rows, nnz int64) int64 {
 	return allocated(4*(rows+1)) + allocated(column*nnz) + allocated(value*nnz)
 }
 
+// Scratch is an empty block with room for any of the store's: DecodeBlock leaves no
+// garbage in it.
+func (s *Store) Scratch() *Block {
+	rows, nnz := s.manifest.MaxBlock.Rows, s.manifest.MaxBlock.NNZ
+	b := &Block{RowPtr: make([]uint32, 0, rows+1)}
+	if s.manifest.Cols <= maxCols16 {
+		b.Col16 = make([]uint16, 0, nnz)
+	} else {
+		b.Col = make([]uint32, 0, nnz)
+	}
+	switch coding := s.manifest.Values.Coding; {
+	case coding == Constant:
+	case coding.coded():
+		b.Code = make([]uint8, 0, nnz)
+	default:
+		b.Val = make([]float64, 0, nnz)
+	}
+	return b
+}
+
 // allocated is the most that Go's heap takes for a slice of n bytes: small ones
 // come in classes of sizes, 16 bytes or a fifth apart at most, larger ones in pages.
 func allocated(n int64) int64 {

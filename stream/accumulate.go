@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// accumulator holds the partial sums of one pass: lane i mod P of the n×l sums,
-// in panels (kernel.Pack), belongs to the units i, i+P, i+2P, … See the
-// package comment, "Same bits".
+// accumulator holds the partial sums of one pass: each lane of the n×l sums, in panels
+// (kernel.Pack), belongs to some of the units, in their order. See the package comment,
+// "Same bits".
 //
 // A worker that is alone at a lane multiplies a unit and scatters the products
 // in one go. One that is not multiplies before its turn comes. With fewer lanes
@@ -18,18 +18,13 @@ import (
 // several workers follow one another through a lane. None of this changes the
 // order in which any number is added to any other.
 type accumulator struct {
-	l      int
-	lane   [][]float64
-	turns  []*turnstile // one for each stripe
-	ends   []uint32     // first column after each stripe
-	ahead  bool         // multiply before the turn comes
-	worker []products
-}
-
-// products is what a worker needs to multiply ahead of its turn.
-type products struct {
-	w      []float64
-	lo, hi []uint32 // entries of each row in a stripe
+	m     *Matrix
+	l     int
+	order order
+	lane  [][]float64
+	turns []*turnstile // one for each stripe
+	ends  []uint32     // first column after each stripe
+	ahead bool         // multiply before the turn comes
 }
 
 // stripes is the number of stripes that keep the workers of each of p lanes from queueing.
@@ -40,26 +35,20 @@ func stripes(workers, p int, n int64) int {
 	return int(min(int64(4*(workers+p-1)/p), max(1, n/64)))
 }
 
-// accumulator prepares the sums of a pass of width l. Its memory is the Matrix's, for reuse.
-func (m *Matrix) accumulator(l int) *accumulator {
-	p := m.lanes(l)
-	m.sums = resized(m.sums, max(len(m.sums), p*m.Dim()*kernel.Width(l)))
-	return m.accumulatorIn(m.sums, l, p)
-}
+// order is the order of a pass of width l.
+func (m *Matrix) order(l int) order { return orderOf(m.src.Cols(), l, m.plan.units(), m.plan.nnz) }
 
-// lanes is the number of accumulators of a pass of width l.
-func (m *Matrix) lanes(l int) int { return lanes(m.src.Cols(), l, m.plan.units(), m.plan.nnz) }
-
-// accumulatorIn prepares sums in the given memory.
-func (m *Matrix) accumulatorIn(memory []float64, l, p int) *accumulator {
+// accumulator prepares the sums of a pass of width l, in the given memory.
+func (m *Matrix) accumulator(memory []float64, l int, o order) *accumulator {
+	p := o.lanes
 	size := m.Dim() * kernel.Width(l)
-	a := &accumulator{l: l, lane: make([][]float64, p), ahead: m.plan.Workers > p, worker: make([]products, m.plan.Workers)}
+	a := &accumulator{m: m, l: l, order: o, lane: make([][]float64, p), ahead: m.plan.Workers > p}
 	for i := range a.lane {
 		a.lane[i] = memory[i*size : (i+1)*size : (i+1)*size]
 	}
 	s := int64(stripes(m.plan.Workers, p, m.src.Cols()))
 	for i := range s {
-		a.turns = append(a.turns, newTurnstile(p))
+		a.turns = append(a.turns, newTurnstile(o))
 		a.ends = append(a.ends, uint32((i+1)*m.src.Cols()/s))
 	}
 	return a
@@ -71,10 +60,9 @@ func (a *accumulator) gram(worker int, u *unit, x []float64) error {
 	if !a.ahead && !u.shared {
 		return a.inTurn(0, u.i, func(y []float64) { kernel.Gram(y, x, a.l, rowsOf(b)) })
 	}
-	p := &a.worker[worker]
-	p.w = resized(p.w, b.Rows()*a.l)
-	kernel.Mul(p.w, x, a.l, rowsOf(b))
-	return a.transposed(worker, u, p.w)
+	w := a.m.products(worker, b.Rows(), a.l)
+	kernel.Mul(w, x, a.l, rowsOf(b))
+	return a.transposed(worker, u, w)
 }
 
 // transposed adds the unit's share of Aᵀ·W, of which w are the unit's rows.
@@ -83,15 +71,15 @@ func (a *accumulator) transposed(worker int, u *unit, w []float64) error {
 	if len(a.turns) == 1 {
 		return a.inTurn(0, u.i, func(y []float64) { kernel.MulTransAdd(y, w, a.l, rowsOf(b)) })
 	}
-	p := &a.worker[worker]
-	p.lo, p.hi = append(p.lo[:0], b.RowPtr[:b.Rows()]...), resized(p.hi, b.Rows())
+	lo, hi := a.m.cuts(worker, b.Rows())
+	copy(lo, b.RowPtr)
 	for s, end := range a.ends {
-		kernel.Split(p.hi, p.lo, rowsOf(b), end)
-		err := a.inTurn(s, u.i, func(y []float64) { kernel.MulTransAddSome(y, w, a.l, rowsOf(b), p.lo, p.hi) })
+		kernel.Split(hi, lo, rowsOf(b), end)
+		err := a.inTurn(s, u.i, func(y []float64) { kernel.MulTransAddSome(y, w, a.l, rowsOf(b), lo, hi) })
 		if err != nil {
 			return err
 		}
-		p.lo, p.hi = p.hi, p.lo
+		lo, hi = hi, lo
 	}
 	return nil
 }
@@ -103,9 +91,10 @@ func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
 	if !turn.enter(i) {
 		return context.Canceled // the pass has failed; eachUnit returns the reason
 	}
-	y := a.lane[i%len(a.lane)]
-	if stripe == 0 && i < len(a.lane) {
-		clear(y) // the first of its lane
+	lane := a.order.lane(i)
+	y := a.lane[lane]
+	if stripe == 0 && i == a.order.first(lane) {
+		clear(y)
 	}
 	f(y)
 	turn.leave(i)
@@ -144,12 +133,4 @@ func (m *Matrix) inParallel(rows, numbers int, f func(from, to int)) {
 			return nil
 		}))
 	})
-}
-
-// resized returns s with length n, its contents undefined.
-func resized[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

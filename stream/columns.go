@@ -73,18 +73,19 @@ type columns struct {
 	m          *Matrix
 	first, end int // of k
 	k          int
-	x          [][]float64 // each of them, if they are multiplied
+	x          [][]float64 // each of them, if they are multiplied, once packed
 	sums       []*accumulator
 }
 
 // columns prepares a pass over columns [first, end) of k: sums for each, in the
 // lanes that all k would have.
 func (m *Matrix) columns(first, end, k int) *columns {
-	n, p := m.Dim(), m.lanes(k)
+	n, o := m.Dim(), m.order(k)
 	c := &columns{m: m, first: first, end: end, k: k}
-	m.sums = resized(m.sums, max(len(m.sums), (end-first)*p*n))
+	x, sums := m.room((end-first)*n, (end-first)*o.lanes*n)
 	for j := range end - first {
-		c.sums = append(c.sums, m.accumulatorIn(m.sums[j*p*n:(j+1)*p*n], 1, p))
+		c.x = append(c.x, x[j*n:(j+1)*n])
+		c.sums = append(c.sums, m.accumulator(sums[j*o.lanes*n:(j+1)*o.lanes*n], 1, o))
 	}
 	return c
 }
@@ -92,10 +93,6 @@ func (m *Matrix) columns(first, end, k int) *columns {
 // pack copies the columns of v.
 func (c *columns) pack(v *mat.Dense) {
 	n, raw := c.m.Dim(), v.RawMatrix()
-	c.m.packed = resized(c.m.packed, max(len(c.m.packed), (c.end-c.first)*n))
-	for j := range c.end - c.first {
-		c.x = append(c.x, c.m.packed[j*n:(j+1)*n])
-	}
 	c.m.inParallel(n, n*len(c.x), func(first, end int) {
 		c.m.eachWindow(first, end, func(from, to int) {
 			for j, x := range c.x {
@@ -155,7 +152,7 @@ func (m *Matrix) projectByColumns(ctx context.Context, v *mat.Dense, sink func(f
 	for first := 0; first < earlier; first += group {
 		c := m.columns(first, first+group, k)
 		c.pack(v)
-		err = m.eachUnit(ctx, len(c.sums[0].lane), c.turns(), func(worker int, u *unit) error {
+		err = m.eachUnit(ctx, c.sums[0].order, c.turns(), func(worker int, u *unit) error {
 			b := &u.block
 			for j := range c.x {
 				at := (int64(first+j))*rows + b.FirstRow
@@ -184,13 +181,12 @@ func (m *Matrix) applyByColumns(ctx context.Context, dst, x *mat.Dense, group in
 	_, l := x.Dims()
 	for first := 0; first < l; first += group {
 		c := m.columns(first, min(l, first+group), l)
-		w := make([][]float64, m.plan.Workers)
 		c.pack(x)
-		err := m.eachUnit(ctx, len(c.sums[0].lane), c.turns(), func(worker int, u *unit) error {
+		err := m.eachUnit(ctx, c.sums[0].order, c.turns(), func(worker int, u *unit) error {
 			b := &u.block
-			w[worker] = resized(w[worker], b.Rows())
+			w := m.column(worker, b.Rows())
 			for j := range c.x {
-				if err := c.multiply(worker, u, j, w[worker]); err != nil {
+				if err := c.multiply(worker, u, j, w); err != nil {
 					return err
 				}
 			}
@@ -216,8 +212,7 @@ func (m *Matrix) projectLast(ctx context.Context, v *mat.Dense, earlier []float6
 	_, k := v.Dims()
 	rows := m.Rows()
 	c := m.columns(len(earlier)/int(rows), k, k)
-	factors, out := newFactors(m, k), newOrdered(m, k, sink)
-	column := make([][]float64, m.plan.Workers)
+	factors, out := m.newFactors(k), newOrdered(m, k, sink)
 	c.pack(v)
 	err := m.eachUnit(ctx, inOrder, append(c.turns(), factors.turn, out.turn), func(worker int, u *unit) error {
 		b := &u.block
@@ -228,12 +223,12 @@ func (m *Matrix) projectLast(ctx context.Context, v *mat.Dense, earlier []float6
 			setColumn(w, j, k, part)
 			m.passed(part)
 		}
-		column[worker] = resized(column[worker], b.Rows())
+		column := m.column(worker, b.Rows())
 		for j := range c.x {
-			if err := c.multiply(worker, u, j, column[worker]); err != nil {
+			if err := c.multiply(worker, u, j, column); err != nil {
 				return err
 			}
-			setColumn(w, c.first+j, k, column[worker])
+			setColumn(w, c.first+j, k, column)
 		}
 		if err := factors.add(worker, u.i, w); err != nil {
 			return err
@@ -276,19 +271,18 @@ func (m *Matrix) mulTransByColumns(ctx context.Context, k int, source func(first
 	group := min(k, m.plan.Group)
 	for first := 0; first < k; first += group {
 		c, in := m.columns(first, min(k, first+group), k), newOrdered(m, k, source)
-		column := make([][]float64, m.plan.Workers)
 		err = m.eachUnit(ctx, inOrder, append(c.turns(), in.turn), func(worker int, u *unit) error {
 			b := &u.block
 			w := in.buffer(worker, b.Rows())
 			if err := in.hand(u.i, b.FirstRow, w); err != nil {
 				return err
 			}
-			column[worker] = resized(column[worker], b.Rows())
+			column := m.column(worker, b.Rows())
 			for j, s := range c.sums {
-				for r := range column[worker] {
-					column[worker][r] = w[r*k+first+j]
+				for r := range column {
+					column[r] = w[r*k+first+j]
 				}
-				if err := s.transposed(worker, u, column[worker]); err != nil {
+				if err := s.transposed(worker, u, column); err != nil {
 					return err
 				}
 			}

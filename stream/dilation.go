@@ -29,10 +29,9 @@ func (m *Matrix) ApplyDilation(ctx context.Context, dstLong, dstShort, long, sho
 		out = mat.NewDense(int(m.Rows()), l, nil)
 	}
 	ws, ls := contiguous(out), contiguous(long)
-	ss := m.pack(short)
-	acc := m.accumulator(l)
+	ss, acc := m.begin(short)
 	// The rows of A·short belong to one unit each: no order among workers.
-	err = m.eachUnit(ctx, len(acc.lane), acc.turns, func(worker int, u *unit) error {
+	err = m.eachUnit(ctx, acc.order, acc.turns, func(worker int, u *unit) error {
 		b := &u.block
 		from, to := int(b.FirstRow)*l, (int(b.FirstRow)+len(b.RowPtr)-1)*l
 		kernel.Mul(ws[from:to], ss, l, rowsOf(b))

@@ -41,6 +41,8 @@ func (m *equalRows) Block(i int) csr.BlockInfo {
 	return csr.BlockInfo{FirstRow: int64(i), Rows: 1, NNZ: len(m.col), Size: 1 << 10}
 }
 
+func (m *equalRows) Scratch() *csr.Block { return new(csr.Block) }
+
 func (m *equalRows) DecodedSize(rows, nnz int64) int64 { return 4*(rows+1) + 12*nnz }
 
 func (m *equalRows) DecodeBlock(i int, dst *csr.Block) error {

@@ -19,9 +19,9 @@ type Matrix struct {
 	plan     Plan
 	ahead    *readAhead   // of the pass under way
 	resident []*csr.Block // decoded blocks kept between passes; nil until first read
-	scratch  []*csr.Block // what each worker decodes into, reused from pass to pass
-	sums     []float64    // accumulators, reused from pass to pass
-	packed   []float64    // x in panels, likewise
+	scratch  []scratch    // of each worker, reused from pass to pass
+	factors  *factors     // of Project, likewise
+	vectors  []float64    // x in panels and accumulators, likewise
 
 	bytesRead atomic.Int64 // encoded bytes decoded so far
 	fetch     atomic.Int64 // worker-nanoseconds spent obtaining decoded blocks in the pass under way
@@ -43,11 +43,10 @@ func NewFrom(src Source, o Options) (*Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Matrix{src: src, opt: o, plan: plan, resident: make([]*csr.Block, plan.Resident)}
-	for range plan.Workers {
-		m.scratch = append(m.scratch, new(csr.Block))
-	}
-	return m, nil
+	return &Matrix{
+		src: src, opt: o, plan: plan,
+		resident: make([]*csr.Block, plan.Resident), scratch: make([]scratch, plan.Workers),
+	}, nil
 }
 
 // Rows is N, the number of rows of the stored matrix A.
@@ -89,7 +88,7 @@ func (m *Matrix) Usage() (bytesRead int64, multiply, wait time.Duration) {
 
 // Close gives the resident blocks back. The store stays open.
 func (m *Matrix) Close() error {
-	m.resident, m.scratch, m.sums, m.packed = nil, nil, nil, nil
+	m.resident, m.scratch, m.factors, m.vectors = nil, nil, nil, nil
 	m.src = nil
 	return nil
 }
@@ -103,12 +102,11 @@ func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	if r, c := dst.Dims(); r != m.Dim() || c != l {
 		panic("stream: Apply: dst has the wrong shape")
 	}
-	if p := m.lanes(l); m.opt.Space != nil && kernel.Width(l)*(p+1) > m.plan.room {
+	if p := m.order(l).lanes; m.opt.Space != nil && kernel.Width(l)*(p+1) > m.plan.room {
 		return m.applyByColumns(ctx, dst, x, m.plan.columns(l, p))
 	}
-	xs := m.pack(x)
-	acc := m.accumulator(l)
-	err = m.eachUnit(ctx, len(acc.lane), acc.turns, func(worker int, u *unit) error {
+	xs, acc := m.begin(x)
+	err = m.eachUnit(ctx, acc.order, acc.turns, func(worker int, u *unit) error {
 		return acc.gram(worker, u, xs)
 	})
 	if err != nil {
@@ -130,19 +128,23 @@ func (m *Matrix) checkWidth(op string, x *mat.Dense, planned int) (int, error) {
 	return l, nil
 }
 
-// pack returns x in panels (kernel.Pack), in memory of m that the next pass uses again.
-func (m *Matrix) pack(x *mat.Dense) []float64 {
+// begin prepares a product with x: x in panels, and the sums.
+func (m *Matrix) begin(x *mat.Dense) (xs []float64, acc *accumulator) {
+	_, l := x.Dims()
+	xs, sums := m.room(m.sizes(l))
+	m.pack(xs, x)
+	return xs, m.accumulator(sums, l, m.order(l))
+}
+
+// pack sets packed to x in panels (kernel.Pack).
+func (m *Matrix) pack(packed []float64, x *mat.Dense) {
 	raw := x.RawMatrix()
-	size := raw.Rows * kernel.Width(raw.Cols)
-	m.packed = resized(m.packed, max(len(m.packed), size))
-	packed := m.packed[:size]
-	m.inParallel(raw.Rows, size, func(first, end int) {
+	m.inParallel(raw.Rows, len(packed), func(first, end int) {
 		m.eachWindow(first, end, func(from, to int) {
 			kernel.Pack(packed, raw.Cols, from, to-from, raw.Data[from*raw.Stride:], raw.Stride)
 			m.drop(x, from, to)
 		})
 	})
-	return packed
 }
 
 // contiguous returns the numbers of x row by row without gaps, copying only if it has any.

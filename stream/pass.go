@@ -22,13 +22,10 @@ type unit struct {
 // turnstile: when a unit is handed out, all earlier ones of its lane have been.
 type visit func(worker int, u *unit) error
 
-// inOrder is the number of lanes of a pass whose units go in ascending order.
-const inOrder = 1
-
 // eachUnit reads every block once and calls fn on its units: in the order of
 // the file or, where blocks are resident, in ascending order in each lane only.
 // turns are the turnstiles fn may wait on; they are opened for good when the pass fails.
-func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn visit) error {
+func (m *Matrix) eachUnit(ctx context.Context, o order, turns []*turnstile, fn visit) error {
 	start := time.Now()
 	m.fetch.Store(0)
 	defer func() {
@@ -39,7 +36,7 @@ func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	err := m.work(ctx, newQueue(m, lanes), turns, fn)
+	err := m.work(ctx, newQueue(m, o), turns, fn)
 	if err == nil {
 		err = m.kept()
 	}
@@ -76,14 +73,12 @@ func (m *Matrix) work(ctx context.Context, q *queue, turns []*turnstile, fn visi
 
 // worker takes work until there is none.
 func (m *Matrix) worker(ctx context.Context, worker int, q *queue, fn visit) error {
-	scratch := m.scratch[worker]
-	defer func() { m.scratch[worker] = scratch }()
 	for {
 		t, err := q.take(ctx, worker)
 		if err != nil || t.to == t.from {
 			return err
 		}
-		b, err := m.block(t.from/m.plan.parts, scratch)
+		b, err := m.block(worker, t.from/m.plan.parts)
 		for i := t.from; i < t.to && err == nil; i++ {
 			u := unit{i: i, block: part(b, i%m.plan.parts, m.plan.parts), shared: t.shared}
 			err = m.guard(func() error { return fn(worker, &u) })
@@ -92,7 +87,6 @@ func (m *Matrix) worker(ctx context.Context, worker int, q *queue, fn visit) err
 		if err != nil {
 			return err
 		}
-		scratch = trimmed(scratch)
 	}
 }
 
@@ -118,28 +112,34 @@ func cut(ptr []uint32, i, n int) int {
 	return row
 }
 
-// block returns block i decoded: the resident copy, or one read into scratch
-// (and kept, if the plan keeps it).
-func (m *Matrix) block(i int, scratch *csr.Block) (*csr.Block, error) {
+// block returns block i decoded: the resident copy, or one read into the worker's
+// scratch (and kept, if the plan keeps it).
+func (m *Matrix) block(worker, i int) (*csr.Block, error) {
 	keep := i < len(m.resident)
-	if keep {
-		if b := m.resident[i]; b != nil {
-			return b, nil
-		}
-		scratch = new(csr.Block) // of exactly the right size, not grown for a larger block
+	var into *csr.Block
+	switch s := &m.scratch[worker]; {
+	case keep && m.resident[i] != nil:
+		return m.resident[i], nil
+	case keep:
+		into = new(csr.Block) // of exactly the right size
+	case s.block == nil:
+		s.block = m.src.Scratch()
+		fallthrough
+	default:
+		into = s.block
 	}
 	start := time.Now()
 	m.ahead.need(i)
-	if err := m.src.DecodeBlock(i, scratch); err != nil {
+	if err := m.src.DecodeBlock(i, into); err != nil {
 		return nil, err
 	}
 	m.ahead.done(i)
 	m.fetch.Add(int64(time.Since(start)))
 	m.bytesRead.Add(m.src.Block(i).Size)
 	if keep {
-		m.resident[i] = scratch
+		m.resident[i] = into
 	}
-	return scratch, nil
+	return into, nil
 }
 
 // firstRead is the first block that is not resident.
@@ -150,13 +150,4 @@ func (m *Matrix) firstRead() int {
 		}
 	}
 	return len(m.resident)
-}
-
-// trimmed drops scratch that one unusually long row has made large, so that
-// not every worker ends up holding a copy of the largest block.
-func trimmed(b *csr.Block) *csr.Block {
-	if b.NNZ() > 2*csr.BlockNNZ {
-		return new(csr.Block)
-	}
-	return b
 }

@@ -11,13 +11,6 @@ import (
 )
 
 const (
-	// laneBytes and maxLanes bound the accumulators of a pass: they are to stay in
-	// cache from block to block. laneShare bounds what it costs to clear them and
-	// to add them up: a lane must have that many entries a column.
-	laneBytes = 6 << 20
-	maxLanes  = 8
-	laneShare = 64
-
 	// A matrix has at least minUnits units, if they have unitNNZ entries each,
 	// so that a few workers end at about the same time. None may ever
 	// depend on the budget or on the machine: they decide the order of summation.
@@ -28,6 +21,9 @@ const (
 	// beside its heap: code, tables, stacks, the runtime's own; measured at 15 to
 	// 19 MiB.
 	runtimeBytes = 20 << 20
+	// garbageBytes is what the heap may hold beyond what is planned: garbage that has not
+	// been collected, and the bookkeeping of the heap. With less the collector would never rest.
+	garbageBytes = 3 << 20
 	// collectorShare: one part in so many of the room for resident blocks is left to what
 	// the collector has not collected yet.
 	collectorShare = 64
@@ -73,7 +69,7 @@ func (o Options) withDefaults() Options {
 
 // Part is one line of a Plan: what the process has beside its heap ("runtime",
 // "mapped pages and buffers": of the store, and in Options.Mapped), and on the heap Options.Reserve ("vectors"), "accumulators",
-// "blocks in flight" and "resident blocks", both decoded.
+// "blocks in flight" and "resident blocks", both decoded, and "garbage" that has not been collected.
 type Part struct {
 	Name  string
 	Bytes int64
@@ -96,6 +92,9 @@ type Plan struct {
 	parts int   // units of a block
 	spans int   // read ahead or being decoded, at most
 	room  int   // columns of sums and of x in memory, with a Space
+
+	// With a budget: the most rows of a block, and numbers of x and sums in panels.
+	rows, numbers int
 }
 
 // Total is the sum of the parts.
@@ -128,14 +127,6 @@ func (e *BudgetError) Error() string {
 func roundedUp(n int64) float64 { return math.Ceil(10*mib(n)) / 10 }
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
-
-// lanes is the number of accumulators of a pass that adds blocks of n×l
-// numbers: a function of the matrix and the width alone. It does not limit the
-// useful workers: see accumulator.
-func lanes(n int64, l, units int, nnz int64) int {
-	bytes := 8 * n * int64(kernel.Width(l))
-	return int(max(1, min(maxLanes, int64(units), laneBytes/(bytes+1), nnz/(laneShare*n+1))))
-}
 
 // parts is the number of units that each block is cut into: one, unless there
 // are so few blocks that workers would wait for one another at the end. A function
@@ -202,28 +193,28 @@ func makePlan(src Source, o Options) (Plan, error) {
 	p.parts = parts(p.Blocks, p.nnz)
 
 	n := src.Cols()
-	p.Lanes, p.Together = lanes(n, o.Width, p.units(), p.nnz), o.Width
-	vectors := func(l, lanes int) int64 { // accumulators and x in panels, x and result
-		return 8 * n * (int64(kernel.Width(l))*int64(lanes+1) + int64(l)*2)
-	}
-	sums := max(vectors(o.Width, p.Lanes), vectors(o.Rank, lanes(n, o.Rank, p.units(), p.nnz)))
+	p.Lanes, p.Together = orderOf(n, o.Width, p.units(), p.nnz).lanes, o.Width
+	panels := func(l, lanes int) int64 { return n * int64(kernel.Width(l)) * int64(lanes+1) } // accumulators and x
+	numbers := max(panels(o.Width, p.Lanes), panels(o.Rank, orderOf(n, o.Rank, p.units(), p.nnz).lanes))
+	ends := 2 * n * int64(max(o.Width, o.Rank)) // x and result
 	mapped := csr.ReleaseLag + o.Mapped
 	if o.Space != nil {
-		sums = p.outside(n, o)
+		numbers, ends = p.outside(n, o), 0
 		mapped += int64(p.Workers) * 8 * min(n, windowRows) * int64(max(o.Width, o.Rank))
 	}
 	flight := func(workers int64) int64 {
-		// Decoded block, its rows of W, where a stripe begins and ends in each
+		// Decoded block, its rows of W, a column of them, where a stripe begins and ends in each
 		// row, and a QR stack; one stack for all.
-		return workers*(decoded+8*largest.Rows*int64(max(o.Rank, o.Width)+1)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
+		return workers*(decoded+8*largest.Rows*int64(max(o.Rank, o.Width)+2)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
 	}
 	ahead := readAheadSpans
 	fixed := func(workers int) []Part {
 		return []Part{
 			{"runtime", runtimeBytes + blockBytes*int64(p.Blocks)},
 			{"vectors", o.Reserve},
-			{"accumulators", sums},
+			{"accumulators", 8 * (numbers + line + ends)},
 			{"blocks in flight", flight(int64(workers))},
+			{"garbage", garbageBytes},
 			{"mapped pages and buffers", spansMemory(src, workers, ahead) + mapped},
 		}
 	}
@@ -247,10 +238,11 @@ func makePlan(src Source, o Options) (Plan, error) {
 			break
 		}
 		p.Together--
-		sums = p.outside(n, o)
+		numbers = p.outside(n, o)
 	}
 	p.Window, p.spans = decoded*int64(p.Workers), spans(largest.Size, p.Workers, ahead)
 	p.Parts = fixed(p.Workers)
+	p.rows, p.numbers = int(largest.Rows), int(numbers+line)
 	left := o.Memory - p.Total()
 	if left < 0 {
 		return p, &BudgetError{Budget: o.Memory, Need: p.Total(), Parts: p.Parts}
@@ -260,17 +252,17 @@ func makePlan(src Source, o Options) (Plan, error) {
 	return p, nil
 }
 
-// outside returns what accumulators and x in panels take where x and results lie
+// outside returns how many numbers accumulators and x in panels are where x and results lie
 // in a Space when Apply takes Together columns in a read. It
 // decides on those of Project: as many as there is the same memory for, one at least.
 func (p *Plan) outside(n int64, o Options) int64 {
-	width, ofRank := p.Together, lanes(n, o.Rank, p.units(), p.nnz)
+	width, ofRank := p.Together, orderOf(n, o.Rank, p.units(), p.nnz).lanes
 	if width == o.Width {
 		width = kernel.Width(width)
 	}
 	p.room = width * (p.Lanes + 1)
 	p.Group = p.columns(o.Rank, ofRank)
-	return 8 * n * int64(max(p.room, p.Group*(ofRank+1)))
+	return n * int64(max(p.room, p.Group*(ofRank+1)))
 }
 
 // columns is how many of k columns there is room for one by one, with so many

@@ -26,9 +26,8 @@ func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int6
 		}
 		return atw, r, nil
 	}
-	vs := m.pack(v)
-	acc := m.accumulator(k)
-	factors := newFactors(m, k)
+	vs, acc := m.begin(v)
+	factors := m.newFactors(k)
 	out := newOrdered(m, k, sink)
 	err = m.eachUnit(ctx, inOrder, append(acc.turns, factors.turn, out.turn), func(worker int, u *unit) error {
 		b := &u.block
@@ -58,10 +57,19 @@ type factors struct {
 	block []*tsqr // one a worker
 }
 
-func newFactors(m *Matrix, k int) *factors {
-	f := &factors{turn: newTurnstile(1), total: newTSQR(k), block: make([]*tsqr, m.plan.Workers)}
-	for i := range f.block {
-		f.block[i] = newTSQR(k)
+// newFactors prepares the R factor of k columns, in the memory of the last one.
+func (m *Matrix) newFactors(k int) *factors {
+	f := m.factors
+	if f == nil || f.total.k != k {
+		f = &factors{total: newTSQR(k), block: make([]*tsqr, m.plan.Workers)}
+		for i := range f.block {
+			f.block[i] = newTSQR(k)
+		}
+		m.factors = f
+	}
+	f.turn = newTurnstile(inOrder)
+	for _, t := range append(f.block, f.total) {
+		t.rows = 0
 	}
 	return f
 }
@@ -90,7 +98,9 @@ func (m *Matrix) Mul(ctx context.Context, x *mat.Dense, sink func(first int64, r
 	if err != nil {
 		return err
 	}
-	xs := m.pack(x)
+	size, _ := m.sizes(l)
+	xs, _ := m.room(size, 0)
+	m.pack(xs, x)
 	out := newOrdered(m, l, sink)
 	err = m.eachUnit(ctx, inOrder, []*turnstile{out.turn}, func(worker int, u *unit) error {
 		b := &u.block
@@ -114,7 +124,9 @@ func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, r
 	if m.plan.Group > 0 {
 		return m.mulTransByColumns(ctx, k, source)
 	}
-	acc := m.accumulator(k)
+	_, size := m.sizes(k)
+	_, sums := m.room(0, size)
+	acc := m.accumulator(sums, k, m.order(k))
 	in := newOrdered(m, k, source)
 	err := m.eachUnit(ctx, inOrder, append(acc.turns, in.turn), func(worker int, u *unit) error {
 		b := &u.block
@@ -135,23 +147,18 @@ func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, r
 // ordered passes the rows that belong to each unit to a function of the
 // caller's, in ascending order although workers finish in any.
 type ordered struct {
+	m    *Matrix
 	turn *turnstile
 	k    int
 	fn   func(first int64, rows *mat.Dense) error
-	bufs [][]float64 // one a worker
 }
 
 func newOrdered(m *Matrix, k int, fn func(first int64, rows *mat.Dense) error) *ordered {
-	return &ordered{turn: newTurnstile(1), k: k, fn: fn, bufs: make([][]float64, m.plan.Workers)}
+	return &ordered{m: m, turn: newTurnstile(inOrder), k: k, fn: fn}
 }
 
 // buffer is the worker's rows×k scratch.
-func (o *ordered) buffer(worker, rows int) []float64 {
-	if cap(o.bufs[worker]) < rows*o.k {
-		o.bufs[worker] = make([]float64, rows*o.k)
-	}
-	return o.bufs[worker][:rows*o.k]
-}
+func (o *ordered) buffer(worker, rows int) []float64 { return o.m.products(worker, rows, o.k) }
 
 func (o *ordered) hand(i int, first int64, w []float64) error {
 	if o.fn == nil {

@@ -18,6 +18,8 @@ type Source interface {
 	Block(i int) csr.BlockInfo
 	// DecodedSize is the memory of a decoded block of so many rows and entries.
 	DecodedSize(rows, nnz int64) int64
+	// Scratch is a block to decode any of the blocks into, one after the other.
+	Scratch() *csr.Block
 	// DecodeBlock fills dst with block i.
 	DecodeBlock(i int, dst *csr.Block) error
 	// Prefetch says that blocks from … to−1, one or no more than csr.SpanBytes of a

@@ -79,6 +79,8 @@ func (s *inMemory) NumBlocks() int         { return len(s.blocks) }
 func (s *inMemory) Prefetch(int, int)      {}
 func (s *inMemory) Release(int, int)       {}
 
+func (s *inMemory) Scratch() *csr.Block { return new(csr.Block) }
+
 func (s *inMemory) DecodedSize(rows, nnz int64) int64 { return 4*(rows+1) + (4+8)*nnz }
 
 func (s *inMemory) Block(i int) csr.BlockInfo {

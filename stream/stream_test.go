@@ -261,7 +261,7 @@ func TestSameBits(t *testing.T) {
 	for _, s := range []struct {
 		rows, cols, l, lanes, parts int
 		density                     float64
-	}{{2400, 60, 5, 2, 1, 0.08}, {400, 700, 3, 1, 1, 0.08}, {1200, 400, 4, 3, 6, 0.25}, {20, 60_000, 2, 1, 3, 0.001}} {
+	}{{2400, 60, 5, 4, 1, 0.08}, {400, 700, 3, 1, 1, 0.08}, {1200, 400, 4, 4, 6, 0.25}, {20, 60_000, 2, 1, 3, 0.001}} {
 		t.Run(fmt.Sprintf("%dx%d", s.rows, s.cols), func(t *testing.T) {
 			src := newDisk(randomCSR(4, s.rows, s.cols, s.density))
 			if s.parts > 1 {
@@ -462,5 +462,29 @@ func TestFromSparseAddsDuplicates(t *testing.T) {
 	}
 	if got := m.SumSquares(); got != 1+25+16 {
 		t.Errorf("‖A‖² = %v", got)
+	}
+}
+
+// TestLanes: two workers never share a lane where there are entries enough to pay for a
+// second one, however large it is, and lanes are shared out evenly; they take little of
+// a pass, and the memory of few of them.
+func TestLanes(t *testing.T) {
+	const units = 1000
+	for _, c := range []struct {
+		n, nnz int64
+		l      int
+		want   int
+	}{
+		{14_824, 1e8, 1, 8}, {14_824, 1e8, 8, 8}, {14_824, 1e8, 16, 4},
+		{59_296, 1e8, 4, 4}, {59_296, 1e8, 8, 2}, {59_296, 1e8, 16, 2},
+		{200_124, 1e8, 4, 2}, {200_124, 1e8, 8, 2}, {200_124, 1e8, 16, 2}, {1_000_620, 1e8, 16, 2},
+		{1e6, 6e7, 1, 1}, {5e7, 1e9, 4, 1}, {10, 0, 3, 1},
+	} {
+		if got := lanes(c.n, c.l, units, c.nnz); got != c.want {
+			t.Errorf("%d lanes of %d×%d for %d entries, want %d", got, c.n, c.l, c.nnz, c.want)
+		}
+	}
+	if got := lanes(100, 1, 3, 1e8); got != 2 {
+		t.Errorf("%d lanes for three units", got)
 	}
 }

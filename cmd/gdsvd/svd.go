@@ -125,23 +125,17 @@ func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) error {
 // that says so (heapLimit): its code, stacks and a few pages of the store.
 const notHeap = 24 << 20
 
-// heapSlack is what Go's heap and its bookkeeping may take beyond what is planned:
-// with less the collector would never rest.
-const heapSlack = 3 << 20
-
-// heapLimit is the limit of Go's heap for a run: a little less than what the plan leaves
-// of the budget, or a little more than is to be held where that is more.
+// heapLimit is the limit of Go's heap for a run: what the plan leaves of the budget.
 func heapLimit(p stream.Plan) int64 {
-	heap, outside, blocks := plannedHeap(p)
+	_, outside, blocks := plannedHeap(p)
 	// The collector aims at 3 % less than its limit, against fragments. Blocks leave
 	// none and stay to the end; without their 3 % it would never rest.
-	return max(p.Budget-outside-heapSlack, heap) + blocks*3/97
+	return p.Budget - outside + blocks*3/97
 }
 
 // plannedHeap is what the heap of a run is to hold, what is outside of it, and what of
 // the heap are resident blocks.
 func plannedHeap(p stream.Plan) (heap, outside, blocks int64) {
-	heap = heapSlack
 	for _, part := range memoryParts(p) {
 		if part.Heap {
 			heap += part.Bytes

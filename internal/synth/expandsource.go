@@ -108,6 +108,8 @@ func (s *expanded) NumBlocks() int { return len(s.blocks) }
 
 func (s *expanded) Block(i int) csr.BlockInfo { return s.blocks[i] }
 
+func (s *expanded) Scratch() *csr.Block { return new(csr.Block) }
+
 func (s *expanded) DecodedSize(rows, nnz int64) int64 { return 4*(rows+1) + (4+8)*nnz }
 
 // DecodeBlock makes the rows of block i.

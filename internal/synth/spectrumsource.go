@@ -51,6 +51,8 @@ func (r *rotated) Block(i int) csr.BlockInfo {
 	return csr.BlockInfo{FirstRow: first, Rows: int(rows), NNZ: int(rows * r.width)}
 }
 
+func (r *rotated) Scratch() *csr.Block { return new(csr.Block) }
+
 func (r *rotated) DecodedSize(rows, nnz int64) int64 { return 4*(rows+1) + (4+8)*nnz }
 
 // DecodeBlock makes the rows of block i.

@@ -1,0 +1,60 @@
+package stream
+
+import (
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream/internal/kernel"
+)
+
+// What passes work with is allocated once, as large as it gets, and used again by
+// every pass. A slice that grew would leave garbage of its own size behind, for which
+// a plan has no room, until the collector comes: late, on a loaded machine.
+
+// scratch is what one worker works with.
+type scratch struct {
+	block  *csr.Block // the last one it decoded
+	w      []float64  // products of the rows of a unit
+	column []float64  // one column of them
+	cuts   []uint32   // where the entries of each row begin and end in a stripe
+}
+
+// sized returns *s with length n, its contents undefined, and room for most.
+func sized[T any](s *[]T, n, most int) []T {
+	if cap(*s) < n {
+		*s = nil // not to be held beside the new one
+		*s = make([]T, max(n, most))
+	}
+	return (*s)[:n]
+}
+
+// products is the worker's room for rows of so many products.
+func (m *Matrix) products(worker, rows, l int) []float64 {
+	return sized(&m.scratch[worker].w, rows*l, m.plan.rows*max(m.opt.Width, m.opt.Rank))
+}
+
+// column is the worker's room for a column of products.
+func (m *Matrix) column(worker, rows int) []float64 {
+	return sized(&m.scratch[worker].column, rows, m.plan.rows)
+}
+
+// cuts is the worker's room for two places in each row.
+func (m *Matrix) cuts(worker, rows int) (lo, hi []uint32) {
+	cuts := sized(&m.scratch[worker].cuts, 2*rows, 2*m.plan.rows)
+	return cuts[:rows], cuts[rows:]
+}
+
+// line is the numbers of a line of the processor's caches.
+const line = 8
+
+// room returns memory for so many numbers of x and of sums, in panels, which the next
+// product uses again.
+func (m *Matrix) room(x, sums int) (_, _ []float64) {
+	from := (x + line - 1) / line * line
+	all := sized(&m.vectors, from+sums, m.plan.numbers)
+	return all[:x:x], all[from:]
+}
+
+// sizes is what a product of l columns with n rows of x takes: numbers of x, and of sums.
+func (m *Matrix) sizes(l int) (x, sums int) {
+	x = m.Dim() * kernel.Width(l)
+	return x, x * m.order(l).lanes
+}
