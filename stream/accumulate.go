@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// accumulator holds the partial sums of one pass: each lane of the n×l sums, in panels
-// (kernel.Pack), belongs to some of the units, in their order. See the package comment,
-// "Same bits".
+// accumulator holds the partial sums of one pass: lane i mod P of the n×l sums,
+// in panels (kernel.Pack), belongs to the units i, i+P, i+2P, … See the
+// package comment, "Same bits".
 //
 // A worker that is alone at a lane multiplies a unit and scatters the products
 // in one go. One that is not multiplies before its turn comes. With fewer lanes
@@ -20,7 +20,6 @@ import (
 type accumulator struct {
 	m     *Matrix
 	l     int
-	order order
 	lane  [][]float64
 	turns []*turnstile // one for each stripe
 	ends  []uint32     // first column after each stripe
@@ -35,20 +34,19 @@ func stripes(workers, p int, n int64) int {
 	return int(min(int64(4*(workers+p-1)/p), max(1, n/64)))
 }
 
-// order is the order of a pass of width l.
-func (m *Matrix) order(l int) order { return orderOf(m.src.Cols(), l, m.plan.units(), m.plan.nnz) }
+// lanes is the number of accumulators of a pass of width l.
+func (m *Matrix) lanes(l int) int { return lanes(m.src.Cols(), l, m.plan.units(), m.plan.nnz) }
 
-// accumulator prepares the sums of a pass of width l, in the given memory.
-func (m *Matrix) accumulator(memory []float64, l int, o order) *accumulator {
-	p := o.lanes
+// accumulator prepares the sums of a pass of width l, in p lanes, in the given memory.
+func (m *Matrix) accumulator(memory []float64, l, p int) *accumulator {
 	size := m.Dim() * kernel.Width(l)
-	a := &accumulator{m: m, l: l, order: o, lane: make([][]float64, p), ahead: m.plan.Workers > p}
+	a := &accumulator{m: m, l: l, lane: make([][]float64, p), ahead: m.plan.Workers > p}
 	for i := range a.lane {
 		a.lane[i] = memory[i*size : (i+1)*size : (i+1)*size]
 	}
 	s := int64(stripes(m.plan.Workers, p, m.src.Cols()))
 	for i := range s {
-		a.turns = append(a.turns, newTurnstile(o))
+		a.turns = append(a.turns, newTurnstile(p))
 		a.ends = append(a.ends, uint32((i+1)*m.src.Cols()/s))
 	}
 	return a
@@ -91,10 +89,9 @@ func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
 	if !turn.enter(i) {
 		return context.Canceled // the pass has failed; eachUnit returns the reason
 	}
-	lane := a.order.lane(i)
-	y := a.lane[lane]
-	if stripe == 0 && i == a.order.first(lane) {
-		clear(y)
+	y := a.lane[i%len(a.lane)]
+	if stripe == 0 && i < len(a.lane) {
+		clear(y) // the first of its lane
 	}
 	f(y)
 	turn.leave(i)

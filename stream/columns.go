@@ -80,12 +80,12 @@ type columns struct {
 // columns prepares a pass over columns [first, end) of k: sums for each, in the
 // lanes that all k would have.
 func (m *Matrix) columns(first, end, k int) *columns {
-	n, o := m.Dim(), m.order(k)
+	n, p := m.Dim(), m.lanes(k)
 	c := &columns{m: m, first: first, end: end, k: k}
-	x, sums := m.room((end-first)*n, (end-first)*o.lanes*n)
+	x, sums := m.room((end-first)*n, (end-first)*p*n)
 	for j := range end - first {
 		c.x = append(c.x, x[j*n:(j+1)*n])
-		c.sums = append(c.sums, m.accumulator(sums[j*o.lanes*n:(j+1)*o.lanes*n], 1, o))
+		c.sums = append(c.sums, m.accumulator(sums[j*p*n:(j+1)*p*n], 1, p))
 	}
 	return c
 }
@@ -152,7 +152,7 @@ func (m *Matrix) projectByColumns(ctx context.Context, v *mat.Dense, sink func(f
 	for first := 0; first < earlier; first += group {
 		c := m.columns(first, first+group, k)
 		c.pack(v)
-		err = m.eachUnit(ctx, c.sums[0].order, c.turns(), func(worker int, u *unit) error {
+		err = m.eachUnit(ctx, len(c.sums[0].lane), c.turns(), func(worker int, u *unit) error {
 			b := &u.block
 			for j := range c.x {
 				at := (int64(first+j))*rows + b.FirstRow
@@ -182,7 +182,7 @@ func (m *Matrix) applyByColumns(ctx context.Context, dst, x *mat.Dense, group in
 	for first := 0; first < l; first += group {
 		c := m.columns(first, min(l, first+group), l)
 		c.pack(x)
-		err := m.eachUnit(ctx, c.sums[0].order, c.turns(), func(worker int, u *unit) error {
+		err := m.eachUnit(ctx, len(c.sums[0].lane), c.turns(), func(worker int, u *unit) error {
 			b := &u.block
 			w := m.column(worker, b.Rows())
 			for j := range c.x {

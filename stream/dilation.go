@@ -31,7 +31,7 @@ func (m *Matrix) ApplyDilation(ctx context.Context, dstLong, dstShort, long, sho
 	ws, ls := contiguous(out), contiguous(long)
 	ss, acc := m.begin(short)
 	// The rows of A·short belong to one unit each: no order among workers.
-	err = m.eachUnit(ctx, acc.order, acc.turns, func(worker int, u *unit) error {
+	err = m.eachUnit(ctx, len(acc.lane), acc.turns, func(worker int, u *unit) error {
 		b := &u.block
 		from, to := int(b.FirstRow)*l, (int(b.FirstRow)+len(b.RowPtr)-1)*l
 		kernel.Mul(ws[from:to], ss, l, rowsOf(b))

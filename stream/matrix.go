@@ -102,11 +102,11 @@ func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	if r, c := dst.Dims(); r != m.Dim() || c != l {
 		panic("stream: Apply: dst has the wrong shape")
 	}
-	if p := m.order(l).lanes; m.opt.Space != nil && kernel.Width(l)*(p+1) > m.plan.room {
+	if p := m.lanes(l); m.opt.Space != nil && kernel.Width(l)*(p+1) > m.plan.room {
 		return m.applyByColumns(ctx, dst, x, m.plan.columns(l, p))
 	}
 	xs, acc := m.begin(x)
-	err = m.eachUnit(ctx, acc.order, acc.turns, func(worker int, u *unit) error {
+	err = m.eachUnit(ctx, len(acc.lane), acc.turns, func(worker int, u *unit) error {
 		return acc.gram(worker, u, xs)
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func (m *Matrix) begin(x *mat.Dense) (xs []float64, acc *accumulator) {
 	_, l := x.Dims()
 	xs, sums := m.room(m.sizes(l))
 	m.pack(xs, x)
-	return xs, m.accumulator(sums, l, m.order(l))
+	return xs, m.accumulator(sums, l, m.lanes(l))
 }
 
 // pack sets packed to x in panels (kernel.Pack).

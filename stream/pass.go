@@ -18,6 +18,9 @@ type unit struct {
 	shared bool      // another worker is at the same lane
 }
 
+// inOrder is the number of lanes of a pass whose units go in ascending order.
+const inOrder = 1
+
 // visit does one worker's work on a unit. It may wait for its turn on a
 // turnstile: when a unit is handed out, all earlier ones of its lane have been.
 type visit func(worker int, u *unit) error
@@ -25,7 +28,7 @@ type visit func(worker int, u *unit) error
 // eachUnit reads every block once and calls fn on its units: in the order of
 // the file or, where blocks are resident, in ascending order in each lane only.
 // turns are the turnstiles fn may wait on; they are opened for good when the pass fails.
-func (m *Matrix) eachUnit(ctx context.Context, o order, turns []*turnstile, fn visit) error {
+func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn visit) error {
 	start := time.Now()
 	m.fetch.Store(0)
 	defer func() {
@@ -36,7 +39,7 @@ func (m *Matrix) eachUnit(ctx context.Context, o order, turns []*turnstile, fn v
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	err := m.work(ctx, newQueue(m, o), turns, fn)
+	err := m.work(ctx, newQueue(m, lanes), turns, fn)
 	if err == nil {
 		err = m.kept()
 	}

@@ -11,6 +11,16 @@ import (
 )
 
 const (
+	// maxLanes bounds the accumulators of a pass, and laneBytes does if there are more than
+	// twoLanes: they are to stay in cache from block to block. Two there are of any size:
+	// a lane that two processors share goes from one's cache to the other's with every
+	// unit, which takes longer than what the second one saves. laneShare bounds what it
+	// costs to clear them and to add them up: a lane must have that many entries a column.
+	laneBytes = 8 << 20
+	maxLanes  = 8
+	twoLanes  = 2
+	laneShare = 32
+
 	// A matrix has at least minUnits units, if they have unitNNZ entries each,
 	// so that a few workers end at about the same time. None may ever
 	// depend on the budget or on the machine: they decide the order of summation.
@@ -128,6 +138,20 @@ func roundedUp(n int64) float64 { return math.Ceil(10*mib(n)) / 10 }
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
 
+// lanes is the number of accumulators of a pass that adds blocks of n×l
+// numbers: a function of the matrix and the width alone. It does not limit the
+// useful workers: see accumulator. It is a power of two, so that lanes are shared
+// out evenly among as many workers.
+func lanes(n int64, l, units int, nnz int64) int {
+	bytes := 8 * n * int64(kernel.Width(l))
+	most := min(maxLanes, int64(units), max(twoLanes, laneBytes/(bytes+1)), nnz/(laneShare*n+1))
+	p := 1
+	for int64(2*p) <= most {
+		p *= 2
+	}
+	return p
+}
+
 // parts is the number of units that each block is cut into: one, unless there
 // are so few blocks that workers would wait for one another at the end. A function
 // of the matrix alone.
@@ -193,9 +217,9 @@ func makePlan(src Source, o Options) (Plan, error) {
 	p.parts = parts(p.Blocks, p.nnz)
 
 	n := src.Cols()
-	p.Lanes, p.Together = orderOf(n, o.Width, p.units(), p.nnz).lanes, o.Width
+	p.Lanes, p.Together = lanes(n, o.Width, p.units(), p.nnz), o.Width
 	panels := func(l, lanes int) int64 { return n * int64(kernel.Width(l)) * int64(lanes+1) } // accumulators and x
-	numbers := max(panels(o.Width, p.Lanes), panels(o.Rank, orderOf(n, o.Rank, p.units(), p.nnz).lanes))
+	numbers := max(panels(o.Width, p.Lanes), panels(o.Rank, lanes(n, o.Rank, p.units(), p.nnz)))
 	ends := 2 * n * int64(max(o.Width, o.Rank)) // x and result
 	mapped := csr.ReleaseLag + o.Mapped
 	if o.Space != nil {
@@ -256,7 +280,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 // in a Space when Apply takes Together columns in a read. It
 // decides on those of Project: as many as there is the same memory for, one at least.
 func (p *Plan) outside(n int64, o Options) int64 {
-	width, ofRank := p.Together, orderOf(n, o.Rank, p.units(), p.nnz).lanes
+	width, ofRank := p.Together, lanes(n, o.Rank, p.units(), p.nnz)
 	if width == o.Width {
 		width = kernel.Width(width)
 	}

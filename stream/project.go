@@ -67,7 +67,7 @@ func (m *Matrix) newFactors(k int) *factors {
 		}
 		m.factors = f
 	}
-	f.turn = newTurnstile(inOrder)
+	f.turn = newTurnstile(1)
 	for _, t := range append(f.block, f.total) {
 		t.rows = 0
 	}
@@ -126,7 +126,7 @@ func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, r
 	}
 	_, size := m.sizes(k)
 	_, sums := m.room(0, size)
-	acc := m.accumulator(sums, k, m.order(k))
+	acc := m.accumulator(sums, k, m.lanes(k))
 	in := newOrdered(m, k, source)
 	err := m.eachUnit(ctx, inOrder, append(acc.turns, in.turn), func(worker int, u *unit) error {
 		b := &u.block
@@ -154,7 +154,7 @@ type ordered struct {
 }
 
 func newOrdered(m *Matrix, k int, fn func(first int64, rows *mat.Dense) error) *ordered {
-	return &ordered{m: m, turn: newTurnstile(inOrder), k: k, fn: fn}
+	return &ordered{m: m, turn: newTurnstile(1), k: k, fn: fn}
 }
 
 // buffer is the worker's rows×k scratch.

@@ -3,9 +3,8 @@ package stream
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // queue hands out the work of a pass.
@@ -13,13 +12,16 @@ import (
 // Units of blocks that were resident when the pass began come first and one at
 // a time, each worker staying with one lane as long as it lasts: its sums then
 // stay in the worker's cache. The other blocks follow whole and in the order of the
-// file, while their decoded size fits the window.
+// file, but for those of a lane that somebody is at: they are passed over until he has
+// finished. Were they not, a worker that loses its processor in the middle of a block would
+// hold up all others within a few blocks, and they would lose theirs.
 type queue struct {
 	m       *Matrix
-	window  *semaphore.Weighted
 	mu      sync.Mutex
 	first   int   // the first block that was not resident
-	next    int   // the next block to hand out whole
+	next    int   // the next block to hand out whole, but for
+	passed  []int // those passed over, in order
+	adding  []int // workers that have a whole block of each lane
 	lane    []int // the next unit of each lane to hand out by itself
 	workers []int // workers that are at each lane
 	at      []int // the lane that each worker is at, or −1
@@ -27,7 +29,7 @@ type queue struct {
 
 // newQueue is the queue of a pass with so many lanes.
 func newQueue(m *Matrix, lanes int) *queue {
-	q := &queue{m: m, window: semaphore.NewWeighted(m.plan.Window), first: m.firstRead()}
+	q := &queue{m: m, first: m.firstRead(), adding: make([]int, lanes)}
 	q.next = q.first
 	q.lane, q.workers, q.at = make([]int, lanes), make([]int, lanes), make([]int, m.plan.Workers)
 	for i := range q.lane {
@@ -42,8 +44,8 @@ func newQueue(m *Matrix, lanes int) *queue {
 // task is units from … to−1, all of one block; none is the end of the work.
 type task struct {
 	from, to int
-	window   int64 // what the block takes of the window
-	shared   bool  // another worker is at the same lane
+	whole    bool // a block that was not resident
+	shared   bool // another worker is at the same lane
 }
 
 // take returns what a worker is to do next.
@@ -58,29 +60,54 @@ func (q *queue) take(ctx context.Context, worker int) (task, error) {
 		q.lane[k] += len(q.lane)
 		return task{from: i, to: i + 1, shared: q.workers[k] > 1}, nil
 	}
-	if q.next == q.m.plan.Blocks {
-		return task{}, nil
-	}
-	return q.takeBlock(ctx)
+	return q.takeBlock(), nil
 }
 
-// takeBlock hands out the next block. The room is taken under the lock so that
-// an earlier block never waits for a later one: with turnstiles that would be a deadlock.
-func (q *queue) takeBlock(ctx context.Context) (task, error) {
-	i := q.next
-	t := task{from: i * q.m.plan.parts, to: (i + 1) * q.m.plan.parts, window: min(decodedBytes(q.m.src, i), q.m.plan.Window)}
-	if err := q.window.Acquire(ctx, t.window); err != nil {
-		return task{}, context.Cause(ctx)
+// mostPassed bounds how many blocks are passed over. Read-ahead bounds it, too: it has
+// no room for blocks far behind one that waits.
+const mostPassed = 256
+
+// takeBlock hands out a block whole: the first of a lane that nobody is at, or else the
+// first. The first block of all that are not finished can always be: it is in memory (see
+// readAhead), and who made its lane busy comes back for it.
+func (q *queue) takeBlock() task {
+	free := func(block int) bool { return q.adding[q.laneOf(block)] == 0 }
+	if k := slices.IndexFunc(q.passed, free); k >= 0 {
+		return q.handOut(k)
 	}
-	q.next++
-	return t, nil
+	for q.next < q.m.plan.Blocks && len(q.passed) < mostPassed {
+		q.passed = append(q.passed, q.next)
+		q.next++
+		// Units of one block that belong to several lanes do not leave their order, nor do those of one lane.
+		if free(q.next-1) || len(q.adding) == 1 || q.m.plan.parts > 1 {
+			return q.handOut(len(q.passed) - 1)
+		}
+	}
+	if len(q.passed) == 0 {
+		return task{}
+	}
+	return q.handOut(0)
 }
 
-// done gives back what a task has taken.
+// handOut hands out a block that has been passed over.
+func (q *queue) handOut(k int) task {
+	block := q.passed[k]
+	q.passed = slices.Delete(q.passed, k, k+1)
+	q.adding[q.laneOf(block)]++
+	return task{from: block * q.m.plan.parts, to: (block + 1) * q.m.plan.parts, whole: true}
+}
+
+// laneOf is the lane of the first unit of a block.
+func (q *queue) laneOf(block int) int { return block * q.m.plan.parts % len(q.lane) }
+
+// done says that a task is finished.
 func (q *queue) done(t task) {
-	if t.window > 0 {
-		q.window.Release(t.window)
+	if !t.whole {
+		return
 	}
+	q.mu.Lock()
+	q.adding[q.laneOf(t.from/q.m.plan.parts)]--
+	q.mu.Unlock()
 }
 
 // pick puts a worker at the lane to go on with: its own, while it lasts; then one with

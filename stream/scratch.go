@@ -56,5 +56,5 @@ func (m *Matrix) room(x, sums int) (_, _ []float64) {
 // sizes is what a product of l columns with n rows of x takes: numbers of x, and of sums.
 func (m *Matrix) sizes(l int) (x, sums int) {
 	x = m.Dim() * kernel.Width(l)
-	return x, x * m.order(l).lanes
+	return x, x * m.lanes(l)
 }

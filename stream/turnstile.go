@@ -11,27 +11,27 @@ import (
 // is often over sooner.
 const spins = 200
 
-// turnstile lets units through in their order, those of each lane one after the other.
+// turnstile lets numbers through in ascending order in each of several lanes:
+// i passes lane i mod lanes after i−lanes has left it.
 type turnstile struct {
-	order     order
 	next      []atomic.Int64
 	abandoned atomic.Bool
 	mu        sync.Mutex // held to wait, and to change what is waited for
 	moved     sync.Cond
 }
 
-func newTurnstile(o order) *turnstile {
-	t := &turnstile{order: o, next: make([]atomic.Int64, o.lanes)}
+func newTurnstile(lanes int) *turnstile {
+	t := &turnstile{next: make([]atomic.Int64, lanes)}
 	t.moved.L = &t.mu
 	for i := range t.next {
-		t.next[i].Store(int64(o.first(i)))
+		t.next[i].Store(int64(i))
 	}
 	return t
 }
 
 // open tells whether i may pass, or nobody will any more.
 func (t *turnstile) open(i int) bool {
-	return t.next[t.order.lane(i)].Load() == int64(i) || t.abandoned.Load()
+	return t.next[i%len(t.next)].Load() == int64(i) || t.abandoned.Load()
 }
 
 // enter waits for i's turn. It reports false if the pass has failed meanwhile.
@@ -53,7 +53,7 @@ func (t *turnstile) enter(i int) bool {
 // leave lets the next of i's lane in.
 func (t *turnstile) leave(i int) {
 	t.mu.Lock()
-	t.next[t.order.lane(i)].Store(int64(t.order.next(i)))
+	t.next[i%len(t.next)].Add(int64(len(t.next)))
 	t.mu.Unlock()
 	t.moved.Broadcast()
 }
