@@ -18,7 +18,7 @@ var memory = Attack{
 	Name: "memory",
 	About: "svd and ingest in a memory cgroup of --memory + 5 %, page cache included, from the least budget that is accepted on; tall, wide, square and hypersparse " +
 		"matrices, k up to near the shorter side, every method, the machine quiet and loaded: not killed, no more resident than the budget, the values right",
-	Short: 5, Long: 120,
+	Short: 4, Long: 60,
 	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
 		if t.IntN(6) == 0 {
 			return verdict("memory ingest", t.ingestTightly(ctx, e))
@@ -30,7 +30,7 @@ var memory = Attack{
 		kind := "memory " + s.name
 		busy := 0
 		if t.Long && t.IntN(3) == 0 {
-			busy, kind = 12, kind+", loaded"
+			busy, kind = 8, kind+", loaded"
 		}
 		return verdict(kind, t.factoriseTightly(ctx, e, s, busy))
 	},
@@ -96,7 +96,7 @@ func (t *Trial) within(ctx context.Context, budget int64, j job, codes ...int) (
 		}
 	}()
 	j.group = g
-	j.args = append(j.args[:len(j.args):len(j.args)], "--memory", strconv.FormatInt(budget>>10, 10)+"KiB")
+	j.args = append(j.args[:len(j.args):len(j.args)], "--memory", kib(budget))
 	_, err = t.expect(ctx, j, codes...)
 	return err
 }

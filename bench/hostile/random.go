@@ -11,7 +11,7 @@ var random = Attack{
 	Name: "random",
 	About: "random matrices of " + fmt.Sprint(len(structures)) + " structures, every method and operator: the values are those of gonum's dense decomposition, " +
 		"and residuals and orthogonality, computed anew with compensated sums from the text and the npy files, are as stated",
-	Short: 40, Long: 3000,
+	Short: 40, Long: 10000,
 	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
 		m := t.matrix()
 		if err := m.write(t, t.path("m.mtx")); err != nil {

@@ -11,7 +11,7 @@ var scale = Attack{
 	Name: "scale",
 	About: "values times 10^e, e from −320 to 300, every method: solved as at e = 0, the values to the same relative accuracy, NaN or Inf nowhere; " +
 		"refused only what float64 cannot hold",
-	Short: 24, Long: 1200,
+	Short: 24, Long: 5000,
 	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
 		decade := t.between(-320, 300)
 		if t.IntN(4) == 0 {

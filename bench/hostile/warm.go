@@ -12,7 +12,7 @@ var warm = Attack{
 	Name: "init",
 	About: "--init from the result of another, permuted, extended, scaled or cut matrix, or one with a dominant block besides, every method and tolerance: " +
 		"the leading values are found all the same",
-	Short: 24, Long: 2000,
+	Short: 24, Long: 5000,
 	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
 		kind, old, now := t.pair()
 		return verdict("init "+kind, t.warm(ctx, old, now))
