@@ -23,6 +23,7 @@ type Env struct {
 
 	mu       sync.Mutex
 	fixtures map[string]*fixture
+	disk     string // a directory on a disk, once it is asked for
 }
 
 // fixture is a directory that trials read from.
@@ -32,9 +33,44 @@ type fixture struct {
 	err  error
 }
 
+// Disk is a directory whose files do not lie in memory, where they would count
+// against a limit of it: e.Dir, or else one in /var/tmp that Close removes. It is
+// empty if there is none.
+func (e *Env) Disk() (string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.disk != "" {
+		return e.disk, nil
+	}
+	const other = "/var/tmp"
+	switch {
+	case !inMemory(e.Dir):
+		e.disk = e.Dir
+	case !inMemory(other):
+		dir, err := os.MkdirTemp(other, "gdsvd-hostile-")
+		if err != nil {
+			return "", err
+		}
+		e.disk = dir
+	}
+	return e.disk, nil
+}
+
+// Close removes what lies outside of e.Dir.
+func (e *Env) Close() error {
+	if e.disk == "" || e.disk == e.Dir || e.Keep {
+		return nil
+	}
+	return os.RemoveAll(e.disk)
+}
+
 // fixture returns the directory of the name, which is made when it is asked for
 // first. What is made in it must not depend on the trial that asks.
 func (e *Env) fixture(name string, fill func(t *Trial) error) (string, error) {
+	return e.fixtureIn(e.Dir, name, fill)
+}
+
+func (e *Env) fixtureIn(parent, name string, fill func(t *Trial) error) (string, error) {
 	e.mu.Lock()
 	if e.fixtures == nil {
 		e.fixtures = map[string]*fixture{}
@@ -46,7 +82,7 @@ func (e *Env) fixture(name string, fill func(t *Trial) error) (string, error) {
 	}
 	e.mu.Unlock()
 	f.once.Do(func() {
-		f.dir = filepath.Join(e.Dir, "fixture-"+name)
+		f.dir = filepath.Join(parent, "fixture-"+name)
 		t := newTrial("fixture "+name, 0, 0)
 		t.Dir, t.program, t.limit = f.dir, e.Program.Path, max(e.Limit, time.Minute)
 		if f.err = os.Mkdir(f.dir, 0o777); f.err != nil {
@@ -66,9 +102,10 @@ func (e *Env) try(ctx context.Context, a Attack, seed uint64, number int, long b
 	if t.Dir, err = os.MkdirTemp(e.Dir, fmt.Sprintf("%s-%d-", a.Name, number)); err != nil {
 		return v, nil, err
 	}
+	dir := t.Dir
 	v = a.Run(ctx, e, t)
 	if !e.Keep {
-		err = os.RemoveAll(t.Dir)
+		err = os.RemoveAll(dir)
 	}
 	if v.Err != nil {
 		return v, t.commands, errors.Join(fmt.Errorf("%s, seed %d, trial %d: %w", a.Name, seed, number, v.Err), err)

@@ -29,7 +29,13 @@ func environment(t *testing.T) *Env {
 			t.Error(err)
 		}
 	})
-	return &Env{Program: program, Dir: t.TempDir(), Limit: 2 * time.Minute}
+	e := &Env{Program: program, Dir: t.TempDir(), Limit: 2 * time.Minute}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
 }
 
 // The short form: a few trials of every attack, and none is wrong, hung or crashed.

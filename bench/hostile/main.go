@@ -103,6 +103,7 @@ func run(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	e := &Env{Program: program, Dir: dir, Limit: o.limit, Late: o.late}
+	defer func() { err = errors.Join(err, e.Close()) }()
 	if o.trial >= 0 {
 		e.Keep = true
 		return again(ctx, e, chosen, o)

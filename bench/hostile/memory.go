@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,6 +21,20 @@ var memory = Attack{
 		"matrices, k up to near the shorter side, every method, the machine quiet and loaded: not killed, no more resident than the budget, the values right",
 	Short: 4, Long: 60,
 	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
+		disk, err := e.Disk()
+		if err == nil && disk == "" {
+			err = skipf("all directories for temporary files lie in memory")
+		}
+		if err == nil && disk != e.Dir { // the directory of the trial is elsewhere
+			t.Dir = filepath.Join(disk, filepath.Base(t.Dir))
+			err = os.Mkdir(t.Dir, 0o777)
+			if !e.Keep {
+				defer os.RemoveAll(t.Dir)
+			}
+		}
+		if err != nil {
+			return verdict("memory", err)
+		}
 		if t.IntN(6) == 0 {
 			return verdict("memory ingest", t.ingestTightly(ctx, e))
 		}
@@ -32,7 +47,7 @@ var memory = Attack{
 		if t.Long && t.IntN(3) == 0 {
 			busy, kind = 8, kind+", loaded"
 		}
-		return verdict(kind, t.factoriseTightly(ctx, e, s, busy))
+		return verdict(kind, t.factoriseTightly(ctx, e, disk, s, busy))
 	},
 }
 
@@ -101,8 +116,8 @@ func (t *Trial) within(ctx context.Context, budget int64, j job, codes ...int) (
 	return err
 }
 
-func (t *Trial) factoriseTightly(ctx context.Context, e *Env, s spectrum, busy int) error {
-	dir, err := e.fixture("memory-"+strings.ReplaceAll(s.name, " ", "-"), func(t *Trial) error {
+func (t *Trial) factoriseTightly(ctx context.Context, e *Env, disk string, s spectrum, busy int) error {
+	dir, err := e.fixtureIn(disk, "memory-"+strings.ReplaceAll(s.name, " ", "-"), func(t *Trial) error {
 		_, err := t.must(ctx, gdsvd(append([]string{"generate", "spectrum", "-q", "-o", t.path("m.csr")}, strings.Fields(s.args)...)...))
 		return err
 	})
@@ -130,10 +145,25 @@ func (t *Trial) factoriseTightly(ctx context.Context, e *Env, s spectrum, busy i
 		}
 		defer stop()
 	}
+	if err := forget(store); err != nil {
+		return err
+	}
 	if err := t.within(ctx, budget, j, 4); err != nil && !isStopped(err) {
 		return err
 	}
 	return judgeKnown(t.path("out"), store, budget)
+}
+
+// forget drops a store from the page cache, so that who reads it is charged for it.
+func forget(store string) error {
+	files, err := filepath.Glob(filepath.Join(store, "*.csr"))
+	if err != nil {
+		return err
+	}
+	if err := memgroup.Forget(files...); err != nil && !errors.Is(err, memgroup.ErrUnavailable) {
+		return err
+	}
+	return nil
 }
 
 // judgeKnown holds a result against the values that are known of its store.

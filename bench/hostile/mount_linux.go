@@ -25,3 +25,9 @@ func remount(dir string, size int64) error {
 func unmount(dir string) error {
 	return os.NewSyscallError("unmount", settle(func() error { return syscall.Unmount(dir, 0) }))
 }
+
+// inMemory reports whether the files of a directory lie in memory.
+func inMemory(dir string) bool {
+	var s syscall.Statfs_t
+	return syscall.Statfs(dir, &s) != nil || s.Type == 0x01021994 || s.Type == 0x858458f6 // TMPFS_MAGIC, RAMFS_MAGIC of linux/magic.h
+}
