@@ -50,7 +50,8 @@ type checker struct {
 	manifest *Manifest
 	total    int64
 	blocks   []blockMeta
-	squares  neumaier
+	squares  squares
+	vals     []float64 // scratch
 	// incomplete: some block could not be found or decoded, so that sums over
 	// all blocks say nothing.
 	incomplete bool
@@ -61,7 +62,7 @@ func (c *checker) run(ctx context.Context) error {
 	if err != nil {
 		return c.problem(err)
 	}
-	c.manifest = m
+	c.manifest, c.squares = m, startOf(m.SumExponent)
 	defer c.sortProblems()
 	c.total = size
 	for _, s := range m.Shards {
@@ -154,9 +155,8 @@ func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
 			return err
 		}
 	}
-	for v := range dst.Values() {
-		c.squares = c.squares.plusSquare(v)
-	}
+	c.vals = slices.AppendSeq(c.vals[:0], dst.Values())
+	c.squares = c.squares.plus(c.vals)
 	s.release(b, b)
 	c.advance(int64(b.size))
 	return nil
@@ -168,8 +168,8 @@ func (c *checker) totals() error {
 		return nil
 	}
 	err := checkTotals(c.manifest, c.blocks)
-	if got := c.squares.value(); err == nil && !c.Quick && got != c.manifest.SumSquares {
-		err = fmt.Errorf("sum_squares is %v, not %v", got, c.manifest.SumSquares)
+	if want := c.manifest.sum(); err == nil && !c.Quick && c.squares.scaled(c.manifest.Values) != want {
+		err = fmt.Errorf("sum_squares is %v, not %v", c.squares.scaled(c.manifest.Values), want)
 	}
 	if err == nil {
 		return nil

@@ -10,6 +10,8 @@ var (
 	ErrCorrupt = errors.New("corrupt store")
 	// ErrVersion is what errors.Is finds in a [*VersionError].
 	ErrVersion = errors.New("unsupported store version")
+	// ErrNorm: the values are so large that ‖A‖_F is no float64.
+	ErrNorm = errors.New("values so large that ‖A‖, the root of the sum of their squares, is more than the largest number (1.8e308): scale the matrix")
 	// ErrNotStore: the path exists but is no store at all.
 	ErrNotStore = errors.New("not a gdsvd store")
 )

@@ -3,6 +3,7 @@ package csr_test
 import (
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -42,7 +43,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer s.Close()
-	fmt.Printf("%d × %d, %d entries as %v, Σv² = %g\n", s.Rows(), s.Cols(), s.NNZ(), s.Values().Coding, s.SumSquares())
+	fmt.Printf("%d × %d, %d entries as %v, ‖A‖ = %.4g\n", s.Rows(), s.Cols(), s.NNZ(), s.Values().Coding, math.Ldexp(s.Norm()))
 	var b csr.Block
 	for i := range s.NumBlocks() {
 		if err := s.DecodeBlock(i, &b); err != nil {
@@ -55,7 +56,7 @@ func Example() {
 		}
 	}
 	// Output:
-	// 2 × 4, 3 entries as dict4, Σv² = 53.25
+	// 2 × 4, 3 entries as dict4, ‖A‖ = 7.297
 	// row 0 column 0 is 5
 	// row 0 column 3 is 3.5
 	// row 1 column 2 is 4

@@ -45,10 +45,11 @@ type journal struct {
 	CRC Checksum `json:"crc"`
 }
 
-// sumState is a neumaier sum, to go on with.
+// sumState is the state of squares, to go on with.
 type sumState struct {
 	Sum          float64 `json:"sum"`
 	Compensation float64 `json:"compensation"`
+	Exponent     int     `json:"exponent,omitempty"`
 }
 
 // newJournal is the journal of a store with the options, before its first shard.
@@ -124,6 +125,8 @@ func (j *journal) validate() error {
 		return fmt.Errorf("impossible shards: %d for %d rows", j.Shards, j.Rows)
 	case !finite(j.Squares.Sum) || !finite(j.Squares.Compensation):
 		return errors.New("impossible sum of squares")
+	case levelOf(j.Squares.Exponent) < 0:
+		return fmt.Errorf("impossible exponent %d of the sum of squares", j.Squares.Exponent)
 	case j.Truth != nil && j.Truth.Fingerprint != "":
 		return errors.New("the truth is about another matrix")
 	}

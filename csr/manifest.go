@@ -29,7 +29,8 @@ type Manifest struct {
 	NNZ         int64          `json:"nnz"`
 	Transposed  bool           `json:"transposed"`
 	Values      Values         `json:"values"`
-	SumSquares  float64        `json:"sum_squares"`
+	SumSquares  float64        `json:"sum_squares"`            // times 2^SumExponent: Σv²
+	SumExponent int            `json:"sum_exponent,omitempty"` // −1200, 0 or 1200
 	MaxBlock    MaxBlock       `json:"max_block"`
 	Shards      []ShardInfo    `json:"shards"`
 	IDs         IDFiles        `json:"ids"`
@@ -206,8 +207,8 @@ func (m *Manifest) validate() error {
 		return fmt.Errorf("impossible shape %d × %d", m.Rows, m.Cols)
 	case m.NNZ < 0 || tooMany(m.NNZ, m.Rows, m.Cols):
 		return fmt.Errorf("impossible nnz %d for %d × %d", m.NNZ, m.Rows, m.Cols)
-	case !finite(m.SumSquares) || m.SumSquares < 0:
-		return fmt.Errorf("impossible sum_squares %v", m.SumSquares)
+	case !(m.SumSquares >= 0) || levelOf(m.SumExponent) < 0 || !m.sum().fits():
+		return fmt.Errorf("impossible sum_squares %v", m.sum())
 	}
 	if err := m.Values.validate(); err != nil {
 		return err
@@ -229,6 +230,9 @@ func (m *Manifest) validate() error {
 	}
 	return nil
 }
+
+// sum is what the manifest says of Σv².
+func (m *Manifest) sum() scaledSum { return scaledSum{m.SumSquares, m.SumExponent} }
 
 // tooMany: more entries than a rows × cols matrix has, or than the format allows.
 func tooMany(nnz, rows, cols int64) bool {

@@ -31,6 +31,8 @@ func TestManifestValidation(t *testing.T) {
 		"nnz > rows·cols":   func(m *csr.Manifest) { m.Cols = 100 },
 		"nnz > limit":       func(m *csr.Manifest) { m.Rows, m.Cols, m.NNZ = 1<<62, csr.MaxCols, math.MaxInt64 },
 		"negative squares":  func(m *csr.Manifest) { m.SumSquares = -1 },
+		"unknown exponent":  func(m *csr.Manifest) { m.SumExponent = 600 },
+		"no norm":           func(m *csr.Manifest) { m.SumSquares, m.SumExponent = 0x1p849, 1200 },
 		"table":             func(m *csr.Manifest) { m.Values.Table[0] = 100 },
 		"table too long":    func(m *csr.Manifest) { m.Values.Coding = csr.Constant },
 		"no table":          func(m *csr.Manifest) { m.Values.Table = nil },

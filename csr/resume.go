@@ -87,13 +87,13 @@ func left(dir string, o *CreateOptions) (goOn bool, err error) {
 
 // save writes down that another shard is finished; squares is the sum of the
 // squares up to its end.
-func (w *Writer) save(squares neumaier) error {
+func (w *Writer) save(squares squares) error {
 	if !w.opts.Keep {
 		return nil
 	}
 	j := w.journal
 	j.include(&w.manifest.Shards[len(w.manifest.Shards)-1])
-	j.Squares = sumState{squares.sum, squares.c}
+	j.Squares = sumState{squares.sum, squares.c, levels[squares.level].exponent}
 	if w.truth != nil {
 		truth := *w.truth
 		truth.Fingerprint, truth.CRC = "", 0
@@ -206,7 +206,7 @@ func (w *Writer) goOn(j *journal) error {
 		m.MaxBlock.include(&w.blocks[i])
 	}
 	m.Rows, m.NNZ, w.truth = j.Rows, j.NNZ, j.Truth
-	w.squares = neumaier{j.Squares.Sum, j.Squares.Compensation}
+	w.squares = squares{neumaier{j.Squares.Sum, j.Squares.Compensation}, levelOf(j.Squares.Exponent)}
 	return w.sweep()
 }
 

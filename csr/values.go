@@ -201,26 +201,3 @@ func (s *ValueStats) Values() Values {
 	}
 	return Values{Coding: Dict8, Table: slices.Clone(s.seen)}
 }
-
-// neumaier is a compensated sum of squares (A. Neumaier, ZAMM 54 (1974) 39–51,
-// improved Kahan–Babuška): no summand is negative, nor is the sum.
-type neumaier struct{ sum, c float64 }
-
-// plusSquare adds v². It returns the sum, which stays in registers in a loop.
-func (n neumaier) plusSquare(v float64) neumaier {
-	x := square(v)
-	t := n.sum + x
-	if n.sum >= x {
-		n.c += (n.sum - t) + x
-	} else {
-		n.c += (x - t) + n.sum
-	}
-	n.sum = t
-	return n
-}
-
-func (n neumaier) value() float64 { return n.sum + n.c }
-
-// square is v², rounded: the conversion forbids fusing it into a later sum,
-// so that every machine gets the same bits.
-func square(v float64) float64 { return float64(v * v) }

@@ -50,7 +50,7 @@ type Writer struct {
 	opts     CreateOptions
 	manifest Manifest
 	enc      *valueEncoder
-	squares  neumaier
+	squares  squares
 
 	*filling            // the block being filled
 	encoding []*filling // blocks on their way to the file, in order
@@ -166,13 +166,9 @@ func (w *Writer) appendRow(cols []uint32, vals []float64) error {
 	if w.values, err = w.enc.append(w.values, vals); err != nil {
 		return err
 	}
-	squares := w.squares
-	for _, v := range vals {
-		squares = squares.plusSquare(v)
-	}
-	w.squares = squares
-	if !finite(squares.value()) {
-		return errors.New("values so large that their squares overflow: scale the matrix")
+	w.squares = w.squares.plus(vals)
+	if !w.squares.fits() {
+		return ErrNorm
 	}
 	w.lens = append(w.lens, uint32(len(cols)))
 	w.manifest.Rows++
@@ -235,7 +231,7 @@ func (w *Writer) makeRoom(nnz int) error {
 // A filling is a block on its way from rows to bytes.
 type filling struct {
 	firstRow int64
-	squares  neumaier // sum up to the end of the block
+	squares  squares // sum up to the end of the block
 	lens     []uint32
 	gaps     []uint32
 	values   []byte
@@ -325,7 +321,7 @@ type shardWriter struct {
 	header     uint32 // its crc
 	firstBlock int
 	firstRow   int64
-	squares    neumaier // sum up to the end of the last block
+	squares    squares // sum up to the end of the last block
 }
 
 // openShard makes sure there is a shard to write a block to.
@@ -451,7 +447,8 @@ func (w *Writer) finish() error {
 		}
 	}
 	w.manifest.IDs = IDFiles{Rows: w.ids[RowAxis].describe(), Cols: w.ids[ColAxis].describe()}
-	w.manifest.SumSquares = w.squares.value()
+	sum := w.squares.scaled(w.manifest.Values)
+	w.manifest.SumSquares, w.manifest.SumExponent = sum.sum, sum.exponent
 	w.manifest.Fingerprint = fingerprint(&w.manifest, w.blocks)
 	if err := w.writeTruth(); err != nil {
 		return err

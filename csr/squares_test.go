@@ -1,0 +1,142 @@
+package csr_test
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// norm is ‖A‖.
+func norm(s *csr.Store) float64 { return math.Ldexp(s.Norm()) }
+
+// TestNorm: ‖A‖ is right to the last digits wherever it is a float64, and exactly
+// scaled by powers of two, although the squares of the values are out of range.
+func TestNorm(t *testing.T) {
+	for _, c := range []struct {
+		vals []float64
+		want float64
+	}{
+		{[]float64{3, 4}, 5},
+		{[]float64{math.Ldexp(3, -1074), math.Ldexp(4, -1074)}, math.Ldexp(5, -1074)},
+		{[]float64{3e-320, 4e-320}, 5e-320},
+		{[]float64{0x3p-1000, 0x4p-1000}, 0x5p-1000},
+		{[]float64{0x3p-450, 0x4p-450}, 0x5p-450},
+		{[]float64{0x3p450, -0x4p450}, 0x5p450},
+		{[]float64{0x3p1020, 0x4p1020}, 0x5p1020},
+		{[]float64{-math.MaxFloat64}, math.MaxFloat64},
+		{[]float64{0x1p-1074, 0x1p-600, 0x3p-100, 0x4p-100}, 0x5p-100},          // the larger ones come later
+		{[]float64{0x1p-1074, 1, 0x1p399, 0x3p500, 0x1p-600, 0x4p500}, 0x5p500}, // in between
+		{[]float64{0x3p500, 0x4p500, 1, 0x1p-1074}, 0x5p500},                    // first
+		{[]float64{0, 0, 0}, 0},
+		{nil, 0},
+	} {
+		r := row{vals: c.vals}
+		for i := range c.vals {
+			r.cols = append(r.cols, uint32(i))
+		}
+		m := &matrix{cols: 9, rows: []row{r}}
+		for _, v := range []csr.Values{m.stats(), {Coding: csr.Float64}} {
+			path := filepath.Join(t.TempDir(), "x.csr")
+			write(t, path, m, csr.CreateOptions{Values: v})
+			requireSound(t, path)
+			if got := norm(open(t, path)); math.Abs(got-c.want) > 0x1p-52*c.want {
+				t.Errorf("%g as %v: ‖A‖ = %g, want %g", c.vals, v.Coding, got, c.want)
+			}
+		}
+	}
+}
+
+// TestNormTooLarge: values whose ‖A‖ is no float64 are refused.
+func TestNormTooLarge(t *testing.T) {
+	for _, v := range []csr.Values{{Coding: csr.Float64}, {Coding: csr.Constant, Table: []float64{math.MaxFloat64}}} {
+		path := filepath.Join(t.TempDir(), "x.csr")
+		w, err := csr.Create(path, csr.CreateOptions{Cols: 2, Values: v})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.AppendRow([]uint32{0}, []float64{math.MaxFloat64}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.AppendRow([]uint32{1}, []float64{math.MaxFloat64}); !errors.Is(err, csr.ErrNorm) {
+			t.Errorf("%v: %v", v.Coding, err)
+		}
+		if err := w.Commit(); !errors.Is(err, csr.ErrNorm) {
+			t.Errorf("%v: committed with %v", v.Coding, err)
+		}
+	}
+}
+
+// TestNormOfOldStores: a manifest without sum_exponent means what it meant when
+// there was none. Where the squares had underflowed, ‖A‖ is not known.
+func TestNormOfOldStores(t *testing.T) {
+	for _, c := range []struct {
+		val, sum, want float64
+	}{
+		{0x1p-410, 0x1p-820, 0x1p-410},               // would have an exponent today
+		{0x1p-520, 0x1p-1040, math.NaN()},            // may have lost digits
+		{1e-200, 0, math.NaN()},                      // has lost everything
+		{math.SmallestNonzeroFloat64, 0, math.NaN()}, // likewise
+	} {
+		path := filepath.Join(t.TempDir(), "x.csr")
+		m := &matrix{cols: 9, rows: []row{{[]uint32{3}, []float64{c.val}}}}
+		write(t, path, m, csr.CreateOptions{})
+		victim{t, path}.manifest(func(m *csr.Manifest) { m.SumSquares, m.SumExponent = c.sum, 0 })
+		requireSound(t, path)
+		if got := norm(open(t, path)); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+			t.Errorf("one value %g: ‖A‖ = %g, want %g", c.val, got, c.want)
+		}
+	}
+}
+
+// TestResumedSum: the sum of a store that was written in two goes has the bits of
+// one that was not, whichever levels it had gone through by then.
+func TestResumedSum(t *testing.T) {
+	o := csr.CreateOptions{Cols: 1, Values: csr.Values{Coding: csr.Float64}, ShardSize: 1, Keep: true}
+	for _, powers := range [][2]float64{{-320, -300}, {-300, 2}, {-300, 300}, {0, 300}, {300, 300}, {300, -300}} {
+		rows := func(w *csr.Writer, from, to int64) {
+			t.Helper()
+			for i := from; i < to; i++ {
+				p := powers[0]
+				if i > csr.BlockRows {
+					p = powers[1]
+				}
+				if err := w.AppendRow([]uint32{0}, []float64{math.Sqrt(float64(i+1)) * math.Pow(10, p)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		const all = csr.BlockRows + 500
+		whole, broken := filepath.Join(t.TempDir(), "x.csr"), filepath.Join(t.TempDir(), "x.csr")
+		for _, path := range []string{whole, broken} {
+			w, err := csr.Create(path, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if path == broken {
+				rows(w, 0, csr.BlockRows+100)
+				if err := w.Leave(nil); err != nil {
+					t.Fatal(err)
+				}
+				resumed := o
+				resumed.Resume = true
+				if w, err = csr.Create(path, resumed); err != nil {
+					t.Fatal(err)
+				}
+				if w.Rows() != csr.BlockRows {
+					t.Fatalf("goes on from row %d", w.Rows())
+				}
+			}
+			rows(w, w.Rows(), all)
+			if err := w.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			requireSound(t, path)
+		}
+		if a, b := open(t, whole).Manifest(), open(t, broken).Manifest(); a.SumSquares != b.SumSquares || a.SumExponent != b.SumExponent {
+			t.Errorf("10^%g: %v·2^%d in one go, %v·2^%d in two", powers, a.SumSquares, a.SumExponent, b.SumSquares, b.SumExponent)
+		}
+	}
+}
