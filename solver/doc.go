@@ -97,6 +97,15 @@
 // stay visible, and gaps stay as small as they are. The certificate is the same
 // for all.
 //
+// # Scale
+//
+// Squares of values beyond 10¹⁵⁴ or below 10⁻¹⁶⁰ are no numbers any more, though σ is.
+// A Matrix of such values multiplies with 2^−e·A instead, where e = Matrix.Exponent is
+// a function of ‖A‖_F alone: that is exact. A run deals with 2^−e·A throughout, its
+// certificate and checkpoints included, and σ is multiplied by 2^e where it leaves the
+// run, in events and results. So any A of which ‖A‖_F is a float64 is solved like any
+// other, subnormal values included. A σ that is smaller than the smallest number is 0.
+//
 // # Deflation
 //
 // Found vectors must be kept from being found again. Algorithm 1 subtracts:
@@ -125,7 +134,8 @@
 // for. Vectors that are found together are accepted together, and if no other
 // was deflated before, at 0.9 of Tol·σ₁: nothing is hidden from them. The
 // start is scaled so that ‖x₀‖² = ‖Mz‖: multiplying A by a power of two then
-// changes the exponents of the results and nothing else.
+// changes the exponents of the results and nothing else. (In the Dilation and with a
+// Symmetric A some iterates are as long as √σ; there that holds for powers of four.)
 //
 // StopPaper is the rule of Algorithms 1 and 2: the changes of v and of λ in the
 // last step are at most Tol. It is absolute, hence not invariant under scaling,

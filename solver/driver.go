@@ -151,7 +151,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		}
 		z, warm := r.start()
 		r.rec, r.cands, r.first = r.s.Method.Start(r.arena, z, r.s.Stop), nil, r.locked.len
-		r.judge = newJudge(r.s.Stop, r.tol, r.linear, warm)
+		r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, warm)
 	}
 	if a, ok := r.rec.(avoider); ok {
 		a.avoid(r.locked)
@@ -201,7 +201,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			return Converged, nil
 		}
 		if accepted > 0 {
-			r.judge = newJudge(r.s.Stop, r.tol, r.linear, r.judge.warm)
+			r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, r.judge.warm)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	var res *EigenResult
 	arena := newArena(ctx, s.Space, s.Workers)
 	err := arena.guarded(func() (_ *mat.Dense, err error) {
-		if res, err = eigenvectors(ctx, arena, op, s.normalised(op, int64(op.Dim()))); err != nil {
+		if res, err = scaleOf(op).eigen(ctx, arena, op, s.normalised(op, int64(op.Dim()))); err != nil {
 			return nil, err
 		}
 		return res.Vectors, nil
@@ -35,7 +35,7 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 }
 
 func eigenvectors(ctx context.Context, arena *Arena, op Operator, s Settings) (*EigenResult, error) {
-	r, err := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator", op.Dim(), op.Dim()), s)
+	r, err := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator%v", op.Dim(), op.Dim(), scaleOf(op)), s)
 	if err != nil {
 		return nil, err
 	}

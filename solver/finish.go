@@ -52,7 +52,7 @@ func certify(ctx context.Context, arena *Arena, a Matrix, v *mat.Dense, left Row
 	}
 	arena.adopt(atw)
 	n, _ := v.Dims()
-	c := &certificate{frobenius: math.Sqrt(a.SumSquares())}
+	c := &certificate{frobenius: a.Norm()}
 	sigma, rot := jacobiSVD(r)
 	c.sigma, c.norm, c.rotation = sigma, sigma[0], rot
 	arena.turn(v.RawMatrix(), transposed(rot))

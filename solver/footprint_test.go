@@ -56,7 +56,8 @@ type weighed struct {
 
 func (w *weighed) Dim() int            { return w.n }
 func (w *weighed) Rows() int64         { return int64(w.n) }
-func (w *weighed) SumSquares() float64 { return math.Pi * math.Pi / 6 }
+func (w *weighed) Exponent() int       { return 0 }
+func (w *weighed) Norm() float64       { return math.Pi / math.Sqrt(6) }
 func (w *weighed) value(i int) float64 { return 1 / float64(i+1) }
 func (w *weighed) weigh()              { w.most = max(w.most, heap()) }
 func (w *weighed) scale(dst, x *mat.Dense, power float64) {

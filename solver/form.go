@@ -93,7 +93,7 @@ func form(arena *Arena, a Matrix, s Settings) (Operator, error) {
 
 // describe names the problem for checkpoints.
 func describe(a Matrix, f Form) string {
-	shape := fmt.Sprintf("%d×%d matrix", a.Rows(), a.Dim())
+	shape := fmt.Sprintf("%d×%d matrix%v", a.Rows(), a.Dim(), scaleOf(a))
 	if f == Gram {
 		return shape
 	}

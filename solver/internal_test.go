@@ -207,3 +207,32 @@ func TestSettingsPanic(t *testing.T) {
 type nothing5 struct{ Operator }
 
 func (nothing5) Dim() int { return 5 }
+
+// TestPaperRuleOfScaled: the paper's tolerance for values is that of the matrix as
+// it is, σ² or σ, the one for vectors of no scale.
+func TestPaperRuleOfScaled(t *testing.T) {
+	for _, c := range []struct {
+		e      scale
+		linear bool
+		delta  float64 // of 2^−e·A, in values
+		met    bool
+	}{
+		{0, false, 1e-8, true},
+		{0, false, 1.1e-8, false},
+		{2, false, 1e-8 / 16, true},
+		{2, false, 1.1e-8 / 16, false},
+		{2, true, 1e-8 / 4, true},
+		{2, true, 1.1e-8 / 4, false},
+		{-1060, false, 1e300, true},
+		{1000, false, 0, true},
+		{1000, false, math.SmallestNonzeroFloat64, false},
+	} {
+		j := newJudge(StopPaper, 1e-8, c.e, c.linear, false)
+		if got := j.met(Candidate{Value: 1, DeltaVector: 1e-9, DeltaValue: c.delta}, 1); got != c.met {
+			t.Errorf("2^%d, linear %t, a change of %g: %t", c.e, c.linear, c.delta, got)
+		}
+		if j.met(Candidate{Value: 1, DeltaVector: 1.1e-8}, 1) {
+			t.Errorf("2^%d: a change of the vector by more than the tolerance is met", c.e)
+		}
+	}
+}

@@ -11,7 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ErrScale is returned when the numbers of the operator are so large or so
+// ErrScale is returned for an Operator, or a Matrix whose Exponent does nothing
+// about it, when the numbers of the operator are so large or so
 // small that their squares leave the range of a float64.
 var ErrScale = errors.New("operator is scaled out of range")
 

@@ -24,7 +24,7 @@ type Stats struct {
 // triplet can be trusted.
 type Result struct {
 	// Sigma holds the k singular values in descending order. From index Rank
-	// on they are exactly 0.
+	// on they are exactly 0. (So are those before it that no float64 is as small as.)
 	Sigma []float64
 	// Right holds the right singular vectors in its columns, n×k, orthonormal
 	// to machine precision. The entry of largest magnitude of each is

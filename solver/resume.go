@@ -356,7 +356,7 @@ func (r *run) allocate(h *header) *State {
 		return nil
 	}
 	r.first = c.First
-	r.judge = newJudge(r.s.Stop, r.tol, r.linear, c.GivenStart)
+	r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, c.GivenStart)
 	r.judge.products = c.Products
 	for _, at := range c.Progress {
 		r.judge.progress = append(r.judge.progress, progress{at: at})

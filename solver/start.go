@@ -1,6 +1,8 @@
 package solver
 
 import (
+	"math"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -31,11 +33,30 @@ func (r *run) takeWarm(x []float64) bool {
 		r.arena.copyVector(x, r.warm[0])
 		r.arena.release(r.warm[0])
 		r.warm[0], r.warm = nil, r.warm[1:] // its memory is free
-		if r.arena.norm2(x) > 0 && r.locked.orthonormalise(x) {
+		if r.arena.shorten(x) > 0 && r.locked.orthonormalise(x) {
 			return true
 		}
 	}
 	return false
+}
+
+// shorten multiplies a vector that is so long or short that its norm, or the
+// inverse of it, is no float64, by a power of two. It returns the norm from before.
+func (a *Arena) shorten(x []float64) (norm float64) {
+	norm = a.norm2(x)
+	_, e := math.Frexp(norm)
+	if math.IsInf(norm, 0) {
+		e = 1024
+	}
+	if -500 <= e && e <= 500 {
+		return norm
+	}
+	a.eachTile(len(x), 1, 1, func(from, to int) {
+		for i := from; i < to; i++ {
+			x[i] = math.Ldexp(x[i], -e)
+		}
+	})
+	return norm
 }
 
 // prepare makes a random vector a start vector. Algorithms 1 and 2 start from

@@ -31,6 +31,7 @@ const (
 type judge struct {
 	rule     StopRule
 	tol      float64 // of the rule, internal safety included
+	scale    scale   // of the matrix
 	linear   bool    // values are σ, not σ²
 	warm     bool    // the start vectors were given, not drawn
 	products int
@@ -43,8 +44,8 @@ type progress struct {
 	at   int     // product it was seen at
 }
 
-func newJudge(rule StopRule, tol float64, linear, warm bool) judge {
-	return judge{rule: rule, tol: tol, linear: linear, warm: warm}
+func newJudge(rule StopRule, tol float64, e scale, linear, warm bool) judge {
+	return judge{rule: rule, tol: tol, scale: e, linear: linear, warm: warm}
 }
 
 // verdict decides about c, candidate i of the current product. lambda1 is the
@@ -75,7 +76,7 @@ func (j *judge) verdict(i int, c Candidate, lambda1, noise float64) verdict {
 // met reports whether the stop rule is met.
 func (j *judge) met(c Candidate, lambda1 float64) bool {
 	if j.rule == StopPaper {
-		return c.DeltaVector <= j.tol && c.DeltaValue <= j.tol
+		return c.DeltaVector <= j.tol && c.DeltaValue <= j.scale.tolerance(j.tol, j.linear)
 	}
 	if j.linear {
 		return c.Value > 0 && relativeLinear(c, lambda1) <= j.tol

@@ -25,7 +25,7 @@ func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 	var res *Result
 	arena := newArena(ctx, s.Space, s.Workers)
 	err := arena.guarded(func() (_ *mat.Dense, err error) {
-		if res, err = svd(ctx, arena, a, s.normalised(a, a.Rows())); err != nil {
+		if res, err = scaleOf(a).svd(ctx, arena, a, s.normalised(a, a.Rows())); err != nil {
 			return nil, err
 		}
 		return res.Right, nil
@@ -379,7 +379,7 @@ func (f *factorisation) uncertified(st Status) *Result {
 		Status:    st,
 		Stats:     f.cost(),
 	}
-	norm := math.Sqrt(f.a.SumSquares())
+	norm := f.a.Norm()
 	for i, v := range e.Values {
 		s := f.sigma(v)
 		res.Sigma[i] = s

@@ -3,7 +3,6 @@ package solver
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -18,7 +17,7 @@ type symmetric struct {
 	a     Matrix
 	mul   Multiplier
 	probe Dilator
-	scale float64 // ‖A‖_F
+	norm  float64 // ‖A‖_F
 }
 
 var _ Operator = (*symmetric)(nil)
@@ -32,7 +31,7 @@ func newSymmetric(arena *Arena, a Matrix) (*symmetric, error) {
 	if !ok || !can {
 		return nil, fmt.Errorf("use a %T as a symmetric matrix: %w", a, ErrForm)
 	}
-	return &symmetric{arena: arena, a: a, mul: mul, probe: probe, scale: math.Sqrt(a.SumSquares())}, nil
+	return &symmetric{arena: arena, a: a, mul: mul, probe: probe, norm: a.Norm()}, nil
 }
 
 func (s *symmetric) Dim() int       { return s.a.Dim() }
@@ -61,8 +60,8 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 		return err
 	}
 	for j, d := range xy {
-		if d < -asymmetry*s.scale*xx[j] {
-			return fmt.Errorf("use the matrix as a semidefinite one: it has an eigenvalue of at most %.3g: %w", d/xx[j], ErrNotDefinite)
+		if d < -asymmetry*s.norm*xx[j] {
+			return fmt.Errorf("use the matrix as a semidefinite one: it has an eigenvalue of at most %.3g: %w", -scaleOf(s.a).sigma(-d/xx[j]), ErrNotDefinite)
 		}
 	}
 	return nil
@@ -79,8 +78,9 @@ func (s *symmetric) check(ctx context.Context, seed uint64) error {
 	if err := s.probe.ApplyDilation(ctx, ax, atx, x, x); err != nil {
 		return err
 	}
-	if d := s.arena.distance(column(ax), 1, column(atx), 1); d > asymmetry*s.scale {
-		return fmt.Errorf("use the matrix as a symmetric one: ‖A−Aᵀ‖ is about %.3g, ‖A‖ is %.3g: %w", d, s.scale, ErrNotSymmetric)
+	e := scaleOf(s.a)
+	if d := s.arena.distance(column(ax), 1, column(atx), 1); d > asymmetry*s.norm {
+		return fmt.Errorf("use the matrix as a symmetric one: ‖A−Aᵀ‖ is about %.3g, ‖A‖ is %.3g: %w", e.sigma(d), e.sigma(s.norm), ErrNotSymmetric)
 	}
 	return nil
 }

@@ -24,8 +24,12 @@ type Matrix interface {
 	Operator
 	// Rows returns N.
 	Rows() int64
-	// SumSquares returns ‖A‖²_F.
-	SumSquares() float64
+	// Exponent returns e, for which all products are those of 2^−e·A instead of A,
+	// so that no square of a value leaves the range of a float64. It is always
+	// the same, 0 if ‖A‖_F is from 2⁻¹⁰⁰ to 2¹⁰⁰ or so, and else such that Norm is near 1.
+	Exponent() int
+	// Norm returns ‖2^−e·A‖_F.
+	Norm() float64
 	// Project computes W = A·v for an n×k block v in one read. sink, unless
 	// nil, receives all rows of W in order, in chunks of any size; rows is
 	// valid during the call only. Project returns AᵀW (n×k), formed from the

@@ -36,6 +36,14 @@
 // the tag noasm, others; and other architectures, on which the compiler fuses
 // multiply-add as it sees fit, others again.
 //
+// # Scale
+//
+// Where ‖A‖_F is below 2⁻¹⁰⁰ or above 2¹⁰⁰, squares of values may leave the range of a
+// float64. All products are then those of 2^−e·A ([Matrix.Exponent]) and ‖2^−e·A‖_F is
+// near 1: a table of values is multiplied by 2^−e once, other values when they are
+// decoded. Multiplying by a power of two is exact, so all but the exponents of the
+// results is as if A had been scaled before. Other matrices are left as they are.
+//
 // # Memory
 //
 // [New] plans before anything is read: accumulators, scratch for the blocks in

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"math"
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -26,12 +27,15 @@ func newEqualRows(rows, entries int) *equalRows {
 	return m
 }
 
-func (m *equalRows) Rows() int64         { return int64(m.rows) }
-func (m *equalRows) Cols() int64         { return int64(m.cols) }
-func (m *equalRows) SumSquares() float64 { return float64(m.rows) * float64(len(m.col)) }
-func (m *equalRows) NumBlocks() int      { return m.rows }
-func (m *equalRows) Prefetch(int, int)   {}
-func (m *equalRows) Release(int, int)    {}
+func (m *equalRows) Rows() int64       { return int64(m.rows) }
+func (m *equalRows) Cols() int64       { return int64(m.cols) }
+func (m *equalRows) NumBlocks() int    { return m.rows }
+func (m *equalRows) Prefetch(int, int) {}
+func (m *equalRows) Release(int, int)  {}
+
+func (m *equalRows) Norm() (float64, int) {
+	return math.Sqrt(float64(m.rows) * float64(len(m.col))), 0
+}
 
 func (m *equalRows) MaxBlock() csr.MaxBlock {
 	return csr.MaxBlock{Rows: 1, NNZ: int64(len(m.col)), Size: 1 << 10}

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,7 @@ type Matrix struct {
 	src      Source
 	opt      Options
 	plan     Plan
+	scaling  *scaling
 	ahead    *readAhead   // of the pass under way
 	resident []*csr.Block // decoded blocks kept between passes; nil until first read
 	scratch  []scratch    // of each worker, reused from pass to pass
@@ -34,7 +36,12 @@ type Matrix struct {
 // New plans passes over a store within the budget of o. The store must stay
 // open while the Matrix is used. The error is a *BudgetError when the budget
 // cannot work.
-func New(store *csr.Store, o Options) (*Matrix, error) { return NewFrom(store, o) }
+func New(store *csr.Store, o Options) (*Matrix, error) {
+	if m, _ := store.Norm(); math.IsNaN(m) {
+		return nil, fmt.Errorf("store %s: its writer, an earlier version of gdsvd, could not sum up the squares of values so small: make the store again", store.Path())
+	}
+	return NewFrom(store, o)
+}
 
 // NewFrom is New for a matrix that need not be stored.
 func NewFrom(src Source, o Options) (*Matrix, error) {
@@ -43,8 +50,12 @@ func NewFrom(src Source, o Options) (*Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
+	scale, err := newScaling(src)
+	if err != nil {
+		return nil, err
+	}
 	return &Matrix{
-		src: src, opt: o, plan: plan,
+		src: src, opt: o, plan: plan, scaling: scale,
 		resident: make([]*csr.Block, plan.Resident), scratch: make([]scratch, plan.Workers),
 	}, nil
 }
@@ -73,8 +84,15 @@ func (m *Matrix) MaxWidth() int {
 	return m.opt.Width
 }
 
-// SumSquares is ‖A‖²_F.
-func (m *Matrix) SumSquares() float64 { return m.src.SumSquares() }
+// Exponent is the e for which all products are those of 2^−e·A instead of A: 0
+// for norms from 2⁻¹⁰⁰ to 2¹⁰⁰. See the package comment, "Scale".
+func (m *Matrix) Exponent() int { return m.scaling.exponent }
+
+// Norm is ‖2^−e·A‖_F.
+func (m *Matrix) Norm() float64 {
+	norm, exponent := m.src.Norm()
+	return math.Ldexp(norm, exponent-m.scaling.exponent)
+}
 
 // Plan tells how the passes use memory.
 func (m *Matrix) Plan() Plan { return m.plan }

@@ -136,6 +136,7 @@ func (m *Matrix) block(worker, i int) (*csr.Block, error) {
 	if err := m.src.DecodeBlock(i, into); err != nil {
 		return nil, err
 	}
+	m.scaling.scale(into)
 	m.ahead.done(i)
 	m.fetch.Add(int64(time.Since(start)))
 	m.bytesRead.Add(m.src.Block(i).Size)

@@ -10,7 +10,8 @@ import "github.com/gdsvd/gdsvd/csr"
 type Source interface {
 	Rows() int64
 	Cols() int64
-	SumSquares() float64 // of all entries
+	// Norm is ‖A‖_F = m·2^exponent.
+	Norm() (m float64, exponent int)
 	// MaxBlock bounds what blocks take; Size is 0 where nothing is read.
 	MaxBlock() csr.MaxBlock
 	NumBlocks() int
@@ -20,7 +21,8 @@ type Source interface {
 	DecodedSize(rows, nnz int64) int64
 	// Scratch is a block to decode any of the blocks into, one after the other.
 	Scratch() *csr.Block
-	// DecodeBlock fills dst with block i.
+	// DecodeBlock fills dst with block i. Its Val is dst's own: it may be changed
+	// before the next block is decoded into dst.
 	DecodeBlock(i int, dst *csr.Block) error
 	// Prefetch says that blocks from … to−1, one or no more than csr.SpanBytes of a
 	// shard, will be decoded soon; Release says that they have been, or will not be.

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -18,6 +19,7 @@ func FromSparse(m *sparse.CSR, o Options) (*Matrix, error) {
 		return nil, err
 	}
 	for i := range sm.resident {
+		sm.scaling.scale(&src.blocks[i])
 		sm.resident[i] = &src.blocks[i]
 	}
 	return sm, nil
@@ -26,7 +28,8 @@ func FromSparse(m *sparse.CSR, o Options) (*Matrix, error) {
 // inMemory is a source whose blocks are decoded already.
 type inMemory struct {
 	rows, cols int64
-	sumSquares float64
+	norm       float64 // times 2^exponent
+	exponent   int
 	blocks     []csr.Block
 	largest    csr.MaxBlock
 }
@@ -61,19 +64,41 @@ func newInMemory(m *sparse.CSR, maxRows, maxNNZ int) *inMemory {
 		}
 		b.RowPtr = append(b.RowPtr, uint32(len(b.Col)))
 	}
-	for _, b := range s.blocks {
-		for _, v := range b.Val {
-			s.sumSquares += v * v
-		}
+	for i := range s.blocks {
+		b := &s.blocks[i]
 		s.largest.Rows = max(s.largest.Rows, int64(len(b.RowPtr)-1))
 		s.largest.NNZ = max(s.largest.NNZ, int64(len(b.Col)))
 	}
+	s.sumUp()
 	return s
+}
+
+// sumUp sets the norm: as it is, or of values over the power of two that the largest
+// is near to.
+func (s *inMemory) sumUp() {
+	largest, sum := 0.0, 0.0
+	for i := range s.blocks {
+		for _, v := range s.blocks[i].Val {
+			largest = max(largest, math.Abs(v))
+		}
+	}
+	if _, e := math.Frexp(largest); e < -safe || e > safe {
+		s.exponent = e
+	}
+	for i := range s.blocks {
+		for _, v := range s.blocks[i].Val {
+			if s.exponent != 0 {
+				v = math.Ldexp(v, -s.exponent)
+			}
+			sum += v * v
+		}
+	}
+	s.norm = math.Sqrt(sum)
 }
 
 func (s *inMemory) Rows() int64            { return s.rows }
 func (s *inMemory) Cols() int64            { return s.cols }
-func (s *inMemory) SumSquares() float64    { return s.sumSquares }
+func (s *inMemory) Norm() (float64, int)   { return s.norm, s.exponent }
 func (s *inMemory) MaxBlock() csr.MaxBlock { return s.largest }
 func (s *inMemory) NumBlocks() int         { return len(s.blocks) }
 func (s *inMemory) Prefetch(int, int)      {}
@@ -88,9 +113,10 @@ func (s *inMemory) Block(i int) csr.BlockInfo {
 	return csr.BlockInfo{FirstRow: b.FirstRow, Rows: len(b.RowPtr) - 1, NNZ: len(b.Col)}
 }
 
-// DecodeBlock shares the block's slices: a pass only reads them. They must not
-// be appended to, which their full capacities see to.
+// DecodeBlock shares the block's slices, but for the values.
 func (s *inMemory) DecodeBlock(i int, dst *csr.Block) error {
+	val := append(dst.Val[:0], s.blocks[i].Val...)
 	*dst = s.blocks[i]
+	dst.Val = val
 	return nil
 }

@@ -460,8 +460,8 @@ func TestFromSparseAddsDuplicates(t *testing.T) {
 	if w.At(0, 0) != 51 || w.At(1, 0) != 400 {
 		t.Errorf("A·x = %v, want [51 400]", w.RawMatrix().Data)
 	}
-	if got := m.SumSquares(); got != 1+25+16 {
-		t.Errorf("‖A‖² = %v", got)
+	if got := m.Norm(); got != math.Sqrt(1+25+16) {
+		t.Errorf("‖A‖ = %v", got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"strconv"
 	"text/tabwriter"
@@ -84,7 +85,8 @@ type storeInfo struct {
 	Values        []float64      `json:"values"` // all values that occur, if they are few
 	RowIDs        string         `json:"row_ids"`
 	ColIDs        string         `json:"col_ids"`
-	Norm          float64        `json:"sum_squares"`
+	Norm          number         `json:"norm"`        // ‖A‖; null if it is not known
+	Squares       number         `json:"sum_squares"` // its square; null if that is no number
 	Bytes         int64          `json:"bytes"`
 	BytesPerEntry number         `json:"bytes_per_entry"`
 	Shards        int            `json:"shards"`
@@ -100,7 +102,7 @@ func newStoreInfo(s *csr.Store) *storeInfo {
 		Format: m.Format, Version: m.Version, Path: s.Path(), Rows: rows, Cols: cols, NNZ: s.NNZ(),
 		Density:    ratio(float64(s.NNZ()), float64(rows)*float64(cols)),
 		Transposed: s.Transposed(), Coding: s.Values().Coding.String(), Values: append([]float64{}, s.Values().Table...),
-		RowIDs: idsName(m.IDs.Rows), ColIDs: idsName(m.IDs.Cols), Norm: s.SumSquares(),
+		RowIDs: idsName(m.IDs.Rows), ColIDs: idsName(m.IDs.Cols), Norm: number(math.Ldexp(s.Norm())), Squares: squares(m),
 		Bytes: s.Size(), BytesPerEntry: ratio(float64(s.Size()), float64(s.NNZ())),
 		Shards: len(m.Shards), Blocks: s.NumBlocks(), Fingerprint: s.Fingerprint(), Source: m.Source,
 	}
@@ -108,6 +110,15 @@ func newStoreInfo(s *csr.Store) *storeInfo {
 		i.RowIDs, i.ColIDs = i.ColIDs, i.RowIDs
 	}
 	return i
+}
+
+// squares is ‖A‖², and no number where that leaves the range.
+func squares(m csr.Manifest) number {
+	x := math.Ldexp(m.SumSquares, m.SumExponent)
+	if x == 0 && m.SumSquares > 0 {
+		return number(math.NaN())
+	}
+	return number(x)
 }
 
 func idsName(f *csr.IDFile) string {

@@ -3,6 +3,7 @@ package synth
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -20,13 +21,14 @@ func (e *Expansion) Source(ctx context.Context) (stream.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &expanded{rows: rows, cols: cols, baseRows: e.Base.Rows(), baseCols: e.Base.Cols(), sumSquares: e.Base.SumSquares()}
+	s := &expanded{rows: rows, cols: cols, baseRows: e.Base.Rows(), baseCols: e.Base.Cols()}
 	factor := e.Factor.Matrix()
 	if e.Base.Transposed() {
 		factor = mat.DenseCopyOf(factor.T())
 	}
-	norm := mat.Norm(factor, 2)
-	s.sumSquares *= norm * norm
+	m, exponent := math.Frexp(mat.Norm(factor, 2))
+	base, more := e.Base.Norm()
+	s.norm, s.exponent = m*base, exponent+more
 	s.factor = sparseRows(factor)
 	if err := s.load(ctx, e.Base); err != nil {
 		return nil, fmt.Errorf("expand %s: %w", e.Base.Path(), err)
@@ -38,7 +40,8 @@ func (e *Expansion) Source(ctx context.Context) (stream.Source, error) {
 // expanded makes the rows of an expansion.
 type expanded struct {
 	rows, cols         int64
-	sumSquares         float64
+	norm               float64 // times 2^exponent
+	exponent           int
 	factor             []entries
 	baseRows, baseCols int64
 	ptr                []int64 // of the base: row r has the entries ptr[r] … ptr[r+1]−1
@@ -100,7 +103,7 @@ func (s *expanded) Rows() int64 { return s.rows }
 
 func (s *expanded) Cols() int64 { return s.cols }
 
-func (s *expanded) SumSquares() float64 { return s.sumSquares }
+func (s *expanded) Norm() (m float64, exponent int) { return s.norm, s.exponent }
 
 func (s *expanded) MaxBlock() csr.MaxBlock { return s.largest }
 

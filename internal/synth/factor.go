@@ -127,8 +127,12 @@ func sparseRows(m *mat.Dense) []entries {
 
 // exactProduct is a·b if that is a number of float64, without rounding.
 func exactProduct(a, b float64) (float64, error) {
-	p := a * b
-	if math.IsInf(p, 0) || math.FMA(a, b, -p) != 0 || p == 0 && b != 0 {
+	// Near the ends of the range FMA would not see what is lost.
+	fa, ea := math.Frexp(a)
+	fb, eb := math.Frexp(b)
+	f, e := fa*fb, ea+eb
+	p := math.Ldexp(f, e)
+	if math.FMA(fa, fb, -f) != 0 || math.Ldexp(p, -e) != f {
 		return 0, errInexact
 	}
 	return p, nil

@@ -1,6 +1,8 @@
 package synth
 
 import (
+	"math"
+
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -22,14 +24,14 @@ func (r *rotated) Rows() int64 { return r.rows }
 
 func (r *rotated) Cols() int64 { return r.cols }
 
-// SumSquares is that of the singular values.
-func (r *rotated) SumSquares() float64 {
+// Norm is the root of the sum of the squares of the singular values, at most 1 each.
+func (r *rotated) Norm() (m float64, exponent int) {
 	sum := 0.0
 	for i := r.rank - 1; i >= 0; i-- { // the small ones first
 		v := r.sigma(i)
 		sum += v * v
 	}
-	return sum
+	return math.Sqrt(sum), 0
 }
 
 // blockRows is how many rows surely fit into a block.

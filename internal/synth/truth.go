@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -52,7 +53,12 @@ func (e *Expansion) truth(ctx context.Context, factor *mat.Dense, o *ExpandOptio
 	}
 	// Both decompositions and the product of their values are accurate to a few units of roundoff.
 	rows, cols := factor.Dims()
-	return csr.Truth{Sigma: products, Complete: all, Error: bound + float64(rows+cols)*0x1p-50}, nil
+	bound += float64(rows+cols) * 0x1p-50
+	if len(products) > 0 && products[0] > 0 {
+		// Where float64 has few digits either factor and the product may be off by half the smallest number.
+		bound += math.SmallestNonzeroFloat64 * (2 + small[0] + base[0]) / products[0]
+	}
+	return csr.Truth{Sigma: products, Complete: all, Error: bound}, nil
 }
 
 // baseValues returns the leading singular values of the base, whether these

@@ -2,6 +2,7 @@ package solvertest
 
 import (
 	"context"
+	"math"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -22,6 +23,9 @@ type Dense struct {
 	Hook func(pass int) error
 	// Chunk is the number of rows per call of a sink or source; 0 means 7.
 	Chunk int
+
+	scaled   *mat.Dense // 2^−exponent·A
+	exponent int
 }
 
 var (
@@ -30,8 +34,16 @@ var (
 	_ solver.Multiplier = (*Dense)(nil)
 )
 
-// NewDense returns a as a solver.Matrix; a is not copied.
-func NewDense(a *mat.Dense) *Dense { return &Dense{A: a} }
+// NewDense returns a as a solver.Matrix; a is not copied unless its norm is very
+// large or small.
+func NewDense(a *mat.Dense) *Dense {
+	d := &Dense{A: a, scaled: a}
+	if _, e := math.Frexp(mat.Norm(a, 2)); e < -100 || e > 100 {
+		d.exponent, d.scaled = e&^1, mat.DenseCopyOf(a)
+		d.scaled.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, -d.exponent) }, a)
+	}
+	return d
+}
 
 // Dim returns the number of columns.
 func (d *Dense) Dim() int { _, n := d.A.Dims(); return n }
@@ -39,8 +51,11 @@ func (d *Dense) Dim() int { _, n := d.A.Dims(); return n }
 // Rows returns the number of rows.
 func (d *Dense) Rows() int64 { n, _ := d.A.Dims(); return int64(n) }
 
-// SumSquares returns ‖A‖²_F.
-func (d *Dense) SumSquares() float64 { f := mat.Norm(d.A, 2); return f * f }
+// Exponent implements solver.Matrix: 0 for a norm from 2⁻¹⁰⁰ to 2¹⁰⁰.
+func (d *Dense) Exponent() int { return d.exponent }
+
+// Norm implements solver.Matrix.
+func (d *Dense) Norm() float64 { return mat.Norm(d.scaled, 2) }
 
 // Apply sets dst = AᵀA·x.
 func (d *Dense) Apply(ctx context.Context, dst, x *mat.Dense) error {
@@ -51,7 +66,7 @@ func (d *Dense) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	if err := d.half(ctx); err != nil {
 		return err
 	}
-	multiply(dst, blas.Trans, d.A, w)
+	multiply(dst, blas.Trans, d.scaled, w)
 	return nil
 }
 
@@ -71,7 +86,7 @@ func (d *Dense) Project(ctx context.Context, v *mat.Dense, sink func(int64, *mat
 		return nil, nil, err
 	}
 	atw = mat.NewDense(n, k, nil)
-	multiply(atw, blas.Trans, d.A, w)
+	multiply(atw, blas.Trans, d.scaled, w)
 	var qr mat.QR
 	var full mat.Dense
 	qr.Factorize(w)
@@ -92,7 +107,7 @@ func (d *Dense) MulTrans(ctx context.Context, k int, source func(int64, *mat.Den
 		return nil, err
 	}
 	out := mat.NewDense(d.Dim(), k, nil)
-	multiply(out, blas.Trans, d.A, y)
+	multiply(out, blas.Trans, d.scaled, y)
 	return out, nil
 }
 
@@ -101,11 +116,11 @@ func (d *Dense) ApplyDilation(ctx context.Context, dstLong, dstShort, long, shor
 	if err := d.begin(ctx); err != nil {
 		return err
 	}
-	multiply(dstLong, blas.NoTrans, d.A, short)
+	multiply(dstLong, blas.NoTrans, d.scaled, short)
 	if err := d.half(ctx); err != nil {
 		return err
 	}
-	multiply(dstShort, blas.Trans, d.A, long)
+	multiply(dstShort, blas.Trans, d.scaled, long)
 	return nil
 }
 
@@ -138,7 +153,7 @@ func (d *Dense) half(ctx context.Context) error {
 func (d *Dense) product(x *mat.Dense) *mat.Dense {
 	_, k := x.Dims()
 	w := mat.NewDense(int(d.Rows()), k, nil)
-	multiply(w, blas.NoTrans, d.A, x)
+	multiply(w, blas.NoTrans, d.scaled, x)
 	return w
 }
 

@@ -138,27 +138,46 @@ func (s suite) rerun(t *testing.T) {
 	}
 }
 
-// scaling multiplies the matrix by powers of two, which changes no digit.
+// scaling multiplies matrices by powers of two, which changes no digit, as far as
+// there are numbers for them. Entries that are integers stay exact where float64
+// has few digits left. In the dilation some iterates are as long as √σ, which scales
+// exactly by powers of four: there odd powers of two are compared with the first.
 func (s suite) scaling(t *testing.T) {
-	a := WithValues(30, 12, 4, 7, 5, 4, 2, 1, 1e-3)
-	set := solver.Settings{Rank: 8}
-	want, wantU := s.solve(t, a, set)
-	for _, f := range []float64{0x1p-20, 0x1p20, 0x1p-100, 0x1p100} {
-		var b mat.Dense
-		b.Scale(f, a)
-		got, gotU := s.solve(t, &b, set)
-		if got.Stats.Passes != want.Stats.Passes {
-			t.Errorf("scaled by %g: %d passes, want %d", f, got.Stats.Passes, want.Stats.Passes)
+	integers := Random(30, 12, 5)
+	integers.Apply(func(_, _ int, v float64) float64 { return math.Round(9 * v) }, integers)
+	for name, c := range map[string]struct {
+		a      *mat.Dense
+		powers []int
+	}{
+		"reals":    {WithValues(30, 12, 4, 7, 5, 4, 2, 1, 1e-3), []int{-900, -300, -134, -100, -21, -20, 20, 21, 100, 133, 301, 900, 1000}},
+		"integers": {integers, []int{-1074, -1070, -1060, -1022, 1015}},
+	} {
+		set := solver.Settings{Rank: 8}
+		times := func(p int) (*solver.Result, *mat.Dense) {
+			b := mat.DenseCopyOf(c.a)
+			b.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, p) }, b)
+			return s.solve(t, b, set)
 		}
-		if !slices.Equal(got.Residuals, want.Residuals) {
-			t.Errorf("scaled by %g: residuals %g, want %g", f, got.Residuals, want.Residuals)
-		}
-		if !mat.Equal(got.Right, want.Right) || !mat.Equal(gotU, wantU) {
-			t.Errorf("scaled by %g: vectors differ", f)
-		}
-		for i, v := range got.Sigma {
-			if v != f*want.Sigma[i] {
-				t.Errorf("scaled by %g: σ[%d] = %g, want %g", f, i, v, f*want.Sigma[i])
+		for _, p := range c.powers {
+			first := 0
+			if s.o.Form == solver.Dilation {
+				first = p & 1
+			}
+			want, wantU := times(first)
+			got, gotU := times(p)
+			if got.Stats.Passes != want.Stats.Passes {
+				t.Errorf("%s times 2^%d: %d passes, want %d", name, p, got.Stats.Passes, want.Stats.Passes)
+			}
+			if !slices.Equal(got.Residuals, want.Residuals) || got.Energy != want.Energy {
+				t.Errorf("%s times 2^%d: residuals %g, energy %g, want %g, %g", name, p, got.Residuals, got.Energy, want.Residuals, want.Energy)
+			}
+			if !mat.Equal(got.Right, want.Right) || !mat.Equal(gotU, wantU) {
+				t.Errorf("%s times 2^%d: vectors differ", name, p)
+			}
+			for i, v := range got.Sigma {
+				if w := math.Ldexp(want.Sigma[i], p-first); v != w {
+					t.Errorf("%s times 2^%d: σ[%d] = %g, want %g", name, p, i, v, w)
+				}
 			}
 		}
 	}
@@ -467,28 +486,32 @@ func (f *failing) ReadRows(first int64, rows *mat.Dense) error {
 	return f.DenseRows.ReadRows(first, rows)
 }
 
-// breakdown feeds numbers that cannot be worked with. The dilation does not
-// square them.
+// breakdown feeds numbers that cannot be worked with, and finite ones, all of which can.
 func (s suite) breakdown(t *testing.T) {
-	cases := []struct {
+	for _, c := range []struct {
 		entry float64
 		want  error
 	}{
 		{math.NaN(), solver.ErrBreakdown},
 		{math.Inf(1), solver.ErrBreakdown},
-		{1e160, solver.ErrBreakdown}, // its square is infinite
-		{1e80, solver.ErrScale},
-		{1e-80, solver.ErrScale},
-	}
-	if s.o.Form == solver.Dilation {
-		cases[2].want, cases[3].want, cases[4].want = solver.ErrScale, nil, nil
-	}
-	for _, c := range cases {
+		{math.MaxFloat64, nil},
+		{1e300, nil},
+		{1e160, nil}, // its square is infinite
+		{1e80, nil},
+		{1e-80, nil},
+		{1e-160, nil}, // its square is 0
+		{1e-310, nil},
+		{1e-320, nil},
+		{math.SmallestNonzeroFloat64, nil},
+	} {
 		t.Run(fmt.Sprint(c.entry), func(t *testing.T) {
 			d := NewDense(Diagonal(6, 6, c.entry))
-			_, err := solver.SVD(t.Context(), d, solver.Settings{Rank: 1, Method: s.method(), Operator: s.o.Form, MaxPasses: 100})
+			res, err := solver.SVD(t.Context(), d, solver.Settings{Rank: 1, Method: s.method(), Operator: s.o.Form, MaxPasses: 100})
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if err == nil && (math.Abs(res.Sigma[0]-c.entry) > 4*epsilon*c.entry || res.Status != solver.Converged) {
+				t.Errorf("σ = %g, %v", res.Sigma[0], res.Status)
 			}
 		})
 	}

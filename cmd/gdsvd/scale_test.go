@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// scaledCSV writes a symmetric matrix of small integers times 2^p, all of them exact.
+func scaledCSV(t *testing.T, p int) string {
+	t.Helper()
+	const n = 12
+	rng := rand.New(rand.NewPCG(3, 4))
+	var b strings.Builder
+	for i := range n {
+		for j := range i + 1 {
+			v := float64(rng.IntN(5))
+			switch {
+			case i == j:
+				v = float64(30 + 7*i)
+			case v == 0:
+				continue
+			default:
+				fmt.Fprintf(&b, "%d,%d,%g\n", j, i, math.Ldexp(v, p))
+			}
+			fmt.Fprintf(&b, "%d,%d,%g\n", i, j, math.Ldexp(v, p))
+		}
+	}
+	name := filepath.Join(t.TempDir(), "m.csv")
+	if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestScale: from 10⁻³²³ to 10³⁰⁵ every method in every form gives the values of the
+// matrix itself times the power of two, and the same vectors; stores, results and
+// what is printed hold numbers only.
+func TestScale(t *testing.T) {
+	type run struct {
+		result
+		u, v *mat.Dense
+	}
+	solve := func(t *testing.T, store string, flags ...string) run {
+		t.Helper()
+		dir, r := factorised(t, store, flags...)
+		for _, name := range []string{resultFile, eventsFile} {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil || strings.Contains(strings.ReplaceAll(string(data), `"choice": null`, ""), "null") {
+				t.Errorf("%s: %v\n%s", name, err, data)
+			}
+		}
+		s, u, v := loadNPY(t, filepath.Join(dir, sigmaFile)), loadNPY(t, filepath.Join(dir, leftFile)), loadNPY(t, filepath.Join(dir, rightFile))
+		for i, x := range r.Sigma {
+			if s.At(i, 0) != float64(x) {
+				t.Errorf("value %d is %v in the file and %v in the result", i, s.At(i, 0), x)
+			}
+		}
+		return run{r, u, v}
+	}
+	store := func(t *testing.T, p int) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "m.csr")
+		must(t, "ingest", "-q", scaledCSV(t, p), "-o", path)
+		must(t, "check", "-q", path)
+		return path
+	}
+	plain := store(t, 0)
+	var base storeInfo
+	decode(t, must(t, "info", "--json", plain), &base)
+	for _, p := range []int{-1074, -1063, -1030, -531, -236, 236, 531, 996, 1014} {
+		t.Run(fmt.Sprint(p), func(t *testing.T) {
+			scaled := store(t, p)
+			var info storeInfo
+			decode(t, must(t, "info", "--json", scaled), &info)
+			if want := math.Ldexp(float64(base.Norm), p); float64(info.Norm) != want {
+				t.Errorf("info: norm %v, want %v", info.Norm, want)
+			}
+			for _, m := range methods {
+				for _, operator := range []string{"gram", "dilation", "symmetric"} {
+					if operator == "dilation" && (m.name == "block" || m.name == "krylov") {
+						continue
+					}
+					flags := []string{"-k", "3", "--tol", "1e-7", "--method", string(m.name), "--operator", operator}
+					want, got := solve(t, plain, flags...), solve(t, scaled, flags...)
+					exact := operator == "gram" || p%2 == 0 // √σ does not scale exactly otherwise
+					for i, s := range got.Sigma {
+						if w := math.Ldexp(float64(want.Sigma[i]), p); exact && float64(s) != w || math.Abs(float64(s)-w) > 1e-13*w+math.SmallestNonzeroFloat64 {
+							t.Errorf("%s, %s: value %d is %v, want %v", m.name, operator, i, s, w)
+						}
+					}
+					if exact && (!slices.Equal(got.Residual, want.Residual) || !mat.Equal(got.u, want.u) || !mat.Equal(got.v, want.v)) || !mat.EqualApprox(got.v, want.v, 1e-6) {
+						t.Errorf("%s, %s: residuals %v, want %v, or the vectors differ", m.name, operator, got.Residual, want.Residual)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestScaleRefused: what is no number, or has no norm, is refused and leaves nothing.
+func TestScaleRefused(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"no norm":        {"1,1,1.7e308\n1,2,1.7e308\n", `‖A‖, the root of the sum of their squares, is more than the largest number`},
+		"no sum":         {"a,x,1.7e308\na,y,1\na,x,1.7e308\n", `combine entries at row a, column x: too large for a float64`},
+		"no number":      {"1,1,1\n1,2,1.8e308\n", `m\.csv:2:5: .*too large for a float64`},
+		"more than that": {"1,1,1\n1,2,inf\n", `m\.csv:2:5: .*not a finite number`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "m.csv")
+			if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			fails(t, exitError, c.want, "ingest", "-q", "--duplicates", "sum", file, "-o", filepath.Join(dir, "m.csr"))
+			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}

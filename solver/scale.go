@@ -1,0 +1,84 @@
+package solver
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// scale is the exponent e of a Matrix (Matrix.Exponent). Everything but this file
+// deals with 2^−e·A alone; what a run is told and tells about A passes here.
+type scale int
+
+// scaleOf is that of a problem, 0 for an Operator that knows of none.
+func scaleOf(op Operator) scale {
+	if w, ok := op.(interface{ matrix() Matrix }); ok {
+		op = w.matrix()
+	}
+	if m, ok := op.(interface{ Exponent() int }); ok {
+		return scale(m.Exponent())
+	}
+	return 0
+}
+
+// sigma is a singular value of A, given that of 2^−e·A. It is at most ‖A‖_F, which
+// is finite, but rounding may take it beyond.
+func (e scale) sigma(x float64) float64 { return min(math.Ldexp(x, int(e)), math.MaxFloat64) }
+
+// observer sees events about A.
+func (e scale) observer(o Observer) Observer {
+	if e == 0 {
+		return o
+	}
+	return ObserverFunc(func(ev Event) error {
+		ev.Sigma = e.sigma(ev.Sigma)
+		return o.Observe(ev)
+	})
+}
+
+// svd is SVD.
+func (e scale) svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Result, error) {
+	s.Observer = e.observer(s.Observer)
+	res, err := svd(ctx, arena, a, s)
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range res.Sigma {
+		res.Sigma[i] = e.sigma(x)
+	}
+	return res, nil
+}
+
+// eigen is Eigen. The largest eigenvalue must be a number.
+func (e scale) eigen(ctx context.Context, arena *Arena, op Operator, s Settings) (*EigenResult, error) {
+	s.Observer = e.observer(s.Observer)
+	res, err := eigenvectors(ctx, arena, op, s)
+	if err != nil {
+		return nil, err
+	}
+	first := res.Values[0]
+	for i, x := range res.Values {
+		res.Values[i] = math.Ldexp(x, 2*int(e))
+	}
+	if v := res.Values[0]; math.IsInf(v, 0) || v == 0 && first != 0 {
+		return nil, fmt.Errorf("eigenvalue %.3g·2^%d is beyond the range of numbers: %w", first, 2*int(e), ErrScale)
+	}
+	return res, nil
+}
+
+// tolerance is what an absolute tolerance for eigenvalues, those of A itself
+// (linear) or of its Gram operator, is for the ones of 2^−e·A.
+func (e scale) tolerance(tol float64, linear bool) float64 {
+	if !linear {
+		e *= 2
+	}
+	return math.Ldexp(tol, -int(e))
+}
+
+// String says it in the description of a problem, by which checkpoints know it.
+func (e scale) String() string {
+	if e == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", times 2^%d", -int(e))
+}

@@ -1,0 +1,218 @@
+package solver_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// times returns 2^p·a.
+func times(a *mat.Dense, p int) *mat.Dense {
+	b := mat.DenseCopyOf(a)
+	b.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, p) }, b)
+	return b
+}
+
+// everyMethod are the methods of the package, as they are by default.
+var everyMethod = []solver.Method{
+	solver.GradientDescent{}, solver.Power{}, solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{}, solver.Block{}, solver.Krylov{},
+}
+
+// TestSymmetricScale: the symmetric form finds the same at every scale, to the bit
+// for powers of four. Iterates that are as long as √σ do not scale exactly by two.
+func TestSymmetricScale(t *testing.T) {
+	a := rotated(solvertest.Diagonal(9, 9, 4, 3, 2, 1, 0.5), 2)
+	whole := mat.NewDense(4, 4, []float64{9, 1, 2, 0, 1, 8, 0, 1, 2, 0, 7, 1, 0, 1, 1, 6})
+	for _, m := range everyMethod {
+		for _, c := range []struct {
+			a      *mat.Dense
+			powers []int
+		}{{a, []int{-900, -134, 132, 600, 1000}}, {whole, []int{-1074, -1064, 1016}}} {
+			n, _ := c.a.Dims()
+			run := func(p int) (*solver.Result, *mat.Dense) {
+				left := solver.NewDenseRows(n, 3)
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(times(c.a, p)), solver.Settings{
+					Rank: 3, Method: m, Operator: solver.Symmetric, Left: left, MaxPasses: 100_000,
+				})
+				if err != nil {
+					t.Fatalf("%s, 2^%d: %v", m.Name(), p, err)
+				}
+				return res, left.Dense
+			}
+			want, wantU := run(0)
+			for _, p := range c.powers {
+				got, gotU := run(p)
+				for i, s := range got.Sigma {
+					if s != math.Ldexp(want.Sigma[i], p) {
+						t.Errorf("%s, 2^%d: σ[%d] = %g, want %g", m.Name(), p, i, s, math.Ldexp(want.Sigma[i], p))
+					}
+				}
+				if got.Status != solver.Converged || !mat.Equal(got.Right, want.Right) || !mat.Equal(gotU, wantU) ||
+					!slices.Equal(got.Residuals, want.Residuals) || got.Stats.Passes != want.Stats.Passes {
+					t.Errorf("%s, 2^%d: %v after %d passes, residuals %g, or the vectors differ", m.Name(), p, got.Status, got.Stats.Passes, got.Residuals)
+				}
+			}
+		}
+	}
+}
+
+// TestScaledRefusals: what is said about a matrix is said of it as it is.
+func TestScaledRefusals(t *testing.T) {
+	for _, c := range []struct {
+		a    *mat.Dense
+		want string
+	}{
+		{mat.NewDense(2, 2, []float64{0, 1e200, -1e200, 0}), "‖A‖ is 1.41e+200: matrix is not symmetric"},
+		{mat.NewDense(1, 1, []float64{-3e200}), "it has an eigenvalue of at most -3e+200: matrix is not positive semidefinite"},
+	} {
+		_, err := solver.SVD(t.Context(), solvertest.NewDense(c.a), solver.Settings{Rank: 1, Operator: solver.Symmetric})
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("got %v, want … %s", err, c.want)
+		}
+	}
+}
+
+// TestScaledResume cuts runs on matrices that are scaled, and does not go on with
+// the numbers of another scale.
+func TestScaledResume(t *testing.T) {
+	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
+	for _, m := range everyMethod {
+		for _, form := range []solver.Form{solver.Gram, solver.Dilation} {
+			if form == solver.Dilation && !solver.CanDilate(m) {
+				continue
+			}
+			for _, p := range []int{-900, 600} {
+				solvertest.CheckResume(t, times(a, p), solver.Settings{Rank: 3, Method: m, Operator: form, Tol: 1e-6}, 3)
+			}
+		}
+	}
+	all := new(solvertest.Checkpoints)
+	set := solver.Settings{Rank: 3, Method: solver.Power{}, Checkpointer: all}
+	if _, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); err != nil {
+		t.Fatal(err)
+	}
+	set.Checkpointer = nil
+	_, err := solver.SVD(t.Context(), solvertest.NewDense(times(a, 600)), solvertest.Resume(t, set, all.Saved[0]))
+	if mismatch := new(solver.MismatchError); !errors.As(err, &mismatch) || mismatch.Setting != "shape" {
+		t.Errorf("a checkpoint of another scale: %v", err)
+	}
+}
+
+// TestScaledReports: events and the results of runs that were cut short, by a limit
+// or by their context, are about the matrix as it is.
+func TestScaledReports(t *testing.T) {
+	a := solvertest.WithValues(30, 12, 3, 5, 4, 3, 2, 1)
+	for _, p := range []int{-1000, 900} {
+		for _, m := range everyMethod {
+			for _, limit := range []int{1, 3, 6} {
+				var events [2][]float64
+				var results [2]*solver.Result
+				var cancelled [2]*solver.Result
+				for i, d := range []*solvertest.Dense{solvertest.NewDense(a), solvertest.NewDense(times(a, p))} {
+					set := solver.Settings{Rank: 3, Method: m, MaxPasses: limit, Observer: solver.ObserverFunc(func(e solver.Event) error {
+						events[i] = append(events[i], e.Sigma)
+						return nil
+					})}
+					var err error
+					if results[i], err = solver.SVD(t.Context(), d, set); err != nil {
+						t.Fatal(err)
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					second := d.Passes + 2
+					d.Hook = func(pass int) error {
+						if pass == second {
+							cancel()
+						}
+						return nil
+					}
+					set.Observer, set.MaxPasses = nil, 0
+					if cancelled[i], err = solver.SVD(ctx, d, set); err != nil || cancelled[i].Certified {
+						t.Fatal(err, cancelled[i].Certified)
+					}
+					cancel()
+				}
+				for what, pair := range map[string][2][]float64{
+					"events":    events,
+					"values":    {results[0].Sigma, results[1].Sigma},
+					"cancelled": {cancelled[0].Sigma, cancelled[1].Sigma},
+				} {
+					want := slices.Clone(pair[0])
+					for i := range want {
+						want[i] = math.Ldexp(want[i], p)
+					}
+					if !slices.Equal(pair[1], want) {
+						t.Errorf("%s, 2^%d, %d passes: %s %g, want %g", m.Name(), p, limit, what, pair[1], want)
+					}
+				}
+				if cancelled[0].Energy != cancelled[1].Energy || !slices.Equal(results[0].Residuals, results[1].Residuals) {
+					t.Errorf("%s, 2^%d, %d passes: energy or residuals differ", m.Name(), p, limit)
+				}
+			}
+		}
+	}
+}
+
+// TestScaledInit goes on from vectors, whatever their length.
+func TestScaledInit(t *testing.T) {
+	a := solvertest.WithValues(30, 12, 3, 5, 4, 3, 2, 1)
+	first, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []int{-1060, -510, 0, 510, 1000, 1024} {
+		for _, m := range everyMethod {
+			set := solver.Settings{Rank: 3, Method: m, Init: times(first.Right, p)}
+			q := min(1000, max(-1000, -p))
+			res, err := solver.SVD(t.Context(), solvertest.NewDense(times(a, q)), set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Status != solver.Converged || math.Abs(math.Ldexp(res.Sigma[0], -q)-5) > 1e-7 {
+				t.Errorf("%s, vectors times 2^%d: %v, σ = %g", m.Name(), p, res.Status, res.Sigma)
+			}
+		}
+	}
+}
+
+// TestEigenScale: eigenvalues of the Gram operator are squares, which may be no numbers.
+func TestEigenScale(t *testing.T) {
+	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
+	run := func(p int) (*solver.EigenResult, error) {
+		return solver.Eigen(t.Context(), solvertest.NewDense(times(a, p)), solver.Settings{Rank: 3})
+	}
+	want, err := run(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []int{-490, -200, 200, 490} {
+		got, err := run(p)
+		if err != nil {
+			t.Fatalf("2^%d: %v", p, err)
+		}
+		for i, v := range got.Values {
+			if v != math.Ldexp(want.Values[i], 2*p) {
+				t.Errorf("2^%d: λ[%d] = %g, want %g", p, i, v, math.Ldexp(want.Values[i], 2*p))
+			}
+		}
+	}
+	for _, p := range []int{-560, 520} {
+		if _, err := run(p); !errors.Is(err, solver.ErrScale) {
+			t.Errorf("2^%d: %v", p, err)
+		}
+	}
+	// An operator that knows of no exponent is multiplied with as it is.
+	for _, f := range []float64{1e-150, 1e150} {
+		_, err := solver.Eigen(t.Context(), explicitOperator{solvertest.Diagonal(5, 5, 3*f, 2*f, f)}, solver.Settings{Rank: 2})
+		if !errors.Is(err, solver.ErrScale) {
+			t.Errorf("values near %g: %v", f, err)
+		}
+	}
+}

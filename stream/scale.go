@@ -1,0 +1,75 @@
+package stream
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// safe bounds the exponents of norms with which products are formed as they are:
+// of what is computed from values within it, squares of squares and their
+// products included, nothing comes near the ends of the range of a float64.
+const safe = 100
+
+// exponentOf is the e for which passes multiply with 2^−e·A, for a norm of
+// m·2^exponent: 0 if that is from 2^−safe to 2^safe, else about its binary
+// logarithm, and even, so that the root of 2^e is a power of two as well.
+func exponentOf(m float64, exponent int) int {
+	_, e := math.Frexp(m)
+	e += exponent
+	if m == 0 || -safe <= e && e <= safe {
+		return 0
+	}
+	return e &^ 1
+}
+
+// scaling multiplies values by 2^−exponent, which is exact but for values so far
+// below ‖A‖ that they are 0 beside it.
+type scaling struct {
+	exponent int
+	half     float64 // two factors, since 2^−exponent may be out of range
+	table    atomic.Pointer[scaledTable]
+}
+
+// newScaling is that of a source.
+func newScaling(src Source) (*scaling, error) {
+	m, exponent := src.Norm()
+	if norm := math.Ldexp(m, exponent); !(norm >= 0 && norm <= math.MaxFloat64) {
+		return nil, fmt.Errorf("stream: ‖A‖ is %v: want a number within the range of float64", norm)
+	}
+	e := exponentOf(m, exponent)
+	return &scaling{exponent: e, half: math.Ldexp(1, -e/2)}, nil
+}
+
+// of returns a number scaled.
+func (s *scaling) of(v float64) float64 { return v * s.half * s.half }
+
+// scale scales the values of a block that has just been decoded.
+func (s *scaling) scale(b *csr.Block) {
+	if s.exponent == 0 {
+		return
+	}
+	for i, v := range b.Val {
+		b.Val[i] = s.of(v)
+	}
+	if b.Table == nil {
+		return
+	}
+	t := s.table.Load()
+	if t == nil || t.from != b.Table {
+		t = &scaledTable{from: b.Table}
+		for i, v := range t.from {
+			t.to[i] = s.of(v)
+		}
+		s.table.Store(t)
+	}
+	b.Table = &t.to
+}
+
+// scaledTable is a table of values, which all blocks of a store share, scaled.
+type scaledTable struct {
+	from *[256]float64
+	to   [256]float64
+}

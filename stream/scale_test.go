@@ -1,0 +1,162 @@
+package stream_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/james-bowman/sparse"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// integers is a symmetric matrix of small integers, mostly zeros, with a heavy diagonal.
+func integers(n, distinct int) *mat.Dense {
+	rng := rand.New(rand.NewPCG(1, uint64(distinct)))
+	a := mat.NewDense(n, n, nil)
+	for i := range n {
+		for range 3 {
+			j, v := rng.IntN(n), float64(1+rng.IntN(distinct))
+			a.Set(i, j, v)
+			a.Set(j, i, v)
+		}
+	}
+	for i := range n {
+		a.Set(i, i, float64(distinct*(10+n-i)))
+	}
+	return a
+}
+
+// inMemory is a matrix times 2^p.
+func inMemory(t *testing.T, a *mat.Dense, p int, o stream.Options) *stream.Matrix {
+	t.Helper()
+	rows, cols := a.Dims()
+	dok := sparse.NewDOK(rows, cols)
+	for i := range rows {
+		for j := range cols {
+			if v := a.At(i, j); v != 0 {
+				dok.Set(i, j, math.Ldexp(v, p))
+			}
+		}
+	}
+	m, err := stream.FromSparse(dok.ToCSR(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// limited is a store with a budget in which no block stays decoded.
+func limited(t *testing.T, s *csr.Store, o stream.Options) *stream.Matrix {
+	t.Helper()
+	o.Memory = 1
+	budget := new(stream.BudgetError)
+	if _, err := stream.New(s, o); !errors.As(err, &budget) {
+		t.Fatal(err)
+	}
+	o.Memory = budget.Need
+	m, err := stream.New(s, o)
+	if err != nil || m.Plan().Resident > 0 {
+		t.Fatal(err, m)
+	}
+	return m
+}
+
+// TestScale solves a matrix times every kind of power of two, down to subnormal
+// values and up to the largest, by every method in every form, from memory and from
+// stores of values in a table and as they are, whose blocks are kept and are not: all
+// values scale exactly, the vectors and residuals are the same.
+func TestScale(t *testing.T) {
+	const k = 3
+	o := stream.Options{Width: 16, Rank: k}
+	for _, distinct := range []int{2, 100} {
+		a := integers(30, distinct)
+		plain, err := stream.New(csrtest.FromDense(t, a, csr.CreateOptions{}), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unscaled := map[bool]*stream.Matrix{true: inMemory(t, a, 0, o), false: plain} // their norms are summed up in different ways
+		for _, p := range []int{-1074, -700, -102, 510, 1008} {
+			var b mat.Dense
+			b.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, p) }, a)
+			table, floats := csrtest.FromDense(t, &b, csr.CreateOptions{}), csrtest.FromDense(t, &b, csr.CreateOptions{Values: csr.Values{Coding: csr.Float64}})
+			fromTable, err1 := stream.New(table, o)
+			fromFloats, err2 := stream.New(floats, o)
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			sources := map[string]*stream.Matrix{
+				"memory": inMemory(t, a, p, o), "table": fromTable, "floats": fromFloats,
+				"table, reread": limited(t, table, o), "floats, reread": limited(t, floats, o),
+			}
+			for _, method := range []solver.Method{
+				solver.GradientDescent{}, solver.Power{}, solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{}, solver.Block{Columns: 8}, solver.Krylov{Columns: 2},
+			} {
+				for _, form := range []solver.Form{solver.Gram, solver.Dilation, solver.Symmetric} {
+					if form == solver.Dilation && !solver.CanDilate(method) {
+						continue
+					}
+					set := solver.Settings{Rank: k, Method: method, Operator: form, Tol: 1e-6, MaxPasses: 10_000}
+					wants := map[bool]*solver.Result{}
+					for inMemory, m := range unscaled {
+						if wants[inMemory], err = solver.SVD(t.Context(), m, set); err != nil {
+							t.Fatal(err)
+						}
+					}
+					for name, m := range sources {
+						want := wants[name == "memory"]
+						left := solver.NewDenseRows(30, k)
+						set.Left = left
+						got, err := solver.SVD(t.Context(), m, set)
+						if err != nil {
+							t.Fatalf("2^%d, %s, %s, %v: %v", p, name, method.Name(), form, err)
+						}
+						for i, s := range got.Sigma {
+							if s != math.Ldexp(want.Sigma[i], p) {
+								t.Errorf("2^%d, %s, %s, %v: σ[%d] = %g, want %g", p, name, method.Name(), form, i, s, math.Ldexp(want.Sigma[i], p))
+							}
+						}
+						if got.Status != solver.Converged || got.Energy != want.Energy || !mat.Equal(got.Right, want.Right) || !slices.Equal(got.Residuals, want.Residuals) {
+							t.Errorf("2^%d, %s, %s, %v: %v, energy %v, residuals %g, want %v and %g", p, name, method.Name(), form, got.Status, got.Energy, got.Residuals, want.Energy, want.Residuals)
+						}
+						if u := mat.Norm(left.Dense, 2); !(math.Abs(u-math.Sqrt(k)) < 1e-10) {
+							t.Errorf("2^%d, %s, %s, %v: ‖U‖ = %v", p, name, method.Name(), form, u)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestExponent: everyday matrices are left as they are, others are near 1.
+func TestExponent(t *testing.T) {
+	for _, c := range []struct {
+		value    float64
+		exponent int
+		norm     float64
+	}{
+		{0, 0, 0}, {1, 0, 1}, {0x1p-101, 0, 0x1p-101}, {0x1.8p99, 0, 0x1.8p99},
+		{0x1p-102, -102, 1}, {-0x1p-103, -102, 0.5}, {0x1p100, 100, 1}, {0x1p101, 102, 0.5},
+		{0x1p-1074, -1074, 1}, {math.MaxFloat64, 1024, math.Nextafter(1, 0)},
+	} {
+		m, err := stream.FromSparse(sparse.NewCSR(1, 1, []int{0, 1}, []int{0}, []float64{c.value}), stream.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Exponent() != c.exponent || m.Norm() != c.norm {
+			t.Errorf("%g: exponent %d, norm %g, want %d, %g", c.value, m.Exponent(), m.Norm(), c.exponent, c.norm)
+		}
+	}
+	for _, v := range []float64{math.Inf(1), math.NaN(), math.MaxFloat64} {
+		if _, err := stream.FromSparse(sparse.NewCSR(1, 2, []int{0, 2}, []int{0, 1}, []float64{v, v}), stream.Options{}); err == nil {
+			t.Errorf("values %g: no error", v)
+		}
+	}
+}
