@@ -29,6 +29,8 @@ func (r *run) usage() usage {
 func (r *run) cost() Stats {
 	s, total := r.stats, time.Since(r.begin)
 	s.Total += total
+	s.VectorsRead += r.arena.read.Load()
+	s.VectorsWritten += r.arena.written.Load()
 	s.Finish += r.finish
 	s.Checkpoint += r.saving
 	s.Orthogonalise += max(0, total-r.finish-r.saving-(r.passes-r.inPass))

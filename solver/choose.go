@@ -20,7 +20,7 @@ type Problem struct {
 	Stop             StopRule
 	Tol              float64 // 0 means DefaultTol
 	// Room says what a method leaves of the memory. It must be a function of the
-	// method alone. Nil means that there is room for everything.
+	// method and of the memory alone. Nil means that there is room for everything.
 	Room func(Method) Room
 	// MaxWidth is the most columns a pass can have; 0 means any number.
 	MaxWidth int
@@ -46,7 +46,6 @@ const outsideRate = 1e9
 
 // Machine is what passes and the work between them cost.
 type Machine struct {
-	Memory    int64   // bytes of a run; 0 means no end of it
 	Workers   int     // threads of a pass
 	Bandwidth float64 // bytes a second from where the matrix lies; 0 means that reading costs nothing
 	Decode    float64 // nanoseconds of a worker for an entry that is not kept decoded
@@ -83,140 +82,86 @@ type Estimate struct {
 type Why uint8
 
 const (
-	// ByTable: the fastest on the reference machine. It is a function of the
-	// matrix and the rank.
+	// ByTable: the fastest by the table of costs where memory holds everything. It
+	// is a function of the matrix, the rank and the tolerance.
 	ByTable Why = iota
-	// ByMemory: the fastest of those that fit into memory.
+	// ByMemory: the fastest by the table of costs within the memory there is.
 	ByMemory
-	// ByMeasurement: on this machine more than Decisive times as fast.
-	ByMeasurement
 	// ByRule: there is one method for what was asked for, at any cost.
 	ByRule
 )
 
-// String returns "table", "memory", "measurement", or "rule".
-func (w Why) String() string {
-	return [...]string{"table", "memory", "measurement", "rule"}[w]
-}
-
-// Decisive is how much faster than the choice of the table another method must
-// be, by the measured costs of a machine, to be chosen in its place. It is far
-// from 1 so that what is measured with noise has no part in what is chosen on
-// an ordinary machine: the choice decides the last bits of the result.
-const Decisive = 1.5
-
-// DecisiveOnDisk takes its place where every pass of the choice of the table
-// reads the disk: what counts then is the number of passes, which does not
-// depend on noise, and waiting is long.
-const DecisiveOnDisk = 1.1
+// String returns "table", "memory", or "rule".
+func (w Why) String() string { return [...]string{"table", "memory", "rule"}[w] }
 
 // Choice is a method and how it was found.
 type Choice struct {
-	Estimate        // on the machine of the run
+	Estimate        // on the Reference machine
 	Why      Why    // what decided
-	Table    Method // the choice of the table
+	Table    Method // the choice where memory holds everything
 	// Considered are all candidates, fastest first, those that fit before those
 	// that do not.
 	Considered []Estimate
 }
 
 // Flat is how much longer than the fastest candidate one may take to be
-// preferred for needing fewer passes: on a machine with a slower disk or less
-// memory than the reference those are what counts.
+// preferred for needing fewer passes: on a machine with a slower disk than the
+// Reference those are what counts.
 const Flat = 1.1
 
-// Choose chooses a method, with its widths, from the candidates of Estimates.
+// Choose chooses a method, with its widths, from the candidates of Estimates: of
+// those within Flat of the fastest on the Reference machine the one with the
+// fewest passes.
 //
-// The choice is that of the table: among those within Flat of the fastest on the
-// Reference machine the one with the fewest passes. It is a function of the
-// matrix and the rank alone, the same everywhere. It is given up for two
-// reasons only. If it does not fit into memory, the best of those that do is
-// taken. And if measured costs are given (measured is not nil) and say that
-// another one is more than Decisive times as fast, or DecisiveOnDisk times, the
-// fastest is. If nothing
-// fits, the choice is the one that needs least, with Fits false.
-//
-// here is the machine of the run as far as it is known without measuring: it
-// serves the estimates, not the choice. Nil means Reference.
-func Choose(p Problem, here, measured *Machine) Choice {
-	costs := &Reference
-	switch {
-	case measured != nil:
-		costs = measured
-	case here != nil:
-		costs = here
+// It is a function of the problem alone, so that the same matrix, rank, tolerance
+// and memory have the same choice, and hence the same bits, everywhere and every
+// time: nothing that is measured enters. Of the memory it asks whether a method
+// fits, whether its vectors lie in files, and whether all of the matrix stays
+// decoded; a matrix that does not is taken to be read from the disk in every pass.
+// If nothing fits, the choice is the one that needs least, with Fits false.
+func Choose(p Problem) Choice {
+	all := p
+	all.Room = nil
+	table := Estimates(all, Reference)
+	c := Choice{Table: preferred(table).Method}
+	if p.Room == nil {
+		c.Considered = table
+	} else {
+		coarse := p
+		coarse.Room = func(m Method) Room {
+			r := p.Room(m)
+			if r.Cached = false; r.Resident < 1 {
+				r.Resident = 0 // lest a little more or less memory change the choice
+			}
+			return r
+		}
+		c.Considered = Estimates(coarse, Reference)
 	}
-	c := Choice{Considered: Estimates(p, *costs)}
-	table := p
-	table.Room = referenceRoom(p)
-	ranked := Estimates(table, Reference)
-	c.Table = preferred(ranked, func(Estimate) bool { return true })
-	m := preferred(ranked, func(e Estimate) bool { return c.of(e.Method).Fits })
-	switch best := c.Considered[0]; {
-	case m == nil:
-		least := func(a, b Estimate) int { return cmp.Compare(a.Vectors, b.Vectors) }
-		c.Why, c.Estimate = ByMemory, slices.MinFunc(c.Considered, least)
-	case measured != nil && float64(c.of(m).Total) > c.of(m).decisive()*float64(best.Total):
-		c.Why, c.Estimate = ByMeasurement, best
-	case c.of(m).Outside && best.Method != c.Table:
-		// The costs of the reference machine are those of vectors in memory.
-		c.Why, c.Estimate = ByMemory, best
-	case m != c.Table:
-		c.Why, c.Estimate = ByMemory, c.of(m)
-	case len(ranked) == 1:
-		c.Why, c.Estimate = ByRule, c.of(m)
-	default:
-		c.Estimate = c.of(m)
+	c.Estimate = preferred(c.Considered)
+	switch {
+	case c.Method != c.Table:
+		c.Why = ByMemory
+	case len(table) == 1:
+		c.Why = ByRule
 	}
 	return c
 }
 
-// decisive is how much faster another method must be.
-func (e Estimate) decisive() float64 {
-	if e.PassBytes > 0 && !e.Cached {
-		return DecisiveOnDisk
+// preferred is the best of a list, fastest first: of those within Flat of the
+// first one the one with the fewest passes, and if nothing fits the one with the
+// least vectors.
+func preferred(ranked []Estimate) Estimate {
+	best := ranked[0]
+	if !best.Fits {
+		return slices.MinFunc(ranked, func(a, b Estimate) int { return cmp.Compare(a.Vectors, b.Vectors) })
 	}
-	return Decisive
-}
-
-// preferred is the best of the eligible ones in a list, fastest first: of those
-// within Flat of the first one of all the one with the fewest passes, and if
-// there is none the fastest. Nil if none is eligible.
-func preferred(ranked []Estimate, eligible func(Estimate) bool) (m Method) {
-	limit, fewest := Flat*float64(ranked[0].Total), math.MaxInt
-	for _, e := range ranked {
-		if !eligible(e) {
-			continue
-		}
-		if near := float64(e.Total) <= limit; m == nil || near && e.Passes < fewest {
-			m = e.Method
-			fewest = e.Passes
-			if !near {
-				break
-			}
+	limit := Flat * float64(best.Total)
+	for _, e := range ranked[1:] {
+		if e.Fits && float64(e.Total) <= limit && e.Passes < best.Passes {
+			best = e
 		}
 	}
-	return m
-}
-
-// of finds the estimate for a method.
-func (c *Choice) of(m Method) Estimate {
-	return c.Considered[slices.IndexFunc(c.Considered, func(e Estimate) bool { return e.Method == m })]
-}
-
-// referenceRoom is the Room of the reference machine.
-func referenceRoom(p Problem) func(Method) Room {
-	return func(m Method) Room {
-		room := Reference.Memory - p.footprint(m)
-		return Room{Fits: room > 0, Resident: share(room, p.Decoded)}
-	}
-}
-
-func share(room, size int64) float64 {
-	if size <= room || size <= 0 {
-		return 1
-	}
-	return max(0, float64(room)/float64(size))
+	return best
 }
 
 // footprint is that of a method that says so.

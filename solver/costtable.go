@@ -5,7 +5,6 @@ package solver
 // Reference is the machine that Choose chooses for. A change of these numbers
 // may change what is chosen, and with it the last bits of results.
 var Reference = Machine{
-	Memory:    8 << 30,
 	Workers:   2,
 	Bandwidth: 2e9,
 	Decode:    0.633,

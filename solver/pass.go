@@ -61,6 +61,7 @@ func (r *run) pass(f func() error, l int) error {
 	if err != nil {
 		return fmt.Errorf("pass %d: %w", r.stats.Passes+1, err)
 	}
+	r.arena.moved(r.n, l, l)
 	r.stats.Passes++
 	r.stats.Products += int64(l)
 	return nil

@@ -193,7 +193,7 @@ func (s Settings) chosen(op Operator, rows int64) Method {
 	if w, ok := op.(Narrow); ok {
 		p.MaxWidth = w.MaxWidth()
 	}
-	return Choose(p, nil, nil).Method
+	return Choose(p).Method
 }
 
 func checkInit(init *mat.Dense, n int) {

@@ -224,7 +224,12 @@ func makePlan(src Source, o Options) (Plan, error) {
 	mapped := csr.ReleaseLag + o.Mapped
 	if o.Space != nil {
 		numbers, ends = p.outside(n, o), 0
-		mapped += int64(p.Workers) * 8 * min(n, windowRows) * int64(max(o.Width, o.Rank))
+	}
+	windows := func(workers int) int64 { // of blocks in the Space
+		if o.Space == nil {
+			return 0
+		}
+		return int64(workers) * 8 * min(n, windowRows) * int64(max(o.Width, o.Rank))
 	}
 	flight := func(workers int64) int64 {
 		// Decoded block, its rows of W, a column of them, where a stripe begins and ends in each
@@ -239,7 +244,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 			{"accumulators", 8 * (numbers + line + ends)},
 			{"blocks in flight", flight(int64(workers))},
 			{"garbage", garbageBytes},
-			{"mapped pages and buffers", spansMemory(src, workers, ahead) + mapped},
+			{"mapped pages and buffers", spansMemory(src, workers, ahead) + mapped + windows(workers)},
 		}
 	}
 	p.spans = spans(largest.Size, p.Workers, ahead)

@@ -5,42 +5,24 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
-	"github.com/gdsvd/gdsvd/stream"
 )
 
 // choiceRecord is what result.json says about the choice of --method auto.
 type choiceRecord struct {
-	Flags    []string `json:"flags"` // that make exactly this run again
-	Why      string   `json:"why"`   // table, memory, measurement, rule or checkpoint
-	Reason   string   `json:"reason"`
-	Table    []string `json:"table,omitempty"` // the flags of the table's choice, if that was given up
-	Measured *probed  `json:"measured,omitempty"`
+	Flags  []string `json:"flags"` // that make exactly this run again
+	Why    string   `json:"why"`   // table, memory, rule or checkpoint
+	Reason string   `json:"reason"`
+	Table  []string `json:"table,omitempty"` // the flags of the choice where memory holds everything, if that was given up
 }
 
-// probed is what was measured before the choice.
-type probed struct {
-	Seconds   float64   `json:"seconds"`             // that it has taken
-	Bandwidth float64   `json:"bandwidth,omitempty"` // bytes a second; absent if reading costs nothing
-	Decode    float64   `json:"decode"`              // nanoseconds an entry, as are the next
-	Widths    []int     `json:"widths"`
-	Multiply  []float64 `json:"multiply"`
-}
-
-const (
-	// worthMeasuring is how long a run must be expected to take for the machine
-	// to be measured, unless every pass reads the disk: what is done sooner
-	// depends on the table alone.
-	worthMeasuring = 2 * time.Second
-	// longestProbe and probeShare bound the time that measuring takes.
-	longestProbe = time.Second
-	probeShare   = 100
-)
+// worthSaying is how long a run must be expected to take for its method to be told
+// beforehand.
+const worthSaying = 2 * time.Second
 
 // chooseMethod fills in the method and its parameters, unless the user has said
 // them: those of the checkpoint, if the run goes on from one. say logs the choice,
@@ -54,13 +36,10 @@ func (a *app) chooseMethod(ctx context.Context, store *csr.Store, before outStat
 		r, err = a.recordedMethod(o)
 		return r, silent, err
 	}
-	c, probe, err := a.choose(ctx, store, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	r = o.settle(c, probe)
+	c := solver.Choose(o.problem(store, o.planned))
+	r = o.settle(c)
 	level := slog.LevelDebug
-	if c.Total >= worthMeasuring {
+	if c.Total >= worthSaying {
 		level = slog.LevelInfo // of a shorter run the result says it soon enough
 	}
 	return r, func() {
@@ -88,8 +67,8 @@ func (a *app) recordedMethod(o *svdOptions) (*choiceRecord, error) {
 }
 
 // settle makes the flags those of a choice and says why it was made.
-func (o *svdOptions) settle(c solver.Choice, probe *probed) *choiceRecord {
-	r := &choiceRecord{Why: c.Why.String(), Reason: o.reason(c), Measured: probe}
+func (o *svdOptions) settle(c solver.Choice) *choiceRecord {
+	r := &choiceRecord{Why: c.Why.String(), Reason: o.reason(c)}
 	if c.Method != c.Table {
 		o.adopt(c.Table)
 		r.Table = o.flags()
@@ -104,11 +83,6 @@ func (o *svdOptions) reason(c solver.Choice) string {
 	switch {
 	case c.Why == solver.ByRule:
 		return "the stop rule of the paper belongs to its algorithms, of which this is the first"
-	case c.Why == solver.ByMeasurement:
-		if c.PassBytes > 0 && !c.Cached {
-			return "every pass reads the disk, and by what was measured it is faster than the choice of the table"
-		}
-		return fmt.Sprintf("measured on this machine, it is more than %g times as fast as the choice of the table", solver.Decisive)
 	case c.Why == solver.ByMemory:
 		return fmt.Sprintf("the fastest by the table of costs of what fits into %s", sysmem.FormatSize(o.memory))
 	case o.operator == solver.Dilation:
@@ -117,82 +91,36 @@ func (o *svdOptions) reason(c solver.Choice) string {
 	return "the fastest for this shape and number of triplets by the table of costs"
 }
 
-// choose chooses a method for a store. The machine is measured if the run is
-// expected to take long enough.
-func (a *app) choose(ctx context.Context, store *csr.Store, o *svdOptions) (solver.Choice, *probed, error) {
-	p, here := o.problem(store), o.machine()
-	c := solver.Choose(p, &here, nil)
-	widths := probeWidths(store, o.memory)
-	fromDisk := c.PassBytes > 0 && !c.Cached // at a speed that nobody knows
-	if c.Total < worthMeasuring && !fromDisk || len(widths) == 0 || store.NNZ() == 0 {
-		return c, nil, nil
-	}
-	start := time.Now()
-	probe, err := stream.Measure(ctx, store, widths, min(longestProbe, c.Total/probeShare))
-	if err != nil {
-		return c, nil, err
-	}
-	measured := here.Adjusted(store.Cols(), widths, probe.Multiply)
-	measured.Decode = probe.Decode
-	if probe.Bandwidth > 0 { // or what was looked at happened to be in memory
-		measured.Bandwidth = probe.Bandwidth
-	}
-	record := &probed{
-		Seconds: time.Since(start).Seconds(), Bandwidth: probe.Bandwidth, Decode: probe.Decode,
-		Widths: widths, Multiply: probe.Multiply,
-	}
-	a.display.Logger().Debug("measured", slog.Any("costs", record))
-	return solver.Choose(p, &here, &measured), record, nil
-}
-
-// probeWidths are the widths to measure for which there is memory.
-func probeWidths(store *csr.Store, memory int64) (widths []int) {
-	for _, l := range []int{1, 4, 16} {
-		if int64(l) <= store.Cols() && 16*store.Cols()*int64(l) <= memory/8 {
-			widths = append(widths, l)
-		}
-	}
-	return widths
-}
-
-// problem describes a run for the choice of its method.
-func (o *svdOptions) problem(store *csr.Store) solver.Problem {
+// problem describes a run for the choice of its method, with the room that a method
+// leaves.
+func (o *svdOptions) problem(store *csr.Store, room func(*csr.Store, solver.Method) solver.Room) solver.Problem {
 	p := solver.Problem{
 		Rows: store.Rows(), Columns: store.Cols(), NNZ: store.NNZ(), Rank: o.rank,
 		Operator: o.operator, Stop: o.stop, Tol: o.tol,
+		Room: func(m solver.Method) solver.Room { return room(store, m) },
 	}
 	for i := range store.NumBlocks() {
 		b := store.Block(i)
 		p.Encoded += b.Size
 		p.Decoded += store.DecodedSize(int64(b.Rows), int64(b.NNZ))
 	}
-	available := sync.OnceValue(sysmem.Available) // not asked for nothing: it takes 0.3 ms
-	p.Room = func(m solver.Method) solver.Room {
-		mem, err := o.fit(store, m)
-		if err != nil {
-			return solver.Room{}
-		}
-		resident := float64(mem.plan.Resident) / float64(max(1, mem.plan.Blocks))
-		return solver.Room{Fits: true, Resident: resident, Cached: cached(store, mem.plan, available), Outside: mem.files > 0, Reads: mem.reads()}
-	}
 	return p
 }
 
-// cached tells whether what passes decode anew can stay in the page cache: in
-// what a run, which takes what is planned and not the whole budget, leaves of
-// the available memory. They read it in the same order every time, so that if it
-// does not fit most of it is gone when its turn comes again.
-func cached(store *csr.Store, plan stream.Plan, available func() int64) bool {
-	var read int64
-	for i := plan.Resident; i < plan.Blocks; i++ {
-		read += store.Block(i).Size
+// planned is the room that a method leaves by the budget alone, whatever the number
+// of workers: that of one, which needs least.
+func (o *svdOptions) planned(store *csr.Store, m solver.Method) solver.Room {
+	one := *o
+	one.workers = 1
+	mem, err := one.fit(store, m)
+	if err != nil {
+		return solver.Room{}
 	}
-	return read == 0 || read <= available()-plan.Total()
+	return mem.room()
 }
 
-// machine is what is known about this one without measuring.
-func (o *svdOptions) machine() solver.Machine {
-	m := solver.Reference
-	m.Workers, m.Memory = o.workers, o.memory
-	return m
+// room is what a run leaves for the matrix.
+func (p *placement) room() solver.Room {
+	resident := float64(p.plan.Resident) / float64(max(1, p.plan.Blocks))
+	return solver.Room{Fits: true, Resident: resident, Outside: p.files > 0, Reads: p.reads()}
 }

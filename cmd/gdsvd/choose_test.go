@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -38,22 +39,64 @@ func TestChoiceCanBeMadeAgain(t *testing.T) {
 	}
 }
 
-// The choice is the same for any number of workers and any memory that has room for it.
+// The choice is the same for any memory that holds everything, and for every memory
+// the same with any number of workers and processors, also where the matrix is read
+// in every pass and where vectors lie in files.
 func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
-	store := ingested(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1})
-	var want []string
-	for _, workers := range []string{"1", "2", "7"} {
-		for _, memory := range []string{"36MiB", "100MiB", "10GiB"} {
-			var e explanation
-			decode(t, must(t, "svd", store, "-k", "6", "--workers", workers, "--memory", memory, "--explain", "--json"), &e)
-			if e.Choice == nil || e.Choice.Why != "table" || e.Choice.Measured != nil {
-				t.Fatalf("workers %s, memory %s: %+v", workers, memory, e.Choice)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	ratings := ingested(t, synth.Ratings{Users: 1500, Items: 600, Ratings: 150000, Seed: 1})
+	long := filepath.Join(t.TempDir(), "long.csr")
+	name := filepath.Join(t.TempDir(), "long.mtx")
+	if err := os.WriteFile(name, []byte("%%MatrixMarket matrix coordinate real general\n400000 400000 3\n1 1 3\n2 2 2\n400000 400000 1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "ingest", "-q", name, "-o", long)
+	for _, c := range []struct {
+		store, memory string
+		why           string // "" for any
+		files         bool
+	}{
+		{ratings, "10GiB", "table", false}, {ratings, "100MiB", "table", false}, {ratings, "34MiB", "", false},
+		{long, "64MiB", "memory", true}, {long, "72MiB", "memory", true}, {long, "100MiB", "", true},
+	} {
+		var want []string
+		for _, procs := range []int{1, 2, 4} {
+			runtime.GOMAXPROCS(procs)
+			for _, workers := range []string{"1", "2", "3", "8"} {
+				var e explanation
+				decode(t, must(t, "svd", c.store, "-k", "6", "--workers", workers, "--memory", c.memory, "--explain", "--json"), &e)
+				if e.Choice == nil || c.why != "" && e.Choice.Why != c.why || (e.Files > 0) != c.files {
+					t.Fatalf("workers %s, memory %s: %+v, %d bytes in files", workers, c.memory, e.Choice, e.Files)
+				}
+				if want == nil {
+					want = e.Choice.Flags
+				}
+				if !slices.Equal(e.Choice.Flags, want) {
+					t.Errorf("workers %s of %d processors, memory %s: %v, want %v", workers, procs, c.memory, e.Choice.Flags, want)
+				}
 			}
-			if want == nil {
-				want = e.Choice.Flags
+		}
+	}
+}
+
+// The number of workers and of processors changes no bit of a result whose vectors
+// lie in files.
+func TestWorkersChangeNoBitsInFiles(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	store := ingested(t, synth.Ratings{Users: 3000, Items: 90000, Ratings: 200000, Seed: 3})
+	var want string
+	for _, procs := range []int{1, 2, 4} {
+		runtime.GOMAXPROCS(procs)
+		for _, workers := range []string{"1", "2", "3", "8"} {
+			dir, r := factorised(t, store, "-k", "3", "--tol", "1e-3", "--workers", workers, "--memory", "33MiB")
+			if r.VectorFiles == 0 || r.VectorsRead == 0 || r.VectorsWrote == 0 {
+				t.Fatalf("%d bytes of vectors in files, %d read, %d written", r.VectorFiles, r.VectorsRead, r.VectorsWrote)
 			}
-			if !slices.Equal(e.Choice.Flags, want) {
-				t.Errorf("workers %s, memory %s: %v, want %v", workers, memory, e.Choice.Flags, want)
+			if want == "" {
+				want = dir
+			}
+			for _, f := range partFiles {
+				same(t, f, filepath.Join(want, f), filepath.Join(dir, f))
 			}
 		}
 	}

@@ -34,6 +34,7 @@ type explanation struct {
 	Window     int64         `json:"vector_window,omitempty"` // bytes of them in memory at a time
 	Reads      int           `json:"reads,omitempty"`         // of the store by a pass, if vectors are in files
 	LastReads  int           `json:"last_reads,omitempty"`    // and by the finishing pass
+	Measured   *probed       `json:"measured,omitempty"`      // on this machine, for the estimates
 	Considered []estimate    `json:"considered,omitempty"`    // fastest first, those that fit before those that do not
 }
 
@@ -75,7 +76,7 @@ func (a *app) explainSVD(ctx context.Context, cmd *cobra.Command, path string, o
 func (a *app) explain(ctx context.Context, store *csr.Store, o svdOptions) (*explanation, error) {
 	e := &explanation{NNZ: store.NNZ(), K: o.rank, Tol: o.tol, Workers: o.workers, Budget: o.memory}
 	e.Rows, e.Cols = userDims(store)
-	p := o.problem(store)
+	p := o.problem(store, o.actual())
 	e.FirstBytes = p.Encoded
 	var before outState
 	if o.out != "" {
@@ -84,25 +85,25 @@ func (a *app) explain(ctx context.Context, store *csr.Store, o svdOptions) (*exp
 			return nil, err
 		}
 	}
-	if o.method == autoMethod && !(o.resume && before.checkpoint) {
-		c, probe, err := a.choose(ctx, store, &o)
-		if err != nil {
-			return nil, err
-		}
-		e.Choice = o.settle(c, probe)
-		e.Plan = newEstimate(c.Estimate)
-		for _, other := range c.Considered {
+	auto := o.method == autoMethod && !(o.resume && before.checkpoint)
+	var err error
+	if e.Choice, _, err = a.chooseMethod(ctx, store, before, &o); err != nil {
+		return nil, err
+	}
+	method := o.solverMethod()
+	here, probe, err := o.measured(ctx, store, solver.EstimateOf(p, o.machine(), method))
+	if err != nil {
+		return nil, err
+	}
+	e.Measured = probe
+	e.Plan = newEstimate(solver.EstimateOf(p, here, method))
+	e.Plan.Flags = o.flags()
+	if auto {
+		for _, other := range solver.Estimates(p, here) {
 			e.Considered = append(e.Considered, newEstimate(other))
 		}
-	} else {
-		var err error
-		if e.Choice, _, err = a.chooseMethod(ctx, store, before, &o); err != nil {
-			return nil, err
-		}
-		e.Plan = newEstimate(solver.EstimateOf(p, o.machine(), o.solverMethod()))
-		e.Plan.Flags = o.flags()
 	}
-	mem, err := o.fit(store, o.solverMethod())
+	mem, err := o.fit(store, method)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +144,7 @@ func (a *app) printExplanation(e *explanation) error {
 			sysmem.FormatSize(e.Files), sysmem.FormatSize(e.Window), times(e.Reads), times(e.LastReads))
 		fmt.Fprintf(w, "checkpoint\tup to %s more on the disk, none in memory\n", sysmem.FormatSize(e.Files))
 	}
-	if e.Choice != nil && e.Choice.Measured != nil {
-		m := e.Choice.Measured
+	if m := e.Measured; m != nil {
 		fmt.Fprintf(w, "measured\t%.2g ns an entry to decode; %v ns to multiply with %v columns", m.Decode, rounded(m.Multiply), m.Widths)
 		if m.Bandwidth > 0 {
 			fmt.Fprintf(w, "; reading %s/s", sysmem.FormatSize(int64(m.Bandwidth)))

@@ -86,7 +86,9 @@ type result struct {
 	BytesRead     int64         `json:"bytes_read"`
 	Seconds       seconds       `json:"seconds"`
 	VectorFiles   int64         `json:"vector_files,omitempty"` // most bytes of vectors in files beside OUT; absent if in memory
-	PeakRSS       int64         `json:"peak_rss"`               // measured; what was planned comes next
+	VectorsRead   int64         `json:"vectors_read,omitempty"` // bytes of vectors in files that the run has gone over; absent if in memory
+	VectorsWrote  int64         `json:"vectors_written,omitempty"`
+	PeakRSS       int64         `json:"peak_rss"` // measured; what was planned comes next
 	Memory        []memoryPart  `json:"memory,omitempty"`
 	Seed          uint64        `json:"seed"`
 	Settings      settings      `json:"settings"`

@@ -50,11 +50,11 @@ writes the directory OUT:
 
 Rows of U are in ascending order of the row ids; gdsvd info STORE --ids rows prints them.
 
-Without --method the method and its widths are chosen: from a table of costs, so
-that the same store and K have the same result everywhere, unless the memory is
-too little for that choice or this machine was measured to be more than 1.5 times
-as fast with another. result.json records the choice and the flags that make it
-again; --explain shows it, with what was considered, and stops there.
+Without --method the method and its widths are chosen: from a table of costs and
+from the store, K, the tolerance and --memory alone, so that the same command has
+the same result on every machine, with any number of threads. result.json records
+the choice and the flags that make it again; --explain shows it, with what was
+considered and how long that would take here, and stops there.
 
 Where --memory has no room for the vectors they are kept in files beside OUT until
 the run ends; where it has none for all columns of a product, a pass reads the
@@ -268,6 +268,7 @@ func (a *app) finishSVD(r *result, out *output, keeper *checkpoints, before outS
 	}
 	if out.space != nil {
 		r.VectorFiles = out.space.Most()
+		r.VectorsRead, r.VectorsWrote = res.Stats.VectorsRead, res.Stats.VectorsWritten
 	}
 	if err := out.commit(res, r); err != nil {
 		return nil, keeper.afterFault(err)

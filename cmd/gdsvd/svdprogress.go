@@ -20,7 +20,7 @@ type svdProgress struct {
 // newSVDProgress begins to show a run with a method.
 func (a *app) newSVDProgress(store *csr.Store, method solver.Method, o *svdOptions) *svdProgress {
 	a.display.Begin("svd")
-	expected := solver.EstimateOf(o.problem(store), o.machine(), method)
+	expected := solver.EstimateOf(o.problem(store, o.planned), o.machine(), method)
 	_, superlinear := method.(solver.Krylov)
 	width := float64(method.Width(o.rank))
 	return &svdProgress{display: a.display, iteration: progress.Iteration{
