@@ -16,9 +16,9 @@ import (
 // the run, and runs the loops over their rows.
 //
 // Arithmetic does not see where a block lies, and so the bits are the same. With a
-// Space what is in memory is kept small: a loop over rows says after every window
-// which rows it has passed, and they leave the memory of the process in all blocks
-// of the arena with as many rows. They come back when they are touched.
+// Space what is in memory is kept small: a loop says which blocks it goes over (uses);
+// a window of rows ahead of it is fetched in those blocks and no others, and when it has
+// passed a window that leaves the memory of the process.
 //
 // A nil Arena is ordinary memory and all processors. Its methods are safe for
 // concurrent use, those of different runs on one Space too.
@@ -108,8 +108,8 @@ func (a *Arena) add(b tallBlock) {
 	a.table.Store(&t)
 }
 
-// find returns the index of the block that begins with x, −1 if there is none.
-func (a *Arena) find(x []float64) int {
+// index returns that of the block that begins with x, −1 if there is none.
+func (a *Arena) index(x []float64) int {
 	return slices.IndexFunc(a.blocks(), func(b tallBlock) bool {
 		return unsafe.SliceData(b.data) == unsafe.SliceData(x)
 	})
@@ -123,7 +123,7 @@ func (a *Arena) release(x []float64) {
 	}
 	a.change.Lock()
 	defer a.change.Unlock()
-	i := a.find(x)
+	i := a.index(x)
 	if i < 0 {
 		return
 	}
@@ -155,39 +155,11 @@ func (a *Arena) close(keep []float64) {
 	a.table.Store(nil)
 }
 
-// window returns after how many rows each of the workers of a loop over blocks of n
-// rows says that it has passed them, a multiple of step; 0 if nothing is to be done.
-func (a *Arena) window(n, step, workers int) int {
-	columns := 0
-	for _, b := range a.blocks() {
-		if b.n == n {
-			columns += len(b.data) / n
-		}
-	}
-	if columns == 0 {
-		return 0
-	}
-	rows := max(leastWindow, windowBytes/8/workers/columns)
-	return max(step, rows/step*step)
-}
-
-// passed says that a loop over blocks of n rows has passed so many of them.
-func (a *Arena) passed(n, first, rows int) {
-	for _, b := range a.blocks() {
-		if b.n != n {
-			continue
-		}
-		for plane := 0; plane < len(b.data); plane += n * b.width {
-			a.space.Drop(b.data[plane+first*b.width:][:rows*b.width])
-		}
-	}
-}
-
-// moved counts a loop over n rows that reads and writes so many columns.
-func (a *Arena) moved(n, read, written int) {
+// moved counts a pass, which reads and writes a block of so many columns.
+func (a *Arena) moved(n, columns int) {
 	if a.outside() {
-		a.read.Add(8 * int64(n) * int64(read))
-		a.written.Add(8 * int64(n) * int64(written))
+		a.read.Add(8 * int64(n) * int64(columns))
+		a.written.Add(8 * int64(n) * int64(columns))
 	}
 }
 

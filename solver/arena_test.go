@@ -14,7 +14,8 @@ var heap *Arena
 // recorder is a Space that remembers what was dropped, as offsets in its blocks.
 type recorder struct {
 	blocks  [][]float64
-	dropped [][3]int // block, from, to
+	fetched [][3]int // block, from, to
+	dropped [][3]int
 	freed   []int
 	full    bool
 }
@@ -42,6 +43,11 @@ func (r *recorder) find(x []float64) (block, at int) {
 
 func (r *recorder) Holds(x []float64) bool { i, _ := r.find(x); return i >= 0 }
 
+func (r *recorder) Fetch(x []float64) {
+	i, at := r.find(x)
+	r.fetched = append(r.fetched, [3]int{i, at, at + len(x)})
+}
+
 func (r *recorder) Drop(x []float64) {
 	i, at := r.find(x)
 	r.dropped = append(r.dropped, [3]int{i, at, at + len(x)})
@@ -54,33 +60,36 @@ func (r *recorder) Free(x []float64) {
 	r.freed = append(r.freed, i)
 }
 
-// A loop drops its rows in all planes of all blocks of as many rows of its arena, and
-// in no others.
-func TestArenaPassed(t *testing.T) {
+// A loop fetches and drops its rows in the planes that it goes over and in no others,
+// each once.
+func TestArenaWindows(t *testing.T) {
 	var r recorder
 	a, other := newArena(t.Context(), &r, 0), newArena(t.Context(), &r, 0)
-	if a.window(10, 1, 1) != 0 {
-		t.Error("an empty arena has a window")
+	wide, planes := a.Dense(10, 3), a.planes(10, 1, 3)
+	a.Dense(10, 2)
+	other.Dense(10, 1)
+	column := columnsFrom(wide.RawMatrix(), 1)
+	u := reads(column, wide.RawMatrix()).read(single(make([]float64, 10))).writing(planes[10:20]).writes(columnsOf(column, 1))
+	w := a.over(10, u)
+	w.fetch(4, 6)
+	w.passed(4, 6)
+	if want := [][3]int{{0, 12, 18}, {1, 14, 16}}; !slices.Equal(r.dropped, want) || !slices.Equal(r.fetched, want) {
+		t.Errorf("fetched %v, dropped %v, want %v", r.fetched, r.dropped, want)
 	}
-	a.planes(10, 3, 1)
-	two := a.planes(10, 1, 2)
-	a.planes(20, 1, 1)
-	other.planes(10, 1, 1)
-	a.passed(10, 4, 2)
-	if want := [][3]int{{0, 12, 18}, {1, 4, 6}, {1, 14, 16}}; !slices.Equal(r.dropped, want) {
-		t.Errorf("dropped %v, want %v", r.dropped, want)
+	if read, written := a.read.Load(), a.written.Load(); read != 8*10*3 || written != 8*10*(1+3) {
+		t.Errorf("%d bytes read, %d written", read, written)
 	}
-	if a.window(10, 1, 1) == 0 || a.window(20, 1, 1) == 0 || a.window(30, 1, 1) != 0 {
-		t.Error("the wrong lengths have windows")
+	if w := a.over(10, reads(single(make([]float64, 10)))); w.rows(1, 1) != 0 {
+		t.Error("what lies in memory has a window")
 	}
-	a.release(two[1:]) // does not begin there
+	a.release(planes[10:]) // does not begin there
 	a.release(make([]float64, 5))
 	a.release(nil)
-	other.release(two)
+	other.release(planes)
 	if len(r.freed) > 0 {
 		t.Errorf("given back: %v", r.freed)
 	}
-	a.release(two[:3])
+	a.release(planes[:3])
 	if !slices.Equal(r.freed, []int{1}) {
 		t.Errorf("given back: %v", r.freed)
 	}
@@ -100,11 +109,6 @@ func TestArenaClose(t *testing.T) {
 	if !slices.Equal(r.freed, []int{0, 3}) || len(a.blocks()) > 0 {
 		t.Errorf("given back: %v", r.freed)
 	}
-	a.passed(10, 0, 10)
-	other.passed(10, 0, 10)
-	if len(r.dropped) != 1 {
-		t.Errorf("dropped %v", r.dropped)
-	}
 }
 
 func TestNoRoom(t *testing.T) {
@@ -116,15 +120,13 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// Windows get smaller as blocks get more, and never too small.
+// Windows get smaller as columns get more, and never too small.
 func TestWindow(t *testing.T) {
 	const n = 1 << 20
 	a := newArena(t.Context(), &recorder{}, 0)
-	a.planes(n, 1, 1)
-	one := a.window(n, 128, 2)
-	a.planes(n, 9, 1)
-	ten := a.window(n, 128, 2)
-	if one != windowBytes/8/2 || ten != one/10/128*128 || a.window(n, 128, 1<<20) != leastWindow {
-		t.Errorf("windows of %d, %d and %d rows", one, ten, a.window(n, 128, 1<<20))
+	one, nine := a.Dense(n, 1).RawMatrix(), a.Dense(n, 9).RawMatrix()
+	rows, ten := a.over(n, reads(one)).rows(128, 2), a.over(n, reads(one, nine)).rows(128, 2)
+	if rows != windowBytes/16/2 || ten != rows/10/128*128 || a.over(n, reads(one)).rows(128, 1<<20) != leastWindow {
+		t.Errorf("windows of %d and %d rows", rows, ten)
 	}
 }

@@ -56,7 +56,7 @@ func (b *basis) part(from, to int) blas64.General {
 // products sets c = α·Vᵀx for the rows [begin, end) of V, which x has.
 func (b *basis) products(c blas64.General, alpha float64, begin, end int, x blas64.General) {
 	beta := 0.0
-	b.arena.eachTile(end-begin, b.len+x.Stride, 0, func(from, to int) {
+	b.arena.eachTile(end-begin, reads(x).basis(b, begin), func(from, to int) {
 		multiply(c, alpha, blas.NoTrans, b.part(begin+from, begin+to), rowsOf(x, from, to-from), beta)
 		beta = 1
 	})
@@ -64,7 +64,7 @@ func (b *basis) products(c blas64.General, alpha float64, begin, end int, x blas
 
 // subtract sets y −= V·c for the rows [begin, end) of V, which y has.
 func (b *basis) subtract(y blas64.General, begin, end int, c blas64.General) {
-	b.arena.eachTile(end-begin, b.len+y.Stride, y.Stride, func(from, to int) {
+	b.arena.eachTile(end-begin, reads(y).basis(b, begin).writes(y), func(from, to int) {
 		multiply(rowsOf(y, from, to-from), -1, blas.Trans, b.part(begin+from, begin+to), c, 1)
 	})
 }
@@ -85,7 +85,7 @@ func (b *basis) normalise(x []float64) {
 		part := x[from:at[i+1]]
 		b.arena.normalise(part, part)
 		if b.cut > 0 {
-			b.arena.eachTile(len(part), 1, 1, func(from, to int) { blas64.Scal(math.Sqrt2/2, vector(part[from:to])) })
+			b.arena.eachTile(len(part), reading(part).writing(part), func(from, to int) { blas64.Scal(math.Sqrt2/2, vector(part[from:to])) })
 		}
 	}
 }

@@ -214,7 +214,7 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (res
 	if unit == 0 {
 		unit = 1
 	}
-	r.arena.sweep(n, chunkRows, 8*l*l, 3*l, l, func(worker, seg, first, rows int) {
+	r.arena.sweep(n, chunkRows, 8*l*l, reads(y.RawMatrix(), r.next.RawMatrix(), r.last.RawMatrix()).writes(y.RawMatrix()), func(worker, seg, first, rows int) {
 		b := buf(worker)
 		yw, qw := zeros(b, rows, l), zeros(b[chunkRows*l:], rows, c)
 		part := rowsOf(y.RawMatrix(), first, rows)
@@ -248,7 +248,7 @@ func (r *blockRun) Vector(dst []float64, j int) {
 		return
 	}
 	last, w := r.last.RawMatrix(), vector(r.vectors.RawRowView(j))
-	r.arena.eachTile(last.Rows, last.Cols, 1, func(from, to int) {
+	r.arena.eachTile(last.Rows, reads(last).writing(dst), func(from, to int) {
 		blas64.Gemv(blas.NoTrans, 1, rowsOf(last, from, to-from), w, 0, vector(dst[from:to]))
 	})
 }

@@ -8,7 +8,11 @@ type candidate struct {
 	width  int     // columns of a pass
 	passes float64 // the certificate included
 	flops  float64 // between passes
+	moved  moved   // of vectors, by passes and between them
 }
+
+// moved is how many columns of n float64s a run reads and writes.
+type moved struct{ read, written float64 }
 
 // work is what a method is expected to take, whether Choose considers it or not.
 func (p Problem) work(m Method) candidate {
@@ -117,7 +121,15 @@ func (p Problem) krylov(k Krylov) candidate {
 	// In one step of three or so two blocks are orthogonalised against all others, in
 	// every step one against the last two. In the end vectors are formed.
 	flops := n * (passes*(2.8*b*mean+20*b*b) + restarts*2*m*kept + rank*(2*math.Min(m, columns)+8*rank))
-	return candidate{k, k.Columns, passes + 1, flops}
+	// A step reads the block, its product twice, the last two blocks, and what comes of
+	// it; in one of eight it is orthogonalised against all others. A restart cleans the
+	// basis, turns it, and is followed by a step against all of it. Then the vectors
+	// are formed, locked, and certified.
+	move := moved{
+		read:    passes*(7*b+mean/4) + restarts*(3*m+2*kept) + math.Min(m, columns) + 16*rank + 12*b,
+		written: passes*3*b + restarts*kept + 12*rank + 8*b,
+	}
+	return candidate{k, k.Columns, passes + 1, flops, move}
 }
 
 // block takes about as many passes as the rate of Block says for eigenvalues
@@ -129,7 +141,9 @@ func (p Problem) block(b Block) candidate {
 	if p.Operator == Symmetric {
 		passes *= math.Sqrt2
 	}
-	return candidate{b, b.Columns, math.Max(passes, 5), float64(p.Columns) * passes * 12 * l * l}
+	passes = math.Max(passes, 5)
+	move := moved{passes*9*l + 16*float64(p.Rank), passes*4*l + 12*float64(p.Rank)}
+	return candidate{b, b.Columns, passes, float64(p.Columns) * passes * 12 * l * l, move}
 }
 
 // single is a method of one vector with so many passes for each of them.
@@ -139,5 +153,6 @@ func (p Problem) single(m Method, each float64) candidate {
 	if p.Operator == Dilation {
 		n += float64(p.Rows)
 	}
-	return candidate{m, 1, passes, passes * n * (20 + 2*float64(p.Rank))}
+	move := moved{passes * (9 + float64(p.Rank)), passes * 4}
+	return candidate{m, 1, passes, passes * n * (20 + 2*float64(p.Rank)), move}
 }

@@ -215,7 +215,7 @@ func visitScalars(v visitor, scalars ...*float64) {
 // visitBlock meets the entries of a block, row by row.
 func (a *Arena) visitBlock(v visitor, m *mat.Dense) {
 	rows, _ := m.Dims()
-	a.eachTile(rows, m.RawMatrix().Stride, 0, func(from, to int) {
+	a.eachTile(rows, reads(m.RawMatrix()), func(from, to int) {
 		for i := from; i < to; i++ {
 			v.visit(m.RawRowView(i))
 		}
@@ -224,5 +224,5 @@ func (a *Arena) visitBlock(v visitor, m *mat.Dense) {
 
 // visitVector meets the entries of a vector.
 func (a *Arena) visitVector(v visitor, x []float64) {
-	a.eachTile(len(x), 1, 0, func(from, to int) { v.visit(x[from:to]) })
+	a.eachTile(len(x), reading(x), func(from, to int) { v.visit(x[from:to]) })
 }

@@ -72,6 +72,8 @@ type Estimate struct {
 	Room            // that the method leaves
 	PassBytes int64 // decoded by every pass but the first, and read from the disk unless Cached
 	Vectors   int64 // bytes of the method's own blocks
+	// VectorsRead and VectorsWritten are Stats of the same names, if vectors lie in files.
+	VectorsRead, VectorsWritten int64
 	// Read is the time that the disk takes, Multiply that of decoding and
 	// products, Dense that between passes. Total is less than their sum: reading
 	// goes on while products are computed.
@@ -236,7 +238,10 @@ func (m Machine) estimate(p Problem, c candidate) Estimate {
 	later := max(again, decode(1-e.Resident)+product)
 	dense := nano * c.flops * interpolate(m.Widths, m.Dense, l)
 	if e.Outside {
-		dense += 4 * c.flops / l / outsideRate // l operations for every number met
+		// Graphs, whose vectors are the long ones, take more passes than ratings do.
+		const graphs = 1.25
+		e.VectorsRead, e.VectorsWritten = int64(8*n*graphs*c.moved.read), int64(8*n*graphs*c.moved.written)
+		dense += float64(e.VectorsRead+e.VectorsWritten) / outsideRate
 	}
 	e.Read = seconds(read(float64(p.Encoded)) + others*again)
 	e.Multiply = seconds(decode(1) + others*decode(1-e.Resident) + c.passes*product)

@@ -49,20 +49,30 @@ func nothingKept(solver.Method) solver.Room { return solver.Room{Fits: true} }
 
 func width(p solver.Problem, m solver.Method) int { return m.Width(p.Rank) }
 
-// The choice without measurements is a function of the matrix and the rank,
-// whatever the machine and, if it fits, the memory.
+// Where there is room for everything the choice is that of the table.
 func TestChoiceIsTheTables(t *testing.T) {
 	problems(t, func(p solver.Problem, r *rand.Rand) {
-		want := solver.Choose(p, nil, nil)
+		want := solver.Choose(p)
 		if want.Method != want.Table || want.Why != solver.ByTable || !want.Fits {
 			t.Fatalf("%+v: %+v", p, want)
 		}
-		here := machine()
-		here.Workers, here.Bandwidth = 1+r.IntN(64), math.Pow(10, 6+4*r.Float64())
-		q := p
-		q.Room = room(p, 1<<62)
-		if got := solver.Choose(q, &here, nil); got.Method != want.Method || got.Why != want.Why {
+		p.Room = room(p, 1<<62)
+		if got := solver.Choose(p); got.Method != want.Method || got.Why != want.Why {
 			t.Errorf("%+v: %+v by %v, want %+v", p, got.Method, got.Why, want.Method)
+		}
+	})
+}
+
+// Neither what the page cache holds nor how much of a matrix that does not stay
+// decoded does so changes the choice.
+func TestChoiceIsCoarse(t *testing.T) {
+	problems(t, func(p solver.Problem, r *rand.Rand) {
+		p.Room = nothingKept
+		want := solver.Choose(p)
+		some := solver.Room{Fits: true, Resident: 0.99 * r.Float64(), Cached: r.IntN(2) == 0}
+		p.Room = func(solver.Method) solver.Room { return some }
+		if got := solver.Choose(p); got.Method != want.Method {
+			t.Errorf("%+v, %+v: %+v, want %+v", p, some, got.Method, want.Method)
 		}
 	})
 }
@@ -75,12 +85,12 @@ func TestChoiceFits(t *testing.T) {
 		for bytes := int64(1) << 50; bytes > 64; bytes /= 2 {
 			q := p
 			q.Room = room(p, bytes)
-			c := solver.Choose(q, nil, nil)
+			c := solver.Choose(q)
 			need := vectors(c)
 			if c.Vectors != need || c.Fits != (need <= bytes) {
 				t.Fatalf("%+v with %d bytes: %+v needs %d, estimate %+v", p, bytes, c.Method, need, c.Estimate)
 			}
-			if need > last {
+			if need > last && 2*bytes < p.Decoded { // with room for the matrix blocks are narrower
 				t.Errorf("%+v: with %d bytes %+v needs %d, with twice as many the choice needs %d", p, bytes, c.Method, need, last)
 			}
 			if c.Fits && (c.Why == solver.ByMemory) != (c.Method != c.Table) {
@@ -143,41 +153,6 @@ func TestPageCacheIsNoDisk(t *testing.T) {
 	})
 }
 
-// Measured costs change the choice if and only if they make another decisively
-// faster.
-func TestMeasurementMustBeDecisive(t *testing.T) {
-	for _, cached := range []bool{false, true} {
-		mustBeDecisive(t, solver.Room{Fits: true, Cached: cached})
-	}
-}
-
-func mustBeDecisive(t *testing.T, room solver.Room) {
-	decisive := solver.DecisiveOnDisk
-	if room.Cached {
-		decisive = solver.Decisive
-	}
-	changed := 0
-	problems(t, func(p solver.Problem, r *rand.Rand) {
-		p.Room = func(solver.Method) solver.Room { return room }
-		here := machine()
-		here.Bandwidth = math.Pow(10, 5+5*r.Float64())
-		c := solver.Choose(p, nil, &here)
-		best, table := solver.Estimates(p, here)[0], solver.EstimateOf(p, here, c.Table)
-		switch gain := float64(table.Total) / float64(best.Total); {
-		case gain > decisive:
-			changed++
-			if c.Method != best.Method || c.Why != solver.ByMeasurement {
-				t.Errorf("%+v: %+v by %v although %+v is %.2f times as fast", p, c.Method, c.Why, best.Method, gain)
-			}
-		case c.Method != c.Table:
-			t.Errorf("%+v: %+v instead of %+v for a factor of %.2f", p, c.Method, c.Table, gain)
-		}
-	})
-	if changed < 20 && !room.Cached {
-		t.Errorf("only %d choices were changed: the test does not test", changed)
-	}
-}
-
 // Measuring the reference machine changes nothing in it, and one that is twice
 // as slow at some width is taken to be so there.
 func TestAdjusted(t *testing.T) {
@@ -201,22 +176,22 @@ func TestChoiceBySpecialRules(t *testing.T) {
 	p := solver.Problem{Rows: 6000, Columns: 4000, NNZ: 1e6, Rank: 10}
 	paper := p
 	paper.Stop = solver.StopPaper
-	if c := solver.Choose(paper, nil, nil); c.Method != (solver.GradientDescent{}) || c.Why != solver.ByRule {
+	if c := solver.Choose(paper); c.Method != (solver.GradientDescent{}) || c.Why != solver.ByRule {
 		t.Errorf("the paper's rule: %+v by %v", c.Method, c.Why)
 	}
 	dilation := p
 	dilation.Operator = solver.Dilation
-	if c := solver.Choose(dilation, nil, nil); !solver.CanDilate(c.Method) {
+	if c := solver.Choose(dilation); !solver.CanDilate(c.Method) {
 		t.Errorf("the dilation: %+v", c.Method)
 	}
 	narrow := p
 	narrow.MaxWidth = 1
-	for _, e := range solver.Choose(narrow, nil, nil).Considered {
+	for _, e := range solver.Choose(narrow).Considered {
 		if w := width(p, e.Method); w > 1 {
 			t.Errorf("%+v has %d columns, 1 is possible", e.Method, w)
 		}
 	}
-	for _, e := range solver.Choose(p, nil, nil).Considered {
+	for _, e := range solver.Choose(p).Considered {
 		if e.Passes < 2 || e.Total <= 0 || e.Total > 24*time.Hour || e.Products < int64(p.Rank) {
 			t.Errorf("estimate %+v", e)
 		}

@@ -3,6 +3,7 @@ package solver
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -93,7 +94,7 @@ func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Sett
 		for j := range min(given, max(s.Rank, s.Method.Width(s.Rank))) {
 			x := column(arena.Dense(n, 1)) // zeros where Init has fewer rows
 			init := s.Init.RawMatrix()
-			arena.eachTile(init.Rows, init.Stride, 1, func(from, to int) {
+			arena.eachTile(init.Rows, reads(init).writing(x), func(from, to int) {
 				for i := from; i < to; i++ {
 					x[i] = init.Data[i*init.Stride+j]
 				}
@@ -173,11 +174,12 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, width(x)); err != nil {
 			return r.abandon(err)
 		}
-		if !r.arena.finite(y) {
-			return Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
-		}
 		cands := r.rec.Absorb(y)
 		index, lead := min(r.locked.len, r.s.Rank-1), cands[0]
+		// What is not finite in a product shows in all numbers made of it.
+		if size := math.Hypot(lead.Value, lead.Residual); (math.IsNaN(size) || math.IsInf(size, 0)) && !r.arena.finite(y) {
+			return Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
+		}
 		if err := r.scale(lead); err != nil {
 			return Breakdown, err
 		}

@@ -133,7 +133,7 @@ func (a *Arena) signColumns(m *mat.Dense) (changed []bool) {
 			}
 		}
 	}
-	a.eachChunk(x.Rows, x.Cols, 0, func(seg, first, rows int) {
+	a.eachChunk(x.Rows, reads(x), func(seg, first, rows int) {
 		big := s.of(seg).Data
 		for i := first; i < first+rows; i++ {
 			larger(big, x.Data[i*x.Stride:][:x.Cols])
@@ -152,7 +152,7 @@ func (a *Arena) signColumns(m *mat.Dense) (changed []bool) {
 	if !any {
 		return changed
 	}
-	a.eachChunk(x.Rows, x.Cols, x.Cols, func(_, first, rows int) {
+	a.eachChunk(x.Rows, reads(x).writes(x), func(_, first, rows int) {
 		for i := first; i < first+rows; i++ {
 			for j, f := range big {
 				x.Data[i*x.Stride+j] *= f
@@ -164,7 +164,7 @@ func (a *Arena) signColumns(m *mat.Dense) (changed []bool) {
 
 func (a *Arena) scaleColumn(m *mat.Dense, j int, f float64) {
 	rows, _ := m.Dims()
-	a.eachTile(rows, m.RawMatrix().Stride, m.RawMatrix().Stride, func(from, to int) {
+	a.eachTile(rows, reads(m.RawMatrix()).writes(m.RawMatrix()), func(from, to int) {
 		for i := from; i < to; i++ {
 			m.Set(i, j, f*m.At(i, j))
 		}

@@ -105,7 +105,7 @@ func reach(r, rot *mat.Dense) []float64 {
 func (a *Arena) columnResiduals(x, v blas64.General, sigma []float64) []float64 {
 	var s sums
 	s.reset(x.Rows, 1, x.Cols)
-	a.eachChunk(x.Rows, x.Cols+v.Cols, 0, func(seg, first, rows int) {
+	a.eachChunk(x.Rows, reads(x, v), func(seg, first, rows int) {
 		sum := s.of(seg).Data
 		for i := first; i < first+rows; i++ {
 			a, b := x.Data[i*x.Stride:][:x.Cols], v.Data[i*v.Stride:][:x.Cols]

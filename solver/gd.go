@@ -122,7 +122,7 @@ func (d *descent) Save() State {
 
 // combine sets dst = f·x + g·y.
 func (a *Arena) combine(dst []float64, f float64, x []float64, g float64, y []float64) {
-	a.eachTile(len(x), 2, 1, func(from, to int) {
+	a.eachTile(len(x), reading(x, y).writing(dst), func(from, to int) {
 		for i := from; i < to; i++ {
 			dst[i] = f*x[i] + g*y[i]
 		}
@@ -139,7 +139,7 @@ func (a *Arena) firstIterate(x0, mz []float64, rule StopRule) {
 	if norm := a.norm2(mz); rule != StopPaper && norm > 0 {
 		f = 1 / math.Sqrt(norm)
 	}
-	a.eachTile(len(mz), 1, 1, func(from, to int) {
+	a.eachTile(len(mz), reading(mz).writing(x0), func(from, to int) {
 		for i := from; i < to; i++ {
 			x0[i] = f * mz[i]
 		}

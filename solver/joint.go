@@ -76,11 +76,11 @@ func (b *basis) projectAll(x blas64.General) {
 	s.reset(b.n, x.Cols, b.len)
 	chunk := inCache(secondCache, b.len+x.Cols)
 	buf, work := new(scratch).each(b.arena, b.n, chunk*b.len), x.Cols*b.len
-	b.arena.sweep(b.n, chunk, work, b.len+x.Cols, 0, func(worker, seg, i, rows int) {
+	b.arena.sweep(b.n, chunk, work, reads(x).basis(b, 0), func(worker, seg, i, rows int) {
 		panel.AddCross(s.of(seg), rowsOf(x, i, rows), b.rows(buf(worker), i, rows))
 	})
 	f := panel.Pack(-1, s.total())
-	b.arena.sweep(b.n, chunk, work, b.len+x.Cols, x.Cols, func(worker, _, i, rows int) {
+	b.arena.sweep(b.n, chunk, work, reads(x).basis(b, 0).writes(x), func(worker, _, i, rows int) {
 		panel.AddProduct(rowsOf(x, i, rows), b.rows(buf(worker), i, rows), f)
 	})
 }
@@ -105,13 +105,17 @@ func (b *basis) setRows(x blas64.General, first int) {
 // block stores the vectors in the columns of x and returns it.
 func (b *basis) block(x *mat.Dense) *mat.Dense {
 	g := x.RawMatrix()
-	b.arena.eachChunk(b.n, b.len, b.len, func(_, i, rows int) { b.setRows(rowsOf(g, i, rows), i) })
+	b.arena.eachChunk(b.n, uses{}.basis(b, 0).writes(g), func(_, i, rows int) { b.setRows(rowsOf(g, i, rows), i) })
 	return x
 }
 
 // setTransposed stores the columns of x in dst, one after the other.
 func (a *Arena) setTransposed(dst []float64, x blas64.General) {
-	a.eachChunk(x.Rows, x.Cols, x.Cols, func(_, i, rows int) {
+	u := reads(x)
+	for j := range x.Cols {
+		u = u.writing(dst[j*x.Rows:])
+	}
+	a.eachChunk(x.Rows, u, func(_, i, rows int) {
 		for j := range x.Cols {
 			column := dst[j*x.Rows+i:][:rows]
 			for r := range column {

@@ -34,8 +34,7 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 	r.third.reset(y.Rows, y.Cols, older.columns())
 	r.fourth.reset(y.Rows, y.Cols, both.columns())
 	r.gram.reset(y.Rows, y.Cols, y.Cols)
-	moved := recent.columns() + older.columns()
-	r.arena.sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(2*recent.columns()+2*older.columns()+y.Cols), moved+y.Cols, y.Cols, func(_, seg, i, rows int) {
+	r.arena.sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(2*recent.columns()+2*older.columns()+y.Cols), reads(y, last).spans(recent, older).writes(y), func(_, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		recent.addProduct(part, f, i)
 		recent.addCross(r.second.of(seg), part, i)
@@ -52,7 +51,10 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 		second.Cols, recent = 0, nil
 	}
 	f, g, h := recent.pack(-1, second), older.pack(-1, third), both.pack(-1, fourth)
-	r.qr.more = recent.columns() + older.columns()
+	r.qr.uses = reads().spans(recent, older)
+	if len(both) > 0 {
+		r.qr.uses = r.qr.uses.read(last).writes(last)
+	}
 	r.qr.prepare = func(part blas64.General, i int) {
 		recent.addProduct(part, f, i)
 		older.addProduct(part, g, i)
@@ -84,7 +86,7 @@ func (r *lanczos) coefficients(y blas64.General, old int) (c, gram blas64.Genera
 	s := r.v.span(at, r.size)
 	r.first.reset(y.Rows, y.Cols, s.columns())
 	r.gram.reset(y.Rows, y.Cols, y.Cols)
-	r.arena.sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(s.columns()+y.Cols), s.columns()+y.Cols, 0, func(_, seg, i, rows int) {
+	r.arena.sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(s.columns()+y.Cols), reads(y).spans(s), func(_, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		s.addCross(r.first.of(seg), part, i)
 		panel.AddCross(r.gram.of(seg), part, part)

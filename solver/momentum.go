@@ -130,7 +130,7 @@ func (m *momentum) fromIterate(c *Candidate, x, mx, before []float64) {
 		beta *= settledness(xx, c.Value)
 	}
 	a, b := 1-m.params.eta, m.params.eta/xx
-	m.arena.eachTile(len(x), 3, 1, func(from, to int) {
+	m.arena.eachTile(len(x), reading(x, mx, before).writing(before), func(from, to int) {
 		for i := from; i < to; i++ {
 			before[i] = a*x[i] + b*mx[i] + beta*(x[i]-before[i])
 		}
@@ -161,7 +161,7 @@ func (m *momentum) fromAhead(c *Candidate, y, my, out []float64) {
 	m.arena.combine(out, a, y, b, my)
 	m.change(c, x, out)
 	sum := 0.0 // ‖y⁺‖²
-	m.arena.eachTile(len(out), 2, 2, func(from, to int) {
+	m.arena.eachTile(len(out), reading(out, x).writing(out, x), func(from, to int) {
 		for i := from; i < to; i++ {
 			v := out[i]
 			d := v + beta*(v-x[i])

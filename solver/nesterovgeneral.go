@@ -175,7 +175,7 @@ func (m *general) step(c *Candidate, y, my, out []float64) {
 	yy := m.arena.dot(y, y)
 	step := m.method.Eta / yy
 	v := column(m.v)
-	m.arena.eachTile(len(y), 3, 2, func(from, to int) {
+	m.arena.eachTile(len(y), reading(y, my, v).writing(out, v), func(from, to int) {
 		for i := from; i < to; i++ {
 			grad := yy*y[i] - my[i]
 			out[i] = y[i] - step*grad
@@ -183,7 +183,7 @@ func (m *general) step(c *Candidate, y, my, out []float64) {
 		}
 	})
 	m.advance(c, out)
-	m.arena.eachTile(len(out), 2, 1, func(from, to int) {
+	m.arena.eachTile(len(out), reading(out, v).writing(out), func(from, to int) {
 		for i := from; i < to; i++ {
 			out[i] = (out[i] + alpha*v[i]) / (1 + alpha)
 		}

@@ -28,7 +28,7 @@ type blockQR struct {
 	// prepare does the last thing to rows of a block before they are factored, the
 	// first of them being row i of the whole; nil for nothing.
 	prepare func(rows blas64.General, i int)
-	more    int // columns that prepare reads
+	uses    uses // what prepare goes over besides
 }
 
 // streamReplace numbers the random vectors that replace dependent columns.
@@ -62,7 +62,7 @@ func (q *blockQR) factorGram(out, y, gram blas64.General, v span, least float64)
 		q.arena.setBlock(out, y)
 		return r
 	}
-	q.prepare, q.more = nil, 0
+	q.prepare, q.uses = nil, uses{}
 	y = out
 	for rounds := 1; rounds < maxQRRounds; rounds++ {
 		gram = q.gram.total()
@@ -89,8 +89,8 @@ func (q *blockQR) factorGram(out, y, gram blas64.General, v span, least float64)
 // ready prepares y.
 func (q *blockQR) ready(y blas64.General) {
 	if q.prepare != nil {
-		q.arena.eachChunk(y.Rows, y.Cols+q.more, y.Cols, func(_, i, rows int) { q.prepare(rowsOf(y, i, rows), i) })
-		q.prepare, q.more = nil, 0
+		q.arena.eachChunk(y.Rows, q.uses.read(y).writes(y), func(_, i, rows int) { q.prepare(rowsOf(y, i, rows), i) })
+		q.prepare, q.uses = nil, uses{}
 	}
 }
 
@@ -131,7 +131,7 @@ func (q *blockQR) cholesky(out, y, gram blas64.General, least float64) (r *mat.D
 	if &out.Data[0] == &y.Data[0] {
 		q.arena.turnThen(y, d, sum)
 	} else {
-		q.arena.productThen(out, y, d, q.more, q.prepare, sum)
+		q.arena.productThen(out, y, d, q.uses, q.prepare, sum)
 	}
 	return r, pivot
 }

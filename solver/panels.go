@@ -95,6 +95,9 @@ func (p *panels) add(x *mat.Dense) {
 // merge puts narrow blocks together into a wide panel, if there are enough of them
 // without the last one.
 func (p *panels) merge() {
+	if p.arena.outside() {
+		return // to move them costs more than narrow panels do
+	}
 	count, from := p.wide/p.block, len(p.list)-1
 	for from > 0 && p.narrow(p.list[from-1]) {
 		from--
@@ -105,7 +108,7 @@ func (p *panels) merge() {
 	}
 	parts, room := slices.Clone(p.list[from:to]), p.take(p.wide)
 	wide := piece{parts[0].at, room.RawMatrix(), room}
-	p.arena.sweep(p.n, inCache(firstCache, p.wide), p.wide, p.wide, p.wide, func(_, _, i, rows int) {
+	p.arena.sweep(p.n, inCache(firstCache, p.wide), p.wide, uses{}.spans(parts).writes(wide.x), func(_, _, i, rows int) {
 		for _, b := range parts {
 			setRows(rowsOf(columnsFrom(wide.x, b.at-wide.at), i, rows), rowsOf(b.x, i, rows))
 		}
@@ -157,7 +160,7 @@ func (p *panels) turn(st blas64.General) {
 	f := panel.Pack(1, st)
 	chunk := inCache(secondCache, size+st.Rows)
 	buf := p.mem.each(p.arena, p.n, chunk*(size+st.Rows))
-	p.arena.sweep(p.n, chunk, size*st.Rows, size, st.Rows, func(worker, _, i, rows int) {
+	p.arena.sweep(p.n, chunk, size*st.Rows, uses{}.spans(from).outSpan(to), func(worker, _, i, rows int) {
 		b := buf(worker)
 		y := zeros(b[chunk*size:], rows, st.Rows)
 		panel.AddProduct(y, from.gather(b, i, rows), f)
@@ -241,10 +244,10 @@ func (s span) project(a *Arena, t *sums, y blas64.General) blas64.General {
 	}
 	work, chunk := y.Cols*s.columns(), inCache(firstCache, y.Cols)
 	t.reset(y.Rows, y.Cols, s.columns())
-	a.sweep(y.Rows, chunk, work, s.columns()+y.Cols, 0, func(_, seg, i, rows int) { s.addCross(t.of(seg), rowsOf(y, i, rows), i) })
+	a.sweep(y.Rows, chunk, work, reads(y).spans(s), func(_, seg, i, rows int) { s.addCross(t.of(seg), rowsOf(y, i, rows), i) })
 	c := t.total()
 	f := s.pack(-1, c)
-	a.sweep(y.Rows, chunk, work, s.columns()+y.Cols, y.Cols, func(_, _, i, rows int) { s.addProduct(rowsOf(y, i, rows), f, i) })
+	a.sweep(y.Rows, chunk, work, reads(y).spans(s).writes(y), func(_, _, i, rows int) { s.addProduct(rowsOf(y, i, rows), f, i) })
 	return c
 }
 
@@ -253,7 +256,7 @@ func (s span) multiply(a *Arena, dst, d blas64.General) {
 	size := s.columns()
 	chunk := inCache(secondCache, size+dst.Cols)
 	f, buf := panel.Pack(1, d), new(scratch).each(a, dst.Rows, chunk*size)
-	a.sweep(dst.Rows, chunk, size*d.Rows, size, dst.Cols, func(worker, _, i, rows int) {
+	a.sweep(dst.Rows, chunk, size*d.Rows, uses{}.spans(s).writes(dst), func(worker, _, i, rows int) {
 		y := rowsOf(dst, i, rows)
 		clearRows(y)
 		panel.AddProduct(y, s.gather(buf(worker), i, rows), f)

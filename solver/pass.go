@@ -61,7 +61,7 @@ func (r *run) pass(f func() error, l int) error {
 	if err != nil {
 		return fmt.Errorf("pass %d: %w", r.stats.Passes+1, err)
 	}
-	r.arena.moved(r.n, l, l)
+	r.arena.moved(r.n, l)
 	r.stats.Passes++
 	r.stats.Products += int64(l)
 	return nil
@@ -73,7 +73,7 @@ func (a *Arena) finite(y *mat.Dense) bool {
 	g := y.RawMatrix()
 	var s sums
 	s.reset(g.Rows, 1, 1)
-	a.eachChunk(g.Rows, g.Cols, 0, func(seg, first, rows int) {
+	a.eachChunk(g.Rows, reads(g), func(seg, first, rows int) {
 		s.of(seg).Data[0] += floats.Sum(g.Data[first*g.Cols : (first+rows)*g.Cols])
 	})
 	return allFinite(s.total().Data)

@@ -35,7 +35,7 @@ func Gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
 func (a *Arena) gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
 	n, cols := dst.Dims()
 	hi, lo := mix.Next(seed), mix.Next(stream)
-	a.eachChunk(n, 0, dst.RawMatrix().Stride, func(_, at, rows int) {
+	a.eachChunk(n, uses{}.writes(dst.RawMatrix()), func(_, at, rows int) {
 		var pcg rand.PCG
 		normal := rand.New(&pcg)
 		for i := at; i < at+rows; i++ {

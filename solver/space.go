@@ -21,6 +21,9 @@ type Space interface {
 	Make(numbers int) ([]float64, error)
 	// Holds tells whether x is a part of what Make has returned.
 	Holds(x []float64) bool
+	// Fetch says that x, a part of what Make has returned, is gone through next: it
+	// may be brought into memory meanwhile.
+	Fetch(x []float64)
 	// Drop says that x, a part of what Make has returned, need not stay in
 	// memory. Its contents stay.
 	Drop(x []float64)
@@ -38,14 +41,15 @@ var ErrFault = fmt.Errorf("memory fault in the vectors of the run")
 // that it has passed them. Sums are formed tile by tile.
 const tileRows = 1 << 14
 
-// eachTile calls f with the tiles of n rows in order, a loop that reads and writes so
-// many columns.
-func (a *Arena) eachTile(n, read, written int, f func(from, to int)) {
-	a.moved(n, read, written)
+// eachTile calls f with the tiles of n rows in order, a loop that goes over what u says.
+func (a *Arena) eachTile(n int, u uses, f func(from, to int)) {
+	over := a.over(n, u)
+	over.fetch(0, min(n, tileRows))
 	for from := 0; from < n; from += tileRows {
 		to := min(n, from+tileRows)
+		over.fetch(to, min(n, to+tileRows))
 		f(from, to)
-		a.passed(n, from, to-from)
+		over.passed(from, to)
 	}
 }
 

@@ -33,6 +33,7 @@ func (f *failing) Make(n int) ([]float64, error) {
 }
 
 func (f *failing) Holds([]float64) bool { return false }
+func (f *failing) Fetch([]float64)      {}
 func (f *failing) Drop([]float64)       {}
 func (f *failing) Free([]float64)       {}
 

@@ -42,7 +42,7 @@ func (s *spectrum) observe(a *Arena, x, mx []float64, theta float64, y, my []flo
 	s.first = max(s.first, theta)
 	f, g := 1/norm, a.dot(x, y)/(xx*norm)
 	var ww, wmw, xmw float64 // of w = y/‖y‖ − (its part along x)
-	a.eachTile(len(x), 4, 0, func(from, to int) {
+	a.eachTile(len(x), reading(x, mx, y, my), func(from, to int) {
 		for i := from; i < to; i++ {
 			w, mw := f*y[i]-g*x[i], f*my[i]-g*mx[i]
 			ww += w * w

@@ -42,6 +42,7 @@ func (s *symmetric) matrix() Matrix { return s.a }
 func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	_, l := x.Dims()
 	xx, xy := make([]float64, l), make([]float64, l)
+	over, _, _ := s.arena.find(s.Dim(), reads(x.RawMatrix(), dst.RawMatrix()))
 	err := s.mul.Mul(ctx, x, func(first int64, rows *mat.Dense) error {
 		r, _ := rows.Dims()
 		for i := range r {
@@ -53,7 +54,7 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 				xy[j] += v * y[j]
 			}
 		}
-		s.arena.passed(s.Dim(), int(first), r)
+		over.passed(int(first), int(first)+r)
 		return nil
 	})
 	if err != nil {

@@ -45,8 +45,8 @@ func segments(n int) int {
 // eachChunk calls f with every chunk of n rows, those of a segment in order.
 // Segments run in parallel: f may write to its own rows and to what belongs to
 // the segment.
-func (a *Arena) eachChunk(n, read, written int, f func(segment, first, rows int)) {
-	a.sweep(n, chunkRows, math.MaxInt32, read, written, func(_, s, first, rows int) { f(s, first, rows) })
+func (a *Arena) eachChunk(n int, u uses, f func(segment, first, rows int)) {
+	a.sweep(n, chunkRows, math.MaxInt32, u, func(_, s, first, rows int) { f(s, first, rows) })
 }
 
 // To hand work to a helper that is awake takes as long as so many multiply-adds; one
@@ -65,16 +65,23 @@ const firstCache, secondCache = 32 << 10, 512 << 10
 // sweep is eachChunk with chunks of so many rows, for f that is known to take about
 // work multiply-adds a row: where all of that is little, one worker does it. f is
 // told which one it runs on, a number below workers(n).
-func (a *Arena) sweep(n, chunk, work, read, written int, f func(worker, segment, first, rows int)) {
+func (a *Arena) sweep(n, chunk, work int, u uses, f func(worker, segment, first, rows int)) {
 	segments, size := cuts(n)
-	window := a.window(n, chunkRows, a.workers(n))
-	a.moved(n, read, written)
+	over := a.over(n, u)
+	window := over.rows(chunkRows, a.workers(n))
 	run := func(worker, s int) {
 		from, end := s*size, min(n, (s+1)*size)
+		ahead := min(end, from+window)
+		over.fetch(from, ahead)
 		for i := from; i < end; i += chunk {
+			if window > 0 && i == from {
+				next := min(end, ahead+window)
+				over.fetch(ahead, next)
+				ahead = next
+			}
 			f(worker, s, i, min(chunk, end-i))
 			if next := min(end, i+chunk); window > 0 && (next-from >= window || next == end) {
-				a.passed(n, from, next-from)
+				over.passed(from, next)
 				from = next
 			}
 		}
@@ -149,7 +156,7 @@ func columnsFrom(x blas64.General, j int) blas64.General {
 // cross sets s to yᵀv, summed over segments.
 func (a *Arena) cross(s *sums, y, v blas64.General) blas64.General {
 	s.reset(y.Rows, y.Cols, v.Cols)
-	a.sweep(y.Rows, inCache(firstCache, y.Cols+v.Cols), y.Cols*v.Cols, y.Cols+v.Cols, 0, func(_, seg, i, rows int) {
+	a.sweep(y.Rows, inCache(firstCache, y.Cols+v.Cols), y.Cols*v.Cols, reads(y, v), func(_, seg, i, rows int) {
 		panel.AddCross(s.of(seg), rowsOf(y, i, rows), rowsOf(v, i, rows))
 	})
 	return s.total()
@@ -174,7 +181,7 @@ func (a *Arena) turn(y, d blas64.General) { a.turnThen(y, d, func(int, blas64.Ge
 func (a *Arena) turnThen(y, d blas64.General, then func(segment int, rows blas64.General)) {
 	chunk := inCache(firstCache, y.Cols+d.Rows)
 	buf, f := new(scratch).each(a, y.Rows, chunk*d.Rows), panel.Pack(1, d)
-	a.sweep(y.Rows, chunk, 2*d.Rows*d.Cols, y.Cols, y.Cols, func(worker, seg, i, rows int) {
+	a.sweep(y.Rows, chunk, 2*d.Rows*d.Cols, reads(y).writes(y), func(worker, seg, i, rows int) {
 		part := rowsOf(y, i, rows)
 		t := zeros(buf(worker), rows, d.Rows)
 		panel.AddProduct(t, columnsOf(part, d.Cols), f)
@@ -185,10 +192,10 @@ func (a *Arena) turnThen(y, d blas64.General, then func(segment int, rows blas64
 
 // productThen sets out to y·dᵀ, which does not overlap it. Before it reads rows of y
 // from i on it calls prepare with them, unless nil, and then with every chunk that has
-// been done. prepare reads so many more columns.
-func (a *Arena) productThen(out, y, d blas64.General, more int, prepare func(rows blas64.General, i int), then func(segment int, rows blas64.General)) {
+// been done. prepare goes over what also says.
+func (a *Arena) productThen(out, y, d blas64.General, also uses, prepare func(rows blas64.General, i int), then func(segment int, rows blas64.General)) {
 	f := panel.Pack(1, d)
-	a.sweep(y.Rows, inCache(firstCache, y.Cols), 4*d.Rows*d.Cols, y.Cols+more, out.Cols, func(_, seg, i, rows int) {
+	a.sweep(y.Rows, inCache(firstCache, y.Cols), 4*d.Rows*d.Cols, also.read(y).writes(out), func(_, seg, i, rows int) {
 		part, from := rowsOf(out, i, rows), rowsOf(y, i, rows)
 		if prepare != nil {
 			prepare(from, i)
@@ -201,14 +208,14 @@ func (a *Arena) productThen(out, y, d blas64.General, more int, prepare func(row
 
 // setBlock copies src to dst.
 func (a *Arena) setBlock(dst, src blas64.General) {
-	a.eachChunk(src.Rows, src.Cols, dst.Cols, func(_, i, rows int) { setRows(rowsOf(dst, i, rows), rowsOf(src, i, rows)) })
+	a.eachChunk(src.Rows, reads(src).writes(dst), func(_, i, rows int) { setRows(rowsOf(dst, i, rows), rowsOf(src, i, rows)) })
 }
 
 // largest returns the magnitude of the largest entry of x, which are finite.
 func (a *Arena) largest(x blas64.General) float64 {
 	var s sums
 	s.reset(x.Rows, 1, 1)
-	a.eachChunk(x.Rows, x.Cols, 0, func(seg, first, rows int) {
+	a.eachChunk(x.Rows, reads(x), func(seg, first, rows int) {
 		most := s.of(seg).Data[0]
 		for i := first; i < first+rows; i++ {
 			for _, v := range x.Data[i*x.Stride:][:x.Cols] {
@@ -249,7 +256,7 @@ func zeros(buf []float64, rows, cols int) blas64.General {
 
 // columnOf copies column j of x to dst, and setColumn back.
 func (a *Arena) columnOf(dst []float64, x blas64.General, j int) {
-	a.eachChunk(len(dst), x.Stride, 1, func(_, first, rows int) {
+	a.eachChunk(len(dst), reads(x).writing(dst), func(_, first, rows int) {
 		for i := first; i < first+rows; i++ {
 			dst[i] = x.Data[i*x.Stride+j]
 		}
@@ -257,7 +264,7 @@ func (a *Arena) columnOf(dst []float64, x blas64.General, j int) {
 }
 
 func (a *Arena) setColumn(x blas64.General, j int, src []float64) {
-	a.eachTile(len(src), 1+x.Stride, x.Stride, func(from, to int) {
+	a.eachTile(len(src), reading(src).read(x).writes(x), func(from, to int) {
 		for i := from; i < to; i++ {
 			x.Data[i*x.Stride+j] = src[i]
 		}
@@ -266,7 +273,7 @@ func (a *Arena) setColumn(x blas64.General, j int, src []float64) {
 
 // shift moves the columns of x from j on to the front and puts zeros behind.
 func (a *Arena) shift(x blas64.General, j int) {
-	a.eachTile(x.Rows, x.Cols, x.Cols, func(from, to int) {
+	a.eachTile(x.Rows, reads(x).writes(x), func(from, to int) {
 		for i := from; i < to; i++ {
 			row := x.Data[i*x.Stride:][:x.Cols]
 			clear(row[copy(row, row[j:]):])

@@ -16,13 +16,13 @@ func column(x *mat.Dense) []float64 { return x.RawMatrix().Data }
 func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
 
 func (a *Arena) dot(x, y []float64) (sum float64) {
-	a.eachTile(len(x), 2, 0, func(from, to int) { sum += blas64.Dot(vector(x[from:to]), vector(y[from:to])) })
+	a.eachTile(len(x), reading(x, y), func(from, to int) { sum += blas64.Dot(vector(x[from:to]), vector(y[from:to])) })
 	return sum
 }
 
 // norm2 returns ‖x‖, guarded against overflow and underflow.
 func (a *Arena) norm2(x []float64) (norm float64) {
-	a.eachTile(len(x), 1, 0, func(from, to int) {
+	a.eachTile(len(x), reading(x), func(from, to int) {
 		part := blas64.Nrm2(vector(x[from:to]))
 		if from == 0 {
 			norm = part
@@ -35,12 +35,12 @@ func (a *Arena) norm2(x []float64) (norm float64) {
 
 // addScaled sets y += f·x.
 func (a *Arena) addScaled(y []float64, f float64, x []float64) {
-	a.eachTile(len(x), 2, 1, func(from, to int) { blas64.Axpy(f, vector(x[from:to]), vector(y[from:to])) })
+	a.eachTile(len(x), reading(x, y).writing(y), func(from, to int) { blas64.Axpy(f, vector(x[from:to]), vector(y[from:to])) })
 }
 
 // copyVector copies x to dst, of the same length.
 func (a *Arena) copyVector(dst, x []float64) {
-	a.eachTile(len(x), 1, 1, func(from, to int) { copy(dst[from:to], x[from:to]) })
+	a.eachTile(len(x), reading(x).writing(dst), func(from, to int) { copy(dst[from:to], x[from:to]) })
 }
 
 // copyColumn copies column j of src, which has as many rows, to dst.
@@ -52,7 +52,7 @@ func (a *Arena) normalise(dst, x []float64) {
 	if norm := a.norm2(x); norm > 0 {
 		f = 1 / norm
 	}
-	a.eachTile(len(x), 1, 1, func(from, to int) {
+	a.eachTile(len(x), reading(x).writing(dst), func(from, to int) {
 		for i := from; i < to; i++ {
 			dst[i] = f * x[i]
 		}
@@ -62,7 +62,7 @@ func (a *Arena) normalise(dst, x []float64) {
 // distance returns ‖f·x − g·y‖.
 func (a *Arena) distance(x []float64, f float64, y []float64, g float64) float64 {
 	sum := 0.0
-	a.eachTile(len(x), 2, 0, func(from, to int) {
+	a.eachTile(len(x), reading(x, y), func(from, to int) {
 		for i := from; i < to; i++ {
 			d := f*x[i] - g*y[i]
 			sum += d * d

@@ -113,9 +113,8 @@ func (a *accumulator) unpack(dst []float64, stride, from, to int) {
 func (m *Matrix) sumInto(dst *mat.Dense, a *accumulator) {
 	raw := dst.RawMatrix()
 	m.inParallel(raw.Rows, len(a.lane)*len(a.lane[0]), func(first, end int) {
-		m.eachWindow(first, end, func(from, to int) {
+		m.eachWindow(dst, first, end, func(from, to int) {
 			a.unpack(raw.Data, raw.Stride, from, to)
-			m.drop(dst, from, to)
 		})
 	})
 }

@@ -15,6 +15,8 @@ import (
 type Space interface {
 	// Make returns room for so many numbers, zeros at first.
 	Make(numbers int) ([]float64, error)
+	// Fetch says that x is gone through next: it may be brought into memory meanwhile.
+	Fetch(x []float64)
 	// Drop says that x need not stay in memory. Its contents stay.
 	Drop(x []float64)
 	// Free gives back what Make has returned.
@@ -48,15 +50,27 @@ func (m *Matrix) kept() error {
 	return nil
 }
 
-// eachWindow calls f with the windows of rows [first, end) in order: all at once
+// eachWindow calls f with the windows of rows [first, end) of x in order: all at once
 // without a Space.
-func (m *Matrix) eachWindow(first, end int, f func(from, to int)) {
+func (m *Matrix) eachWindow(x *mat.Dense, first, end int, f func(from, to int)) {
 	window := windowRows
 	if m.opt.Space == nil {
 		window = end - first
 	}
+	m.soon(x, first, min(end, first+window))
 	for from := first; from < end; from += window {
-		f(from, min(end, from+window))
+		to := min(end, from+window)
+		m.soon(x, to, min(end, to+window))
+		f(from, to)
+		m.drop(x, from, to)
+	}
+}
+
+// soon says that rows of x come next.
+func (m *Matrix) soon(x *mat.Dense, from, to int) {
+	if s := m.opt.Space; s != nil && from < to {
+		raw := x.RawMatrix()
+		s.Fetch(raw.Data[from*raw.Stride : (to-1)*raw.Stride+raw.Cols])
 	}
 }
 
@@ -94,13 +108,12 @@ func (m *Matrix) columns(first, end, k int) *columns {
 func (c *columns) pack(v *mat.Dense) {
 	n, raw := c.m.Dim(), v.RawMatrix()
 	c.m.inParallel(n, n*len(c.x), func(first, end int) {
-		c.m.eachWindow(first, end, func(from, to int) {
+		c.m.eachWindow(v, first, end, func(from, to int) {
 			for j, x := range c.x {
 				for i := from; i < to; i++ {
 					x[i] = raw.Data[i*raw.Stride+c.first+j]
 				}
 			}
-			c.m.drop(v, from, to)
 		})
 	})
 }
@@ -117,11 +130,10 @@ func (c *columns) turns() (all []*turnstile) {
 func (c *columns) sumInto(dst *mat.Dense) {
 	raw := dst.RawMatrix()
 	c.m.inParallel(raw.Rows, raw.Rows*len(c.sums), func(first, end int) {
-		c.m.eachWindow(first, end, func(from, to int) {
+		c.m.eachWindow(dst, first, end, func(from, to int) {
 			for j, s := range c.sums {
 				s.unpack(raw.Data[c.first+j:], raw.Stride, from, to)
 			}
-			c.m.drop(dst, from, to)
 		})
 	})
 }
@@ -220,6 +232,7 @@ func (m *Matrix) projectLast(ctx context.Context, v *mat.Dense, earlier []float6
 		for j := range c.first {
 			at := int64(j)*rows + b.FirstRow
 			part := earlier[at : at+int64(b.Rows())]
+			m.opt.Space.Fetch(part)
 			setColumn(w, j, k, part)
 			m.passed(part)
 		}

@@ -39,7 +39,8 @@ func (s *memorySpace) Make(numbers int) ([]float64, error) {
 	return s.blocks[len(s.blocks)-1], nil
 }
 
-func (s *memorySpace) Drop([]float64) {}
+func (s *memorySpace) Drop([]float64)  {}
+func (s *memorySpace) Fetch([]float64) {}
 
 func (s *memorySpace) Free(x []float64) {
 	s.mu.Lock()

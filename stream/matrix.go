@@ -158,9 +158,8 @@ func (m *Matrix) begin(x *mat.Dense) (xs []float64, acc *accumulator) {
 func (m *Matrix) pack(packed []float64, x *mat.Dense) {
 	raw := x.RawMatrix()
 	m.inParallel(raw.Rows, len(packed), func(first, end int) {
-		m.eachWindow(first, end, func(from, to int) {
+		m.eachWindow(x, first, end, func(from, to int) {
 			kernel.Pack(packed, raw.Cols, from, to-from, raw.Data[from*raw.Stride:], raw.Stride)
-			m.drop(x, from, to)
 		})
 	})
 }

@@ -83,17 +83,24 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 // lie in files.
 func TestWorkersChangeNoBitsInFiles(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	store := ingested(t, synth.Ratings{Users: 3000, Items: 90000, Ratings: 200000, Seed: 3})
+	store := ingested(t, synth.Ratings{Users: 20000, Items: 90000, Ratings: 500000, Seed: 3})
 	var want string
 	for _, procs := range []int{1, 2, 4} {
 		runtime.GOMAXPROCS(procs)
 		for _, workers := range []string{"1", "2", "3", "8"} {
-			dir, r := factorised(t, store, "-k", "3", "--tol", "1e-3", "--workers", workers, "--memory", "33MiB")
+			dir, r := factorised(t, store, "-k", "3", "--tol", "1e-3", "--workers", workers, "--memory", "40MiB")
 			if r.VectorFiles == 0 || r.VectorsRead == 0 || r.VectorsWrote == 0 {
 				t.Fatalf("%d bytes of vectors in files, %d read, %d written", r.VectorFiles, r.VectorsRead, r.VectorsWrote)
 			}
 			if want == "" {
 				want = dir
+				var e explanation
+				decode(t, must(t, "svd", store, "-k", "3", "--tol", "1e-3", "--memory", "40MiB", "--explain", "--json"), &e)
+				for what, x := range map[string][2]int64{"read": {e.Plan.VectorsRead, r.VectorsRead}, "written": {e.Plan.VectorsWrote, r.VectorsWrote}} {
+					if ratio := float64(x[0]) / float64(x[1]); ratio < 1/1.5 || ratio > 1.5 {
+						t.Errorf("%d bytes of vectors %s, %d were expected", x[1], what, x[0])
+					}
+				}
 			}
 			for _, f := range partFiles {
 				same(t, f, filepath.Join(want, f), filepath.Join(dir, f))

@@ -46,10 +46,13 @@ type estimate struct {
 	PassBytes int64    `json:"pass_bytes"`
 	Memory    int64    `json:"memory"` // of the method's own vectors
 	Fits      bool     `json:"fits"`
-	Read      float64  `json:"read"` // seconds, as are the next
-	Multiply  float64  `json:"multiply"`
-	Dense     float64  `json:"dense"`
-	Total     float64  `json:"total"` // less than the sum: reading goes on meanwhile
+	// Of vectors in files, by passes and between them, as in result.json.
+	VectorsRead  int64   `json:"vectors_read,omitempty"`
+	VectorsWrote int64   `json:"vectors_written,omitempty"`
+	Read         float64 `json:"read"` // seconds, as are the next
+	Multiply     float64 `json:"multiply"`
+	Dense        float64 `json:"dense"`
+	Total        float64 `json:"total"` // less than the sum: reading goes on meanwhile
 }
 
 // shownCandidates is how many rows of the table are printed.
@@ -121,6 +124,7 @@ func newEstimate(e solver.Estimate) estimate {
 	f.adopt(e.Method)
 	return estimate{
 		Flags: f.flags(), Passes: e.Passes, Products: e.Products, PassBytes: e.PassBytes, Memory: e.Vectors, Fits: e.Fits,
+		VectorsRead: e.VectorsRead, VectorsWrote: e.VectorsWritten,
 		Read: e.Read.Seconds(), Multiply: e.Multiply.Seconds(), Dense: e.Dense.Seconds(), Total: e.Total.Seconds(),
 	}
 }
@@ -142,6 +146,7 @@ func (a *app) printExplanation(e *explanation) error {
 	if e.Files > 0 {
 		fmt.Fprintf(w, "vectors\t%s in files beside OUT, %s of them in memory at a time; a pass reads the store %s, the last one %s\n",
 			sysmem.FormatSize(e.Files), sysmem.FormatSize(e.Window), times(e.Reads), times(e.LastReads))
+		fmt.Fprintf(w, "moved\tabout %s of vectors read and %s written\n", sysmem.FormatSize(e.Plan.VectorsRead), sysmem.FormatSize(e.Plan.VectorsWrote))
 		fmt.Fprintf(w, "checkpoint\tup to %s more on the disk, none in memory\n", sysmem.FormatSize(e.Files))
 	}
 	if m := e.Measured; m != nil {

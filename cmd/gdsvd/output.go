@@ -188,10 +188,13 @@ func (o *output) finishLong(res *solver.Result) error {
 	return errors.Join(long.Discard(), o.fsys.Remove(o.path(o.longFile())))
 }
 
-// passed says that rows of the solver's vectors have been written.
+// passed says that rows of the solver's vectors have been written, and that those
+// behind them come next.
 func (o *output) passed(rows *mat.Dense) {
 	if o.space != nil {
-		o.space.Drop(rows.RawMatrix().Data)
+		x := rows.RawMatrix().Data
+		o.space.Fetch(x[len(x):min(cap(x), 2*len(x))])
+		o.space.Drop(x)
 	}
 }
 

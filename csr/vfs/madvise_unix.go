@@ -14,6 +14,8 @@ func madvise(b []byte, a Advice) error {
 		advice = unix.MADV_RANDOM
 	case Populate:
 		return populate(b)
+	case Ahead:
+		advice = unix.MADV_WILLNEED
 	case DontNeed:
 		advice = unix.MADV_DONTNEED
 	}

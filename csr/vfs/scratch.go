@@ -10,14 +10,21 @@ import (
 )
 
 // Scratch is room for working data that memory is too small for: a file mapped
-// read-write. What is in memory of it is up to the system, and to Drop.
+// read-write. What is in memory of it is up to Fetch, to the system, and to Drop: nothing
+// is read ahead but what is asked for. What the system would read ahead of twenty
+// sequential readers, 8 MiB for each on some machines, may be more than there is memory
+// for, and is then read again and again.
 type Scratch interface {
 	// Bytes are the contents, zeros at first.
 	Bytes() []byte
 	// Drop takes the whole pages of Bytes()[off:off+n] out of the memory of the
 	// process. Their contents stay, in the page cache and then on the disk, and
-	// come back when they are touched. A no-op where the system has no such call.
+	// come back when they are touched; writing them begins now, so that the page cache
+	// can let them go. A no-op where the system has no such call.
 	Drop(off, n int64) error
+	// Fetch begins to read Bytes()[off:off+n] from the disk, and no more than that, and
+	// does not wait for it. A no-op where the system has no such call.
+	Fetch(off, n int64) error
 	// Failed returns the error of a write to the disk that has failed since the
 	// beginning, as far as the system tells: contents may be lost then.
 	Failed() error
@@ -51,7 +58,7 @@ func (osFS) Scratch(name string, size int64) (_ Scratch, err error) {
 	}
 	// Where the system permits it a process that is killed leaves nothing behind.
 	s.gone = os.Remove(name) == nil
-	return s, madvise(s.m, Sequential)
+	return s, madvise(s.m, Random)
 }
 
 func (s *osScratch) Bytes() []byte { return s.m }
@@ -68,7 +75,17 @@ func (s *osScratch) Drop(off, n int64) error {
 	if end <= start {
 		return nil
 	}
-	return madvise(s.m[start:end], DontNeed)
+	err := madvise(s.m[start:end], DontNeed)
+	writeBack(s.f, start, end-start)
+	return err
+}
+
+func (s *osScratch) Fetch(off, n int64) error {
+	if off < 0 || n < 0 || off > int64(len(s.m)) || n > int64(len(s.m))-off {
+		return fs.ErrInvalid
+	}
+	page := int64(os.Getpagesize())
+	return madvise(s.m[off/page*page:off+n], Ahead)
 }
 
 func (s *osScratch) Failed() error {

@@ -24,3 +24,8 @@ func allocate(f *os.File, size int64) error {
 func writeError(f *os.File) error {
 	return unix.SyncFileRange(int(f.Fd()), 0, 1, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
 }
+
+// writeBack begins to write what has changed in a range, and does not wait for it.
+func writeBack(f *os.File, off, n int64) {
+	_ = unix.SyncFileRange(int(f.Fd()), off, n, unix.SYNC_FILE_RANGE_WRITE) // advice
+}

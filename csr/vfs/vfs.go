@@ -44,6 +44,9 @@ const (
 	// DontNeed: the range is not needed any more; its pages may be taken away,
 	// but for the last one if it goes on behind the range.
 	DontNeed
+	// Ahead: the range will be read soon. Reading begins, of no more than the range,
+	// and is not waited for.
+	Ahead
 )
 
 // Mapping is a file mapped read-only into memory. Reading bytes of a file that

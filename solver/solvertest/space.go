@@ -20,7 +20,8 @@ type Space struct {
 	mu      sync.Mutex
 	blocks  map[*float64][]float64
 	Made    int // blocks
-	Dropped int // numbers
+	Fetched int // float64s that were said to be gone through next
+	Dropped int // and to have been passed
 }
 
 var _ solver.Space = (*Space)(nil)
@@ -46,6 +47,13 @@ func (s *Space) Holds(x []float64) bool {
 	defer s.mu.Unlock()
 	_, ok := s.blocks[&x[0]]
 	return ok
+}
+
+// Fetch implements solver.Space.
+func (s *Space) Fetch(x []float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Fetched += len(x)
 }
 
 // Drop implements solver.Space.

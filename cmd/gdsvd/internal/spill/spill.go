@@ -110,6 +110,14 @@ func (d *Dir) Drop(x []float64) {
 	}
 }
 
+// Fetch begins to bring x into memory. Other memory is left alone.
+func (d *Dir) Fetch(x []float64) {
+	rooms := *d.rooms.Load()
+	if i, off := find(rooms, x); i >= 0 {
+		_ = rooms[i].file.Fetch(int64(off), 8*int64(len(x))) // advice
+	}
+}
+
 // Free gives back what Make has returned.
 func (d *Dir) Free(x []float64) {
 	d.mu.Lock()

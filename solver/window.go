@@ -1,0 +1,176 @@
+package solver
+
+import (
+	"slices"
+	"unsafe"
+
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// uses are the blocks that a loop over rows goes over: data of them, or of planes of
+// them, from the first row on.
+type uses struct{ in, out [][]float64 }
+
+// reads are blocks that are read.
+func reads(x ...blas64.General) uses { return uses{}.read(x...) }
+
+// reading are single vectors that are read.
+func reading(x ...[]float64) uses { return uses{in: x} }
+
+// read adds blocks that are read.
+func (u uses) read(x ...blas64.General) uses {
+	for _, b := range x {
+		u.in = append(u.in, b.Data)
+	}
+	return u
+}
+
+// spans adds spans that are read.
+func (u uses) spans(s ...span) uses {
+	for _, s := range s {
+		for _, b := range s {
+			u.in = append(u.in, b.x.Data)
+		}
+	}
+	return u
+}
+
+// basis adds the vectors of a basis, from row begin on, that are read.
+func (u uses) basis(b *basis, begin int) uses {
+	for i := range b.len {
+		u.in = append(u.in, b.vector(i)[begin:])
+	}
+	return u
+}
+
+// writes adds blocks that are written.
+func (u uses) writes(x ...blas64.General) uses {
+	for _, b := range x {
+		u.out = append(u.out, b.Data)
+	}
+	return u
+}
+
+// outSpan adds a span that is written.
+func (u uses) outSpan(s span) uses {
+	for _, b := range s {
+		u = u.writes(b.x)
+	}
+	return u
+}
+
+// writing adds single vectors that are written.
+func (u uses) writing(x ...[]float64) uses {
+	u.out = append(u.out, x...)
+	return u
+}
+
+// plane is rows of a block in a Space, row by row.
+type plane struct {
+	data  []float64
+	width int
+}
+
+// window is what a loop over n rows goes over in a Space, of which windows are in memory.
+type window struct {
+	space  Space
+	planes []plane
+}
+
+// over finds the planes of a loop over n rows, and counts what it moves.
+func (a *Arena) over(n int, u uses) window {
+	w, read, written := a.find(n, u)
+	if w.space != nil {
+		a.read.Add(8 * int64(n) * read)
+		a.written.Add(8 * int64(n) * written)
+	}
+	return w
+}
+
+// find returns the planes of a loop over n rows, and how many columns it moves.
+func (a *Arena) find(n int, u uses) (w window, read, written int64) {
+	if !a.outside() {
+		return w, 0, 0
+	}
+	w.space = a.space
+	blocks := a.blocks()
+	add := func(x []float64) (columns int64) {
+		if len(x) == 0 {
+			return 0
+		}
+		p := uintptr(unsafe.Pointer(unsafe.SliceData(x)))
+		for _, b := range blocks {
+			at := int((p - uintptr(unsafe.Pointer(unsafe.SliceData(b.data)))) / 8)
+			if uint(at) >= uint(len(b.data)) {
+				continue
+			}
+			// A part of a row begins with the row.
+			at -= at % (b.n * b.width) % b.width
+			data := b.data[at:][:min(n*b.width, len(b.data)-at)]
+			for _, other := range w.planes {
+				if unsafe.SliceData(other.data) == unsafe.SliceData(data) {
+					return 0
+				}
+			}
+			w.planes = append(w.planes, plane{data, b.width})
+			return int64(b.width)
+		}
+		return 0
+	}
+	for _, x := range u.in {
+		read += add(x)
+	}
+	inputs := len(w.planes)
+	for _, x := range u.out {
+		if c := add(x); c > 0 {
+			written += c
+		} else if i := w.of(x, inputs); i >= 0 {
+			written += int64(w.planes[i].width)
+		}
+	}
+	return w, read, written
+}
+
+// of returns the index of the plane among the first count that x begins in, −1 if
+// there is none.
+func (w window) of(x []float64, count int) int {
+	if len(x) == 0 {
+		return -1
+	}
+	p := uintptr(unsafe.Pointer(unsafe.SliceData(x)))
+	return slices.IndexFunc(w.planes[:count], func(b plane) bool {
+		return p-uintptr(unsafe.Pointer(unsafe.SliceData(b.data))) < 8*uintptr(b.width)
+	})
+}
+
+// rows returns after how many rows each of the workers of the loop moves its window,
+// a multiple of step; 0 if nothing is to be done. Two windows are in memory, one that
+// the worker is at and one that is fetched.
+func (w window) rows(step, workers int) int {
+	columns := 0
+	for _, p := range w.planes {
+		columns += p.width
+	}
+	if columns == 0 {
+		return 0
+	}
+	rows := max(leastWindow, windowBytes/16/workers/columns)
+	return max(step, rows/step*step)
+}
+
+// fetch says that rows [from, to) come next.
+func (w window) fetch(from, to int) {
+	if from >= to {
+		return
+	}
+	for _, p := range w.planes {
+		w.space.Fetch(p.data[from*p.width : min(to*p.width, len(p.data))])
+	}
+}
+
+// passed says that rows [from, to) have been passed.
+func (w window) passed(from, to int) {
+	for _, p := range w.planes {
+		w.space.Drop(p.data[from*p.width : min(to*p.width, len(p.data))])
+	}
+}
