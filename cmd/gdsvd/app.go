@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,8 +20,9 @@ import (
 // app is one run of the program: its streams, what all commands have in
 // common, and what tests replace.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdin  io.Reader
+	stdout *results
+	stderr io.Writer
 
 	json       bool
 	quiet      bool
@@ -41,7 +41,7 @@ type app struct {
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, fsys: vfs.OS, share: checkpointShare}
+	a := &app{stdin: stdin, stdout: &results{w: stdout}, stderr: stderr, fsys: vfs.OS, share: checkpointShare}
 	if f, ok := stderr.(*os.File); ok {
 		a.terminal = term.IsTerminal(int(f.Fd()))
 	}
@@ -50,15 +50,19 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 
 // run executes a command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
-	root := a.rootCommand()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := enoughFiles(someFiles)
+	if err == nil {
+		root := a.rootCommand()
+		root.SetArgs(args)
+		err = root.ExecuteContext(ctx)
+	}
 	if a.display != nil {
 		a.display.End()
 	}
-	if err != nil {
-		fmt.Fprintln(a.stderr, "gdsvd:", message(err))
+	if err == nil {
+		err = a.stdout.err // of a help text
 	}
+	a.report(err, args)
 	return exitCode(err)
 }
 
@@ -110,7 +114,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 	root.SuggestionsMinimumDistance = 2
 
 	f := root.PersistentFlags()
-	f.BoolVar(&a.json, "json", false, "print the result as JSON, and nothing else, on standard output")
+	f.BoolVar(&a.json, "json", false, "print the result, or the error, as one JSON object on standard output")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no log, only results and errors")
 	choiceFlag(root, f, &a.level, "log-level", "", slog.LevelInfo, levels, "least level to log")
 	f.StringVar(&a.configFile, "config", "", "read flags from the JSON object in `FILE`; flags given here win")
@@ -154,12 +158,4 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // directories completes an argument with the names of directories.
 func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
-}
-
-// printJSON writes a result to standard output.
-func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.stdout)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -81,13 +83,16 @@ func exitCode(err error) int {
 // message is the one line that is said about an error.
 func message(err error) string {
 	var told *outcome
-	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	text := strings.Join(slices.Compact(lines), "; ")
 	switch {
 	case errors.As(err, &told):
 	case errors.Is(err, context.Canceled):
 		text = "interrupted; nothing is written"
 	case errors.Is(err, fs.ErrExist) && !errors.Is(err, vfs.ErrStays):
 		text += " (--force replaces it)"
+	case errors.Is(err, syscall.EMFILE):
+		text += " (raise the limit: ulimit -n)"
 	}
 	return text
 }

@@ -79,6 +79,9 @@ func (a *app) generateRatings(ctx context.Context, g synth.Ratings, out string, 
 		})
 	}
 	if out == "-" {
+		if err := a.stdout.wanted(); err != nil {
+			return err
+		}
 		return write(a.stdout)
 	}
 	if err := replaceFile(out, force, write); err != nil {
@@ -185,7 +188,7 @@ func (a *app) printMade(path string) (err error) {
 			"bytes": made.Size(), "known": len(truth.Sigma), "known_error": truth.Error,
 		})
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %d × %d, %d entries, %.2f bytes per entry; %d singular values known to %.1g\n",
-		path, rows, cols, made.NNZ(), float64(made.Size())/float64(max(1, made.NNZ())), len(truth.Sigma), truth.Error)
+	_, err = fmt.Fprintf(a.stdout, "%s: %d × %d, %d entries%s; %d singular values known to %.1g\n",
+		path, rows, cols, made.NNZ(), perEntry(made.Size(), made.NNZ()), len(truth.Sigma), truth.Error)
 	return err
 }

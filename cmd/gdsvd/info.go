@@ -143,7 +143,7 @@ func (a *app) printStore(s *csr.Store) error {
 	} else {
 		line("values", "%s", i.Coding)
 	}
-	line("size", "%s in %d shards of %d blocks, %.2f bytes per entry", sysmem.FormatSize(i.Bytes), i.Shards, i.Blocks, i.BytesPerEntry)
+	line("size", "%s in %d shards of %d blocks%s", sysmem.FormatSize(i.Bytes), i.Shards, i.Blocks, perEntry(i.Bytes, i.NNZ))
 	if i.Transposed {
 		line("stored", "columns first (they are more)")
 	} else {
@@ -158,11 +158,25 @@ func (a *app) printStore(s *csr.Store) error {
 	return w.Flush()
 }
 
+// tellingEntries is from how many entries on their size says more than that of the frame.
+const tellingEntries = 10000
+
+// perEntry is what follows the size of a store where that says something.
+func perEntry(bytes, entries int64) string {
+	if entries < tellingEntries {
+		return ""
+	}
+	return fmt.Sprintf(", %.2f bytes per entry", ratio(float64(bytes), float64(entries)))
+}
+
 // printIDs prints the ids of one side of the user's matrix.
 func (a *app) printIDs(s *csr.Store, side axis) error {
 	stored, count := csr.RowAxis, s.Rows()
 	if (side == colAxis) != s.Transposed() {
 		stored, count = csr.ColAxis, s.Cols()
+	}
+	if err := a.stdout.wanted(); err != nil {
+		return err
 	}
 	r, err := s.IDs(stored)
 	if err != nil {
@@ -171,11 +185,11 @@ func (a *app) printIDs(s *csr.Store, side axis) error {
 	w := bufio.NewWriter(a.stdout)
 	p := idPrinter{w: w, json: a.json}
 	if r == nil {
-		for i := range count {
+		for i := int64(0); i < count && p.err == nil; i++ {
 			p.number(i)
 		}
 	} else {
-		for r.Next() {
+		for p.err == nil && r.Next() {
 			if r.Kind() == csr.IntIDs {
 				p.number(r.Int())
 			} else {
@@ -195,6 +209,7 @@ type idPrinter struct {
 	w    *bufio.Writer
 	json bool
 	any  bool
+	err  error // of the last write
 }
 
 func (p *idPrinter) number(id int64) { p.print(strconv.FormatInt(id, 10)) }
@@ -219,7 +234,7 @@ func (p *idPrinter) print(id string) {
 		p.w.WriteString("[\n")
 	}
 	p.any = true
-	p.w.WriteString(id)
+	_, p.err = p.w.WriteString(id)
 	if !p.json {
 		p.w.WriteByte('\n')
 	}

@@ -199,9 +199,6 @@ func newIngestResult(r *ingest.Report) *ingestResult {
 	return x
 }
 
-// tellingEntries is from how many entries on their size says more than that of the frame.
-const tellingEntries = 10000
-
 func (a *app) printIngest(report *ingest.Report) error {
 	r := newIngestResult(report)
 	if a.json {
@@ -210,11 +207,7 @@ func (a *app) printIngest(report *ingest.Report) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "store\t%s\n", r.Store)
 	fmt.Fprintf(w, "shape\t%d × %d, %d entries\n", r.Rows, r.Cols, r.NNZ)
-	fmt.Fprintf(w, "size\t%s", sysmem.FormatSize(r.Bytes))
-	if r.NNZ >= tellingEntries {
-		fmt.Fprintf(w, ", %.2f bytes per entry", r.BytesPerEntry)
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "size\t%s%s\n", sysmem.FormatSize(r.Bytes), perEntry(r.Bytes, r.NNZ))
 	if !r.Finished {
 		fmt.Fprintf(w, "time\t%.2f s, %.0f MB/s of input\n", r.Seconds.Total, r.MBPerSecond)
 	}

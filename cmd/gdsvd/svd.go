@@ -75,7 +75,10 @@ store several times. Neither changes the bits of the result.` + "\n" + exitHelp,
 			if r == nil {
 				return err
 			}
-			return errors.Join(err, a.printResult(r, o.out))
+			if printed := a.printResult(r, o.out); printed != nil {
+				err = errors.Join(err, fmt.Errorf("the result is in %s, but could not be printed: %w", o.out, printed))
+			}
+			return err
 		},
 	}
 	f := cmd.Flags()
@@ -180,6 +183,11 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	mem, err := o.fit(store, method)
 	if err != nil {
 		return nil, err
+	}
+	if mem.files > 0 {
+		if err := enoughFiles(manyFiles); err != nil {
+			return nil, err
+		}
 	}
 	sayChosen()
 	space := mem.space(a.fsys, o.out)

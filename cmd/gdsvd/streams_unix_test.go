@@ -1,0 +1,212 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/synth"
+)
+
+// shell runs a script in which gdsvd is the program, in a process of its own.
+func shell(t *testing.T, script string, args ...string) (stderr string, code int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", append([]string{"-c", `gdsvd() { "$self" "$@"; }; ` + script, "sh"}, args...)...)
+	cmd.Env = append(os.Environ(), runMain+"=1", "self="+self)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// TestOutputIsLost: a command whose results do not arrive does not end well: one
+// line and exit 1 for a full disk, silence where the reader has gone.
+func TestOutputIsLost(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("there is no /dev/full")
+	}
+	store := ingested(t, tall)
+	done, _ := factorised(t, store, "-k", "2")
+	work := t.TempDir()
+	in := ratings(t, wide)
+	full := "gdsvd: standard output: no space left on device\n"
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"info", store}, full},
+		{[]string{"info", done}, full},
+		{[]string{"info", store, "--ids", "cols"}, full},
+		{[]string{"info", store, "--json"}, full},
+		{[]string{"check", store}, full},
+		{[]string{"version"}, full},
+		{[]string{"--version"}, full},
+		{[]string{"--help"}, full},
+		{[]string{"help", "svd"}, full},
+		{[]string{"svd", "-h"}, full},
+		{[]string{"completion", "bash"}, full},
+		{[]string{"generate", "ratings", "-q", "-o", "-"}, full},
+		{[]string{"svd", store, "-k", "2", "--explain"}, full},
+		{[]string{"ingest", "-q", in, "-o", filepath.Join(work, "m.csr")}, full},
+		{[]string{"svd", "-q", store, "-k", "2", "-o", filepath.Join(work, "out")},
+			"gdsvd: the result is in " + filepath.Join(work, "out") + ", but could not be printed: standard output: no space left on device\n"},
+	} {
+		if stderr, code := shell(t, `gdsvd "$@" > /dev/full`, c.args...); code != exitError || stderr != c.want {
+			t.Errorf("gdsvd %s > /dev/full: exit %d, %q\nwant %q", strings.Join(c.args, " "), code, stderr, c.want)
+		}
+		if c.args[0] != "info" {
+			continue
+		}
+		// The reader has gone before a word is written.
+		fifo := `mkfifo "$0.p"; { : < "$0.p"; } & exec 3> "$0.p"; wait; `
+		script := strings.ReplaceAll(fifo, "$0.p", filepath.Join(t.TempDir(), "p")) + `gdsvd "$@" >&3`
+		if stderr, code := shell(t, script, c.args...); code == exitOK || stderr != "" {
+			t.Errorf("gdsvd %s to a reader that has gone: exit %d, %q", strings.Join(c.args, " "), code, stderr)
+		}
+	}
+	resultOf(t, filepath.Join(work, "out"))
+}
+
+// TestClosedOutput: a list that is asked for is not sent nowhere with success.
+func TestClosedOutput(t *testing.T) {
+	store := ingested(t, tall)
+	for script, want := range map[string]int{
+		`gdsvd info --ids rows "$1" >&-`:           exitError,
+		`gdsvd info --ids rows --json "$1" >&-`:    exitError,
+		`gdsvd generate ratings -q -o - >&-`:       exitError,
+		`gdsvd info --ids rows "$1" >&- 2>&- <&-`:  exitError,
+		`gdsvd info --ids rows "$1" > /dev/null`:   exitOK,
+		`gdsvd info "$1" > /dev/null 2> /dev/null`: exitOK,
+	} {
+		if stderr, code := shell(t, script, store); code != want || code != exitOK && !strings.Contains(script, "2>&-") && !strings.Contains(stderr, "standard output: it is closed") {
+			t.Errorf("%s: exit %d, %q", script, code, stderr)
+		}
+	}
+}
+
+// TestFewOpenFiles: shards are mapped, not held open: a store has as many as it likes.
+// What has too few files to open is refused before it begins.
+func TestFewOpenFiles(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "many.csr")
+	must(t, "generate", "spectrum", "-q", "--rows", "2000000", "--cols", "60", "--layers", "1", "--rank", "4", "--shard-size", "1KiB", "-o", store)
+	if shards := len(names(t, store)); shards < 30 {
+		t.Fatalf("%d files are not many", shards)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	for script, want := range map[string]string{
+		`ulimit -n 24; gdsvd check "$1"`:                       "",
+		`ulimit -n 24; gdsvd info "$1"`:                        "",
+		`ulimit -n 24; gdsvd svd -q "$1" -k 2 -o "$2"`:         "",
+		`ulimit -n 16; gdsvd svd -q "$1" -k 2 -o "$2" --force`: "",
+		`ulimit -n 15; gdsvd svd -q "$1" -k 2 -o "$2" --force`: "gdsvd: this process may have 15 files open at a time, it needs 16: raise the limit (ulimit -n)\n",
+		`ulimit -n 7; gdsvd info "$1"`:                         "gdsvd: this process may have 7 files open at a time, it needs 16: raise the limit (ulimit -n)\n",
+	} {
+		stderr, code := shell(t, script, store, out)
+		if want == "" && code != exitOK || want != "" && code != exitError || stderr != want {
+			t.Errorf("%s: exit %d, %q, want %q", script, code, stderr, want)
+		}
+	}
+}
+
+// TestFewOpenFilesForVectors: a run that keeps vectors in files, of which each is one
+// descriptor, is refused where it might run out of them, and runs where it says it does.
+func TestFewOpenFilesForVectors(t *testing.T) {
+	store := long(t, 130000, 110000)
+	flags := []string{"-k", "3", "--method", "krylov", "--block", "1", "--basis", "10", "--max-passes", "14"}
+	memory, _ := tightly(t, store, flags)
+	out := filepath.Join(t.TempDir(), "out")
+	run := ` gdsvd svd -q "$1" -o "$2" --force --memory "$3" ` + strings.Join(flags, " ")
+	if stderr, code := shell(t, `ulimit -n 63;`+run, store, out, memory); code != exitError ||
+		stderr != "gdsvd: this process may have 63 files open at a time, it needs 64: raise the limit (ulimit -n)\n" {
+		t.Errorf("with 63: exit %d, %q", code, stderr)
+	}
+	if stderr, code := shell(t, `ulimit -n 64;`+run, store, out, memory); code != exitNotConverged || strings.Contains(stderr, "open files") {
+		t.Errorf("with 64: exit %d, %q", code, stderr)
+	}
+	again := filepath.Join(t.TempDir(), "again")
+	if stderr, code := shell(t, `ulimit -n 64;`+run+` --init "$4"`, store, again, memory, out); code != exitOK && code != exitNotConverged {
+		t.Errorf("with 64 and start vectors: exit %d, %q", code, stderr)
+	}
+}
+
+// TestJSONErrors: with --json an error is one JSON object on standard output, besides
+// the line for people, whether the command line was understood or not. A result that
+// falls short is still the result.
+func TestJSONErrors(t *testing.T) {
+	store := ingested(t, tall)
+	broken := ingested(t, tall)
+	if err := os.Truncate(filepath.Join(broken, "shard-000000.csr"), 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"svdd", "--json"}, exitUsage},
+		{[]string{"--json", "svd"}, exitUsage},
+		{[]string{"svd", "--nonsense", "--json"}, exitUsage},
+		{[]string{"svd", "--nonsense", "--json=true"}, exitUsage},
+		{[]string{"svd", "--json", store, "-k", "0", "-o", "x"}, exitUsage},
+		{[]string{"--json", "--config", "nowhere", "info", store}, exitUsage},
+		{[]string{"info", "--json", "nowhere"}, exitError},
+		{[]string{"check", "--json", "nowhere"}, exitError},
+		{[]string{"ingest", "--json", "nowhere", "-o", "x"}, exitError},
+		{[]string{"generate", "kron", "--json", "--base", "nowhere", "--rows", "2", "--cols", "2", "--nnz", "3", "-o", "x"}, exitError},
+		{[]string{"info", "--json", broken}, exitCorrupt},
+		{[]string{"info", "--json", "--ids", "rows", broken}, exitCorrupt},
+	} {
+		o := gdsvd(t, c.args...)
+		var f failure
+		if err := json.Unmarshal([]byte(o.stdout), &f); err != nil {
+			t.Errorf("%v: %v in\n%s", c.args, err, o.stdout)
+		}
+		if o.code != c.code || f.Exit != c.code || f.Error == "" || o.stderr != "gdsvd: "+f.Error+"\n" {
+			t.Errorf("%v: exit %d\n%s%s", c.args, o.code, o.stdout, o.stderr)
+		}
+	}
+	for _, args := range [][]string{
+		{"svd", "--nonsense"}, {"svd", "--json=false", "--nonsense"}, {"info", "nowhere", "--nonsense", "--", "--json"},
+	} {
+		if o := gdsvd(t, args...); o.stdout != "" {
+			t.Errorf("%v: %s", args, o.stdout)
+		}
+	}
+	var r result
+	o := gdsvd(t, "svd", "-q", "--json", store, "-k", "2", "-o", filepath.Join(t.TempDir(), "out"), "--max-passes", "2", "--tol", "1e-12")
+	if decode(t, o.stdout, &r); o.code != exitNotConverged || r.K != 2 {
+		t.Errorf("a result that falls short: exit %d\n%s", o.code, o.stdout)
+	}
+	var checked checkResult
+	o = gdsvd(t, "check", "--json", broken)
+	if decode(t, o.stdout, &checked); o.code != exitCorrupt || checked.OK {
+		t.Errorf("a damaged store: exit %d\n%s", o.code, o.stdout)
+	}
+}
+
+// TestTinyStores: the size of a few entries is that of the frame and says nothing.
+func TestTinyStores(t *testing.T) {
+	few := filepath.Join(t.TempDir(), "few.csv")
+	if err := os.WriteFile(few, []byte("1,1,2\n1,2,1\n2,1,1\n2,2,2\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	store := filepath.Join(t.TempDir(), "few.csr")
+	if out := must(t, "ingest", "-q", few, "-o", store) + must(t, "info", store); strings.Contains(out, "per entry") {
+		t.Errorf("of four entries:\n%s", out)
+	}
+	if out := must(t, "info", ingested(t, synth.Ratings{Users: 400, Items: 200, Ratings: 12000, Seed: 1})); !strings.Contains(out, "bytes per entry") {
+		t.Errorf("of many:\n%s", out)
+	}
+}
