@@ -19,8 +19,7 @@ func (g *ingestion) walk(ctx context.Context, emit func(part []entry) error) (du
 	defer func() { err = errors.Join(err, m.close()) }()
 	group, ctx := errgroup.WithContext(ctx)
 	c := combiner{
-		policy:    g.o.Duplicates,
-		collision: func(key uint64) error { return g.duplicateError(ctx, key) },
+		policy: g.o.Duplicates,
 		overflow: func(key uint64) error {
 			row, col := g.place(key)
 			return fmt.Errorf("combine entries at row %s, column %s: %w", row, col, ErrOverflow)
@@ -52,7 +51,9 @@ const (
 	walkParts = 3
 )
 
-// combine sends all places to parts, in buffers it takes from free.
+// combine sends all places to parts, in buffers it takes from free. Under
+// DuplicatesError it sends no more once two entries are at one place, and counts
+// how many others are.
 func (g *ingestion) combine(ctx context.Context, m *merger, c *combiner, parts, free chan []entry) error {
 	for more := true; more; {
 		var part []entry
@@ -70,8 +71,15 @@ func (g *ingestion) combine(ctx context.Context, m *merger, c *combiner, parts, 
 				return err
 			}
 		}
-		parts <- part // there is room for all
+		to := parts
+		if c.policy == DuplicatesError && c.duplicates > 0 {
+			to, part = free, part[:0]
+		}
+		to <- part // there is room for all
 		g.meter.add(n)
+	}
+	if c.policy == DuplicatesError && c.duplicates > 0 {
+		return g.duplicateError(ctx, c.repeated, c.duplicates)
 	}
 	return nil
 }
@@ -80,9 +88,9 @@ func (g *ingestion) combine(ctx context.Context, m *merger, c *combiner, parts, 
 // in ascending order, part after part.
 type combiner struct {
 	policy     Duplicates
-	collision  func(key uint64) error // the error for several entries under DuplicatesError
 	overflow   func(key uint64) error // the error for a sum that is not finite
 	duplicates int64                  // entries merged away
+	repeated   uint64                 // the place of the first of them
 
 	open  bool  // there is a place that may get further entries
 	place entry // it, with its first value
@@ -118,8 +126,8 @@ func (c *combiner) add(dst, part []entry) ([]entry, error) {
 	var err error
 	for len(part) > 0 {
 		if e := part[0]; c.open && e.key == c.place.key {
-			if c.policy == DuplicatesError {
-				return dst, c.collision(e.key)
+			if c.duplicates == 0 {
+				c.repeated = e.key
 			}
 			c.another(e.val)
 			part = part[1:]

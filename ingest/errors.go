@@ -108,10 +108,15 @@ type DuplicateError struct {
 	Row, Col              string // ids of the place in the user's matrix; 1-based indices where there are no ids
 	FirstFile, SecondFile string // empty when they are not known (standard input cannot be read again)
 	FirstLine, SecondLine int64
+	Count, Entries        int64 // how many entries there are, of all, at a place that has one before
 }
 
 func (e *DuplicateError) Error() string {
-	const advice = "choose what to do with duplicates: sum, mean, first, last or max"
+	repeat := "entries repeat"
+	if e.Count == 1 {
+		repeat = "entry repeats"
+	}
+	advice := fmt.Sprintf("%d %s a place, of %d; --duplicates sum adds them up (or: mean, first, last, max)", e.Count, repeat, e.Entries)
 	place := fmt.Sprintf("row %s, column %s: more than one entry", e.Row, e.Col)
 	switch {
 	case e.FirstFile == "":

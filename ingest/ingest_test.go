@@ -208,12 +208,28 @@ func TestDuplicateErrorNamesBothLines(t *testing.T) {
 	}
 	_, err := Ingest(t.Context(), []string{a, b}, target(t), Options{})
 	var de *DuplicateError
-	if !errors.As(err, &de) || *de != (DuplicateError{Row: "bob", Col: "x", FirstFile: a, FirstLine: 3, SecondFile: b, SecondLine: 4}) {
+	if !errors.As(err, &de) || *de != (DuplicateError{Row: "bob", Col: "x", FirstFile: a, FirstLine: 3, SecondFile: b, SecondLine: 4, Count: 1, Entries: 4}) {
 		t.Errorf("got %v", err)
 	}
 	_, err = Ingest(t.Context(), []string{"-"}, target(t), Options{Stdin: strings.NewReader("1,1,1\n1,1,2\n")})
-	if !errors.As(err, &de) || *de != (DuplicateError{Row: "1", Col: "1"}) {
+	if !errors.As(err, &de) || *de != (DuplicateError{Row: "1", Col: "1", Count: 1, Entries: 2}) {
 		t.Errorf("from standard input: got %v", err)
+	}
+}
+
+// TestDuplicatesAreCounted: the error tells how many there are, with or without files.
+func TestDuplicatesAreCounted(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	lines := ratings(r, 1500, false)
+	lines = append(append(lines, lines[:300]...), lines[:100]...)
+	for _, p := range []plan{mustPlan(t), tiny()} {
+		out := target(t)
+		_, err := ingest(t.Context(), []string{write(t, "in", strings.Join(lines, "\n"))}, out, Options{}.withDefaults(), p)
+		var de *DuplicateError
+		if !errors.As(err, &de) || de.Count != 400 || de.Entries != 1900 || de.FirstLine == 0 || !strings.Contains(err.Error(), "400 entries repeat a place, of 1900; --duplicates sum") {
+			t.Errorf("got %v", err)
+		}
+		leftovers(t, out, false)
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 )
 
 // duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.
-func (g *ingestion) duplicateError(ctx context.Context, key uint64) error {
-	e := &DuplicateError{}
+// count is how many entries are at a place with one before.
+func (g *ingestion) duplicateError(ctx context.Context, key uint64, count int64) error {
+	e := &DuplicateError{Count: count, Entries: g.spool.n}
 	e.Row, e.Col = g.place(key)
 	if slices.Contains(g.names, "-") {
 		return e

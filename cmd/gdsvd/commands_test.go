@@ -87,7 +87,7 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 func TestIngestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
 		"1::2::3\n1::3::x\n":       `:2:7: rating "x": not a number`,
-		"1::2::3\n1::2::4\n":       `more than one entry .*choose what to do with duplicates`,
+		"1::2::3\n1::2::4\n":       `more than one entry .*1 entry repeats a place, of 2; --duplicates sum adds them up`,
 		"1::2::NaN\n":              `not a finite number`,
 		"1::2::3\n1::2\n":          `:2.*wrong number of fields`,
 		"":                         `no entries`,
