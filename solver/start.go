@@ -51,7 +51,7 @@ func (a *Arena) shorten(x []float64) (norm float64) {
 	if -500 <= e && e <= 500 {
 		return norm
 	}
-	a.eachTile(len(x), 1, 1, func(from, to int) {
+	a.eachTile(len(x), reading(x).writing(x), func(from, to int) {
 		for i := from; i < to; i++ {
 			x[i] = math.Ldexp(x[i], -e)
 		}
