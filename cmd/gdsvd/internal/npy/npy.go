@@ -1,12 +1,15 @@
-// Package npy writes float64 arrays in NumPy's .npy format, version 1.0
-// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html):
-// little-endian, C order, the data aligned to 64 bytes so that numpy.load can
-// map the file.
+// Package npy writes and reads arrays in NumPy's .npy format
+// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+// It writes version 1.0, little-endian float64 in C order, the data aligned to 64
+// bytes so that numpy.load can map the file. It reads versions 1 to 3, float32 and
+// float64, in C and in Fortran order.
 package npy
 
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"math"
 	"strings"
 
@@ -52,9 +55,20 @@ func header(shape ...int64) []byte {
 type Array struct {
 	f          vfs.File
 	rows, cols int64
-	data       int64 // offset of the first entry
+	head       []byte // what the file begins with
 	buf        []byte
+
+	crc  uint32 // of the header and the first next rows, as they were written last
+	next int64  // −1: rows were written out of order
 }
+
+// Sum is the size and the CRC-32C of a whole file.
+type Sum struct {
+	Size int64
+	CRC  uint32
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Create makes a new file holding a rows×cols array.
 func Create(fsys vfs.FS, name string, rows, cols int64) (*Array, error) {
@@ -70,7 +84,7 @@ func create(fsys vfs.FS, name string, head []byte, rows, cols int64) (*Array, er
 		_ = f.Close() // the write is the error to report
 		return nil, err
 	}
-	return &Array{f: f, rows: rows, cols: cols, data: int64(len(head))}, nil
+	return &Array{f: f, rows: rows, cols: cols, head: head, crc: crc32.Checksum(head, castagnoli)}, nil
 }
 
 // WriteRows stores rows as rows first, first+1, … of the array.
@@ -82,9 +96,25 @@ func (a *Array) WriteRows(first int64, rows *mat.Dense) error {
 				binary.LittleEndian.PutUint64(line[8*j:], math.Float64bits(v))
 			}
 		}
+		a.summed(off, chunk)
 		_, err := a.f.WriteAt(chunk, off)
 		return err
 	})
+}
+
+// summed takes chunk, which is written at off, into the checksum: a sweep from the
+// first row to the last leaves that of the file.
+func (a *Array) summed(off int64, chunk []byte) {
+	row := (off - int64(len(a.head))) / (8 * a.cols)
+	switch {
+	case row == 0:
+		a.crc = crc32.Checksum(a.head, castagnoli)
+	case row != a.next:
+		a.next = -1
+		return
+	}
+	a.crc = crc32.Update(a.crc, castagnoli, chunk)
+	a.next = row + int64(len(chunk))/(8*a.cols)
 }
 
 // ReadRows fills rows with rows first, first+1, … of the array.
@@ -117,7 +147,7 @@ func (a *Array) each(first int64, rows *mat.Dense, do func(off int64, chunk []by
 	for i := 0; i < n; i += step {
 		m := min(step, n-i)
 		part := rows.Slice(i, i+m, 0, c).(*mat.Dense)
-		off := a.data + (first+int64(i))*int64(width)
+		off := int64(len(a.head)) + (first+int64(i))*int64(width)
 		if err := do(off, a.buf[:m*width], part); err != nil {
 			return err
 		}
@@ -125,13 +155,16 @@ func (a *Array) each(first int64, rows *mat.Dense, do func(off int64, chunk []by
 	return nil
 }
 
-// Finish makes the array durable and closes it. An array whose last row was never written is an error.
-func (a *Array) Finish() error {
+// Finish makes the array durable, closes it, and returns the size and checksum of
+// the file. An array whose last row was never written is an error.
+func (a *Array) Finish() (Sum, error) {
+	s := Sum{Size: int64(len(a.head)) + 8*a.rows*a.cols, CRC: a.crc}
 	info, err := a.f.Stat()
-	if err == nil {
-		if want := a.data + 8*a.rows*a.cols; info.Size() != want {
-			err = fmt.Errorf("write %s: %d bytes instead of %d: rows are missing", a.f.Name(), info.Size(), want)
-		}
+	if err == nil && info.Size() != s.Size {
+		err = fmt.Errorf("write %s: %d bytes instead of %d: rows are missing", a.f.Name(), info.Size(), s.Size)
+	}
+	if err == nil && a.next != a.rows {
+		s.CRC, err = sumOf(a.f, s.Size)
 	}
 	if err == nil {
 		err = a.f.Sync()
@@ -139,7 +172,16 @@ func (a *Array) Finish() error {
 	if cerr := a.f.Close(); err == nil {
 		err = cerr
 	}
-	return err
+	return s, err
+}
+
+// sumOf reads the checksum of a file back.
+func sumOf(f vfs.File, size int64) (uint32, error) {
+	h := crc32.New(castagnoli)
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, size)); err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	return h.Sum32(), nil
 }
 
 // Discard closes the array without finishing it; the file stays.
@@ -147,13 +189,13 @@ func (a *Array) Discard() error { return a.f.Close() }
 
 // WriteMatrix makes a new file holding m. passed, unless nil, is called with the
 // rows of m that have been written.
-func WriteMatrix(fsys vfs.FS, name string, m *mat.Dense, passed func(rows *mat.Dense)) error {
+func WriteMatrix(fsys vfs.FS, name string, m *mat.Dense, passed func(rows *mat.Dense)) (Sum, error) {
 	r, c := m.Dims()
 	return writeAll(fsys, name, header(int64(r), int64(c)), m, passed)
 }
 
 // WriteVector makes a new file holding the one-dimensional array x.
-func WriteVector(fsys vfs.FS, name string, x []float64) error {
+func WriteVector(fsys vfs.FS, name string, x []float64) (Sum, error) {
 	head := header(int64(len(x)))
 	if len(x) == 0 { // a mat.Dense cannot be empty
 		return writeAll(fsys, name, head, nil, nil)
@@ -161,20 +203,20 @@ func WriteVector(fsys vfs.FS, name string, x []float64) error {
 	return writeAll(fsys, name, head, mat.NewDense(len(x), 1, x), nil)
 }
 
-func writeAll(fsys vfs.FS, name string, head []byte, m *mat.Dense, passed func(*mat.Dense)) error {
+func writeAll(fsys vfs.FS, name string, head []byte, m *mat.Dense, passed func(*mat.Dense)) (Sum, error) {
 	var r, c int
 	if m != nil {
 		r, c = m.Dims()
 	}
 	a, err := create(fsys, name, head, int64(r), int64(c))
 	if err != nil {
-		return err
+		return Sum{}, err
 	}
 	for i, step := 0, max(1, chunkBytes/8/max(1, c)); i < r; i += step {
 		rows := m.Slice(i, min(r, i+step), 0, c).(*mat.Dense)
 		if err := a.WriteRows(int64(i), rows); err != nil {
-			_ = a.Discard()
-			return err
+			_ = a.Discard() // the write is the error to report
+			return Sum{}, err
 		}
 		if passed != nil {
 			passed(rows)

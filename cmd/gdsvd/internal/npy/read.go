@@ -1,7 +1,9 @@
 package npy
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -13,23 +15,38 @@ import (
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
 
-// Matrix is a two-dimensional array of float64 in a file that is being read.
-type Matrix struct {
-	Rows, Cols int64
-	a          Array
+// ErrFormat is wrapped by the errors about what a file holds: no array, one of
+// another kind, cut short, an entry that is not finite.
+var ErrFormat = errors.New("bad array")
+
+func badly(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrFormat)
 }
 
-// The dictionary that this package writes, as NumPy may space it.
-var dictionary = regexp.MustCompile(`^\{'descr': '<f8', 'fortran_order': False, 'shape': \((\d+), *(\d+)\),? *\} *\n$`)
+// Matrix is an array of one or two dimensions in a file that is being read; one
+// dimension is one column. It is not safe for concurrent use.
+type Matrix struct {
+	Rows, Cols int64
+	// Dims is the number of dimensions in the file.
+	Dims int
 
-// Open opens a two-dimensional array of float64 in C order, as this package and
-// numpy.save write it.
+	f          vfs.File
+	data, size int64 // offset of the first entry; bytes of the file
+	item       int64 // bytes of an entry
+	down, over int64 // entries from one row to the next, from one column to the next
+	buf        []byte
+}
+
+// The dictionary of a header, as NumPy writes and may space it.
+var dictionary = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \((\d+),(?: *(\d+))?\),? *\} *\n$`)
+
+// Open opens an array of float32 or float64 as numpy.save writes it.
 func Open(fsys vfs.FS, name string) (*Matrix, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	m := &Matrix{a: Array{f: f}}
+	m := &Matrix{f: f}
 	if err := m.readHeader(); err != nil {
 		_ = f.Close() // nothing was written
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -37,58 +54,182 @@ func Open(fsys vfs.FS, name string) (*Matrix, error) {
 	return m, nil
 }
 
+// readText returns the dictionary of the header and finds where the data begin.
+func (m *Matrix) readText() ([]byte, error) {
+	b := make([]byte, len(magic)+4)
+	read := func(part []byte) error {
+		n, err := m.f.ReadAt(part, m.data)
+		m.data += int64(n)
+		if n == len(part) {
+			return nil
+		}
+		if err == io.EOF {
+			return badly("it ends at byte %d, in the header", m.data)
+		}
+		return err
+	}
+	if err := read(b[:len(magic)]); err != nil {
+		return nil, err
+	}
+	const versionAt = len(magic) - 2
+	if string(b[:versionAt]) != magic[:versionAt] {
+		return nil, badly("byte 0: it does not begin as an array of NumPy does")
+	}
+	length := b[len(magic) : len(magic)+2]
+	switch version := b[versionAt]; {
+	case version == 2 || version == 3:
+		length = b[len(magic) : len(magic)+4]
+	case version != 1:
+		return nil, badly("byte %d: format %d of NumPy is not known, 1 to 3 are", versionAt, version)
+	}
+	if err := read(length); err != nil {
+		return nil, err
+	}
+	size := uint32(binary.LittleEndian.Uint16(length))
+	if len(length) == 4 {
+		size = binary.LittleEndian.Uint32(length)
+	}
+	if size > math.MaxUint16 {
+		return nil, badly("byte %d: header of %d bytes", len(magic), size)
+	}
+	text := make([]byte, size)
+	return text, read(text)
+}
+
 func (m *Matrix) readHeader() error {
-	const fixed = len(magic) + 2
-	var b [fixed]byte
-	if _, err := io.ReadFull(m.a.f, b[:]); err != nil {
-		return fmt.Errorf("header cut short: %w", err)
-	}
-	if string(b[:len(magic)]) != magic {
-		return fmt.Errorf("it is not an array in format 1.0 of NumPy")
-	}
-	dict := make([]byte, binary.LittleEndian.Uint16(b[len(magic):]))
-	if _, err := io.ReadFull(m.a.f, dict); err != nil {
-		return fmt.Errorf("header cut short: %w", err)
-	}
-	shape := dictionary.FindSubmatch(dict)
-	if shape == nil {
-		return fmt.Errorf("header %.100q: want a two-dimensional array of '<f8' in C order", dict)
-	}
-	var err error
-	if m.Rows, err = strconv.ParseInt(string(shape[1]), 10, 64); err != nil {
-		return err
-	}
-	if m.Cols, err = strconv.ParseInt(string(shape[2]), 10, 64); err != nil {
-		return err
-	}
-	info, err := m.a.f.Stat()
+	text, err := m.readText()
 	if err != nil {
 		return err
 	}
-	m.a.rows, m.a.cols, m.a.data = m.Rows, m.Cols, int64(fixed+len(dict))
-	entries := (info.Size() - m.a.data) / 8
-	if m.Rows < 1 || m.Cols < 1 || m.Rows > entries/m.Cols || info.Size() != m.a.data+8*m.Rows*m.Cols {
-		return fmt.Errorf("%d bytes for an array of %d×%d", info.Size(), m.Rows, m.Cols)
+	parts := dictionary.FindSubmatch(text)
+	if parts == nil {
+		return badly("header %.100q: want one array of one or two dimensions", text)
+	}
+	switch kind := string(parts[1]); kind {
+	case "<f8":
+		m.item = 8
+	case "<f4":
+		m.item = 4
+	default:
+		return badly("its entries are '%.20s'; save them as numbers of '<f8' or '<f4', with numpy.save(file, x.astype('<f8'))", kind)
+	}
+	m.Dims = 1
+	if m.Rows, err = strconv.ParseInt(string(parts[3]), 10, 64); err != nil {
+		return badly("shape: %v", err)
+	}
+	m.Cols, m.over, m.down = 1, 1, 1
+	if second := string(parts[4]); second != "" {
+		m.Dims = 2
+		if m.Cols, err = strconv.ParseInt(second, 10, 64); err != nil {
+			return badly("shape: %v", err)
+		}
+		if m.down = m.Cols; string(parts[2]) == "True" {
+			m.over, m.down = m.Rows, 1
+		}
+	}
+	info, err := m.f.Stat()
+	if err != nil {
+		return err
+	}
+	m.size = info.Size()
+	entries := (m.size - m.data) / m.item
+	if m.Rows < 1 || m.Cols < 1 || m.Cols > math.MaxInt32 || m.Rows > entries/m.Cols || m.size != m.data+m.item*m.Rows*m.Cols {
+		return badly("%d bytes for an array of %s", m.size, m.Shape())
 	}
 	return nil
+}
+
+// Shape is the shape as it is written, "1000×10" or "10".
+func (m *Matrix) Shape() string {
+	if m.Dims == 1 {
+		return strconv.FormatInt(m.Rows*m.Cols, 10)
+	}
+	return fmt.Sprintf("%d×%d", m.Rows, m.Cols)
+}
+
+// Size is the size of the file in bytes.
+func (m *Matrix) Size() int64 { return m.size }
+
+// Name is the name of the file.
+func (m *Matrix) Name() string { return m.f.Name() }
+
+// Transpose makes the array its transpose.
+func (m *Matrix) Transpose() { m.Rows, m.Cols, m.down, m.over = m.Cols, m.Rows, m.over, m.down }
+
+// ReadRows fills rows with rows first, first+1, … from a column on.
+func (m *Matrix) ReadRows(first int64, column int, rows *mat.Dense) error {
+	n, c := rows.Dims()
+	if first < 0 || first+int64(n) > m.Rows || column < 0 || int64(column+c) > m.Cols {
+		panic(fmt.Sprintf("npy: %d×%d at (%d, %d) of a %d×%d array", n, c, first, column, m.Rows, m.Cols))
+	}
+	if m.over == 1 { // whole rows lie together
+		return m.strips(n, m.Cols, func(i int) int64 { return (first + int64(i)) * m.down }, func(i int, strip []byte) {
+			m.decode(rows.RawRowView(i), strip[int64(column)*m.item:], 1)
+		})
+	}
+	raw := rows.RawMatrix()
+	for j := range c {
+		err := m.strips(1, int64(n), func(int) int64 { return (int64(column+j))*m.over + first }, func(_ int, strip []byte) {
+			m.decode(raw.Data[j:(n-1)*raw.Stride+j+1], strip, raw.Stride)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strips reads n strips of so many entries, the i-th of them from entry at(i) on, and
+// calls do with each. Strips that lie together are read together.
+func (m *Matrix) strips(n int, entries int64, at func(i int) int64, do func(i int, strip []byte)) error {
+	width := entries * m.item
+	together := int(max(1, chunkBytes/width))
+	if need := int64(min(n, together)) * width; int64(len(m.buf)) < need {
+		m.buf = make([]byte, need)
+	}
+	for i := 0; i < n; i += together {
+		count := min(together, n-i)
+		b := m.buf[:int64(count)*width]
+		if _, err := m.f.ReadAt(b, m.data+at(i)*m.item); err != nil {
+			return fmt.Errorf("read %s: %w", m.f.Name(), err)
+		}
+		for s := range count {
+			do(i+s, b[int64(s)*width:][:width])
+		}
+	}
+	return nil
+}
+
+// decode fills every stride-th number of dst from b.
+func (m *Matrix) decode(dst []float64, b []byte, stride int) {
+	for i, at := 0, 0; i < len(dst); i, at = i+stride, at+int(m.item) {
+		dst[i] = m.number(b[at:])
+	}
+}
+
+func (m *Matrix) number(b []byte) float64 {
+	if m.item == 4 {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b))
 }
 
 // Each calls do with the first so many columns of every row, in order. row is
 // valid during the call only. NaN and infinities are errors.
 func (m *Matrix) Each(columns int, do func(i int64, row []float64)) error {
 	step := max(1, chunkBytes/8/m.Cols)
-	buf := mat.NewDense(int(min(step, m.Rows)), int(m.Cols), nil)
+	buf := mat.NewDense(int(min(step, m.Rows)), columns, nil)
 	for first := int64(0); first < m.Rows; first += step {
 		n := int(min(step, m.Rows-first))
-		rows := buf.Slice(0, n, 0, int(m.Cols)).(*mat.Dense)
-		if err := m.a.ReadRows(first, rows); err != nil {
+		rows := buf.Slice(0, n, 0, columns).(*mat.Dense)
+		if err := m.ReadRows(first, 0, rows); err != nil {
 			return err
 		}
 		for i := range n {
-			row := rows.RawRowView(i)[:columns]
+			row := rows.RawRowView(i)
 			for j, v := range row {
 				if math.IsNaN(v) || math.IsInf(v, 0) {
-					return fmt.Errorf("read %s: entry (%d, %d) is %v", m.a.f.Name(), first+int64(i), j, v)
+					return fmt.Errorf("read %s: %w", m.f.Name(), m.notFinite(first+int64(i), int64(j), v))
 				}
 			}
 			do(first+int64(i), row)
@@ -97,5 +238,52 @@ func (m *Matrix) Each(columns int, do func(i int64, row []float64)) error {
 	return nil
 }
 
+func (m *Matrix) notFinite(i, j int64, v float64) error {
+	return badly("entry (%d, %d) at byte %d is %v", i, j, m.data+(i*m.down+j*m.over)*m.item, v)
+}
+
+// Scan reads the file once from its first byte to its last and calls visit, unless
+// nil, with what it reads. The first entry that is not finite is an error
+// in the end.
+func (m *Matrix) Scan(ctx context.Context, visit func(chunk []byte)) error {
+	var bad error
+	b := make([]byte, chunkBytes)
+	for at := int64(0); at < m.size; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := b[:min(int64(len(b)), m.size-at)]
+		if at < m.data { // all chunks of data begin with an entry
+			part = part[:min(int64(len(part)), m.data-at)]
+		}
+		if _, err := m.f.ReadAt(part, at); err != nil {
+			return fmt.Errorf("read %s: %w", m.f.Name(), err)
+		}
+		if visit != nil {
+			visit(part)
+		}
+		if at >= m.data && bad == nil {
+			bad = m.finite((at-m.data)/m.item, part)
+		}
+		at += int64(len(part))
+	}
+	return bad
+}
+
+// finite finds the first of the entries in b, which begin with entry number first of
+// the file, that is not.
+func (m *Matrix) finite(first int64, b []byte) error {
+	for at := int64(0); at < int64(len(b)); at += m.item {
+		if v := m.number(b[at:]); v-v != 0 {
+			e := first + at/m.item
+			if m.over == 1 {
+				return m.notFinite(e/m.down, e%m.down, v)
+			}
+			return m.notFinite(e%m.over, e/m.over, v)
+		}
+	}
+	return nil
+}
+
 // Close closes the file.
-func (m *Matrix) Close() error { return m.a.f.Close() }
+func (m *Matrix) Close() error { return m.f.Close() }

@@ -2,7 +2,10 @@ package npy
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -12,6 +15,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
 )
@@ -23,7 +27,7 @@ func TestReadBack(t *testing.T) {
 			d[i] = math.Sin(float64(i))
 		}
 		name := filepath.Join(t.TempDir(), "m.npy")
-		if err := WriteMatrix(vfs.OS, name, m, nil); err != nil {
+		if _, err := WriteMatrix(vfs.OS, name, m, nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, columns := range []int{1, shape[1]} {
@@ -50,7 +54,7 @@ func TestReadBack(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "m.npy")
-	if err := WriteMatrix(vfs.OS, name, mat.NewDense(2, 2, []float64{1, 2, 3, math.NaN()}), nil); err != nil {
+	if _, err := WriteMatrix(vfs.OS, name, mat.NewDense(2, 2, []float64{1, 2, 3, math.NaN()}), nil); err != nil {
 		t.Fatal(err)
 	}
 	good, err := os.ReadFile(name)
@@ -61,8 +65,13 @@ func TestOpenRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Each(2, func(int64, []float64) {}); err == nil || !strings.Contains(err.Error(), "entry (1, 1) is NaN") {
+	const nan = "entry (1, 1) at byte 152 is NaN"
+	if err := r.Each(2, func(int64, []float64) {}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), nan) {
 		t.Errorf("a NaN: got %v", err)
+	}
+	seen := 0
+	if err := r.Scan(t.Context(), func(b []byte) { seen += len(b) }); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), nan) || seen != len(good) {
+		t.Errorf("a NaN, scanned: got %v after %d bytes", err, seen)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -74,23 +83,119 @@ func TestOpenRefuses(t *testing.T) {
 		"cut header":   good[:40],
 		"cut data":     good[:len(good)-1],
 		"more data":    append(slices.Clone(good), 0),
-		"version 2":    append([]byte("\x93NUMPY\x02"), good[7:]...),
+		"version 4":    append([]byte("\x93NUMPY\x04"), good[7:]...),
+		"long header":  append([]byte("\x93NUMPY\x02\x00\xff\xff\xff\xff"), good[10:]...),
 		"not an array": []byte("%%MatrixMarket matrix array real general"),
 		"float32":      put("<f8", "<f4"),
-		"fortran":      put("False", "True "),
+		"big endian":   put("<f8", ">f8"),
+		"integers":     put("<f8", "<i8"),
+		"structure":    put("'<f8'", "[('a',"),
 		"shape":        put("(2, 2)", "(4, 2)"),
 		"huge shape":   put("(2, 2), }    ", "(9999999999999999999, 2), }"),
-		"no shape":     put("(2, 2)", "(4,) "),
+		"no shape":     put("(2, 2)", "()    "),
+		"3 dimensions": put("(2, 2), }   ", "(2, 2, 1), }"),
 		"zero":         put("(2, 2)", "(0, 2)"),
 	} {
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := Open(vfs.OS, name); err == nil {
-			t.Errorf("%s: opened as %d×%d", what, r.Rows, r.Cols)
+		if r, err := Open(vfs.OS, name); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: opened as %+v, %v", what, r, err)
 		}
 	}
 	if _, err := Open(vfs.OS, name+"x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: got %v", err)
+	}
+}
+
+// encoded is an array as numpy.save writes it, written by the letter of the format's description.
+func encoded(version int, kind string, fortran bool, m *mat.Dense) []byte {
+	r, c := m.Dims()
+	order := "False"
+	if fortran {
+		order = "True"
+	}
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': (%d, %d), }\n", kind, order, r, c)
+	b := []byte{0x93, 'N', 'U', 'M', 'P', 'Y', byte(version), 0}
+	if version == 1 {
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
+	} else {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
+	}
+	b = append(b, text...)
+	for i := range r * c {
+		v := m.At(i/c, i%c)
+		if fortran {
+			v = m.At(i%r, i/r)
+		}
+		if kind == "<f4" {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
+		} else {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		}
+	}
+	return b
+}
+
+// Every layout gives the same rows, in any pieces, transposed or not.
+func TestReadLayouts(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "m.npy")
+	rapid.Check(t, func(t *rapid.T) {
+		r, c := rapid.IntRange(1, 40).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "cols")
+		m := mat.NewDense(r, c, nil)
+		for i := range r {
+			for j := range c {
+				m.Set(i, j, float64(i*c+j)+0.5) // a float32
+			}
+		}
+		kind := rapid.SampledFrom([]string{"<f4", "<f8"}).Draw(t, "kind")
+		version := rapid.IntRange(1, 3).Draw(t, "version")
+		if err := os.WriteFile(name, encoded(version, kind, rapid.Bool().Draw(t, "fortran"), m), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		a, err := Open(vfs.OS, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		var want mat.Matrix = m
+		if rapid.Bool().Draw(t, "transpose") {
+			a.Transpose()
+			want = m.T()
+		}
+		if err := a.Scan(context.Background(), nil); err != nil {
+			t.Fatal(err)
+		}
+		rows, cols := want.Dims()
+		from, column := rapid.IntRange(0, rows-1).Draw(t, "from"), rapid.IntRange(0, cols-1).Draw(t, "column")
+		to, end := rapid.IntRange(from+1, rows).Draw(t, "to"), rapid.IntRange(column+1, cols).Draw(t, "end")
+		room := mat.NewDense(rows+2, cols+3, nil).Slice(1, 1+to-from, 2, 2+end-column).(*mat.Dense)
+		if err := a.ReadRows(int64(from), column, room); err != nil {
+			t.Fatal(err)
+		}
+		for i := from; i < to; i++ {
+			for j := column; j < end; j++ {
+				if got := room.At(i-from, j-column); got != want.At(i, j) {
+					t.Fatalf("entry (%d, %d) is %v, want %v", i, j, got, want.At(i, j))
+				}
+			}
+		}
+	})
+}
+
+func TestScanStops(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "m.npy")
+	if _, err := WriteMatrix(vfs.OS, name, mat.NewDense(1<<20, 1, nil), nil); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(vfs.OS, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	chunks := 0
+	if err := a.Scan(ctx, func([]byte) { chunks++; cancel() }); !errors.Is(err, context.Canceled) || chunks != 1 {
+		t.Errorf("%v after %d chunks", err, chunks)
 	}
 }
