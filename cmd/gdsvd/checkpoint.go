@@ -284,7 +284,7 @@ func resumeError(err error, dir string) error {
 		return fmt.Errorf("%s was made with %s %s, this run has %s %s (--force begins anew)",
 			name, other.Setting, other.Checkpoint, other.Setting, other.Run)
 	case errors.Is(err, solver.ErrCheckpoint):
-		return fmt.Errorf("%s is damaged: %w (--force begins anew)", name, err)
+		return damagedCheckpoint(name, "%v (--force begins anew)", err)
 	}
 	return nil
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io"
-	"io/fs"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -33,21 +35,26 @@ func (o *output) Observe(e solver.Event) error {
 	})
 }
 
-// recall takes over the events of the run that is continued, up to a pass.
+// recall takes over the events of the run that is continued, up to a pass. Events
+// that are gone or damaged do not keep the run from going on: the error, which is
+// csr.ErrCorrupt then, is for a warning.
 func (o *output) recall(name string, passes int) error {
 	f, err := o.fsys.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // somebody has tidied up: the run can go on without
-	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	d := json.NewDecoder(f)
+	size, err := checkEvents(f, func([]byte) error { return nil })
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(io.NewSectionReader(f, 0, size))
 	for {
 		var e event
-		if err := d.Decode(&e); err != nil || e.Pass > passes {
-			return nil // the end, or something else than events: likewise
+		if err := d.Decode(&e); err == io.EOF || err == nil && e.Pass > passes {
+			return nil
+		} else if err != nil {
+			return damagedCheckpoint(name, "byte %d: %v", d.InputOffset(), err)
 		}
 		if err := o.lines.Encode(e); err != nil {
 			return err
@@ -55,11 +62,48 @@ func (o *output) recall(name string, passes int) error {
 	}
 }
 
+// checkpoint.jsonl ends with a line that holds the CRC-32C of all lines before it.
+const (
+	eventsSeal     = "{\"crc\":\"%v\"}\n"
+	eventsSealSize = int64(len("{\"crc\":\"00000000\"}\n"))
+)
+
+// checkEvents verifies a checkpoint.jsonl and returns the length of its events. visit is
+// called with what has been read.
+func checkEvents(f vfs.File, visit func(chunk []byte) error) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	size := info.Size() - eventsSealSize
+	if size < 0 {
+		return 0, damagedCheckpoint(f.Name(), "byte %d: it ends there, without its checksum", info.Size())
+	}
+	sum, err := checksum(io.NewSectionReader(f, 0, size), visit)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	last := make([]byte, eventsSealSize)
+	if _, err := f.ReadAt(last, size); err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	if string(last) != fmt.Sprintf(eventsSeal, sum) {
+		return 0, damagedCheckpoint(f.Name(), "bytes 0 to %d have the checksum %v, which the last line, %.40q, does not say", size, sum, last)
+	}
+	return size, nil
+}
+
+// damagedCheckpoint is the error about a file of a checkpoint that is not what was written.
+func damagedCheckpoint(name, format string, args ...any) error {
+	return &outcome{fmt.Sprintf("%s is damaged: %s", name, fmt.Sprintf(format, args...)), csr.ErrCorrupt}
+}
+
 // eventLog is events.jsonl being written. A disk that is full for a while costs
 // no run: what cannot be written waits in memory, a few hundred bytes a pass.
 type eventLog struct {
 	file    vfs.File
 	written int64
+	crc     uint32 // of what is written
 	waiting []byte
 }
 
@@ -85,25 +129,53 @@ func (l *eventLog) Write(line []byte) (int, error) {
 
 func (l *eventLog) flush() error {
 	n, err := l.file.Write(l.waiting)
+	l.crc = crc32.Update(l.crc, castagnoli, l.waiting[:n])
 	l.waiting = append(l.waiting[:0], l.waiting[n:]...)
 	l.written += int64(n)
 	return err
 }
 
-// copyTo writes the lines so far to w.
+// copyTo writes the lines so far and their checksum to w.
 func (l *eventLog) copyTo(w io.Writer) error {
 	if _, err := io.Copy(w, io.NewSectionReader(l.file, 0, l.written)); err != nil {
 		return err
 	}
-	_, err := w.Write(l.waiting)
+	if _, err := w.Write(l.waiting); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, eventsSeal, csr.Checksum(crc32.Update(l.crc, castagnoli, l.waiting)))
 	return err
 }
 
-// finish makes the file complete and durable, and closes it.
-func (l *eventLog) finish() error {
+// finish makes the file complete and durable, closes it, and returns its size and checksum.
+func (l *eventLog) finish() (int64, csr.Checksum, error) {
 	err := l.flush()
 	if err == nil {
 		err = l.file.Sync()
 	}
-	return errors.Join(err, l.file.Close())
+	return l.written, csr.Checksum(l.crc), errors.Join(err, l.file.Close())
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum returns the CRC-32C of all that r has. visit is called with what has been
+// read.
+func checksum(r io.Reader, visit func(chunk []byte) error) (csr.Checksum, error) {
+	var sum uint32
+	for b := make([]byte, 1<<20); ; {
+		n, err := r.Read(b)
+		sum = crc32.Update(sum, castagnoli, b[:n])
+		if n > 0 {
+			if err := visit(b[:n]); err != nil {
+				return 0, err
+			}
+		}
+		switch err {
+		case nil:
+		case io.EOF:
+			return csr.Checksum(sum), nil
+		default:
+			return 0, err
+		}
+	}
 }

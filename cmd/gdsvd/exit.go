@@ -20,14 +20,14 @@ const (
 	exitOK           = 0
 	exitError        = 1   // anything not listed below
 	exitUsage        = 2   // the command line or the configuration file is wrong
-	exitCorrupt      = 3   // a store is damaged or of another version
+	exitCorrupt      = 3   // a store, a result or a checkpoint is damaged or of another version
 	exitNotConverged = 4   // the result is written, but falls short of the tolerance
 	exitInterrupted  = 130 // by a signal
 )
 
 const exitHelp = `
-Exit codes: 0 done, 1 error, 2 wrong usage, 3 damaged store, 4 stopped before
-convergence (the result so far is written), 130 interrupted.`
+Exit codes: 0 done, 1 error, 2 wrong usage, 3 damaged store, result or checkpoint,
+4 stopped before convergence (the result so far is written), 130 interrupted.`
 
 // errNotConverged: the run ended early and its result is written.
 var errNotConverged = errors.New("not converged")

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/spill"
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -30,6 +32,7 @@ type output struct {
 	long   *npy.Array // the solver's left vectors; nil when they are not needed
 	events *eventLog
 	lines  *json.Encoder
+	files  []resultPart // that are complete
 }
 
 // vectors says which singular vectors the user wants.
@@ -152,38 +155,60 @@ func (o *output) commit(res *solver.Result, meta *result) (err error) {
 			return err
 		}
 	}
-	data, err := json.MarshalIndent(meta, "", "  ")
+	meta.Files = o.files
+	text, err := csr.SealJSON(meta, &meta.CRC)
 	if err != nil {
 		return err
 	}
-	if err := writeFile(o.fsys, o.path(resultFile), append(data, '\n')); err != nil {
+	if err := writeFile(o.fsys, o.path(resultFile), text); err != nil {
 		return err
 	}
 	return o.stage.Commit()
 }
 
-// writeFiles writes and closes all files but result.json. Each waits for the disk by itself.
+// writeFiles writes and closes all files but result.json, and lists them. Each waits
+// for the disk by itself.
 func (o *output) writeFiles(res *solver.Result) error {
+	events, sigma, long := resultPart{Name: eventsFile}, resultPart{Name: sigmaFile}, resultPart{Name: o.longFile()}
 	var others errgroup.Group
-	others.Go(o.finishEvents)
-	others.Go(func() error { return npy.WriteVector(o.fsys, o.path(sigmaFile), res.Sigma) })
-	others.Go(func() error { return o.finishLong(res) })
+	others.Go(func() (err error) {
+		events.Size, events.CRC, err = o.finishEvents()
+		return err
+	})
+	others.Go(func() error { return sigma.of(npy.WriteVector(o.fsys, o.path(sigmaFile), res.Sigma)) })
+	others.Go(func() error { return o.finishLong(res, &long) })
 	var err error
+	short := resultPart{Name: o.shortFile()}
 	if o.keepShort() && res.Right != nil {
-		err = npy.WriteMatrix(o.fsys, o.path(o.shortFile()), res.Right, o.passed)
+		err = short.of(npy.WriteMatrix(o.fsys, o.path(o.shortFile()), res.Right, o.passed))
 	}
-	return cmp.Or(err, others.Wait())
+	if err := cmp.Or(err, others.Wait()); err != nil {
+		return err
+	}
+	for _, part := range []resultPart{sigma, long, short, events} {
+		if part.Size > 0 {
+			o.files = append(o.files, part)
+		}
+	}
+	slices.SortFunc(o.files, func(a, b resultPart) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// of takes over what is known about a file that has been written.
+func (p *resultPart) of(sum npy.Sum, err error) error {
+	p.Size, p.CRC = sum.Size, csr.Checksum(sum.CRC)
+	return err
 }
 
 // finishLong closes the file of the left vectors, or removes it if nobody asked for them.
-func (o *output) finishLong(res *solver.Result) error {
+func (o *output) finishLong(res *solver.Result, part *resultPart) error {
 	if o.long == nil {
 		return nil
 	}
 	long := o.long
 	o.long = nil
 	if o.keepLong() && res.Certified {
-		return long.Finish()
+		return part.of(long.Finish())
 	}
 	return errors.Join(long.Discard(), o.fsys.Remove(o.path(o.longFile())))
 }
@@ -198,7 +223,7 @@ func (o *output) passed(rows *mat.Dense) {
 	}
 }
 
-func (o *output) finishEvents() error {
+func (o *output) finishEvents() (int64, csr.Checksum, error) {
 	events := o.events
 	o.events = nil
 	return events.finish()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -21,8 +22,12 @@ const (
 	resultFile = "result.json"
 )
 
-// resultFormat is the format field of result.json.
-const resultFormat = "gdsvd-result/1"
+// resultFormat is the format field of result.json. Files of the first format have no
+// checksums.
+const (
+	resultFormat      = "gdsvd-result/2"
+	resultFormatFirst = "gdsvd-result/1"
+)
 
 // maxResult is the size in bytes up to which a result.json is read: that of one of
 // a million triplets is smaller.
@@ -94,6 +99,15 @@ type result struct {
 	Settings      settings      `json:"settings"`
 	Choice        *choiceRecord `json:"choice,omitempty"` // of --method auto
 	Store         storeRef      `json:"store"`
+	Files         []resultPart  `json:"files,omitempty"` // the others of the directory
+	CRC           csr.Checksum  `json:"crc"`             // of this file, see RESULT.md; the last field
+}
+
+// resultPart is a file of a result.
+type resultPart struct {
+	Name string       `json:"name"`
+	Size int64        `json:"size"`
+	CRC  csr.Checksum `json:"crc"`
 }
 
 // orthogonality is max|UᵀU−I| and max|VᵀV−I|, null for vectors that were not computed.
@@ -144,21 +158,39 @@ type storeRef struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// readResult reads the result.json of a result directory.
+// readResult reads the result.json of a result directory. One that is damaged is
+// csr.ErrCorrupt.
 func readResult(fsys vfs.FS, dir string) (*result, error) {
 	name := filepath.Join(dir, resultFile)
-	data, err := vfs.ReadFile(fsys, name, maxResult)
+	text, err := vfs.ReadFile(fsys, name, maxResult)
 	if err != nil {
 		return nil, err
 	}
-	var r result
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+	var head struct {
+		Format string `json:"format"`
 	}
-	if r.Format != resultFormat {
-		return nil, fmt.Errorf("read %s: format %q, want %q", name, r.Format, resultFormat)
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, damagedResult(name, "%v", err)
+	}
+	switch head.Format {
+	case resultFormat:
+		if at, err := csr.CheckSeal(text); err != nil {
+			return nil, damagedResult(name, "byte %d: %v", at, err)
+		}
+	case resultFormatFirst:
+	default:
+		return nil, fmt.Errorf("read %s: format %q, want %q", name, head.Format, resultFormat)
+	}
+	var r result
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, damagedResult(name, "%v", err)
 	}
 	return &r, nil
+}
+
+// damagedResult is the error about a file of a result that is not what was written.
+func damagedResult(name, format string, args ...any) error {
+	return &outcome{fmt.Sprintf("%s: %s: the file is damaged; remove the result and compute it again", name, fmt.Sprintf(format, args...)), csr.ErrCorrupt}
 }
 
 // isResult tells whether a directory is a result: only such a one is ever replaced.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -60,8 +61,9 @@ func (a *app) startFrom(store *csr.Store, out *output, before outState, o *svdOp
 		if err != nil {
 			return nil, err
 		}
-		if err := out.recall(filepath.Join(o.out, checkpointEvents), saved.Passes()); err != nil {
-			return nil, errors.Join(err, saved.Close())
+		err = out.recall(filepath.Join(o.out, checkpointEvents), saved.Passes())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // somebody has tidied up
+			a.display.Logger().Warn("the run goes on; "+eventsFile+" will lack passes before this", "error", message(err))
 		}
 		set.Resume = saved.Checkpoint
 		a.display.Logger().Info("going on", "pass", saved.Passes(), "found", saved.Locked(), "of", o.rank)

@@ -1,0 +1,150 @@
+package solver
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
+
+// TwoSided is implemented by a Matrix that multiplies by A and by Aᵀ in one read.
+type TwoSided interface {
+	Matrix
+	// MulBoth returns Aᵀ·Y (n×l). each is called with the rows of A·x, x n×l, in
+	// ascending order and fills y with the same rows of Y.
+	MulBoth(ctx context.Context, x *mat.Dense, each func(first int64, ax, y *mat.Dense) error) (*mat.Dense, error)
+}
+
+// Triplets are singular triplets from anywhere, to be measured.
+type Triplets struct {
+	Sigma []float64
+	// Right holds the v_i, n×k. Nil: v_i is Aᵀu_i made a unit vector.
+	Right *mat.Dense
+	// Left fills rows with the rows of the u_i, N×k, from first on; they are asked for
+	// in ascending order, once a read. Nil: u_i is A·v_i made a unit vector.
+	Left func(first int64, rows *mat.Dense) error
+}
+
+// Residuals measures ‖A v_i − σ_i u_i‖ and ‖Aᵀu_i − σ_i v_i‖ in one read of the matrix,
+// two if there are no right vectors. It takes the vectors as they are: whether they are
+// orthonormal is for Orthogonality to say. One of Right and Left must be there.
+func Residuals(ctx context.Context, a TwoSided, t Triplets) (left, right []float64, err error) {
+	// What squares are taken relative to, lest they leave the range: a power of two, so
+	// that it costs no digits.
+	scale := 1.0
+	if top := floats.Norm(t.Sigma, math.Inf(1)); top > 0 {
+		_, e := math.Frexp(top)
+		scale = math.Ldexp(1, max(e, -1000))
+	}
+	if t.Left == nil {
+		return impliedLeft(ctx, a, t, scale)
+	}
+	if t.Right == nil {
+		if t.Right, err = a.MulTrans(ctx, len(t.Sigma), t.Left); err != nil {
+			return nil, nil, err
+		}
+		divideColumns(t.Right, columnNorms(t.Right, scale))
+	}
+	left = make([]float64, len(t.Sigma)) // squares at first
+	atu, err := a.MulBoth(ctx, t.Right, func(first int64, ax, u *mat.Dense) error {
+		if err := t.Left(first, u); err != nil {
+			return err
+		}
+		n, _ := ax.Dims()
+		for i := range n {
+			x, y := ax.RawRowView(i), u.RawRowView(i)
+			for j, s := range t.Sigma {
+				d := (x[j] - s*y[j]) / scale
+				left[j] += d * d
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for j, square := range left {
+		left[j] = scale * math.Sqrt(square)
+	}
+	return left, t.rightResiduals(atu, scale), nil
+}
+
+// impliedLeft is Residuals where u_i = A v_i/‖A v_i‖. AᵀA has the square of the scale:
+// it multiplies v_i/scale.
+func impliedLeft(ctx context.Context, a TwoSided, t Triplets, scale float64) (left, right []float64, err error) {
+	t.Right.Scale(1/scale, t.Right)
+	atw, r, err := a.Project(ctx, t.Right, nil)
+	t.Right.Scale(scale, t.Right)
+	if err != nil {
+		return nil, nil, err
+	}
+	norms := columnNorms(r, 1)
+	divideColumns(atw, norms)
+	for j, s := range t.Sigma {
+		left = append(left, math.Abs(scale*norms[j]-s))
+	}
+	return left, t.rightResiduals(atw, scale), nil
+}
+
+// rightResiduals returns the norms of the columns of Aᵀu_i − σ_i v_i, in the place of atu.
+func (t *Triplets) rightResiduals(atu *mat.Dense, scale float64) []float64 {
+	n, _ := atu.Dims()
+	for i := range n {
+		row, v := atu.RawRowView(i), t.Right.RawRowView(i)
+		for j, s := range t.Sigma {
+			row[j] -= s * v[j]
+		}
+	}
+	return columnNorms(atu, scale)
+}
+
+// columnNorms returns the norms of the columns of x, whose size scale is about.
+func columnNorms(x *mat.Dense, scale float64) []float64 {
+	n, k := x.Dims()
+	norms := make([]float64, k)
+	for i := range n {
+		for j, v := range x.RawRowView(i) {
+			norms[j] += (v / scale) * (v / scale)
+		}
+	}
+	for j, square := range norms {
+		norms[j] = scale * math.Sqrt(square)
+	}
+	return norms
+}
+
+// divideColumns divides the columns of x, those by zero excepted.
+func divideColumns(x *mat.Dense, by []float64) {
+	n, _ := x.Dims()
+	for i := range n {
+		row := x.RawRowView(i)
+		for j, d := range by {
+			if d > 0 {
+				row[j] /= d
+			}
+		}
+	}
+}
+
+// Orthogonality returns max|XᵀX − I| of a block of n rows and k columns. source fills
+// rows with its rows from first on, which are asked for in ascending order.
+func Orthogonality(ctx context.Context, n int64, k int, source func(first int64, rows *mat.Dense) error) (float64, error) {
+	gram := mat.NewDense(k, k, nil)
+	var s sums
+	err := newLeft(ctx, rowSource(source), n, k).sweep(false, func(_ int64, rows *mat.Dense) {
+		floats.Add(gram.RawMatrix().Data, cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("measure orthogonality: %w", err)
+	}
+	return orthogonality(gram), nil
+}
+
+// rowSource is a RowStore that is only read.
+type rowSource func(first int64, rows *mat.Dense) error
+
+func (s rowSource) ReadRows(first int64, rows *mat.Dense) error { return s(first, rows) }
+
+func (rowSource) WriteRows(int64, *mat.Dense) error { panic("solver: a source of rows is written to") }
