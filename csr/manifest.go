@@ -12,8 +12,11 @@ import (
 	"strconv"
 )
 
+// ManifestName is the name of the file that makes a directory a store.
+const ManifestName = "MANIFEST.json"
+
 const (
-	manifestName = "MANIFEST.json"
+	manifestName = ManifestName
 	manifestTmp  = manifestName + ".tmp"
 	formatName   = "gdsvd-store"
 	// maxManifest bounds what a reader loads into memory.

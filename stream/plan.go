@@ -58,6 +58,8 @@ type Options struct {
 	// columns, too, and Rank of one given to Project and MulTrans. 0 means 1 for Width and Width for Rank.
 	// Wider blocks are refused when there is a budget.
 	Width, Rank int
+	// Once says that there will be one pass: no blocks are to stay decoded.
+	Once bool
 	// Space, if not nil, is where all blocks lie that are given to the Matrix,
 	// and those that it returns: outside of Memory, but for windows. Products with
 	// more columns than there is memory for then take several reads, of a few
@@ -249,8 +251,10 @@ func makePlan(src Source, o Options) (Plan, error) {
 	}
 	p.spans = spans(largest.Size, p.Workers, ahead)
 	if o.Memory == 0 {
-		p.Resident = p.Blocks
-		p.Parts = append(fixed(p.Workers), Part{"resident blocks", residentBytes(src, p.Blocks)})
+		if !o.Once {
+			p.Resident = p.Blocks
+		}
+		p.Parts = append(fixed(p.Workers), Part{"resident blocks", residentBytes(src, p.Resident)})
 		return p, nil
 	}
 	// No read-ahead, fewer blocks in flight, and then fewer columns in a read, before a refusal:
@@ -276,7 +280,9 @@ func makePlan(src Source, o Options) (Plan, error) {
 	if left < 0 {
 		return p, &BudgetError{Budget: o.Memory, Need: p.Total(), Parts: p.Parts}
 	}
-	p.Resident = fitting(src, left-left/collectorShare)
+	if !o.Once {
+		p.Resident = fitting(src, left-left/collectorShare)
+	}
 	p.Parts = append(p.Parts, Part{"resident blocks", residentBytes(src, p.Resident)})
 	return p, nil
 }
