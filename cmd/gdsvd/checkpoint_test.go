@@ -149,7 +149,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 		if err := os.WriteFile(name, bad, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		o := fails(t, exitError, `^gdsvd: .*checkpoint is damaged: .* \(--force begins anew\)\n$`, args...)
+		o := fails(t, exitCorrupt, `^gdsvd: .*checkpoint is damaged: .* \(--force begins anew\)\n$`, args...)
 		if strings.Contains(o.stderr, "goes on from there") {
 			t.Errorf("%s: %s", what, o.stderr)
 		}

@@ -230,7 +230,7 @@ func TestInfoOfAResult(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, resultFile), []byte(`{"format":"gdsvd-result/9"}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, exitError, `format "gdsvd-result/9", want "gdsvd-result/1"`, "info", dir)
+	fails(t, exitCorrupt, `result.json: format "gdsvd-result/9", want "gdsvd-result/2": it is damaged, or of another version or program`, "info", dir)
 	fails(t, exitError, "neither a store nor a result", "info", t.TempDir())
 	fails(t, exitError, "no such file", "info", filepath.Join(t.TempDir(), "nothing"))
 }

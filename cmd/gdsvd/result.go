@@ -179,7 +179,7 @@ func readResult(fsys vfs.FS, dir string) (*result, error) {
 		}
 	case resultFormatFirst:
 	default:
-		return nil, fmt.Errorf("read %s: format %q, want %q", name, head.Format, resultFormat)
+		return nil, &outcome{fmt.Sprintf("%s: format %q, want %q: it is damaged, or of another version or program", name, head.Format, resultFormat), csr.ErrCorrupt}
 	}
 	var r result
 	if err := json.Unmarshal(text, &r); err != nil {
