@@ -128,13 +128,15 @@ func divideColumns(x *mat.Dense, by []float64) {
 	}
 }
 
-// Orthogonality returns max|XᵀX − I| of a block of n rows and k columns. source fills
-// rows with its rows from first on, which are asked for in ascending order.
-func Orthogonality(ctx context.Context, n int64, k int, source func(first int64, rows *mat.Dense) error) (float64, error) {
+// Orthogonality returns max|XᵀX − I| of a block of n rows and k columns, computed by so
+// many workers (0: GOMAXPROCS). source fills rows with its rows from first on, which are
+// asked for in ascending order.
+func Orthogonality(ctx context.Context, workers int, n int64, k int, source func(first int64, rows *mat.Dense) error) (float64, error) {
 	gram := mat.NewDense(k, k, nil)
 	var s sums
-	err := newLeft(ctx, rowSource(source), n, k).sweep(false, func(_ int64, rows *mat.Dense) {
-		floats.Add(gram.RawMatrix().Data, cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
+	l := newLeft(ctx, workers, rowSource(source), n, k)
+	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
+		floats.Add(gram.RawMatrix().Data, l.arena.cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("measure orthogonality: %w", err)

@@ -134,13 +134,13 @@ func TestOrthogonalityMeasured(t *testing.T) {
 	}
 	x.Set(4000, 3, 2e-3)
 	x.Set(4000, 7, 0.5)
-	got, err := solver.Orthogonality(t.Context(), n, k, rowsFrom(x))
+	got, err := solver.Orthogonality(t.Context(), 2, n, k, rowsFrom(x))
 	if want := 0.25; err != nil || math.Abs(got-want) > 1e-15 {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := 0
-	_, err = solver.Orthogonality(ctx, n*1000, k, func(int64, *mat.Dense) error { asked++; cancel(); return nil })
+	_, err = solver.Orthogonality(ctx, 2, n*1000, k, func(int64, *mat.Dense) error { asked++; cancel(); return nil })
 	if !errors.Is(err, context.Canceled) || asked != 1 {
 		t.Errorf("cancelled: %v after asking %d times", err, asked)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"math"
@@ -17,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -127,14 +127,14 @@ func (c *resultChecker) contents(ctx context.Context) error {
 		if m == nil {
 			continue
 		}
-		crc := crc32.New(castagnoli)
-		err := m.Scan(ctx, func(chunk []byte) { crc.Write(chunk); c.advance(len(chunk)) })
+		of := uint32(0)
+		err := m.Scan(ctx, func(chunk []byte) { of = crc.Update(of, chunk); c.advance(len(chunk)) })
 		if err != nil {
 			if err := c.problem(fmt.Errorf("%s: %w", m.Name(), err)); err != nil {
 				return err
 			}
 		}
-		sums[filepath.Base(m.Name())] = sum{m.Size(), csr.Checksum(crc.Sum32())}
+		sums[filepath.Base(m.Name())] = sum{m.Size(), csr.Checksum(of)}
 	}
 	if !c.report.Sealed {
 		return nil
@@ -151,7 +151,7 @@ func (c *resultChecker) contents(ctx context.Context) error {
 				return err
 			}
 			counted := int64(0)
-			crc, err := checksum(f, func(chunk []byte) error {
+			of, err := checksum(f, func(chunk []byte) error {
 				counted += int64(len(chunk))
 				c.advance(len(chunk))
 				return ctx.Err()
@@ -159,7 +159,7 @@ func (c *resultChecker) contents(ctx context.Context) error {
 			if err = errors.Join(err, f.Close()); err != nil {
 				return err
 			}
-			got = sum{counted, crc}
+			got = sum{counted, of}
 		}
 		if got.size != part.Size {
 			c.wrong(part.Name, "byte %d: it ends there, %s says %d", got.size, resultFile, part.Size)

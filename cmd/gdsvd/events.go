@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -129,7 +129,7 @@ func (l *eventLog) Write(line []byte) (int, error) {
 
 func (l *eventLog) flush() error {
 	n, err := l.file.Write(l.waiting)
-	l.crc = crc32.Update(l.crc, castagnoli, l.waiting[:n])
+	l.crc = crc.Update(l.crc, l.waiting[:n])
 	l.waiting = append(l.waiting[:0], l.waiting[n:]...)
 	l.written += int64(n)
 	return err
@@ -143,7 +143,7 @@ func (l *eventLog) copyTo(w io.Writer) error {
 	if _, err := w.Write(l.waiting); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, eventsSeal, csr.Checksum(crc32.Update(l.crc, castagnoli, l.waiting)))
+	_, err := fmt.Fprintf(w, eventsSeal, csr.Checksum(crc.Update(l.crc, l.waiting)))
 	return err
 }
 
@@ -156,15 +156,13 @@ func (l *eventLog) finish() (int64, csr.Checksum, error) {
 	return l.written, csr.Checksum(l.crc), errors.Join(err, l.file.Close())
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // checksum returns the CRC-32C of all that r has. visit is called with what has been
 // read.
 func checksum(r io.Reader, visit func(chunk []byte) error) (csr.Checksum, error) {
 	var sum uint32
 	for b := make([]byte, 1<<20); ; {
 		n, err := r.Read(b)
-		sum = crc32.Update(sum, castagnoli, b[:n])
+		sum = crc.Update(sum, b[:n])
 		if n > 0 {
 			if err := visit(b[:n]); err != nil {
 				return 0, err

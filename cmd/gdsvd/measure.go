@@ -82,7 +82,7 @@ func (c *resultChecker) measure(ctx context.Context, o checkOptions) (_ *measure
 		return nil, fmt.Errorf("%w: it is not a result of %s", err, o.store)
 	}
 	m := &measured{Store: o.store, Rows: rows, Cols: cols, NNZ: store.NNZ(), K: len(c.values), Misses: []int{}}
-	if err := c.orthogonality(ctx, m); err != nil {
+	if err := c.orthogonality(ctx, m, run.workers); err != nil {
 		return nil, err
 	}
 	t := &triplets{app: c.app, store: store, values: c.values, memory: run.memory, workers: run.workers}
@@ -108,7 +108,7 @@ func (c *resultChecker) measure(ctx context.Context, o checkOptions) (_ *measure
 	return m, nil
 }
 
-func (c *resultChecker) orthogonality(ctx context.Context, m *measured) error {
+func (c *resultChecker) orthogonality(ctx context.Context, m *measured, workers int) error {
 	m.Orthogonality = orthogonality{number(math.NaN()), number(math.NaN())}
 	for _, side := range []struct {
 		of *npy.Matrix
@@ -117,7 +117,7 @@ func (c *resultChecker) orthogonality(ctx context.Context, m *measured) error {
 		if side.of == nil {
 			continue
 		}
-		off, err := solver.Orthogonality(ctx, side.of.Rows, m.K, func(first int64, rows *mat.Dense) error {
+		off, err := solver.Orthogonality(ctx, workers, side.of.Rows, m.K, func(first int64, rows *mat.Dense) error {
 			return side.of.ReadRows(first, 0, rows)
 		})
 		if err != nil {

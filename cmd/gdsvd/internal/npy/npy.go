@@ -8,7 +8,6 @@ package npy
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
 const (
@@ -68,8 +68,6 @@ type Sum struct {
 	CRC  uint32
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // Create makes a new file holding a rows×cols array.
 func Create(fsys vfs.FS, name string, rows, cols int64) (*Array, error) {
 	return create(fsys, name, header(rows, cols), rows, cols)
@@ -84,7 +82,7 @@ func create(fsys vfs.FS, name string, head []byte, rows, cols int64) (*Array, er
 		_ = f.Close() // the write is the error to report
 		return nil, err
 	}
-	return &Array{f: f, rows: rows, cols: cols, head: head, crc: crc32.Checksum(head, castagnoli)}, nil
+	return &Array{f: f, rows: rows, cols: cols, head: head, crc: crc.Of(head)}, nil
 }
 
 // WriteRows stores rows as rows first, first+1, … of the array.
@@ -108,12 +106,12 @@ func (a *Array) summed(off int64, chunk []byte) {
 	row := (off - int64(len(a.head))) / (8 * a.cols)
 	switch {
 	case row == 0:
-		a.crc = crc32.Checksum(a.head, castagnoli)
+		a.crc = crc.Of(a.head)
 	case row != a.next:
 		a.next = -1
 		return
 	}
-	a.crc = crc32.Update(a.crc, castagnoli, chunk)
+	a.crc = crc.Update(a.crc, chunk)
 	a.next = row + int64(len(chunk))/(8*a.cols)
 }
 
@@ -177,7 +175,7 @@ func (a *Array) Finish() (Sum, error) {
 
 // sumOf reads the checksum of a file back.
 func sumOf(f vfs.File, size int64) (uint32, error) {
-	h := crc32.New(castagnoli)
+	h := crc.New()
 	if _, err := io.Copy(h, io.NewSectionReader(f, 0, size)); err != nil {
 		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
