@@ -154,11 +154,35 @@ func TestDamagedCheckpoint(t *testing.T) {
 			t.Errorf("%s: %s", what, o.stderr)
 		}
 	}
-	// The record of events is a luxury.
-	if err := errors.Join(os.WriteFile(name, good, 0o666), os.WriteFile(filepath.Join(dir, checkpointEvents), []byte("?"), 0o666)); err != nil {
+	// The record of events is a luxury: the run goes on without, and says so.
+	record := filepath.Join(dir, checkpointEvents)
+	lines, err := os.ReadFile(record)
+	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, "svd", "-q", store, "-o", dir, "--resume", "-k", "4", "--method", "gd")
+	flags = []string{"-k", "4", "--method", "gd"}
+	want, _ := factorised(t, store, flags...)
+	flipped := slices.Clone(lines)
+	flipped[bytes.Index(flipped, []byte(`"pass":2`))+len(`"pass":`)] ^= 1
+	for what, bad := range map[string][]byte{
+		"a bit changed": flipped, "cut": lines[:len(lines)-1], "no checksum": lines[:len(lines)-int(eventsSealSize)], "empty": {}, "not events": []byte("?"),
+	} {
+		if err := errors.Join(os.WriteFile(name, good, 0o666), os.WriteFile(record, bad, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(t.TempDir(), "out")
+		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		o := gdsvd(t, slices.Concat([]string{"svd", store, "-o", copied, "--resume"}, flags)...)
+		if o.code != exitOK || !strings.Contains(o.stderr, "events.jsonl will lack passes before this") || !strings.Contains(o.stderr, "checkpoint.jsonl is damaged: byte") {
+			t.Errorf("%s: exit %d\n%s", what, o.code, o.stderr)
+		}
+		for _, f := range partFiles {
+			same(t, f, filepath.Join(want, f), filepath.Join(copied, f))
+		}
+		must(t, "check", copied)
+	}
 }
 
 // A run over an old result leaves its checkpoint beside it, and --force begins
