@@ -20,6 +20,10 @@ type Checkpointer interface {
 	Save(write func(w io.Writer) error) error
 }
 
+// Expecter may be implemented by the writer that a Checkpointer gives to write: it is
+// told the number of bytes before they come.
+type Expecter interface{ Expect(bytes int64) }
+
 // ErrCheckpoint is wrapped by the errors for checkpoints that cannot be read:
 // cut short, damaged, or of an unknown version.
 var ErrCheckpoint = errors.New("bad checkpoint")

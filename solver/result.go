@@ -33,6 +33,7 @@ type Result struct {
 	// Right holds the right singular vectors in its columns, n×k, orthonormal
 	// to machine precision. The entry of largest magnitude of each is
 	// positive, the first such entry on ties (unless Settings.SignLeft).
+	// Nil if the run was cancelled and has a Space: then nothing is known but the Status.
 	Right *mat.Dense
 	// Residuals holds, if Certified,
 	//

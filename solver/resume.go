@@ -268,12 +268,17 @@ func (r *run) writeCheckpoint(w io.Writer) error {
 		s := r.rec.Save()
 		st = &s
 	}
-	text, err := json.Marshal(r.header(st))
+	h := r.header(st)
+	text, err := json.Marshal(h)
 	if err == nil && len(text) > maxHeader {
 		err = fmt.Errorf("header of %d bytes, at most %d are possible", len(text), maxHeader)
 	}
 	if err != nil {
 		return err
+	}
+	if e, ok := w.(Expecter); ok {
+		numbers, _ := h.count()
+		e.Expect(int64(prefixSize+len(text)) + 4 + 8*int64(numbers) + 4)
 	}
 	e := newEncoder(w)
 	prefix := binary.LittleEndian.AppendUint32([]byte(checkpointMagic), checkpointVersion)

@@ -54,6 +54,8 @@ func svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Result, erro
 		return nil, err
 	}
 	switch {
+	case f.cut && arena.outside():
+		return f.unfinished(st), nil
 	case f.cut && f.cert != nil:
 		return f.interrupted(st), nil
 	case f.cut:
@@ -361,6 +363,20 @@ func (f *factorisation) interrupted(st Status) *Result {
 	f.arena.signColumns(f.cert.right)
 	res := f.result(st)
 	res.Certified, res.OrthLeft = false, math.NaN()
+	return res
+}
+
+// unfinished is the result of a run whose vectors lie in a Space and which was cancelled:
+// to put estimates together would take as many sweeps over files as a step. What is known
+// is in the checkpoint.
+func (f *factorisation) unfinished(st Status) *Result {
+	res := &Result{
+		Sigma: make([]float64, f.s.Rank), Residuals: make([]float64, f.s.Rank),
+		OrthRight: math.NaN(), OrthLeft: math.NaN(), Status: st, Stats: f.cost(),
+	}
+	for i := range res.Residuals {
+		res.Residuals[i] = 1
+	}
 	return res
 }
 

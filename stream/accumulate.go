@@ -110,10 +110,10 @@ func (a *accumulator) unpack(dst []float64, stride, from, to int) {
 }
 
 // sumInto sets dst to the sum of the lanes.
-func (m *Matrix) sumInto(dst *mat.Dense, a *accumulator) {
+func (m *Matrix) sumInto(ctx context.Context, dst *mat.Dense, a *accumulator) {
 	raw := dst.RawMatrix()
 	m.inParallel(raw.Rows, len(a.lane)*len(a.lane[0]), func(first, end int) {
-		m.eachWindow(dst, first, end, func(from, to int) {
+		m.eachWindow(ctx, dst, first, end, func(from, to int) {
 			a.unpack(raw.Data, raw.Stride, from, to)
 		})
 	})

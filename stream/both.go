@@ -17,31 +17,29 @@ func (m *Matrix) MulBoth(ctx context.Context, x *mat.Dense, each func(first int6
 	if err != nil {
 		return nil, err
 	}
-	xs := m.pack(x)
-	acc := m.accumulator(l)
+	xs, acc := m.begin(ctx, x)
 	turn := newTurnstile(inOrder)
-	type buffers struct{ ax, y []float64 }
-	mine := make([]buffers, m.plan.Workers)
+	ys := make([][]float64, m.plan.Workers)
 	err = m.eachUnit(ctx, inOrder, append(acc.turns, turn), func(worker int, u *unit) error {
-		b, own := &u.block, &mine[worker]
-		own.ax, own.y = resized(own.ax, b.Rows()*l), resized(own.y, b.Rows()*l)
-		kernel.Mul(own.ax, xs, l, rowsOf(b))
+		b := &u.block
+		ax, y := m.products(worker, b.Rows(), l), sized(&ys[worker], b.Rows()*l, m.plan.rows*l)
+		kernel.Mul(ax, xs, l, rowsOf(b))
 		if !turn.enter(u.i) {
 			return context.Canceled // the pass has failed; eachUnit returns the reason
 		}
 		if b.Rows() > 0 {
-			if err := each(b.FirstRow, mat.NewDense(b.Rows(), l, own.ax), mat.NewDense(b.Rows(), l, own.y)); err != nil {
+			if err := each(b.FirstRow, mat.NewDense(b.Rows(), l, ax), mat.NewDense(b.Rows(), l, y)); err != nil {
 				return err
 			}
 		}
 		turn.leave(u.i)
-		return acc.transposed(worker, u, own.y)
+		return acc.transposed(worker, u, y)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("multiply by the matrix and its transpose: %w", err)
 	}
 	dst := mat.NewDense(m.Dim(), l, nil)
-	m.sumInto(dst, acc)
+	m.sumInto(ctx, dst, acc)
 	return dst, m.kept()
 }
 

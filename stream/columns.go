@@ -51,14 +51,18 @@ func (m *Matrix) kept() error {
 }
 
 // eachWindow calls f with the windows of rows [first, end) of x in order: all at once
-// without a Space.
-func (m *Matrix) eachWindow(x *mat.Dense, first, end int, f func(from, to int)) {
+// without a Space. It ends with the context of the product.
+func (m *Matrix) eachWindow(ctx context.Context, x *mat.Dense, first, end int, f func(from, to int)) {
 	window := windowRows
 	if m.opt.Space == nil {
 		window = end - first
 	}
 	m.soon(x, first, min(end, first+window))
 	for from := first; from < end; from += window {
+		if ctx.Err() != nil {
+			m.keep(context.Cause(ctx))
+			return
+		}
 		to := min(end, from+window)
 		m.soon(x, to, min(end, to+window))
 		f(from, to)
@@ -105,10 +109,10 @@ func (m *Matrix) columns(first, end, k int) *columns {
 }
 
 // pack copies the columns of v.
-func (c *columns) pack(v *mat.Dense) {
+func (c *columns) pack(ctx context.Context, v *mat.Dense) {
 	n, raw := c.m.Dim(), v.RawMatrix()
 	c.m.inParallel(n, n*len(c.x), func(first, end int) {
-		c.m.eachWindow(v, first, end, func(from, to int) {
+		c.m.eachWindow(ctx, v, first, end, func(from, to int) {
 			for j, x := range c.x {
 				for i := from; i < to; i++ {
 					x[i] = raw.Data[i*raw.Stride+c.first+j]
@@ -127,10 +131,10 @@ func (c *columns) turns() (all []*turnstile) {
 }
 
 // sumInto sets the columns of dst.
-func (c *columns) sumInto(dst *mat.Dense) {
+func (c *columns) sumInto(ctx context.Context, dst *mat.Dense) {
 	raw := dst.RawMatrix()
 	c.m.inParallel(raw.Rows, raw.Rows*len(c.sums), func(first, end int) {
-		c.m.eachWindow(dst, first, end, func(from, to int) {
+		c.m.eachWindow(ctx, dst, first, end, func(from, to int) {
 			for j, s := range c.sums {
 				s.unpack(raw.Data[c.first+j:], raw.Stride, from, to)
 			}
@@ -163,7 +167,7 @@ func (m *Matrix) projectByColumns(ctx context.Context, v *mat.Dense, sink func(f
 	}
 	for first := 0; first < earlier; first += group {
 		c := m.columns(first, first+group, k)
-		c.pack(v)
+		c.pack(ctx, v)
 		err = m.eachUnit(ctx, len(c.sums[0].lane), c.turns(), func(worker int, u *unit) error {
 			b := &u.block
 			for j := range c.x {
@@ -179,7 +183,7 @@ func (m *Matrix) projectByColumns(ctx context.Context, v *mat.Dense, sink func(f
 		if err != nil {
 			return nil, nil, err
 		}
-		c.sumInto(atw)
+		c.sumInto(ctx, atw)
 	}
 	if r, err = m.projectLast(ctx, v, w, atw, sink); err == nil {
 		err = m.kept()
@@ -193,7 +197,7 @@ func (m *Matrix) applyByColumns(ctx context.Context, dst, x *mat.Dense, group in
 	_, l := x.Dims()
 	for first := 0; first < l; first += group {
 		c := m.columns(first, min(l, first+group), l)
-		c.pack(x)
+		c.pack(ctx, x)
 		err := m.eachUnit(ctx, len(c.sums[0].lane), c.turns(), func(worker int, u *unit) error {
 			b := &u.block
 			w := m.column(worker, b.Rows())
@@ -207,7 +211,7 @@ func (m *Matrix) applyByColumns(ctx context.Context, dst, x *mat.Dense, group in
 		if err != nil {
 			return fmt.Errorf("multiply by the Gram matrix: %w", err)
 		}
-		c.sumInto(dst)
+		c.sumInto(ctx, dst)
 	}
 	return m.kept()
 }
@@ -225,7 +229,7 @@ func (m *Matrix) projectLast(ctx context.Context, v *mat.Dense, earlier []float6
 	rows := m.Rows()
 	c := m.columns(len(earlier)/int(rows), k, k)
 	factors, out := m.newFactors(k), newOrdered(m, k, sink)
-	c.pack(v)
+	c.pack(ctx, v)
 	err := m.eachUnit(ctx, inOrder, append(c.turns(), factors.turn, out.turn), func(worker int, u *unit) error {
 		b := &u.block
 		w := out.buffer(worker, b.Rows())
@@ -251,7 +255,7 @@ func (m *Matrix) projectLast(ctx context.Context, v *mat.Dense, earlier []float6
 	if err != nil {
 		return nil, err
 	}
-	c.sumInto(atw)
+	c.sumInto(ctx, atw)
 	return factors.total.r(), nil
 }
 
@@ -304,7 +308,7 @@ func (m *Matrix) mulTransByColumns(ctx context.Context, k int, source func(first
 		if err != nil {
 			return nil, fmt.Errorf("multiply by the transpose: %w", err)
 		}
-		c.sumInto(dst)
+		c.sumInto(ctx, dst)
 	}
 	return dst, m.kept()
 }

@@ -29,7 +29,7 @@ func (m *Matrix) ApplyDilation(ctx context.Context, dstLong, dstShort, long, sho
 		out = mat.NewDense(int(m.Rows()), l, nil)
 	}
 	ws, ls := contiguous(out), contiguous(long)
-	ss, acc := m.begin(short)
+	ss, acc := m.begin(ctx, short)
 	// The rows of A·short belong to one unit each: no order among workers.
 	err = m.eachUnit(ctx, len(acc.lane), acc.turns, func(worker int, u *unit) error {
 		b := &u.block
@@ -43,7 +43,7 @@ func (m *Matrix) ApplyDilation(ctx context.Context, dstLong, dstShort, long, sho
 	if err != nil {
 		return fmt.Errorf("multiply by the dilation: %w", err)
 	}
-	m.sumInto(dstShort, acc)
+	m.sumInto(ctx, dstShort, acc)
 	if out != dstLong {
 		dstLong.Copy(out)
 	}

@@ -123,14 +123,14 @@ func (m *Matrix) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	if p := m.lanes(l); m.opt.Space != nil && kernel.Width(l)*(p+1) > m.plan.room {
 		return m.applyByColumns(ctx, dst, x, m.plan.columns(l, p))
 	}
-	xs, acc := m.begin(x)
+	xs, acc := m.begin(ctx, x)
 	err = m.eachUnit(ctx, len(acc.lane), acc.turns, func(worker int, u *unit) error {
 		return acc.gram(worker, u, xs)
 	})
 	if err != nil {
 		return fmt.Errorf("multiply by the Gram matrix: %w", err)
 	}
-	m.sumInto(dst, acc)
+	m.sumInto(ctx, dst, acc)
 	return m.kept()
 }
 
@@ -147,18 +147,18 @@ func (m *Matrix) checkWidth(op string, x *mat.Dense, planned int) (int, error) {
 }
 
 // begin prepares a product with x: x in panels, and the sums.
-func (m *Matrix) begin(x *mat.Dense) (xs []float64, acc *accumulator) {
+func (m *Matrix) begin(ctx context.Context, x *mat.Dense) (xs []float64, acc *accumulator) {
 	_, l := x.Dims()
 	xs, sums := m.room(m.sizes(l))
-	m.pack(xs, x)
+	m.pack(ctx, xs, x)
 	return xs, m.accumulator(sums, l, m.lanes(l))
 }
 
 // pack sets packed to x in panels (kernel.Pack).
-func (m *Matrix) pack(packed []float64, x *mat.Dense) {
+func (m *Matrix) pack(ctx context.Context, packed []float64, x *mat.Dense) {
 	raw := x.RawMatrix()
 	m.inParallel(raw.Rows, len(packed), func(first, end int) {
-		m.eachWindow(x, first, end, func(from, to int) {
+		m.eachWindow(ctx, x, first, end, func(from, to int) {
 			kernel.Pack(packed, raw.Cols, from, to-from, raw.Data[from*raw.Stride:], raw.Stride)
 		})
 	})

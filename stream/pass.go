@@ -37,6 +37,7 @@ func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn
 		m.multiply += max(0, time.Since(start)-wait)
 	}()
 	if err := ctx.Err(); err != nil {
+		_ = m.kept() // at most the same
 		return context.Cause(ctx)
 	}
 	err := m.work(ctx, newQueue(m, lanes), turns, fn)

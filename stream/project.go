@@ -26,7 +26,7 @@ func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int6
 		}
 		return atw, r, nil
 	}
-	vs, acc := m.begin(v)
+	vs, acc := m.begin(ctx, v)
 	factors := m.newFactors(k)
 	out := newOrdered(m, k, sink)
 	err = m.eachUnit(ctx, inOrder, append(acc.turns, factors.turn, out.turn), func(worker int, u *unit) error {
@@ -45,8 +45,8 @@ func (m *Matrix) Project(ctx context.Context, v *mat.Dense, sink func(first int6
 		return nil, nil, fmt.Errorf("project onto %d vectors: %w", k, err)
 	}
 	atw = mat.NewDense(m.Dim(), k, nil)
-	m.sumInto(atw, acc)
-	return atw, factors.total.r(), nil
+	m.sumInto(ctx, atw, acc)
+	return atw, factors.total.r(), m.kept()
 }
 
 // factors is the R factor of all rows of W: each unit's is computed by the
@@ -100,7 +100,7 @@ func (m *Matrix) Mul(ctx context.Context, x *mat.Dense, sink func(first int64, r
 	}
 	size, _ := m.sizes(l)
 	xs, _ := m.room(size, 0)
-	m.pack(xs, x)
+	m.pack(ctx, xs, x)
 	out := newOrdered(m, l, sink)
 	err = m.eachUnit(ctx, inOrder, []*turnstile{out.turn}, func(worker int, u *unit) error {
 		b := &u.block
@@ -140,7 +140,7 @@ func (m *Matrix) MulTrans(ctx context.Context, k int, source func(first int64, r
 		return nil, fmt.Errorf("multiply by the transpose: %w", err)
 	}
 	dst := mat.NewDense(m.Dim(), k, nil)
-	m.sumInto(dst, acc)
+	m.sumInto(ctx, dst, acc)
 	return dst, m.kept()
 }
 

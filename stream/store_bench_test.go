@@ -38,7 +38,7 @@ func BenchmarkStore(b *testing.B) {
 				b.Fatal(err)
 			}
 			xs, sum := make([]float64, m.Dim()*kernel.Width(l)), make([]float64, m.Dim()*kernel.Width(l))
-			m.pack(xs, x)
+			m.pack(b.Context(), xs, x)
 			benchPass(b, fmt.Sprintf("%s/l=%d/kernel", name, l), m, func() error {
 				clear(sum)
 				for _, block := range m.resident {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,12 +37,15 @@ type app struct {
 	share    float64       // of the time of a run that checkpoints may take
 	display  *progress.Display
 
+	patience time.Duration            // of linger
+	doing    atomic.Pointer[activity] // what goes on after an interruption
+
 	saying sync.Mutex        // held while shown is used
 	shown  *progress.Display // display, for other goroutines
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: &results{w: stdout}, stderr: stderr, fsys: vfs.OS, share: checkpointShare}
+	a := &app{stdin: stdin, stdout: &results{w: stdout}, stderr: stderr, fsys: vfs.OS, share: checkpointShare, patience: patience}
 	if f, ok := stderr.(*os.File); ok {
 		a.terminal = term.IsTerminal(int(f.Fd()))
 	}
@@ -54,7 +58,14 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		root := a.rootCommand()
 		root.SetArgs(args)
+		ended, quiet := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(quiet)
+			a.linger(ctx, ended)
+		}()
 		err = root.ExecuteContext(ctx)
+		close(ended)
+		<-quiet
 	}
 	if a.display != nil {
 		a.display.End()

@@ -129,6 +129,7 @@ type checkpoints struct {
 	every  time.Duration
 	share  float64
 	events func(io.Writer) error // writes the events so far
+	during func(what string) (*activity, func())
 	log    *slog.Logger
 
 	last  time.Time     // end of the last attempt
@@ -206,7 +207,9 @@ func (c *checkpoints) replace(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = write(f)
+	act, end := c.during("writing the checkpoint")
+	defer end()
+	err = write(&countedFile{activity: act, f: f})
 	if err == nil {
 		err = f.Sync()
 	}
@@ -222,25 +225,32 @@ func (c *checkpoints) replace(name string, write func(io.Writer) error) error {
 // keep copies the checkpoint into the directory of a result that is not the
 // end of the run yet.
 func (c *checkpoints) keep(dir string) error {
+	act, end := c.during("copying the checkpoint")
+	defer end()
 	for _, name := range []string{checkpointEvents, checkpointFile} {
-		if err := copyFile(c.fsys, filepath.Join(c.dir, name), filepath.Join(dir, name)); err != nil {
+		if err := copyFile(c.fsys, filepath.Join(c.dir, name), filepath.Join(dir, name), act); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func copyFile(fsys vfs.FS, from, to string) (err error) {
+func copyFile(fsys vfs.FS, from, to string, act *activity) (err error) {
 	src, err := fsys.Open(from)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
+	info, err := src.Stat()
+	if err != nil {
+		return err
+	}
+	act.Expect(info.Size())
 	dst, err := fsys.Create(to)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(dst, src)
+	_, err = io.Copy(&countedFile{activity: act, f: dst}, src)
 	if err == nil {
 		err = dst.Sync()
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ V (from 0 on where the input had no ids of its own, as Matrix Market and IDX).` 
 				return err
 			}
 			if ids != noAxis {
-				err = a.printIDs(store, ids)
+				err = a.printIDs(cmd.Context(), store, ids)
 			} else {
 				err = a.printStore(store)
 			}
@@ -170,7 +171,7 @@ func perEntry(bytes, entries int64) string {
 }
 
 // printIDs prints the ids of one side of the user's matrix.
-func (a *app) printIDs(s *csr.Store, side axis) error {
+func (a *app) printIDs(ctx context.Context, s *csr.Store, side axis) error {
 	stored, count := csr.RowAxis, s.Rows()
 	if (side == colAxis) != s.Transposed() {
 		stored, count = csr.ColAxis, s.Cols()
@@ -185,11 +186,11 @@ func (a *app) printIDs(s *csr.Store, side axis) error {
 	w := bufio.NewWriter(a.stdout)
 	p := idPrinter{w: w, json: a.json}
 	if r == nil {
-		for i := int64(0); i < count && p.err == nil; i++ {
+		for i := int64(0); i < count && p.err == nil && ctx.Err() == nil; i++ {
 			p.number(i)
 		}
 	} else {
-		for p.err == nil && r.Next() {
+		for p.err == nil && ctx.Err() == nil && r.Next() {
 			if r.Kind() == csr.IntIDs {
 				p.number(r.Int())
 			} else {
@@ -199,6 +200,9 @@ func (a *app) printIDs(s *csr.Store, side axis) error {
 		if err := errors.Join(r.Err(), r.Close()); err != nil {
 			return errors.Join(w.Flush(), err)
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return errors.Join(err, w.Flush())
 	}
 	p.end()
 	return w.Flush() // the first error of any write

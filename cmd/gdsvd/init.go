@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +19,7 @@ import (
 // the solver iterates on, as start vectors for a store. Where the ids of the
 // store are not those of the store the result is of, every entry finds its
 // place by its id, and ids without an entry get zeros.
-func (a *app) startVectors(store *csr.Store, dir string, columns int, space *spill.Dir) (_ *mat.Dense, err error) {
+func (a *app) startVectors(ctx context.Context, store *csr.Store, dir string, columns int, space *spill.Dir) (_ *mat.Dense, err error) {
 	from, err := readResult(a.fsys, dir)
 	if err != nil {
 		return nil, fmt.Errorf("--init %s: %w", dir, err)
@@ -53,7 +54,7 @@ func (a *app) startVectors(store *csr.Store, dir string, columns int, space *spi
 	m := mat.NewDense(int(n), k, data)
 	const window = 1 << 20 // numbers of a file that are in memory at a time
 	passed := 0
-	err = v.Each(k, func(i int64, row []float64) {
+	err = v.Each(ctx, k, func(i int64, row []float64) {
 		at := int(place.of(i))
 		if at < 0 {
 			return

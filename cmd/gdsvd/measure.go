@@ -96,7 +96,7 @@ func (c *resultChecker) measure(ctx context.Context, o checkOptions) (_ *measure
 		t.left, t.right = t.right, t.left
 	}
 	m.Passes = t.passes
-	m.fill(c.values, t, math.Sqrt(store.SumSquares()))
+	m.fill(c.values, t, math.Ldexp(store.Norm()))
 	switch {
 	case x.u == nil:
 		m.Implied = "U"
@@ -264,7 +264,12 @@ func (t *triplets) measure(ctx context.Context) error {
 func (t *triplets) some(ctx context.Context, m *stream.Matrix, from, to int) error {
 	given := solver.Triplets{Sigma: t.values[from:to]}
 	if t.long != nil {
-		given.Left = func(first int64, rows *mat.Dense) error { return t.long.ReadRows(first, from, rows) }
+		given.Left = func(first int64, rows *mat.Dense) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return t.long.ReadRows(first, from, rows)
+		}
 	}
 	if t.short != nil {
 		given.Right = mat.NewDense(m.Dim(), to-from, nil)

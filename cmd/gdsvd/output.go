@@ -140,13 +140,13 @@ func (o *output) left() solver.RowStore {
 }
 
 // commit writes what is missing and publishes the directory.
-func (o *output) commit(res *solver.Result, meta *result) (err error) {
+func (o *output) commit(res *solver.Result, meta *result, act *activity) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, o.abort())
 		}
 	}()
-	if err := o.writeFiles(res); err != nil {
+	if err := o.writeFiles(res, act); err != nil {
 		return err
 	}
 	if o.space != nil {
@@ -168,7 +168,7 @@ func (o *output) commit(res *solver.Result, meta *result) (err error) {
 
 // writeFiles writes and closes all files but result.json, and lists them. Each waits
 // for the disk by itself.
-func (o *output) writeFiles(res *solver.Result) error {
+func (o *output) writeFiles(res *solver.Result, act *activity) error {
 	events, sigma, long := resultPart{Name: eventsFile}, resultPart{Name: sigmaFile}, resultPart{Name: o.longFile()}
 	var others errgroup.Group
 	others.Go(func() (err error) {
@@ -180,7 +180,12 @@ func (o *output) writeFiles(res *solver.Result) error {
 	var err error
 	short := resultPart{Name: o.shortFile()}
 	if o.keepShort() && res.Right != nil {
-		err = short.of(npy.WriteMatrix(o.fsys, o.path(o.shortFile()), res.Right, o.passed))
+		n, k := res.Right.Dims()
+		act.Expect(8 * int64(n) * int64(k))
+		err = short.of(npy.WriteMatrix(o.fsys, o.path(o.shortFile()), res.Right, func(rows *mat.Dense) {
+			act.done.Add(8 * int64(len(rows.RawMatrix().Data)))
+			o.passed(rows)
+		}))
 	}
 	if err := cmp.Or(err, others.Wait()); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,14 +47,14 @@ func (o *runFlags) check(cmd *cobra.Command) error {
 func (a *app) newCheckpoints(out *output, before outState, o *svdOptions) *checkpoints {
 	return &checkpoints{
 		fsys: a.fsys, dir: filepath.Clean(o.out), every: o.checkpointEvery, share: a.share,
-		events: out.events.copyTo, log: a.display.Logger(), last: time.Now(),
+		events: out.events.copyTo, during: a.during, log: a.display.Logger(), last: time.Now(),
 		saved: o.resume && before.checkpoint,
 	}
 }
 
 // startFrom fills in where the run starts: at a checkpoint, at the vectors of
 // another result, or at random. done is to be called after it.
-func (a *app) startFrom(store *csr.Store, out *output, before outState, o *svdOptions, set *solver.Settings) (done func() error, err error) {
+func (a *app) startFrom(ctx context.Context, store *csr.Store, out *output, before outState, o *svdOptions, set *solver.Settings) (done func() error, err error) {
 	done = func() error { return nil }
 	switch {
 	case o.resume && before.checkpoint:
@@ -69,7 +70,7 @@ func (a *app) startFrom(store *csr.Store, out *output, before outState, o *svdOp
 		a.display.Logger().Info("going on", "pass", saved.Passes(), "found", saved.Locked(), "of", o.rank)
 		return saved.Close, nil
 	case o.init != "":
-		set.Init, err = a.startVectors(store, o.init, max(o.rank, set.Method.Width(o.rank)), out.space)
+		set.Init, err = a.startVectors(ctx, store, o.init, max(o.rank, set.Method.Width(o.rank)), out.space)
 		if err != nil {
 			return nil, err
 		}

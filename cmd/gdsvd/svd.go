@@ -218,7 +218,7 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 		a.display.Logger().Info("vectors in files", "size", sysmem.FormatSize(mem.files), "in memory at a time", sysmem.FormatSize(mem.window))
 	}
 	keeper := a.newCheckpoints(out, before, &o)
-	done, err := a.startFrom(store, out, before, &o, &set)
+	done, err := a.startFrom(ctx, store, out, before, &o, &set)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +278,9 @@ func (a *app) finishSVD(r *result, out *output, keeper *checkpoints, before outS
 		r.VectorFiles = out.space.Most()
 		r.VectorsRead, r.VectorsWrote = res.Stats.VectorsRead, res.Stats.VectorsWritten
 	}
-	if err := out.commit(res, r); err != nil {
+	act, end := a.during("writing the result")
+	defer end()
+	if err := out.commit(res, r, act); err != nil {
 		return nil, keeper.afterFault(err)
 	}
 	return r, earlyEnd(res, o, saved)

@@ -216,10 +216,13 @@ func (m *Matrix) number(b []byte) float64 {
 
 // Each calls do with the first so many columns of every row, in order. row is
 // valid during the call only. NaN and infinities are errors.
-func (m *Matrix) Each(columns int, do func(i int64, row []float64)) error {
+func (m *Matrix) Each(ctx context.Context, columns int, do func(i int64, row []float64)) error {
 	step := max(1, chunkBytes/8/m.Cols)
 	buf := mat.NewDense(int(min(step, m.Rows)), columns, nil)
 	for first := int64(0); first < m.Rows; first += step {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		n := int(min(step, m.Rows-first))
 		rows := buf.Slice(0, n, 0, columns).(*mat.Dense)
 		if err := m.ReadRows(first, 0, rows); err != nil {

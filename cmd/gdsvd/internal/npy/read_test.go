@@ -39,7 +39,7 @@ func TestReadBack(t *testing.T) {
 				t.Errorf("%d×%d, want %v", r.Rows, r.Cols, shape)
 			}
 			next := int64(0)
-			err = r.Each(columns, func(i int64, row []float64) {
+			err = r.Each(t.Context(), columns, func(i int64, row []float64) {
 				if i != next || !slices.Equal(row, m.RawRowView(int(i))[:columns]) {
 					t.Fatalf("row %d is wrong", i)
 				}
@@ -66,7 +66,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	const nan = "entry (1, 1) at byte 152 is NaN"
-	if err := r.Each(2, func(int64, []float64) {}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), nan) {
+	if err := r.Each(t.Context(), 2, func(int64, []float64) {}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), nan) {
 		t.Errorf("a NaN: got %v", err)
 	}
 	seen := 0

@@ -1,0 +1,82 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// countingSpace counts the windows that have been passed, and ends the context in one of
+// them.
+type countingSpace struct {
+	memorySpace
+	windows, at atomic.Int64
+	cancel      func()
+}
+
+func (s *countingSpace) Drop([]float64) {
+	if s.windows.Add(1) == s.at.Load() {
+		s.cancel()
+	}
+}
+
+// A product over vectors in files that is cancelled ends with the window that each worker
+// is at, wherever it is, and the next one is not disturbed.
+func TestProductsEndWithTheirContext(t *testing.T) {
+	const n, k = 100_000, 3
+	src := newDisk(randomCSR(6, 64, n, 5.0/n))
+	v, y := randomDense(1, n, k), randomDense(2, 64, k)
+	for name, product := range map[string]func(ctx context.Context, m *Matrix) (*mat.Dense, error){
+		"Apply": func(ctx context.Context, m *Matrix) (*mat.Dense, error) {
+			dst := mat.NewDense(n, k, nil)
+			return dst, m.Apply(ctx, dst, v)
+		},
+		"Project": func(ctx context.Context, m *Matrix) (*mat.Dense, error) {
+			atw, _, err := m.Project(ctx, v, nil)
+			return atw, err
+		},
+		"MulTrans": func(ctx context.Context, m *Matrix) (*mat.Dense, error) {
+			return m.MulTrans(ctx, k, func(first int64, rows *mat.Dense) error {
+				r, _ := rows.Dims()
+				rows.Copy(y.Slice(int(first), int(first)+r, 0, k))
+				return nil
+			})
+		},
+	} {
+		for _, workers := range []int{1, 3} {
+			space := &countingSpace{cancel: func() {}}
+			m := mustNew(t, src, Options{Workers: workers, Width: k, Rank: k, Space: space})
+			want, err := product(t.Context(), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := space.windows.Load()
+			if all < 4 {
+				t.Fatalf("%s: %d windows only", name, all)
+			}
+			for at := int64(1); at <= all; at++ {
+				ctx, cancel := context.WithCancel(t.Context())
+				space.windows.Store(0)
+				space.at.Store(at)
+				space.cancel = cancel
+				_, err := product(ctx, m)
+				cancel()
+				if more := space.windows.Load() - at; more > int64(workers) {
+					t.Errorf("%s with %d workers, cancelled in window %d of %d: %d more", name, workers, at, all, more)
+				}
+				if err != nil && !errors.Is(err, context.Canceled) || err == nil && at+int64(workers) < all {
+					t.Errorf("%s with %d workers, cancelled in window %d of %d: %v", name, workers, at, all, err)
+				}
+			}
+			space.at.Store(-1)
+			got, err := product(t.Context(), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameDense(t, name, got, want)
+		}
+	}
+}
