@@ -125,9 +125,7 @@ func (t *table) unassigned(names []string, ids, values []int) error {
 		}
 	}
 	value := slices.Clone(values)
-	for _, c := range cols[min(2, len(cols)):] {
-		value = append(value, c)
-	}
+	value = append(value, cols[min(2, len(cols)):]...)
 	if len(cols) < 2 || len(value) == 0 {
 		return fmt.Errorf("%w: the names of columns tell neither users nor items", ErrHeader)
 	}

@@ -176,3 +176,27 @@ func FuzzAuto(f *testing.F) {
 		}
 	})
 }
+
+// FuzzLayout: whatever the first lines are, they are read, or refused in one line.
+func FuzzLayout(f *testing.F) {
+	for _, c := range layoutCases {
+		f.Add(c.text)
+	}
+	for _, c := range intakeCases {
+		f.Add(c.files)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, o := range []Options{{}, {Header: HeaderYes}, {Header: HeaderNo}, {Format: MovieLens}, {Columns: []string{"2", "1"}}} {
+			got, src, err := parseAll([]byte(text), o, chunkSize)
+			if err != nil && strings.ContainsAny(err.Error(), "\n\r") {
+				t.Errorf("%+v: error of several lines: %q", o, err)
+			}
+			if err != nil || src == nil {
+				continue
+			}
+			if p, ok := src.parser.(*delimited); ok && (p.user == p.item || p.user == p.value || p.item == p.value || max(p.user, p.item, p.value) >= p.fields) {
+				t.Errorf("%+v: columns %d, %d, %d of %d; %v", o, p.user, p.item, p.value, p.fields, got)
+			}
+		}
+	})
+}
