@@ -137,5 +137,5 @@ func (b *basis) random(x []float64, seed, stream uint64) {
 			return
 		}
 	}
-	panic("solver: basis has no complement")
+	panic(breakdown("basis has no complement"))
 }

@@ -19,7 +19,7 @@ func TestBlock(t *testing.T) {
 		"one to help": {Oversample: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			solvertest.Run(t, func() solver.Method { return m }, solvertest.Options{Many: m == solver.Block{}})
+			solvertest.Run(t, func() solver.Method { return m }, solvertest.Options{Many: m == solver.Block{}, Narrow: m.Oversample == 1})
 		})
 	}
 }

@@ -26,7 +26,7 @@ import (
 // length of the whole.
 const (
 	checkpointMagic   = "gdsvdckp"
-	checkpointVersion = 2
+	checkpointVersion = 3
 	prefixSize        = len(checkpointMagic) + 8
 	maxHeader         = 1 << 20
 )
@@ -45,6 +45,10 @@ type header struct {
 	Stalled   bool   `json:"stalled"`
 	Round     int    `json:"round"`
 
+	Told     bool           `json:"told,omitempty"`
+	Scouting bool           `json:"scouting,omitempty"` // the recurrence is a scout
+	Outside  *outsideHeader `json:"outside,omitempty"`
+
 	Recurrence  *recurrenceHeader  `json:"recurrence,omitempty"`
 	Certificate *certificateHeader `json:"certificate,omitempty"`
 }
@@ -53,10 +57,18 @@ type recurrenceHeader struct {
 	First      int      `json:"first"`
 	Products   int      `json:"products"`
 	GivenStart bool     `json:"given_start"`
+	Taken      int      `json:"taken"`
 	Progress   []int    `json:"progress"` // of each candidate: the product of its least residual
 	Candidates int      `json:"candidates"`
 	Scalars    int      `json:"scalars"`
 	Blocks     [][2]int `json:"blocks"`
+}
+
+// outsideHeader is a lookout that is known.
+type outsideHeader struct {
+	Steps       int     `json:"steps"`
+	Value       float64 `json:"value"`
+	Probability float64 `json:"probability"`
 }
 
 type certificateHeader struct {
@@ -94,7 +106,7 @@ func (h *header) count() (uint64, bool) {
 	}
 	if c := h.Certificate; c != nil {
 		add(1, 2)
-		add(c.Values, 2)
+		add(c.Values, 3)
 		add(c.Values, h.N)
 	}
 	return total, ok

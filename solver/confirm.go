@@ -20,10 +20,31 @@ type oneSpace interface {
 // startWidth returns the width of the start block of the next recurrence.
 func (r *run) startWidth() int {
 	m, ok := r.s.Method.(oneSpace)
+	if l := len(r.warm); ok && l > 0 && r.joined() {
+		return min(l+max(few(r.s.Rank), m.copies()), r.n)
+	}
 	if ok && r.locked.len == r.s.Rank {
 		return min(m.probe(r.s.Rank), r.n-r.locked.len)
 	}
 	return min(r.s.Method.Width(max(r.s.Rank-r.locked.len, 1)), r.n-r.locked.len)
+}
+
+// joined reports whether the recurrence to come is the first of a method that takes
+// in all given vectors at once: together with random columns they are its block.
+func (r *run) joined() bool {
+	_, ok := r.s.Method.(oneSpace)
+	if b, wide := r.s.Method.(Block); wide {
+		ok = b.Width(r.s.Rank) >= r.s.Rank+few(r.s.Rank)
+	}
+	return ok && r.told && r.starts == 0 && r.locked.len == 0
+}
+
+// method is the one for a start block of so many columns.
+func (r *run) method(width int) Method {
+	if k, ok := r.s.Method.(Krylov); ok && r.told && r.starts == 1 {
+		return k.wide(r.s.Rank, width)
+	}
+	return r.s.Method
 }
 
 // slack is the difference below which eigenvalues near λ count as equal.
@@ -74,7 +95,10 @@ func (r *run) confirm(cands []Candidate) (done, more bool) {
 		least := r.values[order[i]]
 		if v == nothing || cands[i].Value <= least+r.slack(least) {
 			if i == 0 && v == goOn {
-				return r.below(cands[0], least), false
+				if done = r.below(cands[0], least); done {
+					r.witnessed(0)
+				}
+				return done, false
 			}
 			break
 		}
@@ -83,6 +107,10 @@ func (r *run) confirm(cands []Candidate) (done, more bool) {
 	if slices.Contains(verdicts, goOn) {
 		return false, false
 	}
+	if len(verdicts) > 0 {
+		r.outside = lookout{}
+	}
+	r.witnessed(len(verdicts))
 	r.exchange(cands, verdicts, order)
 	return true, len(verdicts) > 0
 }

@@ -158,10 +158,37 @@
 //	r_i = max(‖A v_i − σ_i u_i‖, ‖Aᵀ u_i − σ_i v_i‖) / σ₁.
 //
 // If one of them exceeds Tol the solver goes on with that vector, and certifies
-// again. The reported residual includes an allowance for its own rounding and
-// is never less than half of the true one. |σ_i − σ| ≤ r_i·σ₁ for some singular
-// value σ of A (Weyl); that it is the i-th is as certain as that a random start
-// vector is not orthogonal to an eigenvector.
+// again. What is reported is what was measured; what rounding may hide of it is
+// reported beside it, as the floor. The true residual is at most twice the measured
+// one plus the floor, and a triplet counts as converged if both are within Tol.
+// |σ_i − σ| ≤ r_i·σ₁ for some singular value σ of A (Weyl). That it is the i-th is
+// another question.
+//
+// # Leading, not only singular
+//
+// A residual says that a triplet is singular, never that it is among the k leading
+// ones: in the span of given vectors everything may be singular, and nothing
+// leading. Result.Outside says how large a value can be that was missed: none beyond
+// those found is above its Bound, but for its Probability.
+//
+// The evidence comes from random vectors. A space that has grown from a random
+// block, after so many products that its largest Ritz values have settled, can have
+// overlooked a larger eigenvalue only if the block was nearly orthogonal to its
+// eigenvector, and how probable that is is known: see evidence for the formula. It
+// is Krylov's own space where that has not been restarted, at no cost. Otherwise
+// the bound is √(‖A‖²_F − Σσ²), which is weak and never wrong; it may well be above
+// the least value found, and then the result says that something may be hidden
+// there, without being any worse than a result without a bound.
+//
+// A run from given vectors, or one that a checkpoint says began so, does not end
+// without evidence: a bound within 2·Tol·σ₁ of the least value found, or below what
+// the operator can see. Krylov multiplies the given vectors together with
+// max(2, k/10, b) random ones in one wide block, whose space is the evidence, and
+// Block has at least as many in its own. For other methods than Krylov, and where that space had to be restarted before it was enough, the
+// deflated operator is multiplied with random vectors orthogonal to those found, at
+// least max(2, k/10), as long as it takes (PhaseOutside). Should something larger turn up, what was
+// given is forgotten and the search begins from random vectors. A limit that ends the
+// run before that makes its status that of the limit, whatever the residuals are.
 //
 // Values at roundoff are set to exactly 0, and their left vectors, which A does
 // not determine, complete the others to an orthonormal set.
@@ -204,9 +231,10 @@
 // # Starting from a result
 //
 // Settings.Init takes the right vectors of any result: for more triplets, a
-// smaller tolerance, or a matrix that has changed a little. One pass certifies
-// all of them. Those within the tolerance are done; the others are searched for
-// from their best approximations in the span. On MovieLens 1M, k = 10, starting
+// smaller tolerance, or a matrix that has changed a little. Krylov and Block
+// make them a part of their first block. For other methods one pass certifies all of them; those within
+// the tolerance are done, and the others are searched for from their best
+// approximations in the span. Then it is made sure that they are the leading ones. On MovieLens 1M, k = 10, starting
 // from the result for 95 % of the ratings takes 563 instead of 986 passes with
 // Power, 377 instead of 626 with Nesterov; Block and Krylov, which need 16
 // passes from random vectors, gain one at most and may lose one. For Tol = 1e-11 instead of 1e-8

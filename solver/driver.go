@@ -41,12 +41,17 @@ type run struct {
 	tol    float64     // internal tolerance
 	warm   [][]float64 // start vectors still to be used
 	given  bool        // those of Settings.Init, not looked at yet
+	told   bool        // where to search was given: what is found may not be leading
+	taken  int         // given vectors in the start block of rec
 	starts uint64      // recurrences started
 	rec    Recurrence  // the one at work, nil between two
 	doubt  bool        // more copies of a value may be hidden from it
 	first  int         // vectors that were locked when it was started
 	cands  []Candidate // what it reported last
 	judge  judge       // of rec
+
+	scouting bool    // rec is a scout
+	outside  lookout // what is known about values beyond those found
 
 	round     int     // certificates that sent the search on
 	lastWorst float64 // largest residual of the last of them
@@ -91,7 +96,11 @@ func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Sett
 	}
 	if s.Init != nil {
 		_, given := s.Init.Dims()
-		for j := range min(given, max(s.Rank, s.Method.Width(s.Rank))) {
+		useful := s.Rank
+		if b, ok := s.Method.(Block); ok {
+			useful = max(useful, b.Width(s.Rank)-few(s.Rank))
+		}
+		for j := range min(given, useful) {
 			x := column(arena.Dense(n, 1)) // zeros where Init has fewer rows
 			init := s.Init.RawMatrix()
 			arena.eachTile(init.Rows, reads(init).writing(x), func(from, to int) {
@@ -104,7 +113,7 @@ func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Sett
 			})
 			r.warm = append(r.warm, x)
 		}
-		r.given, r.s.Init = true, nil // its memory is not needed any more
+		r.given, r.told, r.s.Init = true, s.Stop == StopResidual, nil // its memory is not needed any more
 	}
 	return r, nil
 }
@@ -128,7 +137,7 @@ func (r *run) deflate(d Deflation) {
 // the error is for faults only.
 func (r *run) find(reserve func() int) (Status, error) {
 	// A recurrence that is at work although all are locked was confirming that.
-	for r.locked.len < r.s.Rank || r.doubt || r.rec != nil {
+	for r.locked.len < r.s.Rank || r.doubt || r.rec != nil && !r.scouting {
 		if st, err := r.findNext(reserve); st != Converged || err != nil {
 			return st, err
 		}
@@ -151,7 +160,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			r.warm = nil // random vectors only
 		}
 		z, warm := r.start()
-		r.rec, r.cands, r.first = r.s.Method.Start(r.arena, z, r.s.Stop), nil, r.locked.len
+		r.rec, r.cands, r.first = r.method(width(z)).Start(r.arena, z, r.s.Stop), nil, r.locked.len
 		r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, warm)
 	}
 	if a, ok := r.rec.(avoider); ok {
@@ -191,7 +200,9 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			over, r.doubt = r.confirm(cands)
 		} else {
 			accepted, over = r.accept(&r.judge, cands)
-			r.doubt = r.locked.len == r.s.Rank && r.doubtful()
+			if r.doubt = r.locked.len == r.s.Rank && r.doubtful(); r.doubt {
+				r.outside = lookout{} // of copies it knows nothing
+			}
 		}
 		e := r.event(PhaseIterate, index, lead)
 		e.Open, e.Worst = open, worst

@@ -39,7 +39,7 @@ func eigenvectors(ctx context.Context, arena *Arena, op Operator, s Settings) (*
 	if err != nil {
 		return nil, err
 	}
-	st, err := r.find(func() int { return 1 })
+	st, err := r.search(func() int { return 1 })
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ const (
 	// computed. They are set to exactly 0.
 	rankFactor = 16
 	// What measuring a residual in floating point may hide.
-	allowance = 2
+	allowance = 4
 )
 
 // certificate is what one finishing pass says about an orthonormal n×k block V.
@@ -33,7 +33,8 @@ type certificate struct {
 	// rotation is V_R Σ⁻¹, k×k, with columns of zeros from rank on: the left
 	// vectors are W·rotation, save for their completion.
 	rotation  *mat.Dense
-	residuals []float64 // relative to σ₁; without ‖Aᵀu‖ where σ = 0
+	residuals []float64 // as measured, relative to σ₁; without ‖Aᵀu‖ where σ = 0
+	floor     []float64 // what rounding may hide of each, relative to σ₁
 	norm      float64   // largest value before anything was set to zero
 	frobenius float64
 	rank      int
@@ -51,7 +52,10 @@ func certify(ctx context.Context, arena *Arena, a Matrix, v *mat.Dense, left Row
 		return nil, err
 	}
 	arena.adopt(atw)
-	n, _ := v.Dims()
+	if !arena.finite(atw) || !allFinite(mat.DenseCopyOf(r).RawMatrix().Data) {
+		return nil, errNotFinite
+	}
+	n, k := v.Dims()
 	c := &certificate{frobenius: a.Norm()}
 	sigma, rot := jacobiSVD(r)
 	c.sigma, c.norm, c.rotation = sigma, sigma[0], rot
@@ -60,17 +64,20 @@ func certify(ctx context.Context, arena *Arena, a Matrix, v *mat.Dense, left Row
 	c.right, c.product = v, atw
 	reach := reach(r, rot)
 	threshold := max(rankFactor, math.Sqrt(float64(n))) * epsilon * c.frobenius
-	c.residuals = arena.columnResiduals(atw.RawMatrix(), v.RawMatrix(), sigma)
+	c.residuals, c.floor = arena.columnResiduals(atw.RawMatrix(), v.RawMatrix(), sigma), make([]float64, k)
 	for i, s := range sigma {
 		if s <= threshold {
-			c.residuals[i] = c.relative(s + allowance*epsilon*c.frobenius)
+			c.residuals[i], c.floor[i] = c.relative(s), c.relative(allowance*epsilon*c.frobenius)
 			c.sigma[i] = 0
 			arena.scaleColumn(rot, i, 0)
 			continue
 		}
 		c.rank++
-		c.residuals[i] = c.relative(c.residuals[i] + allowance*epsilon*c.frobenius*(reach[i]/s))
+		c.residuals[i], c.floor[i] = c.relative(c.residuals[i]), c.relative(allowance*epsilon*c.frobenius*(reach[i]/s))
 		arena.scaleColumn(rot, i, 1/s)
+	}
+	if !allFinite(c.sigma) || !allFinite(c.residuals) || !allFinite(c.floor) {
+		return nil, errNotFinite
 	}
 	return c, nil
 }
@@ -136,24 +143,28 @@ func (c *certificate) worst() int {
 	return worst
 }
 
-// converged counts the residuals that are at most tol.
+// doubt is what is certain of residual i: the measured one, or what rounding hides.
+func (c *certificate) doubt(i int) float64 { return max(c.residuals[i], c.floor[i]) }
+
+// converged counts the triplets whose residuals are certain to be at most tol, but
+// for a factor of 2 where they are next to their floor.
 func (c *certificate) converged(tol float64) int {
 	n := 0
-	for _, r := range c.residuals {
-		if r <= tol {
+	for i := range c.residuals {
+		if c.doubt(i) <= tol {
 			n++
 		}
 	}
 	return n
 }
 
-// clusters returns the ranges of neighbouring values closer than the sum of
-// their residuals.
+// clusters returns the ranges of neighbouring values closer than the sum of their
+// residuals, or than values are accurate to.
 func (c *certificate) clusters() [][2]int {
 	var out [][2]int
-	first := 0
+	first, accuracy := 0, allowance*epsilon*c.frobenius
 	for i := 1; i <= len(c.sigma); i++ {
-		if i < len(c.sigma) && c.sigma[i-1]-c.sigma[i] <= (c.residuals[i-1]+c.residuals[i])*c.norm {
+		if i < len(c.sigma) && c.sigma[i-1]-c.sigma[i] <= (c.residuals[i-1]+c.residuals[i])*c.norm+accuracy {
 			continue
 		}
 		if i-first > 1 {

@@ -85,7 +85,7 @@ func (k Krylov) Start(a *Arena, z *mat.Dense, _ StopRule) Recurrence {
 	if k.want == 0 {
 		k = k.fit(max(1, k.Basis/3)).(Krylov) // not started by a run
 	}
-	r := &lanczos{next: z, want: k.want, block: b, most: min(n, max(k.Basis, 2*b)), v: a.newPanels(n, b), qr: blockQR{key: z.At(0, 0)}}
+	r := &lanczos{next: z, want: k.want, block: b, origin: b, most: min(n, max(k.Basis, 2*b)), v: a.newPanels(n, b), qr: blockQR{key: z.At(0, 0)}}
 	return r.in(a)
 }
 
@@ -108,6 +108,8 @@ type lanczos struct {
 	fresh    int        // column of V from which M·next has components in it, save for rounding
 	started  bool       // next is orthonormal, no longer the start block
 	full     bool       // V spans the whole space, next is a part of it
+	origin   int        // columns of the start block
+	steps    int        // products since then, all of them in V; −1 after a restart
 	top      float64    // largest norm of a product, for what is roundoff
 	qr       blockQR
 	cands    []Candidate
@@ -154,6 +156,9 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	old := r.size
 	r.v.add(r.next)
 	r.size += w
+	if r.steps >= 0 {
+		r.steps++
+	}
 	r.drift.grow(w, r.most)
 	c, gram, lost := r.orthogonalise(y.RawMatrix(), old)
 	if !allFinite(c.Data) {

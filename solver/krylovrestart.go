@@ -42,6 +42,37 @@ func (r *lanczos) restart(from, to int) {
 		r.t = shrunk(r.t, mat.DenseCopyOf(mat.NewDiagDense(r.size, r.theta[from:to])))
 	}
 	r.theta, r.ritz, r.tails, r.gone = nil, nil, nil, from
+	r.steps = -1
+}
+
+// evidence implements witness, as long as the start block is a part of the basis.
+func (r *lanczos) evidence(found int) (evidence, bool) {
+	if r.steps < 0 || found >= r.size {
+		return evidence{}, false
+	}
+	r.solve()
+	part := func(from, to int) *mat.Dense {
+		return mat.DenseCopyOf(r.ritz.Slice(found, r.size, from, to))
+	}
+	last, leak := mat.NewDense(r.size-found, 1, nil), 0.0 // V is everything there is
+	if r.coupling != nil {
+		last = r.arena.times(part(r.fresh, r.size), r.coupling)
+		if found > 0 {
+			leak = mat.Norm(r.arena.times(mat.DenseCopyOf(r.ritz.Slice(0, found, r.fresh, r.size)), r.coupling), 2)
+		}
+	}
+	return evidence{r.steps, r.theta[found:], part(0, r.origin), last, r.top, leak}, true
+}
+
+// wide is the method for a start block of so many columns, the given ones among
+// them: with a basis of five such blocks, as far as there is room for it in what
+// RunFootprint counts. Without a certificate yet, and a search for more copies of
+// values, there is some to spare.
+func (k Krylov) wide(rank, width int) Method {
+	probe := k.probe(rank)
+	room := k.Basis + 2*probe + wideFor(probe) + 2*rank - 3*width
+	k.Basis = max(k.Basis, min(5*width, room))
+	return k
 }
 
 // vectors implements jointly.

@@ -22,7 +22,7 @@ func (r *lanczos) Save() State {
 		Blocks: []*mat.Dense{r.next, {}, {}, {}, {}, {}},
 		Scalars: []float64{
 			r.qr.key, float64(r.qr.drawn), float64(r.most), float64(r.want), float64(r.block), float64(r.fresh), float64(r.gone),
-			scalar(r.full), scalar(r.started), r.top, r.drift.dropped,
+			scalar(r.full), scalar(r.started), r.top, r.drift.dropped, float64(r.origin), float64(r.steps + 1),
 		},
 	}
 	s.Scalars = append(s.Scalars, r.timing.save()...)
@@ -46,7 +46,7 @@ func (r *lanczos) Save() State {
 // Restore implements Method.
 func (k Krylov) Restore(a *Arena, s State, _ StopRule) (Recurrence, error) {
 	k.Width(1) // checks
-	const fixed = 11 + timingScalars
+	const fixed = 13 + timingScalars
 	if len(s.Blocks) < lanczosBlocks || len(s.Scalars) < fixed {
 		return nil, s.shape(lanczosBlocks, fixed)
 	}
@@ -70,9 +70,16 @@ func (k Krylov) Restore(a *Arena, s State, _ StopRule) (Recurrence, error) {
 			return nil, err
 		}
 	}
-	if r.timing, err = s.timing(11); err != nil {
+	if r.origin, err = s.count(11, n); err != nil {
 		return nil, err
 	}
+	if r.steps, err = s.count(12, math.MaxInt32); err != nil {
+		return nil, err
+	}
+	if r.timing, err = s.timing(13); err != nil {
+		return nil, err
+	}
+	r.steps--
 	rest := s.Scalars[fixed:]
 	if !allFinite(s.Scalars[9:]) {
 		return nil, errors.New("state has values that are not finite")
@@ -88,6 +95,9 @@ func (k Krylov) Restore(a *Arena, s State, _ StopRule) (Recurrence, error) {
 	}
 	if err := r.restoreBasis(a, s); err != nil {
 		return nil, err
+	}
+	if r.steps > 0 && (r.size == 0 || r.origin > r.size || r.origin < 1) {
+		return nil, fmt.Errorf("state is of a basis of %d columns that began with %d", r.size, r.origin)
 	}
 	if m := r.most; r.size > m || r.fresh > r.size || w > m || r.full && w > r.size || r.fresh > 0 && !r.full && r.coupling == nil {
 		return nil, fmt.Errorf("state is of a basis of %d of %d columns with blocks of %d", r.size, m, w)

@@ -93,11 +93,15 @@ func (l *left) turn(rotation *mat.Dense, rank int) (*mat.Dense, error) {
 func (l *left) rotate(rotation *mat.Dense) (*mat.Dense, error) {
 	gram, d := mat.NewDense(l.k, l.k, nil), transposed(rotation)
 	var s sums
-	return gram, l.sweep(true, func(_ int64, rows *mat.Dense) {
+	err := l.sweep(true, func(_ int64, rows *mat.Dense) {
 		s.reset(rows.RawMatrix().Rows, l.k, l.k)
 		l.arena.turnThen(rows.RawMatrix(), d, func(seg int, part blas64.General) { panel.AddCross(s.of(seg), part, part) })
 		floats.Add(gram.RawMatrix().Data, s.total().Data)
 	})
+	if err == nil && !allFinite(gram.RawMatrix().Data) {
+		err = fmt.Errorf("left vectors are not finite: %w", ErrBreakdown)
+	}
+	return gram, err
 }
 
 // negative reports for every column of W·rotation whether its entry of largest
@@ -201,7 +205,7 @@ func completionStep(gram *mat.Dense, rank int, scale bool) *mat.Dense {
 func inverseRoot(x *mat.Dense, s *mat.SymDense) {
 	var e mat.EigenSym
 	if !e.Factorize(s, true) {
-		panic("solver: Gram matrix has non-finite entries")
+		panic(breakdown("Gram matrix of left vectors has no eigenvalues"))
 	}
 	e.VectorsTo(x)
 	values := e.Values(nil)

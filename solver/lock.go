@@ -6,7 +6,8 @@ import "math"
 // are locked, in order, when the last of them is good enough. Waiting for it
 // costs no pass that would not be needed anyway, every pass improves the others
 // too, and what is locked together has been rotated together. Candidates whose
-// values are roundoff end the list. If nothing is left to be found accept locks
+// values are roundoff end the list. With given start vectors they also wait until it is
+// evident that nothing larger is hidden, as long as the recurrence can tell. If nothing is left to be found accept locks
 // an arbitrary completion, provided that the recurrence is fresh: what one that
 // has gone on after a lock does not see may still be there. If a given start
 // vector turns out to lie in the null space it asks for another.
@@ -27,6 +28,11 @@ func (r *run) accept(j *judge, cands []Candidate) (accepted int, restart bool) {
 	}
 	if wait {
 		return 0, false
+	}
+	if n := len(verdicts); n > 0 && r.locked.len+n == r.s.Rank {
+		if r.witnessed(n) && r.told && !r.evident(cands[n-1].Value) {
+			return 0, false
+		}
 	}
 	for _, v := range verdicts {
 		r.stalled = r.stalled || v == floor && r.s.Stop == StopPaper

@@ -5,12 +5,13 @@ const (
 	PhaseIterate = "iterate" // a pass of a recurrence
 	PhaseFinish  = "finish"  // a finishing pass
 	PhaseInspect = "inspect" // a pass that checks what the matrix is said to be
+	PhaseOutside = "outside" // a pass that looks for values larger than those found
 )
 
 // Event describes a run after one pass. It is a plain record: a progress bar,
 // a log and a test read the same thing.
 type Event struct {
-	Phase    string  // PhaseIterate or PhaseFinish
+	Phase    string  // one of the Phase constants
 	Pass     int     // passes so far, this one included
 	Triplet  int     // index of the triplet worked on, from 0 (finish: of the largest residual)
 	Locked   int     // triplets found so far

@@ -231,7 +231,7 @@ func (q *blockQR) replace(x []float64, v, y span) {
 			return
 		}
 	}
-	panic("solver: block has no complement")
+	panic(breakdown("block has no complement"))
 }
 
 // inverse returns R⁻¹ of an upper triangular R, with columns of zeros where the

@@ -9,10 +9,11 @@ import (
 
 // Streams of random numbers of one run. The low 32 bits number the block.
 const (
-	streamStart uint64 = iota << 32 // start blocks, by number of the start
-	streamRight                     // completion of right vectors, by index
-	streamLeft                      // completion of left vectors
-	streamProbe                     // test of symmetry
+	streamStart   uint64 = iota << 32 // start blocks, by number of the start
+	streamRight                       // completion of right vectors, by index
+	streamLeft                        // completion of left vectors
+	streamProbe                       // test of symmetry
+	streamOutside                     // scouts, by number of the start
 )
 
 // Gaussian fills dst with independent standard normal numbers that depend on

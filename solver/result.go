@@ -39,17 +39,23 @@ type Result struct {
 	//
 	//	max(‖A v_i − σ_i u_i‖, ‖Aᵀ u_i − σ_i v_i‖) / σ₁
 	//
-	// measured on the original matrix, plus an allowance for the rounding of
-	// the measurement. By Weyl's theorem some singular value lies within
-	// Residuals[i]·σ₁ of Sigma[i]. Otherwise they are estimates from the Gram
-	// operator, 1 where nothing is known.
+	// as measured on the original matrix. The true one is at most twice that
+	// plus Floor[i]. By Weyl's theorem some singular value lies within the
+	// residual, times σ₁, of Sigma[i]. Otherwise they are estimates from the
+	// Gram operator, 1 where nothing is known.
 	//
 	// For σ_i = 0 the vector u_i completes the left vectors; if they are not
 	// kept, only ‖A v_i‖ counts.
 	Residuals []float64
+	// Floor holds, if Certified, what rounding may hide of each residual: a
+	// bound on the errors of measuring it, relative to σ₁. It is about ε for
+	// large values and may be many times that for tiny ones, most often far more
+	// than the error there is.
+	Floor []float64
 	// Certified is false when the run was cancelled before its finishing pass.
 	Certified bool
-	// Converged counts the triplets with Residuals at most the tolerance.
+	// Converged counts the triplets with both Residuals and Floor at most the
+	// tolerance.
 	Converged int
 	// Rank counts the values above roundoff; the vectors of the remaining ones
 	// are an orthonormal completion.
@@ -63,8 +69,10 @@ type Result struct {
 	OrthRight, OrthLeft float64
 	// Energy is Σσ²/‖A‖²_F, 0 for a zero matrix.
 	Energy float64
-	Status Status
-	Stats  Stats
+	// Outside bounds the values that may be missing.
+	Outside Outside
+	Status  Status
+	Stats   Stats
 }
 
 // EigenResult of Eigen: k leading eigenpairs of G as the method found them.

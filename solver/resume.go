@@ -83,11 +83,14 @@ func (h *header) check() error {
 	if err := nonneg("count", h.N, s.Passes, h.Locked, h.Nulls, h.Warm, h.Round); err != nil {
 		return err
 	}
+	if o := h.Outside; o != nil && !(o.Steps >= 0 && o.Value >= 0 && o.Probability >= 0) || h.Scouting && h.Recurrence == nil {
+		return fmt.Errorf("evidence %+v, scouting %t", o, h.Scouting)
+	}
 	if h.Nulls > h.Locked || h.Round > maxRounds || s.Products < 0 {
 		return fmt.Errorf("%d nulls of %d vectors, round %d, %d products", h.Nulls, h.Locked, h.Round, s.Products)
 	}
 	if r := h.Recurrence; r != nil {
-		if err := nonneg("count", r.First, r.Products, r.Candidates, r.Scalars); err != nil {
+		if err := nonneg("count", r.First, r.Taken, r.Products, r.Candidates, r.Scalars); err != nil {
 			return err
 		}
 		if err := nonneg("product", r.Progress...); err != nil {
@@ -216,6 +219,7 @@ func (r *run) visit(v visitor, st *State) {
 		visitScalars(v, &c.norm, &c.frobenius)
 		v.visit(c.sigma)
 		v.visit(c.residuals)
+		v.visit(c.floor)
 	}
 	for i := range r.locked.len {
 		r.arena.visitVector(v, r.locked.vector(i))
@@ -239,11 +243,15 @@ func (r *run) header(st *State) header {
 		Settings: r.settings(), N: r.n, Stats: r.cost(),
 		Locked: r.locked.len, Nulls: r.nulls, Warm: len(r.warm), Starts: r.starts,
 		Projected: r.s.Deflation == Projected, Stalled: r.stalled, Round: r.mark.round,
+		Told: r.told, Scouting: r.scouting,
+	}
+	if o := r.outside; o.known {
+		h.Outside = &outsideHeader{o.steps, o.value, o.probability}
 	}
 	h.Stats.Passes, h.Stats.Products = r.mark.passes, r.mark.products
 	if st != nil {
 		h.Recurrence = &recurrenceHeader{
-			First: r.first, Products: r.judge.products, GivenStart: r.judge.warm,
+			Taken: r.taken, First: r.first, Products: r.judge.products, GivenStart: r.judge.warm,
 			Candidates: len(r.cands), Scalars: len(st.Scalars),
 		}
 		for _, p := range r.judge.progress {
@@ -329,7 +337,7 @@ func (r *run) readCheckpoint(c *Checkpoint) error {
 			return fmt.Errorf("block %d is not finite: %w", i, ErrCheckpoint)
 		}
 	}
-	rec, err := r.s.Method.Restore(r.arena, *st, r.s.Stop)
+	rec, err := r.restore(*st)
 	if err != nil {
 		return fmt.Errorf("%v: %w", err, ErrCheckpoint)
 	}
@@ -340,19 +348,38 @@ func (r *run) readCheckpoint(c *Checkpoint) error {
 	return nil
 }
 
+// restore returns the recurrence that was saved.
+func (r *run) restore(st State) (Recurrence, error) {
+	if !r.scouting {
+		return r.s.Method.Restore(r.arena, st, r.s.Stop)
+	}
+	if r.locked.len < r.s.Rank {
+		return nil, fmt.Errorf("scout with %d of %d vectors", r.locked.len, r.s.Rank)
+	}
+	s, err := restoreScout(r.arena, st)
+	if err != nil {
+		return nil, err // not a nil *scout in an interface
+	}
+	return s, nil
+}
+
 // allocate makes room for the numbers of a checkpoint and takes over its
 // counts. It returns the state of the recurrence, nil if there is none.
 func (r *run) allocate(h *header) *State {
 	r.mark = mark{passes: h.Stats.Passes, products: h.Stats.Products, round: h.Round}
 	r.locked.len, r.nulls, r.starts, r.stalled = h.Locked, h.Nulls, h.Starts, h.Stalled
 	r.values, r.seen = r.values[:h.Locked], r.seen[:h.Locked]
+	r.told, r.scouting = h.Told, h.Scouting
+	if o := h.Outside; o != nil {
+		r.outside = lookout{true, o.Steps, o.Value, o.Probability}
+	}
 	r.warm = make([][]float64, h.Warm)
 	for i := range r.warm {
 		r.warm[i] = column(r.arena.Dense(r.n, 1))
 	}
 	if c := h.Certificate; c != nil {
 		r.cert = &certificate{
-			sigma: make([]float64, c.Values), residuals: make([]float64, c.Values),
+			sigma: make([]float64, c.Values), residuals: make([]float64, c.Values), floor: make([]float64, c.Values),
 			right: r.arena.Dense(r.n, c.Values), rank: c.Rank,
 		}
 	}
@@ -360,7 +387,7 @@ func (r *run) allocate(h *header) *State {
 	if c == nil {
 		return nil
 	}
-	r.first = c.First
+	r.first, r.taken = c.First, c.Taken
 	r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, c.GivenStart)
 	r.judge.products = c.Products
 	for _, at := range c.Progress {

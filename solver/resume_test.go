@@ -483,10 +483,18 @@ func TestRestoreRefuses(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the fixtures of the current checkpoint version")
 
-// TestCheckpointVersion2 goes on from a checkpoint of version 2 made once, so
-// that a change of the format cannot go unnoticed.
-func TestCheckpointVersion2(t *testing.T) {
-	name := filepath.Join("testdata", "checkpoint-v2")
+// TestCheckpointVersion3 goes on from a checkpoint of version 3 made once, so
+// that a change of the format cannot go unnoticed. One of version 2, which does not
+// say whether start vectors were given, is refused.
+func TestCheckpointVersion3(t *testing.T) {
+	old, err := os.ReadFile(filepath.Join("testdata", "checkpoint-v2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := solver.ReadCheckpoint(bytes.NewReader(old), int64(len(old))); !errors.Is(err, solver.ErrCheckpoint) || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("version 2: %v", err)
+	}
+	name := filepath.Join("testdata", "checkpoint-v3")
 	a, set, full, saved := example(t)
 	if *update {
 		if err := os.WriteFile(name, saved, 0o666); err != nil {

@@ -87,11 +87,9 @@ type Settings struct {
 	// Columns of zeros, and columns in the span of the ones before, are
 	// replaced by random ones.
 	//
-	// SVD begins with one pass in which it certifies all of them together
-	// (StopResidual only). Singular vectors are accepted as such, whichever
-	// they are: a triplet that Init has no component of is not looked for if
-	// Rank others are within the tolerance. The rest is searched for from
-	// the best approximations in the span of Init.
+	// Init changes what a run takes, not what it finds: under StopResidual it
+	// ends only with evidence, from random vectors, that no larger values are
+	// hidden from what was given; see the package comment.
 	Init *mat.Dense
 	// Left receives the left singular vectors, N×Rank; nil means that they are
 	// not kept. Its contents are of use only if the result is Certified.

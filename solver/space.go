@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 )
 
 // Space is where the tall blocks of a run lie, the vectors of n numbers, when
@@ -80,9 +82,15 @@ func (r *run) release() {
 type discarder interface{ discard() }
 
 // guarded runs f, which returns the vectors that are to stay, and makes errors of
-// what a run with a Space panics with: no room, and faults of memory that is mapped.
+// what a run panics with: breakdowns, and with a Space no room, and faults of memory
+// that is mapped.
 func (a *Arena) guarded(f func() (*mat.Dense, error)) (err error) {
 	if !a.outside() {
+		defer func() {
+			if fault := broken(recover()); fault != nil {
+				err = fault
+			}
+		}()
 		_, err = f()
 		return err
 	}
@@ -91,13 +99,14 @@ func (a *Arena) guarded(f func() (*mat.Dense, error)) (err error) {
 	defer func() {
 		debug.SetPanicOnFault(before)
 		switch p := recover().(type) {
-		case nil:
 		case *spaceError:
 			err = p
 		case memoryFault:
 			err = fmt.Errorf("%w: %w", ErrFault, p)
 		default:
-			panic(p)
+			if fault := broken(p); fault != nil {
+				err = fault
+			}
 		}
 		var stays []float64
 		if keep != nil && err == nil {
@@ -109,6 +118,20 @@ func (a *Arena) guarded(f func() (*mat.Dense, error)) (err error) {
 		err = a.space.Err()
 	}
 	return err
+}
+
+// broken returns the error of a breakdown, nil if there was no panic, and panics
+// again with anything else.
+func broken(p any) error {
+	switch p := p.(type) {
+	case nil:
+		return nil
+	case breakdown:
+		return fmt.Errorf("%s: %w", string(p), ErrBreakdown)
+	case eigen.Failure:
+		return fmt.Errorf("%w: %w", p, ErrBreakdown)
+	}
+	panic(p)
 }
 
 // memoryFault is what a fault panics with.

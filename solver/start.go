@@ -13,7 +13,7 @@ func (r *run) start() (z *mat.Dense, warm bool) {
 	z = r.arena.Dense(r.n, l)
 	r.arena.gaussian(z, 0, r.s.Seed, streamStart|r.starts)
 	r.starts++
-	warm = true
+	warm, r.taken = true, 0
 	block, x := z.RawMatrix(), column(r.arena.Dense(r.n, 1))
 	defer r.arena.release(x)
 	for j := range l {
@@ -21,6 +21,8 @@ func (r *run) start() (z *mat.Dense, warm bool) {
 			warm = false
 			r.arena.columnOf(x, block, j)
 			r.prepare(x, streamStart|1<<31|r.starts)
+		} else {
+			r.taken++
 		}
 		r.arena.setColumn(block, j, x)
 	}

@@ -38,6 +38,13 @@ var (
 	ErrBreakdown     = errors.New("numerical breakdown")
 )
 
+// errNotFinite is that of a finishing pass.
+var errNotFinite = fmt.Errorf("product is not finite: %w", ErrBreakdown)
+
+// breakdown is what algorithms panic with that numbers have defeated: it becomes an
+// error of the run, which wraps ErrBreakdown.
+type breakdown string
+
 var statuses = [...]struct {
 	name  string
 	early bool

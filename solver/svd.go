@@ -87,14 +87,14 @@ func (f *factorisation) reserve() int {
 // that there are in the span of the others.
 func (f *factorisation) solve() (Status, error) {
 	f.orthLeft = math.NaN()
-	given := f.given && f.s.Stop == StopResidual
+	given := f.told && f.given && !(f.joined() && f.mayPass(f.reserve()) == NotTerminated)
 	if st, err := f.inspect(); err != nil || f.cut {
 		return st, err
 	}
 	st, err := Converged, error(nil)
 	for {
 		if !given {
-			st, err = f.find(f.reserve)
+			st, err = f.search(f.reserve)
 		}
 		if err != nil || f.cut {
 			return st, err
@@ -105,7 +105,7 @@ func (f *factorisation) solve() (Status, error) {
 			return f.abandon(err)
 		}
 		again := f.offenders(given)
-		if st != Converged || f.s.Stop != StopResidual || len(again) == 0 {
+		if st != Converged || f.s.Stop != StopResidual || len(again) == 0 && !given {
 			break
 		}
 		if !given && (f.round == maxRounds || !f.improving()) {
@@ -133,7 +133,9 @@ func (f *factorisation) outcome(st Status) Status {
 	if f.s.Stop != StopResidual {
 		return st
 	}
-	if f.cert.converged(f.s.Tol) == f.s.Rank {
+	// The least value may have moved by its residual since it was compared.
+	leading := !f.told || f.evident(f.eigenvalue(f.cert.sigma[f.s.Rank-1]+f.s.Tol*f.cert.norm))
+	if f.cert.converged(f.s.Tol) == f.s.Rank && leading {
 		return Converged
 	}
 	switch {
@@ -168,19 +170,25 @@ func (f *factorisation) certify() error {
 // deflation are already, and returns them as an n×k block. From here on the
 // deflation is projected whatever was asked for: leaks would do no good.
 func (f *factorisation) orthonormal() *mat.Dense {
-	k := f.locked.len
-	if f.s.Deflation == Plain {
-		f.locked.reset()
-		for range k {
-			if v := f.locked.next(); !f.locked.orthonormalise(v) {
-				f.locked.random(v, f.s.Seed, streamRight|uint64(f.locked.len))
-			}
-			f.locked.push()
-		}
-		f.s.Deflation = Projected
-		f.deflate(Projected)
+	f.project()
+	return f.locked.block(f.arena.Dense(f.n, f.locked.len))
+}
+
+// project makes the deflation projected.
+func (r *run) project() {
+	if r.s.Deflation != Plain {
+		return
 	}
-	return f.locked.block(f.arena.Dense(f.n, k))
+	k := r.locked.len
+	r.locked.reset()
+	for range k {
+		if v := r.locked.next(); !r.locked.orthonormalise(v) {
+			r.locked.random(v, r.s.Seed, streamRight|uint64(r.locked.len))
+		}
+		r.locked.push()
+	}
+	r.s.Deflation = Projected
+	r.deflate(Projected)
 }
 
 // offenders returns the triplets whose residual misses the tolerance by more
@@ -189,7 +197,8 @@ func (f *factorisation) orthonormal() *mat.Dense {
 func (f *factorisation) offenders(given bool) []int {
 	var out []int
 	c := f.cert
-	for i, r := range c.residuals[:c.rank] {
+	for i := range c.rank {
+		r := c.doubt(i)
 		seen := r // by the operator, relative to λ₁
 		if !f.linear {
 			seen *= c.sigma[i] / c.norm
@@ -209,7 +218,10 @@ func (f *factorisation) offenders(given bool) []int {
 // improving reports whether the last round has at least halved the largest
 // residual.
 func (f *factorisation) improving() bool {
-	worst := f.cert.residuals[f.cert.worst()]
+	worst := 0.0
+	for i := range f.cert.residuals {
+		worst = max(worst, f.cert.doubt(i))
+	}
 	ok := f.lastWorst == 0 || worst <= f.lastWorst/2
 	f.lastWorst = worst
 	return ok
@@ -229,7 +241,7 @@ func (f *factorisation) reopen(again []int, given bool) {
 		f.round++
 		spare = nil
 	}
-	f.lambda1 = max(f.lambda1, f.eigenvalue(c.norm))
+	f.lambda1, f.outside = max(f.lambda1, f.eigenvalue(c.norm)), lookout{} // of other vectors
 	for i := range f.s.Rank {
 		if len(again) > 0 && again[0] == i {
 			again = again[1:]
@@ -314,6 +326,9 @@ func (f *factorisation) completeLeft(l *left) (*mat.Dense, error) {
 	err = f.pass(func() (err error) {
 		atu, err = f.a.MulTrans(f.ctx, f.s.Rank, f.s.Left.ReadRows)
 		f.arena.adopt(atu)
+		if err == nil && !f.arena.finite(atu) {
+			err = errNotFinite
+		}
 		return err
 	}, 0)
 	if err != nil {
@@ -322,8 +337,7 @@ func (f *factorisation) completeLeft(l *left) (*mat.Dense, error) {
 	col := column(f.arena.Dense(f.n, 1))
 	for i := c.rank; i < f.s.Rank; i++ {
 		f.arena.copyColumn(col, atu, i)
-		res := f.arena.norm2(col) + allowance*epsilon*c.frobenius
-		c.residuals[i] = max(c.residuals[i], c.relative(res))
+		c.residuals[i] = max(c.residuals[i], c.relative(f.arena.norm2(col)))
 	}
 	return gram, nil
 }
@@ -345,6 +359,7 @@ func (f *factorisation) result(st Status) *Result {
 		Sigma:     c.sigma,
 		Right:     c.right,
 		Residuals: c.residuals,
+		Floor:     c.floor,
 		Certified: true,
 		Converged: c.converged(f.s.Tol),
 		Rank:      c.rank,
@@ -352,6 +367,7 @@ func (f *factorisation) result(st Status) *Result {
 		OrthRight: orthogonality(f.arena.gramOf(c.right)),
 		OrthLeft:  f.orthLeft,
 		Energy:    c.energy(),
+		Outside:   f.beyond(c.sigma, c.frobenius),
 		Status:    st,
 		Stats:     f.cost(),
 	}
@@ -407,6 +423,7 @@ func (f *factorisation) uncertified(st Status) *Result {
 			res.Converged++
 		}
 	}
+	res.Outside = Outside{Bound: norm} // nothing is certain
 	return res
 }
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -107,4 +109,46 @@ func referenceValues(t *testing.T, dir, name string) (values []float64) {
 		values = append(values, v)
 	}
 	return values
+}
+
+// A result for 99 % of the ratings is a start for all of them that saves passes.
+func TestWarmPasses(t *testing.T) {
+	data := os.Getenv("GDSVD_DATA")
+	if data == "" || raceDetector || testing.Short() {
+		t.Skip("takes MovieLens 1M, and is too large for the race detector and for -short")
+	}
+	f, err := os.Open(filepath.Join(data, "movielens/ml-1m/ratings-notimestamp.dat.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "ratings.dat")
+	if err := os.WriteFile(file, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	most, whole := fewer(t, file, func(i int) bool { return i%100 != 7 }), fewer(t, file, func(int) bool { return true })
+	for _, c := range []struct {
+		tol  string
+		most func(cold int) int
+	}{
+		{"1e-4", func(cold int) int { return cold * 6 / 10 }},
+		{"1e-8", func(cold int) int { return cold + 1 }},
+	} {
+		before, _ := factorised(t, most, "-k", "10", "--tol", c.tol)
+		_, cold := factorised(t, whole, "-k", "10", "--tol", c.tol)
+		_, warm := factorised(t, whole, "-k", "10", "--tol", c.tol, "--init", before)
+		if warm.Status != "converged" || warm.Passes > c.most(cold.Passes) {
+			t.Errorf("tolerance %s: %s after %d passes, %d from random vectors", c.tol, warm.Status, warm.Passes, cold.Passes)
+		}
+		t.Logf("tolerance %s: %s, %d and %d passes, %d and %d products; outside %+v and %+v, σ_k %.6g", c.tol, cold.Method,
+			warm.Passes, cold.Passes, warm.Products, cold.Products, warm.Outside, cold.Outside, cold.Sigma[9])
+	}
 }

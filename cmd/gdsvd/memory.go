@@ -38,7 +38,11 @@ const onTheWay = 4 << 20
 // budget that can work.
 func (o *svdOptions) fit(store *csr.Store, method solver.Method) (placement, error) {
 	n := int(o.order(store))
-	width := int(min(int64(method.Width(o.rank)), store.Cols()))
+	width := method.Width(o.rank)
+	if o.init != "" || o.resume { // what is resumed may have been given start vectors
+		width = max(width, solver.GivenWidth(method, o.rank))
+	}
+	width = int(min(int64(width), store.Cols()))
 	all := placement{options: stream.Options{
 		Memory: o.memory, Reserve: solver.RunFootprint(method, n, o.rank) + onTheWay,
 		Workers: o.workers, Width: width, Rank: o.rank,

@@ -57,11 +57,27 @@ func (a *app) printResult(r *result, dir string) error {
 	if r.Certified && r.Rank < r.K {
 		out.printf("numerical rank %d: the last %d values are zero, their vectors a completion\n", r.Rank, r.K-r.Rank)
 	}
+	out.printf("%s", r.missing())
 	for _, c := range r.Clusters {
 		out.printf("values %d to %d are closer than their residuals: read their vectors as one subspace\n", c[0]+1, c[1])
 	}
 	out.printf("written to %s\n", dir)
 	return out.err
+}
+
+// missing says what singular values a certified result can lack.
+func (r *result) missing() string {
+	if !r.Certified {
+		return ""
+	}
+	text := fmt.Sprintf("no other value is above %.5g", r.Outside.Bound)
+	if p := r.Outside.Probability; p > 0 {
+		text += fmt.Sprintf(", with a probability of error of %.0e", p)
+	}
+	if least := r.Sigma[len(r.Sigma)-1]; r.Outside.Bound > least+number(r.Settings.Tol)*r.Sigma[0] {
+		text += fmt.Sprintf(": between that and %.5g one may be missing", least)
+	}
+	return text + "\n"
 }
 
 // errWriter prints until the first error and keeps it.

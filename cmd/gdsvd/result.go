@@ -79,13 +79,15 @@ type result struct {
 	Method        string        `json:"method"`
 	Status        string        `json:"status"`
 	Certified     bool          `json:"certified"` // the residuals are measured, not estimated
-	Converged     int           `json:"converged"` // triplets whose certified residual is at most the tolerance
+	Converged     int           `json:"converged"` // triplets whose certified residual and floor are at most the tolerance
 	Rank          int           `json:"rank"`      // values above roundoff
 	Sigma         []number      `json:"sigma"`
 	Residual      []number      `json:"residual"`
-	Clusters      [][2]int      `json:"clusters"` // ranges of values closer than their residuals
+	Floor         []number      `json:"floor,omitempty"` // what rounding may hide of each residual; absent if not certified
+	Clusters      [][2]int      `json:"clusters"`        // ranges of values closer than their residuals
 	Orthogonality orthogonality `json:"orthogonality"`
 	Energy        number        `json:"energy"`
+	Outside       outside       `json:"outside"`
 	Passes        int           `json:"passes"`
 	Products      int64         `json:"products"`
 	BytesRead     int64         `json:"bytes_read"`
@@ -114,6 +116,14 @@ type resultPart struct {
 type orthogonality struct {
 	U number `json:"u"`
 	V number `json:"v"`
+}
+
+// outside says what may be missing: no singular value beyond those found is larger than
+// bound, unless that is wrong, which it is with at most the given probability.
+type outside struct {
+	Steps       int     `json:"steps"` // products with random vectors outside of those found; 0: bound is that of the remaining energy
+	Bound       number  `json:"bound"`
+	Probability float64 `json:"probability"`
 }
 
 type seconds struct {

@@ -106,8 +106,23 @@ func (c *checkpoints) afterFault(err error) error {
 	if told := resumeError(err, c.dir); told != nil {
 		return told
 	}
+	if hint := formHint(err); hint != "" {
+		return fmt.Errorf("%w; %s", err, hint)
+	}
 	if now, e := inspectOut(c.fsys, c.dir); !c.saved || e != nil || !now.checkpoint {
 		return err
 	}
 	return fmt.Errorf("%w; a checkpoint is in %s: --resume goes on from there", err, c.dir)
+}
+
+// formHint says what to do about a matrix that does not have the form asked for, which
+// no checkpoint helps; it is empty for other errors.
+func formHint(err error) string {
+	switch {
+	case errors.Is(err, solver.ErrNotDefinite):
+		return "take --operator gram, which works for any matrix, or add a multiple of the identity to the matrix so that no eigenvalue is below zero"
+	case errors.Is(err, solver.ErrNotSymmetric):
+		return "take --operator gram, which works for any matrix"
+	}
+	return ""
 }

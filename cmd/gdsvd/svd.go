@@ -303,6 +303,9 @@ func earlyEnd(res *solver.Result, o svdOptions, saved bool) error {
 	switch {
 	case res.Status == solver.Cancelled:
 		return &outcome{fmt.Sprintf("interrupted after %d passes; estimates, not certified, are in %s%s", res.Stats.Passes, o.out, further), context.Canceled}
+	case res.Status.Early() && res.Converged == o.rank:
+		return &outcome{fmt.Sprintf("%v after %d passes: all triplets are within %.3g, but other values, up to %.3g, have not been ruled out; the result is in %s%s",
+			res.Status.Err(), res.Stats.Passes, o.tol, res.Outside.Bound, o.out, further), errNotConverged}
 	case res.Status.Early():
 		return &outcome{fmt.Sprintf("%v after %d passes: %d of %d triplets are within %.3g, the worst residual is %.2g; the result is in %s%s",
 			res.Status.Err(), res.Stats.Passes, res.Converged, o.rank, o.tol, slices.Max(res.Residuals), o.out, further), errNotConverged}
@@ -333,7 +336,8 @@ func newResult(store *csr.Store, res *solver.Result, o svdOptions) *result {
 		Status: res.Status.String(), Certified: res.Certified, Converged: res.Converged, Rank: res.Rank,
 		Sigma: numbers(res.Sigma), Residual: numbers(res.Residuals), Clusters: res.Clusters,
 		Orthogonality: orthogonality{U: number(res.OrthLeft), V: number(res.OrthRight)},
-		Energy:        number(res.Energy), Passes: res.Stats.Passes, Products: res.Stats.Products,
+		Energy:        number(res.Energy), Floor: numbers(res.Floor),
+		Outside: outside{res.Outside.Steps, number(res.Outside.Bound), res.Outside.Probability}, Passes: res.Stats.Passes, Products: res.Stats.Products,
 		BytesRead: res.Stats.BytesRead, Seconds: newSeconds(res.Stats), PeakRSS: sysmem.PeakRSS(), Seed: o.seed,
 		Settings: settings{
 			Method: o.method.String(), Operator: o.operator.String(),

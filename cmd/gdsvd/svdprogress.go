@@ -53,6 +53,9 @@ func (p *svdProgress) Observe(e solver.Event) error {
 	if e.Open == 0 {
 		residual, doing = e.Residual, ", looking for more copies"
 	}
+	if e.Phase == solver.PhaseOutside {
+		doing = ", looking outside of them"
+	}
 	const steps = 1000
 	s := progress.State{
 		Done: int64(now.Done * steps), Total: steps, ETA: now.Left, About: true,

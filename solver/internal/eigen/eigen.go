@@ -31,10 +31,15 @@ func (w *Solver) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
+// Failure is what Symmetric panics with where it finds no eigenvalues.
+type Failure string
+
+func (f Failure) Error() string { return string(f) }
+
 // Symmetric returns the eigenvalues of the symmetric part of a, in descending order,
 // and of every eigenvector, in rows, its last entries: all for tail = n. The fewer
 // the less it takes, down to a fifth for none; the values are the same, bit for bit.
-// The entries of a must be finite.
+// The entries of a must be finite: of others it panics with a Failure.
 func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vectors blas64.General) {
 	n := a.Rows
 	if a.Cols != n || tail < 0 || tail > n {
@@ -45,14 +50,18 @@ func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vector
 	var e []float64
 	w.d, e, w.q = w.reduce(s)
 	var z blas64.General
+	converged := false
 	const alone = 32 // order below which that is not worth a helper
 	team.Each(min(2, w.workers(), 1+n/alone), 2, func(_, part int) {
 		if part == 0 {
-			w.turns.diagonalise(w.d, e)
+			converged = w.turns.diagonalise(w.d, e)
 		} else {
 			z = w.last(w.q, tail)
 		}
 	})
+	if !converged {
+		panic(Failure("eigenvalues of a small matrix do not converge"))
+	}
 	w.order = w.order[:0]
 	for i := range n {
 		w.order = append(w.order, i)

@@ -30,8 +30,9 @@ type span struct{ first, step, count int }
 
 // diagonalise makes the tridiagonal matrix with diagonals d and e, of which the last
 // entry is not used, diagonal, and keeps its rotations in r. Blocks
-// between zeros of e are taken one after the other from the end.
-func (r *rotations) diagonalise(d, e []float64) {
+// between zeros of e are taken one after the other from the end. It reports whether
+// the eigenvalues have converged, which those of finite numbers do.
+func (r *rotations) diagonalise(d, e []float64) bool {
 	r.sweeps, r.cs = r.sweeps[:0], r.cs[:0]
 	from, to, step := len(d), len(d), 0 // of the block at work, and its direction
 	for hi := len(d) - 1; hi > 0; {
@@ -51,7 +52,7 @@ func (r *rotations) diagonalise(d, e []float64) {
 		}
 		from, to = lo, hi
 		if len(r.sweeps) == maxSweeps*len(d) {
-			panic("eigen: eigenvalues do not converge")
+			return false
 		}
 		first := lo
 		if step < 0 {
@@ -62,6 +63,7 @@ func (r *rotations) diagonalise(d, e []float64) {
 		r.sweeps = append(r.sweeps, span{first, step, hi - lo})
 		sweep(d, e, first, step, r.cs[at:])
 	}
+	return true
 }
 
 // strip is how many columns of a matrix all rotations are applied to at a time: so many

@@ -1,0 +1,190 @@
+package solver_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// everyMethod is all of them as a user gets them.
+var everyMethod = map[string]solver.Method{
+	"gd": solver.GradientDescent{}, "power": solver.Power{}, "polyak": solver.Polyak{}, "nesterov": solver.Nesterov{},
+	"nesterov-general": solver.NesterovGeneral{}, "block": solver.Block{}, "krylov": solver.Krylov{},
+	"krylov/1": solver.Krylov{Columns: 1}, "krylov/2 restarted": solver.Krylov{Columns: 2, Basis: 8},
+}
+
+// TestInitInvariant is the case of a result for a part of the matrix that has
+// nothing to do with the rest: its vectors are exactly singular, and not leading.
+func TestInitInvariant(t *testing.T) {
+	a := mat.NewDense(4, 4, []float64{
+		2, 1, 0, 0,
+		1, 2, 0, 0,
+		0, 0, 200, 100,
+		0, 0, 100, 200,
+	})
+	s := math.Sqrt(0.5)
+	init := mat.NewDense(4, 2, []float64{s, s, s, -s, 0, 0, 0, 0})
+	for name, m := range everyMethod {
+		t.Run(name, func(t *testing.T) {
+			for _, tol := range []float64{1e-2, 1e-5, 1e-8, 1e-10} {
+				set := solver.Settings{Rank: 2, Method: m, Init: init, Tol: tol}
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				solvertest.Check(t, a, set, res, nil)
+				solvertest.CheckValues(t, res, []float64{300, 100}, tol)
+				if res.Status != solver.Converged {
+					t.Errorf("tolerance %g: %v", tol, res.Status)
+				}
+				// One pass shows that the vectors are singular, and cannot show more.
+				set.MaxPasses = 1
+				res, err = solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Status == solver.Converged || res.Outside.Bound < 300 {
+					t.Errorf("tolerance %g: %v after one pass, %+v", tol, res.Status, res.Outside)
+				}
+			}
+		})
+	}
+}
+
+// planted draws a matrix of blocks, a few of them dominant, and start vectors that
+// are those of some other blocks, in part, permuted, or perturbed.
+func planted(t *rapid.T) (a, init *mat.Dense, k int) {
+	blocks := rapid.IntRange(1, 4).Draw(t, "blocks")
+	var parts []*mat.Dense
+	rows, cols := 0, 0
+	for i := range blocks {
+		r, c := rapid.IntRange(2, 12).Draw(t, "rows"), rapid.IntRange(2, 10).Draw(t, "cols")
+		scale := math.Pow10(rapid.IntRange(-3, 2).Draw(t, "scale"))
+		b := solvertest.Random(r, c, rapid.Uint64().Draw(t, fmt.Sprint("block ", i)))
+		b.Scale(scale, b)
+		parts = append(parts, b)
+		rows, cols = rows+r, cols+c
+	}
+	a = mat.NewDense(rows, cols, nil)
+	permutation := rapid.Permutation(sequence(cols)).Draw(t, "permutation")
+	at, first := 0, 0
+	for _, b := range parts {
+		r, c := b.Dims()
+		for i := range r {
+			for j := range c {
+				a.Set(at+i, permutation[first+j], b.At(i, j))
+			}
+		}
+		at, first = at+r, first+c
+	}
+	k = rapid.IntRange(1, min(rows, cols, 6)).Draw(t, "k")
+	// The right singular vectors, from the largest or from the least.
+	var svd mat.SVD
+	svd.Factorize(a, mat.SVDThin)
+	var v mat.Dense
+	svd.VTo(&v)
+	_, all := v.Dims()
+	width := rapid.IntRange(1, min(all, k+2)).Draw(t, "width")
+	from := rapid.IntRange(0, all-width).Draw(t, "from")
+	init = mat.DenseCopyOf(v.Slice(0, cols, from, from+width))
+	if noise := rapid.SampledFrom([]float64{0, 0, 1e-12, 1e-6, 1e-2}).Draw(t, "noise"); noise > 0 {
+		e := solvertest.Random(cols, width, rapid.Uint64().Draw(t, "noise seed"))
+		e.Scale(noise, e)
+		init.Add(init, e)
+	}
+	if rapid.Bool().Draw(t, "swapped") {
+		init.SetCol(0, mat.Col(nil, 0, mat.DenseCopyOf(init.Slice(0, cols, width-1, width))))
+	}
+	return a, init, k
+}
+
+func sequence(n int) []int {
+	x := make([]int, n)
+	for i := range x {
+		x[i] = i
+	}
+	return x
+}
+
+// TestInitNeverMisleads checks that start vectors change the work and not the
+// values, whatever they are.
+func TestInitNeverMisleads(t *testing.T) {
+	for name, m := range everyMethod {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				a, init, k := planted(t)
+				tol := math.Pow10(-rapid.IntRange(2, 10).Draw(t, "digits"))
+				rows, _ := a.Dims()
+				left := solver.NewDenseRows(rows, k)
+				set := solver.Settings{
+					Rank: k, Method: m, Init: init, Left: left, Tol: tol, Seed: rapid.Uint64().Draw(t, "seed"), MaxPasses: 100_000,
+					Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(t, "deflation"),
+				}
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				solvertest.Check(t, a, set, res, left.Dense)
+				want := solvertest.Singular(a)
+				for i, s := range res.Sigma {
+					// A value within the tolerance of another may stand for it.
+					if math.Abs(s-want[i]) > 3*tol*want[0]+1e-7*want[0] {
+						t.Errorf("σ[%d] = %.10g, want %.10g (tolerance %g, %v, %d passes)", i, s, want[i], tol, res.Status, res.Stats.Passes)
+					}
+				}
+				next := 0.0
+				if k < len(want) {
+					next = want[k]
+				}
+				if res.Outside.Bound < next*(1-1e-9)-1e-7*want[0] {
+					t.Errorf("bound %+v with σ = %g, found %g to %g, %v, %d passes", res.Outside, want[:k+1], res.Sigma, res.Residuals, res.Status, res.Stats.Passes)
+				}
+				if res.Status != solver.Converged && res.Status != solver.Stagnated {
+					t.Errorf("%v after %d passes", res.Status, res.Stats.Passes)
+				}
+			})
+		})
+	}
+}
+
+// TestInitSavesPasses changes a matrix with the spectrum of ratings by a hundredth.
+func TestInitSavesPasses(t *testing.T) {
+	const rows, cols, k = 400, 250, 10
+	sigma := make([]float64, cols)
+	for i := range sigma {
+		sigma[i] = math.Pow(float64(i+1), -0.8)
+	}
+	before := solvertest.WithValues(rows, cols, 1, sigma...)
+	after := solvertest.Random(rows, cols, 2)
+	after.Scale(0.01*mat.Norm(before, 2)/mat.Norm(after, 2), after)
+	after.Add(after, before)
+	for _, tol := range []float64{1e-4, 1e-8} {
+		solve := func(a, init *mat.Dense) *solver.Result {
+			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: k, Method: solver.Krylov{}, Init: init, Tol: tol})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res
+		}
+		cold, warm := solve(after, nil), solve(after, solve(before, nil).Right)
+		solvertest.CheckValues(t, warm, solvertest.Singular(after), tol)
+		most := cold.Stats.Passes + 1
+		if tol == 1e-4 {
+			most = cold.Stats.Passes * 6 / 10
+		}
+		if warm.Status != solver.Converged || warm.Stats.Passes > most {
+			t.Errorf("tolerance %g: %v after %d passes, %d without start vectors", tol, warm.Status, warm.Stats.Passes, cold.Stats.Passes)
+		}
+		if warm.Outside.Steps == 0 || warm.Outside.Bound > warm.Sigma[k-1]+tol*warm.Sigma[0] {
+			t.Errorf("tolerance %g: %+v with values down to %g", tol, warm.Outside, warm.Sigma[k-1])
+		}
+		t.Logf("tolerance %g: %d and %d passes, %d and %d products, %+v and %+v", tol, warm.Stats.Passes, cold.Stats.Passes,
+			warm.Stats.Products, cold.Stats.Products, warm.Outside, cold.Outside)
+	}
+}

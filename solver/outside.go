@@ -1,0 +1,296 @@
+package solver
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Outside bounds what a result may have missed: ‖A − AVVᵀ‖ ≤ Bound for the right
+// vectors V that were found, so no singular value beyond those is larger. Where Bound
+// is no larger than the least value found, the values found are the leading ones;
+// otherwise one between the two could be hidden.
+//
+// The statement is wrong with at most the given Probability, which is one over the
+// random vectors of the seed and not over matrices. It takes the vectors that were
+// found for singular vectors, which they are to within their residuals.
+type Outside struct {
+	// Steps is how many products of the operator with random vectors outside of
+	// what was given and found the bound is made of; 0 if it is that of the
+	// remaining energy, √(‖A‖²_F − Σσ²), which is never wrong.
+	Steps       int
+	Bound       float64
+	Probability float64
+}
+
+// outsideProbability is that with which a bound may be wrong.
+const outsideProbability = 1e-6
+
+// lookout is an Outside in terms of the operator.
+type lookout struct {
+	known       bool
+	steps       int
+	value       float64 // no eigenvalue beyond those found is larger
+	probability float64
+}
+
+// witness is implemented by recurrences whose random start block tells what
+// eigenvalues the operator can have beyond those that they have found.
+type witness interface {
+	// evidence is what the last product has brought, once the leading Ritz pairs
+	// are taken as found. It is false if there is none.
+	evidence(found int) (evidence, bool)
+}
+
+// evidence is what a block Lanczos recurrence M·V = V·T + X·(0 R) from a random
+// block X₁, the first columns of V, knows about eigenvalues that it has not found.
+//
+// Let w be a unit vector with Mw = λw, orthogonal to the Ritz vectors that are
+// taken as found. Multiplying the recurrence by wᵀ gives, for Ritz pairs (θ, s) of
+// the others,
+//
+//	wᵀX₁ = (wᵀX)·H(λ),  H(λ) = Σ R·s_last·s_firstᵀ/(λ−θ),
+//
+// so ‖H(λ)‖ ≥ ‖wᵀX₁‖: were λ far above all θ, X₁ would have to be nearly
+// orthogonal to w. For p random columns in d dimensions ‖wᵀX₁‖² has the
+// distribution Beta(p/2, (d−p)/2), and below δ is with a known probability; then no
+// λ with ‖H(λ)‖ < δ is left. For p = 1, ‖H‖ is Πβ/Π(λ−θ) (van Dorsselaer,
+// Hochstenbach, van der Vorst 2001, "Computing probabilistic bounds for extreme
+// eigenvalues of symmetric matrices with the Lanczos method"). It looks at the
+// values that have been found, and falls to the largest θ as that converges; the
+// bound 1.648·√n·exp(−√ε(2j−1)) on P[θ_j < (1−ε)λ] (Kuczyński, Woźniakowski 1992)
+// holds before anything is known, and is for p = 1 its worst case.
+type evidence struct {
+	steps       int
+	theta       []float64  // Ritz values, descending, without those found
+	first, last *mat.Dense // s_first and R·s_last of each, in rows
+	top         float64    // norm of M
+	leak        float64    // what M takes from the vectors found to others
+}
+
+// bound returns the least λ above which ‖H‖ < delta, a little more in fact.
+func (e evidence) bound(delta float64) float64 {
+	const coarse = 0.9
+	least := max(e.theta[0], 0)
+	if e.top == 0 {
+		return 0
+	}
+	gap, floor := e.top, floorFactor*epsilon*e.top
+	for e.transfer(least+gap) >= delta {
+		gap *= 2
+	}
+	for gap > floor && e.transfer(least+coarse*gap) < delta {
+		gap *= coarse
+	}
+	return least + max(gap, floor)
+}
+
+// transfer returns ‖H(λ)‖_F.
+func (e evidence) transfer(lambda float64) float64 {
+	_, l := e.last.Dims()
+	_, p := e.first.Dims()
+	h := make([]float64, l*p)
+	for i, theta := range e.theta {
+		s := e.first.RawRowView(i)
+		for a, v := range e.last.RawRowView(i) {
+			if v /= lambda - theta; v != 0 {
+				for b, x := range s {
+					h[a*p+b] += v * x
+				}
+			}
+		}
+	}
+	return (*Arena)(nil).norm2(h)
+}
+
+// leastShare returns a δ such that the component of a given unit vector in the span
+// of p random ones in d dimensions is shorter than δ with at most the given
+// probability. Of the distribution function of Beta(a, b),
+//
+//	I_x(a, b) ≤ x^a/(a·B(a,b))
+//
+// for b ≥ 1; for b = ½ it is at most √2 times that as long as x ≤ ½.
+func leastShare(p, d int, probability float64) float64 {
+	if p >= d {
+		return 1
+	}
+	a, b := float64(p)/2, float64(d-p)/2
+	if b < 1 {
+		probability /= math.Sqrt2
+	}
+	la, _ := math.Lgamma(a)
+	lb, _ := math.Lgamma(b)
+	lab, _ := math.Lgamma(a + b)
+	x := math.Exp((math.Log(probability*a) + la + lb - lab) / a)
+	return math.Sqrt(min(x, 0.5))
+}
+
+// witnessed takes note of what the recurrence at work says about eigenvalues beyond
+// those it has just found, and reports whether it says anything.
+//
+// Which vector it has missed, if any, depends on the random block: it is the first
+// eigenvector that is not among those found, one of k+1. Each must be ruled out. The
+// vectors of a scout are independent of what it looks beyond. Given columns of the
+// block count for nothing: w may be orthogonal to them, and if it is not, the share
+// of the block in it is all the larger.
+//
+// That argument wants w to be an eigenvector whatever the block is, while the one of
+// the operator deflated by vectors found in the space of the block depends on it, as
+// much as they are wrong. A recurrence has no say until that is much less than δ.
+func (r *run) witnessed(found int) bool {
+	w, ok := r.rec.(witness)
+	if !ok || r.s.Stop != StopResidual || r.s.Deflation == Plain && r.first > 0 {
+		return false // plain deflation keeps nothing out of the space of w
+	}
+	e, ok := w.evidence(found)
+	if !ok {
+		return false
+	}
+	p, cases := width(e.first)-r.taken, float64(r.s.Rank+1)
+	if r.scouting {
+		cases = 1
+	}
+	if p < 1 {
+		return false
+	}
+	delta := leastShare(p, r.n-r.first-r.taken, outsideProbability/cases)
+	const apart = 1e-2 // relative distance of w from those it could be mixed with
+	if e.leak > apart*delta*e.theta[0] {
+		return false
+	}
+	if now := (lookout{true, e.steps, e.bound(delta), outsideProbability}); !r.outside.known || now.value <= r.outside.value || !r.scouting {
+		r.outside = now
+	}
+	return true
+}
+
+// evident reports whether nothing that counts can be hidden above an eigenvalue
+// that was found.
+func (r *run) evident(least float64) bool {
+	return r.outside.known && r.outside.value <= r.negligible(least)
+}
+
+// negligible is how large an eigenvalue may be that is found beyond the least one
+// that was looked for: the tolerance, and what rounding hides.
+func (r *run) negligible(least float64) float64 {
+	sigma := r.sigma(least) + r.s.Tol*r.sigma(r.lambda1)
+	return r.eigenvalue(sigma) + 16*floorFactor*epsilon*r.lambda1
+}
+
+// search is find for start vectors that may have been given: the residuals of what
+// they lead to say that it is singular, not that it is leading. It goes on until
+// nothing larger can be hidden; what turns out to be is found from random vectors,
+// and what was given is forgotten. At a coarse tolerance those may mislead, too: then
+// others have to do better.
+func (r *run) search(reserve func() int) (Status, error) {
+	for {
+		st, err := r.find(reserve)
+		if st != Converged || err != nil || !r.told {
+			return st, err
+		}
+		misled, st, err := r.lookOutside(reserve)
+		if st != Converged || err != nil || !misled {
+			return st, err
+		}
+		if r.tol < r.s.Tol/1e6 {
+			return Stagnated, nil
+		}
+		r.forget()
+	}
+}
+
+// lookOutside multiplies random vectors orthogonal to those found until it is
+// evident that nothing larger is there, or that something is.
+func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, _ error) {
+	if r.locked.len == r.n {
+		r.outside = lookout{known: true}
+	}
+	least := slices.Min(r.values)
+	if r.rec == nil && r.evident(least) {
+		return false, Converged, nil
+	}
+	if r.rec == nil {
+		r.project()
+		z := r.arena.Dense(r.n, r.scouts())
+		r.arena.gaussian(z, 0, r.s.Seed, streamOutside|r.starts)
+		r.starts++
+		r.locked.projectAll(z.RawMatrix())
+		r.rec, r.cands, r.first, r.scouting = newScout(r.arena, z), nil, r.locked.len, true
+		r.taken = 0
+	}
+	s := r.rec.(*scout)
+	s.avoid(r.locked)
+	var y *mat.Dense
+	defer func() { r.arena.free(y) }()
+	for {
+		if err := r.boundary(); err != nil {
+			return false, NotTerminated, err
+		}
+		if st := r.mayPass(reserve()); st != NotTerminated {
+			return false, st, r.save()
+		}
+		x := s.Next()
+		y = r.like(y, x)
+		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, width(x)); err != nil {
+			st, err := r.abandon(err)
+			return false, st, err
+		}
+		if !r.arena.finite(y) {
+			return false, Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
+		}
+		lead := s.Absorb(y)[0]
+		r.lambda1 = max(r.lambda1, math.Hypot(lead.Value, lead.Residual))
+		r.witnessed(0)
+		misled = lead.Value > r.negligible(least)
+		e := r.event(PhaseOutside, r.s.Rank-1, lead)
+		e.Open, e.Worst = 0, 0
+		if err := r.observe(e); err != nil {
+			return false, NotTerminated, err
+		}
+		if misled || s.over || r.evident(least) {
+			r.release()
+			r.scouting = false
+			return misled, Converged, nil
+		}
+	}
+}
+
+// forget begins the run anew from random vectors.
+func (r *run) forget() {
+	r.locked.reset()
+	r.values, r.seen = r.values[:0], r.seen[:0]
+	r.nulls, r.noise, r.stalled, r.doubt = 0, 0, false, false
+	r.outside = lookout{}
+	r.tol, r.round, r.lastWorst = r.tol/4, 0, 0
+	for _, x := range r.warm {
+		r.arena.release(x)
+	}
+	r.warm = nil
+	if r.cert != nil {
+		r.arena.free(r.cert.right, r.cert.product)
+		r.cert = nil
+	}
+}
+
+// beyond returns the Outside of a result with the given values of a matrix with a
+// known Frobenius norm. Rounding of the sums is allowed for.
+func (r *run) beyond(sigma []float64, frobenius float64) Outside {
+	if frobenius == 0 || len(sigma) == r.n {
+		return Outside{}
+	}
+	rest := 1.0
+	for _, s := range sigma {
+		rest -= (s / frobenius) * (s / frobenius)
+	}
+	const rounding = 1e-12
+	rest = max(rest, 0) + rounding
+	all := Outside{Bound: frobenius * math.Sqrt(rest)}
+	if r.outside.known {
+		if b := r.sigma(r.outside.value); b < all.Bound {
+			return Outside{r.outside.steps, b, r.outside.probability}
+		}
+	}
+	return all
+}

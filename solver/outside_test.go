@@ -1,0 +1,141 @@
+package solver
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/mathext"
+)
+
+// TestLeastShare compares the bound on the distribution of a random component with
+// that distribution.
+func TestLeastShare(t *testing.T) {
+	for _, p := range []int{1, 2, 3, 8, 20} {
+		for _, d := range []int{p, p + 1, p + 2, p + 5, 50 + p, 3706, 10_000_000} {
+			for _, probability := range []float64{1e-2, 1e-6, 1e-9} {
+				delta := leastShare(p, d, probability)
+				if p == d {
+					if delta != 1 {
+						t.Errorf("%d of %d columns: δ = %g, want 1", p, d, delta)
+					}
+					continue
+				}
+				got := mathext.RegIncBeta(float64(p)/2, float64(d-p)/2, delta*delta)
+				// It is close where δ is small.
+				if got > probability*(1+1e-6) || d > 40*p && probability < 1e-5 && got < 0.2*probability {
+					t.Errorf("%d of %d columns: components below %g have probability %g, want about %g", p, d, delta, got, probability)
+				}
+			}
+		}
+	}
+}
+
+// diagonalOperator is the operator of a diagonal matrix.
+type diagonalOperator []float64
+
+func (d diagonalOperator) Dim() int { return len(d) }
+
+func (d diagonalOperator) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	for i, v := range d {
+		for j, y := range x.RawRowView(i) {
+			dst.Set(i, j, v*y)
+		}
+	}
+	return ctx.Err()
+}
+
+// scouted multiplies random vectors so many times.
+func scouted(op diagonalOperator, p, steps int, seed uint64) *scout {
+	z := mat.NewDense(len(op), p, nil)
+	Gaussian(z, 0, seed, streamOutside)
+	s := newScout(nil, z)
+	y := mat.NewDense(len(op), p, nil)
+	for range steps {
+		if err := op.Apply(context.Background(), y, s.Next()); err != nil {
+			panic(err)
+		}
+		s.Absorb(y)
+	}
+	return s
+}
+
+// TestScoutBound checks that the bound holds from the first step on, at about the
+// probability that it claims if that is large, and that it falls to the value.
+func TestScoutBound(t *testing.T) {
+	spectra := map[string]func(i int) float64{
+		"harmonic": func(i int) float64 { return 1 / float64(i+1) },
+		"close":    func(i int) float64 { return 1 - 1e-3*float64(i) },
+		"one":      func(i int) float64 { return math.Pow(0.01, float64(min(i, 1))) },
+		"equal":    func(int) float64 { return 1 },
+		"steps":    func(i int) float64 { return 1 / float64(1+i/7) },
+	}
+	const n, runs = 300, 100
+	for name, f := range spectra {
+		op := make(diagonalOperator, n)
+		for i := range op {
+			op[i] = f(i)
+		}
+		for _, p := range []int{1, 2, 4} {
+			for _, steps := range []int{1, 2, 5, 12, 40} {
+				wrong, likely := 0, 0
+				for seed := range uint64(runs) {
+					e, _ := scouted(op, p, steps, seed).evidence(0)
+					if e.theta[0] > 1+1e-12 {
+						t.Fatalf("%s: Ritz value %g", name, e.theta[0])
+					}
+					if e.bound(leastShare(p, n, outsideProbability)) < 1-1e-12 {
+						wrong++
+					}
+					if e.bound(leastShare(p, n, 0.5)) < 1-1e-12 {
+						likely++
+					}
+				}
+				if wrong > 0 || likely > runs*7/10 {
+					t.Errorf("%s, %d columns, %d steps: %d of %d bounds are wrong, %d at a probability of a half", name, p, steps, wrong, runs, likely)
+				}
+			}
+			e, _ := scouted(op, p, 40, 1).evidence(0)
+			if b := e.bound(leastShare(p, n, outsideProbability)); name != "close" && b > 1.05 || b > 1.4 {
+				t.Errorf("%s, %d columns: the bound is %g after 40 steps", name, p, b)
+			}
+		}
+	}
+}
+
+// TestScoutResumes restores a scout after every step.
+func TestScoutResumes(t *testing.T) {
+	op := make(diagonalOperator, 60)
+	for i := range op {
+		op[i] = 1 / float64(1+i*i)
+	}
+	want := scouted(op, 2, 9, 1)
+	s, y := scouted(op, 2, 0, 1), mat.NewDense(60, 2, nil)
+	for range 9 {
+		st := s.Save()
+		for i, b := range st.Blocks {
+			if !b.IsEmpty() {
+				st.Blocks[i] = mat.DenseCopyOf(b)
+			}
+		}
+		var err error
+		if s, err = restoreScout(nil, st); err != nil {
+			t.Fatal(err)
+		}
+		if err := op.Apply(t.Context(), y, s.Next()); err != nil {
+			t.Fatal(err)
+		}
+		s.Absorb(y)
+	}
+	if !mat.Equal(s.t, want.t) || !mat.Equal(s.next, want.next) || s.steps != 9 {
+		t.Error("a scout that was saved goes on differently")
+	}
+	for i := range s.Save().Scalars {
+		bad := s.Save()
+		bad.Scalars[i] = math.NaN()
+		if _, err := restoreScout(nil, bad); err == nil && i > 0 {
+			t.Errorf("a NaN in the place of scalar %d is accepted", i)
+		}
+	}
+}

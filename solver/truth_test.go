@@ -1,0 +1,234 @@
+package solver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// exactResiduals are both residuals of every triplet, computed with 200 bits.
+func exactResiduals(a *mat.Dense, res *solver.Result, u *mat.Dense) []float64 {
+	const bits = 200
+	num := func(x float64) *big.Float { return new(big.Float).SetPrec(bits).SetFloat64(x) }
+	norm := func(at func(i int) (dot, minus *big.Float), n int) float64 {
+		sum := num(0)
+		for i := range n {
+			x, y := at(i)
+			x.Sub(x, y)
+			sum.Add(sum, x.Mul(x, x))
+		}
+		f, _ := sum.Sqrt(sum).Float64()
+		return f
+	}
+	rows, cols := a.Dims()
+	out := make([]float64, len(res.Sigma))
+	for k, sigma := range res.Sigma {
+		s := num(sigma)
+		right := norm(func(i int) (*big.Float, *big.Float) { // Av − σu
+			dot := num(0)
+			for j := range cols {
+				dot.Add(dot, num(0).Mul(num(a.At(i, j)), num(res.Right.At(j, k))))
+			}
+			return dot, num(0).Mul(s, num(u.At(i, k)))
+		}, rows)
+		left := norm(func(j int) (*big.Float, *big.Float) { // Aᵀu − σv
+			dot := num(0)
+			for i := range rows {
+				dot.Add(dot, num(0).Mul(num(a.At(i, j)), num(u.At(i, k))))
+			}
+			return dot, num(0).Mul(s, num(res.Right.At(j, k)))
+		}, cols)
+		out[k] = max(left, right) / res.Sigma[0]
+	}
+	return out
+}
+
+// TestResidualIsMeasured checks residuals of graded matrices against those computed
+// in higher precision: what is reported is what there is, within a factor of 2 where
+// it is above the floor, and what rounding may hide is said by the floor and not
+// added to it.
+func TestResidualIsMeasured(t *testing.T) {
+	const rows, cols, k = 24, 12, 8
+	above, below := 0, 0
+	for seed := range uint64(24) {
+		sigma := make([]float64, cols)
+		for i := range sigma {
+			sigma[i] = math.Pow(10, -float64(i)*(0.3+float64(seed%8)/4))
+		}
+		a := solvertest.WithValues(rows, cols, seed, sigma...)
+		for _, form := range []solver.Form{solver.Gram, solver.Dilation} {
+			for _, limit := range []int{6, 30, 2000} {
+				left := solver.NewDenseRows(rows, k)
+				set := solver.Settings{Rank: k, Method: solver.Power{}, Operator: form, Left: left, Seed: seed, Tol: 1e-13, MaxPasses: limit}
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				truth := exactResiduals(a, res, left.Dense)
+				for i, r := range res.Residuals {
+					floor := res.Floor[i]
+					if res.Sigma[i] == 0 && r > 0.9 {
+						continue // the limit left no pass to measure its left vector
+					}
+					if truth[i] > 2*r+floor || r > 2*truth[i]+floor {
+						t.Errorf("seed %d, %v, %d passes: residual %d is %.3g, reported %.3g, floor %.3g", seed, form, limit, i, truth[i], r, floor)
+					}
+					if r > floor {
+						above++
+					} else {
+						below++
+					}
+				}
+			}
+		}
+	}
+	if above < 100 || below < 100 {
+		t.Errorf("%d residuals above their floor and %d below: the test does not test", above, below)
+	}
+}
+
+// TestTinyValuesAreNoCluster has values far apart, near the end of what a float64
+// tells: what rounding may hide of their residuals makes them no cluster.
+func TestTinyValuesAreNoCluster(t *testing.T) {
+	sigma := []float64{1, 1e-3, 1e-10, 1e-11, 1e-12}
+	a := solvertest.WithValues(20, 10, 3, sigma...)
+	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 5, Method: solver.Power{}, Operator: solver.Dilation, Tol: 1e-12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(res.Clusters) > 0 {
+		t.Errorf("σ = %.3g with residuals %.3g and floors %.3g: clusters %v", res.Sigma, res.Residuals, res.Floor, res.Clusters)
+	}
+	equal := solvertest.WithValues(20, 10, 3, 2, 2, 1)
+	res, err = solver.SVD(t.Context(), solvertest.NewDense(equal), solver.Settings{Rank: 3, Method: solver.Block{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(res.Clusters, [][2]int{{0, 2}}) {
+		t.Errorf("σ = %.17g: clusters %v", res.Sigma, res.Clusters)
+	}
+}
+
+// poisoned is a matrix one of whose passes brings a number that is none, or one that
+// is too large.
+type poisoned struct {
+	*solvertest.Dense
+	at    int
+	value float64
+}
+
+func (p *poisoned) spoil(x *mat.Dense) {
+	if p.Passes == p.at {
+		r, c := x.Dims()
+		x.Set(r/2, c-1, p.value)
+	}
+}
+
+func (p *poisoned) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	err := p.Dense.Apply(ctx, dst, x)
+	p.spoil(dst)
+	return err
+}
+
+func (p *poisoned) ApplyDilation(ctx context.Context, dstLong, dstShort, long, short *mat.Dense) error {
+	err := p.Dense.ApplyDilation(ctx, dstLong, dstShort, long, short)
+	p.spoil(dstShort)
+	return err
+}
+
+func (p *poisoned) Mul(ctx context.Context, x *mat.Dense, sink func(int64, *mat.Dense) error) error {
+	return p.Dense.Mul(ctx, x, func(first int64, rows *mat.Dense) error {
+		if first == 0 {
+			p.spoil(rows)
+		}
+		return sink(first, rows)
+	})
+}
+
+func (p *poisoned) Project(ctx context.Context, v *mat.Dense, sink func(int64, *mat.Dense) error) (*mat.Dense, *mat.Dense, error) {
+	spoiling := func(first int64, rows *mat.Dense) error {
+		if first == 0 {
+			p.spoil(rows)
+		}
+		return sink(first, rows)
+	}
+	if sink == nil {
+		spoiling = nil
+	}
+	atw, r, err := p.Dense.Project(ctx, v, spoiling)
+	if p.at%2 == 0 {
+		p.spoil(atw)
+	} else {
+		p.spoil(r)
+	}
+	return atw, r, err
+}
+
+func (p *poisoned) MulTrans(ctx context.Context, k int, source func(int64, *mat.Dense) error) (*mat.Dense, error) {
+	y, err := p.Dense.MulTrans(ctx, k, source)
+	if err == nil {
+		p.spoil(y)
+	}
+	return y, err
+}
+
+// TestPoisonedPasses brings numbers that cannot be worked with in every pass: the
+// run ends with an error that says so, or its result is right. It never panics.
+func TestPoisonedPasses(t *testing.T) {
+	tall := solvertest.WithValues(20, 12, 1, 5, 4, 3, 2, 1)
+	square := rotated(solvertest.Diagonal(14, 14, 5, 4, 3, 2, 1), 1)
+	for name, m := range everyMethod {
+		for _, form := range []solver.Form{solver.Gram, solver.Dilation, solver.Symmetric} {
+			if form == solver.Dilation && !solver.CanDilate(m) {
+				continue
+			}
+			for _, init := range []*mat.Dense{nil, solvertest.Random(12, 3, 1)} {
+				t.Run(fmt.Sprint(name, " ", form, " ", init != nil), func(t *testing.T) {
+					a := tall
+					if form == solver.Symmetric {
+						a = square
+					}
+					for _, value := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e200} {
+						for at := 1; ; at++ {
+							if at > 12 {
+								at += at / 4
+							}
+							p := &poisoned{Dense: solvertest.NewDense(a), at: at, value: value}
+							set := solver.Settings{Rank: 7, Method: m, Operator: form, Init: init, Left: solver.NewDenseRows(20, 7), MaxPasses: 2000}
+							if form == solver.Symmetric {
+								set.Left = solver.NewDenseRows(14, 7)
+							}
+							res, err := solver.SVD(t.Context(), p, set)
+							if p.Passes < at {
+								break // the run had ended
+							}
+							known := errors.Is(err, solver.ErrBreakdown) || errors.Is(err, solver.ErrScale) ||
+								errors.Is(err, solver.ErrNotSymmetric) || errors.Is(err, solver.ErrNotDefinite)
+							if err != nil && !known {
+								t.Errorf("%g in pass %d: %v", value, at, err)
+							}
+							if err != nil {
+								continue
+							}
+							for i, s := range res.Sigma {
+								if math.IsNaN(s) || math.IsInf(s, 0) || math.IsNaN(res.Residuals[i]) {
+									t.Errorf("%g in pass %d: σ = %g, residuals %g, %v", value, at, res.Sigma, res.Residuals, res.Status)
+									break
+								}
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
