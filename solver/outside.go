@@ -198,12 +198,15 @@ func (r *run) search(reserve func() int) (Status, error) {
 			return Stagnated, nil
 		}
 		r.forget()
+		if err := r.boundary(); err != nil {
+			return NotTerminated, err
+		}
 	}
 }
 
 // lookOutside multiplies random vectors orthogonal to those found until it is
 // evident that nothing larger is there, or that something is.
-func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, _ error) {
+func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error) {
 	if r.locked.len == r.n {
 		r.outside = lookout{known: true}
 	}
@@ -252,7 +255,10 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, _ error) {
 		if misled || s.over || r.evident(least) {
 			r.release()
 			r.scouting = false
-			return misled, Converged, nil
+			if !misled {
+				err = r.boundary()
+			}
+			return misled, Converged, err
 		}
 	}
 }
