@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"gonum.org/v1/gonum/mat"
@@ -31,6 +32,18 @@ type Arena struct {
 	table  atomic.Pointer[[]tallBlock] // replaced, never changed
 
 	read, written atomic.Int64 // bytes of blocks in the space that loops have gone over
+
+	watch func()    // called about once a second by loops over blocks in the space; may be nil
+	told  time.Time // when it was
+}
+
+// tell calls watch if it is time. It runs on the goroutine of the run.
+func (a *Arena) tell() {
+	const every = time.Second
+	if a.outside() && a.watch != nil && time.Since(a.told) >= every {
+		a.watch()
+		a.told = time.Now()
+	}
 }
 
 // tallBlock is planes of n rows in the space, one after the other.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -130,3 +131,41 @@ func TestWindow(t *testing.T) {
 		t.Errorf("windows of %d and %d rows", rows, ten)
 	}
 }
+
+// The goroutine of the run is told of long loops over blocks in a space, about once a
+// second, and of others never.
+func TestArenaTells(t *testing.T) {
+	const n = 1 << 17
+	for _, space := range []Space{nil, &quiet{}} {
+		told := 0
+		a := newArena(t.Context(), space, 2)
+		a.watch = func() { told++ }
+		x := a.Dense(n, 1)
+		for _, loop := range []func(){
+			func() { a.norm2(column(x)) },
+			func() { a.eachChunk(n, reads(x.RawMatrix()), func(_, _, _ int) {}) },
+		} {
+			told, a.told = 0, time.Time{}
+			loop()
+			if (told > 0) != (space != nil) {
+				t.Errorf("told %d times of a loop with space %v", told, space)
+			}
+			if told = 0; space != nil {
+				loop()
+			}
+			if told > 0 {
+				t.Errorf("told again %d times within a second", told)
+			}
+		}
+	}
+}
+
+// quiet is a Space that keeps no record.
+type quiet struct{}
+
+func (quiet) Make(n int) ([]float64, error) { return make([]float64, n), nil }
+func (quiet) Holds([]float64) bool          { return false }
+func (quiet) Fetch([]float64)               {}
+func (quiet) Drop([]float64)                {}
+func (quiet) Free([]float64)                {}
+func (quiet) Err() error                    { return nil }

@@ -3,7 +3,6 @@ package solver
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -88,6 +87,12 @@ func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Sett
 		r.linear, r.locked.cut = true, op.long()
 	case *symmetric:
 		r.linear = true
+	}
+	if w, ok := s.Observer.(Watcher); ok {
+		arena.told = r.begin
+		arena.watch = func() {
+			w.Watch(Work{Pass: r.stats.Passes, VectorsRead: arena.read.Load(), VectorsWritten: arena.written.Load()})
+		}
 	}
 	r.base = r.usage()
 	r.deflate(s.Deflation)
@@ -183,11 +188,15 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, width(x)); err != nil {
 			return r.abandon(err)
 		}
+		// A Lanczos process sees what is not finite by itself; to look costs a loop over y.
+		l, ok := r.rec.(*lanczos)
+		if !ok && !r.arena.finite(y) {
+			return r.broken()
+		}
 		cands := r.rec.Absorb(y)
 		index, lead := min(r.locked.len, r.s.Rank-1), cands[0]
-		// What is not finite in a product shows in all numbers made of it.
-		if size := math.Hypot(lead.Value, lead.Residual); (math.IsNaN(size) || math.IsInf(size, 0)) && !r.arena.finite(y) {
-			return Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
+		if ok && l.broken && !r.arena.finite(y) {
+			return r.broken()
 		}
 		if err := r.scale(lead); err != nil {
 			return Breakdown, err
@@ -217,4 +226,9 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, r.judge.warm)
 		}
 	}
+}
+
+// broken is the end of a run whose last product is not finite.
+func (r *run) broken() (Status, error) {
+	return Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
 }

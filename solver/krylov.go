@@ -110,6 +110,7 @@ type lanczos struct {
 	full     bool       // V spans the whole space, next is a part of it
 	origin   int        // columns of the start block
 	steps    int        // products since then, all of them in V; −1 after a restart
+	broken   bool       // the last product was not finite
 	top      float64    // largest norm of a product, for what is roundoff
 	qr       blockQR
 	cands    []Candidate
@@ -161,7 +162,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	}
 	r.drift.grow(w, r.most)
 	c, gram, lost := r.orthogonalise(y.RawMatrix(), old)
-	if !allFinite(c.Data) {
+	if r.broken = !allFinite(c.Data); r.broken {
 		return append(r.cands[:0], ritzCandidate(math.Inf(1), 0))
 	}
 	r.border(c, old)

@@ -42,7 +42,30 @@ type ObserverFunc func(Event) error
 // Observe implements Observer.
 func (f ObserverFunc) Observe(e Event) error { return f(e) }
 
+// Watcher is implemented by an Observer that wants to know of the work between passes,
+// too, where it goes over vectors in files: steps, restarts, locking and finishing may take
+// longer than passes.
+type Watcher interface {
+	// Watch is called about once a second, on the goroutine of the run.
+	Watch(Work)
+}
+
+// Work is what a run has done beside its passes.
+type Work struct {
+	Pass                        int   // passes so far
+	VectorsRead, VectorsWritten int64 // as in Stats, but for the runs that this one continues
+}
+
 type tee []Observer
+
+// Watch implements Watcher.
+func (t tee) Watch(w Work) {
+	for _, o := range t {
+		if o, ok := o.(Watcher); ok {
+			o.Watch(w)
+		}
+	}
+}
 
 // Tee returns an Observer that passes every event to each of the observers in
 // order, nil ones left out, and stops at the first error.

@@ -52,6 +52,7 @@ func (a *Arena) eachTile(n int, u uses, f func(from, to int)) {
 		over.fetch(to, min(n, to+tileRows))
 		f(from, to)
 		over.passed(from, to)
+		a.tell()
 	}
 }
 

@@ -82,6 +82,9 @@ func (a *Arena) sweep(n, chunk, work int, u uses, f func(worker, segment, first,
 			f(worker, s, i, min(chunk, end-i))
 			if next := min(end, i+chunk); window > 0 && (next-from >= window || next == end) {
 				over.passed(from, next)
+				if worker == 0 {
+					a.tell()
+				}
 				from = next
 			}
 		}

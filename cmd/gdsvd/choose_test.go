@@ -83,19 +83,20 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 // lie in files.
 func TestWorkersChangeNoBitsInFiles(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	store := ingested(t, synth.Ratings{Users: 20000, Items: 90000, Ratings: 500000, Seed: 3})
+	store := long(t, 60000, 60000)
+	flags := []string{"-k", "3", "--method", "krylov", "--block", "2", "--basis", "30", "--memory", "38MiB"}
 	var want string
 	for _, procs := range []int{1, 2, 4} {
 		runtime.GOMAXPROCS(procs)
 		for _, workers := range []string{"1", "2", "3", "8"} {
-			dir, r := factorised(t, store, "-k", "3", "--tol", "1e-3", "--workers", workers, "--memory", "40MiB")
+			dir, r := factorised(t, store, slices.Concat(flags, []string{"--workers", workers})...)
 			if r.VectorFiles == 0 || r.VectorsRead == 0 || r.VectorsWrote == 0 {
 				t.Fatalf("%d bytes of vectors in files, %d read, %d written", r.VectorFiles, r.VectorsRead, r.VectorsWrote)
 			}
 			if want == "" {
 				want = dir
 				var e explanation
-				decode(t, must(t, "svd", store, "-k", "3", "--tol", "1e-3", "--memory", "40MiB", "--explain", "--json"), &e)
+				decode(t, must(t, slices.Concat([]string{"svd", store, "--explain", "--json"}, flags)...), &e)
 				for what, x := range map[string][2]int64{"read": {e.Plan.VectorsRead, r.VectorsRead}, "written": {e.Plan.VectorsWrote, r.VectorsWrote}} {
 					if ratio := float64(x[0]) / float64(x[1]); ratio < 1/1.5 || ratio > 1.5 {
 						t.Errorf("%d bytes of vectors %s, %d were expected", x[1], what, x[0])

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -15,6 +17,9 @@ import (
 type svdProgress struct {
 	display   *progress.Display
 	iteration progress.Iteration
+	shown     progress.State // after the last pass
+	at        time.Time      // which was then
+	vectors   int64          // bytes of vectors moved until then
 }
 
 // newSVDProgress begins to show a run with a method.
@@ -67,5 +72,21 @@ func (p *svdProgress) Observe(e solver.Event) error {
 		},
 	}
 	p.display.Update(s)
+	p.shown, p.at, p.vectors = s, time.Now(), e.Stats.VectorsRead+e.Stats.VectorsWritten
 	return nil
+}
+
+// Watch implements solver.Watcher: it tells of the work since the last pass.
+func (p *svdProgress) Watch(w solver.Work) {
+	s := p.shown
+	if s.Total == 0 {
+		s.Text = "before the first pass"
+	}
+	if s.ETA > 0 {
+		s.ETA = max(time.Second, s.ETA-time.Since(p.at))
+	}
+	size := sysmem.FormatSize(max(0, w.VectorsRead+w.VectorsWritten-p.vectors))
+	s.Text += ", then " + size + " of vectors"
+	s.Attrs = append(slices.Clone(s.Attrs), slog.String("vectors", size))
+	p.display.Update(s)
 }
