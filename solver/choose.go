@@ -109,7 +109,7 @@ type Choice struct {
 // Flat is how much longer than the fastest candidate one may take to be
 // preferred for needing fewer passes: on a machine with a slower disk than the
 // Reference those are what counts.
-const Flat = 1.1
+const Flat = 1.05
 
 // Choose chooses a method, with its widths, from the candidates of Estimates: of
 // those within Flat of the fastest on the Reference machine the one with the

@@ -199,10 +199,10 @@
 // files that are mapped into memory, when there is too little of it even for one
 // block. The arithmetic does not see the difference, so that the bits are the
 // same. Everything that is done between two passes goes through the rows of some
-// blocks from the first to the last, and says every so many rows that it has
-// passed them (package place); they then leave memory in all blocks. What is left
-// there is a window of 16 MiB, whatever n, the method, and the number of its
-// vectors are: see SpaceFootprint. A sweep reads no more columns than it needs,
+// blocks from the first to the last, a window at a time: the next one is fetched, and
+// the one that has been passed leaves memory (Arena). What is there is about 16 MiB,
+// whatever n, the method, and the number of its vectors are: see SpaceFootprint. What
+// loops have gone over is counted (Stats). A loop reads no more columns than it needs,
 // since a Lanczos basis is kept in panels of few columns, and the start vectors,
 // the vectors found, those of the certificate, and their products with G each lie
 // in a block of their own. Left vectors go to their RowStore row by row as before,

@@ -22,6 +22,8 @@ type Result struct {
 	BytesRead     int64                      `json:"bytes_read"`
 	PeakRSS       int64                      `json:"peak_rss"`
 	VectorFiles   int64                      `json:"vector_files"`
+	VectorsRead   int64                      `json:"vectors_read"`
+	VectorsWrote  int64                      `json:"vectors_written"`
 	Settings      map[string]json.RawMessage `json:"settings"`
 	Choice        *Choice                    `json:"choice,omitempty"`
 }

@@ -83,8 +83,8 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 // lie in files.
 func TestWorkersChangeNoBitsInFiles(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	store := long(t, 60000, 60000)
-	flags := []string{"-k", "3", "--method", "krylov", "--block", "2", "--basis", "30", "--memory", "38MiB"}
+	store := long(t, 150000, 150000)
+	flags := []string{"-k", "3", "--method", "krylov", "--block", "2", "--basis", "30", "--memory", "72MiB", "--max-passes", "40"}
 	var want string
 	for _, procs := range []int{1, 2, 4} {
 		runtime.GOMAXPROCS(procs)

@@ -44,6 +44,8 @@ func (r *report) markdown() string {
 	line("control group, page cache included", "%d MiB; most charged %d MiB; %d killed", r.Limit>>20, r.Group.Peak>>20, r.Group.Killed)
 	line("peak resident", "%d MiB", s.PeakRSS>>20)
 	line("vectors in files", "%d MiB at most", s.VectorFiles>>20)
+	line("vectors read and written", "%d and %d MiB", s.VectorsRead>>20, s.VectorsWrote>>20)
+	line("store read", "%d MiB", s.BytesRead>>20)
 	line("passes", "%d, %.3g s each, %.3g s between two", s.Passes, r.Pass, r.Between)
 	line("finishing", "%.4g s", r.Finish)
 	line("in all", "%.4g s", r.Wall)
