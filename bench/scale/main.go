@@ -34,6 +34,10 @@
 // -flat leaves out the regime limit and the budgets: what is left shows whether an
 // entry costs the same at every size, in memory, streamed, and from the disk.
 //
+// -columns measures another series instead: passes over -nnz entries in the same rows and
+// 15 thousand, 60 thousand, 200 thousand and 1 million columns, with 4, 8 and 16 columns
+// of x, one worker and two; NAME-columns.json and NAME-columns.md have it.
+//
 // NAME.json has everything, NAME.md the tables, NAME.svg the costs of a pass
 // over the size; NAME is bench/scale/results/scale unless -o says otherwise. What is in NAME.json already is not measured again, so that a
 // long series can be measured a piece at a time; delete it to begin anew. -only
@@ -69,6 +73,7 @@ type options struct {
 	budgets                 []int64
 	budgetNNZ               float64
 	makeOnly, unlimited     bool
+	inColumns               bool
 }
 
 // headroom is how much larger than its budget the cgroup of a run is: room for
@@ -101,6 +106,7 @@ func parse(args []string) (*options, error) {
 	f.Float64Var(&o.largest, "nnz", 1e8, "entries of the largest store")
 	f.Float64Var(&o.only, "only", 0, "measure the store of this many entries only")
 	flat := f.Bool("flat", false, "measure passes only, in the regimes with a fixed method")
+	f.BoolVar(&o.inColumns, "columns", false, "measure passes over -nnz entries in 15 thousand to 1 million columns instead, with one worker and with two")
 	f.BoolVar(&o.makeOnly, "make", false, "make the stores and stop")
 	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
 	trial.SizeVar(f, &o.memory, "memory", "512MiB", "budget of the regime limit")
@@ -159,6 +165,9 @@ func run(o *options) (err error) {
 	}
 	o.gdsvd.Log = os.Stderr
 	defer func() { err = errors.Join(err, o.gdsvd.Close()) }()
+	if o.inColumns {
+		return o.columns()
+	}
 	r, err := openReport(o)
 	if err != nil {
 		return err
