@@ -20,7 +20,8 @@
 // to lane i mod P, a lane adds its units in ascending order into its own
 // accumulator, and the lanes are added in order at the end. P is a function of
 // the matrix and of the width of X only (see lanes), and so are the units (see
-// parts). Workers only decide when a unit is decoded and who adds it, or which
+// parts). It is two at least where there are entries enough, so that two workers never
+// hand sums from one's cache to the other's. Workers only decide when a unit is decoded and who adds it, or which
 // stripe of its columns, never where or in which order it is added to its lane,
 // and the budget only decides what is decoded again in the next pass. So results are
 // identical bit by bit for any number of workers and any memory budget; block
@@ -47,15 +48,15 @@
 // # Memory
 //
 // [New] plans before anything is read: accumulators, scratch for the blocks in
-// flight, spans of the store that are read ahead (mapped, or in buffers), and,
+// flight, all of it allocated once and as large as it gets, a little for garbage, spans of the store that are read ahead (mapped, or in buffers), and,
 // with what is left of the budget, blocks kept decoded from the first pass on. A decoded entry takes 2 to 12 bytes (csr.Block): 2 where the
 // store has at most 65,536 columns and one value, as graphs have, 3 where it has
 // a table of values, which the kernels look up themselves. A budget that cannot work is refused with the numbers
 // ([BudgetError]).
 //
 // Where even the vectors are too large, they lie in a [Space], in files for
-// example. A pass then holds two columns at least, one of x, which rows of A are
-// multiplied with in any order, and one of sums; x is read and the result written
+// example. A pass then holds two columns at least, or three where there are two lanes: one of x, which rows of A are
+// multiplied with in any order, and those of sums; x is read and the result written
 // once, window by window. With memory for fewer columns than a product has, it is
 // made in several reads of the matrix, and its bits are those of all columns
 // together: a column's sums are formed in the order in which its panel's are, and
