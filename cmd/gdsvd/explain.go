@@ -61,6 +61,7 @@ const shownCandidates = 8
 // explainSVD prints how a run would go. Nothing is written.
 func (a *app) explainSVD(ctx context.Context, cmd *cobra.Command, path string, o svdOptions) (err error) {
 	o.fillIn()
+	a.warnOfBudget(o.memory)
 	store, err := a.openFor(cmd, path, &o)
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func (v *choiceValue[T]) names(last string) string {
 	return b.String()
 }
 
-// sizeValue is a flag that takes a number of bytes; 0 stands for "auto" where that is allowed.
+// sizeValue is a flag that takes a number of bytes (sysmem.ParseSize); 0 stands for "auto" where that is allowed.
 type sizeValue struct {
 	p    *int64
 	auto bool
@@ -151,6 +151,14 @@ func autoMemory() int64 {
 		return n / 5 * 3
 	}
 	return fallbackMemory
+}
+
+// warnOfBudget says so if a budget is more than there is.
+func (a *app) warnOfBudget(budget int64) {
+	if total := sysmem.Total(); total > 0 && budget > total {
+		a.display.Logger().Warn("--memory is more than the machine, or the control group, has: the system may end the process",
+			"memory", sysmem.FormatSize(budget), "has", sysmem.FormatSize(total))
+	}
 }
 
 // limitHeap bounds Go's heap until the returned function is called.

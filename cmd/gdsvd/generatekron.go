@@ -78,6 +78,7 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 
 // expand writes the new store, showing progress.
 func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error {
+	a.warnOfBudget(o.memory)
 	defer limitHeap(max(o.memory-notHeap, o.memory/2))()
 	var stage synth.ExpandStage
 	defer a.display.End()

@@ -127,6 +127,7 @@ func toldIngest(cmd *cobra.Command, err error) error {
 
 // ingest reads inputs into a store, showing progress.
 func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.Options) (*ingest.Report, error) {
+	a.warnOfBudget(o.Memory)
 	defer limitHeap(ingest.HeapLimit(o.Memory))()
 	o.FS, o.Stdin, o.Log = a.fsys, a.stdin, a.display.Logger()
 	stage := ""

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 )
 
@@ -160,5 +161,36 @@ func TestExplainVectorsInFiles(t *testing.T) {
 	text = must(t, slices.Concat([]string{"svd", "-q", store, "--memory", "1GiB", "--explain"}, flags)...)
 	if strings.Contains(text, "in files") {
 		t.Errorf("with plenty of memory:\n%s", text)
+	}
+}
+
+// TestSizes: sizes are written as people write them, wherever a flag takes one, and a
+// budget of more than there is works, with one line that says so.
+func TestSizes(t *testing.T) {
+	file, dir := ratings(t, tall), t.TempDir()
+	plain, short := filepath.Join(dir, "a.csr"), filepath.Join(dir, "b.csr")
+	must(t, "ingest", "-q", file, "-o", plain, "--memory", "64MiB", "--shard-size", "8KiB")
+	must(t, "ingest", "-q", file, "-o", short, "--memory", "64m", "--shard-size", "8k")
+	if want, got := names(t, plain), names(t, short); !slices.Equal(got, want) {
+		t.Errorf("8k gives the files %v, 8KiB %v", got, want)
+	}
+	must(t, "generate", "kron", "-q", "--base", plain, "--rows", "2", "--cols", "1", "--nnz", "2", "-o", filepath.Join(dir, "k.csr"), "--memory", "64Mi", "--shard-size", "1G")
+	must(t, "generate", "spectrum", "-q", "--rows", "9", "--cols", "5", "-o", filepath.Join(dir, "s.csr"), "--shard-size", "1g")
+	must(t, "svd", "-q", plain, "-k", "2", "-o", filepath.Join(dir, "out"), "--memory", "64M")
+	fails(t, exitUsage, `--memory.* size "64Q" is not understood \(write 800MB, 512MiB`, "svd", plain, "-k", "2", "--explain", "--memory", "64Q")
+	if sysmem.Total() == 0 {
+		t.Skip("the memory of the machine is not known on this system")
+	}
+	for _, args := range [][]string{
+		{"svd", plain, "-k", "2", "-o", filepath.Join(dir, "large"), "--memory", "1024T"},
+		{"svd", plain, "-k", "2", "--explain", "--memory", "1024TiB"},
+		{"ingest", file, "-o", filepath.Join(dir, "large.csr"), "--memory", "1024Ti"},
+		{"generate", "kron", "--base", plain, "--rows", "2", "--cols", "1", "--nnz", "2", "-o", filepath.Join(dir, "large2.csr"), "--memory", "1048576g"},
+	} {
+		o := gdsvd(t, args...)
+		said := slices.DeleteFunc(strings.Split(o.stderr, "\n"), func(line string) bool { return !strings.Contains(line, "--memory is more than the machine") })
+		if o.code != exitOK || len(said) != 1 || !strings.Contains(said[0], "1.00 PiB") || !strings.Contains(said[0], sysmem.FormatSize(sysmem.Total())) {
+			t.Errorf("%v: exit %d, standard error\n%s", args, o.code, o.stderr)
+		}
 	}
 }

@@ -93,7 +93,7 @@ store several times. Neither changes the bits of the result.` + "\n" + exitHelp,
 	f.IntVar(&o.maxPasses, "max-passes", 0, "stop after `N` reads of the matrix (0: no limit)")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the random start vectors")
 	f.IntVar(&o.workers, "workers", 0, "multiply with `N` threads (0: all processors); the result does not depend on it")
-	f.Var(sizeValue{p: &o.memory, auto: true}, "memory", "memory to stay within; auto takes 60 % of what is available")
+	f.Var(sizeValue{p: &o.memory, auto: true}, "memory", "memory to stay within, such as 512M or 2GiB (K, M, G, Ki, KiB … are powers of 1024, KB … of 1000); auto takes 60 % of what is available")
 	choiceFlag(cmd, f, &o.vectors, "vectors", "", bothVectors,
 		named(bothVectors, leftOnly, rightOnly, noVectors), "vectors to write")
 	f.BoolVar(&o.force, "force", false, "replace an existing OUT, in one step at the end")
@@ -157,6 +157,7 @@ func plannedHeap(p stream.Plan) (heap, outside, blocks int64) {
 func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOptions) (_ *result, err error) {
 	began := time.Now()
 	o.fillIn()
+	a.warnOfBudget(o.memory)
 	defer limitHeap(max(o.memory-notHeap, o.memory/2))()
 	defer collectLate(garbage / 8)()
 

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"io/fs"
-	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,22 +17,42 @@ const leastHeadroom = 1 << 20
 // without swapping (MemAvailable), or what the control groups of the process
 // leave of it if that is less. 0 if nothing could be read.
 func procAvailable(root fs.FS) int64 {
-	limit := int64(math.MaxInt64)
-	if n, ok := meminfo(root, "MemAvailable:"); ok {
-		limit = n
-	}
-	if n, ok := meminfo(root, "MemTotal:"); ok {
-		limit = min(limit, n)
-	}
+	limits := machine(root, "MemAvailable:", "MemTotal:")
 	for _, dir := range memoryGroups(root) {
 		if n, ok := groupHeadroom(root, dir); ok {
-			limit = min(limit, n)
+			limits = append(limits, n)
 		}
 	}
-	if limit == math.MaxInt64 {
+	return least(limits)
+}
+
+// procTotal is what there is in all, in use or not.
+func procTotal(root fs.FS) int64 {
+	limits := machine(root, "MemTotal:")
+	for _, dir := range memoryGroups(root) {
+		if n, ok := groupLimit(root, dir); ok {
+			limits = append(limits, n)
+		}
+	}
+	return least(limits)
+}
+
+// machine lists what meminfo says under the names.
+func machine(root fs.FS, names ...string) (limits []int64) {
+	for _, name := range names {
+		if n, ok := meminfo(root, name); ok {
+			limits = append(limits, n)
+		}
+	}
+	return limits
+}
+
+// least is 0 of none.
+func least(limits []int64) int64 {
+	if len(limits) == 0 {
 		return 0
 	}
-	return limit
+	return slices.Min(limits)
 }
 
 // meminfo reads one "Name:   123 kB" line of /proc/meminfo.
@@ -88,7 +108,7 @@ func memoryGroups(root fs.FS) []string {
 
 // groupHeadroom is what one control group leaves: its limit, less what is in use, not counting reclaimable file pages.
 func groupHeadroom(root fs.FS, dir string) (int64, bool) {
-	limit, ok := groupNumber(root, dir, "memory.max", "memory.limit_in_bytes")
+	limit, ok := groupLimit(root, dir)
 	if !ok {
 		return 0, false
 	}
@@ -101,6 +121,11 @@ func groupHeadroom(root fs.FS, dir string) (int64, bool) {
 		}
 	}
 	return max(leastHeadroom, limit-max(0, used)), true
+}
+
+// groupLimit is the limit of one control group.
+func groupLimit(root fs.FS, dir string) (int64, bool) {
+	return groupNumber(root, dir, "memory.max", "memory.limit_in_bytes")
 }
 
 // groupNumber reads the first of the named files that holds a number ("max" is none).

@@ -15,12 +15,15 @@ var units = []struct {
 	factor float64
 }{
 	{"tib", 1 << 40}, {"gib", 1 << 30}, {"mib", 1 << 20}, {"kib", 1 << 10},
+	{"ti", 1 << 40}, {"gi", 1 << 30}, {"mi", 1 << 20}, {"ki", 1 << 10},
 	{"tb", 1e12}, {"gb", 1e9}, {"mb", 1e6}, {"kb", 1e3},
+	{"t", 1 << 40}, {"g", 1 << 30}, {"m", 1 << 20}, {"k", 1 << 10},
 	{"b", 1}, {"", 1},
 }
 
-// ParseSize reads a size such as 67108864, 64MiB, 1.5GB or 800 kB.
-// KiB, MiB, GiB, TiB are powers of 1024; KB, MB, GB, TB powers of 1000; letter case does not matter.
+// ParseSize reads a size such as 67108864, 64MiB, 64M, 1.5GB or 800 kB. As in
+// the GNU tools KiB, MiB, GiB, TiB and, short for them, Ki … Ti and K … T are
+// powers of 1024, and KB, MB, GB, TB powers of 1000; letter case does not matter.
 func ParseSize(s string) (int64, error) {
 	text := strings.ToLower(strings.TrimSpace(s))
 	for _, u := range units {

@@ -6,6 +6,10 @@ import "os"
 // meeting a limit of its control groups, in bytes; 0 if unknown.
 func Available() int64 { return procAvailable(os.DirFS("/")) }
 
+// Total is the memory of the machine, or the least limit of the control groups of
+// the process if that is less, in bytes; 0 if unknown.
+func Total() int64 { return procTotal(os.DirFS("/")) }
+
 // PeakRSS is the largest resident set the process has had, mapped pages
 // included, in bytes; 0 if unknown. (getrusage would report the parent's peak
 // where the process was forked from a larger one.)
