@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -31,24 +30,12 @@ type Triplets struct {
 // Residuals measures ‖A v_i − σ_i u_i‖ and ‖Aᵀu_i − σ_i v_i‖ in one read of the matrix,
 // two if there are no right vectors. It takes the vectors as they are: whether they are
 // orthonormal is for Orthogonality to say. One of Right and Left must be there.
+// A residual that is not 0 but smaller than every number is the smallest.
 func Residuals(ctx context.Context, a TwoSided, t Triplets) (left, right []float64, err error) {
-	// Products are those of 2^−e·A, whose values are measured.
-	e := scaleOf(a)
-	t.Sigma = slices.Clone(t.Sigma)
-	for i, s := range t.Sigma {
-		t.Sigma[i] = math.Ldexp(s, -int(e))
-	}
-	if left, right, err = t.residuals(ctx, a); err != nil {
-		return nil, nil, err
-	}
-	for i := range t.Sigma {
-		left[i], right[i] = e.sigma(left[i]), e.sigma(right[i])
-	}
-	return left, right, nil
+	return scaleOf(a).residuals(ctx, a, t)
 }
 
-// residuals is Residuals of the matrix that a multiplies with.
-func (t Triplets) residuals(ctx context.Context, a TwoSided) (left, right []float64, err error) {
+func residuals(ctx context.Context, a TwoSided, t Triplets) (left, right []float64, err error) {
 	// What squares are taken relative to, lest they leave the range: a power of two, so
 	// that it costs no digits.
 	scale := 1.0

@@ -21,7 +21,10 @@ type bothDense struct {
 	reads int
 }
 
-func newBoth(a *mat.Dense) *bothDense { return &bothDense{Dense: solvertest.NewDense(a), a: a} }
+func newBoth(a *mat.Dense) *bothDense {
+	d := solvertest.NewDense(a)
+	return &bothDense{Dense: d, a: times(a, -d.Exponent())}
+}
 
 func (b *bothDense) MulBoth(ctx context.Context, x *mat.Dense, each func(first int64, ax, y *mat.Dense) error) (*mat.Dense, error) {
 	b.reads++

@@ -66,6 +66,24 @@ func (e scale) eigen(ctx context.Context, arena *Arena, op Operator, s Settings)
 	return res, nil
 }
 
+// residuals is Residuals.
+func (e scale) residuals(ctx context.Context, a TwoSided, t Triplets) (left, right []float64, err error) {
+	sigma := make([]float64, len(t.Sigma))
+	for i, s := range t.Sigma {
+		sigma[i] = math.Ldexp(s, -int(e))
+	}
+	t.Sigma = sigma
+	left, right, err = residuals(ctx, a, t)
+	for _, of := range [][]float64{left, right} {
+		for i, r := range of {
+			if of[i] = e.sigma(r); of[i] == 0 && r > 0 {
+				of[i] = math.SmallestNonzeroFloat64
+			}
+		}
+	}
+	return left, right, err
+}
+
 // tolerance is what an absolute tolerance for eigenvalues, those of A itself
 // (linear) or of its Gram operator, is for the ones of 2^−e·A.
 func (e scale) tolerance(tol float64, linear bool) float64 {
