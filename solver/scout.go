@@ -94,7 +94,7 @@ func (s *scout) Absorb(y *mat.Dense) []Candidate {
 	if s.t != nil {
 		old, _ = s.t.Dims()
 		f := panel.Pack(-1, s.coupling.RawMatrix())
-		s.arena.eachChunk(g.Rows, 2*p, p, func(_, i, rows int) { panel.AddProduct(rowsOf(g, i, rows), rowsOf(last, i, rows), f) })
+		s.arena.eachChunk(g.Rows, reads(last, g).writes(g), func(_, i, rows int) { panel.AddProduct(rowsOf(g, i, rows), rowsOf(last, i, rows), f) })
 	}
 	a := mat.NewDense(p, p, nil)
 	for range 2 {
