@@ -109,7 +109,7 @@ func TestFewOpenFiles(t *testing.T) {
 	for script, want := range map[string]string{
 		`ulimit -n 24; gdsvd check "$1"`:                       "",
 		`ulimit -n 24; gdsvd info "$1"`:                        "",
-		`ulimit -n 24; gdsvd svd -q "$1" -k 2 -o "$2"`:         "",
+		`ulimit -n 24; gdsvd svd -q "$1" -k 2 -o "$2" --force`: "",
 		`ulimit -n 16; gdsvd svd -q "$1" -k 2 -o "$2" --force`: "",
 		`ulimit -n 15; gdsvd svd -q "$1" -k 2 -o "$2" --force`: "gdsvd: this process may have 15 files open at a time, it needs 16: raise the limit (ulimit -n)\n",
 		`ulimit -n 7; gdsvd info "$1"`:                         "gdsvd: this process may have 7 files open at a time, it needs 16: raise the limit (ulimit -n)\n",

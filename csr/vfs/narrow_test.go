@@ -1,0 +1,24 @@
+package vfs_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestNarrowPlatforms: a program of 32 bits is not built, and the compiler says why.
+func TestNarrowPlatforms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles for other platforms")
+	}
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("there is no go command here")
+	}
+	cmd := exec.Command(tool, "build", ".")
+	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0", "GOARCH=386")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "undefined: gdsvd_needs_a_64_bit_platform") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
