@@ -12,8 +12,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
-// everyMethod is all of them as a user gets them.
-var everyMethod = map[string]solver.Method{
+// methodsOfUsers is all of them as a user gets them.
+var methodsOfUsers = map[string]solver.Method{
 	"gd": solver.GradientDescent{}, "power": solver.Power{}, "polyak": solver.Polyak{}, "nesterov": solver.Nesterov{},
 	"nesterov-general": solver.NesterovGeneral{}, "block": solver.Block{}, "krylov": solver.Krylov{},
 	"krylov/1": solver.Krylov{Columns: 1}, "krylov/2 restarted": solver.Krylov{Columns: 2, Basis: 8},
@@ -30,7 +30,7 @@ func TestInitInvariant(t *testing.T) {
 	})
 	s := math.Sqrt(0.5)
 	init := mat.NewDense(4, 2, []float64{s, s, s, -s, 0, 0, 0, 0})
-	for name, m := range everyMethod {
+	for name, m := range methodsOfUsers {
 		t.Run(name, func(t *testing.T) {
 			for _, tol := range []float64{1e-2, 1e-5, 1e-8, 1e-10} {
 				set := solver.Settings{Rank: 2, Method: m, Init: init, Tol: tol}
@@ -115,7 +115,7 @@ func sequence(n int) []int {
 // TestInitNeverMisleads checks that start vectors change the work and not the
 // values, whatever they are.
 func TestInitNeverMisleads(t *testing.T) {
-	for name, m := range everyMethod {
+	for name, m := range methodsOfUsers {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				a, init, k := planted(t)

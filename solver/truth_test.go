@@ -186,7 +186,7 @@ func (p *poisoned) MulTrans(ctx context.Context, k int, source func(int64, *mat.
 func TestPoisonedPasses(t *testing.T) {
 	tall := solvertest.WithValues(20, 12, 1, 5, 4, 3, 2, 1)
 	square := rotated(solvertest.Diagonal(14, 14, 5, 4, 3, 2, 1), 1)
-	for name, m := range everyMethod {
+	for name, m := range methodsOfUsers {
 		for _, form := range []solver.Form{solver.Gram, solver.Dilation, solver.Symmetric} {
 			if form == solver.Dilation && !solver.CanDilate(m) {
 				continue

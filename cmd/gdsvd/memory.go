@@ -39,7 +39,7 @@ const onTheWay = 4 << 20
 func (o *svdOptions) fit(store *csr.Store, method solver.Method) (placement, error) {
 	n := int(o.order(store))
 	width := method.Width(o.rank)
-	if o.init != "" || o.resume { // what is resumed may have been given start vectors
+	if o.init != "" {
 		width = max(width, solver.GivenWidth(method, o.rank))
 	}
 	width = int(min(int64(width), store.Cols()))
