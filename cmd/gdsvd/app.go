@@ -134,6 +134,9 @@ not given are zeros: it decomposes the zero-filled matrix.
 		a.ingestCommand(), a.svdCommand(), a.infoCommand(), a.checkCommand(),
 		a.demoCommand(), a.generateCommand(), a.versionCommand(),
 	)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	strictly(root)
 	return root
 }
 
@@ -143,10 +146,33 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := ""
+	if args[0] == "" {
+		return usagef(cmd, "an empty word stands where a command is wanted")
+	}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
 	}
 	return usagef(cmd, "unknown command %q%s", args[0], hint)
+}
+
+// strictly has the commands that the library adds refuse what they do not know, as
+// all others do: it has them print a help text.
+func strictly(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				about, rest, err := root.Find(args)
+				if err != nil || len(rest) == 0 {
+					return err
+				}
+				return unknownCommand(about, rest)
+			}
+		case "completion":
+			cmd.Args = unknownCommand
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 }
 
 // oneArgument is the Args of a command on one thing.
@@ -154,6 +180,9 @@ func oneArgument(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return usagef(cmd, "want one %s, not %d arguments", what, len(args))
+		}
+		if args[0] == "" {
+			return usagef(cmd, "the name of the %s is empty", what)
 		}
 		return nil
 	}

@@ -25,6 +25,9 @@ const maxConfig = 1 << 20
 func (a *app) readConfig(cmd *cobra.Command) error {
 	a.fromConfig = map[string]bool{}
 	if a.configFile == "" {
+		if cmd.Flags().Changed("config") {
+			return usagef(cmd, "--config: the name of the FILE is empty")
+		}
 		return nil
 	}
 	data, err := vfs.ReadFile(a.fsys, a.configFile, maxConfig)

@@ -68,7 +68,7 @@ goes on from there with --resume.`,
 }
 
 func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
-	base, err := csr.Open(o.base, csr.OpenOptions{FS: a.fsys})
+	base, err := a.openStore(o.base)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -250,9 +251,20 @@ func (o *svdOptions) fillIn() {
 	}
 }
 
+// openStore opens a store. What is a result instead is called one.
+func (a *app) openStore(path string) (*csr.Store, error) {
+	store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
+	if errors.Is(err, csr.ErrNotStore) {
+		if _, err := a.fsys.Stat(filepath.Join(path, resultFile)); err == nil {
+			return nil, fmt.Errorf("open store: %s: %w: it is a result, made by \"gdsvd svd\"; name the store it was made from", path, csr.ErrNotStore)
+		}
+	}
+	return store, err
+}
+
 // openFor opens a store that has as many triplets as are asked for.
 func (a *app) openFor(cmd *cobra.Command, path string, o *svdOptions) (*csr.Store, error) {
-	store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
+	store, err := a.openStore(path)
 	if err != nil {
 		return nil, err
 	}
