@@ -57,6 +57,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	err := enoughFiles(someFiles)
 	if err == nil {
 		root := a.rootCommand()
+		strictly(root)
 		root.SetArgs(args)
 		ended, quiet := make(chan struct{}), make(chan struct{})
 		go func() {
@@ -134,9 +135,6 @@ not given are zeros: it decomposes the zero-filled matrix.
 		a.ingestCommand(), a.svdCommand(), a.infoCommand(), a.checkCommand(),
 		a.demoCommand(), a.generateCommand(), a.versionCommand(),
 	)
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	strictly(root)
 	return root
 }
 
@@ -158,6 +156,8 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 // strictly has the commands that the library adds refuse what they do not know, as
 // all others do: it has them print a help text.
 func strictly(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "help":

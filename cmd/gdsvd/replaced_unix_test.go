@@ -1,0 +1,96 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestReplacedFiles: whatever is in the place of a file that a command reads, it says so
+// in one line with the name of that file, and neither waits nor reads without end.
+func TestReplacedFiles(t *testing.T) {
+	kinds := map[string]func(name string) error{
+		"pipe":      func(name string) error { return unix.Mkfifo(name, 0o666) },
+		"directory": func(name string) error { return os.Mkdir(name, 0o777) },
+		"zeros":     func(name string) error { return os.Symlink("/dev/zero", name) },
+		"nothing":   func(name string) error { return os.Symlink("/dev/null", name) },
+		"sparse": func(name string) error {
+			f, err := os.Create(name)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return f.Truncate(1 << 42)
+		},
+	}
+	store := ingested(t, tall)
+	done, _ := factorised(t, store, "-k", "2")
+	unfinished := filepath.Join(t.TempDir(), "unfinished")
+	if o := gdsvd(t, "svd", "-q", store, "-k", "3", "-o", unfinished, "--max-passes", "4", "--tol", "1e-12"); o.code != exitNotConverged {
+		t.Fatalf("exit %d\n%s", o.code, o.stderr)
+	}
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.Mkdir(config, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(config, "flags.json"), []byte("{}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from, file string   // the directory to copy, and what is replaced in it
+		args       []string // DIR is the copy
+		code       int
+	}{
+		{store, "MANIFEST.json", []string{"info", "DIR"}, exitCorrupt},
+		{store, "shard-000000.csr", []string{"svd", "-q", "DIR", "-k", "2", "-o", "OUT"}, exitCorrupt},
+		{done, "result.json", []string{"info", "DIR"}, 0},
+		{done, "result.json", []string{"svd", "-q", store, "-k", "2", "-o", "OUT", "--init", "DIR"}, 0},
+		{done, "result.json", []string{"svd", "-q", store, "-k", "2", "-o", "DIR", "--force"}, 0},
+		{done, "V.npy", []string{"svd", "-q", store, "-k", "2", "-o", "OUT", "--init", "DIR"}, 0},
+		{unfinished, "checkpoint", []string{"svd", "-q", store, "-k", "3", "-o", "DIR", "--resume", "--tol", "1e-12"}, 0},
+		{config, "flags.json", []string{"info", store, "--config", "DIR/flags.json"}, exitUsage},
+	} {
+		for kind, replace := range kinds {
+			t.Run(filepath.Base(c.file)+" of "+c.args[0]+"/"+kind, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "copy")
+				if err := os.CopyFS(dir, os.DirFS(c.from)); err != nil {
+					t.Fatal(err)
+				}
+				name := filepath.Join(dir, c.file)
+				if err := os.Remove(name); err != nil {
+					t.Fatal(err)
+				}
+				if err := replace(name); err != nil {
+					t.Fatal(err)
+				}
+				r := strings.NewReplacer("DIR", dir, "OUT", filepath.Join(t.TempDir(), "out"))
+				var args []string
+				for _, a := range c.args {
+					args = append(args, r.Replace(a))
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				var o ran
+				go func() {
+					defer cancel()
+					o = gdsvd(t, args...)
+				}()
+				<-ctx.Done()
+				if ctx.Err() == context.DeadlineExceeded {
+					t.Fatal("it waits")
+				}
+				if o.code == exitOK || o.code == exitNotConverged || c.code != 0 && o.code != c.code ||
+					strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, c.file) {
+					t.Errorf("exit %d: %q", o.code, o.stderr)
+				}
+			})
+		}
+	}
+}
