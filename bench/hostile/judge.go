@@ -123,7 +123,11 @@ func (m *matrix) judge(r *result) error {
 		if real > 2*r.Residual[i]+residualRounding+denormal/scale {
 			return wrongf("residual[%d] is %.3g, really %.3g (σ %.3g of %.3g)", i, r.Residual[i], real, s, most)
 		}
-		if r.Residual[i] > 4*real+1e-13+denormal/scale {
+		floor := 0.0
+		if i < len(r.Floor) {
+			floor = r.Floor[i]
+		}
+		if r.Residual[i] > 4*real+max(1e-13, floor)+denormal/scale {
 			return wrongf("residual[%d] is %.3g, really no more than %.3g (σ %.3g of %.3g)", i, r.Residual[i], real, s, most)
 		}
 		nearest := math.Inf(1)
@@ -133,12 +137,12 @@ func (m *matrix) judge(r *result) error {
 		if nearest > (2*r.Residual[i]+svdRounding)*scale+denormal {
 			return wrongf("σ[%d] = %.17g is %.3g·σ₁ away from every singular value, its residual is %.3g", i, sigma, nearest/scale, r.Residual[i])
 		}
-		if r.Residual[i] <= r.tol {
+		if max(r.Residual[i], floor) <= r.tol {
 			converged++
 		}
 	}
 	if r.Certified && converged != r.Converged {
-		return wrongf("%d residuals are within %g, it says %d", converged, r.tol, r.Converged)
+		return wrongf("%d residuals and floors are within %g, it says %d", converged, r.tol, r.Converged)
 	}
 	if err := r.judgeVectors(); err != nil {
 		return err

@@ -102,7 +102,6 @@ func (r *report) add(a Attack, o *options, number int, v Verdict) {
 	defer r.mu.Unlock()
 	i := slices.IndexFunc(r.Rows, func(w *row) bool { return w.Attack == a.Name && w.Kind == v.Kind })
 	if i < 0 {
-		i = len(r.Rows)
 		r.Rows = append(r.Rows, &row{Attack: a.Name, Kind: v.Kind})
 		slices.SortStableFunc(r.Rows, func(a, b *row) int {
 			return cmp.Or(slices.Index(attackNames(), a.Attack)-slices.Index(attackNames(), b.Attack), cmp.Compare(a.Kind, b.Kind))

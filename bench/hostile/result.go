@@ -19,7 +19,8 @@ import (
 // result is a result directory, read without the help of the program.
 type result struct {
 	trial.Result
-	K        int `json:"k"`
+	K        int       `json:"k"`
+	Floor    []float64 `json:"floor"` // what rounding may hide of each residual; nil if it is not told apart
 	sigma    []float64
 	u, v     *mat.Dense
 	tol      float64

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strconv"
 )
@@ -53,7 +52,7 @@ var scale = Attack{
 
 // scaled is v·10^e, rounded as a text with that value is.
 func scaled(v float64, e int) (float64, error) {
-	x, err := strconv.ParseFloat(fmt.Sprintf("%s", decimal(v, e)), 64)
+	x, err := strconv.ParseFloat(decimal(v, e), 64)
 	if math.IsInf(x, 0) {
 		return math.Copysign(math.MaxFloat64, v), nil
 	}
