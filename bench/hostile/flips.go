@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -233,7 +234,7 @@ func (t *Trial) flipCheckpoint(ctx context.Context, e *Env) Verdict {
 		if _, err := t.must(ctx, run(t.path("again"), "--resume")); err != nil {
 			return err
 		}
-		return worst(vectorsSame(t.path("want"), t.path("again"), run("again", "--resume")), sameEvents(t.path("want"), t.path("again")))
+		return worst(vectorsSame(t.path("want"), t.path("again"), run("again", "--resume")), sameEvents(t.path("want"), t.path("again"), ""))
 	})
 	if err != nil {
 		return verdict(kind, err)
@@ -247,11 +248,17 @@ func (t *Trial) flipCheckpoint(ctx context.Context, e *Env) Verdict {
 		return verdict(kind, err)
 	}
 	t.commands = append(t.commands, file+": "+how)
-	if _, err = t.expect(ctx, run(out, "--resume"), 1, 3); err == nil {
+	resume := run(out, "--resume")
+	resume.args = slices.DeleteFunc(resume.args, func(a string) bool { return a == "-q" }) // warnings are of interest
+	p, err := t.run(ctx, resume)
+	if err == nil && p.code() != 0 {
+		_, err = t.expect(ctx, run(out, "--resume"), 1, 3)
+	}
+	if err == nil {
 		err = vectorsSame(filepath.Join(made, "want"), out, gdsvd("svd --resume with", file, how))
 	}
 	if err == nil {
-		err = sameEvents(filepath.Join(made, "want"), out)
+		err = sameEvents(filepath.Join(made, "want"), out, p.stderr.String())
 	}
 	return verdict(kind, err)
 }
@@ -419,8 +426,9 @@ func sameStore(want, got string) error {
 	return nil
 }
 
-// sameEvents compares events.jsonl but for what measures the process.
-func sameEvents(want, got string) error {
+// sameEvents compares events.jsonl but for what measures the process. The first
+// events may be missing if that was said.
+func sameEvents(want, got, said string) error {
 	a, err := readEvents(want)
 	if err != nil {
 		return err
@@ -429,8 +437,8 @@ func sameEvents(want, got string) error {
 	if err != nil {
 		return wrongf("%v", err)
 	}
-	if !slices.Equal(a, b) {
-		return wrongf("events.jsonl has other events than without a break")
+	if slices.Equal(a, b) || strings.Contains(said, "will lack passes") && len(b) < len(a) && slices.Equal(a[len(a)-len(b):], b) {
+		return nil
 	}
-	return nil
+	return wrongf("events.jsonl has other events than without a break, %d of %d", len(b), len(a))
 }
