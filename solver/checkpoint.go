@@ -24,6 +24,14 @@ type Checkpointer interface {
 // told the number of bytes before they come.
 type Expecter interface{ Expect(bytes int64) }
 
+// announce tells w the size of a checkpoint with this header, which is so long as JSON.
+func (h *header) announce(w io.Writer, length int) {
+	if e, ok := w.(Expecter); ok {
+		numbers, _ := h.count()
+		e.Expect(int64(prefixSize+length) + 4 + 8*int64(numbers) + 4)
+	}
+}
+
 // ErrCheckpoint is wrapped by the errors for checkpoints that cannot be read:
 // cut short, damaged, or of an unknown version.
 var ErrCheckpoint = errors.New("bad checkpoint")

@@ -382,20 +382,6 @@ func (f *factorisation) interrupted(st Status) *Result {
 	return res
 }
 
-// unfinished is the result of a run whose vectors lie in a Space and which was cancelled:
-// to put estimates together would take as many sweeps over files as a step. What is known
-// is in the checkpoint.
-func (f *factorisation) unfinished(st Status) *Result {
-	res := &Result{
-		Sigma: make([]float64, f.s.Rank), Residuals: make([]float64, f.s.Rank),
-		OrthRight: math.NaN(), OrthLeft: math.NaN(), Status: st, Stats: f.cost(),
-	}
-	for i := range res.Residuals {
-		res.Residuals[i] = 1
-	}
-	return res
-}
-
 // uncertified assembles what is known when the run was cancelled before any
 // certificate.
 func (f *factorisation) uncertified(st Status) *Result {

@@ -54,6 +54,11 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 
 // run executes a command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	ended, quiet := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(quiet)
+		a.linger(ctx, ended)
+	}()
 	err := enoughFiles(someFiles)
 	if err == nil {
 		root := a.rootCommand()
@@ -68,6 +73,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 		close(ended)
 		<-quiet
 	}
+	close(ended)
+	<-quiet
 	if a.display != nil {
 		a.display.End()
 	}

@@ -73,7 +73,7 @@ func TestWrongUsage(t *testing.T) {
 
 		{[]string{"info"}, `want one STORE or OUT, not 0 arguments (see gdsvd info -h)`},
 		{[]string{"info", store, "--ids", "both"}, `invalid argument "both" for "--ids" flag: choose rows or cols (see gdsvd info -h)`},
-		{[]string{"check"}, `want one STORE, not 0 arguments (see gdsvd check -h)`},
+		{[]string{"check"}, `want one STORE or OUT, not 0 arguments (see gdsvd check -h)`},
 		{[]string{"generate", "movies"}, `unknown command "movies" (see gdsvd generate -h)`},
 		{[]string{"generate", "rating"}, `unknown command "rating"; did you mean ratings? (see gdsvd generate -h)`},
 		{[]string{"generate", "ratings"}, `no FILE to write: give one with -o, - for standard output (see gdsvd generate ratings -h)`},
