@@ -25,6 +25,15 @@ func scaleOf(op Operator) scale {
 // is finite, but rounding may take it beyond.
 func (e scale) sigma(x float64) float64 { return min(math.Ldexp(x, int(e)), math.MaxFloat64) }
 
+// bound is what sigma is for a bound: where float64 has few digits it is rounded up.
+func (e scale) bound(x float64) float64 {
+	s := e.sigma(x)
+	if s < math.MaxFloat64 && math.Ldexp(s, -int(e)) < x {
+		s = math.Nextafter(s, math.Inf(1))
+	}
+	return s
+}
+
 // observer sees events about A.
 func (e scale) observer(o Observer) Observer {
 	if e == 0 {
@@ -46,6 +55,7 @@ func (e scale) svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Re
 	for i, x := range res.Sigma {
 		res.Sigma[i] = e.sigma(x)
 	}
+	res.Outside.Bound = e.bound(res.Outside.Bound)
 	return res, nil
 }
 

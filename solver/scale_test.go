@@ -55,6 +55,9 @@ func TestSymmetricScale(t *testing.T) {
 						t.Errorf("%s, 2^%d: σ[%d] = %g, want %g", m.Name(), p, i, s, math.Ldexp(want.Sigma[i], p))
 					}
 				}
+				if w := math.Ldexp(want.Outside.Bound, p); got.Outside.Bound < w || got.Outside.Bound > w+math.SmallestNonzeroFloat64 {
+					t.Errorf("%s, 2^%d: nothing outside beyond %g, want %g", m.Name(), p, got.Outside.Bound, w)
+				}
 				if got.Status != solver.Converged || !mat.Equal(got.Right, want.Right) || !mat.Equal(gotU, wantU) ||
 					!slices.Equal(got.Residuals, want.Residuals) || got.Stats.Passes != want.Stats.Passes {
 					t.Errorf("%s, 2^%d: %v after %d passes, residuals %g, or the vectors differ", m.Name(), p, got.Status, got.Stats.Passes, got.Residuals)
