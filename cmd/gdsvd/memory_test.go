@@ -87,7 +87,10 @@ func TestVectorsInFiles(t *testing.T) {
 			check("memory", "parts")
 
 			run("memory from", "--max-passes", "4", "--init", filepath.Join(work, "files"))
-			run("files from", "--max-passes", "4", "--init", filepath.Join(work, "files"), "--memory", memory)
+			// Blocks are wider with given starts.
+			given := []string{"--init", filepath.Join(work, "files")}
+			wider, _ := tightly(t, store, slices.Concat(flags, given))
+			run("files from", slices.Concat(given, []string{"--max-passes", "4", "--memory", wider})...)
 			check("memory from", "files from")
 			if left := names(t, work); !slices.Equal(left, []string{"files", "files from", "memory", "memory from", "parts"}) {
 				t.Errorf("there are %v", left)
