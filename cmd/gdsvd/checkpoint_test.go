@@ -116,6 +116,19 @@ func TestResumeRefused(t *testing.T) {
 	if now, err := os.ReadFile(filepath.Join(dir, resultFile)); err != nil || !bytes.Equal(now, finished) {
 		t.Errorf("resuming a finished run has changed it (%v)", err)
 	}
+	// A run that was killed between putting its result in place and removing the checkpoint that
+	// lay there has left the latter.
+	leftover := dir + vfs.PartialSuffix
+	if err := os.Mkdir(leftover, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(leftover, checkpointFile), []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, with(store, "--resume")...)
+	if _, err := os.Stat(leftover); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there (%v)", leftover, err)
+	}
 	nothing := `^gdsvd: .*out holds no checkpoint to go on from: --force begins anew, --init .*out with its vectors\n$`
 	for _, other := range [][]string{{"--tol", "1e-10"}, {"-k", "5"}} {
 		fails(t, exitError, nothing, with(store, append(other, "--resume")...)...)

@@ -327,11 +327,14 @@ func TestKilledIngestGoesOn(t *testing.T) {
 		work := t.TempDir()
 		store := filepath.Join(work, "m.csr")
 		for i := range 4 {
-			saved := ""
-			if i%2 == 1 { // soon after it has been saved
+			saved, after := "", time.Duration(r.Float64()*float64(whole)/4)
+			if i%2 == 1 { // soon after it has been saved, the last time at once
 				saved = filepath.Join(store+ingest.SpoolSuffix, "journal")
 			}
-			killSaved(t, saved, time.Duration(r.Float64()*float64(whole)/4), args(store)...)
+			if i == 3 {
+				after = 0
+			}
+			killSaved(t, saved, after, args(store)...)
 		}
 		_, published := os.Stat(store)
 		out, err := process(t, append(args(store), "--json")...).Output()

@@ -137,7 +137,8 @@ func TestFewOpenFilesForVectors(t *testing.T) {
 		t.Errorf("with 64: exit %d, %q", code, stderr)
 	}
 	again := filepath.Join(t.TempDir(), "again")
-	if stderr, code := shell(t, `ulimit -n 64;`+run+` --init "$4"`, store, again, memory, out); code != exitOK && code != exitNotConverged {
+	wider, _ := tightly(t, store, append(flags, "--init", out)) // blocks are wider with given starts
+	if stderr, code := shell(t, `ulimit -n 64;`+run+` --init "$4"`, store, again, wider, out); code != exitOK && code != exitNotConverged {
 		t.Errorf("with 64 and start vectors: exit %d, %q", code, stderr)
 	}
 }

@@ -172,7 +172,7 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 		return nil, err
 	}
 	if r := a.finished(before, store, &o); r != nil {
-		return r, nil
+		return r, clearLeftovers(a.fsys, o.out)
 	}
 	if err := before.mayBegin(&o); err != nil {
 		return nil, err

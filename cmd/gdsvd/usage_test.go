@@ -57,7 +57,7 @@ func TestWrongUsage(t *testing.T) {
 		{svd("-k", "2", "--time-limit", "-1s"), `--time-limit -1s: want a time, or 0 for no limit (see gdsvd svd -h)`},
 		{svd("-k", "2", "--max-passes", "-1"), `--max-passes -1: want a number of passes, or 0 for no limit (see gdsvd svd -h)`},
 		{svd("-k", "2", "--workers", "-1"), `--workers -1: want 1 or more, or 0 for all processors (see gdsvd svd -h)`},
-		{svd("-k", "2", "--memory", "lots"), `invalid argument "lots" for "--memory" flag: size "lots" is not understood (write 512M or 512MiB, 800MB, 1.5GiB or a number of bytes) (see gdsvd svd -h)`},
+		{svd("-k", "2", "--memory", "lots"), `invalid argument "lots" for "--memory" flag: size "lots" is not understood (write 800MB, 512MiB, 1.5GiB or a number of bytes) (see gdsvd svd -h)`},
 		{svd("-k", "2", "--seed", "-1"), `invalid argument "-1" for "--seed" flag: want a whole number, 0 or more (see gdsvd svd -h)`},
 
 		{[]string{"ingest", "-o", out}, `no INPUT: name files, or - for standard input (see gdsvd ingest -h)`},
@@ -69,7 +69,7 @@ func TestWrongUsage(t *testing.T) {
 		{ingest("--columns", "user"), `--columns user: want user,item or user,item,value (see gdsvd ingest -h)`},
 		{ingest("--max-bad-lines", "-1"), `--max-bad-lines -1: want 0 or more (see gdsvd ingest -h)`},
 		{ingest("--workers", "-2"), `--workers -2: want 1 or more, or 0 for all processors (see gdsvd ingest -h)`},
-		{ingest("--memory", "auto"), `invalid argument "auto" for "--memory" flag: size "auto" is not understood (write 512M or 512MiB, 800MB, 1.5GiB or a number of bytes) (see gdsvd ingest -h)`},
+		{ingest("--memory", "auto"), `invalid argument "auto" for "--memory" flag: size "auto" is not understood (write 800MB, 512MiB, 1.5GiB or a number of bytes) (see gdsvd ingest -h)`},
 
 		{[]string{"info"}, `want one STORE or OUT, not 0 arguments (see gdsvd info -h)`},
 		{[]string{"info", store, "--ids", "both"}, `invalid argument "both" for "--ids" flag: choose rows or cols (see gdsvd info -h)`},
