@@ -67,7 +67,11 @@ func ingest(ctx context.Context, inputs []string, out string, o Options, p plan)
 	}
 	if o.Resume {
 		for _, look := range []func(Options, []string, string) (*Report, error){finished, complete} {
-			if done, err := look(o, names, out); done != nil || err != nil {
+			done, err := look(o, names, out)
+			if done != nil && err == nil {
+				err = vfs.Sweep(o.FS, out, func(string) bool { return false })
+			}
+			if done != nil || err != nil {
 				return done, err
 			}
 		}

@@ -129,20 +129,6 @@ func onlyLeftovers(fsys vfs.FS, stage string) error {
 	return nil
 }
 
-// clearLeftovers removes what a run has left that was killed when its result was in
-// place and what it replaced was not removed yet.
-func clearLeftovers(fsys vfs.FS, out string) error {
-	stage := filepath.Clean(out) + vfs.PartialSuffix
-	if _, err := fsys.Lstat(stage); errors.Is(err, fs.ErrNotExist) || onlyLeftovers(fsys, stage) != nil {
-		return nil
-	}
-	s, err := vfs.Stage(fsys, out, true, func(string) error { return nil })
-	if err != nil {
-		return err
-	}
-	return s.Abort()
-}
-
 func (o *output) path(name string) string { return filepath.Join(o.stage.Dir(), name) }
 
 // left is what the solver writes its left vectors to: nil if nobody needs them.

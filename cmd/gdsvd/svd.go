@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -172,7 +173,7 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 		return nil, err
 	}
 	if r := a.finished(before, store, &o); r != nil {
-		return r, clearLeftovers(a.fsys, o.out)
+		return r, vfs.Sweep(a.fsys, o.out, func(stage string) bool { return onlyLeftovers(a.fsys, stage) == nil })
 	}
 	if err := before.mayBegin(&o); err != nil {
 		return nil, err

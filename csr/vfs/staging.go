@@ -76,6 +76,30 @@ func StageOver(fsys FS, target string, force bool, replaceable func(path string)
 	return s, nil
 }
 
+// Sweep removes what a writer of target has left that died after it had published it:
+// its lock, and target.partial if useless(target.partial). Where there is nothing, or
+// another process is writing target, it does nothing.
+func Sweep(fsys FS, target string, useless func(dir string) bool) (err error) {
+	s := &Staging{fs: fsys, target: filepath.Clean(target)}
+	_, noLock := fsys.Lstat(s.target + lockSuffix)
+	_, noDir := fsys.Lstat(s.Dir())
+	if noLock != nil && noDir != nil {
+		return nil
+	}
+	lock, err := fsys.Lock(s.target + lockSuffix)
+	if err != nil {
+		if errors.Is(err, ErrLocked) {
+			return nil
+		}
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if noDir == nil && useless(s.Dir()) {
+		return fsys.RemoveAll(s.Dir())
+	}
+	return nil
+}
+
 func (s *Staging) prepare(goOn func(dir string) (bool, error)) (err error) {
 	if err := s.recover(); err != nil {
 		return fmt.Errorf("remove leftovers of %s: %w", s.target, err)

@@ -251,3 +251,39 @@ func TestStageKeeps(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a writer has left that died after publishing is swept away, and nothing else.
+func TestSweep(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "x")
+	never := func(string) bool { t.Error("asked about nothing"); return true }
+	if err := vfs.Sweep(vfs.OS, target, never); err != nil {
+		t.Fatal(err)
+	}
+	leave := func() {
+		t.Helper()
+		if err := os.WriteFile(target+".lock", nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(target+vfs.PartialSuffix, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there := func(name string) bool { _, err := os.Stat(name); return err == nil }
+	leave()
+	if err := vfs.Sweep(vfs.OS, target, func(string) bool { return false }); err != nil || there(target+".lock") || !there(target+vfs.PartialSuffix) {
+		t.Errorf("what is of use: %v, lock %v, directory %v", err, there(target+".lock"), there(target+vfs.PartialSuffix))
+	}
+	leave()
+	if err := vfs.Sweep(vfs.OS, target, func(string) bool { return true }); err != nil || there(target+".lock") || there(target+vfs.PartialSuffix) {
+		t.Errorf("what is of none: %v, lock %v, directory %v", err, there(target+".lock"), there(target+vfs.PartialSuffix))
+	}
+	leave()
+	held, err := vfs.OS.Lock(target + lockSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := vfs.Sweep(vfs.OS, target, never); err != nil || !there(target+".lock") || !there(target+vfs.PartialSuffix) {
+		t.Errorf("while another writes: %v, lock %v, directory %v", err, there(target+".lock"), there(target+vfs.PartialSuffix))
+	}
+}
