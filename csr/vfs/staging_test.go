@@ -278,7 +278,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("what is of none: %v, lock %v, directory %v", err, there(target+".lock"), there(target+vfs.PartialSuffix))
 	}
 	leave()
-	held, err := vfs.OS.Lock(target + lockSuffix)
+	held, err := vfs.OS.Lock(target + ".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
