@@ -46,7 +46,7 @@ With --store it also measures the result on the matrix, in one read of the store
 if the vectors of the shorter side are not there; more, where --memory has no room for
 all triplets at once): for every triplet
 max(‖Av−σu‖, ‖Aᵀu−σv‖)/σ₁, and max|UᵀU−I| and max|VᵀV−I|. It fails where that is more than
-result.json states, or than --tol. The result may be of any program: a directory with
+result.json states, its floors included, or than --tol. The result may be of any program: a directory with
 U.npy, V.npy or Vt.npy, and sigma.npy or s.npy, as numpy.save writes them (float32 or
 float64, values in descending or ascending order), rows and columns in the order of
 gdsvd info STORE --ids. Residuals say that the triplets are singular triplets of the

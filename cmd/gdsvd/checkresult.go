@@ -206,6 +206,8 @@ func (c *resultChecker) statements(context.Context) error {
 		c.wrong(resultFile, "rows, cols, k: %d, %d, %d", r.Rows, r.Cols, k)
 	case len(r.Sigma) != k || len(r.Residual) != k:
 		c.wrong(resultFile, "sigma, residual: %d and %d numbers, k is %d", len(r.Sigma), len(r.Residual), k)
+	case len(r.Floor) != 0 && len(r.Floor) != k:
+		c.wrong(resultFile, "floor: %d numbers, k is %d", len(r.Floor), k)
 	case r.Converged < 0 || r.Converged > k || r.Rank < 0 || r.Rank > k:
 		c.wrong(resultFile, "converged, rank: %d and %d, k is %d", r.Converged, r.Rank, k)
 	case c.values != nil && len(c.values) != k:

@@ -17,6 +17,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
@@ -160,6 +161,7 @@ func TestCheckStatements(t *testing.T) {
 		{`"k": 3`, `"k": 4`, `result.json: sigma, residual: 3 and 3 numbers, k is 4`},
 		{`"rows": 90`, `"rows": 91`, `U.npy: shape 90×3: its vectors have 90 entries, the matrix has 91 rows`},
 		{`"cols": 40`, `"cols": 39`, `V.npy: shape 40×3: its vectors have 40 entries, the matrix has 39 columns`},
+		{`"floor": [`, `"floor": [1e-15,`, `result.json: floor: 4 numbers, k is 3`},
 		{`"converged": 3`, `"converged": 9`, `result.json: converged, rank: 9 and 3, k is 3`},
 		{`"vectors": "both"`, `"vectors": "left"`, `result.json: files: V.npy is listed, settings.vectors is "left"`},
 		{`"sigma": [`, `"sigma": [1e9,2,3],"x":[`, `result.json: sigma: value 0 is 1e\+09, [0-9.]+ in sigma.npy`},
@@ -496,5 +498,43 @@ for name, x in ("u", u), ("s", s), ("vt", vt): np.save(sys.argv[2] + "/" + name,
 		if m.Passes != 1 || m.K != 5 {
 			t.Errorf("%s: %+v", name, m)
 		}
+	}
+}
+
+// A residual that is further off than the tolerance by no more than the floor that the
+// result states is as it states; without that floor it is not.
+func TestMeasureAllowsTheFloor(t *testing.T) {
+	store := ingested(t, tall)
+	dir, r := factorised(t, store, "-k", "2", "--method", "power", "--tol", "1e-4")
+	worst := float64(slices.Max(measuredOf(t, exitOK, dir, "--store", store).Measured.Residual))
+	if worst < 1e-10 {
+		t.Fatalf("the residuals are at most %g: too small for this test", worst)
+	}
+	for _, c := range []struct {
+		tol, floor float64 // in units of the worst residual
+		code       int
+		misses     int
+	}{
+		{0.6, 0.5, exitOK, 0},
+		{0.6, 0.1, exitError, 1},
+		{0.1, 0.95, exitNotConverged, 0}, // within its floor, which is not within the tolerance
+	} {
+		r.Settings.Tol = c.tol * worst
+		for i := range r.Residual {
+			r.Residual[i], r.Floor[i] = 0, number(c.floor*worst)
+		}
+		text, err := csr.SealJSON(&r, &r.CRC)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, resultFile), text, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := measuredOf(t, c.code, dir, "--store", store).Measured
+		if len(m.Misses) < c.misses || c.misses == 0 && len(m.Misses) > 0 || m.Stated.Floor[1] != r.Floor[1] {
+			t.Errorf("%+v: misses %v, stated %+v", c, m.Misses, m.Stated)
+		}
+		// The floor of the result is none of the user's tolerance.
+		measuredOf(t, exitError, dir, "--store", store, "--tol", fmt.Sprint(worst/2))
 	}
 }

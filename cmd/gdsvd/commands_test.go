@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
@@ -458,5 +460,34 @@ func TestBrokenStandardOutput(t *testing.T) {
 		if code != exitError || !strings.Contains(stderr.String(), errBroken.Error()) {
 			t.Errorf("%v: exit %d, %s", args, code, &stderr)
 		}
+	}
+}
+
+// A matrix without entries, or without sides, is described in numbers that there are.
+func TestWithoutEntries(t *testing.T) {
+	for _, sides := range []string{"0 0", "3 4", "0 5", "5 0"} {
+		file, store := filepath.Join(t.TempDir(), "m.mtx"), filepath.Join(t.TempDir(), "m.csr")
+		if err := os.WriteFile(file, []byte("%%MatrixMarket matrix coordinate real general\n"+sides+" 0\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		made := []string{"ingest", "-q", file, "-o", store, "--force"}
+		for _, args := range [][]string{made, append(slices.Clone(made[:5]), "--resume"), {"info", store}, {"check", "-q", store}} {
+			for _, form := range []string{"--json=false", "--json"} {
+				if said := must(t, append(slices.Clone(args), form)...); strings.Contains(said, "NaN") || strings.Contains(said, "Inf") {
+					t.Errorf("%s: %v says\n%s", sides, args, said)
+				}
+			}
+		}
+	}
+	// A clock that does not go on between two looks at it.
+	var out bytes.Buffer
+	a := newApp(strings.NewReader(""), &out, io.Discard)
+	for _, a.json = range []bool{false, true} {
+		if err := a.printIngest(&ingest.Report{Store: "m.csr", InputBytes: 52}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said := out.String(); strings.Contains(said, "NaN") || !strings.Contains(said, "0.00 s\n") {
+		t.Errorf("without time:\n%s", said)
 	}
 }

@@ -122,6 +122,14 @@ func squares(m csr.Manifest) number {
 	return number(x)
 }
 
+// known is x in a format, and empty if x is no number.
+func known(format string, x number) string {
+	if math.IsNaN(float64(x)) {
+		return ""
+	}
+	return fmt.Sprintf(format, x)
+}
+
 func idsName(f *csr.IDFile) string {
 	if f == nil {
 		return "index"
@@ -137,7 +145,7 @@ func (a *app) printStore(s *csr.Store) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
 	line("store", "%s (format %d)", i.Path, i.Version)
-	line("shape", "%d × %d, %d entries, density %.3g %%", i.Rows, i.Cols, i.NNZ, 100*i.Density)
+	line("shape", "%d × %d, %d entries%s", i.Rows, i.Cols, i.NNZ, known(", density %.3g %%", 100*i.Density))
 	line("ids", "rows %s, columns %s", i.RowIDs, i.ColIDs)
 	if n := len(i.Values); n > 0 {
 		line("values", "%s: %d different, from %g to %g", i.Coding, n, i.Values[0], i.Values[n-1])

@@ -210,7 +210,7 @@ func (a *app) printIngest(report *ingest.Report) error {
 	fmt.Fprintf(w, "shape\t%d × %d, %d entries\n", r.Rows, r.Cols, r.NNZ)
 	fmt.Fprintf(w, "size\t%s%s\n", sysmem.FormatSize(r.Bytes), perEntry(r.Bytes, r.NNZ))
 	if !r.Finished {
-		fmt.Fprintf(w, "time\t%.2f s, %.0f MB/s of input\n", r.Seconds.Total, r.MBPerSecond)
+		fmt.Fprintf(w, "time\t%.2f s%s\n", r.Seconds.Total, known(", %.0f MB/s of input", r.MBPerSecond))
 	}
 	fmt.Fprintf(w, "duplicates\t%d\n", r.Duplicates)
 	fmt.Fprintf(w, "bad lines\t%d\n", r.BadLines)
