@@ -1,0 +1,189 @@
+package main
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+)
+
+// contents are the files of a directory, nil if there is none.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	if _, err := os.Lstat(dir); err != nil {
+		return nil
+	}
+	files := map[string]string{}
+	for _, name := range names(t, dir) {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(b)
+	}
+	return files
+}
+
+// sweptRun is a run of svd whose operations on OUT fail one after the other.
+type sweptRun struct {
+	old  []string // flags of the run that has left what lies at OUT; nil: nothing is there
+	args []string
+	code int
+}
+
+var sweptRuns = map[string]sweptRun{
+	"new":     {nil, []string{"-k", "2"}, exitOK},
+	"replace": {[]string{"-k", "1"}, []string{"-k", "2", "--vectors", "left", "--force"}, exitOK}, // the file of the other side, which the signs need, is removed
+	"stopped": {nil, []string{"-k", "2", "--method", "power", "--max-passes", "3"}, exitNotConverged},
+	"resumed": {[]string{"-k", "2", "--method", "power", "--tol", "5e-2", "--max-passes", "2"}, []string{"-k", "2", "--method", "power", "--tol", "5e-2", "--resume"}, exitOK},
+}
+
+// sweep repeats a run, with every operation on OUT and beside it as the one at which
+// fault is asked for an error, until there is no such operation. after looks at what is
+// there then.
+func (c sweptRun) sweep(t *testing.T, store string, fault func(f *csrtest.FaultFS, o csrtest.Op) error, after func(at csrtest.Op, dir string, old map[string]string, o ran)) {
+	step := 1
+	if testing.Short() || raceDetector {
+		step = 5
+	}
+	for n := 0; ; n += step {
+		work := t.TempDir()
+		dir := filepath.Join(work, "out")
+		if c.old != nil {
+			if o := gdsvd(t, append([]string{"svd", "-q", store, "-o", dir}, c.old...)...); o.code != exitOK && o.code != exitNotConverged {
+				t.Fatalf("exit %d\n%s", o.code, o.stderr)
+			}
+		}
+		old := contents(t, dir)
+		var mu sync.Mutex
+		count, at := 0, csrtest.Op{Index: -1}
+		f := new(csrtest.FaultFS)
+		f.Inject = func(o csrtest.Op) error {
+			if !strings.HasPrefix(o.Name, work) {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if count++; count-1 != n {
+				return nil
+			}
+			at = o
+			return fault(f, o)
+		}
+		o := withFaults(t, f, slices.Concat([]string{"svd", "-q", store, "-o", dir}, c.args)...)
+		if at.Index < 0 {
+			if o.code != c.code || n < 30 {
+				t.Errorf("after %d operations: exit %d\n%s", n, o.code, o.stderr)
+			}
+			t.Logf("%d operations", count)
+			return
+		}
+		after(at, dir, old, o)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// whole makes sure that OUT is absent, or holds the complete old result or a complete one
+// of this run, besides checkpoints; and tells which.
+func (c sweptRun) whole(t *testing.T, at csrtest.Op, dir string, old map[string]string) (fresh bool) {
+	t.Helper()
+	now := contents(t, dir)
+	for name := range now {
+		if !ofResult(name) {
+			t.Errorf("%v: there is %s", at, name)
+		}
+	}
+	if now[resultFile] == "" { // a checkpoint at most
+		if old[resultFile] != "" || slices.ContainsFunc(slices.Collect(maps.Keys(now)), func(name string) bool { return !ofCheckpoint(name) }) {
+			t.Errorf("%v: OUT holds %v", at, slices.Sorted(maps.Keys(now)))
+		}
+		return false
+	}
+	if o := gdsvd(t, "check", "-q", dir); o.code != exitOK {
+		t.Errorf("%v: check: exit %d\n%s%s", at, o.code, o.stdout, o.stderr)
+	}
+	if now[resultFile] != old[resultFile] {
+		return true
+	}
+	for name := range old {
+		if now[name] != old[name] && !ofCheckpoint(name) {
+			t.Errorf("%v: %s is not the old one", at, name)
+		}
+	}
+	return false
+}
+
+// tidied has the next run come to its end, and makes sure that it leaves nothing else.
+func (c sweptRun) tidied(t *testing.T, store string, at csrtest.Op, dir string, fresh bool) {
+	t.Helper()
+	args := slices.DeleteFunc(slices.Clone(c.args), func(a string) bool { return a == "--force" || a == "--resume" })
+	again := "--resume"
+	if _, err := os.Stat(filepath.Join(dir, checkpointFile)); err != nil && !fresh {
+		if _, err := os.Stat(filepath.Join(dir, resultFile)); err == nil {
+			again = "--force" // the old result, and nothing of the new one
+		}
+	}
+	o := gdsvd(t, slices.Concat([]string{"svd", "-q", store, "-o", dir}, args, []string{again})...)
+	if o.code != c.code {
+		t.Errorf("%v: the next run with %s: exit %d\n%s", at, again, o.code, o.stderr)
+		return
+	}
+	if left := names(t, filepath.Dir(dir)); !slices.Equal(left, []string{"out"}) {
+		t.Errorf("%v: after the next run there are %v", at, left)
+	}
+	if !c.whole(t, at, dir, nil) {
+		t.Errorf("%v: the next run leaves no result", at)
+	}
+}
+
+// Any single operation on OUT may fail: the run says so in one line with the name of the
+// file, or goes on if it was one on a checkpoint. OUT is absent, the old result or the
+// new one; what else is left the next run clears away.
+func TestResultErrorSweep(t *testing.T) {
+	store := ingested(t, wide)
+	for name, c := range sweptRuns {
+		t.Run(name, func(t *testing.T) {
+			c.sweep(t, store, func(_ *csrtest.FaultFS, o csrtest.Op) error {
+				name, _, _ := strings.Cut(o.Name, " -> ")
+				return &fs.PathError{Op: string(o.Kind), Path: name, Err: syscall.EIO}
+			}, func(at csrtest.Op, dir string, old map[string]string, o ran) {
+				fresh := c.whole(t, at, dir, old)
+				if o.code == c.code && !fresh {
+					t.Errorf("%v: exit %d, but there is no new result", at, o.code)
+				}
+				if o.code != c.code {
+					name, _, _ := strings.Cut(at.Name, " -> ")
+					if o.code != exitError || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, name) {
+						t.Errorf("%v: exit %d: %q", at, o.code, o.stderr)
+					}
+				}
+				c.tidied(t, store, at, dir, fresh)
+			})
+		})
+	}
+}
+
+// The process may end at any operation on OUT: what lies there is whole, and the next run
+// clears away the rest.
+func TestResultDeathSweep(t *testing.T) {
+	store := ingested(t, wide)
+	for name, c := range sweptRuns {
+		t.Run(name, func(t *testing.T) {
+			c.sweep(t, store, func(f *csrtest.FaultFS, _ csrtest.Op) error {
+				f.Die()
+				return csrtest.ErrDead
+			}, func(at csrtest.Op, dir string, old map[string]string, o ran) {
+				c.tidied(t, store, at, dir, c.whole(t, at, dir, old))
+			})
+		})
+	}
+}
