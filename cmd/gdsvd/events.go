@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/vfs"
@@ -79,12 +80,15 @@ func checkEvents(f vfs.File, visit func(chunk []byte) error) (int64, error) {
 	if size < 0 {
 		return 0, damagedCheckpoint(f.Name(), "byte %d: it ends there, without its checksum", info.Size())
 	}
-	sum, err := checksum(io.NewSectionReader(f, 0, size), visit)
-	if err != nil {
-		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
-	}
 	last := make([]byte, eventsSealSize)
 	if _, err := f.ReadAt(last, size); err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	if !strings.HasPrefix(string(last), "{\"crc\":") { // what is something else altogether may be of any size
+		return 0, damagedCheckpoint(f.Name(), "bytes %d to %d, the last line, are %.40q, not a checksum", size, info.Size(), last)
+	}
+	sum, err := checksum(io.NewSectionReader(f, 0, size), visit)
+	if err != nil {
 		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	if string(last) != fmt.Sprintf(eventsSeal, sum) {

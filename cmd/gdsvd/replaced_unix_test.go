@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // TestReplacedFiles: whatever is in the place of a file that a command reads, it says so
@@ -31,6 +33,9 @@ func TestReplacedFiles(t *testing.T) {
 		},
 	}
 	store := ingested(t, tall)
+	larger := ingested(t, synth.Ratings{Users: 95, Items: 41, Ratings: 2500, Seed: 3})
+	known := filepath.Join(t.TempDir(), "known.csr")
+	must(t, "generate", "spectrum", "-q", "--rows", "60", "--cols", "40", "-o", known)
 	done, _ := factorised(t, store, "-k", "2")
 	unfinished := filepath.Join(t.TempDir(), "unfinished")
 	if o := gdsvd(t, "svd", "-q", store, "-k", "3", "-o", unfinished, "--max-passes", "4", "--tol", "1e-12"); o.code != exitNotConverged {
@@ -55,6 +60,16 @@ func TestReplacedFiles(t *testing.T) {
 		{done, "result.json", []string{"svd", "-q", store, "-k", "2", "-o", "DIR", "--force"}, 0},
 		{done, "V.npy", []string{"svd", "-q", store, "-k", "2", "-o", "OUT", "--init", "DIR"}, 0},
 		{unfinished, "checkpoint", []string{"svd", "-q", store, "-k", "3", "-o", "DIR", "--resume", "--tol", "1e-12"}, 0},
+		{unfinished, "checkpoint", []string{"check", "-q", "DIR"}, 0},
+		{unfinished, "checkpoint.jsonl", []string{"check", "-q", "DIR"}, 0},
+		{done, "result.json", []string{"check", "-q", "DIR"}, 0},
+		{done, "events.jsonl", []string{"check", "-q", "DIR"}, 0},
+		{done, "sigma.npy", []string{"check", "-q", "DIR"}, 0},
+		{done, "U.npy", []string{"check", "-q", "DIR", "--store", store}, 0},
+		{store, "rows.ids", []string{"info", "DIR", "--ids", "rows"}, exitCorrupt},
+		{store, "rows.ids", []string{"check", "-q", "DIR"}, exitCorrupt},
+		{larger, "cols.ids", []string{"svd", "-q", "DIR", "-k", "2", "-o", "OUT", "--init", done}, exitCorrupt},
+		{known, "truth.json", []string{"check", "-q", "DIR"}, exitCorrupt},
 		{config, "flags.json", []string{"info", store, "--config", "DIR/flags.json"}, exitUsage},
 	} {
 		for kind, replace := range kinds {
@@ -87,8 +102,8 @@ func TestReplacedFiles(t *testing.T) {
 					t.Fatal("it waits")
 				}
 				if o.code == exitOK || o.code == exitNotConverged || c.code != 0 && o.code != c.code ||
-					strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, c.file) {
-					t.Errorf("exit %d: %q", o.code, o.stderr)
+					strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stdout+o.stderr, c.file) {
+					t.Errorf("exit %d: %q %q", o.code, o.stdout, o.stderr)
 				}
 			})
 		}
