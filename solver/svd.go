@@ -20,7 +20,9 @@ const maxRounds = 6
 // wants to stop, numbers out of range; the result is nil then. A run that ended
 // before convergence is not a fault: its result holds what there is, with
 // honest residuals. Within MaxPasses one pass is always kept for the
-// certificate, so a limit of 1 certifies the start vectors.
+// certificate, so a limit of 1 certifies the start vectors, and one more to measure
+// left vectors that complete the others, as long as the recurrence does not show
+// that there will be none.
 func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 	var res *Result
 	arena := newArena(ctx, s.Space, s.Workers)
@@ -73,12 +75,27 @@ type factorisation struct {
 }
 
 // reserve is the number of passes to keep back: the certificate, and the
-// product that measures completed left vectors if there will be any.
+// product that measures completed left vectors if there may be any.
 func (f *factorisation) reserve() int {
-	if f.nulls > 0 && f.s.Left != nil {
+	if f.s.Left != nil && (f.nulls > 0 || f.unsettled()) {
 		return 2
 	}
 	return 1
+}
+
+// unsettled reports whether a certificate made now may have values that are zero:
+// some of its vectors would be random, or their eigenvalues are roundoff.
+func (f *factorisation) unsettled() bool {
+	open := f.s.Rank - f.locked.len
+	if open > len(f.cands) {
+		return true
+	}
+	for _, c := range f.cands[:open] {
+		if c.Value <= nearFloor*floorFactor*epsilon*f.lambda1 {
+			return true
+		}
+	}
+	return false
 }
 
 // solve iterates and certifies until nothing more can be gained, then finishes
