@@ -181,7 +181,7 @@
 // there, without being any worse than a result without a bound.
 //
 // A run from given vectors, or one that a checkpoint says began so, does not end
-// without evidence: a bound within 2·Tol·σ₁ of the least value found, or below what
+// without evidence (Outside.Leading): a bound within 2·Tol·σ₁ of the least value found, or below what
 // the operator can see. Krylov multiplies the given vectors together with
 // max(2, k/10, b) random ones in one wide block, whose space is the evidence, and
 // Block has at least as many in its own. For other methods than Krylov, and where that space had to be restarted before it was enough, the

@@ -9,9 +9,9 @@ import (
 )
 
 // Outside bounds what a result may have missed: ‖A − AVVᵀ‖ ≤ Bound for the right
-// vectors V that were found, so no singular value beyond those is larger. Where Bound
-// is no larger than the least value found, the values found are the leading ones;
-// otherwise one between the two could be hidden.
+// vectors V that were found, so no singular value beyond those is larger. Leading says
+// that Bound is no larger than the least value found: the values found are the leading
+// ones. Otherwise one between the two could be hidden.
 //
 // The statement is wrong with at most the given Probability, which is one over the
 // random vectors of the seed and not over matrices. It takes the vectors that were
@@ -23,6 +23,10 @@ type Outside struct {
 	Steps       int
 	Bound       float64
 	Probability float64
+	// Leading allows for 2·Tol·σ₁, as the least value may have moved by its residual
+	// since the search compared it, and for what the operator cannot see. A run from
+	// given vectors has Converged only if it is set.
+	Leading bool
 }
 
 // outsideProbability is that with which a bound may be wrong.
@@ -280,9 +284,17 @@ func (r *run) forget() {
 	}
 }
 
-// beyond returns the Outside of a result with the given values of a matrix with a
-// known Frobenius norm. Rounding of the sums is allowed for.
+// beyond returns the Outside of a result with the given values, descending, of a
+// matrix with a known Frobenius norm.
 func (r *run) beyond(sigma []float64, frobenius float64) Outside {
+	o := r.remainder(sigma, frobenius)
+	least := r.eigenvalue(sigma[len(sigma)-1] + r.s.Tol*sigma[0])
+	o.Leading = r.eigenvalue(o.Bound) <= r.negligible(least)
+	return o
+}
+
+// remainder is beyond without Leading. Rounding of the sums is allowed for.
+func (r *run) remainder(sigma []float64, frobenius float64) Outside {
 	if frobenius == 0 || len(sigma) == r.n {
 		return Outside{}
 	}
@@ -295,7 +307,7 @@ func (r *run) beyond(sigma []float64, frobenius float64) Outside {
 	all := Outside{Bound: frobenius * math.Sqrt(rest)}
 	if r.outside.known {
 		if b := r.sigma(r.outside.value); b < all.Bound {
-			return Outside{r.outside.steps, b, r.outside.probability}
+			return Outside{Steps: r.outside.steps, Bound: b, Probability: r.outside.probability}
 		}
 	}
 	return all

@@ -139,3 +139,29 @@ func TestScoutResumes(t *testing.T) {
 		}
 	}
 }
+
+// TestLeadingIsOneRule has bounds around the one that the status of a run from given
+// vectors depends on: Converged, and that nothing is missing, are said together.
+func TestLeadingIsOneRule(t *testing.T) {
+	const tol = 1e-4
+	sigma := []float64{10, 4, 2}
+	for _, linear := range []bool{false, true} {
+		for _, c := range []struct {
+			above float64 // the least value, in units of Tol·σ₁
+			known bool
+			want  bool
+		}{{-1, true, true}, {0.5, true, true}, {1.5, true, true}, {1.99, true, true}, {2.1, true, false}, {100, true, false}, {0, false, false}} {
+			r := &run{
+				s: Settings{Rank: len(sigma), Tol: tol, Stop: StopResidual}, n: 50, linear: linear, told: true,
+			}
+			r.lambda1 = r.eigenvalue(sigma[0])
+			r.outside = lookout{known: c.known, steps: 5, value: r.eigenvalue(sigma[2] + c.above*tol*sigma[0]), probability: outsideProbability}
+			f := &factorisation{run: r}
+			r.cert = &certificate{sigma: sigma, norm: sigma[0], frobenius: 20, rank: 3, residuals: make([]float64, 3), floor: make([]float64, 3)}
+			o := r.beyond(sigma, 20)
+			if o.Leading != c.want || (f.outcome(PassLimit) == Converged) != c.want {
+				t.Errorf("linear %v, %g·Tol·σ₁ above the least value, known %v: %+v, %v", linear, c.above, c.known, o, f.outcome(PassLimit))
+			}
+		}
+	}
+}

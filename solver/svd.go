@@ -150,8 +150,7 @@ func (f *factorisation) outcome(st Status) Status {
 	if f.s.Stop != StopResidual {
 		return st
 	}
-	// The least value may have moved by its residual since it was compared.
-	leading := !f.told || f.evident(f.eigenvalue(f.cert.sigma[f.s.Rank-1]+f.s.Tol*f.cert.norm))
+	leading := !f.told || f.beyond(f.cert.sigma, f.cert.frobenius).Leading
 	if f.cert.converged(f.s.Tol) == f.s.Rank && leading {
 		return Converged
 	}

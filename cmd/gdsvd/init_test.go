@@ -195,3 +195,23 @@ func TestNegativeEigenvalue(t *testing.T) {
 		t.Errorf("stderr:\n%s", o.stderr)
 	}
 }
+
+// What is printed to be missing is what the status was decided by, and of a result
+// that does not say, what its numbers allow.
+func TestMissing(t *testing.T) {
+	r := &result{Certified: true, Sigma: []number{10, 2}, Settings: settings{Tol: 1e-4}}
+	for _, c := range []struct {
+		outside outside
+		want    bool
+	}{
+		{outside{Bound: 2.0015, Leading: true}, false},
+		{outside{Bound: 2.0015}, true},
+		{outside{Bound: 2.0005}, true},
+		{outside{Bound: 1.9}, false},
+	} {
+		r.Outside = c.outside
+		if got := r.missing(); strings.Contains(got, "one may be missing") != c.want {
+			t.Errorf("%+v: %q", c.outside, got)
+		}
+	}
+}

@@ -74,7 +74,7 @@ func (r *result) missing() string {
 	if p := r.Outside.Probability; p > 0 {
 		text += fmt.Sprintf(", with a probability of error of %.0e", p)
 	}
-	if least := r.Sigma[len(r.Sigma)-1]; r.Outside.Bound > least+number(r.Settings.Tol)*r.Sigma[0] {
+	if least := r.Sigma[len(r.Sigma)-1]; !r.Outside.Leading && r.Outside.Bound > least {
 		text += fmt.Sprintf(": between that and %.5g one may be missing", least)
 	}
 	return text + "\n"

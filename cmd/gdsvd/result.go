@@ -124,6 +124,7 @@ type outside struct {
 	Steps       int     `json:"steps"` // products with random vectors outside of those found; 0: bound is that of the remaining energy
 	Bound       number  `json:"bound"`
 	Probability float64 `json:"probability"`
+	Leading     bool    `json:"leading"` // bound leaves no room for a value that was missed
 }
 
 type seconds struct {

@@ -351,7 +351,7 @@ func newResult(store *csr.Store, res *solver.Result, o svdOptions) *result {
 		Sigma: numbers(res.Sigma), Residual: numbers(res.Residuals), Clusters: res.Clusters,
 		Orthogonality: orthogonality{U: number(res.OrthLeft), V: number(res.OrthRight)},
 		Energy:        number(res.Energy), Floor: numbers(res.Floor),
-		Outside: outside{res.Outside.Steps, number(res.Outside.Bound), res.Outside.Probability}, Passes: res.Stats.Passes, Products: res.Stats.Products,
+		Outside: outside{res.Outside.Steps, number(res.Outside.Bound), res.Outside.Probability, res.Outside.Leading}, Passes: res.Stats.Passes, Products: res.Stats.Products,
 		BytesRead: res.Stats.BytesRead, Seconds: newSeconds(res.Stats), PeakRSS: sysmem.PeakRSS(), Seed: o.seed,
 		Settings: settings{
 			Method: o.method.String(), Operator: o.operator.String(),
