@@ -145,6 +145,9 @@ func TestInitNeverMisleads(t *testing.T) {
 				if res.Outside.Bound < next*(1-1e-9)-1e-7*want[0] {
 					t.Errorf("bound %+v with σ = %g, found %g to %g, %v, %d passes", res.Outside, want[:k+1], res.Sigma, res.Residuals, res.Status, res.Stats.Passes)
 				}
+				if res.Status == solver.Converged && !res.Outside.Leading {
+					t.Errorf("converged with %+v, found %g", res.Outside, res.Sigma)
+				}
 				if res.Status != solver.Converged && res.Status != solver.Stagnated {
 					t.Errorf("%v after %d passes", res.Status, res.Stats.Passes)
 				}

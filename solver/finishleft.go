@@ -1,0 +1,81 @@
+package solver
+
+import "gonum.org/v1/gonum/mat"
+
+// finishLeft applies the sign rule and turns W into U.
+func (f *factorisation) finishLeft() error {
+	c := f.cert
+	for j, changed := range f.arena.signColumns(c.right) {
+		if changed {
+			f.arena.scaleColumn(c.rotation, j, -1)
+		}
+	}
+	if f.s.Left == nil {
+		return nil
+	}
+	l := newLeft(f.ctx, f.arena.threads, f.s.Left, f.a.Rows(), f.s.Rank)
+	if f.s.SignLeft {
+		negative, err := l.negative(c.rotation)
+		if err != nil {
+			return err
+		}
+		for j, neg := range negative {
+			if neg {
+				f.arena.scaleColumn(c.right, j, -1)
+				f.arena.scaleColumn(c.rotation, j, -1)
+			}
+		}
+	}
+	gram, err := l.turn(c.rotation, c.rank)
+	if err == nil && c.rank < f.s.Rank {
+		gram, err = f.completeLeft(l)
+	}
+	if err != nil {
+		return err
+	}
+	f.orthLeft = orthogonality(gram)
+	return nil
+}
+
+// completeLeft fills in the left vectors of zero values and measures them.
+func (f *factorisation) completeLeft(l *left) (*mat.Dense, error) {
+	c := f.cert
+	gram, err := l.complete(f.s.Seed, c.rank)
+	if err != nil {
+		return nil, err
+	}
+	if f.s.SignLeft {
+		if gram, err = l.signCompletion(c.rank); err != nil {
+			return nil, err
+		}
+	}
+	if c.norm == 0 {
+		return gram, nil // the zero matrix: any vectors will do
+	}
+	if f.mayPass(0) == PassLimit {
+		f.limited = true
+		for i := c.rank; i < f.s.Rank; i++ {
+			// Not measured, but never more than that.
+			c.residuals[i] = max(c.residuals[i], c.relative(c.frobenius))
+		}
+		return gram, nil
+	}
+	var atu *mat.Dense
+	err = f.pass(func() (err error) {
+		atu, err = f.a.MulTrans(f.ctx, f.s.Rank, f.s.Left.ReadRows)
+		f.arena.adopt(atu)
+		if err == nil && !f.arena.finite(atu) {
+			err = errNotFinite
+		}
+		return err
+	}, 0)
+	if err != nil {
+		return nil, err
+	}
+	col := column(f.arena.Dense(f.n, 1))
+	for i := c.rank; i < f.s.Rank; i++ {
+		f.arena.copyColumn(col, atu, i)
+		c.residuals[i] = max(c.residuals[i], c.relative(f.arena.norm2(col)))
+	}
+	return gram, nil
+}
