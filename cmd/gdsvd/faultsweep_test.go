@@ -41,8 +41,8 @@ type sweptRun struct {
 var sweptRuns = map[string]sweptRun{
 	"new":     {nil, []string{"-k", "2"}, exitOK},
 	"replace": {[]string{"-k", "1"}, []string{"-k", "2", "--vectors", "left", "--force"}, exitOK}, // the file of the other side, which the signs need, is removed
-	"stopped": {nil, []string{"-k", "2", "--method", "power", "--max-passes", "3"}, exitNotConverged},
-	"resumed": {[]string{"-k", "2", "--method", "power", "--tol", "5e-2", "--max-passes", "2"}, []string{"-k", "2", "--method", "power", "--tol", "5e-2", "--resume"}, exitOK},
+	"stopped": {nil, []string{"-k", "2", "--method", "power", "--max-passes", "4"}, exitNotConverged},
+	"resumed": {[]string{"-k", "2", "--method", "power", "--tol", "5e-2", "--max-passes", "3"}, []string{"-k", "2", "--method", "power", "--tol", "5e-2", "--resume"}, exitOK},
 }
 
 // sweep repeats a run, with every operation on OUT and beside it as the one at which
