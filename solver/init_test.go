@@ -123,7 +123,7 @@ func TestInitNeverMisleads(t *testing.T) {
 				rows, _ := a.Dims()
 				left := solver.NewDenseRows(rows, k)
 				set := solver.Settings{
-					Rank: k, Method: m, Init: init, Left: left, Tol: tol, Seed: rapid.Uint64().Draw(t, "seed"), MaxPasses: 100_000,
+					Rank: k, Method: m, Init: init, Left: left, Tol: tol, Seed: rapid.Uint64().Draw(t, "seed"), MaxPasses: 20_000,
 					Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(t, "deflation"),
 				}
 				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
@@ -131,6 +131,9 @@ func TestInitNeverMisleads(t *testing.T) {
 					t.Fatal(err)
 				}
 				solvertest.Check(t, a, set, res, left.Dense)
+				if res.Status == solver.PassLimit && oneVector(m) {
+					return // close values take them any number of passes: nothing is claimed
+				}
 				want := solvertest.Singular(a)
 				for i, s := range res.Sigma {
 					// A value within the tolerance of another may stand for it.
@@ -190,4 +193,13 @@ func TestInitSavesPasses(t *testing.T) {
 		t.Logf("tolerance %g: %d and %d passes, %d and %d products, %+v and %+v", tol, warm.Stats.Passes, cold.Stats.Passes,
 			warm.Stats.Products, cold.Stats.Products, warm.Outside, cold.Outside)
 	}
+}
+
+// oneVector reports whether a method finds one vector after the other.
+func oneVector(m solver.Method) bool {
+	switch m.(type) {
+	case solver.Block, solver.Krylov:
+		return false
+	}
+	return true
 }
