@@ -71,7 +71,11 @@ func TestScoutBound(t *testing.T) {
 		"equal":    func(int) float64 { return 1 },
 		"steps":    func(i int) float64 { return 1 / float64(1+i/7) },
 	}
-	const n, runs = 300, 100
+	const n = 300
+	runs := 100
+	if testing.Short() {
+		runs = 10
+	}
 	for name, f := range spectra {
 		op := make(diagonalOperator, n)
 		for i := range op {
