@@ -42,7 +42,7 @@ func complete(o Options, names []string, out string) (*Report, error) {
 	if n, ok := had["bad_lines"].(float64); ok {
 		g.report.BadLines = int64(n)
 	}
-	return g.report, nil
+	return g.report, s.remove() // a kill may have left its scratch with nothing, or no journal, in it
 }
 
 // sourceOf is what a store says it was made from, and when that was.

@@ -242,6 +242,15 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 			t.Errorf("%+v, %v", rep, err)
 		}
 		leftovers(t, out, true)
+
+		// Removing a directory empties it first.
+		if err := os.Mkdir(out+SpoolSuffix, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if rep, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); err != nil || rep.Finished == force {
+			t.Errorf("%+v, %v", rep, err)
+		}
+		leftovers(t, out, true)
 	}
 }
 
