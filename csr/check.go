@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // CheckOptions for Check.

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // victim is a store to be damaged: three shards (two blocks, two blocks, one),

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // TestOpenNoStore: what the user is told when there is no store.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // OpenOptions for Open.

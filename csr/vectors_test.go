@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr/internal/simd"
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // everyWay runs a test in plain Go and with each set of vector instructions there is.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // An inputID tells whether an input is still what it was, by its size, the time

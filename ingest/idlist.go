@@ -12,8 +12,8 @@ import (
 	"io"
 	"slices"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // An idList is a file of ids in ascending order: the ids of one generation of

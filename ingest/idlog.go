@@ -8,8 +8,8 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // An idLog is a file of the ids of a dictionary in order of appearance, so that

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // Ingest reads inputs (paths, globs, or "-" for Options.Stdin) as one matrix,

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // The journal of an ingest lies in its scratch: one line of JSON and one with

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // countingFS counts the files that are open at a time.

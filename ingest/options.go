@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // Format names an input format.

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // A packed spool gives what a loose one does, with values that soon, late or never are too many.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // UnfinishedError tells that an ingest has been interrupted, now or before, and

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/csr/csrtest"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // crowded is a plan under which ids do not fit either: a list holds some dozens.

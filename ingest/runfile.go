@@ -8,9 +8,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/mix"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // A file of a run: a header of runHeader bytes, then blocks of entries. A block

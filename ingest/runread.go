@@ -7,8 +7,8 @@ import (
 	"io"
 	"slices"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // A runReader reads the file of a run block by block.

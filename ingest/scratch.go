@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // SpoolSuffix is added to the name of a store for the directory of what does

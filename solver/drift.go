@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/parallel"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
-	"github.com/gdsvd/gdsvd/solver/team"
 )
 
 // A Lanczos basis V need not be orthonormal to working precision: as long as
@@ -229,7 +229,7 @@ func (a *Arena) times(x, y *mat.Dense) *mat.Dense {
 	if r*c*width(y) >= worthSharing {
 		workers = a.most()
 	}
-	team.Each(workers, parts, func(_, i int) {
+	parallel.Each(workers, parts, func(_, i int) {
 		rows := min(together, r-i*together)
 		panel.AddProduct(rowsOf(p.RawMatrix(), i*together, rows), rowsOf(x.RawMatrix(), i*together, rows), *f)
 	})

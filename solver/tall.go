@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/gdsvd/gdsvd/internal/parallel"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
-	"github.com/gdsvd/gdsvd/solver/team"
 )
 
 // Products of tall blocks, n×l row-major with l ≪ n, which is what a block
@@ -94,7 +94,7 @@ func (a *Arena) sweep(n, chunk, work int, u uses, f func(worker, segment, first,
 		several = 1
 	}
 	var fault atomic.Value
-	team.Each(several, segments, func(worker, s int) {
+	parallel.Each(several, segments, func(worker, s int) {
 		if window == 0 || several == 1 {
 			run(worker, s)
 			return

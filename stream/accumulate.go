@@ -3,7 +3,7 @@ package stream
 import (
 	"context"
 
-	"github.com/gdsvd/gdsvd/solver/team"
+	"github.com/gdsvd/gdsvd/internal/parallel"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 )
@@ -123,7 +123,7 @@ func (m *Matrix) sumInto(ctx context.Context, dst *mat.Dense, a *accumulator) {
 func (m *Matrix) inParallel(rows, numbers int, f func(from, to int)) {
 	const alone = 1 << 16 // numbers that are not worth a goroutine
 	parts := min(m.plan.Workers, rows, 1+numbers/alone)
-	team.Each(parts, parts, func(_, p int) {
+	parallel.Each(parts, parts, func(_, p int) {
 		m.keep(m.guard(func() error {
 			f(p*rows/parts, (p+1)*rows/parts)
 			return nil

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 	"gonum.org/v1/gonum/mat"
 )

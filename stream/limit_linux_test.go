@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
-	"github.com/gdsvd/gdsvd/bench/memgroup/memgrouptest"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
+	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/stream"
@@ -77,9 +77,9 @@ func TestPassesWithinAKernelLimit(t *testing.T) {
 		}
 		return
 	}
-	group := memgrouptest.New(t, "gdsvd-test-passes", limitedBudget+16<<20)
+	group := cgrouptest.New(t, "gdsvd-test-passes", limitedBudget+16<<20)
 	path := writeLarge(t, 96<<20)
-	run := func(g *memgroup.Group) string {
+	run := func(g *cgroup.Group) string {
 		t.Helper()
 		cmd := exec.Command(os.Args[0], "-test.run=^TestPassesWithinAKernelLimit$")
 		cmd.Env = append(os.Environ(), limitedStore+"="+path)
@@ -91,7 +91,7 @@ func TestPassesWithinAKernelLimit(t *testing.T) {
 		return line
 	}
 	want := run(nil) // it has just been written: all of it is in the cache
-	if err := memgroup.Forget(shardsOf(t, path)...); err != nil {
+	if err := cgroup.Forget(shardsOf(t, path)...); err != nil {
 		t.Fatal(err)
 	}
 	got := run(group)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/solver/team"
+	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
 // A unit is what is added to a lane at a time: a block or, of a matrix that has
@@ -67,7 +67,7 @@ func (m *Matrix) work(ctx context.Context, q *queue, turns []*turnstile, fn visi
 			t.abandon()
 		}
 	})()
-	team.Do(m.plan.Workers, func(worker int) {
+	parallel.Do(m.plan.Workers, func(worker int) {
 		if err := m.worker(ctx, worker, q, fn); err != nil {
 			cancel(err)
 		}

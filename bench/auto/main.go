@@ -47,14 +47,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // within is how close to the best choice auto is meant to be.
 const within = 1.3
 
 type options struct {
-	gdsvd     *trial.Program
+	gdsvd     *harness.Program
 	out, note string
 	memory    int64
 	rounds    int
@@ -83,7 +83,7 @@ func main() {
 	flag.StringVar(&o.note, "note", "", "what was measured, where: the first line of OUT.md")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the orders")
 	flag.Parse()
-	o.gdsvd = &trial.Program{Path: program}
+	o.gdsvd = &harness.Program{Path: program}
 	var err error
 	if o.only, err = regexp.Compile(only); err != nil {
 		log.Fatal(err)
@@ -232,7 +232,7 @@ func (c *comparison) run(o options, store string, e *entry) error {
 	}
 	e.Passes = r.passes
 	e.Seconds = append(e.Seconds, r.seconds)
-	e.Median = trial.Median(e.Seconds)
+	e.Median = harness.Median(e.Seconds)
 	return nil
 }
 
@@ -301,5 +301,5 @@ func write(o options, all []comparison) error {
 			}
 		}
 	}
-	return trial.Write(o.out, all, b.String())
+	return harness.Write(o.out, all, b.String())
 }

@@ -10,15 +10,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // run is what one run has come to.
 type run struct {
 	seconds float64
 	passes  int
-	choice  *trial.Choice
+	choice  *harness.Choice
 	failed  string // why there is no result
 	late    bool   // it was stopped
 }
@@ -35,7 +35,7 @@ func measure(o options, store string, k int, flags string, limit time.Duration) 
 	if o.memory > 0 {
 		args = append(args, "--memory", strconv.FormatInt(o.memory, 10))
 	}
-	var g *memgroup.Group
+	var g *cgroup.Group
 	if o.rate > 0 {
 		if g, err = throttle(store, o); err != nil {
 			return r, err
@@ -58,22 +58,22 @@ func measure(o options, store string, k int, flags string, limit time.Duration) 
 	case err != nil:
 		return r, err
 	}
-	var result trial.Result
+	var result harness.Result
 	err = done.Decode(&result)
 	return run{seconds: done.Seconds, passes: result.Passes, choice: result.Choice}, err
 }
 
 // throttle makes a group with the memory and the rate of reading of o, and takes
 // the store out of the page cache.
-func throttle(store string, o options) (*memgroup.Group, error) {
-	s, err := trial.OpenStore(store, 0)
+func throttle(store string, o options) (*cgroup.Group, error) {
+	s, err := harness.OpenStore(store, 0)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.Forget(); err != nil {
 		return nil, err
 	}
-	g, err := memgroup.New("gdsvd-auto", o.memory)
+	g, err := cgroup.New("gdsvd-auto", o.memory)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // config is the command line.
@@ -74,10 +74,10 @@ func parse() (*config, error) {
 	var c config
 	var widths string
 	flag.StringVar(&c.store, "store", "", "store to read")
-	trial.SizeVar(flag.CommandLine, &c.size, "make", "", "make a store of about this size instead")
+	harness.SizeVar(flag.CommandLine, &c.size, "make", "", "make a store of about this size instead")
 	flag.StringVar(&c.dir, "dir", os.TempDir(), "where -make puts it")
 	flag.StringVar(&c.coding, "coding", "dict4", "values of the store of -make: dict4 or float64")
-	trial.SizeVar(flag.CommandLine, &c.memory, "memory", "256MiB", "memory of a pass")
+	harness.SizeVar(flag.CommandLine, &c.memory, "memory", "256MiB", "memory of a pass")
 	flag.StringVar(&widths, "l", "1,4,16", "widths of the block of vectors")
 	flag.IntVar(&c.rounds, "rounds", 3, "rounds; the table has the medians")
 	flag.StringVar(&c.out, "o", "disk", "name of the tables, without .json and .md")

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // report is NAME.json.
@@ -40,14 +40,14 @@ type width struct {
 }
 
 func measure(c *config) (_ *report, err error) {
-	s, err := trial.OpenStore(c.store, 0)
+	s, err := harness.OpenStore(c.store, 0)
 	if err != nil {
 		return nil, err
 	}
 	r := &report{Store: c.store, Coding: s.Coding.String(), NNZ: s.NNZ, Bytes: s.Bytes, Memory: c.memory, CPUs: runtime.NumCPU(), Rounds: c.rounds}
-	limit, err := memgroup.New("gdsvd-disk", c.memory)
+	limit, err := cgroup.New("gdsvd-disk", c.memory)
 	r.Limit = "enforced by a cgroup"
-	if errors.Is(err, memgroup.ErrUnavailable) {
+	if errors.Is(err, cgroup.ErrUnavailable) {
 		limit, r.Limit = nil, "not enforced"
 	} else if err != nil {
 		return nil, err
@@ -65,12 +65,12 @@ func measure(c *config) (_ *report, err error) {
 	}
 	for i := range r.Rows {
 		w := &r.Rows[i]
-		w.Ratio = trial.Median(seconds(w.Cold)) / max(trial.Median(w.Fio), trial.Median(seconds(w.Warm)))
+		w.Ratio = harness.Median(seconds(w.Cold)) / max(harness.Median(w.Fio), harness.Median(seconds(w.Warm)))
 	}
 	return r, nil
 }
 
-func (w *width) round(c *config, s *trial.Store, limit *memgroup.Group) error {
+func (w *width) round(c *config, s *harness.Store, limit *cgroup.Group) error {
 	if err := s.Forget(); err != nil {
 		return err
 	}
@@ -118,12 +118,12 @@ func fioSeconds(files []string) (float64, error) {
 }
 
 // passProcess does one pass in a process of its own, under limit if there is one.
-func passProcess(c *config, l int, limit *memgroup.Group) (p passTimes, err error) {
+func passProcess(c *config, l int, limit *cgroup.Group) (p passTimes, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return p, err
 	}
-	program := trial.Program{Path: self, Log: os.Stderr}
+	program := harness.Program{Path: self, Log: os.Stderr}
 	run, err := program.Run(context.Background(), limit, "-store", c.store, "-memory", strconv.FormatInt(c.memory>>20, 10)+"MiB", "-pass", strconv.Itoa(l))
 	if err != nil {
 		return p, fmt.Errorf("pass of width %d: %w", l, err)
@@ -158,7 +158,7 @@ func seconds(ps []passTimes) (s []float64) {
 func (r *report) write(name string) error {
 	md := r.markdown()
 	fmt.Print(md)
-	return trial.Write(name, r, md)
+	return harness.Write(name, r, md)
 }
 
 func (r *report) markdown() string {
@@ -167,12 +167,12 @@ func (r *report) markdown() string {
 	fmt.Fprintf(&b, "%s, %.2f GiB, %.0f million entries; %d MiB (%s); %d CPUs; medians of %d rounds, seconds\n\n", r.Coding, gib, float64(r.NNZ)/1e6, r.Memory>>20, r.Limit, r.CPUs, r.Rounds)
 	b.WriteString("| l | fio | fio GB/s | cold pass | of which blocks | warm pass | cold / max(fio, warm) | cold ns per entry |\n|---|---|---|---|---|---|---|---|\n")
 	for _, w := range r.Rows {
-		fio, cold, warm := trial.Median(w.Fio), trial.Median(seconds(w.Cold)), trial.Median(seconds(w.Warm))
+		fio, cold, warm := harness.Median(w.Fio), harness.Median(seconds(w.Cold)), harness.Median(seconds(w.Warm))
 		var wait []float64
 		for _, p := range w.Cold {
 			wait = append(wait, p.Wait)
 		}
-		fmt.Fprintf(&b, "| %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", w.L, fio, float64(r.Bytes)/1e9/fio, cold, trial.Median(wait), warm, w.Ratio, cold*1e9/float64(r.NNZ))
+		fmt.Fprintf(&b, "| %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", w.L, fio, float64(r.Bytes)/1e9/fio, cold, harness.Median(wait), warm, w.Ratio, cold*1e9/float64(r.NNZ))
 	}
 	return b.String()
 }

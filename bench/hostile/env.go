@@ -10,12 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // Env is what the trials of a run have in common.
 type Env struct {
-	Program *trial.Program
+	Program *harness.Program
 	Dir     string        // for everything
 	Limit   time.Duration // after which a process has hung
 	Late    time.Duration // after which an exit on a signal is late; 0: never

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // environment builds the program for a test.
@@ -20,7 +20,7 @@ func environment(t *testing.T) *Env {
 	if runtime.GOOS == "windows" {
 		t.Skip("the attacks take signals and a shell")
 	}
-	program, err := trial.Open(t.Context(), "")
+	program, err := harness.Open(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestReport(t *testing.T) {
 		}
 		return verdict("broken", errors.New("disk full"))
 	}}
-	e := &Env{Program: &trial.Program{}, Dir: t.TempDir()}
+	e := &Env{Program: &harness.Program{}, Dir: t.TempDir()}
 	o := &options{seed: 9, parallel: 3}
 	r := newReport(o)
 	if err := r.series(t.Context(), e, a, 8, o); err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // exactly is a result of a matrix as gonum computes it.
@@ -23,7 +23,7 @@ func exactly(m *matrix, k int) *result {
 	svd.VTo(&v)
 	r := &result{K: k, tol: 1e-8, sigma: svd.Values(nil)[:k]}
 	r.u, r.v = mat.DenseCopyOf(u.Slice(0, m.rows, 0, k)), mat.DenseCopyOf(v.Slice(0, m.cols, 0, k))
-	r.Result = trial.Result{Status: "converged", Certified: true, Converged: k, Sigma: append([]float64(nil), r.sigma...), Residual: make([]float64, k)}
+	r.Result = harness.Result{Status: "converged", Certified: true, Converged: k, Sigma: append([]float64(nil), r.sigma...), Residual: make([]float64, k)}
 	return r
 }
 

@@ -32,7 +32,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // options is the command line.
@@ -90,7 +90,7 @@ func run(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	program, err := trial.Open(ctx, o.program)
+	program, err := harness.Open(ctx, o.program)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	if o.out == "" {
 		fmt.Print(r.markdown())
-	} else if err := trial.Write(o.out, r, r.markdown()); err != nil {
+	} else if err := harness.Write(o.out, r, r.markdown()); err != nil {
 		return err
 	}
 	return r.verdict()

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
 )
 
 var memory = Attack{
@@ -98,8 +98,8 @@ func (t *Trial) budget(ctx context.Context, j job) (int64, error) {
 
 // within runs a command in a group that allows a little more than the budget.
 func (t *Trial) within(ctx context.Context, budget int64, j job, codes ...int) (err error) {
-	g, err := memgroup.New(fmt.Sprintf("gdsvd-hostile-%s", filepath.Base(t.Dir)), int64(headroom*float64(budget)))
-	if errors.Is(err, memgroup.ErrUnavailable) {
+	g, err := cgroup.New(fmt.Sprintf("gdsvd-hostile-%s", filepath.Base(t.Dir)), int64(headroom*float64(budget)))
+	if errors.Is(err, cgroup.ErrUnavailable) {
 		return skipf("%s", head(err.Error()))
 	}
 	if err != nil {
@@ -161,7 +161,7 @@ func forget(store string) error {
 	if err != nil {
 		return err
 	}
-	if err := memgroup.Forget(files...); err != nil && !errors.Is(err, memgroup.ErrUnavailable) {
+	if err := cgroup.Forget(files...); err != nil && !errors.Is(err, cgroup.ErrUnavailable) {
 		return err
 	}
 	return nil

@@ -13,12 +13,12 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // result is a result directory, read without the help of the program.
 type result struct {
-	trial.Result
+	harness.Result
 	K        int       `json:"k"`
 	Floor    []float64 `json:"floor"` // what rounding may hide of each residual; nil if it is not told apart
 	sigma    []float64
@@ -34,7 +34,7 @@ func readResult(dir string, rows, cols int) (*result, error) {
 		return nil, wrongf("%v", err)
 	}
 	r := &result{}
-	// trial.Result reads null as 0; here a number that is none must not pass.
+	// harness.Result reads null as 0; here a number that is none must not pass.
 	if m := regexp.MustCompile(`(?s)"(sigma|residual)": \[[^\]]*null`).FindSubmatch(b); m != nil {
 		return nil, wrongf("result.json: %s has an entry that is not a number", m[1])
 	}

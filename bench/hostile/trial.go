@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
 )
 
 // Trial is one run of an attack. All it does follows from the seed and the number.
@@ -50,10 +50,10 @@ func (t *Trial) between(low, high int) int { return low + t.IntN(high-low+1) }
 // job is a process to run: the arguments of gdsvd and what surrounds it.
 type job struct {
 	args  []string
-	env   []string        // NAME=value, on top of the environment
-	shell string          // run in a shell before the program, which takes its place
-	group *memgroup.Group // to run in
-	dir   string          // to run in
+	env   []string      // NAME=value, on top of the environment
+	shell string        // run in a shell before the program, which takes its place
+	group *cgroup.Group // to run in
+	dir   string        // to run in
 }
 
 func gdsvd(args ...string) job { return job{args: args} }
@@ -186,9 +186,9 @@ func (p *process) crash() error {
 	return nil
 }
 
-func (p *process) usage() (memgroup.Usage, error) {
+func (p *process) usage() (cgroup.Usage, error) {
 	if p.job.group == nil {
-		return memgroup.Usage{}, errors.New("no group")
+		return cgroup.Usage{}, errors.New("no group")
 	}
 	return p.job.group.Usage()
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup/memgrouptest"
+	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
 )
 
 // The whole of it on a small scale: a text that does not fit into the limit is
@@ -16,7 +16,7 @@ func TestSmallIngest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program and makes 100 MB of text")
 	}
-	memgrouptest.New(t, "gdsvd-ingest-test", 64<<20)
+	cgrouptest.New(t, "gdsvd-ingest-test", 64<<20)
 	dir := t.TempDir()
 	name := filepath.Join(dir, "results", "small")
 	err := run(t.Context(), []string{

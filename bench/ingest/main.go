@@ -24,13 +24,13 @@ import (
 	"os/signal"
 	"path/filepath"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // config is the command line.
 type config struct {
 	dir, out    string
-	gdsvd       *trial.Program
+	gdsvd       *harness.Program
 	size        int64 // of the text
 	memory      string
 	limit       int64   // of the group of processes
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.gdsvd, err = trial.Open(ctx, program); err != nil {
+	if c.gdsvd, err = harness.Open(ctx, program); err != nil {
 		return err
 	}
 	c.gdsvd.Log = os.Stderr
@@ -69,15 +69,15 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return trial.Write(c.out, r, r.table())
+	return harness.Write(c.out, r, r.table())
 }
 
 func parse(args []string) (_ *config, program string, err error) {
 	var c config
 	f := flag.NewFlagSet("ingest", flag.ContinueOnError)
-	trial.SizeVar(f, &c.size, "size", "20GB", "bytes of text")
+	harness.SizeVar(f, &c.size, "size", "20GB", "bytes of text")
 	f.StringVar(&c.memory, "memory", "512MiB", "--memory of gdsvd")
-	trial.SizeVar(f, &c.limit, "limit", "640MiB", "memory of the process that the kernel allows, page cache included")
+	harness.SizeVar(f, &c.limit, "limit", "640MiB", "memory of the process that the kernel allows, page cache included")
 	f.Float64Var(&c.kill, "kill", 0.5, "kill the ingest when so much of the text has been read (0: not)")
 	f.Int64Var(&c.part, "part", 10000054, "ratings of a file, users and films in proportion")
 	f.BoolVar(&c.again, "again", false, "ingest once more without a break and compare")

@@ -13,27 +13,27 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
+	"github.com/gdsvd/gdsvd/bench/harness"
 	"github.com/gdsvd/gdsvd/ingest"
 )
 
 // A report is what has been measured.
 type report struct {
-	Date      string         `json:"date"`
-	Processor string         `json:"processor"`
-	Cores     int            `json:"cores"`
-	Files     int            `json:"files"`
-	Bytes     int64          `json:"bytes"`
-	Ratings   int64          `json:"ratings"`
-	Memory    string         `json:"memory"`
-	Limit     int64          `json:"limit"`
-	Killed    *interruption  `json:"killed,omitempty"`
-	Resumed   *ingestion     `json:"resumed"`
-	Again     *ingestion     `json:"without_a_break,omitempty"`
-	Same      bool           `json:"same_bytes"` // of both stores
-	Group     memgroup.Usage `json:"group"`
-	Check     float64        `json:"check_seconds"`
+	Date      string        `json:"date"`
+	Processor string        `json:"processor"`
+	Cores     int           `json:"cores"`
+	Files     int           `json:"files"`
+	Bytes     int64         `json:"bytes"`
+	Ratings   int64         `json:"ratings"`
+	Memory    string        `json:"memory"`
+	Limit     int64         `json:"limit"`
+	Killed    *interruption `json:"killed,omitempty"`
+	Resumed   *ingestion    `json:"resumed"`
+	Again     *ingestion    `json:"without_a_break,omitempty"`
+	Same      bool          `json:"same_bytes"` // of both stores
+	Group     cgroup.Usage  `json:"group"`
+	Check     float64       `json:"check_seconds"`
 }
 
 // An interruption is a process that was killed.
@@ -69,7 +69,7 @@ type ingestion struct {
 // measure does all of it.
 func (c *config) measure(ctx context.Context) (r *report, err error) {
 	r = &report{
-		Date: time.Now().UTC().Format(time.DateOnly), Processor: trial.Processor(), Cores: runtime.NumCPU(),
+		Date: time.Now().UTC().Format(time.DateOnly), Processor: harness.Processor(), Cores: runtime.NumCPU(),
 		Memory: c.memory, Limit: c.limit,
 	}
 	files, size, err := c.theText(ctx)
@@ -77,12 +77,12 @@ func (c *config) measure(ctx context.Context) (r *report, err error) {
 		return nil, fmt.Errorf("make the text: %w", err)
 	}
 	r.Files, r.Bytes = len(files), size
-	group, err := memgroup.New("gdsvd-ingest", c.limit)
+	group, err := cgroup.New("gdsvd-ingest", c.limit)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, group.Remove()) }()
-	if err := memgroup.Forget(files...); err != nil {
+	if err := cgroup.Forget(files...); err != nil {
 		return nil, err
 	}
 	store := filepath.Join(c.dir, "killed.csr")
@@ -106,7 +106,7 @@ func (c *config) measure(ctx context.Context) (r *report, err error) {
 	if !c.again {
 		return r, nil
 	}
-	if err := memgroup.Forget(files...); err != nil {
+	if err := cgroup.Forget(files...); err != nil {
 		return nil, err
 	}
 	whole := filepath.Join(c.dir, "again.csr")
@@ -141,7 +141,7 @@ func (c *config) arguments(files []string, store string, flags ...string) []stri
 }
 
 // killed runs an ingest and kills it when enough of the text has been saved.
-func (c *config) killed(ctx context.Context, g *memgroup.Group, files []string, store string, size int64) (*interruption, error) {
+func (c *config) killed(ctx context.Context, g *cgroup.Group, files []string, store string, size int64) (*interruption, error) {
 	cmd := c.gdsvd.Command(ctx, g, c.arguments(files, store)...)
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
@@ -181,7 +181,7 @@ func readSoFar(store string) int64 {
 }
 
 // ingest runs an ingest to its end.
-func (c *config) ingest(ctx context.Context, g *memgroup.Group, files []string, store string, flags ...string) (*ingestion, error) {
+func (c *config) ingest(ctx context.Context, g *cgroup.Group, files []string, store string, flags ...string) (*ingestion, error) {
 	run, err := c.gdsvd.Run(ctx, g, c.arguments(files, store, flags...)...)
 	if err != nil {
 		return nil, err

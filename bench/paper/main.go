@@ -24,7 +24,7 @@ import (
 	"os/signal"
 	"path/filepath"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 func main() {
@@ -37,7 +37,7 @@ func main() {
 		log.Print(err)
 		os.Exit(2)
 	}
-	c.Commit, c.Machine = trial.Commit(), trial.Machine()
+	c.Commit, c.Machine = harness.Commit(), harness.Machine()
 	c.Progress = func(done, total int, what string) { log.Printf("case %d of %d: %s", done, total, what) }
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -13,7 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -47,7 +47,7 @@ const (
 
 // columns measures the series in n, or makes its stores only.
 func (o *options) columns() error {
-	c := &inColumns{Commit: trial.Commit(), Machine: trial.Machine()}
+	c := &inColumns{Commit: harness.Commit(), Machine: harness.Machine()}
 	for _, side := range []int{4, 16, 54, factorSide} {
 		path, err := o.wideStore(side)
 		if err != nil {
@@ -68,7 +68,7 @@ func (o *options) columns() error {
 	if o.makeOnly {
 		return nil
 	}
-	return trial.Write(o.out+"-columns", c, c.markdown())
+	return harness.Write(o.out+"-columns", c, c.markdown())
 }
 
 // wideStore makes the store with a factor of so many columns, unless it is there.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 	"github.com/gdsvd/gdsvd/csr"
 )
 
@@ -28,7 +28,7 @@ type timing struct {
 }
 
 // constants measures what should not depend on the size of the store.
-func (o *options) constants(s *trial.Store) (*constant, error) {
+func (o *options) constants(s *harness.Store) (*constant, error) {
 	c := &constant{NNZ: s.NNZ}
 	var err error
 	c.Open, err = repeated(s, func() (float64, error) {
@@ -75,7 +75,7 @@ func (o *options) constants(s *trial.Store) (*constant, error) {
 
 // repeated times something on a store that is not in the page cache, and then
 // some times more.
-func repeated(s *trial.Store, f func() (float64, error)) (t timing, err error) {
+func repeated(s *harness.Store, f func() (float64, error)) (t timing, err error) {
 	if err := s.Forget(); err != nil {
 		return t, err
 	}
@@ -92,6 +92,6 @@ func repeated(s *trial.Store, f func() (float64, error)) (t timing, err error) {
 			again = append(again, took)
 		}
 	}
-	t.Again = trial.Median(again)
+	t.Again = harness.Median(again)
 	return t, nil
 }

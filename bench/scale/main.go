@@ -58,12 +58,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // options is the command line.
 type options struct {
-	gdsvd                   *trial.Program
+	gdsvd                   *harness.Program
 	program, base, dir, out string
 	largest, only           float64 // entries
 	memory, streamMemory    int64
@@ -109,8 +109,8 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.inColumns, "columns", false, "measure passes over -nnz entries in 15 thousand to 1 million columns instead, with one worker and with two")
 	f.BoolVar(&o.makeOnly, "make", false, "make the stores and stop")
 	f.BoolVar(&o.unlimited, "unlimited", false, "go on without a cgroup where none can be made")
-	trial.SizeVar(f, &o.memory, "memory", "512MiB", "budget of the regime limit")
-	trial.SizeVar(f, &o.streamMemory, "stream-memory", "62MiB", "budget of the regimes streaming and disk")
+	harness.SizeVar(f, &o.memory, "memory", "512MiB", "budget of the regime limit")
+	harness.SizeVar(f, &o.streamMemory, "stream-memory", "62MiB", "budget of the regimes streaming and disk")
 	f.StringVar(&regimes, "regimes", strings.Join(allRegimes, ","), "regimes to measure")
 	f.StringVar(&method, "method", "--method krylov --block 4", "flags of the regimes other than limit")
 	f.IntVar(&o.rank, "k", 10, "number of triplets")
@@ -126,7 +126,7 @@ func parse(args []string) (*options, error) {
 		if text == "" {
 			continue
 		}
-		n, err := trial.ParseSize(text)
+		n, err := harness.ParseSize(text)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func run(o *options) (err error) {
 	if err := errors.Join(os.MkdirAll(o.dir, 0o777), os.MkdirAll(filepath.Dir(o.out), 0o777)); err != nil {
 		return err
 	}
-	if o.gdsvd, err = trial.Open(context.Background(), o.program); err != nil {
+	if o.gdsvd, err = harness.Open(context.Background(), o.program); err != nil {
 		return err
 	}
 	o.gdsvd.Log = os.Stderr

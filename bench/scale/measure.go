@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // The regimes.
@@ -37,17 +37,17 @@ type row struct {
 	NNZ    int64  `json:"nnz"`
 	Bytes  int64  `json:"bytes"` // of the store
 
-	Memory   int64           `json:"memory"` // budget
-	Limit    int64           `json:"limit"`  // of the cgroup; 0: none
-	PeakRSS  int64           `json:"peak_rss"`
-	Group    *memgroup.Usage `json:"cgroup,omitempty"`
-	Method   string          `json:"method"`
-	Status   string          `json:"status"`
-	Passes   int             `json:"passes"`
-	Wall     float64         `json:"wall"`    // seconds from start to exit
-	Seconds  []float64       `json:"seconds"` // of each pass of the iteration
-	Pass     float64         `json:"pass"`    // median of Seconds without the first
-	ReadPass int64           `json:"read"`    // bytes of the store that such a pass reads
+	Memory   int64         `json:"memory"` // budget
+	Limit    int64         `json:"limit"`  // of the cgroup; 0: none
+	PeakRSS  int64         `json:"peak_rss"`
+	Group    *cgroup.Usage `json:"cgroup,omitempty"`
+	Method   string        `json:"method"`
+	Status   string        `json:"status"`
+	Passes   int           `json:"passes"`
+	Wall     float64       `json:"wall"`    // seconds from start to exit
+	Seconds  []float64     `json:"seconds"` // of each pass of the iteration
+	Pass     float64       `json:"pass"`    // median of Seconds without the first
+	ReadPass int64         `json:"read"`    // bytes of the store that such a pass reads
 
 	Residual      float64 `json:"residual"`      // worst certified one
 	Orthogonality float64 `json:"orthogonality"` // of U or V, the worse
@@ -57,7 +57,7 @@ type row struct {
 
 // measure has a store decomposed. The row is nil if the store is no case for the regime:
 // too large for this machine, or too small for the disk to matter.
-func (o *options) measure(s *trial.Store, regime string) (*row, error) {
+func (o *options) measure(s *harness.Store, regime string) (*row, error) {
 	r := &row{Regime: regime, Rows: s.Rows, Cols: s.Cols, NNZ: s.NNZ, Bytes: s.Bytes}
 	flags := o.method
 	switch regime {
@@ -89,7 +89,7 @@ func (o *options) measure(s *trial.Store, regime string) (*row, error) {
 }
 
 // decompose runs gdsvd svd and fills in what came of it.
-func (o *options) decompose(s *trial.Store, r *row, out string, flags []string) (err error) {
+func (o *options) decompose(s *harness.Store, r *row, out string, flags []string) (err error) {
 	if err := s.Forget(); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (o *options) decompose(s *trial.Store, r *row, out string, flags []string) 
 		return err
 	}
 	r.Group, r.Wall = run.Group, run.Seconds
-	var res trial.Result
+	var res harness.Result
 	if err := run.Decode(&res); err != nil {
 		return err
 	}
@@ -112,22 +112,22 @@ func (o *options) decompose(s *trial.Store, r *row, out string, flags []string) 
 	r.Residual = slices.Max(res.Residual)
 	r.Orthogonality = max(res.Orthogonality.U, res.Orthogonality.V)
 	r.Error, r.Wrong = res.Judge(s.Sigma, r.Memory)
-	passes, err := trial.ReadPasses(out)
+	passes, err := harness.ReadPasses(out)
 	if err != nil {
 		return err
 	}
 	r.Seconds, r.ReadPass = passes.Seconds, passes.Read
-	r.Pass = trial.Median(r.Seconds[1:])
+	r.Pass = harness.Median(r.Seconds[1:])
 	return nil
 }
 
 // group makes a group with the limit of the row, if it has one.
-func (o *options) group(r *row) (*memgroup.Group, error) {
+func (o *options) group(r *row) (*cgroup.Group, error) {
 	if r.Limit == 0 {
 		return nil, nil
 	}
-	g, err := memgroup.New("gdsvd-scale", r.Limit)
-	if errors.Is(err, memgroup.ErrUnavailable) && o.unlimited {
+	g, err := cgroup.New("gdsvd-scale", r.Limit)
+	if errors.Is(err, cgroup.ErrUnavailable) && o.unlimited {
 		log.Print(err)
 		r.Limit = 0
 		return nil, nil

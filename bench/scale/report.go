@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // report is NAME.json.
@@ -56,7 +56,7 @@ func (r *report) write(name string) error {
 		}
 		return cmp.Compare(a.NNZ, b.NNZ)
 	})
-	if err := trial.Write(name, r, r.markdown()); err != nil {
+	if err := harness.Write(name, r, r.markdown()); err != nil {
 		return err
 	}
 	return r.draw(name)

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup/memgrouptest"
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // The whole of it on a small scale: a store whose decoded form is several times
@@ -15,9 +15,9 @@ func TestSmallScale(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program and makes stores")
 	}
-	memgrouptest.New(t, "gdsvd-scale-test", 64<<20)
+	cgrouptest.New(t, "gdsvd-scale-test", 64<<20)
 	dir := t.TempDir()
-	program, err := trial.Open(t.Context(), "")
+	program, err := harness.Open(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestSmallScale(t *testing.T) {
 		t.Errorf("constants %+v", r.Constants)
 	}
 	for _, w := range r.Rows {
-		if w.Group == nil || w.Group.Killed > 0 || w.Group.Peak > w.Limit+1<<20 || w.Error > trial.Wrong || w.Wrong != "" {
+		if w.Group == nil || w.Group.Killed > 0 || w.Group.Peak > w.Limit+1<<20 || w.Error > harness.Wrong || w.Wrong != "" {
 			t.Errorf("%s: %+v", w.Regime, w)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/harness"
 	"github.com/gdsvd/gdsvd/csr"
 )
 
@@ -20,14 +20,14 @@ import (
 const factorCols = 4
 
 // store makes the store of about n entries, unless it is there.
-func (o *options) store(n float64) (*trial.Store, error) {
+func (o *options) store(n float64) (*harness.Store, error) {
 	path := filepath.Join(o.dir, fmt.Sprintf("kron-%.3g.csr", n))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := o.makeStore(path, n); err != nil {
 			return nil, err
 		}
 	}
-	return trial.OpenStore(path, o.rank)
+	return harness.OpenStore(path, o.rank)
 }
 
 func (o *options) makeStore(path string, n float64) error {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // app is one run of the program: its streams, what all commands have in

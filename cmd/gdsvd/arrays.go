@@ -13,7 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // arrays are the open files of singular values and vectors in a directory, of gdsvd or

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr/csrtest"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // partFiles are what must be the same after a break, byte by byte.

@@ -15,8 +15,8 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
 

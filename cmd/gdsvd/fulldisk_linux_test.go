@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr/csrtest"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // smallDisk mounts a file system of so many bytes for the time of the test.

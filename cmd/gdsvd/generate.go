@@ -14,8 +14,8 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/synth"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 func (a *app) generateCommand() *cobra.Command {

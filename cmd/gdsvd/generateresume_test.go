@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/synth"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // generated are commands that make stores of many shards.

@@ -18,9 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/synth"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // spilling does not fit into tightMemory, which is little more than the least ingest works with.

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup/memgrouptest"
+	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/synth"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // A budget that cannot work is refused with one that can, in which the run then
@@ -49,7 +49,7 @@ func TestSmallestBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 			args[slices.Index(args, "22MiB")] = least + "MiB"
-			group := memgrouptest.New(t, "gdsvd-test-budget", budget+budget/20)
+			group := cgrouptest.New(t, "gdsvd-test-budget", budget+budget/20)
 			if printed, err := group.Command(process(t, args...)).CombinedOutput(); err != nil {
 				t.Fatalf("within %s MiB: %v\n%s", least, err, printed)
 			}
@@ -73,7 +73,7 @@ func TestResumeWithinAKernelLimit(t *testing.T) {
 		t.Skip("the race detector takes more memory than the limit leaves")
 	}
 	const limit = 40 << 20 // little more than the program and the vectors take
-	group := memgrouptest.New(t, "gdsvd-test", limit)
+	group := cgrouptest.New(t, "gdsvd-test", limit)
 	store := filepath.Join(t.TempDir(), "m.csr")
 	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 7000, Items: 1500, Ratings: 1100000, Seed: 3}), "-o", store)
 	flags := []string{"-q", store, "-k", "6", "--tol", "1e-12", "--method", "nesterov"}
@@ -120,7 +120,7 @@ func TestVectorsInFilesWithinAKernelLimit(t *testing.T) {
 	if e.Files < 2*e.Budget {
 		t.Fatalf("%d bytes of vectors in files with %s of memory: too little to tell", e.Files, memory)
 	}
-	group := memgrouptest.New(t, "gdsvd-test-files", e.Budget+8<<20)
+	group := cgrouptest.New(t, "gdsvd-test-files", e.Budget+8<<20)
 	work := t.TempDir()
 	want, dir := filepath.Join(work, "want"), filepath.Join(work, "out")
 	gdsvd(t, slices.Concat([]string{"svd", "-o", want, "--memory", "1GiB"}, flags)...)

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/spill"
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // patience is the time after which a command that was interrupted and has not ended says

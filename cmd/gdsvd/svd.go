@@ -13,7 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 )

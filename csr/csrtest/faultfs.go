@@ -8,7 +8,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // Kind is the kind of a file operation.

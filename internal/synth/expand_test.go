@@ -16,7 +16,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // randomStore makes a rows×cols store with some empty rows, and entries drawn from values.

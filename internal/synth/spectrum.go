@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/vfs"
 	"github.com/gdsvd/gdsvd/internal/mix"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // Spectrum is a sparse matrix A = P·Σ·Qᵀ of any size with prescribed singular

@@ -30,15 +30,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // headroom is what the control group has beyond the budget of the run.
 const headroom = 128 << 20
 
 type options struct {
-	gdsvd                   *trial.Program
+	gdsvd                   *harness.Program
 	program, base, dir, out string
 	factor, copies, rank    int
 	limit                   int64
@@ -57,7 +57,7 @@ func main() {
 	flag.IntVar(&o.factor, "factor", 610, "rows and columns of the factor")
 	flag.IntVar(&o.copies, "copies", 1055, "entries of the factor")
 	flag.IntVar(&o.rank, "k", 4, "number of triplets")
-	trial.SizeVar(flag.CommandLine, &o.limit, "limit", "2GiB", "memory of the control group")
+	harness.SizeVar(flag.CommandLine, &o.limit, "limit", "2GiB", "memory of the control group")
 	flag.BoolVar(&o.keep, "keep", false, "keep the store")
 	flag.Parse()
 	o.flags = flag.Args()
@@ -71,7 +71,7 @@ func main() {
 
 func run(o *options) (err error) {
 	ctx := context.Background()
-	if o.gdsvd, err = trial.Open(ctx, o.program); err != nil {
+	if o.gdsvd, err = harness.Open(ctx, o.program); err != nil {
 		return err
 	}
 	o.gdsvd.Log = os.Stderr
@@ -87,7 +87,7 @@ func run(o *options) (err error) {
 	}
 	r, err := measure(ctx, o, store)
 	if err == nil {
-		err = trial.Write(o.out, r, r.markdown())
+		err = harness.Write(o.out, r, r.markdown())
 	}
 	if !o.keep {
 		err = errors.Join(err, os.RemoveAll(store))
@@ -100,7 +100,7 @@ func run(o *options) (err error) {
 
 // measure has the store decomposed within the limit.
 func measure(ctx context.Context, o *options, path string) (r *report, err error) {
-	s, err := trial.OpenStore(path, o.rank)
+	s, err := harness.OpenStore(path, o.rank)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func measure(ctx context.Context, o *options, path string) (r *report, err error
 	if err := s.Forget(); err != nil {
 		return nil, err
 	}
-	g, err := memgroup.New("gdsvd-longvectors", o.limit)
+	g, err := cgroup.New("gdsvd-longvectors", o.limit)
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +129,10 @@ func measure(ctx context.Context, o *options, path string) (r *report, err error
 		return nil, err
 	}
 	r.Error, r.Wrong = r.Result.Judge(s.Sigma, r.Memory)
-	passes, err := trial.ReadPasses(out)
+	passes, err := harness.ReadPasses(out)
 	if err != nil {
 		return nil, err
 	}
-	r.Pass, r.Between, r.Finish = trial.Median(passes.Seconds), trial.Median(passes.Between), passes.Finish
+	r.Pass, r.Between, r.Finish = harness.Median(passes.Seconds), harness.Median(passes.Between), passes.Finish
 	return r, os.RemoveAll(out)
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
-	"github.com/gdsvd/gdsvd/bench/trial"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // report is NAME.json.
@@ -17,18 +17,18 @@ type report struct {
 	Bytes int64 `json:"bytes"` // of the store
 	K     int   `json:"k"`
 
-	Memory    int64          `json:"memory"` // budget
-	Limit     int64          `json:"limit"`  // of the control group
-	Group     memgroup.Usage `json:"cgroup"`
-	Explained string         `json:"explained"`
-	Wall      float64        `json:"wall"`    // seconds from start to exit
-	Pass      float64        `json:"pass"`    // median seconds of a pass of the iteration
-	Between   float64        `json:"between"` // median seconds from one to the next
-	Finish    float64        `json:"finish"`  // seconds of finishing
+	Memory    int64        `json:"memory"` // budget
+	Limit     int64        `json:"limit"`  // of the control group
+	Group     cgroup.Usage `json:"cgroup"`
+	Explained string       `json:"explained"`
+	Wall      float64      `json:"wall"`    // seconds from start to exit
+	Pass      float64      `json:"pass"`    // median seconds of a pass of the iteration
+	Between   float64      `json:"between"` // median seconds from one to the next
+	Finish    float64      `json:"finish"`  // seconds of finishing
 
-	Result trial.Result `json:"result"`
-	Error  float64      `json:"error"` // worst relative difference to the truth
-	Wrong  string       `json:"wrong,omitempty"`
+	Result harness.Result `json:"result"`
+	Error  float64        `json:"error"` // worst relative difference to the truth
+	Wrong  string         `json:"wrong,omitempty"`
 }
 
 func (r *report) markdown() string {

@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 
+	"github.com/gdsvd/gdsvd/internal/parallel"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
-	"github.com/gdsvd/gdsvd/solver/team"
 )
 
 // Solver finds eigenvalues and eigenvectors in memory that it uses again. It is not safe
@@ -52,7 +52,7 @@ func (w *Solver) Symmetric(a blas64.General, tail int) (values []float64, vector
 	var z blas64.General
 	converged := false
 	const alone = 32 // order below which that is not worth a helper
-	team.Each(min(2, w.workers(), 1+n/alone), 2, func(_, part int) {
+	parallel.Each(min(2, w.workers(), 1+n/alone), 2, func(_, part int) {
 		if part == 0 {
 			converged = w.turns.diagonalise(w.d, e)
 		} else {

@@ -6,8 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 
+	"github.com/gdsvd/gdsvd/internal/parallel"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
-	"github.com/gdsvd/gdsvd/solver/team"
 )
 
 const (
@@ -76,7 +76,7 @@ func (r *rotations) apply(most int, z blas64.General) {
 	const alone = 1 << 18 // rotated pairs of numbers that are not worth a helper
 	strips := (z.Cols + strip - 1) / strip
 	workers := min(most, 1+len(r.cs)/2*z.Cols/alone)
-	team.Each(workers, strips, func(_, i int) {
+	parallel.Each(workers, strips, func(_, i int) {
 		part, cs := z, r.cs
 		part.Data, part.Cols = z.Data[i*strip:], min(strip, z.Cols-i*strip)
 		for _, s := range r.sweeps {

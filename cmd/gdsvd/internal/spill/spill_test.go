@@ -9,7 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/spill"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
 

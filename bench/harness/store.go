@@ -1,11 +1,11 @@
-package trial
+package harness
 
 import (
 	"errors"
 	"fmt"
 	"path/filepath"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
 	"github.com/gdsvd/gdsvd/csr"
 )
 
@@ -49,4 +49,4 @@ func OpenStore(path string, known int) (_ *Store, err error) {
 }
 
 // Forget drops the store from the page cache, so that who reads it next is charged for it.
-func (s *Store) Forget() error { return memgroup.Forget(s.Shards...) }
+func (s *Store) Forget() error { return cgroup.Forget(s.Shards...) }

@@ -1,4 +1,4 @@
-package memgroup
+package cgroup
 
 import (
 	"bufio"

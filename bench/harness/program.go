@@ -1,7 +1,7 @@
-// Package trial is what the programs that measure gdsvd have in common: they run it
+// Package harness is what the programs that measure gdsvd have in common: they run it
 // as a process of its own, under a limit of memory or without one, time it, and hold
 // what it reports against what is known of a store.
-package trial
+package harness
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
 )
 
 // Program is a gdsvd.
@@ -54,13 +54,13 @@ func (p *Program) Close() error {
 
 // Run is a run that has come to its end.
 type Run struct {
-	Printed []byte          // on standard output
-	Seconds float64         // from start to exit
-	Group   *memgroup.Usage // what the group has come to; nil without one
+	Printed []byte        // on standard output
+	Seconds float64       // from start to exit
+	Group   *cgroup.Usage // what the group has come to; nil without one
 }
 
 // Command prepares a run within a group, if one is given.
-func (p *Program) Command(ctx context.Context, g *memgroup.Group, args ...string) *exec.Cmd {
+func (p *Program) Command(ctx context.Context, g *cgroup.Group, args ...string) *exec.Cmd {
 	cmd := g.Command(exec.CommandContext(ctx, p.Path, args...))
 	cmd.Stderr = p.Log
 	return cmd
@@ -68,7 +68,7 @@ func (p *Program) Command(ctx context.Context, g *memgroup.Group, args ...string
 
 // Run runs the program within a group, if one is given. The run is not nil if it
 // has failed: it tells what it took until then.
-func (p *Program) Run(ctx context.Context, g *memgroup.Group, args ...string) (*Run, error) {
+func (p *Program) Run(ctx context.Context, g *cgroup.Group, args ...string) (*Run, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := p.Command(ctx, g, args...)
 	cmd.Stdout = &stdout

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr/csrtest"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 func anything(string) error { return nil }

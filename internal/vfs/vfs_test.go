@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr/csrtest"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 func writeFile(t testing.TB, name string, content []byte) {

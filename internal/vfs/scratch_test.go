@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr/csrtest"
-	"github.com/gdsvd/gdsvd/csr/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // What was written is there after it has been dropped, and nothing is left of

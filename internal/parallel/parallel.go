@@ -1,4 +1,4 @@
-// Package team has work done by several goroutines that stay awake for a moment
+// Package parallel has work done by several goroutines that stay awake for a moment
 // when it is done.
 //
 // What an iteration does for a small matrix, a pass and then sweeps over its vectors,
@@ -9,7 +9,7 @@
 //
 // The package is a leaf: passes (package stream) and the work between them (package
 // solver) share the same helpers.
-package team
+package parallel
 
 import (
 	"runtime"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package memgroup
+package cgroup
 
 import "os/exec"
 

@@ -1,4 +1,4 @@
-package trial
+package harness
 
 import (
 	"encoding/json"

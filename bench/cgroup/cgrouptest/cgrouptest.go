@@ -1,18 +1,18 @@
-// Package memgrouptest makes control groups for tests.
-package memgrouptest
+// Package cgrouptest makes control groups for tests.
+package cgrouptest
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/memgroup"
+	"github.com/gdsvd/gdsvd/bench/cgroup"
 )
 
 // New makes a group for the time of the test, or skips the test where none can be made.
-func New(t testing.TB, name string, bytes int64) *memgroup.Group {
+func New(t testing.TB, name string, bytes int64) *cgroup.Group {
 	t.Helper()
-	g, err := memgroup.New(name, bytes)
-	if errors.Is(err, memgroup.ErrUnavailable) {
+	g, err := cgroup.New(name, bytes)
+	if errors.Is(err, cgroup.ErrUnavailable) {
 		t.Skip(err)
 	}
 	if err != nil {
