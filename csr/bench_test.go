@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/internal/simd"
+	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
 // ratings makes a matrix with the look of ratings: popular columns have most
@@ -176,7 +177,7 @@ func BenchmarkDecode(b *testing.B) {
 
 func benchStore(b *testing.B, path string) {
 	s := open(b, path)
-	for _, level := range simd.Levels() {
+	for _, level := range cpu.Levels() {
 		b.Run(level.String(), func(b *testing.B) {
 			defer simd.Force(level)()
 			var blk csr.Block

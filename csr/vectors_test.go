@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr/internal/simd"
+	"github.com/gdsvd/gdsvd/internal/cpu"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // everyWay runs a test in plain Go and with each set of vector instructions there is.
 func everyWay(t *testing.T, test func(t *testing.T)) {
-	for _, level := range simd.Levels() {
+	for _, level := range cpu.Levels() {
 		t.Run(level.String(), func(t *testing.T) {
 			defer simd.Force(level)()
 			test(t)
@@ -31,7 +32,7 @@ type outcome struct {
 	crc   uint32 // of all bytes, whatever was wrong
 }
 
-func decodeOnce(level simd.Level, data []byte, meta *blockMeta, cols int64, v Values) (o outcome) {
+func decodeOnce(level cpu.Level, data []byte, meta *blockMeta, cols int64, v Values) (o outcome) {
 	defer simd.Force(level)()
 	block := summed{data: data}
 	if err := decodeBlock(&o.block, &block, meta, cols, newValueDecoder(v)); err != nil {
@@ -46,9 +47,9 @@ func decodeOnce(level simd.Level, data []byte, meta *blockMeta, cols int64, v Va
 // block, or the same error at the same byte. It reports whether it was sound.
 func requireSameEveryWay(t *testing.T, data []byte, meta *blockMeta, cols int64, v Values) bool {
 	t.Helper()
-	plain := decodeOnce(simd.Portable, data, meta, cols, v)
+	plain := decodeOnce(cpu.Portable, data, meta, cols, v)
 	a := &plain.block
-	for _, level := range simd.Levels()[1:] {
+	for _, level := range cpu.Levels()[1:] {
 		vectors := decodeOnce(level, data, meta, cols, v)
 		if plain.err != vectors.err || plain.at != vectors.at {
 			t.Fatalf("plain: %q at %d; %v: %q at %d", plain.err, plain.at, level, vectors.err, vectors.at)

@@ -26,6 +26,7 @@ type delimited struct {
 	header            []byte    // the line with names, or nil
 	want              string
 	format            Format // MovieLens or Delimited
+	noVectors         bool   // fast lines are read in plain Go
 }
 
 func (p *delimited) parse(c *chunk, b *batch, limit int64) {

@@ -55,7 +55,7 @@ const fewBytes = 1 << 12
 
 // vectors is fast for lines that package simd takes.
 func (p *delimited) vectors(text []byte, b *batch) (taken int, lines int64) {
-	if p.fields < 3 {
+	if p.fields < 3 || p.noVectors {
 		return 0, 0
 	}
 	for {

@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/gdsvd/gdsvd/ingest/internal/simd"
 )
 
 func TestWindow(t *testing.T) {
@@ -137,11 +135,9 @@ func sameFast(t fataler, p *delimited, text []byte) {
 	c := chunk{data: text, firstLine: 1}
 	var want batch
 	slowly(p, &c, &want)
-	for _, use := range []bool{true, false} {
-		restore := simd.Force(use)
+	for _, p.noVectors = range []bool{true, false} {
 		var got batch
 		p.parse(&c, &got, anyNumber)
-		restore()
 		sameBatch(t, &got, &want)
 	}
 }

@@ -205,7 +205,7 @@ func decodedBytes(src Source, i int) int64 {
 
 // makePlan decides the layout of all passes over src.
 func makePlan(src Source, o Options) (Plan, error) {
-	p := Plan{Budget: o.Memory, Workers: o.Workers, Kernel: kernel.Current().String(), Blocks: src.NumBlocks()}
+	p := Plan{Budget: o.Memory, Workers: o.Workers, Kernel: kernel.Level().String(), Blocks: src.NumBlocks()}
 	if p.Workers <= 0 {
 		p.Workers = runtime.GOMAXPROCS(0)
 	}

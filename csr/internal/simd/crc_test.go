@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -25,7 +27,7 @@ func requireCRC(t *testing.T, crc uint32, src []byte) {
 
 func needFolding(t testing.TB) {
 	t.Helper()
-	if best < AVX512 {
+	if cpu.Best() < cpu.AVX512Fold {
 		t.Skip("no carry-less multiplication on this machine, or in this build")
 	}
 }

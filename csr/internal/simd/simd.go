@@ -9,48 +9,18 @@
 // of here fails. What a function promises about memory holds whatever the bytes are.
 package simd
 
-import "fmt"
+import "github.com/gdsvd/gdsvd/internal/cpu"
 
-// Level is a set of instructions.
-type Level uint8
-
-const (
-	Portable Level = iota // no vectors
-	AVX2                  // and BMI2
-	AVX512                // and carry-less multiplication of 64 bytes at a time, on top of AVX2
-)
-
-func (l Level) String() string {
-	switch l {
-	case Portable:
-		return "portable"
-	case AVX2:
-		return "avx2"
-	case AVX512:
-		return "avx512"
-	}
-	return fmt.Sprintf("Level(%d)", uint8(l))
-}
-
-// best is what the processor and the build offer; level what is used, which changes in tests only.
-var (
-	best  = detect()
-	level = best
-)
+// level has the instructions in use, which change in tests only.
+var level = cpu.Best()
 
 // Vectors tells whether there are any. If not, Add must not be called, and
 // the others do nothing.
-func Vectors() bool { return level >= AVX2 }
+func Vectors() bool { return level >= cpu.AVX2 }
 
-// Levels are those there are, the best one last.
-func Levels() []Level { return []Level{Portable, AVX2, AVX512}[:best+1] }
-
-// Force makes l the level in use until restore is called, for tests. No block
-// may be being decoded meanwhile. It panics if the processor or the build lack l.
-func Force(l Level) (restore func()) {
-	if l > best {
-		panic("simd: level " + l.String() + " is not available")
-	}
+// Force makes l, one of cpu.Levels, the level in use until restore is called, for
+// tests. No block may be being decoded meanwhile.
+func Force(l cpu.Level) (restore func()) {
 	before := level
 	level = l
 	return func() { level = before }

@@ -7,20 +7,8 @@ package simd
 import (
 	"slices"
 
-	"golang.org/x/sys/cpu"
+	"github.com/gdsvd/gdsvd/internal/cpu"
 )
-
-// Carry-less multiplications of 32 or 16 bytes do not count: on Zen 4 they take as long as one of 64, and
-// a checksum with them as long as with the instruction that hash/crc32 uses, or longer.
-func detect() Level {
-	switch x := &cpu.X86; {
-	case !x.HasAVX2 || !x.HasBMI2 || !x.HasSSE42:
-		return Portable
-	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512VPCLMULQDQ:
-		return AVX512
-	}
-	return AVX2
-}
 
 // lanes holds for each width what groupsAVX2 wants: a shuffle of 32 bytes,
 // eight shifts, a mask.
@@ -128,10 +116,11 @@ func Float64(dst []float64, src []byte) (n int, finite bool) {
 }
 
 // CRC continues a CRC-32C by as many bytes of src as it can in vectors, and returns how many,
-// a multiple of FoldBytes, and what hash/crc32 has for it.
+// a multiple of FoldBytes, and what hash/crc32 has for it. It takes carry-less multiplications
+// of 64 bytes: on Zen 4 those of 16 or 32 are no faster than the instruction that hash/crc32 uses.
 func CRC(crc uint32, src []byte) (n int, next uint32) {
 	n = len(src) &^ (FoldBytes - 1)
-	if level < AVX512 || n == 0 {
+	if level < cpu.AVX512Fold || n == 0 {
 		return 0, crc
 	}
 	return n, ^crcAVX512(^crc, &src[0], n)
@@ -140,7 +129,7 @@ func CRC(crc uint32, src []byte) (n int, next uint32) {
 // Float64CRC does what Float64 and CRC do, in one go, for a multiple of FoldBytes/8 values.
 func Float64CRC(dst []float64, src []byte, crc uint32) (n int, finite bool, next uint32) {
 	n = min(len(dst), len(src)/8) &^ (FoldBytes/8 - 1)
-	if level < AVX512 || n == 0 {
+	if level < cpu.AVX512Fold || n == 0 {
 		return 0, true, crc
 	}
 	next, over := float64CRCAVX512(^crc, &src[0], 8*n, &dst[0])

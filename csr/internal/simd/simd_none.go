@@ -2,8 +2,6 @@
 
 package simd
 
-func detect() Level { return Portable }
-
 // Groups reads nothing: there are no vectors here.
 func Groups([]uint32, []byte) (int, int) { return 0, 0 }
 

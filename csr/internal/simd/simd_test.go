@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/cpu"
 	"pgregory.net/rapid"
 )
 
@@ -178,9 +179,9 @@ func TestFloats(t *testing.T) {
 
 // TestForce: without vectors everything does nothing; and back.
 func TestForce(t *testing.T) {
-	for _, l := range Levels() {
+	for _, l := range cpu.Levels() {
 		restore := Force(l)
-		if level != l || Vectors() != (l > Portable) {
+		if level != l || Vectors() != (l > cpu.Portable) {
 			t.Errorf("level is %v, want %v; vectors: %v", level, l, Vectors())
 		}
 		src := make([]byte, 1024)
@@ -188,16 +189,16 @@ func TestForce(t *testing.T) {
 		nibbles, _ := Nibbles(make([]byte, 64), src)
 		bytes, _ := Bytes(make([]byte, 64), src)
 		groups, _ := Groups(make([]uint32, GroupLen), src)
-		if did := groups+nibbles+bytes+n > 0; did != (l > Portable) || !finite {
+		if did := groups+nibbles+bytes+n > 0; did != (l > cpu.Portable) || !finite {
 			t.Errorf("%v: vectors are used: %v", l, did)
 		}
 		crc, _ := CRC(0, src)
 		floats, finite, _ := Float64CRC(make([]float64, 64), src, 0)
-		if did := crc+floats > 0; did != (l >= AVX512) || !finite {
+		if did := crc+floats > 0; did != (l >= cpu.AVX512Fold) || !finite {
 			t.Errorf("%v: sums are folded: %v", l, did)
 		}
 		restore()
-		if level != best {
+		if level != cpu.Best() {
 			t.Error("not restored")
 		}
 	}

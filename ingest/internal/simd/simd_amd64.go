@@ -7,10 +7,8 @@ package simd
 import (
 	"strings"
 
-	"golang.org/x/sys/cpu"
+	"github.com/gdsvd/gdsvd/internal/cpu"
 )
-
-var available = cpu.X86.HasAVX2 && cpu.X86.HasBMI1
 
 // Lines reads lines from the beginning of text while they consist of
 //
@@ -23,7 +21,7 @@ var available = cpu.X86.HasAVX2 && cpu.X86.HasBMI1
 // ([Margin]), and the slices, of equal lengths, have room. It returns the bytes
 // and lines taken.
 func Lines(text []byte, sep string, stamp bool, users, items []int64, vals []float64) (taken, lines int) {
-	if !on || len(text) < Margin || len(users) == 0 || strings.ContainsAny(sep, "0123456789") {
+	if cpu.Best() < cpu.AVX2 || len(text) < Margin || len(users) == 0 || strings.ContainsAny(sep, "0123456789") {
 		return 0, 0
 	}
 	if len(items) != len(users) || len(vals) != len(users) || len(sep) < 1 || len(sep) > 2 {

@@ -2,15 +2,15 @@
 
 package panel
 
-import "golang.org/x/sys/cpu"
+import "github.com/gdsvd/gdsvd/internal/cpu"
 
 // available returns the sets of vector kernels that the processor can run.
 func available() []set {
 	var out []set
-	if cpu.X86.HasAVX512F {
+	if cpu.Best() >= cpu.AVX512 {
 		out = append(out, set{lanes: 8, rows: 8, cross: crossAVX512, product: productAVX512, rotate: rotateAVX512})
 	}
-	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+	if cpu.Best() >= cpu.AVX2 {
 		out = append(out, set{lanes: 4, rows: 4, cross: crossAVX2, product: productAVX2, rotate: rotateAVX2})
 	}
 	return out

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/internal/cpu"
+)
 
 // MulColumn sets w to the product of the rows with a vector x, with the bits that
 // Mul gives column j of an l-column block. One column at a time takes the memory of
@@ -13,7 +17,7 @@ func MulColumn(w, x []float64, j, l int, b Rows) {
 	b.checkProducts(w, 1)
 	lo, hi := b.Ptr[:b.Len()], b.Ptr[1:]
 	width := widthAround(j, l)
-	if width == 1 || level != Portable && width <= 8 { // as many chains as a panel of 1
+	if width == 1 || level != cpu.Portable && width <= 8 { // as many chains as a panel of 1
 		mulPanel(w, x, 1, lo, hi, b)
 		return
 	}
@@ -52,7 +56,7 @@ func mulColumn[C column, V value](w, x []float64, width int, lo, hi []uint32, co
 	for r := range lo {
 		col, val := cols[lo[r]:hi[r]], vals[lo[r]:hi[r]]
 		switch {
-		case level != Portable:
+		case level != cpu.Portable:
 			w[r] = dotFused(x, col, val, table)
 		case width == 2:
 			w[r] = dotTwice(x, col, val, table)

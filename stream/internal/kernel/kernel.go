@@ -17,24 +17,34 @@
 //
 // # Bits
 //
-// The result is a function of the arguments and of the [Level] alone: same bits
+// The result is a function of the arguments and of the [cpu.Level] alone: same bits
 // on every call, and in whichever form the rows are given. Gram gives the bits of Mul followed by MulTransAdd.
-// [AVX2] and [AVX512] give the same bits: they sum in the same order and both
-// fuse multiply-add. [Portable] sums in another order and fuses where the
+// AVX2 and AVX-512 give the same bits: they sum in the same order and both
+// fuse multiply-add. The portable level sums in another order and fuses where the
 // compiler does (arm64, ppc64, riscv64, s390x, not amd64), so its last bits
 // differ from theirs and from one architecture to another. Each level is within
 // 4·(nnz(a_r)+2)·ε·Σ|a||x| of the plain loops, elementwise.
 //
 // # Files
 //
-// This file is the contract; panel.go the layout; level.go the choice of
-// instructions; generic.go the portable kernels; ref.go the plain loops, which
+// This file is the contract; panel.go the layout; level_amd64.go the choice of
+// kernels; generic.go the portable kernels; ref.go the plain loops, which
 // are the oracle of the tests; avx_amd64.s the kernels that _gen generates.
 package kernel
 
 //go:generate go run -C _gen . -out ../avx_amd64.s -stubs ../avx_amd64.go -pkg kernel
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/gdsvd/gdsvd/internal/cpu"
+)
+
+// level has the instructions in use. It changes in tests of the package only.
+var level = min(cpu.Best(), cpu.AVX512)
+
+// Level has the instructions in use.
+func Level() cpu.Level { return level }
 
 // Rows is one decoded block of rows, or some of its rows. Row r has the entries
 // Ptr[r] … Ptr[r+1]−1. Their columns are in one of Col16 and Col, their values

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/cpu"
 	"pgregory.net/rapid"
 )
 
@@ -19,11 +20,20 @@ func widths() []int {
 	return append(ls, 96, 100, 129)
 }
 
+var best = level
+
+// force has the kernels use l until restore is called.
+func force(l cpu.Level) (restore func()) {
+	before := level
+	level = l
+	return func() { level = before }
+}
+
 // eachLevel runs f as a subtest with every level that there is.
 func eachLevel(t *testing.T, f func(t *testing.T)) {
-	for l := Portable; l <= best; l++ {
+	for l := cpu.Portable; l <= best; l++ {
 		t.Run(l.String(), func(t *testing.T) {
-			defer Force(l)()
+			defer force(l)()
 			f(t)
 		})
 	}
@@ -302,13 +312,13 @@ func sameBits(a, b results) bool {
 }
 
 func TestSameBitsWithAVX2AndAVX512(t *testing.T) {
-	if best < AVX512 {
+	if best < cpu.AVX512 {
 		t.Skip("no AVX-512 here")
 	}
 	for _, l := range widths() {
 		p := newProblem(uint64(l), []int{0, 5, 40, 1, 17, 100, 3}, 100, l)
 		got := p.run(t, true)
-		restore := Force(AVX2)
+		restore := force(cpu.AVX2)
 		want := p.run(t, true)
 		restore()
 		if !sameBits(got, want) {
@@ -458,10 +468,10 @@ func BenchmarkGram(b *testing.B) {
 		table[i] = float64(i) / 2
 	}
 	for form, rows := range inForms(benchBlock(n, table[:10]), &table) {
-		for lev := Portable; lev <= best; lev++ {
+		for lev := cpu.Portable; lev <= best; lev++ {
 			for _, l := range []int{1, 2, 4, 8, 10, 16, 20, 32, 64} {
 				b.Run(fmt.Sprintf("%v/l=%d/%s", lev, l, form), func(b *testing.B) {
-					defer Force(lev)()
+					defer force(lev)()
 					x, y := make([]float64, n*Width(l)), make([]float64, n*Width(l))
 					for i := range x {
 						x[i] = 1 / float64(i+1)

@@ -6,18 +6,8 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"golang.org/x/sys/cpu"
+	"github.com/gdsvd/gdsvd/internal/cpu"
 )
-
-func detect() Level {
-	switch x := &cpu.X86; {
-	case !x.HasAVX2 || !x.HasFMA:
-		return Portable
-	case x.HasAVX512F:
-		return AVX512
-	}
-	return AVX2
-}
 
 // panelFunc is a kernel for one panel: in is x or w, out the other or y.
 type panelFunc func(out, in *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last int)
@@ -81,7 +71,7 @@ func (b Rows) form() (f int, col, val *byte) {
 // mulPanel sets the rows of w, one for each of lo and hi, to the products of
 // the entries lo[r] … hi[r]−1 of b with the panel x.
 func mulPanel(w, x []float64, width int, lo, hi []uint32, b Rows) {
-	if level == Portable || len(lo) == 0 || b.entries() == 0 {
+	if level == cpu.Portable || len(lo) == 0 || b.entries() == 0 {
 		genericMul(w, x, width, lo, hi, b)
 		return
 	}
@@ -92,7 +82,7 @@ func mulPanel(w, x []float64, width int, lo, hi []uint32, b Rows) {
 // addPanel adds the products of the entries lo[r] … hi[r]−1 of b with the rows
 // of w to the panel y.
 func addPanel(y, w []float64, width int, lo, hi []uint32, b Rows) {
-	if level == Portable || len(lo) == 0 || b.entries() == 0 {
+	if level == cpu.Portable || len(lo) == 0 || b.entries() == 0 {
 		genericAdd(y, w, width, lo, hi, b)
 		return
 	}
@@ -110,7 +100,7 @@ func run(avx2 *[forms][5]panelFunc, avx512 *[forms][2]panelFunc, out, in []float
 	_ = hi[len(lo)-1]
 	f, col, val := b.form()
 	kernel := avx2[f][bits.TrailingZeros(uint(width))]
-	if width >= 8 && level >= AVX512 {
+	if width >= 8 && level >= cpu.AVX512 {
 		kernel = avx512[f][width/16]
 	}
 	last := -1

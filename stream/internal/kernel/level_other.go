@@ -2,8 +2,6 @@
 
 package kernel
 
-func detect() Level { return Portable }
-
 func mulPanel(w, x []float64, width int, lo, hi []uint32, b Rows) {
 	genericMul(w, x, width, lo, hi, b)
 }
