@@ -9,6 +9,8 @@ type candidate struct {
 	passes float64 // the certificate included
 	flops  float64 // between passes
 	moved  moved   // of vectors, by passes and between them
+	others int     // passes that look for more copies of values, beside passes
+	beside int     // columns of each of those
 }
 
 // moved is how many columns of n float64s a run reads and writes.
@@ -129,7 +131,17 @@ func (p Problem) krylov(k Krylov) candidate {
 		read:    passes*(7*b+mean/4) + restarts*(3*m+2*kept) + math.Min(m, columns) + 16*rank + 12*b,
 		written: passes*3*b + restarts*kept + 12*rank + 8*b,
 	}
-	return candidate{k, k.Columns, passes + 1, flops, move}
+	c := candidate{method: k, width: k.Columns, passes: passes + 1, flops: flops, moved: move}
+	if k.Columns == 1 && p.Rank > 1 {
+		// Every value may have a second copy, which one vector does not see. To be sure
+		// that none has takes three passes or so.
+		c.others, c.beside = 3, k.fit(p.Rank).(Krylov).probe(p.Rank)
+		l := float64(c.beside)
+		c.flops += 3 * n * (26*l*l + 4*l*rank)
+		c.moved.read += 32*l + 8*rank
+		c.moved.written += 16 * l
+	}
+	return c
 }
 
 // block takes about as many passes as the rate of Block says for eigenvalues
@@ -143,7 +155,7 @@ func (p Problem) block(b Block) candidate {
 	}
 	passes = math.Max(passes, 5)
 	move := moved{passes*9*l + 16*float64(p.Rank), passes*4*l + 12*float64(p.Rank)}
-	return candidate{b, b.Columns, passes, float64(p.Columns) * passes * 12 * l * l, move}
+	return candidate{method: b, width: b.Columns, passes: passes, flops: float64(p.Columns) * passes * 12 * l * l, moved: move}
 }
 
 // single is a method of one vector with so many passes for each of them.
@@ -154,5 +166,5 @@ func (p Problem) single(m Method, each float64) candidate {
 		n += float64(p.Rows)
 	}
 	move := moved{passes * (9 + float64(p.Rank)), passes * 4}
-	return candidate{m, 1, passes, passes * n * (20 + 2*float64(p.Rank)), move}
+	return candidate{method: m, width: 1, passes: passes, flops: passes * n * (20 + 2*float64(p.Rank)), moved: move}
 }

@@ -208,7 +208,8 @@ func (m Machine) estimate(p Problem, c candidate) Estimate {
 	if p.Room != nil {
 		e.Room = p.Room(c.method)
 	}
-	e.Products = int64(e.Passes) * int64(c.width)
+	e.Products = int64(e.Passes)*int64(c.width) + int64(c.others)*int64(c.beside)
+	e.Passes += c.others
 	e.PassBytes = int64((1-e.Resident)*float64(p.Encoded)) * int64(max(1, e.Reads))
 
 	const nano = 1e-9
@@ -220,22 +221,26 @@ func (m Machine) estimate(p Problem, c candidate) Estimate {
 		return bytes / m.Bandwidth
 	}
 	n, l := float64(p.Columns), float64(c.width)
-	product := nano * (float64(p.NNZ)*m.multiply(n, l)/workers + n*l*m.Sum)
+	product := func(l float64) float64 { return nano * (float64(p.NNZ)*m.multiply(n, l)/workers + n*l*m.Sum) }
 	decode := func(share float64) float64 {
 		if p.Encoded == 0 {
 			return 0
 		}
 		return nano * share * float64(p.NNZ) * m.Decode / workers
 	}
-	others, again := c.passes-1, 0.0
+	again := 0.0
 	if !e.Cached {
 		again = read(float64(e.PassBytes))
 	}
-	if e.Reads > 1 {
-		product += float64(e.Reads-1) * decode(1-e.Resident)
+	later := func(width int) float64 {
+		work := decode(1-e.Resident) + product(float64(width))
+		if e.Reads > 1 {
+			work += float64(e.Reads-1) * decode(1-e.Resident)
+		}
+		return work
 	}
-	first := max(read(float64(p.Encoded)), decode(1)+product)
-	later := max(again, decode(1-e.Resident)+product)
+	first := decode(1) - decode(1-e.Resident) + later(c.width)
+	others := float64(c.others)
 	dense := nano * c.flops * interpolate(m.Widths, m.Dense, l)
 	if e.Outside {
 		// Graphs, whose vectors are the long ones, take more passes than ratings do.
@@ -243,10 +248,10 @@ func (m Machine) estimate(p Problem, c candidate) Estimate {
 		e.VectorsRead, e.VectorsWritten = int64(8*n*graphs*c.moved.read), int64(8*n*graphs*c.moved.written)
 		dense += float64(e.VectorsRead+e.VectorsWritten) / outsideRate
 	}
-	e.Read = seconds(read(float64(p.Encoded)) + others*again)
-	e.Multiply = seconds(decode(1) + others*decode(1-e.Resident) + c.passes*product)
+	e.Read = seconds(read(float64(p.Encoded)) + (c.passes-1+others)*again)
+	e.Multiply = seconds(first + (c.passes-1)*later(c.width) + others*later(c.beside))
 	e.Dense = seconds(dense)
-	e.Total = seconds(first + others*later + dense)
+	e.Total = seconds(max(read(float64(p.Encoded)), first) + (c.passes-1)*max(again, later(c.width)) + others*max(again, later(c.beside)) + dense)
 	return e
 }
 
