@@ -74,4 +74,10 @@ func damaged[T int | int64](at T, format string, args ...any) error {
 	return &damage{int64(at), fmt.Sprintf(format, args...)}
 }
 
-var errChecksum = errors.New("checksum mismatch")
+// writing is the error of writing a file of a store.
+func writing(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("write store: %w", err)
+}

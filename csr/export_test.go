@@ -2,6 +2,9 @@ package csr
 
 import (
 	"encoding/json"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
 // Sizes that tests of damage need.
@@ -16,14 +19,14 @@ const (
 func (s *Store) VerifyBlock(i int) error {
 	b := &s.blocks[i]
 	if crcOf(s.shards[s.shardOf[i]].m.Bytes()[b.offset:b.offset+int64(b.size)]) != b.crc {
-		return errChecksum
+		return crc.ErrMismatch
 	}
 	return nil
 }
 
 // RepairShard recomputes every crc of a shard, as a forger would; it returns
 // the footer's, and false if the bytes have no recognisable frame.
-func RepairShard(b []byte) (footer Checksum, ok bool) {
+func RepairShard(b []byte) (footer crc.Sum, ok bool) {
 	if len(b) < headerSize+trailerSize {
 		return 0, false
 	}
@@ -42,20 +45,20 @@ func RepairShard(b []byte) (footer Checksum, ok bool) {
 			le.PutUint32(r[28:], crcOf(b[off:off+size]))
 		}
 	}
-	crc := footerCRC(b[at:end], le.Uint32(b[60:]))
-	le.PutUint32(t[12:], crc)
+	sum := footerCRC(b[at:end], le.Uint32(b[60:]))
+	le.PutUint32(t[12:], sum)
 	le.PutUint32(t[20:], crcOf(t[:20]))
-	return Checksum(crc), true
+	return crc.Sum(sum), true
 }
 
 // RepairManifest recomputes the crc at the end of a manifest.
 func RepairManifest(b []byte) {
-	at := len(b) - len(sealedTail) + 1
+	at := len(b) - len("00000000\"\n}\n")
 	if at < 0 {
 		return
 	}
 	copy(b[at:], "00000000")
-	copy(b[at:], Checksum(crcOf(b)).String())
+	copy(b[at:], crc.Sum(crcOf(b)).String())
 }
 
 // EditManifest decodes a manifest, changes it, and encodes it with a new crc.
@@ -99,7 +102,7 @@ func Reseal(manifest []byte, shards ...[]byte) []byte {
 var DecodeManifest = decodeManifest
 
 // CRC is the checksum of the format.
-func CRC(b []byte) Checksum { return Checksum(crcOf(b)) }
+func CRC(b []byte) crc.Sum { return crc.Sum(crcOf(b)) }
 
 // FollowShard makes the manifest of a store of one shard agree with whatever
 // the footer of that shard says, so that fuzzing gets past the sums.
@@ -130,7 +133,7 @@ func ReadJournal(b []byte) error {
 	if err != nil {
 		return err
 	}
-	again, err := sealJSON(j, &j.CRC)
+	again, err := durable.Seal(j, &j.CRC)
 	if err != nil {
 		return err
 	}

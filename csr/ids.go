@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -73,7 +75,8 @@ type IDWriter struct {
 	w     *Writer
 	axis  Axis
 	kind  IDKind
-	out   *fileWriter
+	out   *durable.File
+	crc   uint32 // of what is written
 	count int64
 	last  int64  // of kind int
 	prev  []byte // of kind string
@@ -85,13 +88,13 @@ type IDWriter struct {
 }
 
 func newIDWriter(w *Writer, axis Axis, kind IDKind) (*IDWriter, error) {
-	out, err := createFile(w.fs, filepath.Join(w.dir, axis.file()))
+	out, err := durable.Create(w.fs, filepath.Join(w.dir, axis.file()))
 	if err != nil {
-		return nil, err
+		return nil, writing(err)
 	}
 	iw := &IDWriter{w: w, axis: axis, kind: kind, out: out, identity: true}
 	b := le.AppendUint32([]byte(idsMagic), Version)
-	_, iw.err = out.Write(le.AppendUint32(b, uint32(kind)))
+	iw.write(le.AppendUint32(b, uint32(kind)))
 	return iw, iw.err
 }
 
@@ -157,8 +160,13 @@ func (iw *IDWriter) fail(err error) error {
 
 func (iw *IDWriter) put() error {
 	iw.count++
-	_, iw.err = iw.out.Write(iw.buf)
+	iw.write(iw.buf)
 	return iw.err
+}
+
+func (iw *IDWriter) write(b []byte) {
+	_, err := iw.out.Write(b)
+	iw.crc, iw.err = crc.Update(iw.crc, b), writing(err)
 }
 
 // Close ends the axis. Ids that turn out to be 0 … n−1 leave no file.
@@ -168,16 +176,16 @@ func (iw *IDWriter) Close() error {
 	}
 	iw.closed = true
 	if iw.err == nil {
-		_, iw.err = iw.out.Write(le.AppendUint64(nil, uint64(iw.count)))
+		iw.write(le.AppendUint64(nil, uint64(iw.count)))
 	}
 	if iw.err != nil {
-		return errors.Join(iw.err, iw.out.discard())
+		return errors.Join(iw.err, iw.out.Discard())
 	}
-	if iw.err = iw.out.finish(); iw.err != nil {
+	if iw.err = writing(iw.out.Close()); iw.err != nil {
 		return iw.err
 	}
 	if iw.identity {
-		iw.err = iw.w.fs.Remove(iw.out.name)
+		iw.err = iw.w.fs.Remove(iw.out.Name())
 	}
 	return iw.err
 }
@@ -187,7 +195,7 @@ func (iw *IDWriter) describe() *IDFile {
 	if iw == nil || iw.identity {
 		return nil
 	}
-	return &IDFile{File: iw.axis.file(), Kind: iw.kind, Count: iw.count, Size: iw.out.size, CRC: Checksum(iw.out.crc)}
+	return &IDFile{File: iw.axis.file(), Kind: iw.kind, Count: iw.count, Size: iw.out.Size(), CRC: crc.Sum(iw.crc)}
 }
 
 // IDReader reads the external ids of an axis in order.
@@ -367,8 +375,8 @@ func (r *IDReader) end() error {
 	if n := le.Uint64(b[:]); n != uint64(r.info.Count) {
 		return r.corrupt(r.pos-idsTrailerSize, fmt.Errorf("%d ids where the manifest says %d", n, r.info.Count))
 	}
-	if Checksum(r.crc) != r.info.CRC {
-		return r.corrupt(0, errChecksum)
+	if crc.Sum(r.crc) != r.info.CRC {
+		return r.corrupt(0, crc.ErrMismatch)
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -38,11 +40,11 @@ type journal struct {
 	Shards  int64    `json:"shards"` // that are finished
 	Rows    int64    `json:"rows"`   // in these
 	NNZ     int64    `json:"nnz"`
-	Footers Checksum `json:"footers"`     // crc of the crcs of their footers
+	Footers crc.Sum  `json:"footers"`     // crc of the crcs of their footers
 	Squares sumState `json:"sum_squares"` // up to their end
 	Truth   *Truth   `json:"truth"`
 
-	CRC Checksum `json:"crc"`
+	CRC crc.Sum `json:"crc"`
 }
 
 // sumState is the state of squares, to go on with.
@@ -146,7 +148,7 @@ func decodeJournal(b []byte) (*journal, error) {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
 	}
-	if err := checkSeal(b, "journal"); err != nil {
+	if err := checkSeal(b); err != nil {
 		return nil, fmt.Errorf("%w: %w", errJournal, err)
 	}
 	if err := json.Unmarshal(b, &head); err != nil || head.Format != journalFormat {
@@ -172,20 +174,9 @@ func readJournal(fsys vfs.FS, dir string) (*journal, error) {
 
 // write replaces the journal in dir; its name is not durable yet.
 func (j *journal) write(fsys vfs.FS, dir string) error {
-	b, err := sealJSON(j, &j.CRC)
+	b, err := durable.Seal(j, &j.CRC)
 	if err != nil {
 		return err
 	}
-	tmp := filepath.Join(dir, journalTmp)
-	out, err := createFile(fsys, tmp)
-	if err != nil {
-		return err
-	}
-	if _, err := out.Write(b); err != nil {
-		return errors.Join(err, out.discard(), fsys.Remove(tmp))
-	}
-	if err := out.finish(); err != nil {
-		return errors.Join(err, fsys.Remove(tmp))
-	}
-	return fsys.Rename(tmp, filepath.Join(dir, journalName))
+	return writing(durable.Replace(fsys, filepath.Join(dir, journalName), filepath.Join(dir, journalTmp), durable.Bytes(b)))
 }

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"strconv"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
 // ManifestName is the name of the file that makes a directory a store.
@@ -39,7 +41,7 @@ type Manifest struct {
 	IDs         IDFiles        `json:"ids"`
 	Fingerprint string         `json:"fingerprint"`
 	Source      map[string]any `json:"source"`
-	CRC         Checksum       `json:"crc"`
+	CRC         crc.Sum        `json:"crc"`
 }
 
 // MaxBlock holds the largest rows, entries and encoded bytes over all blocks
@@ -58,13 +60,13 @@ func (m *MaxBlock) include(b *blockMeta) {
 
 // ShardInfo describes one shard file.
 type ShardInfo struct {
-	Name     string   `json:"name"`
-	Size     int64    `json:"size"`
-	FirstRow int64    `json:"first_row"`
-	Rows     int64    `json:"rows"`
-	NNZ      int64    `json:"nnz"`
-	Blocks   int64    `json:"blocks"`
-	CRC      Checksum `json:"crc"`
+	Name     string  `json:"name"`
+	Size     int64   `json:"size"`
+	FirstRow int64   `json:"first_row"`
+	Rows     int64   `json:"rows"`
+	NNZ      int64   `json:"nnz"`
+	Blocks   int64   `json:"blocks"`
+	CRC      crc.Sum `json:"crc"`
 }
 
 // IDFiles describes the files of external ids; nil when the ids are 0 … n−1.
@@ -75,11 +77,11 @@ type IDFiles struct {
 
 // IDFile describes one file of external ids.
 type IDFile struct {
-	File  string   `json:"file"`
-	Kind  IDKind   `json:"kind"`
-	Count int64    `json:"count"`
-	Size  int64    `json:"size"`
-	CRC   Checksum `json:"crc"`
+	File  string  `json:"file"`
+	Kind  IDKind  `json:"kind"`
+	Count int64   `json:"count"`
+	Size  int64   `json:"size"`
+	CRC   crc.Sum `json:"crc"`
 }
 
 func (f *IDFiles) axis(a Axis) *IDFile {
@@ -89,42 +91,8 @@ func (f *IDFiles) axis(a Axis) *IDFile {
 	return f.Cols
 }
 
-// Checksum is a CRC-32C, eight hex digits in JSON.
-type Checksum uint32
-
-func (c Checksum) String() string { return fmt.Sprintf("%08x", uint32(c)) }
-
-// MarshalText gives eight lower-case hex digits.
-func (c Checksum) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
-
-// UnmarshalText is the inverse of MarshalText.
-func (c *Checksum) UnmarshalText(b []byte) error {
-	v, err := strconv.ParseUint(string(b), 16, 32)
-	if err != nil || Checksum(v).String() != string(b) {
-		return fmt.Errorf("checksum %q is not eight lower-case hex digits", b)
-	}
-	*c = Checksum(v)
-	return nil
-}
-
-// sealedTail is how a sealed JSON file ends before its crc is filled in.
-const sealedTail = "\"00000000\"\n}\n"
-
 // encode renders the manifest with its crc.
-func (m *Manifest) encode() ([]byte, error) { return sealJSON(m, &m.CRC) }
-
-// sealJSON renders v, whose last field is crc, and fills in the crc of the text.
-func sealJSON(v any, crc *Checksum) ([]byte, error) {
-	*crc = 0
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	b = append(b, '\n')
-	*crc = Checksum(crcOf(b))
-	copy(b[len(b)-len(sealedTail)+1:], crc.String())
-	return b, nil
-}
+func (m *Manifest) encode() ([]byte, error) { return durable.Seal(m, &m.CRC) }
 
 // decodeManifest parses and checks a manifest on its own, without the files it
 // names. Errors: ErrNotStore, *VersionError (both without a path), *damage.
@@ -132,7 +100,7 @@ func decodeManifest(b []byte) (*Manifest, error) {
 	if err := recogniseManifest(b); err != nil {
 		return nil, err
 	}
-	if err := checkSeal(b, "manifest"); err != nil {
+	if err := checkSeal(b); err != nil {
 		return nil, err
 	}
 	m := new(Manifest)
@@ -182,23 +150,11 @@ func recogniseManifest(b []byte) error {
 	return nil
 }
 
-// checkSeal verifies the crc that sealJSON has put at the end of b. Errors are *damage.
-func checkSeal(b []byte, what string) error {
-	at := len(b) - len(sealedTail) + 1
-	if at < 0 {
-		return damaged(0, "%s cut short", what)
-	}
-	var want Checksum
-	if err := want.UnmarshalText(b[at : at+8]); err != nil {
+// checkSeal verifies the crc at the end of b. Errors are *damage.
+func checkSeal(b []byte) error {
+	at, err := durable.CheckSeal(b)
+	if err != nil {
 		return damaged(at, "%v", err)
-	}
-	zeroed := bytes.Clone(b)
-	copy(zeroed[at:], "00000000")
-	if !bytes.HasSuffix(zeroed, []byte(sealedTail)) {
-		return damaged(at, "%s does not end with its crc", what)
-	}
-	if Checksum(crcOf(zeroed)) != want {
-		return damaged(at, "%v", errChecksum)
 	}
 	return nil
 }
@@ -301,7 +257,7 @@ func fingerprint(m *Manifest, blocks []blockMeta) string {
 		b = le.AppendUint32(b, x.crc)
 	}
 	for _, f := range []*IDFile{m.IDs.Rows, m.IDs.Cols} {
-		crc := Checksum(0)
+		crc := crc.Sum(0)
 		if f != nil {
 			crc = f.CRC
 		}

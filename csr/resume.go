@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
 // UnfinishedError tells that the writing of a store has been interrupted, now
@@ -122,7 +124,7 @@ func (j *journal) include(s *ShardInfo) {
 	j.Shards++
 	j.Rows += s.Rows
 	j.NNZ += s.NNZ
-	j.Footers = Checksum(crcOf(le.AppendUint32(le.AppendUint32(nil, uint32(j.Footers)), uint32(s.CRC))))
+	j.Footers = crc.Sum(crcOf(le.AppendUint32(le.AppendUint32(nil, uint32(j.Footers)), uint32(s.CRC))))
 }
 
 // endJournal removes the journal of a store that is complete.
@@ -266,9 +268,9 @@ func (l *shardLoader) describe(name string, firstRow int64) (info ShardInfo, err
 	if _, err := f.ReadAt(t[:], info.Size-trailerSize); err != nil {
 		return info, err
 	}
-	info.Blocks, info.CRC = int64(le.Uint32(t[8:])), Checksum(le.Uint32(t[12:]))
+	info.Blocks, info.CRC = int64(le.Uint32(t[8:])), crc.Sum(le.Uint32(t[12:]))
 	if le.Uint32(t[20:]) != crcOf(t[:20]) || info.Blocks < 1 || info.Blocks*footerRecord > info.Size-least {
-		return info, l.bad(&info, "trailer", info.Size-trailerSize, "%w", errChecksum)
+		return info, l.bad(&info, "trailer", info.Size-trailerSize, "%w", crc.ErrMismatch)
 	}
 	footer := make([]byte, info.Blocks*footerRecord)
 	if _, err := f.ReadAt(footer, info.Size-trailerSize-int64(len(footer))); err != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -155,8 +156,8 @@ func (l *shardLoader) frame(s *shard, i int) (bool, error) {
 	if err := l.trailer(trailer, info, int64(footerAt)); err != nil {
 		return false, err
 	}
-	if Checksum(footerCRC(footer, headerCRC)) != info.CRC {
-		return false, l.bad(info, "footer", int64(footerAt), "%w", errChecksum)
+	if crc.Sum(footerCRC(footer, headerCRC)) != info.CRC {
+		return false, l.bad(info, "footer", int64(footerAt), "%w", crc.ErrMismatch)
 	}
 	return l.footer(s, footer, info, int64(headerEnd), int64(footerAt))
 }
@@ -168,7 +169,7 @@ func (l *shardLoader) header(h []byte, info *ShardInfo, i int) (uint32, error) {
 		coding: l.manifest.Values.Coding, table: l.manifest.Values.Table,
 	}
 	good := want.append(nil)
-	crc := headerCRC(good)
+	sum := headerCRC(good)
 	at := 0
 	for at < len(h) && h[at] == good[at] {
 		at++
@@ -176,15 +177,15 @@ func (l *shardLoader) header(h []byte, info *ShardInfo, i int) (uint32, error) {
 	// The manifest fixes every byte; say as well as possible what differs.
 	switch {
 	case at == len(h):
-		return crc, nil
+		return sum, nil
 	case at < 8:
-		return crc, l.bad(info, "header", int64(at), "not a shard of a store")
+		return sum, l.bad(info, "header", int64(at), "not a shard of a store")
 	case le.Uint32(h[60:]) != headerCRC(h):
-		return crc, l.bad(info, "header", int64(at), "%w", errChecksum)
+		return sum, l.bad(info, "header", int64(at), "%w", crc.ErrMismatch)
 	case le.Uint32(h[8:]) != Version:
-		return crc, l.report(&VersionError{Store: l.store, File: info.Name, Found: int64(le.Uint32(h[8:]))})
+		return sum, l.report(&VersionError{Store: l.store, File: info.Name, Found: int64(le.Uint32(h[8:]))})
 	}
-	return crc, l.bad(info, "header", int64(at), "belongs to another place or another store")
+	return sum, l.bad(info, "header", int64(at), "belongs to another place or another store")
 }
 
 func (l *shardLoader) trailer(t []byte, info *ShardInfo, footerAt int64) error {
@@ -193,13 +194,13 @@ func (l *shardLoader) trailer(t []byte, info *ShardInfo, footerAt int64) error {
 	case string(t[24:]) != trailerMagic:
 		return l.bad(info, "trailer", base+24, "file does not end like a shard")
 	case le.Uint32(t[20:]) != crcOf(t[:20]):
-		return l.bad(info, "trailer", base, "%w", errChecksum)
+		return l.bad(info, "trailer", base, "%w", crc.ErrMismatch)
 	case le.Uint32(t[16:]) != Version:
 		return l.report(&VersionError{Store: l.store, File: info.Name, Found: int64(le.Uint32(t[16:]))})
 	case le.Uint64(t) != uint64(footerAt) || uint64(le.Uint32(t[8:])) != uint64(info.Blocks):
 		return l.bad(info, "trailer", base, "%d blocks and a footer at %d where the manifest says %d and %d",
 			le.Uint32(t[8:]), le.Uint64(t), info.Blocks, footerAt)
-	case Checksum(le.Uint32(t[12:])) != info.CRC:
+	case crc.Sum(le.Uint32(t[12:])) != info.CRC:
 		return l.bad(info, "trailer", base+12, "crc of the footer is not the manifest's: shard of another store")
 	}
 	return nil

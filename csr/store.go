@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -351,7 +352,7 @@ func (b *blockMeta) decode(data []byte, dst *Block, cols int64, dec *valueDecode
 		err := decodeBlock(dst, &block, b, cols, dec)
 		block.upTo(len(data))
 		if block.crc != b.crc {
-			return &damage{0, errChecksum.Error()}
+			return &damage{0, crc.ErrMismatch.Error()}
 		}
 		return err
 	})

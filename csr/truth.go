@@ -7,6 +7,8 @@ import (
 	"math"
 	"path/filepath"
 
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -23,8 +25,8 @@ type Truth struct {
 	Complete bool      `json:"complete"` // all others are exactly 0
 	Error    float64   `json:"error"`    // no value is further off than Error·Sigma[0]
 
-	Fingerprint string   `json:"fingerprint"` // of the store that it is the truth about
-	CRC         Checksum `json:"crc"`
+	Fingerprint string  `json:"fingerprint"` // of the store that it is the truth about
+	CRC         crc.Sum `json:"crc"`
 }
 
 // SetTruth has the truth written beside the store on Commit; its Fingerprint
@@ -61,21 +63,14 @@ func (w *Writer) writeTruth() error {
 		return nil
 	}
 	w.truth.Fingerprint = w.manifest.Fingerprint
-	b, err := sealJSON(w.truth, &w.truth.CRC)
+	b, err := durable.Seal(w.truth, &w.truth.CRC)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", truthName, err)
 	}
 	if len(b) >= maxTruth {
 		return fmt.Errorf("write %s: %d singular values take %d bytes, the limit is %d", truthName, len(w.truth.Sigma), len(b), maxTruth)
 	}
-	out, err := createFile(w.fs, filepath.Join(w.dir, truthName))
-	if err != nil {
-		return err
-	}
-	if _, err := out.Write(b); err != nil {
-		return errors.Join(err, out.discard())
-	}
-	return out.finish()
+	return writing(durable.WriteFile(w.fs, filepath.Join(w.dir, truthName), durable.Bytes(b)))
 }
 
 // Truth reads what is known about the singular values; nil without an error
@@ -102,7 +97,7 @@ func readTruth(fsys vfs.FS, path, fingerprint string) (*Truth, error) {
 
 // decodeTruth parses and checks the truth about the store with the fingerprint. Errors are *damage.
 func decodeTruth(b []byte, fingerprint string) (*Truth, error) {
-	if err := checkSeal(b, truthName); err != nil {
+	if err := checkSeal(b); err != nil {
 		return nil, err
 	}
 	t := new(Truth)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -300,16 +302,16 @@ func (w *Writer) writeBlock(f *filling) error {
 		return err
 	}
 	b := blockMeta{
-		offset: w.shard.out.size, firstRow: f.firstRow,
+		offset: w.shard.out.Size(), firstRow: f.firstRow,
 		rows: uint32(len(f.lens)), nnz: uint32(len(f.gaps)), size: uint32(len(f.buf)), crc: f.crc,
 	}
 	if _, err := w.shard.out.Write(f.buf); err != nil {
-		return err
+		return writing(err)
 	}
 	w.blocks = append(w.blocks, b)
 	w.manifest.MaxBlock.include(&b)
 	w.shard.squares = f.squares
-	if w.shard.out.size >= w.opts.ShardSize {
+	if w.shard.out.Size() >= w.opts.ShardSize {
 		return w.closeShard()
 	}
 	return nil
@@ -317,7 +319,7 @@ func (w *Writer) writeBlock(f *filling) error {
 
 // shardWriter is the shard being written.
 type shardWriter struct {
-	out        *fileWriter
+	out        *durable.File
 	header     uint32 // its crc
 	firstBlock int
 	firstRow   int64
@@ -330,9 +332,9 @@ func (w *Writer) openShard(firstRow int64) error {
 		return nil
 	}
 	i := len(w.manifest.Shards)
-	out, err := createFile(w.fs, filepath.Join(w.dir, shardName(i)))
+	out, err := durable.Create(w.fs, filepath.Join(w.dir, shardName(i)))
 	if err != nil {
-		return err
+		return writing(err)
 	}
 	h := shardHeader{
 		version: Version, shard: uint32(i), cols: uint64(w.opts.Cols), firstRow: uint64(firstRow),
@@ -341,7 +343,7 @@ func (w *Writer) openShard(firstRow int64) error {
 	b := h.append(nil)
 	w.shard = &shardWriter{out: out, header: headerCRC(b), firstBlock: len(w.blocks), firstRow: firstRow}
 	_, err = out.Write(b)
-	return err
+	return writing(err)
 }
 
 // closeShard writes footer and trailer of the open shard, if any.
@@ -359,16 +361,16 @@ func (w *Writer) closeShard() error {
 		info.NNZ += int64(b.nnz)
 		info.Blocks++
 	}
-	crc := footerCRC(footer, s.header)
-	tail := appendTrailer(footer, s.out.size, int(info.Blocks), crc)
+	sum := footerCRC(footer, s.header)
+	tail := appendTrailer(footer, s.out.Size(), int(info.Blocks), sum)
 	if _, err := s.out.Write(tail); err != nil {
-		return err
+		return writing(err)
 	}
-	w.shard = nil // closed by finish even when that fails
-	if err := s.out.finish(); err != nil {
-		return err
+	w.shard = nil // closed even when that fails
+	if err := s.out.Close(); err != nil {
+		return writing(err)
 	}
-	info.Size, info.CRC = s.out.size, Checksum(crc)
+	info.Size, info.CRC = s.out.Size(), crc.Sum(sum)
 	w.manifest.Shards = append(w.manifest.Shards, info)
 	return w.save(s.squares)
 }
@@ -477,18 +479,7 @@ func (w *Writer) writeManifest() error {
 	if len(b) >= maxManifest {
 		return fmt.Errorf("commit store: manifest of %d bytes, the limit is %d: use larger shards", len(b), maxManifest)
 	}
-	tmp := filepath.Join(w.dir, manifestTmp)
-	out, err := createFile(w.fs, tmp)
-	if err != nil {
-		return err
-	}
-	if _, err := out.Write(b); err != nil {
-		return errors.Join(err, out.discard())
-	}
-	if err := out.finish(); err != nil {
-		return err
-	}
-	return w.fs.Rename(tmp, filepath.Join(w.dir, manifestName))
+	return writing(durable.Replace(w.fs, filepath.Join(w.dir, manifestName), filepath.Join(w.dir, manifestTmp), durable.Bytes(b)))
 }
 
 // files are the names of all files of the store but the manifest, in order.
@@ -521,15 +512,15 @@ func (w *Writer) Abort() error {
 	w.encoding = nil
 	var err error
 	if w.shard != nil {
-		err = w.shard.out.discard()
+		err = w.shard.out.Discard()
 		if w.kept {
-			err = errors.Join(err, w.fs.Remove(w.shard.out.name)) // the disk may be full
+			err = errors.Join(err, w.fs.Remove(w.shard.out.Name())) // the disk may be full
 		}
 	}
 	for _, iw := range w.ids {
 		if iw != nil && !iw.closed {
 			iw.closed = true
-			err = errors.Join(err, iw.out.discard())
+			err = errors.Join(err, iw.out.Discard())
 		}
 	}
 	return errors.Join(err, w.staging.Abort())

@@ -1,26 +1,24 @@
 package ingest
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
-// The journal of an ingest lies in its scratch: one line of JSON and one with
-// its CRC-32C, replaced as a whole.
+// The journal of an ingest lies in its scratch: sealed JSON, replaced as a whole.
 const (
 	journalName    = "journal"
 	journalHalf    = journalName + ".half"
-	journalVersion = 1
+	journalVersion = 2
 )
 
 // Steps of an ingest that can be resumed, as the journal names them.
@@ -57,6 +55,8 @@ type journal struct {
 	Fingerprint string
 	Duplicates  int64
 	Resumes     int
+
+	CRC crc.Sum
 }
 
 // A place is where reading goes on: all before it is in the runs.
@@ -164,25 +164,9 @@ func namesOf(inputs []inputID) []string {
 
 // write replaces the journal of a scratch.
 func (j *journal) write(s *scratch) (err error) {
-	b, err := json.Marshal(j)
-	if err != nil {
-		return fmt.Errorf("save the ingest: %w", err)
-	}
-	b = fmt.Appendf(b, "\n%08x\n", crc.Of(b))
-	half := s.path(journalHalf)
-	if err := s.fs.Remove(half); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("save the ingest: %w", err)
-	}
-	f, err := s.fs.Create(half)
-	if err != nil {
-		return fmt.Errorf("save the ingest: %w", err)
-	}
-	_, err = f.Write(b)
+	b, err := durable.Seal(j, &j.CRC)
 	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = s.fs.Rename(half, s.path(journalName))
+		err = durable.Replace(s.fs, s.path(journalName), s.path(journalHalf), durable.Bytes(b))
 	}
 	if err == nil {
 		err = s.fs.SyncDir(s.dir)
@@ -208,19 +192,18 @@ func readJournal(s *scratch) (*journal, error) {
 }
 
 func parseJournal(b []byte) (*journal, error) {
-	text, sum, ok := bytes.Cut(b, []byte{'\n'})
-	if !ok || string(sum) != fmt.Sprintf("%08x\n", crc.Of(text)) {
+	if _, err := durable.CheckSeal(b); err != nil {
 		return nil, errJournal
 	}
 	var v struct{ Version int }
-	if err := json.Unmarshal(text, &v); err != nil {
+	if err := json.Unmarshal(b, &v); err != nil {
 		return nil, errJournal
 	}
 	if v.Version != journalVersion {
 		return nil, fmt.Errorf("its journal has version %d, this program knows %d", v.Version, journalVersion)
 	}
 	j := new(journal)
-	if err := json.Unmarshal(text, j); err != nil || len(j.Options) == 0 {
+	if err := json.Unmarshal(b, j); err != nil || len(j.Options) == 0 {
 		return nil, errJournal
 	}
 	return j, nil

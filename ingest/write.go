@@ -72,9 +72,10 @@ func (g *ingestion) writeIDs(ctx context.Context, w *csr.Writer) error {
 	if g.pack.transposed {
 		users, items = items, users
 	}
-	return errors.Join(
-		g.reading.users.write(ctx, g.scratch, w, users),
-		g.reading.items.write(ctx, g.scratch, w, items))
+	if err := g.reading.users.write(ctx, g.scratch, w, users); err != nil {
+		return err
+	}
+	return g.reading.items.write(ctx, g.scratch, w, items)
 }
 
 // source is what the manifest says about where the matrix came from. It must

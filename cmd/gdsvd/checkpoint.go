@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -199,27 +200,9 @@ func (c *checkpoints) makeDir() (made bool, err error) {
 // replace puts a new file in the place of an old one in one step.
 func (c *checkpoints) replace(name string, write func(io.Writer) error) error {
 	name = filepath.Join(c.dir, name)
-	half := name + halfSuffix
-	if err := c.fsys.Remove(half); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := c.fsys.Create(half)
-	if err != nil {
-		return err
-	}
 	act, end := c.during("writing the checkpoint")
 	defer end()
-	err = write(&countedFile{activity: act, f: f})
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = c.fsys.Rename(half, name)
-	}
-	if err != nil {
-		_ = c.fsys.Remove(half) // the error before is the one to report
-	}
-	return err
+	return durable.Replace(c.fsys, name, name+halfSuffix, func(f vfs.File) error { return write(&countedFile{activity: act, f: f}) })
 }
 
 // keep copies the checkpoint into the directory of a result that is not the
@@ -246,15 +229,10 @@ func copyFile(fsys vfs.FS, from, to string, act *activity) (err error) {
 		return err
 	}
 	act.Expect(info.Size())
-	dst, err := fsys.Create(to)
-	if err != nil {
+	return durable.WriteFile(fsys, to, func(f vfs.File) error {
+		_, err := io.Copy(&countedFile{activity: act, f: f}, src)
 		return err
-	}
-	_, err = io.Copy(&countedFile{activity: act, f: dst}, src)
-	if err == nil {
-		err = dst.Sync()
-	}
-	return errors.Join(err, dst.Close())
+	})
 }
 
 // savedRun is a checkpoint that is being read.

@@ -120,7 +120,7 @@ func (c *resultChecker) advance(n int) {
 func (c *resultChecker) contents(ctx context.Context) error {
 	type sum struct {
 		size int64
-		crc  csr.Checksum
+		crc  crc.Sum
 	}
 	sums := map[string]sum{}
 	for _, m := range []*npy.Matrix{c.arrays.sigma, c.arrays.u, c.arrays.v} {
@@ -134,7 +134,7 @@ func (c *resultChecker) contents(ctx context.Context) error {
 				return err
 			}
 		}
-		sums[filepath.Base(m.Name())] = sum{m.Size(), csr.Checksum(of)}
+		sums[filepath.Base(m.Name())] = sum{m.Size(), crc.Sum(of)}
 	}
 	if !c.report.Sealed {
 		return nil

@@ -17,8 +17,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
@@ -523,7 +523,7 @@ func TestMeasureAllowsTheFloor(t *testing.T) {
 		for i := range r.Residual {
 			r.Residual[i], r.Floor[i] = 0, number(c.floor*worst)
 		}
-		text, err := csr.SealJSON(&r, &r.CRC)
+		text, err := durable.Seal(&r, &r.CRC)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, resultFile), text, 0o666)
 		}

@@ -147,22 +147,22 @@ func (l *eventLog) copyTo(w io.Writer) error {
 	if _, err := w.Write(l.waiting); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, eventsSeal, csr.Checksum(crc.Update(l.crc, l.waiting)))
+	_, err := fmt.Fprintf(w, eventsSeal, crc.Sum(crc.Update(l.crc, l.waiting)))
 	return err
 }
 
 // finish makes the file complete and durable, closes it, and returns its size and checksum.
-func (l *eventLog) finish() (int64, csr.Checksum, error) {
+func (l *eventLog) finish() (int64, crc.Sum, error) {
 	err := l.flush()
 	if err == nil {
 		err = l.file.Sync()
 	}
-	return l.written, csr.Checksum(l.crc), errors.Join(err, l.file.Close())
+	return l.written, crc.Sum(l.crc), errors.Join(err, l.file.Close())
 }
 
 // checksum returns the CRC-32C of all that r has. visit is called with what has been
 // read.
-func checksum(r io.Reader, visit func(chunk []byte) error) (csr.Checksum, error) {
+func checksum(r io.Reader, visit func(chunk []byte) error) (crc.Sum, error) {
 	var sum uint32
 	for b := make([]byte, 1<<20); ; {
 		n, err := r.Read(b)
@@ -175,7 +175,7 @@ func checksum(r io.Reader, visit func(chunk []byte) error) (csr.Checksum, error)
 		switch err {
 		case nil:
 		case io.EOF:
-			return csr.Checksum(sum), nil
+			return crc.Sum(sum), nil
 		default:
 			return 0, err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -114,27 +115,7 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	partial := name + vfs.PartialSuffix // there already if a writer was killed
-	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return durable.Replace(vfs.OS, name, name+vfs.PartialSuffix, func(f vfs.File) error { return write(f) })
 }
 
 // madeStore says what has come of the writing of a store.

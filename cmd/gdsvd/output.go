@@ -14,7 +14,8 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/spill"
-	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -156,11 +157,11 @@ func (o *output) commit(res *solver.Result, meta *result, act *activity) (err er
 		}
 	}
 	meta.Files = o.files
-	text, err := csr.SealJSON(meta, &meta.CRC)
+	text, err := durable.Seal(meta, &meta.CRC)
 	if err != nil {
 		return err
 	}
-	if err := writeFile(o.fsys, o.path(resultFile), text); err != nil {
+	if err := durable.WriteFile(o.fsys, o.path(resultFile), durable.Bytes(text)); err != nil {
 		return err
 	}
 	return o.stage.Commit()
@@ -201,7 +202,7 @@ func (o *output) writeFiles(res *solver.Result, act *activity) error {
 
 // of takes over what is known about a file that has been written.
 func (p *resultPart) of(sum npy.Sum, err error) error {
-	p.Size, p.CRC = sum.Size, csr.Checksum(sum.CRC)
+	p.Size, p.CRC = sum.Size, crc.Sum(sum.CRC)
 	return err
 }
 
@@ -228,7 +229,7 @@ func (o *output) passed(rows *mat.Dense) {
 	}
 }
 
-func (o *output) finishEvents() (int64, csr.Checksum, error) {
+func (o *output) finishEvents() (int64, crc.Sum, error) {
 	events := o.events
 	o.events = nil
 	return events.finish()
@@ -246,17 +247,4 @@ func (o *output) abort() error {
 		o.events = nil
 	}
 	return errors.Join(append(errs, o.stage.Abort())...)
-}
-
-// writeFile makes a new, durable file.
-func writeFile(fsys vfs.FS, name string, data []byte) error {
-	f, err := fsys.Create(name)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
 }

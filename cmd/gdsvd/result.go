@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -102,14 +104,14 @@ type result struct {
 	Choice        *choiceRecord `json:"choice,omitempty"` // of --method auto
 	Store         storeRef      `json:"store"`
 	Files         []resultPart  `json:"files,omitempty"` // the others of the directory
-	CRC           csr.Checksum  `json:"crc"`             // of this file, see RESULT.md; the last field
+	CRC           crc.Sum       `json:"crc"`             // of this file, see RESULT.md; the last field
 }
 
 // resultPart is a file of a result.
 type resultPart struct {
-	Name string       `json:"name"`
-	Size int64        `json:"size"`
-	CRC  csr.Checksum `json:"crc"`
+	Name string  `json:"name"`
+	Size int64   `json:"size"`
+	CRC  crc.Sum `json:"crc"`
 }
 
 // orthogonality is max|UᵀU−I| and max|VᵀV−I|, null for vectors that were not computed.
@@ -185,7 +187,7 @@ func readResult(fsys vfs.FS, dir string) (*result, error) {
 	}
 	switch head.Format {
 	case resultFormat:
-		if at, err := csr.CheckSeal(text); err != nil {
+		if at, err := durable.CheckSeal(text); err != nil {
 			return nil, damagedResult(name, "byte %d: %v", at, err)
 		}
 	case resultFormatFirst:

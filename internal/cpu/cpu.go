@@ -10,10 +10,10 @@ import "fmt"
 type Level uint8
 
 const (
-	Portable Level = iota // plain Go
-	AVX2                  // x86-64-v3: AVX2, FMA, BMI1, BMI2
-	AVX512                // AVX-512 F and DQ
-	AVX512Fold            // and VPCLMULQDQ, carry-less multiplication of 64 bytes at a time
+	Portable   Level = iota // plain Go
+	AVX2                    // x86-64-v3: AVX2, FMA, BMI1, BMI2
+	AVX512                  // AVX-512 F and DQ
+	AVX512Fold              // and VPCLMULQDQ, carry-less multiplication of 64 bytes at a time
 )
 
 func (l Level) String() string {

@@ -2,11 +2,17 @@
 package crc
 
 import (
+	"errors"
+	"fmt"
 	"hash"
 	"hash/crc32"
+	"strconv"
 )
 
 var table = crc32.MakeTable(crc32.Castagnoli)
+
+// ErrMismatch is the error about bytes that do not have the checksum they should have.
+var ErrMismatch = errors.New("checksum mismatch")
 
 // Of returns the CRC-32C of b.
 func Of(b []byte) uint32 { return crc32.Checksum(b, table) }
@@ -16,3 +22,21 @@ func Update(sum uint32, b []byte) uint32 { return crc32.Update(sum, table, b) }
 
 // New returns a hash.Hash32 that computes the CRC-32C of what is written to it.
 func New() hash.Hash32 { return crc32.New(table) }
+
+// Sum is a checksum in JSON: eight lower-case hexadecimal digits.
+type Sum uint32
+
+func (s Sum) String() string { return fmt.Sprintf("%08x", uint32(s)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Sum) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Sum) UnmarshalText(b []byte) error {
+	v, err := strconv.ParseUint(string(b), 16, 32)
+	if err != nil || Sum(v).String() != string(b) {
+		return fmt.Errorf("checksum %q is not eight lower-case hex digits", b)
+	}
+	*s = Sum(v)
+	return nil
+}

@@ -1,0 +1,110 @@
+package durable_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// TestReplace: whichever operation fails, the old contents or the new ones have the name, and
+// nothing else stays.
+func TestReplace(t *testing.T) {
+	for at := 0; ; at++ {
+		dir := t.TempDir()
+		name, tmp := filepath.Join(dir, "x"), filepath.Join(dir, "x.tmp")
+		if err := os.WriteFile(name, []byte("old"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(tmp, []byte("of a dead process"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		fsys := &csrtest.FaultFS{Inject: csrtest.FailAt(at)}
+		err := durable.Replace(fsys, name, tmp, durable.Bytes([]byte("new")))
+		want := "new"
+		if err != nil {
+			want = "old"
+		}
+		if got, err := os.ReadFile(name); err != nil || string(got) != want {
+			t.Errorf("operation %d fails: %q, %v; want %q", at, got, err, want)
+		}
+		if _, gone := os.Stat(tmp); !errors.Is(gone, fs.ErrNotExist) {
+			t.Errorf("operation %d fails: the other name is there: %v", at, gone)
+		}
+		if err == nil {
+			if at < 5 {
+				t.Errorf("%d operations", at)
+			}
+			return
+		}
+	}
+}
+
+// TestFile: what is written is there after Close, and a failure of any operation is reported.
+func TestFile(t *testing.T) {
+	part := []byte(strings.Repeat("0123456789", 1<<17))
+	write := func(fsys vfs.FS, name string) error {
+		f, err := durable.Create(fsys, name)
+		if err != nil {
+			return err
+		}
+		for range 8 {
+			if _, err := f.Write(part); err != nil {
+				return errors.Join(err, f.Discard())
+			}
+		}
+		if f.Size() != int64(8*len(part)) || f.Name() != name {
+			t.Errorf("%d bytes in %s", f.Size(), f.Name())
+		}
+		return f.Close()
+	}
+	name := filepath.Join(t.TempDir(), "x")
+	if err := write(vfs.OS, name); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(name); err != nil || string(got) != strings.Repeat(string(part), 8) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	for at := range 4 {
+		if err := write(&csrtest.FaultFS{Inject: csrtest.FailAt(at)}, filepath.Join(t.TempDir(), "x")); !errors.Is(err, csrtest.ErrInjected) {
+			t.Errorf("operation %d fails: %v", at, err)
+		}
+	}
+}
+
+// TestSeal: a sealed text holds, and no byte of it can change.
+func TestSeal(t *testing.T) {
+	v := struct {
+		Name string  `json:"name"`
+		CRC  crc.Sum `json:"crc"`
+	}{Name: "x"}
+	text, err := durable.Seal(&v, &v.CRC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := durable.CheckSeal(text); err != nil {
+		t.Errorf("byte %d: %v", at, err)
+	}
+	w := v
+	if err := json.Unmarshal(text, &w); err != nil || w != v || v.CRC == 0 {
+		t.Errorf("%+v, %v; want %+v", w, err, v)
+	}
+	for i := range text {
+		text[i] ^= 1
+		if _, err := durable.CheckSeal(text); err == nil {
+			t.Errorf("byte %d may change", i)
+		}
+		text[i] ^= 1
+		if _, err := durable.CheckSeal(text[:i]); err == nil {
+			t.Errorf("%d bytes are enough", i)
+		}
+	}
+}
