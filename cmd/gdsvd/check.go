@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // checkResult is what gdsvd check prints.
@@ -135,7 +135,7 @@ func (a *app) printCheck(path string, quick bool, report *csr.CheckReport) error
 		case r.OK && quick:
 			out.printf("%s is sound as far as its frame shows; the contents of its %d blocks were not read\n", path, r.Blocks)
 		case r.OK:
-			out.printf("%s is sound: %d blocks, %s read\n", path, r.Blocks, sysmem.FormatSize(r.Bytes))
+			out.printf("%s is sound: %d blocks, %s read\n", path, r.Blocks, memory.FormatSize(r.Bytes))
 		}
 		printed = out.err
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -341,7 +341,7 @@ func (c *resultChecker) print() error {
 
 // sound says what is known of files in which nothing is wrong.
 func (c *resultChecker) sound() string {
-	size := sysmem.FormatSize(c.report.Bytes)
+	size := memory.FormatSize(c.report.Bytes)
 	switch {
 	case c.report.Sealed:
 		return fmt.Sprintf("%s is sound: its files are as %s says, %s read", c.dir, resultFile, size)

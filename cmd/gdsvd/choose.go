@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -84,7 +84,7 @@ func (o *svdOptions) reason(c solver.Choice) string {
 	case c.Why == solver.ByRule:
 		return "the stop rule of the paper belongs to its algorithms, of which this is the first"
 	case c.Why == solver.ByMemory:
-		return fmt.Sprintf("the fastest by the table of costs of what fits into %s", sysmem.FormatSize(o.memory))
+		return fmt.Sprintf("the fastest by the table of costs of what fits into %s", memory.FormatSize(o.memory))
 	case o.operator == solver.Dilation:
 		return "the dilation has negative eigenvalues and takes methods of one vector at a time; fewest passes of those"
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -90,7 +90,7 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 		return err
 	}
 	say.printf("ingest: %s of text became a store of %s, %.2f bytes per rating\n",
-		sysmem.FormatSize(report.InputBytes), sysmem.FormatSize(report.Bytes), ratio(float64(report.Bytes), float64(report.NNZ)))
+		memory.FormatSize(report.InputBytes), memory.FormatSize(report.Bytes), ratio(float64(report.Bytes), float64(report.NNZ)))
 
 	r, err := a.demoSVD(cmd.Context(), cmd, store, out)
 	if err != nil {

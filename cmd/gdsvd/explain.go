@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -140,20 +140,20 @@ func (a *app) printExplanation(e *explanation) error {
 	out.printf("\n")
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "passes\tabout %d, %d columns multiplied\n", e.Plan.Passes, e.Plan.Products)
-	fmt.Fprintf(w, "reads\t%s in the first pass, %s in each of the others\n", sysmem.FormatSize(e.FirstBytes), sysmem.FormatSize(e.Plan.PassBytes))
+	fmt.Fprintf(w, "reads\t%s in the first pass, %s in each of the others\n", memory.FormatSize(e.FirstBytes), memory.FormatSize(e.Plan.PassBytes))
 	fmt.Fprintf(w, "time\tabout %s with %d threads: %s multiplying, %s between passes, %s reading\n", clock(e.Plan.Total), e.Workers,
 		clock(e.Plan.Multiply), clock(e.Plan.Dense), clock(e.Plan.Read))
-	fmt.Fprintf(w, "memory\t%s of %s: %s\n", sysmem.FormatSize(planned(e.Memory)), sysmem.FormatSize(e.Budget), describeMemory(e.Memory))
+	fmt.Fprintf(w, "memory\t%s of %s: %s\n", memory.FormatSize(planned(e.Memory)), memory.FormatSize(e.Budget), describeMemory(e.Memory))
 	if e.Files > 0 {
 		fmt.Fprintf(w, "vectors\t%s in files beside OUT, %s of them in memory at a time; a pass reads the store %s, the last one %s\n",
-			sysmem.FormatSize(e.Files), sysmem.FormatSize(e.Window), times(e.Reads), times(e.LastReads))
-		fmt.Fprintf(w, "moved\tabout %s of vectors read and %s written\n", sysmem.FormatSize(e.Plan.VectorsRead), sysmem.FormatSize(e.Plan.VectorsWrote))
-		fmt.Fprintf(w, "checkpoint\tup to %s more on the disk, none in memory\n", sysmem.FormatSize(e.Files))
+			memory.FormatSize(e.Files), memory.FormatSize(e.Window), times(e.Reads), times(e.LastReads))
+		fmt.Fprintf(w, "moved\tabout %s of vectors read and %s written\n", memory.FormatSize(e.Plan.VectorsRead), memory.FormatSize(e.Plan.VectorsWrote))
+		fmt.Fprintf(w, "checkpoint\tup to %s more on the disk, none in memory\n", memory.FormatSize(e.Files))
 	}
 	if m := e.Measured; m != nil {
 		fmt.Fprintf(w, "measured\t%.2g ns an entry to decode; %v ns to multiply with %v columns", m.Decode, rounded(m.Multiply), m.Widths)
 		if m.Bandwidth > 0 {
-			fmt.Fprintf(w, "; reading %s/s", sysmem.FormatSize(int64(m.Bandwidth)))
+			fmt.Fprintf(w, "; reading %s/s", memory.FormatSize(int64(m.Bandwidth)))
 		}
 		fmt.Fprintf(w, " (in %s)\n", clock(m.Seconds))
 	}
@@ -181,7 +181,7 @@ func (a *app) printConsidered(e *explanation) error {
 			total = "does not fit"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, strings.Join(c.Flags[1:], " "), c.Passes, c.Products,
-			sysmem.FormatSize(c.PassBytes), sysmem.FormatSize(c.Memory), clock(c.Multiply), clock(c.Dense), clock(c.Read), total)
+			memory.FormatSize(c.PassBytes), memory.FormatSize(c.Memory), clock(c.Multiply), clock(c.Dense), clock(c.Read), total)
 	}
 	return w.Flush()
 }

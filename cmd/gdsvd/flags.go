@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // flagError says what is wrong with a flag on the command line.
@@ -112,7 +112,7 @@ func (v *choiceValue[T]) names(last string) string {
 	return b.String()
 }
 
-// sizeValue is a flag that takes a number of bytes (sysmem.ParseSize); 0 stands for "auto" where that is allowed.
+// sizeValue is a flag that takes a number of bytes (memory.ParseSize); 0 stands for "auto" where that is allowed.
 type sizeValue struct {
 	p    *int64
 	auto bool
@@ -123,7 +123,7 @@ func (v sizeValue) Set(s string) error {
 		*v.p = 0
 		return nil
 	}
-	n, err := sysmem.ParseSize(s)
+	n, err := memory.ParseSize(s)
 	if err == nil {
 		*v.p = n
 	}
@@ -133,7 +133,7 @@ func (v sizeValue) Set(s string) error {
 func (v sizeValue) String() string {
 	switch {
 	case *v.p != 0:
-		return strings.ReplaceAll(sysmem.FormatSize(*v.p), " ", "")
+		return strings.ReplaceAll(memory.FormatSize(*v.p), " ", "")
 	case v.auto:
 		return "auto"
 	}
@@ -147,7 +147,7 @@ const fallbackMemory = 1 << 30
 
 // autoMemory is the budget of --memory auto: 60 % of what the process may have.
 func autoMemory() int64 {
-	if n := sysmem.Available(); n > 0 {
+	if n := memory.Available(); n > 0 {
 		return n / 5 * 3
 	}
 	return fallbackMemory
@@ -155,9 +155,9 @@ func autoMemory() int64 {
 
 // warnOfBudget says so if a budget is more than there is.
 func (a *app) warnOfBudget(budget int64) {
-	if total := sysmem.Total(); total > 0 && budget > total {
+	if total := memory.Total(); total > 0 && budget > total {
 		a.display.Logger().Warn("--memory is more than the machine, or the control group, has: the system may end the process",
-			"memory", sysmem.FormatSize(budget), "has", sysmem.FormatSize(total))
+			"memory", memory.FormatSize(budget), "has", memory.FormatSize(total))
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // axis is a side of the user's matrix; the zero value is none.
@@ -152,7 +152,7 @@ func (a *app) printStore(s *csr.Store) error {
 	} else {
 		line("values", "%s", i.Coding)
 	}
-	line("size", "%s in %d shards of %d blocks%s", sysmem.FormatSize(i.Bytes), i.Shards, i.Blocks, perEntry(i.Bytes, i.NNZ))
+	line("size", "%s in %d shards of %d blocks%s", memory.FormatSize(i.Bytes), i.Shards, i.Blocks, perEntry(i.Bytes, i.NNZ))
 	if i.Transposed {
 		line("stored", "columns first (they are more)")
 	} else {

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 func (a *app) ingestCommand() *cobra.Command {
@@ -188,7 +188,7 @@ func newIngestResult(r *ingest.Report) *ingestResult {
 		Bytes: r.Bytes, BytesPerEntry: ratio(float64(r.Bytes), float64(r.NNZ)),
 		InputBytes: r.InputBytes, SpilledBytes: r.SpilledBytes, SpoolBytes: r.Spool, Runs: r.Runs, IDLists: r.IDLists, Resumes: r.Resumes,
 		Lines: r.Lines, BadLines: r.BadLines, FirstBad: []string{}, Duplicates: r.Duplicates,
-		PeakRSS: sysmem.PeakRSS(),
+		PeakRSS: memory.PeakRSS(),
 	}
 	x.Estimate.Entries, x.Estimate.Spool, x.Estimate.Store = r.Estimate.Entries, r.Estimate.Spool, r.Estimate.Store
 	for _, err := range r.FirstBad {
@@ -208,7 +208,7 @@ func (a *app) printIngest(report *ingest.Report) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "store\t%s\n", r.Store)
 	fmt.Fprintf(w, "shape\t%d × %d, %d entries\n", r.Rows, r.Cols, r.NNZ)
-	fmt.Fprintf(w, "size\t%s%s\n", sysmem.FormatSize(r.Bytes), perEntry(r.Bytes, r.NNZ))
+	fmt.Fprintf(w, "size\t%s%s\n", memory.FormatSize(r.Bytes), perEntry(r.Bytes, r.NNZ))
 	if !r.Finished {
 		fmt.Fprintf(w, "time\t%.2f s%s\n", r.Seconds.Total, known(", %.0f MB/s of input", r.MBPerSecond))
 	}

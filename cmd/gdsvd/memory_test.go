@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // long makes a store whose vectors are long compared with all else.
@@ -181,7 +181,7 @@ func TestSizes(t *testing.T) {
 	must(t, "generate", "spectrum", "-q", "--rows", "9", "--cols", "5", "-o", filepath.Join(dir, "s.csr"), "--shard-size", "1g")
 	must(t, "svd", "-q", plain, "-k", "2", "-o", filepath.Join(dir, "out"), "--memory", "64M")
 	fails(t, exitUsage, `--memory.* size "64Q" is not understood \(write 800MB, 512MiB`, "svd", plain, "-k", "2", "--explain", "--memory", "64Q")
-	if sysmem.Total() == 0 {
+	if memory.Total() == 0 {
 		t.Skip("the memory of the machine is not known on this system")
 	}
 	for _, args := range [][]string{
@@ -192,7 +192,7 @@ func TestSizes(t *testing.T) {
 	} {
 		o := gdsvd(t, args...)
 		said := slices.DeleteFunc(strings.Split(o.stderr, "\n"), func(line string) bool { return !strings.Contains(line, "--memory is more than the machine") })
-		if o.code != exitOK || len(said) != 1 || !strings.Contains(said[0], "1.00 PiB") || !strings.Contains(said[0], sysmem.FormatSize(sysmem.Total())) {
+		if o.code != exitOK || len(said) != 1 || !strings.Contains(said[0], "1.00 PiB") || !strings.Contains(said[0], memory.FormatSize(memory.Total())) {
 			t.Errorf("%v: exit %d, standard error\n%s", args, o.code, o.stderr)
 		}
 	}

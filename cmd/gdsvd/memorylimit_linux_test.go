@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -44,7 +44,7 @@ func TestSmallestBudget(t *testing.T) {
 				fails(t, exitError, refusal, a...)
 			}
 			least := regexp.MustCompile(refusal).FindStringSubmatch(gdsvd(t, args...).stderr)[1]
-			budget, err := sysmem.ParseSize(least + "MiB")
+			budget, err := memory.ParseSize(least + "MiB")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -36,7 +36,7 @@ func describeMemory(parts []memoryPart) string {
 	var inside, outside []string
 	var heap int64
 	for _, p := range parts {
-		text := fmt.Sprintf("%s %s", p.Name, sysmem.FormatSize(p.Bytes))
+		text := fmt.Sprintf("%s %s", p.Name, memory.FormatSize(p.Bytes))
 		if p.Heap {
 			heap += p.Bytes
 			inside = append(inside, text)
@@ -44,5 +44,5 @@ func describeMemory(parts []memoryPart) string {
 			outside = append(outside, text)
 		}
 	}
-	return fmt.Sprintf("%s; heap %s (%s)", strings.Join(outside, ", "), sysmem.FormatSize(heap), strings.Join(inside, ", "))
+	return fmt.Sprintf("%s; heap %s (%s)", strings.Join(outside, ", "), memory.FormatSize(heap), strings.Join(inside, ", "))
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // printedTriplets is how many rows of a longer table are printed.
@@ -47,7 +47,7 @@ func (a *app) printResult(r *result, dir string) error {
 		out.printf(", measured on the original matrix")
 	}
 	out.printf("\n%d × %d, %d entries; method %s, %d passes, %.2f s (%.2f s multiplying), peak memory %s\n",
-		r.Rows, r.Cols, r.NNZ, r.Method, r.Passes, r.Seconds.Total, r.Seconds.Multiply, sysmem.FormatSize(r.PeakRSS))
+		r.Rows, r.Cols, r.NNZ, r.Method, r.Passes, r.Seconds.Total, r.Seconds.Multiply, memory.FormatSize(r.PeakRSS))
 	if c := r.Choice; c != nil {
 		out.printf("chosen: %s\n(%s)\n", strings.Join(c.Flags, " "), c.Reason)
 	}

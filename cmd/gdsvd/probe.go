@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -75,7 +75,7 @@ func (o *svdOptions) machine() solver.Machine {
 // actual returns the room that methods leave on this machine as it is now: with all
 // workers, and with what its page cache can hold.
 func (o *svdOptions) actual() func(*csr.Store, solver.Method) solver.Room {
-	available := sync.OnceValue(sysmem.Available) // not asked for nothing: it takes 0.3 ms
+	available := sync.OnceValue(memory.Available) // not asked for nothing: it takes 0.3 ms
 	return func(store *csr.Store, m solver.Method) solver.Room {
 		mem, err := o.fit(store, m)
 		if err != nil {

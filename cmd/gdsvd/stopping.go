@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -65,12 +65,12 @@ func (x *activity) describe(now time.Time) string {
 	case total == 0:
 		return fmt.Sprintf("%s, for %s", x.what, progress.Short(now.Sub(x.began)))
 	case done >= total:
-		return fmt.Sprintf("%s: %s are written, waiting for the disk", x.what, sysmem.FormatSize(total))
+		return fmt.Sprintf("%s: %s are written, waiting for the disk", x.what, memory.FormatSize(total))
 	case done == 0:
-		return fmt.Sprintf("%s of %s", x.what, sysmem.FormatSize(total))
+		return fmt.Sprintf("%s of %s", x.what, memory.FormatSize(total))
 	}
 	left := time.Duration(float64(now.Sub(x.began)) * float64(total-done) / float64(done))
-	return fmt.Sprintf("%s: %s of %s, about %s left", x.what, sysmem.FormatSize(done), sysmem.FormatSize(total), progress.Short(left))
+	return fmt.Sprintf("%s: %s of %s, about %s left", x.what, memory.FormatSize(done), memory.FormatSize(total), progress.Short(left))
 }
 
 // countedFile is a file that is being written by an activity. It waits for the disk now and

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -218,7 +218,7 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	}
 	if mem.files > 0 {
 		set.Space, out.space = space, space
-		a.display.Logger().Info("vectors in files", "size", sysmem.FormatSize(mem.files), "in memory at a time", sysmem.FormatSize(mem.window))
+		a.display.Logger().Info("vectors in files", "size", memory.FormatSize(mem.files), "in memory at a time", memory.FormatSize(mem.window))
 	}
 	keeper := a.newCheckpoints(out, before, &o)
 	done, err := a.startFrom(ctx, store, out, before, &o, &set)
@@ -338,7 +338,7 @@ func userDims(s *csr.Store) (rows, cols int64) {
 func (a *app) logPlan(p stream.Plan) {
 	log := a.display.Logger()
 	for _, part := range p.Parts {
-		log.Debug("memory plan", "part", part.Name, "size", sysmem.FormatSize(part.Bytes))
+		log.Debug("memory plan", "part", part.Name, "size", memory.FormatSize(part.Bytes))
 	}
 	log.Debug("pass plan", "workers", p.Workers, "lanes", p.Lanes, "blocks", p.Blocks, "resident", p.Resident)
 }
@@ -352,7 +352,7 @@ func newResult(store *csr.Store, res *solver.Result, o svdOptions) *result {
 		Orthogonality: orthogonality{U: number(res.OrthLeft), V: number(res.OrthRight)},
 		Energy:        number(res.Energy), Floor: numbers(res.Floor),
 		Outside: outside{res.Outside.Steps, number(res.Outside.Bound), res.Outside.Probability, res.Outside.Leading}, Passes: res.Stats.Passes, Products: res.Stats.Products,
-		BytesRead: res.Stats.BytesRead, Seconds: newSeconds(res.Stats), PeakRSS: sysmem.PeakRSS(), Seed: o.seed,
+		BytesRead: res.Stats.BytesRead, Seconds: newSeconds(res.Stats), PeakRSS: memory.PeakRSS(), Seed: o.seed,
 		Settings: settings{
 			Method: o.method.String(), Operator: o.operator.String(),
 			Eta: o.parameter("eta"), Beta: o.parameter("beta"), Mu: o.parameter("mu"), Rho: o.parameter("rho"),

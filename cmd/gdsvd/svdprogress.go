@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -85,7 +85,7 @@ func (p *svdProgress) Watch(w solver.Work) {
 	if s.ETA > 0 {
 		s.ETA = max(time.Second, s.ETA-time.Since(p.at))
 	}
-	size := sysmem.FormatSize(max(0, w.VectorsRead+w.VectorsWritten-p.vectors))
+	size := memory.FormatSize(max(0, w.VectorsRead+w.VectorsWritten-p.vectors))
 	s.Text += ", then " + size + " of vectors"
 	s.Attrs = append(slices.Clone(s.Attrs), slog.String("vectors", size))
 	p.display.Update(s)

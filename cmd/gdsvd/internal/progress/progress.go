@@ -13,7 +13,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/sysmem"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // barEvery is how often the bar is drawn anew.
@@ -259,7 +259,7 @@ func (d *Display) clear() {
 }
 
 func rate(done int64, elapsed time.Duration) string {
-	return sysmem.FormatSize(int64(float64(done)/max(elapsed.Seconds(), 1e-3))) + "/s"
+	return memory.FormatSize(int64(float64(done)/max(elapsed.Seconds(), 1e-3))) + "/s"
 }
 
 // Short writes a duration as a person would: 7s, 2m10s, 3h5m.

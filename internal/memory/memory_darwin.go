@@ -1,4 +1,4 @@
-package sysmem
+package memory
 
 import "golang.org/x/sys/unix"
 

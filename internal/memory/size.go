@@ -1,6 +1,6 @@
-// Package sysmem knows about memory: how a size is written by a user, how much
-// the process may use, and how much it has used at most.
-package sysmem
+// Package memory reads how much memory the process may use and has used, and parses and
+// formats sizes in bytes.
+package memory
 
 import (
 	"fmt"

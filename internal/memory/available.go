@@ -1,4 +1,4 @@
-package sysmem
+package memory
 
 import (
 	"bufio"

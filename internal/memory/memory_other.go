@@ -1,6 +1,6 @@
 //go:build !linux && !darwin
 
-package sysmem
+package memory
 
 // Available is 0: not known on this system.
 func Available() int64 { return 0 }
