@@ -27,7 +27,7 @@ func (r *run) usage() usage {
 
 // cost returns the costs so far.
 func (r *run) cost() Stats {
-	s, total := r.stats, time.Since(r.begin)
+	s, total := r.stats, time.Since(r.began)
 	s.Total += total
 	s.VectorsRead += r.arena.read.Load()
 	s.VectorsWritten += r.arena.written.Load()

@@ -33,6 +33,8 @@ type Arena struct {
 
 	read, written atomic.Int64 // bytes of blocks in the space that loops have gone over
 
+	saving bool // loops go to their end although the context has ended: what they read is being saved
+
 	watch func()    // called about once a second by loops over blocks in the space; may be nil
 	told  time.Time // when it was
 }
@@ -44,6 +46,40 @@ func (a *Arena) tell() {
 		a.watch()
 		a.told = time.Now()
 	}
+}
+
+// interruption is what a loop over blocks in the space panics with when the context of
+// the run ends before it does. It goes on until the end of the windows that the workers
+// are at; what it was to compute is not there.
+type interruption struct{ err error }
+
+func (i *interruption) Error() string { return i.err.Error() }
+
+// Unwrap returns the error of the context.
+func (i *interruption) Unwrap() error { return i.err }
+
+// ended reports whether loops are to end early.
+func (a *Arena) ended() bool { return a.ctx != nil && !a.saving && a.ctx.Err() != nil }
+
+// endEarly ends a loop with a panic if it is to end early.
+func (a *Arena) endEarly() {
+	if a.ended() {
+		panic(&interruption{a.ctx.Err()})
+	}
+}
+
+// untilEnd runs f and returns the interruption of one of its loops as an error.
+func untilEnd(f func() error) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *interruption:
+			err = p
+		default:
+			panic(p)
+		}
+	}()
+	return f()
 }
 
 // tallBlock is planes of n rows in the space, one after the other.

@@ -2,6 +2,10 @@ package solver_test
 
 import (
 	"context"
+	"io"
+	"math"
+	"slices"
+	"sync/atomic"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -58,5 +62,110 @@ func TestCancelledRunLeavesItsSpaceAlone(t *testing.T) {
 				t.Errorf("%s, pass %d: %d blocks are left", method.Name(), passes, space.Blocks())
 			}
 		}
+	}
+}
+
+// endingSpace is a Space that ends the context of a run when some windows have been passed.
+type endingSpace struct {
+	solvertest.Space
+	windows, at int64 // so far, and when to end it; 0: never
+	cancel      func()
+	ended       bool
+	after       int64 // float64s dropped since, but for checkpoints
+	saving      atomic.Bool
+}
+
+func (s *endingSpace) Drop(x []float64) {
+	s.Space.Drop(x)
+	n := atomic.AddInt64(&s.windows, 1)
+	switch {
+	case s.at > 0 && n == s.at:
+		s.cancel()
+	case s.at > 0 && n > s.at && !s.saving.Load():
+		atomic.AddInt64(&s.after, int64(len(x)))
+	}
+}
+
+// keeper keeps the last checkpoint of a run in an endingSpace.
+type keeper struct {
+	solvertest.Checkpoints
+	space *endingSpace
+}
+
+func (k *keeper) Save(write func(io.Writer) error) error {
+	k.space.saving.Store(true)
+	defer k.space.saving.Store(false)
+	return k.Checkpoints.Save(write)
+}
+
+// A run with vectors in files that is cancelled in a sweep over them ends with the windows
+// that its workers are at, wherever it is, and can be continued from its last checkpoint.
+func TestCancelledSweepEnds(t *testing.T) {
+	const n, rank, columns, tile = 1 << 16, 3, 24, 1 << 14
+	a := solvertest.Random(8, n, 5)
+	a.Apply(func(i, _ int, x float64) float64 { return x / float64(int(1)<<i) }, a)
+	run := func(set solver.Settings, at int64) (*solver.Result, *endingSpace, *keeper) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		space := &endingSpace{at: at, cancel: cancel}
+		keep := &keeper{space: space}
+		set.Space, set.Checkpointer, set.Left = space, keep, solver.NewDenseRows(8, rank)
+		res, err := solver.SVD(ctx, solvertest.NewDense(a), set)
+		if err != nil {
+			t.Fatalf("cancelled in window %d: %v", at, err)
+		}
+		return res, space, keep
+	}
+	for _, c := range []struct {
+		method solver.Method
+		init   bool
+		tries  int64
+	}{
+		{solver.Krylov{Columns: 2, Basis: 6}, false, 21}, {solver.Krylov{Columns: 2, Basis: 6}, true, 16},
+		{solver.Block{Columns: 4}, false, 11}, {solver.Nesterov{}, false, 6},
+	} {
+		set := solver.Settings{Rank: rank, Tol: 1e-4, Seed: 1, Method: c.method, Workers: 2}
+		if c.init {
+			set.Init = solvertest.Random(n, rank, 2)
+		}
+		if testing.Short() {
+			c.tries = 2 + c.tries/4
+		}
+		want, space, _ := run(set, 0)
+		for try := range c.tries {
+			at := 1 + (space.windows-1)*try/(c.tries-1)
+			res, cut, keep := run(set, at)
+			if most := int64(columns * tile); cut.after > most {
+				t.Errorf("%s: cancelled in window %d of %d: went over %d numbers more, at most %d are in the windows", c.method.Name(), at, space.windows, cut.after, most)
+			}
+			if try == c.tries-1 { // after the last loop
+				continue
+			}
+			if res.Status != solver.Cancelled || res.Right != nil || cut.Blocks() != 0 {
+				t.Fatalf("%s: cancelled in window %d of %d: %v, %d blocks are left", c.method.Name(), at, space.windows, res.Status, cut.Blocks())
+			}
+			if len(keep.Saved) == 0 || try%5 != 0 {
+				continue
+			}
+			saved := keep.Saved[len(keep.Saved)-1]
+			if res, cut, again := run(solvertest.Resume(t, set, saved), 3); res.Status != solver.Cancelled || cut.after > columns*tile || len(again.Saved) > 0 || cut.Blocks() != 0 {
+				t.Errorf("%s: cancelled while it reads a checkpoint: %v, %d numbers more, %d checkpoints, %d blocks are left", c.method.Name(), res.Status, cut.after, len(again.Saved), cut.Blocks())
+			}
+			got, _, _ := run(solvertest.Resume(t, set, saved), 0)
+			if !slices.Equal(got.Sigma, want.Sigma) || !mat.Equal(got.Right, want.Right) || got.Stats.Passes != want.Stats.Passes {
+				t.Errorf("%s: cancelled in window %d of %d and continued: other bits", c.method.Name(), at, space.windows)
+			}
+		}
+	}
+}
+
+// The same for Eigen, which has no estimates then.
+func TestCancelledSweepEndsEigen(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	space := &endingSpace{at: 99, cancel: cancel}
+	res, err := solver.Eigen(ctx, solvertest.NewDense(solvertest.Random(8, 1<<16, 5)), solver.Settings{Rank: 3, Space: space})
+	if err != nil || res.Status != solver.Cancelled || res.Vectors != nil || len(res.Values) != 3 || res.Seen[2] != 1 || !math.IsNaN(res.Residuals[0]) || space.Blocks() != 0 {
+		t.Errorf("%+v, error %v, %d blocks are left", res, err, space.Blocks())
 	}
 }

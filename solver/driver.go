@@ -59,7 +59,7 @@ type run struct {
 	mark      mark // at the last point the run can go on from
 	saved     int  // passes at the last checkpoint
 
-	begin  time.Time
+	began  time.Time
 	passes time.Duration // wall time of all passes
 	finish time.Duration // wall time of finishing
 	inPass time.Duration // that part of passes which belongs to finishing
@@ -68,8 +68,8 @@ type run struct {
 	stats  Stats         // counts; and the costs of the runs that this one continues
 }
 
-// newRun begins a run on op, or takes up the one that Settings.Resume has kept.
-func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Settings) (*run, error) {
+// newRun returns a run on op that has not begun.
+func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Settings) *run {
 	n := op.Dim()
 	r := &run{
 		ctx: ctx, arena: arena, s: s, asked: s.Deflation, op: op, shape: shape, n: n,
@@ -77,7 +77,7 @@ func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Sett
 		values: make([]float64, 0, s.Rank),
 		seen:   make([]float64, 0, s.Rank),
 		tol:    s.Tol,
-		begin:  time.Now(),
+		began:  time.Now(),
 	}
 	if s.Stop == StopResidual {
 		r.tol *= safety
@@ -89,15 +89,21 @@ func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Sett
 		r.linear = true
 	}
 	if w, ok := s.Observer.(Watcher); ok {
-		arena.told = r.begin
+		arena.told = r.began
 		arena.watch = func() {
 			w.Watch(Work{Pass: r.stats.Passes, VectorsRead: arena.read.Load(), VectorsWritten: arena.written.Load()})
 		}
 	}
 	r.base = r.usage()
 	r.deflate(s.Deflation)
+	return r
+}
+
+// begin takes up the run that Settings.Resume has kept, or the vectors of Settings.Init.
+func (r *run) begin() error {
+	s := r.s
 	if s.Resume != nil {
-		return r, r.resume(s.Resume)
+		return r.resume(s.Resume)
 	}
 	if s.Init != nil {
 		_, given := s.Init.Dims()
@@ -106,9 +112,9 @@ func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Sett
 			useful = max(useful, b.Width(s.Rank)-few(s.Rank))
 		}
 		for j := range min(given, useful) {
-			x := column(arena.Dense(n, 1)) // zeros where Init has fewer rows
+			x := column(r.arena.Dense(r.n, 1)) // zeros where Init has fewer rows
 			init := s.Init.RawMatrix()
-			arena.eachTile(init.Rows, reads(init).writing(x), func(from, to int) {
+			r.arena.eachTile(init.Rows, reads(init).writing(x), func(from, to int) {
 				for i := from; i < to; i++ {
 					x[i] = init.Data[i*init.Stride+j]
 				}
@@ -120,7 +126,7 @@ func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Sett
 		}
 		r.given, r.told, r.s.Init = true, s.Stop == StopResidual, nil // its memory is not needed any more
 	}
-	return r, nil
+	return nil
 }
 
 // deflate chooses the operator the recurrences see.

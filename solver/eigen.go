@@ -3,6 +3,7 @@ package solver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,8 +36,21 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 }
 
 func eigenvectors(ctx context.Context, arena *Arena, op Operator, s Settings) (*EigenResult, error) {
-	r, err := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator%v", op.Dim(), op.Dim(), scaleOf(op)), s)
-	if err != nil {
+	r := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator%v", op.Dim(), op.Dim(), scaleOf(op)), s)
+	var res *EigenResult
+	err := untilEnd(func() (err error) {
+		res, err = r.eigenvectors()
+		return err
+	})
+	if early := (*interruption)(nil); errors.As(err, &early) {
+		return r.unfinishedPairs(r.cancelled()), nil
+	}
+	return res, err
+}
+
+// eigenvectors runs r from its beginning to its result.
+func (r *run) eigenvectors() (*EigenResult, error) {
+	if err := r.begin(); err != nil {
 		return nil, err
 	}
 	st, err := r.search(func() int { return 1 })

@@ -53,7 +53,7 @@ func (r *run) fault(err error) (Status, error) {
 // pass runs and counts one pass that multiplies l vectors by G.
 func (r *run) pass(f func() error, l int) error {
 	t := time.Now()
-	err := f()
+	err := untilEnd(f)
 	r.passes += time.Since(t)
 	if err == nil && r.s.Space != nil {
 		err = r.s.Space.Err()

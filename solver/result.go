@@ -79,7 +79,8 @@ type Result struct {
 type EigenResult struct {
 	// Values holds the k eigenvalues in descending order.
 	Values []float64
-	// Vectors holds the eigenvectors in its columns, n×k, of unit norm.
+	// Vectors holds the eigenvectors in its columns, n×k, of unit norm. Nil if a run with
+	// Settings.Space was cancelled.
 	Vectors *mat.Dense
 	// Residuals holds ‖G v_i − λ_i v_i‖/(σ_i σ₁) with σ = √λ, measured with G
 	// itself in one last pass. NaN if the run was cancelled before it.

@@ -39,11 +39,22 @@ func (e scale) observer(o Observer) Observer {
 	if e == 0 {
 		return o
 	}
-	return ObserverFunc(func(ev Event) error {
-		ev.Sigma = e.sigma(ev.Sigma)
-		return o.Observe(ev)
-	})
+	return scaledObserver{o, e}
 }
+
+// scaledObserver sees events about A, and the work between passes as it is.
+type scaledObserver struct {
+	o Observer
+	e scale
+}
+
+func (s scaledObserver) Observe(ev Event) error {
+	ev.Sigma = s.e.sigma(ev.Sigma)
+	return s.o.Observe(ev)
+}
+
+// Watch implements Watcher.
+func (s scaledObserver) Watch(w Work) { tee{s.o}.Watch(w) }
 
 // svd is SVD.
 func (e scale) svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Result, error) {

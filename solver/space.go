@@ -15,7 +15,8 @@ import (
 // memory is too small for them: in files that are mapped into memory. The solver
 // goes through them from the first row to the last and says which stretch it has
 // passed, so that a window of some MiB is all that need be in memory. The bits of
-// the results are those of a run without.
+// the results are those of a run without. When the context of a run ends it leaves off
+// at the end of a window; its last checkpoint is what is known then.
 //
 // A Space is safe for concurrent use, also by several runs at once.
 type Space interface {
@@ -48,6 +49,9 @@ func (a *Arena) eachTile(n int, u uses, f func(from, to int)) {
 	over := a.over(n, u)
 	over.fetch(0, min(n, tileRows))
 	for from := 0; from < n; from += tileRows {
+		if len(over.planes) > 0 {
+			a.endEarly()
+		}
 		to := min(n, from+tileRows)
 		over.fetch(to, min(n, to+tileRows))
 		f(from, to)

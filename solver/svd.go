@@ -2,6 +2,7 @@ package solver
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -46,17 +47,29 @@ func svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Result, erro
 	if s.Operator == Dilation {
 		s.Method = s.Method.(indefinite).indefinite()
 	}
-	r, err := newRun(ctx, arena, op, describe(a, s.Operator), s)
-	if err != nil {
+	f := &factorisation{run: newRun(ctx, arena, op, describe(a, s.Operator), s), a: a}
+	var res *Result
+	err = untilEnd(func() error {
+		res, err = f.complete()
+		return err
+	})
+	if early := (*interruption)(nil); errors.As(err, &early) {
+		return f.unfinished(f.cancelled()), nil
+	}
+	return res, err
+}
+
+// complete runs f from its beginning to its result.
+func (f *factorisation) complete() (*Result, error) {
+	if err := f.begin(); err != nil {
 		return nil, err
 	}
-	f := &factorisation{run: r, a: a}
 	st, err := f.solve()
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case f.cut && arena.outside():
+	case f.cut && f.arena.outside():
 		return f.unfinished(st), nil
 	case f.cut && f.cert != nil:
 		return f.interrupted(st), nil

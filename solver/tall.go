@@ -75,6 +75,9 @@ func (a *Arena) sweep(n, chunk, work int, u uses, f func(worker, segment, first,
 		over.fetch(from, ahead)
 		for i := from; i < end; i += chunk {
 			if window > 0 && i == from {
+				if a.ended() {
+					return
+				}
 				next := min(end, ahead+window)
 				over.fetch(ahead, next)
 				ahead = next
@@ -103,6 +106,9 @@ func (a *Arena) sweep(n, chunk, work int, u uses, f func(worker, segment, first,
 	})
 	if f := fault.Load(); f != nil {
 		panic(f)
+	}
+	if window > 0 {
+		a.endEarly()
 	}
 }
 

@@ -15,3 +15,15 @@ func (f *factorisation) unfinished(st Status) *Result {
 	}
 	return res
 }
+
+// unfinishedPairs is the same for Eigen.
+func (r *run) unfinishedPairs(st Status) *EigenResult {
+	res := &EigenResult{
+		Values: make([]float64, r.s.Rank), Residuals: make([]float64, r.s.Rank), Seen: make([]float64, r.s.Rank),
+		Status: st, Stats: r.cost(),
+	}
+	for i := range res.Residuals {
+		res.Residuals[i], res.Seen[i] = math.NaN(), 1
+	}
+	return res
+}
