@@ -19,7 +19,7 @@
 // With -add the rounds are added to those in OUT.json, so that they can be taken
 // at different times, and with -only they are of the choices that match.
 //
-// With -rate a run is throttled to so many bytes a second of reading and to
+// With -rate a run is throttled to that number of bytes a second of reading and to
 // -memory, page cache included, by a control group of its own, and begins with a
 // cold cache: the store is read from the disk in every pass. That takes Linux,
 // root, and a store several times as large as the memory; without them the
@@ -129,7 +129,7 @@ type entry struct {
 	Seconds []float64 `json:"seconds"`
 	Median  float64   `json:"median"`
 	Passes  int       `json:"passes"`
-	Given   float64   `json:"given,omitempty"` // up after so many seconds
+	Given   float64   `json:"given,omitempty"` // seconds after which it was given up
 	Failed  string    `json:"failed,omitempty"`
 }
 

@@ -34,7 +34,7 @@ var versions = []version{
 	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control", "/sys/fs/cgroup/blkio"},
 }
 
-// New makes a group whose processes have so many bytes of memory together.
+// New makes a group whose processes together have a limit of bytes bytes of memory.
 func New(name string, bytes int64) (*Group, error) {
 	var reasons []error
 	for _, v := range versions {
@@ -62,7 +62,7 @@ func (g *Group) add(dir, file, limit string) error {
 	return os.WriteFile(filepath.Join(dir, file), []byte(limit), 0o644)
 }
 
-// LimitReads lets the group read so many bytes a second from the disk that file is on.
+// LimitReads lets the group read rate bytes a second from the disk that file is on.
 func (g *Group) LimitReads(file string, rate int64) error {
 	disk, err := diskOf(file)
 	if err != nil {

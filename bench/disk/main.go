@@ -15,7 +15,7 @@
 // decoded. The target is a cold pass ≤ 1.15 × the longer of fio and warm pass.
 //
 // It writes the table to NAME.json and NAME.md, Linux only; pages are dropped from the
-// cache file by file, so that it needs no privilege and disturbs nobody.
+// cache file by file, so that it needs no privilege and leaves other caches alone.
 package main
 
 import (

@@ -7,7 +7,7 @@ import (
 )
 
 // Bounds of rounding, relative to σ₁: of gonum's decomposition, and of a
-// residual that is computed in float64 by somebody else.
+// residual that is computed in float64 by other code.
 const (
 	svdRounding      = 1e-13
 	residualRounding = 1e-14

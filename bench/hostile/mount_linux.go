@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// mount makes a directory with a disk of so many bytes.
+// mount makes a directory with a disk of size bytes.
 func mount(dir string, size int64) error {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return err

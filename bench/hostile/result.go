@@ -27,7 +27,7 @@ type result struct {
 	operator string
 }
 
-// readResult reads a result of a matrix of so many rows and columns.
+// readResult reads a result of a rows×cols matrix.
 func readResult(dir string, rows, cols int) (*result, error) {
 	b, err := os.ReadFile(filepath.Join(dir, "result.json"))
 	if err != nil {

@@ -132,7 +132,7 @@ func (l *lab) realCase(ctx context.Context, d dataset, m method) (*Record, error
 	return r, r.solve(ctx, l.clock, p, m, realRank, l.Seed)
 }
 
-// refer computes what takes the place of the truth where nobody knows it.
+// refer computes what takes the place of the truth where it is not known.
 func (p *problem) refer(ctx context.Context, k int) error {
 	const tol = 1e-12
 	left := solver.NewDenseRows(int(p.a.Rows()), k)

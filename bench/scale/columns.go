@@ -27,7 +27,7 @@ type inColumns struct {
 	Rows    []wide `json:"passes"`
 }
 
-// wide is a pass over one store with so many columns of x.
+// wide is a pass over one store with l columns of x.
 type wide struct {
 	Cols  int64   `json:"cols"`
 	NNZ   int64   `json:"nnz"`
@@ -71,7 +71,7 @@ func (o *options) columns() error {
 	return harness.Write(o.out+"-columns", c, c.markdown())
 }
 
-// wideStore makes the store with a factor of so many columns, unless it is there.
+// wideStore makes the store with a factor of the given number of columns, unless it is there.
 func (o *options) wideStore(side int) (string, error) {
 	path := filepath.Join(o.dir, fmt.Sprintf("wide-%.3g-%d.csr", o.largest, side))
 	if _, err := os.Stat(path); err == nil {

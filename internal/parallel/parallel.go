@@ -53,7 +53,7 @@ func Each(n, parts int, f func(worker, part int)) {
 		}
 		return
 	}
-	done := make([]atomic.Int64, n) // parts of each range that somebody has taken
+	done := make([]atomic.Int64, n) // parts of each range that are taken
 	Do(n, func(worker int) {
 		for i := range n {
 			r := (worker + i) % n

@@ -32,7 +32,7 @@ type Buffer struct {
 
 // NewBuffer makes a buffer. errors.ErrUnsupported where there are no direct reads.
 func NewBuffer() (*Buffer, error) {
-	// Private: shared memory has no huge pages. Of what nobody touches only the addresses are taken.
+	// Private: shared memory has no huge pages. Pages that are never touched take addresses only.
 	region, err := mmap.MapRegion(nil, 2*BufferSize, mmap.COPY, mmap.ANON, 0)
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func lock(name string) (io.Closer, error) {
 
 func (l *heldLock) Close() error {
 	if runtime.GOOS == "windows" {
-		// An open file cannot be removed there; if somebody opens it between
+		// An open file cannot be removed there; if a process opens it between
 		// the two calls the removal fails, and the file is theirs.
 		err := l.f.Close()
 		_ = os.Remove(l.f.Path())

@@ -34,7 +34,7 @@ type Staging struct {
 
 // Stage begins to write the directory target: it takes the lock target.lock,
 // removes what a dead writer left, and makes the empty directory
-// target.partial, to be filled (each file synced by whoever writes it) and
+// target.partial, to be filled (each file synced by its writer) and
 // then published by Commit or removed by Abort.
 //
 // It is fs.ErrExist if target exists and !force (and ErrStays, if force would not

@@ -78,7 +78,7 @@ type FS interface {
 	Create(name string) (File, error)
 	// Map maps a whole file, as Open would open, read-only. An empty file gives an empty mapping.
 	Map(name string) (Mapping, error)
-	// Scratch makes a new file of so many bytes, above 0, all of them taken from
+	// Scratch makes a new file of size bytes, above 0, all of them taken from
 	// the disk now, and maps it. The file ends with Close, and where the system
 	// permits it with the process: then it has no name when Scratch returns.
 	Scratch(name string, size int64) (Scratch, error)

@@ -172,7 +172,7 @@ func measure(ctx context.Context, n, nnz int) (c costs, err error) {
 	return c, nil
 }
 
-// ratings makes a store of about so many entries.
+// ratings makes an n×n store of about nnz entries.
 func ratings(path string, n, nnz int) (*csr.Store, error) {
 	perRow := min(64, n/4)
 	rows := make([][]uint32, nnz/perRow)
