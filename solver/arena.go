@@ -138,18 +138,6 @@ func (a *Arena) planes(n, width, count int) []float64 {
 	return x
 }
 
-// adopt takes over a block that the matrix may have made in the same space; what lies
-// elsewhere is left alone.
-func (a *Arena) adopt(x *mat.Dense) {
-	if !a.outside() || x == nil {
-		return
-	}
-	if data := x.RawMatrix().Data; a.space.Holds(data) {
-		n, c := x.Dims()
-		a.add(tallBlock{data, n, c})
-	}
-}
-
 func (a *Arena) add(b tallBlock) {
 	a.change.Lock()
 	defer a.change.Unlock()

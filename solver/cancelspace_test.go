@@ -22,13 +22,16 @@ type cancelling struct {
 	at     func()
 }
 
-func (c *cancelling) Apply(ctx context.Context, dst, x *mat.Dense) error {
+func (c *cancelling) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
+	if p.R != nil || p.RowsIn.Func != nil {
+		return c.Dense.Run(ctx, p)
+	}
 	if c.left--; c.left < 0 {
 		c.cancel()
 		c.at()
-		return ctx.Err()
+		return solver.Cost{}, ctx.Err()
 	}
-	return c.Dense.Apply(ctx, dst, x)
+	return c.Dense.Run(ctx, p)
 }
 
 // A run with vectors in files that is cancelled in a pass goes over none of them any more.
@@ -164,7 +167,7 @@ func TestCancelledSweepEnds(t *testing.T) {
 func TestCancelledSweepEndsEigen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	space := &endingSpace{at: 99, cancel: cancel}
-	res, err := solver.Eigen(ctx, solvertest.NewDense(solvertest.Random(8, 1<<16, 5)), solver.Settings{Rank: 3, Space: space})
+	res, err := solver.Eigen(ctx, solver.GramOf(solvertest.NewDense(solvertest.Random(8, 1<<16, 5))), solver.Settings{Rank: 3, Space: space})
 	if err != nil || res.Status != solver.Cancelled || res.Vectors != nil || len(res.Values) != 3 || res.Seen[2] != 1 || !math.IsNaN(res.Residuals[0]) || space.Blocks() != 0 {
 		t.Errorf("%+v, error %v, %d blocks are left", res, err, space.Blocks())
 	}

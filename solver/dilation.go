@@ -20,32 +20,32 @@ import (
 // The methods with momentum build on the same steps. The power method needs a
 // shift; see shiftedPower.
 type dilated struct {
-	a    Matrix
-	mul  Dilator
-	rows int // N
+	a       Matrix
+	rows, n int
 }
 
 var _ Operator = (*dilated)(nil)
 
 func newDilated(a Matrix) (*dilated, error) {
-	d, ok := a.(Dilator)
-	if !ok {
-		return nil, fmt.Errorf("use the dilation of a %T: %w", a, ErrForm)
+	i := a.Info()
+	if i.Rows > int64(math.MaxInt-i.Cols) {
+		return nil, fmt.Errorf("use the dilation of order %d + %d: %w", i.Rows, i.Cols, ErrForm)
 	}
-	if a.Rows() > int64(math.MaxInt-a.Dim()) {
-		return nil, fmt.Errorf("use the dilation of order %d + %d: %w", a.Rows(), a.Dim(), ErrForm)
-	}
-	return &dilated{a: a, mul: d, rows: int(a.Rows())}, nil
+	return &dilated{a: a, rows: int(i.Rows), n: i.Cols}, nil
 }
 
-func (h *dilated) Dim() int       { return h.rows + h.a.Dim() }
+func (h *dilated) Dim() int       { return h.rows + h.n }
 func (h *dilated) long() int      { return h.rows }
 func (h *dilated) matrix() Matrix { return h.a }
 
 func (h *dilated) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	n, l := x.Dims()
 	half := func(m *mat.Dense, from, to int) *mat.Dense { return m.Slice(from, to, 0, l).(*mat.Dense) }
-	return h.mul.ApplyDilation(ctx, half(dst, 0, h.rows), half(dst, h.rows, n), half(x, 0, h.rows), half(x, h.rows, n))
+	_, err := h.a.Run(ctx, Pass{
+		X: half(x, h.rows, n), RowsIn: Rows{Block: half(x, 0, h.rows)},
+		RowsOut: Rows{Block: half(dst, 0, h.rows)}, Sum: half(dst, h.rows, n),
+	})
+	return err
 }
 
 // deflatedDilation takes found pairs w = (u; v)/√2 out of the dilation, with
@@ -123,7 +123,7 @@ func (f *factorisation) lower() {
 		return
 	}
 	pairs := f.locked
-	f.op, f.linear, f.n = f.a, false, f.a.Dim()
+	f.op, f.linear, f.n = gram{f.a}, false, h.n
 	f.locked = f.arena.newBasis(f.n, f.s.Rank)
 	for i := range pairs.len {
 		v := f.locked.next()

@@ -224,7 +224,7 @@
 // A Checkpointer says when and where these are written; a run given what
 // ReadCheckpoint returns goes on from there, with the bits of the run that
 // never stopped and in as many passes. A checkpoint knows the settings that
-// determine the result, the shape of the matrix and its MatrixID, and is
+// determine the result, the shape of the matrix and its ID, and is
 // refused by the name of what differs (MismatchError); limits, the Observer,
 // and the left vectors may differ. Every bit of it is covered by a CRC-32C.
 //

@@ -64,7 +64,6 @@ type run struct {
 	finish time.Duration // wall time of finishing
 	inPass time.Duration // that part of passes which belongs to finishing
 	saving time.Duration // wall time of writing checkpoints
-	base   usage         // of the Meter at the beginning
 	stats  Stats         // counts; and the costs of the runs that this one continues
 }
 
@@ -94,7 +93,6 @@ func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Sett
 			w.Watch(Work{Pass: r.stats.Passes, VectorsRead: arena.read.Load(), VectorsWritten: arena.written.Load()})
 		}
 	}
-	r.base = r.usage()
 	r.deflate(s.Deflation)
 	return r
 }

@@ -274,8 +274,9 @@ func TestHonest(t *testing.T) {
 // metered is a matrix that knows its costs.
 type metered struct{ *solvertest.Dense }
 
-func (m metered) Usage() (int64, time.Duration, time.Duration) {
-	return 1000 + 10*int64(m.Passes), time.Hour + time.Duration(m.Passes)*time.Second, time.Duration(m.Passes) * time.Minute
+func (m metered) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
+	_, err := m.Dense.Run(ctx, p)
+	return solver.Cost{BytesRead: 10, Multiply: time.Second, Wait: time.Minute}, err
 }
 
 func TestStats(t *testing.T) {

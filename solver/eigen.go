@@ -21,6 +21,9 @@ import (
 // Status. Settings.Operator, Left, and SignLeft are ignored.
 func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	s.Operator = Gram
+	if g, ok := op.(gram); ok {
+		op = gram{&metered{Matrix: g.a}}
+	}
 	var res *EigenResult
 	arena := newArena(ctx, s.Space, s.Workers)
 	err := arena.guarded(func() (_ *mat.Dense, err error) {

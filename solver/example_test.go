@@ -46,7 +46,7 @@ func ExamplePower() {
 // operator sees of their error, and what it is.
 func ExampleEigen() {
 	a := solvertest.NewDense(solvertest.DominantThenCluster(30, 12, 1))
-	res, err := solver.Eigen(context.Background(), a, solver.Settings{
+	res, err := solver.Eigen(context.Background(), solver.GramOf(a), solver.Settings{
 		Rank:      2,
 		Method:    solver.GradientDescent{},
 		Tol:       1e-6,

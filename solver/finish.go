@@ -43,20 +43,15 @@ type certificate struct {
 // certify streams W = A·V to left, unless nil, and measures. left holds W
 // afterwards, and v the right vectors.
 func certify(ctx context.Context, arena *Arena, a Matrix, v *mat.Dense, left RowStore) (*certificate, error) {
-	var sink func(int64, *mat.Dense) error
-	if left != nil {
-		sink = left.WriteRows
-	}
-	atw, r, err := a.Project(ctx, v, sink)
-	if err != nil {
+	n, k := v.Dims()
+	atw, r := arena.Dense(n, k), mat.NewDense(k, k, nil)
+	if _, err := a.Run(ctx, Pass{X: v, RowsOut: rowsOut(left), Sum: atw, R: r}); err != nil {
 		return nil, err
 	}
-	arena.adopt(atw)
-	if !arena.finite(atw) || !allFinite(mat.DenseCopyOf(r).RawMatrix().Data) {
+	if !arena.finite(atw) || !allFinite(r.RawMatrix().Data) {
 		return nil, errNotFinite
 	}
-	n, k := v.Dims()
-	c := &certificate{frobenius: a.Norm()}
+	c := &certificate{frobenius: a.Info().Norm}
 	sigma, rot := jacobiSVD(r)
 	c.sigma, c.norm, c.rotation = sigma, sigma[0], rot
 	arena.turn(v.RawMatrix(), transposed(rot))

@@ -13,7 +13,7 @@ func (f *factorisation) finishLeft() error {
 	if f.s.Left == nil {
 		return nil
 	}
-	l := newLeft(f.ctx, f.arena.threads, f.s.Left, f.a.Rows(), f.s.Rank)
+	l := newLeft(f.ctx, f.arena.threads, f.s.Left, f.a.Info().Rows, f.s.Rank)
 	if f.s.SignLeft {
 		negative, err := l.negative(c.rotation)
 		if err != nil {
@@ -60,10 +60,9 @@ func (f *factorisation) completeLeft(l *left) (*mat.Dense, error) {
 		}
 		return gram, nil
 	}
-	var atu *mat.Dense
-	err = f.pass(func() (err error) {
-		atu, err = f.a.MulTrans(f.ctx, f.s.Rank, f.s.Left.ReadRows)
-		f.arena.adopt(atu)
+	atu := f.arena.Dense(f.n, f.s.Rank)
+	err = f.pass(func() error {
+		_, err := f.a.Run(f.ctx, Pass{RowsIn: rowsIn(f.s.Left), Sum: atu})
 		if err == nil && !f.arena.finite(atu) {
 			err = errNotFinite
 		}

@@ -54,10 +54,10 @@ type weighed struct {
 	most int64
 }
 
-func (w *weighed) Dim() int            { return w.n }
-func (w *weighed) Rows() int64         { return int64(w.n) }
-func (w *weighed) Exponent() int       { return 0 }
-func (w *weighed) Norm() float64       { return math.Pi / math.Sqrt(6) }
+func (w *weighed) Info() solver.Info {
+	return solver.Info{Rows: int64(w.n), Cols: w.n, NNZ: int64(w.n) * int64(w.n), Norm: math.Pi / math.Sqrt(6)}
+}
+
 func (w *weighed) value(i int) float64 { return 1 / float64(i+1) }
 func (w *weighed) weigh()              { w.most = max(w.most, heap()) }
 func (w *weighed) scale(dst, x *mat.Dense, power float64) {
@@ -69,27 +69,19 @@ func (w *weighed) scale(dst, x *mat.Dense, power float64) {
 	}
 }
 
-func (w *weighed) Apply(_ context.Context, dst, x *mat.Dense) error {
+func (w *weighed) Run(_ context.Context, p solver.Pass) (solver.Cost, error) {
 	w.weigh()
-	w.scale(dst, x, 2)
-	return nil
-}
-
-func (w *weighed) Project(_ context.Context, v *mat.Dense, _ func(int64, *mat.Dense) error) (atw, r *mat.Dense, err error) {
-	var qr mat.QR
-	atw, r = mat.DenseCopyOf(v), new(mat.Dense)
-	w.weigh()
-	w.scale(atw, v, 1)
-	qr.Factorize(atw)
-	qr.RTo(r)
-	w.scale(atw, v, 2)
-	return atw, mat.DenseCopyOf(r.Slice(0, columnsOf(v), 0, columnsOf(v))), nil
-}
-
-func columnsOf(x *mat.Dense) int { _, c := x.Dims(); return c }
-
-func (w *weighed) MulTrans(context.Context, int, func(int64, *mat.Dense) error) (*mat.Dense, error) {
-	panic("not needed")
+	if p.R != nil {
+		var qr mat.QR
+		var r mat.Dense
+		k := p.Columns(w.Info())
+		w.scale(p.Sum, p.X, 1)
+		qr.Factorize(p.Sum)
+		qr.RTo(&r)
+		p.R.Copy(r.Slice(0, k, 0, k))
+	}
+	w.scale(p.Sum, p.X, 2)
+	return solver.Cost{}, nil
 }
 
 // TestRunFootprint weighs whole runs during their passes.

@@ -1,11 +1,8 @@
 package solver
 
 import (
-	"context"
 	"errors"
 	"fmt"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // Form is the symmetric operator through which SVD sees a matrix A, N×n. The
@@ -21,8 +18,7 @@ const (
 	// relative gaps are those of the σ, about half as large as those of the
 	// σ², which is what it costs in passes; vectors have N+n entries, all in
 	// memory, which is what it costs there. In return small σ are as visible as
-	// large ones. The Matrix must be a Dilator, and the method one of those
-	// that CanDilate names.
+	// large ones. The method must be one of those that CanDilate names.
 	//
 	// The search sees H; the right halves of what it has found are certified,
 	// and should the certificate miss the tolerance, the search goes on with
@@ -31,8 +27,7 @@ const (
 	Dilation
 	// Symmetric is A itself, which must be square, symmetric, and positive
 	// semidefinite: a similarity, covariance, or kernel matrix. Its singular
-	// triplets are its eigenpairs, u = v. The Matrix must be a Dilator and a
-	// Multiplier. SVD spends one pass on refusing a matrix that is not
+	// triplets are its eigenpairs, u = v. SVD spends one pass on refusing a matrix that is not
 	// symmetric. That it is semidefinite is taken on trust: it is refused where
 	// a product shows the contrary, but eigenvalues below zero that do not show
 	// are not found.
@@ -57,20 +52,6 @@ var (
 	ErrNotDefinite  = errors.New("matrix is not positive semidefinite")
 )
 
-// Dilator is implemented by a Matrix that can multiply by its dilation.
-type Dilator interface {
-	// ApplyDilation sets dstLong = A·short, N×l, and dstShort = Aᵀ·long, n×l,
-	// in one read. The blocks do not overlap.
-	ApplyDilation(ctx context.Context, dstLong, dstShort, long, short *mat.Dense) error
-}
-
-// Multiplier is implemented by a Matrix that can multiply by itself alone.
-type Multiplier interface {
-	// Mul computes A·x, N×l, in one read and hands its rows to sink in
-	// ascending order; rows is valid during the call only.
-	Mul(ctx context.Context, x *mat.Dense, sink func(first int64, rows *mat.Dense) error) error
-}
-
 // form returns a in the form asked for. A search that is given start vectors,
 // and one that had left the dilation when it was saved, want the Gram operator
 // instead of the dilation.
@@ -81,19 +62,20 @@ func form(arena *Arena, a Matrix, s Settings) (Operator, error) {
 		if err != nil {
 			return nil, err
 		}
-		if left := s.Resume != nil && s.Resume.header.N == a.Dim(); left || s.Resume == nil && s.Init != nil {
-			return a, nil
+		if left := s.Resume != nil && s.Resume.header.N == a.Info().Cols; left || s.Resume == nil && s.Init != nil {
+			return gram{a}, nil
 		}
 		return h, nil
 	case Symmetric:
 		return newSymmetric(arena, a)
 	}
-	return a, nil
+	return gram{a}, nil
 }
 
 // describe names the problem for checkpoints.
 func describe(a Matrix, f Form) string {
-	shape := fmt.Sprintf("%d×%d matrix%v", a.Rows(), a.Dim(), scaleOf(a))
+	i := a.Info()
+	shape := fmt.Sprintf("%d×%d matrix%v", i.Rows, i.Cols, scale(i.Exponent))
 	if f == Gram {
 		return shape
 	}

@@ -19,13 +19,12 @@ type gramless struct {
 	t testing.TB
 }
 
-func (g gramless) Apply(ctx context.Context, dst, x *mat.Dense) error {
-	g.t.Error("the Gram operator is used")
-	return g.Dense.Apply(ctx, dst, x)
+func (g gramless) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
+	if p.Sum != nil && p.RowsIn.None() && p.R == nil {
+		g.t.Error("the Gram operator is used")
+	}
+	return g.Dense.Run(ctx, p)
 }
-
-// plainest is a Matrix and nothing else.
-type plainest struct{ solver.Matrix }
 
 // TestSmallValues finds values over twelve decades, most of which the Gram
 // operator cannot see, to working precision.
@@ -189,14 +188,20 @@ func TestSymmetricRefuses(t *testing.T) {
 	}
 }
 
-// TestFormsNeedProducts gives matrices that lack them.
-func TestFormsNeedProducts(t *testing.T) {
+// endless is a matrix of more rows than an int counts beside its columns.
+type endless struct{ *solvertest.Dense }
+
+func (e endless) Info() solver.Info {
+	i := e.Dense.Info()
+	i.Rows = math.MaxInt
+	return i
+}
+
+// TestFormsRefuse gives a matrix that has no dilation, and methods that cannot use one.
+func TestFormsRefuse(t *testing.T) {
 	a := solvertest.Diagonal(3, 3, 2, 1)
-	for _, form := range []solver.Form{solver.Dilation, solver.Symmetric} {
-		_, err := solver.SVD(t.Context(), plainest{solvertest.NewDense(a)}, solver.Settings{Rank: 1, Operator: form})
-		if !errors.Is(err, solver.ErrForm) {
-			t.Errorf("%v: %v", form, err)
-		}
+	if _, err := solver.SVD(t.Context(), endless{solvertest.NewDense(a)}, solver.Settings{Rank: 1, Operator: solver.Dilation}); !errors.Is(err, solver.ErrForm) {
+		t.Errorf("dilation of an order beyond int: %v", err)
 	}
 	for _, m := range []solver.Method{subspace{}, solver.Block{}, solver.Krylov{}} {
 		func() {

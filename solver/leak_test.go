@@ -17,7 +17,7 @@ func TestLeak(t *testing.T) {
 		a := solvertest.DominantThenCluster(40, 20, seed)
 		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}} {
 			set := solver.Settings{Rank: 4, Tol: tol, Seed: seed, Method: m, Deflation: solver.Plain}
-			plain, err := solver.Eigen(t.Context(), solvertest.NewDense(a), set)
+			plain, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), set)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,7 +33,7 @@ func TestLeak(t *testing.T) {
 			}
 
 			set.Deflation = solver.Projected
-			projected, err := solver.Eigen(t.Context(), solvertest.NewDense(a), set)
+			projected, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), set)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,14 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TwoSided is implemented by a Matrix that multiplies by A and by Aᵀ in one read.
-type TwoSided interface {
-	Matrix
-	// MulBoth returns Aᵀ·Y (n×l). each is called with the rows of A·x, x n×l, in
-	// ascending order and fills y with the same rows of Y.
-	MulBoth(ctx context.Context, x *mat.Dense, each func(first int64, ax, y *mat.Dense) error) (*mat.Dense, error)
-}
-
 // Triplets are singular triplets from anywhere, to be measured.
 type Triplets struct {
 	Sigma []float64
@@ -31,11 +23,11 @@ type Triplets struct {
 // two if there are no right vectors. It takes the vectors as they are: whether they are
 // orthonormal is for Orthogonality to say. One of Right and Left must be there.
 // A residual that is not 0 but smaller than every number is the smallest.
-func Residuals(ctx context.Context, a TwoSided, t Triplets) (left, right []float64, err error) {
-	return scaleOf(a).residuals(ctx, a, t)
+func Residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64, err error) {
+	return scale(a.Info().Exponent).residuals(ctx, a, t)
 }
 
-func residuals(ctx context.Context, a TwoSided, t Triplets) (left, right []float64, err error) {
+func residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64, err error) {
 	// What squares are taken relative to, lest they leave the range: a power of two, so
 	// that it costs no digits.
 	scale := 1.0
@@ -47,16 +39,21 @@ func residuals(ctx context.Context, a TwoSided, t Triplets) (left, right []float
 		return impliedLeft(ctx, a, t, scale)
 	}
 	if t.Right == nil {
-		if t.Right, err = a.MulTrans(ctx, len(t.Sigma), t.Left); err != nil {
+		t.Right = mat.NewDense(a.Info().Cols, len(t.Sigma), nil)
+		if _, err = a.Run(ctx, Pass{RowsIn: Rows{Func: t.Left}, Sum: t.Right}); err != nil {
 			return nil, nil, err
 		}
 		divideColumns(t.Right, columnNorms(t.Right, scale))
 	}
 	left = make([]float64, len(t.Sigma)) // squares at first
-	atu, err := a.MulBoth(ctx, t.Right, func(first int64, ax, u *mat.Dense) error {
-		if err := t.Left(first, u); err != nil {
-			return err
-		}
+	n, k := t.Right.Dims()
+	atu := mat.NewDense(n, k, nil)
+	var u *mat.Dense // rows of the left vectors, those that RowsOut is handed next
+	in := func(first int64, rows *mat.Dense) error {
+		u = rows
+		return t.Left(first, rows)
+	}
+	out := func(_ int64, ax *mat.Dense) error {
 		n, _ := ax.Dims()
 		for i := range n {
 			x, y := ax.RawRowView(i), u.RawRowView(i)
@@ -66,8 +63,8 @@ func residuals(ctx context.Context, a TwoSided, t Triplets) (left, right []float
 			}
 		}
 		return nil
-	})
-	if err != nil {
+	}
+	if _, err = a.Run(ctx, Pass{X: t.Right, RowsIn: Rows{Func: in}, RowsOut: Rows{Func: out}, Sum: atu}); err != nil {
 		return nil, nil, err
 	}
 	for j, square := range left {
@@ -78,9 +75,11 @@ func residuals(ctx context.Context, a TwoSided, t Triplets) (left, right []float
 
 // impliedLeft is Residuals where u_i = A v_i/‖A v_i‖. AᵀA has the square of the scale:
 // it multiplies v_i/scale.
-func impliedLeft(ctx context.Context, a TwoSided, t Triplets, scale float64) (left, right []float64, err error) {
+func impliedLeft(ctx context.Context, a Matrix, t Triplets, scale float64) (left, right []float64, err error) {
+	n, k := t.Right.Dims()
+	atw, r := mat.NewDense(n, k, nil), mat.NewDense(k, k, nil)
 	t.Right.Scale(1/scale, t.Right)
-	atw, r, err := a.Project(ctx, t.Right, nil)
+	_, err = a.Run(ctx, Pass{X: t.Right, Sum: atw, R: r})
 	t.Right.Scale(scale, t.Right)
 	if err != nil {
 		return nil, nil, err

@@ -14,41 +14,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
-// bothDense is a dense matrix that multiplies by both sides, some rows at a time.
-type bothDense struct {
-	*solvertest.Dense
-	a     *mat.Dense
-	reads int
-}
-
-func newBoth(a *mat.Dense) *bothDense {
-	d := solvertest.NewDense(a)
-	return &bothDense{Dense: d, a: times(a, -d.Exponent())}
-}
-
-func (b *bothDense) MulBoth(ctx context.Context, x *mat.Dense, each func(first int64, ax, y *mat.Dense) error) (*mat.Dense, error) {
-	b.reads++
-	rows, n := b.a.Dims()
-	_, l := x.Dims()
-	out := mat.NewDense(n, l, nil)
-	for first := 0; first < rows; first += 7 {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		part := b.a.Slice(first, min(rows, first+7), 0, n)
-		var ax, aty mat.Dense
-		ax.Mul(part, x)
-		r, _ := ax.Dims()
-		y := mat.NewDense(r, l, nil)
-		if err := each(int64(first), &ax, y); err != nil {
-			return nil, err
-		}
-		aty.Mul(part.T(), y)
-		out.Add(out, &aty)
-	}
-	return out, nil
-}
-
 func rowsFrom(x *mat.Dense) func(int64, *mat.Dense) error {
 	return (&solver.DenseRows{Dense: x}).ReadRows
 }
@@ -96,7 +61,7 @@ func TestResidualsMeasured(t *testing.T) {
 					v.Mul(a.T(), u)
 					unitColumns(v)
 				}
-				left, right, err := solver.Residuals(t.Context(), newBoth(a), given)
+				left, right, err := solver.Residuals(t.Context(), solvertest.NewDense(a), given)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -104,7 +104,7 @@ func TestAlgorithms(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/%d", c.method.Name(), seed), func(t *testing.T) {
 				values, vectors, products := c.run()
-				res, err := solver.Eigen(t.Context(), solvertest.NewDense(a), solver.Settings{
+				res, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), solver.Settings{
 					Rank: k, Method: c.method, Stop: solver.StopPaper, Deflation: solver.Plain, Tol: eps, Seed: seed,
 				})
 				if err != nil {

@@ -169,7 +169,7 @@ func withFields(m Method, text string) Method {
 // first.
 func (r *run) settings() []setting {
 	return []setting{
-		{"matrix", r.s.MatrixID},
+		{"matrix", infoOf(r.op).ID},
 		{"shape", r.shape},
 		{"rank", strconv.Itoa(r.s.Rank)},
 		{"method", r.s.Method.Name()},

@@ -83,15 +83,22 @@ func TestResumeRounds(t *testing.T) {
 	}
 }
 
+// ratings is a matrix of this name.
+func ratings(a *mat.Dense) *solvertest.Dense {
+	d := solvertest.NewDense(a)
+	d.ID = "ratings 7"
+	return d
+}
+
 // example is a run that takes a while, with a checkpoint from the middle.
 func example(t testing.TB) (a *mat.Dense, set solver.Settings, full *solver.Result, saved []byte) {
 	t.Helper()
 	a = solvertest.WithValues(30, 12, 6, 9, 7, 5, 3, 1, 0.5)
-	set = solver.Settings{Rank: 4, Seed: 3, Tol: 1e-6, Method: solver.GradientDescent{Eta: 0.9}, MatrixID: "ratings 7"}
+	set = solver.Settings{Rank: 4, Seed: 3, Tol: 1e-6, Method: solver.GradientDescent{Eta: 0.9}}
 	all := new(solvertest.Checkpoints)
 	watched := set
 	watched.Checkpointer = all
-	full, err := solver.SVD(t.Context(), solvertest.NewDense(a), watched)
+	full, err := solver.SVD(t.Context(), ratings(a), watched)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,17 +128,17 @@ func TestResumeElsewhere(t *testing.T) {
 		all := new(solvertest.Checkpoints)
 		limited := set
 		limited.Checkpointer, limited.MaxPasses = all, full.Stats.Passes/2
-		if res := run(t, solvertest.NewDense(a), limited); res.Status != solver.PassLimit || !res.Certified {
+		if res := run(t, ratings(a), limited); res.Status != solver.PassLimit || !res.Certified {
 			t.Fatalf("%v", res.Status)
 		}
-		same(t, run(t, solvertest.NewDense(a), solvertest.Resume(t, set, last(all))))
+		same(t, run(t, ratings(a), solvertest.Resume(t, set, last(all))))
 	})
 	t.Run("fault", func(t *testing.T) {
 		for at := 2; at <= full.Stats.Passes; at += 5 {
 			saved := new(quiet)
 			faulty := set
 			faulty.Checkpointer = saved
-			d := solvertest.NewDense(a)
+			d := ratings(a)
 			fault := errors.New("disk on fire")
 			d.Hook = func(pass int) error {
 				if pass == at {
@@ -142,18 +149,18 @@ func TestResumeElsewhere(t *testing.T) {
 			if _, err := solver.SVD(t.Context(), d, faulty); !errors.Is(err, fault) {
 				t.Fatal(err)
 			}
-			same(t, run(t, solvertest.NewDense(a), solvertest.Resume(t, set, last(&saved.Checkpoints))))
+			same(t, run(t, ratings(a), solvertest.Resume(t, set, last(&saved.Checkpoints))))
 		}
 	})
 	t.Run("costs", func(t *testing.T) {
 		all := new(solvertest.Checkpoints)
 		watched := set
 		watched.Checkpointer = all
-		m := metered{solvertest.NewDense(a)}
+		m := metered{ratings(a)}
 		if _, err := solver.SVD(t.Context(), m, watched); err != nil {
 			t.Fatal(err)
 		}
-		m = metered{solvertest.NewDense(a)}
+		m = metered{ratings(a)}
 		m.Passes = 3 // used before
 		res, err := solver.SVD(t.Context(), m, solvertest.Resume(t, set, all.Saved[9]))
 		if err != nil {
@@ -176,13 +183,13 @@ func TestResumeEigen(t *testing.T) {
 	set := solver.Settings{Rank: 3, Tol: 1e-6, Method: solver.Power{}}
 	all := new(solvertest.Checkpoints)
 	set.Checkpointer = all
-	want, err := solver.Eigen(t.Context(), solvertest.NewDense(a), set)
+	want, err := solver.Eigen(t.Context(), solver.GramOf(ratings(a)), set)
 	if err != nil {
 		t.Fatal(err)
 	}
 	set.Checkpointer = nil
 	for i, saved := range all.Saved {
-		got, err := solver.Eigen(t.Context(), solvertest.NewDense(a), solvertest.Resume(t, set, saved))
+		got, err := solver.Eigen(t.Context(), solver.GramOf(ratings(a)), solvertest.Resume(t, set, saved))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +199,7 @@ func TestResumeEigen(t *testing.T) {
 		}
 	}
 	var mismatch *solver.MismatchError
-	_, err = solver.SVD(t.Context(), solvertest.NewDense(a), solvertest.Resume(t, set, all.Saved[0]))
+	_, err = solver.SVD(t.Context(), ratings(a), solvertest.Resume(t, set, all.Saved[0]))
 	if !errors.As(err, &mismatch) {
 		t.Errorf("SVD goes on from eigenpairs: %v", err)
 	}
@@ -203,26 +210,26 @@ func TestMismatch(t *testing.T) {
 	a, set, _, saved := example(t)
 	for _, c := range []struct {
 		name, was, is string
-		change        func(*solver.Settings)
+		change        func(*solver.Settings, *solvertest.Dense)
 	}{
-		{"seed", "3", "4", func(s *solver.Settings) { s.Seed = 4 }},
-		{"rank", "4", "5", func(s *solver.Settings) { s.Rank = 5 }},
-		{"method", "gd", "power", func(s *solver.Settings) { s.Method = solver.Power{} }},
-		{"method settings", "{Eta:0.9}", "{Eta:0.8}", func(s *solver.Settings) { s.Method = solver.GradientDescent{Eta: 0.8} }},
-		{"tolerance", "1e-06", "1e-08", func(s *solver.Settings) { s.Tol = 0 }},
-		{"deflation", "projected", "plain", func(s *solver.Settings) { s.Deflation = solver.Plain }},
-		{"stop rule", "residual", "paper", func(s *solver.Settings) { s.Stop = solver.StopPaper }},
-		{"matrix", "ratings 7", "ratings 8", func(s *solver.Settings) { s.MatrixID = "ratings 8" }},
+		{"seed", "3", "4", func(s *solver.Settings, _ *solvertest.Dense) { s.Seed = 4 }},
+		{"rank", "4", "5", func(s *solver.Settings, _ *solvertest.Dense) { s.Rank = 5 }},
+		{"method", "gd", "power", func(s *solver.Settings, _ *solvertest.Dense) { s.Method = solver.Power{} }},
+		{"method settings", "{Eta:0.9}", "{Eta:0.8}", func(s *solver.Settings, _ *solvertest.Dense) { s.Method = solver.GradientDescent{Eta: 0.8} }},
+		{"tolerance", "1e-06", "1e-08", func(s *solver.Settings, _ *solvertest.Dense) { s.Tol = 0 }},
+		{"deflation", "projected", "plain", func(s *solver.Settings, _ *solvertest.Dense) { s.Deflation = solver.Plain }},
+		{"stop rule", "residual", "paper", func(s *solver.Settings, _ *solvertest.Dense) { s.Stop = solver.StopPaper }},
+		{"matrix", "ratings 7", "ratings 8", func(_ *solver.Settings, d *solvertest.Dense) { d.ID = "ratings 8" }},
 	} {
-		other := set
-		c.change(&other)
-		_, err := solver.SVD(t.Context(), solvertest.NewDense(a), solvertest.Resume(t, other, saved))
+		other, d := set, ratings(a)
+		c.change(&other, d)
+		_, err := solver.SVD(t.Context(), d, solvertest.Resume(t, other, saved))
 		var mismatch *solver.MismatchError
 		if !errors.As(err, &mismatch) || *mismatch != (solver.MismatchError{Setting: c.name, Checkpoint: c.was, Run: c.is}) {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 	}
-	_, err := solver.SVD(t.Context(), solvertest.NewDense(solvertest.Random(31, 12, 1)), solvertest.Resume(t, set, saved))
+	_, err := solver.SVD(t.Context(), ratings(solvertest.Random(31, 12, 1)), solvertest.Resume(t, set, saved))
 	if want := "checkpoint was made with shape 30×12 matrix, this run has shape 31×12 matrix"; err == nil || err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
@@ -246,7 +253,7 @@ func continueFrom(t testing.TB, a *mat.Dense, set solver.Settings, data []byte) 
 	c, err := solver.ReadCheckpoint(bytes.NewReader(data), int64(len(data)))
 	if err == nil {
 		set.Resume = c
-		_, err = solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		_, err = solver.SVD(t.Context(), ratings(a), set)
 	}
 	return err
 }
@@ -273,7 +280,7 @@ func TestCorruptCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	set.Resume = c
-	if _, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); !errors.Is(err, solver.ErrCheckpoint) {
+	if _, err := solver.SVD(t.Context(), ratings(a), set); !errors.Is(err, solver.ErrCheckpoint) {
 		t.Errorf("shrunk: got %v", err)
 	}
 	bad := slices.Clone(saved)
@@ -319,7 +326,7 @@ func FuzzCheckpoint(f *testing.F) {
 		set.Method = m
 		watched, all := set, new(solvertest.Checkpoints)
 		watched.Checkpointer = all
-		if _, err := solver.SVD(f.Context(), solvertest.NewDense(a), watched); err != nil {
+		if _, err := solver.SVD(f.Context(), ratings(a), watched); err != nil {
 			f.Fatal(err)
 		}
 		saved[i] = all.Saved
@@ -403,13 +410,13 @@ func TestSaveFails(t *testing.T) {
 			return nil
 		}}
 		set.Checkpointer = tolerant
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		res, err := solver.SVD(t.Context(), ratings(a), set)
 		if err != nil || !errors.Is(seen, noSpace) || !slices.Equal(res.Sigma, full.Sigma) {
 			t.Fatalf("room %d: %v, saw %v", room, err, seen)
 		}
 		strict := &probe{save: func(write func(io.Writer) error) error { return write(&fullDisk{room, noSpace}) }}
 		set.Checkpointer = strict
-		if res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); !errors.Is(err, noSpace) || res != nil || strict.saved != 1 {
+		if res, err := solver.SVD(t.Context(), ratings(a), set); !errors.Is(err, noSpace) || res != nil || strict.saved != 1 {
 			t.Fatalf("room %d: %v, %d attempts", room, err, strict.saved)
 		}
 	}
@@ -429,7 +436,7 @@ func TestDeadline(t *testing.T) {
 			Deadline: start.Add(time.Duration(limit) * time.Second),
 			Clock:    func() time.Time { defer func() { now = now.Add(time.Second) }(); return now },
 		}
-		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		res, err := solver.SVD(t.Context(), ratings(a), set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -441,7 +448,7 @@ func TestDeadline(t *testing.T) {
 		if !converged && limit > 0 && len(saved.Saved) != 1 {
 			t.Errorf("limit %d: %d checkpoints", limit, len(saved.Saved))
 		}
-		eigen, err := solver.Eigen(t.Context(), solvertest.NewDense(a), set)
+		eigen, err := solver.Eigen(t.Context(), solver.GramOf(ratings(a)), set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -505,7 +512,7 @@ func TestCheckpointVersion3(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solvertest.Resume(t, set, data))
+	res, err := solver.SVD(t.Context(), ratings(a), solvertest.Resume(t, set, data))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,20 +6,12 @@ import (
 	"math"
 )
 
-// scale is the exponent e of a Matrix (Matrix.Exponent). Everything but this file
+// scale is the exponent e of a Matrix (Info.Exponent). Everything but this file
 // deals with 2^−e·A alone; what a run is told and tells about A passes here.
 type scale int
 
-// scaleOf is that of a problem, 0 for an Operator that knows of none.
-func scaleOf(op Operator) scale {
-	if w, ok := op.(interface{ matrix() Matrix }); ok {
-		op = w.matrix()
-	}
-	if m, ok := op.(interface{ Exponent() int }); ok {
-		return scale(m.Exponent())
-	}
-	return 0
-}
+// scaleOf is that of the matrix of an operator, 0 if it has none.
+func scaleOf(op Operator) scale { return scale(infoOf(op).Exponent) }
 
 // sigma is a singular value of A, given that of 2^−e·A. It is at most ‖A‖_F, which
 // is finite, but rounding may take it beyond.
@@ -88,7 +80,7 @@ func (e scale) eigen(ctx context.Context, arena *Arena, op Operator, s Settings)
 }
 
 // residuals is Residuals.
-func (e scale) residuals(ctx context.Context, a TwoSided, t Triplets) (left, right []float64, err error) {
+func (e scale) residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64, err error) {
 	sigma := make([]float64, len(t.Sigma))
 	for i, s := range t.Sigma {
 		sigma[i] = math.Ldexp(s, -int(e))

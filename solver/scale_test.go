@@ -189,7 +189,7 @@ func TestScaledInit(t *testing.T) {
 func TestEigenScale(t *testing.T) {
 	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
 	run := func(p int) (*solver.EigenResult, error) {
-		return solver.Eigen(t.Context(), solvertest.NewDense(times(a, p)), solver.Settings{Rank: 3})
+		return solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(times(a, p))), solver.Settings{Rank: 3})
 	}
 	want, err := run(0)
 	if err != nil {

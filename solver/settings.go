@@ -64,7 +64,7 @@ type Settings struct {
 	Rank int
 	// Method is the algorithm. Nil means that of Resume, or without one the
 	// choice of Choose for the Reference machine, from the shape of the matrix,
-	// its entries (Counter) and the widest block it takes (Narrow).
+	// its entries and the widest block it takes (Info).
 	Method Method
 	// Operator is the form in which SVD hands the matrix to the method, Gram by
 	// default. Eigen ignores it: its operator is what it is given.
@@ -119,9 +119,6 @@ type Settings struct {
 	// that determine the result must be those of the run that was saved;
 	// MaxPasses counts its passes too, and Init is ignored.
 	Resume *Checkpoint
-	// MatrixID names the matrix in checkpoints. A checkpoint is refused for a
-	// matrix of another name.
-	MatrixID string
 }
 
 // normalised returns s with defaults filled in, after checking it against the
@@ -185,11 +182,8 @@ func (s Settings) chosen(op Operator, rows int64) Method {
 		Rows: rows, Columns: int64(op.Dim()), NNZ: rows * int64(op.Dim()),
 		Rank: s.Rank, Operator: s.Operator, Stop: s.Stop, Tol: s.Tol,
 	}
-	if c, ok := op.(Counter); ok {
-		p.NNZ = c.NNZ()
-	}
-	if w, ok := op.(Narrow); ok {
-		p.MaxWidth = w.MaxWidth()
+	if a := matrixOf(op); a != nil {
+		p.NNZ, p.MaxWidth = a.Info().NNZ, a.Info().MaxWidth
 	}
 	return Choose(p).Method
 }

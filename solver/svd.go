@@ -26,9 +26,9 @@ const maxRounds = 6
 // that there will be none.
 func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 	var res *Result
-	arena := newArena(ctx, s.Space, s.Workers)
+	arena, info := newArena(ctx, s.Space, s.Workers), a.Info()
 	err := arena.guarded(func() (_ *mat.Dense, err error) {
-		if res, err = scaleOf(a).svd(ctx, arena, a, s.normalised(a, a.Rows())); err != nil {
+		if res, err = scale(info.Exponent).svd(ctx, arena, &metered{Matrix: a}, s.normalised(gram{a}, info.Rows)); err != nil {
 			return nil, err
 		}
 		return res.Right, nil
@@ -348,7 +348,7 @@ func (f *factorisation) uncertified(st Status) *Result {
 		Status:    st,
 		Stats:     f.cost(),
 	}
-	norm := f.a.Norm()
+	norm := f.a.Info().Norm
 	for i, v := range e.Values {
 		s := f.sigma(v)
 		res.Sigma[i] = s

@@ -15,26 +15,21 @@ const asymmetry = 1e-10
 type symmetric struct {
 	arena *Arena
 	a     Matrix
-	mul   Multiplier
-	probe Dilator
+	n     int
 	norm  float64 // ‖A‖_F
 }
 
 var _ Operator = (*symmetric)(nil)
 
 func newSymmetric(arena *Arena, a Matrix) (*symmetric, error) {
-	if a.Rows() != int64(a.Dim()) {
-		return nil, fmt.Errorf("use the matrix as a symmetric one: it is %d×%d, not square: %w", a.Rows(), a.Dim(), ErrNotSymmetric)
+	i := a.Info()
+	if i.Rows != int64(i.Cols) {
+		return nil, fmt.Errorf("use the matrix as a symmetric one: it is %d×%d, not square: %w", i.Rows, i.Cols, ErrNotSymmetric)
 	}
-	mul, ok := a.(Multiplier)
-	probe, can := a.(Dilator)
-	if !ok || !can {
-		return nil, fmt.Errorf("use a %T as a symmetric matrix: %w", a, ErrForm)
-	}
-	return &symmetric{arena: arena, a: a, mul: mul, probe: probe, norm: a.Norm()}, nil
+	return &symmetric{arena: arena, a: a, n: i.Cols, norm: i.Norm}, nil
 }
 
-func (s *symmetric) Dim() int       { return s.a.Dim() }
+func (s *symmetric) Dim() int       { return s.n }
 func (s *symmetric) matrix() Matrix { return s.a }
 
 // Apply sets dst = A·x. A Rayleigh quotient that is clearly negative proves that
@@ -43,7 +38,7 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	_, l := x.Dims()
 	xx, xy := make([]float64, l), make([]float64, l)
 	over, _, _ := s.arena.find(s.Dim(), reads(x.RawMatrix(), dst.RawMatrix()))
-	err := s.mul.Mul(ctx, x, func(first int64, rows *mat.Dense) error {
+	_, err := s.a.Run(ctx, Pass{X: x, RowsOut: Rows{Func: func(first int64, rows *mat.Dense) error {
 		r, _ := rows.Dims()
 		for i := range r {
 			at := int(first) + i
@@ -56,13 +51,13 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 		}
 		over.passed(int(first), int(first)+r)
 		return nil
-	})
+	}}})
 	if err != nil {
 		return err
 	}
 	for j, d := range xy {
 		if d < -asymmetry*s.norm*xx[j] {
-			return fmt.Errorf("use the matrix as a semidefinite one: it has an eigenvalue of at most %.3g: %w", -scaleOf(s.a).sigma(-d/xx[j]), ErrNotDefinite)
+			return fmt.Errorf("use the matrix as a semidefinite one: it has an eigenvalue of at most %.3g: %w", -scaleOf(s).sigma(-d/xx[j]), ErrNotDefinite)
 		}
 	}
 	return nil
@@ -76,10 +71,10 @@ func (s *symmetric) check(ctx context.Context, seed uint64) error {
 	x, ax, atx := s.arena.Dense(n, 1), s.arena.Dense(n, 1), s.arena.Dense(n, 1)
 	defer s.arena.free(x, ax, atx)
 	s.arena.gaussian(x, 0, seed, streamProbe)
-	if err := s.probe.ApplyDilation(ctx, ax, atx, x, x); err != nil {
+	if _, err := s.a.Run(ctx, Pass{X: x, RowsIn: Rows{Block: x}, RowsOut: Rows{Block: ax}, Sum: atx}); err != nil {
 		return err
 	}
-	e := scaleOf(s.a)
+	e := scaleOf(s)
 	if d := s.arena.distance(column(ax), 1, column(atx), 1); d > asymmetry*s.norm {
 		return fmt.Errorf("use the matrix as a symmetric one: ‖A−Aᵀ‖ is about %.3g, ‖A‖ is %.3g: %w", e.sigma(d), e.sigma(s.norm), ErrNotSymmetric)
 	}

@@ -130,52 +130,26 @@ func (p *poisoned) spoil(x *mat.Dense) {
 	}
 }
 
-func (p *poisoned) Apply(ctx context.Context, dst, x *mat.Dense) error {
-	err := p.Dense.Apply(ctx, dst, x)
-	p.spoil(dst)
-	return err
-}
-
-func (p *poisoned) ApplyDilation(ctx context.Context, dstLong, dstShort, long, short *mat.Dense) error {
-	err := p.Dense.ApplyDilation(ctx, dstLong, dstShort, long, short)
-	p.spoil(dstShort)
-	return err
-}
-
-func (p *poisoned) Mul(ctx context.Context, x *mat.Dense, sink func(int64, *mat.Dense) error) error {
-	return p.Dense.Mul(ctx, x, func(first int64, rows *mat.Dense) error {
-		if first == 0 {
-			p.spoil(rows)
+func (p *poisoned) Run(ctx context.Context, pass solver.Pass) (solver.Cost, error) {
+	if b := pass.RowsOut.Block; b != nil && pass.R != nil {
+		pass.RowsOut = solver.Rows{Func: (&solver.DenseRows{Dense: b}).WriteRows}
+	}
+	if out := pass.RowsOut.Func; out != nil {
+		pass.RowsOut.Func = func(first int64, rows *mat.Dense) error {
+			if first == 0 {
+				p.spoil(rows)
+			}
+			return out(first, rows)
 		}
-		return sink(first, rows)
-	})
-}
-
-func (p *poisoned) Project(ctx context.Context, v *mat.Dense, sink func(int64, *mat.Dense) error) (*mat.Dense, *mat.Dense, error) {
-	spoiling := func(first int64, rows *mat.Dense) error {
-		if first == 0 {
-			p.spoil(rows)
-		}
-		return sink(first, rows)
 	}
-	if sink == nil {
-		spoiling = nil
+	cost, err := p.Dense.Run(ctx, pass)
+	switch {
+	case pass.R != nil && p.at%2 == 1:
+		p.spoil(pass.R)
+	case pass.Sum != nil:
+		p.spoil(pass.Sum)
 	}
-	atw, r, err := p.Dense.Project(ctx, v, spoiling)
-	if p.at%2 == 0 {
-		p.spoil(atw)
-	} else {
-		p.spoil(r)
-	}
-	return atw, r, err
-}
-
-func (p *poisoned) MulTrans(ctx context.Context, k int, source func(int64, *mat.Dense) error) (*mat.Dense, error) {
-	y, err := p.Dense.MulTrans(ctx, k, source)
-	if err == nil {
-		p.spoil(y)
-	}
-	return y, err
+	return cost, err
 }
 
 // TestPoisonedPasses brings numbers that cannot be worked with in every pass: the

@@ -2,7 +2,6 @@ package solver
 
 import (
 	"context"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -15,52 +14,6 @@ type Operator interface {
 	// Apply sets dst = G·x for n×l blocks; dst and x never alias. One call is
 	// one pass. A cancelled ctx must come back as an error that wraps ctx.Err().
 	Apply(ctx context.Context, dst, x *mat.Dense) error
-}
-
-// Matrix is an N×n matrix A known only through passes over its rows. Its
-// Operator part is the Gram operator G = AᵀA. N is usually the longer side;
-// nothing here depends on it but the cost.
-type Matrix interface {
-	Operator
-	// Rows returns N.
-	Rows() int64
-	// Exponent returns e, for which all products are those of 2^−e·A instead of A,
-	// so that no square of a value leaves the range of a float64. It is always
-	// the same, 0 if ‖A‖_F is from 2⁻¹⁰⁰ to 2¹⁰⁰ or so, and else such that Norm is near 1.
-	Exponent() int
-	// Norm returns ‖2^−e·A‖_F.
-	Norm() float64
-	// Project computes W = A·v for an n×k block v in one read. sink, unless
-	// nil, receives all rows of W in order, in chunks of any size; rows is
-	// valid during the call only. Project returns AᵀW (n×k), formed from the
-	// very rows given to sink, and the k×k upper triangular factor R of a QR
-	// factorisation of W (TSQR: backward stable column by column, not the
-	// Cholesky factor of WᵀW; rows below min(N,k) are zero). The caller may
-	// overwrite both.
-	Project(ctx context.Context, v *mat.Dense, sink func(first int64, rows *mat.Dense) error) (atw, r *mat.Dense, err error)
-	// MulTrans returns Aᵀ·Y (n×k) for an N×k block Y in one read. source fills
-	// rows with the rows of Y from first on; every row is asked for once, in
-	// order.
-	MulTrans(ctx context.Context, k int, source func(first int64, rows *mat.Dense) error) (*mat.Dense, error)
-}
-
-// Meter is implemented by an Operator or Matrix that knows what its passes
-// have cost since it was made: bytes read, time spent multiplying, and time
-// spent waiting for data.
-type Meter interface {
-	Usage() (bytesRead int64, multiply, wait time.Duration)
-}
-
-// Counter is implemented by an Operator or Matrix that knows how many entries
-// it has. One that does not is taken to have all of them.
-type Counter interface {
-	NNZ() int64
-}
-
-// Narrow is implemented by an Operator or Matrix that bounds the columns of the
-// blocks it multiplies; 0 means that it does not.
-type Narrow interface {
-	MaxWidth() int
 }
 
 // RowStore holds a tall N×k block outside the solver: a file, or memory
@@ -78,6 +31,24 @@ type DenseRows struct {
 }
 
 var _ RowStore = (*DenseRows)(nil)
+
+// rowsOut is the store, unless nil, as what a Pass fills, and rowsIn as what it reads.
+func rowsOut(s RowStore) Rows {
+	switch s := s.(type) {
+	case nil:
+		return Rows{}
+	case *DenseRows:
+		return Rows{Block: s.Dense}
+	}
+	return Rows{Func: s.WriteRows}
+}
+
+func rowsIn(s RowStore) Rows {
+	if s, ok := s.(*DenseRows); ok {
+		return Rows{Block: s.Dense}
+	}
+	return Rows{Func: s.ReadRows}
+}
 
 // NewDenseRows returns an n×k block of zeros as a RowStore.
 func NewDenseRows(n, k int) *DenseRows { return &DenseRows{Dense: mat.NewDense(n, k, nil)} }

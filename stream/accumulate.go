@@ -5,7 +5,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/internal/parallel"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
-	"gonum.org/v1/gonum/mat"
 )
 
 // accumulator holds the partial sums of one pass: lane i mod P of the n×l sums,
@@ -39,7 +38,7 @@ func (m *Matrix) lanes(l int) int { return lanes(m.src.Cols(), l, m.plan.units()
 
 // accumulator prepares the sums of a pass of width l, in p lanes, in the given memory.
 func (m *Matrix) accumulator(memory []float64, l, p int) *accumulator {
-	size := m.Dim() * kernel.Width(l)
+	size := m.cols * kernel.Width(l)
 	a := &accumulator{m: m, l: l, lane: make([][]float64, p), ahead: m.plan.Workers > p}
 	for i := range a.lane {
 		a.lane[i] = memory[i*size : (i+1)*size : (i+1)*size]
@@ -107,16 +106,6 @@ func (a *accumulator) unpack(dst []float64, stride, from, to int) {
 		return
 	}
 	kernel.Unpack(dst[from*stride:], stride, a.l, from, to-from, a.lane...)
-}
-
-// sumInto sets dst to the sum of the lanes.
-func (m *Matrix) sumInto(ctx context.Context, dst *mat.Dense, a *accumulator) {
-	raw := dst.RawMatrix()
-	m.inParallel(raw.Rows, len(a.lane)*len(a.lane[0]), func(first, end int) {
-		m.eachWindow(ctx, dst, first, end, func(from, to int) {
-			a.unpack(raw.Data, raw.Stride, from, to)
-		})
-	})
 }
 
 // inParallel has ranges of rows done by the workers, or by fewer if there are few numbers in all.

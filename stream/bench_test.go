@@ -51,7 +51,7 @@ func BenchmarkResidentPass(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			x, y := randomDense(1, m.Dim(), l), mat.NewDense(m.Dim(), l, nil)
+			x, y := randomDense(1, m.cols, l), mat.NewDense(m.cols, l, nil)
 			measure := func(name string, pass func() error) {
 				b.Run(fmt.Sprintf("%s/workers=%d/l=%d", name, workers, l), func(b *testing.B) {
 					for b.Loop() {
@@ -65,9 +65,9 @@ func BenchmarkResidentPass(b *testing.B) {
 					b.ReportMetric(12/perEntry, "GB/s")
 				})
 			}
-			measure("Apply", func() error { return m.Apply(b.Context(), y, x) })
+			measure("Apply", func() error { return m.apply(b.Context(), y, x) })
 			measure("Project", func() error {
-				_, _, err := m.Project(b.Context(), x, nil)
+				_, _, err := m.project(b.Context(), x, nil)
 				return err
 			})
 		}

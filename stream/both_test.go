@@ -7,11 +7,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/gdsvd/gdsvd/solver"
 )
-
-var _ solver.TwoSided = (*Matrix)(nil)
 
 // Both products of one read are those of two, whatever the workers and the memory.
 func TestMulBoth(t *testing.T) {
@@ -29,7 +25,7 @@ func TestMulBoth(t *testing.T) {
 				m := mustNew(t, src, Options{Workers: workers, Width: s.l, Rank: s.l})
 				got := mat.NewDense(s.rows, s.l, nil)
 				next := int64(0)
-				sum, err := m.MulBoth(t.Context(), x, func(at int64, rows, fill *mat.Dense) error {
+				sum, err := m.mulBoth(t.Context(), x, func(at int64, rows, fill *mat.Dense) error {
 					if at != next {
 						t.Errorf("rows from %d, want %d", at, next)
 					}
@@ -65,7 +61,7 @@ func TestMulBothStops(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		src := newDisk(a)
 		m := mustNew(t, src, Options{Workers: workers, Width: 2})
-		if _, err := m.MulBoth(t.Context(), x, func(at int64, _, _ *mat.Dense) error {
+		if _, err := m.mulBoth(t.Context(), x, func(at int64, _, _ *mat.Dense) error {
 			if at > 0 {
 				return mine
 			}
@@ -75,13 +71,13 @@ func TestMulBothStops(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
-		_, err := m.MulBoth(ctx, x, func(int64, *mat.Dense, *mat.Dense) error { calls++; cancel(); return nil })
+		_, err := m.mulBoth(ctx, x, func(int64, *mat.Dense, *mat.Dense) error { calls++; cancel(); return nil })
 		if !errors.Is(err, context.Canceled) || calls > workers {
 			t.Errorf("%d workers: %v after %d calls", workers, err, calls)
 		}
 	}
 	m := mustNew(t, newDisk(a), Options{Memory: 64 << 20, Width: 2})
-	if _, err := m.MulBoth(t.Context(), randomDense(2, 40, 3), nil); err == nil {
+	if _, err := m.mulBoth(t.Context(), randomDense(2, 40, 3), nil); err == nil {
 		t.Error("more columns than planned were taken")
 	}
 }

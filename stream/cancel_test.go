@@ -32,14 +32,14 @@ func TestProductsEndWithTheirContext(t *testing.T) {
 	for name, product := range map[string]func(ctx context.Context, m *Matrix) (*mat.Dense, error){
 		"Apply": func(ctx context.Context, m *Matrix) (*mat.Dense, error) {
 			dst := mat.NewDense(n, k, nil)
-			return dst, m.Apply(ctx, dst, v)
+			return dst, m.apply(ctx, dst, v)
 		},
 		"Project": func(ctx context.Context, m *Matrix) (*mat.Dense, error) {
-			atw, _, err := m.Project(ctx, v, nil)
+			atw, _, err := m.project(ctx, v, nil)
 			return atw, err
 		},
 		"MulTrans": func(ctx context.Context, m *Matrix) (*mat.Dense, error) {
-			return m.MulTrans(ctx, k, func(first int64, rows *mat.Dense) error {
+			return m.mulTrans(ctx, k, func(first int64, rows *mat.Dense) error {
 				r, _ := rows.Dims()
 				rows.Copy(y.Slice(int(first), int(first)+r, 0, k))
 				return nil

@@ -64,9 +64,9 @@ func sameDense(t *testing.T, what string, got, want *mat.Dense) {
 	}
 }
 
-// rowsOfW collects what Project gives to its sink.
+// rowsOfW collects what a pass gives to its sink.
 func rowsOfW(m *Matrix, k int) (*mat.Dense, func(int64, *mat.Dense) error) {
-	w := mat.NewDense(int(m.Rows()), k, nil)
+	w := mat.NewDense(int(m.src.Rows()), k, nil)
 	return w, func(first int64, rows *mat.Dense) error {
 		r, _ := rows.Dims()
 		w.Slice(int(first), int(first)+r, 0, k).(*mat.Dense).Copy(rows)
@@ -90,23 +90,23 @@ func TestColumnsInASpace(t *testing.T) {
 				out := mustNew(t, src, o)
 				v, x := randomDense(1, tc.n, tc.k), randomDense(2, tc.n, tc.width)
 				y, z := mat.NewDense(tc.n, tc.width, nil), mat.NewDense(tc.n, tc.width, nil)
-				if err := errors.Join(in.Apply(t.Context(), y, x), out.Apply(t.Context(), z, x)); err != nil {
+				if err := errors.Join(in.apply(t.Context(), y, x), out.apply(t.Context(), z, x)); err != nil {
 					t.Fatal(err)
 				}
 				sameDense(t, "AᵀAx", z, y)
 				wide, wide2 := mat.NewDense(tc.n, tc.k, nil), mat.NewDense(tc.n, tc.k, nil)
-				if err := errors.Join(in.Apply(t.Context(), wide, v), out.Apply(t.Context(), wide2, v)); err != nil {
+				if err := errors.Join(in.apply(t.Context(), wide, v), out.apply(t.Context(), wide2, v)); err != nil {
 					t.Fatal(err)
 				}
 				sameDense(t, "AᵀAv", wide2, wide)
 
 				w, sink := rowsOfW(in, tc.k)
-				atw, r, err := in.Project(t.Context(), v, sink)
+				atw, r, err := in.project(t.Context(), v, sink)
 				if err != nil {
 					t.Fatal(err)
 				}
 				w2, sink := rowsOfW(in, tc.k)
-				atw2, r2, err := out.Project(t.Context(), v, sink)
+				atw2, r2, err := out.project(t.Context(), v, sink)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,17 +119,15 @@ func TestColumnsInASpace(t *testing.T) {
 					rows.Copy(w.Slice(int(first), int(first)+n, 0, tc.k))
 					return nil
 				}
-				aty, err := in.MulTrans(t.Context(), tc.k, source)
+				aty, err := in.mulTrans(t.Context(), tc.k, source)
 				if err != nil {
 					t.Fatal(err)
 				}
-				aty2, err := out.MulTrans(t.Context(), tc.k, source)
+				aty2, err := out.mulTrans(t.Context(), tc.k, source)
 				if err != nil {
 					t.Fatal(err)
 				}
 				sameDense(t, "AᵀY", aty2, aty)
-				space.Free(atw2.RawMatrix().Data)
-				space.Free(aty2.RawMatrix().Data)
 				if len(space.blocks) > 0 {
 					t.Errorf("%d blocks were not given back", len(space.blocks))
 				}
@@ -144,14 +142,14 @@ func TestBudgetWithASpace(t *testing.T) {
 	src := newDisk(randomCSR(6, 4000, 3000, 0.01))
 	o := Options{Workers: 1, Width: 1, Rank: 8, Memory: 1 << 30}
 	in := mustNew(t, src, o).Plan()
-	space := &memorySpace{limit: 8*3000 + 4000}
+	space := &memorySpace{limit: 4000}
 	o.Space = space
 	m := mustNew(t, src, o)
 	out := m.Plan()
 	if in.Group != 0 || out.Group < 1 || out.Group >= 8 || out.Total() >= in.Total()-8*3000*6 {
 		t.Errorf("in memory %d bytes, groups of %d; with a Space %d, %d", in.Total(), in.Group, out.Total(), out.Group)
 	}
-	if _, _, err := m.Project(t.Context(), randomDense(1, 3000, 8), nil); !errors.Is(err, syscall.ENOSPC) {
+	if _, _, err := m.project(t.Context(), randomDense(1, 3000, 8), nil); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("full disk: %v", err)
 	}
 	// A block for which there is no room is multiplied a few columns at a time.
@@ -164,13 +162,13 @@ func TestBudgetWithASpace(t *testing.T) {
 	}
 	o.Memory = 0
 	x, y, z := randomDense(3, 3000, 16), mat.NewDense(3000, 16, nil), mat.NewDense(3000, 16, nil)
-	if err := errors.Join(narrow.Apply(t.Context(), y, x), mustNew(t, src, o).Apply(t.Context(), z, x)); err != nil {
+	if err := errors.Join(narrow.apply(t.Context(), y, x), mustNew(t, src, o).apply(t.Context(), z, x)); err != nil {
 		t.Fatal(err)
 	}
 	sameDense(t, "AᵀAx, few columns together", y, z)
 
 	space.limit = 8 * 4000
-	if _, err := m.MulTrans(t.Context(), 8, func(int64, *mat.Dense) error { return errDamaged }); !errors.Is(err, errDamaged) {
+	if _, err := m.mulTrans(t.Context(), 8, func(int64, *mat.Dense) error { return errDamaged }); !errors.Is(err, errDamaged) {
 		t.Errorf("source that fails: %v", err)
 	}
 	if len(space.blocks) > 0 {

@@ -36,11 +36,11 @@ func TestFaultOfASpace(t *testing.T) {
 				t.Errorf("%s with %d workers: %v", what, workers, err)
 			}
 		}
-		want("x", m.Apply(t.Context(), good, bad))
-		want("the result", m.Apply(t.Context(), bad, randomDense(1, n, 2)))
-		_, _, err := m.Project(t.Context(), bad, nil)
+		want("x", m.apply(t.Context(), good, bad))
+		want("the result", m.apply(t.Context(), bad, randomDense(1, n, 2)))
+		_, _, err := m.project(t.Context(), bad, nil)
 		want("v", err)
-		if err := m.Apply(t.Context(), good, randomDense(1, n, 2)); err != nil {
+		if err := m.apply(t.Context(), good, randomDense(1, n, 2)); err != nil {
 			t.Errorf("afterwards: %v", err)
 		}
 	}

@@ -8,15 +8,8 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/solver"
 	"github.com/james-bowman/sparse"
 	"gonum.org/v1/gonum/mat"
-)
-
-// A Matrix offers the solver all forms of operator.
-var (
-	_ solver.Dilator    = (*Matrix)(nil)
-	_ solver.Multiplier = (*Matrix)(nil)
 )
 
 func TestDilationAgreesWithDense(t *testing.T) {
@@ -36,7 +29,7 @@ func TestDilationAgreesWithDense(t *testing.T) {
 				dstLong, dstShort, l2, s2 := part(9, s.rows), part(8, s.cols), part(7, s.rows), part(6, s.cols)
 				l2.Copy(long)
 				s2.Copy(short)
-				if err := m.ApplyDilation(t.Context(), dstLong, dstShort, l2, s2); err != nil {
+				if err := m.dilate(t.Context(), dstLong, dstShort, l2, s2); err != nil {
 					t.Fatal(err)
 				}
 				if d := relDiff(dstLong, &wantLong); d > 1e-13 {
@@ -67,7 +60,7 @@ func TestDilationSameBitsInOneRead(t *testing.T) {
 		m := mustNew(t, src, o)
 		src.decoded.Store(0)
 		dstLong, dstShort := mat.NewDense(rows, l, nil), mat.NewDense(cols, l, nil)
-		if err := m.ApplyDilation(t.Context(), dstLong, dstShort, long, short); err != nil {
+		if err := m.dilate(t.Context(), dstLong, dstShort, long, short); err != nil {
 			t.Fatal(err)
 		}
 		if got := src.decoded.Load(); got != int64(src.NumBlocks()) {
@@ -87,7 +80,7 @@ func TestDilationFailures(t *testing.T) {
 	src := newDisk(randomCSR(6, 4000, 30, 0.2))
 	long, short := randomDense(2, 4000, 1), randomDense(3, 30, 1)
 	apply := func(ctx context.Context, o Options) error {
-		return mustNew(t, src, o).ApplyDilation(ctx, mat.NewDense(4000, 1, nil), mat.NewDense(30, 1, nil), long, short)
+		return mustNew(t, src, o).dilate(ctx, mat.NewDense(4000, 1, nil), mat.NewDense(30, 1, nil), long, short)
 	}
 	cause := errors.New("user pressed Ctrl-C")
 	for _, workers := range []int{1, 5} {
@@ -109,7 +102,7 @@ func TestDilationFailures(t *testing.T) {
 	}
 	m := mustNew(t, src, Options{Width: 1, Memory: 1 << 30})
 	wide := func(r int) *mat.Dense { return mat.NewDense(r, 2, nil) }
-	if err := m.ApplyDilation(t.Context(), wide(4000), wide(30), wide(4000), wide(30)); err == nil {
+	if err := m.dilate(t.Context(), wide(4000), wide(30), wide(4000), wide(30)); err == nil {
 		t.Error("a block wider than the plan was accepted")
 	}
 }
@@ -118,7 +111,7 @@ func TestDilationOfNothing(t *testing.T) {
 	const rows = 70_000
 	m := mustNew(t, newInMemory(sparse.NewCSR(rows, 5, make([]int, rows+1), nil, nil), csr.BlockRows, csr.BlockNNZ), Options{Width: 2})
 	dstLong, dstShort := randomDense(1, rows, 2), randomDense(2, 5, 2)
-	if err := m.ApplyDilation(t.Context(), dstLong, dstShort, randomDense(3, rows, 2), randomDense(4, 5, 2)); err != nil {
+	if err := m.dilate(t.Context(), dstLong, dstShort, randomDense(3, rows, 2), randomDense(4, 5, 2)); err != nil {
 		t.Fatal(err)
 	}
 	if mat.Norm(dstLong, 2) != 0 || mat.Norm(dstShort, 2) != 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"gonum.org/v1/gonum/mat"
 )
@@ -46,14 +47,14 @@ func passesUnderLimit(path string) error {
 	if err != nil {
 		return err
 	}
-	x, y := mat.NewDense(m.Dim(), 2, nil), mat.NewDense(m.Dim(), 2, nil)
-	for i := range m.Dim() {
+	x, y := mat.NewDense(m.Info().Cols, 2, nil), mat.NewDense(m.Info().Cols, 2, nil)
+	for i := range m.Info().Cols {
 		x.SetRow(i, []float64{1 / float64(1+i), float64(i % 7)})
 	}
 	sums := map[uint32]bool{}
 	var bits []byte
 	for range 4 {
-		if err := m.Apply(context.Background(), y, x); err != nil {
+		if _, err := m.Run(context.Background(), solver.Pass{X: x, Sum: y}); err != nil {
 			return err
 		}
 		bits = bits[:0]

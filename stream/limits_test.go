@@ -27,11 +27,12 @@ func newEqualRows(rows, entries int) *equalRows {
 	return m
 }
 
-func (m *equalRows) Rows() int64       { return int64(m.rows) }
-func (m *equalRows) Cols() int64       { return int64(m.cols) }
-func (m *equalRows) NumBlocks() int    { return m.rows }
-func (m *equalRows) Prefetch(int, int) {}
-func (m *equalRows) Release(int, int)  {}
+func (m *equalRows) Rows() int64         { return int64(m.rows) }
+func (m *equalRows) Cols() int64         { return int64(m.cols) }
+func (m *equalRows) NumBlocks() int      { return m.rows }
+func (m *equalRows) Fingerprint() string { return "" }
+func (m *equalRows) Prefetch(int, int)   {}
+func (m *equalRows) Release(int, int)    {}
 
 func (m *equalRows) Norm() (float64, int) {
 	return math.Sqrt(float64(m.rows) * float64(len(m.col))), 0
@@ -66,21 +67,21 @@ func TestBeyond32Bits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, places := m.NNZ(), m.Rows()*int64(m.Dim()); n <= 1<<31 || places <= 1<<32 {
+	if n, places := m.plan.nnz, m.src.Rows()*int64(m.cols); n <= 1<<31 || places <= 1<<32 {
 		t.Fatalf("%d entries in %d places", n, places)
 	}
-	x, y := mat.NewDense(m.Dim(), 1, nil), mat.NewDense(m.Dim(), 1, nil)
-	for i := range m.Dim() {
+	x, y := mat.NewDense(m.cols, 1, nil), mat.NewDense(m.cols, 1, nil)
+	for i := range m.cols {
 		x.Set(i, 0, float64(i%3))
 	}
 	dot := 0.0 // of a row with x
 	for _, c := range src.col {
 		dot += float64(c % 3)
 	}
-	if err := m.Apply(t.Context(), y, x); err != nil {
+	if err := m.apply(t.Context(), y, x); err != nil {
 		t.Fatal(err)
 	}
-	for i := range m.Dim() {
+	for i := range m.cols {
 		want := 0.0
 		if i%apart == 0 {
 			want = rows * dot

@@ -29,15 +29,7 @@ type visit func(worker int, u *unit) error
 // the file or, where blocks are resident, in ascending order in each lane only.
 // turns are the turnstiles fn may wait on; they are opened for good when the pass fails.
 func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn visit) error {
-	start := time.Now()
-	m.fetch.Store(0)
-	defer func() {
-		wait := time.Duration(m.fetch.Load() / int64(m.plan.Workers))
-		m.wait += wait
-		m.multiply += max(0, time.Since(start)-wait)
-	}()
-	if err := ctx.Err(); err != nil {
-		_ = m.kept() // at most the same
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	err := m.work(ctx, newQueue(m, lanes), turns, fn)

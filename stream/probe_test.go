@@ -65,11 +65,11 @@ func TestPlanFor(t *testing.T) {
 		if got.Total() != want.Plan().Total() || got.Resident != want.Plan().Resident {
 			t.Errorf("%+v: %+v, New %+v", o, got, want.Plan())
 		}
-		if o.Memory > 0 && want.MaxWidth() != max(1, o.Width) || o.Memory == 0 && want.MaxWidth() != 0 {
-			t.Errorf("%+v: at most %d columns", o, want.MaxWidth())
+		if o.Memory > 0 && want.Info().MaxWidth != max(1, o.Width) || o.Memory == 0 && want.Info().MaxWidth != 0 {
+			t.Errorf("%+v: at most %d columns", o, want.Info().MaxWidth)
 		}
-		if want.NNZ() != store.NNZ() {
-			t.Errorf("%d entries, the store has %d", want.NNZ(), store.NNZ())
+		if want.Info().NNZ != store.NNZ() {
+			t.Errorf("%d entries, the store has %d", want.Info().NNZ, store.NNZ())
 		}
 	}
 }

@@ -150,8 +150,8 @@ func TestExponent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Exponent() != c.exponent || m.Norm() != c.norm {
-			t.Errorf("%g: exponent %d, norm %g, want %d, %g", c.value, m.Exponent(), m.Norm(), c.exponent, c.norm)
+		if m.Info().Exponent != c.exponent || m.Info().Norm != c.norm {
+			t.Errorf("%g: exponent %d, norm %g, want %d, %g", c.value, m.Info().Exponent, m.Info().Norm, c.exponent, c.norm)
 		}
 	}
 	for _, v := range []float64{math.Inf(1), math.NaN(), math.MaxFloat64} {

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 )
 
 // What passes work with is allocated once, as large as it gets, and used again by
@@ -13,6 +12,7 @@ import (
 type scratch struct {
 	block  *csr.Block // the last one it decoded
 	w      []float64  // products of the rows of a unit
+	z      []float64  // its rows of RowsIn
 	column []float64  // one column of them
 	cuts   []uint32   // where the entries of each row begin and end in a stripe
 }
@@ -29,6 +29,21 @@ func sized[T any](s *[]T, n, most int) []T {
 // products is the worker's room for rows of so many products.
 func (m *Matrix) products(worker, rows, l int) []float64 {
 	return sized(&m.scratch[worker].w, rows*l, m.plan.rows*max(m.opt.Width, m.opt.Rank))
+}
+
+// rowsIn is the worker's room for a unit's rows of RowsIn: in a pass without X that of
+// products, of which there are none.
+func (r *reading) rowsIn(worker, rows, l int) []float64 {
+	if r.x == nil {
+		return r.products(worker, rows, l)
+	}
+	return sized(&r.scratch[worker].z, rows*l, r.plan.rows*l)
+}
+
+// RowsInMemory is the memory beyond the Plan of a pass with X and RowsIn.Func, for so many
+// workers and columns: the rows of RowsIn of the blocks in flight.
+func RowsInMemory(src Source, workers, columns int) int64 {
+	return 8 * int64(workers) * src.MaxBlock().Rows * int64(columns)
 }
 
 // column is the worker's room for a column of products.
@@ -51,10 +66,4 @@ func (m *Matrix) room(x, sums int) (_, _ []float64) {
 	from := (x + line - 1) / line * line
 	all := sized(&m.vectors, from+sums, m.plan.numbers)
 	return all[:x:x], all[from:]
-}
-
-// sizes is what a product of l columns with n rows of x takes: numbers of x, and of sums.
-func (m *Matrix) sizes(l int) (x, sums int) {
-	x = m.Dim() * kernel.Width(l)
-	return x, x * m.lanes(l)
 }

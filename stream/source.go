@@ -10,6 +10,8 @@ import "github.com/gdsvd/gdsvd/csr"
 type Source interface {
 	Rows() int64
 	Cols() int64
+	// Fingerprint names the matrix, if it has a name (solver.Info.ID).
+	Fingerprint() string
 	// Norm is ‖A‖_F = m·2^exponent.
 	Norm() (m float64, exponent int)
 	// MaxBlock bounds what blocks take; Size is 0 where nothing is read.

@@ -101,6 +101,7 @@ func (s *inMemory) Cols() int64            { return s.cols }
 func (s *inMemory) Norm() (float64, int)   { return s.norm, s.exponent }
 func (s *inMemory) MaxBlock() csr.MaxBlock { return s.largest }
 func (s *inMemory) NumBlocks() int         { return len(s.blocks) }
+func (s *inMemory) Fingerprint() string    { return "" }
 func (s *inMemory) Prefetch(int, int)      {}
 func (s *inMemory) Release(int, int)       {}
 

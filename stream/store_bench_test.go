@@ -33,12 +33,12 @@ func BenchmarkStore(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			x, y := randomDense(1, m.Dim(), l), mat.NewDense(m.Dim(), l, nil)
-			if err := m.Apply(b.Context(), y, x); err != nil {
+			x, y := randomDense(1, m.cols, l), mat.NewDense(m.cols, l, nil)
+			if err := m.apply(b.Context(), y, x); err != nil {
 				b.Fatal(err)
 			}
-			xs, sum := make([]float64, m.Dim()*kernel.Width(l)), make([]float64, m.Dim()*kernel.Width(l))
-			m.pack(b.Context(), xs, x)
+			xs, sum := make([]float64, m.cols*kernel.Width(l)), make([]float64, m.cols*kernel.Width(l))
+			kernel.Pack(xs, l, 0, m.cols, x.RawMatrix().Data, l)
 			benchPass(b, fmt.Sprintf("%s/l=%d/kernel", name, l), m, func() error {
 				clear(sum)
 				for _, block := range m.resident {
@@ -52,7 +52,7 @@ func BenchmarkStore(b *testing.B) {
 					b.Fatal(err)
 				}
 				w.resident = m.resident
-				benchPass(b, fmt.Sprintf("%s/l=%d/workers=%d", name, l, w.plan.Workers), w, func() error { return w.Apply(b.Context(), y, x) })
+				benchPass(b, fmt.Sprintf("%s/l=%d/workers=%d", name, l, w.plan.Workers), w, func() error { return w.apply(b.Context(), y, x) })
 			}
 		}
 	}

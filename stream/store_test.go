@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/james-bowman/sparse"
 	"gonum.org/v1/gonum/mat"
@@ -38,14 +39,14 @@ func product(t *testing.T, s *csr.Store, o stream.Options) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, y := mat.NewDense(m.Dim(), o.Width, nil), mat.NewDense(m.Dim(), o.Width, nil)
-	for i := range m.Dim() {
+	x, y := mat.NewDense(m.Info().Cols, o.Width, nil), mat.NewDense(m.Info().Cols, o.Width, nil)
+	for i := range m.Info().Cols {
 		for j := range o.Width {
 			x.Set(i, j, math.Sin(float64(1+i*o.Width+j)))
 		}
 	}
 	for range 2 {
-		if err := m.Apply(t.Context(), y, x); err != nil {
+		if _, err := m.Run(t.Context(), solver.Pass{X: x, Sum: y}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +76,7 @@ func TestStoreProducts(t *testing.T) {
 	for i := range x.RawMatrix().Data {
 		x.RawMatrix().Data[i] = math.Sin(float64(1 + i))
 	}
-	if err := m.Apply(t.Context(), y, x); err != nil {
+	if _, err := m.Run(t.Context(), solver.Pass{X: x, Sum: y}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(y.RawMatrix().Data, want) {
@@ -116,7 +117,7 @@ func TestTruncatedWhileMapped(t *testing.T) {
 			}
 			x := mat.NewDense(300, 1, nil)
 			var corrupt *csr.CorruptError
-			if err := m.Apply(t.Context(), mat.NewDense(300, 1, nil), x); !errors.As(err, &corrupt) {
+			if _, err := m.Run(t.Context(), solver.Pass{X: x, Sum: mat.NewDense(300, 1, nil)}); !errors.As(err, &corrupt) {
 				t.Fatalf("err = %v, want a CorruptError", err)
 			}
 			if corrupt.File == "" || corrupt.Section == "" {
@@ -177,13 +178,13 @@ func benchmarkApply(b *testing.B, s *csr.Store, o stream.Options) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x, y := mat.NewDense(m.Dim(), o.Width, nil), mat.NewDense(m.Dim(), o.Width, nil)
+	x, y := mat.NewDense(m.Info().Cols, o.Width, nil), mat.NewDense(m.Info().Cols, o.Width, nil)
 	x.Set(0, 0, 1)
-	if err := m.Apply(b.Context(), y, x); err != nil { // what is resident is decoded now
+	if _, err := m.Run(b.Context(), solver.Pass{X: x, Sum: y}); err != nil { // what is resident is decoded now
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := m.Apply(b.Context(), y, x); err != nil {
+		if _, err := m.Run(b.Context(), solver.Pass{X: x, Sum: y}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -19,11 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A Matrix is what the solver asks for, without stream importing solver.
-var (
-	_ solver.Matrix = (*Matrix)(nil)
-	_ solver.Meter  = (*Matrix)(nil)
-)
+var _ solver.Matrix = (*Matrix)(nil)
 
 // disk is a source that decodes by copying, counts, and can fail: a store without files.
 type disk struct {
@@ -55,6 +51,14 @@ func (d *disk) Block(i int) csr.BlockInfo {
 	info := d.inMemory.Block(i)
 	info.Size = int64(info.NNZ) + 16
 	return info
+}
+
+// size is that of all blocks.
+func (d *disk) size() (bytes int64) {
+	for i := range d.NumBlocks() {
+		bytes += d.Block(i).Size
+	}
+	return bytes
 }
 
 // randomCSR has about density·rows·cols entries, some empty rows and columns, and one full row.
@@ -117,7 +121,7 @@ func TestProductsAgreeWithDense(t *testing.T) {
 			ax.Mul(dense, x)
 			gx.Mul(dense.T(), &ax)
 			got := randomDense(9, s.cols, s.l) // Apply must overwrite what was there
-			if err := m.Apply(t.Context(), got, x); err != nil {
+			if err := m.apply(t.Context(), got, x); err != nil {
 				t.Fatal(err)
 			}
 			if d := relDiff(got, &gx); d > 1e-13 {
@@ -125,14 +129,14 @@ func TestProductsAgreeWithDense(t *testing.T) {
 			}
 
 			w := mat.NewDense(s.rows, s.l, nil)
-			if err := m.Mul(t.Context(), x, into(t, w)); err != nil {
+			if err := m.mul(t.Context(), x, into(t, w)); err != nil {
 				t.Fatal(err)
 			}
 			if d := relDiff(w, &ax); d > 1e-13 {
 				t.Errorf("Mul: off by %g", d)
 			}
 
-			back, err := m.MulTrans(t.Context(), s.l, func(first int64, rows *mat.Dense) error {
+			back, err := m.mulTrans(t.Context(), s.l, func(first int64, rows *mat.Dense) error {
 				r, _ := rows.Dims()
 				rows.Copy(w.Slice(int(first), int(first)+r, 0, s.l))
 				return nil
@@ -145,7 +149,7 @@ func TestProductsAgreeWithDense(t *testing.T) {
 			}
 
 			w.Zero()
-			atw, r, err := m.Project(t.Context(), x, into(t, w))
+			atw, r, err := m.project(t.Context(), x, into(t, w))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +222,9 @@ func TestTSQRKeepsSmallSingularValues(t *testing.T) {
 	for i := 0; i < 5000; i += 321 {
 		q.add(w.RawMatrix().Data[i*6 : min(i+321, 5000)*6])
 	}
-	got, want := singularValues(t, q.r()), singularValues(t, w)
+	r := mat.NewDense(6, 6, nil)
+	q.r(r)
+	got, want := singularValues(t, r), singularValues(t, w)
 	for i := range want {
 		if math.Abs(got[i]-want[i]) > 1e-13*want[i] {
 			t.Errorf("σ_%d = %v, want %v", i, got[i], want[i])
@@ -241,12 +247,12 @@ func everything(t *testing.T, m *Matrix, cols, rows, l int) []uint64 {
 		}
 	}
 	for range 2 { // the second pass meets resident blocks
-		if err := m.Apply(t.Context(), y, x); err != nil {
+		if err := m.apply(t.Context(), y, x); err != nil {
 			t.Fatal(err)
 		}
 		collect(y)
 	}
-	atw, r, err := m.Project(t.Context(), x, into(t, w))
+	atw, r, err := m.project(t.Context(), x, into(t, w))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,10 +321,13 @@ func TestResidentBlocksAreReadOnce(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			m := mustNew(t, src, Options{Workers: 2, Memory: tc.memory})
 			src.decoded.Store(0)
+			var bytes int64
 			for range 3 {
-				if err := m.Apply(t.Context(), y, x); err != nil {
+				cost, err := m.Run(t.Context(), solver.Pass{X: x, Sum: y})
+				if err != nil {
 					t.Fatal(err)
 				}
+				bytes += cost.BytesRead
 			}
 			r := int64(m.Plan().Resident)
 			if tc.memory > 0 && (r == 0 || r == blocks) {
@@ -327,9 +336,8 @@ func TestResidentBlocksAreReadOnce(t *testing.T) {
 			if got := src.decoded.Load(); got != tc.want(r) {
 				t.Errorf("%d decodings, want %d", got, tc.want(r))
 			}
-			bytes, _, _ := m.Usage()
-			if bytes <= 0 {
-				t.Errorf("Usage reports %d bytes", bytes)
+			if want := tc.want(r); want == blocks && bytes != src.size() || bytes < src.size() || bytes > 3*src.size() {
+				t.Errorf("%d bytes read for %d decodings, the matrix has %d", bytes, want, src.size())
 			}
 		})
 	}
@@ -359,7 +367,7 @@ func TestBudget(t *testing.T) {
 	})
 	t.Run("wider block than planned", func(t *testing.T) {
 		m := mustNew(t, src, Options{Width: 2, Memory: 1 << 30})
-		if err := m.Apply(t.Context(), mat.NewDense(30, 3, nil), randomDense(1, 30, 3)); err == nil {
+		if err := m.apply(t.Context(), mat.NewDense(30, 3, nil), randomDense(1, 30, 3)); err == nil {
 			t.Error("a block wider than the plan was accepted")
 		}
 	})
@@ -374,10 +382,10 @@ func TestFailuresSurface(t *testing.T) {
 			m := mustNew(t, src, Options{Workers: workers})
 			y := mat.NewDense(30, 1, nil)
 			src.failAt = src.NumBlocks() / 2
-			if err := m.Apply(t.Context(), y, x); !errors.Is(err, errDamaged) {
+			if err := m.apply(t.Context(), y, x); !errors.Is(err, errDamaged) {
 				t.Errorf("Apply = %v, want the damaged block", err)
 			}
-			if _, _, err := m.Project(t.Context(), x, nil); !errors.Is(err, errDamaged) {
+			if _, _, err := m.project(t.Context(), x, nil); !errors.Is(err, errDamaged) {
 				t.Errorf("Project = %v, want the damaged block", err)
 			}
 			src.failAt = -1
@@ -389,10 +397,10 @@ func TestFailuresSurface(t *testing.T) {
 				}
 				return nil
 			}
-			if _, _, err := m.Project(t.Context(), x, sink); !errors.Is(err, full) {
+			if _, _, err := m.project(t.Context(), x, sink); !errors.Is(err, full) {
 				t.Errorf("Project = %v, want the sink's error", err)
 			}
-			if err := m.Apply(t.Context(), y, x); err != nil {
+			if err := m.apply(t.Context(), y, x); err != nil {
 				t.Errorf("after failures Apply = %v", err)
 			}
 		})
@@ -413,7 +421,7 @@ func TestCancelStopsAPass(t *testing.T) {
 				}
 			}
 			m := mustNew(t, src, Options{Workers: workers})
-			if err := m.Apply(ctx, mat.NewDense(30, 1, nil), x); !errors.Is(err, cause) {
+			if err := m.apply(ctx, mat.NewDense(30, 1, nil), x); !errors.Is(err, cause) {
 				t.Errorf("err = %v, want the cause", err)
 			}
 			// Even if the worker that cancels is put to sleep before it can, the
@@ -433,10 +441,10 @@ func TestEmptyMatrix(t *testing.T) {
 	for _, rows := range []int{0, 1, 70_000} {
 		m := mustNew(t, newInMemory(sparse.NewCSR(rows, 5, make([]int, rows+1), nil, nil), csr.BlockRows, csr.BlockNNZ), Options{Width: 2})
 		y := randomDense(3, 5, 2)
-		if err := m.Apply(t.Context(), y, randomDense(1, 5, 2)); err != nil {
+		if err := m.apply(t.Context(), y, randomDense(1, 5, 2)); err != nil {
 			t.Fatal(err)
 		}
-		_, r, err := m.Project(t.Context(), randomDense(1, 5, 2), nil)
+		_, r, err := m.project(t.Context(), randomDense(1, 5, 2), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -454,13 +462,13 @@ func TestFromSparseAddsDuplicates(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := mat.NewDense(2, 1, nil)
-	if err := m.Mul(t.Context(), mat.NewDense(3, 1, []float64{1, 10, 100}), into(t, w)); err != nil {
+	if err := m.mul(t.Context(), mat.NewDense(3, 1, []float64{1, 10, 100}), into(t, w)); err != nil {
 		t.Fatal(err)
 	}
 	if w.At(0, 0) != 51 || w.At(1, 0) != 400 {
 		t.Errorf("A·x = %v, want [51 400]", w.RawMatrix().Data)
 	}
-	if got := m.Norm(); got != math.Sqrt(1+25+16) {
+	if got := m.Info().Norm; got != math.Sqrt(1+25+16) {
 		t.Errorf("‖A‖ = %v", got)
 	}
 }

@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"context"
+
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
@@ -66,10 +68,49 @@ func (t *tsqr) take() []float64 {
 	return r
 }
 
-// r is the k×k upper triangular factor of all rows added so far.
-func (t *tsqr) r() *mat.Dense {
+// r sets dst to the k×k upper triangular factor of all rows added so far.
+func (t *tsqr) r(dst *mat.Dense) {
 	t.factor()
-	r := mat.NewDense(t.k, t.k, nil)
-	copy(r.RawMatrix().Data, t.stack[:t.rows*t.k])
-	return r
+	dst.Zero()
+	for i := range t.rows {
+		copy(dst.RawRowView(i), t.stack[i*t.k:(i+1)*t.k])
+	}
+}
+
+// factors is the R factor of all rows of W: each unit's is computed by the
+// worker that has it, and they are stacked in the order of the units.
+type factors struct {
+	turn  *turnstile
+	total *tsqr
+	block []*tsqr // one a worker
+}
+
+// newFactors prepares the R factor of k columns, in the memory of the last one.
+func (m *Matrix) newFactors(k int) *factors {
+	f := m.factors
+	if f == nil || f.total.k != k {
+		f = &factors{total: newTSQR(k), block: make([]*tsqr, m.plan.Workers)}
+		for i := range f.block {
+			f.block[i] = newTSQR(k)
+		}
+		m.factors = f
+	}
+	f.turn = newTurnstile(1)
+	for _, t := range append(f.block, f.total) {
+		t.rows = 0
+	}
+	return f
+}
+
+// add takes in w, the rows of unit i.
+func (f *factors) add(worker, i int, w []float64) error {
+	own := f.block[worker]
+	own.add(w)
+	r := own.take()
+	if !f.turn.enter(i) {
+		return context.Canceled // the pass has failed; eachUnit returns the reason
+	}
+	f.total.add(r)
+	f.turn.leave(i)
+	return nil
 }

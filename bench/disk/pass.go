@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"gonum.org/v1/gonum/mat"
 )
@@ -30,7 +31,7 @@ func onePass(store string, budget int64, l int) (p passTimes, err error) {
 	if err != nil {
 		return p, err
 	}
-	n := m.Dim()
+	n := m.Info().Cols
 	x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
 	for i := range n {
 		for j := range l {
@@ -39,9 +40,8 @@ func onePass(store string, budget int64, l int) (p passTimes, err error) {
 	}
 	runtime.GC()
 	start := time.Now()
-	err = m.Apply(context.Background(), y, x)
+	cost, err := m.Run(context.Background(), solver.Pass{X: x, Sum: y})
 	p.Seconds = time.Since(start).Seconds()
-	bytes, _, wait := m.Usage()
-	p.Bytes, p.Wait, p.Workers = bytes, wait.Seconds(), m.Plan().Workers
+	p.Bytes, p.Wait, p.Workers = cost.BytesRead, cost.Wait.Seconds(), m.Plan().Workers
 	return p, err
 }

@@ -49,7 +49,7 @@ func (m method) find(ctx context.Context, c *clock, a solver.Matrix, k int, seed
 	if m.paper {
 		return m.findAsPaper(ctx, c, a, k, seed)
 	}
-	left := solver.NewDenseRows(int(a.Rows()), k)
+	left := solver.NewDenseRows(int(a.Info().Rows), k)
 	begin := c.seconds()
 	res, err := solver.SVD(ctx, a, solver.Settings{Rank: k, Method: m.Method, Tol: epsilon, Seed: seed, Left: left})
 	if err := ended(ctx, err); err != nil {
@@ -65,13 +65,13 @@ func (m method) find(ctx context.Context, c *clock, a solver.Matrix, k int, seed
 // gets the vectors of the other side by one product more, as the paper does.
 func (m method) findAsPaper(ctx context.Context, c *clock, a solver.Matrix, k int, seed uint64) (*found, error) {
 	begin := c.seconds()
-	res, err := solver.Eigen(ctx, a, paperSettings(m, k, seed))
+	res, err := solver.Eigen(ctx, solver.GramOf(a), paperSettings(m, k, seed))
 	if err := ended(ctx, err); err != nil {
 		return nil, err
 	}
 	f := &found{v: res.Vectors, sigma: roots(res.Values), status: res.Status, stats: res.Stats}
-	left := solver.NewDenseRows(int(a.Rows()), k)
-	if _, _, err := a.Project(ctx, f.v, left.WriteRows); err != nil {
+	left := solver.NewDenseRows(int(a.Info().Rows), k)
+	if _, err := a.Run(ctx, solver.Pass{X: f.v, RowsOut: solver.Rows{Block: left.Dense}}); err != nil {
 		return nil, err
 	}
 	f.u = left.Dense

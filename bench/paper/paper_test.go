@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
 )
 
 // tiny leaves what takes longest to the other scales: tasks whose keys contain
@@ -253,9 +255,7 @@ func TestFactored(t *testing.T) {
 		x := haar(30, l, 3, 3)
 		want.Reset()
 		want.Mul(&g, x)
-		for name, op := range map[string]interface {
-			Apply(context.Context, *mat.Dense, *mat.Dense) error
-		}{"factors": f, "entries": a} {
+		for name, op := range map[string]solver.Operator{"factors": f, "entries": solver.GramOf(a)} {
 			got := mat.NewDense(30, l, nil)
 			if err := op.Apply(t.Context(), got, x); err != nil {
 				t.Fatal(err)

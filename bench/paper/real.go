@@ -97,8 +97,9 @@ func (l *lab) open(ctx context.Context, d dataset) (*problem, error) {
 // decode makes a pass, so that the first method does not pay for decoding what
 // stays decoded.
 func (p *problem) decode(ctx context.Context) error {
-	x, y := mat.NewDense(p.a.Dim(), 1, nil), mat.NewDense(p.a.Dim(), 1, nil)
-	return p.a.Apply(ctx, y, x)
+	n := p.a.Info().Cols
+	_, err := p.a.Run(ctx, solver.Pass{X: mat.NewDense(n, 1, nil), Sum: mat.NewDense(n, 1, nil)})
+	return err
 }
 
 func (l *lab) realTasks() []task { return l.crossed("real", inTable, tableMethods, l.realCase) }
@@ -135,7 +136,7 @@ func (l *lab) realCase(ctx context.Context, d dataset, m method) (*Record, error
 // refer computes what takes the place of the truth where it is not known.
 func (p *problem) refer(ctx context.Context, k int) error {
 	const tol = 1e-12
-	left := solver.NewDenseRows(int(p.a.Rows()), k)
+	left := solver.NewDenseRows(int(p.a.Info().Rows), k)
 	res, err := solver.SVD(ctx, p.a, solver.Settings{Rank: k, Method: solver.Krylov{Columns: 16}, Tol: tol, Seed: 1 << 32, Left: left})
 	if err := ended(ctx, err); err != nil {
 		return err
@@ -170,7 +171,7 @@ func (l *lab) passesCase(ctx context.Context, d dataset, m method) (*Record, err
 		return nil, err
 	}
 	r := record("passes", d.name, m.name)
-	r.Rows, r.Cols, r.Bytes, r.Rank = p.a.Rows(), int64(p.a.Dim()), p.bytes, realRank
+	r.Rows, r.Cols, r.Bytes, r.Rank = p.a.Info().Rows, int64(p.a.Info().Cols), p.bytes, realRank
 	s := solver.Settings{Rank: realRank, Method: m.Method, Tol: epsilon, Seed: l.Seed}
 	times, begin := map[int]float64{}, l.clock.seconds()
 	s.Observer = solver.ObserverFunc(func(e solver.Event) error {

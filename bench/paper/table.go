@@ -62,7 +62,7 @@ func (r *Record) solve(ctx context.Context, c *clock, p *problem, m method, k in
 	if err != nil {
 		return err
 	}
-	r.Rows, r.Cols, r.Bytes, r.Rank = p.a.Rows(), int64(p.a.Dim()), p.bytes, k
+	r.Rows, r.Cols, r.Bytes, r.Rank = p.a.Info().Rows, int64(p.a.Info().Cols), p.bytes, k
 	r.fill(f)
 	r.ErrSigma, r.ErrVectors = f.errors(p.u, p.v, p.sigma)
 	return nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/bench/harness"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -125,7 +126,7 @@ func measureWide(path string, width int) (w *wide, err error) {
 	for pass := range 1 + passesMeasured { // the first one decodes
 		for i := range m {
 			began := time.Now()
-			if err := m[i].Apply(context.Background(), y, x); err != nil {
+			if _, err := m[i].Run(context.Background(), solver.Pass{X: x, Sum: y}); err != nil {
 				return nil, err
 			}
 			if pass > 0 {

@@ -290,13 +290,14 @@ func (t *triplets) some(ctx context.Context, m *stream.Matrix, from, to int) err
 		}
 	}
 	if t.short != nil {
-		given.Right = mat.NewDense(m.Dim(), to-from, nil)
+		n := m.Info().Cols
+		given.Right = mat.NewDense(n, to-from, nil)
 		const rows = 1 << 14
-		for first := 0; first < m.Dim(); first += rows {
+		for first := 0; first < n; first += rows {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			part := given.Right.Slice(first, min(m.Dim(), first+rows), 0, to-from).(*mat.Dense)
+			part := given.Right.Slice(first, min(n, first+rows), 0, to-from).(*mat.Dense)
 			if err := t.short.ReadRows(int64(first), from, part); err != nil {
 				return err
 			}
@@ -313,7 +314,7 @@ func (t *triplets) plan(k int) (group int, m *stream.Matrix, err error) {
 		const buffers = 4 << 20 // of rows on their way from the files, and Gram matrices
 		o := stream.Options{
 			Memory: t.memory, Workers: t.workers, Rank: group, Once: group == k && t.short != nil,
-			Reserve: stream.BothBuffers(t.store, t.workers, group) + buffers,
+			Reserve: stream.RowsInMemory(t.store, t.workers, group) + buffers,
 		}
 		m, err = stream.NewFrom(counted{t.store, &t.at}, o)
 		if err == nil || group == 1 {

@@ -214,7 +214,7 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	set := solver.Settings{
 		Rank: o.rank, Method: method, Operator: o.operator, Deflation: o.deflation, Stop: o.stop, Tol: o.tol,
 		MaxPasses: o.maxPasses, Seed: o.seed, Workers: o.workers, Left: out.left(), SignLeft: store.Transposed(),
-		MatrixID: store.Fingerprint(), Observer: solver.Tee(out, a.newSVDProgress(store, method, &o)),
+		Observer: solver.Tee(out, a.newSVDProgress(store, method, &o)),
 	}
 	if mem.files > 0 {
 		set.Space, out.space = space, space

@@ -21,7 +21,7 @@ func (e *Expansion) Source(ctx context.Context) (stream.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &expanded{rows: rows, cols: cols, baseRows: e.Base.Rows(), baseCols: e.Base.Cols()}
+	s := &expanded{rows: rows, cols: cols, baseRows: e.Base.Rows(), baseCols: e.Base.Cols(), name: fmt.Sprint(e.source())}
 	factor := e.Factor.Matrix()
 	if e.Base.Transposed() {
 		factor = mat.DenseCopyOf(factor.T())
@@ -39,6 +39,7 @@ func (e *Expansion) Source(ctx context.Context) (stream.Source, error) {
 
 // expanded makes the rows of an expansion.
 type expanded struct {
+	name               string
 	rows, cols         int64
 	norm               float64 // times 2^exponent
 	exponent           int
@@ -102,6 +103,8 @@ func (s *expanded) length(r int64) int64 { return s.ptr[r+1] - s.ptr[r] }
 func (s *expanded) Rows() int64 { return s.rows }
 
 func (s *expanded) Cols() int64 { return s.cols }
+
+func (s *expanded) Fingerprint() string { return s.name }
 
 func (s *expanded) Norm() (m float64, exponent int) { return s.norm, s.exponent }
 

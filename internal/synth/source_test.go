@@ -31,22 +31,21 @@ type products struct{ gram, atw, r, w, trans *mat.Dense }
 
 func productsOf(t *testing.T, m *stream.Matrix, k int) (p products) {
 	t.Helper()
-	n, rows := m.Dim(), int(m.Rows())
+	n, rows := m.Info().Cols, int(m.Info().Rows)
 	x, y := mat.NewDense(n, k, nil), mat.NewDense(rows, k, nil)
 	solver.Gaussian(x, 0, 1, 1)
 	solver.Gaussian(y, 0, 2, 1)
-	p.gram, p.w = mat.NewDense(n, k, nil), mat.NewDense(rows, k, nil)
-	err := m.Apply(t.Context(), p.gram, x)
-	if err != nil {
-		t.Fatal(err)
+	p = products{
+		mat.NewDense(n, k, nil), mat.NewDense(n, k, nil), mat.NewDense(k, k, nil), mat.NewDense(rows, k, nil), mat.NewDense(n, k, nil),
 	}
-	p.atw, p.r, err = m.Project(t.Context(), x, (&solver.DenseRows{Dense: p.w}).WriteRows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.trans, err = m.MulTrans(t.Context(), k, (&solver.DenseRows{Dense: y}).ReadRows)
-	if err != nil {
-		t.Fatal(err)
+	for _, pass := range []solver.Pass{
+		{X: x, Sum: p.gram},
+		{X: x, RowsOut: solver.Rows{Func: (&solver.DenseRows{Dense: p.w}).WriteRows}, Sum: p.atw, R: p.r},
+		{RowsIn: solver.Rows{Block: y}, Sum: p.trans},
+	} {
+		if _, err := m.Run(t.Context(), pass); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return p
 }

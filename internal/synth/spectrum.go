@@ -182,6 +182,7 @@ func (s Spectrum) source() map[string]any {
 
 // rotated makes the rows of a Spectrum along the longer side.
 type rotated struct {
+	name             string
 	rows, cols, rank int64
 	values           Profile
 	leading          []float64 // singular values, as many as are kept

@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -14,7 +15,9 @@ func (s Spectrum) Source() (stream.Source, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	return newRotated(s), nil
+	r := newRotated(s)
+	r.name = fmt.Sprint(s.source())
+	return r, nil
 }
 
 var _ stream.Source = (*rotated)(nil)
@@ -23,6 +26,8 @@ var _ stream.Source = (*rotated)(nil)
 func (r *rotated) Rows() int64 { return r.rows }
 
 func (r *rotated) Cols() int64 { return r.cols }
+
+func (r *rotated) Fingerprint() string { return r.name }
 
 // Norm is the root of the sum of the squares of the singular values, at most 1 each.
 func (r *rotated) Norm() (m float64, exponent int) {

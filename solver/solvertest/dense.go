@@ -23,16 +23,14 @@ type Dense struct {
 	Hook func(pass int) error
 	// Chunk is the number of rows per call of a sink or source; 0 means 7.
 	Chunk int
+	// ID is that of Info.
+	ID string
 
 	scaled   *mat.Dense // 2^−exponent·A
 	exponent int
 }
 
-var (
-	_ solver.Matrix     = (*Dense)(nil)
-	_ solver.Dilator    = (*Dense)(nil)
-	_ solver.Multiplier = (*Dense)(nil)
-)
+var _ solver.Matrix = (*Dense)(nil)
 
 // NewDense returns a as a solver.Matrix; a is not copied unless its norm is very
 // large or small.
@@ -45,95 +43,89 @@ func NewDense(a *mat.Dense) *Dense {
 	return d
 }
 
-// Dim returns the number of columns.
-func (d *Dense) Dim() int { _, n := d.A.Dims(); return n }
-
-// Rows returns the number of rows.
-func (d *Dense) Rows() int64 { n, _ := d.A.Dims(); return int64(n) }
-
-// Exponent implements solver.Matrix: 0 for a norm from 2⁻¹⁰⁰ to 2¹⁰⁰.
-func (d *Dense) Exponent() int { return d.exponent }
-
-// Norm implements solver.Matrix.
-func (d *Dense) Norm() float64 { return mat.Norm(d.scaled, 2) }
-
-// Apply sets dst = AᵀA·x.
-func (d *Dense) Apply(ctx context.Context, dst, x *mat.Dense) error {
-	if err := d.begin(ctx); err != nil {
-		return err
+// Info implements solver.Matrix. All entries are stored; Exponent is 0 for a norm from
+// 2⁻¹⁰⁰ to 2¹⁰⁰.
+func (d *Dense) Info() solver.Info {
+	rows, cols := d.A.Dims()
+	return solver.Info{
+		Rows: int64(rows), Cols: cols, NNZ: int64(rows) * int64(cols),
+		Exponent: d.exponent, Norm: mat.Norm(d.scaled, 2), ID: d.ID,
 	}
-	w := d.product(x)
-	if err := d.half(ctx); err != nil {
-		return err
-	}
-	multiply(dst, blas.Trans, d.scaled, w)
-	return nil
 }
 
-// Project implements solver.Matrix.
-func (d *Dense) Project(ctx context.Context, v *mat.Dense, sink func(int64, *mat.Dense) error) (atw, r *mat.Dense, err error) {
+// Run implements solver.Matrix.
+func (d *Dense) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 	if err := d.begin(ctx); err != nil {
-		return nil, nil, err
+		return solver.Cost{}, err
 	}
-	n, k := v.Dims()
-	w := d.product(v)
-	if sink != nil {
-		if err := d.chunks(w, sink); err != nil {
-			return nil, nil, err
+	var y *mat.Dense
+	if p.X != nil {
+		y = d.product(p.X)
+	}
+	z, err := d.exchange(p, y)
+	if err != nil {
+		return solver.Cost{}, err
+	}
+	if err := d.half(ctx); err != nil {
+		return solver.Cost{}, err
+	}
+	if p.Sum != nil {
+		multiply(p.Sum, blas.Trans, d.scaled, z)
+	}
+	if p.R != nil {
+		factor(p.R, y)
+	}
+	return solver.Cost{}, nil
+}
+
+// exchange hands the rows of y to RowsOut and returns those of RowsIn, y if there are none.
+func (d *Dense) exchange(p solver.Pass, y *mat.Dense) (z *mat.Dense, err error) {
+	i := d.Info()
+	z = y
+	if p.RowsIn.Func != nil {
+		z = mat.NewDense(int(i.Rows), p.Columns(i), nil)
+	} else if p.RowsIn.Block != nil {
+		z = p.RowsIn.Block
+	}
+	if p.RowsOut.Block != nil {
+		p.RowsOut.Block.Copy(y)
+	}
+	step := d.Chunk
+	if step == 0 {
+		step = 7
+	}
+	for at := 0; at < int(i.Rows); at += step {
+		to := min(at+step, int(i.Rows))
+		if p.RowsIn.Func != nil {
+			err = p.RowsIn.Func(int64(at), rows(z, at, to))
+		}
+		if err == nil && p.RowsOut.Func != nil {
+			err = p.RowsOut.Func(int64(at), rows(y, at, to))
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	if err := d.half(ctx); err != nil {
-		return nil, nil, err
-	}
-	atw = mat.NewDense(n, k, nil)
-	multiply(atw, blas.Trans, d.scaled, w)
+	return z, nil
+}
+
+// factor sets r to the R factor of y.
+func factor(r, y *mat.Dense) {
 	var qr mat.QR
 	var full mat.Dense
-	qr.Factorize(w)
+	n, k := y.Dims()
+	if n < k {
+		y = mat.DenseCopyOf(y.Grow(k-n, 0))
+	}
+	qr.Factorize(y)
 	qr.RTo(&full)
-	return atw, mat.DenseCopyOf(full.Slice(0, k, 0, k)), nil
+	r.Copy(full.Slice(0, k, 0, k))
 }
 
-// MulTrans implements solver.Matrix.
-func (d *Dense) MulTrans(ctx context.Context, k int, source func(int64, *mat.Dense) error) (*mat.Dense, error) {
-	if err := d.begin(ctx); err != nil {
-		return nil, err
-	}
-	y := mat.NewDense(int(d.Rows()), k, nil)
-	if err := d.chunks(y, source); err != nil {
-		return nil, err
-	}
-	if err := d.half(ctx); err != nil {
-		return nil, err
-	}
-	out := mat.NewDense(d.Dim(), k, nil)
-	multiply(out, blas.Trans, d.scaled, y)
-	return out, nil
-}
-
-// ApplyDilation implements solver.Dilator.
-func (d *Dense) ApplyDilation(ctx context.Context, dstLong, dstShort, long, short *mat.Dense) error {
-	if err := d.begin(ctx); err != nil {
-		return err
-	}
-	multiply(dstLong, blas.NoTrans, d.scaled, short)
-	if err := d.half(ctx); err != nil {
-		return err
-	}
-	multiply(dstShort, blas.Trans, d.scaled, long)
-	return nil
-}
-
-// Mul implements solver.Multiplier.
-func (d *Dense) Mul(ctx context.Context, x *mat.Dense, sink func(int64, *mat.Dense) error) error {
-	if err := d.begin(ctx); err != nil {
-		return err
-	}
-	w := d.product(x)
-	if err := d.half(ctx); err != nil {
-		return err
-	}
-	return d.chunks(w, sink)
+// rows are rows from … to−1 of x.
+func rows(x *mat.Dense, from, to int) *mat.Dense {
+	_, k := x.Dims()
+	return x.Slice(from, to, 0, k).(*mat.Dense)
 }
 
 func (d *Dense) begin(ctx context.Context) error {
@@ -152,24 +144,10 @@ func (d *Dense) half(ctx context.Context) error {
 
 func (d *Dense) product(x *mat.Dense) *mat.Dense {
 	_, k := x.Dims()
-	w := mat.NewDense(int(d.Rows()), k, nil)
+	n, _ := d.A.Dims()
+	w := mat.NewDense(n, k, nil)
 	multiply(w, blas.NoTrans, d.scaled, x)
 	return w
-}
-
-// chunks calls f with consecutive rows of w.
-func (d *Dense) chunks(w *mat.Dense, f func(int64, *mat.Dense) error) error {
-	rows, k := w.Dims()
-	step := d.Chunk
-	if step == 0 {
-		step = 7
-	}
-	for at := 0; at < rows; at += step {
-		if err := f(int64(at), w.Slice(at, min(at+step, rows), 0, k).(*mat.Dense)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // multiply sets dst = op(a)·x.

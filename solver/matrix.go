@@ -1,0 +1,166 @@
+package solver
+
+import (
+	"context"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Matrix is an N×n matrix A known only through passes over its rows. N is usually
+// the longer side; nothing here depends on it but the cost.
+type Matrix interface {
+	// Info describes the matrix. It is always the same.
+	Info() Info
+	// Run makes a pass. A cancelled ctx must come back as an error that wraps
+	// ctx.Err() or context.Cause(ctx). The Cost is that of a pass that failed, too.
+	// The same pass has the same bits every time.
+	Run(ctx context.Context, p Pass) (Cost, error)
+}
+
+// Info describes a Matrix.
+type Info struct {
+	Rows int64 // N
+	Cols int   // n
+	NNZ  int64 // stored entries
+	// Exponent is the e for which all products are those of 2^−e·A instead of A, so that
+	// no square of a value leaves the range of a float64: 0 if ‖A‖_F is from 2⁻¹⁰⁰ to
+	// 2¹⁰⁰ or so, and else such that Norm is near 1.
+	Exponent int
+	Norm     float64 // ‖2^−e·A‖_F
+	MaxWidth int     // most columns of a pass; 0 is any number
+	// ID names the matrix in checkpoints, which are refused for a matrix of another
+	// name. Empty if it has none.
+	ID string
+}
+
+// A Pass is one read of a Matrix, with blocks of l columns. Each row a_i of A gives
+// y_i = a_iᵀX. A pass has some of
+//
+//	X, Sum               AᵀA·X                        the Gram operator
+//	X, Sum, R, RowsOut   W = A·X, AᵀW, R of W = QR    the finishing pass
+//	X, RowsOut           A·X
+//	RowsIn, Sum          Aᵀ·Y
+//	X, RowsIn, RowsOut, Sum   A·X and Aᵀ·Y            the dilation, residuals
+//
+// No two of the blocks overlap, but X and RowsIn may.
+type Pass struct {
+	X *mat.Dense // n×l
+	// RowsIn gives the rows z_i of an N×l block Y. Without it z_i is y_i.
+	RowsIn Rows
+	// RowsOut receives the y_i.
+	RowsOut Rows
+	// Sum (n×l) is set to Σ a_i z_iᵀ. The z_i are those of RowsOut to the last bit.
+	Sum *mat.Dense
+	// R (l×l) is set to the upper triangular factor R of a QR factorisation of the
+	// N×l matrix of the y_i, backward stable column by column and not the Cholesky
+	// factor of the sum of y_i y_iᵀ. Rows from N on are zero.
+	R *mat.Dense
+}
+
+// Rows is an N×l block that a Pass reads or writes by rows: one that lies in memory,
+// or a function. The zero Rows is none.
+type Rows struct {
+	// Block is read or filled where it lies, in any order of rows.
+	Block *mat.Dense
+	// Func is called with consecutive rows in ascending order, one call at a time: it
+	// takes those of RowsOut, and fills those of RowsIn, from first on. rows is valid
+	// during the call, but that of RowsIn until RowsOut has been called with the same
+	// rows. All of RowsIn may be asked for several times, one after the other.
+	Func func(first int64, rows *mat.Dense) error
+}
+
+// None reports whether r is the zero Rows.
+func (r Rows) None() bool { return r.Block == nil && r.Func == nil }
+
+// Columns returns the number l of columns of the pass. It panics if the blocks do not
+// have the shapes that a pass over a matrix needs, or are not enough for a product.
+func (p Pass) Columns(of Info) int {
+	l := -1
+	check := func(b *mat.Dense, rows int64) {
+		if b == nil {
+			return
+		}
+		r, c := b.Dims()
+		if l < 0 {
+			l = c
+		}
+		if rows < 0 {
+			rows = int64(l)
+		}
+		if int64(r) != rows || c != l {
+			panic("solver: a block of a Pass has the wrong shape")
+		}
+	}
+	check(p.X, int64(of.Cols))
+	check(p.Sum, int64(of.Cols))
+	check(p.RowsIn.Block, of.Rows)
+	check(p.RowsOut.Block, of.Rows)
+	check(p.R, -1)
+	needsX := p.R != nil || !p.RowsOut.None() || p.Sum != nil && p.RowsIn.None()
+	if needsX && p.X == nil || !p.RowsIn.None() && p.Sum == nil || l < 0 {
+		panic("solver: a block of a Pass is missing")
+	}
+	return l
+}
+
+// Cost is what a pass has taken. Zeros where the Matrix does not know.
+type Cost struct {
+	BytesRead int64
+	Multiply  time.Duration
+	Wait      time.Duration // for data
+}
+
+// add adds another cost.
+func (c *Cost) add(d Cost) {
+	c.BytesRead += d.BytesRead
+	c.Multiply += d.Multiply
+	c.Wait += d.Wait
+}
+
+// metered is a Matrix that adds up what its passes have cost: where it does not know
+// the times, all of the pass is multiplication.
+type metered struct {
+	Matrix
+	cost Cost
+}
+
+func (m *metered) Run(ctx context.Context, p Pass) (Cost, error) {
+	start := time.Now()
+	c, err := m.Matrix.Run(ctx, p)
+	if c.Multiply+c.Wait == 0 {
+		c.Multiply = time.Since(start)
+	}
+	m.cost.add(c)
+	return c, err
+}
+
+// gram is the operator AᵀA.
+type gram struct{ a Matrix }
+
+// GramOf returns the Gram operator AᵀA of a matrix, for Eigen.
+func GramOf(a Matrix) Operator { return gram{a} }
+
+func (g gram) Dim() int       { return g.a.Info().Cols }
+func (g gram) matrix() Matrix { return g.a }
+
+func (g gram) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	_, err := g.a.Run(ctx, Pass{X: x, Sum: dst})
+	return err
+}
+
+// matrixOf is the matrix that an operator of this package is made of, nil for others.
+func matrixOf(op Operator) Matrix {
+	if w, ok := op.(interface{ matrix() Matrix }); ok {
+		return w.matrix()
+	}
+	return nil
+}
+
+// infoOf describes that matrix; zero for others.
+func infoOf(op Operator) Info {
+	if a := matrixOf(op); a != nil {
+		return a.Info()
+	}
+	return Info{}
+}

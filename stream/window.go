@@ -1,0 +1,89 @@
+package stream
+
+import (
+	"context"
+
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Space is where the blocks lie that are given to a Matrix whose memory is too
+// small for them, and where it puts its own: see solver.Space. They are gone
+// through from the first row to the last, once a pass.
+type Space interface {
+	// Make returns room for n float64s, zeros at first.
+	Make(n int) ([]float64, error)
+	// Fetch says that x is gone through next: it may be brought into memory meanwhile.
+	Fetch(x []float64)
+	// Drop says that x need not stay in memory. Its contents stay.
+	Drop(x []float64)
+	// Free gives back what Make has returned.
+	Free(x []float64)
+}
+
+// windowRows is the number of rows of a block in a Space that are in memory at
+// the same time.
+const windowRows = 1 << 14
+
+// guard runs f and makes an error of a fault of memory that the Space has mapped.
+func (m *Matrix) guard(f func() error) error {
+	if m.opt.Space == nil {
+		return f()
+	}
+	return vfs.Guard(f)
+}
+
+// keep remembers an error for the end of the pass.
+func (m *Matrix) keep(err error) {
+	if err != nil {
+		m.fault.CompareAndSwap(nil, &err)
+	}
+}
+
+// kept returns the error that keep has remembered, and forgets it.
+func (m *Matrix) kept() error {
+	if err := m.fault.Swap(nil); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// eachWindow calls f with the windows of rows [first, end) of x in order: all at once
+// without a Space. It ends with the context of the pass.
+func (m *Matrix) eachWindow(ctx context.Context, x *mat.Dense, first, end int, f func(from, to int)) {
+	window := windowRows
+	if m.opt.Space == nil {
+		window = end - first
+	}
+	m.fetchRows(x, first, min(end, first+window))
+	for from := first; from < end; from += window {
+		if ctx.Err() != nil {
+			m.keep(context.Cause(ctx))
+			return
+		}
+		to := min(end, from+window)
+		m.fetchRows(x, to, min(end, to+window))
+		f(from, to)
+		m.drop(between(x, from, to))
+	}
+}
+
+// fetchRows says that rows of x come next.
+func (m *Matrix) fetchRows(x *mat.Dense, from, to int) {
+	if m.opt.Space != nil && from < to {
+		m.opt.Space.Fetch(between(x, from, to))
+	}
+}
+
+// drop says that x need not stay in memory.
+func (m *Matrix) drop(x []float64) {
+	if m.opt.Space != nil && len(x) > 0 {
+		m.opt.Space.Drop(x)
+	}
+}
+
+// between returns rows from … to−1 of x where they lie, with what is between them.
+func between(x *mat.Dense, from, to int) []float64 {
+	raw := x.RawMatrix()
+	return raw.Data[from*raw.Stride : (to-1)*raw.Stride+raw.Cols]
+}
