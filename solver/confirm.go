@@ -118,6 +118,11 @@ func (r *run) confirm(cands []Candidate) (done, more bool) {
 // below reports whether the leading candidate is known well enough to say that
 // it does not belong to another copy of one of the locked values above least.
 func (r *run) below(c Candidate, least float64) bool {
+	return r.judge.products >= minProducts && c.Residual <= r.telling(c, least)
+}
+
+// telling is the residual of the leading candidate with which it is known well enough.
+func (r *run) telling(c Candidate, least float64) float64 {
 	next := math.Inf(1)
 	for _, v := range r.values {
 		if v > least+r.slack(least) {
@@ -130,7 +135,16 @@ func (r *run) below(c Candidate, least float64) bool {
 	if width(r.rec.Next()) >= 4 {
 		blurred = c.Value / 4
 	}
-	return r.judge.products >= minProducts && c.Residual <= min(blurred, (next-c.Value)/2)
+	return min(blurred, (next-c.Value)/2)
+}
+
+// uncertain is Event.Worst and Event.Goal of a pass that looks for more copies: the
+// leading candidate is one, which is to be found, or is to be told from all of them.
+func (r *run) uncertain(c Candidate) (now, goal float64) {
+	if t := r.telling(c, slices.Min(r.values)); t > 0 && c.Residual > 0 {
+		return min(1, c.Residual/c.Value), t / c.Value
+	}
+	return min(1, r.relative(c)), r.tol
 }
 
 // exchange locks the leading candidates in the place of the locked vectors that

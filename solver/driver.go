@@ -3,6 +3,7 @@ package solver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -219,6 +220,11 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		}
 		e := r.event(PhaseIterate, index, lead)
 		e.Open, e.Worst = open, worst
+		if confirming {
+			e.Phase = PhaseConfirm
+			e.Worst, e.Goal = r.uncertain(lead)
+		}
+		e.More = r.doubt || !over && confirming || r.locked.len == r.s.Rank && r.told && !r.evident(slices.Min(r.values))
 		if err := r.observe(e); err != nil {
 			return NotTerminated, err
 		}

@@ -5,6 +5,7 @@ const (
 	PhaseIterate = "iterate" // a pass of a recurrence
 	PhaseFinish  = "finish"  // a finishing pass
 	PhaseInspect = "inspect" // a pass that checks what the matrix is said to be
+	PhaseConfirm = "confirm" // a pass that looks for more copies of values found
 	PhaseOutside = "outside" // a pass that looks for values larger than those found
 )
 
@@ -23,11 +24,16 @@ type Event struct {
 	// Open is how many triplets were looked for together in the pass, those that
 	// it has found included, and Worst the largest residual among them, at most 1,
 	// and 1 if of one of them nothing is known yet: the pass in which it falls to
-	// the tolerance finds them all. (Finish: all triplets, and Residual.)
+	// the tolerance finds them all. (Finish: all triplets, and Residual. Confirm and
+	// outside: 0 triplets, and from 1 down to Goal how little is known about others.)
 	Open  int
 	Worst float64
+	Goal  float64 // what Worst has to fall to for the phase to be over, 0 if that is not known
 	Tol   float64 // the tolerance asked for
-	Stats Stats   // costs so far
+	// More is whether the search goes on although all triplets are found: for more
+	// copies of their values, or for values outside of what was given.
+	More  bool
+	Stats Stats // costs so far
 }
 
 // Observer sees every pass. A non-nil error stops the run and is returned by

@@ -152,14 +152,10 @@ func (r *run) witnessed(found int) bool {
 	if !ok {
 		return false
 	}
-	p, cases := width(e.first)-r.taken, float64(r.s.Rank+1)
-	if r.scouting {
-		cases = 1
-	}
-	if p < 1 {
+	delta := r.leastShare(width(e.first))
+	if delta == 0 {
 		return false
 	}
-	delta := leastShare(p, r.n-r.first-r.taken, outsideProbability/cases)
 	const apart = 1e-2 // relative distance of w from those it could be mixed with
 	if e.leak > apart*delta*e.theta[0] {
 		return false
@@ -168,6 +164,29 @@ func (r *run) witnessed(found int) bool {
 		r.outside = now
 	}
 	return true
+}
+
+// leastShare is δ for a start block of so many columns, 0 if none of them is random.
+func (r *run) leastShare(columns int) float64 {
+	p, cases := columns-r.taken, float64(r.s.Rank+1)
+	if r.scouting {
+		cases = 1
+	}
+	if p < 1 {
+		return 0
+	}
+	return leastShare(p, r.n-r.first-r.taken, outsideProbability/cases)
+}
+
+// hidden is Event.Worst and Event.Goal of a pass of a scout: the share of its start
+// block that a vector whose eigenvalue would count may still have, and the least one.
+func (r *run) hidden(least float64) (now, goal float64) {
+	e, _ := r.rec.(witness).evidence(0)
+	goal = r.leastShare(width(e.first))
+	if limit := r.negligible(least); limit > e.theta[0] {
+		return min(1, e.transfer(limit)), goal
+	}
+	return 1, goal
 }
 
 // evident reports whether nothing that counts can be hidden above an eigenvalue
@@ -252,7 +271,9 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 		r.witnessed(0)
 		misled = lead.Value > r.negligible(least)
 		e := r.event(PhaseOutside, r.s.Rank-1, lead)
-		e.Open, e.Worst = 0, 0
+		e.Open = 0
+		e.Worst, e.Goal = r.hidden(least)
+		e.More = misled || !s.over && !r.evident(least)
 		if err := r.observe(e); err != nil {
 			return false, NotTerminated, err
 		}

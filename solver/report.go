@@ -8,7 +8,7 @@ import (
 func (r *run) event(phase string, triplet int, c Candidate) Event {
 	return Event{
 		Phase: phase, Pass: r.stats.Passes, Triplet: triplet, Locked: r.locked.len, Rank: r.s.Rank,
-		Sigma: r.sigma(c.Value), Residual: r.relative(c), Tol: r.s.Tol, Stats: r.cost(),
+		Sigma: r.sigma(c.Value), Residual: r.relative(c), Goal: r.s.Tol, Tol: r.s.Tol, Stats: r.cost(),
 	}
 }
 

@@ -116,7 +116,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 				return err
 			}
 			a.display = progress.New(a.stderr, progress.Options{
-				Terminal: a.terminal, Quiet: a.quiet, Interval: a.interval, Level: a.level,
+				Terminal: a.terminal, Quiet: a.quiet, Interval: a.interval, Level: a.level, Doing: a.beside,
 			})
 			a.saying.Lock()
 			defer a.saying.Unlock()

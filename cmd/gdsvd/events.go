@@ -22,7 +22,8 @@ type event struct {
 	Sigma     number  `json:"sigma"`
 	Residual  number  `json:"residual"`
 	Open      int     `json:"open"`  // triplets looked for together
-	Worst     number  `json:"worst"` // the largest residual among them
+	Worst     number  `json:"worst"` // the largest residual among them, and
+	Goal      number  `json:"goal"`  // what it has to fall to
 	BytesRead int64   `json:"bytes_read"`
 	Seconds   seconds `json:"seconds"`
 }
@@ -31,7 +32,7 @@ type event struct {
 func (o *output) Observe(e solver.Event) error {
 	return o.lines.Encode(event{
 		Phase: e.Phase, Pass: e.Pass, Triplet: e.Triplet, Locked: e.Locked,
-		Sigma: number(e.Sigma), Residual: number(e.Residual), Open: e.Open, Worst: number(e.Worst),
+		Sigma: number(e.Sigma), Residual: number(e.Residual), Open: e.Open, Worst: number(e.Worst), Goal: number(e.Goal),
 		BytesRead: e.Stats.BytesRead, Seconds: newSeconds(e.Stats),
 	})
 }

@@ -52,6 +52,14 @@ func (a *app) during(what string) (act *activity, end func()) {
 	return act, func() { a.doing.Store(before) }
 }
 
+// beside describes the activity under way, "" if there is none.
+func (a *app) beside() string {
+	if act := a.doing.Load(); act != nil {
+		return act.describe(time.Now())
+	}
+	return ""
+}
+
 // Expect says how many bytes there are to be written: see solver.Expecter.
 func (x *activity) Expect(bytes int64) { x.total.Add(bytes) }
 

@@ -232,8 +232,8 @@ func (a *app) svd(ctx context.Context, cmd *cobra.Command, path string, o svdOpt
 	if o.timeLimit > 0 {
 		set.Deadline = began.Add(o.timeLimit)
 	}
+	defer a.display.End()
 	res, err := solver.SVD(ctx, m, set)
-	a.display.End()
 	if err != nil {
 		return nil, keeper.afterFault(err)
 	}

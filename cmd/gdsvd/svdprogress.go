@@ -52,14 +52,14 @@ func finishTime(pass time.Duration, width float64, rows int64, o *svdOptions) ti
 func (p *svdProgress) Observe(e solver.Event) error {
 	now := p.iteration.Observe(progress.Moment{
 		Pass: e.Pass, Elapsed: e.Stats.Total, Rank: e.Rank, Locked: e.Locked,
-		Open: e.Open, Residual: e.Worst, Tol: e.Tol, Finished: e.Phase == solver.PhaseFinish,
+		Open: e.Open, More: e.More, Residual: e.Worst, Tol: e.Goal, Finished: e.Phase == solver.PhaseFinish,
 	})
 	residual, doing := e.Worst, ""
-	if e.Open == 0 {
+	switch e.Phase {
+	case solver.PhaseConfirm:
 		residual, doing = e.Residual, ", looking for more copies"
-	}
-	if e.Phase == solver.PhaseOutside {
-		doing = ", looking outside of them"
+	case solver.PhaseOutside:
+		residual, doing = e.Residual, ", looking outside of them"
 	}
 	const steps = 1000
 	s := progress.State{
@@ -81,9 +81,8 @@ func (p *svdProgress) Watch(w solver.Work) {
 	s := p.shown
 	if s.Total == 0 {
 		s.Text = "before the first pass"
-	}
-	if s.ETA > 0 {
-		s.ETA = max(time.Second, s.ETA-time.Since(p.at))
+	} else {
+		s = s.After(time.Since(p.at))
 	}
 	size := memory.FormatSize(max(0, w.VectorsRead+w.VectorsWritten-p.vectors))
 	s.Text += ", then " + size + " of vectors"

@@ -43,7 +43,8 @@ type Moment struct {
 	Elapsed       time.Duration // of the run, with those that it continues
 	Rank, Locked  int           // triplets wanted, and found
 	Open          int           // triplets looked for together in the pass; 0 if all are found
-	Residual, Tol float64       // the largest residual of those
+	More          bool          // the search goes on although all are found
+	Residual, Tol float64       // the largest residual of those, or what others depend on, and what it has to fall to
 	Finished      bool          // a finishing pass is over
 }
 
@@ -69,9 +70,15 @@ func (it *Iteration) Observe(m Moment) Outlook {
 		it.spent += m.Pass - it.began
 		it.next(m.Pass)
 	}
+	step := max(0, (m.Elapsed - it.last.Elapsed).Seconds())
 	it.last = m
 	left := it.left(m, passes)
 	if total := m.Elapsed.Seconds() + left; total > 0 {
+		// Nobody has seen the search for others coming: what is not done yet is spread
+		// over the time left.
+		if m.More && m.Locked == m.Rank && step > 0 {
+			it.done += (1 - it.done) * step / (step + left)
+		}
 		it.done = max(it.done, m.Elapsed.Seconds()/total)
 	}
 	o := Outlook{Done: min(it.done, 1)}
@@ -109,11 +116,15 @@ func (it *Iteration) time(m Moment) {
 // passes estimates how many more passes the search takes; known is false if
 // that is a guess.
 func (it *Iteration) passes(m Moment) (passes float64, known bool) {
-	const confirming = 3 // passes at least, and it cannot be told how many
+	const others = 3 // passes at least
 	missing := m.Rank - m.Locked
 	switch {
-	case missing <= 0 && m.Open == 0 && !m.Finished:
-		return confirming, false
+	case missing <= 0 && m.More && m.Locked > it.last.Locked:
+		return others, true
+	case missing <= 0 && m.More:
+		stage := float64(m.Pass - it.began)
+		left, known := it.stage(m, stage, others)
+		return max(left, others-stage), known
 	case missing <= 0 || m.Finished:
 		return 0, true
 	}

@@ -35,6 +35,7 @@ func recorded(t *testing.T, name string) (all []Moment) {
 		}
 		elapsed += time.Second + time.Duration(m.Pass*37%11-5)*20*time.Millisecond
 		m.Elapsed, m.Finished = elapsed, phase == "f"
+		m.More = m.Open == 0 && !m.Finished
 		all = append(all, m)
 	}
 	for i := range all {
@@ -108,6 +109,32 @@ func falling(passes, k int) (all []Moment) {
 	return all
 }
 
+// While a search for others goes on, more is done with every pass, and it is said how
+// long it takes.
+func TestIterationOfOthers(t *testing.T) {
+	it := Iteration{Expected: 40, Finish: onePass}
+	all := falling(40, 5)
+	for i := range all {
+		all[i].Tol = 1e-4
+	}
+	last := &all[len(all)-1]
+	last.Locked, last.More = 5, true
+	o := observe(&it, all)
+	const passes = 12
+	for p := 1; p <= passes; p++ {
+		m := Moment{Pass: 40 + p, Elapsed: time.Duration(40+p) * time.Second, Rank: 5, Locked: 5, More: p < passes, Tol: 0.01}
+		m.Residual = math.Pow(m.Tol, float64(p)/passes)
+		before := o
+		o = it.Observe(m)
+		if p < passes && (!(o.Done > before.Done) || o.Left == 0) {
+			t.Errorf("pass %d: %+v after %+v", p, o, before)
+		}
+		if left := time.Duration(passes-p+1) * time.Second; p > 5 && (o.Left-left).Abs() > 2*time.Second {
+			t.Errorf("pass %d: %v left, want %v", p, o.Left, left)
+		}
+	}
+}
+
 // observe returns the last outlook.
 func observe(it *Iteration, all []Moment) (o Outlook) {
 	for _, m := range all {
@@ -160,6 +187,7 @@ func TestIterationNeverFalls(t *testing.T) {
 			m.Locked, m.Open = rapid.IntRange(0, rank).Draw(t, "locked"), rapid.IntRange(0, rank).Draw(t, "open")
 			m.Residual = rapid.SampledFrom([]float64{0, 1e-300, 1e-9, 1e-4, 0.5, 1, 7, math.Inf(1), math.NaN()}).Draw(t, "residual")
 			m.Tol = rapid.SampledFrom([]float64{1e-15, 1e-8, 0.5, 0.999}).Draw(t, "tol")
+			m.More = rapid.Bool().Draw(t, "more")
 			m.Finished = rapid.IntRange(0, 9).Draw(t, "finished") == 0
 			o := it.Observe(m)
 			if !(o.Done >= before && o.Done <= 1) || o.Left < 0 {

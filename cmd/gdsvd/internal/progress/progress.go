@@ -1,6 +1,6 @@
 // Package progress shows how far a task is: a bar on a terminal, a log line
-// every few seconds elsewhere, nothing when quiet. The bar and the log share
-// one writer and never garble each other.
+// every few seconds elsewhere, whether anything is new or not, nothing when quiet. The
+// bar and the log share one writer and never garble each other.
 package progress
 
 import (
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +29,9 @@ type Options struct {
 	Quiet    bool          // no bar, no log
 	Interval time.Duration // between two log lines; 0 means 5 s
 	Level    slog.Level    // least level that is logged
+	// Doing says what the process does at the moment beside the task, "" for nothing;
+	// may be nil.
+	Doing func() string
 }
 
 // Display shows tasks, one at a time, and writes the log.
@@ -37,7 +41,7 @@ type Display struct {
 	w      io.Writer
 	logger *slog.Logger
 	now    func() time.Time
-	alive  time.Duration // how often the bar is drawn when nothing is new
+	alive  time.Duration // how often the bar is drawn when nothing is new, and log lines come at most
 
 	mu      sync.Mutex
 	bar     *progressbar.ProgressBar // nil when none is drawn
@@ -47,7 +51,8 @@ type Display struct {
 	state   State         // that was shown last, as of
 	since   time.Time     // this moment
 	most    int64         // Done that was drawn, of a task that estimates it
-	stop    chan struct{} // closed when the bar goes
+	stop    chan struct{} // closed when the task ends
+	beat    sync.WaitGroup
 }
 
 // New returns a display that writes to w.
@@ -85,12 +90,18 @@ func (l *logWriter) Write(p []byte) (int, error) {
 
 // Begin starts a task. One that was running is ended.
 func (d *Display) Begin(title string) {
+	d.End()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.clear()
 	d.title, d.started, d.shown, d.since = title, d.now(), d.now(), d.now()
 	d.state, d.most = State{}, 0
-	if d.o.Quiet || !d.o.Terminal {
+	if d.o.Quiet {
+		return
+	}
+	stop := make(chan struct{})
+	d.stop = stop
+	d.beat.Go(func() { d.keepAlive(stop) })
+	if !d.o.Terminal {
 		return
 	}
 	d.bar = progressbar.NewOptions64(barSteps,
@@ -101,12 +112,10 @@ func (d *Display) Begin(title string) {
 		progressbar.OptionSetWidth(20),
 		progressbar.OptionSetRenderBlankState(true),
 	)
-	d.stop = make(chan struct{})
-	go d.keepAlive(d.stop)
 }
 
-// keepAlive draws the bar now and then while nothing new is known: between two
-// updates of a long run minutes may pass.
+// keepAlive draws the bar, or logs a line, now and then while nothing new is known:
+// between two updates of a long run minutes may pass.
 func (d *Display) keepAlive(stop <-chan struct{}) {
 	tick := time.NewTicker(d.alive)
 	defer tick.Stop()
@@ -117,11 +126,25 @@ func (d *Display) keepAlive(stop <-chan struct{}) {
 		case <-tick.C:
 		}
 		d.mu.Lock()
-		if now := d.now(); d.bar != nil && now.Sub(d.shown) >= d.alive {
-			d.shown = now
-			d.draw(d.state.after(now.Sub(d.since)), now.Sub(d.started))
+		now := d.now()
+		every := d.alive
+		if d.bar == nil {
+			every = max(every, d.o.Interval)
 		}
-		d.mu.Unlock()
+		if now.Sub(d.shown) < every {
+			d.mu.Unlock()
+			continue
+		}
+		d.shown = now
+		s := d.state.After(now.Sub(d.since))
+		s.Attrs = append(slices.Clone(s.Attrs), slog.String("since", Short(now.Sub(d.since))))
+		if d.o.Doing != nil {
+			if doing := d.o.Doing(); doing != "" {
+				s.Text += ", " + doing
+				s.Attrs = append(s.Attrs, slog.String("doing", doing))
+			}
+		}
+		d.show(s, now.Sub(d.started))
 	}
 }
 
@@ -139,9 +162,9 @@ type State struct {
 	About bool
 }
 
-// after is the state a time later, as far as it can be told: an estimate of the
+// After is the state a time later, as far as it can be told: an estimate of the
 // time left runs down, but not to its end, and Done with it.
-func (s State) after(t time.Duration) State {
+func (s State) After(t time.Duration) State {
 	if !s.About || s.ETA == 0 {
 		return s
 	}
@@ -170,17 +193,22 @@ func (d *Display) Update(s State) {
 	if d.bar != nil {
 		every = barEvery
 	}
+	elapsed := now.Sub(d.started)
+	if s.ETA == 0 && s.Bytes {
+		s.ETA = rateETA(s.Done, s.Total, elapsed)
+	}
+	d.state, d.since = s, now
 	if now.Sub(d.shown) < every {
 		d.mu.Unlock()
 		return
 	}
 	d.shown = now
-	elapsed := now.Sub(d.started)
-	if s.ETA == 0 && s.Bytes {
-		s.ETA = rateETA(s.Done, s.Total, elapsed)
-	}
+	d.show(s, elapsed)
+}
+
+// show draws the bar or logs a line. It is called with the lock held and gives it up.
+func (d *Display) show(s State, elapsed time.Duration) {
 	title := d.title
-	d.state, d.since = s, now
 	if d.bar != nil {
 		d.draw(s, elapsed)
 		d.mu.Unlock()
@@ -242,20 +270,19 @@ func (d *Display) Say(line string) {
 	_ = d.bar.RenderBlank()
 }
 
-// End takes the bar away.
+// End ends the task, and takes the bar away.
 func (d *Display) End() {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.clear()
-}
-
-// clear is called with the lock held.
-func (d *Display) clear() {
 	if d.bar != nil {
 		_ = d.bar.Clear()
 		d.bar = nil
-		close(d.stop)
 	}
+	if d.stop != nil {
+		close(d.stop)
+		d.stop = nil
+	}
+	d.mu.Unlock()
+	d.beat.Wait()
 }
 
 func rate(done int64, elapsed time.Duration) string {

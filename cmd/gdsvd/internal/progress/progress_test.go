@@ -87,6 +87,7 @@ func TestLevelHidesProgressLines(t *testing.T) {
 	d.Begin("x")
 	*clock = clock.Add(time.Minute)
 	d.Update(State{Done: 1, Total: 2})
+	d.End()
 	if out.Len() != 0 {
 		t.Errorf("wrote %q", out)
 	}
@@ -156,12 +157,12 @@ func TestStateAfter(t *testing.T) {
 		10 * time.Second: {Done: 400, ETA: 30 * time.Second},
 		time.Hour:        {Done: 920, ETA: 4 * time.Second},
 	} {
-		if got := s.after(after); got.Done != want.Done || got.ETA != want.ETA {
+		if got := s.After(after); got.Done != want.Done || got.ETA != want.ETA {
 			t.Errorf("after %v: %d done, %v left, want %d and %v", after, got.Done, got.ETA, want.Done, want.ETA)
 		}
 	}
 	for _, s := range []State{{Done: 5, Total: 9, About: true}, {Done: 5, Total: 9, ETA: time.Minute}} {
-		if got := s.after(time.Second); got.Done != s.Done || got.ETA != s.ETA {
+		if got := s.After(time.Second); got.Done != s.Done || got.ETA != s.ETA {
 			t.Errorf("%+v becomes %+v", s, got)
 		}
 	}
@@ -180,6 +181,27 @@ func TestBarStaysAlive(t *testing.T) {
 	}
 	go func() {
 		for range out { // whoever is drawing gets on
+		}
+	}()
+	d.End()
+	close(out)
+}
+
+// So are log lines, with what goes on at the moment.
+func TestLogStaysAlive(t *testing.T) {
+	out := make(chan []byte, 100)
+	d := New(writerFunc(func(p []byte) { out <- p }), Options{Interval: time.Millisecond, Doing: func() string { return "saving" }})
+	d.alive = time.Millisecond
+	d.Begin("svd")
+	d.Update(State{Done: 1, Total: 2, Attrs: []slog.Attr{slog.Int("pass", 7)}})
+	for logged := 0; logged < 3; {
+		line := string(<-out)
+		if strings.Contains(line, "msg=svd pass=7 since=") && strings.Contains(line, " doing=saving done=50%") {
+			logged++
+		}
+	}
+	go func() {
+		for range out { // whoever is logging gets on
 		}
 	}()
 	d.End()

@@ -1,0 +1,51 @@
+package solver_test
+
+import (
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// The passes that look for others when all triplets are found have a phase of their own,
+// a goal that is reached with the last of them, and are announced.
+func TestEventsOfOthers(t *testing.T) {
+	repeated := solvertest.WithValues(200, 120, 3, 9, 9, 8, 7, 7, 5, 4, 3, 2, 1)
+	several := solvertest.WithValues(200, 120, 3, 9, 8, 7, 6, 5, 4, 3, 2, 1)
+	for phase, c := range map[string]struct {
+		a      *mat.Dense
+		method solver.Method
+		init   *mat.Dense
+	}{
+		solver.PhaseConfirm: {repeated, solver.Krylov{Columns: 1}, nil},
+		solver.PhaseOutside: {several, solver.Power{}, solvertest.Random(120, 3, 1)},
+	} {
+		var before, last solver.Event
+		passes := 0
+		set := solver.Settings{Rank: 3, Tol: 1e-6, Seed: 1, Method: c.method, Init: c.init}
+		set.Observer = solver.ObserverFunc(func(e solver.Event) error {
+			if e.Phase == phase {
+				if passes++; passes == 1 && (!before.More || before.Locked != 3) {
+					t.Errorf("%s is not announced by %+v", phase, before)
+				}
+				if !(e.Worst > 0 && e.Worst <= 1 && e.Goal > 0 && e.Goal < 1) || e.Open != 0 {
+					t.Errorf("%s: %+v", phase, e)
+				}
+				last = e
+			} else if e.More && e.Locked < e.Rank || e.Phase == solver.PhaseFinish && e.More {
+				t.Errorf("more in %+v", e)
+			}
+			before = e
+			return nil
+		})
+		res, err := solver.SVD(t.Context(), solvertest.NewDense(c.a), set)
+		if err != nil || res.Status != solver.Converged {
+			t.Fatalf("%v, error %v", res, err)
+		}
+		if passes < 2 || last.More || last.Worst > 1.1*last.Goal {
+			t.Errorf("%s: %d passes, the last is %+v", phase, passes, last)
+		}
+	}
+}
