@@ -73,7 +73,6 @@ type endingSpace struct {
 	solvertest.Space
 	windows, at int64 // so far, and when to end it; 0: never
 	cancel      func()
-	ended       bool
 	after       int64 // float64s dropped since, but for checkpoints
 	saving      atomic.Bool
 }
