@@ -12,9 +12,9 @@ import (
 // settle ranks the ids and decides the shape and orientation.
 func (g *ingestion) settle(ctx context.Context) (err error) {
 	r := g.reading
-	if r.keys != nil {
-		g.pack = *r.keys
-		return nil
+	if r.shape != nil {
+		g.pack, err = newKeyPacker(r.shape.Rows, r.shape.Cols, g.o.Orient)
+		return err
 	}
 	if len(r.users.closed)+len(r.items.closed) > 0 {
 		g.meter.begin(StageIDs, 0)
@@ -129,7 +129,7 @@ func (m *remap) shifts() (users, items []uint32, toUser, toItem int) {
 // remap is that of the generations, or nil.
 func (g *ingestion) remap(userGen, itemGen int) (*remap, error) {
 	r := g.reading
-	if r.keys != nil {
+	if r.shape != nil {
 		return nil, nil
 	}
 	users, err := r.users.ranksOf(userGen)
@@ -146,7 +146,7 @@ func (g *ingestion) remap(userGen, itemGen int) (*remap, error) {
 // place names a place in the user's matrix: ids, or indices from 1.
 func (g *ingestion) place(key uint64) (row, col string) {
 	i, j := g.userPlace(key)
-	if g.reading.keys != nil {
+	if g.reading.shape != nil {
 		return fmt.Sprint(i + 1), fmt.Sprint(j + 1)
 	}
 	return g.reading.users.name(g.scratch, i), g.reading.items.name(g.scratch, j)

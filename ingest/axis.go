@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
 // An axis numbers the ids of the users or of the items, and ranks them in
@@ -180,7 +181,7 @@ func (a *axis) rank(ctx context.Context, s *scratch, lists []idList, p plan, hel
 	err = s.mergeLists(ctx, lists, m, func(r *idRecord) error {
 		if a.n == 0 || last.num != r.num || !bytes.Equal(last.text, r.text) {
 			if a.n++; a.n > maxIDs {
-				return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), ErrUnsupported)
+				return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), format.ErrUnsupported)
 			}
 			last.num, last.text = r.num, append(last.text[:0], r.text...)
 			if err := w.add(&last); err != nil {

@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -46,22 +49,21 @@ func BenchmarkParse(b *testing.B) {
 		"mtx":       []byte(mm.String()),
 	} {
 		b.Run(name, func(b *testing.B) {
-			var bt batch
-			c := chunk{data: make([]byte, 0, chunkSize)}
+			var bt format.Batch
+			c := format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}
 			for b.Loop() {
-				op := opener{fs: vfs.OS, stdin: bytes.NewReader(text), bytes: new(atomic.Int64), maxWindow: 1 << 20}
+				op := input.Opener{FS: vfs.OS, Stdin: bytes.NewReader(text), Bytes: new(atomic.Int64), MaxWindow: 1 << 20}
 				src, err := openSource(context.Background(), op, "-", Options{}.withDefaults(), nil)
 				if err != nil {
 					b.Fatal(err)
 				}
-				for src.fill(&c) == nil {
-					bt.reset()
-					src.parser.parse(&c, &bt, 0)
-					if bt.bad > 0 {
-						b.Fatal(bt.badErrs[0])
+				for src.reader.Next(&c) == nil {
+					bt.Reset(0)
+					if err := errors.Join(append(bt.Errs, src.reader.Parse(&c, &bt))...); err != nil {
+						b.Fatal(err)
 					}
 				}
-				if err := src.in.Close(); err != nil {
+				if err := src.Close(); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -73,16 +75,16 @@ func BenchmarkParse(b *testing.B) {
 // BenchmarkDictionary numbers ids of ratings sorted by user.
 func BenchmarkDictionary(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var c idColumn
+	var c format.Keys
 	for range 1 << 16 {
-		c.ints = append(c.ints, int64(r.IntN(10677)*6))
+		c.Ints = append(c.Ints, int64(r.IntN(10677)*6))
 	}
 	d := newDictionary()
 	var dst []uint32
 	for b.Loop() {
 		dst = d.encode(&c, dst[:0])
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.ints)), "ns/id")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.Ints)), "ns/id")
 }
 
 func BenchmarkSort(b *testing.B) {

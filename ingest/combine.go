@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
 // walk merges the runs and calls emit for all places in ascending order, part
@@ -22,7 +24,7 @@ func (g *ingestion) walk(ctx context.Context, emit func(part []entry) error) (du
 		policy: g.o.Duplicates,
 		overflow: func(key uint64) error {
 			row, col := g.place(key)
-			return fmt.Errorf("combine entries at row %s, column %s: %w", row, col, ErrOverflow)
+			return fmt.Errorf("combine entries at row %s, column %s: %w", row, col, format.ErrOverflow)
 		},
 	}
 	parts, free := make(chan []entry, walkParts), make(chan []entry, walkParts)

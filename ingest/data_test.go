@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
 // dataDir is the folder of real data, which may not be passed on with the project.
@@ -98,7 +101,7 @@ func TestMNIST(t *testing.T) {
 	data := plain(t, path)[16:]
 	out := target(t)
 	rep := mustIngest(t, []string{path}, out, Options{})
-	if rep.Rows != 60000 || rep.Cols != 784 || rep.NNZ != 8994156 || rep.Format != IDX {
+	if rep.Rows != 60000 || rep.Cols != 784 || rep.NNZ != 8994156 || rep.Format != "idx" {
 		t.Fatalf("got %+v", rep)
 	}
 	got := make([][2]int, rep.Rows) // number and sum of the entries of each row
@@ -147,15 +150,15 @@ func TestQuirks(t *testing.T) {
 		"a01.mtx":               {cols: 1},
 		"empty.mtx":             {rows: 3, cols: 4},
 		"matrix_int64.mtx":      {rows: 7, cols: 7, nnz: 12},
-		"comments_west0067.mtx": {err: ErrNotFinite, line: 6},
-		"skew_fp64.mtx":         {err: ErrNotFinite, line: 4},
-		"full_symmetric.mtx":    {err: ErrUnsupported, line: 1},
-		"hermitian_c.mtx":       {err: ErrUnsupported, line: 1},
-		"mangled1.mtx":          {err: ErrHeader, line: 1},
-		"mangled7.mtx":          {err: ErrFields, line: 5},
-		"mangled10.mtx":         {err: ErrCount, line: 7},
+		"comments_west0067.mtx": {err: format.ErrNotFinite, line: 6},
+		"skew_fp64.mtx":         {err: format.ErrNotFinite, line: 4},
+		"full_symmetric.mtx":    {err: format.ErrUnsupported, line: 1},
+		"hermitian_c.mtx":       {err: format.ErrUnsupported, line: 1},
+		"mangled1.mtx":          {err: format.ErrHeader, line: 1},
+		"mangled7.mtx":          {err: text.ErrFields, line: 5},
+		"mangled10.mtx":         {err: format.ErrCount, line: 7},
 		"mangled14.mtx":         {err: errors.New("duplicate"), line: 8},
-		"west0067_noheader.mtx": {err: ErrHeader, line: 1},
+		"west0067_noheader.mtx": {err: format.ErrHeader, line: 1},
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -167,11 +170,11 @@ func TestQuirks(t *testing.T) {
 			if !known {
 				t.Fatal("no verdict for this file")
 			}
-			rep, err := Ingest(t.Context(), []string{filepath.Join(dir, e.Name())}, target(t), Options{Format: MatrixMarket})
+			rep, err := Ingest(t.Context(), []string{filepath.Join(dir, e.Name())}, target(t), Options{Format: "mtx"})
 			var de *DuplicateError
 			switch {
 			case e.Name() == "mangled14.mtx":
-				if !errors.As(err, &de) || de.SecondLine != v.line || de.FirstLine != v.line-1 {
+				if !errors.As(err, &de) || de.Second.Line != v.line || de.First.Line != v.line-1 {
 					t.Errorf("got %v", err)
 				}
 			case v.err != nil:
@@ -185,7 +188,7 @@ func TestQuirks(t *testing.T) {
 
 // parseColumn is the column of an error that is not checked.
 func parseColumn(err error) int {
-	var pe *ParseError
+	var pe *format.ParseError
 	if errors.As(err, &pe) {
 		return pe.Column
 	}

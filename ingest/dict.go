@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
@@ -58,22 +59,22 @@ func (d *dictionary) size() int64 {
 }
 
 // encode appends the temporary id of each id of c to dst.
-func (d *dictionary) encode(c *idColumn, dst []uint32) []uint32 {
-	if c.isText && !d.isText {
+func (d *dictionary) encode(c *format.Keys, dst []uint32) []uint32 {
+	if c.IsText && !d.isText {
 		d.toText()
 	}
 	switch {
-	case c.isText:
-		for i := range c.ends {
-			dst = append(dst, d.addText(c.at(i)))
+	case c.IsText:
+		for i := range c.Len() {
+			dst = append(dst, d.addText(c.Text(i)))
 		}
 	case d.isText:
 		var b [20]byte
-		for _, id := range c.ints {
+		for _, id := range c.Ints {
 			dst = append(dst, d.addText(strconv.AppendInt(b[:0], id, 10)))
 		}
 	default:
-		dst = d.encodeInts(c.ints, dst)
+		dst = d.encodeInts(c.Ints, dst)
 	}
 	return dst
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
 // TestDictionary numbers batches of ids, integers and others mixed, and
@@ -24,10 +26,10 @@ func TestDictionary(t *testing.T) {
 		want := map[string]uint32{}
 		allInts := true
 		for _, part := range rapid.SliceOfN(rapid.SliceOfN(id, 0, 1200), 0, 5).Draw(t, "batches") {
-			var c idColumn
+			var c format.Keys
 			for _, s := range part {
-				c.add([]byte(s))
-				if _, ok := parseID([]byte(s)); !ok {
+				c.Add([]byte(s))
+				if _, ok := format.ParseID([]byte(s)); !ok {
 					allInts = false
 				}
 			}

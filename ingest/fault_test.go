@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -218,7 +219,7 @@ func TestFailingReadIsNotTruncation(t *testing.T) {
 		return nil
 	}}
 	err := faulty(t, in, target(t), fsys, DuplicatesError)
-	var pe *ParseError
+	var pe *format.ParseError
 	if !errors.Is(err, syscall.EIO) || errors.As(err, &pe) {
 		t.Errorf("got %v", err)
 	}

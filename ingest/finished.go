@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
 )
 
 // complete looks for the finished store of the same inputs and options at out,
@@ -22,7 +23,7 @@ func complete(o Options, names []string, out string) (*Report, error) {
 		return nil, nil
 	}
 	var err error
-	if g.inputs, err = identify(o.FS, names); err != nil || g.inputs == nil {
+	if g.inputs, err = input.Identify(o.FS, names); err != nil || g.inputs == nil {
 		return nil, err
 	}
 	had, made, err := sourceOf(o, out)
@@ -63,7 +64,7 @@ func sourceOf(o Options, path string) (map[string]any, time.Time, error) {
 }
 
 // sameOrigin tells why a store with the source, made at a time, is not of these
-// inputs and options: they are the same if names, sizes, sums (see inputID) and
+// inputs and options: they are the same if names, sizes, sums (see input.ID) and
 // options are, and no input is younger than the store. Stores of before there were
 // sums have none.
 func (g *ingestion) sameOrigin(had map[string]any, made time.Time) error {
@@ -93,7 +94,7 @@ const sumsKey = "input_sums"
 func (g *ingestion) origin() map[string]any {
 	var inputs, sizes, sums []any
 	for _, name := range g.names {
-		inputs = append(inputs, filepath.Base(displayName(name)))
+		inputs = append(inputs, filepath.Base(input.DisplayName(name)))
 	}
 	for _, in := range g.inputs {
 		sizes, sums = append(sizes, float64(in.Size)), append(sums, in.Sum)

@@ -12,6 +12,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -37,7 +38,7 @@ type idRecord struct {
 const listBuffer = 1 << 15
 
 // maxIDBytes is more than the longest id: no line may be longer than a chunk.
-const maxIDBytes = chunkSize
+const maxIDBytes = format.ChunkBytes
 
 // ctxEvery is after how many ids it is looked whether to go on.
 const ctxEvery = 1 << 14

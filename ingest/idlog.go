@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -104,7 +105,7 @@ func (st logState) load(s *scratch, d *dictionary) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := &summing{r: io.NewSectionReader(f, 0, st.Bytes)}
 	r := bufio.NewReaderSize(sum, runBuffer)
-	var c idColumn
+	var c format.Keys
 	var id []byte
 	var temp []uint32
 	for n := 0; n < st.N; n++ {
@@ -119,10 +120,10 @@ func (st logState) load(s *scratch, d *dictionary) (err error) {
 		if _, err := io.ReadFull(r, id); err != nil {
 			return errTempDamaged
 		}
-		c.add(id)
+		c.Add(id)
 		if n%runBlock == runBlock-1 || n == st.N-1 {
 			temp = d.encode(&c, temp[:0])
-			c.reset()
+			c.Reset()
 		}
 	}
 	if _, err := r.ReadByte(); err != io.EOF || sum.crc != st.CRC || d.n != st.N {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
 var big = binary.BigEndian
@@ -87,24 +89,24 @@ var idxCases = []struct {
 	{"no rows", idxHeader(8, 0, 3), nil},
 	{"no columns", idxHeader(8, 3, 0), nil},
 
-	{"empty", nil, ErrTruncated},
-	{"header cut", idxHeader(8, 2, 2)[:9], ErrTruncated},
-	{"not the magic number", []byte{0, 1, 8, 1, 0, 0, 0, 0}, ErrHeader},
-	{"unknown type", idxHeader(10, 1), ErrHeader},
-	{"no dimensions", idxHeader(8), ErrHeader},
-	{"too short", append(idxHeader(8, 2, 2), 1, 2, 3), ErrTruncated},
-	{"half an element", append(idxHeader(11, 2), 1, 2, 3), ErrTruncated},
-	{"too long", append(idxHeader(8, 2, 2), 1, 2, 3, 4, 5), ErrCount},
-	{"NaN", big.AppendUint64(idxHeader(14, 1), math.Float64bits(math.NaN())), ErrNotFinite},
-	{"infinite", big.AppendUint32(big.AppendUint32(idxHeader(13, 2), 0), math.Float32bits(float32(math.Inf(-1)))), ErrNotFinite},
-	{"dimensions overflow", append(idxHeader(8, 0xffffffff, 0xffffffff, 0xffffffff), 1), ErrHeader},
-	{"data overflow", append(idxHeader(14, 0xffffffff, 0xffffff, 0xffff), 1), ErrHeader},
+	{"empty", nil, format.ErrTruncated},
+	{"header cut", idxHeader(8, 2, 2)[:9], format.ErrTruncated},
+	{"not the magic number", []byte{0, 1, 8, 1, 0, 0, 0, 0}, format.ErrHeader},
+	{"unknown type", idxHeader(10, 1), format.ErrHeader},
+	{"no dimensions", idxHeader(8), format.ErrHeader},
+	{"too short", append(idxHeader(8, 2, 2), 1, 2, 3), format.ErrTruncated},
+	{"half an element", append(idxHeader(11, 2), 1, 2, 3), format.ErrTruncated},
+	{"too long", append(idxHeader(8, 2, 2), 1, 2, 3, 4, 5), format.ErrCount},
+	{"NaN", big.AppendUint64(idxHeader(14, 1), math.Float64bits(math.NaN())), format.ErrNotFinite},
+	{"infinite", big.AppendUint32(big.AppendUint32(idxHeader(13, 2), 0), math.Float32bits(float32(math.Inf(-1)))), format.ErrNotFinite},
+	{"dimensions overflow", append(idxHeader(8, 0xffffffff, 0xffffffff, 0xffffffff), 1), format.ErrHeader},
+	{"data overflow", append(idxHeader(14, 0xffffffff, 0xffffff, 0xffff), 1), format.ErrHeader},
 }
 
 func TestIDX(t *testing.T) {
 	for _, c := range idxCases {
 		t.Run(c.name, func(t *testing.T) {
-			rep, got, err := ingestText(t, string(c.data), Options{Format: IDX, MaxBadLines: 100})
+			rep, got, err := ingestText(t, string(c.data), Options{Format: "idx", MaxBadLines: 100})
 			if c.err != nil {
 				parseError(t, err, c.err, 0, 0)
 				return
@@ -114,7 +116,7 @@ func TestIDX(t *testing.T) {
 			}
 			rows, cols, want, ok := naiveIDX(c.data)
 			slices.SortFunc(want, compareTriples)
-			if !ok || rep.Format != IDX || rep.Rows != rows || rep.Cols != cols || !slices.Equal(got, want) {
+			if !ok || rep.Format != "idx" || rep.Rows != rows || rep.Cols != cols || !slices.Equal(got, want) {
 				t.Errorf("got %v %d × %d: %v, want %d × %d: %v, %v", rep.Format, rep.Rows, rep.Cols, got, rows, cols, want, ok)
 			}
 		})
@@ -123,7 +125,7 @@ func TestIDX(t *testing.T) {
 
 func TestIDXIsRecognised(t *testing.T) {
 	rep, _, err := ingestText(t, string(idxCases[0].data), Options{})
-	if err != nil || rep.Format != IDX {
+	if err != nil || rep.Format != "idx" {
 		t.Errorf("%v, %v", rep, err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -53,7 +55,7 @@ type ingestion struct {
 	reading *reading
 	spool   *spool
 	scratch *scratch
-	inputs  []inputID // nil if they cannot be read again
+	inputs  []input.ID // nil if they cannot be read again
 	saver   saver
 	resumed *journal // nil: begun anew
 
@@ -61,7 +63,7 @@ type ingestion struct {
 }
 
 func ingest(ctx context.Context, inputs []string, out string, o Options, p plan) (*Report, error) {
-	names, err := expand(o.FS, inputs)
+	names, err := input.Expand(o.FS, inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out s
 	}
 	r := &reading{
 		o: o, plan: p, names: names, meter: g.meter, report: g.report, scratch: g.scratch,
-		open:  opener{fs: o.FS, stdin: o.Stdin, bytes: new(atomic.Int64), maxWindow: uint64(p.window)},
+		open:  input.Opener{FS: o.FS, Stdin: o.Stdin, Bytes: new(atomic.Int64), MaxWindow: uint64(p.window)},
 		users: newAxis(), items: newAxis(),
 	}
 	r.save = func() error {
@@ -133,7 +135,7 @@ func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out s
 
 // begin finds out where to begin, and whether there is room for it all.
 func (g *ingestion) begin(ctx context.Context) (err error) {
-	if g.inputs, err = identify(g.o.FS, g.names); err != nil {
+	if g.inputs, err = input.Identify(g.o.FS, g.names); err != nil {
 		return err
 	}
 	g.scratch.durable = g.inputs != nil && g.o.CheckpointEvery > 0
@@ -170,7 +172,7 @@ func (g *ingestion) run(ctx context.Context) (err error) {
 func (g *ingestion) read(ctx context.Context) error {
 	r := g.reading
 	if g.resumed != nil && g.resumed.Step != stepRead {
-		return r.shape(ctx)
+		return nil
 	}
 	r.total = g.inputSize()
 	g.meter.begin(StageRead, r.total)
@@ -179,8 +181,8 @@ func (g *ingestion) read(ctx context.Context) error {
 	}
 	g.report.Format = r.format
 	g.report.InputBytes = r.uncompressed
-	if r.keys == nil && r.spool.n == 0 {
-		return &ParseError{File: displayName(g.names[len(g.names)-1]), Err: fmt.Errorf("%w in the input", ErrEmpty)}
+	if r.shape == nil && r.spool.n == 0 {
+		return &format.ParseError{File: input.DisplayName(g.names[len(g.names)-1]), Err: fmt.Errorf("%w in the input", format.ErrEmpty)}
 	}
 	g.o.Log.Debug("read", "format", r.format, "entries", r.spool.n, "spilled", r.spool.onto)
 	if err := r.spool.finish(); err != nil || !r.spool.onto {
@@ -195,11 +197,4 @@ func (g *ingestion) inputSize() (total int64) {
 		total += in.Size
 	}
 	return total
-}
-
-func displayName(input string) string {
-	if input == "-" {
-		return stdinName
-	}
-	return input
 }

@@ -20,6 +20,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/all"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -193,7 +196,7 @@ func TestDuplicatePolicies(t *testing.T) {
 		}
 	}
 	_, _, err := ingestText(t, "1,1,1e308\n1,1,1e308\n", Options{Duplicates: Sum})
-	if !errors.Is(err, ErrOverflow) {
+	if !errors.Is(err, format.ErrOverflow) {
 		t.Errorf("overflowing sum: %v", err)
 	}
 }
@@ -208,7 +211,7 @@ func TestDuplicateErrorNamesBothLines(t *testing.T) {
 	}
 	_, err := Ingest(t.Context(), []string{a, b}, target(t), Options{})
 	var de *DuplicateError
-	if !errors.As(err, &de) || *de != (DuplicateError{Row: "bob", Col: "x", FirstFile: a, FirstLine: 3, SecondFile: b, SecondLine: 4, Count: 1, Entries: 4}) {
+	if !errors.As(err, &de) || *de != (DuplicateError{Row: "bob", Col: "x", FirstFile: a, First: format.Position{Line: 3, Byte: 20}, SecondFile: b, Second: format.Position{Line: 4, Byte: 21}, Count: 1, Entries: 4}) {
 		t.Errorf("got %v", err)
 	}
 	_, err = Ingest(t.Context(), []string{"-"}, target(t), Options{Stdin: strings.NewReader("1,1,1\n1,1,2\n")})
@@ -226,7 +229,7 @@ func TestDuplicatesAreCounted(t *testing.T) {
 		out := target(t)
 		_, err := ingest(t.Context(), []string{write(t, "in", strings.Join(lines, "\n"))}, out, Options{}.withDefaults(), p)
 		var de *DuplicateError
-		if !errors.As(err, &de) || de.Count != 400 || de.Entries != 1900 || de.FirstLine == 0 || !strings.Contains(err.Error(), "400 entries repeat a place, of 1900; --duplicates sum") {
+		if !errors.As(err, &de) || de.Count != 400 || de.Entries != 1900 || de.First.Line == 0 || !strings.Contains(err.Error(), "400 entries repeat a place, of 1900; --duplicates sum") {
 			t.Errorf("got %v", err)
 		}
 		leftovers(t, out, false)
@@ -270,7 +273,7 @@ func TestInputsAreConcatenated(t *testing.T) {
 func TestInputsThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	mm := write(t, "a", mmReal+"1 1 1\n1 1 1\n")
-	text := write(t, "b", "1,1,1\n")
+	plain := write(t, "b", "1,1,1\n")
 	pairs := write(t, "c", "2\t2\n")
 	empty := write(t, "d", "")
 	for _, c := range []struct {
@@ -284,11 +287,11 @@ func TestInputsThatCannotBeRead(t *testing.T) {
 		{"directory", []string{dir}, nil},
 		{"no standard input", []string{"-"}, nil},
 		{"standard input twice", []string{"-", "-"}, nil},
-		{"two of declared shape", []string{mm, mm}, ErrUnsupported},
-		{"text behind one of declared shape", []string{mm, text}, ErrUnsupported},
-		{"declared shape behind text", []string{text, mm}, ErrUnsupported},
-		{"values in one part only", []string{text, pairs}, ErrParts},
-		{"an empty one among others", []string{text, empty}, ErrEmpty},
+		{"two of declared shape", []string{mm, mm}, format.ErrUnsupported},
+		{"text behind one of declared shape", []string{mm, plain}, format.ErrUnsupported},
+		{"declared shape behind text", []string{plain, mm}, format.ErrUnsupported},
+		{"values in one part only", []string{plain, pairs}, text.ErrParts},
+		{"an empty one among others", []string{plain, empty}, format.ErrEmpty},
 	} {
 		out := target(t)
 		_, err := Ingest(t.Context(), c.inputs, out, Options{})
@@ -309,28 +312,28 @@ func TestDamagedCompression(t *testing.T) {
 	}
 	defer zw.Close()
 	for name, whole := range map[string][]byte{"gzip": gzipped(t, text), "zstd": zw.EncodeAll(text, nil)} {
-		if _, _, err := parseAll(whole, Options{}, chunkSize); err != nil {
+		if _, _, err := parseAll(whole, Options{}, format.ChunkBytes); err != nil {
 			t.Fatal(err)
 		}
 		for n := 4; n < len(whole); n += 7 {
-			_, _, err := parseAll(whole[:n], Options{}, chunkSize)
-			if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrCompression) {
+			_, _, err := parseAll(whole[:n], Options{}, format.ChunkBytes)
+			if !errors.Is(err, format.ErrTruncated) && !errors.Is(err, format.ErrCompression) {
 				t.Errorf("%s cut at %d: %v", name, n, err)
 			}
 		}
 		bad := slices.Clone(whole)
 		bad[len(bad)-2] ^= 1 // of the checksum or length
-		if _, _, err := parseAll(bad, Options{}, chunkSize); !errors.Is(err, ErrCompression) {
+		if _, _, err := parseAll(bad, Options{}, format.ChunkBytes); !errors.Is(err, format.ErrCompression) {
 			t.Errorf("%s with a flipped bit: %v", name, err)
 		}
 	}
 	cut := gzipped(t, text)
 	_, _, err = ingestText(t, string(cut[:len(cut)-100]), Options{MaxBadLines: 1000})
-	if pe := parseError(t, err, ErrTruncated, int64(bytes.Count(text, []byte("\n"))-linesLost(t, cut[:len(cut)-100], text)), 0); !strings.Contains(pe.Error(), "bytes uncompressed") {
+	if pe := parseError(t, err, format.ErrTruncated, int64(bytes.Count(text, []byte("\n"))-linesLost(t, cut[:len(cut)-100], text)), 0); !strings.Contains(pe.Error(), "bytes uncompressed") {
 		t.Errorf("got %v", pe)
 	}
 	_, _, err = ingestText(t, string(gzipped(t, text))+"garbage, not a member", Options{})
-	parseError(t, err, ErrCompression, int64(1+bytes.Count(text, []byte("\n"))), 0)
+	parseError(t, err, format.ErrCompression, int64(1+bytes.Count(text, []byte("\n"))), 0)
 }
 
 // linesLost is how many line ends less than text, minus one, what can still
@@ -362,8 +365,8 @@ func TestCutMemberHeader(t *testing.T) {
 	}
 	first := gzipped(t, []byte("1::2::3\n"))
 	for n := range second.Len() {
-		_, _, err := parseAll(slices.Concat(first, second.Bytes()[:n]), Options{}, chunkSize)
-		if n == 0 && err != nil || n > 0 && !errors.Is(err, ErrTruncated) {
+		_, _, err := parseAll(slices.Concat(first, second.Bytes()[:n]), Options{}, format.ChunkBytes)
+		if n == 0 && err != nil || n > 0 && !errors.Is(err, format.ErrTruncated) {
 			t.Errorf("cut at %d: %v", n, err)
 		}
 	}
@@ -479,7 +482,7 @@ func TestProgress(t *testing.T) {
 	if last := got[len(got)-1]; last.Done != 2000 || last.Entries != 2000 {
 		t.Errorf("last: %+v", last)
 	}
-	if rep.InputBytes != fi.Size() || rep.Format != MovieLens || rep.NNZ != 2000 || len(rep.Fingerprint) != 64 || rep.Bytes == 0 {
+	if rep.InputBytes != fi.Size() || rep.Format != "movielens" || rep.NNZ != 2000 || len(rep.Fingerprint) != 64 || rep.Bytes == 0 {
 		t.Errorf("report: %+v", rep)
 	}
 }
@@ -504,26 +507,17 @@ func TestOptions(t *testing.T) {
 		"quote":         {Separator: `"`},
 		"negative bad":  {MaxBadLines: -1},
 		"negative size": {Memory: -1},
+		"format":        {Format: "parquet"},
 	} {
 		if _, err := Ingest(t.Context(), []string{write(t, "in", "1,1,1\n")}, target(t), o); err == nil {
 			t.Errorf("%s accepted", name)
 		}
 	}
-	for i, name := range formatNames {
-		if f, err := ParseFormat(name); err != nil || f != Format(i) || f.String() != name {
-			t.Errorf("format %q: %v, %v", name, f, err)
-		}
+	if got := (Options{Formats: all.Formats()}).formatNames(); !slices.Equal(got, []string{"auto", "movielens", "delimited", "mtx", "idx"}) {
+		t.Errorf("formats %v", got)
 	}
-	for i, name := range duplicatesNames {
-		if d, err := ParseDuplicates(name); err != nil || d != Duplicates(i) || d.String() != name {
-			t.Errorf("policy %q: %v, %v", name, d, err)
-		}
-	}
-	if _, err := ParseOrientation("diagonal"); err == nil || !strings.Contains(err.Error(), "auto, rows, cols") {
-		t.Errorf("got %v", err)
-	}
-	if h, err := ParseHeader("no"); err != nil || h != HeaderNo || Header(9).String() != "unknown(9)" {
-		t.Errorf("header: %v, %v", h, err)
+	if h := format.Header(9).String(); h != "unknown(9)" || Orientation(9).String() != h || Max.String() != "max" {
+		t.Error(h)
 	}
 }
 

@@ -3,8 +3,12 @@ package ingest
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
 // An intakeCase is what files of the world look like. They are read as they are
@@ -18,6 +22,9 @@ type intakeCase struct {
 	says  []string // in the error
 }
 
+// errAmbiguous stands for a *format.AmbiguityError.
+var errAmbiguous = errors.New("ambiguous")
+
 func one(row, col string) triple { return triple{row, col, 1} }
 
 func lines(n int, line func(i int) string) string {
@@ -28,7 +35,7 @@ func lines(n int, line func(i int) string) string {
 	return b.String()
 }
 
-func ofInt(i int) string { return string(appendIntText(nil, int64(i))[1:]) }
+func ofInt(i int) string { return strconv.Itoa(i) }
 
 var intakeCases = []intakeCase{
 	// Names without values.
@@ -40,7 +47,7 @@ var intakeCases = []intakeCase{
 	{name: "created_at", files: "member|book|created_at\n1|2|2019-01-01 12:00\n", want: []triple{one("1", "2")}},
 	{name: "time before value", files: "user,item,timestamp,rating\n1,10,964982703,4\n", want: []triple{{"1", "10", 4}}},
 	{name: "day, month, year", files: "userID\tartistID\ttagID\tday\tmonth\tyear\n2\t52\t13\t1\t4\t2009\n", want: []triple{one("2", "52")}},
-	{name: "duration may be a value", files: "user,item,watch_time\n1,10,3.5\n", err: ErrAmbiguous, says: []string{"--columns user,item,watch_time", "--columns user,item)"}},
+	{name: "duration may be a value", files: "user,item,watch_time\n1,10,3.5\n", err: errAmbiguous, says: []string{"--columns user,item,watch_time", "--columns user,item)"}},
 	{name: "tags", files: "userId,movieId,tag,timestamp\n2,60756,funny,1445714994\n", want: []triple{one("2", "60756")}},
 
 	// Order and words.
@@ -58,113 +65,113 @@ var intakeCases = []intakeCase{
 	{name: "sparse triplets of R", files: "i,j,x\n1,2,0.5\n", want: []triple{{"1", "2", 0.5}}},
 	{name: "bag of words", files: "docID,wordID,count\n1,118,1\n", want: []triple{{"1", "118", 1}}},
 	{name: "two items, a pair", files: "playlist,track\n1,2\n", want: []triple{one("1", "2")}},
-	{name: "two users", files: "user_id,session_id,item_id\n1,a,10\n2,b,11\n", err: ErrAmbiguous, says: []string{"--columns user_id,item_id", "--columns session_id,item_id"}},
-	{name: "two items beside a user", files: "user,artist,track,plays\n1,a,10,3\n", err: ErrAmbiguous, says: []string{"--columns user,artist,plays", "--columns user,track,plays"}},
-	{name: "two values", files: "user,item,rating,count\n1,10,4,2\n", err: ErrAmbiguous, says: []string{"--columns user,item,rating", "--columns user,item,count"}},
-	{name: "unknown number", files: "user,item,age\n1,10,33\n", err: ErrAmbiguous, says: []string{"--columns user,item,age", "--columns user,item)"}},
-	{name: "unknown words", files: "foo,bar,baz\n1,2,3\n", err: ErrAmbiguous, says: []string{"--columns foo,bar,baz", "--columns foo,bar)"}},
+	{name: "two users", files: "user_id,session_id,item_id\n1,a,10\n2,b,11\n", err: errAmbiguous, says: []string{"--columns user_id,item_id", "--columns session_id,item_id"}},
+	{name: "two items beside a user", files: "user,artist,track,plays\n1,a,10,3\n", err: errAmbiguous, says: []string{"--columns user,artist,plays", "--columns user,track,plays"}},
+	{name: "two values", files: "user,item,rating,count\n1,10,4,2\n", err: errAmbiguous, says: []string{"--columns user,item,rating", "--columns user,item,count"}},
+	{name: "unknown number", files: "user,item,age\n1,10,33\n", err: errAmbiguous, says: []string{"--columns user,item,age", "--columns user,item)"}},
+	{name: "unknown words", files: "foo,bar,baz\n1,2,3\n", err: errAmbiguous, says: []string{"--columns foo,bar,baz", "--columns foo,bar)"}},
 	{name: "unknown words chosen", files: "foo,bar,baz\n1,2,3\n", o: Options{Columns: []string{"foo", "bar", "baz"}}, want: []triple{{"1", "2", 3}}},
-	{name: "an unknown word over texts", files: "who,what\nann,x\nbob,y\n", err: ErrAmbiguous, says: []string{"--header yes", "--header no"}},
+	{name: "an unknown word over texts", files: "who,what\nann,x\nbob,y\n", err: errAmbiguous, says: []string{"--header yes", "--header no"}},
 	{name: "an unknown word over numbers", files: "who,what\n1,10\n2,11\n", want: []triple{one("1", "10"), one("2", "11")}},
-	{name: "one known word", files: "user,what\nann,x\nbob,y\n", err: ErrAmbiguous},
+	{name: "one known word", files: "user,what\nann,x\nbob,y\n", err: errAmbiguous},
 	{name: "texts that come again", files: "ann,x\nann,y\nbob,x\n", want: []triple{one("ann", "x"), one("ann", "y"), one("bob", "x")}},
 	{name: "texts with numbers", files: "u1,i7\nu2,i8\nu3,i9\n", want: []triple{one("u1", "i7"), one("u2", "i8"), one("u3", "i9")}},
-	{name: "names of R", files: "V1,V2\na1,b7\nc2,d8\n", err: ErrAmbiguous},
+	{name: "names of R", files: "V1,V2\na1,b7\nc2,d8\n", err: errAmbiguous},
 	{name: "words with counts", files: "user,item,3\nitem,user,2\n", want: []triple{{"item", "user", 2}, {"user", "item", 3}}},
-	{name: "words of the header come again", files: "customer,product\ncustomer,service\n", err: ErrAmbiguous},
+	{name: "words of the header come again", files: "customer,product\ncustomer,service\n", err: errAmbiguous},
 
-	{name: "the same, data", files: "customer,product\ncustomer,service\n", o: Options{Header: HeaderNo}, want: []triple{one("customer", "product"), one("customer", "service")}},
-	{name: "the same, header", files: "customer,product\ncustomer,service\n", o: Options{Header: HeaderYes}, want: []triple{one("customer", "service")}},
+	{name: "the same, data", files: "customer,product\ncustomer,service\n", o: Options{Header: format.HeaderNo}, want: []triple{one("customer", "product"), one("customer", "service")}},
+	{name: "the same, header", files: "customer,product\ncustomer,service\n", o: Options{Header: format.HeaderYes}, want: []triple{one("customer", "service")}},
 
 	// pandas.
 	{name: "index without a name", files: ",user,item,rating\n0,1,10,3.5\n1,2,11,4\n", want: []triple{{"1", "10", 3.5}, {"2", "11", 4}}},
 	{name: "Unnamed: 0", files: "Unnamed: 0,user,item,rating\n0,1,10,3.5\n", want: []triple{{"1", "10", 3.5}}},
 	{name: "index of a pair", files: ",user,item\n0,a,x\n1,b,y\n", want: []triple{one("a", "x"), one("b", "y")}},
-	{name: "numbers of columns", files: "0,1,2\n1,10,3.5\n", err: ErrAmbiguous, says: []string{"--header yes", "--header no"}},
-	{name: "the same, chosen", files: "0,1,2\n1,10,3.5\n", o: Options{Header: HeaderYes}, want: []triple{{"1", "10", 3.5}}},
-	{name: "the same, data", files: "0,1,2\n1,10,3.5\n", o: Options{Header: HeaderNo}, want: []triple{{"0", "1", 2}, {"1", "10", 3.5}}},
-	{name: "numbers of columns and index", files: ",0,1,2\n0,1,10,3.5\n", err: ErrAmbiguous},
-	{name: "the same, header chosen", files: ",0,1,2\n0,1,10,3.5\n", o: Options{Header: HeaderYes}, err: ErrAmbiguous, says: []string{"--columns 2,3,4"}},
-	{name: "the same, columns chosen", files: ",0,1,2\n0,1,10,3.5\n", o: Options{Header: HeaderYes, Columns: []string{"2", "3", "4"}}, want: []triple{{"1", "10", 3.5}}},
-	{name: "numbers of two columns", files: "0,1\n5,10\n", err: ErrAmbiguous},
-	{name: "index without header", files: lines(5, func(i int) string { return ofInt(i) + ",7" + ofInt(i*i) + ",10,3" }), err: ErrAmbiguous, says: []string{"--columns 1,2,3", "--columns 2,3,4"}},
-	{name: "index of a pair without header", files: lines(30, func(i int) string { return ofInt(i) + "," + ofInt(i*i%7) + "," + ofInt(100-i) }), err: ErrAmbiguous, says: []string{"--columns 1,2,3", "--columns 2,3)"}},
+	{name: "numbers of columns", files: "0,1,2\n1,10,3.5\n", err: errAmbiguous, says: []string{"--header yes", "--header no"}},
+	{name: "the same, chosen", files: "0,1,2\n1,10,3.5\n", o: Options{Header: format.HeaderYes}, want: []triple{{"1", "10", 3.5}}},
+	{name: "the same, data", files: "0,1,2\n1,10,3.5\n", o: Options{Header: format.HeaderNo}, want: []triple{{"0", "1", 2}, {"1", "10", 3.5}}},
+	{name: "numbers of columns and index", files: ",0,1,2\n0,1,10,3.5\n", err: errAmbiguous},
+	{name: "the same, header chosen", files: ",0,1,2\n0,1,10,3.5\n", o: Options{Header: format.HeaderYes}, err: errAmbiguous, says: []string{"--columns 2,3,4"}},
+	{name: "the same, columns chosen", files: ",0,1,2\n0,1,10,3.5\n", o: Options{Header: format.HeaderYes, Columns: []string{"2", "3", "4"}}, want: []triple{{"1", "10", 3.5}}},
+	{name: "numbers of two columns", files: "0,1\n5,10\n", err: errAmbiguous},
+	{name: "index without header", files: lines(5, func(i int) string { return ofInt(i) + ",7" + ofInt(i*i) + ",10,3" }), err: errAmbiguous, says: []string{"--columns 1,2,3", "--columns 2,3,4"}},
+	{name: "index of a pair without header", files: lines(30, func(i int) string { return ofInt(i) + "," + ofInt(i*i%7) + "," + ofInt(100-i) }), err: errAmbiguous, says: []string{"--columns 1,2,3", "--columns 2,3)"}},
 	{name: "a diagonal matrix", files: "0,0,1\n1,1,2\n2,2,3\n", want: []triple{{"0", "0", 1}, {"1", "1", 2}, {"2", "2", 3}}},
-	{name: "header with numbers", files: "user,item,2019\n1,10,3\n", err: ErrAmbiguous},
+	{name: "header with numbers", files: "user,item,2019\n1,10,3\n", err: errAmbiguous},
 
 	// Columns without names.
-	{name: "a time in the place of the value", files: "1,10,964982703\n2,11,964982704\n", err: ErrAmbiguous, says: []string{"--columns 1,2,3", "--columns 1,2)"}},
-	{name: "a date in the place of the value", files: "1,10,2005-09-06\n2,11,2005-09-07\n", err: ErrAmbiguous},
+	{name: "a time in the place of the value", files: "1,10,964982703\n2,11,964982704\n", err: errAmbiguous, says: []string{"--columns 1,2,3", "--columns 1,2)"}},
+	{name: "a date in the place of the value", files: "1,10,2005-09-06\n2,11,2005-09-07\n", err: errAmbiguous},
 	{name: "value and time", files: "1,10,3,964982703\n2,11,4,964982704\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
 	{name: "value and date", files: "ann,x,3,2005-09-06\nbob,y,4,2005-09-07\n", want: []triple{{"ann", "x", 3}, {"bob", "y", 4}}},
-	{name: "Taobao", files: "1,2268318,2520377,pv,1511544070\n1,2333346,2520771,pv,1511561733\n", err: ErrAmbiguous, says: []string{"--columns 1,2,3", "--columns 1,2)"}},
-	{name: "a dense matrix", files: "5,3,0,1,2\n4,0,0,1,3\n", err: ErrAmbiguous},
+	{name: "Taobao", files: "1,2268318,2520377,pv,1511544070\n1,2333346,2520771,pv,1511561733\n", err: errAmbiguous, says: []string{"--columns 1,2,3", "--columns 1,2)"}},
+	{name: "a dense matrix", files: "5,3,0,1,2\n4,0,0,1,3\n", err: errAmbiguous},
 	{name: "ids like years", files: "1999,2001,3\n2000,2002,4\n", want: []triple{{"1999", "2001", 3}, {"2000", "2002", 4}}},
-	{name: "a value that is missing", files: "ann,x,N/A\nbob,y,3\n", err: ErrNumber, says: []string{":1:"}},
-	{name: "a value that is none", files: "ann,x,good\nbob,y,3\n", err: ErrAmbiguous},
+	{name: "a value that is missing", files: "ann,x,N/A\nbob,y,3\n", err: text.ErrNumber, says: []string{":1:"}},
+	{name: "a value that is none", files: "ann,x,good\nbob,y,3\n", err: errAmbiguous},
 
-	{name: "a date first", files: "2020-01-01,1,10\n2020-01-02,2,11\n", err: ErrAmbiguous, says: []string{"--columns 2,3"}},
-	{name: "a time before the value", files: "1,10,964982703,4\n2,11,964982704,5\n", err: ErrAmbiguous, says: []string{"--columns 1,2,3", "--columns 1,2,4"}},
+	{name: "a date first", files: "2020-01-01,1,10\n2020-01-02,2,11\n", err: errAmbiguous, says: []string{"--columns 2,3"}},
+	{name: "a time before the value", files: "1,10,964982703,4\n2,11,964982704,5\n", err: errAmbiguous, says: []string{"--columns 1,2,3", "--columns 1,2,4"}},
 	{name: "units", files: "item,user,rating (1-5)\n10,1,4\n", want: []triple{{"1", "10", 4}}},
-	{name: "an id that counts is no item", files: "id,user,rating\n1,7,4\n2,8,3\n3,9,3\n", err: ErrAmbiguous},
+	{name: "an id that counts is no item", files: "id,user,rating\n1,7,4\n2,8,3\n3,9,3\n", err: errAmbiguous},
 	{name: "an id that does not count", files: "id,user,rating\n5,7,4\n9,8,3\n", want: []triple{{"7", "5", 4}, {"8", "9", 3}}},
 
 	// Separators.
-	{name: "decimal commas", files: "1;10;3,5\n2;11;4,0\n", err: ErrNumber, says: []string{"decimal comma"}},
-	{name: "decimal commas of a pair", files: "1;3,5\n2;4,0\n", err: ErrAmbiguous, says: []string{"--sep ','", "--sep ';'"}},
-	{name: "quoted decimal comma", files: "user,item,rating\n1,10,\"3,5\"\n", err: ErrNumber, says: []string{":2:", "decimal comma"}},
+	{name: "decimal commas", files: "1;10;3,5\n2;11;4,0\n", err: text.ErrNumber, says: []string{"decimal comma"}},
+	{name: "decimal commas of a pair", files: "1;3,5\n2;4,0\n", err: errAmbiguous, says: []string{"--sep ','", "--sep ';'"}},
+	{name: "quoted decimal comma", files: "user,item,rating\n1,10,\"3,5\"\n", err: text.ErrNumber, says: []string{":2:", "decimal comma"}},
 	{name: "commas in names", files: "Doe, J;Heat, 2;4\nRoe, M;Jaws, 1;5\n", want: []triple{{"Doe, J", "Heat, 2", 4}, {"Roe, M", "Jaws, 1", 5}}},
 	{name: "separator at the end", files: "1,10,3,\n2,11,4,\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
 	{name: "separator at the end, header", files: "user,item,rating,\n1,10,3,\n", want: []triple{{"1", "10", 3}}},
-	{name: "separator changes", files: "1,10,3\n2;11;4\n", err: ErrFields, says: []string{":2:"}},
-	{name: "separator changes, both fit", files: "1,10\n" + strings.Repeat("2,11\n", 60) + "2;10,5\n", o: Options{Duplicates: Sum}, err: ErrJoined, says: []string{":62:"}},
+	{name: "separator changes", files: "1,10,3\n2;11;4\n", err: text.ErrFields, says: []string{":2:"}},
+	{name: "separator changes, both fit", files: "1,10\n" + strings.Repeat("2,11\n", 60) + "2;10,5\n", o: Options{Duplicates: Sum}, err: text.ErrJoined, says: []string{":62:"}},
 	{name: "parts with own separators", files: "1,10,3\n----\n2;11;4\n----\n3\t12\t5\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}, {"3", "12", 5}}},
-	{name: "part cut at another separator", files: "1,10\n----\n2;11,5;3\n", err: ErrParts},
+	{name: "part cut at another separator", files: "1,10\n----\n2;11,5;3\n", err: text.ErrParts},
 	{name: "quoted names between tabs", files: "\"item\"\t\"user\"\n\"x\"\t\"ann\"\n", want: []triple{one("ann", "x")}},
 	{name: "quoted names between blanks", files: "\"item\" \"user\" \"rating\"\n10 1 3\n", want: []triple{{"1", "10", 3}}},
-	{name: "row names of R", files: "\"user\" \"item\" \"rating\"\n\"1\" 1 10 3.5\n", err: ErrFields, says: []string{":2"}},
+	{name: "row names of R", files: "\"user\" \"item\" \"rating\"\n\"1\" 1 10 3.5\n", err: text.ErrFields, says: []string{":2"}},
 
 	// Comments, marks, ends of lines.
 	{name: "names in a comment", files: "# item user rating\n10 1 3\n11 2 4\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
 	{name: "names behind a sign", files: "#user,item,rating\n1,10,3\n", want: []triple{{"1", "10", 3}}},
 	{name: "percent comments", files: "% bip weighted\n% 2 2 2\n1 1 3\n2 2 4\n", want: []triple{{"1", "1", 3}, {"2", "2", 4}}},
-	{name: "mark and quotes", files: utf8BOM + "\"item\",\"user\"\n\"x\",\"ann\"\n", want: []triple{one("ann", "x")}},
+	{name: "mark and quotes", files: text.BOM + "\"item\",\"user\"\n\"x\",\"ann\"\n", want: []triple{one("ann", "x")}},
 	{name: "blank first lines", files: "\n\n \nitem,user\nx,ann\n", want: []triple{one("ann", "x")}},
-	{name: "carriage returns alone", files: "1,10\r2,11", err: ErrUnsupported, says: []string{"carriage returns"}},
-	{name: "UTF-16 without mark", files: "1\x00,\x002\x00\n\x00", err: ErrUnsupported, says: []string{"NUL"}},
+	{name: "carriage returns alone", files: "1,10\r2,11", err: format.ErrUnsupported, says: []string{"carriage returns"}},
+	{name: "UTF-16 without mark", files: "1\x00,\x002\x00\n\x00", err: format.ErrUnsupported, says: []string{"NUL"}},
 
 	// Files joined.
 	{name: "header again", files: "user,item,rating\n1,10,3\nuser,item,rating\n2,11,4\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
 	{name: "header again over pairs", files: "user,item\nann,x\nuser,item\nbob,y\n", want: []triple{one("ann", "x"), one("bob", "y")}},
 	{name: "header again, integers", files: "user,item\n1,2\nuser,item\n3,4\n", want: []triple{one("1", "2"), one("3", "4")}},
-	{name: "header in another order", files: "user,item\nann,x\nitem,user\ny,bob\n", err: ErrJoined, says: []string{":3"}},
-	{name: "header behind data", files: "1,10\n2,11\nuser,item\n3,12\n", err: ErrJoined, says: []string{":3"}},
-	{name: "mark in the middle", files: "1,10,3\n" + utf8BOM + "2,11,4\n", err: ErrJoined, says: []string{":2"}},
+	{name: "header in another order", files: "user,item\nann,x\nitem,user\ny,bob\n", err: text.ErrJoined, says: []string{":3"}},
+	{name: "header behind data", files: "1,10\n2,11\nuser,item\n3,12\n", err: text.ErrJoined, says: []string{":3"}},
+	{name: "mark in the middle", files: "1,10,3\n" + text.BOM + "2,11,4\n", err: text.ErrJoined, says: []string{":2"}},
 	{name: "parts with headers in other order", files: "user,item,rating\n1,10,3\n----\nrating,item,user\n4,11,2\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
 	{name: "part without header", files: "item,user,rating\n10,1,3\n----\n11,2,4\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
 	{name: "part with one more column", files: "user,item,rating\n1,10,3\n----\nuser,item,rating,time\n2,11,4,7\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
-	{name: "part with other values", files: "user,item,rating\n1,10,3\n----\nuser,item,plays\n2,11,4\n", err: ErrParts, says: []string{`"plays"`, `"rating"`}},
-	{name: "part with other users", files: "user,item,rating\n1,10,3\n----\nsession,item,rating\n2,11,4\n", err: ErrParts},
-	{name: "part with a header in another order than one without", files: "1,10,3\n----\nitem,user,rating\n11,2,4\n", err: ErrParts, says: []string{"--columns"}},
-	{name: "part without values", files: "user,item,rating\n1,10,3\n----\nuser,item\n2,11\n", err: ErrParts},
-	{name: "part with other fields", files: "user,item,rating\n1,10,3\n----\n2,11,4,964982704\n", err: ErrParts},
+	{name: "part with other values", files: "user,item,rating\n1,10,3\n----\nuser,item,plays\n2,11,4\n", err: text.ErrParts, says: []string{`"plays"`, `"rating"`}},
+	{name: "part with other users", files: "user,item,rating\n1,10,3\n----\nsession,item,rating\n2,11,4\n", err: text.ErrParts},
+	{name: "part with a header in another order than one without", files: "1,10,3\n----\nitem,user,rating\n11,2,4\n", err: text.ErrParts, says: []string{"--columns"}},
+	{name: "part without values", files: "user,item,rating\n1,10,3\n----\nuser,item\n2,11\n", err: text.ErrParts},
+	{name: "part with other fields", files: "user,item,rating\n1,10,3\n----\n2,11,4,964982704\n", err: text.ErrParts},
 	{name: "part of texts", files: "user,item\nann,x\n----\nuser,item\nbob,y\n", want: []triple{one("ann", "x"), one("bob", "y")}},
 	{name: "second header of a pair", files: "ann,x\nann,y\n----\nuser,item\nbob,y\n", want: []triple{one("ann", "x"), one("ann", "y"), one("bob", "y")}},
 
 	// Other formats.
-	{name: "JSON lines", files: "{\"user\": 1, \"item\": 10, \"rating\": 3}\n{\"user\": 2, \"item\": 11, \"rating\": 4}\n", err: ErrUnsupported, says: []string{"JSON", "jq"}},
-	{name: "JSON", files: "[\n{\"user\": 1,\n\"item\": 10}]\n", err: ErrUnsupported, says: []string{"JSON"}},
-	{name: "lists of JSON", files: "[1,10,3]\n[2,11,4]\n", err: ErrUnsupported, says: []string{"JSON"}},
-	{name: "svmlight", files: "1 3:0.5 7:1\n-1 2:1 9:0.25\n", err: ErrUnsupported, says: []string{"svmlight"}},
-	{name: "svmlight of one feature", files: "+1 3:1\n-1 4:1\n", err: ErrUnsupported, says: []string{"svmlight"}},
-	{name: "libffm", files: "1 0:3:0.5\n0 1:2:1\n", err: ErrUnsupported, says: []string{"svmlight"}},
-	{name: "a table of Markdown", files: "| user | item |\n|------|------|\n| ann | x |\n", err: ErrUnsupported, says: []string{"table"}},
-	{name: "a table of SQL", files: " user | item \n------+------\n ann | x \n", err: ErrUnsupported, says: []string{"table"}},
-	{name: "one column", files: "128.5\n99.1\n", err: ErrFields, says: []string{"no separator"}},
-	{name: "a page of HTML", files: "<!DOCTYPE html>\n<html><head>\n", err: ErrUnsupported, says: []string{"HTML"}},
-	{name: "ARFF", files: "@RELATION x\n@ATTRIBUTE a real\n", err: ErrUnsupported, says: []string{"ARFF"}},
+	{name: "JSON lines", files: "{\"user\": 1, \"item\": 10, \"rating\": 3}\n{\"user\": 2, \"item\": 11, \"rating\": 4}\n", err: format.ErrUnsupported, says: []string{"JSON", "jq"}},
+	{name: "JSON", files: "[\n{\"user\": 1,\n\"item\": 10}]\n", err: format.ErrUnsupported, says: []string{"JSON"}},
+	{name: "lists of JSON", files: "[1,10,3]\n[2,11,4]\n", err: format.ErrUnsupported, says: []string{"JSON"}},
+	{name: "svmlight", files: "1 3:0.5 7:1\n-1 2:1 9:0.25\n", err: format.ErrUnsupported, says: []string{"svmlight"}},
+	{name: "svmlight of one feature", files: "+1 3:1\n-1 4:1\n", err: format.ErrUnsupported, says: []string{"svmlight"}},
+	{name: "libffm", files: "1 0:3:0.5\n0 1:2:1\n", err: format.ErrUnsupported, says: []string{"svmlight"}},
+	{name: "a table of Markdown", files: "| user | item |\n|------|------|\n| ann | x |\n", err: format.ErrUnsupported, says: []string{"table"}},
+	{name: "a table of SQL", files: " user | item \n------+------\n ann | x \n", err: format.ErrUnsupported, says: []string{"table"}},
+	{name: "one column", files: "128.5\n99.1\n", err: text.ErrFields, says: []string{"no separator"}},
+	{name: "a page of HTML", files: "<!DOCTYPE html>\n<html><head>\n", err: format.ErrUnsupported, says: []string{"HTML"}},
+	{name: "ARFF", files: "@RELATION x\n@ATTRIBUTE a real\n", err: format.ErrUnsupported, says: []string{"ARFF"}},
 	{name: "braces in ids", files: "{3F25-0},x,1\n[7],y,2\n", want: []triple{{"[7]", "y", 2}, {"{3F25-0}", "x", 1}}},
-	{name: "a pointer of LFS", files: "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", err: ErrUnsupported, says: []string{"git lfs pull"}},
+	{name: "a pointer of LFS", files: "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", err: format.ErrUnsupported, says: []string{"git lfs pull"}},
 }
 
 func TestIntake(t *testing.T) {
@@ -185,12 +192,12 @@ func TestIntake(t *testing.T) {
 				}
 				return
 			}
-			var pe *ParseError
-			if !errors.Is(err, c.err) || !errors.As(err, &pe) || strings.Contains(err.Error(), "\n") {
+			var pe *format.ParseError
+			var ambiguity *format.AmbiguityError
+			if errors.As(err, &ambiguity) != (c.err == errAmbiguous) || c.err != errAmbiguous && !errors.Is(err, c.err) || !errors.As(err, &pe) || strings.Contains(err.Error(), "\n") {
 				t.Fatalf("got %v, want %v", err, c.err)
 			}
-			var ambiguity *AmbiguityError
-			if errors.Is(err, ErrAmbiguous) && (!errors.As(err, &ambiguity) || len(ambiguity.Readings) < 2) {
+			if ambiguity != nil && len(ambiguity.Readings) < 2 {
 				t.Errorf("not two readings: %v", err)
 			}
 			for _, s := range c.says {

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -33,14 +37,15 @@ const (
 type journal struct {
 	Version int
 	// What must be the same for the ingest to go on.
-	Inputs  []inputID
+	Inputs  []input.ID
 	Options [][2]string
 	Memory  int64
 
 	Step        string
 	Serial      int // of the next file
 	Place       place
-	Format      Format
+	Format      string
+	Shape       *shape
 	Lines, Bad  int64
 	FirstBad    []savedError
 	InputBytes  int64
@@ -65,7 +70,7 @@ type place struct {
 	Offset int64 // uncompressed, in the input
 	Line   int64 // number of the line there, from 1
 	Disk   int64 // bytes of all inputs on disk up to there
-	Tally  tally
+	Tally  format.Tally
 }
 
 type axisState struct {
@@ -83,16 +88,13 @@ type savedError struct {
 	Want        string
 }
 
-// kinds are the variables that a ParseError wraps.
-var kinds = []error{ErrNumber, ErrInteger, ErrNotFinite, ErrOverflow, ErrFields, ErrEmptyField, ErrQuote, ErrIndex, ErrTriangle}
-
 func saveError(err error) savedError {
-	var pe *ParseError
+	var pe *format.ParseError
 	if !errors.As(err, &pe) {
 		return savedError{Err: err.Error()}
 	}
 	s := savedError{File: pe.File, Line: pe.Line, Column: pe.Column, Field: pe.Field, Text: pe.Text, Err: pe.Err.Error(), Want: pe.Want}
-	for _, k := range kinds {
+	for _, k := range text.Kinds() {
 		if errors.Is(pe.Err, k) {
 			s.Kind = k.Error()
 		}
@@ -102,12 +104,12 @@ func saveError(err error) savedError {
 
 func (s *savedError) restore() error {
 	err := errors.New(s.Err)
-	for _, k := range kinds {
+	for _, k := range text.Kinds() {
 		if k.Error() == s.Kind {
 			err = &restored{text: s.Err, kind: k}
 		}
 	}
-	return &ParseError{File: s.File, Line: s.Line, Column: s.Column, Field: s.Field, Text: s.Text, Err: err, Want: s.Want}
+	return &format.ParseError{File: s.File, Line: s.Line, Column: s.Column, Field: s.Field, Text: s.Text, Err: err, Want: s.Want}
 }
 
 // restored is an error with the text it had, and of the kind it was.
@@ -126,7 +128,7 @@ func (o Options) shaping() [][2]string {
 		shard = csr.DefaultShard
 	}
 	return [][2]string{
-		{"format", o.Format.String()}, {"separator", o.Separator}, {"columns", strings.Join(o.Columns, ",")},
+		{"format", cmp.Or(o.Format, auto)}, {"separator", o.Separator}, {"columns", strings.Join(o.Columns, ",")},
 		{"header", o.Header.String()}, {"duplicates", o.Duplicates.String()}, {"orientation", o.Orient.String()},
 		{"bad lines", strconv.FormatInt(o.MaxBadLines, 10)}, {"shard size", strconv.FormatInt(shard, 10)},
 	}
@@ -134,12 +136,12 @@ func (o Options) shaping() [][2]string {
 
 // matches tells why an ingest of the inputs with the options cannot go on from
 // where another has stopped.
-func (j *journal) matches(inputs []inputID, o Options) error {
+func (j *journal) matches(inputs []input.ID, o Options) error {
 	if !slices.Equal(namesOf(j.Inputs), namesOf(inputs)) {
 		return fmt.Errorf("it was of other inputs: %s", strings.Join(namesOf(j.Inputs), " "))
 	}
 	for i, in := range inputs {
-		if in.changed(j.Inputs[i]) {
+		if in.Changed(j.Inputs[i]) {
 			return fmt.Errorf("%s has changed since", in.Name)
 		}
 	}
@@ -154,7 +156,7 @@ func (j *journal) matches(inputs []inputID, o Options) error {
 	return nil
 }
 
-func namesOf(inputs []inputID) []string {
+func namesOf(inputs []input.ID) []string {
 	var names []string
 	for _, in := range inputs {
 		names = append(names, in.Name)

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
 // An entry is one stored entry: a packed place and a value. Sorting by key
@@ -33,7 +34,7 @@ func newKeyPacker(rows, cols int64, o Orientation) (keyPacker, error) {
 	k.colBits = bitsFor(k.cols)
 	k.bits = bitsFor(k.rows) + k.colBits
 	if k.cols > csr.MaxCols || k.bits > 63 {
-		return k, fmt.Errorf("a %d × %d matrix is too large: %w", rows, cols, ErrUnsupported)
+		return k, fmt.Errorf("a %d × %d matrix is too large: %w", rows, cols, format.ErrUnsupported)
 	}
 	return k, nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
 // TestKindsOfFiles: what cannot be read says what it is and what to do, plain or
@@ -52,14 +54,14 @@ func TestKindsOfFiles(t *testing.T) {
 	} {
 		for _, content := range []string{c.content, string(gzipped(t, []byte(c.content)))} {
 			_, _, err := ingestText(t, content, Options{})
-			pe := parseError(t, err, ErrUnsupported, 0, 0)
+			pe := parseError(t, err, format.ErrUnsupported, 0, 0)
 			if text := pe.Error(); !strings.Contains(text, c.kind) || !strings.Contains(text, c.do) || strings.Contains(text, "\n") {
 				t.Errorf("%s: %v", c.kind, err)
 			}
 		}
 	}
 	_, _, err := ingestText(t, string(gzipped(t, gzipped(t, []byte("1,10,3\n")))), Options{})
-	if pe := parseError(t, err, ErrUnsupported, 0, 0); !strings.Contains(pe.Error(), "compressed twice") {
+	if pe := parseError(t, err, format.ErrUnsupported, 0, 0); !strings.Contains(pe.Error(), "compressed twice") {
 		t.Error(pe)
 	}
 	if _, got, err := ingestText(t, "PAR1,x,3\nORC,y,4\n", Options{}); err != nil || len(got) != 2 {
@@ -80,7 +82,7 @@ func TestBehindGzip(t *testing.T) {
 		_, _, err := ingestText(t, string(whole)+garbage, Options{})
 		at := len(whole) + 1 + strings.LastIndex(garbage, "\x00") + 1
 		want := "trailing garbage behind the gzip stream, at byte " + ofInt(at)
-		if pe := parseError(t, err, ErrCompression, 3, 0); !strings.Contains(pe.Error(), want) || strings.Contains(pe.Error(), "truncated") {
+		if pe := parseError(t, err, format.ErrCompression, 3, 0); !strings.Contains(pe.Error(), want) || strings.Contains(pe.Error(), "truncated") {
 			t.Errorf("%q: %v, want %s", garbage[:1], err, want)
 		}
 	}

@@ -3,9 +3,13 @@ package ingest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"sync/atomic"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
 )
 
 // duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.
@@ -16,13 +20,12 @@ func (g *ingestion) duplicateError(ctx context.Context, key uint64, count int64)
 	if slices.Contains(g.names, "-") {
 		return e
 	}
-	match := func(b *batch) int { return matchIDs(b, []byte(e.Row), []byte(e.Col)) }
-	if g.reading.keys != nil {
-		match = func(b *batch) int { return matchKey(b, key) }
+	l := &locator{row: []byte(e.Row), col: []byte(e.Col), o: g.o, open: g.reading.open}
+	if g.reading.shape != nil {
+		i, j := g.userPlace(key)
+		l.row, l.col = fmt.Append(nil, i), fmt.Append(nil, j)
 	}
-	l := &locator{match: match, o: g.o}
-	l.open = g.reading.open
-	l.open.bytes = new(atomic.Int64)
+	l.open.Bytes = new(atomic.Int64)
 	var prev *source
 	for _, name := range g.names {
 		src, err := openSource(ctx, l.open, name, g.o, prev)
@@ -30,86 +33,54 @@ func (g *ingestion) duplicateError(ctx context.Context, key uint64, count int64)
 			break
 		}
 		err = l.search(ctx, src)
-		_ = src.in.Close() // only read; the place is known anyway
-		if err != nil || len(l.lines) >= 2 {
+		_ = src.Close() // only read; the place is known anyway
+		if err != nil || len(l.found) >= 2 {
 			break
 		}
 		prev = src
 	}
-	if len(l.lines) >= 2 {
-		e.FirstFile, e.FirstLine = l.files[0], l.lines[0]
-		e.SecondFile, e.SecondLine = l.files[1], l.lines[1]
+	if len(l.found) >= 2 {
+		e.FirstFile, e.First = l.files[0], l.found[0]
+		e.SecondFile, e.Second = l.files[1], l.found[1]
 	}
 	return e
 }
 
-// A locator finds the lines of some entries.
+// A locator finds the positions of the entries with some keys.
 type locator struct {
-	match func(*batch) int // how many entries of the batch match
-	o     Options
-	open  opener
-	files []string
-	lines []int64
+	row, col []byte // as texts
+	o        Options
+	open     input.Opener
+	files    []string
+	found    []format.Position
 }
 
-// search goes through one input until two lines are found.
+// search goes through one input until two entries are found.
 func (l *locator) search(ctx context.Context, src *source) error {
-	c := &chunk{data: make([]byte, 0, chunkSize)}
-	b := new(batch)
-	for len(l.lines) < 2 {
+	c := &format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}
+	b := new(format.Batch)
+	for len(l.found) < 2 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := src.fill(c); err == io.EOF {
+		c.Data = c.Data[:0]
+		if err := src.reader.Next(c); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		b.reset()
-		src.parser.parse(c, b, l.o.MaxBadLines)
-		if l.match(b) > 0 {
-			l.searchLines(src, c, b)
+		b.Reset(l.o.MaxBadLines)
+		if err := src.reader.Parse(c, b); err != nil {
+			return err
+		}
+		b.Row.ToText()
+		b.Col.ToText()
+		for i := range b.Val {
+			if bytes.Equal(b.Row.Text(i), l.row) && bytes.Equal(b.Col.Text(i), l.col) {
+				l.files = append(l.files, src.Name)
+				l.found = append(l.found, src.reader.Locate(c, i))
+			}
 		}
 	}
 	return nil
-}
-
-// searchLines parses a chunk line by line.
-func (l *locator) searchLines(src *source, c *chunk, b *batch) {
-	for text, line := c.data, c.firstLine; len(text) > 0; line++ {
-		n := bytes.IndexByte(text, '\n') + 1
-		if n == 0 {
-			n = len(text)
-		}
-		one := chunk{data: text[:n], firstLine: line}
-		b.reset()
-		src.parser.parse(&one, b, l.o.MaxBadLines)
-		for range l.match(b) {
-			l.files = append(l.files, src.in.name)
-			l.lines = append(l.lines, line)
-		}
-		text = text[n:]
-	}
-}
-
-func matchKey(b *batch, key uint64) int {
-	n := 0
-	for _, k := range b.keys {
-		if k == key {
-			n++
-		}
-	}
-	return n
-}
-
-func matchIDs(b *batch, user, item []byte) int {
-	b.user.toText()
-	b.item.toText()
-	n := 0
-	for i := range b.val {
-		if bytes.Equal(b.user.at(i), user) && bytes.Equal(b.item.at(i), item) {
-			n++
-		}
-	}
-	return n
 }

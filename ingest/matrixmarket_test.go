@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
 const (
@@ -25,7 +28,7 @@ var mmCases = []struct {
 	{name: "real", text: mmReal + "2 3 2\n1 1 1.5\n2 3 -2e-3\n"},
 	{name: "no last line end", text: mmReal + "2 3 1\n1 1 1.5"},
 	{name: "CRLF", text: "%%MatrixMarket matrix coordinate real general\r\n2 3 1\r\n1 1 1.5\r\n"},
-	{name: "byte order mark", text: utf8BOM + mmReal + "2 3 1\n1 1 1.5\n"},
+	{name: "byte order mark", text: text.BOM + mmReal + "2 3 1\n1 1 1.5\n"},
 	{name: "banner in other case", text: "%%matrixmarket MATRIX Coordinate REAL General\n1 1 1\n1 1 2\n"},
 	{name: "comments and blank lines anywhere", text: mmReal + "% a\n\n%b\n2 2 2\n% c\n1 1 1\n  \n2 2 2\n%\n\n"},
 	{name: "blanks around", text: mmReal + "  2\t2  1 \n \t1   2 3  \n"},
@@ -43,49 +46,49 @@ var mmCases = []struct {
 	{name: "0 by 1", text: mmPattern + "0 1 0\n"},
 	{name: "leading zeros", text: mmReal + "02 2 1\n+1 002 1\n"},
 
-	{name: "empty file", text: "", err: ErrEmpty},
-	{name: "no banner", text: "2 2 1\n1 1 1\n", err: ErrHeader, line: 1},
-	{name: "dense array", text: "%%MatrixMarket matrix array real general\n1 1\n1\n", err: ErrUnsupported, line: 1},
-	{name: "complex", text: "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n", err: ErrUnsupported, line: 1},
-	{name: "hermitian", text: "%%MatrixMarket matrix coordinate real hermitian\n1 1 1\n1 1 1\n", err: ErrUnsupported, line: 1},
-	{name: "vector", text: "%%MatrixMarket vector coordinate real general\n1 1 1\n1 1 1\n", err: ErrUnsupported, line: 1},
-	{name: "unknown object", text: "%%MatrixMarket mangled coordinate real general\n1 1 1\n", err: ErrHeader, line: 1},
-	{name: "unknown field", text: "%%MatrixMarket matrix coordinate quaternion general\n1 1 1\n", err: ErrHeader, line: 1},
-	{name: "unknown symmetry", text: "%%MatrixMarket matrix coordinate real diagonal\n1 1 1\n", err: ErrHeader, line: 1},
-	{name: "short banner", text: "%%MatrixMarket matrix coordinate real\n1 1 1\n", err: ErrHeader, line: 1},
-	{name: "pattern skew", text: "%%MatrixMarket matrix coordinate pattern skew-symmetric\n1 1 0\n", err: ErrHeader, line: 1},
-	{name: "no size line", text: mmReal + "% nothing\n", err: ErrTruncated, line: 3},
-	{name: "size of two", text: mmReal + "2 2\n1 1 1\n", err: ErrFields, line: 2},
-	{name: "negative size", text: mmReal + "2 -2 1\n1 1 1\n", err: ErrHeader, line: 2},
-	{name: "size too large", text: mmReal + "99999999999999999999 2 1\n1 1 1\n", err: ErrHeader, line: 2},
-	{name: "matrix too large", text: mmReal + "999999999999 999999999999 1\n1 1 1\n", err: ErrUnsupported, line: 2},
-	{name: "symmetric not square", text: mmSym + "2 3 0\n", err: ErrHeader, line: 2},
-	{name: "entries in nothing", text: mmReal + "0 3 1\n1 1 1\n", err: ErrHeader, line: 2},
-	{name: "zero index", text: mmReal + "2 2 1\n0 1 1\n", err: ErrIndex, line: 3, column: 1},
-	{name: "negative index", text: mmReal + "2 2 1\n1 -1 1\n", err: ErrIndex, line: 3, column: 3},
-	{name: "index too large", text: mmReal + "2 2 2\n1 1 1\n1 3 1\n", err: ErrIndex, line: 4, column: 3},
-	{name: "huge index", text: mmReal + "2 2 1\n1 18446744073709551617 1\n", err: ErrInteger, line: 3, column: 3},
-	{name: "index not an integer", text: mmReal + "2 2 1\n1 1.0 1\n", err: ErrInteger, line: 3, column: 3},
-	{name: "missing value", text: mmReal + "2 2 1\n1 1\n", err: ErrFields, line: 3},
-	{name: "extra garbage", text: mmReal + "2 2 1\n1 1 1 x\n", err: ErrFields, line: 3},
-	{name: "value in a pattern", text: mmPattern + "2 2 1\n1 1 1\n", err: ErrFields, line: 3},
-	{name: "not a number", text: mmReal + "2 2 1\n1 1 one\n", err: ErrNumber, line: 3, column: 5},
-	{name: "NaN", text: mmReal + "2 2 1\n1 1 nan\n", err: ErrNotFinite, line: 3, column: 5},
-	{name: "infinity", text: mmSkew + "2 2 1\n2 1 -inf\n", err: ErrNotFinite, line: 3, column: 5},
-	{name: "overflow", text: mmReal + "2 2 1\n1 1 1e999\n", err: ErrOverflow, line: 3, column: 5},
-	{name: "fraction in an integer matrix", text: mmInt + "2 2 1\n1 1 1.5\n", err: ErrInteger, line: 3, column: 5},
-	{name: "too few entries", text: mmReal + "2 2 3\n1 1 1\n2 2 1\n", err: ErrCount, line: 5},
-	{name: "too many entries", text: mmReal + "2 2 1\n1 1 1\n% x\n2 2 1\n2 1 1\n", err: ErrCount, line: 5},
-	{name: "too many before a bad line", text: mmReal + "2 2 1\n1 1 1\n2 2 1\nx\n", err: ErrCount, line: 4},
-	{name: "bad line before too many", text: mmReal + "2 2 1\nx\n2 2 1\n", err: ErrFields, line: 3},
-	{name: "both triangles", text: mmSym + "3 3 3\n2 1 1\n3 3 1\n1 3 1\n", err: ErrTriangle, line: 5},
-	{name: "skew diagonal", text: mmSkew + "3 3 2\n2 1 1\n2 2 1\n", err: ErrTriangle, line: 4},
+	{name: "empty file", text: "", err: format.ErrEmpty},
+	{name: "no banner", text: "2 2 1\n1 1 1\n", err: format.ErrHeader, line: 1},
+	{name: "dense array", text: "%%MatrixMarket matrix array real general\n1 1\n1\n", err: format.ErrUnsupported, line: 1},
+	{name: "complex", text: "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n", err: format.ErrUnsupported, line: 1},
+	{name: "hermitian", text: "%%MatrixMarket matrix coordinate real hermitian\n1 1 1\n1 1 1\n", err: format.ErrUnsupported, line: 1},
+	{name: "vector", text: "%%MatrixMarket vector coordinate real general\n1 1 1\n1 1 1\n", err: format.ErrUnsupported, line: 1},
+	{name: "unknown object", text: "%%MatrixMarket mangled coordinate real general\n1 1 1\n", err: format.ErrHeader, line: 1},
+	{name: "unknown field", text: "%%MatrixMarket matrix coordinate quaternion general\n1 1 1\n", err: format.ErrHeader, line: 1},
+	{name: "unknown symmetry", text: "%%MatrixMarket matrix coordinate real diagonal\n1 1 1\n", err: format.ErrHeader, line: 1},
+	{name: "short banner", text: "%%MatrixMarket matrix coordinate real\n1 1 1\n", err: format.ErrHeader, line: 1},
+	{name: "pattern skew", text: "%%MatrixMarket matrix coordinate pattern skew-symmetric\n1 1 0\n", err: format.ErrHeader, line: 1},
+	{name: "no size line", text: mmReal + "% nothing\n", err: format.ErrTruncated, line: 3},
+	{name: "size of two", text: mmReal + "2 2\n1 1 1\n", err: text.ErrFields, line: 2},
+	{name: "negative size", text: mmReal + "2 -2 1\n1 1 1\n", err: format.ErrHeader, line: 2},
+	{name: "size too large", text: mmReal + "99999999999999999999 2 1\n1 1 1\n", err: format.ErrHeader, line: 2},
+	{name: "matrix too large", text: mmReal + "999999999999 999999999999 1\n1 1 1\n", err: format.ErrUnsupported, line: 2},
+	{name: "symmetric not square", text: mmSym + "2 3 0\n", err: format.ErrHeader, line: 2},
+	{name: "entries in nothing", text: mmReal + "0 3 1\n1 1 1\n", err: format.ErrHeader, line: 2},
+	{name: "zero index", text: mmReal + "2 2 1\n0 1 1\n", err: text.ErrIndex, line: 3, column: 1},
+	{name: "negative index", text: mmReal + "2 2 1\n1 -1 1\n", err: text.ErrIndex, line: 3, column: 3},
+	{name: "index too large", text: mmReal + "2 2 2\n1 1 1\n1 3 1\n", err: text.ErrIndex, line: 4, column: 3},
+	{name: "huge index", text: mmReal + "2 2 1\n1 18446744073709551617 1\n", err: text.ErrInteger, line: 3, column: 3},
+	{name: "index not an integer", text: mmReal + "2 2 1\n1 1.0 1\n", err: text.ErrInteger, line: 3, column: 3},
+	{name: "missing value", text: mmReal + "2 2 1\n1 1\n", err: text.ErrFields, line: 3},
+	{name: "extra garbage", text: mmReal + "2 2 1\n1 1 1 x\n", err: text.ErrFields, line: 3},
+	{name: "value in a pattern", text: mmPattern + "2 2 1\n1 1 1\n", err: text.ErrFields, line: 3},
+	{name: "not a number", text: mmReal + "2 2 1\n1 1 one\n", err: text.ErrNumber, line: 3, column: 5},
+	{name: "NaN", text: mmReal + "2 2 1\n1 1 nan\n", err: format.ErrNotFinite, line: 3, column: 5},
+	{name: "infinity", text: mmSkew + "2 2 1\n2 1 -inf\n", err: format.ErrNotFinite, line: 3, column: 5},
+	{name: "overflow", text: mmReal + "2 2 1\n1 1 1e999\n", err: format.ErrOverflow, line: 3, column: 5},
+	{name: "fraction in an integer matrix", text: mmInt + "2 2 1\n1 1 1.5\n", err: text.ErrInteger, line: 3, column: 5},
+	{name: "too few entries", text: mmReal + "2 2 3\n1 1 1\n2 2 1\n", err: format.ErrCount, line: 5},
+	{name: "too many entries", text: mmReal + "2 2 1\n1 1 1\n% x\n2 2 1\n2 1 1\n", err: format.ErrCount, line: 5},
+	{name: "too many before a bad line", text: mmReal + "2 2 1\n1 1 1\n2 2 1\nx\n", err: format.ErrCount, line: 4},
+	{name: "bad line before too many", text: mmReal + "2 2 1\nx\n2 2 1\n", err: text.ErrFields, line: 3},
+	{name: "both triangles", text: mmSym + "3 3 3\n2 1 1\n3 3 1\n1 3 1\n", err: text.ErrTriangle, line: 5},
+	{name: "skew diagonal", text: mmSkew + "3 3 2\n2 1 1\n2 2 1\n", err: text.ErrTriangle, line: 4},
 }
 
 func TestMatrixMarket(t *testing.T) {
 	for _, c := range mmCases {
 		t.Run(c.name, func(t *testing.T) {
-			rep, got, err := ingestText(t, c.text, Options{Format: MatrixMarket})
+			rep, got, err := ingestText(t, c.text, Options{Format: "mtx"})
 			if c.err != nil {
 				parseError(t, err, c.err, c.line, c.column)
 				return
@@ -93,7 +96,7 @@ func TestMatrixMarket(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows, cols, want, ok := naiveMatrixMarket(strings.TrimPrefix(c.text, utf8BOM))
+			rows, cols, want, ok := naiveMatrixMarket(strings.TrimPrefix(c.text, text.BOM))
 			slices.SortFunc(want, compareTriples)
 			if !ok || rep.Rows != rows || rep.Cols != cols || rep.NNZ != int64(len(want)) || !slices.Equal(got, want) {
 				t.Errorf("got %d × %d: %v, want %d × %d: %v, %v", rep.Rows, rep.Cols, got, rows, cols, want, ok)
@@ -111,11 +114,11 @@ func TestMatrixMarketChecksSpanChunks(t *testing.T) {
 		err  error
 		line int64
 	}{
-		{mmSym + "3 3 2\n" + "1 3 1\n" + filler + "2 1 1\n", ErrTriangle, 54},
-		{mmReal + "3 3 1\n" + "1 3 1\n" + filler + "2 1 1\n", ErrCount, 54},
-		{mmReal + "3 3 3\n" + "1 3 1\n" + filler + "2 1 1\n", ErrCount, 55},
+		{mmSym + "3 3 2\n" + "1 3 1\n" + filler + "2 1 1\n", text.ErrTriangle, 54},
+		{mmReal + "3 3 1\n" + "1 3 1\n" + filler + "2 1 1\n", format.ErrCount, 54},
+		{mmReal + "3 3 3\n" + "1 3 1\n" + filler + "2 1 1\n", format.ErrCount, 55},
 	} {
-		for _, chunkLen := range []int{64, 100, chunkSize} {
+		for _, chunkLen := range []int{64, 100, format.ChunkBytes} {
 			_, _, err := parseAll([]byte(c.text), Options{}, chunkLen)
 			parseError(t, err, c.err, c.line, 0)
 		}
@@ -126,7 +129,7 @@ func TestMatrixMarketDuplicatesFollowThePolicy(t *testing.T) {
 	text := mmReal + "3 4 3\n1 1 3.0\n2 2 3.4\n2 2 7.1\n"
 	_, _, err := ingestText(t, text, Options{})
 	var de *DuplicateError
-	if !errors.As(err, &de) || de.Row != "2" || de.Col != "2" || de.FirstLine != 4 || de.SecondLine != 5 {
+	if !errors.As(err, &de) || de.Row != "2" || de.Col != "2" || de.First.Line != 4 || de.Second.Line != 5 {
 		t.Errorf("got %v", err)
 	}
 	_, got, err := ingestText(t, text, Options{Duplicates: Max})

@@ -3,13 +3,15 @@ package ingest
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -129,60 +131,50 @@ func naiveIndex(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// parseAll runs the package's readers over content without a store.
+// naiveFloat reads a finite number.
+func naiveFloat(s string) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err == nil && (v-v != 0 || strings.ContainsAny(s, "xXpP_")) {
+		err = strconv.ErrSyntax
+	}
+	return v, err
+}
+
+// parseAll runs the formats over content without a store.
 func parseAll(content []byte, o Options, chunkLen int) (entries []triple, src *source, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	op := opener{fs: vfs.OS, stdin: bytes.NewReader(content), bytes: new(atomic.Int64), maxWindow: 8 << 20}
+	op := input.Opener{FS: vfs.OS, Stdin: bytes.NewReader(content), Bytes: new(atomic.Int64), MaxWindow: 8 << 20}
 	src, err = openSource(ctx, op, "-", o.withDefaults(), nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer src.in.Close()
-	var b batch
-	c := chunk{data: make([]byte, 0, chunkLen)}
+	defer src.Close()
+	var b format.Batch
+	c := format.Chunk{Data: make([]byte, 0, chunkLen)}
 	for {
-		if err := src.fill(&c); err == io.EOF {
+		c.Data = c.Data[:0]
+		if err := src.reader.Next(&c); err == io.EOF {
 			break
 		} else if err != nil {
 			return nil, src, err
 		}
-		b.reset()
-		src.parser.parse(&c, &b, 0)
-		var whole, bad error
-		if src.check != nil {
-			whole = src.check(&c, &b)
-		}
-		if b.bad > 0 {
-			bad = b.badErrs[0]
-		}
-		if err := firstError(whole, bad, b.fatal); err != nil {
+		b.Reset(0)
+		fatal := src.reader.Parse(&c, &b)
+		src.tally.Add(b.Tally)
+		if err := text.FirstError(append(b.Errs, fatal, src.reader.Check(src.tally, &c, &b))...); err != nil {
 			return nil, src, err
 		}
-		entries = append(entries, triples(&b, src.keys)...)
+		entries = append(entries, triples(&b)...)
 	}
-	if src.end != nil {
-		return entries, src, src.end()
-	}
-	return entries, src, nil
+	return entries, src, src.reader.Check(src.tally, nil, nil)
 }
 
-func triples(b *batch, pack *keyPacker) (entries []triple) {
-	if pack == nil {
-		b.user.toText()
-		b.item.toText()
-	}
-	for i, v := range b.val {
-		if pack == nil {
-			entries = append(entries, triple{string(b.user.at(i)), string(b.item.at(i)), v})
-			continue
-		}
-		r, c := pack.stored(b.keys[i])
-		e := triple{fmt.Sprint(r), fmt.Sprint(c), v}
-		if pack.transposed {
-			e.row, e.col = e.col, e.row
-		}
-		entries = append(entries, e)
+func triples(b *format.Batch) (entries []triple) {
+	b.Row.ToText()
+	b.Col.ToText()
+	for i, v := range b.Val {
+		entries = append(entries, triple{string(b.Row.Text(i)), string(b.Col.Text(i)), v})
 	}
 	return entries
 }

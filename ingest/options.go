@@ -5,39 +5,14 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/all"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
-
-// Format names an input format.
-type Format uint8
-
-const (
-	// Auto recognises the format by content, never by name: a Matrix Market
-	// banner, the IDX magic number, else text with separators.
-	Auto Format = iota
-	// MovieLens is user, item, rating and an optional integer timestamp,
-	// separated by "::" (ratings.dat), tabs (u.data) or commas (ratings.csv,
-	// with a header).
-	MovieLens
-	// Delimited is any text of one entry a line; see Options.Columns.
-	Delimited
-	// MatrixMarket is the coordinate format of the Matrix Market exchange formats.
-	MatrixMarket
-	// IDX is the binary array format of MNIST: the first dimension is the
-	// rows, the others are flattened to columns, zeros are left out.
-	IDX
-)
-
-var formatNames = []string{"auto", "movielens", "delimited", "mtx", "idx"}
-
-// String is the name ParseFormat knows.
-func (f Format) String() string { return nameOf(formatNames, int(f)) }
-
-// ParseFormat reads "auto", "movielens", "delimited", "mtx" or "idx".
-func ParseFormat(s string) (Format, error) { return parseName[Format](formatNames, "format", s) }
 
 // Duplicates says what becomes of several entries at one place of the matrix.
 type Duplicates uint8
@@ -59,13 +34,8 @@ const (
 
 var duplicatesNames = []string{"error", "sum", "mean", "first", "last", "max"}
 
-// String is the name ParseDuplicates knows.
+// String is the name of the option.
 func (d Duplicates) String() string { return nameOf(duplicatesNames, int(d)) }
-
-// ParseDuplicates reads "error", "sum", "mean", "first", "last" or "max".
-func ParseDuplicates(s string) (Duplicates, error) {
-	return parseName[Duplicates](duplicatesNames, "duplicates policy", s)
-}
 
 // Orientation says which side of the user's matrix lies along the stored rows.
 type Orientation uint8
@@ -81,13 +51,8 @@ const (
 
 var orientationNames = []string{"auto", "rows", "cols"}
 
-// String is the name ParseOrientation knows.
+// String is the name of the option.
 func (o Orientation) String() string { return nameOf(orientationNames, int(o)) }
-
-// ParseOrientation reads "auto", "rows" or "cols".
-func ParseOrientation(s string) (Orientation, error) {
-	return parseName[Orientation](orientationNames, "orientation", s)
-}
 
 // transpose decides whether a rows × cols matrix is stored transposed.
 func (o Orientation) transpose(rows, cols int64) bool {
@@ -100,27 +65,6 @@ func (o Orientation) transpose(rows, cols int64) bool {
 	return cols > rows
 }
 
-// Header says whether the first line of a delimited input names the columns.
-type Header uint8
-
-const (
-	// HeaderAuto decides by the first lines: by names of the trade, and by texts above
-	// numbers. What they leave open is an AmbiguityError.
-	HeaderAuto Header = iota
-	// HeaderYes takes the first line of each input as names.
-	HeaderYes
-	// HeaderNo takes the first line as data.
-	HeaderNo
-)
-
-var headerNames = []string{"auto", "yes", "no"}
-
-// String is the name ParseHeader knows.
-func (h Header) String() string { return nameOf(headerNames, int(h)) }
-
-// ParseHeader reads "auto", "yes" or "no".
-func ParseHeader(s string) (Header, error) { return parseName[Header](headerNames, "header", s) }
-
 func nameOf(names []string, i int) string {
 	if i < len(names) {
 		return names[i]
@@ -128,14 +72,8 @@ func nameOf(names []string, i int) string {
 	return fmt.Sprintf("unknown(%d)", i)
 }
 
-func parseName[T ~uint8](names []string, what, s string) (T, error) {
-	for i, n := range names {
-		if n == s {
-			return T(i), nil
-		}
-	}
-	return 0, fmt.Errorf("unknown %s %q: want one of %s", what, s, strings.Join(names, ", "))
-}
+// auto is the name for recognising the format.
+const auto = "auto"
 
 // DefaultMemory is the budget when Options.Memory is 0.
 const DefaultMemory = 1 << 30
@@ -145,7 +83,11 @@ const DefaultCheckpointEvery = 5 * time.Second
 
 // Options of Ingest. The zero value is usable.
 type Options struct {
-	Format Format
+	// Format is the name of one of Formats; "" or "auto" recognises it by content, never by name.
+	Format string
+	// Formats are those that inputs may have; nil means all.Formats. An input is of the
+	// last one that recognises it.
+	Formats []format.Format
 	// Separator between fields; a string of blanks means any run of blanks and
 	// tabs (write "\t" for one tab). Empty means: detect "::", tab, comma,
 	// semicolon, pipe or blanks.
@@ -155,7 +97,7 @@ type Options struct {
 	// the header tells, or without one the first, second and (if there are more than two)
 	// third column; see the package's documentation.
 	Columns    []string
-	Header     Header
+	Header     format.Header
 	Duplicates Duplicates
 	Orient     Orientation
 	// Memory is the budget in bytes for what ingest keeps resident, the program
@@ -199,6 +141,12 @@ func (o Options) withDefaults() Options {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
+	if o.Format == auto {
+		o.Format = ""
+	}
+	if o.Formats == nil {
+		o.Formats = all.Formats()
+	}
 	if o.FS == nil {
 		o.FS = vfs.OS
 	}
@@ -210,6 +158,8 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	switch n := len(o.Columns); {
+	case o.Format != "" && !slices.Contains(o.formatNames(), o.Format):
+		return fmt.Errorf("unknown format %q: want one of %s", o.Format, strings.Join(o.formatNames(), ", "))
 	case n != 0 && n != 2 && n != 3:
 		return fmt.Errorf("read columns %q: want user,item or user,item,value", strings.Join(o.Columns, ","))
 	case strings.ContainsAny(o.Separator, "\r\n\""):

@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
 // A plan divides the memory budget. Only the speed depends on it.
 type plan struct {
-	chunk    int   // bytes of input parsed at a time, at most chunkSize
+	chunk    int   // bytes of input parsed at a time, at most format.ChunkBytes
 	jobs     int   // chunks under way
 	space    int64 // bytes for dictionaries, entries and sorting
 	keep     int64 // bytes of entries kept in memory, room for sorting not counted
@@ -30,14 +31,14 @@ const (
 	// encoderMemory is a block on its way through an encoder.
 	encoderMemory = csr.BlockNNZ * 24
 	// jobMemory is a chunk and the batch made of it, for lines of eight bytes.
-	jobMemory = chunkSize + chunkSize/8*24
+	jobMemory = format.ChunkBytes + format.ChunkBytes/8*24
 	// minSpace makes a plan worth trying.
 	minSpace = 8 << 20
 )
 
 // newPlan divides memory bytes.
 func newPlan(memory int64, workers int) (plan, error) {
-	p := plan{chunk: chunkSize, jobs: 2*workers + 2, readBuf: 1 << 15}
+	p := plan{chunk: format.ChunkBytes, jobs: 2*workers + 2, readBuf: 1 << 15}
 	fixed := int64(baseMemory + writerMemory)
 	if most := (memory - fixed - minSpace) / (4 * jobMemory); int64(p.jobs) > most {
 		p.jobs = int(max(most, 2))

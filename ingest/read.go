@@ -11,15 +11,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
 // A job is a chunk on its way from the reader through a worker to the sequencer.
 type job struct {
-	chunk chunk
-	batch batch
+	chunk format.Chunk
+	batch format.Batch
 	src   *source
 	last  bool          // of its source; without a chunk
-	err   error         // the reader's, instead of a chunk
+	err   error         // the reader's, instead of a chunk, or of parsing it
 	at    place         // behind the chunk; its tally is made by take
 	ready chan struct{} // receives once the batch is parsed
 }
@@ -31,15 +34,15 @@ type reading struct {
 	o      Options
 	plan   plan
 	names  []string
-	open   opener
+	open   input.Opener
 	meter  *meter
 	total  int64 // bytes of all inputs on disk; 0 = unknown
 	report *Report
 
 	users, items *axis
-	keys         *keyPacker // instead of dictionaries
+	shape        *shape // declared: keys are indices, and there are no dictionaries
 	spool        *spool
-	format       Format
+	format       string
 	from         place // where an interrupted ingest has stopped
 	place        place // behind what has been taken
 	scratch      *scratch
@@ -91,19 +94,6 @@ func (r *reading) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// shape learns the declared shape of inputs that need not be read any more.
-func (r *reading) shape(ctx context.Context) error {
-	if r.format != MatrixMarket && r.format != IDX {
-		return nil
-	}
-	src, err := openSource(ctx, r.open, r.names[0], r.o, nil)
-	if err != nil {
-		return err
-	}
-	r.keys = src.keys
-	return src.in.Close()
-}
-
 // lanes are the ways of the jobs. Each has room for all of them, so that only
 // taking a free one can block.
 type lanes struct{ free, order, work chan *job }
@@ -112,7 +102,6 @@ type lanes struct{ free, order, work chan *job }
 func (l lanes) take(ctx context.Context) *job {
 	select {
 	case j := <-l.free:
-		j.batch.reset()
 		j.last, j.err = false, nil
 		return j
 	case <-ctx.Done():
@@ -133,7 +122,7 @@ func (r *reading) read(ctx context.Context, l lanes) error {
 	for i, name := range r.names {
 		src, err := openSource(ctx, r.open, name, r.o, prev)
 		if err == nil {
-			err = errors.Join(r.input(ctx, i, src, l), src.in.Close())
+			err = errors.Join(r.input(ctx, i, src, l), src.Close())
 		}
 		if err != nil {
 			j := l.take(ctx)
@@ -156,12 +145,13 @@ func (r *reading) input(ctx context.Context, i int, src *source, l lanes) error 
 		return nil
 	}
 	if i == from.Input && from.Offset > 0 {
-		if err := src.resume(ctx, from); err != nil {
+		if err := src.reader.Seek(format.Position{Line: from.Line, Byte: from.Offset}); err != nil {
 			return err
 		}
+		src.tally = from.Tally
 	}
 	if i == from.Input && from.Disk > 0 {
-		r.open.bytes.Store(from.Disk + int64(src.in.ahead()))
+		r.open.Bytes.Store(from.Disk + src.Ahead())
 	}
 	return r.cut(ctx, i, src, l)
 }
@@ -174,18 +164,27 @@ func (r *reading) cut(ctx context.Context, i int, src *source, l lanes) error {
 			return ctx.Err()
 		}
 		j.src = src
-		if cap(j.chunk.data) == 0 {
-			j.chunk.data = make([]byte, 0, r.plan.chunk)
+		if cap(j.chunk.Data) == 0 {
+			j.chunk.Data = make([]byte, 0, r.plan.chunk)
 		}
-		switch err := src.fill(&j.chunk); {
+		j.chunk.Data = j.chunk.Data[:0]
+		switch err := src.reader.Next(&j.chunk); {
 		case err == nil:
-			j.at = place{Input: i, Offset: src.offset(), Line: src.place.line(), Disk: r.diskRead(src)}
+			j.at = place{Input: i, Offset: j.chunk.End.Byte, Line: j.chunk.End.Line, Disk: r.diskRead(src)}
+			src.shared = src.shared || len(j.chunk.Data) == 0
 			l.order <- j
 			l.work <- j
 		case err == io.EOF:
 			j.last = true
 			j.at = place{Input: i + 1, Disk: r.diskRead(src)}
+			r.open.Bytes.Store(j.at.Disk)
 			l.pass(j)
+			if src.shared { // workers still read from it
+				select {
+				case <-src.taken:
+				case <-ctx.Done():
+				}
+			}
 			return nil
 		default:
 			l.free <- j
@@ -195,16 +194,23 @@ func (r *reading) cut(ctx context.Context, i int, src *source, l lanes) error {
 }
 
 // diskRead is the bytes of all inputs on disk up to the next chunk.
-func (r *reading) diskRead(src *source) int64 { return r.open.bytes.Load() - int64(src.in.ahead()) }
+func (r *reading) diskRead(src *source) int64 {
+	n := r.open.Bytes.Load() - src.Ahead()
+	if src.size > 0 { // a format that jumps may read some bytes twice
+		n = min(n, src.begin+src.size)
+	}
+	return n
+}
 
 // parse is a worker. It tells the values it has seen before the batch is taken,
 // so that a save knows all values of the entries it saves.
 func (r *reading) parse(work <-chan *job) {
 	var stats csr.ValueStats
 	for j := range work {
-		j.src.parser.parse(&j.chunk, &j.batch, r.o.MaxBadLines)
+		j.batch.Reset(r.o.MaxBadLines)
+		j.err = j.src.reader.Parse(&j.chunk, &j.batch)
 		if r.o.Duplicates == DuplicatesError { // else the final values are not yet known
-			stats.Add(j.batch.val...)
+			stats.Add(j.batch.Val...)
 			r.mu.Lock()
 			r.stats.Merge(&stats)
 			r.mu.Unlock()
@@ -216,24 +222,23 @@ func (r *reading) parse(work <-chan *job) {
 // take consumes one job, in input order.
 func (r *reading) take(j *job) error {
 	switch {
+	case j.last:
+		r.shape, r.format = j.src.shape, j.src.format
+		r.uncompressed += max(j.src.Uncompressed(), j.src.size)
+		r.place = j.at
+		close(j.src.taken)
+		return j.src.reader.Check(j.src.tally, nil, nil)
 	case j.err != nil:
 		return j.err
-	case j.last:
-		r.keys, r.format = j.src.keys, j.src.format
-		r.uncompressed += j.src.in.read
-		r.place = j.at
-		if j.src.end != nil {
-			return j.src.end()
-		}
-		return nil
 	}
 	b := &j.batch
 	if err := r.judge(j); err != nil {
 		return err
 	}
-	r.report.Lines += b.lines
+	r.report.Lines += b.Lines
+	r.shape, r.format = j.src.shape, j.src.format
 	err := error(nil)
-	if j.src.keys == nil {
+	if r.shape == nil {
 		err = r.addIDs(b)
 	} else {
 		err = r.addKeys(b)
@@ -243,7 +248,6 @@ func (r *reading) take(j *job) error {
 	}
 	r.place = j.at
 	r.place.Tally = j.src.tally
-	r.format = j.src.format
 	r.meter.set(j.at.Disk, r.spool.n)
 	return r.save()
 }
@@ -251,44 +255,48 @@ func (r *reading) take(j *job) error {
 // judge decides whether the batch's errors are tolerated.
 func (r *reading) judge(j *job) error {
 	b := &j.batch
-	if b.fatal != nil {
-		return b.fatal
-	}
-	var whole, bad error
-	if j.src.check != nil {
-		whole = j.src.check(&j.chunk, b)
-	}
-	r.report.BadLines += b.bad
-	r.report.FirstBad = append(r.report.FirstBad, b.badErrs[:min(len(b.badErrs), maxReported-len(r.report.FirstBad))]...)
+	j.src.tally.Add(b.Tally)
+	whole, bad := j.src.reader.Check(j.src.tally, &j.chunk, b), error(nil)
+	r.report.BadLines += b.Refused
+	r.report.FirstBad = append(r.report.FirstBad, b.Errs[:min(len(b.Errs), format.MaxErrs-len(r.report.FirstBad))]...)
 	if r.report.BadLines > r.o.MaxBadLines {
 		bad = r.report.FirstBad[0]
 		if r.o.MaxBadLines > 0 {
 			bad = fmt.Errorf("more than %d bad lines, the first: %w", r.o.MaxBadLines, bad)
 		}
 	}
-	return firstError(whole, bad)
+	return text.FirstError(whole, bad)
 }
 
 // addKeys spools the entries of an input with a declared shape.
-func (r *reading) addKeys(b *batch) error {
+func (r *reading) addKeys(b *format.Batch) error {
 	r.spool.tight = false // their keys are not pairs of temporary ids; it is the only input
-	return r.spool.add(b.keys, b.val)
+	k, err := newKeyPacker(r.shape.Rows, r.shape.Cols, r.o.Orient)
+	if err != nil {
+		return err
+	}
+	r.pairs = slices.Grow(r.pairs[:0], len(b.Val))[:len(b.Val)]
+	cols := b.Col.Ints[:len(b.Val)]
+	for i, row := range b.Row.Ints[:len(b.Val)] {
+		r.pairs[i] = k.key(row, cols[i])
+	}
+	return r.spool.add(r.pairs, b.Val)
 }
 
 // addIDs spools entries under temporary ids, user above item.
-func (r *reading) addIDs(b *batch) error {
+func (r *reading) addIDs(b *format.Batch) error {
 	users, items := r.users.dict, r.items.dict
-	if n := len(b.val); users.n > maxIDs-n || items.n > maxIDs-n {
-		return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), ErrUnsupported)
+	if n := len(b.Val); users.n > maxIDs-n || items.n > maxIDs-n {
+		return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), format.ErrUnsupported)
 	}
-	if b.user.isText || b.item.isText || users.isText || items.isText {
-		r.userIDs = users.encode(&b.user, r.userIDs[:0])
-		r.itemIDs = items.encode(&b.item, r.itemIDs[:0])
+	if b.Row.IsText || b.Col.IsText || users.isText || items.isText {
+		r.userIDs = users.encode(&b.Row, r.userIDs[:0])
+		r.itemIDs = items.encode(&b.Col, r.itemIDs[:0])
 		r.pairs = appendPairs(r.pairs[:0], r.userIDs, r.itemIDs)
 	} else {
-		r.pairs = appendNumbered(r.pairs[:0], b.user.ints, b.item.ints, users, items)
+		r.pairs = appendNumbered(r.pairs[:0], b.Row.Ints, b.Col.Ints, users, items)
 	}
-	if err := r.spool.add(r.pairs, b.val); err != nil {
+	if err := r.spool.add(r.pairs, b.Val); err != nil {
 		return err
 	}
 	for {

@@ -10,7 +10,7 @@ import (
 type Report struct {
 	Store           string
 	Finished        bool   // it was there already; what is not told by the store is 0
-	Format          Format // recognised
+	Format          string // recognised
 	Rows, Cols, NNZ int64  // in the user's orientation
 	Transposed      bool   // the store holds the transpose
 	Lines, BadLines int64

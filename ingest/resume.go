@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -114,7 +115,7 @@ func (j *journal) report(r *Report, m *meter) {
 func (g *ingestion) restore(j *journal) error {
 	r, s := g.reading, g.spool
 	j.report(g.report, g.meter)
-	r.place, r.format, r.uncompressed = j.Place, j.Format, j.InputBytes
+	r.place, r.format, r.shape, r.uncompressed = j.Place, j.Format, j.Shape, j.InputBytes
 	if j.Values != nil {
 		r.stats = csr.StatsOf(*j.Values)
 	}
@@ -253,7 +254,7 @@ func (g *ingestion) journal(step string) *journal {
 	r := g.reading
 	j := &journal{
 		Version: journalVersion, Inputs: g.inputs, Options: g.o.shaping(), Memory: g.o.Memory,
-		Step: step, Serial: g.scratch.serial, Place: r.place, Format: r.format,
+		Step: step, Serial: g.scratch.serial, Place: r.place, Format: r.format, Shape: r.shape,
 		Lines: g.report.Lines, Bad: g.report.BadLines, InputBytes: r.uncompressed,
 		Entries: g.spool.n, Spilled: g.spool.spilled.Load(), MostRuns: g.spool.most,
 		Users:      axisState{Closed: r.users.closed, Log: r.users.log.state},
@@ -294,10 +295,10 @@ func (g *ingestion) leave(err error) error {
 // being begun anew.
 func resumable(err error) bool {
 	var (
-		parse     *ParseError
+		parse     *format.ParseError
 		duplicate *DuplicateError
 		memory    *MemoryError
 	)
 	return !errors.As(err, &parse) && !errors.As(err, &duplicate) && !errors.As(err, &memory) &&
-		!errors.Is(err, ErrOverflow) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, errTempDamaged)
+		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, errTempDamaged)
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
 )
 
 // SpaceError refuses an ingest whose temporary files and store will not fit on the disk.
@@ -88,7 +90,7 @@ func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
 	step := max(1, len(g.names)/sampleInputs)
 	for i := 0; i < len(g.names); i += step {
 		src, err := s.read(ctx, g.plan, g.names[i], prev)
-		if pe := (*ParseError)(nil); errors.As(err, &pe) {
+		if pe := (*format.ParseError)(nil); errors.As(err, &pe) {
 			break
 		}
 		if err != nil {
@@ -118,56 +120,62 @@ type sample struct {
 }
 
 func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*source, error) {
-	op := opener{fs: s.o.FS, bytes: new(atomic.Int64), maxWindow: uint64(p.window)}
+	op := input.Opener{FS: s.o.FS, Bytes: new(atomic.Int64), MaxWindow: uint64(p.window)}
 	src, err := openSource(ctx, op, name, s.o, prev)
 	if err != nil {
 		return nil, err
 	}
-	c, b := &chunk{data: make([]byte, 0, chunkSize)}, &batch{}
+	c, b := &format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}, &format.Batch{}
 	for range sampleChunks {
+		c.Data = c.Data[:0]
 		if err = ctx.Err(); err == nil {
-			err = src.fill(c)
+			err = src.reader.Next(c)
+		}
+		if err == nil {
+			b.Reset(s.o.MaxBadLines)
+			err = src.reader.Parse(c, b)
 		}
 		if err != nil {
 			break
 		}
-		b.reset()
-		src.parser.parse(c, b, s.o.MaxBadLines)
-		s.add(b, src.keys != nil)
+		s.add(b, src.shape)
 	}
-	s.disk += op.bytes.Load() - int64(src.in.ahead()) - int64(src.place.rest())
+	s.disk += op.Bytes.Load() - src.Ahead()
 	if err == io.EOF {
 		err = nil
 	}
-	return src, errors.Join(err, src.in.Close())
+	return src, errors.Join(err, src.Close())
 }
 
 // add counts a batch.
-func (s *sample) add(b *batch, keys bool) {
+func (s *sample) add(b *format.Batch, declared *shape) {
 	before := s.idBytes
 	var users, items []uint32
-	if !keys {
-		users, items = s.number(s.users, &b.user), s.number(s.items, &b.item)
+	var k keyPacker
+	if declared == nil {
+		users, items = s.number(s.users, &b.Row), s.number(s.items, &b.Col)
+	} else {
+		k, _ = newKeyPacker(declared.Rows, declared.Cols, s.o.Orient) // it was declared: it fits
 	}
 	e := make([]entry, 0, runBlock)
-	for i, v := range b.val {
-		if keys {
-			e = append(e, entry{b.keys[i], v})
+	for i, v := range b.Val {
+		if declared != nil {
+			e = append(e, entry{k.key(b.Row.Ints[i], b.Col.Ints[i]), v})
 		} else {
 			e = append(e, entry{uint64(users[i])<<32 | uint64(items[i]), v})
 		}
-		if len(e) == runBlock || i == len(b.val)-1 {
+		if len(e) == runBlock || i == len(b.Val)-1 {
 			s.encoded += int64(len(s.coder.encode(nil, e, false)))
 			e = e[:0]
 		}
 	}
-	s.entries += int64(len(b.val))
-	s.stats.Add(b.val...)
-	s.someIDs, s.someSeen = s.idBytes-before, int64(len(b.val))
+	s.entries += int64(len(b.Val))
+	s.stats.Add(b.Val...)
+	s.someIDs, s.someSeen = s.idBytes-before, int64(len(b.Val))
 }
 
 // number gives temporary ids and counts the bytes of those that are new.
-func (s *sample) number(d *dictionary, c *idColumn) []uint32 {
+func (s *sample) number(d *dictionary, c *format.Keys) []uint32 {
 	next := uint32(d.n)
 	ids := d.encode(c, nil)
 	for i, t := range ids {
@@ -176,8 +184,8 @@ func (s *sample) number(d *dictionary, c *idColumn) []uint32 {
 		}
 		next++
 		s.idBytes += 4
-		if c.isText {
-			s.idBytes += int64(len(c.at(i))) - 3
+		if c.IsText {
+			s.idBytes += int64(len(c.Text(i))) - 3
 		}
 	}
 	return ids

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
 // triple is one entry of the user's matrix; row and col are ids, or indices
@@ -141,12 +142,12 @@ func leftovers(t testing.TB, out string, published bool) {
 	}
 }
 
-// parseError fails unless err is a *ParseError of the kind, at the place.
-func parseError(t testing.TB, err, kind error, line int64, column int) *ParseError {
+// parseError fails unless err is a *format.ParseError of the kind, at the place.
+func parseError(t testing.TB, err, kind error, line int64, column int) *format.ParseError {
 	t.Helper()
-	var pe *ParseError
+	var pe *format.ParseError
 	if !errors.As(err, &pe) || !errors.Is(err, kind) {
-		t.Fatalf("error %v, want a ParseError of kind %q", err, kind)
+		t.Fatalf("error %v, want a format.ParseError of kind %q", err, kind)
 	}
 	if pe.Line != line || pe.Column != column {
 		t.Errorf("error %q at %d:%d, want %d:%d", pe, pe.Line, pe.Column, line, column)

@@ -65,7 +65,7 @@ func (g *ingestion) longestRow() int {
 }
 
 func (g *ingestion) writeIDs(ctx context.Context, w *csr.Writer) error {
-	if g.reading.keys != nil {
+	if g.reading.shape != nil {
 		return nil
 	}
 	users, items := csr.RowAxis, csr.ColAxis
@@ -82,7 +82,7 @@ func (g *ingestion) writeIDs(ctx context.Context, w *csr.Writer) error {
 // depend on nothing but the inputs and the options that shape the matrix.
 func (g *ingestion) source() map[string]any {
 	s := g.origin()
-	s["format"] = g.reading.format.String()
+	s["format"] = g.reading.format
 	s["entries"] = g.spool.n
 	s["duplicates"] = g.o.Duplicates.String()
 	if g.report.BadLines > 0 {

@@ -14,6 +14,8 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/all"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -83,12 +85,17 @@ files that is interrupted goes on from there with --resume.` + "\n" + exitHelp,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
-	choiceFlag(cmd, f, &o.Format, "format", "", ingest.Auto,
-		named(ingest.Auto, ingest.MovieLens, ingest.Delimited, ingest.MatrixMarket, ingest.IDX), "format of the input")
+	formats := []choice[string]{{"auto", "auto"}}
+	for _, f := range all.Formats() {
+		if f.Name != "" {
+			formats = append(formats, choice[string]{f.Name, f.Name})
+		}
+	}
+	choiceFlag(cmd, f, &o.Format, "format", "", "auto", formats, "format of the input")
 	f.StringVar(&o.Separator, "sep", "", `what separates fields, \t for a tab (default: detected)`)
 	f.StringSliceVar(&o.Columns, "columns", nil, "`user,item,value`: names in the header or numbers from 1; without value every entry is 1")
-	choiceFlag(cmd, f, &o.Header, "header", "", ingest.HeaderAuto,
-		named(ingest.HeaderAuto, ingest.HeaderYes, ingest.HeaderNo), "the first line names the columns")
+	choiceFlag(cmd, f, &o.Header, "header", "", format.HeaderAuto,
+		named(format.HeaderAuto, format.HeaderYes, format.HeaderNo), "the first line names the columns")
 	choiceFlag(cmd, f, &o.Duplicates, "duplicates", "", ingest.DuplicatesError,
 		named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of several entries at one place")
 	choiceFlag(cmd, f, &o.Orient, "orient", "", ingest.OrientAuto,
@@ -111,9 +118,10 @@ func toldIngest(cmd *cobra.Command, err error) error {
 		unfinished *ingest.UnfinishedError
 		resume     *ingest.ResumeError
 		space      *ingest.SpaceError
+		ambiguity  *format.AmbiguityError
 	)
 	switch {
-	case errors.Is(err, ingest.ErrAmbiguous):
+	case errors.As(err, &ambiguity):
 		return usage(cmd, err)
 	case errors.As(err, &resume):
 		return cannotResume(resume.Spool, resume.Err)

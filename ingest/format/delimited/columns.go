@@ -1,10 +1,13 @@
-package ingest
+package delimited
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
 // columnRoles are the columns of user, item and value, from 0; value −1: every entry is 1.
@@ -41,7 +44,7 @@ func readNames(names []string) []columnName {
 	return all
 }
 
-// assign finds the columns by their names. An error is an AmbiguityError.
+// assign finds the columns by their names. An error is an format.AmbiguityError.
 func (t *table) assign(names []string, header bool) (columnRoles, error) {
 	all := readNames(names)
 	var ids, aside, values, left []int
@@ -85,12 +88,12 @@ func (t *table) assign(names []string, header bool) (columnRoles, error) {
 	case len(values) == 1:
 		r.value = values[0]
 	case len(values) > 1:
-		return r, &AmbiguityError{Readings: []Reading{
+		return r, &format.AmbiguityError{Readings: []format.Reading{
 			chosen(names, "the value is "+strconv.Quote(names[values[0]]), r.user, r.item, values[0]),
 			chosen(names, "it is "+strconv.Quote(names[values[1]]), r.user, r.item, values[1]),
 		}}
 	case len(left) > 0:
-		return r, &AmbiguityError{Readings: []Reading{
+		return r, &format.AmbiguityError{Readings: []format.Reading{
 			chosen(names, strconv.Quote(names[left[0]])+" is the value", r.user, r.item, left[0]),
 			chosen(names, "there is no value and every entry is 1", r.user, r.item),
 		}}
@@ -127,9 +130,9 @@ func (t *table) unassigned(names []string, ids, values []int) error {
 	value := slices.Clone(values)
 	value = append(value, cols[min(2, len(cols)):]...)
 	if len(cols) < 2 || len(value) == 0 {
-		return fmt.Errorf("%w: the names of columns tell neither users nor items", ErrHeader)
+		return fmt.Errorf("%w: the names of columns tell neither users nor items", format.ErrHeader)
 	}
-	return &AmbiguityError{Readings: []Reading{
+	return &format.AmbiguityError{Readings: []format.Reading{
 		chosen(names, fmt.Sprintf("the value is %q", names[value[0]]), cols[0], cols[1], value[0]),
 		chosen(names, "there is none and every entry is 1", cols[0], cols[1]),
 	}}
@@ -151,7 +154,7 @@ func (t *table) choices(names []string, users, items, ids, values []int) error {
 	if len(items) == 0 {
 		items = others(users)
 	}
-	var e AmbiguityError
+	var e format.AmbiguityError
 	for _, u := range users {
 		for _, i := range items {
 			if u != i && len(e.Readings) < 3 {
@@ -167,7 +170,7 @@ func (t *table) choices(names []string, users, items, ids, values []int) error {
 }
 
 // chosen is the reading that --columns selects, by names where they can stand there.
-func chosen(names []string, text string, cols ...int) Reading {
+func chosen(names []string, what string, cols ...int) format.Reading {
 	args := make([]string, len(cols))
 	for i, c := range cols {
 		args[i] = names[c]
@@ -177,11 +180,11 @@ func chosen(names []string, text string, cols ...int) Reading {
 				same++
 			}
 		}
-		if _, isIndex := parseIndex([]byte(args[i])); same > 1 || isIndex || args[i] == "" || strings.ContainsAny(args[i], ", \t'\"$`\\*?!&;|<>()") {
-			return Reading{text, "--columns " + numbered(cols)}
+		if _, isIndex := text.ParseIndex([]byte(args[i])); same > 1 || isIndex || args[i] == "" || strings.ContainsAny(args[i], ", \t'\"$`\\*?!&;|<>()") {
+			return format.Reading{Text: what, Flag: "--columns " + numbered(cols)}
 		}
 	}
-	return Reading{text, "--columns " + strings.Join(args, ",")}
+	return format.Reading{Text: what, Flag: "--columns " + strings.Join(args, ",")}
 }
 
 func numbered(cols []int) string {
@@ -203,7 +206,9 @@ func (t *table) positional(header, movieLens bool) (columnRoles, error) {
 		r.value = -1
 		return r, nil
 	}
-	numbers := func(text string, cols ...int) Reading { return Reading{text, "--columns " + numbered(cols)} }
+	numbers := func(what string, cols ...int) format.Reading {
+		return format.Reading{Text: what, Flag: "--columns " + numbered(cols)}
+	}
 	pairs := numbers("it is no value and every entry is 1", 0, 1)
 	counted := t.counts(0, header)
 	integers := func(s string) bool { return isInteger(s) && !strings.HasPrefix(s, "-") }
@@ -213,22 +218,22 @@ func (t *table) positional(header, movieLens bool) (columnRoles, error) {
 		if n > 3 {
 			counted = numbers(counted.Text, 1, 2, 3)
 		}
-		return r, &AmbiguityError{Readings: []Reading{counted, numbers("it is the user", 0, 1, 2)}}
+		return r, &format.AmbiguityError{Readings: []format.Reading{counted, numbers("it is the user", 0, 1, 2)}}
 	case movieLens:
 	case t.all(0, header, isDate):
-		return r, &AmbiguityError{Readings: []Reading{numbers("the dates of the first column are the users", 0, 1, 2), numbers("the columns behind them are user and item", 1, 2)}}
+		return r, &format.AmbiguityError{Readings: []format.Reading{numbers("the dates of the first column are the users", 0, 1, 2), numbers("the columns behind them are user and item", 1, 2)}}
 	case n == 4 && t.all(2, header, isTime):
-		return r, &AmbiguityError{Readings: []Reading{numbers("the third column is the value", 0, 1, 2), numbers("it is a time, and the fourth the value", 0, 1, 3)}}
+		return r, &format.AmbiguityError{Readings: []format.Reading{numbers("the third column is the value", 0, 1, 2), numbers("it is a time, and the fourth the value", 0, 1, 3)}}
 	case t.all(2, header, isTime):
-		return r, &AmbiguityError{Readings: []Reading{numbers("the third column is the value", 0, 1, 2), {"it is a time, no value, and every entry is 1", pairs.Flag}}}
+		return r, &format.AmbiguityError{Readings: []format.Reading{numbers("the third column is the value", 0, 1, 2), {Text: "it is a time, no value, and every entry is 1", Flag: pairs.Flag}}}
 	case n == 4 && t.all(3, header, isTime):
 	case n > 3 && counted:
-		return r, &AmbiguityError{Readings: []Reading{numbers("the first column is the user, the third the value", 0, 1, 2), numbers("the first column only counts the lines", 1, 2, 3)}}
+		return r, &format.AmbiguityError{Readings: []format.Reading{numbers("the first column is the user, the third the value", 0, 1, 2), numbers("the first column only counts the lines", 1, 2, 3)}}
 	case n > 3:
-		text := fmt.Sprintf("the value is the third of %d columns without names", n)
-		return r, &AmbiguityError{Readings: []Reading{numbers(text, 0, 1, 2), pairs}}
+		what := fmt.Sprintf("the value is the third of %d columns without names", n)
+		return r, &format.AmbiguityError{Readings: []format.Reading{numbers(what, 0, 1, 2), pairs}}
 	case counted && len(t.rest) >= 20 && t.first[0] == "0" && t.all(2, header, integers) && !t.counts(1, header):
-		return r, &AmbiguityError{Readings: []Reading{numbers("the first column is the user, the third the value", 0, 1, 2), numbers("the first column only counts the lines", 1, 2)}}
+		return r, &format.AmbiguityError{Readings: []format.Reading{numbers("the first column is the user, the third the value", 0, 1, 2), numbers("the first column only counts the lines", 1, 2)}}
 	}
 	return r, nil
 }

@@ -1,4 +1,4 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
 // A table is the first lines of delimited text, cut into fields.
@@ -18,7 +21,7 @@ type table struct {
 
 // newTable cuts a sample. Lines with another number of fields are left out:
 // they are refused when they are parsed.
-func (p *delimited) newTable(sample [][]byte, comment []byte) (*table, error) {
+func (p *reader) newTable(sample [][]byte, comment []byte) (*table, error) {
 	first, err := p.cut(sample[0])
 	if err != nil {
 		return nil, err
@@ -31,7 +34,7 @@ func (p *delimited) newTable(sample [][]byte, comment []byte) (*table, error) {
 	}
 	if comment = bytes.TrimLeft(comment, "#% \t"); len(comment) > 0 {
 		for _, sep := range []separator{p.sep, newSeparator(" "), newSeparator(",")} {
-			q := delimited{sep: sep}
+			q := reader{sep: sep}
 			if f, err := q.cut(comment); err == nil && len(f) == len(first) {
 				t.comment = f
 				break
@@ -45,8 +48,8 @@ func isNumber(s string) bool {
 	if s == "" {
 		return false
 	}
-	_, err := parseFloat([]byte(s))
-	return err == nil || !errors.Is(err, ErrNumber)
+	_, err := text.ParseFloat([]byte(s))
+	return err == nil || !errors.Is(err, text.ErrNumber)
 }
 
 // numeric tells whether column c holds numbers alone behind the first line.
@@ -225,13 +228,13 @@ func (t *table) digitsAlike() bool {
 
 // unclear says that the first line can be names or data.
 func (t *table) unclear(names string) error {
-	return &AmbiguityError{Readings: []Reading{
-		{"the first line is " + names, "--header yes"},
-		{"it is an entry", "--header no"},
+	return &format.AmbiguityError{Readings: []format.Reading{
+		{Text: "the first line is " + names, Flag: "--header yes"},
+		{Text: "it is an entry", Flag: "--header no"},
 	}}
 }
 
 func isInteger(s string) bool {
-	_, ok := parseID([]byte(s))
+	_, ok := format.ParseID([]byte(s))
 	return ok
 }

@@ -1,12 +1,11 @@
-package ingest
+package delimited
 
 import (
 	"bytes"
 	"strings"
-)
 
-// A span is one field of a line: base[a:b]. col is where it began in the line, from 0.
-type span struct{ a, b, col int }
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
 
 // A separator cuts lines into fields.
 type separator struct {
@@ -53,40 +52,31 @@ func (s separator) join(names []string) string {
 	return strings.Join(names, s.text)
 }
 
-// split appends the fields of a line to b.spans[:0] and returns the bytes the
-// spans index: the line, or a copy with the quotes taken off. An error is ErrQuote
+// fields are those of one line. Its memory is used again for the next one.
+type fields struct {
+	spans    []text.Span
+	unquoted []byte
+}
+
+// split puts the fields of a line into f and returns the bytes the
+// spans index: the line, or a copy with the quotes taken off. An error is text.ErrQuote
 // at the returned column.
-func (s separator) split(line []byte, b *batch) (base []byte, col int, err error) {
-	b.spans = b.spans[:0]
+func (s separator) split(line []byte, f *fields) (base []byte, col int, err error) {
+	f.spans = f.spans[:0]
 	switch {
 	case s.blanks:
-		b.spans = splitBlanks(line, b.spans)
+		f.spans = text.SplitBlanks(line, f.spans)
 	case s.quotes && bytes.IndexByte(line, '"') >= 0:
-		return s.splitQuoted(line, b)
+		return s.splitQuoted(line, f)
 	case len(s.text) == 1:
-		b.spans = splitByte(line, s.text[0], b.spans)
+		f.spans = splitByte(line, s.text[0], f.spans)
 	default:
-		b.spans = splitText(line, s.text, b.spans)
+		f.spans = splitText(line, s.text, f.spans)
 	}
 	return line, 0, nil
 }
 
-func splitBlanks(line []byte, spans []span) []span {
-	for i := 0; i < len(line); {
-		if line[i] == ' ' || line[i] == '\t' {
-			i++
-			continue
-		}
-		a := i
-		for i < len(line) && line[i] != ' ' && line[i] != '\t' {
-			i++
-		}
-		spans = append(spans, span{a, i, a})
-	}
-	return spans
-}
-
-func splitByte(line []byte, sep byte, spans []span) []span {
+func splitByte(line []byte, sep byte, spans []text.Span) []text.Span {
 	a := 0
 	for i, c := range line {
 		if c == sep {
@@ -98,7 +88,7 @@ func splitByte(line []byte, sep byte, spans []span) []span {
 }
 
 // splitText is for separators of two or more bytes.
-func splitText(line []byte, sep string, spans []span) []span {
+func splitText(line []byte, sep string, spans []text.Span) []text.Span {
 	a, c0, c1 := 0, sep[0], sep[1]
 	for i := 1; i < len(line); i++ {
 		if line[i] != c1 || line[i-1] != c0 {
@@ -114,23 +104,23 @@ func splitText(line []byte, sep string, spans []span) []span {
 }
 
 // trimSpan is line[a:b] without blanks at its ends.
-func trimSpan(line []byte, a, b int) span {
+func trimSpan(line []byte, a, b int) text.Span {
 	for a < b && (line[a] == ' ' || line[a] == '\t') {
 		a++
 	}
 	for a < b && (line[b-1] == ' ' || line[b-1] == '\t') {
 		b--
 	}
-	return span{a, b, a}
+	return text.Span{A: a, B: b, Col: a}
 }
 
 // splitQuoted splits a line that has a double quote in it. A field that begins
 // with a quote ends at the next single one, and a pair of quotes in it is one
 // (RFC 4180); a quote elsewhere is an ordinary byte. A quoted field cannot
 // run over a line end.
-func (s separator) splitQuoted(line []byte, b *batch) (base []byte, col int, err error) {
+func (s separator) splitQuoted(line []byte, f *fields) (base []byte, col int, err error) {
 	sep := s.text[0]
-	out := b.unquote[:0]
+	out := f.unquoted[:0]
 	for i := 0; ; i++ { // i is at the first byte of a field
 		for i < len(line) && line[i] == ' ' {
 			i++
@@ -138,15 +128,15 @@ func (s separator) splitQuoted(line []byte, b *batch) (base []byte, col int, err
 		start, a := i, len(out)
 		if i < len(line) && line[i] == '"' {
 			if out, i = unquote(out, line, i+1); i < 0 {
-				return line, start, ErrQuote
+				return line, start, text.ErrQuote
 			}
 			for i < len(line) && line[i] == ' ' {
 				i++
 			}
 			if i < len(line) && line[i] != sep {
-				return line, start, ErrQuote
+				return line, start, text.ErrQuote
 			}
-			b.spans = append(b.spans, span{a, len(out), start})
+			f.spans = append(f.spans, text.Span{A: a, B: len(out), Col: start})
 		} else {
 			n := bytes.IndexByte(line[i:], sep)
 			if n < 0 {
@@ -154,11 +144,11 @@ func (s separator) splitQuoted(line []byte, b *batch) (base []byte, col int, err
 			}
 			out = append(out, line[i:i+n]...)
 			sp := trimSpan(out, a, len(out))
-			b.spans = append(b.spans, span{sp.a, sp.b, start + sp.a - a})
+			f.spans = append(f.spans, text.Span{A: sp.A, B: sp.B, Col: start + sp.A - a})
 			i += n
 		}
 		if i >= len(line) {
-			b.unquote = out
+			f.unquoted = out
 			return out, 0, nil
 		}
 	}

@@ -1,4 +1,4 @@
-module github.com/gdsvd/gdsvd/ingest/internal/simd/_gen
+module github.com/gdsvd/gdsvd/ingest/format/delimited/internal/simd/_gen
 
 go 1.26.0
 

@@ -1,15 +1,17 @@
-package ingest
+package delimited
 
 import (
-	"bytes"
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
 func TestWindow(t *testing.T) {
@@ -41,17 +43,19 @@ func TestWindow(t *testing.T) {
 }
 
 // slowly parses a chunk without the fast lines.
-func slowly(p *delimited, c *chunk, b *batch) {
-	for text, line := c.data, c.firstLine; len(text) > 0; line++ {
+func slowly(p *reader, c *format.Chunk, b *format.Batch) {
+	b.Reset(anyNumber)
+	var f fields
+	for rest, line := c.Data, c.Begin.Line; len(rest) > 0; line++ {
 		var l []byte
-		l, text = cutLine(text)
-		b.lines++
-		if blank(l) {
+		l, rest = text.CutLine(rest)
+		b.Lines++
+		if text.Blank(l) {
 			continue
 		}
-		b.entries++
-		if err := p.line(l, line, b); err != nil {
-			b.addBad(err, anyNumber)
+		b.Tally.Entries++
+		if err := p.line(l, &f, line, b); err != nil {
+			b.Refuse(err)
 		}
 	}
 }
@@ -63,22 +67,19 @@ type fataler interface {
 	Fatalf(string, ...any)
 }
 
-func sameBatch(t fataler, got, want *batch) {
+func sameBatch(t fataler, got, want *format.Batch) {
 	t.Helper()
-	if !slices.Equal(got.user.ints, want.user.ints) || !bytes.Equal(got.user.text, want.user.text) ||
-		!slices.Equal(got.item.ints, want.item.ints) || !bytes.Equal(got.item.text, want.item.text) ||
-		!slices.Equal(got.val, want.val) || got.lines != want.lines || got.entries != want.entries || got.bad != want.bad ||
-		fmt.Sprint(got.badErrs) != fmt.Sprint(want.badErrs) {
-		t.Fatalf("read fast:\n%+v\nslowly:\n%+v", got, want)
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(format.Batch{}, format.Keys{}), cmpopts.EquateEmpty(), cmp.Transformer("", func(err error) string { return err.Error() })); diff != "" {
+		t.Fatalf("read fast, not slowly:\n%s", diff)
 	}
 }
 
 // fastLayouts are layouts whose lines can be read fast, but for those separated by a point.
-func fastLayouts() []*delimited {
-	var all []*delimited
+func fastLayouts() []*reader {
+	var all []*reader
 	for _, sep := range []string{"::", ",", "\t", "ab", "a1", "."} {
 		for fields := 2; fields <= 4; fields++ {
-			p := &delimited{file: "f", sep: newSeparator(sep), fields: fields, item: 1, value: 2, stamp: -1}
+			p := &reader{file: "f", sep: newSeparator(sep), fields: fields, item: 1, value: 2, stamp: -1}
 			if fields == 2 {
 				p.value = -1
 			}
@@ -107,7 +108,7 @@ func TestFastLinesAgree(t *testing.T) {
 			rapid.StringMatching(`[1-9][0-9]{0,4}`), rapid.StringMatching(`[0-9]{1,20}`), rapid.StringMatching(`[0-9]{1,12}\.[0-9]{1,12}`),
 			rapid.SampledFrom([]string{"", "0", "00", "-1", "+2", "5.", ".5", "1e3", "007", " 1", "1 ", "x", "1x", `"1"`, "nan", "9007199254740993",
 				"9223372036854775807", "9223372036854775808", "1.0000000000000001", "٣", "1\r", ":", "1\x00"}))
-		var text strings.Builder
+		var src strings.Builder
 		for range rapid.IntRange(0, 30).Draw(t, "lines") {
 			n := p.fields
 			if rapid.IntRange(0, 9).Draw(t, "miscount") == 0 {
@@ -115,29 +116,32 @@ func TestFastLinesAgree(t *testing.T) {
 			}
 			for i := range n {
 				if i > 0 {
-					text.WriteString(p.sep.text)
+					src.WriteString(p.sep.text)
 				}
 				if rapid.IntRange(0, 3).Draw(t, "odd") > 0 {
-					text.WriteString(strconv.Itoa(rapid.IntRange(0, 99999).Draw(t, "n")))
+					src.WriteString(strconv.Itoa(rapid.IntRange(0, 99999).Draw(t, "n")))
 				} else {
-					text.WriteString(field.Draw(t, "field"))
+					src.WriteString(field.Draw(t, "field"))
 				}
 			}
-			text.WriteString(rapid.SampledFrom([]string{"\n", "\n", "\n", "\r\n", "\n\n", ""}).Draw(t, "end"))
+			src.WriteString(rapid.SampledFrom([]string{"\n", "\n", "\n", "\r\n", "\n\n", ""}).Draw(t, "end"))
 		}
-		sameFast(t, p, []byte(text.String()))
+		sameFast(t, p, []byte(src.String()))
 	})
 }
 
 // sameFast reads a text fast, with and without vectors, and slowly.
-func sameFast(t fataler, p *delimited, text []byte) {
+func sameFast(t fataler, p *reader, src []byte) {
 	t.Helper()
-	c := chunk{data: text, firstLine: 1}
-	var want batch
+	c := format.Chunk{Data: src, Begin: format.Position{Line: 1}}
+	var want format.Batch
 	slowly(p, &c, &want)
 	for _, p.noVectors = range []bool{true, false} {
-		var got batch
-		p.parse(&c, &got, anyNumber)
+		var got format.Batch
+		got.Reset(anyNumber)
+		if err := p.Parse(&c, &got); err != nil {
+			t.Fatalf("%v", err)
+		}
 		sameBatch(t, &got, &want)
 	}
 }
@@ -148,7 +152,7 @@ func FuzzFastLines(f *testing.F) {
 		f.Add([]byte(strings.Repeat(s, 8)), uint8(4))
 	}
 	layouts := fastLayouts()
-	f.Fuzz(func(t *testing.T, text []byte, which uint8) {
-		sameFast(t, layouts[int(which)%len(layouts)], text)
+	f.Fuzz(func(t *testing.T, src []byte, which uint8) {
+		sameFast(t, layouts[int(which)%len(layouts)], src)
 	})
 }

@@ -1,18 +1,20 @@
-package ingest
+package delimited
 
 import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
 
-	"github.com/gdsvd/gdsvd/ingest/internal/simd"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/delimited/internal/simd"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
 // This file reads lines of the commonest form, plain decimal numbers in their
 // shortest spelling, in vectors or else eight bytes at a time: first it marks all bytes of a line
 // that are no digits, then the fields, which lie between the marks, can be
 // worked out independently of each other. It decides nothing: whatever it does
-// not take, (*delimited).line reads or refuses.
+// not take, (*reader).line reads or refuses.
 
 const (
 	// fastWindow is how many bytes are looked at from the beginning of a line,
@@ -27,22 +29,22 @@ type window [fastWindow + 8]byte
 
 // fastLines tells whether lines can be read fast: user, item and, if there are
 // more fields, value and at most one further integer, in this order.
-func (p *delimited) fastLines() bool {
+func (p *reader) fastLines() bool {
 	return !p.sep.blanks && len(p.sep.text) <= 2 && p.sep.text[0] != '.' && p.user == 0 && p.item == 1 &&
 		(p.fields == 2 && p.value < 0 || p.fields <= 4 && p.value == 2)
 }
 
-// fast reads lines from the beginning of text until one is not of the common
+// fast reads lines from the beginning of src until one is not of the common
 // form or too near the end; it returns how many bytes and lines it has taken.
-func (p *delimited) fast(text []byte, b *batch) (taken int, lines int64) {
-	if b.user.isText || b.item.isText {
+func (p *reader) fast(src []byte, b *format.Batch) (taken int, lines int64) {
+	if b.Row.IsText || b.Col.IsText {
 		return 0, 0
 	}
 	for {
-		n, k := p.vectors(text[taken:], b)
+		n, k := p.vectors(src[taken:], b)
 		taken, lines = taken+n, lines+k
 		// Longer numbers, and lines near the end.
-		n, k = p.windows(text[taken:min(taken+fewBytes, len(text))], b)
+		n, k = p.windows(src[taken:min(taken+fewBytes, len(src))], b)
 		taken, lines = taken+n, lines+k
 		if n == 0 {
 			return taken, lines
@@ -54,17 +56,17 @@ func (p *delimited) fast(text []byte, b *batch) (taken int, lines int64) {
 const fewBytes = 1 << 12
 
 // vectors is fast for lines that package simd takes.
-func (p *delimited) vectors(text []byte, b *batch) (taken int, lines int64) {
+func (p *reader) vectors(src []byte, b *format.Batch) (taken int, lines int64) {
 	if p.fields < 3 || p.noVectors {
 		return 0, 0
 	}
 	for {
 		const perLine = 24 // bytes; a guess
-		more := len(text[taken:])/perLine + 1
-		users, items, vals := slices.Grow(b.user.ints, more), slices.Grow(b.item.ints, more), slices.Grow(b.val, more)
+		more := len(src[taken:])/perLine + 1
+		users, items, vals := slices.Grow(b.Row.Ints, more), slices.Grow(b.Col.Ints, more), slices.Grow(b.Val, more)
 		had, room := len(vals), min(cap(users), cap(items), cap(vals))
-		n, k := simd.Lines(text[taken:], p.sep.text, p.fields == 4, users[had:room], items[had:room], vals[had:room])
-		b.user.ints, b.item.ints, b.val = users[:had+k], items[:had+k], vals[:had+k]
+		n, k := simd.Lines(src[taken:], p.sep.text, p.fields == 4, users[had:room], items[had:room], vals[had:room])
+		b.Row.Ints, b.Col.Ints, b.Val = users[:had+k], items[:had+k], vals[:had+k]
 		taken, lines = taken+n, lines+int64(k)
 		if had+k < room {
 			return taken, lines
@@ -73,11 +75,11 @@ func (p *delimited) vectors(text []byte, b *batch) (taken int, lines int64) {
 }
 
 // windows is fast in plain Go.
-func (p *delimited) windows(text []byte, b *batch) (taken int, lines int64) {
+func (p *reader) windows(src []byte, b *format.Batch) (taken int, lines int64) {
 	sep := fieldEnd{first: p.sep.text[0], last: p.sep.text[len(p.sep.text)-1], size: uint(len(p.sep.text))}
-	users, items, vals := b.user.ints, b.item.ints, b.val
-	for len(text)-taken >= len(window{}) {
-		l := (*window)(text[taken:])
+	users, items, vals := b.Row.Ints, b.Col.Ints, b.Val
+	for len(src)-taken >= len(window{}) {
+		l := (*window)(src[taken:])
 		user, s, ok := l.integer(spot{marks: l.nonDigits()})
 		if !ok || !l.has(sep, s) {
 			break
@@ -108,7 +110,7 @@ func (p *delimited) windows(text []byte, b *batch) (taken int, lines int64) {
 		taken += int(end) + 1
 		lines++
 	}
-	b.user.ints, b.item.ints, b.val = users, items, vals
+	b.Row.Ints, b.Col.Ints, b.Val = users, items, vals
 	return taken, lines
 }
 
@@ -167,7 +169,7 @@ func (l *window) decimal(s spot) (v float64, next spot) {
 		return -1, s
 	}
 	// The sum is below 10¹⁵, so that it and the power of ten are exact.
-	return float64(m*pow10int[k&15]+l.value(s.at, k)) / pow10[k&15], s.behind(k)
+	return float64(m*pow10Int[k&15]+l.value(s.at, k)) / text.Pow10[k&15], s.behind(k)
 }
 
 const (
@@ -204,5 +206,5 @@ func (l *window) word(at, n uint) uint64 {
 	return (x&0x000000ff000000ff*(100+1000000<<32) + x>>16&0x000000ff000000ff*(1+10000<<32)) >> 32
 }
 
-// pow10int are the powers of ten that a point moves digits by.
-var pow10int = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14}
+// pow10Int are the powers of ten that a point moves digits by.
+var pow10Int = [16]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14}

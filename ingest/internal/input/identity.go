@@ -1,4 +1,4 @@
-package ingest
+package input
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
-// An inputID tells whether an input is still what it was, by its size, the time
+// An ID tells whether an input is still what it was, by its size, the time
 // of its last change, and a sum of its content.
 //
 // The sum of a file up to sumWhole bytes covers all of it. That of a larger one
@@ -18,7 +18,7 @@ import (
 // its end included: what is rewritten, shifted or compressed anew has another
 // one; a change of some bytes between the pieces does not show in it, and goes
 // unnoticed if size and time are those of before as well.
-type inputID struct {
+type ID struct {
 	Name     string
 	Size     int64
 	Modified time.Time
@@ -31,10 +31,10 @@ const (
 	sumWhole   = sumSamples * sumPiece
 )
 
-// identify looks at the inputs. It gives nil if one of them cannot be read again
+// Identify looks at the inputs. It gives nil if one of them cannot be read again
 // from a place within, as standard input.
-func identify(fsys vfs.FS, names []string) ([]inputID, error) {
-	var ids []inputID
+func Identify(fsys vfs.FS, names []string) ([]ID, error) {
+	var ids []ID
 	for _, name := range names {
 		if name == "-" {
 			return nil, nil
@@ -43,7 +43,7 @@ func identify(fsys vfs.FS, names []string) ([]inputID, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read input: %w", err)
 		}
-		id := inputID{Name: name, Size: fi.Size(), Modified: fi.ModTime().UTC()}
+		id := ID{Name: name, Size: fi.Size(), Modified: fi.ModTime().UTC()}
 		if id.Sum, err = contentSum(fsys, name, id.Size); err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func contentSum(fsys vfs.FS, name string, size int64) (_ string, err error) {
 	return fmt.Sprintf("%08x", sum.Sum32()), nil
 }
 
-// changed tells whether an input is another one than before.
-func (id inputID) changed(before inputID) bool {
+// Changed tells whether an input is another one than before.
+func (id ID) Changed(before ID) bool {
 	return id.Size != before.Size || !id.Modified.Equal(before.Modified) || before.Sum != "" && id.Sum != before.Sum
 }

@@ -1,38 +1,13 @@
-package ingest
+package text
 
 import (
 	"strconv"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// parseID reads a canonical decimal int64: the one spelling that
-// strconv.FormatInt gives, so that turning it back into text loses nothing.
-func parseID(b []byte) (int64, bool) {
-	digits, neg := b, false
-	if len(b) > 0 && b[0] == '-' {
-		digits, neg = b[1:], true
-	}
-	if len(digits) == 0 || len(digits) > 19 {
-		return 0, false
-	}
-	if digits[0] == '0' {
-		return 0, len(b) == 1
-	}
-	var u uint64
-	for _, c := range digits {
-		d := c - '0'
-		if d > 9 {
-			return 0, false
-		}
-		u = u*10 + uint64(d) // 19 digits fit in 64 bits
-	}
-	if neg {
-		return -int64(u), u <= 1<<63
-	}
-	return int64(u), u < 1<<63
-}
-
-// parseIndex reads an unsigned decimal integer, leading zeros and one plus sign allowed.
-func parseIndex(b []byte) (int64, bool) {
+// ParseIndex reads an unsigned decimal integer, leading zeros and one plus sign allowed.
+func ParseIndex(b []byte) (int64, bool) {
 	if len(b) > 1 && b[0] == '+' {
 		b = b[1:]
 	}
@@ -50,18 +25,19 @@ func parseIndex(b []byte) (int64, bool) {
 	return n, true
 }
 
-var pow10 = [...]float64{
+// Pow10 are the powers of ten that a float64 holds exactly.
+var Pow10 = [...]float64{
 	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// parseFloat reads a finite decimal number to the nearest float64, bit for bit
+// ParseFloat reads a finite decimal number to the nearest float64, bit for bit
 // as strconv.ParseFloat does. Hexadecimal numbers and underscores are no numbers here.
 //
 // Up to 15 digits are an exact float64, as are the powers of ten up to 10²², and
 // IEEE division of two exact numbers rounds once: the fast path is exact
 // (Clinger, "How to read floating point numbers accurately", PLDI 1990, §4).
-func parseFloat(b []byte) (float64, error) {
+func ParseFloat(b []byte) (float64, error) {
 	i, neg := 0, false
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
 		i, neg = 1, b[0] == '-'
@@ -87,7 +63,7 @@ func parseFloat(b []byte) (float64, error) {
 	}
 	v := float64(m)
 	if frac >= 0 {
-		v /= pow10[digits-frac]
+		v /= Pow10[digits-frac]
 	}
 	if neg {
 		v = -v
@@ -101,7 +77,7 @@ func parseFloatSlow(b []byte) (float64, error) {
 		case c >= '0' && c <= '9', c == '+', c == '-', c == '.', c == 'e', c == 'E':
 		default:
 			if isNonFinite(b) {
-				return 0, ErrNotFinite
+				return 0, format.ErrNotFinite
 			}
 			return 0, ErrNumber
 		}
@@ -111,7 +87,7 @@ func parseFloatSlow(b []byte) (float64, error) {
 	case err == nil:
 		return v, nil
 	case v > 1 || v < -1: // ±Inf with strconv.ErrRange
-		return 0, ErrOverflow
+		return 0, format.ErrOverflow
 	}
 	return 0, ErrNumber
 }
@@ -125,15 +101,15 @@ func isNonFinite(b []byte) bool {
 	return err == nil && (v != v || v-v != 0)
 }
 
-// parseInteger reads a value of an integer field to the nearest float64.
-func parseInteger(b []byte) (float64, error) {
+// ParseInteger reads a value of an integer field to the nearest float64.
+func ParseInteger(b []byte) (float64, error) {
 	for i, c := range b {
 		if (c < '0' || c > '9') && (i > 0 || c != '-' && c != '+') {
-			if _, err := parseFloat(b); err != nil {
+			if _, err := ParseFloat(b); err != nil {
 				return 0, err
 			}
 			return 0, ErrInteger
 		}
 	}
-	return parseFloat(b)
+	return ParseFloat(b)
 }

@@ -1,16 +1,52 @@
-package ingest
+// Package refused recognises inputs that ingest does not read, and says what to do about them.
+package refused
 
 import (
 	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
+
+// Files are binary files and archives. They are refused whatever format is chosen.
+var Files = format.Format{
+	Sniff: func(h format.Head) bool { return kindOf(h.Bytes).name != "" },
+	Open: func(in *format.Input) (format.Reader, error) {
+		head, _ := in.Peek(magicHead)
+		k := kindOf(head)
+		return nil, &format.ParseError{File: in.Name, Err: unsupported(k.name, strings.ReplaceAll(k.do, "FILE", in.Name))}
+	},
+}
+
+// Text is text that could be cut into fields, but is something else. It is read
+// by the format that is chosen.
+var Text = format.Format{
+	Sniff: func(h format.Head) bool {
+		s := text.Take(bytes.TrimPrefix(h.Bytes, []byte(text.BOM)), h.Whole)
+		return !h.Chosen && len(s.Lines) > 0 && suspect(s.Lines) != nil
+	},
+	Open: func(in *format.Input) (format.Reader, error) {
+		l, err := text.NewLines(in)
+		if err != nil {
+			return nil, err
+		}
+		head, whole, _ := l.Peek()
+		s := text.Take(head, whole)
+		return nil, &format.ParseError{File: in.Name, Line: int64(1 + s.Before), Text: text.Shorten(s.Lines[0]), Err: suspect(s.Lines)}
+	},
+}
+
+func unsupported(what, do string) error {
+	return fmt.Errorf("this is %s: %w; %s", what, format.ErrUnsupported, do)
+}
 
 // A kind of file is recognised by its content, never by its name.
 type kind struct {
 	magic string // first bytes; a "?" stands for any byte
-	name  string // empty: it can be read
+	name  string
 	do    string // how to make it readable; FILE stands for its name
 }
 
@@ -18,12 +54,13 @@ const (
 	scipy  = "save the matrix with scipy.io.mmwrite and ingest that"
 	recode = "convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE | gdsvd ingest -"
 	export = "export it as CSV"
+	twice  = "it is compressed twice: uncompress it once"
 )
 
 // magics are the first bytes of files that are not text, Matrix Market or IDX.
 var magics = []kind{
-	{"\x1f\x8b", "gzip", ""},
-	{"\x28\xb5\x2f\xfd", "zstd", ""},
+	{"\x1f\x8b", "gzip", twice},
+	{"\x28\xb5\x2f\xfd", "zstd", twice},
 	{"PK\x03\x04", "a zip archive", "unpack it: unzip -p FILE | gdsvd ingest -"},
 	{"BZh?1AY&SY", "bzip2 data", "uncompress it: bzcat FILE | gdsvd ingest -"},
 	{"\xfd7zXZ\x00", "xz data", "uncompress it: xzcat FILE | gdsvd ingest -"},
@@ -78,15 +115,9 @@ func (k kind) within(head []byte) kind {
 	return k
 }
 
-// refuse is the error for a kind that cannot be read.
-func (k kind) refuse(file string) error {
-	return &ParseError{File: file, Err: fmt.Errorf("this is %s: %w; %s", k.name, ErrUnsupported, strings.ReplaceAll(k.do, "FILE", file))}
-}
-
-// suspectText tells of text that could be cut into fields, but is something else.
-func suspectText(sample [][]byte) error {
+// suspect tells of text that could be cut into fields, but is something else.
+func suspect(sample [][]byte) error {
 	first := bytes.TrimSpace(sample[0])
-	unsupported := func(what, do string) error { return fmt.Errorf("this is %s: %w; %s", what, ErrUnsupported, do) }
 	switch {
 	case isJSON(first):
 		return unsupported("JSON", "convert it, e.g. lines of objects with jq -r '[.user,.item,.rating]|@csv'")

@@ -1,4 +1,4 @@
-package ingest
+package text
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
 // naiveFloat is what parseFloat must do, by way of strconv alone.
@@ -17,9 +19,9 @@ func naiveFloat(s string) (float64, error) {
 	case strings.ContainsAny(s, "xXpP_"):
 		return 0, ErrNumber
 	case err == nil && (math.IsNaN(v) || math.IsInf(v, 0)):
-		return 0, ErrNotFinite
+		return 0, format.ErrNotFinite
 	case errors.Is(err, strconv.ErrRange):
-		return 0, ErrOverflow
+		return 0, format.ErrOverflow
 	case err != nil:
 		return 0, ErrNumber
 	}
@@ -27,10 +29,10 @@ func naiveFloat(s string) (float64, error) {
 }
 
 func checkFloat(t interface{ Fatalf(string, ...any) }, s string) {
-	got, gotErr := parseFloat([]byte(s))
+	got, gotErr := ParseFloat([]byte(s))
 	want, wantErr := naiveFloat(s)
 	if gotErr != wantErr || math.Float64bits(got) != math.Float64bits(want) {
-		t.Fatalf("parseFloat(%q) = %v, %v, want %v, %v", s, got, gotErr, want, wantErr)
+		t.Fatalf("ParseFloat(%q) = %v, %v, want %v, %v", s, got, gotErr, want, wantErr)
 	}
 }
 
@@ -59,34 +61,13 @@ func FuzzParseFloat(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) { checkFloat(t, s) })
 }
 
-func TestParseIDTakesCanonicalIntegersOnly(t *testing.T) {
-	check := func(t interface{ Fatalf(string, ...any) }, s string) {
-		n, err := strconv.ParseInt(s, 10, 64)
-		want := err == nil && strconv.FormatInt(n, 10) == s
-		got, ok := parseID([]byte(s))
-		if ok != want || ok && got != n {
-			t.Fatalf("parseID(%q) = %d, %v, want %d, %v", s, got, ok, n, want)
-		}
-	}
-	for _, s := range []string{
-		"", "0", "-0", "00", "7", "07", "+7", "-7", "-", "1a", "1 ", "9223372036854775807", "9223372036854775808",
-		"-9223372036854775808", "-9223372036854775809", "9999999999999999999", "99999999999999999999",
-	} {
-		check(t, s)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		check(t, strconv.FormatInt(rapid.Int64().Draw(t, "n"), 10))
-		check(t, rapid.StringMatching(`-?[0-9]{1,20}`).Draw(t, "s"))
-	})
-}
-
 func TestParseInteger(t *testing.T) {
-	for s, want := range map[string]error{"3": nil, "-3": nil, "+3": nil, "3.0": ErrInteger, "3e2": ErrInteger, "x": ErrNumber, "": ErrNumber, "-": ErrNumber, "nan": ErrNotFinite, "3-": ErrNumber} {
-		if _, err := parseInteger([]byte(s)); err != want {
-			t.Errorf("parseInteger(%q): %v, want %v", s, err, want)
+	for s, want := range map[string]error{"3": nil, "-3": nil, "+3": nil, "3.0": ErrInteger, "3e2": ErrInteger, "x": ErrNumber, "": ErrNumber, "-": ErrNumber, "nan": format.ErrNotFinite, "3-": ErrNumber} {
+		if _, err := ParseInteger([]byte(s)); err != want {
+			t.Errorf("ParseInteger(%q): %v, want %v", s, err, want)
 		}
 	}
-	if v, _ := parseInteger([]byte("-9223372036854775800")); v != -9223372036854775800 {
+	if v, _ := ParseInteger([]byte("-9223372036854775800")); v != -9223372036854775800 {
 		t.Errorf("got %v", v)
 	}
 }

@@ -1,0 +1,23 @@
+// Package all lists the formats that ingest reads.
+package all
+
+import (
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/delimited"
+	"github.com/gdsvd/gdsvd/ingest/format/idx"
+	"github.com/gdsvd/gdsvd/ingest/format/mtx"
+	"github.com/gdsvd/gdsvd/ingest/format/refused"
+)
+
+// Formats are those of this module, the most general one first: an input is of
+// the last format that recognises it.
+func Formats() []format.Format {
+	return []format.Format{
+		delimited.MovieLens,
+		delimited.Format,
+		refused.Text,
+		mtx.Format,
+		idx.Format,
+		refused.Files,
+	}
+}

@@ -1,0 +1,128 @@
+package format
+
+import "strconv"
+
+// A Batch is what Parse makes of one chunk, in columns.
+type Batch struct {
+	Row, Col Keys
+	Val      []float64
+	Lines    int64 // of the chunk, blank ones included
+	Tally    Tally
+	Refused  int64   // lines
+	Errs     []error // of the first MaxErrs of them
+	limit    int64
+}
+
+// MaxErrs is how many errors of refused lines are kept.
+const MaxErrs = 10
+
+// Reset empties a batch. It tolerates limit refused lines.
+func (b *Batch) Reset(limit int64) {
+	b.Row.Reset()
+	b.Col.Reset()
+	b.Val = b.Val[:0]
+	b.Lines, b.Tally, b.Refused, b.Errs, b.limit = 0, Tally{}, 0, nil, limit
+}
+
+// Refuse records a line that cannot be read and tells whether to go on with the chunk.
+func (b *Batch) Refuse(err error) bool {
+	b.Refused++
+	if len(b.Errs) < MaxErrs {
+		b.Errs = append(b.Errs, err)
+	}
+	return b.Refused <= b.limit
+}
+
+// AddValue appends v; −0 becomes 0, which is the same entry of a matrix.
+func (b *Batch) AddValue(v float64) { b.Val = append(b.Val, v+0) }
+
+// Keys are indices or ids. They are integers until one is no canonical decimal
+// int64; then all of them are texts.
+type Keys struct {
+	Ints   []int64
+	IsText bool
+	text   []byte
+	ends   []int // of each key in text
+}
+
+// Len is the number of keys.
+func (k *Keys) Len() int { return len(k.Ints) + len(k.ends) }
+
+// Reset removes all keys.
+func (k *Keys) Reset() { k.Ints, k.IsText, k.text, k.ends = k.Ints[:0], false, k.text[:0], k.ends[:0] }
+
+// Add appends an id.
+func (k *Keys) Add(id []byte) {
+	if !k.IsText {
+		if n, ok := ParseID(id); ok {
+			k.Ints = append(k.Ints, n)
+			return
+		}
+	}
+	k.AddText(id)
+}
+
+// AddText appends an id that is no canonical integer, or among texts.
+func (k *Keys) AddText(id []byte) {
+	k.ToText()
+	k.text = append(k.text, id...)
+	k.ends = append(k.ends, len(k.text))
+}
+
+// AddInt appends an integer.
+func (k *Keys) AddInt(n int64) {
+	if !k.IsText {
+		k.Ints = append(k.Ints, n)
+		return
+	}
+	k.text = strconv.AppendInt(k.text, n, 10)
+	k.ends = append(k.ends, len(k.text))
+}
+
+// ToText turns integers into the texts they came from.
+func (k *Keys) ToText() {
+	if k.IsText {
+		return
+	}
+	k.IsText = true
+	for _, n := range k.Ints {
+		k.AddInt(n)
+	}
+	k.Ints = k.Ints[:0]
+}
+
+// Text is key i of texts.
+func (k *Keys) Text(i int) []byte {
+	start := 0
+	if i > 0 {
+		start = k.ends[i-1]
+	}
+	return k.text[start:k.ends[i]]
+}
+
+// ParseID reads a canonical decimal int64: the one spelling that
+// strconv.FormatInt gives, so that turning it back into text loses nothing.
+func ParseID(b []byte) (int64, bool) {
+	digits, neg := b, false
+	if len(b) > 0 && b[0] == '-' {
+		digits, neg = b[1:], true
+	}
+	if len(digits) == 0 || len(digits) > 19 {
+		return 0, false
+	}
+	if digits[0] == '0' {
+		return 0, len(b) == 1
+	}
+	var u uint64
+	for _, c := range digits {
+		d := c - '0'
+		if d > 9 {
+			return 0, false
+		}
+		u = u*10 + uint64(d) // 19 digits fit in 64 bits
+	}
+	if neg {
+		return -int64(u), u <= 1<<63
+	}
+	return int64(u), u < 1<<63
+}

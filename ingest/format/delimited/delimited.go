@@ -1,0 +1,196 @@
+// Package delimited reads text of one entry a line: a user, an item and perhaps a value.
+//
+// It finds out by the first lines what separates fields, whether there is a header and
+// which column is which; what the input does not tell is a format.AmbiguityError.
+package delimited
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+var (
+	// Format is any text of one entry a line; it takes whatever no other format has taken.
+	Format = format.Format{Name: "delimited", Sniff: func(format.Head) bool { return true }, Open: open}
+	// MovieLens is user, item, rating and an optional integer timestamp, separated
+	// by "::" (ratings.dat), tabs (u.data) or commas (ratings.csv, with a header).
+	MovieLens = format.Format{Name: movieLens, Open: open}
+)
+
+const movieLens = "movielens"
+
+// A reader reads one input.
+type reader struct {
+	*text.Lines
+	file              string
+	sep               separator
+	detected          struct{ sep, header bool } // rather than given
+	fields            int                        // in every line
+	user, item, value int                        // their columns, from 0; value −1: every entry is 1
+	stamp             int                        // a column that must be an integer, or −1
+	names             [3]string
+	words             [3]string // that name the columns in a header, without what ids add; may be empty
+	header            []byte    // the line with names, or nil
+	want              string
+	movieLens         bool
+	noVectors         bool    // fast lines are read in plain Go
+	size              []int64 // of a Matrix Market file that has lost its banner, perhaps; see Check
+	first             string  // the line with it
+}
+
+// Parse reads the entries of whole lines.
+func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
+	fast := p.fastLines()
+	var f fields
+	for rest, line := c.Data, c.Begin.Line; len(rest) > 0; line++ {
+		if fast {
+			taken, n := p.fast(rest, b)
+			rest = rest[taken:]
+			line, b.Lines, b.Tally.Entries = line+n, b.Lines+n, b.Tally.Entries+n
+			if len(rest) == 0 {
+				break
+			}
+		}
+		var l []byte
+		l, rest = text.CutLine(rest)
+		b.Lines++
+		if text.Blank(l) {
+			continue
+		}
+		b.Tally.Entries++
+		if err := p.line(l, &f, line, b); err != nil && !b.Refuse(err) {
+			break
+		}
+	}
+	return nil
+}
+
+// Locate is the line of an entry.
+func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
+
+// Check tells of a Matrix Market file that has lost its banner: a first line
+// "rows columns entries" and just as many lines behind it. As ratings it would
+// read well, and be another matrix.
+func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
+	behind := t.Entries - 1
+	if c != nil || p.size == nil || behind < 1 || behind != p.size[2] {
+		return nil
+	}
+	return &format.ParseError{File: p.file, Line: 1, Text: p.first, Err: fmt.Errorf("%w: this looks like the size line of a Matrix Market file without its banner", format.ErrHeader),
+		Want: "the banner, or the format named"}
+}
+
+// line appends the entry of one line to b, or nothing and tells why.
+func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
+	if l[0] == text.BOM[0] && bytes.HasPrefix(l, []byte(text.BOM)) {
+		return p.fail(line, -1, "", l, fmt.Errorf("%w: a byte order mark within the text", text.ErrJoined))
+	}
+	base, col, err := p.sep.split(l, f)
+	if err != nil {
+		return p.fail(line, col, "", l[col:], err)
+	}
+	if len(f.spans) != p.fields {
+		return p.fail(line, -1, "", l, fmt.Errorf("%w: %d instead of %d", text.ErrFields, len(f.spans), p.fields))
+	}
+	user, item := f.spans[p.user], f.spans[p.item]
+	if user.A == user.B {
+		return p.fail(line, user.Col, p.names[0], nil, text.ErrEmptyField)
+	}
+	if item.A == item.B {
+		return p.fail(line, item.Col, p.names[1], nil, text.ErrEmptyField)
+	}
+	v := 1.0
+	if p.value >= 0 {
+		s := f.spans[p.value]
+		if s.A == s.B {
+			return p.fail(line, s.Col, p.names[2], nil, text.ErrEmptyField)
+		}
+		if v, err = text.ParseFloat(base[s.A:s.B]); err != nil {
+			if bytes.Equal(l, p.header) {
+				return nil // files with one header each were joined
+			}
+			if isDecimalComma(base[s.A:s.B]) {
+				err = fmt.Errorf("%w: it has a decimal comma", err)
+			}
+			return p.fail(line, s.Col, p.names[2], base[s.A:s.B], err)
+		}
+	}
+	if p.stamp >= 0 && p.stamp < len(f.spans) {
+		s := f.spans[p.stamp]
+		if _, ok := format.ParseID(base[s.A:s.B]); !ok {
+			return p.fail(line, s.Col, "timestamp", base[s.A:s.B], text.ErrInteger)
+		}
+	}
+	userID, itemID := base[user.A:user.B], base[item.A:item.B]
+	u, userInt := integer(&b.Row, userID)
+	i, itemInt := integer(&b.Col, itemID)
+	if p.value < 0 && (!userInt && !b.Row.IsText || !itemInt && !b.Col.IsText || len(l) == len(p.header)) {
+		if again, err := p.joined(l, base, f.spans); again {
+			return nil
+		} else if err != nil {
+			return p.fail(line, -1, "", l, err)
+		}
+	}
+	put(&b.Row, userID, u, userInt)
+	put(&b.Col, itemID, i, itemInt)
+	b.AddValue(v)
+	return nil
+}
+
+// integer reads an id of a column that has integers so far.
+func integer(k *format.Keys, id []byte) (n int64, ok bool) {
+	if k.IsText {
+		return 0, false
+	}
+	return format.ParseID(id)
+}
+
+// put adds an id of which integer has told n and isInt.
+func put(k *format.Keys, id []byte, n int64, isInt bool) {
+	if isInt {
+		k.AddInt(n)
+		return
+	}
+	k.AddText(id)
+}
+
+// joined looks for the header of another file: where ids turn from integers to
+// text, and in lines as long as the header. The same header again is left out.
+// Files with values need no look: a name is no number.
+func (p *reader) joined(l, base []byte, spans []text.Span) (again bool, err error) {
+	if p.header != nil && bytes.Equal(l, p.header) {
+		return true, nil
+	}
+	names := make([]string, 0, len(spans))
+	for _, s := range spans {
+		names = append(names, string(base[s.A:s.B]))
+	}
+	user, item := names[p.user], names[p.item]
+	if isInteger(user) || isInteger(item) {
+		for _, s := range []string{user, item} {
+			if p.detected.sep && numbersJoined.MatchString(s) {
+				return false, fmt.Errorf("%w: another separator", text.ErrJoined)
+			}
+		}
+		return false, nil
+	}
+	if p.detected.header && knownNames(names) {
+		return false, fmt.Errorf("%w: this line names columns", text.ErrJoined)
+	}
+	return false, nil
+}
+
+var numbersJoined = regexp.MustCompile(`^[-0-9.]+[,;|\t][-0-9.,;|\t]+$`)
+
+// isDecimalComma tells whether a text is a number but for its commas.
+func isDecimalComma(s []byte) bool {
+	return bytes.IndexByte(s, ',') >= 0 && isNumber(string(bytes.ReplaceAll(s, []byte{','}, nil)))
+}
+
+func (p *reader) fail(line int64, col int, field string, what []byte, err error) error {
+	return &format.ParseError{File: p.file, Line: line, Column: col + 1, Field: field, Text: text.Shorten(what), Err: err, Want: p.want}
+}

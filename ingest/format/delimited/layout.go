@@ -1,0 +1,371 @@
+package delimited
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// open recognises the layout of a text by its first lines, and consumes leading
+// comments and the header. A text before this one has a layout with which this one must
+// agree, and which a part without a header continues.
+func open(in *format.Input) (format.Reader, error) {
+	lines, err := text.NewLines(in)
+	if err != nil {
+		return nil, err
+	}
+	p := &reader{Lines: lines, file: in.Name, stamp: -1, movieLens: in.Format == movieLens}
+	head, whole, err := p.Peek()
+	sample := text.Take(head, whole)
+	switch {
+	case sample.Long != nil && err == nil:
+		return nil, p.TooLong(sample.Long)
+	case len(sample.Lines) == 0 && err != nil:
+		return nil, err
+	case len(sample.Lines) == 0:
+		return nil, &format.ParseError{File: in.Name, Err: format.ErrEmpty, Want: "one entry a line"}
+	}
+	for range sample.Before {
+		if _, err := p.ReadLine(); err != nil {
+			return nil, err
+		}
+	}
+	line := p.Line()
+	if err := p.recognise(sample, in); err != nil {
+		e := &format.ParseError{File: p.file, Line: line, Text: text.Shorten(sample.Lines[0]), Err: err}
+		if errors.Is(err, text.ErrFields) {
+			e.Want = p.want
+		}
+		return nil, e
+	}
+	if p.header != nil {
+		if _, err := p.ReadLine(); err != nil {
+			return nil, err
+		}
+	}
+	if !in.Chosen && p.sep.blanks && sample.Before == 0 && p.header == nil {
+		p.suspectSizeLine(sample.Lines[0])
+	}
+	if p.movieLens {
+		in.Format = movieLens
+	}
+	return p, nil
+}
+
+// recognise finds the separator and the columns.
+func (p *reader) recognise(sample text.Sample, in *format.Input) (err error) {
+	p.detected.sep, p.detected.header = in.Separator == "", in.Header == format.HeaderAuto
+	if in.Separator != "" {
+		p.sep = newSeparator(in.Separator)
+	} else if p.sep, err = detectSeparator(sample.Lines, p.movieLens); err != nil {
+		return err
+	}
+	if !in.Chosen && p.sep.text == "::" && bytes.Contains(sample.Lines[0], []byte("::")) && len(in.Columns) == 0 && in.Header == format.HeaderAuto {
+		p.movieLens = true
+	}
+	t, err := p.newTable(sample.Lines, sample.Comment)
+	if err != nil {
+		return err
+	}
+	p.fields = len(t.first)
+	prev, _ := in.Before.(*reader)
+	return p.layOut(t, in, prev)
+}
+
+// suspectSizeLine keeps a first line that could be the sizes of a matrix, for Check.
+func (p *reader) suspectSizeLine(first []byte) {
+	f := bytes.Fields(first)
+	var size []int64
+	for _, s := range f {
+		if n, ok := text.ParseIndex(s); ok {
+			size = append(size, n)
+		}
+	}
+	if len(f) == 3 && len(size) == 3 {
+		p.size, p.first = size, text.Shorten(first)
+	}
+}
+
+// detectSeparator takes the first candidate that cuts all lines of the sample
+// into the same number of fields, three or more rather than two. If there is
+// none, the first line decides, and a line that does not fit will be refused.
+// Commas, semicolons and bars that cut equally well are told apart by the
+// numbers of the third field; what they do not tell is an format.AmbiguityError.
+func detectSeparator(sample [][]byte, movieLens bool) (separator, error) {
+	best, bestRank := candidates[0], 0
+	var equal []separator
+	for _, s := range candidates {
+		r := s.rank(sample)
+		if r > bestRank {
+			best, bestRank, equal = s, r, nil
+		}
+		if r == bestRank && r > fitting && len(s.text) == 1 && s.text != "\t" && best.text != "\t" && best.text != "::" {
+			equal = append(equal, s)
+		}
+		if movieLens && s.text == "," {
+			break // the data sets use no others
+		}
+	}
+	if len(equal) < 2 {
+		return best, nil
+	}
+	var viable []separator
+	for _, s := range equal {
+		p := &reader{sep: s}
+		if t, err := p.newTable(sample, nil); err == nil && (len(t.first) == 2 || t.numeric(2) || len(t.rest) == 0 && isNumber(t.first[2])) {
+			viable = append(viable, s)
+		}
+	}
+	switch len(viable) {
+	case 0:
+		return best, nil
+	case 1:
+		return viable[0], nil
+	}
+	e := &format.AmbiguityError{}
+	for _, s := range viable {
+		e.Readings = append(e.Readings, format.Reading{Text: "fields are separated by " + s.String(), Flag: "--sep '" + s.text + "'"})
+	}
+	return best, e
+}
+
+// fitting is the rank above which a separator cuts all lines equally.
+const fitting = 2
+
+// rank is 0 if s does not occur in the first line, 1 or 2 if it does (two
+// fields, or more), and 2 higher if all lines have equally many fields.
+func (s separator) rank(sample [][]byte) int {
+	var f fields
+	first, same := 0, true
+	for i, l := range sample {
+		_, _, err := s.split(l, &f)
+		if i == 0 {
+			first = len(f.spans)
+		}
+		same = same && err == nil && len(f.spans) == first
+	}
+	switch {
+	case first < 2:
+		return 0
+	case same:
+		return min(first, 3) - 1 + fitting
+	}
+	return min(first, 3) - 1
+}
+
+// cut splits a line into copies of its fields.
+func (p *reader) cut(l []byte) ([]string, error) {
+	var f fields
+	base, _, err := p.sep.split(l, &f)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, s := range f.spans {
+		field := string(base[s.A:s.B])
+		if n := len(field); !p.sep.quotes && n > 1 && field[0] == '"' && field[n-1] == '"' && !isNumber(field) {
+			field = field[1 : n-1] // names of columns only: data keep their quotes
+		}
+		all = append(all, field)
+	}
+	return all, nil
+}
+
+// layOut finds out whether there is a header, and which column is which.
+func (p *reader) layOut(t *table, in *format.Input, prev *reader) error {
+	p.want = "two or more fields separated by " + p.sep.String()
+	if p.movieLens {
+		p.want = p.sep.join([]string{"user", "item", "rating"}) + "[" + p.sep.join([]string{"", "timestamp"}) + "]"
+	}
+	switch {
+	case p.movieLens && (p.fields < 3 || p.fields > 4):
+		return fmt.Errorf("%w: %d instead of 3 or 4", text.ErrFields, p.fields)
+	case p.fields < 2:
+		return fmt.Errorf("%w: no separator found", text.ErrFields)
+	}
+	header, err := p.isHeader(t, in, prev)
+	if err != nil {
+		return err
+	}
+	if header {
+		p.header = t.line
+	}
+	if err := p.columns(t, header, in, prev); err != nil {
+		return err
+	}
+	p.name(t.first, header, in)
+	return nil
+}
+
+// isHeader decides whether the first line holds names.
+func (p *reader) isHeader(t *table, in *format.Input, prev *reader) (bool, error) {
+	switch {
+	case in.Header != format.HeaderAuto:
+		return in.Header == format.HeaderYes, nil
+	case prev != nil && prev.header != nil && bytes.Equal(t.line, prev.header):
+		return true, nil
+	case hasName(in.Columns) && prev == nil:
+		return true, nil
+	case hasName(in.Columns):
+		for _, name := range in.Columns {
+			if _, err := findColumn(name, t.first, format.HeaderYes); err != nil {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+	header, err := t.isHeader(knownNames(t.first), p.sep.blanks)
+	if prev != nil && err != nil && t.enumerated() {
+		return false, nil // numbers are names only where a first input begins with them
+	}
+	return header, err
+}
+
+// hasName tells whether a column is chosen by name.
+func hasName(columns []string) bool {
+	for _, name := range columns {
+		if _, isNumber := text.ParseIndex([]byte(name)); !isNumber {
+			return true
+		}
+	}
+	return false
+}
+
+// columns decides which field is which.
+func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) error {
+	names := t.first
+	if !header && t.comment != nil && knownNames(t.comment) {
+		names = t.comment
+	}
+	named := (header || &names[0] != &t.first[0]) && (in.Header != format.HeaderYes || knownNames(names))
+	var r columnRoles
+	var err error
+	switch {
+	case len(in.Columns) > 0:
+		r, err = p.given(t.first, in, prev)
+	case named:
+		if r, err = t.assign(names, header); err == nil {
+			p.words = wordsOf(names, r)
+		}
+	case prev != nil:
+		r = columnRoles{prev.user, prev.item, prev.value}
+		p.words = prev.words
+	default:
+		r, err = t.positional(header, p.movieLens)
+	}
+	if err == nil && prev != nil {
+		err = p.agree(r, header, prev)
+	}
+	p.user, p.item, p.value = r.user, r.item, r.value
+	if p.movieLens && p.fields == 4 {
+		p.stamp = 6 - p.user - p.item - max(p.value, 0) // the one left, of 0 to 3
+	}
+	return err
+}
+
+// given are the columns the options choose.
+func (p *reader) given(first []string, in *format.Input, prev *reader) (columnRoles, error) {
+	r := columnRoles{0, 1, -1}
+	cols := []*int{&r.user, &r.item, &r.value}
+	for i, name := range in.Columns {
+		n, err := findColumn(name, first, in.Header)
+		if err != nil && prev != nil && prev.fields == p.fields {
+			n, err = []int{prev.user, prev.item, prev.value}[i], nil // a part without header
+		}
+		if err != nil {
+			return r, err
+		}
+		*cols[i] = n
+	}
+	if r.user == r.item || r.user == r.value || r.item == r.value {
+		return r, fmt.Errorf("%w: one column named twice", format.ErrHeader)
+	}
+	return r, nil
+}
+
+// findColumn finds a column by number from 1 or by name in the header.
+func findColumn(name string, header []string, h format.Header) (int, error) {
+	if n, ok := text.ParseIndex([]byte(name)); ok {
+		if n < 1 || n > int64(len(header)) {
+			return 0, fmt.Errorf("%w: no column %d among %d", text.ErrFields, n, len(header))
+		}
+		return int(n) - 1, nil
+	}
+	if h == format.HeaderNo {
+		return 0, fmt.Errorf("%w: column %q is chosen by name, but there is to be no header", format.ErrHeader, name)
+	}
+	for _, equal := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for i, s := range header {
+			if equal(s, name) {
+				return i, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%w: no column %q", format.ErrHeader, name)
+}
+
+// wordsOf are the words that name the columns.
+func wordsOf(names []string, r columnRoles) (words [3]string) {
+	all := readNames(names)
+	for i, c := range []int{r.user, r.item, r.value} {
+		if c >= 0 {
+			words[i] = all[c].word
+		}
+	}
+	return words
+}
+
+// agree tells where an input and the one before it are not parts of one matrix.
+func (p *reader) agree(r columnRoles, header bool, prev *reader) error {
+	switch {
+	case (r.value < 0) != (prev.value < 0):
+		with := map[bool]string{true: "values", false: "no values"}
+		return fmt.Errorf("%w: this part has %s, %s has %s", text.ErrParts, with[r.value >= 0], prev.file, with[prev.value >= 0])
+	case header && prev.header == nil && p.words != [3]string{} && prev.words == [3]string{} && r != (columnRoles{prev.user, prev.item, prev.value}):
+		return fmt.Errorf("%w: its header has the columns in another order than %s, which has no header (--columns with numbers says which they are)", text.ErrParts, prev.file)
+	case (!header || prev.header == nil) && p.fields != prev.fields:
+		return fmt.Errorf("%w: this part has %d fields, %s has %d", text.ErrParts, p.fields, prev.file, prev.fields)
+	}
+	for i, what := range []string{"user", "item", "value"} {
+		if a, b := p.words[i], prev.words[i]; a != "" && b != "" && a != b {
+			return fmt.Errorf("%w: the %s is %q here and %q in %s (--columns with numbers says which it is)", text.ErrParts, what, a, b, prev.file)
+		}
+	}
+	return nil
+}
+
+// name settles what messages call the fields and the form of a line.
+func (p *reader) name(first []string, header bool, in *format.Input) {
+	p.names = [3]string{"user", "item", "rating"}
+	if p.movieLens {
+		return
+	}
+	all := make([]string, p.fields)
+	for i := range all {
+		all[i] = "…"
+	}
+	if header {
+		copy(all, first)
+	}
+	for i, c := range []int{p.user, p.item, p.value} {
+		switch {
+		case c < 0:
+		case header:
+			p.names[i] = first[c]
+		default:
+			if i == 2 {
+				p.names[i] = "value"
+			}
+			all[c] = p.names[i]
+		}
+	}
+	const most = 8 // columns worth repeating
+	if len(all) > most {
+		all = append(all[:most], "…")
+	}
+	p.want = p.sep.join(all)
+}

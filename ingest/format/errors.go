@@ -1,0 +1,84 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What can be wrong with an input of any format; a ParseError wraps one of these, or a format's own.
+var (
+	ErrNotFinite   = errors.New("not a finite number")
+	ErrOverflow    = errors.New("too large for a float64")
+	ErrCount       = errors.New("wrong number of entries")
+	ErrTruncated   = errors.New("truncated")
+	ErrCompression = errors.New("damaged compressed data")
+	ErrEmpty       = errors.New("no entries")
+	ErrHeader      = errors.New("malformed header")
+	ErrUnsupported = errors.New("not supported")
+)
+
+// ParseError says where and why an input cannot be read.
+type ParseError struct {
+	File   string // as given; "standard input" for "-"
+	Line   int64  // from 1; 0 in binary input
+	Byte   int64  // of the uncompressed binary input; 0: not known
+	Column int    // byte of the line at which the field begins, from 1; 0 when the whole line is meant
+	Field  string // name of the field: "user", "item", "rating", "row", …; may be empty
+	Text   string // the offending text, shortened; may be empty
+	Err    error  // what is wrong
+	Want   string // the expected form; may be empty
+}
+
+// Error is one line: "ratings.dat:1234:9: rating "abc": not a number; expected user::item::rating[::timestamp]".
+func (e *ParseError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+		if e.Column > 0 {
+			fmt.Fprintf(&b, ":%d", e.Column)
+		}
+	}
+	if e.Line == 0 && e.Byte > 0 {
+		b.WriteString(Position{Byte: e.Byte}.String())
+	}
+	b.WriteString(": ")
+	switch {
+	case e.Field != "" && e.Text != "":
+		fmt.Fprintf(&b, "%s %q: ", e.Field, e.Text)
+	case e.Field != "":
+		fmt.Fprintf(&b, "%s: ", e.Field)
+	case e.Text != "":
+		fmt.Fprintf(&b, "%q: ", e.Text)
+	}
+	b.WriteString(e.Err.Error())
+	if e.Want != "" {
+		b.WriteString("; expected ")
+		b.WriteString(e.Want)
+	}
+	return b.String()
+}
+
+func (e *ParseError) Unwrap() error { return e.Err }
+
+// AmbiguityError tells that an input can be read in several ways, and that
+// nothing in it says which is meant.
+type AmbiguityError struct{ Readings []Reading }
+
+// A Reading is a way to read an input and the flag of gdsvd ingest that chooses it.
+type Reading struct{ Text, Flag string }
+
+// Error is one line: "ambiguous: the first line is the names of columns (--header yes), or it is an entry (--header no)".
+func (e *AmbiguityError) Error() string {
+	var b strings.Builder
+	b.WriteString("ambiguous")
+	for i, r := range e.Readings {
+		sep := ", or "
+		if i == 0 {
+			sep = ": "
+		}
+		fmt.Fprintf(&b, "%s%s (%s)", sep, r.Text, r.Flag)
+	}
+	return b.String()
+}

@@ -1,0 +1,154 @@
+// Package format is the contract between ingest and the formats it reads.
+//
+// A [Format] recognises an input by its first bytes and opens it as a [Reader].
+// A Reader cuts the input into chunks and turns each into a [Batch]: columns of
+// row keys, column keys and values. Keys are ids, integers or texts, unless
+// the Reader has declared a shape: then they are indices counted from 0.
+//
+// An [Input] is a stream of uncompressed bytes. Where it is a regular file that
+// is not compressed it has an [io.ReaderAt] and a size as well, for formats that
+// begin at their end or jump.
+//
+// One goroutine calls Next; workers call Parse for distinct chunks at the same
+// time; Check sees the batches in order of the input. An ingest that is resumed
+// opens the input again and calls Seek with the End of the last chunk it has kept.
+//
+// To add a format: a folder with a Format, and its line in package all. What is
+// wrong with an input is a *[ParseError] that wraps one of the package's Err variables
+// or an error of the format's own.
+package format
+
+import (
+	"fmt"
+	"io"
+)
+
+// ChunkBytes is how much of an input is parsed at a time, and the length of the
+// longest line. It does not depend on options: whether an input is accepted must not either.
+const ChunkBytes = 256 << 10
+
+// A Format is a kind of input.
+type Format struct {
+	// Name chooses the format. One without a name cannot be chosen: it recognises
+	// inputs in order to refuse them.
+	Name string
+	// Sniff tells whether an input is of this format; nil: it is never recognised, only chosen.
+	Sniff func(Head) bool
+	// Open reads what stands before the entries.
+	Open func(*Input) (Reader, error)
+}
+
+// A Head is what a format is recognised by, never the name of the file.
+type Head struct {
+	Bytes  []byte // the first ChunkBytes of the uncompressed input, or fewer
+	Whole  bool   // that is all of it
+	Chosen bool   // a format has been named; only formats without a name are asked
+}
+
+// An Input is one opened input.
+type Input struct {
+	Name string // for messages
+	Stream
+	At   io.ReaderAt // the same bytes at any place; nil: only as a stream
+	Size int64       // bytes, if At is not nil
+	// Format is the name of the format being opened. Open may set that of a special form of it.
+	Format string
+	Chosen bool // the format has been named rather than recognised
+	// What has been chosen for text; see ingest.Options.
+	Separator string
+	Columns   []string
+	Header    Header
+	// Before is the Reader of the input before this one, of whatever format, or nil.
+	Before Reader
+	// Declare tells the shape of the matrix: keys are indices, and no other input may be
+	// beside this one. It fails if the matrix is too large.
+	Declare func(rows, cols int64) error
+}
+
+// A Stream is the uncompressed content of an input. Its errors need no more
+// words; those that are a *ParseError lack the line.
+type Stream interface {
+	io.Reader
+	// Peek is the next n bytes, ChunkBytes at most; fewer come with an error.
+	Peek(n int) ([]byte, error)
+	// ReadSlice reads up to the first delimiter, like that of bufio.Reader.
+	ReadSlice(delimiter byte) ([]byte, error)
+	// Skip goes n bytes on.
+	Skip(n int64) error
+}
+
+// A Reader reads one input.
+type Reader interface {
+	// Next makes c the next chunk. It may fill the capacity of c.Data, or leave it to
+	// Parse to read from Input.At. It is io.EOF behind the last chunk.
+	Next(c *Chunk) error
+	// Parse puts the entries of a chunk into an empty batch. A line that cannot be
+	// read goes to Batch.Refuse; an error ends the ingest. Distinct chunks are parsed concurrently.
+	Parse(c *Chunk, b *Batch) error
+	// Check tells what is wrong with all batches up to this one together; t is their sum.
+	// Behind the last, c and b are nil.
+	Check(t Tally, c *Chunk, b *Batch) error
+	// Seek goes on at the End of a chunk; the Reader has just been opened.
+	Seek(p Position) error
+	// Locate is where entry n of the batch of a chunk stands, counted from 0.
+	Locate(c *Chunk, n int) Position
+}
+
+// A Position is a place in an input.
+type Position struct {
+	Line int64 // from 1; 0: the format has no lines
+	Byte int64 // of the uncompressed input, from 0
+}
+
+// String is what stands behind the name of the file in messages.
+func (p Position) String() string {
+	if p.Line > 0 {
+		return fmt.Sprintf(":%d", p.Line)
+	}
+	return fmt.Sprintf(", byte %d", p.Byte)
+}
+
+// A Chunk is a piece of an input: whole lines, or a range of elements.
+type Chunk struct {
+	Data       []byte
+	Begin, End Position
+}
+
+// A Tally is what is counted over batches, and kept when an ingest is interrupted.
+type Tally struct {
+	Entries int64 // as counted by a declared number: with bad lines, before symmetric expansion
+	// First are the lines of the first entries of two kinds that a format tells
+	// apart, as below and above the diagonal; 0: none.
+	First [2]int64
+}
+
+// Add adds the tally of the next batch.
+func (t *Tally) Add(next Tally) {
+	t.Entries += next.Entries
+	for i, line := range next.First {
+		if t.First[i] == 0 {
+			t.First[i] = line
+		}
+	}
+}
+
+// Header says whether the first line of a delimited input names the columns.
+type Header uint8
+
+const (
+	// HeaderAuto decides by the first lines: by names of the trade, and by texts above
+	// numbers. What they leave open is an AmbiguityError.
+	HeaderAuto Header = iota
+	// HeaderYes takes the first line of each input as names.
+	HeaderYes
+	// HeaderNo takes the first line as data.
+	HeaderNo
+)
+
+// String is "auto", "yes" or "no".
+func (h Header) String() string {
+	if names := []string{"auto", "yes", "no"}; int(h) < len(names) {
+		return names[h]
+	}
+	return fmt.Sprintf("unknown(%d)", uint8(h))
+}

@@ -1,0 +1,280 @@
+// Package mtx reads Matrix Market files in the coordinate format.
+package mtx
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// Format is the coordinate format of the Matrix Market exchange formats.
+var Format = format.Format{Name: "mtx", Sniff: hasBanner, Open: open}
+
+// bannerWord begins every Matrix Market file (R. F. Boisvert, R. Pozo, K. A.
+// Remington, "The Matrix Market exchange formats: initial design", NISTIR 5935, 1996).
+const bannerWord = "%%MatrixMarket"
+
+func hasBanner(h format.Head) bool {
+	head := bytes.TrimPrefix(h.Bytes, []byte(text.BOM))
+	return len(head) >= len(bannerWord) && strings.EqualFold(string(head[:len(bannerWord)]), bannerWord)
+}
+
+// A reader reads the coordinate format. Comments and blank lines may
+// stand anywhere below the banner. Stored entries, explicit zeros
+// included, are kept; the other triangle of a symmetric or skew-symmetric
+// matrix is added. Such a file may hold the lower or, against the letter of the
+// standard, the upper triangle, but not entries of both.
+type reader struct {
+	*text.Lines
+	rows, cols int64
+	entries    int64 // declared
+	integer    bool
+	pattern    bool
+	symmetric  bool // or skew
+	skew       bool
+	want       string
+}
+
+// open reads the banner and the size line.
+func open(in *format.Input) (format.Reader, error) {
+	lines, err := text.NewLines(in)
+	if err != nil {
+		return nil, err
+	}
+	p := &reader{Lines: lines}
+	const want = bannerWord + " matrix coordinate real|integer|pattern general|symmetric|skew-symmetric"
+	l, err := p.ReadLine()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.banner(string(l)); err != nil {
+		return nil, &format.ParseError{File: p.In.Name, Line: 1, Text: text.Shorten(l), Err: err, Want: want}
+	}
+	for {
+		line := p.Line()
+		l, err := p.ReadLine()
+		if err == io.EOF {
+			return nil, &format.ParseError{File: p.In.Name, Line: line, Err: fmt.Errorf("%w: no size line", format.ErrTruncated), Want: "rows columns entries"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if text.Blank(l) || l[0] == '%' {
+			continue
+		}
+		if err := p.size(l); err != nil {
+			return nil, &format.ParseError{File: p.In.Name, Line: line, Text: text.Shorten(l), Err: err, Want: "rows columns entries"}
+		}
+		return p, nil
+	}
+}
+
+// banner reads the first line; case does not matter.
+func (p *reader) banner(l string) error {
+	f := strings.Fields(strings.ToLower(l))
+	if len(f) == 0 || f[0] != strings.ToLower(bannerWord) {
+		return fmt.Errorf("%w: no Matrix Market banner", format.ErrHeader)
+	}
+	if len(f) != 5 {
+		return fmt.Errorf("%w: %d words in the banner instead of 5", format.ErrHeader, len(f))
+	}
+	object, kind, field, symmetry := f[1], f[2], f[3], f[4]
+	switch {
+	case object == "vector":
+		return fmt.Errorf("vector: %w", format.ErrUnsupported)
+	case object != "matrix":
+		return fmt.Errorf("%w: unknown object %q", format.ErrHeader, object)
+	case kind == "array":
+		return fmt.Errorf("dense array: %w", format.ErrUnsupported)
+	case kind != "coordinate":
+		return fmt.Errorf("%w: unknown format %q", format.ErrHeader, kind)
+	case field == "complex":
+		return fmt.Errorf("complex values: %w", format.ErrUnsupported)
+	case field != "real" && field != "double" && field != "integer" && field != "pattern":
+		return fmt.Errorf("%w: unknown field %q", format.ErrHeader, field)
+	case symmetry == "hermitian":
+		return fmt.Errorf("hermitian symmetry: %w", format.ErrUnsupported)
+	case symmetry != "general" && symmetry != "symmetric" && symmetry != "skew-symmetric":
+		return fmt.Errorf("%w: unknown symmetry %q", format.ErrHeader, symmetry)
+	case field == "pattern" && symmetry == "skew-symmetric":
+		return fmt.Errorf("%w: a pattern cannot be skew-symmetric", format.ErrHeader)
+	}
+	p.integer, p.pattern = field == "integer", field == "pattern"
+	p.skew = symmetry == "skew-symmetric"
+	p.symmetric = symmetry != "general"
+	p.want = "row column value"
+	if p.pattern {
+		p.want = "row column"
+	}
+	return nil
+}
+
+func (p *reader) size(l []byte) error {
+	f := bytes.Fields(l)
+	if len(f) != 3 {
+		return fmt.Errorf("%w: %d instead of 3", text.ErrFields, len(f))
+	}
+	for i, n := range []*int64{&p.rows, &p.cols, &p.entries} {
+		v, ok := text.ParseIndex(f[i])
+		if !ok {
+			return fmt.Errorf("%q: %w", text.Shorten(f[i]), format.ErrHeader)
+		}
+		*n = v
+	}
+	if p.symmetric && p.rows != p.cols {
+		return fmt.Errorf("%w: a symmetric matrix must be square", format.ErrHeader)
+	}
+	if p.entries > 0 && (p.rows == 0 || p.cols == 0) {
+		return fmt.Errorf("%w: entries in a matrix without any place", format.ErrHeader)
+	}
+	return p.In.Declare(p.rows, p.cols)
+}
+
+// Parse reads the entries of whole lines.
+func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
+	var spans []text.Span
+	for rest, line := c.Data, c.Begin.Line; len(rest) > 0; line++ {
+		var l []byte
+		l, rest = text.CutLine(rest)
+		b.Lines++
+		if len(l) == 0 || l[0] == '%' || text.Blank(l) {
+			continue
+		}
+		b.Tally.Entries++
+		spans = text.SplitBlanks(l, spans[:0])
+		if err := p.line(l, spans, line, b); err != nil && !b.Refuse(err) {
+			break
+		}
+	}
+	return nil
+}
+
+func (p *reader) line(l []byte, spans []text.Span, line int64, b *format.Batch) error {
+	n := 3
+	if p.pattern {
+		n = 2
+	}
+	if len(spans) != n {
+		return p.fail(line, -1, "", l, fmt.Errorf("%w: %d instead of %d", text.ErrFields, len(spans), n))
+	}
+	i, err := p.index(l, line, spans[0], "row", p.rows)
+	if err != nil {
+		return err
+	}
+	j, err := p.index(l, line, spans[1], "column", p.cols)
+	if err != nil {
+		return err
+	}
+	v := 1.0
+	if !p.pattern {
+		s := spans[2]
+		if p.integer {
+			v, err = text.ParseInteger(l[s.A:s.B])
+		} else {
+			v, err = text.ParseFloat(l[s.A:s.B])
+		}
+		if err != nil {
+			return p.fail(line, s.Col, "value", l[s.A:s.B], err)
+		}
+	}
+	if p.symmetric {
+		if err := p.triangle(i, j, line, l, b); err != nil {
+			return err
+		}
+	}
+	b.Row.AddInt(i)
+	b.Col.AddInt(j)
+	b.AddValue(v)
+	if p.symmetric && i != j {
+		if p.skew {
+			v = -v
+		}
+		b.Row.AddInt(j)
+		b.Col.AddInt(i)
+		b.AddValue(v)
+	}
+	return nil
+}
+
+// index reads a 1-based index and returns it from 0.
+func (p *reader) index(l []byte, line int64, s text.Span, field string, n int64) (int64, error) {
+	t := l[s.A:s.B]
+	i, ok := text.ParseIndex(t)
+	if !ok {
+		digits := bytes.TrimLeft(t, "-")
+		if len(digits) == len(t) || len(bytes.Trim(digits, "0123456789")) > 0 {
+			return 0, p.fail(line, s.Col, field, t, text.ErrInteger)
+		}
+		i = 0 // a negative number
+	}
+	if i < 1 || i > n {
+		return 0, p.fail(line, s.Col, field, t, fmt.Errorf("%w: 1 to %d", text.ErrIndex, n))
+	}
+	return i - 1, nil
+}
+
+// The kinds of entries of format.Tally.First.
+const lower, upper = 0, 1
+
+// triangle notes on which side of the diagonal the entry is; Check compares
+// across batches.
+func (p *reader) triangle(i, j, line int64, l []byte, b *format.Batch) error {
+	switch {
+	case i == j && p.skew:
+		return p.fail(line, -1, "", l, fmt.Errorf("%w: a skew-symmetric matrix has no diagonal", text.ErrTriangle))
+	case i > j && b.Tally.First[lower] == 0:
+		b.Tally.First[lower] = line
+	case i < j && b.Tally.First[upper] == 0:
+		b.Tally.First[upper] = line
+	}
+	return nil
+}
+
+func (p *reader) fail(line int64, col int, field string, what []byte, err error) error {
+	return &format.ParseError{File: p.In.Name, Line: line, Column: col + 1, Field: field, Text: text.Shorten(what), Err: err, Want: p.want}
+}
+
+// Check holds what is true only of all batches together: the triangle and the
+// number of entries. Its error is that of the smallest line.
+func (p *reader) Check(t format.Tally, c *format.Chunk, b *format.Batch) error {
+	if c == nil {
+		if t.Entries < p.entries {
+			return &format.ParseError{File: p.In.Name, Line: p.Line(), Err: fmt.Errorf("%w: %d instead of the %d declared", format.ErrCount, t.Entries, p.entries)}
+		}
+		return nil
+	}
+	var over, both error
+	if t.Entries > p.entries {
+		line := lineOfEntry(c, b.Tally.Entries-(t.Entries-p.entries))
+		over = &format.ParseError{File: p.In.Name, Line: line, Err: fmt.Errorf("%w: more than the %d declared", format.ErrCount, p.entries)}
+	}
+	if t.First[lower] > 0 && t.First[upper] > 0 {
+		line, other := max(t.First[lower], t.First[upper]), min(t.First[lower], t.First[upper])
+		both = &format.ParseError{File: p.In.Name, Line: line, Err: fmt.Errorf("%w: the entry at line %d is on the other side of the diagonal; a symmetric file holds one triangle", text.ErrTriangle, other)}
+	}
+	return text.FirstError(over, both)
+}
+
+// Locate is the line of an entry; an expanded one has that of the entry it mirrors.
+func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
+
+// lineOfEntry is the line of entry n of a chunk, counted from 0.
+func lineOfEntry(c *format.Chunk, n int64) int64 {
+	line := c.Begin.Line
+	for rest := c.Data; len(rest) > 0; line++ {
+		var l []byte
+		l, rest = text.CutLine(rest)
+		if text.Blank(l) || l[0] == '%' {
+			continue
+		}
+		if n == 0 {
+			break
+		}
+		n--
+	}
+	return line
+}

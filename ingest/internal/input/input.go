@@ -1,0 +1,316 @@
+// Package input opens what ingest reads: it expands names, undoes compression,
+// counts bytes and tells whether a file is still what it was.
+package input
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// DisplayName is what errors and reports call an input.
+func DisplayName(input string) string {
+	if input == "-" {
+		return "standard input"
+	}
+	return input
+}
+
+// Expand resolves globs; a name that exists is taken as it is.
+func Expand(fsys vfs.FS, inputs []string) ([]string, error) {
+	var names []string
+	for _, in := range inputs {
+		if in == "-" {
+			if slices.Contains(names, "-") {
+				return nil, errors.New("read standard input: named twice")
+			}
+			names = append(names, in)
+			continue
+		}
+		fi, err := fsys.Stat(in)
+		if err == nil {
+			if err := regular(in, fi); err != nil {
+				return nil, err
+			}
+		}
+		if i := strings.Index(in, "://"); err != nil && i > 1 {
+			return nil, &fs.PathError{Op: "read", Path: in, Err: errors.New("this is a URL; fetch it first, e.g. curl -L URL | gdsvd ingest -")}
+		}
+		if err == nil || !strings.ContainsAny(in, "*?[") {
+			if err != nil {
+				return nil, fmt.Errorf("read input: %w", err)
+			}
+			names = append(names, in)
+			continue
+		}
+		found, err := filepath.Glob(in)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", in, err)
+		}
+		if len(found) == 0 {
+			return nil, &fs.PathError{Op: "read", Path: in, Err: fmt.Errorf("no file matches: %w", fs.ErrNotExist)}
+		}
+		names = append(names, found...) // Glob sorts
+	}
+	if len(names) == 0 {
+		return nil, errors.New("read input: no input named")
+	}
+	return names, nil
+}
+
+// regular refuses what is no regular file, before it is opened: pipes and
+// devices might block, or never end.
+func regular(name string, fi fs.FileInfo) error {
+	err := vfs.Regular(name, fi)
+	switch {
+	case err == nil:
+		return nil
+	case fi.IsDir():
+		return &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory; name the files in it")}
+	}
+	return notRegular(err)
+}
+
+func notRegular(err error) error {
+	return fmt.Errorf("read input: %w; what a pipe or a device gives is read as - from standard input", err)
+}
+
+// A File is one open file or standard input, uncompressed. It is a format.Stream.
+type File struct {
+	Name    string
+	r       *bufio.Reader
+	direct  *offsetReader // below r
+	raw     *countingReader
+	buffer  *bufio.Reader // between raw and the decompressor, or r
+	closers []func() error
+	read    int64    // uncompressed bytes handed out by r's source
+	file    vfs.File // nil: standard input
+	plain   vfs.File // a file that is not compressed; else nil
+	ctx     context.Context
+}
+
+// Close closes the file.
+func (f *File) Close() error {
+	var err error
+	for _, c := range slices.Backward(f.closers) {
+		err = errors.Join(err, c())
+	}
+	return err
+}
+
+// Ahead is how many bytes have been read from the file but not by a format; if it
+// is compressed, a few too many.
+func (f *File) Ahead() int64 { return int64(f.buffer.Buffered() + f.r.Buffered()) }
+
+// Uncompressed is how many bytes have been read.
+func (f *File) Uncompressed() int64 { return f.read - int64(f.r.Buffered()) }
+
+// At gives random access to a file that is not compressed, and its size; else nil.
+func (f *File) At() (io.ReaderAt, int64, error) {
+	if f.plain == nil {
+		return nil, 0, nil
+	}
+	fi, err := f.plain.Stat()
+	if err != nil {
+		return nil, 0, fmt.Errorf("read %s: %w", f.Name, err)
+	}
+	return &countingReaderAt{f}, fi.Size(), nil
+}
+
+// Peek is the next n bytes.
+func (f *File) Peek(n int) ([]byte, error) { return f.r.Peek(n) }
+
+// ReadSlice reads up to a delimiter.
+func (f *File) ReadSlice(delimiter byte) ([]byte, error) { return f.r.ReadSlice(delimiter) }
+
+// Read reads past the buffer of r, once that is empty.
+func (f *File) Read(p []byte) (int, error) {
+	if f.r.Buffered() > 0 {
+		return f.r.Read(p)
+	}
+	return f.direct.Read(p)
+}
+
+// Skip goes n uncompressed bytes on. What is compressed is read for it.
+func (f *File) Skip(n int64) error {
+	if n < 0 {
+		return fmt.Errorf("read %s: the place to go on from lies before its first entry", f.Name)
+	}
+	if f.plain == nil || n <= int64(f.r.Buffered()) {
+		for n > 0 {
+			if err := f.ctx.Err(); err != nil {
+				return err
+			}
+			k, err := f.r.Discard(int(min(n, 1<<20)))
+			if n -= int64(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	to := f.Uncompressed() + n
+	f.raw.r = io.NewSectionReader(f.plain, to, math.MaxInt64-to)
+	f.raw.n.Add(to - f.read - int64(f.buffer.Buffered()))
+	f.buffer.Reset(f.raw)
+	f.direct = &offsetReader{r: f.buffer, in: f}
+	f.r.Reset(f.direct)
+	f.read = to
+	return nil
+}
+
+// An Opener opens inputs and counts the bytes read from them as they lie on disk.
+type Opener struct {
+	FS        vfs.FS
+	Stdin     io.Reader
+	Bytes     *atomic.Int64
+	MaxWindow uint64 // of zstd
+}
+
+// Open opens a file, or "-", and undoes the compression its first bytes tell.
+func (o Opener) Open(ctx context.Context, name string) (*File, error) {
+	in := &File{Name: DisplayName(name), ctx: ctx}
+	var raw io.Reader
+	if name == "-" {
+		if o.Stdin == nil {
+			return nil, errors.New("read standard input: none given")
+		}
+		raw = interruptible(ctx, in, o.Stdin)
+	} else {
+		f, err := o.FS.Open(name)
+		if errors.Is(err, vfs.ErrNotRegular) {
+			return nil, notRegular(err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read input: %w", err)
+		}
+		in.closers = append(in.closers, f.Close)
+		in.file, raw = f, f
+	}
+	in.raw = &countingReader{r: raw, n: o.Bytes}
+	if err := o.uncompress(in); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
+}
+
+func (o Opener) uncompress(in *File) error {
+	br := bufio.NewReaderSize(in.raw, 1<<16)
+	in.buffer = br
+	head, err := br.Peek(4)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("read %s: %w", in.Name, err)
+	}
+	var r io.Reader = br
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		r = &memberReader{br: br, raw: in.raw}
+	case string(head) == "\x28\xb5\x2f\xfd":
+		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(o.MaxWindow))
+		if err != nil {
+			return in.told(err)
+		}
+		in.closers = append(in.closers, func() error { z.Close(); return nil })
+		r = z
+	default:
+		in.plain = in.file
+	}
+	in.direct = &offsetReader{r: r, in: in}
+	in.r = bufio.NewReaderSize(in.direct, format.ChunkBytes)
+	return nil
+}
+
+// told tells damage of compressed data, which is the input's fault, from
+// a read that failed: the latter has passed through the counting reader.
+func (in *File) told(err error) error {
+	var what error
+	switch {
+	case in.raw.err != nil:
+		return fmt.Errorf("read %s: %w", in.Name, err)
+	case errors.Is(err, errTrailing):
+		what = err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		what = fmt.Errorf("%w: the compressed data end early, after %d bytes uncompressed", format.ErrTruncated, in.read)
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		what = fmt.Errorf("%w within this memory budget (%w)", format.ErrUnsupported, err)
+	default:
+		what = fmt.Errorf("%w after %d bytes uncompressed (%w)", format.ErrCompression, in.read, err)
+	}
+	return &format.ParseError{File: in.Name, Err: what}
+}
+
+// interruptible lets a blocked read of r be given up: only the copying
+// goroutine stays behind, until its read returns.
+func interruptible(ctx context.Context, in *File, r io.Reader) io.Reader {
+	pr, pw := io.Pipe()
+	go func() {
+		_, err := io.Copy(pw, r)
+		pw.CloseWithError(err)
+	}()
+	stop := context.AfterFunc(ctx, func() { pw.CloseWithError(ctx.Err()) })
+	in.closers = append(in.closers, func() error { stop(); return pr.Close() })
+	return pr
+}
+
+// countingReader counts what is read and remembers a failure.
+type countingReader struct {
+	r   io.Reader
+	n   *atomic.Int64 // of all inputs
+	own int64
+	err error
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	c.own += int64(n)
+	if err != nil && err != io.EOF {
+		c.err = err
+	}
+	return n, err
+}
+
+// countingReaderAt is random access to a file, counted as if it were read.
+type countingReaderAt struct{ f *File }
+
+func (c *countingReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.f.plain.ReadAt(p, off)
+	c.f.raw.n.Add(int64(n))
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("read %s: %w", c.f.Name, err)
+	}
+	return n, err
+}
+
+// offsetReader counts the uncompressed bytes of an input. An error stays: the
+// buffer above may have met it while only looking ahead.
+type offsetReader struct {
+	r   io.Reader
+	in  *File
+	err error
+}
+
+func (o *offsetReader) Read(p []byte) (n int, err error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, o.err = o.r.Read(p)
+	o.in.read += int64(n)
+	if o.err != nil && o.err != io.EOF {
+		o.err = o.in.told(o.err)
+	}
+	return n, o.err
+}

@@ -1,0 +1,282 @@
+// Package text reads lines, fields and numbers of text formats.
+package text
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+// What can be wrong with a text; a format.ParseError wraps one of these.
+var (
+	ErrNumber      = errors.New("not a number")
+	ErrInteger     = errors.New("not an integer")
+	ErrFields      = errors.New("wrong number of fields")
+	ErrEmptyField  = errors.New("empty field")
+	ErrQuote       = errors.New("malformed quoted field")
+	ErrIndex       = errors.New("index outside the declared shape")
+	ErrTriangle    = errors.New("entry in the wrong triangle")
+	ErrLineTooLong = errors.New("line too long")
+	ErrParts       = errors.New("not a part of the same matrix")
+	ErrJoined      = errors.New("another file begins here")
+)
+
+// Kinds are the errors of a refused line.
+func Kinds() []error {
+	return []error{ErrNumber, ErrInteger, format.ErrNotFinite, format.ErrOverflow, ErrFields, ErrEmptyField, ErrQuote, ErrIndex, ErrTriangle}
+}
+
+// BOM is the UTF-8 byte order mark, tolerated at the beginning of a text.
+const BOM = "\xef\xbb\xbf"
+
+// Lines cuts an input into chunks of whole lines and knows their positions. It is
+// the Next and Seek of a format.Reader.
+type Lines struct {
+	In   *format.Input
+	next format.Position // behind what has been given out
+	held []byte          // read, but behind the last line end
+	err  error           // met after held
+}
+
+// NewLines begins to read a text that is not empty; a byte order mark is skipped.
+func NewLines(in *format.Input) (*Lines, error) {
+	l := &Lines{In: in, next: format.Position{Line: 1}}
+	if b, _ := in.Peek(len(BOM)); string(b) == BOM {
+		_ = in.Skip(int64(len(BOM))) // peeked: cannot fail
+		l.next.Byte = int64(len(BOM))
+	}
+	head, _, err := l.Peek()
+	if len(head) == 0 && err == nil {
+		err = &format.ParseError{File: in.Name, Err: fmt.Errorf("the file is empty: %w", format.ErrEmpty)}
+	}
+	if len(head) == 0 {
+		return nil, err
+	}
+	return l, nil // an error will be met again, by then with its line known
+}
+
+// Line is the number of the next line.
+func (l *Lines) Line() int64 { return l.next.Line }
+
+// Peek is the beginning of what is left; whole means that it is all there is.
+// With an error there may be something, too.
+func (l *Lines) Peek() (head []byte, whole bool, err error) {
+	head, err = l.In.Peek(format.ChunkBytes)
+	switch err {
+	case nil, bufio.ErrBufferFull:
+		return head, false, nil
+	case io.EOF:
+		return head, true, nil
+	}
+	return head, false, l.at(err)
+}
+
+// ReadLine reads one line, without its end. It is io.EOF after the last one.
+// The line is valid until the next read.
+func (l *Lines) ReadLine() ([]byte, error) {
+	b, err := l.In.ReadSlice('\n')
+	switch {
+	case err == bufio.ErrBufferFull:
+		return nil, l.TooLong(b)
+	case err == io.EOF && len(b) > 0: // the last line may lack its end
+	case err == io.EOF:
+		return nil, err
+	case err != nil:
+		return nil, l.at(err)
+	}
+	l.next.Line++
+	l.next.Byte += int64(len(b))
+	return bytes.TrimSuffix(bytes.TrimSuffix(b, []byte{'\n'}), []byte{'\r'}), nil
+}
+
+// Next puts the next whole lines into c.Data's capacity. It is io.EOF after
+// the last of them. After a failing read the lines before the failure come first.
+func (l *Lines) Next(c *format.Chunk) error {
+	buf := c.Data[:cap(c.Data)]
+	n := copy(buf, l.held)
+	l.held = l.held[:0]
+	for n < len(buf) && l.err == nil {
+		var k int
+		k, l.err = l.In.Read(buf[n:])
+		n += k
+	}
+	end := n
+	if l.err != io.EOF {
+		// What lies behind the last line end is not a whole line, or not yet known to be one.
+		end = bytes.LastIndexByte(buf[:n], '\n') + 1
+	}
+	if end == 0 {
+		switch {
+		case l.err == nil:
+			return l.TooLong(buf)
+		case l.err != io.EOF:
+			return l.at(l.err)
+		}
+		return io.EOF
+	}
+	l.held = append(l.held, buf[end:n]...)
+	c.Data, c.Begin = buf[:end], l.next
+	l.next.Line += int64(bytes.Count(c.Data, []byte{'\n'}))
+	l.next.Byte += int64(end)
+	c.End = l.next
+	return nil
+}
+
+// Seek goes on at the end of a chunk.
+func (l *Lines) Seek(p format.Position) error {
+	err := l.In.Skip(p.Byte - l.next.Byte)
+	l.next = p
+	return l.at(err)
+}
+
+// at adds the line to an error of the input.
+func (l *Lines) at(err error) error {
+	if pe := (*format.ParseError)(nil); errors.As(err, &pe) {
+		pe.Line = l.next.Line
+	}
+	return err
+}
+
+// TooLong is the error for a line that begins with b.
+func (l *Lines) TooLong(b []byte) error {
+	return &format.ParseError{File: l.In.Name, Line: l.next.Line, Text: Shorten(b),
+		Err: fmt.Errorf("%w: more than %d bytes without a line end", ErrLineTooLong, len(b))}
+}
+
+// Locate is where entry n of a chunk stands, by parsing it line by line.
+func Locate(c *format.Chunk, n int, parse func(*format.Chunk, *format.Batch) error) format.Position {
+	var b format.Batch
+	one := format.Chunk{Begin: c.Begin}
+	for text := c.Data; len(text) > 0; text = text[len(one.Data):] {
+		if i := bytes.IndexByte(text, '\n'); i >= 0 {
+			one.Data = text[:i+1]
+		} else {
+			one.Data = text
+		}
+		b.Reset(1)
+		if err := parse(&one, &b); err != nil || len(b.Val) > n {
+			break
+		}
+		n -= len(b.Val)
+		one.Begin.Line++
+		one.Begin.Byte += int64(len(one.Data))
+	}
+	return one.Begin
+}
+
+// CutLine takes the first line off text, without its end, LF or CRLF.
+func CutLine(text []byte) (line, rest []byte) {
+	i := bytes.IndexByte(text, '\n')
+	if i < 0 {
+		return bytes.TrimSuffix(text, []byte{'\r'}), nil
+	}
+	line, rest = text[:i], text[i+1:]
+	if i > 0 && line[i-1] == '\r' {
+		line = line[:i-1]
+	}
+	return line, rest
+}
+
+// Blank tells whether a line holds nothing but blanks.
+func Blank(l []byte) bool {
+	for _, c := range l {
+		if c != ' ' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// maxText is how much of an offending text an error repeats.
+const maxText = 60
+
+// Shorten makes an offending text fit an error.
+func Shorten(b []byte) string {
+	if len(b) <= maxText {
+		return string(b)
+	}
+	return string(b[:maxText]) + "…"
+}
+
+// A Span is one field of a line: line[A:B]. Col is where it began in the line, from 0.
+type Span struct{ A, B, Col int }
+
+// SplitBlanks appends the fields of a line that are separated by blanks and tabs.
+func SplitBlanks(line []byte, spans []Span) []Span {
+	for i := 0; i < len(line); {
+		if line[i] == ' ' || line[i] == '\t' {
+			i++
+			continue
+		}
+		a := i
+		for i < len(line) && line[i] != ' ' && line[i] != '\t' {
+			i++
+		}
+		spans = append(spans, Span{a, i, a})
+	}
+	return spans
+}
+
+// A Sample is the first lines of a text, by which its layout is recognised.
+type Sample struct {
+	Before  int      // lines before them: blank ones and comments
+	Comment []byte   // the last of those that is not blank
+	Lines   [][]byte // not blank
+	Long    []byte   // what there is of the first of them, if it is longer than the head
+}
+
+// sampleLines is how many lines a sample has, at most.
+const sampleLines = 50
+
+// Take takes a sample of the beginning of a text. A comment is a line that begins with
+// "# " or "% ", or is just the sign, before any other.
+func Take(head []byte, whole bool) (s Sample) {
+	for len(head) > 0 && len(s.Lines) < sampleLines {
+		l, rest := CutLine(head)
+		if rest == nil && !whole {
+			if len(s.Lines) == 0 {
+				s.Long = head
+			}
+			return s // perhaps half a line
+		}
+		head = rest
+		switch {
+		case len(s.Lines) > 0 && Blank(l):
+		case len(s.Lines) == 0 && Blank(l):
+			s.Before++
+		case len(s.Lines) == 0 && isComment(l):
+			s.Before++
+			s.Comment = bytes.Clone(l)
+		default:
+			s.Lines = append(s.Lines, bytes.Clone(l))
+		}
+	}
+	return s
+}
+
+func isComment(l []byte) bool {
+	return (l[0] == '#' || l[0] == '%') && (len(l) == 1 || l[1] == ' ' || l[1] == '\t')
+}
+
+// FirstError is the error of the smallest line.
+func FirstError(errs ...error) error {
+	var first error
+	var at int64
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		line := int64(0)
+		if pe := (*format.ParseError)(nil); errors.As(err, &pe) {
+			line = pe.Line
+		}
+		if first == nil || line < at {
+			first, at = err, line
+		}
+	}
+	return first
+}
