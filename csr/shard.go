@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -90,11 +91,11 @@ func (l *shardLoader) load(i int) (_ *shard, err error) {
 	}()
 	// Only a hint: the frame is a few pages, and the kernel would read megabytes around them.
 	_ = m.Advise(vfs.Random, 0, s.size)
-	err = vfs.Guard(func() (err error) {
+	err = fault.Guard(func() (err error) {
 		usable, err = l.frame(s, i)
 		return err
 	})
-	if fault := (*vfs.FaultError)(nil); errors.As(err, &fault) {
+	if fault := (*fault.Error)(nil); errors.As(err, &fault) {
 		usable = false
 		err = l.report(l.fault(s, "file", 0))
 	}

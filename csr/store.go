@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -344,10 +345,10 @@ func (s *Store) DecodeBlock(i int, dst *Block) error {
 }
 
 // decode decodes a block from data, which begins with it. Errors: *damage relative to the
-// file, *vfs.FaultError.
+// file, *fault.Error.
 func (b *blockMeta) decode(data []byte, dst *Block, cols int64, dec *valueDecoder) error {
 	data = data[:b.size]
-	err := vfs.Guard(func() error {
+	err := fault.Guard(func() error {
 		block := summed{data: data}
 		err := decodeBlock(dst, &block, b, cols, dec)
 		block.upTo(len(data))
@@ -379,7 +380,7 @@ func (s *Store) blockError(i int, err error) error {
 func describe(fsys vfs.FS, store string, sh *shard, block int, offset int64, err error) error {
 	section := fmt.Sprintf("block %d", block)
 	var bad *damage
-	var fault *vfs.FaultError
+	var fault *fault.Error
 	switch {
 	case errors.As(err, &bad):
 		return &CorruptError{Store: store, File: sh.name, Section: section, Offset: bad.at, Err: err}

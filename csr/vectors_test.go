@@ -11,6 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr/internal/simd"
 	"github.com/gdsvd/gdsvd/internal/cpu"
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -246,7 +247,7 @@ func TestFaultInVectors(t *testing.T) {
 			"gaps":   func() error { _, err := unpackGroups(make([]uint32, groupLen), m.Bytes(), size); return err },
 			"crc":    func() error { crcOf(m.Bytes()); return nil },
 		} {
-			if _, ok := vfs.Guard(read).(*vfs.FaultError); !ok {
+			if _, ok := fault.Guard(read).(*fault.Error); !ok {
 				t.Errorf("%s: no fault", name)
 			}
 		}

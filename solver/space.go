@@ -1,13 +1,12 @@
 package solver
 
 import (
+	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
-	"sync/atomic"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 )
 
@@ -90,74 +89,46 @@ type discarder interface{ discard() }
 // what a run panics with: breakdowns, and with a Space no room, and faults of memory
 // that is mapped.
 func (a *Arena) guarded(f func() (*mat.Dense, error)) (err error) {
-	if !a.outside() {
+	var keep *mat.Dense
+	attempt := func() (err error) {
 		defer func() {
-			if fault := broken(recover()); fault != nil {
-				err = fault
+			if p := recover(); p != nil {
+				err = broken(p)
 			}
 		}()
-		_, err = f()
+		keep, err = f()
 		return err
 	}
-	before := debug.SetPanicOnFault(true)
-	var keep *mat.Dense
+	if !a.outside() {
+		return attempt()
+	}
 	defer func() {
-		debug.SetPanicOnFault(before)
-		switch p := recover().(type) {
-		case *spaceError:
-			err = p
-		case memoryFault:
-			err = fmt.Errorf("%w: %w", ErrFault, p)
-		default:
-			if fault := broken(p); fault != nil {
-				err = fault
-			}
-		}
 		var stays []float64
 		if keep != nil && err == nil {
 			stays = keep.RawMatrix().Data
 		}
 		a.close(stays)
 	}()
-	if keep, err = f(); err == nil {
+	err = fault.Guard(attempt)
+	if bad := (*fault.Error)(nil); errors.As(err, &bad) {
+		return fmt.Errorf("%w: %w", ErrFault, bad.Err)
+	}
+	if err == nil {
 		err = a.space.Err()
 	}
 	return err
 }
 
-// broken returns the error of a breakdown, nil if there was no panic, and panics
-// again with anything else.
+// broken returns the error of a breakdown or of a Space without room, and panics again
+// with anything else.
 func broken(p any) error {
 	switch p := p.(type) {
-	case nil:
-		return nil
+	case *spaceError:
+		return p
 	case breakdown:
 		return fmt.Errorf("%s: %w", string(p), ErrBreakdown)
 	case eigen.Failure:
 		return fmt.Errorf("%w: %w", p, ErrBreakdown)
 	}
 	panic(p)
-}
-
-// memoryFault is what a fault panics with.
-type memoryFault interface {
-	runtime.Error
-	Addr() uintptr
-}
-
-// guard runs f, which one of several goroutines does, and keeps its fault for the
-// one that waits for them.
-func guard(fault *atomic.Value, f func()) {
-	before := debug.SetPanicOnFault(true)
-	defer func() {
-		debug.SetPanicOnFault(before)
-		if p := recover(); p != nil {
-			f, ok := p.(memoryFault)
-			if !ok {
-				panic(p)
-			}
-			fault.CompareAndSwap(nil, f)
-		}
-	}()
-	f()
 }

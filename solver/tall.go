@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/parallel"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
@@ -96,16 +97,22 @@ func (a *Arena) sweep(n, chunk, work int, u uses, f func(worker, segment, first,
 	if n*work < worthSharing {
 		several = 1
 	}
-	var fault atomic.Value
+	var failed atomic.Pointer[fault.Error]
 	parallel.Each(several, segments, func(worker, s int) {
 		if window == 0 || several == 1 {
 			run(worker, s)
 			return
 		}
-		guard(&fault, func() { run(worker, s) })
+		err := fault.Guard(func() error {
+			run(worker, s)
+			return nil
+		})
+		if err != nil {
+			failed.CompareAndSwap(nil, err.(*fault.Error))
+		}
 	})
-	if f := fault.Load(); f != nil {
-		panic(f)
+	if f := failed.Load(); f != nil {
+		panic(f.Err) // on the goroutine that guarded watches
 	}
 	if window > 0 {
 		a.endEarly()

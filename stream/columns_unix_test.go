@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"golang.org/x/sys/unix"
 	"gonum.org/v1/gonum/mat"
 )
@@ -31,7 +31,7 @@ func TestFaultOfASpace(t *testing.T) {
 		m := mustNew(t, src, Options{Workers: workers, Width: 2, Rank: 3, Space: &memorySpace{}})
 		want := func(what string, err error) {
 			t.Helper()
-			var fault *vfs.FaultError
+			var fault *fault.Error
 			if !errors.As(err, &fault) {
 				t.Errorf("%s with %d workers: %v", what, workers, err)
 			}

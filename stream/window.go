@@ -3,7 +3,7 @@ package stream
 import (
 	"context"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -30,7 +30,7 @@ func (m *Matrix) guard(f func() error) error {
 	if m.opt.Space == nil {
 		return f()
 	}
-	return vfs.Guard(f)
+	return fault.Guard(f)
 }
 
 // keep remembers an error for the end of the pass.

@@ -51,7 +51,7 @@ const (
 
 // Mapping is a file mapped read-only into memory. Reading bytes of a file that
 // was truncated after it was mapped faults: readers of Bytes must run under
-// [Guard].
+// fault.Guard.
 type Mapping interface {
 	Bytes() []byte
 	// Advise is a hint about Bytes()[off:off+n]; a no-op where the system has no such call.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -133,42 +134,15 @@ func TestGuardTruncated(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := 0
-	err = vfs.Guard(func() error {
+	err = fault.Guard(func() error {
 		for _, b := range m.Bytes() {
 			sum += int(b)
 		}
 		return nil
 	})
-	var fault *vfs.FaultError
+	var fault *fault.Error
 	if !errors.As(err, &fault) || fault.Addr == 0 {
 		t.Errorf("got %v (sum %d)", err, sum)
-	}
-}
-
-// TestGuardLetsOtherPanicsPass: only faults of memory are turned into errors.
-func TestGuardLetsOtherPanicsPass(t *testing.T) {
-	for name, do := range map[string]func() error{
-		"value": func() error { panic("x") },
-		"index": func() error { var s []int; i := len(s); _ = s[i]; return nil },
-		"divide": func() error {
-			zero := len(os.Getenv("a variable that nobody sets"))
-			_ = 1 / zero
-			return nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("the panic is gone")
-				}
-			}()
-			err := vfs.Guard(do)
-			t.Errorf("guard returns %v", err)
-		})
-	}
-	want := errors.New("x")
-	if err := vfs.Guard(func() error { return want }); err != want {
-		t.Errorf("got %v", err)
 	}
 }
 

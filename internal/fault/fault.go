@@ -1,4 +1,5 @@
-package vfs
+// Package fault makes errors of memory faults in files that are mapped into memory.
+package fault
 
 import (
 	"fmt"
@@ -6,22 +7,22 @@ import (
 	"runtime/debug"
 )
 
-// FaultError is a memory fault while reading a mapping: the file was truncated
-// after it was mapped, or the disk could not deliver a page.
-type FaultError struct {
+// Error is a memory fault in a mapping: the file was truncated after it was mapped, or the
+// disk could not deliver or take a page.
+type Error struct {
 	Addr uintptr // the address that could not be read
 	Err  error   // the runtime's own error
 }
 
-func (e *FaultError) Error() string {
+func (e *Error) Error() string {
 	return fmt.Sprintf("memory fault reading a mapped file: %v", e.Err)
 }
 
 // Unwrap returns the runtime's own error.
-func (e *FaultError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
 // Guard runs fn and turns a memory fault in it, which would end the process,
-// into a *FaultError. It covers the calling goroutine only. Other panics pass on.
+// into an *Error. It covers the calling goroutine only. Other panics pass on.
 func Guard(fn func() error) (err error) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {
@@ -34,7 +35,7 @@ func Guard(fn func() error) (err error) {
 			runtime.Error
 			Addr() uintptr
 		}); ok {
-			err = &FaultError{Addr: fault.Addr(), Err: fault}
+			err = &Error{Addr: fault.Addr(), Err: fault}
 			return
 		}
 		panic(r)
