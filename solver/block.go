@@ -1,9 +1,7 @@
 package solver
 
 import (
-	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -44,12 +42,33 @@ type Block struct {
 
 var _ Method = Block{}
 
-// Name returns "block".
-func (Block) Name() string { return "block" }
+const mostColumns = 1e6
 
-// Width returns the number of columns of the block.
-func (b Block) Width(missing int) int {
-	b.check()
+// Traits implements Method.
+func (b Block) Traits(k int) Traits {
+	return Traits{
+		Name: "block",
+		Settings: []Setting{
+			{Name: "block", Help: "number of columns of a pass", High: mostColumns, Whole: true, Value: float64(b.Columns)},
+			{Name: "oversample", Help: "number of columns beyond K", High: mostColumns, Whole: true, Value: float64(b.Oversample)},
+		},
+		With:       func(v []float64) Method { return Block{Columns: int(v[0]), Oversample: int(v[1])} },
+		Width:      b.width,
+		Version:    1,
+		Footprint:  func(n int) int64 { return b.footprint(n, k) },
+		Effort:     b.effort,
+		Candidates: b.candidates,
+	}
+}
+
+// New implements Method.
+func (b Block) New(r Run) Recurrence {
+	a := r.Arena
+	return &blockRun{arena: a, qr: blockQR{arena: a}, eigen: eigen.Solver{Workers: a.most()}}
+}
+
+// width returns the number of columns of the block.
+func (b Block) width(missing int) int {
 	switch {
 	case b.Columns > 0:
 		return b.Columns
@@ -59,64 +78,47 @@ func (b Block) Width(missing int) int {
 	return missing + max(10, missing/4)
 }
 
-func (b Block) check() {
-	if b.Columns < 0 || b.Oversample < 0 {
-		panic("solver: negative width of a block")
+// footprint is that of three blocks of the width of the method, and of small matrices
+// of each segment of rows.
+func (b Block) footprint(n, k int) int64 {
+	l := min(b.width(k), n)
+	return bytesOf(n, 3*l) + bytesOf(l, 2*maxSegments*chunkRows) + bytesOf(l, (2*segments(n)+10)*l)
+}
+
+// effort is about as many passes as the rate of Block says for eigenvalues that fall
+// like i^-1.4, as those of ratings do.
+func (b Block) effort(w Workload) Effort {
+	width, k := b.width(w.Rank), float64(w.Rank)
+	l := float64(width)
+	ratio := math.Pow(math.Max(1.02, l/k), 1.4)
+	passes := 4 + 20*w.Digits/math.Acosh(ratio)
+	if w.Linear {
+		passes *= math.Sqrt2
+	}
+	passes = math.Max(passes, 5)
+	return Effort{
+		Width: width, Passes: passes, Flops: float64(w.Order) * passes * 12 * l * l,
+		Read: passes*9*l + 16*k, Written: passes*4*l + 12*k,
 	}
 }
 
-// Start implements Method.
-func (b Block) Start(a *Arena, z *mat.Dense, _ StopRule) Recurrence {
-	b.check()
-	n, l := z.Dims()
-	return &blockRun{
-		arena: a, next: z, last: a.Dense(n, l),
-		momentum: mat.NewDense(l, l, nil), vectors: mat.NewDense(l, l, nil),
-		qr: blockQR{arena: a, key: z.At(0, 0)}, eigen: eigen.Solver{Workers: a.most()},
+// candidates are blocks of three widths.
+func (Block) candidates(w Workload) (all []Method) {
+	if w.Paper || w.Indefinite {
+		return nil
 	}
-}
-
-// Restore implements Method.
-func (b Block) Restore(a *Arena, s State, _ StopRule) (Recurrence, error) {
-	b.check()
-	const fixed = 3
-	if err := s.shape(4, max(fixed, len(s.Scalars))); err != nil {
-		return nil, err
-	}
-	r := &blockRun{arena: a, qr: blockQR{arena: a, key: s.Scalars[0]}, eigen: eigen.Solver{Workers: a.most()}}
-	var err error
-	if r.qr.drawn, err = s.count(1, math.MaxInt32); err != nil {
-		return nil, err
-	}
-	if r.started, err = s.flag(2); err != nil {
-		return nil, err
-	}
-	if r.next, err = s.block(0, -1, -1); err != nil {
-		return nil, err
-	}
-	n, l := r.next.Dims()
-	if r.last, err = s.block(1, n, l); err != nil {
-		return nil, err
-	}
-	if r.momentum, err = s.block(2, l, l); err != nil {
-		return nil, err
-	}
-	if r.vectors, err = s.block(3, l, l); err != nil {
-		return nil, err
-	}
-	if rest := s.Scalars[fixed:]; len(rest) > 0 {
-		c := len(rest) / 2
-		if len(rest) != 2*reported(l, n) {
-			return nil, fmt.Errorf("state has residuals of %d vectors, want %d", c, reported(l, n))
+	for _, l := range []int{Block{}.width(w.Rank), 2 * w.Rank, 3 * w.Rank} {
+		if l > w.Rank && w.allows(l) {
+			all = append(all, Block{Columns: l})
 		}
-		r.ahead = contraction{last: slices.Clone(rest[:c]), ratio: slices.Clone(rest[c:])}
 	}
-	return r, nil
+	return all
 }
 
 // blockRun is the state of Block. P is not stored: it is last·momentum, and is
 // multiplied out chunk by chunk where it is needed.
 type blockRun struct {
+	Alone
 	arena    *Arena
 	next     *mat.Dense // Q, orthonormal, to be multiplied next
 	last     *mat.Dense // the Q that was multiplied last
@@ -130,8 +132,32 @@ type blockRun struct {
 	cands    []Candidate
 }
 
-// avoid implements avoider.
-func (r *blockRun) avoid(found *basis) { r.qr.found = found }
+func (r *blockRun) Start(z *mat.Dense) {
+	n, l := z.Dims()
+	r.next, r.last, r.qr.key = z, r.arena.Dense(n, l), z.At(0, 0)
+	r.momentum, r.vectors = mat.NewDense(l, l, nil), mat.NewDense(l, l, nil)
+}
+
+func (r *blockRun) State(s *State) {
+	if !s.Tall("next", &r.next, -1) {
+		return
+	}
+	n, l := r.next.Dims()
+	s.Tall("last", &r.last, l)
+	s.Small("momentum", &r.momentum, l, l)
+	s.Small("vectors", &r.vectors, l, l)
+	r.qr.state(s)
+	s.Flag("started", &r.started)
+	s.Floats("residuals", &r.ahead.last)
+	s.Floats("contraction", &r.ahead.ratio)
+	if c := len(r.ahead.last); c != len(r.ahead.ratio) || c > 0 && c != reported(l, n) || r.momentum == nil || r.vectors == nil {
+		s.Refuse("has residuals of %d vectors, want %d", c, reported(l, n))
+	}
+}
+
+func (r *blockRun) Free() { r.arena.free(r.next, r.last) }
+
+func (r *blockRun) Avoid(found *basis) { r.qr.found = found }
 
 func (r *blockRun) Next() *mat.Dense {
 	if !r.started {
@@ -272,11 +298,4 @@ func (r *blockRun) Lock(j int) bool {
 		r.arena.setColumn(q, c, x)
 	}
 	return true
-}
-
-func (r *blockRun) Save() State {
-	return State{
-		Blocks:  []*mat.Dense{r.next, r.last, r.momentum, r.vectors},
-		Scalars: slices.Concat([]float64{r.qr.key, float64(r.qr.drawn), scalar(r.started)}, r.ahead.last, r.ahead.ratio),
-	}
 }

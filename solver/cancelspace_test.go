@@ -56,13 +56,13 @@ func TestCancelledRunLeavesItsSpaceAlone(t *testing.T) {
 				continue // it has converged before
 			}
 			if res.Status != solver.Cancelled || res.Right != nil || res.Certified || res.Converged != 0 || len(res.Sigma) != 3 || res.Residuals[2] != 1 {
-				t.Errorf("%s, pass %d: %+v", method.Name(), passes, res)
+				t.Errorf("%s, pass %d: %+v", method.Traits(1).Name, passes, res)
 			}
 			if n := space.Dropped - dropped; n > 0 {
-				t.Errorf("%s, pass %d: went over %d numbers of its vectors after it was cancelled", method.Name(), passes, n)
+				t.Errorf("%s, pass %d: went over %d numbers of its vectors after it was cancelled", method.Traits(1).Name, passes, n)
 			}
 			if space.Blocks() != 0 {
-				t.Errorf("%s, pass %d: %d blocks are left", method.Name(), passes, space.Blocks())
+				t.Errorf("%s, pass %d: %d blocks are left", method.Traits(1).Name, passes, space.Blocks())
 			}
 		}
 	}
@@ -139,24 +139,24 @@ func TestCancelledSweepEnds(t *testing.T) {
 			at := 1 + (space.windows-1)*try/(c.tries-1)
 			res, cut, keep := run(set, at)
 			if most := int64(columns * tile); cut.after > most {
-				t.Errorf("%s: cancelled in window %d of %d: went over %d numbers more, at most %d are in the windows", c.method.Name(), at, space.windows, cut.after, most)
+				t.Errorf("%s: cancelled in window %d of %d: went over %d numbers more, at most %d are in the windows", c.method.Traits(1).Name, at, space.windows, cut.after, most)
 			}
 			if try == c.tries-1 { // after the last loop
 				continue
 			}
 			if res.Status != solver.Cancelled || res.Right != nil || cut.Blocks() != 0 {
-				t.Fatalf("%s: cancelled in window %d of %d: %v, %d blocks are left", c.method.Name(), at, space.windows, res.Status, cut.Blocks())
+				t.Fatalf("%s: cancelled in window %d of %d: %v, %d blocks are left", c.method.Traits(1).Name, at, space.windows, res.Status, cut.Blocks())
 			}
 			if len(keep.Saved) == 0 || try%5 != 0 {
 				continue
 			}
 			saved := keep.Saved[len(keep.Saved)-1]
 			if res, cut, again := run(solvertest.Resume(t, set, saved), 3); res.Status != solver.Cancelled || cut.after > columns*tile || len(again.Saved) > 0 || cut.Blocks() != 0 {
-				t.Errorf("%s: cancelled while it reads a checkpoint: %v, %d numbers more, %d checkpoints, %d blocks are left", c.method.Name(), res.Status, cut.after, len(again.Saved), cut.Blocks())
+				t.Errorf("%s: cancelled while it reads a checkpoint: %v, %d numbers more, %d checkpoints, %d blocks are left", c.method.Traits(1).Name, res.Status, cut.after, len(again.Saved), cut.Blocks())
 			}
 			got, _, _ := run(solvertest.Resume(t, set, saved), 0)
 			if !slices.Equal(got.Sigma, want.Sigma) || !mat.Equal(got.Right, want.Right) || got.Stats.Passes != want.Stats.Passes {
-				t.Errorf("%s: cancelled in window %d of %d and continued: other bits", c.method.Name(), at, space.windows)
+				t.Errorf("%s: cancelled in window %d of %d and continued: other bits", c.method.Traits(1).Name, at, space.windows)
 			}
 		}
 	}

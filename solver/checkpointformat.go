@@ -26,7 +26,7 @@ import (
 // length of the whole.
 const (
 	checkpointMagic   = "gdsvdckp"
-	checkpointVersion = 3
+	checkpointVersion = 4
 	prefixSize        = len(checkpointMagic) + 8
 	maxHeader         = 1 << 20
 )
@@ -54,14 +54,21 @@ type header struct {
 }
 
 type recurrenceHeader struct {
-	First      int      `json:"first"`
-	Products   int      `json:"products"`
-	GivenStart bool     `json:"given_start"`
-	Taken      int      `json:"taken"`
-	Progress   []int    `json:"progress"` // of each candidate: the product of its least residual
-	Candidates int      `json:"candidates"`
-	Scalars    int      `json:"scalars"`
-	Blocks     [][2]int `json:"blocks"`
+	First      int          `json:"first"`
+	Products   int          `json:"products"`
+	GivenStart bool         `json:"given_start"`
+	Taken      int          `json:"taken"`
+	Progress   []int        `json:"progress"` // of each candidate: the product of its least residual
+	Candidates int          `json:"candidates"`
+	Version    int          `json:"version"` // of the parts
+	Parts      []partHeader `json:"parts"`
+}
+
+// partHeader is a part of the State of the recurrence.
+type partHeader struct {
+	Name string `json:"name"`
+	Rows int    `json:"rows"`
+	Cols int    `json:"cols"`
 }
 
 // outsideHeader is a lookout that is known.
@@ -99,9 +106,8 @@ func (h *header) count() (uint64, bool) {
 		add(1, 1)
 		add(len(r.Progress), 1)
 		add(r.Candidates, 2)
-		add(r.Scalars, 1)
-		for _, b := range r.Blocks {
-			add(b[0], b[1])
+		for _, p := range r.Parts {
+			add(p.Rows, p.Cols)
 		}
 	}
 	if c := h.Certificate; c != nil {

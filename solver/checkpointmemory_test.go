@@ -50,7 +50,7 @@ func TestCheckpointIsNotCopied(t *testing.T) {
 		}
 		const least = 3e6 // bytes: two vectors
 		if w.written < least || w.allocated > w.written/10 {
-			t.Errorf("%s: %d bytes were allocated to write %d", m.Name(), w.allocated, w.written)
+			t.Errorf("%s: %d bytes were allocated to write %d", m.Traits(1).Name, w.allocated, w.written)
 		}
 	}
 }

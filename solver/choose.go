@@ -22,6 +22,8 @@ type Problem struct {
 	// Room says what a method leaves of the memory. It must be a function of the
 	// method and of the memory alone. Nil means that there is room for everything.
 	Room func(Method) Room
+	// Methods are those to choose from; nil means Methods().
+	Methods []Method
 	// MaxWidth is the most columns a pass can have; 0 means any number.
 	MaxWidth int
 }
@@ -124,7 +126,7 @@ const Flat = 1.05
 func Choose(p Problem) Choice {
 	all := p
 	all.Room = nil
-	table := Estimates(all, Reference)
+	table := Estimates(all, Reference())
 	c := Choice{Table: preferred(table).Method}
 	if p.Room == nil {
 		c.Considered = table
@@ -137,7 +139,7 @@ func Choose(p Problem) Choice {
 			}
 			return r
 		}
-		c.Considered = Estimates(coarse, Reference)
+		c.Considered = Estimates(coarse, Reference())
 	}
 	c.Estimate = preferred(c.Considered)
 	switch {
@@ -166,24 +168,32 @@ func preferred(ranked []Estimate) Estimate {
 	return best
 }
 
-// footprint is that of a method that says so.
-func (p Problem) footprint(m Method) int64 {
-	n := p.Columns
-	if p.Operator == Dilation {
-		n += p.Rows
+// workload is what the methods are asked about.
+func (p Problem) workload() Workload {
+	w := Workload{
+		Order: p.Columns, Rank: p.Rank, Digits: 1, MaxWidth: p.MaxWidth,
+		Linear: p.Operator == Symmetric, Indefinite: p.Operator == Dilation, Paper: p.Stop == StopPaper,
 	}
-	if f, ok := m.(Footprinter); ok {
-		return f.Footprint(int(n), p.Rank)
+	if w.Indefinite {
+		w.Order += p.Rows
 	}
-	return 0
+	if p.Tol > 0 && p.Tol < 1 {
+		w.Digits = math.Log(p.Tol) / math.Log(DefaultTol)
+	}
+	return w
 }
 
 // Estimates returns what the candidates would cost on a machine, fastest first,
 // with those that fit into memory before those that do not.
 func Estimates(p Problem, m Machine) []Estimate {
 	var all []Estimate
-	for _, c := range p.candidates() {
-		all = append(all, m.estimate(p, c))
+	if p.Methods == nil {
+		p.Methods = Methods()
+	}
+	for _, method := range p.Methods {
+		for _, c := range method.Traits(p.Rank).Candidates(p.workload()) {
+			all = append(all, EstimateOf(p, m, c))
+		}
 	}
 	slices.SortStableFunc(all, func(a, b Estimate) int {
 		if a.Fits != b.Fits {
@@ -197,19 +207,19 @@ func Estimates(p Problem, m Machine) []Estimate {
 	return all
 }
 
-// EstimateOf is the estimate for any method. For those that Choose never
-// considers, and for a block narrower than the rank, it is a guess.
-func EstimateOf(p Problem, m Machine, method Method) Estimate { return m.estimate(p, p.work(method)) }
-
-// estimate is the model: a pass takes as long as the slower of reading and
-// computing, and between passes there are the dense operations of the method.
-func (m Machine) estimate(p Problem, c candidate) Estimate {
-	e := Estimate{Method: c.method, Passes: int(math.Ceil(c.passes)), Room: Room{Fits: true, Resident: 1}, Vectors: p.footprint(c.method)}
+// EstimateOf is the estimate for any method: a pass takes as long as the slower of
+// reading and computing, and between passes there are the dense operations of the
+// method. For those that Choose never considers, and for a block narrower than the
+// rank, it is a guess.
+func EstimateOf(p Problem, m Machine, method Method) Estimate {
+	t, w := method.Traits(p.Rank), p.workload()
+	c := t.Effort(w)
+	e := Estimate{Method: method, Passes: int(math.Ceil(c.Passes)), Room: Room{Fits: true, Resident: 1}, Vectors: t.Footprint(int(w.Order))}
 	if p.Room != nil {
-		e.Room = p.Room(c.method)
+		e.Room = p.Room(method)
 	}
-	e.Products = int64(e.Passes)*int64(c.width) + int64(c.others)*int64(c.beside)
-	e.Passes += c.others
+	e.Products = int64(e.Passes)*int64(c.Width) + int64(c.Others)*int64(c.Beside)
+	e.Passes += c.Others
 	e.PassBytes = int64((1-e.Resident)*float64(p.Encoded)) * int64(max(1, e.Reads))
 
 	const nano = 1e-9
@@ -220,7 +230,7 @@ func (m Machine) estimate(p Problem, c candidate) Estimate {
 		}
 		return bytes / m.Bandwidth
 	}
-	n, l := float64(p.Columns), float64(c.width)
+	n, l := float64(p.Columns), float64(c.Width)
 	product := func(l float64) float64 { return nano * (float64(p.NNZ)*m.multiply(n, l)/workers + n*l*m.Sum) }
 	decode := func(share float64) float64 {
 		if p.Encoded == 0 {
@@ -239,19 +249,19 @@ func (m Machine) estimate(p Problem, c candidate) Estimate {
 		}
 		return work
 	}
-	first := decode(1) - decode(1-e.Resident) + later(c.width)
-	others := float64(c.others)
-	dense := nano * c.flops * interpolate(m.Widths, m.Dense, l)
+	first := decode(1) - decode(1-e.Resident) + later(c.Width)
+	others := float64(c.Others)
+	dense := nano * c.Flops * interpolate(m.Widths, m.Dense, l)
 	if e.Outside {
 		// Graphs, whose vectors are the long ones, take more passes than ratings do.
 		const graphs = 1.25
-		e.VectorsRead, e.VectorsWritten = int64(8*n*graphs*c.moved.read), int64(8*n*graphs*c.moved.written)
+		e.VectorsRead, e.VectorsWritten = int64(8*n*graphs*c.Read), int64(8*n*graphs*c.Written)
 		dense += float64(e.VectorsRead+e.VectorsWritten) / outsideRate
 	}
-	e.Read = seconds(read(float64(p.Encoded)) + (c.passes-1+others)*again)
-	e.Multiply = seconds(first + (c.passes-1)*later(c.width) + others*later(c.beside))
+	e.Read = seconds(read(float64(p.Encoded)) + (c.Passes-1+others)*again)
+	e.Multiply = seconds(first + (c.Passes-1)*later(c.Width) + others*later(c.Beside))
 	e.Dense = seconds(dense)
-	e.Total = seconds(max(read(float64(p.Encoded)), first) + (c.passes-1)*max(again, later(c.width)) + others*max(again, later(c.beside)) + dense)
+	e.Total = seconds(max(read(float64(p.Encoded)), first) + (c.Passes-1)*max(again, later(c.Width)) + others*max(again, later(c.Beside)) + dense)
 	return e
 }
 

@@ -39,7 +39,7 @@ func problems(t *testing.T, each func(p solver.Problem, r *rand.Rand)) {
 // rooms is a Room with so many bytes for vectors and decoded entries.
 func room(p solver.Problem, bytes int64) func(solver.Method) solver.Room {
 	return func(m solver.Method) solver.Room {
-		left := bytes - m.(solver.Footprinter).Footprint(int(p.Columns), p.Rank)
+		left := bytes - m.Traits(p.Rank).Footprint(int(p.Columns))
 		return solver.Room{Fits: left >= 0, Resident: min(1, max(0, float64(left)/float64(max(1, p.Decoded))))}
 	}
 }
@@ -47,7 +47,7 @@ func room(p solver.Problem, bytes int64) func(solver.Method) solver.Room {
 // nothingKept is the Room of passes that read the disk.
 func nothingKept(solver.Method) solver.Room { return solver.Room{Fits: true} }
 
-func width(p solver.Problem, m solver.Method) int { return m.Width(p.Rank) }
+func width(p solver.Problem, m solver.Method) int { return m.Traits(p.Rank).Width(p.Rank) }
 
 // Where there is room for everything the choice is that of the table.
 func TestChoiceIsTheTables(t *testing.T) {
@@ -80,7 +80,7 @@ func TestChoiceIsCoarse(t *testing.T) {
 // Whatever fits is within the memory, and if nothing does the choice says so.
 func TestChoiceFits(t *testing.T) {
 	problems(t, func(p solver.Problem, r *rand.Rand) {
-		vectors := func(c solver.Choice) int64 { return c.Method.(solver.Footprinter).Footprint(int(p.Columns), p.Rank) }
+		vectors := func(c solver.Choice) int64 { return c.Method.Traits(p.Rank).Footprint(int(p.Columns)) }
 		last := int64(math.MaxInt64)
 		for bytes := int64(1) << 50; bytes > 64; bytes /= 2 {
 			q := p
@@ -181,7 +181,7 @@ func TestChoiceBySpecialRules(t *testing.T) {
 	}
 	dilation := p
 	dilation.Operator = solver.Dilation
-	if c := solver.Choose(dilation); !solver.CanDilate(c.Method) {
+	if c := solver.Choose(dilation); !c.Method.Traits(1).Indefinite {
 		t.Errorf("the dilation: %+v", c.Method)
 	}
 	narrow := p

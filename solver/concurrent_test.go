@@ -69,7 +69,7 @@ func TestWorkersChangeNoBits(t *testing.T) {
 						if want == nil {
 							want = got
 						}
-						sameBits(t, fmt.Sprintf("%s, n = %d, %d workers, %d processors", m.Name(), n, workers, procs), got, want)
+						sameBits(t, fmt.Sprintf("%s, n = %d, %d workers, %d processors", m.Traits(1).Name, n, workers, procs), got, want)
 					}
 				}
 			}

@@ -6,45 +6,23 @@ import (
 	"slices"
 )
 
-// oneSpace is implemented by methods that look for all vectors in one space
-// spanned by products with the start block. It contains a repeated eigenvalue
-// as many times as the block is wide, and no more: copies returns that number.
-// Others start anew, or add random vectors, whenever something has been locked.
-type oneSpace interface {
-	copies() int
-	// probe returns how many random vectors should look for more copies at once
-	// when k have been found: the more, the fewer passes that takes.
-	probe(k int) int
-}
-
 // startWidth returns the width of the start block of the next recurrence.
 func (r *run) startWidth() int {
-	m, ok := r.s.Method.(oneSpace)
-	if l := len(r.warm); ok && l > 0 && r.joined() {
-		return min(l+max(few(r.s.Rank), m.copies()), r.n)
+	t := r.about
+	if l := len(r.warm); t.Copies > 0 && l > 0 && r.joined() {
+		return min(l+max(few(r.s.Rank), t.Copies), r.n)
 	}
-	if ok && r.locked.len == r.s.Rank {
-		return min(m.probe(r.s.Rank), r.n-r.locked.len)
+	if t.Copies > 0 && r.locked.len == r.s.Rank {
+		return min(t.Probe, r.n-r.locked.len)
 	}
-	return min(r.s.Method.Width(max(r.s.Rank-r.locked.len, 1)), r.n-r.locked.len)
+	return min(t.Width(max(r.s.Rank-r.locked.len, 1)), r.n-r.locked.len)
 }
 
 // joined reports whether the recurrence to come is the first of a method that takes
 // in all given vectors at once: together with random columns they are its block.
 func (r *run) joined() bool {
-	_, ok := r.s.Method.(oneSpace)
-	if b, wide := r.s.Method.(Block); wide {
-		ok = b.Width(r.s.Rank) >= r.s.Rank+few(r.s.Rank)
-	}
+	ok := r.about.Copies > 0 || r.about.Width(r.s.Rank) >= r.s.Rank+few(r.s.Rank)
 	return ok && r.told && r.starts == 0 && r.locked.len == 0
-}
-
-// method is the one for a start block of so many columns.
-func (r *run) method(width int) Method {
-	if k, ok := r.s.Method.(Krylov); ok && r.told && r.starts == 1 {
-		return k.wide(r.s.Rank, width)
-	}
-	return r.s.Method
 }
 
 // slack is the difference below which eigenvalues near λ count as equal.
@@ -56,8 +34,7 @@ func (r *run) slack(lambda float64) float64 {
 // recurrence has found, while smaller values have been locked in their place:
 // it has found as many copies of it as it can.
 func (r *run) doubtful() bool {
-	m, ok := r.s.Method.(oneSpace)
-	if !ok || r.locked.len == r.n {
+	if r.about.Copies == 0 || r.locked.len == r.n {
 		return false
 	}
 	least, last := slices.Min(r.values), r.values[r.first:]
@@ -71,7 +48,7 @@ func (r *run) doubtful() bool {
 				equal++
 			}
 		}
-		if equal >= m.copies() {
+		if equal >= r.about.Copies {
 			return true
 		}
 	}

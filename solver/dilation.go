@@ -18,7 +18,7 @@ import (
 // gradient descent converges as on a semidefinite operator: the component of
 // −σ is multiplied by 1 − η − ησ/σ₁ in a step, which lies between 1−2η and 1−η.
 // The methods with momentum build on the same steps. The power method needs a
-// shift; see shiftedPower.
+// shift; see shifted.
 type dilated struct {
 	a       Matrix
 	rows, n int
@@ -138,73 +138,4 @@ func (f *factorisation) lower() {
 	f.noise, f.warm = 0, nil
 	f.s.Deflation = Projected
 	f.deflate(Projected)
-}
-
-// indefinite is implemented by methods that can work with operators whose
-// negative eigenvalues are no larger in magnitude than λ₁.
-type indefinite interface {
-	// indefinite returns the method to use for them.
-	indefinite() Method
-}
-
-// CanDilate reports whether m can work with the Dilation.
-func CanDilate(m Method) bool { _, ok := m.(indefinite); return ok }
-
-func (g GradientDescent) indefinite() Method { return g }
-func (p Polyak) indefinite() Method          { return p }
-func (n Nesterov) indefinite() Method        { return n }
-func (g NesterovGeneral) indefinite() Method { return g }
-func (Power) indefinite() Method             { return shiftedPower{} }
-
-// shiftedPower is Power for operators with negative eigenvalues of the size of
-// the leading one, between which the power method never decides:
-//
-//	x⁺ = (M + sI)x/‖(M + sI)x‖,  s = ¼ max‖Mx‖/‖x‖.
-//
-// The maximum is over the products so far and soon close to λ₁. The component
-// of −λ₁ then shrinks by 3/5 a pass and that of λ₂ by (λ₁+4λ₂)/(5λ₁), as in
-// gradient descent with η = 4/5. λ is the Rayleigh quotient.
-type shiftedPower struct{ Power }
-
-func (s shiftedPower) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
-	return &shifted{power: s.Power.Start(a, z, rule).(*power)}
-}
-
-func (s shiftedPower) Restore(a *Arena, st State, rule StopRule) (Recurrence, error) {
-	if len(st.Scalars) == 0 {
-		return nil, fmt.Errorf("state of the shifted power method has no scalars")
-	}
-	last := len(st.Scalars) - 1
-	norm := st.Scalars[last]
-	st.Scalars = st.Scalars[:last]
-	r, err := s.Power.Restore(a, st, rule)
-	if err != nil {
-		return nil, err
-	}
-	return &shifted{r.(*power), norm}, nil
-}
-
-// shifted is the state of shiftedPower.
-type shifted struct {
-	*power
-	largest float64 // ‖Mx‖/‖x‖ so far
-}
-
-func (s *shifted) Absorb(y *mat.Dense) []Candidate {
-	x, mx := column(s.x), column(y)
-	c := s.arena.ritz(x, mx)
-	if xx := s.arena.norm2(x); xx > 0 {
-		s.largest = max(s.largest, s.arena.norm2(mx)/xx)
-		const part = 0.25
-		s.arena.addScaled(mx, part*s.largest, x)
-	}
-	changes := s.power.Absorb(y)
-	changes[0].Value, changes[0].Residual, changes[0].PaperValue = c.Value, c.Residual, c.Value
-	return changes
-}
-
-func (s *shifted) Save() State {
-	st := s.power.Save()
-	st.Scalars = append(st.Scalars, s.largest)
-	return st
 }

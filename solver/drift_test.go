@@ -18,7 +18,7 @@ func TestDrift(t *testing.T) {
 		"outliers": func(i int) float64 { return 1e-3 + math.Exp(-float64(i)) },
 	} {
 		for _, b := range []int{1, 4} {
-			r := Krylov{Columns: b, Basis: 100}.fit(10).(Krylov).Start(nil, gaussian(n, b, 0, 1, 2), StopResidual).(*lanczos)
+			r := Started(Krylov{Columns: b, Basis: 100}, Run{Rank: 10}, gaussian(n, b, 0, 1, 2)).(*lanczos)
 			y, drifted := mat.NewDense(n, b, nil), false
 			for pass := range 240 / b {
 				x := r.Next()
@@ -55,7 +55,7 @@ func denseData(r *lanczos) []float64 {
 func TestDriftOverManyRestarts(t *testing.T) {
 	const n, k = 1500, 50
 	for _, b := range []int{1, 8} {
-		r := Krylov{Columns: b, Basis: smallBasis(k, b)}.fit(k).(Krylov).Start(nil, gaussian(n, b, 0, 1, 2), StopResidual).(*lanczos)
+		r := Started(Krylov{Columns: b, Basis: smallBasis(k, b)}, Run{Rank: k}, gaussian(n, b, 0, 1, 2)).(*lanczos)
 		y := mat.NewDense(n, b, nil)
 		for pass := range 200 {
 			x := r.Next()

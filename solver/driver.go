@@ -3,6 +3,7 @@ package solver
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -23,6 +24,7 @@ type run struct {
 	ctx   context.Context
 	arena *Arena
 	s     Settings
+	about Traits    // of Settings.Method
 	asked Deflation // Settings.Deflation: that in s may change
 	op    Operator
 	shape string // of the problem, for checkpoints
@@ -72,7 +74,7 @@ type run struct {
 func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Settings) *run {
 	n := op.Dim()
 	r := &run{
-		ctx: ctx, arena: arena, s: s, asked: s.Deflation, op: op, shape: shape, n: n,
+		ctx: ctx, arena: arena, s: s, about: s.Method.Traits(s.Rank), asked: s.Deflation, op: op, shape: shape, n: n,
 		locked: arena.newBasis(n, s.Rank),
 		values: make([]float64, 0, s.Rank),
 		seen:   make([]float64, 0, s.Rank),
@@ -107,8 +109,8 @@ func (r *run) begin() error {
 	if s.Init != nil {
 		_, given := s.Init.Dims()
 		useful := s.Rank
-		if b, ok := s.Method.(Block); ok {
-			useful = max(useful, b.Width(s.Rank)-few(s.Rank))
+		if r.about.Copies == 0 {
+			useful = max(useful, r.about.Width(s.Rank)-few(s.Rank))
 		}
 		for j := range min(given, useful) {
 			x := column(r.arena.Dense(r.n, 1)) // zeros where Init has fewer rows
@@ -170,14 +172,13 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			r.warm = nil // random vectors only
 		}
 		z, warm := r.start()
-		r.rec, r.cands, r.first = r.method(width(z)).Start(r.arena, z, r.s.Stop), nil, r.locked.len
+		r.rec, r.cands, r.first = r.s.Method.New(r.terms()), nil, r.locked.len
+		r.rec.Start(z)
 		r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, warm)
 	}
-	if a, ok := r.rec.(avoider); ok {
-		a.avoid(r.locked)
-	}
-	if a, ok := r.rec.(aimer); ok && !confirming && r.s.Stop == StopResidual {
-		a.aim(func(c Candidate) float64 { return r.relative(c) / r.tol })
+	r.rec.Avoid(r.locked)
+	if !confirming && r.s.Stop == StopResidual {
+		r.rec.Aim(func(c Candidate) float64 { return r.relative(c) / r.tol })
 	}
 	var y *mat.Dense
 	defer func() { r.arena.free(y) }()
@@ -193,14 +194,12 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, width(x)); err != nil {
 			return r.abandon(err)
 		}
-		// A Lanczos process sees what is not finite by itself; to look costs a loop over y.
-		l, ok := r.rec.(*lanczos)
-		if !ok && !r.arena.finite(y) {
+		if !r.about.Guarded && !r.arena.finite(y) { // which costs a loop over y
 			return r.broken()
 		}
 		cands := r.rec.Absorb(y)
 		index, lead := min(r.locked.len, r.s.Rank-1), cands[0]
-		if ok && l.broken && !r.arena.finite(y) {
+		if r.about.Guarded && math.IsInf(lead.Value, 1) && !r.arena.finite(y) {
 			return r.broken()
 		}
 		if err := r.scale(lead); err != nil {
@@ -235,6 +234,14 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		if accepted > 0 {
 			r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, r.judge.warm)
 		}
+	}
+}
+
+// terms are what the next recurrence is told.
+func (r *run) terms() Run {
+	return Run{
+		Arena: r.arena, Rank: r.s.Rank, Paper: r.s.Stop == StopPaper,
+		Indefinite: r.s.Operator == Dilation, Given: r.told && r.starts == 1,
 	}
 }
 

@@ -18,8 +18,11 @@ import (
 // candidates a pass that goes on after some of them have been locked.
 type subspace struct{ guard int }
 
-func (subspace) Name() string            { return "subspace" }
-func (s subspace) Width(missing int) int { return missing + s.guard }
+func (s subspace) Traits(int) solver.Traits {
+	t := solver.Single("subspace", 3, 100)
+	t.Width = func(missing int) int { return missing + s.guard }
+	return t
+}
 
 // orthonormalColumns returns an orthonormal basis of the columns of x, dropping
 // directions that are roundoff.
@@ -36,18 +39,10 @@ func orthonormalColumns(x *mat.Dense) *mat.Dense {
 	return mat.DenseCopyOf(u.Slice(0, n, 0, l))
 }
 
-func (s subspace) Start(a *solver.Arena, z *mat.Dense, _ solver.StopRule) solver.Recurrence {
-	return &subspaceRun{x: orthonormalColumns(z), ritz: new(mat.Dense), y: new(mat.Dense)}
-}
-
-func (s subspace) Restore(a *solver.Arena, st solver.State, _ solver.StopRule) (solver.Recurrence, error) {
-	if len(st.Blocks) != 3 {
-		return nil, errors.New("not a state of subspace iteration")
-	}
-	return &subspaceRun{x: st.Blocks[0], ritz: st.Blocks[1], y: st.Blocks[2]}, nil
-}
+func (subspace) New(solver.Run) solver.Recurrence { return new(subspaceRun) }
 
 type subspaceRun struct {
+	solver.Alone
 	x, ritz *mat.Dense
 	y       *mat.Dense
 	cands   []solver.Candidate
@@ -89,9 +84,15 @@ func (r *subspaceRun) Absorb(y *mat.Dense) []solver.Candidate {
 	return r.cands
 }
 
-func (r *subspaceRun) Save() solver.State {
-	return solver.State{Blocks: []*mat.Dense{r.x, r.ritz, r.y}}
+func (r *subspaceRun) State(s *solver.State) {
+	s.Tall("x", &r.x, -1)
+	s.Small("ritz", &r.ritz, -1, -1) // none before the first product
+	s.Small("y", &r.y, -1, -1)
 }
+
+func (r *subspaceRun) Free() {}
+
+func (r *subspaceRun) Start(z *mat.Dense) { r.x = orthonormalColumns(z) }
 
 func (r *subspaceRun) Vector(dst []float64, j int) { mat.Col(dst, j, r.ritz) }
 
@@ -115,14 +116,7 @@ type optimist struct{ solver.Method }
 
 type optimistRun struct{ solver.Recurrence }
 
-func (o optimist) Start(a *solver.Arena, z *mat.Dense, rule solver.StopRule) solver.Recurrence {
-	return optimistRun{o.Method.Start(a, z, rule)}
-}
-
-func (o optimist) Restore(a *solver.Arena, s solver.State, rule solver.StopRule) (solver.Recurrence, error) {
-	r, err := o.Method.Restore(a, s, rule)
-	return optimistRun{r}, err
-}
+func (o optimist) New(r solver.Run) solver.Recurrence { return optimistRun{o.Method.New(r)} }
 
 func (o optimistRun) Absorb(y *mat.Dense) []solver.Candidate {
 	c := o.Recurrence.Absorb(y)
@@ -215,14 +209,7 @@ type hopeless struct{ solver.Method }
 
 type hopelessRun struct{ solver.Recurrence }
 
-func (h hopeless) Start(a *solver.Arena, z *mat.Dense, rule solver.StopRule) solver.Recurrence {
-	return hopelessRun{h.Method.Start(a, z, rule)}
-}
-
-func (h hopeless) Restore(a *solver.Arena, s solver.State, rule solver.StopRule) (solver.Recurrence, error) {
-	r, err := h.Method.Restore(a, s, rule)
-	return hopelessRun{r}, err
-}
+func (h hopeless) New(r solver.Run) solver.Recurrence { return hopelessRun{h.Method.New(r)} }
 
 func (h hopelessRun) Absorb(y *mat.Dense) []solver.Candidate {
 	c := h.Recurrence.Absorb(y)

@@ -2,22 +2,26 @@ package solver
 
 import "gonum.org/v1/gonum/mat"
 
+// Started returns a recurrence at its start block, for any run.
+func Started(m Method, r Run, z *mat.Dense) Recurrence {
+	rec := m.New(r)
+	rec.Start(z)
+	return rec
+}
+
+// Saved returns the parts of a recurrence.
+func Saved(r Recurrence) []Part {
+	var s State
+	r.State(&s)
+	return s.Parts
+}
+
 // Hasty is the power method in the dilation, with residuals reported far too
 // small, so that certificates send the search on.
 type Hasty struct{ Power }
 
-func (Hasty) indefinite() Method { return hasty{} }
-
-type hasty struct{ shiftedPower }
-
-func (h hasty) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
-	return hastyRun{h.shiftedPower.Start(a, z, rule)}
-}
-
-func (h hasty) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
-	r, err := h.shiftedPower.Restore(a, s, rule)
-	return hastyRun{r}, err
-}
+// New implements Method.
+func (h Hasty) New(r Run) Recurrence { return hastyRun{h.Power.New(r)} }
 
 type hastyRun struct{ Recurrence }
 

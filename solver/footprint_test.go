@@ -22,9 +22,9 @@ func TestFootprint(t *testing.T) {
 		solver.Block{}, solver.Block{Columns: 40}, solver.Krylov{Columns: 4, Basis: 40}, solver.Krylov{Columns: 10, Basis: 100},
 	} {
 		before := heap()
-		z := mat.NewDense(n, m.Width(k), nil)
+		z := mat.NewDense(n, m.Traits(k).Width(k), nil)
 		solver.Gaussian(z, 0, 1, 1)
-		r := m.Start(nil, z, solver.StopResidual)
+		r := solver.Started(m, solver.Run{Rank: k}, z)
 		y := mat.DenseCopyOf(z)
 		for range 15 {
 			x := r.Next()
@@ -40,7 +40,7 @@ func TestFootprint(t *testing.T) {
 		}
 		held := heap() - before
 		runtime.KeepAlive([]any{r, y})
-		said := m.(solver.Footprinter).Footprint(n, k)
+		said := m.Traits(k).Footprint(n)
 		if held > said+64<<10 || held < said/2 {
 			t.Errorf("%v %+v holds %d bytes, says %d", reflect.TypeOf(m), m, held, said)
 		}

@@ -18,7 +18,7 @@ const (
 	// relative gaps are those of the σ, about half as large as those of the
 	// σ², which is what it costs in passes; vectors have N+n entries, all in
 	// memory, which is what it costs there. In return small σ are as visible as
-	// large ones. The method must be one of those that CanDilate names.
+	// large ones. The method must be one that is Indefinite in its Traits.
 	//
 	// The search sees H; the right halves of what it has found are certified,
 	// and should the certificate miss the tolerance, the search goes on with

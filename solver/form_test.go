@@ -52,11 +52,11 @@ func TestSmallValues(t *testing.T) {
 			solvertest.Check(t, c.a, set, res, left.Dense)
 			for i, s := range res.Sigma {
 				if math.Abs(s-want[i]) > 1e-14 {
-					t.Errorf("%v, %s: σ[%d] = %.17g, want %g", c.form, m.Name(), i, s, want[i])
+					t.Errorf("%v, %s: σ[%d] = %.17g, want %g", c.form, m.Traits(1).Name, i, s, want[i])
 				}
 			}
 			if res.Status != solver.Converged || res.Rank != 13 {
-				t.Errorf("%v, %s: %v, rank %d", c.form, m.Name(), res.Status, res.Rank)
+				t.Errorf("%v, %s: %v, rank %d", c.form, m.Traits(1).Name, res.Status, res.Rank)
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func TestFormsAgree(t *testing.T) {
 		solver.Block{}, solver.Krylov{},
 	} {
 		for _, form := range []solver.Form{solver.Gram, solver.Dilation, solver.Symmetric} {
-			if form == solver.Dilation && !solver.CanDilate(m) {
+			if form == solver.Dilation && !m.Traits(1).Indefinite {
 				continue
 			}
 			for _, deflation := range []solver.Deflation{solver.Projected, solver.Plain} {
@@ -108,7 +108,7 @@ func TestFormsAgree(t *testing.T) {
 				solvertest.Check(t, s, set, res, left.Dense)
 				solvertest.CheckValues(t, res, want, 0)
 				if res.Status != solver.Converged || res.Rank != 7 {
-					t.Errorf("%s, %v, %v: %v, rank %d", m.Name(), form, deflation, res.Status, res.Rank)
+					t.Errorf("%s, %v, %v: %v, rank %d", m.Traits(1).Name, form, deflation, res.Status, res.Rank)
 				}
 			}
 		}
@@ -172,7 +172,7 @@ func TestSymmetricRefuses(t *testing.T) {
 		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Nesterov{}, solver.Krylov{}} {
 			res, err := solver.SVD(t.Context(), solvertest.NewDense(c.a), solver.Settings{Rank: 1, Method: m, Operator: solver.Symmetric})
 			if !errors.Is(err, c.want) || res != nil {
-				t.Errorf("%s, %s: %v", name, m.Name(), err)
+				t.Errorf("%s, %s: %v", name, m.Traits(1).Name, err)
 			}
 		}
 	}
@@ -207,7 +207,7 @@ func TestFormsRefuse(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s does not panic", m.Name())
+					t.Errorf("%s does not panic", m.Traits(1).Name)
 				}
 			}()
 			_, _ = solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 1, Method: m, Operator: solver.Dilation})

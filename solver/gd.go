@@ -25,54 +25,58 @@ type GradientDescent struct {
 
 var _ Method = GradientDescent{}
 
-// Name returns "gd".
-func (GradientDescent) Name() string { return "gd" }
-
-// Width returns 1: one vector at a time.
-func (GradientDescent) Width(int) int { return 1 }
-
-// Start implements Method.
-func (g GradientDescent) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
-	n, _ := z.Dims()
-	return &descent{arena: a, eta: g.step(), rule: rule, x: z, prev: a.Dense(n, 1)}
+// etaSetting is the step size of gradient descent and of what builds on it.
+func etaSetting(eta float64) Setting {
+	const preset = 0.5
+	if eta == 0 {
+		eta = preset // said and unsaid are no two methods
+	}
+	return Setting{Name: "eta", Help: "step size", Default: preset, High: 1, Value: eta}
 }
 
-// Restore implements Method.
-func (g GradientDescent) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
-	x, prev, started, err := s.pair(1)
-	if err != nil {
-		return nil, err
+// Traits implements Method.
+func (g GradientDescent) Traits(int) Traits {
+	t := Single("gd", 3, 360) // x, the next one, and the product
+	t.Settings = []Setting{etaSetting(g.Eta)}
+	t.With = func(v []float64) Method { return GradientDescent{v[0]} }
+	t.Indefinite = true
+	t.Candidates = func(w Workload) []Method {
+		if w.Paper {
+			return []Method{GradientDescent{}}
+		}
+		return nil
 	}
-	return &descent{arena: a, eta: g.step(), rule: rule, x: x, prev: prev, started: started}, nil
+	return t
 }
 
-// fit implements fitter: an η that is said and the same one unsaid are no two
-// methods.
-func (g GradientDescent) fit(int) Method {
-	g.Eta = g.step()
-	return g
-}
-
-// step returns η.
-func (g GradientDescent) step() float64 {
-	if g.Eta == 0 {
-		return 0.5
-	}
-	if !(g.Eta > 0 && g.Eta < 1) {
-		panic("solver: step size of gradient descent must lie in (0,1)")
-	}
-	return g.Eta
+// New implements Method.
+func (g GradientDescent) New(r Run) Recurrence {
+	return &descent{arena: r.Arena, eta: etaSetting(g.Eta).Value, paper: r.Paper}
 }
 
 // descent is the state of GradientDescent.
 type descent struct {
+	Alone
 	arena   *Arena
 	eta     float64
-	rule    StopRule
+	paper   bool
 	x, prev *mat.Dense // next to be multiplied, and multiplied last
 	started bool       // x is an iterate, no longer the start vector z
 	cand    [1]Candidate
 }
+
+func (d *descent) Start(z *mat.Dense) {
+	n, _ := z.Dims()
+	d.x, d.prev = z, d.arena.Dense(n, 1)
+}
+
+func (d *descent) State(s *State) {
+	s.Tall("x", &d.x, 1)
+	s.Tall("last", &d.prev, 1)
+	s.Flag("started", &d.started)
+}
+
+func (d *descent) Free() { d.arena.free(d.x, d.prev) }
 
 func (d *descent) Next() *mat.Dense { return d.x }
 
@@ -82,7 +86,7 @@ func (d *descent) Absorb(y *mat.Dense) []Candidate {
 	if d.started {
 		d.step(&c, x, mx, next)
 	} else {
-		d.arena.firstIterate(next, mx, d.rule)
+		d.arena.firstIterate(next, mx, d.paper)
 		d.started = true
 	}
 	d.x, d.prev = d.prev, d.x
@@ -95,7 +99,7 @@ func (d *descent) step(c *Candidate, x, mx, next []float64) {
 	xx := d.arena.dot(x, x)
 	a, b := 1-d.eta, d.eta/xx
 	d.arena.combine(next, a, x, b, mx)
-	if d.rule != StopPaper {
+	if !d.paper {
 		return
 	}
 	nn := d.arena.dot(next, next)
@@ -107,17 +111,11 @@ func (d *descent) step(c *Candidate, x, mx, next []float64) {
 // Vector returns the vector whose residual is known, or under the paper's
 // rule the iterate after it, as Algorithm 1 does.
 func (d *descent) Vector(dst []float64, _ int) {
-	if d.rule == StopPaper {
+	if d.paper {
 		d.arena.normalise(dst, column(d.x))
 		return
 	}
 	d.arena.normalise(dst, column(d.prev))
-}
-
-func (d *descent) Lock(int) bool { return false }
-
-func (d *descent) Save() State {
-	return State{Blocks: []*mat.Dense{d.x, d.prev}, Scalars: []float64{scalar(d.started)}}
 }
 
 // combine sets dst = f·x + g·y.
@@ -134,9 +132,9 @@ func (a *Arena) combine(dst []float64, f float64, x []float64, g float64, y []fl
 // ‖x0‖² = ‖Mz‖, an estimate of the value sought, which makes every iterate of
 // gradient descent scale with √λ and hence the run independent of the scale of
 // the matrix.
-func (a *Arena) firstIterate(x0, mz []float64, rule StopRule) {
+func (a *Arena) firstIterate(x0, mz []float64, paper bool) {
 	f := 1.0
-	if norm := a.norm2(mz); rule != StopPaper && norm > 0 {
+	if norm := a.norm2(mz); !paper && norm > 0 {
 		f = 1 / math.Sqrt(norm)
 	}
 	a.eachTile(len(mz), reading(mz).writing(x0), func(from, to int) {

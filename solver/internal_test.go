@@ -198,7 +198,7 @@ func TestSettingsPanic(t *testing.T) {
 					t.Errorf("step size %g is accepted", eta)
 				}
 			}()
-			GradientDescent{Eta: eta}.Start(nil, mat.NewDense(2, 1, nil), StopResidual)
+			Settings{Rank: 2, Method: GradientDescent{Eta: eta}}.normalised(nothing5{}, 3)
 		}()
 	}
 }

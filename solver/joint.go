@@ -7,14 +7,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
-// jointly is implemented by recurrences that form the vectors of several
-// candidates with less work than one after the other.
-type jointly interface {
-	// vectors stores those of the first candidates of the last Absorb in the
-	// columns of dst.
-	vectors(dst blas64.General)
-}
-
 // lockAll locks the leading candidates of the recurrence.
 func (r *run) lockAll(cands []Candidate, verdicts []verdict) {
 	if r.lockJointly(cands[:len(verdicts)]) {
@@ -28,14 +20,14 @@ func (r *run) lockAll(cands []Candidate, verdicts []verdict) {
 
 // lockJointly is lockAll for a recurrence and a rule that permit to do it at once.
 func (r *run) lockJointly(cands []Candidate) bool {
-	m, ok := r.rec.(jointly)
-	if !ok || len(cands) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.cut > 0 {
+	vectors := r.rec.Vectors()
+	if vectors == nil || len(cands) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.cut > 0 {
 		return false
 	}
 	block := r.arena.Dense(r.n, len(cands))
 	defer r.arena.free(block)
 	x := block.RawMatrix()
-	m.vectors(x)
+	vectors(x)
 	if !r.locked.orthonormaliseAll(x) {
 		return false
 	}

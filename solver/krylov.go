@@ -41,57 +41,71 @@ type Krylov struct {
 	// Basis is the largest number m of columns of the basis; 0 means
 	// max(2k, k+40) + 4b. It is at least 2b.
 	Basis int
-
-	want int // triplets of the whole run, 0 if not known
 }
 
 var _ Method = Krylov{}
 
-// Name returns "krylov".
-func (Krylov) Name() string { return "krylov" }
-
-// Width returns the number of columns of the block.
-func (k Krylov) Width(missing int) int {
-	if k.Columns < 0 || k.Basis < 0 {
-		panic("solver: negative width of a block or basis")
+// Traits implements Method.
+func (k Krylov) Traits(rank int) Traits {
+	k = k.fit(rank)
+	return Traits{
+		Name: "krylov",
+		Settings: []Setting{
+			{Name: "block", Help: "number of columns of a pass", High: mostColumns, Whole: true, Value: float64(k.Columns)},
+			{Name: "basis", Help: "largest number of columns of the basis", High: mostColumns, Whole: true, Value: float64(k.Basis)},
+		},
+		With:       func(v []float64) Method { return Krylov{Columns: int(v[0]), Basis: int(v[1])} },
+		Width:      func(int) int { return k.Columns },
+		Copies:     k.Columns,
+		Probe:      k.probe(rank),
+		Guarded:    true,
+		Version:    1,
+		Footprint:  func(n int) int64 { return k.footprint(n, rank) },
+		Effort:     k.effort,
+		Candidates: k.candidates,
 	}
-	if k.Columns > 0 {
-		return k.Columns
-	}
-	return max(4, min(16, missing/3))
 }
 
-// fit implements fitter.
-func (k Krylov) fit(rank int) Method {
-	k.Columns = k.Width(rank)
+// fit returns k with the defaults for a rank filled in.
+func (k Krylov) fit(rank int) Krylov {
+	if k.Columns == 0 {
+		k.Columns = max(4, min(16, rank/3))
+	}
 	if k.Basis == 0 {
 		k.Basis = max(2*rank, rank+40) + 4*k.Columns
 	}
 	k.Basis = max(k.Basis, 2*k.Columns)
-	k.want = rank
 	return k
 }
 
-// copies implements oneSpace.
-func (k Krylov) copies() int { return k.Columns }
-
-// probe implements oneSpace: as many as a pass has been planned for, which is one
-// for every triplet, and fit the basis.
+// probe is as many as a pass has been planned for, which is one for every triplet, and
+// fit the basis.
 func (k Krylov) probe(rank int) int { return max(k.Columns, min(rank, k.Basis/2)) }
 
-// Start implements Method.
-func (k Krylov) Start(a *Arena, z *mat.Dense, _ StopRule) Recurrence {
-	n, b := z.Dims()
-	if k.want == 0 {
-		k = k.fit(max(1, k.Basis/3)).(Krylov) // not started by a run
-	}
-	r := &lanczos{next: z, want: k.want, block: b, origin: b, most: min(n, max(k.Basis, 2*b)), v: a.newPanels(n, b), qr: blockQR{key: z.At(0, 0)}}
-	return r.in(a)
+// wide is the method for a start block of so many columns, the given ones among
+// them: with a basis of five such blocks, as far as there is room for it in what
+// RunFootprint counts. Without a certificate yet, and a search for more copies of
+// values, there is some to spare.
+func (k Krylov) wide(rank, width int) Krylov {
+	probe := k.probe(rank)
+	room := k.Basis + 2*probe + wideFor(probe) + 2*rank - 3*width
+	k.Basis = max(k.Basis, min(5*width, room))
+	return k
+}
+
+// New implements Method.
+func (k Krylov) New(r Run) Recurrence {
+	l := &lanczos{arena: r.Arena, method: k.fit(r.Rank), want: r.Rank, given: r.Given}
+	l.qr.arena, l.drift.arena = r.Arena, r.Arena
+	l.eigen.Workers = r.Arena.most()
+	return l
 }
 
 // lanczos is the state of Krylov.
 type lanczos struct {
 	arena    *Arena
+	method   Krylov     // with no default left open
+	given    bool       // the start block holds given columns
 	next     *mat.Dense // X, orthonormal and orthogonal to the basis
 	v        panels     // the basis
 	most     int        // columns it may have
@@ -110,7 +124,6 @@ type lanczos struct {
 	full     bool       // V spans the whole space, next is a part of it
 	origin   int        // columns of the start block
 	steps    int        // products since then, all of them in V; −1 after a restart
-	broken   bool       // the last product was not finite
 	top      float64    // largest norm of a product, for what is roundoff
 	qr       blockQR
 	cands    []Candidate
@@ -120,11 +133,19 @@ type lanczos struct {
 	first, second, third, fourth, gram sums
 }
 
-// avoid implements avoider.
-func (r *lanczos) avoid(found *basis) { r.qr.found = found }
+func (r *lanczos) Start(z *mat.Dense) {
+	n, b := z.Dims()
+	k := r.method
+	if r.given {
+		k = k.wide(r.want, b)
+	}
+	r.next, r.block, r.origin, r.most = z, b, b, min(n, max(k.Basis, 2*b))
+	r.v, r.qr.key = r.arena.newPanels(n, b), z.At(0, 0)
+}
 
-// aim implements aimer.
-func (r *lanczos) aim(missing func(Candidate) float64) { r.timing.missing = missing }
+func (r *lanczos) Avoid(found *basis) { r.qr.found = found }
+
+func (r *lanczos) Aim(missing func(Candidate) float64) { r.timing.missing = missing }
 
 func (r *lanczos) Next() *mat.Dense {
 	if !r.started {
@@ -132,13 +153,6 @@ func (r *lanczos) Next() *mat.Dense {
 		r.started = true
 	}
 	return r.next
-}
-
-// in makes the arena that of r, and returns r.
-func (r *lanczos) in(a *Arena) *lanczos {
-	r.arena, r.qr.arena, r.drift.arena = a, a, a
-	r.eigen.Workers = a.most()
-	return r
 }
 
 // Eigenproblems of up to this order cost nothing compared with a pass.
@@ -162,7 +176,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	}
 	r.drift.grow(w, r.most)
 	c, gram, lost := r.orthogonalise(y.RawMatrix(), old)
-	if r.broken = !allFinite(c.Data); r.broken {
+	if !allFinite(c.Data) {
 		return append(r.cands[:0], ritzCandidate(math.Inf(1), 0))
 	}
 	r.border(c, old)

@@ -45,10 +45,10 @@ func (r *lanczos) restart(from, to int) {
 	r.steps = -1
 }
 
-// evidence implements witness, as long as the start block is a part of the basis.
-func (r *lanczos) evidence(found int) (evidence, bool) {
+// Evidence implements Recurrence, as long as the start block is a part of the basis.
+func (r *lanczos) Evidence(found int) (Evidence, bool) {
 	if r.steps < 0 || found >= r.size {
-		return evidence{}, false
+		return Evidence{}, false
 	}
 	r.solve()
 	part := func(from, to int) *mat.Dense {
@@ -61,25 +61,15 @@ func (r *lanczos) evidence(found int) (evidence, bool) {
 			leak = mat.Norm(r.arena.times(mat.DenseCopyOf(r.ritz.Slice(0, found, r.fresh, r.size)), r.coupling), 2)
 		}
 	}
-	return evidence{r.steps, r.theta[found:], part(0, r.origin), last, r.top, leak}, true
+	return Evidence{r.steps, r.theta[found:], part(0, r.origin), last, r.top, leak}, true
 }
 
-// wide is the method for a start block of so many columns, the given ones among
-// them: with a basis of five such blocks, as far as there is room for it in what
-// RunFootprint counts. Without a certificate yet, and a search for more copies of
-// values, there is some to spare.
-func (k Krylov) wide(rank, width int) Method {
-	probe := k.probe(rank)
-	room := k.Basis + 2*probe + wideFor(probe) + 2*rank - 3*width
-	k.Basis = max(k.Basis, min(5*width, room))
-	return k
-}
-
-// vectors implements jointly.
-func (r *lanczos) vectors(dst blas64.General) {
-	r.solve()
-	s := r.ritz.Slice(0, dst.Cols, 0, r.size).(*mat.Dense)
-	r.v.all().multiply(r.arena, dst, s.RawMatrix())
+func (r *lanczos) Vectors() func(blas64.General) {
+	return func(dst blas64.General) {
+		r.solve()
+		s := r.ritz.Slice(0, dst.Cols, 0, r.size).(*mat.Dense)
+		r.v.all().multiply(r.arena, dst, s.RawMatrix())
+	}
 }
 
 func (r *lanczos) Vector(dst []float64, j int) {

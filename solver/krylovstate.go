@@ -1,138 +1,106 @@
 package solver
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 )
 
-// Blocks of the state before those of the basis.
-const lanczosBlocks = 6
-
-// discard implements discarder.
-func (r *lanczos) discard() {
+func (r *lanczos) Free() {
 	r.arena.free(r.next)
 	r.v.free()
 }
 
-func (r *lanczos) Save() State {
-	s := State{
-		Blocks: []*mat.Dense{r.next, {}, {}, {}, {}, {}},
-		Scalars: []float64{
-			r.qr.key, float64(r.qr.drawn), float64(r.most), float64(r.want), float64(r.block), float64(r.fresh), float64(r.gone),
-			scalar(r.full), scalar(r.started), r.top, r.drift.dropped, float64(r.origin), float64(r.steps + 1),
-		},
+func (r *lanczos) State(s *State) {
+	if !s.Tall("next", &r.next, -1) {
+		return
 	}
-	s.Scalars = append(s.Scalars, r.timing.save()...)
+	n, w := r.next.Dims()
+	r.qr.state(s)
+	s.Int("most columns", &r.most, 0, n)
+	s.Int("triplets", &r.want, 1, math.MaxInt32)
+	s.Int("block", &r.block, 1, n)
+	s.Int("fresh", &r.fresh, 0, n)
+	s.Int("gone", &r.gone, 0, n)
+	s.Flag("full", &r.full)
+	s.Flag("started", &r.started)
+	s.Float("norm", &r.top)
+	s.Float("dropped", &r.drift.dropped)
+	s.Int("origin", &r.origin, 0, n)
+	s.Int("steps", &r.steps, -1, math.MaxInt32)
+	r.timing.state(s)
+	r.candidates(s)
+	if !s.OK() || !r.columns(s, n) {
+		return
+	}
+	size := r.size
+	if size > 0 {
+		s.Small("T", &r.t, size, size)
+		s.Small("orthogonality", &r.drift.basis, size, size)
+		s.Small("orthogonality of next", &r.drift.next, size, w)
+		s.Small("removed", &r.drift.removed, size, size)
+		s.Small("coupling", &r.coupling, w, size-r.fresh)
+	}
+	switch {
+	case !allFinite([]float64{r.top, r.drift.dropped, r.timing.gap}):
+		s.Refuse("has values that are not finite")
+	case size > 0 && (r.t == nil || r.drift.basis == nil || r.drift.removed == nil):
+		s.Refuse("is of a basis of %d columns without T", size)
+	case r.timing.passes > 0 && len(r.cands) == 0:
+		s.Refuse("has no Ritz pairs")
+	case r.steps > 0 && (size == 0 || r.origin > size || r.origin < 1):
+		s.Refuse("is of a basis of %d columns that began with %d", size, r.origin)
+	case size > r.most || r.fresh > size || w > r.most || r.full && w > size || r.fresh > 0 && !r.full && r.coupling == nil:
+		s.Refuse("is of a basis of %d of %d columns with blocks of %d", size, r.most, w)
+	}
+}
+
+// candidates saves or restores what was reported last.
+func (r *lanczos) candidates(s *State) {
+	var values, residuals []float64
 	for _, c := range r.cands {
-		s.Scalars = append(s.Scalars, c.Value, c.Residual)
+		values, residuals = append(values, c.Value), append(residuals, c.Residual)
 	}
-	if r.size == 0 {
-		return s
+	s.Floats("values", &values)
+	s.Floats("residuals", &residuals)
+	if len(values) != len(residuals) || !allFinite(values) || !allFinite(residuals) {
+		s.Refuse("has %d values with %d residuals", len(values), len(residuals))
 	}
-	for i, b := range []*mat.Dense{r.t, r.drift.basis, r.drift.next, r.drift.removed, r.coupling} {
-		if b != nil {
-			s.Blocks[i+1] = mat.DenseCopyOf(b)
-		}
+	if !s.OK() {
+		return
 	}
-	for _, b := range r.v.list {
-		s.Blocks = append(s.Blocks, b.room.Slice(0, r.v.n, 0, b.x.Cols).(*mat.Dense))
+	r.cands = nil
+	for i, v := range values {
+		r.cands = append(r.cands, ritzCandidate(v, residuals[i]))
 	}
-	return s
 }
 
-// Restore implements Method.
-func (k Krylov) Restore(a *Arena, s State, _ StopRule) (Recurrence, error) {
-	k.Width(1) // checks
-	const fixed = 13 + timingScalars
-	if len(s.Blocks) < lanczosBlocks || len(s.Scalars) < fixed {
-		return nil, s.shape(lanczosBlocks, fixed)
+// columns saves or restores the basis, and reports whether that can be one.
+func (r *lanczos) columns(s *State, n int) bool {
+	count := len(r.v.list)
+	s.Int("panels", &count, 0, n)
+	if s.Restoring() {
+		r.v = r.arena.newPanels(n, r.block)
 	}
-	next, err := s.block(0, -1, -1)
-	if err != nil {
-		return nil, err
-	}
-	n, w := next.Dims()
-	var counts [6]int
-	for i, limit := range [...]int{math.MaxInt32, n, math.MaxInt32, n, n, n} {
-		if counts[i], err = s.count(i+1, limit); err != nil {
-			return nil, err
+	for i := range count {
+		var x *mat.Dense
+		if !s.Restoring() {
+			x = r.v.list[i].room.Slice(0, n, 0, r.v.list[i].x.Cols).(*mat.Dense)
+		}
+		if !s.Tall(fmt.Sprintf("panel %d", i), &x, -1) {
+			return false
+		}
+		if w := width(x); w > r.v.wide {
+			s.Refuse("has a panel of %d columns, want at most %d", w, r.v.wide)
+			return false
+		}
+		if s.Restoring() {
+			r.v.list = append(r.v.list, piece{r.v.size(), x.RawMatrix(), x})
 		}
 	}
-	r := &lanczos{
-		next: next, most: counts[1], want: counts[2], block: counts[3], fresh: counts[4], gone: counts[5],
-		top: s.Scalars[9], drift: drift{dropped: s.Scalars[10]}, qr: blockQR{key: s.Scalars[0], drawn: counts[0]},
+	if s.Restoring() {
+		r.size = r.v.size()
 	}
-	for i, flag := range []*bool{&r.full, &r.started} {
-		if *flag, err = s.flag(7 + i); err != nil {
-			return nil, err
-		}
-	}
-	if r.origin, err = s.count(11, n); err != nil {
-		return nil, err
-	}
-	if r.steps, err = s.count(12, math.MaxInt32); err != nil {
-		return nil, err
-	}
-	if r.timing, err = s.timing(13); err != nil {
-		return nil, err
-	}
-	r.steps--
-	rest := s.Scalars[fixed:]
-	if !allFinite(s.Scalars[9:]) {
-		return nil, errors.New("state has values that are not finite")
-	}
-	if len(rest)%2 != 0 || r.timing.passes > 0 && len(rest) == 0 {
-		return nil, fmt.Errorf("state has %d numbers about its Ritz pairs", len(rest))
-	}
-	for i := 0; i < len(rest); i += 2 {
-		r.cands = append(r.cands, ritzCandidate(rest[i], rest[i+1]))
-	}
-	if r.want < 1 || r.block < 1 {
-		return nil, fmt.Errorf("state is for %d triplets, with blocks of %d", r.want, r.block)
-	}
-	if err := r.restoreBasis(a, s); err != nil {
-		return nil, err
-	}
-	if r.steps > 0 && (r.size == 0 || r.origin > r.size || r.origin < 1) {
-		return nil, fmt.Errorf("state is of a basis of %d columns that began with %d", r.size, r.origin)
-	}
-	if m := r.most; r.size > m || r.fresh > r.size || w > m || r.full && w > r.size || r.fresh > 0 && !r.full && r.coupling == nil {
-		return nil, fmt.Errorf("state is of a basis of %d of %d columns with blocks of %d", r.size, m, w)
-	}
-	return r.in(a), nil
-}
-
-// restoreBasis takes the basis and what is known about it from s.
-func (r *lanczos) restoreBasis(a *Arena, s State) (err error) {
-	w := width(r.next)
-	r.v = a.newPanels(r.next.RawMatrix().Rows, r.block)
-	for i := lanczosBlocks; i < len(s.Blocks); i++ {
-		if err := r.v.restore(s.Blocks[i]); err != nil {
-			return fmt.Errorf("block %d of state %w", i, err)
-		}
-	}
-	if r.size = r.v.size(); r.size == 0 {
-		return nil
-	}
-	if r.t, err = s.block(1, r.size, r.size); err != nil {
-		return err
-	}
-	if r.drift.basis, err = s.block(2, r.size, r.size); err != nil {
-		return err
-	}
-	if !s.Blocks[3].IsEmpty() {
-		if r.drift.next, err = s.block(3, r.size, w); err != nil {
-			return err
-		}
-	}
-	if r.drift.removed, err = s.block(4, r.size, r.size); err != nil {
-		return err
-	}
-	if !s.Blocks[5].IsEmpty() {
-		r.coupling, err = s.block(5, w, r.size-r.fresh)
-	}
-	return err
+	return s.OK()
 }

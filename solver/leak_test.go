@@ -23,13 +23,13 @@ func TestLeak(t *testing.T) {
 			}
 			seen, truth := slices.Max(plain.Seen), slices.Max(plain.Residuals)
 			if seen > tol || truth < 10*seen {
-				t.Errorf("%s, seed %d: plain deflation sees %.2g of %.2g: no leak to show", m.Name(), seed, seen, truth)
+				t.Errorf("%s, seed %d: plain deflation sees %.2g of %.2g: no leak to show", m.Traits(1).Name, seed, seen, truth)
 			}
-			if m.Name() == "gd" && truth < 5e-4 {
+			if m.Traits(1).Name == "gd" && truth < 5e-4 {
 				t.Errorf("seed %d: leak of %.2g only", seed, truth)
 			}
 			if plain.Status != solver.Stagnated {
-				t.Errorf("%s, seed %d: eigenvectors off by %.2g are said to have %v", m.Name(), seed, truth, plain.Status)
+				t.Errorf("%s, seed %d: eigenvectors off by %.2g are said to have %v", m.Traits(1).Name, seed, truth, plain.Status)
 			}
 
 			set.Deflation = solver.Projected
@@ -38,10 +38,10 @@ func TestLeak(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := slices.Max(projected.Residuals); got > 20*tol || got > truth/10 {
-				t.Errorf("%s, seed %d: true residual %.2g with projected deflation, %.2g with plain", m.Name(), seed, got, truth)
+				t.Errorf("%s, seed %d: true residual %.2g with projected deflation, %.2g with plain", m.Traits(1).Name, seed, got, truth)
 			}
 			if p, q := plain.Stats.Passes, projected.Stats.Passes; q > p+p/100 {
-				t.Errorf("%s, seed %d: %d passes with projected deflation, %d with plain", m.Name(), seed, q, p)
+				t.Errorf("%s, seed %d: %d passes with projected deflation, %d with plain", m.Traits(1).Name, seed, q, p)
 			}
 		}
 	}

@@ -1,35 +1,50 @@
 package solver
 
-import "gonum.org/v1/gonum/mat"
+import (
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
 
-// Method is one algorithm. It owns a recurrence and nothing else: passes,
-// limits, deflation, locking, and observers belong to the driver.
+// Method is one algorithm with its parameters. It owns a recurrence and nothing
+// else: passes, limits, deflation, locking, and observers belong to the driver.
 //
-// Methods are plain values with a documented zero value; a Method may be used
-// by several runs at once, a Recurrence belongs to one.
+// Methods are plain comparable values with a documented zero value; a Method may
+// be used by several runs at once, a Recurrence belongs to one.
 type Method interface {
-	// Name is the short name used on the command line and in results.
-	Name() string
-	// Width returns how many columns the start block should have when missing
-	// triplets are still to be found, at least 1. The driver may offer fewer
-	// if the dimension does not allow as many.
-	Width(missing int) int
-	// Start begins a recurrence at the n×l block z with columns of unit norm.
-	// The recurrence owns z, and makes its own blocks in a. It panics if a parameter of the method is out of
-	// range.
-	Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence
-	// Restore returns the recurrence that s was saved from, to go on with the
-	// same bits. It owns the blocks of s. The parameters of the method and the
-	// rule must be those the saved one was started with. s may come from
-	// anywhere: whatever its shape, the answer is an error, not a panic. It
-	// panics as Start does if a parameter of the method is out of range.
-	Restore(a *Arena, s State, rule StopRule) (Recurrence, error)
+	// Traits describes the method in a run for k triplets. The driver, the choice of
+	// a method, checkpoints, and the command know about a method what it says.
+	Traits(k int) Traits
+	// New returns a recurrence of a run, to be started or restored.
+	New(r Run) Recurrence
+}
+
+// Run is what a recurrence is told about the run that it belongs to.
+type Run struct {
+	Arena      *Arena // for its blocks
+	Rank       int    // triplets wanted
+	Paper      bool   // the stop rule is that of the paper: candidates report changes
+	Indefinite bool   // the operator has eigenvalues as low as −λ₁
+	Given      bool   // the start block holds given columns
 }
 
 // Recurrence is a running method, driven by reverse communication: the driver
 // multiplies Next by the deflated operator M and hands the product to Absorb,
-// for ever. Its state is a few blocks and scalars.
+// for ever. Its state is a few blocks and numbers.
+//
+// Embedding Alone gives all methods but those that every recurrence has of its own:
+// Start, Next, Absorb, Vector, State and Free.
 type Recurrence interface {
+	// Start begins at the n×l block z with columns of unit norm, which the
+	// recurrence owns from now on.
+	Start(z *mat.Dense)
+	// State saves or restores the recurrence, part by part: after Start, or after
+	// Absorb and the Lock that followed it, if any. What a restored recurrence must
+	// know besides how to go on is the answers of Vector. Blocks that are saved may be
+	// those the recurrence works with; they stay as they are until the next call of
+	// Absorb or Lock. A recurrence that has been restored owns its blocks. A saved
+	// state may come from anywhere: whatever its shape, State refuses it and does
+	// not panic.
+	State(s *State)
 	// Next returns the n×l block to be multiplied, in the span of the start
 	// block and of what has been absorbed; l may change. It stays valid and
 	// unchanged until Absorb.
@@ -42,18 +57,49 @@ type Recurrence interface {
 	// Vector stores the unit vector that belongs to candidate j of the last
 	// Absorb in dst, of length n.
 	Vector(dst []float64, j int)
+	// Vectors returns a function that stores the vectors of the first candidates in
+	// the columns of its argument with less work than one after the other, nil if
+	// there is none.
+	Vectors() func(dst blas64.General)
 	// Lock says that the first j candidates have been accepted and that M is
 	// deflated by them from now on. It reports whether the recurrence goes on
 	// with what is left, taken out of the span of the accepted vectors;
 	// otherwise the driver starts another.
 	Lock(j int) bool
-	// Save returns the state between two passes: after Start, or after Absorb
-	// and the Lock that followed it, if any. What a restored recurrence must
-	// know besides how to go on is the answers of Vector. The blocks may be
-	// those the recurrence works with; they stay as they are until the next
-	// call of Absorb or Lock.
-	Save() State
+	// Avoid is called before Next: random vectors that are drawn on the way must be
+	// orthogonal to what has been found, now and later.
+	Avoid(found *basis)
+	// Aim is called before Next where it may cost something to say how good the
+	// candidates are. missing says by what factor the residual of a candidate exceeds
+	// what will be accepted; without a call the candidates of every pass are wanted.
+	// In between those of an earlier pass may be reported once more.
+	Aim(missing func(Candidate) float64)
+	// Evidence is what the last product says about eigenvalues that have not been
+	// found, once the leading Ritz pairs are taken as found. It is false if the start
+	// block, of random columns, tells nothing.
+	Evidence(found int) (Evidence, bool)
+	// Free gives the blocks back to the arena.
+	Free()
 }
+
+// Alone is what a recurrence of one vector answers to the calls for those of many: it
+// ends when its vector is accepted, draws nothing at random, and has no evidence.
+type Alone struct{}
+
+// Vectors implements Recurrence.
+func (Alone) Vectors() func(blas64.General) { return nil }
+
+// Lock implements Recurrence.
+func (Alone) Lock(int) bool { return false }
+
+// Avoid implements Recurrence.
+func (Alone) Avoid(*basis) {}
+
+// Aim implements Recurrence.
+func (Alone) Aim(func(Candidate) float64) {}
+
+// Evidence implements Recurrence.
+func (Alone) Evidence(int) (Evidence, bool) { return Evidence{}, false }
 
 // Candidate is a Ritz pair (θ, v) of the deflated operator M, ‖v‖ = 1, known
 // from the product that a recurrence has just absorbed.
@@ -65,17 +111,4 @@ type Candidate struct {
 	PaperValue  float64 // λ̂ as the algorithm returns it
 	DeltaVector float64 // change of the unit vector in the last step
 	DeltaValue  float64 // change of λ̂ in the last step
-}
-
-// fitter is implemented by methods whose defaults depend on the rank of the
-// run: fit returns the method with all of them filled in.
-type fitter interface {
-	fit(rank int) Method
-}
-
-// avoider is implemented by recurrences that draw random vectors on their way:
-// these must be orthogonal to what has been found, now and later. The driver
-// calls avoid before Next.
-type avoider interface {
-	avoid(found *basis)
 }

@@ -14,14 +14,15 @@ import (
 // iterate before it. With α = β the first three terms of x⁺ are y, so x⁺ is a
 // step of gradient descent from y and only y⁺ needs the iterate before.
 type momentum struct {
+	Alone
 	arena  *Arena
 	params momentumParams
-	rule   StopRule
+	paper  bool
 
 	next *mat.Dense // y, to be multiplied
 	last *mat.Dense // y of the step before, multiplied last
-	x    *mat.Dense // x, if it is not y
-	mul  *mat.Dense // M·last, for the spectrum
+	x    *mat.Dense // x, nil if it is y
+	mul  *mat.Dense // M·last, for the spectrum; nil without
 
 	seen     spectrum
 	t        int     // products absorbed; the one with x₀ has t = 1
@@ -36,60 +37,37 @@ type momentumParams struct {
 	ahead     bool    // α = β: multiply beyond the iterate
 }
 
-// momentumScalars is the number of scalars of a saved momentum.
-const momentumScalars = 5
+func (p momentumParams) recurrence(r Run) Recurrence {
+	return &momentum{arena: r.Arena, params: p, paper: r.Paper}
+}
 
-func (p momentumParams) start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
+func (m *momentum) Start(z *mat.Dense) {
 	n, _ := z.Dims()
-	m := &momentum{arena: a, params: p, rule: rule, next: z, last: a.Dense(n, 1), x: new(mat.Dense), mul: new(mat.Dense)}
-	if p.ahead {
-		m.x = a.Dense(n, 1)
+	m.next, m.last = z, m.arena.Dense(n, 1)
+	if m.params.ahead {
+		m.x = m.arena.Dense(n, 1)
 	}
-	if p.beta == 0 {
-		m.mul = a.Dense(n, 1)
+	if m.params.beta == 0 {
+		m.mul = m.arena.Dense(n, 1)
 	}
-	return m
 }
 
-func (p momentumParams) restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
-	if err := s.shape(4, momentumScalars); err != nil {
-		return nil, err
+func (m *momentum) State(s *State) {
+	s.Tall("next", &m.next, 1)
+	s.Tall("last", &m.last, 1)
+	if m.params.ahead {
+		s.Tall("x", &m.x, 1)
 	}
-	m := &momentum{arena: a, params: p, rule: rule, x: new(mat.Dense), mul: new(mat.Dense)}
-	var err error
-	if m.next, err = s.block(0, -1, 1); err != nil {
-		return nil, err
+	if m.params.beta == 0 {
+		s.Tall("product", &m.mul, 1)
 	}
-	n, _ := m.next.Dims()
-	if m.last, err = s.block(1, n, 1); err != nil {
-		return nil, err
-	}
-	if p.ahead {
-		if m.x, err = s.block(2, n, 1); err != nil {
-			return nil, err
-		}
-	}
-	if p.beta == 0 {
-		if m.mul, err = s.block(3, n, 1); err != nil {
-			return nil, err
-		}
-	}
-	if m.t, err = s.count(0, math.MaxInt32); err != nil {
-		return nil, err
-	}
-	if m.restarts, err = s.count(1, math.MaxInt32); err != nil {
-		return nil, err
-	}
-	m.value, m.seen = s.Scalars[2], spectrum{s.Scalars[3], s.Scalars[4]}
-	return m, nil
+	s.Int("products", &m.t, 0, math.MaxInt32)
+	s.Int("restarts", &m.restarts, 0, math.MaxInt32)
+	s.Float("value", &m.value)
+	m.seen.state(s)
 }
 
-func (m *momentum) Save() State {
-	return State{
-		Blocks:  []*mat.Dense{m.next, m.last, m.x, m.mul},
-		Scalars: []float64{float64(m.t), float64(m.restarts), m.value, m.seen.first, m.seen.second},
-	}
-}
+func (m *momentum) Free() { m.arena.free(m.next, m.last, m.x, m.mul) }
 
 func (m *momentum) Next() *mat.Dense { return m.next }
 
@@ -104,7 +82,7 @@ func (m *momentum) Absorb(y *mat.Dense) []Candidate {
 	}
 	switch {
 	case m.t == 0:
-		m.arena.firstIterate(out, mx, m.rule)
+		m.arena.firstIterate(out, mx, m.paper)
 		if m.params.ahead {
 			m.arena.copyVector(column(m.x), out)
 		}
@@ -205,6 +183,11 @@ func (p momentumParams) best(gap float64) float64 {
 	return min((1-q)/(1+q), margin*p.limit())
 }
 
+// betaSetting is momentum.
+func betaSetting(beta float64) Setting {
+	return Setting{Name: "beta", Help: "momentum", High: 1, Value: beta}
+}
+
 // limit returns the β from which on the length of the iterates does not
 // settle if α = β, +Inf if there is none: the length has c = 1 − 2η, and for
 // negative c the roots stay within the unit circle only if |c|(1+2β) < 1.
@@ -232,7 +215,7 @@ func (m *momentum) astray(c *Candidate, length float64) bool {
 
 // change fills in what the rule of the paper looks at.
 func (m *momentum) change(c *Candidate, x, next []float64) {
-	if m.rule == StopPaper {
+	if m.paper {
 		m.arena.paperChanges(c, x, next)
 	}
 }
@@ -251,12 +234,10 @@ func (a *Arena) paperChanges(c *Candidate, x, next []float64) {
 func (m *momentum) Vector(dst []float64, _ int) {
 	from := m.last
 	switch {
-	case m.rule == StopPaper && m.params.ahead && m.t > 1:
+	case m.paper && m.params.ahead && m.t > 1:
 		from = m.x
-	case m.rule == StopPaper:
+	case m.paper:
 		from = m.next
 	}
 	m.arena.normalise(dst, column(from))
 }
-
-func (m *momentum) Lock(int) bool { return false }

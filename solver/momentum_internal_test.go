@@ -107,7 +107,8 @@ func TestRestart(t *testing.T) {
 		for _, ahead := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, "/", ahead), func(t *testing.T) {
 				p := momentumParams{eta: 0.5, beta: 0.7, ahead: ahead}
-				m := p.start(nil, mat.NewDense(3, 1, nil), StopResidual).(*momentum)
+				m := p.recurrence(Run{Rank: 1}).(*momentum)
+				m.Start(mat.NewDense(3, 1, nil))
 				m.t, m.value = 1000, start.value
 				copy(column(m.next), start.x)
 				var my mat.Dense
@@ -142,7 +143,7 @@ func TestGeneralStep(t *testing.T) {
 	}
 	x := mat.NewVecDense(n, []float64{math.Sqrt2, 0.01, 0.02, -0.01, 0.03})
 	v, y := mat.VecDenseCopyOf(x), mat.VecDenseCopyOf(x)
-	m := NesterovGeneral{Mu: mu}.Start(nil, mat.DenseCopyOf(x), StopResidual).(*general)
+	m := Started(NesterovGeneral{Mu: mu}, Run{Rank: 1}, mat.DenseCopyOf(x)).(*general)
 	m.t, m.inside, m.value, m.residual, m.seen = 1, true, 2, 1, spectrum{first: 2}
 	copy(column(m.x), x.RawVector().Data)
 	copy(column(m.v), x.RawVector().Data)
@@ -204,7 +205,7 @@ func TestMisprint(t *testing.T) {
 func TestGeneralFallsBack(t *testing.T) {
 	g := mat.NewDense(3, 3, []float64{1, 0, 0, 0, 0.99, 0, 0, 0, 0.5})
 	z := mat.NewDense(3, 1, []float64{1, 0.1, 0.1})
-	m := NesterovGeneral{Mu: 1e-4, Rho: 2}.Start(nil, z, StopResidual).(*general)
+	m := Started(NesterovGeneral{Mu: 1e-4, Rho: 2}, Run{Rank: 1}, z).(*general)
 	entered := 0
 	var c Candidate
 	for range 10_000 {
@@ -218,41 +219,5 @@ func TestGeneralFallsBack(t *testing.T) {
 	}
 	if entered == 0 || entered > 10 || m.inside || c.Residual > 1e-12 {
 		t.Errorf("entered %d times, inside %t, residual %g", entered, m.inside, c.Residual)
-	}
-}
-
-// TestRestoreRefuses feeds states no recurrence has saved.
-func TestRestoreRefuses(t *testing.T) {
-	for _, m := range []Method{Polyak{}, Polyak{Beta: 0.5}, Nesterov{}, Nesterov{Beta: 0.5}, NesterovGeneral{}, shiftedPower{}} {
-		good := m.Start(nil, mat.NewDense(4, 1, []float64{1, 2, 3, 4}), StopResidual).Save()
-		if _, err := m.Restore(nil, good, StopResidual); err != nil {
-			t.Errorf("%T: %v", m, err)
-		}
-		good = m.Start(nil, mat.NewDense(4, 1, []float64{1, 2, 3, 4}), StopResidual).Save()
-		used := func(b *mat.Dense) bool { return !b.IsEmpty() }
-		for i, b := range good.Blocks {
-			if !used(b) {
-				continue
-			}
-			for _, other := range []*mat.Dense{{}, mat.NewDense(4, 2, nil)} {
-				bad := State{append([]*mat.Dense(nil), good.Blocks...), append([]float64(nil), good.Scalars...)}
-				bad.Blocks[i] = other
-				if _, err := m.Restore(nil, bad, StopResidual); err == nil {
-					r, c := other.Dims()
-					t.Errorf("%T: block %d of %d×%d is accepted", m, i, r, c)
-				}
-			}
-		}
-		for _, bad := range []State{
-			{}, {Blocks: good.Blocks}, {Scalars: good.Scalars},
-			{good.Blocks, append([]float64{-1}, good.Scalars[1:]...)},
-			{good.Blocks, append([]float64{0.5}, good.Scalars[1:]...)},
-			{good.Blocks, append([]float64{math.NaN()}, good.Scalars[1:]...)},
-			{good.Blocks, append(append([]float64(nil), good.Scalars...), 0)},
-		} {
-			if _, err := m.Restore(nil, bad, StopResidual); err == nil {
-				t.Errorf("%T: %d blocks and scalars %v are accepted", m, len(bad.Blocks), bad.Scalars)
-			}
-		}
 	}
 }

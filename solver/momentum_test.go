@@ -89,7 +89,7 @@ func stepsTo(m solver.Method, g *mat.Dense, limit int) int {
 	for i := range n {
 		z.Set(i, 0, 1/math.Sqrt(float64(n)))
 	}
-	rec := m.Start(nil, z, solver.StopResidual)
+	rec := solver.Started(m, solver.Run{Rank: 1}, z)
 	y, v := mat.NewDense(n, 1, nil), make([]float64, n)
 	for t := range limit {
 		y.Mul(g, rec.Next())
@@ -157,7 +157,7 @@ func TestLocalRate(t *testing.T) {
 		gap := math.Pow(10, -float64(e)/4)
 		g := withGap(gap)
 		z := mat.NewDense(8, 1, []float64{1, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3})
-		rec := solver.NesterovGeneral{Mu: 0.24 * gap}.Start(nil, z, solver.StopResidual)
+		rec := solver.Started(solver.NesterovGeneral{Mu: 0.24 * gap}, solver.Run{Rank: 1}, z)
 		y, v := mat.NewDense(8, 1, nil), make([]float64, 8)
 		count := 0
 		for angle := 1.0; angle > 1e-9; count++ {
@@ -225,7 +225,7 @@ func TestMomentumSettles(t *testing.T) {
 					t.Fatal(err)
 				}
 				if res.Status != solver.Converged || math.Abs(res.Values[0]-1) > gap/100 {
-					t.Errorf("%s, gap %g, seed %d: %v with %.9g after %d passes, want 1", m.Name(), gap, seed, res.Status, res.Values[0], res.Stats.Passes)
+					t.Errorf("%s, gap %g, seed %d: %v with %.9g after %d passes, want 1", m.Traits(1).Name, gap, seed, res.Status, res.Values[0], res.Stats.Passes)
 				}
 			}
 		}
@@ -291,18 +291,16 @@ func TestAcceleratedParameters(t *testing.T) {
 		solver.NesterovGeneral{Eta: 1}, solver.NesterovGeneral{Mu: -1}, solver.NesterovGeneral{Mu: 0.25}, solver.NesterovGeneral{Mu: nan},
 		solver.NesterovGeneral{Rho: 1}, solver.NesterovGeneral{Rho: -3}, solver.NesterovGeneral{Rho: nan}, solver.NesterovGeneral{Rho: math.Inf(1)},
 	} {
-		for name, f := range map[string]func(){
-			"Start":   func() { m.Start(nil, mat.NewDense(2, 1, nil), solver.StopResidual) },
-			"Restore": func() { _, _ = m.Restore(nil, solver.State{}, solver.StopResidual) },
-		} {
-			func() {
-				defer func() {
-					if recover() == nil {
-						t.Errorf("%s of %T%+v does not panic", name, m, m)
-					}
-				}()
-				f()
-			}()
+		if err := m.Traits(1).Check(); err == nil {
+			t.Errorf("%T%+v is allowed", m, m)
 		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a run with %T%+v does not panic", m, m)
+				}
+			}()
+			_, _ = solver.Eigen(t.Context(), falling(4), solver.Settings{Rank: 1, Method: m})
+		}()
 	}
 }

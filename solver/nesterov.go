@@ -1,6 +1,6 @@
 package solver
 
-import "gonum.org/v1/gonum/mat"
+import "errors"
 
 // Nesterov is gradient descent with Nesterov's momentum (the paper,
 // "Accelerated gradient descent for k-SVD", with α = β): a step of gradient
@@ -31,33 +31,27 @@ type Nesterov struct {
 
 var _ Method = Nesterov{}
 
-// Name returns "nesterov".
-func (Nesterov) Name() string { return "nesterov" }
-
-// Width returns 1: one vector at a time.
-func (Nesterov) Width(int) int { return 1 }
-
-// Start implements Method.
-func (n Nesterov) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
-	return n.params().start(a, z, rule)
+// Traits implements Method.
+func (n Nesterov) Traits(int) Traits {
+	t := Single("nesterov", 5, 80) // as Polyak, and the point gone ahead to
+	t.Settings = []Setting{etaSetting(n.Eta), betaSetting(n.Beta)}
+	t.With = func(v []float64) Method { return Nesterov{v[0], v[1]} }
+	if p := n.params(); p.beta >= p.limit() {
+		t.Wrong = errors.New("too large together for nesterov, which needs (2η−1)(1+2β) < 1")
+	}
+	t.Indefinite = true
+	t.Candidates = func(w Workload) []Method {
+		if w.Paper {
+			return nil
+		}
+		return []Method{Nesterov{}}
+	}
+	return t
 }
 
-// Restore implements Method.
-func (n Nesterov) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
-	return n.params().restore(a, s, rule)
-}
-
-// fit implements fitter.
-func (n Nesterov) fit(int) Method {
-	n.Eta = n.params().eta
-	return n
-}
+// New implements Method.
+func (n Nesterov) New(r Run) Recurrence { return n.params().recurrence(r) }
 
 func (n Nesterov) params() momentumParams {
-	checkBeta(n.Beta)
-	p := momentumParams{eta: GradientDescent{n.Eta}.step(), beta: n.Beta, ahead: true}
-	if p.beta >= p.limit() {
-		panic("solver: step size and momentum of Nesterov's method must satisfy (2η−1)(1+2β) < 1")
-	}
-	return p
+	return momentumParams{eta: etaSetting(n.Eta).Value, beta: n.Beta, ahead: true}
 }

@@ -48,71 +48,33 @@ type NesterovGeneral struct {
 
 var _ Method = NesterovGeneral{}
 
-// Name returns "nesterov-general".
-func (NesterovGeneral) Name() string { return "nesterov-general" }
-
-// Width returns 1: one vector at a time.
-func (NesterovGeneral) Width(int) int { return 1 }
-
-// Start implements Method.
-func (g NesterovGeneral) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
-	n, _ := z.Dims()
-	block := func() *mat.Dense { return a.Dense(n, 1) }
-	const enter = 0.1
-	return &general{arena: a, method: g.checked(), rule: rule, next: z, last: block(), x: block(), v: block(), mul: block(), enter: enter}
+// Traits implements Method.
+func (g NesterovGeneral) Traits(int) Traits {
+	t := Single("nesterov-general", 6, 220) // the five vectors of the scheme and the product
+	t.Settings = []Setting{
+		{Name: "mu", Help: "strong convexity relative to the leading eigenvalue", High: 0.25, Value: g.Mu},
+		{Name: "rho", Help: "condition number of the accelerated scheme", Low: 1, High: math.Inf(1), Value: g.Rho},
+		{Name: "eta", Help: "step size", High: 1, Internal: true, Value: g.Eta}, // it belongs to the theorem
+	}
+	t.With = func(v []float64) Method { return NesterovGeneral{Mu: v[0], Rho: v[1], Eta: v[2]} }
+	t.Indefinite = true
+	return t
 }
 
-// checked returns g with the default η filled in.
-func (g NesterovGeneral) checked() NesterovGeneral {
+// New implements Method.
+func (g NesterovGeneral) New(r Run) Recurrence {
 	if g.Eta == 0 {
 		g.Eta = 1.0 / 6
 	}
-	switch {
-	case !(g.Eta > 0 && g.Eta < 1):
-		panic("solver: step size of the general scheme must lie in (0,1)")
-	case !(g.Mu >= 0 && g.Mu < 0.25):
-		panic("solver: convexity of the general scheme must lie in (0,1/4), or be 0 to be chosen automatically")
-	case g.Rho != 0 && !(g.Rho > 1) || math.IsInf(g.Rho, 0):
-		panic("solver: ρ of the general scheme must be above 1, or 0 to be 9λ₁/μ")
-	}
-	return g
-}
-
-// Restore implements Method.
-func (g NesterovGeneral) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
-	m := &general{arena: a, method: g.checked(), rule: rule}
-	const blocks, scalars = 5, 9
-	if err := s.shape(blocks, scalars); err != nil {
-		return nil, err
-	}
-	n := -1
-	for i, b := range []**mat.Dense{&m.next, &m.last, &m.x, &m.v, &m.mul} {
-		var err error
-		if *b, err = s.block(i, n, 1); err != nil {
-			return nil, err
-		}
-		n, _ = (*b).Dims()
-	}
-	var err error
-	if m.t, err = s.count(0, math.MaxInt32); err != nil {
-		return nil, err
-	}
-	if m.inside, err = s.flag(1); err != nil {
-		return nil, err
-	}
-	if m.bestAt, err = s.count(2, math.MaxInt32); err != nil {
-		return nil, err
-	}
-	m.enter, m.value, m.residual, m.best = s.Scalars[3], s.Scalars[4], s.Scalars[5], s.Scalars[6]
-	m.seen = spectrum{s.Scalars[7], s.Scalars[8]}
-	return m, nil
+	return &general{arena: r.Arena, method: g, paper: r.Paper}
 }
 
 // general is the state of NesterovGeneral.
 type general struct {
+	Alone
 	arena  *Arena
 	method NesterovGeneral
-	rule   StopRule
+	paper  bool
 
 	next *mat.Dense // y, or x during gradient descent: to be multiplied
 	last *mat.Dense // multiplied last
@@ -130,6 +92,33 @@ type general struct {
 	cand     [1]Candidate
 }
 
+func (m *general) Start(z *mat.Dense) {
+	n, _ := z.Dims()
+	const enter = 0.1
+	m.next, m.enter = z, enter
+	for _, b := range []**mat.Dense{&m.last, &m.x, &m.v, &m.mul} {
+		*b = m.arena.Dense(n, 1)
+	}
+}
+
+func (m *general) State(s *State) {
+	s.Tall("next", &m.next, 1)
+	s.Tall("last", &m.last, 1)
+	s.Tall("x", &m.x, 1)
+	s.Tall("v", &m.v, 1)
+	s.Tall("product", &m.mul, 1)
+	s.Int("products", &m.t, 0, math.MaxInt32)
+	s.Flag("inside", &m.inside)
+	s.Int("best at", &m.bestAt, 0, math.MaxInt32)
+	s.Float("enter", &m.enter)
+	s.Float("value", &m.value)
+	s.Float("residual", &m.residual)
+	s.Float("best", &m.best)
+	m.seen.state(s)
+}
+
+func (m *general) Free() { m.arena.free(m.next, m.last, m.x, m.v, m.mul) }
+
 func (m *general) Next() *mat.Dense { return m.next }
 
 func (m *general) Absorb(y *mat.Dense) []Candidate {
@@ -141,7 +130,7 @@ func (m *general) Absorb(y *mat.Dense) []Candidate {
 	m.arena.copyVector(column(m.mul), mx)
 	switch {
 	case m.t == 0:
-		m.arena.firstIterate(out, mx, m.rule)
+		m.arena.firstIterate(out, mx, m.paper)
 		m.arena.copyVector(column(m.x), out)
 	case m.inside && !m.astray(&c, m.arena.dot(x, x)):
 		m.step(&c, x, mx, out)
@@ -206,7 +195,7 @@ func (m *general) constants() (alpha, perMu float64) {
 // advance makes next the iterate.
 func (m *general) advance(c *Candidate, next []float64) {
 	x := column(m.x)
-	if m.rule == StopPaper {
+	if m.paper {
 		m.arena.paperChanges(c, x, next)
 	}
 	m.arena.copyVector(x, next)
@@ -236,21 +225,9 @@ func (m *general) astray(c *Candidate, length float64) bool {
 // Vector returns the vector whose residual is known, or under the paper's rule
 // the iterate after it.
 func (m *general) Vector(dst []float64, _ int) {
-	if m.rule == StopPaper {
+	if m.paper {
 		m.arena.normalise(dst, column(m.x))
 		return
 	}
 	m.arena.normalise(dst, column(m.last))
-}
-
-func (m *general) Lock(int) bool { return false }
-
-func (m *general) Save() State {
-	return State{
-		Blocks: []*mat.Dense{m.next, m.last, m.x, m.v, m.mul},
-		Scalars: []float64{
-			float64(m.t), scalar(m.inside), float64(m.bestAt),
-			m.enter, m.value, m.residual, m.best, m.seen.first, m.seen.second,
-		},
-	}
 }

@@ -31,6 +31,11 @@ type blockQR struct {
 	uses    uses // what prepare goes over besides
 }
 
+func (q *blockQR) state(s *State) {
+	s.Float("key", &q.key)
+	s.Int("drawn", &q.drawn, 0, math.MaxInt32)
+}
+
 // streamReplace numbers the random vectors that replace dependent columns.
 const streamReplace uint64 = 7 << 32
 

@@ -40,15 +40,7 @@ type lookout struct {
 	probability float64
 }
 
-// witness is implemented by recurrences whose random start block tells what
-// eigenvalues the operator can have beyond those that they have found.
-type witness interface {
-	// evidence is what the last product has brought, once the leading Ritz pairs
-	// are taken as found. It is false if there is none.
-	evidence(found int) (evidence, bool)
-}
-
-// evidence is what a block Lanczos recurrence M·V = V·T + X·(0 R) from a random
+// Evidence is what a block Lanczos recurrence M·V = V·T + X·(0 R) from a random
 // block X₁, the first columns of V, knows about eigenvalues that it has not found.
 //
 // Let w be a unit vector with Mw = λw, orthogonal to the Ritz vectors that are
@@ -66,22 +58,22 @@ type witness interface {
 // values that have been found, and falls to the largest θ as that converges; the
 // bound 1.648·√n·exp(−√ε(2j−1)) on P[θ_j < (1−ε)λ] (Kuczyński, Woźniakowski 1992)
 // holds before anything is known, and is for p = 1 its worst case.
-type evidence struct {
-	steps       int
-	theta       []float64  // Ritz values, descending, without those found
-	first, last *mat.Dense // s_first and R·s_last of each, in rows
-	top         float64    // norm of M
-	leak        float64    // what M takes from the vectors found to others
+type Evidence struct {
+	Steps       int        // products
+	Theta       []float64  // Ritz values, descending, without those found
+	First, Last *mat.Dense // s_first and R·s_last of each, in rows
+	Top         float64    // norm of M
+	Leak        float64    // what M takes from the vectors found to others
 }
 
 // bound returns the least λ above which ‖H‖ < delta, a little more in fact.
-func (e evidence) bound(delta float64) float64 {
+func (e Evidence) bound(delta float64) float64 {
 	const coarse = 0.9
-	least := max(e.theta[0], 0)
-	if e.top == 0 {
+	least := max(e.Theta[0], 0)
+	if e.Top == 0 {
 		return 0
 	}
-	gap, floor := e.top, floorFactor*epsilon*e.top
+	gap, floor := e.Top, floorFactor*epsilon*e.Top
 	for e.transfer(least+gap) >= delta {
 		gap *= 2
 	}
@@ -92,13 +84,13 @@ func (e evidence) bound(delta float64) float64 {
 }
 
 // transfer returns ‖H(λ)‖_F.
-func (e evidence) transfer(lambda float64) float64 {
-	_, l := e.last.Dims()
-	_, p := e.first.Dims()
+func (e Evidence) transfer(lambda float64) float64 {
+	_, l := e.Last.Dims()
+	_, p := e.First.Dims()
 	h := make([]float64, l*p)
-	for i, theta := range e.theta {
-		s := e.first.RawRowView(i)
-		for a, v := range e.last.RawRowView(i) {
+	for i, theta := range e.Theta {
+		s := e.First.RawRowView(i)
+		for a, v := range e.Last.RawRowView(i) {
 			if v /= lambda - theta; v != 0 {
 				for b, x := range s {
 					h[a*p+b] += v * x
@@ -144,23 +136,22 @@ func leastShare(p, d int, probability float64) float64 {
 // the operator deflated by vectors found in the space of the block depends on it, as
 // much as they are wrong. A recurrence has no say until that is much less than δ.
 func (r *run) witnessed(found int) bool {
-	w, ok := r.rec.(witness)
-	if !ok || r.s.Stop != StopResidual || r.s.Deflation == Plain && r.first > 0 {
+	if r.rec == nil || r.s.Stop != StopResidual || r.s.Deflation == Plain && r.first > 0 {
 		return false // plain deflation keeps nothing out of the space of w
 	}
-	e, ok := w.evidence(found)
+	e, ok := r.rec.Evidence(found)
 	if !ok {
 		return false
 	}
-	delta := r.leastShare(width(e.first))
+	delta := r.leastShare(width(e.First))
 	if delta == 0 {
 		return false
 	}
 	const apart = 1e-2 // relative distance of w from those it could be mixed with
-	if e.leak > apart*delta*e.theta[0] {
+	if e.Leak > apart*delta*e.Theta[0] {
 		return false
 	}
-	if now := (lookout{true, e.steps, e.bound(delta), outsideProbability}); !r.outside.known || now.value <= r.outside.value || !r.scouting {
+	if now := (lookout{true, e.Steps, e.bound(delta), outsideProbability}); !r.outside.known || now.value <= r.outside.value || !r.scouting {
 		r.outside = now
 	}
 	return true
@@ -181,9 +172,9 @@ func (r *run) leastShare(columns int) float64 {
 // hidden is Event.Worst and Event.Goal of a pass of a scout: the share of its start
 // block that a vector whose eigenvalue would count may still have, and the least one.
 func (r *run) hidden(least float64) (now, goal float64) {
-	e, _ := r.rec.(witness).evidence(0)
-	goal = r.leastShare(width(e.first))
-	if limit := r.negligible(least); limit > e.theta[0] {
+	e, _ := r.rec.Evidence(0)
+	goal = r.leastShare(width(e.First))
+	if limit := r.negligible(least); limit > e.Theta[0] {
 		return min(1, e.transfer(limit)), goal
 	}
 	return 1, goal
@@ -243,11 +234,12 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 		r.arena.gaussian(z, 0, r.s.Seed, streamOutside|r.starts)
 		r.starts++
 		r.locked.projectAll(z.RawMatrix())
-		r.rec, r.cands, r.first, r.scouting = newScout(r.arena, z), nil, r.locked.len, true
+		r.rec, r.cands, r.first, r.scouting = newScout(r.arena), nil, r.locked.len, true
+		r.rec.Start(z)
 		r.taken = 0
 	}
 	s := r.rec.(*scout)
-	s.avoid(r.locked)
+	s.Avoid(r.locked)
 	var y *mat.Dense
 	defer func() { r.arena.free(y) }()
 	for {

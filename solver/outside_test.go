@@ -50,7 +50,8 @@ func (d diagonalOperator) Apply(ctx context.Context, dst, x *mat.Dense) error {
 func scouted(op diagonalOperator, p, steps int, seed uint64) *scout {
 	z := mat.NewDense(len(op), p, nil)
 	Gaussian(z, 0, seed, streamOutside)
-	s := newScout(nil, z)
+	s := newScout(nil)
+	s.Start(z)
 	y := mat.NewDense(len(op), p, nil)
 	for range steps {
 		if err := op.Apply(context.Background(), y, s.Next()); err != nil {
@@ -85,9 +86,9 @@ func TestScoutBound(t *testing.T) {
 			for _, steps := range []int{1, 2, 5, 12, 40} {
 				wrong, likely := 0, 0
 				for seed := range uint64(runs) {
-					e, _ := scouted(op, p, steps, seed).evidence(0)
-					if e.theta[0] > 1+1e-12 {
-						t.Fatalf("%s: Ritz value %g", name, e.theta[0])
+					e, _ := scouted(op, p, steps, seed).Evidence(0)
+					if e.Theta[0] > 1+1e-12 {
+						t.Fatalf("%s: Ritz value %g", name, e.Theta[0])
 					}
 					if e.bound(leastShare(p, n, outsideProbability)) < 1-1e-12 {
 						wrong++
@@ -100,7 +101,7 @@ func TestScoutBound(t *testing.T) {
 					t.Errorf("%s, %d columns, %d steps: %d of %d bounds are wrong, %d at a probability of a half", name, p, steps, wrong, runs, likely)
 				}
 			}
-			e, _ := scouted(op, p, 40, 1).evidence(0)
+			e, _ := scouted(op, p, 40, 1).Evidence(0)
 			if b := e.bound(leastShare(p, n, outsideProbability)); name != "close" && b > 1.05 || b > 1.4 {
 				t.Errorf("%s, %d columns: the bound is %g after 40 steps", name, p, b)
 			}
@@ -117,14 +118,12 @@ func TestScoutResumes(t *testing.T) {
 	want := scouted(op, 2, 9, 1)
 	s, y := scouted(op, 2, 0, 1), mat.NewDense(60, 2, nil)
 	for range 9 {
-		st := s.Save()
-		for i, b := range st.Blocks {
-			if !b.IsEmpty() {
-				st.Blocks[i] = mat.DenseCopyOf(b)
-			}
+		saved := Saved(s)
+		for i, p := range saved {
+			saved[i].Block = mat.DenseCopyOf(p.Block)
 		}
-		var err error
-		if s, err = restoreScout(nil, st); err != nil {
+		s = newScout(nil)
+		if err := Restore(nil, s, len(op), saved); err != nil {
 			t.Fatal(err)
 		}
 		if err := op.Apply(t.Context(), y, s.Next()); err != nil {
@@ -135,11 +134,12 @@ func TestScoutResumes(t *testing.T) {
 	if !mat.Equal(s.t, want.t) || !mat.Equal(s.next, want.next) || s.steps != 9 {
 		t.Error("a scout that was saved goes on differently")
 	}
-	for i := range s.Save().Scalars {
-		bad := s.Save()
-		bad.Scalars[i] = math.NaN()
-		if _, err := restoreScout(nil, bad); err == nil && i > 0 {
-			t.Errorf("a NaN in the place of scalar %d is accepted", i)
+	for i, p := range Saved(s) {
+		bad := Saved(s)
+		bad[i].Block = mat.DenseCopyOf(p.Block)
+		bad[i].Block.Set(0, 0, math.NaN())
+		if err := Restore(nil, newScout(nil), len(op), bad); err == nil {
+			t.Errorf("a NaN in the %s is accepted", p.Name)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"fmt"
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -261,16 +260,4 @@ func (s span) multiply(a *Arena, dst, d blas64.General) {
 		clearRows(y)
 		panel.AddProduct(y, s.gather(buf(worker), i, rows), f)
 	})
-}
-
-// restore makes a panel that was saved the last columns.
-func (p *panels) restore(x *mat.Dense) error {
-	rows, cols := x.Dims()
-	if g := x.RawMatrix(); rows != p.n || cols > p.wide {
-		return fmt.Errorf("is %d×%d, want %d rows and at most %d columns", rows, cols, p.n, p.wide)
-	} else if g.Stride != cols { // part of a larger one, which the saved basis works with
-		x = mat.DenseCopyOf(x)
-	}
-	p.list = append(p.list, piece{p.size(), x.RawMatrix(), x})
-	return nil
 }

@@ -102,7 +102,7 @@ func TestAlgorithms(t *testing.T) {
 			{solver.GradientDescent{Eta: 0.8}, func() ([]float64, []*mat.VecDense, int) { return algorithm1(gram(a), k, 0.8, eps, seed) }},
 			{solver.Power{}, func() ([]float64, []*mat.VecDense, int) { return algorithm2(gram(a), k, eps, seed) }},
 		} {
-			t.Run(fmt.Sprintf("%s/%d", c.method.Name(), seed), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%d", c.method.Traits(1).Name, seed), func(t *testing.T) {
 				values, vectors, products := c.run()
 				res, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), solver.Settings{
 					Rank: k, Method: c.method, Stop: solver.StopPaper, Deflation: solver.Plain, Tol: eps, Seed: seed,
@@ -134,7 +134,7 @@ func TestAlgorithms(t *testing.T) {
 // that is multiplied to f.
 func drive(m solver.Method, rule solver.StopRule, g *mat.Dense, z *mat.VecDense, steps int, f func(t int, x *mat.VecDense)) {
 	n, _ := g.Dims()
-	rec := m.Start(nil, mat.NewDense(n, 1, mat.Col(nil, 0, z)), rule)
+	rec := solver.Started(m, solver.Run{Rank: 1, Paper: rule == solver.StopPaper}, mat.NewDense(n, 1, mat.Col(nil, 0, z)))
 	y := mat.NewDense(n, 1, nil)
 	for t := range steps {
 		x := rec.Next()
@@ -180,12 +180,12 @@ func TestCosine(t *testing.T) {
 			drive(m, solver.StopResidual, gram(a), unit(10, 0, seed), 2000, func(s int, x *mat.VecDense) {
 				cos := math.Abs(mat.Dot(x, v.ColView(0))) / mat.Norm(x, 2)
 				if cos < last-1e-14 {
-					t.Errorf("%s, seed %d, step %d: cosine %.15g after %.15g", m.Name(), seed, s, cos, last)
+					t.Errorf("%s, seed %d, step %d: cosine %.15g after %.15g", m.Traits(1).Name, seed, s, cos, last)
 				}
 				last = cos
 			})
 			if last < 0.99 {
-				t.Errorf("%s, seed %d: cosine %g at the end", m.Name(), seed, last)
+				t.Errorf("%s, seed %d: cosine %g at the end", m.Traits(1).Name, seed, last)
 			}
 		}
 	}
@@ -197,7 +197,7 @@ func TestPaperRuleEnds(t *testing.T) {
 	for _, c := range solvertest.Cases() {
 		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}} {
 			for _, d := range []solver.Deflation{solver.Plain, solver.Projected} {
-				t.Run(fmt.Sprint(c.Name, "/", m.Name(), "/", d), func(t *testing.T) {
+				t.Run(fmt.Sprint(c.Name, "/", m.Traits(1).Name, "/", d), func(t *testing.T) {
 					rows, _ := c.A.Dims()
 					left := solver.NewDenseRows(rows, c.K)
 					set := solver.Settings{Rank: c.K, Method: m, Deflation: d, Stop: solver.StopPaper, Left: left, Tol: c.Tol, MaxPasses: 300_000}
@@ -220,7 +220,7 @@ func TestPaperRuleEnds(t *testing.T) {
 func TestPlainDeflationEnds(t *testing.T) {
 	for _, c := range solvertest.Cases() {
 		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}} {
-			t.Run(fmt.Sprint(c.Name, "/", m.Name()), func(t *testing.T) {
+			t.Run(fmt.Sprint(c.Name, "/", m.Traits(1).Name), func(t *testing.T) {
 				rows, _ := c.A.Dims()
 				left := solver.NewDenseRows(rows, c.K)
 				set := solver.Settings{Rank: c.K, Method: m, Deflation: solver.Plain, Left: left, Tol: c.Tol, MaxPasses: 300_000}

@@ -1,7 +1,5 @@
 package solver
 
-import "gonum.org/v1/gonum/mat"
-
 // Polyak is gradient descent with heavy-ball momentum (Polyak 1964; the paper,
 // "Accelerated gradient descent for k-SVD", with α = 0):
 //
@@ -28,35 +26,16 @@ type Polyak struct {
 
 var _ Method = Polyak{}
 
-// Name returns "polyak".
-func (Polyak) Name() string { return "polyak" }
-
-// Width returns 1: one vector at a time.
-func (Polyak) Width(int) int { return 1 }
-
-// Start implements Method.
-func (p Polyak) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
-	return p.params().start(a, z, rule)
+// Traits implements Method.
+func (p Polyak) Traits(int) Traits {
+	t := Single("polyak", 4, 85) // two iterates, a product kept for choosing β, and the product
+	t.Settings = []Setting{etaSetting(p.Eta), betaSetting(p.Beta)}
+	t.With = func(v []float64) Method { return Polyak{v[0], v[1]} }
+	t.Indefinite = true
+	return t
 }
 
-// Restore implements Method.
-func (p Polyak) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
-	return p.params().restore(a, s, rule)
-}
-
-// fit implements fitter.
-func (p Polyak) fit(int) Method {
-	p.Eta = p.params().eta
-	return p
-}
-
-func (p Polyak) params() momentumParams {
-	checkBeta(p.Beta)
-	return momentumParams{eta: GradientDescent{p.Eta}.step(), beta: p.Beta}
-}
-
-func checkBeta(beta float64) {
-	if !(beta >= 0 && beta < 1) {
-		panic("solver: momentum must lie in (0,1), or be 0 to be chosen automatically")
-	}
+// New implements Method.
+func (p Polyak) New(r Run) Recurrence {
+	return momentumParams{eta: etaSetting(p.Eta).Value, beta: p.Beta}.recurrence(r)
 }

@@ -19,37 +19,55 @@ type Power struct{}
 
 var _ Method = Power{}
 
-// Name returns "power".
-func (Power) Name() string { return "power" }
-
-// Width returns 1: one vector at a time.
-func (Power) Width(int) int { return 1 }
-
-// Start implements Method.
-func (Power) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
-	n, _ := z.Dims()
-	return &power{arena: a, rule: rule, x: z, prev: a.Dense(n, 1), delta: math.Inf(1)}
+// Traits implements Method.
+func (Power) Traits(int) Traits {
+	t := Single("power", 3, 180) // x, the next one, and the product
+	t.With = func([]float64) Method { return Power{} }
+	t.Indefinite = true
+	t.Candidates = func(w Workload) []Method {
+		if w.Paper {
+			return nil
+		}
+		return []Method{Power{}}
+	}
+	return t
 }
 
-// Restore implements Method.
-func (Power) Restore(a *Arena, s State, rule StopRule) (Recurrence, error) {
-	x, prev, started, err := s.pair(3)
-	if err != nil {
-		return nil, err
+// New implements Method.
+func (Power) New(r Run) Recurrence {
+	p := &power{arena: r.Arena, paper: r.Paper, delta: math.Inf(1)}
+	if r.Indefinite {
+		return &shifted{power: p}
 	}
-	return &power{arena: a, rule: rule, x: x, prev: prev, started: started, delta: s.Scalars[1], norm: s.Scalars[2]}, nil
+	return p
 }
 
 // power is the state of Power.
 type power struct {
+	Alone
 	arena   *Arena
-	rule    StopRule
+	paper   bool
 	x, prev *mat.Dense // next to be multiplied, and multiplied last
 	started bool       // x is an iterate, no longer the start vector z
 	delta   float64    // ‖x − prev‖, +Inf if x is the first iterate
 	norm    float64    // ‖M prev‖, valid if prev is an iterate
 	cand    [1]Candidate
 }
+
+func (p *power) Start(z *mat.Dense) {
+	n, _ := z.Dims()
+	p.x, p.prev = z, p.arena.Dense(n, 1)
+}
+
+func (p *power) State(s *State) {
+	s.Tall("x", &p.x, 1)
+	s.Tall("last", &p.prev, 1)
+	s.Flag("started", &p.started)
+	s.Float("change", &p.delta)
+	s.Float("norm", &p.norm)
+}
+
+func (p *power) Free() { p.arena.free(p.x, p.prev) }
 
 func (p *power) Next() *mat.Dense { return p.x }
 
@@ -59,7 +77,7 @@ func (p *power) Absorb(y *mat.Dense) []Candidate {
 	if p.started {
 		p.step(&c, x, mx, next)
 	} else {
-		p.arena.firstIterate(next, mx, p.rule)
+		p.arena.firstIterate(next, mx, p.paper)
 		p.started = true
 	}
 	p.x, p.prev = p.prev, p.x
@@ -72,7 +90,7 @@ func (p *power) Absorb(y *mat.Dense) []Candidate {
 func (p *power) step(c *Candidate, x, mx, next []float64) {
 	norm := p.arena.norm2(mx)
 	p.arena.normalise(next, mx)
-	if p.rule != StopPaper {
+	if !p.paper {
 		return
 	}
 	c.PaperValue = norm
@@ -87,8 +105,33 @@ func (p *power) step(c *Candidate, x, mx, next []float64) {
 
 func (p *power) Vector(dst []float64, _ int) { p.arena.normalise(dst, column(p.prev)) }
 
-func (p *power) Lock(int) bool { return false }
+// shifted is the state of Power for operators with negative eigenvalues of the size of
+// the leading one, between which the power method never decides:
+//
+//	x⁺ = (M + sI)x/‖(M + sI)x‖,  s = ¼ max‖Mx‖/‖x‖.
+//
+// The maximum is over the products so far and soon close to λ₁. The component
+// of −λ₁ then shrinks by 3/5 a pass and that of λ₂ by (λ₁+4λ₂)/(5λ₁), as in
+// gradient descent with η = 4/5. λ is the Rayleigh quotient.
+type shifted struct {
+	*power
+	largest float64 // ‖Mx‖/‖x‖ so far
+}
 
-func (p *power) Save() State {
-	return State{Blocks: []*mat.Dense{p.x, p.prev}, Scalars: []float64{scalar(p.started), p.delta, p.norm}}
+func (s *shifted) State(st *State) {
+	s.power.State(st)
+	st.Float("largest", &s.largest)
+}
+
+func (s *shifted) Absorb(y *mat.Dense) []Candidate {
+	x, mx := column(s.x), column(y)
+	c := s.arena.ritz(x, mx)
+	if xx := s.arena.norm2(x); xx > 0 {
+		s.largest = max(s.largest, s.arena.norm2(mx)/xx)
+		const part = 0.25
+		s.arena.addScaled(mx, part*s.largest, x)
+	}
+	changes := s.power.Absorb(y)
+	changes[0].Value, changes[0].Residual, changes[0].PaperValue = c.Value, c.Residual, c.Value
+	return changes
 }

@@ -58,7 +58,7 @@ func TestAnyMatrix(t *testing.T) {
 		if set.Stop == solver.StopPaper {
 			set.MaxPasses = 3000
 		}
-		if set.Method.Name() == "subspace" {
+		if set.Method.Traits(1).Name == "subspace" {
 			set.Stop = solver.StopResidual // it knows no other rule
 		}
 		if rapid.Bool().Draw(t, "limited") {

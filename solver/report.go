@@ -16,7 +16,7 @@ func (r *run) event(phase string, triplet int, c Candidate) Event {
 func (r *run) outlook(cands []Candidate) (open int, worst float64) {
 	missing := r.s.Rank - r.locked.len
 	open = min(len(cands), missing)
-	if _, ok := r.s.Method.(oneSpace); ok {
+	if r.about.Copies > 0 {
 		open = missing // the space grows until it has them all
 	}
 	if open > len(cands) {

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"reflect"
+	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -90,18 +89,18 @@ func (h *header) check() error {
 		return fmt.Errorf("%d nulls of %d vectors, round %d, %d products", h.Nulls, h.Locked, h.Round, s.Products)
 	}
 	if r := h.Recurrence; r != nil {
-		if err := nonneg("count", r.First, r.Taken, r.Products, r.Candidates, r.Scalars); err != nil {
+		if err := nonneg("count", r.First, r.Taken, r.Products, r.Candidates, r.Version); err != nil {
 			return err
 		}
 		if err := nonneg("product", r.Progress...); err != nil {
 			return err
 		}
-		for _, b := range r.Blocks {
-			if err := nonneg("dimension", b[:]...); err != nil {
+		for _, p := range r.Parts {
+			if err := nonneg("dimension", p.Rows, p.Cols); err != nil {
 				return err
 			}
-			if (b[0] == 0) != (b[1] == 0) {
-				return fmt.Errorf("block of %d×%d", b[0], b[1])
+			if (p.Rows == 0) != (p.Cols == 0) {
+				return fmt.Errorf("%s of %d×%d", p.Name, p.Rows, p.Cols)
 			}
 		}
 	}
@@ -128,71 +127,58 @@ func (c *Checkpoint) Setting(name string) string {
 	return ""
 }
 
-// known are the methods of this package, by which a checkpoint can name them.
-var known = []Method{
-	GradientDescent{}, Power{}, Polyak{}, Nesterov{}, NesterovGeneral{}, Block{}, Krylov{},
-}
-
-// Method returns the method of the run that was saved, nil if it is not one of
-// this package or its settings cannot be read. They may be out of range.
-func (c *Checkpoint) Method() Method {
-	for _, m := range known {
-		if m.Name() == c.Setting("method") {
-			return withFields(m, c.Setting("method settings"))
-		}
+// Method returns the one of methods that made the checkpoint, with its settings, nil
+// if it is none of them or its settings are not such as it allows.
+func (c *Checkpoint) Method(methods []Method) Method {
+	i := slices.IndexFunc(methods, func(m Method) bool { return m.Traits(1).Name == c.Setting("method") })
+	if i < 0 {
+		return nil
 	}
-	return nil
-}
-
-// withFields sets the exported fields of a method, all of them numbers, as the
-// text "{Columns:4 Basis:66 want:10}" of a checkpoint says.
-func withFields(m Method, text string) Method {
-	v := reflect.New(reflect.TypeOf(m)).Elem()
-	for field := range strings.FieldsSeq(strings.Trim(text, "{}")) {
-		name, value, _ := strings.Cut(field, ":")
-		f := v.FieldByName(name)
-		x, err := strconv.ParseFloat(value, 64)
-		switch {
-		case !f.IsValid() || !f.CanSet():
-		case err != nil || !(x >= 0 && x <= 1e12):
+	t := methods[i].Traits(1)
+	values := make([]float64, len(t.Settings))
+	for j, s := range t.Settings {
+		v, err := strconv.ParseFloat(c.Setting(s.Name), 64)
+		if err != nil || !s.Allows(v) {
 			return nil
-		case f.CanInt():
-			f.SetInt(int64(x))
-		default:
-			f.SetFloat(x)
 		}
+		values[j] = v
 	}
-	return v.Interface().(Method)
+	return t.With(values)
 }
 
 // settings lists all that determines the result of the run, what tells most
 // first.
 func (r *run) settings() []setting {
-	return []setting{
+	all := []setting{
 		{"matrix", infoOf(r.op).ID},
 		{"shape", r.shape},
 		{"rank", strconv.Itoa(r.s.Rank)},
-		{"method", r.s.Method.Name()},
-		{"method settings", fmt.Sprintf("%+v", r.s.Method)},
+		{"method", r.about.Name},
 		{"deflation", r.asked.String()},
 		{"stop rule", r.s.Stop.String()},
 		{"tolerance", strconv.FormatFloat(r.s.Tol, 'g', -1, 64)},
 		{"seed", strconv.FormatUint(r.s.Seed, 10)},
 	}
+	for _, s := range r.about.Settings {
+		all = append(all, setting{s.Name, strconv.FormatFloat(s.Value, 'g', -1, 64)})
+	}
+	return all
 }
 
-// match compares the settings with those of the run that was saved.
+// match compares the settings with those of the run that was saved: of two methods
+// what they have in common decides, then.
 func (h *header) match(now []setting) error {
-	if len(h.Settings) != len(now) {
-		return fmt.Errorf("checkpoint has %d settings, want %d: %w", len(h.Settings), len(now), ErrCheckpoint)
-	}
-	for i, s := range h.Settings {
+	for i := range min(len(h.Settings), len(now)) {
+		s := h.Settings[i]
 		if s.Name != now[i].Name {
 			return fmt.Errorf("checkpoint has setting %q, want %q: %w", s.Name, now[i].Name, ErrCheckpoint)
 		}
 		if s != now[i] {
 			return &MismatchError{s.Name, s.Value, now[i].Value}
 		}
+	}
+	if len(h.Settings) != len(now) {
+		return fmt.Errorf("checkpoint has %d settings, want %d: %w", len(h.Settings), len(now), ErrCheckpoint)
 	}
 	return nil
 }
@@ -213,7 +199,6 @@ func (r *run) visit(v visitor, st *State) {
 			c := &r.cands[i]
 			visitScalars(v, &c.Value, &c.Residual)
 		}
-		v.visit(st.Scalars)
 	}
 	if c := r.cert; c != nil {
 		visitScalars(v, &c.norm, &c.frobenius)
@@ -228,8 +213,8 @@ func (r *run) visit(v visitor, st *State) {
 		r.arena.visitVector(v, x)
 	}
 	if st != nil {
-		for _, b := range st.Blocks {
-			r.arena.visitBlock(v, b)
+		for _, p := range st.Parts {
+			r.arena.visitBlock(v, p.Block)
 		}
 	}
 	if r.cert != nil {
@@ -252,14 +237,14 @@ func (r *run) header(st *State) header {
 	if st != nil {
 		h.Recurrence = &recurrenceHeader{
 			Taken: r.taken, First: r.first, Products: r.judge.products, GivenStart: r.judge.warm,
-			Candidates: len(r.cands), Scalars: len(st.Scalars),
+			Candidates: len(r.cands), Version: r.version(),
 		}
 		for _, p := range r.judge.progress {
 			h.Recurrence.Progress = append(h.Recurrence.Progress, p.at)
 		}
-		for _, b := range st.Blocks {
-			rows, cols := b.Dims()
-			h.Recurrence.Blocks = append(h.Recurrence.Blocks, [2]int{rows, cols})
+		for _, p := range st.Parts {
+			rows, cols := p.Block.Dims()
+			h.Recurrence.Parts = append(h.Recurrence.Parts, partHeader{p.Name, rows, cols})
 		}
 	}
 	if r.cert != nil {
@@ -273,8 +258,8 @@ func (r *run) header(st *State) header {
 func (r *run) writeCheckpoint(w io.Writer) error {
 	var st *State
 	if r.rec != nil {
-		s := r.rec.Save()
-		st = &s
+		st = new(State)
+		r.rec.State(st)
 	}
 	h := r.header(st)
 	text, err := json.Marshal(h)
@@ -329,35 +314,25 @@ func (r *run) readCheckpoint(c *Checkpoint) error {
 	if st == nil {
 		return nil
 	}
-	for i, b := range st.Blocks {
-		if !b.IsEmpty() && !r.arena.finite(b) {
-			return fmt.Errorf("block %d is not finite: %w", i, ErrCheckpoint)
-		}
+	if h.Recurrence.Version != r.version() {
+		return fmt.Errorf("its recurrence is of version %d, want %d: %w", h.Recurrence.Version, r.version(), ErrCheckpoint)
 	}
-	rec, err := r.restore(*st)
-	if err != nil {
+	r.rec = r.s.Method.New(r.terms())
+	if r.scouting {
+		r.rec = newScout(r.arena)
+	}
+	if err := Restore(r.arena, r.rec, r.n, st.Parts); err != nil {
 		return fmt.Errorf("%v: %w", err, ErrCheckpoint)
 	}
-	if rows, _ := rec.Next().Dims(); rows != r.n {
-		return fmt.Errorf("recurrence of dimension %d: %w", rows, ErrCheckpoint)
-	}
-	r.rec = rec
 	return nil
 }
 
-// restore returns the recurrence that was saved.
-func (r *run) restore(st State) (Recurrence, error) {
-	if !r.scouting {
-		return r.s.Method.Restore(r.arena, st, r.s.Stop)
+// version is that of the parts of the recurrence.
+func (r *run) version() int {
+	if r.scouting {
+		return scoutVersion
 	}
-	if r.locked.len < r.s.Rank {
-		return nil, fmt.Errorf("scout with %d of %d vectors", r.locked.len, r.s.Rank)
-	}
-	s, err := restoreScout(r.arena, st)
-	if err != nil {
-		return nil, err // not a nil *scout in an interface
-	}
-	return s, nil
+	return r.about.Version
 }
 
 // allocate makes room for the numbers of a checkpoint and takes over its
@@ -391,13 +366,13 @@ func (r *run) allocate(h *header) *State {
 		r.judge.progress = append(r.judge.progress, progress{at: at})
 	}
 	r.cands = make([]Candidate, c.Candidates)
-	st := &State{Scalars: make([]float64, c.Scalars)}
-	for _, b := range c.Blocks {
-		m := &mat.Dense{}
-		if b[0] > 0 {
-			m = r.block(b[0], b[1])
+	st := new(State)
+	for _, p := range c.Parts {
+		b := &mat.Dense{}
+		if p.Rows > 0 {
+			b = r.block(p.Rows, p.Cols)
 		}
-		st.Blocks = append(st.Blocks, m)
+		st.Parts = append(st.Parts, Part{p.Name, b})
 	}
 	return st
 }

@@ -43,7 +43,7 @@ func TestSymmetricScale(t *testing.T) {
 					Rank: 3, Method: m, Operator: solver.Symmetric, Left: left, MaxPasses: 100_000,
 				})
 				if err != nil {
-					t.Fatalf("%s, 2^%d: %v", m.Name(), p, err)
+					t.Fatalf("%s, 2^%d: %v", m.Traits(1).Name, p, err)
 				}
 				return res, left.Dense
 			}
@@ -52,15 +52,15 @@ func TestSymmetricScale(t *testing.T) {
 				got, gotU := run(p)
 				for i, s := range got.Sigma {
 					if s != math.Ldexp(want.Sigma[i], p) {
-						t.Errorf("%s, 2^%d: σ[%d] = %g, want %g", m.Name(), p, i, s, math.Ldexp(want.Sigma[i], p))
+						t.Errorf("%s, 2^%d: σ[%d] = %g, want %g", m.Traits(1).Name, p, i, s, math.Ldexp(want.Sigma[i], p))
 					}
 				}
 				if w := math.Ldexp(want.Outside.Bound, p); got.Outside.Bound < w || got.Outside.Bound > w+math.SmallestNonzeroFloat64 {
-					t.Errorf("%s, 2^%d: nothing outside beyond %g, want %g", m.Name(), p, got.Outside.Bound, w)
+					t.Errorf("%s, 2^%d: nothing outside beyond %g, want %g", m.Traits(1).Name, p, got.Outside.Bound, w)
 				}
 				if got.Status != solver.Converged || !mat.Equal(got.Right, want.Right) || !mat.Equal(gotU, wantU) ||
 					!slices.Equal(got.Residuals, want.Residuals) || got.Stats.Passes != want.Stats.Passes {
-					t.Errorf("%s, 2^%d: %v after %d passes, residuals %g, or the vectors differ", m.Name(), p, got.Status, got.Stats.Passes, got.Residuals)
+					t.Errorf("%s, 2^%d: %v after %d passes, residuals %g, or the vectors differ", m.Traits(1).Name, p, got.Status, got.Stats.Passes, got.Residuals)
 				}
 			}
 		}
@@ -89,7 +89,7 @@ func TestScaledResume(t *testing.T) {
 	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
 	for _, m := range everyMethod {
 		for _, form := range []solver.Form{solver.Gram, solver.Dilation} {
-			if form == solver.Dilation && !solver.CanDilate(m) {
+			if form == solver.Dilation && !m.Traits(1).Indefinite {
 				continue
 			}
 			for _, p := range []int{-900, 600} {
@@ -152,11 +152,11 @@ func TestScaledReports(t *testing.T) {
 						want[i] = math.Ldexp(want[i], p)
 					}
 					if !slices.Equal(pair[1], want) {
-						t.Errorf("%s, 2^%d, %d passes: %s %g, want %g", m.Name(), p, limit, what, pair[1], want)
+						t.Errorf("%s, 2^%d, %d passes: %s %g, want %g", m.Traits(1).Name, p, limit, what, pair[1], want)
 					}
 				}
 				if cancelled[0].Energy != cancelled[1].Energy || !slices.Equal(results[0].Residuals, results[1].Residuals) {
-					t.Errorf("%s, 2^%d, %d passes: energy or residuals differ", m.Name(), p, limit)
+					t.Errorf("%s, 2^%d, %d passes: energy or residuals differ", m.Traits(1).Name, p, limit)
 				}
 			}
 		}
@@ -179,7 +179,7 @@ func TestScaledInit(t *testing.T) {
 				t.Fatal(err)
 			}
 			if res.Status != solver.Converged || math.Abs(math.Ldexp(res.Sigma[0], -q)-5) > 1e-7 {
-				t.Errorf("%s, vectors times 2^%d: %v, σ = %g", m.Name(), p, res.Status, res.Sigma)
+				t.Errorf("%s, vectors times 2^%d: %v, σ = %g", m.Traits(1).Name, p, res.Status, res.Sigma)
 			}
 		}
 	}

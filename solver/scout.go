@@ -1,8 +1,6 @@
 package solver
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -21,6 +19,7 @@ import (
 // recurrence holds to working precision all the same, and it is all that the
 // bound is made of (Paige 1980).
 type scout struct {
+	Alone
 	arena    *Arena
 	next     *mat.Dense // X_j, orthonormal, to be multiplied next
 	last     *mat.Dense // X_{j−1}
@@ -38,15 +37,19 @@ type scout struct {
 	eigen eigen.Solver
 }
 
+// scoutVersion is that of the parts of a scout.
+const scoutVersion = 1
+
 // few is how many random columns join k given ones at least.
 func few(k int) int { return max(2, (k+9)/10) }
 
 // GivenWidth is the number of columns of the widest block that a run for k triplets
 // with a method multiplies if it is given start vectors.
 func GivenWidth(m Method, k int) int {
-	w := m.Width(k)
+	t := m.Traits(k)
+	w := t.Width(k)
 	most := max(w, scoutsBeside(w, k))
-	if _, ok := m.(Krylov); ok {
+	if t.Copies > 0 {
 		most = max(most, k+max(few(k), w))
 	}
 	return most
@@ -57,7 +60,7 @@ func GivenWidth(m Method, k int) int {
 // many must fit into the space that is left, for the next block.
 func (r *run) scouts() int {
 	k := r.s.Rank
-	return max(1, min(scoutsBeside(r.s.Method.Width(k), k), (r.n-r.locked.len)/2))
+	return max(1, min(scoutsBeside(r.about.Width(k), k), (r.n-r.locked.len)/2))
 }
 
 // scoutsBeside is scouts for a method of some width.
@@ -69,16 +72,16 @@ func scoutsBeside(width, k int) int {
 	return max(few(k), min(2*k, most))
 }
 
-func newScout(a *Arena, z *mat.Dense) *scout {
-	n, p := z.Dims()
-	return &scout{
-		arena: a, next: z, last: a.Dense(n, p),
-		qr: blockQR{arena: a, key: z.At(0, 0)}, eigen: eigen.Solver{Workers: a.most()},
-	}
+func newScout(a *Arena) *scout {
+	return &scout{arena: a, qr: blockQR{arena: a}, eigen: eigen.Solver{Workers: a.most()}}
 }
 
-// avoid implements avoider.
-func (s *scout) avoid(found *basis) { s.qr.found = found }
+func (s *scout) Start(z *mat.Dense) {
+	n, p := z.Dims()
+	s.next, s.last, s.qr.key = z, s.arena.Dense(n, p), z.At(0, 0)
+}
+
+func (s *scout) Avoid(found *basis) { s.qr.found = found }
 
 func (s *scout) Next() *mat.Dense {
 	if !s.started {
@@ -148,77 +151,41 @@ func (s *scout) residual() float64 {
 	return mat.Norm(&d, 2)
 }
 
-// evidence implements witness.
-func (s *scout) evidence(int) (evidence, bool) {
+func (s *scout) Evidence(int) (Evidence, bool) {
 	size, p := s.ritz.RawMatrix().Cols, width(s.next)
 	first := mat.DenseCopyOf(s.ritz.Slice(0, size, 0, p))
 	last := mat.DenseCopyOf(s.ritz.Slice(0, size, size-p, size))
-	return evidence{
-		steps: s.steps, theta: s.theta, first: first, last: s.arena.times(last, s.coupling), top: s.top,
+	return Evidence{
+		Steps: s.steps, Theta: s.theta, First: first, Last: s.arena.times(last, s.coupling), Top: s.top,
 	}, true
 }
 
 // Vector implements Recurrence: a scout has none.
 func (s *scout) Vector(dst []float64, _ int) { clear(dst) }
 
-// Lock implements Recurrence.
-func (s *scout) Lock(int) bool { return false }
+func (s *scout) Free() { s.arena.free(s.next, s.last) }
 
-func (s *scout) Save() State {
-	st := State{
-		Blocks:  []*mat.Dense{s.next, s.last, {}, {}},
-		Scalars: []float64{s.qr.key, float64(s.qr.drawn), float64(s.steps), scalar(s.started), scalar(s.over), s.top},
+func (s *scout) State(st *State) {
+	if !st.Tall("next", &s.next, -1) {
+		return
 	}
-	if s.t != nil {
-		st.Blocks[2], st.Blocks[3] = s.t, s.coupling
+	p := width(s.next)
+	st.Tall("last", &s.last, p)
+	s.qr.state(st)
+	st.Int("steps", &s.steps, 0, math.MaxInt32)
+	st.Flag("started", &s.started)
+	st.Flag("over", &s.over)
+	st.Float("norm", &s.top)
+	if s.steps > 0 {
+		st.Small("T", &s.t, s.steps*p, s.steps*p)
+		st.Small("coupling", &s.coupling, p, p)
 	}
-	return st
-}
-
-// restoreScout returns the scout that st was saved from.
-func restoreScout(a *Arena, st State) (*scout, error) {
-	if err := st.shape(4, 6); err != nil {
-		return nil, err
+	switch {
+	case !allFinite([]float64{s.qr.key, s.top}):
+		st.Refuse("has values that are not finite")
+	case s.steps > 0 && (s.t == nil || s.coupling == nil):
+		st.Refuse("has no T after %d steps", s.steps)
+	case s.steps > 0 && st.Restoring() && st.OK():
+		s.theta, s.ritz = rayleighRitz(&s.eigen, s.t.RawMatrix(), s.steps*p)
 	}
-	s := &scout{
-		arena: a, top: st.Scalars[5],
-		qr: blockQR{arena: a, key: st.Scalars[0]}, eigen: eigen.Solver{Workers: a.most()},
-	}
-	var err error
-	if s.next, err = st.block(0, -1, -1); err != nil {
-		return nil, err
-	}
-	n, p := s.next.Dims()
-	if s.last, err = st.block(1, n, p); err != nil {
-		return nil, err
-	}
-	if s.qr.drawn, err = st.count(1, math.MaxInt32); err != nil {
-		return nil, err
-	}
-	if s.steps, err = st.count(2, math.MaxInt32); err != nil {
-		return nil, err
-	}
-	if s.started, err = st.flag(3); err != nil {
-		return nil, err
-	}
-	if s.over, err = st.flag(4); err != nil {
-		return nil, err
-	}
-	if !allFinite(st.Scalars) {
-		return nil, errors.New("state has values that are not finite")
-	}
-	if s.steps == 0 {
-		return s, nil
-	}
-	if size, _ := st.Blocks[2].Dims(); size != s.steps*p {
-		return nil, fmt.Errorf("state has %d Ritz values after %d steps with %d columns", size, s.steps, p)
-	}
-	if s.t, err = st.block(2, s.steps*p, s.steps*p); err != nil {
-		return nil, err
-	}
-	if s.coupling, err = st.block(3, p, p); err != nil {
-		return nil, err
-	}
-	s.theta, s.ritz = rayleighRitz(&s.eigen, s.t.RawMatrix(), s.steps*p)
-	return s, nil
 }

@@ -156,13 +156,14 @@ func (s Settings) normalised(op Operator, rows int64) Settings {
 	if s.Method == nil {
 		s.Method = s.chosen(op, rows)
 	}
-	if f, ok := s.Method.(fitter); ok {
-		s.Method = f.fit(s.Rank)
+	t := s.Method.Traits(s.Rank)
+	if err := t.Check(); err != nil {
+		panic("solver: " + err.Error())
 	}
 	if s.Clock == nil {
 		s.Clock = time.Now
 	}
-	if s.Operator == Dilation && !CanDilate(s.Method) {
+	if s.Operator == Dilation && !t.Indefinite {
 		panic("solver: the method cannot work with the dilation")
 	}
 	if s.Observer == nil {
@@ -174,7 +175,7 @@ func (s Settings) normalised(op Operator, rows int64) Settings {
 // chosen is the method for an operator of which nothing was said.
 func (s Settings) chosen(op Operator, rows int64) Method {
 	if s.Resume != nil {
-		if m := s.Resume.Method(); m != nil {
+		if m := s.Resume.Method(Methods()); m != nil {
 			return m
 		}
 	}

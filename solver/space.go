@@ -73,17 +73,10 @@ func (r *run) like(y, x *mat.Dense) *mat.Dense {
 // release gives the blocks of the recurrence back and forgets it.
 func (r *run) release() {
 	if r.s.Space != nil && r.rec != nil {
-		if d, ok := r.rec.(discarder); ok {
-			d.discard()
-		} else {
-			r.arena.free(r.rec.Save().Blocks...)
-		}
+		r.rec.Free()
 	}
 	r.rec, r.cands = nil, nil
 }
-
-// discarder is implemented by recurrences that have more blocks than they save.
-type discarder interface{ discard() }
 
 // guarded runs f, which returns the vectors that are to stay, and makes errors of
 // what a run panics with: breakdowns, and with a Space no room, and faults of memory

@@ -31,7 +31,7 @@ func TestSpace(t *testing.T) {
 			Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(rt, "deflation"),
 			MaxPasses: rapid.IntRange(1, 300).Draw(rt, "limit"),
 		}
-		if solver.CanDilate(set.Method) && rapid.Bool().Draw(rt, "dilation") {
+		if set.Method.Traits(1).Indefinite && rapid.Bool().Draw(rt, "dilation") {
 			set.Operator = solver.Dilation
 		}
 		if c := rapid.IntRange(0, cols).Draw(rt, "given"); c > 0 {
@@ -138,10 +138,10 @@ func TestSpaceOfLongVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !mat.Equal(got.Right, want.Right) || !slices.Equal(got.Sigma, want.Sigma) {
-			t.Errorf("%s: other bits", m.Name())
+			t.Errorf("%s: other bits", m.Traits(1).Name)
 		}
 		if least := 25 * 2 * n; space.Dropped < least {
-			t.Errorf("%s: %d numbers have been passed, of %d at least", m.Name(), space.Dropped, least)
+			t.Errorf("%s: %d numbers have been passed, of %d at least", m.Traits(1).Name, space.Dropped, least)
 		}
 	}
 }
@@ -153,12 +153,12 @@ func TestSpaceFootprint(t *testing.T) {
 		outside, window, inside := solver.SpaceFootprint(m, n, k)
 		all := solver.RunFootprint(m, n, k)
 		if outside <= 0 || window <= 0 || inside <= 0 || outside > all || outside < all*9/10 {
-			t.Errorf("%s: %d bytes outside, %d inside, of %d", m.Name(), outside, inside, all)
+			t.Errorf("%s: %d bytes outside, %d inside, of %d", m.Traits(1).Name, outside, inside, all)
 		}
 		// What stays in memory hardly grows.
 		_, wider, more := solver.SpaceFootprint(m, 50*n, k)
 		if wider != window || more > inside+16<<20 {
-			t.Errorf("%s: %d and %d bytes inside for n = %d, %d and %d for 50 times as many", m.Name(), window, inside, n, wider, more)
+			t.Errorf("%s: %d and %d bytes inside for n = %d, %d and %d for 50 times as many", m.Traits(1).Name, window, inside, n, wider, more)
 		}
 	}
 }

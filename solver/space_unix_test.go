@@ -56,7 +56,7 @@ func TestFaultOfASpace(t *testing.T) {
 		space := &failing{after: 4}
 		res, err := solver.SVD(t.Context(), &weighed{n: 1 << 18}, solver.Settings{Rank: 3, Method: m, MaxPasses: 20, Space: space})
 		if !errors.Is(err, solver.ErrFault) || res != nil {
-			t.Errorf("%s: %v", m.Name(), err)
+			t.Errorf("%s: %v", m.Traits(1).Name, err)
 		}
 		for _, b := range space.blocks {
 			if err := unix.Munmap(b); err != nil {

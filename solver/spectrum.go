@@ -16,6 +16,11 @@ type spectrum struct {
 	first, second float64 // largest θ₁ and θ₂ so far
 }
 
+func (s *spectrum) state(st *State) {
+	st.Float("first value", &s.first)
+	st.Float("second value", &s.second)
+}
+
 // gap returns an estimate of 1 − λ₂/λ₁ in [0,1], 1 as long as nothing is known.
 func (s *spectrum) gap() float64 {
 	if s.first <= 0 {

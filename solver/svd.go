@@ -44,9 +44,6 @@ func svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Result, erro
 	if err != nil {
 		return nil, err
 	}
-	if s.Operator == Dilation {
-		s.Method = s.Method.(indefinite).indefinite()
-	}
 	f := &factorisation{run: newRun(ctx, arena, op, describe(a, s.Operator), s), a: a}
 	var res *Result
 	err = untilEnd(func() error {

@@ -154,10 +154,10 @@ func TestRepeatedIntoSpan(t *testing.T) {
 			drive(method, solver.StopPaper, m, unit(5, 0, seed), steps, func(_ int, at *mat.VecDense) { x.CloneFromVec(at) })
 			norm, outside := mat.Norm(&x, 2), mat.Norm(x.SliceVec(copies, 5), 2)
 			if outside > 1e-9*norm {
-				t.Errorf("%s, seed %d: %.3g of the iterate lies outside the span", method.Name(), seed, outside/norm)
+				t.Errorf("%s, seed %d: %.3g of the iterate lies outside the span", method.Traits(1).Name, seed, outside/norm)
 			}
 			if method != (solver.Power{}) && math.Abs(norm/math.Sqrt2-1) > 1e-9 {
-				t.Errorf("%s, seed %d: length %.12g, want √2", method.Name(), seed, norm)
+				t.Errorf("%s, seed %d: length %.12g, want √2", method.Traits(1).Name, seed, norm)
 			}
 		}
 	}

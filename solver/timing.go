@@ -2,15 +2,6 @@ package solver
 
 import "math"
 
-// aimer is implemented by recurrences for which it costs something to say how
-// good their candidates are. missing says by what factor the residual of a
-// candidate exceeds what will be accepted; nil means that the candidates of every
-// pass are wanted. In between those of an earlier pass are reported once more. The
-// driver calls aim before Next.
-type aimer interface {
-	aim(missing func(Candidate) float64)
-}
-
 // timing decides in which passes candidates are looked at, from how fast they
 // got better: in a third of the time that it would take them at that pace, which
 // leaves room for the convergence to speed up.
@@ -54,19 +45,8 @@ func (t *timing) solved(cands []Candidate) {
 	t.gap, t.since = gap, 0
 }
 
-const timingScalars = 3
-
-// save returns the state of t as scalars.
-func (t *timing) save() []float64 {
-	return []float64{float64(t.passes), float64(t.since), t.gap}
-}
-
-// timing returns what was saved from scalar i on.
-func (s State) timing(i int) (t timing, err error) {
-	if t.passes, err = s.count(i, maxWait); err != nil {
-		return t, err
-	}
-	t.since, err = s.count(i+1, math.MaxInt32)
-	t.gap = s.Scalars[i+2]
-	return t, err
+func (t *timing) state(s *State) {
+	s.Int("waiting", &t.passes, 0, maxWait)
+	s.Int("waited", &t.since, 0, math.MaxInt32)
+	s.Float("gap", &t.gap)
 }

@@ -159,7 +159,7 @@ func TestPoisonedPasses(t *testing.T) {
 	square := rotated(solvertest.Diagonal(14, 14, 5, 4, 3, 2, 1), 1)
 	for name, m := range methodsOfUsers {
 		for _, form := range []solver.Form{solver.Gram, solver.Dilation, solver.Symmetric} {
-			if form == solver.Dilation && !solver.CanDilate(m) {
+			if form == solver.Dilation && !m.Traits(1).Indefinite {
 				continue
 			}
 			for _, init := range []*mat.Dense{nil, solvertest.Random(12, 3, 1)} {
@@ -226,11 +226,11 @@ func TestCompletionIsMeasuredWithinPassLimit(t *testing.T) {
 					t.Fatal(err)
 				}
 				if res.Stats.Passes > limit {
-					t.Errorf("%s, operator %d, limit %d: %d passes", m.Name(), op, limit, res.Stats.Passes)
+					t.Errorf("%s, operator %d, limit %d: %d passes", m.Traits(1).Name, op, limit, res.Stats.Passes)
 				}
 				for i, real := range exactResiduals(&a, res, left.Dense) {
 					if res.Sigma[i] == 0 && (res.Residuals[i] > 4*real+1e-13 || real > 2*res.Residuals[i]+1e-14) {
-						t.Errorf("%s, operator %d, limit %d: residual %d is %g, really %g", m.Name(), op, limit, i, res.Residuals[i], real)
+						t.Errorf("%s, operator %d, limit %d: residual %d is %g, really %g", m.Traits(1).Name, op, limit, i, res.Residuals[i], real)
 					}
 				}
 			}

@@ -99,7 +99,7 @@ func TestScale(t *testing.T) {
 				solver.GradientDescent{}, solver.Power{}, solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{}, solver.Block{Columns: 8}, solver.Krylov{Columns: 2},
 			} {
 				for _, form := range []solver.Form{solver.Gram, solver.Dilation, solver.Symmetric} {
-					if form == solver.Dilation && !solver.CanDilate(method) {
+					if form == solver.Dilation && !method.Traits(1).Indefinite {
 						continue
 					}
 					set := solver.Settings{Rank: k, Method: method, Operator: form, Tol: 1e-6, MaxPasses: 10_000}
@@ -115,18 +115,18 @@ func TestScale(t *testing.T) {
 						set.Left = left
 						got, err := solver.SVD(t.Context(), m, set)
 						if err != nil {
-							t.Fatalf("2^%d, %s, %s, %v: %v", p, name, method.Name(), form, err)
+							t.Fatalf("2^%d, %s, %s, %v: %v", p, name, method.Traits(1).Name, form, err)
 						}
 						for i, s := range got.Sigma {
 							if s != math.Ldexp(want.Sigma[i], p) {
-								t.Errorf("2^%d, %s, %s, %v: σ[%d] = %g, want %g", p, name, method.Name(), form, i, s, math.Ldexp(want.Sigma[i], p))
+								t.Errorf("2^%d, %s, %s, %v: σ[%d] = %g, want %g", p, name, method.Traits(1).Name, form, i, s, math.Ldexp(want.Sigma[i], p))
 							}
 						}
 						if got.Status != solver.Converged || got.Energy != want.Energy || !mat.Equal(got.Right, want.Right) || !slices.Equal(got.Residuals, want.Residuals) {
-							t.Errorf("2^%d, %s, %s, %v: %v, energy %v, residuals %g, want %v and %g", p, name, method.Name(), form, got.Status, got.Energy, got.Residuals, want.Energy, want.Residuals)
+							t.Errorf("2^%d, %s, %s, %v: %v, energy %v, residuals %g, want %v and %g", p, name, method.Traits(1).Name, form, got.Status, got.Energy, got.Residuals, want.Energy, want.Residuals)
 						}
 						if u := mat.Norm(left.Dense, 2); !(math.Abs(u-math.Sqrt(k)) < 1e-10) {
-							t.Errorf("2^%d, %s, %s, %v: ‖U‖ = %v", p, name, method.Name(), form, u)
+							t.Errorf("2^%d, %s, %s, %v: ‖U‖ = %v", p, name, method.Traits(1).Name, form, u)
 						}
 					}
 				}

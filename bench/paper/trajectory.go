@@ -37,7 +37,8 @@ func iterates(method solver.Method, m *mat.Dense, x0 []float64, steps int) (plot
 	if err := z.Solve(m, mat.NewDense(2, 1, x0)); err != nil {
 		return nil, err
 	}
-	rec := method.Start(nil, z, solver.StopPaper)
+	rec := method.New(solver.Run{Rank: 1, Paper: true})
+	rec.Start(z)
 	var xys plotter.XYs
 	for t := range steps + 1 {
 		x := rec.Next()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
 )
 
 // app is one run of the program: its streams, what all commands have in
@@ -31,6 +32,7 @@ type app struct {
 	configFile string
 	fromConfig map[string]bool // flags that the configuration file has set
 
+	methods  []solver.Method // of the commands that factorise
 	fsys     vfs.FS
 	terminal bool          // stderr is a terminal
 	interval time.Duration // between two log lines of progress; 0 is the default
@@ -45,7 +47,7 @@ type app struct {
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: &results{w: stdout}, stderr: stderr, fsys: vfs.OS, share: checkpointShare, patience: patience}
+	a := &app{stdin: stdin, stdout: &results{w: stdout}, stderr: stderr, methods: solver.Methods(), fsys: vfs.OS, share: checkpointShare, patience: patience}
 	if f, ok := stderr.(*os.File); ok {
 		a.terminal = term.IsTerminal(int(f.Fd()))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
 )
 
 // partFiles are what must be the same after a break, byte by byte.
@@ -33,9 +34,10 @@ func TestResume(t *testing.T) {
 	for name, g := range map[string]struct {
 		store string
 	}{"tall": {ingested(t, tall)}, "wide": {ingested(t, wide)}} {
-		for _, m := range methods {
-			t.Run(name+" "+m.name.String(), func(t *testing.T) {
-				flags := []string{"-k", "4", "--method", m.name.String(), "--seed", "5"}
+		for _, m := range solver.Methods() {
+			method := m.Traits(1).Name
+			t.Run(name+" "+method, func(t *testing.T) {
+				flags := []string{"-k", "4", "--method", method, "--seed", "5"}
 				want, _ := factorised(t, g.store, flags...)
 				got := stopped(t, g.store, append(flags, "--max-passes", "6")...)
 				must(t, slices.Concat([]string{"svd", "-q", g.store, "-o", got, "--resume"}, flags)...)

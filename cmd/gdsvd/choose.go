@@ -53,16 +53,14 @@ func (a *app) recordedMethod(o *svdOptions) (*choiceRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := saved.Method()
+	m := saved.Method(o.list)
 	if err := saved.Close(); err != nil {
 		return nil, err
 	}
-	if m != nil {
-		o.adopt(m)
-	}
-	if m == nil || !o.inRange() {
+	if m == nil {
 		return nil, fmt.Errorf("the checkpoint in %s is of a method that this program does not have (--force begins anew)", o.out)
 	}
+	o.adopt(m)
 	return &choiceRecord{Flags: o.flags(), Why: "checkpoint", Reason: "the run goes on with the method it began with"}, nil
 }
 
@@ -96,7 +94,7 @@ func (o *svdOptions) reason(c solver.Choice) string {
 func (o *svdOptions) problem(store *csr.Store, room func(*csr.Store, solver.Method) solver.Room) solver.Problem {
 	p := solver.Problem{
 		Rows: store.Rows(), Columns: store.Cols(), NNZ: store.NNZ(), Rank: o.rank,
-		Operator: o.operator, Stop: o.stop, Tol: o.tol,
+		Operator: o.operator, Stop: o.stop, Tol: o.tol, Methods: o.list,
 		Room: func(m solver.Method) solver.Room { return room(store, m) },
 	}
 	for i := range store.NumBlocks() {

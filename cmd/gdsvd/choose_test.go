@@ -215,7 +215,7 @@ func TestAdopt(t *testing.T) {
 		solver.GradientDescent{Eta: 0.5}, solver.GradientDescent{Eta: 0.25}, solver.Power{}, solver.Polyak{Eta: 0.5, Beta: 0.5}, solver.Nesterov{Eta: 0.5},
 		solver.NesterovGeneral{Mu: 0.01, Rho: 100}, solver.Block{Columns: 7}, solver.Block{Oversample: 3}, solver.Krylov{Columns: 2, Basis: 20},
 	} {
-		var o methodFlags
+		o := methodFlags{list: solver.Methods()}
 		o.adopt(m)
 		if got := o.solverMethod(); got != m {
 			t.Errorf("%+v becomes %+v", m, got)

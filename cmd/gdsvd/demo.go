@@ -111,7 +111,7 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 
 func (a *app) demoSVD(ctx context.Context, cmd *cobra.Command, store, out string) (*result, error) {
 	return a.svd(ctx, cmd, store, svdOptions{
-		rank: demoRank, out: out, methodFlags: methodFlags{method: autoMethod, eta: defaultEta}, tol: solver.DefaultTol, vectors: bothVectors,
+		rank: demoRank, out: out, methodFlags: methodFlags{list: a.methods, method: autoMethod}, tol: solver.DefaultTol, vectors: bothVectors,
 	})
 }
 

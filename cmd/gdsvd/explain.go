@@ -121,7 +121,7 @@ func (a *app) explain(ctx context.Context, store *csr.Store, o svdOptions) (*exp
 }
 
 func newEstimate(e solver.Estimate) estimate {
-	var f methodFlags
+	f := methodFlags{list: []solver.Method{e.Method}}
 	f.adopt(e.Method)
 	return estimate{
 		Flags: f.flags(), Passes: e.Passes, Products: e.Products, PassBytes: e.PassBytes, Memory: e.Vectors, Fits: e.Fits,

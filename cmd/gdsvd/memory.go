@@ -38,7 +38,7 @@ const onTheWay = 4 << 20
 // budget that can work.
 func (o *svdOptions) fit(store *csr.Store, method solver.Method) (placement, error) {
 	n := int(o.order(store))
-	width := method.Width(o.rank)
+	width := method.Traits(o.rank).Width(o.rank)
 	if o.init != "" {
 		width = max(width, solver.GivenWidth(method, o.rank))
 	}

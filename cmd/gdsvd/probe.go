@@ -67,7 +67,7 @@ func probeWidths(store *csr.Store, memory int64) (widths []int) {
 
 // machine is what is known about this one without measuring.
 func (o *svdOptions) machine() solver.Machine {
-	m := solver.Reference
+	m := solver.Reference()
 	m.Workers = o.workers
 	return m
 }

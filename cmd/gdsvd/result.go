@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -146,24 +147,49 @@ func newSeconds(s solver.Stats) seconds {
 }
 
 type settings struct {
-	Method     string   `json:"method"`
-	Operator   string   `json:"operator"`
-	Eta        *float64 `json:"eta,omitempty"` // of methods that have one, as are the next; absent if found automatically
-	Beta       *float64 `json:"beta,omitempty"`
-	Mu         *float64 `json:"mu,omitempty"`
-	Rho        *float64 `json:"rho,omitempty"`
-	Block      *float64 `json:"block,omitempty"`
-	Oversample *float64 `json:"oversample,omitempty"`
-	Basis      *float64 `json:"basis,omitempty"`
-	Deflation  string   `json:"deflation"`
-	Stop       string   `json:"stop"`
-	Tol        float64  `json:"tol"`
-	MaxPasses  int      `json:"max_passes"` // 0: no limit
-	Vectors    string   `json:"vectors"`
-	Workers    int      `json:"workers"`
-	Memory     int64    `json:"memory"`
-	Init       string   `json:"init,omitempty"`       // the result that start vectors are from
-	TimeLimit  float64  `json:"time_limit,omitempty"` // seconds
+	Method    string  `json:"method"`
+	Operator  string  `json:"operator"`
+	Deflation string  `json:"deflation"`
+	Stop      string  `json:"stop"`
+	Tol       float64 `json:"tol"`
+	MaxPasses int     `json:"max_passes"` // 0: no limit
+	Vectors   string  `json:"vectors"`
+	Workers   int     `json:"workers"`
+	Memory    int64   `json:"memory"`
+	Init      string  `json:"init,omitempty"`       // the result that start vectors are from
+	TimeLimit float64 `json:"time_limit,omitempty"` // seconds
+	// OfMethod are the settings of the method but those it finds itself, by name. In
+	// JSON they are fields like the others.
+	OfMethod map[string]float64 `json:"-"`
+}
+
+func (s settings) MarshalJSON() ([]byte, error) {
+	type plain settings
+	text, err := json.Marshal(plain(s))
+	if err != nil || len(s.OfMethod) == 0 {
+		return text, err
+	}
+	more, err := json.Marshal(s.OfMethod)
+	return append(append(text[:len(text)-1], ','), more[1:]...), err
+}
+
+func (s *settings) UnmarshalJSON(text []byte) error {
+	type plain settings
+	var all, others map[string]any
+	if err := errors.Join(json.Unmarshal(text, (*plain)(s)), json.Unmarshal(text, &all)); err != nil {
+		return err
+	}
+	known, err := json.Marshal((*plain)(s))
+	if err == nil {
+		err = json.Unmarshal(known, &others)
+	}
+	s.OfMethod = map[string]float64{}
+	for name, v := range all {
+		if x, ok := v.(float64); ok && others[name] == nil {
+			s.OfMethod[name] = x
+		}
+	}
+	return err
 }
 
 type storeRef struct {

@@ -70,7 +70,7 @@ func (a *app) startFrom(ctx context.Context, store *csr.Store, out *output, befo
 		a.display.Logger().Info("going on", "pass", saved.Passes(), "found", saved.Locked(), "of", o.rank)
 		return saved.Close, nil
 	case o.init != "":
-		set.Init, err = a.startVectors(ctx, store, o.init, max(o.rank, set.Method.Width(o.rank)), out.space)
+		set.Init, err = a.startVectors(ctx, store, o.init, max(o.rank, set.Method.Traits(o.rank).Width(o.rank)), out.space)
 		if err != nil {
 			return nil, err
 		}

@@ -86,6 +86,7 @@ store several times. Neither changes the bits of the result.` + "\n" + exitHelp,
 	f := cmd.Flags()
 	f.IntVarP(&o.rank, "rank", "k", 0, "number `K` of triplets")
 	f.StringVarP(&o.out, "out", "o", "", "the directory `OUT` to write")
+	o.list = a.methods
 	addMethodFlags(cmd, f, &o.methodFlags)
 	choiceFlag(cmd, f, &o.deflation, "deflation", "", solver.Projected,
 		named(solver.Projected, solver.Plain), "how found triplets are kept out")
@@ -355,8 +356,7 @@ func newResult(store *csr.Store, res *solver.Result, o svdOptions) *result {
 		BytesRead: res.Stats.BytesRead, Seconds: newSeconds(res.Stats), PeakRSS: memory.PeakRSS(), Seed: o.seed,
 		Settings: settings{
 			Method: o.method.String(), Operator: o.operator.String(),
-			Eta: o.parameter("eta"), Beta: o.parameter("beta"), Mu: o.parameter("mu"), Rho: o.parameter("rho"),
-			Block: o.parameter("block"), Oversample: o.parameter("oversample"), Basis: o.parameter("basis"),
+			OfMethod:  o.said(),
 			Deflation: o.deflation.String(), Stop: o.stop.String(), Tol: o.tol,
 			MaxPasses: o.maxPasses, Vectors: o.vectors.String(), Workers: o.workers, Memory: o.memory,
 			Init: o.init, TimeLimit: o.timeLimit.Seconds(),

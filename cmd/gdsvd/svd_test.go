@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/synth"
@@ -161,15 +162,12 @@ func TestResultJSONFields(t *testing.T) {
 	if r.Format != "gdsvd-result/2" || r.Status != "converged" || r.Converged != 3 || !r.Certified || r.Seed != 7 {
 		t.Errorf("format %s, status %s, converged %d, certified %v, seed %d", r.Format, r.Status, r.Converged, r.Certified, r.Seed)
 	}
-	eta := 0.6
-	want := settings{Method: "gd", Operator: "gram", Eta: &eta, Deflation: "projected", Stop: "residual", Tol: 1e-6, MaxPasses: 100000, Vectors: "both", Workers: 2, Memory: 1 << 30}
-	got := r.Settings
-	if *got.Eta != eta {
-		t.Errorf("eta %v", *got.Eta)
+	want := settings{
+		Method: "gd", Operator: "gram", OfMethod: map[string]float64{"eta": 0.6}, Deflation: "projected", Stop: "residual", Tol: 1e-6,
+		MaxPasses: 100000, Vectors: "both", Workers: 2, Memory: 1 << 30,
 	}
-	got.Eta, want.Eta = nil, nil
-	if got != want {
-		t.Errorf("settings %+v, want %+v", got, want)
+	if diff := cmp.Diff(want, r.Settings); diff != "" {
+		t.Errorf("settings: %s", diff)
 	}
 }
 

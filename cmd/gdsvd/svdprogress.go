@@ -26,10 +26,10 @@ type svdProgress struct {
 func (a *app) newSVDProgress(store *csr.Store, method solver.Method, o *svdOptions) *svdProgress {
 	a.display.Begin("svd")
 	expected := solver.EstimateOf(o.problem(store, o.planned), o.machine(), method)
-	_, superlinear := method.(solver.Krylov)
-	width := float64(method.Width(o.rank))
+	about := method.Traits(o.rank)
+	width := float64(about.Width(o.rank))
 	return &svdProgress{display: a.display, iteration: progress.Iteration{
-		Expected: float64(expected.Passes - 1), Superlinear: superlinear, Blind: o.stop == solver.StopPaper,
+		Expected: float64(expected.Passes - 1), Superlinear: about.Copies > 0, Blind: o.stop == solver.StopPaper,
 		MaxPasses: o.maxPasses, Deadline: o.timeLimit,
 		Finish: func(pass time.Duration) time.Duration {
 			return finishTime(pass, width, store.Rows(), o)

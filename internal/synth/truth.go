@@ -99,11 +99,12 @@ func (e *Expansion) denseBase() ([]float64, error) {
 // solveBase computes k certified leading triplets of a store.
 func solveBase(ctx context.Context, base *csr.Store, k int, o *ExpandOptions) (_ *solver.Result, err error) {
 	method := solver.Krylov{Columns: 16}
+	about := method.Traits(k)
 	n := base.Cols()
 	memory := cmp.Or(o.Memory, 1<<30)
 	m, err := stream.New(base, stream.Options{
-		Memory: memory, Reserve: method.Footprint(int(n), k) + 8*n*int64(6*k+8),
-		Width: int(min(int64(method.Width(k)), n)), Rank: k,
+		Memory: memory, Reserve: about.Footprint(int(n)) + 8*n*int64(6*k+8),
+		Width: int(min(int64(about.Width(k)), n)), Rank: k,
 	})
 	if err != nil {
 		return nil, err

@@ -94,7 +94,8 @@ package solver
 
 // Reference is the machine that Choose chooses for. A change of these numbers
 // may change what is chosen, and with it the last bits of results.
-var Reference = Machine{
+func Reference() Machine {
+	return Machine{
 	Workers: %d,
 	Bandwidth: %s,
 	Decode: %.3g,
@@ -104,6 +105,7 @@ var Reference = Machine{
 	Sum: %.3g,
 	Sample: %s,
 	Dense: %s,
+}
 }
 `, workers, bandwidth, decode, list(columns, "%d"), list(widths, "%d"), lists(products), sum, lists(samples), list(dense, "%.3g"))
 	return format.Source(b.Bytes())
