@@ -12,14 +12,13 @@ import (
 
 func TestBlock(t *testing.T) {
 	for name, m := range map[string]solver.Block{
-		"default":     {},
 		"one column":  {Columns: 1},
 		"3 columns":   {Columns: 3},
 		"8 columns":   {Columns: 8},
 		"one to help": {Oversample: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			solvertest.Run(t, func() solver.Method { return m }, solvertest.Options{Many: m == solver.Block{}, Narrow: m.Oversample == 1})
+			solvertest.Run(t, m, solvertest.Options{Narrow: m.Oversample == 1})
 		})
 	}
 }

@@ -108,7 +108,7 @@ func (r *subspaceRun) Lock(j int) bool {
 // TestBlockMethod runs the suite on a method of a different kind, which shows
 // that nothing in the driver or the suite depends on one vector at a time.
 func TestBlockMethod(t *testing.T) {
-	solvertest.Run(t, func() solver.Method { return subspace{guard: 2} }, solvertest.Options{Narrow: true})
+	solvertest.Run(t, subspace{guard: 2}, solvertest.Options{Narrow: true})
 }
 
 // optimist is a method that reports a tenth of a thousandth of its residuals.

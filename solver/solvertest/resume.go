@@ -186,11 +186,11 @@ func (s suite) resume(t *testing.T) {
 					limit = 100 // a block method never meets it
 				}
 				CheckResume(t, a, solver.Settings{
-					Rank: 5, Method: s.method(), Deflation: d, Stop: r, Tol: 1e-5, Seed: 3, MaxPasses: limit,
+					Rank: 5, Method: s.method, Deflation: d, Stop: r, Tol: 1e-5, Seed: 3, MaxPasses: limit,
 				}, 8)
 			}
 		}
-		set := solver.Settings{Rank: 4, Method: s.method(), Seed: 2, Tol: 1e-5, MaxPasses: s.o.MaxPasses}
+		set := solver.Settings{Rank: 4, Method: s.method, Seed: 2, Tol: 1e-5, MaxPasses: s.o.MaxPasses}
 		first, _ := s.solve(t, a, set)
 		full := first.Stats.Passes
 		for limit := 1; limit < full; limit += 1 + full/7 {

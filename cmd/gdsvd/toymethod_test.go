@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// sleepy is the power method with a setting that does nothing, and two defaults.
+type sleepy struct{ Nap float64 }
+
+func (s sleepy) Traits(int) solver.Traits {
+	t := solver.Single("sleepy", 3, 1)
+	t.Settings = []solver.Setting{{Name: "nap", Help: "length of a nap", Low: 0, High: 1, Default: 0.25, Value: s.Nap}}
+	t.With = func(v []float64) solver.Method { return sleepy{v[0]} }
+	t.Candidates = func(solver.Workload) []solver.Method { return []solver.Method{sleepy{0.75}} }
+	return t
+}
+
+func (sleepy) New(r solver.Run) solver.Recurrence { return solver.Power{}.New(r) }
+
+// gdsvdWith runs a command line of a program with one more method.
+func gdsvdWith(t *testing.T, m solver.Method, args ...string) ran {
+	var stdout, stderr bytes.Buffer
+	a := newApp(strings.NewReader(""), &stdout, &stderr)
+	a.interval, a.methods = time.Hour, append(slices.Clip(a.methods), m)
+	code := a.run(t.Context(), args)
+	return ran{code, stdout.String(), stderr.String()}
+}
+
+// A method of the list has flags, is explained and chosen from, is in the record of its
+// run, and goes on from a checkpoint.
+func TestToyMethod(t *testing.T) {
+	store, out := ingested(t, tall), filepath.Join(t.TempDir(), "out")
+	run := func(code int, want string, args ...string) {
+		t.Helper()
+		if o := gdsvdWith(t, sleepy{}, append([]string{"svd"}, args...)...); o.code != code || !strings.Contains(o.stdout+o.stderr, want) {
+			t.Errorf("%v: exit %d, want %d, %q in\n%s%s", args, o.code, code, want, o.stdout, o.stderr)
+		}
+	}
+	run(exitOK, "length of a nap of sleepy (default 0.25)", "--help")
+	run(exitUsage, "the length of a nap lies between 0 and 1", store, "-o", out, "-k", "2", "--method", "sleepy", "--nap", "2")
+	run(exitUsage, "--method power has none", store, "-o", out, "-k", "2", "--method", "power", "--nap", "0.5")
+	run(exitOK, "--method sleepy --nap 0.5", store, "--explain", "-k", "2", "--method", "sleepy", "--nap", "0.5")
+	run(exitOK, "*  sleepy --nap 0.75", store, "--explain", "-k", "2")
+	flags := []string{"-q", store, "-o", out, "-k", "2", "--method", "sleepy", "--nap", "0.5", "--tol", "1e-6"}
+	run(exitNotConverged, "", append(flags, "--max-passes", "5")...)
+	run(exitError, "nap 0.5, this run has nap 0.125", append(flags, "--resume", "--nap", "0.125")...)
+	run(exitOK, "", append(flags, "--resume")...)
+	if r := resultOf(t, out); r.Settings.Method != "sleepy" || r.Settings.OfMethod["nap"] != 0.5 {
+		t.Errorf("settings %+v", r.Settings)
+	}
+}

@@ -1,0 +1,223 @@
+package solvertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// passLimit stops a run after every possible number of passes: the limit is
+// kept, and the result is certified and honest however bad it is.
+func (s suite) passLimit(t *testing.T) {
+	for _, a := range []*mat.Dense{WithValues(15, 9, 5, 9, 3, 1), WithValues(9, 15, 5, 9, 8.9, 3, 2, 1)} {
+		for limit := 1; limit < 40; limit++ {
+			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
+				set := solver.Settings{Rank: 5, MaxPasses: limit, Deflation: d}
+				res, u := s.solve(t, a, set)
+				if res.Stats.Passes > limit {
+					t.Errorf("%d passes with a limit of %d", res.Stats.Passes, limit)
+				}
+				Check(t, a, set, res, u)
+				if res.Status != solver.PassLimit && res.Status != solver.Converged {
+					t.Errorf("limit %d: status %v", limit, res.Status)
+				}
+			}
+		}
+	}
+}
+
+// events checks that every pass is seen once and that the record is coherent.
+func (s suite) events(t *testing.T) {
+	var seen []solver.Event
+	set := solver.Settings{Rank: 4, Observer: solver.ObserverFunc(func(e solver.Event) error {
+		seen = append(seen, e)
+		return nil
+	})}
+	res, _ := s.solve(t, WithValues(20, 10, 7, 4, 2, 1), set)
+	if len(seen) != res.Stats.Passes {
+		t.Fatalf("%d events for %d passes", len(seen), res.Stats.Passes)
+	}
+	for i, e := range seen {
+		if e.Pass != i+1 || e.Rank != 4 || e.Tol != solver.DefaultTol || e.Locked < 0 || e.Locked > 4 ||
+			e.Triplet < 0 || e.Triplet > 3 || e.Stats.Passes != e.Pass || math.IsNaN(e.Residual) || math.IsNaN(e.Sigma) {
+			t.Errorf("event %d: %+v", i, e)
+		}
+	}
+	last := seen[len(seen)-1]
+	if last.Phase != solver.PhaseFinish || last.Residual != slices.Max(res.Residuals) {
+		t.Errorf("last event %+v, residuals %g", last, res.Residuals)
+	}
+	stop := errors.New("enough")
+	for at := 1; at <= len(seen); at++ {
+		set.Method, set.Operator, set.Left = s.method, s.o.Form, solver.NewDenseRows(20, 4)
+		set.Observer = solver.ObserverFunc(func(e solver.Event) error {
+			if e.Pass == at {
+				return stop
+			}
+			return nil
+		})
+		d := NewDense(WithValues(20, 10, 7, 4, 2, 1))
+		if res, err := solver.SVD(t.Context(), d, set); !errors.Is(err, stop) || res != nil || d.Passes != at {
+			t.Fatalf("observer's error at pass %d of %d: got %v after %d passes", at, len(seen), err, d.Passes)
+		}
+	}
+}
+
+// cancel cancels in the middle of every kind of pass.
+func (s suite) cancel(t *testing.T) {
+	a := WithValues(20, 10, 8, 4, 2, 1)
+	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
+	for at := 1; at <= full.Stats.Passes; at++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		d := NewDense(a)
+		d.Hook = func(pass int) error {
+			if pass == at {
+				cancel()
+			}
+			return nil
+		}
+		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Form, Left: solver.NewDenseRows(20, 5)}
+		res, err := solver.SVD(ctx, d, set)
+		cancel()
+		if err != nil {
+			t.Fatalf("cancelled in pass %d: %v", at, err)
+		}
+		if res.Status != solver.Cancelled || res.Certified || d.Passes != at {
+			t.Fatalf("cancelled in pass %d: %v, certified %t, %d passes", at, res.Status, res.Certified, d.Passes)
+		}
+		checkPartial(t, a, res)
+	}
+}
+
+// checkPartial checks the result of a cancelled run: right vectors are
+// orthonormal, values are finite and not above σ₁, residuals are estimates.
+func checkPartial(t *testing.T, a *mat.Dense, res *solver.Result) {
+	t.Helper()
+	checkOrthonormal(t, "right", res.Right, res.OrthRight)
+	checkSigns(t, res.Right)
+	top := Singular(a)[0]
+	if len(res.Sigma) != 5 || len(res.Residuals) != 5 {
+		t.Fatalf("%d values, %d residuals, want 5", len(res.Sigma), len(res.Residuals))
+	}
+	for i, v := range res.Sigma {
+		if !(v >= 0 && v <= top*(1+1e-12)) || i > 0 && v > res.Sigma[i-1] || !(res.Residuals[i] >= 0) {
+			t.Errorf("partial values %g, residuals %g", res.Sigma, res.Residuals)
+			return
+		}
+	}
+	if !math.IsNaN(res.OrthLeft) {
+		t.Errorf("left vectors of a cancelled run are said to be orthonormal to %g", res.OrthLeft)
+	}
+}
+
+func (s suite) deadline(t *testing.T) {
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	d := NewDense(Random(20, 10, 1))
+	res, err := solver.SVD(ctx, d, solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Form})
+	if err != nil || res.Status != solver.TimeLimit || d.Passes != 0 {
+		t.Fatalf("past the deadline: %v, %v, %d passes", res, err, d.Passes)
+	}
+	checkPartial(t, d.A, res)
+}
+
+// faults makes every pass fail in turn, then every access to the left vectors.
+func (s suite) faults(t *testing.T) {
+	a := WithValues(20, 10, 9, 4, 2, 1)
+	fault := errors.New("disk on fire")
+	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
+	for at := 1; at <= full.Stats.Passes; at++ {
+		d := NewDense(a)
+		d.Hook = func(pass int) error {
+			if pass == at {
+				return fault
+			}
+			return nil
+		}
+		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Form, Left: solver.NewDenseRows(20, 5)}
+		if res, err := solver.SVD(t.Context(), d, set); !errors.Is(err, fault) || res != nil || d.Passes != at {
+			t.Fatalf("fault in pass %d: got %v after %d passes", at, err, d.Passes)
+		}
+	}
+	for at := 1; ; at++ {
+		store := &failing{DenseRows: solver.NewDenseRows(20, 5), left: at, err: fault}
+		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Form, Left: store}
+		_, err := solver.SVD(t.Context(), NewDense(a), set)
+		if store.left > 0 {
+			if err != nil {
+				t.Errorf("without a fault: %v", err)
+			}
+			break
+		}
+		if !errors.Is(err, fault) {
+			t.Fatalf("fault in access %d to the left vectors: got %v", at, err)
+		}
+	}
+}
+
+// failing is a RowStore whose left-th access fails.
+type failing struct {
+	*solver.DenseRows
+	left int
+	err  error
+}
+
+func (f *failing) access() error {
+	if f.left--; f.left == 0 {
+		return f.err
+	}
+	return nil
+}
+
+func (f *failing) WriteRows(first int64, rows *mat.Dense) error {
+	if err := f.access(); err != nil {
+		return err
+	}
+	return f.DenseRows.WriteRows(first, rows)
+}
+
+func (f *failing) ReadRows(first int64, rows *mat.Dense) error {
+	if err := f.access(); err != nil {
+		return err
+	}
+	return f.DenseRows.ReadRows(first, rows)
+}
+
+// breakdown feeds numbers that cannot be worked with, and finite ones, all of which can.
+func (s suite) breakdown(t *testing.T) {
+	for _, c := range []struct {
+		entry float64
+		want  error
+	}{
+		{math.NaN(), solver.ErrBreakdown},
+		{math.Inf(1), solver.ErrBreakdown},
+		{math.MaxFloat64, nil},
+		{1e300, nil},
+		{1e160, nil}, // its square is infinite
+		{1e80, nil},
+		{1e-80, nil},
+		{1e-160, nil}, // its square is 0
+		{1e-310, nil},
+		{1e-320, nil},
+		{math.SmallestNonzeroFloat64, nil},
+	} {
+		t.Run(fmt.Sprint(c.entry), func(t *testing.T) {
+			d := NewDense(Diagonal(6, 6, c.entry))
+			res, err := solver.SVD(t.Context(), d, solver.Settings{Rank: 1, Method: s.method, Operator: s.o.Form, MaxPasses: 100})
+			if !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if err == nil && (math.Abs(res.Sigma[0]-c.entry) > 4*epsilon*c.entry || res.Status != solver.Converged) {
+				t.Errorf("σ = %g, %v", res.Sigma[0], res.Status)
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package solvertest_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// lazy is the power method with a part of the old vector: x⁺ ∝ Mx + part·‖Mx‖x.
+type lazy struct{ Part float64 }
+
+func (l lazy) Traits(int) solver.Traits {
+	t := solver.Single("lazy", 3, 250)
+	t.Settings = []solver.Setting{{Name: "part", Help: "part of the old vector", High: 1, Value: l.Part}}
+	t.With = func(v []float64) solver.Method { return lazy{v[0]} }
+	return t
+}
+
+func (l lazy) New(solver.Run) solver.Recurrence { return &lazyRun{part: l.Part} }
+
+type lazyRun struct {
+	solver.Alone
+	part    float64
+	x, last *mat.Dense
+}
+
+func (r *lazyRun) Start(z *mat.Dense) { r.x, r.last = z, mat.DenseCopyOf(z) }
+
+func (r *lazyRun) State(s *solver.State) {
+	s.Tall("x", &r.x, 1)
+	s.Tall("last", &r.last, 1)
+}
+
+func (r *lazyRun) Next() *mat.Dense { return r.x }
+
+func (r *lazyRun) Absorb(y *mat.Dense) []solver.Candidate {
+	x, mx, next := r.x.RawMatrix().Data, y.RawMatrix().Data, r.last.RawMatrix().Data
+	c := solver.Candidate{Value: floats.Dot(x, mx), DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
+	floats.AddScaledTo(next, mx, -c.Value, x)
+	c.Residual = floats.Norm(next, 2)
+	floats.AddScaledTo(next, mx, r.part*floats.Norm(mx, 2), x)
+	if norm := floats.Norm(next, 2); norm > 0 {
+		floats.Scale(1/norm, next)
+	}
+	r.x, r.last = r.last, r.x
+	return []solver.Candidate{c}
+}
+
+func (r *lazyRun) Vector(dst []float64, _ int) { copy(dst, r.last.RawMatrix().Data) }
+
+func (r *lazyRun) Free() {}
+
+// TestToyMethod runs the whole suite, checkpoints included, on a method that is what
+// stands above and no more.
+func TestToyMethod(t *testing.T) {
+	solvertest.RunAll(t, []solver.Method{lazy{}, lazy{0.1}})
+}
