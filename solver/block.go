@@ -146,7 +146,7 @@ func (r *blockRun) State(s *State) {
 	s.Tall("last", &r.last, l)
 	s.Small("momentum", &r.momentum, l, l)
 	s.Small("vectors", &r.vectors, l, l)
-	r.qr.state(s)
+	randomState(s, &r.qr)
 	s.Flag("started", &r.started)
 	s.Floats("residuals", &r.ahead.last)
 	s.Floats("contraction", &r.ahead.ratio)

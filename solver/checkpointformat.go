@@ -8,8 +8,9 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/gdsvd/gdsvd/internal/crc"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
 // A checkpoint is
@@ -231,7 +232,7 @@ func visitScalars(v visitor, scalars ...*float64) {
 }
 
 // visitBlock meets the entries of a block, row by row.
-func (a *Arena) visitBlock(v visitor, m *mat.Dense) {
+func visitBlock(a *Arena, v visitor, m *mat.Dense) {
 	rows, _ := m.Dims()
 	a.eachTile(rows, reads(m.RawMatrix()), func(from, to int) {
 		for i := from; i < to; i++ {
@@ -241,6 +242,6 @@ func (a *Arena) visitBlock(v visitor, m *mat.Dense) {
 }
 
 // visitVector meets the entries of a vector.
-func (a *Arena) visitVector(v visitor, x []float64) {
+func visitVector(a *Arena, v visitor, x []float64) {
 	a.eachTile(len(x), reading(x), func(from, to int) { v.visit(x[from:to]) })
 }

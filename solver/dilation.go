@@ -98,18 +98,6 @@ func (d *deflatedDilation) subtract(dst, left, right, x blas64.General) {
 	multiply(dst, -1, blas.Trans, left, c, 1)
 }
 
-// multiply sets dst = β·dst + α·op(a)·x, by the faster routine for one column.
-func multiply(dst blas64.General, alpha float64, t blas.Transpose, a, x blas64.General, beta float64) {
-	if x.Cols == 1 {
-		column := func(g blas64.General) blas64.Vector {
-			return blas64.Vector{N: g.Rows, Inc: g.Stride, Data: g.Data}
-		}
-		blas64.Gemv(t, alpha, a, column(x), beta, column(dst))
-		return
-	}
-	blas64.Gemm(t, blas.NoTrans, alpha, a, x, beta, dst)
-}
-
 func rows(x *mat.Dense, from, to int) blas64.General {
 	_, l := x.Dims()
 	return x.Slice(from, to, 0, l).(*mat.Dense).RawMatrix()

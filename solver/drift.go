@@ -2,12 +2,10 @@ package solver
 
 import (
 	"math"
-	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/internal/parallel"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
@@ -214,27 +212,3 @@ func (d *drift) turn(kept, gone *mat.Dense) {
 		d.dropped = max(d.dropped, mat.Norm(lost.ColView(j), 2))
 	}
 }
-
-// times returns x·yᵀ.
-func (a *Arena) times(x, y *mat.Dense) *mat.Dense {
-	r, _ := x.Dims()
-	c, _ := y.Dims()
-	p := mat.NewDense(r, c, nil)
-	f := packed.Get().(*panel.Factor)
-	defer packed.Put(f)
-	f.Pack(1, y.RawMatrix())
-	const together = 16
-	parts := (r + together - 1) / together
-	workers := 1
-	if r*c*width(y) >= worthSharing {
-		workers = a.most()
-	}
-	parallel.Each(workers, parts, func(_, i int) {
-		rows := min(together, r-i*together)
-		panel.AddProduct(rowsOf(p.RawMatrix(), i*together, rows), rowsOf(x.RawMatrix(), i*together, rows), *f)
-	})
-	return p
-}
-
-// packed are factors whose memory is used again.
-var packed = sync.Pool{New: func() any { return new(panel.Factor) }}

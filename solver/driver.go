@@ -249,3 +249,20 @@ func (r *run) terms() Run {
 func (r *run) broken() (Status, error) {
 	return Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
 }
+
+// like returns y if it has the shape of x, or else a new block that has.
+func (r *run) like(y, x *mat.Dense) *mat.Dense {
+	if n, l := x.Dims(); y == nil || width(y) != l {
+		r.arena.free(y)
+		y = r.arena.Dense(n, l)
+	}
+	return y
+}
+
+// release gives the blocks of the recurrence back and forgets it.
+func (r *run) release() {
+	if r.s.Space != nil && r.rec != nil {
+		r.rec.Free()
+	}
+	r.rec, r.cands = nil, nil
+}

@@ -82,11 +82,11 @@ func (d *descent) Next() *mat.Dense { return d.x }
 
 func (d *descent) Absorb(y *mat.Dense) []Candidate {
 	x, mx, next := column(d.x), column(y), column(d.prev)
-	c := d.arena.ritz(x, mx)
+	c := ritz(d.arena, x, mx)
 	if d.started {
 		d.step(&c, x, mx, next)
 	} else {
-		d.arena.firstIterate(next, mx, d.paper)
+		firstIterate(d.arena, next, mx, d.paper)
 		d.started = true
 	}
 	d.x, d.prev = d.prev, d.x
@@ -116,30 +116,4 @@ func (d *descent) Vector(dst []float64, _ int) {
 		return
 	}
 	d.arena.normalise(dst, column(d.prev))
-}
-
-// combine sets dst = f·x + g·y.
-func (a *Arena) combine(dst []float64, f float64, x []float64, g float64, y []float64) {
-	a.eachTile(len(x), reading(x, y).writing(dst), func(from, to int) {
-		for i := from; i < to; i++ {
-			dst[i] = f*x[i] + g*y[i]
-		}
-	})
-}
-
-// firstIterate sets x0 = Mz, given mz, in the direction the paper starts in.
-// Algorithms 1 and 2 take Mz itself; otherwise it is scaled such that
-// ‖x0‖² = ‖Mz‖, an estimate of the value sought, which makes every iterate of
-// gradient descent scale with √λ and hence the run independent of the scale of
-// the matrix.
-func (a *Arena) firstIterate(x0, mz []float64, paper bool) {
-	f := 1.0
-	if norm := a.norm2(mz); !paper && norm > 0 {
-		f = 1 / math.Sqrt(norm)
-	}
-	a.eachTile(len(mz), reading(mz).writing(x0), func(from, to int) {
-		for i := from; i < to; i++ {
-			x0[i] = f * mz[i]
-		}
-	})
 }

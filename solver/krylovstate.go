@@ -17,7 +17,7 @@ func (r *lanczos) State(s *State) {
 		return
 	}
 	n, w := r.next.Dims()
-	r.qr.state(s)
+	randomState(s, &r.qr)
 	s.Int("most columns", &r.most, 0, n)
 	s.Int("triplets", &r.want, 1, math.MaxInt32)
 	s.Int("block", &r.block, 1, n)

@@ -73,7 +73,7 @@ func (m *momentum) Next() *mat.Dense { return m.next }
 
 func (m *momentum) Absorb(y *mat.Dense) []Candidate {
 	x, mx, out := column(m.next), column(y), column(m.last)
-	c := m.arena.ritz(x, mx)
+	c := ritz(m.arena, x, mx)
 	if m.params.beta == 0 {
 		if m.t > 0 {
 			m.seen.observe(m.arena, x, mx, c.Value, out, column(m.mul))
@@ -82,7 +82,7 @@ func (m *momentum) Absorb(y *mat.Dense) []Candidate {
 	}
 	switch {
 	case m.t == 0:
-		m.arena.firstIterate(out, mx, m.paper)
+		firstIterate(m.arena, out, mx, m.paper)
 		if m.params.ahead {
 			m.arena.copyVector(column(m.x), out)
 		}
@@ -216,17 +216,8 @@ func (m *momentum) astray(c *Candidate, length float64) bool {
 // change fills in what the rule of the paper looks at.
 func (m *momentum) change(c *Candidate, x, next []float64) {
 	if m.paper {
-		m.arena.paperChanges(c, x, next)
+		paperChanges(m.arena, c, x, next)
 	}
-}
-
-// paperChanges fills in what the rule of Algorithm 1 looks at: the iterate next
-// gives λ̂ and its differences from x decide.
-func (a *Arena) paperChanges(c *Candidate, x, next []float64) {
-	xx, nn := a.dot(x, x), a.dot(next, next)
-	c.PaperValue = nn
-	c.DeltaValue = math.Abs(nn - xx)
-	c.DeltaVector = a.distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
 }
 
 // Vector returns the vector whose residual is known, or under the paper's rule

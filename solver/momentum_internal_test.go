@@ -44,7 +44,7 @@ func TestSpectrumFromBelow(t *testing.T) {
 				x.Add(x, y)
 				mx.Mul(g, x)
 			}
-			s.observe(nil, column(x), column(mx), heap.ritz(column(x), column(mx)).Value, column(y), column(my))
+			s.observe(nil, column(x), column(mx), ritz(heap, column(x), column(mx)).Value, column(y), column(my))
 			y, my = x, mx
 		}
 		// What rounding may do; see observe.

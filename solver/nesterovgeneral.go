@@ -123,14 +123,14 @@ func (m *general) Next() *mat.Dense { return m.next }
 
 func (m *general) Absorb(y *mat.Dense) []Candidate {
 	x, mx, out := column(m.next), column(y), column(m.last)
-	c := m.arena.ritz(x, mx)
+	c := ritz(m.arena, x, mx)
 	if m.t > 0 {
 		m.seen.observe(m.arena, x, mx, c.Value, out, column(m.mul))
 	}
 	m.arena.copyVector(column(m.mul), mx)
 	switch {
 	case m.t == 0:
-		m.arena.firstIterate(out, mx, m.paper)
+		firstIterate(m.arena, out, mx, m.paper)
 		m.arena.copyVector(column(m.x), out)
 	case m.inside && !m.astray(&c, m.arena.dot(x, x)):
 		m.step(&c, x, mx, out)
@@ -196,7 +196,7 @@ func (m *general) constants() (alpha, perMu float64) {
 func (m *general) advance(c *Candidate, next []float64) {
 	x := column(m.x)
 	if m.paper {
-		m.arena.paperChanges(c, x, next)
+		paperChanges(m.arena, c, x, next)
 	}
 	m.arena.copyVector(x, next)
 }

@@ -31,11 +31,6 @@ type blockQR struct {
 	uses    uses // what prepare goes over besides
 }
 
-func (q *blockQR) state(s *State) {
-	s.Float("key", &q.key)
-	s.Int("drawn", &q.drawn, 0, math.MaxInt32)
-}
-
 // streamReplace numbers the random vectors that replace dependent columns.
 const streamReplace uint64 = 7 << 32
 
@@ -268,16 +263,4 @@ func transposed(x *mat.Dense) blas64.General { return mat.DenseCopyOf(x.T()).Raw
 func rayleighRitz(w *eigen.Solver, h blas64.General, tail int) (theta []float64, wt *mat.Dense) {
 	theta, v := w.Symmetric(h, tail)
 	return theta, mat.NewDense(h.Rows, tail, v.Data)
-}
-
-// ritzCandidate is a Ritz pair with the changes that the rule of the paper
-// would look at: those of one step of Algorithm 2 from the Ritz vector.
-func ritzCandidate(value, residual float64) Candidate {
-	c := Candidate{Value: value, Residual: residual, PaperValue: value, DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
-	if value > 0 {
-		size := math.Hypot(value, residual)
-		c.DeltaVector = residual / size
-		c.DeltaValue = size - value
-	}
-	return c
 }

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 )
 
 // ErrScale is returned for an Operator, or a Matrix whose Exponent does nothing
@@ -65,18 +62,6 @@ func (r *run) pass(f func() error, l int) error {
 	r.stats.Passes++
 	r.stats.Products += int64(l)
 	return nil
-}
-
-// finite reports whether all entries of a block that owns its storage are. The
-// sum of a NaN or an infinity with anything is not.
-func (a *Arena) finite(y *mat.Dense) bool {
-	g := y.RawMatrix()
-	var s sums
-	s.reset(g.Rows, 1, 1)
-	a.eachChunk(g.Rows, reads(g), func(seg, first, rows int) {
-		s.of(seg).Data[0] += floats.Sum(g.Data[first*g.Cols : (first+rows)*g.Cols])
-	})
-	return allFinite(s.total().Data)
 }
 
 // scale refuses numbers that cannot be worked with and keeps track of λ₁.

@@ -73,11 +73,11 @@ func (p *power) Next() *mat.Dense { return p.x }
 
 func (p *power) Absorb(y *mat.Dense) []Candidate {
 	x, mx, next := column(p.x), column(y), column(p.prev)
-	c := p.arena.ritz(x, mx)
+	c := ritz(p.arena, x, mx)
 	if p.started {
 		p.step(&c, x, mx, next)
 	} else {
-		p.arena.firstIterate(next, mx, p.paper)
+		firstIterate(p.arena, next, mx, p.paper)
 		p.started = true
 	}
 	p.x, p.prev = p.prev, p.x
@@ -125,7 +125,7 @@ func (s *shifted) State(st *State) {
 
 func (s *shifted) Absorb(y *mat.Dense) []Candidate {
 	x, mx := column(s.x), column(y)
-	c := s.arena.ritz(x, mx)
+	c := ritz(s.arena, x, mx)
 	if xx := s.arena.norm2(x); xx > 0 {
 		s.largest = max(s.largest, s.arena.norm2(mx)/xx)
 		const part = 0.25

@@ -1,9 +1,6 @@
 package solver
 
 import (
-	"math/rand/v2"
-
-	"github.com/gdsvd/gdsvd/internal/mix"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -30,21 +27,4 @@ const (
 // is the j-th number of the sequence: a wider block begins with the narrower.
 func Gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
 	(*Arena)(nil).gaussian(dst, first, seed, stream)
-}
-
-// gaussian is Gaussian for a block of the arena.
-func (a *Arena) gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
-	n, cols := dst.Dims()
-	hi, lo := mix.Next(seed), mix.Next(stream)
-	a.eachChunk(n, uses{}.writes(dst.RawMatrix()), func(_, at, rows int) {
-		var pcg rand.PCG
-		normal := rand.New(&pcg)
-		for i := at; i < at+rows; i++ {
-			pcg.Seed(hi, mix.Next(lo+uint64(first+int64(i))))
-			row := dst.RawRowView(i)[:cols]
-			for j := range row {
-				row[j] = normal.NormFloat64()
-			}
-		}
-	})
 }

@@ -207,18 +207,18 @@ func (r *run) visit(v visitor, st *State) {
 		v.visit(c.floor)
 	}
 	for i := range r.locked.len {
-		r.arena.visitVector(v, r.locked.vector(i))
+		visitVector(r.arena, v, r.locked.vector(i))
 	}
 	for _, x := range r.warm {
-		r.arena.visitVector(v, x)
+		visitVector(r.arena, v, x)
 	}
 	if st != nil {
 		for _, p := range st.Parts {
-			r.arena.visitBlock(v, p.Block)
+			visitBlock(r.arena, v, p.Block)
 		}
 	}
 	if r.cert != nil {
-		r.arena.visitBlock(v, r.cert.right)
+		visitBlock(r.arena, v, r.cert.right)
 	}
 }
 

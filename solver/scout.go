@@ -171,7 +171,7 @@ func (s *scout) State(st *State) {
 	}
 	p := width(s.next)
 	st.Tall("last", &s.last, p)
-	s.qr.state(st)
+	randomState(st, &s.qr)
 	st.Int("steps", &s.steps, 0, math.MaxInt32)
 	st.Flag("started", &s.started)
 	st.Flag("over", &s.over)

@@ -1,13 +1,7 @@
 package solver
 
 import (
-	"errors"
-	"fmt"
-
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/gdsvd/gdsvd/internal/fault"
-	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 )
 
 // Space is where the tall blocks of a run lie, the vectors of n numbers, when
@@ -35,10 +29,6 @@ type Space interface {
 	Err() error
 }
 
-// ErrFault is wrapped by the error of a run whose Space could not deliver what
-// was in it.
-var ErrFault = fmt.Errorf("memory fault in the vectors of the run")
-
 // tileRows is the number of rows that one loop over vectors covers before it says
 // that it has passed them. Sums are formed tile by tile.
 const tileRows = 1 << 14
@@ -60,68 +50,3 @@ func (a *Arena) eachTile(n int, u uses, f func(from, to int)) {
 }
 
 func width(x *mat.Dense) int { _, l := x.Dims(); return l }
-
-// like returns y if it has the shape of x, or else a new block that has.
-func (r *run) like(y, x *mat.Dense) *mat.Dense {
-	if n, l := x.Dims(); y == nil || width(y) != l {
-		r.arena.free(y)
-		y = r.arena.Dense(n, l)
-	}
-	return y
-}
-
-// release gives the blocks of the recurrence back and forgets it.
-func (r *run) release() {
-	if r.s.Space != nil && r.rec != nil {
-		r.rec.Free()
-	}
-	r.rec, r.cands = nil, nil
-}
-
-// guarded runs f, which returns the vectors that are to stay, and makes errors of
-// what a run panics with: breakdowns, and with a Space no room, and faults of memory
-// that is mapped.
-func (a *Arena) guarded(f func() (*mat.Dense, error)) (err error) {
-	var keep *mat.Dense
-	attempt := func() (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = broken(p)
-			}
-		}()
-		keep, err = f()
-		return err
-	}
-	if !a.outside() {
-		return attempt()
-	}
-	defer func() {
-		var stays []float64
-		if keep != nil && err == nil {
-			stays = keep.RawMatrix().Data
-		}
-		a.close(stays)
-	}()
-	err = fault.Guard(attempt)
-	if bad := (*fault.Error)(nil); errors.As(err, &bad) {
-		return fmt.Errorf("%w: %w", ErrFault, bad.Err)
-	}
-	if err == nil {
-		err = a.space.Err()
-	}
-	return err
-}
-
-// broken returns the error of a breakdown or of a Space without room, and panics again
-// with anything else.
-func broken(p any) error {
-	switch p := p.(type) {
-	case *spaceError:
-		return p
-	case breakdown:
-		return fmt.Errorf("%s: %w", string(p), ErrBreakdown)
-	case eigen.Failure:
-		return fmt.Errorf("%w: %w", p, ErrBreakdown)
-	}
-	panic(p)
-}

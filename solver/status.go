@@ -35,15 +35,15 @@ var (
 	ErrPassLimit     = errors.New("pass limit reached before convergence")
 	ErrTimeLimit     = errors.New("time limit reached before convergence")
 	ErrCancelled     = errors.New("cancelled before convergence")
-	ErrBreakdown     = errors.New("numerical breakdown")
+	ErrBreakdown     = errBreakdown
 )
+
+// ErrFault is wrapped by the error of a run whose Space could not deliver what
+// was in it.
+var ErrFault = errFault
 
 // errNotFinite is that of a finishing pass.
 var errNotFinite = fmt.Errorf("product is not finite: %w", ErrBreakdown)
-
-// breakdown is what algorithms panic with that numbers have defeated: it becomes an
-// error of the run, which wraps ErrBreakdown.
-type breakdown string
 
 var statuses = [...]struct {
 	name  string

@@ -360,9 +360,3 @@ func (f *factorisation) uncertified(st Status) *Result {
 	res.Outside = Outside{Bound: norm} // nothing is certain
 	return res
 }
-
-func (a *Arena) gramOf(x *mat.Dense) *mat.Dense {
-	var s sums
-	g := a.cross(&s, x.RawMatrix(), x.RawMatrix())
-	return mat.NewDense(g.Rows, g.Cols, g.Data[:g.Rows*g.Cols])
-}

@@ -2,7 +2,6 @@ package solver
 
 import (
 	"math"
-	"slices"
 	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -227,24 +226,6 @@ func (a *Arena) setBlock(dst, src blas64.General) {
 	a.eachChunk(src.Rows, reads(src).writes(dst), func(_, i, rows int) { setRows(rowsOf(dst, i, rows), rowsOf(src, i, rows)) })
 }
 
-// largest returns the magnitude of the largest entry of x, which are finite.
-func (a *Arena) largest(x blas64.General) float64 {
-	var s sums
-	s.reset(x.Rows, 1, 1)
-	a.eachChunk(x.Rows, reads(x), func(seg, first, rows int) {
-		most := s.of(seg).Data[0]
-		for i := first; i < first+rows; i++ {
-			for _, v := range x.Data[i*x.Stride:][:x.Cols] {
-				if v = math.Abs(v); v > most {
-					most = v
-				}
-			}
-		}
-		s.of(seg).Data[0] = most
-	})
-	return slices.Max(s.data)
-}
-
 // setRows copies src to dst row by row.
 func setRows(dst, src blas64.General) {
 	for i := range src.Rows {
@@ -268,36 +249,4 @@ func clearRows(x blas64.General) {
 func zeros(buf []float64, rows, cols int) blas64.General {
 	clear(buf[:rows*cols])
 	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: buf[:rows*cols]}
-}
-
-// columnOf copies column j of x to dst, and setColumn back.
-func (a *Arena) columnOf(dst []float64, x blas64.General, j int) {
-	a.eachChunk(len(dst), reads(x).writing(dst), func(_, first, rows int) {
-		for i := first; i < first+rows; i++ {
-			dst[i] = x.Data[i*x.Stride+j]
-		}
-	})
-}
-
-func (a *Arena) setColumn(x blas64.General, j int, src []float64) {
-	a.eachTile(len(src), reading(src).read(x).writes(x), func(from, to int) {
-		for i := from; i < to; i++ {
-			x.Data[i*x.Stride+j] = src[i]
-		}
-	})
-}
-
-// shift moves the columns of x from j on to the front and puts zeros behind.
-func (a *Arena) shift(x blas64.General, j int) {
-	a.eachTile(x.Rows, reads(x).writes(x), func(from, to int) {
-		for i := from; i < to; i++ {
-			row := x.Data[i*x.Stride:][:x.Cols]
-			clear(row[copy(row, row[j:]):])
-		}
-	})
-}
-
-func allFinite(x []float64) bool {
-	sum := floats.Sum(x)
-	return !math.IsNaN(sum) && !math.IsInf(sum, 0)
 }

@@ -3,6 +3,7 @@ package solver
 import (
 	"math"
 
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
@@ -71,17 +72,42 @@ func (a *Arena) distance(x []float64, f float64, y []float64, g float64) float64
 	return math.Sqrt(sum)
 }
 
-// ritz returns the Rayleigh quotient and the residual of the direction of x,
-// given y = Mx. The difference is formed entry by entry: the difference of the
-// squared norms would lose half of the digits.
-func (a *Arena) ritz(x, y []float64) Candidate {
-	c := Candidate{DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
-	xx := a.dot(x, x)
-	if xx == 0 {
-		return c
+// combine sets dst = f·x + g·y.
+func (a *Arena) combine(dst []float64, f float64, x []float64, g float64, y []float64) {
+	a.eachTile(len(x), reading(x, y).writing(dst), func(from, to int) {
+		for i := from; i < to; i++ {
+			dst[i] = f*x[i] + g*y[i]
+		}
+	})
+}
+
+// shorten multiplies a vector that is so long or short that its norm, or the
+// inverse of it, is no float64, by a power of two. It returns the norm from before.
+func (a *Arena) shorten(x []float64) (norm float64) {
+	norm = a.norm2(x)
+	_, e := math.Frexp(norm)
+	if math.IsInf(norm, 0) {
+		e = 1024
 	}
-	c.Value = a.dot(x, y) / xx
-	c.Residual = a.distance(y, 1, x, c.Value) / math.Sqrt(xx)
-	c.PaperValue = c.Value
-	return c
+	if -500 <= e && e <= 500 {
+		return norm
+	}
+	a.eachTile(len(x), reading(x).writing(x), func(from, to int) {
+		for i := from; i < to; i++ {
+			x[i] = math.Ldexp(x[i], -e)
+		}
+	})
+	return norm
+}
+
+// multiply sets dst = β·dst + α·op(a)·x, by the faster routine for one column.
+func multiply(dst blas64.General, alpha float64, t blas.Transpose, a, x blas64.General, beta float64) {
+	if x.Cols == 1 {
+		column := func(g blas64.General) blas64.Vector {
+			return blas64.Vector{N: g.Rows, Inc: g.Stride, Data: g.Data}
+		}
+		blas64.Gemv(t, alpha, a, column(x), beta, column(dst))
+		return
+	}
+	blas64.Gemm(t, blas.NoTrans, alpha, a, x, beta, dst)
 }
