@@ -65,8 +65,9 @@ type Rows struct {
 	Block *mat.Dense
 	// Func is called with consecutive rows in ascending order, one call at a time: it
 	// takes those of RowsOut, and fills those of RowsIn, from first on. rows is valid
-	// during the call, but that of RowsIn until RowsOut has been called with the same
-	// rows. All of RowsIn may be asked for several times, one after the other.
+	// during the call. In a pass with both, RowsOut is handed the rows that RowsIn has
+	// been asked for, in the same portions, and those of RowsIn are valid until then. A
+	// pass may go through RowsIn several times, from the first row on, before that.
 	Func func(first int64, rows *mat.Dense) error
 }
 

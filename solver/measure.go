@@ -48,12 +48,17 @@ func residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64
 	left = make([]float64, len(t.Sigma)) // squares at first
 	n, k := t.Right.Dims()
 	atu := mat.NewDense(n, k, nil)
-	var u *mat.Dense // rows of the left vectors, those that RowsOut is handed next
+	var us []*mat.Dense // rows of the left vectors that await theirs of A·X
 	in := func(first int64, rows *mat.Dense) error {
-		u = rows
+		if first == 0 {
+			us = nil
+		}
+		us = append(us, rows)
 		return t.Left(first, rows)
 	}
 	out := func(_ int64, ax *mat.Dense) error {
+		u := us[0]
+		us = us[1:]
 		n, _ := ax.Dims()
 		for i := range n {
 			x, y := ax.RawRowView(i), u.RawRowView(i)

@@ -38,7 +38,7 @@ func (m *Matrix) lanes(l int) int { return lanes(m.src.Cols(), l, m.plan.units()
 
 // accumulator prepares the sums of a pass of width l, in p lanes, in the given memory.
 func (m *Matrix) accumulator(memory []float64, l, p int) *accumulator {
-	size := m.cols * kernel.Width(l)
+	size := m.info.Cols * kernel.Width(l)
 	a := &accumulator{m: m, l: l, lane: make([][]float64, p), ahead: m.plan.Workers > p}
 	for i := range a.lane {
 		a.lane[i] = memory[i*size : (i+1)*size : (i+1)*size]

@@ -51,7 +51,7 @@ func BenchmarkResidentPass(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			x, y := randomDense(1, m.cols, l), mat.NewDense(m.cols, l, nil)
+			x, y := randomDense(1, m.info.Cols, l), mat.NewDense(m.info.Cols, l, nil)
 			measure := func(name string, pass func() error) {
 				b.Run(fmt.Sprintf("%s/workers=%d/l=%d", name, workers, l), func(b *testing.B) {
 					for b.Loop() {

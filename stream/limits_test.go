@@ -67,11 +67,11 @@ func TestBeyond32Bits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, places := m.plan.nnz, m.src.Rows()*int64(m.cols); n <= 1<<31 || places <= 1<<32 {
+	if n, places := m.plan.nnz, m.src.Rows()*int64(m.info.Cols); n <= 1<<31 || places <= 1<<32 {
 		t.Fatalf("%d entries in %d places", n, places)
 	}
-	x, y := mat.NewDense(m.cols, 1, nil), mat.NewDense(m.cols, 1, nil)
-	for i := range m.cols {
+	x, y := mat.NewDense(m.info.Cols, 1, nil), mat.NewDense(m.info.Cols, 1, nil)
+	for i := range m.info.Cols {
 		x.Set(i, 0, float64(i%3))
 	}
 	dot := 0.0 // of a row with x
@@ -81,7 +81,7 @@ func TestBeyond32Bits(t *testing.T) {
 	if err := m.apply(t.Context(), y, x); err != nil {
 		t.Fatal(err)
 	}
-	for i := range m.cols {
+	for i := range m.info.Cols {
 		want := 0.0
 		if i%apart == 0 {
 			want = rows * dot

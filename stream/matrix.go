@@ -16,7 +16,7 @@ import (
 // concurrently with one another.
 type Matrix struct {
 	src      Source
-	cols     int // n
+	info     solver.Info
 	opt      Options
 	plan     Plan
 	scaling  *scaling
@@ -54,24 +54,23 @@ func NewFrom(src Source, o Options) (*Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Matrix{
-		src: src, cols: int(src.Cols()), opt: o, plan: plan, scaling: scale,
+	norm, exponent := src.Norm()
+	m := &Matrix{
+		src: src, opt: o, plan: plan, scaling: scale,
 		resident: make([]*csr.Block, plan.Resident), scratch: make([]scratch, plan.Workers),
-	}, nil
+		info: solver.Info{
+			Rows: src.Rows(), Cols: int(src.Cols()), NNZ: plan.nnz, ID: src.Fingerprint(),
+			Exponent: scale.exponent, Norm: math.Ldexp(norm, exponent-scale.exponent),
+		},
+	}
+	if o.Memory > 0 {
+		m.info.MaxWidth = o.Width
+	}
+	return m, nil
 }
 
 // Info implements solver.Matrix.
-func (m *Matrix) Info() solver.Info {
-	norm, exponent := m.src.Norm()
-	i := solver.Info{
-		Rows: m.src.Rows(), Cols: m.cols, NNZ: m.plan.nnz, ID: m.src.Fingerprint(),
-		Exponent: m.scaling.exponent, Norm: math.Ldexp(norm, exponent-m.scaling.exponent),
-	}
-	if m.plan.Budget > 0 {
-		i.MaxWidth = m.opt.Width
-	}
-	return i
-}
+func (m *Matrix) Info() solver.Info { return m.info }
 
 // Plan tells how the passes use memory.
 func (m *Matrix) Plan() Plan { return m.plan }
@@ -87,7 +86,7 @@ func (m *Matrix) Close() error {
 // is a budget, any other Options.Width, too. Where vectors lie in a Space it may read the
 // matrix several times, for a few columns each.
 func (m *Matrix) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err error) {
-	l, planned := p.Columns(m.Info()), m.opt.Rank
+	l, planned := p.Columns(m.info), m.opt.Rank
 	if p.R == nil {
 		planned = max(planned, m.opt.Width)
 	}

@@ -35,7 +35,7 @@ func (m *Matrix) mul(ctx context.Context, x *mat.Dense, sink rowFunc) error {
 
 // mulTrans returns Aᵀ·Y for the Y of k columns that source fills.
 func (m *Matrix) mulTrans(ctx context.Context, k int, source rowFunc) (*mat.Dense, error) {
-	dst := randomDense(3, m.cols, k)
+	dst := randomDense(3, m.info.Cols, k)
 	_, err := m.Run(ctx, solver.Pass{RowsIn: solver.Rows{Func: source}, Sum: dst})
 	return dst, err
 }

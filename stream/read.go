@@ -82,7 +82,7 @@ func (r *reading) whole() bool { return r.wantsRows() && r.end == r.l }
 // read makes the read for columns first … end−1.
 func (r *reading) read(ctx context.Context, first, end int) error {
 	r.first, r.end = first, end
-	size, parts := r.cols*kernel.Width(r.each), (end-first)/r.each
+	size, parts := r.info.Cols*kernel.Width(r.each), (end-first)/r.each
 	nx, ns := 0, size*parts*r.lanes
 	if r.pass.X != nil {
 		nx = size * parts

@@ -33,12 +33,12 @@ func BenchmarkStore(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			x, y := randomDense(1, m.cols, l), mat.NewDense(m.cols, l, nil)
+			x, y := randomDense(1, m.info.Cols, l), mat.NewDense(m.info.Cols, l, nil)
 			if err := m.apply(b.Context(), y, x); err != nil {
 				b.Fatal(err)
 			}
-			xs, sum := make([]float64, m.cols*kernel.Width(l)), make([]float64, m.cols*kernel.Width(l))
-			kernel.Pack(xs, l, 0, m.cols, x.RawMatrix().Data, l)
+			xs, sum := make([]float64, m.info.Cols*kernel.Width(l)), make([]float64, m.info.Cols*kernel.Width(l))
+			kernel.Pack(xs, l, 0, m.info.Cols, x.RawMatrix().Data, l)
 			benchPass(b, fmt.Sprintf("%s/l=%d/kernel", name, l), m, func() error {
 				clear(sum)
 				for _, block := range m.resident {

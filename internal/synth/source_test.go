@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -175,6 +176,39 @@ func TestSolveKronWithoutAStore(t *testing.T) {
 	for i, sigma := range res.Sigma {
 		if math.Abs(sigma-want[i]) > 1e-12*want[0] {
 			t.Errorf("value %d is %v, want %v", i, sigma, want[i])
+		}
+	}
+}
+
+// A store and what is never stored are matrices as the solver wants them.
+func TestStoresAndSourcesConform(t *testing.T) {
+	e := &Expansion{Factor: Factor{Rows: 4, Cols: 3, NNZ: 8, Seed: 2}, Base: randomStore(t, 90, 20, false, []float64{1, 2, 3}, 9)}
+	expanded, err := e.Source(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inStore, _ := expandTo(t, e, ExpandOptions{})
+	s := Spectrum{Rows: 120, Cols: 50, Values: Profile{Kind: Exponential, Decay: 0.6, Least: 1e-3}, Layers: 3, Seed: 1}
+	made, err := s.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spectrum, _ := stored(t, s, WriteOptions{})
+	for name, c := range map[string]struct {
+		src   stream.Source
+		store *csr.Store
+	}{"kron": {expanded, inStore}, "spectrum": {made, spectrum}} {
+		a := denseOf(t, c.store)
+		for _, o := range []stream.Options{{Workers: 1, Width: 5}, {Workers: 3, Width: 5, Memory: 40 << 20}} {
+			for kind, src := range map[string]stream.Source{"generated": c.src, "stored": c.store} {
+				t.Run(name+" "+kind, func(t *testing.T) {
+					m := matrixOf(t, src, o)
+					solvertest.CheckMatrix(t, m, a)
+					if m.Info().ID == "" {
+						t.Error("the matrix has no name")
+					}
+				})
+			}
 		}
 	}
 }

@@ -21,14 +21,18 @@ type Dense struct {
 	// halves of it, with the number of the pass from 1. An error ends the
 	// pass.
 	Hook func(pass int) error
-	// Chunk is the number of rows per call of a sink or source; 0 means 7.
+	// Chunk is the number of rows per call of a function of Rows; 0 means 7.
 	Chunk int
 	// ID is that of Info.
 	ID string
 
 	scaled   *mat.Dense // 2^−exponent·A
 	exponent int
+	norm     float64 // of scaled
 }
+
+// defaultChunk is the Chunk of 0.
+const defaultChunk = 7
 
 var _ solver.Matrix = (*Dense)(nil)
 
@@ -40,6 +44,7 @@ func NewDense(a *mat.Dense) *Dense {
 		d.exponent, d.scaled = e&^1, mat.DenseCopyOf(a)
 		d.scaled.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, -d.exponent) }, a)
 	}
+	d.norm = mat.Norm(d.scaled, 2)
 	return d
 }
 
@@ -49,12 +54,13 @@ func (d *Dense) Info() solver.Info {
 	rows, cols := d.A.Dims()
 	return solver.Info{
 		Rows: int64(rows), Cols: cols, NNZ: int64(rows) * int64(cols),
-		Exponent: d.exponent, Norm: mat.Norm(d.scaled, 2), ID: d.ID,
+		Exponent: d.exponent, Norm: d.norm, ID: d.ID,
 	}
 }
 
 // Run implements solver.Matrix.
 func (d *Dense) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
+	l := p.Columns(d.Info())
 	if err := d.begin(ctx); err != nil {
 		return solver.Cost{}, err
 	}
@@ -62,7 +68,7 @@ func (d *Dense) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 	if p.X != nil {
 		y = d.product(p.X)
 	}
-	z, err := d.exchange(p, y)
+	z, err := d.exchange(p, y, l)
 	if err != nil {
 		return solver.Cost{}, err
 	}
@@ -79,11 +85,11 @@ func (d *Dense) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 }
 
 // exchange hands the rows of y to RowsOut and returns those of RowsIn, y if there are none.
-func (d *Dense) exchange(p solver.Pass, y *mat.Dense) (z *mat.Dense, err error) {
-	i := d.Info()
+func (d *Dense) exchange(p solver.Pass, y *mat.Dense, l int) (z *mat.Dense, err error) {
+	n, _ := d.A.Dims()
 	z = y
 	if p.RowsIn.Func != nil {
-		z = mat.NewDense(int(i.Rows), p.Columns(i), nil)
+		z = mat.NewDense(n, l, nil)
 	} else if p.RowsIn.Block != nil {
 		z = p.RowsIn.Block
 	}
@@ -92,10 +98,10 @@ func (d *Dense) exchange(p solver.Pass, y *mat.Dense) (z *mat.Dense, err error) 
 	}
 	step := d.Chunk
 	if step == 0 {
-		step = 7
+		step = defaultChunk
 	}
-	for at := 0; at < int(i.Rows); at += step {
-		to := min(at+step, int(i.Rows))
+	for at := 0; at < n; at += step {
+		to := min(at+step, n)
 		if p.RowsIn.Func != nil {
 			err = p.RowsIn.Func(int64(at), rows(z, at, to))
 		}

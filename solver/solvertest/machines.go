@@ -1,0 +1,125 @@
+package solvertest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// Machines is a matrix whose rows are split over others, its parts: a goroutine each that
+// stands for a machine. Sums and R factors are combined in the order of the parts, so the
+// bits depend on the parts alone; rows in a block are read and written where they lie, and
+// only those of functions go through the one that drives the pass. The Info of all parts
+// has the same Exponent.
+type Machines []solver.Matrix
+
+var _ solver.Matrix = Machines(nil)
+
+// Info implements solver.Matrix. How rows are split decides the bits: it is a part of ID.
+func (m Machines) Info() solver.Info {
+	all := solver.Info{Cols: m[0].Info().Cols, Exponent: m[0].Info().Exponent}
+	var names []string
+	for _, part := range m {
+		i := part.Info()
+		all.Rows, all.NNZ, all.Norm = all.Rows+i.Rows, all.NNZ+i.NNZ, math.Hypot(all.Norm, i.Norm)
+		names = append(names, fmt.Sprintf("%s %d", i.ID, i.Rows))
+	}
+	all.ID = strings.Join(names, ", ")
+	return all
+}
+
+// Run implements solver.Matrix.
+func (m Machines) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err error) {
+	info := m.Info()
+	l, rows := p.Columns(info), int(info.Rows)
+	whole := p
+	if p.RowsIn.Func != nil {
+		whole.RowsIn.Block = mat.NewDense(rows, l, nil)
+	}
+	if p.RowsOut.Func != nil {
+		whole.RowsOut.Block = mat.NewDense(rows, l, nil)
+	}
+	if err := serve(whole.RowsIn); err != nil {
+		return cost, err
+	}
+	parts, costs := make([]solver.Pass, len(m)), make([]solver.Cost, len(m))
+	group, groupCtx := errgroup.WithContext(ctx)
+	from := 0
+	for i, part := range m {
+		to := from + int(part.Info().Rows)
+		parts[i] = share(whole, from, to, l)
+		from = to
+		group.Go(func() (err error) {
+			costs[i], err = part.Run(groupCtx, parts[i])
+			return err
+		})
+	}
+	err = group.Wait()
+	for _, c := range costs {
+		cost.BytesRead, cost.Multiply, cost.Wait = cost.BytesRead+c.BytesRead, max(cost.Multiply, c.Multiply), max(cost.Wait, c.Wait)
+	}
+	if err != nil {
+		return cost, err
+	}
+	combine(p, parts, l)
+	return cost, serve(whole.RowsOut)
+}
+
+// share is what a pass wants of the part that has rows from … to−1.
+func share(p solver.Pass, from, to, l int) solver.Pass {
+	part := solver.Pass{X: p.X}
+	if b := p.RowsIn.Block; b != nil {
+		part.RowsIn.Block = rows(b, from, to)
+	}
+	if b := p.RowsOut.Block; b != nil {
+		part.RowsOut.Block = rows(b, from, to)
+	}
+	if p.Sum != nil {
+		n, _ := p.Sum.Dims()
+		part.Sum = mat.NewDense(n, l, nil)
+	}
+	if p.R != nil {
+		part.R = mat.NewDense(l, l, nil)
+	}
+	return part
+}
+
+// combine sets Sum and R to those of all parts.
+func combine(p solver.Pass, parts []solver.Pass, l int) {
+	stack := mat.NewDense(len(parts)*l, l, nil)
+	for i, part := range parts {
+		switch {
+		case p.Sum == nil:
+		case i == 0:
+			p.Sum.Copy(part.Sum)
+		default:
+			p.Sum.Add(p.Sum, part.Sum)
+		}
+		if p.R != nil {
+			rows(stack, i*l, (i+1)*l).Copy(part.R)
+		}
+	}
+	if p.R != nil {
+		factor(p.R, stack)
+	}
+}
+
+// serve calls the function of r, if it has one, with all rows of its block.
+func serve(r solver.Rows) error {
+	if r.Func == nil {
+		return nil
+	}
+	n, _ := r.Block.Dims()
+	for at := 0; at < n; at += defaultChunk {
+		if err := r.Func(int64(at), rows(r.Block, at, min(n, at+defaultChunk))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package solvertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// CheckMatrix verifies that m is a, by every kind of pass: the products, the same bits
+// however rows come and go, their order, errors, cancellation, and a factorisation.
+func CheckMatrix(t *testing.T, m solver.Matrix, a *mat.Dense) {
+	t.Helper()
+	c := newMatrixCheck(t, m, a)
+	for _, l := range []int{1, 2, 5} {
+		t.Run(fmt.Sprintf("passes/l=%d", l), func(t *testing.T) { c.passes(t, l) })
+	}
+	t.Run("errors", c.errors)
+	t.Run("misuse", c.misuse)
+	t.Run("factorisation", c.factorisation)
+}
+
+// matrixCheck is a matrix with what it should be.
+type matrixCheck struct {
+	m    solver.Matrix
+	a    *mat.Dense // 2^−e·A
+	full *mat.Dense // A
+	info solver.Info
+}
+
+func newMatrixCheck(t *testing.T, m solver.Matrix, a *mat.Dense) *matrixCheck {
+	t.Helper()
+	i := m.Info()
+	rows, cols := a.Dims()
+	if i.Rows != int64(rows) || i.Cols != cols || i != m.Info() {
+		t.Fatalf("%+v of a %d×%d matrix, then %+v", i, rows, cols, m.Info())
+	}
+	scaled := mat.DenseCopyOf(a)
+	scaled.Apply(func(_, _ int, v float64) float64 { return math.Ldexp(v, -i.Exponent) }, a)
+	if norm := mat.Norm(scaled, 2); math.Abs(i.Norm-norm) > 1e-13*norm {
+		t.Errorf("norm %v, want %v", i.Norm, norm)
+	}
+	return &matrixCheck{m: m, a: scaled, full: a, info: i}
+}
+
+// run makes a pass and fails the test if it does.
+func (c *matrixCheck) run(t *testing.T, p solver.Pass) {
+	t.Helper()
+	if _, err := c.m.Run(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// near fails unless got is want but for the rounding of products with the matrix.
+func near(t *testing.T, what string, got, want *mat.Dense, size float64) {
+	t.Helper()
+	var d mat.Dense
+	d.Sub(got, want)
+	if e := mat.Norm(&d, 2); !(e <= 1e-13*size) {
+		t.Errorf("%s is off by %g", what, e)
+	}
+}
+
+// inOrder takes rows in ascending order, each once.
+func inOrder(t *testing.T, into *mat.Dense) solver.Rows {
+	next, d := int64(0), &solver.DenseRows{Dense: into}
+	return solver.Rows{Func: func(first int64, rows *mat.Dense) error {
+		n, _ := rows.Dims()
+		if n == 0 || first != next {
+			t.Errorf("%d rows from %d, want some from %d", n, first, next)
+		}
+		next = first + int64(n)
+		return d.WriteRows(first, rows)
+	}}
+}
+
+// readOf fills rows from a block, in ascending order but from the start several times.
+func readOf(t *testing.T, from *mat.Dense) solver.Rows {
+	next, d := int64(0), &solver.DenseRows{Dense: from}
+	return solver.Rows{Func: func(first int64, rows *mat.Dense) error {
+		n, _ := rows.Dims()
+		if n == 0 || first != next && first != 0 {
+			t.Errorf("%d rows from %d are asked for, want some from %d", n, first, next)
+		}
+		next = first + int64(n)
+		return d.ReadRows(first, rows)
+	}}
+}
+
+// gaps is a block of zeros with gaps between its rows.
+func gaps(rows, l int) *mat.Dense {
+	return mat.NewDense(rows, l+2, nil).Slice(0, rows, 1, l+1).(*mat.Dense)
+}
+
+// passes makes every pass with blocks of l columns.
+func (c *matrixCheck) passes(t *testing.T, l int) {
+	rows, n := c.a.Dims()
+	x, y := Random(n, l, 1), Random(rows, l, 2)
+	var ax, gx, aty mat.Dense
+	ax.Mul(c.a, x)
+	gx.Mul(c.a.T(), &ax)
+	aty.Mul(c.a.T(), y)
+	norm := c.info.Norm
+	sizeX, sizeY := mat.Norm(x, 2), mat.Norm(y, 2)
+	block := func(r int) *mat.Dense { return Random(r, l, 3) } // what is there is overwritten
+
+	sum := block(n)
+	c.run(t, solver.Pass{X: x, Sum: sum})
+	near(t, "AᵀA·X", sum, &gx, norm*norm*sizeX)
+	again := block(n)
+	c.run(t, solver.Pass{X: x, Sum: again})
+	if !mat.Equal(again, sum) {
+		t.Error("another AᵀA·X has other bits")
+	}
+
+	var first [3]*mat.Dense // of the finishing passes: AᵀW, R, W
+	for what, w := range map[string]*mat.Dense{"no rows": nil, "a function": block(rows), "a block": block(rows), "gaps": gaps(rows, l)} {
+		out := solver.Rows{Block: w}
+		if what == "a function" {
+			out = inOrder(t, w)
+		}
+		sum, r := block(n), Random(l, l, 4)
+		c.run(t, solver.Pass{X: x, RowsOut: out, Sum: sum, R: r})
+		near(t, "AᵀW with "+what, sum, &gx, norm*norm*sizeX)
+		c.checkR(t, r, &ax)
+		if first[0] == nil {
+			first[0], first[1] = sum, r
+		} else if !mat.Equal(first[0], sum) || !mat.Equal(first[1], r) {
+			t.Errorf("other bits with %s", what)
+		}
+		if w == nil {
+			continue
+		}
+		near(t, "W with "+what, w, &ax, norm*sizeX)
+		if first[2] == nil {
+			first[2] = w
+		}
+		only := mat.DenseCopyOf(block(rows))
+		c.run(t, solver.Pass{X: x, RowsOut: solver.Rows{Block: only}})
+		if !mat.Equal(first[2], w) || !mat.Equal(only, w) {
+			t.Errorf("W has other bits with %s", what)
+		}
+	}
+
+	first[0] = nil
+	withGaps := gaps(rows, l)
+	withGaps.Copy(y)
+	for what, in := range map[string]func() solver.Rows{
+		"a function": func() solver.Rows { return readOf(t, y) },
+		"a block":    func() solver.Rows { return solver.Rows{Block: y} },
+		"gaps":       func() solver.Rows { return solver.Rows{Block: withGaps} },
+	} {
+		sum := block(n)
+		c.run(t, solver.Pass{RowsIn: in(), Sum: sum})
+		near(t, "AᵀY with "+what, sum, &aty, norm*sizeY)
+		if first[0] == nil {
+			first[0] = sum
+		}
+		for _, function := range []bool{false, true} {
+			w, both := block(rows), block(n)
+			out := solver.Rows{Block: w}
+			if function {
+				out = inOrder(t, w)
+			}
+			c.run(t, solver.Pass{X: x, RowsIn: in(), RowsOut: out, Sum: both})
+			if !mat.Equal(first[0], sum) || !mat.Equal(both, sum) || !mat.Equal(w, first[2]) {
+				t.Errorf("AᵀY with %s, and A·X in the same pass (%t): other bits", what, function)
+			}
+		}
+	}
+}
+
+// checkR demands an upper triangle with the singular values of w.
+func (c *matrixCheck) checkR(t *testing.T, r, w *mat.Dense) {
+	t.Helper()
+	l, _ := r.Dims()
+	for i := range l {
+		for j := range i {
+			if r.At(i, j) != 0 {
+				t.Fatalf("R[%d,%d] = %v", i, j, r.At(i, j))
+			}
+		}
+	}
+	got, want := Singular(r), Singular(w)
+	for i, v := range got {
+		ref := 0.0 // R has l of them even if W has fewer rows
+		if i < len(want) {
+			ref = want[i]
+		}
+		if !(math.Abs(v-ref) <= 1e-13*c.info.Norm*float64(l+int(math.Sqrt(float64(c.info.Cols))))) {
+			t.Errorf("σ[%d] of R is %v, of W %v", i, v, ref)
+		}
+	}
+}
+
+// errors ends passes by what their functions return and by their context. Whatever is
+// left behind must not disturb the next pass.
+func (c *matrixCheck) errors(t *testing.T) {
+	rows, n := c.a.Dims()
+	x, y := Random(n, 2, 1), Random(rows, 2, 2)
+	mine := errors.New("mine")
+	failing := solver.Rows{Func: func(int64, *mat.Dense) error { return mine }}
+	sum := mat.NewDense(n, 2, nil)
+	for what, p := range map[string]solver.Pass{
+		"out":                {X: x, RowsOut: failing},
+		"out when finishing": {X: x, RowsOut: failing, Sum: sum, R: mat.NewDense(2, 2, nil)},
+		"in":                 {RowsIn: failing, Sum: sum},
+		"in of both":         {X: x, RowsIn: failing, RowsOut: inOrder(t, mat.NewDense(rows, 2, nil)), Sum: sum},
+		"out of both":        {X: x, RowsIn: readOf(t, y), RowsOut: failing, Sum: sum},
+	} {
+		if _, err := c.m.Run(t.Context(), p); !errors.Is(err, mine) {
+			t.Errorf("%s: %v, want the error of the function", what, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := solver.Rows{Func: func(int64, *mat.Dense) error { cancel(); return ctx.Err() }}
+	for what, p := range map[string]solver.Pass{
+		"AᵀA·X": {X: x, Sum: sum}, "finishing": {X: x, Sum: sum, R: mat.NewDense(2, 2, nil)},
+		"A·X": {X: x, RowsOut: stop}, "Aᵀ·Y": {RowsIn: stop, Sum: sum},
+	} {
+		if p.Sum == nil {
+			if _, err := c.m.Run(ctx, p); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, cancelled on the way: %v", what, err)
+			}
+		}
+		cancel()
+		if _, err := c.m.Run(ctx, p); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, cancelled before: %v", what, err)
+		}
+	}
+	c.passes(t, 2)
+}
+
+// misuse gives blocks of the wrong shape, and too few.
+func (c *matrixCheck) misuse(t *testing.T) {
+	rows, n := c.a.Dims()
+	x, y := mat.NewDense(n, 2, nil), solver.Rows{Block: mat.NewDense(rows, 2, nil)}
+	for what, p := range map[string]solver.Pass{
+		"nothing": {}, "rows of X": {X: mat.NewDense(n+1, 2, nil), Sum: x}, "columns of Sum": {X: x, Sum: mat.NewDense(n, 3, nil)},
+		"rows of RowsOut": {X: x, RowsOut: solver.Rows{Block: mat.NewDense(rows+1, 2, nil)}},
+		"R":               {X: x, R: mat.NewDense(3, 2, nil)}, "no X": {RowsOut: y}, "no X for R": {R: mat.NewDense(2, 2, nil)},
+		"no X for Sum": {Sum: x}, "nothing of RowsIn": {X: x, RowsIn: y},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", what)
+				}
+			}()
+			_, _ = c.m.Run(t.Context(), p)
+		}()
+	}
+}
+
+// factorisation finds triplets of the matrix, with left vectors in memory and elsewhere.
+func (c *matrixCheck) factorisation(t *testing.T) {
+	rows, n := c.a.Dims()
+	set := solver.Settings{Rank: min(rows, n, 3), Method: solver.Krylov{Columns: 2}, MaxPasses: 2000}
+	left, other := solver.NewDenseRows(rows, set.Rank), solver.NewDenseRows(rows, set.Rank)
+	set.Left = left
+	res, err := solver.SVD(t.Context(), c.m, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Check(t, c.full, set, res, left.Dense)
+	if res.Status == solver.Converged {
+		CheckValues(t, res, Singular(c.full), 0)
+	}
+	set.Left = struct{ solver.RowStore }{other}
+	again, err := solver.SVD(t.Context(), c.m, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(again.Sigma, res.Sigma) || !mat.Equal(again.Right, res.Right) || !mat.Equal(other.Dense, left.Dense) {
+		t.Error("the second factorisation has other bits")
+	}
+}

@@ -1,0 +1,71 @@
+package stream
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/james-bowman/sparse"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// sparseOf returns a as a sparse matrix in memory.
+func sparseOf(a *mat.Dense) *sparse.CSR {
+	r, c := a.Dims()
+	dok := sparse.NewDOK(r, c)
+	for i := range r {
+		for j := range c {
+			if v := a.At(i, j); v != 0 {
+				dok.Set(i, j, v)
+			}
+		}
+	}
+	return dok.ToCSR()
+}
+
+// Matrices in memory are what the solver asks for, whatever is in them.
+func TestInMemoryConforms(t *testing.T) {
+	for _, c := range solvertest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			m, err := FromSparse(sparseOf(c.A), Options{Workers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			solvertest.CheckMatrix(t, m, c.A)
+		})
+	}
+}
+
+// So are matrices of many blocks, for any number of workers, within a budget, and with
+// vectors in a Space, some columns at a time; and one on several machines.
+func TestStreamingConforms(t *testing.T) {
+	for _, shape := range [][2]int{{300, 40}, {20, 90}} {
+		sparse := randomCSR(3, shape[0], shape[1], 0.2)
+		a := sparse.ToDense()
+		src := newDisk(sparse)
+		most := Options{Workers: 1, Width: 20}
+		streaming := mustNew(t, src, most).Plan().Total() - residentBytes(src, src.NumBlocks())
+		for _, o := range []Options{
+			most, {Workers: 2, Width: 20}, {Workers: 7, Width: 1, Rank: 20}, {Workers: 2, Width: 20, Memory: streaming + 1<<14},
+			{Workers: 2, Width: 1, Rank: 20, Space: &memorySpace{}}, {Workers: 1, Width: 2, Rank: 20, Space: &memorySpace{}},
+		} {
+			t.Run(fmt.Sprintf("%v/%+v", shape, o), func(t *testing.T) {
+				m := mustNew(t, src, o)
+				solvertest.CheckMatrix(t, m, a)
+				if s, ok := o.Space.(*memorySpace); ok && len(s.blocks) > 0 {
+					t.Errorf("%d blocks are left in the space", len(s.blocks))
+				}
+			})
+		}
+		t.Run(fmt.Sprintf("%v on machines", shape), func(t *testing.T) {
+			var m solvertest.Machines
+			for from := 0; from < shape[0]; from += 10 {
+				part := mat.DenseCopyOf(a.Slice(from, from+10, 0, shape[1]))
+				m = append(m, mustNew(t, newInMemory(sparseOf(part), csr.BlockRows, csr.BlockNNZ), Options{Workers: 1}))
+			}
+			solvertest.CheckMatrix(t, m, a)
+		})
+	}
+}
