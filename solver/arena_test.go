@@ -42,8 +42,6 @@ func (r *recorder) find(x []float64) (block, at int) {
 	return -1, 0
 }
 
-func (r *recorder) Holds(x []float64) bool { i, _ := r.find(x); return i >= 0 }
-
 func (r *recorder) Fetch(x []float64) {
 	i, at := r.find(x)
 	r.fetched = append(r.fetched, [3]int{i, at, at + len(x)})
@@ -161,7 +159,6 @@ func TestArenaTells(t *testing.T) {
 type quiet struct{}
 
 func (quiet) Make(n int) ([]float64, error) { return make([]float64, n), nil }
-func (quiet) Holds([]float64) bool          { return false }
 func (quiet) Fetch([]float64)               {}
 func (quiet) Drop([]float64)                {}
 func (quiet) Free([]float64)                {}

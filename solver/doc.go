@@ -10,8 +10,8 @@
 // The v_i are eigenvectors of the Gram operator G = AᵀA with eigenvalues
 // λ_i = σ_i². A product of G with a block of vectors costs one read of A, and
 // reads are what counts when A does not fit in memory: everything here is
-// measured in passes. The package knows no files; an Operator or Matrix is all
-// it needs from the world.
+// measured in passes. The package knows no files; a Matrix, or for Eigen an
+// Operator, is all it needs from the world.
 //
 // In the words of the paper "k-SVD with Gradient Descent", whose methods these
 // are, M is a symmetric matrix with eigenpairs σ_i, u_i. Read G for M and λ for
@@ -100,7 +100,7 @@
 // # Scale
 //
 // Squares of values beyond 10¹⁵⁴ or below 10⁻¹⁶⁰ are no numbers any more, though σ is.
-// A Matrix of such values multiplies with 2^−e·A instead, where e = Matrix.Exponent is
+// A Matrix of such values multiplies with 2^−e·A instead, where e = Info.Exponent is
 // a function of ‖A‖_F alone: that is exact. A run deals with 2^−e·A throughout, its
 // certificate and checkpoints included, and σ is multiplied by 2^e where it leaves the
 // run, in events and results. So any A of which ‖A‖_F is a float64 is solved like any

@@ -10,15 +10,15 @@ import (
 type Stats struct {
 	Passes    int   // reads of the whole matrix
 	Products  int64 // products of G with one vector
-	BytesRead int64 // as told by the Meter of the operator; 0 without one
+	BytesRead int64 // as told by the Matrix (Cost); 0 for an Operator
 	// VectorsRead and VectorsWritten are the bytes of blocks in Settings.Space that
 	// passes and the loops between them have gone over; 0 without one. They depend on
 	// the numbers of the matrix and the settings alone.
 	VectorsRead, VectorsWritten int64
 
 	Total         time.Duration // wall time of the run
-	Multiply      time.Duration // multiplying in all passes (Meter), or wall time of all passes
-	Wait          time.Duration // waiting for data in all passes (Meter), or 0
+	Multiply      time.Duration // multiplying in all passes (Cost), or wall time of all passes
+	Wait          time.Duration // waiting for data in all passes (Cost), or 0
 	Orthogonalise time.Duration // everything between the passes of the recurrences
 	Finish        time.Duration // wall time of finishing, its passes included
 	Checkpoint    time.Duration // writing checkpoints

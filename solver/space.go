@@ -15,8 +15,6 @@ import (
 type Space interface {
 	// Make returns room for that many float64s, zeros at first.
 	Make(numbers int) ([]float64, error)
-	// Holds tells whether x is a part of what Make has returned.
-	Holds(x []float64) bool
 	// Fetch says that x, a part of what Make has returned, is gone through next: it
 	// may be brought into memory meanwhile.
 	Fetch(x []float64)

@@ -32,10 +32,9 @@ func (f *failing) Make(n int) ([]float64, error) {
 	return unsafe.Slice((*float64)(unsafe.Pointer(&b[0])), n), nil
 }
 
-func (f *failing) Holds([]float64) bool { return false }
-func (f *failing) Fetch([]float64)      {}
-func (f *failing) Drop([]float64)       {}
-func (f *failing) Free([]float64)       {}
+func (f *failing) Fetch([]float64) {}
+func (f *failing) Drop([]float64)  {}
+func (f *failing) Free([]float64)  {}
 
 func (f *failing) Err() error {
 	f.mu.Lock()

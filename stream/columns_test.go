@@ -39,6 +39,7 @@ func (s *memorySpace) Make(numbers int) ([]float64, error) {
 	return s.blocks[len(s.blocks)-1], nil
 }
 
+func (s *memorySpace) Err() error      { return nil }
 func (s *memorySpace) Drop([]float64)  {}
 func (s *memorySpace) Fetch([]float64) {}
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 )
 
@@ -54,17 +55,16 @@ type Options struct {
 	// Workers is the number of goroutines of a pass; 0 means GOMAXPROCS. With 1
 	// a pass runs on the caller's goroutine.
 	Workers int
-	// Width is the most columns of a block given to Apply and Mul, which take Rank
-	// columns, too, and Rank of one given to Project and MulTrans. 0 means 1 for Width and Width for Rank.
-	// Wider blocks are refused when there is a budget.
+	// Width is the most columns of a pass without R, which may also have Rank columns,
+	// and Rank the most of one with R. 0 means 1 for Width and Width for Rank.
+	// Wider passes are refused when there is a budget.
 	Width, Rank int
 	// Once says that there will be one pass: no blocks are to stay decoded.
 	Once bool
 	// Space, if not nil, is where all blocks lie that are given to the Matrix,
-	// and those that it returns: outside of Memory, but for windows. Products with
-	// more columns than there is memory for then take several reads, of a few
-	// columns each, one at least. Mul does not.
-	Space Space
+	// outside of Memory, but for windows. Passes with more columns than there is memory
+	// for then take several reads, of a few columns each, one at least.
+	Space solver.Space
 }
 
 // withDefaults fills in the widths. It panics if an option is negative.
@@ -92,12 +92,12 @@ type Plan struct {
 	Budget   int64  // 0: unlimited
 	Workers  int    // goroutines of a pass
 	Kernel   string // instructions the products are computed with: "portable", "avx2", "avx512"
-	Lanes    int    // accumulators of an Apply of Options.Width columns
+	Lanes    int    // accumulators of a Gram product of Options.Width columns
 	Blocks   int    // blocks of the matrix
 	Resident int    // blocks kept decoded after the first pass
 	Window   int64  // most decoded bytes in flight during a pass
-	Together int    // columns that an Apply of Options.Width columns takes in one read
-	Group    int    // columns that Project takes in one read, with a Space; 0: all of them
+	Together int    // columns that such a product takes in one read
+	Group    int    // columns that a finishing pass takes in one read, with a Space; 0: all of them
 	Parts    []Part // bytes by purpose; their sum is at most Budget
 
 	nnz   int64 // of the matrix
@@ -288,8 +288,8 @@ func makePlan(src Source, o Options) (Plan, error) {
 }
 
 // outside returns how many numbers accumulators and x in panels are where x and results lie
-// in a Space when Apply takes Together columns in a read. It
-// decides on those of Project: as many as there is the same memory for, one at least.
+// in a Space when a Gram product takes Together columns in a read. It
+// decides on those of a finishing pass: as many as there is the same memory for, one at least.
 func (p *Plan) outside(n int64, o Options) int64 {
 	width, ofRank := p.Together, lanes(n, o.Rank, p.units(), p.nnz)
 	if width == o.Width {

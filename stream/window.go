@@ -7,20 +7,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Space is where the blocks lie that are given to a Matrix whose memory is too
-// small for them, and where it puts its own: see solver.Space. They are gone
-// through from the first row to the last, once a pass.
-type Space interface {
-	// Make returns room for n float64s, zeros at first.
-	Make(n int) ([]float64, error)
-	// Fetch says that x is gone through next: it may be brought into memory meanwhile.
-	Fetch(x []float64)
-	// Drop says that x need not stay in memory. Its contents stay.
-	Drop(x []float64)
-	// Free gives back what Make has returned.
-	Free(x []float64)
-}
-
 // windowRows is the number of rows of a block in a Space that are in memory at
 // the same time.
 const windowRows = 1 << 14

@@ -41,7 +41,7 @@ func (s *Space) Make(numbers int) ([]float64, error) {
 	return x, nil
 }
 
-// Holds implements solver.Space.
+// Holds tells whether x is a part of what Make has returned.
 func (s *Space) Holds(x []float64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

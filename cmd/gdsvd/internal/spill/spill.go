@@ -96,12 +96,6 @@ func find(rooms []room, x []float64) (i int, off uintptr) {
 	return i, p - rooms[i].begin
 }
 
-// Holds tells whether x is a part of what Make has returned.
-func (d *Dir) Holds(x []float64) bool {
-	i, _ := find(*d.rooms.Load(), x)
-	return i >= 0
-}
-
 // Drop takes the whole pages of x out of memory. Other memory is left alone.
 func (d *Dir) Drop(x []float64) {
 	rooms := *d.rooms.Load()
