@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/internal/simd"
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
@@ -179,7 +178,7 @@ func benchStore(b *testing.B, path string) {
 	s := open(b, path)
 	for _, level := range cpu.Levels() {
 		b.Run(level.String(), func(b *testing.B) {
-			defer simd.Force(level)()
+			s.DecodeWith(level)
 			var blk csr.Block
 			benchBlocks(b, s, func(i int) error { return s.DecodeBlock(i, &blk) })
 		})

@@ -1,6 +1,11 @@
 package csr
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/gdsvd/gdsvd/csr/internal/codec"
+	"github.com/gdsvd/gdsvd/internal/cpu"
+)
 
 // Block is one decoded block; the slices are reused by the next DecodeBlock
 // into it.
@@ -93,9 +98,9 @@ func appendBlock(dst []byte, lens, gaps []uint32, values []byte) []byte {
 	dst = le.AppendUint32(dst, uint32(len(lens)))
 	dst = le.AppendUint32(dst, uint32(len(gaps)))
 	dst = append(dst, make([]byte, 8)...)
-	dst = appendPacked(dst, lens)
+	dst = codec.AppendPacked(dst, lens)
 	lensEnd := len(dst)
-	dst = appendPacked(dst, gaps)
+	dst = codec.AppendPacked(dst, gaps)
 	le.PutUint32(dst[start+8:], uint32(lensEnd-start-blockHeaderSize))
 	le.PutUint32(dst[start+12:], uint32(len(dst)-lensEnd))
 	return append(dst, values...)
@@ -105,20 +110,20 @@ func appendBlock(dst []byte, lens, gaps []uint32, values []byte) []byte {
 // complete and verify. It trusts none of the data, which may also
 // change while it is being read. What it returns without error satisfies
 // everything the doc of Block says, because the proof is made on the decoded
-// copy. Errors are *damage, relative to the block.
-func decodeBlock(dst *Block, block *summed, meta *blockMeta, cols int64, dec *valueDecoder) error {
-	data := block.data
+// copy. Errors are *codec.Damage, relative to the block.
+func decodeBlock(dst *Block, block *codec.Summed, meta *blockMeta, cols int64, dec *valueDecoder) error {
+	data := block.Data
 	if len(data) < blockHeaderSize {
-		return damaged(0, "block of %d bytes", len(data))
+		return codec.Damaged(0, "block of %d bytes", len(data))
 	}
 	rows, nnz := le.Uint32(data), le.Uint32(data[4:])
 	if rows != meta.rows || nnz != meta.nnz {
-		return damaged(0, "%d rows and %d entries where the footer says %d and %d", rows, nnz, meta.rows, meta.nnz)
+		return codec.Damaged(0, "%d rows and %d entries where the footer says %d and %d", rows, nnz, meta.rows, meta.nnz)
 	}
 	lensSize, gapsSize := uint64(le.Uint32(data[8:])), uint64(le.Uint32(data[12:]))
 	sum := blockHeaderSize + lensSize + gapsSize + dec.coding.Size(uint64(nnz))
 	if sum != uint64(len(data)) {
-		return damaged(8, "parts of %d bytes in a block of %d", sum, len(data))
+		return codec.Damaged(8, "parts of %d bytes in a block of %d", sum, len(data))
 	}
 	gapsAt := blockHeaderSize + int(lensSize)
 	valuesAt := gapsAt + int(gapsSize)
@@ -126,33 +131,25 @@ func decodeBlock(dst *Block, block *summed, meta *blockMeta, cols int64, dec *va
 	dst.empty()
 	dst.FirstRow = meta.firstRow
 	dst.RowPtr = resized(dst.RowPtr, int(rows)+1)
-	err := unpack(dst.RowPtr[1:], data[blockHeaderSize:], int(lensSize))
+	err := codec.Unpack(block.Level, dst.RowPtr[1:], data[blockHeaderSize:], int(lensSize))
 	if err != nil {
-		return shift(err, blockHeaderSize)
+		return codec.Shift(err, blockHeaderSize)
 	}
 	if err := sumLengths(dst.RowPtr, nnz); err != nil {
-		return shift(err, blockHeaderSize)
+		return codec.Shift(err, blockHeaderSize)
 	}
 	if cols <= maxCols16 {
 		dst.Col16 = resized(dst.Col16, int(nnz))
-		err = decodeColumns(dst.Col16, dst.RowPtr, data[gapsAt:], int(gapsSize), cols)
+		err = codec.Columns(block.Level, dst.Col16, dst.RowPtr, data[gapsAt:], int(gapsSize), cols)
 	} else {
 		dst.Col = resized(dst.Col, int(nnz))
-		err = decodeColumns(dst.Col, dst.RowPtr, data[gapsAt:], int(gapsSize), cols)
+		err = codec.Columns(block.Level, dst.Col, dst.RowPtr, data[gapsAt:], int(gapsSize), cols)
 	}
 	if err != nil {
-		return shift(err, gapsAt)
+		return codec.Shift(err, gapsAt)
 	}
-	block.upTo(valuesAt)
-	return shift(dec.decode(dst, int(nnz), block), valuesAt)
-}
-
-// shift moves where a damage was seen by at bytes.
-func shift(err error, at int) error {
-	if d, ok := err.(*damage); ok {
-		d.at += int64(at)
-	}
-	return err
+	block.UpTo(valuesAt)
+	return codec.Shift(dec.decode(dst, int(nnz), block), valuesAt)
 }
 
 // sumLengths turns row lengths in ptr[1:] into offsets; they must add up to nnz.
@@ -164,7 +161,43 @@ func sumLengths(ptr []uint32, nnz uint32) error {
 		ptr[i+1] = uint32(sum)
 	}
 	if sum != uint64(nnz) {
-		return damaged(0, "row lengths add up to %d, not %d", sum, nnz)
+		return codec.Damaged(0, "row lengths add up to %d, not %d", sum, nnz)
 	}
 	return nil
+}
+
+// valueDecoder turns the bytes of a coding into the values of a Block.
+type valueDecoder struct {
+	coding Coding
+	level  cpu.Level    // of the instructions that a block is decoded with
+	n      int          // length of the table
+	table  [256]float64 // filled up with zeros
+}
+
+func newValueDecoder(v Values) *valueDecoder {
+	d := &valueDecoder{coding: v.Coding, level: cpu.Best(), n: len(v.Table)}
+	copy(d.table[:], v.Table)
+	return d
+}
+
+// decode sets the nnz values of dst from the rest of block, which has exactly the
+// size of its coding. Codes are proved to be within the store's table, once they are in dst.
+func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
+	if !d.coding.coded() {
+		dst.Table, dst.Val = nil, resized(dst.Val, nnz)
+		if d.coding == Float32 {
+			return codec.Floats32(dst.Val, block)
+		}
+		return codec.Floats64(dst.Val, block)
+	}
+	src := block.Data[block.Done:]
+	dst.Table = &d.table
+	if d.coding == Constant {
+		return nil
+	}
+	dst.Code = resized(dst.Code, nnz)
+	if d.coding == Dict4 {
+		return codec.Codes4(block.Level, dst.Code, src, d.n)
+	}
+	return codec.Codes8(block.Level, dst.Code, src, d.n)
 }

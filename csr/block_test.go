@@ -4,13 +4,16 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/csr/internal/codec"
+	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
 // TestDecodeBlockRefuses gives the decoder blocks whose crc would be right and
 // whose contents are not. Offsets are relative to the block.
 func TestDecodeBlockRefuses(t *testing.T) { everyWay(t, testDecodeBlockRefuses) }
 
-func testDecodeBlockRefuses(t *testing.T) {
+func testDecodeBlockRefuses(t *testing.T, level cpu.Level) {
 	table := []float64{0.5, 1, 1.5}
 	f32 := func(vals ...float32) (b []byte) {
 		for _, v := range vals {
@@ -67,19 +70,19 @@ func testDecodeBlockRefuses(t *testing.T) {
 			data := appendBlock(nil, c.lens, c.gaps, c.values)
 			meta := &blockMeta{rows: uint32(len(c.lens)), nnz: uint32(len(c.gaps))}
 			var b Block
-			err := decodeBlock(&b, &summed{data: data}, meta, c.cols, newValueDecoder(c.coding))
+			err := decodeBlock(&b, &codec.Summed{Level: level, Data: data}, meta, c.cols, newValueDecoder(c.coding))
 			if c.at < 0 {
 				if err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			bad, ok := err.(*damage)
+			bad, ok := err.(*codec.Damage)
 			if !ok {
 				t.Fatalf("got %v, want damage", err)
 			}
-			if bad.at != c.at {
-				t.Errorf("%v at %d, want %d", bad, bad.at, c.at)
+			if bad.At != c.at {
+				t.Errorf("%v at %d, want %d", bad, bad.At, c.at)
 			}
 		})
 	}

@@ -60,20 +60,6 @@ func (e *VersionError) Error() string {
 // Is tells errors.Is that every VersionError is ErrVersion.
 func (e *VersionError) Is(target error) bool { return target == ErrVersion }
 
-// damage is what the codecs report: something wrong at a byte offset relative
-// to what they were given. The caller who knows the file turns it into a
-// CorruptError.
-type damage struct {
-	at  int64
-	msg string
-}
-
-func (d *damage) Error() string { return d.msg }
-
-func damaged[T int | int64](at T, format string, args ...any) error {
-	return &damage{int64(at), fmt.Sprintf(format, args...)}
-}
-
 // writing is the error of writing a file of a store.
 func writing(err error) error {
 	if err == nil {

@@ -3,6 +3,7 @@ package csr
 import (
 	"encoding/json"
 
+	"github.com/gdsvd/gdsvd/internal/cpu"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 )
@@ -14,6 +15,9 @@ const (
 	TrailerSize   = trailerSize
 	IDsHeaderSize = idsHeaderSize
 )
+
+// DecodeWith has blocks decoded with the instructions of a level.
+func (s *Store) DecodeWith(l cpu.Level) { s.dec.level = l }
 
 // VerifyBlock checks the crc of block i and does nothing else.
 func (s *Store) VerifyBlock(i int) error {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gdsvd/gdsvd/csr/internal/simd"
-	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/csr/internal/codec"
+	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
 // The numbers of FORMAT.md.
@@ -46,10 +46,7 @@ var le = binary.LittleEndian
 func crcOf(b []byte) uint32 { return addCRC(0, b) }
 
 // addCRC continues a checksum by b.
-func addCRC(sum uint32, b []byte) uint32 {
-	n, sum := simd.CRC(sum, b)
-	return crc.Update(sum, b[n:])
-}
+func addCRC(sum uint32, b []byte) uint32 { return codec.CRC(cpu.Best(), sum, b) }
 
 func shardName(i int) string { return fmt.Sprintf("shard-%06d.csr", i) }
 

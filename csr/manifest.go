@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 )
@@ -95,7 +96,7 @@ func (f *IDFiles) axis(a Axis) *IDFile {
 func (m *Manifest) encode() ([]byte, error) { return durable.Seal(m, &m.CRC) }
 
 // decodeManifest parses and checks a manifest on its own, without the files it
-// names. Errors: ErrNotStore, *VersionError (both without a path), *damage.
+// names. Errors: ErrNotStore, *VersionError (both without a path), *codec.Damage.
 func decodeManifest(b []byte) (*Manifest, error) {
 	if err := recogniseManifest(b); err != nil {
 		return nil, err
@@ -111,15 +112,15 @@ func decodeManifest(b []byte) (*Manifest, error) {
 }
 
 // decodeStrictly decodes JSON that has no field unknown to v, and checks what it
-// says. Errors are *damage.
+// says. Errors are *codec.Damage.
 func decodeStrictly(b []byte, v interface{ validate() error }) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return damaged(d.InputOffset(), "%v", err)
+		return codec.Damaged(d.InputOffset(), "%v", err)
 	}
 	if err := v.validate(); err != nil {
-		return damaged(0, "%v", err)
+		return codec.Damaged(0, "%v", err)
 	}
 	return nil
 }
@@ -135,26 +136,26 @@ func recogniseManifest(b []byte) error {
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 			at = syntax.Offset
 		}
-		return damaged(at, "%v", err)
+		return codec.Damaged(at, "%v", err)
 	}
 	switch {
 	case head.Format == nil && head.Version == nil:
-		return damaged(0, "neither format nor version in it")
+		return codec.Damaged(0, "neither format nor version in it")
 	case head.Format == nil || *head.Format != formatName:
 		return fmt.Errorf("%w: its %s is of something else", ErrNotStore, manifestName)
 	case head.Version == nil:
-		return damaged(0, "no version in it")
+		return codec.Damaged(0, "no version in it")
 	case *head.Version != Version:
 		return &VersionError{File: manifestName, Found: *head.Version}
 	}
 	return nil
 }
 
-// checkSeal verifies the crc at the end of b. Errors are *damage.
+// checkSeal verifies the crc at the end of b. Errors are *codec.Damage.
 func checkSeal(b []byte) error {
 	at, err := durable.CheckSeal(b)
 	if err != nil {
-		return damaged(at, "%v", err)
+		return codec.Damaged(at, "%v", err)
 	}
 	return nil
 }

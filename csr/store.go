@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -163,7 +164,7 @@ func readManifest(fsys vfs.FS, path string) (*Manifest, int64, error) {
 	}
 	m, err := decodeManifest(b)
 	var version *VersionError
-	var bad *damage
+	var bad *codec.Damage
 	switch {
 	case err == nil:
 		return m, int64(len(b)), nil
@@ -171,7 +172,7 @@ func readManifest(fsys vfs.FS, path string) (*Manifest, int64, error) {
 		version.Store = path
 		return nil, 0, version
 	case errors.As(err, &bad):
-		return nil, 0, &CorruptError{Store: path, File: manifestName, Section: "manifest", Offset: bad.at, Err: err}
+		return nil, 0, &CorruptError{Store: path, File: manifestName, Section: "manifest", Offset: bad.At, Err: err}
 	}
 	return nil, 0, fmt.Errorf("open store: %s: %w", path, err)
 }
@@ -344,23 +345,23 @@ func (s *Store) DecodeBlock(i int, dst *Block) error {
 	return nil
 }
 
-// decode decodes a block from data, which begins with it. Errors: *damage relative to the
+// decode decodes a block from data, which begins with it. Errors: *codec.Damage relative to the
 // file, *fault.Error.
 func (b *blockMeta) decode(data []byte, dst *Block, cols int64, dec *valueDecoder) error {
 	data = data[:b.size]
 	err := fault.Guard(func() error {
-		block := summed{data: data}
+		block := codec.Summed{Level: dec.level, Data: data}
 		err := decodeBlock(dst, &block, b, cols, dec)
-		block.upTo(len(data))
-		if block.crc != b.crc {
-			return &damage{0, crc.ErrMismatch.Error()}
+		block.UpTo(len(data))
+		if block.CRC != b.crc {
+			return codec.Damaged(0, "%v", crc.ErrMismatch)
 		}
 		return err
 	})
 	if err != nil {
 		dst.empty()
-		if d, ok := err.(*damage); ok {
-			d.at += b.offset
+		if d, ok := err.(*codec.Damage); ok {
+			d.At += b.offset
 		}
 	}
 	return err
@@ -379,11 +380,11 @@ func (s *Store) blockError(i int, err error) error {
 
 func describe(fsys vfs.FS, store string, sh *shard, block int, offset int64, err error) error {
 	section := fmt.Sprintf("block %d", block)
-	var bad *damage
+	var bad *codec.Damage
 	var fault *fault.Error
 	switch {
 	case errors.As(err, &bad):
-		return &CorruptError{Store: store, File: sh.name, Section: section, Offset: bad.at, Err: err}
+		return &CorruptError{Store: store, File: sh.name, Section: section, Offset: bad.At, Err: err}
 	case errors.As(err, &fault):
 		return faultError(fsys, store, sh, section, offset)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 
+	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -89,13 +90,13 @@ func readTruth(fsys vfs.FS, path, fingerprint string) (*Truth, error) {
 		return nil, fmt.Errorf("read truth: %w", err)
 	}
 	t, err := decodeTruth(b, fingerprint)
-	if bad := (*damage)(nil); errors.As(err, &bad) {
-		return nil, &CorruptError{Store: path, File: truthName, Section: "truth", Offset: bad.at, Err: err}
+	if bad := (*codec.Damage)(nil); errors.As(err, &bad) {
+		return nil, &CorruptError{Store: path, File: truthName, Section: "truth", Offset: bad.At, Err: err}
 	}
 	return t, err
 }
 
-// decodeTruth parses and checks the truth about the store with the fingerprint. Errors are *damage.
+// decodeTruth parses and checks the truth about the store with the fingerprint. Errors are *codec.Damage.
 func decodeTruth(b []byte, fingerprint string) (*Truth, error) {
 	if err := checkSeal(b); err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func decodeTruth(b []byte, fingerprint string) (*Truth, error) {
 		return nil, err
 	}
 	if t.Fingerprint != fingerprint {
-		return nil, damaged(0, "it is about another matrix, with fingerprint %q", t.Fingerprint)
+		return nil, codec.Damaged(0, "it is about another matrix, with fingerprint %q", t.Fingerprint)
 	}
 	return t, nil
 }

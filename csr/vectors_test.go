@@ -2,26 +2,18 @@ package csr
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/csr/internal/simd"
+	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/cpu"
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/internal/fault"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // everyWay runs a test in plain Go and with each set of vector instructions there is.
-func everyWay(t *testing.T, test func(t *testing.T)) {
+func everyWay(t *testing.T, test func(t *testing.T, level cpu.Level)) {
 	for _, level := range cpu.Levels() {
-		t.Run(level.String(), func(t *testing.T) {
-			defer simd.Force(level)()
-			test(t)
-		})
+		t.Run(level.String(), func(t *testing.T) { test(t, level) })
 	}
 }
 
@@ -34,13 +26,12 @@ type outcome struct {
 }
 
 func decodeOnce(level cpu.Level, data []byte, meta *blockMeta, cols int64, v Values) (o outcome) {
-	defer simd.Force(level)()
-	block := summed{data: data}
+	block := codec.Summed{Level: level, Data: data}
 	if err := decodeBlock(&o.block, &block, meta, cols, newValueDecoder(v)); err != nil {
-		o = outcome{err: err.Error(), at: err.(*damage).at}
+		o = outcome{err: err.Error(), at: err.(*codec.Damage).At}
 	}
-	block.upTo(len(data))
-	o.crc = block.crc
+	block.UpTo(len(data))
+	o.crc = block.CRC
 	return o
 }
 
@@ -112,27 +103,6 @@ func TestColumnsAroundSixteenBits(t *testing.T) {
 				if sound != (last < cols) {
 					t.Errorf("column %d of %d: sound is %v", last, cols, sound)
 				}
-			}
-		}
-	}
-}
-
-// TestCodeOver: every code, in every table, at places within and after the words.
-func TestCodeOver(t *testing.T) {
-	for n := 1; n <= 256; n++ {
-		codes := make([]byte, 21)
-		for i := range codes {
-			codes[i] = byte((n - 1) * i / 20)
-		}
-		if at := codeOver(codes, n); at >= 0 {
-			t.Fatalf("table of %d: code %d is not beyond it", n, codes[at])
-		}
-		for c := n; c < 256; c++ {
-			at := (n + c) % 21
-			bad := slices.Clone(codes)
-			bad[at], bad[20] = byte(c), 255
-			if got := codeOver(bad, n); got != at {
-				t.Fatalf("table of %d: code %d found at %d, is at %d", n, c, got, at)
 			}
 		}
 	}
@@ -218,38 +188,5 @@ func FuzzVectorsAgree(f *testing.F) {
 			v.Table = append(v.Table, float64(i))
 		}
 		requireSameEveryWay(t, data, &blockMeta{rows: rows, nnz: nnz}, cols, v)
-	})
-}
-
-// TestFaultInVectors: a page that cannot be read is an error in the assembly
-// too.
-func TestFaultInVectors(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("a mapped file cannot be cut there")
-	}
-	const size = 1 << 20
-	name := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(name, make([]byte, size), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	m, err := vfs.OS.Map(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if err := os.Truncate(name, 0); err != nil {
-		t.Fatal(err)
-	}
-	everyWay(t, func(t *testing.T) {
-		for name, read := range map[string]func() error{
-			"floats": func() error { return decodeFloat64(make([]float64, size/8), m.Bytes()) },
-			"summed": func() error { return decodeFloats64(make([]float64, size/8), &summed{data: m.Bytes()}) },
-			"gaps":   func() error { _, err := unpackGroups(make([]uint32, groupLen), m.Bytes(), size); return err },
-			"crc":    func() error { crcOf(m.Bytes()); return nil },
-		} {
-			if _, ok := fault.Guard(read).(*fault.Error); !ok {
-				t.Errorf("%s: no fault", name)
-			}
-		}
 	})
 }

@@ -1,4 +1,4 @@
-package csr
+package codec
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/cpu"
 	"pgregory.net/rapid"
 )
 
@@ -40,10 +41,10 @@ func drawNumbers(t *rapid.T) []uint32 {
 
 func TestPackedRoundTrip(t *testing.T) { everyWay(t, testPackedRoundTrip) }
 
-func testPackedRoundTrip(t *testing.T) {
+func testPackedRoundTrip(t *testing.T, level cpu.Level) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawNumbers(t)
-		packed := appendPacked([]byte("before"), want)[6:]
+		packed := AppendPacked([]byte("before"), want)[6:]
 
 		size := 0
 		for group := range slices.Chunk(want, groupLen) {
@@ -55,7 +56,7 @@ func testPackedRoundTrip(t *testing.T) {
 		slack := rapid.IntRange(0, 10).Draw(t, "slack")
 		buf := append(slices.Clone(packed), slices.Repeat([]byte{0xff}, slack)...)
 		got := slices.Repeat([]uint32{0xdeadbeef}, len(want))
-		if err := unpack(got, buf, len(packed)); err != nil {
+		if err := Unpack(level, got, buf, len(packed)); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, want) {
@@ -68,7 +69,7 @@ func testPackedRoundTrip(t *testing.T) {
 // without bytes behind them, so that every path of unpackLow is taken.
 func TestPackedEveryWidth(t *testing.T) { everyWay(t, testPackedEveryWidth) }
 
-func testPackedEveryWidth(t *testing.T) {
+func testPackedEveryWidth(t *testing.T, level cpu.Level) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for width := range 33 {
 		for _, n := range []int{1, 3, 7, 8, 9, 127, 128, 129, 256} {
@@ -79,11 +80,11 @@ func testPackedEveryWidth(t *testing.T) {
 					want[i] |= 1 << (width - 1)
 				}
 			}
-			packed := appendPacked(nil, want)
+			packed := AppendPacked(nil, want)
 			for _, slack := range []int{0, 7, 8, 15, 16, 100} {
 				buf := append(slices.Clone(packed), slices.Repeat([]byte{0xff}, slack)...)
 				got := make([]uint32, n)
-				if err := unpack(got, buf, len(packed)); err != nil {
+				if err := Unpack(level, got, buf, len(packed)); err != nil {
 					t.Fatalf("width %d, %d numbers: %v", width, n, err)
 				}
 				if !slices.Equal(got, want) {
@@ -96,7 +97,7 @@ func testPackedEveryWidth(t *testing.T) {
 
 func TestUnpackRefuses(t *testing.T) { everyWay(t, testUnpackRefuses) }
 
-func testUnpackRefuses(t *testing.T) {
+func testUnpackRefuses(t *testing.T, level cpu.Level) {
 	for name, c := range map[string]struct {
 		n      int
 		packed []byte
@@ -126,13 +127,13 @@ func testUnpackRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, slack := range []int{0, 16} {
 				buf := append(slices.Clone(c.packed), make([]byte, slack)...)
-				err := unpack(make([]uint32, c.n), buf, len(c.packed))
-				bad, ok := err.(*damage)
+				err := Unpack(level, make([]uint32, c.n), buf, len(c.packed))
+				bad, ok := err.(*Damage)
 				if !ok {
 					t.Fatalf("got error %v, want damage", err)
 				}
-				if bad.at != c.at {
-					t.Errorf("%v at %d, want %d", bad, bad.at, c.at)
+				if bad.At != c.at {
+					t.Errorf("%v at %d, want %d", bad, bad.At, c.at)
 				}
 			}
 		})
@@ -143,54 +144,57 @@ func testUnpackRefuses(t *testing.T) {
 // gives can be packed and read again.
 func FuzzPacked(f *testing.F) {
 	f.Add([]byte{3, 0, 1, 2, 3}, 8)
-	f.Add(appendPacked(nil, []uint32{1, 2, 3, 1 << 30, 5, 6, 7, 8, 9, 10}), 10)
-	f.Add(appendPacked(nil, slices.Repeat([]uint32{7, 300}, 100)), 200)
+	f.Add(AppendPacked(nil, []uint32{1, 2, 3, 1 << 30, 5, 6, 7, 8, 9, 10}), 10)
+	f.Add(AppendPacked(nil, slices.Repeat([]uint32{7, 300}, 100)), 200)
 	f.Fuzz(func(t *testing.T, packed []byte, n int) {
 		n = min(max(n, 0), 1000)
 		got := make([]uint32, n)
-		if unpack(got, packed, len(packed)) != nil {
+		if Unpack(cpu.Best(), got, packed, len(packed)) != nil {
 			return
 		}
 		again := make([]uint32, n)
-		least := appendPacked(nil, got)
+		least := AppendPacked(nil, got)
 		if len(least) > len(packed) {
 			t.Fatalf("the writer takes %d bytes where %d are enough", len(least), len(packed))
 		}
-		if err := unpack(again, least, len(least)); err != nil || !slices.Equal(got, again) {
+		if err := Unpack(cpu.Best(), again, least, len(least)); err != nil || !slices.Equal(got, again) {
 			t.Fatalf("%v: %v became %v", err, got, again)
 		}
 	})
 }
 
+// benchLen is the number of entries of a block.
+const benchLen = 1 << 17
+
 func BenchmarkUnpack(b *testing.B) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, width := range []int{0, 4, 8, 12, 20, 32} {
 		b.Run(fmt.Sprintf("width%d", width), func(b *testing.B) {
-			vals := make([]uint32, BlockNNZ)
+			vals := make([]uint32, benchLen)
 			for i := range vals {
 				vals[i] = uint32(rng.Uint64() & (1<<width - 1))
 			}
-			packed := appendPacked(nil, vals)
+			packed := AppendPacked(nil, vals)
 			for b.Loop() {
-				if err := unpack(vals, packed, len(packed)); err != nil {
+				if err := Unpack(cpu.Best(), vals, packed, len(packed)); err != nil {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/BlockNNZ, "ns/value")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchLen, "ns/value")
 		})
 	}
 }
 
 func BenchmarkPack(b *testing.B) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	vals := make([]uint32, BlockNNZ)
+	vals := make([]uint32, benchLen)
 	for i := range vals {
 		vals[i] = uint32(40 * rng.ExpFloat64())
 	}
 	var packed []byte
 	for b.Loop() {
-		packed = appendPacked(packed[:0], vals)
+		packed = AppendPacked(packed[:0], vals)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/BlockNNZ, "ns/value")
-	b.ReportMetric(float64(len(packed))/BlockNNZ, "bytes/value")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchLen, "ns/value")
+	b.ReportMetric(float64(len(packed))/benchLen, "bytes/value")
 }

@@ -46,9 +46,9 @@ func fourBytes(i int) uint32 { return 0x03020100 + 0x01010101*uint32(i) }
 // of dst, and returns how many numbers and how many bytes they take. It stops before the first group
 // that is damaged, or rare (numbers of more than 25 bits, exceptions of more than 14), or too
 // close to the end of src; what dst has there is undefined.
-func Groups(dst []uint32, src []byte) (n, used int) {
+func Groups(l cpu.Level, dst []uint32, src []byte) (n, used int) {
 	groups := len(dst) / GroupLen
-	if !Vectors() || groups == 0 || len(src) == 0 {
+	if l < cpu.AVX2 || groups == 0 || len(src) == 0 {
 		return 0, 0
 	}
 	groups, used = groupsAVX2(&dst[0], &src[0], groups, len(src), &lanes)
@@ -59,8 +59,8 @@ func Groups(dst []uint32, src []byte) (n, used int) {
 // ptr[i], the last row ends before the last of ptr, at least n more than the entries done; ptr ascends. Both col and
 // gaps are at least Slack numbers longer than n; those beyond n are overwritten.
 func Add[C uint16 | uint32](s *RowSum, col []C, gaps []uint32, n int, ptr []uint32) {
-	if !Vectors() || n < 1 || n > MaxGaps || len(col) < n+Slack || len(gaps) < n+Slack || uint64(ptr[len(ptr)-1]) < s.state[sumAt]+uint64(n) {
-		panic("simd: Add: no vectors, too many gaps, or slices too short")
+	if n < 1 || n > MaxGaps || len(col) < n+Slack || len(gaps) < n+Slack || uint64(ptr[len(ptr)-1]) < s.state[sumAt]+uint64(n) {
+		panic("simd: Add: too many gaps, or slices too short")
 	}
 	clear(gaps[n : n+Slack])
 	switch col := any(&col[0]).(type) {
@@ -74,9 +74,9 @@ func Add[C uint16 | uint32](s *RowSum, col []C, gaps []uint32, n int, ptr []uint
 
 // Nibbles spreads the nibbles of src, the low one of each byte first, to the
 // front of dst, and returns how many, a multiple of 32, and the greatest.
-func Nibbles(dst, src []byte) (n int, top byte) {
+func Nibbles(l cpu.Level, dst, src []byte) (n int, top byte) {
 	n = min(len(dst), 2*len(src)) &^ 31
-	if !Vectors() || n == 0 {
+	if l < cpu.AVX2 || n == 0 {
 		return 0, 0
 	}
 	var tops [32]byte
@@ -86,9 +86,9 @@ func Nibbles(dst, src []byte) (n int, top byte) {
 
 // Bytes copies the front of src to dst, and returns how many bytes, a multiple of
 // 32, and the greatest.
-func Bytes(dst, src []byte) (n int, top byte) {
+func Bytes(l cpu.Level, dst, src []byte) (n int, top byte) {
 	n = min(len(dst), len(src)) &^ 31
-	if !Vectors() || n == 0 {
+	if l < cpu.AVX2 || n == 0 {
 		return 0, 0
 	}
 	var tops [32]byte
@@ -98,18 +98,18 @@ func Bytes(dst, src []byte) (n int, top byte) {
 
 // Float32 converts the front of dst from src, and returns how many, a multiple of 8, and
 // whether all of them are finite.
-func Float32(dst []float64, src []byte) (n int, finite bool) {
+func Float32(l cpu.Level, dst []float64, src []byte) (n int, finite bool) {
 	n = min(len(dst), len(src)/4) &^ 7
-	if !Vectors() || n == 0 {
+	if l < cpu.AVX2 || n == 0 {
 		return 0, true
 	}
 	return n, !float32AVX2(&dst[0], &src[0], n)
 }
 
 // Float64 is Float32 for values of eight bytes.
-func Float64(dst []float64, src []byte) (n int, finite bool) {
+func Float64(l cpu.Level, dst []float64, src []byte) (n int, finite bool) {
 	n = min(len(dst), len(src)/8) &^ 7
-	if !Vectors() || n == 0 {
+	if l < cpu.AVX2 || n == 0 {
 		return 0, true
 	}
 	return n, !float64AVX2(&dst[0], &src[0], n)
@@ -118,18 +118,18 @@ func Float64(dst []float64, src []byte) (n int, finite bool) {
 // CRC continues a CRC-32C by as many bytes of src as it can in vectors, and returns how many,
 // a multiple of FoldBytes, and what hash/crc32 has for it. It takes carry-less multiplications
 // of 64 bytes: on Zen 4 those of 16 or 32 are no faster than the instruction that hash/crc32 uses.
-func CRC(crc uint32, src []byte) (n int, next uint32) {
+func CRC(l cpu.Level, crc uint32, src []byte) (n int, next uint32) {
 	n = len(src) &^ (FoldBytes - 1)
-	if level < cpu.AVX512Fold || n == 0 {
+	if l < cpu.AVX512Fold || n == 0 {
 		return 0, crc
 	}
 	return n, ^crcAVX512(^crc, &src[0], n)
 }
 
 // Float64CRC does what Float64 and CRC do, in one go, for a multiple of FoldBytes/8 values.
-func Float64CRC(dst []float64, src []byte, crc uint32) (n int, finite bool, next uint32) {
+func Float64CRC(l cpu.Level, dst []float64, src []byte, crc uint32) (n int, finite bool, next uint32) {
 	n = min(len(dst), len(src)/8) &^ (FoldBytes/8 - 1)
-	if level < cpu.AVX512Fold || n == 0 {
+	if l < cpu.AVX512Fold || n == 0 {
 		return 0, true, crc
 	}
 	next, over := float64CRCAVX512(^crc, &src[0], 8*n, &dst[0])

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
 // refuse says why a group is not read.
@@ -49,7 +51,7 @@ func requireGroups(t *testing.T, src []byte, groups int) (read int) {
 	t.Helper()
 	src = slices.Clip(src)
 	dst := slices.Repeat([]uint32{guard}, (groups+1)*GroupLen)
-	n, used := Groups(dst[:groups*GroupLen], src)
+	n, used := Groups(cpu.Best(), dst[:groups*GroupLen], src)
 	at := 0
 	for g := range groups {
 		vals, size, why := readGroup(src[at:])

@@ -16,7 +16,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // requireCRC compares with hash/crc32.
 func requireCRC(t *testing.T, crc uint32, src []byte) {
 	t.Helper()
-	n, got := CRC(crc, src)
+	n, got := CRC(cpu.Best(), crc, src)
 	if n > len(src) || n < len(src)-FoldBytes+1 {
 		t.Fatalf("%d of %d bytes", n, len(src))
 	}
@@ -71,7 +71,7 @@ func TestFloat64CRC(t *testing.T) {
 			}
 			dst := slices.Repeat([]float64{guard}, n+8)
 			crc := rng.Uint32()
-			got, finite, next := Float64CRC(dst[:n], src, crc)
+			got, finite, next := Float64CRC(cpu.Best(), dst[:n], src, crc)
 			if want := crc32.Update(crc, castagnoli, src[:8*take]); got != take || finite != (bad < 0) || next != want {
 				t.Fatalf("%d of %d, odd one at %d: finite %v, crc %08x, want %08x", got, n, bad, finite, next, want)
 			}

@@ -13,7 +13,7 @@ import (
 
 func needVectors(t testing.TB) {
 	t.Helper()
-	if !Vectors() {
+	if cpu.Best() < cpu.AVX2 {
 		t.Skip("no vectors on this machine, or in this build")
 	}
 }
@@ -95,7 +95,7 @@ func TestNibbles(t *testing.T) {
 			src[i] = byte(rng.Uint32() & rng.Uint32())
 		}
 		dst := slices.Repeat([]byte{guard}, n+32)
-		got, top := Nibbles(dst[:n], src)
+		got, top := Nibbles(cpu.Best(), dst[:n], src)
 		if got != n&^31 {
 			t.Fatalf("spread %d of %d", got, n)
 		}
@@ -129,7 +129,7 @@ func TestBytes(t *testing.T) {
 			src[rng.IntN(n)] = 200
 		}
 		dst := slices.Repeat([]byte{0xfe}, n+32)
-		got, top := Bytes(dst[:n], src)
+		got, top := Bytes(cpu.Best(), dst[:n], src)
 		if got != n&^31 || !slices.Equal(dst[:got], src[:got]) || slices.ContainsFunc(dst[got:], func(b byte) bool { return b != 0xfe }) {
 			t.Fatalf("%d of %d bytes: %v is a copy of %v", got, n, dst, src)
 		}
@@ -158,8 +158,8 @@ func TestFloats(t *testing.T) {
 					double = binary.LittleEndian.AppendUint64(double, math.Float64bits(want[i]))
 				}
 				for name, got := range map[string]func([]float64) (int, bool){
-					"float32": func(dst []float64) (int, bool) { return Float32(dst, single) },
-					"float64": func(dst []float64) (int, bool) { return Float64(dst, double) },
+					"float32": func(dst []float64) (int, bool) { return Float32(cpu.Best(), dst, single) },
+					"float64": func(dst []float64) (int, bool) { return Float64(cpu.Best(), dst, double) },
 				} {
 					dst := slices.Repeat([]float64{guard}, n+16)
 					m, finite := got(dst[:n])
@@ -177,29 +177,21 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// TestForce: without vectors everything does nothing; and back.
-func TestForce(t *testing.T) {
+// TestLevels: functions do nothing without the instructions they need.
+func TestLevels(t *testing.T) {
 	for _, l := range cpu.Levels() {
-		restore := Force(l)
-		if level != l || Vectors() != (l > cpu.Portable) {
-			t.Errorf("level is %v, want %v; vectors: %v", level, l, Vectors())
-		}
 		src := make([]byte, 1024)
-		n, finite := Float64(make([]float64, 16), src)
-		nibbles, _ := Nibbles(make([]byte, 64), src)
-		bytes, _ := Bytes(make([]byte, 64), src)
-		groups, _ := Groups(make([]uint32, GroupLen), src)
+		n, finite := Float64(l, make([]float64, 16), src)
+		nibbles, _ := Nibbles(l, make([]byte, 64), src)
+		bytes, _ := Bytes(l, make([]byte, 64), src)
+		groups, _ := Groups(l, make([]uint32, GroupLen), src)
 		if did := groups+nibbles+bytes+n > 0; did != (l > cpu.Portable) || !finite {
 			t.Errorf("%v: vectors are used: %v", l, did)
 		}
-		crc, _ := CRC(0, src)
-		floats, finite, _ := Float64CRC(make([]float64, 64), src, 0)
+		crc, _ := CRC(l, 0, src)
+		floats, finite, _ := Float64CRC(l, make([]float64, 64), src, 0)
 		if did := crc+floats > 0; did != (l >= cpu.AVX512Fold) || !finite {
 			t.Errorf("%v: sums are folded: %v", l, did)
-		}
-		restore()
-		if level != cpu.Best() {
-			t.Error("not restored")
 		}
 	}
 }

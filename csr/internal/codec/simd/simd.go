@@ -3,28 +3,12 @@
 // AVX-512 is for checksums, and for float64 values, which are copied on the way. For
 // columns it would gain a tenth on the machines measured (Zen 4).
 //
-// It knows nothing of files, damage or errors: package csr holds the same
+// It knows nothing of files, damage or errors: package codec holds the same
 // loops in plain Go, which read what is left over here, and what is damaged, so that they
-// tell what is wrong; it decodes a block again with those when the proof that comes out
-// of here fails. What a function promises about memory holds whatever the bytes are.
+// tell what is wrong. What a function promises about memory holds whatever the bytes are.
+// Functions are given the level of the instructions they may use; at a level without
+// vectors they do nothing, but for Add, which must not be called then.
 package simd
-
-import "github.com/gdsvd/gdsvd/internal/cpu"
-
-// level has the instructions in use, which change in tests only.
-var level = cpu.Best()
-
-// Vectors tells whether there are any. If not, Add must not be called, and
-// the others do nothing.
-func Vectors() bool { return level >= cpu.AVX2 }
-
-// Force makes l, one of cpu.Levels, the level in use until restore is called, for
-// tests. No block may be being decoded meanwhile.
-func Force(l cpu.Level) (restore func()) {
-	before := level
-	level = l
-	return func() { level = before }
-}
 
 // Sizes that callers allocate by.
 const (

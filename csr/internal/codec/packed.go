@@ -1,18 +1,19 @@
-package csr
+package codec
 
 import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
 
-	"github.com/gdsvd/gdsvd/csr/internal/simd"
+	"github.com/gdsvd/gdsvd/csr/internal/codec/simd"
+	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
 // groupLen is the number of values in a full group of packed numbers.
 const groupLen = simd.GroupLen
 
-// appendPacked appends the packed form of vals (FORMAT.md, "Packed numbers").
-func appendPacked(dst []byte, vals []uint32) []byte {
+// AppendPacked appends the packed form of vals (FORMAT.md, "Packed numbers").
+func AppendPacked(dst []byte, vals []uint32) []byte {
 	for len(vals) > 0 {
 		m := min(groupLen, len(vals))
 		dst = appendGroup(dst, vals[:m])
@@ -89,27 +90,27 @@ func bestWidth(vals []uint32) (width uint, exceptions int) {
 	return width, exceptions
 }
 
-// unpack decodes len(dst) packed numbers from buf[:size], which they must fill
+// Unpack decodes len(dst) packed numbers from buf[:size], which they must fill
 // exactly. The bytes of buf beyond size are not interpreted, but where there
 // are slack of them decoding is faster. Every value of buf is
 // checked; dst never holds bits that were not in buf.
-func unpack(dst []uint32, buf []byte, size int) error {
-	n, err := unpackGroups(dst, buf, size)
+func Unpack(l cpu.Level, dst []uint32, buf []byte, size int) error {
+	n, err := unpackGroups(l, dst, buf, size)
 	if err != nil {
 		return err
 	}
 	if n != size {
-		return damaged(n, "%d bytes too many in packed numbers", size-n)
+		return Damaged(n, "%d bytes too many in packed numbers", size-n)
 	}
 	return nil
 }
 
 // unpackGroups decodes len(dst) packed numbers from the front of buf[:size]
 // and returns their length. All groups but the last are full.
-func unpackGroups(dst []uint32, buf []byte, size int) (int, error) {
+func unpackGroups(l cpu.Level, dst []uint32, buf []byte, size int) (int, error) {
 	pos := 0
 	for {
-		n, used := simd.Groups(dst, buf[pos:size])
+		n, used := simd.Groups(l, dst, buf[pos:size])
 		dst, pos = dst[n:], pos+used
 		if len(dst) == 0 {
 			return pos, nil
@@ -117,7 +118,7 @@ func unpackGroups(dst []uint32, buf []byte, size int) (int, error) {
 		m := min(groupLen, len(dst))
 		used, err := unpackGroup(dst[:m], buf[pos:], size-pos)
 		if err != nil {
-			err.(*damage).at += int64(pos)
+			err.(*Damage).At += int64(pos)
 			return 0, err
 		}
 		dst, pos = dst[m:], pos+used
@@ -127,19 +128,19 @@ func unpackGroups(dst []uint32, buf []byte, size int) (int, error) {
 // unpackGroup decodes one group from buf[:size] and returns its length.
 func unpackGroup(dst []uint32, buf []byte, size int) (int, error) {
 	if size < 2 {
-		return 0, damaged(0, "packed group cut short")
+		return 0, Damaged(0, "packed group cut short")
 	}
 	b, e := uint(buf[0]), int(buf[1])
 	if b > 32 || e > len(dst) || e >= groupLen || b == 32 && e > 0 {
-		return 0, damaged(0, "packed group of width %d with %d exceptions", b, e)
+		return 0, Damaged(0, "packed group of width %d with %d exceptions", b, e)
 	}
 	used := uint(len(dst)) * b
 	low := int(used+7) / 8
 	if size < 2+low+2*e {
-		return 0, damaged(0, "packed group cut short")
+		return 0, Damaged(0, "packed group cut short")
 	}
 	if tail := used & 7; tail != 0 && buf[2+low-1]>>tail != 0 {
-		return 0, damaged(2+low-1, "unused bits set in packed group")
+		return 0, Damaged(2+low-1, "unused bits set in packed group")
 	}
 	unpackLow(dst, buf[2:], low, b)
 	if e == 0 {
@@ -152,7 +153,7 @@ func unpackGroup(dst []uint32, buf []byte, size int) (int, error) {
 	}
 	n, err := patch(dst, buf[2+low:size], b, e)
 	if err != nil {
-		err.(*damage).at += int64(2 + low)
+		err.(*Damage).At += int64(2 + low)
 	}
 	return 2 + low + n, err
 }
@@ -249,11 +250,11 @@ func patch(dst []uint32, src []byte, b uint, e int) (int, error) {
 	last := -1
 	for i, p := range src[:e] {
 		if int(p) <= last || int(p) >= len(dst) {
-			return 0, damaged(i, "exception position %d out of order", p)
+			return 0, Damaged(i, "exception position %d out of order", p)
 		}
 		last = int(p)
 		if pos >= len(src) {
-			return 0, damaged(pos, "packed group cut short")
+			return 0, Damaged(pos, "packed group cut short")
 		}
 		high, n := uint64(src[pos]), 1
 		if high >= 0x80 {
@@ -263,7 +264,7 @@ func patch(dst []uint32, src []byte, b uint, e int) (int, error) {
 			}
 		}
 		if n <= 0 || high == 0 || high>>(32-b) != 0 {
-			return 0, damaged(pos, "exception with an impossible value")
+			return 0, Damaged(pos, "exception with an impossible value")
 		}
 		dst[p] |= uint32(high) << b
 		pos += n
