@@ -157,7 +157,7 @@ func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
 	}
 	c.vals = slices.AppendSeq(c.vals[:0], dst.Values())
 	c.squares = c.squares.plus(c.vals)
-	s.release(b, b)
+	s.pages.Release(extent(b, b))
 	c.advance(int64(b.size))
 	return nil
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync/atomic"
 
+	"github.com/gdsvd/gdsvd/csr/internal/readahead"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -17,46 +17,12 @@ type shard struct {
 	m      vfs.Mapping
 	size   int64
 	blocks []blockMeta
-	// sequential is whether the kernel reads ahead in the map. Guarded by the store's prefetches.
-	sequential bool
-	// released is where the blocks end that were released since the first one was.
-	released atomic.Int64
+	pages  *readahead.File
 }
 
-// releaseBehind is how many bytes before a block are released along with it. A
-// fault in one page of a file maps its neighbours as well, on Linux those of the
-// same 64 KiB; at the beginning of a block these belong to one that has been
-// released before, and would stay mapped for good. It is long enough to catch
-// up also with blocks that were released out of order.
-const releaseBehind = 1<<20 + ReleaseLag
-
-// lateBy is how far behind others a block may be released: a pass adds blocks to
-// each of a few sums in order, so that none is left behind by more.
-const lateBy = 16 << 20
-
-// release gives back the pages of blocks from first to last and of what stands
-// before them, and after the last one of all those of the footer. Each call interrupts the other
-// processors, so that there is one in ReleaseLag bytes, and one for blocks that are
-// released later than some after them; that one gives back also what their reader may
-// have mapped, meanwhile, of those after them.
-func (s *shard) release(first, last *blockMeta) {
-	from, to := max(0, first.offset-releaseBehind), last.offset+int64(last.size)
-	done := s.released.Load()
-	if first.offset+lateBy < done || first.offset == s.blocks[0].offset && done == s.size { // the next pass
-		done = min(done, first.offset)
-		s.released.Store(done)
-	}
-	switch {
-	case last.offset == s.blocks[len(s.blocks)-1].offset:
-		to = s.size
-	case first.offset < done:
-		to = max(to, min(done, to+releaseBehind))
-	case to-done < ReleaseLag:
-		return
-	}
-	s.released.Store(max(s.released.Load(), to))
-	// Only a hint.
-	_ = s.m.Advise(vfs.DontNeed, from, to-from)
+// extent is where blocks from first to last begin and end.
+func extent(first, last *blockMeta) (begin, end int64) {
+	return first.offset, last.offset + int64(last.size)
 }
 
 // shardLoader opens shards and checks their frames against the manifest.
@@ -102,22 +68,8 @@ func (l *shardLoader) load(i int) (_ *shard, err error) {
 	if err != nil || !usable {
 		return nil, err
 	}
-	s.readAhead(true)
+	s.pages = readahead.NewFile(m, s.blocks[0].offset, s.size-trailerSize-footerRecord*info.Blocks)
 	return s, nil
-}
-
-// readAhead says whether the kernel is to read ahead in the map.
-func (s *shard) readAhead(on bool) {
-	if on == s.sequential {
-		return
-	}
-	s.sequential = on
-	advice := vfs.Random
-	if on {
-		advice = vfs.Sequential
-	}
-	// Only a hint.
-	_ = s.m.Advise(advice, 0, s.size)
 }
 
 func (l *shardLoader) bad(info *ShardInfo, section string, at int64, format string, args ...any) error {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
+	"github.com/gdsvd/gdsvd/csr/internal/readahead"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -30,7 +31,7 @@ type Store struct {
 	blocks   []blockMeta
 	shardOf  []int32 // shard of each block
 	dec      *valueDecoder
-	ahead    prefetches
+	ahead    readahead.Reader
 	closed   atomic.Bool
 }
 
@@ -208,7 +209,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	err := s.ahead.close()
+	err := s.ahead.Close()
 	for _, sh := range s.shards {
 		err = errors.Join(err, sh.m.Close())
 	}
@@ -333,7 +334,7 @@ func (s *Store) DecodeBlock(i int, dst *Block) error {
 		return fmt.Errorf("decode block %d: store %s is closed", i, s.path)
 	}
 	b := &s.blocks[i]
-	data, letGo := s.ahead.bytes(i, b.offset)
+	data, letGo := s.ahead.Bytes(i, b.offset)
 	if data == nil {
 		data = s.shards[s.shardOf[i]].m.Bytes()[b.offset:]
 	}

@@ -1,4 +1,4 @@
-package csr
+package readahead
 
 const (
 	// retryPasses is after how many passes what the page cache could not hold is
@@ -27,14 +27,14 @@ type cacheWatch struct {
 
 // cached tells whether bytes from begin to end are in the page cache, going by
 // some of them: what is read together also goes together.
-func (sh *shard) cached(begin, end int64) (cached bool, err error) {
+func (f *File) cached(begin, end int64) (cached bool, err error) {
 	const step = 256 << 10
 	for at := begin; at < end; at += step {
-		if cached, err = sh.m.Cached(at); !cached || err != nil {
+		if cached, err = f.m.Cached(at); !cached || err != nil {
 			return false, err
 		}
 	}
-	return sh.m.Cached(end - 1)
+	return f.m.Cached(end - 1)
 }
 
 // notice sees when a pass begins. Witnesses say nothing about the blocks of one
@@ -57,15 +57,14 @@ func (w *cacheWatch) remember(sp *span) {
 }
 
 // cacheFull tells whether what is missing in the page cache is to be read past it.
-func (s *Store) cacheFull() bool {
-	w := &s.ahead.cacheWatch
+func (w *cacheWatch) cacheFull() bool {
 	for k := 0; k < min(someWitnesses, len(w.witnesses)) && !w.full; k++ {
 		sp := w.witnesses[0] // the likeliest, then others in turn
 		if k > 0 {
 			w.asked++
 			sp = w.witnesses[w.asked%len(w.witnesses)]
 		}
-		cached, err := s.shards[s.shardOf[sp.from]].m.Cached((sp.begin + sp.end) / 2)
+		cached, err := sp.file.m.Cached((sp.begin + sp.end) / 2)
 		w.full = !cached && err == nil
 	}
 	return w.full

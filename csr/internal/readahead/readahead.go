@@ -1,0 +1,213 @@
+// Package readahead reads blocks of mapped files before they are decoded: through the page cache
+// as long as that keeps what it gets, else past it, into buffers (see package csr).
+package readahead
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+const (
+	// SpanMemory is what blocks of SpanBytes or less take in memory between Prefetch
+	// and Release.
+	SpanMemory = vfs.BufferSize
+	SpanBytes  = vfs.BufferSize - 2*vfs.DirectAlign // both ends may be shared with other blocks
+
+	// Lag is how many bytes of blocks that were released may stay mapped.
+	Lag = 1 << 20
+)
+
+// Reader reads blocks of the files of a store ahead. The zero value is ready; it is safe for
+// concurrent use.
+type Reader struct {
+	mu    sync.Mutex
+	spans []*span       // whose reading has begun, and that are not released or still in use
+	idle  []*vfs.Buffer // of spans before
+
+	refused bool // the system refuses to read past the cache
+	cacheWatch
+}
+
+// span is blocks from … to−1 of a store, of one file.
+type span struct {
+	file       *File
+	from, to   int
+	begin, end int64 // in the file: of the blocks
+	base       int64 // and of the buffer
+	buffer     *vfs.Buffer
+	mapped     chan struct{} // without a buffer: closed when the blocks are in the page cache
+	users      int
+	released   bool
+}
+
+// Prefetch begins to bring blocks from … to−1, which lie in f from begin to end, into memory, where
+// Bytes will wait for them instead of the disk. They take [SpanMemory] if they are not larger than
+// [SpanBytes]. Each call must be followed by one of Release for the same blocks. What cannot be
+// read is left for whoever reads the map.
+func (p *Reader) Prefetch(f *File, from, to int, begin, end int64) {
+	sp := &span{file: f, from: from, to: to, begin: begin, end: end}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notice(from)
+	cached, err := f.cached(begin, end)
+	direct := !cached && err == nil && !p.refused && p.cacheFull() && p.readDirect(sp)
+	// Where the cache is full, what the kernel reads ahead takes the place of what is there.
+	f.readAhead(!cached && !direct)
+	if !direct {
+		p.trim()
+	}
+	if cached {
+		return
+	}
+	if !direct {
+		sp.mapped = make(chan struct{})
+		go p.populate(sp)
+	}
+	p.spans = append(p.spans, sp)
+}
+
+// populate reads a span through the page cache.
+func (p *Reader) populate(sp *span) {
+	defer close(sp.mapped)
+	// Only a hint.
+	_ = sp.file.m.Advise(vfs.Populate, sp.begin, sp.end-sp.begin)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remember(sp)
+}
+
+// readDirect begins to read a span into a buffer, past the page cache. It reports
+// false if the span is too large or the system refuses.
+func (p *Reader) readDirect(sp *span) bool {
+	const align = vfs.DirectAlign
+	sp.base = sp.begin / align * align
+	size := (sp.end - sp.base + align - 1) / align * align
+	if size > vfs.BufferSize {
+		return false
+	}
+	b, err := p.buffer()
+	if err == nil {
+		if err = sp.file.m.ReadDirect(b, int(size), sp.base); err == nil {
+			sp.buffer = b
+			return true
+		}
+		p.idle = append(p.idle, b)
+	}
+	p.refused = true
+	return false
+}
+
+func (p *Reader) buffer() (*vfs.Buffer, error) {
+	n := len(p.idle)
+	if n == 0 {
+		return vfs.NewBuffer()
+	}
+	b := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	return b, nil
+}
+
+// trim gives an idle buffer back: blocks that are mapped take the memory instead.
+func (p *Reader) trim() {
+	if n := len(p.idle); n > 0 {
+		_ = p.idle[n-1].Close() // nothing can be done about it
+		p.idle = p.idle[:n-1]
+	}
+}
+
+// Bytes returns the bytes of the file of block i from offset on, where the block begins, when
+// they have been read ahead, if they are. Nil where the map has them.
+// letGo must be called when they are not used any more.
+func (p *Reader) Bytes(i int, offset int64) (b []byte, letGo func()) {
+	sp := p.use(i)
+	if sp == nil {
+		return nil, func() {}
+	}
+	if sp.buffer == nil {
+		<-sp.mapped
+	} else if n, err := sp.buffer.Wait(); err == nil && sp.base+int64(n) >= sp.end {
+		b = sp.buffer.Bytes()[offset-sp.base : sp.end-sp.base]
+	}
+	return b, func() { p.letGo(sp, sp.buffer != nil && b == nil) }
+}
+
+// use finds the span that has block i, which stays until letGo.
+func (p *Reader) use(i int) *span {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, sp := range p.spans {
+		if sp.from <= i && i < sp.to && !sp.released {
+			sp.users++
+			return sp
+		}
+	}
+	return nil
+}
+
+// letGo ends the use of a span. After a failure nothing more is read past the
+// cache: the map is there for it, and has the errors to be reported.
+func (p *Reader) letGo(sp *span, failed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sp.users--
+	p.refused = p.refused || failed
+	p.recycle(sp)
+}
+
+// end finds the span of exactly these blocks, and ends it; nil if there is none.
+func (p *Reader) end(from, to int) *span {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, sp := range p.spans {
+		if sp.from == from && sp.to == to && !sp.released {
+			sp.released = true
+			p.recycle(sp)
+			return sp
+		}
+	}
+	return nil
+}
+
+// recycle forgets a span that nobody needs any more, and keeps its buffer.
+func (p *Reader) recycle(sp *span) {
+	if sp.users > 0 || !sp.released {
+		return
+	}
+	p.spans = slices.DeleteFunc(p.spans, func(o *span) bool { return o == sp })
+	if sp.buffer != nil {
+		p.idle = append(p.idle, sp.buffer)
+	}
+}
+
+// Close waits for what is being read, and gives the buffers back.
+func (p *Reader) Close() (err error) {
+	for _, sp := range p.spans {
+		if sp.buffer != nil {
+			p.idle = append(p.idle, sp.buffer)
+		} else {
+			<-sp.mapped
+		}
+	}
+	for _, b := range p.idle {
+		err = errors.Join(err, b.Close())
+	}
+	p.spans, p.idle = nil, nil
+	return err
+}
+
+// Release says that blocks from … to−1, which lie in f from begin to end, of one Prefetch or
+// without one, are not needed again soon. Their buffer is free for others. If they are mapped the
+// kernel is told, of those shortly before them too: at once or, of a file that is read in
+// order, with one of the next calls ([Lag]).
+func (p *Reader) Release(f *File, from, to int, begin, end int64) {
+	if sp := p.end(from, to); sp != nil {
+		if sp.buffer != nil {
+			return
+		}
+		<-sp.mapped // pages that come later would stay
+	}
+	f.Release(begin, end)
+}
