@@ -1,0 +1,154 @@
+package csr
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
+)
+
+// A filling is a block on its way from rows to bytes.
+type filling struct {
+	firstRow int64
+	squares  squares // sum up to the end of the block
+	lens     []uint32
+	gaps     []uint32
+	values   []byte
+	buf      []byte // encoded
+	crc      uint32
+	encoded  chan struct{} // receives when buf is complete, if that is done by a worker
+}
+
+func newFilling() *filling { return &filling{encoded: make(chan struct{}, 1)} }
+
+// encode makes the bytes of the block. It may run beside everything else.
+func (f *filling) encode(coding Coding) {
+	f.buf = appendBlock(f.buf[:0], f.lens, f.gaps, finishValues(coding, f.values))
+	f.crc = crcOf(f.buf)
+}
+
+// flushBlock encodes and writes the block being filled, at once or, with
+// workers, when there is one more block than they are.
+func (w *Writer) flushBlock() error {
+	f := w.filling
+	f.firstRow, f.squares = w.manifest.Rows-int64(len(f.lens)), w.squares
+	coding := w.opts.Values.Coding
+	if w.opts.Workers <= 0 {
+		f.encode(coding)
+		err := w.writeBlock(f)
+		f.reset()
+		return err
+	}
+	go func() {
+		f.encode(coding)
+		f.encoded <- struct{}{}
+	}()
+	w.encoding = append(w.encoding, f)
+	if n := len(w.free); n > 0 {
+		w.filling, w.free = w.free[n-1], w.free[:n-1]
+	} else {
+		w.filling = newFilling()
+	}
+	return w.settle(w.opts.Workers)
+}
+
+// settle writes the oldest blocks until no more than n are on their way.
+func (w *Writer) settle(n int) error {
+	for len(w.encoding) > n {
+		f := w.encoding[0]
+		w.encoding = w.encoding[1:]
+		<-f.encoded
+		err := w.writeBlock(f)
+		f.reset()
+		w.free = append(w.free, f)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *filling) reset() { f.lens, f.gaps, f.values = f.lens[:0], f.gaps[:0], f.values[:0] }
+
+// writeBlock writes an encoded block.
+func (w *Writer) writeBlock(f *filling) error {
+	if int64(len(f.buf)) > maxBlockSize {
+		return fmt.Errorf("row too long: its block takes %d bytes, the limit is %d", len(f.buf), maxBlockSize)
+	}
+	if err := w.openShard(f.firstRow); err != nil {
+		return err
+	}
+	b := blockMeta{
+		offset: w.shard.out.Size(), firstRow: f.firstRow,
+		rows: uint32(len(f.lens)), nnz: uint32(len(f.gaps)), size: uint32(len(f.buf)), crc: f.crc,
+	}
+	if _, err := w.shard.out.Write(f.buf); err != nil {
+		return writing(err)
+	}
+	w.blocks = append(w.blocks, b)
+	w.manifest.MaxBlock.include(&b)
+	w.shard.squares = f.squares
+	if w.shard.out.Size() >= w.opts.ShardSize {
+		return w.closeShard()
+	}
+	return nil
+}
+
+// shardWriter is the shard being written.
+type shardWriter struct {
+	out        *durable.File
+	header     uint32 // its crc
+	firstBlock int
+	firstRow   int64
+	squares    squares // sum up to the end of the last block
+}
+
+// openShard makes sure there is a shard to write a block to.
+func (w *Writer) openShard(firstRow int64) error {
+	if w.shard != nil {
+		return nil
+	}
+	i := len(w.manifest.Shards)
+	out, err := durable.Create(w.fs, filepath.Join(w.dir, shardName(i)))
+	if err != nil {
+		return writing(err)
+	}
+	h := shardHeader{
+		version: Version, shard: uint32(i), cols: uint64(w.opts.Cols), firstRow: uint64(firstRow),
+		coding: w.opts.Values.Coding, table: w.opts.Values.Table,
+	}
+	b := h.append(nil)
+	w.shard = &shardWriter{out: out, header: headerCRC(b), firstBlock: len(w.blocks), firstRow: firstRow}
+	_, err = out.Write(b)
+	return writing(err)
+}
+
+// closeShard writes footer and trailer of the open shard, if any.
+func (w *Writer) closeShard() error {
+	if w.shard == nil {
+		return nil
+	}
+	s := w.shard
+	info := ShardInfo{Name: shardName(len(w.manifest.Shards)), FirstRow: s.firstRow}
+	var footer []byte
+	for i := range w.blocks[s.firstBlock:] {
+		b := &w.blocks[s.firstBlock+i]
+		footer = b.append(footer)
+		info.Rows += int64(b.rows)
+		info.NNZ += int64(b.nnz)
+		info.Blocks++
+	}
+	sum := footerCRC(footer, s.header)
+	tail := appendTrailer(footer, s.out.Size(), int(info.Blocks), sum)
+	if _, err := s.out.Write(tail); err != nil {
+		return writing(err)
+	}
+	w.shard = nil // closed even when that fails
+	if err := s.out.Close(); err != nil {
+		return writing(err)
+	}
+	info.Size, info.CRC = s.out.Size(), crc.Sum(sum)
+	w.manifest.Shards = append(w.manifest.Shards, info)
+	return w.save(s.squares)
+}
