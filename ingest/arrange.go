@@ -4,28 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 )
 
 // settle ranks the ids and decides the shape and orientation.
 func (g *ingestion) settle(ctx context.Context) (err error) {
 	r := g.reading
 	if r.shape != nil {
-		g.pack, err = newKeyPacker(r.shape.Rows, r.shape.Cols, g.o.Orient)
+		g.pack, err = g.o.packer(*r.shape)
 		return err
 	}
-	if len(r.users.closed)+len(r.items.closed) > 0 {
+	if r.users.Generations()+r.items.Generations() > 0 {
 		g.meter.begin(StageIDs, 0)
 	}
-	for _, a := range []*axis{r.users, r.items} {
-		if err := a.settle(ctx, g.scratch, g.plan, r.held, g.meter); err != nil {
+	for _, a := range []*ids.Axis{r.users, r.items} {
+		if err := a.Settle(ctx, g.scratch, g.plan.Budget, r.held, g.meter); err != nil {
 			return err
 		}
 	}
-	g.report.IDLists = len(r.users.closed) + len(r.items.closed)
-	if g.pack, err = newKeyPacker(r.users.n, r.items.n, g.o.Orient); err != nil {
+	g.report.IDLists = r.users.Generations() + r.items.Generations()
+	if g.pack, err = g.o.packer(shape{r.users.N, r.items.N}); err != nil {
 		return fmt.Errorf("lay out matrix: %w", err)
 	}
 	return nil
@@ -34,7 +35,7 @@ func (g *ingestion) settle(ctx context.Context) (err error) {
 // sort settles places and sorts the entries.
 func (g *ingestion) sort(ctx context.Context) error {
 	r := g.reading
-	total := r.spool.n
+	total := r.spool.N
 	if g.o.Duplicates != DuplicatesError {
 		total *= 2 // they are walked once more to learn the final values
 	}
@@ -43,104 +44,57 @@ func (g *ingestion) sort(ctx context.Context) error {
 	}
 	g.meter.begin(StageSort, total)
 	by := g.order()
-	g.o.Log.Debug("sort", "rows", g.pack.rows, "cols", g.pack.cols, "transposed", g.pack.transposed, "runs", len(g.spool.runs))
-	if err := g.sortRuns(ctx, by); err != nil {
+	g.o.Log.Debug("sort", "rows", g.pack.Rows, "cols", g.pack.Cols, "transposed", g.pack.Transposed, "runs", g.spool.Runs())
+	remap := g.remap
+	if r.shape != nil {
+		remap = nil
+	}
+	err := g.spool.Sort(ctx, g.o.Workers, remap, by, g.meter.Add)
+	if err = errors.Join(err, r.users.Sorted(), r.items.Sorted()); err != nil {
 		return err
 	}
-	g.report.Runs = g.spool.most
-	if g.spool.onto {
-		g.report.Spool = max(g.report.Spool, g.spool.fileBytes())
+	g.report.Runs = g.spool.Most
+	if g.spool.InFiles {
+		g.report.Spool = max(g.report.Spool, g.spool.FileBytes())
 	}
-	g.meter.extend(g.spool.reduceWork())
+	g.meter.Extend(g.spool.ReduceWork())
 	saved := func() error { return nil }
-	if g.scratch.durable {
+	if g.scratch.Durable {
 		saved = func() error { return g.saveNow(stepSort) }
 	}
-	if err := g.spool.reduce(ctx, by, saved, g.meter.add); err != nil {
+	if err := g.spool.Reduce(ctx, by, saved, g.meter.Add); err != nil {
 		return err
 	}
 	if g.o.Duplicates == DuplicatesError {
 		return nil
 	}
 	r.stats = csr.ValueStats{}
-	_, err := g.walk(ctx, func(part []entry) error {
+	_, err = g.walk(ctx, func(part []extsort.Entry) error {
 		for _, e := range part {
-			r.stats.Add(e.val)
+			r.stats.Add(e.Val)
 		}
 		return nil
 	})
 	return err
 }
 
-// sortRuns sorts the runs, those of one generation of ids after the other.
-func (g *ingestion) sortRuns(ctx context.Context, by sortOrder) error {
-	runs := g.spool.runs
-	for lo, hi := 0, 0; lo < len(runs); lo = hi {
-		for hi = lo + 1; hi < len(runs) && runs[hi].users == runs[lo].users && runs[hi].items == runs[lo].items; hi++ {
-		}
-		if !slices.ContainsFunc(runs[lo:hi], func(r run) bool { return !r.sorted }) {
-			for _, r := range runs[lo:hi] {
-				g.meter.add(r.n)
-			}
-			continue
-		}
-		remap, err := g.remap(runs[lo].users, runs[lo].items)
-		if err != nil {
-			return err
-		}
-		if err := g.spool.sort(ctx, lo, hi, g.o.Workers, remap, by, g.meter.add); err != nil {
-			return err
-		}
-	}
-	return errors.Join(g.reading.users.sorted(), g.reading.items.sorted())
-}
-
-func (g *ingestion) order() sortOrder {
+func (g *ingestion) order() extsort.Order {
 	d := g.o.Duplicates
-	return sortOrder{keyBits: g.pack.bits, byValue: d == Sum || d == Mean || d == Max}
+	return extsort.Order{KeyBits: g.pack.Bits, ByValue: d == Sum || d == Mean || d == Max}
 }
 
-// A remap turns temporary ids of one generation of users and one of items into keys.
-type remap struct {
-	users, items []uint32 // ranks
-	pack         keyPacker
-}
-
-// entries does nothing if m is nil: keys are places already.
-func (m *remap) entries(e []entry) {
-	if m == nil {
-		return
-	}
-	users, items, toUser, toItem := m.shifts()
-	for i := range e {
-		k := e[i].key
-		e[i].key = uint64(users[k>>32])<<toUser | uint64(items[uint32(k)])<<toItem
-	}
-}
-
-// shifts are the ranks and where in a key they are.
-func (m *remap) shifts() (users, items []uint32, toUser, toItem int) {
-	if m.pack.transposed {
-		return m.users, m.items, 0, m.pack.colBits
-	}
-	return m.users, m.items, m.pack.colBits, 0
-}
-
-// remap is that of the generations, or nil.
-func (g *ingestion) remap(userGen, itemGen int) (*remap, error) {
+// remap is that of the generations.
+func (g *ingestion) remap(userGen, itemGen int) (*extsort.Remap, error) {
 	r := g.reading
-	if r.shape != nil {
-		return nil, nil
-	}
-	users, err := r.users.ranksOf(userGen)
+	users, err := r.users.Ranks(userGen)
 	if err != nil {
 		return nil, err
 	}
-	items, err := r.items.ranksOf(itemGen)
+	items, err := r.items.Ranks(itemGen)
 	if err != nil {
 		return nil, err
 	}
-	return &remap{users, items, g.pack}, nil
+	return &extsort.Remap{Users: users, Items: items, Pack: g.pack}, nil
 }
 
 // place names a place in the user's matrix: ids, or indices from 1.
@@ -149,13 +103,13 @@ func (g *ingestion) place(key uint64) (row, col string) {
 	if g.reading.shape != nil {
 		return fmt.Sprint(i + 1), fmt.Sprint(j + 1)
 	}
-	return g.reading.users.name(g.scratch, i), g.reading.items.name(g.scratch, j)
+	return g.reading.users.Name(g.scratch, i), g.reading.items.Name(g.scratch, j)
 }
 
 // userPlace unpacks a key to the user's orientation.
 func (g *ingestion) userPlace(key uint64) (row, col int64) {
-	i, j := g.pack.stored(key)
-	if g.pack.transposed {
+	i, j := g.pack.Stored(key)
+	if g.pack.Transposed {
 		return int64(j), i
 	}
 	return i, int64(j)

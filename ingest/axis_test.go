@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 )
 
 // TestListsOfIDsGiveTheSameStore: whether ids fit in memory or go through
@@ -47,7 +49,7 @@ func TestListsOfIDsGiveTheSameStore(t *testing.T) {
 			lists := []int{}
 			for _, space := range []int64{40 << 10, 110 << 10} {
 				p := crowded()
-				p.space = space
+				p.Space = space
 				out := target(t)
 				rep, err := ingest(t.Context(), in, out, o, p)
 				if err != nil {
@@ -59,7 +61,7 @@ func TestListsOfIDsGiveTheSameStore(t *testing.T) {
 				leftovers(t, out, true)
 				lists = append(lists, rep.IDLists)
 			}
-			if lists[0] <= listWidth(crowded()) || !slices.IsSortedFunc(lists, func(a, b int) int { return b - a }) {
+			if lists[0] <= ids.ListWidth(crowded().Budget) || !slices.IsSortedFunc(lists, func(a, b int) int { return b - a }) {
 				t.Errorf("lists of ids: %v: the test misses what it is for", lists)
 			}
 		})

@@ -72,32 +72,6 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkDictionary numbers ids of ratings sorted by user.
-func BenchmarkDictionary(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 2))
-	var c format.Keys
-	for range 1 << 16 {
-		c.Ints = append(c.Ints, int64(r.IntN(10677)*6))
-	}
-	d := newDictionary()
-	var dst []uint32
-	for b.Loop() {
-		dst = d.encode(&c, dst[:0])
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.Ints)), "ns/id")
-}
-
-func BenchmarkSort(b *testing.B) {
-	e := randomEntries(rand.New(rand.NewPCG(1, 2)), 1<<20, 31, false)
-	work := make([]entry, len(e))
-	s := sorter{by: sortOrder{keyBits: 31}, largest: len(e)}
-	for b.Loop() {
-		copy(work, e)
-		s.sort(work)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(e)), "ns/entry")
-}
-
 // BenchmarkIngest is all of it, file to store, in memory and by way of the disk.
 func BenchmarkIngest(b *testing.B) {
 	text := benchText(1000000, "::")
@@ -108,7 +82,7 @@ func BenchmarkIngest(b *testing.B) {
 				out := filepath.Join(b.TempDir(), "out.csr")
 				p := mustPlan(b)
 				if spill {
-					p.keep, p.run = 0, 1<<18
+					p.Keep, p.Run = 0, 1<<18
 				}
 				for b.Loop() {
 					if _, err := ingest(context.Background(), []string{in}, out, Options{Workers: workers, Force: true}.withDefaults(), p); err != nil {

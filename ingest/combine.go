@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 )
 
 // walk merges the runs and calls emit for all places in ascending order, part
 // after part, duplicates combined. Merging goes on meanwhile.
-func (g *ingestion) walk(ctx context.Context, emit func(part []entry) error) (duplicates int64, err error) {
-	m, err := g.spool.merge(g.spool.runs, g.order())
+func (g *ingestion) walk(ctx context.Context, emit func(part []extsort.Entry) error) (duplicates int64, err error) {
+	m, err := g.spool.Merge(g.order())
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, m.close()) }()
+	defer func() { err = errors.Join(err, m.Close()) }()
 	group, ctx := errgroup.WithContext(ctx)
 	c := combiner{
 		policy: g.o.Duplicates,
@@ -27,9 +28,9 @@ func (g *ingestion) walk(ctx context.Context, emit func(part []entry) error) (du
 			return fmt.Errorf("combine entries at row %s, column %s: %w", row, col, format.ErrOverflow)
 		},
 	}
-	parts, free := make(chan []entry, walkParts), make(chan []entry, walkParts)
+	parts, free := make(chan []extsort.Entry, walkParts), make(chan []extsort.Entry, walkParts)
 	for range walkParts {
-		free <- make([]entry, 0, walkPart)
+		free <- make([]extsort.Entry, 0, walkPart)
 	}
 	group.Go(func() error {
 		defer close(parts)
@@ -56,15 +57,15 @@ const (
 // combine sends all places to parts, in buffers it takes from free. Under
 // DuplicatesError it sends no more once two entries are at one place, and counts
 // how many others are.
-func (g *ingestion) combine(ctx context.Context, m *merger, c *combiner, parts, free chan []entry) error {
+func (g *ingestion) combine(ctx context.Context, m *extsort.Merger, c *combiner, parts, free chan []extsort.Entry) error {
 	for more := true; more; {
-		var part []entry
+		var part []extsort.Entry
 		select {
 		case part = <-free:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		part, n, err := c.next(part, m.read)
+		part, n, err := c.next(part, m.Read)
 		if err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ func (g *ingestion) combine(ctx context.Context, m *merger, c *combiner, parts, 
 			to, part = free, part[:0]
 		}
 		to <- part // there is room for all
-		g.meter.add(n)
+		g.meter.Add(n)
 	}
 	if c.policy == DuplicatesError && c.duplicates > 0 {
 		return g.duplicateError(ctx, c.repeated, c.duplicates)
@@ -94,17 +95,17 @@ type combiner struct {
 	duplicates int64                  // entries merged away
 	repeated   uint64                 // the place of the first of them
 
-	open  bool  // there is a place that may get further entries
-	place entry // it, with its first value
+	open  bool          // there is a place that may get further entries
+	place extsort.Entry // it, with its first value
 	// Of the values there: Neumaier's sum in the order given (ascending under Sum and Mean), the last one, their number.
 	sum, comp, last float64
 	count           int64
 
-	scratch []entry
+	scratch []extsort.Entry
 }
 
 // next fills part's capacity with places completed by further entries; n is the number of these.
-func (c *combiner) next(part []entry, read func([]entry) (int, error)) (places []entry, n int, err error) {
+func (c *combiner) next(part []extsort.Entry, read func([]extsort.Entry) (int, error)) (places []extsort.Entry, n int, err error) {
 	part = part[:0]
 	if c.open && c.count == 1 {
 		part = append(part, c.place)
@@ -124,14 +125,14 @@ func (c *combiner) next(part []entry, read func([]entry) (int, error)) (places [
 }
 
 // add appends to dst the places completed by part.
-func (c *combiner) add(dst, part []entry) ([]entry, error) {
+func (c *combiner) add(dst, part []extsort.Entry) ([]extsort.Entry, error) {
 	var err error
 	for len(part) > 0 {
-		if e := part[0]; c.open && e.key == c.place.key {
+		if e := part[0]; c.open && e.Key == c.place.Key {
 			if c.duplicates == 0 {
-				c.repeated = e.key
+				c.repeated = e.Key
 			}
-			c.another(e.val)
+			c.another(e.Val)
 			part = part[1:]
 			continue
 		}
@@ -148,9 +149,9 @@ func (c *combiner) add(dst, part []entry) ([]entry, error) {
 
 // single is how many entries at the beginning of a part, one at least, are at
 // different places; the last of them may share its place with what follows.
-func single(part []entry) int {
+func single(part []extsort.Entry) int {
 	n := 1
-	for n < len(part) && part[n].key != part[n-1].key {
+	for n < len(part) && part[n].Key != part[n-1].Key {
 		n++
 	}
 	return n
@@ -159,7 +160,7 @@ func single(part []entry) int {
 // another takes a further value at the open place.
 func (c *combiner) another(v float64) {
 	if c.count == 1 {
-		c.sum, c.comp = c.place.val, 0
+		c.sum, c.comp = c.place.Val, 0
 	}
 	c.count++
 	c.duplicates++
@@ -173,7 +174,7 @@ func (c *combiner) another(v float64) {
 }
 
 // end appends the open place, if any, to dst.
-func (c *combiner) end(dst []entry) ([]entry, error) {
+func (c *combiner) end(dst []extsort.Entry) ([]extsort.Entry, error) {
 	if !c.open {
 		return dst, nil
 	}
@@ -182,15 +183,18 @@ func (c *combiner) end(dst []entry) ([]entry, error) {
 	if c.count > 1 {
 		switch c.policy {
 		case Last, Max: // Max has its entries in ascending order
-			e.val = c.last
+			e.Val = c.last
 		case Sum:
-			e.val = c.sum + c.comp
+			e.Val = c.sum + c.comp
 		case Mean:
-			e.val = (c.sum + c.comp) / float64(c.count)
+			e.Val = (c.sum + c.comp) / float64(c.count)
 		}
-		if !finite(e.val) {
-			return dst, c.overflow(e.key)
+		if !finite(e.Val) {
+			return dst, c.overflow(e.Key)
 		}
 	}
 	return append(dst, e), nil
 }
+
+// finite: neither NaN nor infinite.
+func finite(v float64) bool { return math.Abs(v) <= math.MaxFloat64 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -43,7 +44,7 @@ func keeps(t *testing.T, err error, out string) bool {
 	if ue.Spool != out+SpoolSuffix {
 		t.Errorf("kept in %s", ue.Spool)
 	}
-	if _, err := os.Stat(filepath.Join(ue.Spool, journalName)); err != nil {
+	if _, err := os.Stat(filepath.Join(ue.Spool, scratch.Journal)); err != nil {
 		t.Error(err)
 	}
 	return true
@@ -57,7 +58,7 @@ func faulty(t *testing.T, in, out string, fsys *csrtest.FaultFS, dup Duplicates)
 	}
 	o := Options{FS: fsys, Duplicates: dup, Force: true}
 	p := tiny()
-	p.run, p.first = 64, 64
+	p.Run, p.First = 64, 64
 	_, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
 
 // complete looks for the finished store of the same inputs and options at out,
@@ -18,8 +19,8 @@ import (
 // there is an error that says what is different.
 func complete(o Options, names []string, out string) (*Report, error) {
 	g := &ingestion{o: o, names: names, meter: newMeter(nil), report: &Report{Store: out, Finished: true}}
-	s := &scratch{fs: o.FS, dir: out + SpoolSuffix}
-	if found, err := s.look(); o.Force || err != nil || found {
+	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
+	if found, err := s.Look(); o.Force || err != nil || found {
 		return nil, nil
 	}
 	var err error
@@ -43,7 +44,7 @@ func complete(o Options, names []string, out string) (*Report, error) {
 	if n, ok := had["bad_lines"].(float64); ok {
 		g.report.BadLines = int64(n)
 	}
-	return g.report, s.remove() // a kill may have left its scratch with nothing, or no journal, in it
+	return g.report, s.Remove() // a kill may have left its scratch with nothing, or no journal, in it
 }
 
 // sourceOf is what a store says it was made from, and when that was.

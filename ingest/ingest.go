@@ -9,7 +9,10 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -53,13 +56,13 @@ type ingestion struct {
 	meter   *meter
 	report  *Report
 	reading *reading
-	spool   *spool
-	scratch *scratch
+	spool   *extsort.Spool
+	scratch *scratch.Dir
 	inputs  []input.ID // nil if they cannot be read again
 	saver   saver
 	resumed *journal // nil: begun anew
 
-	pack keyPacker
+	pack extsort.Packer
 }
 
 func ingest(ctx context.Context, inputs []string, out string, o Options, p plan) (*Report, error) {
@@ -79,7 +82,7 @@ func ingest(ctx context.Context, inputs []string, out string, o Options, p plan)
 		}
 	}
 	report, err := attempt(ctx, names, out, o, p)
-	if o.Resume && errors.Is(err, errTempDamaged) {
+	if o.Resume && errors.Is(err, scratch.ErrDamaged) {
 		o.Log.Warn("what was left by an ingest before is damaged: it begins anew", "error", err)
 		report, err = attempt(ctx, names, out, o, p)
 	}
@@ -96,8 +99,8 @@ func attempt(ctx context.Context, names []string, out string, o Options, p plan)
 	g := newIngestion(o, p, names, staging, out)
 	defer func() { err = errors.Join(err, staging.Abort()) }() // nothing after Commit
 	if err := g.begin(ctx); err != nil {
-		if errors.Is(err, errTempDamaged) {
-			err = errors.Join(err, g.scratch.remove())
+		if errors.Is(err, scratch.ErrDamaged) {
+			err = errors.Join(err, g.scratch.Remove())
 		}
 		return nil, err
 	}
@@ -105,7 +108,7 @@ func attempt(ctx context.Context, names []string, out string, o Options, p plan)
 		return nil, g.leave(err)
 	}
 	g.meter.end()
-	if err := g.scratch.remove(); err != nil {
+	if err := g.scratch.Remove(); err != nil {
 		return nil, fmt.Errorf("remove temporary files: %w", err)
 	}
 	return g.report, g.describe(out)
@@ -114,13 +117,13 @@ func attempt(ctx context.Context, names []string, out string, o Options, p plan)
 func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out string) *ingestion {
 	g := &ingestion{
 		o: o, plan: p, names: names, staging: staging, meter: newMeter(o.Observer), report: &Report{Store: out},
-		scratch: &scratch{fs: o.FS, dir: staging.Target() + SpoolSuffix, most: p.unsynced},
+		scratch: &scratch.Dir{FS: o.FS, Name: staging.Target() + SpoolSuffix, Most: p.unsynced},
 		saver:   saver{every: o.CheckpointEvery, last: time.Now()},
 	}
 	r := &reading{
 		o: o, plan: p, names: names, meter: g.meter, report: g.report, scratch: g.scratch,
 		open:  input.Opener{FS: o.FS, Stdin: o.Stdin, Bytes: new(atomic.Int64), MaxWindow: uint64(p.window)},
-		users: newAxis(), items: newAxis(),
+		users: ids.New(), items: ids.New(),
 	}
 	r.save = func() error {
 		if !g.due() {
@@ -128,7 +131,7 @@ func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out s
 		}
 		return g.save(stepRead)
 	}
-	r.spool = newSpool(p, g.scratch, true, r.held)
+	r.spool = extsort.New(p.Budget, g.scratch, true, r.held)
 	g.reading, g.spool = r, r.spool
 	return g
 }
@@ -138,8 +141,8 @@ func (g *ingestion) begin(ctx context.Context) (err error) {
 	if g.inputs, err = input.Identify(g.o.FS, g.names); err != nil {
 		return err
 	}
-	g.scratch.durable = g.inputs != nil && g.o.CheckpointEvery > 0
-	g.spool.durable = g.scratch.durable
+	g.scratch.Durable = g.inputs != nil && g.o.CheckpointEvery > 0
+	g.spool.Durable = g.scratch.Durable
 	j, err := g.unfinished()
 	if err != nil {
 		return err
@@ -159,7 +162,7 @@ func (g *ingestion) begin(ctx context.Context) (err error) {
 // run goes through the stages.
 func (g *ingestion) run(ctx context.Context) (err error) {
 	r := g.reading
-	defer func() { err = errors.Join(err, r.users.close(), r.items.close()) }()
+	defer func() { err = errors.Join(err, r.users.Close(), r.items.Close()) }()
 	for _, stage := range []func(context.Context) error{g.read, g.sort, g.write} {
 		if err := stage(ctx); err != nil {
 			return err
@@ -181,11 +184,11 @@ func (g *ingestion) read(ctx context.Context) error {
 	}
 	g.report.Format = r.format
 	g.report.InputBytes = r.uncompressed
-	if r.shape == nil && r.spool.n == 0 {
+	if r.shape == nil && r.spool.N == 0 {
 		return &format.ParseError{File: input.DisplayName(g.names[len(g.names)-1]), Err: fmt.Errorf("%w in the input", format.ErrEmpty)}
 	}
-	g.o.Log.Debug("read", "format", r.format, "entries", r.spool.n, "spilled", r.spool.onto)
-	if err := r.spool.finish(); err != nil || !r.spool.onto {
+	g.o.Log.Debug("read", "format", r.format, "entries", r.spool.N, "spilled", r.spool.InFiles)
+	if err := r.spool.Finish(); err != nil || !r.spool.InFiles {
 		return err
 	}
 	return g.saveNow(stepSort)

@@ -22,6 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -94,7 +95,7 @@ func TestStoreDependsOnEntriesAlone(t *testing.T) {
 				}
 			}
 			var want map[string]string
-			for try, p := range []plan{mustPlan(t), tiny(), tiny(), {chunk: 1000, jobs: 2, space: 64 << 20, keep: 10 << 10, run: 500, first: 100, readBuf: 64, fanIn: 3, unsynced: 64, window: 1 << 20}} {
+			for try, p := range []plan{mustPlan(t), tiny(), tiny(), {chunk: 1000, jobs: 2, Budget: extsort.Budget{Space: 64 << 20, Keep: 10 << 10, Run: 500, First: 100, ReadBuf: 64, FanIn: 3}, unsynced: 64, window: 1 << 20}} {
 				r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 				in, out := write(t, "ratings", strings.Join(lines, "\n")), target(t)
 				o := Options{Workers: 1 + try*2%5, Duplicates: dup, FS: lazyFS{vfs.OS}}
@@ -165,7 +166,7 @@ func TestIDsAreOrderedAndMayBeNatural(t *testing.T) {
 				if r, err := s.IDs(axis); r != nil || err != nil {
 					t.Errorf("%q: %v written (%v)", c.text, axis, err)
 				}
-			} else if got := ids(t, s, axis, int64(len(want))); !slices.Equal(got, want) {
+			} else if got := idsOf(t, s, axis, int64(len(want))); !slices.Equal(got, want) {
 				t.Errorf("%q: %v are %v, want %v", c.text, axis, got, want)
 			}
 		}
@@ -183,7 +184,7 @@ func TestDuplicatePolicies(t *testing.T) {
 	}{
 		{Sum, 1.5, -12}, {Mean, 0.5, -6}, {First, 0.75, -5}, {Last, 0.5, -7}, {Max, 0.75, -5},
 	} {
-		for _, p := range []plan{mustPlan(t), tiny(), {chunk: 16, jobs: 2, space: 1 << 20, run: 1, first: 1, readBuf: 1, fanIn: 2, unsynced: 64, window: 1 << 20}} {
+		for _, p := range []plan{mustPlan(t), tiny(), {chunk: 16, jobs: 2, Budget: extsort.Budget{Space: 1 << 20, Run: 1, First: 1, ReadBuf: 1, FanIn: 2}, unsynced: 64, window: 1 << 20}} {
 			out := target(t)
 			rep, err := ingest(t.Context(), []string{write(t, "in", text)}, out, Options{Duplicates: c.policy}.withDefaults(), p)
 			if err != nil {

@@ -11,7 +11,9 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
@@ -20,8 +22,7 @@ import (
 
 // The journal of an ingest lies in its scratch: sealed JSON, replaced as a whole.
 const (
-	journalName    = "journal"
-	journalHalf    = journalName + ".half"
+	journalHalf    = scratch.Journal + ".half"
 	journalVersion = 2
 )
 
@@ -54,8 +55,8 @@ type journal struct {
 	Runs        []string
 	MostRuns    int
 	Values      *csr.Values
-	Users       axisState
-	Items       axisState
+	Users       ids.State
+	Items       ids.State
 	Seconds     map[string]float64
 	Fingerprint string
 	Duplicates  int64
@@ -71,11 +72,6 @@ type place struct {
 	Line   int64 // number of the line there, from 1
 	Disk   int64 // bytes of all inputs on disk up to there
 	Tally  format.Tally
-}
-
-type axisState struct {
-	Closed []idList
-	Log    logState
 }
 
 // A savedError is a tolerated ParseError.
@@ -165,13 +161,13 @@ func namesOf(inputs []input.ID) []string {
 }
 
 // write replaces the journal of a scratch.
-func (j *journal) write(s *scratch) (err error) {
+func (j *journal) write(s *scratch.Dir) (err error) {
 	b, err := durable.Seal(j, &j.CRC)
 	if err == nil {
-		err = durable.Replace(s.fs, s.path(journalName), s.path(journalHalf), durable.Bytes(b))
+		err = durable.Replace(s.FS, s.Path(scratch.Journal), s.Path(journalHalf), durable.Bytes(b))
 	}
 	if err == nil {
-		err = s.fs.SyncDir(s.dir)
+		err = s.FS.SyncDir(s.Name)
 	}
 	if err != nil {
 		return fmt.Errorf("save the ingest: %w", err)
@@ -185,8 +181,8 @@ const maxJournal = 1 << 28
 var errJournal = errors.New("its journal is damaged")
 
 // readJournal reads the journal of a scratch.
-func readJournal(s *scratch) (*journal, error) {
-	b, err := vfs.ReadFile(s.fs, s.path(journalName), maxJournal)
+func readJournal(s *scratch.Dir) (*journal, error) {
+	b, err := vfs.ReadFile(s.FS, s.Path(scratch.Journal), maxJournal)
 	if err != nil {
 		return nil, err
 	}
@@ -213,15 +209,12 @@ func parseJournal(b []byte) (*journal, error) {
 
 // files are those the journal names.
 func (j *journal) files() map[string]bool {
-	keep := map[string]bool{journalName: true}
+	keep := map[string]bool{scratch.Journal: true}
 	for _, name := range j.Runs {
 		keep[name] = true
 	}
-	for _, a := range []*axisState{&j.Users, &j.Items} {
-		keep[a.Log.Name] = true
-		for _, l := range a.Closed {
-			keep[l.Name] = true
-		}
+	for _, name := range append(j.Users.Files(), j.Items.Files()...) {
+		keep[name] = true
 	}
 	return keep
 }

@@ -57,7 +57,7 @@ func TestFewOpenFiles(t *testing.T) {
 		for _, limit := range []int{fewestFiles, 24, 40} {
 			for _, workers := range []int{1, 8} {
 				p := u.plan
-				p.fanIn = 64
+				p.FanIn = 64
 				p, err := p.within(limit)
 				if err != nil {
 					t.Fatal(err)

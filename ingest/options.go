@@ -75,6 +75,11 @@ func nameOf(names []string, i int) string {
 // auto is the name for recognising the format.
 const auto = "auto"
 
+// SpoolSuffix is added to the name of a store for the directory of what does
+// not fit in memory while it is made: runs of entries, lists of ids and, if the
+// ingest can be resumed, the journal that says how far it has come.
+const SpoolSuffix = ".spool"
+
 // DefaultMemory is the budget when Options.Memory is 0.
 const DefaultMemory = 1 << 30
 

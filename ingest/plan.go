@@ -5,19 +5,15 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 )
 
 // A plan divides the memory budget. Only the speed depends on it.
 type plan struct {
-	chunk    int   // bytes of input parsed at a time, at most format.ChunkBytes
-	jobs     int   // chunks under way
-	space    int64 // bytes for dictionaries, entries and sorting
-	keep     int64 // bytes of entries kept in memory, room for sorting not counted
-	run      int   // entries sorted at a time
-	first    int   // entries of the first buffer; each further one is twice as large, up to run
-	readBuf  int   // bytes read at a time from one run while merging
-	fanIn    int   // runs merged at a time
-	unsynced int   // temporary files that are open only to become durable, at most
+	chunk int // bytes of input parsed at a time, at most format.ChunkBytes
+	jobs  int // chunks under way
+	extsort.Budget
+	unsynced int // temporary files that are open only to become durable, at most
 	// encoders encode blocks of the store beside the goroutine that fills them.
 	encoders int
 	window   int64 // largest window of zstd input
@@ -38,21 +34,21 @@ const (
 
 // newPlan divides memory bytes.
 func newPlan(memory int64, workers int) (plan, error) {
-	p := plan{chunk: format.ChunkBytes, jobs: 2*workers + 2, readBuf: 1 << 15}
+	p := plan{chunk: format.ChunkBytes, jobs: 2*workers + 2, Budget: extsort.Budget{ReadBuf: 1 << 15}}
 	fixed := int64(baseMemory + writerMemory)
 	if most := (memory - fixed - minSpace) / (4 * jobMemory); int64(p.jobs) > most {
 		p.jobs = int(max(most, 2))
 	}
 	fixed += int64(p.jobs) * jobMemory
 	p.encoders = min(workers, p.jobs*jobMemory/encoderMemory) // in the place of the chunks
-	p.space = memory - fixed
-	if p.space < minSpace {
+	p.Space = memory - fixed
+	if p.Space < minSpace {
 		return p, &MemoryError{Need: fixed + minSpace, Budget: memory, What: "it has to hold the chunks being parsed, the buffers of sorting and the writer"}
 	}
-	p.keep = p.space
-	p.run = int(min(max(p.space/8/entrySize, 1<<12), 1<<22))
-	p.first = min(1<<16, p.run)
-	p.fanIn = int(max(2, min(p.space/4/p.cursorBytes(), 512)))
+	p.Keep = p.Space
+	p.Run = int(min(max(p.Space/8/extsort.EntryBytes, 1<<12), 1<<22))
+	p.First = min(1<<16, p.Run)
+	p.FanIn = int(max(2, min(p.Space/4/p.CursorBytes(), 512)))
 	p.unsynced = 64
 	p.window = max(memory/8, 8<<20)
 	return p, nil
@@ -73,16 +69,13 @@ func (p plan) within(files int) (plan, error) {
 		return p, fmt.Errorf("no more than %d files may be open at a time; %d are needed (ulimit -n %d)", files, fewestFiles, fewestFiles)
 	}
 	free := files - otherFiles
-	p.fanIn = min(p.fanIn, free/2)
+	p.FanIn = min(p.FanIn, free/2)
 	p.unsynced = min(p.unsynced, max(1, free/4)) // twice: those of a save under way, too
 	return p, nil
 }
 
 // sortersWithin is how many workers may sort runs, each with a file open.
 func sortersWithin(files int) int { return max(1, (files-otherFiles)/4) }
-
-// cursorBytes is what reading one run takes while merging.
-func (p plan) cursorBytes() int64 { return int64(p.readBuf) + runBlock*entrySize + 1<<12 }
 
 // HeapLimit is the limit to give debug.SetMemoryLimit so that an ingest with
 // Options.Memory = memory stays within it: the rest is the program's code.

@@ -47,8 +47,8 @@ func (m *meter) begin(stage string, total int64) {
 	m.send(time.Now())
 }
 
-// extend adds work to the stage.
-func (m *meter) extend(n int64) {
+// Extend adds work to the stage.
+func (m *meter) Extend(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.p.Total += n
@@ -91,8 +91,8 @@ func (m *meter) set(done, entries int64) {
 	}
 }
 
-// add is set for stages that count entries.
-func (m *meter) add(done int) {
+// Add is set for stages that count entries.
+func (m *meter) Add(done int) {
 	m.mu.Lock()
 	done64 := m.p.Done + int64(done)
 	entries := m.p.Entries

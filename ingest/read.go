@@ -12,7 +12,10 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
@@ -39,25 +42,24 @@ type reading struct {
 	total  int64 // bytes of all inputs on disk; 0 = unknown
 	report *Report
 
-	users, items *axis
+	users, items *ids.Axis
 	shape        *shape // declared: keys are indices, and there are no dictionaries
-	spool        *spool
+	spool        *extsort.Spool
 	format       string
 	from         place // where an interrupted ingest has stopped
 	place        place // behind what has been taken
-	scratch      *scratch
+	scratch      *scratch.Dir
 	save         func() error // called between batches
 
 	mu    sync.Mutex
 	stats csr.ValueStats
 
-	userIDs, itemIDs []uint32 // of a batch
-	pairs            []uint64
-	uncompressed     int64 // bytes of all inputs
+	pairs        []uint64 // keys of a batch
+	uncompressed int64    // bytes of all inputs
 }
 
 // held is the bytes of the dictionaries.
-func (r *reading) held() int64 { return r.users.size() + r.items.size() }
+func (r *reading) held() int64 { return r.users.Size() + r.items.Size() }
 
 // run reads all inputs.
 func (r *reading) run(ctx context.Context) error {
@@ -248,7 +250,7 @@ func (r *reading) take(j *job) error {
 	}
 	r.place = j.at
 	r.place.Tally = j.src.tally
-	r.meter.set(j.at.Disk, r.spool.n)
+	r.meter.set(j.at.Disk, r.spool.N)
 	return r.save()
 }
 
@@ -270,37 +272,30 @@ func (r *reading) judge(j *job) error {
 
 // addKeys spools the entries of an input with a declared shape.
 func (r *reading) addKeys(b *format.Batch) error {
-	r.spool.tight = false // their keys are not pairs of temporary ids; it is the only input
-	k, err := newKeyPacker(r.shape.Rows, r.shape.Cols, r.o.Orient)
+	r.spool.Loose() // their keys are not pairs of temporary ids; it is the only input
+	k, err := r.o.packer(*r.shape)
 	if err != nil {
 		return err
 	}
 	r.pairs = slices.Grow(r.pairs[:0], len(b.Val))[:len(b.Val)]
 	cols := b.Col.Ints[:len(b.Val)]
 	for i, row := range b.Row.Ints[:len(b.Val)] {
-		r.pairs[i] = k.key(row, cols[i])
+		r.pairs[i] = k.Key(row, cols[i])
 	}
-	return r.spool.add(r.pairs, b.Val)
+	return r.spool.Add(r.pairs, b.Val)
 }
 
 // addIDs spools entries under temporary ids, user above item.
 func (r *reading) addIDs(b *format.Batch) error {
-	users, items := r.users.dict, r.items.dict
-	if n := len(b.Val); users.n > maxIDs-n || items.n > maxIDs-n {
-		return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), format.ErrUnsupported)
+	var err error
+	if r.pairs, err = ids.Pairs(r.pairs[:0], b, r.users, r.items); err != nil {
+		return err
 	}
-	if b.Row.IsText || b.Col.IsText || users.isText || items.isText {
-		r.userIDs = users.encode(&b.Row, r.userIDs[:0])
-		r.itemIDs = items.encode(&b.Col, r.itemIDs[:0])
-		r.pairs = appendPairs(r.pairs[:0], r.userIDs, r.itemIDs)
-	} else {
-		r.pairs = appendNumbered(r.pairs[:0], b.Row.Ints, b.Col.Ints, users, items)
-	}
-	if err := r.spool.add(r.pairs, b.Val); err != nil {
+	if err := r.spool.Add(r.pairs, b.Val); err != nil {
 		return err
 	}
 	for {
-		ok, err := r.spool.adjust()
+		ok, err := r.spool.Adjust()
 		if ok || err != nil {
 			return err
 		}
@@ -310,53 +305,18 @@ func (r *reading) addIDs(b *format.Batch) error {
 	}
 }
 
-// appendPairs makes pairs of temporary ids.
-func appendPairs(dst []uint64, users, items []uint32) []uint64 {
-	for i, u := range users {
-		dst = append(dst, uint64(u)<<32|uint64(items[i]))
-	}
-	return dst
-}
-
-// appendNumbered makes pairs of temporary ids of integers, in one go. Most of
-// them have come before and are in direct.
-func appendNumbered(dst []uint64, users, items []int64, user, item *dictionary) []uint64 {
-	byUser, byItem := user.direct, item.direct
-	dst = slices.Grow(dst, len(users))[:len(users)]
-	items = items[:len(users)]
-	for i, u := range users {
-		v, u1, v1 := items[i], uint32(0), uint32(0) // the latter: temporary ids + 1
-		if uint64(u) < uint64(len(byUser)) {
-			u1 = byUser[u]
-		}
-		if uint64(v) < uint64(len(byItem)) {
-			v1 = byItem[v]
-		}
-		if u1 == 0 {
-			u1 = user.addInt(u) + 1
-			byUser = user.direct // it may have grown
-		}
-		if v1 == 0 {
-			v1 = item.addInt(v) + 1
-			byItem = item.direct
-		}
-		dst[i] = uint64(u1-1)<<32 | uint64(v1-1)
-	}
-	return dst
-}
-
 // turn begins a generation of the ids that take most.
 func (r *reading) turn() error {
 	a := r.users
-	if r.items.dict.size() > a.dict.size() {
+	if r.items.Held() > a.Held() {
 		a = r.items
 	}
-	if a.dict.n == 0 {
+	if a.Empty() {
 		return &MemoryError{Need: r.o.Memory + minSpace, Budget: r.o.Memory, What: "no room is left for ids"}
 	}
-	if err := a.turn(r.scratch); err != nil {
+	if err := a.Turn(r.scratch); err != nil {
 		return err
 	}
-	r.o.Log.Debug("ids do not fit: begin another list", "users", len(r.users.closed), "items", len(r.items.closed))
-	return r.spool.turn(len(r.users.closed), len(r.items.closed))
+	r.o.Log.Debug("ids do not fit: begin another list", "users", r.users.Generations(), "items", r.items.Generations())
+	return r.spool.Turn(r.users.Generations(), r.items.Generations())
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -42,17 +44,17 @@ func (e *ResumeError) Unwrap() error { return e.Err }
 // unfinished looks at what an ingest before has left. It returns its journal
 // if this one goes on from there, else nil and an empty scratch.
 func (g *ingestion) unfinished() (*journal, error) {
-	found, err := g.scratch.look()
+	found, err := g.scratch.Look()
 	if err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
 	switch {
-	case !g.scratch.made:
+	case !g.scratch.Made:
 		return nil, nil
 	case found && !g.o.Resume && !g.o.Force:
-		return nil, &UnfinishedError{Spool: g.scratch.dir}
+		return nil, &UnfinishedError{Spool: g.scratch.Name}
 	case !found || !g.o.Resume:
-		if err := g.scratch.remove(); err != nil {
+		if err := g.scratch.Remove(); err != nil {
 			return nil, fmt.Errorf("remove leftovers of %s: %w", g.report.Store, err)
 		}
 		return nil, nil
@@ -65,7 +67,7 @@ func (g *ingestion) unfinished() (*journal, error) {
 		err = errors.New("an input cannot be read again")
 	}
 	if err != nil {
-		return nil, &ResumeError{Spool: g.scratch.dir, Err: err}
+		return nil, &ResumeError{Spool: g.scratch.Name, Err: err}
 	}
 	return j, nil
 }
@@ -73,8 +75,8 @@ func (g *ingestion) unfinished() (*journal, error) {
 // finished tells whether the interrupted ingest had published its store, all
 // but for the removal of its scratch, which it then makes up for.
 func finished(o Options, _ []string, out string) (*Report, error) {
-	s := &scratch{fs: o.FS, dir: out + SpoolSuffix}
-	if found, err := s.look(); err != nil || !found {
+	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
+	if found, err := s.Look(); err != nil || !found {
 		return nil, nil
 	}
 	j, err := readJournal(s)
@@ -94,7 +96,7 @@ func finished(o Options, _ []string, out string) (*Report, error) {
 	if err := g.describe(out); err != nil {
 		return nil, err
 	}
-	return g.report, s.remove()
+	return g.report, s.Remove()
 }
 
 // report restores what has been counted.
@@ -119,40 +121,22 @@ func (g *ingestion) restore(j *journal) error {
 	if j.Values != nil {
 		r.stats = csr.StatsOf(*j.Values)
 	}
-	g.scratch.serial = j.Serial
-	s.onto, s.cur = true, make([]entry, 0, g.plan.run)
-	s.spilled.Store(j.Spilled)
-	for _, name := range j.Runs {
-		info, err := readRunInfo(g.o.FS, g.scratch.path(name))
-		if err != nil {
-			return &ResumeError{Spool: g.scratch.dir, Err: damaged(err)}
-		}
-		s.addRun(run{name: name, runInfo: info})
-		s.n += int64(info.n)
+	g.scratch.Serial = j.Serial
+	damaged := func(err error) error {
+		return &ResumeError{Spool: g.scratch.Name, Err: scratch.Damaged(err)}
 	}
-	s.most = max(s.most, j.MostRuns)
-	if s.n != j.Entries {
-		return &ResumeError{Spool: g.scratch.dir, Err: fmt.Errorf("%w: %d entries are missing", errTempDamaged, j.Entries-s.n)}
-	}
-	for _, a := range []struct {
-		axis  *axis
-		state *axisState
-	}{{r.users, &j.Users}, {r.items, &j.Items}} {
-		a.axis.closed = a.state.Closed
-		for _, l := range a.state.Closed {
-			if err := g.scratch.verifyList(l); err != nil {
-				return &ResumeError{Spool: g.scratch.dir, Err: damaged(err)}
-			}
-		}
-		if err := a.state.Log.load(g.scratch, a.axis.dict); err != nil {
-			return &ResumeError{Spool: g.scratch.dir, Err: damaged(err)}
-		}
-		if a.state.Log.Name != "" {
-			a.axis.log.old = append(a.axis.log.old, a.state.Log.Name)
+	for axis, state := range map[*ids.Axis]ids.State{r.users: j.Users, r.items: j.Items} {
+		if err := axis.Restore(g.scratch, state); err != nil {
+			return damaged(err)
 		}
 	}
-	s.users, s.items = len(r.users.closed), len(r.items.closed)
-	if err := g.scratch.sweep(j.files()); err != nil {
+	if err := s.Restore(j.Runs, r.users.Generations(), r.items.Generations(), j.MostRuns, j.Spilled); err != nil {
+		return damaged(err)
+	}
+	if s.N != j.Entries {
+		return damaged(fmt.Errorf("%w: %d entries are missing", scratch.ErrDamaged, j.Entries-s.N))
+	}
+	if err := g.scratch.Sweep(j.files()); err != nil {
 		return fmt.Errorf("resume: %w", err)
 	}
 	g.resumed = j
@@ -170,34 +154,33 @@ type saver struct {
 
 // due tells whether the ingest should be saved now.
 func (g *ingestion) due() bool {
-	return g.spool.onto && g.scratch.durable &&
-		(time.Since(g.saver.last) >= g.saver.every || len(g.scratch.unsynced) >= g.plan.unsynced)
+	return g.spool.InFiles && g.scratch.Durable &&
+		(time.Since(g.saver.last) >= g.saver.every || g.scratch.Unsynced() >= g.plan.unsynced)
 }
 
 // save begins to write the journal of what has been done so far; no file it
 // names is changed later. It returns the error of the save before.
 func (g *ingestion) save(step string) error {
-	if !g.scratch.durable {
+	if !g.scratch.Durable {
 		return nil
 	}
 	if err := g.saving(); err != nil {
 		return err
 	}
 	r := g.reading
-	if err := errors.Join(g.spool.sealFile(), r.users.log.save(g.scratch, r.users.dict), r.items.log.save(g.scratch, r.items.dict)); err != nil {
+	if err := errors.Join(g.spool.Flush(), r.users.Save(g.scratch), r.items.Save(g.scratch)); err != nil {
 		return err
 	}
 	j := g.journal(step)
-	files := g.scratch.unsynced
-	g.scratch.unsynced = nil
+	files := g.scratch.TakeUnsynced()
 	var logs []vfs.File
 	var old []string
-	for _, a := range []*axis{r.users, r.items} {
-		if a.log.f != nil {
-			logs = append(logs, a.log.f)
+	for _, a := range []*ids.Axis{r.users, r.items} {
+		log, gone := a.Logs()
+		if log != nil {
+			logs = append(logs, log)
 		}
-		old = append(old, a.log.old...)
-		a.log.old = nil
+		old = append(old, gone...)
 	}
 	g.saver.last = time.Now()
 	g.saver.busy = make(chan error, 1)
@@ -227,7 +210,7 @@ func (g *ingestion) saveNow(step string) error {
 
 // persist makes files durable, then the journal that names them, and removes
 // those that only the journal before has named.
-func persist(s *scratch, j *journal, files, logs []vfs.File, old []string) error {
+func persist(s *scratch.Dir, j *journal, files, logs []vfs.File, old []string) error {
 	var err error
 	for _, f := range files {
 		err = errors.Join(err, f.Sync(), f.Close())
@@ -242,7 +225,7 @@ func persist(s *scratch, j *journal, files, logs []vfs.File, old []string) error
 		return err
 	}
 	for _, name := range old {
-		if err := s.removeFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.RemoveFile(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("save the ingest: %w", err)
 		}
 	}
@@ -254,11 +237,10 @@ func (g *ingestion) journal(step string) *journal {
 	r := g.reading
 	j := &journal{
 		Version: journalVersion, Inputs: g.inputs, Options: g.o.shaping(), Memory: g.o.Memory,
-		Step: step, Serial: g.scratch.serial, Place: r.place, Format: r.format, Shape: r.shape,
+		Step: step, Serial: g.scratch.Serial, Place: r.place, Format: r.format, Shape: r.shape,
 		Lines: g.report.Lines, Bad: g.report.BadLines, InputBytes: r.uncompressed,
-		Entries: g.spool.n, Spilled: g.spool.spilled.Load(), MostRuns: g.spool.most,
-		Users:      axisState{Closed: r.users.closed, Log: r.users.log.state},
-		Items:      axisState{Closed: r.items.closed, Log: r.items.log.state},
+		Entries: g.spool.N, Spilled: g.spool.Spilled(), MostRuns: g.spool.Most,
+		Users: r.users.State(), Items: r.items.State(),
 		Seconds:    g.meter.spent(),
 		Duplicates: g.report.Duplicates, Resumes: g.report.Resumes,
 	}
@@ -269,12 +251,10 @@ func (g *ingestion) journal(step string) *journal {
 	for _, err := range g.report.FirstBad {
 		j.FirstBad = append(j.FirstBad, saveError(err))
 	}
-	for _, run := range g.spool.runs {
-		j.Runs = append(j.Runs, run.name)
-	}
+	j.Runs = g.spool.Files()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if g.o.Duplicates == DuplicatesError && g.spool.n > 0 {
+	if g.o.Duplicates == DuplicatesError && g.spool.N > 0 {
 		v := r.stats.Values()
 		j.Values = &v
 	}
@@ -284,11 +264,11 @@ func (g *ingestion) journal(step string) *journal {
 // leave ends an ingest that has failed: what can be resumed is kept.
 func (g *ingestion) leave(err error) error {
 	err = errors.Join(err, g.saving())
-	err = errors.Join(err, g.scratch.close())
+	err = errors.Join(err, g.scratch.Close())
 	if g.saver.saved && resumable(err) {
-		return &UnfinishedError{Spool: g.scratch.dir, Err: err}
+		return &UnfinishedError{Spool: g.scratch.Name, Err: err}
 	}
-	return errors.Join(err, g.scratch.remove())
+	return errors.Join(err, g.scratch.Remove())
 }
 
 // resumable tells whether an ingest that has failed so can succeed without
@@ -300,5 +280,5 @@ func resumable(err error) bool {
 		memory    *MemoryError
 	)
 	return !errors.As(err, &parse) && !errors.As(err, &duplicate) && !errors.As(err, &memory) &&
-		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, errTempDamaged)
+		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, scratch.ErrDamaged)
 }

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -25,8 +25,8 @@ import (
 // crowded is a plan under which ids do not fit either: a list holds some dozens.
 func crowded() plan {
 	p := tiny()
-	p.space = 48 << 10
-	p.run, p.first = 64, 16
+	p.Space = 48 << 10
+	p.Run, p.First = 64, 16
 	return p
 }
 
@@ -179,7 +179,7 @@ func TestResumeIsRefused(t *testing.T) {
 	}
 	resume("input changed", u.inputs, Options{}, "has changed")
 
-	journal := filepath.Join(ue.Spool, journalName)
+	journal := filepath.Join(ue.Spool, scratch.Journal)
 	b, err := os.ReadFile(journal)
 	if err != nil {
 		t.Fatal(err)
@@ -339,7 +339,7 @@ func TestJournalRoundTrip(t *testing.T) {
 	j := &journal{Version: journalVersion, Step: stepRead, Options: Options{}.shaping(),
 		FirstBad: []savedError{saveError(&format.ParseError{File: "f", Line: 3, Column: 2, Field: "user", Text: "x", Err: fmt.Errorf("%w: more", text.ErrFields), Want: "w"})}}
 	dir := t.TempDir()
-	s := &scratch{fs: vfs.OS, dir: dir}
+	s := &scratch.Dir{FS: vfs.OS, Name: dir}
 	if err := j.write(s); err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +362,7 @@ func TestJournalRoundTrip(t *testing.T) {
 	if _, err := readJournal(s); err == nil || !strings.Contains(err.Error(), "version 99") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := readJournal(&scratch{fs: vfs.OS, dir: filepath.Join(dir, "none")}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := readJournal(&scratch.Dir{FS: vfs.OS, Name: filepath.Join(dir, "none")}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -379,92 +379,6 @@ func FuzzJournal(f *testing.F) {
 		j, err := parseJournal(b)
 		if (j == nil) == (err == nil) {
 			t.Errorf("%v, %v", j, err)
-		}
-	})
-}
-
-// TestRunFile writes entries block by block and reads them, and damages them.
-func TestRunFile(t *testing.T) {
-	dir := t.TempDir()
-	number := 0
-	rapid.Check(t, func(t *rapid.T) {
-		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		bits := rapid.IntRange(1, 63).Draw(t, "bits")
-		e := randomEntries(r, rapid.IntRange(1, 3*runBlock).Draw(t, "n"), bits, rapid.Bool().Draw(t, "few values"))
-		isSorted := rapid.Bool().Draw(t, "sorted")
-		if isSorted {
-			e = sorted(e, false)
-		}
-		name := filepath.Join(dir, fmt.Sprint(number))
-		number++
-		f, err := vfs.OS.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := newRunWriter(f, runInfo{sorted: isSorted, users: 3, items: 4}, new(blockCoder))
-		for rest := e; len(rest) > 0; {
-			n := min(len(rest), 1+r.IntN(2*runBlock))
-			if err := w.add(rest[:n]); err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
-		}
-		if err := errors.Join(w.end(), f.Close()); err != nil {
-			t.Fatal(err)
-		}
-		got, info, err := readRun(name)
-		if err != nil || info != w.info {
-			t.Fatalf("%v, header %+v, want %+v", err, info, w.info)
-		}
-		if diff := cmp.Diff(e, got, cmp.AllowUnexported(entry{})); diff != "" {
-			t.Fatal(diff)
-		}
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.IntN(4) == 0 {
-			b = b[:r.IntN(len(b))]
-		} else {
-			b[r.IntN(len(b))] ^= 1 << r.IntN(8)
-		}
-		if err := os.WriteFile(name, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := readRun(name); err == nil {
-			t.Fatal("damage goes unnoticed")
-		}
-	})
-}
-
-func readRun(name string) (e []entry, info runInfo, err error) {
-	if info, err = readRunInfo(vfs.OS, name); err != nil {
-		return nil, info, err
-	}
-	r, err := openRun(vfs.OS, name, info, 100)
-	if err != nil {
-		return nil, info, err
-	}
-	defer r.close()
-	buf, c := make([]entry, runBlock), new(blockCoder)
-	for {
-		n, err := r.next(c, buf)
-		if err != nil || n == 0 {
-			return e, info, err
-		}
-		e = append(e, buf[:n]...)
-	}
-}
-
-// FuzzBlock: no bytes make decoding panic or write beyond a block.
-func FuzzBlock(f *testing.F) {
-	c := new(blockCoder)
-	f.Add(c.encode(nil, []entry{{1, 2}, {5, 2}}, true), true)
-	f.Add(c.encode(nil, []entry{{9, 2}, {5, 1}}, false), false)
-	f.Fuzz(func(t *testing.T, b []byte, sorted bool) {
-		e := make([]entry, runBlock)
-		if n, size, err := c.decode(e, b, sorted); err == nil && (n < 1 || n > runBlock || size > len(b)) {
-			t.Errorf("%d entries of %d bytes", n, size)
 		}
 	})
 }

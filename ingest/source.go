@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 )
 
@@ -25,6 +27,15 @@ type source struct {
 
 // A shape is that of the user's matrix, of inputs whose keys are indices.
 type shape struct{ Rows, Cols int64 }
+
+// packer makes the keys of a matrix as it is going to be stored.
+func (o Options) packer(s shape) (extsort.Packer, error) {
+	k := extsort.NewPacker(s.Rows, s.Cols, o.Orient.transpose(s.Rows, s.Cols))
+	if k.Cols > csr.MaxCols || k.Bits > 63 {
+		return k, fmt.Errorf("a %d × %d matrix is too large: %w", s.Rows, s.Cols, format.ErrUnsupported)
+	}
+	return k, nil
+}
 
 // openSource opens an input. prev is the one before, or nil.
 func openSource(ctx context.Context, op input.Opener, name string, o Options, prev *source) (*source, error) {
@@ -48,7 +59,7 @@ func (src *source) open(o Options, prev *source) (err error) {
 		Name: src.Name, Stream: src.File, Chosen: o.Format != "", Separator: o.Separator, Columns: o.Columns, Header: o.Header,
 		Declare: func(rows, cols int64) error {
 			src.shape = &shape{rows, cols}
-			_, err := newKeyPacker(rows, cols, o.Orient)
+			_, err := o.packer(*src.shape)
 			return err
 		},
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 )
 
@@ -60,7 +62,7 @@ func (g *ingestion) checkSpace(ctx context.Context) error {
 		log = g.o.Log.Info
 	}
 	log("disk space", "temporary files", formatBytes(e.Spool), "store", formatBytes(e.Store), "free", formatBytes(free))
-	have := g.spool.fileBytes() // of an ingest that is resumed
+	have := g.spool.FileBytes() // of an ingest that is resumed
 	if need := max(0, e.Spool-have) + e.Store; need > free && !g.o.IgnoreSpace {
 		return fmt.Errorf("ingest: %w", &SpaceError{Dir: dir, Spool: max(0, e.Spool-have), Store: e.Store, Free: free})
 	}
@@ -85,7 +87,7 @@ const (
 // is nothing to learn from them; what is wrong with them will be found when they
 // are read.
 func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
-	s := sample{o: g.o, users: newDictionary(), items: newDictionary()}
+	s := sample{o: g.o, users: ids.NewDictionary(), items: ids.NewDictionary()}
 	var prev *source
 	step := max(1, len(g.names)/sampleInputs)
 	for i := 0; i < len(g.names); i += step {
@@ -107,9 +109,9 @@ func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
 // A sample is what has been learnt from the beginnings of inputs.
 type sample struct {
 	o            Options
-	users, items *dictionary
+	users, items *ids.Dictionary
 	stats        csr.ValueStats
-	coder        blockCoder
+	coder        extsort.Coder
 
 	disk     int64 // bytes of the inputs, as they lie on disk, that it is from
 	entries  int64
@@ -151,21 +153,21 @@ func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*
 func (s *sample) add(b *format.Batch, declared *shape) {
 	before := s.idBytes
 	var users, items []uint32
-	var k keyPacker
+	var k extsort.Packer
 	if declared == nil {
 		users, items = s.number(s.users, &b.Row), s.number(s.items, &b.Col)
 	} else {
-		k, _ = newKeyPacker(declared.Rows, declared.Cols, s.o.Orient) // it was declared: it fits
+		k, _ = s.o.packer(*declared) // it was declared: it fits
 	}
-	e := make([]entry, 0, runBlock)
+	e := make([]extsort.Entry, 0, extsort.BlockEntries)
 	for i, v := range b.Val {
 		if declared != nil {
-			e = append(e, entry{k.key(b.Row.Ints[i], b.Col.Ints[i]), v})
+			e = append(e, extsort.Entry{Key: k.Key(b.Row.Ints[i], b.Col.Ints[i]), Val: v})
 		} else {
-			e = append(e, entry{uint64(users[i])<<32 | uint64(items[i]), v})
+			e = append(e, extsort.Entry{Key: uint64(users[i])<<32 | uint64(items[i]), Val: v})
 		}
-		if len(e) == runBlock || i == len(b.Val)-1 {
-			s.encoded += int64(len(s.coder.encode(nil, e, false)))
+		if len(e) == extsort.BlockEntries || i == len(b.Val)-1 {
+			s.encoded += int64(len(s.coder.Encode(nil, e, false)))
 			e = e[:0]
 		}
 	}
@@ -175,9 +177,9 @@ func (s *sample) add(b *format.Batch, declared *shape) {
 }
 
 // number gives temporary ids and counts the bytes of those that are new.
-func (s *sample) number(d *dictionary, c *format.Keys) []uint32 {
-	next := uint32(d.n)
-	ids := d.encode(c, nil)
+func (s *sample) number(d *ids.Dictionary, c *format.Keys) []uint32 {
+	next := uint32(d.N)
+	ids := d.Encode(c, nil)
 	for i, t := range ids {
 		if t < next {
 			continue
@@ -204,11 +206,11 @@ func (s *sample) scale(total int64, p plan) *Estimate {
 		ids = float64(s.someIDs) / float64(s.someSeen)
 	}
 	e := &Estimate{Entries: int64(n), Store: int64(n * (storeGap + value + ids))}
-	size := float64(entrySize)
-	if s.users.n > 0 && len(values.Table) > 0 {
-		size = packedSize
+	size := float64(extsort.EntryBytes)
+	if s.users.N > 0 && len(values.Table) > 0 {
+		size = extsort.PackedBytes
 	}
-	if n*size*9/8 > float64(p.space) || n*size > float64(p.keep) {
+	if n*size*9/8 > float64(p.Space) || n*size > float64(p.Keep) {
 		// One byte more for places farther apart than those of the sample.
 		e.Spool = int64(n * (float64(s.encoded)/float64(s.entries) + 1 + ids))
 	}

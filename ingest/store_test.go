@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 )
 
 // triple is one entry of the user's matrix; row and col are ids, or indices
@@ -33,7 +34,7 @@ func contents(t testing.TB, path string) []triple {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	rows, cols := ids(t, s, csr.RowAxis, s.Rows()), ids(t, s, csr.ColAxis, s.Cols())
+	rows, cols := idsOf(t, s, csr.RowAxis, s.Rows()), idsOf(t, s, csr.ColAxis, s.Cols())
 	var all []triple
 	eachStored(t, path, func(row int64, col uint32, v float64) {
 		e := triple{rows[row], cols[col], v}
@@ -67,7 +68,7 @@ func eachStored(t testing.TB, path string, visit func(row int64, col uint32, v f
 	}
 }
 
-func ids(t testing.TB, s *csr.Store, axis csr.Axis, n int64) []string {
+func idsOf(t testing.TB, s *csr.Store, axis csr.Axis, n int64) []string {
 	t.Helper()
 	r, err := s.IDs(axis)
 	if err != nil {
@@ -107,7 +108,7 @@ func target(t testing.TB) string { return filepath.Join(t.TempDir(), "out.csr") 
 // tiny is a plan under which even a few entries spill, are merged in several
 // rounds, and span chunks.
 func tiny() plan {
-	return plan{chunk: 256, jobs: 3, space: 64 << 20, keep: 0, run: 48, first: 8, readBuf: 64, fanIn: 3, unsynced: 64, window: 8 << 20}
+	return plan{chunk: 256, jobs: 3, Budget: extsort.Budget{Space: 64 << 20, Keep: 0, Run: 48, First: 8, ReadBuf: 64, FanIn: 3}, unsynced: 64, window: 8 << 20}
 }
 
 // ingestText ingests content and checks that nothing but the store is left.

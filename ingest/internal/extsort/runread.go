@@ -1,4 +1,4 @@
-package ingest
+package extsort
 
 import (
 	"bufio"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -33,10 +34,10 @@ func openRun(fsys vfs.FS, name string, info runInfo, buffer int) (*runReader, er
 
 // next fills e, which has room for a block or all of the run, with the next block and returns its
 // length; 0 behind the last, when all of the file has been verified.
-func (r *runReader) next(c *blockCoder, e []entry) (int, error) {
+func (r *runReader) next(c *Coder, e []Entry) (int, error) {
 	if r.left == 0 {
 		if r.sum != r.info.crc || r.read != r.info.bytes {
-			return 0, errTempDamaged
+			return 0, scratch.ErrDamaged
 		}
 		return 0, nil
 	}
@@ -46,7 +47,7 @@ func (r *runReader) next(c *blockCoder, e []entry) (int, error) {
 	}
 	n, size, err := c.decode(e, b, r.info.sorted)
 	if err == nil && (size != len(b) || n > r.left) {
-		err = errTempDamaged
+		err = scratch.ErrDamaged
 	}
 	if err != nil {
 		return 0, err
@@ -56,7 +57,7 @@ func (r *runReader) next(c *blockCoder, e []entry) (int, error) {
 }
 
 // block reads the bytes of one block.
-func (r *runReader) block(c *blockCoder) ([]byte, error) {
+func (r *runReader) block(c *Coder) ([]byte, error) {
 	head, err := r.r.Peek(3 * binary.MaxVarintLen64)
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("sort entries: %w", err)
@@ -68,12 +69,12 @@ func (r *runReader) block(c *blockCoder) ([]byte, error) {
 	if values == 0 {
 		size += count * 7
 	}
-	if k <= 0 || k1 <= 0 || k2 <= 0 || count > runBlock || keys > maxBlockBytes || values > 255 || size > uint64(r.info.bytes-r.read) {
-		return nil, errTempDamaged
+	if k <= 0 || k1 <= 0 || k2 <= 0 || count > BlockEntries || keys > maxBlockBytes || values > 255 || size > uint64(r.info.bytes-r.read) {
+		return nil, scratch.ErrDamaged
 	}
 	c.out = slices.Grow(c.out[:0], int(size))[:size]
 	if _, err := io.ReadFull(r.r, c.out); err == io.EOF || err == io.ErrUnexpectedEOF {
-		return nil, errTempDamaged
+		return nil, scratch.ErrDamaged
 	} else if err != nil {
 		return nil, fmt.Errorf("sort entries: %w", err)
 	}

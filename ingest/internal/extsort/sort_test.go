@@ -1,4 +1,4 @@
-package ingest
+package extsort
 
 import (
 	"cmp"
@@ -14,32 +14,33 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // randomEntries have keys of the given bits, many of them equal, and values
 // that number them in order of arrival (or small ones, with ties, by value).
-func randomEntries(r *rand.Rand, n, keyBits int, byValue bool) []entry {
-	e := make([]entry, n)
+func randomEntries(r *rand.Rand, n, keyBits int, byValue bool) []Entry {
+	e := make([]Entry, n)
 	for i := range e {
-		e[i] = entry{r.Uint64() >> (64 - keyBits), float64(i)}
+		e[i] = Entry{r.Uint64() >> (64 - keyBits), float64(i)}
 		if r.IntN(3) == 0 && i > 0 {
-			e[i].key = e[r.IntN(i)].key
+			e[i].Key = e[r.IntN(i)].Key
 		}
 		if byValue {
-			e[i].val = float64(r.IntN(5))
+			e[i].Val = float64(r.IntN(5))
 		}
 	}
 	return e
 }
 
-func sorted(e []entry, byValue bool) []entry {
+func sorted(e []Entry, byValue bool) []Entry {
 	e = slices.Clone(e)
-	slices.SortStableFunc(e, func(a, b entry) int {
-		if c := cmp.Compare(a.key, b.key); c != 0 || !byValue {
+	slices.SortStableFunc(e, func(a, b Entry) int {
+		if c := cmp.Compare(a.Key, b.Key); c != 0 || !byValue {
 			return c
 		}
-		return cmp.Compare(a.val, b.val)
+		return cmp.Compare(a.Val, b.Val)
 	})
 	return e
 }
@@ -51,7 +52,7 @@ func TestSorterIsStable(t *testing.T) {
 			for _, byValue := range []bool{false, true} {
 				e := randomEntries(r, n, keyBits, byValue)
 				want := sorted(e, byValue)
-				s := sorter{by: sortOrder{keyBits, byValue}, largest: n}
+				s := sorter{by: Order{keyBits, byValue}, largest: n}
 				if s.sort(e); !slices.Equal(e, want) {
 					t.Errorf("n=%d bits=%d byValue=%v: wrong order", n, keyBits, byValue)
 				}
@@ -65,22 +66,22 @@ func TestSorterIsStable(t *testing.T) {
 func TestSpoolSortsAnything(t *testing.T) {
 	base, number := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := plan{
-			run: rapid.IntRange(40, 400).Draw(t, "run"), readBuf: rapid.IntRange(1, 50).Draw(t, "readBuf"),
-			fanIn: rapid.IntRange(2, 5).Draw(t, "fanIn"), space: 1 << 30, keep: rapid.SampledFrom([]int64{0, 20 << 10, 1 << 30}).Draw(t, "keep"),
+		p := Budget{
+			Run: rapid.IntRange(40, 400).Draw(t, "run"), ReadBuf: rapid.IntRange(1, 50).Draw(t, "readBuf"),
+			FanIn: rapid.IntRange(2, 5).Draw(t, "fanIn"), Space: 1 << 30, Keep: rapid.SampledFrom([]int64{0, 20 << 10, 1 << 30}).Draw(t, "keep"),
 		}
-		p.first = rapid.IntRange(1, p.run).Draw(t, "first")
+		p.First = rapid.IntRange(1, p.Run).Draw(t, "first")
 		byValue := rapid.Bool().Draw(t, "byValue")
-		by := sortOrder{rapid.IntRange(1, 63).Draw(t, "bits"), byValue}
+		by := Order{rapid.IntRange(1, 63).Draw(t, "bits"), byValue}
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		e := randomEntries(r, rapid.IntRange(0, 2500).Draw(t, "n"), by.keyBits, byValue)
+		e := randomEntries(r, rapid.IntRange(0, 2500).Draw(t, "n"), by.KeyBits, byValue)
 		if rapid.Bool().Draw(t, "sorted") {
 			e = sorted(e, byValue)
 		}
 
 		dir := filepath.Join(base, strconv.Itoa(number))
 		number++
-		s := newSpool(p, &scratch{fs: lazyFS{vfs.OS}, dir: dir}, false, func() int64 { return 0 })
+		s := New(p, &scratch.Dir{FS: vfs.OS, Name: dir}, false, func() int64 { return 0 })
 		got, err := throughSpool(s, slices.Clone(e), by, 1+r.IntN(3))
 		if err != nil {
 			t.Fatal(err)
@@ -94,20 +95,20 @@ func TestSpoolSortsAnything(t *testing.T) {
 	})
 }
 
-func addAll(s *spool, e []entry) error {
+func addAll(s *Spool, e []Entry) error {
 	var keys []uint64
 	var vals []float64
 	for _, x := range e {
-		keys, vals = append(keys, x.key), append(vals, x.val)
+		keys, vals = append(keys, x.Key), append(vals, x.Val)
 	}
-	return s.add(keys, vals)
+	return s.Add(keys, vals)
 }
 
-func throughSpool(s *spool, e []entry, by sortOrder, workers int) (got []entry, err error) {
+func throughSpool(s *Spool, e []Entry, by Order, workers int) (got []Entry, err error) {
 	if err := addAll(s, e); err != nil {
 		return nil, err
 	}
-	if err := s.finish(); err != nil {
+	if err := s.Finish(); err != nil {
 		return nil, err
 	}
 	total := 0
@@ -117,8 +118,8 @@ func throughSpool(s *spool, e []entry, by sortOrder, workers int) (got []entry, 
 	if total != len(e) {
 		return nil, fmt.Errorf("progress of %d entries, want %d", total, len(e))
 	}
-	work, done := s.reduceWork(), int64(0)
-	if err := s.reduce(context.Background(), by, func() error { return nil }, func(n int) { done += int64(n) }); err != nil {
+	work, done := s.ReduceWork(), int64(0)
+	if err := s.Reduce(context.Background(), by, func() error { return nil }, func(n int) { done += int64(n) }); err != nil {
 		return nil, err
 	}
 	if done > work { // less if runs come to follow upon each other
@@ -128,35 +129,35 @@ func throughSpool(s *spool, e []entry, by sortOrder, workers int) (got []entry, 
 }
 
 // merged is all that a sorted spool holds.
-func merged(s *spool, by sortOrder) (got []entry, err error) {
+func merged(s *Spool, by Order) (got []Entry, err error) {
 	m, err := s.merge(s.runs, by)
 	if err != nil {
 		return nil, err
 	}
-	part := make([]entry, 7)
+	part := make([]Entry, 7)
 	for n := len(part); n == len(part); {
-		if n, err = m.read(part); err != nil {
+		if n, err = m.Read(part); err != nil {
 			return nil, err
 		}
 		got = append(got, part[:n]...)
 	}
-	return got, errors.Join(m.close(), s.drop())
+	return got, errors.Join(m.Close(), s.Drop())
 }
 
 // TestDamagedTemporaryFileIsNoticed changes one byte behind the spool's back.
 func TestDamagedTemporaryFileIsNoticed(t *testing.T) {
 	for _, when := range []string{"before sort", "before merge"} {
-		p := plan{run: 64, first: 64, readBuf: 16, fanIn: 8, space: 1 << 20}
-		s := newSpool(p, &scratch{fs: vfs.OS, dir: filepath.Join(t.TempDir(), "x")}, false, func() int64 { return 0 })
-		by := sortOrder{keyBits: 20}
-		if err := addAll(s, randomEntries(rand.New(rand.NewPCG(1, 1)), 500, by.keyBits, false)); err != nil {
+		p := Budget{Run: 64, First: 64, ReadBuf: 16, FanIn: 8, Space: 1 << 20}
+		s := New(p, &scratch.Dir{FS: vfs.OS, Name: filepath.Join(t.TempDir(), "x")}, false, func() int64 { return 0 })
+		by := Order{KeyBits: 20}
+		if err := addAll(s, randomEntries(rand.New(rand.NewPCG(1, 1)), 500, by.KeyBits, false)); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.finish(); err != nil {
+		if err := s.Finish(); err != nil {
 			t.Fatal(err)
 		}
 		damage := func() {
-			name := s.scratch.path(s.runs[2].name)
+			name := s.dir.Path(s.runs[2].name)
 			b, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
@@ -175,16 +176,27 @@ func TestDamagedTemporaryFileIsNoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 			damage()
-			var m *merger
+			var m *Merger
 			if m, err = s.merge(s.runs, by); err == nil {
-				_, err = m.read(make([]entry, 501))
-				if err := m.close(); err != nil {
+				_, err = m.Read(make([]Entry, 501))
+				if err := m.Close(); err != nil {
 					t.Error(err)
 				}
 			}
 		}
-		if !errors.Is(err, errTempDamaged) {
-			t.Errorf("%s: %v, want %v", when, err, errTempDamaged)
+		if !errors.Is(err, scratch.ErrDamaged) {
+			t.Errorf("%s: %v, want %v", when, err, scratch.ErrDamaged)
 		}
 	}
+}
+
+func BenchmarkSort(b *testing.B) {
+	e := randomEntries(rand.New(rand.NewPCG(1, 2)), 1<<20, 31, false)
+	work := make([]Entry, len(e))
+	s := sorter{by: Order{KeyBits: 31}, largest: len(e)}
+	for b.Loop() {
+		copy(work, e)
+		s.sort(work)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(e)), "ns/entry")
 }

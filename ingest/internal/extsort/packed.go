@@ -1,4 +1,4 @@
-package ingest
+package extsort
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 // above the code of one of up to 256 values. First the numbers are temporary ids, user
 // above item; for sorting they become a key.
 const (
-	packedSize   = 8 // bytes
+	PackedBytes  = 8 // bytes
 	packedIDBits = 28
 	codeBits     = 64 - 2*packedIDBits
 	packedID     = 1<<packedIDBits - 1
@@ -65,22 +65,22 @@ func (t *valueTable) code(bits uint64) (code uint8, ok bool) {
 func (t *valueTable) value(code uint64) float64 { return math.Float64frombits(t.bits[code&packedCode]) }
 
 // unpack is the inverse of pack. Once sorted, entries have their keys.
-func (t *valueTable) unpack(dst []entry, packed []uint64, sorted bool) {
+func (t *valueTable) unpack(dst []Entry, packed []uint64, sorted bool) {
 	dst = dst[:len(packed)]
 	if sorted {
 		for i, x := range packed {
-			dst[i] = entry{x >> codeBits, t.value(x)}
+			dst[i] = Entry{x >> codeBits, t.value(x)}
 		}
 		return
 	}
 	for i, x := range packed {
-		dst[i] = entry{x>>(packedIDBits+codeBits)<<32 | x>>codeBits&packedID, t.value(x)}
+		dst[i] = Entry{x>>(packedIDBits+codeBits)<<32 | x>>codeBits&packedID, t.value(x)}
 	}
 }
 
 // addPacked packs entries and returns how many. Afterwards there is room for
 // more, or the spool is not tight any more.
-func (s *spool) addPacked(keys []uint64, vals []float64) (int, error) {
+func (s *Spool) addPacked(keys []uint64, vals []float64) (int, error) {
 	had := len(s.packed)
 	n := min(len(keys), cap(s.packed)-had)
 	k := s.values.pack(s.packed[had:had+n], keys[:n], vals[:n])
@@ -95,10 +95,10 @@ func (s *spool) addPacked(keys []uint64, vals []float64) (int, error) {
 }
 
 // sealPacked is seal for packed entries.
-func (s *spool) sealPacked() error {
+func (s *Spool) sealPacked() error {
 	next := s.nextRun(cap(s.packed))
 	s.keepPacked()
-	if s.full(int64(next) * packedSize) {
+	if s.full(int64(next) * PackedBytes) {
 		return s.spill()
 	}
 	s.packed = make([]uint64, 0, next)
@@ -106,15 +106,15 @@ func (s *spool) sealPacked() error {
 }
 
 // loosen unpacks all runs; no more are packed.
-func (s *spool) loosen() error {
+func (s *Spool) loosen() error {
 	s.keepPacked()
 	s.tight, s.bytes = false, 0
 	for i := range s.runs {
 		r := &s.runs[i]
-		r.mem = make([]entry, r.n)
+		r.mem = make([]Entry, r.n)
 		s.values.unpack(r.mem, r.packed, false)
 		r.packed = nil
-		s.bytes += int64(r.n) * entrySize
+		s.bytes += int64(r.n) * EntryBytes
 	}
 	if s.full(0) {
 		return s.spill()
@@ -123,16 +123,16 @@ func (s *spool) loosen() error {
 }
 
 // keepPacked is keep for packed entries.
-func (s *spool) keepPacked() {
+func (s *Spool) keepPacked() {
 	if len(s.packed) > 0 {
 		s.addRun(run{packed: s.packed, runInfo: runInfo{n: len(s.packed), users: s.users, items: s.items}})
-		s.bytes += int64(cap(s.packed)) * packedSize
+		s.bytes += int64(cap(s.packed)) * PackedBytes
 	}
 	s.packed = nil
 }
 
 // packed is entries for packed ones.
-func (m *remap) packed(e []uint64) {
+func (m *Remap) packed(e []uint64) {
 	users, items, toUser, toItem := m.shifts()
 	for i, x := range e {
 		key := uint64(users[x>>(packedIDBits+codeBits)])<<toUser | uint64(items[x>>codeBits&packedID])<<toItem
@@ -149,7 +149,7 @@ func (s *sorter) sortPacked(e []uint64, values *valueTable) {
 	default:
 		s.radixSortPacked(e)
 	}
-	if s.by.byValue {
+	if s.by.ByValue {
 		sortPackedGroups(e, values)
 	}
 }
@@ -170,7 +170,7 @@ func (s *sorter) radixSortPacked(e []uint64) {
 		s.packedScratch = make([]uint64, s.largest)
 	}
 	src, dst := e, s.packedScratch[:len(e)]
-	for shift := codeBits; shift < codeBits+s.by.keyBits; shift += digitBits {
+	for shift := codeBits; shift < codeBits+s.by.KeyBits; shift += digitBits {
 		if radixPassPacked(dst, src, shift) {
 			src, dst = dst, src
 		}

@@ -1,4 +1,4 @@
-package ingest
+package extsort
 
 import (
 	"encoding/binary"
@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/mix"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -23,10 +24,10 @@ import (
 const (
 	runMagic  = "gdsvdrun"
 	runHeader = 64
-	// runBlock is how many entries a block has, at most.
-	runBlock = 1 << 12
+	// BlockEntries is how many entries a block has, at most.
+	BlockEntries = 1 << 12
 	// maxBlockBytes is the size of the largest block.
-	maxBlockBytes = 3*binary.MaxVarintLen64 + runBlock*(2*binary.MaxVarintLen64+8) + 256*8
+	maxBlockBytes = 3*binary.MaxVarintLen64 + BlockEntries*(2*binary.MaxVarintLen64+8) + 256*8
 )
 
 // A runInfo is what the header of a file of a run says.
@@ -60,7 +61,7 @@ func (r *runInfo) header() []byte {
 
 func (r *runInfo) parse(b []byte) error {
 	if string(b[:8]) != runMagic || binary.LittleEndian.Uint32(b[runHeader-4:]) != crc.Of(b[:runHeader-4]) {
-		return errTempDamaged
+		return scratch.ErrDamaged
 	}
 	r.n = int(binary.LittleEndian.Uint64(b[8:]))
 	r.least, r.most = binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
@@ -80,13 +81,13 @@ func readRunInfo(fsys vfs.FS, name string) (r runInfo, err error) {
 	var b [runHeader]byte
 	_, err = f.ReadAt(b[:], 0)
 	if err == io.EOF {
-		err = errTempDamaged
+		err = scratch.ErrDamaged
 	}
 	if err == nil {
 		err = r.parse(b[:])
 	}
 	if err == nil {
-		err = hasSize(f, runHeader+r.bytes)
+		err = scratch.HasSize(f, runHeader+r.bytes)
 	}
 	return r, errors.Join(err, f.Close())
 }
@@ -96,28 +97,28 @@ type runWriter struct {
 	f     vfs.File
 	info  runInfo
 	buf   []byte // encoded, not yet written
-	coder *blockCoder
+	coder *Coder
 }
 
 // runBuffer is how many bytes are written at a time.
 const runBuffer = 1 << 18
 
-func newRunWriter(f vfs.File, info runInfo, c *blockCoder) *runWriter {
+func newRunWriter(f vfs.File, info runInfo, c *Coder) *runWriter {
 	return &runWriter{f: f, info: info, coder: c, buf: c.out[:0]}
 }
 
 // add appends entries.
-func (w *runWriter) add(e []entry) error {
+func (w *runWriter) add(e []Entry) error {
 	if w.info.sorted && len(e) > 0 {
 		if w.info.n == 0 {
-			w.info.least = e[0].key
+			w.info.least = e[0].Key
 		}
-		w.info.most = e[len(e)-1].key
+		w.info.most = e[len(e)-1].Key
 	}
 	w.info.n += len(e)
 	for len(e) > 0 {
-		k := min(len(e), runBlock)
-		w.buf = w.coder.encode(w.buf, e[:k], w.info.sorted)
+		k := min(len(e), BlockEntries)
+		w.buf = w.coder.Encode(w.buf, e[:k], w.info.sorted)
 		e = e[k:]
 		if len(w.buf) >= runBuffer {
 			if err := w.flush(); err != nil {
@@ -149,8 +150,8 @@ func (w *runWriter) end() error {
 	return nil
 }
 
-// A blockCoder encodes and decodes blocks; it keeps its buffers.
-type blockCoder struct {
+// A Coder encodes and decodes blocks; it keeps its buffers.
+type Coder struct {
 	out   []byte
 	keys  []byte
 	codes []byte
@@ -158,8 +159,8 @@ type blockCoder struct {
 	slots [256]uint8
 }
 
-// encode appends a block of at most runBlock entries.
-func (c *blockCoder) encode(dst []byte, e []entry, sorted bool) []byte {
+// Encode appends a block of at most BlockEntries entries.
+func (c *Coder) Encode(dst []byte, e []Entry, sorted bool) []byte {
 	if sorted {
 		c.keys = appendSortedKeys(c.keys[:0], e)
 	} else {
@@ -177,16 +178,16 @@ func (c *blockCoder) encode(dst []byte, e []entry, sorted bool) []byte {
 		return append(dst, c.codes...)
 	}
 	for i := range e {
-		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e[i].val))
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(e[i].Val))
 	}
 	return dst
 }
 
-func appendSortedKeys(dst []byte, e []entry) []byte {
+func appendSortedKeys(dst []byte, e []Entry) []byte {
 	before := uint64(0)
 	for i := range e {
-		d := e[i].key - before
-		before = e[i].key
+		d := e[i].Key - before
+		before = e[i].Key
 		for d >= 0x80 {
 			dst = append(dst, byte(d)|0x80)
 			d >>= 7
@@ -196,10 +197,10 @@ func appendSortedKeys(dst []byte, e []entry) []byte {
 	return dst
 }
 
-func appendKeys(dst []byte, e []entry) []byte {
+func appendKeys(dst []byte, e []Entry) []byte {
 	hi, lo := int64(0), int64(0)
 	for i := range e {
-		h, l := int64(e[i].key>>32), int64(uint32(e[i].key))
+		h, l := int64(e[i].Key>>32), int64(uint32(e[i].Key))
 		if h == hi {
 			dst = append(dst, 0)
 		} else {
@@ -213,11 +214,11 @@ func appendKeys(dst []byte, e []entry) []byte {
 
 // index finds the distinct values of the block and which of them each entry
 // has; the table is left empty if there are too many.
-func (c *blockCoder) index(e []entry) {
+func (c *Coder) index(e []Entry) {
 	c.table, c.codes = c.table[:0], c.codes[:0]
 	clear(c.slots[:])
 	for i := range e {
-		v := math.Float64bits(e[i].val)
+		v := math.Float64bits(e[i].Val)
 		slot := &c.slots[v*mix.Golden>>56] // Fibonacci hashing; a guess, verified
 		k := int(*slot)
 		if k >= len(c.table) || c.table[k] != v {
@@ -238,14 +239,14 @@ func (c *blockCoder) index(e []entry) {
 // decode fills e from the block at the beginning of b.
 // It returns the number of entries and of bytes; an error if b holds no
 // block, or one that e has no room for.
-func (c *blockCoder) decode(e []entry, b []byte, sorted bool) (n, size int, err error) {
+func (c *Coder) decode(e []Entry, b []byte, sorted bool) (n, size int, err error) {
 	count, at := binary.Uvarint(b)
 	keys, k1 := binary.Uvarint(b[max(at, 0):])
 	at += k1
 	values, k2 := binary.Uvarint(b[max(at, 0):])
 	at += k2
-	if at < 3 || count == 0 || count > uint64(min(len(e), runBlock)) || values > 255 || keys > uint64(len(b)-at) {
-		return 0, 0, errTempDamaged
+	if at < 3 || count == 0 || count > uint64(min(len(e), BlockEntries)) || values > 255 || keys > uint64(len(b)-at) {
+		return 0, 0, scratch.ErrDamaged
 	}
 	n = int(count)
 	rest := b[at+int(keys):]
@@ -254,7 +255,7 @@ func (c *blockCoder) decode(e []entry, b []byte, sorted bool) (n, size int, err 
 		size += n * 7
 	}
 	if size > len(b) {
-		return 0, 0, errTempDamaged
+		return 0, 0, scratch.ErrDamaged
 	}
 	e = e[:n]
 	var ok bool
@@ -264,11 +265,11 @@ func (c *blockCoder) decode(e []entry, b []byte, sorted bool) (n, size int, err 
 		ok = unsortedKeys(e, b[at:at+int(keys)])
 	}
 	if !ok {
-		return 0, 0, errTempDamaged
+		return 0, 0, scratch.ErrDamaged
 	}
 	if values == 0 {
 		for i := range e {
-			e[i].val = math.Float64frombits(binary.LittleEndian.Uint64(rest[i*8:]))
+			e[i].Val = math.Float64frombits(binary.LittleEndian.Uint64(rest[i*8:]))
 		}
 		return n, size, nil
 	}
@@ -278,12 +279,12 @@ func (c *blockCoder) decode(e []entry, b []byte, sorted bool) (n, size int, err 
 	}
 	codes := rest[values*8:][:n]
 	for i := range e {
-		e[i].val = table[codes[i]]
+		e[i].Val = table[codes[i]]
 	}
 	return n, size, nil
 }
 
-func sortedKeys(e []entry, b []byte) bool {
+func sortedKeys(e []Entry, b []byte) bool {
 	key := uint64(0)
 	for i := range e {
 		if len(b) == 0 {
@@ -300,12 +301,12 @@ func sortedKeys(e []entry, b []byte) bool {
 			b = b[k:]
 		}
 		key += d
-		e[i].key = key
+		e[i].Key = key
 	}
 	return len(b) == 0
 }
 
-func unsortedKeys(e []entry, b []byte) bool {
+func unsortedKeys(e []Entry, b []byte) bool {
 	hi, lo := int64(0), int64(0)
 	for i := range e {
 		d, k := int64(0), 1
@@ -325,7 +326,7 @@ func unsortedKeys(e []entry, b []byte) bool {
 		}
 		b = b[k:]
 		lo += d
-		e[i].key = uint64(hi)<<32 | uint64(uint32(lo))
+		e[i].Key = uint64(hi)<<32 | uint64(uint32(lo))
 	}
 	return len(b) == 0
 }

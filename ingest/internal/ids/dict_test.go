@@ -1,6 +1,7 @@
-package ingest
+package ids
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ func TestDictionary(t *testing.T) {
 		if rapid.Bool().Draw(t, "text") {
 			id = rapid.OneOf(id, rapid.StringN(1, 8, -1), rapid.Just("007"), rapid.Just(strings.Repeat("long", 1+arenaBlock/2)))
 		}
-		d := newDictionary()
+		d := NewDictionary()
 		want := map[string]uint32{}
 		allInts := true
 		for _, part := range rapid.SliceOfN(rapid.SliceOfN(id, 0, 1200), 0, 5).Draw(t, "batches") {
@@ -33,7 +34,7 @@ func TestDictionary(t *testing.T) {
 					allInts = false
 				}
 			}
-			for i, got := range d.encode(&c, nil) {
+			for i, got := range d.Encode(&c, nil) {
 				n, seen := want[part[i]]
 				if !seen {
 					n = uint32(len(want))
@@ -71,4 +72,19 @@ func TestDictionary(t *testing.T) {
 			}
 		}
 	})
+}
+
+// BenchmarkDictionary numbers ids of ratings sorted by user.
+func BenchmarkDictionary(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var c format.Keys
+	for range 1 << 16 {
+		c.Ints = append(c.Ints, int64(r.IntN(10677)*6))
+	}
+	d := NewDictionary()
+	var dst []uint32
+	for b.Loop() {
+		dst = d.Encode(&c, dst[:0])
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.Ints)), "ns/id")
 }

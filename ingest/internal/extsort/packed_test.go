@@ -1,4 +1,4 @@
-package ingest
+package extsort
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -21,47 +22,47 @@ func TestPackedIsSame(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		n := rapid.IntRange(1, 3000).Draw(t, "n")
 		distinct := rapid.SampledFrom([]int{1, 10, 256, 257, 1000}).Draw(t, "distinct")
-		m := &remap{users: make([]uint32, users), items: make([]uint32, items)}
-		for i := range m.users {
-			m.users[i] = uint32(i)
+		m := &Remap{Users: make([]uint32, users), Items: make([]uint32, items)}
+		for i := range m.Users {
+			m.Users[i] = uint32(i)
 		}
-		for i := range m.items {
-			m.items[i] = uint32(i)
+		for i := range m.Items {
+			m.Items[i] = uint32(i)
 		}
-		orient := rapid.SampledFrom([]Orientation{OrientRows, OrientCols}).Draw(t, "orient")
-		m.pack, _ = newKeyPacker(users, items, orient)
+		transposed := rapid.Bool().Draw(t, "transposed")
+		m.Pack = NewPacker(users, items, transposed)
 		var keys, places []uint64
 		var vals []float64
 		for range n {
 			user, item := r.IntN(users), r.IntN(items)
 			keys = append(keys, uint64(user)<<32|uint64(item))
-			places = append(places, m.pack.key(int64(user), int64(item)))
+			places = append(places, m.Pack.Key(int64(user), int64(item)))
 			vals = append(vals, float64(r.IntN(distinct))/4)
 		}
-		if rapid.Bool().Draw(t, "sorted") && orient == OrientRows {
+		if rapid.Bool().Draw(t, "sorted") && !transposed {
 			slices.Sort(keys)
 			slices.Sort(places)
 		}
-		by := sortOrder{m.pack.bits, rapid.Bool().Draw(t, "byValue")}
-		want := make([]entry, n)
+		by := Order{m.Pack.Bits, rapid.Bool().Draw(t, "byValue")}
+		want := make([]Entry, n)
 		for i := range want {
-			want[i] = entry{places[i], vals[i]}
+			want[i] = Entry{places[i], vals[i]}
 		}
-		want = sorted(want, by.byValue)
-		p := plan{
-			first: rapid.IntRange(1, 500).Draw(t, "first"), run: rapid.IntRange(500, 3000).Draw(t, "run"),
-			readBuf: 64, fanIn: 5, space: 1 << 30, keep: rapid.SampledFrom([]int64{0, 10 << 10, 1 << 30}).Draw(t, "keep"),
+		want = sorted(want, by.ByValue)
+		p := Budget{
+			First: rapid.IntRange(1, 500).Draw(t, "first"), Run: rapid.IntRange(500, 3000).Draw(t, "run"),
+			ReadBuf: 64, FanIn: 5, Space: 1 << 30, Keep: rapid.SampledFrom([]int64{0, 10 << 10, 1 << 30}).Draw(t, "keep"),
 		}
 		number++
-		s := newSpool(p, &scratch{fs: lazyFS{vfs.OS}, dir: filepath.Join(base, fmt.Sprint(number))}, true, func() int64 { return 0 })
+		s := New(p, &scratch.Dir{FS: vfs.OS, Name: filepath.Join(base, fmt.Sprint(number))}, true, func() int64 { return 0 })
 		for len(keys) > 0 {
 			k := min(len(keys), 1+r.IntN(700))
-			if err := s.add(keys[:k], vals[:k]); err != nil {
+			if err := s.Add(keys[:k], vals[:k]); err != nil {
 				t.Fatal(err)
 			}
 			keys, vals = keys[k:], vals[k:]
 		}
-		if err := s.finish(); err != nil {
+		if err := s.Finish(); err != nil {
 			t.Fatal(err)
 		}
 		for _, run := range s.runs {
@@ -98,14 +99,14 @@ func TestPackStops(t *testing.T) {
 		{make([]uint64, 300), many, 256},
 	} {
 		var v valueTable
-		packed, e := make([]uint64, len(c.keys)), make([]entry, c.want)
+		packed, e := make([]uint64, len(c.keys)), make([]Entry, c.want)
 		if n := v.pack(packed, c.keys, c.vals); n != c.want {
 			t.Errorf("packed %d, not %d", n, c.want)
 		}
 		v.unpack(e, packed[:c.want], false)
 		for i := range e {
-			if e[i] != (entry{c.keys[i], c.vals[i]}) {
-				t.Errorf("%v became %v", entry{c.keys[i], c.vals[i]}, e[i])
+			if e[i] != (Entry{c.keys[i], c.vals[i]}) {
+				t.Errorf("%v became %v", Entry{c.keys[i], c.vals[i]}, e[i])
 			}
 		}
 	}

@@ -1,9 +1,10 @@
-package ingest
+package ids
 
 import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"hash/maphash"
 	"math/bits"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
-// A dictionary numbers the distinct ids of one axis in order of appearance
+// A Dictionary numbers the distinct ids of one axis in order of appearance
 // (temporary ids), and ranks them in ascending order at the end.
 //
 // It begins with integers and turns to strings, losing nothing, when the first
@@ -24,8 +25,8 @@ import (
 //
 // Integers from 0 that lie densely, as ids of ratings do, are found without
 // hashing: direct grows while it is not much longer than there are ids.
-type dictionary struct {
-	n       int
+type Dictionary struct {
+	N       int      // ids
 	hashed  int      // ids in slots, those that direct has overtaken included
 	slots   []uint64 // hash<<32 | temporary id + 1; 0 is free
 	direct  []uint32 // temporary id + 1 of the integers 0 … len−1; 0 is free
@@ -41,25 +42,26 @@ type dictionary struct {
 // maxIDs is the largest number of ids a slot can number.
 const maxIDs = 1<<32 - 2
 
-func newDictionary() *dictionary {
-	return &dictionary{slots: make([]uint64, 1024), seed: maphash.MakeSeed()}
+// NewDictionary makes an empty one.
+func NewDictionary() *Dictionary {
+	return &Dictionary{slots: make([]uint64, 1024), seed: maphash.MakeSeed()}
 }
 
-// size is the bytes held, those of the next, doubled table included when it is
+// Size is the bytes held, those of the next, doubled table included when it is
 // near. After order it counts the order and the ranks instead of the table.
-func (d *dictionary) size() int64 {
+func (d *Dictionary) Size() int64 {
 	held := d.ints.size() + d.text.size() + int64(len(d.direct))*12 // it may double with the next id
 	switch {
 	case d.slots == nil:
-		return held + int64(d.n)*8
+		return held + int64(d.N)*8
 	case d.hashed*2 > len(d.slots):
 		return held + int64(len(d.slots))*24
 	}
 	return held + int64(len(d.slots))*8
 }
 
-// encode appends the temporary id of each id of c to dst.
-func (d *dictionary) encode(c *format.Keys, dst []uint32) []uint32 {
+// Encode appends the temporary id of each id of c to dst.
+func (d *Dictionary) Encode(c *format.Keys, dst []uint32) []uint32 {
 	if c.IsText && !d.isText {
 		d.toText()
 	}
@@ -80,7 +82,7 @@ func (d *dictionary) encode(c *format.Keys, dst []uint32) []uint32 {
 }
 
 // encodeInts is encode for integers. Most of them have come before and are in direct.
-func (d *dictionary) encodeInts(ids []int64, dst []uint32) []uint32 {
+func (d *Dictionary) encodeInts(ids []int64, dst []uint32) []uint32 {
 	direct := d.direct
 	for _, id := range ids {
 		if uint64(id) < uint64(len(direct)) && direct[id] != 0 {
@@ -95,7 +97,7 @@ func (d *dictionary) encodeInts(ids []int64, dst []uint32) []uint32 {
 
 func hashInt(id int64) uint64 { return mix.Finalise(uint64(id)) }
 
-func (d *dictionary) addInt(id int64) uint32 {
+func (d *Dictionary) addInt(id int64) uint32 {
 	if id == d.lastInt && d.hasLast {
 		return d.last
 	}
@@ -121,12 +123,12 @@ func (d *dictionary) addInt(id int64) uint32 {
 }
 
 // addDirect is addInt for an id below len(direct).
-func (d *dictionary) addDirect(id int64) uint32 {
+func (d *Dictionary) addDirect(id int64) uint32 {
 	t := d.direct[id]
 	if t == 0 {
 		d.ints.add(id)
-		d.n++
-		t = uint32(d.n)
+		d.N++
+		t = uint32(d.N)
 		d.direct[id] = t
 	}
 	d.lastInt, d.last, d.hasLast = id, t-1, true
@@ -141,13 +143,13 @@ const (
 )
 
 // extend makes direct reach a new id, if that is worth its memory.
-func (d *dictionary) extend(id int64) bool {
-	if most := max(directFirst, directPerID*d.n); id < 0 || id >= int64(most) {
+func (d *Dictionary) extend(id int64) bool {
+	if most := max(directFirst, directPerID*d.N); id < 0 || id >= int64(most) {
 		return false
 	}
 	longer := make([]uint32, 1<<bits.Len64(uint64(id)))
 	copy(longer, d.direct)
-	for t := range d.n {
+	for t := range d.N {
 		if v := d.ints.at(t); v >= 0 && v < int64(len(longer)) {
 			longer[v] = uint32(t + 1)
 		}
@@ -156,7 +158,7 @@ func (d *dictionary) extend(id int64) bool {
 	return true
 }
 
-func (d *dictionary) addText(id []byte) uint32 {
+func (d *Dictionary) addText(id []byte) uint32 {
 	h := maphash.Bytes(d.seed, id)
 	mask := uint64(len(d.slots) - 1)
 	i := h & mask
@@ -171,10 +173,10 @@ func (d *dictionary) addText(id []byte) uint32 {
 }
 
 // insert numbers the id just stored and puts it in the free slot i.
-func (d *dictionary) insert(i, h uint64) uint32 {
-	t := uint32(d.n)
+func (d *Dictionary) insert(i, h uint64) uint32 {
+	t := uint32(d.N)
 	d.slots[i] = h>>32<<32 | uint64(t+1)
-	d.n++
+	d.N++
 	d.hashed++
 	if d.hashed*4 > len(d.slots)*3 {
 		d.rehash(len(d.slots) * 2)
@@ -182,12 +184,12 @@ func (d *dictionary) insert(i, h uint64) uint32 {
 	return t
 }
 
-func (d *dictionary) rehash(size int) {
+func (d *Dictionary) rehash(size int) {
 	d.slots = nil // let the old table go first: ids alone rebuild it
 	d.slots = make([]uint64, size)
 	mask := uint64(size - 1)
 	d.hashed = 0
-	for t := range d.n {
+	for t := range d.N {
 		var h uint64
 		if d.isText {
 			h = maphash.Bytes(d.seed, d.text.at(t))
@@ -207,14 +209,14 @@ func (d *dictionary) rehash(size int) {
 	}
 }
 
-func (d *dictionary) toText() {
+func (d *Dictionary) toText() {
 	var b [20]byte
-	for t := range d.n {
+	for t := range d.N {
 		d.text.add(strconv.AppendInt(b[:0], d.ints.at(t), 10))
 	}
 	d.ints, d.direct, d.isText, d.hasLast = blocks[int64]{}, nil, true, false
 	size := len(d.slots)
-	for d.n*4 > size*3 {
+	for d.N*4 > size*3 {
 		size *= 2
 	}
 	d.rehash(size)
@@ -222,9 +224,9 @@ func (d *dictionary) toText() {
 
 // order gives up the table and returns the temporary ids in ascending order of
 // ids: integers by value, strings by bytes.
-func (d *dictionary) order() []uint32 {
+func (d *Dictionary) order() []uint32 {
 	d.slots, d.direct = nil, nil
-	order := make([]uint32, d.n)
+	order := make([]uint32, d.N)
 	for i := range order {
 		order[i] = uint32(i)
 	}
@@ -246,13 +248,13 @@ func ranks(order []uint32) []uint32 {
 }
 
 // natural tells whether the ids are 0 … n−1, which a store does not write down.
-func (d *dictionary) natural(order []uint32) bool {
+func (d *Dictionary) natural(order []uint32) bool {
 	n := len(order)
 	return !d.isText && n > 0 && d.ints.at(int(order[0])) == 0 && d.ints.at(int(order[n-1])) == int64(n-1)
 }
 
 // name is the text of a temporary id.
-func (d *dictionary) name(t uint32) string {
+func (d *Dictionary) name(t uint32) string {
 	if d.isText {
 		return string(d.text.at(int(t)))
 	}
@@ -307,3 +309,50 @@ func (a *arena) at(i int) []byte {
 }
 
 func (a *arena) size() int64 { return a.bytes + a.where.size() + int64(len(a.b))*24 }
+
+// Pairs appends the pairs of temporary ids of a batch, row above column.
+func Pairs(dst []uint64, b *format.Batch, rows, cols *Axis) ([]uint64, error) {
+	row, col := rows.dict, cols.dict
+	if n := len(b.Val); row.N > maxIDs-n || col.N > maxIDs-n {
+		return dst, errTooMany()
+	}
+	if !b.Row.IsText && !b.Col.IsText && !row.isText && !col.isText {
+		return appendNumbered(dst, b.Row.Ints, b.Col.Ints, row, col), nil
+	}
+	rows.temp, cols.temp = row.Encode(&b.Row, rows.temp[:0]), col.Encode(&b.Col, cols.temp[:0])
+	for i, r := range rows.temp {
+		dst = append(dst, uint64(r)<<32|uint64(cols.temp[i]))
+	}
+	return dst, nil
+}
+
+func errTooMany() error {
+	return fmt.Errorf("number ids: more than %d: %w", int64(maxIDs), format.ErrUnsupported)
+}
+
+// appendNumbered makes pairs of temporary ids of integers, in one go. Most of
+// them have come before and are in direct.
+func appendNumbered(dst []uint64, users, items []int64, user, item *Dictionary) []uint64 {
+	byUser, byItem := user.direct, item.direct
+	dst = slices.Grow(dst, len(users))[:len(users)]
+	items = items[:len(users)]
+	for i, u := range users {
+		v, u1, v1 := items[i], uint32(0), uint32(0) // the latter: temporary ids + 1
+		if uint64(u) < uint64(len(byUser)) {
+			u1 = byUser[u]
+		}
+		if uint64(v) < uint64(len(byItem)) {
+			v1 = byItem[v]
+		}
+		if u1 == 0 {
+			u1 = user.addInt(u) + 1
+			byUser = user.direct // it may have grown
+		}
+		if v1 == 0 {
+			v1 = item.addInt(v) + 1
+			byItem = item.direct
+		}
+		dst[i] = uint64(u1-1)<<32 | uint64(v1-1)
+	}
+	return dst
+}

@@ -1,25 +1,24 @@
-package ingest
+package extsort
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
-// sortOrder is how entries are sorted: by key, and entries of one key by
+// Order is how entries are sorted: by key, and entries of one key by
 // arrival, or by value, which makes sums of duplicates independent of arrival.
-type sortOrder struct {
-	keyBits int
-	byValue bool
+type Order struct {
+	KeyBits int
+	ByValue bool
 }
 
 // A sorter sorts runs; it keeps its buffers from run to run.
 type sorter struct {
-	by      sortOrder
+	by      Order
 	largest int     // entries of a run, at most
-	scratch []entry // made when first needed
-	load    []entry
-	coder   blockCoder
+	scratch []Entry // made when first needed
+	load    []Entry
+	coder   Coder
 
 	packedScratch []uint64
 }
@@ -34,37 +33,37 @@ const (
 // sort sorts e stably by key: least significant digit first radix sort
 // (Knuth, TAOCP vol. 3, §5.2.5) over the bits that keys have. Entries in order,
 // as most ratings files have them, cost one look.
-func (s *sorter) sort(e []entry) {
+func (s *sorter) sort(e []Entry) {
 	switch {
 	case inOrder(e):
 	case len(e) < fewEntries:
-		slices.SortStableFunc(e, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+		slices.SortStableFunc(e, func(a, b Entry) int { return cmp.Compare(a.Key, b.Key) })
 	default:
 		s.radixSort(e)
 	}
-	if s.by.byValue {
+	if s.by.ByValue {
 		sortGroups(e)
 	}
 }
 
 // inOrder tells whether keys do not descend.
-func inOrder(e []entry) bool {
+func inOrder(e []Entry) bool {
 	before := uint64(0)
 	for i := range e {
-		if e[i].key < before {
+		if e[i].Key < before {
 			return false
 		}
-		before = e[i].key
+		before = e[i].Key
 	}
 	return true
 }
 
-func (s *sorter) radixSort(e []entry) {
+func (s *sorter) radixSort(e []Entry) {
 	if cap(s.scratch) < len(e) {
-		s.scratch = make([]entry, s.largest)
+		s.scratch = make([]Entry, s.largest)
 	}
 	src, dst := e, s.scratch[:len(e)]
-	for shift := 0; shift < s.by.keyBits; shift += digitBits {
+	for shift := 0; shift < s.by.KeyBits; shift += digitBits {
 		if radixPass(dst, src, shift) {
 			src, dst = dst, src
 		}
@@ -76,17 +75,17 @@ func (s *sorter) radixSort(e []entry) {
 
 // radixPass moves src to dst by the digit at shift. It does nothing and tells
 // so when all entries have the same digit.
-func radixPass(dst, src []entry, shift int) bool {
+func radixPass(dst, src []Entry, shift int) bool {
 	var count [digits]int
 	for i := range src {
-		count[src[i].key>>(shift&63)&(digits-1)]++
+		count[src[i].Key>>(shift&63)&(digits-1)]++
 	}
-	if count[src[0].key>>(shift&63)&(digits-1)] == len(src) {
+	if count[src[0].Key>>(shift&63)&(digits-1)] == len(src) {
 		return false
 	}
 	startsOf(&count)
 	for i := range src {
-		c := &count[src[i].key>>(shift&63)&(digits-1)]
+		c := &count[src[i].Key>>(shift&63)&(digits-1)]
 		dst[*c] = src[i]
 		*c++
 	}
@@ -103,18 +102,15 @@ func startsOf(count *[digits]int) {
 }
 
 // sortGroups sorts the entries of each key by value.
-func sortGroups(e []entry) {
+func sortGroups(e []Entry) {
 	for i := 0; i < len(e); {
 		j := i + 1
-		for j < len(e) && e[j].key == e[i].key {
+		for j < len(e) && e[j].Key == e[i].Key {
 			j++
 		}
 		if j > i+1 {
-			slices.SortFunc(e[i:j], func(a, b entry) int { return cmp.Compare(a.val, b.val) })
+			slices.SortFunc(e[i:j], func(a, b Entry) int { return cmp.Compare(a.Val, b.Val) })
 		}
 		i = j
 	}
 }
-
-// finite: neither NaN nor infinite.
-func finite(v float64) bool { return math.Abs(v) <= math.MaxFloat64 }

@@ -1,58 +1,71 @@
-package ingest
+package extsort
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
+
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
 
-// noKey is larger than every key (keyPacker allows 63 bits).
+// noKey is larger than every key (Packer allows 63 bits).
 const noKey = math.MaxUint64
 
 // A cursor walks one sorted run.
 type cursor struct {
-	buf []entry // entries at hand
+	buf []Entry // entries at hand
 	pos int
 	run *run // of which buf is all, if it is in memory and not packed
 	at  int  // packed entries read
 	in  *runReader
 }
 
-// A merger merges sorted runs into one sequence; on equal keys the earlier run
+// A Merger merges sorted runs into one sequence; on equal keys the earlier run
 // goes first unless the order says by value. It is a tournament tree of losers
 // (Knuth, TAOCP vol. 3, §5.4.1): one comparison a level for each entry, and
 // less for a stretch of entries of one run. Runs
 // that follow upon each other, as those of a sorted input do, are read one
 // after the other instead.
-type merger struct {
-	by      sortOrder
+type Merger struct {
+	by      Order
 	cursors []cursor
-	heads   []entry // current entry of each cursor; key noKey at its end
+	heads   []Entry // current entry of each cursor; key noKey at its end
 	losers  []int   // losers[0] is the winner
-	coder   blockCoder
+	coder   Coder
 	values  *valueTable
-	scratch *scratch
+	dir     *scratch.Dir
 	buffer  int // bytes read at a time from one run
 
 	chained bool // no tournament
 	now     int  // cursor being read, when chained
 }
 
-// merge prepares to walk sorted runs; close the merger when done.
-func (s *spool) merge(runs []run, by sortOrder) (*merger, error) {
-	m := &merger{by: by, cursors: make([]cursor, len(runs)), chained: follow(runs), values: &s.values, scratch: s.scratch, buffer: s.plan.readBuf}
+// Merge prepares to walk the sorted runs; close the merger when done.
+func (s *Spool) Merge(by Order) (*Merger, error) { return s.merge(s.runs, by) }
+
+// MergeBytes is the memory that merging takes, the runs in memory included.
+func (s *Spool) MergeBytes() int64 {
+	if s.InFiles {
+		return s.bytes + int64(len(s.runs))*s.budget.CursorBytes()
+	}
+	return s.bytes
+}
+
+func (s *Spool) merge(runs []run, by Order) (*Merger, error) {
+	m := &Merger{by: by, cursors: make([]cursor, len(runs)), chained: follow(runs), values: &s.values, dir: s.dir, buffer: s.budget.ReadBuf}
 	for i := range runs {
 		m.cursors[i] = cursor{buf: runs[i].mem, run: &runs[i]}
 	}
 	if m.chained {
 		return m, nil
 	}
-	m.heads, m.losers = make([]entry, len(runs)), make([]int, len(runs))
+	m.heads, m.losers = make([]Entry, len(runs)), make([]int, len(runs))
 	for i := range runs {
 		if err := m.advance(i); err != nil {
-			return nil, errors.Join(err, m.close())
+			return nil, errors.Join(err, m.Close())
 		}
 	}
 	m.build()
@@ -69,15 +82,15 @@ func follow(runs []run) bool {
 	return true
 }
 
-// read fills dst with the next entries and returns their number, less than
+// Read fills dst with the next entries and returns their number, less than
 // len(dst) only when there are no more.
-func (m *merger) read(dst []entry) (n int, err error) {
+func (m *Merger) Read(dst []Entry) (n int, err error) {
 	if m.chained {
 		return m.readChained(dst)
 	}
 	for n < len(dst) {
 		w := m.losers[0]
-		if m.heads[w].key == noKey {
+		if m.heads[w].Key == noKey {
 			break
 		}
 		dst[n] = m.heads[w]
@@ -99,17 +112,17 @@ func (m *merger) read(dst []entry) (n int, err error) {
 // stretch fills dst with the next entries of cursor w, which has won twice,
 // while their keys are below those of all others: the entries of a row often
 // lie in one run.
-func (m *merger) stretch(w int, dst []entry) (n int, err error) {
+func (m *Merger) stretch(w int, dst []Entry) (n int, err error) {
 	limit := uint64(noKey)
 	for node := (len(m.cursors) + w) / 2; node >= 1; node /= 2 {
-		limit = min(limit, m.heads[m.losers[node]].key)
+		limit = min(limit, m.heads[m.losers[node]].Key)
 	}
 	c := &m.cursors[w]
-	for n < len(dst) && m.heads[w].key < limit {
+	for n < len(dst) && m.heads[w].Key < limit {
 		dst[n] = m.heads[w]
 		n++
 		i := c.pos
-		for i < len(c.buf) && n < len(dst) && c.buf[i].key < limit {
+		for i < len(c.buf) && n < len(dst) && c.buf[i].Key < limit {
 			dst[n] = c.buf[i]
 			n, i = n+1, i+1
 		}
@@ -122,7 +135,7 @@ func (m *merger) stretch(w int, dst []entry) (n int, err error) {
 	return n, nil
 }
 
-func (m *merger) readChained(dst []entry) (n int, err error) {
+func (m *Merger) readChained(dst []Entry) (n int, err error) {
 	for n < len(dst) && m.now < len(m.cursors) {
 		c := &m.cursors[m.now]
 		if part := c.packed(len(dst) - n); len(part) > 0 {
@@ -146,14 +159,14 @@ func (m *merger) readChained(dst []entry) (n int, err error) {
 }
 
 // advance moves cursor i to its next entry.
-func (m *merger) advance(i int) error {
+func (m *Merger) advance(i int) error {
 	c := &m.cursors[i]
 	if c.pos == len(c.buf) {
 		if err := m.refill(c); err != nil {
 			return err
 		}
 		if len(c.buf) == 0 {
-			m.heads[i].key = noKey
+			m.heads[i].Key = noKey
 			return nil
 		}
 	}
@@ -163,7 +176,7 @@ func (m *merger) advance(i int) error {
 }
 
 // refill reads the next block of a run; its buffer is empty behind the last.
-func (m *merger) refill(c *cursor) error {
+func (m *Merger) refill(c *cursor) error {
 	c.pos = 0
 	switch {
 	case c.run == nil || c.run.mem != nil:
@@ -172,7 +185,7 @@ func (m *merger) refill(c *cursor) error {
 	case c.run.packed != nil:
 		part := c.packed(packedBlock)
 		if c.buf == nil {
-			c.buf = make([]entry, len(part))
+			c.buf = make([]Entry, len(part))
 		}
 		c.buf = c.buf[:len(part)]
 		m.values.unpack(c.buf, part, true)
@@ -180,10 +193,10 @@ func (m *merger) refill(c *cursor) error {
 	}
 	if c.in == nil {
 		var err error
-		if c.in, err = openRun(m.scratch.fs, m.scratch.path(c.run.name), c.run.runInfo, m.buffer); err != nil {
+		if c.in, err = openRun(m.dir.FS, m.dir.Path(c.run.name), c.run.runInfo, m.buffer); err != nil {
 			return err
 		}
-		c.buf = make([]entry, min(runBlock, c.run.n))
+		c.buf = make([]Entry, min(BlockEntries, c.run.n))
 	}
 	n, err := c.in.next(&m.coder, c.buf[:cap(c.buf)])
 	if err != nil {
@@ -212,8 +225,8 @@ func (c *cursor) packed(n int) []uint64 {
 	return part
 }
 
-// close closes the files of runs not read to their end.
-func (m *merger) close() error {
+// Close closes the files of runs not read to their end.
+func (m *Merger) Close() error {
 	var err error
 	for i := range m.cursors {
 		if in := m.cursors[i].in; in != nil {
@@ -225,19 +238,19 @@ func (m *merger) close() error {
 }
 
 // before tells whether the head of cursor a goes before that of b.
-func (m *merger) before(a, b int) bool {
+func (m *Merger) before(a, b int) bool {
 	x, y := m.heads[a], m.heads[b]
-	if x.key != y.key {
-		return x.key < y.key
+	if x.Key != y.Key {
+		return x.Key < y.Key
 	}
-	if m.by.byValue && x.val != y.val {
-		return x.val < y.val
+	if m.by.ByValue && x.Val != y.Val {
+		return x.Val < y.Val
 	}
 	return a < b
 }
 
 // build plays the whole tournament. Leaf i is node len(cursors)+i.
-func (m *merger) build() {
+func (m *Merger) build() {
 	k := len(m.cursors) // at least 2: fewer are chained
 	winners := make([]int, 2*k)
 	for i := range k {
@@ -254,7 +267,7 @@ func (m *merger) build() {
 }
 
 // play finds the next winner after the head of cursor w has changed.
-func (m *merger) play(w int) {
+func (m *Merger) play(w int) {
 	for node := (len(m.cursors) + w) / 2; node >= 1; node /= 2 {
 		if l := m.losers[node]; m.before(l, w) {
 			m.losers[node], w = w, l
@@ -263,13 +276,13 @@ func (m *merger) play(w int) {
 	m.losers[0] = w
 }
 
-// reduce merges neighbouring runs in files until no more than fanIn are left.
+// Reduce merges neighbouring runs in files until no more than fanIn are left.
 // saved is called whenever the runs have changed, before those that were merged
 // are removed; done receives the number of entries merged.
-func (s *spool) reduce(ctx context.Context, by sortOrder, saved func() error, done func(int)) error {
-	for s.onto && len(s.runs) > s.plan.fanIn && !follow(s.runs) {
-		for lo := 0; lo+1 < len(s.runs) && len(s.runs) > s.plan.fanIn; lo++ {
-			hi := min(lo+s.plan.fanIn, len(s.runs))
+func (s *Spool) Reduce(ctx context.Context, by Order, saved func() error, done func(int)) error {
+	for s.InFiles && len(s.runs) > s.budget.FanIn && !follow(s.runs) {
+		for lo := 0; lo+1 < len(s.runs) && len(s.runs) > s.budget.FanIn; lo++ {
+			hi := min(lo+s.budget.FanIn, len(s.runs))
 			if err := s.mergeGroup(ctx, lo, hi, by, saved, done); err != nil {
 				return err
 			}
@@ -278,18 +291,18 @@ func (s *spool) reduce(ctx context.Context, by sortOrder, saved func() error, do
 	return nil
 }
 
-// reduceWork is how many entries reduce will write.
-func (s *spool) reduceWork() (n int64) {
-	if !s.onto || follow(s.runs) {
+// ReduceWork is how many entries reduce will write.
+func (s *Spool) ReduceWork() (n int64) {
+	if !s.InFiles || follow(s.runs) {
 		return 0
 	}
 	sizes := make([]int64, len(s.runs))
 	for i, r := range s.runs {
 		sizes[i] = int64(r.n)
 	}
-	for len(sizes) > s.plan.fanIn {
-		for lo := 0; lo+1 < len(sizes) && len(sizes) > s.plan.fanIn; lo++ {
-			hi := min(lo+s.plan.fanIn, len(sizes))
+	for len(sizes) > s.budget.FanIn {
+		for lo := 0; lo+1 < len(sizes) && len(sizes) > s.budget.FanIn; lo++ {
+			hi := min(lo+s.budget.FanIn, len(sizes))
 			sum := int64(0)
 			for _, k := range sizes[lo:hi] {
 				sum += k
@@ -302,9 +315,9 @@ func (s *spool) reduceWork() (n int64) {
 }
 
 // mergeGroup makes one run of runs lo … hi−1.
-func (s *spool) mergeGroup(ctx context.Context, lo, hi int, by sortOrder, saved func() error, done func(int)) (err error) {
+func (s *Spool) mergeGroup(ctx context.Context, lo, hi int, by Order, saved func() error, done func(int)) (err error) {
 	group := slices.Clone(s.runs[lo:hi])
-	f, err := s.scratch.create("run")
+	f, err := s.dir.Create("run")
 	if err != nil {
 		return err
 	}
@@ -313,33 +326,33 @@ func (s *spool) mergeGroup(ctx context.Context, lo, hi int, by sortOrder, saved 
 		return errors.Join(err, f.Close())
 	}
 	err = w.end()
-	if err == nil && s.durable {
+	if err == nil && s.Durable {
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("merge entries: %w", err)
 	}
 	s.spilled.Add(w.info.bytes)
-	s.runs = slices.Replace(s.runs, lo, hi, run{name: baseName(f), runInfo: w.info})
+	s.runs = slices.Replace(s.runs, lo, hi, run{name: filepath.Base(f.Name()), runInfo: w.info})
 	if err := saved(); err != nil {
 		return err
 	}
 	for _, r := range group {
-		err = errors.Join(err, s.scratch.removeFile(r.name))
+		err = errors.Join(err, s.dir.RemoveFile(r.name))
 	}
 	return err
 }
 
 // mergeTo writes the merge of a group of runs.
-func (s *spool) mergeTo(ctx context.Context, w *runWriter, group []run, by sortOrder, done func(int)) (err error) {
+func (s *Spool) mergeTo(ctx context.Context, w *runWriter, group []run, by Order, done func(int)) (err error) {
 	m, err := s.merge(group, by)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.close()) }()
-	buf := make([]entry, runBlock)
+	defer func() { err = errors.Join(err, m.Close()) }()
+	buf := make([]Entry, BlockEntries)
 	for n := len(buf); n == len(buf); {
-		if n, err = m.read(buf); err == nil {
+		if n, err = m.Read(buf); err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package ingest
+package ids
 
 import (
 	"bufio"
@@ -6,51 +6,57 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
-// An idLog is a file of the ids of a dictionary in order of appearance, so that
+// An log is a file of the ids of a dictionary in order of appearance, so that
 // an ingest that is resumed gives them the same temporary ids. An id is its
 // length and its text.
-type idLog struct {
+type log struct {
 	f     vfs.File
-	state logState
+	state LogState
 	old   []string // names of logs that are of no use once the next journal is written
 }
 
-// A logState is how far a log is valid. The ids behind are of a later time.
-type logState struct {
+// A LogState is how far a log is valid. The ids behind are of a later time.
+type LogState struct {
 	Name  string
 	N     int
 	Bytes int64
 	CRC   uint32
 }
 
+// logBuffer is how many bytes of a log are read and written at a time.
+const logBuffer = 1 << 18
+
 // save appends the ids that are new in the dictionary.
-func (l *idLog) save(s *scratch, d *dictionary) error {
-	if l.state.N == d.n {
+func (l *log) save(s *scratch.Dir, d *Dictionary) error {
+	if l.state.N == d.N {
 		return nil
 	}
 	if l.f == nil {
 		var err error
-		if l.f, err = s.create("log"); err != nil {
+		if l.f, err = s.Create("log"); err != nil {
 			return err
 		}
-		l.state = logState{Name: baseName(l.f)}
+		l.state = LogState{Name: filepath.Base(l.f.Name())}
 	}
 	var buf []byte
-	for t := l.state.N; t < d.n; t++ {
+	for t := l.state.N; t < d.N; t++ {
 		if d.isText {
 			id := d.text.at(t)
 			buf = append(binary.AppendUvarint(buf, uint64(len(id))), id...)
 		} else {
 			buf = appendIntText(buf, d.ints.at(t))
 		}
-		if len(buf) < runBuffer && t+1 < d.n {
+		if len(buf) < logBuffer && t+1 < d.N {
 			continue
 		}
 		if _, err := l.f.WriteAt(buf, l.state.Bytes); err != nil {
@@ -60,7 +66,7 @@ func (l *idLog) save(s *scratch, d *dictionary) error {
 		l.state.Bytes += int64(len(buf))
 		buf = buf[:0]
 	}
-	l.state.N = d.n
+	l.state.N = d.N
 	return nil
 }
 
@@ -74,17 +80,17 @@ func appendIntText(dst []byte, n int64) []byte {
 }
 
 // forget begins anew: the dictionary is empty again.
-func (l *idLog) forget(s *scratch) error {
+func (l *log) forget(s *scratch.Dir) error {
 	if l.f == nil {
 		return nil
 	}
 	l.old = append(l.old, l.state.Name)
 	f := l.f
-	l.f, l.state = nil, logState{}
-	return s.complete(f) // a save under way may be making it durable
+	l.f, l.state = nil, LogState{}
+	return s.Complete(f) // a save under way may be making it durable
 }
 
-func (l *idLog) close() error {
+func (l *log) close() error {
 	f := l.f
 	if l.f = nil; f == nil {
 		return nil
@@ -94,40 +100,40 @@ func (l *idLog) close() error {
 
 // load reads the valid part of a log into an empty dictionary. The next save
 // writes a log of its own.
-func (st logState) load(s *scratch, d *dictionary) (err error) {
+func (st LogState) load(s *scratch.Dir, d *Dictionary) (err error) {
 	if st.N == 0 {
 		return nil
 	}
-	f, err := s.fs.Open(s.path(st.Name))
+	f, err := s.FS.Open(s.Path(st.Name))
 	if err != nil {
 		return fmt.Errorf("resume: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := &summing{r: io.NewSectionReader(f, 0, st.Bytes)}
-	r := bufio.NewReaderSize(sum, runBuffer)
+	r := bufio.NewReaderSize(sum, logBuffer)
 	var c format.Keys
 	var id []byte
 	var temp []uint32
 	for n := 0; n < st.N; n++ {
 		size, err := binary.ReadUvarint(r)
 		if err != nil || size > maxIDBytes {
-			return errTempDamaged
+			return scratch.ErrDamaged
 		}
 		if uint64(cap(id)) < size {
 			id = make([]byte, size)
 		}
 		id = id[:size]
 		if _, err := io.ReadFull(r, id); err != nil {
-			return errTempDamaged
+			return scratch.ErrDamaged
 		}
 		c.Add(id)
-		if n%runBlock == runBlock-1 || n == st.N-1 {
-			temp = d.encode(&c, temp[:0])
+		if n%extsort.BlockEntries == extsort.BlockEntries-1 || n == st.N-1 {
+			temp = d.Encode(&c, temp[:0])
 			c.Reset()
 		}
 	}
-	if _, err := r.ReadByte(); err != io.EOF || sum.crc != st.CRC || d.n != st.N {
-		return errTempDamaged
+	if _, err := r.ReadByte(); err != io.EOF || sum.crc != st.CRC || d.N != st.N {
+		return scratch.ErrDamaged
 	}
 	return nil
 }

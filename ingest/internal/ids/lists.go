@@ -1,4 +1,4 @@
-package ingest
+package ids
 
 import (
 	"bufio"
@@ -10,17 +10,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
-// An idList is a file of ids in ascending order: the ids of one generation of
+// An List is a file of ids in ascending order: the ids of one generation of
 // an axis, or of several, merged. Of each it holds the generation, the temporary
 // id there, and the id: a varint, or its length and its bytes.
-type idList struct {
+type List struct {
 	Name  string
 	N     int64 // records
 	Text  bool
@@ -28,10 +30,11 @@ type idList struct {
 	CRC   uint32
 }
 
-type idRecord struct {
+// An ID is one id of a list: an integer, or a text.
+type ID struct {
+	Int       int64
+	Text      []byte
 	gen, temp uint32
-	num       int64
-	text      []byte
 }
 
 // listBuffer is how many bytes of a list are read and written at a time.
@@ -46,25 +49,25 @@ const ctxEvery = 1 << 14
 type listWriter struct {
 	f    vfs.File
 	w    *bufio.Writer
-	list idList
+	list List
 	buf  []byte
 }
 
-func (s *scratch) newList(kind string, text bool) (*listWriter, error) {
-	f, err := s.create(kind)
+func newList(s *scratch.Dir, kind string, text bool) (*listWriter, error) {
+	f, err := s.Create(kind)
 	if err != nil {
 		return nil, err
 	}
-	return &listWriter{f: f, w: bufio.NewWriterSize(f, listBuffer), list: idList{Name: baseName(f), Text: text}}, nil
+	return &listWriter{f: f, w: bufio.NewWriterSize(f, listBuffer), list: List{Name: filepath.Base(f.Name()), Text: text}}, nil
 }
 
-func (l *listWriter) add(r *idRecord) error {
+func (l *listWriter) add(r *ID) error {
 	l.buf = binary.AppendUvarint(l.buf[:0], uint64(r.gen))
 	l.buf = binary.AppendUvarint(l.buf, uint64(r.temp))
 	if l.list.Text {
-		l.buf = append(binary.AppendUvarint(l.buf, uint64(len(r.text))), r.text...)
+		l.buf = append(binary.AppendUvarint(l.buf, uint64(len(r.Text))), r.Text...)
 	} else {
-		l.buf = binary.AppendVarint(l.buf, r.num)
+		l.buf = binary.AppendVarint(l.buf, r.Int)
 	}
 	l.list.N++
 	l.list.Bytes += int64(len(l.buf))
@@ -76,15 +79,15 @@ func (l *listWriter) add(r *idRecord) error {
 }
 
 // end hands the complete file over to the scratch, for a journal to name it.
-func (l *listWriter) end(s *scratch) (idList, error) {
+func (l *listWriter) end(s *scratch.Dir) (List, error) {
 	if err := l.flush(); err != nil {
 		return l.list, err
 	}
-	return l.list, s.complete(l.f)
+	return l.list, s.Complete(l.f)
 }
 
 // endPassing closes a file that an ingest makes anew when it is resumed.
-func (l *listWriter) endPassing() (idList, error) {
+func (l *listWriter) endPassing() (List, error) {
 	if err := l.flush(); err != nil {
 		return l.list, err
 	}
@@ -103,16 +106,16 @@ func (l *listWriter) flush() error {
 type listReader struct {
 	f    vfs.File
 	r    *bufio.Reader
-	list idList
+	list List
 	read int64
 	n    int64
 	sum  uint32
-	cur  idRecord
+	cur  ID
 	head []byte
 }
 
-func (s *scratch) openList(l idList) (*listReader, error) {
-	f, err := s.fs.Open(s.path(l.Name))
+func openList(s *scratch.Dir, l List) (*listReader, error) {
+	f, err := s.FS.Open(s.Path(l.Name))
 	if err != nil {
 		return nil, fmt.Errorf("merge ids: %w", err)
 	}
@@ -120,19 +123,19 @@ func (s *scratch) openList(l idList) (*listReader, error) {
 }
 
 // verifyList tells of a list that was cut.
-func (s *scratch) verifyList(l idList) error {
-	f, err := s.fs.Open(s.path(l.Name))
+func verifyList(s *scratch.Dir, l List) error {
+	f, err := s.FS.Open(s.Path(l.Name))
 	if err != nil {
 		return err
 	}
-	return errors.Join(hasSize(f, l.Bytes), f.Close())
+	return errors.Join(scratch.HasSize(f, l.Bytes), f.Close())
 }
 
 // next moves to the next id; it is false behind the last, once all has been verified.
 func (r *listReader) next() (bool, error) {
 	if r.n == r.list.N {
 		if r.sum != r.list.CRC || r.read != r.list.Bytes {
-			return false, errTempDamaged
+			return false, scratch.ErrDamaged
 		}
 		return false, nil
 	}
@@ -144,23 +147,23 @@ func (r *listReader) next() (bool, error) {
 	temp, b := binary.Uvarint(head[max(a, 0):])
 	at := a + b
 	if a <= 0 || b <= 0 {
-		return false, errTempDamaged
+		return false, scratch.ErrDamaged
 	}
 	length := uint64(0)
 	var c int
 	if r.list.Text {
 		length, c = binary.Uvarint(head[at:])
 	} else {
-		r.cur.num, c = binary.Varint(head[at:])
+		r.cur.Int, c = binary.Varint(head[at:])
 	}
 	if c <= 0 || length > maxIDBytes {
-		return false, errTempDamaged
+		return false, scratch.ErrDamaged
 	}
 	r.head = slices.Grow(r.head[:0], at+c+int(length))[:at+c+int(length)]
 	if _, err := io.ReadFull(r.r, r.head); err != nil {
-		return false, errTempDamaged
+		return false, scratch.ErrDamaged
 	}
-	r.cur.gen, r.cur.temp, r.cur.text = uint32(gen), uint32(temp), r.head[at+c:]
+	r.cur.gen, r.cur.temp, r.cur.Text = uint32(gen), uint32(temp), r.head[at+c:]
 	r.sum = crc.Update(r.sum, r.head)
 	r.read += int64(len(r.head))
 	r.n++
@@ -170,12 +173,12 @@ func (r *listReader) next() (bool, error) {
 func (r *listReader) close() error { return r.f.Close() }
 
 // compare orders ids, and equal ones by generation.
-func (r *idRecord) compare(o *idRecord, text bool) int {
+func (r *ID) compare(o *ID, text bool) int {
 	var c int
 	if text {
-		c = bytes.Compare(r.text, o.text)
+		c = bytes.Compare(r.Text, o.Text)
 	} else {
-		c = cmp.Compare(r.num, o.num)
+		c = cmp.Compare(r.Int, o.Int)
 	}
 	if c == 0 {
 		c = cmp.Compare(r.gen, o.gen)
@@ -185,7 +188,7 @@ func (r *idRecord) compare(o *idRecord, text bool) int {
 
 // mergeLists gives emit the records of lists in ascending order of ids, and
 // tells a meter, unless nil, how many. A record is valid during the call only.
-func (s *scratch) mergeLists(ctx context.Context, lists []idList, m *meter, emit func(*idRecord) error) (err error) {
+func mergeLists(s *scratch.Dir, ctx context.Context, lists []List, m Meter, emit func(*ID) error) (err error) {
 	h := &listHeap{text: len(lists) > 0 && lists[0].Text}
 	defer func() {
 		for _, r := range h.readers {
@@ -193,12 +196,12 @@ func (s *scratch) mergeLists(ctx context.Context, lists []idList, m *meter, emit
 		}
 	}()
 	for _, l := range lists {
-		r, err := s.openList(l)
+		r, err := openList(s, l)
 		if err != nil {
 			return err
 		}
 		if m != nil {
-			m.extend(l.N)
+			m.Extend(l.N)
 		}
 		switch ok, err := r.next(); {
 		case err != nil || !ok:
@@ -216,7 +219,7 @@ func (s *scratch) mergeLists(ctx context.Context, lists []idList, m *meter, emit
 				return err
 			}
 			if m != nil {
-				m.add(ctxEvery)
+				m.Add(ctxEvery)
 			}
 		}
 		r := h.readers[0]

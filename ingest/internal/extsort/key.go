@@ -1,0 +1,86 @@
+package extsort
+
+import (
+	"math/bits"
+)
+
+// An Entry is one stored entry: a packed place and a value. Sorting by key
+// sorts by stored row, then stored column.
+type Entry struct {
+	Key uint64
+	Val float64
+}
+
+// EntryBytes is the bytes of an entry in memory that is not packed.
+const EntryBytes = 16
+
+// A Packer packs a place of the user's matrix into a key: stored row above stored column.
+type Packer struct {
+	Rows, Cols int64 // stored
+	ColBits    int
+	Bits       int // of a key, ≤ 63: the largest uint64 is no key
+	Transposed bool
+}
+
+// NewPacker makes the keys of a rows × cols matrix of the user's that is stored transposed or as it is.
+func NewPacker(rows, cols int64, transposed bool) Packer {
+	k := Packer{Rows: rows, Cols: cols, Transposed: transposed}
+	if transposed {
+		k.Rows, k.Cols = cols, rows
+	}
+	k.ColBits = bitsFor(k.Cols)
+	k.Bits = bitsFor(k.Rows) + k.ColBits
+	return k
+}
+
+// Key packs a place of the user's matrix, counted from 0.
+func (k *Packer) Key(row, col int64) uint64 {
+	if k.Transposed {
+		row, col = col, row
+	}
+	return uint64(row)<<k.ColBits | uint64(col)
+}
+
+// Stored unpacks a key.
+func (k *Packer) Stored(key uint64) (row int64, col uint32) {
+	return int64(key >> k.ColBits), uint32(key & (1<<k.ColBits - 1))
+}
+
+// InRow is how many entries, the first ones of some in order, are in the row of the first.
+func (k *Packer) InRow(e []Entry) int {
+	end := (e[0].Key>>k.ColBits + 1) << k.ColBits
+	n := 1
+	for n < len(e) && e[n].Key < end {
+		n++
+	}
+	return n
+}
+
+// bitsFor is how many bits number n things.
+func bitsFor(n int64) int { return bits.Len64(uint64(max(n, 1) - 1)) }
+
+// A Remap turns temporary ids of one generation of users and one of items into keys.
+type Remap struct {
+	Users, Items []uint32 // ranks
+	Pack         Packer
+}
+
+// entries does nothing if m is nil: keys are places already.
+func (m *Remap) entries(e []Entry) {
+	if m == nil {
+		return
+	}
+	users, items, toUser, toItem := m.shifts()
+	for i := range e {
+		k := e[i].Key
+		e[i].Key = uint64(users[k>>32])<<toUser | uint64(items[uint32(k)])<<toItem
+	}
+}
+
+// shifts are the ranks and where in a key they are.
+func (m *Remap) shifts() (users, items []uint32, toUser, toItem int) {
+	if m.Pack.Transposed {
+		return m.Users, m.Items, 0, m.Pack.ColBits
+	}
+	return m.Users, m.Items, m.Pack.ColBits, 0
+}

@@ -1,0 +1,452 @@
+// Package extsort sorts entries, a key and a value each, within a memory budget.
+//
+// A [Spool] takes entries in any order, in runs: in memory as long as they fit, packed to
+// 8 bytes where keys are small and values few, then in files. Sort rewrites the keys and
+// sorts each run, its sorted form replacing a file in one step; Reduce merges runs
+// until no more are left than may be read at a time; Merge gives all entries in order.
+//
+// Entries of one key stay in order of arrival, or go by value ([Order]). A file of a run has a
+// CRC-32C; a damaged one is scratch.ErrDamaged.
+package extsort
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
+)
+
+// A Budget is the memory of a Spool. Only the speed depends on it.
+type Budget struct {
+	Space   int64 // bytes for entries, sorting and what is held elsewhere
+	Keep    int64 // bytes of entries kept in memory, room for sorting not counted
+	Run     int   // entries sorted at a time
+	First   int   // entries of the first buffer; each further one is twice as large, up to Run
+	ReadBuf int   // bytes read at a time from one run while merging
+	FanIn   int   // runs merged at a time
+}
+
+// CursorBytes is what reading one run takes while merging.
+func (b Budget) CursorBytes() int64 { return int64(b.ReadBuf) + BlockEntries*EntryBytes + 1<<12 }
+
+// A Spool holds entries in runs: in memory while the budget lasts, then each in
+// a file of its own, which its sorted form replaces. Those in memory are either
+// all packed or none is.
+type Spool struct {
+	Durable bool // files are to outlive the process
+	N       int64
+	Most    int  // runs there were at a time
+	InFiles bool // the budget for memory is used up
+
+	budget Budget
+	dir    *scratch.Dir
+	held   func() int64 // bytes held elsewhere out of Budget.Space
+	cur    []Entry      // the run being filled
+	tight  bool         // entries are packed, as long as they are in memory
+	packed []uint64     // the run being filled, if they are
+	values valueTable
+	runs   []run
+	bytes  int64 // of the runs in memory
+	users  int   // generations of the ids of the run being filled
+	items  int
+
+	spilled atomic.Int64 // bytes written to files
+	coder   Coder
+}
+
+// A run is a sequence of entries, in arrival order until sorted.
+type run struct {
+	mem    []Entry  // nil: packed or in the file
+	packed []uint64 // nil: not packed
+	name   string
+	runInfo
+}
+
+func (r *run) inFile() bool { return r.mem == nil && r.packed == nil }
+
+// New makes a spool whose files go to a directory. If keys are pairs of
+// temporary ids, one in each half, it may be tight.
+func New(b Budget, dir *scratch.Dir, tight bool, held func() int64) *Spool {
+	return &Spool{budget: b, dir: dir, tight: tight, held: held}
+}
+
+// Loose tells an empty spool that keys are not pairs of temporary ids.
+func (s *Spool) Loose() { s.tight = false }
+
+// Runs is how many runs there are.
+func (s *Spool) Runs() int { return len(s.runs) }
+
+// Files are the names of the files of runs.
+func (s *Spool) Files() (names []string) {
+	for _, r := range s.runs {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// Spilled is the bytes written to files.
+func (s *Spool) Spilled() int64 { return s.spilled.Load() }
+
+// Restore fills an empty spool with the runs of files, of an ingest that was interrupted.
+func (s *Spool) Restore(files []string, users, items, most int, spilled int64) error {
+	s.InFiles, s.cur = true, make([]Entry, 0, s.budget.Run)
+	s.users, s.items = users, items
+	s.spilled.Store(spilled)
+	for _, name := range files {
+		info, err := readRunInfo(s.dir.FS, s.dir.Path(name))
+		if err != nil {
+			return err
+		}
+		s.addRun(run{name: name, runInfo: info})
+		s.N += int64(info.n)
+	}
+	s.Most = max(s.Most, most)
+	return nil
+}
+
+// Add adds entries.
+func (s *Spool) Add(keys []uint64, vals []float64) error {
+	for len(keys) > 0 {
+		n, err := 0, error(nil)
+		if s.tight && !s.InFiles {
+			n, err = s.addPacked(keys, vals)
+		} else {
+			n, err = s.addLoose(keys, vals)
+		}
+		if err != nil {
+			return err
+		}
+		s.N += int64(n)
+		keys, vals = keys[n:], vals[n:]
+	}
+	return nil
+}
+
+// addLoose adds at least one entry and returns how many.
+func (s *Spool) addLoose(keys []uint64, vals []float64) (int, error) {
+	if len(s.cur) == cap(s.cur) {
+		if err := s.seal(); err != nil {
+			return 0, err
+		}
+	}
+	at := len(s.cur)
+	n := min(len(keys), cap(s.cur)-at)
+	s.cur = s.cur[:at+n]
+	room, vals := s.cur[at:], vals[:n]
+	for i, key := range keys[:n] {
+		room[i] = Entry{key, vals[i]}
+	}
+	return n, nil
+}
+
+// seal ends the run being filled and begins another.
+func (s *Spool) seal() error {
+	if s.InFiles {
+		return s.Flush()
+	}
+	next := s.nextRun(cap(s.cur))
+	s.keep()
+	if s.full(int64(next) * EntryBytes) {
+		return s.spill()
+	}
+	s.cur = make([]Entry, 0, next)
+	return nil
+}
+
+// nextRun is the length of the run after one that had n.
+func (s *Spool) nextRun(n int) int { return max(s.budget.First, min(2*n, s.budget.Run)) }
+
+// Flush writes the run being filled, if there is anything in it.
+func (s *Spool) Flush() error {
+	if len(s.cur) == 0 {
+		return nil
+	}
+	if err := s.writeRun(&run{mem: s.cur}); err != nil {
+		return err
+	}
+	s.cur = s.cur[:0]
+	return nil
+}
+
+// full tells whether so many bytes are too many beside the runs in memory.
+func (s *Spool) full(more int64) bool {
+	b := s.bytes + more
+	return b > s.budget.Keep || b+s.sortBytes() > s.budget.Space-s.held()
+}
+
+// keep adds the run being filled, if there is anything in it, to those in memory.
+func (s *Spool) keep() {
+	if len(s.cur) > 0 {
+		s.addRun(run{mem: s.cur, runInfo: runInfo{n: len(s.cur), users: s.users, items: s.items}})
+		s.bytes += int64(cap(s.cur)) * EntryBytes
+	}
+	s.cur = nil
+}
+
+func (s *Spool) addRun(r run) {
+	s.runs = append(s.runs, r)
+	s.Most = max(s.Most, len(s.runs))
+}
+
+// sortBytes is set aside for the scratch of one sorter.
+func (s *Spool) sortBytes() int64 {
+	if s.tight && !s.InFiles {
+		return int64(s.budget.Run) * PackedBytes
+	}
+	return int64(s.budget.Run) * EntryBytes
+}
+
+// spill moves all runs to files and goes on there.
+func (s *Spool) spill() error {
+	s.keep()
+	s.keepPacked()
+	s.InFiles = true
+	mem := s.runs
+	s.runs, s.bytes = nil, 0
+	for i := range mem {
+		if err := s.writeRun(&mem[i]); err != nil {
+			return err
+		}
+		mem[i].mem, mem[i].packed = nil, nil
+	}
+	s.cur = make([]Entry, 0, s.budget.Run)
+	return nil
+}
+
+// Adjust makes room for what is held elsewhere; it tells whether there is any to make.
+func (s *Spool) Adjust() (ok bool, err error) {
+	if !s.InFiles && s.full(int64(cap(s.cur))*EntryBytes+int64(cap(s.packed))*PackedBytes) {
+		if err := s.spill(); err != nil {
+			return false, err
+		}
+	}
+	return !s.InFiles || 2*s.sortBytes() <= s.budget.Space-s.held(), nil
+}
+
+// Turn ends the run being filled because its ids end with it: those of later
+// runs have other generations.
+func (s *Spool) Turn(users, items int) error {
+	var err error
+	if s.InFiles {
+		err = s.Flush()
+	} else {
+		err = s.spill()
+	}
+	s.users, s.items = users, items
+	return err
+}
+
+// Finish ends the last run: entries can be sorted now.
+func (s *Spool) Finish() error {
+	if s.InFiles {
+		if err := s.Flush(); err != nil {
+			return err
+		}
+	}
+	s.keep()
+	s.keepPacked()
+	return nil
+}
+
+// writeRun writes a run in memory to a file.
+func (s *Spool) writeRun(r *run) error {
+	f, err := s.dir.Create("run")
+	if err != nil {
+		return err
+	}
+	w := newRunWriter(f, runInfo{users: s.users, items: s.items}, &s.coder)
+	if err := errors.Join(s.addTo(w, r), w.end()); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	s.spilled.Add(w.info.bytes)
+	s.addRun(run{name: filepath.Base(f.Name()), runInfo: w.info})
+	if !s.Durable {
+		return f.Close()
+	}
+	return s.dir.Complete(f)
+}
+
+// addTo writes the entries of a run in memory.
+func (s *Spool) addTo(w *runWriter, r *run) error {
+	if r.packed == nil {
+		return w.add(r.mem)
+	}
+	buf := make([]Entry, BlockEntries)
+	for part := range slices.Chunk(r.packed, BlockEntries) {
+		s.values.unpack(buf, part, false)
+		if err := w.add(buf[:len(part)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close lets memory go; the files stay until the scratch is removed.
+func (s *Spool) close() { s.cur, s.packed, s.runs = nil, nil, nil }
+
+// Drop is close for a spool whose files nobody will ask for.
+func (s *Spool) Drop() error {
+	var err error
+	for _, r := range s.runs {
+		if r.inFile() {
+			err = errors.Join(err, s.dir.RemoveFile(r.name))
+		}
+	}
+	s.close()
+	return err
+}
+
+// Sort sorts the runs, those of one generation of ids after the other, after
+// rewriting their keys with what remap gives; remap is nil if no run is packed and keys
+// are places already. done receives the number of entries of each run sorted.
+func (s *Spool) Sort(ctx context.Context, workers int, remap func(users, items int) (*Remap, error), by Order, done func(int)) error {
+	for lo, hi := 0, 0; lo < len(s.runs); lo = hi {
+		for hi = lo + 1; hi < len(s.runs) && s.runs[hi].users == s.runs[lo].users && s.runs[hi].items == s.runs[lo].items; hi++ {
+		}
+		if !slices.ContainsFunc(s.runs[lo:hi], func(r run) bool { return !r.sorted }) {
+			for _, r := range s.runs[lo:hi] {
+				done(r.n)
+			}
+			continue
+		}
+		var m *Remap
+		if remap != nil {
+			var err error
+			if m, err = remap(s.runs[lo].users, s.runs[lo].items); err != nil {
+				return err
+			}
+		}
+		if err := s.sort(ctx, lo, hi, workers, m, by, done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sort rewrites the key of every entry of runs lo … hi−1 with remap (unless
+// nil, when none is packed) and sorts each of them by order. done receives the
+// number of entries of each run sorted.
+func (s *Spool) sort(ctx context.Context, lo, hi, workers int, remap *Remap, by Order, done func(int)) error {
+	largest := 0
+	for _, r := range s.runs[lo:hi] {
+		largest = max(largest, r.n)
+	}
+	each := int64(largest) * EntryBytes
+	switch {
+	case s.InFiles:
+		each *= 2
+	case s.tight:
+		each = int64(largest) * PackedBytes
+	}
+	if each > 0 {
+		workers = int(max(1, min(int64(workers), (s.budget.Space-s.held()-s.bytes)/each)))
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	next.Store(int64(lo))
+	var mu sync.Mutex
+	for range min(workers, hi-lo) {
+		g.Go(func() error {
+			w := sorter{by: by, largest: largest}
+			for i := int(next.Add(1) - 1); i < hi && ctx.Err() == nil; i = int(next.Add(1) - 1) {
+				if err := s.sortRun(ctx, &s.runs[i], remap, &w); err != nil {
+					return err
+				}
+				mu.Lock()
+				done(s.runs[i].n)
+				mu.Unlock()
+			}
+			return ctx.Err()
+		})
+	}
+	return g.Wait()
+}
+
+func (s *Spool) sortRun(ctx context.Context, r *run, remap *Remap, w *sorter) error {
+	if r.packed != nil {
+		remap.packed(r.packed)
+		w.sortPacked(r.packed, &s.values)
+		r.sorted, r.least, r.most = true, r.packed[0]>>codeBits, r.packed[len(r.packed)-1]>>codeBits
+		return nil
+	}
+	if r.mem != nil {
+		remap.entries(r.mem)
+		w.sort(r.mem)
+		r.sorted, r.least, r.most = true, r.mem[0].Key, r.mem[len(r.mem)-1].Key
+		return nil
+	}
+	if r.sorted { // before the ingest was interrupted
+		return nil
+	}
+	e, err := s.loadRun(r, w)
+	if err != nil {
+		return err
+	}
+	remap.entries(e)
+	w.sort(e)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.replaceRun(r, e, &w.coder)
+}
+
+// loadRun reads all of an unsorted run.
+func (s *Spool) loadRun(r *run, w *sorter) ([]Entry, error) {
+	if w.load == nil {
+		w.load = make([]Entry, w.largest)
+	}
+	f, err := openRun(s.dir.FS, s.dir.Path(r.name), r.runInfo, runBuffer)
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for {
+		k, err := f.next(&w.coder, w.load[n:])
+		if err != nil || k == 0 {
+			if err == nil && n != r.n {
+				err = scratch.ErrDamaged
+			}
+			return w.load[:n], errors.Join(err, f.close())
+		}
+		n += k
+	}
+}
+
+// replaceRun puts the sorted entries in the place of a run, in one step.
+func (s *Spool) replaceRun(r *run, e []Entry, c *Coder) error {
+	name := s.dir.Path(r.name)
+	half := name[:len(name)-len("run")] + "half"
+	f, err := s.dir.FS.Create(half)
+	if err != nil {
+		return fmt.Errorf("sort entries: %w", err)
+	}
+	w := newRunWriter(f, runInfo{sorted: true}, c)
+	err = errors.Join(w.add(e), w.end())
+	if err == nil && s.Durable {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := s.dir.FS.Rename(half, name); err != nil {
+		return fmt.Errorf("sort entries: %w", err)
+	}
+	s.spilled.Add(w.info.bytes)
+	r.runInfo = w.info
+	return nil
+}
+
+// FileBytes is the bytes of the runs in files.
+func (s *Spool) FileBytes() (n int64) {
+	for _, r := range s.runs {
+		n += r.bytes
+	}
+	return n
+}

@@ -1,0 +1,399 @@
+// Package ids numbers the ids of rows and columns, whatever memory they take.
+//
+// While an input is read an [Axis] gives each id a temporary id, and Pairs makes the keys of
+// entries of them. Settle ranks the ids in ascending order, integers by value and
+// texts by bytes; Ranks turns temporary ids into ranks.
+package ids
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// An Axis numbers the ids of the users or of the items, and ranks them in
+// ascending order when all of them are known.
+//
+// It has a dictionary as long as that fits in memory. Then the dictionary's ids
+// are written to a list, in ascending order and each with its temporary id, and
+// a new generation begins with an empty dictionary: temporary ids mean something
+// within their generation only, and each run of entries knows which one it has.
+// In the end the lists are merged. The id's place in that sequence, the same
+// for all generations it occurs in, is its rank; the ranks are sorted by
+// generation and temporary id, which is the order the runs need them in. So
+// ranks depend on the set of ids alone, with or without lists.
+type Axis struct {
+	N    int64 // ids, once settled
+	Text bool  // they are texts rather than integers, once settled
+
+	dict   *Dictionary
+	closed []List   // the generations before dict's
+	log    log      // of dict's ids, for a resume
+	temp   []uint32 // of a batch
+
+	// Of a settled axis.
+	order []uint32 // temporary ids in ascending order of ids, if there are no lists
+	names List     // ids in ascending order, if there are lists
+	ranks *rankReader
+	now   []uint32 // ranks of generation gen
+	gen   int
+}
+
+// New begins to number.
+func New() *Axis { return &Axis{dict: NewDictionary(), gen: -1} }
+
+// Size is the bytes held.
+func (a *Axis) Size() int64 {
+	held := a.dict.Size() + int64(len(a.now))*4
+	if a.ranks != nil {
+		held += a.ranks.size
+	}
+	return held
+}
+
+// Generations is how many generations of ids are in lists.
+func (a *Axis) Generations() int { return len(a.closed) }
+
+// State is what a journal keeps of an axis.
+type State struct {
+	Closed []List
+	Log    LogState
+}
+
+// State is that of now, valid once Save has been called and the files are durable.
+func (a *Axis) State() State { return State{a.closed, a.log.state} }
+
+// Files are the names of the files of a state.
+func (st State) Files() []string {
+	names := []string{st.Log.Name}
+	for _, l := range st.Closed {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+// Save writes new ids of the dictionary to its log.
+func (a *Axis) Save(s *scratch.Dir) error { return a.log.save(s, a.dict) }
+
+// Logs is the open log, or nil, and the logs that are of no use once the next journal is written.
+func (a *Axis) Logs() (open vfs.File, old []string) {
+	old = a.log.old
+	a.log.old = nil
+	return a.log.f, old
+}
+
+// Restore brings a new axis to a state.
+func (a *Axis) Restore(s *scratch.Dir, st State) error {
+	a.closed = st.Closed
+	for _, l := range st.Closed {
+		if err := verifyList(s, l); err != nil {
+			return err
+		}
+	}
+	if err := st.Log.load(s, a.dict); err != nil {
+		return err
+	}
+	if st.Log.Name != "" {
+		a.log.old = append(a.log.old, st.Log.Name)
+	}
+	return nil
+}
+
+// Held is the bytes of the generation being numbered.
+func (a *Axis) Held() int64 { return a.dict.Size() }
+
+// Empty tells whether the generation being numbered has no ids.
+func (a *Axis) Empty() bool { return a.dict.N == 0 }
+
+// Turn writes the dictionary to a list and begins the next generation.
+func (a *Axis) Turn(s *scratch.Dir) error {
+	gen := uint32(len(a.closed))
+	w, err := newList(s, "ids", a.dict.isText)
+	if err != nil {
+		return err
+	}
+	r := ID{gen: gen}
+	for _, t := range a.dict.order() {
+		r.temp = t
+		if a.dict.isText {
+			r.Text = a.dict.text.at(int(t))
+		} else {
+			r.Int = a.dict.ints.at(int(t))
+		}
+		if err := w.add(&r); err != nil {
+			return errors.Join(err, w.f.Close())
+		}
+	}
+	list, err := w.end(s)
+	if err != nil {
+		return err
+	}
+	a.closed = append(a.closed, list)
+	a.dict = NewDictionary()
+	return a.log.forget(s)
+}
+
+// A Meter is told how many ids are going to be merged, and how many have been.
+type Meter interface {
+	Extend(n int64)
+	Add(n int)
+}
+
+// Settle ranks the ids. The budget is for what does not fit, beside what held counts.
+func (a *Axis) Settle(ctx context.Context, s *scratch.Dir, b extsort.Budget, held func() int64, m Meter) error {
+	if len(a.closed) == 0 {
+		a.order = a.dict.order()
+		a.N, a.Text = int64(a.dict.N), a.dict.isText
+		return nil
+	}
+	if a.dict.N > 0 {
+		if err := a.Turn(s); err != nil {
+			return err
+		}
+	}
+	lists, err := a.sameKind(s)
+	if err != nil {
+		return err
+	}
+	width := ListWidth(b)
+	for len(lists) > width {
+		if lists, err = mergeSome(s, ctx, lists, width, m); err != nil {
+			return err
+		}
+	}
+	return a.rank(ctx, s, lists, b, held, m)
+}
+
+// ListWidth is how many lists are merged at a time.
+func ListWidth(b extsort.Budget) int {
+	return int(max(2, min(b.Space/4/(2*listBuffer), int64(b.FanIn))))
+}
+
+// sameKind makes all lists texts if one of them is.
+func (a *Axis) sameKind(s *scratch.Dir) ([]List, error) {
+	lists := slices.Clone(a.closed)
+	a.Text = slices.ContainsFunc(lists, func(l List) bool { return l.Text })
+	for i, l := range lists {
+		if l.Text == a.Text {
+			continue
+		}
+		var err error
+		if lists[i], err = listAsText(s, l); err != nil {
+			return nil, err
+		}
+	}
+	return lists, nil
+}
+
+// listAsText sorts a generation's integers as texts. They fit in memory: they
+// were a dictionary.
+func listAsText(s *scratch.Dir, l List) (List, error) {
+	type id struct {
+		num  int64
+		temp uint32
+	}
+	var gen uint32
+	all := make([]id, 0, l.N)
+	err := mergeLists(s, context.Background(), []List{l}, nil, func(r *ID) error {
+		gen = r.gen
+		all = append(all, id{r.Int, r.temp})
+		return nil
+	})
+	if err != nil {
+		return l, err
+	}
+	var x, y [20]byte
+	slices.SortFunc(all, func(a, b id) int {
+		return bytes.Compare(strconv.AppendInt(x[:0], a.num, 10), strconv.AppendInt(y[:0], b.num, 10))
+	})
+	w, err := newList(s, "ids", true)
+	if err != nil {
+		return l, err
+	}
+	for _, v := range all {
+		if err := w.add(&ID{gen: gen, temp: v.temp, Text: strconv.AppendInt(x[:0], v.num, 10)}); err != nil {
+			return l, errors.Join(err, w.f.Close())
+		}
+	}
+	return w.endPassing()
+}
+
+// mergeSome puts the merge of the first lists, width of them, behind the others.
+func mergeSome(s *scratch.Dir, ctx context.Context, lists []List, width int, m Meter) ([]List, error) {
+	w, err := newList(s, "ids", lists[0].Text)
+	if err != nil {
+		return nil, err
+	}
+	if err := mergeLists(s, ctx, lists[:width], m, w.add); err != nil {
+		return nil, errors.Join(err, w.f.Close())
+	}
+	merged, err := w.endPassing()
+	return append(slices.Clone(lists[width:]), merged), err
+}
+
+// rank numbers the ids of lists, writes each id once to names, and sorts the
+// ranks by generation and temporary id.
+func (a *Axis) rank(ctx context.Context, s *scratch.Dir, lists []List, b extsort.Budget, held func() int64, m Meter) error {
+	b.Run, b.First = max(b.Run/4, 1), max(b.First/4, 1)
+	b.Keep, b.FanIn = b.Space/16, max(2, b.FanIn/4)
+	spool := extsort.New(b, s, false, held)
+	w, err := newList(s, "names", a.Text)
+	if err != nil {
+		return err
+	}
+	var last ID
+	err = mergeLists(s, ctx, lists, m, func(r *ID) error {
+		if a.N == 0 || last.Int != r.Int || !bytes.Equal(last.Text, r.Text) {
+			if a.N++; a.N > maxIDs {
+				return errTooMany()
+			}
+			last.Int, last.Text = r.Int, append(last.Text[:0], r.Text...)
+			if err := w.add(&last); err != nil {
+				return err
+			}
+		}
+		return spool.Add([]uint64{uint64(r.gen)<<32 | uint64(r.temp)}, []float64{float64(a.N - 1)})
+	})
+	if err != nil {
+		return errors.Join(err, w.f.Close())
+	}
+	if a.names, err = w.endPassing(); err != nil {
+		return err
+	}
+	a.ranks, err = newRankReader(ctx, spool, 32+bits.Len(uint(len(a.closed))))
+	return err
+}
+
+// A rankReader gives the ranks of one generation after the other.
+type rankReader struct {
+	spool *extsort.Spool
+	m     *extsort.Merger
+	size  int64 // bytes held
+}
+
+func newRankReader(ctx context.Context, s *extsort.Spool, keyBits int) (*rankReader, error) {
+	by := extsort.Order{KeyBits: keyBits}
+	err := s.Finish()
+	if err == nil {
+		err = s.Sort(ctx, 1, nil, by, func(int) {})
+	}
+	if err == nil {
+		err = s.Reduce(ctx, by, func() error { return nil }, func(int) {})
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.Merge(by)
+	if err != nil {
+		return nil, err
+	}
+	return &rankReader{spool: s, m: m, size: s.MergeBytes()}, nil
+}
+
+// next gives the ranks of the next n temporary ids, which begin generation gen.
+func (r *rankReader) next(gen int, n int64) ([]uint32, error) {
+	ranks := make([]uint32, n)
+	buf := make([]extsort.Entry, extsort.BlockEntries)
+	for at := int64(0); at < n; {
+		k, err := r.m.Read(buf[:min(int64(len(buf)), n-at)])
+		if err != nil {
+			return nil, err
+		}
+		if k == 0 {
+			return nil, scratch.ErrDamaged
+		}
+		for _, e := range buf[:k] {
+			if e.Key != uint64(gen)<<32|uint64(at) {
+				return nil, scratch.ErrDamaged
+			}
+			ranks[at] = uint32(e.Val)
+			at++
+		}
+	}
+	return ranks, nil
+}
+
+func (r *rankReader) close() error { return errors.Join(r.m.Close(), r.spool.Drop()) }
+
+// Ranks gives the ranks of a generation's temporary ids. Generations must not descend.
+func (a *Axis) Ranks(gen int) ([]uint32, error) {
+	if a.ranks == nil {
+		if a.now == nil {
+			a.now = ranks(a.order)
+		}
+		return a.now, nil
+	}
+	for a.gen < gen {
+		var err error
+		a.gen++
+		a.now = nil // let the old ones go first
+		if a.now, err = a.ranks.next(a.gen, a.closed[a.gen].N); err != nil {
+			return nil, err
+		}
+	}
+	return a.now, nil
+}
+
+// Sorted lets go what only sorting needs.
+func (a *Axis) Sorted() error {
+	a.now = nil
+	if a.ranks == nil {
+		return nil
+	}
+	r := a.ranks
+	a.ranks = nil
+	return r.close()
+}
+
+// Close is Sorted for an ingest that ends before.
+func (a *Axis) Close() error { return errors.Join(a.Sorted(), a.log.close()) }
+
+// Name is the text of the id of a rank.
+func (a *Axis) Name(s *scratch.Dir, rank int64) string {
+	if len(a.closed) == 0 {
+		return a.dict.name(a.order[rank])
+	}
+	name := ""
+	_ = a.Each(s, func(r *ID) error { // it is for a message only
+		if rank == 0 {
+			if name = string(r.Text); !a.Text {
+				name = strconv.FormatInt(r.Int, 10)
+			}
+			return errFound
+		}
+		rank--
+		return nil
+	})
+	return name
+}
+
+var errFound = errors.New("found")
+
+// Each visits the ids in ascending order.
+func (a *Axis) Each(s *scratch.Dir, visit func(*ID) error) error {
+	if len(a.closed) > 0 {
+		return mergeLists(s, context.Background(), []List{a.names}, nil, visit)
+	}
+	var r ID
+	for _, t := range a.order {
+		if a.Text {
+			r.Text = a.dict.text.at(int(t))
+		} else {
+			r.Int = a.dict.ints.at(int(t))
+		}
+		if err := visit(&r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Natural tells whether the ids are 0 … n−1.
+func (a *Axis) Natural() bool { return len(a.closed) == 0 && a.dict.natural(a.order) }

@@ -1,0 +1,154 @@
+// Package scratch keeps the temporary files of an ingest in a directory beside the store.
+package scratch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// Journal is the name of the file that says what the others are.
+const Journal = "journal"
+
+// A Dir is that directory. It is made with the first file. Its files have
+// numbers that are never used twice, so that a journal can name what it means.
+type Dir struct {
+	FS      vfs.FS
+	Name    string
+	Made    bool
+	Serial  int  // of the next file
+	Durable bool // files are to outlive the process
+	Most    int  // files that are complete but not yet durable, at most
+
+	unsynced []vfs.File
+}
+
+// Unsynced is how many files are complete but not yet durable.
+func (d *Dir) Unsynced() int { return len(d.unsynced) }
+
+// TakeUnsynced hands these files over to who makes them durable and closes them.
+func (d *Dir) TakeUnsynced() []vfs.File {
+	files := d.unsynced
+	d.unsynced = nil
+	return files
+}
+
+// Create makes a new file; kind ends its name.
+func (d *Dir) Create(kind string) (vfs.File, error) {
+	if !d.Made {
+		if err := d.FS.Mkdir(d.Name); err != nil {
+			return nil, fmt.Errorf("spill entries: %w", err)
+		}
+		d.Made = true
+	}
+	name := fmt.Sprintf("%06d.%s", d.Serial, kind)
+	d.Serial++
+	f, err := d.FS.Create(d.Path(name))
+	if err != nil {
+		return nil, fmt.Errorf("spill entries: %w", err)
+	}
+	return f, nil
+}
+
+// Complete takes over a file that has all its contents. One too many is made
+// durable now rather than kept open until the next save.
+func (d *Dir) Complete(f vfs.File) error {
+	if !d.Durable {
+		return f.Close()
+	}
+	if len(d.unsynced) >= d.Most {
+		return errors.Join(f.Sync(), f.Close())
+	}
+	d.unsynced = append(d.unsynced, f)
+	return nil
+}
+
+// Close lets go what is open.
+func (d *Dir) Close() error {
+	var err error
+	for _, f := range d.unsynced {
+		err = errors.Join(err, f.Close())
+	}
+	d.unsynced = nil
+	return err
+}
+
+// Path is that of a file of the directory.
+func (d *Dir) Path(name string) string { return filepath.Join(d.Name, name) }
+
+// RemoveFile removes one file.
+func (d *Dir) RemoveFile(name string) error { return d.FS.Remove(d.Path(name)) }
+
+// Remove removes the directory, the journal last: as long as anything is left, it
+// says what of.
+func (d *Dir) Remove() error {
+	err := d.Close()
+	if d.Made {
+		d.Made = false
+		err = errors.Join(err, d.Sweep(map[string]bool{Journal: true}), d.FS.RemoveAll(d.Name))
+	}
+	return err
+}
+
+// ours matches the names of all files an ingest makes in its directory.
+var ours = regexp.MustCompile(`^(\d{6,}\.(run|half|ids|log|names)|journal(\.half)?)$`)
+
+// Look tells whether the directory is there and whether a journal is in it.
+// What was not made by an ingest is an error: it must be left alone.
+func (d *Dir) Look() (journal bool, err error) {
+	entries, err := d.FS.ReadDir(d.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	d.Made = true
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !ours.MatchString(e.Name()) {
+			return false, fmt.Errorf("%s: %s in it is not of an ingest; it is left alone", d.Name, e.Name())
+		}
+		journal = journal || e.Name() == Journal
+	}
+	return journal, nil
+}
+
+// Sweep removes all files but those to keep.
+func (d *Dir) Sweep(keep map[string]bool) error {
+	entries, err := d.FS.ReadDir(d.Name)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !keep[e.Name()] {
+			if err := d.RemoveFile(e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ErrDamaged: what is left of an ingest is of no use; it has to begin anew.
+var ErrDamaged = errors.New("a temporary file does not hold what was written to it")
+
+// HasSize tells of a temporary file that was cut or has grown.
+func HasSize(f vfs.File, size int64) error {
+	fi, err := f.Stat()
+	if err == nil && fi.Size() != size {
+		err = fmt.Errorf("%w: %s has %d bytes instead of %d", ErrDamaged, filepath.Base(f.Name()), fi.Size(), size)
+	}
+	return err
+}
+
+// Damaged tells by an error of a temporary file whether it is there and whole.
+func Damaged(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return err
+}
