@@ -96,39 +96,45 @@ func TestResumeAfterDeath(t *testing.T) {
 			if want.Runs < 3 {
 				t.Fatalf("%d runs: the test misses what it is for", want.Runs)
 			}
-			store := files(t, whole)
-			r := rand.New(rand.NewPCG(1, 1))
-			resumes := 0
-			rounds := 5
-			for range rounds {
-				out := target(t)
-				for step := 40 + r.IntN(400); ; step = step*3/2 + 1 { // further each time
-					rep, died, err := u.run(t, out, r.IntN(step))
-					if died && err != nil {
-						continue
-					}
-					if err != nil {
-						t.Fatalf("at step %d: %v", step, err)
-					}
-					if rep.Finished { // it died when all had been done
-						rep = want
-					}
-					if diff := cmp.Diff(store, files(t, out)); diff != "" {
-						t.Fatalf("another store:\n%s", diff)
-					}
-					leftovers(t, out, true)
-					if rep.Lines != want.Lines || rep.BadLines != want.BadLines || rep.NNZ != want.NNZ || rep.Duplicates != want.Duplicates ||
-						fmt.Sprint(rep.FirstBad) != fmt.Sprint(want.FirstBad) {
-						t.Errorf("report %+v, want %+v", rep, want)
-					}
-					resumes += rep.Resumes
-					break
-				}
-			}
-			if resumes < rounds {
-				t.Errorf("resumed only %d times: the test misses what it is for", resumes)
-			}
+			resumesAfterDeath(t, &u, whole, want)
 		})
+	}
+}
+
+// resumesAfterDeath kills an ingest that has made the store whole and the report want.
+func resumesAfterDeath(t *testing.T, u *unlucky, whole string, want *Report) {
+	t.Helper()
+	store := files(t, whole)
+	r := rand.New(rand.NewPCG(1, 1))
+	resumes := 0
+	rounds := 5
+	for range rounds {
+		out := target(t)
+		for step := 40 + r.IntN(400); ; step = step*3/2 + 1 { // further each time
+			rep, died, err := u.run(t, out, r.IntN(step))
+			if died && err != nil {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("at step %d: %v", step, err)
+			}
+			if rep.Finished { // it died when all had been done
+				rep = want
+			}
+			if diff := cmp.Diff(store, files(t, out)); diff != "" {
+				t.Fatalf("another store:\n%s", diff)
+			}
+			leftovers(t, out, true)
+			if rep.Lines != want.Lines || rep.BadLines != want.BadLines || rep.NNZ != want.NNZ || rep.Duplicates != want.Duplicates ||
+				fmt.Sprint(rep.FirstBad) != fmt.Sprint(want.FirstBad) {
+				t.Errorf("report %+v, want %+v", rep, want)
+			}
+			resumes += rep.Resumes
+			break
+		}
+	}
+	if resumes < rounds {
+		t.Errorf("resumed only %d times: the test misses what it is for", resumes)
 	}
 }
 
