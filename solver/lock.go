@@ -82,18 +82,18 @@ func (r *run) complete() {
 // k orthonormal vectors, and returns how many of them mean something. The run
 // cannot iterate after that.
 func (r *run) estimates() int {
-	known := r.locked.len
-	for j, c := range r.cands {
-		if r.locked.len == r.s.Rank {
-			break
-		}
-		x := r.locked.next()
-		r.rec.Vector(x, j)
-		if r.locked.orthonormalise(x) {
-			r.push(c.Value, r.relative(c))
-			known++
+	before := r.locked.len
+	cands := r.cands[:min(len(r.cands), r.s.Rank-before)]
+	if !r.lockJointly(cands) {
+		for j, c := range cands {
+			x := r.locked.next()
+			r.rec.Vector(x, j)
+			if r.locked.orthonormalise(x) {
+				r.push(c.Value, r.relative(c))
+			}
 		}
 	}
+	known := r.locked.len
 	for r.locked.len < r.s.Rank && r.takeWarm(r.locked.next()) {
 		r.push(0, 1)
 	}

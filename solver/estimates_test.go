@@ -1,0 +1,60 @@
+package solver
+
+import (
+	"context"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// counted counts the vectors that are formed one after the other.
+type counted struct {
+	Krylov
+	formed *int
+}
+
+func (c counted) fit(rank int) Method {
+	c.Krylov = c.Krylov.fit(rank).(Krylov)
+	return c
+}
+
+func (c counted) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
+	return countedRun{c.Krylov.Start(a, z, rule).(*lanczos), c.formed}
+}
+
+type countedRun struct {
+	*lanczos
+	formed *int
+}
+
+func (c countedRun) Vector(dst []float64, j int) {
+	*c.formed++
+	c.lanczos.Vector(dst, j)
+}
+
+// The estimates of a run that is interrupted are formed together: one after the other
+// each goes over the whole basis.
+func TestEstimatesAreFormedTogether(t *testing.T) {
+	const n, rank = 200, 12
+	ctx, cancel := context.WithCancel(t.Context())
+	vectors := 0
+	op := make(diagonalOperator, n)
+	for i := range op {
+		op[i] = float64(n - i)
+	}
+	res, err := Eigen(ctx, op, Settings{
+		Rank: rank, Seed: 1, Method: counted{Krylov{Columns: 3, Basis: 60}, &vectors},
+		Observer: ObserverFunc(func(e Event) error {
+			if e.Pass == 9 {
+				cancel()
+			}
+			return nil
+		}),
+	})
+	if err != nil || res.Status != Cancelled || vectors > 0 {
+		t.Fatalf("%v, error %v, %d vectors formed alone", res, err, vectors)
+	}
+	if g := heap.gramOf(res.Vectors); !(orthogonality(g) < 1e-13) || res.Values[0] > n || !(res.Values[0] > 0.9*n) || !(res.Seen[0] < 0.1) {
+		t.Errorf("%v seen within %v, orthonormal to %v", res.Values, res.Seen, orthogonality(g))
+	}
+}
