@@ -3,8 +3,6 @@ package solver
 import (
 	"context"
 	"testing"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // counted counts the vectors that are formed one after the other.
@@ -13,14 +11,7 @@ type counted struct {
 	formed *int
 }
 
-func (c counted) fit(rank int) Method {
-	c.Krylov = c.Krylov.fit(rank).(Krylov)
-	return c
-}
-
-func (c counted) Start(a *Arena, z *mat.Dense, rule StopRule) Recurrence {
-	return countedRun{c.Krylov.Start(a, z, rule).(*lanczos), c.formed}
-}
+func (c counted) New(r Run) Recurrence { return countedRun{c.Krylov.New(r).(*lanczos), c.formed} }
 
 type countedRun struct {
 	*lanczos
