@@ -13,8 +13,11 @@ func (r *run) lockAll(cands []Candidate, verdicts []verdict) {
 
 // lockJointly is lockAll for a recurrence and a rule that permit to do it at once.
 func (r *run) lockJointly(cands []Candidate) bool {
+	if len(cands) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.cut > 0 {
+		return false
+	}
 	vectors := r.rec.Vectors()
-	if vectors == nil || len(cands) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.cut > 0 {
+	if vectors == nil {
 		return false
 	}
 	block := r.arena.Dense(r.n, len(cands))
