@@ -6,8 +6,8 @@ import "time"
 func (r *run) cost() Stats {
 	s, total := r.stats, time.Since(r.began)
 	s.Total += total
-	s.VectorsRead += r.arena.read.Load()
-	s.VectorsWritten += r.arena.written.Load()
+	s.VectorsRead += r.arena.Read.Load()
+	s.VectorsWritten += r.arena.Written.Load()
 	s.Finish += r.finish
 	s.Checkpoint += r.saving
 	s.Orthogonalise += max(0, total-r.finish-r.saving-(r.passes-r.inPass))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // heap is ordinary memory.
@@ -63,32 +65,32 @@ func (r *recorder) Free(x []float64) {
 // each once.
 func TestArenaWindows(t *testing.T) {
 	var r recorder
-	a, other := newArena(t.Context(), &r, 0), newArena(t.Context(), &r, 0)
-	wide, planes := a.Dense(10, 3), a.planes(10, 1, 3)
+	a, other := tallskinny.NewArena(t.Context(), &r, 0), tallskinny.NewArena(t.Context(), &r, 0)
+	wide, planes := a.Dense(10, 3), a.Planes(10, 1, 3)
 	a.Dense(10, 2)
 	other.Dense(10, 1)
-	column := columnsFrom(wide.RawMatrix(), 1)
-	u := reads(column, wide.RawMatrix()).read(single(make([]float64, 10))).writing(planes[10:20]).writes(columnsOf(column, 1))
-	w := a.over(10, u)
-	w.fetch(4, 6)
-	w.passed(4, 6)
+	column := tallskinny.ColumnsFrom(wide.RawMatrix(), 1)
+	u := tallskinny.Reads(column, wide.RawMatrix()).Read(tallskinny.Single(make([]float64, 10))).Writing(planes[10:20]).Writes(tallskinny.ColumnsOf(column, 1))
+	w := a.Over(10, u)
+	w.Fetch(4, 6)
+	w.Passed(4, 6)
 	if want := [][3]int{{0, 12, 18}, {1, 14, 16}}; !slices.Equal(r.dropped, want) || !slices.Equal(r.fetched, want) {
 		t.Errorf("fetched %v, dropped %v, want %v", r.fetched, r.dropped, want)
 	}
-	if read, written := a.read.Load(), a.written.Load(); read != 8*10*3 || written != 8*10*(1+3) {
+	if read, written := a.Read.Load(), a.Written.Load(); read != 8*10*3 || written != 8*10*(1+3) {
 		t.Errorf("%d bytes read, %d written", read, written)
 	}
-	if w := a.over(10, reads(single(make([]float64, 10)))); w.rows(1, 1) != 0 {
+	if w := a.Over(10, tallskinny.Reads(tallskinny.Single(make([]float64, 10)))); w.Rows(1, 1) != 0 {
 		t.Error("what lies in memory has a window")
 	}
-	a.release(planes[10:]) // does not begin there
-	a.release(make([]float64, 5))
-	a.release(nil)
-	other.release(planes)
+	a.Release(planes[10:]) // does not begin there
+	a.Release(make([]float64, 5))
+	a.Release(nil)
+	other.Release(planes)
 	if len(r.freed) > 0 {
 		t.Errorf("given back: %v", r.freed)
 	}
-	a.release(planes[:3])
+	a.Release(planes[:3])
 	if !slices.Equal(r.freed, []int{1}) {
 		t.Errorf("given back: %v", r.freed)
 	}
@@ -97,20 +99,20 @@ func TestArenaWindows(t *testing.T) {
 // What is closed gives back what is its own, but for what is to stay.
 func TestArenaClose(t *testing.T) {
 	var r recorder
-	a, other := newArena(t.Context(), &r, 0), newArena(t.Context(), &r, 0)
-	a.planes(10, 1, 1)
-	b := a.planes(10, 1, 1)
-	other.planes(10, 1, 1)
-	a.close(b)
-	if !slices.Equal(r.freed, []int{0}) || len(a.blocks()) > 0 {
+	a, other := tallskinny.NewArena(t.Context(), &r, 0), tallskinny.NewArena(t.Context(), &r, 0)
+	a.Planes(10, 1, 1)
+	b := a.Planes(10, 1, 1)
+	other.Planes(10, 1, 1)
+	a.Close(b)
+	if !slices.Equal(r.freed, []int{0}) || len(a.Blocks()) > 0 {
 		t.Errorf("given back: %v", r.freed)
 	}
 }
 
 func TestNoRoom(t *testing.T) {
-	a := newArena(t.Context(), &recorder{full: true}, 0)
-	err := a.guarded(func() (*mat.Dense, error) { return a.Dense(10, 1), nil })
-	var e *spaceError
+	a := tallskinny.NewArena(t.Context(), &recorder{full: true}, 0)
+	err := a.Guarded(func() (*mat.Dense, error) { return a.Dense(10, 1), nil })
+	var e *tallskinny.SpaceError
 	if !errors.As(err, &e) || !errors.Is(err, errFull) {
 		t.Errorf("error %v", err)
 	}
@@ -119,10 +121,10 @@ func TestNoRoom(t *testing.T) {
 // Windows get smaller as columns get more, and never too small.
 func TestWindow(t *testing.T) {
 	const n = 1 << 20
-	a := newArena(t.Context(), &recorder{}, 0)
+	a := tallskinny.NewArena(t.Context(), &recorder{}, 0)
 	one, nine := a.Dense(n, 1).RawMatrix(), a.Dense(n, 9).RawMatrix()
-	rows, ten := a.over(n, reads(one)).rows(128, 2), a.over(n, reads(one, nine)).rows(128, 2)
-	if rows != windowBytes/16/2 || ten != rows/10/128*128 || a.over(n, reads(one)).rows(128, 1<<20) != leastWindow {
+	rows, ten := a.Over(n, tallskinny.Reads(one)).Rows(128, 2), a.Over(n, tallskinny.Reads(one, nine)).Rows(128, 2)
+	if rows != tallskinny.WindowBytes/16/2 || ten != rows/10/128*128 || a.Over(n, tallskinny.Reads(one)).Rows(128, 1<<20) != tallskinny.LeastWindow {
 		t.Errorf("windows of %d and %d rows", rows, ten)
 	}
 }
@@ -133,14 +135,14 @@ func TestArenaTells(t *testing.T) {
 	const n = 1 << 17
 	for _, space := range []Space{nil, &quiet{}} {
 		told := 0
-		a := newArena(t.Context(), space, 2)
-		a.watch = func() { told++ }
+		a := tallskinny.NewArena(t.Context(), space, 2)
+		a.Watch = func() { told++ }
 		x := a.Dense(n, 1)
 		for _, loop := range []func(){
-			func() { a.norm2(column(x)) },
-			func() { a.eachChunk(n, reads(x.RawMatrix()), func(_, _, _ int) {}) },
+			func() { a.Norm2(tallskinny.Column(x)) },
+			func() { a.EachChunk(n, tallskinny.Reads(x.RawMatrix()), func(_, _, _ int) {}) },
 		} {
-			told, a.told = 0, time.Time{}
+			told, a.Told = 0, time.Time{}
 			loop()
 			if (told > 0) != (space != nil) {
 				t.Errorf("told %d times of a loop with space %v", told, space)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Block is gradient descent on a block of l vectors with momentum, all of them
@@ -64,7 +65,7 @@ func (b Block) Traits(k int) Traits {
 // New implements Method.
 func (b Block) New(r Run) Recurrence {
 	a := r.Arena
-	return &blockRun{arena: a, qr: blockQR{arena: a}, eigen: eigen.Solver{Workers: a.most()}}
+	return &blockRun{arena: a, qr: tallskinny.BlockQR{Arena: a}, eigen: eigen.Solver{Workers: a.Most()}}
 }
 
 // width returns the number of columns of the block.
@@ -82,7 +83,7 @@ func (b Block) width(missing int) int {
 // of each segment of rows.
 func (b Block) footprint(n, k int) int64 {
 	l := min(b.width(k), n)
-	return bytesOf(n, 3*l) + bytesOf(l, 2*maxSegments*chunkRows) + bytesOf(l, (2*segments(n)+10)*l)
+	return bytesOf(n, 3*l) + bytesOf(l, 2*tallskinny.MaxSegments*tallskinny.ChunkRows) + bytesOf(l, (2*tallskinny.Segments(n)+10)*l)
 }
 
 // effort is about as many passes as the rate of Block says for eigenvalues that fall
@@ -126,15 +127,15 @@ type blockRun struct {
 	vectors  *mat.Dense // Ritz vectors in terms of last, in rows
 	started  bool       // next is orthonormal, no longer the start block
 	ahead    contraction
-	qr       blockQR
-	small    sums
+	qr       tallskinny.BlockQR
+	small    tallskinny.Sums
 	eigen    eigen.Solver
 	cands    []Candidate
 }
 
 func (r *blockRun) Start(z *mat.Dense) {
 	n, l := z.Dims()
-	r.next, r.last, r.qr.key = z, r.arena.Dense(n, l), z.At(0, 0)
+	r.next, r.last, r.qr.Key = z, r.arena.Dense(n, l), z.At(0, 0)
 	r.momentum, r.vectors = mat.NewDense(l, l, nil), mat.NewDense(l, l, nil)
 }
 
@@ -155,25 +156,25 @@ func (r *blockRun) State(s *State) {
 	}
 }
 
-func (r *blockRun) Free() { r.arena.free(r.next, r.last) }
+func (r *blockRun) Free() { r.arena.Free(r.next, r.last) }
 
-func (r *blockRun) Avoid(found *basis) { r.qr.found = found }
+func (r *blockRun) Avoid(found *tallskinny.Basis) { r.qr.Found = found }
 
 func (r *blockRun) Next() *mat.Dense {
 	if !r.started {
-		r.qr.factor(r.next.RawMatrix(), nil, 0)
+		r.qr.Factor(r.next.RawMatrix(), nil, 0)
 		r.started = true
 	}
 	return r.next
 }
 
 func (r *blockRun) Absorb(y *mat.Dense) []Candidate {
-	h := r.arena.cross(&r.small, r.next.RawMatrix(), y.RawMatrix())
+	h := r.arena.Cross(&r.small, r.next.RawMatrix(), y.RawMatrix())
 	r.cands = r.cands[:0]
-	if !allFinite(h.Data) {
+	if !tallskinny.AllFinite(h.Data) {
 		return append(r.cands, ritzCandidate(math.Inf(1), 0))
 	}
-	theta, wt := rayleighRitz(&r.eigen, h, h.Rows)
+	theta, wt := tallskinny.RayleighRitz(&r.eigen, h, h.Rows)
 	edge := damped(theta, reported(len(theta), r.next.RawMatrix().Rows))
 	var back mat.Dense // βP = last·backᵀ in the basis of Ritz vectors
 	back.Mul(wt, r.momentum.T())
@@ -187,8 +188,8 @@ func (r *blockRun) Absorb(y *mat.Dense) []Candidate {
 	}
 	top := math.Hypot(theta[0], residuals[0])
 	next := r.next.RawMatrix()
-	f := r.qr.factorGram(next, y.RawMatrix(), gram, nil, dropFactor*epsilon*top)
-	r.momentum.Mul(wt.T(), inverse(f))
+	f := r.qr.FactorGram(next, y.RawMatrix(), gram, nil, tallskinny.DropFactor*tallskinny.Epsilon*top)
+	r.momentum.Mul(wt.T(), tallskinny.Inverse(f))
 	return r.cands
 }
 
@@ -219,10 +220,10 @@ func damped(theta []float64, c int) float64 {
 // constant β no column of βP is longer than half of its Ritz value; when β grows
 // faster than P can follow, the difference Y could vanish where it is wanted.
 func limit(x []float64, factor, most float64) {
-	if norm := (*Arena)(nil).norm2(x); norm*factor > most {
+	if norm := (*Arena)(nil).Norm2(x); norm*factor > most {
 		factor = most / norm
 	}
-	blas64.Scal(factor, vector(x))
+	blas64.Scal(factor, tallskinny.Vector(x))
 }
 
 // step sets y, the product of next, to Y·W − last·backᵀ, wt being the Ritz vectors
@@ -233,20 +234,20 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (res
 	c := reported(l, n)
 	w, leading := panel.Pack(1, wt.RawMatrix()), panel.Pack(1, wt.Slice(0, c, 0, l).(*mat.Dense).RawMatrix())
 	d := panel.Pack(-1, back.RawMatrix())
-	buf := new(scratch).each(r.arena, n, chunkRows*2*l)
-	r.small.reset(n, 1, c)
-	r.qr.gram.reset(n, l, l)
-	unit := r.arena.largest(y.RawMatrix())
+	buf := new(tallskinny.Scratch).Each(r.arena, n, tallskinny.ChunkRows*2*l)
+	r.small.Reset(n, 1, c)
+	r.qr.Gram.Reset(n, l, l)
+	unit := r.arena.Largest(y.RawMatrix())
 	if unit == 0 {
 		unit = 1
 	}
-	r.arena.sweep(n, chunkRows, 8*l*l, reads(y.RawMatrix(), r.next.RawMatrix(), r.last.RawMatrix()).writes(y.RawMatrix()), func(worker, seg, first, rows int) {
+	r.arena.Sweep(n, tallskinny.ChunkRows, 8*l*l, tallskinny.Reads(y.RawMatrix(), r.next.RawMatrix(), r.last.RawMatrix()).Writes(y.RawMatrix()), func(worker, seg, first, rows int) {
 		b := buf(worker)
-		yw, qw := zeros(b, rows, l), zeros(b[chunkRows*l:], rows, c)
-		part := rowsOf(y.RawMatrix(), first, rows)
+		yw, qw := tallskinny.Zeros(b, rows, l), tallskinny.Zeros(b[tallskinny.ChunkRows*l:], rows, c)
+		part := tallskinny.RowsOf(y.RawMatrix(), first, rows)
 		panel.AddProduct(yw, part, w)
-		panel.AddProduct(qw, rowsOf(r.next.RawMatrix(), first, rows), leading)
-		sum := r.small.of(seg).Data
+		panel.AddProduct(qw, tallskinny.RowsOf(r.next.RawMatrix(), first, rows), leading)
+		sum := r.small.Of(seg).Data
 		for i := range rows {
 			a, q := yw.Data[i*l:][:c], qw.Data[i*c:][:c]
 			for j, v := range a {
@@ -254,15 +255,15 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (res
 				sum[j] += e * e
 			}
 		}
-		panel.AddProduct(yw, rowsOf(r.last.RawMatrix(), first, rows), d)
-		panel.AddCross(r.qr.gram.of(seg), yw, yw)
+		panel.AddProduct(yw, tallskinny.RowsOf(r.last.RawMatrix(), first, rows), d)
+		panel.AddCross(r.qr.Gram.Of(seg), yw, yw)
 		copy(part.Data[:rows*l], yw.Data)
 	})
-	residuals = r.small.total().Data
+	residuals = r.small.Total().Data
 	for j, v := range residuals {
 		residuals[j] = unit * math.Sqrt(v)
 	}
-	return residuals, r.qr.gram.total()
+	return residuals, r.qr.Gram.Total()
 }
 
 // Vector returns the column of the next block that has come of Ritz vector j:
@@ -270,12 +271,12 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (res
 // that column was roundoff and has been replaced, it is the Ritz vector itself.
 func (r *blockRun) Vector(dst []float64, j int) {
 	if mat.Norm(r.momentum.ColView(j), 1) > 0 {
-		r.arena.columnOf(dst, r.next.RawMatrix(), j)
+		r.arena.ColumnOf(dst, r.next.RawMatrix(), j)
 		return
 	}
-	last, w := r.last.RawMatrix(), vector(r.vectors.RawRowView(j))
-	r.arena.eachTile(last.Rows, reads(last).writing(dst), func(from, to int) {
-		blas64.Gemv(blas.NoTrans, 1, rowsOf(last, from, to-from), w, 0, vector(dst[from:to]))
+	last, w := r.last.RawMatrix(), tallskinny.Vector(r.vectors.RawRowView(j))
+	r.arena.EachTile(last.Rows, tallskinny.Reads(last).Writing(dst), func(from, to int) {
+		blas64.Gemv(blas.NoTrans, 1, tallskinny.RowsOf(last, from, to-from), w, 0, tallskinny.Vector(dst[from:to]))
 	})
 }
 
@@ -284,18 +285,18 @@ func (r *blockRun) Vector(dst []float64, j int) {
 // they may find more copies of a repeated value than the block is wide.
 func (r *blockRun) Lock(j int) bool {
 	n, l := r.next.Dims()
-	if j >= l || l > r.qr.dimension(n) {
+	if j >= l || l > r.qr.Dimension(n) {
 		return false
 	}
 	q := r.next.RawMatrix()
 	r.ahead.reset()
-	r.arena.shift(q, j)
-	r.arena.shift(r.momentum.RawMatrix(), j)
-	x := r.arena.planes(n, 1, 1)
-	defer r.arena.release(x)
+	r.arena.Shift(q, j)
+	r.arena.Shift(r.momentum.RawMatrix(), j)
+	x := r.arena.Planes(n, 1, 1)
+	defer r.arena.Release(x)
 	for c := l - j; c < l; c++ {
-		r.qr.replace(x, nil, spanOf(columnsOf(q, c)))
-		r.arena.setColumn(q, c, x)
+		r.qr.Replace(x, nil, tallskinny.SpanOf(tallskinny.ColumnsOf(q, c)))
+		r.arena.SetColumn(q, c, x)
 	}
 	return true
 }

@@ -74,9 +74,9 @@ func (r *run) save() error {
 		return nil
 	}
 	t := time.Now()
-	r.arena.saving = true
+	r.arena.Saving = true
 	err := r.s.Checkpointer.Save(r.writeCheckpoint)
-	r.arena.saving = false
+	r.arena.Saving = false
 	r.saving += time.Since(t)
 	if err != nil {
 		return fmt.Errorf("save checkpoint after pass %d: %w", r.mark.passes, err)

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // A checkpoint is
@@ -234,7 +235,7 @@ func visitScalars(v visitor, scalars ...*float64) {
 // visitBlock meets the entries of a block, row by row.
 func visitBlock(a *Arena, v visitor, m *mat.Dense) {
 	rows, _ := m.Dims()
-	a.eachTile(rows, reads(m.RawMatrix()), func(from, to int) {
+	a.EachTile(rows, tallskinny.Reads(m.RawMatrix()), func(from, to int) {
 		for i := from; i < to; i++ {
 			v.visit(m.RawRowView(i))
 		}
@@ -243,5 +244,5 @@ func visitBlock(a *Arena, v visitor, m *mat.Dense) {
 
 // visitVector meets the entries of a vector.
 func visitVector(a *Arena, v visitor, x []float64) {
-	a.eachTile(len(x), reading(x), func(from, to int) { v.visit(x[from:to]) })
+	a.EachTile(len(x), tallskinny.Reading(x), func(from, to int) { v.visit(x[from:to]) })
 }

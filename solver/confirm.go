@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // startWidth returns the width of the start block of the next recurrence.
@@ -12,29 +14,29 @@ func (r *run) startWidth() int {
 	if l := len(r.warm); t.Copies > 0 && l > 0 && r.joined() {
 		return min(l+max(few(r.s.Rank), t.Copies), r.n)
 	}
-	if t.Copies > 0 && r.locked.len == r.s.Rank {
-		return min(t.Probe, r.n-r.locked.len)
+	if t.Copies > 0 && r.locked.Len == r.s.Rank {
+		return min(t.Probe, r.n-r.locked.Len)
 	}
-	return min(t.Width(max(r.s.Rank-r.locked.len, 1)), r.n-r.locked.len)
+	return min(t.Width(max(r.s.Rank-r.locked.Len, 1)), r.n-r.locked.Len)
 }
 
 // joined reports whether the recurrence to come is the first of a method that takes
 // in all given vectors at once: together with random columns they are its block.
 func (r *run) joined() bool {
 	ok := r.about.Copies > 0 || r.about.Width(r.s.Rank) >= r.s.Rank+few(r.s.Rank)
-	return ok && r.told && r.starts == 0 && r.locked.len == 0
+	return ok && r.told && r.starts == 0 && r.locked.Len == 0
 }
 
 // slack is the difference below which eigenvalues near λ count as equal.
 func (r *run) slack(lambda float64) float64 {
-	return 2*r.tol*math.Sqrt(max(lambda, 0)*r.lambda1) + nearFloor*epsilon*r.lambda1
+	return 2*r.tol*math.Sqrt(max(lambda, 0)*r.lambda1) + nearFloor*tallskinny.Epsilon*r.lambda1
 }
 
 // doubtful reports whether there may be more copies of a value that the last
 // recurrence has found, while smaller values have been locked in their place:
 // it has found as many copies of it as it can.
 func (r *run) doubtful() bool {
-	if r.about.Copies == 0 || r.locked.len == r.n {
+	if r.about.Copies == 0 || r.locked.Len == r.n {
 		return false
 	}
 	least, last := slices.Min(r.values), r.values[r.first:]
@@ -61,7 +63,7 @@ func (r *run) doubtful() bool {
 // may be still more.
 func (r *run) confirm(cands []Candidate) (done, more bool) {
 	r.judge.products++
-	order := make([]int, r.locked.len) // of the locked ones, ascending
+	order := make([]int, r.locked.Len) // of the locked ones, ascending
 	for i := range order {
 		order[i] = i
 	}
@@ -109,7 +111,7 @@ func (r *run) telling(c Candidate, least float64) float64 {
 	// Of one random vector little may point to the copy, of several together next
 	// to none does with a probability that falls as the power of their number.
 	blurred := c.Value / 20
-	if width(r.rec.Next()) >= 4 {
+	if tallskinny.Width(r.rec.Next()) >= 4 {
 		blurred = c.Value / 4
 	}
 	return min(blurred, (next-c.Value)/2)
@@ -129,10 +131,10 @@ func (r *run) uncertain(c Candidate) (now, goal float64) {
 func (r *run) exchange(cands []Candidate, verdicts []verdict, order []int) {
 	drop := slices.Sorted(slices.Values(order[:len(verdicts)]))
 	for _, i := range slices.Backward(drop) {
-		if i >= r.locked.len-r.nulls {
+		if i >= r.locked.Len-r.nulls {
 			r.nulls--
 		}
-		r.locked.remove(i)
+		r.locked.Remove(i)
 		r.values = slices.Delete(r.values, i, i+1)
 		r.seen = slices.Delete(r.seen, i, i+1)
 	}

@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // projected is the operator (I−VVᵀ)G(I−VVᵀ) for an orthonormal basis V,
@@ -15,7 +17,7 @@ import (
 type projected struct {
 	arena *Arena
 	op    Operator
-	v     *basis
+	v     *tallskinny.Basis
 	coef  []float64 // scratch
 }
 
@@ -27,11 +29,11 @@ func (p *projected) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	if err := p.op.Apply(ctx, dst, x); err != nil {
 		return err
 	}
-	if p.v.len == 0 {
+	if p.v.Len == 0 {
 		return nil
 	}
 	c := coefficients(&p.coef, p.v, dst)
-	p.v.subtract(dst.RawMatrix(), 0, p.v.n, c)
+	p.v.Subtract(dst.RawMatrix(), 0, p.v.N, c)
 	return nil
 }
 
@@ -40,7 +42,7 @@ func (p *projected) Apply(ctx context.Context, dst, x *mat.Dense) error {
 type plain struct {
 	arena  *Arena
 	op     Operator
-	v      *basis
+	v      *tallskinny.Basis
 	values []float64 // Λ, one per vector of v
 	coef   []float64 // scratch
 }
@@ -53,24 +55,24 @@ func (p *plain) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	if err := p.op.Apply(ctx, dst, x); err != nil {
 		return err
 	}
-	if p.v.len == 0 {
+	if p.v.Len == 0 {
 		return nil
 	}
 	c := coefficients(&p.coef, p.v, x)
 	for i := range c.Rows {
 		blas64.Scal(p.values[i], blas64.Vector{N: c.Cols, Inc: 1, Data: c.Data[i*c.Stride:]})
 	}
-	p.v.subtract(dst.RawMatrix(), 0, p.v.n, c)
+	p.v.Subtract(dst.RawMatrix(), 0, p.v.N, c)
 	return nil
 }
 
 // coefficients returns Vᵀx, len×l, in scratch.
-func coefficients(scratch *[]float64, v *basis, x *mat.Dense) blas64.General {
+func coefficients(scratch *[]float64, v *tallskinny.Basis, x *mat.Dense) blas64.General {
 	_, l := x.Dims()
-	if need := v.len * l; cap(*scratch) < need {
-		*scratch = make([]float64, len(v.coef)*l)
+	if need := v.Len * l; cap(*scratch) < need {
+		*scratch = make([]float64, len(v.Coef)*l)
 	}
-	c := blas64.General{Rows: v.len, Cols: l, Stride: l, Data: (*scratch)[:v.len*l]}
-	v.products(c, 1, 0, v.n, x.RawMatrix())
+	c := blas64.General{Rows: v.Len, Cols: l, Stride: l, Data: (*scratch)[:v.Len*l]}
+	v.Products(c, 1, 0, v.N, x.RawMatrix())
 	return c
 }

@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // dilated is the operator H = [0 A; Aᵀ 0] of order N+n: the dilation trick of
@@ -56,7 +58,7 @@ func (h *dilated) Apply(ctx context.Context, dst, x *mat.Dense) error {
 // Plain is that of A − UΣVᵀ.
 type deflatedDilation struct {
 	op     *dilated
-	w      *basis // cut
+	w      *tallskinny.Basis // cut
 	values []float64
 	rule   Deflation
 	coef   []float64 // scratch
@@ -67,11 +69,11 @@ var _ Operator = (*deflatedDilation)(nil)
 func (d *deflatedDilation) Dim() int { return d.op.Dim() }
 
 func (d *deflatedDilation) Apply(ctx context.Context, dst, x *mat.Dense) error {
-	if err := d.op.Apply(ctx, dst, x); err != nil || d.w.len == 0 {
+	if err := d.op.Apply(ctx, dst, x); err != nil || d.w.Len == 0 {
 		return err
 	}
-	n, cut := d.op.Dim(), d.w.cut
-	u, v := d.w.part(0, cut), d.w.part(cut, n)
+	n, cut := d.op.Dim(), d.w.Cut
+	u, v := d.w.Part(0, cut), d.w.Part(cut, n)
 	if d.rule == Plain {
 		d.subtract(rows(dst, 0, cut), u, v, rows(x, cut, n))
 		d.subtract(rows(dst, cut, n), v, u, rows(x, 0, cut))
@@ -85,17 +87,17 @@ func (d *deflatedDilation) Apply(ctx context.Context, dst, x *mat.Dense) error {
 // subtract sets dst −= 2·leftᵀ·(right·x), with Σ in between for Plain. The
 // rows of left and right are vectors of norm 1/√2.
 func (d *deflatedDilation) subtract(dst, left, right, x blas64.General) {
-	if need := d.w.len * x.Cols; cap(d.coef) < need {
-		d.coef = make([]float64, len(d.w.coef)*x.Cols)
+	if need := d.w.Len * x.Cols; cap(d.coef) < need {
+		d.coef = make([]float64, len(d.w.Coef)*x.Cols)
 	}
-	c := blas64.General{Rows: d.w.len, Cols: x.Cols, Stride: x.Cols, Data: d.coef[:d.w.len*x.Cols]}
-	multiply(c, 2, blas.NoTrans, right, x, 0)
+	c := blas64.General{Rows: d.w.Len, Cols: x.Cols, Stride: x.Cols, Data: d.coef[:d.w.Len*x.Cols]}
+	tallskinny.Multiply(c, 2, blas.NoTrans, right, x, 0)
 	if d.rule == Plain {
 		for i := range c.Rows {
-			blas64.Scal(d.values[i], vector(c.Data[i*c.Stride:][:c.Cols]))
+			blas64.Scal(d.values[i], tallskinny.Vector(c.Data[i*c.Stride:][:c.Cols]))
 		}
 	}
-	multiply(dst, -1, blas.Trans, left, c, 1)
+	tallskinny.Multiply(dst, -1, blas.Trans, left, c, 1)
 }
 
 func rows(x *mat.Dense, from, to int) blas64.General {
@@ -112,14 +114,14 @@ func (f *factorisation) lower() {
 	}
 	pairs := f.locked
 	f.op, f.linear, f.n = gram{f.a}, false, h.n
-	f.locked = f.arena.newBasis(f.n, f.s.Rank)
-	for i := range pairs.len {
-		v := f.locked.next()
-		f.arena.copyVector(v, pairs.vector(i)[h.long():])
-		if !f.locked.orthonormalise(v) {
-			f.locked.random(v, f.s.Seed, streamRight|uint64(i))
+	f.locked = f.arena.NewBasis(f.n, f.s.Rank)
+	for i := range pairs.Len {
+		v := f.locked.Next()
+		f.arena.CopyVector(v, pairs.Vector(i)[h.long():])
+		if !f.locked.Orthonormalise(v) {
+			f.locked.Random(v, f.s.Seed, streamRight|uint64(i))
 		}
-		f.locked.push()
+		f.locked.Push()
 		f.values[i] *= math.Abs(f.values[i])
 	}
 	f.lambda1 *= f.lambda1

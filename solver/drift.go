@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // A Lanczos basis V need not be orthonormal to working precision: as long as
@@ -45,7 +46,7 @@ type drift struct {
 // roundoff is the error of an entry of VᵀF relative to ‖M‖: errors of single
 // entries are of different signs. Of Ritz vectors, it is what their eigenproblem
 // has left.
-const roundoff = epsilon / 2
+const roundoff = tallskinny.Epsilon / 2
 
 // error is that of an entry of VᵀF when ‖M‖ is top.
 func (d *drift) error(top float64) float64 { return roundoff*top + d.dropped }
@@ -97,11 +98,11 @@ func (d *drift) step(t *mat.Dense, c blas64.General, fresh int) *mat.Dense {
 	if fresh == 0 {
 		return z
 	}
-	rows := rowsOf(z.RawMatrix(), 0, fresh)
+	rows := tallskinny.RowsOf(z.RawMatrix(), 0, fresh)
 	b := d.basis.RawMatrix()
-	panel.AddProduct(rows, columnsOf(rowsOf(columnsFrom(b, fresh), 0, fresh), size-fresh), panel.Pack(-1, c))
+	panel.AddProduct(rows, tallskinny.ColumnsOf(tallskinny.RowsOf(tallskinny.ColumnsFrom(b, fresh), 0, fresh), size-fresh), panel.Pack(-1, c))
 	last := d.basis.Slice(0, old, old, size).(*mat.Dense)
-	panel.AddProduct(rows, columnsOf(rowsOf(t.RawMatrix(), 0, fresh), old), panel.Pack(1, transposed(last)))
+	panel.AddProduct(rows, tallskinny.ColumnsOf(tallskinny.RowsOf(t.RawMatrix(), 0, fresh), old), panel.Pack(1, tallskinny.Transposed(last)))
 	return z
 }
 
@@ -117,7 +118,7 @@ func (d *drift) cleaned(t, r *mat.Dense, y, g blas64.General, from, to, fresh in
 	old := size - y.Rows
 	e := d.removed.RawMatrix()
 	add := func(first, rows, column int, a, b blas64.General) {
-		part := columnsOf(columnsFrom(rowsOf(e, first, rows), column), b.Rows)
+		part := tallskinny.ColumnsOf(tallskinny.ColumnsFrom(tallskinny.RowsOf(e, first, rows), column), b.Rows)
 		panel.AddProduct(part, a, panel.Pack(1, b))
 	}
 	for i := range y.Rows {
@@ -129,15 +130,15 @@ func (d *drift) cleaned(t, r *mat.Dense, y, g blas64.General, from, to, fresh in
 		return
 	}
 	// M·X loses M·V·g, and so the block before, whose product had X·R, gains V·g·R.
-	gt := transposed(mat.NewDense(g.Rows, g.Cols, g.Data))
-	add(from, to-from, fresh, gt, transposed(r))
+	gt := tallskinny.Transposed(mat.NewDense(g.Rows, g.Cols, g.Data))
+	add(from, to-from, fresh, gt, tallskinny.Transposed(r))
 	minus := mat.NewDense(g.Rows, g.Cols, nil)
 	minus.Scale(-1, mat.NewDense(g.Rows, g.Cols, g.Data))
-	add(0, old, old, columnsOf(columnsFrom(t.RawMatrix(), from), to-from), minus.RawMatrix())
+	add(0, old, old, tallskinny.ColumnsOf(tallskinny.ColumnsFrom(t.RawMatrix(), from), to-from), minus.RawMatrix())
 	for i := from; i < to; i++ {
 		for j := old; j < size; j++ {
-			d.basis.Set(i, j, epsilon)
-			d.basis.Set(j, i, epsilon)
+			d.basis.Set(i, j, tallskinny.Epsilon)
+			d.basis.Set(j, i, tallskinny.Epsilon)
 		}
 	}
 }
@@ -156,9 +157,9 @@ func (d *drift) untidy(w, from, to int) bool {
 // over returns z·R⁻¹ with errors of the given size in all entries of z.
 func (d *drift) over(z, r *mat.Dense, err float64) *mat.Dense {
 	size, _ := z.Dims()
-	inv := inverse(r)
-	x := d.arena.times(z, mat.DenseCopyOf(inv.T()))
-	for j := range width(x) {
+	inv := tallskinny.Inverse(r)
+	x := d.arena.Times(z, mat.DenseCopyOf(inv.T()))
+	for j := range tallskinny.Width(x) {
 		e := err * mat.Norm(inv.ColView(j), 2)
 		for i := range size {
 			v := x.At(i, j)
@@ -198,17 +199,17 @@ func rowsAbove(x *mat.Dense, limit float64) (from, to int) {
 // turn follows a change of basis from V to V·S, the rows of kept being the columns of
 // S. Those of gone stand for vectors that are dropped.
 func (d *drift) turn(kept, gone *mat.Dense) {
-	d.basis = shrunk(d.basis, d.arena.times(d.arena.times(kept, d.basis), kept))
+	d.basis = shrunk(d.basis, d.arena.Times(d.arena.Times(kept, d.basis), kept))
 	if d.next != nil {
-		d.next = d.arena.times(kept, mat.DenseCopyOf(d.next.T()))
+		d.next = d.arena.Times(kept, mat.DenseCopyOf(d.next.T()))
 	}
-	e := d.arena.times(kept, d.removed)
-	d.removed = shrunk(d.removed, d.arena.times(kept, e))
+	e := d.arena.Times(kept, d.removed)
+	d.removed = shrunk(d.removed, d.arena.Times(kept, e))
 	if gone.IsEmpty() {
 		return
 	}
-	lost := d.arena.times(gone, e)
-	for j := range width(lost) {
+	lost := d.arena.Times(gone, e)
+	for j := range tallskinny.Width(lost) {
 		d.dropped = max(d.dropped, mat.Norm(lost.ColView(j), 2))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // TestDrift compares what a Lanczos process believes about its basis with the
@@ -28,7 +30,7 @@ func TestDrift(t *testing.T) {
 					}
 				}
 				r.Absorb(y)
-				lost := orthogonality(heap.gramOf(mat.NewDense(n, r.size, denseData(r))))
+				lost := tallskinny.Orthogonality(heap.GramOf(mat.NewDense(n, r.size, denseData(r))))
 				said := math.Max(mat.Max(r.drift.basis), -mat.Min(r.drift.basis))
 				if lost > 2*said+1e-13 {
 					t.Fatalf("%s, width %d: after %d passes the basis is orthonormal to %.2g, believed to be to %.2g", name, b, pass+1, lost, said)
@@ -47,7 +49,7 @@ func TestDrift(t *testing.T) {
 
 // denseData is the basis without gaps between its rows.
 func denseData(r *lanczos) []float64 {
-	return r.v.all().gather(make([]float64, r.v.n*r.size), 0, r.v.n).Data
+	return r.v.All().Gather(make([]float64, r.v.N*r.size), 0, r.v.N).Data
 }
 
 // TestDriftOverManyRestarts: a basis with little room beyond what is wanted is
@@ -65,7 +67,7 @@ func TestDriftOverManyRestarts(t *testing.T) {
 				}
 			}
 			r.Absorb(y)
-			if lost := orthogonality(heap.gramOf(mat.NewDense(n, r.size, denseData(r)))); lost > 10*semi {
+			if lost := tallskinny.Orthogonality(heap.GramOf(mat.NewDense(n, r.size, denseData(r)))); lost > 10*semi {
 				t.Fatalf("width %d: after %d passes the basis is orthonormal to %.2g only", b, pass+1, lost)
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // safety is how much better than the tolerance a vector has to look to the
@@ -32,7 +34,7 @@ type run struct {
 
 	deflated Operator
 	linear   bool // eigenvalues of the operator are σ, not σ²
-	locked   *basis
+	locked   *tallskinny.Basis
 	values   []float64 // eigenvalues of the locked vectors
 	seen     []float64 // their residuals relative to σ₁ as seen when locked
 	nulls    int       // locked vectors at the end whose λ is roundoff
@@ -75,7 +77,7 @@ func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Sett
 	n := op.Dim()
 	r := &run{
 		ctx: ctx, arena: arena, s: s, about: s.Method.Traits(s.Rank), asked: s.Deflation, op: op, shape: shape, n: n,
-		locked: arena.newBasis(n, s.Rank),
+		locked: arena.NewBasis(n, s.Rank),
 		values: make([]float64, 0, s.Rank),
 		seen:   make([]float64, 0, s.Rank),
 		tol:    s.Tol,
@@ -86,14 +88,14 @@ func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Sett
 	}
 	switch op := op.(type) {
 	case *dilated:
-		r.linear, r.locked.cut = true, op.long()
+		r.linear, r.locked.Cut = true, op.long()
 	case *symmetric:
 		r.linear = true
 	}
 	if w, ok := s.Observer.(Watcher); ok {
-		arena.told = r.began
-		arena.watch = func() {
-			w.Watch(Work{Pass: r.stats.Passes, VectorsRead: arena.read.Load(), VectorsWritten: arena.written.Load()})
+		arena.Told = r.began
+		arena.Watch = func() {
+			w.Watch(Work{Pass: r.stats.Passes, VectorsRead: arena.Read.Load(), VectorsWritten: arena.Written.Load()})
 		}
 	}
 	r.deflate(s.Deflation)
@@ -113,9 +115,9 @@ func (r *run) begin() error {
 			useful = max(useful, r.about.Width(s.Rank)-few(s.Rank))
 		}
 		for j := range min(given, useful) {
-			x := column(r.arena.Dense(r.n, 1)) // zeros where Init has fewer rows
+			x := tallskinny.Column(r.arena.Dense(r.n, 1)) // zeros where Init has fewer rows
 			init := s.Init.RawMatrix()
-			r.arena.eachTile(init.Rows, reads(init).writing(x), func(from, to int) {
+			r.arena.EachTile(init.Rows, tallskinny.Reads(init).Writing(x), func(from, to int) {
 				for i := from; i < to; i++ {
 					x[i] = init.Data[i*init.Stride+j]
 				}
@@ -149,7 +151,7 @@ func (r *run) deflate(d Deflation) {
 // the error is for faults only.
 func (r *run) find(reserve func() int) (Status, error) {
 	// A recurrence that is at work although all are locked was confirming that.
-	for r.locked.len < r.s.Rank || r.doubt || r.rec != nil && !r.scouting {
+	for r.locked.Len < r.s.Rank || r.doubt || r.rec != nil && !r.scouting {
 		if st, err := r.findNext(reserve); st != Converged || err != nil {
 			return st, err
 		}
@@ -166,13 +168,13 @@ func (r *run) find(reserve func() int) (Status, error) {
 // findNext runs one recurrence to its end, locking what it finds; if a
 // checkpoint has brought one back, that one.
 func (r *run) findNext(reserve func() int) (Status, error) {
-	confirming := r.locked.len == r.s.Rank
+	confirming := r.locked.Len == r.s.Rank
 	if r.rec == nil {
 		if confirming {
 			r.warm = nil // random vectors only
 		}
 		z, warm := r.start()
-		r.rec, r.cands, r.first = r.s.Method.New(r.terms()), nil, r.locked.len
+		r.rec, r.cands, r.first = r.s.Method.New(r.terms()), nil, r.locked.Len
 		r.rec.Start(z)
 		r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, warm)
 	}
@@ -181,7 +183,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		r.rec.Aim(func(c Candidate) float64 { return r.relative(c) / r.tol })
 	}
 	var y *mat.Dense
-	defer func() { r.arena.free(y) }()
+	defer func() { r.arena.Free(y) }()
 	for {
 		if err := r.boundary(); err != nil {
 			return NotTerminated, err
@@ -191,15 +193,15 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		}
 		x := r.rec.Next()
 		y = r.like(y, x)
-		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, width(x)); err != nil {
+		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, tallskinny.Width(x)); err != nil {
 			return r.abandon(err)
 		}
-		if !r.about.Guarded && !r.arena.finite(y) { // which costs a loop over y
+		if !r.about.Guarded && !r.arena.Finite(y) { // which costs a loop over y
 			return r.broken()
 		}
 		cands := r.rec.Absorb(y)
-		index, lead := min(r.locked.len, r.s.Rank-1), cands[0]
-		if r.about.Guarded && math.IsInf(lead.Value, 1) && !r.arena.finite(y) {
+		index, lead := min(r.locked.Len, r.s.Rank-1), cands[0]
+		if r.about.Guarded && math.IsInf(lead.Value, 1) && !r.arena.Finite(y) {
 			return r.broken()
 		}
 		if err := r.scale(lead); err != nil {
@@ -213,7 +215,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			over, r.doubt = r.confirm(cands)
 		} else {
 			accepted, over = r.accept(&r.judge, cands)
-			if r.doubt = r.locked.len == r.s.Rank && r.doubtful(); r.doubt {
+			if r.doubt = r.locked.Len == r.s.Rank && r.doubtful(); r.doubt {
 				r.outside = lookout{} // of copies it knows nothing
 			}
 		}
@@ -223,11 +225,11 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			e.Phase = PhaseConfirm
 			e.Worst, e.Goal = r.uncertain(lead)
 		}
-		e.More = r.doubt || !over && confirming || r.locked.len == r.s.Rank && r.told && !r.evident(slices.Min(r.values))
+		e.More = r.doubt || !over && confirming || r.locked.Len == r.s.Rank && r.told && !r.evident(slices.Min(r.values))
 		if err := r.observe(e); err != nil {
 			return NotTerminated, err
 		}
-		if over || accepted > 0 && (r.locked.len == r.s.Rank || !r.rec.Lock(accepted)) {
+		if over || accepted > 0 && (r.locked.Len == r.s.Rank || !r.rec.Lock(accepted)) {
 			r.release()
 			return Converged, nil
 		}
@@ -252,8 +254,8 @@ func (r *run) broken() (Status, error) {
 
 // like returns y if it has the shape of x, or else a new block that has.
 func (r *run) like(y, x *mat.Dense) *mat.Dense {
-	if n, l := x.Dims(); y == nil || width(y) != l {
-		r.arena.free(y)
+	if n, l := x.Dims(); y == nil || tallskinny.Width(y) != l {
+		r.arena.Free(y)
 		y = r.arena.Dense(n, l)
 	}
 	return y

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Eigen computes k leading eigenpairs of op. It returns the vectors as the
@@ -25,8 +27,8 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 		op = gram{&metered{Matrix: g.a}}
 	}
 	var res *EigenResult
-	arena := newArena(ctx, s.Space, s.Workers)
-	err := arena.guarded(func() (_ *mat.Dense, err error) {
+	arena := tallskinny.NewArena(ctx, s.Space, s.Workers)
+	err := arena.Guarded(func() (_ *mat.Dense, err error) {
 		if res, err = scaleOf(op).eigen(ctx, arena, op, s.normalised(op, int64(op.Dim()))); err != nil {
 			return nil, err
 		}
@@ -41,11 +43,11 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 func eigenvectors(ctx context.Context, arena *Arena, op Operator, s Settings) (*EigenResult, error) {
 	r := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator%v", op.Dim(), op.Dim(), scaleOf(op)), s)
 	var res *EigenResult
-	err := untilEnd(func() (err error) {
+	err := tallskinny.UntilEnd(func() (err error) {
 		res, err = r.eigenvectors()
 		return err
 	})
-	if early := (*interruption)(nil); errors.As(err, &early) {
+	if early := (*tallskinny.Interruption)(nil); errors.As(err, &early) {
 		return r.unfinishedPairs(r.cancelled()), nil
 	}
 	return res, err
@@ -80,7 +82,7 @@ func (r *run) eigenvectors() (*EigenResult, error) {
 
 // eigenpairs collects the locked pairs in descending order of value.
 func (r *run) eigenpairs() *EigenResult {
-	k := r.locked.len
+	k := r.locked.Len
 	order := make([]int, k)
 	for i := range k {
 		order[i] = i
@@ -94,9 +96,9 @@ func (r *run) eigenpairs() *EigenResult {
 	}
 	for j, i := range order {
 		res.Values[j], res.Seen[j] = r.values[i], r.seen[i]
-		r.arena.setColumn(res.Vectors.RawMatrix(), j, r.locked.vector(i))
+		r.arena.SetColumn(res.Vectors.RawMatrix(), j, r.locked.Vector(i))
 	}
-	r.arena.signColumns(res.Vectors)
+	r.arena.SignColumns(res.Vectors)
 	return res
 }
 
@@ -111,13 +113,13 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 		return r.fault(err)
 	}
 	pairs := make([]Candidate, k)
-	x, gx := column(r.arena.Dense(r.n, 1)), column(r.arena.Dense(r.n, 1))
+	x, gx := tallskinny.Column(r.arena.Dense(r.n, 1)), tallskinny.Column(r.arena.Dense(r.n, 1))
 	for j := range pairs {
-		r.arena.copyColumn(x, res.Vectors, j)
-		r.arena.copyColumn(gx, y, j)
-		r.lambda1 = max(r.lambda1, r.arena.norm2(gx))
-		r.arena.addScaled(gx, -res.Values[j], x)
-		pairs[j] = Candidate{Value: res.Values[j], Residual: r.arena.norm2(gx)}
+		r.arena.CopyColumn(x, res.Vectors, j)
+		r.arena.CopyColumn(gx, y, j)
+		r.lambda1 = max(r.lambda1, r.arena.Norm2(gx))
+		r.arena.AddScaled(gx, -res.Values[j], x)
+		pairs[j] = Candidate{Value: res.Values[j], Residual: r.arena.Norm2(gx)}
 	}
 	worst := 0
 	for j, c := range pairs {

@@ -3,6 +3,8 @@ package solver
 import (
 	"context"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // counted counts the vectors that are formed one after the other.
@@ -45,7 +47,7 @@ func TestEstimatesAreFormedTogether(t *testing.T) {
 	if err != nil || res.Status != Cancelled || vectors > 0 {
 		t.Fatalf("%v, error %v, %d vectors formed alone", res, err, vectors)
 	}
-	if g := heap.gramOf(res.Vectors); !(orthogonality(g) < 1e-13) || res.Values[0] > n || !(res.Values[0] > 0.9*n) || !(res.Seen[0] < 0.1) {
-		t.Errorf("%v seen within %v, orthonormal to %v", res.Values, res.Seen, orthogonality(g))
+	if g := heap.GramOf(res.Vectors); !(tallskinny.Orthogonality(g) < 1e-13) || res.Values[0] > n || !(res.Values[0] > 0.9*n) || !(res.Seen[0] < 0.1) {
+		t.Errorf("%v seen within %v, orthonormal to %v", res.Values, res.Seen, tallskinny.Orthogonality(g))
 	}
 }

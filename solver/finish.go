@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Units of ε·‖A‖_F.
@@ -48,30 +50,30 @@ func certify(ctx context.Context, arena *Arena, a Matrix, v *mat.Dense, left Row
 	if _, err := a.Run(ctx, Pass{X: v, RowsOut: rowsOut(left), Sum: atw, R: r}); err != nil {
 		return nil, err
 	}
-	if !arena.finite(atw) || !allFinite(r.RawMatrix().Data) {
+	if !arena.Finite(atw) || !tallskinny.AllFinite(r.RawMatrix().Data) {
 		return nil, errNotFinite
 	}
 	c := &certificate{frobenius: a.Info().Norm}
-	sigma, rot := jacobiSVD(r)
+	sigma, rot := tallskinny.JacobiSVD(r)
 	c.sigma, c.norm, c.rotation = sigma, sigma[0], rot
-	arena.turn(v.RawMatrix(), transposed(rot))
-	arena.turn(atw.RawMatrix(), transposed(rot))
+	arena.Turn(v.RawMatrix(), tallskinny.Transposed(rot))
+	arena.Turn(atw.RawMatrix(), tallskinny.Transposed(rot))
 	c.right, c.product = v, atw
 	reach := reach(r, rot)
-	threshold := max(rankFactor, math.Sqrt(float64(n))) * epsilon * c.frobenius
-	c.residuals, c.floor = arena.columnResiduals(atw.RawMatrix(), v.RawMatrix(), sigma), make([]float64, k)
+	threshold := max(rankFactor, math.Sqrt(float64(n))) * tallskinny.Epsilon * c.frobenius
+	c.residuals, c.floor = columnResiduals(arena, atw.RawMatrix(), v.RawMatrix(), sigma), make([]float64, k)
 	for i, s := range sigma {
 		if s <= threshold {
-			c.residuals[i], c.floor[i] = c.relative(s), c.relative(allowance*epsilon*c.frobenius)
+			c.residuals[i], c.floor[i] = c.relative(s), c.relative(allowance*tallskinny.Epsilon*c.frobenius)
 			c.sigma[i] = 0
-			arena.scaleColumn(rot, i, 0)
+			arena.ScaleColumn(rot, i, 0)
 			continue
 		}
 		c.rank++
-		c.residuals[i], c.floor[i] = c.relative(c.residuals[i]), c.relative(allowance*epsilon*c.frobenius*(reach[i]/s))
-		arena.scaleColumn(rot, i, 1/s)
+		c.residuals[i], c.floor[i] = c.relative(c.residuals[i]), c.relative(allowance*tallskinny.Epsilon*c.frobenius*(reach[i]/s))
+		arena.ScaleColumn(rot, i, 1/s)
 	}
-	if !allFinite(c.sigma) || !allFinite(c.residuals) || !allFinite(c.floor) {
+	if !tallskinny.AllFinite(c.sigma) || !tallskinny.AllFinite(c.residuals) || !tallskinny.AllFinite(c.floor) {
 		return nil, errNotFinite
 	}
 	return c, nil
@@ -94,7 +96,7 @@ func reach(r, rot *mat.Dense) []float64 {
 	out := make([]float64, k)
 	for j := range k {
 		mat.Col(col, j, r)
-		norm := (*Arena)(nil).norm2(col)
+		norm := (*Arena)(nil).Norm2(col)
 		for i := range k {
 			out[i] += norm * math.Abs(rot.At(j, i))
 		}
@@ -104,11 +106,11 @@ func reach(r, rot *mat.Dense) []float64 {
 
 // columnResiduals returns ‖x_i/σ_i − σ_i·v_i‖ for the columns of x = AᵀU·Σ and v,
 // where σ_i is not zero.
-func (a *Arena) columnResiduals(x, v blas64.General, sigma []float64) []float64 {
-	var s sums
-	s.reset(x.Rows, 1, x.Cols)
-	a.eachChunk(x.Rows, reads(x, v), func(seg, first, rows int) {
-		sum := s.of(seg).Data
+func columnResiduals(a *Arena, x, v blas64.General, sigma []float64) []float64 {
+	var s tallskinny.Sums
+	s.Reset(x.Rows, 1, x.Cols)
+	a.EachChunk(x.Rows, tallskinny.Reads(x, v), func(seg, first, rows int) {
+		sum := s.Of(seg).Data
 		for i := first; i < first+rows; i++ {
 			a, b := x.Data[i*x.Stride:][:x.Cols], v.Data[i*v.Stride:][:x.Cols]
 			for j, si := range sigma {
@@ -120,7 +122,7 @@ func (a *Arena) columnResiduals(x, v blas64.General, sigma []float64) []float64 
 			}
 		}
 	})
-	out := s.total().Data
+	out := s.Total().Data
 	for j, d := range out {
 		out[j] = sigma[0] * math.Sqrt(d)
 	}
@@ -157,7 +159,7 @@ func (c *certificate) converged(tol float64) int {
 // residuals, or than values are accurate to.
 func (c *certificate) clusters() [][2]int {
 	var out [][2]int
-	first, accuracy := 0, allowance*epsilon*c.frobenius
+	first, accuracy := 0, allowance*tallskinny.Epsilon*c.frobenius
 	for i := 1; i <= len(c.sigma); i++ {
 		if i < len(c.sigma) && c.sigma[i-1]-c.sigma[i] <= (c.residuals[i-1]+c.residuals[i])*c.norm+accuracy {
 			continue
@@ -179,20 +181,4 @@ func (c *certificate) energy() float64 {
 		sum += (s / c.frobenius) * (s / c.frobenius)
 	}
 	return sum
-}
-
-// orthogonality returns max|VᵀV − I|.
-func orthogonality(gram *mat.Dense) float64 {
-	k, _ := gram.Dims()
-	worst := 0.0
-	for i := range k {
-		for j := range k {
-			want := 0.0
-			if i == j {
-				want = 1
-			}
-			worst = max(worst, math.Abs(gram.At(i, j)-want))
-		}
-	}
-	return worst
 }

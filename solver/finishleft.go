@@ -1,19 +1,23 @@
 package solver
 
-import "gonum.org/v1/gonum/mat"
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+)
 
 // finishLeft applies the sign rule and turns W into U.
 func (f *factorisation) finishLeft() error {
 	c := f.cert
-	for j, changed := range f.arena.signColumns(c.right) {
+	for j, changed := range f.arena.SignColumns(c.right) {
 		if changed {
-			f.arena.scaleColumn(c.rotation, j, -1)
+			f.arena.ScaleColumn(c.rotation, j, -1)
 		}
 	}
 	if f.s.Left == nil {
 		return nil
 	}
-	l := newLeft(f.ctx, f.arena.threads, f.s.Left, f.a.Info().Rows, f.s.Rank)
+	l := newLeft(f.ctx, f.arena.Threads, f.s.Left, f.a.Info().Rows, f.s.Rank)
 	if f.s.SignLeft {
 		negative, err := l.negative(c.rotation)
 		if err != nil {
@@ -21,8 +25,8 @@ func (f *factorisation) finishLeft() error {
 		}
 		for j, neg := range negative {
 			if neg {
-				f.arena.scaleColumn(c.right, j, -1)
-				f.arena.scaleColumn(c.rotation, j, -1)
+				f.arena.ScaleColumn(c.right, j, -1)
+				f.arena.ScaleColumn(c.rotation, j, -1)
 			}
 		}
 	}
@@ -33,7 +37,7 @@ func (f *factorisation) finishLeft() error {
 	if err != nil {
 		return err
 	}
-	f.orthLeft = orthogonality(gram)
+	f.orthLeft = tallskinny.Orthogonality(gram)
 	return nil
 }
 
@@ -63,7 +67,7 @@ func (f *factorisation) completeLeft(l *left) (*mat.Dense, error) {
 	atu := f.arena.Dense(f.n, f.s.Rank)
 	err = f.pass(func() error {
 		_, err := f.a.Run(f.ctx, Pass{RowsIn: rowsIn(f.s.Left), Sum: atu})
-		if err == nil && !f.arena.finite(atu) {
+		if err == nil && !f.arena.Finite(atu) {
 			err = errNotFinite
 		}
 		return err
@@ -71,10 +75,10 @@ func (f *factorisation) completeLeft(l *left) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	col := column(f.arena.Dense(f.n, 1))
+	col := tallskinny.Column(f.arena.Dense(f.n, 1))
 	for i := c.rank; i < f.s.Rank; i++ {
-		f.arena.copyColumn(col, atu, i)
-		c.residuals[i] = max(c.residuals[i], c.relative(f.arena.norm2(col)))
+		f.arena.CopyColumn(col, atu, i)
+		c.residuals[i] = max(c.residuals[i], c.relative(f.arena.Norm2(col)))
 	}
 	return gram, nil
 }

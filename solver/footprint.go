@@ -1,5 +1,7 @@
 package solver
 
+import "github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+
 // SpaceFootprint splits RunFootprint for a run with a Space: what lies there, which
 // is all that grows with n, the window of it that is in memory, and what else is.
 func SpaceFootprint(m Method, n, k int) (outside, window, inside int64) {
@@ -13,7 +15,7 @@ func SpaceFootprint(m Method, n, k int) (outside, window, inside int64) {
 // windows is what the sweeps of a run have in memory of vectors that take so
 // many bytes a row, for any number of workers.
 func windows(each int64) int64 {
-	return max(windowBytes, maxSegments*each*leastWindow) + each*tileRows
+	return max(tallskinny.WindowBytes, tallskinny.MaxSegments*each*tallskinny.LeastWindow) + each*tallskinny.TileRows
 }
 
 // RunFootprint returns the bytes that SVD holds at most, for k triplets of a
@@ -22,6 +24,6 @@ func windows(each int64) int64 {
 // the Matrix and the RowStore hold is not included.
 func RunFootprint(m Method, n, k int) int64 {
 	const single = 8 // vectors on their own
-	own := bytesOf(n, 3*k+single) + 8*(2*leftEntries+int64(maxSegments*chunkRows*k)+int64(16+segments(n))*int64(k)*int64(k))
+	own := bytesOf(n, 3*k+single) + 8*(2*leftEntries+int64(tallskinny.MaxSegments*tallskinny.ChunkRows*k)+int64(16+tallskinny.Segments(n))*int64(k)*int64(k))
 	return own + m.Traits(k).Footprint(n)
 }

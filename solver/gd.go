@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // GradientDescent minimises g(x) = ¼‖M − xxᵀ‖²_F by gradient steps whose
@@ -76,12 +78,12 @@ func (d *descent) State(s *State) {
 	s.Flag("started", &d.started)
 }
 
-func (d *descent) Free() { d.arena.free(d.x, d.prev) }
+func (d *descent) Free() { d.arena.Free(d.x, d.prev) }
 
 func (d *descent) Next() *mat.Dense { return d.x }
 
 func (d *descent) Absorb(y *mat.Dense) []Candidate {
-	x, mx, next := column(d.x), column(y), column(d.prev)
+	x, mx, next := tallskinny.Column(d.x), tallskinny.Column(y), tallskinny.Column(d.prev)
 	c := ritz(d.arena, x, mx)
 	if d.started {
 		d.step(&c, x, mx, next)
@@ -96,24 +98,24 @@ func (d *descent) Absorb(y *mat.Dense) []Candidate {
 
 // step sets next to the iterate after x and fills in the paper's changes.
 func (d *descent) step(c *Candidate, x, mx, next []float64) {
-	xx := d.arena.dot(x, x)
+	xx := d.arena.Dot(x, x)
 	a, b := 1-d.eta, d.eta/xx
-	d.arena.combine(next, a, x, b, mx)
+	d.arena.Combine(next, a, x, b, mx)
 	if !d.paper {
 		return
 	}
-	nn := d.arena.dot(next, next)
+	nn := d.arena.Dot(next, next)
 	c.PaperValue = nn
 	c.DeltaValue = math.Abs(nn - xx)
-	c.DeltaVector = d.arena.distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
+	c.DeltaVector = d.arena.Distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
 }
 
 // Vector returns the vector whose residual is known, or under the paper's
 // rule the iterate after it, as Algorithm 1 does.
 func (d *descent) Vector(dst []float64, _ int) {
 	if d.paper {
-		d.arena.normalise(dst, column(d.x))
+		d.arena.Normalise(dst, tallskinny.Column(d.x))
 		return
 	}
-	d.arena.normalise(dst, column(d.prev))
+	d.arena.Normalise(dst, tallskinny.Column(d.prev))
 }

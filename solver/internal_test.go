@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // explicit is an Operator with a matrix.
@@ -25,15 +27,15 @@ func (e explicit) Apply(_ context.Context, dst, x *mat.Dense) error {
 func TestDeflation(t *testing.T) {
 	const n, k = 12, 3
 	a := gaussian(20, n, 0, 1, 1)
-	g := heap.gramOf(a)
-	v := heap.newBasis(n, k+2)
+	g := heap.GramOf(a)
+	v := heap.NewBasis(n, k+2)
 	for i := range k {
-		v.random(v.next(), 5, uint64(i))
-		v.push()
+		v.Random(v.Next(), 5, uint64(i))
+		v.Push()
 	}
 	cols := mat.NewDense(n, k, nil)
 	for i := range k {
-		cols.SetCol(i, v.vector(i))
+		cols.SetCol(i, v.Vector(i))
 	}
 	values := []float64{3, 2, 1}
 	var low, vvt, rest mat.Dense
@@ -78,29 +80,29 @@ func identity(n int) *mat.Dense {
 }
 
 func TestBasis(t *testing.T) {
-	b := heap.newBasis(4, 4)
+	b := heap.NewBasis(4, 4)
 	for i := range 4 {
-		b.random(b.next(), 1, uint64(i))
-		b.push()
+		b.Random(b.Next(), 1, uint64(i))
+		b.Push()
 	}
-	m := mat.NewDense(4, 4, b.data)
-	if o := orthogonality(heap.gramOf(m)); o > 4*epsilon {
+	m := mat.NewDense(4, 4, b.Data)
+	if o := tallskinny.Orthogonality(heap.GramOf(m)); o > 4*tallskinny.Epsilon {
 		t.Errorf("full basis is orthonormal to %g", o)
 	}
-	b.len = 3
-	x := append([]float64(nil), b.vector(1)...)
-	if b.orthonormalise(x) {
+	b.Len = 3
+	x := append([]float64(nil), b.Vector(1)...)
+	if b.Orthonormalise(x) {
 		t.Error("a vector of the basis is taken for independent of it")
 	}
 	// Nearly dependent: what is left must still be orthogonal.
-	for i, v := range b.vector(3) {
-		x[i] = b.vector(1)[i] + 1e-9*v
+	for i, v := range b.Vector(3) {
+		x[i] = b.Vector(1)[i] + 1e-9*v
 	}
-	if !b.orthonormalise(x) {
+	if !b.Orthonormalise(x) {
 		t.Fatal("an independent vector is taken for dependent")
 	}
 	for i := range 3 {
-		if d := heap.dot(x, b.vector(i)); math.Abs(d) > 4*epsilon {
+		if d := heap.Dot(x, b.Vector(i)); math.Abs(d) > 4*tallskinny.Epsilon {
 			t.Errorf("product with vector %d is %g", i, d)
 		}
 	}
@@ -117,7 +119,7 @@ func TestLeftSweeps(t *testing.T) {
 		var r mat.Dense
 		qr.Factorize(w)
 		qr.RTo(&r)
-		_, rot := jacobiSVD(mat.DenseCopyOf(r.Slice(0, c.k, 0, c.k)))
+		_, rot := tallskinny.JacobiSVD(mat.DenseCopyOf(r.Slice(0, c.k, 0, c.k)))
 		var wr mat.Dense
 		wr.Mul(w, rot)
 		for j := range c.k {
@@ -125,7 +127,7 @@ func TestLeftSweeps(t *testing.T) {
 			if j < c.rank {
 				f = 1 / mat.Norm(wr.ColView(j), 2)
 			}
-			heap.scaleColumn(rot, j, f)
+			heap.ScaleColumn(rot, j, f)
 		}
 		l := newLeft(t.Context(), 0, &DenseRows{w}, int64(c.rows), c.k)
 		gram, err := l.turn(rot, c.rank)
@@ -135,9 +137,9 @@ func TestLeftSweeps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := orthogonality(heap.gramOf(w))
-		if o > 1e-12 || math.Abs(o-orthogonality(gram)) > 1e-13 {
-			t.Errorf("%+v: orthonormal to %.3g, said to be to %.3g", c, o, orthogonality(gram))
+		o := tallskinny.Orthogonality(heap.GramOf(w))
+		if o > 1e-12 || math.Abs(o-tallskinny.Orthogonality(gram)) > 1e-13 {
+			t.Errorf("%+v: orthonormal to %.3g, said to be to %.3g", c, o, tallskinny.Orthogonality(gram))
 		}
 	}
 }

@@ -1,18 +1,22 @@
 package solver
 
-import "math"
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+)
 
 // ritz returns the Rayleigh quotient and the residual of the direction of x,
 // given y = Mx. The difference is formed entry by entry: the difference of the
 // squared norms would lose half of the digits.
 func ritz(a *Arena, x, y []float64) Candidate {
 	c := Candidate{DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
-	xx := a.dot(x, x)
+	xx := a.Dot(x, x)
 	if xx == 0 {
 		return c
 	}
-	c.Value = a.dot(x, y) / xx
-	c.Residual = a.distance(y, 1, x, c.Value) / math.Sqrt(xx)
+	c.Value = a.Dot(x, y) / xx
+	c.Residual = a.Distance(y, 1, x, c.Value) / math.Sqrt(xx)
 	c.PaperValue = c.Value
 	return c
 }
@@ -24,10 +28,10 @@ func ritz(a *Arena, x, y []float64) Candidate {
 // the matrix.
 func firstIterate(a *Arena, x0, mz []float64, paper bool) {
 	f := 1.0
-	if norm := a.norm2(mz); !paper && norm > 0 {
+	if norm := a.Norm2(mz); !paper && norm > 0 {
 		f = 1 / math.Sqrt(norm)
 	}
-	a.eachTile(len(mz), reading(mz).writing(x0), func(from, to int) {
+	a.EachTile(len(mz), tallskinny.Reading(mz).Writing(x0), func(from, to int) {
 		for i := from; i < to; i++ {
 			x0[i] = f * mz[i]
 		}
@@ -37,10 +41,10 @@ func firstIterate(a *Arena, x0, mz []float64, paper bool) {
 // paperChanges fills in what the rule of Algorithm 1 looks at: the iterate next
 // gives λ̂ and its differences from x decide.
 func paperChanges(a *Arena, c *Candidate, x, next []float64) {
-	xx, nn := a.dot(x, x), a.dot(next, next)
+	xx, nn := a.Dot(x, x), a.Dot(next, next)
 	c.PaperValue = nn
 	c.DeltaValue = math.Abs(nn - xx)
-	c.DeltaVector = a.distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
+	c.DeltaVector = a.Distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
 }
 
 // ritzCandidate is a Ritz pair with the changes that the rule of the paper
@@ -56,7 +60,7 @@ func ritzCandidate(value, residual float64) Candidate {
 }
 
 // randomState saves or restores where a block QR is in its random numbers.
-func randomState(s *State, q *blockQR) {
-	s.Float("key", &q.key)
-	s.Int("drawn", &q.drawn, 0, math.MaxInt32)
+func randomState(s *State, q *tallskinny.BlockQR) {
+	s.Float("key", &q.Key)
+	s.Int("drawn", &q.Drawn, 0, math.MaxInt32)
 }

@@ -6,14 +6,14 @@ func (r *run) lockAll(cands []Candidate, verdicts []verdict) {
 		return
 	}
 	for i, v := range verdicts {
-		r.rec.Vector(r.locked.next(), i)
+		r.rec.Vector(r.locked.Next(), i)
 		r.lock(cands[i], v)
 	}
 }
 
 // lockJointly is lockAll for a recurrence and a rule that permit to do it at once.
 func (r *run) lockJointly(cands []Candidate) bool {
-	if len(cands) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.cut > 0 {
+	if len(cands) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.Cut > 0 {
 		return false
 	}
 	vectors := r.rec.Vectors()
@@ -21,13 +21,13 @@ func (r *run) lockJointly(cands []Candidate) bool {
 		return false
 	}
 	block := r.arena.Dense(r.n, len(cands))
-	defer r.arena.free(block)
+	defer r.arena.Free(block)
 	x := block.RawMatrix()
 	vectors(x)
-	if !r.locked.orthonormaliseAll(x) {
+	if !r.locked.OrthonormaliseAll(x) {
 		return false
 	}
-	r.arena.setTransposed(r.locked.data[r.locked.len*r.n:], x)
+	r.arena.SetTransposed(r.locked.Data[r.locked.Len*r.n:], x)
 	for _, c := range cands {
 		r.push(c.Value, r.relative(c))
 	}

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Krylov is the block Lanczos method with thick restarts. The basis V grows by
@@ -88,7 +89,7 @@ func (k Krylov) probe(rank int) int { return max(k.Columns, min(rank, k.Basis/2)
 // values, there is some to spare.
 func (k Krylov) wide(rank, width int) Krylov {
 	probe := k.probe(rank)
-	room := k.Basis + 2*probe + wideFor(probe) + 2*rank - 3*width
+	room := k.Basis + 2*probe + tallskinny.WideFor(probe) + 2*rank - 3*width
 	k.Basis = max(k.Basis, min(5*width, room))
 	return k
 }
@@ -96,41 +97,41 @@ func (k Krylov) wide(rank, width int) Krylov {
 // New implements Method.
 func (k Krylov) New(r Run) Recurrence {
 	l := &lanczos{arena: r.Arena, method: k.fit(r.Rank), want: r.Rank, given: r.Given}
-	l.qr.arena, l.drift.arena = r.Arena, r.Arena
-	l.eigen.Workers = r.Arena.most()
+	l.qr.Arena, l.drift.arena = r.Arena, r.Arena
+	l.eigen.Workers = r.Arena.Most()
 	return l
 }
 
 // lanczos is the state of Krylov.
 type lanczos struct {
 	arena    *Arena
-	method   Krylov     // with no default left open
-	given    bool       // the start block holds given columns
-	next     *mat.Dense // X, orthonormal and orthogonal to the basis
-	v        panels     // the basis
-	most     int        // columns it may have
-	size     int        // columns it has
-	drift    drift      // what V lacks of being orthonormal
-	t        *mat.Dense // VᵀMV, size×size
-	coupling *mat.Dense // what M·V has in X, from column fresh of V on; nil if that is not known
-	theta    []float64  // Ritz values of T, descending; nil as long as nobody has asked
-	ritz     *mat.Dense // Ritz vectors in terms of V, in rows; nil likewise
-	tails    *mat.Dense // their last entries, for the last block
-	gone     int        // Ritz vectors that have been locked and are not in V any more
-	want     int        // triplets of the run
-	block    int        // columns of a block, unless there is no room
-	fresh    int        // column of V from which M·next has components in it, save for rounding
-	started  bool       // next is orthonormal, no longer the start block
-	full     bool       // V spans the whole space, next is a part of it
-	origin   int        // columns of the start block
-	steps    int        // products since then, all of them in V; −1 after a restart
-	top      float64    // largest norm of a product, for what is roundoff
-	qr       blockQR
+	method   Krylov            // with no default left open
+	given    bool              // the start block holds given columns
+	next     *mat.Dense        // X, orthonormal and orthogonal to the basis
+	v        tallskinny.Panels // the basis
+	most     int               // columns it may have
+	size     int               // columns it has
+	drift    drift             // what V lacks of being orthonormal
+	t        *mat.Dense        // VᵀMV, size×size
+	coupling *mat.Dense        // what M·V has in X, from column fresh of V on; nil if that is not known
+	theta    []float64         // Ritz values of T, descending; nil as long as nobody has asked
+	ritz     *mat.Dense        // Ritz vectors in terms of V, in rows; nil likewise
+	tails    *mat.Dense        // their last entries, for the last block
+	gone     int               // Ritz vectors that have been locked and are not in V any more
+	want     int               // triplets of the run
+	block    int               // columns of a block, unless there is no room
+	fresh    int               // column of V from which M·next has components in it, save for rounding
+	started  bool              // next is orthonormal, no longer the start block
+	full     bool              // V spans the whole space, next is a part of it
+	origin   int               // columns of the start block
+	steps    int               // products since then, all of them in V; −1 after a restart
+	top      float64           // largest norm of a product, for what is roundoff
+	qr       tallskinny.BlockQR
 	cands    []Candidate
 	timing   timing // of the eigenproblem of T
 	eigen    eigen.Solver
 
-	first, second, third, fourth, gram sums
+	first, second, third, fourth, gram tallskinny.Sums
 }
 
 func (r *lanczos) Start(z *mat.Dense) {
@@ -140,16 +141,16 @@ func (r *lanczos) Start(z *mat.Dense) {
 		k = k.wide(r.want, b)
 	}
 	r.next, r.block, r.origin, r.most = z, b, b, min(n, max(k.Basis, 2*b))
-	r.v, r.qr.key = r.arena.newPanels(n, b), z.At(0, 0)
+	r.v, r.qr.Key = r.arena.NewPanels(n, b), z.At(0, 0)
 }
 
-func (r *lanczos) Avoid(found *basis) { r.qr.found = found }
+func (r *lanczos) Avoid(found *tallskinny.Basis) { r.qr.Found = found }
 
 func (r *lanczos) Aim(missing func(Candidate) float64) { r.timing.missing = missing }
 
 func (r *lanczos) Next() *mat.Dense {
 	if !r.started {
-		r.qr.factor(r.next.RawMatrix(), nil, 0)
+		r.qr.Factor(r.next.RawMatrix(), nil, 0)
 		r.started = true
 	}
 	return r.next
@@ -159,24 +160,24 @@ func (r *lanczos) Next() *mat.Dense {
 const cheapEigen = 32
 
 // room is the number of columns that V and its complement have space for.
-func (r *lanczos) room() int { return max(0, r.qr.dimension(r.v.n)-r.size) }
+func (r *lanczos) room() int { return max(0, r.qr.Dimension(r.v.N)-r.size) }
 
 func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
-	w := width(y)
+	w := tallskinny.Width(y)
 	if r.full {
 		r.restart(0, r.size-w)
 	} else if r.size+w > r.most {
 		r.restart(0, r.kept())
 	}
 	old := r.size
-	r.v.add(r.next)
+	r.v.Add(r.next)
 	r.size += w
 	if r.steps >= 0 {
 		r.steps++
 	}
 	r.drift.grow(w, r.most)
 	c, gram, lost := r.orthogonalise(y.RawMatrix(), old)
-	if !allFinite(c.Data) {
+	if !tallskinny.AllFinite(c.Data) {
 		return append(r.cands[:0], ritzCandidate(math.Inf(1), 0))
 	}
 	r.border(c, old)
@@ -192,7 +193,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 		r.top = max(r.top, math.Abs(r.theta[0]))
 	}
 	r.advance(y, gram)
-	if r.drift.next = nil; r.coupling != nil && width(r.next) == w {
+	if r.drift.next = nil; r.coupling != nil && tallskinny.Width(r.next) == w {
 		r.drift.next = r.drift.over(lost, r.coupling, r.drift.error(r.top))
 	}
 	r.fresh = old
@@ -210,7 +211,7 @@ func (r *lanczos) solve() {
 	case r.theta != nil:
 		r.ritz = mat.NewDense(r.size, r.size, r.eigen.Vectors(r.size).Data)
 	default:
-		r.theta, r.ritz = rayleighRitz(&r.eigen, r.t.RawMatrix(), r.size)
+		r.theta, r.ritz = tallskinny.RayleighRitz(&r.eigen, r.t.RawMatrix(), r.size)
 	}
 }
 
@@ -221,7 +222,7 @@ func (r *lanczos) look(w int) {
 		r.tails = r.ritz.Slice(0, r.size, r.size-w, r.size).(*mat.Dense)
 		return
 	}
-	r.theta, r.tails = rayleighRitz(&r.eigen, r.t.RawMatrix(), w)
+	r.theta, r.tails = tallskinny.RayleighRitz(&r.eigen, r.t.RawMatrix(), w)
 }
 
 // border adds the rows and columns of the new block to T.
@@ -245,27 +246,27 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) {
 		// Nothing can be added. Go on with the trailing vectors, so that the
 		// driver can look at everything once more.
 		b := min(r.block, r.size)
-		r.qr.ready(y.RawMatrix())
+		r.qr.Ready(y.RawMatrix())
 		r.coupling, r.next = nil, r.arena.Dense(n, b)
 		last := r.ritz.Slice(r.size-b, r.size, 0, r.size).(*mat.Dense).RawMatrix()
-		r.v.all().multiply(r.arena, r.next.RawMatrix(), last)
+		r.v.All().Multiply(r.arena, r.next.RawMatrix(), last)
 		return
 	}
 	if room < w {
-		r.qr.ready(y.RawMatrix())
+		r.qr.Ready(y.RawMatrix())
 		r.next = r.arena.Dense(n, room)
-		x, q := r.arena.planes(n, 1, 1), r.next.RawMatrix()
-		defer r.arena.release(x)
+		x, q := r.arena.Planes(n, 1, 1), r.next.RawMatrix()
+		defer r.arena.Release(x)
 		for j := range room {
-			r.qr.replace(x, r.v.all(), spanOf(columnsOf(q, j)))
-			r.arena.setColumn(q, j, x)
+			r.qr.Replace(x, r.v.All(), tallskinny.SpanOf(tallskinny.ColumnsOf(q, j)))
+			r.arena.SetColumn(q, j, x)
 		}
 		r.coupling = mat.NewDense(room, w, nil)
 		r.coupling.Mul(r.next.T(), y)
 		return
 	}
-	r.next = r.v.take(w)
-	r.coupling = r.qr.factorGram(r.next.RawMatrix(), y.RawMatrix(), gram, r.v.all(), dropFactor*epsilon*r.top)
+	r.next = r.v.Take(w)
+	r.coupling = r.qr.FactorGram(r.next.RawMatrix(), y.RawMatrix(), gram, r.v.All(), tallskinny.DropFactor*tallskinny.Epsilon*r.top)
 }
 
 // report lists the leading Ritz pairs. Those that a restart would not keep, and
@@ -278,10 +279,10 @@ func (r *lanczos) report() {
 		count = min(count, max(1, p-p/4))
 	}
 	for i := range count {
-		res := epsilon * r.top
+		res := tallskinny.Epsilon * r.top
 		if r.coupling != nil {
 			var d mat.VecDense
-			d.MulVec(r.coupling, mat.NewVecDense(width(r.tails), r.tails.RawRowView(i)))
+			d.MulVec(r.coupling, mat.NewVecDense(tallskinny.Width(r.tails), r.tails.RawRowView(i)))
 			res = mat.Norm(&d, 2)
 		}
 		r.cands = append(r.cands, ritzCandidate(r.theta[i], res))

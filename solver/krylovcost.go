@@ -1,6 +1,10 @@
 package solver
 
-import "math"
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+)
 
 // footprint is that of m columns of the basis, the block, and the product, n×(m+2b)
 // in all, what panels are not filled with or blocks are put together in, and some
@@ -8,11 +12,11 @@ import "math"
 // copies of values.
 func (k Krylov) footprint(n, rank int) int64 {
 	b, m := min(k.probe(rank), n), min(k.Basis, n)
-	spare := wideFor(b)
+	spare := tallskinny.WideFor(b)
 	if spare > b {
 		spare *= 2
 	}
-	return bytesOf(n, m+2*b+spare) + bytesOf(m, 2*maxSegments*chunkRows) + bytesOf(m, 4*segments(n)*b+16*m)
+	return bytesOf(n, m+2*b+spare) + bytesOf(m, 2*tallskinny.MaxSegments*tallskinny.ChunkRows) + bytesOf(m, 4*tallskinny.Segments(n)*b+16*m)
 }
 
 // smallBasis is the least one with which Krylov loses few passes.

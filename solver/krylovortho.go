@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // orthogonalise removes the components in the basis, of which the columns from old
@@ -19,54 +20,54 @@ import (
 //
 // It also returns what is left in the basis, as drift.step does.
 func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.General, lost *mat.Dense) {
-	recent := r.v.span(r.fresh, r.size)
+	recent := r.v.Span(r.fresh, r.size)
 	first, short := r.coefficients(y, old)
 	lost = r.drift.step(r.t, first, r.fresh)
 	from, to := r.unclean(lost, short)
-	older, both := r.v.span(from, to), span(nil)
+	older, both := r.v.Span(from, to), tallskinny.Span(nil)
 	if r.drift.untidy(y.Cols, from, to) {
 		both = older // the last block must be cleaned, too, lest the next ones inherit from it
 	}
 	clear(lost.RawMatrix().Data[from*y.Cols : to*y.Cols])
-	last := recent[len(recent)-1].x
-	f := recent.pack(-1, first)
-	r.second.reset(y.Rows, y.Cols, recent.columns())
-	r.third.reset(y.Rows, y.Cols, older.columns())
-	r.fourth.reset(y.Rows, y.Cols, both.columns())
-	r.gram.reset(y.Rows, y.Cols, y.Cols)
-	r.arena.sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(2*recent.columns()+2*older.columns()+y.Cols), reads(y, last).spans(recent, older).writes(y), func(_, seg, i, rows int) {
-		part := rowsOf(y, i, rows)
-		recent.addProduct(part, f, i)
-		recent.addCross(r.second.of(seg), part, i)
-		older.addCross(r.third.of(seg), part, i)
-		both.addCross(r.fourth.of(seg), rowsOf(last, i, rows), i)
-		panel.AddCross(r.gram.of(seg), part, part)
+	last := recent[len(recent)-1].X
+	f := recent.Pack(-1, first)
+	r.second.Reset(y.Rows, y.Cols, recent.Columns())
+	r.third.Reset(y.Rows, y.Cols, older.Columns())
+	r.fourth.Reset(y.Rows, y.Cols, both.Columns())
+	r.gram.Reset(y.Rows, y.Cols, y.Cols)
+	r.arena.Sweep(y.Rows, tallskinny.InCache(tallskinny.FirstCache, y.Cols), y.Cols*(2*recent.Columns()+2*older.Columns()+y.Cols), tallskinny.Reads(y, last).Spans(recent, older).Writes(y), func(_, seg, i, rows int) {
+		part := tallskinny.RowsOf(y, i, rows)
+		recent.AddProduct(part, f, i)
+		recent.AddCross(r.second.Of(seg), part, i)
+		older.AddCross(r.third.Of(seg), part, i)
+		both.AddCross(r.fourth.Of(seg), tallskinny.RowsOf(last, i, rows), i)
+		panel.AddCross(r.gram.Of(seg), part, part)
 	})
-	second, third, fourth := r.second.total(), r.third.total(), r.fourth.total()
+	second, third, fourth := r.second.Total(), r.third.Total(), r.fourth.Total()
 	r.drift.cleaned(r.t, r.coupling, third, fourth, from, to, r.fresh)
-	gram = r.gram.total()
+	gram = r.gram.Total()
 	if negligible(second, gram) {
 		// V lacks that much of being orthonormal, then.
-		setRows(rowsOf(lost.RawMatrix(), r.fresh, second.Cols), transposed(mat.NewDense(second.Rows, second.Cols, second.Data)))
+		tallskinny.SetRows(tallskinny.RowsOf(lost.RawMatrix(), r.fresh, second.Cols), tallskinny.Transposed(mat.NewDense(second.Rows, second.Cols, second.Data)))
 		second.Cols, recent = 0, nil
 	}
-	f, g, h := recent.pack(-1, second), older.pack(-1, third), both.pack(-1, fourth)
-	r.qr.uses = reads().spans(recent, older)
+	f, g, h := recent.Pack(-1, second), older.Pack(-1, third), both.Pack(-1, fourth)
+	r.qr.Uses = tallskinny.Reads().Spans(recent, older)
 	if len(both) > 0 {
-		r.qr.uses = r.qr.uses.read(last).writes(last)
+		r.qr.Uses = r.qr.Uses.Read(last).Writes(last)
 	}
-	r.qr.prepare = func(part blas64.General, i int) {
-		recent.addProduct(part, f, i)
-		older.addProduct(part, g, i)
-		both.addProduct(rowsOf(last, i, part.Rows), h, i)
+	r.qr.Prepare = func(part blas64.General, i int) {
+		recent.AddProduct(part, f, i)
+		older.AddProduct(part, g, i)
+		both.AddProduct(tallskinny.RowsOf(last, i, part.Rows), h, i)
 	}
 	if a, b := subtractGram(gram, second), subtractGram(gram, third); a || b {
-		r.qr.ready(y)
-		gram = r.arena.cross(&r.gram, y, y)
+		r.qr.Ready(y)
+		gram = r.arena.Cross(&r.gram, y, y)
 	}
 	// What was found in older columns is no part of T, but what the basis lacks.
-	c = zeros(make([]float64, y.Cols*r.size), y.Cols, r.size)
-	setRows(columnsFrom(c, r.fresh), first)
+	c = tallskinny.Zeros(make([]float64, y.Cols*r.size), y.Cols, r.size)
+	tallskinny.SetRows(tallskinny.ColumnsFrom(c, r.fresh), first)
 	for i := range c.Rows {
 		for j := range second.Cols {
 			c.Data[i*c.Stride+r.fresh+j] += second.Data[i*second.Stride+j]
@@ -83,21 +84,21 @@ func (r *lanczos) coefficients(y blas64.General, old int) (c, gram blas64.Genera
 	if r.coupling != nil {
 		at = old
 	}
-	s := r.v.span(at, r.size)
-	r.first.reset(y.Rows, y.Cols, s.columns())
-	r.gram.reset(y.Rows, y.Cols, y.Cols)
-	r.arena.sweep(y.Rows, inCache(firstCache, y.Cols), y.Cols*(s.columns()+y.Cols), reads(y).spans(s), func(_, seg, i, rows int) {
-		part := rowsOf(y, i, rows)
-		s.addCross(r.first.of(seg), part, i)
-		panel.AddCross(r.gram.of(seg), part, part)
+	s := r.v.Span(at, r.size)
+	r.first.Reset(y.Rows, y.Cols, s.Columns())
+	r.gram.Reset(y.Rows, y.Cols, y.Cols)
+	r.arena.Sweep(y.Rows, tallskinny.InCache(tallskinny.FirstCache, y.Cols), y.Cols*(s.Columns()+y.Cols), tallskinny.Reads(y).Spans(s), func(_, seg, i, rows int) {
+		part := tallskinny.RowsOf(y, i, rows)
+		s.AddCross(r.first.Of(seg), part, i)
+		panel.AddCross(r.gram.Of(seg), part, part)
 	})
-	found := r.first.total()
-	c = zeros(make([]float64, y.Cols*(r.size-r.fresh)), y.Cols, r.size-r.fresh)
-	setRows(columnsFrom(c, at-r.fresh), found)
+	found := r.first.Total()
+	c = tallskinny.Zeros(make([]float64, y.Cols*(r.size-r.fresh)), y.Cols, r.size-r.fresh)
+	tallskinny.SetRows(tallskinny.ColumnsFrom(c, at-r.fresh), found)
 	if at > r.fresh {
-		setRows(c, r.coupling.RawMatrix())
+		tallskinny.SetRows(c, r.coupling.RawMatrix())
 	}
-	gram = r.gram.total()
+	gram = r.gram.Total()
 	panel.AddProduct(gram, c, panel.Pack(-1, c))
 	return c, gram
 }
@@ -106,11 +107,11 @@ func (r *lanczos) coefficients(y blas64.General, old int) (c, gram blas64.Genera
 // components of next to nothing if it has components c, transposed, as it is.
 func negligible(c, gram blas64.General) bool {
 	const next = tidy / 10
-	r, _ := triangle(gram, 0)
+	r, _ := tallskinny.Triangle(gram, 0)
 	if r == nil || c.Cols == 0 {
 		return false
 	}
-	x := (*Arena)(nil).times(mat.DenseCopyOf(inverse(r).T()), mat.DenseCopyOf(mat.NewDense(c.Rows, c.Cols, c.Data).T()))
+	x := (*Arena)(nil).Times(mat.DenseCopyOf(tallskinny.Inverse(r).T()), mat.DenseCopyOf(mat.NewDense(c.Rows, c.Cols, c.Data).T()))
 	return math.Max(mat.Max(x), -mat.Min(x)) <= next
 }
 
@@ -141,12 +142,12 @@ func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
 	}
 	const cancelled = 1e6 // times the roundoff of a squared length
 	for i := range gram.Rows {
-		if gram.Data[i*gram.Stride+i] < cancelled*epsilon*r.top*r.top {
+		if gram.Data[i*gram.Stride+i] < cancelled*tallskinny.Epsilon*r.top*r.top {
 			return 0, r.fresh
 		}
 	}
-	coupling, pivot := triangle(gram, 0)
-	if coupling == nil || pivot <= twice {
+	coupling, pivot := tallskinny.Triangle(gram, 0)
+	if coupling == nil || pivot <= tallskinny.Twice {
 		return 0, r.fresh
 	}
 	from, to = unclean(r.drift.over(lost, coupling, r.drift.error(r.top)))

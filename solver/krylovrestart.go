@@ -3,22 +3,24 @@ package solver
 import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // kept is how many Ritz vectors survive a restart: those that are wanted and a third
 // of the room beyond, in whole panels. More would be formed more often, and with
 // fewer passes are lost.
 func (r *lanczos) kept() int {
-	room := r.most - width(r.next)
+	room := r.most - tallskinny.Width(r.next)
 	kept := max(min(room, 1), min(room, r.want+(room-r.want)/3))
-	return min(room, (kept+r.v.wide-1)/r.v.wide*r.v.wide)
+	return min(room, (kept+r.v.Wide-1)/r.v.Wide*r.v.Wide)
 }
 
 // restart makes the Ritz vectors [from, to) the basis.
 func (r *lanczos) restart(from, to int) {
 	r.solve()
 	if to == from {
-		r.v.clear()
+		r.v.Clear()
 		r.drift = drift{arena: r.arena}
 	} else {
 		part := r.ritz.Slice(from, to, 0, r.size).(*mat.Dense)
@@ -26,12 +28,12 @@ func (r *lanczos) restart(from, to int) {
 		if to < r.size {
 			gone = r.ritz.Slice(to, r.size, 0, r.size).(*mat.Dense)
 		}
-		r.v.turn(part.RawMatrix())
+		r.v.Turn(part.RawMatrix())
 		r.drift.turn(part, gone)
 	}
 	if r.coupling != nil && to > from {
 		// What the products of Ritz vectors have in the next block.
-		r.coupling = r.arena.times(r.coupling, mat.DenseCopyOf(r.ritz.Slice(from, to, r.fresh, r.size)))
+		r.coupling = r.arena.Times(r.coupling, mat.DenseCopyOf(r.ritz.Slice(from, to, r.fresh, r.size)))
 	} else {
 		r.coupling = nil
 	}
@@ -56,9 +58,9 @@ func (r *lanczos) Evidence(found int) (Evidence, bool) {
 	}
 	last, leak := mat.NewDense(r.size-found, 1, nil), 0.0 // V is everything there is
 	if r.coupling != nil {
-		last = r.arena.times(part(r.fresh, r.size), r.coupling)
+		last = r.arena.Times(part(r.fresh, r.size), r.coupling)
 		if found > 0 {
-			leak = mat.Norm(r.arena.times(mat.DenseCopyOf(r.ritz.Slice(0, found, r.fresh, r.size)), r.coupling), 2)
+			leak = mat.Norm(r.arena.Times(mat.DenseCopyOf(r.ritz.Slice(0, found, r.fresh, r.size)), r.coupling), 2)
 		}
 	}
 	return Evidence{r.steps, r.theta[found:], part(0, r.origin), last, r.top, leak}, true
@@ -68,7 +70,7 @@ func (r *lanczos) Vectors() func(blas64.General) {
 	return func(dst blas64.General) {
 		r.solve()
 		s := r.ritz.Slice(0, dst.Cols, 0, r.size).(*mat.Dense)
-		r.v.all().multiply(r.arena, dst, s.RawMatrix())
+		r.v.All().Multiply(r.arena, dst, s.RawMatrix())
 	}
 }
 
@@ -78,12 +80,12 @@ func (r *lanczos) Vector(dst []float64, j int) {
 		return
 	}
 	r.solve()
-	r.v.all().multiply(r.arena, single(dst), r.ritz.Slice(j, j+1, 0, r.size).(*mat.Dense).RawMatrix())
+	r.v.All().Multiply(r.arena, tallskinny.Single(dst), r.ritz.Slice(j, j+1, 0, r.size).(*mat.Dense).RawMatrix())
 }
 
 // Lock takes the first j Ritz vectors out of the basis.
 func (r *lanczos) Lock(j int) bool {
-	to := min(r.size, r.most-width(r.next))
+	to := min(r.size, r.most-tallskinny.Width(r.next))
 	if r.full || j >= to {
 		return false
 	}

@@ -5,11 +5,13 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 func (r *lanczos) Free() {
-	r.arena.free(r.next)
-	r.v.free()
+	r.arena.Free(r.next)
+	r.v.Free()
 }
 
 func (r *lanczos) State(s *State) {
@@ -43,7 +45,7 @@ func (r *lanczos) State(s *State) {
 		s.Small("coupling", &r.coupling, w, size-r.fresh)
 	}
 	switch {
-	case !allFinite([]float64{r.top, r.drift.dropped, r.timing.gap}):
+	case !tallskinny.AllFinite([]float64{r.top, r.drift.dropped, r.timing.gap}):
 		s.Refuse("has values that are not finite")
 	case size > 0 && (r.t == nil || r.drift.basis == nil || r.drift.removed == nil):
 		s.Refuse("is of a basis of %d columns without T", size)
@@ -64,7 +66,7 @@ func (r *lanczos) candidates(s *State) {
 	}
 	s.Floats("values", &values)
 	s.Floats("residuals", &residuals)
-	if len(values) != len(residuals) || !allFinite(values) || !allFinite(residuals) {
+	if len(values) != len(residuals) || !tallskinny.AllFinite(values) || !tallskinny.AllFinite(residuals) {
 		s.Refuse("has %d values with %d residuals", len(values), len(residuals))
 	}
 	if !s.OK() {
@@ -78,29 +80,29 @@ func (r *lanczos) candidates(s *State) {
 
 // columns saves or restores the basis, and reports whether that can be one.
 func (r *lanczos) columns(s *State, n int) bool {
-	count := len(r.v.list)
+	count := len(r.v.List)
 	s.Int("panels", &count, 0, n)
 	if s.Restoring() {
-		r.v = r.arena.newPanels(n, r.block)
+		r.v = r.arena.NewPanels(n, r.block)
 	}
 	for i := range count {
 		var x *mat.Dense
 		if !s.Restoring() {
-			x = r.v.list[i].room.Slice(0, n, 0, r.v.list[i].x.Cols).(*mat.Dense)
+			x = r.v.List[i].Room.Slice(0, n, 0, r.v.List[i].X.Cols).(*mat.Dense)
 		}
 		if !s.Tall(fmt.Sprintf("panel %d", i), &x, -1) {
 			return false
 		}
-		if w := width(x); w > r.v.wide {
-			s.Refuse("has a panel of %d columns, want at most %d", w, r.v.wide)
+		if w := tallskinny.Width(x); w > r.v.Wide {
+			s.Refuse("has a panel of %d columns, want at most %d", w, r.v.Wide)
 			return false
 		}
 		if s.Restoring() {
-			r.v.list = append(r.v.list, piece{r.v.size(), x.RawMatrix(), x})
+			r.v.Append(x)
 		}
 	}
 	if s.Restoring() {
-		r.size = r.v.size()
+		r.size = r.v.Size()
 	}
 	return s.OK()
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // left turns the W = A·V in a RowStore into the left singular vectors, in
@@ -31,7 +32,7 @@ const leftEntries = 1 << 17
 // The size of a chunk depends on k alone, so sums over rows are always added
 // up in the same order.
 func newLeft(ctx context.Context, workers int, store RowStore, rows int64, k int) *left {
-	return &left{arena: &Arena{threads: workers}, ctx: ctx, store: store, rows: rows, k: k, chunk: int64(max(64, leftEntries/k))}
+	return &left{arena: &Arena{Threads: workers}, ctx: ctx, store: store, rows: rows, k: k, chunk: int64(max(64, leftEntries/k))}
 }
 
 // sweep reads every chunk, hands it to f, and writes it back if write is set.
@@ -72,7 +73,7 @@ func (l *left) turn(rotation *mat.Dense, rank int) (*mat.Dense, error) {
 	}
 	const sloppy = 1e-13
 	block := gram.Slice(0, rank, 0, rank).(*mat.Dense)
-	if orthogonality(block) <= sloppy {
+	if tallskinny.Orthogonality(block) <= sloppy {
 		return gram, nil
 	}
 	var chol mat.Cholesky
@@ -91,14 +92,14 @@ func (l *left) turn(rotation *mat.Dense, rank int) (*mat.Dense, error) {
 
 // rotate replaces W by U = W·rotation and returns UᵀU.
 func (l *left) rotate(rotation *mat.Dense) (*mat.Dense, error) {
-	gram, d := mat.NewDense(l.k, l.k, nil), transposed(rotation)
-	var s sums
+	gram, d := mat.NewDense(l.k, l.k, nil), tallskinny.Transposed(rotation)
+	var s tallskinny.Sums
 	err := l.sweep(true, func(_ int64, rows *mat.Dense) {
-		s.reset(rows.RawMatrix().Rows, l.k, l.k)
-		l.arena.turnThen(rows.RawMatrix(), d, func(seg int, part blas64.General) { panel.AddCross(s.of(seg), part, part) })
-		floats.Add(gram.RawMatrix().Data, s.total().Data)
+		s.Reset(rows.RawMatrix().Rows, l.k, l.k)
+		l.arena.TurnThen(rows.RawMatrix(), d, func(seg int, part blas64.General) { panel.AddCross(s.Of(seg), part, part) })
+		floats.Add(gram.RawMatrix().Data, s.Total().Data)
 	})
-	if err == nil && !allFinite(gram.RawMatrix().Data) {
+	if err == nil && !tallskinny.AllFinite(gram.RawMatrix().Data) {
 		err = fmt.Errorf("left vectors are not finite: %w", ErrBreakdown)
 	}
 	return gram, err
@@ -107,9 +108,9 @@ func (l *left) rotate(rotation *mat.Dense) (*mat.Dense, error) {
 // negative reports for every column of W·rotation whether its entry of largest
 // magnitude is negative, the first such entry on ties. It reads only.
 func (l *left) negative(rotation *mat.Dense) ([]bool, error) {
-	big, d := make([]float64, l.k), transposed(rotation)
+	big, d := make([]float64, l.k), tallskinny.Transposed(rotation)
 	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
-		l.arena.turn(rows.RawMatrix(), d)
+		l.arena.Turn(rows.RawMatrix(), d)
 		r, _ := rows.Dims()
 		for i := range r {
 			for j, v := range rows.RawRowView(i) {
@@ -138,21 +139,21 @@ func (l *left) negative(rotation *mat.Dense) ([]bool, error) {
 func (l *left) complete(seed uint64, rank int) (*mat.Dense, error) {
 	random := mat.NewDense(int(min(l.chunk, l.rows)), l.k-rank, nil)
 	gram := mat.NewDense(l.k, l.k, nil)
-	var s sums
+	var s tallskinny.Sums
 	err := l.sweep(true, func(first int64, rows *mat.Dense) {
 		r, _ := rows.Dims()
 		part := random.Slice(0, r, 0, l.k-rank).(*mat.Dense)
-		l.arena.gaussian(part, first, seed, streamLeft)
+		l.arena.Gaussian(part, first, seed, streamLeft)
 		rows.Slice(0, r, rank, l.k).(*mat.Dense).Copy(part)
-		floats.Add(gram.RawMatrix().Data, l.arena.cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
+		floats.Add(gram.RawMatrix().Data, l.arena.Cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
 	})
 	if err != nil {
 		return nil, err
 	}
 	const maxSweeps = 8
 	for i := range maxSweeps {
-		last := orthogonality(gram)
-		if i > 2 && last <= 32*epsilon*math.Sqrt(float64(l.k)) {
+		last := tallskinny.Orthogonality(gram)
+		if i > 2 && last <= 32*tallskinny.Epsilon*math.Sqrt(float64(l.k)) {
 			break
 		}
 		if gram, err = l.rotate(completionStep(gram, rank, i > 0)); err != nil {
@@ -205,13 +206,13 @@ func completionStep(gram *mat.Dense, rank int, scale bool) *mat.Dense {
 func inverseRoot(x *mat.Dense, s *mat.SymDense) {
 	var e mat.EigenSym
 	if !e.Factorize(s, true) {
-		panic(breakdown("Gram matrix of left vectors has no eigenvalues"))
+		panic(tallskinny.Breakdown("Gram matrix of left vectors has no eigenvalues"))
 	}
 	e.VectorsTo(x)
 	values := e.Values(nil)
 	top := values[len(values)-1]
 	for j, v := range values {
-		(*Arena)(nil).scaleColumn(x, j, 1/math.Sqrt(max(v, epsilon*top, math.SmallestNonzeroFloat64)))
+		(*Arena)(nil).ScaleColumn(x, j, 1/math.Sqrt(max(v, tallskinny.Epsilon*top, math.SmallestNonzeroFloat64)))
 	}
 }
 

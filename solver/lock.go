@@ -13,10 +13,10 @@ import "math"
 // vector turns out to lie in the null space it asks for another.
 func (r *run) accept(j *judge, cands []Candidate) (accepted int, restart bool) {
 	j.products++
-	if j.tol = r.tol; r.locked.len == 0 && len(cands) > 1 && r.s.Stop == StopResidual {
+	if j.tol = r.tol; r.locked.Len == 0 && len(cands) > 1 && r.s.Stop == StopResidual {
 		j.tol *= jointSafety / safety
 	}
-	verdicts := make([]verdict, 0, min(len(cands), r.s.Rank-r.locked.len))
+	verdicts := make([]verdict, 0, min(len(cands), r.s.Rank-r.locked.Len))
 	null, wait := false, false
 	for i := range cap(verdicts) {
 		v := j.verdict(i, cands[i], r.lambda1, r.noise)
@@ -29,7 +29,7 @@ func (r *run) accept(j *judge, cands []Candidate) (accepted int, restart bool) {
 	if wait {
 		return 0, false
 	}
-	if n := len(verdicts); n > 0 && r.locked.len+n == r.s.Rank {
+	if n := len(verdicts); n > 0 && r.locked.Len+n == r.s.Rank {
 		if r.witnessed(n) && r.told && !r.evident(cands[n-1].Value) {
 			return 0, false
 		}
@@ -38,7 +38,7 @@ func (r *run) accept(j *judge, cands []Candidate) (accepted int, restart bool) {
 		r.stalled = r.stalled || v == floor && r.s.Stop == StopPaper
 	}
 	r.lockAll(cands, verdicts)
-	if null && r.locked.len == r.first && !j.warm {
+	if null && r.locked.Len == r.first && !j.warm {
 		r.complete()
 	}
 	return len(verdicts), null
@@ -47,16 +47,16 @@ func (r *run) accept(j *judge, cands []Candidate) (accepted int, restart bool) {
 // lock makes the vector in the next place of the basis a found one. The value
 // the paper computes is one only where its rule has been met.
 func (r *run) lock(c Candidate, v verdict) {
-	x := r.locked.next()
+	x := r.locked.Next()
 	value := c.Value
 	if r.s.Stop == StopPaper && v == found {
 		value = c.PaperValue
 	}
 	if r.s.Deflation == Plain {
-		r.locked.normalise(x)
+		r.locked.Normalise(x)
 		r.noise += c.Residual + math.Abs(value-c.Value)
-	} else if !r.locked.orthonormalise(x) {
-		r.locked.random(x, r.s.Seed, streamRight|uint64(r.locked.len))
+	} else if !r.locked.Orthonormalise(x) {
+		r.locked.Random(x, r.s.Seed, streamRight|uint64(r.locked.Len))
 	}
 	r.push(value, r.relative(c))
 }
@@ -64,14 +64,14 @@ func (r *run) lock(c Candidate, v verdict) {
 func (r *run) push(value, seen float64) {
 	r.values = append(r.values, value)
 	r.seen = append(r.seen, seen)
-	r.locked.push()
+	r.locked.Push()
 }
 
 // complete fills the basis with random vectors orthogonal to it: what is left
 // of the operator is zero to working precision, so any will do.
 func (r *run) complete() {
-	for r.locked.len < r.s.Rank {
-		r.locked.random(r.locked.next(), r.s.Seed, streamRight|uint64(r.locked.len))
+	for r.locked.Len < r.s.Rank {
+		r.locked.Random(r.locked.Next(), r.s.Seed, streamRight|uint64(r.locked.Len))
 		r.push(0, 0)
 		r.nulls++
 	}
@@ -82,23 +82,23 @@ func (r *run) complete() {
 // k orthonormal vectors, and returns how many of them mean something. The run
 // cannot iterate after that.
 func (r *run) estimates() int {
-	before := r.locked.len
+	before := r.locked.Len
 	cands := r.cands[:min(len(r.cands), r.s.Rank-before)]
 	if !r.lockJointly(cands) {
 		for j, c := range cands {
-			x := r.locked.next()
+			x := r.locked.Next()
 			r.rec.Vector(x, j)
-			if r.locked.orthonormalise(x) {
+			if r.locked.Orthonormalise(x) {
 				r.push(c.Value, r.relative(c))
 			}
 		}
 	}
-	known := r.locked.len
-	for r.locked.len < r.s.Rank && r.takeWarm(r.locked.next()) {
+	known := r.locked.Len
+	for r.locked.Len < r.s.Rank && r.takeWarm(r.locked.Next()) {
 		r.push(0, 1)
 	}
-	for r.locked.len < r.s.Rank {
-		r.locked.random(r.locked.next(), r.s.Seed, streamRight|uint64(r.locked.len))
+	for r.locked.Len < r.s.Rank {
+		r.locked.Random(r.locked.Next(), r.s.Seed, streamRight|uint64(r.locked.Len))
 		r.push(0, 1)
 	}
 	r.release()

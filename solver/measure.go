@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Triplets are singular triplets from anywhere, to be measured.
@@ -142,15 +144,15 @@ func divideColumns(x *mat.Dense, by []float64) {
 // asked for in ascending order.
 func Orthogonality(ctx context.Context, workers int, n int64, k int, source func(first int64, rows *mat.Dense) error) (float64, error) {
 	gram := mat.NewDense(k, k, nil)
-	var s sums
+	var s tallskinny.Sums
 	l := newLeft(ctx, workers, rowSource(source), n, k)
 	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
-		floats.Add(gram.RawMatrix().Data, l.arena.cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
+		floats.Add(gram.RawMatrix().Data, l.arena.Cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("measure orthogonality: %w", err)
 	}
-	return orthogonality(gram), nil
+	return tallskinny.Orthogonality(gram), nil
 }
 
 // rowSource is a RowStore that is only read.

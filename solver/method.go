@@ -3,6 +3,8 @@ package solver
 import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Method is one algorithm with its parameters. It owns a recurrence and nothing
@@ -68,7 +70,7 @@ type Recurrence interface {
 	Lock(j int) bool
 	// Avoid is called before Next: random vectors that are drawn on the way must be
 	// orthogonal to what has been found, now and later.
-	Avoid(found *basis)
+	Avoid(found *tallskinny.Basis)
 	// Aim is called before Next where it may cost something to say how good the
 	// candidates are. missing says by what factor the residual of a candidate exceeds
 	// what will be accepted; without a call the candidates of every pass are wanted.
@@ -93,7 +95,7 @@ func (Alone) Vectors() func(blas64.General) { return nil }
 func (Alone) Lock(int) bool { return false }
 
 // Avoid implements Recurrence.
-func (Alone) Avoid(*basis) {}
+func (Alone) Avoid(*tallskinny.Basis) {}
 
 // Aim implements Recurrence.
 func (Alone) Aim(func(Candidate) float64) {}

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // momentum is the state of Polyak and Nesterov:
@@ -67,24 +69,24 @@ func (m *momentum) State(s *State) {
 	m.seen.state(s)
 }
 
-func (m *momentum) Free() { m.arena.free(m.next, m.last, m.x, m.mul) }
+func (m *momentum) Free() { m.arena.Free(m.next, m.last, m.x, m.mul) }
 
 func (m *momentum) Next() *mat.Dense { return m.next }
 
 func (m *momentum) Absorb(y *mat.Dense) []Candidate {
-	x, mx, out := column(m.next), column(y), column(m.last)
+	x, mx, out := tallskinny.Column(m.next), tallskinny.Column(y), tallskinny.Column(m.last)
 	c := ritz(m.arena, x, mx)
 	if m.params.beta == 0 {
 		if m.t > 0 {
-			m.seen.observe(m.arena, x, mx, c.Value, out, column(m.mul))
+			m.seen.observe(m.arena, x, mx, c.Value, out, tallskinny.Column(m.mul))
 		}
-		m.arena.copyVector(column(m.mul), mx)
+		m.arena.CopyVector(tallskinny.Column(m.mul), mx)
 	}
 	switch {
 	case m.t == 0:
 		firstIterate(m.arena, out, mx, m.paper)
 		if m.params.ahead {
-			m.arena.copyVector(column(m.x), out)
+			m.arena.CopyVector(tallskinny.Column(m.x), out)
 		}
 	case m.params.ahead:
 		m.fromAhead(&c, x, mx, out)
@@ -100,7 +102,7 @@ func (m *momentum) Absorb(y *mat.Dense) []Candidate {
 
 // fromIterate sets before, the iterate before x, to the one after it: α = 0.
 func (m *momentum) fromIterate(c *Candidate, x, mx, before []float64) {
-	beta, xx := m.beta(), m.arena.dot(x, x)
+	beta, xx := m.beta(), m.arena.Dot(x, x)
 	switch {
 	case m.t == 1: // x₀ has none before it
 		beta = 0
@@ -108,13 +110,13 @@ func (m *momentum) fromIterate(c *Candidate, x, mx, before []float64) {
 		beta *= settledness(xx, c.Value)
 	}
 	a, b := 1-m.params.eta, m.params.eta/xx
-	m.arena.eachTile(len(x), reading(x, mx, before).writing(before), func(from, to int) {
+	m.arena.EachTile(len(x), tallskinny.Reading(x, mx, before).Writing(before), func(from, to int) {
 		for i := from; i < to; i++ {
 			before[i] = a*x[i] + b*mx[i] + beta*(x[i]-before[i])
 		}
 	})
-	if after := before; m.astray(c, m.arena.dot(after, after)) {
-		m.arena.combine(after, a, x, b, mx)
+	if after := before; m.astray(c, m.arena.Dot(after, after)) {
+		m.arena.Combine(after, a, x, b, mx)
 	}
 	m.change(c, x, before)
 }
@@ -134,12 +136,12 @@ func settledness(xx, value float64) float64 {
 // fromAhead sets m.x to the iterate after it and out to the y that follows, given
 // the current y: α = β.
 func (m *momentum) fromAhead(c *Candidate, y, my, out []float64) {
-	x, beta := column(m.x), m.beta()
-	a, b := 1-m.params.eta, m.params.eta/m.arena.dot(y, y)
-	m.arena.combine(out, a, y, b, my)
+	x, beta := tallskinny.Column(m.x), m.beta()
+	a, b := 1-m.params.eta, m.params.eta/m.arena.Dot(y, y)
+	m.arena.Combine(out, a, y, b, my)
 	m.change(c, x, out)
 	sum := 0.0 // ‖y⁺‖²
-	m.arena.eachTile(len(out), reading(out, x).writing(out, x), func(from, to int) {
+	m.arena.EachTile(len(out), tallskinny.Reading(out, x).Writing(out, x), func(from, to int) {
 		for i := from; i < to; i++ {
 			v := out[i]
 			d := v + beta*(v-x[i])
@@ -148,7 +150,7 @@ func (m *momentum) fromAhead(c *Candidate, y, my, out []float64) {
 		}
 	})
 	if m.astray(c, sum) {
-		m.arena.copyVector(out, x)
+		m.arena.CopyVector(out, x)
 	}
 }
 
@@ -230,5 +232,5 @@ func (m *momentum) Vector(dst []float64, _ int) {
 	case m.paper:
 		from = m.next
 	}
-	m.arena.normalise(dst, column(from))
+	m.arena.Normalise(dst, tallskinny.Column(from))
 }

@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // TestSpectrumFromBelow checks that Ritz values never pass the eigenvalues they
@@ -44,7 +46,7 @@ func TestSpectrumFromBelow(t *testing.T) {
 				x.Add(x, y)
 				mx.Mul(g, x)
 			}
-			s.observe(nil, column(x), column(mx), ritz(heap, column(x), column(mx)).Value, column(y), column(my))
+			s.observe(nil, tallskinny.Column(x), tallskinny.Column(mx), ritz(heap, tallskinny.Column(x), tallskinny.Column(mx)).Value, tallskinny.Column(y), tallskinny.Column(my))
 			y, my = x, mx
 		}
 		// What rounding may do; see observe.
@@ -110,23 +112,23 @@ func TestRestart(t *testing.T) {
 				m := p.recurrence(Run{Rank: 1}).(*momentum)
 				m.Start(mat.NewDense(3, 1, nil))
 				m.t, m.value = 1000, start.value
-				copy(column(m.next), start.x)
+				copy(tallskinny.Column(m.next), start.x)
 				var my mat.Dense
 				if ahead {
 					// The step from here must fall short of where x was.
-					copy(column(m.x), start.before)
+					copy(tallskinny.Column(m.x), start.before)
 				} else {
-					copy(column(m.last), start.before)
+					copy(tallskinny.Column(m.last), start.before)
 				}
 				my.Mul(g, m.next)
 				want := make([]float64, 3)
-				xx := heap.dot(start.x, start.x)
+				xx := heap.Dot(start.x, start.x)
 				for i, v := range start.x {
 					want[i] = 0.5*v + 0.5/xx*my.At(i, 0)
 				}
 				m.Absorb(&my)
-				if d := heap.distance(column(m.Next()), 1, want, 1); d > 1e-14 || m.restarts != 1 {
-					t.Errorf("next is %v after %d restarts, want %v", column(m.Next()), m.restarts, want)
+				if d := heap.Distance(tallskinny.Column(m.Next()), 1, want, 1); d > 1e-14 || m.restarts != 1 {
+					t.Errorf("next is %v after %d restarts, want %v", tallskinny.Column(m.Next()), m.restarts, want)
 				}
 			})
 		}
@@ -145,8 +147,8 @@ func TestGeneralStep(t *testing.T) {
 	v, y := mat.VecDenseCopyOf(x), mat.VecDenseCopyOf(x)
 	m := Started(NesterovGeneral{Mu: mu}, Run{Rank: 1}, mat.DenseCopyOf(x)).(*general)
 	m.t, m.inside, m.value, m.residual, m.seen = 1, true, 2, 1, spectrum{first: 2}
-	copy(column(m.x), x.RawVector().Data)
-	copy(column(m.v), x.RawVector().Data)
+	copy(tallskinny.Column(m.x), x.RawVector().Data)
+	copy(tallskinny.Column(m.v), x.RawVector().Data)
 	alpha := math.Sqrt(mu / 9) // √(μ/2L), L = 9λ₁/2
 	for range 200 {
 		my := new(mat.Dense)
@@ -162,7 +164,7 @@ func TestGeneralStep(t *testing.T) {
 		v.AddScaledVec(v, -alpha/(mu*2), &grad)
 		y.ScaleVec(1/(1+alpha), x)
 		y.AddScaledVec(y, alpha/(1+alpha), v)
-		if d := heap.distance(column(m.Next()), 1, y.RawVector().Data, 1); d > 1e-12 {
+		if d := heap.Distance(tallskinny.Column(m.Next()), 1, y.RawVector().Data, 1); d > 1e-12 {
 			t.Fatalf("differs by %g", d)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // NesterovGeneral is the accelerated scheme the paper proves something about
@@ -117,22 +119,22 @@ func (m *general) State(s *State) {
 	m.seen.state(s)
 }
 
-func (m *general) Free() { m.arena.free(m.next, m.last, m.x, m.v, m.mul) }
+func (m *general) Free() { m.arena.Free(m.next, m.last, m.x, m.v, m.mul) }
 
 func (m *general) Next() *mat.Dense { return m.next }
 
 func (m *general) Absorb(y *mat.Dense) []Candidate {
-	x, mx, out := column(m.next), column(y), column(m.last)
+	x, mx, out := tallskinny.Column(m.next), tallskinny.Column(y), tallskinny.Column(m.last)
 	c := ritz(m.arena, x, mx)
 	if m.t > 0 {
-		m.seen.observe(m.arena, x, mx, c.Value, out, column(m.mul))
+		m.seen.observe(m.arena, x, mx, c.Value, out, tallskinny.Column(m.mul))
 	}
-	m.arena.copyVector(column(m.mul), mx)
+	m.arena.CopyVector(tallskinny.Column(m.mul), mx)
 	switch {
 	case m.t == 0:
 		firstIterate(m.arena, out, mx, m.paper)
-		m.arena.copyVector(column(m.x), out)
-	case m.inside && !m.astray(&c, m.arena.dot(x, x)):
+		m.arena.CopyVector(tallskinny.Column(m.x), out)
+	case m.inside && !m.astray(&c, m.arena.Dot(x, x)):
 		m.step(&c, x, mx, out)
 	default:
 		m.descend(&c, x, mx, out)
@@ -147,24 +149,24 @@ func (m *general) Absorb(y *mat.Dense) []Candidate {
 // is close enough to the solution.
 func (m *general) descend(c *Candidate, x, mx, out []float64) {
 	const eta, settled = 0.5, 0.1
-	xx := m.arena.dot(x, x)
-	m.arena.combine(out, 1-eta, x, eta/xx, mx)
+	xx := m.arena.Dot(x, x)
+	m.arena.Combine(out, 1-eta, x, eta/xx, mx)
 	m.advance(c, out)
 	if m.enter == 0 || c.Residual > m.enter*(m.seen.first-m.seen.second) || math.Abs(xx-c.Value) > settled*c.Value {
 		return
 	}
 	m.inside, m.value, m.residual = true, c.Value, c.Residual
 	m.best, m.bestAt = c.Residual, m.t
-	m.arena.copyVector(column(m.v), out)
+	m.arena.CopyVector(tallskinny.Column(m.v), out)
 }
 
 // step makes a step of the scheme from y and stores the next y in out.
 func (m *general) step(c *Candidate, y, my, out []float64) {
 	alpha, perMu := m.constants()
-	yy := m.arena.dot(y, y)
+	yy := m.arena.Dot(y, y)
 	step := m.method.Eta / yy
-	v := column(m.v)
-	m.arena.eachTile(len(y), reading(y, my, v).writing(out, v), func(from, to int) {
+	v := tallskinny.Column(m.v)
+	m.arena.EachTile(len(y), tallskinny.Reading(y, my, v).Writing(out, v), func(from, to int) {
 		for i := from; i < to; i++ {
 			grad := yy*y[i] - my[i]
 			out[i] = y[i] - step*grad
@@ -172,7 +174,7 @@ func (m *general) step(c *Candidate, y, my, out []float64) {
 		}
 	})
 	m.advance(c, out)
-	m.arena.eachTile(len(out), reading(out, v).writing(out), func(from, to int) {
+	m.arena.EachTile(len(out), tallskinny.Reading(out, v).Writing(out), func(from, to int) {
 		for i := from; i < to; i++ {
 			out[i] = (out[i] + alpha*v[i]) / (1 + alpha)
 		}
@@ -194,11 +196,11 @@ func (m *general) constants() (alpha, perMu float64) {
 
 // advance makes next the iterate.
 func (m *general) advance(c *Candidate, next []float64) {
-	x := column(m.x)
+	x := tallskinny.Column(m.x)
 	if m.paper {
 		paperChanges(m.arena, c, x, next)
 	}
-	m.arena.copyVector(x, next)
+	m.arena.CopyVector(x, next)
 }
 
 // astray reports whether the scheme has moved away from the solution, in
@@ -226,8 +228,8 @@ func (m *general) astray(c *Candidate, length float64) bool {
 // the iterate after it.
 func (m *general) Vector(dst []float64, _ int) {
 	if m.paper {
-		m.arena.normalise(dst, column(m.x))
+		m.arena.Normalise(dst, tallskinny.Column(m.x))
 		return
 	}
-	m.arena.normalise(dst, column(m.last))
+	m.arena.Normalise(dst, tallskinny.Column(m.last))
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Outside bounds what a result may have missed: ‖A − AVVᵀ‖ ≤ Bound for the right
@@ -73,7 +75,7 @@ func (e Evidence) bound(delta float64) float64 {
 	if e.Top == 0 {
 		return 0
 	}
-	gap, floor := e.Top, floorFactor*epsilon*e.Top
+	gap, floor := e.Top, floorFactor*tallskinny.Epsilon*e.Top
 	for e.transfer(least+gap) >= delta {
 		gap *= 2
 	}
@@ -98,7 +100,7 @@ func (e Evidence) transfer(lambda float64) float64 {
 			}
 		}
 	}
-	return (*Arena)(nil).norm2(h)
+	return (*Arena)(nil).Norm2(h)
 }
 
 // leastShare returns a δ such that the component of a given unit vector in the span
@@ -143,7 +145,7 @@ func (r *run) witnessed(found int) bool {
 	if !ok {
 		return false
 	}
-	delta := r.leastShare(width(e.First))
+	delta := r.leastShare(tallskinny.Width(e.First))
 	if delta == 0 {
 		return false
 	}
@@ -173,7 +175,7 @@ func (r *run) leastShare(columns int) float64 {
 // block that a vector whose eigenvalue would count may still have, and the least one.
 func (r *run) hidden(least float64) (now, goal float64) {
 	e, _ := r.rec.Evidence(0)
-	goal = r.leastShare(width(e.First))
+	goal = r.leastShare(tallskinny.Width(e.First))
 	if limit := r.negligible(least); limit > e.Theta[0] {
 		return min(1, e.transfer(limit)), goal
 	}
@@ -190,7 +192,7 @@ func (r *run) evident(least float64) bool {
 // that was looked for: the tolerance, and what rounding hides.
 func (r *run) negligible(least float64) float64 {
 	sigma := r.sigma(least) + r.s.Tol*r.sigma(r.lambda1)
-	return r.eigenvalue(sigma) + 16*floorFactor*epsilon*r.lambda1
+	return r.eigenvalue(sigma) + 16*floorFactor*tallskinny.Epsilon*r.lambda1
 }
 
 // search is find for start vectors that may have been given: the residuals of what
@@ -221,7 +223,7 @@ func (r *run) search(reserve func() int) (Status, error) {
 // lookOutside multiplies random vectors orthogonal to those found until it is
 // evident that nothing larger is there, or that something is.
 func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error) {
-	if r.locked.len == r.n {
+	if r.locked.Len == r.n {
 		r.outside = lookout{known: true}
 	}
 	least := slices.Min(r.values)
@@ -231,17 +233,17 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 	if r.rec == nil {
 		r.project()
 		z := r.arena.Dense(r.n, r.scouts())
-		r.arena.gaussian(z, 0, r.s.Seed, streamOutside|r.starts)
+		r.arena.Gaussian(z, 0, r.s.Seed, streamOutside|r.starts)
 		r.starts++
-		r.locked.projectAll(z.RawMatrix())
-		r.rec, r.cands, r.first, r.scouting = newScout(r.arena), nil, r.locked.len, true
+		r.locked.ProjectAll(z.RawMatrix())
+		r.rec, r.cands, r.first, r.scouting = newScout(r.arena), nil, r.locked.Len, true
 		r.rec.Start(z)
 		r.taken = 0
 	}
 	s := r.rec.(*scout)
 	s.Avoid(r.locked)
 	var y *mat.Dense
-	defer func() { r.arena.free(y) }()
+	defer func() { r.arena.Free(y) }()
 	for {
 		if err := r.boundary(); err != nil {
 			return false, NotTerminated, err
@@ -251,11 +253,11 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 		}
 		x := s.Next()
 		y = r.like(y, x)
-		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, width(x)); err != nil {
+		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, tallskinny.Width(x)); err != nil {
 			st, err := r.abandon(err)
 			return false, st, err
 		}
-		if !r.arena.finite(y) {
+		if !r.arena.Finite(y) {
 			return false, Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
 		}
 		lead := s.Absorb(y)[0]
@@ -282,17 +284,17 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 
 // forget begins the run anew from random vectors.
 func (r *run) forget() {
-	r.locked.reset()
+	r.locked.Reset()
 	r.values, r.seen = r.values[:0], r.seen[:0]
 	r.nulls, r.noise, r.stalled, r.doubt = 0, 0, false, false
 	r.outside = lookout{}
 	r.tol, r.round, r.lastWorst = r.tol/4, 0, 0
 	for _, x := range r.warm {
-		r.arena.release(x)
+		r.arena.Release(x)
 	}
 	r.warm = nil
 	if r.cert != nil {
-		r.arena.free(r.cert.right, r.cert.product)
+		r.arena.Free(r.cert.right, r.cert.product)
 		r.cert = nil
 	}
 }

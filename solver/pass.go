@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // ErrScale is returned for an Operator, or a Matrix whose Exponent does nothing
@@ -50,7 +52,7 @@ func (r *run) fault(err error) (Status, error) {
 // pass runs and counts one pass that multiplies l vectors by G.
 func (r *run) pass(f func() error, l int) error {
 	t := time.Now()
-	err := untilEnd(f)
+	err := tallskinny.UntilEnd(f)
 	r.passes += time.Since(t)
 	if err == nil && r.s.Space != nil {
 		err = r.s.Space.Err()
@@ -58,7 +60,7 @@ func (r *run) pass(f func() error, l int) error {
 	if err != nil {
 		return fmt.Errorf("pass %d: %w", r.stats.Passes+1, err)
 	}
-	r.arena.moved(r.n, l)
+	r.arena.Moved(r.n, l)
 	r.stats.Passes++
 	r.stats.Products += int64(l)
 	return nil

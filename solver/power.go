@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Power is the power method (Algorithm 2 of the paper):
@@ -67,12 +69,12 @@ func (p *power) State(s *State) {
 	s.Float("norm", &p.norm)
 }
 
-func (p *power) Free() { p.arena.free(p.x, p.prev) }
+func (p *power) Free() { p.arena.Free(p.x, p.prev) }
 
 func (p *power) Next() *mat.Dense { return p.x }
 
 func (p *power) Absorb(y *mat.Dense) []Candidate {
-	x, mx, next := column(p.x), column(y), column(p.prev)
+	x, mx, next := tallskinny.Column(p.x), tallskinny.Column(y), tallskinny.Column(p.prev)
 	c := ritz(p.arena, x, mx)
 	if p.started {
 		p.step(&c, x, mx, next)
@@ -88,8 +90,8 @@ func (p *power) Absorb(y *mat.Dense) []Candidate {
 // step sets next to the iterate after x. The change of the value that belongs
 // to the step towards x is known only now that x has been multiplied.
 func (p *power) step(c *Candidate, x, mx, next []float64) {
-	norm := p.arena.norm2(mx)
-	p.arena.normalise(next, mx)
+	norm := p.arena.Norm2(mx)
+	p.arena.Normalise(next, mx)
 	if !p.paper {
 		return
 	}
@@ -99,11 +101,11 @@ func (p *power) step(c *Candidate, x, mx, next []float64) {
 	if !math.IsInf(p.delta, 1) {
 		c.DeltaValue = math.Abs(norm - p.norm)
 	}
-	p.delta = p.arena.distance(next, 1, x, 1)
+	p.delta = p.arena.Distance(next, 1, x, 1)
 	p.norm = norm
 }
 
-func (p *power) Vector(dst []float64, _ int) { p.arena.normalise(dst, column(p.prev)) }
+func (p *power) Vector(dst []float64, _ int) { p.arena.Normalise(dst, tallskinny.Column(p.prev)) }
 
 // shifted is the state of Power for operators with negative eigenvalues of the size of
 // the leading one, between which the power method never decides:
@@ -124,12 +126,12 @@ func (s *shifted) State(st *State) {
 }
 
 func (s *shifted) Absorb(y *mat.Dense) []Candidate {
-	x, mx := column(s.x), column(y)
+	x, mx := tallskinny.Column(s.x), tallskinny.Column(y)
 	c := ritz(s.arena, x, mx)
-	if xx := s.arena.norm2(x); xx > 0 {
-		s.largest = max(s.largest, s.arena.norm2(mx)/xx)
+	if xx := s.arena.Norm2(x); xx > 0 {
+		s.largest = max(s.largest, s.arena.Norm2(mx)/xx)
 		const part = 0.25
-		s.arena.addScaled(mx, part*s.largest, x)
+		s.arena.AddScaled(mx, part*s.largest, x)
 	}
 	changes := s.power.Absorb(y)
 	changes[0].Value, changes[0].Residual, changes[0].PaperValue = c.Value, c.Residual, c.Value

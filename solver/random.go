@@ -26,5 +26,5 @@ const (
 // where mix is mix.Next, a step of SplitMix64 (Steele, Lea, Flood 2014). Column j
 // is the j-th number of the sequence: a wider block begins with the narrower.
 func Gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
-	(*Arena)(nil).gaussian(dst, first, seed, stream)
+	(*Arena)(nil).Gaussian(dst, first, seed, stream)
 }

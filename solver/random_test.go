@@ -75,7 +75,7 @@ func TestGaussianDistribution(t *testing.T) {
 		"next seed":   mat.Col(nil, 0, gaussian(n, 1, 0, 2, 1)),
 		"far stream":  mat.Col(nil, 0, gaussian(n, 1, 0, 1, 1|streamLeft)),
 	} {
-		if c := heap.dot(x, y) / n; math.Abs(c) > 0.02 {
+		if c := heap.Dot(x, y) / n; math.Abs(c) > 0.02 {
 			t.Errorf("correlation with %s is %.3f", name, c)
 		}
 	}

@@ -7,14 +7,14 @@ import (
 
 func (r *run) event(phase string, triplet int, c Candidate) Event {
 	return Event{
-		Phase: phase, Pass: r.stats.Passes, Triplet: triplet, Locked: r.locked.len, Rank: r.s.Rank,
+		Phase: phase, Pass: r.stats.Passes, Triplet: triplet, Locked: r.locked.Len, Rank: r.s.Rank,
 		Sigma: r.sigma(c.Value), Residual: r.relative(c), Goal: r.s.Tol, Tol: r.s.Tol, Stats: r.cost(),
 	}
 }
 
 // outlook is Event.Open and Event.Worst of a pass that has these candidates.
 func (r *run) outlook(cands []Candidate) (open int, worst float64) {
-	missing := r.s.Rank - r.locked.len
+	missing := r.s.Rank - r.locked.Len
 	open = min(len(cands), missing)
 	if r.about.Copies > 0 {
 		open = missing // the space grows until it has them all

@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Checkpoint is a saved run, to be given to one that goes on from there. It is
@@ -206,8 +208,8 @@ func (r *run) visit(v visitor, st *State) {
 		v.visit(c.residuals)
 		v.visit(c.floor)
 	}
-	for i := range r.locked.len {
-		visitVector(r.arena, v, r.locked.vector(i))
+	for i := range r.locked.Len {
+		visitVector(r.arena, v, r.locked.Vector(i))
 	}
 	for _, x := range r.warm {
 		visitVector(r.arena, v, x)
@@ -226,7 +228,7 @@ func (r *run) visit(v visitor, st *State) {
 func (r *run) header(st *State) header {
 	h := header{
 		Settings: r.settings(), N: r.n, Stats: r.cost(),
-		Locked: r.locked.len, Nulls: r.nulls, Warm: len(r.warm), Starts: r.starts,
+		Locked: r.locked.Len, Nulls: r.nulls, Warm: len(r.warm), Starts: r.starts,
 		Projected: r.s.Deflation == Projected, Stalled: r.stalled, Round: r.mark.round,
 		Told: r.told, Scouting: r.scouting,
 	}
@@ -339,7 +341,7 @@ func (r *run) version() int {
 // counts. It returns the state of the recurrence, nil if there is none.
 func (r *run) allocate(h *header) *State {
 	r.mark = mark{passes: h.Stats.Passes, products: h.Stats.Products, round: h.Round}
-	r.locked.len, r.nulls, r.starts, r.stalled = h.Locked, h.Nulls, h.Starts, h.Stalled
+	r.locked.Len, r.nulls, r.starts, r.stalled = h.Locked, h.Nulls, h.Starts, h.Stalled
 	r.values, r.seen = r.values[:h.Locked], r.seen[:h.Locked]
 	r.told, r.scouting = h.Told, h.Scouting
 	if o := h.Outside; o != nil {
@@ -347,7 +349,7 @@ func (r *run) allocate(h *header) *State {
 	}
 	r.warm = make([][]float64, h.Warm)
 	for i := range r.warm {
-		r.warm[i] = column(r.arena.Dense(r.n, 1))
+		r.warm[i] = tallskinny.Column(r.arena.Dense(r.n, 1))
 	}
 	if c := h.Certificate; c != nil {
 		r.cert = &certificate{
@@ -388,13 +390,13 @@ func (r *run) block(rows, cols int) *mat.Dense {
 // plausible refuses vectors that no run can have written: later steps rely on
 // finite numbers.
 func (r *run) plausible() error {
-	for i := range r.locked.len {
-		if norm := r.arena.norm2(r.locked.vector(i)); !(math.Abs(norm-1) < 1e-8) {
+	for i := range r.locked.Len {
+		if norm := r.arena.Norm2(r.locked.Vector(i)); !(math.Abs(norm-1) < 1e-8) {
 			return fmt.Errorf("vector %d has norm %g", i, norm)
 		}
 	}
 	for _, x := range r.warm {
-		if n := r.arena.norm2(x); math.IsNaN(n) || math.IsInf(n, 0) {
+		if n := r.arena.Norm2(x); math.IsNaN(n) || math.IsInf(n, 0) {
 			return fmt.Errorf("start vector has norm %g", n)
 		}
 	}

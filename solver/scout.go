@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // scout is block Lanczos from random columns, without a basis: three blocks of
@@ -32,8 +33,8 @@ type scout struct {
 	theta    []float64  // eigenvalues of T, descending
 	ritz     *mat.Dense // eigenvectors of T, in rows
 
-	qr    blockQR
-	small sums
+	qr    tallskinny.BlockQR
+	small tallskinny.Sums
 	eigen eigen.Solver
 }
 
@@ -60,7 +61,7 @@ func GivenWidth(m Method, k int) int {
 // many must fit into the space that is left, for the next block.
 func (r *run) scouts() int {
 	k := r.s.Rank
-	return max(1, min(scoutsBeside(r.about.Width(k), k), (r.n-r.locked.len)/2))
+	return max(1, min(scoutsBeside(r.about.Width(k), k), (r.n-r.locked.Len)/2))
 }
 
 // scoutsBeside is scouts for a method of some width.
@@ -73,19 +74,19 @@ func scoutsBeside(width, k int) int {
 }
 
 func newScout(a *Arena) *scout {
-	return &scout{arena: a, qr: blockQR{arena: a}, eigen: eigen.Solver{Workers: a.most()}}
+	return &scout{arena: a, qr: tallskinny.BlockQR{Arena: a}, eigen: eigen.Solver{Workers: a.Most()}}
 }
 
 func (s *scout) Start(z *mat.Dense) {
 	n, p := z.Dims()
-	s.next, s.last, s.qr.key = z, s.arena.Dense(n, p), z.At(0, 0)
+	s.next, s.last, s.qr.Key = z, s.arena.Dense(n, p), z.At(0, 0)
 }
 
-func (s *scout) Avoid(found *basis) { s.qr.found = found }
+func (s *scout) Avoid(found *tallskinny.Basis) { s.qr.Found = found }
 
 func (s *scout) Next() *mat.Dense {
 	if !s.started {
-		s.qr.factor(s.next.RawMatrix(), nil, 0)
+		s.qr.Factor(s.next.RawMatrix(), nil, 0)
 		s.started = true
 	}
 	return s.next
@@ -97,18 +98,20 @@ func (s *scout) Absorb(y *mat.Dense) []Candidate {
 	if s.t != nil {
 		old, _ = s.t.Dims()
 		f := panel.Pack(-1, s.coupling.RawMatrix())
-		s.arena.eachChunk(g.Rows, reads(last, g).writes(g), func(_, i, rows int) { panel.AddProduct(rowsOf(g, i, rows), rowsOf(last, i, rows), f) })
+		s.arena.EachChunk(g.Rows, tallskinny.Reads(last, g).Writes(g), func(_, i, rows int) {
+			panel.AddProduct(tallskinny.RowsOf(g, i, rows), tallskinny.RowsOf(last, i, rows), f)
+		})
 	}
 	a := mat.NewDense(p, p, nil)
 	for range 2 {
-		c := spanOf(x).project(s.arena, &s.small, g) // yᵀX
+		c := tallskinny.SpanOf(x).Project(s.arena, &s.small, g) // yᵀX
 		for i := range p {
 			for j := range p {
 				a.Set(j, i, a.At(j, i)+c.Data[i*c.Stride+j])
 			}
 		}
 	}
-	if !allFinite(a.RawMatrix().Data) {
+	if !tallskinny.AllFinite(a.RawMatrix().Data) {
 		return []Candidate{ritzCandidate(math.Inf(1), 0)}
 	}
 	t := mat.NewDense(old+p, old+p, nil)
@@ -119,7 +122,7 @@ func (s *scout) Absorb(y *mat.Dense) []Candidate {
 	}
 	t.Slice(old, old+p, old, old+p).(*mat.Dense).Copy(a)
 	s.t = t
-	s.theta, s.ritz = rayleighRitz(&s.eigen, t.RawMatrix(), old+p)
+	s.theta, s.ritz = tallskinny.RayleighRitz(&s.eigen, t.RawMatrix(), old+p)
 	s.steps++
 	s.top = max(s.top, math.Abs(s.theta[0]), mat.Norm(a, 2))
 	s.advance(g)
@@ -128,8 +131,8 @@ func (s *scout) Absorb(y *mat.Dense) []Candidate {
 
 // advance makes what is left of a product the next block.
 func (s *scout) advance(y blas64.General) {
-	p, least := y.Cols, dropFactor*epsilon*s.top
-	gram := s.arena.cross(&s.qr.gram, y, y)
+	p, least := y.Cols, tallskinny.DropFactor*tallskinny.Epsilon*s.top
+	gram := s.arena.Cross(&s.qr.Gram, y, y)
 	s.over = true
 	for i := range p {
 		s.over = s.over && !(math.Sqrt(gram.Data[i*gram.Stride+i]) > least)
@@ -138,38 +141,38 @@ func (s *scout) advance(y blas64.General) {
 		s.coupling = mat.NewDense(p, p, nil)
 		return
 	}
-	s.coupling = s.qr.factor(y, spanOf(s.next.RawMatrix()), least)
-	s.arena.setBlock(s.last.RawMatrix(), y)
+	s.coupling = s.qr.Factor(y, tallskinny.SpanOf(s.next.RawMatrix()), least)
+	s.arena.SetBlock(s.last.RawMatrix(), y)
 	s.next, s.last = s.last, s.next
 }
 
 // residual is that of the leading Ritz pair.
 func (s *scout) residual() float64 {
-	size, p := s.ritz.RawMatrix().Cols, width(s.next)
+	size, p := s.ritz.RawMatrix().Cols, tallskinny.Width(s.next)
 	var d mat.VecDense
 	d.MulVec(s.coupling, mat.NewVecDense(p, s.ritz.RawRowView(0)[size-p:]))
 	return mat.Norm(&d, 2)
 }
 
 func (s *scout) Evidence(int) (Evidence, bool) {
-	size, p := s.ritz.RawMatrix().Cols, width(s.next)
+	size, p := s.ritz.RawMatrix().Cols, tallskinny.Width(s.next)
 	first := mat.DenseCopyOf(s.ritz.Slice(0, size, 0, p))
 	last := mat.DenseCopyOf(s.ritz.Slice(0, size, size-p, size))
 	return Evidence{
-		Steps: s.steps, Theta: s.theta, First: first, Last: s.arena.times(last, s.coupling), Top: s.top,
+		Steps: s.steps, Theta: s.theta, First: first, Last: s.arena.Times(last, s.coupling), Top: s.top,
 	}, true
 }
 
 // Vector implements Recurrence: a scout has none.
 func (s *scout) Vector(dst []float64, _ int) { clear(dst) }
 
-func (s *scout) Free() { s.arena.free(s.next, s.last) }
+func (s *scout) Free() { s.arena.Free(s.next, s.last) }
 
 func (s *scout) State(st *State) {
 	if !st.Tall("next", &s.next, -1) {
 		return
 	}
-	p := width(s.next)
+	p := tallskinny.Width(s.next)
 	st.Tall("last", &s.last, p)
 	randomState(st, &s.qr)
 	st.Int("steps", &s.steps, 0, math.MaxInt32)
@@ -181,11 +184,11 @@ func (s *scout) State(st *State) {
 		st.Small("coupling", &s.coupling, p, p)
 	}
 	switch {
-	case !allFinite([]float64{s.qr.key, s.top}):
+	case !tallskinny.AllFinite([]float64{s.qr.Key, s.top}):
 		st.Refuse("has values that are not finite")
 	case s.steps > 0 && (s.t == nil || s.coupling == nil):
 		st.Refuse("has no T after %d steps", s.steps)
 	case s.steps > 0 && st.Restoring() && st.OK():
-		s.theta, s.ritz = rayleighRitz(&s.eigen, s.t.RawMatrix(), s.steps*p)
+		s.theta, s.ritz = tallskinny.RayleighRitz(&s.eigen, s.t.RawMatrix(), s.steps*p)
 	}
 }

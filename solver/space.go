@@ -1,8 +1,10 @@
 package solver
 
-import (
-	"gonum.org/v1/gonum/mat"
-)
+import "github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+
+// Arena allocates the blocks of a run, in its Space if it has one, and runs the loops
+// over their rows. Nil is ordinary memory and all processors.
+type Arena = tallskinny.Arena
 
 // Space is where the tall blocks of a run lie, the vectors of n numbers, when
 // memory is too small for them: in files that are mapped into memory. The solver
@@ -26,25 +28,3 @@ type Space interface {
 	// Err returns the error that may have cost contents, if there was one.
 	Err() error
 }
-
-// tileRows is the number of rows that one loop over vectors covers before it says
-// that it has passed them. Sums are formed tile by tile.
-const tileRows = 1 << 14
-
-// eachTile calls f with the tiles of n rows in order, a loop that goes over what u says.
-func (a *Arena) eachTile(n int, u uses, f func(from, to int)) {
-	over := a.over(n, u)
-	over.fetch(0, min(n, tileRows))
-	for from := 0; from < n; from += tileRows {
-		if len(over.planes) > 0 {
-			a.endEarly()
-		}
-		to := min(n, from+tileRows)
-		over.fetch(to, min(n, to+tileRows))
-		f(from, to)
-		over.passed(from, to)
-		a.tell()
-	}
-}
-
-func width(x *mat.Dense) int { _, l := x.Dims(); return l }

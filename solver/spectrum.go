@@ -1,6 +1,10 @@
 package solver
 
-import "math"
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+)
 
 // spectrum follows the two leading eigenvalues of M from the products a
 // recurrence asks for anyway, so that momentum can be set without being told
@@ -40,14 +44,14 @@ func (s *spectrum) observe(a *Arena, x, mx []float64, theta float64, y, my []flo
 		share = 0.01 // of the gap that an error of θ₂ may amount to
 		most  = 1e-8 // relative error of either value
 	)
-	xx, norm := a.dot(x, x), a.norm2(y)
+	xx, norm := a.Dot(x, x), a.Norm2(y)
 	if xx == 0 || norm == 0 {
 		return
 	}
 	s.first = max(s.first, theta)
-	f, g := 1/norm, a.dot(x, y)/(xx*norm)
+	f, g := 1/norm, a.Dot(x, y)/(xx*norm)
 	var ww, wmw, xmw float64 // of w = y/‖y‖ − (its part along x)
-	a.eachTile(len(x), reading(x, mx, y, my), func(from, to int) {
+	a.EachTile(len(x), tallskinny.Reading(x, mx, y, my), func(from, to int) {
 		for i := from; i < to; i++ {
 			w, mw := f*y[i]-g*x[i], f*my[i]-g*mx[i]
 			ww += w * w
@@ -55,7 +59,7 @@ func (s *spectrum) observe(a *Arena, x, mx []float64, theta float64, y, my []flo
 			xmw += x[i] * mw
 		}
 	})
-	noise := floorFactor * epsilon / math.Sqrt(ww)
+	noise := floorFactor * tallskinny.Epsilon / math.Sqrt(ww)
 	if !(noise <= most) {
 		return
 	}

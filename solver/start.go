@@ -2,6 +2,8 @@ package solver
 
 import (
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // start returns the next start block, of unit columns. warm says that all of
@@ -9,22 +11,22 @@ import (
 func (r *run) start() (z *mat.Dense, warm bool) {
 	l := r.startWidth()
 	z = r.arena.Dense(r.n, l)
-	r.arena.gaussian(z, 0, r.s.Seed, streamStart|r.starts)
+	r.arena.Gaussian(z, 0, r.s.Seed, streamStart|r.starts)
 	r.starts++
-	if warm, r.taken = true, 0; len(r.warm) == 0 && r.s.Deflation != Plain && r.locked.complement(z.RawMatrix()) {
+	if warm, r.taken = true, 0; len(r.warm) == 0 && r.s.Deflation != Plain && r.locked.Complement(z.RawMatrix()) {
 		return z, false
 	}
-	block, x := z.RawMatrix(), column(r.arena.Dense(r.n, 1))
-	defer r.arena.release(x)
+	block, x := z.RawMatrix(), tallskinny.Column(r.arena.Dense(r.n, 1))
+	defer r.arena.Release(x)
 	for j := range l {
 		if !r.takeWarm(x) {
 			warm = false
-			r.arena.columnOf(x, block, j)
+			r.arena.ColumnOf(x, block, j)
 			r.prepare(x, streamStart|1<<31|r.starts)
 		} else {
 			r.taken++
 		}
-		r.arena.setColumn(block, j, x)
+		r.arena.SetColumn(block, j, x)
 	}
 	return z, warm
 }
@@ -32,10 +34,10 @@ func (r *run) start() (z *mat.Dense, warm bool) {
 // takeWarm stores the next usable given vector in x.
 func (r *run) takeWarm(x []float64) bool {
 	for len(r.warm) > 0 {
-		r.arena.copyVector(x, r.warm[0])
-		r.arena.release(r.warm[0])
+		r.arena.CopyVector(x, r.warm[0])
+		r.arena.Release(r.warm[0])
 		r.warm[0], r.warm = nil, r.warm[1:] // its memory is free
-		if r.arena.shorten(x) > 0 && r.locked.orthonormalise(x) {
+		if r.arena.Shorten(x) > 0 && r.locked.Orthonormalise(x) {
 			return true
 		}
 	}
@@ -46,8 +48,8 @@ func (r *run) takeWarm(x []float64) bool {
 // any unit vector; the projected operator wants one in its domain.
 func (r *run) prepare(x []float64, stream uint64) {
 	if r.s.Deflation == Plain {
-		r.locked.normalise(x)
-	} else if !r.locked.orthonormalise(x) {
-		r.locked.random(x, r.s.Seed, stream)
+		r.locked.Normalise(x)
+	} else if !r.locked.Orthonormalise(x) {
+		r.locked.Random(x, r.s.Seed, stream)
 	}
 }

@@ -173,7 +173,7 @@ func (s *State) block(name string) *mat.Dense {
 	if g := b.RawMatrix(); g.Stride != g.Cols {
 		b = mat.DenseCopyOf(b)
 	}
-	if !s.arena.finite(b) {
+	if !s.arena.Finite(b) {
 		s.Refuse("has a %s that is not finite", name)
 	}
 	return b

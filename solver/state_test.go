@@ -13,7 +13,7 @@ import (
 // harmless. Parts that are missing, too many, or of another shape are refused.
 func TestStates(t *testing.T) {
 	const n = 24
-	g := heap.gramOf(gaussian(60, n, 0, 1, 1))
+	g := heap.GramOf(gaussian(60, n, 0, 1, 1))
 	all := map[string]Method{
 		"block": Block{Columns: 6}, "krylov": Krylov{Columns: 3, Basis: 12}, "full krylov": Krylov{Columns: 8},
 		"polyak/0.5": Polyak{Beta: 0.5}, "nesterov/0.5": Nesterov{Beta: 0.5},

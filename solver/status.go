@@ -3,6 +3,8 @@ package solver
 import (
 	"errors"
 	"fmt"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Status says why a run ended.
@@ -35,12 +37,12 @@ var (
 	ErrPassLimit     = errors.New("pass limit reached before convergence")
 	ErrTimeLimit     = errors.New("time limit reached before convergence")
 	ErrCancelled     = errors.New("cancelled before convergence")
-	ErrBreakdown     = errBreakdown
+	ErrBreakdown     = tallskinny.ErrBreakdown
 )
 
 // ErrFault is wrapped by the error of a run whose Space could not deliver what
 // was in it.
-var ErrFault = errFault
+var ErrFault = tallskinny.ErrFault
 
 // errNotFinite is that of a finishing pass.
 var errNotFinite = fmt.Errorf("product is not finite: %w", ErrBreakdown)

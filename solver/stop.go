@@ -1,6 +1,10 @@
 package solver
 
-import "math"
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+)
 
 // verdict is what becomes of a candidate.
 type verdict uint8
@@ -53,7 +57,7 @@ func newJudge(rule StopRule, tol float64, e scale, linear, warm bool) judge {
 // deflation, rather than rounding, makes of the zero eigenvalues of the
 // operator.
 func (j *judge) verdict(i int, c Candidate, lambda1, noise float64) verdict {
-	least := floorFactor * epsilon * lambda1
+	least := floorFactor * tallskinny.Epsilon * lambda1
 	size := math.Hypot(c.Value, c.Residual) // ‖Mv‖
 	settled := j.products >= minProducts || j.warm
 	switch {
@@ -115,7 +119,7 @@ func relative(c Candidate, lambda1 float64) float64 {
 	switch {
 	case c.Residual == 0:
 		return 0
-	case c.Value <= 10*c.Residual && c.Residual <= nearFloor*floorFactor*epsilon*lambda1:
+	case c.Value <= 10*c.Residual && c.Residual <= nearFloor*floorFactor*tallskinny.Epsilon*lambda1:
 		return c.Residual / lambda1
 	}
 	// A value smaller than its error, possibly negative, says no more than that.

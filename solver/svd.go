@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // maxRounds bounds how often SVD goes on after a certificate that missed the
@@ -26,8 +28,8 @@ const maxRounds = 6
 // that there will be none.
 func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 	var res *Result
-	arena, info := newArena(ctx, s.Space, s.Workers), a.Info()
-	err := arena.guarded(func() (_ *mat.Dense, err error) {
+	arena, info := tallskinny.NewArena(ctx, s.Space, s.Workers), a.Info()
+	err := arena.Guarded(func() (_ *mat.Dense, err error) {
 		if res, err = scale(info.Exponent).svd(ctx, arena, &metered{Matrix: a}, s.normalised(gram{a}, info.Rows)); err != nil {
 			return nil, err
 		}
@@ -46,11 +48,11 @@ func svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Result, erro
 	}
 	f := &factorisation{run: newRun(ctx, arena, op, describe(a, s.Operator), s), a: a}
 	var res *Result
-	err = untilEnd(func() error {
+	err = tallskinny.UntilEnd(func() error {
 		res, err = f.complete()
 		return err
 	})
-	if early := (*interruption)(nil); errors.As(err, &early) {
+	if early := (*tallskinny.Interruption)(nil); errors.As(err, &early) {
 		return f.unfinished(f.cancelled()), nil
 	}
 	return res, err
@@ -66,7 +68,7 @@ func (f *factorisation) complete() (*Result, error) {
 		return nil, err
 	}
 	switch {
-	case f.cut && f.arena.outside():
+	case f.cut && f.arena.Outside():
 		return f.unfinished(st), nil
 	case f.cut && f.cert != nil:
 		return f.interrupted(st), nil
@@ -96,12 +98,12 @@ func (f *factorisation) reserve() int {
 // unsettled reports whether a certificate made now may have values that are zero:
 // some of its vectors would be random, or their eigenvalues are roundoff.
 func (f *factorisation) unsettled() bool {
-	open := f.s.Rank - f.locked.len
+	open := f.s.Rank - f.locked.Len
 	if open > len(f.cands) {
 		return true
 	}
 	for _, c := range f.cands[:open] {
-		if c.Value <= nearFloor*floorFactor*epsilon*f.lambda1 {
+		if c.Value <= nearFloor*floorFactor*tallskinny.Epsilon*f.lambda1 {
 			return true
 		}
 	}
@@ -180,7 +182,7 @@ func (f *factorisation) certify() error {
 		return f.pass(func() error {
 			c, err := certify(f.ctx, f.arena, f.a, v, f.s.Left)
 			if err == nil && f.cert != nil {
-				f.arena.free(f.cert.right, f.cert.product)
+				f.arena.Free(f.cert.right, f.cert.product)
 			}
 			f.cert = c
 			return err
@@ -197,7 +199,7 @@ func (f *factorisation) certify() error {
 // deflation is projected whatever was asked for: leaks would do no good.
 func (f *factorisation) orthonormal() *mat.Dense {
 	f.project()
-	return f.locked.block(f.arena.Dense(f.n, f.locked.len))
+	return f.locked.Block(f.arena.Dense(f.n, f.locked.Len))
 }
 
 // project makes the deflation projected.
@@ -205,13 +207,13 @@ func (r *run) project() {
 	if r.s.Deflation != Plain {
 		return
 	}
-	k := r.locked.len
-	r.locked.reset()
+	k := r.locked.Len
+	r.locked.Reset()
 	for range k {
-		if v := r.locked.next(); !r.locked.orthonormalise(v) {
-			r.locked.random(v, r.s.Seed, streamRight|uint64(r.locked.len))
+		if v := r.locked.Next(); !r.locked.Orthonormalise(v) {
+			r.locked.Random(v, r.s.Seed, streamRight|uint64(r.locked.Len))
 		}
-		r.locked.push()
+		r.locked.Push()
 	}
 	r.s.Deflation = Projected
 	r.deflate(Projected)
@@ -229,7 +231,7 @@ func (f *factorisation) offenders(given bool) []int {
 		if !f.linear {
 			seen *= c.sigma[i] / c.norm
 		}
-		if r > f.s.Tol && seen > 4*floorFactor*epsilon {
+		if r > f.s.Tol && seen > 4*floorFactor*tallskinny.Epsilon {
 			out = append(out, i)
 		}
 	}
@@ -260,7 +262,7 @@ func (f *factorisation) improving() bool {
 // left of the given ones come after those.
 func (f *factorisation) reopen(again []int, given bool) {
 	c, spare := f.cert, f.warm
-	f.locked.reset()
+	f.locked.Reset()
 	f.values, f.seen, f.warm, f.nulls, f.noise = f.values[:0], f.seen[:0], nil, 0, 0
 	if !given {
 		f.tol /= 4
@@ -272,21 +274,21 @@ func (f *factorisation) reopen(again []int, given bool) {
 		if len(again) > 0 && again[0] == i {
 			again = again[1:]
 			if i < c.rank {
-				x := column(f.arena.Dense(f.n, 1))
-				f.arena.copyColumn(x, c.product, i)
+				x := tallskinny.Column(f.arena.Dense(f.n, 1))
+				f.arena.CopyColumn(x, c.product, i)
 				f.warm = append(f.warm, x)
 			}
 			continue
 		}
-		f.arena.copyColumn(f.locked.next(), c.right, i)
-		f.locked.orthonormalise(f.locked.next())
+		f.arena.CopyColumn(f.locked.Next(), c.right, i)
+		f.locked.Orthonormalise(f.locked.Next())
 		f.push(f.eigenvalue(c.sigma[i]), c.residuals[i])
 		if i >= c.rank {
 			f.nulls++
 		}
 	}
 	f.warm = append(f.warm, spare...)
-	f.arena.free(c.product)
+	f.arena.Free(c.product)
 	c.product = nil
 }
 
@@ -312,7 +314,7 @@ func (f *factorisation) result(st Status) *Result {
 		Converged: c.converged(f.s.Tol),
 		Rank:      c.rank,
 		Clusters:  c.clusters(),
-		OrthRight: orthogonality(f.arena.gramOf(c.right)),
+		OrthRight: tallskinny.Orthogonality(f.arena.GramOf(c.right)),
 		OrthLeft:  f.orthLeft,
 		Energy:    c.energy(),
 		Outside:   f.beyond(c.sigma, c.frobenius),
@@ -324,7 +326,7 @@ func (f *factorisation) result(st Status) *Result {
 // interrupted assembles what is known when the run was cancelled after its
 // first certificate, which no longer belongs to what is in Left.
 func (f *factorisation) interrupted(st Status) *Result {
-	f.arena.signColumns(f.cert.right)
+	f.arena.SignColumns(f.cert.right)
 	res := f.result(st)
 	res.Certified, res.OrthLeft = false, math.NaN()
 	return res
@@ -340,7 +342,7 @@ func (f *factorisation) uncertified(st Status) *Result {
 		Sigma:     e.Values,
 		Right:     e.Vectors,
 		Residuals: e.Seen,
-		OrthRight: orthogonality(f.arena.gramOf(e.Vectors)),
+		OrthRight: tallskinny.Orthogonality(f.arena.GramOf(e.Vectors)),
 		OrthLeft:  math.NaN(),
 		Status:    st,
 		Stats:     f.cost(),

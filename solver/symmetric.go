@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // What tells a matrix that is not symmetric, or not semidefinite, from one that
@@ -37,7 +39,7 @@ func (s *symmetric) matrix() Matrix { return s.a }
 func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	_, l := x.Dims()
 	xx, xy := make([]float64, l), make([]float64, l)
-	over, _, _ := s.arena.find(s.Dim(), reads(x.RawMatrix(), dst.RawMatrix()))
+	over, _, _ := s.arena.Find(s.Dim(), tallskinny.Reads(x.RawMatrix(), dst.RawMatrix()))
 	_, err := s.a.Run(ctx, Pass{X: x, RowsOut: Rows{Func: func(first int64, rows *mat.Dense) error {
 		r, _ := rows.Dims()
 		for i := range r {
@@ -49,7 +51,7 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 				xy[j] += v * y[j]
 			}
 		}
-		over.passed(int(first), int(first)+r)
+		over.Passed(int(first), int(first)+r)
 		return nil
 	}}})
 	if err != nil {
@@ -69,13 +71,13 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 func (s *symmetric) check(ctx context.Context, seed uint64) error {
 	n := s.Dim()
 	x, ax, atx := s.arena.Dense(n, 1), s.arena.Dense(n, 1), s.arena.Dense(n, 1)
-	defer s.arena.free(x, ax, atx)
-	s.arena.gaussian(x, 0, seed, streamProbe)
+	defer s.arena.Free(x, ax, atx)
+	s.arena.Gaussian(x, 0, seed, streamProbe)
 	if _, err := s.a.Run(ctx, Pass{X: x, RowsIn: Rows{Block: x}, RowsOut: Rows{Block: ax}, Sum: atx}); err != nil {
 		return err
 	}
 	e := scaleOf(s)
-	if d := s.arena.distance(column(ax), 1, column(atx), 1); d > asymmetry*s.norm {
+	if d := s.arena.Distance(tallskinny.Column(ax), 1, tallskinny.Column(atx), 1); d > asymmetry*s.norm {
 		return fmt.Errorf("use the matrix as a symmetric one: ‖A−Aᵀ‖ is about %.3g, ‖A‖ is %.3g: %w", e.sigma(d), e.sigma(s.norm), ErrNotSymmetric)
 	}
 	return nil

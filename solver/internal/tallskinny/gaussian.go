@@ -1,4 +1,4 @@
-package solver
+package tallskinny
 
 import (
 	"math/rand/v2"
@@ -8,11 +8,11 @@ import (
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
-// gaussian is Gaussian for a block of the arena.
-func (a *Arena) gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
+// Gaussian is Gaussian for a block of the arena.
+func (a *Arena) Gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
 	n, cols := dst.Dims()
 	hi, lo := mix.Next(seed), mix.Next(stream)
-	a.eachChunk(n, uses{}.writes(dst.RawMatrix()), func(_, at, rows int) {
+	a.EachChunk(n, uses{}.Writes(dst.RawMatrix()), func(_, at, rows int) {
 		var pcg rand.PCG
 		normal := rand.New(&pcg)
 		for i := at; i < at+rows; i++ {

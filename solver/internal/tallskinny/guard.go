@@ -1,4 +1,4 @@
-package solver
+package tallskinny
 
 import (
 	"errors"
@@ -12,18 +12,18 @@ import (
 
 // What a run that has panicked returns.
 var (
-	errFault     = errors.New("memory fault in the vectors of the run")
-	errBreakdown = errors.New("numerical breakdown")
+	ErrFault     = errors.New("memory fault in the vectors of the run")
+	ErrBreakdown = errors.New("numerical breakdown")
 )
 
-// breakdown is what algorithms panic with that numbers have defeated: it becomes an
+// Breakdown is what algorithms panic with that numbers have defeated: it becomes an
 // error of the run, which wraps errBreakdown.
-type breakdown string
+type Breakdown string
 
-// guarded runs f, which returns the vectors that are to stay, and makes errors of
+// Guarded runs f, which returns the vectors that are to stay, and makes errors of
 // what a run panics with: breakdowns, and with a Space no room, and faults of memory
 // that is mapped.
-func (a *Arena) guarded(f func() (*mat.Dense, error)) (err error) {
+func (a *Arena) Guarded(f func() (*mat.Dense, error)) (err error) {
 	var keep *mat.Dense
 	attempt := func() (err error) {
 		defer func() {
@@ -34,7 +34,7 @@ func (a *Arena) guarded(f func() (*mat.Dense, error)) (err error) {
 		keep, err = f()
 		return err
 	}
-	if !a.outside() {
+	if !a.Outside() {
 		return attempt()
 	}
 	defer func() {
@@ -42,11 +42,11 @@ func (a *Arena) guarded(f func() (*mat.Dense, error)) (err error) {
 		if keep != nil && err == nil {
 			stays = keep.RawMatrix().Data
 		}
-		a.close(stays)
+		a.Close(stays)
 	}()
 	err = fault.Guard(attempt)
 	if bad := (*fault.Error)(nil); errors.As(err, &bad) {
-		return fmt.Errorf("%w: %w", errFault, bad.Err)
+		return fmt.Errorf("%w: %w", ErrFault, bad.Err)
 	}
 	if err == nil {
 		err = a.space.Err()
@@ -58,12 +58,12 @@ func (a *Arena) guarded(f func() (*mat.Dense, error)) (err error) {
 // with anything else.
 func broken(p any) error {
 	switch p := p.(type) {
-	case *spaceError:
+	case *SpaceError:
 		return p
-	case breakdown:
-		return fmt.Errorf("%s: %w", string(p), errBreakdown)
+	case Breakdown:
+		return fmt.Errorf("%s: %w", string(p), ErrBreakdown)
 	case eigen.Failure:
-		return fmt.Errorf("%w: %w", p, errBreakdown)
+		return fmt.Errorf("%w: %w", p, ErrBreakdown)
 	}
 	panic(p)
 }

@@ -1,4 +1,4 @@
-package solver
+package tallskinny
 
 import (
 	"sync"
@@ -9,8 +9,8 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
-// times returns x·yᵀ.
-func (a *Arena) times(x, y *mat.Dense) *mat.Dense {
+// Times returns x·yᵀ.
+func (a *Arena) Times(x, y *mat.Dense) *mat.Dense {
 	r, _ := x.Dims()
 	c, _ := y.Dims()
 	p := mat.NewDense(r, c, nil)
@@ -20,12 +20,12 @@ func (a *Arena) times(x, y *mat.Dense) *mat.Dense {
 	const together = 16
 	parts := (r + together - 1) / together
 	workers := 1
-	if r*c*width(y) >= worthSharing {
-		workers = a.most()
+	if r*c*Width(y) >= worthSharing {
+		workers = a.Most()
 	}
 	parallel.Each(workers, parts, func(_, i int) {
 		rows := min(together, r-i*together)
-		panel.AddProduct(rowsOf(p.RawMatrix(), i*together, rows), rowsOf(x.RawMatrix(), i*together, rows), *f)
+		panel.AddProduct(RowsOf(p.RawMatrix(), i*together, rows), RowsOf(x.RawMatrix(), i*together, rows), *f)
 	})
 	return p
 }

@@ -1,4 +1,4 @@
-package solver
+package tallskinny
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// jacobiSVD returns the singular values of the k×k matrix r in descending
+// JacobiSVD returns the singular values of the k×k matrix r in descending
 // order and its right singular vectors in the columns of v, by one-sided Jacobi
 // rotations (Golub, Van Loan, Matrix Computations, §8.6.3).
 //
@@ -18,7 +18,7 @@ import (
 // leading one to ten digits only. Rotations that depend on two columns alone
 // respect the scale of both (Demmel, Veselić 1992). The columns of W being
 // nearly orthogonal already, two or three sweeps do.
-func jacobiSVD(r *mat.Dense) (sigma []float64, v *mat.Dense) {
+func JacobiSVD(r *mat.Dense) (sigma []float64, v *mat.Dense) {
 	k, _ := r.Dims()
 	// Rows of b are columns of r, rows of w columns of v.
 	b, w := mat.DenseCopyOf(r.T()), mat.NewDense(k, k, nil)
@@ -28,7 +28,7 @@ func jacobiSVD(r *mat.Dense) (sigma []float64, v *mat.Dense) {
 	sigma = make([]float64, k)
 	order := make([]int, k)
 	for i := range k {
-		sigma[i], order[i] = (*Arena)(nil).norm2(b.RawRowView(i)), i
+		sigma[i], order[i] = (*Arena)(nil).Norm2(b.RawRowView(i)), i
 	}
 	const maxSweeps = 60
 	for range maxSweeps {
@@ -50,11 +50,11 @@ func jacobiSVD(r *mat.Dense) (sigma []float64, v *mat.Dense) {
 // them were.
 func jacobiSweep(b, w *mat.Dense, norms []float64) bool {
 	k, _ := b.Dims()
-	done, tol := true, epsilon*math.Sqrt(float64(k))
+	done, tol := true, Epsilon*math.Sqrt(float64(k))
 	for p := range k - 1 {
 		for q := p + 1; q < k; q++ {
 			bp, bq := b.RawRowView(p), b.RawRowView(q)
-			np, nq, d := norms[p], norms[q], (*Arena)(nil).dot(bp, bq)
+			np, nq, d := norms[p], norms[q], (*Arena)(nil).Dot(bp, bq)
 			if math.Abs(d) <= tol*np*nq {
 				continue
 			}
@@ -65,7 +65,7 @@ func jacobiSweep(b, w *mat.Dense, norms []float64) bool {
 			c := 1 / math.Hypot(1, t)
 			rotate(bp, bq, c, c*t)
 			rotate(w.RawRowView(p), w.RawRowView(q), c, c*t)
-			norms[p], norms[q] = (*Arena)(nil).norm2(bp), (*Arena)(nil).norm2(bq)
+			norms[p], norms[q] = (*Arena)(nil).Norm2(bp), (*Arena)(nil).Norm2(bq)
 		}
 	}
 	return done

@@ -1,4 +1,4 @@
-package solver
+package tallskinny
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func TestPanels(t *testing.T) {
 
 func checkPanels(t *testing.T, n, b, m int) {
 	rng := rand.New(rand.NewPCG(uint64(n), uint64(b)))
-	p, held := heap.newPanels(n, b), b // the first block is not its own
+	p, held := heap.NewPanels(n, b), b // the first block is not its own
 	alloc := p.alloc
 	p.alloc = func(n, cols int) *mat.Dense {
 		held += cols
@@ -31,11 +31,11 @@ func checkPanels(t *testing.T, n, b, m int) {
 	}
 	x, want := mat.NewDense(n, b, nil), (*mat.Dense)(nil)
 	for step := range uint64(60) {
-		if want != nil && width(want)+b > m {
-			size := width(want)
+		if want != nil && Width(want)+b > m {
+			size := Width(want)
 			st := gaussian(1+rng.IntN(m-b), size, 0, 9, step)
 			st.Scale(1/math.Sqrt(float64(size)), st)
-			p.turn(st.RawMatrix())
+			p.Turn(st.RawMatrix())
 			turned := new(mat.Dense)
 			turned.Mul(want, st.T())
 			want = turned
@@ -49,14 +49,14 @@ func checkPanels(t *testing.T, n, b, m int) {
 		} else {
 			want = augmented(want, x)
 		}
-		p.add(x)
+		p.Add(x)
 		if !sameColumns(&p, want) {
 			t.Fatalf("step %d: grown basis is wrong", step)
 		}
-		x = p.take(b)
+		x = p.Take(b)
 		checkSpan(t, &p, want, rng)
 	}
-	spare := p.wide
+	spare := p.Wide
 	if spare > b {
 		spare *= 2
 	}
@@ -71,28 +71,28 @@ func augmented(x, y *mat.Dense) *mat.Dense {
 	return &z
 }
 
-func sameColumns(p *panels, want *mat.Dense) bool {
-	g := p.all().gather(make([]float64, p.n*p.size()), 0, p.n)
-	return mat.EqualApprox(mat.NewDense(p.n, p.size(), g.Data), want, 1e-9)
+func sameColumns(p *Panels, want *mat.Dense) bool {
+	g := p.All().Gather(make([]float64, p.N*p.Size()), 0, p.N)
+	return mat.EqualApprox(mat.NewDense(p.N, p.Size(), g.Data), want, 1e-9)
 }
 
 // checkSpan compares products with a range of columns.
-func checkSpan(t *testing.T, p *panels, all *mat.Dense, rng *rand.Rand) {
+func checkSpan(t *testing.T, p *Panels, all *mat.Dense, rng *rand.Rand) {
 	t.Helper()
-	from := rng.IntN(p.size())
-	to := from + 1 + rng.IntN(p.size()-from)
-	s, v := p.span(from, to), all.Slice(0, p.n, from, to)
-	y := gaussian(p.n, 3, 0, 8, uint64(from))
+	from := rng.IntN(p.Size())
+	to := from + 1 + rng.IntN(p.Size()-from)
+	s, v := p.Span(from, to), all.Slice(0, p.N, from, to)
+	y := gaussian(p.N, 3, 0, 8, uint64(from))
 	left, coef := mat.DenseCopyOf(y), new(mat.Dense)
-	c := s.project(nil, new(sums), left.RawMatrix())
+	c := s.Project(nil, new(Sums), left.RawMatrix())
 	coef.Mul(y.T(), v)
 	if got := mat.NewDense(3, to-from, c.Data); !mat.EqualApprox(got, coef, 1e-6) {
 		t.Fatalf("coefficients in columns [%d, %d) are wrong", from, to)
 	}
 	var want mat.Dense
 	want.Mul(v, coef.T())
-	if got := mat.NewDense(p.n, 3, nil); true {
-		s.multiply(nil, got.RawMatrix(), coef.RawMatrix())
+	if got := mat.NewDense(p.N, 3, nil); true {
+		s.Multiply(nil, got.RawMatrix(), coef.RawMatrix())
 		if !mat.EqualApprox(got, &want, 1e-6*(1+mat.Norm(&want, 2))) {
 			t.Fatalf("product with columns [%d, %d) is wrong", from, to)
 		}

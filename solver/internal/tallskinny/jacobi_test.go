@@ -1,4 +1,4 @@
-package solver
+package tallskinny
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ func TestJacobiSVD(t *testing.T) {
 		for _, decades := range []float64{0, 3, 15} {
 			t.Run(fmt.Sprint(k, "/", decades), func(t *testing.T) {
 				r := mat.NewDense(k, k, nil)
-				Gaussian(r, 0, uint64(k), 1)
+				heap.Gaussian(r, 0, uint64(k), 1)
 				for i := range k {
 					for j := range k {
 						// Nearly orthogonal columns of very different length,
@@ -36,7 +36,7 @@ func TestJacobiSVD(t *testing.T) {
 func checkJacobi(t *testing.T, r *mat.Dense) {
 	t.Helper()
 	k, _ := r.Dims()
-	sigma, v := jacobiSVD(r)
+	sigma, v := JacobiSVD(r)
 	var svd mat.SVD
 	if !svd.Factorize(r, mat.SVDNone) {
 		t.Fatal("reference SVD failed")
@@ -46,7 +46,7 @@ func checkJacobi(t *testing.T, r *mat.Dense) {
 			t.Errorf("σ[%d] = %g, want %g", i, sigma[i], want)
 		}
 	}
-	if o := orthogonality(heap.gramOf(v)); o > 1e-14*float64(k) {
+	if o := Orthogonality(heap.GramOf(v)); o > 1e-14*float64(k) {
 		t.Errorf("right vectors orthonormal to %g", o)
 	}
 	// Left vectors: orthonormal whatever the ratio of the values.
@@ -54,10 +54,10 @@ func checkJacobi(t *testing.T, r *mat.Dense) {
 	u.Mul(r, v)
 	for j, s := range sigma {
 		if s > 0 {
-			heap.scaleColumn(&u, j, 1/s)
+			heap.ScaleColumn(&u, j, 1/s)
 		}
 	}
-	if o := orthogonality(heap.gramOf(&u)); sigma[k-1] > 0 && o > 1e-13*float64(k) {
+	if o := Orthogonality(heap.GramOf(&u)); sigma[k-1] > 0 && o > 1e-13*float64(k) {
 		t.Errorf("left vectors orthonormal to %g", o)
 	}
 }
@@ -75,13 +75,13 @@ func TestJacobiSpecial(t *testing.T) {
 		"tiny":        {mat.NewDense(2, 2, []float64{3e-150, 3e-150, 4e-150, -4e-150}), []float64{math.Sqrt(32) * 1e-150, math.Sqrt(18) * 1e-150}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sigma, v := jacobiSVD(c.r)
+			sigma, v := JacobiSVD(c.r)
 			for i, w := range c.want {
-				if math.Abs(sigma[i]-w) > 4*epsilon*c.want[0] {
+				if math.Abs(sigma[i]-w) > 4*Epsilon*c.want[0] {
 					t.Errorf("σ = %v, want %v", sigma, c.want)
 				}
 			}
-			if o := orthogonality(heap.gramOf(v)); o > 4*epsilon {
+			if o := Orthogonality(heap.GramOf(v)); o > 4*Epsilon {
 				t.Errorf("right vectors orthonormal to %g", o)
 			}
 		})

@@ -1,4 +1,4 @@
-package solver
+package tallskinny
 
 import (
 	"math"
@@ -10,7 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
-// blockQR orthonormalises tall blocks by Cholesky QR: R from the Cholesky
+// BlockQR orthonormalises tall blocks by Cholesky QR: R from the Cholesky
 // factor of the Gram matrix, Q = YR⁻¹. It reads Y twice where Householder
 // reflections read it 2l times, and loses cond(Y)²·ε of orthogonality, so
 // columns are scaled to unit norm first and the whole is repeated unless the
@@ -18,65 +18,65 @@ import (
 // Yanagisawa, Fukaya 2015, "Roundoff error analysis of the CholeskyQR2
 // algorithm"). Where that fails columns are taken one by one, and what turns
 // out to depend on the others is replaced by a random vector.
-type blockQR struct {
-	arena *Arena
-	key   float64 // selects the random vectors
-	drawn int     // random vectors so far
-	found *basis  // what random vectors must be orthogonal to besides; may be nil
-	gram  sums
-	coef  sums
+type BlockQR struct {
+	Arena *Arena
+	Key   float64 // selects the random vectors
+	Drawn int     // random vectors so far
+	Found *Basis  // what random vectors must be orthogonal to besides; may be nil
+	Gram  Sums
+	coef  Sums
 	// prepare does the last thing to rows of a block before they are factored, the
 	// first of them being row i of the whole; nil for nothing.
-	prepare func(rows blas64.General, i int)
-	uses    uses // what prepare goes over besides
+	Prepare func(rows blas64.General, i int)
+	Uses    uses // what prepare goes over besides
 }
 
 // streamReplace numbers the random vectors that replace dependent columns.
 const streamReplace uint64 = 7 << 32
 
 // Columns shorter than dropFactor·ε·‖M‖ are rounding errors.
-const dropFactor = 16
+const DropFactor = 16
 
 // Relative pivots of the scaled Gram matrix: above twice components of others are
 // not magnified enough to be removed again, and below never Cholesky is not to be
 // trusted. Columns are orthonormal if their Gram matrix is the identity to within
 // enough times the square root of their number.
-const twice, never, maxQRRounds, enough = 1e-4, 1e-7, 3, 16 * epsilon
+const Twice, never, maxQRRounds, enough = 1e-4, 1e-7, 3, 16 * Epsilon
 
-// factor replaces y by Q of y = QR and returns R, l×l upper triangular. Columns
+// Factor replaces y by Q of y = QR and returns R, l×l upper triangular. Columns
 // that, less their components in the columns before them, have norms of at most
 // least, are replaced and have a zero on the diagonal of R. Q is orthogonal to
 // the columns of v, to which y must be orthogonal already.
-func (q *blockQR) factor(y blas64.General, v span, least float64) *mat.Dense {
-	return q.factorGram(y, y, q.arena.cross(&q.gram, y, y), v, least)
+func (q *BlockQR) Factor(y blas64.General, v Span, least float64) *mat.Dense {
+	return q.FactorGram(y, y, q.Arena.Cross(&q.Gram, y, y), v, least)
 }
 
-// factorGram is factor for a y whose Gram matrix, once it has been prepared, is
+// FactorGram is factor for a y whose Gram matrix, once it has been prepared, is
 // known. It puts Q in the place of out, which is y or does not overlap it; y is
 // destroyed.
-func (q *blockQR) factorGram(out, y, gram blas64.General, v span, least float64) *mat.Dense {
+func (q *BlockQR) FactorGram(out, y, gram blas64.General, v Span, least float64) *mat.Dense {
 	r, pivot := q.cholesky(out, y, gram, least)
 	if r == nil {
-		q.ready(y)
+		q.Ready(y)
 		r = q.oneByOne(y, v, least)
-		q.arena.setBlock(out, y)
+		q.Arena.SetBlock(out, y)
 		return r
 	}
-	q.prepare, q.uses = nil, uses{}
+	q.Prepare, q.Uses = nil, uses{}
 	y = out
 	for rounds := 1; rounds < maxQRRounds; rounds++ {
-		gram = q.gram.total()
+		gram = q.Gram.Total()
 		if orthonormal(gram) {
 			break
 		}
-		if pivot < twice {
+		if pivot < Twice {
 			// Dividing by small pivots has blown up what was left of v in y.
-			v.project(q.arena, &q.coef, y)
-			gram = q.arena.cross(&q.gram, y, y)
+			v.Project(q.Arena, &q.coef, y)
+			gram = q.Arena.Cross(&q.Gram, y, y)
 		}
 		var next *mat.Dense
 		if next, pivot = q.cholesky(y, y, gram, 0); next == nil {
-			q.gram.reset(y.Rows, y.Cols, y.Cols)
+			q.Gram.Reset(y.Rows, y.Cols, y.Cols)
 			next = q.oneByOne(y, v, 0)
 			r.Mul(next, r)
 			break
@@ -86,11 +86,11 @@ func (q *blockQR) factorGram(out, y, gram blas64.General, v span, least float64)
 	return r
 }
 
-// ready prepares y.
-func (q *blockQR) ready(y blas64.General) {
-	if q.prepare != nil {
-		q.arena.eachChunk(y.Rows, q.uses.read(y).writes(y), func(_, i, rows int) { q.prepare(rowsOf(y, i, rows), i) })
-		q.prepare, q.uses = nil, uses{}
+// Ready prepares y.
+func (q *BlockQR) Ready(y blas64.General) {
+	if q.Prepare != nil {
+		q.Arena.EachChunk(y.Rows, q.Uses.Read(y).Writes(y), func(_, i, rows int) { q.Prepare(RowsOf(y, i, rows), i) })
+		q.Prepare, q.Uses = nil, uses{}
 	}
 }
 
@@ -110,34 +110,34 @@ func orthonormal(gram blas64.General) bool {
 	return true
 }
 
-// dimension returns that of the space there is to work in.
-func (q *blockQR) dimension(n int) int {
-	if q.found == nil {
+// Dimension returns that of the space there is to work in.
+func (q *BlockQR) Dimension(n int) int {
+	if q.Found == nil {
 		return n
 	}
-	return n - q.found.dimension()
+	return n - q.Found.dimension()
 }
 
 // cholesky does one round with the given Gram matrix of y, from y to out, and
 // leaves the sums for the next one in q.gram. It returns R and the least pivot relative to the
 // norm of its column, or nil with y unchanged if a column is too short or a pivot
 // too small.
-func (q *blockQR) cholesky(out, y, gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
-	if r, pivot = triangle(gram, least); r == nil {
+func (q *BlockQR) cholesky(out, y, gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
+	if r, pivot = Triangle(gram, least); r == nil {
 		return nil, 0
 	}
-	q.gram.reset(y.Rows, y.Cols, y.Cols)
-	d, sum := transposed(inverse(r)), func(seg int, rows blas64.General) { panel.AddCross(q.gram.of(seg), rows, rows) }
+	q.Gram.Reset(y.Rows, y.Cols, y.Cols)
+	d, sum := Transposed(Inverse(r)), func(seg int, rows blas64.General) { panel.AddCross(q.Gram.Of(seg), rows, rows) }
 	if &out.Data[0] == &y.Data[0] {
-		q.arena.turnThen(y, d, sum)
+		q.Arena.TurnThen(y, d, sum)
 	} else {
-		q.arena.productThen(out, y, d, q.uses, q.prepare, sum)
+		q.Arena.productThen(out, y, d, q.Uses, q.Prepare, sum)
 	}
 	return r, pivot
 }
 
-// triangle returns the R of a block with the given Gram matrix, as cholesky does.
-func triangle(gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
+// Triangle returns the R of a block with the given Gram matrix, as cholesky does.
+func Triangle(gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
 	l := gram.Rows
 	norms := make([]float64, l)
 	for j := range l {
@@ -179,64 +179,64 @@ func triangle(gram blas64.General, least float64) (r *mat.Dense, pivot float64) 
 
 // oneByOne orthonormalises column after column by projecting twice on those
 // before it.
-func (q *blockQR) oneByOne(y blas64.General, v span, least float64) *mat.Dense {
+func (q *BlockQR) oneByOne(y blas64.General, v Span, least float64) *mat.Dense {
 	n, l := y.Rows, y.Cols
 	r := mat.NewDense(l, l, nil)
-	x := q.arena.planes(n, 1, 1)
-	defer q.arena.release(x)
+	x := q.Arena.Planes(n, 1, 1)
+	defer q.Arena.Release(x)
 	for j := range l {
-		q.arena.columnOf(x, y, j)
-		before := spanOf(columnsOf(y, j))
-		size := q.arena.norm2(x)
+		q.Arena.ColumnOf(x, y, j)
+		before := SpanOf(ColumnsOf(y, j))
+		size := q.Arena.Norm2(x)
 		for range 2 {
-			v.project(q.arena, &q.coef, single(x))
-			for i, ci := range before.project(q.arena, &q.coef, single(x)).Data {
+			v.Project(q.Arena, &q.coef, Single(x))
+			for i, ci := range before.Project(q.Arena, &q.coef, Single(x)).Data {
 				r.Set(i, j, r.At(i, j)+ci)
 			}
 		}
-		if norm := q.arena.norm2(x); norm > least && norm > 1e-10*size {
+		if norm := q.Arena.Norm2(x); norm > least && norm > 1e-10*size {
 			r.Set(j, j, norm)
-			q.arena.normalise(x, x)
+			q.Arena.Normalise(x, x)
 			// What is left may be short compared with what was taken away.
-			v.project(q.arena, &q.coef, single(x))
-			before.project(q.arena, &q.coef, single(x))
-			q.arena.normalise(x, x)
+			v.Project(q.Arena, &q.coef, Single(x))
+			before.Project(q.Arena, &q.coef, Single(x))
+			q.Arena.Normalise(x, x)
 		} else {
-			q.replace(x, v, before)
+			q.Replace(x, v, before)
 		}
-		q.arena.setColumn(y, j, x)
+		q.Arena.SetColumn(y, j, x)
 	}
 	return r
 }
 
-// replace makes x a random unit vector orthogonal to the columns of v and y and
+// Replace makes x a random unit vector orthogonal to the columns of v and y and
 // to what has been found.
-func (q *blockQR) replace(x []float64, v, y span) {
+func (q *BlockQR) Replace(x []float64, v, y Span) {
 	dst := mat.NewDense(len(x), 1, x)
 	for range 16 {
-		q.arena.gaussian(dst, 0, math.Float64bits(q.key), streamReplace|uint64(q.drawn))
-		q.drawn++
-		q.arena.normalise(x, x)
+		q.Arena.Gaussian(dst, 0, math.Float64bits(q.Key), streamReplace|uint64(q.Drawn))
+		q.Drawn++
+		q.Arena.Normalise(x, x)
 		short := false
 		for range 3 {
-			v.project(q.arena, &q.coef, single(x))
-			y.project(q.arena, &q.coef, single(x))
-			if q.found != nil {
-				q.found.project(x)
+			v.Project(q.Arena, &q.coef, Single(x))
+			y.Project(q.Arena, &q.coef, Single(x))
+			if q.Found != nil {
+				q.Found.project(x)
 			}
-			short = short || q.arena.norm2(x) < 1e-10
-			q.arena.normalise(x, x)
+			short = short || q.Arena.Norm2(x) < 1e-10
+			q.Arena.Normalise(x, x)
 		}
 		if !short {
 			return
 		}
 	}
-	panic(breakdown("block has no complement"))
+	panic(Breakdown("block has no complement"))
 }
 
-// inverse returns R⁻¹ of an upper triangular R, with columns of zeros where the
+// Inverse returns R⁻¹ of an upper triangular R, with columns of zeros where the
 // diagonal is zero, and what substitution makes of that in others.
-func inverse(r *mat.Dense) *mat.Dense {
+func Inverse(r *mat.Dense) *mat.Dense {
 	l, _ := r.Dims()
 	inv := mat.NewDense(l, l, nil)
 	for k := range l {
@@ -256,11 +256,11 @@ func inverse(r *mat.Dense) *mat.Dense {
 	return inv
 }
 
-func transposed(x *mat.Dense) blas64.General { return mat.DenseCopyOf(x.T()).RawMatrix() }
+func Transposed(x *mat.Dense) blas64.General { return mat.DenseCopyOf(x.T()).RawMatrix() }
 
-// rayleighRitz returns the eigenvalues of the symmetric part of h in descending
+// RayleighRitz returns the eigenvalues of the symmetric part of h in descending
 // order and the last entries of the eigenvectors, in rows.
-func rayleighRitz(w *eigen.Solver, h blas64.General, tail int) (theta []float64, wt *mat.Dense) {
+func RayleighRitz(w *eigen.Solver, h blas64.General, tail int) (theta []float64, wt *mat.Dense) {
 	theta, v := w.Symmetric(h, tail)
 	return theta, mat.NewDense(h.Rows, tail, v.Data)
 }

@@ -1,4 +1,4 @@
-package solver
+package tallskinny
 
 import (
 	"slices"
@@ -7,44 +7,44 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// uses are the blocks that a loop over rows goes over: data of them, or of planes of
+// Uses are the blocks that a loop over rows goes over: data of them, or of planes of
 // them, from the first row on.
 type uses struct{ in, out [][]float64 }
 
-// reads are blocks that are read.
-func reads(x ...blas64.General) uses { return uses{}.read(x...) }
+// Reads are blocks that are read.
+func Reads(x ...blas64.General) uses { return uses{}.Read(x...) }
 
-// reading are single vectors that are read.
-func reading(x ...[]float64) uses { return uses{in: x} }
+// Reading are single vectors that are read.
+func Reading(x ...[]float64) uses { return uses{in: x} }
 
-// read adds blocks that are read.
-func (u uses) read(x ...blas64.General) uses {
+// Read adds blocks that are read.
+func (u uses) Read(x ...blas64.General) uses {
 	for _, b := range x {
 		u.in = append(u.in, b.Data)
 	}
 	return u
 }
 
-// spans adds spans that are read.
-func (u uses) spans(s ...span) uses {
+// Spans adds spans that are read.
+func (u uses) Spans(s ...Span) uses {
 	for _, s := range s {
 		for _, b := range s {
-			u.in = append(u.in, b.x.Data)
+			u.in = append(u.in, b.X.Data)
 		}
 	}
 	return u
 }
 
-// basis adds the vectors of a basis, from row begin on, that are read.
-func (u uses) basis(b *basis, begin int) uses {
-	for i := range b.len {
-		u.in = append(u.in, b.vector(i)[begin:])
+// Basis adds the vectors of a basis, from row begin on, that are read.
+func (u uses) basis(b *Basis, begin int) uses {
+	for i := range b.Len {
+		u.in = append(u.in, b.Vector(i)[begin:])
 	}
 	return u
 }
 
-// writes adds blocks that are written.
-func (u uses) writes(x ...blas64.General) uses {
+// Writes adds blocks that are written.
+func (u uses) Writes(x ...blas64.General) uses {
 	for _, b := range x {
 		u.out = append(u.out, b.Data)
 	}
@@ -52,15 +52,15 @@ func (u uses) writes(x ...blas64.General) uses {
 }
 
 // outSpan adds a span that is written.
-func (u uses) outSpan(s span) uses {
+func (u uses) outSpan(s Span) uses {
 	for _, b := range s {
-		u = u.writes(b.x)
+		u = u.Writes(b.X)
 	}
 	return u
 }
 
-// writing adds single vectors that are written.
-func (u uses) writing(x ...[]float64) uses {
+// Writing adds single vectors that are written.
+func (u uses) Writing(x ...[]float64) uses {
 	u.out = append(u.out, x...)
 	return u
 }
@@ -77,23 +77,23 @@ type window struct {
 	planes []plane
 }
 
-// over finds the planes of a loop over n rows, and counts what it moves.
-func (a *Arena) over(n int, u uses) window {
-	w, read, written := a.find(n, u)
+// Over finds the planes of a loop over n rows, and counts what it moves.
+func (a *Arena) Over(n int, u uses) window {
+	w, read, written := a.Find(n, u)
 	if w.space != nil {
-		a.read.Add(8 * int64(n) * read)
-		a.written.Add(8 * int64(n) * written)
+		a.Read.Add(8 * int64(n) * read)
+		a.Written.Add(8 * int64(n) * written)
 	}
 	return w
 }
 
-// find returns the planes of a loop over n rows, and how many columns it moves.
-func (a *Arena) find(n int, u uses) (w window, read, written int64) {
-	if !a.outside() {
+// Find returns the planes of a loop over n rows, and how many columns it moves.
+func (a *Arena) Find(n int, u uses) (w window, read, written int64) {
+	if !a.Outside() {
 		return w, 0, 0
 	}
 	w.space = a.space
-	blocks := a.blocks()
+	blocks := a.Blocks()
 	add := func(x []float64) (columns int64) {
 		if len(x) == 0 {
 			return 0
@@ -131,7 +131,7 @@ func (a *Arena) find(n int, u uses) (w window, read, written int64) {
 	return w, read, written
 }
 
-// of returns the index of the plane among the first count that x begins in, −1 if
+// Of returns the index of the plane among the first count that x begins in, −1 if
 // there is none.
 func (w window) of(x []float64, count int) int {
 	if len(x) == 0 {
@@ -143,10 +143,10 @@ func (w window) of(x []float64, count int) int {
 	})
 }
 
-// rows returns after how many rows each of the workers of the loop moves its window,
+// Rows returns after how many rows each of the workers of the loop moves its window,
 // a multiple of step; 0 if nothing is to be done. Two windows are in memory, one that
 // the worker is at and one that is fetched.
-func (w window) rows(step, workers int) int {
+func (w window) Rows(step, workers int) int {
 	columns := 0
 	for _, p := range w.planes {
 		columns += p.width
@@ -154,12 +154,12 @@ func (w window) rows(step, workers int) int {
 	if columns == 0 {
 		return 0
 	}
-	rows := max(leastWindow, windowBytes/16/workers/columns)
+	rows := max(LeastWindow, WindowBytes/16/workers/columns)
 	return max(step, rows/step*step)
 }
 
-// fetch says that rows [from, to) come next.
-func (w window) fetch(from, to int) {
+// Fetch says that rows [from, to) come next.
+func (w window) Fetch(from, to int) {
 	if from >= to {
 		return
 	}
@@ -168,8 +168,8 @@ func (w window) fetch(from, to int) {
 	}
 }
 
-// passed says that rows [from, to) have been passed.
-func (w window) passed(from, to int) {
+// Passed says that rows [from, to) have been passed.
+func (w window) Passed(from, to int) {
 	for _, p := range w.planes {
 		w.space.Drop(p.data[from*p.width : min(to*p.width, len(p.data))])
 	}

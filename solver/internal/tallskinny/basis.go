@@ -1,0 +1,141 @@
+package tallskinny
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// Basis holds up to k vectors of length n, one after the other in memory, so
+// that products with all of them run over contiguous numbers.
+//
+// A basis may be cut: then every vector is a pair of unit vectors over √2, and
+// the first halves are orthogonal among themselves, as are the second.
+type Basis struct {
+	arena  *Arena
+	N, Len int
+	Cut    int       // length of the first halves, 0 if the vectors are whole
+	Data   []float64 // vector i is data[i·n : (i+1)·n]
+	Coef   []float64 // scratch
+}
+
+func (a *Arena) NewBasis(n, k int) *Basis {
+	return &Basis{arena: a, N: n, Data: a.Planes(n, 1, k), Coef: make([]float64, k)}
+}
+
+func (b *Basis) Vector(i int) []float64 { return b.Data[i*b.N : (i+1)*b.N] }
+
+// Next returns room for one more vector; push makes it part of the basis.
+func (b *Basis) Next() []float64 { return b.Vector(b.Len) }
+
+func (b *Basis) Push() { b.Len++ }
+
+func (b *Basis) Reset() { b.Len = 0 }
+
+// Dimension returns that of the space which the basis keeps others out of.
+func (b *Basis) dimension() int { return b.Len * (len(b.parts()) - 1) }
+
+// Remove takes vector i out of the basis.
+func (b *Basis) Remove(i int) {
+	for b.Len--; i < b.Len; i++ {
+		b.arena.CopyVector(b.Vector(i), b.Vector(i+1))
+	}
+}
+
+// Part is the basis, restricted to a range of its rows, as a len×(to−from) matrix.
+func (b *Basis) Part(from, to int) blas64.General {
+	g := blas64.General{Rows: b.Len, Cols: to - from, Stride: b.N}
+	if b.Len > 0 {
+		g.Data = b.Data[from : (b.Len-1)*b.N+to]
+	}
+	return g
+}
+
+// Products sets c = α·Vᵀx for the rows [begin, end) of V, which x has.
+func (b *Basis) Products(c blas64.General, alpha float64, begin, end int, x blas64.General) {
+	beta := 0.0
+	b.arena.EachTile(end-begin, Reads(x).basis(b, begin), func(from, to int) {
+		Multiply(c, alpha, blas.NoTrans, b.Part(begin+from, begin+to), RowsOf(x, from, to-from), beta)
+		beta = 1
+	})
+}
+
+// Subtract sets y −= V·c for the rows [begin, end) of V, which y has.
+func (b *Basis) Subtract(y blas64.General, begin, end int, c blas64.General) {
+	b.arena.EachTile(end-begin, Reads(y).basis(b, begin).Writes(y), func(from, to int) {
+		Multiply(RowsOf(y, from, to-from), -1, blas.Trans, b.Part(begin+from, begin+to), c, 1)
+	})
+}
+
+// parts returns the borders of the whole vector or of its halves.
+func (b *Basis) parts() []int {
+	if b.Cut == 0 {
+		return []int{0, b.N}
+	}
+	return []int{0, b.Cut, b.N}
+}
+
+// Normalise makes x a unit vector, or if the basis is cut, each half of it a
+// unit vector over √2. What is zero stays so.
+func (b *Basis) Normalise(x []float64) {
+	at := b.parts()
+	for i, from := range at[:len(at)-1] {
+		part := x[from:at[i+1]]
+		b.arena.Normalise(part, part)
+		if b.Cut > 0 {
+			b.arena.EachTile(len(part), Reading(part).Writing(part), func(from, to int) { blas64.Scal(math.Sqrt2/2, Vector(part[from:to])) })
+		}
+	}
+}
+
+// Project removes the components in the basis from x, once.
+func (b *Basis) project(x []float64) {
+	if b.Len == 0 {
+		return
+	}
+	at := b.parts()
+	for i, begin := range at[:len(at)-1] {
+		end := at[i+1]
+		c := blas64.General{Rows: b.Len, Cols: 1, Stride: 1, Data: b.Coef[:b.Len]}
+		part := blas64.General{Rows: end - begin, Cols: 1, Stride: 1, Data: x[begin:end]}
+		// The squared norms of the parts of a vector of the basis are 1/count.
+		b.Products(c, float64(len(at)-1), begin, end, part)
+		b.Subtract(part, begin, end, c)
+	}
+}
+
+// Orthonormalise makes x a vector that extends the basis. It projects twice,
+// which is enough unless x is in the span of the basis to working precision
+// (Parlett, The Symmetric Eigenvalue Problem, §6.9): then it reports false and x
+// is useless.
+func (b *Basis) Orthonormalise(x []float64) bool {
+	const dependent = 1e-12 // of a unit vector, well above what rounding leaves
+	b.Normalise(x)
+	b.project(x)
+	at := b.parts()
+	for i, from := range at[:len(at)-1] {
+		if b.arena.Norm2(x[from:at[i+1]]) <= dependent {
+			return false
+		}
+	}
+	b.Normalise(x)
+	b.project(x)
+	b.Normalise(x)
+	return true
+}
+
+// Random makes x a random vector that extends the basis. Rows of the
+// given stream are tried until one is not in the span of the basis, which the
+// first one is only if the basis spans everything but a sliver.
+func (b *Basis) Random(x []float64, seed, stream uint64) {
+	block := mat.NewDense(b.N, 1, x)
+	for attempt := range uint64(16) {
+		b.arena.Gaussian(block, 0, seed, stream|attempt<<56)
+		if b.Orthonormalise(x) {
+			return
+		}
+	}
+	panic(Breakdown("basis has no complement"))
+}

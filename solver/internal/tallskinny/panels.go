@@ -1,0 +1,268 @@
+package tallskinny
+
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/panel"
+)
+
+// Panels holds the columns of a Lanczos basis in panels, n×w row-major each and
+// contiguous, so that what is done with some columns touches no others.
+//
+// A block that is added becomes a panel as it is. Blocks too narrow for the
+// kernels are put together into wider panels when they are no longer among the
+// last two. All that goes over panels is a sweep over rows: each worker is at a
+// chunk of a segment of them, the same rows of all panels.
+type Panels struct {
+	arena *Arena
+	N     int
+	block int          // columns of a block that is added, as a rule
+	Wide  int          // columns of a wide panel, a multiple of block
+	List  []Piece      // in the order of the columns
+	spare []*mat.Dense // of n rows and block or wide columns, to be used again
+	mem   Scratch
+	// alloc returns n×cols zeros in contiguous memory. Large Go slices begin
+	// at a page, so every row of eight float64s is a cache line.
+	alloc func(n, cols int) *mat.Dense
+}
+
+// Piece is a range of columns of a panel.
+type Piece struct {
+	at   int // its first column among those of the basis, or of the span
+	X    blas64.General
+	Room *mat.Dense // the whole panel
+}
+
+// wideColumns is the least width of a panel that the kernels are at their best
+// with.
+const wideColumns = 4
+
+// NewPanels returns an empty basis of n rows, which grows by so many columns at a time.
+func (a *Arena) NewPanels(n, block int) Panels {
+	return Panels{arena: a, N: n, block: block, Wide: WideFor(block), alloc: a.Dense}
+}
+
+// WideFor returns the width of the wide panels that blocks are put together in.
+func WideFor(block int) int { return (wideColumns + block - 1) / block * block }
+
+// Free gives all panels back for good.
+func (p *Panels) Free() {
+	for _, b := range p.List {
+		p.arena.Free(b.Room)
+	}
+	p.arena.Free(p.spare...)
+	p.List, p.spare = nil, nil
+}
+
+// Size returns the number of columns.
+func (p *Panels) Size() int {
+	if len(p.List) == 0 {
+		return 0
+	}
+	last := p.List[len(p.List)-1]
+	return last.at + last.X.Cols
+}
+
+// Take returns an n×cols block with any contents, to be filled and added.
+func (p *Panels) Take(cols int) *mat.Dense {
+	for i, s := range p.spare {
+		if Width(s) == cols {
+			p.spare = slices.Delete(p.spare, i, i+1)
+			return s
+		}
+	}
+	return p.alloc(p.N, cols)
+}
+
+// give takes back a block that is not needed any more.
+func (p *Panels) give(x *mat.Dense) {
+	if w := Width(x); w == p.block || w == p.Wide {
+		p.spare = append(p.spare, x)
+	}
+}
+
+// Add makes x the last columns, and puts blocks together that were the last ones
+// before.
+func (p *Panels) Add(x *mat.Dense) {
+	p.merge()
+	p.Append(x)
+}
+
+// Append makes x the last columns, and leaves all others as they are.
+func (p *Panels) Append(x *mat.Dense) {
+	p.List = append(p.List, Piece{p.Size(), x.RawMatrix(), x})
+}
+
+// merge puts narrow blocks together into a wide panel, if there are enough of them
+// without the last one.
+func (p *Panels) merge() {
+	if p.arena.Outside() {
+		return // to move them costs more than narrow panels do
+	}
+	count, from := p.Wide/p.block, len(p.List)-1
+	for from > 0 && p.narrow(p.List[from-1]) {
+		from--
+	}
+	to := from + count
+	if count == 1 || to >= len(p.List) {
+		return
+	}
+	parts, room := slices.Clone(p.List[from:to]), p.Take(p.Wide)
+	wide := Piece{parts[0].at, room.RawMatrix(), room}
+	p.arena.Sweep(p.N, InCache(FirstCache, p.Wide), p.Wide, uses{}.Spans(parts).Writes(wide.X), func(_, _, i, rows int) {
+		for _, b := range parts {
+			SetRows(RowsOf(ColumnsFrom(wide.X, b.at-wide.at), i, rows), RowsOf(b.X, i, rows))
+		}
+	})
+	for _, b := range parts {
+		p.give(b.Room)
+	}
+	p.List = slices.Replace(p.List, from, to, wide)
+}
+
+func (p *Panels) narrow(b Piece) bool { return Width(b.Room) == p.block && b.X.Cols == p.block }
+
+// Span returns the columns [from, to).
+func (p *Panels) Span(from, to int) Span {
+	var s Span
+	for _, b := range p.List {
+		lo, hi := max(from, b.at), min(to, b.at+b.X.Cols)
+		if lo < hi {
+			s = append(s, Piece{lo - from, ColumnsOf(ColumnsFrom(b.X, lo-b.at), hi-lo), b.Room})
+		}
+	}
+	return s
+}
+
+// All returns the span of all columns.
+func (p *Panels) All() Span { return p.Span(0, p.Size()) }
+
+// Turn makes V·Sᵀ for the rows of st the basis, which may be no more than its columns.
+// Chunk by chunk, they are read and what comes out is written in their place.
+func (p *Panels) Turn(st blas64.General) {
+	old := p.List
+	size := p.Size()
+	p.List = nil
+	// New panels take the place of old ones of the same shape: rows are read
+	// before they are written.
+	free := slices.Clone(old)
+	for at := 0; at < st.Rows; at += p.Wide {
+		i := slices.IndexFunc(free, func(b Piece) bool { return Width(b.Room) == p.Wide })
+		var room *mat.Dense
+		if i >= 0 {
+			room = free[i].Room
+			free = slices.Delete(free, i, i+1)
+		} else {
+			room = p.Take(p.Wide)
+		}
+		p.List = append(p.List, Piece{at, ColumnsOf(room.RawMatrix(), min(p.Wide, st.Rows-at)), room})
+	}
+	from, to := Span(old), Span(p.List)
+	f := panel.Pack(1, st)
+	chunk := InCache(secondCache, size+st.Rows)
+	buf := p.mem.Each(p.arena, p.N, chunk*(size+st.Rows))
+	p.arena.Sweep(p.N, chunk, size*st.Rows, uses{}.Spans(from).outSpan(to), func(worker, _, i, rows int) {
+		b := buf(worker)
+		y := Zeros(b[chunk*size:], rows, st.Rows)
+		panel.AddProduct(y, from.Gather(b, i, rows), f)
+		for _, d := range to {
+			SetRows(RowsOf(d.X, i, rows), ColumnsOf(ColumnsFrom(y, d.at), d.X.Cols))
+		}
+	})
+	for _, b := range free {
+		p.give(b.Room)
+	}
+}
+
+// Clear drops all columns.
+func (p *Panels) Clear() {
+	for _, b := range p.List {
+		p.give(b.Room)
+	}
+	p.List = nil
+}
+
+// Span is a range of columns of a basis, panel by panel.
+type Span []Piece
+
+// SpanOf is all of a block.
+func SpanOf(x blas64.General) Span {
+	if x.Cols == 0 {
+		return nil
+	}
+	return Span{{X: x}}
+}
+
+// Columns returns their number.
+func (s Span) Columns() int {
+	if len(s) == 0 {
+		return 0
+	}
+	last := s[len(s)-1]
+	return last.at + last.X.Cols
+}
+
+// Gather returns rows [i, i+rows) of the columns in the memory of buf.
+func (s Span) Gather(buf []float64, i, rows int) blas64.General {
+	size := s.Columns()
+	x := blas64.General{Rows: rows, Cols: size, Stride: max(1, size), Data: buf[:rows*size]}
+	for _, b := range s {
+		SetRows(ColumnsFrom(x, b.at), RowsOf(b.X, i, rows))
+	}
+	return x
+}
+
+// AddCross adds yᵀV to c, y being rows [i, i+y.Rows) of a block.
+func (s Span) AddCross(c, y blas64.General, i int) {
+	for _, b := range s {
+		panel.AddCross(ColumnsOf(ColumnsFrom(c, b.at), b.X.Cols), y, RowsOf(b.X, i, y.Rows))
+	}
+}
+
+// Pack returns alpha·dᵀ, d having a column for every column of the span, for
+// addProduct.
+func (s Span) Pack(alpha float64, d blas64.General) []panel.Factor {
+	f := make([]panel.Factor, len(s))
+	for i, b := range s {
+		f[i] = panel.Pack(alpha, ColumnsOf(ColumnsFrom(d, b.at), b.X.Cols))
+	}
+	return f
+}
+
+// AddProduct adds the product of V and the packed factor to y, rows [i, i+y.Rows)
+// of a block.
+func (s Span) AddProduct(y blas64.General, f []panel.Factor, i int) {
+	for j, b := range s {
+		panel.AddProduct(y, RowsOf(b.X, i, y.Rows), f[j])
+	}
+}
+
+// Project removes the components along orthonormal columns from y, once, and
+// returns yᵀV.
+func (s Span) Project(a *Arena, t *Sums, y blas64.General) blas64.General {
+	if len(s) == 0 {
+		return blas64.General{Rows: y.Cols, Stride: 1}
+	}
+	work, chunk := y.Cols*s.Columns(), InCache(FirstCache, y.Cols)
+	t.Reset(y.Rows, y.Cols, s.Columns())
+	a.Sweep(y.Rows, chunk, work, Reads(y).Spans(s), func(_, seg, i, rows int) { s.AddCross(t.Of(seg), RowsOf(y, i, rows), i) })
+	c := t.Total()
+	f := s.Pack(-1, c)
+	a.Sweep(y.Rows, chunk, work, Reads(y).Spans(s).Writes(y), func(_, _, i, rows int) { s.AddProduct(RowsOf(y, i, rows), f, i) })
+	return c
+}
+
+// Multiply sets dst to V·dᵀ.
+func (s Span) Multiply(a *Arena, dst, d blas64.General) {
+	size := s.Columns()
+	chunk := InCache(secondCache, size+dst.Cols)
+	f, buf := panel.Pack(1, d), new(Scratch).Each(a, dst.Rows, chunk*size)
+	a.Sweep(dst.Rows, chunk, size*d.Rows, uses{}.Spans(s).Writes(dst), func(worker, _, i, rows int) {
+		y := RowsOf(dst, i, rows)
+		clearRows(y)
+		panel.AddProduct(y, s.Gather(buf(worker), i, rows), f)
+	})
+}
