@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // SpaceError refuses an ingest whose temporary files and store will not fit on the disk.
@@ -24,18 +25,7 @@ type SpaceError struct {
 
 func (e *SpaceError) Error() string {
 	return fmt.Sprintf("the disk of %s has %s free; about %s are needed, %s of them for temporary files",
-		e.Dir, formatBytes(e.Free), formatBytes(e.Spool+e.Store), formatBytes(e.Spool))
-}
-
-// formatBytes writes a size with one decimal.
-func formatBytes(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+		e.Dir, memory.FormatSize(e.Free), memory.FormatSize(e.Spool+e.Store), memory.FormatSize(e.Spool))
 }
 
 // checkSpace estimates what the ingest will write and compares it with the
@@ -61,7 +51,7 @@ func (g *ingestion) checkSpace(ctx context.Context) error {
 	if e.Spool > 0 {
 		log = g.o.Log.Info
 	}
-	log("disk space", "temporary files", formatBytes(e.Spool), "store", formatBytes(e.Store), "free", formatBytes(free))
+	log("disk space", "temporary files", memory.FormatSize(e.Spool), "store", memory.FormatSize(e.Store), "free", memory.FormatSize(free))
 	have := g.spool.FileBytes() // of an ingest that is resumed
 	if need := max(0, e.Spool-have) + e.Store; need > free && !g.o.IgnoreSpace {
 		return fmt.Errorf("ingest: %w", &SpaceError{Dir: dir, Spool: max(0, e.Spool-have), Store: e.Store, Free: free})

@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // Write writes a report as NAME.json, and as NAME.md for people.
@@ -34,49 +33,29 @@ func Median(x []float64) float64 {
 
 // SizeVar defines a flag for a size like 20GB or 512MiB.
 func SizeVar(f *flag.FlagSet, p *int64, name, value, usage string) {
-	s := (*size)(p)
+	s := &size{n: p}
 	if value != "" {
 		if err := s.Set(value); err != nil {
-			panic("trial: " + err.Error())
+			panic("harness: " + err.Error())
 		}
 	}
 	f.Var(s, name, usage)
 }
 
-// size is a number of bytes.
-type size int64
+// size is the value of such a flag.
+type size struct {
+	n    *int64
+	text string // as it was given
+}
 
 // Set implements flag.Value.
 func (s *size) Set(text string) error {
-	n, err := ParseSize(text)
-	*s = size(n)
+	n, err := memory.ParseSize(text)
+	if err == nil {
+		*s.n, s.text = n, text
+	}
 	return err
 }
 
-// ParseSize reads a size like 20GB or 512MiB.
-func ParseSize(text string) (int64, error) {
-	for _, u := range units {
-		if number, found := strings.CutSuffix(text, u.name); found {
-			if n, err := strconv.ParseFloat(number, 64); err == nil && n > 0 && n < 1e6 {
-				return int64(n * u.bytes), nil
-			}
-		}
-	}
-	return 0, fmt.Errorf("size %q is not like 20GB or 512MiB", text)
-}
-
-// units: the first one that divides a size is the one to write it with.
-var units = []struct {
-	name  string
-	bytes float64
-}{{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}}
-
 // String implements flag.Value.
-func (s *size) String() string {
-	for _, u := range units {
-		if n := int64(u.bytes); *s > 0 && int64(*s)%n == 0 {
-			return fmt.Sprint(int64(*s)/n, u.name)
-		}
-	}
-	return fmt.Sprint(int64(*s))
-}
+func (s *size) String() string { return s.text }

@@ -59,6 +59,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // options is the command line.
@@ -126,7 +127,7 @@ func parse(args []string) (*options, error) {
 		if text == "" {
 			continue
 		}
-		n, err := harness.ParseSize(text)
+		n, err := memory.ParseSize(text)
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ goes on from there with --resume.`,
 	f.IntVar(&o.factor.Rows, "rows", 0, "rows of the factor")
 	f.IntVar(&o.factor.Cols, "cols", 0, "columns of the factor")
 	f.IntVar(&o.factor.NNZ, "nnz", 0, "entries of the factor")
-	f.Float64SliceVar(&o.factor.Values, "values", synth.DefaultFactorValues, "`list` of numbers that the factor's entries are drawn from")
+	f.Float64SliceVar(&o.factor.Values, "values", synth.DefaultFactorValues(), "`list` of numbers that the factor's entries are drawn from")
 	f.Uint64Var(&o.factor.Seed, "seed", 0, "seed of the random numbers")
 	f.Var(sizeValue{p: &o.memory}, "memory", "memory to stay within while the values of the base are computed")
 	f.Var(sizeValue{p: &o.shardSize}, "shard-size", "size of the files of the store")

@@ -65,7 +65,7 @@ goes on from there with --resume.`,
 	}
 	f := cmd.Flags()
 	var kinds []choice[synth.ProfileKind]
-	for _, k := range synth.ProfileKinds {
+	for _, k := range synth.ProfileKinds() {
 		kinds = append(kinds, choice[synth.ProfileKind]{string(k), k})
 	}
 	f.StringVarP(&o.out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")

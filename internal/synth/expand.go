@@ -134,7 +134,7 @@ func (e *Expansion) Write(ctx context.Context, path string, o ExpandOptions) (er
 func (e *Expansion) source() map[string]any {
 	values := e.Factor.Values
 	if len(values) == 0 {
-		values = DefaultFactorValues
+		values = DefaultFactorValues()
 	}
 	return map[string]any{
 		"generator": "kron", "base_fingerprint": e.Base.Fingerprint(),

@@ -23,7 +23,7 @@ type Factor struct {
 
 // DefaultFactorValues keep ratings what they are: a half-star rating or half
 // of a whole-star one is again a half-star rating.
-var DefaultFactorValues = []float64{0.5, 1}
+func DefaultFactorValues() []float64 { return []float64{0.5, 1} }
 
 // maxFactorCells bounds the factor, which is decomposed densely.
 const maxFactorCells = 1 << 22
@@ -51,7 +51,7 @@ func (f Factor) Matrix() *mat.Dense {
 	}
 	values := f.Values
 	if len(values) == 0 {
-		values = DefaultFactorValues
+		values = DefaultFactorValues()
 	}
 	r := rand.New(rand.NewPCG(f.Seed, 0x666163746f72))
 	m := mat.NewDense(f.Rows, f.Cols, nil)

@@ -39,7 +39,9 @@ const (
 )
 
 // ProfileKinds lists them.
-var ProfileKinds = []ProfileKind{Exponential, Polynomial, Linear, TwoValues, Clustered, Repeated}
+func ProfileKinds() []ProfileKind {
+	return []ProfileKind{Exponential, Polynomial, Linear, TwoValues, Clustered, Repeated}
+}
 
 // tiniest is the least positive value of a Profile: entries and their squares
 // keep all their digits.
@@ -49,7 +51,7 @@ func (p Profile) validate(r int64) error {
 	open := func(x float64) bool { return x > 0 && x < 1 }
 	decays := p.Kind == Exponential || p.grouped()
 	switch {
-	case !slices.Contains(ProfileKinds, p.Kind):
+	case !slices.Contains(ProfileKinds(), p.Kind):
 		return fmt.Errorf("values of kind %q: choose %s", p.Kind, kindNames())
 	case decays && !open(p.Decay):
 		return fmt.Errorf("decay of %v: want more than 0 and less than 1", p.Decay)
@@ -72,7 +74,7 @@ func (p Profile) validate(r int64) error {
 
 func kindNames() string {
 	var names []string
-	for _, k := range ProfileKinds {
+	for _, k := range ProfileKinds() {
 		names = append(names, string(k))
 	}
 	return strings.Join(names, ", ")
