@@ -76,12 +76,9 @@ type place struct {
 
 // A savedError is a tolerated ParseError.
 type savedError struct {
-	File        string
-	Line        int64
-	Column      int
-	Field, Text string
-	Kind, Err   string
-	Want        string
+	format.ParseError
+	Err  string // the text of that of ParseError
+	Kind string // and of the one of text.Kinds that it wraps
 }
 
 func saveError(err error) savedError {
@@ -89,7 +86,8 @@ func saveError(err error) savedError {
 	if !errors.As(err, &pe) {
 		return savedError{Err: err.Error()}
 	}
-	s := savedError{File: pe.File, Line: pe.Line, Column: pe.Column, Field: pe.Field, Text: pe.Text, Err: pe.Err.Error(), Want: pe.Want}
+	s := savedError{ParseError: *pe, Err: pe.Err.Error()}
+	s.ParseError.Err = nil
 	for _, k := range text.Kinds() {
 		if errors.Is(pe.Err, k) {
 			s.Kind = k.Error()
@@ -99,13 +97,14 @@ func saveError(err error) savedError {
 }
 
 func (s *savedError) restore() error {
-	err := errors.New(s.Err)
+	pe := s.ParseError
+	pe.Err = errors.New(s.Err)
 	for _, k := range text.Kinds() {
 		if k.Error() == s.Kind {
-			err = &restored{text: s.Err, kind: k}
+			pe.Err = &restored{text: s.Err, kind: k}
 		}
 	}
-	return &format.ParseError{File: s.File, Line: s.Line, Column: s.Column, Field: s.Field, Text: s.Text, Err: err, Want: s.Want}
+	return &pe
 }
 
 // restored is an error with the text it had, and of the kind it was.

@@ -1,4 +1,8 @@
 // Package mtx reads Matrix Market files in the coordinate format.
+//
+// They keep their declared shape. Stored entries are kept even when their value is zero. A
+// symmetric or skew-symmetric file is expanded; it may hold either triangle, but not entries
+// of both. Integers beyond 2⁵³ are rounded to the nearest float64.
 package mtx
 
 import (

@@ -1,0 +1,60 @@
+package ingest
+
+import (
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestLayers: formats know nothing of ingest nor of each other, the sort nothing of formats, and
+// ingest no format but through the list.
+func TestLayers(t *testing.T) {
+	const module = "github.com/gdsvd/gdsvd/"
+	formats := []string{"delimited", "mtx", "idx", "refused"}
+	only := map[string][]string{ // what of the module a folder may import
+		".":                {"csr", "internal/", "ingest/format", "ingest/format/all", "ingest/internal/"},
+		"format":           {},
+		"format/all":       {"ingest/format"},
+		"internal/text":    {"ingest/format"},
+		"internal/input":   {"ingest/format", "internal/"},
+		"internal/scratch": {"internal/"},
+		"internal/extsort": {"internal/", "ingest/internal/scratch"},
+		"internal/ids":     {"internal/", "ingest/format", "ingest/internal/scratch", "ingest/internal/extsort"},
+	}
+	for _, f := range formats {
+		only["format/"+f] = []string{"ingest/format", "ingest/internal/text", "ingest/format/" + f + "/internal/"}
+		only["format/all"] = append(only["format/all"], "ingest/format/"+f)
+	}
+	for dir, allowed := range only {
+		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v, %v", dir, files, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, spec := range file.Imports {
+				path, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				own, ours := strings.CutPrefix(path, module)
+				may := !ours
+				for _, a := range allowed {
+					may = may || own == a || strings.HasSuffix(a, "/") && strings.HasPrefix(own, a)
+				}
+				if !may {
+					t.Errorf("%s imports %s", name, own)
+				}
+			}
+		}
+	}
+}
