@@ -1,0 +1,44 @@
+package delimited
+
+import (
+	"bufio"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+// stream is a format.Stream of a text.
+type stream struct{ *bufio.Reader }
+
+func (s stream) Skip(n int64) error {
+	_, err := s.Discard(int(n))
+	return err
+}
+
+// FuzzColumns: whatever the first lines are, the columns that are found are there, and different ones.
+func FuzzColumns(f *testing.F) {
+	for _, s := range []string{
+		"user,item,rating\n1,2,3\n", "1::2::3::978300760\n", "a,b\nc,d\n", ",user,item,rating\n0,1,10,3.5\n", "1,10,3,\n2,11,4,\n", "i j x\n1 2 3\n",
+		"id,user,rating\n5,7,4\n9,8,3\n", "# item user rating\n10 1 3\n", "0,1,2\n1,10,3.5\n", "when,who,what,stars\nx,1,10,3\n",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, in := range []format.Input{
+			{}, {Header: format.HeaderYes, Chosen: true}, {Header: format.HeaderNo}, {Format: movieLens, Chosen: true}, {Columns: []string{"2", "1"}},
+		} {
+			in.Stream = stream{bufio.NewReaderSize(strings.NewReader(text), format.ChunkBytes)}
+			r, err := open(&in)
+			if err != nil {
+				if strings.ContainsAny(err.Error(), "\n\r") {
+					t.Errorf("%+v: error of several lines: %q", in, err)
+				}
+				continue
+			}
+			if p := r.(*reader); p.user == p.item || p.user == p.value || p.item == p.value || max(p.user, p.item, p.value) >= p.fields {
+				t.Errorf("%+v: columns %d, %d, %d of %d", in, p.user, p.item, p.value, p.fields)
+			}
+		}
+	})
+}
