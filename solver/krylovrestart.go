@@ -67,6 +67,9 @@ func (r *lanczos) Evidence(found int) (Evidence, bool) {
 }
 
 func (r *lanczos) Vectors() func(blas64.General) {
+	if r.gone > 0 {
+		return nil // the first ones are locked, and not in the basis
+	}
 	return func(dst blas64.General) {
 		r.solve()
 		s := r.ritz.Slice(0, dst.Cols, 0, r.size).(*mat.Dense)
