@@ -9,6 +9,15 @@ import (
 
 // Checkpointer decides when a run is saved, and where to. A run can be saved
 // between two passes; what is saved continues with the same bits.
+//
+// Between two passes a run is a handful of blocks and numbers: the found
+// vectors, the State of the recurrence, start vectors not used yet, and counts.
+// A Checkpointer says when and where these are written; a run given what
+// ReadCheckpoint returns goes on from there, with the bits of the run that
+// never stopped and in as many passes. A checkpoint knows the settings that
+// determine the result, the shape of the matrix and its ID, and is
+// refused by the name of what differs (MismatchError); limits, the Observer,
+// and the left vectors may differ. Every bit of it is covered by a CRC-32C.
 type Checkpointer interface {
 	// Due reports whether to save now, after a pass. s is what the run has
 	// cost.

@@ -18,6 +18,33 @@ import (
 // The statement is wrong with at most the given Probability, which is one over the
 // random vectors of the seed and not over matrices. It takes the vectors that were
 // found for singular vectors, which they are to within their residuals.
+//
+// A residual says that a triplet is singular, never that it is among the k leading
+// ones: in the span of given vectors everything may be singular, and nothing
+// leading. Result.Outside says how large a value can be that was missed: none beyond
+// those found is above its Bound, but for its Probability.
+//
+// The evidence comes from random vectors. A space that has grown from a random
+// block, after so many products that its largest Ritz values have settled, can have
+// overlooked a larger eigenvalue only if the block was nearly orthogonal to its
+// eigenvector, and how probable that is is known: see evidence for the formula. It
+// is Krylov's own space where that has not been restarted, at no cost. Otherwise
+// the bound is √(‖A‖²_F − Σσ²), which is weak and never wrong; it may well be above
+// the least value found, and then the result says that something may be hidden
+// there, without being any worse than a result without a bound.
+//
+// A run from given vectors, or one that a checkpoint says began so, does not end
+// without evidence (Outside.Leading): a bound within 2·Tol·σ₁ of the least value found, or below what
+// the operator can see. Krylov multiplies the given vectors together with
+// max(2, k/10, b) random ones in one wide block, whose space is the evidence, and
+// Block has at least as many in its own. For other methods than Krylov, and where that space had to be restarted before it was enough, the
+// deflated operator is multiplied with random vectors orthogonal to those found, at
+// least max(2, k/10), as long as it takes (PhaseOutside). Should something larger turn up, what was
+// given is forgotten and the search begins from random vectors. A limit that ends the
+// run before that makes its status that of the limit, whatever the residuals are.
+//
+// Values at roundoff are set to exactly 0, and their left vectors, which A does
+// not determine, complete the others to an orthonormal set.
 type Outside struct {
 	// Steps is how many products of the operator with random vectors outside of
 	// what was given and found the bound is made of; 0 if it is that of the

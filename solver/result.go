@@ -26,6 +26,21 @@ type Stats struct {
 
 // Result of SVD. It is usable whatever the Status; Residuals say how far each
 // triplet can be trusted.
+//
+// The methods see G only, and deflated at that. SVD therefore ends with one
+// more pass that computes W = AV, AᵀW, and the QR factorisation of W. The SVD
+// of the small factor R rotates V and W into the best triplets their span
+// contains, with values that are accurate to ε·σ₁ again; from AᵀW follow the
+// residuals of the very triplets that are returned, on A itself:
+//
+//	r_i = max(‖A v_i − σ_i u_i‖, ‖Aᵀ u_i − σ_i v_i‖) / σ₁.
+//
+// If one of them exceeds Tol the solver goes on with that vector, and certifies
+// again. What is reported is what was measured; what rounding may hide of it is
+// reported beside it, as the floor. The true residual is at most twice the measured
+// one plus the floor, and a triplet counts as converged if both are within Tol.
+// |σ_i − σ| ≤ r_i·σ₁ for some singular value σ of A (Weyl). That it is the i-th is
+// another question.
 type Result struct {
 	// Sigma holds the k singular values in descending order. From index Rank
 	// on they are exactly 0. (So are those before it that no float64 is as small as.)

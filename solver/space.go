@@ -13,6 +13,22 @@ type Arena = tallskinny.Arena
 // the results are those of a run without. When the context of a run ends it leaves off
 // at the end of a window; its last checkpoint is what is known then.
 //
+// All that grows with n lies in memory, or in a Space if Settings has one: in
+// files that are mapped into memory, when there is too little of it even for one
+// block. The arithmetic does not see the difference, so that the bits are the
+// same. Everything that is done between two passes goes through the rows of some
+// blocks from the first to the last, a window at a time: the next one is fetched, and
+// the one that has been passed leaves memory (Arena). What is there is about 16 MiB,
+// whatever n, the method, and the number of its vectors are: see SpaceFootprint. What
+// loops have gone over is counted (Stats). A loop reads no more columns than it needs,
+// since a Lanczos basis is kept in panels of few columns, and the start vectors,
+// the vectors found, those of the certificate, and their products with G each lie
+// in a block of their own. Left vectors go to their RowStore row by row as before,
+// and a checkpoint is written from where the vectors lie: neither takes memory.
+//
+// What the Space could not keep is an error of the run: there was no room for a
+// block, a page could not be read, a write has failed meanwhile.
+//
 // A Space is safe for concurrent use, also by several runs at once.
 type Space interface {
 	// Make returns room for that many float64s, zeros at first.
