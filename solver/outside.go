@@ -27,7 +27,7 @@ import (
 // The evidence comes from random vectors. A space that has grown from a random
 // block, after so many products that its largest Ritz values have settled, can have
 // overlooked a larger eigenvalue only if the block was nearly orthogonal to its
-// eigenvector, and how probable that is is known: see evidence for the formula. It
+// eigenvector, and how probable that is is known: see Evidence. It
 // is Krylov's own space where that has not been restarted, at no cost. Otherwise
 // the bound is √(‖A‖²_F − Σσ²), which is weak and never wrong; it may well be above
 // the least value found, and then the result says that something may be hidden

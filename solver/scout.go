@@ -14,7 +14,7 @@ import (
 // scout is block Lanczos from random columns, without a basis: three blocks of
 // few columns, and the block tridiagonal T. It finds no vectors. What it is there
 // for is an upper bound on the largest eigenvalue of the operator, with the
-// probability that it is wrong: see evidence.
+// probability that it is wrong: see Evidence.
 //
 // Without a basis Ritz values appear more than once, and X₁ᵀX_j is not zero. The
 // recurrence holds to working precision all the same, and it is all that the
