@@ -2,7 +2,7 @@
 // checksummed, memory-mapped shards of rows (compressed sparse row, CSR).
 //
 // FORMAT.md beside this file is the contract for every byte. The package reads
-// and writes; it does no arithmetic (package stream does).
+// and writes, and sums the squares of values; products are package stream's.
 //
 // A [Writer] takes rows in order and publishes the whole store atomically on
 // [Writer.Commit]. A [Store] is opened read-only, is safe for concurrent use,
@@ -12,17 +12,15 @@
 //
 // # Reading ahead
 //
-// Shards are mapped, and what the page cache has of them is decoded where it lies.
-// A pass over a store says with [Store.Prefetch] what it will decode next. What is
-// missing is read through the page cache as long as that keeps what it gets; in
-// passes over more than it can hold each page would make way for another before it is
-// needed again, and the kernel's work of allocating, mapping and reclaiming it is
-// several times that of reading. So once blocks that were read before are found missing, what is
-// missing is read past the cache (Linux, O_DIRECT), asynchronously and into buffers of huge
-// pages, and what the cache has is left there. Every eighth pass tries the cache again.
-// Where the system refuses, or does not tell what is cached (of files that
-// belong to others and cannot be written), everything goes through the map, and a
-// read that fails is repeated there: errors are the same.
+// Shards are mapped, and blocks in the page cache are decoded where they lie. [Store.Prefetch]
+// announces the blocks that are decoded next; those that are missing are read through the page
+// cache as long as it keeps them. A pass over more than the cache holds would evict each page
+// before it is needed again, and allocating, mapping and reclaiming a page costs the kernel
+// several times what reading it does. So once blocks that were read before are missing, missing
+// blocks are read past the cache (Linux, O_DIRECT) into buffers of huge pages, and what is
+// cached stays. Every eighth pass tries the cache again. Where the system refuses, or does not
+// tell what is cached (files of other users that cannot be written), blocks are read through
+// the map, and so is a block whose read has failed: errors are the same.
 //
 // The stored matrix A has rows × cols entries; [Store.Transposed] tells
 // whether the matrix the user ingested is A or Aᵀ.

@@ -1,14 +1,14 @@
-// Package parallel has work done by several goroutines that stay awake for a moment
-// when it is done.
+// Package parallel runs short loops on a pool of goroutines.
 //
-// What an iteration does for a small matrix, a pass and then sweeps over its vectors,
-// takes some tens or hundreds of microseconds at a time, and to wake another
-// processor takes about as long: where processors are virtual, a sleeping one has
-// been given back. A helper that has nothing to do therefore looks for work for
-// another while (linger) before it ends. Nothing waits for a helper that comes too late.
+// An iteration on a small matrix, a pass and then sweeps over its vectors, takes tens or
+// hundreds of microseconds at a time, and waking another processor takes about as long. A
+// goroutine of the pool that has finished its work therefore looks for more during 100 µs
+// (linger) before it ends. Nothing waits for one that comes too late.
 //
-// The package is a leaf: passes (package stream) and the work between them (package
-// solver) share the same helpers.
+// The pool belongs to the process, like the scheduler's threads: passes (package stream) and the
+// sweeps between them (package solver) use the same goroutines, whoever runs them. It has no
+// settings and holds nothing but goroutines without work; runs beside one another take them
+// from it as they find them.
 package parallel
 
 import (
@@ -20,16 +20,15 @@ import (
 
 // linger is how long a helper looks for work, about as long as it takes to wake one, so
 // that in the worst case twice as much is spent; looks is how often it does so before
-// it lets other goroutines of its processor run. patience is how long the caller looks
-// whether helpers have finished before it falls asleep.
+// it yields its processor to other goroutines. patience is how long the caller looks
+// whether helpers have finished before it blocks.
 const linger, looks, patience = 100 * time.Microsecond, 64, 25 * time.Microsecond
 
-// Do calls f(0) on the caller's goroutine and f(1) … f(n−1) on others that find the
-// time before it returns: one that does not is left out. f is therefore one that takes
-// its share of the work from where all do, until there is none. Do
-// returns when all calls have. Calls may be concurrent and nested.
+// Do calls f(0) on the caller's goroutine and f(1) … f(n−1) on others. A call that has not begun
+// when f(0) returns is left out, so f must take its work from a queue shared by all calls until
+// that is empty. Do returns when all calls have. Calls of Do may be concurrent and nested.
 //
-// A number tends to be the same processor's from one Do to the next.
+// The call with one number tends to run on the same processor from one Do to the next.
 func Do(n int, f func(worker int)) {
 	if n <= 1 {
 		f(0)
@@ -44,8 +43,8 @@ func Do(n int, f func(worker int)) {
 	j.wait()
 }
 
-// Each calls f with every part below parts on n workers, each of which has a range of
-// neighbouring parts, and helps the others when it has done that.
+// Each calls f with every part below parts on n workers. Each worker has a range of
+// neighbouring parts, and takes parts of the other ranges when it has done its own.
 func Each(n, parts int, f func(worker, part int)) {
 	if n = min(n, parts); n <= 1 {
 		for part := range parts {
@@ -65,14 +64,14 @@ func Each(n, parts int, f func(worker, part int)) {
 	})
 }
 
-// job is what one Do has to do.
+// job is the work of one Do.
 type job struct {
 	f    func(worker int)
-	at   atomic.Int64 // helpers that are at it; less than 0 when it is closed
-	over sync.Mutex   // unlocked when the last of them has left a closed one
+	at   atomic.Int64 // helpers that run f; less than 0 when the job is closed
+	over sync.Mutex   // unlocked when the last helper has left a closed job
 }
 
-// closed is more than there can be helpers.
+// closed is subtracted from job.at to close the job: more than there can be helpers.
 const closed = 1 << 32
 
 // enter reports whether a helper may still begin.
@@ -109,16 +108,16 @@ func (j *job) wait() {
 	j.over.Lock()
 }
 
-// helper is a goroutine that waits for another job; there is one at most for each
-// number.
+// helper is a goroutine that waits for another job: at most one for each worker number.
 type helper struct{ next atomic.Pointer[job] }
 
-// most is the number of helpers that wait.
+// most bounds the number of helpers that wait.
 const most = 256
 
+// idle is the pool: the helper of each number that waits, if there is one.
 var idle [most]atomic.Pointer[helper]
 
-// call has a helper do a job.
+// call has a helper do a job: one that waits, or a new one.
 func call(worker int, j *job) {
 	if worker < most {
 		if h := idle[worker].Swap(nil); h != nil {
@@ -138,7 +137,7 @@ func help(worker int, j *job) {
 	}
 }
 
-// wait returns the next job, or nil if there is none for long.
+// wait returns the next job, or nil if there is none during linger.
 func (h *helper) wait(worker int) *job {
 	h.next.Store(nil)
 	if worker >= min(most, runtime.GOMAXPROCS(0)) || !idle[worker].CompareAndSwap(nil, h) {
