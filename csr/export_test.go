@@ -14,6 +14,7 @@ const (
 	FooterRecord  = footerRecord
 	TrailerSize   = trailerSize
 	IDsHeaderSize = idsHeaderSize
+	MaxIDLen      = maxIDLen
 )
 
 // DecodeWith has blocks decoded with the instructions of a level.

@@ -65,8 +65,8 @@ func (k *IDKind) UnmarshalText(b []byte) error {
 	return fmt.Errorf("unknown kind of ids %q", b)
 }
 
-// MaxIDLen is the length in bytes below which a string id must stay.
-const MaxIDLen = 1 << 20
+// maxIDLen is the length in bytes below which a string id must stay.
+const maxIDLen = 1 << 20
 
 // IDWriter writes the ids of one axis, in strictly ascending order, one for
 // each row or column. It may be used beside its Writer and the other axis'
@@ -123,8 +123,8 @@ func (iw *IDWriter) AppendString(id string) error {
 	if err := iw.usable(StringIDs); err != nil {
 		return err
 	}
-	if len(id) >= MaxIDLen {
-		return iw.fail(fmt.Errorf("write %s: id of %d bytes, the limit is %d", iw.axis.file(), len(id), MaxIDLen-1))
+	if len(id) >= maxIDLen {
+		return iw.fail(fmt.Errorf("write %s: id of %d bytes, the limit is %d", iw.axis.file(), len(id), maxIDLen-1))
 	}
 	if iw.count > 0 && id <= string(iw.prev) {
 		return iw.fail(fmt.Errorf("write %s: id %q after %q: ids must ascend strictly", iw.axis.file(), id, iw.prev))
@@ -349,7 +349,7 @@ func (r *IDReader) nextString() error {
 	if err != nil {
 		return err
 	}
-	if prefix > uint64(len(r.text)) || rest > uint64(max(0, r.room())) || prefix+rest >= MaxIDLen {
+	if prefix > uint64(len(r.text)) || rest > uint64(max(0, r.room())) || prefix+rest >= maxIDLen {
 		return r.corrupt(at, fmt.Errorf("id of %d + %d bytes", prefix, rest))
 	}
 	r.buf = resized(r.buf, int(rest))
