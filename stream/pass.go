@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/parallel"
+	"golang.org/x/sync/errgroup"
 )
 
 // A unit is what is added to a lane at a time: a block or, of a matrix that has
@@ -42,8 +43,7 @@ func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn
 	return err
 }
 
-// work runs the workers of a pass: one on the caller's goroutine, the others each on its own.
-// The first error ends them all.
+// work runs the workers of a pass. The first error ends them all.
 func (m *Matrix) work(ctx context.Context, q *queue, turns []*turnstile, fn visit) error {
 	ahead := newReadAhead(m.src, m.plan.spans, q.first)
 	defer ahead.close()
@@ -59,12 +59,27 @@ func (m *Matrix) work(ctx context.Context, q *queue, turns []*turnstile, fn visi
 			t.abandon()
 		}
 	})()
-	parallel.Do(m.plan.Workers, func(worker int) {
-		if err := m.worker(ctx, worker, q, fn); err != nil {
+	run := func(worker int) error {
+		err := m.worker(ctx, worker, q, fn)
+		if err != nil {
 			cancel(err)
 		}
-	})
-	return context.Cause(ctx)
+		return err
+	}
+	if q.first == m.plan.Blocks {
+		// All blocks are resident: a pass may take less time than starting a goroutine on
+		// another processor.
+		parallel.Do(m.plan.Workers, func(worker int) { _ = run(worker) })
+		return context.Cause(ctx)
+	}
+	var g errgroup.Group
+	for worker := range m.plan.Workers {
+		g.Go(func() error { return run(worker) })
+	}
+	if g.Wait() != nil {
+		return context.Cause(ctx) // the error that has made the others end
+	}
+	return nil
 }
 
 // worker takes work until there is none.
