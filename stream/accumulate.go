@@ -8,10 +8,10 @@ import (
 )
 
 // accumulator holds the partial sums of one pass: lane i mod P of the n×l sums,
-// in panels (kernel.Pack), belongs to the units i, i+P, i+2P, … See the
+// in panels (kernel.Pack), belongs to the tasks i, i+P, i+2P, … See the
 // package comment, "Same bits".
 //
-// A worker that is alone at a lane multiplies a unit and scatters the products
+// A worker that is alone at a lane multiplies a task and scatters the products
 // in one go. One that is not multiplies before its turn comes. With fewer lanes
 // than half the workers, it also scatters in stripes of columns, so that
 // several workers follow one another through a lane. None of this changes the
@@ -20,7 +20,7 @@ type accumulator struct {
 	m     *Matrix
 	l     int
 	lane  [][]float64
-	turns []*turnstile // one for each stripe
+	turns []*sequencer // one for each stripe
 	ends  []uint32     // first column after each stripe
 	ahead bool         // multiply before the turn comes
 }
@@ -34,7 +34,7 @@ func stripes(workers, p int, n int64) int {
 }
 
 // lanes is the number of accumulators of a pass of width l.
-func (m *Matrix) lanes(l int) int { return lanes(m.src.Cols(), l, m.plan.units(), m.plan.nnz) }
+func (m *Matrix) lanes(l int) int { return lanes(m.src.Cols(), l, m.plan.tasks(), m.plan.nnz) }
 
 // accumulator prepares the sums of a pass of width l, in p lanes, in the given memory.
 func (m *Matrix) accumulator(memory []float64, l, p int) *accumulator {
@@ -45,14 +45,14 @@ func (m *Matrix) accumulator(memory []float64, l, p int) *accumulator {
 	}
 	s := int64(stripes(m.plan.Workers, p, m.src.Cols()))
 	for i := range s {
-		a.turns = append(a.turns, newTurnstile(p))
+		a.turns = append(a.turns, newSequencer(p))
 		a.ends = append(a.ends, uint32((i+1)*m.src.Cols()/s))
 	}
 	return a
 }
 
-// gram adds the unit's share of AᵀA·x.
-func (a *accumulator) gram(worker int, u *unit, x []float64) error {
+// gram adds the task's share of AᵀA·x.
+func (a *accumulator) gram(worker int, u *task, x []float64) error {
 	b := &u.block
 	if !a.ahead && !u.shared {
 		return a.inTurn(0, u.i, func(y []float64) { kernel.Gram(y, x, a.l, rowsOf(b)) })
@@ -62,8 +62,8 @@ func (a *accumulator) gram(worker int, u *unit, x []float64) error {
 	return a.transposed(worker, u, w)
 }
 
-// transposed adds the unit's share of Aᵀ·W, of which w are the unit's rows.
-func (a *accumulator) transposed(worker int, u *unit, w []float64) error {
+// transposed adds the task's share of Aᵀ·W, of which w are the task's rows.
+func (a *accumulator) transposed(worker int, u *task, w []float64) error {
 	b := &u.block
 	if len(a.turns) == 1 {
 		return a.inTurn(0, u.i, func(y []float64) { kernel.MulTransAdd(y, w, a.l, rowsOf(b)) })
@@ -81,12 +81,12 @@ func (a *accumulator) transposed(worker int, u *unit, w []float64) error {
 	return nil
 }
 
-// inTurn calls f on the sums of unit i's lane when all earlier units of the
+// inTurn calls f on the sums of task i's lane when all earlier tasks of the
 // lane have been added to the stripe.
 func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
 	turn := a.turns[stripe]
 	if !turn.enter(i) {
-		return context.Canceled // the pass has failed; eachUnit returns the reason
+		return context.Canceled // the pass has failed; eachTask returns the reason
 	}
 	y := a.lane[i%len(a.lane)]
 	if stripe == 0 && i < len(a.lane) {
@@ -99,7 +99,7 @@ func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
 
 // unpack sets rows [from, to) of the row-major dst to the sum of the lanes, in order.
 func (a *accumulator) unpack(dst []float64, stride, from, to int) {
-	if !a.turns[0].entered() { // a matrix without units has no sums
+	if !a.turns[0].entered() { // a matrix without tasks has no sums
 		for i := from; i < to; i++ {
 			clear(dst[i*stride:][:a.l])
 		}

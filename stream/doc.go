@@ -7,12 +7,12 @@
 //
 // # Same bits
 //
-// Rows are added in units: blocks or, of a matrix of few blocks, equal parts of
-// them. The sum over units is split into a fixed number of lanes: lane k of P adds
-// the units k, k+P, … in ascending order into its own accumulator, and
-// the lanes are added in order at the end. Units and P are functions of
+// Rows are added in tasks: blocks or, of a matrix of few blocks, equal parts of
+// them. The sum over tasks is split into a fixed number of lanes: lane k of P adds
+// the tasks k, k+P, … in ascending order into its own accumulator, and
+// the lanes are added in order at the end. Tasks and P are functions of
 // the matrix and of the number of columns (see parts and lanes). Workers only decide when a
-// unit is decoded and who adds it, the budget only what is decoded again in the next pass.
+// task is decoded and who adds it, the budget only what is decoded again in the next pass.
 // So results are identical bit by bit for any number of workers, any budget and any
 // size of shards.
 //

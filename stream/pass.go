@@ -11,25 +11,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A unit is what is added to a lane at a time: a block or, of a matrix that has
-// few, some of the rows of one. Units are numbered in the order of their rows.
-type unit struct {
+// A task is what is added to a lane at a time: a block or, of a matrix that has
+// few, some of the rows of one. Tasks are numbered in the order of their rows.
+type task struct {
 	i      int       // its number
 	block  csr.Block // its rows; RowPtr need not begin with 0
 	shared bool      // another worker is at the same lane
 }
 
-// inOrder is the number of lanes of a pass whose units go in ascending order.
+// inOrder is the number of lanes of a pass whose tasks go in ascending order.
 const inOrder = 1
 
-// visit does one worker's work on a unit. It may wait for its turn on a
-// turnstile: when a unit is handed out, all earlier ones of its lane have been.
-type visit func(worker int, u *unit) error
+// visit does one worker's work on a task. It may wait for its turn on a
+// sequencer: when a task is handed out, all earlier ones of its lane have been.
+type visit func(worker int, u *task) error
 
-// eachUnit reads every block once and calls fn on its units: in the order of
+// eachTask reads every block once and calls fn on its tasks: in the order of
 // the file or, where blocks are resident, in ascending order in each lane only.
-// turns are the turnstiles fn may wait on; they are opened for good when the pass fails.
-func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn visit) error {
+// turns are the sequencers fn may wait on; they are opened for good when the pass fails.
+func (m *Matrix) eachTask(ctx context.Context, lanes int, turns []*sequencer, fn visit) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -44,7 +44,7 @@ func (m *Matrix) eachUnit(ctx context.Context, lanes int, turns []*turnstile, fn
 }
 
 // work runs the workers of a pass. The first error ends them all.
-func (m *Matrix) work(ctx context.Context, q *queue, turns []*turnstile, fn visit) error {
+func (m *Matrix) work(ctx context.Context, q *queue, turns []*sequencer, fn visit) error {
 	ahead := newReadAhead(m.src, m.plan.spans, q.first)
 	defer ahead.close()
 	m.ahead = ahead
@@ -91,7 +91,7 @@ func (m *Matrix) worker(ctx context.Context, worker int, q *queue, fn visit) err
 		}
 		b, err := m.block(worker, t.from/m.plan.parts)
 		for i := t.from; i < t.to && err == nil; i++ {
-			u := unit{i: i, block: part(b, i%m.plan.parts, m.plan.parts), shared: t.shared}
+			u := task{i: i, block: part(b, i%m.plan.parts, m.plan.parts), shared: t.shared}
 			err = m.guard(func() error { return fn(worker, &u) })
 		}
 		q.done(t)
@@ -101,7 +101,7 @@ func (m *Matrix) worker(ctx context.Context, worker int, q *queue, fn visit) err
 	}
 }
 
-// part is part i of n of the rows of b, cut where so many of its entries have gone by.
+// part is part i of n of the rows of b, cut so that the parts have about as many entries.
 func part(b *csr.Block, i, n int) csr.Block {
 	some := *b
 	if n > 1 {

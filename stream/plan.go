@@ -15,18 +15,18 @@ const (
 	// maxLanes bounds the accumulators of a pass, and laneBytes does if there are more than
 	// twoLanes: they are to stay in cache from block to block. Two there are of any size:
 	// a lane that two processors share goes from one's cache to the other's with every
-	// unit, which takes longer than what the second one saves. laneShare bounds what it
+	// task, which takes longer than what the second one saves. laneShare bounds what it
 	// costs to clear them and to add them up: a lane must have that many entries a column.
 	laneBytes = 8 << 20
 	maxLanes  = 8
 	twoLanes  = 2
 	laneShare = 32
 
-	// A matrix has at least minUnits units, if they have unitNNZ entries each,
+	// A matrix has at least minTasks tasks, if they have taskNNZ entries each,
 	// so that a few workers end at about the same time. None may ever
 	// depend on the budget or on the machine: they decide the order of summation.
-	minUnits = 32
-	unitNNZ  = 16 << 10
+	minTasks = 32
+	taskNNZ  = 16 << 10
 
 	// runtimeBytes is what a Go process with this program's packages occupies
 	// beside its heap: code, tables, stacks, the runtime's own; measured at 15 to
@@ -35,7 +35,7 @@ const (
 	// garbageBytes is what the heap may hold beyond what is planned: garbage that has not
 	// been collected, and the bookkeeping of the heap. With less the collector would never rest.
 	garbageBytes = 3 << 20
-	// collectorShare: one part in so many of the room for resident blocks is left to what
+	// collectorShare: one part in collectorShare of the room for resident blocks is left to what
 	// the collector has not collected yet.
 	collectorShare = 64
 	// blockBytes is what a store and a Matrix know of each block, decoded or not.
@@ -101,7 +101,7 @@ type Plan struct {
 	Parts    []Part // bytes by purpose; their sum is at most Budget
 
 	nnz   int64 // of the matrix
-	parts int   // units of a block
+	parts int   // tasks of a block
 	spans int   // read ahead or being decoded, at most
 	room  int   // columns of sums and of x in memory, with a Space
 
@@ -144,9 +144,9 @@ func mib(n int64) float64 { return float64(n) / (1 << 20) }
 // numbers: a function of the matrix and the width alone. It does not limit the
 // useful workers: see accumulator. It is a power of two, so that lanes are shared
 // out evenly among as many workers.
-func lanes(n int64, l, units int, nnz int64) int {
+func lanes(n int64, l, tasks int, nnz int64) int {
 	bytes := 8 * n * int64(kernel.Width(l))
-	most := min(maxLanes, int64(units), max(twoLanes, laneBytes/(bytes+1)), nnz/(laneShare*n+1))
+	most := min(maxLanes, int64(tasks), max(twoLanes, laneBytes/(bytes+1)), nnz/(laneShare*n+1))
 	p := 1
 	for int64(2*p) <= most {
 		p *= 2
@@ -154,22 +154,22 @@ func lanes(n int64, l, units int, nnz int64) int {
 	return p
 }
 
-// parts is the number of units that each block is cut into: one, unless there
+// parts is the number of tasks that each block is cut into: one, unless there
 // are so few blocks that workers would wait for one another at the end. A function
 // of the matrix alone.
 func parts(blocks int, nnz int64) int {
 	if blocks == 0 {
 		return 1
 	}
-	return int(max(1, min((minUnits+int64(blocks)-1)/int64(blocks), nnz/int64(blocks)/unitNNZ)))
+	return int(max(1, min((minTasks+int64(blocks)-1)/int64(blocks), nnz/int64(blocks)/taskNNZ)))
 }
 
 // readAheadSpans is how many spans are being read, or wait to be decoded, beside
 // those that workers are at. Two are no faster.
 const readAheadSpans = 1
 
-// spans is how many spans of blocks of so many bytes at most a pass has in memory,
-// so many of them ahead.
+// spans is how many spans of blocks of at most largest bytes a pass has in memory,
+// ahead of them before their turn.
 func spans(largest int64, workers, ahead int) int {
 	each := max(1, int(csr.SpanBytes/max(1, largest))) // blocks
 	return ahead + min(workers, 1+(workers+each-2)/each)
@@ -190,8 +190,8 @@ func spansMemory(src Source, workers, ahead int) int64 {
 	return all*csr.SpanMemory + int64(workers)*max(0, largest-csr.SpanBytes)
 }
 
-// units is the number of units of the matrix.
-func (p Plan) units() int { return p.Blocks * p.parts }
+// tasks is the number of tasks of the matrix.
+func (p Plan) tasks() int { return p.Blocks * p.parts }
 
 // PlanFor is the Plan that New would make, without anything being allocated.
 // The error is that of New.
@@ -219,9 +219,9 @@ func makePlan(src Source, o Options) (Plan, error) {
 	p.parts = parts(p.Blocks, p.nnz)
 
 	n := src.Cols()
-	p.Lanes, p.Together = lanes(n, o.Width, p.units(), p.nnz), o.Width
+	p.Lanes, p.Together = lanes(n, o.Width, p.tasks(), p.nnz), o.Width
 	panels := func(l, lanes int) int64 { return n * int64(kernel.Width(l)) * int64(lanes+1) } // accumulators and x
-	numbers := max(panels(o.Width, p.Lanes), panels(o.Rank, lanes(n, o.Rank, p.units(), p.nnz)))
+	numbers := max(panels(o.Width, p.Lanes), panels(o.Rank, lanes(n, o.Rank, p.tasks(), p.nnz)))
 	ends := 2 * n * int64(max(o.Width, o.Rank)) // x and result
 	mapped := csr.ReleaseLag + o.Mapped
 	if o.Space != nil {
@@ -291,7 +291,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 // in a Space when a Gram product takes Together columns in a read. It
 // decides on those of a finishing pass: as many as there is the same memory for, one at least.
 func (p *Plan) outside(n int64, o Options) int64 {
-	width, ofRank := p.Together, lanes(n, o.Rank, p.units(), p.nnz)
+	width, ofRank := p.Together, lanes(n, o.Rank, p.tasks(), p.nnz)
 	if width == o.Width {
 		width = kernel.Width(width)
 	}
@@ -300,8 +300,8 @@ func (p *Plan) outside(n int64, o Options) int64 {
 	return n * int64(max(p.room, p.Group*(ofRank+1)))
 }
 
-// columns is how many of k columns there is room for one by one, with so many
-// lanes.
+// columns is how many of k columns there is room for one by one, with that number
+// of lanes.
 func (p *Plan) columns(k, lanes int) int { return min(k, max(1, p.room/(lanes+1))) }
 
 // fitting is the number of leading blocks whose decoded form fits into room.

@@ -9,10 +9,10 @@ import (
 
 // queue hands out the work of a pass.
 //
-// Units of blocks that were resident when the pass began come first and one at
+// Tasks of blocks that were resident when the pass began come first and one at
 // a time, each worker staying with one lane as long as it lasts: its sums then
 // stay in the worker's cache. The other blocks follow whole and in the order of the
-// file, but for those of a lane that somebody is at: they are passed over until he has
+// file, but for those of a lane that a worker is at: they are passed over until it has
 // finished. Were they not, a worker that loses its processor in the middle of a block would
 // hold up all others within a few blocks, and they would lose theirs.
 type queue struct {
@@ -22,12 +22,12 @@ type queue struct {
 	next    int   // the next block to hand out whole, but for
 	passed  []int // those passed over, in order
 	adding  []int // workers that have a whole block of each lane
-	lane    []int // the next unit of each lane to hand out by itself
+	lane    []int // the next task of each lane to hand out by itself
 	workers []int // workers that are at each lane
 	at      []int // the lane that each worker is at, or −1
 }
 
-// newQueue is the queue of a pass with so many lanes.
+// newQueue is the queue of a pass with the given number of lanes.
 func newQueue(m *Matrix, lanes int) *queue {
 	q := &queue{m: m, first: m.firstRead(), adding: make([]int, lanes)}
 	q.next = q.first
@@ -41,24 +41,24 @@ func newQueue(m *Matrix, lanes int) *queue {
 	return q
 }
 
-// task is units from … to−1, all of one block; none is the end of the work.
-type task struct {
+// batch is tasks from … to−1, all of one block; none is the end of the work.
+type batch struct {
 	from, to int
 	whole    bool // a block that was not resident
 	shared   bool // another worker is at the same lane
 }
 
 // take returns what a worker is to do next.
-func (q *queue) take(ctx context.Context, worker int) (task, error) {
+func (q *queue) take(ctx context.Context, worker int) (batch, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if ctx.Err() != nil {
-		return task{}, context.Cause(ctx)
+		return batch{}, context.Cause(ctx)
 	}
 	if k := q.pick(worker); k >= 0 {
 		i := q.lane[k]
 		q.lane[k] += len(q.lane)
-		return task{from: i, to: i + 1, shared: q.workers[k] > 1}, nil
+		return batch{from: i, to: i + 1, shared: q.workers[k] > 1}, nil
 	}
 	return q.takeBlock(), nil
 }
@@ -67,10 +67,10 @@ func (q *queue) take(ctx context.Context, worker int) (task, error) {
 // no room for blocks far behind one that waits.
 const mostPassed = 256
 
-// takeBlock hands out a block whole: the first of a lane that nobody is at, or else the
+// takeBlock hands out a block whole: the first of a lane that no worker is at, or else the
 // first. The first block of all that are not finished can always be: it is in memory (see
 // readAhead), and who made its lane busy comes back for it.
-func (q *queue) takeBlock() task {
+func (q *queue) takeBlock() batch {
 	free := func(block int) bool { return q.adding[q.laneOf(block)] == 0 }
 	if k := slices.IndexFunc(q.passed, free); k >= 0 {
 		return q.handOut(k)
@@ -78,30 +78,30 @@ func (q *queue) takeBlock() task {
 	for q.next < q.m.plan.Blocks && len(q.passed) < mostPassed {
 		q.passed = append(q.passed, q.next)
 		q.next++
-		// Units of one block that belong to several lanes do not leave their order, nor do those of one lane.
+		// Tasks of one block that belong to several lanes do not leave their order, nor do those of one lane.
 		if free(q.next-1) || len(q.adding) == 1 || q.m.plan.parts > 1 {
 			return q.handOut(len(q.passed) - 1)
 		}
 	}
 	if len(q.passed) == 0 {
-		return task{}
+		return batch{}
 	}
 	return q.handOut(0)
 }
 
 // handOut hands out a block that has been passed over.
-func (q *queue) handOut(k int) task {
+func (q *queue) handOut(k int) batch {
 	block := q.passed[k]
 	q.passed = slices.Delete(q.passed, k, k+1)
 	q.adding[q.laneOf(block)]++
-	return task{from: block * q.m.plan.parts, to: (block + 1) * q.m.plan.parts, whole: true}
+	return batch{from: block * q.m.plan.parts, to: (block + 1) * q.m.plan.parts, whole: true}
 }
 
-// laneOf is the lane of the first unit of a block.
+// laneOf is the lane of the first task of a block.
 func (q *queue) laneOf(block int) int { return block * q.m.plan.parts % len(q.lane) }
 
-// done says that a task is finished.
-func (q *queue) done(t task) {
+// done says that a batch is finished.
+func (q *queue) done(t batch) {
 	if !t.whole {
 		return
 	}

@@ -9,7 +9,7 @@ func streamed(blocks, workers, parts int) *Matrix {
 	return &Matrix{plan: Plan{Blocks: blocks, Workers: workers, parts: parts}, scratch: make([]scratch, workers)}
 }
 
-func takes(t *testing.T, q *queue, worker int) task {
+func takes(t *testing.T, q *queue, worker int) batch {
 	t.Helper()
 	got, err := q.take(t.Context(), worker)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestQueueOrder(t *testing.T) {
 	for range 300 {
 		blocks, workers, lanes, parts := 1+rng.IntN(60), 1+rng.IntN(5), 1<<rng.IntN(4), 1+rng.IntN(2)
 		q := newQueue(streamed(blocks, workers, parts), lanes)
-		doing := make([]*task, workers)
+		doing := make([]*batch, workers)
 		last := make([]int, lanes)
 		for i := range last {
 			last[i] = -1
@@ -62,7 +62,7 @@ func TestQueueOrder(t *testing.T) {
 			got := takes(t, q, w)
 			block, lane := got.from/parts, got.from%lanes
 			if got.to-got.from != parts || block <= last[lane] {
-				t.Fatalf("%d lanes: units %d to %d after block %d", lanes, got.from, got.to, last[lane])
+				t.Fatalf("%d lanes: tasks %d to %d after block %d", lanes, got.from, got.to, last[lane])
 			}
 			if (lanes == 1 || parts > 1) && block != previous+1 {
 				t.Fatalf("%d lanes, %d parts: block %d after %d", lanes, parts, block, previous)

@@ -20,9 +20,9 @@ type reading struct {
 	lanes int // accumulators of each column; 0 without sums
 
 	first, end int            // columns of this read
-	x          [][]float64    // X in panels, of each so many columns of this read
+	x          [][]float64    // X in panels, each of some columns of this read
 	sums       []*accumulator // likewise
-	turn       *turnstile     // of RowsIn.Func and RowsOut.Func
+	turn       *sequencer     // of RowsIn.Func and RowsOut.Func
 	factors    *factors       // of R, in the last read
 	// Columns of A·X of all reads but the last, one after the other, where RowsOut or R
 	// want them: the last read puts the rows together.
@@ -89,7 +89,7 @@ func (r *reading) read(ctx context.Context, first, end int) error {
 	}
 	x, sums := r.room(nx, ns)
 	r.x, r.sums = nil, nil
-	turns := []*turnstile{newTurnstile(1)}
+	turns := []*sequencer{newSequencer(1)}
 	r.turn = turns[0]
 	for j := range parts {
 		if nx > 0 {
@@ -111,7 +111,7 @@ func (r *reading) read(ctx context.Context, first, end int) error {
 	if nx > 0 {
 		r.pack(ctx, nx)
 	}
-	if err := r.eachUnit(ctx, lanes, turns, r.visit); err != nil {
+	if err := r.eachTask(ctx, lanes, turns, r.visit); err != nil {
 		return err
 	}
 	if ns > 0 {

@@ -11,7 +11,7 @@ import (
 // scratch is what one worker works with.
 type scratch struct {
 	block  *csr.Block // the last one it decoded
-	w      []float64  // products of the rows of a unit
+	w      []float64  // products of the rows of a task
 	z      []float64  // its rows of RowsIn
 	column []float64  // one column of them
 	cuts   []uint32   // where the entries of each row begin and end in a stripe
@@ -26,12 +26,12 @@ func sized[T any](s *[]T, n, most int) []T {
 	return (*s)[:n]
 }
 
-// products is the worker's room for rows of so many products.
+// products is the worker's room for rows×l products.
 func (m *Matrix) products(worker, rows, l int) []float64 {
 	return sized(&m.scratch[worker].w, rows*l, m.plan.rows*max(m.opt.Width, m.opt.Rank))
 }
 
-// rowsIn is the worker's room for a unit's rows of RowsIn: in a pass without X that of
+// rowsIn is the worker's room for a task's rows of RowsIn: in a pass without X that of
 // products, of which there are none.
 func (r *reading) rowsIn(worker, rows, l int) []float64 {
 	if r.x == nil {
@@ -40,7 +40,7 @@ func (r *reading) rowsIn(worker, rows, l int) []float64 {
 	return sized(&r.scratch[worker].z, rows*l, r.plan.rows*l)
 }
 
-// RowsInMemory is the memory beyond the Plan of a pass with X and RowsIn.Func, for so many
+// RowsInMemory is the memory beyond the Plan of a pass with X and RowsIn.Func, for that number of
 // workers and columns: the rows of RowsIn of the blocks in flight.
 func RowsInMemory(src Source, workers, columns int) int64 {
 	return 8 * int64(workers) * src.MaxBlock().Rows * int64(columns)
@@ -60,7 +60,7 @@ func (m *Matrix) cuts(worker, rows int) (lo, hi []uint32) {
 // line is the numbers of a line of the processor's caches.
 const line = 8
 
-// room returns memory for so many numbers of x and of sums, in panels, which the next
+// room returns memory for x and sums float64s, in panels, which the next
 // product uses again.
 func (m *Matrix) room(x, sums int) (_, _ []float64) {
 	from := (x + line - 1) / line * line

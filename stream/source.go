@@ -19,7 +19,7 @@ type Source interface {
 	NumBlocks() int
 	// Block describes block i; NNZ may be more than the block really has.
 	Block(i int) csr.BlockInfo
-	// DecodedSize is the memory of a decoded block of so many rows and entries.
+	// DecodedSize is the memory of a decoded block of the given rows and entries.
 	DecodedSize(rows, nnz int64) int64
 	// Scratch is a block to decode any of the blocks into, one after the other.
 	Scratch() *csr.Block

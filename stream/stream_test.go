@@ -477,7 +477,7 @@ func TestFromSparseAddsDuplicates(t *testing.T) {
 // second one, however large it is, and lanes are shared out evenly; they take little of
 // a pass, and the memory of few of them.
 func TestLanes(t *testing.T) {
-	const units = 1000
+	const tasks = 1000
 	for _, c := range []struct {
 		n, nnz int64
 		l      int
@@ -488,11 +488,11 @@ func TestLanes(t *testing.T) {
 		{200_124, 1e8, 4, 2}, {200_124, 1e8, 8, 2}, {200_124, 1e8, 16, 2}, {1_000_620, 1e8, 16, 2},
 		{1e6, 6e7, 1, 1}, {5e7, 1e9, 4, 1}, {10, 0, 3, 1},
 	} {
-		if got := lanes(c.n, c.l, units, c.nnz); got != c.want {
+		if got := lanes(c.n, c.l, tasks, c.nnz); got != c.want {
 			t.Errorf("%d lanes of %d×%d for %d entries, want %d", got, c.n, c.l, c.nnz, c.want)
 		}
 	}
 	if got := lanes(100, 1, 3, 1e8); got != 2 {
-		t.Errorf("%d lanes for three units", got)
+		t.Errorf("%d lanes for three tasks", got)
 	}
 }

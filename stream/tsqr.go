@@ -77,10 +77,10 @@ func (t *tsqr) r(dst *mat.Dense) {
 	}
 }
 
-// factors is the R factor of all rows of W: each unit's is computed by the
-// worker that has it, and they are stacked in the order of the units.
+// factors is the R factor of all rows of W: each task's is computed by the
+// worker that has it, and they are stacked in the order of the tasks.
 type factors struct {
-	turn  *turnstile
+	turn  *sequencer
 	total *tsqr
 	block []*tsqr // one a worker
 }
@@ -95,20 +95,20 @@ func (m *Matrix) newFactors(k int) *factors {
 		}
 		m.factors = f
 	}
-	f.turn = newTurnstile(1)
+	f.turn = newSequencer(1)
 	for _, t := range append(f.block, f.total) {
 		t.rows = 0
 	}
 	return f
 }
 
-// add takes in w, the rows of unit i.
+// add takes in w, the rows of task i.
 func (f *factors) add(worker, i int, w []float64) error {
 	own := f.block[worker]
 	own.add(w)
 	r := own.take()
 	if !f.turn.enter(i) {
-		return context.Canceled // the pass has failed; eachUnit returns the reason
+		return context.Canceled // the pass has failed; eachTask returns the reason
 	}
 	f.total.add(r)
 	f.turn.leave(i)

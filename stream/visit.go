@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// visit does what the pass wants of a unit.
-func (r *reading) visit(worker int, u *unit) error {
+// visit does what the pass wants of a task.
+func (r *reading) visit(worker int, u *task) error {
 	own := r.pass.RowsIn.None() // Sum is of the rows of A·X
 	if own && r.each == r.l && !r.whole() && r.x != nil {
 		return r.sums[0].gram(worker, u, r.x[0])
@@ -76,7 +76,7 @@ func setColumn(y []float64, j, l int, column []float64) {
 	}
 }
 
-// rowsOut is where the rows of A·X of a unit go: into RowsOut or into scratch. Columns of
+// rowsOut is where the rows of A·X of a task go: into RowsOut or into scratch. Columns of
 // earlier reads are there already.
 func (r *reading) rowsOut(worker int, b *csr.Block) []float64 {
 	y := inPlace(r.pass.RowsOut.Block, b)
@@ -92,13 +92,13 @@ func (r *reading) rowsOut(worker int, b *csr.Block) []float64 {
 	return y
 }
 
-// earlierRows are those of a unit in column j of what earlier reads have left.
+// earlierRows are those of a task in column j of what earlier reads have left.
 func (r *reading) earlierRows(j int, b *csr.Block) []float64 {
 	at := int64(j)*r.src.Rows() + b.FirstRow
 	return r.earlier[at : at+int64(b.Rows())]
 }
 
-// inPlace is a unit's rows of a block, nil without one.
+// inPlace is a task's rows of a block, nil without one.
 func inPlace(x *mat.Dense, b *csr.Block) []float64 {
 	if x == nil {
 		return nil
@@ -107,9 +107,9 @@ func inPlace(x *mat.Dense, b *csr.Block) []float64 {
 	return raw.Data[int(b.FirstRow)*raw.Cols:][:b.Rows()*raw.Cols]
 }
 
-// exchange hands a unit's rows of A·X to RowsOut and returns those of RowsIn. Functions
-// are called in the order of the units.
-func (r *reading) exchange(worker int, u *unit, y []float64) (z []float64, err error) {
+// exchange hands a task's rows of A·X to RowsOut and returns those of RowsIn. Functions
+// are called in the order of the tasks.
+func (r *reading) exchange(worker int, u *task, y []float64) (z []float64, err error) {
 	b, in, out := &u.block, r.pass.RowsIn.Func, r.pass.RowsOut.Func
 	if z = inPlace(r.pass.RowsIn.Block, b); in != nil {
 		z = r.rowsIn(worker, b.Rows(), r.l)
@@ -121,7 +121,7 @@ func (r *reading) exchange(worker int, u *unit, y []float64) (z []float64, err e
 		return z, nil
 	}
 	if !r.turn.enter(u.i) {
-		return nil, context.Canceled // the pass has failed; eachUnit returns the reason
+		return nil, context.Canceled // the pass has failed; eachTask returns the reason
 	}
 	if b.Rows() > 0 && in != nil {
 		err = in(b.FirstRow, mat.NewDense(b.Rows(), r.l, z))
@@ -135,7 +135,7 @@ func (r *reading) exchange(worker int, u *unit, y []float64) (z []float64, err e
 	return z, err
 }
 
-// passed says that rows of a unit that lie in the Space have been gone through.
+// passed says that rows of a task that lie in the Space have been gone through.
 func (r *reading) passed(b *csr.Block) {
 	if r.opt.Space == nil {
 		return

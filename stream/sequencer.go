@@ -11,17 +11,17 @@ import (
 // is often over sooner.
 const spins = 200
 
-// turnstile lets numbers through in ascending order in each of several lanes:
+// sequencer lets numbers through in ascending order in each of several lanes:
 // i passes lane i mod lanes after i−lanes has left it.
-type turnstile struct {
+type sequencer struct {
 	next      []atomic.Int64
 	abandoned atomic.Bool
 	mu        sync.Mutex // held to wait, and to change what is waited for
 	moved     sync.Cond
 }
 
-func newTurnstile(lanes int) *turnstile {
-	t := &turnstile{next: make([]atomic.Int64, lanes)}
+func newSequencer(lanes int) *sequencer {
+	t := &sequencer{next: make([]atomic.Int64, lanes)}
 	t.moved.L = &t.mu
 	for i := range t.next {
 		t.next[i].Store(int64(i))
@@ -29,13 +29,13 @@ func newTurnstile(lanes int) *turnstile {
 	return t
 }
 
-// open tells whether i may pass, or nobody will any more.
-func (t *turnstile) open(i int) bool {
+// open tells whether i may pass, or the pass has failed.
+func (t *sequencer) open(i int) bool {
 	return t.next[i%len(t.next)].Load() == int64(i) || t.abandoned.Load()
 }
 
 // enter waits for i's turn. It reports false if the pass has failed meanwhile.
-func (t *turnstile) enter(i int) bool {
+func (t *sequencer) enter(i int) bool {
 	for range spins {
 		if t.open(i) {
 			return !t.abandoned.Load()
@@ -51,7 +51,7 @@ func (t *turnstile) enter(i int) bool {
 }
 
 // leave lets the next of i's lane in.
-func (t *turnstile) leave(i int) {
+func (t *sequencer) leave(i int) {
 	t.mu.Lock()
 	t.next[i%len(t.next)].Add(int64(len(t.next)))
 	t.mu.Unlock()
@@ -59,10 +59,10 @@ func (t *turnstile) leave(i int) {
 }
 
 // entered tells whether anybody has been let in.
-func (t *turnstile) entered() bool { return t.next[0].Load() > 0 }
+func (t *sequencer) entered() bool { return t.next[0].Load() > 0 }
 
 // abandon wakes all who wait, for good.
-func (t *turnstile) abandon() {
+func (t *sequencer) abandon() {
 	t.mu.Lock()
 	t.abandoned.Store(true)
 	t.mu.Unlock()
