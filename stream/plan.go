@@ -83,8 +83,9 @@ func (o Options) withDefaults() Options {
 // "mapped pages and buffers": of the store, and in Options.Mapped), and on the heap Options.Reserve ("vectors"), "accumulators",
 // "blocks in flight" and "resident blocks", both decoded, and "garbage" that has not been collected.
 type Part struct {
-	Name  string
-	Bytes int64
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+	Heap  bool   `json:"heap"` // part of Go's heap
 }
 
 // Plan says what the passes of a Matrix will occupy.
@@ -99,6 +100,8 @@ type Plan struct {
 	Together int    // columns that such a product takes in one read
 	Group    int    // columns that a finishing pass takes in one read, with a Space; 0: all of them
 	Parts    []Part // bytes by purpose; their sum is at most Budget
+	// ResidentBytes is what the resident blocks take, which are the last of Parts.
+	ResidentBytes int64
 
 	nnz   int64 // of the matrix
 	parts int   // tasks of a block
@@ -241,12 +244,12 @@ func makePlan(src Source, o Options) (Plan, error) {
 	ahead := readAheadSpans
 	fixed := func(workers int) []Part {
 		return []Part{
-			{"runtime", runtimeBytes + blockBytes*int64(p.Blocks)},
-			{"vectors", o.Reserve},
-			{"accumulators", 8 * (numbers + line + ends)},
-			{"blocks in flight", flight(int64(workers))},
-			{"garbage", garbageBytes},
-			{"mapped pages and buffers", spansMemory(src, workers, ahead) + mapped + windows(workers)},
+			{"runtime", runtimeBytes + blockBytes*int64(p.Blocks), false},
+			{"vectors", o.Reserve, true},
+			{"accumulators", 8 * (numbers + line + ends), true},
+			{"blocks in flight", flight(int64(workers)), true},
+			{"garbage", garbageBytes, true},
+			{"mapped pages and buffers", spansMemory(src, workers, ahead) + mapped + windows(workers), false},
 		}
 	}
 	p.spans = spans(largest.Size, p.Workers, ahead)
@@ -254,7 +257,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 		if !o.Once {
 			p.Resident = p.Blocks
 		}
-		p.Parts = append(fixed(p.Workers), Part{"resident blocks", residentBytes(src, p.Resident)})
+		p.keep(src, fixed(p.Workers))
 		return p, nil
 	}
 	// No read-ahead, fewer blocks in flight, and then fewer columns in a read, before a refusal:
@@ -283,7 +286,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 	if !o.Once {
 		p.Resident = fitting(src, left-left/collectorShare)
 	}
-	p.Parts = append(p.Parts, Part{"resident blocks", residentBytes(src, p.Resident)})
+	p.keep(src, p.Parts)
 	return p, nil
 }
 
@@ -321,4 +324,10 @@ func residentBytes(src Source, blocks int) int64 {
 		t += decodedBytes(src, i)
 	}
 	return t
+}
+
+// keep adds the resident blocks to the parts.
+func (p *Plan) keep(src Source, parts []Part) {
+	p.ResidentBytes = residentBytes(src, p.Resident)
+	p.Parts = append(parts, Part{"resident blocks", p.ResidentBytes, true})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -23,7 +23,7 @@ import (
 // common, and what tests replace.
 type app struct {
 	stdin  io.Reader
-	stdout *results
+	stdout *ui.Output
 	stderr io.Writer
 
 	json       bool
@@ -36,18 +36,18 @@ type app struct {
 	fsys     vfs.FS
 	terminal bool          // stderr is a terminal
 	interval time.Duration // between two log lines of progress; 0 is the default
-	share    float64       // of the time of a run that checkpoints may take
-	display  *progress.Display
+	share    float64       // of the time of a run that checkpoints may take; 0 is the default
+	display  *ui.Display
 
 	patience time.Duration            // of linger
 	doing    atomic.Pointer[activity] // what goes on after an interruption
 
-	saying sync.Mutex        // held while shown is used
-	shown  *progress.Display // display, for other goroutines
+	saying sync.Mutex  // held while shown is used
+	shown  *ui.Display // display, for other goroutines
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: &results{w: stdout}, stderr: stderr, methods: solver.Methods(), fsys: vfs.OS, share: checkpointShare, patience: patience}
+	a := &app{stdin: stdin, stdout: &ui.Output{W: stdout}, stderr: stderr, methods: solver.Methods(), fsys: vfs.OS, patience: patience}
 	if f, ok := stderr.(*os.File); ok {
 		a.terminal = term.IsTerminal(int(f.Fd()))
 	}
@@ -61,7 +61,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		defer close(quiet)
 		a.linger(ctx, ended)
 	}()
-	err := enoughFiles(someFiles)
+	err := ui.EnoughFiles(ui.SomeFiles)
 	if err == nil {
 		root := a.rootCommand()
 		strictly(root)
@@ -81,10 +81,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 		a.display.End()
 	}
 	if err == nil {
-		err = a.stdout.err // of a help text
+		err = a.stdout.Err // of a help text
 	}
 	a.report(err, args)
-	return exitCode(err)
+	return ui.ExitCode(err)
 }
 
 // say writes a line to standard error, whatever else is shown there. It may be
@@ -99,6 +99,10 @@ func (a *app) say(line string) {
 	a.shown.Say(line)
 }
 
+var levels = []ui.Choice[slog.Level]{
+	{Name: "debug", Value: slog.LevelDebug}, {Name: "info", Value: slog.LevelInfo}, {Name: "warn", Value: slog.LevelWarn}, {Name: "error", Value: slog.LevelError},
+}
+
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gdsvd",
@@ -106,7 +110,7 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `gdsvd computes the k leading singular triplets of a sparse matrix that may be
 far larger than memory, with a certificate of their accuracy. Entries that are
 not given are zeros: it decomposes the zero-filled matrix.
-` + exitHelp,
+` + ui.ExitHelp,
 		Example: `  gdsvd ingest ratings.dat -o ratings.csr
   gdsvd svd ratings.csr -k 10 -o ratings.svd`,
 		SilenceErrors: true,
@@ -117,7 +121,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 			if err := a.readConfig(cmd); err != nil {
 				return err
 			}
-			a.display = progress.New(a.stderr, progress.Options{
+			a.display = ui.NewDisplay(a.stderr, ui.DisplayOptions{
 				Terminal: a.terminal, Quiet: a.quiet, Interval: a.interval, Level: a.level, Doing: a.beside,
 			})
 			a.saying.Lock()
@@ -129,7 +133,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(ui.FlagError)
 	root.Version = readVersion().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
@@ -137,7 +141,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print the result, or the error, as one JSON object on standard output")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no log, only results and errors")
-	choiceFlag(root, f, &a.level, "log-level", "", slog.LevelInfo, levels, "least level to log")
+	ui.ChoiceFlag(root, f, &a.level, "log-level", "", slog.LevelInfo, levels, "least level to log")
 	f.StringVar(&a.configFile, "config", "", "read flags from the JSON object in `FILE`; flags given here win")
 
 	root.AddCommand(
@@ -154,12 +158,12 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	}
 	hint := ""
 	if args[0] == "" {
-		return usagef(cmd, "an empty word stands where a command is wanted")
+		return ui.Usagef(cmd, "an empty word stands where a command is wanted")
 	}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
 	}
-	return usagef(cmd, "unknown command %q%s", args[0], hint)
+	return ui.Usagef(cmd, "unknown command %q%s", args[0], hint)
 }
 
 // strictly has the commands that the library adds refuse what they do not know, as
@@ -188,10 +192,10 @@ func strictly(root *cobra.Command) {
 func oneArgument(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usagef(cmd, "want one %s, not %d arguments", what, len(args))
+			return ui.Usagef(cmd, "want one %s, not %d arguments", what, len(args))
 		}
 		if args[0] == "" {
-			return usagef(cmd, "the name of the %s is empty", what)
+			return ui.Usagef(cmd, "the name of the %s is empty", what)
 		}
 		return nil
 	}
@@ -199,7 +203,7 @@ func oneArgument(what string) cobra.PositionalArgs {
 
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef(cmd, "%q: no argument is wanted", args[0])
+		return ui.Usagef(cmd, "%q: no argument is wanted", args[0])
 	}
 	return nil
 }

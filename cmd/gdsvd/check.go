@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// checkResult is what gdsvd check prints.
-type checkResult struct {
+// storeReport and resultReport are what gdsvd check prints.
+type storeReport struct {
 	Store    string   `json:"store"`
 	OK       bool     `json:"ok"`
 	Quick    bool     `json:"quick"`
@@ -21,17 +24,21 @@ type checkResult struct {
 	Warnings []string `json:"warnings"`
 }
 
-// checkOptions are the flags of gdsvd check.
-type checkOptions struct {
-	quick   bool
-	store   string  // the store a result is measured on
-	tol     float64 // 0: that of the result
-	memory  int64   // 0: autoMemory
-	workers int     // 0: all processors
+type resultReport struct {
+	Result   string              `json:"result"`
+	OK       bool                `json:"ok"`
+	Sealed   bool                `json:"sealed"` // there are checksums, and they were compared
+	Bytes    int64               `json:"bytes"`  // of files that were read
+	Problems []string            `json:"problems"`
+	Warnings []string            `json:"warnings"`
+	Measured *factor.Measurement `json:"measured,omitempty"` // with --store
 }
 
 func (a *app) checkCommand() *cobra.Command {
-	var o checkOptions
+	var (
+		o     factor.CheckOptions
+		quick bool
+	)
 	cmd := &cobra.Command{
 		Use:   "check STORE|OUT",
 		Short: "Verify every byte of a store or a result; measure a result anew",
@@ -40,7 +47,7 @@ every block. It prints each problem with file, section and offset.
 
 Of a result it verifies all files: sizes and checksums against result.json, shapes,
 that every entry is finite, and the checkpoint of an unfinished run. The format is
-described in cmd/gdsvd/RESULT.md.
+described in factor/RESULT.md.
 
 With --store it also measures the result on the matrix, in one read of the store (two,
 if the vectors of the shorter side are not there; more, where --memory has no room for
@@ -53,7 +60,7 @@ gdsvd info STORE --ids. Residuals say that the triplets are singular triplets of
 matrix, not that they are the leading ones.
 
 A result that is sound but misses what it states, or --tol, is an error (exit 1); one
-that says itself that it has not converged, and is as good as it says, exits with 4.` + "\n" + exitHelp,
+that says itself that it has not converged, and is as good as it says, exits with 4.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd check ml-10m.csr
   gdsvd check ml-10m.svd
   gdsvd check ml-10m.svd --store ml-10m.csr
@@ -61,89 +68,129 @@ that says itself that it has not converged, and is as good as it says, exits wit
 		Args:              oneArgument("STORE or OUT"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.check(cmd); err != nil {
+			if err := checkCheck(cmd, &o); err != nil {
 				return err
 			}
-			if o.store != "" || holdsResult(a.fsys, args[0]) {
-				if o.quick {
-					return usagef(cmd, "--quick is for a store, %s is a result", args[0])
+			if o.Store != "" || factor.Holds(a.fsys, args[0]) {
+				if quick {
+					return ui.Usagef(cmd, "--quick is for a store, %s is a result", args[0])
 				}
 				return a.checkResult(cmd.Context(), args[0], o)
 			}
-			return a.checkStore(cmd.Context(), args[0], o.quick)
+			return a.checkStore(cmd.Context(), args[0], quick)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.quick, "quick", false, "only what opening a store checks, and the ids")
-	f.StringVar(&o.store, "store", "", "measure the result OUT on the matrix in `STORE`")
-	f.Float64Var(&o.tol, "tol", 0, "fail if a residual or the orthogonality is above this, whatever the result states (0: compare with that)")
-	f.Var(sizeValue{p: &o.memory, auto: true}, "memory", "memory to stay within with --store; auto takes 60 % of what is available")
-	f.IntVar(&o.workers, "workers", 0, "multiply with `N` threads with --store (0: all processors)")
+	f.BoolVar(&quick, "quick", false, "only what opening a store checks, and the ids")
+	f.StringVar(&o.Store, "store", "", "measure the result OUT on the matrix in `STORE`")
+	f.Float64Var(&o.Tol, "tol", 0, "fail if a residual or the orthogonality is above this, whatever the result states (0: compare with that)")
+	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within with --store; auto takes 60 % of what is available")
+	f.IntVar(&o.Workers, "workers", 0, "multiply with `N` threads with --store (0: all processors)")
 	return cmd
 }
 
-func (o *checkOptions) check(cmd *cobra.Command) error {
+// checkCheck finds what is wrong with the flags before anything is opened.
+func checkCheck(cmd *cobra.Command, o *factor.CheckOptions) error {
 	f := cmd.Flags()
 	switch {
-	case o.store == "" && f.Changed("store"):
-		return usagef(cmd, "--store: name a store")
-	case o.store == "" && (f.Changed("tol") || f.Changed("memory") || f.Changed("workers")):
-		return usagef(cmd, "--tol, --memory and --workers are for a result that is measured: give its --store")
-	case f.Changed("tol") && !(o.tol > 0 && o.tol < 1):
-		return usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.tol)
-	case o.workers < 0:
-		return usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.workers)
+	case o.Store == "" && f.Changed("store"):
+		return ui.Usagef(cmd, "--store: name a store")
+	case o.Store == "" && (f.Changed("tol") || f.Changed("memory") || f.Changed("workers")):
+		return ui.Usagef(cmd, "--tol, --memory and --workers are for a result that is measured: give its --store")
+	case f.Changed("tol") && !(o.Tol > 0 && o.Tol < 1):
+		return ui.Usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.Tol)
+	case o.Workers < 0:
+		return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 	}
 	return nil
 }
 
 func (a *app) checkStore(ctx context.Context, path string, quick bool) error {
 	a.display.Begin("check")
-	report, err := csr.Check(ctx, path, csr.CheckOptions{
-		FS: a.fsys, Quick: quick,
-		Progress: func(done, total int64) {
-			a.display.Update(progress.State{Done: done, Total: total, Bytes: true})
-		},
-	})
+	report, err := csr.Check(ctx, path, csr.CheckOptions{FS: a.fsys, Quick: quick, Progress: a.checked})
 	a.display.End()
 	if err != nil {
 		return err
 	}
-	return a.printCheck(path, quick, report)
+	r := storeReport{
+		Store: path, OK: len(report.Problems) == 0, Quick: quick, Blocks: report.Blocks, Bytes: report.Bytes,
+		Problems: messages(report.Problems), Warnings: append([]string{}, report.Warnings...),
+	}
+	switch {
+	case a.json:
+		err = a.printJSON(r)
+	case r.OK && quick:
+		err = a.printFindings(r.Problems, r.Warnings, "%s is sound as far as its frame shows; the contents of its %d blocks were not read\n", path, r.Blocks)
+	case r.OK:
+		err = a.printFindings(r.Problems, r.Warnings, "%s is sound: %d blocks, %s read\n", path, r.Blocks, memory.FormatSize(r.Bytes))
+	default:
+		err = a.printFindings(r.Problems, r.Warnings, "")
+	}
+	if err == nil && !r.OK {
+		err = ui.ErrProblems
+	}
+	return err
 }
 
-func (a *app) printCheck(path string, quick bool, report *csr.CheckReport) error {
-	r := checkResult{
-		Store: path, OK: len(report.Problems) == 0, Quick: quick, Blocks: report.Blocks, Bytes: report.Bytes,
-		Problems: []string{}, Warnings: append([]string{}, report.Warnings...),
+func (a *app) checkResult(ctx context.Context, dir string, o factor.CheckOptions) error {
+	if o.Store != "" && o.Memory == 0 {
+		o.Memory = factor.DefaultMemory()
 	}
-	for _, p := range report.Problems {
-		r.Problems = append(r.Problems, message(p))
+	if o.Store != "" {
+		defer limitHeap(unplanned(o.Memory))()
 	}
-	var printed error
+	o.FS, o.Log, o.Progress = a.fsys, a.display.Logger(), a.checked
+	o.Planned = func(m factor.Memory) error {
+		limitHeap(heapLimit(m)) // until that above is undone
+		return nil
+	}
+	a.display.Begin("check")
+	report, err := factor.Check(ctx, dir, o)
+	a.display.End()
+	if err != nil {
+		return err
+	}
+	verdict := report.Err()
+	r := resultReport{
+		Result: dir, OK: verdict == nil, Sealed: report.Sealed, Bytes: report.Bytes,
+		Problems: messages(report.Problems), Warnings: append([]string{}, report.Warnings...), Measured: report.Measured,
+	}
 	if a.json {
-		printed = a.printJSON(r)
-	} else {
-		out := &errWriter{w: a.stdout}
-		for _, p := range r.Problems {
-			out.printf("%s\n", p)
-		}
-		for _, w := range r.Warnings {
-			out.printf("warning: %s\n", w)
-		}
-		switch {
-		case r.OK && quick:
-			out.printf("%s is sound as far as its frame shows; the contents of its %d blocks were not read\n", path, r.Blocks)
-		case r.OK:
-			out.printf("%s is sound: %d blocks, %s read\n", path, r.Blocks, memory.FormatSize(r.Bytes))
-		}
-		printed = out.err
+		return errors.Join(a.printJSON(r), verdict)
 	}
-	if printed != nil {
-		return printed
+	err = a.printFindings(r.Problems, r.Warnings, "")
+	if r.Measured != nil && err == nil {
+		err = a.printMeasured(r.Measured)
 	}
-	if !r.OK {
-		return errProblems
+	if len(r.Problems) == 0 && err == nil {
+		_, err = fmt.Fprintln(a.stdout, report.Sound())
 	}
-	return nil
+	return errors.Join(err, verdict)
+}
+
+// checked shows how far a check is. It may be called from any goroutine.
+func (a *app) checked(done, total int64) {
+	a.display.Update(ui.State{Done: done, Total: total, Bytes: true})
+}
+
+// messages are what is said about errors.
+func messages(errs []error) []string {
+	all := []string{}
+	for _, err := range errs {
+		all = append(all, ui.Message(err))
+	}
+	return all
+}
+
+// printFindings prints problems, warnings, and what is known beside them.
+func (a *app) printFindings(problems, warnings []string, format string, args ...any) error {
+	out := &errWriter{w: a.stdout}
+	for _, p := range problems {
+		out.printf("%s\n", p)
+	}
+	for _, w := range warnings {
+		out.printf("warning: %s\n", w)
+	}
+	out.printf(format, args...)
+	return out.err
 }

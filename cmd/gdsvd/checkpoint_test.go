@@ -13,19 +13,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
 // partFiles are what must be the same after a break, byte by byte.
-var partFiles = []string{sigmaFile, leftFile, rightFile}
+var partFiles = []string{factor.SigmaFile, leftFile, rightFile}
 
 // stopped is an OUT with the checkpoint of a run that stopped at its limit of passes.
 func stopped(t *testing.T, store string, flags ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
-	fails(t, exitNotConverged, "--resume with a larger --max-passes goes on from there", slices.Concat([]string{"svd", "-q", store, "-o", dir}, flags)...)
+	fails(t, ui.ExitNotConverged, "--resume with a larger --max-passes goes on from there", slices.Concat([]string{"svd", "-q", store, "-o", dir}, flags)...)
 	return dir
 }
 
@@ -59,6 +61,21 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// event is a line of events.jsonl.
+type event struct {
+	Phase     string         `json:"phase"`
+	Pass      int            `json:"pass"`
+	Triplet   int            `json:"triplet"`
+	Locked    int            `json:"locked"`
+	Sigma     factor.Number  `json:"sigma"`
+	Residual  factor.Number  `json:"residual"`
+	Open      int            `json:"open"`
+	Worst     factor.Number  `json:"worst"`
+	Goal      factor.Number  `json:"goal"`
+	BytesRead int64          `json:"bytes_read"`
+	Seconds   factor.Seconds `json:"seconds"`
+}
+
 // events lists the passes of a record with what they found.
 func events(t *testing.T, dir string) []event {
 	t.Helper()
@@ -70,7 +87,7 @@ func events(t *testing.T, dir string) []event {
 	for line := range strings.Lines(string(data)) {
 		var e event
 		decode(t, line, &e)
-		e.BytesRead, e.Seconds = 0, seconds{}
+		e.BytesRead, e.Seconds = 0, factor.Seconds{}
 		all = append(all, e)
 	}
 	return all
@@ -96,7 +113,7 @@ func TestResumeRefused(t *testing.T) {
 		{`was made with deflation projected, this run has deflation plain \(`, with(store, "--resume", "--deflation", "plain")},
 		{`^gdsvd: .*checkpoint is of another store: its fingerprint is [0-9a-f]+, that of this store is [0-9a-f]+ \(--force begins anew\)\n$`, with(other, "--resume")},
 	} {
-		fails(t, exitError, c.want, c.args...)
+		fails(t, ui.ExitError, c.want, c.args...)
 		if got := names(t, dir); !slices.Equal(got, before) {
 			t.Fatalf("after %v there are %v", c.args, got)
 		}
@@ -105,17 +122,17 @@ func TestResumeRefused(t *testing.T) {
 	must(t, with(store, "--resume", "--workers", "1", "--memory", "100MiB", "--vectors", "right")...)
 
 	// What has finished needs no more; for something else there is nothing to go on from.
-	finished, err := os.ReadFile(filepath.Join(dir, resultFile))
+	finished, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text := must(t, with(store, "--resume")...); !strings.Contains(text, "converged: 4 of 4") {
 		t.Errorf("a finished run resumed prints\n%s", text)
 	}
-	if o := gdsvd(t, slices.Concat([]string{"svd"}, base[2:], []string{store, "-o", dir, "--resume"})...); o.code != exitOK || !strings.Contains(o.stderr, "the result is finished: there is nothing to resume") {
+	if o := gdsvd(t, slices.Concat([]string{"svd"}, base[2:], []string{store, "-o", dir, "--resume"})...); o.code != ui.ExitOK || !strings.Contains(o.stderr, "the result is finished: there is nothing to resume") {
 		t.Errorf("a finished run resumed: exit %d\n%s", o.code, o.stderr)
 	}
-	if now, err := os.ReadFile(filepath.Join(dir, resultFile)); err != nil || !bytes.Equal(now, finished) {
+	if now, err := os.ReadFile(filepath.Join(dir, factor.ResultFile)); err != nil || !bytes.Equal(now, finished) {
 		t.Errorf("resuming a finished run has changed it (%v)", err)
 	}
 	// A run that was killed between putting its result in place and removing the checkpoint that
@@ -133,9 +150,9 @@ func TestResumeRefused(t *testing.T) {
 	}
 	nothing := `^gdsvd: .*out holds no checkpoint to go on from: --force begins anew, --init .*out with its vectors\n$`
 	for _, other := range [][]string{{"--tol", "1e-10"}, {"-k", "5"}} {
-		fails(t, exitError, nothing, with(store, append(other, "--resume")...)...)
+		fails(t, ui.ExitError, nothing, with(store, append(other, "--resume")...)...)
 	}
-	fails(t, exitError, `file already exists \(--force replaces it\)`, with(store)...)
+	fails(t, ui.ExitError, `file already exists \(--force replaces it\)`, with(store)...)
 }
 
 // A script may give --resume from the start.
@@ -164,7 +181,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 		if err := os.WriteFile(name, bad, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		o := fails(t, exitCorrupt, `^gdsvd: .*checkpoint is damaged: .* \(--force begins anew\)\n$`, args...)
+		o := fails(t, ui.ExitCorrupt, `^gdsvd: .*checkpoint is damaged: .* \(--force begins anew\)\n$`, args...)
 		if strings.Contains(o.stderr, "goes on from there") {
 			t.Errorf("%s: %s", what, o.stderr)
 		}
@@ -180,7 +197,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 	flipped := slices.Clone(lines)
 	flipped[bytes.Index(flipped, []byte(`"pass":2`))+len(`"pass":`)] ^= 1
 	for what, bad := range map[string][]byte{
-		"a bit changed": flipped, "cut": lines[:len(lines)-1], "no checksum": lines[:len(lines)-int(eventsSealSize)], "empty": {}, "not events": []byte("?"),
+		"a bit changed": flipped, "cut": lines[:len(lines)-1], "no checksum": lines[:len(lines)-len("{\"crc\":\"00000000\"}\n")], "empty": {}, "not events": []byte("?"),
 	} {
 		if err := errors.Join(os.WriteFile(name, good, 0o666), os.WriteFile(record, bad, 0o666)); err != nil {
 			t.Fatal(err)
@@ -190,7 +207,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := gdsvd(t, slices.Concat([]string{"svd", store, "-o", copied, "--resume"}, flags)...)
-		if o.code != exitOK || !strings.Contains(o.stderr, "events.jsonl will lack passes before this") || !strings.Contains(o.stderr, "checkpoint.jsonl is damaged: byte") {
+		if o.code != ui.ExitOK || !strings.Contains(o.stderr, "events.jsonl will lack passes before this") || !strings.Contains(o.stderr, "checkpoint.jsonl is damaged: byte") {
 			t.Errorf("%s: exit %d\n%s", what, o.code, o.stderr)
 		}
 		for _, f := range partFiles {
@@ -207,7 +224,7 @@ func TestForceAndCheckpoints(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	must(t, "svd", "-q", store, "-k", "1", "-o", dir)
 	args := []string{"svd", store, "-k", "20", "-o", dir, "--tol", "1e-14", "--method", "gd"}
-	if o := interrupt(t, append(args, "--force")...); o.code != exitInterrupted {
+	if o := interrupt(t, append(args, "--force")...); o.code != ui.ExitInterrupted {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	if r := resultOf(t, dir); r.K != 1 || r.Status != "converged" {
@@ -216,7 +233,7 @@ func TestForceAndCheckpoints(t *testing.T) {
 	if !slices.Contains(names(t, dir), checkpointFile) {
 		t.Fatalf("no checkpoint in %v", names(t, dir))
 	}
-	if o := interrupt(t, append(args, "--resume")...); o.code != exitInterrupted || !strings.Contains(o.stderr, "going on") {
+	if o := interrupt(t, append(args, "--resume")...); o.code != ui.ExitInterrupted || !strings.Contains(o.stderr, "going on") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	must(t, "svd", "-q", store, "-k", "1", "-o", dir, "--force")
@@ -229,13 +246,13 @@ func TestTimeLimit(t *testing.T) {
 	store := slow(t)
 	dir := filepath.Join(t.TempDir(), "out")
 	args := []string{"svd", "-q", store, "-k", "20", "-o", dir, "--tol", "1e-14", "--method", "gd"}
-	fails(t, exitNotConverged, `^gdsvd: time limit reached before convergence after \d+ passes: .*; the result is in .*out`, append(args, "--time-limit", "50ms")...)
+	fails(t, ui.ExitNotConverged, `^gdsvd: time limit reached before convergence after \d+ passes: .*; the result is in .*out`, append(args, "--time-limit", "50ms")...)
 	r := resultOf(t, dir)
 	if r.Status != "time-limit" || !r.Certified || r.Settings.TimeLimit != 0.05 {
 		t.Errorf("status %s, certified %v, limit %v", r.Status, r.Certified, r.Settings.TimeLimit)
 	}
 	passes := r.Passes
-	fails(t, exitNotConverged, "time limit", append(args, "--time-limit", "50ms", "--resume")...)
+	fails(t, ui.ExitNotConverged, "time limit", append(args, "--time-limit", "50ms", "--resume")...)
 	if r := resultOf(t, dir); r.Passes < passes {
 		t.Errorf("%d passes after %d", r.Passes, passes)
 	}
@@ -278,7 +295,7 @@ func TestCheckpointFaults(t *testing.T) {
 			return &fs.PathError{Op: string(o.Kind), Path: o.Name, Err: syscall.ENOSPC}
 		}}
 		o := withFaults(t, f, append([]string{"svd", store, "-o", dir}, flags...)...)
-		if o.code != exitOK {
+		if o.code != ui.ExitOK {
 			t.Fatalf("fault %d: exit %d\n%s", n, o.code, o.stderr)
 		}
 		for _, file := range partFiles {
@@ -316,12 +333,12 @@ func TestFullDiskAtEvents(t *testing.T) {
 		}}
 		o := withFaults(t, f, append([]string{"svd", "-q", store, "-o", dir}, flags...)...)
 		if good == math.MaxInt {
-			if o.code != exitError || !strings.Contains(o.stderr, "no space left on device; a checkpoint is in") {
+			if o.code != ui.ExitError || !strings.Contains(o.stderr, "no space left on device; a checkpoint is in") {
 				t.Errorf("on a full disk: exit %d\n%s", o.code, o.stderr)
 			}
 			continue
 		}
-		if o.code != exitOK || writes <= good {
+		if o.code != ui.ExitOK || writes <= good {
 			t.Fatalf("exit %d after %d writes\n%s", o.code, writes, o.stderr)
 		}
 		if a, b := events(t, want), events(t, dir); !slices.Equal(a, b) {
@@ -352,7 +369,7 @@ func TestDeathInCheckpoint(t *testing.T) {
 			return nil
 		}}
 		args := append([]string{"svd", "-q", store, "-o", dir}, flags...)
-		if o := withFaults(t, f, args...); o.code == exitOK {
+		if o := withFaults(t, f, args...); o.code == ui.ExitOK {
 			t.Fatalf("death %d: exit %d", n, o.code)
 		}
 		must(t, append(args, "--resume")...)
@@ -379,7 +396,7 @@ func TestFaultLeavesCheckpoint(t *testing.T) {
 	}}
 	args := append([]string{"svd", "-q", store, "-o", dir}, flags...)
 	o := withFaults(t, f, args...)
-	if o.code != exitError || !strings.HasSuffix(o.stderr, "no space left on device; a checkpoint is in "+dir+": --resume goes on from there\n") {
+	if o.code != ui.ExitError || !strings.HasSuffix(o.stderr, "no space left on device; a checkpoint is in "+dir+": --resume goes on from there\n") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	must(t, append(args, "--resume")...)

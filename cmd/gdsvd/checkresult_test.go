@@ -17,6 +17,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/synth"
@@ -55,7 +57,7 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 					t.Fatal(err)
 				}
 				o := gdsvd(t, "check", "-q", dir)
-				if lines := strings.Split(o.stdout, "\n"); o.code != exitCorrupt || !strings.HasPrefix(lines[0], name+": ") && !strings.HasPrefix(lines[0], name+" is damaged: ") && !strings.HasPrefix(lines[0], "read "+name+": ") {
+				if lines := strings.Split(o.stdout, "\n"); o.code != ui.ExitCorrupt || !strings.HasPrefix(lines[0], name+": ") && !strings.HasPrefix(lines[0], name+" is damaged: ") && !strings.HasPrefix(lines[0], "read "+name+": ") {
 					if silent++; silent < 4 {
 						t.Errorf("%s: %s: exit %d\n%s%s", file, what, o.code, o.stdout, o.stderr)
 					}
@@ -63,7 +65,7 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 			}
 			for i := range good {
 				// All of what has a structure, a part of the rest.
-				if structure := i < 128 || i >= len(good)-32 || file == resultFile; !structure && i%41 != 0 || short && i%11 != 0 {
+				if structure := i < 128 || i >= len(good)-32 || file == factor.ResultFile; !structure && i%41 != 0 || short && i%11 != 0 {
 					continue
 				}
 				b := bytes.Clone(good)
@@ -80,7 +82,7 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 			if err := os.Remove(name); err != nil {
 				t.Fatal(err)
 			}
-			if o := gdsvd(t, "check", "-q", dir); o.code != exitCorrupt && !ofCheckpoint(file) && file != resultFile {
+			if o := gdsvd(t, "check", "-q", dir); o.code != ui.ExitCorrupt && !strings.HasPrefix(file, checkpointFile) && file != factor.ResultFile {
 				t.Errorf("%s missing: exit %d\n%s%s", file, o.code, o.stdout, o.stderr)
 			}
 			if err := os.WriteFile(name, good, 0o666); err != nil {
@@ -104,10 +106,10 @@ func TestResultIsSealed(t *testing.T) {
 			}
 			listed = append(listed, part.Name)
 		}
-		if all := slices.Sorted(slices.Values(append(listed, resultFile))); !slices.Equal(all, names(t, dir)) {
+		if all := slices.Sorted(slices.Values(append(listed, factor.ResultFile))); !slices.Equal(all, names(t, dir)) {
 			t.Errorf("listed are %v, there are %v", listed, names(t, dir))
 		}
-		text, err := os.ReadFile(filepath.Join(dir, resultFile))
+		text, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +129,7 @@ func TestResultIsSealed(t *testing.T) {
 func TestFirstFormat(t *testing.T) {
 	store := ingested(t, tall)
 	dir, _ := factorised(t, store, "-k", "2")
-	name := filepath.Join(dir, resultFile)
+	name := filepath.Join(dir, factor.ResultFile)
 	rewrite(t, name, func(b []byte) []byte {
 		var fields map[string]any
 		if err := json.Unmarshal(b, &fields); err != nil {
@@ -149,7 +151,7 @@ func TestFirstFormat(t *testing.T) {
 		return b
 	})
 	o := gdsvd(t, "check", dir)
-	if o.code != exitCorrupt || !strings.Contains(o.stdout, "U.npy: entry (89, 1) at byte 1560 is +Inf") {
+	if o.code != ui.ExitCorrupt || !strings.Contains(o.stdout, "U.npy: entry (89, 1) at byte 1560 is +Inf") {
 		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
 }
@@ -174,7 +176,7 @@ func TestCheckStatements(t *testing.T) {
 			return bytes.Replace(b, []byte(c.old), []byte(c.new), 1)
 		})
 		o := gdsvd(t, "check", dir)
-		if o.code != exitCorrupt || !regexp.MustCompile(c.want).MatchString(o.stdout) {
+		if o.code != ui.ExitCorrupt || !regexp.MustCompile(c.want).MatchString(o.stdout) {
 			t.Errorf("%s: exit %d\n%s%s", c.new, o.code, o.stdout, o.stderr)
 		}
 	}
@@ -183,7 +185,7 @@ func TestCheckStatements(t *testing.T) {
 // reseal changes result.json and makes its checksum right again.
 func reseal(t *testing.T, dir string, change func([]byte) []byte) {
 	t.Helper()
-	rewrite(t, filepath.Join(dir, resultFile), func(b []byte) []byte {
+	rewrite(t, filepath.Join(dir, factor.ResultFile), func(b []byte) []byte {
 		b = change(b)
 		at := len(b) - len("00000000\"\n}\n")
 		copy(b[at:], "00000000")
@@ -202,7 +204,7 @@ func TestMeasure(t *testing.T) {
 		must(t, "ingest", "-q", file, "-o", store)
 		for _, vectors := range []string{"both", "left", "right"} {
 			dir, r := factorised(t, store, "-k", "4", "--vectors", vectors)
-			rep := measuredOf(t, exitOK, dir, "--store", store)
+			rep := measuredOf(t, ui.ExitOK, dir, "--store", store)
 			m := rep.Measured
 			if !rep.OK || !rep.Sealed || m.K != 4 || len(m.Misses) != 0 {
 				t.Errorf("%s, %s: %+v, %+v", name, vectors, rep, m)
@@ -218,7 +220,7 @@ func TestMeasure(t *testing.T) {
 			u.Set(3, 1, u.At(3, 1)+1e-4)
 			v.Set(5, 2, v.At(5, 2)-1e-3)
 			foreign := foreignResult(t, map[string][]byte{"U.npy": npyBytes(u, "<f8", false), "V.npy": npyBytes(v, "<f8", false), "sigma.npy": npyVector(sigmas(r))})
-			m = measuredOf(t, exitOK, foreign, "--store", store).Measured
+			m = measuredOf(t, ui.ExitOK, foreign, "--store", store).Measured
 			left, right, orthU, orthV := residualsOf(a, u, v, sigmas(r))
 			for i := range 4 {
 				if math.Abs(float64(m.Left[i])-left[i]) > 1e-13 || math.Abs(float64(m.Right[i])-right[i]) > 1e-13 || m.Residual[i] != max(m.Left[i], m.Right[i]) {
@@ -228,7 +230,7 @@ func TestMeasure(t *testing.T) {
 			if math.Abs(float64(m.Orthogonality.U)-orthU) > 1e-13 || math.Abs(float64(m.Orthogonality.V)-orthV) > 1e-13 {
 				t.Errorf("%s: orthogonality %+v, want %v, %v", name, m.Orthogonality, orthU, orthV)
 			}
-			fails(t, exitError, `3 of 4 triplets miss --tol 1e-06|[24] of 4 triplets miss --tol 1e-06, triplet 2 first: its residual is`, "check", foreign, "--store", store, "--tol", "1e-6")
+			fails(t, ui.ExitError, `3 of 4 triplets miss --tol 1e-06|[24] of 4 triplets miss --tol 1e-06, triplet 2 first: its residual is`, "check", foreign, "--store", store, "--tol", "1e-6")
 			must(t, "check", "-q", foreign, "--store", store, "--tol", "0.01")
 		}
 	}
@@ -247,7 +249,7 @@ func measuredOf(t *testing.T, code int, args ...string) (r resultReport) {
 	return r
 }
 
-func sigmas(r result) (s []float64) {
+func sigmas(r factor.Result) (s []float64) {
 	for _, x := range r.Sigma {
 		s = append(s, float64(x))
 	}
@@ -354,7 +356,7 @@ func TestMeasureForeign(t *testing.T) {
 						if text := must(t, "check", foreign); !strings.Contains(text, "whole and finite") {
 							t.Errorf("check says\n%s", text)
 						}
-						m := measuredOf(t, exitOK, foreign, "--store", store).Measured
+						m := measuredOf(t, ui.ExitOK, foreign, "--store", store).Measured
 						bound := map[string]float64{"<f8": 2e-8, "<f4": 3e-6}[kind]
 						for i, res := range m.Residual {
 							if !(float64(res) <= bound) || m.Sigma[i] != r.Sigma[i] {
@@ -377,14 +379,14 @@ func TestMeasureRefusals(t *testing.T) {
 	dir, r := factorised(t, store, "-k", "2")
 	u, v := loadNPY(t, filepath.Join(dir, leftFile)), loadNPY(t, filepath.Join(dir, rightFile))
 	s := npyVector(sigmas(r))
-	fails(t, exitError, `out is a result of another store: its fingerprint is [0-9a-f]{64} \(.*m.csr\), that of .*m.csr is [0-9a-f]{64}\n$`, "check", dir, "--store", other)
-	fails(t, exitUsage, `--tol, --memory and --workers are for a result that is measured: give its --store`, "check", dir, "--tol", "1e-8")
-	fails(t, exitUsage, `--quick is for a store`, "check", dir, "--quick")
-	fails(t, exitUsage, `--tol 7: want a tolerance`, "check", dir, "--store", store, "--tol", "7")
+	fails(t, ui.ExitError, `out is a result of another store: its fingerprint is [0-9a-f]{64} \(.*m.csr\), that of .*m.csr is [0-9a-f]{64}\n$`, "check", dir, "--store", other)
+	fails(t, ui.ExitUsage, `--tol, --memory and --workers are for a result that is measured: give its --store`, "check", dir, "--tol", "1e-8")
+	fails(t, ui.ExitUsage, `--quick is for a store`, "check", dir, "--quick")
+	fails(t, ui.ExitUsage, `--tol 7: want a tolerance`, "check", dir, "--store", store, "--tol", "7")
 	none, _ := factorised(t, store, "-k", "2", "--vectors", "none")
 	must(t, "check", "-q", none)
-	fails(t, exitError, `out holds no singular vectors that could be measured: want U.npy, V.npy or Vt.npy`, "check", none, "--store", store)
-	fails(t, exitError, `thing: no such file`, "check", filepath.Join(t.TempDir(), "thing"), "--store", store)
+	fails(t, ui.ExitError, `out holds no singular vectors that could be measured: want U.npy, V.npy or Vt.npy`, "check", none, "--store", store)
+	fails(t, ui.ExitError, `thing: no such file`, "check", filepath.Join(t.TempDir(), "thing"), "--store", store)
 
 	nan := mat.DenseCopyOf(u)
 	nan.Set(2, 1, math.NaN())
@@ -394,14 +396,14 @@ func TestMeasureRefusals(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{map[string][]byte{"U.npy": npyBytes(nan, "<f8", false), "s.npy": s}, exitCorrupt, `U.npy: entry \(2, 1\) at byte 168 is NaN\n`},
-		{map[string][]byte{"U.npy": npyBytes(nan, "<f8", true), "s.npy": s}, exitCorrupt, `U.npy: entry \(2, 1\) at byte 864 is NaN\n`},
-		{map[string][]byte{"U.npy": good[:len(good)-3], "s.npy": s}, exitCorrupt, `U.npy: 1565 bytes for an array of 90×2\n`},
-		{map[string][]byte{"U.npy": bytes.Replace(good, []byte("<f8"), []byte(">f8"), 1), "s.npy": s}, exitCorrupt, `U.npy: its entries are '>f8'; save them as`},
-		{map[string][]byte{"U.npy": good, "s.npy": npyVector([]float64{3, 2, 1})}, exitCorrupt, `U.npy: shape 90×2: want 3 vectors, as there are singular values`},
-		{map[string][]byte{"U.npy": good, "s.npy": npyVector([]float64{3, -2})}, exitCorrupt, `s.npy: value 1 is -2: singular values are not negative`},
-		{map[string][]byte{"U.npy": good, "s.npy": npyBytes(u, "<f8", false)}, exitCorrupt, `s.npy: shape 90×2: want a list of singular values`},
-		{map[string][]byte{"U.npy": good}, exitCorrupt, `sigma.npy: there are no singular values: want sigma.npy or s.npy`},
+		{map[string][]byte{"U.npy": npyBytes(nan, "<f8", false), "s.npy": s}, ui.ExitCorrupt, `U.npy: entry \(2, 1\) at byte 168 is NaN\n`},
+		{map[string][]byte{"U.npy": npyBytes(nan, "<f8", true), "s.npy": s}, ui.ExitCorrupt, `U.npy: entry \(2, 1\) at byte 864 is NaN\n`},
+		{map[string][]byte{"U.npy": good[:len(good)-3], "s.npy": s}, ui.ExitCorrupt, `U.npy: 1565 bytes for an array of 90×2\n`},
+		{map[string][]byte{"U.npy": bytes.Replace(good, []byte("<f8"), []byte(">f8"), 1), "s.npy": s}, ui.ExitCorrupt, `U.npy: its entries are '>f8'; save them as`},
+		{map[string][]byte{"U.npy": good, "s.npy": npyVector([]float64{3, 2, 1})}, ui.ExitCorrupt, `U.npy: shape 90×2: want 3 vectors, as there are singular values`},
+		{map[string][]byte{"U.npy": good, "s.npy": npyVector([]float64{3, -2})}, ui.ExitCorrupt, `s.npy: value 1 is -2: singular values are not negative`},
+		{map[string][]byte{"U.npy": good, "s.npy": npyBytes(u, "<f8", false)}, ui.ExitCorrupt, `s.npy: shape 90×2: want a list of singular values`},
+		{map[string][]byte{"U.npy": good}, ui.ExitCorrupt, `sigma.npy: there are no singular values: want sigma.npy or s.npy`},
 	} {
 		foreign := foreignResult(t, c.files)
 		o := gdsvd(t, "check", foreign, "--store", store)
@@ -410,9 +412,9 @@ func TestMeasureRefusals(t *testing.T) {
 		}
 	}
 	swapped := foreignResult(t, map[string][]byte{"U.npy": npyBytes(v, "<f8", false), "V.npy": good, "s.npy": s})
-	fails(t, exitError, `U.npy: shape 40×2: its vectors have 40 entries, the matrix has 90 rows: it is not a result of .*m.csr\n$`, "check", swapped, "--store", store)
+	fails(t, ui.ExitError, `U.npy: shape 40×2: its vectors have 40 entries, the matrix has 90 rows: it is not a result of .*m.csr\n$`, "check", swapped, "--store", store)
 	twice := foreignResult(t, map[string][]byte{"V.npy": npyBytes(v, "<f8", false), "Vt.npy": npyBytes(v.T(), "<f8", false), "s.npy": s})
-	fails(t, exitError, `scipy.svd holds V.npy and Vt.npy: remove all but one`, "check", twice)
+	fails(t, ui.ExitError, `scipy.svd holds V.npy and Vt.npy: remove all but one`, "check", twice)
 }
 
 // A result whose files are whole but which is not what it states is an error; one that
@@ -437,10 +439,10 @@ func TestMeasureAgainstStatements(t *testing.T) {
 	forge(1e-5)
 	must(t, "check", dir)
 	o := gdsvd(t, "check", dir, "--store", store)
-	if o.code != exitError || !regexp.MustCompile(`^gdsvd: .*out: 1 of 3 triplets miss what result.json states, triplet 3 first: its residual is \S+\n$`).MatchString(o.stderr) {
+	if o.code != ui.ExitError || !regexp.MustCompile(`^gdsvd: .*out: 1 of 3 triplets miss what result.json states, triplet 3 first: its residual is \S+\n$`).MatchString(o.stderr) {
 		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
-	if rep := measuredOf(t, exitError, dir, "--store", store); rep.OK || !slices.Equal(rep.Measured.Misses, []int{2}) || *rep.Measured.Tol != r.Settings.Tol {
+	if rep := measuredOf(t, ui.ExitError, dir, "--store", store); rep.OK || !slices.Equal(rep.Measured.Misses, []int{2}) || *rep.Measured.Tol != r.Settings.Tol {
 		t.Errorf("%+v, %+v", rep, rep.Measured)
 	}
 	forge(-1e-5)
@@ -448,8 +450,8 @@ func TestMeasureAgainstStatements(t *testing.T) {
 
 	for _, method := range []string{"power", "krylov"} {
 		early := stopped(t, store, "-k", "3", "--method", method, "--max-passes", "3")
-		fails(t, exitNotConverged, `out: \d of 3 triplets are within 1e-08; the result says so itself`, "check", early, "--store", store)
-		fails(t, exitError, `miss --tol 1e-08`, "check", early, "--store", store, "--tol", "1e-8")
+		fails(t, ui.ExitNotConverged, `out: \d of 3 triplets are within 1e-08; the result says so itself`, "check", early, "--store", store)
+		fails(t, ui.ExitError, `miss --tol 1e-08`, "check", early, "--store", store, "--tol", "1e-8")
 	}
 }
 
@@ -459,8 +461,8 @@ func TestMeasureWithinMemory(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
 	must(t, "generate", "spectrum", "-q", "--rows", "70000", "--cols", "60000", "--rank", "24", "--layers", "1", "-o", store)
 	dir, _ := factorised(t, store, "-k", "24", "--tol", "1e-6")
-	all := measuredOf(t, exitOK, dir, "--store", store).Measured
-	some := measuredOf(t, exitOK, dir, "--store", store, "--memory", "64MiB").Measured
+	all := measuredOf(t, ui.ExitOK, dir, "--store", store).Measured
+	some := measuredOf(t, ui.ExitOK, dir, "--store", store, "--memory", "64MiB").Measured
 	if all.Passes != 1 || some.Passes < 2 {
 		t.Errorf("%d reads, with little memory %d", all.Passes, some.Passes)
 	}
@@ -469,7 +471,7 @@ func TestMeasureWithinMemory(t *testing.T) {
 			t.Errorf("triplet %d: %v, with little memory %v", i, all.Residual[i], some.Residual[i])
 		}
 	}
-	fails(t, exitError, `memory budget of 16.0 MiB is too small: at least`, "check", dir, "--store", store, "--memory", "16MiB")
+	fails(t, ui.ExitError, `memory budget of 16.0 MiB is too small: at least`, "check", dir, "--store", store, "--memory", "16MiB")
 }
 
 // What SciPy computes and numpy.save writes.
@@ -494,7 +496,7 @@ for name, x in ("u", u), ("s", s), ("vt", vt): np.save(sys.argv[2] + "/" + name,
 		if out, err := exec.Command(python, "-c", script, file, dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		m := measuredOf(t, exitOK, dir, "--store", store, "--tol", "1e-12").Measured
+		m := measuredOf(t, ui.ExitOK, dir, "--store", store, "--tol", "1e-12").Measured
 		if m.Passes != 1 || m.K != 5 {
 			t.Errorf("%s: %+v", name, m)
 		}
@@ -506,7 +508,7 @@ for name, x in ("u", u), ("s", s), ("vt", vt): np.save(sys.argv[2] + "/" + name,
 func TestMeasureAllowsTheFloor(t *testing.T) {
 	store := ingested(t, tall)
 	dir, r := factorised(t, store, "-k", "2", "--method", "power", "--tol", "1e-4")
-	worst := float64(slices.Max(measuredOf(t, exitOK, dir, "--store", store).Measured.Residual))
+	worst := float64(slices.Max(measuredOf(t, ui.ExitOK, dir, "--store", store).Measured.Residual))
 	if worst < 1e-10 {
 		t.Fatalf("the residuals are at most %g: too small for this test", worst)
 	}
@@ -515,17 +517,17 @@ func TestMeasureAllowsTheFloor(t *testing.T) {
 		code       int
 		misses     int
 	}{
-		{0.6, 0.5, exitOK, 0},
-		{0.6, 0.1, exitError, 1},
-		{0.1, 0.95, exitNotConverged, 0}, // within its floor, which is not within the tolerance
+		{0.6, 0.5, ui.ExitOK, 0},
+		{0.6, 0.1, ui.ExitError, 1},
+		{0.1, 0.95, ui.ExitNotConverged, 0}, // within its floor, which is not within the tolerance
 	} {
 		r.Settings.Tol = c.tol * worst
 		for i := range r.Residual {
-			r.Residual[i], r.Floor[i] = 0, number(c.floor*worst)
+			r.Residual[i], r.Floor[i] = 0, factor.Number(c.floor*worst)
 		}
 		text, err := durable.Seal(&r, &r.CRC)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, resultFile), text, 0o666)
+			err = os.WriteFile(filepath.Join(dir, factor.ResultFile), text, 0o666)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -535,6 +537,6 @@ func TestMeasureAllowsTheFloor(t *testing.T) {
 			t.Errorf("%+v: misses %v, stated %+v", c, m.Misses, m.Stated)
 		}
 		// The floor of the result is none of the user's tolerance.
-		measuredOf(t, exitError, dir, "--store", store, "--tol", fmt.Sprint(worst/2))
+		measuredOf(t, ui.ExitError, dir, "--store", store, "--tol", fmt.Sprint(worst/2))
 	}
 }

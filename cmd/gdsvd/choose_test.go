@@ -11,8 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/synth"
-	"github.com/gdsvd/gdsvd/solver"
 )
 
 // The flags in result.json make the same run again: the same files, byte by
@@ -63,7 +64,7 @@ func TestChoiceDoesNotDependOnTheMachine(t *testing.T) {
 		for _, procs := range []int{1, 2, 4} {
 			runtime.GOMAXPROCS(procs)
 			for _, workers := range []string{"1", "2", "3", "8"} {
-				var e explanation
+				var e factor.Explanation
 				decode(t, must(t, "svd", c.store, "-k", "6", "--workers", workers, "--memory", c.memory, "--explain", "--json"), &e)
 				if e.Choice == nil || c.why != "" && e.Choice.Why != c.why || (e.Files > 0) != c.files {
 					t.Fatalf("workers %s, memory %s: %+v, %d bytes in files", workers, c.memory, e.Choice, e.Files)
@@ -95,7 +96,7 @@ func TestWorkersChangeNoBitsInFiles(t *testing.T) {
 			}
 			if want == "" {
 				want = dir
-				var e explanation
+				var e factor.Explanation
 				decode(t, must(t, slices.Concat([]string{"svd", store, "--explain", "--json"}, flags)...), &e)
 				for what, x := range map[string][2]int64{"read": {e.Plan.VectorsRead, r.VectorsRead}, "written": {e.Plan.VectorsWrote, r.VectorsWrote}} {
 					if ratio := float64(x[0]) / float64(x[1]); ratio < 1/1.5 || ratio > 1.5 {
@@ -122,16 +123,16 @@ func TestChoiceWithinMemory(t *testing.T) {
 	var last int64
 	for _, memory := range []string{"1GiB", "130MiB", "110MiB", "90MiB", "75MiB", "60MiB", "50MiB"} {
 		o := gdsvd(t, "svd", "-q", store, "-k", "2", "--memory", memory, "--explain", "--json")
-		if o.code != exitOK {
+		if o.code != ui.ExitOK {
 			if !strings.Contains(o.stderr, "memory budget of") || last == 0 {
 				t.Fatalf("%s: %s", memory, o.stderr)
 			}
 			continue
 		}
-		var e explanation
+		var e factor.Explanation
 		decode(t, o.stdout, &e)
 		var total int64
-		for _, p := range e.Memory {
+		for _, p := range e.Parts {
 			total += p.Bytes
 		}
 		if total > e.Budget {
@@ -158,7 +159,7 @@ func TestExplain(t *testing.T) {
 		if !regexp.MustCompile(shape).MatchString(text) {
 			t.Errorf("%v explains\n%s\nwant\n%s", flags, text, shape)
 		}
-		var e explanation
+		var e factor.Explanation
 		decode(t, must(t, append([]string{"svd", store, "--explain", "--json"}, flags...)...), &e)
 		given := slices.Contains(flags, "power")
 		if e.K != 3 || e.Rows != 40 || e.Cols != 90 || e.Plan.Passes < 2 || e.Plan.Total <= 0 || (e.Choice == nil) != given || (len(e.Considered) == 0) != given {
@@ -206,19 +207,5 @@ func TestResumeWithTheDefaultSaid(t *testing.T) {
 		flags := []string{"-k", "3", "--method", method}
 		dir := stopped(t, store, append(flags, "--max-passes", "5")...)
 		must(t, slices.Concat([]string{"svd", "-q", store, "-o", dir, "--resume", "--eta", "0.5"}, flags)...)
-	}
-}
-
-// Every method can be told by flags, and is the same again.
-func TestAdopt(t *testing.T) {
-	for _, m := range []solver.Method{
-		solver.GradientDescent{Eta: 0.5}, solver.GradientDescent{Eta: 0.25}, solver.Power{}, solver.Polyak{Eta: 0.5, Beta: 0.5}, solver.Nesterov{Eta: 0.5},
-		solver.NesterovGeneral{Mu: 0.01, Rho: 100}, solver.Block{Columns: 7}, solver.Block{Oversample: 3}, solver.Krylov{Columns: 2, Basis: 20},
-	} {
-		o := methodFlags{list: solver.Methods()}
-		o.adopt(m)
-		if got := o.solverMethod(); got != m {
-			t.Errorf("%+v becomes %+v", m, got)
-		}
 	}
 }

@@ -14,7 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
@@ -32,14 +34,14 @@ func TestInTheWay(t *testing.T) {
 		{"generate", "spectrum", "--rows", "9", "--cols", "9", "-o", result},
 		{"svd", store, "-k", "2", "-o", file}, {"svd", store, "-k", "2", "-o", store}, {"svd", store, "-k", "2", "-o", strange, "--resume"},
 	} {
-		o := fails(t, exitError, `already exists, not to be replaced: .*(left alone|give another -o)`, args...)
+		o := fails(t, ui.ExitError, `already exists, not to be replaced: .*(left alone|give another -o)`, args...)
 		if strings.Contains(o.stderr, "--force") {
 			t.Errorf("%v: --force is offered: %s", args, o.stderr)
 		}
-		fails(t, exitError, `left alone`, append(args, "--force", "-q")...)
+		fails(t, ui.ExitError, `left alone`, append(args, "--force", "-q")...)
 	}
-	fails(t, exitError, `it is a directory; name a file`, "generate", "ratings", "-o", strange, "--force")
-	fails(t, exitError, `create .*nodir/r.dat: make the directory .*nodir first`, "generate", "ratings", "-o", filepath.Join(strange, "nodir", "r.dat"))
+	fails(t, ui.ExitError, `it is a directory; name a file`, "generate", "ratings", "-o", strange, "--force")
+	fails(t, ui.ExitError, `create .*nodir/r.dat: make the directory .*nodir first`, "generate", "ratings", "-o", filepath.Join(strange, "nodir", "r.dat"))
 	if left := names(t, strange); !slices.Equal(left, []string{"thesis.tex"}) {
 		t.Errorf("there are %v", left)
 	}
@@ -49,7 +51,7 @@ func TestIngestReport(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
 	o := gdsvdIn(t, context.Background(), "u,i,r\n1,1,4\n1,2,3\n1,1,5\nx\n2,2,0.5\n", "ingest", "-", "-o", store,
 		"--columns", "u,i,r", "--duplicates", "sum", "--max-bad-lines", "1", "--json")
-	if o.code != exitOK {
+	if o.code != ui.ExitOK {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	var r ingestResult
@@ -79,9 +81,9 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 	if !r.Finished || r.Rows != 90 || r.NNZ != 2400 || r.Bytes == 0 || len(r.Fingerprint) != 64 {
 		t.Errorf("%+v", r)
 	}
-	fails(t, exitError, `m.csr: file (already )?exists \(--force replaces it\)`, args[:len(args)-1]...)
-	fails(t, exitError, `m.csr: file (already )?exists: a finished store, but another one: it had options .* \(--force replaces it\)`, append(args, "--duplicates", "sum")...)
-	fails(t, exitError, `m.csr: file (already )?exists: a finished store, but another one: it had input_bytes .*\(--force`, "ingest", ratings(t, wide), "-o", store, "--resume")
+	fails(t, ui.ExitError, `m.csr: file (already )?exists \(--force replaces it\)`, args[:len(args)-1]...)
+	fails(t, ui.ExitError, `m.csr: file (already )?exists: a finished store, but another one: it had options .* \(--force replaces it\)`, append(args, "--duplicates", "sum")...)
+	fails(t, ui.ExitError, `m.csr: file (already )?exists: a finished store, but another one: it had input_bytes .*\(--force`, "ingest", ratings(t, wide), "-o", store, "--resume")
 	must(t, "check", "-q", store)
 }
 
@@ -100,16 +102,16 @@ func TestIngestRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		work := t.TempDir()
-		fails(t, exitError, want, "ingest", file, "-o", filepath.Join(work, "m.csr"))
+		fails(t, ui.ExitError, want, "ingest", file, "-o", filepath.Join(work, "m.csr"))
 		if left := names(t, work); len(left) > 0 {
 			t.Errorf("%q leaves %v", text, left)
 		}
 	}
 	work := t.TempDir()
-	fails(t, exitError, "missing.dat: no such file", "ingest", filepath.Join(work, "missing.dat"), "-o", filepath.Join(work, "m.csr"))
-	fails(t, exitError, `read .*\*.dat: no file matches`, "ingest", filepath.Join(work, "*.dat"), "-o", filepath.Join(work, "m.csr"))
+	fails(t, ui.ExitError, "missing.dat: no such file", "ingest", filepath.Join(work, "missing.dat"), "-o", filepath.Join(work, "m.csr"))
+	fails(t, ui.ExitError, `read .*\*.dat: no file matches`, "ingest", filepath.Join(work, "*.dat"), "-o", filepath.Join(work, "m.csr"))
 	store := ingested(t, tall)
-	fails(t, exitError, `m.csr.*exists.*\(--force replaces it\)`, "ingest", ratings(t, tall), "-o", store)
+	fails(t, ui.ExitError, `m.csr.*exists.*\(--force replaces it\)`, "ingest", ratings(t, tall), "-o", store)
 }
 
 // Files, patterns, standard input, compressed or not: the same matrix, the same store.
@@ -136,7 +138,7 @@ func TestIngestInputs(t *testing.T) {
 		{filepath.Join(work, "part*.dat")}, {filepath.Join(work, "odd[1].dat")}, {filepath.Join(work, "all.dat")}, {"-"},
 	} {
 		o := gdsvdIn(t, context.Background(), string(data), append([]string{"ingest", "--json", "-q", "-o", filepath.Join(work, fmt.Sprint(i))}, args...)...)
-		if o.code != exitOK {
+		if o.code != ui.ExitOK {
 			t.Fatalf("%v: exit %d\n%s", args, o.code, o.stderr)
 		}
 		var r ingestResult
@@ -160,7 +162,7 @@ func TestForceReplacesAStore(t *testing.T) {
 	if left := names(t, filepath.Dir(store)); !slices.Equal(left, []string{"m.csr"}) {
 		t.Errorf("beside the store lie %v", left)
 	}
-	fails(t, exitError, "not a gdsvd store", "ingest", "-q", ratings(t, tall), "-o", filepath.Dir(store), "--force")
+	fails(t, ui.ExitError, "not a gdsvd store", "ingest", "-q", ratings(t, tall), "-o", filepath.Dir(store), "--force")
 }
 
 // The ids of the user's rows and columns, ascending, whichever side is stored as rows.
@@ -191,12 +193,12 @@ func TestInfoIDs(t *testing.T) {
 		}
 	}
 	result, _ := factorised(t, ingested(t, tall), "-k", "1")
-	fails(t, exitUsage, "--ids wants the STORE", "info", result, "--ids", "rows")
+	fails(t, ui.ExitUsage, "--ids wants the STORE", "info", result, "--ids", "rows")
 }
 
 func TestInfoIDsThatAreText(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "m.csr")
-	if o := gdsvdIn(t, context.Background(), "ann,\"x, \"\"y\"\"\",1\nbob,z,2\n", "ingest", "-", "-o", store, "-q"); o.code != exitOK {
+	if o := gdsvdIn(t, context.Background(), "ann,\"x, \"\"y\"\"\",1\nbob,z,2\n", "ingest", "-", "-o", store, "-q"); o.code != ui.ExitOK {
 		t.Fatal(o.stderr)
 	}
 	if got := must(t, "info", store, "--ids", "rows"); got != "ann\nbob\n" {
@@ -229,12 +231,12 @@ func TestInfoOfAResult(t *testing.T) {
 	if text := must(t, "info", dir); !strings.Contains(text, "converged: 2 of 2 triplets") {
 		t.Errorf("info:\n%s", text)
 	}
-	if err := os.WriteFile(filepath.Join(dir, resultFile), []byte(`{"format":"gdsvd-result/9"}`), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, factor.ResultFile), []byte(`{"format":"gdsvd-result/9"}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, exitCorrupt, `result.json: format "gdsvd-result/9", want "gdsvd-result/2": it is damaged, or of another version or program`, "info", dir)
-	fails(t, exitError, "neither a store nor a result", "info", t.TempDir())
-	fails(t, exitError, "no such file", "info", filepath.Join(t.TempDir(), "nothing"))
+	fails(t, ui.ExitCorrupt, `result.json: format "gdsvd-result/9", want "gdsvd-result/2": it is damaged, or of another version or program`, "info", dir)
+	fails(t, ui.ExitError, "neither a store nor a result", "info", t.TempDir())
+	fails(t, ui.ExitError, "no such file", "info", filepath.Join(t.TempDir(), "nothing"))
 }
 
 // Damage is told by every command that reads a store, before any number comes of it.
@@ -263,18 +265,18 @@ func TestCorruptStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := ingested(t, tall)
 			damage(t, store)
-			o := fails(t, exitCorrupt, "problems found: corrupt store", "check", store)
+			o := fails(t, ui.ExitCorrupt, "problems found: corrupt store", "check", store)
 			if !strings.Contains(o.stdout, store) || strings.Contains(o.stdout, "is sound") {
 				t.Errorf("check prints\n%s", o.stdout)
 			}
 			o = gdsvd(t, "check", store, "--json", "-q")
-			var r checkResult
+			var r storeReport
 			decode(t, o.stdout, &r)
-			if o.code != exitCorrupt || r.OK || len(r.Problems) == 0 {
+			if o.code != ui.ExitCorrupt || r.OK || len(r.Problems) == 0 {
 				t.Errorf("exit %d, %+v", o.code, r)
 			}
 			work := t.TempDir()
-			fails(t, exitCorrupt, `^gdsvd: .*m\.csr`, "svd", store, "-k", "2", "-o", filepath.Join(work, "out"))
+			fails(t, ui.ExitCorrupt, `^gdsvd: .*m\.csr`, "svd", store, "-k", "2", "-o", filepath.Join(work, "out"))
 			if left := names(t, work); len(left) > 0 {
 				t.Errorf("svd leaves %v", left)
 			}
@@ -290,8 +292,8 @@ func TestCorruptStore(t *testing.T) {
 		if err := os.WriteFile(file, bytes.Replace(data, []byte(`"version": 1`), []byte(`"version": 2`), 1), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		fails(t, exitCorrupt, "version", "info", store)
-		fails(t, exitCorrupt, "version", "svd", store, "-k", "2", "-o", filepath.Join(t.TempDir(), "out"))
+		fails(t, ui.ExitCorrupt, "version", "info", store)
+		fails(t, ui.ExitCorrupt, "version", "svd", store, "-k", "2", "-o", filepath.Join(t.TempDir(), "out"))
 	})
 	t.Run("stray file", func(t *testing.T) {
 		store := ingested(t, tall)
@@ -351,7 +353,7 @@ func TestGenerate(t *testing.T) {
 	if got := must(t, append(args, "-")...); got != string(written) {
 		t.Error("standard output and the file differ")
 	}
-	fails(t, exitError, `r.dat: file (already )?exists \(--force replaces it\)`, append(args, file)...)
+	fails(t, ui.ExitError, `r.dat: file (already )?exists \(--force replaces it\)`, append(args, file)...)
 	must(t, append(args, file, "--force", "--seed", "5")...)
 	again, err := os.ReadFile(file)
 	if err != nil {
@@ -370,7 +372,7 @@ func TestGenerateKron(t *testing.T) {
 	base, out := ingested(t, wide), filepath.Join(t.TempDir(), "k.csr")
 	args := []string{"generate", "kron", "--base", base, "--rows", "2", "--cols", "3", "--nnz", "4", "-o", out}
 	must(t, args...)
-	fails(t, exitError, `k.csr: file (already )?exists`, args...)
+	fails(t, ui.ExitError, `k.csr: file (already )?exists`, args...)
 	must(t, append(args, "--force", "--seed", "7")...)
 	must(t, "check", out)
 	s, err := csr.Open(out, csr.OpenOptions{})
@@ -382,7 +384,7 @@ func TestGenerateKron(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, cols := userDims(s)
+	rows, cols := factor.Dims(s)
 	if rows != int64(2*wide.Users) || cols != int64(3*wide.Items) || s.NNZ() != 4*wide.Ratings {
 		t.Errorf("%d × %d with %d entries", rows, cols, s.NNZ())
 	}
@@ -409,7 +411,7 @@ func TestGenerateSpectrum(t *testing.T) {
 		if text := must(t, args...); !strings.Contains(text, "300 × 400, ") {
 			t.Errorf("%s prints %s", kind, text)
 		}
-		fails(t, exitError, `s.csr: file (already )?exists`, args...)
+		fails(t, ui.ExitError, `s.csr: file (already )?exists`, args...)
 		must(t, append(args, "--force", "--seed", "7")...)
 		must(t, "check", out)
 		s, err := csr.Open(out, csr.OpenOptions{})
@@ -457,7 +459,7 @@ func TestBrokenStandardOutput(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		code := newApp(strings.NewReader(""), brokenWriter{}, &stderr).run(context.Background(), args)
-		if code != exitError || !strings.Contains(stderr.String(), errBroken.Error()) {
+		if code != ui.ExitError || !strings.Contains(stderr.String(), errBroken.Error()) {
 			t.Errorf("%v: exit %d, %s", args, code, &stderr)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -26,30 +27,30 @@ func (a *app) readConfig(cmd *cobra.Command) error {
 	a.fromConfig = map[string]bool{}
 	if a.configFile == "" {
 		if cmd.Flags().Changed("config") {
-			return usagef(cmd, "--config: the name of the FILE is empty")
+			return ui.Usagef(cmd, "--config: the name of the FILE is empty")
 		}
 		return nil
 	}
 	data, err := vfs.ReadFile(a.fsys, a.configFile, maxConfig)
 	if err != nil {
-		return usagef(cmd, "read configuration: %w", err)
+		return ui.Usagef(cmd, "read configuration: %w", err)
 	}
 	values, err := parseConfig(data)
 	if err != nil {
-		return usagef(cmd, "read configuration %s: %w", a.configFile, err)
+		return ui.Usagef(cmd, "read configuration %s: %w", a.configFile, err)
 	}
 	known := map[string]bool{}
 	allFlags(cmd.Root(), known)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if !known[key] || key == "config" || key == "help" {
-			return usagef(cmd, "read configuration %s: unknown key %q: keys are the long names of flags", a.configFile, key)
+			return ui.Usagef(cmd, "read configuration %s: unknown key %q: keys are the long names of flags", a.configFile, key)
 		}
 		flag := cmd.Flags().Lookup(key)
 		if flag == nil || flag.Changed {
 			continue
 		}
 		if err := cmd.Flags().Set(key, values[key]); err != nil {
-			return usagef(cmd, "read configuration %s: %w", a.configFile, err)
+			return ui.Usagef(cmd, "read configuration %s: %w", a.configFile, err)
 		}
 		a.fromConfig[key] = true
 	}

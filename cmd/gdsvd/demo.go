@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/synth"
-	"github.com/gdsvd/gdsvd/solver"
 )
 
 // The demonstration's matrix: with this seed the neighbours among its leading
@@ -48,16 +48,16 @@ temporary directory and takes a few seconds.`,
 
 // demoResult is what gdsvd demo prints.
 type demoResult struct {
-	Users    int       `json:"users"`
-	Items    int       `json:"items"`
-	Ratings  int       `json:"ratings"`
-	Sigma    []number  `json:"sigma"`
-	Known    []float64 `json:"known"`
-	Error    []float64 `json:"relative_error"`
-	Residual []number  `json:"residual"`
-	Worst    float64   `json:"worst_relative_error"`
-	Passes   int       `json:"passes"`
-	Seconds  float64   `json:"seconds"`
+	Users    int             `json:"users"`
+	Items    int             `json:"items"`
+	Ratings  int             `json:"ratings"`
+	Sigma    []factor.Number `json:"sigma"`
+	Known    []float64       `json:"known"`
+	Error    []float64       `json:"relative_error"`
+	Residual []factor.Number `json:"residual"`
+	Worst    float64         `json:"worst_relative_error"`
+	Passes   int             `json:"passes"`
+	Seconds  float64         `json:"seconds"`
 }
 
 func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
@@ -68,7 +68,7 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	} else if err := os.Mkdir(keep, 0o777); errors.Is(err, os.ErrExist) {
-		return usagef(cmd, "--keep %s: it exists already", keep)
+		return ui.Usagef(cmd, "--keep %s: it exists already", keep)
 	} else if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 	say.printf("ingest: %s of text became a store of %s, %.2f bytes per rating\n",
 		memory.FormatSize(report.InputBytes), memory.FormatSize(report.Bytes), ratio(float64(report.Bytes), float64(report.NNZ)))
 
-	r, err := a.demoSVD(cmd.Context(), cmd, store, out)
+	r, err := a.svd(cmd, store, factor.Options{Rank: demoRank, Dir: out, CheckpointEvery: -1})
 	if err != nil {
 		return err
 	}
@@ -109,13 +109,7 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 	return err
 }
 
-func (a *app) demoSVD(ctx context.Context, cmd *cobra.Command, store, out string) (*result, error) {
-	return a.svd(ctx, cmd, store, svdOptions{
-		rank: demoRank, out: out, methodFlags: methodFlags{list: a.methods, method: autoMethod}, tol: solver.DefaultTol, vectors: bothVectors,
-	})
-}
-
-func compareDemo(truth *synth.Kronecker, r *result) *demoResult {
+func compareDemo(truth *synth.Kronecker, r *factor.Result) *demoResult {
 	users, items := truth.Dims()
 	d := &demoResult{
 		Users: users, Items: items, Ratings: truth.NNZ(),

@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
@@ -41,14 +43,14 @@ func TestSameBitsWhateverTheMachine(t *testing.T) {
 					run++
 					dir := filepath.Join(work, fmt.Sprint(run))
 					o := gdsvd(t, slices.Concat(method, []string{store, "-o", dir, "--max-passes", passes, "--workers", workers, "--memory", memory, "--log-level", "debug"})...)
-					if o.code != exitOK && o.code != exitNotConverged {
+					if o.code != ui.ExitOK && o.code != ui.ExitNotConverged {
 						t.Fatalf("exit %d: %s", o.code, o.stderr)
 					}
 					if whole := resident(t, o.stderr); whole != (memory == "1GiB") {
 						t.Fatalf("--memory %s holds the whole store: %v", memory, whole)
 					}
 					got := map[string][]byte{}
-					for _, name := range []string{sigmaFile, leftFile, rightFile} {
+					for _, name := range []string{factor.SigmaFile, leftFile, rightFile} {
 						data, err := os.ReadFile(filepath.Join(dir, name))
 						if err != nil {
 							t.Fatal(err)

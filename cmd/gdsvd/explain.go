@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,128 +8,15 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
-	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
 )
-
-// explanation is what --explain says: how a run would go. Passes and times are
-// estimates, memory is planned.
-type explanation struct {
-	Rows       int64         `json:"rows"`
-	Cols       int64         `json:"cols"`
-	NNZ        int64         `json:"nnz"`
-	K          int           `json:"k"`
-	Tol        float64       `json:"tol"`
-	Plan       estimate      `json:"plan"`
-	Choice     *choiceRecord `json:"choice,omitempty"` // of --method auto
-	FirstBytes int64         `json:"first_pass_bytes"` // of the store; later passes read plan.pass_bytes
-	Workers    int           `json:"workers"`
-	Budget     int64         `json:"budget"` // of memory
-	Memory     []memoryPart  `json:"memory"`
-	Files      int64         `json:"vector_files,omitempty"`  // bytes of vectors in files beside OUT
-	Window     int64         `json:"vector_window,omitempty"` // bytes of them in memory at a time
-	Reads      int           `json:"reads,omitempty"`         // of the store by a pass, if vectors are in files
-	LastReads  int           `json:"last_reads,omitempty"`    // and by the finishing pass
-	Measured   *probed       `json:"measured,omitempty"`      // on this machine, for the estimates
-	Considered []estimate    `json:"considered,omitempty"`    // fastest first, those that fit before those that do not
-}
-
-// estimate is what a run with a method is expected to take.
-type estimate struct {
-	Flags     []string `json:"flags"`
-	Passes    int      `json:"passes"`
-	Products  int64    `json:"products"`
-	PassBytes int64    `json:"pass_bytes"`
-	Memory    int64    `json:"memory"` // of the method's own vectors
-	Fits      bool     `json:"fits"`
-	// Of vectors in files, by passes and between them, as in result.json.
-	VectorsRead  int64   `json:"vectors_read,omitempty"`
-	VectorsWrote int64   `json:"vectors_written,omitempty"`
-	Read         float64 `json:"read"` // seconds, as are the next
-	Multiply     float64 `json:"multiply"`
-	Dense        float64 `json:"dense"`
-	Total        float64 `json:"total"` // less than the sum: reading goes on meanwhile
-}
 
 // shownCandidates is how many rows of the table are printed.
 const shownCandidates = 8
 
-// explainSVD prints how a run would go. Nothing is written.
-func (a *app) explainSVD(ctx context.Context, cmd *cobra.Command, path string, o svdOptions) (err error) {
-	o.fillIn()
-	a.warnOfBudget(o.memory)
-	store, err := a.openFor(cmd, path, &o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	e, err := a.explain(ctx, store, o)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.printJSON(e)
-	}
-	return a.printExplanation(e)
-}
-
-func (a *app) explain(ctx context.Context, store *csr.Store, o svdOptions) (*explanation, error) {
-	e := &explanation{NNZ: store.NNZ(), K: o.rank, Tol: o.tol, Workers: o.workers, Budget: o.memory}
-	e.Rows, e.Cols = userDims(store)
-	p := o.problem(store, o.actual())
-	e.FirstBytes = p.Encoded
-	var before outState
-	if o.out != "" {
-		var err error
-		if before, err = inspectOut(a.fsys, o.out); err != nil {
-			return nil, err
-		}
-	}
-	auto := o.method == autoMethod && !(o.resume && before.checkpoint)
-	var err error
-	if e.Choice, _, err = a.chooseMethod(ctx, store, before, &o); err != nil {
-		return nil, err
-	}
-	method := o.solverMethod()
-	here, probe, err := o.measured(ctx, store, solver.EstimateOf(p, o.machine(), method))
-	if err != nil {
-		return nil, err
-	}
-	e.Measured = probe
-	e.Plan = newEstimate(solver.EstimateOf(p, here, method))
-	e.Plan.Flags = o.flags()
-	if auto {
-		for _, other := range solver.Estimates(p, here) {
-			e.Considered = append(e.Considered, newEstimate(other))
-		}
-	}
-	mem, err := o.fit(store, method)
-	if err != nil {
-		return nil, err
-	}
-	e.Workers = mem.plan.Workers
-	e.Memory = memoryParts(mem.plan)
-	e.Files, e.Window = mem.files, mem.window
-	if mem.files > 0 {
-		e.Reads, e.LastReads = mem.reads(), mem.lastReads()
-	}
-	return e, nil
-}
-
-func newEstimate(e solver.Estimate) estimate {
-	f := methodFlags{list: []solver.Method{e.Method}}
-	f.adopt(e.Method)
-	return estimate{
-		Flags: f.flags(), Passes: e.Passes, Products: e.Products, PassBytes: e.PassBytes, Memory: e.Vectors, Fits: e.Fits,
-		VectorsRead: e.VectorsRead, VectorsWrote: e.VectorsWritten,
-		Read: e.Read.Seconds(), Multiply: e.Multiply.Seconds(), Dense: e.Dense.Seconds(), Total: e.Total.Seconds(),
-	}
-}
-
-func (a *app) printExplanation(e *explanation) error {
+func (a *app) printExplanation(e *factor.Explanation) error {
 	out := &errWriter{w: a.stdout}
 	out.printf("%d × %d, %d entries: %d triplets to %.3g\n\n", e.Rows, e.Cols, e.NNZ, e.K, e.Tol)
 	out.printf("%s\n", strings.Join(e.Plan.Flags, " "))
@@ -143,7 +29,7 @@ func (a *app) printExplanation(e *explanation) error {
 	fmt.Fprintf(w, "reads\t%s in the first pass, %s in each of the others\n", memory.FormatSize(e.FirstBytes), memory.FormatSize(e.Plan.PassBytes))
 	fmt.Fprintf(w, "time\tabout %s with %d threads: %s multiplying, %s between passes, %s reading\n", clock(e.Plan.Total), e.Workers,
 		clock(e.Plan.Multiply), clock(e.Plan.Dense), clock(e.Plan.Read))
-	fmt.Fprintf(w, "memory\t%s of %s: %s\n", memory.FormatSize(planned(e.Memory)), memory.FormatSize(e.Budget), describeMemory(e.Memory))
+	fmt.Fprintf(w, "memory\t%s of %s: %s\n", memory.FormatSize(planned(e.Parts)), memory.FormatSize(e.Budget), describeMemory(e.Parts))
 	if e.Files > 0 {
 		fmt.Fprintf(w, "vectors\t%s in files beside OUT, %s of them in memory at a time; a pass reads the store %s, the last one %s\n",
 			memory.FormatSize(e.Files), memory.FormatSize(e.Window), times(e.Reads), times(e.LastReads))
@@ -164,7 +50,7 @@ func (a *app) printExplanation(e *explanation) error {
 }
 
 // printConsidered prints the leading candidates, and the choice if it is not among them.
-func (a *app) printConsidered(e *explanation) error {
+func (a *app) printConsidered(e *factor.Explanation) error {
 	fmt.Fprintln(a.stdout)
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\tconsidered\tpasses\tcolumns\tbytes a pass\tvectors\tmultiplying\tbetween\treading\ttotal\n")
@@ -211,4 +97,28 @@ func clock(s float64) string {
 		return fmt.Sprintf("%.0f s", s)
 	}
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}
+
+// planned is the sum of the parts.
+func planned(parts []stream.Part) (total int64) {
+	for _, p := range parts {
+		total += p.Bytes
+	}
+	return total
+}
+
+// describeMemory lists the parts, those of the heap together.
+func describeMemory(parts []stream.Part) string {
+	var inside, outside []string
+	var heap int64
+	for _, p := range parts {
+		text := fmt.Sprintf("%s %s", p.Name, memory.FormatSize(p.Bytes))
+		if p.Heap {
+			heap += p.Bytes
+			inside = append(inside, text)
+		} else {
+			outside = append(outside, text)
+		}
+	}
+	return fmt.Sprintf("%s; heap %s (%s)", strings.Join(outside, ", "), memory.FormatSize(heap), strings.Join(inside, ", "))
 }

@@ -11,7 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/factor"
 )
 
 // contents are the files of a directory, nil if there is none.
@@ -39,10 +41,10 @@ type sweptRun struct {
 }
 
 var sweptRuns = map[string]sweptRun{
-	"new":     {nil, []string{"-k", "2"}, exitOK},
-	"replace": {[]string{"-k", "1"}, []string{"-k", "2", "--vectors", "left", "--force"}, exitOK}, // the file of the other side, which the signs need, is removed
-	"stopped": {nil, []string{"-k", "2", "--method", "power", "--max-passes", "4"}, exitNotConverged},
-	"resumed": {[]string{"-k", "2", "--method", "power", "--tol", "5e-2", "--max-passes", "3"}, []string{"-k", "2", "--method", "power", "--tol", "5e-2", "--resume"}, exitOK},
+	"new":     {nil, []string{"-k", "2"}, ui.ExitOK},
+	"replace": {[]string{"-k", "1"}, []string{"-k", "2", "--vectors", "left", "--force"}, ui.ExitOK}, // the file of the other side, which the signs need, is removed
+	"stopped": {nil, []string{"-k", "2", "--method", "power", "--max-passes", "4"}, ui.ExitNotConverged},
+	"resumed": {[]string{"-k", "2", "--method", "power", "--tol", "5e-2", "--max-passes", "3"}, []string{"-k", "2", "--method", "power", "--tol", "5e-2", "--resume"}, ui.ExitOK},
 }
 
 // sweep repeats a run, with every operation on OUT and beside it as the one at which
@@ -57,7 +59,7 @@ func (c sweptRun) sweep(t *testing.T, store string, fault func(f *csrtest.FaultF
 		work := t.TempDir()
 		dir := filepath.Join(work, "out")
 		if c.old != nil {
-			if o := gdsvd(t, append([]string{"svd", "-q", store, "-o", dir}, c.old...)...); o.code != exitOK && o.code != exitNotConverged {
+			if o := gdsvd(t, append([]string{"svd", "-q", store, "-o", dir}, c.old...)...); o.code != ui.ExitOK && o.code != ui.ExitNotConverged {
 				t.Fatalf("exit %d\n%s", o.code, o.stderr)
 			}
 		}
@@ -98,24 +100,24 @@ func (c sweptRun) whole(t *testing.T, at csrtest.Op, dir string, old map[string]
 	t.Helper()
 	now := contents(t, dir)
 	for name := range now {
-		if !ofResult(name) {
+		if name != factor.ResultFile && name != eventsFile && !slices.Contains(partFiles, name) && !strings.HasPrefix(name, checkpointFile) {
 			t.Errorf("%v: there is %s", at, name)
 		}
 	}
-	if now[resultFile] == "" { // a checkpoint at most
-		if old[resultFile] != "" || slices.ContainsFunc(slices.Collect(maps.Keys(now)), func(name string) bool { return !ofCheckpoint(name) }) {
+	if now[factor.ResultFile] == "" { // a checkpoint at most
+		if old[factor.ResultFile] != "" || slices.ContainsFunc(slices.Collect(maps.Keys(now)), func(name string) bool { return !strings.HasPrefix(name, checkpointFile) }) {
 			t.Errorf("%v: OUT holds %v", at, slices.Sorted(maps.Keys(now)))
 		}
 		return false
 	}
-	if o := gdsvd(t, "check", "-q", dir); o.code != exitOK {
+	if o := gdsvd(t, "check", "-q", dir); o.code != ui.ExitOK {
 		t.Errorf("%v: check: exit %d\n%s%s", at, o.code, o.stdout, o.stderr)
 	}
-	if now[resultFile] != old[resultFile] {
+	if now[factor.ResultFile] != old[factor.ResultFile] {
 		return true
 	}
 	for name := range old {
-		if now[name] != old[name] && !ofCheckpoint(name) {
+		if now[name] != old[name] && !strings.HasPrefix(name, checkpointFile) {
 			t.Errorf("%v: %s is not the old one", at, name)
 		}
 	}
@@ -128,7 +130,7 @@ func (c sweptRun) tidied(t *testing.T, store string, at csrtest.Op, dir string, 
 	args := slices.DeleteFunc(slices.Clone(c.args), func(a string) bool { return a == "--force" || a == "--resume" })
 	again := "--resume"
 	if _, err := os.Stat(filepath.Join(dir, checkpointFile)); err != nil && !fresh {
-		if _, err := os.Stat(filepath.Join(dir, resultFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, factor.ResultFile)); err == nil {
 			again = "--force" // the old result, and nothing of the new one
 		}
 	}
@@ -162,7 +164,7 @@ func TestResultErrorSweep(t *testing.T) {
 				}
 				if o.code != c.code {
 					name, _, _ := strings.Cut(at.Name, " -> ")
-					if o.code != exitError || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, name) {
+					if o.code != ui.ExitError || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, name) {
 						t.Errorf("%v: exit %d: %q", at, o.code, o.stderr)
 					}
 				}

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // smallDisk mounts a file system of so many bytes for the time of the test.
@@ -53,7 +53,7 @@ func TestFullDisk(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			disk := smallDisk(t, c.size)
-			fails(t, exitError, "no space left on device", c.args(disk)...)
+			fails(t, ui.ExitError, "no space left on device", c.args(disk)...)
 			if left := names(t, disk); len(left) > 0 {
 				t.Errorf("on the disk are left %v", left)
 			}
@@ -81,14 +81,10 @@ func TestFullDiskAtCheckpoints(t *testing.T) {
 		case 4:
 			fill(t, ballast)
 		case 8:
-			saved, err := openCheckpoint(vfs.OS, dir)
-			if err != nil {
+			var err error
+			if kept, err = savedPasses(dir); err != nil {
 				t.Error(err)
 				break
-			}
-			kept = saved.Passes()
-			if err := saved.Close(); err != nil {
-				t.Error(err)
 			}
 			if err := os.Remove(ballast); err != nil {
 				t.Error(err)
@@ -97,7 +93,7 @@ func TestFullDiskAtCheckpoints(t *testing.T) {
 		return nil
 	}}
 	o := withFaults(t, f, append([]string{"svd", store, "-o", dir}, flags...)...)
-	if o.code != exitOK {
+	if o.code != ui.ExitOK {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	for _, file := range partFiles {
@@ -137,7 +133,7 @@ func TestIngestOnASmallDisk(t *testing.T) {
 	disk := smallDisk(t, 16<<20)
 	store := filepath.Join(disk, "m.csr")
 	args := []string{"ingest", "-q", file, "-o", store, "--memory", tightMemory, "--checkpoint-every", "1ms"}
-	fails(t, exitError, "(--ignore-space begins nevertheless)", args...)
+	fails(t, ui.ExitError, "(--ignore-space begins nevertheless)", args...)
 	if left := names(t, disk); len(left) > 0 {
 		t.Errorf("on the disk are left %v", left)
 	}
@@ -145,7 +141,7 @@ func TestIngestOnASmallDisk(t *testing.T) {
 	if err := os.WriteFile(room, make([]byte, 9<<20), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, exitError, "--resume goes on from there", append(args, "--ignore-space")...)
+	fails(t, ui.ExitError, "--resume goes on from there", append(args, "--ignore-space")...)
 	if err := os.Remove(room); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +161,7 @@ func TestGenerateOnASmallDisk(t *testing.T) {
 		}
 		store := filepath.Join(disk, "m.csr")
 		args = append(args, "-o", store)
-		fails(t, exitError, "no space left on device; .*m.csr.partial holds what is done: --resume goes on from there", args...)
+		fails(t, ui.ExitError, "no space left on device; .*m.csr.partial holds what is done: --resume goes on from there", args...)
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}

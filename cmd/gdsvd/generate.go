@@ -12,8 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -50,10 +51,10 @@ equal files.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
-				return usagef(cmd, "no FILE to write: give one with -o, - for standard output")
+				return ui.Usagef(cmd, "no FILE to write: give one with -o, - for standard output")
 			}
 			if err := g.Validate(); err != nil {
-				return usage(cmd, err)
+				return ui.Usage(cmd, err)
 			}
 			return a.generateRatings(cmd.Context(), g, out, force)
 		},
@@ -73,14 +74,14 @@ func (a *app) generateRatings(ctx context.Context, g synth.Ratings, out string, 
 	defer a.display.End()
 	write := func(w io.Writer) error {
 		return g.Write(ctx, w, func(done int64) {
-			a.display.Update(progress.State{
+			a.display.Update(ui.State{
 				Done: done, Total: g.Ratings,
 				Text: fmt.Sprintf("%d ratings", done), Attrs: []slog.Attr{slog.Int64("ratings", done)},
 			})
 		})
 	}
 	if out == "-" {
-		if err := a.stdout.wanted(); err != nil {
+		if err := a.stdout.Wanted(); err != nil {
 			return err
 		}
 		return write(a.stdout)
@@ -162,7 +163,7 @@ func (a *app) printMade(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	rows, cols := userDims(made)
+	rows, cols := factor.Dims(made)
 	if a.json {
 		return a.printJSON(map[string]any{
 			"store": path, "fingerprint": made.Fingerprint(), "rows": rows, "cols": cols, "nnz": made.NNZ(),

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
@@ -42,12 +42,12 @@ goes on from there with --resume.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case o.base == "":
-				return usagef(cmd, "no STORE to expand: give one with --base")
+				return ui.Usagef(cmd, "no STORE to expand: give one with --base")
 			case o.out == "":
-				return usagef(cmd, "no STORE to write: give one with -o")
+				return ui.Usagef(cmd, "no STORE to write: give one with -o")
 			}
 			if err := o.factor.Validate(); err != nil {
-				return usage(cmd, err)
+				return ui.Usage(cmd, err)
 			}
 			return a.generateKron(cmd.Context(), &o)
 		},
@@ -60,8 +60,8 @@ goes on from there with --resume.`,
 	f.IntVar(&o.factor.NNZ, "nnz", 0, "entries of the factor")
 	f.Float64SliceVar(&o.factor.Values, "values", synth.DefaultFactorValues(), "`list` of numbers that the factor's entries are drawn from")
 	f.Uint64Var(&o.factor.Seed, "seed", 0, "seed of the random numbers")
-	f.Var(sizeValue{p: &o.memory}, "memory", "memory to stay within while the values of the base are computed")
-	f.Var(sizeValue{p: &o.shardSize}, "shard-size", "size of the files of the store")
+	f.Var(ui.Size(&o.memory, false), "memory", "memory to stay within while the values of the base are computed")
+	f.Var(ui.Size(&o.shardSize, false), "shard-size", "size of the files of the store")
 	f.BoolVar(&o.force, "force", false, storeForceHelp)
 	f.BoolVar(&o.resume, "resume", false, storeResumeHelp)
 	return cmd
@@ -78,8 +78,7 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 
 // expand writes the new store, showing progress.
 func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error {
-	a.warnOfBudget(o.memory)
-	defer limitHeap(max(o.memory-notHeap, o.memory/2))()
+	defer limitHeap(unplanned(a.budget(o.memory)))()
 	var stage synth.ExpandStage
 	defer a.display.End()
 	e := synth.Expansion{Factor: o.factor, Base: base}
@@ -94,7 +93,7 @@ func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error
 			if s == synth.StageTruth {
 				text, attr = fmt.Sprintf("pass %d over the base", done), slog.Int64("passes", done)
 			}
-			a.display.Update(progress.State{Done: done, Total: total, Text: text, Attrs: []slog.Attr{attr}})
+			a.display.Update(ui.State{Done: done, Total: total, Text: text, Attrs: []slog.Attr{attr}})
 		},
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -123,20 +124,20 @@ func TestUnfinishedGenerate(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		told := "interrupted; " + store + ".partial holds what is done: --resume goes on from there"
-		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(stderr.String(), told) {
+		if code := cmd.ProcessState.ExitCode(); code != ui.ExitInterrupted || !strings.Contains(stderr.String(), told) {
 			t.Fatalf("%s: exit %d\n%s", kind, code, stderr)
 		}
-		fails(t, exitError, "holds an unfinished store: --resume goes on from it, --force begins anew", args...)
-		fails(t, exitError, `cannot be resumed: it had .*"?seed"?.* \(--force begins anew\)`, append(args, "--resume", "--seed", "3")...)
-		fails(t, exitError, "cannot be resumed: it had shard size", append(args, "--resume", "--shard-size", "1KiB")...)
-		fails(t, exitError, "holds an unfinished store", "ingest", "-q", ratings(t, tall), "-o", store)
+		fails(t, ui.ExitError, "holds an unfinished store: --resume goes on from it, --force begins anew", args...)
+		fails(t, ui.ExitError, `cannot be resumed: it had .*"?seed"?.* \(--force begins anew\)`, append(args, "--resume", "--seed", "3")...)
+		fails(t, ui.ExitError, "cannot be resumed: it had shard size", append(args, "--resume", "--shard-size", "1KiB")...)
+		fails(t, ui.ExitError, "holds an unfinished store", "ingest", "-q", ratings(t, tall), "-o", store)
 		before := finishedShards(t, store)
 		for _, flags := range [][]string{nil, {"--resume"}, {"--force"}} {
 			svd := append([]string{"svd", "-q", ingested(t, tall), "-k", "2", "-o", store}, flags...)
-			fails(t, exitError, `m\.csr\.partial holds UNFINISHED\.json, which is not of a result: finish the store .* or give another -o`, svd...)
+			fails(t, ui.ExitError, `m\.csr\.partial holds UNFINISHED\.json, which is not of a result: finish the store .* or give another -o`, svd...)
 		}
 		damage(t, filepath.Join(store+".partial", "shard-000000.csr"))
-		fails(t, exitError, "cannot be resumed: shard-000000.csr: header: ", append(args, "--resume")...)
+		fails(t, ui.ExitError, "cannot be resumed: shard-000000.csr: header: ", append(args, "--resume")...)
 		damage(t, filepath.Join(store+".partial", "shard-000000.csr"))
 		if before != finishedShards(t, store) {
 			t.Errorf("%s: what was refused has changed the unfinished store", kind)
@@ -146,8 +147,8 @@ func TestUnfinishedGenerate(t *testing.T) {
 		made := must(t, "info", store)
 		resumesNothing(t, store, append(args, "--resume")...)
 		resumesNothing(t, store, append(args, "--resume", "--shard-size", "4KiB")...) // files, not the matrix
-		fails(t, exitError, `m.csr: file (already )?exists \(--force replaces it\)`, args...)
-		fails(t, exitError, `m.csr: file (already )?exists: a finished store, but another one: it had .* this one has .* \(--force replaces it\)`, append(args, "--resume", "--seed", "3")...)
+		fails(t, ui.ExitError, `m.csr: file (already )?exists \(--force replaces it\)`, args...)
+		fails(t, ui.ExitError, `m.csr: file (already )?exists: a finished store, but another one: it had .* this one has .* \(--force replaces it\)`, append(args, "--resume", "--seed", "3")...)
 		if text := must(t, "info", store); text != made {
 			t.Errorf("%s: the finished store has become\n%s", kind, text)
 		}
@@ -192,7 +193,7 @@ func TestLeftoversOfSVD(t *testing.T) {
 	for _, name := range []string{"thesis.txt", "vectors-final", "MANIFEST.json"} {
 		work := t.TempDir()
 		leave(filepath.Join(work, "out"), "U.npy", name)
-		fails(t, exitError, "out.partial holds "+name+", ", "svd", "-q", store, "-k", "2", "-o", filepath.Join(work, "out"))
+		fails(t, ui.ExitError, "out.partial holds "+name+", ", "svd", "-q", store, "-k", "2", "-o", filepath.Join(work, "out"))
 		if kept := names(t, filepath.Join(work, "out.partial")); !slices.Contains(kept, name) || len(kept) != 2 {
 			t.Errorf("%v are left", kept)
 		}
@@ -219,7 +220,7 @@ func TestLeftoversOfGenerateRatings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	fails(t, exitError, "r.dat: locked by another process that is writing it", append(args, "--force")...)
+	fails(t, ui.ExitError, "r.dat: locked by another process that is writing it", append(args, "--force")...)
 }
 
 // damage changes a bit of the header of a shard; a second time, back.

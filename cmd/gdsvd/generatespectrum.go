@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
@@ -51,27 +51,27 @@ goes on from there with --resume.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.out == "" {
-				return usagef(cmd, "no STORE to write: give one with -o")
+				return ui.Usagef(cmd, "no STORE to write: give one with -o")
 			}
 			decays := p.Kind == synth.Exponential || p.Kind == synth.Clustered || p.Kind == synth.Repeated
 			if !cmd.Flags().Changed("least") && decays {
 				p.Least = decayingFloor
 			}
 			if err := m.Validate(); err != nil {
-				return usage(cmd, err)
+				return ui.Usage(cmd, err)
 			}
 			return a.generateSpectrum(cmd.Context(), &o)
 		},
 	}
 	f := cmd.Flags()
-	var kinds []choice[synth.ProfileKind]
+	var kinds []ui.Choice[synth.ProfileKind]
 	for _, k := range synth.ProfileKinds() {
-		kinds = append(kinds, choice[synth.ProfileKind]{string(k), k})
+		kinds = append(kinds, ui.Choice[synth.ProfileKind]{Name: string(k), Value: k})
 	}
 	f.StringVarP(&o.out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
 	f.Int64Var(&m.Rows, "rows", 0, "rows of the matrix")
 	f.Int64Var(&m.Cols, "cols", 0, "columns of the matrix")
-	choiceFlag(cmd, f, &p.Kind, "values", "", synth.Exponential, kinds, "kind of singular values")
+	ui.ChoiceFlag(cmd, f, &p.Kind, "values", "", synth.Exponential, kinds, "kind of singular values")
 	f.Float64Var(&p.Decay, "decay", 0.9, "factor from one value or group to the next, of exponential, clustered and repeated")
 	f.Float64Var(&p.Power, "power", 1, "exponent of polynomial")
 	f.Float64Var(&p.Gap, "gap", 0.1, "relative difference of the two values of gap")
@@ -81,7 +81,7 @@ goes on from there with --resume.`,
 	f.Int64Var(&m.Rank, "rank", 0, "number of values that are not zero (0: as many as there can be)")
 	f.IntVar(&m.Layers, "layers", 4, "layers of rotations; a row has 2 to this power entries")
 	f.Uint64Var(&m.Seed, "seed", 0, "seed of the random numbers")
-	f.Var(sizeValue{p: &o.shardSize}, "shard-size", "size of the files of the store")
+	f.Var(ui.Size(&o.shardSize, false), "shard-size", "size of the files of the store")
 	f.BoolVar(&o.force, "force", false, storeForceHelp)
 	f.BoolVar(&o.resume, "resume", false, storeResumeHelp)
 	return cmd
@@ -93,7 +93,7 @@ func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
 	err := o.matrix.Write(ctx, o.out, synth.WriteOptions{
 		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Resume: o.resume,
 		Progress: func(done, total int64) {
-			a.display.Update(progress.State{
+			a.display.Update(ui.State{
 				Done: done, Total: total,
 				Text: fmt.Sprintf("%d rows", done), Attrs: []slog.Attr{slog.Int64("rows", done)},
 			})

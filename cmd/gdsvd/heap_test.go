@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -10,10 +11,11 @@ import (
 // Its goal under a limit is what the runtime's gcControllerState.memoryLimitHeapGoal says.
 func TestHeapLimitLetsTheCollectorRest(t *testing.T) {
 	for _, resident := range []int64{0, 1 << 20, 100 << 20, 14 << 30, 1 << 40} {
-		p := stream.Plan{Parts: []stream.Part{
-			{Name: "runtime", Bytes: 20 << 20}, {Name: "vectors", Bytes: 10 << 20}, {Name: "garbage", Bytes: 3 << 20}, {Name: "resident blocks", Bytes: resident},
+		p := factor.Memory{Resident: resident, Parts: []stream.Part{
+			{Name: "runtime", Bytes: 20 << 20}, {Name: "vectors", Bytes: 10 << 20, Heap: true}, {Name: "garbage", Bytes: 3 << 20, Heap: true},
+			{Name: "resident blocks", Bytes: resident, Heap: true},
 		}}
-		p.Budget = p.Total() + resident/64 // what a plan leaves beside resident blocks
+		p.Budget = planned(p.Parts) + resident/64 // what a plan leaves beside resident blocks
 		limit, live := heapLimit(p), resident+10<<20
 		goal := limit - max(limit/100*3, 1<<20)
 		if rest := goal - live; rest < 1<<20 {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -36,18 +38,18 @@ func (a *app) infoCommand() *cobra.Command {
 		Short: "Describe a store or a result",
 		Long: `info says what a store or a result directory holds. With --ids it prints the ids
 of the rows or columns of a store, one a line in the order of the rows of U or
-V (from 0 on where the input had no ids of its own, as Matrix Market and IDX).` + "\n" + exitHelp,
+V (from 0 on where the input had no ids of its own, as Matrix Market and IDX).` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd info ml-10m.csr
   gdsvd info ml-10m.csr --ids cols > movies.txt`,
 		Args:              oneArgument("STORE or OUT"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := args[0]
-			if _, err := a.fsys.Stat(filepath.Join(path, resultFile)); err == nil {
+			if _, err := a.fsys.Stat(filepath.Join(path, factor.ResultFile)); err == nil {
 				if ids != noAxis {
-					return usagef(cmd, "--ids wants the STORE, %s is a result", path)
+					return ui.Usagef(cmd, "--ids wants the STORE, %s is a result", path)
 				}
-				r, err := readResult(a.fsys, path)
+				r, err := factor.OpenFS(a.fsys, path)
 				if err != nil {
 					return err
 				}
@@ -68,7 +70,7 @@ V (from 0 on where the input had no ids of its own, as Matrix Market and IDX).` 
 			return errors.Join(err, store.Close())
 		},
 	}
-	choiceFlag(cmd, cmd.Flags(), &ids, "ids", "", noAxis, named(rowAxis, colAxis), "print the ids of one side of the matrix")
+	ui.ChoiceFlag(cmd, cmd.Flags(), &ids, "ids", "", noAxis, ui.Named(rowAxis, colAxis), "print the ids of one side of the matrix")
 	return cmd
 }
 
@@ -80,16 +82,16 @@ type storeInfo struct {
 	Rows          int64          `json:"rows"`
 	Cols          int64          `json:"cols"`
 	NNZ           int64          `json:"nnz"`
-	Density       number         `json:"density"`
+	Density       factor.Number  `json:"density"`
 	Transposed    bool           `json:"transposed"` // the user's columns are stored as rows
 	Coding        string         `json:"coding"`
 	Values        []float64      `json:"values"` // all values that occur, if they are few
 	RowIDs        string         `json:"row_ids"`
 	ColIDs        string         `json:"col_ids"`
-	Norm          number         `json:"norm"`        // ‖A‖; null if it is not known
-	Squares       number         `json:"sum_squares"` // its square; null if that is no number
+	Norm          factor.Number  `json:"norm"`        // ‖A‖; null if it is not known
+	Squares       factor.Number  `json:"sum_squares"` // its square; null if that is no number
 	Bytes         int64          `json:"bytes"`
-	BytesPerEntry number         `json:"bytes_per_entry"`
+	BytesPerEntry factor.Number  `json:"bytes_per_entry"`
 	Shards        int            `json:"shards"`
 	Blocks        int            `json:"blocks"`
 	Fingerprint   string         `json:"fingerprint"`
@@ -98,32 +100,30 @@ type storeInfo struct {
 
 func newStoreInfo(s *csr.Store) *storeInfo {
 	m := s.Manifest()
-	rows, cols := userDims(s)
+	rows, cols := factor.Dims(s)
 	i := &storeInfo{
 		Format: m.Format, Version: m.Version, Path: s.Path(), Rows: rows, Cols: cols, NNZ: s.NNZ(),
 		Density:    ratio(float64(s.NNZ()), float64(rows)*float64(cols)),
 		Transposed: s.Transposed(), Coding: s.Values().Coding.String(), Values: append([]float64{}, s.Values().Table...),
-		RowIDs: idsName(m.IDs.Rows), ColIDs: idsName(m.IDs.Cols), Norm: number(math.Ldexp(s.Norm())), Squares: squares(m),
+		RowIDs: idsName(m.IDs.Rows), ColIDs: idsName(m.IDs.Cols), Norm: factor.Number(math.Ldexp(s.Norm())), Squares: squares(m),
 		Bytes: s.Size(), BytesPerEntry: ratio(float64(s.Size()), float64(s.NNZ())),
 		Shards: len(m.Shards), Blocks: s.NumBlocks(), Fingerprint: s.Fingerprint(), Source: m.Source,
 	}
-	if s.Transposed() {
-		i.RowIDs, i.ColIDs = i.ColIDs, i.RowIDs
-	}
+	i.RowIDs, i.ColIDs = factor.Orient(s, i.RowIDs, i.ColIDs)
 	return i
 }
 
 // squares is ‖A‖², and no number where that leaves the range.
-func squares(m csr.Manifest) number {
+func squares(m csr.Manifest) factor.Number {
 	x := math.Ldexp(m.SumSquares, m.SumExponent)
 	if x == 0 && m.SumSquares > 0 {
-		return number(math.NaN())
+		return factor.Number(math.NaN())
 	}
-	return number(x)
+	return factor.Number(x)
 }
 
 // known is x in a format, and empty if x is no number.
-func known(format string, x number) string {
+func known(format string, x factor.Number) string {
 	if math.IsNaN(float64(x)) {
 		return ""
 	}
@@ -180,11 +180,12 @@ func perEntry(bytes, entries int64) string {
 
 // printIDs prints the ids of one side of the user's matrix.
 func (a *app) printIDs(ctx context.Context, s *csr.Store, side axis) error {
-	stored, count := csr.RowAxis, s.Rows()
-	if (side == colAxis) != s.Transposed() {
-		stored, count = csr.ColAxis, s.Cols()
+	stored, other := factor.Orient(s, csr.RowAxis, csr.ColAxis)
+	count, others := factor.Dims(s)
+	if side == colAxis {
+		stored, count = other, others
 	}
-	if err := a.stdout.wanted(); err != nil {
+	if err := a.stdout.Wanted(); err != nil {
 		return err
 	}
 	r, err := s.IDs(stored)

@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/progress"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
@@ -44,30 +45,30 @@ readings and the flag for each.
 
 Whatever the size of the input, memory stays within --memory. What does not fit
 is sorted on the disk, in STORE.spool, and saved from time to time: an ingest of
-files that is interrupted goes on from there with --resume.` + "\n" + exitHelp,
+files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd ingest ml-10M100K/ratings.dat -o ml-10m.csr
   zcat ratings.csv.gz | gdsvd ingest - -o ratings.csr --columns userId,movieId,rating --memory 256MiB`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef(cmd, "no INPUT: name files, or - for standard input")
+				return ui.Usagef(cmd, "no INPUT: name files, or - for standard input")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
-				return usagef(cmd, "no STORE to write: give one with -o")
+				return ui.Usagef(cmd, "no STORE to write: give one with -o")
 			}
 			if n := len(o.Columns); n != 0 && n != 2 && n != 3 {
-				return usagef(cmd, "--columns %s: want user,item or user,item,value", strings.Join(o.Columns, ","))
+				return ui.Usagef(cmd, "--columns %s: want user,item or user,item,value", strings.Join(o.Columns, ","))
 			}
 			if o.MaxBadLines < 0 {
-				return usagef(cmd, "--max-bad-lines %d: want 0 or more", o.MaxBadLines)
+				return ui.Usagef(cmd, "--max-bad-lines %d: want 0 or more", o.MaxBadLines)
 			}
 			if o.Workers < 0 {
-				return usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
+				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 			}
 			if every < 0 {
-				return usagef(cmd, "--checkpoint-every %v: want a time, or 0 for never", every)
+				return ui.Usagef(cmd, "--checkpoint-every %v: want a time, or 0 for never", every)
 			}
 			if o.CheckpointEvery = every; every == 0 {
 				o.CheckpointEvery = -1
@@ -85,25 +86,25 @@ files that is interrupted goes on from there with --resume.` + "\n" + exitHelp,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
-	formats := []choice[string]{{"auto", "auto"}}
+	formats := []ui.Choice[string]{{Name: "auto", Value: "auto"}}
 	for _, f := range all.Formats() {
 		if f.Name != "" {
-			formats = append(formats, choice[string]{f.Name, f.Name})
+			formats = append(formats, ui.Choice[string]{Name: f.Name, Value: f.Name})
 		}
 	}
-	choiceFlag(cmd, f, &o.Format, "format", "", "auto", formats, "format of the input")
+	ui.ChoiceFlag(cmd, f, &o.Format, "format", "", "auto", formats, "format of the input")
 	f.StringVar(&o.Separator, "sep", "", `what separates fields, \t for a tab (default: detected)`)
 	f.StringSliceVar(&o.Columns, "columns", nil, "`user,item,value`: names in the header or numbers from 1; without value every entry is 1")
-	choiceFlag(cmd, f, &o.Header, "header", "", format.HeaderAuto,
-		named(format.HeaderAuto, format.HeaderYes, format.HeaderNo), "the first line names the columns")
-	choiceFlag(cmd, f, &o.Duplicates, "duplicates", "", ingest.DuplicatesError,
-		named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of several entries at one place")
-	choiceFlag(cmd, f, &o.Orient, "orient", "", ingest.OrientAuto,
-		named(ingest.OrientAuto, ingest.OrientRows, ingest.OrientCols), "the side that is stored as rows; auto takes the longer one")
+	ui.ChoiceFlag(cmd, f, &o.Header, "header", "", format.HeaderAuto,
+		ui.Named(format.HeaderAuto, format.HeaderYes, format.HeaderNo), "the first line names the columns")
+	ui.ChoiceFlag(cmd, f, &o.Duplicates, "duplicates", "", ingest.DuplicatesError,
+		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of several entries at one place")
+	ui.ChoiceFlag(cmd, f, &o.Orient, "orient", "", ingest.OrientAuto,
+		ui.Named(ingest.OrientAuto, ingest.OrientRows, ingest.OrientCols), "the side that is stored as rows; auto takes the longer one")
 	f.Int64Var(&o.MaxBadLines, "max-bad-lines", 0, "leave out up to `N` lines that cannot be read")
 	o.Memory, o.ShardSize = ingest.DefaultMemory, csr.DefaultShard
-	f.Var(sizeValue{p: &o.Memory}, "memory", "memory to stay within")
-	f.Var(sizeValue{p: &o.ShardSize}, "shard-size", "size of the files of the store")
+	f.Var(ui.Size(&o.Memory, false), "memory", "memory to stay within")
+	f.Var(ui.Size(&o.ShardSize, false), "shard-size", "size of the files of the store")
 	f.IntVar(&o.Workers, "workers", 0, "parse and sort with `N` threads (0: all processors)")
 	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
 	f.BoolVar(&o.Resume, "resume", false, "go on where an ingest of these inputs was interrupted; the store has the same bytes as without a break; if it is finished, only say so")
@@ -122,7 +123,7 @@ func toldIngest(cmd *cobra.Command, err error) error {
 	)
 	switch {
 	case errors.As(err, &ambiguity):
-		return usage(cmd, err)
+		return ui.Usage(cmd, err)
 	case errors.As(err, &resume):
 		return cannotResume(resume.Spool, resume.Err)
 	case errors.As(err, &unfinished):
@@ -135,8 +136,7 @@ func toldIngest(cmd *cobra.Command, err error) error {
 
 // ingest reads inputs into a store, showing progress.
 func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.Options) (*ingest.Report, error) {
-	a.warnOfBudget(o.Memory)
-	defer limitHeap(ingest.HeapLimit(o.Memory))()
+	defer limitHeap(ingest.HeapLimit(a.budget(o.Memory)))()
 	o.FS, o.Stdin, o.Log = a.fsys, a.stdin, a.display.Logger()
 	stage := ""
 	o.Observer = func(p ingest.Progress) {
@@ -144,7 +144,7 @@ func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.
 			stage = p.Stage
 			a.display.Begin("ingest: " + stage)
 		}
-		a.display.Update(progress.State{
+		a.display.Update(ui.State{
 			Done: p.Done, Total: p.Total, Bytes: p.Stage == ingest.StageRead,
 			Text:  fmt.Sprintf("%d entries", p.Entries),
 			Attrs: []slog.Attr{slog.Int64("entries", p.Entries)},
@@ -156,21 +156,21 @@ func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.
 
 // ingestResult is the --json form of an ingest.Report.
 type ingestResult struct {
-	Store         string `json:"store"`
-	Finished      bool   `json:"finished,omitempty"` // there was nothing to do: lines, times and temporary files are not known
-	Fingerprint   string `json:"fingerprint"`
-	Rows          int64  `json:"rows"`
-	Cols          int64  `json:"cols"`
-	NNZ           int64  `json:"nnz"`
-	Transposed    bool   `json:"transposed"`
-	Bytes         int64  `json:"bytes"`
-	BytesPerEntry number `json:"bytes_per_entry"`
-	InputBytes    int64  `json:"input_bytes"`
-	SpilledBytes  int64  `json:"spilled_bytes"`
-	SpoolBytes    int64  `json:"spool_bytes"`
-	Runs          int    `json:"runs"`
-	IDLists       int    `json:"id_lists"`
-	Resumes       int    `json:"resumes"`
+	Store         string        `json:"store"`
+	Finished      bool          `json:"finished,omitempty"` // there was nothing to do: lines, times and temporary files are not known
+	Fingerprint   string        `json:"fingerprint"`
+	Rows          int64         `json:"rows"`
+	Cols          int64         `json:"cols"`
+	NNZ           int64         `json:"nnz"`
+	Transposed    bool          `json:"transposed"`
+	Bytes         int64         `json:"bytes"`
+	BytesPerEntry factor.Number `json:"bytes_per_entry"`
+	InputBytes    int64         `json:"input_bytes"`
+	SpilledBytes  int64         `json:"spilled_bytes"`
+	SpoolBytes    int64         `json:"spool_bytes"`
+	Runs          int           `json:"runs"`
+	IDLists       int           `json:"id_lists"`
+	Resumes       int           `json:"resumes"`
 	Estimate      struct {
 		Entries int64 `json:"entries"`
 		Spool   int64 `json:"spool_bytes"`
@@ -186,8 +186,8 @@ type ingestResult struct {
 		Sort  float64 `json:"sort"`
 		Write float64 `json:"write"`
 	} `json:"seconds"`
-	MBPerSecond number `json:"mb_per_second"`
-	PeakRSS     int64  `json:"peak_rss"`
+	MBPerSecond factor.Number `json:"mb_per_second"`
+	PeakRSS     int64         `json:"peak_rss"`
 }
 
 func newIngestResult(r *ingest.Report) *ingestResult {

@@ -11,7 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 )
 
 // fewer drops the ratings that keep refuses, by number.
@@ -70,7 +71,7 @@ func TestInit(t *testing.T) {
 				if warm.Passes >= cold.Passes || warm.Status != "converged" {
 					t.Errorf("%s: %d passes, %s; %d from random vectors", c.what, warm.Passes, warm.Status, cold.Passes)
 				}
-				a, b := loadNPY(t, filepath.Join(coldDir, sigmaFile)), loadNPY(t, filepath.Join(warmDir, sigmaFile))
+				a, b := loadNPY(t, filepath.Join(coldDir, factor.SigmaFile)), loadNPY(t, filepath.Join(warmDir, factor.SigmaFile))
 				if !mat.EqualApprox(a, b, 1e-10*a.At(0, 0)) {
 					t.Errorf("%s: other values", c.what)
 				}
@@ -103,7 +104,7 @@ func TestInitFollowsIDs(t *testing.T) {
 	}
 	inOrder := filepath.Join(t.TempDir(), "out")
 	o := gdsvd(t, "svd", whole, "-k", "3", "--method", "power", "-o", inOrder, "--init", small)
-	if o.code != exitOK || !strings.Contains(o.stderr, "the store of the start vectors is gone") {
+	if o.code != ui.ExitOK || !strings.Contains(o.stderr, "the store of the start vectors is gone") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	if err := os.Rename(without+".away", without); err != nil {
@@ -111,7 +112,7 @@ func TestInitFollowsIDs(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "out")
 	o = gdsvd(t, "svd", whole, "-k", "3", "--method", "power", "-o", dir, "--init", small)
-	if o.code != exitOK || strings.Contains(o.stderr, "gone") || !strings.Contains(o.stderr, "entries=37 of=40") {
+	if o.code != ui.ExitOK || strings.Contains(o.stderr, "gone") || !strings.Contains(o.stderr, "entries=37 of=40") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	// The first pass, over the start vectors alone, shows how good they are.
@@ -126,22 +127,22 @@ func TestInitRefused(t *testing.T) {
 	of := func(init string) []string {
 		return []string{"svd", "-q", store, "-k", "2", "-o", filepath.Join(t.TempDir(), "out"), "--init", init}
 	}
-	fails(t, exitError, `--init .*no such file`, of(filepath.Join(t.TempDir(), "none"))...)
-	fails(t, exitError, `there is no V.npy, whose vectors this store needs: the result was made with --vectors left or interrupted`, of(long)...)
+	fails(t, ui.ExitError, `--init .*no such file`, of(filepath.Join(t.TempDir(), "none"))...)
+	fails(t, ui.ExitError, `there is no V.npy, whose vectors this store needs: the result was made with --vectors left or interrupted`, of(long)...)
 	// V of the other has 90 entries, and its store is gone.
 	foreign, _ := factorised(t, other, "-k", "2")
 	if err := os.RemoveAll(other); err != nil {
 		t.Fatal(err)
 	}
 	o := gdsvd(t, of(foreign)...)
-	if o.code != exitError || !strings.Contains(o.stderr, "its vectors have 90 entries, for 40 in this store") {
+	if o.code != ui.ExitError || !strings.Contains(o.stderr, "its vectors have 90 entries, for 40 in this store") {
 		t.Errorf("exit %d\n%s", o.code, o.stderr)
 	}
 	bad, _ := factorised(t, store, "-k", "2")
 	if err := os.Truncate(filepath.Join(bad, rightFile), 300); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, exitError, `--init: read .*V.npy: 300 bytes for an array of 40×2`, of(bad)...)
+	fails(t, ui.ExitError, `--init: read .*V.npy: 300 bytes for an array of 40×2`, of(bad)...)
 }
 
 // Interrupted before or after, a run from start vectors goes on like any other.
@@ -175,8 +176,8 @@ func TestInitFindsWhatIsNew(t *testing.T) {
 	}
 	// What is known after a single pass is that the vectors are singular.
 	out := filepath.Join(t.TempDir(), "out")
-	fails(t, exitNotConverged, `pass limit reached`, "svd", "-q", after, "-k", "2", "-o", out, "--method", "power", "--init", init, "--max-passes", "1")
-	if r, err := readResult(vfs.OS, out); err != nil || r.Converged != 2 || r.Status != "pass-limit" || r.Outside.Bound < 300 {
+	fails(t, ui.ExitNotConverged, `pass limit reached`, "svd", "-q", after, "-k", "2", "-o", out, "--method", "power", "--init", init, "--max-passes", "1")
+	if r, err := factor.Open(out); err != nil || r.Converged != 2 || r.Status != "pass-limit" || r.Outside.Bound < 300 {
 		t.Errorf("after one pass: %+v, %v", r, err)
 	}
 }
@@ -189,7 +190,7 @@ func TestNegativeEigenvalue(t *testing.T) {
 	}
 	fmt.Fprint(&text, "31,31,-5\n")
 	store := storeOf(t, text.String())
-	o := fails(t, exitError, `matrix is not positive semidefinite`,
+	o := fails(t, ui.ExitError, `matrix is not positive semidefinite`,
 		"svd", "-q", store, "-k", "1", "-o", filepath.Join(t.TempDir(), "out"), "--method", "power", "--operator", "symmetric")
 	if !strings.Contains(o.stderr, "--operator gram") || strings.Contains(o.stderr, "--resume") {
 		t.Errorf("stderr:\n%s", o.stderr)
@@ -199,18 +200,18 @@ func TestNegativeEigenvalue(t *testing.T) {
 // What is printed to be missing is what the status was decided by, and of a result
 // that does not say, what its numbers allow.
 func TestMissing(t *testing.T) {
-	r := &result{Certified: true, Sigma: []number{10, 2}, Settings: settings{Tol: 1e-4}}
+	r := &factor.Result{Certified: true, Sigma: []factor.Number{10, 2}, Settings: factor.Settings{Tol: 1e-4}}
 	for _, c := range []struct {
-		outside outside
+		outside factor.Outside
 		want    bool
 	}{
-		{outside{Bound: 2.0015, Leading: true}, false},
-		{outside{Bound: 2.0015}, true},
-		{outside{Bound: 2.0005}, true},
-		{outside{Bound: 1.9}, false},
+		{factor.Outside{Bound: 2.0015, Leading: true}, false},
+		{factor.Outside{Bound: 2.0015}, true},
+		{factor.Outside{Bound: 2.0005}, true},
+		{factor.Outside{Bound: 1.9}, false},
 	} {
 		r.Outside = c.outside
-		if got := r.missing(); strings.Contains(got, "one may be missing") != c.want {
+		if got := lacking(r); strings.Contains(got, "one may be missing") != c.want {
 			t.Errorf("%+v: %q", c.outside, got)
 		}
 	}

@@ -17,10 +17,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/synth"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // spilling does not fit into tightMemory, which is little more than the least ingest works with.
@@ -160,7 +162,7 @@ func TestSignalStopsIngest(t *testing.T) {
 		<-stderr.wrote // it has taken the signal
 		feed.Close()   // and the input ends
 		_ = cmd.Wait()
-		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		if code := cmd.ProcessState.ExitCode(); code != ui.ExitInterrupted {
 			t.Errorf("%v: exit %d\n%s", signal, code, stderr)
 		}
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
@@ -185,7 +187,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+	if code := cmd.ProcessState.ExitCode(); code != ui.ExitInterrupted {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 }
@@ -206,7 +208,7 @@ func TestSignalStopsSVD(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+	if code := cmd.ProcessState.ExitCode(); code != ui.ExitInterrupted {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
 	if r := resultOf(t, dir); r.Status != "cancelled" || r.Certified {
@@ -243,7 +245,7 @@ func TestKilledSVDGoesOn(t *testing.T) {
 		killed := 0
 		for killed < kills || further == 0 && killed < 50 { // and at least one that meets a saved run
 			_ = killAfter(t, time.Duration(r.Float64()*float64(whole)), args...)
-			if _, err := os.Stat(filepath.Join(dir, resultFile)); err == nil { // in time, if only just
+			if _, err := os.Stat(filepath.Join(dir, factor.ResultFile)); err == nil { // in time, if only just
 				sameResult(t, method, want, dir)
 				if err := os.RemoveAll(dir); err != nil {
 					t.Fatal(err)
@@ -252,14 +254,11 @@ func TestKilledSVDGoesOn(t *testing.T) {
 				continue
 			}
 			killed++
-			if saved, err := openCheckpoint(vfs.OS, dir); err == nil {
-				if saved.Passes() > last {
+			if saved, err := savedPasses(dir); err == nil {
+				if saved > last {
 					further++
 				}
-				last = saved.Passes()
-				if err := saved.Close(); err != nil {
-					t.Fatal(err)
-				}
+				last = saved
 			} else if !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
 			}
@@ -285,16 +284,16 @@ func sameResult(t *testing.T, what, want, got string) {
 	for _, f := range partFiles {
 		same(t, what, filepath.Join(want, f), filepath.Join(got, f))
 	}
-	volatile := func(r result) result {
-		r.BytesRead, r.Seconds, r.PeakRSS, r.Settings.Memory = 0, seconds{}, 0, 0
+	volatile := func(r factor.Result) factor.Result {
+		r.BytesRead, r.Seconds, r.PeakRSS, r.Settings.Memory = 0, factor.Seconds{}, 0, 0
 		if r.Choice != nil {
 			r.Choice.Why, r.Choice.Reason = "", "" // the continued run has it from the checkpoint
 		}
 		r.CRC = 0
-		r.Files = slices.DeleteFunc(r.Files, func(p resultPart) bool { return p.Name == eventsFile }) // it has times
+		r.Files = slices.DeleteFunc(r.Files, func(p factor.File) bool { return p.Name == eventsFile }) // it has times
 		return r
 	}
-	if diff := cmp.Diff(volatile(resultOf(t, want)), volatile(resultOf(t, got))); diff != "" {
+	if diff := cmp.Diff(volatile(resultOf(t, want)), volatile(resultOf(t, got)), cmpopts.IgnoreUnexported(factor.Result{})); diff != "" {
 		t.Errorf("%s: results differ:\n%s", what, diff)
 	}
 	if a, b := events(t, want), events(t, got); !slices.Equal(a, b) {
@@ -419,11 +418,11 @@ func TestUnfinishedIngest(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(stderr.String(), "--resume goes on from there") {
+	if code := cmd.ProcessState.ExitCode(); code != ui.ExitInterrupted || !strings.Contains(stderr.String(), "--resume goes on from there") {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
-	fails(t, exitError, "--resume goes on from it, --force begins anew", args...)
-	fails(t, exitError, "cannot be resumed: it had duplicates \"error\"", append(args, "--resume", "--duplicates", "sum")...)
+	fails(t, ui.ExitError, "--resume goes on from it, --force begins anew", args...)
+	fails(t, ui.ExitError, "cannot be resumed: it had duplicates \"error\"", append(args, "--resume", "--duplicates", "sum")...)
 	must(t, append(args, "--resume")...)
 	if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
 		t.Errorf("at the end there are %v", left)

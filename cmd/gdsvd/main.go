@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 )
 
 func main() {
@@ -24,7 +26,7 @@ func main() {
 		a.say("gdsvd: interrupted, cleaning up (once more to stop at once)")
 		cancel()
 		<-signals
-		os.Exit(exitInterrupted)
+		os.Exit(ui.ExitInterrupted)
 	}()
 	os.Exit(a.run(ctx, os.Args[1:]))
 }

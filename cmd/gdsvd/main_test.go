@@ -19,7 +19,10 @@ import (
 	"go.uber.org/goleak"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/synth"
+	"github.com/gdsvd/gdsvd/solver"
 )
 
 // runMain in the environment makes the test binary behave as gdsvd itself, for
@@ -46,6 +49,16 @@ func process(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// Files of a result directory, as RESULT.md has them.
+const (
+	leftFile         = "U.npy"
+	rightFile        = "V.npy"
+	eventsFile       = "events.jsonl"
+	checkpointFile   = "checkpoint"
+	checkpointEvents = "checkpoint.jsonl"
+	halfSuffix       = ".half" // of what is being written
+)
+
 // ran is the outcome of a run of gdsvd.
 type ran struct {
 	code           int
@@ -71,7 +84,7 @@ func gdsvdIn(t *testing.T, ctx context.Context, stdin string, args ...string) ra
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	o := gdsvd(t, args...)
-	if o.code != exitOK || o.stderr != "" {
+	if o.code != ui.ExitOK || o.stderr != "" {
 		t.Fatalf("gdsvd %s: exit %d\n%s%s", strings.Join(args, " "), o.code, o.stdout, o.stderr)
 	}
 	return o.stdout
@@ -95,7 +108,7 @@ func resumesNothing(t *testing.T, store string, args ...string) {
 	t.Helper()
 	quiet := must(t, args...)
 	o := gdsvd(t, slices.DeleteFunc(slices.Clone(args), func(s string) bool { return s == "-q" })...)
-	if o.code != exitOK || o.stdout != quiet || !strings.Contains(o.stdout, filepath.Base(store)) ||
+	if o.code != ui.ExitOK || o.stdout != quiet || !strings.Contains(o.stdout, filepath.Base(store)) ||
 		!strings.Contains(o.stderr, "the store is finished: there is nothing to resume") {
 		t.Errorf("%v: exit %d\n%s%s", args, o.code, o.stdout, o.stderr)
 	}
@@ -133,21 +146,39 @@ func ingested(t *testing.T, g synth.Ratings) string {
 }
 
 // factorised makes a result in a new directory and reads it.
-func factorised(t *testing.T, store string, flags ...string) (dir string, r result) {
+func factorised(t *testing.T, store string, flags ...string) (dir string, r factor.Result) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "out")
 	must(t, append([]string{"svd", "-q", store, "-o", dir}, flags...)...)
 	return dir, resultOf(t, dir)
 }
 
-func resultOf(t *testing.T, dir string) (r result) {
+func resultOf(t *testing.T, dir string) (r factor.Result) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, resultFile))
+	data, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	decode(t, string(data), &r)
 	return r
+}
+
+// savedPasses reads how far the checkpoint in OUT is.
+func savedPasses(dir string) (int, error) {
+	f, err := os.Open(filepath.Join(dir, checkpointFile))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	c, err := solver.ReadCheckpoint(f, info.Size())
+	if err != nil {
+		return 0, err
+	}
+	return c.Passes(), nil
 }
 
 // decode reads JSON that must hold nothing but the fields of v.

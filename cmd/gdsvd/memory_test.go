@@ -12,7 +12,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -38,7 +40,7 @@ func long(t *testing.T, rows, cols int) string {
 }
 
 // tightly is the least budget that a run works with, and what is in files then.
-func tightly(t *testing.T, store string, flags []string) (memory string, e explanation) {
+func tightly(t *testing.T, store string, flags []string) (memory string, e factor.Explanation) {
 	t.Helper()
 	memory = tightBudget(t, store, append([]string{"svd"}, flags...))
 	decode(t, must(t, slices.Concat([]string{"svd", "-q", store, "--memory", memory, "--explain", "--json"}, flags)...), &e)
@@ -68,13 +70,13 @@ func TestVectorsInFiles(t *testing.T) {
 			run := func(out string, more ...string) {
 				t.Helper()
 				o := gdsvd(t, slices.Concat([]string{"svd", "-q", store, "-o", filepath.Join(work, out)}, flags, more)...)
-				if o.code != exitOK && o.code != exitNotConverged {
+				if o.code != ui.ExitOK && o.code != ui.ExitNotConverged {
 					t.Fatalf("exit %d: %s", o.code, o.stderr)
 				}
 			}
 			check := func(want, got string) {
 				t.Helper()
-				for _, f := range []string{sigmaFile, leftFile, rightFile} {
+				for _, f := range []string{factor.SigmaFile, leftFile, rightFile} {
 					same(t, got+": "+f, filepath.Join(work, want, f), filepath.Join(work, got, f))
 				}
 			}
@@ -106,7 +108,7 @@ func TestLeastBudgetWorks(t *testing.T) {
 		flags := []string{"--method", m, "-k", "6"}
 		memory, e := tightly(t, store, flags)
 		var total int64
-		for _, p := range e.Memory {
+		for _, p := range e.Parts {
 			total += p.Bytes
 		}
 		if total > e.Budget {
@@ -133,7 +135,7 @@ func TestNoRoomForVectors(t *testing.T) {
 		}}
 		work := t.TempDir()
 		o := withFaults(t, f, slices.Concat([]string{"svd", "-q", store, "-o", filepath.Join(work, "out"), "--memory", memory}, flags)...)
-		if o.code != exitError || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, "no space left on device") || !strings.Contains(o.stderr, "for vectors") {
+		if o.code != ui.ExitError || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, "no space left on device") || !strings.Contains(o.stderr, "for vectors") {
 			t.Errorf("after %d blocks: exit %d\n%s", after, o.code, o.stderr)
 		}
 		// A fault in the middle of the run leaves a checkpoint and says so.
@@ -180,7 +182,7 @@ func TestSizes(t *testing.T) {
 	must(t, "generate", "kron", "-q", "--base", plain, "--rows", "2", "--cols", "1", "--nnz", "2", "-o", filepath.Join(dir, "k.csr"), "--memory", "64Mi", "--shard-size", "1G")
 	must(t, "generate", "spectrum", "-q", "--rows", "9", "--cols", "5", "-o", filepath.Join(dir, "s.csr"), "--shard-size", "1g")
 	must(t, "svd", "-q", plain, "-k", "2", "-o", filepath.Join(dir, "out"), "--memory", "64M")
-	fails(t, exitUsage, `--memory.* size "64Q" is not understood \(write 800MB, 512MiB`, "svd", plain, "-k", "2", "--explain", "--memory", "64Q")
+	fails(t, ui.ExitUsage, `--memory.* size "64Q" is not understood \(write 800MB, 512MiB`, "svd", plain, "-k", "2", "--explain", "--memory", "64Q")
 	if memory.Total() == 0 {
 		t.Skip("the memory of the machine is not known on this system")
 	}
@@ -192,7 +194,7 @@ func TestSizes(t *testing.T) {
 	} {
 		o := gdsvd(t, args...)
 		said := slices.DeleteFunc(strings.Split(o.stderr, "\n"), func(line string) bool { return !strings.Contains(line, "--memory is more than the machine") })
-		if o.code != exitOK || len(said) != 1 || !strings.Contains(said[0], "1.00 PiB") || !strings.Contains(said[0], memory.FormatSize(memory.Total())) {
+		if o.code != ui.ExitOK || len(said) != 1 || !strings.Contains(said[0], "1.00 PiB") || !strings.Contains(said[0], memory.FormatSize(memory.Total())) {
 			t.Errorf("%v: exit %d, standard error\n%s", args, o.code, o.stderr)
 		}
 	}

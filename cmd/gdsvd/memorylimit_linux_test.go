@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/synth"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // A budget that cannot work is refused with one that can, in which the run then
@@ -41,7 +41,7 @@ func TestSmallestBudget(t *testing.T) {
 			args := slices.Concat([]string{"svd", "-q", store, "-o", out, "--memory"}, []string{"22MiB"}, flags)
 			const refusal = `memory budget of 22.0 MiB is too small: at least ([0-9.]+) MiB are needed \(MiB: runtime`
 			for _, a := range [][]string{args, append(slices.Clone(args), "--explain"), slices.Delete(slices.Clone(args), 1, 2)} { // -q, not to be quiet
-				fails(t, exitError, refusal, a...)
+				fails(t, ui.ExitError, refusal, a...)
 			}
 			least := regexp.MustCompile(refusal).FindStringSubmatch(gdsvd(t, args...).stderr)[1]
 			budget, err := memory.ParseSize(least + "MiB")
@@ -88,12 +88,7 @@ func TestResumeWithinAKernelLimit(t *testing.T) {
 	}
 	passes := 0
 	for start := time.Now(); passes == 0 && time.Since(start) < time.Minute; time.Sleep(time.Millisecond) {
-		if saved, err := openCheckpoint(vfs.OS, dir); err == nil {
-			passes = saved.Passes()
-			if err := saved.Close(); err != nil {
-				t.Fatal(err)
-			}
-		}
+		passes, _ = savedPasses(dir)
 	}
 	if passes == 0 {
 		t.Fatal("no checkpoint was written")
@@ -131,10 +126,7 @@ func TestVectorsInFilesWithinAKernelLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(time.Millisecond) {
-		if saved, err := openCheckpoint(vfs.OS, dir); err == nil {
-			if err := saved.Close(); err != nil {
-				t.Fatal(err)
-			}
+		if _, err := savedPasses(dir); err == nil {
 			break
 		}
 	}
@@ -148,7 +140,7 @@ func TestVectorsInFilesWithinAKernelLimit(t *testing.T) {
 		t.Fatalf("%+v, %v\n%s", usage, e, out)
 	}
 	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitNotConverged) {
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != ui.ExitNotConverged) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, f := range partFiles {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,17 +9,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
 // methodFlags are --method and the settings of the methods. One that is 0 is
 // found by the method.
 type methodFlags struct {
-	list     []solver.Method // there are, in the order in which help lists them
-	method   methodName
-	values   map[string]float64 // of flags that are not at their default
-	operator solver.Form
+	list   []solver.Method // there are, in the order in which help lists them
+	method methodName
+	values map[string]float64 // of flags that are not at their default
 }
 
 // methodName is the name of a method of the list.
@@ -82,14 +81,13 @@ func (f settingFlag) Set(text string) error {
 }
 
 // addMethodFlags adds --method and the settings of the methods.
-func addMethodFlags(cmd *cobra.Command, f *pflag.FlagSet, o *methodFlags) {
-	names := []choice[methodName]{{autoMethod.String(), autoMethod}}
+func addMethodFlags(cmd *cobra.Command, f *pflag.FlagSet, o *methodFlags, operator *solver.Form) {
+	names := ui.Named(autoMethod)
 	for _, m := range o.list {
-		name := m.Traits(1).Name
-		names = append(names, choice[methodName]{name, methodName(name)})
+		names = append(names, ui.Named(methodName(m.Traits(1).Name))...)
 	}
-	choiceFlag(cmd, f, &o.method, "method", "", autoMethod, names, "algorithm")
-	choiceFlag(cmd, f, &o.operator, "operator", "", solver.Gram, named(solver.Gram, solver.Dilation, solver.Symmetric),
+	ui.ChoiceFlag(cmd, f, &o.method, "method", "", autoMethod, names, "algorithm")
+	ui.ChoiceFlag(cmd, f, operator, "operator", "", solver.Gram, ui.Named(solver.Gram, solver.Dilation, solver.Symmetric),
 		"what the method multiplies by: AᵀA, [0 A; Aᵀ 0], or A itself if it is symmetric and semidefinite")
 	o.values = map[string]float64{}
 	for _, s := range o.settings() {
@@ -99,14 +97,6 @@ func addMethodFlags(cmd *cobra.Command, f *pflag.FlagSet, o *methodFlags) {
 		}
 		f.Var(settingFlag{o, s}, s.Name, help)
 	}
-}
-
-// order is the length of the vectors the method works with on a store.
-func (o *methodFlags) order(store *csr.Store) int64 {
-	if o.operator == solver.Dilation {
-		return store.Rows() + store.Cols()
-	}
-	return store.Cols()
 }
 
 // takers lists the methods that have a setting.
@@ -127,54 +117,34 @@ func takes(t solver.Traits, setting string) bool {
 	return slices.ContainsFunc(t.Settings, func(s solver.Setting) bool { return s.Name == setting && !s.Internal })
 }
 
-// check finds settings that are out of range or belong to another method.
+// check finds settings that are out of range or belong to another method, and returns the
+// method, nil for auto.
 // Those that a config file gives to another method wait for it.
-func (o *methodFlags) check(cmd *cobra.Command, fromConfig map[string]bool) error {
+func (o *methodFlags) check(cmd *cobra.Command, operator solver.Form, fromConfig map[string]bool) (solver.Method, error) {
 	for _, s := range o.settings() {
 		v := o.value(s)
 		switch {
 		case v == s.Default:
 		case v == 0 || !s.Allows(v):
-			return usagef(cmd, "--%s %v: the %s lies between %v and %v, both excluded", s.Name, v, s.Help, s.Low, s.High)
+			return nil, ui.Usagef(cmd, "--%s %v: the %s lies between %v and %v, both excluded", s.Name, v, s.Help, s.Low, s.High)
 		case o.method == autoMethod && !fromConfig[s.Name]:
-			return usagef(cmd, "--%s is the %s of %s; --method auto finds what it needs: name the method", s.Name, s.Help, o.takers(s.Name))
+			return nil, ui.Usagef(cmd, "--%s is the %s of %s; --method auto finds what it needs: name the method", s.Name, s.Help, o.takers(s.Name))
 		case o.method != autoMethod && !takes(o.named().Traits(1), s.Name) && !fromConfig[s.Name]:
-			return usagef(cmd, "--%s is the %s of %s; --method %s has none", s.Name, s.Help, o.takers(s.Name), o.method)
+			return nil, ui.Usagef(cmd, "--%s is the %s of %s; --method %s has none", s.Name, s.Help, o.takers(s.Name), o.method)
 		}
 	}
 	if o.method == autoMethod {
-		return nil
+		return nil, nil
 	}
-	t := o.solverMethod().Traits(1)
-	if o.operator == solver.Dilation && !t.Indefinite {
-		return usagef(cmd, "--operator dilation has negative eigenvalues, which --method %s cannot work with; take one that finds one vector at a time", o.method)
+	made := o.solverMethod()
+	t := made.Traits(1)
+	if operator == solver.Dilation && !t.Indefinite {
+		return nil, ui.Usagef(cmd, "--operator dilation has negative eigenvalues, which --method %s cannot work with; take one that finds one vector at a time", o.method)
 	}
 	if t.Wrong != nil {
-		return usagef(cmd, "%s: %v", strings.Join(o.flags()[2:], " "), t.Wrong)
+		return nil, ui.Usagef(cmd, "%s: %v", strings.Join(factor.Flags(made)[2:], " "), t.Wrong)
 	}
-	return nil
-}
-
-// adopt makes the flags those of a method.
-func (o *methodFlags) adopt(m solver.Method) {
-	t := m.Traits(1)
-	o.method, o.values = methodName(t.Name), map[string]float64{}
-	for _, s := range t.Settings {
-		if !s.Internal {
-			o.values[s.Name] = s.Value
-		}
-	}
-}
-
-// flags are --method and the settings as a command line has them.
-func (o *methodFlags) flags() []string {
-	all := []string{"--method", o.method.String()}
-	for _, s := range o.named().Traits(1).Settings {
-		if v := o.value(s); v != s.Default && !s.Internal {
-			all = append(all, "--"+s.Name, strconv.FormatFloat(v, 'g', -1, 64))
-		}
-	}
-	return all
+	return made, nil
 }
 
 // named is the method of the list that --method names.
@@ -196,16 +166,4 @@ func (o *methodFlags) solverMethod() solver.Method {
 		}
 	}
 	return t.With(values)
-}
-
-// said are the settings of the method for result.json, without those it finds itself.
-func (o *methodFlags) said() map[string]float64 {
-	all := map[string]float64{}
-	for _, s := range o.named().Traits(1).Settings {
-		if !s.Internal {
-			all[s.Name] = o.value(s)
-		}
-	}
-	maps.DeleteFunc(all, func(_ string, v float64) bool { return v == 0 })
-	return all
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 )
 
 // limited is process with a limit of open files.
@@ -51,7 +53,7 @@ func TestIngestWithFewOpenFiles(t *testing.T) {
 	}
 	cmd := limited(t, 12, "ingest", "-q", file, "-o", filepath.Join(work, "n.csr"), "--memory", tightMemory)
 	out, err := cmd.CombinedOutput()
-	if text := string(out); err == nil || cmd.ProcessState.ExitCode() != exitError || strings.Count(text, "\n") != 1 || !strings.Contains(text, "ulimit -n") {
+	if text := string(out); err == nil || cmd.ProcessState.ExitCode() != ui.ExitError || strings.Count(text, "\n") != 1 || !strings.Contains(text, "ulimit -n") {
 		t.Errorf("with 12 files: %v\n%s", err, out)
 	}
 	if left := names(t, work); strings.Contains(strings.Join(left, " "), "n.csr") {

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -14,7 +16,7 @@ import (
 const printedTriplets = 30
 
 // printResult prints what a run has found, dir being where it lies.
-func (a *app) printResult(r *result, dir string) error {
+func (a *app) printResult(r *factor.Result, dir string) error {
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -40,7 +42,7 @@ func (a *app) printResult(r *result, dir string) error {
 		out.printf("%d values were not reached\n", missing)
 	}
 	if more := len(r.Sigma) - printedTriplets; more > 0 {
-		out.printf("… and %d more in %s\n", more, filepath.Join(dir, sigmaFile))
+		out.printf("… and %d more in %s\n", more, filepath.Join(dir, factor.SigmaFile))
 	}
 	out.printf("\n%s: %d of %d triplets within %.3g of the largest value", r.Status, r.Converged, r.K, r.Settings.Tol)
 	if r.Certified {
@@ -57,7 +59,7 @@ func (a *app) printResult(r *result, dir string) error {
 	if r.Certified && r.Rank < r.K {
 		out.printf("numerical rank %d: the last %d values are zero, their vectors a completion\n", r.Rank, r.K-r.Rank)
 	}
-	out.printf("%s", r.missing())
+	out.printf("%s", lacking(r))
 	for _, c := range r.Clusters {
 		out.printf("values %d to %d are closer than their residuals: read their vectors as one subspace\n", c[0]+1, c[1])
 	}
@@ -65,8 +67,8 @@ func (a *app) printResult(r *result, dir string) error {
 	return out.err
 }
 
-// missing says what singular values a certified result can lack.
-func (r *result) missing() string {
+// lacking says what singular values a certified result can lack.
+func lacking(r *factor.Result) string {
 	if !r.Certified {
 		return ""
 	}
@@ -78,6 +80,65 @@ func (r *result) missing() string {
 		text += fmt.Sprintf(": between that and %.5g one may be missing", least)
 	}
 	return text + "\n"
+}
+
+// printMeasured prints the residuals, those that miss what they should be in any case.
+func (a *app) printMeasured(m *factor.Measurement) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	head, said := "i\tsigma\tresidual\t\n", func(int) string { return "" }
+	if m.Stated != nil {
+		head = "i\tsigma\tresidual\tstated\t\n"
+		said = func(i int) string { return fmt.Sprintf("%.1e\t", m.Stated.Residual[i]) }
+	}
+	fmt.Fprint(w, head)
+	missed := map[int]bool{}
+	for _, i := range m.Misses {
+		missed[i] = true
+	}
+	hidden := 0
+	for i := range m.Sigma {
+		if i >= printedTriplets && !missed[i] {
+			hidden++
+			continue
+		}
+		fmt.Fprintf(w, "%d\t%.10g\t%.1e\t%s\n", i+1, m.Sigma[i], m.Residual[i], said(i))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	out := &errWriter{w: a.stdout}
+	if hidden > 0 {
+		out.printf("… and %d more (--json prints all)\n", hidden)
+	}
+	for _, side := range []struct {
+		name string
+		x    factor.Number
+	}{{"UᵀU", m.Orthogonality.U}, {"VᵀV", m.Orthogonality.V}} {
+		if !math.IsNaN(float64(side.x)) {
+			out.printf("max|%s−I| = %.1e\n", side.name, side.x)
+		}
+	}
+	note := ""
+	if m.Implied != "" {
+		note = fmt.Sprintf("; %s is not there and is taken as what the other vectors imply", m.Implied)
+	}
+	out.printf("measured on %s, %d × %d, %d entries, in %s (%.2f s)%s\n", m.Store, m.Rows, m.Cols, m.NNZ, plural(m.Passes, "read"), m.Time, note)
+	return out.err
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// ratio is a/b, and no number where b is 0.
+func ratio(a, b float64) factor.Number {
+	if b == 0 {
+		return factor.Number(math.NaN())
+	}
+	return factor.Number(a / b)
 }
 
 // errWriter prints until the first error and keeps it.

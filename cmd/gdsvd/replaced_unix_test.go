@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
@@ -38,7 +39,7 @@ func TestReplacedFiles(t *testing.T) {
 	must(t, "generate", "spectrum", "-q", "--rows", "60", "--cols", "40", "-o", known)
 	done, _ := factorised(t, store, "-k", "2")
 	unfinished := filepath.Join(t.TempDir(), "unfinished")
-	if o := gdsvd(t, "svd", "-q", store, "-k", "3", "-o", unfinished, "--max-passes", "4", "--tol", "1e-12"); o.code != exitNotConverged {
+	if o := gdsvd(t, "svd", "-q", store, "-k", "3", "-o", unfinished, "--max-passes", "4", "--tol", "1e-12"); o.code != ui.ExitNotConverged {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	config := filepath.Join(t.TempDir(), "config")
@@ -53,8 +54,8 @@ func TestReplacedFiles(t *testing.T) {
 		args       []string // DIR is the copy
 		code       int
 	}{
-		{store, "MANIFEST.json", []string{"info", "DIR"}, exitCorrupt},
-		{store, "shard-000000.csr", []string{"svd", "-q", "DIR", "-k", "2", "-o", "OUT"}, exitCorrupt},
+		{store, "MANIFEST.json", []string{"info", "DIR"}, ui.ExitCorrupt},
+		{store, "shard-000000.csr", []string{"svd", "-q", "DIR", "-k", "2", "-o", "OUT"}, ui.ExitCorrupt},
 		{done, "result.json", []string{"info", "DIR"}, 0},
 		{done, "result.json", []string{"svd", "-q", store, "-k", "2", "-o", "OUT", "--init", "DIR"}, 0},
 		{done, "result.json", []string{"svd", "-q", store, "-k", "2", "-o", "DIR", "--force"}, 0},
@@ -66,11 +67,11 @@ func TestReplacedFiles(t *testing.T) {
 		{done, "events.jsonl", []string{"check", "-q", "DIR"}, 0},
 		{done, "sigma.npy", []string{"check", "-q", "DIR"}, 0},
 		{done, "U.npy", []string{"check", "-q", "DIR", "--store", store}, 0},
-		{store, "rows.ids", []string{"info", "DIR", "--ids", "rows"}, exitCorrupt},
-		{store, "rows.ids", []string{"check", "-q", "DIR"}, exitCorrupt},
-		{larger, "cols.ids", []string{"svd", "-q", "DIR", "-k", "2", "-o", "OUT", "--init", done}, exitCorrupt},
-		{known, "truth.json", []string{"check", "-q", "DIR"}, exitCorrupt},
-		{config, "flags.json", []string{"info", store, "--config", "DIR/flags.json"}, exitUsage},
+		{store, "rows.ids", []string{"info", "DIR", "--ids", "rows"}, ui.ExitCorrupt},
+		{store, "rows.ids", []string{"check", "-q", "DIR"}, ui.ExitCorrupt},
+		{larger, "cols.ids", []string{"svd", "-q", "DIR", "-k", "2", "-o", "OUT", "--init", done}, ui.ExitCorrupt},
+		{known, "truth.json", []string{"check", "-q", "DIR"}, ui.ExitCorrupt},
+		{config, "flags.json", []string{"info", store, "--config", "DIR/flags.json"}, ui.ExitUsage},
 	} {
 		for kind, replace := range kinds {
 			t.Run(filepath.Base(c.file)+" of "+c.args[0]+"/"+kind, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestReplacedFiles(t *testing.T) {
 				if ctx.Err() == context.DeadlineExceeded {
 					t.Fatal("it waits")
 				}
-				if o.code == exitOK || o.code == exitNotConverged || c.code != 0 && o.code != c.code ||
+				if o.code == ui.ExitOK || o.code == ui.ExitNotConverged || c.code != 0 && o.code != c.code ||
 					strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stdout+o.stderr, c.file) {
 					t.Errorf("exit %d: %q %q", o.code, o.stdout, o.stderr)
 				}

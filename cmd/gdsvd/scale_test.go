@@ -12,6 +12,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -47,19 +49,19 @@ func scaledCSV(t *testing.T, p int) string {
 // what is printed hold numbers only.
 func TestScale(t *testing.T) {
 	type run struct {
-		result
+		factor.Result
 		u, v *mat.Dense
 	}
 	solve := func(t *testing.T, store string, flags ...string) run {
 		t.Helper()
 		dir, r := factorised(t, store, flags...)
-		for _, name := range []string{resultFile, eventsFile} {
+		for _, name := range []string{factor.ResultFile, eventsFile} {
 			data, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil || strings.Contains(strings.ReplaceAll(string(data), `"choice": null`, ""), "null") {
 				t.Errorf("%s: %v\n%s", name, err, data)
 			}
 		}
-		s, u, v := loadNPY(t, filepath.Join(dir, sigmaFile)), loadNPY(t, filepath.Join(dir, leftFile)), loadNPY(t, filepath.Join(dir, rightFile))
+		s, u, v := loadNPY(t, filepath.Join(dir, factor.SigmaFile)), loadNPY(t, filepath.Join(dir, leftFile)), loadNPY(t, filepath.Join(dir, rightFile))
 		for i, x := range r.Sigma {
 			if s.At(i, 0) != float64(x) {
 				t.Errorf("value %d is %v in the file and %v in the result", i, s.At(i, 0), x)
@@ -122,7 +124,7 @@ func TestScaleRefused(t *testing.T) {
 			if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			fails(t, exitError, c.want, "ingest", "-q", "--duplicates", "sum", file, "-o", filepath.Join(dir, "m.csr"))
+			fails(t, ui.ExitError, c.want, "ingest", "-q", "--duplicates", "sum", file, "-o", filepath.Join(dir, "m.csr"))
 			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 				t.Errorf("left behind: %v, %v", left, err)
 			}

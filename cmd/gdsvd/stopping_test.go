@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
@@ -78,7 +79,7 @@ func TestInterruptionSaysWhatItWaitsFor(t *testing.T) {
 			}}
 			out := filepath.Join(t.TempDir(), "out")
 			code := a.run(ctx, append([]string{"svd", store, "-k", "20", "-o", out, "--tol", "1e-14", "--method", "gd"}, c.flags...))
-			if code != exitInterrupted || silent || !stderr.line.MatchString(stderr.String()) {
+			if code != ui.ExitInterrupted || silent || !stderr.line.MatchString(stderr.String()) {
 				text := stderr.String()
 				t.Errorf("exit %d, silent %v:\n%s", code, silent, text[max(0, len(text)-500):])
 			}
@@ -112,12 +113,12 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 			return n, bytesAfter, code
 		}
 		all, _, code := reads(-1)
-		if code != exitOK || all < 7 {
+		if code != ui.ExitOK || all < 7 {
 			t.Fatalf("%v: exit %d after %d reads", args, code, all)
 		}
 		for at := 1; at <= all; at += max(1, all/40) {
 			// A chunk of one file, or what a worker of a pass has taken.
-			if _, more, code := reads(at); more > 1<<20 || code != exitInterrupted && at < all-1 {
+			if _, more, code := reads(at); more > 1<<20 || code != ui.ExitInterrupted && at < all-1 {
 				t.Errorf("%v: cancelled in read %d of %d: %d bytes more, exit %d", args, at, all, more, code)
 			}
 		}
@@ -129,7 +130,7 @@ func TestIDsEndWithTheirContext(t *testing.T) {
 		store := ingested(t, g)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if o := gdsvdIn(t, ctx, "", "info", store, "--ids", "rows"); o.code != exitInterrupted || o.stdout != "" {
+		if o := gdsvdIn(t, ctx, "", "info", store, "--ids", "rows"); o.code != ui.ExitInterrupted || o.stdout != "" {
 			t.Errorf("exit %d, %d bytes of ids", o.code, len(o.stdout))
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
@@ -64,7 +66,7 @@ func TestOutputIsLost(t *testing.T) {
 		{[]string{"svd", "-q", store, "-k", "2", "-o", filepath.Join(work, "out")},
 			"gdsvd: the result is in " + filepath.Join(work, "out") + ", but could not be printed: standard output: no space left on device\n"},
 	} {
-		if stderr, code := shell(t, `gdsvd "$@" > /dev/full`, c.args...); code != exitError || stderr != c.want {
+		if stderr, code := shell(t, `gdsvd "$@" > /dev/full`, c.args...); code != ui.ExitError || stderr != c.want {
 			t.Errorf("gdsvd %s > /dev/full: exit %d, %q\nwant %q", strings.Join(c.args, " "), code, stderr, c.want)
 		}
 		if c.args[0] != "info" {
@@ -73,7 +75,7 @@ func TestOutputIsLost(t *testing.T) {
 		// The reader has gone before a word is written.
 		fifo := `mkfifo "$0.p"; { : < "$0.p"; } & exec 3> "$0.p"; wait; `
 		script := strings.ReplaceAll(fifo, "$0.p", filepath.Join(t.TempDir(), "p")) + `gdsvd "$@" >&3`
-		if stderr, code := shell(t, script, c.args...); code == exitOK || stderr != "" {
+		if stderr, code := shell(t, script, c.args...); code == ui.ExitOK || stderr != "" {
 			t.Errorf("gdsvd %s to a reader that has gone: exit %d, %q", strings.Join(c.args, " "), code, stderr)
 		}
 	}
@@ -84,14 +86,14 @@ func TestOutputIsLost(t *testing.T) {
 func TestClosedOutput(t *testing.T) {
 	store := ingested(t, tall)
 	for script, want := range map[string]int{
-		`gdsvd info --ids rows "$1" >&-`:           exitError,
-		`gdsvd info --ids rows --json "$1" >&-`:    exitError,
-		`gdsvd generate ratings -q -o - >&-`:       exitError,
-		`gdsvd info --ids rows "$1" >&- 2>&- <&-`:  exitError,
-		`gdsvd info --ids rows "$1" > /dev/null`:   exitOK,
-		`gdsvd info "$1" > /dev/null 2> /dev/null`: exitOK,
+		`gdsvd info --ids rows "$1" >&-`:           ui.ExitError,
+		`gdsvd info --ids rows --json "$1" >&-`:    ui.ExitError,
+		`gdsvd generate ratings -q -o - >&-`:       ui.ExitError,
+		`gdsvd info --ids rows "$1" >&- 2>&- <&-`:  ui.ExitError,
+		`gdsvd info --ids rows "$1" > /dev/null`:   ui.ExitOK,
+		`gdsvd info "$1" > /dev/null 2> /dev/null`: ui.ExitOK,
 	} {
-		if stderr, code := shell(t, script, store); code != want || code != exitOK && !strings.Contains(script, "2>&-") && !strings.Contains(stderr, "standard output: it is closed") {
+		if stderr, code := shell(t, script, store); code != want || code != ui.ExitOK && !strings.Contains(script, "2>&-") && !strings.Contains(stderr, "standard output: it is closed") {
 			t.Errorf("%s: exit %d, %q", script, code, stderr)
 		}
 	}
@@ -115,7 +117,7 @@ func TestFewOpenFiles(t *testing.T) {
 		`ulimit -n 7; gdsvd info "$1"`:                         "gdsvd: this process may have 7 files open at a time, it needs 16: raise the limit (ulimit -n)\n",
 	} {
 		stderr, code := shell(t, script, store, out)
-		if want == "" && code != exitOK || want != "" && code != exitError || stderr != want {
+		if want == "" && code != ui.ExitOK || want != "" && code != ui.ExitError || stderr != want {
 			t.Errorf("%s: exit %d, %q, want %q", script, code, stderr, want)
 		}
 	}
@@ -129,16 +131,16 @@ func TestFewOpenFilesForVectors(t *testing.T) {
 	memory, _ := tightly(t, store, flags)
 	out := filepath.Join(t.TempDir(), "out")
 	run := ` gdsvd svd -q "$1" -o "$2" --force --memory "$3" ` + strings.Join(flags, " ")
-	if stderr, code := shell(t, `ulimit -n 63;`+run, store, out, memory); code != exitError ||
+	if stderr, code := shell(t, `ulimit -n 63;`+run, store, out, memory); code != ui.ExitError ||
 		stderr != "gdsvd: this process may have 63 files open at a time, it needs 64: raise the limit (ulimit -n)\n" {
 		t.Errorf("with 63: exit %d, %q", code, stderr)
 	}
-	if stderr, code := shell(t, `ulimit -n 64;`+run, store, out, memory); code != exitNotConverged || strings.Contains(stderr, "open files") {
+	if stderr, code := shell(t, `ulimit -n 64;`+run, store, out, memory); code != ui.ExitNotConverged || strings.Contains(stderr, "open files") {
 		t.Errorf("with 64: exit %d, %q", code, stderr)
 	}
 	again := filepath.Join(t.TempDir(), "again")
 	wider, _ := tightly(t, store, append(flags, "--init", out)) // blocks are wider with given starts
-	if stderr, code := shell(t, `ulimit -n 64;`+run+` --init "$4"`, store, again, wider, out); code != exitOK && code != exitNotConverged {
+	if stderr, code := shell(t, `ulimit -n 64;`+run+` --init "$4"`, store, again, wider, out); code != ui.ExitOK && code != ui.ExitNotConverged {
 		t.Errorf("with 64 and start vectors: exit %d, %q", code, stderr)
 	}
 }
@@ -156,18 +158,18 @@ func TestJSONErrors(t *testing.T) {
 		args []string
 		code int
 	}{
-		{[]string{"svdd", "--json"}, exitUsage},
-		{[]string{"--json", "svd"}, exitUsage},
-		{[]string{"svd", "--nonsense", "--json"}, exitUsage},
-		{[]string{"svd", "--nonsense", "--json=true"}, exitUsage},
-		{[]string{"svd", "--json", store, "-k", "0", "-o", "x"}, exitUsage},
-		{[]string{"--json", "--config", "nowhere", "info", store}, exitUsage},
-		{[]string{"info", "--json", "nowhere"}, exitError},
-		{[]string{"check", "--json", "nowhere"}, exitError},
-		{[]string{"ingest", "--json", "nowhere", "-o", "x"}, exitError},
-		{[]string{"generate", "kron", "--json", "--base", "nowhere", "--rows", "2", "--cols", "2", "--nnz", "3", "-o", "x"}, exitError},
-		{[]string{"info", "--json", broken}, exitCorrupt},
-		{[]string{"info", "--json", "--ids", "rows", broken}, exitCorrupt},
+		{[]string{"svdd", "--json"}, ui.ExitUsage},
+		{[]string{"--json", "svd"}, ui.ExitUsage},
+		{[]string{"svd", "--nonsense", "--json"}, ui.ExitUsage},
+		{[]string{"svd", "--nonsense", "--json=true"}, ui.ExitUsage},
+		{[]string{"svd", "--json", store, "-k", "0", "-o", "x"}, ui.ExitUsage},
+		{[]string{"--json", "--config", "nowhere", "info", store}, ui.ExitUsage},
+		{[]string{"info", "--json", "nowhere"}, ui.ExitError},
+		{[]string{"check", "--json", "nowhere"}, ui.ExitError},
+		{[]string{"ingest", "--json", "nowhere", "-o", "x"}, ui.ExitError},
+		{[]string{"generate", "kron", "--json", "--base", "nowhere", "--rows", "2", "--cols", "2", "--nnz", "3", "-o", "x"}, ui.ExitError},
+		{[]string{"info", "--json", broken}, ui.ExitCorrupt},
+		{[]string{"info", "--json", "--ids", "rows", broken}, ui.ExitCorrupt},
 	} {
 		o := gdsvd(t, c.args...)
 		var f failure
@@ -185,14 +187,14 @@ func TestJSONErrors(t *testing.T) {
 			t.Errorf("%v: %s", args, o.stdout)
 		}
 	}
-	var r result
+	var r factor.Result
 	o := gdsvd(t, "svd", "-q", "--json", store, "-k", "2", "-o", filepath.Join(t.TempDir(), "out"), "--max-passes", "2", "--tol", "1e-12")
-	if decode(t, o.stdout, &r); o.code != exitNotConverged || r.K != 2 {
+	if decode(t, o.stdout, &r); o.code != ui.ExitNotConverged || r.K != 2 {
 		t.Errorf("a result that falls short: exit %d\n%s", o.code, o.stdout)
 	}
-	var checked checkResult
+	var checked storeReport
 	o = gdsvd(t, "check", "--json", broken)
-	if decode(t, o.stdout, &checked); o.code != exitCorrupt || checked.OK {
+	if decode(t, o.stdout, &checked); o.code != ui.ExitCorrupt || checked.OK {
 		t.Errorf("a damaged store: exit %d\n%s", o.code, o.stdout)
 	}
 }

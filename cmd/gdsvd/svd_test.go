@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
@@ -35,14 +37,14 @@ func TestResultIsTheUsersSVD(t *testing.T) {
 				if r.Rows != int64(rows) || r.Cols != int64(cols) || r.NNZ != g.Ratings || r.K != 5 || r.Method != method && (method != "auto" || r.Choice == nil) {
 					t.Errorf("result says %d × %d, %d entries, k %d, method %s", r.Rows, r.Cols, r.NNZ, r.K, r.Method)
 				}
-				sigma, u, v := loadNPY(t, filepath.Join(dir, sigmaFile)), loadNPY(t, filepath.Join(dir, leftFile)), loadNPY(t, filepath.Join(dir, rightFile))
+				sigma, u, v := loadNPY(t, filepath.Join(dir, factor.SigmaFile)), loadNPY(t, filepath.Join(dir, leftFile)), loadNPY(t, filepath.Join(dir, rightFile))
 				checkTriplets(t, a, sigma, u, v, r)
 			})
 		}
 	}
 }
 
-func checkTriplets(t *testing.T, a, sigma, u, v *mat.Dense, r result) {
+func checkTriplets(t *testing.T, a, sigma, u, v *mat.Dense, r factor.Result) {
 	t.Helper()
 	var dense mat.SVD
 	dense.Factorize(a, mat.SVDNone)
@@ -93,10 +95,10 @@ func checkTriplets(t *testing.T, a, sigma, u, v *mat.Dense, r result) {
 func TestOutLayout(t *testing.T) {
 	store := ingested(t, tall)
 	for vectors, want := range map[string][]string{
-		"both":  {leftFile, rightFile, eventsFile, resultFile, sigmaFile},
-		"left":  {leftFile, eventsFile, resultFile, sigmaFile},
-		"right": {rightFile, eventsFile, resultFile, sigmaFile},
-		"none":  {eventsFile, resultFile, sigmaFile},
+		"both":  {leftFile, rightFile, eventsFile, factor.ResultFile, factor.SigmaFile},
+		"left":  {leftFile, eventsFile, factor.ResultFile, factor.SigmaFile},
+		"right": {rightFile, eventsFile, factor.ResultFile, factor.SigmaFile},
+		"none":  {eventsFile, factor.ResultFile, factor.SigmaFile},
 	} {
 		dir, r := factorised(t, store, "-k", "2", "--vectors", vectors)
 		if got := names(t, dir); !slices.Equal(got, want) {
@@ -139,7 +141,7 @@ func same(t *testing.T, what, a, b string) {
 // The names of result.json are a contract.
 func TestResultJSONFields(t *testing.T) {
 	dir, r := factorised(t, ingested(t, tall), "-k", "3", "--seed", "7", "--tol", "1e-6", "--max-passes", "100000", "--method", "gd", "--eta", "0.6", "--workers", "2", "--memory", "1GiB")
-	data, err := os.ReadFile(filepath.Join(dir, resultFile))
+	data, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +164,7 @@ func TestResultJSONFields(t *testing.T) {
 	if r.Format != "gdsvd-result/2" || r.Status != "converged" || r.Converged != 3 || !r.Certified || r.Seed != 7 {
 		t.Errorf("format %s, status %s, converged %d, certified %v, seed %d", r.Format, r.Status, r.Converged, r.Certified, r.Seed)
 	}
-	want := settings{
+	want := factor.Settings{
 		Method: "gd", Operator: "gram", OfMethod: map[string]float64{"eta": 0.6}, Deflation: "projected", Stop: "residual", Tol: 1e-6,
 		MaxPasses: 100000, Vectors: "both", Workers: 2, Memory: 1 << 30,
 	}
@@ -197,7 +199,7 @@ func TestJSONIsTheResultFile(t *testing.T) {
 	store := ingested(t, tall)
 	dir := filepath.Join(t.TempDir(), "out")
 	printed := must(t, "svd", "--json", "-q", store, "-k", "2", "-o", dir)
-	written, err := os.ReadFile(filepath.Join(dir, resultFile))
+	written, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,12 +211,12 @@ func TestJSONIsTheResultFile(t *testing.T) {
 func TestExistingOutput(t *testing.T) {
 	store := ingested(t, tall)
 	dir, _ := factorised(t, store, "-k", "2")
-	before, err := os.ReadFile(filepath.Join(dir, resultFile))
+	before, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	fails(t, exitError, `^gdsvd: create .*out.*exists.*\(--force replaces it\)`, "svd", "-q", store, "-k", "3", "-o", dir)
-	after, err := os.ReadFile(filepath.Join(dir, resultFile))
+	fails(t, ui.ExitError, `^gdsvd: create .*out.*exists.*\(--force replaces it\)`, "svd", "-q", store, "-k", "3", "-o", dir)
+	after, err := os.ReadFile(filepath.Join(dir, factor.ResultFile))
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the existing result was touched (%v)", err)
 	}
@@ -223,7 +225,7 @@ func TestExistingOutput(t *testing.T) {
 		t.Errorf("after --force k is %d", r.K)
 	}
 	// Nothing of the old directory is left in the new one.
-	if got, want := names(t, dir), []string{eventsFile, resultFile, sigmaFile}; !slices.Equal(got, want) {
+	if got, want := names(t, dir), []string{eventsFile, factor.ResultFile, factor.SigmaFile}; !slices.Equal(got, want) {
 		t.Errorf("after --force %v, want %v", got, want)
 	}
 	if got := names(t, filepath.Dir(dir)); !slices.Equal(got, []string{"out"}) {
@@ -240,7 +242,7 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 		if err := os.WriteFile(precious, []byte("x"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		fails(t, exitError, "left alone", "svd", "-q", store, "-k", "2", "-o", dir, "--force")
+		fails(t, ui.ExitError, "left alone", "svd", "-q", store, "-k", "2", "-o", dir, "--force")
 		if _, err := os.Stat(precious); err != nil {
 			t.Error(err)
 		}
@@ -251,13 +253,13 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 		if err := os.WriteFile(precious, []byte("x"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		fails(t, exitError, "plot.png.*left alone", "svd", "-q", store, "-k", "2", "-o", dir, "--force")
+		fails(t, ui.ExitError, "plot.png.*left alone", "svd", "-q", store, "-k", "2", "-o", dir, "--force")
 		if _, err := os.Stat(precious); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("a store", func(t *testing.T) {
-		fails(t, exitError, "left alone", "svd", "-q", store, "-k", "2", "-o", store, "--force")
+		fails(t, ui.ExitError, "left alone", "svd", "-q", store, "-k", "2", "-o", store, "--force")
 		must(t, "check", "-q", store)
 	})
 }
@@ -265,13 +267,13 @@ func TestForceLeavesStrangersAlone(t *testing.T) {
 func TestNotConverged(t *testing.T) {
 	store := ingested(t, tall)
 	dir := filepath.Join(t.TempDir(), "out")
-	o := fails(t, exitNotConverged, `^gdsvd: pass limit reached before convergence after \d+ passes: \d of 4 triplets are within 1e-08, the worst residual is .*; the result is in .*out; --resume with a larger --max-passes goes on from there\n$`,
+	o := fails(t, ui.ExitNotConverged, `^gdsvd: pass limit reached before convergence after \d+ passes: \d of 4 triplets are within 1e-08, the worst residual is .*; the result is in .*out; --resume with a larger --max-passes goes on from there\n$`,
 		"svd", "-q", store, "-k", "4", "-o", dir, "--method", "gd", "--max-passes", "12", "--json")
 	r := resultOf(t, dir)
 	if r.Status != "pass-limit" || r.Passes > 12 || r.Converged == 4 || len(r.Sigma) != 4 || !r.Certified {
 		t.Errorf("status %s, passes %d, converged %d, values %v, certified %v", r.Status, r.Passes, r.Converged, r.Sigma, r.Certified)
 	}
-	var printed result
+	var printed factor.Result
 	decode(t, o.stdout, &printed)
 	if printed.Status != r.Status {
 		t.Errorf("printed status %s", printed.Status)
@@ -330,14 +332,14 @@ func TestInterruptedSVD(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	args := []string{"svd", store, "-k", "20", "-o", dir, "--tol", "1e-14", "--method", "gd"}
 	o := interrupt(t, args...)
-	if o.code != exitInterrupted || !strings.Contains(o.stderr, "gdsvd: interrupted after ") || !strings.HasSuffix(o.stderr, "not certified, are in "+dir+"; --resume goes on from there\n") {
+	if o.code != ui.ExitInterrupted || !strings.Contains(o.stderr, "gdsvd: interrupted after ") || !strings.HasSuffix(o.stderr, "not certified, are in "+dir+"; --resume goes on from there\n") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	r := resultOf(t, dir)
 	if r.Status != "cancelled" || r.Certified || math.Abs(float64(r.Sigma[0])-1) > 1e-6 {
 		t.Errorf("status %s, certified %v, values %v", r.Status, r.Certified, r.Sigma)
 	}
-	if got, want := names(t, dir), []string{rightFile, checkpointFile, checkpointEvents, eventsFile, resultFile, sigmaFile}; !slices.Equal(got, want) {
+	if got, want := names(t, dir), []string{rightFile, checkpointFile, checkpointEvents, eventsFile, factor.ResultFile, factor.SigmaFile}; !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
 	if !strings.Contains(o.stdout, "residual (estimated)") {
@@ -347,7 +349,7 @@ func TestInterruptedSVD(t *testing.T) {
 	// A finished result is not given up for an interrupted one.
 	must(t, "svd", "-q", store, "-k", "1", "-o", dir, "--force")
 	o = interrupt(t, append(args, "--force")...)
-	if o.code != exitInterrupted || !strings.Contains(o.stderr, "is left as it was, with a checkpoint: --resume goes on from there") {
+	if o.code != ui.ExitInterrupted || !strings.Contains(o.stderr, "is left as it was, with a checkpoint: --resume goes on from there") {
 		t.Errorf("exit %d\n%s", o.code, o.stderr)
 	}
 	if r := resultOf(t, dir); r.Status != "converged" {
@@ -369,7 +371,7 @@ func TestCancelledBeforeTheStart(t *testing.T) {
 		{"demo", "--keep", filepath.Join(t.TempDir(), "demo")},
 	} {
 		o := gdsvdIn(t, ctx, "", args...)
-		if o.code != exitInterrupted || !strings.HasPrefix(o.stderr, "gdsvd: interrupted") || strings.Count(o.stderr, "\n") != 1 {
+		if o.code != ui.ExitInterrupted || !strings.HasPrefix(o.stderr, "gdsvd: interrupted") || strings.Count(o.stderr, "\n") != 1 {
 			t.Errorf("%v: exit %d\n%s", args, o.code, o.stderr)
 		}
 		if left := names(t, work); len(left) > 0 {
@@ -407,7 +409,7 @@ func TestProgressIsLogged(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	a := newApp(strings.NewReader(""), &stdout, &stderr)
 	a.interval = time.Nanosecond
-	if code := a.run(context.Background(), []string{"svd", ingested(t, tall), "-k", "2", "-o", filepath.Join(t.TempDir(), "out")}); code != exitOK {
+	if code := a.run(context.Background(), []string{"svd", ingested(t, tall), "-k", "2", "-o", filepath.Join(t.TempDir(), "out")}); code != ui.ExitOK {
 		t.Fatalf("exit %d\n%s", code, &stderr)
 	}
 	lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
@@ -424,11 +426,11 @@ func TestProgressIsLogged(t *testing.T) {
 }
 
 func TestNumberJSON(t *testing.T) {
-	data, err := json.Marshal([]number{1.5, number(math.NaN()), number(math.Inf(-1)), 0})
+	data, err := json.Marshal([]factor.Number{1.5, factor.Number(math.NaN()), factor.Number(math.Inf(-1)), 0})
 	if err != nil || string(data) != "[1.5,null,null,0]" {
 		t.Fatalf("%s, %v", data, err)
 	}
-	var back []number
+	var back []factor.Number
 	if err := json.Unmarshal(data, &back); err != nil || back[0] != 1.5 || !math.IsNaN(float64(back[1])) {
 		t.Errorf("%v, %v", back, err)
 	}

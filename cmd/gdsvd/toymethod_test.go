@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -43,15 +44,15 @@ func TestToyMethod(t *testing.T) {
 			t.Errorf("%v: exit %d, want %d, %q in\n%s%s", args, o.code, code, want, o.stdout, o.stderr)
 		}
 	}
-	run(exitOK, "length of a nap of sleepy (default 0.25)", "--help")
-	run(exitUsage, "the length of a nap lies between 0 and 1", store, "-o", out, "-k", "2", "--method", "sleepy", "--nap", "2")
-	run(exitUsage, "--method power has none", store, "-o", out, "-k", "2", "--method", "power", "--nap", "0.5")
-	run(exitOK, "--method sleepy --nap 0.5", store, "--explain", "-k", "2", "--method", "sleepy", "--nap", "0.5")
-	run(exitOK, "*  sleepy --nap 0.75", store, "--explain", "-k", "2")
+	run(ui.ExitOK, "length of a nap of sleepy (default 0.25)", "--help")
+	run(ui.ExitUsage, "the length of a nap lies between 0 and 1", store, "-o", out, "-k", "2", "--method", "sleepy", "--nap", "2")
+	run(ui.ExitUsage, "--method power has none", store, "-o", out, "-k", "2", "--method", "power", "--nap", "0.5")
+	run(ui.ExitOK, "--method sleepy --nap 0.5", store, "--explain", "-k", "2", "--method", "sleepy", "--nap", "0.5")
+	run(ui.ExitOK, "*  sleepy --nap 0.75", store, "--explain", "-k", "2")
 	flags := []string{"-q", store, "-o", out, "-k", "2", "--method", "sleepy", "--nap", "0.5", "--tol", "1e-6"}
-	run(exitNotConverged, "", append(flags, "--max-passes", "5")...)
-	run(exitError, "nap 0.5, this run has nap 0.125", append(flags, "--resume", "--nap", "0.125")...)
-	run(exitOK, "", append(flags, "--resume")...)
+	run(ui.ExitNotConverged, "", append(flags, "--max-passes", "5")...)
+	run(ui.ExitError, "nap 0.5, this run has nap 0.125", append(flags, "--resume", "--nap", "0.125")...)
+	run(ui.ExitOK, "", append(flags, "--resume")...)
 	if r := resultOf(t, out); r.Settings.Method != "sleepy" || r.Settings.OfMethod["nap"] != 0.5 {
 		t.Errorf("settings %+v", r.Settings)
 	}

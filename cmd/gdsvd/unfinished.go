@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 )
 
 // nothingToResume says that what is there already is what was asked for.
@@ -24,7 +26,7 @@ func leftUnfinished(what, dir string, why, err error) error {
 	case why == nil:
 		return fmt.Errorf("%s holds an unfinished %s: --resume goes on from it, --force begins anew", dir, what)
 	case errors.Is(err, context.Canceled):
-		return &outcome{fmt.Sprintf("interrupted; %s holds what is done: --resume goes on from there", dir), err}
+		return ui.Outcome(err, "interrupted; %s holds what is done: --resume goes on from there", dir)
 	}
 	return fmt.Errorf("%w; %s holds what is done: --resume goes on from there", why, dir)
 }

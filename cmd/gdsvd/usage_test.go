@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 )
 
 // Every way to use the command line wrongly: exit 2, one line that says what
@@ -88,7 +91,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"demo", "--keep", work}, fmt.Sprintf(`--keep %s: it exists already (see gdsvd demo -h)`, work)},
 	} {
 		o := gdsvd(t, c.args...)
-		if o.code != exitUsage || o.stdout != "" || o.stderr != "gdsvd: "+c.want+"\n" {
+		if o.code != ui.ExitUsage || o.stdout != "" || o.stderr != "gdsvd: "+c.want+"\n" {
 			t.Errorf("gdsvd %s: exit %d\n got %s%swant gdsvd: %s", strings.Join(c.args, " "), o.code, o.stdout, o.stderr, c.want)
 		}
 	}
@@ -157,7 +160,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"ingest", ""}, ":0\n"}, // files
 	} {
 		o := gdsvd(t, append([]string{"__complete"}, c.args...)...)
-		if o.code != exitOK || o.stdout != c.want {
+		if o.code != ui.ExitOK || o.stdout != c.want {
 			t.Errorf("completion of %q:\n%s\nwant\n%s", c.args, o.stdout, c.want)
 		}
 	}
@@ -172,7 +175,7 @@ func TestConfig(t *testing.T) {
 		}
 		return name
 	}
-	run := func(text string, flags ...string) result {
+	run := func(text string, flags ...string) factor.Result {
 		_, r := factorised(t, store, append(flags, "--config", config(text))...)
 		return r
 	}
@@ -202,11 +205,11 @@ func TestConfig(t *testing.T) {
 		``:                    `want one JSON object`,
 	} {
 		o := gdsvd(t, "svd", "-q", store, "-k", "2", "-o", filepath.Join(t.TempDir(), "out"), "--config", config(text))
-		if o.code != exitUsage || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, want) {
+		if o.code != ui.ExitUsage || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, want) {
 			t.Errorf("%s: exit %d\n%s\nwant %s", text, o.code, o.stderr, want)
 		}
 	}
-	fails(t, exitUsage, "read configuration: open .*missing.json", "version", "--config", filepath.Join(t.TempDir(), "missing.json"))
+	fails(t, ui.ExitUsage, "read configuration: open .*missing.json", "version", "--config", filepath.Join(t.TempDir(), "missing.json"))
 	// Common flags may stand in the file too.
 	var v versionInfo
 	decode(t, must(t, "version", "--config", config(`{"json": true}`)), &v)
@@ -260,7 +263,7 @@ func TestAmbiguousInput(t *testing.T) {
 		}
 		out := filepath.Join(t.TempDir(), "m.csr")
 		o := gdsvd(t, "ingest", file, "-o", out)
-		if want := fmt.Sprintf("gdsvd: %s:1: %s (see gdsvd ingest -h)\n", file, c.want); o.code != exitUsage || o.stdout != "" || o.stderr != want {
+		if want := fmt.Sprintf("gdsvd: %s:1: %s (see gdsvd ingest -h)\n", file, c.want); o.code != ui.ExitUsage || o.stdout != "" || o.stderr != want {
 			t.Errorf("exit %d\n got %s%swant %s", o.code, o.stdout, o.stderr, want)
 		}
 		for _, flags := range c.flags {

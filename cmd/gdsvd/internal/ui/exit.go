@@ -1,0 +1,121 @@
+// Package ui is what all commands share with the person or the script that runs them:
+// flags, progress, messages, exit codes and standard output.
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// Exit codes, a contract with scripts.
+const (
+	ExitOK           = 0
+	ExitError        = 1   // anything not listed below
+	ExitUsage        = 2   // the command line or the configuration file is wrong
+	ExitCorrupt      = 3   // a store, a result or a checkpoint is damaged or of another version
+	ExitNotConverged = 4   // the result is written, but falls short of the tolerance
+	ExitInterrupted  = 130 // by a signal
+)
+
+// ExitHelp lists the exit codes at the end of help texts.
+const ExitHelp = `
+Exit codes: 0 done, 1 error, 2 wrong usage, 3 damaged store, result or checkpoint,
+4 stopped before convergence (the result so far is written), 130 interrupted.`
+
+// ErrProblems: check has printed what is wrong with a store.
+var ErrProblems = fmt.Errorf("problems found: %w", csr.ErrCorrupt)
+
+// Outcome is an error that says in a whole sentence how a run ended; kind is what decides the
+// exit code.
+func Outcome(kind error, format string, args ...any) error {
+	return &outcome{fmt.Sprintf(format, args...), kind}
+}
+
+type outcome struct {
+	text string
+	kind error
+}
+
+func (o *outcome) Error() string { return o.text }
+func (o *outcome) Unwrap() error { return o.kind }
+
+// usageError is a mistake on the command line of a command.
+type usageError struct {
+	command string // "gdsvd svd"
+	err     error
+}
+
+// Usage says that a command line is wrong.
+func Usage(cmd *cobra.Command, err error) error {
+	return &usageError{command: cmd.CommandPath(), err: err}
+}
+
+// Usagef is Usage with a format.
+func Usagef(cmd *cobra.Command, format string, args ...any) error {
+	return Usage(cmd, fmt.Errorf(format, args...))
+}
+
+func (e *usageError) Error() string { return fmt.Sprintf("%v (see %s -h)", e.err, e.command) }
+func (e *usageError) Unwrap() error { return e.err }
+
+// ExitCode maps an error to the code of the process: the only place that does.
+func ExitCode(err error) int {
+	var wrongUsage *usageError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &wrongUsage):
+		return ExitUsage
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case errors.Is(err, csr.ErrCorrupt), errors.Is(err, csr.ErrVersion):
+		return ExitCorrupt
+	case errors.Is(err, factor.ErrNotConverged):
+		return ExitNotConverged
+	default:
+		return ExitError
+	}
+}
+
+// Message is the one line that is said about an error.
+func Message(err error) string {
+	var (
+		told *outcome
+		said *factor.Error
+	)
+	text := err.Error()
+	if errors.As(err, &said) {
+		text = strings.Replace(text, said.Error(), said.Say(FlagOf), 1)
+	}
+	text = strings.Join(slices.Compact(strings.Split(strings.TrimSpace(text), "\n")), "; ")
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		text += " (raise the limit: ulimit -n)"
+	case said != nil || errors.As(err, &told):
+	case errors.Is(err, context.Canceled):
+		text = "interrupted; nothing is written"
+	case errors.Is(err, fs.ErrExist) && !errors.Is(err, vfs.ErrStays):
+		text += " (--force replaces it)"
+	}
+	return text
+}
+
+// optionFlags are the flags of the options that errors of a factorisation name.
+var optionFlags = map[factor.Option]string{
+	"Dir": "-o", "Init": "--init", "MaxPasses": "--max-passes", "Operator": "--operator", "Replace": "--force",
+	"Resume": "--resume", "Tol": "--tol", "Vectors": "--vectors",
+}
+
+// FlagOf is the flag of an option.
+func FlagOf(o factor.Option) string { return optionFlags[o] }

@@ -1,0 +1,18 @@
+package ui
+
+import "fmt"
+
+// How many files a run may have open at a time. The store takes one, however many
+// shards it has: these are mapped.
+const (
+	SomeFiles = 16 // any command; with fewer than 8 Go's runtime cannot begin
+	ManyFiles = 64 // a run that keeps vectors in files: each of a few dozen blocks is one
+)
+
+// EnoughFiles refuses what would end in the middle for want of file descriptors.
+func EnoughFiles(need int) error {
+	if limit, known := openFilesLimit(); known && limit < uint64(need) {
+		return fmt.Errorf("this process may have %d files open at a time, it needs %d: raise the limit (ulimit -n)", limit, need)
+	}
+	return nil
+}

@@ -1,9 +1,0 @@
-//go:build !unix
-
-package main
-
-import "os"
-
-// leadsNowhere tells whether a standard stream was closed when the process began;
-// not known here.
-func leadsNowhere(*os.File) bool { return false }

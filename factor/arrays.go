@@ -1,0 +1,178 @@
+package factor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// arrays are the open files of singular values and vectors in a directory, of gdsvd or
+// of another program. Vectors are columns: one that is stored as Vᵀ has been transposed.
+// Absent ones are nil.
+type arrays struct {
+	sigma, u, v *npy.Matrix
+}
+
+// arrayNames are the names under which each array may lie, in lower case. A name that
+// ends in t.npy or h.npy is that of the transpose.
+var arrayNames = map[string][]string{
+	"sigma": {"sigma.npy", "s.npy"},
+	"u":     {"u.npy"},
+	"v":     {"v.npy", "vt.npy", "vh.npy"},
+}
+
+// findArray returns the file in which an array lies, "" if there is none. Two of them are
+// an error.
+func findArray(entries []fs.DirEntry, dir, array string) (string, error) {
+	var found []string
+	for _, e := range entries {
+		if slices.Contains(arrayNames[array], strings.ToLower(e.Name())) {
+			found = append(found, e.Name())
+		}
+	}
+	if len(found) > 1 {
+		return "", fmt.Errorf("%s holds %s: remove all but one", dir, strings.Join(found, " and "))
+	}
+	return strings.Join(found, ""), nil
+}
+
+// Holds tells whether a directory is to be checked as a result: it has files of one, of this
+// program or another, and is no store.
+func Holds(fsys vfs.FS, dir string) bool {
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	result := false
+	for _, e := range entries {
+		if e.Name() == csr.ManifestName {
+			return false
+		}
+		result = result || ofResult(e.Name())
+	}
+	for array := range arrayNames {
+		if name, err := findArray(entries, dir, array); name != "" || err != nil {
+			return true
+		}
+	}
+	return result
+}
+
+func (x *arrays) close() error {
+	var errs []error
+	for _, m := range []*npy.Matrix{x.sigma, x.u, x.v} {
+		if m != nil {
+			errs = append(errs, m.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// size is that of all files.
+func (x *arrays) size() (n int64) {
+	for _, m := range []*npy.Matrix{x.sigma, x.u, x.v} {
+		if m != nil {
+			n += m.Size()
+		}
+	}
+	return n
+}
+
+// open opens the arrays that are there. problem is told what cannot be read as an array.
+func (x *arrays) open(fsys vfs.FS, dir string, entries []fs.DirEntry, problem func(error) error) error {
+	for _, a := range []struct {
+		name string
+		to   **npy.Matrix
+	}{{"sigma", &x.sigma}, {"u", &x.u}, {"v", &x.v}} {
+		name, err := findArray(entries, dir, a.name)
+		if err != nil {
+			return err
+		}
+		if name == "" {
+			continue
+		}
+		m, err := npy.Open(fsys, filepath.Join(dir, name))
+		if err != nil {
+			if err := problem(err); err != nil {
+				return err
+			}
+			continue
+		}
+		switch strings.ToLower(name) {
+		case "vt.npy", "vh.npy":
+			m.Transpose()
+		}
+		*a.to = m
+	}
+	return nil
+}
+
+// maxTriplets bounds the values that are read into memory.
+const maxTriplets = 1 << 22
+
+// values reads the singular values.
+func (x *arrays) values() ([]float64, error) {
+	m := x.sigma
+	if m.Rows == 1 && m.Cols > 1 { // a row
+		m.Transpose()
+	}
+	if m.Cols != 1 || m.Rows > maxTriplets {
+		return nil, fmt.Errorf("%s: shape %s: want a list of singular values", m.Name(), m.Shape())
+	}
+	col := mat.NewDense(int(m.Rows), 1, nil)
+	err := m.ReadRows(0, 0, col)
+	return col.RawMatrix().Data, err
+}
+
+// fits compares the shapes of the arrays with each other and with those of a matrix, if
+// its sides are not 0.
+func (x *arrays) fits(rows, cols, k int64) error {
+	for _, c := range []struct {
+		m    *npy.Matrix
+		rows int64
+		what string
+	}{{x.u, rows, "rows"}, {x.v, cols, "columns"}} {
+		switch {
+		case c.m == nil:
+		case c.m.Cols != k:
+			return fmt.Errorf("%s: shape %s: want %d vectors, as there are singular values", c.m.Name(), c.m.Shape(), k)
+		case c.rows > 0 && c.m.Rows != c.rows:
+			return fmt.Errorf("%s: shape %s: its vectors have %d entries, the matrix has %d %s", c.m.Name(), c.m.Shape(), c.m.Rows, c.rows, c.what)
+		}
+	}
+	return nil
+}
+
+// descending returns the numbers of the values, the largest first.
+func descending(values []float64) []int {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(values[j], values[i]) })
+	return order
+}
+
+// sorted finds out whether values can be singular values: none negative, and in descending or
+// ascending order.
+func sorted(name string, values []float64, ascending bool) error {
+	for i, v := range values {
+		if v < 0 {
+			return fmt.Errorf("%s: value %d is %g: singular values are not negative", name, i, v)
+		}
+		if i > 0 && v > values[i-1] && !(ascending && slices.IsSorted(values)) {
+			return fmt.Errorf("%s: value %d is %g, larger than the one before: want them in descending order", name, i, v)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,268 @@
+package factor
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// Files that a run keeps in OUT until it has found everything.
+const (
+	checkpointFile = "checkpoint"
+	// checkpointEvents are the lines of events.jsonl up to the checkpoint, and
+	// possibly some after it: it is written first.
+	checkpointEvents = "checkpoint.jsonl"
+	// halfSuffix is that of either while it is being written.
+	halfSuffix = ".half"
+)
+
+// ofCheckpoint tells whether a file of OUT belongs to a checkpoint.
+func ofCheckpoint(name string) bool {
+	name = strings.TrimSuffix(name, halfSuffix)
+	return name == checkpointFile || name == checkpointEvents
+}
+
+// outState is what lies at OUT when a run begins.
+type outState struct {
+	exists     bool
+	blank      bool // an empty directory, or the beginnings of a first checkpoint
+	checkpoint bool
+	result     bool // a result.json, readable or not
+	estimates  bool // the result is what an interrupted run left
+}
+
+func inspectOut(fsys vfs.FS, dir string) (outState, error) {
+	var s outState
+	if _, err := fsys.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	s.exists = true
+	if info, err := fsys.Stat(dir); err != nil || !info.IsDir() {
+		return s, err
+	}
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return s, err
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+	}
+	s.checkpoint, s.result = has(checkpointFile), has(ResultFile)
+	s.blank = !s.checkpoint && !slices.ContainsFunc(entries, stranger)
+	if s.result {
+		r, err := OpenFS(fsys, dir)
+		s.estimates = err == nil && r.Status == solver.Cancelled.String()
+	}
+	return s, nil
+}
+
+// stranger tells whether a file is not part of a checkpoint.
+func stranger(e fs.DirEntry) bool { return !ofCheckpoint(e.Name()) }
+
+// mayBegin refuses to touch what nobody has given up.
+func (t *task) mayBegin(s outState) error {
+	resume, replace := Option("Resume"), Option("Replace")
+	switch {
+	case !s.exists || t.Replace:
+		return nil
+	case (s.checkpoint || s.blank) && t.Resume:
+		return nil
+	case s.checkpoint:
+		return told(nil, "%s holds the checkpoint of an unfinished run: %v goes on from it, %v begins anew", t.Dir, resume, replace)
+	case t.Resume && s.result:
+		return told(nil, "%s holds no checkpoint to go on from: %v begins anew, %v %s with its vectors", t.Dir, replace, Option("Init"), t.Dir)
+	}
+	exists := &fs.PathError{Op: "create", Path: t.Dir, Err: fs.ErrExist}
+	if !s.result && !s.blank {
+		return told(errors.Join(exists, vfs.ErrStays), "%v, %v: it is not a result of gdsvd; give another %v", exists, vfs.ErrStays, Option("Dir"))
+	}
+	return exists
+}
+
+// finished is the result of a run that is to be resumed but has come to its end:
+// of this store, for as many triplets, and within the tolerance. Nil if there is
+// no such.
+func (t *task) finished(s outState) *Result {
+	if !t.Resume || t.Replace || !s.result || s.checkpoint {
+		return nil
+	}
+	r, err := OpenFS(t.FS, t.Dir)
+	if err != nil || r.Status != solver.Converged.String() || r.Store.Fingerprint != t.store.Fingerprint() ||
+		r.K != t.Rank || r.Settings.Tol > t.Tol {
+		return nil
+	}
+	t.Log.Info("the result is finished: there is nothing to resume", "result", t.Dir)
+	return r
+}
+
+// replaceable tells whether a run may replace what lies at path when it has
+// finished: a result if that was allowed, else only its own checkpoint.
+func replaceable(fsys vfs.FS, path string, results bool) error {
+	entries, err := fsys.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !slices.ContainsFunc(entries, stranger):
+		return nil
+	case results:
+		return isResult(fsys, path)
+	}
+	return fs.ErrExist
+}
+
+// checkpoints keeps a run in its output directory while it is under way. It
+// implements solver.Checkpointer.
+type checkpoints struct {
+	*task
+	out *output
+
+	last  time.Time     // end of the last attempt
+	cost  time.Duration // of the last attempt
+	saved bool          // there is a checkpoint of this run
+	fails bool          // the last attempt has failed
+}
+
+// Due implements solver.Checkpointer.
+func (c *checkpoints) Due(solver.Stats) bool {
+	return time.Since(c.last) >= max(c.CheckpointEvery, time.Duration(float64(c.cost)/c.CheckpointShare))
+}
+
+// Save implements solver.Checkpointer. A run that cannot be saved goes on: the
+// checkpoint before is still there. That is said once, and when it is over.
+func (c *checkpoints) Save(write func(io.Writer) error) error {
+	start := time.Now()
+	err := c.save(write)
+	c.last = time.Now()
+	c.cost = c.last.Sub(start)
+	switch {
+	case err != nil && !c.fails:
+		c.Log.Warn("no checkpoint could be written; the run goes on, an earlier one stays, and it is tried again", "error", err)
+	case err == nil && c.fails:
+		c.Log.Warn("checkpoints are written again")
+	}
+	c.fails, c.saved = err != nil, c.saved || err == nil
+	return nil
+}
+
+func (c *checkpoints) save(write func(io.Writer) error) (err error) {
+	made, err := c.makeDir()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil && made {
+			_ = c.FS.RemoveAll(c.Dir) // nothing of use is in it
+		}
+	}()
+	if err := c.replace(checkpointEvents, c.out.events.copyTo); err != nil {
+		return err
+	}
+	if err := c.replace(checkpointFile, write); err != nil {
+		return err
+	}
+	return c.FS.SyncDir(c.Dir)
+}
+
+// makeDir makes OUT if it is missing, and says so.
+func (c *checkpoints) makeDir() (made bool, err error) {
+	if _, err := c.FS.Stat(c.Dir); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if err := c.FS.Mkdir(c.Dir); err != nil {
+		return false, err
+	}
+	if err := c.FS.SyncDir(filepath.Dir(c.Dir)); err != nil {
+		return false, errors.Join(err, c.FS.Remove(c.Dir))
+	}
+	return true, nil
+}
+
+// replace puts a new file in the place of an old one in one step.
+func (c *checkpoints) replace(name string, write func(io.Writer) error) error {
+	name = filepath.Join(c.Dir, name)
+	act := c.writing("writing the checkpoint")
+	defer act.end()
+	return durable.Replace(c.FS, name, name+halfSuffix, func(f vfs.File) error { return write(&countedFile{activity: act, f: f}) })
+}
+
+// keep copies the checkpoint into the directory of a result that is not the
+// end of the run yet.
+func (c *checkpoints) keep(dir string) error {
+	act := c.writing("copying the checkpoint")
+	defer act.end()
+	for _, name := range []string{checkpointEvents, checkpointFile} {
+		if err := copyFile(c.FS, filepath.Join(c.Dir, name), filepath.Join(dir, name), act); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(fsys vfs.FS, from, to string, act *activity) error {
+	src, err := fsys.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	info, err := src.Stat()
+	if err != nil {
+		return err
+	}
+	act.Expect(info.Size())
+	return durable.WriteFile(fsys, to, func(f vfs.File) error {
+		_, err := io.Copy(&countedFile{activity: act, f: f}, src)
+		return err
+	})
+}
+
+// savedRun is a checkpoint that is being read.
+type savedRun struct {
+	*solver.Checkpoint
+	f vfs.File
+}
+
+// openCheckpoint reads the beginning of the checkpoint in OUT.
+func openCheckpoint(fsys vfs.FS, dir string) (*savedRun, error) {
+	f, err := fsys.Open(filepath.Join(dir, checkpointFile))
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	c, err := solver.ReadCheckpoint(f, info.Size())
+	if err != nil {
+		return nil, errors.Join(cmp.Or(resumeError(err, dir), err), f.Close())
+	}
+	return &savedRun{c, f}, nil
+}
+
+func (s *savedRun) Close() error { return s.f.Close() }
+
+// resumeError is the error for a checkpoint that cannot be continued, nil if
+// err is about something else.
+func resumeError(err error, dir string) error {
+	name, replace := filepath.Join(dir, checkpointFile), Option("Replace")
+	var other *solver.MismatchError
+	switch {
+	case errors.As(err, &other) && other.Setting == "matrix":
+		return told(nil, "%s is of another store: its fingerprint is %s, that of this store is %s (%v begins anew)", name, other.Checkpoint, other.Run, replace)
+	case errors.As(err, &other):
+		return told(nil, "%s was made with %s %s, this run has %s %s (%v begins anew)",
+			name, other.Setting, other.Checkpoint, other.Setting, other.Run, replace)
+	case errors.Is(err, solver.ErrCheckpoint):
+		return damagedCheckpoint(name, "%v (%v begins anew)", err, replace)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package factor
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// Choice is how the method of a run was chosen.
+type Choice struct {
+	Flags  []string `json:"flags"` // that make exactly this run again
+	Why    string   `json:"why"`   // table, memory, rule or checkpoint
+	Reason string   `json:"reason"`
+	Table  []string `json:"table,omitempty"` // the flags of the choice where memory holds everything, if that was given up
+}
+
+// worthSaying is how long a run must be expected to take for its method to be told
+// beforehand.
+const worthSaying = 2 * time.Second
+
+// choose fills in the method, unless there is one: that of the checkpoint, if the run goes
+// on from one. say logs the choice, once it is known to be possible.
+func (t *task) choose(ctx context.Context, before outState) (c *Choice, say func(), err error) {
+	say = func() {}
+	if t.Method != nil {
+		return nil, say, nil
+	}
+	if t.Resume && before.checkpoint {
+		c, err = t.recorded()
+		return c, say, err
+	}
+	chosen := solver.Choose(t.problem(t.planned))
+	t.Method = canonical(chosen.Method)
+	c = &Choice{Flags: Flags(chosen.Method), Why: chosen.Why.String(), Reason: t.reason(chosen)}
+	if chosen.Method != chosen.Table {
+		c.Table = Flags(chosen.Table)
+	}
+	level := slog.LevelDebug
+	if chosen.Total >= worthSaying {
+		level = slog.LevelInfo // of a shorter run the result says it soon enough
+	}
+	return c, func() {
+		t.Log.Log(ctx, level, "svd", "chosen", strings.Join(c.Flags, " "), "why", c.Reason)
+	}, nil
+}
+
+// recorded takes the method from the checkpoint.
+func (t *task) recorded() (*Choice, error) {
+	saved, err := openCheckpoint(t.FS, t.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := saved.Close(); err != nil {
+		return nil, err
+	}
+	if t.Method = canonical(saved.Method(t.Methods)); t.Method == nil {
+		return nil, told(nil, "the checkpoint in %s is of a method that this program does not have (%v begins anew)", t.Dir, Option("Replace"))
+	}
+	return &Choice{Flags: Flags(t.Method), Why: "checkpoint", Reason: "the run goes on with the method it began with"}, nil
+}
+
+// reason says in a sentence why a method was chosen.
+func (t *task) reason(c solver.Choice) string {
+	switch {
+	case c.Why == solver.ByRule:
+		return "the stop rule of the paper belongs to its algorithms, of which this is the first"
+	case c.Why == solver.ByMemory:
+		return fmt.Sprintf("the fastest by the table of costs of what fits into %s", memory.FormatSize(t.Memory))
+	case t.Operator == solver.Dilation:
+		return "the dilation has negative eigenvalues and takes methods of one vector at a time; fewest passes of those"
+	}
+	return "the fastest for this shape and number of triplets by the table of costs"
+}
+
+// problem describes a run for the choice of its method, with the room that a method
+// leaves.
+func (t *task) problem(room func(solver.Method) solver.Room) solver.Problem {
+	p := solver.Problem{
+		Rows: t.store.Rows(), Columns: t.store.Cols(), NNZ: t.store.NNZ(), Rank: t.Rank,
+		Operator: t.Operator, Stop: t.Stop, Tol: t.Tol, Methods: t.Methods, Room: room,
+	}
+	for i := range t.store.NumBlocks() {
+		b := t.store.Block(i)
+		p.Encoded += b.Size
+		p.Decoded += t.store.DecodedSize(int64(b.Rows), int64(b.NNZ))
+	}
+	return p
+}
+
+// planned is the room that a method leaves by the budget alone, whatever the number
+// of workers: that of one, which needs least.
+func (t *task) planned(m solver.Method) solver.Room {
+	one := *t
+	one.Workers = 1
+	p, err := one.fit(m)
+	if err != nil {
+		return solver.Room{}
+	}
+	return p.room()
+}

@@ -1,0 +1,168 @@
+package factor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// event is one line of events.jsonl.
+type event struct {
+	Phase     string  `json:"phase"`
+	Pass      int     `json:"pass"`
+	Triplet   int     `json:"triplet"`
+	Locked    int     `json:"locked"`
+	Sigma     Number  `json:"sigma"`
+	Residual  Number  `json:"residual"`
+	Open      int     `json:"open"`  // triplets looked for together
+	Worst     Number  `json:"worst"` // the largest residual among them, and
+	Goal      Number  `json:"goal"`  // what it has to fall to
+	BytesRead int64   `json:"bytes_read"`
+	Seconds   Seconds `json:"seconds"`
+}
+
+// Observe implements solver.Observer: it records the event.
+func (o *output) Observe(e solver.Event) error {
+	return o.lines.Encode(event{
+		Phase: e.Phase, Pass: e.Pass, Triplet: e.Triplet, Locked: e.Locked,
+		Sigma: Number(e.Sigma), Residual: Number(e.Residual), Open: e.Open, Worst: Number(e.Worst), Goal: Number(e.Goal),
+		BytesRead: e.Stats.BytesRead, Seconds: newSeconds(e.Stats),
+	})
+}
+
+// recall takes over the events of the run that is continued, up to a pass. Events
+// that are gone or damaged do not keep the run from going on: the error, which is
+// csr.ErrCorrupt then, is for a warning.
+func (o *output) recall(name string, passes int) error {
+	f, err := o.fsys.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := checkEvents(f, func([]byte) error { return nil })
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(io.NewSectionReader(f, 0, size))
+	for {
+		var e event
+		if err := d.Decode(&e); err == io.EOF || err == nil && e.Pass > passes {
+			return nil
+		} else if err != nil {
+			return damagedCheckpoint(name, "byte %d: %v", d.InputOffset(), err)
+		}
+		if err := o.lines.Encode(e); err != nil {
+			return err
+		}
+	}
+}
+
+// checkpoint.jsonl ends with a line that holds the CRC-32C of all lines before it.
+const (
+	eventsSeal     = "{\"crc\":\"%v\"}\n"
+	eventsSealSize = int64(len("{\"crc\":\"00000000\"}\n"))
+)
+
+// checkEvents verifies a checkpoint.jsonl and returns the length of its events. visit is
+// called with what has been read.
+func checkEvents(f vfs.File, visit func(chunk []byte) error) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	size := info.Size() - eventsSealSize
+	if size < 0 {
+		return 0, damagedCheckpoint(f.Name(), "byte %d: it ends there, without its checksum", info.Size())
+	}
+	last := make([]byte, eventsSealSize)
+	if _, err := f.ReadAt(last, size); err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	if !strings.HasPrefix(string(last), "{\"crc\":") { // what is something else altogether may be of any size
+		return 0, damagedCheckpoint(f.Name(), "bytes %d to %d, the last line, are %.40q, not a checksum", size, info.Size(), last)
+	}
+	sum, err := checksum(io.NewSectionReader(f, 0, size), visit)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	if string(last) != fmt.Sprintf(eventsSeal, sum) {
+		return 0, damagedCheckpoint(f.Name(), "bytes 0 to %d have the checksum %v, which the last line, %.40q, does not say", size, sum, last)
+	}
+	return size, nil
+}
+
+// eventLog is events.jsonl being written. A disk that is full for a while costs
+// no run: what cannot be written waits in memory, a few hundred bytes a pass.
+type eventLog struct {
+	file    vfs.File
+	written int64
+	crc     uint32 // of what is written
+	waiting []byte
+}
+
+// eventBuffer is how much may wait before it is written.
+const eventBuffer = 1 << 16
+
+func newEventLog(fsys vfs.FS, name string) (*eventLog, error) {
+	f, err := fsys.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &eventLog{file: f}, nil
+}
+
+// Write takes a line; it never fails.
+func (l *eventLog) Write(line []byte) (int, error) {
+	l.waiting = append(l.waiting, line...)
+	if len(l.waiting) >= eventBuffer {
+		_ = l.flush() // what is left goes with the next one, or fails in finish
+	}
+	return len(line), nil
+}
+
+func (l *eventLog) flush() error {
+	n, err := l.file.Write(l.waiting)
+	l.crc = crc.Update(l.crc, l.waiting[:n])
+	l.waiting = append(l.waiting[:0], l.waiting[n:]...)
+	l.written += int64(n)
+	return err
+}
+
+// copyTo writes the lines so far and their checksum to w.
+func (l *eventLog) copyTo(w io.Writer) error {
+	if _, err := io.Copy(w, io.NewSectionReader(l.file, 0, l.written)); err != nil {
+		return err
+	}
+	if _, err := w.Write(l.waiting); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, eventsSeal, crc.Sum(crc.Update(l.crc, l.waiting)))
+	return err
+}
+
+// finish makes the file complete and durable, closes it, and returns its size and checksum.
+func (l *eventLog) finish() (int64, crc.Sum, error) {
+	err := l.flush()
+	if err == nil {
+		err = l.file.Sync()
+	}
+	return l.written, crc.Sum(l.crc), errors.Join(err, l.file.Close())
+}
+
+// checksum returns the CRC-32C of all that r has. visit is called with what has been
+// read.
+func checksum(r io.Reader, visit func(chunk []byte) error) (crc.Sum, error) {
+	sum := crc.New()
+	_, err := io.CopyBuffer(io.MultiWriter(sum, writerFunc(visit)), struct{ io.Reader }{r}, make([]byte, 1<<20))
+	return crc.Sum(sum.Sum32()), err
+}
+
+type writerFunc func(b []byte) error
+
+func (f writerFunc) Write(b []byte) (int, error) { return len(b), f(b) }

@@ -1,0 +1,81 @@
+package factor
+
+import (
+	"context"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// Explanation is how a run would go. Passes and times are estimates, memory is planned.
+type Explanation struct {
+	Rows       int64    `json:"rows"`
+	Cols       int64    `json:"cols"`
+	NNZ        int64    `json:"nnz"`
+	K          int      `json:"k"`
+	Tol        float64  `json:"tol"`
+	Plan       Estimate `json:"plan"`
+	Choice     *Choice  `json:"choice,omitempty"` // nil: the method was given
+	FirstBytes int64    `json:"first_pass_bytes"` // of the store; later passes read Plan.PassBytes
+	Workers    int      `json:"workers"`
+	Memory
+	Measured   *Speed     `json:"measured,omitempty"`   // on this machine, for the estimates
+	Considered []Estimate `json:"considered,omitempty"` // fastest first, those that fit before those that do not
+}
+
+// Estimate is what a run with a method is expected to take.
+type Estimate struct {
+	Flags     []string `json:"flags"`
+	Passes    int      `json:"passes"`
+	Products  int64    `json:"products"`
+	PassBytes int64    `json:"pass_bytes"`
+	Memory    int64    `json:"memory"` // of the method's own vectors
+	Fits      bool     `json:"fits"`
+	// Of vectors in files, by passes and between them, as in Result.
+	VectorsRead  int64   `json:"vectors_read,omitempty"`
+	VectorsWrote int64   `json:"vectors_written,omitempty"`
+	Read         float64 `json:"read"` // seconds, as are the next
+	Multiply     float64 `json:"multiply"`
+	Dense        float64 `json:"dense"`
+	Total        float64 `json:"total"` // less than the sum: reading goes on meanwhile
+}
+
+// Explain says how Run would go with the same options. It measures the machine for about a
+// second where a run takes much longer, and writes nothing.
+func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, error) {
+	t, before, err := begin(store, o)
+	if err != nil {
+		return nil, err
+	}
+	p := t.problem(t.actual())
+	e := &Explanation{NNZ: store.NNZ(), K: t.Rank, Tol: t.Tol, FirstBytes: p.Encoded}
+	e.Rows, e.Cols = Dims(store)
+	if e.Choice, _, err = t.choose(ctx, before); err != nil {
+		return nil, err
+	}
+	here, probe, err := t.measured(ctx, solver.EstimateOf(p, t.machine(), t.Method))
+	if err != nil {
+		return nil, err
+	}
+	e.Measured = probe
+	e.Plan = newEstimate(solver.EstimateOf(p, here, t.Method))
+	if o.Method == nil && !(t.Resume && before.checkpoint) {
+		for _, other := range solver.Estimates(p, here) {
+			e.Considered = append(e.Considered, newEstimate(other))
+		}
+	}
+	place, err := t.fit(t.Method)
+	if err != nil {
+		return nil, err
+	}
+	e.Workers, e.Memory = place.plan.Workers, place.memory()
+	return e, nil
+}
+
+func newEstimate(e solver.Estimate) Estimate {
+	return Estimate{
+		Flags: Flags(e.Method), Passes: e.Passes, Products: e.Products, PassBytes: e.PassBytes, Memory: e.Vectors, Fits: e.Fits,
+		VectorsRead: e.VectorsRead, VectorsWrote: e.VectorsWritten,
+		Read: e.Read.Seconds(), Multiply: e.Multiply.Seconds(), Dense: e.Dense.Seconds(), Total: e.Total.Seconds(),
+	}
+}

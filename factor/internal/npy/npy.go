@@ -1,0 +1,206 @@
+// Package npy writes and reads arrays in NumPy's .npy format
+// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+// It writes version 1.0, little-endian float64 in C order, the data aligned to 64
+// bytes so that numpy.load can map the file. It reads versions 1 to 3, float32 and
+// float64, in C and in Fortran order.
+package npy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+const (
+	magic     = "\x93NUMPY\x01\x00"
+	alignment = 64
+	// chunkBytes is how much is encoded before one system call.
+	chunkBytes = 1 << 20
+)
+
+// header returns the bytes before the data of an array of the given shape.
+func header(shape ...int64) []byte {
+	dims := make([]string, len(shape))
+	for i, d := range shape {
+		dims[i] = fmt.Sprint(d)
+	}
+	tuple := strings.Join(dims, ", ")
+	if len(dims) == 1 {
+		tuple += ","
+	}
+	dict := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }", tuple)
+	// Magic, a two-byte length, the dictionary, spaces and a newline fill whole alignments.
+	fixed := len(magic) + 2
+	size := (fixed + len(dict) + 1 + alignment - 1) / alignment * alignment
+	b := make([]byte, 0, size)
+	b = append(b, magic...)
+	b = binary.LittleEndian.AppendUint16(b, uint16(size-fixed))
+	b = append(b, dict...)
+	for len(b) < size-1 {
+		b = append(b, ' ')
+	}
+	return append(b, '\n')
+}
+
+// Array is a rows×cols array in a file that is being written. Its rows may be
+// written and read back in any order, so it serves a solver as the place of
+// the long singular vectors. It is not safe for concurrent use.
+type Array struct {
+	f          vfs.File
+	rows, cols int64
+	head       []byte // what the file begins with
+	buf        []byte
+
+	crc  uint32 // of the header and the first next rows, as they were written last
+	next int64  // −1: rows were written out of order
+}
+
+// Sum is the size and the CRC-32C of a whole file.
+type Sum struct {
+	Size int64
+	CRC  uint32
+}
+
+// Create makes a new file holding a rows×cols array.
+func Create(fsys vfs.FS, name string, rows, cols int64) (*Array, error) {
+	return create(fsys, name, header(rows, cols), rows, cols)
+}
+
+func create(fsys vfs.FS, name string, head []byte, rows, cols int64) (*Array, error) {
+	f, err := fsys.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.WriteAt(head, 0); err != nil {
+		_ = f.Close() // the write is the error to report
+		return nil, err
+	}
+	return &Array{f: f, rows: rows, cols: cols, head: head, crc: crc.Of(head)}, nil
+}
+
+// WriteRows stores rows as rows first, first+1, … of the array.
+func (a *Array) WriteRows(first int64, rows *mat.Dense) error {
+	n, c := rows.Dims()
+	if int64(c) != a.cols || first < 0 || first+int64(n) > a.rows {
+		panic(fmt.Sprintf("npy: %d×%d rows at %d of a %d×%d array", n, c, first, a.rows, a.cols))
+	}
+	width := 8 * c
+	step := max(1, chunkBytes/width)
+	if need := min(step, n) * width; len(a.buf) < need {
+		a.buf = make([]byte, need)
+	}
+	for i := 0; i < n; i += step {
+		chunk := a.buf[:min(step, n-i)*width]
+		for at := 0; at < len(chunk); at += width {
+			for j, v := range rows.RawRowView(i + at/width) {
+				binary.LittleEndian.PutUint64(chunk[at+8*j:], math.Float64bits(v))
+			}
+		}
+		off := int64(len(a.head)) + (first+int64(i))*int64(width)
+		a.summed(off, chunk)
+		if _, err := a.f.WriteAt(chunk, off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// summed takes chunk, which is written at off, into the checksum: a sweep from the
+// first row to the last leaves that of the file.
+func (a *Array) summed(off int64, chunk []byte) {
+	row := (off - int64(len(a.head))) / (8 * a.cols)
+	switch {
+	case row == 0:
+		a.crc = crc.Of(a.head)
+	case row != a.next:
+		a.next = -1
+		return
+	}
+	a.crc = crc.Update(a.crc, chunk)
+	a.next = row + int64(len(chunk))/(8*a.cols)
+}
+
+// ReadRows fills rows with rows first, first+1, … of the array.
+func (a *Array) ReadRows(first int64, rows *mat.Dense) error {
+	m := Matrix{Rows: a.rows, Cols: a.cols, f: a.f, data: int64(len(a.head)), item: 8, down: a.cols, over: 1, buf: a.buf}
+	err := m.ReadRows(first, 0, rows)
+	a.buf = m.buf
+	return err
+}
+
+// Finish makes the array durable, closes it, and returns the size and checksum of
+// the file. An array whose last row was never written is an error.
+func (a *Array) Finish() (Sum, error) {
+	s := Sum{Size: int64(len(a.head)) + 8*a.rows*a.cols, CRC: a.crc}
+	info, err := a.f.Stat()
+	if err == nil && info.Size() != s.Size {
+		err = fmt.Errorf("write %s: %d bytes instead of %d: rows are missing", a.f.Name(), info.Size(), s.Size)
+	}
+	if err == nil && a.next != a.rows {
+		s.CRC, err = sumOf(a.f, s.Size)
+	}
+	if err == nil {
+		err = a.f.Sync()
+	}
+	if cerr := a.f.Close(); err == nil {
+		err = cerr
+	}
+	return s, err
+}
+
+// sumOf reads the checksum of a file back.
+func sumOf(f vfs.File, size int64) (uint32, error) {
+	h := crc.New()
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, size)); err != nil {
+		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	return h.Sum32(), nil
+}
+
+// Discard closes the array without finishing it; the file stays.
+func (a *Array) Discard() error { return a.f.Close() }
+
+// WriteMatrix makes a new file holding m. passed, unless nil, is called with the
+// rows of m that have been written.
+func WriteMatrix(fsys vfs.FS, name string, m *mat.Dense, passed func(rows *mat.Dense)) (Sum, error) {
+	r, c := m.Dims()
+	return writeAll(fsys, name, header(int64(r), int64(c)), m, passed)
+}
+
+// WriteVector makes a new file holding the one-dimensional array x.
+func WriteVector(fsys vfs.FS, name string, x []float64) (Sum, error) {
+	head := header(int64(len(x)))
+	if len(x) == 0 { // a mat.Dense cannot be empty
+		return writeAll(fsys, name, head, nil, nil)
+	}
+	return writeAll(fsys, name, head, mat.NewDense(len(x), 1, x), nil)
+}
+
+func writeAll(fsys vfs.FS, name string, head []byte, m *mat.Dense, passed func(*mat.Dense)) (Sum, error) {
+	var r, c int
+	if m != nil {
+		r, c = m.Dims()
+	}
+	a, err := create(fsys, name, head, int64(r), int64(c))
+	if err != nil {
+		return Sum{}, err
+	}
+	for i, step := 0, max(1, chunkBytes/8/max(1, c)); i < r; i += step {
+		rows := m.Slice(i, min(r, i+step), 0, c).(*mat.Dense)
+		if err := a.WriteRows(int64(i), rows); err != nil {
+			_ = a.Discard() // the write is the error to report
+			return Sum{}, err
+		}
+		if passed != nil {
+			passed(rows)
+		}
+	}
+	return a.Finish()
+}

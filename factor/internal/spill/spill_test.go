@@ -1,0 +1,94 @@
+package spill_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/factor/internal/spill"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+var _ solver.Space = (*spill.Dir)(nil)
+
+func TestBlocksKeepWhatIsInThem(t *testing.T) {
+	dir := t.TempDir()
+	d := spill.New(vfs.OS, dir)
+	var blocks [][]float64
+	for i, n := range []int{1, 511, 512, 513, 100000} {
+		x, err := d.Make(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(x) != n {
+			t.Fatalf("%d numbers of %d", len(x), n)
+		}
+		for j := range x {
+			if x[j] != 0 {
+				t.Fatal("not zero at first")
+			}
+			x[j] = float64(i*n + j)
+		}
+		blocks = append(blocks, x)
+	}
+	d.Free(blocks[2])
+	blocks[2] = nil
+	d.Drop(make([]float64, 1000)) // is nobody's
+	for i, x := range blocks {
+		d.Drop(x)
+		for j, v := range x {
+			if v != float64(i*len(x)+j) {
+				t.Fatalf("block %d of %d: entry %d is %v", i, len(x), j, v)
+			}
+		}
+		if len(x) > 600 {
+			d.Drop(x[7:600])
+		}
+	}
+	if most, want := d.Most(), int64(8*(1+511+512+513+100000)); most != want {
+		t.Errorf("at most %d bytes, want %d", most, want)
+	}
+	if err := errors.Join(d.Err(), d.Close()); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	d := spill.New(&csrtest.FaultFS{Inject: csrtest.DiskFull(1 << 20)}, dir)
+	if _, err := d.Make(1 << 16); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.Make(1 << 17)
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "1.0 MiB for vectors, with 0.5 MiB") {
+		t.Error(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A write that fails behind the back of the process is told, also after the
+// block has gone.
+func TestLostWrites(t *testing.T) {
+	bad := errors.New("input/output error")
+	d := spill.New(&csrtest.FaultFS{Inject: csrtest.FailKind(csrtest.OpFailed, 0, bad)}, t.TempDir())
+	x, err := d.Make(10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Free(x)
+	if err := d.Err(); !errors.Is(err, bad) {
+		t.Error(err)
+	}
+	if err := d.Close(); !errors.Is(err, bad) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,330 @@
+package factor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Measurement is what Check has measured on the matrix, in the user's
+// orientation, triplets in descending order of sigma.
+type Measurement struct {
+	Store  string   `json:"store"`
+	Rows   int64    `json:"rows"`
+	Cols   int64    `json:"cols"`
+	NNZ    int64    `json:"nnz"`
+	K      int      `json:"k"`
+	Passes int      `json:"passes"`
+	Time   float64  `json:"seconds"`
+	Sigma  []Number `json:"sigma"`
+	// Residual is the larger of Left, ‖Av−σu‖/σ₁, and Right, ‖Aᵀu−σv‖/σ₁.
+	Residual []Number `json:"residual"`
+	Left     []Number `json:"left"`
+	Right    []Number `json:"right"`
+	// Floor is what the rounding of the measurement may add to a residual.
+	Floor         Number        `json:"floor"`
+	Orthogonality Orthogonality `json:"orthogonality"`     // null for vectors that are not there
+	Implied       string        `json:"implied,omitempty"` // "U" or "V", if it is not there and was taken from the other
+	Stated        *Stated       `json:"stated,omitempty"`  // by result.json
+	Tol           *float64      `json:"tol,omitempty"`     // what residuals and orthogonality are compared with
+	Misses        []int         `json:"misses"`            // triplets, from 0 on, that are not as stated or not within --tol
+	asked         bool          // Tol is that of --tol
+	loose         float64       // the largest of Orthogonality
+}
+
+// Stated is what result.json says of what was measured.
+type Stated struct {
+	Residual      []Number      `json:"residual"`
+	Floor         []Number      `json:"floor,omitempty"` // what rounding may hide of each residual; absent if it says nothing of it
+	Orthogonality Orthogonality `json:"orthogonality"`
+	Certified     bool          `json:"certified"`
+}
+
+// floor is that of a triplet, 0 if nothing is said of it.
+func (s *Stated) floor(i int) Number {
+	if len(s.Floor) == 0 || math.IsNaN(float64(s.Floor[i])) {
+		return 0
+	}
+	return s.Floor[i]
+}
+
+// Rounding in the products of the measurement and in the vectors, in units of ε‖A‖_F;
+// and that in the orthogonality of vectors of any length.
+const (
+	floorUnits         = 8
+	orthogonalityFloor = 1e-13
+)
+
+// measure measures the triplets of a result that is sound on the matrix of a store.
+func (c *resultChecker) measure(ctx context.Context) (_ *Measurement, err error) {
+	began := time.Now()
+	x := &c.arrays
+	if x.u == nil && x.v == nil || c.values == nil {
+		return nil, fmt.Errorf("%s holds no singular vectors that could be measured: want U.npy, V.npy or Vt.npy beside the values", c.dir)
+	}
+	store, err := csr.Open(c.Store, csr.OpenOptions{FS: c.FS})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if r := c.stated; r != nil && r.Store.Fingerprint != store.Fingerprint() {
+		return nil, fmt.Errorf("%s is a result of another store: its fingerprint is %s (%s), that of %s is %s",
+			c.dir, r.Store.Fingerprint, r.Store.Path, c.Store, store.Fingerprint())
+	}
+	rows, cols := Dims(store)
+	if err := x.fits(rows, cols, int64(len(c.values))); err != nil {
+		return nil, fmt.Errorf("%w: it is not a result of %s", err, c.Store)
+	}
+	m := &Measurement{Store: c.Store, Rows: rows, Cols: cols, NNZ: store.NNZ(), K: len(c.values), Misses: []int{}}
+	if err := c.orthogonality(ctx, m); err != nil {
+		return nil, err
+	}
+	t := &triplets{CheckOptions: c.CheckOptions, store: store, values: c.values}
+	t.long, t.short = Orient(store, x.u, x.v)
+	if err := t.measure(ctx); err != nil {
+		return nil, err
+	}
+	t.left, t.right = Orient(store, t.left, t.right)
+	m.Passes = t.passes
+	m.fill(c.values, t, math.Ldexp(store.Norm()))
+	switch {
+	case x.u == nil:
+		m.Implied = "U"
+	case x.v == nil:
+		m.Implied = "V"
+	}
+	m.compare(c.stated, c.Tol)
+	m.Time = time.Since(began).Seconds()
+	return m, nil
+}
+
+func (c *resultChecker) orthogonality(ctx context.Context, m *Measurement) error {
+	m.Orthogonality = Orthogonality{Number(math.NaN()), Number(math.NaN())}
+	for _, side := range []struct {
+		of *npy.Matrix
+		to *Number
+	}{{c.arrays.u, &m.Orthogonality.U}, {c.arrays.v, &m.Orthogonality.V}} {
+		if side.of == nil {
+			continue
+		}
+		off, err := solver.Orthogonality(ctx, c.Workers, side.of.Rows, m.K, func(first int64, rows *mat.Dense) error {
+			return side.of.ReadRows(first, 0, rows)
+		})
+		if err != nil {
+			return err
+		}
+		*side.to, m.loose = Number(off), max(m.loose, off)
+	}
+	return nil
+}
+
+// fill takes over the residuals, relative to the largest value.
+func (m *Measurement) fill(values []float64, t *triplets, norm float64) {
+	order := descending(values)
+	top := values[order[0]]
+	if top == 0 {
+		top = norm // of a matrix that may not be zero
+	}
+	relative := func(x float64) Number {
+		if x == 0 {
+			return 0
+		}
+		return Number(x / top)
+	}
+	for _, i := range order {
+		m.Sigma = append(m.Sigma, Number(values[i]))
+		m.Left = append(m.Left, relative(t.left[i]))
+		m.Right = append(m.Right, relative(t.right[i]))
+		m.Residual = append(m.Residual, relative(max(t.left[i], t.right[i])))
+	}
+	m.Floor = relative(floorUnits * 0x1p-52 * norm)
+}
+
+// compare finds the triplets that are not within the tolerance of --tol, or else not as
+// result.json states them: within its tolerance if they are said to be, and at most twice
+// as far off as they are said to be if not, in both cases with what the rounding of the
+// result may hide (its floor).
+func (m *Measurement) compare(r *Result, asked float64) {
+	if r != nil {
+		m.Stated = &Stated{r.Residual, r.Floor, r.Orthogonality, r.Certified}
+		m.Tol = &r.Settings.Tol
+	}
+	if asked > 0 {
+		m.Tol, m.asked = &asked, true
+	}
+	if m.Tol == nil {
+		return
+	}
+	tol := Number(*m.Tol)
+	for i, x := range m.Residual {
+		limit := tol
+		if !m.asked {
+			if r.Residual[i] > tol {
+				limit = 2 * r.Residual[i]
+			}
+			limit += m.Stated.floor(i)
+		}
+		if !(x <= limit+m.Floor) {
+			m.Misses = append(m.Misses, i)
+		}
+	}
+}
+
+// looseBy tells whether vectors are less orthonormal than is stated, or than --tol.
+func (m *Measurement) looseBy() bool {
+	if m.asked {
+		return m.loose > *m.Tol+orthogonalityFloor
+	}
+	if m.Stated == nil {
+		return false
+	}
+	exceeds := func(x, said Number) bool { // both are no number where there are no vectors
+		return float64(x) > 2*max(0, float64(said))+orthogonalityFloor
+	}
+	return exceeds(m.Orthogonality.U, m.Stated.Orthogonality.U) || exceeds(m.Orthogonality.V, m.Stated.Orthogonality.V)
+}
+
+// verdict is the error of triplets that are not what they should be, or nil. Estimates that
+// an interrupted run has left state nothing: they are measured against the tolerance only.
+func (m *Measurement) verdict(dir string) error {
+	if m.Tol == nil {
+		return nil
+	}
+	within := 0
+	tol := Number(*m.Tol)
+	for i, x := range m.Residual {
+		limit := tol + m.Floor
+		if !m.asked && m.Stated.floor(i) <= tol { // a triplet with a larger one does not count as converged
+			limit += m.Stated.floor(i)
+		}
+		if x <= limit {
+			within++
+		}
+	}
+	against, args := "what "+ResultFile+" states", []any(nil)
+	if m.asked {
+		against, args = "%v %g", []any{Option("Tol"), *m.Tol}
+	}
+	estimates := !m.asked && !m.Stated.Certified
+	switch {
+	case len(m.Misses) > 0 && !estimates:
+		i := m.Misses[0]
+		args = slices.Concat([]any{dir, len(m.Misses), m.K}, args, []any{i + 1, m.Residual[i]})
+		return told(nil, "%s: %d of %d triplets miss "+against+", triplet %d first: its residual is %.2g", args...)
+	case m.looseBy() && !estimates:
+		return told(nil, "%s: its vectors miss "+against+": they are orthonormal to %.2g only", slices.Concat([]any{dir}, args, []any{m.loose})...)
+	case within < m.K:
+		return told(ErrNotConverged, "%s: %d of %d triplets are within %.3g; the result says so itself", dir, within, m.K, *m.Tol)
+	}
+	return nil
+}
+
+// triplets are singular triplets in files that are measured on a stored matrix.
+type triplets struct {
+	CheckOptions
+	store       *csr.Store
+	values      []float64
+	long, short *npy.Matrix // vectors of the stored rows and columns; nil if they are not there
+
+	left, right []float64 // residuals of the stored matrix
+	passes      int
+	read        atomic.Int64 // bytes of the store, of toRead
+	toRead      int64
+}
+
+// measure takes all triplets in one read of the store, or as many at a time as there is
+// memory for.
+func (t *triplets) measure(ctx context.Context) error {
+	k := len(t.values)
+	group, m, err := t.plan(k)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if err := t.Planned(memoryOf(m.Plan())); err != nil {
+		return err
+	}
+	if group < k {
+		t.Log.Info("the memory is for some of the triplets at a time: the store is read several times", "triplets", group, "of", k)
+	}
+	reads := (k + group - 1) / group
+	if t.short == nil {
+		reads *= 2
+	}
+	t.toRead = int64(reads) * t.store.Size()
+	t.passes = reads
+	for from := 0; from < k; from += group {
+		if err := t.some(ctx, m, from, min(k, from+group)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// some measures triplets [from, to).
+func (t *triplets) some(ctx context.Context, m *stream.Matrix, from, to int) error {
+	given := solver.Triplets{Sigma: t.values[from:to]}
+	if t.long != nil {
+		given.Left = func(first int64, rows *mat.Dense) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return t.long.ReadRows(first, from, rows)
+		}
+	}
+	if t.short != nil {
+		n := m.Info().Cols
+		given.Right = mat.NewDense(n, to-from, nil)
+		const rows = 1 << 14
+		for first := 0; first < n; first += rows {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			part := given.Right.Slice(first, min(n, first+rows), 0, to-from).(*mat.Dense)
+			if err := t.short.ReadRows(int64(first), from, part); err != nil {
+				return err
+			}
+		}
+	}
+	left, right, err := solver.Residuals(ctx, m, given)
+	t.left, t.right = append(t.left, left...), append(t.right, right...)
+	return err
+}
+
+// plan finds how many triplets there is memory for at a time.
+func (t *triplets) plan(k int) (group int, m *stream.Matrix, err error) {
+	for group = k; ; group = (group + 1) / 2 {
+		const buffers = 4 << 20 // of rows on their way from the files, and Gram matrices
+		o := stream.Options{
+			Memory: t.Memory, Workers: t.Workers, Rank: group, Once: group == k && t.short != nil,
+			Reserve: stream.RowsInMemory(t.store, t.Workers, group) + buffers,
+		}
+		m, err = stream.NewFrom(counted{t.store, t}, o)
+		if err == nil || group == 1 {
+			return group, m, err
+		}
+	}
+}
+
+// counted is a store that shows how much of it has been read.
+type counted struct {
+	*csr.Store
+	at *triplets
+}
+
+func (c counted) DecodeBlock(i int, dst *csr.Block) error {
+	err := c.Store.DecodeBlock(i, dst)
+	c.at.Progress(c.at.read.Add(c.Store.Block(i).Size), c.at.toRead)
+	return err
+}

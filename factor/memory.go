@@ -1,0 +1,117 @@
+package factor
+
+import (
+	"errors"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/spill"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Memory is how a run divides its budget.
+type Memory struct {
+	Budget    int64         `json:"budget"`
+	Parts     []stream.Part `json:"memory"`
+	Files     int64         `json:"vector_files,omitempty"`  // bytes of vectors in files beside the result
+	Window    int64         `json:"vector_window,omitempty"` // bytes of them in memory at a time
+	Reads     int           `json:"reads,omitempty"`         // of the store by a pass, if vectors are in files
+	LastReads int           `json:"last_reads,omitempty"`    // and by the finishing pass
+	Resident  int64         `json:"-"`                       // bytes of Parts that stay until the end
+}
+
+// Heap returns the sum of the parts that are on Go's heap, and that of the others.
+func (m Memory) Heap() (heap, other int64) {
+	for _, p := range m.Parts {
+		if p.Heap {
+			heap += p.Bytes
+		} else {
+			other += p.Bytes
+		}
+	}
+	return heap, other
+}
+
+// placement is where a run has what it needs: all of it in memory, or, if that is
+// too much for the budget, the vectors in files beside the result.
+type placement struct {
+	options stream.Options
+	plan    stream.Plan
+	files   int64 // bytes of vectors in files; 0: none are
+	window  int64 // bytes of them that are in memory at a time
+}
+
+// memory describes the placement.
+func (p *placement) memory() Memory {
+	m := memoryOf(p.plan)
+	if m.Files, m.Window = p.files, p.window; p.files > 0 {
+		m.Reads, m.LastReads = p.reads(), 1
+		if p.plan.Group > 0 {
+			m.LastReads = (p.options.Rank + p.plan.Group - 1) / p.plan.Group
+		}
+	}
+	return m
+}
+
+func memoryOf(p stream.Plan) Memory {
+	return Memory{Budget: p.Budget, Parts: p.Parts, Resident: p.ResidentBytes}
+}
+
+// reads is how often a pass reads the store.
+func (p *placement) reads() int { return (p.options.Width + p.plan.Together - 1) / p.plan.Together }
+
+// room is what a run leaves for the matrix.
+func (p *placement) room() solver.Room {
+	resident := float64(p.plan.Resident) / float64(max(1, p.plan.Blocks))
+	return solver.Room{Fits: true, Resident: resident, Outside: p.files > 0, Reads: p.reads()}
+}
+
+// onTheWay is what rows take on their way to a file.
+const onTheWay = 4 << 20
+
+// task is a factorisation of a store, planned or under way.
+type task struct {
+	Options
+	store *csr.Store
+	space *spill.Dir // makes the files of vectors if there are any
+}
+
+// fit finds the place for a run with a method. The error is that of the least
+// budget that can work.
+func (t *task) fit(method solver.Method) (placement, error) {
+	n := int(t.store.Cols())
+	if t.Operator == solver.Dilation {
+		n += int(t.store.Rows())
+	}
+	width := method.Traits(t.Rank).Width(t.Rank)
+	if t.Init != "" {
+		width = max(width, solver.GivenWidth(method, t.Rank))
+	}
+	width = int(min(int64(width), t.store.Cols()))
+	all := placement{options: stream.Options{
+		Memory: t.Memory, Reserve: solver.RunFootprint(method, n, t.Rank) + onTheWay,
+		Workers: t.Workers, Width: width, Rank: t.Rank,
+	}}
+	var err error
+	if all.plan, err = stream.PlanFor(t.store, all.options); err == nil || t.Operator == solver.Dilation {
+		return all, err
+	}
+	some := all
+	var inside int64
+	some.files, some.window, inside = solver.SpaceFootprint(method, n, t.Rank)
+	// And the columns of W that one read of the finishing pass leaves for the next.
+	some.files += 8 * t.store.Rows() * int64(t.Rank-1)
+	some.options.Reserve, some.options.Mapped, some.options.Space = inside+onTheWay, some.window, t.space
+	var outside error
+	if some.plan, outside = stream.PlanFor(t.store, some.options); outside == nil {
+		if some.plan.Together < width && t.Operator == solver.Symmetric {
+			return some, err // its product takes all columns in one read
+		}
+		return some, nil
+	}
+	var a, b *stream.BudgetError
+	if errors.As(err, &a) && errors.As(outside, &b) && b.Need < a.Need {
+		err = outside
+	}
+	return some, err
+}

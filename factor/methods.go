@@ -1,0 +1,46 @@
+package factor
+
+import (
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// canonical is a method with what it takes for settings that it is not given: the same run,
+// said or unsaid.
+func canonical(m solver.Method) solver.Method {
+	if m == nil {
+		return nil
+	}
+	t := m.Traits(1)
+	values := make([]float64, len(t.Settings))
+	for i, s := range t.Settings {
+		if !s.Internal {
+			values[i] = s.Value
+		}
+	}
+	return t.With(values)
+}
+
+// Flags are a method and its settings as the command line has them.
+func Flags(m solver.Method) []string {
+	t := m.Traits(1)
+	all := []string{"--method", t.Name}
+	for _, s := range t.Settings {
+		if s.Value != s.Default && !s.Internal {
+			all = append(all, "--"+s.Name, strconv.FormatFloat(s.Value, 'g', -1, 64))
+		}
+	}
+	return all
+}
+
+// said are the settings of a method, without those it finds itself.
+func said(m solver.Method) map[string]float64 {
+	all := map[string]float64{}
+	for _, s := range m.Traits(1).Settings {
+		if s.Value != 0 && !s.Internal {
+			all[s.Name] = s.Value
+		}
+	}
+	return all
+}

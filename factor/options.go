@@ -1,0 +1,109 @@
+package factor
+
+import (
+	"cmp"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/outlook"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// DefaultCheckpointEvery is the time between two checkpoints when Options says nothing.
+const DefaultCheckpointEvery = 30 * time.Second
+
+// Options of Run and Explain. The zero value of every field but Rank and Dir is usable.
+// The fields of the solver's names are its settings.
+type Options struct {
+	Rank      int             // number of triplets, from 1 to the shorter side of the matrix
+	Dir       string          // the result directory to write
+	Method    solver.Method   // nil: chosen by its cost; see Choice
+	Methods   []solver.Method // to choose from and to go on with; nil: solver.Methods
+	Operator  solver.Form
+	Deflation solver.Deflation
+	Stop      solver.StopRule
+	Tol       float64 // 0: solver.DefaultTol
+	MaxPasses int     // 0: no limit
+	Seed      uint64
+	Workers   int     // 0: all processors
+	Memory    int64   // budget of the whole process in bytes; 0: DefaultMemory
+	Vectors   Vectors // that the result keeps
+	Replace   bool    // replace a result that is there, in one step at the end
+	Resume    bool    // go on from the checkpoint in Dir; return a finished result as it is
+	Init      string  // result directory that the start vectors are from
+
+	CheckpointEvery time.Duration // save the run in Dir so often; 0: DefaultCheckpointEvery, negative: never
+	CheckpointShare float64       // of the time of the run that saving may take; 0: a tenth
+	TimeLimit       time.Duration // end the search after so much time; 0: no limit
+
+	FS      vfs.FS                               // nil: the operating system's
+	Log     *slog.Logger                         // nil: nothing is logged
+	Planned func(Memory) error                   // is told what the run will take before it takes it
+	Pass    func(solver.Event, Outlook)          // is called after every pass
+	Between func(solver.Work)                    // is called about once a second between passes, if vectors are in files
+	Writing func(what string, done, total int64) // is told of files that are written to their end even after cancellation; "": no more
+}
+
+// Outlook is how far a run is and how long it will still take.
+type Outlook = outlook.Outlook
+
+// DefaultMemory is 60 % of the memory that the process may have, or 1 GiB where that is not known.
+func DefaultMemory() int64 {
+	if n := memory.Available(); n > 0 {
+		return n / 5 * 3
+	}
+	return 1 << 30
+}
+
+// withDefaults fills in what was left to the package.
+func (o Options) withDefaults() Options {
+	o.Tol = cmp.Or(o.Tol, solver.DefaultTol)
+	if o.Memory == 0 {
+		o.Memory = DefaultMemory()
+	}
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, DefaultCheckpointEvery)
+	o.CheckpointShare = cmp.Or(o.CheckpointShare, 0.1)
+	o.Method = canonical(o.Method)
+	if o.Methods == nil {
+		o.Methods = solver.Methods()
+	}
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Planned == nil {
+		o.Planned = func(Memory) error { return nil }
+	}
+	if o.Pass == nil {
+		o.Pass = func(solver.Event, Outlook) {}
+	}
+	if o.Between == nil {
+		o.Between = func(solver.Work) {}
+	}
+	if o.Writing == nil {
+		o.Writing = func(string, int64, int64) {}
+	}
+	return o
+}
+
+// Vectors says which singular vectors a result keeps.
+type Vectors uint8
+
+const (
+	Both  Vectors = iota
+	Left          // U
+	Right         // V
+	None
+)
+
+// String returns "both", "left", "right" or "none".
+func (v Vectors) String() string { return [...]string{"both", "left", "right", "none"}[v] }
+
+func (v Vectors) u() bool { return v == Both || v == Left }
+func (v Vectors) v() bool { return v == Both || v == Right }

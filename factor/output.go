@@ -1,0 +1,203 @@
+package factor
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/factor/internal/spill"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// output is a result directory that is being written. The solver knows the
+// long vectors of the stored matrix as its left ones, and the short ones as its right ones.
+type output struct {
+	fsys                vfs.FS
+	stage               *vfs.Staging
+	longFile, shortFile string
+	keepLong, keepShort bool // which of them the user wants
+
+	space  *spill.Dir // where the solver's vectors lie; nil if in memory
+	long   *npy.Array // the solver's left vectors; nil when they are not needed
+	events *eventLog
+	lines  *json.Encoder
+	files  []File // that are complete
+}
+
+// newOutput begins the result directory of a task. At the end it replaces the checkpoint of
+// the run that lies in its place by then, and a result there if there was one at the beginning.
+func newOutput(t *task, before outState) (_ *output, err error) {
+	stage, err := vfs.StageOver(t.FS, t.Dir, true,
+		func(path string) error { return replaceable(t.FS, path, before.exists) },
+		func(stage string) (bool, error) { return false, onlyLeftovers(t.FS, stage) })
+	if err != nil {
+		return nil, err
+	}
+	o := &output{fsys: t.FS, stage: stage}
+	o.longFile, o.shortFile = Orient(t.store, leftFile, rightFile)
+	o.keepLong, o.keepShort = Orient(t.store, t.Vectors.u(), t.Vectors.v())
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.abort())
+		}
+	}()
+	if o.keepLong || t.signLong() && o.keepShort {
+		if o.long, err = npy.Create(t.FS, o.path(o.longFile), t.store.Rows(), int64(t.Rank)); err != nil {
+			return nil, err
+		}
+	}
+	if o.events, err = newEventLog(t.FS, o.path(eventsFile)); err != nil {
+		return nil, err
+	}
+	o.lines = json.NewEncoder(o.events)
+	return o, nil
+}
+
+// onlyLeftovers makes sure that the directory in which a result is made holds at
+// most what a run that died has left: ingest and generate keep a store there that
+// is unfinished, if it has the same name.
+func onlyLeftovers(fsys vfs.FS, stage string) error {
+	entries, err := fsys.ReadDir(stage)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if name := e.Name(); !ofResult(name) && !spill.Made(name) {
+			return told(nil, "%s holds %s, which is not of a result: finish the store that is made there (its command with %v), remove it, or give another %v",
+				stage, name, Option("Resume"), Option("Dir"))
+		}
+	}
+	return nil
+}
+
+func (o *output) path(name string) string { return filepath.Join(o.stage.Dir(), name) }
+
+// left is what the solver writes its left vectors to: nil if nobody needs them.
+func (o *output) left() solver.RowStore {
+	if o.long == nil {
+		return nil // not a nil *npy.Array in an interface
+	}
+	return o.long
+}
+
+// commit writes what is missing and publishes the directory.
+func (o *output) commit(res *solver.Result, meta *Result, act *activity) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.abort())
+		}
+	}()
+	if err := o.writeFiles(res, act); err != nil {
+		return err
+	}
+	if o.space != nil {
+		// Before the directory is published, lest a file that still has a name be.
+		if err := errors.Join(o.space.Err(), o.space.Close()); err != nil {
+			return err
+		}
+	}
+	meta.Files = o.files
+	text, err := durable.Seal(meta, &meta.CRC)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(o.fsys, o.path(ResultFile), durable.Bytes(text)); err != nil {
+		return err
+	}
+	return o.stage.Commit()
+}
+
+// writeFiles writes and closes all files but result.json, and lists them. Each waits
+// for the disk by itself.
+func (o *output) writeFiles(res *solver.Result, act *activity) error {
+	events, sigma, long := File{Name: eventsFile}, File{Name: SigmaFile}, File{Name: o.longFile}
+	var others errgroup.Group
+	others.Go(func() (err error) {
+		events.Size, events.CRC, err = o.finishEvents()
+		return err
+	})
+	others.Go(func() error { return sigma.of(npy.WriteVector(o.fsys, o.path(SigmaFile), res.Sigma)) })
+	others.Go(func() error { return o.finishLong(res, &long) })
+	var err error
+	short := File{Name: o.shortFile}
+	if o.keepShort && res.Right != nil {
+		n, k := res.Right.Dims()
+		act.Expect(8 * int64(n) * int64(k))
+		err = short.of(npy.WriteMatrix(o.fsys, o.path(o.shortFile), res.Right, func(rows *mat.Dense) {
+			act.add(8 * len(rows.RawMatrix().Data))
+			o.passed(rows)
+		}))
+	}
+	if err := cmp.Or(err, others.Wait()); err != nil {
+		return err
+	}
+	for _, part := range []File{sigma, long, short, events} {
+		if part.Size > 0 {
+			o.files = append(o.files, part)
+		}
+	}
+	slices.SortFunc(o.files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// of takes over what is known about a file that has been written.
+func (p *File) of(sum npy.Sum, err error) error {
+	p.Size, p.CRC = sum.Size, crc.Sum(sum.CRC)
+	return err
+}
+
+// finishLong closes the file of the left vectors, or removes it if nobody asked for them.
+func (o *output) finishLong(res *solver.Result, part *File) error {
+	if o.long == nil {
+		return nil
+	}
+	long := o.long
+	o.long = nil
+	if o.keepLong && res.Certified {
+		return part.of(long.Finish())
+	}
+	return errors.Join(long.Discard(), o.fsys.Remove(o.path(o.longFile)))
+}
+
+// passed says that rows of the solver's vectors have been written, and that those
+// behind them come next.
+func (o *output) passed(rows *mat.Dense) {
+	if o.space != nil {
+		x := rows.RawMatrix().Data
+		o.space.Fetch(x[len(x):min(cap(x), 2*len(x))])
+		o.space.Drop(x)
+	}
+}
+
+func (o *output) finishEvents() (int64, crc.Sum, error) {
+	events := o.events
+	o.events = nil
+	return events.finish()
+}
+
+// abort removes what was written. After commit it does nothing.
+func (o *output) abort() error {
+	var errs []error
+	if o.long != nil {
+		errs = append(errs, o.long.Discard())
+		o.long = nil
+	}
+	if o.events != nil {
+		errs = append(errs, o.events.file.Close())
+		o.events = nil
+	}
+	return errors.Join(append(errs, o.stage.Abort())...)
+}

@@ -1,0 +1,100 @@
+package factor
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Speed is what Explain has measured on this machine. It enters the estimates of
+// times, never the choice.
+type Speed struct {
+	Seconds   float64   `json:"seconds"`             // that it has taken
+	Bandwidth float64   `json:"bandwidth,omitempty"` // bytes a second; absent if reading costs nothing
+	Decode    float64   `json:"decode"`              // nanoseconds an entry, as are the next
+	Widths    []int     `json:"widths"`
+	Multiply  []float64 `json:"multiply"`
+}
+
+const (
+	// worthMeasuring is how long a run must be expected to take for the machine to
+	// be measured, unless every pass reads the disk.
+	worthMeasuring = 2 * time.Second
+	// longestProbe and probeShare bound the time that measuring takes.
+	longestProbe = time.Second
+	probeShare   = 100
+)
+
+// measured returns what is known about this machine: the table of costs, or, if a
+// run is expected to take long enough, the table as measured here.
+func (t *task) measured(ctx context.Context, e solver.Estimate) (solver.Machine, *Speed, error) {
+	here := t.machine()
+	widths := t.probeWidths()
+	fromDisk := e.PassBytes > 0 && !e.Cached // at a speed that nobody knows
+	if e.Total < worthMeasuring && !fromDisk || len(widths) == 0 || t.store.NNZ() == 0 {
+		return here, nil, nil
+	}
+	start := time.Now()
+	probe, err := stream.Measure(ctx, t.store, widths, min(longestProbe, e.Total/probeShare))
+	if err != nil {
+		return here, nil, err
+	}
+	here = here.Adjusted(t.store.Cols(), widths, probe.Multiply)
+	here.Decode = probe.Decode
+	if probe.Bandwidth > 0 { // or what was looked at happened to be in memory
+		here.Bandwidth = probe.Bandwidth
+	}
+	return here, &Speed{
+		Seconds: time.Since(start).Seconds(), Bandwidth: probe.Bandwidth, Decode: probe.Decode,
+		Widths: widths, Multiply: probe.Multiply,
+	}, nil
+}
+
+// probeWidths are the widths to measure for which there is memory.
+func (t *task) probeWidths() (widths []int) {
+	for _, l := range []int{1, 4, 16} {
+		if n := t.store.Cols(); int64(l) <= n && 16*n*int64(l) <= t.Memory/8 {
+			widths = append(widths, l)
+		}
+	}
+	return widths
+}
+
+// machine is what is known about this one without measuring.
+func (t *task) machine() solver.Machine {
+	m := solver.Reference()
+	m.Workers = t.Workers
+	return m
+}
+
+// actual returns the room that methods leave on this machine as it is now: with all
+// workers, and with what its page cache can hold.
+func (t *task) actual() func(solver.Method) solver.Room {
+	available := sync.OnceValue(memory.Available) // not asked for nothing: it takes 0.3 ms
+	return func(m solver.Method) solver.Room {
+		p, err := t.fit(m)
+		if err != nil {
+			return solver.Room{}
+		}
+		r := p.room()
+		r.Cached = cached(t.store, p.plan, available)
+		return r
+	}
+}
+
+// cached tells whether what passes decode anew can stay in the page cache: in
+// what a run, which takes what is planned and not the whole budget, leaves of
+// the available memory. They read it in the same order every time, so that if it
+// does not fit most of it is gone when its turn comes again.
+func cached(store *csr.Store, plan stream.Plan, available func() int64) bool {
+	var read int64
+	for i := plan.Resident; i < plan.Blocks; i++ {
+		read += store.Block(i).Size
+	}
+	return read == 0 || read <= available()-plan.Total()
+}

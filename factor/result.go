@@ -1,0 +1,282 @@
+package factor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Names of the files of a result directory.
+const (
+	SigmaFile  = "sigma.npy"
+	ResultFile = "result.json"
+	leftFile   = "U.npy"
+	rightFile  = "V.npy"
+	eventsFile = "events.jsonl"
+)
+
+// resultFormat is the format field of result.json. Files of the first format have no
+// checksums.
+const (
+	resultFormat      = "gdsvd-result/2"
+	resultFormatFirst = "gdsvd-result/1"
+)
+
+// maxResult is the size in bytes up to which a result.json is read: that of one of
+// a million triplets is smaller.
+const maxResult = 256 << 20
+
+// Number is a float64 whose JSON form is null when it is not finite.
+type Number float64
+
+func (x Number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(x))
+}
+
+func (x *Number) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*x = Number(math.NaN())
+		return nil
+	}
+	v, err := strconv.ParseFloat(string(b), 64)
+	*x = Number(v)
+	return err
+}
+
+func numbers(x []float64) []Number {
+	n := make([]Number, len(x))
+	for i, v := range x {
+		n[i] = Number(v)
+	}
+	return n
+}
+
+// Result is a factorisation in a result directory. Its fields are those of result.json, see
+// RESULT.md; U and V are those of the user's matrix, whichever way it is stored.
+type Result struct {
+	Format        string        `json:"format"`
+	Rows          int64         `json:"rows"`
+	Cols          int64         `json:"cols"`
+	NNZ           int64         `json:"nnz"`
+	K             int           `json:"k"`
+	Method        string        `json:"method"`
+	Status        string        `json:"status"`
+	Certified     bool          `json:"certified"` // the residuals are measured, not estimated
+	Converged     int           `json:"converged"` // triplets whose certified residual and floor are at most the tolerance
+	Rank          int           `json:"rank"`      // values above roundoff
+	Sigma         []Number      `json:"sigma"`
+	Residual      []Number      `json:"residual"`
+	Floor         []Number      `json:"floor,omitempty"` // what rounding may hide of each residual; absent if not certified
+	Clusters      [][2]int      `json:"clusters"`        // ranges of values closer than their residuals
+	Orthogonality Orthogonality `json:"orthogonality"`
+	Energy        Number        `json:"energy"`
+	Outside       Outside       `json:"outside"`
+	Passes        int           `json:"passes"`
+	Products      int64         `json:"products"`
+	BytesRead     int64         `json:"bytes_read"`
+	Seconds       Seconds       `json:"seconds"`
+	VectorFiles   int64         `json:"vector_files,omitempty"` // most bytes of vectors in files beside OUT; absent if in memory
+	VectorsRead   int64         `json:"vectors_read,omitempty"` // bytes of vectors in files that the run has gone over; absent if in memory
+	VectorsWrote  int64         `json:"vectors_written,omitempty"`
+	PeakRSS       int64         `json:"peak_rss"` // measured; what was planned comes next
+	Memory        []stream.Part `json:"memory,omitempty"`
+	Seed          uint64        `json:"seed"`
+	Settings      Settings      `json:"settings"`
+	Choice        *Choice       `json:"choice,omitempty"` // of --method auto
+	Store         StoreRef      `json:"store"`
+	Files         []File        `json:"files,omitempty"` // the others of the directory
+	CRC           crc.Sum       `json:"crc"`             // of result.json; the last field
+
+	dir string
+	fs  vfs.FS
+}
+
+// File is a file of a result.
+type File struct {
+	Name string  `json:"name"`
+	Size int64   `json:"size"`
+	CRC  crc.Sum `json:"crc"`
+}
+
+// Orthogonality is max|UᵀU−I| and max|VᵀV−I|, null for vectors that were not computed.
+type Orthogonality struct {
+	U Number `json:"u"`
+	V Number `json:"v"`
+}
+
+// Outside says what may be missing: no singular value beyond those found is larger than
+// bound, unless that is wrong, which it is with at most the given probability.
+type Outside struct {
+	Steps       int     `json:"steps"` // products with random vectors outside of those found; 0: bound is that of the remaining energy
+	Bound       Number  `json:"bound"`
+	Probability float64 `json:"probability"`
+	Leading     bool    `json:"leading"` // bound leaves no room for a value that was missed
+}
+
+// Seconds is where the time of a run has gone.
+type Seconds struct {
+	Total         float64 `json:"total"`
+	Multiply      float64 `json:"multiply"`
+	Orthogonalise float64 `json:"orthogonalise"`
+	Wait          float64 `json:"wait"`
+	Finish        float64 `json:"finish"`
+	Checkpoint    float64 `json:"checkpoint"`
+}
+
+func newSeconds(s solver.Stats) Seconds {
+	return Seconds{
+		Total: s.Total.Seconds(), Multiply: s.Multiply.Seconds(), Orthogonalise: s.Orthogonalise.Seconds(),
+		Wait: s.Wait.Seconds(), Finish: s.Finish.Seconds(), Checkpoint: s.Checkpoint.Seconds(),
+	}
+}
+
+// Settings are those that a run was made with.
+type Settings struct {
+	Method    string  `json:"method"`
+	Operator  string  `json:"operator"`
+	Deflation string  `json:"deflation"`
+	Stop      string  `json:"stop"`
+	Tol       float64 `json:"tol"`
+	MaxPasses int     `json:"max_passes"` // 0: no limit
+	Vectors   string  `json:"vectors"`
+	Workers   int     `json:"workers"`
+	Memory    int64   `json:"memory"`
+	Init      string  `json:"init,omitempty"`       // the result that start vectors are from
+	TimeLimit float64 `json:"time_limit,omitempty"` // seconds
+	// OfMethod are the Settings of the method but those it finds itself, by name. In
+	// JSON they are fields like the others.
+	OfMethod map[string]float64 `json:"-"`
+}
+
+func (s Settings) MarshalJSON() ([]byte, error) {
+	type plain Settings
+	text, err := json.Marshal(plain(s))
+	if err != nil || len(s.OfMethod) == 0 {
+		return text, err
+	}
+	more, err := json.Marshal(s.OfMethod)
+	return append(append(text[:len(text)-1], ','), more[1:]...), err
+}
+
+func (s *Settings) UnmarshalJSON(text []byte) error {
+	type plain Settings
+	var all, others map[string]any
+	if err := errors.Join(json.Unmarshal(text, (*plain)(s)), json.Unmarshal(text, &all)); err != nil {
+		return err
+	}
+	known, err := json.Marshal((*plain)(s))
+	if err == nil {
+		err = json.Unmarshal(known, &others)
+	}
+	s.OfMethod = map[string]float64{}
+	for name, v := range all {
+		if x, ok := v.(float64); ok && others[name] == nil {
+			s.OfMethod[name] = x
+		}
+	}
+	return err
+}
+
+// StoreRef is the store that a result is of.
+type StoreRef struct {
+	Path        string `json:"path"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+// Open opens a result directory.
+func Open(dir string) (*Result, error) { return OpenFS(vfs.OS, dir) }
+
+// Dir is the result directory.
+func (r *Result) Dir() string { return r.dir }
+
+// ReadU fills rows with the rows of U from first on, as many of its columns as rows has.
+func (r *Result) ReadU(first int64, rows *mat.Dense) error { return r.read(leftFile, first, rows) }
+
+// ReadV fills rows with the rows of V from first on, as many of its columns as rows has.
+func (r *Result) ReadV(first int64, rows *mat.Dense) error { return r.read(rightFile, first, rows) }
+
+func (r *Result) read(name string, first int64, rows *mat.Dense) (err error) {
+	m, err := npy.Open(r.fs, filepath.Join(r.dir, name))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	if n, k := rows.Dims(); first < 0 || first+int64(n) > m.Rows || int64(k) > m.Cols {
+		return fmt.Errorf("%s holds %s numbers, not %d rows from %d on of %d columns", m.Name(), m.Shape(), n, first, k)
+	}
+	return m.ReadRows(first, 0, rows)
+}
+
+// OpenFS is Open on a file system. A result.json that is damaged is csr.ErrCorrupt.
+func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
+	name := filepath.Join(dir, ResultFile)
+	text, err := vfs.ReadFile(fsys, name, maxResult)
+	if err != nil {
+		return nil, err
+	}
+	var head struct {
+		Format string `json:"format"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, damagedResult(name, "%v", err)
+	}
+	switch head.Format {
+	case resultFormat:
+		if at, err := durable.CheckSeal(text); err != nil {
+			return nil, damagedResult(name, "byte %d: %v", at, err)
+		}
+	case resultFormatFirst:
+	default:
+		return nil, told(csr.ErrCorrupt, "%s: format %q, want %q: it is damaged, or of another version or program", name, head.Format, resultFormat)
+	}
+	var r Result
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, damagedResult(name, "%v", err)
+	}
+	r.dir, r.fs = dir, fsys
+	return &r, nil
+}
+
+// isResult tells whether a directory is a result: only such a one is ever replaced.
+func isResult(fsys vfs.FS, dir string) error {
+	if _, err := OpenFS(fsys, dir); err != nil {
+		return fmt.Errorf("it is not a result of gdsvd and is left alone: %w", err)
+	}
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !ofResult(e.Name()) {
+			return &fs.PathError{Op: "remove", Path: filepath.Join(dir, e.Name()),
+				Err: fmt.Errorf("it is not part of a result; the directory is left alone")}
+		}
+	}
+	return nil
+}
+
+// ofResult tells whether a file of OUT is one that a run makes there.
+func ofResult(name string) bool {
+	switch name {
+	case SigmaFile, leftFile, rightFile, eventsFile, ResultFile:
+		return true
+	}
+	return ofCheckpoint(name)
+}

@@ -1,0 +1,264 @@
+package factor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/spill"
+	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// begin looks at what lies where a task is to write.
+func begin(store *csr.Store, o Options) (t *task, before outState, err error) {
+	if most := min(store.Rows(), store.Cols()); o.Rank < 1 || int64(o.Rank) > most {
+		rows, cols := Dims(store)
+		return nil, before, fmt.Errorf("%d triplets: a %d × %d matrix has %d", o.Rank, rows, cols, most)
+	}
+	t = &task{Options: o.withDefaults(), store: store}
+	if t.Dir != "" {
+		t.Dir = filepath.Clean(t.Dir)
+		before, err = inspectOut(t.FS, t.Dir)
+	}
+	t.space = spill.New(t.FS, t.Dir+vfs.PartialSuffix)
+	return t, before, err
+}
+
+// Run computes the leading singular triplets of a store and writes them to the directory
+// o.Dir. The store must stay open meanwhile.
+//
+// A run that is cancelled or reaches a limit returns an error that says so and, where its
+// result has been written all the same, that result. The process may run several at a time,
+// each with a directory and a budget of its own.
+func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error) {
+	began := time.Now()
+	if o.Dir == "" {
+		return nil, errors.New("a run needs a directory for its result")
+	}
+	t, before, err := begin(store, o)
+	if err != nil {
+		return nil, err
+	}
+	if r := t.finished(before); r != nil {
+		return r, vfs.Sweep(t.FS, t.Dir, func(stage string) bool { return onlyLeftovers(t.FS, stage) == nil })
+	}
+	if err := t.mayBegin(before); err != nil {
+		return nil, err
+	}
+	choice, sayChosen, err := t.choose(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	place, err := t.fit(t.Method)
+	if err != nil {
+		return nil, err
+	}
+	plan := place.memory()
+	if err := t.Planned(plan); err != nil {
+		return nil, err
+	}
+	sayChosen()
+	defer func() { err = errors.Join(err, t.space.Close()) }()
+	m, err := stream.New(store, place.options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	t.logPlan(m.Plan())
+
+	out, err := newOutput(t, before)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, out.abort()) }()
+	set := solver.Settings{
+		Rank: t.Rank, Method: t.Method, Operator: t.Operator, Deflation: t.Deflation, Stop: t.Stop, Tol: t.Tol,
+		MaxPasses: t.MaxPasses, Seed: t.Seed, Workers: t.Workers, Left: out.left(), SignLeft: t.signLong(),
+		Observer: solver.Tee(out, t.watch()),
+	}
+	if plan.Files > 0 {
+		set.Space, out.space = t.space, t.space
+		t.Log.Info("vectors in files", "size", memory.FormatSize(plan.Files), "in memory at a time", memory.FormatSize(plan.Window))
+	}
+	keeper := &checkpoints{task: t, out: out, last: time.Now(), saved: t.Resume && before.checkpoint}
+	done, err := t.startFrom(ctx, out, before, &set)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	if t.CheckpointEvery > 0 {
+		set.Checkpointer = keeper
+	}
+	if t.TimeLimit > 0 {
+		set.Deadline = began.Add(t.TimeLimit)
+	}
+	res, err := solver.SVD(ctx, m, set)
+	if err != nil {
+		return nil, keeper.afterFault(err)
+	}
+	r := t.newResult(res)
+	r.Memory, r.Choice = plan.Parts, choice
+	return t.finish(r, out, keeper, before, res)
+}
+
+// signLong tells whether the solver's left vectors have the signs: the user's V has them,
+// which is therefore needed where that is the long side even if only U is kept.
+func (t *task) signLong() bool {
+	long, _ := Orient(t.store, false, true)
+	return long
+}
+
+// startFrom fills in where the run starts: at a checkpoint, at the vectors of
+// another result, or at random. done is to be called after it.
+func (t *task) startFrom(ctx context.Context, out *output, before outState, set *solver.Settings) (done func() error, err error) {
+	done = func() error { return nil }
+	switch {
+	case t.Resume && before.checkpoint:
+		saved, err := openCheckpoint(t.FS, t.Dir)
+		if err != nil {
+			return nil, err
+		}
+		err = out.recall(filepath.Join(t.Dir, checkpointEvents), saved.Passes())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // somebody has tidied up
+			t.Log.Warn("the run goes on; "+eventsFile+" will lack passes before this", "error", err)
+		}
+		set.Resume = saved.Checkpoint
+		t.Log.Info("going on", "pass", saved.Passes(), "found", saved.Locked(), "of", t.Rank)
+		return saved.Close, nil
+	case t.Init != "":
+		set.Init, err = t.startVectors(ctx, max(t.Rank, t.Method.Traits(t.Rank).Width(t.Rank)), out.space)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if t.Resume {
+		t.Log.Info("there is no checkpoint to go on from: beginning", "out", t.Dir)
+	}
+	return done, nil
+}
+
+// finish writes what has come out of a run.
+func (t *task) finish(r *Result, out *output, keeper *checkpoints, before outState, res *solver.Result) (*Result, error) {
+	if found := slices.ContainsFunc(res.Residuals, func(r float64) bool { return r < 1 }); res.Status == solver.Cancelled && (before.result && !before.estimates || !found) {
+		return nil, keeper.nothingWritten(before, res.Stats.Passes)
+	}
+	saved := keeper.saved && (res.Status == solver.Cancelled || res.Status == solver.TimeLimit || res.Status == solver.PassLimit)
+	if saved {
+		if err := keeper.keep(out.stage.Dir()); err != nil {
+			return nil, err
+		}
+	}
+	if out.space != nil {
+		r.VectorFiles = out.space.Most()
+		r.VectorsRead, r.VectorsWrote = res.Stats.VectorsRead, res.Stats.VectorsWritten
+	}
+	act := t.writing("writing the result")
+	defer act.end()
+	if err := out.commit(res, r, act); err != nil {
+		return nil, keeper.afterFault(err)
+	}
+	return r, t.earlyEnd(res, saved)
+}
+
+// earlyEnd is the error of a run that ended before its goal with its result written, or nil.
+func (t *task) earlyEnd(res *solver.Result, saved bool) error {
+	var format string
+	kind, args := ErrNotConverged, []any{res.Status.Err(), res.Stats.Passes}
+	switch {
+	case res.Status == solver.Cancelled:
+		kind, format, args = context.Canceled, "interrupted after %d passes; estimates, not certified, are in %s", []any{res.Stats.Passes, t.Dir}
+	case res.Status.Early() && res.Converged == t.Rank:
+		format = "%v after %d passes: all triplets are within %.3g, but other values, up to %.3g, have not been ruled out; the result is in %s"
+		args = append(args, t.Tol, res.Outside.Bound, t.Dir)
+	case res.Status.Early():
+		format = "%v after %d passes: %d of %d triplets are within %.3g, the worst residual is %.2g; the result is in %s"
+		args = append(args, res.Converged, t.Rank, t.Tol, slices.Max(res.Residuals), t.Dir)
+	default:
+		return nil
+	}
+	switch {
+	case saved && res.Status == solver.PassLimit:
+		format, args = format+"; %v with a larger %v goes on from there", append(args, Option("Resume"), Option("MaxPasses"))
+	case saved:
+		format, args = format+"; %v goes on from there", append(args, Option("Resume"))
+	}
+	return told(kind, format, args...)
+}
+
+// nothingWritten is the error of a run that was cancelled before it had a result better than
+// what there is.
+func (c *checkpoints) nothingWritten(before outState, passes int) error {
+	format, args := "interrupted after %d passes; ", []any{passes, c.Dir, Option("Resume")}
+	switch {
+	case c.saved && before.result:
+		format += "%s is left as it was, with a checkpoint: %v goes on from there"
+	case c.saved:
+		format += "a checkpoint is in %s: %v goes on from there"
+	case before.exists:
+		format, args = format+"%s is left as it was", args[:2]
+	default:
+		format, args = format+"nothing is written", args[:1]
+	}
+	return told(context.Canceled, format, args...)
+}
+
+// afterFault adds to the error of a run what there is to be done about it.
+func (c *checkpoints) afterFault(err error) error {
+	if about := resumeError(err, c.Dir); about != nil {
+		return about
+	}
+	switch { // of a matrix that does not have the form asked for no checkpoint helps
+	case errors.Is(err, solver.ErrNotDefinite):
+		return told(err, "%v; take %v gram, which works for any matrix, or add a multiple of the identity to the matrix so that no eigenvalue is below zero", err, Option("Operator"))
+	case errors.Is(err, solver.ErrNotSymmetric):
+		return told(err, "%v; take %v gram, which works for any matrix", err, Option("Operator"))
+	}
+	if now, e := inspectOut(c.FS, c.Dir); !c.saved || e != nil || !now.checkpoint {
+		return err
+	}
+	return told(err, "%v; a checkpoint is in %s: %v goes on from there", err, c.Dir, Option("Resume"))
+}
+
+func (t *task) logPlan(p stream.Plan) {
+	for _, part := range p.Parts {
+		t.Log.Debug("memory plan", "part", part.Name, "size", memory.FormatSize(part.Bytes))
+	}
+	t.Log.Debug("pass plan", "workers", p.Workers, "lanes", p.Lanes, "blocks", p.Blocks, "resident", p.Resident)
+}
+
+func (t *task) newResult(res *solver.Result) *Result {
+	r := &Result{
+		Format: resultFormat, NNZ: t.store.NNZ(), K: t.Rank, Method: t.Method.Traits(t.Rank).Name,
+		Status: res.Status.String(), Certified: res.Certified, Converged: res.Converged, Rank: res.Rank,
+		Sigma: numbers(res.Sigma), Residual: numbers(res.Residuals), Clusters: res.Clusters,
+		Energy: Number(res.Energy), Floor: numbers(res.Floor),
+		Outside: Outside{res.Outside.Steps, Number(res.Outside.Bound), res.Outside.Probability, res.Outside.Leading}, Passes: res.Stats.Passes, Products: res.Stats.Products,
+		BytesRead: res.Stats.BytesRead, Seconds: newSeconds(res.Stats), PeakRSS: memory.PeakRSS(), Seed: t.Seed,
+		Settings: t.settings(), Store: StoreRef{Path: t.store.Path(), Fingerprint: t.store.Fingerprint()},
+		dir: t.Dir, fs: t.FS,
+	}
+	r.Rows, r.Cols = Dims(t.store)
+	r.Orthogonality.U, r.Orthogonality.V = Orient(t.store, Number(res.OrthLeft), Number(res.OrthRight))
+	if r.Clusters == nil {
+		r.Clusters = [][2]int{}
+	}
+	return r
+}
+
+func (t *task) settings() Settings {
+	return Settings{
+		Method: t.Method.Traits(t.Rank).Name, Operator: t.Operator.String(),
+		OfMethod:  said(t.Method),
+		Deflation: t.Deflation.String(), Stop: t.Stop.String(), Tol: t.Tol,
+		MaxPasses: t.MaxPasses, Vectors: t.Vectors.String(), Workers: t.Workers, Memory: t.Memory,
+		Init: t.Init, TimeLimit: t.TimeLimit.Seconds(),
+	}
+}

@@ -1,0 +1,183 @@
+package factor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/james-bowman/sparse"
+	"go.uber.org/goleak"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// random makes a store of a random matrix with three entries a row.
+func random(t *testing.T, rows, cols int, seed uint64) *csr.Store {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	ptr, columns, values := []int{0}, []int{}, []float64{}
+	for range rows {
+		at := r.IntN(cols / 3)
+		for j := range 3 {
+			columns, values = append(columns, at+j*cols/3), append(values, float64(1+r.IntN(5)))
+		}
+		ptr = append(ptr, len(columns))
+	}
+	path := filepath.Join(t.TempDir(), "m.csr")
+	if err := csr.FromSparse(path, sparse.NewCSR(rows, cols, ptr, columns, values), csr.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	store, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+// run factorises a store; a limit of passes is no failure.
+func run(t *testing.T, store *csr.Store, o factor.Options) *factor.Result {
+	t.Helper()
+	r, err := factor.Run(t.Context(), store, o)
+	if err != nil && !errors.Is(err, factor.ErrNotConverged) || r == nil {
+		t.Error(err)
+	}
+	return r
+}
+
+// Runs in one process at the same time, with vectors of the same length in files and in
+// memory, do not know of one another: each has the bytes that it has alone.
+func TestConcurrentRuns(t *testing.T) {
+	const rows, cols = 90000, 60000
+	o := factor.Options{Rank: 3, Method: solver.Krylov{Columns: 2, Basis: 12}, MaxPasses: 8, CheckpointEvery: 1, CheckpointShare: 1e9}
+	first, second := random(t, rows, cols, 1), random(t, rows, cols, 2)
+	tight := o
+	tight.Memory = 1 << 20
+	var least *stream.BudgetError
+	if _, err := factor.Explain(t.Context(), first, tight); !errors.As(err, &least) {
+		t.Fatalf("within 1 MiB: %v", err)
+	}
+	tight.Memory = least.Need + 1<<20
+	if e, err := factor.Explain(t.Context(), first, tight); err != nil || e.Files == 0 {
+		t.Fatalf("within %d bytes no vectors are in files: %v", tight.Memory, err)
+	}
+	alone := map[*csr.Store]string{}
+	for _, store := range []*csr.Store{first, second} {
+		o.Dir = filepath.Join(t.TempDir(), "alone")
+		alone[store] = run(t, store, o).Dir()
+	}
+	var together sync.WaitGroup
+	for _, c := range []struct {
+		store *csr.Store
+		o     factor.Options
+	}{{first, tight}, {second, tight}, {first, o}} {
+		c.o.Dir = filepath.Join(t.TempDir(), "together")
+		together.Go(func() {
+			r := run(t, c.store, c.o)
+			if r == nil {
+				return
+			}
+			if (r.VectorFiles > 0) != (c.o.Memory > 0) {
+				t.Errorf("%d bytes of vectors in files with a budget of %d", r.VectorFiles, c.o.Memory)
+			}
+			for _, name := range []string{"sigma.npy", "U.npy", "V.npy"} {
+				want, err := os.ReadFile(filepath.Join(alone[c.store], name))
+				got, err2 := os.ReadFile(filepath.Join(c.o.Dir, name))
+				if err := errors.Join(err, err2); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%s of %d bytes differs from that of a run alone (%v)", name, len(got), err)
+				}
+			}
+		})
+	}
+	together.Wait()
+}
+
+// What a run needs is said before it begins, and nothing is left.
+func TestRunRefuses(t *testing.T) {
+	store, work := random(t, 30, 20, 1), t.TempDir()
+	for want, o := range map[string]factor.Options{
+		"needs a directory":                    {Rank: 1},
+		"21 triplets: a 30 × 20 matrix has 20": {Rank: 21, Dir: filepath.Join(work, "out")},
+		"0 triplets":                           {Dir: filepath.Join(work, "out")},
+		"memory budget of":                     {Rank: 1, Memory: 1 << 20, Dir: filepath.Join(work, "out")},
+		"Options.Init " + work + ": ":          {Rank: 1, Init: work, Dir: filepath.Join(work, "out")},
+	} {
+		if r, err := factor.Run(t.Context(), store, o); r != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, %v, want %s", r, err, want)
+		}
+	}
+	if left, err := os.ReadDir(work); err != nil || len(left) > 0 {
+		t.Errorf("%v are left (%v)", left, err)
+	}
+}
+
+// A run that is cancelled leaves a checkpoint, another goes on from it, and says how in the
+// names of this package.
+func TestResumeAfterCancellation(t *testing.T) {
+	store, dir := random(t, 3000, 900, 3), filepath.Join(t.TempDir(), "out")
+	o := factor.Options{Rank: 4, Dir: dir, Method: solver.Power{}, CheckpointEvery: 1, CheckpointShare: 1e9, MaxPasses: 300}
+	want := run(t, store, factor.Options{Rank: 4, Dir: dir + "-whole", Method: solver.Power{}, MaxPasses: 300})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Pass = func(e solver.Event, _ factor.Outlook) {
+		if e.Pass == 20 {
+			cancel()
+		}
+	}
+	r, err := factor.Run(ctx, store, o)
+	var told *factor.Error
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &told) || !strings.Contains(told.Error(), "Options.Resume goes on from there") {
+		t.Fatalf("%v, %v", r, err)
+	}
+	if said := told.Say(func(o factor.Option) string { return "with " + strings.ToLower(string(o)) }); !strings.Contains(said, "with resume goes on") {
+		t.Error(said)
+	}
+	if _, err := factor.Run(t.Context(), store, o); err == nil || !strings.Contains(err.Error(), "holds the checkpoint of an unfinished run") {
+		t.Errorf("over a checkpoint: %v", err)
+	}
+	o.Resume = true
+	if r := run(t, store, o); !reflect.DeepEqual(r.Sigma, want.Sigma) || r.Passes != want.Passes {
+		t.Errorf("%v after %d passes, without a break %v after %d", r.Sigma, r.Passes, want.Sigma, want.Passes)
+	}
+}
+
+// Errors name options that there are.
+func TestErrorsNameOptions(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`Option\("(\w+)"\)`).FindAllSubmatch(text, -1) {
+			found++
+			if _, ok := reflect.TypeFor[factor.Options]().FieldByName(string(m[1])); !ok {
+				t.Errorf("%s: there is no option %s", name, m[1])
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d names found", found)
+	}
+}
