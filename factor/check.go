@@ -300,26 +300,13 @@ func (c *resultChecker) verifyCheckpoint(ctx context.Context, f vfs.File) error 
 		return err
 	}
 	c.total += info.Size()
-	r := readerFunc(func(b []byte) (int, error) {
-		n, err := f.Read(b)
-		c.advance(n)
-		if cancelled := ctx.Err(); cancelled != nil {
-			err = cancelled
-		}
-		return n, err
-	})
-	saved, err := solver.ReadCheckpoint(r, info.Size())
+	read := writerFunc(func(b []byte) error { c.advance(len(b)); return ctx.Err() })
+	saved, err := solver.ReadCheckpoint(io.TeeReader(f, read), info.Size())
 	if err != nil {
 		return err
 	}
 	return saved.Verify()
 }
-
-type readerFunc func(b []byte) (int, error)
-
-func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
-
-var _ io.Reader = readerFunc(nil)
 
 // strays warns of files that do not belong to a result of gdsvd.
 func (c *resultChecker) strays() {

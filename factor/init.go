@@ -111,20 +111,19 @@ func (t *task) places(from *Result, rows int64) (*places, error) {
 	// The columns of this store are a side of the user's matrix, and that a side of the old store.
 	userRows, userCols := Orient(old, side{csr.RowAxis, old.Rows()}, side{csr.ColAxis, old.Cols()})
 	_, was := Orient(store, userRows, userCols)
-	if p.old.r, err = old.IDs(was.axis); err == nil {
-		p.now.r, err = store.IDs(csr.ColAxis)
+	if p.old, err = newIDs(old, was.axis, was.size); err == nil {
+		p.now, err = newIDs(store, csr.ColAxis, store.Cols())
 	}
 	switch {
 	case err != nil:
 	case was.size != rows:
 		err = fmt.Errorf("its vectors have %d entries, its store %s has %d ids", rows, from.Store.Path, was.size)
-	case p.old.kind() != p.now.kind():
-		err = fmt.Errorf("the ids of its store are of kind %v, those of this one of kind %v", p.old.kind(), p.now.kind())
+	case p.old.kind != p.now.kind:
+		err = fmt.Errorf("the ids of its store are of kind %v, those of this one of kind %v", p.old.kind, p.now.kind)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	p.old.n, p.now.n = was.size, store.Cols()
 	p.step()
 	return p, nil
 }
@@ -186,37 +185,39 @@ func (p *places) close() error {
 
 // ids goes through the ids of an axis; without a reader they are 0 … n−1.
 type ids struct {
-	r     *csr.IDReader
-	n, at int64
+	r    *csr.IDReader
+	n    int64
+	kind csr.IDKind
+	num  int64 // the id, or
+	text string
 }
 
-func (s *ids) kind() csr.IDKind {
-	if s.r == nil {
-		return csr.IntIDs
+func newIDs(s *csr.Store, axis csr.Axis, n int64) (ids, error) {
+	r, err := s.IDs(axis)
+	if r == nil || err != nil {
+		return ids{n: n, kind: csr.IntIDs, num: -1}, err
 	}
-	return s.r.Kind()
+	return ids{r: r, kind: r.Kind()}, nil
 }
 
 func (s *ids) next() bool {
-	if s.r != nil {
-		return s.r.Next()
+	if s.r == nil {
+		s.num++
+		return s.num < s.n
 	}
-	s.at++
-	return s.at <= s.n
+	if !s.r.Next() {
+		return false
+	}
+	if s.kind == csr.StringIDs {
+		s.text = s.r.String()
+	} else {
+		s.num = s.r.Int()
+	}
+	return true
 }
 
 func (s *ids) compare(t *ids) int {
-	if s.kind() == csr.StringIDs {
-		return cmp.Compare(s.r.String(), t.r.String())
-	}
-	return cmp.Compare(s.int(), t.int())
-}
-
-func (s *ids) int() int64 {
-	if s.r == nil {
-		return s.at - 1
-	}
-	return s.r.Int()
+	return cmp.Or(cmp.Compare(s.num, t.num), cmp.Compare(s.text, t.text))
 }
 
 func (s *ids) err() error {

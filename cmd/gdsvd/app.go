@@ -66,14 +66,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		root := a.rootCommand()
 		strictly(root)
 		root.SetArgs(args)
-		ended, quiet := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(quiet)
-			a.linger(ctx, ended)
-		}()
 		err = root.ExecuteContext(ctx)
-		close(ended)
-		<-quiet
 	}
 	close(ended)
 	<-quiet
