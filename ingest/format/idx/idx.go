@@ -82,9 +82,12 @@ func (p *reader) readHeader(b []byte) error {
 	return err
 }
 
+// mostElements is how many elements a chunk has, at most: each may become an entry of 24 bytes.
+const mostElements = 1 << 16
+
 // Next reads whole elements and holds their number to the declared one.
 func (p *reader) Next(c *format.Chunk) error {
-	want := min(p.total-p.at, int64(cap(c.Data))/p.size*p.size)
+	want := min(p.total-p.at, min(int64(cap(c.Data))/p.size, mostElements)*p.size)
 	if want == 0 {
 		if _, err := p.in.Peek(1); err != nil {
 			return err
