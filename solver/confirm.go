@@ -34,12 +34,15 @@ func (r *run) slack(lambda float64) float64 {
 
 // doubtful reports whether there may be more copies of a value that the last
 // recurrence has found, while smaller values have been locked in their place:
-// it has found as many copies of it as it can.
+// it has found as many copies of it as it can, or as many as were missing.
 func (r *run) doubtful() bool {
 	if r.about.Copies == 0 || r.locked.Len == r.n {
 		return false
 	}
 	least, last := slices.Min(r.values), r.values[r.first:]
+	if r.first > 0 && len(last) > 0 && !r.judge.warm && slices.Min(last) > least+r.slack(least) {
+		return true // it has not come down to the least of those found before
+	}
 	for _, v := range last {
 		if v <= least+r.slack(least) {
 			continue

@@ -298,7 +298,7 @@ func (f *factorisation) finishEvent() Event {
 	return Event{
 		Phase: PhaseFinish, Pass: f.stats.Passes, Triplet: worst, Locked: c.converged(f.s.Tol), Rank: f.s.Rank,
 		Sigma: c.sigma[worst], Residual: c.residuals[worst], Open: f.s.Rank, Worst: c.residuals[worst],
-		Tol: f.s.Tol, Stats: f.cost(),
+		Goal: f.s.Tol, Tol: f.s.Tol, Stats: f.cost(),
 	}
 }
 

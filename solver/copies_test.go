@@ -1,0 +1,35 @@
+package solver_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// A recurrence that fills up what another has left, and finds values larger than the least
+// of those, has not looked for all of them: here the first one has the least value after two
+// products, and of a value with twelve copies seven.
+func TestCopiesBesideAnEarlierRecurrence(t *testing.T) {
+	for n := 14; n <= 17; n++ {
+		sigma := []float64{700}
+		for range n - 2 {
+			sigma = append(sigma, 1.3)
+		}
+		sigma = append(sigma, 1.1)
+		for seed := range uint64(8) {
+			a := solvertest.WithValues(49, n, seed, sigma...)
+			for b := 2; b <= 5; b++ {
+				set := solver.Settings{Rank: 10, Seed: seed, Tol: 1e-10, Method: solver.Krylov{Columns: b, Basis: 66}}
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+				if err != nil || res.Status != solver.Converged {
+					t.Fatalf("%d columns, seed %d, blocks of %d: %v, error %v", n, seed, b, res, err)
+				}
+				if d := math.Abs(res.Sigma[9] - 1.3); d > 1e-10*700 {
+					t.Errorf("%d columns, seed %d, blocks of %d: σ %.10g", n, seed, b, res.Sigma)
+				}
+			}
+		}
+	}
+}
