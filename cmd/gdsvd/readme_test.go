@@ -16,7 +16,7 @@ func TestLibraryProgramIsTheExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	example, err := os.ReadFile("../../stream/example_test.go")
+	example, err := os.ReadFile("../../factor/example_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestLibraryProgramIsTheExample(t *testing.T) {
 		t.Fatalf("docs/library.md has %d blocks of Go, want 1", len(blocks))
 	}
 	if program := string(blocks[0][1]); !strings.Contains(string(example), program) {
-		t.Errorf("stream/example_test.go does not contain the program of docs/library.md:\n%s", program)
+		t.Errorf("factor/example_test.go does not contain the program of docs/library.md:\n%s", program)
 	}
 }
 
@@ -33,7 +33,7 @@ func TestLibraryProgramIsTheExample(t *testing.T) {
 func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "csr/*.md", "bench/*.md", "bench/*/*.md", "bench/*/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "csr/*.md", "factor/*.md", "bench/*.md", "bench/*/*.md", "bench/*/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join("../..", pattern))
 		if err != nil {
 			t.Fatal(err)
