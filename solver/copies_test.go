@@ -33,3 +33,19 @@ func TestCopiesBesideAnEarlierRecurrence(t *testing.T) {
 		}
 	}
 }
+
+// With plain deflation a search in what few dimensions are left sees all of them.
+func TestCopiesWithPlainDeflation(t *testing.T) {
+	sigma := make([]float64, 37)
+	for i := range sigma {
+		sigma[i] = 2 - float64(i/19) // 19 times 2, 18 times 1
+	}
+	for seed := range uint64(8) {
+		a := solvertest.WithValues(37, 37, seed, sigma...)
+		set := solver.Settings{Rank: 32, Seed: seed, Tol: 1e-12, Method: solver.Krylov{Columns: 17}, Deflation: solver.Plain}
+		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		if err != nil || res.Status != solver.Converged || math.Abs(res.Sigma[18]-2) > 1e-11 {
+			t.Errorf("seed %d: %v, error %v", seed, res, err)
+		}
+	}
+}

@@ -13,7 +13,7 @@ func (r *run) start() (z *mat.Dense, warm bool) {
 	z = r.arena.Dense(r.n, l)
 	r.arena.Gaussian(z, 0, r.s.Seed, streamStart|r.starts)
 	r.starts++
-	if warm, r.taken = true, 0; len(r.warm) == 0 && r.s.Deflation != Plain && r.locked.Complement(z.RawMatrix()) {
+	if warm, r.taken = true, 0; len(r.warm) == 0 && !r.anyStart() && r.locked.Complement(z.RawMatrix()) {
 		return z, false
 	}
 	block, x := z.RawMatrix(), tallskinny.Column(r.arena.Dense(r.n, 1))
@@ -44,10 +44,14 @@ func (r *run) takeWarm(x []float64) bool {
 	return false
 }
 
-// prepare makes a random vector a start vector. Algorithms 1 and 2 start from
-// any unit vector; the projected operator wants one in its domain.
+// anyStart reports whether start vectors need not be orthogonal to those locked.
+// Algorithms 1 and 2 start from any unit vector; the projected operator wants one in its
+// domain, and so does a method of one space, which counts the dimensions that are left.
+func (r *run) anyStart() bool { return r.s.Deflation == Plain && r.about.Copies == 0 }
+
+// prepare makes a random vector a start vector.
 func (r *run) prepare(x []float64, stream uint64) {
-	if r.s.Deflation == Plain {
+	if r.anyStart() {
 		r.locked.Normalise(x)
 	} else if !r.locked.Orthonormalise(x) {
 		r.locked.Random(x, r.s.Seed, stream)
