@@ -277,7 +277,7 @@ func (s *Store) Block(i int) BlockInfo {
 	return BlockInfo{FirstRow: b.firstRow, Rows: int(b.rows), NNZ: int(b.nnz), Size: int64(b.size), Shard: int(s.shardOf[i])}
 }
 
-// DecodedSize is what a decoded block of so many rows and entries takes of Go's
+// DecodedSize is what a decoded block of the given rows and entries takes of Go's
 // heap: 2 to 12 bytes an entry, see [Block], and what its slices are rounded up by.
 func (s *Store) DecodedSize(rows, nnz int64) int64 {
 	column, value := int64(4), int64(8)

@@ -68,7 +68,7 @@ func inspectOut(fsys vfs.FS, dir string) (outState, error) {
 // stranger tells whether a file is not part of a checkpoint.
 func stranger(e fs.DirEntry) bool { return !ofCheckpoint(e.Name()) }
 
-// mayBegin refuses to touch what nobody has given up.
+// mayBegin refuses to touch a run that has not been given up.
 func (t *task) mayBegin(s outState) error {
 	resume, replace := Option("Resume"), Option("Replace")
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 )
 
-// startVectors reads up to so many of the vectors of a result, of the side that
+// startVectors reads up to columns of the vectors of a result, of the side that
 // the solver iterates on, as start vectors for a store. Where the ids of the
 // store are not those of the store the result is of, every entry finds its
 // place by its id, and ids without an entry get zeros.

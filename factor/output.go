@@ -85,7 +85,7 @@ func onlyLeftovers(fsys vfs.FS, stage string) error {
 
 func (o *output) path(name string) string { return filepath.Join(o.stage.Dir(), name) }
 
-// left is what the solver writes its left vectors to: nil if nobody needs them.
+// left is what the solver writes its left vectors to: nil if they are not wanted.
 func (o *output) left() solver.RowStore {
 	if o.long == nil {
 		return nil // not a nil *npy.Array in an interface
@@ -159,7 +159,7 @@ func (p *File) of(sum npy.Sum, err error) error {
 	return err
 }
 
-// finishLong closes the file of the left vectors, or removes it if nobody asked for them.
+// finishLong closes the file of the left vectors, or removes it if they are not wanted.
 func (o *output) finishLong(res *solver.Result, part *File) error {
 	if o.long == nil {
 		return nil

@@ -35,7 +35,7 @@ const (
 func (t *task) measured(ctx context.Context, e solver.Estimate) (solver.Machine, *Speed, error) {
 	here := t.machine()
 	widths := t.probeWidths()
-	fromDisk := e.PassBytes > 0 && !e.Cached // at a speed that nobody knows
+	fromDisk := e.PassBytes > 0 && !e.Cached // at a speed that is not known
 	if e.Total < worthMeasuring && !fromDisk || len(widths) == 0 || t.store.NNZ() == 0 {
 		return here, nil, nil
 	}

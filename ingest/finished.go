@@ -91,7 +91,7 @@ func (g *ingestion) sameOrigin(had map[string]any, made time.Time) error {
 const sumsKey = "input_sums"
 
 // origin is what of the inputs and the options decides what the store is, in the
-// types of decoded JSON. A store that is passed on tells nobody's directories.
+// types of decoded JSON. A store that is passed on tells no names of directories.
 func (g *ingestion) origin() map[string]any {
 	var inputs, sizes, sums []any
 	for _, name := range g.names {

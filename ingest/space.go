@@ -186,7 +186,7 @@ func (s *sample) number(d *ids.Dictionary, c *format.Keys) []uint32 {
 // storeGap is the bytes the place of an entry takes in a store; 1 to 3 are usual.
 const storeGap = 2.5
 
-// scale extrapolates to inputs of so many bytes on disk.
+// scale extrapolates to inputs of the given bytes on disk.
 func (s *sample) scale(total int64, p plan) *Estimate {
 	n := float64(s.entries) * float64(total) / float64(s.disk)
 	values := s.stats.Values()

@@ -25,7 +25,7 @@ type Checkpointer interface {
 	// Save stores what write writes. It is called when a save is due, and once
 	// more when the run ends before it has found everything, whatever Due
 	// says, unless nothing has happened since the last time. An error ends the
-	// run, so whoever can do without a checkpoint returns nil.
+	// run, so a Checkpointer that can do without a checkpoint returns nil.
 	Save(write func(w io.Writer) error) error
 }
 

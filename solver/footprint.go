@@ -5,7 +5,7 @@ import "github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 // SpaceFootprint splits RunFootprint for a run with a Space: what lies there, which
 // is all that grows with n, the window of it that is in memory, and what else is.
 func SpaceFootprint(m Method, n, k int) (outside, window, inside int64) {
-	// A row of so many takes the same everywhere, but for sums of segments of rows.
+	// A row of a matrix this long takes the same everywhere, but for sums of segments of rows.
 	const many = 1 << 24
 	each := (RunFootprint(m, 2*many, k) - RunFootprint(m, many, k)) / many
 	outside = each * int64(n)

@@ -83,7 +83,7 @@ func (k Krylov) fit(rank int) Krylov {
 // fit the basis.
 func (k Krylov) probe(rank int) int { return max(k.Columns, min(rank, k.Basis/2)) }
 
-// wide is the method for a start block of so many columns, the given ones among
+// wide is the method for a start block of width columns, the given ones among
 // them: with a basis of five such blocks, as far as there is room for it in what
 // RunFootprint counts. Without a certificate yet, and a search for more copies of
 // values, there is some to spare.
@@ -114,7 +114,7 @@ type lanczos struct {
 	drift    drift             // what V lacks of being orthonormal
 	t        *mat.Dense        // VᵀMV, size×size
 	coupling *mat.Dense        // what M·V has in X, from column fresh of V on; nil if that is not known
-	theta    []float64         // Ritz values of T, descending; nil as long as nobody has asked
+	theta    []float64         // Ritz values of T, descending; nil as long as they are not needed
 	ritz     *mat.Dense        // Ritz vectors in terms of V, in rows; nil likewise
 	tails    *mat.Dense        // their last entries, for the last block
 	gone     int               // Ritz vectors that have been locked and are not in V any more

@@ -25,7 +25,7 @@ import (
 // those found is above its Bound, but for its Probability.
 //
 // The evidence comes from random vectors. A space that has grown from a random
-// block, after so many products that its largest Ritz values have settled, can have
+// block, after enough products for its largest Ritz values to have settled, can have
 // overlooked a larger eigenvalue only if the block was nearly orthogonal to its
 // eigenvector, and how probable that is is known: see Evidence. It
 // is Krylov's own space where that has not been restarted, at no cost. Otherwise
@@ -186,7 +186,7 @@ func (r *run) witnessed(found int) bool {
 	return true
 }
 
-// leastShare is δ for a start block of so many columns, 0 if none of them is random.
+// leastShare is δ for a start block of the given columns, 0 if none of them is random.
 func (r *run) leastShare(columns int) float64 {
 	p, cases := columns-r.taken, float64(r.s.Rank+1)
 	if r.scouting {

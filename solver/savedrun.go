@@ -18,7 +18,7 @@ type Checkpoint struct {
 	d      *decoder
 }
 
-// ReadCheckpoint reads the beginning of a checkpoint of so many bytes, all of
+// ReadCheckpoint reads the beginning of a checkpoint of size bytes, all of
 // which are to come from r: the rest is read by the run that goes on from it.
 // The errors are those of r, and for anything that is not a whole checkpoint
 // they wrap ErrCheckpoint.

@@ -144,7 +144,7 @@ type Settings struct {
 	// Workers is the number of goroutines that the work between passes is done
 	// with; 0 means GOMAXPROCS. The result does not depend on it.
 	Workers int
-	// Observer sees every pass; nil means nobody looks.
+	// Observer sees every pass; nil is none.
 	Observer Observer
 	// Deadline, unless zero, ends the search: no pass of a recurrence begins
 	// at or after it. What has been found by then is finished and certified,

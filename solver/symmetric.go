@@ -10,7 +10,7 @@ import (
 )
 
 // What tells a matrix that is not symmetric, or not semidefinite, from one that
-// is so but for rounding, whoever computed it: relative to ‖A‖_F.
+// is so but for rounding, however it was computed: relative to ‖A‖_F.
 const asymmetry = 1e-10
 
 // symmetric is the operator A, for a symmetric positive semidefinite A.

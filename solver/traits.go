@@ -19,7 +19,7 @@ type Traits struct {
 	// does not allow as many.
 	Width func(missing int) int
 	// Copies is above 0 for methods that look for all vectors in one space spanned by
-	// products with the start block: it contains a repeated eigenvalue so many times
+	// products with the start block: it contains a repeated eigenvalue Copies times
 	// and no more. Others start anew, or add random vectors, whenever something has
 	// been locked.
 	Copies int
@@ -87,7 +87,7 @@ type Workload struct {
 	Paper      bool // the stop rule is that of the paper
 }
 
-// allows tells whether a pass can have so many columns and be of use.
+// allows tells whether a pass of that width can be of use.
 func (w Workload) allows(width int) bool {
 	return (w.MaxWidth == 0 || width <= w.MaxWidth) && (width == 1 || int64(width) < w.Order)
 }
@@ -102,8 +102,8 @@ type Effort struct {
 	Beside        int     // columns of each of those
 }
 
-// Single describes a method of one vector at a time that holds so many vectors and
-// takes about so many passes for each triplet to DefaultTol. Settings and With are for
+// Single describes a method of one vector at a time that holds that number of vectors
+// and takes about each passes for a triplet to DefaultTol. Settings and With are for
 // the method to add; the choice of a method does not consider it.
 func Single(name string, vectors int, each float64) Traits {
 	return Traits{
@@ -123,5 +123,5 @@ func Single(name string, vectors int, each float64) Traits {
 	}
 }
 
-// bytesOf returns the bytes of so many vectors of length n.
+// bytesOf returns the bytes of count vectors of length n.
 func bytesOf(n, count int) int64 { return 8 * int64(n) * int64(count) }

@@ -163,7 +163,7 @@ var passMethods = []method{
 func (l *lab) passesTasks() []task { return l.crossed("passes", inPasses, passMethods, l.passesCase) }
 
 // passesCase runs a method to its end, and again with fewer and fewer passes to
-// see what there would have been. The time of so many passes is that at which
+// see what there would have been. The time of a number of passes is that at which
 // the first run had made them.
 func (l *lab) passesCase(ctx context.Context, d dataset, m method) (*Record, error) {
 	p, err := l.open(ctx, d)

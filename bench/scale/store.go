@@ -14,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// factorCols is the width of the factor: copies of the base stand in so many
+// factorCols is the width of the factor: copies of the base stand in that number of
 // columns, whatever the size, as a shop has more and more customers but not more
 // and more goods.
 const factorCols = 4

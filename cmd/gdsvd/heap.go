@@ -49,7 +49,7 @@ func limitHeap(bytes int64) (restore func()) {
 // small the heap: a run of some ten milliseconds would else be interrupted several times.
 const garbage = 128 << 20
 
-// collectLate has garbage collected in a heap that is to be of so many bytes when there
+// collectLate has garbage collected in a heap that is to be of heap bytes when there
 // is as much of it, or garbage if that is more, until the returned function is called.
 // Limits of the heap hold all the same, and so does GOGC.
 func collectLate(heap int64) (restore func()) {

@@ -49,7 +49,7 @@ type Moment struct {
 	Finished      bool          // a finishing pass is over
 }
 
-// point is how many digits a residual has gained after so many passes of a stage.
+// point is how many digits a residual has gained after a number of passes of a stage.
 type point struct{ passes, digits float64 }
 
 // Outlook is what an Iteration makes of a Moment.
@@ -142,8 +142,8 @@ func (it *Iteration) passes(m Moment) (passes float64, known bool) {
 	return here + it.each(m, it.found+open, it.spent+int(stage+here), open)*float64(missing-open), known
 }
 
-// each is the number of passes to expect for a triplet after so many have been
-// found in so many passes. What was expected beforehand counts like one stage,
+// each is the number of passes to expect for a triplet after some have been
+// found in some passes. What was expected beforehand counts like one stage,
 // which finds open of them: those that are found first are often the easy ones.
 func (it *Iteration) each(m Moment, found, spent, open int) float64 {
 	if it.Expected == 0 {
@@ -177,7 +177,7 @@ func (it *Iteration) stage(m Moment, passes, expected float64) (left float64, kn
 // leastDigits are too few to be told from none: the residual has not been halved.
 const leastDigits = 0.3
 
-// fit extrapolates the digits gained in so many passes to the goal.
+// fit extrapolates the digits gained in the passes of its points to the goal.
 func (it *Iteration) fit(passes, digits, goal float64) (left float64) {
 	ratio := goal / math.Max(digits, math.Min(leastDigits, goal))
 	if it.Superlinear {
@@ -198,7 +198,7 @@ func (it *Iteration) fit(passes, digits, goal float64) (left float64) {
 	return passes * (ratio - 1)
 }
 
-// left is the number of seconds that so many passes and finishing take, within the limits.
+// left is the number of seconds that the given passes and finishing take, within the limits.
 func (it *Iteration) left(m Moment, passes float64) float64 {
 	if it.MaxPasses > 0 {
 		passes = max(0, min(passes, float64(it.MaxPasses-m.Pass-1)))

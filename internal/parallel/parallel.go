@@ -6,7 +6,7 @@
 // (linger) before it ends. Nothing waits for one that comes too late.
 //
 // The pool belongs to the process, like the scheduler's threads: passes (package stream) and the
-// sweeps between them (package solver) use the same goroutines, whoever runs them. It has no
+// sweeps between them (package solver) of all runs use the same goroutines. It has no
 // settings and holds nothing but goroutines without work; runs beside one another take them
 // from it as they find them.
 package parallel

@@ -118,7 +118,7 @@ func upTo(n int) []float64 {
 	return x
 }
 
-// bidiagonalValues returns the k leading values of Bidiagonal with so many
+// bidiagonalValues returns the k leading values of Bidiagonal with the given
 // rows.
 func bidiagonalValues(k, rows int) []float64 {
 	x := make([]float64, k)

@@ -11,7 +11,7 @@ import (
 // ErrNoRoom is what a Space gives when its Limit is reached.
 var ErrNoRoom = errors.New("no room")
 
-// Space is a solver.Space in memory that spoils what is given back: whoever goes
+// Space is a solver.Space in memory that spoils what is given back: a reader that goes
 // on using it will notice. It panics when something is given back twice, or
 // dropped that is not there.
 type Space struct {

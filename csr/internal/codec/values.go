@@ -83,7 +83,7 @@ func codeOver(codes []byte, n int) int {
 // cache, and hash/crc32 sums the 4032 after the first multiple of eight in one go.
 const someBytes = 4160
 
-// decodeFloats decodes values of so many bytes, the rest of block, a part of them after the other.
+// decodeFloats decodes values of size bytes each, the rest of block, a part of them after the other.
 func decodeFloats(dst []float64, block *Summed, size int, decode func(l cpu.Level, dst []float64, src []byte) error) error {
 	for i := 0; i < len(dst); i += someBytes / size {
 		some := dst[i:min(i+someBytes/size, len(dst))]

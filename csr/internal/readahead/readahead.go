@@ -46,7 +46,7 @@ type span struct {
 // Prefetch begins to bring blocks from … to−1, which lie in f from begin to end, into memory, where
 // Bytes will wait for them instead of the disk. They take [SpanMemory] if they are not larger than
 // [SpanBytes]. Each call must be followed by one of Release for the same blocks. What cannot be
-// read is left for whoever reads the map.
+// read is left to the reader of the map.
 func (p *Reader) Prefetch(f *File, from, to int, begin, end int64) {
 	sp := &span{file: f, from: from, to: to, begin: begin, end: end}
 	p.mu.Lock()
@@ -171,7 +171,7 @@ func (p *Reader) end(from, to int) *span {
 	return nil
 }
 
-// recycle forgets a span that nobody needs any more, and keeps its buffer.
+// recycle forgets a span that is not needed any more, and keeps its buffer.
 func (p *Reader) recycle(sp *span) {
 	if sp.users > 0 || !sp.released {
 		return

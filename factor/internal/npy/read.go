@@ -179,7 +179,7 @@ func (m *Matrix) ReadRows(first int64, column int, rows *mat.Dense) error {
 	return nil
 }
 
-// strips reads n strips of so many entries, the i-th of them from entry at(i) on, and
+// strips reads n strips of the given entries, the i-th of them from entry at(i) on, and
 // calls do with each. Strips that lie together are read together.
 func (m *Matrix) strips(n int, entries int64, at func(i int) int64, do func(i int, strip []byte)) error {
 	width := entries * m.item
@@ -214,7 +214,7 @@ func (m *Matrix) number(b []byte) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(b))
 }
 
-// Each calls do with the first so many columns of every row, in order. row is
+// Each calls do with the first columns of every row, in order. row is
 // valid during the call only. NaN and infinities are errors.
 func (m *Matrix) Each(ctx context.Context, columns int, do func(i int64, row []float64)) error {
 	step := max(1, chunkBytes/8/m.Cols)

@@ -47,7 +47,7 @@ func New(fsys vfs.FS, dir string) *Dir {
 	return d
 }
 
-// Make returns room for so many numbers, zeros at first.
+// Make returns room for that number of float64s, zeros at first.
 func (d *Dir) Make(numbers int) ([]float64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

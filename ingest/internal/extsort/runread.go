@@ -22,7 +22,7 @@ type runReader struct {
 	read int64
 }
 
-// openRun opens the file of a run, to be read through a buffer of so many bytes.
+// openRun opens the file of a run, to be read through a buffer of the given size.
 func openRun(fsys vfs.FS, name string, info runInfo, buffer int) (*runReader, error) {
 	f, err := fsys.Open(name)
 	if err != nil {

@@ -170,7 +170,7 @@ func (s *Spool) Flush() error {
 	return nil
 }
 
-// full tells whether so many bytes are too many beside the runs in memory.
+// full tells whether the given bytes are too many beside the runs in memory.
 func (s *Spool) full(more int64) bool {
 	b := s.bytes + more
 	return b > s.budget.Keep || b+s.sortBytes() > s.budget.Space-s.held()
@@ -286,7 +286,7 @@ func (s *Spool) addTo(w *runWriter, r *run) error {
 // close lets memory go; the files stay until the scratch is removed.
 func (s *Spool) close() { s.cur, s.packed, s.runs = nil, nil, nil }
 
-// Drop is close for a spool whose files nobody will ask for.
+// Drop is close for a spool whose files are not needed.
 func (s *Spool) Drop() error {
 	var err error
 	for _, r := range s.runs {

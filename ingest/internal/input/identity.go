@@ -52,7 +52,7 @@ func Identify(fsys vfs.FS, names []string) ([]ID, error) {
 	return ids, nil
 }
 
-// contentSum is the CRC-32C of the pieces of a file of so many bytes.
+// contentSum is the CRC-32C of the pieces of a file of size bytes.
 func contentSum(fsys vfs.FS, name string, size int64) (_ string, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {

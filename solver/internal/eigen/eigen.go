@@ -227,7 +227,7 @@ func (w *room) last(r reflections, tail int) blas64.General {
 // together is how many reflections are applied at a time.
 const together = 8
 
-// product returns U and T with H_j·H_{j+1}⋯ = I − U·T·Uᵀ for up to so many of them,
+// product returns U and T with H_j·H_{j+1}⋯ = I − U·T·Uᵀ for up to count of them,
 // T upper triangular (Schreiber, Van Loan 1989, "A storage-efficient WY
 // representation for products of Householder transformations"), without the rows of
 // U up to j, which are zero.

@@ -25,7 +25,7 @@ type rotations struct {
 	cs     []float64 // of one after the other
 }
 
-// span is a sweep of so many rotations of neighbouring rows, from first on.
+// span is a sweep of some rotations of neighbouring rows, from first on.
 type span struct{ first, step, count int }
 
 // diagonalise makes the tridiagonal matrix with diagonals d and e, of which the last

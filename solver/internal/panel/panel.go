@@ -133,10 +133,10 @@ func fitting(columns int) *set {
 	return best
 }
 
-// vectors is how many vectors hold so many columns.
+// vectors is how many vector registers hold the columns.
 func (k *set) vectors(columns int) int { return (columns + k.lanes - 1) / k.lanes }
 
-// columns is the width of the first tile of so many columns: tiles are about
+// columns is the width of the first tile of the columns: tiles are about
 // equally wide.
 func (k *set) columns(columns int) int {
 	vectors := k.vectors(columns)

@@ -192,7 +192,7 @@ func (a *Arena) Close(keep []float64) {
 	a.table.Store(nil)
 }
 
-// Moved counts a pass, which reads and writes a block of so many columns.
+// Moved counts a pass, which reads and writes a block of that number of columns.
 func (a *Arena) Moved(n, columns int) {
 	if a.Outside() {
 		a.Read.Add(8 * int64(n) * int64(columns))

@@ -40,7 +40,7 @@ type Piece struct {
 // with.
 const wideColumns = 4
 
-// NewPanels returns an empty basis of n rows, which grows by so many columns at a time.
+// NewPanels returns an empty basis of n rows, which grows by block columns at a time.
 func (a *Arena) NewPanels(n, block int) Panels {
 	return Panels{arena: a, N: n, block: block, Wide: WideFor(block), alloc: a.Dense}
 }

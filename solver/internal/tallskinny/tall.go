@@ -49,12 +49,12 @@ func (a *Arena) EachChunk(n int, u uses, f func(segment, first, rows int)) {
 	a.Sweep(n, ChunkRows, math.MaxInt32, u, func(_, s, first, rows int) { f(s, first, rows) })
 }
 
-// To hand work to a helper that is awake takes as long as so many multiply-adds; one
+// To hand work to a helper that is awake takes as long as this number of multiply-adds; one
 // that is not is not waited for.
 const worthSharing = 1 << 15
 
-// InCache returns the rows of a chunk of which so many columns are to stay in a cache
-// of so many bytes. Sums do not depend on it. Chunks had better be long: from one
+// InCache returns the rows of a chunk of which all columns are to stay in a cache
+// of the given bytes. Sums do not depend on it. Chunks had better be long: from one
 // panel to the next the processor has to begin anew to read ahead.
 func InCache(bytes, columns int) int {
 	return max(64, min(1024, bytes/(8*max(columns, 1))&^63))
@@ -62,7 +62,7 @@ func InCache(bytes, columns int) int {
 
 const FirstCache, secondCache = 32 << 10, 512 << 10
 
-// Sweep is eachChunk with chunks of so many rows, for f that is known to take about
+// Sweep is eachChunk with chunks of the given rows, for f that is known to take about
 // work multiply-adds a row: where all of that is little, one worker does it. f is
 // told which one it runs on, a number below workers(n).
 func (a *Arena) Sweep(n, chunk, work int, u uses, f func(worker, segment, first, rows int)) {
@@ -180,7 +180,7 @@ func (a *Arena) Cross(s *Sums, y, v blas64.General) blas64.General {
 // Scratch is memory for a sweep.
 type Scratch []float64
 
-// Each gives every worker of a sweep over n rows a buffer of so many float64s.
+// Each gives every worker of a sweep over n rows a buffer of that number of float64s.
 func (s *Scratch) Each(a *Arena, n, floats int) func(worker int) []float64 {
 	if size := a.workers(n) * floats; len(*s) < size {
 		*s = make([]float64, size)

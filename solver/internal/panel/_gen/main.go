@@ -130,7 +130,7 @@ func (s isa) edge(t tile, row func(m int) Mem, mask masked, store bool) {
 	}
 }
 
-// strided returns addresses of rows so many bytes apart, from few registers.
+// strided returns addresses of rows a stride apart, from few registers.
 func strided(base, stride reg.Register, mr int) func(m int) Mem {
 	three := GP64()
 	if mr > 3 {
