@@ -64,12 +64,12 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 		}
 		m.SetRow(at, row)
 		if space != nil && (at-passed)*k >= window {
-			space.Drop(data[passed*k : at*k])
+			space.Evict(data[passed*k : at*k])
 			passed = at
 		}
 	})
 	if space != nil {
-		space.Drop(data[passed*k:])
+		space.Evict(data[passed*k:])
 	}
 	if err = errors.Join(err, place.err()); err != nil {
 		return nil, about(err)

@@ -178,7 +178,7 @@ func (o *output) passed(rows *mat.Dense) {
 	if o.space != nil {
 		x := rows.RawMatrix().Data
 		o.space.Fetch(x[len(x):min(cap(x), 2*len(x))])
-		o.space.Drop(x)
+		o.space.Evict(x)
 	}
 }
 

@@ -49,7 +49,7 @@ func (r *recorder) Fetch(x []float64) {
 	r.fetched = append(r.fetched, [3]int{i, at, at + len(x)})
 }
 
-func (r *recorder) Drop(x []float64) {
+func (r *recorder) Evict(x []float64) {
 	i, at := r.find(x)
 	r.dropped = append(r.dropped, [3]int{i, at, at + len(x)})
 }
@@ -73,7 +73,7 @@ func TestArenaWindows(t *testing.T) {
 	u := tallskinny.Reads(column, wide.RawMatrix()).Read(tallskinny.Single(make([]float64, 10))).Writing(planes[10:20]).Writes(tallskinny.ColumnsOf(column, 1))
 	w := a.Over(10, u)
 	w.Fetch(4, 6)
-	w.Passed(4, 6)
+	w.Evict(4, 6)
 	if want := [][3]int{{0, 12, 18}, {1, 14, 16}}; !slices.Equal(r.dropped, want) || !slices.Equal(r.fetched, want) {
 		t.Errorf("fetched %v, dropped %v, want %v", r.fetched, r.dropped, want)
 	}
@@ -162,7 +162,7 @@ type quiet struct{}
 
 func (quiet) Make(n int) ([]float64, error) { return make([]float64, n), nil }
 func (quiet) Fetch([]float64)               {}
-func (quiet) Drop([]float64)                {}
+func (quiet) Evict([]float64)               {}
 func (quiet) Free([]float64)                {}
 func (quiet) Err() error                    { return nil }
 

@@ -126,7 +126,7 @@ type blockRun struct {
 	momentum *mat.Dense // W·R⁻¹ of the step from last to next, l×l
 	vectors  *mat.Dense // Ritz vectors in terms of last, in rows
 	started  bool       // next is orthonormal, no longer the start block
-	ahead    contraction
+	ahead    extrapolation
 	qr       tallskinny.BlockQR
 	small    tallskinny.Sums
 	eigen    eigen.Solver
@@ -150,7 +150,7 @@ func (r *blockRun) State(s *State) {
 	randomState(s, &r.qr)
 	s.Flag("started", &r.started)
 	s.Floats("residuals", &r.ahead.last)
-	s.Floats("contraction", &r.ahead.ratio)
+	s.Floats("extrapolation", &r.ahead.ratio)
 	if c := len(r.ahead.last); c != len(r.ahead.ratio) || c > 0 && c != reported(l, n) || r.momentum == nil || r.vectors == nil {
 		s.Refuse("has residuals of %d vectors, want %d", c, reported(l, n))
 	}

@@ -77,8 +77,8 @@ type endingSpace struct {
 	saving      atomic.Bool
 }
 
-func (s *endingSpace) Drop(x []float64) {
-	s.Space.Drop(x)
+func (s *endingSpace) Evict(x []float64) {
+	s.Space.Evict(x)
 	n := atomic.AddInt64(&s.windows, 1)
 	switch {
 	case s.at > 0 && n == s.at:

@@ -196,9 +196,9 @@ func rowsAbove(x *mat.Dense, limit float64) (from, to int) {
 	return from, to
 }
 
-// turn follows a change of basis from V to V·S, the rows of kept being the columns of
+// rotate follows a change of basis from V to V·S, the rows of kept being the columns of
 // S. Those of gone stand for vectors that are dropped.
-func (d *drift) turn(kept, gone *mat.Dense) {
+func (d *drift) rotate(kept, gone *mat.Dense) {
 	d.basis = shrunk(d.basis, d.arena.Times(d.arena.Times(kept, d.basis), kept))
 	if d.next != nil {
 		d.next = d.arena.Times(kept, mat.DenseCopyOf(d.next.T()))

@@ -122,7 +122,7 @@ func (r *run) begin() error {
 					x[i] = init.Data[i*init.Stride+j]
 				}
 				if s.Space != nil {
-					s.Space.Drop(init.Data[from*init.Stride : (to-1)*init.Stride+init.Cols])
+					s.Space.Evict(init.Data[from*init.Stride : (to-1)*init.Stride+init.Cols])
 				}
 			})
 			r.warm = append(r.warm, x)
@@ -212,7 +212,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		var accepted int
 		var over bool
 		if confirming {
-			over, r.doubt = r.confirm(cands)
+			over, r.doubt = r.checkMultiplicity(cands)
 		} else {
 			accepted, over = r.accept(&r.judge, cands)
 			if r.doubt = r.locked.Len == r.s.Rank && r.doubtful(); r.doubt {

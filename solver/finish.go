@@ -56,8 +56,8 @@ func certify(ctx context.Context, arena *Arena, a Matrix, v *mat.Dense, left Row
 	c := &certificate{frobenius: a.Info().Norm}
 	sigma, rot := tallskinny.JacobiSVD(r)
 	c.sigma, c.norm, c.rotation = sigma, sigma[0], rot
-	arena.Turn(v.RawMatrix(), tallskinny.Transposed(rot))
-	arena.Turn(atw.RawMatrix(), tallskinny.Transposed(rot))
+	arena.Rotate(v.RawMatrix(), tallskinny.Transposed(rot))
+	arena.Rotate(atw.RawMatrix(), tallskinny.Transposed(rot))
 	c.right, c.product = v, atw
 	reach := reach(r, rot)
 	threshold := max(rankFactor, math.Sqrt(float64(n))) * tallskinny.Epsilon * c.frobenius

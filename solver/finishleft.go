@@ -30,7 +30,7 @@ func (f *factorisation) finishLeft() error {
 			}
 		}
 	}
-	gram, err := l.turn(c.rotation, c.rank)
+	gram, err := l.rotateTo(c.rotation, c.rank)
 	if err == nil && c.rank < f.s.Rank {
 		gram, err = f.completeLeft(l)
 	}

@@ -130,7 +130,7 @@ func TestLeftSweeps(t *testing.T) {
 			heap.ScaleColumn(rot, j, f)
 		}
 		l := newLeft(t.Context(), 0, &DenseRows{w}, int64(c.rows), c.k)
-		gram, err := l.turn(rot, c.rank)
+		gram, err := l.rotateTo(rot, c.rank)
 		if err == nil && c.rank < c.k {
 			gram, err = l.complete(3, c.rank)
 		}
@@ -148,7 +148,7 @@ func TestLeftCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	l := newLeft(ctx, 0, NewDenseRows(10, 2), 10, 2)
-	if _, err := l.turn(identity(2), 2); !errors.Is(err, context.Canceled) {
+	if _, err := l.rotateTo(identity(2), 2); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -28,8 +28,8 @@ func (r *lanczos) restart(from, to int) {
 		if to < r.size {
 			gone = r.ritz.Slice(to, r.size, 0, r.size).(*mat.Dense)
 		}
-		r.v.Turn(part.RawMatrix())
-		r.drift.turn(part, gone)
+		r.v.Rotate(part.RawMatrix())
+		r.drift.rotate(part, gone)
 	}
 	if r.coupling != nil && to > from {
 		// What the products of Ritz vectors have in the next block.

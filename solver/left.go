@@ -59,14 +59,14 @@ func (l *left) sweep(write bool, f func(first int64, rows *mat.Dense)) error {
 	return nil
 }
 
-// turn replaces W by U = W·rotation, whose first rank columns are orthonormal
+// rotateTo replaces W by U = W·rotation, whose first rank columns are orthonormal
 // but for rounding, and returns UᵀU.
 //
 // Where a small σ was found by cancellation between larger columns of W, u
 // keeps a part of the leading ones that the division by σ has magnified. Then
 // a sweep of Gram–Schmidt, leading vectors first, takes it out: U·L⁻ᵀ for
 // UᵀU = LLᵀ.
-func (l *left) turn(rotation *mat.Dense, rank int) (*mat.Dense, error) {
+func (l *left) rotateTo(rotation *mat.Dense, rank int) (*mat.Dense, error) {
 	gram, err := l.rotate(rotation)
 	if err != nil || rank == 0 {
 		return gram, err
@@ -96,7 +96,7 @@ func (l *left) rotate(rotation *mat.Dense) (*mat.Dense, error) {
 	var s tallskinny.Sums
 	err := l.sweep(true, func(_ int64, rows *mat.Dense) {
 		s.Reset(rows.RawMatrix().Rows, l.k, l.k)
-		l.arena.TurnThen(rows.RawMatrix(), d, func(seg int, part blas64.General) { panel.AddCross(s.Of(seg), part, part) })
+		l.arena.RotateThen(rows.RawMatrix(), d, func(seg int, part blas64.General) { panel.AddCross(s.Of(seg), part, part) })
 		floats.Add(gram.RawMatrix().Data, s.Total().Data)
 	})
 	if err == nil && !tallskinny.AllFinite(gram.RawMatrix().Data) {
@@ -110,7 +110,7 @@ func (l *left) rotate(rotation *mat.Dense) (*mat.Dense, error) {
 func (l *left) negative(rotation *mat.Dense) ([]bool, error) {
 	big, d := make([]float64, l.k), tallskinny.Transposed(rotation)
 	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
-		l.arena.Turn(rows.RawMatrix(), d)
+		l.arena.Rotate(rows.RawMatrix(), d)
 		r, _ := rows.Dims()
 		for i := range r {
 			for j, v := range rows.RawRowView(i) {

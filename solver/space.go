@@ -36,9 +36,9 @@ type Space interface {
 	// Fetch says that x, a part of what Make has returned, is gone through next: it
 	// may be brought into memory meanwhile.
 	Fetch(x []float64)
-	// Drop says that x, a part of what Make has returned, need not stay in
+	// Evict says that x, a part of what Make has returned, need not stay in
 	// memory. Its contents stay.
-	Drop(x []float64)
+	Evict(x []float64)
 	// Free gives back what Make has returned. It is not touched any more.
 	Free(x []float64)
 	// Err returns the error that may have cost contents, if there was one.

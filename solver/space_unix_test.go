@@ -33,7 +33,7 @@ func (f *failing) Make(n int) ([]float64, error) {
 }
 
 func (f *failing) Fetch([]float64) {}
-func (f *failing) Drop([]float64)  {}
+func (f *failing) Evict([]float64) {}
 func (f *failing) Free([]float64)  {}
 
 func (f *failing) Err() error {

@@ -51,7 +51,7 @@ func (s *symmetric) Apply(ctx context.Context, dst, x *mat.Dense) error {
 				xy[j] += v * y[j]
 			}
 		}
-		over.Passed(int(first), int(first)+r)
+		over.Evict(int(first), int(first)+r)
 		return nil
 	}}})
 	if err != nil {

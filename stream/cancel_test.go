@@ -17,7 +17,7 @@ type countingSpace struct {
 	cancel      func()
 }
 
-func (s *countingSpace) Drop([]float64) {
+func (s *countingSpace) Evict([]float64) {
 	if s.windows.Add(1) == s.at.Load() {
 		s.cancel()
 	}

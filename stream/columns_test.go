@@ -40,7 +40,7 @@ func (s *memorySpace) Make(numbers int) ([]float64, error) {
 }
 
 func (s *memorySpace) Err() error      { return nil }
-func (s *memorySpace) Drop([]float64)  {}
+func (s *memorySpace) Evict([]float64) {}
 func (s *memorySpace) Fetch([]float64) {}
 
 func (s *memorySpace) Free(x []float64) {

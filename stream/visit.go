@@ -33,7 +33,7 @@ func (r *reading) visit(worker int, u *task) error {
 	if err == nil && r.factors != nil {
 		err = r.factors.add(worker, u.i, y)
 	}
-	r.passed(&u.block)
+	r.evict(&u.block)
 	return err
 }
 
@@ -135,8 +135,8 @@ func (r *reading) exchange(worker int, u *task, y []float64) (z []float64, err e
 	return z, err
 }
 
-// passed says that rows of a task that lie in the Space have been gone through.
-func (r *reading) passed(b *csr.Block) {
+// evict says that rows of a task that lie in the Space need not stay in memory.
+func (r *reading) evict(b *csr.Block) {
 	if r.opt.Space == nil {
 		return
 	}

@@ -64,7 +64,7 @@ func (m *Matrix) fetchRows(x *mat.Dense, from, to int) {
 // drop says that x need not stay in memory.
 func (m *Matrix) drop(x []float64) {
 	if m.opt.Space != nil && len(x) > 0 {
-		m.opt.Space.Drop(x)
+		m.opt.Space.Evict(x)
 	}
 }
 

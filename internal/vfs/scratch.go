@@ -10,18 +10,18 @@ import (
 )
 
 // Scratch is room for working data that memory is too small for: a file mapped
-// read-write. What is in memory of it is up to Fetch, to the system, and to Drop: nothing
+// read-write. What is in memory of it is up to Fetch, to the system, and to Evict: nothing
 // is read ahead but what is asked for. What the system would read ahead of twenty
 // sequential readers, 8 MiB for each on some machines, may be more than there is memory
 // for, and is then read again and again.
 type Scratch interface {
 	// Bytes are the contents, zeros at first.
 	Bytes() []byte
-	// Drop takes the whole pages of Bytes()[off:off+n] out of the memory of the
+	// Evict takes the whole pages of Bytes()[off:off+n] out of the memory of the
 	// process. Their contents stay, in the page cache and then on the disk, and
 	// come back when they are touched; writing them begins now, so that the page cache
 	// can let them go. A no-op where the system has no such call.
-	Drop(off, n int64) error
+	Evict(off, n int64) error
 	// Fetch begins to read Bytes()[off:off+n] from the disk, and no more than that, and
 	// does not wait for it. A no-op where the system has no such call.
 	Fetch(off, n int64) error
@@ -63,7 +63,7 @@ func (osFS) Scratch(name string, size int64) (_ Scratch, err error) {
 
 func (s *osScratch) Bytes() []byte { return s.m }
 
-func (s *osScratch) Drop(off, n int64) error {
+func (s *osScratch) Evict(off, n int64) error {
 	if off < 0 || n < 0 || off > int64(len(s.m)) || n > int64(len(s.m))-off {
 		return fs.ErrInvalid
 	}

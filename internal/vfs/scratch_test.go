@@ -34,7 +34,7 @@ func TestScratch(t *testing.T) {
 		b[i] = byte(i ^ i>>8)
 	}
 	for _, r := range [][2]int64{{0, size}, {5000, 10000}, {size - 1, 1}, {0, 0}, {size, 0}} {
-		if err := s.Drop(r[0], r[1]); err != nil {
+		if err := s.Evict(r[0], r[1]); err != nil {
 			t.Errorf("drop %v: %v", r, err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestScratch(t *testing.T) {
 		}
 	}
 	for _, r := range [][2]int64{{-1, 1}, {0, size + 1}, {size + 1, 0}, {1, -1}} {
-		if err := s.Drop(r[0], r[1]); !errors.Is(err, fs.ErrInvalid) {
+		if err := s.Evict(r[0], r[1]); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("drop %v: %v", r, err)
 		}
 	}

@@ -56,8 +56,8 @@ func (s *Space) Fetch(x []float64) {
 	s.Fetched += len(x)
 }
 
-// Drop implements solver.Space.
-func (s *Space) Drop(x []float64) {
+// Evict implements solver.Space.
+func (s *Space) Evict(x []float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Dropped += len(x)

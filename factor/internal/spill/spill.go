@@ -34,7 +34,7 @@ type Dir struct {
 }
 
 // room is one file, in ascending order of addresses. The list is replaced, never
-// changed: Drop reads it without a lock.
+// changed: Evict reads it without a lock.
 type room struct {
 	begin, size uintptr
 	file        vfs.Scratch
@@ -96,11 +96,11 @@ func find(rooms []room, x []float64) (i int, off uintptr) {
 	return i, p - rooms[i].begin
 }
 
-// Drop takes the whole pages of x out of memory. Other memory is left alone.
-func (d *Dir) Drop(x []float64) {
+// Evict takes the whole pages of x out of memory. Other memory is left alone.
+func (d *Dir) Evict(x []float64) {
 	rooms := *d.rooms.Load()
 	if i, off := find(rooms, x); i >= 0 {
-		_ = rooms[i].file.Drop(int64(off), 8*int64(len(x))) // advice
+		_ = rooms[i].file.Evict(int64(off), 8*int64(len(x))) // advice
 	}
 }
 

@@ -37,16 +37,16 @@ func TestBlocksKeepWhatIsInThem(t *testing.T) {
 	}
 	d.Free(blocks[2])
 	blocks[2] = nil
-	d.Drop(make([]float64, 1000)) // is nobody's
+	d.Evict(make([]float64, 1000)) // is nobody's
 	for i, x := range blocks {
-		d.Drop(x)
+		d.Evict(x)
 		for j, v := range x {
 			if v != float64(i*len(x)+j) {
 				t.Fatalf("block %d of %d: entry %d is %v", i, len(x), j, v)
 			}
 		}
 		if len(x) > 600 {
-			d.Drop(x[7:600])
+			d.Evict(x[7:600])
 		}
 	}
 	if most, want := d.Most(), int64(8*(1+511+512+513+100000)); most != want {

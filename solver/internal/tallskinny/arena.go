@@ -19,7 +19,7 @@ import (
 // Arithmetic does not see where a block lies, and so the bits are the same. With a
 // Space what is in memory is kept small: a loop says which blocks it goes over (uses);
 // a window of rows ahead of it is fetched in those blocks and no others, and when it has
-// passed a window that leaves the memory of the process.
+// passed a window it is evicted from the memory of the process.
 //
 // A nil Arena is ordinary memory and all processors. Its methods are safe for
 // concurrent use, those of different runs on one Space too.

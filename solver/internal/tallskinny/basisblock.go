@@ -49,7 +49,7 @@ func (b *Basis) Complement(x blas64.General) bool {
 		}
 		scale.Data[j*scale.Stride+j] = 1 / norm
 	}
-	b.arena.Turn(x, scale)
+	b.arena.Rotate(x, scale)
 	return true
 }
 

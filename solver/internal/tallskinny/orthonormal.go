@@ -129,7 +129,7 @@ func (q *BlockQR) cholesky(out, y, gram blas64.General, least float64) (r *mat.D
 	q.Gram.Reset(y.Rows, y.Cols, y.Cols)
 	d, sum := Transposed(Inverse(r)), func(seg int, rows blas64.General) { panel.AddCross(q.Gram.Of(seg), rows, rows) }
 	if &out.Data[0] == &y.Data[0] {
-		q.Arena.TurnThen(y, d, sum)
+		q.Arena.RotateThen(y, d, sum)
 	} else {
 		q.Arena.productThen(out, y, d, q.Uses, q.Prepare, sum)
 	}

@@ -140,9 +140,9 @@ func (p *Panels) Span(from, to int) Span {
 // All returns the span of all columns.
 func (p *Panels) All() Span { return p.Span(0, p.Size()) }
 
-// Turn makes V·Sᵀ for the rows of st the basis, which may be no more than its columns.
+// Rotate makes V·Sᵀ for the rows of st the basis, which may be no more than its columns.
 // Chunk by chunk, they are read and what comes out is written in their place.
-func (p *Panels) Turn(st blas64.General) {
+func (p *Panels) Rotate(st blas64.General) {
 	old := p.List
 	size := p.Size()
 	p.List = nil

@@ -35,7 +35,7 @@ func checkPanels(t *testing.T, n, b, m int) {
 			size := Width(want)
 			st := gaussian(1+rng.IntN(m-b), size, 0, 9, step)
 			st.Scale(1/math.Sqrt(float64(size)), st)
-			p.Turn(st.RawMatrix())
+			p.Rotate(st.RawMatrix())
 			turned := new(mat.Dense)
 			turned.Mul(want, st.T())
 			want = turned

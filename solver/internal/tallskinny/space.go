@@ -8,7 +8,7 @@ import (
 type Space interface {
 	Make(numbers int) ([]float64, error)
 	Fetch(x []float64)
-	Drop(x []float64)
+	Evict(x []float64)
 	Free(x []float64)
 	Err() error
 }
@@ -28,7 +28,7 @@ func (a *Arena) EachTile(n int, u uses, f func(from, to int)) {
 		to := min(n, from+TileRows)
 		over.Fetch(to, min(n, to+TileRows))
 		f(from, to)
-		over.Passed(from, to)
+		over.Evict(from, to)
 		a.tell()
 	}
 }

@@ -84,7 +84,7 @@ func (a *Arena) Sweep(n, chunk, work int, u uses, f func(worker, segment, first,
 			}
 			f(worker, s, i, min(chunk, end-i))
 			if next := min(end, i+chunk); window > 0 && (next-from >= window || next == end) {
-				over.Passed(from, next)
+				over.Evict(from, next)
 				if worker == 0 {
 					a.tell()
 				}
@@ -188,12 +188,12 @@ func (s *Scratch) Each(a *Arena, n, floats int) func(worker int) []float64 {
 	return func(w int) []float64 { return (*s)[w*floats : (w+1)*floats] }
 }
 
-// Turn sets the leading columns of y to y·dᵀ in place, d having at most as many
+// Rotate sets the leading columns of y to y·dᵀ in place, d having at most as many
 // rows as y has columns.
-func (a *Arena) Turn(y, d blas64.General) { a.TurnThen(y, d, func(int, blas64.General) {}) }
+func (a *Arena) Rotate(y, d blas64.General) { a.RotateThen(y, d, func(int, blas64.General) {}) }
 
-// TurnThen is turn, and calls then with every chunk when it has been done.
-func (a *Arena) TurnThen(y, d blas64.General, then func(segment int, rows blas64.General)) {
+// RotateThen is Rotate, and calls then with every chunk when it has been done.
+func (a *Arena) RotateThen(y, d blas64.General, then func(segment int, rows blas64.General)) {
 	chunk := InCache(FirstCache, y.Cols+d.Rows)
 	buf, f := new(Scratch).Each(a, y.Rows, chunk*d.Rows), panel.Pack(1, d)
 	a.Sweep(y.Rows, chunk, 2*d.Rows*d.Cols, Reads(y).Writes(y), func(worker, seg, i, rows int) {

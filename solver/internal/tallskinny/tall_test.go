@@ -35,7 +35,7 @@ func TestTallProducts(t *testing.T) {
 		d := gaussian(2, 4, 0, 4, 4)
 		want.Reset()
 		want.Mul(ym, d.T())
-		heap.Turn(y, d.RawMatrix())
+		heap.Rotate(y, d.RawMatrix())
 		for i := range n {
 			for j := range 4 {
 				w := ym.At(i, j)

@@ -168,9 +168,9 @@ func (w window) Fetch(from, to int) {
 	}
 }
 
-// Passed says that rows [from, to) have been passed.
-func (w window) Passed(from, to int) {
+// Evict says that rows [from, to) need not stay in memory.
+func (w window) Evict(from, to int) {
 	for _, p := range w.planes {
-		w.space.Drop(p.data[from*p.width : min(to*p.width, len(p.data))])
+		w.space.Evict(p.data[from*p.width : min(to*p.width, len(p.data))])
 	}
 }

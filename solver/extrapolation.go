@@ -2,17 +2,17 @@ package solver
 
 import "slices"
 
-// contraction predicts residuals from their decay: those of the block that is
+// extrapolation predicts residuals from their decay: those of the block that is
 // to be multiplied next, when only those of the last one are known. It takes
 // the slower of the last two steps, and promises nothing before there are two:
 // the factors of a three-term recurrence fall to their limit from above.
-type contraction struct {
+type extrapolation struct {
 	last  []float64 // residuals of the last block
 	ratio []float64 // the factors by which they have changed, at most 1
 }
 
 // observe takes the residuals of a block and returns those of the next.
-func (c *contraction) observe(residuals []float64) []float64 {
+func (c *extrapolation) observe(residuals []float64) []float64 {
 	if len(c.last) != len(residuals) {
 		c.last = slices.Clone(residuals)
 		c.ratio = slices.Repeat([]float64{1}, len(residuals))
@@ -31,4 +31,4 @@ func (c *contraction) observe(residuals []float64) []float64 {
 }
 
 // reset forgets everything.
-func (c *contraction) reset() { c.last, c.ratio = nil, nil }
+func (c *extrapolation) reset() { c.last, c.ratio = nil, nil }

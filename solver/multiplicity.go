@@ -60,11 +60,11 @@ func (r *run) doubtful() bool {
 	return false
 }
 
-// confirm decides about the candidates of a recurrence that looks, from random
+// checkMultiplicity decides about the candidates of a recurrence that looks, from random
 // vectors, for values larger than the least ones locked, and exchanges what it
 // finds for them. It reports whether the recurrence is over, and whether there
 // may be still more.
-func (r *run) confirm(cands []Candidate) (done, more bool) {
+func (r *run) checkMultiplicity(cands []Candidate) (done, more bool) {
 	r.judge.products++
 	order := make([]int, r.locked.Len) // of the locked ones, ascending
 	for i := range order {

@@ -3,7 +3,7 @@ package solver
 import "testing"
 
 func TestContraction(t *testing.T) {
-	var c contraction
+	var c extrapolation
 	for i, step := range []struct{ res, want float64 }{
 		{8, 8},   // nothing to compare with
 		{4, 4},   // one step is not enough
