@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -172,9 +171,8 @@ func readSoFar(store string) int64 {
 	if err != nil {
 		return 0
 	}
-	line, _, _ := bytes.Cut(b, []byte{'\n'})
 	var j struct{ Place struct{ Disk int64 } }
-	if err := json.Unmarshal(line, &j); err != nil {
+	if err := json.Unmarshal(b, &j); err != nil {
 		return 0
 	}
 	return j.Place.Disk
