@@ -88,6 +88,11 @@ func (c *resultChecker) run(ctx context.Context) (err error) {
 				return err
 			}
 		}
+	} else if c.has(eventsFile) {
+		// Arrays of other programs come without either.
+		if err := c.problem(told(csr.ErrCorrupt, "%s: it is missing beside %s", filepath.Join(c.dir, ResultFile), eventsFile)); err != nil {
+			return err
+		}
 	}
 	c.report.Sealed = c.stated != nil && c.stated.Format != resultFormatFirst
 	if err := c.arrays.open(c.FS, c.dir, c.entries, c.problem); err != nil {

@@ -127,7 +127,7 @@ func (t *task) startFrom(ctx context.Context, out *output, before outState, set 
 			return nil, err
 		}
 		err = out.recall(filepath.Join(t.Dir, checkpointEvents), saved.Passes())
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it has been removed meanwhile
+		if err != nil && !(errors.Is(err, fs.ErrNotExist) && saved.Passes() == 0) {
 			t.Log.Warn("the run goes on; "+eventsFile+" will lack passes before this", "error", err)
 		}
 		set.Resume = saved.Checkpoint

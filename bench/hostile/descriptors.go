@@ -63,7 +63,7 @@ func (t *Trial) descriptors(ctx context.Context, w *work, want, out string) erro
 
 // tooFew judges that a refusal names what there is too little of.
 func tooFew(err error) error {
-	if isRefused(err) && !strings.Contains(err.Error(), "too many open files") && !strings.Contains(err.Error(), "files open at a time") {
+	if isRefused(err) && !strings.Contains(err.Error(), "too many open files") && !strings.Contains(err.Error(), "open at a time") {
 		return wrongf("few descriptors: %s", head(err.Error()))
 	}
 	return err

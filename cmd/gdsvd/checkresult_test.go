@@ -36,6 +36,30 @@ func rewrite(t *testing.T, name string, change func([]byte) []byte) {
 	}
 }
 
+// What a result cannot do without is missed.
+func TestCheckMissesResultJSON(t *testing.T) {
+	dir, _ := factorised(t, ingested(t, tall), "-k", "2")
+	if err := os.Remove(filepath.Join(dir, factor.ResultFile)); err != nil {
+		t.Fatal(err)
+	}
+	if o := gdsvd(t, "check", "-q", dir); o.code != ui.ExitCorrupt || !strings.Contains(o.stdout, "result.json: it is missing beside events.jsonl") {
+		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
+// A run that goes on says so if the events before are gone.
+func TestResumeWithoutEvents(t *testing.T) {
+	store := ingested(t, tall)
+	dir := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")
+	if err := os.Remove(filepath.Join(dir, "checkpoint.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	o := gdsvd(t, "svd", store, "-o", dir, "-k", "2", "--method", "power", "--resume")
+	if o.code != ui.ExitOK || !strings.Contains(o.stderr, "events.jsonl will lack passes before this") {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
+	}
+}
+
 // Whatever byte of whatever file of a result or a checkpoint is damaged, and wherever a file is
 // cut short: check names the file, and nothing panics.
 func TestCheckFindsEveryDamage(t *testing.T) {
