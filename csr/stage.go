@@ -25,7 +25,7 @@ func Stage(fsys vfs.FS, path string, force bool) (*vfs.Staging, error) {
 
 // stage begins to write at path, or goes on in the directory that has been left.
 func stage(path string, o *CreateOptions) (_ *vfs.Staging, goOn bool, err error) {
-	s, err := vfs.StageOver(o.FS, path, o.Force,
+	s, err := vfs.Stage(o.FS, path, o.Force,
 		func(path string) error { return replaceable(o.FS, path) },
 		func(dir string) (_ bool, err error) {
 			goOn, err = left(dir, o)

@@ -37,7 +37,7 @@ type output struct {
 // newOutput begins the result directory of a task. At the end it replaces the checkpoint of
 // the run that lies in its place by then, and a result there if there was one at the beginning.
 func newOutput(t *task, before outState) (_ *output, err error) {
-	stage, err := vfs.StageOver(t.FS, t.Dir, true,
+	stage, err := vfs.Stage(t.FS, t.Dir, true,
 		func(path string) error { return replaceable(t.FS, path, before.exists) },
 		func(stage string) (bool, error) { return false, onlyLeftovers(t.FS, stage) })
 	if err != nil {

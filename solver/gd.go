@@ -1,8 +1,6 @@
 package solver
 
 import (
-	"math"
-
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
@@ -53,61 +51,25 @@ func (g GradientDescent) Traits(int) Traits {
 
 // New implements Method.
 func (g GradientDescent) New(r Run) Recurrence {
-	return &descent{arena: r.Arena, eta: etaSetting(g.Eta).Value, paper: r.Paper}
+	return &descent{twoTerm{arena: r.Arena, paper: r.Paper}, etaSetting(g.Eta).Value}
 }
 
 // descent is the state of GradientDescent.
 type descent struct {
-	Alone
-	arena   *Arena
-	eta     float64
-	paper   bool
-	x, prev *mat.Dense // next to be multiplied, and multiplied last
-	started bool       // x is an iterate, no longer the start vector z
-	cand    [1]Candidate
+	twoTerm
+	eta float64
 }
 
-func (d *descent) Start(z *mat.Dense) {
-	n, _ := z.Dims()
-	d.x, d.prev = z, d.arena.Dense(n, 1)
-}
-
-func (d *descent) State(s *State) {
-	s.Tall("x", &d.x, 1)
-	s.Tall("last", &d.prev, 1)
-	s.Flag("started", &d.started)
-}
-
-func (d *descent) Free() { d.arena.Free(d.x, d.prev) }
-
-func (d *descent) Next() *mat.Dense { return d.x }
-
-func (d *descent) Absorb(y *mat.Dense) []Candidate {
-	x, mx, next := tallskinny.Column(d.x), tallskinny.Column(y), tallskinny.Column(d.prev)
-	c := ritz(d.arena, x, mx)
-	if d.started {
-		d.step(&c, x, mx, next)
-	} else {
-		firstIterate(d.arena, next, mx, d.paper)
-		d.started = true
-	}
-	d.x, d.prev = d.prev, d.x
-	d.cand[0] = c
-	return d.cand[:]
-}
+func (d *descent) Absorb(y *mat.Dense) []Candidate { return d.advance(y, d.step) }
 
 // step sets next to the iterate after x and fills in the paper's changes.
 func (d *descent) step(c *Candidate, x, mx, next []float64) {
 	xx := d.arena.Dot(x, x)
 	a, b := 1-d.eta, d.eta/xx
 	d.arena.Combine(next, a, x, b, mx)
-	if !d.paper {
-		return
+	if d.paper {
+		paperChanges(d.arena, c, x, xx, next)
 	}
-	nn := d.arena.Dot(next, next)
-	c.PaperValue = nn
-	c.DeltaValue = math.Abs(nn - xx)
-	c.DeltaVector = d.arena.Distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
 }
 
 // Vector returns the vector whose residual is known, or under the paper's

@@ -3,8 +3,52 @@ package solver
 import (
 	"math"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
+
+// twoTerm is the state of a recurrence whose next iterate is made of the last one and
+// its product alone.
+type twoTerm struct {
+	Alone
+	arena   *Arena
+	paper   bool
+	x, prev *mat.Dense // next to be multiplied, and multiplied last
+	started bool       // x is an iterate, no longer the start vector z
+	cand    [1]Candidate
+}
+
+func (t *twoTerm) Start(z *mat.Dense) {
+	n, _ := z.Dims()
+	t.x, t.prev = z, t.arena.Dense(n, 1)
+}
+
+func (t *twoTerm) State(s *State) {
+	s.Tall("x", &t.x, 1)
+	s.Tall("last", &t.prev, 1)
+	s.Flag("started", &t.started)
+}
+
+func (t *twoTerm) Free() { t.arena.Free(t.x, t.prev) }
+
+func (t *twoTerm) Next() *mat.Dense { return t.x }
+
+// advance is Absorb for a step that sets next to the iterate after x, given mx = Mx, and
+// completes c, the Ritz pair of x.
+func (t *twoTerm) advance(y *mat.Dense, step func(c *Candidate, x, mx, next []float64)) []Candidate {
+	x, mx, next := tallskinny.Column(t.x), tallskinny.Column(y), tallskinny.Column(t.prev)
+	c := ritz(t.arena, x, mx)
+	if t.started {
+		step(&c, x, mx, next)
+	} else {
+		firstIterate(t.arena, next, mx, t.paper)
+		t.started = true
+	}
+	t.x, t.prev = t.prev, t.x
+	t.cand[0] = c
+	return t.cand[:]
+}
 
 // ritz returns the Rayleigh quotient and the residual of the direction of x,
 // given y = Mx. The difference is formed entry by entry: the difference of the
@@ -39,9 +83,9 @@ func firstIterate(a *Arena, x0, mz []float64, paper bool) {
 }
 
 // paperChanges fills in what the rule of Algorithm 1 looks at: the iterate next
-// gives λ̂ and its differences from x decide.
-func paperChanges(a *Arena, c *Candidate, x, next []float64) {
-	xx, nn := a.Dot(x, x), a.Dot(next, next)
+// gives λ̂ and its differences from x, xx = ‖x‖², decide.
+func paperChanges(a *Arena, c *Candidate, x []float64, xx float64, next []float64) {
+	nn := a.Dot(next, next)
 	c.PaperValue = nn
 	c.DeltaValue = math.Abs(nn - xx)
 	c.DeltaVector = a.Distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))

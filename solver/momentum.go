@@ -218,7 +218,7 @@ func (m *momentum) astray(c *Candidate, length float64) bool {
 // change fills in what the rule of the paper looks at.
 func (m *momentum) change(c *Candidate, x, next []float64) {
 	if m.paper {
-		paperChanges(m.arena, c, x, next)
+		paperChanges(m.arena, c, x, m.arena.Dot(x, x), next)
 	}
 }
 

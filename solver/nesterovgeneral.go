@@ -198,7 +198,7 @@ func (m *general) constants() (alpha, perMu float64) {
 func (m *general) advance(c *Candidate, next []float64) {
 	x := tallskinny.Column(m.x)
 	if m.paper {
-		paperChanges(m.arena, c, x, next)
+		paperChanges(m.arena, c, x, m.arena.Dot(x, x), next)
 	}
 	m.arena.CopyVector(x, next)
 }

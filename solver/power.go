@@ -37,7 +37,7 @@ func (Power) Traits(int) Traits {
 
 // New implements Method.
 func (Power) New(r Run) Recurrence {
-	p := &power{arena: r.Arena, paper: r.Paper, delta: math.Inf(1)}
+	p := &power{twoTerm: twoTerm{arena: r.Arena, paper: r.Paper}, delta: math.Inf(1)}
 	if r.Indefinite {
 		return &shifted{power: p}
 	}
@@ -46,46 +46,18 @@ func (Power) New(r Run) Recurrence {
 
 // power is the state of Power.
 type power struct {
-	Alone
-	arena   *Arena
-	paper   bool
-	x, prev *mat.Dense // next to be multiplied, and multiplied last
-	started bool       // x is an iterate, no longer the start vector z
-	delta   float64    // ‖x − prev‖, +Inf if x is the first iterate
-	norm    float64    // ‖M prev‖, valid if prev is an iterate
-	cand    [1]Candidate
-}
-
-func (p *power) Start(z *mat.Dense) {
-	n, _ := z.Dims()
-	p.x, p.prev = z, p.arena.Dense(n, 1)
+	twoTerm
+	delta float64 // ‖x − prev‖, +Inf if x is the first iterate
+	norm  float64 // ‖M prev‖, valid if prev is an iterate
 }
 
 func (p *power) State(s *State) {
-	s.Tall("x", &p.x, 1)
-	s.Tall("last", &p.prev, 1)
-	s.Flag("started", &p.started)
+	p.twoTerm.State(s)
 	s.Float("change", &p.delta)
 	s.Float("norm", &p.norm)
 }
 
-func (p *power) Free() { p.arena.Free(p.x, p.prev) }
-
-func (p *power) Next() *mat.Dense { return p.x }
-
-func (p *power) Absorb(y *mat.Dense) []Candidate {
-	x, mx, next := tallskinny.Column(p.x), tallskinny.Column(y), tallskinny.Column(p.prev)
-	c := ritz(p.arena, x, mx)
-	if p.started {
-		p.step(&c, x, mx, next)
-	} else {
-		firstIterate(p.arena, next, mx, p.paper)
-		p.started = true
-	}
-	p.x, p.prev = p.prev, p.x
-	p.cand[0] = c
-	return p.cand[:]
-}
+func (p *power) Absorb(y *mat.Dense) []Candidate { return p.advance(y, p.step) }
 
 // step sets next to the iterate after x. The change of the value that belongs
 // to the step towards x is known only now that x has been multiplied.

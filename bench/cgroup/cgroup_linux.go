@@ -34,7 +34,7 @@ var versions = []version{
 	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control", "/sys/fs/cgroup/blkio"},
 }
 
-// New makes a group whose processes together have a limit of bytes bytes of memory.
+// New makes a group whose processes together may have the given bytes of memory.
 func New(name string, bytes int64) (*Group, error) {
 	var reasons []error
 	for _, v := range versions {

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/big"
 	"os"
@@ -215,4 +218,22 @@ func TestTexts(t *testing.T) {
 	if err != nil || !mat.Equal(b.dense(0), mat.NewDense(2, 2, []float64{0, 4, 1, 0})) {
 		t.Errorf("%+v, %v", b, err)
 	}
+}
+
+// writeNPY writes float64 values, row by row.
+func writeNPY(name string, a *mat.Dense) error {
+	rows, cols := a.Dims()
+	header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", rows, cols)
+	for (10+len(header)+1)%64 != 0 {
+		header += " "
+	}
+	header += "\n"
+	var b bytes.Buffer
+	b.WriteString("\x93NUMPY\x01\x00")
+	_ = binary.Write(&b, binary.LittleEndian, uint16(len(header)))
+	b.WriteString(header)
+	for i := range rows {
+		_ = binary.Write(&b, binary.LittleEndian, mat.Row(nil, i, a))
+	}
+	return os.WriteFile(name, b.Bytes(), 0o666)
 }

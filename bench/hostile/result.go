@@ -110,24 +110,6 @@ func readNPY(name string, rows, cols int) (*mat.Dense, error) {
 	return a, nil
 }
 
-// writeNPY writes float64 values, row by row.
-func writeNPY(name string, a *mat.Dense) error {
-	rows, cols := a.Dims()
-	header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", rows, cols)
-	for (10+len(header)+1)%64 != 0 {
-		header += " "
-	}
-	header += "\n"
-	var b bytes.Buffer
-	b.WriteString("\x93NUMPY\x01\x00")
-	_ = binary.Write(&b, binary.LittleEndian, uint16(len(header)))
-	b.WriteString(header)
-	for i := range rows {
-		_ = binary.Write(&b, binary.LittleEndian, mat.Row(nil, i, a))
-	}
-	return os.WriteFile(name, b.Bytes(), 0o666)
-}
-
 // readJSON reads a JSON object from a file.
 func readJSON(name string, v any) error {
 	b, err := os.ReadFile(name)

@@ -3,7 +3,7 @@
 // An iteration on a small matrix, a pass and then sweeps over its vectors, takes tens or
 // hundreds of microseconds at a time, and waking another processor takes about as long. A
 // goroutine of the pool that has finished its work therefore looks for more during 100 µs
-// (linger) before it ends. Nothing waits for one that comes too late.
+// (linger) before it ends. A call returns without those that begin after its work is done.
 //
 // The pool belongs to the process, like the scheduler's threads: passes (package stream) and the
 // sweeps between them (package solver) of all runs use the same goroutines. It has no

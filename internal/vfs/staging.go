@@ -42,15 +42,11 @@ type Staging struct {
 // is writing it. Under force an existing target is replaced on Commit if
 // replaceable(target) returns nil; a nil replaceable lets only an empty
 // directory be replaced. Whatever is not recognised is never deleted.
-func Stage(fsys FS, target string, force bool, replaceable func(path string) error) (*Staging, error) {
-	return StageOver(fsys, target, force, replaceable, func(string) (bool, error) { return false, nil })
-}
-
-// StageOver is Stage, but asks goOn what to do with target.partial, there or
-// not, once it has the lock: to go on with what is in it, as if Keep had been
-// called, or to remove it and begin with an empty directory. An error of goOn
-// leaves it alone.
-func StageOver(fsys FS, target string, force bool, replaceable func(path string) error, goOn func(dir string) (bool, error)) (_ *Staging, err error) {
+//
+// Once it has the lock it asks goOn, unless nil, what to do with target.partial, there
+// or not: to go on with what is in it, as if Keep had been called, or to remove it and
+// begin with an empty directory. An error of goOn leaves it alone.
+func Stage(fsys FS, target string, force bool, replaceable func(path string) error, goOn func(dir string) (bool, error)) (_ *Staging, err error) {
 	target = filepath.Clean(target)
 	switch filepath.Base(target) {
 	case ".", "..", string(filepath.Separator):
@@ -103,6 +99,9 @@ func Sweep(fsys FS, target string, useless func(dir string) bool) (err error) {
 func (s *Staging) prepare(goOn func(dir string) (bool, error)) (err error) {
 	if err := s.recover(); err != nil {
 		return fmt.Errorf("remove leftovers of %s: %w", s.target, err)
+	}
+	if goOn == nil {
+		goOn = func(string) (bool, error) { return false, nil }
 	}
 	if s.keep, err = goOn(s.Dir()); err != nil {
 		return err
@@ -190,7 +189,7 @@ func (s *Staging) Dir() string { return s.target + PartialSuffix }
 // Target is where Commit will put the directory.
 func (s *Staging) Target() string { return s.target }
 
-// Keep has what is in the directory outlive the Staging, for StageOver: from
+// Keep has what is in the directory outlive the Staging, for Stage: from
 // now on Abort and a Commit that fails only let the lock go.
 func (s *Staging) Keep() { s.keep = true }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// split is a matrix on so many machines, of about equal shares of its rows.
+// split is a matrix on the given number of machines, with about equal shares of its rows.
 func split(a *mat.Dense, machines int) Machines {
 	n, _ := a.Dims()
 	machines = min(machines, n)

@@ -37,7 +37,7 @@ func TestBlocksKeepWhatIsInThem(t *testing.T) {
 	}
 	d.Free(blocks[2])
 	blocks[2] = nil
-	d.Evict(make([]float64, 1000)) // is nobody's
+	d.Evict(make([]float64, 1000)) // not made by d
 	for i, x := range blocks {
 		d.Evict(x)
 		for j, v := range x {

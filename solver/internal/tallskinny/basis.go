@@ -34,7 +34,7 @@ func (b *Basis) Push() { b.Len++ }
 
 func (b *Basis) Reset() { b.Len = 0 }
 
-// Dimension returns that of the space which the basis keeps others out of.
+// dimension returns that of the space which the basis keeps others out of.
 func (b *Basis) dimension() int { return b.Len * (len(b.parts()) - 1) }
 
 // Remove takes vector i out of the basis.
@@ -90,7 +90,7 @@ func (b *Basis) Normalise(x []float64) {
 	}
 }
 
-// Project removes the components in the basis from x, once.
+// project removes the components in the basis from x, once.
 func (b *Basis) project(x []float64) {
 	if b.Len == 0 {
 		return

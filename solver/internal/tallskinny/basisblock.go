@@ -72,7 +72,7 @@ func (b *Basis) ProjectAll(x blas64.General) {
 	})
 }
 
-// Rows returns rows [first, first+rows) of all vectors as a block, in the memory of
+// rows returns rows [first, first+rows) of all vectors as a block, in the memory of
 // buf.
 func (b *Basis) rows(buf []float64, first, rows int) blas64.General {
 	x := blas64.General{Rows: rows, Cols: b.Len, Stride: b.Len, Data: buf[:rows*b.Len]}
@@ -80,7 +80,7 @@ func (b *Basis) rows(buf []float64, first, rows int) blas64.General {
 	return x
 }
 
-// SetRows sets x to the rows of all vectors from the given one on.
+// setRows sets x to the rows of all vectors from the given one on.
 func (b *Basis) setRows(x blas64.General, first int) {
 	for j := range b.Len {
 		for i, v := range b.Vector(j)[first : first+x.Rows] {

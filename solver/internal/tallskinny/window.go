@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// Uses are the blocks that a loop over rows goes over: data of them, or of planes of
+// uses are the blocks that a loop over rows goes over: data of them, or of planes of
 // them, from the first row on.
 type uses struct{ in, out [][]float64 }
 
@@ -35,7 +35,7 @@ func (u uses) Spans(s ...Span) uses {
 	return u
 }
 
-// Basis adds the vectors of a basis, from row begin on, that are read.
+// basis adds the vectors of a basis, from row begin on, that are read.
 func (u uses) basis(b *Basis, begin int) uses {
 	for i := range b.Len {
 		u.in = append(u.in, b.Vector(i)[begin:])
@@ -131,7 +131,7 @@ func (a *Arena) Find(n int, u uses) (w window, read, written int64) {
 	return w, read, written
 }
 
-// Of returns the index of the plane among the first count that x begins in, −1 if
+// of returns the index of the plane among the first count that x begins in, −1 if
 // there is none.
 func (w window) of(x []float64, count int) int {
 	if len(x) == 0 {

@@ -58,12 +58,6 @@ type Rows struct {
 	Val   []float64
 }
 
-// Some are the rows from … to−1 of b.
-func (b Rows) Some(from, to int) Rows {
-	b.Ptr = b.Ptr[from : to+1]
-	return b
-}
-
 // Len is the number of rows.
 func (b Rows) Len() int { return len(b.Ptr) - 1 }
 

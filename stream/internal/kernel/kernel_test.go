@@ -255,10 +255,10 @@ func TestSomeRows(t *testing.T) {
 			Gram(whole, x, l, p.rows)
 			Mul(w, x, l, p.rows)
 			for from, to := range map[int]int{0: 1, 1: 100, 100: 101, 101: p.m} {
-				Mul(again[from*l:to*l], x, l, p.rows.Some(from, to))
+				Mul(again[from*l:to*l], x, l, p.rows.some(from, to))
 			}
 			for _, cut := range [][2]int{{0, 1}, {1, 100}, {100, 101}, {101, 101}, {101, p.m}} {
-				Gram(parts, x, l, p.rows.Some(cut[0], cut[1]))
+				Gram(parts, x, l, p.rows.some(cut[0], cut[1]))
 			}
 			if !slices.Equal(w, again) || !slices.Equal(whole, parts) {
 				t.Errorf("l = %d: a block in parts gives other bits", l)

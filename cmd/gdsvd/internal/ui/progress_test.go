@@ -201,7 +201,7 @@ func TestLogStaysAlive(t *testing.T) {
 		}
 	}
 	go func() {
-		for range out { // whoever is logging gets on
+		for range out { // the logger does not wait
 		}
 	}()
 	d.End()

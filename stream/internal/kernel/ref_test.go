@@ -30,3 +30,9 @@ func refMulTransAdd(y, w []float64, l int, b Rows) {
 		}
 	}
 }
+
+// some are the rows from … to−1 of b.
+func (b Rows) some(from, to int) Rows {
+	b.Ptr = b.Ptr[from : to+1]
+	return b
+}
