@@ -192,8 +192,8 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			return st, r.save()
 		}
 		x := r.rec.Next()
-		y = r.like(y, x)
-		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, tallskinny.Width(x)); err != nil {
+		var err error
+		if y, err = r.product(y, x); err != nil {
 			return r.abandon(err)
 		}
 		if !r.about.Guarded && !r.arena.Finite(y) { // which costs a loop over y
@@ -252,13 +252,20 @@ func (r *run) broken() (Status, error) {
 	return Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
 }
 
-// like returns y if it has the shape of x, or else a new block that has.
-func (r *run) like(y, x *mat.Dense) *mat.Dense {
-	if n, l := x.Dims(); y == nil || tallskinny.Width(y) != l {
+// product returns the product with x of the deflated operator, in y if y, that of an
+// earlier pass, has the shape of x. The block is the matrix's own where it lends one.
+func (r *run) product(y, x *mat.Dense) (*mat.Dense, error) {
+	n, l := x.Dims()
+	g, ok := r.op.(gram)
+	written := l
+	switch {
+	case ok && g.a.Info().lends(l):
+		y, written = &mat.Dense{}, 0
+	case y == nil || tallskinny.Width(y) != l:
 		r.arena.Free(y)
 		y = r.arena.Dense(n, l)
 	}
-	return y
+	return y, r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, l, written)
 }
 
 // release gives the blocks of the recurrence back and forgets it.

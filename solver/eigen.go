@@ -107,7 +107,7 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 	k := len(res.Values)
 	y := r.arena.Dense(r.n, k)
 	err := r.finishing(func() error {
-		return r.pass(func() error { return r.op.Apply(r.ctx, y, res.Vectors) }, k)
+		return r.pass(func() error { return r.op.Apply(r.ctx, y, res.Vectors) }, k, k)
 	})
 	if err != nil {
 		return r.fault(err)

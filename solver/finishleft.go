@@ -71,7 +71,7 @@ func (f *factorisation) completeLeft(l *left) (*mat.Dense, error) {
 			err = errNotFinite
 		}
 		return err
-	}, 0)
+	}, 0, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Matrix is an N×n matrix A known only through passes over its rows. N is usually
@@ -29,6 +31,9 @@ type Info struct {
 	Exponent int
 	Norm     float64 // ‖2^−e·A‖_F
 	MaxWidth int     // most columns of a pass; 0 is any number
+	// Lends is the most columns of a pass with an empty Sum, which the matrix then makes
+	// a block of its own memory. 0: it makes none.
+	Lends int
 	// ID names the matrix in checkpoints, which are refused for a matrix of another
 	// name. Empty if it has none.
 	ID string
@@ -50,7 +55,9 @@ type Pass struct {
 	RowsIn Rows
 	// RowsOut receives the y_i.
 	RowsOut Rows
-	// Sum (n×l) is set to Σ a_i z_iᵀ. The z_i are those of RowsOut to the last bit.
+	// Sum (n×l) is set to Σ a_i z_iᵀ. The z_i are those of RowsOut to the last bit. In a
+	// pass with X and Sum alone, l a power of two up to Info.Lends, it may be an empty
+	// block: it is made to lie in memory of the matrix, where it stays until the next pass.
 	Sum *mat.Dense
 	// R (l×l) is set to the upper triangular factor R of a QR factorisation of the
 	// N×l matrix of the y_i, backward stable column by column and not the Cholesky
@@ -94,7 +101,9 @@ func (p Pass) Columns(of Info) int {
 		}
 	}
 	check(p.X, int64(of.Cols))
-	check(p.Sum, int64(of.Cols))
+	if p.Sum == nil || !p.Sum.IsEmpty() || !p.mayBorrow(of) {
+		check(p.Sum, int64(of.Cols))
+	}
 	check(p.RowsIn.Block, of.Rows)
 	check(p.RowsOut.Block, of.Rows)
 	check(p.R, -1)
@@ -104,6 +113,14 @@ func (p Pass) Columns(of Info) int {
 	}
 	return l
 }
+
+// mayBorrow reports whether Sum may be empty.
+func (p Pass) mayBorrow(of Info) bool {
+	return p.X != nil && p.RowsIn.None() && p.RowsOut.None() && p.R == nil && of.lends(tallskinny.Width(p.X))
+}
+
+// lends reports whether the matrix makes an empty Sum of l columns.
+func (i Info) lends(l int) bool { return l <= i.Lends && l&(l-1) == 0 }
 
 // Cost is what a pass has taken. Zeros where the Matrix does not know.
 type Cost struct {

@@ -279,8 +279,8 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 			return false, st, r.save()
 		}
 		x := s.Next()
-		y = r.like(y, x)
-		if err := r.pass(func() error { return r.deflated.Apply(r.ctx, y, x) }, tallskinny.Width(x)); err != nil {
+		var err error
+		if y, err = r.product(y, x); err != nil {
 			st, err := r.abandon(err)
 			return false, st, err
 		}

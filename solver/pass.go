@@ -49,8 +49,9 @@ func (r *run) fault(err error) (Status, error) {
 	return NotTerminated, err
 }
 
-// pass runs and counts one pass that multiplies l vectors by G.
-func (r *run) pass(f func() error, l int) error {
+// pass runs and counts one pass that multiplies l vectors by G and writes that number of
+// columns where the arena has them.
+func (r *run) pass(f func() error, l, written int) error {
 	t := time.Now()
 	err := tallskinny.UntilEnd(f)
 	r.passes += time.Since(t)
@@ -60,7 +61,7 @@ func (r *run) pass(f func() error, l int) error {
 	if err != nil {
 		return fmt.Errorf("pass %d: %w", r.stats.Passes+1, err)
 	}
-	r.arena.Moved(r.n, l)
+	r.arena.Moved(r.n, l, written)
 	r.stats.Passes++
 	r.stats.Products += int64(l)
 	return nil

@@ -186,7 +186,7 @@ func (f *factorisation) certify() error {
 			}
 			f.cert = c
 			return err
-		}, f.s.Rank)
+		}, f.s.Rank, f.s.Rank)
 	})
 	if err != nil {
 		return err

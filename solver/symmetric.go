@@ -96,7 +96,7 @@ func (f *factorisation) inspect() (Status, error) {
 	} else if st != NotTerminated {
 		return NotTerminated, nil
 	}
-	if err := f.pass(func() error { return s.check(f.ctx, f.s.Seed) }, 0); err != nil {
+	if err := f.pass(func() error { return s.check(f.ctx, f.s.Seed) }, 0, 0); err != nil {
 		return f.abandon(err)
 	}
 	return NotTerminated, f.observe(Event{

@@ -98,6 +98,7 @@ type Plan struct {
 	Resident int    // blocks kept decoded after the first pass
 	Window   int64  // most decoded bytes in flight during a pass
 	Together int    // columns that such a product takes in one read
+	Lent     bool   // its result stays in the accumulators (solver.Info.Lends)
 	Group    int    // columns that a finishing pass takes in one read, with a Space; 0: all of them
 	Parts    []Part // bytes by purpose; their sum is at most Budget
 	// ResidentBytes is what the resident blocks take, which are the last of Parts.
@@ -229,6 +230,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 	mapped := csr.ReleaseLag + o.Mapped
 	if o.Space != nil {
 		numbers, ends = p.outside(n, o), 0
+		p.Lent = true // in memory it would spare no more than a copy of the result
 	}
 	windows := func(workers int) int64 { // of blocks in the Space
 		if o.Space == nil {
@@ -274,6 +276,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 			break
 		}
 		p.Together--
+		p.Lent = false
 		numbers = p.outside(n, o)
 	}
 	p.Window, p.spans = decoded*int64(p.Workers), spans(largest.Size, p.Workers, ahead)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -114,7 +115,11 @@ func (r *reading) read(ctx context.Context, first, end int) error {
 	if err := r.eachTask(ctx, lanes, turns, r.visit); err != nil {
 		return err
 	}
-	if ns > 0 {
+	switch {
+	case ns == 0:
+	case r.pass.Sum.IsEmpty():
+		r.lend(ctx, ns)
+	default:
 		r.unpack(ctx, ns)
 	}
 	if r.factors != nil {
@@ -133,6 +138,16 @@ func (r *reading) pack(ctx context.Context, numbers int) {
 			}
 		})
 	})
+}
+
+// lend makes Sum the first lane, a panel of its own, with the sums of all lanes.
+func (r *reading) lend(ctx context.Context, numbers int) {
+	s := r.sums[0]
+	raw := blas64.General{Rows: r.info.Cols, Cols: r.l, Stride: r.l, Data: s.lane[0]}
+	if len(s.lane) > 1 || !s.turns[0].entered() {
+		r.inParallel(raw.Rows, numbers, func(from, to int) { s.unpack(raw.Data, raw.Stride, from, to) })
+	}
+	r.pass.Sum.SetRawMatrix(raw)
 }
 
 // unpack sets the columns of Sum to the sums of the lanes.

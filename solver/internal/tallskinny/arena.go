@@ -192,11 +192,11 @@ func (a *Arena) Close(keep []float64) {
 	a.table.Store(nil)
 }
 
-// Moved counts a pass, which reads and writes a block of that number of columns.
-func (a *Arena) Moved(n, columns int) {
+// Moved counts a pass, which reads and writes blocks of those numbers of columns.
+func (a *Arena) Moved(n, read, written int) {
 	if a.Outside() {
-		a.Read.Add(8 * int64(n) * int64(columns))
-		a.Written.Add(8 * int64(n) * int64(columns))
+		a.Read.Add(8 * int64(n) * int64(read))
+		a.Written.Add(8 * int64(n) * int64(written))
 	}
 }
 

@@ -103,7 +103,7 @@ func (b Rows) chunkEnd(r int) int {
 }
 
 // products are the rows of w of one panel and one chunk.
-type products [chunkRows * maxPanel]float64
+type products [chunkRows * MaxPanel]float64
 
 var scratch = sync.Pool{New: func() any { return new(products) }}
 

@@ -14,7 +14,9 @@ import (
 // Were the block row-major, a panel's numbers would lie a power of two apart for
 // the usual l, and only a fraction of the cache's sets could hold them.
 
-const maxPanel = 16
+// MaxPanel is the most columns of a panel. A block of a power of two columns up to
+// this is one panel, row-major.
+const MaxPanel = 16
 
 // panel is a group of adjacent columns.
 type panel struct {
@@ -28,7 +30,7 @@ type panel struct {
 // widthFor is the width of the panel to take from l > 0 columns that are left.
 func widthFor(l int) int {
 	w := 1
-	for w < l && w < maxPanel {
+	for w < l && w < MaxPanel {
 		w *= 2
 	}
 	return w
