@@ -53,12 +53,12 @@ func (b Block) Traits(k int) Traits {
 			{Name: "block", Help: "number of columns of a pass", High: mostColumns, Whole: true, Value: float64(b.Columns)},
 			{Name: "oversample", Help: "number of columns beyond K", High: mostColumns, Whole: true, Value: float64(b.Oversample)},
 		},
-		With:       func(v []float64) Method { return Block{Columns: int(v[0]), Oversample: int(v[1])} },
-		Width:      b.width,
-		Version:    1,
-		Footprint:  func(n int) int64 { return b.footprint(n, k) },
-		Effort:     b.effort,
-		Candidates: b.candidates,
+		With:      func(v []float64) Method { return Block{Columns: int(v[0]), Oversample: int(v[1])} },
+		Width:     b.width,
+		Version:   1,
+		Footprint: func(n int) int64 { return b.footprint(n, k) },
+		Effort:    b.effort,
+		Options:   b.options,
 	}
 }
 
@@ -103,8 +103,8 @@ func (b Block) effort(w Workload) Effort {
 	}
 }
 
-// candidates are blocks of three widths.
-func (Block) candidates(w Workload) (all []Method) {
+// options are blocks of three widths.
+func (Block) options(w Workload) (all []Method) {
 	if w.Paper || w.Indefinite {
 		return nil
 	}
@@ -130,7 +130,7 @@ type blockRun struct {
 	qr       tallskinny.BlockQR
 	small    tallskinny.Sums
 	eigen    eigen.Solver
-	cands    []Candidate
+	pairs    []RitzPair
 }
 
 func (r *blockRun) Start(z *mat.Dense) {
@@ -168,11 +168,11 @@ func (r *blockRun) Next() *mat.Dense {
 	return r.next
 }
 
-func (r *blockRun) Absorb(y *mat.Dense) []Candidate {
+func (r *blockRun) Absorb(y *mat.Dense) []RitzPair {
 	h := r.arena.Cross(&r.small, r.next.RawMatrix(), y.RawMatrix())
-	r.cands = r.cands[:0]
+	r.pairs = r.pairs[:0]
 	if !tallskinny.AllFinite(h.Data) {
-		return append(r.cands, ritzCandidate(math.Inf(1), 0))
+		return append(r.pairs, ritzPair(math.Inf(1), 0))
 	}
 	theta, wt := tallskinny.RayleighRitz(&r.eigen, h, h.Rows)
 	edge := damped(theta, reported(len(theta), r.next.RawMatrix().Rows))
@@ -184,16 +184,16 @@ func (r *blockRun) Absorb(y *mat.Dense) []Candidate {
 	residuals, gram := r.step(y, theta, wt, &back)
 	r.last, r.next, r.vectors = r.next, r.last, wt
 	for j, res := range r.ahead.observe(residuals) {
-		r.cands = append(r.cands, ritzCandidate(theta[j], res))
+		r.pairs = append(r.pairs, ritzPair(theta[j], res))
 	}
 	top := math.Hypot(theta[0], residuals[0])
 	next := r.next.RawMatrix()
 	f := r.qr.FactorGram(next, y.RawMatrix(), gram, nil, tallskinny.DropFactor*tallskinny.Epsilon*top)
 	r.momentum.Mul(wt.T(), tallskinny.Inverse(f))
-	return r.cands
+	return r.pairs
 }
 
-// reported is how many of l columns are offered as candidates. The last ones
+// reported is how many of l columns are offered as Ritz pairs. The last ones
 // are there to help the others: they converge slowly.
 func reported(l, n int) int {
 	if l == n || l == 1 {

@@ -1,26 +1,26 @@
 package solver
 
-// lockAll locks the leading candidates of the recurrence.
-func (r *run) lockAll(cands []Candidate, verdicts []verdict) {
-	if r.lockJointly(cands[:len(verdicts)]) {
+// lockAll locks the leading Ritz pairs of the recurrence.
+func (r *run) lockAll(pairs []RitzPair, verdicts []verdict) {
+	if r.lockBlock(pairs[:len(verdicts)]) {
 		return
 	}
 	for i, v := range verdicts {
 		r.rec.Vector(r.locked.Next(), i)
-		r.lock(cands[i], v)
+		r.lock(pairs[i], v)
 	}
 }
 
-// lockJointly is lockAll for a recurrence and a rule that permit to do it at once.
-func (r *run) lockJointly(cands []Candidate) bool {
-	if len(cands) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.Cut > 0 {
+// lockBlock is lockAll for a recurrence and a rule that permit to do it at once.
+func (r *run) lockBlock(pairs []RitzPair) bool {
+	if len(pairs) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.Cut > 0 {
 		return false
 	}
 	vectors := r.rec.Vectors()
 	if vectors == nil {
 		return false
 	}
-	block := r.arena.Dense(r.n, len(cands))
+	block := r.arena.Dense(r.n, len(pairs))
 	defer r.arena.Free(block)
 	x := block.RawMatrix()
 	vectors(x)
@@ -28,7 +28,7 @@ func (r *run) lockJointly(cands []Candidate) bool {
 		return false
 	}
 	r.arena.SetTransposed(r.locked.Data[r.locked.Len*r.n:], x)
-	for _, c := range cands {
+	for _, c := range pairs {
 		r.push(c.Value, r.relative(c))
 	}
 	return true

@@ -60,7 +60,7 @@ type recurrenceHeader struct {
 	Products   int          `json:"products"`
 	GivenStart bool         `json:"given_start"`
 	Taken      int          `json:"taken"`
-	Progress   []int        `json:"progress"` // of each candidate: the product of its least residual
+	Progress   []int        `json:"progress"` // of each Ritz pair: the product of its least residual
 	Candidates int          `json:"candidates"`
 	Version    int          `json:"version"` // of the parts
 	Parts      []partHeader `json:"parts"`

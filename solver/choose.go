@@ -105,17 +105,17 @@ type Choice struct {
 	Estimate        // on the Reference machine
 	Why      Why    // what decided
 	Table    Method // the choice where memory holds everything
-	// Considered are all candidates, fastest first, those that fit before those
+	// Considered are all options, fastest first, those that fit before those
 	// that do not.
 	Considered []Estimate
 }
 
-// Flat is how much longer than the fastest candidate one may take to be
+// Flat is how much longer than the fastest option one may take to be
 // preferred for needing fewer passes: on a machine with a slower disk than the
 // Reference those are what counts.
 const Flat = 1.05
 
-// Choose chooses a method, with its widths, from the candidates of Estimates: of
+// Choose chooses a method, with its widths, from the options of Estimates: of
 // those within Flat of the fastest on the Reference machine the one with the
 // fewest passes.
 //
@@ -185,7 +185,7 @@ func (p Problem) workload() Workload {
 	return w
 }
 
-// Estimates returns what the candidates would cost on a machine, fastest first,
+// Estimates returns what the options would cost on a machine, fastest first,
 // with those that fit into memory before those that do not.
 func Estimates(p Problem, m Machine) []Estimate {
 	var all []Estimate
@@ -193,7 +193,7 @@ func Estimates(p Problem, m Machine) []Estimate {
 		p.Methods = Methods()
 	}
 	for _, method := range p.Methods {
-		for _, c := range method.Traits(p.Rank).Candidates(p.workload()) {
+		for _, c := range method.Traits(p.Rank).Options(p.workload()) {
 			all = append(all, EstimateOf(p, m, c))
 		}
 	}

@@ -30,7 +30,7 @@
 //	operator       the symmetric M that a method sees of A (Form): AᵀA, the dilation, or A
 //	method         an algorithm with its settings; what it is stands in its Traits
 //	recurrence     a method at work: multiplied block in, Ritz pairs and next block out
-//	Ritz pair      (θ, v) with θ = vᵀMv of a unit vector v in the span so far (Candidate)
+//	Ritz pair      (θ, v) with θ = vᵀMv of a unit vector v in the span so far
 //	residual       ‖Mv − θv‖; of a triplet max(‖A v − σu‖, ‖Aᵀu − σv‖)/σ₁
 //	deflation      keeping what has been found out of what is searched
 //	locking        accepting a vector: the operator is deflated by it from then on

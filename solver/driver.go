@@ -16,9 +16,9 @@ import (
 // deflated operator, so that the certificate passes the first time.
 const safety = 0.5
 
-// jointSafety is the same for vectors that are accepted together before any
+// blockSafety is the same for vectors that are accepted together before any
 // other: no deflation has hidden anything, what is seen is true.
-const jointSafety = 0.9
+const blockSafety = 0.9
 
 // run is the state of the search for the leading eigenvectors of an operator.
 // It owns passes, limits, deflation, locking, cancellation, and the observer.
@@ -51,7 +51,7 @@ type run struct {
 	rec    Recurrence  // the one at work, nil between two
 	doubt  bool        // more copies of a value may be hidden from it
 	first  int         // vectors that were locked when it was started
-	cands  []Candidate // what it reported last
+	pairs  []RitzPair  // what it reported last
 	judge  judge       // of rec
 
 	scouting bool    // rec is a scout
@@ -174,13 +174,13 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			r.warm = nil // random vectors only
 		}
 		z, warm := r.start()
-		r.rec, r.cands, r.first = r.s.Method.New(r.terms()), nil, r.locked.Len
+		r.rec, r.pairs, r.first = r.s.Method.New(r.terms()), nil, r.locked.Len
 		r.rec.Start(z)
 		r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, warm)
 	}
 	r.rec.Avoid(r.locked)
 	if !confirming && r.s.Stop == StopResidual {
-		r.rec.Aim(func(c Candidate) float64 { return r.relative(c) / r.tol })
+		r.rec.Aim(func(c RitzPair) float64 { return r.relative(c) / r.tol })
 	}
 	var y *mat.Dense
 	defer func() { r.arena.Free(y) }()
@@ -199,22 +199,22 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		if !r.about.Guarded && !r.arena.Finite(y) { // which costs a loop over y
 			return r.broken()
 		}
-		cands := r.rec.Absorb(y)
-		index, lead := min(r.locked.Len, r.s.Rank-1), cands[0]
+		pairs := r.rec.Absorb(y)
+		index, lead := min(r.locked.Len, r.s.Rank-1), pairs[0]
 		if r.about.Guarded && math.IsInf(lead.Value, 1) && !r.arena.Finite(y) {
 			return r.broken()
 		}
 		if err := r.scale(lead); err != nil {
 			return Breakdown, err
 		}
-		r.cands = cands
-		open, worst := r.outlook(cands)
+		r.pairs = pairs
+		open, worst := r.outlook(pairs)
 		var accepted int
 		var over bool
 		if confirming {
-			over, r.doubt = r.checkMultiplicity(cands)
+			over, r.doubt = r.checkMultiplicity(pairs)
 		} else {
-			accepted, over = r.accept(&r.judge, cands)
+			accepted, over = r.accept(&r.judge, pairs)
 			if r.doubt = r.locked.Len == r.s.Rank && r.doubtful(); r.doubt {
 				r.outside = lookout{} // of copies it knows nothing
 			}
@@ -273,5 +273,5 @@ func (r *run) release() {
 	if r.s.Space != nil && r.rec != nil {
 		r.rec.Free()
 	}
-	r.rec, r.cands = nil, nil
+	r.rec, r.pairs = nil, nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // subspace is block power iteration with Rayleigh–Ritz, a method of several
-// candidates a pass that goes on after some of them have been locked.
+// Ritz pairs a pass that goes on after some of them have been locked.
 type subspace struct{ guard int }
 
 func (s subspace) Traits(int) solver.Traits {
@@ -45,12 +45,12 @@ type subspaceRun struct {
 	solver.Alone
 	x, ritz *mat.Dense
 	y       *mat.Dense
-	cands   []solver.Candidate
+	pairs   []solver.RitzPair
 }
 
 func (r *subspaceRun) Next() *mat.Dense { return r.x }
 
-func (r *subspaceRun) Absorb(y *mat.Dense) []solver.Candidate {
+func (r *subspaceRun) Absorb(y *mat.Dense) []solver.RitzPair {
 	_, l := r.x.Dims()
 	var h mat.Dense
 	h.Mul(r.x.T(), y)
@@ -72,16 +72,16 @@ func (r *subspaceRun) Absorb(y *mat.Dense) []solver.Candidate {
 	r.ritz.Mul(r.x, flip)
 	r.y.Mul(y, flip)
 	values := e.Values(nil)
-	r.cands = r.cands[:0]
+	r.pairs = r.pairs[:0]
 	for i := range l {
-		c := solver.Candidate{Value: values[l-1-i], DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
+		c := solver.RitzPair{Value: values[l-1-i], DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
 		var d mat.VecDense
 		d.AddScaledVec(r.y.ColView(i), -c.Value, r.ritz.ColView(i))
 		c.Residual = mat.Norm(&d, 2)
-		r.cands = append(r.cands, c)
+		r.pairs = append(r.pairs, c)
 	}
 	r.x = orthonormalColumns(r.y)
-	return r.cands
+	return r.pairs
 }
 
 func (r *subspaceRun) State(s *solver.State) {
@@ -118,7 +118,7 @@ type optimistRun struct{ solver.Recurrence }
 
 func (o optimist) New(r solver.Run) solver.Recurrence { return optimistRun{o.Method.New(r)} }
 
-func (o optimistRun) Absorb(y *mat.Dense) []solver.Candidate {
+func (o optimistRun) Absorb(y *mat.Dense) []solver.RitzPair {
 	c := o.Recurrence.Absorb(y)
 	for i := range c {
 		c[i].Residual /= 300
@@ -211,7 +211,7 @@ type hopelessRun struct{ solver.Recurrence }
 
 func (h hopeless) New(r solver.Run) solver.Recurrence { return hopelessRun{h.Method.New(r)} }
 
-func (h hopelessRun) Absorb(y *mat.Dense) []solver.Candidate {
+func (h hopelessRun) Absorb(y *mat.Dense) []solver.RitzPair {
 	c := h.Recurrence.Absorb(y)
 	c[0].Residual = 0
 	return c

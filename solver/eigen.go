@@ -112,14 +112,14 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 	if err != nil {
 		return r.fault(err)
 	}
-	pairs := make([]Candidate, k)
+	pairs := make([]RitzPair, k)
 	x, gx := tallskinny.Column(r.arena.Dense(r.n, 1)), tallskinny.Column(r.arena.Dense(r.n, 1))
 	for j := range pairs {
 		r.arena.CopyColumn(x, res.Vectors, j)
 		r.arena.CopyColumn(gx, y, j)
 		r.lambda1 = max(r.lambda1, r.arena.Norm2(gx))
 		r.arena.AddScaled(gx, -res.Values[j], x)
-		pairs[j] = Candidate{Value: res.Values[j], Residual: r.arena.Norm2(gx)}
+		pairs[j] = RitzPair{Value: res.Values[j], Residual: r.arena.Norm2(gx)}
 	}
 	worst := 0
 	for j, c := range pairs {
@@ -134,7 +134,7 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 	if res.Status == Converged && r.s.Stop == StopResidual && res.Converged < k {
 		res.Status = Stagnated
 	}
-	e := r.event(PhaseFinish, worst, Candidate{Value: res.Values[worst]})
+	e := r.event(PhaseFinish, worst, RitzPair{Value: res.Values[worst]})
 	e.Residual = res.Residuals[worst]
 	return res.Status, r.observe(e)
 }

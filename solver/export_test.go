@@ -25,7 +25,7 @@ func (h Hasty) New(r Run) Recurrence { return hastyRun{h.Power.New(r)} }
 
 type hastyRun struct{ Recurrence }
 
-func (h hastyRun) Absorb(y *mat.Dense) []Candidate {
+func (h hastyRun) Absorb(y *mat.Dense) []RitzPair {
 	c := h.Recurrence.Absorb(y)
 	c[0].Residual /= 300
 	return c

@@ -40,7 +40,7 @@ func (g GradientDescent) Traits(int) Traits {
 	t.Settings = []Setting{etaSetting(g.Eta)}
 	t.With = func(v []float64) Method { return GradientDescent{v[0]} }
 	t.Indefinite = true
-	t.Candidates = func(w Workload) []Method {
+	t.Options = func(w Workload) []Method {
 		if w.Paper {
 			return []Method{GradientDescent{}}
 		}
@@ -60,10 +60,10 @@ type descent struct {
 	eta float64
 }
 
-func (d *descent) Absorb(y *mat.Dense) []Candidate { return d.advance(y, d.step) }
+func (d *descent) Absorb(y *mat.Dense) []RitzPair { return d.advance(y, d.step) }
 
 // step sets next to the iterate after x and fills in the paper's changes.
-func (d *descent) step(c *Candidate, x, mx, next []float64) {
+func (d *descent) step(c *RitzPair, x, mx, next []float64) {
 	xx := d.arena.Dot(x, x)
 	a, b := 1-d.eta, d.eta/xx
 	d.arena.Combine(next, a, x, b, mx)

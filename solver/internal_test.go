@@ -230,10 +230,10 @@ func TestPaperRuleOfScaled(t *testing.T) {
 		{1000, false, math.SmallestNonzeroFloat64, false},
 	} {
 		j := newJudge(StopPaper, 1e-8, c.e, c.linear, false)
-		if got := j.met(Candidate{Value: 1, DeltaVector: 1e-9, DeltaValue: c.delta}, 1); got != c.met {
+		if got := j.met(RitzPair{Value: 1, DeltaVector: 1e-9, DeltaValue: c.delta}, 1); got != c.met {
 			t.Errorf("2^%d, linear %t, a change of %g: %t", c.e, c.linear, c.delta, got)
 		}
-		if j.met(Candidate{Value: 1, DeltaVector: 1.1e-8}, 1) {
+		if j.met(RitzPair{Value: 1, DeltaVector: 1.1e-8}, 1) {
 			t.Errorf("2^%d: a change of the vector by more than the tolerance is met", c.e)
 		}
 	}

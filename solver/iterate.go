@@ -16,7 +16,7 @@ type twoTerm struct {
 	paper   bool
 	x, prev *mat.Dense // next to be multiplied, and multiplied last
 	started bool       // x is an iterate, no longer the start vector z
-	cand    [1]Candidate
+	pair    [1]RitzPair
 }
 
 func (t *twoTerm) Start(z *mat.Dense) {
@@ -36,7 +36,7 @@ func (t *twoTerm) Next() *mat.Dense { return t.x }
 
 // advance is Absorb for a step that sets next to the iterate after x, given mx = Mx, and
 // completes c, the Ritz pair of x.
-func (t *twoTerm) advance(y *mat.Dense, step func(c *Candidate, x, mx, next []float64)) []Candidate {
+func (t *twoTerm) advance(y *mat.Dense, step func(c *RitzPair, x, mx, next []float64)) []RitzPair {
 	x, mx, next := tallskinny.Column(t.x), tallskinny.Column(y), tallskinny.Column(t.prev)
 	c := ritz(t.arena, x, mx)
 	if t.started {
@@ -46,15 +46,15 @@ func (t *twoTerm) advance(y *mat.Dense, step func(c *Candidate, x, mx, next []fl
 		t.started = true
 	}
 	t.x, t.prev = t.prev, t.x
-	t.cand[0] = c
-	return t.cand[:]
+	t.pair[0] = c
+	return t.pair[:]
 }
 
 // ritz returns the Rayleigh quotient and the residual of the direction of x,
 // given y = Mx. The difference is formed entry by entry: the difference of the
 // squared norms would lose half of the digits.
-func ritz(a *Arena, x, y []float64) Candidate {
-	c := Candidate{DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
+func ritz(a *Arena, x, y []float64) RitzPair {
+	c := RitzPair{DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
 	xx := a.Dot(x, x)
 	if xx == 0 {
 		return c
@@ -84,17 +84,17 @@ func firstIterate(a *Arena, x0, mz []float64, paper bool) {
 
 // paperChanges fills in what the rule of Algorithm 1 looks at: the iterate next
 // gives λ̂ and its differences from x, xx = ‖x‖², decide.
-func paperChanges(a *Arena, c *Candidate, x []float64, xx float64, next []float64) {
+func paperChanges(a *Arena, c *RitzPair, x []float64, xx float64, next []float64) {
 	nn := a.Dot(next, next)
 	c.PaperValue = nn
 	c.DeltaValue = math.Abs(nn - xx)
 	c.DeltaVector = a.Distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
 }
 
-// ritzCandidate is a Ritz pair with the changes that the rule of the paper
+// ritzPair is a Ritz pair with the changes that the rule of the paper
 // would look at: those of one step of Algorithm 2 from the Ritz vector.
-func ritzCandidate(value, residual float64) Candidate {
-	c := Candidate{Value: value, Residual: residual, PaperValue: value, DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
+func ritzPair(value, residual float64) RitzPair {
+	c := RitzPair{Value: value, Residual: residual, PaperValue: value, DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
 	if value > 0 {
 		size := math.Hypot(value, residual)
 		c.DeltaVector = residual / size

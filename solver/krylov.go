@@ -55,15 +55,15 @@ func (k Krylov) Traits(rank int) Traits {
 			{Name: "block", Help: "number of columns of a pass", High: mostColumns, Whole: true, Value: float64(k.Columns)},
 			{Name: "basis", Help: "largest number of columns of the basis", High: mostColumns, Whole: true, Value: float64(k.Basis)},
 		},
-		With:       func(v []float64) Method { return Krylov{Columns: int(v[0]), Basis: int(v[1])} },
-		Width:      func(int) int { return k.Columns },
-		Copies:     k.Columns,
-		Probe:      k.probe(rank),
-		Guarded:    true,
-		Version:    1,
-		Footprint:  func(n int) int64 { return k.footprint(n, rank) },
-		Effort:     k.effort,
-		Candidates: k.candidates,
+		With:      func(v []float64) Method { return Krylov{Columns: int(v[0]), Basis: int(v[1])} },
+		Width:     func(int) int { return k.Columns },
+		Copies:    k.Columns,
+		Probe:     k.probe(rank),
+		Guarded:   true,
+		Version:   1,
+		Footprint: func(n int) int64 { return k.footprint(n, rank) },
+		Effort:    k.effort,
+		Options:   k.options,
 	}
 }
 
@@ -127,7 +127,7 @@ type lanczos struct {
 	steps    int               // products since then, all of them in V; −1 after a restart
 	top      float64           // largest norm of a product, for what is roundoff
 	qr       tallskinny.BlockQR
-	cands    []Candidate
+	pairs    []RitzPair
 	timing   timing // of the eigenproblem of T
 	eigen    eigen.Solver
 
@@ -146,7 +146,7 @@ func (r *lanczos) Start(z *mat.Dense) {
 
 func (r *lanczos) Avoid(found *tallskinny.Basis) { r.qr.Found = found }
 
-func (r *lanczos) Aim(missing func(Candidate) float64) { r.timing.missing = missing }
+func (r *lanczos) Aim(missing func(RitzPair) float64) { r.timing.missing = missing }
 
 func (r *lanczos) Next() *mat.Dense {
 	if !r.started {
@@ -162,7 +162,7 @@ const cheapEigen = 32
 // room is the number of columns that V and its complement have space for.
 func (r *lanczos) room() int { return max(0, r.qr.Dimension(r.v.N)-r.size) }
 
-func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
+func (r *lanczos) Absorb(y *mat.Dense) []RitzPair {
 	w := tallskinny.Width(y)
 	if r.full {
 		r.restart(0, r.size-w)
@@ -178,7 +178,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	r.drift.grow(w, r.most)
 	c, gram, lost := r.orthogonalise(y.RawMatrix(), old)
 	if !tallskinny.AllFinite(c.Data) {
-		return append(r.cands[:0], ritzCandidate(math.Inf(1), 0))
+		return append(r.pairs[:0], ritzPair(math.Inf(1), 0))
 	}
 	r.border(c, old)
 	r.theta, r.ritz, r.gone = nil, nil, 0
@@ -199,9 +199,9 @@ func (r *lanczos) Absorb(y *mat.Dense) []Candidate {
 	r.fresh = old
 	if !wait {
 		r.report()
-		r.timing.solved(r.cands)
+		r.timing.solved(r.pairs)
 	}
-	return r.cands
+	return r.pairs
 }
 
 // solve brings the Ritz values and vectors up to date with T.
@@ -273,7 +273,7 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) {
 // of a basis too small for all that are wanted the last ones, are not yet fit
 // to be looked at.
 func (r *lanczos) report() {
-	r.cands = r.cands[:0]
+	r.pairs = r.pairs[:0]
 	count := min(r.size, r.want)
 	if p := r.kept(); p < r.want && !r.full {
 		count = min(count, max(1, p-p/4))
@@ -285,6 +285,6 @@ func (r *lanczos) report() {
 			d.MulVec(r.coupling, mat.NewVecDense(tallskinny.Width(r.tails), r.tails.RawRowView(i)))
 			res = mat.Norm(&d, 2)
 		}
-		r.cands = append(r.cands, ritzCandidate(r.theta[i], res))
+		r.pairs = append(r.pairs, ritzPair(r.theta[i], res))
 	}
 }

@@ -22,10 +22,10 @@ func (k Krylov) footprint(n, rank int) int64 {
 // smallBasis is the least one with which Krylov loses few passes.
 func smallBasis(rank, b int) int { return rank + max(12, rank/4) + 2*b }
 
-// candidates are bases of the default size and of the least one. Widths are powers of
+// options are bases of the default size and of the least one. Widths are powers of
 // two, the ones that the kernels are made for, and within them the choice is flat:
 // between two neighbours there are rarely 20 %.
-func (Krylov) candidates(w Workload) (all []Method) {
+func (Krylov) options(w Workload) (all []Method) {
 	if w.Paper || w.Indefinite {
 		return nil
 	}

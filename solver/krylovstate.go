@@ -32,7 +32,7 @@ func (r *lanczos) State(s *State) {
 	s.Int("origin", &r.origin, 0, n)
 	s.Int("steps", &r.steps, -1, math.MaxInt32)
 	r.timing.state(s)
-	r.candidates(s)
+	r.reported(s)
 	if !s.OK() || !r.columns(s, n) {
 		return
 	}
@@ -49,7 +49,7 @@ func (r *lanczos) State(s *State) {
 		s.Refuse("has values that are not finite")
 	case size > 0 && (r.t == nil || r.drift.basis == nil || r.drift.removed == nil):
 		s.Refuse("is of a basis of %d columns without T", size)
-	case r.timing.passes > 0 && len(r.cands) == 0:
+	case r.timing.passes > 0 && len(r.pairs) == 0:
 		s.Refuse("has no Ritz pairs")
 	case r.steps > 0 && (size == 0 || r.origin > size || r.origin < 1):
 		s.Refuse("is of a basis of %d columns that began with %d", size, r.origin)
@@ -58,10 +58,10 @@ func (r *lanczos) State(s *State) {
 	}
 }
 
-// candidates saves or restores what was reported last.
-func (r *lanczos) candidates(s *State) {
+// reported saves or restores what was reported last.
+func (r *lanczos) reported(s *State) {
 	var values, residuals []float64
-	for _, c := range r.cands {
+	for _, c := range r.pairs {
 		values, residuals = append(values, c.Value), append(residuals, c.Residual)
 	}
 	s.Floats("values", &values)
@@ -72,9 +72,9 @@ func (r *lanczos) candidates(s *State) {
 	if !s.OK() {
 		return
 	}
-	r.cands = nil
+	r.pairs = nil
 	for i, v := range values {
-		r.cands = append(r.cands, ritzCandidate(v, residuals[i]))
+		r.pairs = append(r.pairs, ritzPair(v, residuals[i]))
 	}
 }
 

@@ -2,24 +2,24 @@ package solver
 
 import "math"
 
-// accept decides about the candidates of a pass jointly: those that are wanted
+// accept decides about the Ritz pairs of a pass as a block: those that are wanted
 // are locked, in order, when the last of them is good enough. Waiting for it
 // costs no pass that would not be needed anyway, every pass improves the others
-// too, and what is locked together has been rotated together. Candidates whose
+// too, and what is locked together has been rotated together. Ritz pairs whose
 // values are roundoff end the list. With given start vectors they also wait until it is
 // evident that nothing larger is hidden, as long as the recurrence can tell. If nothing is left to be found accept locks
 // an arbitrary completion, provided that the recurrence is fresh: what one that
 // has gone on after a lock does not see may still be there. If a given start
 // vector turns out to lie in the null space it asks for another.
-func (r *run) accept(j *judge, cands []Candidate) (accepted int, restart bool) {
+func (r *run) accept(j *judge, pairs []RitzPair) (accepted int, restart bool) {
 	j.products++
-	if j.tol = r.tol; r.locked.Len == 0 && len(cands) > 1 && r.s.Stop == StopResidual {
-		j.tol *= jointSafety / safety
+	if j.tol = r.tol; r.locked.Len == 0 && len(pairs) > 1 && r.s.Stop == StopResidual {
+		j.tol *= blockSafety / safety
 	}
-	verdicts := make([]verdict, 0, min(len(cands), r.s.Rank-r.locked.Len))
+	verdicts := make([]verdict, 0, min(len(pairs), r.s.Rank-r.locked.Len))
 	null, wait := false, false
 	for i := range cap(verdicts) {
-		v := j.verdict(i, cands[i], r.lambda1, r.noise)
+		v := j.verdict(i, pairs[i], r.lambda1, r.noise)
 		if null = v == nothing; null {
 			break
 		}
@@ -30,14 +30,14 @@ func (r *run) accept(j *judge, cands []Candidate) (accepted int, restart bool) {
 		return 0, false
 	}
 	if n := len(verdicts); n > 0 && r.locked.Len+n == r.s.Rank {
-		if r.witnessed(n) && r.told && !r.evident(cands[n-1].Value) {
+		if r.witnessed(n) && r.told && !r.evident(pairs[n-1].Value) {
 			return 0, false
 		}
 	}
 	for _, v := range verdicts {
 		r.stalled = r.stalled || v == floor && r.s.Stop == StopPaper
 	}
-	r.lockAll(cands, verdicts)
+	r.lockAll(pairs, verdicts)
 	if null && r.locked.Len == r.first && !j.warm {
 		r.complete()
 	}
@@ -46,7 +46,7 @@ func (r *run) accept(j *judge, cands []Candidate) (accepted int, restart bool) {
 
 // lock makes the vector in the next place of the basis a found one. The value
 // the paper computes is one only where its rule has been met.
-func (r *run) lock(c Candidate, v verdict) {
+func (r *run) lock(c RitzPair, v verdict) {
 	x := r.locked.Next()
 	value := c.Value
 	if r.s.Stop == StopPaper && v == found {
@@ -83,9 +83,9 @@ func (r *run) complete() {
 // cannot iterate after that.
 func (r *run) estimates() int {
 	before := r.locked.Len
-	cands := r.cands[:min(len(r.cands), r.s.Rank-before)]
-	if !r.lockJointly(cands) {
-		for j, c := range cands {
+	pairs := r.pairs[:min(len(r.pairs), r.s.Rank-before)]
+	if !r.lockBlock(pairs) {
+		for j, c := range pairs {
 			x := r.locked.Next()
 			r.rec.Vector(x, j)
 			if r.locked.Orthonormalise(x) {

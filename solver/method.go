@@ -24,7 +24,7 @@ type Method interface {
 type Run struct {
 	Arena      *Arena // for its blocks
 	Rank       int    // triplets wanted
-	Paper      bool   // the stop rule is that of the paper: candidates report changes
+	Paper      bool   // the stop rule is that of the paper: Ritz pairs report changes
 	Indefinite bool   // the operator has eigenvalues as low as −λ₁
 	Given      bool   // the start block holds given columns
 }
@@ -55,15 +55,15 @@ type Recurrence interface {
 	// Ritz pairs of the block that was just multiplied, in descending order of
 	// value, at least one. The slice is valid until the next call; y may be
 	// overwritten.
-	Absorb(y *mat.Dense) []Candidate
-	// Vector stores the unit vector that belongs to candidate j of the last
+	Absorb(y *mat.Dense) []RitzPair
+	// Vector stores the unit vector that belongs to Ritz pair j of the last
 	// Absorb in dst, of length n.
 	Vector(dst []float64, j int)
-	// Vectors returns a function that stores the vectors of the first candidates in
+	// Vectors returns a function that stores the vectors of the first Ritz pairs in
 	// the columns of its argument with less work than one after the other, nil if
 	// there is none.
 	Vectors() func(dst blas64.General)
-	// Lock says that the first j candidates have been accepted and that M is
+	// Lock says that the first j Ritz pairs have been accepted and that M is
 	// deflated by them from now on. It reports whether the recurrence goes on
 	// with what is left, taken out of the span of the accepted vectors;
 	// otherwise the driver starts another.
@@ -72,10 +72,10 @@ type Recurrence interface {
 	// orthogonal to what has been found, now and later.
 	Avoid(found *tallskinny.Basis)
 	// Aim is called before Next where it may cost something to say how good the
-	// candidates are. missing says by what factor the residual of a candidate exceeds
-	// what will be accepted; without a call the candidates of every pass are wanted.
+	// Ritz pairs are. missing says by what factor the residual of a Ritz pair exceeds
+	// what will be accepted; without a call the Ritz pairs of every pass are wanted.
 	// In between those of an earlier pass may be reported once more.
-	Aim(missing func(Candidate) float64)
+	Aim(missing func(RitzPair) float64)
 	// Evidence is what the last product says about eigenvalues that have not been
 	// found, once the leading Ritz pairs are taken as found. It is false if the start
 	// block, of random columns, tells nothing.
@@ -98,14 +98,14 @@ func (Alone) Lock(int) bool { return false }
 func (Alone) Avoid(*tallskinny.Basis) {}
 
 // Aim implements Recurrence.
-func (Alone) Aim(func(Candidate) float64) {}
+func (Alone) Aim(func(RitzPair) float64) {}
 
 // Evidence implements Recurrence.
 func (Alone) Evidence(int) (Evidence, bool) { return Evidence{}, false }
 
-// Candidate is a Ritz pair (θ, v) of the deflated operator M, ‖v‖ = 1, known
+// RitzPair is a Ritz pair (θ, v) of the deflated operator M, ‖v‖ = 1, known
 // from the product that a recurrence has just absorbed.
-type Candidate struct {
+type RitzPair struct {
 	Value    float64 // θ = vᵀMv
 	Residual float64 // ‖Mv − θv‖, or a prediction of it if v is of a later step
 	// What the rule of the paper looks at. The changes are +Inf as long as

@@ -30,7 +30,7 @@ type momentum struct {
 	t        int     // products absorbed; the one with x₀ has t = 1
 	value    float64 // largest Rayleigh quotient so far
 	restarts int
-	cand     [1]Candidate
+	pair     [1]RitzPair
 }
 
 // momentumParams are what Polyak and Nesterov are made of.
@@ -73,7 +73,7 @@ func (m *momentum) Free() { m.arena.Free(m.next, m.last, m.x, m.mul) }
 
 func (m *momentum) Next() *mat.Dense { return m.next }
 
-func (m *momentum) Absorb(y *mat.Dense) []Candidate {
+func (m *momentum) Absorb(y *mat.Dense) []RitzPair {
 	x, mx, out := tallskinny.Column(m.next), tallskinny.Column(y), tallskinny.Column(m.last)
 	c := ritz(m.arena, x, mx)
 	if m.params.beta == 0 {
@@ -96,12 +96,12 @@ func (m *momentum) Absorb(y *mat.Dense) []Candidate {
 	m.value = max(m.value, c.Value)
 	m.next, m.last = m.last, m.next
 	m.t++
-	m.cand[0] = c
-	return m.cand[:]
+	m.pair[0] = c
+	return m.pair[:]
 }
 
 // fromIterate sets before, the iterate before x, to the one after it: α = 0.
-func (m *momentum) fromIterate(c *Candidate, x, mx, before []float64) {
+func (m *momentum) fromIterate(c *RitzPair, x, mx, before []float64) {
 	beta, xx := m.beta(), m.arena.Dot(x, x)
 	switch {
 	case m.t == 1: // x₀ has none before it
@@ -135,7 +135,7 @@ func settledness(xx, value float64) float64 {
 
 // fromAhead sets m.x to the iterate after it and out to the y that follows, given
 // the current y: α = β.
-func (m *momentum) fromAhead(c *Candidate, y, my, out []float64) {
+func (m *momentum) fromAhead(c *RitzPair, y, my, out []float64) {
 	x, beta := tallskinny.Column(m.x), m.beta()
 	a, b := 1-m.params.eta, m.params.eta/m.arena.Dot(y, y)
 	m.arena.Combine(out, a, y, b, my)
@@ -205,7 +205,7 @@ func (p momentumParams) limit() float64 {
 // iterate through zero, near which the step η/‖y‖² has no bound, or turned it
 // away from the leading eigenvector. Gradient descent does neither. The
 // recurrence then starts again from a step without momentum.
-func (m *momentum) astray(c *Candidate, length float64) bool {
+func (m *momentum) astray(c *RitzPair, length float64) bool {
 	const much = 16
 	if !(length*much < c.Value || c.Value*much < m.value) {
 		return false
@@ -216,7 +216,7 @@ func (m *momentum) astray(c *Candidate, length float64) bool {
 }
 
 // change fills in what the rule of the paper looks at.
-func (m *momentum) change(c *Candidate, x, next []float64) {
+func (m *momentum) change(c *RitzPair, x, next []float64) {
 	if m.paper {
 		paperChanges(m.arena, c, x, m.arena.Dot(x, x), next)
 	}

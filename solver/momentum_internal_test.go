@@ -209,7 +209,7 @@ func TestGeneralFallsBack(t *testing.T) {
 	z := mat.NewDense(3, 1, []float64{1, 0.1, 0.1})
 	m := Started(NesterovGeneral{Mu: 1e-4, Rho: 2}, Run{Rank: 1}, z).(*general)
 	entered := 0
-	var c Candidate
+	var c RitzPair
 	for range 10_000 {
 		var y mat.Dense
 		y.Mul(g, m.Next())

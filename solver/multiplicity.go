@@ -60,11 +60,11 @@ func (r *run) doubtful() bool {
 	return false
 }
 
-// checkMultiplicity decides about the candidates of a recurrence that looks, from random
+// checkMultiplicity decides about the Ritz pairs of a recurrence that looks, from random
 // vectors, for values larger than the least ones locked, and exchanges what it
 // finds for them. It reports whether the recurrence is over, and whether there
 // may be still more.
-func (r *run) checkMultiplicity(cands []Candidate) (done, more bool) {
+func (r *run) checkMultiplicity(pairs []RitzPair) (done, more bool) {
 	r.judge.products++
 	order := make([]int, r.locked.Len) // of the locked ones, ascending
 	for i := range order {
@@ -72,12 +72,12 @@ func (r *run) checkMultiplicity(cands []Candidate) (done, more bool) {
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.values[i], r.values[j]) })
 	var verdicts []verdict
-	for i := range min(len(cands), len(order)) {
-		v := r.judge.verdict(i, cands[i], r.lambda1, r.noise)
+	for i := range min(len(pairs), len(order)) {
+		v := r.judge.verdict(i, pairs[i], r.lambda1, r.noise)
 		least := r.values[order[i]]
-		if v == nothing || cands[i].Value <= least+r.slack(least) {
+		if v == nothing || pairs[i].Value <= least+r.slack(least) {
 			if i == 0 && v == goOn {
-				if done = r.below(cands[0], least); done {
+				if done = r.below(pairs[0], least); done {
 					r.witnessed(0)
 				}
 				return done, false
@@ -93,18 +93,18 @@ func (r *run) checkMultiplicity(cands []Candidate) (done, more bool) {
 		r.outside = lookout{}
 	}
 	r.witnessed(len(verdicts))
-	r.exchange(cands, verdicts, order)
+	r.exchange(pairs, verdicts, order)
 	return true, len(verdicts) > 0
 }
 
-// below reports whether the leading candidate is known well enough to say that
+// below reports whether the leading Ritz pair is known well enough to say that
 // it does not belong to another copy of one of the locked values above least.
-func (r *run) below(c Candidate, least float64) bool {
+func (r *run) below(c RitzPair, least float64) bool {
 	return r.judge.products >= minProducts && c.Residual <= r.telling(c, least)
 }
 
-// telling is the residual of the leading candidate with which it is known well enough.
-func (r *run) telling(c Candidate, least float64) float64 {
+// telling is the residual of the leading Ritz pair with which it is known well enough.
+func (r *run) telling(c RitzPair, least float64) float64 {
 	next := math.Inf(1)
 	for _, v := range r.values {
 		if v > least+r.slack(least) {
@@ -121,17 +121,17 @@ func (r *run) telling(c Candidate, least float64) float64 {
 }
 
 // uncertain is Event.Worst and Event.Goal of a pass that looks for more copies: the
-// leading candidate is one, which is to be found, or is to be told from all of them.
-func (r *run) uncertain(c Candidate) (now, goal float64) {
+// leading Ritz pair is one, which is to be found, or is to be told from all of them.
+func (r *run) uncertain(c RitzPair) (now, goal float64) {
 	if t := r.telling(c, slices.Min(r.values)); t > 0 && c.Residual > 0 {
 		return min(1, c.Residual/c.Value), t / c.Value
 	}
 	return min(1, r.relative(c)), r.tol
 }
 
-// exchange locks the leading candidates in the place of the locked vectors that
+// exchange locks the leading Ritz pairs in the place of the locked vectors that
 // come first in order.
-func (r *run) exchange(cands []Candidate, verdicts []verdict, order []int) {
+func (r *run) exchange(pairs []RitzPair, verdicts []verdict, order []int) {
 	drop := slices.Sorted(slices.Values(order[:len(verdicts)]))
 	for _, i := range slices.Backward(drop) {
 		if i >= r.locked.Len-r.nulls {
@@ -141,5 +141,5 @@ func (r *run) exchange(cands []Candidate, verdicts []verdict, order []int) {
 		r.values = slices.Delete(r.values, i, i+1)
 		r.seen = slices.Delete(r.seen, i, i+1)
 	}
-	r.lockAll(cands, verdicts)
+	r.lockAll(pairs, verdicts)
 }

@@ -40,7 +40,7 @@ func (n Nesterov) Traits(int) Traits {
 		t.Wrong = errors.New("too large together for nesterov, which needs (2η−1)(1+2β) < 1")
 	}
 	t.Indefinite = true
-	t.Candidates = func(w Workload) []Method {
+	t.Options = func(w Workload) []Method {
 		if w.Paper {
 			return nil
 		}

@@ -91,7 +91,7 @@ type general struct {
 	residual float64
 	best     float64 // least residual since, up to one half
 	bestAt   int     // product it was seen at
-	cand     [1]Candidate
+	pair     [1]RitzPair
 }
 
 func (m *general) Start(z *mat.Dense) {
@@ -123,7 +123,7 @@ func (m *general) Free() { m.arena.Free(m.next, m.last, m.x, m.v, m.mul) }
 
 func (m *general) Next() *mat.Dense { return m.next }
 
-func (m *general) Absorb(y *mat.Dense) []Candidate {
+func (m *general) Absorb(y *mat.Dense) []RitzPair {
 	x, mx, out := tallskinny.Column(m.next), tallskinny.Column(y), tallskinny.Column(m.last)
 	c := ritz(m.arena, x, mx)
 	if m.t > 0 {
@@ -141,13 +141,13 @@ func (m *general) Absorb(y *mat.Dense) []Candidate {
 	}
 	m.next, m.last = m.last, m.next
 	m.t++
-	m.cand[0] = c
-	return m.cand[:]
+	m.pair[0] = c
+	return m.pair[:]
 }
 
 // descend makes a step of gradient descent, after which the scheme begins if x
 // is close enough to the solution.
-func (m *general) descend(c *Candidate, x, mx, out []float64) {
+func (m *general) descend(c *RitzPair, x, mx, out []float64) {
 	const eta, settled = 0.5, 0.1
 	xx := m.arena.Dot(x, x)
 	m.arena.Combine(out, 1-eta, x, eta/xx, mx)
@@ -161,7 +161,7 @@ func (m *general) descend(c *Candidate, x, mx, out []float64) {
 }
 
 // step makes a step of the scheme from y and stores the next y in out.
-func (m *general) step(c *Candidate, y, my, out []float64) {
+func (m *general) step(c *RitzPair, y, my, out []float64) {
 	alpha, perMu := m.constants()
 	yy := m.arena.Dot(y, y)
 	step := m.method.Eta / yy
@@ -195,7 +195,7 @@ func (m *general) constants() (alpha, perMu float64) {
 }
 
 // advance makes next the iterate.
-func (m *general) advance(c *Candidate, next []float64) {
+func (m *general) advance(c *RitzPair, next []float64) {
 	x := tallskinny.Column(m.x)
 	if m.paper {
 		paperChanges(m.arena, c, x, m.arena.Dot(x, x), next)
@@ -206,7 +206,7 @@ func (m *general) advance(c *Candidate, next []float64) {
 // astray reports whether the scheme has moved away from the solution, in
 // direction or in length, or has not come closer for far longer than its rate
 // allows, and if so, ends it.
-func (m *general) astray(c *Candidate, length float64) bool {
+func (m *general) astray(c *RitzPair, length float64) bool {
 	const much, least, periods = 16, 1e-4, 40
 	if c.Residual < m.best/2 {
 		m.best, m.bestAt = c.Residual, m.t

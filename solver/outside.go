@@ -263,7 +263,7 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 		r.arena.Gaussian(z, 0, r.s.Seed, streamOutside|r.starts)
 		r.starts++
 		r.locked.ProjectAll(z.RawMatrix())
-		r.rec, r.cands, r.first, r.scouting = newScout(r.arena), nil, r.locked.Len, true
+		r.rec, r.pairs, r.first, r.scouting = newScout(r.arena), nil, r.locked.Len, true
 		r.rec.Start(z)
 		r.taken = 0
 	}

@@ -68,7 +68,7 @@ func (r *run) pass(f func() error, l, written int) error {
 }
 
 // scale refuses numbers that cannot be worked with and keeps track of λ₁.
-func (r *run) scale(c Candidate) error {
+func (r *run) scale(c RitzPair) error {
 	size := math.Hypot(c.Value, c.Residual)
 	switch {
 	case math.IsNaN(size) || size > maxNorm:

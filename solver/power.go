@@ -26,7 +26,7 @@ func (Power) Traits(int) Traits {
 	t := Single("power", 3, 180) // x, the next one, and the product
 	t.With = func([]float64) Method { return Power{} }
 	t.Indefinite = true
-	t.Candidates = func(w Workload) []Method {
+	t.Options = func(w Workload) []Method {
 		if w.Paper {
 			return nil
 		}
@@ -57,11 +57,11 @@ func (p *power) State(s *State) {
 	s.Float("norm", &p.norm)
 }
 
-func (p *power) Absorb(y *mat.Dense) []Candidate { return p.advance(y, p.step) }
+func (p *power) Absorb(y *mat.Dense) []RitzPair { return p.advance(y, p.step) }
 
 // step sets next to the iterate after x. The change of the value that belongs
 // to the step towards x is known only now that x has been multiplied.
-func (p *power) step(c *Candidate, x, mx, next []float64) {
+func (p *power) step(c *RitzPair, x, mx, next []float64) {
 	norm := p.arena.Norm2(mx)
 	p.arena.Normalise(next, mx)
 	if !p.paper {
@@ -97,7 +97,7 @@ func (s *shifted) State(st *State) {
 	st.Float("largest", &s.largest)
 }
 
-func (s *shifted) Absorb(y *mat.Dense) []Candidate {
+func (s *shifted) Absorb(y *mat.Dense) []RitzPair {
 	x, mx := tallskinny.Column(s.x), tallskinny.Column(y)
 	c := ritz(s.arena, x, mx)
 	if xx := s.arena.Norm2(x); xx > 0 {

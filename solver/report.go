@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-func (r *run) event(phase string, triplet int, c Candidate) Event {
+func (r *run) event(phase string, triplet int, c RitzPair) Event {
 	return Event{
 		Phase: phase, Pass: r.stats.Passes, Triplet: triplet, Locked: r.locked.Len, Rank: r.s.Rank,
 		Sigma: r.sigma(c.Value), Residual: r.relative(c), Goal: r.s.Tol, Tol: r.s.Tol, Stats: r.cost(),
 	}
 }
 
-// outlook is Event.Open and Event.Worst of a pass that has these candidates.
-func (r *run) outlook(cands []Candidate) (open int, worst float64) {
+// outlook is Event.Open and Event.Worst of a pass that has these Ritz pairs.
+func (r *run) outlook(pairs []RitzPair) (open int, worst float64) {
 	missing := r.s.Rank - r.locked.Len
-	open = min(len(cands), missing)
+	open = min(len(pairs), missing)
 	if r.about.Copies > 0 {
 		open = missing // the space grows until it has them all
 	}
-	if open > len(cands) {
+	if open > len(pairs) {
 		return open, 1
 	}
-	for _, c := range cands[:open] {
+	for _, c := range pairs[:open] {
 		worst = max(worst, r.relative(c))
 	}
 	return open, min(worst, 1)
@@ -44,9 +44,9 @@ func (r *run) eigenvalue(sigma float64) float64 {
 	return sigma * sigma
 }
 
-// relative returns the residual of the triplet that belongs to a candidate,
+// relative returns the residual of the triplet that belongs to a Ritz pair,
 // relative to σ₁.
-func (r *run) relative(c Candidate) float64 {
+func (r *run) relative(c RitzPair) float64 {
 	if r.linear {
 		return relativeLinear(c, r.lambda1)
 	}

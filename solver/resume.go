@@ -62,8 +62,8 @@ func (r *run) visit(v visitor, st *State) {
 		for i := range r.judge.progress {
 			visitScalars(v, &r.judge.progress[i].best)
 		}
-		for i := range r.cands {
-			c := &r.cands[i]
+		for i := range r.pairs {
+			c := &r.pairs[i]
 			visitScalars(v, &c.Value, &c.Residual)
 		}
 	}
@@ -104,7 +104,7 @@ func (r *run) header(st *State) header {
 	if st != nil {
 		h.Recurrence = &recurrenceHeader{
 			Taken: r.taken, First: r.first, Products: r.judge.products, GivenStart: r.judge.warm,
-			Candidates: len(r.cands), Version: r.version(),
+			Candidates: len(r.pairs), Version: r.version(),
 		}
 		for _, p := range r.judge.progress {
 			h.Recurrence.Progress = append(h.Recurrence.Progress, p.at)
@@ -232,7 +232,7 @@ func (r *run) allocate(h *header) *State {
 	for _, at := range c.Progress {
 		r.judge.progress = append(r.judge.progress, progress{at: at})
 	}
-	r.cands = make([]Candidate, c.Candidates)
+	r.pairs = make([]RitzPair, c.Candidates)
 	st := new(State)
 	for _, p := range c.Parts {
 		b := &mat.Dense{}

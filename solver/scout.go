@@ -92,7 +92,7 @@ func (s *scout) Next() *mat.Dense {
 	return s.next
 }
 
-func (s *scout) Absorb(y *mat.Dense) []Candidate {
+func (s *scout) Absorb(y *mat.Dense) []RitzPair {
 	x, last, g := s.next.RawMatrix(), s.last.RawMatrix(), y.RawMatrix()
 	p, old := x.Cols, 0
 	if s.t != nil {
@@ -112,7 +112,7 @@ func (s *scout) Absorb(y *mat.Dense) []Candidate {
 		}
 	}
 	if !tallskinny.AllFinite(a.RawMatrix().Data) {
-		return []Candidate{ritzCandidate(math.Inf(1), 0)}
+		return []RitzPair{ritzPair(math.Inf(1), 0)}
 	}
 	t := mat.NewDense(old+p, old+p, nil)
 	if old > 0 {
@@ -126,7 +126,7 @@ func (s *scout) Absorb(y *mat.Dense) []Candidate {
 	s.steps++
 	s.top = max(s.top, math.Abs(s.theta[0]), mat.Norm(a, 2))
 	s.advance(g)
-	return []Candidate{ritzCandidate(s.theta[0], s.residual())}
+	return []RitzPair{ritzPair(s.theta[0], s.residual())}
 }
 
 // advance makes what is left of a product the next block.

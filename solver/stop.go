@@ -6,7 +6,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// verdict is what becomes of a candidate.
+// verdict is what becomes of a Ritz pair.
 type verdict uint8
 
 const (
@@ -31,7 +31,7 @@ const (
 	patience = 50
 )
 
-// judge decides about the candidates of each pass of one recurrence.
+// judge decides about the Ritz pairs of each pass of one recurrence.
 type judge struct {
 	rule     StopRule
 	tol      float64 // of the rule, internal safety included
@@ -39,10 +39,10 @@ type judge struct {
 	linear   bool    // values are σ, not σ²
 	warm     bool    // the start vectors were given, not drawn
 	products int
-	progress []progress // by candidate
+	progress []progress // by Ritz pair
 }
 
-// progress is the history of the residual of one candidate.
+// progress is the history of the residual of one Ritz pair.
 type progress struct {
 	best float64 // least residual so far, up to 10 %
 	at   int     // product it was seen at
@@ -52,11 +52,11 @@ func newJudge(rule StopRule, tol float64, e scale, linear, warm bool) judge {
 	return judge{rule: rule, tol: tol, scale: e, linear: linear, warm: warm}
 }
 
-// verdict decides about c, candidate i of the current product. lambda1 is the
+// verdict decides about c, Ritz pair i of the current product. lambda1 is the
 // largest ‖Gv‖ of a unit vector seen in the run; noise bounds what the
 // deflation, rather than rounding, makes of the zero eigenvalues of the
 // operator.
-func (j *judge) verdict(i int, c Candidate, lambda1, noise float64) verdict {
+func (j *judge) verdict(i int, c RitzPair, lambda1, noise float64) verdict {
 	least := floorFactor * tallskinny.Epsilon * lambda1
 	size := math.Hypot(c.Value, c.Residual) // ‖Mv‖
 	settled := j.products >= minProducts || j.warm
@@ -78,7 +78,7 @@ func (j *judge) verdict(i int, c Candidate, lambda1, noise float64) verdict {
 }
 
 // met reports whether the stop rule is met.
-func (j *judge) met(c Candidate, lambda1 float64) bool {
+func (j *judge) met(c RitzPair, lambda1 float64) bool {
 	if j.rule == StopPaper {
 		return c.DeltaVector <= j.tol && c.DeltaValue <= j.scale.tolerance(j.tol, j.linear)
 	}
@@ -88,7 +88,7 @@ func (j *judge) met(c Candidate, lambda1 float64) bool {
 	return c.Value > 0 && c.Residual <= j.tol*math.Sqrt(c.Value)*math.Sqrt(lambda1)
 }
 
-// stagnates reports whether the residual of candidate i is close to the floor
+// stagnates reports whether the residual of Ritz pair i is close to the floor
 // and has not improved for so long that waiting is in vain. The window grows
 // with the run: linear convergence, however slow, gains orders of magnitude in
 // a quarter of the passes it has taken to come near the floor.
@@ -112,10 +112,10 @@ func (j *judge) stagnates(i int, residual, least, split float64) bool {
 	return p.best <= near && j.products-p.at > window
 }
 
-// relative turns the residual of a candidate for the Gram operator into that
+// relative turns the residual of a Ritz pair for the Gram operator into that
 // of a triplet relative to σ₁: ‖Gv−λv‖/(σσ₁). A value that is zero to working
 // precision has no σ to speak of: then it is ‖Gv−λv‖/λ₁.
-func relative(c Candidate, lambda1 float64) float64 {
+func relative(c RitzPair, lambda1 float64) float64 {
 	switch {
 	case c.Residual == 0:
 		return 0
@@ -130,8 +130,8 @@ func relative(c Candidate, lambda1 float64) float64 {
 // relativeLinear is relative for an operator whose eigenvalues are σ itself.
 // With u = Av/‖Av‖, which is what the certificate takes, both equations of the
 // triplet contribute: ‖Gv−σ²v‖ ≤ σ‖Av−σu‖ + σ‖Aᵀu−σv‖ in the complement of the
-// larger ones, which is at most 2σ times the residual of the candidate.
-func relativeLinear(c Candidate, lambda1 float64) float64 {
+// larger ones, which is at most 2σ times the residual of the Ritz pair.
+func relativeLinear(c RitzPair, lambda1 float64) float64 {
 	if c.Residual == 0 {
 		return 0
 	}

@@ -99,10 +99,10 @@ func (f *factorisation) reserve() int {
 // some of its vectors would be random, or their eigenvalues are roundoff.
 func (f *factorisation) unsettled() bool {
 	open := f.s.Rank - f.locked.Len
-	if open > len(f.cands) {
+	if open > len(f.pairs) {
 		return true
 	}
-	for _, c := range f.cands[:open] {
+	for _, c := range f.pairs[:open] {
 		if c.Value <= nearFloor*floorFactor*tallskinny.Epsilon*f.lambda1 {
 			return true
 		}

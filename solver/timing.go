@@ -2,11 +2,11 @@ package solver
 
 import "math"
 
-// timing decides in which passes candidates are looked at, from how fast they
+// timing decides in which passes Ritz pairs are looked at, from how fast they
 // got better: in a third of the time that it would take them at that pace, which
 // leaves room for the convergence to speed up.
 type timing struct {
-	missing func(Candidate) float64
+	missing func(RitzPair) float64
 	passes  int     // to wait
 	since   int     // passes since the last look
 	gap     float64 // log₂ of what was missing then, not finite if that is not known
@@ -15,7 +15,7 @@ type timing struct {
 // Passes to wait at most: events tell nothing new in the meantime.
 const maxWait = 8
 
-// wait counts a pass and reports whether its candidates can do without a look.
+// wait counts a pass and reports whether its Ritz pairs can do without a look.
 func (t *timing) wait(must bool) bool {
 	t.since++
 	if must || t.passes == 0 || t.missing == nil {
@@ -25,14 +25,14 @@ func (t *timing) wait(must bool) bool {
 	return true
 }
 
-// solved takes the candidates of a pass that has been looked at.
-func (t *timing) solved(cands []Candidate) {
+// solved takes the Ritz pairs of a pass that has been looked at.
+func (t *timing) solved(pairs []RitzPair) {
 	t.passes = 0
 	if t.missing == nil {
 		return
 	}
 	worst := 0.0
-	for _, c := range cands {
+	for _, c := range pairs {
 		worst = max(worst, t.missing(c))
 	}
 	gap := math.Log2(worst)

@@ -30,7 +30,7 @@ type Traits struct {
 	// eigenvalues are no larger in magnitude than λ₁.
 	Indefinite bool
 	// Guarded says that the recurrence notices products that are not finite: it
-	// answers with a candidate of infinite value. The driver looks at those of others.
+	// answers with a Ritz pair of infinite value. The driver looks at those of others.
 	Guarded bool
 	// Version is that of the parts that the recurrence saves.
 	Version int
@@ -41,9 +41,9 @@ type Traits struct {
 	Footprint func(n int) int64
 	// Effort is what a run is expected to take.
 	Effort func(Workload) Effort
-	// Candidates are the variants of the method, with no default left open, that
+	// Options are the variants of the method, with no default left open, that
 	// the choice of a method considers.
-	Candidates func(Workload) []Method
+	Options func(Workload) []Method
 }
 
 // Setting is a parameter of a method: a flag of the command, a field of a result, and
@@ -121,7 +121,7 @@ func Single(name string, vectors int, each float64) Traits {
 				Read: passes * (9 + k), Written: passes * 4,
 			}
 		},
-		Candidates: func(Workload) []Method { return nil },
+		Options: func(Workload) []Method { return nil },
 	}
 }
 

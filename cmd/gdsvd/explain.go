@@ -13,8 +13,8 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// shownCandidates is how many rows of the table are printed.
-const shownCandidates = 8
+// shownOptions is how many rows of the table are printed.
+const shownOptions = 8
 
 func (a *app) printExplanation(e *factor.Explanation) error {
 	out := &errWriter{w: a.stdout}
@@ -49,14 +49,14 @@ func (a *app) printExplanation(e *factor.Explanation) error {
 	return a.printConsidered(e)
 }
 
-// printConsidered prints the leading candidates, and the choice if it is not among them.
+// printConsidered prints the leading options, and the choice if it is not among them.
 func (a *app) printConsidered(e *factor.Explanation) error {
 	fmt.Fprintln(a.stdout)
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\tconsidered\tpasses\tcolumns\tbytes a pass\tvectors\tmultiplying\tbetween\treading\ttotal\n")
 	for i, c := range e.Considered {
 		chosen := slices.Equal(c.Flags, e.Plan.Flags)
-		if i >= shownCandidates && !chosen {
+		if i >= shownOptions && !chosen {
 			continue
 		}
 		mark, total := "", clock(c.Total)

@@ -19,7 +19,7 @@ func (s sleepy) Traits(int) solver.Traits {
 	t := solver.Single("sleepy", 3, 1)
 	t.Settings = []solver.Setting{{Name: "nap", Help: "length of a nap", Low: 0, High: 1, Default: 0.25, Value: s.Nap}}
 	t.With = func(v []float64) solver.Method { return sleepy{v[0]} }
-	t.Candidates = func(solver.Workload) []solver.Method { return []solver.Method{sleepy{0.75}} }
+	t.Options = func(solver.Workload) []solver.Method { return []solver.Method{sleepy{0.75}} }
 	return t
 }
 

@@ -38,9 +38,9 @@ func (r *lazyRun) State(s *solver.State) {
 
 func (r *lazyRun) Next() *mat.Dense { return r.x }
 
-func (r *lazyRun) Absorb(y *mat.Dense) []solver.Candidate {
+func (r *lazyRun) Absorb(y *mat.Dense) []solver.RitzPair {
 	x, mx, next := r.x.RawMatrix().Data, y.RawMatrix().Data, r.last.RawMatrix().Data
-	c := solver.Candidate{Value: floats.Dot(x, mx), DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
+	c := solver.RitzPair{Value: floats.Dot(x, mx), DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
 	floats.AddScaledTo(next, mx, -c.Value, x)
 	c.Residual = floats.Norm(next, 2)
 	floats.AddScaledTo(next, mx, r.part*floats.Norm(mx, 2), x)
@@ -48,7 +48,7 @@ func (r *lazyRun) Absorb(y *mat.Dense) []solver.Candidate {
 		floats.Scale(1/norm, next)
 	}
 	r.x, r.last = r.last, r.x
-	return []solver.Candidate{c}
+	return []solver.RitzPair{c}
 }
 
 func (r *lazyRun) Vector(dst []float64, _ int) { copy(dst, r.last.RawMatrix().Data) }
