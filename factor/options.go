@@ -22,7 +22,7 @@ type Options struct {
 	Dir       string          // the result directory to write
 	Method    solver.Method   // nil: chosen by its cost; see Choice
 	Methods   []solver.Method // to choose from and to go on with; nil: solver.Methods
-	Operator  solver.Form
+	Operator  solver.OperatorKind
 	Deflation solver.Deflation
 	Stop      solver.StopRule
 	Tol       float64 // 0: solver.DefaultTol

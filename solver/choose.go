@@ -16,7 +16,7 @@ type Problem struct {
 	// Encoded is what a pass reads if nothing is kept, in bytes, and Decoded
 	// what the whole matrix takes in memory. Both 0: it is in memory as it is.
 	Encoded, Decoded int64
-	Operator         Form
+	Operator         OperatorKind
 	Stop             StopRule
 	Tol              float64 // 0 means DefaultTol
 	// Room says what a method leaves of the memory. It must be a function of the

@@ -207,14 +207,14 @@ func TestChosenMethodsConverge(t *testing.T) {
 		}
 		a := solvertest.WithValues(n+3, n, 7, values...)
 		for _, k := range []int{1, (n + 1) / 2, n} {
-			for _, form := range []solver.Form{solver.Gram, solver.Dilation} {
-				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: k, Operator: form})
+			for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: k, Operator: operator})
 				if err != nil || res.Status != solver.Converged {
-					t.Fatalf("n %d, k %d, %v: %v, %v", n, k, form, res, err)
+					t.Fatalf("n %d, k %d, %v: %v, %v", n, k, operator, res, err)
 				}
 				for i, s := range res.Sigma {
 					if math.Abs(s-values[i]) > 1e-12 {
-						t.Errorf("n %d, k %d, %v: value %d is %v, want %v", n, k, form, i, s, values[i])
+						t.Errorf("n %d, k %d, %v: value %d is %v, want %v", n, k, operator, i, s, values[i])
 					}
 				}
 			}

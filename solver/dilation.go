@@ -31,7 +31,7 @@ var _ Operator = (*dilated)(nil)
 func newDilated(a Matrix) (*dilated, error) {
 	i := a.Info()
 	if i.Rows > int64(math.MaxInt-i.Cols) {
-		return nil, fmt.Errorf("use the dilation of order %d + %d: %w", i.Rows, i.Cols, ErrForm)
+		return nil, fmt.Errorf("use the dilation of order %d + %d: %w", i.Rows, i.Cols, ErrOperator)
 	}
 	return &dilated{a: a, rows: int(i.Rows), n: i.Cols}, nil
 }

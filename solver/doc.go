@@ -27,7 +27,7 @@
 // # Words
 //
 //	pass           one read of A, with a block of columns
-//	operator       the symmetric M that a method sees of A (Form): AᵀA, the dilation, or A
+//	operator       the symmetric M that a method sees of A (OperatorKind): AᵀA, the dilation, or A
 //	method         an algorithm with its settings; what it is stands in its Traits
 //	recurrence     a method at work: multiplied block in, Ritz pairs and next block out
 //	Ritz pair      (θ, v) with θ = vᵀMv of a unit vector v in the span so far

@@ -69,13 +69,13 @@ func ExampleNesterovGeneral() {
 // Values whose squares are below the rounding errors of the Gram operator: it
 // finds them up to those errors, the dilation finds them.
 func ExampleSettings_dilation() {
-	for _, form := range []solver.Form{solver.Gram, solver.Dilation} {
+	for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
 		a := solvertest.NewDense(solvertest.WithValues(20, 4, 1, 1, 1e-4, 1e-8, 1e-10))
-		res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: solver.GradientDescent{}, Operator: form, Tol: 1e-14})
+		res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: solver.GradientDescent{}, Operator: operator, Tol: 1e-14})
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%v: %v, σ = %.3g\n", form, res.Status, res.Sigma)
+		fmt.Printf("%v: %v, σ = %.3g\n", operator, res.Status, res.Sigma)
 	}
 	// Output:
 	// gram: stagnated, σ = [1 0.0001 1e-08 1e-10]

@@ -26,7 +26,7 @@ var everyMethod = []solver.Method{
 	solver.GradientDescent{}, solver.Power{}, solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{}, solver.Block{}, solver.Krylov{},
 }
 
-// TestSymmetricScale: the symmetric form finds the same at every scale, to the bit
+// TestSymmetricScale: the symmetric operator finds the same at every scale, to the bit
 // for powers of four. Iterates that are as long as √σ do not scale exactly by two.
 func TestSymmetricScale(t *testing.T) {
 	a := rotated(solvertest.Diagonal(9, 9, 4, 3, 2, 1, 0.5), 2)
@@ -88,12 +88,12 @@ func TestScaledRefusals(t *testing.T) {
 func TestScaledResume(t *testing.T) {
 	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
 	for _, m := range everyMethod {
-		for _, form := range []solver.Form{solver.Gram, solver.Dilation} {
-			if form == solver.Dilation && !m.Traits(1).Indefinite {
+		for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
+			if operator == solver.Dilation && !m.Traits(1).Indefinite {
 				continue
 			}
 			for _, p := range []int{-900, 600} {
-				solvertest.CheckResume(t, times(a, p), solver.Settings{Rank: 3, Method: m, Operator: form, Tol: 1e-6}, 3)
+				solvertest.CheckResume(t, times(a, p), solver.Settings{Rank: 3, Method: m, Operator: operator, Tol: 1e-6}, 3)
 			}
 		}
 	}

@@ -103,9 +103,9 @@ type Settings struct {
 	// choice of Choose for the Reference machine, from the shape of the matrix,
 	// its entries and the widest block it takes (Info).
 	Method Method
-	// Operator is the form in which SVD hands the matrix to the method, Gram by
+	// Operator is that through which the method of SVD sees the matrix, Gram by
 	// default. Eigen ignores it: its operator is what it is given.
-	Operator Form
+	Operator OperatorKind
 	// Deflation is Projected by default.
 	Deflation Deflation
 	// Stop is StopResidual by default.
@@ -192,7 +192,7 @@ func (s Settings) normalised(op Operator, rows int64) Settings {
 		s.Tol = DefaultTol
 	}
 	if s.Operator > Symmetric {
-		panic("solver: unknown form of the operator")
+		panic("solver: unknown operator")
 	}
 	if s.Method == nil {
 		s.Method = s.chosen(op, rows)

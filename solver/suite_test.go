@@ -22,6 +22,6 @@ func TestMethodsWithSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) { solvertest.Run(t, m, solvertest.Options{}) })
 	}
 	t.Run("gd/0.8 in the dilation", func(t *testing.T) {
-		solvertest.Run(t, solver.GradientDescent{Eta: 0.8}, solvertest.Options{Form: solver.Dilation})
+		solvertest.Run(t, solver.GradientDescent{Eta: 0.8}, solvertest.Options{Operator: solver.Dilation})
 	})
 }

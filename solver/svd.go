@@ -42,7 +42,7 @@ func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 }
 
 func svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Result, error) {
-	op, err := form(arena, a, s)
+	op, err := operatorOf(arena, a, s)
 	if err != nil {
 		return nil, err
 	}

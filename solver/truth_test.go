@@ -65,7 +65,7 @@ func TestResidualIsMeasured(t *testing.T) {
 			sigma[i] = math.Pow(10, -float64(i)*(0.3+float64(seed%8)/4))
 		}
 		a := solvertest.WithValues(rows, cols, seed, sigma...)
-		for _, form := range []solver.Form{solver.Gram, solver.Dilation} {
+		for _, form := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
 			for _, limit := range []int{6, 30, 2000} {
 				left := solver.NewDenseRows(rows, k)
 				set := solver.Settings{Rank: k, Method: solver.Power{}, Operator: form, Left: left, Seed: seed, Tol: 1e-13, MaxPasses: limit}
@@ -158,7 +158,7 @@ func TestPoisonedPasses(t *testing.T) {
 	tall := solvertest.WithValues(20, 12, 1, 5, 4, 3, 2, 1)
 	square := rotated(solvertest.Diagonal(14, 14, 5, 4, 3, 2, 1), 1)
 	for name, m := range methodsOfUsers {
-		for _, form := range []solver.Form{solver.Gram, solver.Dilation, solver.Symmetric} {
+		for _, form := range []solver.OperatorKind{solver.Gram, solver.Dilation, solver.Symmetric} {
 			if form == solver.Dilation && !m.Traits(1).Indefinite {
 				continue
 			}
@@ -212,7 +212,7 @@ func TestCompletionIsMeasuredWithinPassLimit(t *testing.T) {
 	q := solvertest.WithValues(n, n, 3, sigma...)
 	var a mat.Dense
 	a.Mul(q.T(), q) // semidefinite, of the same rank
-	for _, op := range []solver.Form{solver.Gram, solver.Symmetric, solver.Dilation} {
+	for _, op := range []solver.OperatorKind{solver.Gram, solver.Symmetric, solver.Dilation} {
 		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}, solver.Krylov{}, solver.Block{}} {
 			if _, ok := m.(solver.GradientDescent); op == solver.Dilation && !ok {
 				continue

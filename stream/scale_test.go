@@ -98,7 +98,7 @@ func TestScale(t *testing.T) {
 			for _, method := range []solver.Method{
 				solver.GradientDescent{}, solver.Power{}, solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{}, solver.Block{Columns: 8}, solver.Krylov{Columns: 2},
 			} {
-				for _, form := range []solver.Form{solver.Gram, solver.Dilation, solver.Symmetric} {
+				for _, form := range []solver.OperatorKind{solver.Gram, solver.Dilation, solver.Symmetric} {
 					if form == solver.Dilation && !method.Traits(1).Indefinite {
 						continue
 					}

@@ -81,7 +81,7 @@ func (f settingFlag) Set(text string) error {
 }
 
 // addMethodFlags adds --method and the settings of the methods.
-func addMethodFlags(cmd *cobra.Command, f *pflag.FlagSet, o *methodFlags, operator *solver.Form) {
+func addMethodFlags(cmd *cobra.Command, f *pflag.FlagSet, o *methodFlags, operator *solver.OperatorKind) {
 	names := ui.Named(autoMethod)
 	for _, m := range o.list {
 		names = append(names, ui.Named(methodName(m.Traits(1).Name))...)
@@ -120,7 +120,7 @@ func takes(t solver.Traits, setting string) bool {
 // check finds settings that are out of range or belong to another method, and returns the
 // method, nil for auto.
 // Those that a config file gives to another method wait for it.
-func (o *methodFlags) check(cmd *cobra.Command, operator solver.Form, fromConfig map[string]bool) (solver.Method, error) {
+func (o *methodFlags) check(cmd *cobra.Command, operator solver.OperatorKind, fromConfig map[string]bool) (solver.Method, error) {
 	for _, s := range o.settings() {
 		v := o.value(s)
 		switch {

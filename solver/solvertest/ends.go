@@ -57,7 +57,7 @@ func (s suite) events(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	for at := 1; at <= len(seen); at++ {
-		set.Method, set.Operator, set.Left = s.method, s.o.Form, solver.NewDenseRows(20, 4)
+		set.Method, set.Operator, set.Left = s.method, s.o.Operator, solver.NewDenseRows(20, 4)
 		set.Observer = solver.ObserverFunc(func(e solver.Event) error {
 			if e.Pass == at {
 				return stop
@@ -84,7 +84,7 @@ func (s suite) cancel(t *testing.T) {
 			}
 			return nil
 		}
-		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Form, Left: solver.NewDenseRows(20, 5)}
+		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Operator, Left: solver.NewDenseRows(20, 5)}
 		res, err := solver.SVD(ctx, d, set)
 		cancel()
 		if err != nil {
@@ -122,7 +122,7 @@ func (s suite) deadline(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
 	d := NewDense(Random(20, 10, 1))
-	res, err := solver.SVD(ctx, d, solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Form})
+	res, err := solver.SVD(ctx, d, solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Operator})
 	if err != nil || res.Status != solver.TimeLimit || d.Passes != 0 {
 		t.Fatalf("past the deadline: %v, %v, %d passes", res, err, d.Passes)
 	}
@@ -142,14 +142,14 @@ func (s suite) faults(t *testing.T) {
 			}
 			return nil
 		}
-		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Form, Left: solver.NewDenseRows(20, 5)}
+		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Operator, Left: solver.NewDenseRows(20, 5)}
 		if res, err := solver.SVD(t.Context(), d, set); !errors.Is(err, fault) || res != nil || d.Passes != at {
 			t.Fatalf("fault in pass %d: got %v after %d passes", at, err, d.Passes)
 		}
 	}
 	for at := 1; ; at++ {
 		store := &failing{DenseRows: solver.NewDenseRows(20, 5), left: at, err: fault}
-		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Form, Left: store}
+		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Operator, Left: store}
 		_, err := solver.SVD(t.Context(), NewDense(a), set)
 		if store.left > 0 {
 			if err != nil {
@@ -211,7 +211,7 @@ func (s suite) breakdown(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.entry), func(t *testing.T) {
 			d := NewDense(Diagonal(6, 6, c.entry))
-			res, err := solver.SVD(t.Context(), d, solver.Settings{Rank: 1, Method: s.method, Operator: s.o.Form, MaxPasses: 100})
+			res, err := solver.SVD(t.Context(), d, solver.Settings{Rank: 1, Method: s.method, Operator: s.o.Operator, MaxPasses: 100})
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}

@@ -37,9 +37,9 @@ func TestMethodsOnMachines(t *testing.T) {
 		if c.K > 20 {
 			continue
 		}
-		for _, form := range []solver.Form{solver.Gram, solver.Dilation} {
-			set := solver.Settings{Rank: c.K, Tol: c.Tol, Operator: form, MaxPasses: 20_000}
-			if form == solver.Dilation {
+		for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
+			set := solver.Settings{Rank: c.K, Tol: c.Tol, Operator: operator, MaxPasses: 20_000}
+			if operator == solver.Dilation {
 				set.Method = solver.Nesterov{}
 			}
 			n, _ := c.A.Dims()

@@ -22,8 +22,8 @@ type Options struct {
 	// with fewer vectors at a time than it is given, or has few to save. It is taken
 	// for said of methods that look for all vectors in one space.
 	Narrow bool
-	// Form is the operator the method is run on, Gram or Dilation.
-	Form solver.Form
+	// Operator is what the method is run on, Gram or Dilation.
+	Operator solver.OperatorKind
 	// Many says that the method can find hundreds of triplets in little time.
 	Many bool
 }
@@ -35,7 +35,7 @@ func RunAll(t *testing.T, methods []solver.Method) {
 		about := m.Traits(1)
 		t.Run(about.Name, func(t *testing.T) { Run(t, m, Options{Many: about.Width(2) > 1}) })
 		if about.Indefinite {
-			t.Run(about.Name+" in the dilation", func(t *testing.T) { Run(t, m, Options{Form: solver.Dilation}) })
+			t.Run(about.Name+" in the dilation", func(t *testing.T) { Run(t, m, Options{Operator: solver.Dilation}) })
 		}
 	}
 }
@@ -80,7 +80,7 @@ type suite struct {
 // solve runs SVD with left vectors kept.
 func (s suite) solve(t testing.TB, a *mat.Dense, set solver.Settings) (*solver.Result, *mat.Dense) {
 	t.Helper()
-	set.Method, set.Operator = s.method, s.o.Form
+	set.Method, set.Operator = s.method, s.o.Operator
 	if set.MaxPasses == 0 {
 		set.MaxPasses = s.o.MaxPasses
 	}
@@ -121,7 +121,7 @@ func (s suite) leftVariants(t *testing.T) {
 		res, u := s.solve(t, a, set)
 		Check(t, a, set, res, u)
 
-		set = solver.Settings{Rank: 4, Method: s.method, Operator: s.o.Form, MaxPasses: s.o.MaxPasses}
+		set = solver.Settings{Rank: 4, Method: s.method, Operator: s.o.Operator, MaxPasses: s.o.MaxPasses}
 		bare, err := solver.SVD(t.Context(), NewDense(a), set)
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func (s suite) scaling(t *testing.T) {
 		}
 		for _, p := range c.powers {
 			first := 0
-			if s.o.Form == solver.Dilation {
+			if s.o.Operator == solver.Dilation {
 				first = p & 1
 			}
 			want, wantU := times(first)

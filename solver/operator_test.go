@@ -38,13 +38,13 @@ func TestSmallValues(t *testing.T) {
 		square.Set(i, i, want[i])
 	}
 	for _, c := range []struct {
-		form solver.Form
-		a    *mat.Dense
+		operator solver.OperatorKind
+		a        *mat.Dense
 	}{{solver.Dilation, solvertest.WithValues(30, 13, 13, want...)}, {solver.Symmetric, rotated(square, 3)}} {
 		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}, solver.Nesterov{}, solver.Polyak{}} {
 			rows, _ := c.a.Dims()
 			left := solver.NewDenseRows(rows, 13)
-			set := solver.Settings{Rank: 13, Method: m, Operator: c.form, Left: left, MaxPasses: 100_000}
+			set := solver.Settings{Rank: 13, Method: m, Operator: c.operator, Left: left, MaxPasses: 100_000}
 			res, err := solver.SVD(t.Context(), gramless{solvertest.NewDense(c.a), t}, set)
 			if err != nil {
 				t.Fatal(err)
@@ -52,11 +52,11 @@ func TestSmallValues(t *testing.T) {
 			solvertest.Check(t, c.a, set, res, left.Dense)
 			for i, s := range res.Sigma {
 				if math.Abs(s-want[i]) > 1e-14 {
-					t.Errorf("%v, %s: σ[%d] = %.17g, want %g", c.form, m.Traits(1).Name, i, s, want[i])
+					t.Errorf("%v, %s: σ[%d] = %.17g, want %g", c.operator, m.Traits(1).Name, i, s, want[i])
 				}
 			}
 			if res.Status != solver.Converged || res.Rank != 13 {
-				t.Errorf("%v, %s: %v, rank %d", c.form, m.Traits(1).Name, res.Status, res.Rank)
+				t.Errorf("%v, %s: %v, rank %d", c.operator, m.Traits(1).Name, res.Status, res.Rank)
 			}
 		}
 	}
@@ -86,21 +86,21 @@ func rotated(d *mat.Dense, seed uint64) *mat.Dense {
 	return s
 }
 
-// TestFormsAgree compares the results of all forms on a semidefinite matrix.
-func TestFormsAgree(t *testing.T) {
+// TestOperatorsAgree compares the results of all operators on a semidefinite matrix.
+func TestOperatorsAgree(t *testing.T) {
 	s := rotated(solvertest.Diagonal(12, 12, 5, 4, 4, 2, 1, 0.5, 0.01), 7)
 	want := []float64{5, 4, 4, 2, 1, 0.5, 0.01, 0}
 	for _, m := range []solver.Method{
 		solver.GradientDescent{}, solver.Power{}, solver.Nesterov{}, solver.Polyak{}, solver.NesterovGeneral{},
 		solver.Block{}, solver.Krylov{},
 	} {
-		for _, form := range []solver.Form{solver.Gram, solver.Dilation, solver.Symmetric} {
-			if form == solver.Dilation && !m.Traits(1).Indefinite {
+		for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation, solver.Symmetric} {
+			if operator == solver.Dilation && !m.Traits(1).Indefinite {
 				continue
 			}
 			for _, deflation := range []solver.Deflation{solver.Projected, solver.Plain} {
 				left := solver.NewDenseRows(12, 8)
-				set := solver.Settings{Rank: 8, Method: m, Operator: form, Deflation: deflation, Left: left, MaxPasses: 100_000}
+				set := solver.Settings{Rank: 8, Method: m, Operator: operator, Deflation: deflation, Left: left, MaxPasses: 100_000}
 				res, err := solver.SVD(t.Context(), solvertest.NewDense(s), set)
 				if err != nil {
 					t.Fatal(err)
@@ -108,20 +108,20 @@ func TestFormsAgree(t *testing.T) {
 				solvertest.Check(t, s, set, res, left.Dense)
 				solvertest.CheckValues(t, res, want, 0)
 				if res.Status != solver.Converged || res.Rank != 7 {
-					t.Errorf("%s, %v, %v: %v, rank %d", m.Traits(1).Name, form, deflation, res.Status, res.Rank)
+					t.Errorf("%s, %v, %v: %v, rank %d", m.Traits(1).Name, operator, deflation, res.Status, res.Rank)
 				}
 			}
 		}
 	}
 }
 
-// TestFormsResume cuts runs in every form.
-func TestFormsResume(t *testing.T) {
+// TestOperatorsResume cuts runs in every operator.
+func TestOperatorsResume(t *testing.T) {
 	s := rotated(solvertest.Diagonal(9, 9, 5, 4, 3, 2, 1), 2)
-	for _, form := range []solver.Form{solver.Dilation, solver.Symmetric} {
+	for _, operator := range []solver.OperatorKind{solver.Dilation, solver.Symmetric} {
 		for _, m := range []solver.Method{solver.Power{}, solver.Nesterov{}, solver.Polyak{Beta: 0.5}, solver.NesterovGeneral{}} {
 			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
-				set := solver.Settings{Rank: 4, Method: m, Operator: form, Deflation: d, Tol: 1e-6}
+				set := solver.Settings{Rank: 4, Method: m, Operator: operator, Deflation: d, Tol: 1e-6}
 				solvertest.CheckResume(t, s, set, 4)
 				set.Init = solvertest.Random(9, 2, 5)
 				solvertest.CheckResume(t, s, set, 4)
@@ -143,7 +143,7 @@ func TestFormsResume(t *testing.T) {
 	}
 	set.Observer = nil
 	solvertest.CheckResume(t, a, set, 30)
-	// Another form is another run.
+	// Another operator is another run.
 	all := new(solvertest.Checkpoints)
 	set.Checkpointer = all
 	if _, err := solver.SVD(t.Context(), solvertest.NewDense(s), set); err != nil {
@@ -197,10 +197,10 @@ func (e endless) Info() solver.Info {
 	return i
 }
 
-// TestFormsRefuse gives a matrix that has no dilation, and methods that cannot use one.
-func TestFormsRefuse(t *testing.T) {
+// TestOperatorsRefuse gives a matrix that has no dilation, and methods that cannot use one.
+func TestOperatorsRefuse(t *testing.T) {
 	a := solvertest.Diagonal(3, 3, 2, 1)
-	if _, err := solver.SVD(t.Context(), endless{solvertest.NewDense(a)}, solver.Settings{Rank: 1, Operator: solver.Dilation}); !errors.Is(err, solver.ErrForm) {
+	if _, err := solver.SVD(t.Context(), endless{solvertest.NewDense(a)}, solver.Settings{Rank: 1, Operator: solver.Dilation}); !errors.Is(err, solver.ErrOperator) {
 		t.Errorf("dilation of an order beyond int: %v", err)
 	}
 	for _, m := range []solver.Method{subspace{}, solver.Block{}, solver.Krylov{}} {
@@ -213,7 +213,7 @@ func TestFormsRefuse(t *testing.T) {
 			_, _ = solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 1, Method: m, Operator: solver.Dilation})
 		}()
 	}
-	if f := solver.Form(3); f.String() != "gram" && f.String() == solver.Dilation.String() {
+	if f := solver.OperatorKind(3); f.String() != "gram" && f.String() == solver.Dilation.String() {
 		t.Errorf("%v", f)
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// Form is the symmetric operator through which SVD sees a matrix A, N×n. The
+// OperatorKind is the symmetric operator through which SVD sees a matrix A, N×n. The
 // triplets, their certificate, and the left vectors are those of A for each.
-type Form uint8
+type OperatorKind uint8
 
 const (
 	// Gram is AᵀA, n×n, with eigenvalues σ²: the fewest passes and the least
 	// memory, for any matrix. A σ below about 10⁻⁸σ₁ is invisible to it.
-	Gram Form = iota
+	Gram OperatorKind = iota
 	// Dilation is H = [0 A; Aᵀ 0], of order N+n, with the eigenvectors
 	// (u; ±v)/√2 for the eigenvalues ±σ. One read gives a product with it. The
 	// relative gaps are those of the σ, about half as large as those of the
@@ -35,8 +35,8 @@ const (
 )
 
 // String returns "gram", "dilation", or "symmetric".
-func (f Form) String() string {
-	switch f {
+func (o OperatorKind) String() string {
+	switch o {
 	case Dilation:
 		return "dilation"
 	case Symmetric:
@@ -45,17 +45,17 @@ func (f Form) String() string {
 	return "gram"
 }
 
-// Errors of a matrix that does not have the form asked for.
+// Errors of a matrix that does not have the operator asked for.
 var (
-	ErrForm         = errors.New("matrix has no such products")
+	ErrOperator     = errors.New("matrix has no such products")
 	ErrNotSymmetric = errors.New("matrix is not symmetric")
 	ErrNotDefinite  = errors.New("matrix is not positive semidefinite")
 )
 
-// form returns a in the form asked for. A search that is given start vectors,
+// operatorOf returns the operator asked for. A search that is given start vectors,
 // and one that had left the dilation when it was saved, want the Gram operator
 // instead of the dilation.
-func form(arena *Arena, a Matrix, s Settings) (Operator, error) {
+func operatorOf(arena *Arena, a Matrix, s Settings) (Operator, error) {
 	switch s.Operator {
 	case Dilation:
 		h, err := newDilated(a)
@@ -73,11 +73,11 @@ func form(arena *Arena, a Matrix, s Settings) (Operator, error) {
 }
 
 // describe names the problem for checkpoints.
-func describe(a Matrix, f Form) string {
+func describe(a Matrix, o OperatorKind) string {
 	i := a.Info()
 	shape := fmt.Sprintf("%d×%d matrix%v", i.Rows, i.Cols, scale(i.Exponent))
-	if f == Gram {
+	if o == Gram {
 		return shape
 	}
-	return shape + ", " + f.String()
+	return shape + ", " + o.String()
 }
