@@ -10,6 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // Block is gradient descent on a block of l vectors with momentum, all of them
@@ -83,7 +84,7 @@ func (b Block) width(missing int) int {
 // of each segment of rows.
 func (b Block) footprint(n, k int) int64 {
 	l := min(b.width(k), n)
-	return bytesOf(n, 3*l) + bytesOf(l, 2*tallskinny.MaxSegments*tallskinny.ChunkRows) + bytesOf(l, (2*tallskinny.Segments(n)+10)*l)
+	return tallskinny.Bytes(n, 3*l) + tallskinny.Bytes(l, 2*tallskinny.MaxSegments*tallskinny.ChunkRows) + tallskinny.Bytes(l, (2*tallskinny.Segments(n)+10)*l)
 }
 
 // effort is about as many passes as the rate of Block says for eigenvalues that fall
@@ -109,7 +110,7 @@ func (Block) options(w Workload) (all []Method) {
 		return nil
 	}
 	for _, l := range []int{Block{}.width(w.Rank), 2 * w.Rank, 3 * w.Rank} {
-		if l > w.Rank && w.allows(l) {
+		if l > w.Rank && w.Allows(l) {
 			all = append(all, Block{Columns: l})
 		}
 	}
@@ -172,7 +173,7 @@ func (r *blockRun) Absorb(y *mat.Dense) []RitzPair {
 	h := r.arena.Cross(&r.small, r.next.RawMatrix(), y.RawMatrix())
 	r.pairs = r.pairs[:0]
 	if !tallskinny.AllFinite(h.Data) {
-		return append(r.pairs, ritzPair(math.Inf(1), 0))
+		return append(r.pairs, method.NewRitzPair(math.Inf(1), 0))
 	}
 	theta, wt := tallskinny.RayleighRitz(&r.eigen, h, h.Rows)
 	edge := damped(theta, reported(len(theta), r.next.RawMatrix().Rows))
@@ -184,7 +185,7 @@ func (r *blockRun) Absorb(y *mat.Dense) []RitzPair {
 	residuals, gram := r.step(y, theta, wt, &back)
 	r.last, r.next, r.vectors = r.next, r.last, wt
 	for j, res := range r.ahead.observe(residuals) {
-		r.pairs = append(r.pairs, ritzPair(theta[j], res))
+		r.pairs = append(r.pairs, method.NewRitzPair(theta[j], res))
 	}
 	top := math.Hypot(theta[0], residuals[0])
 	next := r.next.RawMatrix()

@@ -24,6 +24,6 @@ func windows(each int64) int64 {
 // the Matrix and the RowStore hold is not included.
 func RunFootprint(m Method, n, k int) int64 {
 	const single = 8 // vectors on their own
-	own := bytesOf(n, 3*k+single) + 8*(2*leftEntries+int64(tallskinny.MaxSegments*tallskinny.ChunkRows*k)+int64(16+tallskinny.Segments(n))*int64(k)*int64(k))
+	own := tallskinny.Bytes(n, 3*k+single) + 8*(2*leftEntries+int64(tallskinny.MaxSegments*tallskinny.ChunkRows*k)+int64(16+tallskinny.Segments(n))*int64(k)*int64(k))
 	return own + m.Traits(k).Footprint(n)
 }

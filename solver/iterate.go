@@ -91,18 +91,6 @@ func paperChanges(a *Arena, c *RitzPair, x []float64, xx float64, next []float64
 	c.DeltaVector = a.Distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
 }
 
-// ritzPair is a Ritz pair with the changes that the rule of the paper
-// would look at: those of one step of Algorithm 2 from the Ritz vector.
-func ritzPair(value, residual float64) RitzPair {
-	c := RitzPair{Value: value, Residual: residual, PaperValue: value, DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
-	if value > 0 {
-		size := math.Hypot(value, residual)
-		c.DeltaVector = residual / size
-		c.DeltaValue = size - value
-	}
-	return c
-}
-
 // randomState saves or restores where a block QR is in its random numbers.
 func randomState(s *State, q *tallskinny.BlockQR) {
 	s.Float("key", &q.Key)

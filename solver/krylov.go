@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // Krylov is the block Lanczos method with thick restarts. The basis V grows by
@@ -178,7 +179,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []RitzPair {
 	r.drift.grow(w, r.most)
 	c, gram, lost := r.orthogonalise(y.RawMatrix(), old)
 	if !tallskinny.AllFinite(c.Data) {
-		return append(r.pairs[:0], ritzPair(math.Inf(1), 0))
+		return append(r.pairs[:0], method.NewRitzPair(math.Inf(1), 0))
 	}
 	r.border(c, old)
 	r.theta, r.ritz, r.gone = nil, nil, 0
@@ -285,6 +286,6 @@ func (r *lanczos) report() {
 			d.MulVec(r.coupling, mat.NewVecDense(tallskinny.Width(r.tails), r.tails.RawRowView(i)))
 			res = mat.Norm(&d, 2)
 		}
-		r.pairs = append(r.pairs, ritzPair(r.theta[i], res))
+		r.pairs = append(r.pairs, method.NewRitzPair(r.theta[i], res))
 	}
 }

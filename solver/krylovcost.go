@@ -16,7 +16,7 @@ func (k Krylov) footprint(n, rank int) int64 {
 	if spare > b {
 		spare *= 2
 	}
-	return bytesOf(n, m+2*b+spare) + bytesOf(m, 2*tallskinny.MaxSegments*tallskinny.ChunkRows) + bytesOf(m, 4*tallskinny.Segments(n)*b+16*m)
+	return tallskinny.Bytes(n, m+2*b+spare) + tallskinny.Bytes(m, 2*tallskinny.MaxSegments*tallskinny.ChunkRows) + tallskinny.Bytes(m, 4*tallskinny.Segments(n)*b+16*m)
 }
 
 // smallBasis is the least one with which Krylov loses few passes.
@@ -29,7 +29,7 @@ func (Krylov) options(w Workload) (all []Method) {
 	if w.Paper || w.Indefinite {
 		return nil
 	}
-	for b := 1; b <= 64 && w.allows(b); b *= 2 {
+	for b := 1; b <= 64 && w.Allows(b); b *= 2 {
 		all = append(all, Krylov{Columns: b}.fit(w.Rank))
 		if small := smallBasis(w.Rank, b); int64(small) < w.Order {
 			all = append(all, Krylov{Columns: b, Basis: small})

@@ -63,7 +63,7 @@ func (r *lanczos) Evidence(found int) (Evidence, bool) {
 			leak = mat.Norm(r.arena.Times(mat.DenseCopyOf(r.ritz.Slice(0, found, r.fresh, r.size)), r.coupling), 2)
 		}
 	}
-	return Evidence{r.steps, r.theta[found:], part(0, r.origin), last, r.top, leak}, true
+	return Evidence{Steps: r.steps, Theta: r.theta[found:], First: part(0, r.origin), Last: last, Top: r.top, Leak: leak}, true
 }
 
 func (r *lanczos) Vectors() func(blas64.General) {

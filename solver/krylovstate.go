@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 func (r *lanczos) Free() {
@@ -74,7 +75,7 @@ func (r *lanczos) reported(s *State) {
 	}
 	r.pairs = nil
 	for i, v := range values {
-		r.pairs = append(r.pairs, ritzPair(v, residuals[i]))
+		r.pairs = append(r.pairs, method.NewRitzPair(v, residuals[i]))
 	}
 }
 

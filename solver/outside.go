@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // Outside bounds what a result may have missed: ‖A − AVVᵀ‖ ≤ Bound for the right
@@ -69,51 +70,26 @@ type lookout struct {
 	probability float64
 }
 
-// Evidence is what a block Lanczos recurrence M·V = V·T + X·(0 R) from a random
-// block X₁, the first columns of V, knows about eigenvalues that it has not found.
-//
-// Let w be a unit vector with Mw = λw, orthogonal to the Ritz vectors that are
-// taken as found. Multiplying the recurrence by wᵀ gives, for Ritz pairs (θ, s) of
-// the others,
-//
-//	wᵀX₁ = (wᵀX)·H(λ),  H(λ) = Σ R·s_last·s_firstᵀ/(λ−θ),
-//
-// so ‖H(λ)‖ ≥ ‖wᵀX₁‖: were λ far above all θ, X₁ would have to be nearly
-// orthogonal to w. For p random columns in d dimensions ‖wᵀX₁‖² has the
-// distribution Beta(p/2, (d−p)/2), and below δ is with a known probability; then no
-// λ with ‖H(λ)‖ < δ is left. For p = 1, ‖H‖ is Πβ/Π(λ−θ) (van Dorsselaer,
-// Hochstenbach, van der Vorst 2001, "Computing probabilistic bounds for extreme
-// eigenvalues of symmetric matrices with the Lanczos method"). It looks at the
-// values that have been found, and falls to the largest θ as that converges; the
-// bound 1.648·√n·exp(−√ε(2j−1)) on P[θ_j < (1−ε)λ] (Kuczyński, Woźniakowski 1992)
-// holds before anything is known, and is for p = 1 its worst case.
-type Evidence struct {
-	Steps       int        // products
-	Theta       []float64  // Ritz values, descending, without those found
-	First, Last *mat.Dense // s_first and R·s_last of each, in rows
-	Top         float64    // norm of M
-	Leak        float64    // what M takes from the vectors found to others
-}
-
-// bound returns the least λ above which ‖H‖ < delta, a little more in fact.
-func (e Evidence) bound(delta float64) float64 {
+// upperBound returns the least λ above which ‖H‖ < delta (method.Evidence), a little more in
+// fact.
+func upperBound(e method.Evidence, delta float64) float64 {
 	const coarse = 0.9
 	least := max(e.Theta[0], 0)
 	if e.Top == 0 {
 		return 0
 	}
 	gap, floor := e.Top, floorFactor*tallskinny.Epsilon*e.Top
-	for e.transfer(least+gap) >= delta {
+	for transfer(e, least+gap) >= delta {
 		gap *= 2
 	}
-	for gap > floor && e.transfer(least+coarse*gap) < delta {
+	for gap > floor && transfer(e, least+coarse*gap) < delta {
 		gap *= coarse
 	}
 	return least + max(gap, floor)
 }
 
 // transfer returns ‖H(λ)‖_F.
-func (e Evidence) transfer(lambda float64) float64 {
+func transfer(e method.Evidence, lambda float64) float64 {
 	_, l := e.Last.Dims()
 	_, p := e.First.Dims()
 	h := make([]float64, l*p)
@@ -180,7 +156,7 @@ func (r *run) witnessed(found int) bool {
 	if e.Leak > apart*delta*e.Theta[0] {
 		return false
 	}
-	if now := (lookout{true, e.Steps, e.bound(delta), outsideProbability}); !r.outside.known || now.value <= r.outside.value || !r.scouting {
+	if now := (lookout{true, e.Steps, upperBound(e, delta), outsideProbability}); !r.outside.known || now.value <= r.outside.value || !r.scouting {
 		r.outside = now
 	}
 	return true
@@ -204,7 +180,7 @@ func (r *run) hidden(least float64) (now, goal float64) {
 	e, _ := r.rec.Evidence(0)
 	goal = r.leastShare(tallskinny.Width(e.First))
 	if limit := r.negligible(least); limit > e.Theta[0] {
-		return min(1, e.transfer(limit)), goal
+		return min(1, transfer(e, limit)), goal
 	}
 	return 1, goal
 }

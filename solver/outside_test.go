@@ -90,10 +90,10 @@ func TestScoutBound(t *testing.T) {
 					if e.Theta[0] > 1+1e-12 {
 						t.Fatalf("%s: Ritz value %g", name, e.Theta[0])
 					}
-					if e.bound(leastShare(p, n, outsideProbability)) < 1-1e-12 {
+					if upperBound(e, leastShare(p, n, outsideProbability)) < 1-1e-12 {
 						wrong++
 					}
-					if e.bound(leastShare(p, n, 0.5)) < 1-1e-12 {
+					if upperBound(e, leastShare(p, n, 0.5)) < 1-1e-12 {
 						likely++
 					}
 				}
@@ -102,7 +102,7 @@ func TestScoutBound(t *testing.T) {
 				}
 			}
 			e, _ := scouted(op, p, 40, 1).Evidence(0)
-			if b := e.bound(leastShare(p, n, outsideProbability)); name != "close" && b > 1.05 || b > 1.4 {
+			if b := upperBound(e, leastShare(p, n, outsideProbability)); name != "close" && b > 1.05 || b > 1.4 {
 				t.Errorf("%s, %d columns: the bound is %g after 40 steps", name, p, b)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // settings lists all that determines the result of the run, what tells most
@@ -125,7 +126,7 @@ func (r *run) header(st *State) header {
 func (r *run) writeCheckpoint(w io.Writer) error {
 	var st *State
 	if r.rec != nil {
-		st = new(State)
+		st = new(method.State)
 		r.rec.State(st)
 	}
 	h := r.header(st)
@@ -233,13 +234,13 @@ func (r *run) allocate(h *header) *State {
 		r.judge.progress = append(r.judge.progress, progress{at: at})
 	}
 	r.pairs = make([]RitzPair, c.Candidates)
-	st := new(State)
+	st := new(method.State)
 	for _, p := range c.Parts {
 		b := &mat.Dense{}
 		if p.Rows > 0 {
 			b = r.block(p.Rows, p.Cols)
 		}
-		st.Parts = append(st.Parts, Part{p.Name, b})
+		st.Parts = append(st.Parts, method.Part{Name: p.Name, Block: b})
 	}
 	return st
 }

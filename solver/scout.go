@@ -9,6 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
 	"github.com/gdsvd/gdsvd/solver/internal/panel"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // scout is block Lanczos from random columns, without a basis: three blocks of
@@ -112,7 +113,7 @@ func (s *scout) Absorb(y *mat.Dense) []RitzPair {
 		}
 	}
 	if !tallskinny.AllFinite(a.RawMatrix().Data) {
-		return []RitzPair{ritzPair(math.Inf(1), 0)}
+		return []RitzPair{method.NewRitzPair(math.Inf(1), 0)}
 	}
 	t := mat.NewDense(old+p, old+p, nil)
 	if old > 0 {
@@ -126,7 +127,7 @@ func (s *scout) Absorb(y *mat.Dense) []RitzPair {
 	s.steps++
 	s.top = max(s.top, math.Abs(s.theta[0]), mat.Norm(a, 2))
 	s.advance(g)
-	return []RitzPair{ritzPair(s.theta[0], s.residual())}
+	return []RitzPair{method.NewRitzPair(s.theta[0], s.residual())}
 }
 
 // advance makes what is left of a product the next block.

@@ -93,7 +93,7 @@ func tryStates(t *testing.T, name string, n int, g *mat.Dense, empty func() Recu
 			}
 		}
 	}
-	try("a part more", true, append(saved(), Part{"more", mat.NewDense(1, 1, nil)}))
+	try("a part more", true, append(saved(), Part{Name: "more", Block: mat.NewDense(1, 1, nil)}))
 	try("no parts", true, nil)
 }
 

@@ -34,3 +34,6 @@ func (a *Arena) EachTile(n int, u uses, f func(from, to int)) {
 }
 
 func Width(x *mat.Dense) int { _, l := x.Dims(); return l }
+
+// Bytes returns those of count vectors of length n.
+func Bytes(n, count int) int64 { return 8 * int64(n) * int64(count) }

@@ -1,10 +1,12 @@
-package solver
+package method
 
 import (
 	"fmt"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // State is a recurrence between two passes, part by part under names.
@@ -13,7 +15,7 @@ import (
 // refused; from then on nothing is set.
 type State struct {
 	Parts     []Part
-	arena     *Arena
+	arena     *tallskinny.Arena
 	n         int // length of vectors
 	restoring bool
 	used      int
@@ -29,7 +31,7 @@ type Part struct {
 
 // Restore restores a recurrence that has been made by New from the parts of one with
 // vectors of length n, which it owns from then on.
-func Restore(a *Arena, r Recurrence, n int, parts []Part) error {
+func Restore(a *tallskinny.Arena, r Recurrence, n int, parts []Part) error {
 	s := &State{Parts: parts, arena: a, n: n, restoring: true}
 	r.State(s)
 	if s.err == nil && s.used != len(parts) {

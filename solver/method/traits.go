@@ -1,8 +1,10 @@
-package solver
+package method
 
 import (
 	"fmt"
 	"math"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Traits describes a method with its parameters in a run for k triplets.
@@ -41,8 +43,8 @@ type Traits struct {
 	Footprint func(n int) int64
 	// Effort is what a run is expected to take.
 	Effort func(Workload) Effort
-	// Options are the variants of the method, with no default left open, that
-	// the choice of a method considers.
+	// Options are the variants of the method, with no default left open, that the
+	// choice of a method considers; nil if there is none.
 	Options func(Workload) []Method
 }
 
@@ -87,8 +89,8 @@ type Workload struct {
 	Paper      bool // the stop rule is that of the paper
 }
 
-// allows tells whether a pass of that width can be of use.
-func (w Workload) allows(width int) bool {
+// Allows tells whether a pass of that width can be of use.
+func (w Workload) Allows(width int) bool {
 	return (w.MaxWidth == 0 || width <= w.MaxWidth) && (width == 1 || int64(width) < w.Order)
 }
 
@@ -112,7 +114,7 @@ func Single(name string, vectors int, each float64) Traits {
 		Name:      name,
 		Width:     func(int) int { return 1 },
 		Version:   1,
-		Footprint: func(n int) int64 { return bytesOf(n, vectors) },
+		Footprint: func(n int) int64 { return tallskinny.Bytes(n, vectors) },
 		Effort: func(w Workload) Effort {
 			k := float64(w.Rank)
 			passes := 1 + each*k*w.Digits
@@ -121,9 +123,5 @@ func Single(name string, vectors int, each float64) Traits {
 				Read: passes * (9 + k), Written: passes * 4,
 			}
 		},
-		Options: func(Workload) []Method { return nil },
 	}
 }
-
-// bytesOf returns the bytes of count vectors of length n.
-func bytesOf(n, count int) int64 { return 8 * int64(n) * int64(count) }

@@ -1,6 +1,8 @@
-package solver
+package method
 
 import (
+	"math"
+
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
@@ -22,11 +24,11 @@ type Method interface {
 
 // Run is what a recurrence is told about the run that it belongs to.
 type Run struct {
-	Arena      *Arena // for its blocks
-	Rank       int    // triplets wanted
-	Paper      bool   // the stop rule is that of the paper: Ritz pairs report changes
-	Indefinite bool   // the operator has eigenvalues as low as −λ₁
-	Given      bool   // the start block holds given columns
+	Arena      *tallskinny.Arena // for its blocks; nil is ordinary memory
+	Rank       int               // triplets wanted
+	Paper      bool              // the stop rule is that of the paper: Ritz pairs report changes
+	Indefinite bool              // the operator has eigenvalues as low as −λ₁
+	Given      bool              // the start block holds given columns
 }
 
 // Recurrence is a running method, driven by reverse communication: the driver
@@ -113,4 +115,16 @@ type RitzPair struct {
 	PaperValue  float64 // λ̂ as the algorithm returns it
 	DeltaVector float64 // change of the unit vector in the last step
 	DeltaValue  float64 // change of λ̂ in the last step
+}
+
+// NewRitzPair returns a Ritz pair with the changes that the rule of the paper would look
+// at: those of one step of Algorithm 2 from the Ritz vector.
+func NewRitzPair(value, residual float64) RitzPair {
+	c := RitzPair{Value: value, Residual: residual, PaperValue: value, DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
+	if value > 0 {
+		size := math.Hypot(value, residual)
+		c.DeltaVector = residual / size
+		c.DeltaValue = size - value
+	}
+	return c
 }

@@ -1,0 +1,23 @@
+package solver
+
+import "github.com/gdsvd/gdsvd/solver/method"
+
+type (
+	Method     = method.Method
+	Traits     = method.Traits
+	Setting    = method.Setting
+	Workload   = method.Workload
+	Effort     = method.Effort
+	Run        = method.Run
+	Recurrence = method.Recurrence
+	Alone      = method.Alone
+	RitzPair   = method.RitzPair
+	Evidence   = method.Evidence
+	State      = method.State
+	Part       = method.Part
+)
+
+var (
+	Single  = method.Single
+	Restore = method.Restore
+)
