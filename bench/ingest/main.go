@@ -5,7 +5,7 @@
 //	go run ./bench/ingest -size 20GB -memory 512MiB -limit 640MiB -dir /var/tmp/ingest -o bench/ingest/results/20gb
 //
 // The text is in the format of MovieLens 10M and of its statistics, in many
-// files: 10 million ratings (synth.MovieLens10M) over and over, with the users
+// files: 10 million ratings (gdsvd generate ratings) over and over, with the users
 // of eight countries and the films of one year after the other. So every user
 // comes up again in each year, ids are far more than in one part, no pair of
 // user and film is there twice, and runs of entries overlap: they have to be merged.

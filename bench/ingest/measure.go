@@ -119,7 +119,7 @@ func (c *config) measure(ctx context.Context) (r *report, err error) {
 // theText makes the text or finds it.
 func (c *config) theText(ctx context.Context) (files []string, size int64, err error) {
 	if c.text == "" {
-		return makeText(ctx, c.dir, c.size, c.part)
+		return c.makeText(ctx, c.size, c.part)
 	}
 	if files, err = filepath.Glob(filepath.Join(c.text, "part-*.dat")); err != nil || len(files) == 0 {
 		return nil, 0, fmt.Errorf("there is none in %s", c.text)

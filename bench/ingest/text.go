@@ -4,12 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-
-	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // countries and what separates the ids of one from those of the next, and
@@ -21,21 +20,25 @@ const (
 )
 
 // makeText writes files of ratings until they have size bytes together.
-func makeText(ctx context.Context, dir string, size, ratings int64) (files []string, bytesMade int64, err error) {
-	g := synth.MovieLens10M(1)
-	share := float64(ratings) / float64(g.Ratings)
-	g.Users, g.Items, g.Ratings = int(float64(g.Users)*share), max(400, int(float64(g.Items)*share)), ratings
-	var base bytes.Buffer
-	if err := g.Write(ctx, &base, nil); err != nil {
+func (c *config) makeText(ctx context.Context, size, ratings int64) (files []string, bytesMade int64, err error) {
+	share := float64(ratings) / 10000054
+	part := filepath.Join(c.dir, "part.dat")
+	err = c.gdsvd.Do(ctx, "generate", "ratings", "-q", "-o", part, "--force", "--seed", "1", "--ratings", strconv.FormatInt(ratings, 10),
+		"--users", strconv.Itoa(int(69878*share)), "--items", strconv.Itoa(max(400, int(10677*share))))
+	if err != nil {
+		return nil, 0, err
+	}
+	base, err := os.ReadFile(part)
+	if err := errors.Join(err, os.Remove(part)); err != nil {
 		return nil, 0, err
 	}
 	for n := 0; bytesMade < size; n++ {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		name := filepath.Join(dir, fmt.Sprintf("part-%03d.dat", n))
+		name := filepath.Join(c.dir, fmt.Sprintf("part-%03d.dat", n))
 		users, films := int64(n%countries)*userStep, int64(n/countries)*filmStep
-		made, err := writePart(name, base.Bytes(), users, films, size-bytesMade)
+		made, err := writePart(name, base, users, films, size-bytesMade)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -17,11 +17,11 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
-	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // rewrite changes a file by a function of its contents.

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest"
-	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // What --force would not replace is not offered to it, and stays.

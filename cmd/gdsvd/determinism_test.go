@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // The bytes of σ, U and V do not depend on the number of workers, on whether

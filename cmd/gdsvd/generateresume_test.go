@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 

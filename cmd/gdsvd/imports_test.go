@@ -29,12 +29,11 @@ func TestImportRules(t *testing.T) {
 		"solver": {module + "csr", module + "internal/vfs", module + "stream", module + "ingest", module + "factor", module + "bench", module + "cmd", "os", "io/fs", "github.com/"},
 		"stream": {module + "ingest", module + "factor", module + "bench", module + "cmd"},
 		"ingest": {module + "solver", module + "stream", module + "factor", module + "bench", module + "cmd"},
-		"factor": {module + "ingest", module + "internal/synth", module + "bench", module + "cmd", "os", "os/signal", "runtime/debug"},
+		"factor": {module + "ingest", module + "bench", module + "cmd", "os", "os/signal", "runtime/debug"},
 		"bench":  {module + "cmd"},
 		"cmd":    {module + "bench", "gonum.org/v1/plot"},
 
-		"internal":       {module + "csr", module + "stream", module + "solver", module + "ingest", module + "factor", module + "bench", module + "cmd", module + "internal/synth"},
-		"internal/synth": {module + "ingest", module + "factor", module + "bench", module + "cmd"},
+		"internal": {module + "csr", module + "stream", module + "solver", module + "ingest", module + "factor", module + "bench", module + "cmd"},
 	}
 	interfaceOnly := []string{"github.com/spf13/", "github.com/schollz/", "golang.org/x/term"}
 	seen := map[string]int{}
@@ -55,10 +54,7 @@ func TestImportRules(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		room, within, _ := strings.Cut(filepath.ToSlash(rel), "/")
-		if strings.HasPrefix(within, "synth/") {
-			room += "/synth"
-		}
+		room, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
 		seen[room]++
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {

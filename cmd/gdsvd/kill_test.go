@@ -19,10 +19,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/ingest"
-	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // spilling does not fit into tightMemory, which is little more than the least ingest works with.

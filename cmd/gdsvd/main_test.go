@@ -19,9 +19,9 @@ import (
 	"go.uber.org/goleak"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/solver"
 )
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/memory"
-	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // A budget that cannot work is refused with one that can, in which the run then

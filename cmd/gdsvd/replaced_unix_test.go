@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // TestReplacedFiles: whatever is in the place of a file that a command reads, it says so

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
-	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // heard is standard error that tells when a line has come.

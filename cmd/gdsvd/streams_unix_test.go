@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // shell runs a script in which gdsvd is the program, in a process of its own.

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/internal/synth"
 )
 
 // In the user's orientation, whichever side is stored as rows: A·V = U·Σ against

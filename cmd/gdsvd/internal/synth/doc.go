@@ -6,9 +6,4 @@
 // any size whose leading values are known; [Spectrum] makes one of any size with
 // values of choice and all vectors known. All but the first take constant
 // memory, and all are deterministic: the same parameters give the same bytes.
-//
-// Expansion and Spectrum can also be multiplied without being stored: their
-// Source, given to stream.NewFrom, makes each block of rows when a pass comes to
-// it. Ratings cannot: a rating depends on all draws before it, so that no block
-// could be made without those before.
 package synth

@@ -74,9 +74,6 @@ func (s Spectrum) mostValues() int64 {
 // rank is the number of singular values that are not 0.
 func (s Spectrum) rank() int64 { return cmp.Or(s.Rank, s.mostValues()) }
 
-// MaxNNZ is the number of entries if no row has fewer than 2^Layers.
-func (s Spectrum) MaxNNZ() int64 { return s.long() << s.Layers }
-
 // Sigma is the singular value with index i, from 0, in descending order.
 func (s Spectrum) Sigma(i int64) float64 {
 	if i >= s.rank() {
@@ -97,27 +94,6 @@ func (s Spectrum) Truth() csr.Truth {
 	// norm of at most √2.
 	t.Error = float64(8*(s.Layers+4)) * math.Pow(2, float64(s.Layers)/2) * 0x1p-53
 	return t
-}
-
-// Left writes the left singular vector with index i, of length Rows, to dst;
-// i is below the rank. It takes a time of Rows·2^Layers at most.
-func (s Spectrum) Left(dst []float64, i int64) {
-	r := newRotated(s)
-	if s.transposed() {
-		r.shortVector(dst, i)
-		return
-	}
-	r.longVector(dst, i)
-}
-
-// Right is the same for a right one, of length Cols.
-func (s Spectrum) Right(dst []float64, i int64) {
-	r := newRotated(s)
-	if s.transposed() {
-		r.longVector(dst, i)
-		return
-	}
-	r.shortVector(dst, i)
 }
 
 // Write writes the matrix as a store at path, with its truth, in constant
@@ -182,7 +158,6 @@ func (s Spectrum) source() map[string]any {
 
 // rotated makes the rows of a Spectrum along the longer side.
 type rotated struct {
-	name             string
 	rows, cols, rank int64
 	values           Profile
 	leading          []float64 // singular values, as many as are kept
@@ -283,24 +258,37 @@ func merged(x []entry) []entry {
 	return slices.DeleteFunc(x[:n], func(e entry) bool { return e.val == 0 })
 }
 
-// shortVector writes the singular vector with index i along the shorter side.
-func (r *rotated) shortVector(dst []float64, i int64) {
-	clear(dst)
-	for _, e := range rotate(r.colLayers, []entry{{r.sigmaOrder.inverse(i), 1}}) {
-		dst[r.colOrder.of(e.at)] += e.val
-	}
+// blockRows is how many rows surely fit into a block.
+func (r *rotated) blockRows() int64 {
+	return min(csr.BlockRows, csr.BlockNNZ/r.width)
 }
 
-// longVector writes the one along the longer side.
-func (r *rotated) longVector(dst []float64, i int64) {
-	clear(dst)
-	var x []entry
-	for at := r.sigmaOrder.inverse(i); at < r.rows; at += r.rank {
-		x = rotate(r.rowLayers, append(x[:0], entry{at, r.spread(at)}))
-		for _, e := range x {
-			dst[r.rowOrder.of(e.at)] += e.val
-		}
+// NumBlocks is how many blocks of rows there are.
+func (r *rotated) NumBlocks() int { return int((r.rows + r.blockRows() - 1) / r.blockRows()) }
+
+// Block describes block i with the most entries it can have.
+func (r *rotated) Block(i int) csr.BlockInfo {
+	first := int64(i) * r.blockRows()
+	rows := min(r.blockRows(), r.rows-first)
+	return csr.BlockInfo{FirstRow: first, Rows: int(rows), NNZ: int(rows * r.width)}
+}
+
+// DecodeBlock makes the rows of block i.
+func (r *rotated) DecodeBlock(i int, dst *csr.Block) error {
+	info := r.Block(i)
+	*dst = csr.Block{FirstRow: info.FirstRow, RowPtr: append(dst.RowPtr[:0], 0), Col: dst.Col[:0], Val: dst.Val[:0]}
+	if cap(dst.Col) < info.NNZ { // nothing is to grow beyond what is planned for
+		dst.Col, dst.Val = make([]uint32, 0, info.NNZ), make([]float64, 0, info.NNZ)
 	}
+	x := make([]entry, 0, r.width)
+	for row := range int64(info.Rows) {
+		x = r.row(x, info.FirstRow+row)
+		for _, e := range x {
+			dst.Col, dst.Val = append(dst.Col, uint32(e.at)), append(dst.Val, e.val)
+		}
+		dst.RowPtr = append(dst.RowPtr, uint32(len(dst.Col)))
+	}
+	return nil
 }
 
 // eachBlock makes the blocks from that of row begin on, on all processors, and
