@@ -4,422 +4,72 @@
 
 package kernel
 
-// mul1AVX2Col32Val sets rows of w of width 1 to the products of sparse rows with x.
+// mul1AVX2 sets rows of w of width 1 to the products of sparse rows with x.
 //
 //go:noescape
-func mul1AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func mul1AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add1AVX2Col32Val adds the products of transposed sparse rows with rows of w of width 1 to y.
+// add1AVX2 adds the products of transposed sparse rows with rows of w of width 1 to y.
 //
 //go:noescape
-func add1AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func add1AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul1AVX2Col32Code sets rows of w of width 1 to the products of sparse rows with x.
+// mul2AVX2 sets rows of w of width 2 to the products of sparse rows with x.
 //
 //go:noescape
-func mul1AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func mul2AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add1AVX2Col32Code adds the products of transposed sparse rows with rows of w of width 1 to y.
+// add2AVX2 adds the products of transposed sparse rows with rows of w of width 2 to y.
 //
 //go:noescape
-func add1AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func add2AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul1AVX2Col32One sets rows of w of width 1 to the products of sparse rows with x.
+// mul4AVX2 sets rows of w of width 4 to the products of sparse rows with x.
 //
 //go:noescape
-func mul1AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func mul4AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add1AVX2Col32One adds the products of transposed sparse rows with rows of w of width 1 to y.
+// add4AVX2 adds the products of transposed sparse rows with rows of w of width 4 to y.
 //
 //go:noescape
-func add1AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func add4AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul1AVX2Col16Val sets rows of w of width 1 to the products of sparse rows with x.
+// mul8AVX2 sets rows of w of width 8 to the products of sparse rows with x.
 //
 //go:noescape
-func mul1AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func mul8AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add1AVX2Col16Val adds the products of transposed sparse rows with rows of w of width 1 to y.
+// add8AVX2 adds the products of transposed sparse rows with rows of w of width 8 to y.
 //
 //go:noescape
-func add1AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func add8AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul1AVX2Col16Code sets rows of w of width 1 to the products of sparse rows with x.
+// mul16AVX2 sets rows of w of width 16 to the products of sparse rows with x.
 //
 //go:noescape
-func mul1AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func mul16AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add1AVX2Col16Code adds the products of transposed sparse rows with rows of w of width 1 to y.
+// add16AVX2 adds the products of transposed sparse rows with rows of w of width 16 to y.
 //
 //go:noescape
-func add1AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func add16AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul1AVX2Col16One sets rows of w of width 1 to the products of sparse rows with x.
+// mul8AVX512 sets rows of w of width 8 to the products of sparse rows with x.
 //
 //go:noescape
-func mul1AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func mul8AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add1AVX2Col16One adds the products of transposed sparse rows with rows of w of width 1 to y.
+// add8AVX512 adds the products of transposed sparse rows with rows of w of width 8 to y.
 //
 //go:noescape
-func add1AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func add8AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// mul2AVX2Col32Val sets rows of w of width 2 to the products of sparse rows with x.
+// mul16AVX512 sets rows of w of width 16 to the products of sparse rows with x.
 //
 //go:noescape
-func mul2AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func mul16AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 
-// add2AVX2Col32Val adds the products of transposed sparse rows with rows of w of width 2 to y.
+// add16AVX512 adds the products of transposed sparse rows with rows of w of width 16 to y.
 //
 //go:noescape
-func add2AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul2AVX2Col32Code sets rows of w of width 2 to the products of sparse rows with x.
-//
-//go:noescape
-func mul2AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add2AVX2Col32Code adds the products of transposed sparse rows with rows of w of width 2 to y.
-//
-//go:noescape
-func add2AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul2AVX2Col32One sets rows of w of width 2 to the products of sparse rows with x.
-//
-//go:noescape
-func mul2AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add2AVX2Col32One adds the products of transposed sparse rows with rows of w of width 2 to y.
-//
-//go:noescape
-func add2AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul2AVX2Col16Val sets rows of w of width 2 to the products of sparse rows with x.
-//
-//go:noescape
-func mul2AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add2AVX2Col16Val adds the products of transposed sparse rows with rows of w of width 2 to y.
-//
-//go:noescape
-func add2AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul2AVX2Col16Code sets rows of w of width 2 to the products of sparse rows with x.
-//
-//go:noescape
-func mul2AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add2AVX2Col16Code adds the products of transposed sparse rows with rows of w of width 2 to y.
-//
-//go:noescape
-func add2AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul2AVX2Col16One sets rows of w of width 2 to the products of sparse rows with x.
-//
-//go:noescape
-func mul2AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add2AVX2Col16One adds the products of transposed sparse rows with rows of w of width 2 to y.
-//
-//go:noescape
-func add2AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul4AVX2Col32Val sets rows of w of width 4 to the products of sparse rows with x.
-//
-//go:noescape
-func mul4AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add4AVX2Col32Val adds the products of transposed sparse rows with rows of w of width 4 to y.
-//
-//go:noescape
-func add4AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul4AVX2Col32Code sets rows of w of width 4 to the products of sparse rows with x.
-//
-//go:noescape
-func mul4AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add4AVX2Col32Code adds the products of transposed sparse rows with rows of w of width 4 to y.
-//
-//go:noescape
-func add4AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul4AVX2Col32One sets rows of w of width 4 to the products of sparse rows with x.
-//
-//go:noescape
-func mul4AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add4AVX2Col32One adds the products of transposed sparse rows with rows of w of width 4 to y.
-//
-//go:noescape
-func add4AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul4AVX2Col16Val sets rows of w of width 4 to the products of sparse rows with x.
-//
-//go:noescape
-func mul4AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add4AVX2Col16Val adds the products of transposed sparse rows with rows of w of width 4 to y.
-//
-//go:noescape
-func add4AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul4AVX2Col16Code sets rows of w of width 4 to the products of sparse rows with x.
-//
-//go:noescape
-func mul4AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add4AVX2Col16Code adds the products of transposed sparse rows with rows of w of width 4 to y.
-//
-//go:noescape
-func add4AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul4AVX2Col16One sets rows of w of width 4 to the products of sparse rows with x.
-//
-//go:noescape
-func mul4AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add4AVX2Col16One adds the products of transposed sparse rows with rows of w of width 4 to y.
-//
-//go:noescape
-func add4AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX2Col32Val sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX2Col32Val adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX2Col32Code sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX2Col32Code adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX2Col32One sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX2Col32One adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX2Col16Val sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX2Col16Val adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX2Col16Code sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX2Col16Code adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX2Col16One sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX2Col16One adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX2Col32Val sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX2Col32Val adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX2Col32Code sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX2Col32Code adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX2Col32One sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX2Col32One adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX2Col16Val sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX2Col16Val adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX2Col16Code sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX2Col16Code adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX2Col16One sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX2Col16One adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX512Col32Val sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX512Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX512Col32Val adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX512Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX512Col32Code sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX512Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX512Col32Code adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX512Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX512Col32One sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX512Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX512Col32One adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX512Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX512Col16Val sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX512Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX512Col16Val adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX512Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX512Col16Code sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX512Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX512Col16Code adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX512Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul8AVX512Col16One sets rows of w of width 8 to the products of sparse rows with x.
-//
-//go:noescape
-func mul8AVX512Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add8AVX512Col16One adds the products of transposed sparse rows with rows of w of width 8 to y.
-//
-//go:noescape
-func add8AVX512Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX512Col32Val sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX512Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX512Col32Val adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX512Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX512Col32Code sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX512Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX512Col32Code adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX512Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX512Col32One sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX512Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX512Col32One adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX512Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX512Col16Val sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX512Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX512Col16Val adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX512Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX512Col16Code sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX512Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX512Col16Code adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX512Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// mul16AVX512Col16One sets rows of w of width 16 to the products of sparse rows with x.
-//
-//go:noescape
-func mul16AVX512Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-
-// add16AVX512Col16One adds the products of transposed sparse rows with rows of w of width 16 to y.
-//
-//go:noescape
-func add16AVX512Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+func add16AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)

@@ -4,9 +4,20 @@
 
 #include "textflag.h"
 
-// func mul1AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// func mul1AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·mul1AVX2Col32Val(SB), NOSPLIT, $0-72
+TEXT ·mul1AVX2(SB), NOSPLIT, $0-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -15,7 +26,7 @@ TEXT ·mul1AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R10
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
@@ -24,9 +35,9 @@ row:
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
 	CMPQ   R8, R9
-	JGT    two
+	JGT    Col32ValTwo
 
-four:
+Col32ValFour:
 	MOVQ        (SI)(R8*4), R11
 	MOVL        R11, R12
 	SHRQ        $0x20, R11
@@ -43,12 +54,12 @@ four:
 	VFMADD231SD (CX)(R11*8), X4, X3
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col32ValOne
 	MOVL        (SI)(R8*4), R11
 	VMOVSD      (R10)(R8*8), X4
 	VFMADD231SD (CX)(R11*8), X4, X0
@@ -57,15 +68,15 @@ two:
 	VFMADD231SD (CX)(R11*8), X4, X1
 	ADDQ        $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col32ValEnd
 	MOVL        (SI)(R8*4), R9
 	VMOVSD      (R10)(R8*8), X4
 	VFMADD231SD (CX)(R9*8), X4, X0
 
-end:
+Col32ValEnd:
 	VADDSD X2, X0, X0
 	VADDSD X3, X1, X1
 	VADDSD X1, X0, X0
@@ -74,13 +85,397 @@ end:
 	INCQ   DI
 	MOVQ   rows+16(FP), R8
 	CMPQ   DI, R8
-	JB     row
+	JB     Col32ValRow
 	VZEROUPPER
 	RET
 
-// func add1AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+Col32Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
+
+Col32CodeRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    Col32CodeTwo
+
+Col32CodeFour:
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X4
+	VFMADD231SD (CX)(R14*8), X4, X0
+	MOVBLZX     R13, R14
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R14*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X1
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X4
+	VFMADD231SD (CX)(R14*8), X4, X2
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col32CodeFour
+
+Col32CodeTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col32CodeOne
+	MOVL        (SI)(R8*4), R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X0
+	MOVL        4(SI)(R8*4), R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X1
+	ADDQ        $0x02, R8
+
+Col32CodeOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col32CodeEnd
+	MOVL        (SI)(R8*4), R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVSD      (R11)(R8*8), X4
+	VFMADD231SD (CX)(R9*8), X4, X0
+
+Col32CodeEnd:
+	VADDSD X2, X0, X0
+	VADDSD X3, X1, X1
+	VADDSD X1, X0, X0
+	VMOVSD X0, (AX)
+	ADDQ   $0x00000008, AX
+	INCQ   DI
+	MOVQ   rows+16(FP), R8
+	CMPQ   DI, R8
+	JB     Col32CodeRow
+	VZEROUPPER
+	RET
+
+Col32One:
+	MOVQ   w+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   lo+24(FP), DX
+	MOVQ   hi+32(FP), BX
+	MOVQ   col+40(FP), SI
+	MOVQ   table+56(FP), DI
+	VMOVSD (DI), X0
+	XORL   DI, DI
+
+Col32OneRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    Col32OneTwo
+
+Col32OneFour:
+	MOVQ        (SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	VFMADD231SD (CX)(R11*8), X0, X1
+	VFMADD231SD (CX)(R10*8), X0, X2
+	MOVQ        8(SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	VFMADD231SD (CX)(R11*8), X0, X3
+	VFMADD231SD (CX)(R10*8), X0, X4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col32OneFour
+
+Col32OneTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col32OneOne
+	MOVL        (SI)(R8*4), R10
+	VFMADD231SD (CX)(R10*8), X0, X1
+	MOVL        4(SI)(R8*4), R10
+	VFMADD231SD (CX)(R10*8), X0, X2
+	ADDQ        $0x02, R8
+
+Col32OneOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col32OneEnd
+	MOVL        (SI)(R8*4), R8
+	VFMADD231SD (CX)(R8*8), X0, X1
+
+Col32OneEnd:
+	VADDSD X3, X1, X1
+	VADDSD X4, X2, X2
+	VADDSD X2, X1, X1
+	VMOVSD X1, (AX)
+	ADDQ   $0x00000008, AX
+	INCQ   DI
+	MOVQ   rows+16(FP), R8
+	CMPQ   DI, R8
+	JB     Col32OneRow
+	VZEROUPPER
+	RET
+
+Col16Val:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R10
+	XORL DI, DI
+
+Col16ValRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    Col16ValTwo
+
+Col16ValFour:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      (R10)(R8*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X0
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      8(R10)(R8*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X1
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	VMOVSD      16(R10)(R8*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X2
+	VMOVSD      24(R10)(R8*8), X4
+	VFMADD231SD (CX)(R11*8), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col16ValFour
+
+Col16ValTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col16ValOne
+	MOVWLZX     (SI)(R8*2), R11
+	VMOVSD      (R10)(R8*8), X4
+	VFMADD231SD (CX)(R11*8), X4, X0
+	MOVWLZX     2(SI)(R8*2), R11
+	VMOVSD      8(R10)(R8*8), X4
+	VFMADD231SD (CX)(R11*8), X4, X1
+	ADDQ        $0x02, R8
+
+Col16ValOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col16ValEnd
+	MOVWLZX     (SI)(R8*2), R9
+	VMOVSD      (R10)(R8*8), X4
+	VFMADD231SD (CX)(R9*8), X4, X0
+
+Col16ValEnd:
+	VADDSD X2, X0, X0
+	VADDSD X3, X1, X1
+	VADDSD X1, X0, X0
+	VMOVSD X0, (AX)
+	ADDQ   $0x00000008, AX
+	INCQ   DI
+	MOVQ   rows+16(FP), R8
+	CMPQ   DI, R8
+	JB     Col16ValRow
+	VZEROUPPER
+	RET
+
+Col16Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
+
+Col16CodeRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    Col16CodeTwo
+
+Col16CodeFour:
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X4
+	VFMADD231SD (CX)(R14*8), X4, X0
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X4
+	VFMADD231SD (CX)(R14*8), X4, X1
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVSD      (R11)(R15*8), X4
+	VFMADD231SD (CX)(R14*8), X4, X2
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col16CodeFour
+
+Col16CodeTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col16CodeOne
+	MOVWLZX     (SI)(R8*2), R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X0
+	MOVWLZX     2(SI)(R8*2), R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVSD      (R11)(R13*8), X4
+	VFMADD231SD (CX)(R12*8), X4, X1
+	ADDQ        $0x02, R8
+
+Col16CodeOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col16CodeEnd
+	MOVWLZX     (SI)(R8*2), R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVSD      (R11)(R8*8), X4
+	VFMADD231SD (CX)(R9*8), X4, X0
+
+Col16CodeEnd:
+	VADDSD X2, X0, X0
+	VADDSD X3, X1, X1
+	VADDSD X1, X0, X0
+	VMOVSD X0, (AX)
+	ADDQ   $0x00000008, AX
+	INCQ   DI
+	MOVQ   rows+16(FP), R8
+	CMPQ   DI, R8
+	JB     Col16CodeRow
+	VZEROUPPER
+	RET
+
+Col16One:
+	MOVQ   w+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   lo+24(FP), DX
+	MOVQ   hi+32(FP), BX
+	MOVQ   col+40(FP), SI
+	MOVQ   table+56(FP), DI
+	VMOVSD (DI), X0
+	XORL   DI, DI
+
+Col16OneRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    Col16OneTwo
+
+Col16OneFour:
+	MOVQ        (SI)(R8*2), R10
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	VFMADD231SD (CX)(R11*8), X0, X1
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	VFMADD231SD (CX)(R11*8), X0, X2
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	VFMADD231SD (CX)(R11*8), X0, X3
+	VFMADD231SD (CX)(R10*8), X0, X4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col16OneFour
+
+Col16OneTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col16OneOne
+	MOVWLZX     (SI)(R8*2), R10
+	VFMADD231SD (CX)(R10*8), X0, X1
+	MOVWLZX     2(SI)(R8*2), R10
+	VFMADD231SD (CX)(R10*8), X0, X2
+	ADDQ        $0x02, R8
+
+Col16OneOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col16OneEnd
+	MOVWLZX     (SI)(R8*2), R8
+	VFMADD231SD (CX)(R8*8), X0, X1
+
+Col16OneEnd:
+	VADDSD X3, X1, X1
+	VADDSD X4, X2, X2
+	VADDSD X2, X1, X1
+	VMOVSD X1, (AX)
+	ADDQ   $0x00000008, AX
+	INCQ   DI
+	MOVQ   rows+16(FP), R8
+	CMPQ   DI, R8
+	JB     Col16OneRow
+	VZEROUPPER
+	RET
+
+// func add1AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·add1AVX2Col32Val(SB), NOSPLIT, $0-72
+TEXT ·add1AVX2(SB), NOSPLIT, $0-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -89,15 +484,15 @@ TEXT ·add1AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R10
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
 	VMOVSD (CX), X0
 	CMPQ   R8, R9
-	JGT    two
+	JGT    Col32ValTwo
 
-four:
+Col32ValFour:
 	MOVQ        (SI)(R8*4), R11
 	MOVL        R11, R12
 	SHRQ        $0x20, R11
@@ -122,12 +517,12 @@ four:
 	VMOVSD      X2, (AX)(R11*8)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col32ValOne
 	MOVL        (SI)(R8*4), R11
 	VMOVSD      (R10)(R8*8), X1
 	VMOVSD      (AX)(R11*8), X2
@@ -140,113 +535,26 @@ two:
 	VMOVSD      X2, (AX)(R11*8)
 	ADDQ        $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col32ValEnd
 	MOVL        (SI)(R8*4), R9
 	VMOVSD      (R10)(R8*8), X1
 	VMOVSD      (AX)(R9*8), X2
 	VFMADD231SD X0, X1, X2
 	VMOVSD      X2, (AX)(R9*8)
 
-end:
+Col32ValEnd:
 	ADDQ $0x00000008, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32ValRow
 	VZEROUPPER
 	RET
 
-// func mul1AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul1AVX2Col32Code(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R10
-	MOVQ table+56(FP), R11
-	XORL DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*4), R12
-	MOVL        R12, R14
-	SHRQ        $0x20, R12
-	MOVL        (R10)(R8*1), R13
-	MOVBLZX     R13, R15
-	SHRL        $0x08, R13
-	VMOVSD      (R11)(R15*8), X4
-	VFMADD231SD (CX)(R14*8), X4, X0
-	MOVBLZX     R13, R14
-	SHRL        $0x08, R13
-	VMOVSD      (R11)(R14*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X1
-	MOVQ        8(SI)(R8*4), R12
-	MOVL        R12, R14
-	SHRQ        $0x20, R12
-	MOVBLZX     R13, R15
-	SHRL        $0x08, R13
-	VMOVSD      (R11)(R15*8), X4
-	VFMADD231SD (CX)(R14*8), X4, X2
-	VMOVSD      (R11)(R13*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X3
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVL        (SI)(R8*4), R12
-	MOVBLZX     (R10)(R8*1), R13
-	VMOVSD      (R11)(R13*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X0
-	MOVL        4(SI)(R8*4), R12
-	MOVBLZX     1(R10)(R8*1), R13
-	VMOVSD      (R11)(R13*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X1
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVL        (SI)(R8*4), R9
-	MOVBLZX     (R10)(R8*1), R8
-	VMOVSD      (R11)(R8*8), X4
-	VFMADD231SD (CX)(R9*8), X4, X0
-
-end:
-	VADDSD X2, X0, X0
-	VADDSD X3, X1, X1
-	VADDSD X1, X0, X0
-	VMOVSD X0, (AX)
-	ADDQ   $0x00000008, AX
-	INCQ   DI
-	MOVQ   rows+16(FP), R8
-	CMPQ   DI, R8
-	JB     row
-	VZEROUPPER
-	RET
-
-// func add1AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add1AVX2Col32Code(SB), NOSPLIT, $0-72
+Col32Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -256,15 +564,15 @@ TEXT ·add1AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ table+56(FP), R11
 	XORL DI, DI
 
-row:
+Col32CodeRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
 	VMOVSD (CX), X0
 	CMPQ   R8, R9
-	JGT    two
+	JGT    Col32CodeTwo
 
-four:
+Col32CodeFour:
 	MOVQ        (SI)(R8*4), R12
 	MOVL        R12, R14
 	SHRQ        $0x20, R12
@@ -296,12 +604,12 @@ four:
 	VMOVSD      X2, (AX)(R12*8)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32CodeFour
 
-two:
+Col32CodeTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col32CodeOne
 	MOVL        (SI)(R8*4), R12
 	MOVBLZX     (R10)(R8*1), R13
 	VMOVSD      (R11)(R13*8), X1
@@ -316,10 +624,10 @@ two:
 	VMOVSD      X2, (AX)(R12*8)
 	ADDQ        $0x02, R8
 
-one:
+Col32CodeOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col32CodeEnd
 	MOVL        (SI)(R8*4), R9
 	MOVBLZX     (R10)(R8*1), R8
 	VMOVSD      (R11)(R8*8), X1
@@ -327,86 +635,16 @@ one:
 	VFMADD231SD X0, X1, X2
 	VMOVSD      X2, (AX)(R9*8)
 
-end:
+Col32CodeEnd:
 	ADDQ $0x00000008, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32CodeRow
 	VZEROUPPER
 	RET
 
-// func mul1AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul1AVX2Col32One(SB), NOSPLIT, $0-72
-	MOVQ   w+0(FP), AX
-	MOVQ   x+8(FP), CX
-	MOVQ   lo+24(FP), DX
-	MOVQ   hi+32(FP), BX
-	MOVQ   col+40(FP), SI
-	MOVQ   table+56(FP), DI
-	VMOVSD (DI), X0
-	XORL   DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
-	VFMADD231SD (CX)(R11*8), X0, X1
-	VFMADD231SD (CX)(R10*8), X0, X2
-	MOVQ        8(SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
-	VFMADD231SD (CX)(R11*8), X0, X3
-	VFMADD231SD (CX)(R10*8), X0, X4
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVL        (SI)(R8*4), R10
-	VFMADD231SD (CX)(R10*8), X0, X1
-	MOVL        4(SI)(R8*4), R10
-	VFMADD231SD (CX)(R10*8), X0, X2
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVL        (SI)(R8*4), R8
-	VFMADD231SD (CX)(R8*8), X0, X1
-
-end:
-	VADDSD X3, X1, X1
-	VADDSD X4, X2, X2
-	VADDSD X2, X1, X1
-	VMOVSD X1, (AX)
-	ADDQ   $0x00000008, AX
-	INCQ   DI
-	MOVQ   rows+16(FP), R8
-	CMPQ   DI, R8
-	JB     row
-	VZEROUPPER
-	RET
-
-// func add1AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add1AVX2Col32One(SB), NOSPLIT, $0-72
+Col32One:
 	MOVQ   y+0(FP), AX
 	MOVQ   w+8(FP), CX
 	MOVQ   lo+24(FP), DX
@@ -416,15 +654,15 @@ TEXT ·add1AVX2Col32One(SB), NOSPLIT, $0-72
 	VMOVSD (DI), X0
 	XORL   DI, DI
 
-row:
+Col32OneRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
 	VMOVSD (CX), X1
 	CMPQ   R8, R9
-	JGT    two
+	JGT    Col32OneTwo
 
-four:
+Col32OneFour:
 	MOVQ        (SI)(R8*4), R10
 	MOVL        R10, R11
 	SHRQ        $0x20, R10
@@ -445,12 +683,12 @@ four:
 	VMOVSD      X2, (AX)(R10*8)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32OneFour
 
-two:
+Col32OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col32OneOne
 	MOVL        (SI)(R8*4), R10
 	VMOVSD      (AX)(R10*8), X2
 	VFMADD231SD X1, X0, X2
@@ -461,102 +699,25 @@ two:
 	VMOVSD      X2, (AX)(R10*8)
 	ADDQ        $0x02, R8
 
-one:
+Col32OneOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col32OneEnd
 	MOVL        (SI)(R8*4), R8
 	VMOVSD      (AX)(R8*8), X2
 	VFMADD231SD X1, X0, X2
 	VMOVSD      X2, (AX)(R8*8)
 
-end:
+Col32OneEnd:
 	ADDQ $0x00000008, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32OneRow
 	VZEROUPPER
 	RET
 
-// func mul1AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul1AVX2Col16Val(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R10
-	XORL DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	VMOVSD      (R10)(R8*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X0
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	VMOVSD      8(R10)(R8*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X1
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	VMOVSD      16(R10)(R8*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X2
-	VMOVSD      24(R10)(R8*8), X4
-	VFMADD231SD (CX)(R11*8), X4, X3
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVWLZX     (SI)(R8*2), R11
-	VMOVSD      (R10)(R8*8), X4
-	VFMADD231SD (CX)(R11*8), X4, X0
-	MOVWLZX     2(SI)(R8*2), R11
-	VMOVSD      8(R10)(R8*8), X4
-	VFMADD231SD (CX)(R11*8), X4, X1
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVWLZX     (SI)(R8*2), R9
-	VMOVSD      (R10)(R8*8), X4
-	VFMADD231SD (CX)(R9*8), X4, X0
-
-end:
-	VADDSD X2, X0, X0
-	VADDSD X3, X1, X1
-	VADDSD X1, X0, X0
-	VMOVSD X0, (AX)
-	ADDQ   $0x00000008, AX
-	INCQ   DI
-	MOVQ   rows+16(FP), R8
-	CMPQ   DI, R8
-	JB     row
-	VZEROUPPER
-	RET
-
-// func add1AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add1AVX2Col16Val(SB), NOSPLIT, $0-72
+Col16Val:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -565,15 +726,15 @@ TEXT ·add1AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R10
 	XORL DI, DI
 
-row:
+Col16ValRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
 	VMOVSD (CX), X0
 	CMPQ   R8, R9
-	JGT    two
+	JGT    Col16ValTwo
 
-four:
+Col16ValFour:
 	MOVQ        (SI)(R8*2), R11
 	MOVWLZX     R11, R12
 	SHRQ        $0x10, R11
@@ -599,12 +760,12 @@ four:
 	VMOVSD      X2, (AX)(R11*8)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col16ValFour
 
-two:
+Col16ValTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col16ValOne
 	MOVWLZX     (SI)(R8*2), R11
 	VMOVSD      (R10)(R8*8), X1
 	VMOVSD      (AX)(R11*8), X2
@@ -617,114 +778,26 @@ two:
 	VMOVSD      X2, (AX)(R11*8)
 	ADDQ        $0x02, R8
 
-one:
+Col16ValOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col16ValEnd
 	MOVWLZX     (SI)(R8*2), R9
 	VMOVSD      (R10)(R8*8), X1
 	VMOVSD      (AX)(R9*8), X2
 	VFMADD231SD X0, X1, X2
 	VMOVSD      X2, (AX)(R9*8)
 
-end:
+Col16ValEnd:
 	ADDQ $0x00000008, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16ValRow
 	VZEROUPPER
 	RET
 
-// func mul1AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul1AVX2Col16Code(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R10
-	MOVQ table+56(FP), R11
-	XORL DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*2), R12
-	MOVWLZX     R12, R14
-	SHRQ        $0x10, R12
-	MOVL        (R10)(R8*1), R13
-	MOVBLZX     R13, R15
-	SHRL        $0x08, R13
-	VMOVSD      (R11)(R15*8), X4
-	VFMADD231SD (CX)(R14*8), X4, X0
-	MOVWLZX     R12, R14
-	SHRQ        $0x10, R12
-	MOVBLZX     R13, R15
-	SHRL        $0x08, R13
-	VMOVSD      (R11)(R15*8), X4
-	VFMADD231SD (CX)(R14*8), X4, X1
-	MOVWLZX     R12, R14
-	SHRQ        $0x10, R12
-	MOVBLZX     R13, R15
-	SHRL        $0x08, R13
-	VMOVSD      (R11)(R15*8), X4
-	VFMADD231SD (CX)(R14*8), X4, X2
-	VMOVSD      (R11)(R13*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X3
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVWLZX     (SI)(R8*2), R12
-	MOVBLZX     (R10)(R8*1), R13
-	VMOVSD      (R11)(R13*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X0
-	MOVWLZX     2(SI)(R8*2), R12
-	MOVBLZX     1(R10)(R8*1), R13
-	VMOVSD      (R11)(R13*8), X4
-	VFMADD231SD (CX)(R12*8), X4, X1
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVWLZX     (SI)(R8*2), R9
-	MOVBLZX     (R10)(R8*1), R8
-	VMOVSD      (R11)(R8*8), X4
-	VFMADD231SD (CX)(R9*8), X4, X0
-
-end:
-	VADDSD X2, X0, X0
-	VADDSD X3, X1, X1
-	VADDSD X1, X0, X0
-	VMOVSD X0, (AX)
-	ADDQ   $0x00000008, AX
-	INCQ   DI
-	MOVQ   rows+16(FP), R8
-	CMPQ   DI, R8
-	JB     row
-	VZEROUPPER
-	RET
-
-// func add1AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add1AVX2Col16Code(SB), NOSPLIT, $0-72
+Col16Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -734,15 +807,15 @@ TEXT ·add1AVX2Col16Code(SB), NOSPLIT, $0-72
 	MOVQ table+56(FP), R11
 	XORL DI, DI
 
-row:
+Col16CodeRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
 	VMOVSD (CX), X0
 	CMPQ   R8, R9
-	JGT    two
+	JGT    Col16CodeTwo
 
-four:
+Col16CodeFour:
 	MOVQ        (SI)(R8*2), R12
 	MOVWLZX     R12, R14
 	SHRQ        $0x10, R12
@@ -775,12 +848,12 @@ four:
 	VMOVSD      X2, (AX)(R12*8)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col16CodeFour
 
-two:
+Col16CodeTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col16CodeOne
 	MOVWLZX     (SI)(R8*2), R12
 	MOVBLZX     (R10)(R8*1), R13
 	VMOVSD      (R11)(R13*8), X1
@@ -795,10 +868,10 @@ two:
 	VMOVSD      X2, (AX)(R12*8)
 	ADDQ        $0x02, R8
 
-one:
+Col16CodeOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col16CodeEnd
 	MOVWLZX     (SI)(R8*2), R9
 	MOVBLZX     (R10)(R8*1), R8
 	VMOVSD      (R11)(R8*8), X1
@@ -806,87 +879,16 @@ one:
 	VFMADD231SD X0, X1, X2
 	VMOVSD      X2, (AX)(R9*8)
 
-end:
+Col16CodeEnd:
 	ADDQ $0x00000008, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16CodeRow
 	VZEROUPPER
 	RET
 
-// func mul1AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul1AVX2Col16One(SB), NOSPLIT, $0-72
-	MOVQ   w+0(FP), AX
-	MOVQ   x+8(FP), CX
-	MOVQ   lo+24(FP), DX
-	MOVQ   hi+32(FP), BX
-	MOVQ   col+40(FP), SI
-	MOVQ   table+56(FP), DI
-	VMOVSD (DI), X0
-	XORL   DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*2), R10
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	VFMADD231SD (CX)(R11*8), X0, X1
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	VFMADD231SD (CX)(R11*8), X0, X2
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	VFMADD231SD (CX)(R11*8), X0, X3
-	VFMADD231SD (CX)(R10*8), X0, X4
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVWLZX     (SI)(R8*2), R10
-	VFMADD231SD (CX)(R10*8), X0, X1
-	MOVWLZX     2(SI)(R8*2), R10
-	VFMADD231SD (CX)(R10*8), X0, X2
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVWLZX     (SI)(R8*2), R8
-	VFMADD231SD (CX)(R8*8), X0, X1
-
-end:
-	VADDSD X3, X1, X1
-	VADDSD X4, X2, X2
-	VADDSD X2, X1, X1
-	VMOVSD X1, (AX)
-	ADDQ   $0x00000008, AX
-	INCQ   DI
-	MOVQ   rows+16(FP), R8
-	CMPQ   DI, R8
-	JB     row
-	VZEROUPPER
-	RET
-
-// func add1AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add1AVX2Col16One(SB), NOSPLIT, $0-72
+Col16One:
 	MOVQ   y+0(FP), AX
 	MOVQ   w+8(FP), CX
 	MOVQ   lo+24(FP), DX
@@ -896,15 +898,15 @@ TEXT ·add1AVX2Col16One(SB), NOSPLIT, $0-72
 	VMOVSD (DI), X0
 	XORL   DI, DI
 
-row:
+Col16OneRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
 	VMOVSD (CX), X1
 	CMPQ   R8, R9
-	JGT    two
+	JGT    Col16OneTwo
 
-four:
+Col16OneFour:
 	MOVQ        (SI)(R8*2), R10
 	MOVWLZX     R10, R11
 	SHRQ        $0x10, R10
@@ -926,12 +928,12 @@ four:
 	VMOVSD      X2, (AX)(R10*8)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col16OneFour
 
-two:
+Col16OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col16OneOne
 	MOVWLZX     (SI)(R8*2), R10
 	VMOVSD      (AX)(R10*8), X2
 	VFMADD231SD X1, X0, X2
@@ -942,27 +944,38 @@ two:
 	VMOVSD      X2, (AX)(R10*8)
 	ADDQ        $0x02, R8
 
-one:
+Col16OneOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col16OneEnd
 	MOVWLZX     (SI)(R8*2), R8
 	VMOVSD      (AX)(R8*8), X2
 	VFMADD231SD X1, X0, X2
 	VMOVSD      X2, (AX)(R8*8)
 
-end:
+Col16OneEnd:
 	ADDQ $0x00000008, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16OneRow
 	VZEROUPPER
 	RET
 
-// func mul2AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// func mul2AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·mul2AVX2Col32Val(SB), NOSPLIT, $0-72
+TEXT ·mul2AVX2(SB), NOSPLIT, $0-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -971,7 +984,7 @@ TEXT ·mul2AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R10
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
@@ -980,9 +993,9 @@ row:
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
 	CMPQ   R8, R9
-	JGT    two
+	JGT    Col32ValTwo
 
-four:
+Col32ValFour:
 	MOVQ        (SI)(R8*4), R11
 	MOVL        R11, R12
 	SHRQ        $0x20, R11
@@ -1003,12 +1016,12 @@ four:
 	VFMADD231PD (CX)(R11*1), X4, X3
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col32ValOne
 	MOVL        (SI)(R8*4), R11
 	SHLQ        $0x04, R11
 	VMOVDDUP    (R10)(R8*8), X4
@@ -1019,16 +1032,16 @@ two:
 	VFMADD231PD (CX)(R11*1), X4, X1
 	ADDQ        $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col32ValEnd
 	MOVL        (SI)(R8*4), R9
 	SHLQ        $0x04, R9
 	VMOVDDUP    (R10)(R8*8), X4
 	VFMADD231PD (CX)(R9*1), X4, X0
 
-end:
+Col32ValEnd:
 	VADDPD  X2, X0, X0
 	VADDPD  X3, X1, X1
 	VADDPD  X1, X0, X0
@@ -1037,13 +1050,432 @@ end:
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
-	JB      row
+	JB      Col32ValRow
 	VZEROUPPER
 	RET
 
-// func add2AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+Col32Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
+
+Col32CodeRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    Col32CodeTwo
+
+Col32CodeFour:
+	MOVQ        (SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	SHLQ        $0x04, R14
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X4
+	VFMADD231PD (CX)(R14*1), X4, X0
+	SHLQ        $0x04, R12
+	MOVBLZX     R13, R14
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R14*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X1
+	MOVQ        8(SI)(R8*4), R12
+	MOVL        R12, R14
+	SHRQ        $0x20, R12
+	SHLQ        $0x04, R14
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X4
+	VFMADD231PD (CX)(R14*1), X4, X2
+	SHLQ        $0x04, R12
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col32CodeFour
+
+Col32CodeTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col32CodeOne
+	MOVL        (SI)(R8*4), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X0
+	MOVL        4(SI)(R8*4), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X1
+	ADDQ        $0x02, R8
+
+Col32CodeOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col32CodeEnd
+	MOVL        (SI)(R8*4), R9
+	SHLQ        $0x04, R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVDDUP    (R11)(R8*8), X4
+	VFMADD231PD (CX)(R9*1), X4, X0
+
+Col32CodeEnd:
+	VADDPD  X2, X0, X0
+	VADDPD  X3, X1, X1
+	VADDPD  X1, X0, X0
+	VMOVUPD X0, (AX)
+	ADDQ    $0x00000010, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32CodeRow
+	VZEROUPPER
+	RET
+
+Col32One:
+	MOVQ     w+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     lo+24(FP), DX
+	MOVQ     hi+32(FP), BX
+	MOVQ     col+40(FP), SI
+	MOVQ     table+56(FP), DI
+	VMOVDDUP (DI), X0
+	XORL     DI, DI
+
+Col32OneRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    Col32OneTwo
+
+Col32OneFour:
+	MOVQ        (SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X1
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X2
+	MOVQ        8(SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X3
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col32OneFour
+
+Col32OneTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col32OneOne
+	MOVL        (SI)(R8*4), R10
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X1
+	MOVL        4(SI)(R8*4), R10
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X2
+	ADDQ        $0x02, R8
+
+Col32OneOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col32OneEnd
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x04, R8
+	VFMADD231PD (CX)(R8*1), X0, X1
+
+Col32OneEnd:
+	VADDPD  X3, X1, X1
+	VADDPD  X4, X2, X2
+	VADDPD  X2, X1, X1
+	VMOVUPD X1, (AX)
+	ADDQ    $0x00000010, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32OneRow
+	VZEROUPPER
+	RET
+
+Col16Val:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R10
+	XORL DI, DI
+
+Col16ValRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    Col16ValTwo
+
+Col16ValFour:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x04, R12
+	VMOVDDUP    (R10)(R8*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X0
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x04, R12
+	VMOVDDUP    8(R10)(R8*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X1
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x04, R12
+	VMOVDDUP    16(R10)(R8*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X2
+	SHLQ        $0x04, R11
+	VMOVDDUP    24(R10)(R8*8), X4
+	VFMADD231PD (CX)(R11*1), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col16ValFour
+
+Col16ValTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col16ValOne
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    (R10)(R8*8), X4
+	VFMADD231PD (CX)(R11*1), X4, X0
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x04, R11
+	VMOVDDUP    8(R10)(R8*8), X4
+	VFMADD231PD (CX)(R11*1), X4, X1
+	ADDQ        $0x02, R8
+
+Col16ValOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col16ValEnd
+	MOVWLZX     (SI)(R8*2), R9
+	SHLQ        $0x04, R9
+	VMOVDDUP    (R10)(R8*8), X4
+	VFMADD231PD (CX)(R9*1), X4, X0
+
+Col16ValEnd:
+	VADDPD  X2, X0, X0
+	VADDPD  X3, X1, X1
+	VADDPD  X1, X0, X0
+	VMOVUPD X0, (AX)
+	ADDQ    $0x00000010, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16ValRow
+	VZEROUPPER
+	RET
+
+Col16Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
+
+Col16CodeRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    Col16CodeTwo
+
+Col16CodeFour:
+	MOVQ        (SI)(R8*2), R12
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	SHLQ        $0x04, R14
+	MOVL        (R10)(R8*1), R13
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X4
+	VFMADD231PD (CX)(R14*1), X4, X0
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	SHLQ        $0x04, R14
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X4
+	VFMADD231PD (CX)(R14*1), X4, X1
+	MOVWLZX     R12, R14
+	SHRQ        $0x10, R12
+	SHLQ        $0x04, R14
+	MOVBLZX     R13, R15
+	SHRL        $0x08, R13
+	VMOVDDUP    (R11)(R15*8), X4
+	VFMADD231PD (CX)(R14*1), X4, X2
+	SHLQ        $0x04, R12
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X3
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col16CodeFour
+
+Col16CodeTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col16CodeOne
+	MOVWLZX     (SI)(R8*2), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     (R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X0
+	MOVWLZX     2(SI)(R8*2), R12
+	SHLQ        $0x04, R12
+	MOVBLZX     1(R10)(R8*1), R13
+	VMOVDDUP    (R11)(R13*8), X4
+	VFMADD231PD (CX)(R12*1), X4, X1
+	ADDQ        $0x02, R8
+
+Col16CodeOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col16CodeEnd
+	MOVWLZX     (SI)(R8*2), R9
+	SHLQ        $0x04, R9
+	MOVBLZX     (R10)(R8*1), R8
+	VMOVDDUP    (R11)(R8*8), X4
+	VFMADD231PD (CX)(R9*1), X4, X0
+
+Col16CodeEnd:
+	VADDPD  X2, X0, X0
+	VADDPD  X3, X1, X1
+	VADDPD  X1, X0, X0
+	VMOVUPD X0, (AX)
+	ADDQ    $0x00000010, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16CodeRow
+	VZEROUPPER
+	RET
+
+Col16One:
+	MOVQ     w+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     lo+24(FP), DX
+	MOVQ     hi+32(FP), BX
+	MOVQ     col+40(FP), SI
+	MOVQ     table+56(FP), DI
+	VMOVDDUP (DI), X0
+	XORL     DI, DI
+
+Col16OneRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    Col16OneTwo
+
+Col16OneFour:
+	MOVQ        (SI)(R8*2), R10
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X1
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X2
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x04, R11
+	VFMADD231PD (CX)(R11*1), X0, X3
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col16OneFour
+
+Col16OneTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col16OneOne
+	MOVWLZX     (SI)(R8*2), R10
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X1
+	MOVWLZX     2(SI)(R8*2), R10
+	SHLQ        $0x04, R10
+	VFMADD231PD (CX)(R10*1), X0, X2
+	ADDQ        $0x02, R8
+
+Col16OneOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col16OneEnd
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x04, R8
+	VFMADD231PD (CX)(R8*1), X0, X1
+
+Col16OneEnd:
+	VADDPD  X3, X1, X1
+	VADDPD  X4, X2, X2
+	VADDPD  X2, X1, X1
+	VMOVUPD X1, (AX)
+	ADDQ    $0x00000010, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16OneRow
+	VZEROUPPER
+	RET
+
+// func add2AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·add2AVX2Col32Val(SB), NOSPLIT, $0-72
+TEXT ·add2AVX2(SB), NOSPLIT, $0-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -1052,15 +1484,15 @@ TEXT ·add2AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R10
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), X0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32ValTwo
 
-four:
+Col32ValFour:
 	MOVQ        (SI)(R8*4), R11
 	MOVL        R11, R12
 	SHRQ        $0x20, R11
@@ -1089,12 +1521,12 @@ four:
 	VMOVUPD     X2, (AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col32ValOne
 	MOVL        (SI)(R8*4), R11
 	SHLQ        $0x04, R11
 	VMOVDDUP    (R10)(R8*8), X1
@@ -1109,10 +1541,10 @@ two:
 	VMOVUPD     X2, (AX)(R11*1)
 	ADDQ        $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col32ValEnd
 	MOVL        (SI)(R8*4), R9
 	SHLQ        $0x04, R9
 	VMOVDDUP    (R10)(R8*8), X1
@@ -1120,110 +1552,16 @@ one:
 	VFMADD231PD X0, X1, X2
 	VMOVUPD     X2, (AX)(R9*1)
 
-end:
+Col32ValEnd:
 	ADDQ $0x00000010, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32ValRow
 	VZEROUPPER
 	RET
 
-// func mul2AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul2AVX2Col32Code(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R10
-	MOVQ table+56(FP), R11
-	XORL DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*4), R12
-	MOVL        R12, R14
-	SHRQ        $0x20, R12
-	SHLQ        $0x04, R14
-	MOVL        (R10)(R8*1), R13
-	MOVBLZX     R13, R15
-	SHRL        $0x08, R13
-	VMOVDDUP    (R11)(R15*8), X4
-	VFMADD231PD (CX)(R14*1), X4, X0
-	SHLQ        $0x04, R12
-	MOVBLZX     R13, R14
-	SHRL        $0x08, R13
-	VMOVDDUP    (R11)(R14*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X1
-	MOVQ        8(SI)(R8*4), R12
-	MOVL        R12, R14
-	SHRQ        $0x20, R12
-	SHLQ        $0x04, R14
-	MOVBLZX     R13, R15
-	SHRL        $0x08, R13
-	VMOVDDUP    (R11)(R15*8), X4
-	VFMADD231PD (CX)(R14*1), X4, X2
-	SHLQ        $0x04, R12
-	VMOVDDUP    (R11)(R13*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X3
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVL        (SI)(R8*4), R12
-	SHLQ        $0x04, R12
-	MOVBLZX     (R10)(R8*1), R13
-	VMOVDDUP    (R11)(R13*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X0
-	MOVL        4(SI)(R8*4), R12
-	SHLQ        $0x04, R12
-	MOVBLZX     1(R10)(R8*1), R13
-	VMOVDDUP    (R11)(R13*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X1
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVL        (SI)(R8*4), R9
-	SHLQ        $0x04, R9
-	MOVBLZX     (R10)(R8*1), R8
-	VMOVDDUP    (R11)(R8*8), X4
-	VFMADD231PD (CX)(R9*1), X4, X0
-
-end:
-	VADDPD  X2, X0, X0
-	VADDPD  X3, X1, X1
-	VADDPD  X1, X0, X0
-	VMOVUPD X0, (AX)
-	ADDQ    $0x00000010, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add2AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add2AVX2Col32Code(SB), NOSPLIT, $0-72
+Col32Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -1233,15 +1571,15 @@ TEXT ·add2AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ table+56(FP), R11
 	XORL DI, DI
 
-row:
+Col32CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), X0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32CodeTwo
 
-four:
+Col32CodeFour:
 	MOVQ        (SI)(R8*4), R12
 	MOVL        R12, R14
 	SHRQ        $0x20, R12
@@ -1277,12 +1615,12 @@ four:
 	VMOVUPD     X2, (AX)(R12*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32CodeFour
 
-two:
+Col32CodeTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col32CodeOne
 	MOVL        (SI)(R8*4), R12
 	SHLQ        $0x04, R12
 	MOVBLZX     (R10)(R8*1), R13
@@ -1299,10 +1637,10 @@ two:
 	VMOVUPD     X2, (AX)(R12*1)
 	ADDQ        $0x02, R8
 
-one:
+Col32CodeOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col32CodeEnd
 	MOVL        (SI)(R8*4), R9
 	SHLQ        $0x04, R9
 	MOVBLZX     (R10)(R8*1), R8
@@ -1311,93 +1649,16 @@ one:
 	VFMADD231PD X0, X1, X2
 	VMOVUPD     X2, (AX)(R9*1)
 
-end:
+Col32CodeEnd:
 	ADDQ $0x00000010, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32CodeRow
 	VZEROUPPER
 	RET
 
-// func mul2AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul2AVX2Col32One(SB), NOSPLIT, $0-72
-	MOVQ     w+0(FP), AX
-	MOVQ     x+8(FP), CX
-	MOVQ     lo+24(FP), DX
-	MOVQ     hi+32(FP), BX
-	MOVQ     col+40(FP), SI
-	MOVQ     table+56(FP), DI
-	VMOVDDUP (DI), X0
-	XORL     DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
-	SHLQ        $0x04, R11
-	VFMADD231PD (CX)(R11*1), X0, X1
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X2
-	MOVQ        8(SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
-	SHLQ        $0x04, R11
-	VFMADD231PD (CX)(R11*1), X0, X3
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X4
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVL        (SI)(R8*4), R10
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X1
-	MOVL        4(SI)(R8*4), R10
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X2
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVL        (SI)(R8*4), R8
-	SHLQ        $0x04, R8
-	VFMADD231PD (CX)(R8*1), X0, X1
-
-end:
-	VADDPD  X3, X1, X1
-	VADDPD  X4, X2, X2
-	VADDPD  X2, X1, X1
-	VMOVUPD X1, (AX)
-	ADDQ    $0x00000010, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add2AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add2AVX2Col32One(SB), NOSPLIT, $0-72
+Col32One:
 	MOVQ     y+0(FP), AX
 	MOVQ     w+8(FP), CX
 	MOVQ     lo+24(FP), DX
@@ -1407,15 +1668,15 @@ TEXT ·add2AVX2Col32One(SB), NOSPLIT, $0-72
 	VMOVDDUP (DI), X0
 	XORL     DI, DI
 
-row:
+Col32OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), X1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32OneTwo
 
-four:
+Col32OneFour:
 	MOVQ        (SI)(R8*4), R10
 	MOVL        R10, R11
 	SHRQ        $0x20, R10
@@ -1440,12 +1701,12 @@ four:
 	VMOVUPD     X2, (AX)(R10*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32OneFour
 
-two:
+Col32OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col32OneOne
 	MOVL        (SI)(R8*4), R10
 	SHLQ        $0x04, R10
 	VMOVUPD     (AX)(R10*1), X2
@@ -1458,110 +1719,26 @@ two:
 	VMOVUPD     X2, (AX)(R10*1)
 	ADDQ        $0x02, R8
 
-one:
+Col32OneOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col32OneEnd
 	MOVL        (SI)(R8*4), R8
 	SHLQ        $0x04, R8
 	VMOVUPD     (AX)(R8*1), X2
 	VFMADD231PD X1, X0, X2
 	VMOVUPD     X2, (AX)(R8*1)
 
-end:
+Col32OneEnd:
 	ADDQ $0x00000010, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32OneRow
 	VZEROUPPER
 	RET
 
-// func mul2AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul2AVX2Col16Val(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R10
-	XORL DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x04, R12
-	VMOVDDUP    (R10)(R8*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X0
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x04, R12
-	VMOVDDUP    8(R10)(R8*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X1
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x04, R12
-	VMOVDDUP    16(R10)(R8*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X2
-	SHLQ        $0x04, R11
-	VMOVDDUP    24(R10)(R8*8), X4
-	VFMADD231PD (CX)(R11*1), X4, X3
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x04, R11
-	VMOVDDUP    (R10)(R8*8), X4
-	VFMADD231PD (CX)(R11*1), X4, X0
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x04, R11
-	VMOVDDUP    8(R10)(R8*8), X4
-	VFMADD231PD (CX)(R11*1), X4, X1
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVWLZX     (SI)(R8*2), R9
-	SHLQ        $0x04, R9
-	VMOVDDUP    (R10)(R8*8), X4
-	VFMADD231PD (CX)(R9*1), X4, X0
-
-end:
-	VADDPD  X2, X0, X0
-	VADDPD  X3, X1, X1
-	VADDPD  X1, X0, X0
-	VMOVUPD X0, (AX)
-	ADDQ    $0x00000010, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add2AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add2AVX2Col16Val(SB), NOSPLIT, $0-72
+Col16Val:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -1570,15 +1747,15 @@ TEXT ·add2AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R10
 	XORL DI, DI
 
-row:
+Col16ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), X0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16ValTwo
 
-four:
+Col16ValFour:
 	MOVQ        (SI)(R8*2), R11
 	MOVWLZX     R11, R12
 	SHRQ        $0x10, R11
@@ -1608,12 +1785,12 @@ four:
 	VMOVUPD     X2, (AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col16ValFour
 
-two:
+Col16ValTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col16ValOne
 	MOVWLZX     (SI)(R8*2), R11
 	SHLQ        $0x04, R11
 	VMOVDDUP    (R10)(R8*8), X1
@@ -1628,10 +1805,10 @@ two:
 	VMOVUPD     X2, (AX)(R11*1)
 	ADDQ        $0x02, R8
 
-one:
+Col16ValOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col16ValEnd
 	MOVWLZX     (SI)(R8*2), R9
 	SHLQ        $0x04, R9
 	VMOVDDUP    (R10)(R8*8), X1
@@ -1639,111 +1816,16 @@ one:
 	VFMADD231PD X0, X1, X2
 	VMOVUPD     X2, (AX)(R9*1)
 
-end:
+Col16ValEnd:
 	ADDQ $0x00000010, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16ValRow
 	VZEROUPPER
 	RET
 
-// func mul2AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul2AVX2Col16Code(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R10
-	MOVQ table+56(FP), R11
-	XORL DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*2), R12
-	MOVWLZX     R12, R14
-	SHRQ        $0x10, R12
-	SHLQ        $0x04, R14
-	MOVL        (R10)(R8*1), R13
-	MOVBLZX     R13, R15
-	SHRL        $0x08, R13
-	VMOVDDUP    (R11)(R15*8), X4
-	VFMADD231PD (CX)(R14*1), X4, X0
-	MOVWLZX     R12, R14
-	SHRQ        $0x10, R12
-	SHLQ        $0x04, R14
-	MOVBLZX     R13, R15
-	SHRL        $0x08, R13
-	VMOVDDUP    (R11)(R15*8), X4
-	VFMADD231PD (CX)(R14*1), X4, X1
-	MOVWLZX     R12, R14
-	SHRQ        $0x10, R12
-	SHLQ        $0x04, R14
-	MOVBLZX     R13, R15
-	SHRL        $0x08, R13
-	VMOVDDUP    (R11)(R15*8), X4
-	VFMADD231PD (CX)(R14*1), X4, X2
-	SHLQ        $0x04, R12
-	VMOVDDUP    (R11)(R13*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X3
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVWLZX     (SI)(R8*2), R12
-	SHLQ        $0x04, R12
-	MOVBLZX     (R10)(R8*1), R13
-	VMOVDDUP    (R11)(R13*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X0
-	MOVWLZX     2(SI)(R8*2), R12
-	SHLQ        $0x04, R12
-	MOVBLZX     1(R10)(R8*1), R13
-	VMOVDDUP    (R11)(R13*8), X4
-	VFMADD231PD (CX)(R12*1), X4, X1
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVWLZX     (SI)(R8*2), R9
-	SHLQ        $0x04, R9
-	MOVBLZX     (R10)(R8*1), R8
-	VMOVDDUP    (R11)(R8*8), X4
-	VFMADD231PD (CX)(R9*1), X4, X0
-
-end:
-	VADDPD  X2, X0, X0
-	VADDPD  X3, X1, X1
-	VADDPD  X1, X0, X0
-	VMOVUPD X0, (AX)
-	ADDQ    $0x00000010, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add2AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add2AVX2Col16Code(SB), NOSPLIT, $0-72
+Col16Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -1753,15 +1835,15 @@ TEXT ·add2AVX2Col16Code(SB), NOSPLIT, $0-72
 	MOVQ table+56(FP), R11
 	XORL DI, DI
 
-row:
+Col16CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), X0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16CodeTwo
 
-four:
+Col16CodeFour:
 	MOVQ        (SI)(R8*2), R12
 	MOVWLZX     R12, R14
 	SHRQ        $0x10, R12
@@ -1798,12 +1880,12 @@ four:
 	VMOVUPD     X2, (AX)(R12*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col16CodeFour
 
-two:
+Col16CodeTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col16CodeOne
 	MOVWLZX     (SI)(R8*2), R12
 	SHLQ        $0x04, R12
 	MOVBLZX     (R10)(R8*1), R13
@@ -1820,10 +1902,10 @@ two:
 	VMOVUPD     X2, (AX)(R12*1)
 	ADDQ        $0x02, R8
 
-one:
+Col16CodeOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col16CodeEnd
 	MOVWLZX     (SI)(R8*2), R9
 	SHLQ        $0x04, R9
 	MOVBLZX     (R10)(R8*1), R8
@@ -1832,94 +1914,16 @@ one:
 	VFMADD231PD X0, X1, X2
 	VMOVUPD     X2, (AX)(R9*1)
 
-end:
+Col16CodeEnd:
 	ADDQ $0x00000010, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16CodeRow
 	VZEROUPPER
 	RET
 
-// func mul2AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul2AVX2Col16One(SB), NOSPLIT, $0-72
-	MOVQ     w+0(FP), AX
-	MOVQ     x+8(FP), CX
-	MOVQ     lo+24(FP), DX
-	MOVQ     hi+32(FP), BX
-	MOVQ     col+40(FP), SI
-	MOVQ     table+56(FP), DI
-	VMOVDDUP (DI), X0
-	XORL     DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*2), R10
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x04, R11
-	VFMADD231PD (CX)(R11*1), X0, X1
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x04, R11
-	VFMADD231PD (CX)(R11*1), X0, X2
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x04, R11
-	VFMADD231PD (CX)(R11*1), X0, X3
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X4
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVWLZX     (SI)(R8*2), R10
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X1
-	MOVWLZX     2(SI)(R8*2), R10
-	SHLQ        $0x04, R10
-	VFMADD231PD (CX)(R10*1), X0, X2
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVWLZX     (SI)(R8*2), R8
-	SHLQ        $0x04, R8
-	VFMADD231PD (CX)(R8*1), X0, X1
-
-end:
-	VADDPD  X3, X1, X1
-	VADDPD  X4, X2, X2
-	VADDPD  X2, X1, X1
-	VMOVUPD X1, (AX)
-	ADDQ    $0x00000010, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add2AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add2AVX2Col16One(SB), NOSPLIT, $0-72
+Col16One:
 	MOVQ     y+0(FP), AX
 	MOVQ     w+8(FP), CX
 	MOVQ     lo+24(FP), DX
@@ -1929,15 +1933,15 @@ TEXT ·add2AVX2Col16One(SB), NOSPLIT, $0-72
 	VMOVDDUP (DI), X0
 	XORL     DI, DI
 
-row:
+Col16OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), X1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16OneTwo
 
-four:
+Col16OneFour:
 	MOVQ        (SI)(R8*2), R10
 	MOVWLZX     R10, R11
 	SHRQ        $0x10, R10
@@ -1963,12 +1967,12 @@ four:
 	VMOVUPD     X2, (AX)(R10*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col16OneFour
 
-two:
+Col16OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col16OneOne
 	MOVWLZX     (SI)(R8*2), R10
 	SHLQ        $0x04, R10
 	VMOVUPD     (AX)(R10*1), X2
@@ -1981,28 +1985,39 @@ two:
 	VMOVUPD     X2, (AX)(R10*1)
 	ADDQ        $0x02, R8
 
-one:
+Col16OneOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col16OneEnd
 	MOVWLZX     (SI)(R8*2), R8
 	SHLQ        $0x04, R8
 	VMOVUPD     (AX)(R8*1), X2
 	VFMADD231PD X1, X0, X2
 	VMOVUPD     X2, (AX)(R8*1)
 
-end:
+Col16OneEnd:
 	ADDQ $0x00000010, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16OneRow
 	VZEROUPPER
 	RET
 
-// func mul4AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// func mul4AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·mul4AVX2Col32Val(SB), NOSPLIT, $0-72
+TEXT ·mul4AVX2(SB), NOSPLIT, $0-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -2011,7 +2026,7 @@ TEXT ·mul4AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R10
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL   (DX)(DI*4), R8
 	MOVL   (BX)(DI*4), R9
 	SUBQ   $0x04, R9
@@ -2020,9 +2035,9 @@ row:
 	VXORPD X2, X2, X2
 	VXORPD X3, X3, X3
 	CMPQ   R8, R9
-	JGT    two
+	JGT    Col32ValTwo
 
-four:
+Col32ValFour:
 	MOVQ         (SI)(R8*4), R11
 	MOVL         R11, R12
 	SHRQ         $0x20, R11
@@ -2043,12 +2058,12 @@ four:
 	VFMADD231PD  (CX)(R11*1), Y4, Y3
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ         $0x02, R9
 	CMPQ         R8, R9
-	JGT          one
+	JGT          Col32ValOne
 	MOVL         (SI)(R8*4), R11
 	SHLQ         $0x05, R11
 	VBROADCASTSD (R10)(R8*8), Y4
@@ -2059,16 +2074,16 @@ two:
 	VFMADD231PD  (CX)(R11*1), Y4, Y1
 	ADDQ         $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ         $0x02, R9
 	CMPQ         R8, R9
-	JEQ          end
+	JEQ          Col32ValEnd
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x05, R9
 	VBROADCASTSD (R10)(R8*8), Y4
 	VFMADD231PD  (CX)(R9*1), Y4, Y0
 
-end:
+Col32ValEnd:
 	VADDPD  Y2, Y0, Y0
 	VADDPD  Y3, Y1, Y1
 	VADDPD  Y1, Y0, Y0
@@ -2077,13 +2092,432 @@ end:
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
-	JB      row
+	JB      Col32ValRow
 	VZEROUPPER
 	RET
 
-// func add4AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+Col32Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
+
+Col32CodeRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    Col32CodeTwo
+
+Col32CodeFour:
+	MOVQ         (SI)(R8*4), R12
+	MOVL         R12, R14
+	SHRQ         $0x20, R12
+	SHLQ         $0x05, R14
+	MOVL         (R10)(R8*1), R13
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y4
+	VFMADD231PD  (CX)(R14*1), Y4, Y0
+	SHLQ         $0x05, R12
+	MOVBLZX      R13, R14
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R14*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y1
+	MOVQ         8(SI)(R8*4), R12
+	MOVL         R12, R14
+	SHRQ         $0x20, R12
+	SHLQ         $0x05, R14
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y4
+	VFMADD231PD  (CX)(R14*1), Y4, Y2
+	SHLQ         $0x05, R12
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col32CodeFour
+
+Col32CodeTwo:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JGT          Col32CodeOne
+	MOVL         (SI)(R8*4), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      (R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y0
+	MOVL         4(SI)(R8*4), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      1(R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y1
+	ADDQ         $0x02, R8
+
+Col32CodeOne:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JEQ          Col32CodeEnd
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x05, R9
+	MOVBLZX      (R10)(R8*1), R8
+	VBROADCASTSD (R11)(R8*8), Y4
+	VFMADD231PD  (CX)(R9*1), Y4, Y0
+
+Col32CodeEnd:
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	ADDQ    $0x00000020, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32CodeRow
+	VZEROUPPER
+	RET
+
+Col32One:
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+Col32OneRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    Col32OneTwo
+
+Col32OneFour:
+	MOVQ        (SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y2
+	MOVQ        8(SI)(R8*4), R10
+	MOVL        R10, R11
+	SHRQ        $0x20, R10
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y3
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col32OneFour
+
+Col32OneTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col32OneOne
+	MOVL        (SI)(R8*4), R10
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y1
+	MOVL        4(SI)(R8*4), R10
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y2
+	ADDQ        $0x02, R8
+
+Col32OneOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col32OneEnd
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x05, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+
+Col32OneEnd:
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y4, Y2, Y2
+	VADDPD  Y2, Y1, Y1
+	VMOVUPD Y1, (AX)
+	ADDQ    $0x00000020, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32OneRow
+	VZEROUPPER
+	RET
+
+Col16Val:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R10
+	XORL DI, DI
+
+Col16ValRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    Col16ValTwo
+
+Col16ValFour:
+	MOVQ         (SI)(R8*2), R11
+	MOVWLZX      R11, R12
+	SHRQ         $0x10, R11
+	SHLQ         $0x05, R12
+	VBROADCASTSD (R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y0
+	MOVWLZX      R11, R12
+	SHRQ         $0x10, R11
+	SHLQ         $0x05, R12
+	VBROADCASTSD 8(R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y1
+	MOVWLZX      R11, R12
+	SHRQ         $0x10, R11
+	SHLQ         $0x05, R12
+	VBROADCASTSD 16(R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y2
+	SHLQ         $0x05, R11
+	VBROADCASTSD 24(R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R11*1), Y4, Y3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col16ValFour
+
+Col16ValTwo:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JGT          Col16ValOne
+	MOVWLZX      (SI)(R8*2), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD (R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R11*1), Y4, Y0
+	MOVWLZX      2(SI)(R8*2), R11
+	SHLQ         $0x05, R11
+	VBROADCASTSD 8(R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R11*1), Y4, Y1
+	ADDQ         $0x02, R8
+
+Col16ValOne:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JEQ          Col16ValEnd
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x05, R9
+	VBROADCASTSD (R10)(R8*8), Y4
+	VFMADD231PD  (CX)(R9*1), Y4, Y0
+
+Col16ValEnd:
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	ADDQ    $0x00000020, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16ValRow
+	VZEROUPPER
+	RET
+
+Col16Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R10
+	MOVQ table+56(FP), R11
+	XORL DI, DI
+
+Col16CodeRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X0, X0, X0
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	CMPQ   R8, R9
+	JGT    Col16CodeTwo
+
+Col16CodeFour:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R14
+	SHRQ         $0x10, R12
+	SHLQ         $0x05, R14
+	MOVL         (R10)(R8*1), R13
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y4
+	VFMADD231PD  (CX)(R14*1), Y4, Y0
+	MOVWLZX      R12, R14
+	SHRQ         $0x10, R12
+	SHLQ         $0x05, R14
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y4
+	VFMADD231PD  (CX)(R14*1), Y4, Y1
+	MOVWLZX      R12, R14
+	SHRQ         $0x10, R12
+	SHLQ         $0x05, R14
+	MOVBLZX      R13, R15
+	SHRL         $0x08, R13
+	VBROADCASTSD (R11)(R15*8), Y4
+	VFMADD231PD  (CX)(R14*1), Y4, Y2
+	SHLQ         $0x05, R12
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col16CodeFour
+
+Col16CodeTwo:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JGT          Col16CodeOne
+	MOVWLZX      (SI)(R8*2), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      (R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y0
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x05, R12
+	MOVBLZX      1(R10)(R8*1), R13
+	VBROADCASTSD (R11)(R13*8), Y4
+	VFMADD231PD  (CX)(R12*1), Y4, Y1
+	ADDQ         $0x02, R8
+
+Col16CodeOne:
+	ADDQ         $0x02, R9
+	CMPQ         R8, R9
+	JEQ          Col16CodeEnd
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x05, R9
+	MOVBLZX      (R10)(R8*1), R8
+	VBROADCASTSD (R11)(R8*8), Y4
+	VFMADD231PD  (CX)(R9*1), Y4, Y0
+
+Col16CodeEnd:
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	ADDQ    $0x00000020, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16CodeRow
+	VZEROUPPER
+	RET
+
+Col16One:
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+Col16OneRow:
+	MOVL   (DX)(DI*4), R8
+	MOVL   (BX)(DI*4), R9
+	SUBQ   $0x04, R9
+	VXORPD X1, X1, X1
+	VXORPD X2, X2, X2
+	VXORPD X3, X3, X3
+	VXORPD X4, X4, X4
+	CMPQ   R8, R9
+	JGT    Col16OneTwo
+
+Col16OneFour:
+	MOVQ        (SI)(R8*2), R10
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y2
+	MOVWLZX     R10, R11
+	SHRQ        $0x10, R10
+	SHLQ        $0x05, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y3
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col16OneFour
+
+Col16OneTwo:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JGT         Col16OneOne
+	MOVWLZX     (SI)(R8*2), R10
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y1
+	MOVWLZX     2(SI)(R8*2), R10
+	SHLQ        $0x05, R10
+	VFMADD231PD (CX)(R10*1), Y0, Y2
+	ADDQ        $0x02, R8
+
+Col16OneOne:
+	ADDQ        $0x02, R9
+	CMPQ        R8, R9
+	JEQ         Col16OneEnd
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x05, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+
+Col16OneEnd:
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y4, Y2, Y2
+	VADDPD  Y2, Y1, Y1
+	VMOVUPD Y1, (AX)
+	ADDQ    $0x00000020, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16OneRow
+	VZEROUPPER
+	RET
+
+// func add4AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, FMA3
-TEXT ·add4AVX2Col32Val(SB), NOSPLIT, $0-72
+TEXT ·add4AVX2(SB), NOSPLIT, $0-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -2092,15 +2526,15 @@ TEXT ·add4AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R10
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), Y0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32ValTwo
 
-four:
+Col32ValFour:
 	MOVQ         (SI)(R8*4), R11
 	MOVL         R11, R12
 	SHRQ         $0x20, R11
@@ -2129,12 +2563,12 @@ four:
 	VMOVUPD      Y2, (AX)(R11*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ         $0x02, R9
 	CMPQ         R8, R9
-	JGT          one
+	JGT          Col32ValOne
 	MOVL         (SI)(R8*4), R11
 	SHLQ         $0x05, R11
 	VBROADCASTSD (R10)(R8*8), Y1
@@ -2149,10 +2583,10 @@ two:
 	VMOVUPD      Y2, (AX)(R11*1)
 	ADDQ         $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ         $0x02, R9
 	CMPQ         R8, R9
-	JEQ          end
+	JEQ          Col32ValEnd
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x05, R9
 	VBROADCASTSD (R10)(R8*8), Y1
@@ -2160,110 +2594,16 @@ one:
 	VFMADD231PD  Y0, Y1, Y2
 	VMOVUPD      Y2, (AX)(R9*1)
 
-end:
+Col32ValEnd:
 	ADDQ $0x00000020, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32ValRow
 	VZEROUPPER
 	RET
 
-// func mul4AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul4AVX2Col32Code(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R10
-	MOVQ table+56(FP), R11
-	XORL DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ         (SI)(R8*4), R12
-	MOVL         R12, R14
-	SHRQ         $0x20, R12
-	SHLQ         $0x05, R14
-	MOVL         (R10)(R8*1), R13
-	MOVBLZX      R13, R15
-	SHRL         $0x08, R13
-	VBROADCASTSD (R11)(R15*8), Y4
-	VFMADD231PD  (CX)(R14*1), Y4, Y0
-	SHLQ         $0x05, R12
-	MOVBLZX      R13, R14
-	SHRL         $0x08, R13
-	VBROADCASTSD (R11)(R14*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y1
-	MOVQ         8(SI)(R8*4), R12
-	MOVL         R12, R14
-	SHRQ         $0x20, R12
-	SHLQ         $0x05, R14
-	MOVBLZX      R13, R15
-	SHRL         $0x08, R13
-	VBROADCASTSD (R11)(R15*8), Y4
-	VFMADD231PD  (CX)(R14*1), Y4, Y2
-	SHLQ         $0x05, R12
-	VBROADCASTSD (R11)(R13*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y3
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ         $0x02, R9
-	CMPQ         R8, R9
-	JGT          one
-	MOVL         (SI)(R8*4), R12
-	SHLQ         $0x05, R12
-	MOVBLZX      (R10)(R8*1), R13
-	VBROADCASTSD (R11)(R13*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y0
-	MOVL         4(SI)(R8*4), R12
-	SHLQ         $0x05, R12
-	MOVBLZX      1(R10)(R8*1), R13
-	VBROADCASTSD (R11)(R13*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y1
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ         $0x02, R9
-	CMPQ         R8, R9
-	JEQ          end
-	MOVL         (SI)(R8*4), R9
-	SHLQ         $0x05, R9
-	MOVBLZX      (R10)(R8*1), R8
-	VBROADCASTSD (R11)(R8*8), Y4
-	VFMADD231PD  (CX)(R9*1), Y4, Y0
-
-end:
-	VADDPD  Y2, Y0, Y0
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y1, Y0, Y0
-	VMOVUPD Y0, (AX)
-	ADDQ    $0x00000020, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add4AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add4AVX2Col32Code(SB), NOSPLIT, $0-72
+Col32Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -2273,15 +2613,15 @@ TEXT ·add4AVX2Col32Code(SB), NOSPLIT, $0-72
 	MOVQ table+56(FP), R11
 	XORL DI, DI
 
-row:
+Col32CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), Y0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32CodeTwo
 
-four:
+Col32CodeFour:
 	MOVQ         (SI)(R8*4), R12
 	MOVL         R12, R14
 	SHRQ         $0x20, R12
@@ -2317,12 +2657,12 @@ four:
 	VMOVUPD      Y2, (AX)(R12*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32CodeFour
 
-two:
+Col32CodeTwo:
 	ADDQ         $0x02, R9
 	CMPQ         R8, R9
-	JGT          one
+	JGT          Col32CodeOne
 	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x05, R12
 	MOVBLZX      (R10)(R8*1), R13
@@ -2339,10 +2679,10 @@ two:
 	VMOVUPD      Y2, (AX)(R12*1)
 	ADDQ         $0x02, R8
 
-one:
+Col32CodeOne:
 	ADDQ         $0x02, R9
 	CMPQ         R8, R9
-	JEQ          end
+	JEQ          Col32CodeEnd
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x05, R9
 	MOVBLZX      (R10)(R8*1), R8
@@ -2351,93 +2691,16 @@ one:
 	VFMADD231PD  Y0, Y1, Y2
 	VMOVUPD      Y2, (AX)(R9*1)
 
-end:
+Col32CodeEnd:
 	ADDQ $0x00000020, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32CodeRow
 	VZEROUPPER
 	RET
 
-// func mul4AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul4AVX2Col32One(SB), NOSPLIT, $0-72
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
-	SHLQ        $0x05, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y2
-	MOVQ        8(SI)(R8*4), R10
-	MOVL        R10, R11
-	SHRQ        $0x20, R10
-	SHLQ        $0x05, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y3
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y4
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVL        (SI)(R8*4), R10
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y1
-	MOVL        4(SI)(R8*4), R10
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y2
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVL        (SI)(R8*4), R8
-	SHLQ        $0x05, R8
-	VFMADD231PD (CX)(R8*1), Y0, Y1
-
-end:
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y4, Y2, Y2
-	VADDPD  Y2, Y1, Y1
-	VMOVUPD Y1, (AX)
-	ADDQ    $0x00000020, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add4AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add4AVX2Col32One(SB), NOSPLIT, $0-72
+Col32One:
 	MOVQ         y+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         lo+24(FP), DX
@@ -2447,15 +2710,15 @@ TEXT ·add4AVX2Col32One(SB), NOSPLIT, $0-72
 	VBROADCASTSD (DI), Y0
 	XORL         DI, DI
 
-row:
+Col32OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), Y1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32OneTwo
 
-four:
+Col32OneFour:
 	MOVQ        (SI)(R8*4), R10
 	MOVL        R10, R11
 	SHRQ        $0x20, R10
@@ -2480,12 +2743,12 @@ four:
 	VMOVUPD     Y2, (AX)(R10*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32OneFour
 
-two:
+Col32OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col32OneOne
 	MOVL        (SI)(R8*4), R10
 	SHLQ        $0x05, R10
 	VMOVUPD     (AX)(R10*1), Y2
@@ -2498,110 +2761,26 @@ two:
 	VMOVUPD     Y2, (AX)(R10*1)
 	ADDQ        $0x02, R8
 
-one:
+Col32OneOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col32OneEnd
 	MOVL        (SI)(R8*4), R8
 	SHLQ        $0x05, R8
 	VMOVUPD     (AX)(R8*1), Y2
 	VFMADD231PD Y1, Y0, Y2
 	VMOVUPD     Y2, (AX)(R8*1)
 
-end:
+Col32OneEnd:
 	ADDQ $0x00000020, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32OneRow
 	VZEROUPPER
 	RET
 
-// func mul4AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul4AVX2Col16Val(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R10
-	XORL DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ         (SI)(R8*2), R11
-	MOVWLZX      R11, R12
-	SHRQ         $0x10, R11
-	SHLQ         $0x05, R12
-	VBROADCASTSD (R10)(R8*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y0
-	MOVWLZX      R11, R12
-	SHRQ         $0x10, R11
-	SHLQ         $0x05, R12
-	VBROADCASTSD 8(R10)(R8*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y1
-	MOVWLZX      R11, R12
-	SHRQ         $0x10, R11
-	SHLQ         $0x05, R12
-	VBROADCASTSD 16(R10)(R8*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y2
-	SHLQ         $0x05, R11
-	VBROADCASTSD 24(R10)(R8*8), Y4
-	VFMADD231PD  (CX)(R11*1), Y4, Y3
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ         $0x02, R9
-	CMPQ         R8, R9
-	JGT          one
-	MOVWLZX      (SI)(R8*2), R11
-	SHLQ         $0x05, R11
-	VBROADCASTSD (R10)(R8*8), Y4
-	VFMADD231PD  (CX)(R11*1), Y4, Y0
-	MOVWLZX      2(SI)(R8*2), R11
-	SHLQ         $0x05, R11
-	VBROADCASTSD 8(R10)(R8*8), Y4
-	VFMADD231PD  (CX)(R11*1), Y4, Y1
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ         $0x02, R9
-	CMPQ         R8, R9
-	JEQ          end
-	MOVWLZX      (SI)(R8*2), R9
-	SHLQ         $0x05, R9
-	VBROADCASTSD (R10)(R8*8), Y4
-	VFMADD231PD  (CX)(R9*1), Y4, Y0
-
-end:
-	VADDPD  Y2, Y0, Y0
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y1, Y0, Y0
-	VMOVUPD Y0, (AX)
-	ADDQ    $0x00000020, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add4AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add4AVX2Col16Val(SB), NOSPLIT, $0-72
+Col16Val:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -2610,15 +2789,15 @@ TEXT ·add4AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R10
 	XORL DI, DI
 
-row:
+Col16ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), Y0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16ValTwo
 
-four:
+Col16ValFour:
 	MOVQ         (SI)(R8*2), R11
 	MOVWLZX      R11, R12
 	SHRQ         $0x10, R11
@@ -2648,12 +2827,12 @@ four:
 	VMOVUPD      Y2, (AX)(R11*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col16ValFour
 
-two:
+Col16ValTwo:
 	ADDQ         $0x02, R9
 	CMPQ         R8, R9
-	JGT          one
+	JGT          Col16ValOne
 	MOVWLZX      (SI)(R8*2), R11
 	SHLQ         $0x05, R11
 	VBROADCASTSD (R10)(R8*8), Y1
@@ -2668,10 +2847,10 @@ two:
 	VMOVUPD      Y2, (AX)(R11*1)
 	ADDQ         $0x02, R8
 
-one:
+Col16ValOne:
 	ADDQ         $0x02, R9
 	CMPQ         R8, R9
-	JEQ          end
+	JEQ          Col16ValEnd
 	MOVWLZX      (SI)(R8*2), R9
 	SHLQ         $0x05, R9
 	VBROADCASTSD (R10)(R8*8), Y1
@@ -2679,111 +2858,16 @@ one:
 	VFMADD231PD  Y0, Y1, Y2
 	VMOVUPD      Y2, (AX)(R9*1)
 
-end:
+Col16ValEnd:
 	ADDQ $0x00000020, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16ValRow
 	VZEROUPPER
 	RET
 
-// func mul4AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul4AVX2Col16Code(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R10
-	MOVQ table+56(FP), R11
-	XORL DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X0, X0, X0
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ         (SI)(R8*2), R12
-	MOVWLZX      R12, R14
-	SHRQ         $0x10, R12
-	SHLQ         $0x05, R14
-	MOVL         (R10)(R8*1), R13
-	MOVBLZX      R13, R15
-	SHRL         $0x08, R13
-	VBROADCASTSD (R11)(R15*8), Y4
-	VFMADD231PD  (CX)(R14*1), Y4, Y0
-	MOVWLZX      R12, R14
-	SHRQ         $0x10, R12
-	SHLQ         $0x05, R14
-	MOVBLZX      R13, R15
-	SHRL         $0x08, R13
-	VBROADCASTSD (R11)(R15*8), Y4
-	VFMADD231PD  (CX)(R14*1), Y4, Y1
-	MOVWLZX      R12, R14
-	SHRQ         $0x10, R12
-	SHLQ         $0x05, R14
-	MOVBLZX      R13, R15
-	SHRL         $0x08, R13
-	VBROADCASTSD (R11)(R15*8), Y4
-	VFMADD231PD  (CX)(R14*1), Y4, Y2
-	SHLQ         $0x05, R12
-	VBROADCASTSD (R11)(R13*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y3
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ         $0x02, R9
-	CMPQ         R8, R9
-	JGT          one
-	MOVWLZX      (SI)(R8*2), R12
-	SHLQ         $0x05, R12
-	MOVBLZX      (R10)(R8*1), R13
-	VBROADCASTSD (R11)(R13*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y0
-	MOVWLZX      2(SI)(R8*2), R12
-	SHLQ         $0x05, R12
-	MOVBLZX      1(R10)(R8*1), R13
-	VBROADCASTSD (R11)(R13*8), Y4
-	VFMADD231PD  (CX)(R12*1), Y4, Y1
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ         $0x02, R9
-	CMPQ         R8, R9
-	JEQ          end
-	MOVWLZX      (SI)(R8*2), R9
-	SHLQ         $0x05, R9
-	MOVBLZX      (R10)(R8*1), R8
-	VBROADCASTSD (R11)(R8*8), Y4
-	VFMADD231PD  (CX)(R9*1), Y4, Y0
-
-end:
-	VADDPD  Y2, Y0, Y0
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y1, Y0, Y0
-	VMOVUPD Y0, (AX)
-	ADDQ    $0x00000020, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add4AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add4AVX2Col16Code(SB), NOSPLIT, $0-72
+Col16Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -2793,15 +2877,15 @@ TEXT ·add4AVX2Col16Code(SB), NOSPLIT, $0-72
 	MOVQ table+56(FP), R11
 	XORL DI, DI
 
-row:
+Col16CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), Y0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16CodeTwo
 
-four:
+Col16CodeFour:
 	MOVQ         (SI)(R8*2), R12
 	MOVWLZX      R12, R14
 	SHRQ         $0x10, R12
@@ -2838,12 +2922,12 @@ four:
 	VMOVUPD      Y2, (AX)(R12*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col16CodeFour
 
-two:
+Col16CodeTwo:
 	ADDQ         $0x02, R9
 	CMPQ         R8, R9
-	JGT          one
+	JGT          Col16CodeOne
 	MOVWLZX      (SI)(R8*2), R12
 	SHLQ         $0x05, R12
 	MOVBLZX      (R10)(R8*1), R13
@@ -2860,10 +2944,10 @@ two:
 	VMOVUPD      Y2, (AX)(R12*1)
 	ADDQ         $0x02, R8
 
-one:
+Col16CodeOne:
 	ADDQ         $0x02, R9
 	CMPQ         R8, R9
-	JEQ          end
+	JEQ          Col16CodeEnd
 	MOVWLZX      (SI)(R8*2), R9
 	SHLQ         $0x05, R9
 	MOVBLZX      (R10)(R8*1), R8
@@ -2872,94 +2956,16 @@ one:
 	VFMADD231PD  Y0, Y1, Y2
 	VMOVUPD      Y2, (AX)(R9*1)
 
-end:
+Col16CodeEnd:
 	ADDQ $0x00000020, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16CodeRow
 	VZEROUPPER
 	RET
 
-// func mul4AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·mul4AVX2Col16One(SB), NOSPLIT, $0-72
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
-
-row:
-	MOVL   (DX)(DI*4), R8
-	MOVL   (BX)(DI*4), R9
-	SUBQ   $0x04, R9
-	VXORPD X1, X1, X1
-	VXORPD X2, X2, X2
-	VXORPD X3, X3, X3
-	VXORPD X4, X4, X4
-	CMPQ   R8, R9
-	JGT    two
-
-four:
-	MOVQ        (SI)(R8*2), R10
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x05, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x05, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y2
-	MOVWLZX     R10, R11
-	SHRQ        $0x10, R10
-	SHLQ        $0x05, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y3
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y4
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JGT         one
-	MOVWLZX     (SI)(R8*2), R10
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y1
-	MOVWLZX     2(SI)(R8*2), R10
-	SHLQ        $0x05, R10
-	VFMADD231PD (CX)(R10*1), Y0, Y2
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ        $0x02, R9
-	CMPQ        R8, R9
-	JEQ         end
-	MOVWLZX     (SI)(R8*2), R8
-	SHLQ        $0x05, R8
-	VFMADD231PD (CX)(R8*1), Y0, Y1
-
-end:
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y4, Y2, Y2
-	VADDPD  Y2, Y1, Y1
-	VMOVUPD Y1, (AX)
-	ADDQ    $0x00000020, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add4AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, FMA3
-TEXT ·add4AVX2Col16One(SB), NOSPLIT, $0-72
+Col16One:
 	MOVQ         y+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         lo+24(FP), DX
@@ -2969,15 +2975,15 @@ TEXT ·add4AVX2Col16One(SB), NOSPLIT, $0-72
 	VBROADCASTSD (DI), Y0
 	XORL         DI, DI
 
-row:
+Col16OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
 	VMOVUPD (CX), Y1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16OneTwo
 
-four:
+Col16OneFour:
 	MOVQ        (SI)(R8*2), R10
 	MOVWLZX     R10, R11
 	SHRQ        $0x10, R10
@@ -3003,12 +3009,12 @@ four:
 	VMOVUPD     Y2, (AX)(R10*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col16OneFour
 
-two:
+Col16OneTwo:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JGT         one
+	JGT         Col16OneOne
 	MOVWLZX     (SI)(R8*2), R10
 	SHLQ        $0x05, R10
 	VMOVUPD     (AX)(R10*1), Y2
@@ -3021,28 +3027,39 @@ two:
 	VMOVUPD     Y2, (AX)(R10*1)
 	ADDQ        $0x02, R8
 
-one:
+Col16OneOne:
 	ADDQ        $0x02, R9
 	CMPQ        R8, R9
-	JEQ         end
+	JEQ         Col16OneEnd
 	MOVWLZX     (SI)(R8*2), R8
 	SHLQ        $0x05, R8
 	VMOVUPD     (AX)(R8*1), Y2
 	VFMADD231PD Y1, Y0, Y2
 	VMOVUPD     Y2, (AX)(R8*1)
 
-end:
+Col16OneEnd:
 	ADDQ $0x00000020, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16OneRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// func mul8AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul8AVX2Col32Val(SB), NOSPLIT, $0-72
+TEXT ·mul8AVX2(SB), NOSPLIT, $8-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -3051,7 +3068,7 @@ TEXT ·mul8AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -3070,11 +3087,11 @@ row:
 	VXORPD  X6, X6, X6
 	VXORPD  X7, X7, X7
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32ValTwo
 
-four:
+Col32ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32ValGo4
 	MOVQ       (R10)(R8*4), R12
 	MOVL       R12, R13
 	SHRQ       $0x20, R12
@@ -3090,7 +3107,7 @@ four:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
 
-go4:
+Col32ValGo4:
 	MOVQ         (SI)(R8*4), R12
 	MOVL         R12, R13
 	SHRQ         $0x20, R12
@@ -3115,14 +3132,14 @@ go4:
 	VFMADD231PD  32(CX)(R12*1), Y8, Y7
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32ValGo2
 	MOVL       (R10)(R8*4), R12
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
@@ -3130,7 +3147,7 @@ two:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
 
-go2:
+Col32ValGo2:
 	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x06, R12
 	VBROADCASTSD (R11)(R8*8), Y8
@@ -3143,24 +3160,24 @@ go2:
 	VFMADD231PD  32(CX)(R12*1), Y8, Y3
 	ADDQ         $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32ValGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (CX)(R9*1)
 
-go1:
+Col32ValGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x06, R9
 	VBROADCASTSD (R11)(R8*8), Y8
 	VFMADD231PD  (CX)(R9*1), Y8, Y0
 	VFMADD231PD  32(CX)(R9*1), Y8, Y1
 
-end:
+Col32ValEnd:
 	VADDPD  Y4, Y0, Y0
 	VADDPD  Y5, Y1, Y1
 	VADDPD  Y6, Y2, Y2
@@ -3173,13 +3190,715 @@ end:
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
-	JB      row
+	JB      Col32ValRow
 	VZEROUPPER
 	RET
 
-// func add8AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+Col32Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
+
+Col32CodeRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     Col32CodeTwo
+
+Col32CodeFour:
+	TESTQ      R10, R10
+	JZ         Col32CodeGo4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+Col32CodeGo4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x06, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	SHLQ         $0x06, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y2
+	VFMADD231PD  32(CX)(R13*1), Y8, Y3
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y4
+	VFMADD231PD  32(CX)(R15*1), Y8, Y5
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y6
+	VFMADD231PD  32(CX)(R13*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col32CodeFour
+
+Col32CodeTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col32CodeOne
+	TESTQ      R10, R10
+	JZ         Col32CodeGo2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+Col32CodeGo2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y2
+	VFMADD231PD  32(CX)(R13*1), Y8, Y3
+	ADDQ         $0x02, R8
+
+Col32CodeOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col32CodeEnd
+	TESTQ      R10, R10
+	JZ         Col32CodeGo1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+Col32CodeGo1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
+
+Col32CodeEnd:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32CodeRow
+	VZEROUPPER
+	RET
+
+Col32One:
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+Col32OneRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	VXORPD  X8, X8, X8
+	CMPQ    R8, R9
+	JGT     Col32OneTwo
+
+Col32OneFour:
+	TESTQ      R10, R10
+	JZ         Col32OneGo4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+Col32OneGo4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y3
+	VFMADD231PD 32(CX)(R11*1), Y0, Y4
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y5
+	VFMADD231PD 32(CX)(R12*1), Y0, Y6
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y7
+	VFMADD231PD 32(CX)(R11*1), Y0, Y8
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col32OneFour
+
+Col32OneTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col32OneOne
+	TESTQ      R10, R10
+	JZ         Col32OneGo2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+Col32OneGo2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	VFMADD231PD 32(CX)(R11*1), Y0, Y2
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y3
+	VFMADD231PD 32(CX)(R11*1), Y0, Y4
+	ADDQ        $0x02, R8
+
+Col32OneOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col32OneEnd
+	TESTQ      R10, R10
+	JZ         Col32OneGo1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+Col32OneGo1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x06, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+	VFMADD231PD 32(CX)(R8*1), Y0, Y2
+
+Col32OneEnd:
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y8, Y4, Y4
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y4, Y2, Y2
+	VMOVUPD Y1, (AX)
+	VMOVUPD Y2, 32(AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32OneRow
+	VZEROUPPER
+	RET
+
+Col16Val:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	XORL DI, DI
+
+Col16ValRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     Col16ValTwo
+
+Col16ValFour:
+	TESTQ      R10, R10
+	JZ         Col16ValGo4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+Col16ValGo4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x06, R13
+	VBROADCASTSD 8(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y2
+	VFMADD231PD  32(CX)(R13*1), Y8, Y3
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x06, R13
+	VBROADCASTSD 16(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	SHLQ         $0x06, R12
+	VBROADCASTSD 24(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y6
+	VFMADD231PD  32(CX)(R12*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col16ValFour
+
+Col16ValTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16ValOne
+	TESTQ      R10, R10
+	JZ         Col16ValGo2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+Col16ValGo2:
+	MOVWLZX      (SI)(R8*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD (R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y0
+	VFMADD231PD  32(CX)(R12*1), Y8, Y1
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y2
+	VFMADD231PD  32(CX)(R12*1), Y8, Y3
+	ADDQ         $0x02, R8
+
+Col16ValOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16ValEnd
+	TESTQ      R10, R10
+	JZ         Col16ValGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+Col16ValGo1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD (R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
+
+Col16ValEnd:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16ValRow
+	VZEROUPPER
+	RET
+
+Col16Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
+
+Col16CodeRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     Col16CodeTwo
+
+Col16CodeFour:
+	TESTQ      R10, R10
+	JZ         Col16CodeGo4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+Col16CodeGo4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y2
+	VFMADD231PD  32(CX)(R15*1), Y8, Y3
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y4
+	VFMADD231PD  32(CX)(R15*1), Y8, Y5
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y6
+	VFMADD231PD  32(CX)(R13*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col16CodeFour
+
+Col16CodeTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16CodeOne
+	TESTQ      R10, R10
+	JZ         Col16CodeGo2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+Col16CodeGo2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y2
+	VFMADD231PD  32(CX)(R13*1), Y8, Y3
+	ADDQ         $0x02, R8
+
+Col16CodeOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16CodeEnd
+	TESTQ      R10, R10
+	JZ         Col16CodeGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+Col16CodeGo1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
+
+Col16CodeEnd:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16CodeRow
+	VZEROUPPER
+	RET
+
+Col16One:
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+Col16OneRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	VXORPD  X8, X8, X8
+	CMPQ    R8, R9
+	JGT     Col16OneTwo
+
+Col16OneFour:
+	TESTQ      R10, R10
+	JZ         Col16OneGo4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+Col16OneGo4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y3
+	VFMADD231PD 32(CX)(R12*1), Y0, Y4
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y5
+	VFMADD231PD 32(CX)(R12*1), Y0, Y6
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y7
+	VFMADD231PD 32(CX)(R11*1), Y0, Y8
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col16OneFour
+
+Col16OneTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16OneOne
+	TESTQ      R10, R10
+	JZ         Col16OneGo2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+Col16OneGo2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	VFMADD231PD 32(CX)(R11*1), Y0, Y2
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y3
+	VFMADD231PD 32(CX)(R11*1), Y0, Y4
+	ADDQ        $0x02, R8
+
+Col16OneOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16OneEnd
+	TESTQ      R10, R10
+	JZ         Col16OneGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+Col16OneGo1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x06, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+	VFMADD231PD 32(CX)(R8*1), Y0, Y2
+
+Col16OneEnd:
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y8, Y4, Y4
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y4, Y2, Y2
+	VMOVUPD Y1, (AX)
+	VMOVUPD Y2, 32(AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16OneRow
+	VZEROUPPER
+	RET
+
+// func add8AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add8AVX2Col32Val(SB), NOSPLIT, $0-72
+TEXT ·add8AVX2(SB), NOSPLIT, $8-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -3188,7 +3907,7 @@ TEXT ·add8AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -3201,11 +3920,11 @@ row:
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32ValTwo
 
-four:
+Col32ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32ValGo4
 	MOVQ       (R10)(R8*4), R12
 	MOVL       R12, R13
 	SHRQ       $0x20, R12
@@ -3221,7 +3940,7 @@ four:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
 
-go4:
+Col32ValGo4:
 	MOVQ         (SI)(R8*4), R12
 	MOVL         R12, R13
 	SHRQ         $0x20, R12
@@ -3262,14 +3981,14 @@ go4:
 	VMOVUPD      Y3, 32(AX)(R12*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32ValGo2
 	MOVL       (R10)(R8*4), R12
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
@@ -3277,7 +3996,7 @@ two:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
 
-go2:
+Col32ValGo2:
 	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x06, R12
 	VBROADCASTSD (R11)(R8*8), Y2
@@ -3298,17 +4017,17 @@ go2:
 	VMOVUPD      Y3, 32(AX)(R12*1)
 	ADDQ         $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32ValGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col32ValGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x06, R9
 	VBROADCASTSD (R11)(R8*8), Y2
@@ -3319,166 +4038,16 @@ go1:
 	VFMADD231PD  Y1, Y2, Y0
 	VMOVUPD      Y0, 32(AX)(R9*1)
 
-end:
+Col32ValEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32ValRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul8AVX2Col32Code(SB), NOSPLIT, $8-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	MOVQ table+56(FP), R12
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R14, R14
-	LEAQ    28(R9), R13
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
-	CMPQ    R13, R15
-	CMOVQGT R14, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*4), R13
-	MOVL       R13, R14
-	SHRQ       $0x20, R13
-	SHLQ       $0x06, R14
-	PREFETCHT0 (CX)(R14*1)
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	MOVQ       8(R10)(R8*4), R13
-	MOVL       R13, R14
-	SHRQ       $0x20, R13
-	SHLQ       $0x06, R14
-	PREFETCHT0 (CX)(R14*1)
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-
-go4:
-	MOVQ         (SI)(R8*4), R13
-	MOVL         R13, R15
-	SHRQ         $0x20, R13
-	SHLQ         $0x06, R15
-	MOVL         (R11)(R8*1), R14
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Y8
-	VFMADD231PD  (CX)(R15*1), Y8, Y0
-	VFMADD231PD  32(CX)(R15*1), Y8, Y1
-	SHLQ         $0x06, R13
-	MOVBLZX      R14, R15
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(R15*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y2
-	VFMADD231PD  32(CX)(R13*1), Y8, Y3
-	MOVQ         8(SI)(R8*4), R13
-	MOVL         R13, R15
-	SHRQ         $0x20, R13
-	SHLQ         $0x06, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Y8
-	VFMADD231PD  (CX)(R15*1), Y8, Y4
-	VFMADD231PD  32(CX)(R15*1), Y8, Y5
-	SHLQ         $0x06, R13
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y6
-	VFMADD231PD  32(CX)(R13*1), Y8, Y7
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVL       (R10)(R8*4), R13
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	MOVL       4(R10)(R8*4), R13
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-
-go2:
-	MOVL         (SI)(R8*4), R13
-	SHLQ         $0x06, R13
-	MOVBLZX      (R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y0
-	VFMADD231PD  32(CX)(R13*1), Y8, Y1
-	MOVL         4(SI)(R8*4), R13
-	SHLQ         $0x06, R13
-	MOVBLZX      1(R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y2
-	VFMADD231PD  32(CX)(R13*1), Y8, Y3
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVL       (R10)(R8*4), R9
-	SHLQ       $0x06, R9
-	PREFETCHT0 (CX)(R9*1)
-
-go1:
-	MOVL         (SI)(R8*4), R9
-	SHLQ         $0x06, R9
-	MOVBLZX      (R11)(R8*1), R8
-	VBROADCASTSD (R12)(R8*8), Y8
-	VFMADD231PD  (CX)(R9*1), Y8, Y0
-	VFMADD231PD  32(CX)(R9*1), Y8, Y1
-
-end:
-	VADDPD  Y4, Y0, Y0
-	VADDPD  Y5, Y1, Y1
-	VADDPD  Y6, Y2, Y2
-	VADDPD  Y7, Y3, Y3
-	VADDPD  Y2, Y0, Y0
-	VADDPD  Y3, Y1, Y1
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
-	ADDQ    $0x00000040, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add8AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add8AVX2Col32Code(SB), NOSPLIT, $8-72
+Col32Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -3488,7 +4057,7 @@ TEXT ·add8AVX2Col32Code(SB), NOSPLIT, $8-72
 	MOVQ table+56(FP), R12
 	XORL DI, DI
 
-row:
+Col32CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -3501,11 +4070,11 @@ row:
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32CodeTwo
 
-four:
+Col32CodeFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32CodeGo4
 	MOVQ       (R10)(R8*4), R13
 	MOVL       R13, R14
 	SHRQ       $0x20, R13
@@ -3521,7 +4090,7 @@ four:
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
 
-go4:
+Col32CodeGo4:
 	MOVQ         (SI)(R8*4), R13
 	MOVL         R13, R15
 	SHRQ         $0x20, R13
@@ -3569,14 +4138,14 @@ go4:
 	VMOVUPD      Y3, 32(AX)(R13*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32CodeFour
 
-two:
+Col32CodeTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32CodeOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32CodeGo2
 	MOVL       (R10)(R8*4), R13
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
@@ -3584,7 +4153,7 @@ two:
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
 
-go2:
+Col32CodeGo2:
 	MOVL         (SI)(R8*4), R13
 	SHLQ         $0x06, R13
 	MOVBLZX      (R11)(R8*1), R14
@@ -3607,17 +4176,17 @@ go2:
 	VMOVUPD      Y3, 32(AX)(R13*1)
 	ADDQ         $0x02, R8
 
-one:
+Col32CodeOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32CodeEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32CodeGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col32CodeGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x06, R9
 	MOVBLZX      (R11)(R8*1), R8
@@ -3629,149 +4198,16 @@ go1:
 	VFMADD231PD  Y1, Y2, Y0
 	VMOVUPD      Y0, 32(AX)(R9*1)
 
-end:
+Col32CodeEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32CodeRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul8AVX2Col32One(SB), NOSPLIT, $0-72
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	VXORPD  X8, X8, X8
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-
-go4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y3
-	VFMADD231PD 32(CX)(R11*1), Y0, Y4
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y5
-	VFMADD231PD 32(CX)(R12*1), Y0, Y6
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y7
-	VFMADD231PD 32(CX)(R11*1), Y0, Y8
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-
-go2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	VFMADD231PD 32(CX)(R11*1), Y0, Y2
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y3
-	VFMADD231PD 32(CX)(R11*1), Y0, Y4
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVL       (R10)(R8*4), R9
-	SHLQ       $0x06, R9
-	PREFETCHT0 (CX)(R9*1)
-
-go1:
-	MOVL        (SI)(R8*4), R8
-	SHLQ        $0x06, R8
-	VFMADD231PD (CX)(R8*1), Y0, Y1
-	VFMADD231PD 32(CX)(R8*1), Y0, Y2
-
-end:
-	VADDPD  Y5, Y1, Y1
-	VADDPD  Y6, Y2, Y2
-	VADDPD  Y7, Y3, Y3
-	VADDPD  Y8, Y4, Y4
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y4, Y2, Y2
-	VMOVUPD Y1, (AX)
-	VMOVUPD Y2, 32(AX)
-	ADDQ    $0x00000040, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add8AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add8AVX2Col32One(SB), NOSPLIT, $0-72
+Col32One:
 	MOVQ         y+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         lo+24(FP), DX
@@ -3781,7 +4217,7 @@ TEXT ·add8AVX2Col32One(SB), NOSPLIT, $0-72
 	VBROADCASTSD (DI), Y0
 	XORL         DI, DI
 
-row:
+Col32OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -3794,11 +4230,11 @@ row:
 	VMOVUPD (CX), Y1
 	VMOVUPD 32(CX), Y2
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32OneTwo
 
-four:
+Col32OneFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32OneGo4
 	MOVQ       (R10)(R8*4), R11
 	MOVL       R11, R12
 	SHRQ       $0x20, R11
@@ -3814,7 +4250,7 @@ four:
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
 
-go4:
+Col32OneGo4:
 	MOVQ        (SI)(R8*4), R11
 	MOVL        R11, R12
 	SHRQ        $0x20, R11
@@ -3851,14 +4287,14 @@ go4:
 	VMOVUPD     Y3, 32(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32OneFour
 
-two:
+Col32OneTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32OneOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32OneGo2
 	MOVL       (R10)(R8*4), R11
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
@@ -3866,7 +4302,7 @@ two:
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
 
-go2:
+Col32OneGo2:
 	MOVL        (SI)(R8*4), R11
 	SHLQ        $0x06, R11
 	VMOVUPD     (AX)(R11*1), Y3
@@ -3885,17 +4321,17 @@ go2:
 	VMOVUPD     Y3, 32(AX)(R11*1)
 	ADDQ        $0x02, R8
 
-one:
+Col32OneOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32OneEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32OneGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col32OneGo1:
 	MOVL        (SI)(R8*4), R8
 	SHLQ        $0x06, R8
 	VMOVUPD     (AX)(R8*1), Y3
@@ -3905,157 +4341,16 @@ go1:
 	VFMADD231PD Y2, Y0, Y1
 	VMOVUPD     Y1, 32(AX)(R8*1)
 
-end:
+Col32OneEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32OneRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul8AVX2Col16Val(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R13, R13
-	LEAQ    28(R9), R12
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
-	CMPQ    R12, R14
-	CMOVQGT R13, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R12
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-
-go4:
-	MOVQ         (SI)(R8*2), R12
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x06, R13
-	VBROADCASTSD (R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y0
-	VFMADD231PD  32(CX)(R13*1), Y8, Y1
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x06, R13
-	VBROADCASTSD 8(R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y2
-	VFMADD231PD  32(CX)(R13*1), Y8, Y3
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x06, R13
-	VBROADCASTSD 16(R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y4
-	VFMADD231PD  32(CX)(R13*1), Y8, Y5
-	SHLQ         $0x06, R12
-	VBROADCASTSD 24(R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R12*1), Y8, Y6
-	VFMADD231PD  32(CX)(R12*1), Y8, Y7
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R12
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	MOVWLZX    2(R10)(R8*2), R12
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-
-go2:
-	MOVWLZX      (SI)(R8*2), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD (R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R12*1), Y8, Y0
-	VFMADD231PD  32(CX)(R12*1), Y8, Y1
-	MOVWLZX      2(SI)(R8*2), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD 8(R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R12*1), Y8, Y2
-	VFMADD231PD  32(CX)(R12*1), Y8, Y3
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x06, R9
-	PREFETCHT0 (CX)(R9*1)
-
-go1:
-	MOVWLZX      (SI)(R8*2), R9
-	SHLQ         $0x06, R9
-	VBROADCASTSD (R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R9*1), Y8, Y0
-	VFMADD231PD  32(CX)(R9*1), Y8, Y1
-
-end:
-	VADDPD  Y4, Y0, Y0
-	VADDPD  Y5, Y1, Y1
-	VADDPD  Y6, Y2, Y2
-	VADDPD  Y7, Y3, Y3
-	VADDPD  Y2, Y0, Y0
-	VADDPD  Y3, Y1, Y1
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
-	ADDQ    $0x00000040, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add8AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add8AVX2Col16Val(SB), NOSPLIT, $0-72
+Col16Val:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -4064,7 +4359,7 @@ TEXT ·add8AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col16ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -4077,11 +4372,11 @@ row:
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16ValTwo
 
-four:
+Col16ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16ValGo4
 	MOVQ       (R10)(R8*2), R12
 	MOVWLZX    R12, R13
 	SHRQ       $0x10, R12
@@ -4098,7 +4393,7 @@ four:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
 
-go4:
+Col16ValGo4:
 	MOVQ         (SI)(R8*2), R12
 	MOVWLZX      R12, R13
 	SHRQ         $0x10, R12
@@ -4140,14 +4435,14 @@ go4:
 	VMOVUPD      Y3, 32(AX)(R12*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col16ValFour
 
-two:
+Col16ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16ValGo2
 	MOVWLZX    (R10)(R8*2), R12
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
@@ -4155,7 +4450,7 @@ two:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
 
-go2:
+Col16ValGo2:
 	MOVWLZX      (SI)(R8*2), R12
 	SHLQ         $0x06, R12
 	VBROADCASTSD (R11)(R8*8), Y2
@@ -4176,17 +4471,17 @@ go2:
 	VMOVUPD      Y3, 32(AX)(R12*1)
 	ADDQ         $0x02, R8
 
-one:
+Col16ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16ValGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col16ValGo1:
 	MOVWLZX      (SI)(R8*2), R9
 	SHLQ         $0x06, R9
 	VBROADCASTSD (R11)(R8*8), Y2
@@ -4197,168 +4492,16 @@ go1:
 	VFMADD231PD  Y1, Y2, Y0
 	VMOVUPD      Y0, 32(AX)(R9*1)
 
-end:
+Col16ValEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16ValRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul8AVX2Col16Code(SB), NOSPLIT, $8-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	MOVQ table+56(FP), R12
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R14, R14
-	LEAQ    28(R9), R13
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
-	CMPQ    R13, R15
-	CMOVQGT R14, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R13
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x06, R14
-	PREFETCHT0 (CX)(R14*1)
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x06, R14
-	PREFETCHT0 (CX)(R14*1)
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x06, R14
-	PREFETCHT0 (CX)(R14*1)
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-
-go4:
-	MOVQ         (SI)(R8*2), R13
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x06, R15
-	MOVL         (R11)(R8*1), R14
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Y8
-	VFMADD231PD  (CX)(R15*1), Y8, Y0
-	VFMADD231PD  32(CX)(R15*1), Y8, Y1
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x06, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Y8
-	VFMADD231PD  (CX)(R15*1), Y8, Y2
-	VFMADD231PD  32(CX)(R15*1), Y8, Y3
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x06, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Y8
-	VFMADD231PD  (CX)(R15*1), Y8, Y4
-	VFMADD231PD  32(CX)(R15*1), Y8, Y5
-	SHLQ         $0x06, R13
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y6
-	VFMADD231PD  32(CX)(R13*1), Y8, Y7
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R13
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	MOVWLZX    2(R10)(R8*2), R13
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-
-go2:
-	MOVWLZX      (SI)(R8*2), R13
-	SHLQ         $0x06, R13
-	MOVBLZX      (R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y0
-	VFMADD231PD  32(CX)(R13*1), Y8, Y1
-	MOVWLZX      2(SI)(R8*2), R13
-	SHLQ         $0x06, R13
-	MOVBLZX      1(R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y2
-	VFMADD231PD  32(CX)(R13*1), Y8, Y3
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x06, R9
-	PREFETCHT0 (CX)(R9*1)
-
-go1:
-	MOVWLZX      (SI)(R8*2), R9
-	SHLQ         $0x06, R9
-	MOVBLZX      (R11)(R8*1), R8
-	VBROADCASTSD (R12)(R8*8), Y8
-	VFMADD231PD  (CX)(R9*1), Y8, Y0
-	VFMADD231PD  32(CX)(R9*1), Y8, Y1
-
-end:
-	VADDPD  Y4, Y0, Y0
-	VADDPD  Y5, Y1, Y1
-	VADDPD  Y6, Y2, Y2
-	VADDPD  Y7, Y3, Y3
-	VADDPD  Y2, Y0, Y0
-	VADDPD  Y3, Y1, Y1
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
-	ADDQ    $0x00000040, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add8AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add8AVX2Col16Code(SB), NOSPLIT, $8-72
+Col16Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -4368,7 +4511,7 @@ TEXT ·add8AVX2Col16Code(SB), NOSPLIT, $8-72
 	MOVQ table+56(FP), R12
 	XORL DI, DI
 
-row:
+Col16CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -4381,11 +4524,11 @@ row:
 	VMOVUPD (CX), Y0
 	VMOVUPD 32(CX), Y1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16CodeTwo
 
-four:
+Col16CodeFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16CodeGo4
 	MOVQ       (R10)(R8*2), R13
 	MOVWLZX    R13, R14
 	SHRQ       $0x10, R13
@@ -4402,7 +4545,7 @@ four:
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
 
-go4:
+Col16CodeGo4:
 	MOVQ         (SI)(R8*2), R13
 	MOVWLZX      R13, R15
 	SHRQ         $0x10, R13
@@ -4451,14 +4594,14 @@ go4:
 	VMOVUPD      Y3, 32(AX)(R13*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col16CodeFour
 
-two:
+Col16CodeTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16CodeOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16CodeGo2
 	MOVWLZX    (R10)(R8*2), R13
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
@@ -4466,7 +4609,7 @@ two:
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
 
-go2:
+Col16CodeGo2:
 	MOVWLZX      (SI)(R8*2), R13
 	SHLQ         $0x06, R13
 	MOVBLZX      (R11)(R8*1), R14
@@ -4489,17 +4632,17 @@ go2:
 	VMOVUPD      Y3, 32(AX)(R13*1)
 	ADDQ         $0x02, R8
 
-one:
+Col16CodeOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16CodeEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16CodeGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col16CodeGo1:
 	MOVWLZX      (SI)(R8*2), R9
 	SHLQ         $0x06, R9
 	MOVBLZX      (R11)(R8*1), R8
@@ -4511,151 +4654,16 @@ go1:
 	VFMADD231PD  Y1, Y2, Y0
 	VMOVUPD      Y0, 32(AX)(R9*1)
 
-end:
+Col16CodeEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16CodeRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul8AVX2Col16One(SB), NOSPLIT, $0-72
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	VXORPD  X8, X8, X8
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-
-go4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y3
-	VFMADD231PD 32(CX)(R12*1), Y0, Y4
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y5
-	VFMADD231PD 32(CX)(R12*1), Y0, Y6
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y7
-	VFMADD231PD 32(CX)(R11*1), Y0, Y8
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-
-go2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	VFMADD231PD 32(CX)(R11*1), Y0, Y2
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y3
-	VFMADD231PD 32(CX)(R11*1), Y0, Y4
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x06, R9
-	PREFETCHT0 (CX)(R9*1)
-
-go1:
-	MOVWLZX     (SI)(R8*2), R8
-	SHLQ        $0x06, R8
-	VFMADD231PD (CX)(R8*1), Y0, Y1
-	VFMADD231PD 32(CX)(R8*1), Y0, Y2
-
-end:
-	VADDPD  Y5, Y1, Y1
-	VADDPD  Y6, Y2, Y2
-	VADDPD  Y7, Y3, Y3
-	VADDPD  Y8, Y4, Y4
-	VADDPD  Y3, Y1, Y1
-	VADDPD  Y4, Y2, Y2
-	VMOVUPD Y1, (AX)
-	VMOVUPD Y2, 32(AX)
-	ADDQ    $0x00000040, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add8AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add8AVX2Col16One(SB), NOSPLIT, $0-72
+Col16One:
 	MOVQ         y+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         lo+24(FP), DX
@@ -4665,7 +4673,7 @@ TEXT ·add8AVX2Col16One(SB), NOSPLIT, $0-72
 	VBROADCASTSD (DI), Y0
 	XORL         DI, DI
 
-row:
+Col16OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -4678,11 +4686,11 @@ row:
 	VMOVUPD (CX), Y1
 	VMOVUPD 32(CX), Y2
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16OneTwo
 
-four:
+Col16OneFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16OneGo4
 	MOVQ       (R10)(R8*2), R11
 	MOVWLZX    R11, R12
 	SHRQ       $0x10, R11
@@ -4699,7 +4707,7 @@ four:
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
 
-go4:
+Col16OneGo4:
 	MOVQ        (SI)(R8*2), R11
 	MOVWLZX     R11, R12
 	SHRQ        $0x10, R11
@@ -4737,14 +4745,14 @@ go4:
 	VMOVUPD     Y3, 32(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col16OneFour
 
-two:
+Col16OneTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16OneOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16OneGo2
 	MOVWLZX    (R10)(R8*2), R11
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
@@ -4752,7 +4760,7 @@ two:
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
 
-go2:
+Col16OneGo2:
 	MOVWLZX     (SI)(R8*2), R11
 	SHLQ        $0x06, R11
 	VMOVUPD     (AX)(R11*1), Y3
@@ -4771,17 +4779,17 @@ go2:
 	VMOVUPD     Y3, 32(AX)(R11*1)
 	ADDQ        $0x02, R8
 
-one:
+Col16OneOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16OneEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16OneGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col16OneGo1:
 	MOVWLZX     (SI)(R8*2), R8
 	SHLQ        $0x06, R8
 	VMOVUPD     (AX)(R8*1), Y3
@@ -4791,18 +4799,29 @@ go1:
 	VFMADD231PD Y2, Y0, Y1
 	VMOVUPD     Y1, 32(AX)(R8*1)
 
-end:
+Col16OneEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16OneRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX2Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// func mul16AVX2(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul16AVX2Col32Val(SB), NOSPLIT, $0-72
+TEXT ·mul16AVX2(SB), NOSPLIT, $8-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -4811,7 +4830,7 @@ TEXT ·mul16AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -4830,11 +4849,11 @@ row:
 	VXORPD  X6, X6, X6
 	VXORPD  X7, X7, X7
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32ValTwo
 
-four:
+Col32ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32ValGo4
 	MOVQ       (R10)(R8*4), R12
 	MOVL       R12, R13
 	SHRQ       $0x20, R12
@@ -4854,7 +4873,7 @@ four:
 	PREFETCHT0 (CX)(R12*1)
 	PREFETCHT0 64(CX)(R12*1)
 
-go4:
+Col32ValGo4:
 	MOVQ         (SI)(R8*4), R12
 	MOVL         R12, R13
 	SHRQ         $0x20, R12
@@ -4887,14 +4906,14 @@ go4:
 	VFMADD231PD  96(CX)(R12*1), Y8, Y7
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32ValGo2
 	MOVL       (R10)(R8*4), R12
 	SHLQ       $0x07, R12
 	PREFETCHT0 (CX)(R12*1)
@@ -4904,7 +4923,7 @@ two:
 	PREFETCHT0 (CX)(R12*1)
 	PREFETCHT0 64(CX)(R12*1)
 
-go2:
+Col32ValGo2:
 	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x07, R12
 	VBROADCASTSD (R11)(R8*8), Y8
@@ -4921,18 +4940,18 @@ go2:
 	VFMADD231PD  96(CX)(R12*1), Y8, Y7
 	ADDQ         $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32ValGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (CX)(R9*1)
 	PREFETCHT0 64(CX)(R9*1)
 
-go1:
+Col32ValGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x07, R9
 	VBROADCASTSD (R11)(R8*8), Y8
@@ -4941,7 +4960,7 @@ go1:
 	VFMADD231PD  64(CX)(R9*1), Y8, Y2
 	VFMADD231PD  96(CX)(R9*1), Y8, Y3
 
-end:
+Col32ValEnd:
 	VADDPD  Y4, Y0, Y0
 	VADDPD  Y5, Y1, Y1
 	VADDPD  Y6, Y2, Y2
@@ -4954,13 +4973,820 @@ end:
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
-	JB      row
+	JB      Col32ValRow
 	VZEROUPPER
 	RET
 
-// func add16AVX2Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+Col32Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
+
+Col32CodeRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     Col32CodeTwo
+
+Col32CodeFour:
+	TESTQ      R10, R10
+	JZ         Col32CodeGo4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+Col32CodeGo4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x07, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	VFMADD231PD  64(CX)(R15*1), Y8, Y2
+	VFMADD231PD  96(CX)(R15*1), Y8, Y3
+	SHLQ         $0x07, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	VFMADD231PD  64(CX)(R15*1), Y8, Y2
+	VFMADD231PD  96(CX)(R15*1), Y8, Y3
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col32CodeFour
+
+Col32CodeTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col32CodeOne
+	TESTQ      R10, R10
+	JZ         Col32CodeGo2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+Col32CodeGo2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	VFMADD231PD  64(CX)(R13*1), Y8, Y2
+	VFMADD231PD  96(CX)(R13*1), Y8, Y3
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	ADDQ         $0x02, R8
+
+Col32CodeOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col32CodeEnd
+	TESTQ      R10, R10
+	JZ         Col32CodeGo1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+Col32CodeGo1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
+	VFMADD231PD  64(CX)(R9*1), Y8, Y2
+	VFMADD231PD  96(CX)(R9*1), Y8, Y3
+
+Col32CodeEnd:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32CodeRow
+	VZEROUPPER
+	RET
+
+Col32One:
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+Col32OneRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	VXORPD  X8, X8, X8
+	CMPQ    R8, R9
+	JGT     Col32OneTwo
+
+Col32OneFour:
+	TESTQ      R10, R10
+	JZ         Col32OneGo4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+Col32OneGo4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	VFMADD231PD 64(CX)(R12*1), Y0, Y3
+	VFMADD231PD 96(CX)(R12*1), Y0, Y4
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y5
+	VFMADD231PD 32(CX)(R11*1), Y0, Y6
+	VFMADD231PD 64(CX)(R11*1), Y0, Y7
+	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	VFMADD231PD 64(CX)(R12*1), Y0, Y3
+	VFMADD231PD 96(CX)(R12*1), Y0, Y4
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y5
+	VFMADD231PD 32(CX)(R11*1), Y0, Y6
+	VFMADD231PD 64(CX)(R11*1), Y0, Y7
+	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col32OneFour
+
+Col32OneTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col32OneOne
+	TESTQ      R10, R10
+	JZ         Col32OneGo2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+Col32OneGo2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	VFMADD231PD 32(CX)(R11*1), Y0, Y2
+	VFMADD231PD 64(CX)(R11*1), Y0, Y3
+	VFMADD231PD 96(CX)(R11*1), Y0, Y4
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y5
+	VFMADD231PD 32(CX)(R11*1), Y0, Y6
+	VFMADD231PD 64(CX)(R11*1), Y0, Y7
+	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	ADDQ        $0x02, R8
+
+Col32OneOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col32OneEnd
+	TESTQ      R10, R10
+	JZ         Col32OneGo1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+Col32OneGo1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x07, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+	VFMADD231PD 32(CX)(R8*1), Y0, Y2
+	VFMADD231PD 64(CX)(R8*1), Y0, Y3
+	VFMADD231PD 96(CX)(R8*1), Y0, Y4
+
+Col32OneEnd:
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y8, Y4, Y4
+	VMOVUPD Y1, (AX)
+	VMOVUPD Y2, 32(AX)
+	VMOVUPD Y3, 64(AX)
+	VMOVUPD Y4, 96(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32OneRow
+	VZEROUPPER
+	RET
+
+Col16Val:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	XORL DI, DI
+
+Col16ValRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     Col16ValTwo
+
+Col16ValFour:
+	TESTQ      R10, R10
+	JZ         Col16ValGo4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+Col16ValGo4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	VFMADD231PD  64(CX)(R13*1), Y8, Y2
+	VFMADD231PD  96(CX)(R13*1), Y8, Y3
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD 8(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD 16(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	VFMADD231PD  64(CX)(R13*1), Y8, Y2
+	VFMADD231PD  96(CX)(R13*1), Y8, Y3
+	SHLQ         $0x07, R12
+	VBROADCASTSD 24(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y4
+	VFMADD231PD  32(CX)(R12*1), Y8, Y5
+	VFMADD231PD  64(CX)(R12*1), Y8, Y6
+	VFMADD231PD  96(CX)(R12*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col16ValFour
+
+Col16ValTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16ValOne
+	TESTQ      R10, R10
+	JZ         Col16ValGo2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+Col16ValGo2:
+	MOVWLZX      (SI)(R8*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD (R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y0
+	VFMADD231PD  32(CX)(R12*1), Y8, Y1
+	VFMADD231PD  64(CX)(R12*1), Y8, Y2
+	VFMADD231PD  96(CX)(R12*1), Y8, Y3
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R12*1), Y8, Y4
+	VFMADD231PD  32(CX)(R12*1), Y8, Y5
+	VFMADD231PD  64(CX)(R12*1), Y8, Y6
+	VFMADD231PD  96(CX)(R12*1), Y8, Y7
+	ADDQ         $0x02, R8
+
+Col16ValOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16ValEnd
+	TESTQ      R10, R10
+	JZ         Col16ValGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+Col16ValGo1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	VBROADCASTSD (R11)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
+	VFMADD231PD  64(CX)(R9*1), Y8, Y2
+	VFMADD231PD  96(CX)(R9*1), Y8, Y3
+
+Col16ValEnd:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16ValRow
+	VZEROUPPER
+	RET
+
+Col16Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
+
+Col16CodeRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	CMPQ    R8, R9
+	JGT     Col16CodeTwo
+
+Col16CodeFour:
+	TESTQ      R10, R10
+	JZ         Col16CodeGo4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+Col16CodeGo4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	VFMADD231PD  64(CX)(R15*1), Y8, Y2
+	VFMADD231PD  96(CX)(R15*1), Y8, Y3
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y4
+	VFMADD231PD  32(CX)(R15*1), Y8, Y5
+	VFMADD231PD  64(CX)(R15*1), Y8, Y6
+	VFMADD231PD  96(CX)(R15*1), Y8, Y7
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Y8
+	VFMADD231PD  (CX)(R15*1), Y8, Y0
+	VFMADD231PD  32(CX)(R15*1), Y8, Y1
+	VFMADD231PD  64(CX)(R15*1), Y8, Y2
+	VFMADD231PD  96(CX)(R15*1), Y8, Y3
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col16CodeFour
+
+Col16CodeTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16CodeOne
+	TESTQ      R10, R10
+	JZ         Col16CodeGo2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+Col16CodeGo2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y0
+	VFMADD231PD  32(CX)(R13*1), Y8, Y1
+	VFMADD231PD  64(CX)(R13*1), Y8, Y2
+	VFMADD231PD  96(CX)(R13*1), Y8, Y3
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Y8
+	VFMADD231PD  (CX)(R13*1), Y8, Y4
+	VFMADD231PD  32(CX)(R13*1), Y8, Y5
+	VFMADD231PD  64(CX)(R13*1), Y8, Y6
+	VFMADD231PD  96(CX)(R13*1), Y8, Y7
+	ADDQ         $0x02, R8
+
+Col16CodeOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16CodeEnd
+	TESTQ      R10, R10
+	JZ         Col16CodeGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+Col16CodeGo1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Y8
+	VFMADD231PD  (CX)(R9*1), Y8, Y0
+	VFMADD231PD  32(CX)(R9*1), Y8, Y1
+	VFMADD231PD  64(CX)(R9*1), Y8, Y2
+	VFMADD231PD  96(CX)(R9*1), Y8, Y3
+
+Col16CodeEnd:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16CodeRow
+	VZEROUPPER
+	RET
+
+Col16One:
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Y0
+	XORL         DI, DI
+
+Col16OneRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	VXORPD  X5, X5, X5
+	VXORPD  X6, X6, X6
+	VXORPD  X7, X7, X7
+	VXORPD  X8, X8, X8
+	CMPQ    R8, R9
+	JGT     Col16OneTwo
+
+Col16OneFour:
+	TESTQ      R10, R10
+	JZ         Col16OneGo4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+Col16OneGo4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	VFMADD231PD 64(CX)(R12*1), Y0, Y3
+	VFMADD231PD 96(CX)(R12*1), Y0, Y4
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y5
+	VFMADD231PD 32(CX)(R12*1), Y0, Y6
+	VFMADD231PD 64(CX)(R12*1), Y0, Y7
+	VFMADD231PD 96(CX)(R12*1), Y0, Y8
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Y0, Y1
+	VFMADD231PD 32(CX)(R12*1), Y0, Y2
+	VFMADD231PD 64(CX)(R12*1), Y0, Y3
+	VFMADD231PD 96(CX)(R12*1), Y0, Y4
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y5
+	VFMADD231PD 32(CX)(R11*1), Y0, Y6
+	VFMADD231PD 64(CX)(R11*1), Y0, Y7
+	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col16OneFour
+
+Col16OneTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16OneOne
+	TESTQ      R10, R10
+	JZ         Col16OneGo2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+Col16OneGo2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y1
+	VFMADD231PD 32(CX)(R11*1), Y0, Y2
+	VFMADD231PD 64(CX)(R11*1), Y0, Y3
+	VFMADD231PD 96(CX)(R11*1), Y0, Y4
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Y0, Y5
+	VFMADD231PD 32(CX)(R11*1), Y0, Y6
+	VFMADD231PD 64(CX)(R11*1), Y0, Y7
+	VFMADD231PD 96(CX)(R11*1), Y0, Y8
+	ADDQ        $0x02, R8
+
+Col16OneOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16OneEnd
+	TESTQ      R10, R10
+	JZ         Col16OneGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+Col16OneGo1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x07, R8
+	VFMADD231PD (CX)(R8*1), Y0, Y1
+	VFMADD231PD 32(CX)(R8*1), Y0, Y2
+	VFMADD231PD 64(CX)(R8*1), Y0, Y3
+	VFMADD231PD 96(CX)(R8*1), Y0, Y4
+
+Col16OneEnd:
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VADDPD  Y8, Y4, Y4
+	VMOVUPD Y1, (AX)
+	VMOVUPD Y2, 32(AX)
+	VMOVUPD Y3, 64(AX)
+	VMOVUPD Y4, 96(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16OneRow
+	VZEROUPPER
+	RET
+
+// func add16AVX2(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add16AVX2Col32Val(SB), NOSPLIT, $0-72
+TEXT ·add16AVX2(SB), NOSPLIT, $8-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -4969,7 +5795,7 @@ TEXT ·add16AVX2Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -4984,11 +5810,11 @@ row:
 	VMOVUPD 64(CX), Y2
 	VMOVUPD 96(CX), Y3
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32ValTwo
 
-four:
+Col32ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32ValGo4
 	MOVQ       (R10)(R8*4), R12
 	MOVL       R12, R13
 	SHRQ       $0x20, R12
@@ -5008,7 +5834,7 @@ four:
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
 
-go4:
+Col32ValGo4:
 	MOVQ         (SI)(R8*4), R12
 	MOVL         R12, R13
 	SHRQ         $0x20, R12
@@ -5073,14 +5899,14 @@ go4:
 	VMOVUPD      Y5, 96(AX)(R12*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32ValGo2
 	MOVL       (R10)(R8*4), R12
 	SHLQ       $0x07, R12
 	PREFETCHT0 (AX)(R12*1)
@@ -5090,7 +5916,7 @@ two:
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
 
-go2:
+Col32ValGo2:
 	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x07, R12
 	VBROADCASTSD (R11)(R8*8), Y4
@@ -5123,18 +5949,18 @@ go2:
 	VMOVUPD      Y5, 96(AX)(R12*1)
 	ADDQ         $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32ValGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col32ValGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x07, R9
 	VBROADCASTSD (R11)(R8*8), Y4
@@ -5151,187 +5977,16 @@ go1:
 	VFMADD231PD  Y3, Y4, Y0
 	VMOVUPD      Y0, 96(AX)(R9*1)
 
-end:
+Col32ValEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32ValRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX2Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul16AVX2Col32Code(SB), NOSPLIT, $8-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	MOVQ table+56(FP), R12
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R14, R14
-	LEAQ    28(R9), R13
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
-	CMPQ    R13, R15
-	CMOVQGT R14, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*4), R13
-	MOVL       R13, R14
-	SHRQ       $0x20, R13
-	SHLQ       $0x07, R14
-	PREFETCHT0 (CX)(R14*1)
-	PREFETCHT0 64(CX)(R14*1)
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	MOVQ       8(R10)(R8*4), R13
-	MOVL       R13, R14
-	SHRQ       $0x20, R13
-	SHLQ       $0x07, R14
-	PREFETCHT0 (CX)(R14*1)
-	PREFETCHT0 64(CX)(R14*1)
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-
-go4:
-	MOVQ         (SI)(R8*4), R13
-	MOVL         R13, R15
-	SHRQ         $0x20, R13
-	SHLQ         $0x07, R15
-	MOVL         (R11)(R8*1), R14
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Y8
-	VFMADD231PD  (CX)(R15*1), Y8, Y0
-	VFMADD231PD  32(CX)(R15*1), Y8, Y1
-	VFMADD231PD  64(CX)(R15*1), Y8, Y2
-	VFMADD231PD  96(CX)(R15*1), Y8, Y3
-	SHLQ         $0x07, R13
-	MOVBLZX      R14, R15
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(R15*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y4
-	VFMADD231PD  32(CX)(R13*1), Y8, Y5
-	VFMADD231PD  64(CX)(R13*1), Y8, Y6
-	VFMADD231PD  96(CX)(R13*1), Y8, Y7
-	MOVQ         8(SI)(R8*4), R13
-	MOVL         R13, R15
-	SHRQ         $0x20, R13
-	SHLQ         $0x07, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Y8
-	VFMADD231PD  (CX)(R15*1), Y8, Y0
-	VFMADD231PD  32(CX)(R15*1), Y8, Y1
-	VFMADD231PD  64(CX)(R15*1), Y8, Y2
-	VFMADD231PD  96(CX)(R15*1), Y8, Y3
-	SHLQ         $0x07, R13
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y4
-	VFMADD231PD  32(CX)(R13*1), Y8, Y5
-	VFMADD231PD  64(CX)(R13*1), Y8, Y6
-	VFMADD231PD  96(CX)(R13*1), Y8, Y7
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVL       (R10)(R8*4), R13
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	MOVL       4(R10)(R8*4), R13
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-
-go2:
-	MOVL         (SI)(R8*4), R13
-	SHLQ         $0x07, R13
-	MOVBLZX      (R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y0
-	VFMADD231PD  32(CX)(R13*1), Y8, Y1
-	VFMADD231PD  64(CX)(R13*1), Y8, Y2
-	VFMADD231PD  96(CX)(R13*1), Y8, Y3
-	MOVL         4(SI)(R8*4), R13
-	SHLQ         $0x07, R13
-	MOVBLZX      1(R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y4
-	VFMADD231PD  32(CX)(R13*1), Y8, Y5
-	VFMADD231PD  64(CX)(R13*1), Y8, Y6
-	VFMADD231PD  96(CX)(R13*1), Y8, Y7
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVL       (R10)(R8*4), R9
-	SHLQ       $0x07, R9
-	PREFETCHT0 (CX)(R9*1)
-	PREFETCHT0 64(CX)(R9*1)
-
-go1:
-	MOVL         (SI)(R8*4), R9
-	SHLQ         $0x07, R9
-	MOVBLZX      (R11)(R8*1), R8
-	VBROADCASTSD (R12)(R8*8), Y8
-	VFMADD231PD  (CX)(R9*1), Y8, Y0
-	VFMADD231PD  32(CX)(R9*1), Y8, Y1
-	VFMADD231PD  64(CX)(R9*1), Y8, Y2
-	VFMADD231PD  96(CX)(R9*1), Y8, Y3
-
-end:
-	VADDPD  Y4, Y0, Y0
-	VADDPD  Y5, Y1, Y1
-	VADDPD  Y6, Y2, Y2
-	VADDPD  Y7, Y3, Y3
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
-	VMOVUPD Y2, 64(AX)
-	VMOVUPD Y3, 96(AX)
-	ADDQ    $0x00000080, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add16AVX2Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add16AVX2Col32Code(SB), NOSPLIT, $8-72
+Col32Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -5341,7 +5996,7 @@ TEXT ·add16AVX2Col32Code(SB), NOSPLIT, $8-72
 	MOVQ table+56(FP), R12
 	XORL DI, DI
 
-row:
+Col32CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -5356,11 +6011,11 @@ row:
 	VMOVUPD 64(CX), Y2
 	VMOVUPD 96(CX), Y3
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32CodeTwo
 
-four:
+Col32CodeFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32CodeGo4
 	MOVQ       (R10)(R8*4), R13
 	MOVL       R13, R14
 	SHRQ       $0x20, R13
@@ -5380,7 +6035,7 @@ four:
 	PREFETCHT0 (AX)(R13*1)
 	PREFETCHT0 64(AX)(R13*1)
 
-go4:
+Col32CodeGo4:
 	MOVQ         (SI)(R8*4), R13
 	MOVL         R13, R15
 	SHRQ         $0x20, R13
@@ -5452,14 +6107,14 @@ go4:
 	VMOVUPD      Y5, 96(AX)(R13*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32CodeFour
 
-two:
+Col32CodeTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32CodeOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32CodeGo2
 	MOVL       (R10)(R8*4), R13
 	SHLQ       $0x07, R13
 	PREFETCHT0 (AX)(R13*1)
@@ -5469,7 +6124,7 @@ two:
 	PREFETCHT0 (AX)(R13*1)
 	PREFETCHT0 64(AX)(R13*1)
 
-go2:
+Col32CodeGo2:
 	MOVL         (SI)(R8*4), R13
 	SHLQ         $0x07, R13
 	MOVBLZX      (R11)(R8*1), R14
@@ -5504,18 +6159,18 @@ go2:
 	VMOVUPD      Y5, 96(AX)(R13*1)
 	ADDQ         $0x02, R8
 
-one:
+Col32CodeOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32CodeEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32CodeGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col32CodeGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x07, R9
 	MOVBLZX      (R11)(R8*1), R8
@@ -5533,170 +6188,16 @@ go1:
 	VFMADD231PD  Y3, Y4, Y0
 	VMOVUPD      Y0, 96(AX)(R9*1)
 
-end:
+Col32CodeEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32CodeRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX2Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul16AVX2Col32One(SB), NOSPLIT, $0-72
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	VXORPD  X8, X8, X8
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-
-go4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	VFMADD231PD 64(CX)(R12*1), Y0, Y3
-	VFMADD231PD 96(CX)(R12*1), Y0, Y4
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y5
-	VFMADD231PD 32(CX)(R11*1), Y0, Y6
-	VFMADD231PD 64(CX)(R11*1), Y0, Y7
-	VFMADD231PD 96(CX)(R11*1), Y0, Y8
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	VFMADD231PD 64(CX)(R12*1), Y0, Y3
-	VFMADD231PD 96(CX)(R12*1), Y0, Y4
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y5
-	VFMADD231PD 32(CX)(R11*1), Y0, Y6
-	VFMADD231PD 64(CX)(R11*1), Y0, Y7
-	VFMADD231PD 96(CX)(R11*1), Y0, Y8
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-
-go2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	VFMADD231PD 32(CX)(R11*1), Y0, Y2
-	VFMADD231PD 64(CX)(R11*1), Y0, Y3
-	VFMADD231PD 96(CX)(R11*1), Y0, Y4
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y5
-	VFMADD231PD 32(CX)(R11*1), Y0, Y6
-	VFMADD231PD 64(CX)(R11*1), Y0, Y7
-	VFMADD231PD 96(CX)(R11*1), Y0, Y8
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVL       (R10)(R8*4), R9
-	SHLQ       $0x07, R9
-	PREFETCHT0 (CX)(R9*1)
-	PREFETCHT0 64(CX)(R9*1)
-
-go1:
-	MOVL        (SI)(R8*4), R8
-	SHLQ        $0x07, R8
-	VFMADD231PD (CX)(R8*1), Y0, Y1
-	VFMADD231PD 32(CX)(R8*1), Y0, Y2
-	VFMADD231PD 64(CX)(R8*1), Y0, Y3
-	VFMADD231PD 96(CX)(R8*1), Y0, Y4
-
-end:
-	VADDPD  Y5, Y1, Y1
-	VADDPD  Y6, Y2, Y2
-	VADDPD  Y7, Y3, Y3
-	VADDPD  Y8, Y4, Y4
-	VMOVUPD Y1, (AX)
-	VMOVUPD Y2, 32(AX)
-	VMOVUPD Y3, 64(AX)
-	VMOVUPD Y4, 96(AX)
-	ADDQ    $0x00000080, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add16AVX2Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add16AVX2Col32One(SB), NOSPLIT, $0-72
+Col32One:
 	MOVQ         y+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         lo+24(FP), DX
@@ -5706,7 +6207,7 @@ TEXT ·add16AVX2Col32One(SB), NOSPLIT, $0-72
 	VBROADCASTSD (DI), Y0
 	XORL         DI, DI
 
-row:
+Col32OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -5721,11 +6222,11 @@ row:
 	VMOVUPD 64(CX), Y3
 	VMOVUPD 96(CX), Y4
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32OneTwo
 
-four:
+Col32OneFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32OneGo4
 	MOVQ       (R10)(R8*4), R11
 	MOVL       R11, R12
 	SHRQ       $0x20, R11
@@ -5745,7 +6246,7 @@ four:
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
 
-go4:
+Col32OneGo4:
 	MOVQ        (SI)(R8*4), R11
 	MOVL        R11, R12
 	SHRQ        $0x20, R11
@@ -5806,14 +6307,14 @@ go4:
 	VMOVUPD     Y5, 96(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32OneFour
 
-two:
+Col32OneTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32OneOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32OneGo2
 	MOVL       (R10)(R8*4), R11
 	SHLQ       $0x07, R11
 	PREFETCHT0 (AX)(R11*1)
@@ -5823,7 +6324,7 @@ two:
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
 
-go2:
+Col32OneGo2:
 	MOVL        (SI)(R8*4), R11
 	SHLQ        $0x07, R11
 	VMOVUPD     (AX)(R11*1), Y5
@@ -5854,18 +6355,18 @@ go2:
 	VMOVUPD     Y5, 96(AX)(R11*1)
 	ADDQ        $0x02, R8
 
-one:
+Col32OneOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32OneEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32OneGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col32OneGo1:
 	MOVL        (SI)(R8*4), R8
 	SHLQ        $0x07, R8
 	VMOVUPD     (AX)(R8*1), Y5
@@ -5881,178 +6382,16 @@ go1:
 	VFMADD231PD Y4, Y0, Y1
 	VMOVUPD     Y1, 96(AX)(R8*1)
 
-end:
+Col32OneEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32OneRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX2Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul16AVX2Col16Val(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R13, R13
-	LEAQ    28(R9), R12
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
-	CMPQ    R12, R14
-	CMOVQGT R13, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R12
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-
-go4:
-	MOVQ         (SI)(R8*2), R12
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x07, R13
-	VBROADCASTSD (R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y0
-	VFMADD231PD  32(CX)(R13*1), Y8, Y1
-	VFMADD231PD  64(CX)(R13*1), Y8, Y2
-	VFMADD231PD  96(CX)(R13*1), Y8, Y3
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x07, R13
-	VBROADCASTSD 8(R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y4
-	VFMADD231PD  32(CX)(R13*1), Y8, Y5
-	VFMADD231PD  64(CX)(R13*1), Y8, Y6
-	VFMADD231PD  96(CX)(R13*1), Y8, Y7
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x07, R13
-	VBROADCASTSD 16(R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y0
-	VFMADD231PD  32(CX)(R13*1), Y8, Y1
-	VFMADD231PD  64(CX)(R13*1), Y8, Y2
-	VFMADD231PD  96(CX)(R13*1), Y8, Y3
-	SHLQ         $0x07, R12
-	VBROADCASTSD 24(R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R12*1), Y8, Y4
-	VFMADD231PD  32(CX)(R12*1), Y8, Y5
-	VFMADD231PD  64(CX)(R12*1), Y8, Y6
-	VFMADD231PD  96(CX)(R12*1), Y8, Y7
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R12
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	MOVWLZX    2(R10)(R8*2), R12
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-
-go2:
-	MOVWLZX      (SI)(R8*2), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD (R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R12*1), Y8, Y0
-	VFMADD231PD  32(CX)(R12*1), Y8, Y1
-	VFMADD231PD  64(CX)(R12*1), Y8, Y2
-	VFMADD231PD  96(CX)(R12*1), Y8, Y3
-	MOVWLZX      2(SI)(R8*2), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD 8(R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R12*1), Y8, Y4
-	VFMADD231PD  32(CX)(R12*1), Y8, Y5
-	VFMADD231PD  64(CX)(R12*1), Y8, Y6
-	VFMADD231PD  96(CX)(R12*1), Y8, Y7
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x07, R9
-	PREFETCHT0 (CX)(R9*1)
-	PREFETCHT0 64(CX)(R9*1)
-
-go1:
-	MOVWLZX      (SI)(R8*2), R9
-	SHLQ         $0x07, R9
-	VBROADCASTSD (R11)(R8*8), Y8
-	VFMADD231PD  (CX)(R9*1), Y8, Y0
-	VFMADD231PD  32(CX)(R9*1), Y8, Y1
-	VFMADD231PD  64(CX)(R9*1), Y8, Y2
-	VFMADD231PD  96(CX)(R9*1), Y8, Y3
-
-end:
-	VADDPD  Y4, Y0, Y0
-	VADDPD  Y5, Y1, Y1
-	VADDPD  Y6, Y2, Y2
-	VADDPD  Y7, Y3, Y3
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
-	VMOVUPD Y2, 64(AX)
-	VMOVUPD Y3, 96(AX)
-	ADDQ    $0x00000080, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add16AVX2Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add16AVX2Col16Val(SB), NOSPLIT, $0-72
+Col16Val:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -6061,7 +6400,7 @@ TEXT ·add16AVX2Col16Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col16ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -6076,11 +6415,11 @@ row:
 	VMOVUPD 64(CX), Y2
 	VMOVUPD 96(CX), Y3
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16ValTwo
 
-four:
+Col16ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16ValGo4
 	MOVQ       (R10)(R8*2), R12
 	MOVWLZX    R12, R13
 	SHRQ       $0x10, R12
@@ -6101,7 +6440,7 @@ four:
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
 
-go4:
+Col16ValGo4:
 	MOVQ         (SI)(R8*2), R12
 	MOVWLZX      R12, R13
 	SHRQ         $0x10, R12
@@ -6167,14 +6506,14 @@ go4:
 	VMOVUPD      Y5, 96(AX)(R12*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col16ValFour
 
-two:
+Col16ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16ValGo2
 	MOVWLZX    (R10)(R8*2), R12
 	SHLQ       $0x07, R12
 	PREFETCHT0 (AX)(R12*1)
@@ -6184,7 +6523,7 @@ two:
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
 
-go2:
+Col16ValGo2:
 	MOVWLZX      (SI)(R8*2), R12
 	SHLQ         $0x07, R12
 	VBROADCASTSD (R11)(R8*8), Y4
@@ -6217,18 +6556,18 @@ go2:
 	VMOVUPD      Y5, 96(AX)(R12*1)
 	ADDQ         $0x02, R8
 
-one:
+Col16ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16ValGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col16ValGo1:
 	MOVWLZX      (SI)(R8*2), R9
 	SHLQ         $0x07, R9
 	VBROADCASTSD (R11)(R8*8), Y4
@@ -6245,189 +6584,16 @@ go1:
 	VFMADD231PD  Y3, Y4, Y0
 	VMOVUPD      Y0, 96(AX)(R9*1)
 
-end:
+Col16ValEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16ValRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX2Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul16AVX2Col16Code(SB), NOSPLIT, $8-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	MOVQ table+56(FP), R12
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R14, R14
-	LEAQ    28(R9), R13
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
-	CMPQ    R13, R15
-	CMOVQGT R14, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R13
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x07, R14
-	PREFETCHT0 (CX)(R14*1)
-	PREFETCHT0 64(CX)(R14*1)
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x07, R14
-	PREFETCHT0 (CX)(R14*1)
-	PREFETCHT0 64(CX)(R14*1)
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x07, R14
-	PREFETCHT0 (CX)(R14*1)
-	PREFETCHT0 64(CX)(R14*1)
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-
-go4:
-	MOVQ         (SI)(R8*2), R13
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x07, R15
-	MOVL         (R11)(R8*1), R14
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Y8
-	VFMADD231PD  (CX)(R15*1), Y8, Y0
-	VFMADD231PD  32(CX)(R15*1), Y8, Y1
-	VFMADD231PD  64(CX)(R15*1), Y8, Y2
-	VFMADD231PD  96(CX)(R15*1), Y8, Y3
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x07, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Y8
-	VFMADD231PD  (CX)(R15*1), Y8, Y4
-	VFMADD231PD  32(CX)(R15*1), Y8, Y5
-	VFMADD231PD  64(CX)(R15*1), Y8, Y6
-	VFMADD231PD  96(CX)(R15*1), Y8, Y7
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x07, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Y8
-	VFMADD231PD  (CX)(R15*1), Y8, Y0
-	VFMADD231PD  32(CX)(R15*1), Y8, Y1
-	VFMADD231PD  64(CX)(R15*1), Y8, Y2
-	VFMADD231PD  96(CX)(R15*1), Y8, Y3
-	SHLQ         $0x07, R13
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y4
-	VFMADD231PD  32(CX)(R13*1), Y8, Y5
-	VFMADD231PD  64(CX)(R13*1), Y8, Y6
-	VFMADD231PD  96(CX)(R13*1), Y8, Y7
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R13
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	MOVWLZX    2(R10)(R8*2), R13
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-
-go2:
-	MOVWLZX      (SI)(R8*2), R13
-	SHLQ         $0x07, R13
-	MOVBLZX      (R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y0
-	VFMADD231PD  32(CX)(R13*1), Y8, Y1
-	VFMADD231PD  64(CX)(R13*1), Y8, Y2
-	VFMADD231PD  96(CX)(R13*1), Y8, Y3
-	MOVWLZX      2(SI)(R8*2), R13
-	SHLQ         $0x07, R13
-	MOVBLZX      1(R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Y8
-	VFMADD231PD  (CX)(R13*1), Y8, Y4
-	VFMADD231PD  32(CX)(R13*1), Y8, Y5
-	VFMADD231PD  64(CX)(R13*1), Y8, Y6
-	VFMADD231PD  96(CX)(R13*1), Y8, Y7
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x07, R9
-	PREFETCHT0 (CX)(R9*1)
-	PREFETCHT0 64(CX)(R9*1)
-
-go1:
-	MOVWLZX      (SI)(R8*2), R9
-	SHLQ         $0x07, R9
-	MOVBLZX      (R11)(R8*1), R8
-	VBROADCASTSD (R12)(R8*8), Y8
-	VFMADD231PD  (CX)(R9*1), Y8, Y0
-	VFMADD231PD  32(CX)(R9*1), Y8, Y1
-	VFMADD231PD  64(CX)(R9*1), Y8, Y2
-	VFMADD231PD  96(CX)(R9*1), Y8, Y3
-
-end:
-	VADDPD  Y4, Y0, Y0
-	VADDPD  Y5, Y1, Y1
-	VADDPD  Y6, Y2, Y2
-	VADDPD  Y7, Y3, Y3
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
-	VMOVUPD Y2, 64(AX)
-	VMOVUPD Y3, 96(AX)
-	ADDQ    $0x00000080, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add16AVX2Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add16AVX2Col16Code(SB), NOSPLIT, $8-72
+Col16Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -6437,7 +6603,7 @@ TEXT ·add16AVX2Col16Code(SB), NOSPLIT, $8-72
 	MOVQ table+56(FP), R12
 	XORL DI, DI
 
-row:
+Col16CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -6452,11 +6618,11 @@ row:
 	VMOVUPD 64(CX), Y2
 	VMOVUPD 96(CX), Y3
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16CodeTwo
 
-four:
+Col16CodeFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16CodeGo4
 	MOVQ       (R10)(R8*2), R13
 	MOVWLZX    R13, R14
 	SHRQ       $0x10, R13
@@ -6477,7 +6643,7 @@ four:
 	PREFETCHT0 (AX)(R13*1)
 	PREFETCHT0 64(AX)(R13*1)
 
-go4:
+Col16CodeGo4:
 	MOVQ         (SI)(R8*2), R13
 	MOVWLZX      R13, R15
 	SHRQ         $0x10, R13
@@ -6550,14 +6716,14 @@ go4:
 	VMOVUPD      Y5, 96(AX)(R13*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col16CodeFour
 
-two:
+Col16CodeTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16CodeOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16CodeGo2
 	MOVWLZX    (R10)(R8*2), R13
 	SHLQ       $0x07, R13
 	PREFETCHT0 (AX)(R13*1)
@@ -6567,7 +6733,7 @@ two:
 	PREFETCHT0 (AX)(R13*1)
 	PREFETCHT0 64(AX)(R13*1)
 
-go2:
+Col16CodeGo2:
 	MOVWLZX      (SI)(R8*2), R13
 	SHLQ         $0x07, R13
 	MOVBLZX      (R11)(R8*1), R14
@@ -6602,18 +6768,18 @@ go2:
 	VMOVUPD      Y5, 96(AX)(R13*1)
 	ADDQ         $0x02, R8
 
-one:
+Col16CodeOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16CodeEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16CodeGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col16CodeGo1:
 	MOVWLZX      (SI)(R8*2), R9
 	SHLQ         $0x07, R9
 	MOVBLZX      (R11)(R8*1), R8
@@ -6631,172 +6797,16 @@ go1:
 	VFMADD231PD  Y3, Y4, Y0
 	VMOVUPD      Y0, 96(AX)(R9*1)
 
-end:
+Col16CodeEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16CodeRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX2Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·mul16AVX2Col16One(SB), NOSPLIT, $0-72
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Y0
-	XORL         DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	VXORPD  X5, X5, X5
-	VXORPD  X6, X6, X6
-	VXORPD  X7, X7, X7
-	VXORPD  X8, X8, X8
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-
-go4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	VFMADD231PD 64(CX)(R12*1), Y0, Y3
-	VFMADD231PD 96(CX)(R12*1), Y0, Y4
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y5
-	VFMADD231PD 32(CX)(R12*1), Y0, Y6
-	VFMADD231PD 64(CX)(R12*1), Y0, Y7
-	VFMADD231PD 96(CX)(R12*1), Y0, Y8
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Y0, Y1
-	VFMADD231PD 32(CX)(R12*1), Y0, Y2
-	VFMADD231PD 64(CX)(R12*1), Y0, Y3
-	VFMADD231PD 96(CX)(R12*1), Y0, Y4
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y5
-	VFMADD231PD 32(CX)(R11*1), Y0, Y6
-	VFMADD231PD 64(CX)(R11*1), Y0, Y7
-	VFMADD231PD 96(CX)(R11*1), Y0, Y8
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-
-go2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y1
-	VFMADD231PD 32(CX)(R11*1), Y0, Y2
-	VFMADD231PD 64(CX)(R11*1), Y0, Y3
-	VFMADD231PD 96(CX)(R11*1), Y0, Y4
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Y0, Y5
-	VFMADD231PD 32(CX)(R11*1), Y0, Y6
-	VFMADD231PD 64(CX)(R11*1), Y0, Y7
-	VFMADD231PD 96(CX)(R11*1), Y0, Y8
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x07, R9
-	PREFETCHT0 (CX)(R9*1)
-	PREFETCHT0 64(CX)(R9*1)
-
-go1:
-	MOVWLZX     (SI)(R8*2), R8
-	SHLQ        $0x07, R8
-	VFMADD231PD (CX)(R8*1), Y0, Y1
-	VFMADD231PD 32(CX)(R8*1), Y0, Y2
-	VFMADD231PD 64(CX)(R8*1), Y0, Y3
-	VFMADD231PD 96(CX)(R8*1), Y0, Y4
-
-end:
-	VADDPD  Y5, Y1, Y1
-	VADDPD  Y6, Y2, Y2
-	VADDPD  Y7, Y3, Y3
-	VADDPD  Y8, Y4, Y4
-	VMOVUPD Y1, (AX)
-	VMOVUPD Y2, 32(AX)
-	VMOVUPD Y3, 64(AX)
-	VMOVUPD Y4, 96(AX)
-	ADDQ    $0x00000080, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add16AVX2Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·add16AVX2Col16One(SB), NOSPLIT, $0-72
+Col16One:
 	MOVQ         y+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         lo+24(FP), DX
@@ -6806,7 +6816,7 @@ TEXT ·add16AVX2Col16One(SB), NOSPLIT, $0-72
 	VBROADCASTSD (DI), Y0
 	XORL         DI, DI
 
-row:
+Col16OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -6821,11 +6831,11 @@ row:
 	VMOVUPD 64(CX), Y3
 	VMOVUPD 96(CX), Y4
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16OneTwo
 
-four:
+Col16OneFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16OneGo4
 	MOVQ       (R10)(R8*2), R11
 	MOVWLZX    R11, R12
 	SHRQ       $0x10, R11
@@ -6846,7 +6856,7 @@ four:
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
 
-go4:
+Col16OneGo4:
 	MOVQ        (SI)(R8*2), R11
 	MOVWLZX     R11, R12
 	SHRQ        $0x10, R11
@@ -6908,14 +6918,14 @@ go4:
 	VMOVUPD     Y5, 96(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col16OneFour
 
-two:
+Col16OneTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16OneOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16OneGo2
 	MOVWLZX    (R10)(R8*2), R11
 	SHLQ       $0x07, R11
 	PREFETCHT0 (AX)(R11*1)
@@ -6925,7 +6935,7 @@ two:
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
 
-go2:
+Col16OneGo2:
 	MOVWLZX     (SI)(R8*2), R11
 	SHLQ        $0x07, R11
 	VMOVUPD     (AX)(R11*1), Y5
@@ -6956,18 +6966,18 @@ go2:
 	VMOVUPD     Y5, 96(AX)(R11*1)
 	ADDQ        $0x02, R8
 
-one:
+Col16OneOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16OneEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16OneGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col16OneGo1:
 	MOVWLZX     (SI)(R8*2), R8
 	SHLQ        $0x07, R8
 	VMOVUPD     (AX)(R8*1), Y5
@@ -6983,18 +6993,29 @@ go1:
 	VFMADD231PD Y4, Y0, Y1
 	VMOVUPD     Y1, 96(AX)(R8*1)
 
-end:
+Col16OneEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16OneRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX512Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// func mul8AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul8AVX512Col32Val(SB), NOSPLIT, $0-72
+TEXT ·mul8AVX512(SB), NOSPLIT, $8-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -7003,7 +7024,7 @@ TEXT ·mul8AVX512Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -7018,11 +7039,11 @@ row:
 	VXORPD  X2, X2, X2
 	VXORPD  X3, X3, X3
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32ValTwo
 
-four:
+Col32ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32ValGo4
 	MOVQ       (R10)(R8*4), R12
 	MOVL       R12, R13
 	SHRQ       $0x20, R12
@@ -7038,7 +7059,7 @@ four:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
 
-go4:
+Col32ValGo4:
 	MOVQ         (SI)(R8*4), R12
 	MOVL         R12, R13
 	SHRQ         $0x20, R12
@@ -7059,14 +7080,14 @@ go4:
 	VFMADD231PD  (CX)(R12*1), Z4, Z3
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32ValGo2
 	MOVL       (R10)(R8*4), R12
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
@@ -7074,7 +7095,7 @@ two:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (CX)(R12*1)
 
-go2:
+Col32ValGo2:
 	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x06, R12
 	VBROADCASTSD (R11)(R8*8), Z4
@@ -7085,23 +7106,23 @@ go2:
 	VFMADD231PD  (CX)(R12*1), Z4, Z1
 	ADDQ         $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32ValGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (CX)(R9*1)
 
-go1:
+Col32ValGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x06, R9
 	VBROADCASTSD (R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R9*1), Z4, Z0
 
-end:
+Col32ValEnd:
 	VADDPD  Z2, Z0, Z0
 	VADDPD  Z3, Z1, Z1
 	VADDPD  Z1, Z0, Z0
@@ -7110,13 +7131,640 @@ end:
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
-	JB      row
+	JB      Col32ValRow
 	VZEROUPPER
 	RET
 
-// func add8AVX512Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+Col32Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
+
+Col32CodeRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     Col32CodeTwo
+
+Col32CodeFour:
+	TESTQ      R10, R10
+	JZ         Col32CodeGo4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+Col32CodeGo4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x06, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	SHLQ         $0x06, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z1
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z2
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col32CodeFour
+
+Col32CodeTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col32CodeOne
+	TESTQ      R10, R10
+	JZ         Col32CodeGo2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+Col32CodeGo2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z1
+	ADDQ         $0x02, R8
+
+Col32CodeOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col32CodeEnd
+	TESTQ      R10, R10
+	JZ         Col32CodeGo1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+Col32CodeGo1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
+
+Col32CodeEnd:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPD Z0, (AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32CodeRow
+	VZEROUPPER
+	RET
+
+Col32One:
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+Col32OneRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	CMPQ    R8, R9
+	JGT     Col32OneTwo
+
+Col32OneFour:
+	TESTQ      R10, R10
+	JZ         Col32OneGo4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+Col32OneGo4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z2
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z3
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col32OneFour
+
+Col32OneTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col32OneOne
+	TESTQ      R10, R10
+	JZ         Col32OneGo2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+Col32OneGo2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z1
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z2
+	ADDQ        $0x02, R8
+
+Col32OneOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col32OneEnd
+	TESTQ      R10, R10
+	JZ         Col32OneGo1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+Col32OneGo1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x06, R8
+	VFMADD231PD (CX)(R8*1), Z0, Z1
+
+Col32OneEnd:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z2, Z2
+	VADDPD  Z2, Z1, Z1
+	VMOVUPD Z1, (AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32OneRow
+	VZEROUPPER
+	RET
+
+Col16Val:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	XORL DI, DI
+
+Col16ValRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     Col16ValTwo
+
+Col16ValFour:
+	TESTQ      R10, R10
+	JZ         Col16ValGo4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+Col16ValGo4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x06, R13
+	VBROADCASTSD 8(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z1
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x06, R13
+	VBROADCASTSD 16(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	SHLQ         $0x06, R12
+	VBROADCASTSD 24(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col16ValFour
+
+Col16ValTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16ValOne
+	TESTQ      R10, R10
+	JZ         Col16ValGo2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+
+Col16ValGo2:
+	MOVWLZX      (SI)(R8*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD (R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z0
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x06, R12
+	VBROADCASTSD 8(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z1
+	ADDQ         $0x02, R8
+
+Col16ValOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16ValEnd
+	TESTQ      R10, R10
+	JZ         Col16ValGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+Col16ValGo1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	VBROADCASTSD (R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
+
+Col16ValEnd:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPD Z0, (AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16ValRow
+	VZEROUPPER
+	RET
+
+Col16Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
+
+Col16CodeRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     Col16CodeTwo
+
+Col16CodeFour:
+	TESTQ      R10, R10
+	JZ         Col16CodeGo4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x06, R14
+	PREFETCHT0 (CX)(R14*1)
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+Col16CodeGo4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z1
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x06, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z2
+	SHLQ         $0x06, R13
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col16CodeFour
+
+Col16CodeTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16CodeOne
+	TESTQ      R10, R10
+	JZ         Col16CodeGo2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x06, R13
+	PREFETCHT0 (CX)(R13*1)
+
+Col16CodeGo2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x06, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z1
+	ADDQ         $0x02, R8
+
+Col16CodeOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16CodeEnd
+	TESTQ      R10, R10
+	JZ         Col16CodeGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+Col16CodeGo1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x06, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
+
+Col16CodeEnd:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z1, Z0, Z0
+	VMOVUPD Z0, (AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16CodeRow
+	VZEROUPPER
+	RET
+
+Col16One:
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+Col16OneRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	CMPQ    R8, R9
+	JGT     Col16OneTwo
+
+Col16OneFour:
+	TESTQ      R10, R10
+	JZ         Col16OneGo4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x06, R12
+	PREFETCHT0 (CX)(R12*1)
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+Col16OneGo4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z2
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x06, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z3
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col16OneFour
+
+Col16OneTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16OneOne
+	TESTQ      R10, R10
+	JZ         Col16OneGo2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x06, R11
+	PREFETCHT0 (CX)(R11*1)
+
+Col16OneGo2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z1
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x06, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z2
+	ADDQ        $0x02, R8
+
+Col16OneOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16OneEnd
+	TESTQ      R10, R10
+	JZ         Col16OneGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x06, R9
+	PREFETCHT0 (CX)(R9*1)
+
+Col16OneGo1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x06, R8
+	VFMADD231PD (CX)(R8*1), Z0, Z1
+
+Col16OneEnd:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z2, Z2
+	VADDPD  Z2, Z1, Z1
+	VMOVUPD Z1, (AX)
+	ADDQ    $0x00000040, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16OneRow
+	VZEROUPPER
+	RET
+
+// func add8AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add8AVX512Col32Val(SB), NOSPLIT, $0-72
+TEXT ·add8AVX512(SB), NOSPLIT, $8-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -7125,7 +7773,7 @@ TEXT ·add8AVX512Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -7137,11 +7785,11 @@ row:
 	CMOVQGT R13, R10
 	VMOVUPD (CX), Z0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32ValTwo
 
-four:
+Col32ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32ValGo4
 	MOVQ       (R10)(R8*4), R12
 	MOVL       R12, R13
 	SHRQ       $0x20, R12
@@ -7157,7 +7805,7 @@ four:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
 
-go4:
+Col32ValGo4:
 	MOVQ         (SI)(R8*4), R12
 	MOVL         R12, R13
 	SHRQ         $0x20, R12
@@ -7186,14 +7834,14 @@ go4:
 	VMOVUPD      Z2, (AX)(R12*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32ValGo2
 	MOVL       (R10)(R8*4), R12
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
@@ -7201,7 +7849,7 @@ two:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
 
-go2:
+Col32ValGo2:
 	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x06, R12
 	VBROADCASTSD (R11)(R8*8), Z1
@@ -7216,17 +7864,17 @@ go2:
 	VMOVUPD      Z2, (AX)(R12*1)
 	ADDQ         $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32ValGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col32ValGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x06, R9
 	VBROADCASTSD (R11)(R8*8), Z1
@@ -7234,151 +7882,16 @@ go1:
 	VFMADD231PD  Z0, Z1, Z2
 	VMOVUPD      Z2, (AX)(R9*1)
 
-end:
+Col32ValEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32ValRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX512Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul8AVX512Col32Code(SB), NOSPLIT, $8-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	MOVQ table+56(FP), R12
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R14, R14
-	LEAQ    28(R9), R13
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
-	CMPQ    R13, R15
-	CMOVQGT R14, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*4), R13
-	MOVL       R13, R14
-	SHRQ       $0x20, R13
-	SHLQ       $0x06, R14
-	PREFETCHT0 (CX)(R14*1)
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	MOVQ       8(R10)(R8*4), R13
-	MOVL       R13, R14
-	SHRQ       $0x20, R13
-	SHLQ       $0x06, R14
-	PREFETCHT0 (CX)(R14*1)
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-
-go4:
-	MOVQ         (SI)(R8*4), R13
-	MOVL         R13, R15
-	SHRQ         $0x20, R13
-	SHLQ         $0x06, R15
-	MOVL         (R11)(R8*1), R14
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Z4
-	VFMADD231PD  (CX)(R15*1), Z4, Z0
-	SHLQ         $0x06, R13
-	MOVBLZX      R14, R15
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(R15*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z1
-	MOVQ         8(SI)(R8*4), R13
-	MOVL         R13, R15
-	SHRQ         $0x20, R13
-	SHLQ         $0x06, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Z4
-	VFMADD231PD  (CX)(R15*1), Z4, Z2
-	SHLQ         $0x06, R13
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z3
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVL       (R10)(R8*4), R13
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	MOVL       4(R10)(R8*4), R13
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-
-go2:
-	MOVL         (SI)(R8*4), R13
-	SHLQ         $0x06, R13
-	MOVBLZX      (R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z0
-	MOVL         4(SI)(R8*4), R13
-	SHLQ         $0x06, R13
-	MOVBLZX      1(R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z1
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVL       (R10)(R8*4), R9
-	SHLQ       $0x06, R9
-	PREFETCHT0 (CX)(R9*1)
-
-go1:
-	MOVL         (SI)(R8*4), R9
-	SHLQ         $0x06, R9
-	MOVBLZX      (R11)(R8*1), R8
-	VBROADCASTSD (R12)(R8*8), Z4
-	VFMADD231PD  (CX)(R9*1), Z4, Z0
-
-end:
-	VADDPD  Z2, Z0, Z0
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z1, Z0, Z0
-	VMOVUPD Z0, (AX)
-	ADDQ    $0x00000040, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add8AVX512Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add8AVX512Col32Code(SB), NOSPLIT, $8-72
+Col32Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -7388,7 +7901,7 @@ TEXT ·add8AVX512Col32Code(SB), NOSPLIT, $8-72
 	MOVQ table+56(FP), R12
 	XORL DI, DI
 
-row:
+Col32CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -7400,11 +7913,11 @@ row:
 	CMOVQGT R14, R10
 	VMOVUPD (CX), Z0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32CodeTwo
 
-four:
+Col32CodeFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32CodeGo4
 	MOVQ       (R10)(R8*4), R13
 	MOVL       R13, R14
 	SHRQ       $0x20, R13
@@ -7420,7 +7933,7 @@ four:
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
 
-go4:
+Col32CodeGo4:
 	MOVQ         (SI)(R8*4), R13
 	MOVL         R13, R15
 	SHRQ         $0x20, R13
@@ -7456,14 +7969,14 @@ go4:
 	VMOVUPD      Z2, (AX)(R13*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32CodeFour
 
-two:
+Col32CodeTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32CodeOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32CodeGo2
 	MOVL       (R10)(R8*4), R13
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
@@ -7471,7 +7984,7 @@ two:
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
 
-go2:
+Col32CodeGo2:
 	MOVL         (SI)(R8*4), R13
 	SHLQ         $0x06, R13
 	MOVBLZX      (R11)(R8*1), R14
@@ -7488,17 +8001,17 @@ go2:
 	VMOVUPD      Z2, (AX)(R13*1)
 	ADDQ         $0x02, R8
 
-one:
+Col32CodeOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32CodeEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32CodeGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col32CodeGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x06, R9
 	MOVBLZX      (R11)(R8*1), R8
@@ -7507,134 +8020,16 @@ go1:
 	VFMADD231PD  Z0, Z1, Z2
 	VMOVUPD      Z2, (AX)(R9*1)
 
-end:
+Col32CodeEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32CodeRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX512Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul8AVX512Col32One(SB), NOSPLIT, $0-72
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-
-go4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z2
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z3
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z4
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-
-go2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z1
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z2
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVL       (R10)(R8*4), R9
-	SHLQ       $0x06, R9
-	PREFETCHT0 (CX)(R9*1)
-
-go1:
-	MOVL        (SI)(R8*4), R8
-	SHLQ        $0x06, R8
-	VFMADD231PD (CX)(R8*1), Z0, Z1
-
-end:
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z4, Z2, Z2
-	VADDPD  Z2, Z1, Z1
-	VMOVUPD Z1, (AX)
-	ADDQ    $0x00000040, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add8AVX512Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add8AVX512Col32One(SB), NOSPLIT, $0-72
+Col32One:
 	MOVQ         y+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         lo+24(FP), DX
@@ -7644,7 +8039,7 @@ TEXT ·add8AVX512Col32One(SB), NOSPLIT, $0-72
 	VBROADCASTSD (DI), Z0
 	XORL         DI, DI
 
-row:
+Col32OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -7656,11 +8051,11 @@ row:
 	CMOVQGT R12, R10
 	VMOVUPD (CX), Z1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32OneTwo
 
-four:
+Col32OneFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32OneGo4
 	MOVQ       (R10)(R8*4), R11
 	MOVL       R11, R12
 	SHRQ       $0x20, R11
@@ -7676,7 +8071,7 @@ four:
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
 
-go4:
+Col32OneGo4:
 	MOVQ        (SI)(R8*4), R11
 	MOVL        R11, R12
 	SHRQ        $0x20, R11
@@ -7701,14 +8096,14 @@ go4:
 	VMOVUPD     Z2, (AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32OneFour
 
-two:
+Col32OneTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32OneOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32OneGo2
 	MOVL       (R10)(R8*4), R11
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
@@ -7716,7 +8111,7 @@ two:
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
 
-go2:
+Col32OneGo2:
 	MOVL        (SI)(R8*4), R11
 	SHLQ        $0x06, R11
 	VMOVUPD     (AX)(R11*1), Z2
@@ -7729,159 +8124,33 @@ go2:
 	VMOVUPD     Z2, (AX)(R11*1)
 	ADDQ        $0x02, R8
 
-one:
+Col32OneOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32OneEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32OneGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col32OneGo1:
 	MOVL        (SI)(R8*4), R8
 	SHLQ        $0x06, R8
 	VMOVUPD     (AX)(R8*1), Z2
 	VFMADD231PD Z1, Z0, Z2
 	VMOVUPD     Z2, (AX)(R8*1)
 
-end:
+Col32OneEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32OneRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX512Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul8AVX512Col16Val(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R13, R13
-	LEAQ    28(R9), R12
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
-	CMPQ    R12, R14
-	CMOVQGT R13, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R12
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-
-go4:
-	MOVQ         (SI)(R8*2), R12
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x06, R13
-	VBROADCASTSD (R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z0
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x06, R13
-	VBROADCASTSD 8(R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z1
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x06, R13
-	VBROADCASTSD 16(R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z2
-	SHLQ         $0x06, R12
-	VBROADCASTSD 24(R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R12*1), Z4, Z3
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R12
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	MOVWLZX    2(R10)(R8*2), R12
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-
-go2:
-	MOVWLZX      (SI)(R8*2), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD (R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R12*1), Z4, Z0
-	MOVWLZX      2(SI)(R8*2), R12
-	SHLQ         $0x06, R12
-	VBROADCASTSD 8(R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R12*1), Z4, Z1
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x06, R9
-	PREFETCHT0 (CX)(R9*1)
-
-go1:
-	MOVWLZX      (SI)(R8*2), R9
-	SHLQ         $0x06, R9
-	VBROADCASTSD (R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R9*1), Z4, Z0
-
-end:
-	VADDPD  Z2, Z0, Z0
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z1, Z0, Z0
-	VMOVUPD Z0, (AX)
-	ADDQ    $0x00000040, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add8AVX512Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add8AVX512Col16Val(SB), NOSPLIT, $0-72
+Col16Val:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -7890,7 +8159,7 @@ TEXT ·add8AVX512Col16Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col16ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -7902,11 +8171,11 @@ row:
 	CMOVQGT R13, R10
 	VMOVUPD (CX), Z0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16ValTwo
 
-four:
+Col16ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16ValGo4
 	MOVQ       (R10)(R8*2), R12
 	MOVWLZX    R12, R13
 	SHRQ       $0x10, R12
@@ -7923,7 +8192,7 @@ four:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
 
-go4:
+Col16ValGo4:
 	MOVQ         (SI)(R8*2), R12
 	MOVWLZX      R12, R13
 	SHRQ         $0x10, R12
@@ -7953,14 +8222,14 @@ go4:
 	VMOVUPD      Z2, (AX)(R12*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col16ValFour
 
-two:
+Col16ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16ValGo2
 	MOVWLZX    (R10)(R8*2), R12
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
@@ -7968,7 +8237,7 @@ two:
 	SHLQ       $0x06, R12
 	PREFETCHT0 (AX)(R12*1)
 
-go2:
+Col16ValGo2:
 	MOVWLZX      (SI)(R8*2), R12
 	SHLQ         $0x06, R12
 	VBROADCASTSD (R11)(R8*8), Z1
@@ -7983,17 +8252,17 @@ go2:
 	VMOVUPD      Z2, (AX)(R12*1)
 	ADDQ         $0x02, R8
 
-one:
+Col16ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16ValGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col16ValGo1:
 	MOVWLZX      (SI)(R8*2), R9
 	SHLQ         $0x06, R9
 	VBROADCASTSD (R11)(R8*8), Z1
@@ -8001,153 +8270,16 @@ go1:
 	VFMADD231PD  Z0, Z1, Z2
 	VMOVUPD      Z2, (AX)(R9*1)
 
-end:
+Col16ValEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16ValRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX512Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul8AVX512Col16Code(SB), NOSPLIT, $8-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	MOVQ table+56(FP), R12
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R14, R14
-	LEAQ    28(R9), R13
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
-	CMPQ    R13, R15
-	CMOVQGT R14, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R13
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x06, R14
-	PREFETCHT0 (CX)(R14*1)
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x06, R14
-	PREFETCHT0 (CX)(R14*1)
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x06, R14
-	PREFETCHT0 (CX)(R14*1)
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-
-go4:
-	MOVQ         (SI)(R8*2), R13
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x06, R15
-	MOVL         (R11)(R8*1), R14
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Z4
-	VFMADD231PD  (CX)(R15*1), Z4, Z0
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x06, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Z4
-	VFMADD231PD  (CX)(R15*1), Z4, Z1
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x06, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Z4
-	VFMADD231PD  (CX)(R15*1), Z4, Z2
-	SHLQ         $0x06, R13
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z3
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R13
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-	MOVWLZX    2(R10)(R8*2), R13
-	SHLQ       $0x06, R13
-	PREFETCHT0 (CX)(R13*1)
-
-go2:
-	MOVWLZX      (SI)(R8*2), R13
-	SHLQ         $0x06, R13
-	MOVBLZX      (R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z0
-	MOVWLZX      2(SI)(R8*2), R13
-	SHLQ         $0x06, R13
-	MOVBLZX      1(R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z1
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x06, R9
-	PREFETCHT0 (CX)(R9*1)
-
-go1:
-	MOVWLZX      (SI)(R8*2), R9
-	SHLQ         $0x06, R9
-	MOVBLZX      (R11)(R8*1), R8
-	VBROADCASTSD (R12)(R8*8), Z4
-	VFMADD231PD  (CX)(R9*1), Z4, Z0
-
-end:
-	VADDPD  Z2, Z0, Z0
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z1, Z0, Z0
-	VMOVUPD Z0, (AX)
-	ADDQ    $0x00000040, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add8AVX512Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add8AVX512Col16Code(SB), NOSPLIT, $8-72
+Col16Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -8157,7 +8289,7 @@ TEXT ·add8AVX512Col16Code(SB), NOSPLIT, $8-72
 	MOVQ table+56(FP), R12
 	XORL DI, DI
 
-row:
+Col16CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -8169,11 +8301,11 @@ row:
 	CMOVQGT R14, R10
 	VMOVUPD (CX), Z0
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16CodeTwo
 
-four:
+Col16CodeFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16CodeGo4
 	MOVQ       (R10)(R8*2), R13
 	MOVWLZX    R13, R14
 	SHRQ       $0x10, R13
@@ -8190,7 +8322,7 @@ four:
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
 
-go4:
+Col16CodeGo4:
 	MOVQ         (SI)(R8*2), R13
 	MOVWLZX      R13, R15
 	SHRQ         $0x10, R13
@@ -8227,14 +8359,14 @@ go4:
 	VMOVUPD      Z2, (AX)(R13*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col16CodeFour
 
-two:
+Col16CodeTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16CodeOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16CodeGo2
 	MOVWLZX    (R10)(R8*2), R13
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
@@ -8242,7 +8374,7 @@ two:
 	SHLQ       $0x06, R13
 	PREFETCHT0 (AX)(R13*1)
 
-go2:
+Col16CodeGo2:
 	MOVWLZX      (SI)(R8*2), R13
 	SHLQ         $0x06, R13
 	MOVBLZX      (R11)(R8*1), R14
@@ -8259,17 +8391,17 @@ go2:
 	VMOVUPD      Z2, (AX)(R13*1)
 	ADDQ         $0x02, R8
 
-one:
+Col16CodeOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16CodeEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16CodeGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col16CodeGo1:
 	MOVWLZX      (SI)(R8*2), R9
 	SHLQ         $0x06, R9
 	MOVBLZX      (R11)(R8*1), R8
@@ -8278,136 +8410,16 @@ go1:
 	VFMADD231PD  Z0, Z1, Z2
 	VMOVUPD      Z2, (AX)(R9*1)
 
-end:
+Col16CodeEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16CodeRow
 	VZEROUPPER
 	RET
 
-// func mul8AVX512Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul8AVX512Col16One(SB), NOSPLIT, $0-72
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x06, R12
-	PREFETCHT0 (CX)(R12*1)
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-
-go4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z2
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x06, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z3
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z4
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x06, R11
-	PREFETCHT0 (CX)(R11*1)
-
-go2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z1
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x06, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z2
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x06, R9
-	PREFETCHT0 (CX)(R9*1)
-
-go1:
-	MOVWLZX     (SI)(R8*2), R8
-	SHLQ        $0x06, R8
-	VFMADD231PD (CX)(R8*1), Z0, Z1
-
-end:
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z4, Z2, Z2
-	VADDPD  Z2, Z1, Z1
-	VMOVUPD Z1, (AX)
-	ADDQ    $0x00000040, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add8AVX512Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add8AVX512Col16One(SB), NOSPLIT, $0-72
+Col16One:
 	MOVQ         y+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         lo+24(FP), DX
@@ -8417,7 +8429,7 @@ TEXT ·add8AVX512Col16One(SB), NOSPLIT, $0-72
 	VBROADCASTSD (DI), Z0
 	XORL         DI, DI
 
-row:
+Col16OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -8429,11 +8441,11 @@ row:
 	CMOVQGT R12, R10
 	VMOVUPD (CX), Z1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16OneTwo
 
-four:
+Col16OneFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16OneGo4
 	MOVQ       (R10)(R8*2), R11
 	MOVWLZX    R11, R12
 	SHRQ       $0x10, R11
@@ -8450,7 +8462,7 @@ four:
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
 
-go4:
+Col16OneGo4:
 	MOVQ        (SI)(R8*2), R11
 	MOVWLZX     R11, R12
 	SHRQ        $0x10, R11
@@ -8476,14 +8488,14 @@ go4:
 	VMOVUPD     Z2, (AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col16OneFour
 
-two:
+Col16OneTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16OneOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16OneGo2
 	MOVWLZX    (R10)(R8*2), R11
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
@@ -8491,7 +8503,7 @@ two:
 	SHLQ       $0x06, R11
 	PREFETCHT0 (AX)(R11*1)
 
-go2:
+Col16OneGo2:
 	MOVWLZX     (SI)(R8*2), R11
 	SHLQ        $0x06, R11
 	VMOVUPD     (AX)(R11*1), Z2
@@ -8504,35 +8516,46 @@ go2:
 	VMOVUPD     Z2, (AX)(R11*1)
 	ADDQ        $0x02, R8
 
-one:
+Col16OneOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16OneEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16OneGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x06, R9
 	PREFETCHT0 (AX)(R9*1)
 
-go1:
+Col16OneGo1:
 	MOVWLZX     (SI)(R8*2), R8
 	SHLQ        $0x06, R8
 	VMOVUPD     (AX)(R8*1), Z2
 	VFMADD231PD Z1, Z0, Z2
 	VMOVUPD     Z2, (AX)(R8*1)
 
-end:
+Col16OneEnd:
 	ADDQ $0x00000040, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16OneRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX512Col32Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+// func mul16AVX512(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul16AVX512Col32Val(SB), NOSPLIT, $0-72
+TEXT ·mul16AVX512(SB), NOSPLIT, $8-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ w+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -8541,7 +8564,7 @@ TEXT ·mul16AVX512Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -8556,11 +8579,11 @@ row:
 	VXORPD  X2, X2, X2
 	VXORPD  X3, X3, X3
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32ValTwo
 
-four:
+Col32ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32ValGo4
 	MOVQ       (R10)(R8*4), R12
 	MOVL       R12, R13
 	SHRQ       $0x20, R12
@@ -8580,7 +8603,7 @@ four:
 	PREFETCHT0 (CX)(R12*1)
 	PREFETCHT0 64(CX)(R12*1)
 
-go4:
+Col32ValGo4:
 	MOVQ         (SI)(R8*4), R12
 	MOVL         R12, R13
 	SHRQ         $0x20, R12
@@ -8605,14 +8628,14 @@ go4:
 	VFMADD231PD  64(CX)(R12*1), Z4, Z3
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32ValGo2
 	MOVL       (R10)(R8*4), R12
 	SHLQ       $0x07, R12
 	PREFETCHT0 (CX)(R12*1)
@@ -8622,7 +8645,7 @@ two:
 	PREFETCHT0 (CX)(R12*1)
 	PREFETCHT0 64(CX)(R12*1)
 
-go2:
+Col32ValGo2:
 	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x07, R12
 	VBROADCASTSD (R11)(R8*8), Z4
@@ -8635,25 +8658,25 @@ go2:
 	VFMADD231PD  64(CX)(R12*1), Z4, Z3
 	ADDQ         $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32ValGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (CX)(R9*1)
 	PREFETCHT0 64(CX)(R9*1)
 
-go1:
+Col32ValGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x07, R9
 	VBROADCASTSD (R11)(R8*8), Z4
 	VFMADD231PD  (CX)(R9*1), Z4, Z0
 	VFMADD231PD  64(CX)(R9*1), Z4, Z1
 
-end:
+Col32ValEnd:
 	VADDPD  Z2, Z0, Z0
 	VADDPD  Z3, Z1, Z1
 	VMOVUPD Z0, (AX)
@@ -8662,13 +8685,710 @@ end:
 	INCQ    DI
 	MOVQ    rows+16(FP), R8
 	CMPQ    DI, R8
-	JB      row
+	JB      Col32ValRow
 	VZEROUPPER
 	RET
 
-// func add16AVX512Col32Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
+Col32Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
+
+Col32CodeRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     Col32CodeTwo
+
+Col32CodeFour:
+	TESTQ      R10, R10
+	JZ         Col32CodeGo4
+	MOVQ       (R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVQ       8(R10)(R8*4), R13
+	MOVL       R13, R14
+	SHRQ       $0x20, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+Col32CodeGo4:
+	MOVQ         (SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x07, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	VFMADD231PD  64(CX)(R15*1), Z4, Z1
+	SHLQ         $0x07, R13
+	MOVBLZX      R14, R15
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(R15*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	MOVQ         8(SI)(R8*4), R13
+	MOVL         R13, R15
+	SHRQ         $0x20, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	VFMADD231PD  64(CX)(R15*1), Z4, Z1
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col32CodeFour
+
+Col32CodeTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col32CodeOne
+	TESTQ      R10, R10
+	JZ         Col32CodeGo2
+	MOVL       (R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVL       4(R10)(R8*4), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+Col32CodeGo2:
+	MOVL         (SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	VFMADD231PD  64(CX)(R13*1), Z4, Z1
+	MOVL         4(SI)(R8*4), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	ADDQ         $0x02, R8
+
+Col32CodeOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col32CodeEnd
+	TESTQ      R10, R10
+	JZ         Col32CodeGo1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+Col32CodeGo1:
+	MOVL         (SI)(R8*4), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
+	VFMADD231PD  64(CX)(R9*1), Z4, Z1
+
+Col32CodeEnd:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32CodeRow
+	VZEROUPPER
+	RET
+
+Col32One:
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+Col32OneRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    96(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	CMPQ    R8, R9
+	JGT     Col32OneTwo
+
+Col32OneFour:
+	TESTQ      R10, R10
+	JZ         Col32OneGo4
+	MOVQ       (R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVQ       8(R10)(R8*4), R11
+	MOVL       R11, R12
+	SHRQ       $0x20, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+Col32OneGo4:
+	MOVQ        (SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	VFMADD231PD 64(CX)(R12*1), Z0, Z2
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z3
+	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	MOVQ        8(SI)(R8*4), R11
+	MOVL        R11, R12
+	SHRQ        $0x20, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	VFMADD231PD 64(CX)(R12*1), Z0, Z2
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z3
+	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col32OneFour
+
+Col32OneTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col32OneOne
+	TESTQ      R10, R10
+	JZ         Col32OneGo2
+	MOVL       (R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVL       4(R10)(R8*4), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+Col32OneGo2:
+	MOVL        (SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z1
+	VFMADD231PD 64(CX)(R11*1), Z0, Z2
+	MOVL        4(SI)(R8*4), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z3
+	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	ADDQ        $0x02, R8
+
+Col32OneOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col32OneEnd
+	TESTQ      R10, R10
+	JZ         Col32OneGo1
+	MOVL       (R10)(R8*4), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+Col32OneGo1:
+	MOVL        (SI)(R8*4), R8
+	SHLQ        $0x07, R8
+	VFMADD231PD (CX)(R8*1), Z0, Z1
+	VFMADD231PD 64(CX)(R8*1), Z0, Z2
+
+Col32OneEnd:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z2, Z2
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col32OneRow
+	VZEROUPPER
+	RET
+
+Col16Val:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	XORL DI, DI
+
+Col16ValRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R13, R13
+	LEAQ    28(R9), R12
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R14
+	CMPQ    R12, R14
+	CMOVQGT R13, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     Col16ValTwo
+
+Col16ValFour:
+	TESTQ      R10, R10
+	JZ         Col16ValGo4
+	MOVQ       (R10)(R8*2), R12
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    R12, R13
+	SHRQ       $0x10, R12
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+Col16ValGo4:
+	MOVQ         (SI)(R8*2), R12
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	VFMADD231PD  64(CX)(R13*1), Z4, Z1
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD 8(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	MOVWLZX      R12, R13
+	SHRQ         $0x10, R12
+	SHLQ         $0x07, R13
+	VBROADCASTSD 16(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	VFMADD231PD  64(CX)(R13*1), Z4, Z1
+	SHLQ         $0x07, R12
+	VBROADCASTSD 24(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z2
+	VFMADD231PD  64(CX)(R12*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col16ValFour
+
+Col16ValTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16ValOne
+	TESTQ      R10, R10
+	JZ         Col16ValGo2
+	MOVWLZX    (R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    2(R10)(R8*2), R12
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+
+Col16ValGo2:
+	MOVWLZX      (SI)(R8*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD (R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z0
+	VFMADD231PD  64(CX)(R12*1), Z4, Z1
+	MOVWLZX      2(SI)(R8*2), R12
+	SHLQ         $0x07, R12
+	VBROADCASTSD 8(R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R12*1), Z4, Z2
+	VFMADD231PD  64(CX)(R12*1), Z4, Z3
+	ADDQ         $0x02, R8
+
+Col16ValOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16ValEnd
+	TESTQ      R10, R10
+	JZ         Col16ValGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+Col16ValGo1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	VBROADCASTSD (R11)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
+	VFMADD231PD  64(CX)(R9*1), Z4, Z1
+
+Col16ValEnd:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16ValRow
+	VZEROUPPER
+	RET
+
+Col16Code:
+	MOVQ w+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lo+24(FP), DX
+	MOVQ hi+32(FP), BX
+	MOVQ col+40(FP), SI
+	MOVQ val+48(FP), R11
+	MOVQ table+56(FP), R12
+	XORL DI, DI
+
+Col16CodeRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R14, R14
+	LEAQ    28(R9), R13
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R15
+	CMPQ    R13, R15
+	CMOVQGT R14, R10
+	VXORPD  X0, X0, X0
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	CMPQ    R8, R9
+	JGT     Col16CodeTwo
+
+Col16CodeFour:
+	TESTQ      R10, R10
+	JZ         Col16CodeGo4
+	MOVQ       (R10)(R8*2), R13
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	MOVWLZX    R13, R14
+	SHRQ       $0x10, R13
+	SHLQ       $0x07, R14
+	PREFETCHT0 (CX)(R14*1)
+	PREFETCHT0 64(CX)(R14*1)
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+Col16CodeGo4:
+	MOVQ         (SI)(R8*2), R13
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVL         (R11)(R8*1), R14
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	VFMADD231PD  64(CX)(R15*1), Z4, Z1
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z2
+	VFMADD231PD  64(CX)(R15*1), Z4, Z3
+	MOVWLZX      R13, R15
+	SHRQ         $0x10, R13
+	SHLQ         $0x07, R15
+	MOVBLZX      R14, BP
+	SHRL         $0x08, R14
+	VBROADCASTSD (R12)(BP*8), Z4
+	VFMADD231PD  (CX)(R15*1), Z4, Z0
+	VFMADD231PD  64(CX)(R15*1), Z4, Z1
+	SHLQ         $0x07, R13
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	ADDQ         $0x04, R8
+	CMPQ         R8, R9
+	JLE          Col16CodeFour
+
+Col16CodeTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16CodeOne
+	TESTQ      R10, R10
+	JZ         Col16CodeGo2
+	MOVWLZX    (R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+	MOVWLZX    2(R10)(R8*2), R13
+	SHLQ       $0x07, R13
+	PREFETCHT0 (CX)(R13*1)
+	PREFETCHT0 64(CX)(R13*1)
+
+Col16CodeGo2:
+	MOVWLZX      (SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      (R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z0
+	VFMADD231PD  64(CX)(R13*1), Z4, Z1
+	MOVWLZX      2(SI)(R8*2), R13
+	SHLQ         $0x07, R13
+	MOVBLZX      1(R11)(R8*1), R14
+	VBROADCASTSD (R12)(R14*8), Z4
+	VFMADD231PD  (CX)(R13*1), Z4, Z2
+	VFMADD231PD  64(CX)(R13*1), Z4, Z3
+	ADDQ         $0x02, R8
+
+Col16CodeOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16CodeEnd
+	TESTQ      R10, R10
+	JZ         Col16CodeGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+Col16CodeGo1:
+	MOVWLZX      (SI)(R8*2), R9
+	SHLQ         $0x07, R9
+	MOVBLZX      (R11)(R8*1), R8
+	VBROADCASTSD (R12)(R8*8), Z4
+	VFMADD231PD  (CX)(R9*1), Z4, Z0
+	VFMADD231PD  64(CX)(R9*1), Z4, Z1
+
+Col16CodeEnd:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16CodeRow
+	VZEROUPPER
+	RET
+
+Col16One:
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         lo+24(FP), DX
+	MOVQ         hi+32(FP), BX
+	MOVQ         col+40(FP), SI
+	MOVQ         table+56(FP), DI
+	VBROADCASTSD (DI), Z0
+	XORL         DI, DI
+
+Col16OneRow:
+	MOVL    (DX)(DI*4), R8
+	MOVL    (BX)(DI*4), R9
+	SUBQ    $0x04, R9
+	XORL    R12, R12
+	LEAQ    28(R9), R11
+	LEAQ    48(SI), R10
+	MOVQ    last+64(FP), R13
+	CMPQ    R11, R13
+	CMOVQGT R12, R10
+	VXORPD  X1, X1, X1
+	VXORPD  X2, X2, X2
+	VXORPD  X3, X3, X3
+	VXORPD  X4, X4, X4
+	CMPQ    R8, R9
+	JGT     Col16OneTwo
+
+Col16OneFour:
+	TESTQ      R10, R10
+	JZ         Col16OneGo4
+	MOVQ       (R10)(R8*2), R11
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	MOVWLZX    R11, R12
+	SHRQ       $0x10, R11
+	SHLQ       $0x07, R12
+	PREFETCHT0 (CX)(R12*1)
+	PREFETCHT0 64(CX)(R12*1)
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+Col16OneGo4:
+	MOVQ        (SI)(R8*2), R11
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	VFMADD231PD 64(CX)(R12*1), Z0, Z2
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z3
+	VFMADD231PD 64(CX)(R12*1), Z0, Z4
+	MOVWLZX     R11, R12
+	SHRQ        $0x10, R11
+	SHLQ        $0x07, R12
+	VFMADD231PD (CX)(R12*1), Z0, Z1
+	VFMADD231PD 64(CX)(R12*1), Z0, Z2
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z3
+	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	ADDQ        $0x04, R8
+	CMPQ        R8, R9
+	JLE         Col16OneFour
+
+Col16OneTwo:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JGT        Col16OneOne
+	TESTQ      R10, R10
+	JZ         Col16OneGo2
+	MOVWLZX    (R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+	MOVWLZX    2(R10)(R8*2), R11
+	SHLQ       $0x07, R11
+	PREFETCHT0 (CX)(R11*1)
+	PREFETCHT0 64(CX)(R11*1)
+
+Col16OneGo2:
+	MOVWLZX     (SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z1
+	VFMADD231PD 64(CX)(R11*1), Z0, Z2
+	MOVWLZX     2(SI)(R8*2), R11
+	SHLQ        $0x07, R11
+	VFMADD231PD (CX)(R11*1), Z0, Z3
+	VFMADD231PD 64(CX)(R11*1), Z0, Z4
+	ADDQ        $0x02, R8
+
+Col16OneOne:
+	ADDQ       $0x02, R9
+	CMPQ       R8, R9
+	JEQ        Col16OneEnd
+	TESTQ      R10, R10
+	JZ         Col16OneGo1
+	MOVWLZX    (R10)(R8*2), R9
+	SHLQ       $0x07, R9
+	PREFETCHT0 (CX)(R9*1)
+	PREFETCHT0 64(CX)(R9*1)
+
+Col16OneGo1:
+	MOVWLZX     (SI)(R8*2), R8
+	SHLQ        $0x07, R8
+	VFMADD231PD (CX)(R8*1), Z0, Z1
+	VFMADD231PD 64(CX)(R8*1), Z0, Z2
+
+Col16OneEnd:
+	VADDPD  Z3, Z1, Z1
+	VADDPD  Z4, Z2, Z2
+	VMOVUPD Z1, (AX)
+	VMOVUPD Z2, 64(AX)
+	ADDQ    $0x00000080, AX
+	INCQ    DI
+	MOVQ    rows+16(FP), R8
+	CMPQ    DI, R8
+	JB      Col16OneRow
+	VZEROUPPER
+	RET
+
+// func add16AVX512(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int, form int)
 // Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add16AVX512Col32Val(SB), NOSPLIT, $0-72
+TEXT ·add16AVX512(SB), NOSPLIT, $8-80
+	MOVQ form+72(FP), AX
+	CMPQ AX, $0x01
+	JEQ  Col32Code
+	CMPQ AX, $0x02
+	JEQ  Col32One
+	CMPQ AX, $0x03
+	JEQ  Col16Val
+	CMPQ AX, $0x04
+	JEQ  Col16Code
+	CMPQ AX, $0x05
+	JEQ  Col16One
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -8677,7 +9397,7 @@ TEXT ·add16AVX512Col32Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col32ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -8690,11 +9410,11 @@ row:
 	VMOVUPD (CX), Z0
 	VMOVUPD 64(CX), Z1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32ValTwo
 
-four:
+Col32ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32ValGo4
 	MOVQ       (R10)(R8*4), R12
 	MOVL       R12, R13
 	SHRQ       $0x20, R12
@@ -8714,7 +9434,7 @@ four:
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
 
-go4:
+Col32ValGo4:
 	MOVQ         (SI)(R8*4), R12
 	MOVL         R12, R13
 	SHRQ         $0x20, R12
@@ -8755,14 +9475,14 @@ go4:
 	VMOVUPD      Z3, 64(AX)(R12*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32ValFour
 
-two:
+Col32ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32ValGo2
 	MOVL       (R10)(R8*4), R12
 	SHLQ       $0x07, R12
 	PREFETCHT0 (AX)(R12*1)
@@ -8772,7 +9492,7 @@ two:
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
 
-go2:
+Col32ValGo2:
 	MOVL         (SI)(R8*4), R12
 	SHLQ         $0x07, R12
 	VBROADCASTSD (R11)(R8*8), Z2
@@ -8793,18 +9513,18 @@ go2:
 	VMOVUPD      Z3, 64(AX)(R12*1)
 	ADDQ         $0x02, R8
 
-one:
+Col32ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32ValGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col32ValGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x07, R9
 	VBROADCASTSD (R11)(R8*8), Z2
@@ -8815,165 +9535,16 @@ go1:
 	VFMADD231PD  Z1, Z2, Z0
 	VMOVUPD      Z0, 64(AX)(R9*1)
 
-end:
+Col32ValEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32ValRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX512Col32Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul16AVX512Col32Code(SB), NOSPLIT, $8-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	MOVQ table+56(FP), R12
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R14, R14
-	LEAQ    28(R9), R13
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R15
-	CMPQ    R13, R15
-	CMOVQGT R14, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*4), R13
-	MOVL       R13, R14
-	SHRQ       $0x20, R13
-	SHLQ       $0x07, R14
-	PREFETCHT0 (CX)(R14*1)
-	PREFETCHT0 64(CX)(R14*1)
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	MOVQ       8(R10)(R8*4), R13
-	MOVL       R13, R14
-	SHRQ       $0x20, R13
-	SHLQ       $0x07, R14
-	PREFETCHT0 (CX)(R14*1)
-	PREFETCHT0 64(CX)(R14*1)
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-
-go4:
-	MOVQ         (SI)(R8*4), R13
-	MOVL         R13, R15
-	SHRQ         $0x20, R13
-	SHLQ         $0x07, R15
-	MOVL         (R11)(R8*1), R14
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Z4
-	VFMADD231PD  (CX)(R15*1), Z4, Z0
-	VFMADD231PD  64(CX)(R15*1), Z4, Z1
-	SHLQ         $0x07, R13
-	MOVBLZX      R14, R15
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(R15*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z2
-	VFMADD231PD  64(CX)(R13*1), Z4, Z3
-	MOVQ         8(SI)(R8*4), R13
-	MOVL         R13, R15
-	SHRQ         $0x20, R13
-	SHLQ         $0x07, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Z4
-	VFMADD231PD  (CX)(R15*1), Z4, Z0
-	VFMADD231PD  64(CX)(R15*1), Z4, Z1
-	SHLQ         $0x07, R13
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z2
-	VFMADD231PD  64(CX)(R13*1), Z4, Z3
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVL       (R10)(R8*4), R13
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	MOVL       4(R10)(R8*4), R13
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-
-go2:
-	MOVL         (SI)(R8*4), R13
-	SHLQ         $0x07, R13
-	MOVBLZX      (R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z0
-	VFMADD231PD  64(CX)(R13*1), Z4, Z1
-	MOVL         4(SI)(R8*4), R13
-	SHLQ         $0x07, R13
-	MOVBLZX      1(R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z2
-	VFMADD231PD  64(CX)(R13*1), Z4, Z3
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVL       (R10)(R8*4), R9
-	SHLQ       $0x07, R9
-	PREFETCHT0 (CX)(R9*1)
-	PREFETCHT0 64(CX)(R9*1)
-
-go1:
-	MOVL         (SI)(R8*4), R9
-	SHLQ         $0x07, R9
-	MOVBLZX      (R11)(R8*1), R8
-	VBROADCASTSD (R12)(R8*8), Z4
-	VFMADD231PD  (CX)(R9*1), Z4, Z0
-	VFMADD231PD  64(CX)(R9*1), Z4, Z1
-
-end:
-	VADDPD  Z2, Z0, Z0
-	VADDPD  Z3, Z1, Z1
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	ADDQ    $0x00000080, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add16AVX512Col32Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add16AVX512Col32Code(SB), NOSPLIT, $8-72
+Col32Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -8983,7 +9554,7 @@ TEXT ·add16AVX512Col32Code(SB), NOSPLIT, $8-72
 	MOVQ table+56(FP), R12
 	XORL DI, DI
 
-row:
+Col32CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -8996,11 +9567,11 @@ row:
 	VMOVUPD (CX), Z0
 	VMOVUPD 64(CX), Z1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32CodeTwo
 
-four:
+Col32CodeFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32CodeGo4
 	MOVQ       (R10)(R8*4), R13
 	MOVL       R13, R14
 	SHRQ       $0x20, R13
@@ -9020,7 +9591,7 @@ four:
 	PREFETCHT0 (AX)(R13*1)
 	PREFETCHT0 64(AX)(R13*1)
 
-go4:
+Col32CodeGo4:
 	MOVQ         (SI)(R8*4), R13
 	MOVL         R13, R15
 	SHRQ         $0x20, R13
@@ -9068,14 +9639,14 @@ go4:
 	VMOVUPD      Z3, 64(AX)(R13*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col32CodeFour
 
-two:
+Col32CodeTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32CodeOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32CodeGo2
 	MOVL       (R10)(R8*4), R13
 	SHLQ       $0x07, R13
 	PREFETCHT0 (AX)(R13*1)
@@ -9085,7 +9656,7 @@ two:
 	PREFETCHT0 (AX)(R13*1)
 	PREFETCHT0 64(AX)(R13*1)
 
-go2:
+Col32CodeGo2:
 	MOVL         (SI)(R8*4), R13
 	SHLQ         $0x07, R13
 	MOVBLZX      (R11)(R8*1), R14
@@ -9108,18 +9679,18 @@ go2:
 	VMOVUPD      Z3, 64(AX)(R13*1)
 	ADDQ         $0x02, R8
 
-one:
+Col32CodeOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32CodeEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32CodeGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col32CodeGo1:
 	MOVL         (SI)(R8*4), R9
 	SHLQ         $0x07, R9
 	MOVBLZX      (R11)(R8*1), R8
@@ -9131,148 +9702,16 @@ go1:
 	VFMADD231PD  Z1, Z2, Z0
 	VMOVUPD      Z0, 64(AX)(R9*1)
 
-end:
+Col32CodeEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32CodeRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX512Col32One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul16AVX512Col32One(SB), NOSPLIT, $0-72
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    96(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVQ       8(R10)(R8*4), R11
-	MOVL       R11, R12
-	SHRQ       $0x20, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-
-go4:
-	MOVQ        (SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	VFMADD231PD 64(CX)(R12*1), Z0, Z2
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z3
-	VFMADD231PD 64(CX)(R11*1), Z0, Z4
-	MOVQ        8(SI)(R8*4), R11
-	MOVL        R11, R12
-	SHRQ        $0x20, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	VFMADD231PD 64(CX)(R12*1), Z0, Z2
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z3
-	VFMADD231PD 64(CX)(R11*1), Z0, Z4
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVL       (R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVL       4(R10)(R8*4), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-
-go2:
-	MOVL        (SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z1
-	VFMADD231PD 64(CX)(R11*1), Z0, Z2
-	MOVL        4(SI)(R8*4), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z3
-	VFMADD231PD 64(CX)(R11*1), Z0, Z4
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVL       (R10)(R8*4), R9
-	SHLQ       $0x07, R9
-	PREFETCHT0 (CX)(R9*1)
-	PREFETCHT0 64(CX)(R9*1)
-
-go1:
-	MOVL        (SI)(R8*4), R8
-	SHLQ        $0x07, R8
-	VFMADD231PD (CX)(R8*1), Z0, Z1
-	VFMADD231PD 64(CX)(R8*1), Z0, Z2
-
-end:
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z4, Z2, Z2
-	VMOVUPD Z1, (AX)
-	VMOVUPD Z2, 64(AX)
-	ADDQ    $0x00000080, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add16AVX512Col32One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add16AVX512Col32One(SB), NOSPLIT, $0-72
+Col32One:
 	MOVQ         y+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         lo+24(FP), DX
@@ -9282,7 +9721,7 @@ TEXT ·add16AVX512Col32One(SB), NOSPLIT, $0-72
 	VBROADCASTSD (DI), Z0
 	XORL         DI, DI
 
-row:
+Col32OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -9295,11 +9734,11 @@ row:
 	VMOVUPD (CX), Z1
 	VMOVUPD 64(CX), Z2
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col32OneTwo
 
-four:
+Col32OneFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col32OneGo4
 	MOVQ       (R10)(R8*4), R11
 	MOVL       R11, R12
 	SHRQ       $0x20, R11
@@ -9319,7 +9758,7 @@ four:
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
 
-go4:
+Col32OneGo4:
 	MOVQ        (SI)(R8*4), R11
 	MOVL        R11, R12
 	SHRQ        $0x20, R11
@@ -9356,14 +9795,14 @@ go4:
 	VMOVUPD     Z3, 64(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col32OneFour
 
-two:
+Col32OneTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col32OneOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col32OneGo2
 	MOVL       (R10)(R8*4), R11
 	SHLQ       $0x07, R11
 	PREFETCHT0 (AX)(R11*1)
@@ -9373,7 +9812,7 @@ two:
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
 
-go2:
+Col32OneGo2:
 	MOVL        (SI)(R8*4), R11
 	SHLQ        $0x07, R11
 	VMOVUPD     (AX)(R11*1), Z3
@@ -9392,18 +9831,18 @@ go2:
 	VMOVUPD     Z3, 64(AX)(R11*1)
 	ADDQ        $0x02, R8
 
-one:
+Col32OneOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col32OneEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col32OneGo1
 	MOVL       (R10)(R8*4), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col32OneGo1:
 	MOVL        (SI)(R8*4), R8
 	SHLQ        $0x07, R8
 	VMOVUPD     (AX)(R8*1), Z3
@@ -9413,156 +9852,16 @@ go1:
 	VFMADD231PD Z2, Z0, Z1
 	VMOVUPD     Z1, 64(AX)(R8*1)
 
-end:
+Col32OneEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col32OneRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX512Col16Val(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul16AVX512Col16Val(SB), NOSPLIT, $0-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R13, R13
-	LEAQ    28(R9), R12
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R14
-	CMPQ    R12, R14
-	CMOVQGT R13, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R12
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	MOVWLZX    R12, R13
-	SHRQ       $0x10, R12
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-
-go4:
-	MOVQ         (SI)(R8*2), R12
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x07, R13
-	VBROADCASTSD (R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z0
-	VFMADD231PD  64(CX)(R13*1), Z4, Z1
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x07, R13
-	VBROADCASTSD 8(R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z2
-	VFMADD231PD  64(CX)(R13*1), Z4, Z3
-	MOVWLZX      R12, R13
-	SHRQ         $0x10, R12
-	SHLQ         $0x07, R13
-	VBROADCASTSD 16(R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z0
-	VFMADD231PD  64(CX)(R13*1), Z4, Z1
-	SHLQ         $0x07, R12
-	VBROADCASTSD 24(R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R12*1), Z4, Z2
-	VFMADD231PD  64(CX)(R12*1), Z4, Z3
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R12
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	MOVWLZX    2(R10)(R8*2), R12
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-
-go2:
-	MOVWLZX      (SI)(R8*2), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD (R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R12*1), Z4, Z0
-	VFMADD231PD  64(CX)(R12*1), Z4, Z1
-	MOVWLZX      2(SI)(R8*2), R12
-	SHLQ         $0x07, R12
-	VBROADCASTSD 8(R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R12*1), Z4, Z2
-	VFMADD231PD  64(CX)(R12*1), Z4, Z3
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x07, R9
-	PREFETCHT0 (CX)(R9*1)
-	PREFETCHT0 64(CX)(R9*1)
-
-go1:
-	MOVWLZX      (SI)(R8*2), R9
-	SHLQ         $0x07, R9
-	VBROADCASTSD (R11)(R8*8), Z4
-	VFMADD231PD  (CX)(R9*1), Z4, Z0
-	VFMADD231PD  64(CX)(R9*1), Z4, Z1
-
-end:
-	VADDPD  Z2, Z0, Z0
-	VADDPD  Z3, Z1, Z1
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	ADDQ    $0x00000080, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add16AVX512Col16Val(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add16AVX512Col16Val(SB), NOSPLIT, $0-72
+Col16Val:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -9571,7 +9870,7 @@ TEXT ·add16AVX512Col16Val(SB), NOSPLIT, $0-72
 	MOVQ val+48(FP), R11
 	XORL DI, DI
 
-row:
+Col16ValRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -9584,11 +9883,11 @@ row:
 	VMOVUPD (CX), Z0
 	VMOVUPD 64(CX), Z1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16ValTwo
 
-four:
+Col16ValFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16ValGo4
 	MOVQ       (R10)(R8*2), R12
 	MOVWLZX    R12, R13
 	SHRQ       $0x10, R12
@@ -9609,7 +9908,7 @@ four:
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
 
-go4:
+Col16ValGo4:
 	MOVQ         (SI)(R8*2), R12
 	MOVWLZX      R12, R13
 	SHRQ         $0x10, R12
@@ -9651,14 +9950,14 @@ go4:
 	VMOVUPD      Z3, 64(AX)(R12*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col16ValFour
 
-two:
+Col16ValTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16ValOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16ValGo2
 	MOVWLZX    (R10)(R8*2), R12
 	SHLQ       $0x07, R12
 	PREFETCHT0 (AX)(R12*1)
@@ -9668,7 +9967,7 @@ two:
 	PREFETCHT0 (AX)(R12*1)
 	PREFETCHT0 64(AX)(R12*1)
 
-go2:
+Col16ValGo2:
 	MOVWLZX      (SI)(R8*2), R12
 	SHLQ         $0x07, R12
 	VBROADCASTSD (R11)(R8*8), Z2
@@ -9689,18 +9988,18 @@ go2:
 	VMOVUPD      Z3, 64(AX)(R12*1)
 	ADDQ         $0x02, R8
 
-one:
+Col16ValOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16ValEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16ValGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col16ValGo1:
 	MOVWLZX      (SI)(R8*2), R9
 	SHLQ         $0x07, R9
 	VBROADCASTSD (R11)(R8*8), Z2
@@ -9711,167 +10010,16 @@ go1:
 	VFMADD231PD  Z1, Z2, Z0
 	VMOVUPD      Z0, 64(AX)(R9*1)
 
-end:
+Col16ValEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16ValRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX512Col16Code(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul16AVX512Col16Code(SB), NOSPLIT, $8-72
-	MOVQ w+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lo+24(FP), DX
-	MOVQ hi+32(FP), BX
-	MOVQ col+40(FP), SI
-	MOVQ val+48(FP), R11
-	MOVQ table+56(FP), R12
-	XORL DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R14, R14
-	LEAQ    28(R9), R13
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R15
-	CMPQ    R13, R15
-	CMOVQGT R14, R10
-	VXORPD  X0, X0, X0
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R13
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x07, R14
-	PREFETCHT0 (CX)(R14*1)
-	PREFETCHT0 64(CX)(R14*1)
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x07, R14
-	PREFETCHT0 (CX)(R14*1)
-	PREFETCHT0 64(CX)(R14*1)
-	MOVWLZX    R13, R14
-	SHRQ       $0x10, R13
-	SHLQ       $0x07, R14
-	PREFETCHT0 (CX)(R14*1)
-	PREFETCHT0 64(CX)(R14*1)
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-
-go4:
-	MOVQ         (SI)(R8*2), R13
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x07, R15
-	MOVL         (R11)(R8*1), R14
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Z4
-	VFMADD231PD  (CX)(R15*1), Z4, Z0
-	VFMADD231PD  64(CX)(R15*1), Z4, Z1
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x07, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Z4
-	VFMADD231PD  (CX)(R15*1), Z4, Z2
-	VFMADD231PD  64(CX)(R15*1), Z4, Z3
-	MOVWLZX      R13, R15
-	SHRQ         $0x10, R13
-	SHLQ         $0x07, R15
-	MOVBLZX      R14, BP
-	SHRL         $0x08, R14
-	VBROADCASTSD (R12)(BP*8), Z4
-	VFMADD231PD  (CX)(R15*1), Z4, Z0
-	VFMADD231PD  64(CX)(R15*1), Z4, Z1
-	SHLQ         $0x07, R13
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z2
-	VFMADD231PD  64(CX)(R13*1), Z4, Z3
-	ADDQ         $0x04, R8
-	CMPQ         R8, R9
-	JLE          four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R13
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-	MOVWLZX    2(R10)(R8*2), R13
-	SHLQ       $0x07, R13
-	PREFETCHT0 (CX)(R13*1)
-	PREFETCHT0 64(CX)(R13*1)
-
-go2:
-	MOVWLZX      (SI)(R8*2), R13
-	SHLQ         $0x07, R13
-	MOVBLZX      (R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z0
-	VFMADD231PD  64(CX)(R13*1), Z4, Z1
-	MOVWLZX      2(SI)(R8*2), R13
-	SHLQ         $0x07, R13
-	MOVBLZX      1(R11)(R8*1), R14
-	VBROADCASTSD (R12)(R14*8), Z4
-	VFMADD231PD  (CX)(R13*1), Z4, Z2
-	VFMADD231PD  64(CX)(R13*1), Z4, Z3
-	ADDQ         $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x07, R9
-	PREFETCHT0 (CX)(R9*1)
-	PREFETCHT0 64(CX)(R9*1)
-
-go1:
-	MOVWLZX      (SI)(R8*2), R9
-	SHLQ         $0x07, R9
-	MOVBLZX      (R11)(R8*1), R8
-	VBROADCASTSD (R12)(R8*8), Z4
-	VFMADD231PD  (CX)(R9*1), Z4, Z0
-	VFMADD231PD  64(CX)(R9*1), Z4, Z1
-
-end:
-	VADDPD  Z2, Z0, Z0
-	VADDPD  Z3, Z1, Z1
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z1, 64(AX)
-	ADDQ    $0x00000080, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add16AVX512Col16Code(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add16AVX512Col16Code(SB), NOSPLIT, $8-72
+Col16Code:
 	MOVQ y+0(FP), AX
 	MOVQ w+8(FP), CX
 	MOVQ lo+24(FP), DX
@@ -9881,7 +10029,7 @@ TEXT ·add16AVX512Col16Code(SB), NOSPLIT, $8-72
 	MOVQ table+56(FP), R12
 	XORL DI, DI
 
-row:
+Col16CodeRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -9894,11 +10042,11 @@ row:
 	VMOVUPD (CX), Z0
 	VMOVUPD 64(CX), Z1
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16CodeTwo
 
-four:
+Col16CodeFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16CodeGo4
 	MOVQ       (R10)(R8*2), R13
 	MOVWLZX    R13, R14
 	SHRQ       $0x10, R13
@@ -9919,7 +10067,7 @@ four:
 	PREFETCHT0 (AX)(R13*1)
 	PREFETCHT0 64(AX)(R13*1)
 
-go4:
+Col16CodeGo4:
 	MOVQ         (SI)(R8*2), R13
 	MOVWLZX      R13, R15
 	SHRQ         $0x10, R13
@@ -9968,14 +10116,14 @@ go4:
 	VMOVUPD      Z3, 64(AX)(R13*1)
 	ADDQ         $0x04, R8
 	CMPQ         R8, R9
-	JLE          four
+	JLE          Col16CodeFour
 
-two:
+Col16CodeTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16CodeOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16CodeGo2
 	MOVWLZX    (R10)(R8*2), R13
 	SHLQ       $0x07, R13
 	PREFETCHT0 (AX)(R13*1)
@@ -9985,7 +10133,7 @@ two:
 	PREFETCHT0 (AX)(R13*1)
 	PREFETCHT0 64(AX)(R13*1)
 
-go2:
+Col16CodeGo2:
 	MOVWLZX      (SI)(R8*2), R13
 	SHLQ         $0x07, R13
 	MOVBLZX      (R11)(R8*1), R14
@@ -10008,18 +10156,18 @@ go2:
 	VMOVUPD      Z3, 64(AX)(R13*1)
 	ADDQ         $0x02, R8
 
-one:
+Col16CodeOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16CodeEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16CodeGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col16CodeGo1:
 	MOVWLZX      (SI)(R8*2), R9
 	SHLQ         $0x07, R9
 	MOVBLZX      (R11)(R8*1), R8
@@ -10031,150 +10179,16 @@ go1:
 	VFMADD231PD  Z1, Z2, Z0
 	VMOVUPD      Z0, 64(AX)(R9*1)
 
-end:
+Col16CodeEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16CodeRow
 	VZEROUPPER
 	RET
 
-// func mul16AVX512Col16One(w *float64, x *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·mul16AVX512Col16One(SB), NOSPLIT, $0-72
-	MOVQ         w+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         lo+24(FP), DX
-	MOVQ         hi+32(FP), BX
-	MOVQ         col+40(FP), SI
-	MOVQ         table+56(FP), DI
-	VBROADCASTSD (DI), Z0
-	XORL         DI, DI
-
-row:
-	MOVL    (DX)(DI*4), R8
-	MOVL    (BX)(DI*4), R9
-	SUBQ    $0x04, R9
-	XORL    R12, R12
-	LEAQ    28(R9), R11
-	LEAQ    48(SI), R10
-	MOVQ    last+64(FP), R13
-	CMPQ    R11, R13
-	CMOVQGT R12, R10
-	VXORPD  X1, X1, X1
-	VXORPD  X2, X2, X2
-	VXORPD  X3, X3, X3
-	VXORPD  X4, X4, X4
-	CMPQ    R8, R9
-	JGT     two
-
-four:
-	TESTQ      R10, R10
-	JZ         go4
-	MOVQ       (R10)(R8*2), R11
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	MOVWLZX    R11, R12
-	SHRQ       $0x10, R11
-	SHLQ       $0x07, R12
-	PREFETCHT0 (CX)(R12*1)
-	PREFETCHT0 64(CX)(R12*1)
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-
-go4:
-	MOVQ        (SI)(R8*2), R11
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	VFMADD231PD 64(CX)(R12*1), Z0, Z2
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z3
-	VFMADD231PD 64(CX)(R12*1), Z0, Z4
-	MOVWLZX     R11, R12
-	SHRQ        $0x10, R11
-	SHLQ        $0x07, R12
-	VFMADD231PD (CX)(R12*1), Z0, Z1
-	VFMADD231PD 64(CX)(R12*1), Z0, Z2
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z3
-	VFMADD231PD 64(CX)(R11*1), Z0, Z4
-	ADDQ        $0x04, R8
-	CMPQ        R8, R9
-	JLE         four
-
-two:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JGT        one
-	TESTQ      R10, R10
-	JZ         go2
-	MOVWLZX    (R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-	MOVWLZX    2(R10)(R8*2), R11
-	SHLQ       $0x07, R11
-	PREFETCHT0 (CX)(R11*1)
-	PREFETCHT0 64(CX)(R11*1)
-
-go2:
-	MOVWLZX     (SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z1
-	VFMADD231PD 64(CX)(R11*1), Z0, Z2
-	MOVWLZX     2(SI)(R8*2), R11
-	SHLQ        $0x07, R11
-	VFMADD231PD (CX)(R11*1), Z0, Z3
-	VFMADD231PD 64(CX)(R11*1), Z0, Z4
-	ADDQ        $0x02, R8
-
-one:
-	ADDQ       $0x02, R9
-	CMPQ       R8, R9
-	JEQ        end
-	TESTQ      R10, R10
-	JZ         go1
-	MOVWLZX    (R10)(R8*2), R9
-	SHLQ       $0x07, R9
-	PREFETCHT0 (CX)(R9*1)
-	PREFETCHT0 64(CX)(R9*1)
-
-go1:
-	MOVWLZX     (SI)(R8*2), R8
-	SHLQ        $0x07, R8
-	VFMADD231PD (CX)(R8*1), Z0, Z1
-	VFMADD231PD 64(CX)(R8*1), Z0, Z2
-
-end:
-	VADDPD  Z3, Z1, Z1
-	VADDPD  Z4, Z2, Z2
-	VMOVUPD Z1, (AX)
-	VMOVUPD Z2, 64(AX)
-	ADDQ    $0x00000080, AX
-	INCQ    DI
-	MOVQ    rows+16(FP), R8
-	CMPQ    DI, R8
-	JB      row
-	VZEROUPPER
-	RET
-
-// func add16AVX512Col16One(y *float64, w *float64, rows int, lo *uint32, hi *uint32, col *byte, val *byte, table *float64, last int)
-// Requires: AVX, AVX512F, CMOV, MMX+
-TEXT ·add16AVX512Col16One(SB), NOSPLIT, $0-72
+Col16One:
 	MOVQ         y+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         lo+24(FP), DX
@@ -10184,7 +10198,7 @@ TEXT ·add16AVX512Col16One(SB), NOSPLIT, $0-72
 	VBROADCASTSD (DI), Z0
 	XORL         DI, DI
 
-row:
+Col16OneRow:
 	MOVL    (DX)(DI*4), R8
 	MOVL    (BX)(DI*4), R9
 	SUBQ    $0x04, R9
@@ -10197,11 +10211,11 @@ row:
 	VMOVUPD (CX), Z1
 	VMOVUPD 64(CX), Z2
 	CMPQ    R8, R9
-	JGT     two
+	JGT     Col16OneTwo
 
-four:
+Col16OneFour:
 	TESTQ      R10, R10
-	JZ         go4
+	JZ         Col16OneGo4
 	MOVQ       (R10)(R8*2), R11
 	MOVWLZX    R11, R12
 	SHRQ       $0x10, R11
@@ -10222,7 +10236,7 @@ four:
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
 
-go4:
+Col16OneGo4:
 	MOVQ        (SI)(R8*2), R11
 	MOVWLZX     R11, R12
 	SHRQ        $0x10, R11
@@ -10260,14 +10274,14 @@ go4:
 	VMOVUPD     Z3, 64(AX)(R11*1)
 	ADDQ        $0x04, R8
 	CMPQ        R8, R9
-	JLE         four
+	JLE         Col16OneFour
 
-two:
+Col16OneTwo:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JGT        one
+	JGT        Col16OneOne
 	TESTQ      R10, R10
-	JZ         go2
+	JZ         Col16OneGo2
 	MOVWLZX    (R10)(R8*2), R11
 	SHLQ       $0x07, R11
 	PREFETCHT0 (AX)(R11*1)
@@ -10277,7 +10291,7 @@ two:
 	PREFETCHT0 (AX)(R11*1)
 	PREFETCHT0 64(AX)(R11*1)
 
-go2:
+Col16OneGo2:
 	MOVWLZX     (SI)(R8*2), R11
 	SHLQ        $0x07, R11
 	VMOVUPD     (AX)(R11*1), Z3
@@ -10296,18 +10310,18 @@ go2:
 	VMOVUPD     Z3, 64(AX)(R11*1)
 	ADDQ        $0x02, R8
 
-one:
+Col16OneOne:
 	ADDQ       $0x02, R9
 	CMPQ       R8, R9
-	JEQ        end
+	JEQ        Col16OneEnd
 	TESTQ      R10, R10
-	JZ         go1
+	JZ         Col16OneGo1
 	MOVWLZX    (R10)(R8*2), R9
 	SHLQ       $0x07, R9
 	PREFETCHT0 (AX)(R9*1)
 	PREFETCHT0 64(AX)(R9*1)
 
-go1:
+Col16OneGo1:
 	MOVWLZX     (SI)(R8*2), R8
 	SHLQ        $0x07, R8
 	VMOVUPD     (AX)(R8*1), Z3
@@ -10317,11 +10331,11 @@ go1:
 	VFMADD231PD Z2, Z0, Z1
 	VMOVUPD     Z1, 64(AX)(R8*1)
 
-end:
+Col16OneEnd:
 	ADDQ $0x00000080, CX
 	INCQ DI
 	MOVQ rows+16(FP), R8
 	CMPQ DI, R8
-	JB   row
+	JB   Col16OneRow
 	VZEROUPPER
 	RET

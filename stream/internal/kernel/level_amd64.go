@@ -9,49 +9,18 @@ import (
 	"github.com/gdsvd/gdsvd/internal/cpu"
 )
 
-// panelFunc is a kernel for one panel: in is x or w, out the other or y.
-type panelFunc func(out, in *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last int)
+// panelFunc is a kernel for one panel: in is x or w, out the other or y; form is Rows.form.
+type panelFunc func(out, in *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last, form int)
 
-// The kernels by the form of the entries (see form) and the width of the panel:
-// 1, 2, 4, 8, 16 with AVX2, and the last two with AVX-512.
+// The kernels by the width of the panel: 1, 2, 4, 8, 16 with AVX2, and the last two with AVX-512.
 var (
-	mulAVX2 = [forms][5]panelFunc{
-		{mul1AVX2Col32Val, mul2AVX2Col32Val, mul4AVX2Col32Val, mul8AVX2Col32Val, mul16AVX2Col32Val},
-		{mul1AVX2Col32Code, mul2AVX2Col32Code, mul4AVX2Col32Code, mul8AVX2Col32Code, mul16AVX2Col32Code},
-		{mul1AVX2Col32One, mul2AVX2Col32One, mul4AVX2Col32One, mul8AVX2Col32One, mul16AVX2Col32One},
-		{mul1AVX2Col16Val, mul2AVX2Col16Val, mul4AVX2Col16Val, mul8AVX2Col16Val, mul16AVX2Col16Val},
-		{mul1AVX2Col16Code, mul2AVX2Col16Code, mul4AVX2Col16Code, mul8AVX2Col16Code, mul16AVX2Col16Code},
-		{mul1AVX2Col16One, mul2AVX2Col16One, mul4AVX2Col16One, mul8AVX2Col16One, mul16AVX2Col16One},
-	}
-	addAVX2 = [forms][5]panelFunc{
-		{add1AVX2Col32Val, add2AVX2Col32Val, add4AVX2Col32Val, add8AVX2Col32Val, add16AVX2Col32Val},
-		{add1AVX2Col32Code, add2AVX2Col32Code, add4AVX2Col32Code, add8AVX2Col32Code, add16AVX2Col32Code},
-		{add1AVX2Col32One, add2AVX2Col32One, add4AVX2Col32One, add8AVX2Col32One, add16AVX2Col32One},
-		{add1AVX2Col16Val, add2AVX2Col16Val, add4AVX2Col16Val, add8AVX2Col16Val, add16AVX2Col16Val},
-		{add1AVX2Col16Code, add2AVX2Col16Code, add4AVX2Col16Code, add8AVX2Col16Code, add16AVX2Col16Code},
-		{add1AVX2Col16One, add2AVX2Col16One, add4AVX2Col16One, add8AVX2Col16One, add16AVX2Col16One},
-	}
-	mulAVX512 = [forms][2]panelFunc{
-		{mul8AVX512Col32Val, mul16AVX512Col32Val},
-		{mul8AVX512Col32Code, mul16AVX512Col32Code},
-		{mul8AVX512Col32One, mul16AVX512Col32One},
-		{mul8AVX512Col16Val, mul16AVX512Col16Val},
-		{mul8AVX512Col16Code, mul16AVX512Col16Code},
-		{mul8AVX512Col16One, mul16AVX512Col16One},
-	}
-	addAVX512 = [forms][2]panelFunc{
-		{add8AVX512Col32Val, add16AVX512Col32Val},
-		{add8AVX512Col32Code, add16AVX512Col32Code},
-		{add8AVX512Col32One, add16AVX512Col32One},
-		{add8AVX512Col16Val, add16AVX512Col16Val},
-		{add8AVX512Col16Code, add16AVX512Col16Code},
-		{add8AVX512Col16One, add16AVX512Col16One},
-	}
+	mulAVX2   = [5]panelFunc{mul1AVX2, mul2AVX2, mul4AVX2, mul8AVX2, mul16AVX2}
+	addAVX2   = [5]panelFunc{add1AVX2, add2AVX2, add4AVX2, add8AVX2, add16AVX2}
+	mulAVX512 = [2]panelFunc{mul8AVX512, mul16AVX512}
+	addAVX512 = [2]panelFunc{add8AVX512, add16AVX512}
 )
 
-const forms = 6
-
-// form is the place of b's kernels in the tables above, and where b's columns
+// form is the place of b's form of entries among the forms of _gen, and where b's columns
 // and values begin. b has entries.
 func (b Rows) form() (f int, col, val *byte) {
 	if len(b.Col16) > 0 {
@@ -96,16 +65,16 @@ func addPanel(y, w []float64, width int, lo, hi []uint32, b Rows) {
 const farBytes = 2 << 20
 
 // run calls the kernel for a panel of size numbers and the form of b, which has entries.
-func run(avx2 *[forms][5]panelFunc, avx512 *[forms][2]panelFunc, out, in []float64, size, width int, lo, hi []uint32, b Rows) {
+func run(avx2 *[5]panelFunc, avx512 *[2]panelFunc, out, in []float64, size, width int, lo, hi []uint32, b Rows) {
 	_ = hi[len(lo)-1]
 	f, col, val := b.form()
-	kernel := avx2[f][bits.TrailingZeros(uint(width))]
+	kernel := avx2[bits.TrailingZeros(uint(width))]
 	if width >= 8 && level >= cpu.AVX512 {
-		kernel = avx512[f][width/16]
+		kernel = avx512[width/16]
 	}
 	last := -1
 	if 8*size > farBytes {
 		last = b.entries() - 1
 	}
-	kernel(&out[0], &in[0], len(lo), &lo[0], &hi[0], col, val, (*float64)(unsafe.Pointer(b.Table)), last)
+	kernel(&out[0], &in[0], len(lo), &lo[0], &hi[0], col, val, (*float64)(unsafe.Pointer(b.Table)), last, f)
 }

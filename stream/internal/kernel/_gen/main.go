@@ -8,7 +8,7 @@
 //
 // Row r has the entries lo[r] ≤ p < hi[r]: a column index of 32 bits or 16, and
 // a value, or the byte of its place in the table, or nothing where all have the
-// first value of the table (form). There is one row at least. The rows of x, y and
+// first value of the table: form says which, by its place in forms. There is one row at least. The rows of x, y and
 // w have exactly the panel's width. last is the index of the last entry of col:
 // it bounds what may be looked at ahead of time; −1 forbids that altogether.
 //
@@ -47,10 +47,8 @@ func main() {
 	ConstraintExpr("!noasm")
 	for _, l := range levels {
 		for _, width := range l.widths {
-			for _, f := range forms {
-				mul(l, width, f)
-				add(l, width, f)
-			}
+			mul(l, width)
+			add(l, width)
 		}
 	}
 	Generate()

@@ -61,14 +61,14 @@ func loadRows(f form) rows {
 // each loops over the rows, of which there are some.
 func (r rows) each(body func()) {
 	XORL(r.row.As32(), r.row.As32())
-	Label("row")
+	Label(r.name + "Row")
 	MOVL(Mem{Base: r.lo, Index: r.row, Scale: 4}, r.p.As32())
 	MOVL(Mem{Base: r.hi, Index: r.row, Scale: 4}, r.stop.As32())
 	SUBQ(U8(4), r.stop)
 	body()
 	INCQ(r.row)
 	CMPQ(r.row, argument("rows"))
-	JB(LabelRef("row"))
+	JB(LabelRef(r.name + "Row"))
 	VZEROUPPER()
 	RET()
 }
@@ -84,24 +84,24 @@ func (r rows) entries(before func(n int), body func(i int, col GPVirtual, val fu
 		}
 	}
 	CMPQ(r.p, r.stop)
-	JGT(LabelRef("two"))
-	Label("four")
+	JGT(LabelRef(r.name + "Two"))
+	Label(r.name + "Four")
 	round(4)
 	ADDQ(U8(4), r.p)
 	CMPQ(r.p, r.stop)
-	JLE(LabelRef("four"))
-	Label("two")
+	JLE(LabelRef(r.name + "Four"))
+	Label(r.name + "Two")
 	ADDQ(U8(2), r.stop)
 	CMPQ(r.p, r.stop)
-	JGT(LabelRef("one"))
+	JGT(LabelRef(r.name + "One"))
 	round(2)
 	ADDQ(U8(2), r.p)
-	Label("one")
+	Label(r.name + "One")
 	ADDQ(U8(2), r.stop)
 	CMPQ(r.p, r.stop)
-	JEQ(LabelRef("end"))
+	JEQ(LabelRef(r.name + "End"))
 	round(1)
-	Label("end")
+	Label(r.name + "End")
 }
 
 // columns gives the column indices of entries p … p+n−1 one after the other.
@@ -195,7 +195,7 @@ func (r rows) prefetch(d dense, n int) {
 	if d.width < prefetchWidth {
 		return
 	}
-	label := fmt.Sprintf("go%d", n)
+	label := fmt.Sprintf("%sGo%d", r.name, n)
 	TESTQ(r.sooner, r.sooner)
 	JZ(LabelRef(label))
 	later := r
@@ -211,73 +211,89 @@ func (r rows) prefetch(d dense, n int) {
 	Label(label)
 }
 
-func mul(l level, width int, f form) {
-	name := fmt.Sprintf("mul%d%s%s", width, l.name, f.name)
-	TEXT(name, NOSPLIT, "func(w, x *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last int)")
+// kernel writes a function for a panel, with the code for each form of the entries one behind the other.
+func kernel(name, out, in, doc string, body func(f form)) {
+	TEXT(name, NOSPLIT, fmt.Sprintf("func(%s, %s *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last, form int)", out, in))
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s sets rows of w of width %d to the products of sparse rows with x.", name, width))
-	w := argument("w")
-	x := dense{newPanel(l, width), argument("x")}
-	r := loadRows(f)
-	value := r.broadcasts(x.panel)
-	sums := make([][]VecVirtual, chains(width))
-	for c := range sums {
-		sums[c] = x.row()
+	Doc(name + " " + doc)
+	which := argument("form")
+	for i, f := range forms[1:] {
+		CMPQ(which, U8(i+1))
+		JEQ(LabelRef(f.name))
 	}
-	r.each(func() {
-		r.lookAhead(x)
-		for _, sum := range sums {
-			for _, v := range sum {
-				x.zero(v)
-			}
+	for i, f := range forms {
+		if i > 0 {
+			Label(f.name)
 		}
-		r.entries(func(n int) { r.prefetch(x, n) }, func(i int, at GPVirtual, val func() Mem) {
-			x.offset(at)
-			v := value(val)
-			for k, s := range sums[i%len(sums)] {
-				x.fma(x.at(at, k), v, s)
-			}
-		})
-		for n := len(sums) / 2; n > 0; n /= 2 {
-			for c := range n {
-				for k := range sums[c] {
-					x.accumulate(sums[c+n][k], sums[c][k])
+		body(f)
+	}
+}
+
+func mul(l level, width int) {
+	doc := fmt.Sprintf("sets rows of w of width %d to the products of sparse rows with x.", width)
+	kernel(fmt.Sprintf("mul%d%s", width, l.name), "w", "x", doc, func(f form) {
+		w := argument("w")
+		x := dense{newPanel(l, width), argument("x")}
+		r := loadRows(f)
+		value := r.broadcasts(x.panel)
+		sums := make([][]VecVirtual, chains(width))
+		for c := range sums {
+			sums[c] = x.row()
+		}
+		r.each(func() {
+			r.lookAhead(x)
+			for _, sum := range sums {
+				for _, v := range sum {
+					x.zero(v)
 				}
 			}
-		}
-		for k, s := range sums[0] {
-			x.move(s, Mem{Base: w, Disp: 8 * x.lanes * k})
-		}
-		ADDQ(U32(8*width), w)
+			r.entries(func(n int) { r.prefetch(x, n) }, func(i int, at GPVirtual, val func() Mem) {
+				x.offset(at)
+				v := value(val)
+				for k, s := range sums[i%len(sums)] {
+					x.fma(x.at(at, k), v, s)
+				}
+			})
+			for n := len(sums) / 2; n > 0; n /= 2 {
+				for c := range n {
+					for k := range sums[c] {
+						x.accumulate(sums[c+n][k], sums[c][k])
+					}
+				}
+			}
+			for k, s := range sums[0] {
+				x.move(s, Mem{Base: w, Disp: 8 * x.lanes * k})
+			}
+			ADDQ(U32(8*width), w)
+		})
 	})
 }
 
-func add(l level, width int, f form) {
-	name := fmt.Sprintf("add%d%s%s", width, l.name, f.name)
-	TEXT(name, NOSPLIT, "func(y, w *float64, rows int, lo, hi *uint32, col, val *byte, table *float64, last int)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("%s adds the products of transposed sparse rows with rows of w of width %d to y.", name, width))
-	y := dense{newPanel(l, width), argument("y")}
-	w := argument("w")
-	r := loadRows(f)
-	value := r.broadcasts(y.panel)
-	a := y.row()
-	r.each(func() {
-		r.lookAhead(y)
-		for k, v := range a {
-			y.move(Mem{Base: w, Disp: 8 * y.lanes * k}, v)
-		}
-		r.entries(func(n int) { r.prefetch(y, n) }, func(i int, at GPVirtual, val func() Mem) {
-			y.offset(at)
-			v := value(val)
-			for k := range a {
-				t := y.vector()
-				y.move(y.at(at, k), t)
-				y.fma(a[k], v, t)
-				y.move(t, y.at(at, k))
+func add(l level, width int) {
+	doc := fmt.Sprintf("adds the products of transposed sparse rows with rows of w of width %d to y.", width)
+	kernel(fmt.Sprintf("add%d%s", width, l.name), "y", "w", doc, func(f form) {
+		y := dense{newPanel(l, width), argument("y")}
+		w := argument("w")
+		r := loadRows(f)
+		value := r.broadcasts(y.panel)
+		a := y.row()
+		r.each(func() {
+			r.lookAhead(y)
+			for k, v := range a {
+				y.move(Mem{Base: w, Disp: 8 * y.lanes * k}, v)
 			}
+			r.entries(func(n int) { r.prefetch(y, n) }, func(i int, at GPVirtual, val func() Mem) {
+				y.offset(at)
+				v := value(val)
+				for k := range a {
+					t := y.vector()
+					y.move(y.at(at, k), t)
+					y.fma(a[k], v, t)
+					y.move(t, y.at(at, k))
+				}
+			})
+			ADDQ(U32(8*width), w)
 		})
-		ADDQ(U32(8*width), w)
 	})
 }
 
