@@ -1,0 +1,44 @@
+package format
+
+// Side is a side of the user's matrix.
+type Side uint8
+
+// The sides.
+const (
+	RowSide Side = iota
+	ColSide
+)
+
+// String is "rows" or "columns".
+func (s Side) String() string {
+	if s == RowSide {
+		return "rows"
+	}
+	return "columns"
+}
+
+// Identified is a Reader that has declared a shape and knows the ids of its rows or
+// columns. Its keys are indices nevertheless: row i of the input has the id number i.
+type Identified interface {
+	Reader
+	// IDs begins to read the ids of a side at the first one; nil: the ids are the indices.
+	// It is called before the first chunk is parsed, and again for what needs the
+	// titles or a place to name in a message.
+	IDs(side Side) (IDs, error)
+}
+
+// IDs are the ids of a side in order of the indices. As many as the shape says are
+// wanted, and no two may be equal; ingest checks both.
+type IDs interface {
+	// Next is the next one, valid until the call after; io.EOF is behind the last.
+	Next() (Label, error)
+	Close() error
+}
+
+// A Label is the id of a row or column and what people call it.
+type Label struct {
+	ID    []byte
+	Title []byte // empty: none
+	File  string // where it stands
+	Line  int64  // from 1
+}
