@@ -26,7 +26,7 @@ func (g *ingestion) settle(ctx context.Context) (err error) {
 		}
 	}
 	g.report.IDLists = r.users.Generations() + r.items.Generations()
-	if g.pack, err = g.o.packer(shape{r.users.N, r.items.N}); err != nil {
+	if g.pack, err = g.o.packer(shape{Rows: r.users.N, Cols: r.items.N}); err != nil {
 		return fmt.Errorf("lay out matrix: %w", err)
 	}
 	return nil
@@ -48,6 +48,9 @@ func (g *ingestion) sort(ctx context.Context) error {
 	remap := g.remap
 	if r.shape != nil {
 		remap = nil
+	}
+	if r.shape != nil && r.shape.Late {
+		remap = func(int, int) (*extsort.Remap, error) { return &extsort.Remap{Pack: g.pack, First: r.shape.First}, nil }
 	}
 	err := g.spool.Sort(ctx, g.o.Workers, remap, by, g.meter.Add)
 	if err = errors.Join(err, r.users.Sorted(), r.items.Sorted()); err != nil {

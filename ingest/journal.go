@@ -48,6 +48,7 @@ type journal struct {
 	Format      string
 	Shape       *shape
 	Lines, Bad  int64
+	LeftOut     map[string]int64 `json:",omitempty"`
 	FirstBad    []savedError
 	InputBytes  int64
 	Entries     int64
@@ -70,6 +71,7 @@ type place struct {
 	Input  int
 	Offset int64 // uncompressed, in the input
 	Line   int64 // number of the line there, from 1
+	Row    int64 `json:",omitempty"` // of the matrix there, if rows are counted
 	Disk   int64 // bytes of all inputs on disk up to there
 	Tally  format.Tally
 }
@@ -126,6 +128,7 @@ func (o Options) shaping() [][2]string {
 		{"format", cmp.Or(o.Format, auto)}, {"separator", o.Separator}, {"columns", strings.Join(o.Columns, ",")},
 		{"header", o.Header.String()}, {"duplicates", o.Duplicates.String()}, {"orientation", o.Orient.String()},
 		{"bad lines", strconv.FormatInt(o.MaxBadLines, 10)}, {"shard size", strconv.FormatInt(shard, 10)},
+		{"index base", o.IndexBase.String()}, {"features", strconv.FormatInt(o.Features, 10)},
 	}
 }
 
@@ -140,9 +143,11 @@ func (j *journal) matches(inputs []input.ID, o Options) error {
 			return fmt.Errorf("%s has changed since", in.Name)
 		}
 	}
+	before := Options{}.shaping() // of options that were not there at its time
+	copy(before, j.Options)
 	for i, s := range o.shaping() {
-		if i >= len(j.Options) || j.Options[i] != s {
-			return fmt.Errorf("it had %s %q, this one has %q", s[0], j.Options[min(i, len(j.Options)-1)][1], s[1])
+		if before[i] != s {
+			return fmt.Errorf("it had %s %q, this one has %q", s[0], before[i][1], s[1])
 		}
 	}
 	if o.Memory < j.Memory {

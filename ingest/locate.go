@@ -23,7 +23,7 @@ func (g *ingestion) duplicateError(ctx context.Context, key uint64, count int64)
 	l := &locator{row: []byte(e.Row), col: []byte(e.Col), o: g.o, open: g.reading.open}
 	if g.reading.shape != nil {
 		i, j := g.userPlace(key)
-		l.row, l.col = fmt.Append(nil, i), fmt.Append(nil, j)
+		l.row, l.col = fmt.Append(nil, i), fmt.Append(nil, j+g.reading.shape.First)
 	}
 	l.open.Bytes = new(atomic.Int64)
 	var prev *source

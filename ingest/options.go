@@ -101,8 +101,12 @@ type Options struct {
 	// or its 1-based number. With two of them every entry is 1. Empty means what
 	// the header tells, or without one the first, second and (if there are more than two)
 	// third column; see the package's documentation.
-	Columns    []string
-	Header     format.Header
+	Columns []string
+	Header  format.Header
+	// IndexBase is the number of the first column in svmlight rows.
+	IndexBase format.IndexBase
+	// Features is the number of columns of svmlight rows; 0 means that of the last one that occurs.
+	Features   int64
 	Duplicates Duplicates
 	Orient     Orientation
 	// Memory is the budget in bytes for what ingest keeps resident, the program
@@ -169,6 +173,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("read columns %q: want user,item or user,item,value", strings.Join(o.Columns, ","))
 	case strings.ContainsAny(o.Separator, "\r\n\""):
 		return fmt.Errorf("read separator %q: it cannot hold a line end or a quote", o.Separator)
+	case o.Features < 0:
+		return fmt.Errorf("%d features: want 0 or more", o.Features)
 	case o.MaxBadLines < 0:
 		return fmt.Errorf("tolerate %d bad lines: want 0 or more", o.MaxBadLines)
 	case o.Memory < 0:

@@ -147,7 +147,7 @@ func (r *reading) input(ctx context.Context, i int, src *source, l lanes) error 
 		return nil
 	}
 	if i == from.Input && from.Offset > 0 {
-		if err := src.reader.Seek(format.Position{Line: from.Line, Byte: from.Offset}); err != nil {
+		if err := src.reader.Seek(format.Position{Line: from.Line, Byte: from.Offset, Row: from.Row}); err != nil {
 			return err
 		}
 		src.tally = from.Tally
@@ -172,7 +172,7 @@ func (r *reading) cut(ctx context.Context, i int, src *source, l lanes) error {
 		j.chunk.Data = j.chunk.Data[:0]
 		switch err := src.reader.Next(&j.chunk); {
 		case err == nil:
-			j.at = place{Input: i, Offset: j.chunk.End.Byte, Line: j.chunk.End.Line, Disk: r.diskRead(src)}
+			j.at = place{Input: i, Offset: j.chunk.End.Byte, Line: j.chunk.End.Line, Row: j.chunk.End.Row, Disk: r.diskRead(src)}
 			src.shared = src.shared || len(j.chunk.Data) == 0
 			l.order <- j
 			l.work <- j
@@ -229,6 +229,7 @@ func (r *reading) take(j *job) error {
 		r.uncompressed += max(j.src.Uncompressed(), j.src.size)
 		r.place = j.at
 		close(j.src.taken)
+		r.report.leaveOut(j.src.leftOut, j.src.tally.LeftOut)
 		return j.src.reader.Check(j.src.tally, nil, nil)
 	case j.err != nil:
 		return j.err
@@ -273,12 +274,18 @@ func (r *reading) judge(j *job) error {
 // addKeys spools the entries of an input with a declared shape.
 func (r *reading) addKeys(b *format.Batch) error {
 	r.spool.Loose() // their keys are not pairs of temporary ids; it is the only input
+	r.pairs = slices.Grow(r.pairs[:0], len(b.Val))[:len(b.Val)]
+	cols := b.Col.Ints[:len(b.Val)]
+	if r.shape.Late {
+		for i, row := range b.Row.Ints[:len(b.Val)] {
+			r.pairs[i] = lateKey(row, cols[i])
+		}
+		return r.spool.Add(r.pairs, b.Val)
+	}
 	k, err := r.o.packer(*r.shape)
 	if err != nil {
 		return err
 	}
-	r.pairs = slices.Grow(r.pairs[:0], len(b.Val))[:len(b.Val)]
-	cols := b.Col.Ints[:len(b.Val)]
 	for i, row := range b.Row.Ints[:len(b.Val)] {
 		r.pairs[i] = k.Key(row, cols[i])
 	}

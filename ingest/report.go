@@ -14,10 +14,11 @@ type Report struct {
 	Rows, Cols, NNZ int64  // in the user's orientation
 	Transposed      bool   // the store holds the transpose
 	Lines, BadLines int64
-	FirstBad        []error // up to 10 tolerated *ParseErrors
-	Duplicates      int64   // entries merged into another one
-	Bytes           int64   // of the store
-	InputBytes      int64   // uncompressed
+	FirstBad        []error          // up to 10 tolerated *ParseErrors
+	LeftOut         map[string]int64 // what the input has beside the matrix, as labels, and how many
+	Duplicates      int64            // entries merged into another one
+	Bytes           int64            // of the store
+	InputBytes      int64            // uncompressed
 	Fingerprint     string
 	Estimate        Estimate
 	Resumes         int   // times it was interrupted and resumed
@@ -28,6 +29,18 @@ type Report struct {
 	SortSeconds     float64 // ranking the ids included
 	WriteSeconds    float64
 	SpilledBytes    int64 // entries written to temporary files, rewriting included
+}
+
+// leaveOut counts what an input has beside the matrix.
+func (r *Report) leaveOut(names [2]string, counts [2]int64) {
+	for i, n := range counts {
+		if n > 0 {
+			if r.LeftOut == nil {
+				r.LeftOut = map[string]int64{}
+			}
+			r.LeftOut[names[i]] += n
+		}
+	}
 }
 
 // describe completes the report from the published store.

@@ -103,7 +103,7 @@ func finished(o Options, _ []string, out string) (*Report, error) {
 func (j *journal) report(r *Report, m *meter) {
 	r.Format, r.Lines, r.BadLines, r.InputBytes = j.Format, j.Lines, j.Bad, j.InputBytes
 	r.Duplicates, r.Runs, r.SpilledBytes = j.Duplicates, j.MostRuns, j.Spilled
-	r.FirstBad = nil
+	r.FirstBad, r.LeftOut = nil, j.LeftOut
 	for i := range j.FirstBad {
 		r.FirstBad = append(r.FirstBad, j.FirstBad[i].restore())
 	}
@@ -238,7 +238,7 @@ func (g *ingestion) journal(step string) *journal {
 	j := &journal{
 		Version: journalVersion, Inputs: g.inputs, Options: g.o.shaping(), Memory: g.o.Memory,
 		Step: step, Serial: g.scratch.Serial, Place: r.place, Format: r.format, Shape: r.shape,
-		Lines: g.report.Lines, Bad: g.report.BadLines, InputBytes: r.uncompressed,
+		Lines: g.report.Lines, Bad: g.report.BadLines, LeftOut: g.report.LeftOut, InputBytes: r.uncompressed,
 		Entries: g.spool.N, Spilled: g.spool.Spilled(), MostRuns: g.spool.Most,
 		Users: r.users.State(), Items: r.items.State(),
 		Seconds:    g.meter.spent(),

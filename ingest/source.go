@@ -15,18 +15,26 @@ import (
 // A source is one opened input with its format recognised and its header read.
 type source struct {
 	*input.File
-	format string
-	reader format.Reader
-	shape  *shape // declared; else nil
-	size   int64  // of a file that is not compressed; else 0
-	tally  format.Tally
-	begin  int64         // bytes read of the inputs before
-	shared bool          // workers read from it
-	taken  chan struct{} // closed once all its batches have been taken
+	format  string
+	reader  format.Reader
+	shape   *shape // declared; else nil
+	size    int64  // of a file that is not compressed; else 0
+	tally   format.Tally
+	leftOut [2]string     // what the tally counts
+	begin   int64         // bytes read of the inputs before
+	shared  bool          // workers read from it
+	taken   chan struct{} // closed once all its batches have been taken
 }
 
 // A shape is that of the user's matrix, of inputs whose keys are indices.
-type shape struct{ Rows, Cols int64 }
+type shape struct {
+	Rows, Cols int64
+	Late       bool  `json:",omitempty"` // Rows and Cols are known behind the last chunk; see lateKey
+	First      int64 `json:",omitempty"` // index of the first column in keys
+}
+
+// lateKey is the key of a place as long as the shape is not known.
+func lateKey(row, col int64) uint64 { return uint64(row)<<32 | uint64(col) }
 
 // packer makes the keys of a matrix as it is going to be stored.
 func (o Options) packer(s shape) (extsort.Packer, error) {
@@ -57,11 +65,16 @@ func (src *source) open(o Options, prev *source) (err error) {
 	}
 	in := &format.Input{
 		Name: src.Name, Stream: src.File, Chosen: o.Format != "", Separator: o.Separator, Columns: o.Columns, Header: o.Header,
-		Declare: func(rows, cols int64) error {
-			src.shape = &shape{rows, cols}
-			_, err := o.packer(*src.shape)
-			return err
-		},
+		IndexBase: o.IndexBase, Features: o.Features,
+	}
+	in.Declare = func(rows, cols int64) error {
+		if src.shape == nil {
+			src.shape = new(shape)
+		}
+		s := src.shape
+		s.Rows, s.Cols, s.First = rows, cols, in.FirstCol
+		_, err := o.packer(*s)
+		return err
 	}
 	if in.At, in.Size, err = src.At(); err != nil {
 		return err
@@ -81,10 +94,13 @@ func (src *source) open(o Options, prev *source) (err error) {
 	if src.reader, err = f.Open(in); err != nil {
 		return err
 	}
+	if in.Late {
+		src.shape = &shape{Late: true}
+	}
 	if prev != nil && src.shape != nil {
 		return alone(src.Name)
 	}
-	src.format = in.Format
+	src.format, src.leftOut = in.Format, in.LeftOut
 	return nil
 }
 

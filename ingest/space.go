@@ -144,9 +144,12 @@ func (s *sample) add(b *format.Batch, declared *shape) {
 	before := s.idBytes
 	var users, items []uint32
 	var k extsort.Packer
-	if declared == nil {
+	switch {
+	case declared == nil:
 		users, items = s.number(s.users, &b.Row), s.number(s.items, &b.Col)
-	} else {
+	case declared.Late:
+		k = extsort.Packer{ColBits: 32}
+	default:
 		k, _ = s.o.packer(*declared) // it was declared: it fits
 	}
 	e := make([]extsort.Entry, 0, extsort.BlockEntries)

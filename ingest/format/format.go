@@ -3,7 +3,8 @@
 // A [Format] recognises an input by its first bytes and opens it as a [Reader].
 // A Reader cuts the input into chunks and turns each into a [Batch]: columns of
 // row keys, column keys and values. Keys are ids, integers or texts, unless
-// the Reader has declared a shape: then they are indices counted from 0.
+// the Reader declares a shape: then they are indices counted from 0. Where the shape
+// is known only at the end of the input, Open sets Input.Late.
 //
 // An [Input] is a stream of uncompressed bytes. Where it is a regular file that
 // is not compressed it has an [io.ReaderAt] and a size as well, for formats that
@@ -58,11 +59,21 @@ type Input struct {
 	Separator string
 	Columns   []string
 	Header    Header
+	// What has been chosen for rows of index:value pairs; see ingest.Options.
+	IndexBase IndexBase
+	Features  int64
 	// Before is the Reader of the input before this one, of whatever format, or nil.
 	Before Reader
 	// Declare tells the shape of the matrix: keys are indices, and no other input may be
 	// beside this one. It fails if the matrix is too large.
 	Declare func(rows, cols int64) error
+	// Late is set by Open if Declare is going to be called only by the last Check. The keys
+	// are indices below 2³² nevertheless; FirstCol, set before that call, is the index that
+	// the first column has in them.
+	Late     bool
+	FirstCol int64
+	// LeftOut are names of what Tally.LeftOut counts; set by Open.
+	LeftOut [2]string
 }
 
 // A Stream is the uncompressed content of an input. Its errors need no more
@@ -98,6 +109,7 @@ type Reader interface {
 type Position struct {
 	Line int64 // from 1; 0: the format has no lines
 	Byte int64 // of the uncompressed input, from 0
+	Row  int64 // of the matrix, from 0, where rows are not written but counted; else 0
 }
 
 // String is what stands behind the name of the file in messages.
@@ -120,6 +132,10 @@ type Tally struct {
 	// First are the lines of the first entries of two kinds that a format tells
 	// apart, as below and above the diagonal; 0: none.
 	First [2]int64
+	// Cols is one more than the largest column index met, if the shape is declared late.
+	Cols int64
+	// LeftOut is how many things of two kinds are no part of the matrix, as labels.
+	LeftOut [2]int64
 }
 
 // Add adds the tally of the next batch.
@@ -129,6 +145,10 @@ func (t *Tally) Add(next Tally) {
 		if t.First[i] == 0 {
 			t.First[i] = line
 		}
+	}
+	t.Cols = max(t.Cols, next.Cols)
+	for i, n := range next.LeftOut {
+		t.LeftOut[i] += n
 	}
 }
 
@@ -151,4 +171,24 @@ func (h Header) String() string {
 		return names[h]
 	}
 	return fmt.Sprintf("unknown(%d)", uint8(h))
+}
+
+// IndexBase says what number the first column has in index:value pairs.
+type IndexBase uint8
+
+const (
+	// BaseAuto is 0 if a column has the number 0, or a comment says so, else 1, as the format's definition has it.
+	BaseAuto IndexBase = iota
+	// BaseZero counts columns from 0.
+	BaseZero
+	// BaseOne counts columns from 1.
+	BaseOne
+)
+
+// String is "auto", "0" or "1".
+func (b IndexBase) String() string {
+	if names := []string{"auto", "0", "1"}; int(b) < len(names) {
+		return names[b]
+	}
+	return fmt.Sprintf("unknown(%d)", uint8(b))
 }

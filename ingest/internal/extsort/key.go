@@ -60,14 +60,23 @@ func (k *Packer) InRow(e []Entry) int {
 func bitsFor(n int64) int { return bits.Len64(uint64(max(n, 1) - 1)) }
 
 // A Remap turns temporary ids of one generation of users and one of items into keys.
+// Without ranks they are indices, those of items from First on.
 type Remap struct {
 	Users, Items []uint32 // ranks
 	Pack         Packer
+	First        int64
 }
 
 // entries does nothing if m is nil: keys are places already.
 func (m *Remap) entries(e []Entry) {
 	if m == nil {
+		return
+	}
+	if m.Users == nil {
+		for i := range e {
+			k := e[i].Key
+			e[i].Key = m.Pack.Key(int64(k>>32), int64(uint32(k))-m.First)
+		}
 		return
 	}
 	users, items, toUser, toItem := m.shifts()
