@@ -13,7 +13,7 @@ import (
 // ingest no format but through the list.
 func TestLayers(t *testing.T) {
 	const module = "github.com/gdsvd/gdsvd/"
-	formats := []string{"delimited", "mtx", "idx", "refused"}
+	formats := []string{"delimited", "mtx", "idx", "svmlight", "refused"}
 	only := map[string][]string{ // what of the module a folder may import
 		".":                {"csr", "internal/", "ingest/format", "ingest/format/all", "ingest/internal/"},
 		"format":           {},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -39,6 +41,8 @@ Formats, recognised by content:
              see --sep, --columns and --header
   mtx        Matrix Market coordinate: real, integer, pattern; general or (skew-)symmetric
   idx        MNIST images, one row an image
+  svmlight   label index:value ..., as LIBSVM has it; labels are left out; see
+             --index-base and --features
 
 An input that can be read in several ways is refused with exit code 2, the
 readings and the flag for each.
@@ -60,6 +64,9 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			}
 			if n := len(o.Columns); n != 0 && n != 2 && n != 3 {
 				return ui.Usagef(cmd, "--columns %s: want user,item or user,item,value", strings.Join(o.Columns, ","))
+			}
+			if o.Features < 0 {
+				return ui.Usagef(cmd, "--features %d: want 0 or more", o.Features)
 			}
 			if o.MaxBadLines < 0 {
 				return ui.Usagef(cmd, "--max-bad-lines %d: want 0 or more", o.MaxBadLines)
@@ -97,6 +104,9 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	f.StringSliceVar(&o.Columns, "columns", nil, "`user,item,value`: names in the header or numbers from 1; without value every entry is 1")
 	ui.ChoiceFlag(cmd, f, &o.Header, "header", "", format.HeaderAuto,
 		ui.Named(format.HeaderAuto, format.HeaderYes, format.HeaderNo), "the first line names the columns")
+	ui.ChoiceFlag(cmd, f, &o.IndexBase, "index-base", "", format.BaseAuto,
+		ui.Named(format.BaseAuto, format.BaseZero, format.BaseOne), "number of the first column in svmlight rows; auto is 1, or 0 if that occurs")
+	f.Int64Var(&o.Features, "features", 0, "svmlight rows have `N` columns (0: as many as the largest index tells)")
 	ui.ChoiceFlag(cmd, f, &o.Duplicates, "duplicates", "", ingest.DuplicatesError,
 		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of several entries at one place")
 	ui.ChoiceFlag(cmd, f, &o.Orient, "orient", "", ingest.OrientAuto,
@@ -176,10 +186,11 @@ type ingestResult struct {
 		Spool   int64 `json:"spool_bytes"`
 		Store   int64 `json:"store_bytes"`
 	} `json:"estimate"`
-	Lines      int64    `json:"lines"`
-	BadLines   int64    `json:"bad_lines"`
-	FirstBad   []string `json:"first_bad_lines"`
-	Duplicates int64    `json:"duplicates"`
+	Lines      int64            `json:"lines"`
+	BadLines   int64            `json:"bad_lines"`
+	FirstBad   []string         `json:"first_bad_lines"`
+	Duplicates int64            `json:"duplicates"`
+	LeftOut    map[string]int64 `json:"left_out,omitempty"`
 	Seconds    struct {
 		Total float64 `json:"total"`
 		Read  float64 `json:"read"`
@@ -195,7 +206,7 @@ func newIngestResult(r *ingest.Report) *ingestResult {
 		Store: r.Store, Finished: r.Finished, Fingerprint: r.Fingerprint, Rows: r.Rows, Cols: r.Cols, NNZ: r.NNZ, Transposed: r.Transposed,
 		Bytes: r.Bytes, BytesPerEntry: ratio(float64(r.Bytes), float64(r.NNZ)),
 		InputBytes: r.InputBytes, SpilledBytes: r.SpilledBytes, SpoolBytes: r.Spool, Runs: r.Runs, IDLists: r.IDLists, Resumes: r.Resumes,
-		Lines: r.Lines, BadLines: r.BadLines, FirstBad: []string{}, Duplicates: r.Duplicates,
+		Lines: r.Lines, BadLines: r.BadLines, FirstBad: []string{}, Duplicates: r.Duplicates, LeftOut: r.LeftOut,
 		PeakRSS: memory.PeakRSS(),
 	}
 	x.Estimate.Entries, x.Estimate.Spool, x.Estimate.Store = r.Estimate.Entries, r.Estimate.Spool, r.Estimate.Store
@@ -222,6 +233,9 @@ func (a *app) printIngest(report *ingest.Report) error {
 	}
 	fmt.Fprintf(w, "duplicates\t%d\n", r.Duplicates)
 	fmt.Fprintf(w, "bad lines\t%d\n", r.BadLines)
+	for _, what := range slices.Sorted(maps.Keys(r.LeftOut)) {
+		fmt.Fprintf(w, "left out\t%d %s\n", r.LeftOut[what], what)
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}

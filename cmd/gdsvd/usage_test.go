@@ -11,6 +11,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/ingest/format/all"
 )
 
 // Every way to use the command line wrongly: exit 2, one line that says what
@@ -22,6 +23,13 @@ func TestWrongUsage(t *testing.T) {
 	out := filepath.Join(work, "out")
 	svd := func(args ...string) []string { return append([]string{"svd", store, "-o", out}, args...) }
 	ingest := func(args ...string) []string { return append([]string{"ingest", file, "-o", out}, args...) }
+	formatNames := []string{"auto"}
+	for _, f := range all.Formats() {
+		if f.Name != "" {
+			formatNames = append(formatNames, f.Name)
+		}
+	}
+	formats := strings.Join(formatNames[:len(formatNames)-1], ", ") + " or " + formatNames[len(formatNames)-1]
 	for _, c := range []struct {
 		args []string
 		want string
@@ -65,10 +73,12 @@ func TestWrongUsage(t *testing.T) {
 
 		{[]string{"ingest", "-o", out}, `no INPUT: name files, or - for standard input (see gdsvd ingest -h)`},
 		{[]string{"ingest", file}, `no STORE to write: give one with -o (see gdsvd ingest -h)`},
-		{ingest("--format", "xml"), `invalid argument "xml" for "--format" flag: choose auto, movielens, delimited, mtx or idx (see gdsvd ingest -h)`},
+		{ingest("--format", "xml"), `invalid argument "xml" for "--format" flag: choose ` + formats + ` (see gdsvd ingest -h)`},
 		{ingest("--duplicates", "x"), `invalid argument "x" for "--duplicates" flag: choose error, sum, mean, first, last or max (see gdsvd ingest -h)`},
 		{ingest("--orient", "x"), `invalid argument "x" for "--orient" flag: choose auto, rows or cols (see gdsvd ingest -h)`},
 		{ingest("--header", "x"), `invalid argument "x" for "--header" flag: choose auto, yes or no (see gdsvd ingest -h)`},
+		{ingest("--index-base", "2"), `invalid argument "2" for "--index-base" flag: choose auto, 0 or 1 (see gdsvd ingest -h)`},
+		{ingest("--features", "-1"), `--features -1: want 0 or more (see gdsvd ingest -h)`},
 		{ingest("--columns", "user"), `--columns user: want user,item or user,item,value (see gdsvd ingest -h)`},
 		{ingest("--max-bad-lines", "-1"), `--max-bad-lines -1: want 0 or more (see gdsvd ingest -h)`},
 		{ingest("--workers", "-2"), `--workers -2: want 1 or more, or 0 for all processors (see gdsvd ingest -h)`},

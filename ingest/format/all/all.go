@@ -7,6 +7,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format/idx"
 	"github.com/gdsvd/gdsvd/ingest/format/mtx"
 	"github.com/gdsvd/gdsvd/ingest/format/refused"
+	"github.com/gdsvd/gdsvd/ingest/format/svmlight"
 )
 
 // Formats are those of this module, the most general one first: an input is of
@@ -16,6 +17,7 @@ func Formats() []format.Format {
 		delimited.MovieLens,
 		delimited.Format,
 		refused.Text,
+		svmlight.Format,
 		mtx.Format,
 		idx.Format,
 		refused.Files,

@@ -121,8 +121,6 @@ func suspect(sample [][]byte) error {
 	switch {
 	case isJSON(first):
 		return unsupported("JSON", "convert it, e.g. lines of objects with jq -r '[.user,.item,.rating]|@csv'")
-	case isSVMLight(sample):
-		return unsupported("svmlight (label index:value …)", "read it with sklearn.datasets.load_svmlight_file and "+scipy+"; --format delimited reads it as columns")
 	case bytes.HasPrefix(first, []byte("<")) && markup.Match(first):
 		return unsupported("HTML or XML", "perhaps the page of an error was saved in place of the file")
 	case bytes.HasPrefix(bytes.ToLower(first), []byte("@relation")):
@@ -142,10 +140,8 @@ func suspect(sample [][]byte) error {
 }
 
 var (
-	markup   = regexp.MustCompile(`(?i)^<(!doctype|\?xml|html|head|body|error)`)
-	rule     = regexp.MustCompile(`^[-+=|: ]*---[-+=|: ]*$`)
-	svmLight = regexp.MustCompile(`^[-+0-9.,eE]+(\s+(\d+|qid)(:[-+0-9.eEnainf]+){1,2})+\s*(#.*)?$`)
-	svmLabel = regexp.MustCompile(`^[-+0-9.,eE]+\s*(#.*)?$`)
+	markup = regexp.MustCompile(`(?i)^<(!doctype|\?xml|html|head|body|error)`)
+	rule   = regexp.MustCompile(`^[-+=|: ]*---[-+=|: ]*$`)
 )
 
 // isJSON tells whether a line begins an object or a list of such.
@@ -165,18 +161,4 @@ func isJSON(l []byte) bool {
 		return next == 0 || next == '{' || next == '[' || l[len(l)-1] == ']' || bytes.HasSuffix(l, []byte("],"))
 	}
 	return false
-}
-
-// isSVMLight tells whether all lines are of that form, one at least with a feature.
-func isSVMLight(sample [][]byte) bool {
-	features := 0
-	for _, l := range sample {
-		switch {
-		case svmLight.Match(l):
-			features++
-		case !svmLabel.Match(l):
-			return false
-		}
-	}
-	return features > 0
 }

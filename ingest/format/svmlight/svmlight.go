@@ -1,0 +1,290 @@
+// Package svmlight reads rows of index:value pairs, the format of SVMlight and LIBSVM.
+//
+// A line "label [qid:n] index:value …" is a row of the matrix; blank lines and comments are
+// none. Labels and query ids are left out, and counted. There are as many columns as the largest
+// index tells, or as have been asked for. Columns count from 1, as the definition of the
+// format has it, unless index 0 occurs, or the comment of scikit-learn says that they count from 0.
+package svmlight
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"regexp"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// Format is that of T. Joachims, SVMlight (http://svmlight.joachims.org), and of C.-C. Chang
+// and C.-J. Lin, LIBSVM. Several labels, separated by commas, or none are accepted.
+var Format = format.Format{Name: "svmlight", Sniff: sniff, Open: open}
+
+var (
+	row   = regexp.MustCompile(`^[-+0-9.,eE]+([ \t]+(\d+|qid)(:[-+0-9.eEnainf]+){1,2})+[ \t]*(#.*)?$`)
+	label = regexp.MustCompile(`^[-+0-9.,eE]+[ \t]*(#.*)?$`)
+	none  = regexp.MustCompile(`^[ \t]*(\d+(:[-+0-9.eEnainf]+){1,2}[ \t]*)+(#.*)?$`)
+)
+
+// sniff tells whether all lines are of that form, one at least with a label and a feature.
+func sniff(h format.Head) bool {
+	found := false
+	for _, l := range text.Take(bytes.TrimPrefix(h.Bytes, []byte(text.BOM)), h.Whole).Lines {
+		switch {
+		case row.Match(l):
+			found = true
+		case isRow(l) && !label.Match(l) && !none.Match(l):
+			return false
+		}
+	}
+	return found
+}
+
+const want = "label index:value …"
+
+// A reader counts the rows while it cuts chunks.
+type reader struct {
+	*text.Lines
+	base     format.IndexBase // told by the user or a comment, or BaseAuto
+	features int64
+	row      int64 // of the next line
+}
+
+// The kinds of format.Tally.First: index 0, and the index that is a column only if they count from 1.
+const zero, last = 0, 1
+
+// The kinds of format.Tally.LeftOut.
+const labels, queries = 0, 1
+
+func open(in *format.Input) (format.Reader, error) {
+	lines, err := text.NewLines(in)
+	if err != nil {
+		return nil, err
+	}
+	p := &reader{Lines: lines, base: in.IndexBase, features: in.Features}
+	if head, whole, _ := p.Peek(); p.base == format.BaseAuto {
+		p.base = toldBase(head, whole)
+	}
+	in.Late, in.LeftOut = true, [2]string{"labels", "query ids"}
+	return p, nil
+}
+
+// toldBase is what the comments above the rows say, as sklearn.datasets.dump_svmlight_file writes them.
+func toldBase(head []byte, whole bool) format.IndexBase {
+	for len(head) > 0 {
+		l, rest := text.CutLine(head)
+		if rest == nil && !whole || !text.Blank(l) && l[0] != '#' {
+			break
+		}
+		head = rest
+		switch {
+		case bytes.Contains(l, []byte("Column indices are zero-based")):
+			return format.BaseZero
+		case bytes.Contains(l, []byte("Column indices are one-based")):
+			return format.BaseOne
+		}
+	}
+	return format.BaseAuto
+}
+
+// Next counts the rows of the next chunk.
+func (p *reader) Next(c *format.Chunk) error {
+	if err := p.Lines.Next(c); err != nil {
+		return err
+	}
+	c.Begin.Row = p.row
+	for rest := c.Data; len(rest) > 0; {
+		if isRow(rest) {
+			p.row++
+		}
+		i := bytes.IndexByte(rest, '\n')
+		if i < 0 {
+			break
+		}
+		rest = rest[i+1:]
+	}
+	c.End.Row = p.row
+	return nil
+}
+
+// isRow tells whether a text begins with a line that is neither blank nor a comment.
+func isRow(b []byte) bool {
+	for i, c := range b {
+		switch c {
+		case ' ', '\t':
+		case '\n', '#':
+			return false
+		case '\r':
+			return i+1 < len(b) && b[i+1] != '\n'
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// Seek goes on at the end of a chunk.
+func (p *reader) Seek(at format.Position) error {
+	p.row = at.Row
+	return p.Lines.Seek(at)
+}
+
+// Parse reads the rows of whole lines. A line that cannot be read leaves an empty row.
+func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
+	line, row := c.Begin.Line, c.Begin.Row
+	for rest := c.Data; len(rest) > 0; line++ {
+		var l []byte
+		had := isRow(rest)
+		l, rest = text.CutLine(rest)
+		b.Lines++
+		if !had {
+			continue
+		}
+		n, tally := len(b.Val), b.Tally
+		if err := p.line(l, line, row, b); err != nil {
+			b.Row.Ints, b.Col.Ints, b.Val, b.Tally = b.Row.Ints[:n], b.Col.Ints[:n], b.Val[:n], tally
+			if !b.Refuse(err) {
+				break
+			}
+		}
+		row++
+	}
+	return nil
+}
+
+// line reads one row.
+func (p *reader) line(l []byte, line, row int64, b *format.Batch) error {
+	if i := bytes.IndexByte(l, '#'); i >= 0 {
+		l = l[:i]
+	}
+	rows, cols, vals := b.Row.Ints, b.Col.Ints, b.Val
+	most := b.Tally.Cols
+	for i, first := 0, true; ; first = false {
+		for i < len(l) && (l[i] == ' ' || l[i] == '\t') {
+			i++
+		}
+		if i == len(l) {
+			break
+		}
+		a, col, colon := i, int64(0), -1
+		for ; i < len(l) && l[i] != ' ' && l[i] != '\t'; i++ {
+			if d := l[i] - '0'; colon < 0 && d <= 9 && col < math.MaxUint32 {
+				col = col*10 + int64(d)
+			} else if l[i] == ':' && colon < 0 {
+				colon = i
+			} else if colon < 0 {
+				col = math.MaxInt64 // too large, or no number
+			}
+		}
+		if colon <= a || col > math.MaxUint32 {
+			if err := p.other(l, a, i, colon, line, first, b); err != nil {
+				return err
+			}
+			continue
+		}
+		v, err := text.ParseFloat(l[colon+1 : i])
+		if err == nil {
+			err = p.column(col, line, b)
+		}
+		if err != nil {
+			return p.wrong(l, a, i, colon, line, err)
+		}
+		most = max(most, col+1)
+		rows, cols, vals = append(rows, row), append(cols, col), append(vals, v+0)
+	}
+	b.Row.Ints, b.Col.Ints, b.Val, b.Tally.Cols = rows, cols, vals, most
+	return nil
+}
+
+// column holds an index to what has been told, and notes what decides how columns count.
+func (p *reader) column(col, line int64, b *format.Batch) error {
+	most := int64(math.MaxUint32 - 1)
+	if p.features > 0 {
+		most = p.features
+	}
+	if p.base == format.BaseZero && p.features > 0 {
+		most--
+	}
+	switch {
+	case col == 0 && p.base == format.BaseOne:
+		return fmt.Errorf("%w: columns count from 1 here", text.ErrIndex)
+	case col > most:
+		return fmt.Errorf("%w: %d at most", text.ErrIndex, most)
+	case col == 0 && b.Tally.First[zero] == 0:
+		b.Tally.First[zero] = line
+	case col == p.features && col > 0 && b.Tally.First[last] == 0:
+		b.Tally.First[last] = line
+	}
+	return nil
+}
+
+// other reads the field l[a:i], which is no pair of an index and a value: the label, or the query id.
+func (p *reader) other(l []byte, a, i, colon int, line int64, first bool, b *format.Batch) error {
+	field := l[a:i]
+	switch {
+	case first && colon < 0:
+		for part := range bytes.SplitSeq(field, []byte{','}) {
+			if _, err := text.ParseFloat(part); err != nil {
+				return p.fail(line, a, "label", field, err)
+			}
+		}
+		b.Tally.LeftOut[labels]++
+	case bytes.HasPrefix(field, []byte("qid:")):
+		if _, err := text.ParseInteger(field[len("qid:"):]); err != nil {
+			return p.fail(line, a, "query id", field, err)
+		}
+		b.Tally.LeftOut[queries]++
+	case colon < 0:
+		return p.fail(line, a, "", field, fmt.Errorf("%w: neither a label nor index:value", text.ErrFields))
+	case len(bytes.Trim(l[a:colon], "0123456789")) == 0 && colon > a:
+		return p.fail(line, a, "index", field, fmt.Errorf("%w: %d at most", text.ErrIndex, int64(math.MaxUint32-1)))
+	default:
+		return p.fail(line, a, "index", field, text.ErrInteger)
+	}
+	return nil
+}
+
+// wrong says what is the matter with a pair that begins with an index.
+func (p *reader) wrong(l []byte, a, i, colon int, line int64, err error) error {
+	switch {
+	case bytes.IndexByte(l[colon+1:i], ':') >= 0:
+		return p.fail(line, a, "", l[a:i], fmt.Errorf("%w: field:index:value is the format of LIBFFM, which is not read", text.ErrFields))
+	case colon+1 == i:
+		return p.fail(line, a, "value", l[a:i], text.ErrEmptyField)
+	}
+	return p.fail(line, a, "", l[a:i], err)
+}
+
+func (p *reader) fail(line int64, col int, field string, what []byte, err error) error {
+	return &format.ParseError{File: p.In.Name, Line: line, Column: col + 1, Field: field, Text: text.Shorten(what), Err: err, Want: want}
+}
+
+// Check declares the shape behind the last chunk.
+func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
+	if c != nil {
+		return nil
+	}
+	fail := func(line int64, err error) error {
+		return &format.ParseError{File: p.In.Name, Line: line, Err: err}
+	}
+	if p.row == 0 {
+		return fail(0, fmt.Errorf("%w: no line is a row", format.ErrEmpty))
+	}
+	cols := t.Cols
+	if fromZero := p.base == format.BaseZero || t.First[zero] > 0; !fromZero {
+		p.In.FirstCol, cols = 1, max(0, cols-1)
+	} else if t.First[last] > 0 {
+		return fail(t.First[last], fmt.Errorf("%w: index %d is the column behind the %d asked for: columns count from 0, as line %d tells",
+			text.ErrIndex, p.features, p.features, t.First[zero]))
+	}
+	if p.features > 0 {
+		cols = p.features
+	}
+	if err := p.In.Declare(p.row, cols); err != nil {
+		return fail(0, err)
+	}
+	return nil
+}
+
+// Locate is the line of an entry.
+func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
