@@ -18,6 +18,7 @@ func TestLayers(t *testing.T) {
 		".":                {"csr", "internal/", "ingest/format", "ingest/format/all", "ingest/internal/"},
 		"format":           {},
 		"format/all":       {"ingest/format"},
+		"format/roles":     {"ingest/format", "ingest/internal/text"},
 		"internal/text":    {"ingest/format"},
 		"internal/input":   {"ingest/format", "internal/"},
 		"internal/scratch": {"internal/"},
@@ -25,7 +26,7 @@ func TestLayers(t *testing.T) {
 		"internal/ids":     {"internal/", "ingest/format", "ingest/internal/scratch", "ingest/internal/extsort"},
 	}
 	for _, f := range formats {
-		only["format/"+f] = []string{"ingest/format", "ingest/internal/text", "ingest/format/" + f + "/internal/"}
+		only["format/"+f] = []string{"ingest/format", "ingest/format/roles", "ingest/internal/text", "ingest/format/" + f + "/internal/"}
 		only["format/all"] = append(only["format/all"], "ingest/format/"+f)
 	}
 	for dir, allowed := range only {

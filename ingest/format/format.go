@@ -105,6 +105,13 @@ type Reader interface {
 	Locate(c *Chunk, n int) Position
 }
 
+// A Column is what has been found out about a column of a table.
+type Column struct {
+	Name string // in the input, or what stands for it
+	Role string // "row", "column", "value", "time", or "unused"
+	Why  string
+}
+
 // A Position is a place in an input.
 type Position struct {
 	Line int64 // from 1; 0: the format has no lines

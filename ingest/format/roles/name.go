@@ -1,0 +1,226 @@
+package roles
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+var (
+	roleOfWord = map[string]Role{}
+	rankOfWord = map[string]int{} // above 0: only where there is no better one
+)
+
+// Ranks of names of the same role.
+const (
+	plain   = iota
+	partial // of an order, of a group, a part of a time
+	named   // a column of names rather than of ids
+)
+
+// never is the rank of what is Aside in any company.
+const never = partial
+
+func init() {
+	for r, list := range words {
+		for _, w := range list {
+			roleOfWord[w] = r
+		}
+	}
+	for _, w := range parts {
+		roleOfWord[w], rankOfWord[w] = Time, partial
+	}
+	for _, w := range words[Aside] {
+		rankOfWord[w] = never
+	}
+}
+
+// A Name is what the name of a column says.
+type Name struct {
+	Role Role
+	Word string // the one that counts, in the singular: "user" of "userIds"
+	rank int    // plain, partial, named
+	head string // the first word
+}
+
+// why is the reason for a role.
+func (n Name) why() string { return "named " + strconv.Quote(n.Word) }
+
+// ReadAll reads all names of a table. Some mean something only beside others.
+func ReadAll(names []string) []Name {
+	all := make([]Name, len(names))
+	for i, s := range names {
+		all[i] = Read(s)
+	}
+	at := func(word string) int {
+		return slices.IndexFunc(all, func(n Name) bool {
+			return n.Word == word || singular(n.head) == word && n.Role != Value && n.Role != Time
+		})
+	}
+	for _, pair := range pairs {
+		if row, col := at(pair[0]), at(pair[1]); row >= 0 && col >= 0 && row != col {
+			all[row] = Name{Role: Row, Word: pair[0]}
+			all[col] = Name{Role: Col, Word: pair[1]}
+			break
+		}
+	}
+	return all
+}
+
+// Read tells the role of a column by its name: of its words the last one
+// counts, behind which id, number and the like may stand.
+func Read(name string) Name {
+	tokens := tokensOf(name)
+	if i := strings.IndexAny(name, "(["); i > 0 { // a unit
+		tokens = tokensOf(name[:i])
+	}
+	if len(tokens) == 0 {
+		return Name{Role: Aside, rank: never}
+	}
+	if tokens[0] == "unnamed" || len(tokens) > 1 && tokens[0] == "index" && tokens[1] == "level" { // of pandas
+		return Name{Role: Aside, Word: tokens[0], rank: never}
+	}
+	if of := slices.Index(tokens, "of"); of > 0 && of < len(tokens)-1 { // "date of review", "number of plays"
+		if head := Read(strings.Join(tokens[:of], " ")); head.Role == Time {
+			return head
+		}
+	}
+	if n, ok := readTime(tokens); ok {
+		return n
+	}
+	last := singular(tokens[len(tokens)-1])
+	n := Name{head: tokens[0], Word: last, Role: roleOfWord[last], rank: rankOfWord[last]}
+	if slices.Contains(alsoNames, last) {
+		n.rank = named
+	}
+	if n.Role != None && n.Role != Aside {
+		return n
+	}
+	had := len(tokens)
+	for len(tokens) > 1 && slices.Contains(idWords, tokens[len(tokens)-1]) {
+		tokens = tokens[:len(tokens)-1]
+	}
+	isID := len(tokens) < had
+	if len(tokens) > 1 && slices.Contains(nameWords, tokens[len(tokens)-1]) {
+		tokens = tokens[:len(tokens)-1]
+		n.rank = named
+	}
+	ends := last // what has been cut off
+	last = singular(tokens[len(tokens)-1])
+	switch r := roleOfWord[last]; {
+	case isID && (r == Value && !slices.Contains(counts, ends) || slices.Contains(records, last)): // the id of a rating is none
+		return Name{Role: Aside, head: tokens[0], Word: last, rank: never}
+	case (isID || n.rank == named) && r != None:
+		n.Role, n.Word = r, last
+		return n
+	}
+	// Written together: "userid", "moviename".
+	for i, ends := range [][]string{idWords, nameWords} {
+		for _, end := range ends {
+			stem, ok := strings.CutSuffix(last, end)
+			if r := roleOfWord[stem]; ok && (r == Row || r == Col) {
+				return Name{Role: r, head: tokens[0], Word: stem, rank: i * named}
+			}
+		}
+	}
+	if isID {
+		n.Word = last
+	}
+	if isID || slices.Contains(idWords, last) {
+		switch n.Role = Aside; {
+		case slices.Contains(baskets, last):
+			n.Role, n.rank = Row, partial
+		case slices.Contains(groups, last):
+			n.Role, n.rank = Col, partial
+		}
+	}
+	return n
+}
+
+// readTime tells whether words name a time.
+func readTime(tokens []string) (Name, bool) {
+	unit := false
+	for len(tokens) > 1 {
+		last := tokens[len(tokens)-1]
+		if unit = unit || slices.Contains(units, last); !slices.Contains(units, last) && !slices.Contains(zones, last) {
+			break
+		}
+		tokens = tokens[:len(tokens)-1]
+	}
+	n := Name{Role: Time, head: tokens[0], Word: tokens[len(tokens)-1]}
+	last, many := n.Word, len(tokens) > 1
+	switch {
+	case slices.Contains(tokens, "timestamp"):
+		n.Word = "timestamp"
+	case last == "at" && many:
+		n.Word = tokens[len(tokens)-2]
+	case last == "time" && many:
+		return n, slices.Contains(eventWords, tokens[len(tokens)-2])
+	case last == "time":
+		return n, !unit
+	case last == "unix", last == "utc":
+	case roleOfWord[last] == Time:
+		n.rank = rankOfWord[last]
+	case many && (tokens[0] == "last" || tokens[0] == "first"):
+		return n, slices.Contains(pastWords, last)
+	case many && (tokens[0] == "date" || tokens[0] == "datetime"): // "date_added"
+		n.Word = tokens[0]
+		return n, !slices.Contains(idWords, last)
+	case many && tokens[0] == "time": // "time_added"
+		n.Word = tokens[0]
+		return n, slices.Contains(eventWords, last)
+	default:
+		return n, false
+	}
+	return n, true
+}
+
+// singular is a word in the singular if its plural means the same.
+func singular(word string) string {
+	if roleOfWord[word] != None {
+		return word
+	}
+	for _, plural := range [][2]string{{"ies", "y"}, {"es", ""}, {"s", ""}} {
+		stem, ok := strings.CutSuffix(word, plural[0])
+		if !ok || len(stem) < 2 {
+			continue
+		}
+		stem += plural[1]
+		if r := roleOfWord[stem]; r != None && r != Time || slices.Contains(baskets, stem) || slices.Contains(groups, stem) || isPaired(stem) {
+			return stem
+		}
+	}
+	return word
+}
+
+// isPaired tells whether a word means something beside another.
+func isPaired(word string) bool {
+	return slices.ContainsFunc(pairs, func(p [2]string) bool { return p[0] == word || p[1] == word })
+}
+
+// tokensOf cuts a name into its words, in lower case: "User-ID", "userId" and
+// "user id" are the same.
+func tokensOf(name string) []string {
+	var tokens []string
+	var word []rune
+	end := func() {
+		if len(word) > 0 {
+			tokens = append(tokens, strings.ToLower(string(word)))
+			word = word[:0]
+		}
+	}
+	rs := []rune(strings.ReplaceAll(name, "IDs", "Ids"))
+	for i, r := range rs {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			end()
+			continue
+		case unicode.IsUpper(r) && i > 0 && (unicode.IsLower(rs[i-1]) || i+1 < len(rs) && unicode.IsLower(rs[i+1]) && unicode.IsUpper(rs[i-1])):
+			end()
+		}
+		word = append(word, r)
+	}
+	end()
+	return tokens
+}

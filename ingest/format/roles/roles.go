@@ -1,0 +1,295 @@
+// Package roles tells which columns of a table are the rows, the columns and the values of
+// a matrix, and which are times: by their names first, by what they hold where names leave it open.
+//
+// All formats whose columns have names share it. [Read] says what a name means in the trade:
+// userId, "Customer ID" and member_no are rows; movie, SKU and track_ids are columns; rating,
+// plays and quantity are values; timestamp, created_at and date are times, which never are values.
+// [Assign] decides among the columns of a table, in any order. What it cannot decide is a
+// [format.AmbiguityError] with the flag for each reading. [Given] takes those that options choose.
+package roles
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+// A Role is what a column of a table holds.
+type Role uint8
+
+// Roles. The name of a column may tell none.
+const (
+	None  Role = iota
+	Row        // ids of rows: users
+	Col        // ids of columns: items
+	Value      // numbers of the matrix
+	Time       // a date or a time: never a value
+	Aside      // a running number or an id of something else: never a value
+)
+
+// String is "row", "column", "value", "time"; "unused" for others.
+func (r Role) String() string {
+	if names := []string{"unused", "row", "column", "value", "time"}; int(r) < len(names) {
+		return names[r]
+	}
+	return "unused"
+}
+
+// A Field is a column of a table, as far as it is known before the table is read.
+// What is not known is false.
+type Field struct {
+	Name    string
+	Numeric bool // all values that have been seen are numbers
+	Counts  bool // they are a running number from 0 or 1
+	Empty   bool // there are none: it is left out
+}
+
+// An Assignment says which field is which, counted from 0.
+type Assignment struct {
+	Row, Col int
+	Value    int   // −1: every entry is 1
+	Times    []int // fields that hold times, if any; several are alternatives
+	// Words are those of the names that made them row, column and value, in the
+	// singular: "user" of "userIds". They are empty where position decided. Parts of one
+	// matrix have the same.
+	Words [3]string
+	// Columns say the role of every field and why.
+	Columns []format.Column
+}
+
+// Known tells whether names say which fields are the rows and the columns.
+func Known(names []string) bool {
+	has := map[Role]bool{}
+	for _, n := range ReadAll(names) {
+		has[n.Role] = true
+	}
+	return has[Row] && has[Col]
+}
+
+// Assign finds the fields of an entry. With count there is to be no value: entries are
+// events. An error is an AmbiguityError, or ErrHeader.
+func Assign(fields []Field, count bool) (Assignment, error) {
+	t := table{fields: fields, names: make([]string, len(fields))}
+	for c, f := range fields {
+		t.names[c] = f.Name
+	}
+	t.read = ReadAll(t.names)
+	a := Assignment{Row: -1, Col: -1, Value: -1}
+	var aside, values []int
+	for c, n := range t.read {
+		switch {
+		case fields[c].Empty:
+		case n.Role == Value:
+			values = append(values, c)
+		case n.Role == Time:
+		case n.Role == Aside:
+			if n.rank < never && !fields[c].Counts {
+				aside = append(aside, c)
+			}
+		default:
+			t.ids = append(t.ids, c)
+		}
+	}
+	if count {
+		values = nil
+	}
+	rows, cols := t.ofRole(Row, aside), t.ofRole(Col, aside)
+	if !t.plainly(rows) || !t.plainly(cols) { // the id of something else can be meant
+		t.ids = append(t.ids, aside...)
+		slices.Sort(t.ids)
+	}
+	switch {
+	case len(rows) == 1 && len(cols) == 1:
+		a.Row, a.Col = rows[0], cols[0]
+	case len(t.ids) == 2: // the other one of a pair, or the order
+		a.Row, a.Col = t.ids[0], t.ids[1]
+		if len(rows) == 1 && rows[0] == t.ids[1] || len(cols) == 1 && cols[0] == t.ids[0] {
+			a.Row, a.Col = t.ids[1], t.ids[0]
+		}
+	case len(t.ids) < 2 || len(rows) == 0 && len(cols) == 0:
+		return a, t.unassigned(values, count)
+	default:
+		return a, t.choices(rows, cols, values, count)
+	}
+	var left []int
+	for _, c := range t.ids {
+		if c != a.Row && c != a.Col && t.read[c].Role == None && fields[c].Numeric {
+			left = append(left, c)
+		}
+	}
+	switch {
+	case count:
+	case len(values) == 1:
+		a.Value = values[0]
+	case len(values) > 1:
+		return a, &format.AmbiguityError{Readings: []format.Reading{
+			Chosen(t.names, "the value is "+strconv.Quote(t.names[values[0]]), a.Row, a.Col, values[0]),
+			Chosen(t.names, "it is "+strconv.Quote(t.names[values[1]]), a.Row, a.Col, values[1]),
+		}}
+	case len(left) > 0:
+		return a, &format.AmbiguityError{Readings: []format.Reading{
+			Chosen(t.names, strconv.Quote(t.names[left[0]])+" is the value", a.Row, a.Col, left[0]),
+			Chosen(t.names, "there is no value and every entry is 1", a.Row, a.Col),
+		}}
+	}
+	a.settle(t.names, t.read, "")
+	return a, nil
+}
+
+// A table is what Assign decides about.
+type table struct {
+	fields []Field
+	names  []string
+	read   []Name
+	ids    []int // fields that can be rows or columns
+}
+
+// ofRole are the ids with a role. Where none has it plainly but those of orders, groups or names
+// ("movie_title"), other ids can be meant as well.
+func (t *table) ofRole(want Role, other []int) []int {
+	var plainly, rest []int
+	for _, c := range t.ids {
+		switch n := t.read[c]; {
+		case n.Role != want:
+		case n.rank == plain:
+			plainly = append(plainly, c)
+		default:
+			rest = append(rest, c)
+		}
+	}
+	if len(plainly) > 0 || len(rest) == 0 {
+		return plainly
+	}
+	return append(rest, other...)
+}
+
+// plainly tells whether there are fields of a role with plain names.
+func (t *table) plainly(cols []int) bool { return len(cols) > 0 && t.read[cols[0]].rank == plain }
+
+// unassigned: names tell neither rows nor columns.
+func (t *table) unassigned(values []int, count bool) error {
+	var cols []int
+	for c, n := range t.read {
+		if n.Role != Time && !t.fields[c].Empty && !slices.Contains(values, c) && (len(t.ids) < 2 || slices.Contains(t.ids, c)) {
+			cols = append(cols, c)
+		}
+	}
+	value := append(slices.Clone(values), cols[min(2, len(cols)):]...)
+	if len(cols) < 2 || len(value) == 0 {
+		return fmt.Errorf("%w: the names of columns tell neither users nor items (--columns says which they are)", format.ErrHeader)
+	}
+	if count {
+		return &format.AmbiguityError{Readings: []format.Reading{
+			Chosen(t.names, fmt.Sprintf("%q by %q", t.names[cols[0]], t.names[cols[1]]), cols[0], cols[1]),
+			Chosen(t.names, fmt.Sprintf("%q by %q", t.names[cols[0]], t.names[value[0]]), cols[0], value[0]),
+		}}
+	}
+	return &format.AmbiguityError{Readings: []format.Reading{
+		Chosen(t.names, fmt.Sprintf("the value is %q", t.names[value[0]]), cols[0], cols[1], value[0]),
+		Chosen(t.names, "there is none and every entry is 1", cols[0], cols[1]),
+	}}
+}
+
+// choices: several fields can be the rows or the columns.
+func (t *table) choices(rows, cols, values []int, count bool) error {
+	others := func(not []int) (cols []int) {
+		for _, c := range t.ids {
+			if !slices.Contains(not, c) {
+				cols = append(cols, c)
+			}
+		}
+		return cols
+	}
+	if len(rows) == 0 {
+		rows = others(cols)
+	}
+	if len(cols) == 0 {
+		cols = others(rows)
+	}
+	var e format.AmbiguityError
+	for _, u := range rows {
+		for _, i := range cols {
+			if u != i && len(e.Readings) < 3 {
+				chosen := append([]int{u, i}, values[:min(1, len(values))]...)
+				e.Readings = append(e.Readings, Chosen(t.names, fmt.Sprintf("%q by %q", t.names[u], t.names[i]), chosen...))
+			}
+		}
+	}
+	if len(e.Readings) < 2 {
+		return t.unassigned(values, count)
+	}
+	return &e
+}
+
+// settle finds the times and says why each field has its role; why is the reason
+// for rows, columns and value if it is not their names.
+func (a *Assignment) settle(names []string, read []Name, why string) {
+	best := len(names)
+	for c, n := range read {
+		switch {
+		case n.Role != Time || c == a.Row || c == a.Col || c == a.Value || n.rank > best:
+		case n.rank < best:
+			best, a.Times = n.rank, []int{c}
+		default:
+			a.Times = append(a.Times, c)
+		}
+	}
+	for c, n := range read {
+		col := format.Column{Name: names[c], Role: None.String()}
+		part := slices.Index([]int{a.Row, a.Col, a.Value}, c)
+		switch {
+		case part >= 0:
+			col.Role, col.Why = (Row + Role(part)).String(), why
+			if why == "" {
+				col.Why = n.why()
+				a.Words[part] = n.Word
+			}
+			if n.Role != Row+Role(part) && why == "" {
+				col.Why = "the other one of two columns of ids"
+			}
+		case slices.Contains(a.Times, c):
+			col.Role, col.Why = Time.String(), n.why()+": a time is no value"
+		case n.Role == Time:
+			col.Why = n.why() + ", a part of a time"
+		case n.Role == Aside:
+			col.Why = "a running number, or the id of something else"
+		case n.Role == Row || n.Role == Col:
+			col.Why = n.why() + ", but another column goes before"
+		case n.Role == Value:
+			col.Why = n.why() + ", but another one is chosen"
+		default:
+			col.Why = "its name tells no role"
+		}
+		a.Columns = append(a.Columns, col)
+	}
+}
+
+// Chosen is the reading that --columns selects, by names where they can stand there.
+func Chosen(names []string, what string, cols ...int) format.Reading {
+	args := make([]string, len(cols))
+	for i, c := range cols {
+		args[i] = names[c]
+		same := 0
+		for _, n := range names {
+			if strings.EqualFold(n, args[i]) {
+				same++
+			}
+		}
+		if same > 1 || isNumber(args[i]) || args[i] == "" || strings.ContainsAny(args[i], ", \t'\"$`\\*?!&;|<>()") {
+			return format.Reading{Text: what, Flag: "--columns " + Numbered(cols)}
+		}
+	}
+	return format.Reading{Text: what, Flag: "--columns " + strings.Join(args, ",")}
+}
+
+// Numbered are columns as --columns takes them by number.
+func Numbered(cols []int) string {
+	args := make([]string, len(cols))
+	for i, c := range cols {
+		args[i] = strconv.Itoa(c + 1)
+	}
+	return strings.Join(args, ",")
+}
