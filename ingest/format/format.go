@@ -62,6 +62,9 @@ type Input struct {
 	// What has been chosen for rows of index:value pairs; see ingest.Options.
 	IndexBase IndexBase
 	Features  int64
+	// Events: an entry is the number of lines at its place, and no column is its value. Whatever
+	// values a batch has, ingest takes 1.
+	Events bool
 	// Before is the Reader of the input before this one, of whatever format, or nil.
 	Before Reader
 	// Declare tells the shape of the matrix: keys are indices, and no other input may be
@@ -103,13 +106,6 @@ type Reader interface {
 	Seek(p Position) error
 	// Locate is where entry n of the batch of a chunk stands, counted from 0.
 	Locate(c *Chunk, n int) Position
-}
-
-// A Column is what has been found out about a column of a table.
-type Column struct {
-	Name string // in the input, or what stands for it
-	Role string // "row", "column", "value", "time", or "unused"
-	Why  string
 }
 
 // A Position is a place in an input.

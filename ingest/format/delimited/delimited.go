@@ -6,9 +6,8 @@
 // a field may be in double quotes (RFC 4180), but not run over a line end.
 // Lines at the very beginning that begin with "# " or "% " are comments.
 //
-// Which column is which is told by Input.Columns, else by the names in the header, in any
-// order and case: user, customer, session, …; item, movie, product, …; rating, plays, quantity, ….
-// A column named as a time is never the value. Without a header the first three columns are user, item
+// Which column is which is told by Input.Columns, else by the names in the header, in any order
+// (package roles). Without a header the first three columns are user, item
 // and value, a fourth one a time; a further header, as of files joined, is left out.
 //
 // Nothing is guessed that the input does not tell: whether a first line of texts above
@@ -28,6 +27,7 @@ import (
 	"regexp"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/roles"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
@@ -50,9 +50,9 @@ type reader struct {
 	fields            int                        // in every line
 	user, item, value int                        // their columns, from 0; value −1: every entry is 1
 	stamp             int                        // a column that must be an integer, or −1
+	roles             roles.Assignment
 	names             [3]string
-	words             [3]string // that name the columns in a header, without what ids add; may be empty
-	header            []byte    // the line with names, or nil
+	header            []byte // the line with names, or nil
 	want              string
 	movieLens         bool
 	noVectors         bool    // fast lines are read in plain Go
@@ -196,7 +196,7 @@ func (p *reader) joined(l, base []byte, spans []text.Span) (again bool, err erro
 		}
 		return false, nil
 	}
-	if p.detected.header && knownNames(names) {
+	if p.detected.header && roles.Known(names) {
 		return false, fmt.Errorf("%w: this line names columns", text.ErrJoined)
 	}
 	return false, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/roles"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
@@ -55,6 +56,21 @@ func isNumber(s string) bool {
 // numeric tells whether column c holds numbers alone behind the first line.
 func (t *table) numeric(c int) bool {
 	return len(t.rest) > 0 && !slices.ContainsFunc(t.rest, func(f []string) bool { return !isNumber(f[c]) })
+}
+
+// numbers tells whether column c holds numbers, be it with gaps, units of money or decimal commas, and nothing else.
+func (t *table) numbers(c int) bool {
+	n := 0
+	for _, f := range t.rest {
+		s := strings.TrimSuffix(strings.TrimLeft(f[c], "$€£ "), "%")
+		switch {
+		case isNumber(s), isNumber(strings.ReplaceAll(s, ",", "")):
+			n++
+		case s != "" && !isMissing(s):
+			return false
+		}
+	}
+	return n > 0
 }
 
 // all tells whether every field of column c, that of the first line included if it is data, is of a kind.
@@ -144,7 +160,7 @@ func (t *table) isHeader(known, blanks bool) (bool, error) {
 			}
 		}
 	}
-	wordFlips := slices.ContainsFunc(flips, func(c int) bool { return readName(t.first[c]).role != noRole })
+	wordFlips := slices.ContainsFunc(flips, func(c int) bool { return roles.Read(t.first[c]).Role != roles.None })
 	switch {
 	case texts == 0 && t.enumerated() && !blanks && t.comment == nil:
 		return false, t.unclear("the numbers of columns")
@@ -204,7 +220,7 @@ func (t *table) digitsAlike() bool {
 	stems := map[string]bool{}
 	for _, s := range t.first { // V1, V2 and user1, user2 are names
 		stem := strings.TrimRight(s, "0123456789")
-		if stem != s && (stems[stem] || readName(stem).role != noRole) {
+		if stem != s && (stems[stem] || roles.Read(stem).Role != roles.None) {
 			return false
 		}
 		stems[stem] = true

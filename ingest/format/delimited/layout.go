@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/roles"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
@@ -208,59 +209,47 @@ func (p *reader) isHeader(t *table, in *format.Input, prev *reader) (bool, error
 		return in.Header == format.HeaderYes, nil
 	case prev != nil && prev.header != nil && bytes.Equal(t.line, prev.header):
 		return true, nil
-	case hasName(in.Columns) && prev == nil:
+	case roles.ByName(in.Columns) && prev == nil:
 		return true, nil
-	case hasName(in.Columns):
+	case roles.ByName(in.Columns):
 		for _, name := range in.Columns {
-			if _, err := findColumn(name, t.first, format.HeaderYes); err != nil {
+			if _, err := roles.Find(name, t.first); err != nil {
 				return false, nil
 			}
 		}
 		return true, nil
 	}
-	header, err := t.isHeader(knownNames(t.first), p.sep.blanks)
+	header, err := t.isHeader(roles.Known(t.first), p.sep.blanks)
 	if prev != nil && err != nil && t.enumerated() {
 		return false, nil // numbers are names only where a first input begins with them
 	}
 	return header, err
 }
 
-// hasName tells whether a column is chosen by name.
-func hasName(columns []string) bool {
-	for _, name := range columns {
-		if _, isNumber := text.ParseIndex([]byte(name)); !isNumber {
-			return true
-		}
-	}
-	return false
-}
-
 // columns decides which field is which.
 func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) error {
 	names := t.first
-	if !header && t.comment != nil && knownNames(t.comment) {
+	if !header && t.comment != nil && roles.Known(t.comment) {
 		names = t.comment
 	}
-	named := (header || &names[0] != &t.first[0]) && (in.Header != format.HeaderYes || knownNames(names))
-	var r columnRoles
+	named := (header || &names[0] != &t.first[0]) && (in.Header != format.HeaderYes || roles.Known(names))
 	var err error
 	switch {
 	case len(in.Columns) > 0:
-		r, err = p.given(t.first, in, prev)
+		p.roles, err = p.given(t, header, in, prev)
 	case named:
-		if r, err = t.assign(names, header); err == nil {
-			p.words = wordsOf(names, r)
-		}
+		p.roles, err = roles.Assign(t.fieldsOf(names, header), in.Events)
 	case prev != nil:
-		r = columnRoles{prev.user, prev.item, prev.value}
-		p.words = prev.words
+		p.roles = prev.roles
+		err = p.roles.Explain(t.labels(header), "as in "+prev.file)
+		p.roles.Words, p.roles.Times = prev.roles.Words, prev.roles.Times
 	default:
-		r, err = t.positional(header, p.movieLens)
+		p.roles, err = t.positional(header, p.movieLens, in.Events)
 	}
 	if err == nil && prev != nil {
-		err = p.agree(r, header, prev)
+		err = p.agree(header, prev)
 	}
-	p.user, p.item, p.value = r.user, r.item, r.value
+	p.user, p.item, p.value = p.roles.Row, p.roles.Col, p.roles.Value
 	if p.movieLens && p.fields == 4 {
 		p.stamp = 6 - p.user - p.item - max(p.value, 0) // the one left, of 0 to 3
 	}
@@ -268,71 +257,38 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 }
 
 // given are the columns the options choose.
-func (p *reader) given(first []string, in *format.Input, prev *reader) (columnRoles, error) {
-	r := columnRoles{0, 1, -1}
-	cols := []*int{&r.user, &r.item, &r.value}
-	for i, name := range in.Columns {
-		n, err := findColumn(name, first, in.Header)
-		if err != nil && prev != nil && prev.fields == p.fields {
-			n, err = []int{prev.user, prev.item, prev.value}[i], nil // a part without header
-		}
-		if err != nil {
-			return r, err
-		}
-		*cols[i] = n
+func (p *reader) given(t *table, header bool, in *format.Input, prev *reader) (roles.Assignment, error) {
+	if in.Header == format.HeaderNo && roles.ByName(in.Columns) {
+		return roles.Assignment{}, fmt.Errorf("%w: columns %q are chosen by name, but there is to be no header", format.ErrHeader, strings.Join(in.Columns, ","))
 	}
-	if r.user == r.item || r.user == r.value || r.item == r.value {
-		return r, fmt.Errorf("%w: one column named twice", format.ErrHeader)
+	names := t.first
+	if !roles.ByName(in.Columns) {
+		names = t.labels(header)
 	}
-	return r, nil
-}
-
-// findColumn finds a column by number from 1 or by name in the header.
-func findColumn(name string, header []string, h format.Header) (int, error) {
-	if n, ok := text.ParseIndex([]byte(name)); ok {
-		if n < 1 || n > int64(len(header)) {
-			return 0, fmt.Errorf("%w: no column %d among %d", text.ErrFields, n, len(header))
-		}
-		return int(n) - 1, nil
+	a, err := roles.Given(names, in.Columns)
+	if err != nil && prev != nil && prev.fields == p.fields { // a part without header
+		a = prev.roles
+		err = a.Explain(t.labels(false), "as in "+prev.file)
 	}
-	if h == format.HeaderNo {
-		return 0, fmt.Errorf("%w: column %q is chosen by name, but there is to be no header", format.ErrHeader, name)
-	}
-	for _, equal := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
-		for i, s := range header {
-			if equal(s, name) {
-				return i, nil
-			}
-		}
-	}
-	return 0, fmt.Errorf("%w: no column %q", format.ErrHeader, name)
-}
-
-// wordsOf are the words that name the columns.
-func wordsOf(names []string, r columnRoles) (words [3]string) {
-	all := readNames(names)
-	for i, c := range []int{r.user, r.item, r.value} {
-		if c >= 0 {
-			words[i] = all[c].word
-		}
-	}
-	return words
+	return a, err
 }
 
 // agree tells where an input and the one before it are not parts of one matrix.
-func (p *reader) agree(r columnRoles, header bool, prev *reader) error {
+func (p *reader) agree(header bool, prev *reader) error {
+	r, before := &p.roles, &prev.roles
 	switch {
-	case (r.value < 0) != (prev.value < 0):
+	case (r.Value < 0) != (before.Value < 0):
 		with := map[bool]string{true: "values", false: "no values"}
-		return fmt.Errorf("%w: this part has %s, %s has %s", text.ErrParts, with[r.value >= 0], prev.file, with[prev.value >= 0])
-	case header && prev.header == nil && p.words != [3]string{} && prev.words == [3]string{} && r != (columnRoles{prev.user, prev.item, prev.value}):
+		return fmt.Errorf("%w: this part has %s, %s has %s", text.ErrParts, with[r.Value >= 0], prev.file, with[before.Value >= 0])
+	case header && prev.header == nil && r.Words != [3]string{} && before.Words == [3]string{} && [3]int{r.Row, r.Col, r.Value} != [3]int{before.Row, before.Col, before.Value}:
 		return fmt.Errorf("%w: its header has the columns in another order than %s, which has no header (--columns with numbers says which they are)", text.ErrParts, prev.file)
 	case (!header || prev.header == nil) && p.fields != prev.fields:
 		return fmt.Errorf("%w: this part has %d fields, %s has %d", text.ErrParts, p.fields, prev.file, prev.fields)
 	}
+	cols, had := [3]int{r.Row, r.Col, r.Value}, [3]int{before.Row, before.Col, before.Value}
 	for i, what := range []string{"user", "item", "value"} {
-		if a, b := p.words[i], prev.words[i]; a != "" && b != "" && a != b {
-			return fmt.Errorf("%w: the %s is %q here and %q in %s (--columns with numbers says which it is)", text.ErrParts, what, a, b, prev.file)
+		if a, b := r.Words[i], before.Words[i]; a != "" && b != "" && a != b {
+			return fmt.Errorf("%w: the %s is %q here and %q in %s (--columns with numbers says which it is)", text.ErrParts, what, r.Columns[cols[i]].Name, before.Columns[had[i]].Name, prev.file)
 		}
 	}
 	return nil
