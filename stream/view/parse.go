@@ -1,0 +1,244 @@
+package view
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Pipeline is steps in the order in which they are taken.
+type Pipeline []Step
+
+// ParseError says where a text is no pipeline.
+type ParseError struct {
+	Line, Byte int    // of the text, from 1
+	Field      string // what stands there
+	Problem    string
+}
+
+func (e *ParseError) Error() string {
+	at := fmt.Sprintf("byte %d", e.Byte)
+	if e.Line > 1 {
+		at = fmt.Sprintf("line %d, byte %d", e.Line, e.Byte)
+	}
+	return fmt.Sprintf("view, %s, %q: %s", at, e.Field, e.Problem)
+}
+
+// maxSteps bounds a pipeline with its presets written out.
+const maxSteps = 64
+
+// Parse reads a pipeline: steps with | or · or the end of a line between them, and presets,
+// which it writes out. What follows # on a line is a comment. The error is a *ParseError.
+func Parse(text string) (Pipeline, error) {
+	var p Pipeline
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		line, _, _ = strings.Cut(line, "#")
+		fields := separated(line)
+		for _, f := range fields {
+			if f.text == "" && len(fields) == 1 {
+				continue // an empty line
+			}
+			steps, err := parseStep(f)
+			if len(p)+len(steps) > maxSteps {
+				err = f.bad("a view has %d steps at most", maxSteps)
+			}
+			if err != nil {
+				err.Line = i + 1
+				return nil, err
+			}
+			p = append(p, steps...)
+		}
+	}
+	if len(p) == 0 {
+		return nil, &ParseError{Line: 1, Byte: 1, Problem: "there are no steps; " + known()}
+	}
+	if err := p.check(); err != nil {
+		return nil, &ParseError{Line: 1, Byte: 1, Field: p.String(), Problem: err.Error()}
+	}
+	return p, nil
+}
+
+// String returns the pipeline in its canonical form: presets and defaults written out, one
+// form for each number. Parse reads it back.
+func (p Pipeline) String() string {
+	var b strings.Builder
+	for i, s := range p {
+		if i > 0 {
+			b.WriteString(" · ")
+		}
+		b.WriteString(s.String())
+	}
+	return b.String()
+}
+
+// field is a part of a line.
+type field struct {
+	text string
+	at   int // its first byte, from 0
+}
+
+func (f field) bad(format string, args ...any) *ParseError {
+	return &ParseError{Byte: f.at + 1, Field: f.text, Problem: fmt.Sprintf(format, args...)}
+}
+
+// trimmed is f without spaces around it.
+func (f field) trimmed() field {
+	left := strings.TrimLeft(f.text, " \t\r")
+	return field{strings.TrimRight(left, " \t\r"), f.at + len(f.text) - len(left)}
+}
+
+// separated cuts a line into steps.
+func separated(line string) (fields []field) {
+	from := 0
+	for i, c := range line {
+		if c == '|' || c == '·' {
+			fields = append(fields, field{line[from:i], from}.trimmed())
+			from = i + utf8.RuneLen(c)
+		}
+	}
+	return append(fields, field{line[from:], from}.trimmed())
+}
+
+// cut is f up to the first sep, and what follows it.
+func (f field) cut(sep string) (before, after field, found bool) {
+	a, b, found := strings.Cut(f.text, sep)
+	return field{a, f.at}.trimmed(), field{b, f.at + len(a) + len(sep)}.trimmed(), found
+}
+
+// parseStep reads a step or a preset.
+func parseStep(f field) (Pipeline, *ParseError) {
+	if f.text == "" {
+		return nil, f.bad("a step is missing; %s", known())
+	}
+	name, rest, with := f.cut("=")
+	if above, ok := strings.CutSuffix(name.text, ">"); ok {
+		name.text, rest.text = strings.TrimRight(above, " \t"), ">="+rest.text
+		rest.at -= 2
+	}
+	if p, ok := presets[name.text]; ok {
+		if with {
+			return nil, f.bad("preset %s takes nothing after it; it is %s", name.text, p)
+		}
+		steps, err := Parse(p)
+		if err != nil {
+			panic(err) // a test reads them all
+		}
+		return steps, nil
+	}
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name.text })
+	if i < 0 {
+		return nil, name.bad("there is no such step; %s", known())
+	}
+	a := &args{kind: kinds[i], step: f}
+	for with {
+		var one field
+		one, rest, with = rest.cut(",")
+		if one.text == "" {
+			return nil, f.bad("a parameter is missing; %s", a.usage())
+		}
+		a.fields = append(a.fields, one)
+	}
+	s := Step{Name: name.text}
+	kinds[i].parse(&s, a)
+	if a.err == nil && len(a.fields) > 0 {
+		a.err = a.fields[0].bad("unknown parameter; %s", a.usage())
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	return Pipeline{s}, nil
+}
+
+// known lists what there is.
+func known() string {
+	var steps, names []string
+	for _, k := range kinds {
+		steps = append(steps, k.name)
+	}
+	for name := range presets {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return "steps: " + strings.Join(steps, " ") + "; presets: " + strings.Join(names, " ")
+}
+
+// args are the parameters of a step that have not been read.
+type args struct {
+	kind   kind
+	step   field
+	fields []field
+	err    *ParseError // the first
+}
+
+func (a *args) usage() string { return "want " + a.kind.usage }
+
+func (a *args) fail(f field, format string, x ...any) {
+	if a.err == nil {
+		a.err = f.bad("%s; %s", fmt.Sprintf(format, x...), a.usage())
+	}
+}
+
+// take removes the first parameter that is wanted.
+func (a *args) take(want func(string) bool) (field, bool) {
+	i := slices.IndexFunc(a.fields, func(f field) bool { return want(f.text) })
+	if i < 0 {
+		return a.step, false
+	}
+	f := a.fields[i]
+	a.fields = slices.Delete(a.fields, i, i+1)
+	return f, true
+}
+
+// word reads one of some words; without one it is otherwise, which is "" if there must be one.
+func (a *args) word(otherwise string, words ...string) string {
+	f, ok := a.take(func(text string) bool { return slices.Contains(words, text) })
+	switch {
+	case ok:
+		return f.text
+	case otherwise == "":
+		a.fail(a.step, "one of %s is missing", strings.Join(words, ", "))
+	}
+	return otherwise
+}
+
+// option reads what follows key: in a parameter.
+func (a *args) option(key string) (field, bool) {
+	f, ok := a.take(func(text string) bool { return strings.HasPrefix(text, key+":") })
+	if !ok {
+		return f, false
+	}
+	_, f, _ = f.cut(":")
+	return f, true
+}
+
+// number reads the next parameter, which must be a number for which ok holds.
+func (a *args) number(what string, ok func(float64) bool) float64 {
+	if len(a.fields) == 0 {
+		name, _, _ := strings.Cut(what, " ")
+		a.fail(a.step, "%s is missing", name)
+		return 0
+	}
+	f := a.fields[0]
+	a.fields = a.fields[1:]
+	return a.numberOf(f, what, ok)
+}
+
+func (a *args) numberOf(f field, what string, ok func(float64) bool) float64 {
+	x, err := strconv.ParseFloat(f.text, 64)
+	if err != nil || !finite(x) || strings.ContainsAny(f.text, "xX_") || ok != nil && !ok(x) {
+		a.fail(f, "%s", what)
+	}
+	return x + 0 // no negative zero
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+func positive(x float64) bool    { return x > 0 }
+func notNegative(x float64) bool { return x >= 0 }
+
+// text is the one form of a number.
+func text(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
