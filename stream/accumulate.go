@@ -20,9 +20,10 @@ type accumulator struct {
 	m     *Matrix
 	l     int
 	lane  [][]float64
-	turns []*sequencer // one for each stripe
-	ends  []uint32     // first column after each stripe
-	ahead bool         // multiply before the turn comes
+	low   [][][]float64 // of each lane, the r rows of PᵀY, if the matrix has sides
+	turns []*sequencer  // one for each stripe
+	ends  []uint32      // first column after each stripe
+	ahead bool          // multiply before the turn comes
 }
 
 // stripes is the number of stripes that keep the workers of each of p lanes from queueing.
@@ -43,6 +44,15 @@ func (m *Matrix) accumulator(memory []float64, l, p int) *accumulator {
 	for i := range a.lane {
 		a.lane[i] = memory[i*size : (i+1)*size : (i+1)*size]
 	}
+	if m.sides != nil {
+		a.low = make([][][]float64, p)
+		for i := range a.low {
+			a.low[i] = make([][]float64, len(m.sides.q))
+			for t := range a.low[i] {
+				a.low[i][t] = make([]float64, l)
+			}
+		}
+	}
 	s := int64(stripes(m.plan.Workers, p, m.src.Cols()))
 	for i := range s {
 		a.turns = append(a.turns, newSequencer(p))
@@ -51,28 +61,58 @@ func (m *Matrix) accumulator(memory []float64, l, p int) *accumulator {
 	return a
 }
 
-// gram adds the task's share of AᵀA·x.
-func (a *accumulator) gram(worker int, u *task, x []float64) error {
+// gram adds the task's share of AᵀA·x; c is QᵀX.
+func (a *accumulator) gram(worker int, u *task, x []float64, c [][]float64) error {
 	b := &u.block
 	if !a.ahead && !u.shared {
-		return a.inTurn(0, u.i, func(y []float64) { kernel.Gram(y, x, a.l, rowsOf(b)) })
+		return a.inTurn(0, u.i, func(y []float64) { kernel.GramThrough(y, x, a.l, rowsOf(b), a.through(u, c)) })
 	}
 	w := a.m.products(worker, b.Rows(), a.l)
 	kernel.Mul(w, x, a.l, rowsOf(b))
+	u.sides.finish(w, a.l, c)
 	return a.transposed(worker, u, w)
+}
+
+// through returns what products of the task's rows go through on their way to the lane.
+func (a *accumulator) through(u *task, c [][]float64) func(kernel.Chunk) {
+	if a.m.sides == nil {
+		return nil
+	}
+	low := a.low[u.i%len(a.lane)]
+	var of, to [][]float64
+	return func(k kernel.Chunk) {
+		s := u.sides.rows(k.Row, k.Row+len(k.W)/k.Width, len(low))
+		of, to = chunkOf(c, k, of), chunkOf(low, k, to)
+		s.finish(k.W, k.Width, of)
+		s.back(to, k.W, k.W, k.Width)
+	}
 }
 
 // transposed adds the task's share of Aᵀ·W, of which w are the task's rows.
 func (a *accumulator) transposed(worker int, u *task, w []float64) error {
 	b := &u.block
+	z := w
+	if u.sides.d != nil {
+		w = a.m.scaledRows(worker, len(z), a.l)
+	}
+	low := func() {
+		if a.m.sides != nil {
+			u.sides.back(a.low[u.i%len(a.lane)], w, z, a.l)
+		}
+	}
 	if len(a.turns) == 1 {
-		return a.inTurn(0, u.i, func(y []float64) { kernel.MulTransAdd(y, w, a.l, rowsOf(b)) })
+		return a.inTurn(0, u.i, func(y []float64) { low(); kernel.MulTransAdd(y, w, a.l, rowsOf(b)) })
 	}
 	lo, hi := a.m.cuts(worker, b.Rows())
 	copy(lo, b.RowPtr)
 	for s, end := range a.ends {
 		kernel.Split(hi, lo, rowsOf(b), end)
-		err := a.inTurn(s, u.i, func(y []float64) { kernel.MulTransAddSome(y, w, a.l, rowsOf(b), lo, hi) })
+		err := a.inTurn(s, u.i, func(y []float64) {
+			if s == 0 {
+				low()
+			}
+			kernel.MulTransAddSome(y, w, a.l, rowsOf(b), lo, hi)
+		})
 		if err != nil {
 			return err
 		}
@@ -91,10 +131,35 @@ func (a *accumulator) inTurn(stripe, i int, f func(y []float64)) error {
 	y := a.lane[i%len(a.lane)]
 	if stripe == 0 && i < len(a.lane) {
 		clear(y) // the first of its lane
+		for _, g := range a.lows(i) {
+			clear(g)
+		}
 	}
 	f(y)
 	turn.leave(i)
 	return nil
+}
+
+// lows are the sums of PᵀY of a task's lane.
+func (a *accumulator) lows(i int) [][]float64 {
+	if a.m.sides == nil {
+		return nil
+	}
+	return a.low[i%len(a.lane)]
+}
+
+// addLow adds PᵀY of all lanes to that of the first, in order.
+func (a *accumulator) addLow() {
+	if a.m.sides == nil || !a.turns[0].entered() {
+		return
+	}
+	for _, lane := range a.low[1:] {
+		for t, g := range lane {
+			for j, v := range g {
+				a.low[0][t][j] += v
+			}
+		}
+	}
 }
 
 // unpack sets rows [from, to) of the row-major dst to the sum of the lanes, in order.

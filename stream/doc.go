@@ -5,6 +5,9 @@
 // memory ([FromSparse]), or one that is made as it is read ([NewFrom]). A
 // [solver.Pass] says what is wanted of a read; no product of A with itself is formed.
 //
+// A [Sided] source has diagonal and low-rank factors about its blocks, which passes apply to the vectors
+// (package view).
+//
 // # Same bits
 //
 // Rows are added in tasks: blocks or, of a matrix of few blocks, equal parts of

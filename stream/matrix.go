@@ -24,6 +24,7 @@ type Matrix struct {
 	resident []*csr.Block // decoded blocks kept between passes; nil until first read
 	scratch  []scratch    // of each worker, reused from pass to pass
 	factors  *factors     // of Project, likewise
+	sides    *sides       // nil if the blocks are those of the matrix itself
 	vectors  []float64    // x in panels and accumulators, likewise
 
 	// Of the pass under way: encoded bytes decoded, and worker-nanoseconds spent obtaining
@@ -63,6 +64,7 @@ func NewFrom(src Source, o Options) (*Matrix, error) {
 			Exponent: scale.exponent, Norm: math.Ldexp(norm, exponent-scale.exponent),
 		},
 	}
+	m.sides = newSides(src, plan)
 	if o.Memory > 0 {
 		m.info.MaxWidth = o.Width
 	}
@@ -81,7 +83,7 @@ func (m *Matrix) Plan() Plan { return m.plan }
 // Close gives the resident blocks back. The store stays open.
 func (m *Matrix) Close() error {
 	m.resident, m.scratch, m.factors, m.vectors = nil, nil, nil, nil
-	m.src = nil
+	m.src, m.sides = nil, nil
 	return nil
 }
 

@@ -17,6 +17,7 @@ type task struct {
 	i      int       // its number
 	block  csr.Block // its rows; RowPtr need not begin with 0
 	shared bool      // another worker is at the same lane
+	sides  rowSides  // its rows of D and P
 }
 
 // inOrder is the number of lanes of a pass whose tasks go in ascending order.
@@ -90,8 +91,16 @@ func (m *Matrix) worker(ctx context.Context, worker int, q *queue, fn visit) err
 			return err
 		}
 		b, err := m.block(worker, t.from/m.plan.parts)
+		var sides rowSides
+		if m.sides != nil && err == nil {
+			sides = m.sides.of(t.from/m.plan.parts, b, &m.scratch[worker], m.plan.rows)
+		}
 		for i := t.from; i < t.to && err == nil; i++ {
 			u := task{i: i, block: part(b, i%m.plan.parts, m.plan.parts), shared: t.shared}
+			if m.sides != nil {
+				from := int(u.block.FirstRow - b.FirstRow)
+				u.sides = sides.rows(from, from+u.block.Rows(), len(m.sides.q))
+			}
 			err = m.guard(func() error { return fn(worker, &u) })
 		}
 		q.done(t)

@@ -105,6 +105,7 @@ type Plan struct {
 	ResidentBytes int64
 
 	nnz   int64 // of the matrix
+	sided int   // leading blocks whose rows of D and P are kept (Sided)
 	parts int   // tasks of a block
 	spans int   // read ahead or being decoded, at most
 	room  int   // columns of sums and of x in memory, with a Space
@@ -217,6 +218,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 	for i := range p.Blocks {
 		p.nnz += int64(src.Block(i).NNZ)
 	}
+	rowSides, sidesBytes, sidesFlight := sidesMemory(src, max(o.Rank, o.Width))
 	largest := src.MaxBlock()
 	decoded := src.DecodedSize(largest.Rows, largest.NNZ)
 	p.Window = decoded * int64(p.Workers)
@@ -241,11 +243,11 @@ func makePlan(src Source, o Options) (Plan, error) {
 	flight := func(workers int64) int64 {
 		// Decoded block, its rows of W, a column of them, where a stripe begins and ends in each
 		// row, and a QR stack; one stack for all.
-		return workers*(decoded+8*largest.Rows*int64(max(o.Rank, o.Width)+2)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
+		return workers*(decoded+largest.Rows*(8*int64(max(o.Rank, o.Width)+2)+sidesFlight)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
 	}
 	ahead := readAheadSpans
 	fixed := func(workers int) []Part {
-		return []Part{
+		parts := []Part{
 			{"runtime", runtimeBytes + blockBytes*int64(p.Blocks), false},
 			{"vectors", o.Reserve, true},
 			{"accumulators", 8 * (numbers + line + ends), true},
@@ -253,13 +255,18 @@ func makePlan(src Source, o Options) (Plan, error) {
 			{"garbage", garbageBytes, true},
 			{"mapped pages and buffers", spansMemory(src, workers, ahead) + mapped + windows(workers), false},
 		}
+		if _, ok := src.(Sided); ok {
+			parts = append(parts, Part{viewPart, sidesBytes, true})
+		}
+		return parts
 	}
 	p.spans = spans(largest.Size, p.Workers, ahead)
 	if o.Memory == 0 {
 		if !o.Once {
 			p.Resident = p.Blocks
 		}
-		p.keep(src, fixed(p.Workers))
+		p.keepSides(src, math.MaxInt64, rowSides)
+		p.keep(src, p.withSides(src, fixed(p.Workers), rowSides))
 		return p, nil
 	}
 	// No read-ahead, fewer blocks in flight, and then fewer columns in a read, before a refusal:
@@ -287,10 +294,39 @@ func makePlan(src Source, o Options) (Plan, error) {
 		return p, &BudgetError{Budget: o.Memory, Need: p.Total(), Parts: p.Parts}
 	}
 	if !o.Once {
-		p.Resident = fitting(src, left-left/collectorShare)
+		left -= p.keepSides(src, left/sidesShare, rowSides)
+		p.Resident = p.fitting(src, left-left/collectorShare, rowSides)
 	}
-	p.keep(src, p.Parts)
+	p.keep(src, p.withSides(src, p.Parts, rowSides))
 	return p, nil
+}
+
+// sidesShare: rows of D and P are kept of all blocks if they take less than one part in sidesShare
+// of the room that is left, and else of the resident ones.
+const sidesShare = 4
+
+// viewPart is the part of a Plan that a Sided source takes.
+const viewPart = "view"
+
+// keepSides decides whether rows of D and P are kept of blocks that are not resident, and
+// returns what that takes.
+func (p *Plan) keepSides(src Source, room, row int64) int64 {
+	if all := row * src.Rows(); row > 0 && all <= room {
+		p.sided = p.Blocks
+		return all
+	}
+	return 0
+}
+
+// withSides adds rows of D and P that are kept to the part of the view.
+func (p *Plan) withSides(src Source, parts []Part, row int64) []Part {
+	p.sided = max(p.sided, p.Resident)
+	for i := range parts {
+		for b := 0; b < p.sided && parts[i].Name == viewPart; b++ {
+			parts[i].Bytes += row * int64(src.Block(b).Rows)
+		}
+	}
+	return parts
 }
 
 // outside returns how many numbers accumulators and x in panels are where x and results lie
@@ -310,10 +346,14 @@ func (p *Plan) outside(n int64, o Options) int64 {
 // of lanes.
 func (p *Plan) columns(k, lanes int) int { return min(k, max(1, p.room/(lanes+1))) }
 
-// fitting is the number of leading blocks whose decoded form fits into room.
-func fitting(src Source, room int64) int {
+// fitting is the number of leading blocks whose decoded form fits into room,
+// with row bytes more of every row, unless these are kept anyway.
+func (p *Plan) fitting(src Source, room, row int64) int {
+	if p.sided > 0 {
+		row = 0
+	}
 	for i := range src.NumBlocks() {
-		room -= decodedBytes(src, i)
+		room -= decodedBytes(src, i) + row*int64(src.Block(i).Rows)
 		if room < 0 {
 			return i
 		}

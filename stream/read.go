@@ -23,6 +23,7 @@ type reading struct {
 	first, end int            // columns of this read
 	x          [][]float64    // X in panels, each of some columns of this read
 	sums       []*accumulator // likewise
+	low        [][]float64    // the r rows of QᵀX, if the matrix has sides
 	turn       *sequencer     // of RowsIn.Func and RowsOut.Func
 	factors    *factors       // of R, in the last read
 	// Columns of A·X of all reads but the last, one after the other, where RowsOut or R
@@ -44,6 +45,9 @@ func (m *Matrix) run(ctx context.Context, p solver.Pass, l int) error {
 	if p.Sum != nil {
 		r.lanes = m.lanes(l)
 		blocks += r.lanes
+	}
+	if m.sides != nil && r.pass.X != nil {
+		r.low = r.projected(ctx, r.pass.X)
 	}
 	group := l
 	if m.opt.Space != nil && kernel.Width(l)*blocks > m.plan.room {
@@ -135,6 +139,9 @@ func (r *reading) pack(ctx context.Context, numbers int) {
 		r.eachWindow(ctx, r.pass.X, first, end, func(from, to int) {
 			for j, x := range r.x {
 				kernel.Pack(x, r.each, from, to-from, raw.Data[from*raw.Stride+r.first+j*r.each:], raw.Stride)
+				if r.sides != nil && r.sides.e != nil {
+					kernel.Scale(x, r.each, from, r.sides.e[from:to])
+				}
 			}
 		})
 	})
@@ -153,10 +160,16 @@ func (r *reading) lend(ctx context.Context, numbers int) {
 // unpack sets the columns of Sum to the sums of the lanes.
 func (r *reading) unpack(ctx context.Context, numbers int) {
 	raw := r.pass.Sum.RawMatrix()
+	for _, s := range r.sums {
+		s.addLow()
+	}
 	r.inParallel(raw.Rows, numbers, func(first, end int) {
 		r.eachWindow(ctx, r.pass.Sum, first, end, func(from, to int) {
 			for j, s := range r.sums {
 				s.unpack(raw.Data[r.first+j*r.each:], raw.Stride, from, to)
+				if r.sides != nil {
+					r.sides.columns(raw.Data[r.first+j*r.each:], raw.Stride, r.each, from, to, s.low[0])
+				}
 			}
 		})
 	})

@@ -14,6 +14,8 @@ type scratch struct {
 	w      []float64  // products of the rows of a task
 	z      []float64  // its rows of RowsIn
 	column []float64  // one column of them
+	sides  []float64  // rows of D and P of the block
+	scaled []float64  // D times rows of a task
 	cuts   []uint32   // where the entries of each row begin and end in a stripe
 }
 
@@ -44,6 +46,11 @@ func (r *reading) rowsIn(worker, rows, l int) []float64 {
 // workers and columns: the rows of RowsIn of the blocks in flight.
 func RowsInMemory(src Source, workers, columns int) int64 {
 	return 8 * int64(workers) * src.MaxBlock().Rows * int64(columns)
+}
+
+// scaledRows is the worker's room for as many numbers of D times rows of l columns.
+func (m *Matrix) scaledRows(worker, numbers, l int) []float64 {
+	return sized(&m.scratch[worker].scaled, numbers, m.plan.rows*l)
 }
 
 // column is the worker's room for a column of products.

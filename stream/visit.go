@@ -12,14 +12,14 @@ import (
 func (r *reading) visit(worker int, u *task) error {
 	own := r.pass.RowsIn.None() // Sum is of the rows of A·X
 	if own && r.each == r.l && !r.whole() && r.x != nil {
-		return r.sums[0].gram(worker, u, r.x[0])
+		return r.sums[0].gram(worker, u, r.x[0], r.low)
 	}
 	var y []float64
 	if r.whole() {
 		y = r.rowsOut(worker, &u.block)
 	}
 	for j := range r.x {
-		w := r.multiply(worker, &u.block, j, y)
+		w := r.multiply(worker, u, j, y)
 		if own && r.sums != nil {
 			if err := r.sums[j].transposed(worker, u, w); err != nil {
 				return err
@@ -39,9 +39,11 @@ func (r *reading) visit(worker int, u *task) error {
 
 // multiply computes columns j of this read of the rows of A·X in b and returns them: all
 // in y, or one by itself, and in y as well if this read is to have all of them.
-func (r *reading) multiply(worker int, b *csr.Block, j int, y []float64) []float64 {
+func (r *reading) multiply(worker int, u *task, j int, y []float64) []float64 {
+	b := &u.block
 	if r.each == r.l {
 		kernel.Mul(y, r.x[0], r.l, rowsOf(b))
+		u.sides.finish(y, r.l, r.low)
 		return y
 	}
 	at, later := r.first+j, r.earlier != nil && !r.whole()
@@ -52,6 +54,7 @@ func (r *reading) multiply(worker int, b *csr.Block, j int, y []float64) []float
 		w = r.column(worker, b.Rows())
 	}
 	kernel.MulColumn(w, r.x[j], at, r.l, rowsOf(b))
+	u.sides.finish(w, 1, columnOf(r.low, at))
 	if r.whole() {
 		setColumn(y, at, r.l, w)
 	}

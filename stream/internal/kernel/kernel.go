@@ -108,7 +108,18 @@ type products [chunkRows * MaxPanel]float64
 var scratch = sync.Pool{New: func() any { return new(products) }}
 
 // Gram adds Σ_r a_r (a_rᵀ X) to y. Each row is read once and used twice.
-func Gram(y, x []float64, l int, b Rows) {
+func Gram(y, x []float64, l int, b Rows) { GramThrough(y, x, l, b, nil) }
+
+// A Chunk is some columns of the products of some rows: those from Row on, of the
+// columns First … First+Cols−1, in a row-major block of Width columns, of which the others are 0.
+type Chunk struct {
+	W                       []float64
+	Row, First, Cols, Width int
+}
+
+// GramThrough is Gram with products a_rᵀX that f may change, unless it is nil, before they
+// are multiplied with a_r. For each column f sees the rows in ascending order.
+func GramThrough(y, x []float64, l int, b Rows, f func(Chunk)) {
 	b.check()
 	if len(y) != len(x) {
 		panic("kernel: x and y differ in size")
@@ -121,6 +132,9 @@ func Gram(y, x []float64, l int, b Rows) {
 			w := buf[:(e-r)*p.width]
 			lo, hi := b.Ptr[r:e], b.Ptr[r+1:e+1]
 			mulPanel(w, p.of(x), p.width, lo, hi, b)
+			if f != nil {
+				f(Chunk{W: w, Row: r, First: p.first, Cols: p.cols, Width: p.width})
+			}
 			addPanel(p.of(y), w, p.width, lo, hi, b)
 			r = e
 		}

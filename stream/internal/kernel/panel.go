@@ -101,6 +101,19 @@ func Pack(dst []float64, l, first, rows int, src []float64, stride int) {
 	}
 }
 
+// Scale multiplies the rows from first on of dst, a block of l columns in panels, with as many numbers.
+func Scale(dst []float64, l, first int, by []float64) {
+	for p := range panels(l, len(dst)) {
+		rows := p.of(dst)[first*p.width:]
+		for i, d := range by {
+			row := rows[i*p.width:][:p.width]
+			for j := range row {
+				row[j] *= d
+			}
+		}
+	}
+}
+
 // Unpack sets the row-major dst with l columns to the rows from first on of the
 // sum of blocks in panels, which are added in order.
 func Unpack(dst []float64, stride, l, first, rows int, sums ...[]float64) {

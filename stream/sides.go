@@ -1,0 +1,216 @@
+package stream
+
+import (
+	"context"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream/internal/kernel"
+)
+
+// Sided is a Source whose blocks are those of S in B = D·S·E + P·Qᵀ, of which the passes
+// are: D and E are diagonal, and P·Qᵀ has a small rank r. Norm and Fingerprint are those
+// of B.
+type Sided interface {
+	Source
+	// Sides tells whether D is not I, what r is, and how much memory E and Q take.
+	Sides() (scaled bool, rank int, bytes int64)
+	// Columns returns the diagonal of E, nil if it is I, and the r columns of Q.
+	Columns() (e []float64, q [][]float64)
+	// RowSides sets d, if D is not I, and p, row-major with r columns, to what belongs to
+	// the rows of a block that DecodeBlock has filled. It is called concurrently, and gives
+	// the same every time.
+	RowSides(b *csr.Block, d, p []float64)
+}
+
+// sides are D, E, P and Q of a matrix. Those without are nil, and all are I or 0.
+type sides struct {
+	Sided
+	scaled bool
+	e      []float64
+	q      [][]float64
+	kept   []rowSides // of the first blocks, between passes; nil until first computed
+}
+
+// rowSides are rows of D and P.
+type rowSides struct {
+	d []float64 // nil: all 1
+	p []float64
+}
+
+// newSides are those of a source.
+func newSides(src Source, plan Plan) *sides {
+	s, ok := src.(Sided)
+	if !ok {
+		return nil
+	}
+	scaled, _, _ := s.Sides()
+	e, q := s.Columns()
+	if !scaled && e == nil && len(q) == 0 {
+		return nil
+	}
+	return &sides{s, scaled, e, q, make([]rowSides, plan.sided)}
+}
+
+// sidesMemory is what D, P, E and Q take: of a row, of the columns, and of a row on its way
+// through a pass with that number of columns.
+func sidesMemory(src Source, columns int) (row, all, flight int64) {
+	s, ok := src.(Sided)
+	if !ok {
+		return 0, 0, 0
+	}
+	scaled, rank, all := s.Sides()
+	row = 8 * int64(rank)
+	if scaled {
+		row, flight = row+8, 8*int64(columns)
+	}
+	return row, all, row + flight
+}
+
+// of returns the rows of D and P that belong to block i, which has been decoded to b.
+func (s *sides) of(i int, b *csr.Block, scratch *scratch, most int) rowSides {
+	if i < len(s.kept) && (s.kept[i].d != nil || s.kept[i].p != nil) {
+		return s.kept[i]
+	}
+	var r rowSides
+	rows, n := b.Rows(), len(s.q)
+	if i < len(s.kept) {
+		if s.scaled {
+			r.d = make([]float64, rows)
+		}
+		r.p = make([]float64, rows*n)
+		s.RowSides(b, r.d, r.p)
+		s.kept[i] = r
+		return r
+	}
+	all := sized(&scratch.sides, rows*(n+1), most*(n+1))
+	if s.scaled {
+		r.d = all[:rows:rows]
+	}
+	r.p = all[rows:]
+	s.RowSides(b, r.d, r.p)
+	return r
+}
+
+// rows are those of rows from … to−1 of the block.
+func (r rowSides) rows(from, to, rank int) rowSides {
+	if r.d != nil {
+		r.d = r.d[from:to]
+	}
+	if rank > 0 {
+		r.p = r.p[from*rank : to*rank]
+	}
+	return r
+}
+
+// finish makes rows of B·X, d_i·w_i + c·p_i, of rows w of S·E·X, in a row-major block of
+// the given stride: c has the columns of QᵀX that w has.
+func (r rowSides) finish(w []float64, stride int, c [][]float64) {
+	if r.d == nil && len(c) == 0 {
+		return
+	}
+	for i := range len(w) / stride {
+		row := w[i*stride:][:stride]
+		if r.d != nil {
+			d := r.d[i]
+			for j := range row {
+				row[j] *= d
+			}
+		}
+		for t, ct := range c {
+			p := r.p[i*len(c)+t]
+			row := row[:len(ct)]
+			for j, v := range ct {
+				row[j] += float64(p * v)
+			}
+		}
+	}
+}
+
+// back adds Pᵀ·Z to low, of which z are rows in a row-major block of the given stride, and
+// sets into, which may be z, to D·Z, unless it is nil.
+func (r rowSides) back(low [][]float64, into, z []float64, stride int) {
+	if r.d == nil && len(low) == 0 {
+		return
+	}
+	for i := range len(z) / stride {
+		row := z[i*stride:][:stride]
+		for t, g := range low {
+			p := r.p[i*len(low)+t]
+			row := row[:len(g)]
+			for j, v := range row {
+				g[j] += float64(p * v)
+			}
+		}
+		if r.d != nil && into != nil {
+			d, to := r.d[i], into[i*stride:][:stride]
+			for j, v := range row {
+				to[j] = d * v
+			}
+		}
+	}
+}
+
+// projected returns QᵀX, row by row: sums of parts of fixed size.
+func (r *reading) projected(ctx context.Context, x *mat.Dense) [][]float64 {
+	const part = 1 << 10
+	raw := x.RawMatrix()
+	c, sum := make([][]float64, len(r.sides.q)), make([]float64, raw.Cols)
+	for t := range c {
+		c[t] = make([]float64, raw.Cols)
+	}
+	r.eachWindow(ctx, x, 0, raw.Rows, func(from, to int) { // windows are of whole parts
+		for ; from < to; from += part {
+			for t, q := range r.sides.q {
+				clear(sum)
+				for i := from; i < min(to, from+part); i++ {
+					v := q[i]
+					for j, x := range raw.Data[i*raw.Stride:][:raw.Cols] {
+						sum[j] += float64(v * x)
+					}
+				}
+				for j, v := range sum {
+					c[t][j] += v
+				}
+			}
+		}
+	})
+	return c
+}
+
+// columns makes rows from … to−1 of E·Y + Q·low of those of Y.
+func (s *sides) columns(dst []float64, stride, l, from, to int, low [][]float64) {
+	for i := from; i < to; i++ {
+		row := dst[i*stride:][:l]
+		if s.e != nil {
+			e := s.e[i]
+			for j := range row {
+				row[j] *= e
+			}
+		}
+		for t, g := range low {
+			q := s.q[t][i]
+			for j, v := range g {
+				row[j] += float64(q * v)
+			}
+		}
+	}
+}
+
+// columnOf is column j of c.
+func columnOf(c [][]float64, j int) (column [][]float64) {
+	for _, row := range c {
+		column = append(column, row[j:j+1])
+	}
+	return column
+}
+
+// chunkOf is the columns of a chunk of c.
+func chunkOf(c [][]float64, k kernel.Chunk, into [][]float64) [][]float64 {
+	into = into[:0]
+	for _, row := range c {
+		into = append(into, row[k.First:k.First+k.Cols])
+	}
+	return into
+}
