@@ -9,6 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/cost"
 )
 
 // Choice is how the method of a run was chosen.
@@ -34,7 +35,7 @@ func (t *task) choose(ctx context.Context, before outState) (c *Choice, say func
 		c, err = t.recorded()
 		return c, say, err
 	}
-	chosen := solver.Choose(t.problem(t.planned))
+	chosen := cost.Choose(t.problem(t.planned))
 	t.Method = canonical(chosen.Method)
 	c = &Choice{Flags: Flags(chosen.Method), Why: chosen.Why.String(), Reason: t.reason(chosen)}
 	if chosen.Method != chosen.Table {
@@ -65,11 +66,11 @@ func (t *task) recorded() (*Choice, error) {
 }
 
 // reason says in a sentence why a method was chosen.
-func (t *task) reason(c solver.Choice) string {
+func (t *task) reason(c cost.Choice) string {
 	switch {
-	case c.Why == solver.ByRule:
+	case c.Why == cost.ByRule:
 		return "the stop rule of the paper belongs to its algorithms, of which this is the first"
-	case c.Why == solver.ByMemory:
+	case c.Why == cost.ByMemory:
 		return fmt.Sprintf("the fastest by the table of costs of what fits into %s", memory.FormatSize(t.Memory))
 	case t.Operator == solver.Dilation:
 		return "the dilation has negative eigenvalues and takes methods of one vector at a time; fewest passes of those"
@@ -79,27 +80,26 @@ func (t *task) reason(c solver.Choice) string {
 
 // problem describes a run for the choice of its method, with the room that a method
 // leaves.
-func (t *task) problem(room func(solver.Method) solver.Room) solver.Problem {
-	p := solver.Problem{
-		Rows: t.store.Rows(), Columns: t.store.Cols(), NNZ: t.store.NNZ(), Rank: t.Rank,
-		Operator: t.Operator, Stop: t.Stop, Tol: t.Tol, Methods: t.Methods, Room: room,
+func (t *task) problem(room func(solver.Method) cost.Room) cost.Problem {
+	info := solver.Info{Rows: t.store.Rows(), Cols: int(t.store.Cols()), NNZ: t.store.NNZ()}
+	p := cost.Problem{
+		Workload: solver.Settings{Rank: t.Rank, Operator: t.Operator, Stop: t.Stop, Tol: t.Tol}.Workload(info),
+		Columns:  t.store.Cols(), NNZ: t.store.NNZ(), Methods: t.Methods, Room: room,
 	}
 	for i := range t.store.NumBlocks() {
-		b := t.store.Block(i)
-		p.Encoded += b.Size
-		p.Decoded += t.store.DecodedSize(int64(b.Rows), int64(b.NNZ))
+		p.Encoded += t.store.Block(i).Size
 	}
 	return p
 }
 
 // planned is the room that a method leaves by the budget alone, whatever the number
 // of workers: that of one, which needs least.
-func (t *task) planned(m solver.Method) solver.Room {
+func (t *task) planned(m solver.Method) cost.Room {
 	one := *t
 	one.Workers = 1
 	p, err := one.fit(m)
 	if err != nil {
-		return solver.Room{}
+		return cost.Room{}
 	}
 	return p.room()
 }

@@ -10,7 +10,7 @@
 //
 // The same store, rank, tolerance, seed and method have the same bits in sigma.npy, U.npy and
 // V.npy, for any number of workers, any budget, and after any number of interruptions. A method
-// that is not given is a function of these and of the budget: see solver.Choose.
+// that is not given is a function of these and of the budget: see cost.Choose.
 //
 // The directory appears in one step when it is complete (RESULT.md has the format of its
 // files), but for the files of a checkpoint, each of which is replaced in one step. While a run

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/cost"
 )
 
 // Explanation is how a run would go. Passes and times are estimates, memory is planned.
@@ -53,14 +53,14 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	if e.Choice, _, err = t.choose(ctx, before); err != nil {
 		return nil, err
 	}
-	here, probe, err := t.measured(ctx, solver.EstimateOf(p, t.machine(), t.Method))
+	here, probe, err := t.measured(ctx, cost.EstimateOf(p, t.machine(), t.Method))
 	if err != nil {
 		return nil, err
 	}
 	e.Measured = probe
-	e.Plan = newEstimate(solver.EstimateOf(p, here, t.Method))
+	e.Plan = newEstimate(cost.EstimateOf(p, here, t.Method))
 	if o.Method == nil && !(t.Resume && before.checkpoint) {
-		for _, other := range solver.Estimates(p, here) {
+		for _, other := range cost.Estimates(p, here) {
 			e.Considered = append(e.Considered, newEstimate(other))
 		}
 	}
@@ -72,7 +72,7 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	return e, nil
 }
 
-func newEstimate(e solver.Estimate) Estimate {
+func newEstimate(e cost.Estimate) Estimate {
 	return Estimate{
 		Flags: Flags(e.Method), Passes: e.Passes, Products: e.Products, PassBytes: e.PassBytes, Memory: e.Vectors, Fits: e.Fits,
 		VectorsRead: e.VectorsRead, VectorsWrote: e.VectorsWritten,

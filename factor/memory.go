@@ -6,6 +6,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -61,9 +62,9 @@ func memoryOf(p stream.Plan) Memory {
 func (p *placement) reads() int { return (p.options.Width + p.plan.Together - 1) / p.plan.Together }
 
 // room is what a run leaves for the matrix.
-func (p *placement) room() solver.Room {
+func (p *placement) room() cost.Room {
 	resident := float64(p.plan.Resident) / float64(max(1, p.plan.Blocks))
-	return solver.Room{Fits: true, Resident: resident, Outside: p.files > 0, Lent: p.plan.Lent, Reads: p.reads()}
+	return cost.Room{Fits: true, Resident: resident, Outside: p.files > 0, Lent: p.plan.Lent, Reads: p.reads()}
 }
 
 // onTheWay is what rows take on their way to a file.

@@ -8,6 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -32,7 +33,7 @@ const (
 
 // measured returns what is known about this machine: the table of costs, or, if a
 // run is expected to take long enough, the table as measured here.
-func (t *task) measured(ctx context.Context, e solver.Estimate) (solver.Machine, *Speed, error) {
+func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Speed, error) {
 	here := t.machine()
 	widths := t.probeWidths()
 	fromDisk := e.PassBytes > 0 && !e.Cached // at a speed that is not known
@@ -66,20 +67,20 @@ func (t *task) probeWidths() (widths []int) {
 }
 
 // machine is what is known about this one without measuring.
-func (t *task) machine() solver.Machine {
-	m := solver.Reference()
+func (t *task) machine() cost.Machine {
+	m := cost.Reference()
 	m.Workers = t.Workers
 	return m
 }
 
 // actual returns the room that methods leave on this machine as it is now: with all
 // workers, and with what its page cache can hold.
-func (t *task) actual() func(solver.Method) solver.Room {
+func (t *task) actual() func(solver.Method) cost.Room {
 	available := sync.OnceValue(memory.Available) // not asked for nothing: it takes 0.3 ms
-	return func(m solver.Method) solver.Room {
+	return func(m solver.Method) cost.Room {
 		p, err := t.fit(m)
 		if err != nil {
-			return solver.Room{}
+			return cost.Room{}
 		}
 		r := p.room()
 		r.Cached = cached(t.store, p.plan, available)

@@ -7,6 +7,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/outlook"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/cost"
 )
 
 // activity is something that is done to its end although the run was cancelled,
@@ -60,7 +61,7 @@ type watcher struct {
 
 // watch begins to tell of a run with the method of the task.
 func (t *task) watch() *watcher {
-	expected := solver.EstimateOf(t.problem(t.planned), t.machine(), t.Method)
+	expected := cost.EstimateOf(t.problem(t.planned), t.machine(), t.Method)
 	return &watcher{t, outlook.Iteration{
 		Expected: float64(expected.Passes - 1), Superlinear: t.Method.Traits(t.Rank).Copies > 0, Blind: t.Stop == solver.StopPaper,
 		MaxPasses: t.MaxPasses, Deadline: t.TimeLimit, Finish: t.finishTime,

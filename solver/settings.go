@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/cost"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // DefaultTol is the tolerance used when Settings.Tol is zero.
@@ -100,7 +103,7 @@ type Settings struct {
 	// Rank is the number k of triplets wanted, 1 ≤ k ≤ min(N, n).
 	Rank int
 	// Method is the algorithm. Nil means that of Resume, or without one the
-	// choice of Choose for the Reference machine, from the shape of the matrix,
+	// choice of cost.Choose for the Reference machine, from the shape of the matrix,
 	// its entries and the widest block it takes (Info).
 	Method Method
 	// Operator is that through which the method of SVD sees the matrix, Gram by
@@ -220,14 +223,26 @@ func (s Settings) chosen(op Operator, rows int64) Method {
 			return m
 		}
 	}
-	p := Problem{
-		Rows: rows, Columns: int64(op.Dim()), NNZ: rows * int64(op.Dim()),
-		Rank: s.Rank, Operator: s.Operator, Stop: s.Stop, Tol: s.Tol,
-	}
+	i := Info{Rows: rows, Cols: op.Dim(), NNZ: rows * int64(op.Dim())}
 	if a := matrixOf(op); a != nil {
-		p.NNZ, p.MaxWidth = a.Info().NNZ, a.Info().MaxWidth
+		i = a.Info()
 	}
-	return Choose(p).Method
+	return cost.Choose(cost.Problem{Workload: s.Workload(i), Columns: int64(i.Cols), NNZ: i.NNZ, Methods: Methods()}).Method
+}
+
+// Workload is what the settings ask of a method, for a matrix of this description.
+func (s Settings) Workload(of Info) method.Workload {
+	w := method.Workload{
+		Order: int64(of.Cols), Rank: s.Rank, Digits: 1, MaxWidth: of.MaxWidth,
+		Linear: s.Operator == Symmetric, Indefinite: s.Operator == Dilation, Paper: s.Stop == StopPaper,
+	}
+	if w.Indefinite {
+		w.Order += of.Rows
+	}
+	if s.Tol > 0 && s.Tol < 1 {
+		w.Digits = math.Log(s.Tol) / math.Log(DefaultTol)
+	}
+	return w
 }
 
 func checkInit(init *mat.Dense, n int) {

@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/cost"
+	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -66,14 +68,14 @@ func denseWork(ctx context.Context) ([]float64, error) {
 	const n, k = 32 << 10, 10
 	var all []float64
 	for _, b := range widths {
-		method := solver.Krylov{Columns: b}
-		r, err := solver.Eigen(ctx, diagonal{n}, solver.Settings{Rank: k, Method: method})
+		krylov := solver.Krylov{Columns: b}
+		r, err := solver.Eigen(ctx, diagonal{n}, solver.Settings{Rank: k, Method: krylov})
 		if err != nil {
 			return nil, err
 		}
 		// What the model counts, at a nanosecond each.
-		one := solver.Machine{Columns: []float64{1}, Widths: []float64{1}, Multiply: [][]float64{{0}}, Dense: []float64{1}}
-		e := solver.EstimateOf(solver.Problem{Rows: n, Columns: n, Rank: k}, one, method)
+		one := cost.Machine{Columns: []float64{1}, Widths: []float64{1}, Multiply: [][]float64{{0}}, Dense: []float64{1}}
+		e := cost.EstimateOf(cost.Problem{Workload: method.Workload{Order: n, Rank: k, Digits: 1}, Columns: n}, one, krylov)
 		scale := math.Pow(float64(r.Stats.Passes)/float64(e.Passes), 2)
 		all = append(all, float64(r.Stats.Orthogonalise)/(float64(e.Dense)*scale))
 	}

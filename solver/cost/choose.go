@@ -1,31 +1,29 @@
-package solver
+// Package cost chooses a method from what the methods say that they take and from a table
+// of what that costs on a reference machine. Nothing is measured here, and nothing depends
+// on the number of workers: the same problem has the same choice everywhere.
+package cost
 
 import (
 	"cmp"
 	"math"
 	"slices"
 	"time"
+
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // Problem is what the choice of a method depends on.
 type Problem struct {
-	Rows    int64 // N
-	Columns int64 // n, the order of the Gram operator
+	method.Workload
+	Columns int64 // n, of the matrix
 	NNZ     int64 // stored entries
-	Rank    int   // triplets wanted
-	// Encoded is what a pass reads if nothing is kept, in bytes, and Decoded
-	// what the whole matrix takes in memory. Both 0: it is in memory as it is.
-	Encoded, Decoded int64
-	Operator         OperatorKind
-	Stop             StopRule
-	Tol              float64 // 0 means DefaultTol
+	// Encoded is what a pass reads if nothing is kept, in bytes; 0: the matrix is in
+	// memory as it is.
+	Encoded int64
 	// Room says what a method leaves of the memory. It must be a function of the
 	// method and of the memory alone. Nil means that there is room for everything.
-	Room func(Method) Room
-	// Methods are those to choose from; nil means Methods().
-	Methods []Method
-	// MaxWidth is the most columns a pass can have; 0 means any number.
-	MaxWidth int
+	Room    func(method.Method) Room
+	Methods []method.Method // to choose from
 }
 
 // Room is what a method leaves of the memory for the matrix.
@@ -35,7 +33,7 @@ type Room struct {
 	// Cached is whether what is not kept decoded stays in memory as it is on the
 	// disk, in the page cache: passes after the first decode it, but do not wait.
 	Cached bool
-	// Outside is whether the vectors lie in files (Settings.Space).
+	// Outside is whether the vectors lie in files (solver.Settings.Space).
 	Outside bool
 	// Lent is whether products stay in memory nevertheless (Info.Lends).
 	Lent bool
@@ -70,7 +68,7 @@ type Machine struct {
 
 // Estimate is what a run with a method is expected to cost.
 type Estimate struct {
-	Method    Method
+	Method    method.Method
 	Passes    int
 	Products  int64 // columns multiplied, all passes together
 	Room            // that the method leaves
@@ -102,21 +100,21 @@ func (w Why) String() string { return [...]string{"table", "memory", "rule"}[w] 
 
 // Choice is a method and how it was found.
 type Choice struct {
-	Estimate        // on the Reference machine
-	Why      Why    // what decided
-	Table    Method // the choice where memory holds everything
+	Estimate               // on the Reference machine
+	Why      Why           // what decided
+	Table    method.Method // the choice where memory holds everything
 	// Considered are all options, fastest first, those that fit before those
 	// that do not.
 	Considered []Estimate
 }
 
-// Flat is how much longer than the fastest option one may take to be
+// flat is how much longer than the fastest option one may take to be
 // preferred for needing fewer passes: on a machine with a slower disk than the
 // Reference those are what counts.
-const Flat = 1.05
+const flat = 1.05
 
 // Choose chooses a method, with its widths, from the options of Estimates: of
-// those within Flat of the fastest on the Reference machine the one with the
+// those within flat of the fastest on the Reference machine the one with the
 // fewest passes.
 //
 // It is a function of the problem alone, so that the same matrix, rank, tolerance
@@ -134,7 +132,7 @@ func Choose(p Problem) Choice {
 		c.Considered = table
 	} else {
 		coarse := p
-		coarse.Room = func(m Method) Room {
+		coarse.Room = func(m method.Method) Room {
 			r := p.Room(m)
 			if r.Cached = false; r.Resident < 1 {
 				r.Resident = 0 // lest a little more or less memory change the choice
@@ -153,7 +151,7 @@ func Choose(p Problem) Choice {
 	return c
 }
 
-// preferred is the best of a list, fastest first: of those within Flat of the
+// preferred is the best of a list, fastest first: of those within flat of the
 // first one the one with the fewest passes, and if nothing fits the one with the
 // least vectors.
 func preferred(ranked []Estimate) Estimate {
@@ -161,7 +159,7 @@ func preferred(ranked []Estimate) Estimate {
 	if !best.Fits {
 		return slices.MinFunc(ranked, func(a, b Estimate) int { return cmp.Compare(a.Vectors, b.Vectors) })
 	}
-	limit := Flat * float64(best.Total)
+	limit := flat * float64(best.Total)
 	for _, e := range ranked[1:] {
 		if e.Fits && float64(e.Total) <= limit && e.Passes < best.Passes {
 			best = e
@@ -170,31 +168,15 @@ func preferred(ranked []Estimate) Estimate {
 	return best
 }
 
-// workload is what the methods are asked about.
-func (p Problem) workload() Workload {
-	w := Workload{
-		Order: p.Columns, Rank: p.Rank, Digits: 1, MaxWidth: p.MaxWidth,
-		Linear: p.Operator == Symmetric, Indefinite: p.Operator == Dilation, Paper: p.Stop == StopPaper,
-	}
-	if w.Indefinite {
-		w.Order += p.Rows
-	}
-	if p.Tol > 0 && p.Tol < 1 {
-		w.Digits = math.Log(p.Tol) / math.Log(DefaultTol)
-	}
-	return w
-}
-
 // Estimates returns what the options would cost on a machine, fastest first,
 // with those that fit into memory before those that do not.
 func Estimates(p Problem, m Machine) []Estimate {
 	var all []Estimate
-	if p.Methods == nil {
-		p.Methods = Methods()
-	}
-	for _, method := range p.Methods {
-		for _, c := range method.Traits(p.Rank).Options(p.workload()) {
-			all = append(all, EstimateOf(p, m, c))
+	for _, one := range p.Methods {
+		if t := one.Traits(p.Rank); t.Options != nil {
+			for _, o := range t.Options(p.Workload) {
+				all = append(all, EstimateOf(p, m, o))
+			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Estimate) int {
@@ -213,12 +195,12 @@ func Estimates(p Problem, m Machine) []Estimate {
 // reading and computing, and between passes there are the dense operations of the
 // method. For those that Choose never considers, and for a block narrower than the
 // rank, it is a guess.
-func EstimateOf(p Problem, m Machine, method Method) Estimate {
-	t, w := method.Traits(p.Rank), p.workload()
-	c := t.Effort(w)
-	e := Estimate{Method: method, Passes: int(math.Ceil(c.Passes)), Room: Room{Fits: true, Resident: 1}, Vectors: t.Footprint(int(w.Order))}
+func EstimateOf(p Problem, m Machine, of method.Method) Estimate {
+	t := of.Traits(p.Rank)
+	c := t.Effort(p.Workload)
+	e := Estimate{Method: of, Passes: int(math.Ceil(c.Passes)), Room: Room{Fits: true, Resident: 1}, Vectors: t.Footprint(int(p.Order))}
 	if p.Room != nil {
-		e.Room = p.Room(method)
+		e.Room = p.Room(of)
 	}
 	e.Products = int64(e.Passes)*int64(c.Width) + int64(c.Others)*int64(c.Beside)
 	e.Passes += c.Others

@@ -1,4 +1,4 @@
-package solver_test
+package cost_test
 
 import (
 	"math"
@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // machine is a table that no calibration changes: 2 GB/s, two workers.
-func machine() solver.Machine {
-	return solver.Machine{
+func machine() cost.Machine {
+	return cost.Machine{
 		Workers: 2, Bandwidth: 2e9, Decode: 2, Sum: 3,
 		Columns: []float64{1024, 1 << 20}, Widths: []float64{1, 4, 16, 64},
 		Multiply: [][]float64{{2, 3, 6, 24}, {10, 15, 30, 120}},
@@ -22,42 +23,48 @@ func machine() solver.Machine {
 	}
 }
 
+// problem is that of a run on a store of 1.5 bytes for every entry.
+func problem(i solver.Info, s solver.Settings) cost.Problem {
+	return cost.Problem{Workload: s.Workload(i), Columns: int64(i.Cols), NNZ: i.NNZ, Encoded: i.NNZ * 3 / 2, Methods: solver.Methods()}
+}
+
+// decoded is what its matrix takes in memory.
+func decoded(p cost.Problem) int64 { return 12 * p.NNZ }
+
 // problems are of all shapes, from seeds.
-func problems(t *testing.T, each func(p solver.Problem, r *rand.Rand)) {
+func problems(t *testing.T, each func(p cost.Problem, r *rand.Rand)) {
 	t.Helper()
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		n := 1 + int64(math.Pow(10, 7*r.Float64()))
-		p := solver.Problem{Columns: n, Rows: n + int64(math.Pow(10, 8*r.Float64()))}
-		p.NNZ = int64(float64(p.Rows) * math.Min(float64(n), 1+200*r.Float64()))
-		p.Encoded, p.Decoded = p.NNZ*3/2, 12*p.NNZ
-		p.Rank = 1 + r.IntN(int(min(n, 300)))
-		each(p, r)
+		rows := n + int64(math.Pow(10, 8*r.Float64()))
+		i := solver.Info{Rows: rows, Cols: int(n), NNZ: int64(float64(rows) * math.Min(float64(n), 1+200*r.Float64()))}
+		each(problem(i, solver.Settings{Rank: 1 + r.IntN(int(min(n, 300)))}), r)
 	}
 }
 
 // rooms is a Room with so many bytes for vectors and decoded entries.
-func room(p solver.Problem, bytes int64) func(solver.Method) solver.Room {
-	return func(m solver.Method) solver.Room {
+func room(p cost.Problem, bytes int64) func(solver.Method) cost.Room {
+	return func(m solver.Method) cost.Room {
 		left := bytes - m.Traits(p.Rank).Footprint(int(p.Columns))
-		return solver.Room{Fits: left >= 0, Resident: min(1, max(0, float64(left)/float64(max(1, p.Decoded))))}
+		return cost.Room{Fits: left >= 0, Resident: min(1, max(0, float64(left)/float64(max(1, decoded(p)))))}
 	}
 }
 
 // nothingKept is the Room of passes that read the disk.
-func nothingKept(solver.Method) solver.Room { return solver.Room{Fits: true} }
+func nothingKept(solver.Method) cost.Room { return cost.Room{Fits: true} }
 
-func width(p solver.Problem, m solver.Method) int { return m.Traits(p.Rank).Width(p.Rank) }
+func width(p cost.Problem, m solver.Method) int { return m.Traits(p.Rank).Width(p.Rank) }
 
 // Where there is room for everything the choice is that of the table.
 func TestChoiceIsTheTables(t *testing.T) {
-	problems(t, func(p solver.Problem, r *rand.Rand) {
-		want := solver.Choose(p)
-		if want.Method != want.Table || want.Why != solver.ByTable || !want.Fits {
+	problems(t, func(p cost.Problem, r *rand.Rand) {
+		want := cost.Choose(p)
+		if want.Method != want.Table || want.Why != cost.ByTable || !want.Fits {
 			t.Fatalf("%+v: %+v", p, want)
 		}
 		p.Room = room(p, 1<<62)
-		if got := solver.Choose(p); got.Method != want.Method || got.Why != want.Why {
+		if got := cost.Choose(p); got.Method != want.Method || got.Why != want.Why {
 			t.Errorf("%+v: %+v by %v, want %+v", p, got.Method, got.Why, want.Method)
 		}
 	})
@@ -66,12 +73,12 @@ func TestChoiceIsTheTables(t *testing.T) {
 // Neither what the page cache holds nor how much of a matrix that does not stay
 // decoded does so changes the choice.
 func TestChoiceIsCoarse(t *testing.T) {
-	problems(t, func(p solver.Problem, r *rand.Rand) {
+	problems(t, func(p cost.Problem, r *rand.Rand) {
 		p.Room = nothingKept
-		want := solver.Choose(p)
-		some := solver.Room{Fits: true, Resident: 0.99 * r.Float64(), Cached: r.IntN(2) == 0}
-		p.Room = func(solver.Method) solver.Room { return some }
-		if got := solver.Choose(p); got.Method != want.Method {
+		want := cost.Choose(p)
+		some := cost.Room{Fits: true, Resident: 0.99 * r.Float64(), Cached: r.IntN(2) == 0}
+		p.Room = func(solver.Method) cost.Room { return some }
+		if got := cost.Choose(p); got.Method != want.Method {
 			t.Errorf("%+v, %+v: %+v, want %+v", p, some, got.Method, want.Method)
 		}
 	})
@@ -79,21 +86,21 @@ func TestChoiceIsCoarse(t *testing.T) {
 
 // Whatever fits is within the memory, and if nothing does the choice says so.
 func TestChoiceFits(t *testing.T) {
-	problems(t, func(p solver.Problem, r *rand.Rand) {
-		vectors := func(c solver.Choice) int64 { return c.Method.Traits(p.Rank).Footprint(int(p.Columns)) }
+	problems(t, func(p cost.Problem, r *rand.Rand) {
+		vectors := func(c cost.Choice) int64 { return c.Method.Traits(p.Rank).Footprint(int(p.Columns)) }
 		last := int64(math.MaxInt64)
 		for bytes := int64(1) << 50; bytes > 64; bytes /= 2 {
 			q := p
 			q.Room = room(p, bytes)
-			c := solver.Choose(q)
+			c := cost.Choose(q)
 			need := vectors(c)
 			if c.Vectors != need || c.Fits != (need <= bytes) {
 				t.Fatalf("%+v with %d bytes: %+v needs %d, estimate %+v", p, bytes, c.Method, need, c.Estimate)
 			}
-			if need > last && 2*bytes < p.Decoded { // with room for the matrix blocks are narrower
+			if need > last && 2*bytes < decoded(p) { // with room for the matrix blocks are narrower
 				t.Errorf("%+v: with %d bytes %+v needs %d, with twice as many the choice needs %d", p, bytes, c.Method, need, last)
 			}
-			if c.Fits && (c.Why == solver.ByMemory) != (c.Method != c.Table) {
+			if c.Fits && (c.Why == cost.ByMemory) != (c.Method != c.Table) {
 				t.Errorf("%+v with %d bytes: %+v by %v, the table has %+v", p, bytes, c.Method, c.Why, c.Table)
 			}
 			last = need
@@ -111,14 +118,14 @@ func TestChoiceFits(t *testing.T) {
 // A slower disk never makes more passes, and for many problems it makes fewer.
 func TestSlowerDiskIsNeverMorePasses(t *testing.T) {
 	fewer := 0
-	problems(t, func(p solver.Problem, r *rand.Rand) {
+	problems(t, func(p cost.Problem, r *rand.Rand) {
 		p.Room = nothingKept
 		first, last := 0, 0
 		for rate := 1e10; rate > 1e4; rate /= 3 {
 			here := machine()
 			here.Bandwidth = rate
 			here.Decode = 0
-			e := solver.Estimates(p, here)[0]
+			e := cost.Estimates(p, here)[0]
 			if first == 0 {
 				first, last = e.Passes, e.Passes
 			}
@@ -139,13 +146,13 @@ func TestSlowerDiskIsNeverMorePasses(t *testing.T) {
 // Of what stays in the page cache only the first pass waits for the disk,
 // whatever the method.
 func TestPageCacheIsNoDisk(t *testing.T) {
-	problems(t, func(p solver.Problem, r *rand.Rand) {
-		p.Room = func(solver.Method) solver.Room { return solver.Room{Fits: true, Cached: true} }
+	problems(t, func(p cost.Problem, r *rand.Rand) {
+		p.Room = func(solver.Method) cost.Room { return cost.Room{Fits: true, Cached: true} }
 		slow, fast := machine(), machine()
 		slow.Bandwidth, fast.Bandwidth = math.Pow(10, 5+4*r.Float64()), 0
 		once := time.Duration(float64(p.Encoded) / slow.Bandwidth * float64(time.Second))
-		for _, e := range solver.Estimates(p, slow) {
-			without := solver.EstimateOf(p, fast, e.Method)
+		for _, e := range cost.Estimates(p, slow) {
+			without := cost.EstimateOf(p, fast, e.Method)
 			if extra := e.Total - without.Total; extra < 0 || extra > once+time.Microsecond {
 				t.Errorf("%+v: %+v takes %v more at %g bytes a second, one pass %v", p, e.Method, extra, slow.Bandwidth, once)
 			}
@@ -173,25 +180,22 @@ func TestAdjusted(t *testing.T) {
 }
 
 func TestChoiceBySpecialRules(t *testing.T) {
-	p := solver.Problem{Rows: 6000, Columns: 4000, NNZ: 1e6, Rank: 10}
-	paper := p
-	paper.Stop = solver.StopPaper
-	if c := solver.Choose(paper); c.Method != (solver.GradientDescent{}) || c.Why != solver.ByRule {
+	i := solver.Info{Rows: 6000, Cols: 4000, NNZ: 1e6}
+	p := problem(i, solver.Settings{Rank: 10})
+	if c := cost.Choose(problem(i, solver.Settings{Rank: 10, Stop: solver.StopPaper})); c.Method != (solver.GradientDescent{}) || c.Why != cost.ByRule {
 		t.Errorf("the paper's rule: %+v by %v", c.Method, c.Why)
 	}
-	dilation := p
-	dilation.Operator = solver.Dilation
-	if c := solver.Choose(dilation); !c.Method.Traits(1).Indefinite {
+	if c := cost.Choose(problem(i, solver.Settings{Rank: 10, Operator: solver.Dilation})); !c.Method.Traits(1).Indefinite {
 		t.Errorf("the dilation: %+v", c.Method)
 	}
 	narrow := p
 	narrow.MaxWidth = 1
-	for _, e := range solver.Choose(narrow).Considered {
+	for _, e := range cost.Choose(narrow).Considered {
 		if w := width(p, e.Method); w > 1 {
 			t.Errorf("%+v has %d columns, 1 is possible", e.Method, w)
 		}
 	}
-	for _, e := range solver.Choose(p).Considered {
+	for _, e := range cost.Choose(p).Considered {
 		if e.Passes < 2 || e.Total <= 0 || e.Total > 24*time.Hour || e.Products < int64(p.Rank) {
 			t.Errorf("estimate %+v", e)
 		}
