@@ -1,6 +1,11 @@
 package solver
 
-import "github.com/gdsvd/gdsvd/solver/method"
+import (
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
+)
 
 type (
 	Method     = method.Method
@@ -20,4 +25,12 @@ type (
 var (
 	Single  = method.Single
 	Restore = method.Restore
+)
+
+type (
+	GradientDescent = gd.Descent
+	Power           = power.Iteration
+	Polyak          = momentum.Polyak
+	Nesterov        = momentum.Nesterov
+	NesterovGeneral = momentum.NesterovGeneral
 )

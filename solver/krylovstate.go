@@ -20,7 +20,8 @@ func (r *lanczos) State(s *State) {
 		return
 	}
 	n, w := r.next.Dims()
-	randomState(s, &r.qr)
+	s.Float("key", &r.qr.Key)
+	s.Int("drawn", &r.qr.Drawn, 0, math.MaxInt32)
 	s.Int("most columns", &r.most, 0, n)
 	s.Int("triplets", &r.want, 1, math.MaxInt32)
 	s.Int("block", &r.block, 1, n)

@@ -175,7 +175,8 @@ func (s *scout) State(st *State) {
 	}
 	p := tallskinny.Width(s.next)
 	st.Tall("last", &s.last, p)
-	randomState(st, &s.qr)
+	st.Float("key", &s.qr.Key)
+	st.Int("drawn", &s.qr.Drawn, 0, math.MaxInt32)
 	st.Int("steps", &s.steps, 0, math.MaxInt32)
 	st.Flag("started", &s.started)
 	st.Flag("over", &s.over)

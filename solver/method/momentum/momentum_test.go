@@ -1,4 +1,4 @@
-package solver
+package momentum
 
 import (
 	"fmt"
@@ -8,8 +8,18 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/solver/internal/iterate"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
+
+var heap *tallskinny.Arena
+
+func started(m NesterovGeneral, z *mat.Dense) *general {
+	rec := m.New(method.Run{Rank: 1})
+	rec.Start(z)
+	return rec.(*general)
+}
 
 // TestSpectrumFromBelow checks that Ritz values never pass the eigenvalues they
 // stand for, whatever vectors they come from.
@@ -33,7 +43,7 @@ func TestSpectrumFromBelow(t *testing.T) {
 		var s spectrum
 		draw := func() (x, mx *mat.Dense) {
 			x, mx = mat.NewDense(n, 1, nil), new(mat.Dense)
-			Gaussian(x, 0, rapid.Uint64().Draw(t, "seed"), 1)
+			heap.Gaussian(x, 0, rapid.Uint64().Draw(t, "seed"), 1)
 			x.Scale(math.Pow(10, rapid.Float64Range(-30, 30).Draw(t, "scale")), x)
 			mx.Mul(g, x)
 			return x, mx
@@ -46,7 +56,7 @@ func TestSpectrumFromBelow(t *testing.T) {
 				x.Add(x, y)
 				mx.Mul(g, x)
 			}
-			s.observe(nil, tallskinny.Column(x), tallskinny.Column(mx), ritz(heap, tallskinny.Column(x), tallskinny.Column(mx)).Value, tallskinny.Column(y), tallskinny.Column(my))
+			s.observe(nil, tallskinny.Column(x), tallskinny.Column(mx), iterate.Ritz(heap, tallskinny.Column(x), tallskinny.Column(mx)).Value, tallskinny.Column(y), tallskinny.Column(my))
 			y, my = x, mx
 		}
 		// What rounding may do; see observe.
@@ -109,7 +119,7 @@ func TestRestart(t *testing.T) {
 		for _, ahead := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, "/", ahead), func(t *testing.T) {
 				p := momentumParams{eta: 0.5, beta: 0.7, ahead: ahead}
-				m := p.recurrence(Run{Rank: 1}).(*momentum)
+				m := p.recurrence(method.Run{Rank: 1}).(*momentum)
 				m.Start(mat.NewDense(3, 1, nil))
 				m.t, m.value = 1000, start.value
 				copy(tallskinny.Column(m.next), start.x)
@@ -145,7 +155,7 @@ func TestGeneralStep(t *testing.T) {
 	}
 	x := mat.NewVecDense(n, []float64{math.Sqrt2, 0.01, 0.02, -0.01, 0.03})
 	v, y := mat.VecDenseCopyOf(x), mat.VecDenseCopyOf(x)
-	m := Started(NesterovGeneral{Mu: mu}, Run{Rank: 1}, mat.DenseCopyOf(x)).(*general)
+	m := started(NesterovGeneral{Mu: mu}, mat.DenseCopyOf(x))
 	m.t, m.inside, m.value, m.residual, m.seen = 1, true, 2, 1, spectrum{first: 2}
 	copy(tallskinny.Column(m.x), x.RawVector().Data)
 	copy(tallskinny.Column(m.v), x.RawVector().Data)
@@ -207,9 +217,9 @@ func TestMisprint(t *testing.T) {
 func TestGeneralFallsBack(t *testing.T) {
 	g := mat.NewDense(3, 3, []float64{1, 0, 0, 0, 0.99, 0, 0, 0, 0.5})
 	z := mat.NewDense(3, 1, []float64{1, 0.1, 0.1})
-	m := Started(NesterovGeneral{Mu: 1e-4, Rho: 2}, Run{Rank: 1}, z).(*general)
+	m := started(NesterovGeneral{Mu: 1e-4, Rho: 2}, z)
 	entered := 0
-	var c RitzPair
+	var c method.RitzPair
 	for range 10_000 {
 		var y mat.Dense
 		y.Mul(g, m.Next())

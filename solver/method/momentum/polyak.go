@@ -1,4 +1,9 @@
-package solver
+package momentum
+
+import (
+	"github.com/gdsvd/gdsvd/solver/internal/iterate"
+	"github.com/gdsvd/gdsvd/solver/method"
+)
 
 // Polyak is gradient descent with heavy-ball momentum (Polyak 1964; the paper,
 // "Accelerated gradient descent for k-SVD", with α = 0):
@@ -24,18 +29,18 @@ type Polyak struct {
 	Beta float64
 }
 
-var _ Method = Polyak{}
+var _ method.Method = Polyak{}
 
 // Traits implements Method.
-func (p Polyak) Traits(int) Traits {
-	t := Single("polyak", 4, 85) // two iterates, a product kept for choosing β, and the product
-	t.Settings = []Setting{etaSetting(p.Eta), betaSetting(p.Beta)}
-	t.With = func(v []float64) Method { return Polyak{v[0], v[1]} }
+func (p Polyak) Traits(int) method.Traits {
+	t := method.Single("polyak", 4, 85) // two iterates, a product kept for choosing β, and the product
+	t.Settings = []method.Setting{iterate.Eta(p.Eta), betaSetting(p.Beta)}
+	t.With = func(v []float64) method.Method { return Polyak{v[0], v[1]} }
 	t.Indefinite = true
 	return t
 }
 
 // New implements Method.
-func (p Polyak) New(r Run) Recurrence {
-	return momentumParams{eta: etaSetting(p.Eta).Value, beta: p.Beta}.recurrence(r)
+func (p Polyak) New(r method.Run) method.Recurrence {
+	return momentumParams{eta: iterate.Eta(p.Eta).Value, beta: p.Beta}.recurrence(r)
 }

@@ -1,11 +1,13 @@
-package solver
+package momentum
 
 import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/iterate"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // NesterovGeneral is the accelerated scheme the paper proves something about
@@ -48,23 +50,23 @@ type NesterovGeneral struct {
 	Rho float64
 }
 
-var _ Method = NesterovGeneral{}
+var _ method.Method = NesterovGeneral{}
 
 // Traits implements Method.
-func (g NesterovGeneral) Traits(int) Traits {
-	t := Single("nesterov-general", 6, 220) // the five vectors of the scheme and the product
-	t.Settings = []Setting{
+func (g NesterovGeneral) Traits(int) method.Traits {
+	t := method.Single("nesterov-general", 6, 220) // the five vectors of the scheme and the product
+	t.Settings = []method.Setting{
 		{Name: "mu", Help: "strong convexity relative to the leading eigenvalue", High: 0.25, Value: g.Mu},
 		{Name: "rho", Help: "condition number of the accelerated scheme", Low: 1, High: math.Inf(1), Value: g.Rho},
 		{Name: "eta", Help: "step size", High: 1, Internal: true, Value: g.Eta}, // it belongs to the theorem
 	}
-	t.With = func(v []float64) Method { return NesterovGeneral{Mu: v[0], Rho: v[1], Eta: v[2]} }
+	t.With = func(v []float64) method.Method { return NesterovGeneral{Mu: v[0], Rho: v[1], Eta: v[2]} }
 	t.Indefinite = true
 	return t
 }
 
 // New implements Method.
-func (g NesterovGeneral) New(r Run) Recurrence {
+func (g NesterovGeneral) New(r method.Run) method.Recurrence {
 	if g.Eta == 0 {
 		g.Eta = 1.0 / 6
 	}
@@ -73,8 +75,8 @@ func (g NesterovGeneral) New(r Run) Recurrence {
 
 // general is the state of NesterovGeneral.
 type general struct {
-	Alone
-	arena  *Arena
+	method.Alone
+	arena  *tallskinny.Arena
 	method NesterovGeneral
 	paper  bool
 
@@ -91,7 +93,7 @@ type general struct {
 	residual float64
 	best     float64 // least residual since, up to one half
 	bestAt   int     // product it was seen at
-	pair     [1]RitzPair
+	pair     [1]method.RitzPair
 }
 
 func (m *general) Start(z *mat.Dense) {
@@ -103,7 +105,7 @@ func (m *general) Start(z *mat.Dense) {
 	}
 }
 
-func (m *general) State(s *State) {
+func (m *general) State(s *method.State) {
 	s.Tall("next", &m.next, 1)
 	s.Tall("last", &m.last, 1)
 	s.Tall("x", &m.x, 1)
@@ -123,16 +125,16 @@ func (m *general) Free() { m.arena.Free(m.next, m.last, m.x, m.v, m.mul) }
 
 func (m *general) Next() *mat.Dense { return m.next }
 
-func (m *general) Absorb(y *mat.Dense) []RitzPair {
+func (m *general) Absorb(y *mat.Dense) []method.RitzPair {
 	x, mx, out := tallskinny.Column(m.next), tallskinny.Column(y), tallskinny.Column(m.last)
-	c := ritz(m.arena, x, mx)
+	c := iterate.Ritz(m.arena, x, mx)
 	if m.t > 0 {
 		m.seen.observe(m.arena, x, mx, c.Value, out, tallskinny.Column(m.mul))
 	}
 	m.arena.CopyVector(tallskinny.Column(m.mul), mx)
 	switch {
 	case m.t == 0:
-		firstIterate(m.arena, out, mx, m.paper)
+		iterate.First(m.arena, out, mx, m.paper)
 		m.arena.CopyVector(tallskinny.Column(m.x), out)
 	case m.inside && !m.astray(&c, m.arena.Dot(x, x)):
 		m.step(&c, x, mx, out)
@@ -147,7 +149,7 @@ func (m *general) Absorb(y *mat.Dense) []RitzPair {
 
 // descend makes a step of gradient descent, after which the scheme begins if x
 // is close enough to the solution.
-func (m *general) descend(c *RitzPair, x, mx, out []float64) {
+func (m *general) descend(c *method.RitzPair, x, mx, out []float64) {
 	const eta, settled = 0.5, 0.1
 	xx := m.arena.Dot(x, x)
 	m.arena.Combine(out, 1-eta, x, eta/xx, mx)
@@ -161,7 +163,7 @@ func (m *general) descend(c *RitzPair, x, mx, out []float64) {
 }
 
 // step makes a step of the scheme from y and stores the next y in out.
-func (m *general) step(c *RitzPair, y, my, out []float64) {
+func (m *general) step(c *method.RitzPair, y, my, out []float64) {
 	alpha, perMu := m.constants()
 	yy := m.arena.Dot(y, y)
 	step := m.method.Eta / yy
@@ -195,10 +197,10 @@ func (m *general) constants() (alpha, perMu float64) {
 }
 
 // advance makes next the iterate.
-func (m *general) advance(c *RitzPair, next []float64) {
+func (m *general) advance(c *method.RitzPair, next []float64) {
 	x := tallskinny.Column(m.x)
 	if m.paper {
-		paperChanges(m.arena, c, x, m.arena.Dot(x, x), next)
+		iterate.PaperChanges(m.arena, c, x, m.arena.Dot(x, x), next)
 	}
 	m.arena.CopyVector(x, next)
 }
@@ -206,7 +208,7 @@ func (m *general) advance(c *RitzPair, next []float64) {
 // astray reports whether the scheme has moved away from the solution, in
 // direction or in length, or has not come closer for far longer than its rate
 // allows, and if so, ends it.
-func (m *general) astray(c *RitzPair, length float64) bool {
+func (m *general) astray(c *method.RitzPair, length float64) bool {
 	const much, least, periods = 16, 1e-4, 40
 	if c.Residual < m.best/2 {
 		m.best, m.bestAt = c.Residual, m.t

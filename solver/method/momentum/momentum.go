@@ -1,11 +1,14 @@
-package solver
+// Package momentum is gradient descent that adds a part of the last step to the next one.
+package momentum
 
 import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/iterate"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // momentum is the state of Polyak and Nesterov:
@@ -16,8 +19,8 @@ import (
 // iterate before it. With α = β the first three terms of x⁺ are y, so x⁺ is a
 // step of gradient descent from y and only y⁺ needs the iterate before.
 type momentum struct {
-	Alone
-	arena  *Arena
+	method.Alone
+	arena  *tallskinny.Arena
 	params momentumParams
 	paper  bool
 
@@ -30,7 +33,7 @@ type momentum struct {
 	t        int     // products absorbed; the one with x₀ has t = 1
 	value    float64 // largest Rayleigh quotient so far
 	restarts int
-	pair     [1]RitzPair
+	pair     [1]method.RitzPair
 }
 
 // momentumParams are what Polyak and Nesterov are made of.
@@ -39,7 +42,7 @@ type momentumParams struct {
 	ahead     bool    // α = β: multiply beyond the iterate
 }
 
-func (p momentumParams) recurrence(r Run) Recurrence {
+func (p momentumParams) recurrence(r method.Run) method.Recurrence {
 	return &momentum{arena: r.Arena, params: p, paper: r.Paper}
 }
 
@@ -54,7 +57,7 @@ func (m *momentum) Start(z *mat.Dense) {
 	}
 }
 
-func (m *momentum) State(s *State) {
+func (m *momentum) State(s *method.State) {
 	s.Tall("next", &m.next, 1)
 	s.Tall("last", &m.last, 1)
 	if m.params.ahead {
@@ -73,9 +76,9 @@ func (m *momentum) Free() { m.arena.Free(m.next, m.last, m.x, m.mul) }
 
 func (m *momentum) Next() *mat.Dense { return m.next }
 
-func (m *momentum) Absorb(y *mat.Dense) []RitzPair {
+func (m *momentum) Absorb(y *mat.Dense) []method.RitzPair {
 	x, mx, out := tallskinny.Column(m.next), tallskinny.Column(y), tallskinny.Column(m.last)
-	c := ritz(m.arena, x, mx)
+	c := iterate.Ritz(m.arena, x, mx)
 	if m.params.beta == 0 {
 		if m.t > 0 {
 			m.seen.observe(m.arena, x, mx, c.Value, out, tallskinny.Column(m.mul))
@@ -84,7 +87,7 @@ func (m *momentum) Absorb(y *mat.Dense) []RitzPair {
 	}
 	switch {
 	case m.t == 0:
-		firstIterate(m.arena, out, mx, m.paper)
+		iterate.First(m.arena, out, mx, m.paper)
 		if m.params.ahead {
 			m.arena.CopyVector(tallskinny.Column(m.x), out)
 		}
@@ -101,7 +104,7 @@ func (m *momentum) Absorb(y *mat.Dense) []RitzPair {
 }
 
 // fromIterate sets before, the iterate before x, to the one after it: α = 0.
-func (m *momentum) fromIterate(c *RitzPair, x, mx, before []float64) {
+func (m *momentum) fromIterate(c *method.RitzPair, x, mx, before []float64) {
 	beta, xx := m.beta(), m.arena.Dot(x, x)
 	switch {
 	case m.t == 1: // x₀ has none before it
@@ -135,7 +138,7 @@ func settledness(xx, value float64) float64 {
 
 // fromAhead sets m.x to the iterate after it and out to the y that follows, given
 // the current y: α = β.
-func (m *momentum) fromAhead(c *RitzPair, y, my, out []float64) {
+func (m *momentum) fromAhead(c *method.RitzPair, y, my, out []float64) {
 	x, beta := tallskinny.Column(m.x), m.beta()
 	a, b := 1-m.params.eta, m.params.eta/m.arena.Dot(y, y)
 	m.arena.Combine(out, a, y, b, my)
@@ -186,8 +189,8 @@ func (p momentumParams) best(gap float64) float64 {
 }
 
 // betaSetting is momentum.
-func betaSetting(beta float64) Setting {
-	return Setting{Name: "beta", Help: "momentum", High: 1, Value: beta}
+func betaSetting(beta float64) method.Setting {
+	return method.Setting{Name: "beta", Help: "momentum", High: 1, Value: beta}
 }
 
 // limit returns the β from which on the length of the iterates does not
@@ -205,7 +208,7 @@ func (p momentumParams) limit() float64 {
 // iterate through zero, near which the step η/‖y‖² has no bound, or turned it
 // away from the leading eigenvector. Gradient descent does neither. The
 // recurrence then starts again from a step without momentum.
-func (m *momentum) astray(c *RitzPair, length float64) bool {
+func (m *momentum) astray(c *method.RitzPair, length float64) bool {
 	const much = 16
 	if !(length*much < c.Value || c.Value*much < m.value) {
 		return false
@@ -216,9 +219,9 @@ func (m *momentum) astray(c *RitzPair, length float64) bool {
 }
 
 // change fills in what the rule of the paper looks at.
-func (m *momentum) change(c *RitzPair, x, next []float64) {
+func (m *momentum) change(c *method.RitzPair, x, next []float64) {
 	if m.paper {
-		paperChanges(m.arena, c, x, m.arena.Dot(x, x), next)
+		iterate.PaperChanges(m.arena, c, x, m.arena.Dot(x, x), next)
 	}
 }
 

@@ -1,9 +1,10 @@
-package solver
+package momentum
 
 import (
 	"math"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // spectrum follows the two leading eigenvalues of M from the products a
@@ -20,7 +21,7 @@ type spectrum struct {
 	first, second float64 // largest θ₁ and θ₂ so far
 }
 
-func (s *spectrum) state(st *State) {
+func (s *spectrum) state(st *method.State) {
 	st.Float("first value", &s.first)
 	st.Float("second value", &s.second)
 }
@@ -39,10 +40,11 @@ func (s *spectrum) gap() float64 {
 // The part of y orthogonal to x is a small difference. Where rounding may spoil
 // its Ritz value by as much as matters to the gap, it is left out: a plane that
 // has shrunk to roundoff might otherwise see a second copy of λ₁.
-func (s *spectrum) observe(a *Arena, x, mx []float64, theta float64, y, my []float64) {
+func (s *spectrum) observe(a *tallskinny.Arena, x, mx []float64, theta float64, y, my []float64) {
 	const (
 		share = 0.01 // of the gap that an error of θ₂ may amount to
 		most  = 1e-8 // relative error of either value
+		units = 4    // of roundoff, the error of a product
 	)
 	xx, norm := a.Dot(x, x), a.Norm2(y)
 	if xx == 0 || norm == 0 {
@@ -59,7 +61,7 @@ func (s *spectrum) observe(a *Arena, x, mx []float64, theta float64, y, my []flo
 			xmw += x[i] * mw
 		}
 	})
-	noise := floorFactor * tallskinny.Epsilon / math.Sqrt(ww)
+	noise := units * tallskinny.Epsilon / math.Sqrt(ww)
 	if !(noise <= most) {
 		return
 	}

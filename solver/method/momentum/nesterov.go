@@ -1,6 +1,11 @@
-package solver
+package momentum
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/gdsvd/gdsvd/solver/internal/iterate"
+	"github.com/gdsvd/gdsvd/solver/method"
+)
 
 // Nesterov is gradient descent with Nesterov's momentum (the paper,
 // "Accelerated gradient descent for k-SVD", with α = β): a step of gradient
@@ -29,29 +34,29 @@ type Nesterov struct {
 	Beta float64
 }
 
-var _ Method = Nesterov{}
+var _ method.Method = Nesterov{}
 
 // Traits implements Method.
-func (n Nesterov) Traits(int) Traits {
-	t := Single("nesterov", 5, 80) // as Polyak, and the point gone ahead to
-	t.Settings = []Setting{etaSetting(n.Eta), betaSetting(n.Beta)}
-	t.With = func(v []float64) Method { return Nesterov{v[0], v[1]} }
+func (n Nesterov) Traits(int) method.Traits {
+	t := method.Single("nesterov", 5, 80) // as Polyak, and the point gone ahead to
+	t.Settings = []method.Setting{iterate.Eta(n.Eta), betaSetting(n.Beta)}
+	t.With = func(v []float64) method.Method { return Nesterov{v[0], v[1]} }
 	if p := n.params(); p.beta >= p.limit() {
 		t.Wrong = errors.New("too large together for nesterov, which needs (2η−1)(1+2β) < 1")
 	}
 	t.Indefinite = true
-	t.Options = func(w Workload) []Method {
+	t.Options = func(w method.Workload) []method.Method {
 		if w.Paper {
 			return nil
 		}
-		return []Method{Nesterov{}}
+		return []method.Method{Nesterov{}}
 	}
 	return t
 }
 
 // New implements Method.
-func (n Nesterov) New(r Run) Recurrence { return n.params().recurrence(r) }
+func (n Nesterov) New(r method.Run) method.Recurrence { return n.params().recurrence(r) }
 
 func (n Nesterov) params() momentumParams {
-	return momentumParams{eta: etaSetting(n.Eta).Value, beta: n.Beta, ahead: true}
+	return momentumParams{eta: iterate.Eta(n.Eta).Value, beta: n.Beta, ahead: true}
 }

@@ -1,0 +1,103 @@
+// Package iterate is what the methods of one vector share.
+package iterate
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
+)
+
+// TwoTerm is the state of a recurrence whose next iterate is made of the last one and
+// its product alone.
+type TwoTerm struct {
+	method.Alone
+	Arena   *tallskinny.Arena
+	Paper   bool
+	X, Last *mat.Dense // next to be multiplied, and multiplied last
+	started bool       // x is an iterate, no longer the start vector z
+	pair    [1]method.RitzPair
+}
+
+func (t *TwoTerm) Start(z *mat.Dense) {
+	n, _ := z.Dims()
+	t.X, t.Last = z, t.Arena.Dense(n, 1)
+}
+
+func (t *TwoTerm) State(s *method.State) {
+	s.Tall("x", &t.X, 1)
+	s.Tall("last", &t.Last, 1)
+	s.Flag("started", &t.started)
+}
+
+func (t *TwoTerm) Free() { t.Arena.Free(t.X, t.Last) }
+
+func (t *TwoTerm) Next() *mat.Dense { return t.X }
+
+// Advance is Absorb for a step that sets next to the iterate after x, given mx = Mx, and
+// completes c, the Ritz pair of x.
+func (t *TwoTerm) Advance(y *mat.Dense, step func(c *method.RitzPair, x, mx, next []float64)) []method.RitzPair {
+	x, mx, next := tallskinny.Column(t.X), tallskinny.Column(y), tallskinny.Column(t.Last)
+	c := Ritz(t.Arena, x, mx)
+	if t.started {
+		step(&c, x, mx, next)
+	} else {
+		First(t.Arena, next, mx, t.Paper)
+		t.started = true
+	}
+	t.X, t.Last = t.Last, t.X
+	t.pair[0] = c
+	return t.pair[:]
+}
+
+// Ritz returns the Rayleigh quotient and the residual of the direction of x,
+// given y = Mx. The difference is formed entry by entry: the difference of the
+// squared norms would lose half of the digits.
+func Ritz(a *tallskinny.Arena, x, y []float64) method.RitzPair {
+	c := method.RitzPair{DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
+	xx := a.Dot(x, x)
+	if xx == 0 {
+		return c
+	}
+	c.Value = a.Dot(x, y) / xx
+	c.Residual = a.Distance(y, 1, x, c.Value) / math.Sqrt(xx)
+	c.PaperValue = c.Value
+	return c
+}
+
+// First sets x0 = Mz, given mz, in the direction the paper starts in.
+// Algorithms 1 and 2 take Mz itself; otherwise it is scaled such that
+// ‖x0‖² = ‖Mz‖, an estimate of the value sought, which makes every iterate of
+// gradient descent scale with √λ and hence the run independent of the scale of
+// the matrix.
+func First(a *tallskinny.Arena, x0, mz []float64, paper bool) {
+	f := 1.0
+	if norm := a.Norm2(mz); !paper && norm > 0 {
+		f = 1 / math.Sqrt(norm)
+	}
+	a.EachTile(len(mz), tallskinny.Reading(mz).Writing(x0), func(from, to int) {
+		for i := from; i < to; i++ {
+			x0[i] = f * mz[i]
+		}
+	})
+}
+
+// PaperChanges fills in what the rule of Algorithm 1 looks at: the iterate next
+// gives λ̂ and its differences from x, xx = ‖x‖², decide.
+func PaperChanges(a *tallskinny.Arena, c *method.RitzPair, x []float64, xx float64, next []float64) {
+	nn := a.Dot(next, next)
+	c.PaperValue = nn
+	c.DeltaValue = math.Abs(nn - xx)
+	c.DeltaVector = a.Distance(next, 1/math.Sqrt(nn), x, 1/math.Sqrt(xx))
+}
+
+// Eta is the setting of the step size of gradient descent and of what builds on it.
+func Eta(eta float64) method.Setting {
+	const preset = 0.5
+	if eta == 0 {
+		eta = preset // said and unsaid are no two methods
+	}
+	return method.Setting{Name: "eta", Help: "step size", Default: preset, High: 1, Value: eta}
+}
