@@ -2,7 +2,10 @@ package solver
 
 import (
 	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/all"
+	"github.com/gdsvd/gdsvd/solver/method/block"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/method/power"
 )
@@ -34,3 +37,11 @@ type (
 	Nesterov        = momentum.Nesterov
 	NesterovGeneral = momentum.NesterovGeneral
 )
+
+type (
+	Block  = block.Descent
+	Krylov = lanczos.Krylov
+)
+
+// Methods is all.Methods.
+func Methods() []Method { return all.Methods() }

@@ -13,16 +13,16 @@ type counted struct {
 	formed *int
 }
 
-func (c counted) New(r Run) Recurrence { return countedRun{c.Krylov.New(r).(*lanczos), c.formed} }
+func (c counted) New(r Run) Recurrence { return countedRun{c.Krylov.New(r), c.formed} }
 
 type countedRun struct {
-	*lanczos
+	Recurrence
 	formed *int
 }
 
 func (c countedRun) Vector(dst []float64, j int) {
 	*c.formed++
-	c.lanczos.Vector(dst, j)
+	c.Recurrence.Vector(dst, j)
 }
 
 // The estimates of a run that is interrupted are formed together: one after the other

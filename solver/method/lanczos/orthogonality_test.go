@@ -1,4 +1,4 @@
-package solver
+package lanczos
 
 import (
 	"math"
@@ -7,12 +7,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// TestDrift compares what a Lanczos process believes about its basis with the
+// TestOrthogonality compares what a Lanczos process believes about its basis with the
 // basis: over restarts, and for spectra that make it lose orthogonality quickly,
 // in one direction or in many.
-func TestDrift(t *testing.T) {
+func TestOrthogonality(t *testing.T) {
 	const n = 1500
 	for name, value := range map[string]func(i int) float64{
 		"dominant": func(i int) float64 { return 1 / math.Pow(float64(i+1), 2) },
@@ -20,8 +21,8 @@ func TestDrift(t *testing.T) {
 		"outliers": func(i int) float64 { return 1e-3 + math.Exp(-float64(i)) },
 	} {
 		for _, b := range []int{1, 4} {
-			r := Started(Krylov{Columns: b, Basis: 100}, Run{Rank: 10}, gaussian(n, b, 0, 1, 2)).(*lanczos)
-			y, drifted := mat.NewDense(n, b, nil), false
+			r := started(Krylov{Columns: b, Basis: 100}, 10, n)
+			y, late := mat.NewDense(n, b, nil), false
 			for pass := range 240 / b {
 				x := r.Next()
 				for i := range n {
@@ -30,21 +31,30 @@ func TestDrift(t *testing.T) {
 					}
 				}
 				r.Absorb(y)
-				lost := tallskinny.Orthogonality(heap.GramOf(mat.NewDense(n, r.size, denseData(r))))
-				said := math.Max(mat.Max(r.drift.basis), -mat.Min(r.drift.basis))
+				lost := tallskinny.Orthogonality((*tallskinny.Arena)(nil).GramOf(mat.NewDense(n, r.size, denseData(r))))
+				said := math.Max(mat.Max(r.orth.basis), -mat.Min(r.orth.basis))
 				if lost > 2*said+1e-13 {
 					t.Fatalf("%s, width %d: after %d passes the basis is orthonormal to %.2g, believed to be to %.2g", name, b, pass+1, lost, said)
 				}
 				if lost > 10*semi {
 					t.Fatalf("%s, width %d: after %d passes the basis is orthonormal to %.2g only", name, b, pass+1, lost)
 				}
-				drifted = drifted || said > tidy
+				late = late || said > tidy
 			}
-			if !drifted && (b == 1 || name != "flat") { // that one is slow to
+			if !late && (b == 1 || name != "flat") { // that one is slow to
 				t.Errorf("%s, width %d: nothing was put off", name, b)
 			}
 		}
 	}
+}
+
+// started is a recurrence at a random start block.
+func started(k Krylov, rank, n int) *lanczos {
+	z := mat.NewDense(n, k.Columns, nil)
+	(*tallskinny.Arena)(nil).Gaussian(z, 0, 1, 2)
+	r := k.New(method.Run{Rank: rank})
+	r.Start(z)
+	return r.(*lanczos)
 }
 
 // denseData is the basis without gaps between its rows.
@@ -52,12 +62,12 @@ func denseData(r *lanczos) []float64 {
 	return r.v.All().Gather(make([]float64, r.v.N*r.size), 0, r.v.N).Data
 }
 
-// TestDriftOverManyRestarts: a basis with little room beyond what is wanted is
+// TestOrthogonalityOverManyRestarts: a basis with little room beyond what is wanted is
 // restarted every few passes, and stays orthonormal all the same.
-func TestDriftOverManyRestarts(t *testing.T) {
+func TestOrthogonalityOverManyRestarts(t *testing.T) {
 	const n, k = 1500, 50
 	for _, b := range []int{1, 8} {
-		r := Started(Krylov{Columns: b, Basis: smallBasis(k, b)}, Run{Rank: k}, gaussian(n, b, 0, 1, 2)).(*lanczos)
+		r := started(Krylov{Columns: b, Basis: smallBasis(k, b)}, k, n)
 		y := mat.NewDense(n, b, nil)
 		for pass := range 200 {
 			x := r.Next()
@@ -67,7 +77,7 @@ func TestDriftOverManyRestarts(t *testing.T) {
 				}
 			}
 			r.Absorb(y)
-			if lost := tallskinny.Orthogonality(heap.GramOf(mat.NewDense(n, r.size, denseData(r)))); lost > 10*semi {
+			if lost := tallskinny.Orthogonality((*tallskinny.Arena)(nil).GramOf(mat.NewDense(n, r.size, denseData(r)))); lost > 10*semi {
 				t.Fatalf("width %d: after %d passes the basis is orthonormal to %.2g only", b, pass+1, lost)
 			}
 		}

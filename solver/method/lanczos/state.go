@@ -1,4 +1,4 @@
-package solver
+package lanczos
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ func (r *lanczos) Free() {
 	r.v.Free()
 }
 
-func (r *lanczos) State(s *State) {
+func (r *lanczos) State(s *method.State) {
 	if !s.Tall("next", &r.next, -1) {
 		return
 	}
@@ -30,7 +30,7 @@ func (r *lanczos) State(s *State) {
 	s.Flag("full", &r.full)
 	s.Flag("started", &r.started)
 	s.Float("norm", &r.top)
-	s.Float("dropped", &r.drift.dropped)
+	s.Float("dropped", &r.orth.dropped)
 	s.Int("origin", &r.origin, 0, n)
 	s.Int("steps", &r.steps, -1, math.MaxInt32)
 	r.timing.state(s)
@@ -41,15 +41,15 @@ func (r *lanczos) State(s *State) {
 	size := r.size
 	if size > 0 {
 		s.Small("T", &r.t, size, size)
-		s.Small("orthogonality", &r.drift.basis, size, size)
-		s.Small("orthogonality of next", &r.drift.next, size, w)
-		s.Small("removed", &r.drift.removed, size, size)
+		s.Small("orthogonality", &r.orth.basis, size, size)
+		s.Small("orthogonality of next", &r.orth.next, size, w)
+		s.Small("removed", &r.orth.removed, size, size)
 		s.Small("coupling", &r.coupling, w, size-r.fresh)
 	}
 	switch {
-	case !tallskinny.AllFinite([]float64{r.top, r.drift.dropped, r.timing.gap}):
+	case !tallskinny.AllFinite([]float64{r.top, r.orth.dropped, r.timing.gap}):
 		s.Refuse("has values that are not finite")
-	case size > 0 && (r.t == nil || r.drift.basis == nil || r.drift.removed == nil):
+	case size > 0 && (r.t == nil || r.orth.basis == nil || r.orth.removed == nil):
 		s.Refuse("is of a basis of %d columns without T", size)
 	case r.timing.passes > 0 && len(r.pairs) == 0:
 		s.Refuse("has no Ritz pairs")
@@ -61,7 +61,7 @@ func (r *lanczos) State(s *State) {
 }
 
 // reported saves or restores what was reported last.
-func (r *lanczos) reported(s *State) {
+func (r *lanczos) reported(s *method.State) {
 	var values, residuals []float64
 	for _, c := range r.pairs {
 		values, residuals = append(values, c.Value), append(residuals, c.Residual)
@@ -81,7 +81,7 @@ func (r *lanczos) reported(s *State) {
 }
 
 // columns saves or restores the basis, and reports whether that can be one.
-func (r *lanczos) columns(s *State, n int) bool {
+func (r *lanczos) columns(s *method.State, n int) bool {
 	count := len(r.v.List)
 	s.Int("panels", &count, 0, n)
 	if s.Restoring() {

@@ -1,9 +1,10 @@
-package solver
+package lanczos
 
 import (
 	"math"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // footprint is that of m columns of the basis, the block, and the product, n×(m+2b)
@@ -25,7 +26,7 @@ func smallBasis(rank, b int) int { return rank + max(12, rank/4) + 2*b }
 // options are bases of the default size and of the least one. Widths are powers of
 // two, the ones that the kernels are made for, and within them the choice is flat:
 // between two neighbours there are rarely 20 %.
-func (Krylov) options(w Workload) (all []Method) {
+func (Krylov) options(w method.Workload) (all []method.Method) {
 	if w.Paper || w.Indefinite {
 		return nil
 	}
@@ -50,7 +51,7 @@ func (Krylov) options(w Workload) (all []Method) {
 // basis is restarted after few blocks, and loses up to a pass for each; see the
 // factor below. A polynomial of degree p gains as if p were squared, so half of
 // the digits are for free.
-func (k Krylov) effort(w Workload) Effort {
+func (k Krylov) effort(w method.Workload) method.Effort {
 	n, b, m := float64(w.Order), float64(k.Columns), math.Min(float64(k.Basis), float64(w.Order))
 	rank := float64(w.Rank)
 	passes := ((3.5+3.2*math.Log(rank))/math.Pow(b, 0.075) + 2.96*math.Pow(rank, 0.98)/math.Pow(b, 0.97)) * (1 + 0.5*(w.Digits-1))
@@ -78,7 +79,7 @@ func (k Krylov) effort(w Workload) Effort {
 	// it; in one of eight it is orthogonalised against all others. A restart cleans the
 	// basis, turns it, and is followed by a step against all of it. Then the vectors
 	// are formed, locked, and certified.
-	e := Effort{
+	e := method.Effort{
 		Width: k.Columns, Passes: passes + 1, Flops: flops,
 		Read:    passes*(7*b+mean/4) + restarts*(3*m+2*kept) + math.Min(m, columns) + 16*rank + 12*b,
 		Written: passes*3*b + restarts*kept + 12*rank + 8*b,

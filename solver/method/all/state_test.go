@@ -1,4 +1,4 @@
-package solver
+package all_test
 
 import (
 	"fmt"
@@ -7,48 +7,66 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/all"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
 )
+
+var arena *tallskinny.Arena
+
+func gaussian(rows, cols int, stream uint64) *mat.Dense {
+	d := mat.NewDense(rows, cols, nil)
+	arena.Gaussian(d, 0, 1, stream)
+	return d
+}
 
 // TestStates restores what was saved with one thing wrong: it must be refused, or be
 // harmless. Parts that are missing, too many, or of another shape are refused.
 func TestStates(t *testing.T) {
 	const n = 24
-	g := heap.GramOf(gaussian(60, n, 0, 1, 1))
-	all := map[string]Method{
-		"block": Block{Columns: 6}, "krylov": Krylov{Columns: 3, Basis: 12}, "full krylov": Krylov{Columns: 8},
-		"polyak/0.5": Polyak{Beta: 0.5}, "nesterov/0.5": Nesterov{Beta: 0.5},
+	g := arena.GramOf(gaussian(60, n, 1))
+	tried := map[string]method.Method{
+		"block": block.Descent{Columns: 6}, "krylov": lanczos.Krylov{Columns: 3, Basis: 12}, "full krylov": lanczos.Krylov{Columns: 8},
+		"polyak/0.5": momentum.Polyak{Beta: 0.5}, "nesterov/0.5": momentum.Nesterov{Beta: 0.5},
 	}
-	for _, m := range Methods() {
-		all[m.Traits(1).Name+" as it is"] = m
+	for _, m := range all.Methods() {
+		tried[m.Traits(1).Name+" as it is"] = m
 	}
-	for name, m := range all {
-		for _, run := range []Run{{Rank: 3}, {Rank: 10}, {Rank: 3, Indefinite: true}} {
+	for name, m := range tried {
+		for _, run := range []method.Run{{Rank: 3}, {Rank: 10}, {Rank: 3, Indefinite: true}} {
 			if run.Indefinite && !m.Traits(3).Indefinite {
 				continue
 			}
 			for _, passes := range []int{0, 1, 4, 5, 9} {
-				saved := func() []Part {
-					r := Started(m, run, gaussian(n, m.Traits(run.Rank).Width(1), 0, 1, 2))
+				saved := func() []method.Part {
+					r := m.New(run)
+					r.Start(gaussian(n, m.Traits(run.Rank).Width(1), 2))
 					for range passes {
 						absorb(r, g)
 					}
-					return Saved(r)
+					var s method.State
+					r.State(&s)
+					return s.Parts
 				}
-				tryStates(t, fmt.Sprintf("%s, %+v after %d passes", name, run, passes), n, g, func() Recurrence { return m.New(run) }, saved)
+				tryStates(t, fmt.Sprintf("%s, %+v after %d passes", name, run, passes), n, g, func() method.Recurrence { return m.New(run) }, saved)
 			}
 		}
 	}
 }
 
-func tryStates(t *testing.T, name string, n int, g *mat.Dense, empty func() Recurrence, saved func() []Part) {
+func tryStates(t *testing.T, name string, n int, g *mat.Dense, empty func() method.Recurrence, saved func() []method.Part) {
 	t.Helper()
-	if err := Restore(nil, empty(), n, saved()); err != nil {
+	if err := method.Restore(nil, empty(), n, saved()); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	try := func(what string, refused bool, parts []Part) {
+	try := func(what string, refused bool, parts []method.Part) {
 		t.Helper()
 		r := empty()
-		err := Restore(nil, r, n, parts)
+		err := method.Restore(nil, r, n, parts)
 		if err != nil {
 			return
 		}
@@ -62,7 +80,7 @@ func tryStates(t *testing.T, name string, n int, g *mat.Dense, empty func() Recu
 		}()
 		absorb(r, g)
 	}
-	with := func(i int, b *mat.Dense) []Part {
+	with := func(i int, b *mat.Dense) []method.Part {
 		s := saved()
 		s[i].Block = b
 		return s
@@ -93,12 +111,12 @@ func tryStates(t *testing.T, name string, n int, g *mat.Dense, empty func() Recu
 			}
 		}
 	}
-	try("a part more", true, append(saved(), Part{Name: "more", Block: mat.NewDense(1, 1, nil)}))
+	try("a part more", true, append(saved(), method.Part{Name: "more", Block: mat.NewDense(1, 1, nil)}))
 	try("no parts", true, nil)
 }
 
 // absorb makes one pass.
-func absorb(r Recurrence, g *mat.Dense) {
+func absorb(r method.Recurrence, g *mat.Dense) {
 	var y mat.Dense
 	y.Mul(g, r.Next())
 	r.Absorb(&y)

@@ -1,10 +1,11 @@
-package solver
+package lanczos
 
 import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // kept is how many Ritz vectors survive a restart: those that are wanted and a third
@@ -21,7 +22,7 @@ func (r *lanczos) restart(from, to int) {
 	r.solve()
 	if to == from {
 		r.v.Clear()
-		r.drift = drift{arena: r.arena}
+		r.orth = orthogonality{arena: r.arena}
 	} else {
 		part := r.ritz.Slice(from, to, 0, r.size).(*mat.Dense)
 		gone := new(mat.Dense)
@@ -29,7 +30,7 @@ func (r *lanczos) restart(from, to int) {
 			gone = r.ritz.Slice(to, r.size, 0, r.size).(*mat.Dense)
 		}
 		r.v.Rotate(part.RawMatrix())
-		r.drift.rotate(part, gone)
+		r.orth.rotate(part, gone)
 	}
 	if r.coupling != nil && to > from {
 		// What the products of Ritz vectors have in the next block.
@@ -48,9 +49,9 @@ func (r *lanczos) restart(from, to int) {
 }
 
 // Evidence implements Recurrence, as long as the start block is a part of the basis.
-func (r *lanczos) Evidence(found int) (Evidence, bool) {
+func (r *lanczos) Evidence(found int) (method.Evidence, bool) {
 	if r.steps < 0 || found >= r.size {
-		return Evidence{}, false
+		return method.Evidence{}, false
 	}
 	r.solve()
 	part := func(from, to int) *mat.Dense {
@@ -63,7 +64,7 @@ func (r *lanczos) Evidence(found int) (Evidence, bool) {
 			leak = mat.Norm(r.arena.Times(mat.DenseCopyOf(r.ritz.Slice(0, found, r.fresh, r.size)), r.coupling), 2)
 		}
 	}
-	return Evidence{Steps: r.steps, Theta: r.theta[found:], First: part(0, r.origin), Last: last, Top: r.top, Leak: leak}, true
+	return method.Evidence{Steps: r.steps, Theta: r.theta[found:], First: part(0, r.origin), Last: last, Top: r.top, Leak: leak}, true
 }
 
 func (r *lanczos) Vectors() func(blas64.General) {

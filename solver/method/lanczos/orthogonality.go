@@ -1,4 +1,4 @@
-package solver
+package lanczos
 
 import (
 	"math"
@@ -19,7 +19,7 @@ import (
 // tidy.
 const semi, tidy = 1e-9, 1e-12
 
-// drift follows the loss of orthogonality without looking at the basis. The
+// orthogonality estimates what the basis has lost of it without looking at the basis. The
 // recurrence that makes the blocks makes their products with the basis, too:
 // from M·X = V·C + X⁺·R + F, F being rounding errors,
 //
@@ -35,8 +35,8 @@ const semi, tidy = 1e-9, 1e-12
 // Those in which orthogonality is lost have converged (Paige 1980, "Accuracy and
 // effectiveness of the Lanczos algorithm for the symmetric eigenproblem") and are
 // kept, so next to nothing of E is in the others. What is becomes a part of F.
-type drift struct {
-	arena   *Arena
+type orthogonality struct {
+	arena   *tallskinny.Arena
 	basis   *mat.Dense // VᵀV − I, nil while V has no columns
 	next    *mat.Dense // VᵀX, nil likewise
 	removed *mat.Dense // E, nil likewise
@@ -49,10 +49,10 @@ type drift struct {
 const roundoff = tallskinny.Epsilon / 2
 
 // error is that of an entry of VᵀF when ‖M‖ is top.
-func (d *drift) error(top float64) float64 { return roundoff*top + d.dropped }
+func (d *orthogonality) error(top float64) float64 { return roundoff*top + d.dropped }
 
 // grow makes the block X, w wide, a part of the basis, which will have most columns.
-func (d *drift) grow(w, most int) {
+func (d *orthogonality) grow(w, most int) {
 	d.basis, d.removed = grown(d.basis, w, most), grown(d.removed, w, most)
 	if d.next != nil {
 		size, _ := d.basis.Dims()
@@ -91,7 +91,7 @@ func shrunk(x, y *mat.Dense) *mat.Dense {
 // with the last block X of the basis: t is T without the rows and columns of X,
 // and c, transposed, what has been removed from the product in the columns from
 // fresh on.
-func (d *drift) step(t *mat.Dense, c blas64.General, fresh int) *mat.Dense {
+func (d *orthogonality) step(t *mat.Dense, c blas64.General, fresh int) *mat.Dense {
 	size, _ := d.basis.Dims()
 	old := size - c.Rows
 	z := mat.NewDense(size, c.Rows, nil)
@@ -110,7 +110,7 @@ func (d *drift) step(t *mat.Dense, c blas64.General, fresh int) *mat.Dense {
 // relieved of g, transposed, and its product of y, transposed; t is T without the rows
 // and columns of that block, and r the coupling to the one before, which begins at
 // fresh.
-func (d *drift) cleaned(t, r *mat.Dense, y, g blas64.General, from, to, fresh int) {
+func (d *orthogonality) cleaned(t, r *mat.Dense, y, g blas64.General, from, to, fresh int) {
 	if from == to {
 		return
 	}
@@ -145,7 +145,7 @@ func (d *drift) cleaned(t, r *mat.Dense, y, g blas64.General, from, to, fresh in
 
 // untidy reports whether the last block, w wide, lacks orthogonality to the columns
 // [from, to) that a product need not inherit.
-func (d *drift) untidy(w, from, to int) bool {
+func (d *orthogonality) untidy(w, from, to int) bool {
 	size, _ := d.basis.Dims()
 	if from == to {
 		return false
@@ -155,7 +155,7 @@ func (d *drift) untidy(w, from, to int) bool {
 }
 
 // over returns z·R⁻¹ with errors of the given size in all entries of z.
-func (d *drift) over(z, r *mat.Dense, err float64) *mat.Dense {
+func (d *orthogonality) over(z, r *mat.Dense, err float64) *mat.Dense {
 	size, _ := z.Dims()
 	inv := tallskinny.Inverse(r)
 	x := d.arena.Times(z, mat.DenseCopyOf(inv.T()))
@@ -198,7 +198,7 @@ func rowsAbove(x *mat.Dense, limit float64) (from, to int) {
 
 // rotate follows a change of basis from V to V·S, the rows of kept being the columns of
 // S. Those of gone stand for vectors that are dropped.
-func (d *drift) rotate(kept, gone *mat.Dense) {
+func (d *orthogonality) rotate(kept, gone *mat.Dense) {
 	d.basis = shrunk(d.basis, d.arena.Times(d.arena.Times(kept, d.basis), kept))
 	if d.next != nil {
 		d.next = d.arena.Times(kept, mat.DenseCopyOf(d.next.T()))

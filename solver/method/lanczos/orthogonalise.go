@@ -1,4 +1,4 @@
-package solver
+package lanczos
 
 import (
 	"math"
@@ -18,14 +18,14 @@ import (
 // much, is found while the rows it needs are in the cache, and removed when y is
 // read next, by what is left to r.qr.prepare.
 //
-// It also returns what is left in the basis, as drift.step does.
+// It also returns what is left in the basis, as orthogonality.step does.
 func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.General, lost *mat.Dense) {
 	recent := r.v.Span(r.fresh, r.size)
 	first, short := r.coefficients(y, old)
-	lost = r.drift.step(r.t, first, r.fresh)
+	lost = r.orth.step(r.t, first, r.fresh)
 	from, to := r.unclean(lost, short)
 	older, both := r.v.Span(from, to), tallskinny.Span(nil)
-	if r.drift.untidy(y.Cols, from, to) {
+	if r.orth.untidy(y.Cols, from, to) {
 		both = older // the last block must be cleaned, too, lest the next ones inherit from it
 	}
 	clear(lost.RawMatrix().Data[from*y.Cols : to*y.Cols])
@@ -44,7 +44,7 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 		panel.AddCross(r.gram.Of(seg), part, part)
 	})
 	second, third, fourth := r.second.Total(), r.third.Total(), r.fourth.Total()
-	r.drift.cleaned(r.t, r.coupling, third, fourth, from, to, r.fresh)
+	r.orth.cleaned(r.t, r.coupling, third, fourth, from, to, r.fresh)
 	gram = r.gram.Total()
 	if negligible(second, gram) {
 		// V lacks that much of being orthonormal, then.
@@ -111,7 +111,7 @@ func negligible(c, gram blas64.General) bool {
 	if r == nil || c.Cols == 0 {
 		return false
 	}
-	x := (*Arena)(nil).Times(mat.DenseCopyOf(tallskinny.Inverse(r).T()), mat.DenseCopyOf(mat.NewDense(c.Rows, c.Cols, c.Data).T()))
+	x := (*tallskinny.Arena)(nil).Times(mat.DenseCopyOf(tallskinny.Inverse(r).T()), mat.DenseCopyOf(mat.NewDense(c.Rows, c.Cols, c.Data).T()))
 	return math.Max(mat.Max(x), -mat.Min(x)) <= next
 }
 
@@ -137,7 +137,7 @@ func subtractGram(gram, c blas64.General) (cancelled bool) {
 // everything, and where nothing is known: because the product nearly vanishes, or
 // because the last restart has dropped too much of what products were relieved of.
 func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
-	if r.drift.dropped > tidy*r.top || r.size+gram.Rows > r.most || r.kept() < r.want || r.room() <= 2*gram.Rows {
+	if r.orth.dropped > tidy*r.top || r.size+gram.Rows > r.most || r.kept() < r.want || r.room() <= 2*gram.Rows {
 		return 0, r.fresh
 	}
 	const cancelled = 1e6 // times the roundoff of a squared length
@@ -150,7 +150,7 @@ func (r *lanczos) unclean(lost *mat.Dense, gram blas64.General) (from, to int) {
 	if coupling == nil || pivot <= tallskinny.Twice {
 		return 0, r.fresh
 	}
-	from, to = unclean(r.drift.over(lost, coupling, r.drift.error(r.top)))
+	from, to = unclean(r.orth.over(lost, coupling, r.orth.error(r.top)))
 	to = min(to, r.fresh)
 	return min(from, to), to
 }

@@ -1,4 +1,4 @@
-package solver_test
+package block_test
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/block"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
-func TestBlock(t *testing.T) {
-	for name, m := range map[string]solver.Block{
+func TestDescent(t *testing.T) {
+	for name, m := range map[string]block.Descent{
 		"one column":  {Columns: 1},
 		"3 columns":   {Columns: 3},
 		"8 columns":   {Columns: 8},
@@ -24,9 +25,9 @@ func TestBlock(t *testing.T) {
 }
 
 // All vectors at once: the passes do not grow with their number.
-func ExampleBlock() {
+func ExampleDescent() {
 	a := solvertest.NewDense(solvertest.WithValues(60, 40, 1, 9, 8, 7, 6, 5, 4, 3, 2, 1))
-	res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: solver.Block{Oversample: 4}})
+	res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: block.Descent{Oversample: 4}})
 	if err != nil {
 		log.Fatal(err)
 	}

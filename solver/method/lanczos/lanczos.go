@@ -1,4 +1,5 @@
-package solver
+// Package lanczos is the block Lanczos method with thick restarts.
+package lanczos
 
 import (
 	"math"
@@ -30,7 +31,7 @@ import (
 //
 // Short recurrences lose orthogonality and find values more than once. Here every
 // block is orthogonalised twice: against the last two, and against the whole
-// basis when what drift knows about it asks for that. Columns of the
+// basis when the estimate of its orthogonality asks for that. Columns of the
 // next block that are roundoff are replaced by random ones, so the basis grows
 // until it spans everything, and then the Ritz pairs are exact.
 //
@@ -45,28 +46,31 @@ type Krylov struct {
 	Basis int
 }
 
-var _ Method = Krylov{}
+var _ method.Method = Krylov{}
 
 // Traits implements Method.
-func (k Krylov) Traits(rank int) Traits {
+func (k Krylov) Traits(rank int) method.Traits {
 	k = k.fit(rank)
-	return Traits{
+	return method.Traits{
 		Name: "krylov",
-		Settings: []Setting{
+		Settings: []method.Setting{
 			{Name: "block", Help: "number of columns of a pass", High: mostColumns, Whole: true, Value: float64(k.Columns)},
 			{Name: "basis", Help: "largest number of columns of the basis", High: mostColumns, Whole: true, Value: float64(k.Basis)},
 		},
-		With:      func(v []float64) Method { return Krylov{Columns: int(v[0]), Basis: int(v[1])} },
-		Width:     func(int) int { return k.Columns },
-		Copies:    k.Columns,
-		Probe:     k.probe(rank),
-		Guarded:   true,
-		Version:   1,
-		Footprint: func(n int) int64 { return k.footprint(n, rank) },
-		Effort:    k.effort,
-		Options:   k.options,
+		With:          func(v []float64) method.Method { return Krylov{Columns: int(v[0]), Basis: int(v[1])} },
+		Width:         func(int) int { return k.Columns },
+		Copies:        k.Columns,
+		Probe:         k.probe(rank),
+		Guarded:       true,
+		Version:       1,
+		Footprint:     func(n int) int64 { return k.footprint(n, rank) },
+		Effort: k.effort,
+		Options:       k.options,
 	}
 }
+
+// mostColumns bounds the settings.
+const mostColumns = 1e6
 
 // fit returns k with the defaults for a rank filled in.
 func (k Krylov) fit(rank int) Krylov {
@@ -96,23 +100,23 @@ func (k Krylov) wide(rank, width int) Krylov {
 }
 
 // New implements Method.
-func (k Krylov) New(r Run) Recurrence {
+func (k Krylov) New(r method.Run) method.Recurrence {
 	l := &lanczos{arena: r.Arena, method: k.fit(r.Rank), want: r.Rank, given: r.Given}
-	l.qr.Arena, l.drift.arena = r.Arena, r.Arena
+	l.qr.Arena, l.orth.arena = r.Arena, r.Arena
 	l.eigen.Workers = r.Arena.Most()
 	return l
 }
 
 // lanczos is the state of Krylov.
 type lanczos struct {
-	arena    *Arena
+	arena    *tallskinny.Arena
 	method   Krylov            // with no default left open
 	given    bool              // the start block holds given columns
 	next     *mat.Dense        // X, orthonormal and orthogonal to the basis
 	v        tallskinny.Panels // the basis
 	most     int               // columns it may have
 	size     int               // columns it has
-	drift    drift             // what V lacks of being orthonormal
+	orth     orthogonality     // what V lacks of being orthonormal
 	t        *mat.Dense        // VᵀMV, size×size
 	coupling *mat.Dense        // what M·V has in X, from column fresh of V on; nil if that is not known
 	theta    []float64         // Ritz values of T, descending; nil as long as they are not needed
@@ -128,7 +132,7 @@ type lanczos struct {
 	steps    int               // products since then, all of them in V; −1 after a restart
 	top      float64           // largest norm of a product, for what is roundoff
 	qr       tallskinny.BlockQR
-	pairs    []RitzPair
+	pairs    []method.RitzPair
 	timing   timing // of the eigenproblem of T
 	eigen    eigen.Solver
 
@@ -147,7 +151,7 @@ func (r *lanczos) Start(z *mat.Dense) {
 
 func (r *lanczos) Avoid(found *tallskinny.Basis) { r.qr.Found = found }
 
-func (r *lanczos) Aim(missing func(RitzPair) float64) { r.timing.missing = missing }
+func (r *lanczos) Aim(missing func(method.RitzPair) float64) { r.timing.missing = missing }
 
 func (r *lanczos) Next() *mat.Dense {
 	if !r.started {
@@ -163,7 +167,7 @@ const cheapEigen = 32
 // room is the number of columns that V and its complement have space for.
 func (r *lanczos) room() int { return max(0, r.qr.Dimension(r.v.N)-r.size) }
 
-func (r *lanczos) Absorb(y *mat.Dense) []RitzPair {
+func (r *lanczos) Absorb(y *mat.Dense) []method.RitzPair {
 	w := tallskinny.Width(y)
 	if r.full {
 		r.restart(0, r.size-w)
@@ -176,7 +180,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []RitzPair {
 	if r.steps >= 0 {
 		r.steps++
 	}
-	r.drift.grow(w, r.most)
+	r.orth.grow(w, r.most)
 	c, gram, lost := r.orthogonalise(y.RawMatrix(), old)
 	if !tallskinny.AllFinite(c.Data) {
 		return append(r.pairs[:0], method.NewRitzPair(math.Inf(1), 0))
@@ -194,8 +198,8 @@ func (r *lanczos) Absorb(y *mat.Dense) []RitzPair {
 		r.top = max(r.top, math.Abs(r.theta[0]))
 	}
 	r.advance(y, gram)
-	if r.drift.next = nil; r.coupling != nil && tallskinny.Width(r.next) == w {
-		r.drift.next = r.drift.over(lost, r.coupling, r.drift.error(r.top))
+	if r.orth.next = nil; r.coupling != nil && tallskinny.Width(r.next) == w {
+		r.orth.next = r.orth.over(lost, r.coupling, r.orth.error(r.top))
 	}
 	r.fresh = old
 	if !wait {

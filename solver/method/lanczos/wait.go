@@ -1,12 +1,16 @@
-package solver
+package lanczos
 
-import "math"
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/solver/method"
+)
 
 // timing decides in which passes Ritz pairs are looked at, from how fast they
 // got better: in a third of the time that it would take them at that pace, which
 // leaves room for the convergence to speed up.
 type timing struct {
-	missing func(RitzPair) float64
+	missing func(method.RitzPair) float64
 	passes  int     // to wait
 	since   int     // passes since the last look
 	gap     float64 // log₂ of what was missing then, not finite if that is not known
@@ -26,7 +30,7 @@ func (t *timing) wait(must bool) bool {
 }
 
 // solved takes the Ritz pairs of a pass that has been looked at.
-func (t *timing) solved(pairs []RitzPair) {
+func (t *timing) solved(pairs []method.RitzPair) {
 	t.passes = 0
 	if t.missing == nil {
 		return
@@ -45,7 +49,7 @@ func (t *timing) solved(pairs []RitzPair) {
 	t.gap, t.since = gap, 0
 }
 
-func (t *timing) state(s *State) {
+func (t *timing) state(s *method.State) {
 	s.Int("waiting", &t.passes, 0, maxWait)
 	s.Int("waited", &t.since, 0, math.MaxInt32)
 	s.Float("gap", &t.gap)

@@ -1,4 +1,5 @@
-package solver
+// Package block is gradient descent on a block of vectors with momentum.
+package block
 
 import (
 	"math"
@@ -13,7 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// Block is gradient descent on a block of l vectors with momentum, all of them
+// Descent is gradient descent on a block of l vectors with momentum, all of them
 // improved by every pass:
 //
 //	Y = M·Q − βP,  Q⁺R = Y,  P⁺ = Q·R⁻¹,  β = λ²/4,
@@ -33,7 +34,7 @@ import (
 //
 // Memory is three n×l blocks, the product of the driver included, whatever the
 // number of passes.
-type Block struct {
+type Descent struct {
 	// Columns is the width l of the block; 0 means k + Oversample. A block that
 	// is narrower than k finds the vectors in groups.
 	Columns int
@@ -42,35 +43,35 @@ type Block struct {
 	Oversample int
 }
 
-var _ Method = Block{}
+var _ method.Method = Descent{}
 
 const mostColumns = 1e6
 
 // Traits implements Method.
-func (b Block) Traits(k int) Traits {
-	return Traits{
+func (b Descent) Traits(k int) method.Traits {
+	return method.Traits{
 		Name: "block",
-		Settings: []Setting{
+		Settings: []method.Setting{
 			{Name: "block", Help: "number of columns of a pass", High: mostColumns, Whole: true, Value: float64(b.Columns)},
 			{Name: "oversample", Help: "number of columns beyond K", High: mostColumns, Whole: true, Value: float64(b.Oversample)},
 		},
-		With:      func(v []float64) Method { return Block{Columns: int(v[0]), Oversample: int(v[1])} },
-		Width:     b.width,
-		Version:   1,
-		Footprint: func(n int) int64 { return b.footprint(n, k) },
-		Effort:    b.effort,
-		Options:   b.options,
+		With:          func(v []float64) method.Method { return Descent{Columns: int(v[0]), Oversample: int(v[1])} },
+		Width:         b.width,
+		Version:       1,
+		Footprint:     func(n int) int64 { return b.footprint(n, k) },
+		Effort: b.effort,
+		Options:       b.options,
 	}
 }
 
 // New implements Method.
-func (b Block) New(r Run) Recurrence {
+func (b Descent) New(r method.Run) method.Recurrence {
 	a := r.Arena
-	return &blockRun{arena: a, qr: tallskinny.BlockQR{Arena: a}, eigen: eigen.Solver{Workers: a.Most()}}
+	return &descent{arena: a, qr: tallskinny.BlockQR{Arena: a}, eigen: eigen.Solver{Workers: a.Most()}}
 }
 
 // width returns the number of columns of the block.
-func (b Block) width(missing int) int {
+func (b Descent) width(missing int) int {
 	switch {
 	case b.Columns > 0:
 		return b.Columns
@@ -82,14 +83,14 @@ func (b Block) width(missing int) int {
 
 // footprint is that of three blocks of the width of the method, and of small matrices
 // of each segment of rows.
-func (b Block) footprint(n, k int) int64 {
+func (b Descent) footprint(n, k int) int64 {
 	l := min(b.width(k), n)
 	return tallskinny.Bytes(n, 3*l) + tallskinny.Bytes(l, 2*tallskinny.MaxSegments*tallskinny.ChunkRows) + tallskinny.Bytes(l, (2*tallskinny.Segments(n)+10)*l)
 }
 
-// effort is about as many passes as the rate of Block says for eigenvalues that fall
+// effort is about as many passes as the rate of Descent says for eigenvalues that fall
 // like i^-1.4, as those of ratings do.
-func (b Block) effort(w Workload) Effort {
+func (b Descent) effort(w method.Workload) method.Effort {
 	width, k := b.width(w.Rank), float64(w.Rank)
 	l := float64(width)
 	ratio := math.Pow(math.Max(1.02, l/k), 1.4)
@@ -98,30 +99,30 @@ func (b Block) effort(w Workload) Effort {
 		passes *= math.Sqrt2
 	}
 	passes = math.Max(passes, 5)
-	return Effort{
+	return method.Effort{
 		Width: width, Passes: passes, Flops: float64(w.Order) * passes * 12 * l * l,
 		Read: passes*9*l + 16*k, Written: passes*4*l + 12*k,
 	}
 }
 
 // options are blocks of three widths.
-func (Block) options(w Workload) (all []Method) {
+func (Descent) options(w method.Workload) (all []method.Method) {
 	if w.Paper || w.Indefinite {
 		return nil
 	}
-	for _, l := range []int{Block{}.width(w.Rank), 2 * w.Rank, 3 * w.Rank} {
+	for _, l := range []int{Descent{}.width(w.Rank), 2 * w.Rank, 3 * w.Rank} {
 		if l > w.Rank && w.Allows(l) {
-			all = append(all, Block{Columns: l})
+			all = append(all, Descent{Columns: l})
 		}
 	}
 	return all
 }
 
-// blockRun is the state of Block. P is not stored: it is last·momentum, and is
+// descent is the state of Descent. P is not stored: it is last·momentum, and is
 // multiplied out chunk by chunk where it is needed.
-type blockRun struct {
-	Alone
-	arena    *Arena
+type descent struct {
+	method.Alone
+	arena    *tallskinny.Arena
 	next     *mat.Dense // Q, orthonormal, to be multiplied next
 	last     *mat.Dense // the Q that was multiplied last
 	momentum *mat.Dense // W·R⁻¹ of the step from last to next, l×l
@@ -131,16 +132,16 @@ type blockRun struct {
 	qr       tallskinny.BlockQR
 	small    tallskinny.Sums
 	eigen    eigen.Solver
-	pairs    []RitzPair
+	pairs    []method.RitzPair
 }
 
-func (r *blockRun) Start(z *mat.Dense) {
+func (r *descent) Start(z *mat.Dense) {
 	n, l := z.Dims()
 	r.next, r.last, r.qr.Key = z, r.arena.Dense(n, l), z.At(0, 0)
 	r.momentum, r.vectors = mat.NewDense(l, l, nil), mat.NewDense(l, l, nil)
 }
 
-func (r *blockRun) State(s *State) {
+func (r *descent) State(s *method.State) {
 	if !s.Tall("next", &r.next, -1) {
 		return
 	}
@@ -158,11 +159,11 @@ func (r *blockRun) State(s *State) {
 	}
 }
 
-func (r *blockRun) Free() { r.arena.Free(r.next, r.last) }
+func (r *descent) Free() { r.arena.Free(r.next, r.last) }
 
-func (r *blockRun) Avoid(found *tallskinny.Basis) { r.qr.Found = found }
+func (r *descent) Avoid(found *tallskinny.Basis) { r.qr.Found = found }
 
-func (r *blockRun) Next() *mat.Dense {
+func (r *descent) Next() *mat.Dense {
 	if !r.started {
 		r.qr.Factor(r.next.RawMatrix(), nil, 0)
 		r.started = true
@@ -170,7 +171,7 @@ func (r *blockRun) Next() *mat.Dense {
 	return r.next
 }
 
-func (r *blockRun) Absorb(y *mat.Dense) []RitzPair {
+func (r *descent) Absorb(y *mat.Dense) []method.RitzPair {
 	h := r.arena.Cross(&r.small, r.next.RawMatrix(), y.RawMatrix())
 	r.pairs = r.pairs[:0]
 	if !tallskinny.AllFinite(h.Data) {
@@ -222,7 +223,7 @@ func damped(theta []float64, c int) float64 {
 // constant β no column of βP is longer than half of its Ritz value; when β grows
 // faster than P can follow, the difference Y could vanish where it is wanted.
 func limit(x []float64, factor, most float64) {
-	if norm := (*Arena)(nil).Norm2(x); norm*factor > most {
+	if norm := (*tallskinny.Arena)(nil).Norm2(x); norm*factor > most {
 		factor = most / norm
 	}
 	blas64.Scal(factor, tallskinny.Vector(x))
@@ -231,7 +232,7 @@ func limit(x []float64, factor, most float64) {
 // step sets y, the product of next, to Y·W − last·backᵀ, wt being the Ritz vectors
 // in rows, and returns the residuals of the Ritz pairs to be reported and the Gram
 // matrix of the new y. It is one sweep over the three blocks.
-func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (residuals []float64, gram blas64.General) {
+func (r *descent) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (residuals []float64, gram blas64.General) {
 	n, l := y.Dims()
 	c := reported(l, n)
 	w, leading := panel.Pack(1, wt.RawMatrix()), panel.Pack(1, wt.Slice(0, c, 0, l).(*mat.Dense).RawMatrix())
@@ -271,7 +272,7 @@ func (r *blockRun) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (res
 // Vector returns the column of the next block that has come of Ritz vector j:
 // what the coming pass would multiply is better than what the last one has. If
 // that column was roundoff and has been replaced, it is the Ritz vector itself.
-func (r *blockRun) Vector(dst []float64, j int) {
+func (r *descent) Vector(dst []float64, j int) {
 	if mat.Norm(r.momentum.ColView(j), 1) > 0 {
 		r.arena.ColumnOf(dst, r.next.RawMatrix(), j)
 		return
@@ -285,7 +286,7 @@ func (r *blockRun) Vector(dst []float64, j int) {
 // Lock drops the leading j columns of Q and P, which span what has been
 // accepted to within its residual, and fills the block up with random ones:
 // they may find more copies of a repeated value than the block is wide.
-func (r *blockRun) Lock(j int) bool {
+func (r *descent) Lock(j int) bool {
 	n, l := r.next.Dims()
 	if j >= l || l > r.qr.Dimension(n) {
 		return false

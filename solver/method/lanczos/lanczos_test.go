@@ -1,4 +1,4 @@
-package solver_test
+package lanczos_test
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 func TestKrylov(t *testing.T) {
-	for name, m := range map[string]solver.Krylov{
+	for name, m := range map[string]lanczos.Krylov{
 		"one column":             {Columns: 1},
 		"one column, basis of 6": {Columns: 1, Basis: 6},
 		"4 columns":              {Columns: 4},
@@ -29,7 +30,7 @@ func TestKrylov(t *testing.T) {
 // vectors, from which it restarts.
 func ExampleKrylov() {
 	a := solvertest.NewDense(solvertest.WithValues(60, 40, 1, 9, 8, 7, 6, 5, 4, 3, 2, 1))
-	res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: solver.Krylov{Columns: 2, Basis: 20}})
+	res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: lanczos.Krylov{Columns: 2, Basis: 20}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestKrylovRepeated(t *testing.T) {
 	for _, b := range []int{1, 2, 3, 5} {
 		for _, k := range []int{1, 2, 3, 6, 9, 11, 12} {
 			for seed := range uint64(3) {
-				set := solver.Settings{Rank: k, Seed: seed, Method: solver.Krylov{Columns: b}}
+				set := solver.Settings{Rank: k, Seed: seed, Method: lanczos.Krylov{Columns: b}}
 				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
 				if err != nil {
 					t.Fatal(err)
