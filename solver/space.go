@@ -34,10 +34,10 @@ type Space interface {
 	// Make returns room for that many float64s, zeros at first.
 	Make(numbers int) ([]float64, error)
 	// Fetch says that x, a part of what Make has returned, is gone through next: it
-	// may be brought into memory meanwhile.
+	// may be brought into memory meanwhile. Other memory is left alone.
 	Fetch(x []float64)
 	// Evict says that x, a part of what Make has returned, need not stay in
-	// memory. Its contents stay.
+	// memory. Its contents stay. Other memory is left alone.
 	Evict(x []float64)
 	// Free gives back what Make has returned. It is not touched any more.
 	Free(x []float64)

@@ -119,11 +119,7 @@ func (r *reading) read(ctx context.Context, first, end int) error {
 	if err := r.eachTask(ctx, lanes, turns, r.visit); err != nil {
 		return err
 	}
-	switch {
-	case ns == 0:
-	case r.pass.Sum.IsEmpty():
-		r.lend(ctx, ns)
-	default:
+	if ns > 0 {
 		r.unpack(ctx, ns)
 	}
 	if r.factors != nil {
@@ -147,18 +143,12 @@ func (r *reading) pack(ctx context.Context, numbers int) {
 	})
 }
 
-// lend makes Sum the first lane, a panel of its own, with the sums of all lanes.
-func (r *reading) lend(ctx context.Context, numbers int) {
-	s := r.sums[0]
-	raw := blas64.General{Rows: r.info.Cols, Cols: r.l, Stride: r.l, Data: s.lane[0]}
-	if len(s.lane) > 1 || !s.turns[0].entered() {
-		r.inParallel(raw.Rows, numbers, func(from, to int) { s.unpack(raw.Data, raw.Stride, from, to) })
-	}
-	r.pass.Sum.SetRawMatrix(raw)
-}
-
-// unpack sets the columns of Sum to the sums of the lanes.
+// unpack sets the columns of Sum to the sums of the lanes. An empty Sum becomes the
+// first lane, which is one panel.
 func (r *reading) unpack(ctx context.Context, numbers int) {
+	if r.pass.Sum.IsEmpty() {
+		r.pass.Sum.SetRawMatrix(blas64.General{Rows: r.info.Cols, Cols: r.l, Stride: r.l, Data: r.sums[0].lane[0]})
+	}
 	raw := r.pass.Sum.RawMatrix()
 	for _, s := range r.sums {
 		s.addLow()

@@ -165,7 +165,7 @@ func TestCompletion(t *testing.T) {
 		want string
 	}{
 		{[]string{"svd", "--method", ""}, "auto\ngd\npolyak\nnesterov\nnesterov-general\nblock\nkrylov\npower\n:4\n"},
-		{[]string{"ingest", "--format", ""}, "auto\nmovielens\ndelimited\nmtx\nidx\n:4\n"},
+		{[]string{"ingest", "--format", ""}, "auto\nmovielens\ndelimited\nsvmlight\nmtx\nidx\n:4\n"},
 		{[]string{"svd", ""}, ":16\n"},   // directories
 		{[]string{"ingest", ""}, ":0\n"}, // files
 	} {
