@@ -10,6 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // Choice is how the method of a run was chosen.
@@ -80,7 +81,7 @@ func (t *task) reason(c cost.Choice) string {
 
 // problem describes a run for the choice of its method, with the room that a method
 // leaves.
-func (t *task) problem(room func(solver.Method) cost.Room) cost.Problem {
+func (t *task) problem(room func(method.Method) cost.Room) cost.Problem {
 	info := solver.Info{Rows: t.store.Rows(), Cols: int(t.store.Cols()), NNZ: t.store.NNZ()}
 	p := cost.Problem{
 		Workload: solver.Settings{Rank: t.Rank, Operator: t.Operator, Stop: t.Stop, Tol: t.Tol}.Workload(info),
@@ -94,7 +95,7 @@ func (t *task) problem(room func(solver.Method) cost.Room) cost.Problem {
 
 // planned is the room that a method leaves by the budget alone, whatever the number
 // of workers: that of one, which needs least.
-func (t *task) planned(m solver.Method) cost.Room {
+func (t *task) planned(m method.Method) cost.Room {
 	one := *t
 	one.Workers = 1
 	p, err := one.fit(m)

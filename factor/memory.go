@@ -7,6 +7,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
+	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -79,7 +80,7 @@ type task struct {
 
 // fit finds the place for a run with a method. The error is that of the least
 // budget that can work.
-func (t *task) fit(method solver.Method) (placement, error) {
+func (t *task) fit(method method.Method) (placement, error) {
 	n := int(t.store.Cols())
 	if t.Operator == solver.Dilation {
 		n += int(t.store.Rows())

@@ -3,12 +3,12 @@ package factor
 import (
 	"strconv"
 
-	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // canonical is a method with what it takes for settings that it is not given: the same run,
 // said or unsaid.
-func canonical(m solver.Method) solver.Method {
+func canonical(m method.Method) method.Method {
 	if m == nil {
 		return nil
 	}
@@ -23,7 +23,7 @@ func canonical(m solver.Method) solver.Method {
 }
 
 // Flags are a method and its settings as the command line has them.
-func Flags(m solver.Method) []string {
+func Flags(m method.Method) []string {
 	t := m.Traits(1)
 	all := []string{"--method", t.Name}
 	for _, s := range t.Settings {
@@ -35,7 +35,7 @@ func Flags(m solver.Method) []string {
 }
 
 // said are the settings of a method, without those it finds itself.
-func said(m solver.Method) map[string]float64 {
+func said(m method.Method) map[string]float64 {
 	all := map[string]float64{}
 	for _, s := range m.Traits(1).Settings {
 		if s.Value != 0 && !s.Internal {

@@ -10,6 +10,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/outlook"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/all"
 )
 
 // DefaultCheckpointEvery is the time between two checkpoints when Options says nothing.
@@ -20,8 +22,8 @@ const DefaultCheckpointEvery = 30 * time.Second
 type Options struct {
 	Rank      int             // number of triplets, from 1 to the shorter side of the matrix
 	Dir       string          // the result directory to write
-	Method    solver.Method   // nil: chosen by its cost; see Choice
-	Methods   []solver.Method // to choose from and to go on with; nil: solver.Methods
+	Method    method.Method   // nil: chosen by its cost; see Choice
+	Methods   []method.Method // to choose from and to go on with; nil: all.Methods
 	Operator  solver.OperatorKind
 	Deflation solver.Deflation
 	Stop      solver.StopRule
@@ -69,7 +71,7 @@ func (o Options) withDefaults() Options {
 	o.CheckpointShare = cmp.Or(o.CheckpointShare, 0.1)
 	o.Method = canonical(o.Method)
 	if o.Methods == nil {
-		o.Methods = solver.Methods()
+		o.Methods = all.Methods()
 	}
 	if o.FS == nil {
 		o.FS = vfs.OS

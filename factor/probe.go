@@ -7,8 +7,8 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/memory"
-	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
+	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -75,9 +75,9 @@ func (t *task) machine() cost.Machine {
 
 // actual returns the room that methods leave on this machine as it is now: with all
 // workers, and with what its page cache can hold.
-func (t *task) actual() func(solver.Method) cost.Room {
+func (t *task) actual() func(method.Method) cost.Room {
 	available := sync.OnceValue(memory.Available) // not asked for nothing: it takes 0.3 ms
-	return func(m solver.Method) cost.Room {
+	return func(m method.Method) cost.Room {
 		p, err := t.fit(m)
 		if err != nil {
 			return cost.Room{}

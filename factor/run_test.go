@@ -19,6 +19,8 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -66,7 +68,7 @@ func run(t *testing.T, store *csr.Store, o factor.Options) *factor.Result {
 // memory, do not know of one another: each has the bytes that it has alone.
 func TestConcurrentRuns(t *testing.T) {
 	const rows, cols = 90000, 60000
-	o := factor.Options{Rank: 3, Method: solver.Krylov{Columns: 2, Basis: 12}, MaxPasses: 8, CheckpointEvery: 1, CheckpointShare: 1e9}
+	o := factor.Options{Rank: 3, Method: lanczos.Krylov{Columns: 2, Basis: 12}, MaxPasses: 8, CheckpointEvery: 1, CheckpointShare: 1e9}
 	first, second := random(t, rows, cols, 1), random(t, rows, cols, 2)
 	tight := o
 	tight.Memory = 1 << 20
@@ -132,8 +134,8 @@ func TestRunRefuses(t *testing.T) {
 // names of this package.
 func TestResumeAfterCancellation(t *testing.T) {
 	store, dir := random(t, 3000, 900, 3), filepath.Join(t.TempDir(), "out")
-	o := factor.Options{Rank: 4, Dir: dir, Method: solver.Power{}, CheckpointEvery: 1, CheckpointShare: 1e9, MaxPasses: 300}
-	want := run(t, store, factor.Options{Rank: 4, Dir: dir + "-whole", Method: solver.Power{}, MaxPasses: 300})
+	o := factor.Options{Rank: 4, Dir: dir, Method: power.Iteration{}, CheckpointEvery: 1, CheckpointShare: 1e9, MaxPasses: 300}
+	want := run(t, store, factor.Options{Rank: 4, Dir: dir + "-whole", Method: power.Iteration{}, MaxPasses: 300})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o.Pass = func(e solver.Event, _ factor.Outlook) {

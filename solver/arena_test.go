@@ -12,7 +12,7 @@ import (
 )
 
 // heap is ordinary memory.
-var heap *Arena
+var heap *tallskinny.Arena
 
 // recorder is a Space that remembers what was dropped, as offsets in its blocks.
 type recorder struct {

@@ -1,7 +1,9 @@
 package solver
 
+import "github.com/gdsvd/gdsvd/solver/method"
+
 // lockAll locks the leading Ritz pairs of the recurrence.
-func (r *run) lockAll(pairs []RitzPair, verdicts []verdict) {
+func (r *run) lockAll(pairs []method.RitzPair, verdicts []verdict) {
 	if r.lockBlock(pairs[:len(verdicts)]) {
 		return
 	}
@@ -12,7 +14,7 @@ func (r *run) lockAll(pairs []RitzPair, verdicts []verdict) {
 }
 
 // lockBlock is lockAll for a recurrence and a rule that permit to do it at once.
-func (r *run) lockBlock(pairs []RitzPair) bool {
+func (r *run) lockBlock(pairs []method.RitzPair) bool {
 	if len(pairs) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.Cut > 0 {
 		return false
 	}

@@ -11,6 +11,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -41,7 +46,7 @@ func TestCancelledRunLeavesItsSpaceAlone(t *testing.T) {
 		sigma[i] = 1 / float64(i+1)
 	}
 	a := solvertest.WithValues(90, 60, 3, sigma...)
-	for _, method := range []solver.Method{solver.Krylov{Columns: 1, Basis: 9}, solver.Krylov{Columns: 4}, solver.Block{}, solver.Power{}, solver.Nesterov{}} {
+	for _, method := range []method.Method{lanczos.Krylov{Columns: 1, Basis: 9}, lanczos.Krylov{Columns: 4}, block.Descent{}, power.Iteration{}, momentum.Nesterov{}} {
 		for passes := range 12 {
 			ctx, cancel := context.WithCancel(t.Context())
 			space := &solvertest.Space{}
@@ -120,12 +125,12 @@ func TestCancelledSweepEnds(t *testing.T) {
 		return res, space, keep
 	}
 	for _, c := range []struct {
-		method solver.Method
+		method method.Method
 		init   bool
 		tries  int64
 	}{
-		{solver.Krylov{Columns: 2, Basis: 6}, false, 21}, {solver.Krylov{Columns: 2, Basis: 6}, true, 16},
-		{solver.Block{Columns: 4}, false, 11}, {solver.Nesterov{}, false, 6},
+		{lanczos.Krylov{Columns: 2, Basis: 6}, false, 21}, {lanczos.Krylov{Columns: 2, Basis: 6}, true, 16},
+		{block.Descent{Columns: 4}, false, 11}, {momentum.Nesterov{}, false, 6},
 	} {
 		set := solver.Settings{Rank: rank, Tol: 1e-4, Seed: 1, Method: c.method, Workers: 2}
 		if c.init {

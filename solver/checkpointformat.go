@@ -233,7 +233,7 @@ func visitScalars(v visitor, scalars ...*float64) {
 }
 
 // visitBlock meets the entries of a block, row by row.
-func visitBlock(a *Arena, v visitor, m *mat.Dense) {
+func visitBlock(a *tallskinny.Arena, v visitor, m *mat.Dense) {
 	rows, _ := m.Dims()
 	a.EachTile(rows, tallskinny.Reads(m.RawMatrix()), func(from, to int) {
 		for i := from; i < to; i++ {
@@ -243,6 +243,6 @@ func visitBlock(a *Arena, v visitor, m *mat.Dense) {
 }
 
 // visitVector meets the entries of a vector.
-func visitVector(a *Arena, v visitor, x []float64) {
+func visitVector(a *tallskinny.Arena, v visitor, x []float64) {
 	a.EachTile(len(x), tallskinny.Reading(x), func(from, to int) { v.visit(x[from:to]) })
 }

@@ -9,6 +9,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
 )
 
 // falling is a diagonal operator of order n with eigenvalues 1, 1/2, 1/3, …
@@ -42,7 +47,7 @@ func (w *weighing) Write(p []byte) (int, error) {
 
 // A checkpoint is written as it lies in memory: nothing of the state is copied.
 func TestCheckpointIsNotCopied(t *testing.T) {
-	for _, m := range []solver.Method{solver.Krylov{Columns: 4}, solver.Block{}, solver.Nesterov{}, solver.GradientDescent{}} {
+	for _, m := range []method.Method{lanczos.Krylov{Columns: 4}, block.Descent{}, momentum.Nesterov{}, gd.Descent{}} {
 		w := &weighing{}
 		_, err := solver.Eigen(t.Context(), falling(200_000), solver.Settings{Rank: 6, Method: m, MaxPasses: 14, Tol: 1e-14, Checkpointer: once{w}})
 		if err != nil {

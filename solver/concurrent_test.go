@@ -10,6 +10,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -17,8 +22,8 @@ import (
 // Space, have the bits that each has alone, and give nothing of one another back.
 func TestConcurrentRunsOnOneSpace(t *testing.T) {
 	const n = 40000
-	methods := []solver.Method{
-		solver.Krylov{Columns: 2, Basis: 12}, solver.Block{Columns: 5}, solver.Krylov{Columns: 1, Basis: 8}, solver.Power{},
+	methods := []method.Method{
+		lanczos.Krylov{Columns: 2, Basis: 12}, block.Descent{Columns: 5}, lanczos.Krylov{Columns: 1, Basis: 8}, power.Iteration{},
 	}
 	settings := func(i int) solver.Settings {
 		return solver.Settings{Rank: 3, Method: methods[i%len(methods)], Seed: uint64(i), MaxPasses: 15}
@@ -54,7 +59,7 @@ func TestConcurrentRunsOnOneSpace(t *testing.T) {
 // The number of workers, of goroutines or of processors, changes no bit.
 func TestWorkersChangeNoBits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, m := range []solver.Method{solver.Krylov{Columns: 2, Basis: 12}, solver.Block{Columns: 5}, solver.Nesterov{}} {
+	for _, m := range []method.Method{lanczos.Krylov{Columns: 2, Basis: 12}, block.Descent{Columns: 5}, momentum.Nesterov{}} {
 		for _, n := range []int{3000, 40000} {
 			var want *solver.Result
 			for _, procs := range []int{1, 2, 4} {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -21,7 +22,7 @@ func TestCopiesBesideAnEarlierRecurrence(t *testing.T) {
 		for seed := range uint64(8) {
 			a := solvertest.WithValues(49, n, seed, sigma...)
 			for b := 2; b <= 5; b++ {
-				set := solver.Settings{Rank: 10, Seed: seed, Tol: 1e-10, Method: solver.Krylov{Columns: b, Basis: 66}}
+				set := solver.Settings{Rank: 10, Seed: seed, Tol: 1e-10, Method: lanczos.Krylov{Columns: b, Basis: 66}}
 				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
 				if err != nil || res.Status != solver.Converged {
 					t.Fatalf("%d columns, seed %d, blocks of %d: %v, error %v", n, seed, b, res, err)
@@ -42,7 +43,7 @@ func TestCopiesWithPlainDeflation(t *testing.T) {
 	}
 	for seed := range uint64(8) {
 		a := solvertest.WithValues(37, 37, seed, sigma...)
-		set := solver.Settings{Rank: 32, Seed: seed, Tol: 1e-12, Method: solver.Krylov{Columns: 17}, Deflation: solver.Plain}
+		set := solver.Settings{Rank: 32, Seed: seed, Tol: 1e-12, Method: lanczos.Krylov{Columns: 17}, Deflation: solver.Plain}
 		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
 		if err != nil || res.Status != solver.Converged || math.Abs(res.Sigma[18]-2) > 1e-11 {
 			t.Errorf("seed %d: %v, error %v", seed, res, err)

@@ -15,7 +15,7 @@ import (
 // Rounding lets components of size ε·‖x‖ in; the next product is projected
 // again, so they do not grow.
 type projected struct {
-	arena *Arena
+	arena *tallskinny.Arena
 	op    Operator
 	v     *tallskinny.Basis
 	coef  []float64 // scratch
@@ -40,7 +40,7 @@ func (p *projected) Apply(ctx context.Context, dst, x *mat.Dense) error {
 // plain is the operator G − VΛVᵀ of Algorithms 1 and 2, for unit vectors V that
 // are as orthogonal as they were found.
 type plain struct {
-	arena  *Arena
+	arena  *tallskinny.Arena
 	op     Operator
 	v      *tallskinny.Basis
 	values []float64 // Λ, one per vector of v

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // safety is how much better than the tolerance a vector has to look to the
@@ -24,10 +25,10 @@ const blockSafety = 0.9
 // It owns passes, limits, deflation, locking, cancellation, and the observer.
 type run struct {
 	ctx   context.Context
-	arena *Arena
+	arena *tallskinny.Arena
 	s     Settings
-	about Traits    // of Settings.Method
-	asked Deflation // Settings.Deflation: that in s may change
+	about method.Traits // of Settings.Method
+	asked Deflation     // Settings.Deflation: that in s may change
 	op    Operator
 	shape string // of the problem, for checkpoints
 	n     int
@@ -42,17 +43,17 @@ type run struct {
 	lambda1  float64   // largest ‖Gv‖ of a unit vector seen
 	stalled  bool      // a vector was locked that will never meet the paper's rule
 
-	tol    float64     // internal tolerance
-	warm   [][]float64 // start vectors still to be used
-	given  bool        // those of Settings.Init, not looked at yet
-	told   bool        // where to search was given: what is found may not be leading
-	taken  int         // given vectors in the start block of rec
-	starts uint64      // recurrences started
-	rec    Recurrence  // the one at work, nil between two
-	doubt  bool        // more copies of a value may be hidden from it
-	first  int         // vectors that were locked when it was started
-	pairs  []RitzPair  // what it reported last
-	judge  judge       // of rec
+	tol    float64           // internal tolerance
+	warm   [][]float64       // start vectors still to be used
+	given  bool              // those of Settings.Init, not looked at yet
+	told   bool              // where to search was given: what is found may not be leading
+	taken  int               // given vectors in the start block of rec
+	starts uint64            // recurrences started
+	rec    method.Recurrence // the one at work, nil between two
+	doubt  bool              // more copies of a value may be hidden from it
+	first  int               // vectors that were locked when it was started
+	pairs  []method.RitzPair // what it reported last
+	judge  judge             // of rec
 
 	scouting bool    // rec is a scout
 	outside  lookout // what is known about values beyond those found
@@ -73,7 +74,7 @@ type run struct {
 }
 
 // newRun returns a run on op that has not begun.
-func newRun(ctx context.Context, arena *Arena, op Operator, shape string, s Settings) *run {
+func newRun(ctx context.Context, arena *tallskinny.Arena, op Operator, shape string, s Settings) *run {
 	n := op.Dim()
 	r := &run{
 		ctx: ctx, arena: arena, s: s, about: s.Method.Traits(s.Rank), asked: s.Deflation, op: op, shape: shape, n: n,
@@ -180,7 +181,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 	}
 	r.rec.Avoid(r.locked)
 	if !confirming && r.s.Stop == StopResidual {
-		r.rec.Aim(func(c RitzPair) float64 { return r.relative(c) / r.tol })
+		r.rec.Aim(func(c method.RitzPair) float64 { return r.relative(c) / r.tol })
 	}
 	var y *mat.Dense
 	defer func() { r.arena.Free(y) }()
@@ -240,8 +241,8 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 }
 
 // terms are what the next recurrence is told.
-func (r *run) terms() Run {
-	return Run{
+func (r *run) terms() method.Run {
+	return method.Run{
 		Arena: r.arena, Rank: r.s.Rank, Paper: r.s.Stop == StopPaper,
 		Indefinite: r.s.Operator == Dilation, Given: r.told && r.starts == 1,
 	}

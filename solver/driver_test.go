@@ -11,6 +11,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -18,8 +21,8 @@ import (
 // Ritz pairs a pass that goes on after some of them have been locked.
 type subspace struct{ guard int }
 
-func (s subspace) Traits(int) solver.Traits {
-	t := solver.Single("subspace", 3, 100)
+func (s subspace) Traits(int) method.Traits {
+	t := method.Single("subspace", 3, 100)
 	t.Width = func(missing int) int { return missing + s.guard }
 	return t
 }
@@ -39,18 +42,18 @@ func orthonormalColumns(x *mat.Dense) *mat.Dense {
 	return mat.DenseCopyOf(u.Slice(0, n, 0, l))
 }
 
-func (subspace) New(solver.Run) solver.Recurrence { return new(subspaceRun) }
+func (subspace) New(method.Run) method.Recurrence { return new(subspaceRun) }
 
 type subspaceRun struct {
-	solver.Alone
+	method.Alone
 	x, ritz *mat.Dense
 	y       *mat.Dense
-	pairs   []solver.RitzPair
+	pairs   []method.RitzPair
 }
 
 func (r *subspaceRun) Next() *mat.Dense { return r.x }
 
-func (r *subspaceRun) Absorb(y *mat.Dense) []solver.RitzPair {
+func (r *subspaceRun) Absorb(y *mat.Dense) []method.RitzPair {
 	_, l := r.x.Dims()
 	var h mat.Dense
 	h.Mul(r.x.T(), y)
@@ -74,7 +77,7 @@ func (r *subspaceRun) Absorb(y *mat.Dense) []solver.RitzPair {
 	values := e.Values(nil)
 	r.pairs = r.pairs[:0]
 	for i := range l {
-		c := solver.RitzPair{Value: values[l-1-i], DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
+		c := method.RitzPair{Value: values[l-1-i], DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
 		var d mat.VecDense
 		d.AddScaledVec(r.y.ColView(i), -c.Value, r.ritz.ColView(i))
 		c.Residual = mat.Norm(&d, 2)
@@ -84,7 +87,7 @@ func (r *subspaceRun) Absorb(y *mat.Dense) []solver.RitzPair {
 	return r.pairs
 }
 
-func (r *subspaceRun) State(s *solver.State) {
+func (r *subspaceRun) State(s *method.State) {
 	s.Tall("x", &r.x, -1)
 	s.Small("ritz", &r.ritz, -1, -1) // none before the first product
 	s.Small("y", &r.y, -1, -1)
@@ -112,13 +115,13 @@ func TestBlockMethod(t *testing.T) {
 }
 
 // optimist is a method that reports a tenth of a thousandth of its residuals.
-type optimist struct{ solver.Method }
+type optimist struct{ method.Method }
 
-type optimistRun struct{ solver.Recurrence }
+type optimistRun struct{ method.Recurrence }
 
-func (o optimist) New(r solver.Run) solver.Recurrence { return optimistRun{o.Method.New(r)} }
+func (o optimist) New(r method.Run) method.Recurrence { return optimistRun{o.Method.New(r)} }
 
-func (o optimistRun) Absorb(y *mat.Dense) []solver.RitzPair {
+func (o optimistRun) Absorb(y *mat.Dense) []method.RitzPair {
 	c := o.Recurrence.Absorb(y)
 	for i := range c {
 		c[i].Residual /= 300
@@ -135,7 +138,7 @@ func TestGoesOn(t *testing.T) {
 		for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
 			left := solver.NewDenseRows(30, 4)
 			finishes := 0
-			set := solver.Settings{Rank: 4, Seed: seed, Deflation: d, Method: optimist{solver.Power{}}, Left: left}
+			set := solver.Settings{Rank: 4, Seed: seed, Deflation: d, Method: optimist{power.Iteration{}}, Left: left}
 			set.Observer = solver.ObserverFunc(func(e solver.Event) error {
 				if e.Phase == solver.PhaseFinish {
 					finishes++
@@ -162,7 +165,7 @@ func TestGoesOn(t *testing.T) {
 // TestGoingOnWithinLimits stops runs that go on at every pass.
 func TestGoingOnWithinLimits(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 1, 5, 4, 3, 2, 1.5, 1)
-	set := solver.Settings{Rank: 4, Method: optimist{solver.Power{}}}
+	set := solver.Settings{Rank: 4, Method: optimist{power.Iteration{}}}
 	full, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
 	if err != nil {
 		t.Fatal(err)
@@ -205,13 +208,13 @@ func TestGoingOnWithinLimits(t *testing.T) {
 }
 
 // hopeless is a method whose residuals are all said to be zero.
-type hopeless struct{ solver.Method }
+type hopeless struct{ method.Method }
 
-type hopelessRun struct{ solver.Recurrence }
+type hopelessRun struct{ method.Recurrence }
 
-func (h hopeless) New(r solver.Run) solver.Recurrence { return hopelessRun{h.Method.New(r)} }
+func (h hopeless) New(r method.Run) method.Recurrence { return hopelessRun{h.Method.New(r)} }
 
-func (h hopelessRun) Absorb(y *mat.Dense) []solver.RitzPair {
+func (h hopelessRun) Absorb(y *mat.Dense) []method.RitzPair {
 	c := h.Recurrence.Absorb(y)
 	c[0].Residual = 0
 	return c
@@ -222,7 +225,7 @@ func (h hopelessRun) Absorb(y *mat.Dense) []solver.RitzPair {
 func TestNeverBelievesTheMethod(t *testing.T) {
 	a := solvertest.WithValues(30, 12, 1, 5, 4.9, 4.8, 4.7, 4.6, 4.5)
 	left := solver.NewDenseRows(30, 4)
-	set := solver.Settings{Rank: 4, Method: hopeless{solver.Power{}}, Left: left}
+	set := solver.Settings{Rank: 4, Method: hopeless{power.Iteration{}}, Left: left}
 	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +250,7 @@ func TestHonest(t *testing.T) {
 		for _, limit := range []int{1, 2, 3, 5, 8, 13, 21, 34, 55, 1000} {
 			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
 				left := solver.NewDenseRows(rows, k)
-				set := solver.Settings{Rank: k, Method: solver.GradientDescent{}, Seed: seed, MaxPasses: limit, Deflation: d, Left: left, Tol: math.Pow10(-int(seed%9) - 2)}
+				set := solver.Settings{Rank: k, Method: gd.Descent{}, Seed: seed, MaxPasses: limit, Deflation: d, Left: left, Tol: math.Pow10(-int(seed%9) - 2)}
 				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
 				if err != nil {
 					t.Fatal(err)
@@ -269,7 +272,7 @@ func (m metered) Run(ctx context.Context, p solver.Pass) (solver.Cost, error) {
 func TestStats(t *testing.T) {
 	m := metered{solvertest.NewDense(solvertest.WithValues(20, 10, 1, 4, 2, 1))}
 	m.Passes = 7 // used before
-	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 2, Method: solver.GradientDescent{}})
+	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 2, Method: gd.Descent{}})
 	if err != nil {
 		t.Fatal(err)
 	}

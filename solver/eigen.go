@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // Eigen computes k leading eigenpairs of op. It returns the vectors as the
@@ -40,7 +41,7 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	return res, nil
 }
 
-func eigenvectors(ctx context.Context, arena *Arena, op Operator, s Settings) (*EigenResult, error) {
+func eigenvectors(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) (*EigenResult, error) {
 	r := newRun(ctx, arena, op, fmt.Sprintf("%d×%d operator%v", op.Dim(), op.Dim(), scaleOf(op)), s)
 	var res *EigenResult
 	err := tallskinny.UntilEnd(func() (err error) {
@@ -112,14 +113,14 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 	if err != nil {
 		return r.fault(err)
 	}
-	pairs := make([]RitzPair, k)
+	pairs := make([]method.RitzPair, k)
 	x, gx := tallskinny.Column(r.arena.Dense(r.n, 1)), tallskinny.Column(r.arena.Dense(r.n, 1))
 	for j := range pairs {
 		r.arena.CopyColumn(x, res.Vectors, j)
 		r.arena.CopyColumn(gx, y, j)
 		r.lambda1 = max(r.lambda1, r.arena.Norm2(gx))
 		r.arena.AddScaled(gx, -res.Values[j], x)
-		pairs[j] = RitzPair{Value: res.Values[j], Residual: r.arena.Norm2(gx)}
+		pairs[j] = method.RitzPair{Value: res.Values[j], Residual: r.arena.Norm2(gx)}
 	}
 	worst := 0
 	for j, c := range pairs {
@@ -134,7 +135,7 @@ func (r *run) measure(res *EigenResult) (Status, error) {
 	if res.Status == Converged && r.s.Stop == StopResidual && res.Converged < k {
 		res.Status = Stagnated
 	}
-	e := r.event(PhaseFinish, worst, RitzPair{Value: res.Values[worst]})
+	e := r.event(PhaseFinish, worst, method.RitzPair{Value: res.Values[worst]})
 	e.Residual = res.Residuals[worst]
 	return res.Status, r.observe(e)
 }

@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -19,7 +21,7 @@ func TestEigen(t *testing.T) {
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			d := solvertest.NewDense(c.A)
-			res, err := solver.Eigen(t.Context(), solver.GramOf(d), solver.Settings{Rank: c.K, Method: solver.Power{}, Tol: c.Tol, MaxPasses: 200_000})
+			res, err := solver.Eigen(t.Context(), solver.GramOf(d), solver.Settings{Rank: c.K, Method: power.Iteration{}, Tol: c.Tol, MaxPasses: 200_000})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +64,7 @@ func TestEigenEnds(t *testing.T) {
 	a := solvertest.WithValues(20, 10, 1, 4, 2, 1)
 	for limit := 1; limit < 30; limit++ {
 		d := solvertest.NewDense(a)
-		res, err := solver.Eigen(t.Context(), solver.GramOf(d), solver.Settings{Rank: 3, Method: solver.GradientDescent{}, MaxPasses: limit})
+		res, err := solver.Eigen(t.Context(), solver.GramOf(d), solver.Settings{Rank: 3, Method: gd.Descent{}, MaxPasses: limit})
 		if err != nil || d.Passes != limit || res.Status != solver.PassLimit {
 			t.Fatalf("limit %d: %v after %d passes, %v", limit, res.Status, d.Passes, err)
 		}
@@ -72,7 +74,7 @@ func TestEigenEnds(t *testing.T) {
 			}
 		}
 	}
-	full, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), solver.Settings{Rank: 3, Method: solver.GradientDescent{}})
+	full, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), solver.Settings{Rank: 3, Method: gd.Descent{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func TestEigenEnds(t *testing.T) {
 		} {
 			d := solvertest.NewDense(a)
 			d.Hook = c.hook
-			res, err := solver.Eigen(ctx, solver.GramOf(d), solver.Settings{Rank: 3, Method: solver.GradientDescent{}})
+			res, err := solver.Eigen(ctx, solver.GramOf(d), solver.Settings{Rank: 3, Method: gd.Descent{}})
 			if !errors.Is(err, c.want) {
 				t.Errorf("pass %d: got %v, want %v", at, err, c.want)
 			}
@@ -113,7 +115,7 @@ func TestEigenEnds(t *testing.T) {
 			}
 			return nil
 		})
-		if _, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), solver.Settings{Rank: 3, Method: solver.GradientDescent{}, Observer: o}); !errors.Is(err, fault) {
+		if _, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), solver.Settings{Rank: 3, Method: gd.Descent{}, Observer: o}); !errors.Is(err, fault) {
 			t.Errorf("observer at pass %d: got %v", at, err)
 		}
 	}

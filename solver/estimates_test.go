@@ -5,18 +5,20 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
 
 // counted counts the vectors that are formed one after the other.
 type counted struct {
-	Krylov
+	lanczos.Krylov
 	formed *int
 }
 
-func (c counted) New(r Run) Recurrence { return countedRun{c.Krylov.New(r), c.formed} }
+func (c counted) New(r method.Run) method.Recurrence { return countedRun{c.Krylov.New(r), c.formed} }
 
 type countedRun struct {
-	Recurrence
+	method.Recurrence
 	formed *int
 }
 
@@ -36,7 +38,7 @@ func TestEstimatesAreFormedTogether(t *testing.T) {
 		op[i] = float64(n - i)
 	}
 	res, err := Eigen(ctx, op, Settings{
-		Rank: rank, Seed: 1, Method: counted{Krylov{Columns: 3, Basis: 60}, &vectors},
+		Rank: rank, Seed: 1, Method: counted{lanczos.Krylov{Columns: 3, Basis: 60}, &vectors},
 		Observer: ObserverFunc(func(e Event) error {
 			if e.Pass == 9 {
 				cancel()

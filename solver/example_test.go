@@ -6,15 +6,18 @@ import (
 	"log"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // The two leading triplets of a matrix in memory, by gradient descent.
-func ExampleGradientDescent() {
+func ExampleSVD() {
 	a := solvertest.NewDense(solvertest.Diagonal(6, 4, 3, 2, 1))
 	res, err := solver.SVD(context.Background(), a, solver.Settings{
 		Rank:   2,
-		Method: solver.GradientDescent{Eta: 0.5},
+		Method: gd.Descent{Eta: 0.5},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -25,12 +28,12 @@ func ExampleGradientDescent() {
 }
 
 // The same by the power method, keeping the left vectors.
-func ExamplePower() {
+func ExampleSettings_left() {
 	a := solvertest.NewDense(solvertest.Diagonal(6, 4, 3, 2, 1))
 	left := solver.NewDenseRows(6, 2)
 	res, err := solver.SVD(context.Background(), a, solver.Settings{
 		Rank:   2,
-		Method: solver.Power{},
+		Method: power.Iteration{},
 		Left:   left,
 	})
 	if err != nil {
@@ -48,7 +51,7 @@ func ExampleEigen() {
 	a := solvertest.NewDense(solvertest.DominantThenCluster(30, 12, 1))
 	res, err := solver.Eigen(context.Background(), solver.GramOf(a), solver.Settings{
 		Rank:      2,
-		Method:    solver.GradientDescent{},
+		Method:    gd.Descent{},
 		Tol:       1e-6,
 		Deflation: solver.Plain,
 	})
@@ -59,4 +62,36 @@ func ExampleEigen() {
 		res.Status, res.Seen[1], res.Residuals[1] > 100*res.Seen[1])
 	// Output:
 	// stagnated: seen 5e-07, true residual over 100 times as large: true
+}
+
+// Values whose squares are below the rounding errors of the Gram operator: it
+// finds them up to those errors, the dilation finds them.
+func ExampleSettings_dilation() {
+	for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
+		a := solvertest.NewDense(solvertest.WithValues(20, 4, 1, 1, 1e-4, 1e-8, 1e-10))
+		res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: gd.Descent{}, Operator: operator, Tol: 1e-14})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%v: %v, σ = %.3g\n", operator, res.Status, res.Sigma)
+	}
+	// Output:
+	// gram: stagnated, σ = [1 0.0001 1e-08 1e-10]
+	// dilation: converged, σ = [1 0.0001 1e-08 1e-10]
+}
+
+// The eigenpairs of a symmetric positive semidefinite matrix, here a kernel.
+func ExampleSettings_symmetric() {
+	kernel := solvertest.Hilbert(8)
+	res, err := solver.SVD(context.Background(), solvertest.NewDense(kernel), solver.Settings{
+		Rank:     2,
+		Method:   momentum.Nesterov{},
+		Operator: solver.Symmetric,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%v: λ = %.6f\n", res.Status, res.Sigma)
+	// Output:
+	// converged: λ = [1.695939 0.298125]
 }

@@ -1,31 +1,36 @@
 package solver
 
-import "gonum.org/v1/gonum/mat"
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/power"
+)
 
 // Started returns a recurrence at its start block, for any run.
-func Started(m Method, r Run, z *mat.Dense) Recurrence {
+func Started(m method.Method, r method.Run, z *mat.Dense) method.Recurrence {
 	rec := m.New(r)
 	rec.Start(z)
 	return rec
 }
 
 // Saved returns the parts of a recurrence.
-func Saved(r Recurrence) []Part {
-	var s State
+func Saved(r method.Recurrence) []method.Part {
+	var s method.State
 	r.State(&s)
 	return s.Parts
 }
 
 // Hasty is the power method in the dilation, with residuals reported far too
 // small, so that certificates send the search on.
-type Hasty struct{ Power }
+type Hasty struct{ power.Iteration }
 
 // New implements Method.
-func (h Hasty) New(r Run) Recurrence { return hastyRun{h.Power.New(r)} }
+func (h Hasty) New(r method.Run) method.Recurrence { return hastyRun{h.Iteration.New(r)} }
 
-type hastyRun struct{ Recurrence }
+type hastyRun struct{ method.Recurrence }
 
-func (h hastyRun) Absorb(y *mat.Dense) []RitzPair {
+func (h hastyRun) Absorb(y *mat.Dense) []method.RitzPair {
 	c := h.Recurrence.Absorb(y)
 	c[0].Residual /= 300
 	return c

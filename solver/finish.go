@@ -44,7 +44,7 @@ type certificate struct {
 
 // certify streams W = A·V to left, unless nil, and measures. left holds W
 // afterwards, and v the right vectors.
-func certify(ctx context.Context, arena *Arena, a Matrix, v *mat.Dense, left RowStore) (*certificate, error) {
+func certify(ctx context.Context, arena *tallskinny.Arena, a Matrix, v *mat.Dense, left RowStore) (*certificate, error) {
 	n, k := v.Dims()
 	atw, r := arena.Dense(n, k), mat.NewDense(k, k, nil)
 	if _, err := a.Run(ctx, Pass{X: v, RowsOut: rowsOut(left), Sum: atw, R: r}); err != nil {
@@ -96,7 +96,7 @@ func reach(r, rot *mat.Dense) []float64 {
 	out := make([]float64, k)
 	for j := range k {
 		mat.Col(col, j, r)
-		norm := (*Arena)(nil).Norm2(col)
+		norm := (*tallskinny.Arena)(nil).Norm2(col)
 		for i := range k {
 			out[i] += norm * math.Abs(rot.At(j, i))
 		}
@@ -106,7 +106,7 @@ func reach(r, rot *mat.Dense) []float64 {
 
 // columnResiduals returns ‖x_i/σ_i − σ_i·v_i‖ for the columns of x = AᵀU·Σ and v,
 // where σ_i is not zero.
-func columnResiduals(a *Arena, x, v blas64.General, sigma []float64) []float64 {
+func columnResiduals(a *tallskinny.Arena, x, v blas64.General, sigma []float64) []float64 {
 	var s tallskinny.Sums
 	s.Reset(x.Rows, 1, x.Cols)
 	a.EachChunk(x.Rows, tallskinny.Reads(x, v), func(seg, first, rows int) {

@@ -10,6 +10,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
 // TestFootprint weighs recurrences: what is reachable after some passes, and
@@ -17,14 +23,14 @@ import (
 // be far below it.
 func TestFootprint(t *testing.T) {
 	const n, k = 20000, 10
-	for _, m := range []solver.Method{
-		solver.GradientDescent{}, solver.Power{}, solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{},
-		solver.Block{}, solver.Block{Columns: 40}, solver.Krylov{Columns: 4, Basis: 40}, solver.Krylov{Columns: 10, Basis: 100},
+	for _, m := range []method.Method{
+		gd.Descent{}, power.Iteration{}, momentum.Polyak{}, momentum.Nesterov{}, momentum.NesterovGeneral{},
+		block.Descent{}, block.Descent{Columns: 40}, lanczos.Krylov{Columns: 4, Basis: 40}, lanczos.Krylov{Columns: 10, Basis: 100},
 	} {
 		before := heap()
 		z := mat.NewDense(n, m.Traits(k).Width(k), nil)
 		solver.Gaussian(z, 0, 1, 1)
-		r := solver.Started(m, solver.Run{Rank: k}, z)
+		r := solver.Started(m, method.Run{Rank: k}, z)
 		y := mat.DenseCopyOf(z)
 		for range 15 {
 			x := r.Next()
@@ -87,7 +93,7 @@ func (w *weighed) Run(_ context.Context, p solver.Pass) (solver.Cost, error) {
 // TestRunFootprint weighs whole runs during their passes.
 func TestRunFootprint(t *testing.T) {
 	const n, k = 8000, 10
-	for _, m := range []solver.Method{solver.Power{}, solver.Block{}, solver.Krylov{}, solver.Krylov{Columns: 1}} {
+	for _, m := range []method.Method{power.Iteration{}, block.Descent{}, lanczos.Krylov{}, lanczos.Krylov{Columns: 1}} {
 		before, a := heap(), &weighed{n: n}
 		if _, err := solver.SVD(t.Context(), a, solver.Settings{Rank: k, Method: m, MaxPasses: 60}); err != nil {
 			t.Fatal(err)

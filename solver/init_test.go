@@ -9,14 +9,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // methodsOfUsers is all of them as a user gets them.
-var methodsOfUsers = map[string]solver.Method{
-	"gd": solver.GradientDescent{}, "power": solver.Power{}, "polyak": solver.Polyak{}, "nesterov": solver.Nesterov{},
-	"nesterov-general": solver.NesterovGeneral{}, "block": solver.Block{}, "krylov": solver.Krylov{},
-	"krylov/1": solver.Krylov{Columns: 1}, "krylov/2 restarted": solver.Krylov{Columns: 2, Basis: 8},
+var methodsOfUsers = map[string]method.Method{
+	"gd": gd.Descent{}, "power": power.Iteration{}, "polyak": momentum.Polyak{}, "nesterov": momentum.Nesterov{},
+	"nesterov-general": momentum.NesterovGeneral{}, "block": block.Descent{}, "krylov": lanczos.Krylov{},
+	"krylov/1": lanczos.Krylov{Columns: 1}, "krylov/2 restarted": lanczos.Krylov{Columns: 2, Basis: 8},
 }
 
 // TestInitInvariant is the case of a result for a part of the matrix that has
@@ -172,7 +178,7 @@ func TestInitSavesPasses(t *testing.T) {
 	after.Add(after, before)
 	for _, tol := range []float64{1e-4, 1e-8} {
 		solve := func(a, init *mat.Dense) *solver.Result {
-			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: k, Method: solver.Krylov{}, Init: init, Tol: tol})
+			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: k, Method: lanczos.Krylov{}, Init: init, Tol: tol})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,9 +202,9 @@ func TestInitSavesPasses(t *testing.T) {
 }
 
 // oneVector reports whether a method finds one vector after the other.
-func oneVector(m solver.Method) bool {
+func oneVector(m method.Method) bool {
 	switch m.(type) {
-	case solver.Block, solver.Krylov:
+	case block.Descent, lanczos.Krylov:
 		return false
 	}
 	return true

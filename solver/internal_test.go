@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
 )
 
 // explicit is an Operator with a matrix.
@@ -200,7 +202,7 @@ func TestSettingsPanic(t *testing.T) {
 					t.Errorf("step size %g is accepted", eta)
 				}
 			}()
-			Settings{Rank: 2, Method: GradientDescent{Eta: eta}}.normalised(nothing5{}, 3)
+			Settings{Rank: 2, Method: gd.Descent{Eta: eta}}.normalised(nothing5{}, 3)
 		}()
 	}
 }
@@ -230,10 +232,10 @@ func TestPaperRuleOfScaled(t *testing.T) {
 		{1000, false, math.SmallestNonzeroFloat64, false},
 	} {
 		j := newJudge(StopPaper, 1e-8, c.e, c.linear, false)
-		if got := j.met(RitzPair{Value: 1, DeltaVector: 1e-9, DeltaValue: c.delta}, 1); got != c.met {
+		if got := j.met(method.RitzPair{Value: 1, DeltaVector: 1e-9, DeltaValue: c.delta}, 1); got != c.met {
 			t.Errorf("2^%d, linear %t, a change of %g: %t", c.e, c.linear, c.delta, got)
 		}
-		if j.met(RitzPair{Value: 1, DeltaVector: 1.1e-8}, 1) {
+		if j.met(method.RitzPair{Value: 1, DeltaVector: 1.1e-8}, 1) {
 			t.Errorf("2^%d: a change of the vector by more than the tolerance is met", c.e)
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -15,7 +18,7 @@ func TestLeak(t *testing.T) {
 	const tol = 1e-6
 	for seed := range uint64(4) {
 		a := solvertest.DominantThenCluster(40, 20, seed)
-		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}} {
+		for _, m := range []method.Method{gd.Descent{}, power.Iteration{}} {
 			set := solver.Settings{Rank: 4, Tol: tol, Seed: seed, Method: m, Deflation: solver.Plain}
 			plain, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), set)
 			if err != nil {
@@ -54,7 +57,7 @@ func TestLeakHealed(t *testing.T) {
 		a := solvertest.DominantThenCluster(30, 12, seed)
 		for _, d := range []solver.Deflation{solver.Plain, solver.Projected} {
 			left := solver.NewDenseRows(30, 4)
-			set := solver.Settings{Rank: 4, Tol: 1e-6, Seed: seed, Method: solver.Power{}, Deflation: d, Left: left}
+			set := solver.Settings{Rank: 4, Tol: 1e-6, Seed: seed, Method: power.Iteration{}, Deflation: d, Left: left}
 			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
 			if err != nil {
 				t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 // left turns the W = A·V in a RowStore into the left singular vectors, in
 // place, by sweeps over chunks of rows.
 type left struct {
-	arena *Arena // of the rows of a chunk, in memory
+	arena *tallskinny.Arena // of the rows of a chunk, in memory
 	ctx   context.Context
 	store RowStore
 	rows  int64
@@ -212,7 +212,7 @@ func inverseRoot(x *mat.Dense, s *mat.SymDense) {
 	values := e.Values(nil)
 	top := values[len(values)-1]
 	for j, v := range values {
-		(*Arena)(nil).ScaleColumn(x, j, 1/math.Sqrt(max(v, tallskinny.Epsilon*top, math.SmallestNonzeroFloat64)))
+		(*tallskinny.Arena)(nil).ScaleColumn(x, j, 1/math.Sqrt(max(v, tallskinny.Epsilon*top, math.SmallestNonzeroFloat64)))
 	}
 }
 

@@ -1,6 +1,10 @@
 package solver
 
-import "math"
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/solver/method"
+)
 
 // accept decides about the Ritz pairs of a pass as a block: those that are wanted
 // are locked, in order, when the last of them is good enough. Waiting for it
@@ -11,7 +15,7 @@ import "math"
 // an arbitrary completion, provided that the recurrence is fresh: what one that
 // has gone on after a lock does not see may still be there. If a given start
 // vector turns out to lie in the null space it asks for another.
-func (r *run) accept(j *judge, pairs []RitzPair) (accepted int, restart bool) {
+func (r *run) accept(j *judge, pairs []method.RitzPair) (accepted int, restart bool) {
 	j.products++
 	if j.tol = r.tol; r.locked.Len == 0 && len(pairs) > 1 && r.s.Stop == StopResidual {
 		j.tol *= blockSafety / safety
@@ -46,7 +50,7 @@ func (r *run) accept(j *judge, pairs []RitzPair) (accepted int, restart bool) {
 
 // lock makes the vector in the next place of the basis a found one. The value
 // the paper computes is one only where its rule has been met.
-func (r *run) lock(c RitzPair, v verdict) {
+func (r *run) lock(c method.RitzPair, v verdict) {
 	x := r.locked.Next()
 	value := c.Value
 	if r.s.Stop == StopPaper && v == found {

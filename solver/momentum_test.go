@@ -10,6 +10,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -57,14 +61,14 @@ func TestDisplay(t *testing.T) {
 	for seed := range uint64(5) {
 		g := gram(solvertest.WithValues(20, 8, seed, 1.2, 1.1, 0.9, 0.5, 0.1))
 		for _, c := range []struct {
-			method    solver.Method
+			method    method.Method
 			eta, beta float64
 			ahead     bool
 		}{
-			{solver.Nesterov{Beta: 0.5}, 0.5, 0.5, true},
-			{solver.Nesterov{Eta: 0.3, Beta: 0.8}, 0.3, 0.8, true},
-			{solver.Polyak{Beta: 0.5}, 0.5, 0.5, false},
-			{solver.Polyak{Eta: 0.7, Beta: 0.9}, 0.7, 0.9, false},
+			{momentum.Nesterov{Beta: 0.5}, 0.5, 0.5, true},
+			{momentum.Nesterov{Eta: 0.3, Beta: 0.8}, 0.3, 0.8, true},
+			{momentum.Polyak{Beta: 0.5}, 0.5, 0.5, false},
+			{momentum.Polyak{Eta: 0.7, Beta: 0.9}, 0.7, 0.9, false},
 		} {
 			z := unit(8, 0, seed)
 			want := display(g, z, c.eta, c.beta, c.ahead, steps)
@@ -83,13 +87,13 @@ func TestDisplay(t *testing.T) {
 }
 
 // stepsTo counts the products until the angle to e₁ is at most 10⁻⁶.
-func stepsTo(m solver.Method, g *mat.Dense, limit int) int {
+func stepsTo(m method.Method, g *mat.Dense, limit int) int {
 	n, _ := g.Dims()
 	z := mat.NewDense(n, 1, nil)
 	for i := range n {
 		z.Set(i, 0, 1/math.Sqrt(float64(n)))
 	}
-	rec := solver.Started(m, solver.Run{Rank: 1}, z)
+	rec := solver.Started(m, method.Run{Rank: 1}, z)
 	y, v := mat.NewDense(n, 1, nil), make([]float64, n)
 	for t := range limit {
 		y.Mul(g, rec.Next())
@@ -126,15 +130,15 @@ func TestRates(t *testing.T) {
 	best := func(gap float64) float64 { q := math.Sqrt(gap / 2); return (1 - q) / (1 + q) }
 	for _, c := range []struct {
 		name   string
-		method func(gap float64) solver.Method
+		method func(gap float64) method.Method
 		want   float64
 	}{
-		{"gd", func(float64) solver.Method { return solver.GradientDescent{} }, -1},
-		{"power", func(float64) solver.Method { return solver.Power{} }, -1},
-		{"nesterov, best β", func(gap float64) solver.Method { return solver.Nesterov{Beta: best(gap)} }, -0.5},
-		{"nesterov", func(float64) solver.Method { return solver.Nesterov{} }, -0.5},
-		{"nesterov, η = 0.3", func(float64) solver.Method { return solver.Nesterov{Eta: 0.3} }, -0.5},
-		{"polyak", func(float64) solver.Method { return solver.Polyak{} }, -0.5},
+		{"gd", func(float64) method.Method { return gd.Descent{} }, -1},
+		{"power", func(float64) method.Method { return power.Iteration{} }, -1},
+		{"nesterov, best β", func(gap float64) method.Method { return momentum.Nesterov{Beta: best(gap)} }, -0.5},
+		{"nesterov", func(float64) method.Method { return momentum.Nesterov{} }, -0.5},
+		{"nesterov, η = 0.3", func(float64) method.Method { return momentum.Nesterov{Eta: 0.3} }, -0.5},
+		{"polyak", func(float64) method.Method { return momentum.Polyak{} }, -0.5},
 	} {
 		var gaps, steps []float64
 		for e := 4; e <= 12; e += 2 { // the paper's gaps are 10^(−e/4)
@@ -157,7 +161,7 @@ func TestLocalRate(t *testing.T) {
 		gap := math.Pow(10, -float64(e)/4)
 		g := withGap(gap)
 		z := mat.NewDense(8, 1, []float64{1, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3})
-		rec := solver.Started(solver.NesterovGeneral{Mu: 0.24 * gap}, solver.Run{Rank: 1}, z)
+		rec := solver.Started(momentum.NesterovGeneral{Mu: 0.24 * gap}, method.Run{Rank: 1}, z)
 		y, v := mat.NewDense(8, 1, nil), make([]float64, 8)
 		count := 0
 		for angle := 1.0; angle > 1e-9; count++ {
@@ -189,7 +193,7 @@ func TestAutomaticMomentum(t *testing.T) {
 	for name, sigma := range map[string][]float64{"geometric": geometric, "slow": slow} {
 		for seed := range uint64(3) {
 			a := solvertest.WithValues(60, 45, seed, sigma...)
-			passes := func(m solver.Method) int {
+			passes := func(m method.Method) int {
 				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 6, Seed: seed, Method: m})
 				if err != nil || res.Status != solver.Converged {
 					t.Fatalf("%v, %v", res.Status, err)
@@ -198,13 +202,13 @@ func TestAutomaticMomentum(t *testing.T) {
 			}
 			bestNesterov, bestPolyak := math.MaxInt, math.MaxInt
 			for beta := 0.1; beta < 0.99; beta += 0.05 {
-				bestNesterov = min(bestNesterov, passes(solver.Nesterov{Beta: beta}))
-				bestPolyak = min(bestPolyak, passes(solver.Polyak{Beta: beta}))
+				bestNesterov = min(bestNesterov, passes(momentum.Nesterov{Beta: beta}))
+				bestPolyak = min(bestPolyak, passes(momentum.Polyak{Beta: beta}))
 			}
-			if got := passes(solver.Nesterov{}); float64(got) > 1.25*float64(bestNesterov) {
+			if got := passes(momentum.Nesterov{}); float64(got) > 1.25*float64(bestNesterov) {
 				t.Errorf("%s, seed %d: nesterov takes %d passes, the best fixed β %d", name, seed, got, bestNesterov)
 			}
-			if got := passes(solver.Polyak{}); float64(got) > 1.25*float64(bestPolyak) {
+			if got := passes(momentum.Polyak{}); float64(got) > 1.25*float64(bestPolyak) {
 				t.Errorf("%s, seed %d: polyak takes %d passes, the best fixed β %d", name, seed, got, bestPolyak)
 			}
 		}
@@ -216,7 +220,7 @@ func TestAutomaticMomentum(t *testing.T) {
 // gets long before the length of the iterate has settled. Heavy balls that go
 // round zero then end up at the second eigenvector.
 func TestMomentumSettles(t *testing.T) {
-	for _, m := range []solver.Method{solver.Polyak{}, solver.Nesterov{}} {
+	for _, m := range []method.Method{momentum.Polyak{}, momentum.Nesterov{}} {
 		for _, gap := range []float64{1e-2, 1e-3, 1e-4, 1e-5} {
 			op := diagonal{100, []float64{1, 1 - gap}}
 			for seed := range uint64(40) {
@@ -250,9 +254,9 @@ func (d diagonal) Apply(ctx context.Context, dst, x *mat.Dense) error {
 	return ctx.Err()
 }
 
-var accelerated = []solver.Method{
-	solver.Polyak{}, solver.Polyak{Beta: 0.8}, solver.Nesterov{}, solver.Nesterov{Beta: 0.95}, solver.Nesterov{Eta: 0.9},
-	solver.NesterovGeneral{}, solver.NesterovGeneral{Rho: 50},
+var accelerated = []method.Method{
+	momentum.Polyak{}, momentum.Polyak{Beta: 0.8}, momentum.Nesterov{}, momentum.Nesterov{Beta: 0.95}, momentum.Nesterov{Eta: 0.9},
+	momentum.NesterovGeneral{}, momentum.NesterovGeneral{Rho: 50},
 }
 
 // TestAcceleratedEnds runs the accelerated methods with the rules and the
@@ -284,12 +288,12 @@ func TestAcceleratedEnds(t *testing.T) {
 
 func TestAcceleratedParameters(t *testing.T) {
 	nan := math.NaN()
-	for _, m := range []solver.Method{
-		solver.Polyak{Eta: 1}, solver.Polyak{Eta: nan}, solver.Polyak{Beta: -0.1}, solver.Polyak{Beta: 1}, solver.Polyak{Beta: nan},
-		solver.Nesterov{Eta: -1}, solver.Nesterov{Beta: -0.1}, solver.Nesterov{Beta: 1}, solver.Nesterov{Beta: nan},
-		solver.Nesterov{Eta: 0.9, Beta: 0.2}, // the length of the iterates would not settle
-		solver.NesterovGeneral{Eta: 1}, solver.NesterovGeneral{Mu: -1}, solver.NesterovGeneral{Mu: 0.25}, solver.NesterovGeneral{Mu: nan},
-		solver.NesterovGeneral{Rho: 1}, solver.NesterovGeneral{Rho: -3}, solver.NesterovGeneral{Rho: nan}, solver.NesterovGeneral{Rho: math.Inf(1)},
+	for _, m := range []method.Method{
+		momentum.Polyak{Eta: 1}, momentum.Polyak{Eta: nan}, momentum.Polyak{Beta: -0.1}, momentum.Polyak{Beta: 1}, momentum.Polyak{Beta: nan},
+		momentum.Nesterov{Eta: -1}, momentum.Nesterov{Beta: -0.1}, momentum.Nesterov{Beta: 1}, momentum.Nesterov{Beta: nan},
+		momentum.Nesterov{Eta: 0.9, Beta: 0.2}, // the length of the iterates would not settle
+		momentum.NesterovGeneral{Eta: 1}, momentum.NesterovGeneral{Mu: -1}, momentum.NesterovGeneral{Mu: 0.25}, momentum.NesterovGeneral{Mu: nan},
+		momentum.NesterovGeneral{Rho: 1}, momentum.NesterovGeneral{Rho: -3}, momentum.NesterovGeneral{Rho: nan}, momentum.NesterovGeneral{Rho: math.Inf(1)},
 	} {
 		if err := m.Traits(1).Check(); err == nil {
 			t.Errorf("%T%+v is allowed", m, m)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // startWidth returns the width of the start block of the next recurrence.
@@ -64,7 +65,7 @@ func (r *run) doubtful() bool {
 // vectors, for values larger than the least ones locked, and exchanges what it
 // finds for them. It reports whether the recurrence is over, and whether there
 // may be still more.
-func (r *run) checkMultiplicity(pairs []RitzPair) (done, more bool) {
+func (r *run) checkMultiplicity(pairs []method.RitzPair) (done, more bool) {
 	r.judge.products++
 	order := make([]int, r.locked.Len) // of the locked ones, ascending
 	for i := range order {
@@ -99,12 +100,12 @@ func (r *run) checkMultiplicity(pairs []RitzPair) (done, more bool) {
 
 // below reports whether the leading Ritz pair is known well enough to say that
 // it does not belong to another copy of one of the locked values above least.
-func (r *run) below(c RitzPair, least float64) bool {
+func (r *run) below(c method.RitzPair, least float64) bool {
 	return r.judge.products >= minProducts && c.Residual <= r.telling(c, least)
 }
 
 // telling is the residual of the leading Ritz pair with which it is known well enough.
-func (r *run) telling(c RitzPair, least float64) float64 {
+func (r *run) telling(c method.RitzPair, least float64) float64 {
 	next := math.Inf(1)
 	for _, v := range r.values {
 		if v > least+r.slack(least) {
@@ -122,7 +123,7 @@ func (r *run) telling(c RitzPair, least float64) float64 {
 
 // uncertain is Event.Worst and Event.Goal of a pass that looks for more copies: the
 // leading Ritz pair is one, which is to be found, or is to be told from all of them.
-func (r *run) uncertain(c RitzPair) (now, goal float64) {
+func (r *run) uncertain(c method.RitzPair) (now, goal float64) {
 	if t := r.telling(c, slices.Min(r.values)); t > 0 && c.Residual > 0 {
 		return min(1, c.Residual/c.Value), t / c.Value
 	}
@@ -131,7 +132,7 @@ func (r *run) uncertain(c RitzPair) (now, goal float64) {
 
 // exchange locks the leading Ritz pairs in the place of the locked vectors that
 // come first in order.
-func (r *run) exchange(pairs []RitzPair, verdicts []verdict, order []int) {
+func (r *run) exchange(pairs []method.RitzPair, verdicts []verdict, order []int) {
 	drop := slices.Sorted(slices.Values(order[:len(verdicts)]))
 	for _, i := range slices.Backward(drop) {
 		if i >= r.locked.Len-r.nulls {

@@ -3,6 +3,8 @@ package solver
 import (
 	"errors"
 	"fmt"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // OperatorKind is the symmetric operator through which SVD sees a matrix A, N×n. The
@@ -55,7 +57,7 @@ var (
 // operatorOf returns the operator asked for. A search that is given start vectors,
 // and one that had left the dilation when it was saved, want the Gram operator
 // instead of the dilation.
-func operatorOf(arena *Arena, a Matrix, s Settings) (Operator, error) {
+func operatorOf(arena *tallskinny.Arena, a Matrix, s Settings) (Operator, error) {
 	switch s.Operator {
 	case Dilation:
 		h, err := newDilated(a)

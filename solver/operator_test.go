@@ -10,6 +10,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -41,7 +47,7 @@ func TestSmallValues(t *testing.T) {
 		operator solver.OperatorKind
 		a        *mat.Dense
 	}{{solver.Dilation, solvertest.WithValues(30, 13, 13, want...)}, {solver.Symmetric, rotated(square, 3)}} {
-		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}, solver.Nesterov{}, solver.Polyak{}} {
+		for _, m := range []method.Method{gd.Descent{}, power.Iteration{}, momentum.Nesterov{}, momentum.Polyak{}} {
 			rows, _ := c.a.Dims()
 			left := solver.NewDenseRows(rows, 13)
 			set := solver.Settings{Rank: 13, Method: m, Operator: c.operator, Left: left, MaxPasses: 100_000}
@@ -90,9 +96,9 @@ func rotated(d *mat.Dense, seed uint64) *mat.Dense {
 func TestOperatorsAgree(t *testing.T) {
 	s := rotated(solvertest.Diagonal(12, 12, 5, 4, 4, 2, 1, 0.5, 0.01), 7)
 	want := []float64{5, 4, 4, 2, 1, 0.5, 0.01, 0}
-	for _, m := range []solver.Method{
-		solver.GradientDescent{}, solver.Power{}, solver.Nesterov{}, solver.Polyak{}, solver.NesterovGeneral{},
-		solver.Block{}, solver.Krylov{},
+	for _, m := range []method.Method{
+		gd.Descent{}, power.Iteration{}, momentum.Nesterov{}, momentum.Polyak{}, momentum.NesterovGeneral{},
+		block.Descent{}, lanczos.Krylov{},
 	} {
 		for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation, solver.Symmetric} {
 			if operator == solver.Dilation && !m.Traits(1).Indefinite {
@@ -119,7 +125,7 @@ func TestOperatorsAgree(t *testing.T) {
 func TestOperatorsResume(t *testing.T) {
 	s := rotated(solvertest.Diagonal(9, 9, 5, 4, 3, 2, 1), 2)
 	for _, operator := range []solver.OperatorKind{solver.Dilation, solver.Symmetric} {
-		for _, m := range []solver.Method{solver.Power{}, solver.Nesterov{}, solver.Polyak{Beta: 0.5}, solver.NesterovGeneral{}} {
+		for _, m := range []method.Method{power.Iteration{}, momentum.Nesterov{}, momentum.Polyak{Beta: 0.5}, momentum.NesterovGeneral{}} {
 			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
 				set := solver.Settings{Rank: 4, Method: m, Operator: operator, Deflation: d, Tol: 1e-6}
 				solvertest.CheckResume(t, s, set, 4)
@@ -169,7 +175,7 @@ func TestSymmetricRefuses(t *testing.T) {
 		"negative":         {rotated(solvertest.Diagonal(9, 9, -3, -2, -1), 1), solver.ErrNotDefinite},
 		"not finite":       {solvertest.Diagonal(3, 3, math.NaN()), solver.ErrBreakdown},
 	} {
-		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Nesterov{}, solver.Krylov{}} {
+		for _, m := range []method.Method{gd.Descent{}, momentum.Nesterov{}, lanczos.Krylov{}} {
 			res, err := solver.SVD(t.Context(), solvertest.NewDense(c.a), solver.Settings{Rank: 1, Method: m, Operator: solver.Symmetric})
 			if !errors.Is(err, c.want) || res != nil {
 				t.Errorf("%s, %s: %v", name, m.Traits(1).Name, err)
@@ -203,7 +209,7 @@ func TestOperatorsRefuse(t *testing.T) {
 	if _, err := solver.SVD(t.Context(), endless{solvertest.NewDense(a)}, solver.Settings{Rank: 1, Operator: solver.Dilation}); !errors.Is(err, solver.ErrOperator) {
 		t.Errorf("dilation of an order beyond int: %v", err)
 	}
-	for _, m := range []solver.Method{subspace{}, solver.Block{}, solver.Krylov{}} {
+	for _, m := range []method.Method{subspace{}, block.Descent{}, lanczos.Krylov{}} {
 		func() {
 			defer func() {
 				if recover() == nil {

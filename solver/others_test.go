@@ -6,6 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -16,11 +19,11 @@ func TestEventsOfOthers(t *testing.T) {
 	several := solvertest.WithValues(200, 120, 3, 9, 8, 7, 6, 5, 4, 3, 2, 1)
 	for phase, c := range map[string]struct {
 		a      *mat.Dense
-		method solver.Method
+		method method.Method
 		init   *mat.Dense
 	}{
-		solver.PhaseConfirm: {repeated, solver.Krylov{Columns: 1}, nil},
-		solver.PhaseOutside: {several, solver.Power{}, solvertest.Random(120, 3, 1)},
+		solver.PhaseConfirm: {repeated, lanczos.Krylov{Columns: 1}, nil},
+		solver.PhaseOutside: {several, power.Iteration{}, solvertest.Random(120, 3, 1)},
 	} {
 		var before, last solver.Event
 		passes := 0

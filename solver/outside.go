@@ -103,7 +103,7 @@ func transfer(e method.Evidence, lambda float64) float64 {
 			}
 		}
 	}
-	return (*Arena)(nil).Norm2(h)
+	return (*tallskinny.Arena)(nil).Norm2(h)
 }
 
 // leastShare returns a δ such that the component of a given unit vector in the span

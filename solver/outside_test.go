@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // TestLeastShare compares the bound on the distribution of a random component with
@@ -123,7 +125,7 @@ func TestScoutResumes(t *testing.T) {
 			saved[i].Block = mat.DenseCopyOf(p.Block)
 		}
 		s = newScout(nil)
-		if err := Restore(nil, s, len(op), saved); err != nil {
+		if err := method.Restore(nil, s, len(op), saved); err != nil {
 			t.Fatal(err)
 		}
 		if err := op.Apply(t.Context(), y, s.Next()); err != nil {
@@ -138,7 +140,7 @@ func TestScoutResumes(t *testing.T) {
 		bad := Saved(s)
 		bad[i].Block = mat.DenseCopyOf(p.Block)
 		bad[i].Block.Set(0, 0, math.NaN())
-		if err := Restore(nil, newScout(nil), len(op), bad); err == nil {
+		if err := method.Restore(nil, newScout(nil), len(op), bad); err == nil {
 			t.Errorf("a NaN in the %s is accepted", p.Name)
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -95,12 +98,12 @@ func TestAlgorithms(t *testing.T) {
 	for seed := range uint64(5) {
 		a := solvertest.WithValues(30, 12, seed, 3, 2.4, 1.9, 1.2, 1, 0.5)
 		for _, c := range []struct {
-			method solver.Method
+			method method.Method
 			run    func() ([]float64, []*mat.VecDense, int)
 		}{
-			{solver.GradientDescent{}, func() ([]float64, []*mat.VecDense, int) { return algorithm1(gram(a), k, 0.5, eps, seed) }},
-			{solver.GradientDescent{Eta: 0.8}, func() ([]float64, []*mat.VecDense, int) { return algorithm1(gram(a), k, 0.8, eps, seed) }},
-			{solver.Power{}, func() ([]float64, []*mat.VecDense, int) { return algorithm2(gram(a), k, eps, seed) }},
+			{gd.Descent{}, func() ([]float64, []*mat.VecDense, int) { return algorithm1(gram(a), k, 0.5, eps, seed) }},
+			{gd.Descent{Eta: 0.8}, func() ([]float64, []*mat.VecDense, int) { return algorithm1(gram(a), k, 0.8, eps, seed) }},
+			{power.Iteration{}, func() ([]float64, []*mat.VecDense, int) { return algorithm2(gram(a), k, eps, seed) }},
 		} {
 			t.Run(fmt.Sprintf("%s/%d", c.method.Traits(1).Name, seed), func(t *testing.T) {
 				values, vectors, products := c.run()
@@ -132,9 +135,9 @@ func TestAlgorithms(t *testing.T) {
 
 // drive runs t steps of a method on an explicit matrix and hands every block
 // that is multiplied to f.
-func drive(m solver.Method, rule solver.StopRule, g *mat.Dense, z *mat.VecDense, steps int, f func(t int, x *mat.VecDense)) {
+func drive(m method.Method, rule solver.StopRule, g *mat.Dense, z *mat.VecDense, steps int, f func(t int, x *mat.VecDense)) {
 	n, _ := g.Dims()
-	rec := solver.Started(m, solver.Run{Rank: 1, Paper: rule == solver.StopPaper}, mat.NewDense(n, 1, mat.Col(nil, 0, z)))
+	rec := solver.Started(m, method.Run{Rank: 1, Paper: rule == solver.StopPaper}, mat.NewDense(n, 1, mat.Col(nil, 0, z)))
 	y := mat.NewDense(n, 1, nil)
 	for t := range steps {
 		x := rec.Next()
@@ -151,7 +154,7 @@ func TestHeron(t *testing.T) {
 		for _, lambda := range []float64{1e-4, 1, 3, 1e5} {
 			g := gram(solvertest.WithValues(9, 9, seed, math.Sqrt(lambda)))
 			last := math.Inf(1)
-			drive(solver.GradientDescent{}, solver.StopPaper, g, unit(9, 0, seed), 60, func(s int, x *mat.VecDense) {
+			drive(gd.Descent{}, solver.StopPaper, g, unit(9, 0, seed), 60, func(s int, x *mat.VecDense) {
 				eps := mat.Norm(x, 2)/math.Sqrt(lambda) - 1
 				// Step 0 multiplies z, step 1 is x₀, step 2 is x₁.
 				const rounding = 1e-14
@@ -169,7 +172,7 @@ func TestHeron(t *testing.T) {
 
 // TestCosine checks that the angle to the leading eigenvector never grows.
 func TestCosine(t *testing.T) {
-	for _, m := range []solver.Method{solver.GradientDescent{}, solver.GradientDescent{Eta: 0.9}, solver.GradientDescent{Eta: 0.1}, solver.Power{}} {
+	for _, m := range []method.Method{gd.Descent{}, gd.Descent{Eta: 0.9}, gd.Descent{Eta: 0.1}, power.Iteration{}} {
 		for seed := range uint64(10) {
 			a := solvertest.WithValues(15, 10, seed, 3, 2.9, 2, 1, 0.1)
 			var svd mat.SVD
@@ -195,7 +198,7 @@ func TestCosine(t *testing.T) {
 // of them, it ends, and the certificate is honest.
 func TestPaperRuleEnds(t *testing.T) {
 	for _, c := range solvertest.Cases() {
-		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}} {
+		for _, m := range []method.Method{gd.Descent{}, power.Iteration{}} {
 			for _, d := range []solver.Deflation{solver.Plain, solver.Projected} {
 				t.Run(fmt.Sprint(c.Name, "/", m.Traits(1).Name, "/", d), func(t *testing.T) {
 					rows, _ := c.A.Dims()
@@ -219,7 +222,7 @@ func TestPaperRuleEnds(t *testing.T) {
 // residual rule.
 func TestPlainDeflationEnds(t *testing.T) {
 	for _, c := range solvertest.Cases() {
-		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}} {
+		for _, m := range []method.Method{gd.Descent{}, power.Iteration{}} {
 			t.Run(fmt.Sprint(c.Name, "/", m.Traits(1).Name), func(t *testing.T) {
 				rows, _ := c.A.Dims()
 				left := solver.NewDenseRows(rows, c.K)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // ErrScale is returned for an Operator, or a Matrix whose Exponent does nothing
@@ -68,7 +69,7 @@ func (r *run) pass(f func() error, l, written int) error {
 }
 
 // scale refuses numbers that cannot be worked with and keeps track of λ₁.
-func (r *run) scale(c RitzPair) error {
+func (r *run) scale(c method.RitzPair) error {
 	size := math.Hypot(c.Value, c.Residual)
 	switch {
 	case math.IsNaN(size) || size > maxNorm:

@@ -9,6 +9,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -50,7 +53,7 @@ func TestAnyMatrix(t *testing.T) {
 			Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(t, "deflation"),
 			Stop:      rapid.SampledFrom([]solver.StopRule{solver.StopResidual, solver.StopPaper}).Draw(t, "stop"),
 			Tol:       math.Pow10(-rapid.IntRange(1, 17).Draw(t, "digits")),
-			Method:    rapid.SampledFrom([]solver.Method{solver.GradientDescent{}, solver.GradientDescent{Eta: 0.9}, solver.Power{}, subspace{2}}).Draw(t, "method"),
+			Method:    rapid.SampledFrom([]method.Method{gd.Descent{}, gd.Descent{Eta: 0.9}, power.Iteration{}, subspace{2}}).Draw(t, "method"),
 			SignLeft:  rapid.Bool().Draw(t, "sign left"),
 			Left:      left,
 			MaxPasses: 100_000,

@@ -2,6 +2,8 @@ package solver
 
 import (
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Streams of random numbers of one run. The low 32 bits number the block.
@@ -26,5 +28,5 @@ const (
 // where mix is mix.Next, a step of SplitMix64 (Steele, Lea, Flood 2014). Column j
 // is the j-th number of the sequence: a wider block begins with the narrower.
 func Gaussian(dst *mat.Dense, first int64, seed, stream uint64) {
-	(*Arena)(nil).Gaussian(dst, first, seed, stream)
+	(*tallskinny.Arena)(nil).Gaussian(dst, first, seed, stream)
 }

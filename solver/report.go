@@ -3,9 +3,11 @@ package solver
 import (
 	"fmt"
 	"math"
+
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-func (r *run) event(phase string, triplet int, c RitzPair) Event {
+func (r *run) event(phase string, triplet int, c method.RitzPair) Event {
 	return Event{
 		Phase: phase, Pass: r.stats.Passes, Triplet: triplet, Locked: r.locked.Len, Rank: r.s.Rank,
 		Sigma: r.sigma(c.Value), Residual: r.relative(c), Goal: r.s.Tol, Tol: r.s.Tol, Stats: r.cost(),
@@ -13,7 +15,7 @@ func (r *run) event(phase string, triplet int, c RitzPair) Event {
 }
 
 // outlook is Event.Open and Event.Worst of a pass that has these Ritz pairs.
-func (r *run) outlook(pairs []RitzPair) (open int, worst float64) {
+func (r *run) outlook(pairs []method.RitzPair) (open int, worst float64) {
 	missing := r.s.Rank - r.locked.Len
 	open = min(len(pairs), missing)
 	if r.about.Copies > 0 {
@@ -46,7 +48,7 @@ func (r *run) eigenvalue(sigma float64) float64 {
 
 // relative returns the residual of the triplet that belongs to a Ritz pair,
 // relative to σ₁.
-func (r *run) relative(c RitzPair) float64 {
+func (r *run) relative(c method.RitzPair) float64 {
 	if r.linear {
 		return relativeLinear(c, r.lambda1)
 	}

@@ -54,7 +54,7 @@ func (h *header) match(now []setting) error {
 // visit meets all numbers of the run that a checkpoint holds, in the order of
 // the format; st is the state of the recurrence, nil if none is at work. What
 // is variable in length has its length already.
-func (r *run) visit(v visitor, st *State) {
+func (r *run) visit(v visitor, st *method.State) {
 	visitScalars(v, &r.noise, &r.lambda1, &r.tol, &r.mark.lastWorst)
 	v.visit(r.values)
 	v.visit(r.seen)
@@ -91,7 +91,7 @@ func (r *run) visit(v visitor, st *State) {
 }
 
 // header describes the run as it is, with the mark of the last boundary.
-func (r *run) header(st *State) header {
+func (r *run) header(st *method.State) header {
 	h := header{
 		Settings: r.settings(), N: r.n, Stats: r.cost(),
 		Locked: r.locked.Len, Nulls: r.nulls, Warm: len(r.warm), Starts: r.starts,
@@ -124,7 +124,7 @@ func (r *run) header(st *State) header {
 // writeCheckpoint writes the run to w. Blocks are encoded as they are, none is
 // copied.
 func (r *run) writeCheckpoint(w io.Writer) error {
-	var st *State
+	var st *method.State
 	if r.rec != nil {
 		st = new(method.State)
 		r.rec.State(st)
@@ -189,7 +189,7 @@ func (r *run) readCheckpoint(c *Checkpoint) error {
 	if r.scouting {
 		r.rec = newScout(r.arena)
 	}
-	if err := Restore(r.arena, r.rec, r.n, st.Parts); err != nil {
+	if err := method.Restore(r.arena, r.rec, r.n, st.Parts); err != nil {
 		return fmt.Errorf("%v: %w", err, ErrCheckpoint)
 	}
 	return nil
@@ -205,7 +205,7 @@ func (r *run) version() int {
 
 // allocate makes room for the numbers of a checkpoint and takes over its
 // counts. It returns the state of the recurrence, nil if there is none.
-func (r *run) allocate(h *header) *State {
+func (r *run) allocate(h *header) *method.State {
 	r.mark = mark{passes: h.Stats.Passes, products: h.Stats.Products, round: h.Round}
 	r.locked.Len, r.nulls, r.starts, r.stalled = h.Locked, h.Nulls, h.Starts, h.Stalled
 	r.values, r.seen = r.values[:h.Locked], r.seen[:h.Locked]
@@ -233,7 +233,7 @@ func (r *run) allocate(h *header) *State {
 	for _, at := range c.Progress {
 		r.judge.progress = append(r.judge.progress, progress{at: at})
 	}
-	r.pairs = make([]RitzPair, c.Candidates)
+	r.pairs = make([]method.RitzPair, c.Candidates)
 	st := new(method.State)
 	for _, p := range c.Parts {
 		b := &mat.Dense{}

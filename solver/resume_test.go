@@ -22,6 +22,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -36,9 +42,9 @@ func TestResume(t *testing.T) {
 			Rank: rapid.IntRange(1, min(rows, cols)).Draw(rt, "rank"),
 			Seed: rapid.Uint64Range(0, 1e6).Draw(rt, "seed"),
 			Tol:  rapid.SampledFrom([]float64{1e-2, 1e-4, 1e-7, 1e-15}).Draw(rt, "tol"),
-			Method: rapid.SampledFrom([]solver.Method{
-				solver.GradientDescent{Eta: 0.9}, solver.Power{}, subspace{guard: 1}, optimist{solver.Power{}}, optimist{subspace{}}, hopeless{solver.Power{}},
-				solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{}, solver.Block{}, optimist{solver.Block{Columns: 2}}, solver.Krylov{}, solver.Krylov{Columns: 1},
+			Method: rapid.SampledFrom([]method.Method{
+				gd.Descent{Eta: 0.9}, power.Iteration{}, subspace{guard: 1}, optimist{power.Iteration{}}, optimist{subspace{}}, hopeless{power.Iteration{}},
+				momentum.Polyak{}, momentum.Nesterov{}, momentum.NesterovGeneral{}, block.Descent{}, optimist{block.Descent{Columns: 2}}, lanczos.Krylov{}, lanczos.Krylov{Columns: 1},
 			}).Draw(rt, "method"),
 			Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(rt, "deflation"),
 			MaxPasses: rapid.IntRange(1, 400).Draw(rt, "limit"),
@@ -60,21 +66,21 @@ func TestResume(t *testing.T) {
 func TestResumeRounds(t *testing.T) {
 	for seed := range uint64(3) {
 		a := solvertest.WithValues(30, 12, seed, 5, 4, 3, 2, 1.5, 1)
-		for _, m := range []solver.Method{optimist{solver.Power{}}, hopeless{solver.Power{}}, optimist{subspace{guard: 1}}} {
+		for _, m := range []method.Method{optimist{power.Iteration{}}, hopeless{power.Iteration{}}, optimist{subspace{guard: 1}}} {
 			set := solver.Settings{Rank: 4, Seed: seed, Method: m, Tol: 1e-5}
 			solvertest.CheckResume(t, a, set, 40)
 			set.Init = solvertest.Random(12, 3, seed)
 			solvertest.CheckResume(t, a, set, 10)
 		}
 		// Residuals that end at roundoff, or never mean anything.
-		stuck := solver.Settings{Rank: 3, Seed: seed, Method: solver.Power{}, Tol: 1e-18}
+		stuck := solver.Settings{Rank: 3, Seed: seed, Method: power.Iteration{}, Tol: 1e-18}
 		solvertest.CheckResume(t, solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), stuck, 10)
 		stuck.Stop = solver.StopPaper
 		solvertest.CheckResume(t, solvertest.WithValues(20, 9, 15, 5, 4, 3, 2, 1), stuck, 20)
 		decades := solvertest.WithValues(30, 8, 13, 1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11)
-		solvertest.CheckResume(t, decades, solver.Settings{Rank: 8, Seed: seed, Method: solver.GradientDescent{}}, 40)
+		solvertest.CheckResume(t, decades, solver.Settings{Rank: 8, Seed: seed, Method: gd.Descent{}}, 40)
 		// Start vectors in the null space.
-		set := solver.Settings{Rank: 4, Seed: seed, Method: solver.Power{}, Tol: 1e-3, Stop: solver.StopPaper}
+		set := solver.Settings{Rank: 4, Seed: seed, Method: power.Iteration{}, Tol: 1e-3, Stop: solver.StopPaper}
 		set.Init = mat.NewDense(12, 4, nil)
 		for i := range 4 {
 			set.Init.Set(11-i, i, 1)
@@ -94,7 +100,7 @@ func ratings(a *mat.Dense) *solvertest.Dense {
 func example(t testing.TB) (a *mat.Dense, set solver.Settings, full *solver.Result, saved []byte) {
 	t.Helper()
 	a = solvertest.WithValues(30, 12, 6, 9, 7, 5, 3, 1, 0.5)
-	set = solver.Settings{Rank: 4, Seed: 3, Tol: 1e-6, Method: solver.GradientDescent{Eta: 0.9}}
+	set = solver.Settings{Rank: 4, Seed: 3, Tol: 1e-6, Method: gd.Descent{Eta: 0.9}}
 	all := new(solvertest.Checkpoints)
 	watched := set
 	watched.Checkpointer = all
@@ -180,7 +186,7 @@ func (*quiet) Due(solver.Stats) bool { return false }
 // TestResumeEigen cuts and continues the search for eigenpairs.
 func TestResumeEigen(t *testing.T) {
 	a := solvertest.WithValues(20, 9, 5, 5, 4, 3, 1)
-	set := solver.Settings{Rank: 3, Tol: 1e-6, Method: solver.Power{}}
+	set := solver.Settings{Rank: 3, Tol: 1e-6, Method: power.Iteration{}}
 	all := new(solvertest.Checkpoints)
 	set.Checkpointer = all
 	want, err := solver.Eigen(t.Context(), solver.GramOf(ratings(a)), set)
@@ -214,8 +220,8 @@ func TestMismatch(t *testing.T) {
 	}{
 		{"seed", "3", "4", func(s *solver.Settings, _ *solvertest.Dense) { s.Seed = 4 }},
 		{"rank", "4", "5", func(s *solver.Settings, _ *solvertest.Dense) { s.Rank = 5 }},
-		{"method", "gd", "power", func(s *solver.Settings, _ *solvertest.Dense) { s.Method = solver.Power{} }},
-		{"eta", "0.9", "0.8", func(s *solver.Settings, _ *solvertest.Dense) { s.Method = solver.GradientDescent{Eta: 0.8} }},
+		{"method", "gd", "power", func(s *solver.Settings, _ *solvertest.Dense) { s.Method = power.Iteration{} }},
+		{"eta", "0.9", "0.8", func(s *solver.Settings, _ *solvertest.Dense) { s.Method = gd.Descent{Eta: 0.8} }},
 		{"tolerance", "1e-06", "1e-08", func(s *solver.Settings, _ *solvertest.Dense) { s.Tol = 0 }},
 		{"deflation", "projected", "plain", func(s *solver.Settings, _ *solvertest.Dense) { s.Deflation = solver.Plain }},
 		{"stop rule", "residual", "paper", func(s *solver.Settings, _ *solvertest.Dense) { s.Stop = solver.StopPaper }},
@@ -320,7 +326,7 @@ func sign(data []byte) {
 func FuzzCheckpoint(f *testing.F) {
 	a, set, _, _ := example(f)
 	set.MaxPasses = 200
-	methods := []solver.Method{set.Method, solver.Power{}, optimist{solver.Power{}}}
+	methods := []method.Method{set.Method, power.Iteration{}, optimist{power.Iteration{}}}
 	saved := make([][][]byte, len(methods))
 	for i, m := range methods {
 		set.Method = m
@@ -361,7 +367,7 @@ func TestCheckpointStreams(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return err
 	}}
-	_, err := solver.SVD(t.Context(), solvertest.NewDense(big), solver.Settings{Rank: 2, Method: solver.Power{}, Checkpointer: probe, MaxPasses: 20})
+	_, err := solver.SVD(t.Context(), solvertest.NewDense(big), solver.Settings{Rank: 2, Method: power.Iteration{}, Checkpointer: probe, MaxPasses: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -432,7 +438,7 @@ func TestDeadline(t *testing.T) {
 		now := start
 		left, saved := solver.NewDenseRows(20, 5), new(quiet)
 		set := solver.Settings{
-			Rank: 5, Method: solver.Power{}, Left: left, Checkpointer: saved,
+			Rank: 5, Method: power.Iteration{}, Left: left, Checkpointer: saved,
 			Deadline: start.Add(time.Duration(limit) * time.Second),
 			Clock:    func() time.Time { defer func() { now = now.Add(time.Second) }(); return now },
 		}
@@ -499,7 +505,7 @@ func TestCheckpointVersion4(t *testing.T) {
 // the last one.
 func ExampleCheckpointer() {
 	a := solvertest.NewDense(solvertest.WithValues(30, 12, 6, 9, 7, 5, 3))
-	set := solver.Settings{Rank: 2, Method: solver.Power{}}
+	set := solver.Settings{Rank: 2, Method: power.Iteration{}}
 	file := new(toFile)
 	set.Checkpointer = file
 

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // Checkpoint is a saved run, to be given to one that goes on from there. It is
@@ -127,8 +129,8 @@ func (c *Checkpoint) Setting(name string) string {
 
 // Method returns the one of methods that made the checkpoint, with its settings, nil
 // if it is none of them or its settings are not such as it allows.
-func (c *Checkpoint) Method(methods []Method) Method {
-	i := slices.IndexFunc(methods, func(m Method) bool { return m.Traits(1).Name == c.Setting("method") })
+func (c *Checkpoint) Method(methods []method.Method) method.Method {
+	i := slices.IndexFunc(methods, func(m method.Method) bool { return m.Traits(1).Name == c.Setting("method") })
 	if i < 0 {
 		return nil
 	}

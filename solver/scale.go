@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // scale is the exponent e of a Matrix (Info.Exponent). Everything but this file
@@ -56,7 +58,7 @@ func (s scaledObserver) Observe(ev Event) error {
 func (s scaledObserver) Watch(w Work) { tee{s.o}.Watch(w) }
 
 // svd is SVD.
-func (e scale) svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Result, error) {
+func (e scale) svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Settings) (*Result, error) {
 	s.Observer = e.observer(s.Observer)
 	res, err := svd(ctx, arena, a, s)
 	if err != nil {
@@ -70,7 +72,7 @@ func (e scale) svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Re
 }
 
 // eigen is Eigen. The largest eigenvalue must be a number.
-func (e scale) eigen(ctx context.Context, arena *Arena, op Operator, s Settings) (*EigenResult, error) {
+func (e scale) eigen(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) (*EigenResult, error) {
 	s.Observer = e.observer(s.Observer)
 	res, err := eigenvectors(ctx, arena, op, s)
 	if err != nil {

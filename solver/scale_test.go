@@ -11,6 +11,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -22,8 +28,8 @@ func times(a *mat.Dense, p int) *mat.Dense {
 }
 
 // everyMethod are the methods of the package, as they are by default.
-var everyMethod = []solver.Method{
-	solver.GradientDescent{}, solver.Power{}, solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{}, solver.Block{}, solver.Krylov{},
+var everyMethod = []method.Method{
+	gd.Descent{}, power.Iteration{}, momentum.Polyak{}, momentum.Nesterov{}, momentum.NesterovGeneral{}, block.Descent{}, lanczos.Krylov{},
 }
 
 // TestSymmetricScale: the symmetric operator finds the same at every scale, to the bit
@@ -98,7 +104,7 @@ func TestScaledResume(t *testing.T) {
 		}
 	}
 	all := new(solvertest.Checkpoints)
-	set := solver.Settings{Rank: 3, Method: solver.Power{}, Checkpointer: all}
+	set := solver.Settings{Rank: 3, Method: power.Iteration{}, Checkpointer: all}
 	if _, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ import (
 // recurrence holds to working precision all the same, and it is all that the
 // bound is made of (Paige 1980).
 type scout struct {
-	Alone
-	arena    *Arena
+	method.Alone
+	arena    *tallskinny.Arena
 	next     *mat.Dense // X_j, orthonormal, to be multiplied next
 	last     *mat.Dense // X_{j−1}
 	t        *mat.Dense // T, nil before the first product
@@ -47,7 +47,7 @@ func few(k int) int { return max(2, (k+9)/10) }
 
 // GivenWidth is the number of columns of the widest block that a run for k triplets
 // with a method multiplies if it is given start vectors.
-func GivenWidth(m Method, k int) int {
+func GivenWidth(m method.Method, k int) int {
 	t := m.Traits(k)
 	w := t.Width(k)
 	most := max(w, scoutsBeside(w, k))
@@ -74,7 +74,7 @@ func scoutsBeside(width, k int) int {
 	return max(few(k), min(2*k, most))
 }
 
-func newScout(a *Arena) *scout {
+func newScout(a *tallskinny.Arena) *scout {
 	return &scout{arena: a, qr: tallskinny.BlockQR{Arena: a}, eigen: eigen.Solver{Workers: a.Most()}}
 }
 
@@ -93,7 +93,7 @@ func (s *scout) Next() *mat.Dense {
 	return s.next
 }
 
-func (s *scout) Absorb(y *mat.Dense) []RitzPair {
+func (s *scout) Absorb(y *mat.Dense) []method.RitzPair {
 	x, last, g := s.next.RawMatrix(), s.last.RawMatrix(), y.RawMatrix()
 	p, old := x.Cols, 0
 	if s.t != nil {
@@ -113,7 +113,7 @@ func (s *scout) Absorb(y *mat.Dense) []RitzPair {
 		}
 	}
 	if !tallskinny.AllFinite(a.RawMatrix().Data) {
-		return []RitzPair{method.NewRitzPair(math.Inf(1), 0)}
+		return []method.RitzPair{method.NewRitzPair(math.Inf(1), 0)}
 	}
 	t := mat.NewDense(old+p, old+p, nil)
 	if old > 0 {
@@ -127,7 +127,7 @@ func (s *scout) Absorb(y *mat.Dense) []RitzPair {
 	s.steps++
 	s.top = max(s.top, math.Abs(s.theta[0]), mat.Norm(a, 2))
 	s.advance(g)
-	return []RitzPair{method.NewRitzPair(s.theta[0], s.residual())}
+	return []method.RitzPair{method.NewRitzPair(s.theta[0], s.residual())}
 }
 
 // advance makes what is left of a product the next block.
@@ -155,11 +155,11 @@ func (s *scout) residual() float64 {
 	return mat.Norm(&d, 2)
 }
 
-func (s *scout) Evidence(int) (Evidence, bool) {
+func (s *scout) Evidence(int) (method.Evidence, bool) {
 	size, p := s.ritz.RawMatrix().Cols, tallskinny.Width(s.next)
 	first := mat.DenseCopyOf(s.ritz.Slice(0, size, 0, p))
 	last := mat.DenseCopyOf(s.ritz.Slice(0, size, size-p, size))
-	return Evidence{
+	return method.Evidence{
 		Steps: s.steps, Theta: s.theta, First: first, Last: s.arena.Times(last, s.coupling), Top: s.top,
 	}, true
 }
@@ -169,7 +169,7 @@ func (s *scout) Vector(dst []float64, _ int) { clear(dst) }
 
 func (s *scout) Free() { s.arena.Free(s.next, s.last) }
 
-func (s *scout) State(st *State) {
+func (s *scout) State(st *method.State) {
 	if !st.Tall("next", &s.next, -1) {
 		return
 	}

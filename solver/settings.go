@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/all"
 )
 
 // DefaultTol is the tolerance used when Settings.Tol is zero.
@@ -105,7 +106,7 @@ type Settings struct {
 	// Method is the algorithm. Nil means that of Resume, or without one the
 	// choice of cost.Choose for the Reference machine, from the shape of the matrix,
 	// its entries and the widest block it takes (Info).
-	Method Method
+	Method method.Method
 	// Operator is that through which the method of SVD sees the matrix, Gram by
 	// default. Eigen ignores it: its operator is what it is given.
 	Operator OperatorKind
@@ -217,9 +218,9 @@ func (s Settings) normalised(op Operator, rows int64) Settings {
 }
 
 // chosen is the method for an operator of which nothing was said.
-func (s Settings) chosen(op Operator, rows int64) Method {
+func (s Settings) chosen(op Operator, rows int64) method.Method {
 	if s.Resume != nil {
-		if m := s.Resume.Method(Methods()); m != nil {
+		if m := s.Resume.Method(all.Methods()); m != nil {
 			return m
 		}
 	}
@@ -227,7 +228,7 @@ func (s Settings) chosen(op Operator, rows int64) Method {
 	if a := matrixOf(op); a != nil {
 		i = a.Info()
 	}
-	return cost.Choose(cost.Problem{Workload: s.Workload(i), Columns: int64(i.Cols), NNZ: i.NNZ, Methods: Methods()}).Method
+	return cost.Choose(cost.Problem{Workload: s.Workload(i), Columns: int64(i.Cols), NNZ: i.NNZ, Methods: all.Methods()}).Method
 }
 
 // Workload is what the settings ask of a method, for a matrix of this description.

@@ -9,6 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -24,9 +30,9 @@ func TestSpace(t *testing.T) {
 			Rank: rapid.IntRange(1, min(rows, cols)).Draw(rt, "rank"),
 			Seed: rapid.Uint64Range(0, 1e6).Draw(rt, "seed"),
 			Tol:  rapid.SampledFrom([]float64{1e-2, 1e-7, 1e-15}).Draw(rt, "tol"),
-			Method: rapid.SampledFrom([]solver.Method{
-				solver.GradientDescent{}, solver.Power{}, solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{},
-				solver.Block{}, solver.Block{Columns: 2}, solver.Krylov{}, solver.Krylov{Columns: 1, Basis: 4},
+			Method: rapid.SampledFrom([]method.Method{
+				gd.Descent{}, power.Iteration{}, momentum.Polyak{}, momentum.Nesterov{}, momentum.NesterovGeneral{},
+				block.Descent{}, block.Descent{Columns: 2}, lanczos.Krylov{}, lanczos.Krylov{Columns: 1, Basis: 4},
 			}).Draw(rt, "method"),
 			Deflation: rapid.SampledFrom([]solver.Deflation{solver.Projected, solver.Plain}).Draw(rt, "deflation"),
 			MaxPasses: rapid.IntRange(1, 300).Draw(rt, "limit"),
@@ -109,7 +115,7 @@ func (f *faulty) Err() error {
 func TestSpaceThatLoses(t *testing.T) {
 	a := solvertest.WithValues(30, 20, 1, 9, 5, 4, 3, 2, 1)
 	space := &faulty{after: 5}
-	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 3, Method: solver.Power{}, Space: space})
+	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 3, Method: power.Iteration{}, Space: space})
 	if !errors.Is(err, errLost) || res != nil {
 		t.Errorf("%v, %v", res, err)
 	}
@@ -123,8 +129,8 @@ func TestSpaceThatLoses(t *testing.T) {
 func TestSpaceOfLongVectors(t *testing.T) {
 	const n = 40000
 	a := &weighed{n: n}
-	for _, m := range []solver.Method{
-		solver.Power{}, solver.Nesterov{}, solver.NesterovGeneral{}, solver.Block{Columns: 5}, solver.Krylov{Columns: 2, Basis: 12},
+	for _, m := range []method.Method{
+		power.Iteration{}, momentum.Nesterov{}, momentum.NesterovGeneral{}, block.Descent{Columns: 5}, lanczos.Krylov{Columns: 2, Basis: 12},
 	} {
 		set := solver.Settings{Rank: 3, Method: m, MaxPasses: 25}
 		want, err := solver.SVD(t.Context(), a, set)
@@ -149,7 +155,7 @@ func TestSpaceOfLongVectors(t *testing.T) {
 // SpaceFootprint is true to what a run makes, and bounds what it holds.
 func TestSpaceFootprint(t *testing.T) {
 	const n, k = 1 << 20, 3
-	for _, m := range []solver.Method{solver.Power{}, solver.Block{}, solver.Krylov{Columns: 2, Basis: 12}} {
+	for _, m := range []method.Method{power.Iteration{}, block.Descent{}, lanczos.Krylov{Columns: 2, Basis: 12}} {
 		outside, window, inside := solver.SpaceFootprint(m, n, k)
 		all := solver.RunFootprint(m, n, k)
 		if outside <= 0 || window <= 0 || inside <= 0 || outside > all || outside < all*9/10 {

@@ -11,6 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
 // failing is a Space whose memory cannot be read any more from some time on, as if
@@ -51,7 +55,7 @@ func (f *failing) Err() error {
 
 // Memory that cannot be read is an error, whichever goroutine meets it.
 func TestFaultOfASpace(t *testing.T) {
-	for _, m := range []solver.Method{solver.Power{}, solver.Krylov{Columns: 2, Basis: 12}, solver.Block{Columns: 5}} {
+	for _, m := range []method.Method{power.Iteration{}, lanczos.Krylov{Columns: 2, Basis: 12}, block.Descent{Columns: 5}} {
 		space := &failing{after: 4}
 		res, err := solver.SVD(t.Context(), &weighed{n: 1 << 18}, solver.Settings{Rank: 3, Method: m, MaxPasses: 20, Space: space})
 		if !errors.Is(err, solver.ErrFault) || res != nil {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // verdict is what becomes of a Ritz pair.
@@ -56,7 +57,7 @@ func newJudge(rule StopRule, tol float64, e scale, linear, warm bool) judge {
 // largest ‖Gv‖ of a unit vector seen in the run; noise bounds what the
 // deflation, rather than rounding, makes of the zero eigenvalues of the
 // operator.
-func (j *judge) verdict(i int, c RitzPair, lambda1, noise float64) verdict {
+func (j *judge) verdict(i int, c method.RitzPair, lambda1, noise float64) verdict {
 	least := floorFactor * tallskinny.Epsilon * lambda1
 	size := math.Hypot(c.Value, c.Residual) // ‖Mv‖
 	settled := j.products >= minProducts || j.warm
@@ -78,7 +79,7 @@ func (j *judge) verdict(i int, c RitzPair, lambda1, noise float64) verdict {
 }
 
 // met reports whether the stop rule is met.
-func (j *judge) met(c RitzPair, lambda1 float64) bool {
+func (j *judge) met(c method.RitzPair, lambda1 float64) bool {
 	if j.rule == StopPaper {
 		return c.DeltaVector <= j.tol && c.DeltaValue <= j.scale.tolerance(j.tol, j.linear)
 	}
@@ -115,7 +116,7 @@ func (j *judge) stagnates(i int, residual, least, split float64) bool {
 // relative turns the residual of a Ritz pair for the Gram operator into that
 // of a triplet relative to σ₁: ‖Gv−λv‖/(σσ₁). A value that is zero to working
 // precision has no σ to speak of: then it is ‖Gv−λv‖/λ₁.
-func relative(c RitzPair, lambda1 float64) float64 {
+func relative(c method.RitzPair, lambda1 float64) float64 {
 	switch {
 	case c.Residual == 0:
 		return 0
@@ -131,7 +132,7 @@ func relative(c RitzPair, lambda1 float64) float64 {
 // With u = Av/‖Av‖, which is what the certificate takes, both equations of the
 // triplet contribute: ‖Gv−σ²v‖ ≤ σ‖Av−σu‖ + σ‖Aᵀu−σv‖ in the complement of the
 // larger ones, which is at most 2σ times the residual of the Ritz pair.
-func relativeLinear(c RitzPair, lambda1 float64) float64 {
+func relativeLinear(c method.RitzPair, lambda1 float64) float64 {
 	if c.Residual == 0 {
 		return 0
 	}

@@ -41,7 +41,7 @@ func SVD(ctx context.Context, a Matrix, s Settings) (*Result, error) {
 	return res, nil
 }
 
-func svd(ctx context.Context, arena *Arena, a Matrix, s Settings) (*Result, error) {
+func svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Settings) (*Result, error) {
 	op, err := operatorOf(arena, a, s)
 	if err != nil {
 		return nil, err

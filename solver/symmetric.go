@@ -15,7 +15,7 @@ const asymmetry = 1e-10
 
 // symmetric is the operator A, for a symmetric positive semidefinite A.
 type symmetric struct {
-	arena *Arena
+	arena *tallskinny.Arena
 	a     Matrix
 	n     int
 	norm  float64 // ‖A‖_F
@@ -23,7 +23,7 @@ type symmetric struct {
 
 var _ Operator = (*symmetric)(nil)
 
-func newSymmetric(arena *Arena, a Matrix) (*symmetric, error) {
+func newSymmetric(arena *tallskinny.Arena, a Matrix) (*symmetric, error) {
 	i := a.Info()
 	if i.Rows != int64(i.Cols) {
 		return nil, fmt.Errorf("use the matrix as a symmetric one: it is %d×%d, not square: %w", i.Rows, i.Cols, ErrNotSymmetric)

@@ -9,6 +9,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -43,7 +47,7 @@ func eachIterate(t *testing.T, steps int, f func(t *testing.T, lambda []float64,
 			for seed := range uint64(20) {
 				t.Run(fmt.Sprint(lambda, eta, seed), func(t *testing.T) {
 					var at attraction
-					drive(solver.GradientDescent{Eta: eta}, solver.StopPaper, m, unit(len(lambda), 0, seed), steps+1, func(s int, x *mat.VecDense) {
+					drive(gd.Descent{Eta: eta}, solver.StopPaper, m, unit(len(lambda), 0, seed), steps+1, func(s int, x *mat.VecDense) {
 						switch s--; s { // step 0 multiplies z
 						case -1:
 							return
@@ -148,7 +152,7 @@ func TestRepeatedIntoSpan(t *testing.T) {
 	lambda := []float64{2, 2, 2, 1, 0.5}
 	const copies, steps = 3, 120
 	m := solvertest.Diagonal(5, 5, lambda...)
-	for _, method := range []solver.Method{solver.GradientDescent{}, solver.GradientDescent{Eta: 0.8}, solver.Power{}, solver.Nesterov{}, solver.Polyak{}} {
+	for _, method := range []method.Method{gd.Descent{}, gd.Descent{Eta: 0.8}, power.Iteration{}, momentum.Nesterov{}, momentum.Polyak{}} {
 		for seed := range uint64(20) {
 			var x mat.VecDense
 			drive(method, solver.StopPaper, m, unit(5, 0, seed), steps, func(_ int, at *mat.VecDense) { x.CloneFromVec(at) })
@@ -156,7 +160,7 @@ func TestRepeatedIntoSpan(t *testing.T) {
 			if outside > 1e-9*norm {
 				t.Errorf("%s, seed %d: %.3g of the iterate lies outside the span", method.Traits(1).Name, seed, outside/norm)
 			}
-			if method != (solver.Power{}) && math.Abs(norm/math.Sqrt2-1) > 1e-9 {
+			if method != (power.Iteration{}) && math.Abs(norm/math.Sqrt2-1) > 1e-9 {
 				t.Errorf("%s, seed %d: length %.12g, want √2", method.Traits(1).Name, seed, norm)
 			}
 		}

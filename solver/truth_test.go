@@ -12,6 +12,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -68,7 +73,7 @@ func TestResidualIsMeasured(t *testing.T) {
 		for _, form := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
 			for _, limit := range []int{6, 30, 2000} {
 				left := solver.NewDenseRows(rows, k)
-				set := solver.Settings{Rank: k, Method: solver.Power{}, Operator: form, Left: left, Seed: seed, Tol: 1e-13, MaxPasses: limit}
+				set := solver.Settings{Rank: k, Method: power.Iteration{}, Operator: form, Left: left, Seed: seed, Tol: 1e-13, MaxPasses: limit}
 				res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
 				if err != nil {
 					t.Fatal(err)
@@ -98,7 +103,7 @@ func TestResidualIsMeasured(t *testing.T) {
 func TestTinyValuesAreNoCluster(t *testing.T) {
 	sigma := []float64{1, 1e-3, 1e-10, 1e-11, 1e-12}
 	a := solvertest.WithValues(20, 10, 3, sigma...)
-	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 5, Method: solver.Power{}, Operator: solver.Dilation, Tol: 1e-12})
+	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: 5, Method: power.Iteration{}, Operator: solver.Dilation, Tol: 1e-12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +111,7 @@ func TestTinyValuesAreNoCluster(t *testing.T) {
 		t.Errorf("σ = %.3g with residuals %.3g and floors %.3g: clusters %v", res.Sigma, res.Residuals, res.Floor, res.Clusters)
 	}
 	equal := solvertest.WithValues(20, 10, 3, 2, 2, 1)
-	res, err = solver.SVD(t.Context(), solvertest.NewDense(equal), solver.Settings{Rank: 3, Method: solver.Block{}})
+	res, err = solver.SVD(t.Context(), solvertest.NewDense(equal), solver.Settings{Rank: 3, Method: block.Descent{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,8 +218,8 @@ func TestCompletionIsMeasuredWithinPassLimit(t *testing.T) {
 	var a mat.Dense
 	a.Mul(q.T(), q) // semidefinite, of the same rank
 	for _, op := range []solver.OperatorKind{solver.Gram, solver.Symmetric, solver.Dilation} {
-		for _, m := range []solver.Method{solver.GradientDescent{}, solver.Power{}, solver.Krylov{}, solver.Block{}} {
-			if _, ok := m.(solver.GradientDescent); op == solver.Dilation && !ok {
+		for _, m := range []method.Method{gd.Descent{}, power.Iteration{}, lanczos.Krylov{}, block.Descent{}} {
+			if _, ok := m.(gd.Descent); op == solver.Dilation && !ok {
 				continue
 			}
 			for _, limit := range []int{2, 3, 5, 8, 12, 30} {

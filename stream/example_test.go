@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/james-bowman/sparse"
+
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/stream"
-	"github.com/james-bowman/sparse"
 )
 
 // factorise is the program in docs/library.md: a change here belongs there too.
@@ -26,7 +28,7 @@ func factorise(ctx context.Context, path string, k int) (*solver.Result, error) 
 		return nil, err
 	}
 	defer a.Close()
-	return solver.SVD(ctx, a, solver.Settings{Rank: k, Method: solver.Krylov{Columns: width}})
+	return solver.SVD(ctx, a, solver.Settings{Rank: k, Method: lanczos.Krylov{Columns: width}})
 }
 
 // A store is opened, streamed within a budget, and factorised.

@@ -13,6 +13,12 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -95,8 +101,8 @@ func TestScale(t *testing.T) {
 				"memory": inMemory(t, a, p, o), "table": fromTable, "floats": fromFloats,
 				"table, reread": limited(t, table, o), "floats, reread": limited(t, floats, o),
 			}
-			for _, method := range []solver.Method{
-				solver.GradientDescent{}, solver.Power{}, solver.Polyak{}, solver.Nesterov{}, solver.NesterovGeneral{}, solver.Block{Columns: 8}, solver.Krylov{Columns: 2},
+			for _, method := range []method.Method{
+				gd.Descent{}, power.Iteration{}, momentum.Polyak{}, momentum.Nesterov{}, momentum.NesterovGeneral{}, block.Descent{Columns: 8}, lanczos.Krylov{Columns: 2},
 			} {
 				for _, form := range []solver.OperatorKind{solver.Gram, solver.Dilation, solver.Symmetric} {
 					if form == solver.Dilation && !method.Traits(1).Indefinite {

@@ -6,14 +6,18 @@ import (
 	"math"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
 // gapMethod is a line of a gap figure. One with a search tries β around the one
 // that theory says is best, and keeps the fastest.
 type gapMethod struct {
 	name   string
-	method solver.Method
-	search func(beta float64) solver.Method
+	method method.Method
+	search func(beta float64) method.Method
 }
 
 // gapFamilies are the two figures: the paper's first, which compares step sizes
@@ -25,18 +29,18 @@ var gapFamilies = []struct {
 	methods []gapMethod
 }{
 	{"gap", solver.StopPaper, []gapMethod{
-		{"gd η=¼", solver.GradientDescent{Eta: 0.25}, nil},
-		{"gd η=½", solver.GradientDescent{}, nil},
-		{"gd η=¾", solver.GradientDescent{Eta: 0.75}, nil},
-		{"power", solver.Power{}, nil},
+		{"gd η=¼", gd.Descent{Eta: 0.25}, nil},
+		{"gd η=½", gd.Descent{}, nil},
+		{"gd η=¾", gd.Descent{Eta: 0.75}, nil},
+		{"power", power.Iteration{}, nil},
 	}},
 	{"momentum", solver.StopResidual, []gapMethod{
-		{"gd", solver.GradientDescent{}, nil},
-		{"power", solver.Power{}, nil},
-		{"polyak", solver.Polyak{}, nil},
-		{"polyak, best β", nil, func(beta float64) solver.Method { return solver.Polyak{Beta: beta} }},
-		{"nesterov", solver.Nesterov{}, nil},
-		{"nesterov, best β", nil, func(beta float64) solver.Method { return solver.Nesterov{Beta: beta} }},
+		{"gd", gd.Descent{}, nil},
+		{"power", power.Iteration{}, nil},
+		{"polyak", momentum.Polyak{}, nil},
+		{"polyak, best β", nil, func(beta float64) method.Method { return momentum.Polyak{Beta: beta} }},
+		{"nesterov", momentum.Nesterov{}, nil},
+		{"nesterov, best β", nil, func(beta float64) method.Method { return momentum.Nesterov{Beta: beta} }},
 	}},
 }
 

@@ -9,15 +9,21 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
 // epsilon is the tolerance of the paper's experiments, and ours.
 const epsilon = 1e-8
 
-// method is an algorithm under the name the report calls it by.
-type method struct {
+// algorithm is one under the name the report calls it by.
+type algorithm struct {
 	name string
-	solver.Method
+	method.Method
 	// paper: with the stop rule and the deflation of Algorithms 1 and 2, and
 	// the vectors as the iteration leaves them. Otherwise with the residual
 	// rule and the certificate.
@@ -25,13 +31,13 @@ type method struct {
 }
 
 // tableMethods are those of the table, the paper's two first.
-var tableMethods = []method{
-	{"gd", solver.GradientDescent{}, true},
-	{"power", solver.Power{}, true},
-	{"nesterov", solver.Nesterov{}, false},
-	{"polyak", solver.Polyak{}, false},
-	{"block", solver.Block{}, false},
-	{"krylov", solver.Krylov{}, false},
+var tableMethods = []algorithm{
+	{"gd", gd.Descent{}, true},
+	{"power", power.Iteration{}, true},
+	{"nesterov", momentum.Nesterov{}, false},
+	{"polyak", momentum.Polyak{}, false},
+	{"block", block.Descent{}, false},
+	{"krylov", lanczos.Krylov{}, false},
 }
 
 // found is a factorisation as a method returns it.
@@ -45,7 +51,7 @@ type found struct {
 }
 
 // find computes k triplets of a and takes the time.
-func (m method) find(ctx context.Context, c *clock, a solver.Matrix, k int, seed uint64) (*found, error) {
+func (m algorithm) find(ctx context.Context, c *clock, a solver.Matrix, k int, seed uint64) (*found, error) {
 	if m.paper {
 		return m.findAsPaper(ctx, c, a, k, seed)
 	}
@@ -63,7 +69,7 @@ func (m method) find(ctx context.Context, c *clock, a solver.Matrix, k int, seed
 
 // findAsPaper runs Algorithm 1 or 2 with MᵀM in the place of its matrix, and
 // gets the vectors of the other side by one product more, as the paper does.
-func (m method) findAsPaper(ctx context.Context, c *clock, a solver.Matrix, k int, seed uint64) (*found, error) {
+func (m algorithm) findAsPaper(ctx context.Context, c *clock, a solver.Matrix, k int, seed uint64) (*found, error) {
 	begin := c.seconds()
 	res, err := solver.Eigen(ctx, solver.GramOf(a), paperSettings(m, k, seed))
 	if err := ended(ctx, err); err != nil {
@@ -80,7 +86,7 @@ func (m method) findAsPaper(ctx context.Context, c *clock, a solver.Matrix, k in
 	return f, nil
 }
 
-func paperSettings(m solver.Method, k int, seed uint64) solver.Settings {
+func paperSettings(m method.Method, k int, seed uint64) solver.Settings {
 	return solver.Settings{Rank: k, Method: m, Stop: solver.StopPaper, Deflation: solver.Plain, Tol: epsilon, Seed: seed}
 }
 

@@ -15,6 +15,11 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -105,7 +110,7 @@ func (p *problem) decode(ctx context.Context) error {
 func (l *lab) realTasks() []task { return l.crossed("real", inTable, tableMethods, l.realCase) }
 
 // crossed are the tasks of an experiment with every matrix that it is on, and every method.
-func (l *lab) crossed(experiment string, on func(dataset) []Scale, methods []method, run func(context.Context, dataset, method) (*Record, error)) (tasks []task) {
+func (l *lab) crossed(experiment string, on func(dataset) []Scale, methods []algorithm, run func(context.Context, dataset, algorithm) (*Record, error)) (tasks []task) {
 	all, _ := l.available(on)
 	for _, d := range all {
 		for _, m := range methods {
@@ -119,7 +124,7 @@ func (l *lab) crossed(experiment string, on func(dataset) []Scale, methods []met
 
 // realCase solves a real matrix by one method and compares the result with that
 // of another, to a smaller tolerance.
-func (l *lab) realCase(ctx context.Context, d dataset, m method) (*Record, error) {
+func (l *lab) realCase(ctx context.Context, d dataset, m algorithm) (*Record, error) {
 	p, err := l.open(ctx, d)
 	if err != nil {
 		return nil, err
@@ -137,7 +142,7 @@ func (l *lab) realCase(ctx context.Context, d dataset, m method) (*Record, error
 func (p *problem) refer(ctx context.Context, k int) error {
 	const tol = 1e-12
 	left := solver.NewDenseRows(int(p.a.Info().Rows), k)
-	res, err := solver.SVD(ctx, p.a, solver.Settings{Rank: k, Method: solver.Krylov{Columns: 16}, Tol: tol, Seed: 1 << 32, Left: left})
+	res, err := solver.SVD(ctx, p.a, solver.Settings{Rank: k, Method: lanczos.Krylov{Columns: 16}, Tol: tol, Seed: 1 << 32, Left: left})
 	if err := ended(ctx, err); err != nil {
 		return err
 	}
@@ -149,15 +154,15 @@ func (p *problem) refer(ctx context.Context, k int) error {
 }
 
 // passMethods are those of "what a pass buys".
-var passMethods = []method{
-	{"gd", solver.GradientDescent{}, false},
-	{"power", solver.Power{}, false},
-	{"nesterov-general", solver.NesterovGeneral{}, false},
-	{"polyak", solver.Polyak{}, false},
-	{"nesterov", solver.Nesterov{}, false},
-	{"block", solver.Block{}, false},
-	{"krylov", solver.Krylov{Columns: 4}, false},
-	{"krylov, 16 columns", solver.Krylov{Columns: 16}, false},
+var passMethods = []algorithm{
+	{"gd", gd.Descent{}, false},
+	{"power", power.Iteration{}, false},
+	{"nesterov-general", momentum.NesterovGeneral{}, false},
+	{"polyak", momentum.Polyak{}, false},
+	{"nesterov", momentum.Nesterov{}, false},
+	{"block", block.Descent{}, false},
+	{"krylov", lanczos.Krylov{Columns: 4}, false},
+	{"krylov, 16 columns", lanczos.Krylov{Columns: 16}, false},
 }
 
 func (l *lab) passesTasks() []task { return l.crossed("passes", inPasses, passMethods, l.passesCase) }
@@ -165,7 +170,7 @@ func (l *lab) passesTasks() []task { return l.crossed("passes", inPasses, passMe
 // passesCase runs a method to its end, and again with fewer and fewer passes to
 // see what there would have been. The time of a number of passes is that at which
 // the first run had made them.
-func (l *lab) passesCase(ctx context.Context, d dataset, m method) (*Record, error) {
+func (l *lab) passesCase(ctx context.Context, d dataset, m algorithm) (*Record, error) {
 	p, err := l.open(ctx, d)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func (l *lab) sizeTasks() []task {
 
 func (l *lab) rankOne(n int) *factored { return newFactored(n, l.Seed+uint64(n), []float64{1}) }
 
-func (l *lab) implicitCase(ctx context.Context, n int, m method) (*Record, error) {
+func (l *lab) implicitCase(ctx context.Context, n int, m algorithm) (*Record, error) {
 	r := record("size", "implicit", m.name, n)
 	r.Rows, r.Cols, r.Rank = int64(n), int64(n), 1
 	s := paperSettings(m.Method, 1, l.Seed)
@@ -58,7 +58,7 @@ func (l *lab) implicitCase(ctx context.Context, n int, m method) (*Record, error
 	return r, r.solveImplicit(ctx, l.clock, l.rankOne(n), s)
 }
 
-func (l *lab) storeCase(ctx context.Context, n int, m method) (*Record, error) {
+func (l *lab) storeCase(ctx context.Context, n int, m algorithm) (*Record, error) {
 	f := l.rankOne(n)
 	p, err := l.hold(fmt.Sprint("size", n), func() (*problem, error) {
 		name := filepath.Join(l.storeDir(), fmt.Sprintf("rank-1-%d.csr", n))

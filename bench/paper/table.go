@@ -35,7 +35,7 @@ func (l *lab) tableTasks() []task {
 }
 
 // tableCase solves one matrix of rank ⌊log n⌋ by one method.
-func (l *lab) tableCase(ctx context.Context, decay, n, draw int, m method) (*Record, error) {
+func (l *lab) tableCase(ctx context.Context, decay, n, draw int, m algorithm) (*Record, error) {
 	k := int(math.Log(float64(n)))
 	name := decays[decay].name
 	seed := l.Seed + uint64(1000*n+10*draw+decay)
@@ -57,7 +57,7 @@ func (l *lab) tableCase(ctx context.Context, decay, n, draw int, m method) (*Rec
 }
 
 // solve fills r with what a method makes of a problem.
-func (r *Record) solve(ctx context.Context, c *clock, p *problem, m method, k int, seed uint64) error {
+func (r *Record) solve(ctx context.Context, c *clock, p *problem, m algorithm, k int, seed uint64) error {
 	f, err := m.find(ctx, c, p.a, k, seed)
 	if err != nil {
 		return err

@@ -10,7 +10,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
 )
 
 // The matrix of the picture, by its eigenpairs: λ₁ = 2 at 30° and λ₂ = 0.8.
@@ -31,13 +32,13 @@ func pictureMatrix() *mat.Dense {
 }
 
 // iterates returns x₀, x₁, … of a method of the solver, started at x₀.
-func iterates(method solver.Method, m *mat.Dense, x0 []float64, steps int) (plotter.XYs, error) {
+func iterates(of method.Method, m *mat.Dense, x0 []float64, steps int) (plotter.XYs, error) {
 	// The methods start from x₀ = Mz.
 	z, y := mat.NewDense(2, 1, nil), mat.NewDense(2, 1, nil)
 	if err := z.Solve(m, mat.NewDense(2, 1, x0)); err != nil {
 		return nil, err
 	}
-	rec := method.New(solver.Run{Rank: 1, Paper: true})
+	rec := of.New(method.Run{Rank: 1, Paper: true})
 	rec.Start(z)
 	var xys plotter.XYs
 	for t := range steps + 1 {
@@ -96,7 +97,7 @@ func trajectory() (*plot.Plot, error) {
 	colors := []color.RGBA{vermil, blue, green, orange, purple, skyBlue}
 	marks := []draw.GlyphDrawer{circle, square4, triangle, ring, cross, frame}
 	for i, x0 := range pictureStarts {
-		xys, err := iterates(solver.GradientDescent{}, m, x0, 60)
+		xys, err := iterates(gd.Descent{}, m, x0, 60)
 		if err != nil {
 			return nil, err
 		}

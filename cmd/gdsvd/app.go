@@ -16,7 +16,8 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/vfs"
-	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/all"
 )
 
 // app is one run of the program: its streams, what all commands have in
@@ -32,7 +33,7 @@ type app struct {
 	configFile string
 	fromConfig map[string]bool // flags that the configuration file has set
 
-	methods  []solver.Method // of the commands that factorise
+	methods  []method.Method // of the commands that factorise
 	fsys     vfs.FS
 	terminal bool          // stderr is a terminal
 	interval time.Duration // between two log lines of progress; 0 is the default
@@ -47,7 +48,7 @@ type app struct {
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: &ui.Output{W: stdout}, stderr: stderr, methods: solver.Methods(), fsys: vfs.OS, patience: patience}
+	a := &app{stdin: stdin, stdout: &ui.Output{W: stdout}, stderr: stderr, methods: all.Methods(), fsys: vfs.OS, patience: patience}
 	if f, ok := stderr.(*os.File); ok {
 		a.terminal = term.IsTerminal(int(f.Fd()))
 	}

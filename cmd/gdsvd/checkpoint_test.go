@@ -17,7 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/vfs"
-	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/all"
 )
 
 // partFiles are what must be the same after a break, byte by byte.
@@ -36,7 +36,7 @@ func TestResume(t *testing.T) {
 	for name, g := range map[string]struct {
 		store string
 	}{"tall": {ingested(t, tall)}, "wide": {ingested(t, wide)}} {
-		for _, m := range solver.Methods() {
+		for _, m := range all.Methods() {
 			method := m.Traits(1).Name
 			t.Run(name+" "+method, func(t *testing.T) {
 				flags := []string{"-k", "4", "--method", method, "--seed", "5"}

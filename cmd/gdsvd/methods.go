@@ -12,12 +12,13 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // methodFlags are --method and the settings of the methods. One that is 0 is
 // found by the method.
 type methodFlags struct {
-	list   []solver.Method // there are, in the order in which help lists them
+	list   []method.Method // there are, in the order in which help lists them
 	method methodName
 	values map[string]float64 // of flags that are not at their default
 }
@@ -30,10 +31,10 @@ func (m methodName) String() string { return string(m) }
 const autoMethod methodName = "auto" // chooses one of the others
 
 // settings are the flags of all methods: each once, as the first method has it.
-func (o *methodFlags) settings() (all []solver.Setting) {
+func (o *methodFlags) settings() (all []method.Setting) {
 	for _, m := range o.list {
 		for _, s := range m.Traits(1).Settings {
-			if !s.Internal && !slices.ContainsFunc(all, func(other solver.Setting) bool { return other.Name == s.Name }) {
+			if !s.Internal && !slices.ContainsFunc(all, func(other method.Setting) bool { return other.Name == s.Name }) {
 				all = append(all, s)
 			}
 		}
@@ -42,7 +43,7 @@ func (o *methodFlags) settings() (all []solver.Setting) {
 }
 
 // value is that of a flag.
-func (o *methodFlags) value(s solver.Setting) float64 {
+func (o *methodFlags) value(s method.Setting) float64 {
 	if v, ok := o.values[s.Name]; ok {
 		return v
 	}
@@ -52,7 +53,7 @@ func (o *methodFlags) value(s solver.Setting) float64 {
 // settingFlag is the flag of a setting.
 type settingFlag struct {
 	o *methodFlags
-	s solver.Setting
+	s method.Setting
 }
 
 func (f settingFlag) String() string {
@@ -113,14 +114,14 @@ func (o *methodFlags) takers(setting string) string {
 	return strings.Join(names, "")
 }
 
-func takes(t solver.Traits, setting string) bool {
-	return slices.ContainsFunc(t.Settings, func(s solver.Setting) bool { return s.Name == setting && !s.Internal })
+func takes(t method.Traits, setting string) bool {
+	return slices.ContainsFunc(t.Settings, func(s method.Setting) bool { return s.Name == setting && !s.Internal })
 }
 
 // check finds settings that are out of range or belong to another method, and returns the
 // method, nil for auto.
 // Those that a config file gives to another method wait for it.
-func (o *methodFlags) check(cmd *cobra.Command, operator solver.OperatorKind, fromConfig map[string]bool) (solver.Method, error) {
+func (o *methodFlags) check(cmd *cobra.Command, operator solver.OperatorKind, fromConfig map[string]bool) (method.Method, error) {
 	for _, s := range o.settings() {
 		v := o.value(s)
 		switch {
@@ -148,8 +149,8 @@ func (o *methodFlags) check(cmd *cobra.Command, operator solver.OperatorKind, fr
 }
 
 // named is the method of the list that --method names.
-func (o *methodFlags) named() solver.Method {
-	i := slices.IndexFunc(o.list, func(m solver.Method) bool { return m.Traits(1).Name == o.method.String() })
+func (o *methodFlags) named() method.Method {
+	i := slices.IndexFunc(o.list, func(m method.Method) bool { return m.Traits(1).Name == o.method.String() })
 	if i < 0 {
 		panic(fmt.Sprintf("gdsvd: no method %q", o.method)) // --method takes the names of the list only
 	}
@@ -157,7 +158,7 @@ func (o *methodFlags) named() solver.Method {
 }
 
 // solverMethod is the algorithm that the flags describe.
-func (o *methodFlags) solverMethod() solver.Method {
+func (o *methodFlags) solverMethod() method.Method {
 	t := o.named().Traits(1)
 	values := make([]float64, len(t.Settings))
 	for i, s := range t.Settings {

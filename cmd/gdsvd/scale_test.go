@@ -14,7 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/all"
 )
 
 // scaledCSV writes a symmetric matrix of small integers times 2^p, all of them exact.
@@ -87,7 +87,7 @@ func TestScale(t *testing.T) {
 			if want := math.Ldexp(float64(base.Norm), p); float64(info.Norm) != want {
 				t.Errorf("info: norm %v, want %v", info.Norm, want)
 			}
-			for _, m := range solver.Methods() {
+			for _, m := range all.Methods() {
 				about := m.Traits(1)
 				for _, operator := range []string{"gram", "dilation", "symmetric"} {
 					if operator == "dilation" && !about.Indefinite {

@@ -9,24 +9,25 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/power"
 )
 
 // sleepy is the power method with a setting that does nothing, and two defaults.
 type sleepy struct{ Nap float64 }
 
-func (s sleepy) Traits(int) solver.Traits {
-	t := solver.Single("sleepy", 3, 1)
-	t.Settings = []solver.Setting{{Name: "nap", Help: "length of a nap", Low: 0, High: 1, Default: 0.25, Value: s.Nap}}
-	t.With = func(v []float64) solver.Method { return sleepy{v[0]} }
-	t.Options = func(solver.Workload) []solver.Method { return []solver.Method{sleepy{0.75}} }
+func (s sleepy) Traits(int) method.Traits {
+	t := method.Single("sleepy", 3, 1)
+	t.Settings = []method.Setting{{Name: "nap", Help: "length of a nap", Low: 0, High: 1, Default: 0.25, Value: s.Nap}}
+	t.With = func(v []float64) method.Method { return sleepy{v[0]} }
+	t.Options = func(method.Workload) []method.Method { return []method.Method{sleepy{0.75}} }
 	return t
 }
 
-func (sleepy) New(r solver.Run) solver.Recurrence { return solver.Power{}.New(r) }
+func (sleepy) New(r method.Run) method.Recurrence { return power.Iteration{}.New(r) }
 
 // gdsvdWith runs a command line of a program with one more method.
-func gdsvdWith(t *testing.T, m solver.Method, args ...string) ran {
+func gdsvdWith(t *testing.T, m method.Method, args ...string) ran {
 	var stdout, stderr bytes.Buffer
 	a := newApp(strings.NewReader(""), &stdout, &stderr)
 	a.interval, a.methods = time.Hour, append(slices.Clip(a.methods), m)

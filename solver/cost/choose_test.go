@@ -9,6 +9,9 @@ import (
 
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/all"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -25,7 +28,7 @@ func machine() cost.Machine {
 
 // problem is that of a run on a store of 1.5 bytes for every entry.
 func problem(i solver.Info, s solver.Settings) cost.Problem {
-	return cost.Problem{Workload: s.Workload(i), Columns: int64(i.Cols), NNZ: i.NNZ, Encoded: i.NNZ * 3 / 2, Methods: solver.Methods()}
+	return cost.Problem{Workload: s.Workload(i), Columns: int64(i.Cols), NNZ: i.NNZ, Encoded: i.NNZ * 3 / 2, Methods: all.Methods()}
 }
 
 // decoded is what its matrix takes in memory.
@@ -44,17 +47,17 @@ func problems(t *testing.T, each func(p cost.Problem, r *rand.Rand)) {
 }
 
 // rooms is a Room with so many bytes for vectors and decoded entries.
-func room(p cost.Problem, bytes int64) func(solver.Method) cost.Room {
-	return func(m solver.Method) cost.Room {
+func room(p cost.Problem, bytes int64) func(method.Method) cost.Room {
+	return func(m method.Method) cost.Room {
 		left := bytes - m.Traits(p.Rank).Footprint(int(p.Columns))
 		return cost.Room{Fits: left >= 0, Resident: min(1, max(0, float64(left)/float64(max(1, decoded(p)))))}
 	}
 }
 
 // nothingKept is the Room of passes that read the disk.
-func nothingKept(solver.Method) cost.Room { return cost.Room{Fits: true} }
+func nothingKept(method.Method) cost.Room { return cost.Room{Fits: true} }
 
-func width(p cost.Problem, m solver.Method) int { return m.Traits(p.Rank).Width(p.Rank) }
+func width(p cost.Problem, m method.Method) int { return m.Traits(p.Rank).Width(p.Rank) }
 
 // Where there is room for everything the choice is that of the table.
 func TestChoiceIsTheTables(t *testing.T) {
@@ -77,7 +80,7 @@ func TestChoiceIsCoarse(t *testing.T) {
 		p.Room = nothingKept
 		want := cost.Choose(p)
 		some := cost.Room{Fits: true, Resident: 0.99 * r.Float64(), Cached: r.IntN(2) == 0}
-		p.Room = func(solver.Method) cost.Room { return some }
+		p.Room = func(method.Method) cost.Room { return some }
 		if got := cost.Choose(p); got.Method != want.Method {
 			t.Errorf("%+v, %+v: %+v, want %+v", p, some, got.Method, want.Method)
 		}
@@ -147,7 +150,7 @@ func TestSlowerDiskIsNeverMorePasses(t *testing.T) {
 // whatever the method.
 func TestPageCacheIsNoDisk(t *testing.T) {
 	problems(t, func(p cost.Problem, r *rand.Rand) {
-		p.Room = func(solver.Method) cost.Room { return cost.Room{Fits: true, Cached: true} }
+		p.Room = func(method.Method) cost.Room { return cost.Room{Fits: true, Cached: true} }
 		slow, fast := machine(), machine()
 		slow.Bandwidth, fast.Bandwidth = math.Pow(10, 5+4*r.Float64()), 0
 		once := time.Duration(float64(p.Encoded) / slow.Bandwidth * float64(time.Second))
@@ -182,7 +185,7 @@ func TestAdjusted(t *testing.T) {
 func TestChoiceBySpecialRules(t *testing.T) {
 	i := solver.Info{Rows: 6000, Cols: 4000, NNZ: 1e6}
 	p := problem(i, solver.Settings{Rank: 10})
-	if c := cost.Choose(problem(i, solver.Settings{Rank: 10, Stop: solver.StopPaper})); c.Method != (solver.GradientDescent{}) || c.Why != cost.ByRule {
+	if c := cost.Choose(problem(i, solver.Settings{Rank: 10, Stop: solver.StopPaper})); c.Method != (gd.Descent{}) || c.Why != cost.ByRule {
 		t.Errorf("the paper's rule: %+v by %v", c.Method, c.Why)
 	}
 	if c := cost.Choose(problem(i, solver.Settings{Rank: 10, Operator: solver.Dilation})); !c.Method.Traits(1).Indefinite {

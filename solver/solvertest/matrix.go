@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
 
 // CheckMatrix verifies that m is a, by every kind of pass: the products, the same bits
@@ -269,7 +270,7 @@ func (c *matrixCheck) misuse(t *testing.T) {
 // factorisation finds triplets of the matrix, with left vectors in memory and elsewhere.
 func (c *matrixCheck) factorisation(t *testing.T) {
 	rows, n := c.a.Dims()
-	set := solver.Settings{Rank: min(rows, n, 3), Method: solver.Krylov{Columns: 2}, MaxPasses: 2000}
+	set := solver.Settings{Rank: min(rows, n, 3), Method: lanczos.Krylov{Columns: 2}, MaxPasses: 2000}
 	left, other := solver.NewDenseRows(rows, set.Rank), solver.NewDenseRows(rows, set.Rank)
 	set.Left = left
 	res, err := solver.SVD(t.Context(), c.m, set)

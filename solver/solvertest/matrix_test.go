@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
 )
 
 // split is a matrix on the given number of machines, with about equal shares of its rows.
@@ -40,7 +41,7 @@ func TestMethodsOnMachines(t *testing.T) {
 		for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
 			set := solver.Settings{Rank: c.K, Tol: c.Tol, Operator: operator, MaxPasses: 20_000}
 			if operator == solver.Dilation {
-				set.Method = solver.Nesterov{}
+				set.Method = momentum.Nesterov{}
 			}
 			n, _ := c.A.Dims()
 			left := solver.NewDenseRows(n, c.K)

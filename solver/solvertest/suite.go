@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // Options adjust the suite to a method.
@@ -30,7 +31,7 @@ type Options struct {
 
 // RunAll runs the suite for every method of a list as it is: with the Gram operator,
 // and with the dilation if it can work with that.
-func RunAll(t *testing.T, methods []solver.Method) {
+func RunAll(t *testing.T, methods []method.Method) {
 	for _, m := range methods {
 		about := m.Traits(1)
 		t.Run(about.Name, func(t *testing.T) { Run(t, m, Options{Many: about.Width(2) > 1}) })
@@ -43,7 +44,7 @@ func RunAll(t *testing.T, methods []solver.Method) {
 // Run checks that a method solves every case of Cases, is deterministic,
 // invariant under scaling, honest at every limit of passes, stops when it
 // is told to, and goes on from its checkpoints.
-func Run(t *testing.T, m solver.Method, o Options) {
+func Run(t *testing.T, m method.Method, o Options) {
 	o.Narrow = o.Narrow || m.Traits(1).Copies > 0
 	if o.MaxPasses == 0 {
 		o.MaxPasses = 200_000
@@ -73,7 +74,7 @@ func Run(t *testing.T, m solver.Method, o Options) {
 }
 
 type suite struct {
-	method solver.Method
+	method method.Method
 	o      Options
 }
 

@@ -7,40 +7,40 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // lazy is the power method with a part of the old vector: x⁺ ∝ Mx + part·‖Mx‖x.
 type lazy struct{ Part float64 }
 
-func (l lazy) Traits(int) solver.Traits {
-	t := solver.Single("lazy", 3, 250)
-	t.Settings = []solver.Setting{{Name: "part", Help: "part of the old vector", High: 1, Value: l.Part}}
-	t.With = func(v []float64) solver.Method { return lazy{v[0]} }
+func (l lazy) Traits(int) method.Traits {
+	t := method.Single("lazy", 3, 250)
+	t.Settings = []method.Setting{{Name: "part", Help: "part of the old vector", High: 1, Value: l.Part}}
+	t.With = func(v []float64) method.Method { return lazy{v[0]} }
 	return t
 }
 
-func (l lazy) New(solver.Run) solver.Recurrence { return &lazyRun{part: l.Part} }
+func (l lazy) New(method.Run) method.Recurrence { return &lazyRun{part: l.Part} }
 
 type lazyRun struct {
-	solver.Alone
+	method.Alone
 	part    float64
 	x, last *mat.Dense
 }
 
 func (r *lazyRun) Start(z *mat.Dense) { r.x, r.last = z, mat.DenseCopyOf(z) }
 
-func (r *lazyRun) State(s *solver.State) {
+func (r *lazyRun) State(s *method.State) {
 	s.Tall("x", &r.x, 1)
 	s.Tall("last", &r.last, 1)
 }
 
 func (r *lazyRun) Next() *mat.Dense { return r.x }
 
-func (r *lazyRun) Absorb(y *mat.Dense) []solver.RitzPair {
+func (r *lazyRun) Absorb(y *mat.Dense) []method.RitzPair {
 	x, mx, next := r.x.RawMatrix().Data, y.RawMatrix().Data, r.last.RawMatrix().Data
-	c := solver.RitzPair{Value: floats.Dot(x, mx), DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
+	c := method.RitzPair{Value: floats.Dot(x, mx), DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
 	floats.AddScaledTo(next, mx, -c.Value, x)
 	c.Residual = floats.Norm(next, 2)
 	floats.AddScaledTo(next, mx, r.part*floats.Norm(mx, 2), x)
@@ -48,7 +48,7 @@ func (r *lazyRun) Absorb(y *mat.Dense) []solver.RitzPair {
 		floats.Scale(1/norm, next)
 	}
 	r.x, r.last = r.last, r.x
-	return []solver.RitzPair{c}
+	return []method.RitzPair{c}
 }
 
 func (r *lazyRun) Vector(dst []float64, _ int) { copy(dst, r.last.RawMatrix().Data) }
@@ -58,5 +58,5 @@ func (r *lazyRun) Free() {}
 // TestToyMethod runs the whole suite, checkpoints included, on a method that is what
 // stands above and no more.
 func TestToyMethod(t *testing.T) {
-	solvertest.RunAll(t, []solver.Method{lazy{}, lazy{0.1}})
+	solvertest.RunAll(t, []method.Method{lazy{}, lazy{0.1}})
 }

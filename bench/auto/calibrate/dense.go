@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -68,7 +69,7 @@ func denseWork(ctx context.Context) ([]float64, error) {
 	const n, k = 32 << 10, 10
 	var all []float64
 	for _, b := range widths {
-		krylov := solver.Krylov{Columns: b}
+		krylov := lanczos.Krylov{Columns: b}
 		r, err := solver.Eigen(ctx, diagonal{n}, solver.Settings{Rank: k, Method: krylov})
 		if err != nil {
 			return nil, err

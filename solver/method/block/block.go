@@ -55,12 +55,12 @@ func (b Descent) Traits(k int) method.Traits {
 			{Name: "block", Help: "number of columns of a pass", High: mostColumns, Whole: true, Value: float64(b.Columns)},
 			{Name: "oversample", Help: "number of columns beyond K", High: mostColumns, Whole: true, Value: float64(b.Oversample)},
 		},
-		With:          func(v []float64) method.Method { return Descent{Columns: int(v[0]), Oversample: int(v[1])} },
-		Width:         b.width,
-		Version:       1,
-		Footprint:     func(n int) int64 { return b.footprint(n, k) },
-		Effort: b.effort,
-		Options:       b.options,
+		With:      func(v []float64) method.Method { return Descent{Columns: int(v[0]), Oversample: int(v[1])} },
+		Width:     b.width,
+		Version:   1,
+		Footprint: func(n int) int64 { return b.footprint(n, k) },
+		Effort:    b.effort,
+		Options:   b.options,
 	}
 }
 

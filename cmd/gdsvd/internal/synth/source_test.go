@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -138,7 +139,7 @@ func TestSolveSpectrumWithoutAStore(t *testing.T) {
 	}
 	largeEnough(t, src, budget)
 	m := matrixOf(t, src, stream.Options{Memory: budget, Width: 8, Rank: k})
-	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Method: solver.Krylov{Columns: 8}, Tol: 1e-9})
+	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Method: lanczos.Krylov{Columns: 8}, Tol: 1e-9})
 	if err != nil || res.Status != solver.Converged {
 		t.Fatalf("%v, %v", res.Status, err)
 	}
@@ -168,7 +169,7 @@ func TestSolveKronWithoutAStore(t *testing.T) {
 	}
 	largeEnough(t, src, budget)
 	m := matrixOf(t, src, stream.Options{Memory: budget, Width: 4, Rank: k})
-	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Method: solver.Krylov{Columns: 4}})
+	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: k, Method: lanczos.Krylov{Columns: 4}})
 	if err != nil || res.Status != solver.Converged {
 		t.Fatalf("%v, %v", res.Status, err)
 	}

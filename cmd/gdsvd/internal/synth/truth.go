@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -98,7 +99,7 @@ func (e *Expansion) denseBase() ([]float64, error) {
 
 // solveBase computes k certified leading triplets of a store.
 func solveBase(ctx context.Context, base *csr.Store, k int, o *ExpandOptions) (_ *solver.Result, err error) {
-	method := solver.Krylov{Columns: 16}
+	method := lanczos.Krylov{Columns: 16}
 	about := method.Traits(k)
 	n := base.Cols()
 	memory := cmp.Or(o.Memory, 1<<30)

@@ -1,4 +1,4 @@
-package solver_test
+package momentum_test
 
 import (
 	"context"
@@ -6,6 +6,9 @@ import (
 	"log"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/gd"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
@@ -20,14 +23,14 @@ func ten() *solvertest.Dense {
 
 // Momentum found automatically, against none.
 func ExampleNesterov() {
-	passes := func(m solver.Method) int {
+	passes := func(m method.Method) int {
 		res, err := solver.SVD(context.Background(), ten(), solver.Settings{Rank: 3, Method: m})
 		if err != nil {
 			log.Fatal(err)
 		}
 		return res.Stats.Passes
 	}
-	with, without := passes(solver.Nesterov{}), passes(solver.GradientDescent{})
+	with, without := passes(momentum.Nesterov{}), passes(gd.Descent{})
 	fmt.Printf("a fifth of the passes or less: %t\n", 5*with <= without)
 	// Output:
 	// a fifth of the passes or less: true
@@ -38,7 +41,7 @@ func ExamplePolyak() {
 	a := solvertest.NewDense(solvertest.Diagonal(6, 4, 3, 2, 1))
 	res, err := solver.SVD(context.Background(), a, solver.Settings{
 		Rank:      2,
-		Method:    solver.Polyak{Beta: 0.4},
+		Method:    momentum.Polyak{Beta: 0.4},
 		Stop:      solver.StopPaper,
 		Deflation: solver.Plain,
 	})
@@ -56,7 +59,7 @@ func ExampleNesterovGeneral() {
 	a := solvertest.NewDense(solvertest.Diagonal(6, 4, 3, 2, 1))
 	res, err := solver.SVD(context.Background(), a, solver.Settings{
 		Rank:   2,
-		Method: solver.NesterovGeneral{Mu: 0.13},
+		Method: momentum.NesterovGeneral{Mu: 0.13},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -64,36 +67,4 @@ func ExampleNesterovGeneral() {
 	fmt.Printf("%v: σ = %.6f\n", res.Status, res.Sigma)
 	// Output:
 	// converged: σ = [3.000000 2.000000]
-}
-
-// Values whose squares are below the rounding errors of the Gram operator: it
-// finds them up to those errors, the dilation finds them.
-func ExampleSettings_dilation() {
-	for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
-		a := solvertest.NewDense(solvertest.WithValues(20, 4, 1, 1, 1e-4, 1e-8, 1e-10))
-		res, err := solver.SVD(context.Background(), a, solver.Settings{Rank: 4, Method: solver.GradientDescent{}, Operator: operator, Tol: 1e-14})
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%v: %v, σ = %.3g\n", operator, res.Status, res.Sigma)
-	}
-	// Output:
-	// gram: stagnated, σ = [1 0.0001 1e-08 1e-10]
-	// dilation: converged, σ = [1 0.0001 1e-08 1e-10]
-}
-
-// The eigenpairs of a symmetric positive semidefinite matrix, here a kernel.
-func ExampleSettings_symmetric() {
-	kernel := solvertest.Hilbert(8)
-	res, err := solver.SVD(context.Background(), solvertest.NewDense(kernel), solver.Settings{
-		Rank:     2,
-		Method:   solver.Nesterov{},
-		Operator: solver.Symmetric,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%v: λ = %.6f\n", res.Status, res.Sigma)
-	// Output:
-	// converged: λ = [1.695939 0.298125]
 }
