@@ -1,19 +1,19 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// Attack is one way to ill-treat the program, with a trial for every seed.
+// Attack is one way to ill-treat the program, with a trial for every seed. A trial
+// that returns is right; check, expect and the like end one that is not.
 type Attack struct {
 	Name  string
 	About string // what is done and what must hold
 	Short int    // trials in a test
 	Long  int    // trials with -long
-	Run   func(context.Context, *Env, *Trial) Verdict
+	Run   func(*Trial)
 }
 
 // attacks are all there are, in the order of the report.
@@ -57,15 +57,6 @@ const (
 // bad reports whether an outcome fails the suite.
 func (o Outcome) bad() bool { return o == Wrong || o == Hung || o == Crashed }
 
-// Verdict is what came of a trial.
-type Verdict struct {
-	Kind    string  // what was attacked: a row of the table
-	Outcome Outcome //
-	What    string  // one line about it, empty if right
-	Seconds float64 // what the attack measures, if it measures time
-	Err     error   // the trial itself could not be carried out: no judgement on the program
-}
-
 // judgement is an outcome other than right, as an error.
 type judgement struct {
 	outcome Outcome
@@ -83,20 +74,39 @@ func wrongf(format string, args ...any) error { return judgef(Wrong, format, arg
 
 func skipf(format string, args ...any) error { return judgef(Skipped, format, args...) }
 
-// verdict makes one of an error: nil is right, a judgement is what it says, and
-// anything else is a trial that could not be carried out.
-func verdict(kind string, err error) Verdict {
-	switch j := err.(type) {
-	case nil:
-		return Verdict{Kind: kind, Outcome: Right}
-	case *judgement:
-		return Verdict{Kind: kind, Outcome: j.outcome, What: j.what}
-	}
-	return Verdict{Kind: kind, Err: err}
-}
-
 // isRefused reports whether an error is the judgement Refused.
 func isRefused(err error) bool {
 	j, ok := err.(*judgement)
 	return ok && j.outcome == Refused
+}
+
+// ended is what a trial panics with to end: with a judgement on the program, or
+// with any other error where the trial itself cannot be carried out.
+type ended struct{ error }
+
+// check ends the trial with an error, if there is one.
+func check(err error) {
+	if err != nil {
+		panic(ended{err})
+	}
+}
+
+// need is v, unless there is an error, which ends the trial.
+func need[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
+// outcome runs a part of a trial and returns the error it has ended with.
+func outcome(f func()) (err error) {
+	defer func() {
+		r := recover()
+		if e, ok := r.(ended); ok {
+			err = e.error
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	f()
+	return nil
 }

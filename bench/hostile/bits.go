@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,38 +11,37 @@ var bits = Attack{
 	About: "the same command with other --workers, GOMAXPROCS, shard sizes and beside busy processes, and with other --memory where the method is given: " +
 		"the same bytes of σ, U and V; ingest the same store",
 	Short: 7, Long: 120,
-	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
+	Run: func(t *Trial) {
 		switch t.IntN(6) {
 		case 0:
 			method := pick(t, "auto", "krylov")
-			return verdict("bits "+method+", vectors in files", t.bitsInFiles(ctx, e, method))
+			t.Kind = "bits " + method + ", vectors in files"
+			t.bitsInFiles(method)
+			return
 		case 1:
 			if t.Long && t.IntN(2) == 0 { // seconds of work: the machine is measured before the choice
-				return verdict("bits auto, large", t.bitsLarge(ctx, e))
+				t.Kind = "bits auto, large"
+				t.bitsLarge()
+				return
 			}
 		}
 		method := pick(t, methods...)
-		return verdict("bits "+method, t.bitsInMemory(ctx, e, method))
+		t.Kind = "bits " + method
+		t.bitsInMemory(method)
 	},
 }
 
-func (t *Trial) bitsInMemory(ctx context.Context, e *Env, method string) error {
-	dir, err := e.fixture("bits", func(t *Trial) error {
+func (t *Trial) bitsInMemory(method string) {
+	dir := t.fixture("bits", func(t *Trial) {
 		for _, args := range [][]string{
 			{"generate", "ratings", "-q", "-o", t.path("r.dat"), "--users", "7000", "--items", "1500", "--ratings", "1000000", "--seed", "3"},
 			{"ingest", "-q", t.path("r.dat"), "-o", t.path("large.csr")},
 			{"ingest", "-q", t.path("r.dat"), "-o", t.path("small.csr"), "--shard-size", "64KiB", "--workers", "1", "--memory", "64MiB"},
 			{"ingest", "-q", t.path("r.dat"), "-o", t.path("cols.csr"), "--orient", "cols"},
 		} {
-			if _, err := t.must(ctx, gdsvd(args...)); err != nil {
-				return err
-			}
+			t.must(gdsvd(args...))
 		}
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	stores := []string{filepath.Join(dir, "large.csr"), filepath.Join(dir, "small.csr")}
 	if t.IntN(3) == 0 {
 		stores = []string{filepath.Join(dir, "cols.csr")}
@@ -52,54 +50,37 @@ func (t *Trial) bitsInMemory(ctx context.Context, e *Env, method string) error {
 		"--seed", strconv.Itoa(t.IntN(100))}
 	budgets := []string{"auto"}
 	if method != "auto" { // a choice may depend on the budget
-		bytes, err := t.budget(ctx, gdsvd(append([]string{"svd", stores[0], "-o", t.path("none")}, flags...)...))
-		if err != nil {
-			return err
-		}
+		bytes := t.budget(gdsvd(append([]string{"svd", stores[0], "-o", t.path("none")}, flags...)...))
 		budgets = append(budgets, kib(bytes), "1GiB")
 	}
-	return t.sameBits(ctx, stores, flags, budgets)
+	t.sameBits(stores, flags, budgets)
 }
 
 // bitsInFiles has long vectors and little memory.
-func (t *Trial) bitsInFiles(ctx context.Context, e *Env, method string) error {
-	dir, err := e.fixture("bits-files", func(t *Trial) error {
-		_, err := t.must(ctx, gdsvd("generate", "spectrum", "-q", "--rows", "120000", "--cols", "100000", "--layers", "1", "--rank", "20", "-o", t.path("m.csr")))
-		return err
+func (t *Trial) bitsInFiles(method string) {
+	dir := t.fixture("bits-files", func(t *Trial) {
+		t.must(gdsvd("generate", "spectrum", "-q", "--rows", "120000", "--cols", "100000", "--layers", "1", "--rank", "20", "-o", t.path("m.csr")))
 	})
-	if err != nil {
-		return err
-	}
 	flags := []string{"--method", method, "-k", strconv.Itoa(t.between(1, 5)), "--max-passes", "20", "--tol", pick(t, "1e-4", "1e-8")}
 	stores := []string{filepath.Join(dir, "m.csr")}
-	bytes, err := t.budget(ctx, gdsvd(append([]string{"svd", stores[0], "-o", t.path("none"), "--workers", "7"}, flags...)...))
-	if err != nil {
-		return err
-	}
+	bytes := t.budget(gdsvd(append([]string{"svd", stores[0], "-o", t.path("none"), "--workers", "7"}, flags...)...))
 	budgets := []string{kib(bytes)}
 	if method != "auto" {
 		budgets = append(budgets, "1GiB")
 	}
-	return t.sameBits(ctx, stores, flags, budgets)
+	t.sameBits(stores, flags, budgets)
 }
 
-func (t *Trial) bitsLarge(ctx context.Context, e *Env) error {
-	in, err := e.inputs(ctx)
-	if err != nil {
-		return err
-	}
-	dir, err := e.fixture("bits-large", func(t *Trial) error {
-		_, err := t.must(ctx, gdsvd("generate", "kron", "-q", "--base", filepath.Join(in, "m.csr"), "--rows", "12", "--cols", "12", "--nnz", "130", "-o", t.path("m.csr")))
-		return err
+func (t *Trial) bitsLarge() {
+	in := t.inputs()
+	dir := t.fixture("bits-large", func(t *Trial) {
+		t.must(gdsvd("generate", "kron", "-q", "--base", filepath.Join(in, "m.csr"), "--rows", "12", "--cols", "12", "--nnz", "130", "-o", t.path("m.csr")))
 	})
-	if err != nil {
-		return err
-	}
-	return t.sameBits(ctx, []string{filepath.Join(dir, "m.csr")}, []string{"-k", "20"}, []string{"1GiB"})
+	t.sameBits([]string{filepath.Join(dir, "m.csr")}, []string{"-k", "20"}, []string{"1GiB"})
 }
 
 // sameBits runs the same factorisation four times, the first with all as it is.
-func (t *Trial) sameBits(ctx context.Context, stores, flags, budgets []string) error {
+func (t *Trial) sameBits(stores, flags, budgets []string) {
 	first := ""
 	for run := range 4 {
 		out := t.path("out" + strconv.Itoa(run))
@@ -114,29 +95,26 @@ func (t *Trial) sameBits(ctx context.Context, stores, flags, budgets []string) e
 				busy = 4
 			}
 		}
-		stop, err := load(busy)
-		if err != nil {
-			return err
-		}
-		_, err = t.expect(ctx, j, 1, 4)
-		stop()
+		err := t.beside(busy, j)
 		switch {
-		case isRefused(err) && least.MatchString(err.Error()):
+		case err != nil && least.MatchString(err.Error()):
 			continue // more workers need more memory
 		case err != nil && !isStopped(err):
-			return err
+			check(err)
 		case first == "":
 			first = out
 		default:
-			if err := vectorsSame(first, out, j); err != nil {
-				return err
-			}
+			check(vectorsSame(first, out, j))
 		}
-		if err := os.RemoveAll(filepath.Join(out, "checkpoint")); err != nil { // as large as all vectors
-			return err
-		}
+		check(os.RemoveAll(filepath.Join(out, "checkpoint"))) // as large as all vectors
 	}
-	return nil
+}
+
+// beside runs an svd beside busy processes and returns its refusal.
+func (t *Trial) beside(busy int, j job) error {
+	defer load(busy)()
+	_, err := t.expect(j, 1, 4)
+	return err
 }
 
 // kib is a size as a flag has it.

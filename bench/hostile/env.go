@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,26 +35,29 @@ type fixture struct {
 }
 
 // Disk is a directory whose files do not lie in memory, where they would count
-// against a limit of it: e.Dir, or else one in /var/tmp that Close removes. It is
-// empty if there is none.
-func (e *Env) Disk() (string, error) {
+// against a limit of it: e.Dir, or else one in /var/tmp that Close removes. Without
+// one the trial is skipped.
+func (e *Env) Disk() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.disk != "" {
-		return e.disk, nil
-	}
 	const other = "/var/tmp"
 	switch {
+	case e.disk != "":
 	case !inMemory(e.Dir):
 		e.disk = e.Dir
-	case !inMemory(other):
-		dir, err := os.MkdirTemp(other, "gdsvd-hostile-")
-		if err != nil {
-			return "", err
-		}
-		e.disk = dir
+	case inMemory(other):
+		check(skipf("all directories for temporary files lie in memory"))
+	default:
+		e.disk = need(os.MkdirTemp(other, "gdsvd-hostile-"))
 	}
-	return e.disk, nil
+	return e.disk
+}
+
+// inMemory reports whether the files of a directory lie in memory, as far as stat(1) tells.
+func inMemory(dir string) bool {
+	kind, err := exec.Command("stat", "-f", "-c", "%T", dir).Output()
+	name := strings.TrimSpace(string(kind))
+	return err == nil && (name == "tmpfs" || name == "ramfs")
 }
 
 // Close removes what lies outside of e.Dir.
@@ -66,55 +70,60 @@ func (e *Env) Close() error {
 
 // fixture returns the directory of the name, which is made when it is asked for
 // first. What is made in it must not depend on the trial that asks.
-func (e *Env) fixture(name string, fill func(t *Trial) error) (string, error) {
-	return e.fixtureIn(e.Dir, name, fill)
+func (t *Trial) fixture(name string, fill func(t *Trial)) string {
+	return t.fixtureIn(t.env.Dir, name, fill)
 }
 
-func (e *Env) fixtureIn(parent, name string, fill func(t *Trial) error) (string, error) {
+func (t *Trial) fixtureIn(parent, name string, fill func(t *Trial)) string {
+	e := t.env
 	e.mu.Lock()
 	if e.fixtures == nil {
 		e.fixtures = map[string]*fixture{}
 	}
 	f := e.fixtures[name]
 	if f == nil {
-		f = &fixture{}
+		f = &fixture{dir: filepath.Join(parent, "fixture-"+name)}
 		e.fixtures[name] = f
 	}
 	e.mu.Unlock()
 	f.once.Do(func() {
-		f.dir = filepath.Join(parent, "fixture-"+name)
-		t := newTrial("fixture "+name, 0, 0)
-		t.Dir, t.program, t.limit = f.dir, e.Program.Path, max(e.Limit, time.Minute)
+		x := newTrial(t.ctx, e, "fixture "+name, 0, 0)
+		x.Dir, x.limit = f.dir, max(e.Limit, time.Minute)
 		if f.err = os.Mkdir(f.dir, 0o777); f.err != nil {
 			return
 		}
-		if err := fill(t); err != nil {
+		if err := outcome(func() { fill(x) }); err != nil {
 			f.err = fmt.Errorf("fixture %s: %w", name, err) // no judgement of a trial
 		}
 	})
-	return f.dir, f.err
+	check(f.err)
+	return f.dir
 }
 
-// try runs one trial of an attack in a directory of its own.
-func (e *Env) try(ctx context.Context, a Attack, seed uint64, number int, long bool) (v Verdict, commands []string, err error) {
-	t := newTrial(a.Name, seed, number)
-	t.program, t.limit, t.Long = e.Program.Path, e.Limit, long
+// try runs one trial of an attack in a directory of its own. The error is for one that could not be
+// carried out, else the trial has what came of it.
+func (e *Env) try(ctx context.Context, a Attack, seed uint64, number int, long bool) (t *Trial, err error) {
+	t = newTrial(ctx, e, a.Name, seed, number)
+	t.Long, t.Outcome = long, Right
 	if t.Dir, err = os.MkdirTemp(e.Dir, fmt.Sprintf("%s-%d-", a.Name, number)); err != nil {
-		return v, nil, err
+		return t, err
 	}
 	dir := t.Dir
-	v = a.Run(ctx, e, t)
+	switch j := outcome(func() { a.Run(t) }).(type) {
+	case nil:
+	case *judgement:
+		t.Outcome, t.What = j.outcome, j.what
+	default:
+		err = fmt.Errorf("%s, seed %d, trial %d: %w", a.Name, seed, number, j)
+	}
 	if !e.Keep {
-		err = os.RemoveAll(dir)
+		err = errors.Join(err, os.RemoveAll(dir))
 	}
-	if v.Err != nil {
-		return v, t.commands, errors.Join(fmt.Errorf("%s, seed %d, trial %d: %w", a.Name, seed, number, v.Err), err)
-	}
-	return v, t.commands, err
+	return t, err
 }
 
 // load keeps the processors busy until stop is called.
-func load(processes int) (stop func(), err error) {
+func load(processes int) (stop func()) {
 	var all []*exec.Cmd
 	stop = func() {
 		for _, c := range all {
@@ -126,9 +135,9 @@ func load(processes int) (stop func(), err error) {
 		c := exec.Command("sh", "-c", "while :; do :; done")
 		if err := c.Start(); err != nil {
 			stop()
-			return nil, err
+			check(err)
 		}
 		all = append(all, c)
 	}
-	return stop, nil
+	return stop
 }

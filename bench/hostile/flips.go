@@ -1,12 +1,13 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 var flips = Attack{
@@ -14,42 +15,37 @@ var flips = Attack{
 	About: "one file of a store, a result, a checkpoint, an unfinished ingest or store, or a compressed input is changed (a bit, a byte, zeros, a copied or a cut part, " +
 		"something appended) or removed: check finds it, and no command takes it for the truth",
 	Short: 60, Long: 12000,
-	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
+	Run: func(t *Trial) {
 		switch t.IntN(8) {
 		case 0, 1, 2:
-			return t.flipStore(ctx, e)
+			t.flipStore()
 		case 3:
-			return t.flipResult(ctx, e)
+			t.flipResult()
 		case 4, 5:
-			return t.flipCheckpoint(ctx, e)
+			t.flipCheckpoint()
 		case 6:
-			return t.flipUnfinished(ctx, e)
+			t.flipUnfinished()
+		default:
+			t.flipInput()
 		}
-		return t.flipInput(ctx, e)
 	},
 }
 
-// worst is the error that counts of several commands: one that is wrong before one
-// that is a refusal.
-func worst(errs ...error) error {
-	var refused error
-	for _, err := range errs {
-		switch {
-		case err == nil:
-		case isRefused(err):
-			refused = err
-		default:
-			return err
-		}
-	}
-	return refused
+// flip damages a file, notes how, and names the kind of the trial.
+func (t *Trial) flip(kind, file string) (how string, gone bool) {
+	t.Kind = kind
+	how, gone, err := t.damage(file)
+	check(err)
+	t.commands = append(t.commands, filepath.Base(file)+": "+how)
+	return how, gone
 }
 
 // stores makes small stores of every coding, with ids of both kinds, in several
-// shards, one with truth.json, and what commands say of them.
-func (e *Env) stores(ctx context.Context) (string, []string, error) {
+// shards, one with truth.json, and what commands say of them. It returns where one of them is, as a prefix
+// of names.
+func (t *Trial) stores(which func(all ...string) string) (name, prefix string) {
 	all := []string{"dict4", "constant", "dict8", "float32", "float64", "truth"}
-	dir, err := e.fixture("stores", func(t *Trial) error {
+	dir := t.fixture("stores", func(t *Trial) {
 		values := map[string]func() float64{
 			"dict4":    func() float64 { return float64(t.between(1, 10)) / 2 },
 			"constant": func() float64 { return 1 },
@@ -60,227 +56,232 @@ func (e *Env) stores(ctx context.Context) (string, []string, error) {
 		for _, name := range all {
 			store := t.path(name + ".csr")
 			if name == "truth" {
-				if _, err := t.must(ctx, gdsvd("generate", "spectrum", "-q", "--rows", "700", "--cols", "90", "--rank", "40", "--shard-size", "8KiB", "-o", store)); err != nil {
-					return err
-				}
+				t.must(gdsvd("generate", "spectrum", "-q", "--rows", "700", "--cols", "90", "--rank", "40", "--shard-size", "8KiB", "-o", store))
 			} else {
 				row, col := word, word
 				if name == "dict8" {
 					row = func(i int) string { return strconv.Itoa(i * i) }
 				}
 				m := named{fromDense(name, t.place(500, 60, 0.2, values[name])), row, col}
-				if err := m.writeIDs(t, t.path(name+".csv"), m.row, m.col); err != nil {
-					return err
-				}
-				if _, err := t.must(ctx, gdsvd("ingest", "-q", t.path(name+".csv"), "-o", store, "--shard-size", "2KiB",
-					"--format", "delimited", "--sep", ",", "--columns", "1,2,3", "--header", "no")); err != nil {
-					return err
-				}
+				t.ingestIDs(m, name, "--shard-size", "2KiB")
 			}
-			if _, err := t.must(ctx, gdsvd("svd", "-q", store, "-k", "3", "--method", "krylov", "--block", "2", "-o", t.path(name+".svd"))); err != nil {
-				return err
-			}
+			t.must(gdsvd("svd", "-q", store, "-k", "3", "--method", "krylov", "--block", "2", "-o", t.path(name+".svd")))
 			for _, side := range []string{"rows", "cols"} {
-				p, err := t.must(ctx, gdsvd("info", "-q", store, "--ids", side))
-				if err != nil {
-					return err
-				}
-				if err := os.WriteFile(t.path(name+"."+side), p.stdout.Bytes(), 0o666); err != nil {
-					return err
-				}
+				p := t.must(gdsvd("info", "-q", store, "--ids", side))
+				check(os.WriteFile(t.path(name+"."+side), p.stdout.Bytes(), 0o666))
 			}
 		}
-		return nil
 	})
-	return dir, all, err
+	name = which(all...)
+	return name, filepath.Join(dir, name)
 }
 
-func (t *Trial) flipStore(ctx context.Context, e *Env) Verdict {
-	dir, all, err := e.stores(ctx)
-	if err != nil {
-		return verdict("flip of a store", err)
-	}
-	name := pick(t, all...)
+// any of the choices.
+func (t *Trial) any(choices ...string) string { return pick(t, choices...) }
+
+func (t *Trial) flipStore() {
+	t.Kind = "flip of a store"
+	name, prefix := t.stores(t.any)
 	store := t.path("m.csr")
-	if err := copyTree(filepath.Join(dir, name+".csr"), store); err != nil {
-		return verdict("flip of a store", err)
-	}
-	files, err := names(store)
-	if err != nil {
-		return verdict("flip of a store", err)
-	}
-	file := pick(t, files...)
+	copyTree(prefix+".csr", store)
+	file := pick(t, names(store)...)
 	kind := "flip of a store: " + file
 	if filepath.Ext(file) == ".csr" {
 		kind = "flip of a store: shard"
 	}
-	how, gone, err := t.damage(filepath.Join(store, file))
-	if err != nil {
-		return verdict(kind, err)
-	}
-	t.commands = append(t.commands, file+": "+how)
+	how, gone := t.flip(kind, filepath.Join(store, file))
 	codes := []int{3}
 	if gone || file == "MANIFEST.json" { // one with another name of the format is not of a store
 		codes = []int{1, 3}
 	}
-	_, checked := t.expect(ctx, gdsvd("check", "-q", store), codes...)
+	_, checked := t.expect(gdsvd("check", "-q", store), codes...)
 	if checked == nil && !(gone && file == "truth.json") { // a store is complete without it
-		checked = wrongf("%s of a store with %s values, %s: check finds nothing", file, name, how)
+		check(wrongf("%s of a store with %s values, %s: check finds nothing", file, name, how))
 	}
 	var used error
 	switch t.IntN(3) {
 	case 0:
-		if _, used = t.expect(ctx, gdsvd("svd", "-q", store, "-k", "3", "--method", "krylov", "--block", "2", "-o", t.path("out")), codes...); used == nil {
-			used = vectorsSame(filepath.Join(dir, name+".svd"), t.path("out"), gdsvd("svd", file+" "+how))
+		if _, used = t.expect(gdsvd("svd", "-q", store, "-k", "3", "--method", "krylov", "--block", "2", "-o", t.path("out")), codes...); used == nil {
+			check(vectorsSame(prefix+".svd", t.path("out"), gdsvd("svd", file+" "+how)))
 		}
 	case 1:
 		side := pick(t, "rows", "cols")
 		var p *process
-		if p, used = t.expect(ctx, gdsvd("info", "-q", store, "--ids", side), codes...); used == nil {
-			b, err := os.ReadFile(filepath.Join(dir, name+"."+side))
-			if err != nil {
-				return verdict(kind, err)
-			}
-			if !slices.Equal(b, p.stdout.Bytes()) {
-				used = wrongf("%s, %s: info prints other ids", file, how)
-			}
+		p, used = t.expect(gdsvd("info", "-q", store, "--ids", side), codes...)
+		if used == nil && !slices.Equal(need(os.ReadFile(prefix+"."+side)), p.stdout.Bytes()) {
+			check(wrongf("%s, %s: info prints other ids", file, how))
 		}
 	case 2:
-		_, used = t.expect(ctx, gdsvd("info", "-q", store), codes...)
+		_, used = t.expect(gdsvd("info", "-q", store), codes...)
 	}
-	return verdict(kind, worst(checked, used))
+	check(cmp.Or(used, checked))
 }
 
 // flipResult damages a result, which is then checked, looked at, and started from.
-func (t *Trial) flipResult(ctx context.Context, e *Env) Verdict {
-	dir, all, err := e.stores(ctx)
-	if err != nil {
-		return verdict("flip of a result", err)
-	}
-	name, out := pick(t, all...), t.path("old.svd")
-	if err := copyTree(filepath.Join(dir, name+".svd"), out); err != nil {
-		return verdict("flip of a result", err)
-	}
+func (t *Trial) flipResult() {
+	t.Kind = "flip of a result"
+	_, prefix := t.stores(t.any)
+	out := t.path("old.svd")
+	copyTree(prefix+".svd", out)
 	file := pick(t, "sigma.npy", "U.npy", "V.npy", "result.json", "events.jsonl")
-	kind := "flip of a result: " + file
-	how, gone, err := t.damage(filepath.Join(out, file))
-	if err != nil {
-		return verdict(kind, err)
-	}
-	t.commands = append(t.commands, file+": "+how)
+	how, gone := t.flip("flip of a result: "+file, filepath.Join(out, file))
 	codes := []int{3}
 	if gone {
 		codes = []int{1, 3}
 	}
-	_, checked := t.expect(ctx, gdsvd("check", "-q", out), codes...)
+	_, checked := t.expect(gdsvd("check", "-q", out), codes...)
 	if checked == nil {
-		checked = wrongf("%s of a result, %s: check finds nothing", file, how)
+		check(wrongf("%s of a result, %s: check finds nothing", file, how))
 	}
 	var used error
 	if t.IntN(2) == 0 {
-		_, used = t.expect(ctx, gdsvd("info", "-q", out), 1, 3)
-		return verdict(kind, worst(checked, used))
+		_, used = t.expect(gdsvd("info", "-q", out), 1, 3)
+	} else {
+		_, used = t.expect(gdsvd("svd", "-q", prefix+".csr", "-k", "4", "--init", out, "-o", t.path("out")), 1, 3)
+		if used == nil {
+			leading(prefix+".svd", t.path("out"))
+		}
 	}
-	_, used = t.expect(ctx, gdsvd("svd", "-q", filepath.Join(dir, name+".csr"), "-k", "4", "--init", out, "-o", t.path("out")), 1, 3)
-	if used == nil {
-		used = t.leading(filepath.Join(dir, name), t.path("out"))
-	}
-	return verdict(kind, worst(checked, used))
+	check(cmp.Or(used, checked))
 }
 
 // leading judges the values of a converged result by those of an undamaged one.
-func (t *Trial) leading(name, out string) error {
+func leading(undamaged, out string) {
 	var want, got result
-	if err := readJSON(filepath.Join(name+".svd", "result.json"), &want); err != nil {
-		return err
-	}
+	check(readJSON(filepath.Join(undamaged, "result.json"), &want))
 	if err := readJSON(filepath.Join(out, "result.json"), &got); err != nil {
-		return wrongf("%v", err)
+		check(wrongf("%v", err))
 	}
 	for i, s := range want.Sigma {
 		if i >= len(got.Sigma) || !(abs(got.Sigma[i]-s) <= 2e-8*want.Sigma[0]) {
-			return wrongf("--init from a damaged result: σ %v, without %v", got.Sigma, want.Sigma)
+			check(wrongf("--init from a damaged result: σ %v, without %v", got.Sigma, want.Sigma))
 		}
 	}
-	return nil
 }
 
 func abs(x float64) float64 { return max(x, -x) }
 
 // flipInput damages a compressed input.
-func (t *Trial) flipInput(ctx context.Context, e *Env) Verdict {
-	const kind = "flip of a gzip input"
-	all, err := e.works(ctx, false)
-	if err != nil {
-		return verdict(kind, err)
-	}
-	w := all[1]
-	want, _, err := e.reference(ctx, &w)
-	if err != nil {
-		return verdict(kind, err)
-	}
-	in, err := e.inputs(ctx)
-	if err != nil {
-		return verdict(kind, err)
-	}
-	parts, err := filepath.Glob(filepath.Join(in, "part*"))
-	if err != nil {
-		return verdict(kind, err)
-	}
+func (t *Trial) flipInput() {
+	t.Kind = "flip of a gzip input"
+	w := t.refer(t.works(false)[1])
+	parts := need(filepath.Glob(filepath.Join(t.inputs(), "part*")))
 	args := []string{"ingest", "-q", "-o", t.path("out")}
 	hit := 1 + 2*t.IntN(len(parts)/2) // these are compressed
-	how := ""
-	for i, part := range parts {
-		if i == hit {
-			copied := t.path(filepath.Base(part))
-			if err := copyTree(part, copied); err != nil {
-				return verdict(kind, err)
-			}
-			if how, _, err = t.damage(copied); err != nil {
-				return verdict(kind, err)
-			}
-			part = copied
-		}
-		args = append(args, part)
-	}
-	t.commands = append(t.commands, parts[hit]+": "+how)
-	if _, err = t.expect(ctx, gdsvd(args...), 1, 2); err == nil {
-		// The header has bits that mean nothing, but the matrix is what it was.
-		if err = sameStore(want, t.path("out")); err != nil {
-			err = wrongf("gzip, %s: taken without a word: %v", how, err)
-		}
-	}
-	return verdict(kind, err)
-}
-
-// sameStore compares stores but for what their manifests say of the inputs.
-func sameStore(want, got string) error {
+	copied := t.path(filepath.Base(parts[hit]))
+	copyTree(parts[hit], copied)
+	how, _ := t.flip(t.Kind, copied)
+	_, err := t.expect(gdsvd(slices.Concat(args, parts[:hit], []string{copied}, parts[hit+1:])...), 1, 2)
+	check(err)
+	// The header has bits that mean nothing, but the matrix is what it was. What the manifests say of the inputs may differ.
 	var a, b struct{ Fingerprint string }
-	if err := readJSON(filepath.Join(want, "MANIFEST.json"), &a); err != nil {
-		return err
+	check(readJSON(filepath.Join(w.want, "MANIFEST.json"), &a))
+	if err := readJSON(filepath.Join(t.path("out"), "MANIFEST.json"), &b); err != nil || a != b {
+		check(wrongf("gzip, %s: taken without a word: another matrix", how))
 	}
-	if err := readJSON(filepath.Join(got, "MANIFEST.json"), &b); err != nil {
-		return wrongf("%v", err)
-	}
-	if a != b {
-		return wrongf("another matrix")
-	}
-	return nil
 }
 
 // sameEvents compares events.jsonl but for what measures the process. The first
 // events may be missing if that was said.
-func sameEvents(want, got, said string) error {
-	a, err := readEvents(want)
-	if err != nil {
-		return err
-	}
+func sameEvents(want, got, said string) {
+	a := need(readEvents(want))
 	b, err := readEvents(got)
 	if err != nil {
-		return wrongf("%v", err)
+		check(wrongf("%v", err))
 	}
-	if slices.Equal(a, b) || strings.Contains(said, "will lack passes") && len(b) < len(a) && slices.Equal(a[len(a)-len(b):], b) {
-		return nil
+	if !slices.Equal(a, b) && !(strings.Contains(said, "will lack passes") && len(b) < len(a) && slices.Equal(a[len(a)-len(b):], b)) {
+		check(wrongf("events.jsonl has other events than without a break, %d of %d", len(b), len(a)))
 	}
-	return wrongf("events.jsonl has other events than without a break, %d of %d", len(b), len(a))
+}
+
+// flipCheckpoint damages what an svd goes on from.
+func (t *Trial) flipCheckpoint() {
+	method := pick(t, "krylov", "block", "gd", "power", "nesterov", "polyak", "nesterov-general")
+	file := pick(t, "checkpoint", "checkpoint", "checkpoint.jsonl")
+	t.Kind = "flip of " + file
+	_, prefix := t.stores(func(all ...string) string { return all[0] })
+	run := func(out string, more ...string) job {
+		return gdsvd(append([]string{"svd", "-q", prefix + ".csr", "-k", "3", "--method", method, "-o", out, "--checkpoint-every", "1ms", "--tol", "1e-6"}, more...)...)
+	}
+	made := t.fixture("checkpoint-"+method, func(t *Trial) {
+		t.must(run(t.path("want")))
+		if _, short := t.solved(run(t.path("out"), "--max-passes", "6")); !short {
+			check(wrongf("%s: it ends within 6 passes", method))
+		}
+		copyTree(t.path("out"), t.path("again"))
+		t.must(run(t.path("again"), "--resume"))
+		check(vectorsSame(t.path("want"), t.path("again"), run("again", "--resume")))
+		sameEvents(t.path("want"), t.path("again"), "")
+	})
+	out := t.path("out")
+	copyTree(filepath.Join(made, "out"), out)
+	how, _ := t.flip(t.Kind, filepath.Join(out, file))
+	resume := run(out, "--resume")
+	resume.args = slices.DeleteFunc(resume.args, func(a string) bool { return a == "-q" }) // warnings are of interest
+	p := t.run(resume)
+	if p.code() != 0 {
+		_, err := t.expect(run(out, "--resume"), 1, 3)
+		check(err)
+	}
+	check(vectorsSame(filepath.Join(made, "want"), out, gdsvd("svd --resume with", file, how)))
+	sameEvents(filepath.Join(made, "want"), out, p.stderr.String())
+}
+
+// flipUnfinished damages what a killed ingest or generate has left.
+func (t *Trial) flipUnfinished() {
+	t.Kind = "flip of something unfinished"
+	all := t.works(false)
+	w := t.refer(pick(t, all[2], all[3], all[4]))
+	t.Kind = "flip in an unfinished " + w.name
+	left := t.fixture("unfinished-"+filepath.Base(filepath.Dir(w.want)), func(t *Trial) {
+		for later := range 3 {
+			t.leave(w, t.path(strconv.Itoa(later)), time.Duration(later)*w.took/5)
+		}
+	})
+	copyTree(filepath.Join(left, strconv.Itoa(t.IntN(3))), t.path("work"))
+	found := slices.DeleteFunc(files(t.path("work")), func(path string) bool { return filepath.Ext(path) == ".lock" })
+	if len(found) == 0 {
+		check(skipf("it was killed too soon or too late"))
+	}
+	file := pick(t, found...)
+	how, _ := t.flip(t.Kind, file)
+	out := filepath.Join(t.path("work"), "out")
+	_, err := t.expect(w.saved(out), 1, 3)
+	check(err)
+	if differ := outcome(func() { w.same(out) }); differ != nil {
+		// Of finished blocks only check reads what is in them.
+		_, err := t.expect(gdsvd("check", "-q", out), 3)
+		check(cmp.Or(err, wrongf("%s, %s: resumed without a word, and check finds nothing: %v", filepath.Base(file), how, differ)))
+	}
+}
+
+// leave starts a work in a new directory and kills it some time after it has
+// something to go on from.
+func (t *Trial) leave(w *work, dir string, later time.Duration) {
+	out := filepath.Join(dir, "out")
+	saved := func() bool {
+		return exists(filepath.Join(out+".spool", "journal")) || exists(filepath.Join(out+".partial", "UNFINISHED.json"))
+	}
+	for range 20 {
+		check(os.RemoveAll(dir))
+		check(os.Mkdir(dir, 0o777))
+		p := t.start(w.saved(out))
+		for over := false; !over; {
+			select {
+			case <-p.ended:
+				over = true
+			case <-t.ctx.Done():
+				p.kill()
+				check(t.ctx.Err())
+			case <-time.After(time.Millisecond):
+				over = saved()
+			}
+		}
+		p.endsWithin(t, later)
+		if p.kill() && saved() {
+			return
+		}
+		later /= 2
+	}
+	check(wrongf("%s: it leaves nothing to go on from", w.name))
 }

@@ -32,7 +32,7 @@ func exactly(m *matrix, k int) *result {
 
 // The judge takes what is right, and finds everything that may be wrong with it.
 func TestJudge(t *testing.T) {
-	x := newTrial("judge", 1, 1)
+	x := newTrial(t.Context(), &Env{}, "judge", 1, 1)
 	m := fromDense("test", x.place(30, 20, 0.5, x.NormFloat64))
 	if err := m.judge(exactly(m, 4)); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestJudge(t *testing.T) {
 
 // Matrices beyond the range of squares are judged as any other.
 func TestJudgeScaled(t *testing.T) {
-	x := newTrial("judge", 1, 2)
+	x := newTrial(t.Context(), &Env{}, "judge", 1, 2)
 	a := fromDense("test", x.place(12, 9, 0.7, x.NormFloat64))
 	for _, e := range []int{-1070, -700, 0, 700, 1000} {
 		m := &matrix{rows: a.rows, cols: a.cols}
@@ -111,7 +111,7 @@ func TestJudgeScaled(t *testing.T) {
 
 // The residual has the digits that a sum with 200 bits has, after cancellation.
 func TestResidualIsCompensated(t *testing.T) {
-	x := newTrial("judge", 1, 3)
+	x := newTrial(t.Context(), &Env{}, "judge", 1, 3)
 	m := fromDense("test", x.place(40, 25, 0.8, x.NormFloat64))
 	r := exactly(m, 1)
 	u, v := mat.Col(nil, 0, r.u), mat.Col(nil, 0, r.v)
@@ -189,7 +189,7 @@ func TestNullIsNotZero(t *testing.T) {
 
 // Matrices come back from their texts, bit by bit, at any scale.
 func TestTexts(t *testing.T) {
-	x := newTrial("texts", 1, 1)
+	x := newTrial(t.Context(), &Env{}, "texts", 1, 1)
 	dir := t.TempDir()
 	for _, decade := range []int{-320, -300, 0, 300} {
 		a := x.matrix()

@@ -134,8 +134,8 @@ func run(ctx context.Context, o *options) (err error) {
 func again(ctx context.Context, e *Env, chosen []Attack, o *options) error {
 	var failed []string
 	for _, a := range chosen {
-		v, commands, err := e.try(ctx, a, o.seed, o.trial, o.long)
-		for _, c := range commands {
+		v, err := e.try(ctx, a, o.seed, o.trial, o.long)
+		for _, c := range v.commands {
 			fmt.Println(c)
 		}
 		if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -20,34 +19,30 @@ var memory = Attack{
 	About: "svd and ingest in a memory cgroup of --memory + 5 %, page cache included, from the least budget that is accepted on; tall, wide, square and hypersparse " +
 		"matrices, k up to near the shorter side, every method, the machine quiet and loaded: not killed, no more resident than the budget, the values right",
 	Short: 4, Long: 60,
-	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
-		disk, err := e.Disk()
-		if err == nil && disk == "" {
-			err = skipf("all directories for temporary files lie in memory")
-		}
-		if err == nil && disk != e.Dir { // the directory of the trial is elsewhere
+	Run: func(t *Trial) {
+		t.Kind = "memory"
+		if disk := t.env.Disk(); disk != t.env.Dir { // the directory of the trial is elsewhere
 			t.Dir = filepath.Join(disk, filepath.Base(t.Dir))
-			err = os.Mkdir(t.Dir, 0o777)
-			if !e.Keep {
+			check(os.Mkdir(t.Dir, 0o777))
+			if !t.env.Keep {
 				defer os.RemoveAll(t.Dir)
 			}
 		}
-		if err != nil {
-			return verdict("memory", err)
-		}
 		if t.IntN(6) == 0 {
-			return verdict("memory ingest", t.ingestTightly(ctx, e))
+			t.Kind = "memory ingest"
+			t.ingestTightly()
+			return
 		}
 		s := shapes[t.IntN(len(shapes))]
 		if s.long && !t.Long {
 			s = shapes[t.IntN(4)]
 		}
-		kind := "memory " + s.name
+		t.Kind = "memory " + s.name
 		busy := 0
 		if t.Long && t.IntN(3) == 0 {
-			busy, kind = 8, kind+", loaded"
+			busy, t.Kind = 8, t.Kind+", loaded"
 		}
-		return verdict(kind, t.factoriseTightly(ctx, e, disk, s, busy))
+		t.factoriseTightly(s, busy)
 	},
 }
 
@@ -76,54 +71,36 @@ var least = regexp.MustCompile(`(?:at least|about) ([\d.]+) MiB are needed`)
 const headroom = 1.05
 
 // budget asks what a command needs at least and returns a budget of that or more, in bytes.
-func (t *Trial) budget(ctx context.Context, j job) (int64, error) {
+func (t *Trial) budget(j job) int64 {
 	j.args = append(j.args[:len(j.args):len(j.args)], "--memory", "1MiB")
-	p, err := t.run(ctx, j)
-	if err != nil {
-		return 0, err
-	}
-	m := least.FindStringSubmatch(p.stderr.String())
+	said := t.run(j).stderr.String()
+	m := least.FindStringSubmatch(said)
 	if m == nil {
-		return 0, wrongf("%s: it does not say what it needs: %s", j, head(p.stderr.String()))
+		check(wrongf("%s: it does not say what it needs: %s", j, head(said)))
 	}
-	mib, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		return 0, err
-	}
+	mib := need(strconv.ParseFloat(m[1], 64))
 	if t.IntN(2) == 0 {
 		mib *= 1 + 2*t.Float64()
 	}
-	return int64(mib*1024+1) << 10, nil
+	return int64(mib*1024+1) << 10
 }
 
-// within runs a command in a group that allows a little more than the budget.
-func (t *Trial) within(ctx context.Context, budget int64, j job, codes ...int) (err error) {
+// within prepares a command for a group that allows a little more than the budget.
+func (t *Trial) within(budget int64, j job) (_ job, remove func()) {
 	g, err := cgroup.New(fmt.Sprintf("gdsvd-hostile-%s", filepath.Base(t.Dir)), int64(headroom*float64(budget)))
 	if errors.Is(err, cgroup.ErrUnavailable) {
-		return skipf("%s", head(err.Error()))
+		check(skipf("%s", head(err.Error())))
 	}
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if e := g.Remove(); e != nil {
-			err = errors.Join(err, e)
-		}
-	}()
+	check(err)
 	j.group = g
 	j.args = append(j.args[:len(j.args):len(j.args)], "--memory", kib(budget))
-	_, err = t.expect(ctx, j, codes...)
-	return err
+	return j, func() { check(g.Remove()) }
 }
 
-func (t *Trial) factoriseTightly(ctx context.Context, e *Env, disk string, s spectrum, busy int) error {
-	dir, err := e.fixtureIn(disk, "memory-"+strings.ReplaceAll(s.name, " ", "-"), func(t *Trial) error {
-		_, err := t.must(ctx, gdsvd(append([]string{"generate", "spectrum", "-q", "-o", t.path("m.csr")}, strings.Fields(s.args)...)...))
-		return err
+func (t *Trial) factoriseTightly(s spectrum, busy int) {
+	dir := t.fixtureIn(t.env.Disk(), "memory-"+strings.ReplaceAll(s.name, " ", "-"), func(t *Trial) {
+		t.must(gdsvd(append([]string{"generate", "spectrum", "-q", "-o", t.path("m.csr")}, strings.Fields(s.args)...)...))
 	})
-	if err != nil {
-		return err
-	}
 	store := filepath.Join(dir, "m.csr")
 	k := t.between(1, s.most)
 	if t.IntN(3) == 0 {
@@ -134,37 +111,20 @@ func (t *Trial) factoriseTightly(ctx context.Context, e *Env, disk string, s spe
 	if t.IntN(4) == 0 {
 		j.args = append(j.args, "--vectors", pick(t, "left", "right", "none"))
 	}
-	budget, err := t.budget(ctx, j)
-	if err != nil {
-		return err
-	}
+	budget := t.budget(j)
 	if busy > 0 {
 		t.limit *= 5
-		stop, err := load(busy)
-		if err != nil {
-			return err
-		}
-		defer stop()
+		defer load(busy)()
 	}
-	if err := forget(store); err != nil {
-		return err
+	// Who reads the store is charged for it.
+	err := cgroup.Forget(need(filepath.Glob(filepath.Join(store, "*.csr")))...)
+	if !errors.Is(err, cgroup.ErrUnavailable) {
+		check(err)
 	}
-	if err := t.within(ctx, budget, j, 4); err != nil && !isStopped(err) {
-		return err
-	}
-	return judgeKnown(t.path("out"), store, budget)
-}
-
-// forget drops a store from the page cache, so that who reads it is charged for it.
-func forget(store string) error {
-	files, err := filepath.Glob(filepath.Join(store, "*.csr"))
-	if err != nil {
-		return err
-	}
-	if err := cgroup.Forget(files...); err != nil && !errors.Is(err, cgroup.ErrUnavailable) {
-		return err
-	}
-	return nil
+	j, remove := t.within(budget, j)
+	defer remove()
+	t.solved(j)
+	check(judgeKnown(t.path("out"), store, budget))
 }
 
 // judgeKnown holds a result against the values that are known of its store.
@@ -201,24 +161,14 @@ func judgeKnown(out, store string, budget int64) error {
 	return nil
 }
 
-func (t *Trial) ingestTightly(ctx context.Context, e *Env) error {
-	all, err := e.works(ctx, false)
-	if err != nil {
-		return err
-	}
-	w := all[2] // sorts on the disk
-	want, _, err := e.reference(ctx, &w)
-	if err != nil {
-		return err
-	}
+func (t *Trial) ingestTightly() {
+	w := t.refer(t.works(false)[2]) // sorts on the disk
 	w.args = w.args[:slices.Index(w.args, "--memory")]
 	j := w.command(t.path("out"))
-	budget, err := t.budget(ctx, j)
-	if err != nil {
-		return err
-	}
-	if err := t.within(ctx, budget, j, 1); err != nil {
-		return err
-	}
-	return sameFiles(want, t.path("out"))
+	budget := t.budget(j)
+	j, remove := t.within(budget, j)
+	defer remove()
+	_, err := t.expect(j, 1)
+	check(err)
+	sameFiles(w.want, t.path("out"))
 }

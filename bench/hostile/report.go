@@ -1,22 +1,19 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log"
-	"os"
-	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/gdsvd/gdsvd/bench/harness"
 )
 
 // report is NAME.json.
@@ -61,7 +58,7 @@ type failure struct {
 const shown = 5
 
 func newReport(o *options) *report {
-	return &report{Commit: commit(), Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Seed: o.seed, Long: o.long, begun: time.Now()}
+	return &report{Commit: harness.Commit(), Machine: harness.Machine(), Date: time.Now().UTC().Format(time.DateOnly), Seed: o.seed, Long: o.long, begun: time.Now()}
 }
 
 // series runs the trials of an attack, several at a time.
@@ -74,9 +71,9 @@ func (r *report) series(ctx context.Context, e *Env, a Attack, trials int, o *op
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			v, _, err := e.try(ctx, a, o.seed, number, o.long)
+			t, err := e.try(ctx, a, o.seed, number, o.long)
 			if err == nil {
-				r.add(a, o, number, v)
+				r.add(a, o, t)
 			}
 			return err
 		})
@@ -84,6 +81,9 @@ func (r *report) series(ctx context.Context, e *Env, a Attack, trials int, o *op
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	slices.SortStableFunc(r.Rows, func(a, b *row) int {
+		return cmp.Or(slices.Index(attackNames(), a.Attack)-slices.Index(attackNames(), b.Attack), cmp.Compare(a.Kind, b.Kind))
+	})
 	bad := 0
 	for _, w := range r.Rows {
 		if w.Attack == a.Name {
@@ -96,17 +96,14 @@ func (r *report) series(ctx context.Context, e *Env, a Attack, trials int, o *op
 	return nil
 }
 
-// add counts a verdict.
-func (r *report) add(a Attack, o *options, number int, v Verdict) {
+// add counts a trial.
+func (r *report) add(a Attack, o *options, v *Trial) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := slices.IndexFunc(r.Rows, func(w *row) bool { return w.Attack == a.Name && w.Kind == v.Kind })
 	if i < 0 {
+		i = len(r.Rows)
 		r.Rows = append(r.Rows, &row{Attack: a.Name, Kind: v.Kind})
-		slices.SortStableFunc(r.Rows, func(a, b *row) int {
-			return cmp.Or(slices.Index(attackNames(), a.Attack)-slices.Index(attackNames(), b.Attack), cmp.Compare(a.Kind, b.Kind))
-		})
-		i = slices.IndexFunc(r.Rows, func(w *row) bool { return w.Attack == a.Name && w.Kind == v.Kind })
 	}
 	w := r.Rows[i]
 	w.Trials++
@@ -118,13 +115,13 @@ func (r *report) add(a Attack, o *options, number int, v Verdict) {
 	if !v.Outcome.bad() {
 		return
 	}
-	again := fmt.Sprintf("go run ./bench/hostile -only %s -seed %d -trial %d", a.Name, o.seed, number)
+	again := fmt.Sprintf("go run ./bench/hostile -only %s -seed %d -trial %d", a.Name, o.seed, v.Number)
 	if o.long {
 		again += " -long"
 	}
 	log.Printf("%s: %s: %s\n\t%s", v.Kind, v.Outcome, v.What, again)
 	if len(w.Failed) < shown {
-		w.Failed = append(w.Failed, failure{number, v.Outcome, v.What, again})
+		w.Failed = append(w.Failed, failure{v.Number, v.Outcome, v.What, again})
 	}
 }
 
@@ -172,33 +169,4 @@ func (r *report) verdict() error {
 		}
 	}
 	return errors.Join(all...)
-}
-
-// commit is what git says of the source; a mark is added if files differ from it.
-func commit() string {
-	hash, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
-	if err != nil {
-		return "unknown"
-	}
-	text := string(bytes.TrimSpace(hash))
-	if status, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no").Output(); err != nil || len(status) > 0 {
-		text += " with changes"
-	}
-	return text
-}
-
-// machine says where this runs.
-func machine() string {
-	text := fmt.Sprintf("%d × %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	f, err := os.Open("/proc/cpuinfo") // else it is unknown
-	if err != nil {
-		return text
-	}
-	defer f.Close()
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if name, found := strings.CutPrefix(sc.Text(), "model name"); found {
-			return text + " " + strings.TrimLeft(name, " \t:")
-		}
-	}
-	return text
 }

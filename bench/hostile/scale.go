@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"math"
 	"strconv"
 )
@@ -11,19 +10,19 @@ var scale = Attack{
 	About: "values times 10^e, e from −320 to 300, every method: solved as at e = 0, the values to the same relative accuracy, NaN or Inf nowhere; " +
 		"refused only what float64 cannot hold",
 	Short: 24, Long: 5000,
-	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
+	Run: func(t *Trial) {
 		decade := t.between(-320, 300)
 		if t.IntN(4) == 0 {
 			decade = pick(t, -320, -310, -308, -300, -155, -150, -100, -72, -60, 60, 72, 100, 150, 155, 300)
 		}
-		kind := "scale 1e±60 … 1e±154"
+		t.Kind = "scale 1e±60 … 1e±154"
 		switch {
 		case decade > -60 && decade < 60:
-			kind = "scale 1e-59 … 1e59"
+			t.Kind = "scale 1e-59 … 1e59"
 		case decade < -307:
-			kind = "scale below 1e-307"
+			t.Kind = "scale below 1e-307"
 		case decade < -154 || decade > 153:
-			kind = "scale beyond 1e±154"
+			t.Kind = "scale beyond 1e±154"
 		}
 		a := t.matrix()
 		for a.largest() == 0 {
@@ -31,22 +30,16 @@ var scale = Attack{
 		}
 		m := &matrix{rows: a.rows, cols: a.cols, kind: a.kind, definite: a.definite}
 		for _, x := range a.entries {
-			v, err := scaled(x.v, decade)
-			if err != nil {
-				return verdict(kind, err)
-			}
-			if v != 0 {
+			if v := need(scaled(x.v, decade)); v != 0 {
 				m.entries = append(m.entries, entry{x.i, x.j, v})
 			}
 		}
-		if err := m.write(t, t.path("m.mtx")); err != nil {
-			return verdict(kind, err)
-		}
-		err := t.solve(ctx, m, t.method(m))
+		check(m.write(t, t.path("m.mtx")))
+		err := outcome(func() { t.solve(m, t.method(m)) })
 		if isRefused(err) && m.finite() {
 			err = wrongf("%v, though ‖A‖ is a float64", err)
 		}
-		return verdict(kind, err)
+		check(err)
 	},
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -26,16 +25,23 @@ type Trial struct {
 	Dir    string // an empty directory of its own, removed afterwards
 	Long   bool   // matrices may be large
 
-	program  string
+	Kind    string  // what is attacked: a row of the table
+	Outcome Outcome // what has come of it
+	What    string  // one line about it, empty if right
+	Seconds float64 // what the attack measures, if it measures time
+
+	ctx      context.Context
+	env      *Env
 	limit    time.Duration // for each process
 	commands []string      // what was run, for people
 }
 
 // newTrial seeds a trial.
-func newTrial(attack string, seed uint64, number int) *Trial {
+func newTrial(ctx context.Context, e *Env, attack string, seed uint64, number int) *Trial {
 	h := fnv.New64a()
 	h.Write([]byte(attack))
-	return &Trial{Rand: rand.New(rand.NewPCG(seed, h.Sum64()+uint64(number)*0x9e3779b97f4a7c15)), Number: number}
+	r := rand.New(rand.NewPCG(seed, h.Sum64()+uint64(number)*0x9e3779b97f4a7c15))
+	return &Trial{Rand: r, Number: number, ctx: ctx, env: e, limit: e.Limit}
 }
 
 // path is that of a file in the directory of the trial.
@@ -103,11 +109,11 @@ func (s *stamped) between(from, to time.Time) string {
 }
 
 // start starts a process.
-func (t *Trial) start(j job) (*process, error) {
+func (t *Trial) start(j job) *process {
 	t.commands = append(t.commands, j.String())
-	name, args := t.program, j.args
+	name, args := t.env.Program.Path, j.args
 	if j.shell != "" {
-		name, args = "sh", slices.Concat([]string{"-c", j.shell + ` && exec "$@"`, "sh", t.program}, j.args)
+		name, args = "sh", slices.Concat([]string{"-c", j.shell + ` && exec "$@"`, "sh", t.env.Program.Path}, j.args)
 	}
 	cmd := exec.Command(name, args...)
 	cmd = j.group.Command(cmd)
@@ -115,27 +121,25 @@ func (t *Trial) start(j job) (*process, error) {
 	cmd.Env = append(os.Environ(), j.env...)
 	p := &process{cmd: cmd, job: j, ended: make(chan struct{}), begun: time.Now()}
 	cmd.Stdout, cmd.Stderr = &p.stdout, &p.stderr
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
+	check(cmd.Start())
 	go func() {
 		_ = cmd.Wait() // how it ended is in its state
 		p.took = time.Since(p.begun)
 		close(p.ended)
 	}()
-	return p, nil
+	return p
 }
 
 // wait waits for the end. One that does not come in time is a judgement, and so is a crash.
-func (t *Trial) wait(ctx context.Context, p *process) error {
+func (t *Trial) wait(p *process) error {
 	alarm := time.NewTimer(t.limit)
 	defer alarm.Stop()
 	select {
 	case <-p.ended:
 		return p.crash()
-	case <-ctx.Done():
+	case <-t.ctx.Done():
 		p.kill()
-		return ctx.Err()
+		return t.ctx.Err()
 	case <-alarm.C:
 	}
 	_ = p.cmd.Process.Signal(syscall.SIGQUIT) // it says where it is
@@ -197,24 +201,19 @@ func (p *process) usage() (cgroup.Usage, error) {
 func (p *process) code() int { return p.cmd.ProcessState.ExitCode() }
 
 // run runs a process to its end.
-func (t *Trial) run(ctx context.Context, j job) (*process, error) {
-	p, err := t.start(j)
-	if err != nil {
-		return nil, err
-	}
-	return p, t.wait(ctx, p)
+func (t *Trial) run(j job) *process {
+	p := t.start(j)
+	check(t.wait(p))
+	return p
 }
 
 // must runs a process that has to end well.
-func (t *Trial) must(ctx context.Context, j job) (*process, error) {
-	p, err := t.run(ctx, j)
-	if err != nil {
-		return nil, err
-	}
+func (t *Trial) must(j job) *process {
+	p := t.run(j)
 	if p.code() != 0 {
-		return nil, wrongf("%s: exit %d: %s", j, p.code(), head(p.stderr.String()))
+		check(wrongf("%s: exit %d: %s", j, p.code(), head(p.stderr.String())))
 	}
-	return p, nil
+	return p
 }
 
 // refusal judges a process that has ended with something other than 0: nil if it
@@ -243,13 +242,22 @@ func isStopped(err error) bool {
 	return ok && j.outcome == Refused && j.code == 4
 }
 
-// expect runs a process that may end well or refuse with one of the codes.
-func (t *Trial) expect(ctx context.Context, j job, codes ...int) (*process, error) {
-	p, err := t.run(ctx, j)
-	if err == nil {
-		err = p.refusal(codes...)
+// expect runs a process that may end well or refuse with one of the codes: then it returns the refusal.
+func (t *Trial) expect(j job, codes ...int) (p *process, refused error) {
+	p = t.run(j)
+	if refused = p.refusal(codes...); !isRefused(refused) {
+		check(refused)
 	}
-	return p, err
+	return p, refused
+}
+
+// solved is expect for an svd: that its result falls short of the tolerance, exit 4, is no refusal.
+func (t *Trial) solved(j job, codes ...int) (p *process, short bool) {
+	p, err := t.expect(j, append(codes, 4)...)
+	if short = isStopped(err); !short {
+		check(err)
+	}
+	return p, short
 }
 
 // String is the command as one would type it, without directories.
@@ -278,75 +286,55 @@ func head(text string) string {
 }
 
 // names are the files of a directory.
-func names(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var all []string
-	for _, e := range entries {
+func names(dir string) (all []string) {
+	for _, e := range need(os.ReadDir(dir)) {
 		all = append(all, e.Name())
 	}
-	return all, nil
+	return all
 }
 
 // copyTree copies a directory, or a file.
-func copyTree(from, to string) error {
-	info, err := os.Stat(from)
-	if err != nil {
-		return err
+func copyTree(from, to string) {
+	if need(os.Stat(from)).IsDir() {
+		check(os.CopyFS(to, os.DirFS(from)))
+		return
 	}
-	if info.IsDir() {
-		return os.CopyFS(to, os.DirFS(from))
-	}
-	b, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, b, 0o666)
+	check(os.WriteFile(to, need(os.ReadFile(from)), 0o666))
 }
 
 // sameFiles judges whether two directories hold the same files, of which those
 // listed are compared byte by byte: all if none are.
-func sameFiles(want, got string, listed ...string) error {
-	a, err := names(want)
+func sameFiles(want, got string, listed ...string) {
+	a := names(want)
+	entries, err := os.ReadDir(got)
 	if err != nil {
-		return err
+		check(wrongf("%v", err))
 	}
-	b, err := names(got)
-	if err != nil {
-		return wrongf("%v", err)
-	}
-	if !slices.Equal(a, b) {
-		return wrongf("%s holds %v, not %v", filepath.Base(got), b, a)
+	if !slices.EqualFunc(a, entries, func(name string, e os.DirEntry) bool { return name == e.Name() }) {
+		check(wrongf("%s holds %v, not %v", filepath.Base(got), entries, a))
 	}
 	if len(listed) == 0 {
 		listed = a
 	}
 	for _, name := range listed {
-		x, err := os.ReadFile(filepath.Join(want, name))
-		if err != nil {
-			return err
-		}
-		y, err := os.ReadFile(filepath.Join(got, name))
-		if err != nil {
-			return wrongf("%v", err)
-		}
-		if !bytes.Equal(x, y) {
-			return wrongf("%s/%s is not what it is without the attack%s", filepath.Base(got), name, firstDifference(x, y))
-		}
+		check(sameFile(filepath.Join(want, name), filepath.Join(got, name)))
 	}
-	return nil
 }
 
-func firstDifference(x, y []byte) string {
-	if len(x) != len(y) {
-		return fmt.Sprintf(": %d bytes, not %d", len(y), len(x))
+// sameFile judges whether two files have the same bytes.
+func sameFile(want, got string) error {
+	x := need(os.ReadFile(want))
+	y, err := os.ReadFile(got)
+	switch {
+	case err != nil:
+		return wrongf("%v", err)
+	case len(x) != len(y):
+		return wrongf("%s is not what it is without the attack: %d bytes, not %d", filepath.Base(got), len(y), len(x))
 	}
 	for i := range x {
 		if x[i] != y[i] {
-			return fmt.Sprintf(": byte %d of %d", i, len(x))
+			return wrongf("%s is not what it is without the attack: byte %d of %d", filepath.Base(got), i, len(x))
 		}
 	}
-	return ""
+	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"strconv"
 
@@ -13,9 +12,10 @@ var warm = Attack{
 	About: "--init from the result of another, permuted, extended, scaled or cut matrix, or one with a dominant block besides, every method and tolerance: " +
 		"the leading values are found all the same",
 	Short: 24, Long: 5000,
-	Run: func(ctx context.Context, e *Env, t *Trial) Verdict {
+	Run: func(t *Trial) {
 		kind, old, now := t.pair()
-		return verdict("init "+kind, t.warm(ctx, old, now))
+		t.Kind = "init " + kind
+		t.warm(old, now)
 	},
 }
 
@@ -73,48 +73,26 @@ func (t *Trial) pair() (kind string, old, now named) {
 	return kind, old, now
 }
 
-func (t *Trial) warm(ctx context.Context, old, now named) error {
-	for _, x := range []struct {
-		name string
-		m    named
-	}{{"old", old}, {"now", now}} {
-		if err := x.m.writeIDs(t, t.path(x.name+".csv"), x.m.row, x.m.col); err != nil {
-			return err
-		}
-		if _, err := t.must(ctx, gdsvd("ingest", "-q", t.path(x.name+".csv"), "-o", t.path(x.name+".csr"),
-			"--format", "delimited", "--sep", ",", "--columns", "1,2,3", "--header", "no")); err != nil {
-			return err
-		}
-	}
-	a, err := readIDs(t.path("old.csv"))
-	if err != nil {
-		return err
-	}
-	b, err := readIDs(t.path("now.csv"))
-	if err != nil {
-		return err
-	}
+// ingestIDs writes a matrix as lines of ids and has it ingested as NAME.csr.
+func (t *Trial) ingestIDs(m named, name string, more ...string) {
+	check(m.writeIDs(t, t.path(name+".csv"), m.row, m.col))
+	t.must(gdsvd(append([]string{"ingest", "-q", t.path(name + ".csv"), "-o", t.path(name + ".csr"),
+		"--format", "delimited", "--sep", ",", "--columns", "1,2,3", "--header", "no"}, more...)...))
+}
+
+func (t *Trial) warm(old, now named) {
+	t.ingestIDs(old, "old")
+	t.ingestIDs(now, "now")
+	a, b := need(readIDs(t.path("old.csv"))), need(readIDs(t.path("now.csv")))
 	k := t.between(1, min(a.rows, a.cols, 6))
-	p, err := t.expect(ctx, gdsvd("svd", "-q", t.path("old.csr"), "-o", t.path("old.svd"), "-k", strconv.Itoa(k), "--tol", pick(t, "1e-2", "1e-8", "1e-12"), "--max-passes", most), 4)
-	if err != nil && !isStopped(err) {
-		return err
-	}
-	if p.code() == 0 && t.IntN(4) == 0 { // the ids are then not known
-		if err := os.RemoveAll(t.path("old.csr")); err != nil {
-			return err
-		}
+	_, short := t.solved(gdsvd("svd", "-q", t.path("old.csr"), "-o", t.path("old.svd"), "-k", strconv.Itoa(k), "--tol", pick(t, "1e-2", "1e-8", "1e-12"), "--max-passes", most))
+	if !short && t.IntN(4) == 0 { // the ids are then not known
+		check(os.RemoveAll(t.path("old.csr")))
 	}
 	flags := t.method(now.matrix)
 	k = t.between(1, min(b.rows, b.cols, 8))
 	args := []string{"svd", "-q", t.path("now.csr"), "-o", t.path("out"), "-k", strconv.Itoa(k), "--init", t.path("old.svd"),
 		"--tol", pick(t, "1e-2", "1e-4", "1e-6", "1e-8", "1e-8", "1e-10", "1e-12"), "--max-passes", most, "--seed", strconv.Itoa(t.IntN(1000))}
-	_, err = t.expect(ctx, gdsvd(append(args, flags...)...), 1, 2, 4)
-	if err != nil && !isStopped(err) {
-		return err
-	}
-	r, e := readResult(t.path("out"), b.rows, b.cols)
-	if e != nil {
-		return e
-	}
-	return b.judge(r)
+	t.solved(gdsvd(append(args, flags...)...), 1, 2)
+	check(b.judge(need(readResult(t.path("out"), b.rows, b.cols))))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,14 +19,17 @@ type work struct {
 	resume  bool     // it can be gone on with
 	compare []string // files of what is made that are the same bytes every time; nil: all
 	long    bool     // too much for a test
+
+	want string        // what it makes when it is left alone
+	took time.Duration // for that
 }
 
 // vectors are the files of a result that are the same bytes every time.
 var vectors = []string{"sigma.npy", "U.npy", "V.npy"}
 
 // inputs makes what the commands read.
-func (e *Env) inputs(ctx context.Context) (string, error) {
-	return e.fixture("inputs", func(t *Trial) error {
+func (t *Trial) inputs() string {
+	return t.fixture("inputs", func(t *Trial) {
 		for _, args := range [][]string{
 			{"generate", "ratings", "-q", "-o", t.path("r.dat"), "--users", "1500", "--items", "600", "--ratings", "150000", "--seed", "1"},
 			{"generate", "ratings", "-q", "-o", t.path("big.dat"), "--users", "6000", "--items", "1000", "--ratings", "1200000", "--seed", "1"},
@@ -35,48 +37,32 @@ func (e *Env) inputs(ctx context.Context) (string, error) {
 			{"ingest", "-q", t.path("r.dat"), "-o", t.path("m.csr"), "--shard-size", "16KiB"},
 			{"ingest", "-q", t.path("small.dat"), "-o", t.path("base.csr")},
 		} {
-			if _, err := t.must(ctx, gdsvd(args...)); err != nil {
-				return err
-			}
+			t.must(gdsvd(args...))
 		}
-		return split(t.path("r.dat"), t.path("part"), 12)
+		split(t.path("r.dat"), t.path("part"), 12)
 	})
 }
 
 // split cuts a file of lines into parts, every second compressed.
-func split(file, prefix string, parts int) error {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	lines := bytes.SplitAfter(b, []byte("\n"))
+func split(file, prefix string, parts int) {
+	lines := bytes.SplitAfter(need(os.ReadFile(file)), []byte("\n"))
 	for i := range parts {
 		part := bytes.Join(lines[i*len(lines)/parts:(i+1)*len(lines)/parts], nil)
 		name := fmt.Sprintf("%s%02d.dat", prefix, i)
 		if i%2 == 1 {
 			var z bytes.Buffer
 			w := gzip.NewWriter(&z)
-			if _, err := w.Write(part); err != nil {
-				return err
-			}
-			if err := w.Close(); err != nil {
-				return err
-			}
+			need(w.Write(part))
+			check(w.Close())
 			part, name = z.Bytes(), name+".gz"
 		}
-		if err := os.WriteFile(name, part, 0o666); err != nil {
-			return err
-		}
+		check(os.WriteFile(name, part, 0o666))
 	}
-	return nil
 }
 
 // works are the commands that are killed, stopped, starved.
-func (e *Env) works(ctx context.Context, long bool) ([]work, error) {
-	in, err := e.inputs(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (t *Trial) works(long bool) []work {
+	in := t.inputs()
 	at := func(name string) string { return filepath.Join(in, name) }
 	often := []string{"--checkpoint-every", "1ms"}
 	all := []work{
@@ -92,19 +78,15 @@ func (e *Env) works(ctx context.Context, long bool) ([]work, error) {
 		all = append(all, work{name: "svd " + flags, args: args, saves: often, resume: true, compare: vectors})
 	}
 	if !long {
-		return all, nil
+		return all
 	}
-	files, err := e.fixture("files", func(t *Trial) error {
-		_, err := t.must(ctx, gdsvd("generate", "spectrum", "-q", "--rows", "400000", "--cols", "350000", "--layers", "2", "--rank", "12", "-o", t.path("m.csr")))
-		return err
+	files := t.fixture("files", func(t *Trial) {
+		t.must(gdsvd("generate", "spectrum", "-q", "--rows", "400000", "--cols", "350000", "--layers", "2", "--rank", "12", "-o", t.path("m.csr")))
 	})
-	if err != nil {
-		return nil, err
-	}
 	return append(all, work{
 		name: "svd with vectors in files", saves: often, resume: true, compare: vectors, long: true,
 		args: []string{"svd", filepath.Join(files, "m.csr"), "-k", "3", "--method", "krylov", "--block", "1", "--basis", "12", "--memory", "64MiB"},
-	}), nil
+	})
 }
 
 // command is the work with its output at out.
@@ -114,92 +96,51 @@ func (w *work) command(out string, more ...string) job {
 
 // saved is the work, saved often, going on with what there is.
 func (w *work) saved(out string) job {
-	more := slices.Clone(w.saves)
 	if w.resume {
-		more = append(more, "--resume")
-	} else {
-		more = append(more, "--force")
+		return w.command(out, append(slices.Clone(w.saves), "--resume")...)
 	}
-	return w.command(out, more...)
+	return w.command(out, append(slices.Clone(w.saves), "--force")...)
 }
 
-// reference is what the work makes when it is left alone, and how long that takes.
-func (e *Env) reference(ctx context.Context, w *work) (dir string, took time.Duration, err error) {
-	dir, err = e.fixture("want-"+strings.ReplaceAll(w.name, " ", "-"), func(t *Trial) error {
-		if _, err := t.must(ctx, w.command(t.path("out"), w.saves...)); err != nil {
-			return err
-		}
+// refer finds out what the work makes when it is left alone, and how long that takes.
+func (t *Trial) refer(w work) *work {
+	dir := t.fixture("want-"+strings.ReplaceAll(w.name, " ", "-"), func(t *Trial) {
+		t.must(w.command(t.path("out"), w.saves...))
 		// Once more, for the time: the first had to read everything from the disk.
-		p, err := t.must(ctx, w.command(t.path("again"), w.saves...))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(t.path("took"), []byte(p.took.String()), 0o666); err != nil {
-			return err
-		}
-		return os.RemoveAll(t.path("again"))
+		p := t.must(w.command(t.path("again"), w.saves...))
+		check(os.WriteFile(t.path("took"), []byte(p.took.String()), 0o666))
+		check(os.RemoveAll(t.path("again")))
 	})
-	if err != nil {
-		return "", 0, err
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "took"))
-	if err == nil {
-		took, err = time.ParseDuration(string(b))
-	}
-	return filepath.Join(dir, "out"), took, err
+	w.want = filepath.Join(dir, "out")
+	w.took = need(time.ParseDuration(string(need(os.ReadFile(filepath.Join(dir, "took"))))))
+	return &w
 }
 
 // same judges whether the work has made at out what it makes when it is left
 // alone, and left nothing beside it.
-func (w *work) same(want, out string) error {
-	beside, err := names(filepath.Dir(out))
-	if err != nil {
-		return err
+func (w *work) same(out string) {
+	if beside := names(filepath.Dir(out)); !slices.Equal(beside, []string{filepath.Base(out)}) {
+		check(wrongf("%s: at the end there are %v", w.name, beside))
 	}
-	if base := filepath.Base(out); !slices.Equal(beside, []string{base}) {
-		return wrongf("%s: at the end there are %v", w.name, beside)
+	if info, err := os.Stat(w.want); err != nil || !info.IsDir() {
+		check(sameFile(w.want, out))
+		return
 	}
-	if info, err := os.Stat(want); err != nil || !info.IsDir() {
-		return sameFile(want, out)
-	}
-	return sameFiles(want, out, w.compare...)
-}
-
-func sameFile(want, got string) error {
-	x, err := os.ReadFile(want)
-	if err != nil {
-		return err
-	}
-	y, err := os.ReadFile(got)
-	if err != nil {
-		return wrongf("%v", err)
-	}
-	if !bytes.Equal(x, y) {
-		return wrongf("%s is not what it is without the attack%s", filepath.Base(got), firstDifference(x, y))
-	}
-	return nil
+	sameFiles(w.want, out, w.compare...)
 }
 
 // finish goes on with the work until it is done and judges what it has made.
-func (t *Trial) finish(ctx context.Context, w *work, want, out string) error {
-	if _, err := t.must(ctx, w.saved(out)); err != nil {
-		return err
-	}
-	return w.same(want, out)
+func (t *Trial) finish(w *work, out string) {
+	t.must(w.saved(out))
+	w.same(out)
 }
 
-// draw picks a work and its reference, and a directory for it.
-func (t *Trial) draw(ctx context.Context, e *Env) (w work, want, out string, took time.Duration, err error) {
-	all, err := e.works(ctx, t.Long)
-	if err != nil {
-		return w, "", "", 0, err
-	}
-	w = all[t.IntN(len(all))]
-	if want, took, err = e.reference(ctx, &w); err != nil {
-		return w, "", "", 0, err
-	}
-	if err = os.Mkdir(t.path("work"), 0o777); err != nil {
-		return w, "", "", 0, err
-	}
-	return w, want, filepath.Join(t.path("work"), "out"), took, nil
+// draw picks a work and a directory for it, and names the kind of the trial after it.
+func (t *Trial) draw(kind string) (w *work, out string) {
+	all := t.works(t.Long)
+	w = &all[t.IntN(len(all))]
+	t.Kind = kind + " " + w.name
+	w = t.refer(*w)
+	check(os.Mkdir(t.path("work"), 0o777))
+	return w, filepath.Join(t.path("work"), "out")
 }
