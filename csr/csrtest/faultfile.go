@@ -65,26 +65,23 @@ func (x *faultFile) ReadAt(b []byte, off int64) (int, error) {
 	return x.File.ReadAt(b, off)
 }
 
-func (x *faultFile) Write(b []byte) (int, error) {
-	if err := x.f.ask(OpWrite, x.Name(), len(b)); err != nil {
-		n, writeErr := 0, error(nil)
-		if !errors.Is(err, ErrDead) {
-			n, writeErr = x.File.Write(b[:len(b)/2])
-		}
-		return n, errors.Join(err, writeErr)
-	}
-	return x.File.Write(b)
-}
+func (x *faultFile) Write(b []byte) (int, error) { return x.write(OpWrite, b, x.File.Write) }
 
 func (x *faultFile) WriteAt(b []byte, off int64) (int, error) {
-	if err := x.f.ask(OpWriteAt, x.Name(), len(b)); err != nil {
-		n, writeErr := 0, error(nil)
-		if !errors.Is(err, ErrDead) {
-			n, writeErr = x.File.WriteAt(b[:len(b)/2], off)
-		}
-		return n, errors.Join(err, writeErr)
+	return x.write(OpWriteAt, b, func(b []byte) (int, error) { return x.File.WriteAt(b, off) })
+}
+
+// write writes half of b if it is made to fail, unless the process is dead.
+func (x *faultFile) write(kind Kind, b []byte, write func([]byte) (int, error)) (int, error) {
+	err := x.f.ask(kind, x.Name(), len(b))
+	switch {
+	case err == nil:
+		return write(b)
+	case errors.Is(err, ErrDead):
+		return 0, err
 	}
-	return x.File.WriteAt(b, off)
+	n, writeErr := write(b[:len(b)/2])
+	return n, errors.Join(err, writeErr)
 }
 
 func (x *faultFile) Sync() error {

@@ -134,13 +134,6 @@ func (f *FaultFS) Die() {
 	f.held = nil
 }
 
-func (f *FaultFS) base() vfs.FS {
-	if f.FS == nil {
-		return vfs.OS
-	}
-	return f.FS
-}
-
 func (f *FaultFS) ask(kind Kind, name string, bytes int) error {
 	f.mu.Lock()
 	if f.dead {
@@ -183,142 +176,93 @@ func (f *FaultFS) letGo(kind Kind, name string, c io.Closer) error {
 	return errors.Join(fault, c.Close())
 }
 
-// Open implements vfs.FS.
+// asked does an operation on the file system, unless it is made to fail.
+func asked[T any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vfs.FS) (T, error)) (v T, err error) {
+	if err := f.ask(kind, name, bytes); err != nil {
+		return v, err
+	}
+	if f.FS == nil {
+		return do(vfs.OS)
+	}
+	return do(f.FS)
+}
+
+// done is asked for an operation that gives nothing.
+func (f *FaultFS) done(kind Kind, name string, do func(fsys vfs.FS) error) error {
+	_, err := asked(f, kind, name, 0, func(fsys vfs.FS) (struct{}, error) { return struct{}{}, do(fsys) })
+	return err
+}
+
+// opened is asked for what has to be let go: wrap makes of it what asks before each of its operations.
+func opened[T io.Closer, W any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vfs.FS) (T, error), wrap func(T) W) (w W, err error) {
+	v, err := asked(f, kind, name, bytes, do)
+	if v, err = hold(f, v, err); err != nil {
+		return w, err
+	}
+	return wrap(v), nil
+}
+
 func (f *FaultFS) Open(name string) (vfs.File, error) {
-	if err := f.ask(OpOpen, name, 0); err != nil {
-		return nil, err
-	}
-	file, err := f.base().Open(name)
-	if file, err = hold(f, file, err); err != nil {
-		return nil, err
-	}
-	return &faultFile{file, f}, nil
+	return opened(f, OpOpen, name, 0, func(fsys vfs.FS) (vfs.File, error) { return fsys.Open(name) }, f.file)
 }
 
-// Create implements vfs.FS.
 func (f *FaultFS) Create(name string) (vfs.File, error) {
-	if err := f.ask(OpCreate, name, 0); err != nil {
-		return nil, err
-	}
-	file, err := f.base().Create(name)
-	if file, err = hold(f, file, err); err != nil {
-		return nil, err
-	}
-	return &faultFile{file, f}, nil
+	return opened(f, OpCreate, name, 0, func(fsys vfs.FS) (vfs.File, error) { return fsys.Create(name) }, f.file)
 }
 
-// Map implements vfs.FS.
+func (f *FaultFS) file(file vfs.File) vfs.File { return &faultFile{file, f} }
+
 func (f *FaultFS) Map(name string) (vfs.Mapping, error) {
-	if err := f.ask(OpMap, name, 0); err != nil {
-		return nil, err
-	}
-	m, err := f.base().Map(name)
-	if m, err = hold(f, m, err); err != nil {
-		return nil, err
-	}
-	return &faultMapping{m, f, name}, nil
+	return opened(f, OpMap, name, 0, func(fsys vfs.FS) (vfs.Mapping, error) { return fsys.Map(name) },
+		func(m vfs.Mapping) vfs.Mapping { return &faultMapping{m, f, name} })
 }
 
-// Scratch implements vfs.FS.
 func (f *FaultFS) Scratch(name string, size int64) (vfs.Scratch, error) {
-	if err := f.ask(OpScratch, name, int(size)); err != nil {
-		return nil, err
-	}
-	s, err := f.base().Scratch(name, size)
-	if s, err = hold(f, s, err); err != nil {
-		return nil, err
-	}
-	return &faultScratch{s, f, name}, nil
+	return opened(f, OpScratch, name, int(size), func(fsys vfs.FS) (vfs.Scratch, error) { return fsys.Scratch(name, size) },
+		func(s vfs.Scratch) vfs.Scratch { return &faultScratch{s, f, name} })
 }
 
-// Mkdir implements vfs.FS.
-func (f *FaultFS) Mkdir(name string) error {
-	if err := f.ask(OpMkdir, name, 0); err != nil {
-		return err
-	}
-	return f.base().Mkdir(name)
-}
-
-// Rename implements vfs.FS.
-func (f *FaultFS) Rename(oldname, newname string) error {
-	if err := f.ask(OpRename, oldname+" -> "+newname, 0); err != nil {
-		return err
-	}
-	return f.base().Rename(oldname, newname)
-}
-
-// Exchange implements vfs.FS.
-func (f *FaultFS) Exchange(a, b string) error {
-	if err := f.ask(OpExchange, a+" -> "+b, 0); err != nil {
-		return err
-	}
-	return f.base().Exchange(a, b)
-}
-
-// Remove implements vfs.FS.
-func (f *FaultFS) Remove(name string) error {
-	if err := f.ask(OpRemove, name, 0); err != nil {
-		return err
-	}
-	return f.base().Remove(name)
-}
-
-// RemoveAll implements vfs.FS.
-func (f *FaultFS) RemoveAll(name string) error {
-	if err := f.ask(OpRemoveAll, name, 0); err != nil {
-		return err
-	}
-	return f.base().RemoveAll(name)
-}
-
-// ReadDir implements vfs.FS.
-func (f *FaultFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	if err := f.ask(OpReadDir, name, 0); err != nil {
-		return nil, err
-	}
-	return f.base().ReadDir(name)
-}
-
-// Stat implements vfs.FS.
-func (f *FaultFS) Stat(name string) (fs.FileInfo, error) {
-	if err := f.ask(OpStat, name, 0); err != nil {
-		return nil, err
-	}
-	return f.base().Stat(name)
-}
-
-// Lstat implements vfs.FS.
-func (f *FaultFS) Lstat(name string) (fs.FileInfo, error) {
-	if err := f.ask(OpLstat, name, 0); err != nil {
-		return nil, err
-	}
-	return f.base().Lstat(name)
-}
-
-// SyncDir implements vfs.FS.
-func (f *FaultFS) SyncDir(name string) error {
-	if err := f.ask(OpSyncDir, name, 0); err != nil {
-		return err
-	}
-	return f.base().SyncDir(name)
-}
-
-// FreeSpace implements vfs.FS.
-func (f *FaultFS) FreeSpace(name string) (int64, error) {
-	if err := f.ask(OpFreeSpace, name, 0); err != nil {
-		return 0, err
-	}
-	return f.base().FreeSpace(name)
-}
-
-// Lock implements vfs.FS.
 func (f *FaultFS) Lock(name string) (io.Closer, error) {
-	if err := f.ask(OpLock, name, 0); err != nil {
-		return nil, err
-	}
-	l, err := f.base().Lock(name)
-	if l, err = hold(f, l, err); err != nil {
-		return nil, err
-	}
-	return &faultLock{l, f, name}, nil
+	return opened(f, OpLock, name, 0, func(fsys vfs.FS) (io.Closer, error) { return fsys.Lock(name) },
+		func(l io.Closer) io.Closer { return &faultLock{l, f, name} })
+}
+
+func (f *FaultFS) Mkdir(name string) error {
+	return f.done(OpMkdir, name, func(fsys vfs.FS) error { return fsys.Mkdir(name) })
+}
+
+func (f *FaultFS) Rename(from, to string) error {
+	return f.done(OpRename, from+" -> "+to, func(fsys vfs.FS) error { return fsys.Rename(from, to) })
+}
+
+func (f *FaultFS) Exchange(a, b string) error {
+	return f.done(OpExchange, a+" -> "+b, func(fsys vfs.FS) error { return fsys.Exchange(a, b) })
+}
+
+func (f *FaultFS) Remove(name string) error {
+	return f.done(OpRemove, name, func(fsys vfs.FS) error { return fsys.Remove(name) })
+}
+
+func (f *FaultFS) RemoveAll(name string) error {
+	return f.done(OpRemoveAll, name, func(fsys vfs.FS) error { return fsys.RemoveAll(name) })
+}
+
+func (f *FaultFS) SyncDir(name string) error {
+	return f.done(OpSyncDir, name, func(fsys vfs.FS) error { return fsys.SyncDir(name) })
+}
+
+func (f *FaultFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	return asked(f, OpReadDir, name, 0, func(fsys vfs.FS) ([]fs.DirEntry, error) { return fsys.ReadDir(name) })
+}
+
+func (f *FaultFS) Stat(name string) (fs.FileInfo, error) {
+	return asked(f, OpStat, name, 0, func(fsys vfs.FS) (fs.FileInfo, error) { return fsys.Stat(name) })
+}
+
+func (f *FaultFS) Lstat(name string) (fs.FileInfo, error) {
+	return asked(f, OpLstat, name, 0, func(fsys vfs.FS) (fs.FileInfo, error) { return fsys.Lstat(name) })
+}
+
+func (f *FaultFS) FreeSpace(name string) (int64, error) {
+	return asked(f, OpFreeSpace, name, 0, func(fsys vfs.FS) (int64, error) { return fsys.FreeSpace(name) })
 }
