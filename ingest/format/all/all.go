@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/csrstream"
 	"github.com/gdsvd/gdsvd/ingest/format/delimited"
 	"github.com/gdsvd/gdsvd/ingest/format/idx"
 	"github.com/gdsvd/gdsvd/ingest/format/mtx"
@@ -20,6 +21,7 @@ func Formats() []format.Format {
 		svmlight.Format,
 		mtx.Format,
 		idx.Format,
+		csrstream.Format,
 		refused.Files,
 	}
 }

@@ -1,0 +1,491 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/csrstream"
+)
+
+var little = binary.LittleEndian
+
+// numpyStream was made with NumPy 2, struct and zlib.crc32 from FORMAT.md: 18 entries of a
+// float32 matrix of 7 × 5, six a frame; one of them is a zero.
+const numpyStream = "894353520d0a1a0a0100000000000000693400006634000007000000000000000500000000000000000000005bda9771" +
+	"524f57535aa9532b3c00000003000000000000000000000006000000000000000200000003000000010000000200000004000000000000000200000003000000000000000000803f0000403f00000000000000400000003f0000403f" +
+	"524f5753edadac8b3c00000003000000020000000000000006000000000000000200000001000000030000000200000003000000020000000000000002000000040000000000003f0000803e0000403f0000803f0000003f0000e03f" +
+	"524f575392eb9d4338000000020000000500000000000000060000000000000003000000030000000000000003000000040000000100000002000000040000000000403f0000a03f0000a03f0000e03f0000e03f0000c03f" +
+	"444f4e45ddd146c2000000000000000012000000000000000000000000000000"
+
+func numpyBytes(t testing.TB) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(numpyStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestCSRStreamOfNumPy(t *testing.T) {
+	dense := [][]float64{{0, 0, 1, 0, .75}, {0, 0, 2, .5, 0}, {.75, 0, .5, .25, 0}, {0, 0, .75, 0, 0}, {1, 0, .5, 0, 1.75}, {.75, 0, 0, 1.25, 1.25}, {0, 1.75, 1.75, 0, 1.5}}
+	want := []triple{{"1", "0", 0}} // written down
+	for i, row := range dense {
+		for j, v := range row {
+			if v != 0 {
+				want = append(want, triple{strconv.Itoa(i), strconv.Itoa(j), v})
+			}
+		}
+	}
+	slices.SortFunc(want, compareTriples)
+	rep, got, err := ingestText(t, string(numpyBytes(t)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep.Format != "csr-stream" || rep.Rows != 7 || rep.Cols != 5 || rep.NNZ != 18 || !slices.Equal(got, want) {
+		t.Errorf("%+v: %v, want %v", rep, got, want)
+	}
+}
+
+// streamOf writes entries, in order, with the Writer.
+func streamOf(t testing.TB, h csrstream.Header, entries []triple) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := csrstream.NewWriter(&b, h)
+	for i := 0; err == nil && i < len(entries); i++ {
+		if e := entries[i]; h.IDs() {
+			err = w.Add(e.row, e.col, e.val)
+		} else {
+			row, _ := strconv.ParseInt(e.row, 10, 64)
+			col, _ := strconv.ParseUint(e.col, 10, 32)
+			err = w.AppendRow(row, []uint32{uint32(col)}, []float64{e.val})
+		}
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestCSRStreamTypes: what the Writer writes of every type, the naive reader and the format read.
+func TestCSRStreamTypes(t *testing.T) {
+	values := map[csrstream.Type][]float64{
+		csrstream.None: {1}, csrstream.Bool: {0, 1}, csrstream.Int8: {-128, 127}, csrstream.Uint8: {255, 3}, csrstream.Int16: {-32768, 5},
+		csrstream.Uint16: {65535}, csrstream.Int32: {-1 << 31}, csrstream.Uint32: {1<<32 - 1}, csrstream.Int64: {-1 << 53, 7}, csrstream.Uint64: {1 << 63},
+		csrstream.Float32: {0.5, -3}, csrstream.Float64: {0.1, 1e-300},
+	}
+	for v, vals := range values {
+		for _, keys := range [][2]csrstream.Type{
+			{csrstream.None, csrstream.Int32}, {csrstream.None, csrstream.Uint32}, {csrstream.None, csrstream.Int64}, {csrstream.None, csrstream.Uint64},
+			{csrstream.Int64, csrstream.Int64}, {csrstream.Int64, csrstream.Text}, {csrstream.Text, csrstream.Text}, {csrstream.Text, csrstream.Int64},
+		} {
+			h := csrstream.Header{RowKeys: keys[0], ColKeys: keys[1], Values: v}
+			var want []triple
+			for i := range 40 {
+				want = append(want, triple{strconv.Itoa(10 + i/3*2), strconv.Itoa(i * 7 % 5), vals[i%len(vals)]})
+			}
+			if !h.IDs() {
+				h.Rows, h.Cols = 90, 5
+			} else if keys[1] == csrstream.Text {
+				want[3].col = "x y"
+			}
+			b := streamOf(t, h, want)
+			got, _, err := parseAll(b, Options{}, format.ChunkBytes)
+			_, _, naive, ok := naiveCSRStream(b)
+			if err != nil || !ok || !slices.Equal(got, want) || !slices.Equal(naive, want) {
+				t.Errorf("%+v: %v, %v, naive %v, want %v", h, got, err, naive, want)
+			}
+		}
+	}
+}
+
+// TestCSRStreamLongRows: rows are spread over frames, and gaps between rows cost little.
+func TestCSRStreamLongRows(t *testing.T) {
+	var b bytes.Buffer
+	h := csrstream.Header{ColKeys: csrstream.Uint64, Values: csrstream.Float64, Rows: 1 << 40, Cols: 40000}
+	w, err := csrstream.NewWriter(&b, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cols, vals := make([]uint32, 40000), make([]float64, 40000)
+	for i := range cols {
+		cols[i], vals[i] = uint32(i), float64(i)/7
+	}
+	rows := []int64{0, 5, 30000, 1<<40 - 1}
+	for _, row := range rows {
+		if err := w.AppendRow(row, cols[row%7:], vals[row%7:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len() > 17*40000*len(rows) {
+		t.Errorf("%d bytes", b.Len())
+	}
+	got, src, err := parseAll(b.Bytes(), Options{}, format.ChunkBytes)
+	if err != nil || src.shape.Rows != h.Rows {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		for c := row % 7; c < 40000; c++ {
+			if e := got[0]; e.val != vals[c] || c%999 == 0 && (e.row != strconv.FormatInt(row, 10) || e.col != strconv.FormatInt(c, 10)) {
+				t.Fatalf("%v in the place of row %d, column %d", e, row, c)
+			}
+			got = got[1:]
+		}
+	}
+	for _, c := range []struct {
+		row  int64
+		cols []uint32
+		vals []float64
+	}{{3, nil, nil}, {1 << 40, nil, nil}, {-1, nil, nil}, {1<<40 - 1, []uint32{40000}, []float64{1}}, {1<<40 - 1, []uint32{1}, nil}, {1<<40 - 1, []uint32{1}, []float64{math.NaN()}}} {
+		w, err := csrstream.NewWriter(&b, h)
+		if err == nil {
+			err = w.AppendRow(7, nil, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.AppendRow(c.row, c.cols, c.vals); err == nil || w.Close() == nil {
+			t.Errorf("%v: no error", c)
+		}
+	}
+}
+
+// resealed is a stream with changed bytes at a place of its header or of its first frame, and a CRC that fits.
+func resealed(b []byte, at int, with ...byte) []byte {
+	b = bytes.Clone(b)
+	copy(b[at:], with)
+	little.PutUint32(b[44:], crc32.ChecksumIEEE(b[:44]))
+	if len(b) > 80 {
+		if end := 80 + int(little.Uint32(b[56:])); end <= len(b) {
+			little.PutUint32(b[52:], crc32.ChecksumIEEE(b[56:end]))
+		}
+	}
+	return b
+}
+
+func TestCSRStreamDamage(t *testing.T) {
+	good := numpyBytes(t)
+	end := len(good) - 32
+	for _, c := range []struct {
+		name string
+		data []byte
+		err  error
+		says string
+	}{
+		{"header cut", good[:40], format.ErrTruncated, "within the header"},
+		{"cut behind the header", good[:48], format.ErrTruncated, "byte 48: truncated: the stream ends after 48 bytes, without its last frame; its writer has stopped"},
+		{"cut within a frame", good[:100], format.ErrTruncated, "byte 48: truncated: the stream ends within a frame"},
+		{"cut behind a frame", good[:end], format.ErrTruncated, "without its last frame"},
+		{"end cut", good[:len(good)-1], format.ErrTruncated, ""},
+		{"a frame is missing", slices.Concat(good[:48], good[48+92:]), format.ErrCount, "12, the end of the stream says 18"},
+		{"more behind", append(bytes.Clone(good), 0), format.ErrCount, "data behind the end"},
+		{"two streams", append(bytes.Clone(good), good...), format.ErrCount, "data behind the end"},
+		{"line ends converted", bytes.ReplaceAll(good, []byte("\r\n"), []byte("\n")), nil, ""},
+		{"version", resealed(good, 8, 2), format.ErrUnsupported, "version 2"},
+		{"header changed", slices.Concat(good[:24], []byte{9}, good[25:]), csrstream.ErrSum, ": header damaged"},
+		{"frame changed", slices.Concat(good[:90], []byte{9}, good[91:]), csrstream.ErrSum, "byte 48: damaged: the CRC-32 differs"},
+		{"end changed", slices.Concat(good[:end+16], []byte{9}, good[end+17:]), csrstream.ErrSum, ""},
+		{"row keys", resealed(good, 12, 'f', '4'), format.ErrHeader, `row keys of type "f4"`},
+		{"column keys", resealed(good, 16, 'f', '4'), format.ErrHeader, `column keys of type "f4"`},
+		{"values", resealed(good, 20, 'c', '8'), format.ErrHeader, `values of type "c8"`},
+		{"reserved", resealed(good, 40, 1), format.ErrHeader, "reserved"},
+		{"negative shape", resealed(good, 31, 0x80), format.ErrHeader, "shape"},
+		{"shape with ids", resealed(good, 12, 'i', '8', 0, 0, 'i', '8'), format.ErrHeader, "shape"},
+		{"too large", resealed(good, 24, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1), format.ErrUnsupported, "too large"},
+		{"no frame", resealed(good, 48, 'X'), format.ErrHeader, "byte 48: malformed header: no frame begins here"},
+		{"long frame", resealed(good, 56, 0, 0, 9), format.ErrHeader, "the limit is 262112"},
+		{"many entries", resealed(good, 72, 1, 128), format.ErrHeader, "the limit is 32768"},
+		{"rows outside", resealed(good, 64, 5), nil, "index outside the declared shape: rows 5 to 7 of 7"},
+		{"first row overflows", resealed(good, 64, 255, 255, 255, 255, 255, 255, 255, 255), nil, "index outside"},
+		{"column outside", resealed(good, 92+4, 5), nil, "column 5 of 5, in row 0"},
+		{"negative column", resealed(good, 92, 255, 255, 255, 255), nil, "column -1 of 5"},
+		{"lengths too long", resealed(good, 80, 3), format.ErrCount, "do not add up"},
+		{"lengths too short", resealed(good, 80, 1), format.ErrCount, "do not add up"},
+		{"more rows than bytes", resealed(good, 60, 255, 255, 255, 255), format.ErrHeader, "not as long as"},
+		{"fewer entries than bytes", resealed(good, 72, 5), format.ErrHeader, "not as long as"},
+		{"not finite", resealed(good, 116, 0, 0, 0x80, 0x7f), format.ErrNotFinite, "value +Inf at row 0, column 2"},
+	} {
+		_, _, err := ingestText(t, string(c.data), Options{MaxBadLines: 9})
+		var pe *format.ParseError
+		if err == nil || c.err != nil && !errors.Is(err, c.err) || !errors.As(err, &pe) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %v: %s", c.name, err, c.err, c.says)
+		}
+	}
+	h := csrstream.Header{RowKeys: csrstream.Text, ColKeys: csrstream.Text, Values: csrstream.Bool}
+	empty, ids := streamOf(t, h, []triple{{"", "b", 1}}), streamOf(t, h, []triple{{"a", "b", 1}})
+	for _, c := range []struct {
+		data []byte
+		says string
+	}{
+		{empty, "an empty id of a row"},
+		{resealed(ids, 80, 200), "not as long as"},
+		{resealed(ids, len(ids)-33, 2), `value 2 at row "a", column "b": neither 0 nor 1`},
+	} {
+		if _, _, err := parseAll(c.data, Options{}, format.ChunkBytes); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v, want %s", err, c.says)
+		}
+	}
+}
+
+// TestCSRStreamPlaces: duplicates are named by the bytes of their column keys.
+func TestCSRStreamPlaces(t *testing.T) {
+	for _, c := range []struct {
+		h       csrstream.Header
+		entries []triple
+		says    string
+	}{
+		{csrstream.Header{ColKeys: csrstream.Int32, Values: csrstream.Uint8, Rows: 3, Cols: 4}, []triple{{"0", "1", 1}, {"1", "3", 1}, {"1", "3", 2}}, "row 2, column 4: more than one entry (the first is at standard input, byte 92)"},
+		{csrstream.Header{RowKeys: csrstream.Text, ColKeys: csrstream.Text}, []triple{{"a", "b", 1}, {"long", "longer", 1}, {"c", "d", 1}, {"c", "d", 1}}, `row c, column d: more than one`},
+	} {
+		b := streamOf(t, c.h, c.entries)
+		in := write(t, "in", string(b))
+		_, err := Ingest(t.Context(), []string{in}, target(t), Options{})
+		if says := strings.ReplaceAll(c.says, "standard input", in); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %s", err, says)
+		}
+		var de *DuplicateError
+		if !errors.As(err, &de) {
+			t.Fatal(err)
+		}
+		for _, p := range []format.Position{de.First, de.Second} {
+			want := "d" // or the number 3
+			if !c.h.IDs() {
+				want = "\x03"
+			}
+			if got := string(b[p.Byte : p.Byte+1]); got != want {
+				t.Errorf("byte %d is %q, want %q", p.Byte, got, want)
+			}
+		}
+	}
+}
+
+// TestCSRStreamIsTheMatrix: a stream, a Matrix Market file and CSV of the same entries are the same store.
+func TestCSRStreamIsTheMatrix(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	var entries []triple
+	var mm, csv strings.Builder
+	for i, k := range r.Perm(50 * 40)[:700] {
+		e := triple{strconv.Itoa(k / 40), strconv.Itoa(k % 40), float64(i%9) / 2}
+		entries = append(entries, e)
+		fmt.Fprintf(&mm, "%d %d %g\n", 1+k/40, 1+k%40, e.val)
+		fmt.Fprintf(&csv, "u%s,i%s,%g\n", e.row, e.col, e.val)
+	}
+	sorted := slices.Clone(entries)
+	slices.SortStableFunc(sorted, func(a, b triple) int { return len(a.row) - len(b.row) })
+	slices.SortStableFunc(sorted, func(a, b triple) int { x, _ := strconv.Atoi(a.row); y, _ := strconv.Atoi(b.row); return x - y })
+	want := target(t)
+	mustIngest(t, []string{write(t, "in", mmReal+"50 40 700\n"+mm.String())}, want, Options{})
+	stream := streamOf(t, csrstream.Header{ColKeys: csrstream.Int64, Values: csrstream.Float32, Rows: 50, Cols: 40}, sorted)
+	got := target(t)
+	rep := mustIngest(t, []string{write(t, "in", string(stream))}, got, Options{})
+	if rep.NNZ != 700 || fingerprint(t, got) != fingerprint(t, want) {
+		t.Errorf("indices: %+v, another fingerprint", rep)
+	}
+	mustIngest(t, []string{write(t, "in", csv.String())}, want, Options{Force: true})
+	for i := range entries {
+		entries[i].row, entries[i].col = "u"+entries[i].row, "i"+entries[i].col
+	}
+	stream = streamOf(t, csrstream.Header{RowKeys: csrstream.Text, ColKeys: csrstream.Text, Values: csrstream.Float32}, entries)
+	mustIngest(t, []string{write(t, "in", string(stream))}, got, Options{Force: true})
+	if fingerprint(t, got) != fingerprint(t, want) {
+		t.Error("ids: another fingerprint")
+	}
+}
+
+// TestCSRStreamAfterDeath: frames that have been taken are not read again.
+func TestCSRStreamAfterDeath(t *testing.T) {
+	var entries []triple
+	h := csrstream.Header{ColKeys: csrstream.Uint32, Values: csrstream.Float64, Rows: 400, Cols: 7919}
+	var b bytes.Buffer
+	w, err := csrstream.NewWriter(&b, h)
+	for i := 0; err == nil && i < 400; i++ {
+		e := triple{strconv.Itoa(i), strconv.Itoa(i * 31 % 7919), float64(i) / 3}
+		entries = append(entries, e)
+		if err = w.AppendRow(int64(i), []uint32{uint32(i * 31 % 7919)}, []float64{e.val}); i%10 == 9 {
+			w.Flush()
+		}
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := unlucky{"csr-stream", []string{write(t, "in", b.String())}, Options{}, tiny()}
+	whole := target(t)
+	rep, _, err := u.run(t, whole, -1)
+	if err != nil || rep.Runs < 3 || rep.SpilledBytes == 0 {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	slices.SortFunc(entries, compareTriples)
+	if !slices.Equal(contents(t, whole), entries) {
+		t.Error("other entries")
+	}
+	resumesAfterDeath(t, &u, whole, rep)
+}
+
+// naiveCSRStream reads a stream by FORMAT.md, value by value.
+func naiveCSRStream(b []byte) (rows, cols int64, entries []triple, ok bool) {
+	bad := false
+	take := func(n int) []byte {
+		if n < 0 || n > len(b) {
+			bad = true
+			return make([]byte, max(0, min(n, 64)))
+		}
+		part := b[:n]
+		b = b[n:]
+		return part
+	}
+	head := take(48)
+	if bad || string(head[:8]) != "\x89CSR\r\n\x1a\n" || little.Uint32(head[8:]) != 1 || little.Uint32(head[40:]) != 0 || little.Uint32(head[44:]) != crc32.ChecksumIEEE(head[:44]) {
+		return
+	}
+	name := func(at int) string { return strings.TrimRight(string(head[at:at+4]), "\x00") }
+	rk, ck, vt := name(12), name(16), name(20)
+	rows, cols = int64(little.Uint64(head[24:])), int64(little.Uint64(head[32:]))
+	if rk == "" && !slices.Contains([]string{"i4", "u4", "i8", "u8"}, ck) || rk != "" && (rk != "i8" && rk != "s" || ck != "i8" && ck != "s" || rows != 0 || cols != 0) || rows < 0 || cols < 0 {
+		return
+	}
+	if !slices.Contains([]string{"", "b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"}, vt) {
+		return
+	}
+	keys := func(kind string, n int) (ids []string) {
+		var lens []int
+		for range n {
+			if bad {
+				return nil
+			}
+			switch kind {
+			case "i4":
+				ids = append(ids, fmt.Sprint(int32(little.Uint32(take(4)))))
+			case "u4":
+				ids = append(ids, fmt.Sprint(little.Uint32(take(4))))
+			case "i8":
+				ids = append(ids, fmt.Sprint(int64(little.Uint64(take(8)))))
+			case "u8":
+				ids = append(ids, fmt.Sprint(little.Uint64(take(8))))
+			case "s":
+				lens = append(lens, int(little.Uint32(take(4))))
+			}
+		}
+		for _, n := range lens {
+			ids = append(ids, string(take(n)))
+		}
+		return ids
+	}
+	for {
+		f := take(32)
+		if bad {
+			return
+		}
+		size, r, first, n := little.Uint32(f[8:]), int(little.Uint32(f[12:])), little.Uint64(f[16:]), int(little.Uint32(f[24:]))
+		if size > 262112 || int(size) > len(b) || n > 32768 || little.Uint32(f[28:]) != 0 || crc32.Update(crc32.ChecksumIEEE(f[8:]), crc32.IEEETable, b[:size]) != little.Uint32(f[4:]) {
+			return
+		}
+		if string(f[:4]) == "DONE" {
+			return rows, cols, entries, size == 0 && r == 0 && n == 0 && len(b) == 0 && first == uint64(len(entries))
+		}
+		left := len(b) - int(size)
+		if string(f[:4]) != "ROWS" || r > int(size) || rk == "" && (first > uint64(rows) || uint64(r) > uint64(rows)-first) {
+			return
+		}
+		rowIDs := keys(rk, r)
+		var of []string
+		for i := range r {
+			k := int(little.Uint32(take(4)))
+			if bad || len(of)+k > n {
+				return
+			}
+			for range k {
+				if rk == "" {
+					of = append(of, fmt.Sprint(first+uint64(i)))
+				} else {
+					of = append(of, rowIDs[i])
+				}
+			}
+		}
+		colIDs := keys(ck, n)
+		if bad || len(of) != n {
+			return
+		}
+		for i := range n {
+			v := 1.0
+			switch vt {
+			case "b1", "u1":
+				v = float64(take(1)[0])
+			case "i1":
+				v = float64(int8(take(1)[0]))
+			case "i2":
+				v = float64(int16(little.Uint16(take(2))))
+			case "u2":
+				v = float64(little.Uint16(take(2)))
+			case "i4":
+				v = float64(int32(little.Uint32(take(4))))
+			case "u4":
+				v = float64(little.Uint32(take(4)))
+			case "i8":
+				v = float64(int64(little.Uint64(take(8))))
+			case "u8":
+				v = float64(little.Uint64(take(8)))
+			case "f4":
+				v = float64(math.Float32frombits(little.Uint32(take(4))))
+			case "f8":
+				v = math.Float64frombits(little.Uint64(take(8)))
+			}
+			c, err := strconv.ParseUint(colIDs[i], 10, 64)
+			if math.IsNaN(v) || math.IsInf(v, 0) || vt == "b1" && v > 1 || rk == "" && (err != nil || c >= uint64(cols)) || rk != "" && (of[i] == "" || colIDs[i] == "") {
+				return
+			}
+			entries = append(entries, triple{of[i], colIDs[i], v})
+		}
+		if bad || len(b) != left {
+			return
+		}
+	}
+}
+
+// FuzzCSRStream: what is accepted is what the naive reader reads. Sums are made to fit, so
+// that what they cover is reached.
+func FuzzCSRStream(f *testing.F) {
+	f.Add(numpyBytes(f), uint16(0), byte(0))
+	f.Add(streamOf(f, csrstream.Header{RowKeys: csrstream.Text, ColKeys: csrstream.Int64, Values: csrstream.Bool}, []triple{{"a", "7", 1}, {"b", "8", 0}}), uint16(80), byte(1))
+	f.Add(streamOf(f, csrstream.Header{RowKeys: csrstream.Int64, ColKeys: csrstream.Text}, []triple{{"1", "x", 1}}), uint16(90), byte(1))
+	f.Fuzz(func(t *testing.T, data []byte, at uint16, change byte) {
+		if !bytes.HasPrefix(data, []byte("\x89CSR\r\n\x1a\n")) {
+			t.Skip("another format")
+		}
+		if len(data) >= 48 {
+			data = resealed(data, min(int(at), len(data)-1), data[min(int(at), len(data)-1)]^change)
+		}
+		rows, cols, want, ok := naiveCSRStream(data)
+		got, src, err := parseAll(data, Options{Format: "csr-stream"}, format.ChunkBytes)
+		if !ok {
+			if err == nil {
+				t.Fatalf("%x: accepted as %v", data, got)
+			}
+			return
+		}
+		if err != nil && errors.Is(err, format.ErrUnsupported) && max(rows, cols) >= 1<<31 {
+			return // a matrix that no store can hold
+		}
+		if err != nil || src.shape != nil && (src.shape.Rows != rows || src.shape.Cols != cols) || !slices.Equal(got, want) {
+			t.Fatalf("%x: %v, got %v, want %v", data, err, got, want)
+		}
+	})
+}

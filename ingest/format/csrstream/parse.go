@@ -1,0 +1,322 @@
+package csrstream
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+// A payload is that of a frame, cut into its parts.
+type payload struct {
+	rowKeys []byte // with ids
+	lens    []byte
+	cols    []byte
+	vals    []byte
+	colsAt  int // in the frame
+}
+
+// Parse turns a frame into a batch.
+func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
+	f, err := p.verify(c)
+	if err != nil {
+		return err
+	}
+	b.Tally.Entries = int64(f.n)
+	s, err := p.cutPayload(&f, c.Data)
+	if err == nil && p.IDs() {
+		err = p.ids(&f, &s, b)
+	} else if err == nil {
+		err = p.indices(&f, &s, b)
+	}
+	if err == nil {
+		b.Val = appendValues(b.Val, p.Values, s.vals, f.n)
+		err = p.checkValues(b)
+	}
+	if err != nil {
+		return p.fail(c.Begin.Byte, err)
+	}
+	return nil
+}
+
+// cutPayload finds the parts of a payload and compares their sizes with it.
+func (p *reader) cutPayload(f *frame, data []byte) (s payload, err error) {
+	rest := data[frameBytes:]
+	take := func(t Type, n int) (part []byte) {
+		size := int64(n) * int64(t.size())
+		if t == Text && size <= int64(len(rest)) {
+			for lens := rest[:size]; len(lens) > 0; lens = lens[4:] {
+				size += int64(le.Uint32(lens))
+			}
+		}
+		if size > int64(len(rest)) {
+			err = errSize
+			return nil
+		}
+		part, rest = rest[:size], rest[size:]
+		return part
+	}
+	s.rowKeys = take(p.RowKeys, f.rows)
+	s.lens = take(Uint32, f.rows)
+	s.colsAt = len(data) - len(rest)
+	s.cols = take(p.ColKeys, f.n)
+	s.vals = take(p.Values, f.n)
+	if err == nil && len(rest) > 0 {
+		err = errSize
+	}
+	return s, err
+}
+
+var (
+	errSize = fmt.Errorf("%w: the frame is not as long as its rows and entries", format.ErrHeader)
+	errSum  = fmt.Errorf("%w: the lengths of the rows do not add up to the entries of the frame", format.ErrCount)
+	// errIndex is the error of a key beyond the declared shape.
+	errIndex = errors.New("index outside the declared shape")
+	errEmpty = errors.New("an empty id")
+)
+
+// indices reads numbered rows and columns.
+func (p *reader) indices(f *frame, s *payload, b *format.Batch) error {
+	if f.first > uint64(p.Rows) || uint64(f.rows) > uint64(p.Rows)-f.first {
+		return fmt.Errorf("%w: rows %d to %d of %d", errIndex, f.first, f.first+uint64(f.rows)-1, p.Rows)
+	}
+	rows, left := grow(b.Row.Ints, f.n), f.n
+	at := rows
+	for i := range f.rows {
+		n := int(le.Uint32(s.lens[4*i:]))
+		if n > left {
+			return errSum
+		}
+		row := int64(f.first) + int64(i)
+		for j := range at[:n] {
+			at[j] = row
+		}
+		at, left = at[n:], left-n
+	}
+	if left > 0 {
+		return errSum
+	}
+	b.Row.Ints = rows
+	b.Col.Ints = appendInts(grow(b.Col.Ints, f.n)[:0], p.ColKeys, s.cols)
+	most := uint64(0)
+	for _, c := range b.Col.Ints {
+		most = max(most, uint64(c))
+	}
+	if most < uint64(p.Cols) || f.n == 0 {
+		return nil
+	}
+	for i, c := range b.Col.Ints {
+		if uint64(c) >= uint64(p.Cols) {
+			return fmt.Errorf("%w: column %d of %d, in row %d (from 0)", errIndex, c, p.Cols, b.Row.Ints[i])
+		}
+	}
+	return nil
+}
+
+// grow is dst with room for n numbers, as long as that.
+func grow(dst []int64, n int) []int64 {
+	if cap(dst) < n {
+		return make([]int64, n)
+	}
+	return dst[:n]
+}
+
+// appendInts reads integers of 4 or 8 bytes.
+func appendInts(dst []int64, t Type, b []byte) []int64 {
+	switch t {
+	case Int32:
+		for ; len(b) >= 4; b = b[4:] {
+			dst = append(dst, int64(int32(le.Uint32(b))))
+		}
+	case Uint32:
+		for ; len(b) >= 4; b = b[4:] {
+			dst = append(dst, int64(le.Uint32(b)))
+		}
+	default:
+		for ; len(b) >= 8; b = b[8:] {
+			dst = append(dst, int64(le.Uint64(b)))
+		}
+	}
+	return dst
+}
+
+// ids reads rows and columns that have ids.
+func (p *reader) ids(f *frame, s *payload, b *format.Batch) error {
+	rows, left := newKeys(p.RowKeys, s.rowKeys, f.rows), f.n
+	for i := range f.rows {
+		n := int(le.Uint32(s.lens[4*i:]))
+		if n > left {
+			return errSum
+		}
+		left -= n
+		text, number := rows.next()
+		for range n {
+			if err := p.addKey(&b.Row, text, number, p.RowKeys); err != nil {
+				return fmt.Errorf("%w of a row", err)
+			}
+		}
+	}
+	if left > 0 {
+		return errSum
+	}
+	cols := newKeys(p.ColKeys, s.cols, f.n)
+	for range f.n {
+		text, number := cols.next()
+		if err := p.addKey(&b.Col, text, number, p.ColKeys); err != nil {
+			return fmt.Errorf("%w of a column", err)
+		}
+	}
+	return nil
+}
+
+func (p *reader) addKey(k *format.Keys, text []byte, number int64, t Type) error {
+	switch {
+	case t != Text:
+		k.AddInt(number)
+	case len(text) == 0:
+		return errEmpty
+	default:
+		k.Add(text)
+	}
+	return nil
+}
+
+// keys walks ids.
+type keys struct {
+	kind  Type
+	lens  []byte // or the numbers
+	texts []byte
+}
+
+func newKeys(t Type, b []byte, n int) keys {
+	if t == Text {
+		return keys{t, b[:4*n], b[4*n:]}
+	}
+	return keys{kind: t, lens: b}
+}
+
+func (k *keys) next() (text []byte, number int64) {
+	if k.kind != Text {
+		number, k.lens = int64(le.Uint64(k.lens)), k.lens[8:]
+		return nil, number
+	}
+	n := le.Uint32(k.lens)
+	text, k.texts, k.lens = k.texts[:n], k.texts[n:], k.lens[4:]
+	return text, 0
+}
+
+// appendValues reads n values.
+func appendValues(dst []float64, t Type, b []byte, n int) []float64 {
+	if cap(dst) < n {
+		dst = make([]float64, 0, n)
+	}
+	dst = dst[:n]
+	switch t {
+	case None:
+		for i := range dst {
+			dst[i] = 1
+		}
+	case Bool, Uint8:
+		for i := range dst {
+			dst[i] = float64(b[i])
+		}
+	case Int8:
+		for i := range dst {
+			dst[i] = float64(int8(b[i]))
+		}
+	case Int16:
+		for i := range dst {
+			dst[i] = float64(int16(le.Uint16(b[2*i:])))
+		}
+	case Uint16:
+		for i := range dst {
+			dst[i] = float64(le.Uint16(b[2*i:]))
+		}
+	case Int32:
+		for i := range dst {
+			dst[i] = float64(int32(le.Uint32(b[4*i:])))
+		}
+	case Uint32:
+		for i := range dst {
+			dst[i] = float64(le.Uint32(b[4*i:]))
+		}
+	case Int64:
+		for i := range dst {
+			dst[i] = float64(int64(le.Uint64(b[8*i:])))
+		}
+	case Uint64:
+		for i := range dst {
+			dst[i] = float64(le.Uint64(b[8*i:]))
+		}
+	case Float32:
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(le.Uint32(b[4*i:]))) + 0 // −0 becomes 0
+		}
+	case Float64:
+		for i := range dst {
+			dst[i] = math.Float64frombits(le.Uint64(b[8*i:])) + 0
+		}
+	}
+	return dst
+}
+
+// checkValues refuses values that are not finite, and bytes that are neither true nor false.
+func (p *reader) checkValues(b *format.Batch) error {
+	bad := func(v float64) bool { return false }
+	switch p.Values {
+	case Bool:
+		bad = func(v float64) bool { return v > 1 }
+	case Float32, Float64:
+		sum := 0.0 // of differences that are 0, or NaN
+		for _, v := range b.Val {
+			sum += v - v
+		}
+		if sum == 0 {
+			return nil
+		}
+		bad = func(v float64) bool { return v-v != 0 }
+	default:
+		return nil
+	}
+	for i, v := range b.Val {
+		if bad(v) {
+			err := format.ErrNotFinite
+			if p.Values == Bool {
+				err = errors.New("neither 0 nor 1")
+			}
+			return fmt.Errorf("value %v at row %s, column %s: %w", v, p.name(&b.Row, i), p.name(&b.Col, i), err)
+		}
+	}
+	return nil
+}
+
+// name is a key as messages have it: indices are counted from 0, as in the stream.
+func (p *reader) name(k *format.Keys, i int) string {
+	if k.IsText {
+		return fmt.Sprintf("%q", k.Text(i))
+	}
+	return fmt.Sprint(k.Ints[i])
+}
+
+// Locate is the place of the column key of an entry.
+func (p *reader) Locate(c *format.Chunk, n int) format.Position {
+	f, err := parseFrame(c.Data)
+	if err != nil {
+		return c.Begin
+	}
+	s, err := p.cutPayload(&f, c.Data)
+	if err != nil {
+		return c.Begin
+	}
+	at := int64(s.colsAt)
+	if p.ColKeys != Text {
+		at += int64(n) * int64(p.ColKeys.size())
+	} else {
+		at += 4 * int64(f.n)
+		for i := range n {
+			at += int64(le.Uint32(s.cols[4*i:]))
+		}
+	}
+	return format.Position{Byte: c.Begin.Byte + at}
+}
