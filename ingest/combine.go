@@ -82,7 +82,7 @@ func (g *ingestion) combine(ctx context.Context, m *extsort.Merger, c *combiner,
 		g.meter.Add(n)
 	}
 	if c.policy == DuplicatesError && c.duplicates > 0 {
-		return g.duplicateError(ctx, c.repeated, c.duplicates)
+		return g.duplicateError(ctx, c)
 	}
 	return nil
 }
@@ -94,6 +94,7 @@ type combiner struct {
 	overflow   func(key uint64) error // the error for a sum that is not finite
 	duplicates int64                  // entries merged away
 	repeated   uint64                 // the place of the first of them
+	places     int64                  // that have more than one entry
 
 	open  bool          // there is a place that may get further entries
 	place extsort.Entry // it, with its first value
@@ -161,6 +162,7 @@ func single(part []extsort.Entry) int {
 func (c *combiner) another(v float64) {
 	if c.count == 1 {
 		c.sum, c.comp = c.place.Val, 0
+		c.places++
 	}
 	c.count++
 	c.duplicates++

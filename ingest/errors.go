@@ -12,14 +12,19 @@ type DuplicateError struct {
 	FirstFile, SecondFile string // empty when they are not known (standard input cannot be read again)
 	First, Second         format.Position
 	Count, Entries        int64 // how many entries there are, of all, at a place that has one before
+	Places                int64 // that have more than one
 }
 
 func (e *DuplicateError) Error() string {
-	repeat := "entries repeat"
+	pairs, repeat := "pairs have", "entries repeat"
+	if e.Places == 1 {
+		pairs = "pair has"
+	}
 	if e.Count == 1 {
 		repeat = "entry repeats"
 	}
-	advice := fmt.Sprintf("%d %s a place, of %d; --duplicates sum adds them up (or: mean, first, last, max)", e.Count, repeat, e.Entries)
+	advice := fmt.Sprintf("%d %s several, %d %s a place, of %d; --duplicates sum adds them up (or: mean, first, last, max), --value count counts them",
+		e.Places, pairs, e.Count, repeat, e.Entries)
 	place := fmt.Sprintf("row %s, column %s: more than one entry", e.Row, e.Col)
 	switch {
 	case e.FirstFile == "":

@@ -212,11 +212,11 @@ func TestDuplicateErrorNamesBothLines(t *testing.T) {
 	}
 	_, err := Ingest(t.Context(), []string{a, b}, target(t), Options{})
 	var de *DuplicateError
-	if !errors.As(err, &de) || *de != (DuplicateError{Row: "bob", Col: "x", FirstFile: a, First: format.Position{Line: 3, Byte: 20}, SecondFile: b, Second: format.Position{Line: 4, Byte: 21}, Count: 1, Entries: 4}) {
+	if !errors.As(err, &de) || *de != (DuplicateError{Row: "bob", Col: "x", FirstFile: a, First: format.Position{Line: 3, Byte: 20}, SecondFile: b, Second: format.Position{Line: 4, Byte: 21}, Count: 1, Entries: 4, Places: 1}) {
 		t.Errorf("got %v", err)
 	}
 	_, err = Ingest(t.Context(), []string{"-"}, target(t), Options{Stdin: strings.NewReader("1,1,1\n1,1,2\n")})
-	if !errors.As(err, &de) || *de != (DuplicateError{Row: "1", Col: "1", Count: 1, Entries: 2}) {
+	if !errors.As(err, &de) || *de != (DuplicateError{Row: "1", Col: "1", Count: 1, Entries: 2, Places: 1}) {
 		t.Errorf("from standard input: got %v", err)
 	}
 }
@@ -230,7 +230,7 @@ func TestDuplicatesAreCounted(t *testing.T) {
 		out := target(t)
 		_, err := ingest(t.Context(), []string{write(t, "in", strings.Join(lines, "\n"))}, out, Options{}.withDefaults(), p)
 		var de *DuplicateError
-		if !errors.As(err, &de) || de.Count != 400 || de.Entries != 1900 || de.First.Line == 0 || !strings.Contains(err.Error(), "400 entries repeat a place, of 1900; --duplicates sum") {
+		if !errors.As(err, &de) || de.Count != 400 || de.Places != 300 || de.Entries != 1900 || de.First.Line == 0 || !strings.Contains(err.Error(), "400 entries repeat a place, of 1900; --duplicates sum") {
 			t.Errorf("got %v", err)
 		}
 		leftovers(t, out, false)

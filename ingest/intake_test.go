@@ -174,36 +174,39 @@ var intakeCases = []intakeCase{
 
 func TestIntake(t *testing.T) {
 	for _, c := range intakeCases {
-		t.Run(c.name, func(t *testing.T) {
-			var inputs []string
-			for text := range strings.SplitSeq(c.files, "----\n") {
-				inputs = append(inputs, write(t, "in", text))
-			}
-			out := target(t)
-			_, err := Ingest(t.Context(), inputs, out, c.o)
-			if c.err == nil {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := contents(t, out); !slices.Equal(got, c.want) {
-					t.Errorf("got %v, want %v", got, c.want)
-				}
-				return
-			}
-			var pe *format.ParseError
-			var ambiguity *format.AmbiguityError
-			if errors.As(err, &ambiguity) != (c.err == errAmbiguous) || c.err != errAmbiguous && !errors.Is(err, c.err) || !errors.As(err, &pe) || strings.Contains(err.Error(), "\n") {
-				t.Fatalf("got %v, want %v", err, c.err)
-			}
-			if ambiguity != nil && len(ambiguity.Readings) < 2 {
-				t.Errorf("not two readings: %v", err)
-			}
-			for _, s := range c.says {
-				if !strings.Contains(err.Error(), s) {
-					t.Errorf("%v does not say %s", err, s)
-				}
-			}
-			t.Log(err)
-		})
+		t.Run(c.name, c.run)
 	}
+}
+
+// run ingests the files of a case.
+func (c intakeCase) run(t *testing.T) {
+	var inputs []string
+	for text := range strings.SplitSeq(c.files, "----\n") {
+		inputs = append(inputs, write(t, "in", text))
+	}
+	out := target(t)
+	_, err := Ingest(t.Context(), inputs, out, c.o)
+	if c.err == nil {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := contents(t, out); !slices.Equal(got, c.want) {
+			t.Errorf("got %v, want %v", got, c.want)
+		}
+		return
+	}
+	var pe *format.ParseError
+	var ambiguity *format.AmbiguityError
+	if errors.As(err, &ambiguity) != (c.err == errAmbiguous) || c.err != errAmbiguous && !errors.Is(err, c.err) || !errors.As(err, &pe) || strings.Contains(err.Error(), "\n") {
+		t.Fatalf("got %v, want %v", err, c.err)
+	}
+	if ambiguity != nil && len(ambiguity.Readings) < 2 {
+		t.Errorf("not two readings: %v", err)
+	}
+	for _, s := range c.says {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("%v does not say %s", err, s)
+		}
+	}
+	t.Log(err)
 }

@@ -129,6 +129,7 @@ func (o Options) shaping() [][2]string {
 		{"header", o.Header.String()}, {"duplicates", o.Duplicates.String()}, {"orientation", o.Orient.String()},
 		{"bad lines", strconv.FormatInt(o.MaxBadLines, 10)}, {"shard size", strconv.FormatInt(shard, 10)},
 		{"index base", o.IndexBase.String()}, {"features", strconv.FormatInt(o.Features, 10)},
+		{"events", strconv.FormatBool(o.Events)},
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 )
 
 // duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.
-// count is how many entries are at a place with one before.
-func (g *ingestion) duplicateError(ctx context.Context, key uint64, count int64) error {
-	e := &DuplicateError{Count: count, Entries: g.spool.N}
+func (g *ingestion) duplicateError(ctx context.Context, c *combiner) error {
+	e := &DuplicateError{Count: c.duplicates, Places: c.places, Entries: g.spool.N}
+	key := c.repeated
 	e.Row, e.Col = g.place(key)
 	if slices.Contains(g.names, "-") {
 		return e

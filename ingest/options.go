@@ -103,6 +103,9 @@ type Options struct {
 	// third column; see the package's documentation.
 	Columns []string
 	Header  format.Header
+	// Events counts lines: an entry is the number of lines at its place, and no column is a
+	// value. Duplicates is Sum then.
+	Events bool
 	// IndexBase is the number of the first column in svmlight rows.
 	IndexBase format.IndexBase
 	// Features is the number of columns of svmlight rows; 0 means that of the last one that occurs.
@@ -147,6 +150,9 @@ func (o Options) withDefaults() Options {
 	if o.CheckpointEvery == 0 {
 		o.CheckpointEvery = DefaultCheckpointEvery
 	}
+	if o.Events && o.Duplicates == DuplicatesError {
+		o.Duplicates = Sum
+	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -173,6 +179,10 @@ func (o Options) validate() error {
 		return fmt.Errorf("read columns %q: want user,item or user,item,value", strings.Join(o.Columns, ","))
 	case strings.ContainsAny(o.Separator, "\r\n\""):
 		return fmt.Errorf("read separator %q: it cannot hold a line end or a quote", o.Separator)
+	case o.Events && n == 3:
+		return fmt.Errorf("count events, with the values of column %q: want no column of values", o.Columns[2])
+	case o.Events && o.Duplicates != Sum:
+		return fmt.Errorf("count events, but of several take the %v: events are summed", o.Duplicates)
 	case o.Features < 0:
 		return fmt.Errorf("%d features: want 0 or more", o.Features)
 	case o.MaxBadLines < 0:

@@ -211,6 +211,9 @@ func (r *reading) parse(work <-chan *job) {
 	for j := range work {
 		j.batch.Reset(r.o.MaxBadLines)
 		j.err = j.src.reader.Parse(&j.chunk, &j.batch)
+		if r.o.Events {
+			ones(j.batch.Val)
+		}
 		if r.o.Duplicates == DuplicatesError { // else the final values are not yet known
 			stats.Add(j.batch.Val...)
 			r.mu.Lock()
@@ -218,6 +221,13 @@ func (r *reading) parse(work <-chan *job) {
 			r.mu.Unlock()
 		}
 		j.ready <- struct{}{}
+	}
+}
+
+// ones makes events of values.
+func ones(values []float64) {
+	for i := range values {
+		values[i] = 1
 	}
 }
 

@@ -65,7 +65,7 @@ func (src *source) open(o Options, prev *source) (err error) {
 	}
 	in := &format.Input{
 		Name: src.Name, Stream: src.File, Chosen: o.Format != "", Separator: o.Separator, Columns: o.Columns, Header: o.Header,
-		IndexBase: o.IndexBase, Features: o.Features,
+		IndexBase: o.IndexBase, Features: o.Features, Events: o.Events,
 	}
 	in.Declare = func(rows, cols int64) error {
 		if src.shape == nil {

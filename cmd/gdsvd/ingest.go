@@ -68,6 +68,12 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			if o.Features < 0 {
 				return ui.Usagef(cmd, "--features %d: want 0 or more", o.Features)
 			}
+			if o.Events && len(o.Columns) == 3 {
+				return ui.Usagef(cmd, "--value count with --columns %s: want user,item, as lines are counted", strings.Join(o.Columns, ","))
+			}
+			if o.Events && o.Duplicates != ingest.DuplicatesError && o.Duplicates != ingest.Sum {
+				return ui.Usagef(cmd, "--value count with --duplicates %v: it sums", o.Duplicates)
+			}
 			if o.MaxBadLines < 0 {
 				return ui.Usagef(cmd, "--max-bad-lines %d: want 0 or more", o.MaxBadLines)
 			}
@@ -102,6 +108,8 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	ui.ChoiceFlag(cmd, f, &o.Format, "format", "", "auto", formats, "format of the input")
 	f.StringVar(&o.Separator, "sep", "", `what separates fields, \t for a tab (default: detected)`)
 	f.StringSliceVar(&o.Columns, "columns", nil, "`user,item,value`: names in the header or numbers from 1; without value every entry is 1")
+	ui.ChoiceFlag(cmd, f, &o.Events, "value", "", false, []ui.Choice[bool]{{Name: "auto", Value: false}, {Name: "count", Value: true}},
+		"what the value is; count: how often a pair occurs, as in logs")
 	ui.ChoiceFlag(cmd, f, &o.Header, "header", "", format.HeaderAuto,
 		ui.Named(format.HeaderAuto, format.HeaderYes, format.HeaderNo), "the first line names the columns")
 	ui.ChoiceFlag(cmd, f, &o.IndexBase, "index-base", "", format.BaseAuto,

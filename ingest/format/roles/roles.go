@@ -69,8 +69,8 @@ func Known(names []string) bool {
 	return has[Row] && has[Col]
 }
 
-// Assign finds the fields of an entry. With count there is to be no value: entries are
-// events. An error is an AmbiguityError, or ErrHeader.
+// Assign finds the fields of an entry. With count there is to be no value: lines are events
+// that are counted. An error is an AmbiguityError, or ErrHeader.
 func Assign(fields []Field, count bool) (Assignment, error) {
 	t := table{fields: fields, names: make([]string, len(fields))}
 	for c, f := range fields {
@@ -113,6 +113,11 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 		return a, t.unassigned(values, count)
 	default:
 		return a, t.choices(rows, cols, values, count)
+	}
+	if called := slices.IndexFunc(t.names, func(s string) bool { return strings.EqualFold(s, "count") }); count && called >= 0 && called != a.Row && called != a.Col {
+		lines := Chosen(t.names, "a pair has as many events as lines", a.Row, a.Col)
+		lines.Flag += " --value count"
+		return a, &format.AmbiguityError{Readings: []format.Reading{lines, Chosen(t.names, fmt.Sprintf("the value is the column %q", t.names[called]), a.Row, a.Col, called)}}
 	}
 	var left []int
 	for _, c := range t.ids {

@@ -116,6 +116,9 @@ func TestAssignCount(t *testing.T) {
 			t.Errorf("%s: %+v, %v", header, a, err)
 		}
 	}
+	if _, err := Assign(fieldsOf("user,item,Count#"), true); !strings.Contains(err.Error(), "--columns user,item --value count), or") || !strings.Contains(err.Error(), "--columns user,item,Count)") {
+		t.Errorf("a column of that name: %v", err)
+	}
 	if _, err := Assign(fieldsOf("foo,bar,baz"), true); !strings.Contains(err.Error(), "--columns foo,baz") {
 		t.Errorf("unknown names: %v", err)
 	}

@@ -49,7 +49,7 @@ var pairs = [][2]string{
 
 var (
 	// idWords end the name of a column of ids; numbers of them, behind a word of values, may be counts.
-	idWords = []string{"id", "ids", "no", "nr", "num", "number", "code", "key", "idx", "index", "hash", "sha", "sha1", "md5", "uuid", "guid", "mbid", "gid", "uri", "sk", "pk"}
+	idWords = []string{"id", "ids", "no", "nr", "num", "number", "code", "key", "idx", "index", "hash", "sha", "sha1", "md5", "uuid", "guid", "mbid", "mboid", "gid", "uri", "sk", "pk"}
 	counts  = []string{"no", "nr", "nb", "num", "number", "count", "total", "sum"}
 	// nameWords end the name of a column of names, which ids go before.
 	nameWords = []string{"name", "names", "title", "titles", "nickname", "handle"}
