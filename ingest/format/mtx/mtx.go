@@ -282,3 +282,18 @@ func lineOfEntry(c *format.Chunk, n int64) int64 {
 	}
 	return line
 }
+
+// Describe tells the declared number of entries and what is made of them.
+func (p *reader) Describe() format.Description {
+	d := format.Description{Entries: p.entries}
+	switch {
+	case p.skew:
+		d.Notes = append(d.Notes, "skew-symmetric: the other triangle is added, negated")
+	case p.symmetric:
+		d.Notes = append(d.Notes, "symmetric: the other triangle is added")
+	}
+	if p.pattern {
+		d.Notes = append(d.Notes, "a pattern: every entry is 1")
+	}
+	return d
+}
