@@ -10,8 +10,9 @@ import (
 
 // A plan divides the memory budget. Only the speed depends on it.
 type plan struct {
-	chunk int // bytes of input parsed at a time, at most format.ChunkBytes
-	jobs  int // chunks under way
+	total int64 // bytes, all of it
+	chunk int   // bytes of input parsed at a time, at most format.ChunkBytes
+	jobs  int   // chunks under way
 	extsort.Budget
 	unsynced int // temporary files that are open only to become durable, at most
 	// encoders encode blocks of the store beside the goroutine that fills them.
@@ -34,7 +35,7 @@ const (
 
 // newPlan divides memory bytes.
 func newPlan(memory int64, workers int) (plan, error) {
-	p := plan{chunk: format.ChunkBytes, jobs: 2*workers + 2, Budget: extsort.Budget{ReadBuf: 1 << 15}}
+	p := plan{total: memory, chunk: format.ChunkBytes, jobs: 2*workers + 2, Budget: extsort.Budget{ReadBuf: 1 << 15}}
 	fixed := int64(baseMemory + writerMemory)
 	if most := (memory - fixed - minSpace) / (4 * jobMemory); int64(p.jobs) > most {
 		p.jobs = int(max(most, 2))

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -64,6 +66,7 @@ type Estimate struct {
 	Entries int64
 	Spool   int64 // bytes of temporary files, 0 if none will be needed
 	Store   int64 // bytes
+	Memory  int64 // bytes that it would take without temporary files
 }
 
 const (
@@ -100,16 +103,22 @@ func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
 type sample struct {
 	o            Options
 	users, items *ids.Dictionary
+	shape        *shape // declared
 	stats        csr.ValueStats
 	coder        extsort.Coder
 
 	disk     int64 // bytes of the inputs, as they lie on disk, that it is from
 	entries  int64
 	encoded  int64 // bytes of the entries as runs in arrival order
-	idBytes  int64 // of new ids, as a log has them
-	someIDs  int64 // of them, those of the last chunk of each input
-	someSeen int64 // entries there
+	idBytes  int64 // of ids, as a log has them
+	marks    []mark
+	seen     map[uint64]struct{} // places; nil: not looked at
+	repeated int64               // entries at a place that has been seen
+	seconds  float64             // that reading and parsing took
 }
+
+// A mark is how many ids there were in some entries.
+type mark struct{ entries, idBytes int64 }
 
 func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*source, error) {
 	op := input.Opener{FS: s.o.FS, Bytes: new(atomic.Int64), MaxWindow: uint64(p.window)}
@@ -117,8 +126,19 @@ func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*
 	if err != nil {
 		return nil, err
 	}
+	if _, err = s.chunks(ctx, src, sampleChunks, nil); err == io.EOF {
+		err = nil
+	}
+	s.disk += op.Bytes.Load() - src.Ahead()
+	return src, errors.Join(err, src.Close())
+}
+
+// chunks counts the first n chunks of an input and returns what it counts itself of them.
+// It is io.EOF if there are no more. look may see the batches.
+func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*format.Chunk, *format.Batch)) (t format.Tally, err error) {
 	c, b := &format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}, &format.Batch{}
-	for range sampleChunks {
+	for range n {
+		begun := time.Now()
 		c.Data = c.Data[:0]
 		if err = ctx.Err(); err == nil {
 			err = src.reader.Next(c)
@@ -128,20 +148,24 @@ func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*
 			err = src.reader.Parse(c, b)
 		}
 		if err != nil {
-			break
+			return t, err
 		}
+		s.seconds += time.Since(begun).Seconds()
+		if s.o.Events {
+			ones(b.Val)
+		}
+		if look != nil {
+			look(c, b)
+		}
+		t.Add(b.Tally)
 		s.add(b, src.shape)
 	}
-	s.disk += op.Bytes.Load() - src.Ahead()
-	if err == io.EOF {
-		err = nil
-	}
-	return src, errors.Join(err, src.Close())
+	return t, nil
 }
 
 // add counts a batch.
 func (s *sample) add(b *format.Batch, declared *shape) {
-	before := s.idBytes
+	s.shape = declared
 	var users, items []uint32
 	var k extsort.Packer
 	switch {
@@ -154,11 +178,14 @@ func (s *sample) add(b *format.Batch, declared *shape) {
 	}
 	e := make([]extsort.Entry, 0, extsort.BlockEntries)
 	for i, v := range b.Val {
+		var key uint64
 		if declared != nil {
-			e = append(e, extsort.Entry{Key: k.Key(b.Row.Ints[i], b.Col.Ints[i]), Val: v})
+			key = k.Key(b.Row.Ints[i], b.Col.Ints[i])
 		} else {
-			e = append(e, extsort.Entry{Key: uint64(users[i])<<32 | uint64(items[i]), Val: v})
+			key = uint64(users[i])<<32 | uint64(items[i])
 		}
+		e = append(e, extsort.Entry{Key: key, Val: v})
+		s.look(key)
 		if len(e) == extsort.BlockEntries || i == len(b.Val)-1 {
 			s.encoded += int64(len(s.coder.Encode(nil, e, false)))
 			e = e[:0]
@@ -166,7 +193,34 @@ func (s *sample) add(b *format.Batch, declared *shape) {
 	}
 	s.entries += int64(len(b.Val))
 	s.stats.Add(b.Val...)
-	s.someIDs, s.someSeen = s.idBytes-before, int64(len(b.Val))
+	s.marks = append(s.marks, mark{s.entries, s.idBytes})
+}
+
+// look counts places that come again.
+func (s *sample) look(key uint64) {
+	if s.seen == nil {
+		return
+	}
+	n := len(s.seen)
+	if s.seen[key] = struct{}{}; len(s.seen) == n {
+		s.repeated++
+	}
+}
+
+// growth is how many times as many ids there are in n entries as in the sample, by Heaps' law: n
+// entries have K·n^β of them (H. S. Heaps, "Information Retrieval", 1978). β is that of the second
+// half of the sample: 1 if entries are in order of their ids, less if not.
+func (s *sample) growth(n float64) float64 {
+	if n <= float64(s.entries) || s.idBytes == 0 {
+		return 1
+	}
+	beta := 1.0
+	for _, m := range s.marks {
+		if 0 < m.idBytes && m.entries <= s.entries/2 {
+			beta = math.Log(float64(s.idBytes)/float64(m.idBytes)) / math.Log(float64(s.entries)/float64(m.entries))
+		}
+	}
+	return math.Pow(n/float64(s.entries), min(beta, 1))
 }
 
 // number gives temporary ids and counts the bytes of those that are new.
@@ -186,26 +240,40 @@ func (s *sample) number(d *ids.Dictionary, c *format.Keys) []uint32 {
 	return ids
 }
 
-// storeGap is the bytes the place of an entry takes in a store; 1 to 3 are usual.
-const storeGap = 2.5
+// gapBytes is about how many bytes the place of an entry takes in a store: the bits of the mean
+// distance of entries in a row and two more, and some for rows that are unlike.
+func gapBytes(rows, cols, entries float64) float64 {
+	return 1.15 * (math.Log2(max(1, rows*cols/entries)) + 2) / 8
+}
 
 // scale extrapolates to inputs of the given bytes on disk.
 func (s *sample) scale(total int64, p plan) *Estimate {
-	n := float64(s.entries) * float64(total) / float64(s.disk)
+	return s.of(float64(s.entries)*float64(total)/float64(s.disk), p)
+}
+
+// of extrapolates to n entries.
+func (s *sample) of(n float64, p plan) *Estimate {
 	values := s.stats.Values()
 	value := float64(values.Coding.Size(uint64(s.entries))) / float64(s.entries)
-	ids := 0.0 // of an entry, at the rate of the last chunk
-	if s.someSeen > 0 {
-		ids = float64(s.someIDs) / float64(s.someSeen)
+	ids := float64(s.idBytes) * s.growth(n)
+	rows, cols := float64(s.users.N)*s.growth(n), float64(s.items.N)*s.growth(n)
+	if s.shape != nil {
+		rows, cols = float64(s.shape.Rows), float64(s.shape.Cols)
 	}
-	e := &Estimate{Entries: int64(n), Store: int64(n * (storeGap + value + ids))}
+	if rows == 0 || cols == 0 { // not known before the end
+		rows, cols = n, n
+	}
+	e := &Estimate{Entries: int64(n), Store: int64(n*(gapBytes(rows, cols, n)+value) + ids)}
 	size := float64(extsort.EntryBytes)
 	if s.users.N > 0 && len(values.Table) > 0 {
 		size = extsort.PackedBytes
 	}
-	if n*size*9/8 > float64(p.Space) || n*size > float64(p.Keep) {
+	// A quarter of the room is for a run that is not full and for sorting one.
+	need := n*size*4/3 + float64(s.users.Size()+s.items.Size())*s.growth(n)
+	e.Memory = p.total - p.Space + max(minSpace, int64(need*1.05))
+	if need > float64(p.Space) || n*size > float64(p.Keep) {
 		// One byte more for places farther apart than those of the sample.
-		e.Spool = int64(n * (float64(s.encoded)/float64(s.entries) + 1 + ids))
+		e.Spool = int64(n*(float64(s.encoded)/float64(s.entries)+1) + ids)
 	}
 	return e
 }

@@ -27,6 +27,7 @@ func (a *app) ingestCommand() *cobra.Command {
 		o     ingest.Options
 		out   string
 		every time.Duration
+		dry   bool
 	)
 	cmd := &cobra.Command{
 		Use:   "ingest INPUT... -o STORE",
@@ -59,7 +60,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if out == "" {
+			if out == "" && !dry {
 				return ui.Usagef(cmd, "no STORE to write: give one with -o")
 			}
 			if n := len(o.Columns); n != 0 && n != 2 && n != 3 {
@@ -87,6 +88,9 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 				o.CheckpointEvery = -1
 			}
 			o.Separator = strings.ReplaceAll(o.Separator, `\t`, "\t")
+			if dry {
+				return a.sniff(cmd, args, out, o)
+			}
 			report, err := a.ingest(cmd.Context(), args, out, o)
 			if err != nil {
 				return toldIngest(cmd, err)
@@ -99,6 +103,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	}
 	f := cmd.Flags()
 	f.StringVarP(&out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
+	f.BoolVar(&dry, "dry-run", false, "write nothing; say what would be read, as gdsvd sniff does")
 	formats := []ui.Choice[string]{{Name: "auto", Value: "auto"}}
 	for _, f := range all.Formats() {
 		if f.Name != "" {

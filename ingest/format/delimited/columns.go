@@ -72,7 +72,7 @@ func (t *table) positional(header, movieLens, events bool) (roles.Assignment, er
 	if readings != nil {
 		return a, &format.AmbiguityError{Readings: readings}
 	}
-	if err := a.Explain(t.labels(header), "by its place: user, item, value, in this order"); err != nil {
+	if err := a.Explain(t.labels(header), "by its place"); err != nil {
 		return a, err
 	}
 	if timed && n-1 != a.Value && (events || n == 4) {

@@ -91,7 +91,10 @@ func notRegular(err error) error {
 
 // A File is one open file or standard input, uncompressed. It is a format.Stream.
 type File struct {
-	Name    string
+	Name string
+	// Compression is "gzip" or "zstd", as the first bytes tell; "": none.
+	Compression string
+
 	r       *bufio.Reader
 	direct  *offsetReader // below r
 	raw     *countingReader
@@ -113,8 +116,14 @@ func (f *File) Close() error {
 }
 
 // Ahead is how many bytes have been read from the file but not by a format; if it
-// is compressed, a few too many.
-func (f *File) Ahead() int64 { return int64(f.buffer.Buffered() + f.r.Buffered()) }
+// is compressed, about so many.
+func (f *File) Ahead() int64 {
+	raw, ahead := int64(f.buffer.Buffered()), int64(f.r.Buffered())
+	if f.Compression != "" && f.read > 0 {
+		ahead = int64(float64(ahead) * float64(f.raw.own-raw) / float64(f.read))
+	}
+	return raw + ahead
+}
 
 // Uncompressed is how many bytes have been read.
 func (f *File) Uncompressed() int64 { return f.read - int64(f.r.Buffered()) }
@@ -217,8 +226,10 @@ func (o Opener) uncompress(in *File) error {
 	var r io.Reader = br
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		in.Compression = "gzip"
 		r = &memberReader{br: br, raw: in.raw}
 	case string(head) == "\x28\xb5\x2f\xfd":
+		in.Compression = "zstd"
 		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(o.MaxWindow))
 		if err != nil {
 			return in.told(err)

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/memory"
+)
+
+// sniffCommand is ingest --dry-run under a name of its own.
+func (a *app) sniffCommand() *cobra.Command {
+	cmd := a.ingestCommand()
+	cmd.Use, cmd.Short = "sniff INPUT...", "Say what an input is and how ingest would read it"
+	cmd.Long = `sniff reads the beginning of each INPUT, a file, a quoted pattern or - for standard
+input, and prints the format, the compression, the role of every column and why, the first
+entries, what an ingest would take (estimated from the sample), warnings, and the ingest
+command that says explicitly what has been recognised. It writes nothing.
+
+It takes the flags of ingest. An input that can be read in several ways is refused with exit
+code 2, the readings and the flag for each.` + "\n" + ui.ExitHelp
+	cmd.Example = `  gdsvd sniff ratings.csv.gz
+  zcat events.gz | gdsvd sniff - --value count --json`
+	f := cmd.Flags()
+	dry := f.Lookup("dry-run")
+	dry.DefValue = "true"
+	_ = dry.Value.Set("true") // a bool: cannot fail
+	for _, name := range []string{"dry-run", "force", "resume", "checkpoint-every", "ignore-space"} {
+		f.Lookup(name).Hidden = true
+	}
+	return cmd
+}
+
+// sniffResult is the --json form of an ingest.Description.
+type sniffResult struct {
+	*ingest.Description
+	Command []string `json:"command"` // that says explicitly what has been recognised
+}
+
+// sniff prints what ingest would make of inputs.
+func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Options) error {
+	o.FS, o.Stdin, o.Log = a.fsys, a.stdin, a.display.Logger()
+	d, err := ingest.Sniff(cmd.Context(), inputs, o)
+	if err != nil {
+		return toldIngest(cmd, err)
+	}
+	r := sniffResult{d, explicitCommand(cmd.Flags(), inputs, out, d.Flags)}
+	if a.json {
+		return a.printJSON(r)
+	}
+	return a.printSniffed(r, o.Memory)
+}
+
+// explicitCommand is the ingest with the flags that have been given and those that say what has been recognised.
+func explicitCommand(given *pflag.FlagSet, inputs []string, out string, flags []format.Flag) []string {
+	if out == "" {
+		out = "ratings.csr"
+		if name := filepath.Base(inputs[0]); inputs[0] != "-" && !strings.ContainsAny(name, "*?[") {
+			name, _, _ = strings.Cut(name, ".")
+			out = name + ".csr"
+		}
+	}
+	command := append(append([]string{"gdsvd", "ingest"}, inputs...), "-o", out)
+	for _, f := range flags {
+		command = append(command, "--"+f.Name, f.Value)
+	}
+	passed := []string{"out", "dry-run", "json", "quiet", "log-level", "config"}
+	given.Visit(func(f *pflag.Flag) {
+		if slices.Contains(passed, f.Name) || slices.ContainsFunc(flags, func(said format.Flag) bool { return said.Name == f.Name }) {
+			return
+		}
+		value := strings.ReplaceAll(f.Value.String(), "\t", `\t`)
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), ",")
+		}
+		command = append(command, "--"+f.Name+"="+value)
+	})
+	return command
+}
+
+// shownInputs is how many inputs are printed.
+const shownInputs = 8
+
+func (a *app) printSniffed(r sniffResult, budget int64) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for i, in := range r.Inputs {
+		if i == shownInputs {
+			fmt.Fprintf(w, "\tand %s\n", plural(r.Of-shownInputs, "more input"))
+			break
+		}
+		printInput(w, in, i > 0 && slices.Equal(in.Columns, r.Inputs[i-1].Columns))
+	}
+	for i, t := range r.First {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", first(i == 0, "entries"), t.Row, t.Col, strconv.FormatFloat(t.Value, 'g', -1, 64))
+	}
+	printEstimate(w, r, budget)
+	for _, text := range r.Warnings {
+		fmt.Fprintf(w, "warning\t%s\n", text)
+	}
+	var words []string
+	for _, s := range r.Command {
+		words = append(words, quoted(s))
+	}
+	fmt.Fprintf(w, "\n%s\n", strings.Join(words, " "))
+	return w.Flush()
+}
+
+// printInput prints what one input is.
+func printInput(w io.Writer, in ingest.InputDescription, sameColumns bool) {
+	line := []string{in.Name}
+	if in.Bytes >= 0 {
+		line = append(line, memory.FormatSize(in.Bytes))
+	}
+	if in.Compression != "" {
+		line = append(line, "compressed by "+in.Compression)
+	}
+	fmt.Fprintf(w, "input\t%s\n", strings.Join(line, ", "))
+	line = []string{in.Format}
+	if in.Separator != "" {
+		line = append(line, "fields separated by "+in.Separator)
+	}
+	switch in.Header {
+	case "yes":
+		line = append(line, "with a header")
+	case "no":
+		line = append(line, "without a header")
+	}
+	fmt.Fprintf(w, "format\t%s\n", strings.Join(line, ", "))
+	for i, c := range in.Columns {
+		if !sameColumns {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", first(i == 0, "columns"), c.Name, c.Role, c.Why)
+		}
+	}
+	for _, note := range in.Notes {
+		fmt.Fprintf(w, "note\t%s\n", note)
+	}
+}
+
+func printEstimate(w io.Writer, r sniffResult, budget int64) {
+	if r.ShapeKnown {
+		fmt.Fprintf(w, "shape\t%d × %d\n", r.Rows, r.Cols)
+	} else if r.Rows > 0 {
+		fmt.Fprintf(w, "shape\tat least %d × %d\n", r.Rows, r.Cols)
+	}
+	if r.Entries == 0 {
+		return
+	}
+	about := "about "
+	if r.Exact {
+		about = ""
+	}
+	fmt.Fprintf(w, "number\t%s%d entries, from a sample of %d\n", about, r.Entries, r.Sampled)
+	fmt.Fprintf(w, "memory\tabout %s, of --memory %s\n", memory.FormatSize(min(r.Memory, budget)), memory.FormatSize(budget))
+	fmt.Fprintf(w, "disk\tabout %s for the store, %s for temporary files\n", memory.FormatSize(r.Store), memory.FormatSize(r.Spool))
+	fmt.Fprintf(w, "time\tabout %s, at the speed of the sample\n", clock(r.Seconds))
+}
+
+// first is a text where it is wanted.
+func first(wanted bool, s string) string {
+	if wanted {
+		return s
+	}
+	return ""
+}
+
+// quoted is a word as a shell takes it.
+func quoted(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`*?[]{}()<>|&;!#~") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+)
+
+// sniffed are inputs whose explicit command is to give the same store.
+var sniffed = []struct {
+	name  string
+	files []string
+	args  []string
+}{
+	{"MovieLens", []string{"1::10::3.5::978300760\n2::10::4::978300761\n"}, nil},
+	{"u.data", []string{"1\t10\t3\t881250949\n2\t10\t4\t881250949\n"}, nil},
+	{"u.data by name", []string{"1\t10\t3\t881250949\n2\t10\t4\t881250949\n"}, []string{"--format", "movielens"}},
+	{"any order of columns", []string{"ts,rating,item,user\n7,4,a,ann\n8,5,b,bob\n"}, nil},
+	{"names that need quotes", []string{"Rating (1-5);Movie Title;User's ID\n4;Heat;1\n5;Jaws;2\n"}, nil},
+	{"a comment with names", []string{"# item user rating\n10 1 3\n11 2 4\n"}, nil},
+	{"blanks", []string{"  1 10\t 3\n2  10 4 \n"}, nil},
+	{"bars", []string{"1|10|3|\n2|11|4|\n"}, nil},
+	{"a log", []string{"session;page;when\na;x;1\na;x;2\nb;y;3\n"}, []string{"--value", "count"}},
+	{"duplicates", []string{"user,item,r\na,x,1\na,x,2\nb,y,3\n"}, []string{"--duplicates", "max", "--orient", "cols"}},
+	{"bad lines", []string{"user,item,r\na,x,1\na,y,oops\nb,y,3\n"}, []string{"--max-bad-lines", "1"}},
+	{"numbers chosen as names", []string{"0,1,2\n1,10,3.5\n"}, []string{"--header", "yes"}},
+	{"columns chosen", []string{"foo,bar,baz\n1,10,3.5\n"}, []string{"--columns", "bar,foo,baz"}},
+	{"parts that differ", []string{"user,item,rating\n1,10,3\n", "item;rating;user\n11;4;2\n"}, nil},
+	{"a part without header", []string{"item,user,rating\n10,1,3\n", "11,2,4\n"}, nil},
+	{"Matrix Market", []string{"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n3 2\n"}, nil},
+	{"IDX", []string{"\x00\x00\x08\x02\x00\x00\x00\x02\x00\x00\x00\x03\x00\x01\x02\x03\x00\x00"}, nil},
+	{"svmlight", []string{"1 3:0.5 7:1\n-1 2:1 9:0.25\n"}, nil},
+	{"joined headers", []string{"user,item\n1,2\nuser,item\n3,4\n"}, nil},
+}
+
+// The command that sniff prints makes the store that ingest makes of what it recognises.
+func TestSniffedCommand(t *testing.T) {
+	for _, c := range sniffed {
+		dir := t.TempDir()
+		var inputs []string
+		for i, text := range c.files {
+			path := filepath.Join(dir, string(rune('a'+i))+".txt")
+			if i == 0 {
+				var b bytes.Buffer
+				z := gzip.NewWriter(&b)
+				z.Write([]byte(text))
+				z.Close()
+				text = b.String()
+			}
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			inputs = append(inputs, path)
+		}
+		plain, explicit := filepath.Join(dir, "plain"), filepath.Join(dir, "explicit")
+		var want, got ingestResult
+		said := must(t, append(append([]string{"ingest", "-o", plain, "--json"}, inputs...), c.args...)...)
+		if err := json.Unmarshal([]byte(said), &want); err != nil {
+			t.Fatal(err)
+		}
+		var r sniffResult
+		args := append(append([]string{"-o", explicit, "--json"}, inputs...), c.args...)
+		said = must(t, append([]string{"sniff"}, args...)...)
+		if err := json.Unmarshal([]byte(said), &r); err != nil {
+			t.Fatal(err)
+		}
+		if dry := must(t, append([]string{"ingest", "--dry-run"}, args...)...); stable(t, dry) != stable(t, said) {
+			t.Errorf("%s: a dry run says\n%s\nnot\n%s", c.name, dry, said)
+		}
+		if _, err := os.Stat(explicit); err == nil {
+			t.Fatalf("%s: sniff has written %s", c.name, explicit)
+		}
+		if !slices.Contains(r.Command, "--format") {
+			t.Errorf("%s: %q", c.name, r.Command)
+		}
+		said = must(t, append(r.Command[1:], "--json")...)
+		if err := json.Unmarshal([]byte(said), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Fingerprint != want.Fingerprint || got.NNZ != want.NNZ || got.BadLines != want.BadLines {
+			t.Errorf("%s: %q gives %+v, want %+v", c.name, r.Command, got, want)
+		}
+	}
+}
+
+// stable is a description without what is measured.
+func stable(t *testing.T, s string) string {
+	t.Helper()
+	var d map[string]any
+	if err := json.Unmarshal([]byte(s), &d); err != nil {
+		t.Fatal(err)
+	}
+	delete(d, "seconds")
+	b, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestSniffPrints(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "my ratings.csv")
+	if err := os.WriteFile(path, []byte("time,stars,Movie ID,member\n7,4,10,ann\n8,3.5,11,bob\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	said := must(t, "sniff", path)
+	for _, want := range []string{
+		"input    " + path + ", 51 B\n", "format   delimited, fields separated by commas, with a header\n",
+		"columns  time      time    named \"time\": a time is no value\n", "         member    row     named \"member\"\n",
+		"entries  ann  10  4\n", "shape    2 × 2\n", "number   2 entries", "disk     about ", "time     about ",
+		"\ngdsvd ingest '" + path + "' -o 'my ratings.csr' --format delimited --sep , --header yes --columns 4,3,2\n",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%s\ndoes not say %q", said, want)
+		}
+	}
+}
+
+// Readings of an ambiguous input: exit 2, each with its flag, and nothing on standard output.
+func TestSniffAmbiguous(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in")
+	if err := os.WriteFile(path, []byte("ann,x\nbob,y\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"sniff", path}, {"ingest", "--dry-run", path}, {"ingest", path, "-o", path + ".csr"}} {
+		if o := fails(t, ui.ExitUsage, `--header yes.*--header no`, command...); o.stdout != "" {
+			t.Errorf("%q prints %q", command, o.stdout)
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/internal/memory"
+)
+
+// A Description is what Sniff has found out about inputs.
+type Description struct {
+	Inputs []InputDescription `json:"inputs"` // those looked at, see Sniff
+	Of     int                `json:"of"`     // inputs there are
+	// Rows and Cols are those of a declared shape, or of all entries; else those of the sample: there
+	// may be more.
+	Rows       int64    `json:"rows"`
+	Cols       int64    `json:"cols"`
+	ShapeKnown bool     `json:"shape_known"`
+	First      []Triple `json:"first"`        // entries
+	Sampled    int64    `json:"sampled"`      // entries
+	Entries    int64    `json:"entries"`      // estimated; 0: the size of the input is not known
+	Exact      bool     `json:"exact"`        // all have been read, or are declared
+	Memory     int64    `json:"memory_bytes"` // that it would take without temporary files, estimated
+	Spool      int64    `json:"spool_bytes"`  // of temporary files within Options.Memory, estimated
+	Store      int64    `json:"store_bytes"`  // estimated
+	Seconds    float64  `json:"seconds"`      // estimated, at the speed of the sample
+	Warnings   []string `json:"warnings"`
+	// Flags of gdsvd ingest say what has been recognised: with them nothing is left to be.
+	Flags []format.Flag `json:"flags"`
+}
+
+// An InputDescription is what Sniff has found out about one input.
+type InputDescription struct {
+	Name        string          `json:"name"`
+	Format      string          `json:"format"`
+	Compression string          `json:"compression"` // "": none
+	Bytes       int64           `json:"bytes"`       // on disk; −1: not known
+	Separator   string          `json:"separator"`   // in words; "": there is none
+	Header      string          `json:"header"`      // "yes", "no"; "": there cannot be one
+	Columns     []format.Column `json:"columns"`
+	Notes       []string        `json:"notes"`
+	flags       []format.Flag
+	entries     float64 // 0: not known
+	exact       bool
+	whole       bool // all of it has been read
+}
+
+// A Triple is an entry as it has been read. Where keys are indices they count from 1.
+type Triple struct {
+	Row   string  `json:"row"`
+	Col   string  `json:"col"`
+	Value float64 `json:"value"`
+}
+
+const (
+	// mostSniffed is how many inputs Sniff looks at; of more it takes some evenly spread.
+	mostSniffed = 64
+	// sniffChunks is how many chunks of all inputs together are parsed, one of each at least.
+	sniffChunks = 32
+	// mostTriples is how many entries are shown.
+	mostTriples = 5
+)
+
+// Sniff tells what Ingest would make of inputs: it opens them, parses their first chunks,
+// and extrapolates. It writes nothing. What is wrong with an input is a *format.ParseError,
+// as of Ingest; several readings are a *format.AmbiguityError.
+func Sniff(ctx context.Context, inputs []string, o Options) (*Description, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("sniff: %w", err)
+	}
+	p, err := newPlan(o.Memory, o.Workers)
+	if err != nil {
+		return nil, fmt.Errorf("sniff: %w", err)
+	}
+	names, err := input.Expand(o.FS, inputs)
+	if err != nil {
+		return nil, err
+	}
+	s := &sniffer{
+		sample: sample{o: o, users: ids.NewDictionary(), items: ids.NewDictionary(), seen: map[uint64]struct{}{}},
+		plan:   p, d: &Description{Of: len(names), First: []Triple{}, Warnings: []string{}},
+	}
+	some := min(len(names), mostSniffed)
+	s.each = max(1, sniffChunks/some)
+	for i := range some {
+		name := names[i*len(names)/some]
+		if err := s.input(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.extrapolate(names); err != nil {
+		return nil, err
+	}
+	s.agree()
+	s.warn()
+	return s.d, nil
+}
+
+// A sniffer collects a Description.
+type sniffer struct {
+	sample
+	plan plan
+	each int // chunks
+	d    *Description
+	prev *source
+	bad  error // of a line
+}
+
+// input looks at one input.
+func (s *sniffer) input(ctx context.Context, name string) (err error) {
+	op := input.Opener{FS: s.o.FS, Stdin: s.o.Stdin, Bytes: new(atomic.Int64), MaxWindow: uint64(s.plan.window)}
+	src, err := openSource(ctx, op, name, s.o, s.prev)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	d := InputDescription{Name: src.Name, Format: src.format, Compression: src.Compression, Bytes: -1, Columns: []format.Column{}, Notes: []string{}}
+	if name != "-" {
+		fi, err := s.o.FS.Stat(name)
+		if err != nil {
+			return fmt.Errorf("read input: %w", err)
+		}
+		d.Bytes = fi.Size()
+	}
+	declared := d.describe(src.reader)
+	entries := s.entries
+	t, err := s.chunks(ctx, src, s.each, func(_ *format.Chunk, b *format.Batch) {
+		s.show(src, b)
+		if b.Refused > s.o.MaxBadLines && s.bad == nil {
+			s.bad = b.Errs[0]
+		}
+	})
+	read := op.Bytes.Load() - src.Ahead()
+	s.disk += read
+	got := float64(s.entries - entries)
+	switch {
+	case err != nil && err != io.EOF:
+		return err
+	case err == io.EOF:
+		d.entries, d.exact, d.whole = got, s.bad == nil, s.bad == nil
+		if d.whole {
+			if err := src.reader.Check(t, nil, nil); err != nil {
+				return err
+			}
+		}
+	case declared > 0 && t.Entries > 0:
+		d.entries, d.exact = float64(declared)*got/float64(t.Entries), declared == t.Entries || got == float64(t.Entries)
+	case d.Bytes >= 0 && read > 0:
+		d.entries = got * float64(d.Bytes) / float64(read)
+	}
+	if src.shape != nil && (!src.shape.Late || d.whole) {
+		s.d.Rows, s.d.Cols, s.d.ShapeKnown = src.shape.Rows, src.shape.Cols, true
+	}
+	s.d.Inputs = append(s.d.Inputs, d)
+	s.prev = src
+	return nil
+}
+
+// describe takes what a reader tells, and returns the declared number of entries, or 0.
+func (d *InputDescription) describe(r format.Reader) int64 {
+	d.flags = []format.Flag{{Name: "format", Value: d.Format}}
+	describer, ok := r.(format.Describer)
+	if !ok {
+		return 0
+	}
+	of := describer.Describe()
+	d.Separator, d.flags = of.Separator, append(d.flags, of.Flags...)
+	d.Columns, d.Notes = append(d.Columns, of.Columns...), append(d.Notes, of.Notes...)
+	if of.Header != format.HeaderAuto {
+		d.Header = of.Header.String()
+	}
+	return of.Entries
+}
+
+// show keeps the first entries.
+func (s *sniffer) show(src *source, b *format.Batch) {
+	for i := 0; i < len(b.Val) && len(s.d.First) < mostTriples; i++ {
+		key := func(k *format.Keys, from int64) string {
+			if k.IsText {
+				return string(k.Text(i))
+			}
+			return strconv.FormatInt(k.Ints[i]+from, 10)
+		}
+		row, col := int64(0), int64(0)
+		if src.shape != nil {
+			row = 1
+			if !src.shape.Late { // else they are as in the input
+				col = 1
+			}
+		}
+		s.d.First = append(s.d.First, Triple{key(&b.Row, row), key(&b.Col, col), b.Val[i]})
+	}
+}
+
+// sortSeconds is what an entry takes to be sorted and written, beside being read and parsed.
+const sortSeconds = 150e-9
+
+// extrapolate goes from the sample to all inputs.
+func (s *sniffer) extrapolate(names []string) error {
+	d, n, exact, bytes, more := s.d, 0.0, true, int64(0), int64(0)
+	whole := len(d.Inputs) == len(names)
+	for _, in := range d.Inputs {
+		whole = whole && in.whole
+	}
+	for _, in := range d.Inputs {
+		n += in.entries
+		bytes += max(0, in.Bytes)
+		if exact = exact && in.exact; in.entries == 0 && !in.exact {
+			n, more = 0, -1
+			break
+		}
+	}
+	if len(d.Inputs) < len(names) && more == 0 {
+		for _, name := range names {
+			fi, err := s.o.FS.Stat(name)
+			if err != nil {
+				return fmt.Errorf("read input: %w", err)
+			}
+			more += fi.Size()
+		}
+		n, exact = n*float64(more)/float64(max(1, bytes)), false
+	}
+	d.Sampled = s.entries
+	if !d.ShapeKnown {
+		d.Rows, d.Cols, d.ShapeKnown = int64(s.users.N), int64(s.items.N), whole
+	}
+	if s.entries == 0 || n == 0 {
+		return nil
+	}
+	e := s.of(n, s.plan)
+	d.Entries, d.Exact, d.Memory, d.Spool, d.Store = int64(n+0.5), exact, e.Memory, e.Spool, e.Store
+	d.Seconds = n * (s.seconds/float64(s.entries) + sortSeconds)
+	return nil
+}
+
+// agree keeps the flags that are the same for all inputs.
+func (s *sniffer) agree() {
+	d := s.d
+	first := d.Inputs[0].flags
+	for _, flag := range first {
+		same := true
+		for _, in := range d.Inputs[1:] {
+			found := false
+			for _, f := range in.flags {
+				found = found || f == flag
+			}
+			same = same && found
+		}
+		if same {
+			d.Flags = append(d.Flags, flag)
+		} else {
+			d.Warnings = append(d.Warnings, "the inputs differ in --"+flag.Name+": it is recognised for each of them")
+		}
+	}
+}
+
+// warn says what will be met.
+func (s *sniffer) warn() {
+	d := s.d
+	say := func(text string, args ...any) { d.Warnings = append(d.Warnings, fmt.Sprintf(text, args...)) }
+	if s.bad != nil {
+		say("%v (--max-bad-lines N leaves such lines out)", s.bad)
+	}
+	if s.repeated > 0 && s.o.Duplicates == DuplicatesError {
+		say("%d of %d entries repeat a pair: --duplicates sum adds them up (or: mean, first, last, max), --value count counts them", s.repeated, s.entries)
+	}
+	if len(d.Inputs) < d.Of {
+		say("%d of %d inputs have been looked at", len(d.Inputs), d.Of)
+	}
+	if d.Spool > 0 {
+		say("more than --memory %s holds: about %s of temporary files are written beside the store", memory.FormatSize(s.o.Memory), memory.FormatSize(d.Spool))
+	}
+	if d.Entries == 0 && s.entries > 0 {
+		say("the size of the input is not known: nothing is estimated")
+	}
+}

@@ -1,0 +1,169 @@
+package ingest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// within tells whether an estimate is true but for a factor.
+func within(estimate, truth int64, factor float64) bool {
+	return math.Abs(math.Log(float64(estimate)/float64(truth))) <= math.Log(factor)
+}
+
+// TestSniffEstimates: on real data entries are estimated within 5 %, the store within a factor of
+// 2, and the memory holds all entries without temporary files.
+func TestSniffEstimates(t *testing.T) {
+	dir := dataDir(t)
+	for _, c := range []struct {
+		file  string
+		exact bool
+	}{
+		{"movielens/ml-100k/u.data", true},
+		{"movielens/ml-latest-small/ratings.csv", true},
+		{"movielens/ml-1m/ratings-notimestamp.dat.gz", false},
+		{"snap/soc-Slashdot0902.mtx.gz", true},
+		{"svmlight/a9a.t", true},
+		{"mnist/train-images-idx3-ubyte.gz", false},
+	} {
+		if testing.Short() && strings.HasPrefix(c.file, "mnist") {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(c.file))
+		d, err := Sniff(t.Context(), []string{path}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Ingest(t.Context(), []string{path}, target(t), Options{Memory: d.Memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d entries estimated, %d true; store %d, %d; memory %d, spilled %d; %.2g s, %.2g", c.file,
+			d.Entries, r.NNZ, d.Store, r.Bytes, d.Memory, r.SpilledBytes, d.Seconds, r.ReadSeconds+r.SortSeconds+r.WriteSeconds)
+		if !within(d.Entries, r.NNZ, 1.05) || d.Exact != c.exact || d.Exact && d.Entries != r.NNZ || !within(d.Store, r.Bytes, 2) || d.Spool != 0 || r.SpilledBytes != 0 {
+			t.Errorf("%s: %+v", c.file, d)
+		}
+		if d.ShapeKnown && (d.Rows != r.Rows || d.Cols != r.Cols) || d.Rows > r.Rows || d.Cols > r.Cols {
+			t.Errorf("%s: %d × %d, known %v, is %d × %d", c.file, d.Rows, d.Cols, d.ShapeKnown, r.Rows, r.Cols)
+		}
+	}
+}
+
+func zipped(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write([]byte(s))
+	z.Close()
+	return b.String()
+}
+
+func TestSniff(t *testing.T) {
+	const src = "rating;MovieTitle;When;who\n4;Heat;2020-01-01;ann\n3.5;Jaws;2020-01-02;bob\n"
+	o := Options{Columns: []string{"who", "MovieTitle", "rating"}}
+	path := write(t, "in", zipped(src))
+	d, err := Sniff(t.Context(), []string{path}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := d.Inputs[0]
+	if in.Format != "delimited" || in.Compression != "gzip" || in.Separator != "semicolons" || in.Header != "yes" || in.Bytes != int64(len(zipped(src))) {
+		t.Errorf("got %+v", in)
+	}
+	var said []string
+	for _, c := range in.Columns {
+		said = append(said, c.Name+" "+c.Role+" "+c.Why)
+	}
+	if want := []string{"rating value chosen by --columns", "MovieTitle column chosen by --columns", `When time named "when": a time is no value`, "who row chosen by --columns"}; !slices.Equal(said, want) {
+		t.Errorf("got %q", said)
+	}
+	if want := []Triple{{"ann", "Heat", 4}, {"bob", "Jaws", 3.5}}; !slices.Equal(d.First, want) {
+		t.Errorf("got %v", d.First)
+	}
+	if want := []format.Flag{{Name: "format", Value: "delimited"}, {Name: "sep", Value: ";"}, {Name: "header", Value: "yes"}, {Name: "columns", Value: "who,MovieTitle,rating"}}; !slices.Equal(d.Flags, want) {
+		t.Errorf("got %v", d.Flags)
+	}
+	if d.Entries != 2 || !d.Exact || !d.ShapeKnown || d.Rows != 2 || d.Cols != 2 || len(d.Warnings) != 0 {
+		t.Errorf("got %+v", d)
+	}
+}
+
+func TestSniffWarns(t *testing.T) {
+	long := lines(200_000, func(i int) string { return fmt.Sprintf("%d,%d,1", i, i%1000) })
+	for _, c := range []struct {
+		name  string
+		files []string
+		o     Options
+		says  []string
+	}{
+		{"nothing wrong", []string{"user,item\n1,2\n"}, Options{}, nil},
+		{"a bad line", []string{"user,item,rating\n1,2,3\n2,3,x\n"}, Options{}, []string{`:3:5: rating "x": not a number`}},
+		{"repeated pairs", []string{"user,item\na,b\na,b\na,b\n"}, Options{}, []string{"2 of 3 entries repeat a pair: --duplicates sum"}},
+		{"repeated pairs that are wanted", []string{"user,item\na,b\na,b\na,b\n"}, Options{Events: true}, nil},
+		{"other separators", []string{"user,item\na,b\n", "user;item\nc;d\n"}, Options{}, []string{"the inputs differ in --sep"}},
+		{"another order", []string{"user,item,r\na,b,1\n", "r,item,user\n2,d,c\n"}, Options{}, nil},
+		{"many", slices.Repeat([]string{"user,item\na,b\n"}, 70), Options{Events: true}, []string{"64 of 70 inputs have been looked at"}},
+		{"more than memory", []string{zipped(strings.Repeat(long, 10))}, Options{Memory: 48 << 20, Duplicates: Sum}, []string{"temporary files"}},
+	} {
+		var names []string
+		for i, s := range c.files {
+			names = append(names, write(t, fmt.Sprintf("in%d", i), s))
+		}
+		d, err := Sniff(t.Context(), names, c.o)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if len(d.Warnings) != len(c.says) {
+			t.Errorf("%s: %q", c.name, d.Warnings)
+			continue
+		}
+		for i, s := range c.says {
+			if !strings.Contains(d.Warnings[i], s) {
+				t.Errorf("%s: %q does not say %q", c.name, d.Warnings[i], s)
+			}
+		}
+	}
+}
+
+// What Ingest refuses, Sniff refuses: the readings of an ambiguous input, what cannot be read.
+func TestSniffRefuses(t *testing.T) {
+	for src, want := range map[string]error{
+		"foo,bar,baz\n1,2,3\n":          errAmbiguous,
+		"":                              format.ErrEmpty,
+		"one\n":                         text.ErrFields,
+		mmReal + "2 2 2\n1 1 5\n":       format.ErrCount,
+		zipped("user,item\n1,2\n")[:20]: format.ErrTruncated,
+	} {
+		_, err := Sniff(t.Context(), []string{write(t, "in", src)}, Options{})
+		var e *format.AmbiguityError
+		if err == nil || errors.As(err, &e) != (want == errAmbiguous) || want != errAmbiguous && !errors.Is(err, want) {
+			t.Errorf("%q: %v", src, err)
+		}
+	}
+	if _, err := Sniff(t.Context(), []string{filepath.Join(t.TempDir(), "none")}, Options{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Standard input is told by its first bytes; how much there is, only if that is all.
+func TestSniffStandardInput(t *testing.T) {
+	d, err := Sniff(t.Context(), []string{"-"}, Options{Stdin: strings.NewReader("user,item\nann,x\n")})
+	if err != nil || d.Entries != 1 || !d.Exact || d.Inputs[0].Name != "standard input" || d.Inputs[0].Bytes != -1 {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	endless := strings.Repeat("1,2,3\n", 3<<20)
+	d, err = Sniff(t.Context(), []string{"-"}, Options{Stdin: strings.NewReader(endless), Duplicates: Sum})
+	if err != nil || d.Entries != 0 || d.Exact || d.Sampled == 0 || len(d.Warnings) != 1 {
+		t.Errorf("got %+v, %v", d, err)
+	}
+}
