@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 )
@@ -14,6 +15,10 @@ import (
 func (g *ingestion) settle(ctx context.Context) (err error) {
 	r := g.reading
 	if r.shape != nil {
+		if err := g.settleNamed(ctx); err != nil {
+			return err
+		}
+		g.report.IDLists = r.users.Generations() + r.items.Generations()
 		g.pack, err = g.o.packer(*r.shape)
 		return err
 	}
@@ -46,11 +51,11 @@ func (g *ingestion) sort(ctx context.Context) error {
 	by := g.order()
 	g.o.Log.Debug("sort", "rows", g.pack.Rows, "cols", g.pack.Cols, "transposed", g.pack.Transposed, "runs", g.spool.Runs())
 	remap := g.remap
-	if r.shape != nil {
+	switch {
+	case r.named() || r.shape != nil && r.shape.Late:
+		remap = g.remapIndices
+	case r.shape != nil:
 		remap = nil
-	}
-	if r.shape != nil && r.shape.Late {
-		remap = func(int, int) (*extsort.Remap, error) { return &extsort.Remap{Pack: g.pack, First: r.shape.First}, nil }
 	}
 	err := g.spool.Sort(ctx, g.o.Workers, remap, by, g.meter.Add)
 	if err = errors.Join(err, r.users.Sorted(), r.items.Sorted()); err != nil {
@@ -103,10 +108,26 @@ func (g *ingestion) remap(userGen, itemGen int) (*extsort.Remap, error) {
 // place names a place in the user's matrix: ids, or indices from 1.
 func (g *ingestion) place(key uint64) (row, col string) {
 	i, j := g.userPlace(key)
-	if g.reading.shape != nil {
-		return fmt.Sprint(i + 1), fmt.Sprint(j + 1)
+	row, _ = g.name(format.RowSide, i)
+	col, _ = g.name(format.ColSide, j)
+	return row, col
+}
+
+// name is the id of a place on a side, or its index from 1, and what the input has for it.
+func (g *ingestion) name(side format.Side, i int64) (id, key string) {
+	a := g.reading.axis(side)
+	if g.reading.shape == nil {
+		id, _ = a.Name(g.scratch, i)
+		return id, id
 	}
-	return g.reading.users.Name(g.scratch, i), g.reading.items.Name(g.scratch, j)
+	id = fmt.Sprint(i + 1)
+	if a.Any() {
+		id, i = a.Name(g.scratch, i)
+	}
+	if side == format.ColSide {
+		i += g.reading.shape.First
+	}
+	return id, fmt.Sprint(i)
 }
 
 // userPlace unpacks a key to the user's orientation.

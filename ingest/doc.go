@@ -34,7 +34,8 @@
 // readings are a *format.AmbiguityError with the flag for each.
 //
 // Keys are ids, or indices where the format declares a shape (Matrix Market, IDX); such an
-// input stands alone, and keeps its empty rows and columns. Ids are integers if all of them
+// input stands alone, keeps its empty rows and columns, and may have a file of ids for
+// either (Options.RowIDs). Ids are integers if all of them
 // are canonical decimal int64s ("7", not "07"), else strings of bytes. Rows (users) and
 // columns (items) lie in ascending order of their ids.
 //

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 )
@@ -24,7 +25,7 @@ func complete(o Options, names []string, out string) (*Report, error) {
 		return nil, nil
 	}
 	var err error
-	if g.inputs, err = input.Identify(o.FS, names); err != nil || g.inputs == nil {
+	if err = g.identify(); err != nil || g.inputs == nil {
 		return nil, err
 	}
 	had, made, err := sourceOf(o, out)
@@ -70,6 +71,11 @@ func sourceOf(o Options, path string) (map[string]any, time.Time, error) {
 // sums have none.
 func (g *ingestion) sameOrigin(had map[string]any, made time.Time) error {
 	origin := g.origin()
+	for _, side := range sides {
+		if key := idsKey(side); origin[key] == nil && had[key] != nil {
+			return fmt.Errorf("it had %s %v, this one has none", key, had[key])
+		}
+	}
 	for _, key := range slices.Sorted(maps.Keys(origin)) {
 		if key == sumsKey {
 			continue // of files, told by name below
@@ -87,8 +93,40 @@ func (g *ingestion) sameOrigin(had map[string]any, made time.Time) error {
 	return nil
 }
 
+// idsKey is the name of the file of ids of a side, and its sum, in the source of a store.
+func idsKey(side format.Side) string { return side.String() + "_ids" }
+
 // sumsKey is the name of the sums of the inputs in the source of a store.
 const sumsKey = "input_sums"
+
+// identify looks at the inputs and the files beside them.
+func (g *ingestion) identify() (err error) {
+	if g.inputs, err = input.Identify(g.o.FS, g.names); err != nil {
+		return err
+	}
+	g.beside = map[format.Side]input.ID{}
+	for _, side := range sides {
+		if name := g.o.file(side); name != "" {
+			one, err := input.Identify(g.o.FS, []string{name})
+			if err != nil {
+				return err
+			}
+			g.beside[side] = one[0]
+		}
+	}
+	return nil
+}
+
+// files are the inputs and those beside them, for a journal.
+func (g *ingestion) files() []input.ID {
+	files := slices.Clone(g.inputs)
+	for _, side := range sides {
+		if in, ok := g.beside[side]; ok && files != nil {
+			files = append(files, in)
+		}
+	}
+	return files
+}
 
 // origin is what of the inputs and the options decides what the store is, in the
 // types of decoded JSON. A store that is passed on tells no names of directories.
@@ -107,6 +145,11 @@ func (g *ingestion) origin() map[string]any {
 		}
 	}
 	origin := map[string]any{"inputs": inputs, "options": options}
+	for _, side := range sides {
+		if in, ok := g.beside[side]; ok {
+			origin[idsKey(side)] = filepath.Base(in.Name) + " " + in.Sum
+		}
+	}
 	if sizes != nil {
 		origin["input_bytes"], origin[sumsKey] = sizes, sums
 	}

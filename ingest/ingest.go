@@ -58,7 +58,8 @@ type ingestion struct {
 	reading *reading
 	spool   *extsort.Spool
 	scratch *scratch.Dir
-	inputs  []input.ID // nil if they cannot be read again
+	inputs  []input.ID               // nil if they cannot be read again
+	beside  map[format.Side]input.ID // files of ids
 	saver   saver
 	resumed *journal // nil: begun anew
 
@@ -138,7 +139,7 @@ func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out s
 
 // begin finds out where to begin, and whether there is room for it all.
 func (g *ingestion) begin(ctx context.Context) (err error) {
-	if g.inputs, err = input.Identify(g.o.FS, g.names); err != nil {
+	if err := g.identify(); err != nil {
 		return err
 	}
 	g.scratch.Durable = g.inputs != nil && g.o.CheckpointEvery > 0

@@ -3,7 +3,6 @@ package ingest
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"sync/atomic"
@@ -20,11 +19,10 @@ func (g *ingestion) duplicateError(ctx context.Context, c *combiner) error {
 	if slices.Contains(g.names, "-") {
 		return e
 	}
-	l := &locator{row: []byte(e.Row), col: []byte(e.Col), o: g.o, open: g.reading.open}
-	if g.reading.shape != nil {
-		i, j := g.userPlace(key)
-		l.row, l.col = fmt.Append(nil, i), fmt.Append(nil, j+g.reading.shape.First)
-	}
+	i, j := g.userPlace(key)
+	_, row := g.name(format.RowSide, i)
+	_, col := g.name(format.ColSide, j)
+	l := &locator{row: []byte(row), col: []byte(col), o: g.o, open: g.reading.open}
 	l.open.Bytes = new(atomic.Int64)
 	var prev *source
 	for _, name := range g.names {

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -109,9 +110,13 @@ type Options struct {
 	// IndexBase is the number of the first column in svmlight rows.
 	IndexBase format.IndexBase
 	// Features is the number of columns of svmlight rows; 0 means that of the last one that occurs.
-	Features   int64
-	Duplicates Duplicates
-	Orient     Orientation
+	Features int64
+	// RowIDs and ColIDs are files of the ids of the rows and columns of an input of indices,
+	// as Matrix Market, one a line in the order of the indices; "": the ids are the
+	// indices, or what the format knows.
+	RowIDs, ColIDs string
+	Duplicates     Duplicates
+	Orient         Orientation
 	// Memory is the budget in bytes for what ingest keeps resident, the program
 	// itself and Go's runtime included; 0 means DefaultMemory. Set the limit of
 	// Go's heap to HeapLimit(Memory) to hold the collector to it.
@@ -185,6 +190,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("count events, but of several take the %v: events are summed", o.Duplicates)
 	case o.Features < 0:
 		return fmt.Errorf("%d features: want 0 or more", o.Features)
+	case o.RowIDs == "-" || o.ColIDs == "-":
+		return errors.New("read ids from standard input: want a file")
 	case o.MaxBadLines < 0:
 		return fmt.Errorf("tolerate %d bad lines: want 0 or more", o.MaxBadLines)
 	case o.Memory < 0:

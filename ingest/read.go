@@ -43,7 +43,7 @@ type reading struct {
 	report *Report
 
 	users, items *ids.Axis
-	shape        *shape // declared: keys are indices, and there are no dictionaries
+	shape        *shape // declared: keys are indices
 	spool        *extsort.Spool
 	format       string
 	from         place // where an interrupted ingest has stopped
@@ -86,7 +86,7 @@ func (r *reading) run(ctx context.Context) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			if err := r.take(j); err != nil {
+			if err := r.take(ctx, j); err != nil {
 				return err
 			}
 			l.free <- j
@@ -123,6 +123,9 @@ func (r *reading) read(ctx context.Context, l lanes) error {
 	var prev *source
 	for i, name := range r.names {
 		src, err := openSource(ctx, r.open, name, r.o, prev)
+		if err == nil && prev == nil && r.shape == nil && (src.shape == nil || !src.shape.Late) { // not resumed; nothing else has begun
+			err = r.declare(ctx, src)
+		}
 		if err == nil {
 			err = errors.Join(r.input(ctx, i, src, l), src.Close())
 		}
@@ -232,7 +235,7 @@ func ones(values []float64) {
 }
 
 // take consumes one job, in input order.
-func (r *reading) take(j *job) error {
+func (r *reading) take(ctx context.Context, j *job) error {
 	switch {
 	case j.last:
 		r.shape, r.format = j.src.shape, j.src.format
@@ -240,7 +243,10 @@ func (r *reading) take(j *job) error {
 		r.place = j.at
 		close(j.src.taken)
 		r.report.leaveOut(j.src.leftOut, j.src.tally.LeftOut)
-		return j.src.reader.Check(j.src.tally, nil, nil)
+		if err := j.src.reader.Check(j.src.tally, nil, nil); err != nil || r.shape == nil || !r.shape.Late {
+			return err
+		}
+		return r.declare(ctx, j.src)
 	case j.err != nil:
 		return j.err
 	}
@@ -283,10 +289,12 @@ func (r *reading) judge(j *job) error {
 
 // addKeys spools the entries of an input with a declared shape.
 func (r *reading) addKeys(b *format.Batch) error {
-	r.spool.Loose() // their keys are not pairs of temporary ids; it is the only input
+	if !r.named() {
+		r.spool.Loose() // their keys are not pairs of temporary ids; it is the only input
+	}
 	r.pairs = slices.Grow(r.pairs[:0], len(b.Val))[:len(b.Val)]
 	cols := b.Col.Ints[:len(b.Val)]
-	if r.shape.Late {
+	if r.named() || r.shape.Late {
 		for i, row := range b.Row.Ints[:len(b.Val)] {
 			r.pairs[i] = lateKey(row, cols[i])
 		}

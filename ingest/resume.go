@@ -61,7 +61,7 @@ func (g *ingestion) unfinished() (*journal, error) {
 	}
 	j, err := readJournal(g.scratch)
 	if err == nil {
-		err = j.matches(g.inputs, g.o)
+		err = j.matches(g.files(), g.o)
 	}
 	if err == nil && g.inputs == nil {
 		err = errors.New("an input cannot be read again")
@@ -236,7 +236,7 @@ func persist(s *scratch.Dir, j *journal, files, logs []vfs.File, old []string) e
 func (g *ingestion) journal(step string) *journal {
 	r := g.reading
 	j := &journal{
-		Version: journalVersion, Inputs: g.inputs, Options: g.o.shaping(), Memory: g.o.Memory,
+		Version: journalVersion, Inputs: g.files(), Options: g.o.shaping(), Memory: g.o.Memory,
 		Step: step, Serial: g.scratch.Serial, Place: r.place, Format: r.format, Shape: r.shape,
 		Lines: g.report.Lines, Bad: g.report.BadLines, LeftOut: g.report.LeftOut, InputBytes: r.uncompressed,
 		Entries: g.spool.N, Spilled: g.spool.Spilled(), MostRuns: g.spool.Most,

@@ -33,7 +33,7 @@ type shape struct {
 	First      int64 `json:",omitempty"` // index of the first column in keys
 }
 
-// lateKey is the key of a place as long as the shape is not known.
+// lateKey is the key of a place as long as the shape is not known, and beside ids.
 func lateKey(row, col int64) uint64 { return uint64(row)<<32 | uint64(col) }
 
 // packer makes the keys of a matrix as it is going to be stored.

@@ -67,9 +67,6 @@ func (g *ingestion) longestRow() int {
 }
 
 func (g *ingestion) writeIDs(ctx context.Context, w *csr.Writer) error {
-	if g.reading.shape != nil {
-		return nil
-	}
 	users, items := csr.RowAxis, csr.ColAxis
 	if g.pack.Transposed {
 		users, items = items, users
@@ -82,7 +79,7 @@ func (g *ingestion) writeIDs(ctx context.Context, w *csr.Writer) error {
 
 // writeAxis writes the ids of an axis, unless they are 0 … n−1.
 func (g *ingestion) writeAxis(ctx context.Context, a *ids.Axis, w *csr.Writer, axis csr.Axis) error {
-	if a.Natural() {
+	if g.reading.shape != nil && !a.Any() || a.Natural() {
 		return nil
 	}
 	kind := csr.IntIDs

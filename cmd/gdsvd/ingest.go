@@ -120,6 +120,8 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	ui.ChoiceFlag(cmd, f, &o.IndexBase, "index-base", "", format.BaseAuto,
 		ui.Named(format.BaseAuto, format.BaseZero, format.BaseOne), "number of the first column in svmlight rows; auto is 1, or 0 if that occurs")
 	f.Int64Var(&o.Features, "features", 0, "svmlight rows have `N` columns (0: as many as the largest index tells)")
+	f.StringVar(&o.RowIDs, "rows-ids", "", "`FILE` of the ids of the rows of an input of indices, as Matrix Market: one a line, in order")
+	f.StringVar(&o.ColIDs, "cols-ids", "", "`FILE` of the ids of its columns")
 	ui.ChoiceFlag(cmd, f, &o.Duplicates, "duplicates", "", ingest.DuplicatesError,
 		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of several entries at one place")
 	ui.ChoiceFlag(cmd, f, &o.Orient, "orient", "", ingest.OrientAuto,

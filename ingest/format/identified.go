@@ -22,8 +22,8 @@ func (s Side) String() string {
 type Identified interface {
 	Reader
 	// IDs begins to read the ids of a side at the first one; nil: the ids are the indices.
-	// It is called before the first chunk is parsed, and again for what needs the
-	// titles or a place to name in a message.
+	// It is called before the first Next, and perhaps once more, of a Reader opened
+	// for that, when a message is to name two lines.
 	IDs(side Side) (IDs, error)
 }
 

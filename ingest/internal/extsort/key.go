@@ -60,11 +60,10 @@ func (k *Packer) InRow(e []Entry) int {
 func bitsFor(n int64) int { return bits.Len64(uint64(max(n, 1) - 1)) }
 
 // A Remap turns temporary ids of one generation of users and one of items into keys.
-// Without ranks they are indices, those of items from First on.
 type Remap struct {
-	Users, Items []uint32 // ranks
+	Users, Items []uint32 // ranks; nil: temporary ids are ranks
 	Pack         Packer
-	First        int64
+	First        int64 // taken off items, where a side has no ranks
 }
 
 // entries does nothing if m is nil: keys are places already.
@@ -72,10 +71,9 @@ func (m *Remap) entries(e []Entry) {
 	if m == nil {
 		return
 	}
-	if m.Users == nil {
+	if m.Users == nil || m.Items == nil {
 		for i := range e {
-			k := e[i].Key
-			e[i].Key = m.Pack.Key(int64(k>>32), int64(uint32(k))-m.First)
+			e[i].Key = m.key(e[i].Key>>32, uint64(uint32(e[i].Key)))
 		}
 		return
 	}
@@ -84,6 +82,18 @@ func (m *Remap) entries(e []Entry) {
 		k := e[i].Key
 		e[i].Key = uint64(users[k>>32])<<toUser | uint64(items[uint32(k)])<<toItem
 	}
+}
+
+// key is that of a pair of temporary ids, where one side at least has no ranks.
+func (m *Remap) key(user, item uint64) uint64 {
+	item -= uint64(m.First)
+	if m.Users != nil {
+		user = uint64(m.Users[user])
+	}
+	if m.Items != nil {
+		item = uint64(m.Items[item])
+	}
+	return m.Pack.Key(int64(user), int64(item))
 }
 
 // shifts are the ranks and where in a key they are.

@@ -133,6 +133,12 @@ func (s *Spool) keepPacked() {
 
 // packed is entries for packed ones.
 func (m *Remap) packed(e []uint64) {
+	if m.Users == nil || m.Items == nil {
+		for i, x := range e {
+			e[i] = m.key(x>>(packedIDBits+codeBits), x>>codeBits&packedID)<<codeBits | x&packedCode
+		}
+		return
+	}
 	users, items, toUser, toItem := m.shifts()
 	for i, x := range e {
 		key := uint64(users[x>>(packedIDBits+codeBits)])<<toUser | uint64(items[x>>codeBits&packedID])<<toItem

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -43,6 +44,7 @@ type Axis struct {
 	ranks *rankReader
 	now   []uint32 // ranks of generation gen
 	gen   int
+	all   bool // now has those of all generations
 }
 
 // New begins to number.
@@ -107,6 +109,23 @@ func (a *Axis) Restore(s *scratch.Dir, st State) error {
 
 // Held is the bytes of the generation being numbered.
 func (a *Axis) Held() int64 { return a.dict.Size() }
+
+// Any tells whether there are ids.
+func (a *Axis) Any() bool { return len(a.closed) > 0 || a.dict.N > 0 }
+
+// Number numbers further ids in the order given, each of which is to be new. It returns
+// how many are: behind the first so many is one that is there already, with the temporary
+// id was in the generation being numbered.
+func (a *Axis) Number(c *format.Keys) (n int, was uint32) {
+	next := uint32(a.dict.N)
+	a.temp = a.dict.Encode(c, a.temp[:0])
+	for i, t := range a.temp {
+		if t != next+uint32(i) {
+			return i, t
+		}
+	}
+	return len(a.temp), 0
+}
 
 // Empty tells whether the generation being numbered has no ids.
 func (a *Axis) Empty() bool { return a.dict.N == 0 }
@@ -256,6 +275,34 @@ func (a *Axis) Ranks(gen int) ([]uint32, error) {
 	return a.now, nil
 }
 
+// AllRanks gives the ranks of the temporary ids of all generations, one after the other.
+func (a *Axis) AllRanks() ([]uint32, error) {
+	if a.all {
+		return a.now, nil
+	}
+	if a.ranks == nil {
+		return a.Ranks(0)
+	}
+	all := make([]uint32, 0, a.Closed())
+	for gen := range a.closed {
+		now, err := a.Ranks(gen)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, now...)
+	}
+	a.now, a.all = all, true
+	return all, nil
+}
+
+// Closed is the number of ids of the generations in lists.
+func (a *Axis) Closed() (n int64) {
+	for _, l := range a.closed {
+		n += l.N
+	}
+	return n
+}
+
 // Sorted lets go what only sorting needs.
 func (a *Axis) Sorted() error {
 	a.now = nil
@@ -270,23 +317,26 @@ func (a *Axis) Sorted() error {
 // Close is Sorted for an ingest that ends before.
 func (a *Axis) Close() error { return errors.Join(a.Sorted(), a.log.close()) }
 
-// Name is the text of the id of a rank.
-func (a *Axis) Name(s *scratch.Dir, rank int64) string {
+// Name is the text of the id of a rank, and its number among all that Number has numbered.
+func (a *Axis) Name(s *scratch.Dir, rank int64) (name string, number int64) {
 	if len(a.closed) == 0 {
-		return a.dict.name(a.order[rank])
+		return a.dict.name(a.order[rank]), int64(a.order[rank])
 	}
-	name := ""
 	_ = a.Each(s, func(r *ID) error { // it is for a message only
 		if rank == 0 {
 			if name = string(r.Text); !a.Text {
 				name = strconv.FormatInt(r.Int, 10)
 			}
+			for _, l := range a.closed[:r.gen] {
+				number += l.N
+			}
+			number += int64(r.temp)
 			return errFound
 		}
 		rank--
 		return nil
 	})
-	return name
+	return name, number
 }
 
 var errFound = errors.New("found")

@@ -26,7 +26,7 @@ func (a *Axis) rank(ctx context.Context, s *scratch.Dir, lists []List, b extsort
 			if a.N++; a.N > maxIDs {
 				return errTooMany()
 			}
-			last.Int, last.Text = r.Int, append(last.Text[:0], r.Text...)
+			last.Int, last.Text, last.gen, last.temp = r.Int, append(last.Text[:0], r.Text...), r.gen, r.temp
 			if err := w.add(&last); err != nil {
 				return err
 			}

@@ -1,0 +1,91 @@
+package text
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+// Labels are ids, one a line, as format.IDs. Where the lines have fields that tabs
+// separate, one is the id and one may be the title.
+type Labels struct {
+	lines     *Lines
+	id, title int
+	close     func() error
+}
+
+// NewLabels begins to read a text. id and title are fields counted from 0; id < 0: the whole
+// line is the id, title < 0: there are none.
+func NewLabels(in *format.Input, id, title int, close func() error) (*Labels, error) {
+	lines, err := NewLines(in)
+	if err != nil {
+		return nil, errors.Join(err, close())
+	}
+	return &Labels{lines, id, title, close}, nil
+}
+
+// Next is the next id.
+func (l *Labels) Next() (format.Label, error) {
+	label := format.Label{File: l.lines.In.Name, Line: l.lines.Line()}
+	line, err := l.lines.ReadLine()
+	if err != nil {
+		return label, err
+	}
+	label.ID = line
+	if l.id >= 0 {
+		label.ID = field(line, l.id)
+	}
+	label.Title = field(line, l.title)
+	bad := error(nil)
+	switch {
+	case len(label.ID) == 0:
+		bad = fmt.Errorf("%w: no id", ErrEmptyField)
+	case l.id < 0 && bytes.IndexByte(line, '\t') >= 0:
+		bad = fmt.Errorf("%w: a tab in the id", ErrFields)
+	}
+	if bad != nil {
+		return label, &format.ParseError{File: label.File, Line: label.Line, Text: Shorten(line), Err: bad, Want: "one id a line"}
+	}
+	return label, nil
+}
+
+// Close closes the file.
+func (l *Labels) Close() error { return l.close() }
+
+// field is field n of a line, empty if there is none.
+func field(line []byte, n int) []byte {
+	for ; n > 0; n-- {
+		i := bytes.IndexByte(line, '\t')
+		if i < 0 {
+			return nil
+		}
+		line = line[i+1:]
+	}
+	if n < 0 {
+		return nil
+	}
+	if i := bytes.IndexByte(line, '\t'); i >= 0 {
+		line = line[:i]
+	}
+	return line
+}
+
+// ReadLabels gives visit all labels with their numbers from 0, and closes them.
+func ReadLabels(ids format.IDs, visit func(n int64, l format.Label) error) (err error) {
+	defer func() { err = errors.Join(err, ids.Close()) }()
+	for n := int64(0); ; n++ {
+		l, err := ids.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := visit(n, l); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// An input of a declared shape may have ids on either side (Options.RowIDs and ColIDs, or a
+// format.Identified): index i is then the temporary id i of the axis of that side, and
+// the rest is as with an input of ids. All generations of an axis are of one
+// sequence of indices, whatever generation a run of entries has.
+
+// axis is that of a side.
+func (r *reading) axis(s format.Side) *ids.Axis {
+	if s == format.RowSide {
+		return r.users
+	}
+	return r.items
+}
+
+// sides are both.
+var sides = [...]format.Side{format.RowSide, format.ColSide}
+
+// named tells whether there are ids for indices of some side.
+func (r *reading) named() bool { return r.shape != nil && (r.users.Any() || r.items.Any()) }
+
+// length is that of a side of the declared shape.
+func (s *shape) length(side format.Side) int64 {
+	if side == format.RowSide {
+		return s.Rows
+	}
+	return s.Cols
+}
+
+// file is the file of ids of a side, if one is given.
+func (o Options) file(side format.Side) string {
+	if side == format.RowSide {
+		return o.RowIDs
+	}
+	return o.ColIDs
+}
+
+// labels begins to read the ids of a side of an input of a declared shape; nil: there are none.
+func (r *reading) labels(ctx context.Context, src *source, side format.Side) (format.IDs, error) {
+	if name := r.o.file(side); name != "" {
+		op := r.open
+		op.Bytes = new(atomic.Int64)
+		f, err := op.Open(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return text.NewLabels(&format.Input{Name: f.Name, Stream: f}, -1, -1, f.Close)
+	}
+	if known, ok := src.reader.(format.Identified); ok {
+		return known.IDs(side)
+	}
+	return nil, nil
+}
+
+// declare takes over the shape of an input and numbers the ids of its sides.
+func (r *reading) declare(ctx context.Context, src *source) error {
+	for _, side := range sides {
+		if name := r.o.file(side); name != "" && src.shape == nil {
+			return fmt.Errorf("%s: ids of %v beside an input that has ids of its own: %w; they go with inputs of indices, as Matrix Market", name, side, format.ErrUnsupported)
+		}
+		if src.shape == nil {
+			continue
+		}
+		ids, err := r.labels(ctx, src, side)
+		if err == nil && ids != nil {
+			err = r.number(ctx, src, ids, side)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if r.shape = src.shape; r.named() && max(r.shape.Rows, r.shape.Cols) > math.MaxUint32 {
+		return fmt.Errorf("ids for a %d × %d matrix: %w", r.shape.Rows, r.shape.Cols, format.ErrUnsupported)
+	}
+	return nil
+}
+
+// labelBatch is how many ids are numbered at a time.
+const labelBatch = 1 << 10
+
+// number numbers the ids of a side: as many as it is long.
+func (r *reading) number(ctx context.Context, src *source, labels format.IDs, side format.Side) error {
+	a, want, last := r.axis(side), src.shape.length(side), format.Label{}
+	var keys format.Keys
+	var base, count int64 // ids of the generations before, and all
+	flush := func() error {
+		had := keys.Len()
+		if n, was := a.Number(&keys); n < had {
+			return r.repeated(ctx, src, side, base+int64(was), count-int64(had-n))
+		}
+		keys.Reset()
+		for {
+			ok, err := r.spool.Adjust()
+			if ok || err != nil {
+				return err
+			}
+			if err := r.turn(); err != nil {
+				return err
+			}
+			base = a.Closed()
+		}
+	}
+	err := text.ReadLabels(labels, func(n int64, l format.Label) error {
+		if last = l; n == want {
+			return &format.ParseError{File: l.File, Line: l.Line, Err: fmt.Errorf("%w: more ids than the %d %v of the matrix", format.ErrCount, want, side)}
+		}
+		keys.Add(l.ID)
+		if count++; keys.Len() < labelBatch {
+			return nil
+		}
+		return errors.Join(flush(), ctx.Err())
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err == nil && count < want {
+		err = &format.ParseError{File: last.File, Line: last.Line, Err: fmt.Errorf("%w: %d ids for the %d %v of the matrix", format.ErrCount, count, want, side)}
+	}
+	return err
+}
+
+// errRepeated refuses an id that two rows or columns have.
+var errRepeated = errors.New("an id that another has")
+
+// repeated is the error for two equal ids of a side, of the indices i < j, with the lines of both.
+func (r *reading) repeated(ctx context.Context, src *source, side format.Side, i, j int64) error {
+	labels, err := r.labels(ctx, src, side)
+	if err != nil {
+		return err
+	}
+	var first format.Label
+	return text.ReadLabels(labels, func(n int64, l format.Label) error {
+		switch n {
+		case i:
+			first = l
+		case j:
+			return &format.ParseError{File: l.File, Line: l.Line, Text: text.Shorten(l.ID),
+				Err: fmt.Errorf("%w: that of %s:%d", errRepeated, first.File, first.Line), Want: fmt.Sprintf("different ids for the %v", side)}
+		}
+		return nil
+	})
+}
+
+// settleNamed ranks the ids of the sides that have them.
+func (g *ingestion) settleNamed(ctx context.Context) error {
+	r := g.reading
+	for _, side := range sides {
+		a := r.axis(side)
+		if !a.Any() {
+			continue
+		}
+		if err := a.Settle(ctx, g.scratch, g.plan.Budget, r.held, g.meter); err != nil {
+			return err
+		}
+		want := r.shape.length(side)
+		if need := 4 * want; need > g.plan.Space/2 {
+			return &MemoryError{Need: g.o.Memory + 2*need, Budget: g.o.Memory, What: fmt.Sprintf("the places of %d %v have to be at hand", want, side)}
+		}
+		if a.N == want {
+			continue
+		}
+		ranks, err := a.AllRanks()
+		if err != nil {
+			return err
+		}
+		i, j := firstRepeat(ranks, a.N)
+		op := r.open
+		op.Bytes = new(atomic.Int64)
+		src, err := openSource(ctx, op, g.names[0], g.o, nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(r.repeated(ctx, src, side, i, j), src.Close())
+	}
+	return nil
+}
+
+// firstRepeat is the first place j of ranks, which are below n, that has the rank of a place i before.
+func firstRepeat(ranks []uint32, n int64) (i, j int64) {
+	seen := make([]bool, n)
+	for k, rank := range ranks {
+		if seen[rank] {
+			return int64(slices.Index(ranks, rank)), int64(k)
+		}
+		seen[rank] = true
+	}
+	return 0, 0
+}
+
+// remapIndices gives the ranks of all indices, nil for a side without ids.
+func (g *ingestion) remapIndices(int, int) (_ *extsort.Remap, err error) {
+	m := &extsort.Remap{Pack: g.pack, First: g.reading.shape.First}
+	for side, ranks := range map[format.Side]*[]uint32{format.RowSide: &m.Users, format.ColSide: &m.Items} {
+		if a := g.reading.axis(side); a.Any() {
+			if *ranks, err = a.AllRanks(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,253 @@
+package ingest
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/all"
+)
+
+// namedCase is a Matrix Market text of rows × cols with ids of its sides, and what is in it.
+func namedCase(r *rand.Rand, rows, cols, n int, rowID, colID func(i int) string) (mm, rowIDs, colIDs string, want []triple) {
+	var b, x, y strings.Builder
+	fmt.Fprintf(&b, "%s%d %d %d\n", mmReal, rows, cols, n)
+	pr, pc := r.Perm(rows), r.Perm(cols)
+	for _, i := range pr {
+		fmt.Fprintln(&x, rowID(i))
+	}
+	for _, j := range pc {
+		fmt.Fprintln(&y, colID(j))
+	}
+	for k, p := range r.Perm(rows * cols)[:n] {
+		v := float64(k%9) / 2
+		fmt.Fprintf(&b, "%d %d %g\n", p/cols+1, p%cols+1, v)
+		want = append(want, triple{rowID(pr[p/cols]), colID(pc[p%cols]), v})
+	}
+	slices.SortFunc(want, compareTriples)
+	return b.String(), x.String(), y.String(), want
+}
+
+func gene(i int) string { return fmt.Sprintf("ENSG%011d", i*37) }
+
+// either is a number for some and a text for others.
+func either(i int) string {
+	if i%50 == 7 {
+		return fmt.Sprintf("x%d", i)
+	}
+	return fmt.Sprint(i * 3)
+}
+
+// TestIDsBesideIndices: row i of the input has id i of the file, whatever the order of the
+// ids, and rows without entries keep theirs; in memory, by way of the disk, with the ids in lists, and after deaths.
+func TestIDsBesideIndices(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		name         string
+		rowID, colID func(int) string // nil: indices
+	}{
+		{"integers", func(i int) string { return fmt.Sprint(i*7 - 900) }, gene},
+		{"texts", either, func(i int) string { return fmt.Sprint(i) }},
+		{"rows alone", gene, nil},
+		{"columns alone", nil, gene},
+	} {
+		index := func(int) string { return "" }
+		rowID, colID := c.rowID, c.colID
+		if rowID == nil {
+			rowID = index
+		}
+		if colID == nil {
+			colID = index
+		}
+		mm, x, y, _ := namedCase(rand.New(rand.NewPCG(5, r.Uint64())), 400, 130, 500, rowID, colID)
+		o := Options{}
+		if c.rowID != nil {
+			o.RowIDs = write(t, "rows", x)
+		}
+		if c.colID != nil {
+			o.ColIDs = write(t, "cols", strings.ReplaceAll(y, "\n", "\r\n"))
+		}
+		rows, cols := strings.Fields(x), strings.Fields(y)
+		_, _, entries, _ := naiveMatrixMarket(mm)
+		for i, e := range entries {
+			var p, q int
+			fmt.Sscan(e.row, &p)
+			fmt.Sscan(e.col, &q)
+			if c.rowID != nil {
+				entries[i].row = rows[p]
+			}
+			if c.colID != nil {
+				entries[i].col = cols[q]
+			}
+		}
+		slices.SortFunc(entries, compareTriples)
+		in, whole := write(t, "in", mm), target(t)
+		rep := mustIngest(t, []string{in}, whole, o)
+		if got := contents(t, whole); rep.Rows != 400 || rep.Cols != 130 || !slices.Equal(got, entries) {
+			t.Fatalf("%s: %+v, other entries", c.name, rep)
+		}
+		u := unlucky{c.name, []string{in}, o, crowded()}
+		spilled := target(t)
+		rep, _, err := u.run(t, spilled, -1)
+		if err != nil || rep.SpilledBytes == 0 || rep.IDLists == 0 {
+			t.Fatalf("%s: %+v, %v", c.name, rep, err)
+		}
+		if fingerprint(t, spilled) != fingerprint(t, whole) {
+			t.Errorf("%s: with lists of ids another store", c.name)
+		}
+		if c.name == "texts" {
+			resumesAfterDeath(t, &u, spilled, rep)
+		}
+	}
+}
+
+// knowing is Matrix Market whose Reader knows the ids of rows.
+func knowing(rowIDs string) format.Format {
+	f := all.Formats()[slices.IndexFunc(all.Formats(), func(f format.Format) bool { return f.Name == "mtx" })]
+	open := f.Open
+	f.Name = "knowing"
+	f.Open = func(in *format.Input) (format.Reader, error) {
+		r, err := open(in)
+		return knowingReader{r, rowIDs}, err
+	}
+	return f
+}
+
+type knowingReader struct {
+	format.Reader
+	rows string
+}
+
+func (k knowingReader) IDs(s format.Side) (format.IDs, error) {
+	if s == format.ColSide {
+		return nil, nil
+	}
+	return &listed{lines: strings.Fields(k.rows)}, nil
+}
+
+type listed struct {
+	lines []string
+	n     int
+}
+
+func (l *listed) Next() (format.Label, error) {
+	if l.n == len(l.lines) {
+		return format.Label{}, io.EOF
+	}
+	l.n++
+	return format.Label{ID: []byte(l.lines[l.n-1]), File: "features", Line: int64(l.n)}, nil
+}
+
+func (l *listed) Close() error { return nil }
+
+// TestReaderKnowsIDs: a Reader hands over the ids of a side; what the options name goes first.
+func TestReaderKnowsIDs(t *testing.T) {
+	mm := mmReal + "3 2 2\n1 1 1\n3 2 2\n"
+	o := Options{Formats: append(all.Formats(), knowing("c b a"))}
+	for _, c := range []struct {
+		rowIDs string
+		want   []triple
+	}{{"", []triple{{"a", "1", 2}, {"c", "0", 1}}}, {"z\ny\nx\n", []triple{{"x", "1", 2}, {"z", "0", 1}}}} {
+		if o.RowIDs = ""; c.rowIDs != "" {
+			o.RowIDs = write(t, "ids", c.rowIDs)
+		}
+		out := target(t)
+		mustIngest(t, []string{write(t, "in", mm)}, out, o)
+		if got := contents(t, out); !slices.Equal(got, c.want) {
+			t.Errorf("%q: got %v, want %v", c.rowIDs, got, c.want)
+		}
+	}
+	o.RowIDs = ""
+	o.Formats[len(o.Formats)-1] = knowing("a b a")
+	_, err := Ingest(t.Context(), []string{write(t, "in", mm)}, target(t), o)
+	if want := `features:3: "a": an id that another has: that of features:1`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestIDsThatDoNotFit: errors name the file and the line, and what there should be.
+func TestIDsThatDoNotFit(t *testing.T) {
+	mm := mmReal + "3 2 1\n1 1 1\n"
+	far := ""
+	for i := range 3000 {
+		far += fmt.Sprintln(i)
+	}
+	for _, c := range []struct {
+		name, in, ids, says string
+		plan                plan
+	}{
+		{"too few", mm, "a\nb\n", ":2: wrong number of entries: 2 ids for the 3 rows of the matrix", mustPlan(t)},
+		{"too many", mm, "a\nb\nc\nd\n", ":4: wrong number of entries: more ids than the 3 rows of the matrix", mustPlan(t)},
+		{"twice", mm, "a\nb\na\n", `:3: "a": an id that another has: that of `, mustPlan(t)},
+		{"twice, far apart", strings.Replace(mm, "3 2", "3001 2", 1), far + "17\n", `:3001: "17": an id that another has: that of `, crowded()},
+		{"twice in a list", strings.Replace(mm, "3 2", "3001 2", 1), far + "2999\n", `:3001: "2999": an id that another has: that of `, crowded()},
+		{"an empty line", mm, "a\n\nc\n", ":2: empty field: no id; expected one id a line", mustPlan(t)},
+		{"fields", mm, "a\tgene\n\nc\n", "a tab in the id", mustPlan(t)},
+		{"no ids", mm, "", "the file is empty", mustPlan(t)},
+		{"ids of its own", "1,1,1\n", "a\n", "ids of rows beside an input that has ids of its own", mustPlan(t)},
+	} {
+		in, out := write(t, "in", c.in), target(t)
+		o := Options{RowIDs: write(t, "ids", c.ids)}
+		_, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), c.plan)
+		if err == nil || !strings.Contains(err.Error(), o.RowIDs) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.says)
+		}
+		leftovers(t, out, false)
+	}
+	if _, err := Ingest(t.Context(), []string{write(t, "in", mm)}, target(t), Options{ColIDs: filepath.Join(t.TempDir(), "nothing")}); err == nil {
+		t.Error("a file that is not there: no error")
+	}
+	if _, err := Ingest(t.Context(), []string{write(t, "in", mm)}, target(t), Options{ColIDs: "-"}); err == nil {
+		t.Error("standard input: no error")
+	}
+}
+
+// TestDuplicateBesideIDs: the places are told by their ids, the lines by the indices there.
+func TestDuplicateBesideIDs(t *testing.T) {
+	o := Options{RowIDs: write(t, "ids", "c\nb\na\n")}
+	in := write(t, "in", mmReal+"3 2 3\n3 2 1\n1 1 1\n3 2 2\n")
+	_, err := Ingest(t.Context(), []string{in}, target(t), o)
+	if want := in + ":5: row a, column 2: more than one entry (the first is at " + in + ":3)"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestResumeWithOtherIDs: an ingest is resumed, and a finished one recognised, with the same ids alone.
+func TestResumeWithOtherIDs(t *testing.T) {
+	in, out := write(t, "in", mmReal+"2 1 1\n1 1 1\n"), target(t)
+	o := Options{RowIDs: write(t, "ids", "b\na\n"), Resume: true}
+	mustIngest(t, []string{in}, out, o)
+	if rep := mustIngest(t, []string{in}, out, o); !rep.Finished {
+		t.Error("the same ids: begun anew")
+	}
+	for _, other := range []string{"", write(t, "ids", "b\nc\n")} {
+		o.RowIDs = other
+		if _, err := Ingest(t.Context(), []string{in}, out, o); err == nil || !strings.Contains(err.Error(), "rows_ids") {
+			t.Errorf("other ids: got %v", err)
+		}
+	}
+}
+
+// TestRealIDs: the barcodes and genes of a 10x folder.
+func TestRealIDs(t *testing.T) {
+	dir := filepath.Join(dataDir(t), "10x")
+	matrix, barcodes := filepath.Join(dir, "v3.matrix.mtx.gz"), filepath.Join(dir, "v3.barcodes.tsv.gz")
+	out := target(t)
+	rep := mustIngest(t, []string{matrix}, out, Options{ColIDs: barcodes})
+	s, err := csr.Open(out, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want := strings.Fields(string(plain(t, barcodes)))
+	slices.Sort(want)
+	if got := idsOf(t, s, csr.RowAxis, s.Rows()); !slices.Equal(got, want) || !rep.Transposed || rep.NNZ != 23866 {
+		t.Errorf("%+v: other ids", rep)
+	}
+}
