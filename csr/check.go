@@ -92,6 +92,13 @@ func (c *checker) run(ctx context.Context) error {
 			return err
 		}
 	}
+	for _, a := range []Axis{RowAxis, ColAxis} {
+		if err := checkTitles(c.FS, c.path, m, a); err != nil {
+			if err := c.problem(err); err != nil {
+				return err
+			}
+		}
+	}
 	return c.strays()
 }
 
@@ -205,7 +212,7 @@ func (c *checker) strays() error {
 	if err != nil {
 		return fmt.Errorf("check store: %w", err)
 	}
-	ours := append(c.manifest.files(), manifestName, truthName)
+	ours := append(c.manifest.files(), manifestName, truthName, RowAxis.titles(), ColAxis.titles())
 	slices.Sort(ours)
 	for _, e := range entries {
 		if _, ok := slices.BinarySearch(ours, e.Name()); !ok {
@@ -218,7 +225,7 @@ func (c *checker) strays() error {
 // sortProblems puts the problems in file order, and by offset within a file.
 func (c *checker) sortProblems() {
 	order := append([]string{manifestName}, c.manifest.files()...)
-	order = append(order, truthName)
+	order = append(order, truthName, RowAxis.titles(), ColAxis.titles())
 	index := make(map[string]int, len(order))
 	for i, name := range order {
 		index[name] = i

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -55,7 +56,7 @@ func replaceable(fsys vfs.FS, path string) error {
 			isStore = isStore || ours
 		case strings.HasPrefix(name, "shard-") && strings.HasSuffix(name, ".csr"):
 			isStore = true
-		case name == RowAxis.file() || name == ColAxis.file() || name == truthName:
+		case name == RowAxis.file() || name == ColAxis.file() || name == truthName || slices.Contains(titleFiles(), name):
 		default:
 			return fmt.Errorf("%w: %s in it is not of a store; it is left alone", ErrNotStore, name)
 		}
