@@ -6,7 +6,8 @@ import "strconv"
 type Batch struct {
 	Row, Col Keys
 	Val      []float64
-	Lines    int64 // of the chunk, blank ones included
+	Time     []Time // of each entry, if Input.Times asks for them; else empty
+	Lines    int64  // of the chunk, blank ones included
 	Tally    Tally
 	Refused  int64   // lines
 	Errs     []error // of the first MaxErrs of them
@@ -20,7 +21,7 @@ const MaxErrs = 10
 func (b *Batch) Reset(limit int64) {
 	b.Row.Reset()
 	b.Col.Reset()
-	b.Val = b.Val[:0]
+	b.Val, b.Time = b.Val[:0], b.Time[:0]
 	b.Lines, b.Tally, b.Refused, b.Errs, b.limit = 0, Tally{}, 0, nil, limit
 }
 
@@ -31,6 +32,26 @@ func (b *Batch) Refuse(err error) bool {
 		b.Errs = append(b.Errs, err)
 	}
 	return b.Refused <= b.limit
+}
+
+// Keep leaves out the entries for which keep is false.
+func (b *Batch) Keep(keep func(n int) bool) {
+	kept := 0
+	for n := range b.Val {
+		if !keep(n) {
+			continue
+		}
+		b.Row.move(kept, n)
+		b.Col.move(kept, n)
+		b.Val[kept] = b.Val[n]
+		if len(b.Time) > 0 {
+			b.Time[kept] = b.Time[n]
+		}
+		kept++
+	}
+	b.Row.cut(kept)
+	b.Col.cut(kept)
+	b.Val, b.Time = b.Val[:kept], b.Time[:min(kept, len(b.Time))]
 }
 
 // AddValue appends v; −0 becomes 0, which is the same entry of a matrix.
@@ -93,11 +114,34 @@ func (k *Keys) ToText() {
 
 // Text is key i of texts.
 func (k *Keys) Text(i int) []byte {
-	start := 0
-	if i > 0 {
-		start = k.ends[i-1]
+	return k.text[k.start(i):k.ends[i]]
+}
+
+// start is where key i of texts begins.
+func (k *Keys) start(i int) int {
+	if i == 0 {
+		return 0
 	}
-	return k.text[start:k.ends[i]]
+	return k.ends[i-1]
+}
+
+// move puts key n in the place of key to, which is not behind it. All before to are in their places.
+func (k *Keys) move(to, n int) {
+	if !k.IsText {
+		k.Ints[to] = k.Ints[n]
+		return
+	}
+	end := k.start(to)
+	k.ends[to] = end + copy(k.text[end:], k.Text(n)) // the end of key n−1 is not yet written over unless n is to
+}
+
+// cut leaves the first n keys.
+func (k *Keys) cut(n int) {
+	if !k.IsText {
+		k.Ints = k.Ints[:n]
+		return
+	}
+	k.text, k.ends = k.text[:k.start(n)], k.ends[:n]
 }
 
 // ParseID reads a canonical decimal int64: the one spelling that

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
@@ -25,5 +26,44 @@ func TestParseIDTakesCanonicalIntegersOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		check(t, strconv.FormatInt(rapid.Int64().Draw(t, "n"), 10))
 		check(t, rapid.StringMatching(`-?[0-9]{1,20}`).Draw(t, "s"))
+	})
+}
+
+// TestBatchKeep: what is left out is as if it had never been added.
+func TestBatchKeep(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.SliceOf(rapid.SampledFrom([]string{"1", "22", "-3", "a", "bcd", "", "07", "éé"})).Draw(t, "ids")
+		if rapid.Bool().Draw(t, "integers") {
+			ids = slices.DeleteFunc(ids, func(s string) bool { _, ok := ParseID([]byte(s)); return !ok })
+		}
+		keep := make([]bool, len(ids))
+		times := rapid.Bool().Draw(t, "times")
+		var all, want Batch
+		add := func(b *Batch, i int) {
+			b.Row.Add([]byte(ids[i]))
+			b.Col.AddInt(int64(i))
+			b.AddValue(float64(i))
+			if times {
+				b.Time = append(b.Time, Time(-i))
+			}
+		}
+		for i := range ids {
+			add(&all, i)
+			if keep[i] = rapid.Bool().Draw(t, "keep"); keep[i] {
+				add(&want, i)
+			}
+		}
+		all.Keep(func(n int) bool { return keep[n] })
+		if all.Row.IsText {
+			want.Row.ToText()
+		}
+		same := all.Row.Len() == want.Row.Len() && all.Row.Len() == len(all.Val) && slices.Equal(all.Row.Ints, want.Row.Ints) &&
+			slices.Equal(all.Col.Ints, want.Col.Ints) && slices.Equal(all.Val, want.Val) && slices.Equal(all.Time, want.Time)
+		for i := 0; same && all.Row.IsText && i < len(all.Val); i++ {
+			same = string(all.Row.Text(i)) == string(want.Row.Text(i))
+		}
+		if !same {
+			t.Fatalf("%v of %q leave %+v, want %+v", keep, ids, all, want)
+		}
 	})
 }

@@ -65,6 +65,8 @@ type Input struct {
 	// Events: an entry is the number of lines at its place, and no column is its value. Whatever
 	// values a batch has, ingest takes 1.
 	Events bool
+	// Times asks for Batch.Time; Open sets HasTimes if there will be some, or fails.
+	Times, HasTimes bool
 	// Before is the Reader of the input before this one, of whatever format, or nil.
 	Before Reader
 	// Declare tells the shape of the matrix: keys are indices, and no other input may be

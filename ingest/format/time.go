@@ -1,0 +1,197 @@
+package format
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+)
+
+// A Time is a moment in microseconds since 1970-01-01T00:00:00Z. Batches have the times of
+// their entries, in Batch.Time, where Input.Times asks for them.
+type Time int64
+
+// ErrTime is what is wrong with a time that is neither a number nor of ISO 8601.
+var ErrTime = errors.New("not a time")
+
+// String is the moment in UTC, RFC 3339.
+func (t Time) String() string { return time.UnixMicro(int64(t)).UTC().Format(time.RFC3339Nano) }
+
+// Between 10¹¹, 10¹⁴ and 10¹⁷ the unit of a number changes: as seconds the first is the
+// year 5138, as milliseconds, microseconds and nanoseconds each is 3 March 1973.
+const (
+	mostSeconds = 1e11
+	mostMillis  = 1e14
+	mostMicros  = 1e17
+)
+
+// TimeOf is the moment of a whole number: of seconds, milliseconds, microseconds or
+// nanoseconds since 1970, as its size tells.
+func TimeOf(n int64) Time {
+	switch m := max(n, -n); { // that of the least integer is negative
+	case m < 0 || m >= mostMicros:
+		return Time(n / 1e3)
+	case m >= mostMillis:
+		return Time(n)
+	case m >= mostSeconds:
+		return Time(n * 1e3)
+	}
+	return Time(n * 1e6)
+}
+
+// ParseTime reads a number as TimeOf does, perhaps with a fraction, or a date or datetime of
+// ISO 8601: 2019-07-28, 2019-07-28T23:15, 2019-07-28 23:15:40.5+02:00. A time without a zone is one of UTC. What
+// is finer than a microsecond is cut. An error is ErrTime.
+func ParseTime(b []byte) (Time, error) {
+	if n, ok := ParseID(b); ok {
+		return TimeOf(n), nil
+	}
+	if t, ok := parseISO(b); ok {
+		return t, nil
+	}
+	if whole, frac, ok := bytes.Cut(b, []byte{'.'}); ok {
+		if n, ok := ParseID(whole); ok && digits(frac) {
+			return TimeOf(n) + fraction(n, whole[0] == '-', frac), nil
+		}
+	}
+	// Other spellings, as 1.26e+09 and 007.
+	v, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || math.Abs(v) >= 1<<63 || v != v || bytes.ContainsAny(b, "xXpP_") {
+		return 0, ErrTime
+	}
+	n := int64(v)
+	return TimeOf(n) + Time((v-math.Trunc(v))*float64(micros(n))), nil
+}
+
+// micros is how many microseconds the unit of a number has; 0: less than one.
+func micros(n int64) int64 {
+	switch m := max(n, -n); {
+	case m < 0 || m >= mostMicros:
+		return 0
+	case m >= mostMillis:
+		return 1
+	case m >= mostSeconds:
+		return 1e3
+	}
+	return 1e6
+}
+
+// fraction is the time of decimals behind the whole number n.
+func fraction(n int64, negative bool, frac []byte) Time {
+	sum, unit := int64(0), micros(n)
+	for _, c := range frac {
+		unit /= 10
+		sum += int64(c-'0') * unit
+	}
+	if negative {
+		sum = -sum
+	}
+	return Time(sum)
+}
+
+func digits(b []byte) bool {
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// parseISO reads a date and perhaps a time of the day and its zone.
+func parseISO(b []byte) (Time, bool) {
+	s := scan{rest: b}
+	year, month, day := s.number(4), s.after('-', 2), s.after('-', 2)
+	var hour, minute, sec, micro, zone int
+	if len(s.rest) > 0 {
+		if c := s.rest[0] | 0x20; c != 't' && c != ' ' {
+			return 0, false
+		}
+		s.rest = s.rest[1:]
+		hour, minute = s.number(2), s.after(':', 2)
+		if s.next(':') {
+			sec = s.after(':', 2)
+			if s.next('.') || s.next(',') {
+				micro = s.fraction()
+			}
+		}
+		zone = s.zone()
+	}
+	leap := sec == 60 && minute == 59 // a leap second is the second behind it
+	if s.bad || len(s.rest) > 0 || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || sec > 59 && !leap {
+		return 0, false
+	}
+	t := time.Date(year, time.Month(month), day, hour, minute, sec, 0, time.UTC)
+	if d := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC); d.Day() != day {
+		return 0, false
+	}
+	return Time(t.Unix()*1e6 + int64(micro) - int64(zone)*60e6), true
+}
+
+// A scan reads numbers of fixed lengths.
+type scan struct {
+	rest []byte
+	bad  bool
+}
+
+func (s *scan) next(c byte) bool { return len(s.rest) > 0 && s.rest[0] == c }
+
+// after is the number of n digits behind c.
+func (s *scan) after(c byte, n int) int {
+	if !s.next(c) {
+		s.bad = true
+		return 0
+	}
+	s.rest = s.rest[1:]
+	return s.number(n)
+}
+
+func (s *scan) number(n int) (v int) {
+	if len(s.rest) < n || !digits(s.rest[:n]) {
+		s.bad = true
+		return 0
+	}
+	for _, c := range s.rest[:n] {
+		v = v*10 + int(c-'0')
+	}
+	s.rest = s.rest[n:]
+	return v
+}
+
+// fraction is the microseconds behind a point or comma.
+func (s *scan) fraction() int {
+	n := 1
+	for n < len(s.rest) && s.rest[n] >= '0' && s.rest[n] <= '9' {
+		n++
+	}
+	s.bad = s.bad || n == 1
+	t := fraction(0, false, s.rest[1:n])
+	s.rest = s.rest[n:]
+	return int(t)
+}
+
+// zone is the minutes that a zone is before UTC.
+func (s *scan) zone() int {
+	switch rest := string(s.rest); rest {
+	case "", "Z", "z", " UTC", " GMT":
+		s.rest = nil
+		return 0
+	}
+	sign := 1
+	if s.next('-') {
+		sign = -1
+	} else if !s.next('+') {
+		s.bad = true
+		return 0
+	}
+	s.rest = s.rest[1:]
+	hours, minutes := s.number(2), 0
+	if s.next(':') {
+		minutes = s.after(':', 2)
+	} else if len(s.rest) > 0 {
+		minutes = s.number(2)
+	}
+	s.bad = s.bad || hours > 23 || minutes > 59
+	return sign * (hours*60 + minutes)
+}
