@@ -9,6 +9,9 @@ import (
 	"github.com/james-bowman/sparse"
 )
 
+// InMemory is the source that FromSparse makes a Matrix of, for views of it (package view).
+func InMemory(m *sparse.CSR) Source { return newInMemory(m, csr.BlockRows, csr.BlockNNZ) }
+
 // FromSparse makes a Matrix of a sparse matrix in memory, cut into the blocks
 // it would have in a store. The entries are copied; m must have fewer than
 // 2³² columns. Duplicate entries of m add up, as they do in its own products.

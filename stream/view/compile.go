@@ -1,0 +1,431 @@
+package view
+
+import (
+	"math"
+	"slices"
+)
+
+// stage is where ops need numbers of all rows: of the matrix as the ops before at make it.
+type stage struct {
+	at   int
+	need need
+	done func(*sums)
+	same bool // what the stage before sums up serves
+}
+
+// need is what is summed up in a read.
+type need struct {
+	stats   [largest + 1]bool // of each column of the store
+	squares bool              // of each column, with P·Qᵀ, and its sum
+	totals  bool              // of each row
+	norm    bool              // ‖B‖²
+}
+
+func ofStat(s ...stat) (n need) {
+	for _, s := range s {
+		n.stats[s] = true
+	}
+	return n
+}
+
+// compiler makes ops and stages of steps. Sides are those of the store: local numbers
+// belong to its rows.
+type compiler struct {
+	*View
+	step    int  // under way
+	columns bool // the step before centred the columns of the store in the last stage
+}
+
+// compile fills in what is known of a view before anything is read.
+func (v *View) compile() {
+	c := &compiler{View: v}
+	centred := map[string]bool{}
+	for i, s := range v.pipeline {
+		c.step = i
+		c.add(s, centred)
+	}
+	v.form()
+}
+
+// local tells whether the rows or columns of the user are the rows of the store.
+func (c *compiler) local(axis string) bool { return (axis == "rows") != c.transposed }
+
+// dims returns the numbers of rows and columns of the user's matrix.
+func (c *compiler) dims() (rows, cols float64) {
+	rows, cols = float64(c.src.Rows()), float64(c.src.Cols())
+	if c.transposed {
+		return cols, rows
+	}
+	return rows, cols
+}
+
+// op adds an op and returns its number.
+func (c *compiler) op(o op) int {
+	o.step = c.step
+	if o.kind.makes() {
+		o.t = c.rank
+		c.rank++
+	}
+	c.ops = append(c.ops, o)
+	return len(c.ops) - 1
+}
+
+// stage adds a stage before the next op.
+func (c *compiler) stage(n need, done func(*sums)) {
+	c.stages = append(c.stages, stage{len(c.ops), n, done, false})
+}
+
+// mapped adds an op that changes each value by itself.
+func (c *compiler) mapped(f func(float64) float64) { c.op(op{kind: mapValues, f: f}) }
+
+// factors multiplies each row or column of the user with a function of its statistic.
+func (c *compiler) factors(axis string, name string, s stat, f func(float64) float64) {
+	if c.local(axis) {
+		i := c.op(op{kind: rowFactor, stat: s, factor: f})
+		c.kept(i, axis, name)
+		return
+	}
+	at := len(c.ops)
+	c.stage(ofStat(s), func(sums *sums) { c.ops[at].col = each(sums.stat(s), f) })
+	c.op(op{kind: colFactor})
+	c.told(at, axis, name)
+}
+
+// each applies f to numbers.
+func each(x []float64, f func(float64) float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = f(v)
+	}
+	return y
+}
+
+// add adds the ops of a step.
+func (c *compiler) add(s Step, centred map[string]bool) {
+	rows, cols := c.dims()
+	before := c.columns
+	c.columns = false
+	switch s.Name {
+	case "binary":
+		c.mapped(func(v float64) float64 {
+			if s.Mode == "" || v >= s.X {
+				return 1
+			}
+			return 0
+		})
+	case "clip":
+		c.mapped(func(v float64) float64 { return min(max(v, s.X), s.Y) })
+	case "log1p":
+		c.mapped(math.Log1p)
+	case "sqrt":
+		c.mapped(math.Sqrt)
+	case "power":
+		c.mapped(func(v float64) float64 { return math.Pow(v, s.X) })
+	case "confidence":
+		c.mapped(func(v float64) float64 { return 1 + float64(s.X*v) })
+	case "multiply":
+		c.op(op{kind: times, c: s.X})
+	case "normalize":
+		c.normalize(s)
+	case "tfidf":
+		c.tfidf(s, rows)
+	case "bm25":
+		c.bm25(s, rows)
+	case "ppmi":
+		at := len(c.ops)
+		c.stage(ofStat(total), func(sums *sums) {
+			c.ops[at].col = each(sums.stat(total), math.Log)
+			c.ops[at].c = math.Log(sums.all.value()) - math.Log(s.X)
+		})
+		c.op(op{kind: ppmi})
+		c.kept(at, "columns", "log-sum")
+		c.told(at, "columns", "log-sum")
+	case "bias":
+		c.bias(s)
+	case "center":
+		for _, axis := range []string{"columns", "rows"} {
+			if s.Axis == axis || s.Axis == "both" {
+				c.center(axis)
+				centred[axis] = true
+			}
+		}
+	case "weight":
+		statOf := map[string]stat{"count": count, "sum": total, "norm": length2}
+		c.factors(s.Axis, "factor", statOf[s.Mode], func(x float64) float64 {
+			if x == 0 {
+				return 0
+			}
+			return math.Pow(x, s.X)
+		})
+	case "scale":
+		c.scale(s, before, centred["columns"])
+	case "laplacian":
+		c.laplacian(s, rows, cols)
+	case "correspondence":
+		c.correspondence()
+	}
+}
+
+// inverse is 1/x, and 1 for 0: what is empty stays so.
+func inverse(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	return 1 / x
+}
+
+func (c *compiler) normalize(s Step) {
+	switch s.Mode {
+	case "l1":
+		c.factors(s.Axis, "factor", length1, inverse)
+	case "l2":
+		c.factors(s.Axis, "factor", length2, inverse)
+	case "max":
+		c.factors(s.Axis, "factor", largest, inverse)
+	case "total":
+		c.factors(s.Axis, "factor", total, func(x float64) float64 { return scaledTo(s.X, x) })
+	case "median":
+		at, goal := len(c.ops), 0.0
+		factor := func(x float64) float64 { return scaledTo(goal, x) }
+		if c.local(s.Axis) {
+			c.stage(need{totals: true}, func(sums *sums) { goal = median(sums.totals) })
+			at = c.op(op{kind: rowFactor, stat: total, factor: factor})
+			c.kept(at, s.Axis, "factor")
+		} else {
+			c.stage(ofStat(total), func(sums *sums) {
+				goal = median(slices.Clone(sums.stat(total)))
+				c.ops[at].col = each(sums.stat(total), factor)
+			})
+			c.op(op{kind: colFactor})
+			c.told(at, s.Axis, "factor")
+		}
+		c.number("median", &goal)
+	}
+}
+
+func scaledTo(goal, x float64) float64 {
+	if x == 0 || goal == 0 {
+		return 1
+	}
+	return goal / x
+}
+
+// median is that of the numbers above 0, which it sorts; 0 without any.
+func median(x []float64) float64 {
+	x = slices.DeleteFunc(x, func(v float64) bool { return !(v > 0) })
+	if len(x) == 0 {
+		return 0
+	}
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+func (c *compiler) tfidf(s Step, documents float64) {
+	idf := func(df float64) float64 { return math.Log((1+documents)/(1+df)) + 1 }
+	switch {
+	case s.Mode == "gensim":
+		idf = func(df float64) float64 { return logOver(math.Log2, documents, df) }
+	case s.Mode == "implicit":
+		c.mapped(math.Sqrt)
+		idf = func(df float64) float64 { return math.Log(documents) - math.Log1p(df) }
+	case s.Sublinear:
+		c.mapped(func(v float64) float64 { return math.Log(v) + 1 })
+	}
+	if s.Raw {
+		idf = func(df float64) float64 { return logOver(math.Log, documents, df) + 1 }
+	}
+	c.factors("columns", "idf", count, idf)
+	switch {
+	case s.Mode == "gensim" || s.Norm == "l2" && s.Mode != "implicit":
+		c.factors("rows", "factor", length2, inverse)
+	case s.Norm == "l1" && s.Mode != "implicit":
+		c.factors("rows", "factor", length1, inverse)
+	}
+}
+
+// logOver is log(x/y), and 0 without any y.
+func logOver(log func(float64) float64, x, y float64) float64 {
+	if y == 0 {
+		return 0
+	}
+	return log(x / y)
+}
+
+func (c *compiler) bm25(s Step, rows float64) {
+	idf := func(df float64) float64 { return math.Log(rows) - math.Log1p(df) }
+	at, average := len(c.ops), 0.0
+	if c.local("rows") {
+		c.stage(ofStat(count, total), func(sums *sums) {
+			average = sums.all.value() / rows
+			c.ops[at].col = []float64{average}
+			c.ops[at+1].col = each(sums.stat(count), idf)
+		})
+		c.op(op{kind: bm25Rows, c: s.X, k: s.Y})
+		i := c.op(op{kind: colFactor})
+		c.told(i, "columns", "idf")
+	} else {
+		c.stage(ofStat(total), func(sums *sums) {
+			average = sums.all.value() / rows
+			c.ops[at].col = each(sums.stat(total), func(l float64) float64 { return s.X * (1 - s.Y + s.Y*l/average) })
+		})
+		c.op(op{kind: bm25Columns, c: s.X})
+		i := c.op(op{kind: rowFactor, stat: count, factor: idf})
+		c.kept(i, "columns", "idf")
+	}
+	c.number("average-length", &average)
+}
+
+// bias takes the mean first, then that of each column of what is left, then that of each row.
+func (c *compiler) bias(s Step) {
+	at := len(c.ops)
+	rows, columns := s.Axis == "rows" || s.Axis == "both", s.Axis == "columns" || s.Axis == "both"
+	local, other := rows, columns // of the store
+	if c.transposed {
+		local, other = columns, rows
+	}
+	// In the store the columns come first unless these are the user's rows and both are wanted.
+	first := local && (!other || c.transposed)
+	var counts []float64
+	means := func(sums, counts []float64, mean float64) []float64 {
+		b := make([]float64, len(sums))
+		for j, n := range counts {
+			if n > 0 {
+				b[j] = (sums[j] - n*mean) / (n + s.X)
+			}
+		}
+		return b
+	}
+	mean := 0.0
+	c.stage(ofStat(count, total), func(sums *sums) {
+		n := 0.0
+		counts = sums.stat(count)
+		for _, k := range counts {
+			n += k
+		}
+		if n > 0 {
+			mean = sums.all.over(n)
+		}
+		c.ops[at].c = mean
+		if other && !first {
+			c.ops[at].col = means(sums.stat(total), counts, mean)
+		}
+	})
+	c.op(op{kind: bias, k: s.X, local: local, first: first})
+	if other && first {
+		c.stage(ofStat(total), func(sums *sums) { c.ops[at].col = means(sums.stat(total), counts, 0) })
+	}
+	c.number("mean", &mean)
+	if columns && c.transposed {
+		c.kept(at, "columns", "bias")
+	} else if columns {
+		c.told(at, "columns", "bias")
+	}
+}
+
+// center subtracts the mean of each of the user's columns or rows.
+func (c *compiler) center(axis string) {
+	if c.local(axis) {
+		i := c.op(op{kind: rowOffset})
+		c.kept(i, axis, "mean")
+		return
+	}
+	at, n := len(c.ops), float64(c.src.Rows())
+	c.stage(need{squares: true}, func(sums *sums) {
+		c.last = sums
+		c.ops[at].col = make([]float64, c.src.Cols())
+		for j, s := range sums.sum {
+			c.ops[at].col[j] = -s.over(n)
+		}
+	})
+	c.op(op{kind: colOffset})
+	c.told(at, axis, "mean")
+	c.columns = axis == "columns"
+}
+
+// scale divides the user's columns by their standard deviations. Where they have just been
+// centred the sums of that serve.
+func (c *compiler) scale(s Step, same, centred bool) {
+	n, _ := c.dims()
+	factor := func(v float64) float64 {
+		switch {
+		case v > 0 && n > s.X:
+			return 1 / math.Sqrt(v/(n-s.X))
+		case centred:
+			return 0
+		}
+		return 1
+	}
+	if c.local("columns") {
+		i := c.op(op{kind: rowStd, factor: factor})
+		c.kept(i, "columns", "factor")
+		return
+	}
+	at := len(c.ops)
+	done := func(sums *sums) {
+		c.last = sums
+		c.ops[at].col = make([]float64, c.src.Cols())
+		for j := range sums.sum {
+			c.ops[at].col[j] = factor(variance(sums.squares[j], sums.sum[j], sums.own[j].value(), n))
+		}
+	}
+	if same {
+		c.stages = append(c.stages, stage{c.stages[len(c.stages)-1].at, need{squares: true}, done, true})
+	} else {
+		c.stage(need{squares: true}, done)
+	}
+	c.op(op{kind: colFactor})
+	c.told(at, "columns", "factor")
+}
+
+// laplacian is D_r^{-1/2}·(A + τ/n)·D_c^{-1/2} with the sums of rows and columns of A + τ/n.
+func (c *compiler) laplacian(s Step, rows, cols float64) {
+	ofRows, ofCols := s.X, s.X*rows/cols // what τ adds to sums of the user's rows and columns
+	if c.transposed {
+		ofRows, ofCols = ofCols, ofRows
+	}
+	root := func(tau float64) func(float64) float64 {
+		return func(x float64) float64 {
+			if x+tau == 0 {
+				return 0
+			}
+			return 1 / math.Sqrt(x+tau)
+		}
+	}
+	at := len(c.ops)
+	c.stage(ofStat(total), func(sums *sums) {
+		i := at
+		if s.X > 0 {
+			c.ops[at].col = slices.Repeat([]float64{s.X / cols}, int(c.src.Cols()))
+			i++
+		}
+		c.ops[i+1].col = each(sums.stat(total), root(ofCols))
+	})
+	if s.X > 0 {
+		c.op(op{kind: colOffset})
+	}
+	i := c.op(op{kind: rowFactor, stat: total, factor: root(ofRows)})
+	c.kept(i, "columns", "factor")
+	i = c.op(op{kind: colFactor})
+	c.told(i, "columns", "factor")
+}
+
+// correspondence is D_r^{-1/2}·(A/Σ − r·cᵀ)·D_c^{-1/2} with the masses r and c, sums of rows
+// and columns over Σ: in the op, p_i is √r_i and q_j is −c_j·√Σ before it is divided by √(c_j·Σ).
+func (c *compiler) correspondence() {
+	at := len(c.ops)
+	c.stage(ofStat(total), func(sums *sums) {
+		all := sums.all.value()
+		c.ops[at].c = all
+		c.ops[at].col = each(sums.stat(total), func(x float64) float64 { return -x / math.Sqrt(all) })
+		c.ops[at+1].col = each(sums.stat(total), func(x float64) float64 {
+			if x == 0 {
+				return 0
+			}
+			return 1 / math.Sqrt(x)
+		})
+	})
+	i := c.op(op{kind: correspond})
+	c.kept(i, "columns", "sum")
+	i = c.op(op{kind: colFactor})
+	c.told(i, "columns", "factor")
+}

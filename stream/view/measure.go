@@ -1,0 +1,280 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// ValueError says that a step makes an entry something that is no number.
+type ValueError struct {
+	Step     Step
+	Row, Col int64 // of the user's matrix, from 0
+	Value    float64
+	Becomes  float64 // NaN or infinite
+}
+
+func (e *ValueError) Error() string {
+	return e.Say(fmt.Sprintf("row %d (from 0)", e.Row), fmt.Sprintf("column %d", e.Col))
+}
+
+// Say is the error with other names for the row and the column.
+func (e *ValueError) Say(row, col string) string {
+	return fmt.Sprintf("view: %v makes %v in %s, %s, %v", e.Step, e.Value, row, col, e.Becomes)
+}
+
+// Squares of values outside of this range may leave that of a float64.
+const smallest, greatest = 0x1p-100, 0x1p100
+
+// Measure reads the source for the statistics of the view and for ‖B‖_F. Until it has returned
+// nil nothing can be made of a View but a plan. o.Reserve is memory that others have.
+func (v *View) Measure(ctx context.Context, o stream.Options) error {
+	if m, e := v.src.Norm(); m != 0 && v.pipeline[0].Name != "multiply" {
+		if norm := math.Ldexp(m, e); !(norm >= smallest && norm <= greatest) {
+			return fmt.Errorf("view: the norm of the matrix is %.3g: begin with multiply=%.0e, so that squares stay within the range of numbers", norm, 1/norm)
+		}
+	}
+	for i := range v.ops {
+		if v.ops[i].keeps {
+			v.ops[i].keep = make([]float64, v.src.Rows())
+		}
+	}
+	stages := v.stages
+	for len(stages) > 0 {
+		same := 1
+		for same < len(stages) && stages[same].same {
+			same++
+		}
+		sums, err := v.read(ctx, o, stages[0].at, stages[0].need)
+		if err != nil {
+			return err
+		}
+		for _, s := range stages[:same] {
+			s.done(sums)
+		}
+		if sums == v.last && len(stages) == same && v.analytic {
+			v.norm = v.normOf(sums)
+		}
+		v.last = nil
+		stages = stages[same:]
+	}
+	if !v.analytic {
+		sums, err := v.read(ctx, o, len(v.ops), need{norm: true})
+		if err != nil {
+			return err
+		}
+		v.norm = math.Sqrt(max(0, sums.norm.value()))
+	}
+	if v.norm != 0 && !(v.norm >= smallest && v.norm <= greatest) {
+		return fmt.Errorf("view: the norm of what %v makes of the matrix is %.3g: multiply=%.0e keeps its squares within the range of numbers", v.pipeline, v.norm, 1/v.norm)
+	}
+	v.prepare(len(v.ops))
+	v.measured = true
+	return nil
+}
+
+// normOf is ‖B‖_F, of the sums before the columns of the store were centred and scaled.
+func (v *View) normOf(s *sums) float64 {
+	n, all := float64(v.src.Rows()), sum{}
+	for j := range s.sum {
+		b, e := s.squares[j], 1.0
+		for _, o := range v.ops[v.stages[len(v.stages)-1].at:] {
+			switch o.kind {
+			case colOffset:
+				m := o.col[j]
+				var square sum
+				square.addProduct(m, m)
+				b.plusTimes(2*m, s.sum[j])
+				b.plusTimes(n, square)
+			case colFactor:
+				e *= o.col[j]
+			case times:
+				e *= o.c
+			}
+		}
+		all.plusTimes(e*e, b)
+	}
+	return math.Sqrt(max(0, all.value()))
+}
+
+// prepare computes E and Q as the first ops make them, and what those need of Q.
+func (v *View) prepare(upTo int) {
+	v.e, v.q = nil, nil
+	n := int(v.src.Cols())
+	for i := range v.ops[:upTo] {
+		o := &v.ops[i]
+		if o.kind == rowOffset || o.kind == rowStd {
+			o.q = v.q
+			o.qq, o.qs = products(v.q)
+		}
+		switch o.kind {
+		case rowOffset:
+			q := make([]float64, n)
+			for j := range q {
+				q[j] = 1
+			}
+			v.q = append(v.q[:len(v.q):len(v.q)], q)
+		case colOffset, correspond:
+			v.q = append(v.q[:len(v.q):len(v.q)], o.col)
+		case colFactor:
+			if i >= v.store {
+				v.e = scaledColumn(v.e, o.col)
+			}
+			q := make([][]float64, len(v.q))
+			for t := range q {
+				q[t] = scaledColumn(v.q[t], o.col)
+			}
+			v.q = q
+		}
+	}
+}
+
+// scaledColumn is x·by, number by number; x nil is ones.
+func scaledColumn(x, by []float64) []float64 {
+	y := append([]float64(nil), by...)
+	for j, v := range x {
+		y[j] *= v
+	}
+	return y
+}
+
+// lane is what a worker has of the rows it is at.
+type lane struct {
+	val []float64
+	p   [][2]float64
+	bad int // a row with a value that is no number, or −1
+}
+
+// read sums up what is needed of the matrix as the first ops make it.
+func (v *View) read(ctx context.Context, o stream.Options, upTo int, n need) (*sums, error) {
+	v.prepare(upTo)
+	qq, _ := products(v.q)
+	s := newSums(n, int(v.src.Cols()), v.src.Rows(), v.q, qq)
+	v.reads++
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	largest := v.src.MaxBlock()
+	o.Width, o.Rank = 1, 1
+	o.Reserve += v.bytes() + n.bytes(v.src.Cols(), v.src.Rows(), len(v.q)) + int64(o.Workers)*(8*largest.NNZ+24*largest.Rows)
+	lanes := make([]lane, o.Workers)
+	err := stream.Scan(ctx, v.src, o, func(worker int, b *csr.Block) error {
+		lanes[worker].compute(v, b, upTo, n.norm)
+		return nil
+	}, func(worker int, b *csr.Block) error {
+		l := &lanes[worker]
+		if l.bad >= 0 {
+			return v.blame(b, l.bad, upTo)
+		}
+		s.add(b, l.val, l.p)
+		return nil
+	})
+	s.finish()
+	return s, err
+}
+
+// compute takes the rows of a block through the first ops.
+func (l *lane) compute(v *View, b *csr.Block, upTo int, record bool) {
+	rows := b.Rows()
+	first, end := b.RowPtr[0], b.RowPtr[rows]
+	l.val, l.p, l.bad = resized(l.val, int(end-first)), resized(l.p, rows), -1
+	ops, table := v.ops[:upTo], b.Table
+	if table != nil {
+		lead := min(v.lead, upTo)
+		mapped := mappedTable(table, ops[:lead])
+		table, ops = &mapped, ops[lead:]
+	}
+	load(l.val, b, table, first, end)
+	for i := range rows {
+		lo, hi := b.RowPtr[i], b.RowPtr[i+1]
+		r := row{at: b.FirstRow + int64(i), n: int(v.src.Cols()), val: l.val[lo-first : hi-first], d: 1, record: record}
+		runBlock(ops, len(ops), b, lo, hi, &r)
+		l.p[i] = r.p
+		if l.bad < 0 && !allFinite(r.val) {
+			l.bad = i
+		}
+	}
+}
+
+// load copies the values of entries first … end−1, with another table if there is one.
+func load(val []float64, b *csr.Block, table *[256]float64, first, end uint32) {
+	switch {
+	case len(b.Code) > 0:
+		for i, c := range b.Code[first:end] {
+			val[i] = table[c]
+		}
+	case len(b.Val) > 0:
+		copy(val, b.Val[first:end])
+	default:
+		for i := range val {
+			val[i] = table[0]
+		}
+	}
+}
+
+// runBlock takes the row with entries lo … hi−1 of a block through ops.
+func runBlock(ops []op, values int, b *csr.Block, lo, hi uint32, r *row) {
+	if len(b.Col16) > 0 {
+		run(ops, values, b.Col16[lo:hi], r)
+	} else {
+		run(ops, values, b.Col[lo:hi], r)
+	}
+}
+
+func allFinite(x []float64) bool {
+	s := 0.0
+	for _, v := range x {
+		s += v - v // 0, or no number
+	}
+	return s == 0
+}
+
+// mappedTable takes the values of a table through ops that change them one by one.
+func mappedTable(table *[256]float64, ops []op) (t [256]float64) {
+	for i, v := range table {
+		r := row{val: []float64{v}}
+		run(ops, len(ops), []uint16{0}, &r)
+		t[i] = r.val[0]
+	}
+	return t
+}
+
+// blame finds the entry of a row of a block that a step makes no number.
+func (v *View) blame(b *csr.Block, i, upTo int) error {
+	lo, hi := b.RowPtr[i], b.RowPtr[i+1]
+	r := row{at: b.FirstRow + int64(i), n: int(v.src.Cols()), val: make([]float64, hi-lo), d: 1}
+	load(r.val, b, b.Table, lo, hi)
+	for at := 0; at < upTo; {
+		step, before := v.ops[at].step, append([]float64(nil), r.val...)
+		for ; at < upTo && v.ops[at].step == step; at++ {
+			runBlock(v.ops[at:at+1], 1, b, lo, hi, &r)
+		}
+		for k, x := range r.val {
+			if finite(x) {
+				continue
+			}
+			e := &ValueError{Step: v.pipeline[step], Row: r.at, Value: before[k], Becomes: x}
+			if len(b.Col16) > 0 {
+				e.Col = int64(b.Col16[int(lo)+k])
+			} else {
+				e.Col = int64(b.Col[int(lo)+k])
+			}
+			if v.transposed {
+				e.Row, e.Col = e.Col, e.Row
+			}
+			return e
+		}
+	}
+	return fmt.Errorf("view: row %d of the store is read with other values the second time", r.at)
+}
+
+// resized returns s with length n, its contents undefined.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}

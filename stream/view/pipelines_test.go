@@ -1,0 +1,231 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Steps of random pipelines: those that any may follow, those of which rounding decides
+// what is 0, so that no statistics of entries may follow, and those that fill.
+var (
+	early = []string{
+		"binary", "binary>=2", "clip=-1,3", "log1p", "sqrt", "power=1.5", "multiply=3", "confidence=40", "normalize=rows", "normalize=columns,l1",
+		"normalize=rows,max", "normalize=rows,total:100", "normalize=columns,total:7", "normalize=rows,total:median", "normalize=columns,total:median",
+		"tfidf", "tfidf=gensim", "tfidf=implicit", "tfidf=smooth:no,norm:none", "bm25", "bm25=1.2,0.75",
+		"weight=rows,count:-0.5", "weight=columns,count:0.3", "weight=rows,sum:-0.5", "weight=columns,sum:-1", "weight=rows,norm:-1", "weight=columns,norm:0.7", "laplacian",
+	}
+	middle = []string{"ppmi", "ppmi=1.5", "bias=global", "bias=rows,damping:5", "bias=columns", "bias=both,damping:2", "bias=both"}
+	late   = []string{"laplacian=2", "correspondence", "center=columns", "center=rows", "center=both", "center=columns · scale=columns", "center=rows · scale=columns,ddof:1",
+		"scale=columns", "center=columns · multiply=2 · scale=columns", "center=columns · center=rows", "center=rows · center=columns"}
+)
+
+// randomPipeline is up to five steps.
+func randomPipeline(r *rand.Rand) string {
+	var p []string
+	for range r.IntN(4) {
+		p = append(p, early[r.IntN(len(early))])
+	}
+	if r.IntN(3) == 0 {
+		p = append(p, middle[r.IntN(len(middle))])
+	}
+	if biased := len(p) > 0 && strings.HasPrefix(p[len(p)-1], "bias"); !biased && r.IntN(2) == 0 || len(p) == 0 {
+		p = append(p, late[r.IntN(len(late))])
+	}
+	if r.IntN(4) == 0 {
+		p = append(p, "multiply=0.1")
+	}
+	return strings.Join(p, " · ")
+}
+
+// randomMatrix has entries of half stars or of any size above 0, and empty rows and columns.
+func randomMatrix(r *rand.Rand) *mat.Dense {
+	rows, cols := 2+r.IntN(40), 2+r.IntN(40)
+	a := mat.NewDense(rows, cols, nil)
+	stars := r.IntN(2) == 0
+	a.Apply(func(i, j int, _ float64) float64 {
+		switch {
+		case i%7 == 3 || j%9 == 4 || r.IntN(3) > 0:
+			return 0
+		case stars:
+			return float64(1+r.IntN(10)) / 2
+		}
+		return math.Exp(r.NormFloat64())
+	}, a)
+	a.Set(0, 0, 1)
+	return a
+}
+
+// 200 random pipelines of random matrices are what the formulas of their steps make of them, in both
+// orientations; where a formula yields no number, that is said.
+func TestRandomPipelines(t *testing.T) {
+	count, refused := 200, 0
+	if testing.Short() {
+		count = 50
+	}
+	for seed := range count {
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		text, a, transposed := randomPipeline(r), randomMatrix(r), r.IntN(2) == 0
+		t.Run(fmt.Sprintf("%d %s", seed, text), func(t *testing.T) {
+			p, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := reference(p, a)
+			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 1 + r.IntN(3)})
+			if !finite(mat.Sum(want)) {
+				refused++
+				var e *ValueError
+				if !errors.As(err, &e) || finite(e.Becomes) {
+					t.Fatalf("%v, want the entry that is no number", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := stream.NewFrom(v, stream.Options{Workers: 2, Width: 50})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := relative(dense(t, m, transposed), want); !(e < 1e-12) && mat.Norm(want, 2) > 1e-12 {
+				t.Errorf("off by %g", e)
+			}
+			if e := math.Abs(m.Info().Norm/mat.Norm(want, 2) - 1); !(e < 1e-12) && mat.Norm(want, 2) > 1e-12 {
+				t.Errorf("norm %v off by %g", m.Info().Norm, e)
+			}
+			_, cols := a.Dims()
+			x := solvertest.Random(cols, 5, 7)
+			if transposed {
+				return
+			}
+			var bx, gx mat.Dense
+			bx.Mul(want, x)
+			gx.Mul(want.T(), &bx)
+			got := mat.NewDense(cols, 5, nil)
+			if _, err := m.Run(t.Context(), solver.Pass{X: x, Sum: got}); err != nil {
+				t.Fatal(err)
+			}
+			if e := relative(got, &gx); !(e < 1e-12) && mat.Norm(&gx, 2) > 1e-12 {
+				t.Errorf("BᵀB·X is off by %g", e)
+			}
+		})
+	}
+	if refused > count/4 {
+		t.Errorf("%d of %d were refused", refused, count)
+	}
+}
+
+// Ten triplets of B are those of the dense matrix.
+func TestTriplets(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	a := mat.NewDense(120, 60, nil)
+	a.Apply(func(int, int, float64) float64 {
+		if r.IntN(4) > 0 {
+			return 0
+		}
+		return float64(1+r.IntN(10)) / 2
+	}, a)
+	for _, transposed := range []bool{false, true} {
+		store := stored(t, a, transposed)
+		for name, text := range presets {
+			t.Run(fmt.Sprintf("%s/%t", name, transposed), func(t *testing.T) {
+				p, err := Parse(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, m := matrixOf(t, store, name, stream.Options{Workers: 1, Width: 12, Rank: 10})
+				b := reference(p, a)
+				want := solvertest.Singular(b)
+				res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 10, Method: solver.Krylov{Columns: 4}, Tol: 1e-12, MaxPasses: 500})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, s := range res.Sigma {
+					if !(math.Abs(s-want[i]) <= 1e-12*want[0]) {
+						t.Errorf("σ[%d] is %v, want %v", i, s, want[i])
+					}
+				}
+				energy := 0.0
+				for _, s := range want[:10] {
+					energy += s * s
+				}
+				if all := mat.Norm(b, 2); math.Abs(res.Energy-energy/(all*all)) > 1e-12 {
+					t.Errorf("energy %v, want %v", res.Energy, energy/(all*all))
+				}
+			})
+		}
+	}
+}
+
+// The bits do not depend on the number of workers, the budget, or the size of shards.
+func TestSameBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	a := mat.NewDense(3000, 40, nil)
+	a.Apply(func(int, int, float64) float64 {
+		if r.IntN(3) > 0 {
+			return 0
+		}
+		return float64(1+r.IntN(10)) / 2
+	}, a)
+	store := stored(t, a, false)
+	x := solvertest.Random(40, 4, 1)
+	for _, text := range []string{"tfidf", "bias=both · center=both · scale=columns", "single-cell", "correspondence"} {
+		var want []float64
+		var norm float64
+		for _, o := range []stream.Options{{Workers: 1, Width: 4}, {Workers: 5, Width: 4}, {Workers: 2, Width: 4, Memory: 64 << 20}, {Workers: 1, Width: 4, Memory: 36 << 20}} {
+			_, m := matrixOf(t, store, text, o)
+			y := mat.NewDense(40, 4, nil)
+			if _, err := m.Run(t.Context(), solver.Pass{X: x, Sum: y}); err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want, norm = y.RawMatrix().Data, m.Info().Norm
+			}
+			if !slices.Equal(y.RawMatrix().Data, want) || m.Info().Norm != norm {
+				t.Errorf("%s: other bits with %+v", text, o)
+			}
+		}
+	}
+}
+
+// A value that becomes no number is told with its place and the step.
+func TestValueErrors(t *testing.T) {
+	a := denseOf([][]float64{{1, 0, 2}, {0, 3, -2}, {0.5, 0, 0}, {4, 5, 6}})
+	for _, transposed := range []bool{false, true} {
+		store := stored(t, a, transposed)
+		for text, want := range map[string]string{
+			"log1p":                     "view: log1p makes -2 in row 1 (from 0), column 2, NaN",
+			"multiply=0.5 · log1p":      "view: log1p makes -1 in row 1 (from 0), column 2, -Inf",
+			"normalize=rows,l1 · sqrt":  "view: sqrt makes -0.4 in row 1 (from 0), column 2, NaN",
+			"ppmi":                      "view: ppmi=1 makes -2 in row 1 (from 0), column 2, NaN",
+			"sqrt · log1p · pca":        "view: sqrt makes -2 in row 1 (from 0), column 2, NaN",
+			"weight=columns,sum:0.5":    "",
+			"power=400 · power=400":     "+Inf",
+			"binary · laplacian · sqrt": "",
+		} {
+			p, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = New(t.Context(), store, p, transposed, stream.Options{Workers: 3})
+			var e *ValueError
+			switch {
+			case want == "" && err != nil:
+				t.Errorf("%s: %v", text, err)
+			case want != "" && (!errors.As(err, &e) || !strings.HasSuffix(err.Error(), want)):
+				t.Errorf("%s: %v, want %s", text, err, want)
+			}
+		}
+	}
+}

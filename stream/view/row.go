@@ -1,0 +1,289 @@
+package view
+
+import "math"
+
+// op is what a step does to a row of the store.
+type op struct {
+	kind   opKind
+	step   int                   // of the pipeline
+	f      func(float64) float64 // mapValues
+	stat   stat                  // rowFactor: what of the row
+	factor func(float64) float64 // rowFactor: what it is multiplied with
+	col    []float64             // a number for each column of the store; nil until it is measured
+	keeps  bool                  // its numbers are of the user's columns, which are rows of the store,
+	keep   []float64             // and go here
+	t      int                   // the column of P and Q that the op makes
+	c, k   float64
+	local  bool // bias: with a mean of the row
+	first  bool // bias: which is taken before that of the column
+
+	// The columns of Q before the op, their sums and their products.
+	q  [][]float64
+	qs []sum
+	qq [][]sum
+}
+
+type opKind uint8
+
+const (
+	mapValues   opKind = iota // f(v)
+	times                     // c·v, and P, too
+	rowFactor                 // factor(stat)·v, and P, too
+	colFactor                 // col_j·v, and Q, too
+	bm25Rows                  // (c+1)·v/(c·(1−k+k·Σ/col_0)+v), of the sum Σ of the row
+	bm25Columns               // (c+1)·v/(col_j+v)
+	ppmi                      // max(0, log v − log Σ − col_j + c)
+	bias                      // v − c − the mean of the row − col_j
+	rowOffset                 // p_t = −the mean of the row, q_t = 1
+	colOffset                 // p_t = 1, q_t = col
+	rowStd                    // v over the standard deviation of the row, and P, too
+	correspond                // p_t = √(Σ/c), v/√Σ, q_t = col
+)
+
+// diagonal tells whether an op keeps the form D·S·E + P·Qᵀ without computing values anew.
+func (k opKind) diagonal() bool {
+	switch k {
+	case times, rowFactor, colFactor, rowOffset, colOffset, rowStd, correspond:
+		return true
+	}
+	return false
+}
+
+// ofValues tells whether an op needs the values of the row.
+func (k opKind) ofValues() bool { return k != times && k != colFactor && k != colOffset }
+
+// makes tells whether an op makes a column of P and Q.
+func (k opKind) makes() bool { return k == rowOffset || k == colOffset || k == correspond }
+
+// stat is a number that belongs to the entries of a row or column.
+type stat uint8
+
+const (
+	count   stat = iota // of values that are not 0
+	total               // sum
+	length1             // sum of magnitudes
+	length2             // root of the sum of squares
+	largest             // magnitude
+)
+
+// of returns the statistic of values.
+func (s stat) of(val []float64) float64 {
+	x := 0.0
+	switch s {
+	case count:
+		for _, v := range val {
+			if v != 0 {
+				x++
+			}
+		}
+	case total:
+		for _, v := range val {
+			x += v
+		}
+	case length1:
+		for _, v := range val {
+			x += math.Abs(v)
+		}
+	case length2:
+		for _, v := range val {
+			x += float64(v * v)
+		}
+		x = math.Sqrt(x)
+	case largest:
+		for _, v := range val {
+			x = max(x, math.Abs(v))
+		}
+	}
+	return x
+}
+
+// column is a number of a column of the store.
+type column interface{ uint16 | uint32 }
+
+// row is a row of the store on its way through ops.
+type row struct {
+	at  int64 // which
+	n   int   // columns of the store
+	val []float64
+	d   float64    // product of the factors of the row
+	p   [2]float64 // its row of P
+
+	record bool // put numbers in op.keep
+}
+
+// scale multiplies a row, its values only if they are still wanted.
+func (r *row) scale(d float64, values bool) {
+	r.d *= d
+	r.p[0] *= d
+	r.p[1] *= d
+	if values {
+		for i := range r.val {
+			r.val[i] *= d
+		}
+	}
+}
+
+// keeps records a number that belongs to the row.
+func (r *row) keeps(o *op, x float64) {
+	if r.record && o.keep != nil {
+		o.keep[r.at] = x
+	}
+}
+
+// run takes a row through ops. values is the number of them that have to change its
+// values, all but the last ones: what these do to it is in d and p.
+func run[C column](ops []op, values int, col []C, r *row) {
+	val := r.val
+	col = col[:len(val)]
+	for i := range ops {
+		o, values := &ops[i], i < values
+		switch o.kind {
+		case mapValues:
+			for i, v := range val {
+				if v != 0 {
+					val[i] = o.f(v)
+				}
+			}
+		case times:
+			r.scale(o.c, values)
+		case rowFactor:
+			d := o.factor(o.stat.of(val))
+			r.keeps(o, d)
+			r.scale(d, values)
+		case colFactor:
+			if values {
+				for i, c := range col {
+					val[i] *= o.col[c]
+				}
+			}
+		case bm25Rows:
+			l := o.c * (1 - o.k + o.k*total.of(val)/o.col[0])
+			for i, v := range val {
+				if v != 0 {
+					val[i] = v * (o.c + 1) / (l + v)
+				}
+			}
+		case bm25Columns:
+			for i, v := range val {
+				if v != 0 {
+					val[i] = v * (o.c + 1) / (o.col[col[i]] + v)
+				}
+			}
+		case ppmi:
+			s := math.Log(total.of(val))
+			r.keeps(o, s)
+			l := o.c - s
+			for i, v := range val {
+				if v != 0 {
+					val[i] = max(0, math.Log(v)+l-o.col[col[i]])
+				}
+			}
+		case bias:
+			runBias(o, col, r)
+		case rowOffset:
+			s := rowSum(o, r)
+			mean := s.over(float64(r.n))
+			r.keeps(o, mean)
+			r.p[o.t] = -mean
+		case colOffset:
+			r.p[o.t] = 1
+		case rowStd:
+			d := o.factor(rowVariance(o, col, r))
+			r.keeps(o, d)
+			r.scale(d, values)
+		case correspond:
+			s := total.of(val)
+			if s == 0 && count.of(val) == 0 {
+				r.keeps(o, 0)
+				r.scale(0, values)
+				continue
+			}
+			r.keeps(o, s)
+			r.scale(1/math.Sqrt(s), values)
+			r.p[o.t] = math.Sqrt(s / o.c)
+		}
+	}
+}
+
+// runBias subtracts biases from the values that are not 0.
+func runBias[C column](o *op, col []C, r *row) {
+	val, b := r.val, 0.0
+	if o.local {
+		s, n := 0.0, 0.0
+		for i, v := range val {
+			if v == 0 {
+				continue
+			}
+			v -= o.c
+			if o.col != nil && !o.first {
+				v -= o.col[col[i]]
+			}
+			s, n = s+v, n+1
+		}
+		if n > 0 {
+			b = s / (n + o.k)
+		}
+		r.keeps(o, b)
+	}
+	b += o.c
+	if o.col == nil {
+		for i, v := range val {
+			if v != 0 {
+				val[i] = v - b
+			}
+		}
+		return
+	}
+	for i, v := range val {
+		if v != 0 {
+			val[i] = v - b - o.col[col[i]]
+		}
+	}
+}
+
+// rowSum is that of the row of S + P·Qᵀ.
+func rowSum(o *op, r *row) (s sum) {
+	for _, v := range r.val {
+		s.add(v)
+	}
+	for t := range o.q {
+		s.plusTimes(r.p[t], o.qs[t])
+	}
+	return s
+}
+
+// rowVariance is Σ(b−mean)² of the row of S + P·Qᵀ, 0 if that may be rounding.
+func rowVariance[C column](o *op, col []C, r *row) float64 {
+	var squares, own sum
+	for _, v := range r.val {
+		own.addProduct(v, v)
+	}
+	squares = own
+	for t, q := range o.q {
+		p := r.p[t]
+		for i, v := range r.val {
+			squares.addProduct(2*p*v, q[col[i]])
+		}
+		for u := range o.q {
+			squares.plusTimes(p*r.p[u], o.qq[t][u])
+		}
+	}
+	return variance(squares, rowSum(o, r), own.value(), float64(r.n))
+}
+
+// variance is Σ(b−mean)² of n numbers, of their sum of squares and their sum: 0 if it is no
+// more than the rounding of numbers whose sum of squares is size. The bound is that of scikit-learn's
+// StandardScaler.
+func variance(squares, s sum, size, n float64) float64 {
+	m := s.over(n)
+	squares.plusTimes(-2*m, s)
+	var square sum
+	square.addProduct(m, m)
+	squares.plusTimes(n, square)
+	v := max(0, squares.value())
+	const eps = 0x1p-52
+	if v <= n*n*n*eps*eps*(size/n) || v <= n*eps*v {
+		return 0
+	}
+	return v
+}

@@ -1,0 +1,37 @@
+package view
+
+import "math"
+
+// sum is a sum of about twice the precision of a float64 (T. Ogita, S. Rump, S. Oishi,
+// Accurate sum and dot product, SIAM J. Sci. Comput. 26 (2005), 1955–1988: Sum2, Dot2).
+type sum struct{ hi, lo float64 }
+
+func (s *sum) add(x float64) {
+	t := s.hi + x
+	z := t - s.hi
+	s.lo += (s.hi - (t - z)) + (x - z)
+	s.hi = t
+}
+
+// addProduct adds x·y. The conversions keep compilers from fusing what is rounded on purpose.
+func (s *sum) addProduct(x, y float64) {
+	p := float64(x * y)
+	s.add(p)
+	s.lo += math.FMA(x, y, -p)
+}
+
+// plusTimes adds x times another sum.
+func (s *sum) plusTimes(x float64, t sum) {
+	s.addProduct(x, t.hi)
+	s.addProduct(x, t.lo)
+}
+
+func (s sum) value() float64 { return s.hi + s.lo }
+
+// over is the sum divided by n.
+func (s sum) over(n float64) float64 {
+	q := s.value() / n
+	r := s // what the quotient leaves
+	r.addProduct(-q, n)
+	return q + r.value()/n
+}

@@ -1,0 +1,220 @@
+package view
+
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// sums is what a read sums up of a matrix S + P·Qᵀ, in the order of its rows.
+type sums struct {
+	need need
+	n    int
+
+	count, largest    []float64 // of each column
+	total, abs, sq    []sum
+	sum, squares, own []sum // of S + P·Qᵀ, and of the squares of S alone
+	cross             [][]sum
+	all               sum       // of all entries
+	totals            []float64 // of each row
+	p                 [2]sum
+	pp                [2][2]sum
+	norm              sum
+	q                 [][]float64
+	qq                [][]sum
+}
+
+// bytes is what sums of n columns and rows take, for a matrix with P and Q of a rank.
+func (n need) bytes(cols, rows int64, rank int) (b int64) {
+	for s, each := range [...]int64{count: 8, total: 16 + 8, length1: 16 + 8, length2: 16 + 8, largest: 8} {
+		if n.stats[s] {
+			b += each * cols
+		}
+	}
+	if n.squares {
+		b += (48 + 16*int64(rank)) * cols
+	}
+	if n.totals {
+		b += 8 * rows
+	}
+	return b
+}
+
+func newSums(n need, cols int, rows int64, q [][]float64, qq [][]sum) *sums {
+	s := &sums{need: n, n: cols, q: q, qq: qq}
+	if n.stats[count] {
+		s.count = make([]float64, cols)
+	}
+	if n.stats[largest] {
+		s.largest = make([]float64, cols)
+	}
+	if n.stats[total] {
+		s.total = make([]sum, cols)
+	}
+	if n.stats[length1] {
+		s.abs = make([]sum, cols)
+	}
+	if n.stats[length2] {
+		s.sq = make([]sum, cols)
+	}
+	if n.totals {
+		s.totals = make([]float64, 0, rows)
+	}
+	if n.squares {
+		s.sum, s.squares, s.own = make([]sum, cols), make([]sum, cols), make([]sum, cols)
+		for range q {
+			s.cross = append(s.cross, make([]sum, cols))
+		}
+	}
+	return s
+}
+
+// stat returns a statistic of each column.
+func (s *sums) stat(of stat) []float64 {
+	var from []sum
+	switch of {
+	case count:
+		return s.count
+	case largest:
+		return s.largest
+	case total:
+		from = s.total
+	case length1:
+		from = s.abs
+	case length2:
+		from = s.sq
+	}
+	x := make([]float64, len(from))
+	for j, v := range from {
+		if x[j] = v.value(); of == length2 {
+			x[j] = math.Sqrt(x[j])
+		}
+	}
+	return x
+}
+
+// add adds rows of a block with the values val and the rows p of P.
+func (s *sums) add(b *csr.Block, val []float64, p [][2]float64) {
+	if len(b.Col16) > 0 {
+		addRows(s, b.RowPtr, b.Col16, val, p)
+	} else {
+		addRows(s, b.RowPtr, b.Col, val, p)
+	}
+}
+
+func addRows[C column](s *sums, ptr []uint32, cols []C, val []float64, p [][2]float64) {
+	first := ptr[0]
+	for i := range len(ptr) - 1 {
+		lo, hi := ptr[i], ptr[i+1]
+		col, v := cols[lo:hi], val[lo-first:hi-first]
+		if s.need.totals {
+			s.totals = append(s.totals, total.of(v))
+		}
+		if s.count != nil {
+			for k, c := range col {
+				if v[k] != 0 {
+					s.count[c]++
+				}
+			}
+		}
+		if s.total != nil {
+			for k, c := range col {
+				s.total[c].add(v[k])
+				s.all.add(v[k])
+			}
+		}
+		if s.abs != nil {
+			for k, c := range col {
+				s.abs[c].add(math.Abs(v[k]))
+			}
+		}
+		if s.sq != nil {
+			for k, c := range col {
+				s.sq[c].addProduct(v[k], v[k])
+			}
+		}
+		if s.largest != nil {
+			for k, c := range col {
+				s.largest[c] = max(s.largest[c], math.Abs(v[k]))
+			}
+		}
+		if s.need.squares {
+			addSquares(s, col, v, p[i])
+		}
+		if s.need.norm {
+			addNorm(s, col, v, p[i])
+		}
+	}
+}
+
+// addSquares adds a row to the sums of S, of its squares and of its products with P.
+func addSquares[C column](s *sums, col []C, val []float64, p [2]float64) {
+	for k, c := range col {
+		s.sum[c].add(val[k])
+		s.own[c].addProduct(val[k], val[k])
+	}
+	for t, x := range s.cross {
+		for k, c := range col {
+			x[c].addProduct(val[k], p[t])
+		}
+		s.p[t].add(p[t])
+		for u := range s.cross {
+			s.pp[t][u].addProduct(p[t], p[u])
+		}
+	}
+}
+
+// addNorm adds ‖b‖² of a row: Σ s² + 2·Σ s·pᵀq_j + pᵀQᵀQ·p. Each product that may cancel has
+// twice the precision.
+func addNorm[C column](s *sums, col []C, val []float64, p [2]float64) {
+	for _, v := range val {
+		s.norm.addProduct(v, v)
+	}
+	for t, q := range s.q {
+		for k, c := range col {
+			h := float64(p[t] * q[c])
+			s.norm.addProduct(2*val[k], h)
+			s.norm.lo += 2 * val[k] * math.FMA(p[t], q[c], -h)
+		}
+		for u := range s.q {
+			h := float64(p[t] * p[u])
+			s.norm.plusTimes(h, s.qq[t][u])
+			s.norm.plusTimes(math.FMA(p[t], p[u], -h), s.qq[t][u])
+		}
+	}
+}
+
+// finish puts P·Qᵀ into the sums of the columns.
+func (s *sums) finish() {
+	if !s.need.squares {
+		return
+	}
+	for j := range s.sum {
+		s.squares[j] = s.own[j]
+		for t, q := range s.q {
+			s.sum[j].plusTimes(q[j], s.p[t])
+			s.squares[j].plusTimes(2*q[j], s.cross[t][j])
+			for u := range s.q {
+				s.squares[j].plusTimes(q[j]*s.q[u][j], s.pp[t][u])
+			}
+		}
+	}
+}
+
+// products returns QᵀQ and the sums of the columns of Q.
+func products(q [][]float64) (qq [][]sum, qs []sum) {
+	for t := range q {
+		var s sum
+		for _, v := range q[t] {
+			s.add(v)
+		}
+		row := make([]sum, len(q))
+		for u := range q {
+			for j, v := range q[t] {
+				row[u].addProduct(v, q[u][j])
+			}
+		}
+		qs, qq = append(qs, s), append(qq, row)
+	}
+	return qq, qs
+}

@@ -1,0 +1,238 @@
+package view
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// View is a source seen through a pipeline: a stream.Source of the matrix B.
+type View struct {
+	src        stream.Source
+	pipeline   Pipeline
+	transposed bool
+
+	ops         []op
+	stages      []stage
+	statistics  []Statistic
+	lead, store int  // ops up to lead change the table, those up to store the values; the rest is in D, E, P and Q
+	values      int  // of the rest, those that change values on which others depend,
+	ofValues    bool // if there are any
+	scaled      bool // there is a D
+	analytic    bool // ‖B‖ follows from the sums of the last stage
+	rank        int
+
+	e     []float64
+	q     [][]float64
+	norm  float64
+	last  *sums // of the stage that has just been measured, if the norm may follow from it
+	reads int
+
+	measured bool
+	table    atomic.Pointer[mapping]
+	rows     sync.Pool // of *lane
+}
+
+var _ stream.Sided = (*View)(nil)
+
+// New returns the view of a measured source: see Plan and View.Measure. A store whose rows
+// are the columns of the user's matrix is transposed.
+func New(ctx context.Context, src stream.Source, p Pipeline, transposed bool, o stream.Options) (*View, error) {
+	v := Plan(src, p, transposed)
+	return v, v.Measure(ctx, o)
+}
+
+// Plan returns a View that has not been measured: it knows its name and what it takes, no values.
+func Plan(src stream.Source, p Pipeline, transposed bool) *View {
+	if err := p.check(); len(p) == 0 || err != nil {
+		panic(fmt.Sprintf("view: %v is not what Parse returns: %v", p, err))
+	}
+	v := &View{src: src, pipeline: p, transposed: transposed}
+	v.rows.New = func() any { return new(lane) }
+	v.compile()
+	return v
+}
+
+// form decides which ops are computed where.
+func (v *View) form() {
+	for v.lead < len(v.ops) && (v.ops[v.lead].kind == mapValues || v.ops[v.lead].kind == times) {
+		v.lead++
+	}
+	v.store = v.lead
+	for i := v.lead; i < len(v.ops); i++ {
+		if !v.ops[i].kind.diagonal() {
+			v.store = i + 1
+		}
+	}
+	for i, o := range v.ops[v.store:] {
+		switch o.kind {
+		case times, rowFactor, rowStd, correspond:
+			v.scaled = true
+		}
+		if o.kind.ofValues() {
+			v.values, v.ofValues = i, true
+		}
+	}
+	if len(v.stages) == 0 {
+		return
+	}
+	last := v.stages[len(v.stages)-1]
+	v.analytic = last.need.squares
+	for i, o := range v.ops {
+		linear := o.kind == colOffset || o.kind == colFactor || o.kind == times
+		v.analytic = v.analytic && !o.keeps && (i < last.at || linear)
+	}
+}
+
+// bytes is what the view keeps in memory: numbers of the columns of the store, and those of
+// its rows that are written into a result.
+func (v *View) bytes() (b int64) {
+	n := 8 * v.src.Cols()
+	for _, o := range v.ops {
+		switch o.kind {
+		case colFactor, bm25Columns, ppmi:
+			b += 2 * n // and E
+		case bias, colOffset, correspond, rowOffset:
+			b += n
+		}
+		if o.keeps {
+			b += 8 * v.src.Rows()
+		}
+	}
+	return b + int64(v.rank)*2*n
+}
+
+// Fingerprint names the matrix: the source and the pipeline.
+func (v *View) Fingerprint() string {
+	of := v.src.Fingerprint()
+	if of == "" {
+		return ""
+	}
+	h := sha256.Sum256([]byte("gdsvd-view/1\n" + of + "\n" + v.pipeline.String()))
+	return hex.EncodeToString(h[:])
+}
+
+// Pipeline returns the steps.
+func (v *View) Pipeline() Pipeline { return v.pipeline }
+
+// Reads returns how often Measure reads the source.
+func (v *View) Reads() (n int) {
+	for _, s := range v.stages {
+		if !s.same {
+			n++
+		}
+	}
+	if !v.analytic {
+		n++
+	}
+	return n
+}
+
+// Norm implements stream.Source: ‖B‖_F.
+func (v *View) Norm() (float64, int) { return v.norm, 0 }
+
+func (v *View) Rows() int64                       { return v.src.Rows() }
+func (v *View) Cols() int64                       { return v.src.Cols() }
+func (v *View) MaxBlock() csr.MaxBlock            { return v.src.MaxBlock() }
+func (v *View) NumBlocks() int                    { return v.src.NumBlocks() }
+func (v *View) Block(i int) csr.BlockInfo         { return v.src.Block(i) }
+func (v *View) Prefetch(from, to int)             { v.src.Prefetch(from, to) }
+func (v *View) Release(from, to int)              { v.src.Release(from, to) }
+func (v *View) anew() bool                        { return v.store > v.lead }
+func (v *View) Columns() ([]float64, [][]float64) { return v.e, v.q }
+
+// Sides implements stream.Sided.
+func (v *View) Sides() (scaled bool, rank int, bytes int64) { return v.scaled, v.rank, v.bytes() }
+
+// DecodedSize implements stream.Source.
+func (v *View) DecodedSize(rows, nnz int64) int64 {
+	size := v.src.DecodedSize(rows, nnz)
+	const some = 1 << 20
+	if coded := v.src.DecodedSize(0, some) < 9*some; v.anew() && coded { // columns and at most a byte
+		const page = 8 << 10
+		size += (8*nnz + page - 1) / page * page
+	}
+	return size
+}
+
+// Scratch implements stream.Source.
+func (v *View) Scratch() *csr.Block {
+	b := v.src.Scratch()
+	if v.anew() && cap(b.Val) == 0 {
+		b.Val = make([]float64, 0, v.src.MaxBlock().NNZ)
+	}
+	return b
+}
+
+// mapping is a table of values with what ops have made of it.
+type mapping struct {
+	from *[256]float64
+	to   [256]float64
+}
+
+// DecodeBlock implements stream.Source: the values are those of S.
+func (v *View) DecodeBlock(i int, dst *csr.Block) error {
+	if !v.measured {
+		panic("view: a View that has not been measured has no values")
+	}
+	kept := cap(dst.Val) == 0 // for good: it is to hold nothing that is not used
+	if err := v.src.DecodeBlock(i, dst); err != nil {
+		return err
+	}
+	if dst.Table != nil && v.lead > 0 {
+		t := v.table.Load()
+		if t == nil || t.from != dst.Table {
+			t = &mapping{dst.Table, mappedTable(dst.Table, v.ops[:v.lead])}
+			v.table.Store(t)
+		}
+		dst.Table = &t.to
+	}
+	ops := v.ops[v.lead:v.store]
+	if dst.Table == nil {
+		ops = v.ops[:v.store]
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	if dst.Table != nil {
+		n := dst.NNZ()
+		val := resized(dst.Val, n)
+		load(val, dst, dst.Table, 0, uint32(n))
+		dst.Val, dst.Code, dst.Table = val, dst.Code[:0], nil
+		if kept {
+			dst.Code = nil
+		}
+	}
+	for i := range dst.Rows() {
+		lo, hi := dst.RowPtr[i], dst.RowPtr[i+1]
+		r := row{n: int(v.src.Cols()), val: dst.Val[lo:hi], d: 1}
+		runBlock(ops, len(ops), dst, lo, hi, &r)
+	}
+	return nil
+}
+
+// RowSides implements stream.Sided.
+func (v *View) RowSides(b *csr.Block, d, p []float64) {
+	l := v.rows.Get().(*lane)
+	defer v.rows.Put(l)
+	ops, rank := v.ops[v.store:], v.rank
+	for i := range b.Rows() {
+		lo, hi := b.RowPtr[i], b.RowPtr[i+1]
+		l.val = resized(l.val, int(hi-lo))
+		if v.ofValues {
+			load(l.val, b, b.Table, lo, hi)
+		}
+		r := row{n: int(v.src.Cols()), val: l.val, d: 1}
+		runBlock(ops, v.values, b, lo, hi, &r)
+		if v.scaled {
+			d[i] = r.d
+		}
+		copy(p[i*rank:], r.p[:rank])
+	}
+}
