@@ -44,7 +44,6 @@ func TestKindsOfFiles(t *testing.T) {
 		{zipped("[Content_Types].xml"), "a spreadsheet", "CSV"},
 		{"BZh91AY&SY....", "bzip2", "bzcat"},
 		{"\xfd7zXZ\x00\x00", "xz", "xzcat"},
-		{"\x93NUMPY\x01\x00v\x00{'descr': '<f8'", ".npy", "scipy.io.mmwrite"},
 		{"\x89HDF\r\n\x1a\n\x00\x00", "HDF5", "scipy.io.mmwrite"},
 		{"PAR1\x15\x04\x15\x00", "Parquet", "CSV"},
 		{"\x80\x04\x95\x10\x00", "pickle", "CSV"},

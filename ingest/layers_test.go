@@ -23,6 +23,7 @@ func TestLayers(t *testing.T) {
 		"format/all":       {"ingest/format"},
 		"format/roles":     {"ingest/format", "ingest/internal/text"},
 		"internal/text":    {"ingest/format"},
+		"internal/dense":   {"ingest/format", "internal/npy"},
 		"internal/input":   {"ingest/format", "internal/"},
 		"internal/scratch": {"internal/"},
 		"internal/extsort": {"internal/", "ingest/internal/scratch"},
@@ -32,7 +33,7 @@ func TestLayers(t *testing.T) {
 		if f = filepath.Base(f); f == "all" || strings.Contains(f, ".") {
 			continue
 		}
-		only["format/"+f] = []string{"ingest/format", "ingest/format/roles", "ingest/internal/text", "ingest/format/" + f + "/internal/"}
+		only["format/"+f] = []string{"ingest/format", "ingest/format/roles", "ingest/internal/text", "ingest/internal/dense", "internal/npy", "ingest/format/" + f + "/internal/"}
 		only["format/all"] = append(only["format/all"], "ingest/format/"+f)
 	}
 	for dir, allowed := range only {

@@ -145,7 +145,12 @@ func parseAll(content []byte, o Options, chunkLen int) (entries []triple, src *s
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	op := input.Opener{FS: vfs.OS, Stdin: bytes.NewReader(content), Bytes: new(atomic.Int64), MaxWindow: 8 << 20}
-	src, err = openSource(ctx, op, "-", o.withDefaults(), nil)
+	return parseInput(ctx, op, "-", o, chunkLen)
+}
+
+// parseInput is parseAll for an input of any kind.
+func parseInput(ctx context.Context, op input.Opener, name string, o Options, chunkLen int) (entries []triple, src *source, err error) {
+	src, err = openSource(ctx, op, name, o.withDefaults(), nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,21 +3,20 @@ package npy
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // ErrFormat is wrapped by the errors about what a file holds: no array, one of
 // another kind, cut short, an entry that is not finite.
-var ErrFormat = errors.New("bad array")
+var ErrFormat = npy.ErrFormat
 
 func badly(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrFormat)
@@ -37,9 +36,6 @@ type Matrix struct {
 	buf        []byte
 }
 
-// The dictionary of a header, as NumPy writes and may space it.
-var dictionary = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \((\d+),(?: *(\d+))?\),? *\} *\n$`)
-
 // Open opens an array of float32 or float64 as numpy.save writes it.
 func Open(fsys vfs.FS, name string) (*Matrix, error) {
 	f, err := fsys.Open(name)
@@ -54,78 +50,31 @@ func Open(fsys vfs.FS, name string) (*Matrix, error) {
 	return m, nil
 }
 
-// readText returns the dictionary of the header and finds where the data begin.
-func (m *Matrix) readText() ([]byte, error) {
-	b := make([]byte, len(magic)+4)
-	read := func(part []byte) error {
-		n, err := m.f.ReadAt(part, m.data)
-		m.data += int64(n)
-		if n == len(part) {
-			return nil
-		}
-		if err == io.EOF {
-			return badly("it ends at byte %d, in the header", m.data)
-		}
-		return err
-	}
-	if err := read(b[:len(magic)]); err != nil {
-		return nil, err
-	}
-	const versionAt = len(magic) - 2
-	if string(b[:versionAt]) != magic[:versionAt] {
-		return nil, badly("byte 0: it does not begin as an array of NumPy does")
-	}
-	length := b[len(magic) : len(magic)+2]
-	switch version := b[versionAt]; {
-	case version == 2 || version == 3:
-		length = b[len(magic) : len(magic)+4]
-	case version != 1:
-		return nil, badly("byte %d: format %d of NumPy is not known, 1 to 3 are", versionAt, version)
-	}
-	if err := read(length); err != nil {
-		return nil, err
-	}
-	size := uint32(binary.LittleEndian.Uint16(length))
-	if len(length) == 4 {
-		size = binary.LittleEndian.Uint32(length)
-	}
-	if size > math.MaxUint16 {
-		return nil, badly("byte %d: header of %d bytes", len(magic), size)
-	}
-	text := make([]byte, size)
-	return text, read(text)
-}
-
 func (m *Matrix) readHeader() error {
-	text, err := m.readText()
+	h, err := npy.ReadHeader(io.NewSectionReader(m.f, 0, math.MaxInt64))
 	if err != nil {
 		return err
 	}
-	parts := dictionary.FindSubmatch(text)
-	if parts == nil {
-		return badly("header %.100q: want one array of one or two dimensions", text)
-	}
-	switch kind := string(parts[1]); kind {
+	switch h.Descr {
 	case "<f8":
 		m.item = 8
 	case "<f4":
 		m.item = 4
 	default:
-		return badly("its entries are '%.20s'; save them as numbers of '<f8' or '<f4', with numpy.save(file, x.astype('<f8'))", kind)
+		return badly("its entries are '%.20s'; save them as numbers of '<f8' or '<f4', with numpy.save(file, x.astype('<f8'))", h.Descr)
 	}
-	m.Dims = 1
-	if m.Rows, err = strconv.ParseInt(string(parts[3]), 10, 64); err != nil {
-		return badly("shape: %v", err)
-	}
+	m.data, m.Dims = h.Size, len(h.Shape)
 	m.Cols, m.over, m.down = 1, 1, 1
-	if second := string(parts[4]); second != "" {
-		m.Dims = 2
-		if m.Cols, err = strconv.ParseInt(second, 10, 64); err != nil {
-			return badly("shape: %v", err)
-		}
-		if m.down = m.Cols; string(parts[2]) == "True" {
+	switch m.Dims {
+	case 1:
+		m.Rows = h.Shape[0]
+	case 2:
+		m.Rows, m.Cols = h.Shape[0], h.Shape[1]
+		if m.down = m.Cols; h.Fortran {
 			m.over, m.down = m.Rows, 1
 		}
+	default:
+		return badly("an array of %d dimensions: want one of one or two", m.Dims)
 	}
 	info, err := m.f.Stat()
 	if err != nil {

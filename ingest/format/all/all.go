@@ -7,6 +7,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format/delimited"
 	"github.com/gdsvd/gdsvd/ingest/format/idx"
 	"github.com/gdsvd/gdsvd/ingest/format/mtx"
+	"github.com/gdsvd/gdsvd/ingest/format/npy"
 	"github.com/gdsvd/gdsvd/ingest/format/refused"
 	"github.com/gdsvd/gdsvd/ingest/format/svmlight"
 )
@@ -22,6 +23,7 @@ func Formats() []format.Format {
 		mtx.Format,
 		idx.Format,
 		csrstream.Format,
+		npy.Format,
 		refused.Files,
 	}
 }

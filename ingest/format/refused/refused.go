@@ -70,7 +70,6 @@ var magics = []kind{
 	{"Rar!\x1a\x07", "a RAR archive", "unpack it first"},
 	{"\xff\xfe", "UTF-16 text", recode},
 	{"\xfe\xff", "UTF-16 text", recode},
-	{"\x93NUMPY", "a NumPy array (.npy)", scipy},
 	{"\x89HDF\r\n\x1a\n", "an HDF5 file (.h5, .h5ad, .loom, .mat)", scipy},
 	{"MATLAB 5.0 MAT-file", "a MATLAB file", scipy},
 	{"PAR1", "a Parquet file", export},

@@ -1,0 +1,65 @@
+// Package npy reads dense matrices in NumPy's .npy format.
+package npy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/dense"
+	"github.com/gdsvd/gdsvd/internal/npy"
+)
+
+// Format is an array of two dimensions, as numpy.save writes it: booleans, integers, float32 or
+// float64, of either byte order, in C or Fortran order. Zeros are left out. Integers beyond 2⁵³ are rounded.
+var Format = format.Format{Name: "npy",
+	Sniff: func(h format.Head) bool { return bytes.HasPrefix(h.Bytes, []byte(npy.Magic)) },
+	Open:  open,
+}
+
+func open(in *format.Input) (format.Reader, error) {
+	fail := func(err error) (format.Reader, error) { return nil, &format.ParseError{File: in.Name, Err: err} }
+	failing := &failingReader{r: in}
+	h, err := npy.ReadHeader(failing)
+	if failing.err != nil {
+		return nil, failing.err
+	}
+	if err != nil {
+		return fail(fmt.Errorf("%w: %s", format.ErrHeader, told(err)))
+	}
+	if strings.Contains(h.Descr, "O") {
+		return fail(fmt.Errorf("an array of Python objects: %w; save a sparse matrix with scipy.sparse.save_npz", format.ErrUnsupported))
+	}
+	t, err := npy.TypeOf(h.Descr)
+	if err != nil {
+		return fail(fmt.Errorf("%w: %s", format.ErrUnsupported, told(err)))
+	}
+	if len(h.Shape) != 2 {
+		return fail(fmt.Errorf("an array of %d dimensions: %w; a matrix has 2: numpy.save(file, x.reshape(rows, -1))", len(h.Shape), format.ErrUnsupported))
+	}
+	r, err := dense.New(dense.Reader{In: in, Header: h.Size, Rows: h.Shape[0], Cols: h.Shape[1], ByColumn: h.Fortran, Type: t})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// told is what an error of package npy says, without its kind.
+func told(err error) string { return strings.TrimSuffix(err.Error(), ": "+npy.ErrFormat.Error()) }
+
+// failingReader remembers the failure of an input.
+type failingReader struct {
+	r   io.Reader
+	err error
+}
+
+func (f *failingReader) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}

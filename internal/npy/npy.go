@@ -1,0 +1,262 @@
+// Package npy reads headers of arrays in NumPy's .npy format, versions 1 to 3, and decodes their elements
+// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+package npy
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Magic begins every array; two bytes of a version follow.
+const Magic = "\x93NUMPY"
+
+// ErrFormat is wrapped by the errors about what an array is: none, one of another kind, cut short.
+var ErrFormat = errors.New("bad array")
+
+func badly(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrFormat)
+}
+
+// A Header is what stands before the elements of an array.
+type Header struct {
+	Descr   string // type of the elements, as it is written
+	Fortran bool   // the first index goes fastest
+	Shape   []int64
+	Size    int64 // bytes of the header
+}
+
+// maxText is the longest dictionary read.
+const maxText = math.MaxUint16
+
+// ReadHeader reads the header of an array.
+func ReadHeader(r io.Reader) (*Header, error) {
+	h := new(Header)
+	read := func(n int) ([]byte, error) {
+		b := make([]byte, n)
+		k, err := io.ReadFull(r, b)
+		h.Size += int64(k)
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			err = badly("it ends at byte %d, in the header", h.Size)
+		}
+		return b, err
+	}
+	b, err := read(len(Magic) + 2)
+	if err != nil {
+		return nil, err
+	}
+	if string(b[:len(Magic)]) != Magic {
+		return nil, badly("byte 0: it does not begin as an array of NumPy does")
+	}
+	long := 2
+	switch version := b[len(Magic)]; {
+	case version == 2 || version == 3:
+		long = 4
+	case version != 1:
+		return nil, badly("byte %d: format %d of NumPy is not known, 1 to 3 are", len(Magic), version)
+	}
+	if b, err = read(long); err != nil {
+		return nil, err
+	}
+	size := uint32(b[0]) | uint32(b[1])<<8
+	if long == 4 {
+		size = binary.LittleEndian.Uint32(b)
+	}
+	if size > maxText {
+		return nil, badly("byte %d: header of %d bytes", len(Magic)+2, size)
+	}
+	if b, err = read(int(size)); err != nil {
+		return nil, err
+	}
+	return h, h.dictionary(string(b))
+}
+
+// item is one item of the dictionary of a header, as NumPy writes and may space it.
+var item = regexp.MustCompile(`^\s*'(descr|fortran_order|shape)'\s*:\s*('[^']*'|True|False|\([\d, ]*\)|\[.*\])\s*(,|$)`)
+
+// dictionary reads the text of a header, a literal of Python.
+func (h *Header) dictionary(text string) error {
+	wrong := badly("header %.100q: want descr, fortran_order and shape", text)
+	rest, ok := strings.CutPrefix(text, "{")
+	rest, closed := strings.CutSuffix(strings.TrimSpace(rest), "}")
+	if !ok || !closed {
+		return wrong
+	}
+	seen := map[string]string{}
+	for strings.TrimSpace(rest) != "" {
+		m := item.FindStringSubmatch(rest)
+		if m == nil || seen[m[1]] != "" {
+			return wrong
+		}
+		seen[m[1]] = m[2]
+		rest = rest[len(m[0]):]
+	}
+	descr, shape := seen["descr"], seen["shape"]
+	order := seen["fortran_order"]
+	if strings.HasPrefix(descr, "[") {
+		return badly("its elements are records %.60s, not numbers", descr)
+	}
+	if !strings.HasPrefix(descr, "'") || !strings.HasPrefix(shape, "(") || order != "True" && order != "False" {
+		return wrong
+	}
+	h.Descr, h.Fortran = strings.Trim(descr, "'"), order == "True"
+	dims := strings.Split(strings.Trim(shape, "()"), ",")
+	for i, d := range dims {
+		if d = strings.TrimSpace(d); d == "" && i == len(dims)-1 && (i != 0 || len(dims) == 1) {
+			break
+		}
+		n, err := strconv.ParseInt(d, 10, 64)
+		if err != nil {
+			return badly("shape %.60s: %q is no length", shape, d)
+		}
+		h.Shape = append(h.Shape, n)
+	}
+	return nil
+}
+
+// Elements is the number of elements, or −1 if their bytes are more than an int64 counts.
+func (h *Header) Elements() int64 {
+	if slices.Contains(h.Shape, 0) {
+		return 0
+	}
+	n := int64(1)
+	for _, d := range h.Shape {
+		if n > math.MaxInt64/16/d {
+			return -1
+		}
+		n *= d
+	}
+	return n
+}
+
+// A Type is a kind of number: 'b'ool, 'i'nteger, 'u'nsigned or 'f'loat.
+type Type struct {
+	Kind byte
+	Size int // bytes
+	Big  bool
+}
+
+// TypeOf is the type that a header describes.
+func TypeOf(descr string) (Type, error) {
+	t := Type{}
+	if len(descr) == 3 {
+		t = Type{Kind: descr[1], Size: int(descr[2] - '0'), Big: descr[0] == '>'}
+	}
+	order := t.Size > 0 && strings.IndexByte("<>|", descr[0]) >= 0 && (descr[0] != '|' || t.Size == 1)
+	known := false
+	switch t.Kind {
+	case 'b':
+		known = t.Size == 1
+	case 'i', 'u':
+		known = t.Size == 1 || t.Size == 2 || t.Size == 4 || t.Size == 8
+	case 'f':
+		known = t.Size == 4 || t.Size == 8
+	}
+	if !order || !known {
+		return t, badly("its elements are '%.20s'; save them as numbers: numpy.save(file, x.astype('<f8'))", descr)
+	}
+	return t, nil
+}
+
+// Integer tells whether the numbers are integers.
+func (t Type) Integer() bool { return t.Kind == 'i' || t.Kind == 'u' }
+
+// Floats decodes len(dst) numbers to the nearest float64.
+func (t Type) Floats(dst []float64, b []byte) {
+	b = b[:len(dst)*t.Size]
+	u16, u32, u64 := t.order()
+	switch {
+	case t.Kind == 'f' && t.Size == 8 && !t.Big:
+		for i := range dst {
+			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+		}
+	case t.Kind == 'f' && t.Size == 8:
+		for i := range dst {
+			dst[i] = math.Float64frombits(u64(b[8*i:]))
+		}
+	case t.Kind == 'f' && !t.Big:
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
+		}
+	case t.Kind == 'f':
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(u32(b[4*i:])))
+		}
+	case t.Kind == 'b':
+		for i := range dst {
+			dst[i] = float64(min(b[i], 1))
+		}
+	case t.Kind == 'u' && t.Size == 1:
+		for i := range dst {
+			dst[i] = float64(b[i])
+		}
+	case t.Size == 1:
+		for i := range dst {
+			dst[i] = float64(int8(b[i]))
+		}
+	case t.Kind == 'u' && t.Size == 8:
+		for i := range dst {
+			dst[i] = float64(u64(b[8*i:]))
+		}
+	default:
+		for i := range dst {
+			switch t.Size {
+			case 2:
+				dst[i] = t.signed(int64(u16(b[2*i:])), 16)
+			case 4:
+				dst[i] = t.signed(int64(u32(b[4*i:])), 32)
+			default:
+				dst[i] = float64(int64(u64(b[8*i:])))
+			}
+		}
+	}
+}
+
+// signed is a number of the given bits, with its sign if it has one.
+func (t Type) signed(v int64, bits int) float64 {
+	if t.Kind == 'i' {
+		v = v << (64 - bits) >> (64 - bits)
+	}
+	return float64(v)
+}
+
+// order decodes the bytes of an element.
+func (t Type) order() (func([]byte) uint16, func([]byte) uint32, func([]byte) uint64) {
+	if t.Big {
+		return binary.BigEndian.Uint16, binary.BigEndian.Uint32, binary.BigEndian.Uint64
+	}
+	return binary.LittleEndian.Uint16, binary.LittleEndian.Uint32, binary.LittleEndian.Uint64
+}
+
+// Ints decodes len(dst) integers. One that an int64 does not hold becomes −1.
+func (t Type) Ints(dst []int64, b []byte) {
+	b = b[:len(dst)*t.Size]
+	u16, u32, u64 := t.order()
+	for i := range dst {
+		switch at := b[i*t.Size:]; {
+		case t.Size == 4 && t.Kind == 'i':
+			dst[i] = int64(int32(u32(at)))
+		case t.Size == 8:
+			v := u64(at)
+			if dst[i] = int64(v); t.Kind == 'u' && v > math.MaxInt64 {
+				dst[i] = -1
+			}
+		case t.Size == 4:
+			dst[i] = int64(u32(at))
+		case t.Size == 2 && t.Kind == 'i':
+			dst[i] = int64(int16(u16(at)))
+		case t.Size == 2:
+			dst[i] = int64(u16(at))
+		case t.Kind == 'i':
+			dst[i] = int64(int8(at[0]))
+		default:
+			dst[i] = int64(at[0])
+		}
+	}
+}
