@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -147,7 +148,7 @@ func TestTriplets(t *testing.T) {
 				_, m := matrixOf(t, store, name, stream.Options{Workers: 1, Width: 12, Rank: 10})
 				b := reference(p, a)
 				want := solvertest.Singular(b)
-				res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 10, Method: solver.Krylov{Columns: 4}, Tol: 1e-12, MaxPasses: 500})
+				res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 10, Method: lanczos.Krylov{Columns: 4}, Tol: 1e-12, MaxPasses: 500})
 				if err != nil {
 					t.Fatal(err)
 				}
