@@ -160,12 +160,18 @@ func TestCompletion(t *testing.T) {
 	if text := must(t, "completion", "bash"); !strings.Contains(text, "__start_gdsvd") {
 		t.Error("no bash completion")
 	}
+	formats := []string{"auto"}
+	for _, f := range all.Formats() {
+		if f.Name != "" {
+			formats = append(formats, f.Name)
+		}
+	}
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"svd", "--method", ""}, "auto\ngd\npolyak\nnesterov\nnesterov-general\nblock\nkrylov\npower\n:4\n"},
-		{[]string{"ingest", "--format", ""}, "auto\nmovielens\ndelimited\nsvmlight\nmtx\nidx\n:4\n"},
+		{[]string{"ingest", "--format", ""}, strings.Join(formats, "\n") + "\n:4\n"},
 		{[]string{"svd", ""}, ":16\n"},   // directories
 		{[]string{"ingest", ""}, ":0\n"}, // files
 	} {
