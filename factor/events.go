@@ -27,8 +27,8 @@ type event struct {
 	Seconds   Seconds `json:"seconds"`
 }
 
-// Observe implements solver.Observer: it records the event.
-func (o *output) Observe(e solver.Event) error {
+// record writes the event of a pass.
+func (o *output) record(e solver.Event) error {
 	return o.lines.Encode(event{
 		Phase: e.Phase, Pass: e.Pass, Triplet: e.Triplet, Locked: e.Locked,
 		Sigma: Number(e.Sigma), Residual: Number(e.Residual), Open: e.Open, Worst: Number(e.Worst), Goal: Number(e.Goal),

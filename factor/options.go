@@ -45,7 +45,7 @@ type Options struct {
 	Log     *slog.Logger                         // nil: nothing is logged
 	Planned func(Memory) error                   // is told what the run will take before it takes it
 	Pass    func(solver.Event, Outlook)          // is called after every pass
-	Between func(solver.Work)                    // is called about once a second between passes, if vectors are in files
+	Between func(solver.Stats)                   // is called about once a second between passes, if vectors are in files
 	Writing func(what string, done, total int64) // is told of files that are written to their end even after cancellation; "": no more
 }
 
@@ -84,9 +84,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Pass == nil {
 		o.Pass = func(solver.Event, Outlook) {}
-	}
-	if o.Between == nil {
-		o.Between = func(solver.Work) {}
 	}
 	if o.Writing == nil {
 		o.Writing = func(string, int64, int64) {}

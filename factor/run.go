@@ -82,7 +82,7 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	set := solver.Settings{
 		Rank: t.Rank, Method: t.Method, Operator: t.Operator, Deflation: t.Deflation, Stop: t.Stop, Tol: t.Tol,
 		MaxPasses: t.MaxPasses, Seed: t.Seed, Workers: t.Workers, Left: out.left(), SignLeft: t.signLong(),
-		Observer: solver.Tee(out, t.watch()),
+		Observer: t.observer(out), Between: t.Between,
 	}
 	if plan.Files > 0 {
 		set.Space, out.space = t.space, t.space

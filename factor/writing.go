@@ -53,19 +53,23 @@ func (c *countedFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// watcher tells of the passes of a run.
-type watcher struct {
-	*task
-	iteration outlook.Iteration
-}
-
-// watch begins to tell of a run with the method of the task.
-func (t *task) watch() *watcher {
+// observer records the passes of a run in out and tells of them.
+func (t *task) observer(out *output) func(solver.Event) error {
 	expected := cost.EstimateOf(t.problem(t.planned), t.machine(), t.Method)
-	return &watcher{t, outlook.Iteration{
+	iteration := outlook.Iteration{
 		Expected: float64(expected.Passes - 1), Superlinear: t.Method.Traits(t.Rank).Copies > 0, Blind: t.Stop == solver.StopPaper,
 		MaxPasses: t.MaxPasses, Deadline: t.TimeLimit, Finish: t.finishTime,
-	}}
+	}
+	return func(e solver.Event) error {
+		if err := out.record(e); err != nil {
+			return err
+		}
+		t.Pass(e, iteration.Observe(outlook.Moment{
+			Pass: e.Pass, Elapsed: e.Stats.Total, Rank: e.Rank, Locked: e.Locked,
+			Open: e.Open, More: e.More, Residual: e.Worst, Tol: e.Goal, Finished: e.Phase == solver.PhaseFinish,
+		}))
+		return nil
+	}
 }
 
 // finishTime estimates what comes after the search: a pass with as many columns
@@ -79,15 +83,3 @@ func (t *task) finishTime(pass time.Duration) time.Duration {
 	}
 	return time.Duration(s * float64(time.Second))
 }
-
-// Observe implements solver.Observer.
-func (w *watcher) Observe(e solver.Event) error {
-	w.Pass(e, w.iteration.Observe(outlook.Moment{
-		Pass: e.Pass, Elapsed: e.Stats.Total, Rank: e.Rank, Locked: e.Locked,
-		Open: e.Open, More: e.More, Residual: e.Worst, Tol: e.Goal, Finished: e.Phase == solver.PhaseFinish,
-	}))
-	return nil
-}
-
-// Watch implements solver.Watcher.
-func (w *watcher) Watch(work solver.Work) { w.Between(work) }

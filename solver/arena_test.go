@@ -165,17 +165,3 @@ func (quiet) Fetch([]float64)               {}
 func (quiet) Evict([]float64)               {}
 func (quiet) Free([]float64)                {}
 func (quiet) Err() error                    { return nil }
-
-// An observer of a matrix that is scaled is told of the work between passes, too.
-func TestScaledObserverWatches(t *testing.T) {
-	var w watched
-	scale(3).observer(Tee(&w)).(Watcher).Watch(Work{Pass: 7})
-	if w.work.Pass != 7 {
-		t.Errorf("told of %+v", w.work)
-	}
-}
-
-type watched struct{ work Work }
-
-func (*watched) Observe(Event) error { return nil }
-func (w *watched) Watch(work Work)   { w.work = work }

@@ -93,11 +93,8 @@ func newRun(ctx context.Context, arena *tallskinny.Arena, op Operator, shape str
 	case *symmetric:
 		r.linear = true
 	}
-	if w, ok := s.Observer.(Watcher); ok {
-		arena.Told = r.began
-		arena.Watch = func() {
-			w.Watch(Work{Pass: r.stats.Passes, VectorsRead: arena.Read.Load(), VectorsWritten: arena.Written.Load()})
-		}
+	if s.Between != nil {
+		arena.Told, arena.Watch = r.began, func() { s.Between(r.cost()) }
 	}
 	r.deflate(s.Deflation)
 	return r

@@ -2,9 +2,7 @@ package solver_test
 
 import (
 	"context"
-	"errors"
 	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -139,12 +137,12 @@ func TestGoesOn(t *testing.T) {
 			left := solver.NewDenseRows(30, 4)
 			finishes := 0
 			set := solver.Settings{Rank: 4, Seed: seed, Deflation: d, Method: optimist{power.Iteration{}}, Left: left}
-			set.Observer = solver.ObserverFunc(func(e solver.Event) error {
+			set.Observer = func(e solver.Event) error {
 				if e.Phase == solver.PhaseFinish {
 					finishes++
 				}
 				return nil
-			})
+			}
 			res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
 			if err != nil {
 				t.Fatal(err)
@@ -283,17 +281,5 @@ func TestStats(t *testing.T) {
 	}
 	if s.Products != int64(s.Passes-1+2) {
 		t.Errorf("%d products in %d passes, the last with 2 vectors", s.Products, s.Passes)
-	}
-}
-
-func TestTee(t *testing.T) {
-	var got []string
-	stop := errors.New("stop")
-	note := func(name string, err error) solver.Observer {
-		return solver.ObserverFunc(func(solver.Event) error { got = append(got, name); return err })
-	}
-	err := solver.Tee(note("a", nil), nil, note("b", stop), note("c", nil)).Observe(solver.Event{})
-	if !errors.Is(err, stop) || !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("called %v, got %v", got, err)
 	}
 }

@@ -109,12 +109,12 @@ func TestEigenEnds(t *testing.T) {
 			}
 		}
 		cancel()
-		o := solver.ObserverFunc(func(e solver.Event) error {
+		o := func(e solver.Event) error {
 			if e.Pass == at {
 				return fault
 			}
 			return nil
-		})
+		}
 		if _, err := solver.Eigen(t.Context(), solver.GramOf(solvertest.NewDense(a)), solver.Settings{Rank: 3, Method: gd.Descent{}, Observer: o}); !errors.Is(err, fault) {
 			t.Errorf("observer at pass %d: got %v", at, err)
 		}

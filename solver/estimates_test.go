@@ -39,12 +39,12 @@ func TestEstimatesAreFormedTogether(t *testing.T) {
 	}
 	res, err := Eigen(ctx, op, Settings{
 		Rank: rank, Seed: 1, Method: counted{lanczos.Krylov{Columns: 3, Basis: 60}, &vectors},
-		Observer: ObserverFunc(func(e Event) error {
+		Observer: func(e Event) error {
 			if e.Pass == 9 {
 				cancel()
 			}
 			return nil
-		}),
+		},
 	})
 	if err != nil || res.Status != Cancelled || vectors > 0 {
 		t.Fatalf("%v, error %v, %d vectors formed alone", res, err, vectors)

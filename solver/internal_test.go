@@ -160,10 +160,6 @@ func TestStatus(t *testing.T) {
 		if s.String() == "" || (s.Err() == nil) != (s == Converged) || s.Early() != (s > Converged) {
 			t.Errorf("%d: %q, early %t, %v", s, s, s.Early(), s.Err())
 		}
-		text, err := s.MarshalText()
-		if err != nil || string(text) != s.String() {
-			t.Errorf("%v as text: %s, %v", s, text, err)
-		}
 	}
 	if s := Breakdown + 1; s.String() != "status(7)" || s.Early() || s.Err() == nil {
 		t.Errorf("unknown status: %q, %t, %v", s, s.Early(), s.Err())

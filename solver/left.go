@@ -32,7 +32,7 @@ const leftEntries = 1 << 17
 // The size of a chunk depends on k alone, so sums over rows are always added
 // up in the same order.
 func newLeft(ctx context.Context, workers int, store RowStore, rows int64, k int) *left {
-	return &left{arena: &Arena{Threads: workers}, ctx: ctx, store: store, rows: rows, k: k, chunk: int64(max(64, leftEntries/k))}
+	return &left{arena: &tallskinny.Arena{Threads: workers}, ctx: ctx, store: store, rows: rows, k: k, chunk: int64(max(64, leftEntries/k))}
 }
 
 // sweep reads every chunk, hands it to f, and writes it back if write is set.

@@ -138,12 +138,12 @@ func TestOperatorsResume(t *testing.T) {
 	set := solver.Settings{Rank: 4, Method: solver.Hasty{}, Operator: solver.Dilation, Tol: 1e-5}
 	a := solvertest.WithValues(30, 12, 3, 5, 4, 3, 2, 1.5, 1)
 	certificates := 0
-	set.Observer = solver.ObserverFunc(func(e solver.Event) error {
+	set.Observer = func(e solver.Event) error {
 		if e.Phase == solver.PhaseFinish {
 			certificates++
 		}
 		return nil
-	})
+	}
 	if res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); err != nil || res.Status != solver.Converged || certificates < 2 {
 		t.Errorf("%d certificates, %v: not the case to test", certificates, err)
 	}
@@ -228,13 +228,13 @@ func TestOperatorsRefuse(t *testing.T) {
 func TestInspection(t *testing.T) {
 	a := rotated(solvertest.Diagonal(9, 9, 3, 2, 1), 1)
 	var phases []string
-	set := solver.Settings{Rank: 2, Operator: solver.Symmetric, Observer: solver.ObserverFunc(func(e solver.Event) error {
+	set := solver.Settings{Rank: 2, Operator: solver.Symmetric, Observer: func(e solver.Event) error {
 		if e.Pass != len(phases)+1 {
 			t.Errorf("event of pass %d after %d others", e.Pass, len(phases))
 		}
 		phases = append(phases, e.Phase)
 		return nil
-	})}
+	}}
 	d := solvertest.NewDense(a)
 	res, err := solver.SVD(t.Context(), d, set)
 	if err != nil || res.Stats.Passes != len(phases) || d.Passes != len(phases) {

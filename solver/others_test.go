@@ -28,7 +28,7 @@ func TestEventsOfOthers(t *testing.T) {
 		var before, last solver.Event
 		passes := 0
 		set := solver.Settings{Rank: 3, Tol: 1e-6, Seed: 1, Method: c.method, Init: c.init}
-		set.Observer = solver.ObserverFunc(func(e solver.Event) error {
+		set.Observer = func(e solver.Event) error {
 			if e.Phase == phase {
 				if passes++; passes == 1 && (!before.More || before.Locked != 3) {
 					t.Errorf("%s is not announced by %+v", phase, before)
@@ -42,7 +42,7 @@ func TestEventsOfOthers(t *testing.T) {
 			}
 			before = e
 			return nil
-		})
+		}
 		res, err := solver.SVD(t.Context(), solvertest.NewDense(c.a), set)
 		if err != nil || res.Status != solver.Converged {
 			t.Fatalf("%v, error %v", res, err)

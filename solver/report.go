@@ -56,7 +56,7 @@ func (r *run) relative(c method.RitzPair) float64 {
 }
 
 func (r *run) observe(e Event) error {
-	if err := r.s.Observer.Observe(e); err != nil {
+	if err := r.s.Observer(e); err != nil {
 		return fmt.Errorf("observe pass %d: %w", e.Pass, err)
 	}
 	return nil

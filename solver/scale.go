@@ -36,26 +36,12 @@ func (e scale) bound(x float64) float64 {
 }
 
 // observer sees events about A.
-func (e scale) observer(o Observer) Observer {
-	if e == 0 {
-		return o
+func (e scale) observer(o func(Event) error) func(Event) error {
+	return func(ev Event) error {
+		ev.Sigma = e.sigma(ev.Sigma)
+		return o(ev)
 	}
-	return scaledObserver{o, e}
 }
-
-// scaledObserver sees events about A, and the work between passes as it is.
-type scaledObserver struct {
-	o Observer
-	e scale
-}
-
-func (s scaledObserver) Observe(ev Event) error {
-	ev.Sigma = s.e.sigma(ev.Sigma)
-	return s.o.Observe(ev)
-}
-
-// Watch implements Watcher.
-func (s scaledObserver) Watch(w Work) { tee{s.o}.Watch(w) }
 
 // svd is SVD.
 func (e scale) svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Settings) (*Result, error) {

@@ -126,10 +126,10 @@ func TestScaledReports(t *testing.T) {
 				var results [2]*solver.Result
 				var cancelled [2]*solver.Result
 				for i, d := range []*solvertest.Dense{solvertest.NewDense(a), solvertest.NewDense(times(a, p))} {
-					set := solver.Settings{Rank: 3, Method: m, MaxPasses: limit, Observer: solver.ObserverFunc(func(e solver.Event) error {
+					set := solver.Settings{Rank: 3, Method: m, MaxPasses: limit, Observer: func(e solver.Event) error {
 						events[i] = append(events[i], e.Sigma)
 						return nil
-					})}
+					}}
 					var err error
 					if results[i], err = solver.SVD(t.Context(), d, set); err != nil {
 						t.Fatal(err)

@@ -148,8 +148,13 @@ type Settings struct {
 	// Workers is the number of goroutines that the work between passes is done
 	// with; 0 means GOMAXPROCS. The result does not depend on it.
 	Workers int
-	// Observer sees every pass; nil is none.
-	Observer Observer
+	// Observer sees every pass; nil is none. An error stops the run and is returned by
+	// Eigen or SVD, wrapped.
+	Observer func(Event) error
+	// Between is told about once a second what the run has cost, on its goroutine, by
+	// work between passes that goes over vectors in a Space: steps, restarts, locking and
+	// finishing may take longer than passes. Nil is nobody.
+	Between func(Stats)
 	// Deadline, unless zero, ends the search: no pass of a recurrence begins
 	// at or after it. What has been found by then is finished and certified,
 	// as with MaxPasses, and the status is TimeLimit. (The deadline of a
@@ -212,7 +217,7 @@ func (s Settings) normalised(op Operator, rows int64) Settings {
 		panic("solver: the method cannot work with the dilation")
 	}
 	if s.Observer == nil {
-		s.Observer = ObserverFunc(func(Event) error { return nil })
+		s.Observer = func(Event) error { return nil }
 	}
 	return s
 }

@@ -30,15 +30,8 @@ const (
 	Breakdown
 )
 
-// Errors that Status.Err returns.
-var (
-	ErrNotTerminated = errors.New("run has not ended")
-	ErrStagnated     = errors.New("residuals stagnated above the tolerance")
-	ErrPassLimit     = errors.New("pass limit reached before convergence")
-	ErrTimeLimit     = errors.New("time limit reached before convergence")
-	ErrCancelled     = errors.New("cancelled before convergence")
-	ErrBreakdown     = tallskinny.ErrBreakdown
-)
+// ErrBreakdown is wrapped by the error of a run whose numbers cannot be worked with.
+var ErrBreakdown = tallskinny.ErrBreakdown
 
 // ErrFault is wrapped by the error of a run whose Space could not deliver what
 // was in it.
@@ -48,17 +41,16 @@ var ErrFault = tallskinny.ErrFault
 var errNotFinite = fmt.Errorf("product is not finite: %w", ErrBreakdown)
 
 var statuses = [...]struct {
-	name  string
-	early bool
-	err   error
+	name string
+	err  error
 }{
-	NotTerminated: {"not-terminated", false, ErrNotTerminated},
-	Converged:     {"converged", false, nil},
-	Stagnated:     {"stagnated", true, ErrStagnated},
-	PassLimit:     {"pass-limit", true, ErrPassLimit},
-	TimeLimit:     {"time-limit", true, ErrTimeLimit},
-	Cancelled:     {"cancelled", true, ErrCancelled},
-	Breakdown:     {"breakdown", true, ErrBreakdown},
+	NotTerminated: {"not-terminated", errors.New("run has not ended")},
+	Converged:     {"converged", nil},
+	Stagnated:     {"stagnated", errors.New("residuals stagnated above the tolerance")},
+	PassLimit:     {"pass-limit", errors.New("pass limit reached before convergence")},
+	TimeLimit:     {"time-limit", errors.New("time limit reached before convergence")},
+	Cancelled:     {"cancelled", errors.New("cancelled before convergence")},
+	Breakdown:     {"breakdown", ErrBreakdown},
 }
 
 // String returns the name of the status in lower case, words joined by
@@ -71,15 +63,12 @@ func (s Status) String() string {
 }
 
 // Early reports whether the run ended before its goal was reached.
-func (s Status) Early() bool { return int(s) < len(statuses) && statuses[s].early }
+func (s Status) Early() bool { return s > Converged && int(s) < len(statuses) }
 
-// Err returns nil for Converged and the matching Err… variable otherwise.
+// Err returns nil for Converged, and otherwise why the run ended before that.
 func (s Status) Err() error {
 	if int(s) >= len(statuses) {
-		return ErrNotTerminated
+		return statuses[NotTerminated].err
 	}
 	return statuses[s].err
 }
-
-// MarshalText implements encoding.TextMarshaler with the name of the status.
-func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

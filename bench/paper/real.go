@@ -179,10 +179,10 @@ func (l *lab) passesCase(ctx context.Context, d dataset, m algorithm) (*Record, 
 	r.Rows, r.Cols, r.Bytes, r.Rank = p.a.Info().Rows, int64(p.a.Info().Cols), p.bytes, realRank
 	s := solver.Settings{Rank: realRank, Method: m.Method, Tol: epsilon, Seed: l.Seed}
 	times, begin := map[int]float64{}, l.clock.seconds()
-	s.Observer = solver.ObserverFunc(func(e solver.Event) error {
+	s.Observer = func(e solver.Event) error {
 		times[e.Pass] = l.clock.seconds() - begin
 		return nil
-	})
+	}
 	for first := true; first || s.MaxPasses >= 2; first = false {
 		res, err := solver.SVD(ctx, p.a, s)
 		if err := ended(ctx, err); err != nil {

@@ -44,7 +44,7 @@ func (p *svdProgress) pass(e solver.Event, now factor.Outlook) {
 }
 
 // between shows the work since the last pass.
-func (p *svdProgress) between(w solver.Work) {
+func (p *svdProgress) between(w solver.Stats) {
 	s := p.shown
 	if s.Total == 0 {
 		s.Text = "before the first pass"

@@ -35,7 +35,7 @@ func Cases() []Case {
 		{Name: "all of a tall one", A: Random(20, 7, 3), K: 7, Rank: 7},
 		{Name: "all of a wide one", A: Random(7, 20, 4), K: 7, Rank: 7},
 		{Name: "all of a square one", A: WithValues(8, 8, 5, 8, 7, 6, 5, 4, 3, 2, 1), K: 8, Sigma: []float64{8, 7, 6, 5, 4, 3, 2, 1}, Rank: 8},
-		{Name: "single entry", A: Constant(1, 1, -3), K: 1, Sigma: []float64{3}, Rank: 1},
+		{Name: "single entry", A: constant(1, 1, -3), K: 1, Sigma: []float64{3}, Rank: 1},
 		{Name: "single row", A: Random(1, 9, 6), K: 1, Rank: 1},
 		{Name: "single column", A: Random(9, 1, 7), K: 1, Rank: 1},
 		{Name: "zero", A: mat.NewDense(6, 4, nil), K: 3, Sigma: []float64{0}, Rank: 0},
@@ -43,11 +43,11 @@ func Cases() []Case {
 		{Name: "zero all", A: mat.NewDense(4, 4, nil), K: 4, Sigma: []float64{0}, Rank: 0},
 		{Name: "identity", A: Diagonal(9, 9, ones(9)...), K: 5, Sigma: ones(5), Rank: 5},
 		{Name: "identity all", A: Diagonal(6, 6, ones(6)...), K: 6, Sigma: ones(6), Rank: 6},
-		{Name: "negative identity", A: Constant(5, 5, 0), K: 5, Sigma: ones(5), Rank: 5},
-		{Name: "ones", A: Constant(5, 6, 1), K: 3, Sigma: []float64{math.Sqrt(30), 0, 0}, Rank: 1},
-		{Name: "ones tall", A: Constant(6, 5, 1), K: 3, Sigma: []float64{math.Sqrt(30), 0, 0}, Rank: 1},
-		{Name: "ones square", A: Constant(5, 5, 1), K: 3, Sigma: []float64{5, 0, 0}, Rank: 1},
-		{Name: "ones all", A: Constant(5, 6, 1), K: 5, Sigma: []float64{math.Sqrt(30)}, Rank: 1},
+		{Name: "negative identity", A: constant(5, 5, 0), K: 5, Sigma: ones(5), Rank: 5},
+		{Name: "ones", A: constant(5, 6, 1), K: 3, Sigma: []float64{math.Sqrt(30), 0, 0}, Rank: 1},
+		{Name: "ones tall", A: constant(6, 5, 1), K: 3, Sigma: []float64{math.Sqrt(30), 0, 0}, Rank: 1},
+		{Name: "ones square", A: constant(5, 5, 1), K: 3, Sigma: []float64{5, 0, 0}, Rank: 1},
+		{Name: "ones all", A: constant(5, 6, 1), K: 5, Sigma: []float64{math.Sqrt(30)}, Rank: 1},
 		{Name: "rank 3", A: WithValues(80, 40, 8, 3, 2, 1), K: 6, Sigma: []float64{3, 2, 1}, Rank: 3},
 		{Name: "rank 3 product", A: product(80, 3, 40), K: 5, Rank: 3},
 		{Name: "repeated", A: WithValues(30, 12, 9, 4, 4, 4, 2, 2, 1, 1, 1), K: 6, Sigma: []float64{4, 4, 4, 2, 2, 1}, Rank: 6},
@@ -60,16 +60,16 @@ func Cases() []Case {
 		{Name: "twelve decades, leading four", A: WithValues(30, 13, 13, decades(13, 1)...), K: 4, Sigma: decades(4, 1), Rank: 4},
 		{Name: "powers of 100", A: WithValues(12, 7, 18, powers(7, 0.01)...), K: 7, Sigma: powers(7, 0.01), Rank: 7, Unreachable: true},
 		{Name: "powers of 100, leading three", A: WithValues(12, 7, 18, powers(7, 0.01)...), K: 3, Sigma: powers(3, 0.01), Rank: 3},
-		{Name: "Grcar", A: Grcar(30), K: 4, Rank: 4},
-		{Name: "bidiagonal", A: Bidiagonal(20, 22), K: 3, Sigma: bidiagonalValues(3, 20), Rank: 3},
+		{Name: "Grcar", A: grcar(30), K: 4, Rank: 4},
+		{Name: "bidiagonal", A: bidiagonal(20, 22), K: 3, Sigma: bidiagonalValues(3, 20), Rank: 3},
 		{Name: "1 to 100", A: Diagonal(100, 100, upTo(100)...), K: 3, Sigma: []float64{100, 99, 98}, Rank: 3},
 		{Name: "200 of 210 equal ones", A: WithValues(212, 210, 19, ones(210)...), K: 200, Sigma: ones(200), Rank: 200},
-		{Name: "Läuchli 1e-3", A: Läuchli(6, 1e-3), K: 6, Sigma: lauchliValues(6, 1e-3), Rank: 6},
-		{Name: "Läuchli 1e-6", A: Läuchli(6, 1e-6), K: 6, Sigma: lauchliValues(6, 1e-6), Rank: 6},
-		{Name: "Läuchli 1e-9", A: Läuchli(6, 1e-9), K: 6, Sigma: lauchliValues(6, 1e-9), Rank: 6, Unreachable: true},
+		{Name: "Läuchli 1e-3", A: läuchli(6, 1e-3), K: 6, Sigma: lauchliValues(6, 1e-3), Rank: 6},
+		{Name: "Läuchli 1e-6", A: läuchli(6, 1e-6), K: 6, Sigma: lauchliValues(6, 1e-6), Rank: 6},
+		{Name: "Läuchli 1e-9", A: läuchli(6, 1e-9), K: 6, Sigma: lauchliValues(6, 1e-9), Rank: 6, Unreachable: true},
 		{Name: "Hilbert", A: Hilbert(10), K: 6, Rank: 6},
 		{Name: "Hilbert all", A: Hilbert(10), K: 10, Rank: 10, Unreachable: true},
-		{Name: "Mikota", A: Mikota(8), K: 8, Sigma: []float64{8, 7, 6, 5, 4, 3, 2, 1}, Rank: 8},
+		{Name: "Mikota", A: mikota(8), K: 8, Sigma: []float64{8, 7, 6, 5, 4, 3, 2, 1}, Rank: 8},
 		{Name: "dominant then cluster", A: DominantThenCluster(24, 9, 14), K: 3, Rank: 3, Tol: 1e-6},
 		{Name: "tolerance below roundoff", A: WithValues(20, 9, 15, 5, 4, 3, 2, 1), K: 3, Sigma: []float64{5, 4, 3}, Rank: 3, Tol: 1e-18, Unreachable: true},
 	}
@@ -156,7 +156,7 @@ func product(rows, r, cols int) *mat.Dense {
 // kronecker returns an integer matrix whose values are twice each of 6, 4, 3, 2.
 func kronecker() *mat.Dense {
 	swap := mat.NewDense(2, 2, []float64{0, 1, -1, 0}) // 1, 1
-	return Kronecker(Kronecker(Diagonal(2, 2, 3, 2), Diagonal(3, 2, 2, 1)), swap)
+	return tensor(tensor(Diagonal(2, 2, 3, 2), Diagonal(3, 2, 2, 1)), swap)
 }
 
 // spread puts zero rows and columns between those of a.

@@ -48,7 +48,7 @@ func Check(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *mat.Den
 	}
 	checkSigns(t, signed)
 	checkOrder(t, res)
-	truth := Residuals(a, res, u)
+	truth := residuals(a, res, u)
 	tol := s.Tol
 	if tol == 0 {
 		tol = solver.DefaultTol
@@ -73,10 +73,10 @@ func Check(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *mat.Den
 	checkEnergy(t, a, res)
 }
 
-// Residuals computes the two-sided residuals relative to the first value of
+// residuals computes the two-sided residuals relative to the first value of
 // res. Where σ = 0 and u is nil only the right vector counts; where σ > 0 and u
 // is nil, u_i = A·v_i normalised.
-func Residuals(a *mat.Dense, res *solver.Result, u *mat.Dense) []float64 {
+func residuals(a *mat.Dense, res *solver.Result, u *mat.Dense) []float64 {
 	out := make([]float64, len(res.Sigma))
 	for i, s := range res.Sigma {
 		v := res.Right.ColView(i)

@@ -37,10 +37,10 @@ func (s suite) passLimit(t *testing.T) {
 // events checks that every pass is seen once and that the record is coherent.
 func (s suite) events(t *testing.T) {
 	var seen []solver.Event
-	set := solver.Settings{Rank: 4, Observer: solver.ObserverFunc(func(e solver.Event) error {
+	set := solver.Settings{Rank: 4, Observer: func(e solver.Event) error {
 		seen = append(seen, e)
 		return nil
-	})}
+	}}
 	res, _ := s.solve(t, WithValues(20, 10, 7, 4, 2, 1), set)
 	if len(seen) != res.Stats.Passes {
 		t.Fatalf("%d events for %d passes", len(seen), res.Stats.Passes)
@@ -58,12 +58,12 @@ func (s suite) events(t *testing.T) {
 	stop := errors.New("enough")
 	for at := 1; at <= len(seen); at++ {
 		set.Method, set.Operator, set.Left = s.method, s.o.Operator, solver.NewDenseRows(20, 4)
-		set.Observer = solver.ObserverFunc(func(e solver.Event) error {
+		set.Observer = func(e solver.Event) error {
 			if e.Pass == at {
 				return stop
 			}
 			return nil
-		})
+		}
 		d := NewDense(WithValues(20, 10, 7, 4, 2, 1))
 		if res, err := solver.SVD(t.Context(), d, set); !errors.Is(err, stop) || res != nil || d.Passes != at {
 			t.Fatalf("observer's error at pass %d of %d: got %v after %d passes", at, len(seen), err, d.Passes)

@@ -47,8 +47,8 @@ func Diagonal(rows, cols int, d ...float64) *mat.Dense {
 	return a
 }
 
-// Constant returns an N×n matrix with every entry v: rank one, σ = |v|√(Nn).
-func Constant(rows, cols int, v float64) *mat.Dense {
+// constant returns an N×n matrix with every entry v: rank one, σ = |v|√(Nn).
+func constant(rows, cols int, v float64) *mat.Dense {
 	a := mat.NewDense(rows, cols, nil)
 	for i := range rows {
 		for j := range cols {
@@ -58,17 +58,17 @@ func Constant(rows, cols int, v float64) *mat.Dense {
 	return a
 }
 
-// Kronecker returns the Kronecker product of a and b, whose singular values are
+// tensor returns the Kronecker product of a and b, whose singular values are
 // all products of those of a and b. Integer factors make it exact.
-func Kronecker(a, b mat.Matrix) *mat.Dense {
+func tensor(a, b mat.Matrix) *mat.Dense {
 	var k mat.Dense
 	k.Kronecker(a, b)
 	return &k
 }
 
-// Läuchli returns the (n+1)×n matrix with ones in its first row and mu on the
+// läuchli returns the (n+1)×n matrix with ones in its first row and mu on the
 // diagonal below: σ₁ = √(n+mu²), all others are mu.
-func Läuchli(n int, mu float64) *mat.Dense {
+func läuchli(n int, mu float64) *mat.Dense {
 	a := mat.NewDense(n+1, n, nil)
 	for j := range n {
 		a.Set(0, j, 1)
@@ -89,10 +89,10 @@ func Hilbert(n int) *mat.Dense {
 	return a
 }
 
-// Grcar returns the n×n matrix of Grcar: -1 below the diagonal, 1 on it and on
+// grcar returns the n×n matrix of Grcar: -1 below the diagonal, 1 on it and on
 // three diagonals above. It is far from normal; its values are well separated
 // from 0 but close to one another. σ₁ = 3.2215 for n = 30.
-func Grcar(n int) *mat.Dense {
+func grcar(n int) *mat.Dense {
 	a := mat.NewDense(n, n, nil)
 	for i := range n {
 		if i > 0 {
@@ -105,10 +105,10 @@ func Grcar(n int) *mat.Dense {
 	return a
 }
 
-// Bidiagonal returns the matrix with 1 on its diagonal and 2 above it. If it has
+// bidiagonal returns the matrix with 1 on its diagonal and 2 above it. If it has
 // more columns than rows, A·Aᵀ is the tridiagonal Toeplitz matrix (2, 5, 2), with
 // σ_j² = 5 + 4cos(jπ/(rows+1)).
-func Bidiagonal(rows, cols int) *mat.Dense {
+func bidiagonal(rows, cols int) *mat.Dense {
 	a := mat.NewDense(rows, cols, nil)
 	for i := range rows {
 		if i < cols {
@@ -121,9 +121,9 @@ func Bidiagonal(rows, cols int) *mat.Dense {
 	return a
 }
 
-// Mikota returns a square root of the vibration chain of Mikota as an n×n
+// mikota returns a square root of the vibration chain of Mikota as an n×n
 // matrix: its values are 1, 2, …, n.
-func Mikota(n int) *mat.Dense {
+func mikota(n int) *mat.Dense {
 	// K = LᵀL with the bidiagonal L below, mass 1/(i+1) at place i; σ² are the
 	// eigenvalues i² of M^{-½} K M^{-½}.
 	a := mat.NewDense(n, n, nil)

@@ -15,10 +15,10 @@ func TestMatrices(t *testing.T) {
 		want []float64
 		tol  float64
 	}{
-		{"Grcar", Grcar(30), []float64{3.2215}, 5e-5},
-		{"bidiagonal", Bidiagonal(20, 22), bidiagonalValues(20, 20), 1e-14},
-		{"Mikota", Mikota(5), []float64{5, 4, 3, 2, 1}, 1e-14},
-		{"Läuchli", Läuchli(4, 0.5), lauchliValues(4, 0.5), 1e-14},
+		{"Grcar", grcar(30), []float64{3.2215}, 5e-5},
+		{"bidiagonal", bidiagonal(20, 22), bidiagonalValues(20, 20), 1e-14},
+		{"Mikota", mikota(5), []float64{5, 4, 3, 2, 1}, 1e-14},
+		{"Läuchli", läuchli(4, 0.5), lauchliValues(4, 0.5), 1e-14},
 	} {
 		got := Singular(c.a)
 		for i, w := range c.want {

@@ -114,11 +114,11 @@ func solveBase(ctx context.Context, base *csr.Store, k int, o *ExpandOptions) (_
 	var passes int64
 	res, err := solver.SVD(ctx, m, solver.Settings{
 		Rank: k, Method: method, Tol: truthTol,
-		Observer: solver.ObserverFunc(func(solver.Event) error {
+		Observer: func(solver.Event) error {
 			passes++
 			o.Progress(StageTruth, passes, 0)
 			return nil
-		}),
+		},
 	})
 	if err == nil {
 		err = ctx.Err() // a cancelled run is no fault of the solver's
