@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/bits"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -19,16 +20,16 @@ import (
 //	magic        8 bytes "gdsvdckp"
 //	version      uint32
 //	header size  uint32
-//	header       JSON: settings, counts, and the shapes of all that follows
+//	header       JSON: settings, counts, and the names and shapes of all that follows
 //	checksum     uint32, of everything before
-//	numbers      float64 each, in the order in which visit meets them
+//	numbers      float64 each: the parts of the run, then those of the recurrence
 //	checksum     uint32, of everything before
 //
 // in little-endian order, the checksums CRC-32C. The header determines the
 // length of the whole.
 const (
 	checkpointMagic   = "gdsvdckp"
-	checkpointVersion = 4
+	checkpointVersion = 5
 	prefixSize        = len(checkpointMagic) + 8
 	maxHeader         = 1 << 20
 )
@@ -39,9 +40,7 @@ type header struct {
 	N        int       `json:"n"`        // length of vectors
 	Stats    Stats     `json:"stats"`
 
-	Locked    int    `json:"locked"`
 	Nulls     int    `json:"nulls"`
-	Warm      int    `json:"warm"`
 	Starts    uint64 `json:"starts"`
 	Projected bool   `json:"projected"` // the deflation now, not the setting
 	Stalled   bool   `json:"stalled"`
@@ -50,27 +49,39 @@ type header struct {
 	Told     bool           `json:"told,omitempty"`
 	Scouting bool           `json:"scouting,omitempty"` // the recurrence is a scout
 	Outside  *outsideHeader `json:"outside,omitempty"`
+	CertRank *int           `json:"certified_rank,omitempty"` // absent: there is no certificate
 
-	Recurrence  *recurrenceHeader  `json:"recurrence,omitempty"`
-	Certificate *certificateHeader `json:"certificate,omitempty"`
+	Parts      []shape           `json:"parts"` // of the run
+	Recurrence *recurrenceHeader `json:"recurrence,omitempty"`
 }
 
 type recurrenceHeader struct {
-	First      int          `json:"first"`
-	Products   int          `json:"products"`
-	GivenStart bool         `json:"given_start"`
-	Taken      int          `json:"taken"`
-	Progress   []int        `json:"progress"` // of each Ritz pair: the product of its least residual
-	Candidates int          `json:"candidates"`
-	Version    int          `json:"version"` // of the parts
-	Parts      []partHeader `json:"parts"`
+	First      int     `json:"first"`
+	Products   int     `json:"products"`
+	GivenStart bool    `json:"given_start"`
+	Taken      int     `json:"taken"`
+	Progress   []int   `json:"progress"` // of each Ritz pair: the product of its least residual
+	Version    int     `json:"version"`  // of its parts
+	Parts      []shape `json:"parts"`
 }
 
-// partHeader is a part of the State of the recurrence.
-type partHeader struct {
+// shape is the name and the size of a part.
+type shape struct {
 	Name string `json:"name"`
 	Rows int    `json:"rows"`
 	Cols int    `json:"cols"`
+}
+
+func (s shape) String() string { return fmt.Sprintf("%s of %d×%d", s.Name, s.Rows, s.Cols) }
+
+// rows is the number of rows of a part of the run, 0 if there is none with that number of
+// columns.
+func (h *header) rows(name string, cols int) int {
+	i := slices.IndexFunc(h.Parts, func(s shape) bool { return s.Name == name && s.Cols == cols })
+	if i < 0 {
+		return 0
+	}
+	return h.Parts[i].Rows
 }
 
 // outsideHeader is a lookout that is known.
@@ -80,42 +91,29 @@ type outsideHeader struct {
 	Probability float64 `json:"probability"`
 }
 
-type certificateHeader struct {
-	Values int `json:"values"`
-	Rank   int `json:"rank"`
-}
-
 // setting is something that determines the result of a run, as text.
 type setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
+// shapes are those of all parts, in their order.
+func (h *header) shapes() []shape {
+	if h.Recurrence == nil {
+		return h.Parts
+	}
+	return slices.Concat(h.Parts, h.Recurrence.Parts)
+}
+
 // count returns the number of float64 that follow the header, and whether it
 // is one that memory could hold.
-func (h *header) count() (uint64, bool) {
-	total, ok := uint64(4), true
-	add := func(rows, cols int) {
-		hi, lo := bits.Mul64(uint64(rows), uint64(cols))
+func (h *header) count() (total uint64, ok bool) {
+	ok = true
+	for _, p := range h.shapes() {
+		hi, lo := bits.Mul64(uint64(p.Rows), uint64(p.Cols))
 		sum, carry := bits.Add64(total, lo, 0)
-		ok = ok && rows >= 0 && cols >= 0 && hi == 0 && carry == 0 && sum < 1<<48
+		ok = ok && p.Rows >= 0 && p.Cols >= 0 && hi == 0 && carry == 0 && sum < 1<<48
 		total = sum
-	}
-	add(h.Locked, 2)
-	add(h.Locked, h.N)
-	add(h.Warm, h.N)
-	if r := h.Recurrence; r != nil {
-		add(1, 1)
-		add(len(r.Progress), 1)
-		add(r.Candidates, 2)
-		for _, p := range r.Parts {
-			add(p.Rows, p.Cols)
-		}
-	}
-	if c := h.Certificate; c != nil {
-		add(1, 2)
-		add(c.Values, 3)
-		add(c.Values, h.N)
 	}
 	return total, ok
 }
@@ -220,29 +218,51 @@ func (d *decoder) checksum(what string) {
 	}
 }
 
-// visitScalars meets single numbers.
-func visitScalars(v visitor, scalars ...*float64) {
-	x := make([]float64, len(scalars))
-	for i, s := range scalars {
-		x[i] = *s
-	}
-	v.visit(x)
-	for i, s := range scalars {
-		*s = x[i]
-	}
+// part is something that a checkpoint holds of the run itself.
+type part struct {
+	shape
+	visit func(v visitor)
 }
 
-// visitBlock meets the entries of a block, row by row.
-func visitBlock(a *tallskinny.Arena, v visitor, m *mat.Dense) {
-	rows, _ := m.Dims()
-	a.EachTile(rows, tallskinny.Reads(m.RawMatrix()), func(from, to int) {
-		for i := from; i < to; i++ {
-			v.visit(m.RawRowView(i))
+func shapes(all []part) (of []shape) {
+	for _, p := range all {
+		of = append(of, p.shape)
+	}
+	return of
+}
+
+// scalars are single numbers under one name.
+func scalars(name string, all ...*float64) part {
+	return part{shape{name, len(all), 1}, func(v visitor) {
+		for _, s := range all {
+			x := []float64{*s}
+			v.visit(x)
+			*s = x[0]
 		}
-	})
+	}}
 }
 
-// visitVector meets the entries of a vector.
-func visitVector(a *tallskinny.Arena, v visitor, x []float64) {
-	a.EachTile(len(x), tallskinny.Reading(x), func(from, to int) { v.visit(x[from:to]) })
+func numbers(name string, x []float64) part {
+	return part{shape{name, len(x), 1}, func(v visitor) { v.visit(x) }}
+}
+
+// vectors are tall, met one after the other.
+func vectors(a *tallskinny.Arena, name string, n int, all [][]float64) part {
+	return part{shape{name, len(all), n}, func(v visitor) {
+		for _, x := range all {
+			a.EachTile(n, tallskinny.Reading(x), func(from, to int) { v.visit(x[from:to]) })
+		}
+	}}
+}
+
+// block is a matrix, met row by row.
+func block(a *tallskinny.Arena, name string, m *mat.Dense) part {
+	rows, cols := m.Dims()
+	return part{shape{name, rows, cols}, func(v visitor) {
+		a.EachTile(rows, tallskinny.Reads(m.RawMatrix()), func(from, to int) {
+			for i := from; i < to; i++ {
+				v.visit(m.RawRowView(i))
+			}
+		})
+	}}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/mat"
@@ -51,52 +52,42 @@ func (h *header) match(now []setting) error {
 	return nil
 }
 
-// visit meets all numbers of the run that a checkpoint holds, in the order of
-// the format; st is the state of the recurrence, nil if none is at work. What
-// is variable in length has its length already.
-func (r *run) visit(v visitor, st *method.State) {
-	visitScalars(v, &r.noise, &r.lambda1, &r.tol, &r.mark.lastWorst)
-	v.visit(r.values)
-	v.visit(r.seen)
-	if st != nil {
-		visitScalars(v, &r.judge.tol)
+// parts are all that a checkpoint holds of the run, those of a recurrence at work excepted.
+// What is variable in length has its length already; what is empty is left out.
+func (r *run) parts(working bool) []part {
+	all := []part{
+		scalars("noise", &r.noise), scalars("norm", &r.lambda1), scalars("tolerance", &r.tol),
+		scalars("largest residual", &r.mark.lastWorst), numbers("values", r.values), numbers("residuals", r.seen),
+	}
+	if working {
+		var least, pairs []*float64
 		for i := range r.judge.progress {
-			visitScalars(v, &r.judge.progress[i].best)
+			least = append(least, &r.judge.progress[i].best)
 		}
 		for i := range r.pairs {
-			c := &r.pairs[i]
-			visitScalars(v, &c.Value, &c.Residual)
+			pairs = append(pairs, &r.pairs[i].Value, &r.pairs[i].Residual)
 		}
+		all = append(all, scalars("tolerance of the recurrence", &r.judge.tol), scalars("least residuals", least...), scalars("Ritz pairs", pairs...))
+	}
+	var locked [][]float64
+	for i := range r.locked.Len {
+		locked = append(locked, r.locked.Vector(i))
 	}
 	if c := r.cert; c != nil {
-		visitScalars(v, &c.norm, &c.frobenius)
-		v.visit(c.sigma)
-		v.visit(c.residuals)
-		v.visit(c.floor)
+		all = append(all, scalars("certified norm", &c.norm), scalars("Frobenius norm", &c.frobenius), numbers("certified values", c.sigma),
+			numbers("certified residuals", c.residuals), numbers("floors", c.floor), block(r.arena, "certified vectors", c.right))
 	}
-	for i := range r.locked.Len {
-		visitVector(r.arena, v, r.locked.Vector(i))
-	}
-	for _, x := range r.warm {
-		visitVector(r.arena, v, x)
-	}
-	if st != nil {
-		for _, p := range st.Parts {
-			visitBlock(r.arena, v, p.Block)
-		}
-	}
-	if r.cert != nil {
-		visitBlock(r.arena, v, r.cert.right)
-	}
+	all = append(all, vectors(r.arena, "vectors", r.n, locked), vectors(r.arena, "start vectors", r.n, r.warm))
+	return slices.DeleteFunc(all, func(p part) bool { return p.Rows == 0 })
 }
 
 // header describes the run as it is, with the mark of the last boundary.
 func (r *run) header(st *method.State) header {
 	h := header{
 		Settings: r.settings(), N: r.n, Stats: r.cost(),
-		Locked: r.locked.Len, Nulls: r.nulls, Warm: len(r.warm), Starts: r.starts,
+		Nulls: r.nulls, Starts: r.starts,
 		Projected: r.s.Deflation == Projected, Stalled: r.stalled, Round: r.mark.round,
-		Told: r.told, Scouting: r.scouting,
+		Told: r.told, Scouting: r.scouting, Parts: shapes(r.parts(st != nil)),
 	}
 	if o := r.outside; o.known {
 		h.Outside = &outsideHeader{o.steps, o.value, o.probability}
@@ -104,21 +95,33 @@ func (r *run) header(st *method.State) header {
 	h.Stats.Passes, h.Stats.Products = r.mark.passes, r.mark.products
 	if st != nil {
 		h.Recurrence = &recurrenceHeader{
-			Taken: r.taken, First: r.first, Products: r.judge.products, GivenStart: r.judge.warm,
-			Candidates: len(r.pairs), Version: r.version(),
+			Taken: r.taken, First: r.first, Products: r.judge.products, GivenStart: r.judge.warm, Version: r.version(),
 		}
 		for _, p := range r.judge.progress {
 			h.Recurrence.Progress = append(h.Recurrence.Progress, p.at)
 		}
 		for _, p := range st.Parts {
 			rows, cols := p.Block.Dims()
-			h.Recurrence.Parts = append(h.Recurrence.Parts, partHeader{p.Name, rows, cols})
+			h.Recurrence.Parts = append(h.Recurrence.Parts, shape{p.Name, rows, cols})
 		}
 	}
 	if r.cert != nil {
-		h.Certificate = &certificateHeader{len(r.cert.sigma), r.cert.rank}
+		h.CertRank = &r.cert.rank
 	}
 	return h
+}
+
+// visit meets all numbers of the run that a checkpoint holds; st is the state of the
+// recurrence, nil if none is at work.
+func (r *run) visit(v visitor, st *method.State) {
+	for _, p := range r.parts(st != nil) {
+		p.visit(v)
+	}
+	if st != nil {
+		for _, p := range st.Parts {
+			block(r.arena, p.Name, p.Block).visit(v)
+		}
+	}
 }
 
 // writeCheckpoint writes the run to w. Blocks are encoded as they are, none is
@@ -161,10 +164,13 @@ func (r *run) resume(c *Checkpoint) error {
 
 func (r *run) readCheckpoint(c *Checkpoint) error {
 	h := &c.header
-	if h.N != r.n || h.Locked > r.s.Rank || h.Certificate != nil && h.Certificate.Values != r.s.Rank {
+	if h.N != r.n || h.rows("vectors", r.n) > r.s.Rank {
 		return fmt.Errorf("shapes do not fit: %w", ErrCheckpoint)
 	}
 	st := r.allocate(h)
+	if want := shapes(r.parts(st != nil)); !slices.Equal(h.Parts, want) {
+		return fmt.Errorf("it holds %v, want %v: %w", h.Parts, want, ErrCheckpoint)
+	}
 	r.visit(c.d, st)
 	c.d.checksum("the numbers")
 	if c.d.err != nil {
@@ -207,20 +213,22 @@ func (r *run) version() int {
 // counts. It returns the state of the recurrence, nil if there is none.
 func (r *run) allocate(h *header) *method.State {
 	r.mark = mark{passes: h.Stats.Passes, products: h.Stats.Products, round: h.Round}
-	r.locked.Len, r.nulls, r.starts, r.stalled = h.Locked, h.Nulls, h.Starts, h.Stalled
-	r.values, r.seen = r.values[:h.Locked], r.seen[:h.Locked]
+	locked := h.rows("vectors", r.n)
+	r.locked.Len, r.nulls, r.starts, r.stalled = locked, h.Nulls, h.Starts, h.Stalled
+	r.values, r.seen = r.values[:locked], r.seen[:locked]
 	r.told, r.scouting = h.Told, h.Scouting
 	if o := h.Outside; o != nil {
 		r.outside = lookout{true, o.Steps, o.Value, o.Probability}
 	}
-	r.warm = make([][]float64, h.Warm)
+	r.warm = make([][]float64, h.rows("start vectors", r.n))
 	for i := range r.warm {
 		r.warm[i] = tallskinny.Column(r.arena.Dense(r.n, 1))
 	}
-	if c := h.Certificate; c != nil {
+	if h.CertRank != nil {
+		k := r.s.Rank
 		r.cert = &certificate{
-			sigma: make([]float64, c.Values), residuals: make([]float64, c.Values), floor: make([]float64, c.Values),
-			right: r.arena.Dense(r.n, c.Values), rank: c.Rank,
+			sigma: make([]float64, k), residuals: make([]float64, k), floor: make([]float64, k),
+			right: r.arena.Dense(r.n, k), rank: *h.CertRank,
 		}
 	}
 	c := h.Recurrence
@@ -233,7 +241,7 @@ func (r *run) allocate(h *header) *method.State {
 	for _, at := range c.Progress {
 		r.judge.progress = append(r.judge.progress, progress{at: at})
 	}
-	r.pairs = make([]method.RitzPair, c.Candidates)
+	r.pairs = make([]method.RitzPair, h.rows("Ritz pairs", 1)/2)
 	st := new(method.State)
 	for _, p := range c.Parts {
 		b := &mat.Dense{}

@@ -294,6 +294,13 @@ func TestCorruptCheckpoint(t *testing.T) {
 	if err := continueFrom(t, a, set, bad); err == nil || !strings.Contains(err.Error(), "version 9") {
 		t.Errorf("version 9: got %v", err)
 	}
+	for _, other := range [][2]string{{`"noise"`, `"noisy"`}, {`"rows":1,"cols":12`, `"rows":4,"cols":03`}, {`"rows":1,"cols":12`, `"rows":4,"cols": 3`}, {`"values","rows":1`, `"values","rows":0`}} {
+		bad := bytes.Replace(saved, []byte(other[0]), []byte(other[1]), 1)
+		sign(bad)
+		if err := continueFrom(t, a, set, bad); bytes.Equal(bad, saved) || !errors.Is(err, solver.ErrCheckpoint) {
+			t.Errorf("%s for %s: got %v", other[1], other[0], err)
+		}
+	}
 	fault := errors.New("bad sector")
 	broken := io.MultiReader(bytes.NewReader(saved[:100]), &failingReader{fault})
 	if _, err := solver.ReadCheckpoint(broken, int64(len(saved))); !errors.Is(err, fault) || errors.Is(err, solver.ErrCheckpoint) {
@@ -469,18 +476,18 @@ func TestDeadline(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the fixtures of the current checkpoint version")
 
-// TestCheckpointVersion4 goes on from a checkpoint of version 4 made once, so
-// that a change of the format cannot go unnoticed. One of version 3, in which the
-// parts of a recurrence have no names, is refused.
-func TestCheckpointVersion4(t *testing.T) {
-	old, err := os.ReadFile(filepath.Join("testdata", "checkpoint-v3"))
+// TestCheckpointVersion5 goes on from a checkpoint of version 5 made once, so
+// that a change of the format cannot go unnoticed. One of version 4, in which the
+// numbers of the run have no names, is refused.
+func TestCheckpointVersion5(t *testing.T) {
+	old, err := os.ReadFile(filepath.Join("testdata", "checkpoint-v4"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := solver.ReadCheckpoint(bytes.NewReader(old), int64(len(old))); !errors.Is(err, solver.ErrCheckpoint) || !strings.Contains(err.Error(), "version 3") {
-		t.Errorf("version 3: %v", err)
+	if _, err := solver.ReadCheckpoint(bytes.NewReader(old), int64(len(old))); !errors.Is(err, solver.ErrCheckpoint) || !strings.Contains(err.Error(), "version 4 cannot be read, only 5: finish the run with the program that began it, or begin anew") {
+		t.Errorf("version 4: %v", err)
 	}
-	name := filepath.Join("testdata", "checkpoint-v4")
+	name := filepath.Join("testdata", "checkpoint-v5")
 	a, set, full, saved := example(t)
 	if *update {
 		if err := os.WriteFile(name, saved, 0o666); err != nil {

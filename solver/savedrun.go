@@ -43,7 +43,7 @@ func (c *Checkpoint) readHeader(size int64) error {
 	case string(prefix[:len(checkpointMagic)]) != checkpointMagic:
 		return fmt.Errorf("it does not begin with %q: %w", checkpointMagic, ErrCheckpoint)
 	case version != checkpointVersion:
-		return fmt.Errorf("version %d is not known, only %d is: %w", version, checkpointVersion, ErrCheckpoint)
+		return fmt.Errorf("version %d cannot be read, only %d: finish the run with the program that began it, or begin anew: %w", version, checkpointVersion, ErrCheckpoint)
 	case length > maxHeader:
 		return fmt.Errorf("header of %d bytes: %w", length, ErrCheckpoint)
 	}
@@ -79,33 +79,33 @@ func (h *header) check() error {
 		}
 		return nil
 	}
-	if err := nonneg("count", h.N, s.Passes, h.Locked, h.Nulls, h.Warm, h.Round); err != nil {
+	if err := nonneg("count", h.N, s.Passes, h.Nulls, h.Round); err != nil {
 		return err
 	}
 	if o := h.Outside; o != nil && !(o.Steps >= 0 && o.Value >= 0 && o.Probability >= 0) || h.Scouting && h.Recurrence == nil {
 		return fmt.Errorf("evidence %+v, scouting %t", o, h.Scouting)
 	}
-	if h.Nulls > h.Locked || h.Round > maxRounds || s.Products < 0 {
-		return fmt.Errorf("%d nulls of %d vectors, round %d, %d products", h.Nulls, h.Locked, h.Round, s.Products)
+	if h.Nulls > h.rows("vectors", h.N) || h.Round > maxRounds || s.Products < 0 {
+		return fmt.Errorf("%d nulls of %d vectors, round %d, %d products", h.Nulls, h.rows("vectors", h.N), h.Round, s.Products)
 	}
 	if r := h.Recurrence; r != nil {
-		if err := nonneg("count", r.First, r.Taken, r.Products, r.Candidates, r.Version); err != nil {
+		if err := nonneg("count", r.First, r.Taken, r.Products, r.Version); err != nil {
 			return err
 		}
 		if err := nonneg("product", r.Progress...); err != nil {
 			return err
 		}
-		for _, p := range r.Parts {
-			if err := nonneg("dimension", p.Rows, p.Cols); err != nil {
-				return err
-			}
-			if (p.Rows == 0) != (p.Cols == 0) {
-				return fmt.Errorf("%s of %d×%d", p.Name, p.Rows, p.Cols)
-			}
+	}
+	for _, p := range h.shapes() {
+		if err := nonneg("dimension", p.Rows, p.Cols); err != nil {
+			return err
+		}
+		if (p.Rows == 0) != (p.Cols == 0) {
+			return fmt.Errorf("%v", p)
 		}
 	}
-	if c := h.Certificate; c != nil && (c.Values < 1 || c.Rank < 0 || c.Rank > c.Values) {
-		return fmt.Errorf("certificate of rank %d with %d values", c.Rank, c.Values)
+	if k := h.rows("certified values", 1); h.CertRank != nil && (*h.CertRank < 0 || *h.CertRank > k) {
+		return fmt.Errorf("certificate of rank %d with %d values", *h.CertRank, k)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (h *header) check() error {
 func (c *Checkpoint) Passes() int { return c.header.Stats.Passes }
 
 // Locked returns the number of triplets that had been found.
-func (c *Checkpoint) Locked() int { return c.header.Locked }
+func (c *Checkpoint) Locked() int { return c.header.rows("vectors", c.header.N) }
 
 // Setting returns a setting of the run that was saved, by the names of
 // MismatchError: "method", "rank". It is empty for names that are not known.
