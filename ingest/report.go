@@ -6,29 +6,38 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// Report is what an ingest did.
+// Report is what an ingest did; its JSON form is what gdsvd ingest --json prints.
 type Report struct {
-	Store           string
-	Finished        bool   // it was there already; what is not told by the store is 0
-	Format          string // recognised
-	Rows, Cols, NNZ int64  // in the user's orientation
-	Transposed      bool   // the store holds the transpose
-	Lines, BadLines int64
-	FirstBad        []error          // up to 10 tolerated *ParseErrors
-	LeftOut         map[string]int64 // what the input has beside the matrix, as labels, and how many
-	Duplicates      int64            // entries merged into another one
-	Bytes           int64            // of the store
-	InputBytes      int64            // uncompressed
-	Fingerprint     string
-	Estimate        Estimate
-	Resumes         int   // times it was interrupted and resumed
-	Runs            int   // sorted, most at a time
-	Spool           int64 // bytes the runs took before they were merged
-	IDLists         int   // sorted lists of ids that did not fit in memory
-	ReadSeconds     float64
-	SortSeconds     float64 // ranking the ids included
-	WriteSeconds    float64
-	SpilledBytes    int64 // entries written to temporary files, rewriting included
+	Store        string           `json:"store"`
+	Finished     bool             `json:"finished,omitempty"` // it was there already; what is not told by the store is 0
+	Format       string           `json:"-"`                  // recognised
+	Fingerprint  string           `json:"fingerprint"`
+	Rows         int64            `json:"rows"` // in the user's orientation, as is the next
+	Cols         int64            `json:"cols"`
+	NNZ          int64            `json:"nnz"`
+	Transposed   bool             `json:"transposed"`    // the store holds the transpose
+	Bytes        int64            `json:"bytes"`         // of the store
+	InputBytes   int64            `json:"input_bytes"`   // uncompressed
+	SpilledBytes int64            `json:"spilled_bytes"` // entries written to temporary files, rewriting included
+	Spool        int64            `json:"spool_bytes"`   // that the runs took before they were merged
+	Runs         int              `json:"runs"`          // sorted, most at a time
+	IDLists      int              `json:"id_lists"`      // sorted lists of ids that did not fit in memory
+	Resumes      int              `json:"resumes"`       // times it was interrupted and resumed
+	Estimate     Estimate         `json:"estimate"`
+	Lines        int64            `json:"lines"`
+	BadLines     int64            `json:"bad_lines"`
+	FirstBad     []error          `json:"-"`                  // up to 10 tolerated *ParseErrors
+	Duplicates   int64            `json:"duplicates"`         // entries merged into another one
+	LeftOut      map[string]int64 `json:"left_out,omitempty"` // what the input has beside the matrix, as labels, and how many
+	Seconds      Seconds          `json:"seconds"`
+}
+
+// Seconds is where the time of an ingest has gone.
+type Seconds struct {
+	Total float64 `json:"total"`
+	Read  float64 `json:"read"`
+	Sort  float64 `json:"sort"` // ranking the ids included
+	Write float64 `json:"write"`
 }
 
 // leaveOut counts what an input has beside the matrix.
@@ -47,7 +56,8 @@ func (r *Report) leaveOut(names [2]string, counts [2]int64) {
 func (g *ingestion) describe(out string) error {
 	rep := g.report
 	sec := g.meter.seconds
-	rep.ReadSeconds, rep.SortSeconds, rep.WriteSeconds = sec[StageRead], sec[StageIDs]+sec[StageSort], sec[StageWrite]
+	rep.Seconds = Seconds{Read: sec[StageRead], Sort: sec[StageIDs] + sec[StageSort], Write: sec[StageWrite]}
+	rep.Seconds.Total = rep.Seconds.Read + rep.Seconds.Sort + rep.Seconds.Write
 	s, err := csr.Open(out, csr.OpenOptions{FS: g.o.FS})
 	if err != nil {
 		return fmt.Errorf("open the new store: %w", err)

@@ -49,7 +49,7 @@ func TestSniffEstimates(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d entries estimated, %d true; store %d, %d; memory %d, spilled %d; %.2g s, %.2g", c.file,
-			d.Entries, r.NNZ, d.Store, r.Bytes, d.Memory, r.SpilledBytes, d.Seconds, r.ReadSeconds+r.SortSeconds+r.WriteSeconds)
+			d.Entries, r.NNZ, d.Store, r.Bytes, d.Memory, r.SpilledBytes, d.Seconds, r.Seconds.Total)
 		if !within(d.Entries, r.NNZ, 1.05) || d.Exact != c.exact || d.Exact && d.Entries != r.NNZ || !within(d.Store, r.Bytes, 2) || d.Spool != 0 || r.SpilledBytes != 0 {
 			t.Errorf("%s: %+v", c.file, d)
 		}

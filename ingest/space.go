@@ -63,10 +63,10 @@ func (g *ingestion) checkSpace(ctx context.Context) error {
 
 // An Estimate is made from a sample of the inputs before they are read.
 type Estimate struct {
-	Entries int64
-	Spool   int64 // bytes of temporary files, 0 if none will be needed
-	Store   int64 // bytes
-	Memory  int64 // bytes that it would take without temporary files
+	Entries int64 `json:"entries"`
+	Spool   int64 `json:"spool_bytes"` // of temporary files, 0 if none will be needed
+	Store   int64 `json:"store_bytes"`
+	Memory  int64 `json:"-"` // bytes that it would take without temporary files
 }
 
 const (

@@ -44,25 +44,8 @@ type interruption struct {
 // An ingestion is a process that came to its end.
 type ingestion struct {
 	Wall    float64 `json:"wall_seconds"`
-	Rows    int64   `json:"rows"`
-	Cols    int64   `json:"cols"`
-	NNZ     int64   `json:"nnz"`
-	Bytes   int64   `json:"bytes"`
-	Runs    int     `json:"runs"`
-	Spool   int64   `json:"spool_bytes"`
-	Spilled int64   `json:"spilled_bytes"`
-	Resumes int     `json:"resumes"`
 	PeakRSS int64   `json:"peak_rss"`
-	Seconds struct {
-		Read  float64 `json:"read"`
-		Sort  float64 `json:"sort"`
-		Write float64 `json:"write"`
-	} `json:"seconds"`
-	Estimate struct {
-		Entries int64 `json:"entries"`
-		Spool   int64 `json:"spool_bytes"`
-		Store   int64 `json:"store_bytes"`
-	} `json:"estimate"`
+	ingest.Report
 }
 
 // measure does all of it.

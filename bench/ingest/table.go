@@ -29,7 +29,7 @@ func (r *report) table() string {
 	}
 	row("matrix", "%d × %d, %d entries", x.Rows, x.Cols, x.NNZ)
 	row("sorted runs", "%d, %.2f GB, %.2f bytes per entry", x.Runs, float64(x.Spool)/1e9, float64(x.Spool)/float64(x.NNZ))
-	row("written to temporary files", "%.2f GB", float64(x.Spilled)/1e9)
+	row("written to temporary files", "%.2f GB", float64(x.SpilledBytes)/1e9)
 	row("estimated before", "%.2f GB of temporary files, %.2f GB of store", float64(x.Estimate.Spool)/1e9, float64(x.Estimate.Store)/1e9)
 	row("store", "%.2f GB, %.2f bytes per rating", float64(x.Bytes)/1e9, float64(x.Bytes)/float64(x.NNZ))
 	row("most memory of the process", "%d MiB", x.PeakRSS>>20)

@@ -180,63 +180,23 @@ func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.
 	return ingest.Ingest(ctx, inputs, out, o)
 }
 
-// ingestResult is the --json form of an ingest.Report.
+// ingestResult is the --json form of an ingest.Report, with what follows from it.
 type ingestResult struct {
-	Store         string        `json:"store"`
-	Finished      bool          `json:"finished,omitempty"` // there was nothing to do: lines, times and temporary files are not known
-	Fingerprint   string        `json:"fingerprint"`
-	Rows          int64         `json:"rows"`
-	Cols          int64         `json:"cols"`
-	NNZ           int64         `json:"nnz"`
-	Transposed    bool          `json:"transposed"`
-	Bytes         int64         `json:"bytes"`
+	*ingest.Report
+	FirstBad      []string      `json:"first_bad_lines"`
 	BytesPerEntry factor.Number `json:"bytes_per_entry"`
-	InputBytes    int64         `json:"input_bytes"`
-	SpilledBytes  int64         `json:"spilled_bytes"`
-	SpoolBytes    int64         `json:"spool_bytes"`
-	Runs          int           `json:"runs"`
-	IDLists       int           `json:"id_lists"`
-	Resumes       int           `json:"resumes"`
-	Estimate      struct {
-		Entries int64 `json:"entries"`
-		Spool   int64 `json:"spool_bytes"`
-		Store   int64 `json:"store_bytes"`
-	} `json:"estimate"`
-	Lines      int64            `json:"lines"`
-	BadLines   int64            `json:"bad_lines"`
-	FirstBad   []string         `json:"first_bad_lines"`
-	Duplicates int64            `json:"duplicates"`
-	LeftOut    map[string]int64 `json:"left_out,omitempty"`
-	Seconds    struct {
-		Total float64 `json:"total"`
-		Read  float64 `json:"read"`
-		Sort  float64 `json:"sort"`
-		Write float64 `json:"write"`
-	} `json:"seconds"`
-	MBPerSecond factor.Number `json:"mb_per_second"`
-	PeakRSS     int64         `json:"peak_rss"`
-}
-
-func newIngestResult(r *ingest.Report) *ingestResult {
-	x := &ingestResult{
-		Store: r.Store, Finished: r.Finished, Fingerprint: r.Fingerprint, Rows: r.Rows, Cols: r.Cols, NNZ: r.NNZ, Transposed: r.Transposed,
-		Bytes: r.Bytes, BytesPerEntry: ratio(float64(r.Bytes), float64(r.NNZ)),
-		InputBytes: r.InputBytes, SpilledBytes: r.SpilledBytes, SpoolBytes: r.Spool, Runs: r.Runs, IDLists: r.IDLists, Resumes: r.Resumes,
-		Lines: r.Lines, BadLines: r.BadLines, FirstBad: []string{}, Duplicates: r.Duplicates, LeftOut: r.LeftOut,
-		PeakRSS: memory.PeakRSS(),
-	}
-	x.Estimate.Entries, x.Estimate.Spool, x.Estimate.Store = r.Estimate.Entries, r.Estimate.Spool, r.Estimate.Store
-	for _, err := range r.FirstBad {
-		x.FirstBad = append(x.FirstBad, err.Error())
-	}
-	x.Seconds.Read, x.Seconds.Sort, x.Seconds.Write = r.ReadSeconds, r.SortSeconds, r.WriteSeconds
-	x.Seconds.Total = r.ReadSeconds + r.SortSeconds + r.WriteSeconds
-	x.MBPerSecond = ratio(float64(r.InputBytes)/1e6, x.Seconds.Total)
-	return x
+	MBPerSecond   factor.Number `json:"mb_per_second"`
+	PeakRSS       int64         `json:"peak_rss"`
 }
 
 func (a *app) printIngest(report *ingest.Report) error {
-	r := newIngestResult(report)
+	r := &ingestResult{
+		Report: report, FirstBad: []string{}, PeakRSS: memory.PeakRSS(), BytesPerEntry: ratio(float64(report.Bytes), float64(report.NNZ)),
+		MBPerSecond: ratio(float64(report.InputBytes)/1e6, report.Seconds.Total),
+	}
+	for _, err := range report.FirstBad {
+		r.FirstBad = append(r.FirstBad, err.Error())
+	}
 	if a.json {
 		return a.printJSON(r)
 	}
