@@ -2,6 +2,8 @@ package csr
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -207,7 +209,7 @@ func (iw *IDWriter) describe() *IDFile {
 type IDReader struct {
 	store string
 	info  IDFile
-	f     vfs.File
+	f     vfs.File // nil: the ids are 0 … n−1
 	in    *bufio.Reader
 	crc   uint32
 	pos   int64 // bytes consumed
@@ -219,12 +221,8 @@ type IDReader struct {
 	done  bool
 }
 
-// openIDs opens a file of ids and checks its header and count. A nil reader
-// means that the ids are 0 … n−1.
+// openIDs opens a file of ids and checks its header and count.
 func openIDs(fsys vfs.FS, store string, info *IDFile) (*IDReader, error) {
-	if info == nil {
-		return nil, nil
-	}
 	f, err := fsys.Open(filepath.Join(store, info.File))
 	if err != nil {
 		return nil, missing(err, store, info.File)
@@ -310,12 +308,17 @@ func (r *IDReader) Next() bool {
 	}
 	if r.n == r.info.Count {
 		r.done = true
-		r.err = r.end()
+		if r.f != nil {
+			r.err = r.end()
+		}
 		return false
 	}
-	if r.info.Kind == IntIDs {
+	switch {
+	case r.f == nil:
+		r.num++
+	case r.info.Kind == IntIDs:
 		r.err = r.nextInt()
-	} else {
+	default:
 		r.err = r.nextString()
 	}
 	r.n++
@@ -392,8 +395,18 @@ func (r *IDReader) String() string {
 	return string(r.text)
 }
 
+// Compare compares the current ids of two readers of one kind.
+func (r *IDReader) Compare(o *IDReader) int {
+	return cmp.Or(cmp.Compare(r.num, o.num), bytes.Compare(r.text, o.text))
+}
+
 // Err is what stopped Next, nil after the last id.
 func (r *IDReader) Err() error { return r.err }
 
 // Close closes the file.
-func (r *IDReader) Close() error { return r.f.Close() }
+func (r *IDReader) Close() error {
+	if r.f == nil {
+		return nil
+	}
+	return r.f.Close()
+}

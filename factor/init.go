@@ -1,7 +1,6 @@
 package factor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,18 +79,11 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 
 // places finds the columns of a store that rows of a result belong to.
 type places struct {
-	stores   *csr.Store // the one opened for its ids, nil if none was
-	old, now ids        // not used if direct
-	direct   bool
-	at       int64 // place of now
-	live     bool  // now has an id
+	stores   *csr.Store    // the one opened for its ids, nil if none was
+	old, now *csr.IDReader // nil: entries are taken to be in order
+	at       int64         // place of now
+	live     bool          // now has an id
 	found    int64
-}
-
-// side is a side of a stored matrix.
-type side struct {
-	axis csr.Axis
-	size int64
 }
 
 // places compares ids if the store of the result is still there; otherwise the
@@ -99,27 +91,27 @@ type side struct {
 func (t *task) places(from *Result, rows int64) (*places, error) {
 	store := t.store
 	if from.Store.Fingerprint == store.Fingerprint() {
-		return &places{direct: true}, checkRows(rows, store.Cols())
+		return &places{}, checkRows(rows, store.Cols())
 	}
 	old, err := t.storeOf(from)
 	if old == nil || err != nil {
 		t.Log.Warn("the store of the start vectors is gone; they are taken to be in the order of this one",
 			"store", from.Store.Path)
-		return &places{direct: true}, errors.Join(err, checkRows(rows, store.Cols()))
+		return &places{}, errors.Join(err, checkRows(rows, store.Cols()))
 	}
 	p := &places{stores: old, at: -1}
 	// The columns of this store are a side of the user's matrix, and that a side of the old store.
-	userRows, userCols := Orient(old, side{csr.RowAxis, old.Rows()}, side{csr.ColAxis, old.Cols()})
+	userRows, userCols := Orient(old, csr.RowAxis, csr.ColAxis)
 	_, was := Orient(store, userRows, userCols)
-	if p.old, err = newIDs(old, was.axis, was.size); err == nil {
-		p.now, err = newIDs(store, csr.ColAxis, store.Cols())
+	if p.old, err = old.IDs(was); err == nil {
+		p.now, err = store.IDs(csr.ColAxis)
 	}
 	switch {
 	case err != nil:
-	case was.size != rows:
-		err = fmt.Errorf("its vectors have %d entries, its store %s has %d ids", rows, from.Store.Path, was.size)
-	case p.old.kind != p.now.kind:
-		err = fmt.Errorf("the ids of its store are of kind %v, those of this one of kind %v", p.old.kind, p.now.kind)
+	case p.old.Count() != rows:
+		err = fmt.Errorf("its vectors have %d entries, its store %s has %d ids", rows, from.Store.Path, p.old.Count())
+	case p.old.Kind() != p.now.Kind():
+		err = fmt.Errorf("the ids of its store are of kind %v, those of this one of kind %v", p.old.Kind(), p.now.Kind())
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.close())
@@ -149,87 +141,45 @@ func checkRows(rows, columns int64) error {
 }
 
 func (p *places) step() {
-	p.live = p.now.next()
+	p.live = p.now.Next()
 	p.at++
 }
 
 // of returns the place of row i, −1 if it has none. Rows are asked for in
 // order: both lists of ids ascend.
 func (p *places) of(i int64) int64 {
-	if p.direct {
+	if p.old == nil {
 		p.found++
 		return i
 	}
-	if !p.old.next() {
+	if !p.old.Next() {
 		return -1
 	}
-	for p.live && p.now.compare(&p.old) < 0 {
+	for p.live && p.now.Compare(p.old) < 0 {
 		p.step()
 	}
-	if !p.live || p.now.compare(&p.old) != 0 {
+	if !p.live || p.now.Compare(p.old) != 0 {
 		return -1
 	}
 	p.found++
 	return p.at
 }
 
-func (p *places) err() error { return errors.Join(p.old.err(), p.now.err()) }
+func (p *places) err() error {
+	if p.old == nil {
+		return nil
+	}
+	return errors.Join(p.old.Err(), p.now.Err())
+}
 
-func (p *places) close() error {
-	err := errors.Join(p.old.close(), p.now.close())
+func (p *places) close() (err error) {
+	for _, r := range []*csr.IDReader{p.old, p.now} {
+		if r != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}
 	if p.stores != nil {
 		err = errors.Join(err, p.stores.Close())
 	}
 	return err
-}
-
-// ids goes through the ids of an axis; without a reader they are 0 … n−1.
-type ids struct {
-	r    *csr.IDReader
-	n    int64
-	kind csr.IDKind
-	num  int64 // the id, or
-	text string
-}
-
-func newIDs(s *csr.Store, axis csr.Axis, n int64) (ids, error) {
-	r, err := s.IDs(axis)
-	if r == nil || err != nil {
-		return ids{n: n, kind: csr.IntIDs, num: -1}, err
-	}
-	return ids{r: r, kind: r.Kind()}, nil
-}
-
-func (s *ids) next() bool {
-	if s.r == nil {
-		s.num++
-		return s.num < s.n
-	}
-	if !s.r.Next() {
-		return false
-	}
-	if s.kind == csr.StringIDs {
-		s.text = s.r.String()
-	} else {
-		s.num = s.r.Int()
-	}
-	return true
-}
-
-func (s *ids) compare(t *ids) int {
-	return cmp.Or(cmp.Compare(s.num, t.num), cmp.Compare(s.text, t.text))
-}
-
-func (s *ids) err() error {
-	if s.r == nil {
-		return nil
-	}
-	return s.r.Err()
-}
-
-func (s *ids) close() error {
-	if s.r == nil {
-		return nil
-	}
-	return s.r.Close()
 }

@@ -163,8 +163,8 @@ func TestIDsAreOrderedAndMayBeNatural(t *testing.T) {
 		}
 		for axis, want := range map[csr.Axis][]string{csr.RowAxis: c.rows, csr.ColAxis: c.cols} {
 			if want == nil {
-				if r, err := s.IDs(axis); r != nil || err != nil {
-					t.Errorf("%q: %v written (%v)", c.text, axis, err)
+				if _, err := os.Stat(filepath.Join(out, axis.String()+".ids")); err == nil {
+					t.Errorf("%q: %v written", c.text, axis)
 				}
 			} else if got := idsOf(t, s, axis, int64(len(want))); !slices.Equal(got, want) {
 				t.Errorf("%q: %v are %v, want %v", c.text, axis, got, want)

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
-	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -181,9 +180,8 @@ func perEntry(bytes, entries int64) string {
 // printIDs prints the ids of one side of the user's matrix.
 func (a *app) printIDs(ctx context.Context, s *csr.Store, side axis) error {
 	stored, other := factor.Orient(s, csr.RowAxis, csr.ColAxis)
-	count, others := factor.Dims(s)
 	if side == colAxis {
-		stored, count = other, others
+		stored = other
 	}
 	if err := a.stdout.Wanted(); err != nil {
 		return err
@@ -194,21 +192,15 @@ func (a *app) printIDs(ctx context.Context, s *csr.Store, side axis) error {
 	}
 	w := bufio.NewWriter(a.stdout)
 	p := idPrinter{w: w, json: a.json}
-	if r == nil {
-		for i := int64(0); i < count && p.err == nil && ctx.Err() == nil; i++ {
-			p.number(i)
+	for p.err == nil && ctx.Err() == nil && r.Next() {
+		if r.Kind() == csr.StringIDs {
+			p.text(r.String())
+		} else {
+			p.print(r.String())
 		}
-	} else {
-		for p.err == nil && ctx.Err() == nil && r.Next() {
-			if r.Kind() == csr.IntIDs {
-				p.number(r.Int())
-			} else {
-				p.text(r.String())
-			}
-		}
-		if err := errors.Join(r.Err(), r.Close()); err != nil {
-			return errors.Join(w.Flush(), err)
-		}
+	}
+	if err := errors.Join(r.Err(), r.Close()); err != nil {
+		return errors.Join(w.Flush(), err)
 	}
 	if err := ctx.Err(); err != nil {
 		return errors.Join(err, w.Flush())
@@ -224,8 +216,6 @@ type idPrinter struct {
 	any  bool
 	err  error // of the last write
 }
-
-func (p *idPrinter) number(id int64) { p.print(strconv.FormatInt(id, 10)) }
 
 func (p *idPrinter) text(id string) {
 	if p.json {
