@@ -22,7 +22,8 @@ var (
 type ParseError struct {
 	File   string // as given; "standard input" for "-"
 	Line   int64  // from 1; 0 in binary input
-	Byte   int64  // of the uncompressed binary input; 0: not known
+	Byte   int64  // of the uncompressed binary input, or of its part; 0: not known
+	Part   string // of an input that has several, as an archive; may be empty
 	Column int    // byte of the line at which the field begins, from 1; 0 when the whole line is meant
 	Field  string // name of the field: "user", "item", "rating", "row", …; may be empty
 	Text   string // the offending text, shortened; may be empty
@@ -40,8 +41,11 @@ func (e *ParseError) Error() string {
 			fmt.Fprintf(&b, ":%d", e.Column)
 		}
 	}
-	if e.Line == 0 && e.Byte > 0 {
-		b.WriteString(Position{Byte: e.Byte}.String())
+	switch {
+	case e.Line == 0 && e.Byte > 0:
+		b.WriteString(Position{Byte: e.Byte, Part: e.Part}.String())
+	case e.Part != "":
+		b.WriteString(", " + e.Part)
 	}
 	b.WriteString(": ")
 	switch {

@@ -112,15 +112,19 @@ type Reader interface {
 
 // A Position is a place in an input.
 type Position struct {
-	Line int64 // from 1; 0: the format has no lines
-	Byte int64 // of the uncompressed input, from 0
-	Row  int64 // of the matrix, from 0, where rows are not written but counted; else 0
+	Line int64  // from 1; 0: the format has no lines
+	Byte int64  // of the uncompressed input, or of its part, from 0
+	Part string // of an input that has several, as an archive; else empty
+	Row  int64  // of the matrix, from 0, where rows are not written but counted; else 0
 }
 
 // String is what stands behind the name of the file in messages.
 func (p Position) String() string {
 	if p.Line > 0 {
 		return fmt.Sprintf(":%d", p.Line)
+	}
+	if p.Part != "" {
+		return fmt.Sprintf(", %s, byte %d", p.Part, p.Byte)
 	}
 	return fmt.Sprintf(", byte %d", p.Byte)
 }
