@@ -42,6 +42,7 @@ Formats, recognised by content:
              see --sep, --columns and --header
   mtx        Matrix Market coordinate: real, integer, pattern; general or (skew-)symmetric
   idx        MNIST images, one row an image
+  npz        sparse matrix of SciPy (save_npz): CSR, CSC, COO
   npy        NumPy array of two dimensions, zeros left out
   svmlight   label index:value ..., as LIBSVM has it; labels are left out; see
              --index-base and --features

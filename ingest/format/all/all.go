@@ -8,6 +8,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format/idx"
 	"github.com/gdsvd/gdsvd/ingest/format/mtx"
 	"github.com/gdsvd/gdsvd/ingest/format/npy"
+	"github.com/gdsvd/gdsvd/ingest/format/npz"
 	"github.com/gdsvd/gdsvd/ingest/format/refused"
 	"github.com/gdsvd/gdsvd/ingest/format/svmlight"
 )
@@ -24,6 +25,7 @@ func Formats() []format.Format {
 		idx.Format,
 		csrstream.Format,
 		npy.Format,
+		npz.Format,
 		refused.Files,
 	}
 }

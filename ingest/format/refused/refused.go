@@ -3,6 +3,7 @@ package refused
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"regexp"
 	"strings"
@@ -106,8 +107,8 @@ func kindOf(head []byte) kind {
 func (k kind) within(head []byte) kind {
 	switch {
 	case k.name != "a zip archive" || len(head) < 30:
-	case bytes.Contains(head[30:], []byte(".npy")):
-		return kind{name: "an archive of NumPy arrays (.npz)", do: scipy}
+	case bytes.HasSuffix(head[30:min(len(head), 30+int(binary.LittleEndian.Uint16(head[26:])))], []byte(".npy")):
+		return kind{} // it is read
 	case bytes.Contains(head[30:], []byte("[Content_Types].xml")), bytes.Contains(head[30:], []byte("xl/")):
 		return kind{name: "a spreadsheet (.xlsx)", do: export}
 	}

@@ -1,0 +1,316 @@
+// Package npz reads sparse matrices that scipy.sparse.save_npz wrote, matrices and arrays: CSR, CSC and COO.
+//
+// The members of the archive, stored or deflated, are read side by side from their beginnings
+// to their ends; none is ever in memory as a whole. Stored entries are kept even when their value is
+// zero. Integers beyond 2⁵³ are rounded to the nearest float64.
+package npz
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// Format is an archive of NumPy arrays that are a sparse matrix.
+var Format = format.Format{Name: "npz", Sniff: sniff, Open: open}
+
+// sniff tells whether the first member of an archive is an array.
+func sniff(h format.Head) bool {
+	const fixed, magic = 30, "PK\x03\x04"
+	if len(h.Bytes) < fixed || string(h.Bytes[:len(magic)]) != magic {
+		return false
+	}
+	name := h.Bytes[fixed:]
+	name = name[:min(len(name), int(binary.LittleEndian.Uint16(h.Bytes[26:])))]
+	return strings.HasSuffix(string(name), suffix)
+}
+
+// A reader gives out entries in the order of the file. The major side is that of the rows of CSR,
+// of the columns of CSC, and of the rows of COO.
+type reader struct {
+	*archive
+	lines, across int64 // length of the major side and of the other one
+	byColumn      bool
+	minor, data   *member
+	major         *member   // of COO, else nil
+	p             *pointers // of CSR and CSC, else nil
+	n, at         int64     // entries, and given out
+}
+
+func open(in *format.Input) (format.Reader, error) {
+	fail := func(err error) (format.Reader, error) { return nil, &format.ParseError{File: in.Name, Err: err} }
+	if in.At == nil {
+		return fail(fmt.Errorf("an archive of NumPy arrays that cannot be read at any place: %w; save it as an uncompressed file and name that", format.ErrUnsupported))
+	}
+	a, err := openArchive(in)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(a.names(), "format") {
+		return fail(fmt.Errorf("no sparse matrix of SciPy but arrays %s: %w; save it with scipy.sparse.save_npz, or read a dense one: unzip -p %s NAME.npy | gdsvd ingest -",
+			strings.Join(a.names(), ", "), format.ErrUnsupported, in.Name))
+	}
+	m, err := a.open("format")
+	if err != nil {
+		return nil, err
+	}
+	kind, err := m.text()
+	if err != nil {
+		return nil, err
+	}
+	shape, err := a.shape()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{archive: a, lines: shape[0], across: shape[1], byColumn: kind == "csc"}
+	if r.byColumn {
+		r.lines, r.across = r.across, r.lines
+	}
+	switch kind {
+	case "csr", "csc":
+		err = r.openCompressed()
+	case "coo":
+		err = r.openCOO()
+	default:
+		return fail(fmt.Errorf("a sparse matrix of kind %q: %w; save x.tocsr()", kind, format.ErrUnsupported))
+	}
+	if err == nil {
+		err = r.openData()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := in.Declare(shape[0], shape[1]); err != nil {
+		return fail(err)
+	}
+	return r, nil
+}
+
+// shape is that of the matrix.
+func (a *archive) shape() ([]int64, error) {
+	m, err := a.vector("shape", true)
+	if err != nil {
+		return nil, err
+	}
+	s, err := m.ints(64)
+	if err != nil {
+		return nil, err
+	}
+	if len(s) != 2 {
+		return nil, a.fail(m.name, 0, fmt.Errorf("a sparse array of %d dimensions: %w; a matrix has 2", len(s), format.ErrUnsupported))
+	}
+	if s[0] < 0 || s[1] < 0 {
+		return nil, a.fail(m.name, 0, fmt.Errorf("%w: shape %d × %d", format.ErrHeader, s[0], s[1]))
+	}
+	return s, nil
+}
+
+func (r *reader) openCompressed() (err error) {
+	if r.minor, err = r.vector("indices", true); err != nil {
+		return err
+	}
+	r.n = r.minor.len()
+	r.p, err = r.openPointers(r.lines, r.n)
+	return err
+}
+
+// openCOO opens row and col, or the two halves of coords.
+func (r *reader) openCOO() (err error) {
+	if names := r.names(); !slices.Contains(names, "row") && slices.Contains(names, "coords") {
+		return r.openCoords()
+	}
+	if r.major, err = r.vector("row", true); err != nil {
+		return err
+	}
+	if r.minor, err = r.vector("col", true); err != nil {
+		return err
+	}
+	if r.n = r.minor.len(); r.n != r.major.len() {
+		return r.fail(r.major.name, 0, fmt.Errorf("%w: %d rows and %d columns", format.ErrCount, r.major.len(), r.n))
+	}
+	return nil
+}
+
+func (r *reader) openCoords() (err error) {
+	for _, half := range []**member{&r.major, &r.minor} {
+		m, err := r.open("coords")
+		if err != nil {
+			return err
+		}
+		if err := m.typed(true); err != nil {
+			return err
+		}
+		if s := m.head.Shape; len(s) != 2 || s[0] != 2 || m.head.Fortran {
+			return m.fail(m.name, 0, fmt.Errorf("%w: shape %v, want 2 × entries in C order", format.ErrHeader, s))
+		}
+		r.n, *half = m.head.Shape[1], m
+	}
+	return r.minor.skip(r.n * int64(r.minor.kind.Size))
+}
+
+func (r *reader) openData() (err error) {
+	if r.data, err = r.vector("data", false); err != nil {
+		return err
+	}
+	if r.data.len() != r.n {
+		return r.fail(r.data.name, 0, fmt.Errorf("%w: %d values for %d indices", format.ErrCount, r.data.len(), r.n))
+	}
+	return nil
+}
+
+// position is the place of an entry's value.
+func (r *reader) position(entry, row int64) format.Position {
+	return format.Position{Part: r.data.name, Byte: r.data.head.Size + entry*int64(r.data.kind.Size), Row: row}
+}
+
+// runBytes is a run of entries in one line of the major side, in a chunk: the line and their number.
+const runBytes = 16
+
+// mostEntries is how many entries a chunk has, at most: each takes 24 bytes of a batch.
+const mostEntries = 1 << 15
+
+// Next puts indices, values, and behind them the lines of the major side into a chunk.
+func (r *reader) Next(c *format.Chunk) error {
+	if r.at == r.n {
+		return r.end()
+	}
+	minor, data, major := int64(r.minor.kind.Size), int64(r.data.kind.Size), int64(runBytes)
+	if r.major != nil {
+		major = int64(r.major.kind.Size)
+	}
+	n := min(r.n-r.at, mostEntries, max(1, int64(cap(c.Data))/(minor+data+major)))
+	if most := n * (minor + data + major); int64(cap(c.Data)) < most {
+		c.Data = make([]byte, 0, most)
+	}
+	c.Data = c.Data[:n*(minor+data)]
+	if err := r.minor.read(c.Data[:n*minor]); err != nil {
+		return err
+	}
+	if err := r.data.read(c.Data[n*minor:]); err != nil {
+		return err
+	}
+	c.Begin = r.position(r.at, 0)
+	var err error
+	if r.major != nil {
+		c.Data = c.Data[:n*(minor+data+major)]
+		err = r.major.read(c.Data[n*(minor+data):])
+	} else {
+		err = r.p.take(n, func(line, entries int64) {
+			c.Data = binary.LittleEndian.AppendUint64(c.Data, uint64(line))
+			c.Data = binary.LittleEndian.AppendUint64(c.Data, uint64(entries))
+		})
+	}
+	r.at += n
+	c.End = r.position(r.at, 0)
+	return err
+}
+
+// end checks what is behind the last entry; it is io.EOF if all is well.
+func (r *reader) end() error {
+	if r.p != nil {
+		if err := r.p.end(); err != nil {
+			return err
+		}
+	}
+	for _, m := range []*member{r.minor, r.data} {
+		if err := m.end(); err != nil {
+			return err
+		}
+	}
+	if r.major != nil && r.major.head.Elements() == r.n { // else it is the first half of coords
+		if err := r.major.end(); err != nil {
+			return err
+		}
+	}
+	return io.EOF
+}
+
+// Seek goes on at an entry; what is before it is read.
+func (r *reader) Seek(at format.Position) error {
+	r.at = (at.Byte - r.data.head.Size) / int64(r.data.kind.Size)
+	if r.at < 0 || r.at > r.n {
+		return r.fail(r.data.name, at.Byte, fmt.Errorf("%w: no entry is there", format.ErrCount))
+	}
+	for _, m := range []*member{r.minor, r.data, r.major} {
+		if m == nil {
+			continue
+		}
+		if err := m.skip(r.at * int64(m.kind.Size)); err != nil {
+			return err
+		}
+	}
+	if r.p == nil {
+		return nil
+	}
+	return r.p.take(r.at, func(int64, int64) {})
+}
+
+// Check has nothing to do: open and Next hold the arrays to each other.
+func (r *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
+
+// Parse decodes a chunk.
+func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
+	minor, data := int64(r.minor.kind.Size), int64(r.data.kind.Size)
+	n := (c.End.Byte - c.Begin.Byte) / data
+	first := (c.Begin.Byte - r.data.head.Size) / data
+	lines, across := &b.Row.Ints, &b.Col.Ints
+	if r.byColumn {
+		lines, across = across, lines
+	}
+	*across, b.Val = room(*across, n), room(b.Val, n)
+	r.minor.kind.Ints(*across, c.Data)
+	if err := r.inside(*across, r.minor, r.across, first); err != nil {
+		return err
+	}
+	r.data.kind.Floats(b.Val, c.Data[n*minor:])
+	for i, v := range b.Val {
+		if v-v != 0 { // NaN or ±Inf
+			return &format.ParseError{File: r.name, Part: r.data.name, Byte: c.Begin.Byte + int64(i)*data, Text: fmt.Sprint(v), Err: format.ErrNotFinite}
+		}
+		b.Val[i] = v + 0
+	}
+	rest := c.Data[n*(minor+data):]
+	if r.major != nil {
+		*lines = room(*lines, n)
+		r.major.kind.Ints(*lines, rest)
+		return r.inside(*lines, r.major, r.lines, first)
+	}
+	all := *lines
+	for ; len(rest) > 0; rest = rest[runBytes:] {
+		line := int64(binary.LittleEndian.Uint64(rest))
+		for range binary.LittleEndian.Uint64(rest[8:]) {
+			all = append(all, line)
+		}
+	}
+	*lines = all
+	return nil
+}
+
+// inside holds indices to the shape.
+func (r *reader) inside(indices []int64, m *member, most, first int64) error {
+	for i, j := range indices {
+		if j < 0 || j >= most {
+			at := m.head.Size + (first+int64(i))*int64(m.kind.Size)
+			return r.fail(m.name, at, fmt.Errorf("index %d: %w: 0 to %d", j, text.ErrIndex, most-1))
+		}
+	}
+	return nil
+}
+
+// room is a slice of n elements, in the place of another if that is large enough.
+func room[T any](s []T, n int64) []T {
+	if int64(cap(s)) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// Locate is the place of the value of entry n.
+func (r *reader) Locate(c *format.Chunk, n int) format.Position {
+	return format.Position{Part: r.data.name, Byte: c.Begin.Byte + int64(n*r.data.kind.Size)}
+}
