@@ -152,7 +152,7 @@ func TestQuirks(t *testing.T) {
 		"matrix_int64.mtx":      {rows: 7, cols: 7, nnz: 12},
 		"comments_west0067.mtx": {err: format.ErrNotFinite, line: 6},
 		"skew_fp64.mtx":         {err: format.ErrNotFinite, line: 4},
-		"full_symmetric.mtx":    {err: format.ErrUnsupported, line: 1},
+		"full_symmetric.mtx":    {rows: 4, cols: 4, nnz: 16},
 		"hermitian_c.mtx":       {err: format.ErrUnsupported, line: 1},
 		"mangled1.mtx":          {err: format.ErrHeader, line: 1},
 		"mangled7.mtx":          {err: text.ErrFields, line: 5},

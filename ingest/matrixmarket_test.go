@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 const (
 	mmReal    = "%%MatrixMarket matrix coordinate real general\n"
+	mmArray   = "%%MatrixMarket matrix array real general\n"
 	mmSym     = "%%MatrixMarket matrix coordinate real symmetric\n"
 	mmSkew    = "%%MatrixMarket matrix coordinate real skew-symmetric\n"
 	mmPattern = "%%MatrixMarket matrix coordinate pattern general\n"
@@ -44,11 +46,27 @@ var mmCases = []struct {
 	{name: "no entries", text: mmReal + "3 4 0\n"},
 	{name: "0 by 0", text: mmPattern + "0 0 0\n"},
 	{name: "0 by 1", text: mmPattern + "0 1 0\n"},
+	{name: "array", text: mmArray + "% by columns\n2 3\n1.5\n0\n\n  % x\n-2e-3\n4\n-0\n6\n"},
+	{name: "array of one row", text: mmArray + "1 3\n1\n2\n3"},
+	{name: "array of one column", text: mmArray + "3 1\r\n1\r\n2\r\n3\r\n"},
+	{name: "array symmetric", text: "%%MatrixMarket matrix array integer symmetric\n3 3\n1\n2\n3\n0\n5\n6\n"},
+	{name: "array skew-symmetric", text: "%%MatrixMarket matrix array real skew-symmetric\n4 4\n1\n2\n3\n4\n5\n0\n"},
+	{name: "array of nothing", text: mmArray + "0 3\n"},
+	{name: "skew-symmetric array of one", text: "%%MatrixMarket matrix array real skew-symmetric\n1 1\n"},
 	{name: "leading zeros", text: mmReal + "02 2 1\n+1 002 1\n"},
 
 	{name: "empty file", text: "", err: format.ErrEmpty},
 	{name: "no banner", text: "2 2 1\n1 1 1\n", err: format.ErrHeader, line: 1},
-	{name: "dense array", text: "%%MatrixMarket matrix array real general\n1 1\n1\n", err: format.ErrUnsupported, line: 1},
+	{name: "array too short", text: mmArray + "2 2\n1\n2\n3\n", err: format.ErrCount, line: 6},
+	{name: "array too long", text: mmArray + "2 2\n1\n2\n3\n4\n%\n5\n", err: format.ErrCount, line: 8},
+	{name: "array of two values a line", text: mmArray + "2 2\n1\n2 3\n4\n", err: text.ErrFields, line: 4},
+	{name: "array with entries", text: mmArray + "2 2 4\n1\n2\n3\n4\n", err: text.ErrFields, line: 2},
+	{name: "array of patterns", text: "%%MatrixMarket matrix array pattern general\n1 1\n", err: format.ErrHeader, line: 1},
+	{name: "array of complex numbers", text: "%%MatrixMarket matrix array complex hermitian\n1 1\n1 0\n", err: format.ErrUnsupported, line: 1},
+	{name: "symmetric array not square", text: "%%MatrixMarket matrix array real symmetric\n2 1\n1\n2\n", err: format.ErrHeader, line: 2},
+	{name: "array with NaN", text: mmArray + "1 2\n1\n nan\n", err: format.ErrNotFinite, line: 4, column: 2},
+	{name: "fraction in an array of integers", text: "%%MatrixMarket matrix array integer general\n1 1\n1.5\n", err: text.ErrInteger, line: 3, column: 1},
+	{name: "array too large", text: mmArray + "4611686018427387904 2\n", err: format.ErrHeader, line: 2},
 	{name: "complex", text: "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n", err: format.ErrUnsupported, line: 1},
 	{name: "hermitian", text: "%%MatrixMarket matrix coordinate real hermitian\n1 1 1\n1 1 1\n", err: format.ErrUnsupported, line: 1},
 	{name: "vector", text: "%%MatrixMarket vector coordinate real general\n1 1 1\n1 1 1\n", err: format.ErrUnsupported, line: 1},
@@ -135,5 +153,39 @@ func TestMatrixMarketDuplicatesFollowThePolicy(t *testing.T) {
 	_, got, err := ingestText(t, text, Options{Duplicates: Max})
 	if want := []triple{{"0", "0", 3}, {"1", "1", 7.1}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+// TestArraysSpanChunks: a value is at its place however the file is cut, and after a death.
+func TestArraysSpanChunks(t *testing.T) {
+	for _, symmetry := range []string{"general", "symmetric", "skew-symmetric"} {
+		var b strings.Builder
+		fmt.Fprintf(&b, "%%%%MatrixMarket matrix array integer %s\n31 31\n", symmetry)
+		n := map[string]int{"general": 961, "symmetric": 496, "skew-symmetric": 465}[symmetry]
+		for k := range n {
+			fmt.Fprintf(&b, "%d\n", max(0, k*7919%41-20))
+			if k%50 == 0 {
+				b.WriteString("\n% between\n")
+			}
+		}
+		_, _, want, ok := naiveMatrixMarket(b.String())
+		slices.SortFunc(want, compareTriples)
+		for _, chunkLen := range []int{20, 64, 1000} {
+			got, _, err := parseAll([]byte(b.String()), Options{}, chunkLen)
+			slices.SortFunc(got, compareTriples)
+			if err != nil || !ok || !slices.Equal(got, want) {
+				t.Errorf("%s in chunks of %d: %v, other entries", symmetry, chunkLen, err)
+			}
+		}
+		u := &unlucky{"array", []string{write(t, "in", b.String())}, Options{}, tiny()}
+		u.plan.Run, u.plan.First = 32, 32
+		whole := target(t)
+		rep, _, err := u.run(t, whole, -1)
+		if err != nil || rep.Runs < 3 || !slices.Equal(contents(t, whole), want) {
+			t.Fatalf("%+v, %v", rep, err)
+		}
+		if symmetry == "symmetric" {
+			resumesAfterDeath(t, u, whole, rep)
+		}
 	}
 }

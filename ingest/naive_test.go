@@ -55,7 +55,7 @@ func naiveMatrixMarket(text string) (rows, cols int64, entries []triple, ok bool
 		lines[i] = strings.TrimSuffix(l, "\r")
 	}
 	banner := strings.Fields(strings.ToLower(lines[0]))
-	if len(banner) != 5 || banner[0] != "%%matrixmarket" || banner[1] != "matrix" || banner[2] != "coordinate" {
+	if len(banner) != 5 || banner[0] != "%%matrixmarket" || banner[1] != "matrix" || banner[2] != "coordinate" && banner[2] != "array" {
 		return
 	}
 	field, symmetry := banner[3], banner[4]
@@ -65,9 +65,12 @@ func naiveMatrixMarket(text string) (rows, cols int64, entries []triple, ok bool
 	}
 	var data [][]string
 	for _, l := range lines[1:] {
-		if f := strings.FieldsFunc(l, func(r rune) bool { return r == ' ' || r == '\t' }); len(f) > 0 && l[0] != '%' {
+		if f := strings.FieldsFunc(l, func(r rune) bool { return r == ' ' || r == '\t' }); len(f) > 0 && f[0][0] != '%' {
 			data = append(data, f)
 		}
+	}
+	if banner[2] == "array" {
+		return naiveArray(data, field, symmetry)
 	}
 	if len(data) == 0 || len(data[0]) != 3 {
 		return
@@ -119,6 +122,45 @@ func naiveMatrixMarket(text string) (rows, cols int64, entries []triple, ok bool
 		entries = append(entries, triple{name(j), name(i), v})
 	}
 	return rows, cols, entries, !lower || !upper
+}
+
+// naiveArray reads the fields of a dense file, place by place.
+func naiveArray(data [][]string, field, symmetry string) (rows, cols int64, entries []triple, ok bool) {
+	if field == "pattern" || len(data) == 0 || len(data[0]) != 2 {
+		return
+	}
+	rows, err1 := naiveIndex(data[0][0])
+	cols, err2 := naiveIndex(data[0][1])
+	if err1 != nil || err2 != nil || symmetry != "general" && rows != cols || max(rows, cols) >= 1<<31 {
+		return
+	}
+	data = data[1:]
+	for j := range cols {
+		for i := range rows {
+			if symmetry == "symmetric" && i < j || symmetry == "skew-symmetric" && i <= j {
+				continue
+			}
+			if len(data) == 0 || len(data[0]) != 1 {
+				return
+			}
+			v, err := naiveFloat(data[0][0])
+			if err != nil || field == "integer" && strings.ContainsAny(data[0][0], ".eE") {
+				return
+			}
+			data = data[1:]
+			if v == 0 {
+				continue
+			}
+			entries = append(entries, triple{strconv.FormatInt(i, 10), strconv.FormatInt(j, 10), v})
+			if symmetry == "skew-symmetric" {
+				v = -v
+			}
+			if symmetry != "general" && i != j {
+				entries = append(entries, triple{strconv.FormatInt(j, 10), strconv.FormatInt(i, 10), v})
+			}
+		}
+	}
+	return rows, cols, entries, len(data) == 0
 }
 
 func naiveIndex(s string) (int64, error) {

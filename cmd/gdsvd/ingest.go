@@ -40,7 +40,8 @@ Formats, recognised by content:
   movielens  user::item::rating[::timestamp], the same with tabs, or ratings.csv
   delimited  any text with one entry a line; the names of a header tell the columns;
              see --sep, --columns and --header
-  mtx        Matrix Market coordinate: real, integer, pattern; general or (skew-)symmetric
+  mtx        Matrix Market coordinate or array: real, integer, pattern; general or
+             (skew-)symmetric
   idx        MNIST images, one row an image
   npz        sparse matrix of SciPy (save_npz): CSR, CSC, COO
   npy        NumPy array of two dimensions, zeros left out

@@ -115,7 +115,7 @@ type Position struct {
 	Line int64  // from 1; 0: the format has no lines
 	Byte int64  // of the uncompressed input, or of its part, from 0
 	Part string // of an input that has several, as an archive; else empty
-	Row  int64  // of the matrix, from 0, where rows are not written but counted; else 0
+	Row  int64  // of the matrix, or element of a dense one, from 0, where they are not written but counted; else 0
 }
 
 // String is what stands behind the name of the file in messages.

@@ -1,21 +1,23 @@
-// Package mtx reads Matrix Market files in the coordinate format.
+// Package mtx reads Matrix Market files, in the coordinate and in the array format.
 //
 // They keep their declared shape. Stored entries are kept even when their value is zero. A
 // symmetric or skew-symmetric file is expanded; it may hold either triangle, but not entries
-// of both. Integers beyond 2⁵³ are rounded to the nearest float64.
+// of both. An array is dense, column after column, of a symmetric matrix the lower triangle; its
+// zeros are left out. Integers beyond 2⁵³ are rounded to the nearest float64.
 package mtx
 
 import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/bits"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Format is the coordinate format of the Matrix Market exchange formats.
+// Format is that of the Matrix Market exchange formats.
 var Format = format.Format{Name: "mtx", Sniff: hasBanner, Open: open}
 
 // bannerWord begins every Matrix Market file (R. F. Boisvert, R. Pozo, K. A.
@@ -40,6 +42,7 @@ type reader struct {
 	pattern    bool
 	symmetric  bool // or skew
 	skew       bool
+	array      bool
 	want       string
 }
 
@@ -50,7 +53,7 @@ func open(in *format.Input) (format.Reader, error) {
 		return nil, err
 	}
 	p := &reader{Lines: lines}
-	const want = bannerWord + " matrix coordinate real|integer|pattern general|symmetric|skew-symmetric"
+	const want = bannerWord + " matrix coordinate|array real|integer|pattern general|symmetric|skew-symmetric"
 	l, err := p.ReadLine()
 	if err != nil {
 		return nil, err
@@ -62,16 +65,19 @@ func open(in *format.Input) (format.Reader, error) {
 		line := p.Line()
 		l, err := p.ReadLine()
 		if err == io.EOF {
-			return nil, &format.ParseError{File: p.In.Name, Line: line, Err: fmt.Errorf("%w: no size line", format.ErrTruncated), Want: "rows columns entries"}
+			return nil, &format.ParseError{File: p.In.Name, Line: line, Err: fmt.Errorf("%w: no size line", format.ErrTruncated), Want: p.sizes()}
 		}
 		if err != nil {
 			return nil, err
 		}
-		if text.Blank(l) || l[0] == '%' {
+		if !text.Counts(l, '%') {
 			continue
 		}
 		if err := p.size(l); err != nil {
-			return nil, &format.ParseError{File: p.In.Name, Line: line, Text: text.Shorten(l), Err: err, Want: "rows columns entries"}
+			return nil, &format.ParseError{File: p.In.Name, Line: line, Text: text.Shorten(l), Err: err, Want: p.sizes()}
+		}
+		if p.array {
+			return &arrayReader{reader: p}, nil
 		}
 		return p, nil
 	}
@@ -92,25 +98,29 @@ func (p *reader) banner(l string) error {
 		return fmt.Errorf("vector: %w", format.ErrUnsupported)
 	case object != "matrix":
 		return fmt.Errorf("%w: unknown object %q", format.ErrHeader, object)
-	case kind == "array":
-		return fmt.Errorf("dense array: %w", format.ErrUnsupported)
-	case kind != "coordinate":
+	case kind != "coordinate" && kind != "array":
 		return fmt.Errorf("%w: unknown format %q", format.ErrHeader, kind)
 	case field == "complex":
-		return fmt.Errorf("complex values: %w", format.ErrUnsupported)
+		return fmt.Errorf("complex values: %w; take their real part or modulus", format.ErrUnsupported)
 	case field != "real" && field != "double" && field != "integer" && field != "pattern":
 		return fmt.Errorf("%w: unknown field %q", format.ErrHeader, field)
 	case symmetry == "hermitian":
-		return fmt.Errorf("hermitian symmetry: %w", format.ErrUnsupported)
+		return fmt.Errorf("hermitian symmetry: %w; it is of complex matrices", format.ErrUnsupported)
 	case symmetry != "general" && symmetry != "symmetric" && symmetry != "skew-symmetric":
 		return fmt.Errorf("%w: unknown symmetry %q", format.ErrHeader, symmetry)
+	case field == "pattern" && kind == "array":
+		return fmt.Errorf("%w: an array has values", format.ErrHeader)
 	case field == "pattern" && symmetry == "skew-symmetric":
 		return fmt.Errorf("%w: a pattern cannot be skew-symmetric", format.ErrHeader)
 	}
 	p.integer, p.pattern = field == "integer", field == "pattern"
 	p.skew = symmetry == "skew-symmetric"
 	p.symmetric = symmetry != "general"
+	p.array = kind == "array"
 	p.want = "row column value"
+	if p.array {
+		p.want = "value"
+	}
 	if p.pattern {
 		p.want = "row column"
 	}
@@ -118,11 +128,14 @@ func (p *reader) banner(l string) error {
 }
 
 func (p *reader) size(l []byte) error {
-	f := bytes.Fields(l)
-	if len(f) != 3 {
-		return fmt.Errorf("%w: %d instead of 3", text.ErrFields, len(f))
+	f, sizes := bytes.Fields(l), []*int64{&p.rows, &p.cols, &p.entries}
+	if p.array {
+		sizes = sizes[:2]
 	}
-	for i, n := range []*int64{&p.rows, &p.cols, &p.entries} {
+	if len(f) != len(sizes) {
+		return fmt.Errorf("%w: %d instead of %d", text.ErrFields, len(f), len(sizes))
+	}
+	for i, n := range sizes {
 		v, ok := text.ParseIndex(f[i])
 		if !ok {
 			return fmt.Errorf("%q: %w", text.Shorten(f[i]), format.ErrHeader)
@@ -135,17 +148,32 @@ func (p *reader) size(l []byte) error {
 	if p.entries > 0 && (p.rows == 0 || p.cols == 0) {
 		return fmt.Errorf("%w: entries in a matrix without any place", format.ErrHeader)
 	}
+	if p.array {
+		if hi, lo := bits.Mul64(uint64(p.rows), uint64(p.cols)); hi != 0 || lo >= 1<<62 {
+			return fmt.Errorf("%w: dimensions too large", format.ErrHeader)
+		}
+		p.entries = p.places()
+	}
 	return p.In.Declare(p.rows, p.cols)
+}
+
+// sizes is the form of the size line.
+func (p *reader) sizes() string {
+	if p.array {
+		return "rows columns"
+	}
+	return "rows columns entries"
 }
 
 // Parse reads the entries of whole lines.
 func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	var spans []text.Span
 	for rest, line := c.Data, c.Begin.Line; len(rest) > 0; line++ {
+		counts := text.Counts(rest, '%')
 		var l []byte
 		l, rest = text.CutLine(rest)
 		b.Lines++
-		if len(l) == 0 || l[0] == '%' || text.Blank(l) {
+		if !counts {
 			continue
 		}
 		b.Tally.Entries++
@@ -175,14 +203,8 @@ func (p *reader) line(l []byte, spans []text.Span, line int64, b *format.Batch) 
 	}
 	v := 1.0
 	if !p.pattern {
-		s := spans[2]
-		if p.integer {
-			v, err = text.ParseInteger(l[s.A:s.B])
-		} else {
-			v, err = text.ParseFloat(l[s.A:s.B])
-		}
-		if err != nil {
-			return p.fail(line, s.Col, "value", l[s.A:s.B], err)
+		if v, err = p.value(l, line, spans[2]); err != nil {
+			return err
 		}
 	}
 	if p.symmetric {
@@ -190,6 +212,12 @@ func (p *reader) line(l []byte, spans []text.Span, line int64, b *format.Batch) 
 			return err
 		}
 	}
+	p.add(i, j, v, b)
+	return nil
+}
+
+// add adds an entry, and the one it mirrors.
+func (p *reader) add(i, j int64, v float64, b *format.Batch) {
 	b.Row.AddInt(i)
 	b.Col.AddInt(j)
 	b.AddValue(v)
@@ -201,7 +229,19 @@ func (p *reader) line(l []byte, spans []text.Span, line int64, b *format.Batch) 
 		b.Col.AddInt(i)
 		b.AddValue(v)
 	}
-	return nil
+}
+
+// value reads the field of a value.
+func (p *reader) value(l []byte, line int64, s text.Span) (v float64, err error) {
+	if p.integer {
+		v, err = text.ParseInteger(l[s.A:s.B])
+	} else {
+		v, err = text.ParseFloat(l[s.A:s.B])
+	}
+	if err != nil {
+		err = p.fail(line, s.Col, "value", l[s.A:s.B], err)
+	}
+	return v, err
 }
 
 // index reads a 1-based index and returns it from 0.
@@ -270,9 +310,9 @@ func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Lo
 func lineOfEntry(c *format.Chunk, n int64) int64 {
 	line := c.Begin.Line
 	for rest := c.Data; len(rest) > 0; line++ {
-		var l []byte
-		l, rest = text.CutLine(rest)
-		if text.Blank(l) || l[0] == '%' {
+		counts := text.Counts(rest, '%')
+		_, rest = text.CutLine(rest)
+		if !counts {
 			continue
 		}
 		if n == 0 {

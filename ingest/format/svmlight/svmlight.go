@@ -33,7 +33,7 @@ func sniff(h format.Head) bool {
 		switch {
 		case row.Match(l):
 			found = true
-		case isRow(l) && !label.Match(l) && !none.Match(l):
+		case text.Counts(l, '#') && !label.Match(l) && !none.Match(l):
 			return false
 		}
 	}
@@ -93,34 +93,9 @@ func (p *reader) Next(c *format.Chunk) error {
 		return err
 	}
 	c.Begin.Row = p.row
-	for rest := c.Data; len(rest) > 0; {
-		if isRow(rest) {
-			p.row++
-		}
-		i := bytes.IndexByte(rest, '\n')
-		if i < 0 {
-			break
-		}
-		rest = rest[i+1:]
-	}
+	p.row += text.CountLines(c.Data, '#')
 	c.End.Row = p.row
 	return nil
-}
-
-// isRow tells whether a text begins with a line that is neither blank nor a comment.
-func isRow(b []byte) bool {
-	for i, c := range b {
-		switch c {
-		case ' ', '\t':
-		case '\n', '#':
-			return false
-		case '\r':
-			return i+1 < len(b) && b[i+1] != '\n'
-		default:
-			return true
-		}
-	}
-	return false
 }
 
 // Seek goes on at the end of a chunk.
@@ -134,7 +109,7 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	line, row := c.Begin.Line, c.Begin.Row
 	for rest := c.Data; len(rest) > 0; line++ {
 		var l []byte
-		had := isRow(rest)
+		had := text.Counts(rest, '#')
 		l, rest = text.CutLine(rest)
 		b.Lines++
 		if !had {

@@ -191,6 +191,38 @@ func Blank(l []byte) bool {
 	return true
 }
 
+// CountLines is how many lines of a text there are that count.
+func CountLines(text []byte, comment byte) (n int64) {
+	for len(text) > 0 {
+		if Counts(text, comment) {
+			n++
+		}
+		i := bytes.IndexByte(text, '\n')
+		if i < 0 {
+			break
+		}
+		text = text[i+1:]
+	}
+	return n
+}
+
+// Counts tells whether a text begins with a line that is neither blank nor a comment,
+// which begins with a sign, perhaps behind blanks.
+func Counts(text []byte, comment byte) bool {
+	for i, c := range text {
+		switch c {
+		case ' ', '\t':
+		case '\n', comment:
+			return false
+		case '\r':
+			return i+1 < len(text) && text[i+1] != '\n'
+		default:
+			return true
+		}
+	}
+	return false
+}
+
 // maxText is how much of an offending text an error repeats.
 const maxText = 60
 
