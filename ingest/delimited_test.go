@@ -79,7 +79,7 @@ var layoutCases = []struct {
 	{name: "Matrix Market without banner", text: "3 3 2\n1 1 5\n3 2 1\n", err: format.ErrHeader, line: 1},
 	{name: "the same, named", text: "3 3 2\n1 1 5\n3 2 1\n", o: Options{Format: "delimited"}, want: []triple{{"1", "1", 5}, {"3", "2", 1}, {"3", "3", 2}}},
 	{name: "zip", text: "PK\x03\x04....", err: format.ErrUnsupported},
-	{name: "bzip2", text: "BZh91AY&SY....", err: format.ErrUnsupported},
+	{name: "bzip2, cut", text: "BZh91AY&SY....", err: format.ErrTruncated, line: 1},
 	{name: "nearly bzip2", text: "BZh9,1,3\n", want: []triple{{"BZh9", "1", 3}}},
 }
 

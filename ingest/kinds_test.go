@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -41,8 +42,6 @@ func TestKindsOfFiles(t *testing.T) {
 	for _, c := range []struct{ content, kind, do string }{
 		{zipped("ratings.csv"), "a zip archive", "unzip -p"},
 		{zipped("[Content_Types].xml"), "a spreadsheet", "CSV"},
-		{"BZh91AY&SY....", "bzip2", "bzcat"},
-		{"\xfd7zXZ\x00\x00", "xz", "xzcat"},
 		{"\x89HDF\r\n\x1a\n\x00\x00", "HDF5", "scipy.io.mmwrite"},
 		{"PAR1\x15\x04\x15\x00", "Parquet", "CSV"},
 		{"\x80\x04\x95\x10\x00", "pickle", "CSV"},
@@ -99,5 +98,37 @@ func TestInputsThatAreNoFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.input, err, c.want)
 		}
 		leftovers(t, out, false)
+	}
+}
+
+// TestCompressions: what bzip2(1) and xz(1) wrote, of several streams and blocks, with padding, is read;
+// a dictionary that does not fit in memory is refused with the memory that it needs.
+func TestCompressions(t *testing.T) {
+	var want []triple
+	for i := range 300 {
+		want = append(want, triple{ofInt(i%60 + 4), ofInt(i / 60 * 7), float64(i % 5)})
+	}
+	for _, name := range []string{"lines.bz2", "lines.xz"} {
+		got, in, err := parsePlain(filepath.Join("testdata", name), Options{}, format.ChunkBytes)
+		if err != nil || !slices.Equal(got, want) || in.Compression != strings.Replace(name[len("lines."):], "bz2", "bzip2", 1) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+		whole := plain(t, filepath.Join("testdata", name))
+		if got, _, err := parseAll(whole, Options{}, 64); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s as a stream: %v, %v", name, got, err)
+		}
+		_, _, err = ingestText(t, string(gzipped(t, whole)), Options{})
+		if pe := parseError(t, err, format.ErrUnsupported, 0, 0); !strings.Contains(pe.Error(), "compressed twice") {
+			t.Error(pe)
+		}
+		_, _, err = ingestText(t, string(whole)+"garbage, not a stream", Options{})
+		parseError(t, err, format.ErrCompression, 301, 0)
+	}
+	_, _, err := parsePlain(filepath.Join("testdata", "window.xz"), Options{}, format.ChunkBytes)
+	if pe := parseError(t, err, format.ErrUnsupported, 0, 0); !strings.Contains(pe.Error(), "its dictionary takes 64 MiB, --memory 512MiB reads it") {
+		t.Error(pe)
+	}
+	if rep := mustIngest(t, []string{filepath.Join("testdata", "window.xz")}, target(t), Options{Memory: 512 << 20}); rep.NNZ != 100 {
+		t.Errorf("%+v", rep)
 	}
 }

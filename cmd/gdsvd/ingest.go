@@ -33,7 +33,7 @@ func (a *app) ingestCommand() *cobra.Command {
 		Use:   "ingest INPUT... -o STORE",
 		Short: "Read ratings or a matrix into a store",
 		Long: `ingest reads one matrix from one or more INPUTs, files, quoted patterns or - for
-standard input, plain or compressed by gzip or zstd, and writes it as a store:
+standard input, plain or compressed by gzip, zstd, bzip2 or xz, and writes it as a store:
 a directory of compressed, checksummed shards that passes stream from.
 
 Formats, recognised by content:

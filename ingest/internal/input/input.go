@@ -5,6 +5,7 @@ package input
 import (
 	"bufio"
 	"bytes"
+	"compress/bzip2"
 	"context"
 	"errors"
 	"fmt"
@@ -219,7 +220,7 @@ func (o Opener) Open(ctx context.Context, name string) (*File, error) {
 func (o Opener) uncompress(in *File) error {
 	br := bufio.NewReaderSize(in.raw, 1<<16)
 	in.buffer = br
-	head, err := br.Peek(4)
+	head, err := br.Peek(len(bzip2Magic))
 	if err != nil && err != io.EOF {
 		return fmt.Errorf("read %s: %w", in.Name, err)
 	}
@@ -228,7 +229,15 @@ func (o Opener) uncompress(in *File) error {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
 		in.Compression = "gzip"
 		r = &memberReader{br: br, raw: in.raw}
-	case string(head) == "\x28\xb5\x2f\xfd":
+	case isBzip2(head):
+		in.Compression = "bzip2"
+		r = bzip2.NewReader(br)
+	case bytes.HasPrefix(head, []byte(xzMagic)):
+		in.Compression = "xz"
+		if r, err = newXZ(br, o.MaxWindow); err != nil {
+			return in.told(err)
+		}
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
 		in.Compression = "zstd"
 		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(o.MaxWindow))
 		if err != nil {
@@ -244,6 +253,18 @@ func (o Opener) uncompress(in *File) error {
 	return nil
 }
 
+// bzip2Magic begins bzip2 data, the fourth byte being a digit, and its first block.
+const bzip2Magic = "BZh91AY&SY"
+
+// isBzip2 tells whether data begin so, or with the end of data that have no block.
+func isBzip2(head []byte) bool {
+	if len(head) < len(bzip2Magic) || string(head[:3]) != bzip2Magic[:3] || head[3] < '1' || head[3] > '9' {
+		return false
+	}
+	block := string(head[4:])
+	return block == bzip2Magic[4:] || block == "\x17\x72\x45\x38\x50\x90"
+}
+
 // told tells damage of compressed data, which is the input's fault, from
 // a read that failed: the latter has passed through the counting reader.
 func (in *File) told(err error) error {
@@ -251,7 +272,7 @@ func (in *File) told(err error) error {
 	switch {
 	case in.raw.err != nil:
 		return fmt.Errorf("read %s: %w", in.Name, err)
-	case errors.Is(err, errTrailing):
+	case errors.Is(err, errTrailing), errors.Is(err, errWindow):
 		what = err
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		what = fmt.Errorf("%w: the compressed data end early, after %d bytes uncompressed", format.ErrTruncated, in.read)
