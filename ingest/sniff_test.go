@@ -1,8 +1,6 @@
 package ingest
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"math"
@@ -59,24 +57,18 @@ func TestSniffEstimates(t *testing.T) {
 	}
 }
 
-func zipped(s string) string {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	z.Write([]byte(s))
-	z.Close()
-	return b.String()
-}
+func zipped(t *testing.T, s string) string { return string(gzipped(t, []byte(s))) }
 
 func TestSniff(t *testing.T) {
 	const src = "rating;MovieTitle;When;who\n4;Heat;2020-01-01;ann\n3.5;Jaws;2020-01-02;bob\n"
 	o := Options{Columns: []string{"who", "MovieTitle", "rating"}}
-	path := write(t, "in", zipped(src))
+	path := write(t, "in", zipped(t, src))
 	d, err := Sniff(t.Context(), []string{path}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := d.Inputs[0]
-	if in.Format != "delimited" || in.Compression != "gzip" || in.Separator != "semicolons" || in.Header != "yes" || in.Bytes != int64(len(zipped(src))) {
+	if in.Format != "delimited" || in.Compression != "gzip" || in.Separator != "semicolons" || in.Header != "yes" || in.Bytes != int64(len(zipped(t, src))) {
 		t.Errorf("got %+v", in)
 	}
 	var said []string
@@ -112,7 +104,7 @@ func TestSniffWarns(t *testing.T) {
 		{"other separators", []string{"user,item\na,b\n", "user;item\nc;d\n"}, Options{}, []string{"the inputs differ in --sep"}},
 		{"another order", []string{"user,item,r\na,b,1\n", "r,item,user\n2,d,c\n"}, Options{}, nil},
 		{"many", slices.Repeat([]string{"user,item\na,b\n"}, 70), Options{Events: true}, []string{"64 of 70 inputs have been looked at"}},
-		{"more than memory", []string{zipped(strings.Repeat(long, 10))}, Options{Memory: 48 << 20, Duplicates: Sum}, []string{"temporary files"}},
+		{"more than memory", []string{zipped(t, strings.Repeat(long, 10))}, Options{Memory: 48 << 20, Duplicates: Sum}, []string{"temporary files"}},
 	} {
 		var names []string
 		for i, s := range c.files {
@@ -138,11 +130,11 @@ func TestSniffWarns(t *testing.T) {
 // What Ingest refuses, Sniff refuses: the readings of an ambiguous input, what cannot be read.
 func TestSniffRefuses(t *testing.T) {
 	for src, want := range map[string]error{
-		"foo,bar,baz\n1,2,3\n":          errAmbiguous,
-		"":                              format.ErrEmpty,
-		"one\n":                         text.ErrFields,
-		mmReal + "2 2 2\n1 1 5\n":       format.ErrCount,
-		zipped("user,item\n1,2\n")[:20]: format.ErrTruncated,
+		"foo,bar,baz\n1,2,3\n":             errAmbiguous,
+		"":                                 format.ErrEmpty,
+		"one\n":                            text.ErrFields,
+		mmReal + "2 2 2\n1 1 5\n":          format.ErrCount,
+		zipped(t, "user,item\n1,2\n")[:20]: format.ErrTruncated,
 	} {
 		_, err := Sniff(t.Context(), []string{write(t, "in", src)}, Options{})
 		var e *format.AmbiguityError

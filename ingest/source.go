@@ -101,7 +101,7 @@ func (src *source) open(o Options, prev *source) (err error) {
 		return alone(src.Name)
 	}
 	src.format, src.leftOut = in.Format, in.LeftOut
-	return nil
+	return src.agree(prev)
 }
 
 // recognise is the last format that takes the input, or the one that has been chosen; else nil.

@@ -4,7 +4,7 @@ package format
 // the name of the format, the shape it has declared and the entries say all.
 type Describer interface {
 	Reader
-	// Describe is called once, behind Open.
+	// Describe is called behind Open.
 	Describe() Description
 }
 
@@ -30,4 +30,7 @@ type Column struct {
 	Name string `json:"name"` // in the input, or what stands for it
 	Role string `json:"role"` // "row", "column", "value", "time", or "unused"
 	Why  string `json:"why"`
+	// Word is that of the name which tells the role: "user" of "userIds"; empty if something else
+	// tells it. Parts of one matrix have the same.
+	Word string `json:"-"`
 }

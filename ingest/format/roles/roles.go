@@ -249,7 +249,7 @@ func (a *Assignment) settle(names []string, read []Name, why string) {
 		case part >= 0:
 			col.Role, col.Why = (Row + Role(part)).String(), why
 			if why == "" {
-				col.Why = n.why()
+				col.Why, col.Word = n.why(), n.Word
 				a.Words[part] = n.Word
 			}
 			if n.Role != Row+Role(part) && why == "" {
