@@ -91,8 +91,6 @@ func (r *subspaceRun) State(s *method.State) {
 	s.Small("y", &r.y, -1, -1)
 }
 
-func (r *subspaceRun) Free() {}
-
 func (r *subspaceRun) Start(z *mat.Dense) { r.x = orthonormalColumns(z) }
 
 func (r *subspaceRun) Vector(dst []float64, j int) { mat.Col(dst, j, r.ritz) }

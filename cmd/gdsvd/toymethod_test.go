@@ -14,17 +14,18 @@ import (
 )
 
 // sleepy is the power method with a setting that does nothing, and two defaults.
-type sleepy struct{ Nap float64 }
+type sleepy struct {
+	power.Iteration
+	Nap float64
+}
 
 func (s sleepy) Traits(int) method.Traits {
 	t := method.Single("sleepy", 3, 1)
 	t.Settings = []method.Setting{{Name: "nap", Help: "length of a nap", Low: 0, High: 1, Default: 0.25, Value: s.Nap}}
-	t.With = func(v []float64) method.Method { return sleepy{v[0]} }
-	t.Options = func(method.Workload) []method.Method { return []method.Method{sleepy{0.75}} }
+	t.With = func(v []float64) method.Method { return sleepy{Nap: v[0]} }
+	t.Options = func(method.Workload) []method.Method { return []method.Method{sleepy{Nap: 0.75}} }
 	return t
 }
-
-func (sleepy) New(r method.Run) method.Recurrence { return power.Iteration{}.New(r) }
 
 // gdsvdWith runs a command line of a program with one more method.
 func gdsvdWith(t *testing.T, m method.Method, args ...string) ran {

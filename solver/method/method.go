@@ -36,7 +36,7 @@ type Run struct {
 // for ever. Its state is a few blocks and numbers.
 //
 // Embedding Alone gives all methods but those that every recurrence has of its own:
-// Start, Next, Absorb, Vector, State and Free.
+// Start, Next, Absorb, Vector and State.
 type Recurrence interface {
 	// Start begins at the n×l block z with columns of unit norm, which the
 	// recurrence owns from now on.
@@ -104,6 +104,9 @@ func (Alone) Aim(func(RitzPair) float64) {}
 
 // Evidence implements Recurrence.
 func (Alone) Evidence(int) (Evidence, bool) { return Evidence{}, false }
+
+// Free implements Recurrence, for one whose blocks are not of the arena.
+func (Alone) Free() {}
 
 // RitzPair is a Ritz pair (θ, v) of the deflated operator M, ‖v‖ = 1, known
 // from the product that a recurrence has just absorbed.

@@ -1,7 +1,6 @@
 package solvertest_test
 
 import (
-	"math"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -40,20 +39,18 @@ func (r *lazyRun) Next() *mat.Dense { return r.x }
 
 func (r *lazyRun) Absorb(y *mat.Dense) []method.RitzPair {
 	x, mx, next := r.x.RawMatrix().Data, y.RawMatrix().Data, r.last.RawMatrix().Data
-	c := method.RitzPair{Value: floats.Dot(x, mx), DeltaVector: math.Inf(1), DeltaValue: math.Inf(1)}
-	floats.AddScaledTo(next, mx, -c.Value, x)
-	c.Residual = floats.Norm(next, 2)
+	value := floats.Dot(x, mx)
+	floats.AddScaledTo(next, mx, -value, x)
+	pair := method.NewRitzPair(value, floats.Norm(next, 2))
 	floats.AddScaledTo(next, mx, r.part*floats.Norm(mx, 2), x)
 	if norm := floats.Norm(next, 2); norm > 0 {
 		floats.Scale(1/norm, next)
 	}
 	r.x, r.last = r.last, r.x
-	return []method.RitzPair{c}
+	return []method.RitzPair{pair}
 }
 
 func (r *lazyRun) Vector(dst []float64, _ int) { copy(dst, r.last.RawMatrix().Data) }
-
-func (r *lazyRun) Free() {}
 
 // TestToyMethod runs the whole suite, checkpoints included, on a method that is what
 // stands above and no more.
