@@ -35,7 +35,7 @@ func Ingest(ctx context.Context, inputs []string, out string, o Options) (*Repor
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("ingest: %w", err)
 	}
-	files := openFileLimit()
+	files := vfs.OpenFiles()
 	o.Workers = min(o.Workers, sortersWithin(files))
 	p, err := newPlan(o.Memory, o.Workers)
 	if err == nil {

@@ -1,6 +1,10 @@
 package ui
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
 
 // How many files a run may have open at a time. The store takes one, however many
 // shards it has: these are mapped.
@@ -11,7 +15,7 @@ const (
 
 // EnoughFiles refuses what would end in the middle for want of file descriptors.
 func EnoughFiles(need int) error {
-	if limit, known := openFilesLimit(); known && limit < uint64(need) {
+	if limit := vfs.OpenFiles(); limit < need {
 		return fmt.Errorf("this process may have %d files open at a time, it needs %d: raise the limit (ulimit -n)", limit, need)
 	}
 	return nil

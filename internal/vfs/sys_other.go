@@ -5,6 +5,7 @@ package vfs
 import (
 	"errors"
 	"io/fs"
+	"os"
 )
 
 // Buffer is memory outside of the heap that direct reads go to: see
@@ -30,3 +31,11 @@ func readDirect(string, fs.FileInfo, *Buffer, int, int64) error { return errors.
 func tellsCached(fs.FileInfo, string) bool { return false }
 
 func cached([]byte) (bool, error) { return false, errors.ErrUnsupported }
+
+func populate(b []byte) error { return madvise(b, Ahead) }
+
+func allocate(f *os.File, size int64) error { return fill(f, size) }
+
+func writeError(f *os.File) error { return bare(f.Sync()) }
+
+func writeBack(*os.File, int64, int64) {}

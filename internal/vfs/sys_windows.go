@@ -1,10 +1,19 @@
 package vfs
 
 import (
+	"math"
 	"os"
 
 	"golang.org/x/sys/windows"
 )
+
+const openNoWait = 0
+
+func madvise([]byte, Advice) error { return nil }
+
+// syncDir has nothing to do: Windows has no handle to sync a directory with,
+// NTFS journals its names.
+func syncDir(string) error { return nil }
 
 func freeSpace(name string) (int64, error) {
 	path, err := windows.UTF16PtrFromString(name)
@@ -17,3 +26,6 @@ func freeSpace(name string) (int64, error) {
 	}
 	return int64(free), nil
 }
+
+// OpenFiles is how many files the process may have open, math.MaxInt32 if no limit is known.
+func OpenFiles() int { return math.MaxInt32 }

@@ -1,10 +1,34 @@
 package vfs
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
+
+// exchange swaps two names in one step; errors.ErrUnsupported where the file
+// system (or an old kernel) cannot.
+func exchange(a, b string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP):
+		return errors.ErrUnsupported
+	}
+	return &fs.PathError{Op: "exchange", Path: b, Err: err}
+}
+
+// populate maps all of b, reading what is not in memory. In a page fault the
+// goroutine would keep its processor while it waits; in this call it does not.
+func populate(b []byte) error {
+	if err := unix.Madvise(b, unix.MADV_POPULATE_READ); err != unix.EINVAL {
+		return err
+	}
+	return unix.Madvise(b, unix.MADV_WILLNEED) // before Linux 5.14
+}
 
 // allocate makes f so long and takes the space from the disk now: a page that
 // finds no room when it is written back would be a fault, or lost.

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package ui
-
-func openFilesLimit() (limit uint64, known bool) { return 0, false }

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package vfs
-
-func madvise([]byte, Advice) error { return nil }

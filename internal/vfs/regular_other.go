@@ -1,5 +1,0 @@
-//go:build !unix
-
-package vfs
-
-const openNoWait = 0
