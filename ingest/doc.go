@@ -40,7 +40,10 @@
 // columns (items) lie in ascending order of their ids.
 //
 // Text may begin with a UTF-8 byte order mark; line ends are LF or CRLF; no line may be
-// longer than 256 KiB; blank lines are skipped. Package delimited documents how columns are found.
+// longer than 256 KiB; blank lines are skipped. Package roles tells which columns of a table are
+// which, for all formats that have such; parts of one matrix agree on them, not on separators or order.
+//
+// [Sniff] tells all that without reading more than the beginnings, with the flags that say it explicitly.
 //
 // Values must be finite. −0 becomes 0. Zeros that are written down are entries, but for those of IDX.
 package ingest

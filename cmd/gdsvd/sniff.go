@@ -161,7 +161,11 @@ func printEstimate(w io.Writer, r sniffResult, budget int64) {
 	}
 	fmt.Fprintf(w, "number\t%s%d entries, from a sample of %d\n", about, r.Entries, r.Sampled)
 	fmt.Fprintf(w, "memory\tabout %s, of --memory %s\n", memory.FormatSize(min(r.Memory, budget)), memory.FormatSize(budget))
-	fmt.Fprintf(w, "disk\tabout %s for the store, %s for temporary files\n", memory.FormatSize(r.Store), memory.FormatSize(r.Spool))
+	fmt.Fprintf(w, "disk\tabout %s for the store, %s for temporary files\n", memory.FormatSize(max(r.Store, 1<<10)), memory.FormatSize(r.Spool))
+	if r.Seconds < 1 {
+		fmt.Fprintf(w, "time\tless than a second\n")
+		return
+	}
 	fmt.Fprintf(w, "time\tabout %s, at the speed of the sample\n", clock(r.Seconds))
 }
 

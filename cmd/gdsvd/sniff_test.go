@@ -114,7 +114,7 @@ func TestSniffPrints(t *testing.T) {
 	for _, want := range []string{
 		"input    " + path + ", 51 B\n", "format   delimited, fields separated by commas, with a header\n",
 		"columns  time      time    named \"time\": a time is no value\n", "         member    row     named \"member\"\n",
-		"entries  ann  10  4\n", "shape    2 × 2\n", "number   2 entries", "disk     about ", "time     about ",
+		"entries  ann  10  4\n", "shape    2 × 2\n", "number   2 entries", "disk     about ", "time     less than a second\n",
 		"\ngdsvd ingest '" + path + "' -o 'my ratings.csr' --format delimited --sep , --header yes --columns 4,3,2\n",
 	} {
 		if !strings.Contains(said, want) {

@@ -14,7 +14,8 @@
 // time; Check sees the batches in order of the input. An ingest that is resumed
 // opens the input again and calls Seek with the End of the last chunk it has kept.
 //
-// To add a format: a folder with a Format, and its line in package all. What is
+// To add a format: a folder with a Format, and its line in package all. A Reader that knows
+// names of columns or a number of entries is a [Describer] as well. What is
 // wrong with an input is a *[ParseError] that wraps one of the package's Err variables
 // or an error of the format's own.
 package format
