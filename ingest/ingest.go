@@ -71,6 +71,21 @@ func ingest(ctx context.Context, inputs []string, out string, o Options, p plan)
 	if err != nil {
 		return nil, err
 	}
+	if err := readable(ctx, o, p); err != nil {
+		return nil, err
+	}
+	report, err := run(ctx, names, out, o, p)
+	if err == nil {
+		err = attach(ctx, names, report, o, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return report, nil
+}
+
+// run makes the store, or finds that it is there.
+func run(ctx context.Context, names []string, out string, o Options, p plan) (*Report, error) {
 	if o.Resume {
 		for _, look := range []func(Options, []string, string) (*Report, error){finished, complete} {
 			done, err := look(o, names, out)

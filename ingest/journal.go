@@ -61,6 +61,7 @@ type journal struct {
 	Seconds     map[string]float64
 	Fingerprint string
 	Duplicates  int64
+	Titled      bool `json:",omitempty"` // the input has titles
 	Resumes     int
 
 	CRC crc.Sum

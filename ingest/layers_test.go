@@ -18,12 +18,13 @@ func TestLayers(t *testing.T) {
 		t.Fatal(err)
 	}
 	only := map[string][]string{ // what of the module a folder may import
-		".":                {"csr", "internal/", "ingest/format", "ingest/format/all", "ingest/internal/"},
+		".":                {"csr", "internal/", "ingest/format", "ingest/format/all", "ingest/format/roles", "ingest/internal/"},
 		"format":           {},
 		"format/all":       {"ingest/format"},
 		"format/roles":     {"ingest/format", "ingest/internal/text"},
 		"internal/text":    {"ingest/format"},
 		"internal/dense":   {"ingest/format", "internal/npy"},
+		"internal/titles":  {"ingest/format", "ingest/format/roles", "ingest/internal/text"},
 		"internal/input":   {"ingest/format", "internal/"},
 		"internal/scratch": {"internal/"},
 		"internal/extsort": {"internal/", "ingest/internal/scratch"},

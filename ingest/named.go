@@ -119,6 +119,7 @@ func (r *reading) number(ctx context.Context, src *source, labels format.IDs, si
 			return &format.ParseError{File: l.File, Line: l.Line, Err: fmt.Errorf("%w: more ids than the %d %v of the matrix", format.ErrCount, want, side)}
 		}
 		keys.Add(l.ID)
+		r.report.Titled = r.report.Titled || len(l.Title) > 0
 		if count++; keys.Len() < labelBatch {
 			return nil
 		}

@@ -141,7 +141,8 @@ func (l *listed) Next() (format.Label, error) {
 		return format.Label{}, io.EOF
 	}
 	l.n++
-	return format.Label{ID: []byte(l.lines[l.n-1]), File: "features", Line: int64(l.n)}, nil
+	id := l.lines[l.n-1]
+	return format.Label{ID: []byte(id), Title: []byte(strings.ToUpper(id) + "!"), File: "features", Line: int64(l.n)}, nil
 }
 
 func (l *listed) Close() error { return nil }

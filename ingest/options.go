@@ -115,8 +115,12 @@ type Options struct {
 	// as Matrix Market, one a line in the order of the indices; "": the ids are the
 	// indices, or what the format knows.
 	RowIDs, ColIDs string
-	Duplicates     Duplicates
-	Orient         Orientation
+	// RowTitles and ColTitles are files of what people call the rows and columns: ids and
+	// titles, in any order. Titles is one of either, if that can be told by the name of the
+	// column of ids or by the ids; what can be both is an AmbiguityError.
+	Titles, RowTitles, ColTitles string
+	Duplicates                   Duplicates
+	Orient                       Orientation
 	// Memory is the budget in bytes for what ingest keeps resident, the program
 	// itself and Go's runtime included; 0 means DefaultMemory. Set the limit of
 	// Go's heap to HeapLimit(Memory) to hold the collector to it.
@@ -192,6 +196,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("%d features: want 0 or more", o.Features)
 	case o.RowIDs == "-" || o.ColIDs == "-":
 		return errors.New("read ids from standard input: want a file")
+	case o.Titles == "-" || o.RowTitles == "-" || o.ColTitles == "-":
+		return errors.New("read titles from standard input: want a file")
 	case o.MaxBadLines < 0:
 		return fmt.Errorf("tolerate %d bad lines: want 0 or more", o.MaxBadLines)
 	case o.Memory < 0:

@@ -26,8 +26,11 @@ type Report struct {
 	Estimate     Estimate         `json:"estimate"`
 	Lines        int64            `json:"lines"`
 	BadLines     int64            `json:"bad_lines"`
-	FirstBad     []error          `json:"-"`                  // up to 10 tolerated *ParseErrors
-	Duplicates   int64            `json:"duplicates"`         // entries merged into another one
+	FirstBad     []error          `json:"-"`                    // up to 10 tolerated *ParseErrors
+	Duplicates   int64            `json:"duplicates"`           // entries merged into another one
+	RowTitles    int64            `json:"row_titles,omitempty"` // rows that have a title, of those given now
+	ColTitles    int64            `json:"col_titles,omitempty"`
+	Titled       bool             `json:"-"`                  // the input has titles of its own
 	LeftOut      map[string]int64 `json:"left_out,omitempty"` // what the input has beside the matrix, as labels, and how many
 	Seconds      Seconds          `json:"seconds"`
 }

@@ -107,7 +107,7 @@ func (j *journal) report(r *Report, m *meter) {
 	for i := range j.FirstBad {
 		r.FirstBad = append(r.FirstBad, j.FirstBad[i].restore())
 	}
-	r.Resumes = j.Resumes + 1
+	r.Resumes, r.Titled = j.Resumes+1, j.Titled
 	for stage, sec := range j.Seconds {
 		m.seconds[stage] = sec
 	}
@@ -242,7 +242,7 @@ func (g *ingestion) journal(step string) *journal {
 		Entries: g.spool.N, Spilled: g.spool.Spilled(), MostRuns: g.spool.Most,
 		Users: r.users.State(), Items: r.items.State(),
 		Seconds:    g.meter.spent(),
-		Duplicates: g.report.Duplicates, Resumes: g.report.Resumes,
+		Duplicates: g.report.Duplicates, Resumes: g.report.Resumes, Titled: g.report.Titled,
 	}
 	if g.resumed != nil {
 		j.Memory = g.resumed.Memory // its runs are no longer than that allows

@@ -31,21 +31,26 @@ const (
 func (x axis) String() string { return string(x) }
 
 func (a *app) infoCommand() *cobra.Command {
-	var ids axis
+	var ids, titles axis
 	cmd := &cobra.Command{
 		Use:   "info STORE|OUT",
 		Short: "Describe a store or a result",
 		Long: `info says what a store or a result directory holds. With --ids it prints the ids
 of the rows or columns of a store, one a line in the order of the rows of U or
-V (from 0 on where the input had no ids of its own, as Matrix Market and IDX).` + "\n" + ui.ExitHelp,
+V (from 0 on where the input had no ids of its own, as Matrix Market and IDX).
+With --titles each is followed by a tab and what people call it, if that is known.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd info ml-10m.csr
-  gdsvd info ml-10m.csr --ids cols > movies.txt`,
+  gdsvd info ml-10m.csr --ids cols > movies.txt
+  gdsvd info ml-10m.csr --titles cols`,
 		Args:              oneArgument("STORE or OUT"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := args[0]
+			if ids != noAxis && titles != noAxis {
+				return ui.Usagef(cmd, "--titles prints the ids as well: leave out --ids")
+			}
 			if _, err := a.fsys.Stat(filepath.Join(path, factor.ResultFile)); err == nil {
-				if ids != noAxis {
+				if ids != noAxis || titles != noAxis {
 					return ui.Usagef(cmd, "--ids wants the STORE, %s is a result", path)
 				}
 				r, err := factor.OpenFS(a.fsys, path)
@@ -61,15 +66,19 @@ V (from 0 on where the input had no ids of its own, as Matrix Market and IDX).` 
 			if err != nil {
 				return err
 			}
-			if ids != noAxis {
-				err = a.printIDs(cmd.Context(), store, ids)
-			} else {
+			switch {
+			case titles != noAxis:
+				err = a.printTitles(cmd.Context(), store, titles)
+			case ids != noAxis:
+				err = a.printIDs(cmd.Context(), store, ids, nil)
+			default:
 				err = a.printStore(store)
 			}
 			return errors.Join(err, store.Close())
 		},
 	}
 	ui.ChoiceFlag(cmd, cmd.Flags(), &ids, "ids", "", noAxis, ui.Named(rowAxis, colAxis), "print the ids of one side of the matrix")
+	ui.ChoiceFlag(cmd, cmd.Flags(), &titles, "titles", "", noAxis, ui.Named(rowAxis, colAxis), "print the ids and titles of one side of the matrix")
 	return cmd
 }
 
@@ -177,12 +186,30 @@ func perEntry(bytes, entries int64) string {
 	return fmt.Sprintf(", %.2f bytes per entry", ratio(float64(bytes), float64(entries)))
 }
 
-// printIDs prints the ids of one side of the user's matrix.
-func (a *app) printIDs(ctx context.Context, s *csr.Store, side axis) error {
-	stored, other := factor.Orient(s, csr.RowAxis, csr.ColAxis)
+// axisOf is that of the store on which a side of the user's matrix lies.
+func axisOf(s *csr.Store, side axis) csr.Axis {
+	rows, cols := factor.Orient(s, csr.RowAxis, csr.ColAxis)
 	if side == colAxis {
-		stored = other
+		return cols
 	}
+	return rows
+}
+
+// printTitles prints the ids of one side with their titles.
+func (a *app) printTitles(ctx context.Context, s *csr.Store, side axis) error {
+	titles, err := s.Titles(axisOf(s, side))
+	if err != nil {
+		return err
+	}
+	if titles == nil {
+		return fmt.Errorf("%s has no titles of %s; gdsvd ingest --resume --titles FILE, beside what it was made with, adds them", s.Path(), side)
+	}
+	return errors.Join(a.printIDs(ctx, s, side, titles), titles.Close())
+}
+
+// printIDs prints the ids of one side of the user's matrix, with titles unless nil.
+func (a *app) printIDs(ctx context.Context, s *csr.Store, side axis, titles *csr.Titles) error {
+	stored := axisOf(s, side)
 	if err := a.stdout.Wanted(); err != nil {
 		return err
 	}
@@ -191,7 +218,7 @@ func (a *app) printIDs(ctx context.Context, s *csr.Store, side axis) error {
 		return err
 	}
 	w := bufio.NewWriter(a.stdout)
-	p := idPrinter{w: w, json: a.json}
+	p := idPrinter{w: w, json: a.json, titles: titles}
 	for p.err == nil && ctx.Err() == nil && r.Next() {
 		if r.Kind() == csr.StringIDs {
 			p.text(r.String())
@@ -205,8 +232,10 @@ func (a *app) printIDs(ctx context.Context, s *csr.Store, side axis) error {
 	if err := ctx.Err(); err != nil {
 		return errors.Join(err, w.Flush())
 	}
-	p.end()
-	return w.Flush() // the first error of any write
+	if p.err == nil {
+		p.end()
+	}
+	return errors.Join(p.err, w.Flush())
 }
 
 // idPrinter prints ids one a line, or as a JSON array.
@@ -214,21 +243,41 @@ type idPrinter struct {
 	w    *bufio.Writer
 	json bool
 	any  bool
-	err  error // of the last write
+	err  error // of the last write, or of a title
+
+	titles *csr.Titles // nil: ids alone
+	n      int64
 }
 
 func (p *idPrinter) text(id string) {
 	if p.json {
-		b, err := json.Marshal(id)
-		if err != nil {
-			panic(err) // every string has a JSON form
-		}
-		id = string(b)
+		id = jsonText(id)
 	}
 	p.print(id)
 }
 
+func jsonText(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // every string has a JSON form
+	}
+	return string(b)
+}
+
+// print prints an id in its form and its title.
 func (p *idPrinter) print(id string) {
+	if p.titles != nil {
+		title, err := p.titles.At(p.n)
+		if p.n++; err != nil {
+			p.err = err
+			return
+		}
+		if p.json {
+			id = fmt.Sprintf(`{"id": %s, "title": %s}`, id, jsonText(title))
+		} else {
+			id += "\t" + title
+		}
+	}
 	switch {
 	case !p.json:
 	case p.any:

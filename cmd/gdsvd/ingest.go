@@ -125,6 +125,9 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	f.Int64Var(&o.Features, "features", 0, "svmlight rows have `N` columns (0: as many as the largest index tells)")
 	f.StringVar(&o.RowIDs, "rows-ids", "", "`FILE` of the ids of the rows of an input of indices, as Matrix Market: one a line, in order")
 	f.StringVar(&o.ColIDs, "cols-ids", "", "`FILE` of the ids of its columns")
+	f.StringVar(&o.Titles, "titles", "", "`FILE` of ids and what people call them, as movies.csv, kept beside the store (info --titles)")
+	f.StringVar(&o.RowTitles, "row-titles", "", "`FILE` of the titles of rows")
+	f.StringVar(&o.ColTitles, "col-titles", "", "`FILE` of the titles of columns")
 	ui.ChoiceFlag(cmd, f, &o.Duplicates, "duplicates", "", ingest.DuplicatesError,
 		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of several entries at one place")
 	ui.ChoiceFlag(cmd, f, &o.Orient, "orient", "", ingest.OrientAuto,
@@ -208,6 +211,9 @@ func (a *app) printIngest(report *ingest.Report) error {
 	fmt.Fprintf(w, "size\t%s%s\n", memory.FormatSize(r.Bytes), perEntry(r.Bytes, r.NNZ))
 	if !r.Finished {
 		fmt.Fprintf(w, "time\t%.2f s%s\n", r.Seconds.Total, known(", %.0f MB/s of input", r.MBPerSecond))
+	}
+	if r.RowTitles+r.ColTitles > 0 {
+		fmt.Fprintf(w, "titles\tof %d rows, %d columns\n", r.RowTitles, r.ColTitles)
 	}
 	fmt.Fprintf(w, "duplicates\t%d\n", r.Duplicates)
 	fmt.Fprintf(w, "bad lines\t%d\n", r.BadLines)

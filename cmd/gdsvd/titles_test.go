@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+)
+
+// TestTitlesCommand: titles are read with the input, printed behind the ids, and only where there are any.
+func TestTitlesCommand(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	in, titles, store := put("in", "7,10,1\n8,20,2\n"), put("titles", "itemId,title\n10,\"Heat, The\"\n"), filepath.Join(dir, "out.csr")
+	must(t, "ingest", in, "--titles", titles, "-o", store)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--titles", "cols"}, "10\tHeat, The\n20\t\n"},
+		{[]string{"--titles", "cols", "--json"}, "[\n{\"id\": 10, \"title\": \"Heat, The\"},\n{\"id\": 20, \"title\": \"\"}\n]\n"},
+		{[]string{"--ids", "cols"}, "10\n20\n"},
+	} {
+		if got := must(t, append([]string{"info", store}, c.args...)...); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.args, got, c.want)
+		}
+	}
+	fails(t, ui.ExitError, "has no titles of rows", "info", store, "--titles", "rows")
+	fails(t, ui.ExitUsage, "leave out --ids", "info", store, "--titles", "rows", "--ids", "rows")
+	fails(t, ui.ExitUsage, "ambiguous: titles of rows", "ingest", put("same", "1,2,1\n2,1,1\n"), "--titles", put("whose", "1,a\n2,b\n"), "-o", filepath.Join(dir, "b.csr"))
+}

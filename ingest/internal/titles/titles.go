@@ -1,0 +1,238 @@
+// Package titles reads files of ids and what people call them, as movies.csv.
+//
+// The first lines tell what separates fields: of "::", tab, |, ; and comma the one that all of
+// them have and that comes first in them. A first line that names a column of titles tells
+// which one is the id, and of what; else the first is the id and the second the title.
+package titles
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/roles"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// A Reader reads the titles of a file, as format.IDs. A line of names is a title of no id
+// that there is.
+type Reader struct {
+	// Role is Row or Col if the names of the columns tell whose titles they are, else None.
+	Role roles.Role
+
+	lines     *text.Lines
+	sep       string
+	id, title int
+	close     func() error
+	joined    []byte // a record of several lines
+	fields    [][]byte
+}
+
+// want is what a line should be.
+const want = "id and title, separated by a comma, semicolon, tab, | or ::"
+
+// Open reads the layout of a file. The Reader closes it, and so does Open if it fails.
+func Open(in *format.Input, close func() error) (*Reader, error) {
+	r := &Reader{close: close, title: 1}
+	err := r.open(in)
+	if err != nil {
+		return nil, errors.Join(err, close())
+	}
+	return r, nil
+}
+
+func (r *Reader) open(in *format.Input) (err error) {
+	if r.lines, err = text.NewLines(in); err != nil {
+		return err
+	}
+	head, whole, err := r.lines.Peek()
+	if err != nil {
+		return err
+	}
+	sample := text.Take(head, whole)
+	for _, sep := range []string{"::", "\t", "|", ";", ","} {
+		if n := firstPlaces(sample.Lines, sep); n >= 0 && (r.sep == "" || n < firstPlaces(sample.Lines, r.sep)) {
+			r.sep = sep
+		}
+	}
+	if r.sep == "" {
+		e := &format.ParseError{File: in.Name, Line: int64(sample.Before) + 1, Err: fmt.Errorf("%w: one", text.ErrFields), Want: want}
+		if len(sample.Lines) > 0 {
+			e.Text = text.Shorten(sample.Lines[0])
+		}
+		return e
+	}
+	var names []string
+	first, _ := r.split(nil, sample.Lines[0])
+	for _, f := range first {
+		names = append(names, string(f))
+	}
+	r.columns(names)
+	return nil
+}
+
+// firstPlaces is the sum of where a separator first stands in each line; −1: some line has none.
+func firstPlaces(lines [][]byte, sep string) (sum int) {
+	open := false // a line end within quotes
+	for _, l := range lines {
+		goesOn := open
+		if (sep == "," || sep == ";") && bytes.Count(l, []byte{'"'})%2 == 1 {
+			open = !open
+		}
+		if goesOn {
+			continue
+		}
+		from := 0
+		if l[0] == '"' {
+			from = 1 + max(0, bytes.IndexByte(l[1:], '"'))
+		}
+		i := bytes.Index(l[from:], []byte(sep))
+		if i < 0 {
+			return -1
+		}
+		sum += from + i
+	}
+	if len(lines) == 0 {
+		return -1
+	}
+	return sum
+}
+
+// columns looks for the names of columns.
+func (r *Reader) columns(names []string) {
+	title := -1
+	for i, n := range names {
+		if title < 0 && isTitle(n) {
+			title = i
+		}
+	}
+	if title < 0 {
+		return
+	}
+	id := -1
+	for i, n := range names {
+		role := roles.Read(n).Role
+		if id < 0 && i != title && !isTitle(n) && (role == roles.Row || role == roles.Col || strings.EqualFold(n, "id")) {
+			id, r.Role = i, role
+		}
+	}
+	if id < 0 && title == 0 {
+		id = 1
+	}
+	r.id, r.title = max(id, 0), title
+	if r.Role != roles.Row && r.Role != roles.Col {
+		r.Role = roles.None
+	}
+}
+
+// isTitle tells whether a column of that name has titles.
+func isTitle(name string) bool {
+	words := strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return !unicode.IsLetter(c) })
+	if len(words) == 0 {
+		return false
+	}
+	last := words[len(words)-1]
+	for _, w := range []string{"title", "name", "label", "titel", "titre", "titulo", "título", "nombre", "nom"} {
+		if last == w || len(words) == 1 && len(w) > 3 && strings.HasSuffix(last, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// Next is the next id with its title.
+func (r *Reader) Next() (format.Label, error) {
+	label := format.Label{File: r.lines.In.Name, Line: r.lines.Line()}
+	line, err := r.lines.ReadLine()
+	if err == nil && text.Blank(line) {
+		return r.Next()
+	}
+	if err != nil {
+		return label, err
+	}
+	begin := text.Shorten(line)
+	fail := func(err error) error {
+		return &format.ParseError{File: label.File, Line: label.Line, Text: begin, Err: err, Want: want}
+	}
+	fields, open := r.split(r.fields[:0], line)
+	for open { // a line end within quotes
+		r.joined = append(append(r.joined[:0:0], line...), ' ')
+		more, err := r.lines.ReadLine()
+		if err == io.EOF || len(r.joined)+len(more) > format.ChunkBytes {
+			return label, fail(text.ErrQuote)
+		}
+		if err != nil {
+			return label, err
+		}
+		line = append(r.joined, more...)
+		fields, open = r.split(r.fields[:0], line)
+	}
+	r.fields = fields
+	if n := max(r.id, r.title); len(fields) <= n {
+		return label, fail(fmt.Errorf("%w: %d instead of %d", text.ErrFields, len(fields), n+1))
+	}
+	label.ID = bytes.Trim(fields[r.id], " \t")
+	label.Title = utf(bytes.Trim(fields[r.title], " \t"))
+	return label, nil
+}
+
+// split cuts a line into fields. A field in quotes is what is in them, if a separator or the
+// end follows; where commas or semicolons separate, open tells of quotes that do not end.
+func (r *Reader) split(fields [][]byte, line []byte) (_ [][]byte, open bool) {
+	for {
+		if len(line) > 0 && line[0] == '"' {
+			field, rest, ok := quoted(line[1:])
+			if !ok && (r.sep == "," || r.sep == ";") {
+				return fields, true
+			}
+			if ok && (len(rest) == 0 || bytes.HasPrefix(rest, []byte(r.sep))) {
+				fields = append(fields, field)
+				if len(rest) == 0 {
+					return fields, false
+				}
+				line = rest[len(r.sep):]
+				continue
+			}
+		}
+		field, rest, more := bytes.Cut(line, []byte(r.sep))
+		fields = append(fields, field)
+		if !more {
+			return fields, false
+		}
+		line = rest
+	}
+}
+
+// quoted is what stands before a closing quote, doubled ones made one, and what is behind it.
+func quoted(b []byte) (field, rest []byte, ok bool) {
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] != '"':
+		case i+1 < len(b) && b[i+1] == '"':
+			i++
+		default:
+			return bytes.ReplaceAll(b[:i], []byte(`""`), []byte(`"`)), b[i+1:], true
+		}
+	}
+	return nil, nil, false
+}
+
+// utf is a title in UTF-8; one that is not has been written in ISO 8859-1.
+func utf(title []byte) []byte {
+	if utf8.Valid(title) {
+		return title
+	}
+	runes := make([]rune, len(title))
+	for i, c := range title {
+		runes[i] = rune(c)
+	}
+	return []byte(string(runes))
+}
+
+// Close closes the file.
+func (r *Reader) Close() error { return r.close() }

@@ -1,0 +1,189 @@
+package ingest
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+// A titleJoin walks the ids of an axis and a list of titles in any order together. The list
+// is read as often as its titles fill the memory they may take: each time those of the least
+// ids that are still to come are kept.
+type titleJoin struct {
+	t    *titler
+	axis csr.Axis
+	open titleSource
+
+	text     bool // ids are texts
+	first    bool // nothing has been read
+	whole    bool // all titles above are kept
+	above    titled
+	kept     []titled
+	size     int64
+	ids      int64 // of the axis
+	found    int64
+	repeated int64
+}
+
+// titled is an id, a number or a text, with its title.
+type titled struct {
+	num   int64
+	id    string
+	title string
+}
+
+// titledBytes is what one takes beside its text.
+const titledBytes = 96
+
+func (a *titled) compare(b *titled) int {
+	return cmp.Or(cmp.Compare(a.num, b.num), cmp.Compare(a.id, b.id))
+}
+
+// each is the title of each id of the axis, "" where there is none.
+func (j *titleJoin) each() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		err := j.walk(func(title string) bool { return yield(title, nil) })
+		if err != nil && err != errStopped {
+			yield("", err)
+		}
+	}
+}
+
+var errStopped = errors.New("stopped")
+
+func (j *titleJoin) walk(yield func(string) bool) (err error) {
+	r, err := j.t.store.IDs(j.axis)
+	if err != nil {
+		return err
+	}
+	id := titled{}
+	visit := func() error {
+		if j.ids++; j.ids%(1<<14) == 0 && j.t.ctx.Err() != nil {
+			return j.t.ctx.Err()
+		}
+		title, err := j.find(&id)
+		if err == nil && !yield(title) {
+			err = errStopped
+		}
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	j.text = r.Kind() == csr.StringIDs
+	for r.Next() {
+		if id.num = r.Int(); j.text {
+			id.num, id.id = 0, r.String()
+		}
+		if err := visit(); err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}
+
+// find is the title of an id. Ids must ascend.
+func (j *titleJoin) find(id *titled) (string, error) {
+	for {
+		for len(j.kept) > 0 && j.kept[0].compare(id) < 0 {
+			j.kept = j.kept[1:]
+		}
+		if len(j.kept) > 0 || j.whole {
+			break
+		}
+		if err := j.load(); err != nil {
+			return "", err
+		}
+	}
+	if len(j.kept) == 0 || j.kept[0].compare(id) > 0 {
+		return "", nil
+	}
+	if j.kept[0].title != "" {
+		j.found++
+	}
+	return j.kept[0].title, nil
+}
+
+// load keeps the titles of the least ids above those of the last time.
+func (j *titleJoin) load() (err error) {
+	list, err := j.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, list.Close()) }()
+	j.kept, j.size, j.whole = nil, 0, true
+	limit := (*titled)(nil) // titles above it are for the next time
+	for n := 1; ; n++ {
+		l, err := list.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil && n%(1<<14) == 0 {
+			err = j.t.ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		x := titled{title: string(l.Title)}
+		if j.text {
+			x.id = string(l.ID)
+		} else {
+			var ok bool
+			if x.num, ok = format.ParseID(l.ID); !ok {
+				continue
+			}
+		}
+		if !j.first && x.compare(&j.above) <= 0 {
+			continue
+		}
+		if limit != nil && x.compare(limit) > 0 {
+			j.whole = false
+			continue
+		}
+		j.kept = append(j.kept, x)
+		if j.size += int64(len(x.id)+len(x.title)) + titledBytes; j.size > j.t.most {
+			limit = j.shorten()
+		}
+	}
+	j.settle()
+	j.first = false
+	if limit != nil {
+		j.above = *limit
+	}
+	return nil
+}
+
+// shorten keeps the half with the least ids, and is the last of these.
+func (j *titleJoin) shorten() *titled {
+	j.settle()
+	n := len(j.kept) / 2
+	if n == 0 {
+		n = len(j.kept)
+	}
+	limit := j.kept[n-1]
+	if n < len(j.kept) {
+		j.whole = false
+	}
+	j.kept = slices.Clone(j.kept[:n])
+	j.size = 0
+	for i := range j.kept {
+		j.size += int64(len(j.kept[i].id)+len(j.kept[i].title)) + titledBytes
+	}
+	return &limit
+}
+
+// settle sorts what is kept; of several titles of an id the first stays.
+func (j *titleJoin) settle() {
+	slices.SortStableFunc(j.kept, func(a, b titled) int { return a.compare(&b) })
+	kept := slices.CompactFunc(j.kept, func(a, b titled) bool {
+		same := a.compare(&b) == 0
+		if same && a.title != b.title {
+			j.repeated++
+		}
+		return same
+	})
+	j.kept = kept
+}
