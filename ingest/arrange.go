@@ -8,7 +8,6 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
-	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 )
 
 // settle ranks the ids and decides the shape and orientation.
@@ -18,19 +17,19 @@ func (g *ingestion) settle(ctx context.Context) (err error) {
 		if err := g.settleNamed(ctx); err != nil {
 			return err
 		}
-		g.report.IDLists = r.users.Generations() + r.items.Generations()
+		g.report.IDLists = r.generations()
 		g.pack, err = g.o.packer(*r.shape)
 		return err
 	}
-	if r.users.Generations()+r.items.Generations() > 0 {
+	if r.generations() > 0 {
 		g.meter.begin(StageIDs, 0)
 	}
-	for _, a := range []*ids.Axis{r.users, r.items} {
+	for _, a := range r.axes() {
 		if err := a.Settle(ctx, g.scratch, g.plan.Budget, r.held, g.meter); err != nil {
 			return err
 		}
 	}
-	g.report.IDLists = r.users.Generations() + r.items.Generations()
+	g.report.IDLists = r.generations()
 	if g.pack, err = g.o.packer(shape{Rows: r.users.N, Cols: r.items.N}); err != nil {
 		return fmt.Errorf("lay out matrix: %w", err)
 	}

@@ -28,6 +28,9 @@ func (g *ingestion) walk(ctx context.Context, emit func(part []extsort.Entry) er
 			return fmt.Errorf("combine entries at row %s, column %s: %w", row, col, format.ErrOverflow)
 		},
 	}
+	if g.o.Graph == Undirected {
+		c.lower = func(key uint64) bool { row, col := g.pack.Stored(key); return row > int64(col) }
+	}
 	parts, free := make(chan []extsort.Entry, walkParts), make(chan []extsort.Entry, walkParts)
 	for range walkParts {
 		free <- make([]extsort.Entry, 0, walkPart)
@@ -92,6 +95,7 @@ func (g *ingestion) combine(ctx context.Context, m *extsort.Merger, c *combiner,
 type combiner struct {
 	policy     Duplicates
 	overflow   func(key uint64) error // the error for a sum that is not finite
+	lower      func(key uint64) bool  // places that only mirror others, and are not counted; may be nil
 	duplicates int64                  // entries merged away
 	repeated   uint64                 // the place of the first of them
 	places     int64                  // that have more than one entry
@@ -160,12 +164,16 @@ func single(part []extsort.Entry) int {
 
 // another takes a further value at the open place.
 func (c *combiner) another(v float64) {
+	once := int64(1)
+	if c.lower != nil && c.lower(c.place.Key) {
+		once = 0
+	}
 	if c.count == 1 {
 		c.sum, c.comp = c.place.Val, 0
-		c.places++
+		c.places += once
 	}
 	c.count++
-	c.duplicates++
+	c.duplicates += once
 	t := c.sum + v
 	if math.Abs(c.sum) >= math.Abs(v) {
 		c.comp += (c.sum - t) + v

@@ -45,5 +45,7 @@
 //
 // [Sniff] tells all that without reading more than the beginnings, with the flags that say it explicitly.
 //
+// Of a graph (Options.Graph) rows and columns are the same ids.
+//
 // Values must be finite. −0 becomes 0. Zeros that are written down are entries, but for those of IDX.
 package ingest

@@ -39,7 +39,7 @@ func complete(o Options, names []string, out string) (*Report, error) {
 	if err := g.describe(out); err != nil {
 		return nil, err
 	}
-	if n, ok := had["entries"].(float64); ok {
+	if n, ok := had["entries"].(float64); ok && o.Graph != Undirected {
 		g.report.Duplicates = int64(n) - g.report.NNZ
 	}
 	if n, ok := had["bad_lines"].(float64); ok {

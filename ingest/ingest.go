@@ -141,6 +141,9 @@ func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out s
 		open:  input.Opener{FS: o.FS, Stdin: o.Stdin, Bytes: new(atomic.Int64), MaxWindow: uint64(p.window)},
 		users: ids.New(), items: ids.New(),
 	}
+	if o.Graph != NoGraph {
+		r.items = r.users
+	}
 	r.save = func() error {
 		if !g.due() {
 			return nil

@@ -61,7 +61,8 @@ type journal struct {
 	Seconds     map[string]float64
 	Fingerprint string
 	Duplicates  int64
-	Titled      bool `json:",omitempty"` // the input has titles
+	Titled      bool  `json:",omitempty"` // the input has titles
+	Loops       int64 `json:",omitempty"` // edges from a node to itself
 	Resumes     int
 
 	CRC crc.Sum
@@ -131,6 +132,7 @@ func (o Options) shaping() [][2]string {
 		{"bad lines", strconv.FormatInt(o.MaxBadLines, 10)}, {"shard size", strconv.FormatInt(shard, 10)},
 		{"index base", o.IndexBase.String()}, {"features", strconv.FormatInt(o.Features, 10)},
 		{"events", strconv.FormatBool(o.Events)},
+		{"graph", o.Graph.String()}, {"self-loops", o.SelfLoops.String()},
 	}
 }
 

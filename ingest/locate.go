@@ -13,7 +13,7 @@ import (
 
 // duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.
 func (g *ingestion) duplicateError(ctx context.Context, c *combiner) error {
-	e := &DuplicateError{Count: c.duplicates, Places: c.places, Entries: g.spool.N}
+	e := &DuplicateError{Count: c.duplicates, Places: c.places, Entries: g.given()}
 	key := c.repeated
 	e.Row, e.Col = g.place(key)
 	if slices.Contains(g.names, "-") {
@@ -23,6 +23,7 @@ func (g *ingestion) duplicateError(ctx context.Context, c *combiner) error {
 	_, row := g.name(format.RowSide, i)
 	_, col := g.name(format.ColSide, j)
 	l := &locator{row: []byte(row), col: []byte(col), o: g.o, open: g.reading.open}
+	l.either = g.o.Graph == Undirected && row != col
 	l.open.Bytes = new(atomic.Int64)
 	var prev *source
 	for _, name := range g.names {
@@ -49,6 +50,7 @@ type locator struct {
 	row, col []byte // as texts
 	o        Options
 	open     input.Opener
+	either   bool // or exchanged
 	files    []string
 	found    []format.Position
 }
@@ -73,8 +75,12 @@ func (l *locator) search(ctx context.Context, src *source) error {
 		}
 		b.Row.ToText()
 		b.Col.ToText()
+		mirrored, _ := src.mirrored()
+		is := func(row, col *format.Keys, i int) bool {
+			return bytes.Equal(row.Text(i), l.row) && bytes.Equal(col.Text(i), l.col)
+		}
 		for i := range b.Val {
-			if bytes.Equal(b.Row.Text(i), l.row) && bytes.Equal(b.Col.Text(i), l.col) {
+			if is(&b.Row, &b.Col, i) || l.either && !mirrored && is(&b.Col, &b.Row, i) {
 				l.files = append(l.files, src.Name)
 				l.found = append(l.found, src.reader.Locate(c, i))
 			}

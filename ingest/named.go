@@ -68,7 +68,13 @@ func (r *reading) labels(ctx context.Context, src *source, side format.Side) (fo
 
 // declare takes over the shape of an input and numbers the ids of its sides.
 func (r *reading) declare(ctx context.Context, src *source) error {
+	if err := r.o.square(src); err != nil {
+		return err
+	}
 	for _, side := range sides {
+		if r.o.Graph != NoGraph && side == format.ColSide {
+			continue // has the ids of the rows
+		}
 		if name := r.o.file(side); name != "" && src.shape == nil {
 			return fmt.Errorf("%s: ids of %v beside an input that has ids of its own: %w; they go with inputs of indices, as Matrix Market", name, side, format.ErrUnsupported)
 		}
@@ -159,8 +165,8 @@ func (r *reading) repeated(ctx context.Context, src *source, side format.Side, i
 // settleNamed ranks the ids of the sides that have them.
 func (g *ingestion) settleNamed(ctx context.Context) error {
 	r := g.reading
-	for _, side := range sides {
-		a := r.axis(side)
+	for i, a := range r.axes() {
+		side := sides[i]
 		if !a.Any() {
 			continue
 		}

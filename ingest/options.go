@@ -121,6 +121,9 @@ type Options struct {
 	Titles, RowTitles, ColTitles string
 	Duplicates                   Duplicates
 	Orient                       Orientation
+	// Graph makes a square matrix of edges: rows and columns are the same nodes.
+	Graph     Graph
+	SelfLoops SelfLoops
 	// Memory is the budget in bytes for what ingest keeps resident, the program
 	// itself and Go's runtime included; 0 means DefaultMemory. Set the limit of
 	// Go's heap to HeapLimit(Memory) to hold the collector to it.
@@ -196,6 +199,12 @@ func (o Options) validate() error {
 		return fmt.Errorf("%d features: want 0 or more", o.Features)
 	case o.RowIDs == "-" || o.ColIDs == "-":
 		return errors.New("read ids from standard input: want a file")
+	case o.Graph > Undirected || o.SelfLoops > LoopsError:
+		return fmt.Errorf("graph %v with self-loops %v: no such option", o.Graph, o.SelfLoops)
+	case o.Graph == NoGraph && o.SelfLoops != LoopsKept:
+		return errors.New("self-loops are of a graph: say which, directed or undirected")
+	case o.Graph != NoGraph && (o.ColIDs != "" || o.ColTitles != "" || o.Titles != ""):
+		return errors.New("the columns of a graph are its rows: give ids and titles as those of rows")
 	case o.Titles == "-" || o.RowTitles == "-" || o.ColTitles == "-":
 		return errors.New("read titles from standard input: want a file")
 	case o.MaxBadLines < 0:

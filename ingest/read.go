@@ -24,6 +24,7 @@ type job struct {
 	chunk format.Chunk
 	batch format.Batch
 	src   *source
+	loops int64         // edges from a node to itself
 	last  bool          // of its source; without a chunk
 	err   error         // the reader's, instead of a chunk, or of parsing it
 	at    place         // behind the chunk; its tally is made by take
@@ -59,7 +60,20 @@ type reading struct {
 }
 
 // held is the bytes of the dictionaries.
-func (r *reading) held() int64 { return r.users.Size() + r.items.Size() }
+func (r *reading) held() (n int64) {
+	for _, a := range r.axes() {
+		n += a.Size()
+	}
+	return n
+}
+
+// generations is the number of lists of ids.
+func (r *reading) generations() (n int) {
+	for _, a := range r.axes() {
+		n += a.Generations()
+	}
+	return n
+}
 
 // run reads all inputs.
 func (r *reading) run(ctx context.Context) error {
@@ -217,6 +231,9 @@ func (r *reading) parse(work <-chan *job) {
 		if r.o.Events {
 			ones(j.batch.Val)
 		}
+		if j.err == nil {
+			j.loops, j.err = r.o.edges(&j.chunk, &j.batch, j.src)
+		}
 		if r.o.Duplicates == DuplicatesError { // else the final values are not yet known
 			stats.Add(j.batch.Val...)
 			r.mu.Lock()
@@ -255,6 +272,7 @@ func (r *reading) take(ctx context.Context, j *job) error {
 		return err
 	}
 	r.report.Lines += b.Lines
+	r.report.SelfLoops += j.loops
 	r.shape, r.format = j.src.shape, j.src.format
 	err := error(nil)
 	if r.shape == nil {

@@ -27,7 +27,8 @@ type Report struct {
 	Lines        int64            `json:"lines"`
 	BadLines     int64            `json:"bad_lines"`
 	FirstBad     []error          `json:"-"`                    // up to 10 tolerated *ParseErrors
-	Duplicates   int64            `json:"duplicates"`           // entries merged into another one
+	Duplicates   int64            `json:"duplicates"`           // entries merged into another one; of an undirected graph, edges
+	SelfLoops    int64            `json:"self_loops,omitempty"` // edges from a node to itself, kept or not
 	RowTitles    int64            `json:"row_titles,omitempty"` // rows that have a title, of those given now
 	ColTitles    int64            `json:"col_titles,omitempty"`
 	Titled       bool             `json:"-"`                  // the input has titles of its own

@@ -107,7 +107,7 @@ func (j *journal) report(r *Report, m *meter) {
 	for i := range j.FirstBad {
 		r.FirstBad = append(r.FirstBad, j.FirstBad[i].restore())
 	}
-	r.Resumes, r.Titled = j.Resumes+1, j.Titled
+	r.Resumes, r.Titled, r.SelfLoops = j.Resumes+1, j.Titled, j.Loops
 	for stage, sec := range j.Seconds {
 		m.seconds[stage] = sec
 	}
@@ -168,14 +168,18 @@ func (g *ingestion) save(step string) error {
 		return err
 	}
 	r := g.reading
-	if err := errors.Join(g.spool.Flush(), r.users.Save(g.scratch), r.items.Save(g.scratch)); err != nil {
+	err := g.spool.Flush()
+	for _, a := range r.axes() {
+		err = errors.Join(err, a.Save(g.scratch))
+	}
+	if err != nil {
 		return err
 	}
 	j := g.journal(step)
 	files := g.scratch.TakeUnsynced()
 	var logs []vfs.File
 	var old []string
-	for _, a := range []*ids.Axis{r.users, r.items} {
+	for _, a := range r.axes() {
 		log, gone := a.Logs()
 		if log != nil {
 			logs = append(logs, log)
@@ -242,7 +246,7 @@ func (g *ingestion) journal(step string) *journal {
 		Entries: g.spool.N, Spilled: g.spool.Spilled(), MostRuns: g.spool.Most,
 		Users: r.users.State(), Items: r.items.State(),
 		Seconds:    g.meter.spent(),
-		Duplicates: g.report.Duplicates, Resumes: g.report.Resumes, Titled: g.report.Titled,
+		Duplicates: g.report.Duplicates, Resumes: g.report.Resumes, Titled: g.report.Titled, Loops: g.report.SelfLoops,
 	}
 	if g.resumed != nil {
 		j.Memory = g.resumed.Memory // its runs are no longer than that allows

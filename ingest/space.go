@@ -158,6 +158,9 @@ func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*form
 			look(c, b)
 		}
 		t.Add(b.Tally)
+		if _, err = s.o.edges(c, b, src); err != nil {
+			return t, err
+		}
 		s.add(b, src.shape)
 	}
 	return t, nil

@@ -111,7 +111,7 @@ func (g *ingestion) writeAxis(ctx context.Context, a *ids.Axis, w *csr.Writer, a
 func (g *ingestion) source() map[string]any {
 	s := g.origin()
 	s["format"] = g.reading.format
-	s["entries"] = g.spool.N
+	s["entries"] = g.given()
 	s["duplicates"] = g.o.Duplicates.String()
 	if g.report.BadLines > 0 {
 		s["bad_lines"] = g.report.BadLines

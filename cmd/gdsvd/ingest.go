@@ -130,6 +130,10 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	f.StringVar(&o.ColTitles, "col-titles", "", "`FILE` of the titles of columns")
 	ui.ChoiceFlag(cmd, f, &o.Duplicates, "duplicates", "", ingest.DuplicatesError,
 		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of several entries at one place")
+	ui.ChoiceFlag(cmd, f, &o.Graph, "graph", "", ingest.NoGraph,
+		ui.Named(ingest.NoGraph, ingest.Directed, ingest.Undirected), "entries are edges: one set of nodes, a square matrix; undirected ones stand in both triangles")
+	ui.ChoiceFlag(cmd, f, &o.SelfLoops, "self-loops", "", ingest.LoopsKept,
+		ui.Named(ingest.LoopsKept, ingest.LoopsDropped, ingest.LoopsError), "what becomes of an edge from a node to itself")
 	ui.ChoiceFlag(cmd, f, &o.Orient, "orient", "", ingest.OrientAuto,
 		ui.Named(ingest.OrientAuto, ingest.OrientRows, ingest.OrientCols), "the side that is stored as rows; auto takes the longer one")
 	f.Int64Var(&o.MaxBadLines, "max-bad-lines", 0, "leave out up to `N` lines that cannot be read")

@@ -54,6 +54,35 @@ func (b *Batch) Keep(keep func(n int) bool) {
 	b.Val, b.Time = b.Val[:kept], b.Time[:min(kept, len(b.Time))]
 }
 
+// Mirror puts behind each entry the one with row and column exchanged, but for those of which single is true.
+func (b *Batch) Mirror(single func(n int) bool) {
+	var m Batch
+	add := func(row, col *Keys, n int) {
+		m.Row.addOf(row, n)
+		m.Col.addOf(col, n)
+		m.Val = append(m.Val, b.Val[n])
+		if len(b.Time) > 0 {
+			m.Time = append(m.Time, b.Time[n])
+		}
+	}
+	for n := range b.Val {
+		add(&b.Row, &b.Col, n)
+		if !single(n) {
+			add(&b.Col, &b.Row, n)
+		}
+	}
+	b.Row, b.Col, b.Val, b.Time = m.Row, m.Col, m.Val, m.Time
+}
+
+// addOf appends key n of others.
+func (k *Keys) addOf(others *Keys, n int) {
+	if others.IsText {
+		k.AddText(others.Text(n))
+		return
+	}
+	k.AddInt(others.Ints[n])
+}
+
 // AddValue appends v; −0 becomes 0, which is the same entry of a matrix.
 func (b *Batch) AddValue(v float64) { b.Val = append(b.Val, v+0) }
 

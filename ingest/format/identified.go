@@ -42,3 +42,10 @@ type Label struct {
 	File  string // where it stands
 	Line  int64  // from 1
 }
+
+// Symmetric is a Reader that may give the entries of both triangles where the input has one.
+type Symmetric interface {
+	Reader
+	// Symmetric tells whether it does; skew: those of the other triangle are negated.
+	Symmetric() (mirrored, skew bool)
+}

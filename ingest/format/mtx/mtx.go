@@ -303,6 +303,9 @@ func (p *reader) Check(t format.Tally, c *format.Chunk, b *format.Batch) error {
 	return text.FirstError(over, both)
 }
 
+// Symmetric tells whether the other triangle is added.
+func (p *reader) Symmetric() (mirrored, skew bool) { return p.symmetric, p.skew }
+
 // Locate is the line of an entry; an expanded one has that of the entry it mirrors.
 func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
 

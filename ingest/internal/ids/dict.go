@@ -310,18 +310,20 @@ func (a *arena) at(i int) []byte {
 
 func (a *arena) size() int64 { return a.bytes + a.where.size() + int64(len(a.b))*24 }
 
-// Pairs appends the pairs of temporary ids of a batch, row above column.
+// Pairs appends the pairs of temporary ids of a batch, row above column. rows and cols may be one.
 func Pairs(dst []uint64, b *format.Batch, rows, cols *Axis) ([]uint64, error) {
 	row, col := rows.dict, cols.dict
-	if n := len(b.Val); row.N > maxIDs-n || col.N > maxIDs-n {
+	n := len(b.Val)
+	if row.N > maxIDs-2*n || col.N > maxIDs-2*n {
 		return dst, errTooMany()
 	}
 	if !b.Row.IsText && !b.Col.IsText && !row.isText && !col.isText {
 		return appendNumbered(dst, b.Row.Ints, b.Col.Ints, row, col), nil
 	}
-	rows.temp, cols.temp = row.Encode(&b.Row, rows.temp[:0]), col.Encode(&b.Col, cols.temp[:0])
-	for i, r := range rows.temp {
-		dst = append(dst, uint64(r)<<32|uint64(cols.temp[i]))
+	rows.temp = row.Encode(&b.Row, rows.temp[:0])
+	rows.temp = col.Encode(&b.Col, rows.temp)
+	for i, r := range rows.temp[:n] {
+		dst = append(dst, uint64(r)<<32|uint64(rows.temp[n+i]))
 	}
 	return dst, nil
 }

@@ -1,0 +1,142 @@
+package ingest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// Graph says whether entries are edges between nodes, rows and columns being the same.
+type Graph uint8
+
+const (
+	// NoGraph: rows and columns have ids of their own.
+	NoGraph Graph = iota
+	// Directed has an entry in the row of the first node of an edge and the column of the second.
+	Directed
+	// Undirected has two entries for an edge, (i, j) and (j, i), of one value. An edge that the
+	// input gives in both directions is given twice, and Options.Duplicates says what
+	// becomes of that; a symmetric Matrix Market file gives each once.
+	Undirected
+)
+
+var graphNames = []string{"none", "directed", "undirected"}
+
+// String is the name of the option.
+func (g Graph) String() string { return nameOf(graphNames, int(g)) }
+
+// SelfLoops says what becomes of an edge from a node to itself.
+type SelfLoops uint8
+
+const (
+	// LoopsKept has one entry on the diagonal for it.
+	LoopsKept SelfLoops = iota
+	// LoopsDropped leaves it out; the node remains if it has another edge.
+	LoopsDropped
+	// LoopsError refuses it.
+	LoopsError
+)
+
+var loopsNames = []string{"keep", "drop", "error"}
+
+// String is the name of the option.
+func (l SelfLoops) String() string { return nameOf(loopsNames, int(l)) }
+
+var (
+	errLoop      = errors.New("an edge from a node to itself")
+	errNotSquare = errors.New("the matrix of a graph is square")
+	errSkew      = errors.New("a skew-symmetric matrix is no undirected graph")
+)
+
+// axes are those of the rows and columns, one for both of a graph.
+func (r *reading) axes() []*ids.Axis {
+	if r.users == r.items {
+		return []*ids.Axis{r.users}
+	}
+	return []*ids.Axis{r.users, r.items}
+}
+
+// given is how many entries the input has; of an undirected graph, edges.
+func (g *ingestion) given() int64 {
+	if g.o.Graph != Undirected {
+		return g.spool.N
+	}
+	loops := g.report.SelfLoops
+	if g.o.SelfLoops == LoopsDropped {
+		loops = 0
+	}
+	return (g.spool.N + loops) / 2
+}
+
+// square refuses an input of a declared shape that cannot be the graph.
+func (o Options) square(src *source) error {
+	if o.Graph == NoGraph || src.shape == nil || src.shape.Rows == src.shape.Cols {
+		return nil
+	}
+	return &format.ParseError{File: src.Name, Err: fmt.Errorf("%w: %d × %d", errNotSquare, src.shape.Rows, src.shape.Cols)}
+}
+
+// mirrored tells whether an input gives both entries of each edge.
+func (src *source) mirrored() (mirrored, skew bool) {
+	if s, ok := src.reader.(format.Symmetric); ok {
+		return s.Symmetric()
+	}
+	return false, false
+}
+
+// edges makes entries of a graph of a batch: loops are kept, left out or refused, and undirected
+// edges stand in both directions, one behind the other, so that the order of arrival is the same for both.
+func (o Options) edges(c *format.Chunk, b *format.Batch, src *source) (loops int64, err error) {
+	if o.Graph == NoGraph {
+		return 0, nil
+	}
+	if b.Row.IsText != b.Col.IsText {
+		b.Row.ToText()
+		b.Col.ToText()
+	}
+	loop := func(n int) bool {
+		if b.Row.IsText {
+			return bytes.Equal(b.Row.Text(n), b.Col.Text(n))
+		}
+		return b.Row.Ints[n] == b.Col.Ints[n]
+	}
+	first := -1
+	for n := range b.Val {
+		if loop(n) {
+			if loops++; first < 0 {
+				first = n
+			}
+		}
+	}
+	switch {
+	case loops > 0 && o.SelfLoops == LoopsError:
+		at := src.reader.Locate(c, first)
+		return loops, &format.ParseError{File: src.Name, Line: at.Line, Byte: at.Byte, Field: "node", Text: nameOfKey(&b.Row, first, src), Err: errLoop, Want: "none, as --self-loops error has it (keep or drop them)"}
+	case loops > 0 && o.SelfLoops == LoopsDropped:
+		b.Keep(func(n int) bool { return !loop(n) })
+	}
+	if both, skew := src.mirrored(); o.Graph == Directed || both {
+		if skew && o.Graph == Undirected {
+			return loops, &format.ParseError{File: src.Name, Line: 1, Err: errSkew}
+		}
+		return loops, nil
+	}
+	b.Mirror(loop)
+	return loops, nil
+}
+
+// nameOfKey is key n as the input has it; indices are counted from 1.
+func nameOfKey(k *format.Keys, n int, src *source) string {
+	switch {
+	case k.IsText:
+		return text.Shorten(k.Text(n))
+	case src.shape != nil:
+		return strconv.FormatInt(k.Ints[n]+1, 10)
+	}
+	return strconv.FormatInt(k.Ints[n], 10)
+}

@@ -1,0 +1,193 @@
+package ingest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// naiveGraph is what a list of edges becomes: the entries, sorted.
+func naiveGraph(edges []triple, o Options) []triple {
+	type place struct{ row, col string }
+	values := map[place][]float64{}
+	for _, e := range edges {
+		if e.row == e.col && o.SelfLoops == LoopsDropped {
+			continue
+		}
+		values[place{e.row, e.col}] = append(values[place{e.row, e.col}], e.val)
+		if o.Graph == Undirected && e.row != e.col {
+			values[place{e.col, e.row}] = append(values[place{e.col, e.row}], e.val)
+		}
+	}
+	var all []triple
+	for p, v := range values {
+		e := triple{p.row, p.col, v[0]}
+		switch o.Duplicates {
+		case Last:
+			e.val = v[len(v)-1]
+		case Max:
+			e.val = slices.Max(v)
+		case Sum:
+			for _, w := range v[1:] {
+				e.val += w
+			}
+		}
+		all = append(all, e)
+	}
+	slices.SortFunc(all, compareTriples)
+	return all
+}
+
+// TestGraphs: one set of nodes, whatever way an edge is given and wherever it is sorted.
+func TestGraphs(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for kind, node := range []func(int) string{func(i int) string { return fmt.Sprint(i * 3) }, either} {
+		var edges []triple
+		var b strings.Builder
+		b.WriteString("# Nodes: 40 Edges: 300\n# FromNodeId\tToNodeId\n")
+		for range 300 {
+			e := triple{node(r.IntN(40)), node(r.IntN(40)), float64(r.IntN(16))}
+			edges = append(edges, e)
+			fmt.Fprintf(&b, "%s\t%s\t%g\n", e.row, e.col, e.val)
+		}
+		in := write(t, "edges", b.String())
+		for _, graph := range []Graph{Directed, Undirected} {
+			for _, dup := range []Duplicates{Sum, First, Last, Max} {
+				for _, loops := range []SelfLoops{LoopsKept, LoopsDropped} {
+					if kind == 0 && dup != Last || loops == LoopsDropped && dup != Sum { // the others are one by one
+						continue
+					}
+					o := Options{Graph: graph, Duplicates: dup, SelfLoops: loops, FS: lazyFS{vfs.OS}}
+					want := naiveGraph(edges, o)
+					nodes := map[string]bool{}
+					for _, e := range want {
+						nodes[e.row], nodes[e.col] = true, true
+					}
+					prints := map[string]bool{}
+					for _, p := range []plan{mustPlan(t), crowded()} {
+						out := target(t)
+						rep, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if got := contents(t, out); !slices.Equal(got, want) {
+							t.Fatalf("%v %v %v: other entries", graph, dup, loops)
+						}
+						stored := int64(len(want))
+						if graph == Undirected {
+							for _, e := range want {
+								if e.row == e.col {
+									stored++
+								}
+							}
+							stored /= 2
+						}
+						given := int64(len(edges))
+						if loops == LoopsDropped {
+							given -= rep.SelfLoops
+						}
+						if rep.Rows != int64(len(nodes)) || rep.Cols != rep.Rows || rep.Transposed || rep.Duplicates != given-stored {
+							t.Errorf("%v %v %v: %+v", graph, dup, loops, rep)
+						}
+						prints[rep.Fingerprint] = true
+					}
+					if len(prints) != 1 {
+						t.Errorf("%v %v: by way of the disk another store", graph, dup)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestGraphsResume: an ingest with one axis is saved and goes on.
+func TestGraphsResume(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	in := write(t, "in", lines(300, func(int) string { return fmt.Sprintf("%s %s", either(r.IntN(90)), either(r.IntN(90))) }))
+	u := unlucky{"graph", []string{in}, Options{Graph: Undirected, Duplicates: First}, crowded()}
+	whole := target(t)
+	rep, _, err := u.run(t, whole, -1)
+	if err != nil || rep.IDLists == 0 {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	resumesAfterDeath(t, &u, whole, rep)
+}
+
+// TestGraphInputs: what formats say of their symmetry, and what is refused.
+func TestGraphInputs(t *testing.T) {
+	const sym = "%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 5\n2 1 2\n3 2 3\n"
+	both := []triple{{"0", "0", 5}, {"0", "1", 2}, {"1", "0", 2}, {"1", "2", 3}, {"2", "1", 3}}
+	named := []triple{{"a", "b", 3}, {"b", "a", 3}, {"b", "c", 2}, {"c", "b", 2}, {"c", "c", 5}}
+	for _, c := range []struct {
+		name, in string
+		o        Options
+		want     []triple
+		says     string
+	}{
+		{"symmetric, directed", sym, Options{Graph: Directed}, both, ""},
+		{"symmetric, undirected", sym, Options{Graph: Undirected}, both, ""},
+		{"general, undirected", strings.Replace(sym, "symmetric", "general", 1), Options{Graph: Undirected}, both, ""},
+		{"with ids", sym, Options{Graph: Undirected, RowIDs: "c\nb\na\n"}, named, ""},
+		{"loops dropped", sym, Options{Graph: Undirected, SelfLoops: LoopsDropped}, both[1:], ""},
+		{"loops refused", sym, Options{Graph: Directed, SelfLoops: LoopsError}, nil, `:3: node "1": an edge from a node to itself`},
+		{"loops refused in text", "a b\nb c\nc c\n", Options{Header: format.HeaderNo, Graph: Directed, SelfLoops: LoopsError}, nil, `:3: node "c": an edge from a node to itself`},
+		{"not square", mmReal + "2 3 1\n1 1 1\n", Options{Graph: Directed}, nil, "the matrix of a graph is square: 2 × 3"},
+		{"skew", "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 1\n", Options{Graph: Undirected}, nil, "is no undirected graph"},
+		{"both directions", "a b\nb c\nb a\n", Options{Header: format.HeaderNo, Graph: Undirected}, nil, ":3: row a, column b: more than one entry (the first is at "},
+		{"twice in a symmetric file", sym[:len(sym)-6] + "2 1 2\n", Options{Graph: Undirected}, nil, ":5: row 1, column 2: more than one entry (the first is at "},
+		{"both directions, directed", "a b\nb c\nb a\n", Options{Header: format.HeaderNo, Graph: Directed}, []triple{one("a", "b"), one("b", "a"), one("b", "c")}, ""},
+		{"nothing but loops", "a a\n", Options{Header: format.HeaderNo, Graph: Undirected, SelfLoops: LoopsDropped}, nil, "no entries"},
+		{"loops of no graph", "a a\n", Options{SelfLoops: LoopsDropped}, nil, "say which, directed or undirected"},
+		{"ids of columns", sym, Options{Graph: Directed, ColIDs: "x"}, nil, "give ids and titles as those of rows"},
+	} {
+		if c.o.RowIDs != "" {
+			c.o.RowIDs = write(t, "ids", c.o.RowIDs)
+		}
+		out := target(t)
+		_, err := Ingest(t.Context(), []string{write(t, "in", c.in)}, out, c.o)
+		if c.says != "" {
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: got %v, want %s", c.name, err, c.says)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		} else if got := contents(t, out); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestSlashdot: directed, and with each of its 504230 edges between two nodes in both directions.
+func TestSlashdot(t *testing.T) {
+	in := filepath.Join(dataDir(t), "snap", "soc-Slashdot0902.mtx.gz")
+	for _, c := range []struct {
+		o   Options
+		nnz int64
+	}{{Options{Graph: Directed}, 948464}, {Options{Graph: Undirected, Duplicates: First, SelfLoops: LoopsDropped}, 1008460}} {
+		out := target(t)
+		rep := mustIngest(t, []string{in}, out, c.o)
+		if rep.Rows != 82168 || rep.Cols != 82168 || rep.NNZ != c.nnz {
+			t.Errorf("%v: %d × %d, %d entries, want %d", c.o.Graph, rep.Rows, rep.Cols, rep.NNZ, c.nnz)
+		}
+		s, err := csr.Open(out, csr.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if norm := math.Ldexp(s.Norm()); norm != math.Sqrt(float64(c.nnz)) {
+			t.Errorf("%v: norm %v", c.o.Graph, norm)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
