@@ -96,7 +96,7 @@ func (t *task) finished(s outState) *Result {
 		return nil
 	}
 	r, err := OpenFS(t.FS, t.Dir)
-	if err != nil || r.Status != solver.Converged.String() || r.Store.Fingerprint != t.store.Fingerprint() ||
+	if err != nil || r.Status != solver.Converged.String() || r.Matrix() != t.source().Fingerprint() ||
 		r.K != t.Rank || r.Settings.Tol > t.Tol {
 		return nil
 	}
@@ -257,7 +257,7 @@ func resumeError(err error, dir string) error {
 	var other *solver.MismatchError
 	switch {
 	case errors.As(err, &other) && other.Setting == "matrix":
-		return told(nil, "%s is of another store: its fingerprint is %s, that of this store is %s (%v begins anew)", name, other.Checkpoint, other.Run, replace)
+		return told(nil, "%s is of another store or view: its fingerprint is %s, that of this one is %s (%v begins anew)", name, other.Checkpoint, other.Run, replace)
 	case errors.As(err, &other):
 		return told(nil, "%s was made with %s %s, this run has %s %s (%v begins anew)",
 			name, other.Setting, other.Checkpoint, other.Setting, other.Run, replace)

@@ -2,25 +2,43 @@ package factor
 
 import (
 	"context"
+	"math"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver/cost"
+	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // Explanation is how a run would go. Passes and times are estimates, memory is planned.
 type Explanation struct {
-	Rows       int64    `json:"rows"`
-	Cols       int64    `json:"cols"`
-	NNZ        int64    `json:"nnz"`
-	K          int      `json:"k"`
-	Tol        float64  `json:"tol"`
-	Plan       Estimate `json:"plan"`
-	Choice     *Choice  `json:"choice,omitempty"` // nil: the method was given
-	FirstBytes int64    `json:"first_pass_bytes"` // of the store; later passes read Plan.PassBytes
-	Workers    int      `json:"workers"`
+	Rows       int64     `json:"rows"`
+	Cols       int64     `json:"cols"`
+	NNZ        int64     `json:"nnz"`
+	K          int       `json:"k"`
+	Tol        float64   `json:"tol"`
+	Plan       Estimate  `json:"plan"`
+	Choice     *Choice   `json:"choice,omitempty"` // nil: the method was given
+	View       *ViewPlan `json:"view,omitempty"`
+	FirstBytes int64     `json:"first_pass_bytes"` // of the store; later passes read Plan.PassBytes
+	Workers    int       `json:"workers"`
 	Memory
 	Measured   *Speed     `json:"measured,omitempty"`   // on this machine, for the estimates
 	Considered []Estimate `json:"considered,omitempty"` // fastest first, those that fit before those that do not
+}
+
+// ViewPlan is what the steps of a view do.
+type ViewPlan struct {
+	Pipeline string        `json:"pipeline"`
+	Reads    int           `json:"reads"` // of the store, for statistics, beside the passes
+	Steps    []view.Effect `json:"steps"`
+}
+
+// valuesOf returns the least and the greatest value of a store, as far as its manifest knows.
+func valuesOf(store *csr.Store) (low, high float64) {
+	if table := store.Manifest().Values.Table; len(table) > 0 {
+		return table[0], table[len(table)-1]
+	}
+	return math.Inf(-1), math.Inf(1)
 }
 
 // Estimate is what a run with a method is expected to take.
@@ -50,6 +68,10 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	p := t.problem(t.actual())
 	e := &Explanation{NNZ: store.NNZ(), K: t.Rank, Tol: t.Tol, FirstBytes: p.Encoded}
 	e.Rows, e.Cols = Dims(store)
+	if t.view != nil {
+		low, high := valuesOf(store)
+		e.View = &ViewPlan{t.View.String(), t.view.Reads(), t.view.Effects(low, high)}
+	}
 	if e.Choice, _, err = t.choose(ctx, before); err != nil {
 		return nil, err
 	}

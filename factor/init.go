@@ -73,6 +73,9 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 	if err = errors.Join(err, place.err()); err != nil {
 		return nil, about(err)
 	}
+	if was, is := from.pipeline(), t.View.String(); was != is {
+		t.Log.Warn("the start vectors are of another view", "view", was, "of this run", is)
+	}
 	t.Log.Info("start vectors", "result", t.Init, "vectors", m.RawMatrix().Cols, "entries", place.found, "of", n)
 	return m, nil
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,12 +15,14 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // Measurement is what Check has measured on the matrix, in the user's
 // orientation, triplets in descending order of sigma.
 type Measurement struct {
 	Store  string   `json:"store"`
+	View   string   `json:"view,omitempty"` // of the store, that the result is of
 	Rows   int64    `json:"rows"`
 	Cols   int64    `json:"cols"`
 	NNZ    int64    `json:"nnz"`
@@ -90,14 +92,21 @@ func (c *resultChecker) measure(ctx context.Context) (_ *Measurement, err error)
 	if err := c.orthogonality(ctx, m); err != nil {
 		return nil, err
 	}
-	t := &triplets{CheckOptions: c.CheckOptions, store: store, values: c.values}
+	t := &triplets{CheckOptions: c.CheckOptions, store: &counted{Store: store}, values: c.values}
+	t.source = t.store
+	if c.stated != nil && c.stated.View != nil {
+		if t.source, err = c.view(ctx, t.store); err != nil {
+			return nil, err
+		}
+		m.View = c.stated.View.Pipeline
+	}
 	t.long, t.short = Orient(store, x.u, x.v)
 	if err := t.measure(ctx); err != nil {
 		return nil, err
 	}
 	t.left, t.right = Orient(store, t.left, t.right)
 	m.Passes = t.passes
-	m.fill(c.values, t, math.Ldexp(store.Norm()))
+	m.fill(c.values, t, math.Ldexp(t.source.Norm()))
 	switch {
 	case x.u == nil:
 		m.Implied = "U"
@@ -233,14 +242,13 @@ func (m *Measurement) verdict(dir string) error {
 // triplets are singular triplets in files that are measured on a stored matrix.
 type triplets struct {
 	CheckOptions
-	store       *csr.Store
+	store       *counted
+	source      stream.Source // the store, or its view
 	values      []float64
 	long, short *npy.Matrix // vectors of the stored rows and columns; nil if they are not there
 
 	left, right []float64 // residuals of the stored matrix
 	passes      int
-	read        atomic.Int64 // bytes of the store, of toRead
-	toRead      int64
 }
 
 // measure takes all triplets in one read of the store, or as many at a time as there is
@@ -262,7 +270,7 @@ func (t *triplets) measure(ctx context.Context) error {
 	if t.short == nil {
 		reads *= 2
 	}
-	t.toRead = int64(reads) * t.store.Size()
+	t.store.count(int64(reads)*encoded(t.store.Store), t.Progress)
 	t.passes = reads
 	for from := 0; from < k; from += group {
 		if err := t.some(ctx, m, from, min(k, from+group)); err != nil {
@@ -308,23 +316,25 @@ func (t *triplets) plan(k int) (group int, m *stream.Matrix, err error) {
 		const buffers = 4 << 20 // of rows on their way from the files, and Gram matrices
 		o := stream.Options{
 			Memory: t.Memory, Workers: t.Workers, Rank: group, Once: group == k && t.short != nil,
-			Reserve: stream.RowsInMemory(t.store, t.Workers, group) + buffers,
+			Reserve: stream.RowsInMemory(t.source, t.Workers, group) + buffers,
 		}
-		m, err = stream.NewFrom(counted{t.store, t}, o)
+		m, err = stream.NewFrom(t.source, o)
 		if err == nil || group == 1 {
 			return group, m, err
 		}
 	}
 }
 
-// counted is a store that shows how much of it has been read.
-type counted struct {
-	*csr.Store
-	at *triplets
-}
-
-func (c counted) DecodeBlock(i int, dst *csr.Block) error {
-	err := c.Store.DecodeBlock(i, dst)
-	c.at.Progress(c.at.read.Add(c.Store.Block(i).Size), c.at.toRead)
-	return err
+// view is the view that result.json says the result is of, measured.
+func (c *resultChecker) view(ctx context.Context, store *counted) (stream.Source, error) {
+	said := c.stated.View
+	p, err := view.Parse(said.Pipeline)
+	if err != nil {
+		return nil, damagedResult(filepath.Join(c.dir, ResultFile), "view: %v", err)
+	}
+	v := view.Plan(store, p, store.Transposed())
+	if v.Fingerprint() != said.Fingerprint {
+		return nil, damagedResult(filepath.Join(c.dir, ResultFile), "view: its fingerprint is %s, that of %v is %s", said.Fingerprint, p, v.Fingerprint())
+	}
+	return v, measureView(ctx, v, store, stream.Options{Memory: c.Memory, Workers: c.Workers}, c.Progress)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // Memory is how a run divides its budget.
@@ -74,8 +75,10 @@ const onTheWay = 4 << 20
 // task is a factorisation of a store, planned or under way.
 type task struct {
 	Options
-	store *csr.Store
-	space *spill.Dir // makes the files of vectors if there are any
+	store   *csr.Store
+	view    *view.View // nil: the store itself is factorised
+	counted *counted   // the store, as the view reads it
+	space   *spill.Dir // makes the files of vectors if there are any
 }
 
 // fit finds the place for a run with a method. The error is that of the least
@@ -95,7 +98,7 @@ func (t *task) fit(method method.Method) (placement, error) {
 		Workers: t.Workers, Width: width, Rank: t.Rank,
 	}}
 	var err error
-	if all.plan, err = stream.PlanFor(t.store, all.options); err == nil || t.Operator == solver.Dilation {
+	if all.plan, err = stream.PlanFor(t.source(), all.options); err == nil || t.Operator == solver.Dilation {
 		return all, err
 	}
 	some := all
@@ -105,7 +108,7 @@ func (t *task) fit(method method.Method) (placement, error) {
 	some.files += 8 * t.store.Rows() * int64(t.Rank-1)
 	some.options.Reserve, some.options.Mapped, some.options.Space = inside+onTheWay, some.window, t.space
 	var outside error
-	if some.plan, outside = stream.PlanFor(t.store, some.options); outside == nil {
+	if some.plan, outside = stream.PlanFor(t.source(), some.options); outside == nil {
 		if some.plan.Together < width && t.Operator == solver.Symmetric {
 			return some, err // its product takes all columns in one read
 		}

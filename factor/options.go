@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/all"
+	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // DefaultCheckpointEvery is the time between two checkpoints when Options says nothing.
@@ -24,6 +25,7 @@ type Options struct {
 	Dir       string          // the result directory to write
 	Method    method.Method   // nil: chosen by its cost; see Choice
 	Methods   []method.Method // to choose from and to go on with; nil: all.Methods
+	View      view.Pipeline   // what the store is seen through; nil: nothing
 	Operator  solver.OperatorKind
 	Deflation solver.Deflation
 	Stop      solver.StopRule
@@ -47,6 +49,9 @@ type Options struct {
 	Pass    func(solver.Event, Outlook)          // is called after every pass
 	Between func(solver.Stats)                   // is called about once a second between passes, if vectors are in files
 	Writing func(what string, done, total int64) // is told of files that are written to their end even after cancellation; "": no more
+
+	// Measuring is told of bytes read for the statistics of View. Several goroutines may call it at a time.
+	Measuring func(done, total int64)
 }
 
 // Outlook is how far a run is and how long it will still take.
@@ -84,6 +89,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Pass == nil {
 		o.Pass = func(solver.Event, Outlook) {}
+	}
+	if o.Measuring == nil {
+		o.Measuring = func(int64, int64) {}
 	}
 	if o.Writing == nil {
 		o.Writing = func(string, int64, int64) {}

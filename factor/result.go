@@ -101,6 +101,7 @@ type Result struct {
 	Settings      Settings      `json:"settings"`
 	Choice        *Choice       `json:"choice,omitempty"` // of --method auto
 	Store         StoreRef      `json:"store"`
+	View          *View         `json:"view,omitempty"`  // of the store, that the result is of; absent: the store itself
 	Files         []File        `json:"files,omitempty"` // the others of the directory
 	CRC           crc.Sum       `json:"crc"`             // of result.json; the last field
 
@@ -200,6 +201,14 @@ type StoreRef struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
+// Matrix is the fingerprint of the matrix that the result is of: the store, or a view of it.
+func (r *Result) Matrix() string {
+	if r.View != nil {
+		return r.View.Fingerprint
+	}
+	return r.Store.Fingerprint
+}
+
 // Open opens a result directory.
 func Open(dir string) (*Result, error) { return OpenFS(vfs.OS, dir) }
 
@@ -278,5 +287,5 @@ func ofResult(name string) bool {
 	case SigmaFile, leftFile, rightFile, eventsFile, ResultFile:
 		return true
 	}
-	return ofCheckpoint(name)
+	return ofCheckpoint(name) || ofView(name)
 }

@@ -24,6 +24,7 @@ func begin(store *csr.Store, o Options) (t *task, before outState, err error) {
 		return nil, before, fmt.Errorf("%d triplets: a %d × %d matrix has %d", o.Rank, rows, cols, most)
 	}
 	t = &task{Options: o.withDefaults(), store: store}
+	t.planView()
 	if t.Dir != "" {
 		t.Dir = filepath.Clean(t.Dir)
 		before, err = inspectOut(t.FS, t.Dir)
@@ -67,7 +68,10 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	}
 	sayChosen()
 	defer func() { err = errors.Join(err, t.space.Close()) }()
-	m, err := stream.New(store, place.options)
+	if err := t.measureView(ctx); err != nil {
+		return nil, err
+	}
+	m, err := t.matrix(place.options)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +110,16 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	}
 	r := t.newResult(res)
 	r.Memory, r.Choice = plan.Parts, choice
+	t.sayView(r)
 	return t.finish(r, out, keeper, before, res)
+}
+
+// matrix plans passes over the store or its view.
+func (t *task) matrix(o stream.Options) (*stream.Matrix, error) {
+	if t.view != nil {
+		return stream.NewFrom(t.view, o)
+	}
+	return stream.New(t.store, o)
 }
 
 // signLong tells whether the solver's left vectors have the signs: the user's V has them,
@@ -162,6 +175,11 @@ func (t *task) finish(r *Result, out *output, keeper *checkpoints, before outSta
 	}
 	act := t.writing("writing the result")
 	defer act.end()
+	if t.view != nil {
+		if err := out.writeView(t.View, t.view.Statistics()); err != nil {
+			return nil, err
+		}
+	}
 	if err := out.commit(res, r, act); err != nil {
 		return nil, keeper.afterFault(err)
 	}

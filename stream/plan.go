@@ -200,7 +200,7 @@ func (p Plan) tasks() int { return p.Blocks * p.parts }
 
 // PlanFor is the Plan that New would make, without anything being allocated.
 // The error is that of New.
-func PlanFor(store *csr.Store, o Options) (Plan, error) { return makePlan(store, o.withDefaults()) }
+func PlanFor(src Source, o Options) (Plan, error) { return makePlan(src, o.withDefaults()) }
 
 // decodedBytes is what block i occupies when it is decoded.
 func decodedBytes(src Source, i int) int64 {

@@ -111,7 +111,7 @@ func TestResumeRefused(t *testing.T) {
 		{`was made with method power, this run has method gd \(`, with(store, "--resume", "--method", "gd")},
 		{`was made with tolerance 1e-08, this run has tolerance 1e-06 \(`, with(store, "--resume", "--tol", "1e-6")},
 		{`was made with deflation projected, this run has deflation plain \(`, with(store, "--resume", "--deflation", "plain")},
-		{`^gdsvd: .*checkpoint is of another store: its fingerprint is [0-9a-f]+, that of this store is [0-9a-f]+ \(--force begins anew\)\n$`, with(other, "--resume")},
+		{`^gdsvd: .*checkpoint is of another store or view: its fingerprint is [0-9a-f]+, that of this one is [0-9a-f]+ \(--force begins anew\)\n$`, with(other, "--resume")},
 	} {
 		fails(t, ui.ExitError, c.want, c.args...)
 		if got := names(t, dir); !slices.Equal(got, before) {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -24,6 +25,9 @@ func (a *app) printExplanation(e *factor.Explanation) error {
 		out.printf("(%s)\n", e.Choice.Reason)
 	}
 	out.printf("\n")
+	if err := a.printView(e.View); err != nil {
+		return err
+	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "passes\tabout %d, %d columns multiplied\n", e.Plan.Passes, e.Plan.Products)
 	fmt.Fprintf(w, "reads\t%s in the first pass, %s in each of the others\n", memory.FormatSize(e.FirstBytes), memory.FormatSize(e.Plan.PassBytes))
@@ -47,6 +51,27 @@ func (a *app) printExplanation(e *factor.Explanation) error {
 		return err
 	}
 	return a.printConsidered(e)
+}
+
+// printView prints what the steps of a view do.
+func (a *app) printView(v *factor.ViewPlan) error {
+	if v == nil {
+		return nil
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "step of the view\treads\tvalues of entries\tentries\tnot 0\n")
+	for _, s := range v.Steps {
+		values := "not known"
+		if !math.IsInf(float64(s.Low), 0) || !math.IsInf(float64(s.High), 0) {
+			values = fmt.Sprintf("%.4g … %.4g", float64(s.Low), float64(s.High))
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", s.Step, s.Reads, values, s.Entries, s.Pattern)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s of the store for statistics and the norm of the view, before the passes\n\n", plural(v.Reads, "read"))
+	return err
 }
 
 // printConsidered prints the leading options, and the choice if it is not among them.

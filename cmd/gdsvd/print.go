@@ -46,7 +46,10 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 	}
 	out.printf("\n%s: %d of %d triplets within %.3g of the largest value", r.Status, r.Converged, r.K, r.Settings.Tol)
 	if r.Certified {
-		out.printf(", measured on the original matrix")
+		out.printf(", measured on %s", measuredOn(r.View != nil))
+	}
+	if v := r.View; v != nil {
+		out.printf("\nview: %s; norm %.10g", v.Pipeline, v.Norm)
 	}
 	out.printf("\n%d × %d, %d entries; method %s, %d passes, %.2f s (%.2f s multiplying), peak memory %s\n",
 		r.Rows, r.Cols, r.NNZ, r.Method, r.Passes, r.Seconds.Total, r.Seconds.Multiply, memory.FormatSize(r.PeakRSS))
@@ -54,7 +57,7 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 		out.printf("chosen: %s\n(%s)\n", strings.Join(c.Flags, " "), c.Reason)
 	}
 	if r.Certified {
-		out.printf("energy captured %.2f %%\n", 100*r.Energy)
+		out.printf("energy captured %.2f %%%s\n", 100*r.Energy, ofView(r.View))
 	}
 	if r.Certified && r.Rank < r.K {
 		out.printf("numerical rank %d: the last %d values are zero, their vectors a completion\n", r.Rank, r.K-r.Rank)
@@ -65,6 +68,25 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 	}
 	out.printf("written to %s\n", dir)
 	return out.err
+}
+
+// measuredOn names the matrix that residuals are of.
+func measuredOn(view bool) string {
+	if view {
+		return "the view of the matrix"
+	}
+	return "the original matrix"
+}
+
+// ofView says what the energy is of, if not of the stored matrix.
+func ofView(v *factor.View) string {
+	switch {
+	case v == nil:
+		return ""
+	case v.Variance != nil:
+		return fmt.Sprintf(" of the view: the share that is explained of the variance of %d observations", v.Observations)
+	}
+	return " of the view"
 }
 
 // lacking says what singular values a certified result can lack.
@@ -119,8 +141,11 @@ func (a *app) printMeasured(m *factor.Measurement) error {
 		}
 	}
 	note := ""
+	if m.View != "" {
+		note = "; view: " + m.View
+	}
 	if m.Implied != "" {
-		note = fmt.Sprintf("; %s is not there and is taken as what the other vectors imply", m.Implied)
+		note += fmt.Sprintf("; %s is not there and is taken as what the other vectors imply", m.Implied)
 	}
 	out.printf("measured on %s, %d × %d, %d entries, in %s (%.2f s)%s\n", m.Store, m.Rows, m.Cols, m.NNZ, plural(m.Passes, "read"), m.Time, note)
 	return out.err

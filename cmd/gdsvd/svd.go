@@ -18,6 +18,7 @@ type svdOptions struct {
 	factor.Options
 	methodFlags
 	explain bool
+	view    string
 }
 
 func (a *app) svdCommand() *cobra.Command {
@@ -47,6 +48,8 @@ the run ends; where it has none for all columns of a product, a pass reads the
 store several times. Neither changes the bits of the result.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd svd ml-10m.csr -k 10 -o ml-10m.svd
   gdsvd svd ml-10m.csr -k 10 --explain
+  gdsvd svd ml-10m.csr -k 10 -o pca.svd --view center=columns
+  gdsvd svd cells.csr -k 50 -o cells.svd --view 'normalize=rows,total:10000 | log1p | center=columns'
   gdsvd svd ml-10m.csr -k 20 -o power.svd --method power --tol 1e-6 --vectors right --memory 256MiB`,
 		Args:              oneArgument("STORE"),
 		ValidArgsFunction: directories,
@@ -70,6 +73,7 @@ store several times. Neither changes the bits of the result.` + "\n" + ui.ExitHe
 	f := cmd.Flags()
 	f.IntVarP(&o.Rank, "rank", "k", 0, "number `K` of triplets")
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
+	f.StringVar(&o.view, "view", "", "factorise what steps make of the matrix: weights, scalings and centring, such as 'lsi', 'bm25', 'log1p | center=columns', or `PIPELINE` in a file as @FILE; none of it is stored, and no dense matrix is formed")
 	o.list = a.methods
 	addMethodFlags(cmd, f, &o.methodFlags, &o.Operator)
 	ui.ChoiceFlag(cmd, f, &o.Deflation, "deflation", "", solver.Projected,
@@ -115,6 +119,11 @@ func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) (err error) {
 	case o.CheckpointEvery == 0:
 		o.CheckpointEvery = -1 // that of factor.Options for never
 	}
+	if cmd.Flags().Changed("view") || o.view != "" {
+		if o.View, err = a.readView(cmd, o.view); err != nil {
+			return err
+		}
+	}
 	o.Method, err = o.methodFlags.check(cmd, o.Operator, a.fromConfig)
 	return err
 }
@@ -134,6 +143,9 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 	defer a.display.End()
 	o.Methods, o.FS, o.Log, o.CheckpointShare = a.methods, a.fsys, a.display.Logger(), a.share
 	o.Pass, o.Between, o.Writing = p.pass, p.between, a.writing
+	o.Measuring = func(done, total int64) {
+		a.display.Update(ui.State{Done: done, Total: total, Bytes: true, Text: "statistics of the view"})
+	}
 	o.Planned = func(m factor.Memory) error {
 		if m.Files > 0 {
 			if err := ui.EnoughFiles(ui.ManyFiles); err != nil {

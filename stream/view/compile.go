@@ -11,6 +11,7 @@ type stage struct {
 	need need
 	done func(*sums)
 	same bool // what the stage before sums up serves
+	step int  // of the pipeline
 }
 
 // need is what is summed up in a read.
@@ -72,7 +73,7 @@ func (c *compiler) op(o op) int {
 
 // stage adds a stage before the next op.
 func (c *compiler) stage(n need, done func(*sums)) {
-	c.stages = append(c.stages, stage{len(c.ops), n, done, false})
+	c.stages = append(c.stages, stage{len(c.ops), n, done, false, c.step})
 }
 
 // mapped adds an op that changes each value by itself.
@@ -220,108 +221,6 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-func (c *compiler) tfidf(s Step, documents float64) {
-	idf := func(df float64) float64 { return math.Log((1+documents)/(1+df)) + 1 }
-	switch {
-	case s.Mode == "gensim":
-		idf = func(df float64) float64 { return logOver(math.Log2, documents, df) }
-	case s.Mode == "implicit":
-		c.mapped(math.Sqrt)
-		idf = func(df float64) float64 { return math.Log(documents) - math.Log1p(df) }
-	case s.Sublinear:
-		c.mapped(func(v float64) float64 { return math.Log(v) + 1 })
-	}
-	if s.Raw {
-		idf = func(df float64) float64 { return logOver(math.Log, documents, df) + 1 }
-	}
-	c.factors("columns", "idf", count, idf)
-	switch {
-	case s.Mode == "gensim" || s.Norm == "l2" && s.Mode != "implicit":
-		c.factors("rows", "factor", length2, inverse)
-	case s.Norm == "l1" && s.Mode != "implicit":
-		c.factors("rows", "factor", length1, inverse)
-	}
-}
-
-// logOver is log(x/y), and 0 without any y.
-func logOver(log func(float64) float64, x, y float64) float64 {
-	if y == 0 {
-		return 0
-	}
-	return log(x / y)
-}
-
-func (c *compiler) bm25(s Step, rows float64) {
-	idf := func(df float64) float64 { return math.Log(rows) - math.Log1p(df) }
-	at, average := len(c.ops), 0.0
-	if c.local("rows") {
-		c.stage(ofStat(count, total), func(sums *sums) {
-			average = sums.all.value() / rows
-			c.ops[at].col = []float64{average}
-			c.ops[at+1].col = each(sums.stat(count), idf)
-		})
-		c.op(op{kind: bm25Rows, c: s.X, k: s.Y})
-		i := c.op(op{kind: colFactor})
-		c.told(i, "columns", "idf")
-	} else {
-		c.stage(ofStat(total), func(sums *sums) {
-			average = sums.all.value() / rows
-			c.ops[at].col = each(sums.stat(total), func(l float64) float64 { return s.X * (1 - s.Y + s.Y*l/average) })
-		})
-		c.op(op{kind: bm25Columns, c: s.X})
-		i := c.op(op{kind: rowFactor, stat: count, factor: idf})
-		c.kept(i, "columns", "idf")
-	}
-	c.number("average-length", &average)
-}
-
-// bias takes the mean first, then that of each column of what is left, then that of each row.
-func (c *compiler) bias(s Step) {
-	at := len(c.ops)
-	rows, columns := s.Axis == "rows" || s.Axis == "both", s.Axis == "columns" || s.Axis == "both"
-	local, other := rows, columns // of the store
-	if c.transposed {
-		local, other = columns, rows
-	}
-	// In the store the columns come first unless these are the user's rows and both are wanted.
-	first := local && (!other || c.transposed)
-	var counts []float64
-	means := func(sums, counts []float64, mean float64) []float64 {
-		b := make([]float64, len(sums))
-		for j, n := range counts {
-			if n > 0 {
-				b[j] = (sums[j] - n*mean) / (n + s.X)
-			}
-		}
-		return b
-	}
-	mean := 0.0
-	c.stage(ofStat(count, total), func(sums *sums) {
-		n := 0.0
-		counts = sums.stat(count)
-		for _, k := range counts {
-			n += k
-		}
-		if n > 0 {
-			mean = sums.all.over(n)
-		}
-		c.ops[at].c = mean
-		if other && !first {
-			c.ops[at].col = means(sums.stat(total), counts, mean)
-		}
-	})
-	c.op(op{kind: bias, k: s.X, local: local, first: first})
-	if other && first {
-		c.stage(ofStat(total), func(sums *sums) { c.ops[at].col = means(sums.stat(total), counts, 0) })
-	}
-	c.number("mean", &mean)
-	if columns && c.transposed {
-		c.kept(at, "columns", "bias")
-	} else if columns {
-		c.told(at, "columns", "bias")
-	}
-}
-
 // center subtracts the mean of each of the user's columns or rows.
 func (c *compiler) center(axis string) {
 	if c.local(axis) {
@@ -369,63 +268,10 @@ func (c *compiler) scale(s Step, same, centred bool) {
 		}
 	}
 	if same {
-		c.stages = append(c.stages, stage{c.stages[len(c.stages)-1].at, need{squares: true}, done, true})
+		c.stages = append(c.stages, stage{c.stages[len(c.stages)-1].at, need{squares: true}, done, true, c.step})
 	} else {
 		c.stage(need{squares: true}, done)
 	}
 	c.op(op{kind: colFactor})
 	c.told(at, "columns", "factor")
-}
-
-// laplacian is D_r^{-1/2}·(A + τ/n)·D_c^{-1/2} with the sums of rows and columns of A + τ/n.
-func (c *compiler) laplacian(s Step, rows, cols float64) {
-	ofRows, ofCols := s.X, s.X*rows/cols // what τ adds to sums of the user's rows and columns
-	if c.transposed {
-		ofRows, ofCols = ofCols, ofRows
-	}
-	root := func(tau float64) func(float64) float64 {
-		return func(x float64) float64 {
-			if x+tau == 0 {
-				return 0
-			}
-			return 1 / math.Sqrt(x+tau)
-		}
-	}
-	at := len(c.ops)
-	c.stage(ofStat(total), func(sums *sums) {
-		i := at
-		if s.X > 0 {
-			c.ops[at].col = slices.Repeat([]float64{s.X / cols}, int(c.src.Cols()))
-			i++
-		}
-		c.ops[i+1].col = each(sums.stat(total), root(ofCols))
-	})
-	if s.X > 0 {
-		c.op(op{kind: colOffset})
-	}
-	i := c.op(op{kind: rowFactor, stat: total, factor: root(ofRows)})
-	c.kept(i, "columns", "factor")
-	i = c.op(op{kind: colFactor})
-	c.told(i, "columns", "factor")
-}
-
-// correspondence is D_r^{-1/2}·(A/Σ − r·cᵀ)·D_c^{-1/2} with the masses r and c, sums of rows
-// and columns over Σ: in the op, p_i is √r_i and q_j is −c_j·√Σ before it is divided by √(c_j·Σ).
-func (c *compiler) correspondence() {
-	at := len(c.ops)
-	c.stage(ofStat(total), func(sums *sums) {
-		all := sums.all.value()
-		c.ops[at].c = all
-		c.ops[at].col = each(sums.stat(total), func(x float64) float64 { return -x / math.Sqrt(all) })
-		c.ops[at+1].col = each(sums.stat(total), func(x float64) float64 {
-			if x == 0 {
-				return 0
-			}
-			return 1 / math.Sqrt(x)
-		})
-	})
-	i := c.op(op{kind: correspond})
-	c.kept(i, "columns", "sum")
-	i = c.op(op{kind: colFactor})
-	c.told(i, "columns", "factor")
 }

@@ -24,7 +24,7 @@ func (e *ParseError) Error() string {
 	if e.Line > 1 {
 		at = fmt.Sprintf("line %d, byte %d", e.Line, e.Byte)
 	}
-	return fmt.Sprintf("view, %s, %q: %s", at, e.Field, e.Problem)
+	return fmt.Sprintf("%s, %q: %s", at, e.Field, e.Problem)
 }
 
 // maxSteps bounds a pipeline with its presets written out.

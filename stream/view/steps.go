@@ -195,6 +195,20 @@ func (s Step) fills() bool {
 	return s.Name == "center" || s.Name == "correspondence" || s.Name == "laplacian" && s.X > 0
 }
 
+// Centred returns which of the user's columns and rows have the mean 0: "columns", if
+// both, or "rows", or "".
+func (p Pipeline) Centred() (axis string) {
+	for _, s := range p {
+		switch {
+		case s.Name == "center" && s.Axis != "rows":
+			return "columns"
+		case s.Name == "center":
+			axis = "rows"
+		}
+	}
+	return axis
+}
+
 // check finds steps that cannot follow those before them.
 func (p Pipeline) check() error {
 	var since *Step

@@ -1,0 +1,145 @@
+package factor_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/james-bowman/sparse"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// pipeline parses a view.
+func pipeline(t *testing.T, text string) view.Pipeline {
+	t.Helper()
+	p, err := view.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A result of a view says so: its certificate, energy and explained variance are those of the
+// view, it keeps what a new row needs, and Check measures it on the view.
+func TestViewResult(t *testing.T) {
+	store := random(t, 500, 60, 3)
+	dir := filepath.Join(t.TempDir(), "out")
+	r := run(t, store, factor.Options{Rank: 4, Dir: dir, View: pipeline(t, "log1p · pca-scaled")})
+	v := r.View
+	if v == nil || v.Pipeline != "log1p · center=columns · scale=columns,ddof:0" || v.Reads != 1 || v.Observations != 500 {
+		t.Fatalf("%+v", v)
+	}
+	// The columns of B have the variance 1, but for those without any entry.
+	if norm := float64(v.Norm); math.Abs(norm*norm-500*60) > 1e-8 {
+		t.Errorf("‖B‖² = %v", norm*norm)
+	}
+	energy := 0.0
+	for i, s := range r.Sigma {
+		if v.Variance[i] != s*s/499 || math.Abs(float64(v.VarianceRatio[i]-s*s/(500*60))) > 1e-12 {
+			t.Errorf("triplet %d: %v, %v", i, v.Variance[i], v.VarianceRatio[i])
+		}
+		energy += float64(v.VarianceRatio[i])
+	}
+	if math.Abs(energy-float64(r.Energy)) > 1e-12 {
+		t.Errorf("energy %v, sum of ratios %v", r.Energy, energy)
+	}
+	var files []string
+	for _, f := range r.Files {
+		if info, err := os.Stat(filepath.Join(dir, f.Name)); err != nil || info.Size() != f.Size {
+			t.Error(err)
+		}
+		files = append(files, f.Name)
+	}
+	for _, want := range []string{"view-2-center-mean.npy", "view-3-scale-factor.npy"} {
+		if !slices.Contains(files, want) {
+			t.Errorf("%s is not among %v", want, files)
+		}
+	}
+	if !slices.ContainsFunc(r.Memory, func(p stream.Part) bool { return p.Name == "view" && p.Bytes > 8*60 }) {
+		t.Errorf("the memory does not count the view: %+v", r.Memory)
+	}
+	report, err := factor.Check(t.Context(), dir, factor.CheckOptions{Store: store.Path()})
+	if err != nil || report.Err() != nil || report.Measured.View != v.Pipeline || len(report.Warnings) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// Checkpoints and finished results belong to the store and the view.
+func TestViewIdentity(t *testing.T) {
+	store := random(t, 500, 60, 4)
+	dir := filepath.Join(t.TempDir(), "out")
+	o := factor.Options{Rank: 3, Dir: dir, View: pipeline(t, "bm25=100,0.8"), Method: lanczos.Krylov{Columns: 2, Basis: 12}, MaxPasses: 6, CheckpointEvery: 1, CheckpointShare: 1e9}
+	if r, err := factor.Run(t.Context(), store, o); !errors.Is(err, factor.ErrNotConverged) || r == nil {
+		t.Fatal(err)
+	}
+	other := o
+	other.Resume, other.MaxPasses, other.View = true, 0, pipeline(t, "bm25=100,0.7")
+	if _, err := factor.Run(t.Context(), store, other); err == nil || !strings.Contains(err.Error(), "another store or view") {
+		t.Errorf("resumed with another view: %v", err)
+	}
+	other.View = nil
+	if _, err := factor.Run(t.Context(), store, other); err == nil || !strings.Contains(err.Error(), "another store or view") {
+		t.Errorf("resumed without the view: %v", err)
+	}
+	o.Resume, o.MaxPasses, o.CheckpointEvery = true, 0, -1
+	resumed := run(t, store, o)
+	again := run(t, store, o)
+	if resumed == nil || again == nil || resumed.Status != "converged" || again.Passes != resumed.Passes {
+		t.Fatalf("%+v, %+v", resumed, again)
+	}
+	whole := o
+	whole.Resume, whole.Dir = false, dir+"2"
+	if r := run(t, store, whole); !slices.Equal(r.Sigma, resumed.Sigma) {
+		t.Error("the resumed run has other bits")
+	}
+	other = o
+	other.View = nil
+	if _, err := factor.Run(t.Context(), store, other); err == nil {
+		t.Error("a result of a view is taken for one of the store")
+	}
+}
+
+// An entry that becomes no number is told with its ids.
+func TestViewValueError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.csr")
+	m := sparse.NewCSR(3, 2, []int{0, 1, 2, 4}, []int{0, 1, 0, 1}, []float64{1, 2, 3, -2})
+	if err := csr.FromSparse(path, m, csr.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	store, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	dir := filepath.Join(t.TempDir(), "out")
+	_, err = factor.Run(t.Context(), store, factor.Options{Rank: 1, Dir: dir, View: pipeline(t, "log1p")})
+	if want := "view: log1p makes -2 in row 2, column 1, NaN"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("something is left behind")
+	}
+}
+
+// Explain says what the steps do, without a read.
+func TestViewExplain(t *testing.T) {
+	store := random(t, 500, 60, 5)
+	e, err := factor.Explain(t.Context(), store, factor.Options{Rank: 2, View: pipeline(t, "binary>=3 · tfidf · center=columns")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := e.View
+	if v == nil || v.Reads != 2 || len(v.Steps) != 3 || v.Steps[1].Reads != 1 || v.Steps[2].Reads != 1 ||
+		v.Steps[0].Entries != "those that do not become 0" || v.Steps[1].High != 1 || v.Steps[2].Pattern == v.Steps[1].Pattern {
+		t.Errorf("%+v", v)
+	}
+}
