@@ -43,7 +43,6 @@ func TestKindsOfFiles(t *testing.T) {
 		{zipped("ratings.csv"), "a zip archive", "unzip -p"},
 		{zipped("[Content_Types].xml"), "a spreadsheet", "CSV"},
 		{"\x89HDF\r\n\x1a\n\x00\x00", "HDF5", "scipy.io.mmwrite"},
-		{"PAR1\x15\x04\x15\x00", "Parquet", "CSV"},
 		{"\x80\x04\x95\x10\x00", "pickle", "CSV"},
 		{"SQLite format 3\x00", "SQLite", "CSV"},
 		{"\xff\xfe1\x00,\x002\x00", "UTF-16", "iconv"},

@@ -9,6 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format/mtx"
 	"github.com/gdsvd/gdsvd/ingest/format/npy"
 	"github.com/gdsvd/gdsvd/ingest/format/npz"
+	"github.com/gdsvd/gdsvd/ingest/format/parquet"
 	"github.com/gdsvd/gdsvd/ingest/format/refused"
 	"github.com/gdsvd/gdsvd/ingest/format/svmlight"
 )
@@ -26,6 +27,7 @@ func Formats() []format.Format {
 		csrstream.Format,
 		npy.Format,
 		npz.Format,
+		parquet.Format,
 		refused.Files,
 	}
 }

@@ -263,7 +263,7 @@ func appendValues(dst []float64, t Type, b []byte, n int) []float64 {
 
 // checkValues refuses values that are not finite, and bytes that are neither true nor false.
 func (p *reader) checkValues(b *format.Batch) error {
-	bad := func(v float64) bool { return false }
+	var bad func(v float64) bool
 	switch p.Values {
 	case Bool:
 		bad = func(v float64) bool { return v > 1 }

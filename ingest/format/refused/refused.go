@@ -73,7 +73,6 @@ var magics = []kind{
 	{"\xfe\xff", "UTF-16 text", recode},
 	{"\x89HDF\r\n\x1a\n", "an HDF5 file (.h5, .h5ad, .loom, .mat)", scipy},
 	{"MATLAB 5.0 MAT-file", "a MATLAB file", scipy},
-	{"PAR1", "a Parquet file", export},
 	{"ARROW1\x00\x00", "an Arrow file", export},
 	{"Obj\x01", "an Avro file", export},
 	{"ORC", "an ORC file", export},
@@ -93,7 +92,7 @@ func kindOf(head []byte) kind {
 		for i := 0; match && i < len(k.magic); i++ {
 			match = k.magic[i] == '?' || k.magic[i] == head[i]
 		}
-		if match && (k.name != "an ORC file" && k.name != "a Parquet file" || bytes.IndexByte(head, 0) >= 0) {
+		if match && (k.name != "an ORC file" || bytes.IndexByte(head, 0) >= 0) {
 			return k.within(head)
 		}
 	}

@@ -1,0 +1,309 @@
+package parquet
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+// maxPage is the longest page, uncompressed.
+const maxPage = 1 << 28
+
+// A column is one of a row group, being read page by page.
+type column struct {
+	*field
+	chunk
+	in    *bufio.Reader
+	left  int64 // bytes
+	zstd  *zstd.Decoder
+	raw   []byte // of a page, as it lies in the file
+	plain []byte // uncompressed
+
+	dict    values
+	hasDict bool
+	page    values
+	index   []uint32 // into dict; nil: the values are those of page
+	levels  []uint32 // 1: there is a value; nil: everywhere
+	indexed bool
+	rows    int // of the page
+	at      int // rows given out
+	value   uint32
+}
+
+// begin begins a column of a row group with some rows.
+func (c *column) begin(f *field, k chunk, in *format.Input, rows int64) error {
+	c.field, c.chunk = f, k
+	c.hasDict, c.rows, c.at = false, 0, 0
+	start := k.data
+	if k.dict > 0 && k.dict < start {
+		start = k.dict
+	}
+	switch {
+	case k.elsewhere:
+		return fmt.Errorf("encrypted, or in another file: %w", format.ErrUnsupported)
+	case k.phys != f.phys || k.values != rows || start < 4 || k.bytes < 0 || start > in.Size || k.bytes > in.Size-start:
+		return errors.New("the footer contradicts itself")
+	case k.codec != codecNone && k.codec != codecSnappy && k.codec != codecGzip && k.codec != codecZstd:
+		name := fmt.Sprint("codec ", k.codec)
+		if k.codec > 0 && k.codec < len(codecNames) {
+			name = codecNames[k.codec]
+		}
+		return fmt.Errorf("compressed with %s: %w; write it with snappy, zstd or gzip", name, format.ErrUnsupported)
+	}
+	section := io.NewSectionReader(in.At, start, k.bytes)
+	if c.in == nil {
+		c.in = bufio.NewReaderSize(section, readBuffer)
+	} else {
+		c.in.Reset(section)
+	}
+	c.left = k.bytes
+	return nil
+}
+
+// header reads the header of the next page, which is not longer than the buffer.
+func (c *column) header() (page, error) {
+	b, err := c.in.Peek(int(min(c.left, readBuffer)))
+	if len(b) == 0 || err != nil && err != io.EOF {
+		if err == nil || err == io.EOF {
+			err = errors.New("fewer values than rows")
+		}
+		return page{}, err
+	}
+	t := &thrift{b: b}
+	p := t.page()
+	if t.err != nil {
+		return p, t.err
+	}
+	head := len(b) - len(t.b)
+	if _, err := c.in.Discard(head); err != nil {
+		return p, err
+	}
+	c.left -= int64(head)
+	if p.packed < 0 || int64(p.packed) > c.left || p.size < 0 || p.values < 0 {
+		return p, errors.New("a page that is longer than its column")
+	}
+	if p.size > maxPage || p.packed > maxPage || p.values > maxPage {
+		return p, fmt.Errorf("a page of %d bytes: %w; write it with smaller pages", max(p.size, p.packed), format.ErrUnsupported)
+	}
+	c.left -= int64(p.packed)
+	return p, nil
+}
+
+// skip goes n rows on.
+func (c *column) skip(n int64) error {
+	for n > 0 {
+		if c.at < c.rows {
+			c.next()
+			n--
+			continue
+		}
+		p, err := c.header()
+		if err != nil {
+			return err
+		}
+		if p.kind != pageDict && int64(p.values) <= n {
+			if p.kind == pageData || p.kind == pageDataV2 {
+				n -= int64(p.values)
+			}
+			if _, err := c.in.Discard(p.packed); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.read(&p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill makes sure that there is a next row.
+func (c *column) fill() error {
+	for c.at == c.rows {
+		p, err := c.header()
+		if err == nil {
+			err = c.read(&p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next is the place of the next value among those of the page, or of the dictionary.
+func (c *column) next() (i uint32, null bool) {
+	at := c.at
+	c.at++
+	if c.levels != nil && c.levels[at] == 0 {
+		return 0, true
+	}
+	i = c.value
+	c.value++
+	if c.indexed {
+		return c.index[i], false
+	}
+	return i, false
+}
+
+// values are those that next has places in.
+func (c *column) values() *values {
+	if c.indexed {
+		return &c.dict
+	}
+	return &c.page
+}
+
+// read reads a page whose header has been read.
+func (c *column) read(p *page) error {
+	c.raw = resize(c.raw, p.packed)
+	if _, err := io.ReadFull(c.in, c.raw); err != nil {
+		return err
+	}
+	switch p.kind {
+	case pageDict:
+		b, err := c.uncompress(c.raw, p.size)
+		if err != nil {
+			return err
+		}
+		c.hasDict = true
+		return c.dict.decode(c.field, encPlain, p.values, b)
+	case pageData:
+		b, err := c.uncompress(c.raw, p.size)
+		if err != nil {
+			return err
+		}
+		c.levels = c.levels[:0]
+		if c.optional {
+			if len(b) < 4 || p.levels != encRLE {
+				return fmt.Errorf("definition levels of encoding %d: %w", p.levels, format.ErrUnsupported)
+			}
+			n := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
+			if b = b[4:]; n > uint64(len(b)) {
+				return errShort
+			}
+			if c.levels, err = hybrid(c.levels, b[:n], 1, p.values); err != nil {
+				return err
+			}
+			b = b[n:]
+		}
+		return c.data(p, b)
+	case pageDataV2:
+		if p.repBytes < 0 || p.defBytes < 0 || p.repBytes > len(c.raw) || p.defBytes > len(c.raw)-p.repBytes {
+			return errShort
+		}
+		levels, b := c.raw[p.repBytes:p.repBytes+p.defBytes], c.raw[p.repBytes+p.defBytes:]
+		var err error
+		c.levels = c.levels[:0]
+		if c.optional {
+			if c.levels, err = hybrid(c.levels, levels, 1, p.values); err != nil {
+				return err
+			}
+		}
+		if !p.plain {
+			if b, err = c.uncompress(b, p.size-p.repBytes-p.defBytes); err != nil {
+				return err
+			}
+		}
+		return c.data(p, b)
+	}
+	return nil // an index, perhaps
+}
+
+// data decodes the values of a page.
+func (c *column) data(p *page, b []byte) error {
+	n := p.values
+	if c.optional {
+		for _, l := range c.levels {
+			n -= int(1 - min(l, 1))
+		}
+	} else {
+		c.levels = nil
+	}
+	c.rows, c.at, c.value, c.indexed = p.values, 0, 0, p.encoding == encDict || p.encoding == encPlainDict
+	if !c.indexed {
+		return c.page.decode(c.field, p.encoding, n, b)
+	}
+	if !c.hasDict {
+		return errors.New("a page refers to a dictionary that is not there")
+	}
+	c.index = c.index[:0]
+	if n == 0 {
+		return nil
+	}
+	if len(b) == 0 {
+		return errShort
+	}
+	var err error
+	if c.index, err = hybrid(c.index, b[1:], int(b[0]), n); err != nil {
+		return err
+	}
+	most := uint32(0)
+	for _, i := range c.index {
+		most = max(most, i)
+	}
+	if int64(most) >= int64(c.dict.len()) {
+		return errors.New("a page refers to values that its dictionary does not have")
+	}
+	return nil
+}
+
+// uncompress undoes the compression of a page.
+func (c *column) uncompress(b []byte, size int) (_ []byte, err error) {
+	if size < 0 || size > maxPage {
+		return nil, errShort
+	}
+	if size == 0 || len(b) == 0 {
+		return nil, nil
+	}
+	switch c.codec {
+	case codecNone:
+		return b, nil
+	case codecSnappy:
+		if n, err := snappy.DecodedLen(b); err != nil || n > size {
+			return nil, errors.New("a page that is not as long uncompressed as its header says")
+		}
+		c.plain, err = snappy.Decode(resize(c.plain, size), b)
+	case codecZstd:
+		if c.zstd == nil {
+			if c.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxPage)); err != nil {
+				return nil, err
+			}
+		}
+		c.plain, err = c.zstd.DecodeAll(b, resize(c.plain, size)[:0])
+	default:
+		var z *gzip.Reader
+		if z, err = gzip.NewReader(bytes.NewReader(b)); err == nil {
+			c.plain = resize(c.plain, size)
+			_, err = io.ReadFull(z, c.plain)
+		}
+	}
+	if err == nil && len(c.plain) != size {
+		err = errors.New("a page that is not as long uncompressed as its header says")
+	}
+	return c.plain, err
+}
+
+// close lets go of what reading a column took.
+func (c *column) close() {
+	if c.zstd != nil {
+		c.zstd.Close()
+	}
+	*c = column{}
+}
+
+// resize is b with n bytes, whatever they are.
+func resize(b []byte, n int) []byte {
+	if cap(b) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}

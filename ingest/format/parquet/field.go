@@ -1,0 +1,245 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// A kind is how values of a column are handed from Next to Parse.
+type kind uint8
+
+const (
+	other   kind = iota // neither ids nor values
+	integer             // int64
+	natural             // uint64
+	number              // float64
+	texts
+	uuid
+	decimal // of bytes
+)
+
+// A field is a column at the top of the schema.
+type field struct {
+	element
+	leaf     int // place among the leaves
+	what     string
+	nested   bool // or repeated
+	optional bool
+	time     bool
+	kind     kind
+	isID     bool
+}
+
+// fieldsOf are the columns at the top of a schema.
+func fieldsOf(schema []element) (all []*field, err error) {
+	leaf := 0
+	for i, end := 1, 0; i < len(schema); i = end {
+		f := newField(schema[i], leaf)
+		open := 1 // elements to come
+		for end = i; open > 0; end++ {
+			if end == len(schema) || schema[end].children < 0 || schema[end].children > len(schema) {
+				return nil, errThrift
+			}
+			if open += schema[end].children - 1; schema[end].children == 0 {
+				leaf++
+			}
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// ConvertedType of older files, as far as it says more than the physical type.
+const (
+	convertedDecimal = 5
+	convertedDate    = 6
+	convertedMicros  = 10 // the last of the times
+	convertedUint8   = 11
+	convertedUint64  = 14
+	convertedInt64   = 18
+)
+
+func newField(e element, leaf int) *field {
+	f := &field{element: e, leaf: leaf, optional: e.repeat == 1}
+	switch {
+	case e.repeat > 1:
+		f.nested, f.what = true, "repeated"
+		return f
+	case e.children > 0:
+		f.nested, f.what = true, "nested"
+		return f
+	case e.phys < 0 || e.phys >= len(physNames):
+		f.what = "of an unknown type"
+		return f
+	}
+	f.what = "of type " + physNames[e.phys]
+	known := e.logical == 0 || e.logical == logicalString || e.logical == logicalEnum || e.logical == logicalInt
+	isDecimal := e.logical == logicalDecimal || e.logical == 0 && e.converted == convertedDecimal
+	switch {
+	case e.logical >= logicalDate && e.logical < logicalInterval, e.logical == 0 && e.converted >= convertedDate && e.converted <= convertedMicros:
+		f.time, f.what = true, "a time"
+		return f
+	case e.logical == 0 && e.converted > convertedInt64:
+		return f
+	case e.logical == 0 && e.converted >= convertedUint8 && e.converted <= convertedUint64:
+		f.unsigned = true
+	case e.logical == logicalUUID && e.phys == physFixed && e.length == 16:
+		f.kind = uuid
+		return f
+	case isDecimal && (e.scale < 0 || e.scale > 1000), !known && !isDecimal:
+		return f
+	}
+	if !isDecimal {
+		f.scale = 0
+	}
+	switch e.phys {
+	case physBool, physInt32, physInt64:
+		if f.kind = integer; f.unsigned {
+			f.kind = natural
+		}
+	case physFloat, physDouble:
+		f.kind = number
+	case physBytes, physFixed:
+		if f.kind = texts; isDecimal {
+			f.kind = decimal
+		}
+		if e.phys == physFixed && (e.length <= 0 || e.length > 1<<16) {
+			f.kind = other
+		}
+	}
+	return f
+}
+
+// numeric tells whether all values are numbers.
+func (f *field) numeric() bool {
+	return f.kind == integer || f.kind == natural || f.kind == number || f.kind == decimal
+}
+
+// can tells whether a column can hold ids, or values.
+func (f *field) can() bool {
+	switch {
+	case f.nested || f.time || f.kind == other:
+		return false
+	case f.isID:
+		return f.kind != decimal && (f.scale == 0 || f.kind != integer)
+	}
+	return f.kind != uuid
+}
+
+// encode appends value i: a number in 8 bytes, a text behind its length.
+func (f *field) encode(b []byte, v *values, i uint32) []byte {
+	if f.kind <= number {
+		return binary.LittleEndian.AppendUint64(b, v.nums[i])
+	}
+	s := v.text(i)
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// A part is a decoded id or value.
+type part struct {
+	text   []byte // of an id; nil: it is n
+	n      int64
+	value  float64
+	err    error
+	offend []byte // what err is about, if it is a text
+}
+
+func (s *part) add(k *format.Keys) {
+	if s.text == nil {
+		k.AddInt(s.n)
+	} else {
+		k.Add(s.text)
+	}
+}
+
+// shown is what err is about.
+func (s *part) shown() string { return text.Shorten(s.offend) }
+
+// What can be wrong with an id.
+var (
+	errNoID  = errors.New("not an integer, as an id has to be")
+	errEmpty = text.ErrEmptyField
+)
+
+// decode is the inverse of encode, and makes an id or a value of it.
+func (f *field) decode(b []byte) (s part, rest []byte) {
+	if f.kind <= number {
+		bits := binary.LittleEndian.Uint64(b)
+		f.number(&s, bits)
+		return s, b[8:]
+	}
+	n, k := binary.Uvarint(b)
+	raw, rest := b[k:k+int(n)], b[k+int(n):]
+	switch {
+	case f.kind == uuid && len(raw) == 16:
+		s.text = fmt.Appendf(nil, "%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
+	case f.isID && len(raw) == 0:
+		s.err = errEmpty
+	case f.isID:
+		s.text = raw
+	case f.kind == decimal:
+		s.value, s.err = decimalOf(raw, f.scale)
+	case len(raw) == 0:
+		s.err = errEmpty
+	default:
+		if s.value, s.err = text.ParseFloat(raw); s.err != nil {
+			s.offend = raw
+		}
+	}
+	return s, rest
+}
+
+// number makes an id or a value of a number.
+func (f *field) number(s *part, bits uint64) {
+	x := math.Float64frombits(bits)
+	switch {
+	case f.kind == number && !f.isID:
+		if s.value = x; x-x != 0 {
+			s.err, s.offend = format.ErrNotFinite, fmt.Append(nil, x)
+		}
+	case f.kind == number:
+		if s.n = int64(x); float64(s.n) != x || math.Abs(x) > 1<<53 {
+			s.err, s.offend = errNoID, fmt.Append(nil, x)
+		}
+	case f.isID && f.kind == natural && bits > math.MaxInt64:
+		s.text = strconv.AppendUint(nil, bits, 10)
+	case f.isID:
+		s.n = int64(bits)
+	case f.scale > 0:
+		s.value, s.err = scaled(big.NewInt(int64(bits)), f.scale)
+	case f.kind == natural:
+		s.value = float64(bits)
+	default:
+		s.value = float64(int64(bits))
+	}
+}
+
+// scaled is the float64 nearest to m/10^scale.
+func scaled(m *big.Int, scale int) (float64, error) {
+	if m.IsInt64() && scale < len(text.Pow10) {
+		if n := m.Int64(); n > -1<<53 && n < 1<<53 {
+			return float64(n) / text.Pow10[scale], nil // both are exact
+		}
+	}
+	v, err := strconv.ParseFloat(m.String()+"e-"+strconv.Itoa(scale), 64)
+	if err != nil {
+		return v, format.ErrOverflow
+	}
+	return v, nil
+}
+
+// decimalOf reads a big-endian number in two's complement.
+func decimalOf(b []byte, scale int) (float64, error) {
+	m := new(big.Int).SetBytes(b)
+	if len(b) > 0 && b[0] >= 0x80 {
+		m.Sub(m, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	return scaled(m, scale)
+}

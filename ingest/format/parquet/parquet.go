@@ -1,0 +1,313 @@
+// Package parquet reads a table of entries from an Apache Parquet file: a column of
+// users, one of items, and perhaps one of values. Which is which is told by Input.Columns, else
+// by the names of the columns (package roles).
+//
+// Ids are integers, texts, UUIDs, or floating-point numbers that are integers, as pandas makes them
+// of integers with gaps. Values are numbers, booleans, decimals, or texts of numbers. A null where
+// an id or a value is needed makes its row a bad line. Columns that are nested or repeated
+// are no ids and no values; those that are not needed are not read.
+//
+// A file begins at its end: it has to be a plain file, not standard input. Positions are
+// numbers of rows, counted from 1 over all row groups. Only part of a row group is in memory: the
+// pages of three columns and their dictionaries.
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/roles"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// Format is Apache Parquet.
+var Format = format.Format{Name: "parquet", Sniff: sniff, Open: open}
+
+const magic = "PAR1"
+
+// sniff tells a file from a text whose first id is the magic number.
+func sniff(h format.Head) bool {
+	return bytes.HasPrefix(h.Bytes, []byte(magic)) && bytes.IndexByte(h.Bytes, 0) >= 0
+}
+
+// ErrDamaged is the error about a file that is not as Parquet has it.
+var ErrDamaged = errors.New("damaged Parquet file")
+
+// A reader reads the rows of one file in order.
+type reader struct {
+	in      *format.Input
+	groups  []group
+	a       roles.Assignment
+	fields  []*field // row keys, column keys and perhaps values
+	group   int      // being read, or len(groups)
+	left    int64    // rows of it
+	row     int64    // rows given out, of all groups
+	columns [3]column
+}
+
+func open(in *format.Input) (format.Reader, error) {
+	p := &reader{in: in}
+	if in.At == nil {
+		return nil, p.fail(fmt.Errorf("a Parquet file is read from its end, which a pipe or a compressed file does not give: %w; save it as a plain file", format.ErrUnsupported))
+	}
+	f, err := readFooter(in)
+	if err != nil {
+		return nil, p.damaged(err)
+	}
+	if p.groups = f.groups; f.rows <= 0 {
+		return nil, p.fail(fmt.Errorf("%w: the file has no rows", format.ErrEmpty))
+	}
+	p.group = len(p.groups) // none
+	total := int64(0)
+	for _, g := range p.groups {
+		if total += g.rows; g.rows < 0 || total > f.rows {
+			return nil, p.damaged(errCount)
+		}
+	}
+	if total != f.rows {
+		return nil, p.damaged(errCount)
+	}
+	if err := p.assign(f.schema); err != nil {
+		return nil, p.fail(err)
+	}
+	p.group = 0
+	return p, p.begin()
+}
+
+var errCount = errors.New("the row groups have not as many rows as the footer says")
+
+// readBuffer is the bytes read at a time of each column.
+const readBuffer = 1 << 16
+
+// assign finds the columns.
+func (p *reader) assign(schema []element) error {
+	all, err := fieldsOf(schema)
+	if err != nil {
+		return fmt.Errorf("%w (%w)", ErrDamaged, err)
+	}
+	var names []string
+	var of []roles.Field
+	for _, f := range all {
+		names = append(names, f.name)
+		of = append(of, roles.Field{Name: f.name, Numeric: f.numeric(), Empty: f.nested || f.time && roles.Read(f.name).Role != roles.Time})
+	}
+	if len(p.in.Columns) > 0 {
+		p.a, err = roles.Given(names, p.in.Columns)
+	} else {
+		p.a, err = roles.Assign(of, p.in.Events)
+	}
+	if err != nil {
+		return err
+	}
+	if prev, ok := p.in.Before.(*reader); ok {
+		if err := p.agree(prev); err != nil {
+			return err
+		}
+	}
+	for i, c := range []int{p.a.Row, p.a.Col, p.a.Value} {
+		if c < 0 || i == 2 && p.in.Events {
+			break
+		}
+		f := *all[c]
+		if f.isID = i < 2; !f.can() {
+			return fmt.Errorf("column %q is %s: %w as %s; --columns chooses others", f.name, f.what, format.ErrUnsupported, []string{"the row", "the column", "the value"}[i])
+		}
+		p.fields = append(p.fields, &f)
+	}
+	return nil
+}
+
+// agree tells where a file and the one before it are not parts of one matrix.
+func (p *reader) agree(prev *reader) error {
+	if (p.a.Value < 0) != (prev.a.Value < 0) {
+		with := map[bool]string{true: "values", false: "no values"}
+		return fmt.Errorf("%w: this part has %s, %s has %s", text.ErrParts, with[p.a.Value >= 0], prev.in.Name, with[prev.a.Value >= 0])
+	}
+	for i, what := range []string{"row", "column", "value"} {
+		if a, b := p.a.Words[i], prev.a.Words[i]; a != "" && b != "" && a != b {
+			return fmt.Errorf("%w: the %s is %q here and %q in %s (--columns says which it is)", text.ErrParts, what, a, b, prev.in.Name)
+		}
+	}
+	return nil
+}
+
+func (p *reader) fail(err error) error { return &format.ParseError{File: p.in.Name, Err: err} }
+
+// damaged is the error for bytes that make no sense. A read that failed is not the file's fault.
+func (p *reader) damaged(err error) error {
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		return err
+	}
+	where := ""
+	if p.group < len(p.groups) {
+		where = fmt.Sprintf("row group %d, ", p.group)
+	}
+	if errors.Is(err, format.ErrUnsupported) {
+		return p.fail(fmt.Errorf("%s%w", where, err))
+	}
+	return p.fail(fmt.Errorf("%w: %s%w; write it anew, or export it as CSV", ErrDamaged, where, err))
+}
+
+// begin begins the row group p.group, or the next one that has rows.
+func (p *reader) begin() error {
+	for ; p.group < len(p.groups); p.group++ {
+		g := &p.groups[p.group]
+		if p.left = g.rows; p.left == 0 {
+			continue
+		}
+		for i, f := range p.fields {
+			if f.leaf >= len(g.chunks) {
+				return p.damaged(fmt.Errorf("column %q is not there", f.name))
+			}
+			if err := p.columns[i].begin(f, g.chunks[f.leaf], p.in, g.rows); err != nil {
+				return p.damaged(fmt.Errorf("column %q: %w", f.name, err))
+			}
+		}
+		return nil
+	}
+	for i := range p.columns {
+		p.columns[i].close()
+	}
+	return nil
+}
+
+// Next encodes the next rows; see field.encode.
+func (p *reader) Next(c *format.Chunk) (err error) {
+	if p.group >= len(p.groups) {
+		return io.EOF
+	}
+	c.Begin = p.position()
+	c.Data = c.Data[:0]
+	for n := 0; p.left > 0 && n < rowsOfChunk; n++ {
+		had := len(c.Data)
+		if had > 0 && had+len(p.fields)*longField > cap(c.Data) {
+			break
+		}
+		c.Data = append(c.Data, 0)
+		for i, f := range p.fields {
+			col := &p.columns[i]
+			if col.at == col.rows {
+				if err := col.fill(); err != nil {
+					return p.damaged(fmt.Errorf("column %q: %w", f.name, err))
+				}
+			}
+			if v, null := col.next(); null {
+				c.Data[had] |= 1 << i
+			} else {
+				c.Data = f.encode(c.Data, col.values(), v)
+			}
+		}
+		p.left--
+		p.row++
+	}
+	c.End = p.position()
+	if p.left == 0 {
+		p.group++
+		err = p.begin()
+	}
+	return err
+}
+
+const (
+	// rowsOfChunk bounds a chunk: each row may become an entry of 24 bytes.
+	rowsOfChunk = 1 << 15
+	// longField is the room kept for a field; ids that are longer make the chunk grow.
+	longField = 1 << 10
+)
+
+// position is that of the next row.
+func (p *reader) position() format.Position { return format.Position{Line: p.row + 1, Byte: p.row} }
+
+// Seek goes on at a row.
+func (p *reader) Seek(to format.Position) (err error) {
+	p.row = to.Byte
+	in := p.row
+	for p.group = 0; p.group < len(p.groups) && in >= p.groups[p.group].rows; p.group++ {
+		in -= p.groups[p.group].rows
+	}
+	if err := p.begin(); err != nil || p.group == len(p.groups) || in == 0 {
+		return err
+	}
+	p.left -= in
+	for i := range p.fields {
+		if err := p.columns[i].skip(in); err != nil {
+			return p.damaged(err)
+		}
+	}
+	return nil
+}
+
+// Check has nothing to do: Next holds the columns to the number of rows.
+func (p *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
+
+// Parse decodes what Next has encoded.
+func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
+	rest := c.Data
+	for row := c.Begin.Line; len(rest) > 0; row++ {
+		var err error
+		b.Lines++
+		b.Tally.Entries++
+		if rest, err = p.entry(rest, row, b); err != nil && !b.Refuse(err) {
+			break
+		}
+	}
+	return nil
+}
+
+// entry decodes one row.
+func (p *reader) entry(data []byte, row int64, b *format.Batch) (rest []byte, bad error) {
+	nulls, rest := data[0], data[1:]
+	var parts [3]part
+	for i, f := range p.fields {
+		if nulls&(1<<i) != 0 {
+			parts[i].err = errNull
+			continue
+		}
+		parts[i], rest = f.decode(rest)
+	}
+	for i, f := range p.fields {
+		if err := parts[i].err; err != nil {
+			return rest, &format.ParseError{File: p.in.Name, Line: row, Field: f.name, Text: parts[i].shown(), Err: fmt.Errorf("%w, in row group %d; %s", err, p.groupOf(row), remedy)}
+		}
+	}
+	parts[0].add(&b.Row)
+	parts[1].add(&b.Col)
+	v := 1.0
+	if len(p.fields) > 2 {
+		v = parts[2].value
+	}
+	b.AddValue(v)
+	return rest, nil
+}
+
+var errNull = errors.New("null")
+
+const remedy = "drop such rows first, or leave them out with --max-bad-lines"
+
+// groupOf is the row group of a row counted from 1.
+func (p *reader) groupOf(row int64) int {
+	return slices.IndexFunc(p.groups, func(g group) bool {
+		row -= g.rows
+		return row <= 0
+	})
+}
+
+// Locate is the row of an entry.
+func (p *reader) Locate(c *format.Chunk, n int) format.Position {
+	var b format.Batch
+	at := c.Begin
+	for rest := c.Data; len(rest) > 0; at.Line, at.Byte = at.Line+1, at.Byte+1 {
+		b.Reset(1)
+		if rest, _ = p.entry(rest, at.Line, &b); len(b.Val) > 0 {
+			if n--; n < 0 {
+				break
+			}
+		}
+	}
+	return at
+}

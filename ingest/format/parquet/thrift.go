@@ -1,0 +1,162 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+// A thrift reads structures of Apache Thrift's compact protocol from bytes. Whatever they hold,
+// nothing is allocated that is longer than they are; after a failure everything is zero.
+type thrift struct {
+	b     []byte
+	err   error
+	depth int // of structures being skipped
+}
+
+// Types of the compact protocol.
+const (
+	thriftStop   = 0
+	thriftTrue   = 1
+	thriftFalse  = 2
+	thriftByte   = 3
+	thriftInt16  = 4
+	thriftInt32  = 5
+	thriftInt64  = 6
+	thriftDouble = 7
+	thriftBinary = 8
+	thriftList   = 9
+	thriftSet    = 10
+	thriftMap    = 11
+	thriftStruct = 12
+)
+
+var errThrift = errors.New("malformed metadata")
+
+func (t *thrift) fail() { t.b, t.err = nil, errThrift }
+
+func (t *thrift) byte() byte {
+	if len(t.b) == 0 {
+		t.fail()
+		return 0
+	}
+	c := t.b[0]
+	t.b = t.b[1:]
+	return c
+}
+
+func (t *thrift) uvarint() uint64 {
+	n, k := binary.Uvarint(t.b)
+	if k <= 0 {
+		t.fail()
+		return 0
+	}
+	t.b = t.b[k:]
+	return n
+}
+
+// int reads an integer of any width.
+func (t *thrift) int() int64 {
+	n := t.uvarint()
+	return int64(n>>1) ^ -int64(n&1)
+}
+
+// int32 reads an integer that has to fit.
+func (t *thrift) int32() int {
+	n := t.int()
+	if n < math.MinInt32 || n > math.MaxInt32 {
+		t.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func (t *thrift) binary() []byte {
+	n := t.uvarint()
+	if n > uint64(len(t.b)) {
+		t.fail()
+		return nil
+	}
+	s := t.b[:n]
+	t.b = t.b[n:]
+	return s
+}
+
+// fields visits the fields of a structure; visit reads the value, or says that it has not.
+func (t *thrift) fields(visit func(id int, kind byte) (read bool)) {
+	id := 0
+	for t.err == nil {
+		head := t.byte()
+		kind := head & 15
+		if kind == thriftStop {
+			return
+		}
+		if delta := int(head >> 4); delta > 0 {
+			id += delta
+		} else {
+			id = t.int32()
+		}
+		if !visit(id, kind) {
+			t.skip(kind, t.depth)
+		}
+	}
+}
+
+// list visits the items of a list.
+func (t *thrift) list(visit func(kind byte)) {
+	head := t.byte()
+	n := uint64(head >> 4)
+	if n == 15 {
+		n = t.uvarint()
+	}
+	for ; n > 0 && t.err == nil; n-- {
+		visit(head & 15)
+	}
+}
+
+// maxDepth is how deep values are nested that are skipped; Parquet has no more than five levels.
+const maxDepth = 16
+
+func (t *thrift) skip(kind byte, depth int) {
+	if depth > maxDepth {
+		t.fail()
+		return
+	}
+	switch kind {
+	case thriftTrue, thriftFalse:
+	case thriftByte:
+		t.byte()
+	case thriftInt16, thriftInt32, thriftInt64:
+		t.uvarint()
+	case thriftDouble:
+		for range 8 {
+			t.byte()
+		}
+	case thriftBinary:
+		t.binary()
+	case thriftList, thriftSet:
+		t.list(func(kind byte) {
+			if kind <= thriftFalse {
+				t.byte() // in lists a boolean has a byte
+				return
+			}
+			t.skip(kind, depth+1)
+		})
+	case thriftMap:
+		n, kinds := t.uvarint(), byte(0)
+		if n > 0 {
+			kinds = t.byte()
+		}
+		for ; n > 0 && t.err == nil; n-- {
+			t.skip(kinds>>4, depth+1)
+			t.skip(kinds&15, depth+1)
+		}
+	case thriftStruct:
+		was := t.depth
+		t.depth = depth + 1
+		t.fields(func(int, byte) bool { return false })
+		t.depth = was
+	default:
+		t.fail()
+	}
+}
