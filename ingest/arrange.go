@@ -33,6 +33,9 @@ func (g *ingestion) settle(ctx context.Context) (err error) {
 	if g.pack, err = g.o.packer(shape{Rows: r.users.N, Cols: r.items.N}); err != nil {
 		return fmt.Errorf("lay out matrix: %w", err)
 	}
+	if g.pack.Bits > 62 && g.o.Holdout.times() {
+		return fmt.Errorf("lay out matrix: %d × %d places with times: %w", g.pack.Rows, g.pack.Cols, format.ErrUnsupported)
+	}
 	return nil
 }
 
@@ -40,7 +43,7 @@ func (g *ingestion) settle(ctx context.Context) (err error) {
 func (g *ingestion) sort(ctx context.Context) error {
 	r := g.reading
 	total := r.spool.N
-	if g.o.Duplicates != DuplicatesError {
+	if g.o.Duplicates != DuplicatesError && !g.o.sifts() {
 		total *= 2 // they are walked once more to learn the final values
 	}
 	if err := g.settle(ctx); err != nil {
@@ -72,7 +75,7 @@ func (g *ingestion) sort(ctx context.Context) error {
 	if err := g.spool.Reduce(ctx, by, saved, g.meter.Add); err != nil {
 		return err
 	}
-	if g.o.Duplicates == DuplicatesError {
+	if g.o.Duplicates == DuplicatesError || g.o.sifts() {
 		return nil
 	}
 	r.stats = csr.ValueStats{}
@@ -87,7 +90,11 @@ func (g *ingestion) sort(ctx context.Context) error {
 
 func (g *ingestion) order() extsort.Order {
 	d := g.o.Duplicates
-	return extsort.Order{KeyBits: g.pack.Bits, ByValue: d == Sum || d == Mean || d == Max}
+	bits := g.pack.Bits
+	if g.o.Holdout.times() {
+		bits++ // of pairs
+	}
+	return extsort.Order{KeyBits: bits, ByValue: d == Sum || d == Mean || d == Max}
 }
 
 // remap is that of the generations.
@@ -101,7 +108,7 @@ func (g *ingestion) remap(userGen, itemGen int) (*extsort.Remap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &extsort.Remap{Users: users, Items: items, Pack: g.pack}, nil
+	return &extsort.Remap{Users: users, Items: items, Pack: g.pack, Pairs: g.o.Holdout.times()}, nil
 }
 
 // place names a place in the user's matrix: ids, or indices from 1.

@@ -22,9 +22,9 @@ func (g *ingestion) walk(ctx context.Context, emit func(part []extsort.Entry) er
 	defer func() { err = errors.Join(err, m.Close()) }()
 	group, ctx := errgroup.WithContext(ctx)
 	c := combiner{
-		policy: g.o.Duplicates,
+		policy: g.o.Duplicates, pairs: g.o.Holdout.times(),
 		overflow: func(key uint64) error {
-			row, col := g.place(key)
+			row, col := g.place(g.unpaired(key))
 			return fmt.Errorf("combine entries at row %s, column %s: %w", row, col, format.ErrOverflow)
 		},
 	}
@@ -94,6 +94,7 @@ func (g *ingestion) combine(ctx context.Context, m *extsort.Merger, c *combiner,
 // in ascending order, part after part.
 type combiner struct {
 	policy     Duplicates
+	pairs      bool                   // every other place is the time of the one before: the newest is its own
 	overflow   func(key uint64) error // the error for a sum that is not finite
 	lower      func(key uint64) bool  // places that only mirror others, and are not counted; may be nil
 	duplicates int64                  // entries merged away
@@ -102,9 +103,9 @@ type combiner struct {
 
 	open  bool          // there is a place that may get further entries
 	place extsort.Entry // it, with its first value
-	// Of the values there: Neumaier's sum in the order given (ascending under Sum and Mean), the last one, their number.
-	sum, comp, last float64
-	count           int64
+	// Of the values there: Neumaier's sum in the order given (ascending under Sum and Mean), the last one, the largest, their number.
+	sum, comp, last, most float64
+	count                 int64
 
 	scratch []extsort.Entry
 }
@@ -134,9 +135,6 @@ func (c *combiner) add(dst, part []extsort.Entry) ([]extsort.Entry, error) {
 	var err error
 	for len(part) > 0 {
 		if e := part[0]; c.open && e.Key == c.place.Key {
-			if c.duplicates == 0 {
-				c.repeated = e.Key
-			}
 			c.another(e.Val)
 			part = part[1:]
 			continue
@@ -165,14 +163,17 @@ func single(part []extsort.Entry) int {
 // another takes a further value at the open place.
 func (c *combiner) another(v float64) {
 	once := int64(1)
-	if c.lower != nil && c.lower(c.place.Key) {
+	if c.isTime() || c.lower != nil && c.lower(c.place.Key) {
 		once = 0
 	}
 	if c.count == 1 {
-		c.sum, c.comp = c.place.Val, 0
+		c.sum, c.comp, c.most = c.place.Val, 0, c.place.Val
 		c.places += once
 	}
 	c.count++
+	if c.duplicates == 0 && once > 0 {
+		c.repeated = c.place.Key
+	}
 	c.duplicates += once
 	t := c.sum + v
 	if math.Abs(c.sum) >= math.Abs(v) {
@@ -180,7 +181,7 @@ func (c *combiner) another(v float64) {
 	} else {
 		c.comp += (v - t) + c.sum
 	}
-	c.sum, c.last = t, v
+	c.sum, c.last, c.most = t, v, max(c.most, v)
 }
 
 // end appends the open place, if any, to dst.
@@ -191,12 +192,14 @@ func (c *combiner) end(dst []extsort.Entry) ([]extsort.Entry, error) {
 	c.open = false
 	e := c.place
 	if c.count > 1 {
-		switch c.policy {
-		case Last, Max: // Max has its entries in ascending order
+		switch {
+		case c.pairs && isTime(e.Key), c.policy == Max:
+			e.Val = c.most
+		case c.policy == Last:
 			e.Val = c.last
-		case Sum:
+		case c.policy == Sum:
 			e.Val = c.sum + c.comp
-		case Mean:
+		case c.policy == Mean:
 			e.Val = (c.sum + c.comp) / float64(c.count)
 		}
 		if !finite(e.Val) {

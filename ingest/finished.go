@@ -39,7 +39,9 @@ func complete(o Options, names []string, out string) (*Report, error) {
 	if err := g.describe(out); err != nil {
 		return nil, err
 	}
-	if n, ok := had["entries"].(float64); ok && o.Graph != Undirected {
+	if n, ok := had[combinedKey].(float64); ok {
+		g.report.Duplicates = int64(n)
+	} else if n, ok := had["entries"].(float64); ok && o.Graph != Undirected {
 		g.report.Duplicates = int64(n) - g.report.NNZ
 	}
 	if n, ok := had["bad_lines"].(float64); ok {
@@ -95,6 +97,9 @@ func (g *ingestion) sameOrigin(had map[string]any, made time.Time) error {
 
 // idsKey is the name of the file of ids of a side, and its sum, in the source of a store.
 func idsKey(side format.Side) string { return side.String() + "_ids" }
+
+// combinedKey is the name of the number of entries combined with others in the source of a store that does not have all.
+const combinedKey = "combined"
 
 // sumsKey is the name of the sums of the inputs in the source of a store.
 const sumsKey = "input_sums"

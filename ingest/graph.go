@@ -64,13 +64,13 @@ func (r *reading) axes() []*ids.Axis {
 // given is how many entries the input has; of an undirected graph, edges.
 func (g *ingestion) given() int64 {
 	if g.o.Graph != Undirected {
-		return g.spool.N
+		return g.entries()
 	}
 	loops := g.report.SelfLoops
 	if g.o.SelfLoops == LoopsDropped {
 		loops = 0
 	}
-	return (g.spool.N + loops) / 2
+	return (g.entries() + loops) / 2
 }
 
 // square refuses an input of a declared shape that cannot be the graph.
@@ -115,7 +115,7 @@ func (o Options) edges(c *format.Chunk, b *format.Batch, src *source) (loops int
 	}
 	switch {
 	case loops > 0 && o.SelfLoops == LoopsError:
-		at := src.reader.Locate(c, first)
+		at := src.reader.Locate(c, o.Filter.nth(c, src, first))
 		return loops, &format.ParseError{File: src.Name, Line: at.Line, Byte: at.Byte, Field: "node", Text: nameOfKey(&b.Row, first, src), Err: errLoop, Want: "none, as --self-loops error has it (keep or drop them)"}
 	case loops > 0 && o.SelfLoops == LoopsDropped:
 		b.Keep(func(n int) bool { return !loop(n) })

@@ -64,6 +64,14 @@ type ingestion struct {
 	resumed *journal // nil: begun anew
 
 	pack extsort.Packer
+
+	// What is written, if not all: see sift.
+	sieve       *sieve
+	left        extsort.Packer // of the matrix that is left
+	split       *splitter
+	train, test *part
+	sifting     int64 // bytes held
+	testStaging *vfs.Staging
 }
 
 func ingest(ctx context.Context, inputs []string, out string, o Options, p plan) (*Report, error) {
@@ -114,6 +122,12 @@ func attempt(ctx context.Context, names []string, out string, o Options, p plan)
 	}
 	g := newIngestion(o, p, names, staging, out)
 	defer func() { err = errors.Join(err, staging.Abort()) }() // nothing after Commit
+	if g.testStaging, err = stagePair(o, out); err != nil {
+		return nil, err
+	}
+	if g.testStaging != nil {
+		defer func() { err = errors.Join(err, g.testStaging.Abort()) }()
+	}
 	if err := g.begin(ctx); err != nil {
 		if errors.Is(err, scratch.ErrDamaged) {
 			err = errors.Join(err, g.scratch.Remove())
@@ -182,7 +196,7 @@ func (g *ingestion) begin(ctx context.Context) (err error) {
 func (g *ingestion) run(ctx context.Context) (err error) {
 	r := g.reading
 	defer func() { err = errors.Join(err, r.users.Close(), r.items.Close()) }()
-	for _, stage := range []func(context.Context) error{g.read, g.sort, g.write} {
+	for _, stage := range []func(context.Context) error{g.read, g.sort, g.sift, g.write} {
 		if err := stage(ctx); err != nil {
 			return err
 		}
@@ -203,10 +217,13 @@ func (g *ingestion) read(ctx context.Context) error {
 	}
 	g.report.Format = r.format
 	g.report.InputBytes = r.uncompressed
+	if r.spool.N == 0 && r.outside.N > 0 {
+		return g.o.Filter.nothingWithin(r.outside)
+	}
 	if r.shape == nil && r.spool.N == 0 {
 		return &format.ParseError{File: input.DisplayName(g.names[len(g.names)-1]), Err: fmt.Errorf("%w in the input", format.ErrEmpty)}
 	}
-	g.o.Log.Debug("read", "format", r.format, "entries", r.spool.N, "spilled", r.spool.InFiles)
+	g.o.Log.Debug("read", "format", r.format, "entries", r.entries(), "spilled", r.spool.InFiles)
 	if err := r.spool.Finish(); err != nil || !r.spool.InFiles {
 		return err
 	}

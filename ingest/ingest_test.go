@@ -509,7 +509,7 @@ func TestBudgets(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"one column":    {Columns: []string{"1"}},
-		"four columns":  {Columns: []string{"1", "2", "3", "4"}},
+		"five columns":  {Columns: []string{"1", "2", "3", "4", "5"}},
 		"line end":      {Separator: "\n"},
 		"quote":         {Separator: `"`},
 		"negative bad":  {MaxBadLines: -1},

@@ -49,6 +49,7 @@ type journal struct {
 	Shape       *shape
 	Lines, Bad  int64
 	LeftOut     map[string]int64 `json:",omitempty"`
+	Outside     span
 	FirstBad    []savedError
 	InputBytes  int64
 	Entries     int64
@@ -60,6 +61,7 @@ type journal struct {
 	Items       ids.State
 	Seconds     map[string]float64
 	Fingerprint string
+	Test        string // fingerprint of the store of what is held out
 	Duplicates  int64
 	Titled      bool  `json:",omitempty"` // the input has titles
 	Loops       int64 `json:",omitempty"` // edges from a node to itself
@@ -126,14 +128,14 @@ func (o Options) shaping() [][2]string {
 	if shard <= 0 {
 		shard = csr.DefaultShard
 	}
-	return [][2]string{
+	return slices.Concat([][2]string{
 		{"format", cmp.Or(o.Format, auto)}, {"separator", o.Separator}, {"columns", strings.Join(o.Columns, ",")},
 		{"header", o.Header.String()}, {"duplicates", o.Duplicates.String()}, {"orientation", o.Orient.String()},
 		{"bad lines", strconv.FormatInt(o.MaxBadLines, 10)}, {"shard size", strconv.FormatInt(shard, 10)},
 		{"index base", o.IndexBase.String()}, {"features", strconv.FormatInt(o.Features, 10)},
 		{"events", strconv.FormatBool(o.Events)},
 		{"graph", o.Graph.String()}, {"self-loops", o.SelfLoops.String()},
-	}
+	}, o.Filter.shaping(), o.Holdout.shaping())
 }
 
 // matches tells why an ingest of the inputs with the options cannot go on from

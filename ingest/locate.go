@@ -14,7 +14,7 @@ import (
 // duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.
 func (g *ingestion) duplicateError(ctx context.Context, c *combiner) error {
 	e := &DuplicateError{Count: c.duplicates, Places: c.places, Entries: g.given()}
-	key := c.repeated
+	key := g.unpaired(c.repeated)
 	e.Row, e.Col = g.place(key)
 	if slices.Contains(g.names, "-") {
 		return e
@@ -80,6 +80,9 @@ func (l *locator) search(ctx context.Context, src *source) error {
 			return bytes.Equal(row.Text(i), l.row) && bytes.Equal(col.Text(i), l.col)
 		}
 		for i := range b.Val {
+			if l.o.Filter.times() && !l.o.Filter.within(b.Time[i]) {
+				continue
+			}
 			if is(&b.Row, &b.Col, i) || l.either && !mirrored && is(&b.Col, &b.Row, i) {
 				l.files = append(l.files, src.Name)
 				l.found = append(l.found, src.reader.Locate(c, i))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -98,8 +99,8 @@ type Options struct {
 	// tabs (write "\t" for one tab). Empty means: detect "::", tab, comma,
 	// semicolon, pipe or blanks.
 	Separator string
-	// Columns are user, item and value, each the name of a column in the header
-	// or its 1-based number. With two of them every entry is 1. Empty means what
+	// Columns are user, item, value and time, each the name of a column in the header
+	// or its 1-based number. With two of them, or an empty value, every entry is 1. Empty means what
 	// the header tells, or without one the first, second and (if there are more than two)
 	// third column; see the package's documentation.
 	Columns []string
@@ -120,6 +121,8 @@ type Options struct {
 	// column of ids or by the ids; what can be both is an AmbiguityError.
 	Titles, RowTitles, ColTitles string
 	Duplicates                   Duplicates
+	Filter                       Filter
+	Holdout                      Holdout
 	Orient                       Orientation
 	// Graph makes a square matrix of edges: rows and columns are the same nodes.
 	Graph     Graph
@@ -187,8 +190,8 @@ func (o Options) validate() error {
 	switch n := len(o.Columns); {
 	case o.Format != "" && !slices.Contains(o.formatNames(), o.Format):
 		return fmt.Errorf("unknown format %q: want one of %s", o.Format, strings.Join(o.formatNames(), ", "))
-	case n != 0 && n != 2 && n != 3:
-		return fmt.Errorf("read columns %q: want user,item or user,item,value", strings.Join(o.Columns, ","))
+	case n != 0 && (n < 2 || n > 4):
+		return fmt.Errorf("read columns %q: want user,item or user,item,value or user,item,value,time", strings.Join(o.Columns, ","))
 	case strings.ContainsAny(o.Separator, "\r\n\""):
 		return fmt.Errorf("read separator %q: it cannot hold a line end or a quote", o.Separator)
 	case o.Events && n == 3:
@@ -212,5 +215,48 @@ func (o Options) validate() error {
 	case o.Memory < 0:
 		return fmt.Errorf("work within %d bytes: want a positive budget", o.Memory)
 	}
+	if err := o.Filter.validate(); err != nil {
+		return err
+	}
+	if err := o.Holdout.validate(); err != nil {
+		return err
+	}
+	return o.siftedGraph()
+}
+
+// siftedGraph refuses what would leave no graph, or part the two entries of an edge.
+func (o Options) siftedGraph() error {
+	f := o.Filter
+	switch {
+	case o.Graph == Undirected && f.MinPerRow != f.MinPerCol:
+		return fmt.Errorf("keep rows with %d and columns with %d entries of an undirected graph: want equally many, they are the same nodes", f.MinPerRow, f.MinPerCol)
+	case o.Graph == Directed && max(f.MinPerRow, f.MinPerCol) > 0:
+		return errors.New("keep rows or columns with enough entries of a directed graph: its rows and columns would not be the same nodes")
+	case o.Graph == Undirected && o.Holdout.Kind != HoldoutNone:
+		return errors.New("hold out entries of an undirected graph: each edge has two; want a directed one")
+	}
 	return nil
 }
+
+// readsTimes tells whether the times of entries are needed.
+func (o Options) readsTimes() bool { return o.Filter.times() || o.Holdout.times() }
+
+// sifting is the bytes that sifting a matrix holds.
+func (o Options) sifting(s shape) (n int64) {
+	stored := extsort.NewPacker(s.Rows, s.Cols, o.Orient.transpose(s.Rows, s.Cols))
+	if o.Filter.matrix() {
+		n += sieveBytes(stored)
+	}
+	switch o.Holdout.Kind {
+	case HoldoutNone:
+		return n
+	case HoldoutRandom:
+		n += 8 * stored.Cols
+	case HoldoutLast:
+		n += (24 + 16*o.Holdout.N) * stored.Cols
+	}
+	return n + stored.Cols/4
+}
+
+// sifts tells whether the matrix is another one than that of all entries.
+func (o Options) sifts() bool { return o.Filter.matrix() || o.Holdout.Kind != HoldoutNone }

@@ -11,13 +11,14 @@ const (
 	StageRead  = "read"
 	StageIDs   = "ids" // only if they do not fit in memory
 	StageSort  = "sort"
+	StageSift  = "sift" // only if entries are left out or held out
 	StageWrite = "write"
 )
 
 // Progress is sent at each change of Stage, and within a stage about every 100 ms.
 type Progress struct {
-	Stage       string // StageRead, StageIDs, StageSort, StageWrite
-	Done, Total int64  // bytes of input, as they lie on disk, for read; ids in lists; entries for sort and write; Total 0 = unknown
+	Stage       string // StageRead, StageIDs, StageSort, StageSift, StageWrite
+	Done, Total int64  // bytes of input, as they lie on disk, for read; ids in lists; entries for sort, sift and write; Total 0 = unknown
 	Entries     int64  // read so far
 }
 

@@ -21,14 +21,15 @@ import (
 
 // A job is a chunk on its way from the reader through a worker to the sequencer.
 type job struct {
-	chunk format.Chunk
-	batch format.Batch
-	src   *source
-	loops int64         // edges from a node to itself
-	last  bool          // of its source; without a chunk
-	err   error         // the reader's, instead of a chunk, or of parsing it
-	at    place         // behind the chunk; its tally is made by take
-	ready chan struct{} // receives once the batch is parsed
+	chunk   format.Chunk
+	batch   format.Batch
+	src     *source
+	outside span          // of entries left out of the batch
+	loops   int64         // edges from a node to itself
+	last    bool          // of its source; without a chunk
+	err     error         // the reader's, instead of a chunk, or of parsing it
+	at      place         // behind the chunk; its tally is made by take
+	ready   chan struct{} // receives once the batch is parsed
 }
 
 // A reading is the first stage: inputs to entries under temporary ids. One
@@ -56,15 +57,25 @@ type reading struct {
 	stats csr.ValueStats
 
 	pairs        []uint64 // keys of a batch
-	uncompressed int64    // bytes of all inputs
+	pairKeys     []uint64 // and times
+	pairVals     []float64
+	outside      span  // of entries that a Filter has left out
+	uncompressed int64 // bytes of all inputs
 }
 
-// held is the bytes of the dictionaries.
+// held is the bytes of the dictionaries, and while entries are in memory of what will be needed beside them to sift.
 func (r *reading) held() (n int64) {
 	for _, a := range r.axes() {
 		n += a.Size()
 	}
-	return n
+	if r.spool.InFiles {
+		return n
+	}
+	s := shape{Rows: int64(r.users.Len()), Cols: int64(r.items.Len())}
+	if r.shape != nil {
+		s = *r.shape
+	}
+	return n + r.o.sifting(s)
 }
 
 // generations is the number of lists of ids.
@@ -232,6 +243,7 @@ func (r *reading) parse(work <-chan *job) {
 			ones(j.batch.Val)
 		}
 		if j.err == nil {
+			j.outside = r.o.Filter.apply(&j.batch)
 			j.loops, j.err = r.o.edges(&j.chunk, &j.batch, j.src)
 		}
 		if r.o.Duplicates == DuplicatesError { // else the final values are not yet known
@@ -273,6 +285,8 @@ func (r *reading) take(ctx context.Context, j *job) error {
 	}
 	r.report.Lines += b.Lines
 	r.report.SelfLoops += j.loops
+	r.outside.add(j.outside)
+	r.report.Filtered.Outside = r.outside.N
 	r.shape, r.format = j.src.shape, j.src.format
 	err := error(nil)
 	if r.shape == nil {
@@ -285,7 +299,7 @@ func (r *reading) take(ctx context.Context, j *job) error {
 	}
 	r.place = j.at
 	r.place.Tally = j.src.tally
-	r.meter.set(j.at.Disk, r.spool.N)
+	r.meter.set(j.at.Disk, r.entries())
 	return r.save()
 }
 
@@ -334,7 +348,14 @@ func (r *reading) addIDs(b *format.Batch) error {
 	if r.pairs, err = ids.Pairs(r.pairs[:0], b, r.users, r.items); err != nil {
 		return err
 	}
-	if err := r.spool.Add(r.pairs, b.Val); err != nil {
+	keys, vals := r.pairs, b.Val
+	if r.o.Holdout.times() {
+		r.spool.Loose()
+		if keys, vals, err = r.addTimes(b); err != nil {
+			return err
+		}
+	}
+	if err := r.spool.Add(keys, vals); err != nil {
 		return err
 	}
 	for {

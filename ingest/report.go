@@ -33,6 +33,8 @@ type Report struct {
 	ColTitles    int64            `json:"col_titles,omitempty"`
 	Titled       bool             `json:"-"`                  // the input has titles of its own
 	LeftOut      map[string]int64 `json:"left_out,omitempty"` // what the input has beside the matrix, as labels, and how many
+	Filtered     Filtered         `json:"filtered,omitzero"`
+	Heldout      *Heldout         `json:"held_out,omitempty"` // nil: nothing
 	Seconds      Seconds          `json:"seconds"`
 }
 
@@ -40,7 +42,7 @@ type Report struct {
 type Seconds struct {
 	Total float64 `json:"total"`
 	Read  float64 `json:"read"`
-	Sort  float64 `json:"sort"` // ranking the ids included
+	Sort  float64 `json:"sort"` // ranking the ids included, and sifting
 	Write float64 `json:"write"`
 }
 
@@ -71,5 +73,8 @@ func (g *ingestion) describe(out string) error {
 		rep.Rows, rep.Cols = rep.Cols, rep.Rows
 	}
 	rep.Fingerprint, rep.Bytes = s.Fingerprint(), s.Size()
-	return s.Close()
+	if err := s.Close(); err != nil {
+		return err
+	}
+	return g.describePair()
 }

@@ -69,6 +69,10 @@ func (g *ingestion) unfinished() (*journal, error) {
 	if err != nil {
 		return nil, &ResumeError{Spool: g.scratch.Name, Err: err}
 	}
+	if j.Test != "" && len(j.Runs) == 0 { // a pair that was made in memory, perhaps half of it published
+		g.saver.saved = true
+		return nil, g.scratch.Sweep(map[string]bool{scratch.Journal: true})
+	}
 	return j, nil
 }
 
@@ -104,6 +108,7 @@ func (j *journal) report(r *Report, m *meter) {
 	r.Format, r.Lines, r.BadLines, r.InputBytes = j.Format, j.Lines, j.Bad, j.InputBytes
 	r.Duplicates, r.Runs, r.SpilledBytes = j.Duplicates, j.MostRuns, j.Spilled
 	r.FirstBad, r.LeftOut = nil, j.LeftOut
+	r.Filtered.Outside = j.Outside.N
 	for i := range j.FirstBad {
 		r.FirstBad = append(r.FirstBad, j.FirstBad[i].restore())
 	}
@@ -117,6 +122,7 @@ func (j *journal) report(r *Report, m *meter) {
 func (g *ingestion) restore(j *journal) error {
 	r, s := g.reading, g.spool
 	j.report(g.report, g.meter)
+	r.outside = j.Outside
 	r.place, r.format, r.shape, r.uncompressed = j.Place, j.Format, j.Shape, j.InputBytes
 	if j.Values != nil {
 		r.stats = csr.StatsOf(*j.Values)
@@ -255,7 +261,10 @@ func (g *ingestion) journal(step string) *journal {
 	for _, err := range g.report.FirstBad {
 		j.FirstBad = append(j.FirstBad, saveError(err))
 	}
-	j.Runs = g.spool.Files()
+	if g.spool.InFiles {
+		j.Runs = g.spool.Files()
+	}
+	j.Outside = r.outside
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if g.o.Duplicates == DuplicatesError && g.spool.N > 0 {
@@ -284,5 +293,5 @@ func resumable(err error) bool {
 		memory    *MemoryError
 	)
 	return !errors.As(err, &parse) && !errors.As(err, &duplicate) && !errors.As(err, &memory) &&
-		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, scratch.ErrDamaged)
+		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrEmpty) && !errors.Is(err, scratch.ErrDamaged)
 }

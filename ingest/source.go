@@ -65,7 +65,7 @@ func (src *source) open(o Options, prev *source) (err error) {
 	}
 	in := &format.Input{
 		Name: src.Name, Stream: src.File, Chosen: o.Format != "", Separator: o.Separator, Columns: o.Columns, Header: o.Header,
-		IndexBase: o.IndexBase, Features: o.Features, Events: o.Events,
+		IndexBase: o.IndexBase, Features: o.Features, Events: o.Events, Times: o.readsTimes(),
 	}
 	in.Declare = func(rows, cols int64) error {
 		if src.shape == nil {
@@ -96,6 +96,9 @@ func (src *source) open(o Options, prev *source) (err error) {
 	}
 	if in.Late {
 		src.shape = &shape{Late: true}
+	}
+	if in.Times && (!in.HasTimes || src.shape != nil) {
+		return &format.ParseError{File: in.Name, Err: fmt.Errorf("input of format %s: %w", in.Format, format.ErrNoTimes)}
 	}
 	if prev != nil && src.shape != nil {
 		return alone(src.Name)

@@ -4,40 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
-// write writes the store and publishes it.
-func (g *ingestion) write(ctx context.Context) (err error) {
+// write writes the store, or both, and publishes it.
+func (g *ingestion) write(ctx context.Context) error {
+	if g.split != nil {
+		g.meter.begin(StageWrite, 2*g.spool.N)
+		return g.writePair(ctx)
+	}
 	g.meter.begin(StageWrite, g.spool.N)
-	w, err := csr.Create(g.report.Store, csr.CreateOptions{
-		FS: g.o.FS, Cols: g.pack.Cols, Values: g.reading.stats.Values(), Transposed: g.pack.Transposed,
-		ShardSize: g.o.ShardSize, Source: g.source(), Staging: g.staging, Workers: g.plan.encoders,
-	})
+	return g.writeOne(ctx)
+}
+
+func (g *ingestion) writeOne(ctx context.Context) (err error) {
+	w, err := g.fill(ctx, nil, g.staging, g.source())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Abort()) }() // nothing after Commit
-	rows := rowWriter{w: w, pack: g.pack, most: g.longestRow()}
-	if g.report.Duplicates, err = g.walk(ctx, rows.add); err != nil {
-		if me := (*MemoryError)(nil); errors.As(err, &me) {
-			me.Budget, me.Need = g.o.Memory, g.o.Memory+2*rowCost*g.pack.Cols
-		}
-		return err
-	}
-	if err := rows.flush(g.pack.Rows); err != nil {
-		return err
-	}
-	if err := g.writeIDs(ctx, w); err != nil {
-		return err
-	}
-	g.report.SpilledBytes = g.spool.Spilled()
 	if g.saver.saved {
-		if err := g.saveCommit(w); err != nil {
+		if err := g.saveCommit(w, nil); err != nil {
 			return err
 		}
 	}
@@ -47,12 +41,84 @@ func (g *ingestion) write(ctx context.Context) (err error) {
 	return w.Commit()
 }
 
+// fill writes a store of all entries that are left, or of a part of them.
+func (g *ingestion) fill(ctx context.Context, p *part, staging *vfs.Staging, source map[string]any) (_ *csr.Writer, err error) {
+	stats := &g.reading.stats
+	if p != nil {
+		stats = &p.stats
+	}
+	w, err := csr.Create(g.report.Store, csr.CreateOptions{
+		FS: g.o.FS, Cols: g.left.Cols, Values: stats.Values(), Transposed: g.pack.Transposed,
+		ShardSize: g.o.ShardSize, Source: source, Staging: staging, Workers: g.plan.encoders,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Abort())
+		}
+	}()
+	next := int64(0)
+	empty := func(row int64) error {
+		if row == next {
+			return nil
+		}
+		return w.AppendEmptyRows(row - next)
+	}
+	row := func(row int64, cols []uint32, vals []float64) error {
+		if len(cols) == 0 {
+			return nil
+		}
+		if err := empty(row); err != nil {
+			return err
+		}
+		next = row + 1
+		return w.AppendRow(cols, vals)
+	}
+	duplicates := int64(0)
+	if p == nil {
+		duplicates, err = g.matrixRows(ctx, func(i int64, cols []uint32, vals []float64, _ []format.Time) error { return row(i, cols, vals) })
+	} else {
+		duplicates, err = g.splitRows(ctx, func(held []bool, i int64, cols []uint32, vals []float64) error {
+			cols, vals = p.take(held, cols, vals)
+			return row(i, cols, vals)
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.report.Duplicates = duplicates
+	if err := empty(g.left.Rows); err != nil {
+		return nil, err
+	}
+	if err := g.writeIDs(ctx, w); err != nil {
+		return nil, err
+	}
+	g.report.SpilledBytes = g.spool.Spilled()
+	return w, nil
+}
+
 // saveCommit notes the fingerprint of the store that is about to be published:
 // if it is there when the ingest is resumed, all is done.
-func (g *ingestion) saveCommit(w *csr.Writer) (err error) {
+// test is the store of what is held out, or nil.
+func (g *ingestion) saveCommit(w, test *csr.Writer) (err error) {
 	j := g.journal(stepCommit)
 	if j.Fingerprint, err = w.Seal(); err != nil {
 		return err
+	}
+	if test != nil {
+		if j.Test, err = test.Seal(); err != nil {
+			return err
+		}
+		err := g.scratch.Make()
+		if err == nil {
+			err = g.o.FS.SyncDir(filepath.Dir(g.scratch.Name))
+		}
+		if err != nil {
+			return err
+		}
+		g.saver.saved = true
 	}
 	return j.write(g.scratch)
 }
@@ -67,23 +133,20 @@ func (g *ingestion) longestRow() int {
 }
 
 func (g *ingestion) writeIDs(ctx context.Context, w *csr.Writer) error {
-	users, items := csr.RowAxis, csr.ColAxis
-	if g.pack.Transposed {
-		users, items = items, users
-	}
-	if err := g.writeAxis(ctx, g.reading.users, w, users); err != nil {
+	if err := g.writeAxis(ctx, w, csr.RowAxis); err != nil {
 		return err
 	}
-	return g.writeAxis(ctx, g.reading.items, w, items)
+	return g.writeAxis(ctx, w, csr.ColAxis)
 }
 
-// writeAxis writes the ids of an axis, unless they are 0 … n−1.
-func (g *ingestion) writeAxis(ctx context.Context, a *ids.Axis, w *csr.Writer, axis csr.Axis) error {
-	if g.reading.shape != nil && !a.Any() || a.Natural() {
-		return nil
+// writeAxis writes the ids of a stored side, if there are any, unless they are 0 … n−1.
+func (g *ingestion) writeAxis(ctx context.Context, w *csr.Writer, axis csr.Axis) error {
+	rows := axis == csr.RowAxis
+	if natural, err := g.natural(rows); natural || err != nil {
+		return err
 	}
 	kind := csr.IntIDs
-	if a.Text {
+	if g.isText(rows) {
 		kind = csr.StringIDs
 	}
 	iw, err := w.IDs(axis, kind)
@@ -91,11 +154,11 @@ func (g *ingestion) writeAxis(ctx context.Context, a *ids.Axis, w *csr.Writer, a
 		return err
 	}
 	n := 0
-	err = a.Each(g.scratch, func(id *ids.ID) error {
+	err = g.eachLeft(rows, func(id *ids.ID) error {
 		if n++; n%(1<<14) == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if a.Text {
+		if kind == csr.StringIDs {
 			return iw.AppendString(string(id.Text))
 		}
 		return iw.AppendInt(id.Int)
@@ -106,6 +169,28 @@ func (g *ingestion) writeAxis(ctx context.Context, a *ids.Axis, w *csr.Writer, a
 	return iw.Close()
 }
 
+// natural tells whether the ids of a stored side that are left are 0 … n−1.
+func (g *ingestion) natural(rows bool) (bool, error) {
+	if g.sieve == nil {
+		return !g.hasIDs(rows) || g.storedAxis(rows).Natural(), nil
+	}
+	if g.isText(rows) {
+		return false, nil
+	}
+	n := int64(0)
+	err := g.eachLeft(rows, func(id *ids.ID) error {
+		if id.Int != n {
+			return errStop
+		}
+		n++
+		return nil
+	})
+	if errors.Is(err, errStop) {
+		return false, nil
+	}
+	return true, err
+}
+
 // source is what the manifest says about where the matrix came from. It must
 // depend on nothing but the inputs and the options that shape the matrix.
 func (g *ingestion) source() map[string]any {
@@ -113,29 +198,34 @@ func (g *ingestion) source() map[string]any {
 	s["format"] = g.reading.format
 	s["entries"] = g.given()
 	s["duplicates"] = g.o.Duplicates.String()
+	if g.o.sifts() {
+		s[combinedKey] = g.report.Duplicates
+	}
 	if g.report.BadLines > 0 {
 		s["bad_lines"] = g.report.BadLines
 	}
 	return s
 }
 
-// rowWriter puts entries in ascending order together to rows.
-type rowWriter struct {
-	w    *csr.Writer
-	pack extsort.Packer
-	most int // entries of a row the budget allows
-	row  int64
-	cols []uint32
-	vals []float64
+// A rowBuilder puts entries in ascending order together to rows and hands over those that have some.
+type rowBuilder struct {
+	pack  extsort.Packer
+	most  int // entries of a row the budget allows
+	emit  func(row int64, cols []uint32, vals []float64, times []format.Time) error
+	row   int64
+	cols  []uint32
+	vals  []float64
+	times []format.Time // empty unless entries have times
 }
 
-func (r *rowWriter) add(part []extsort.Entry) error {
+func (r *rowBuilder) add(part []extsort.Entry, times []format.Time) error {
 	for len(part) > 0 {
 		row, _ := r.pack.Stored(part[0].Key)
 		if row != r.row {
-			if err := r.flush(row); err != nil {
+			if err := r.flush(); err != nil {
 				return err
 			}
+			r.row = row
 		}
 		n := r.pack.InRow(part)
 		had := len(r.cols)
@@ -149,24 +239,19 @@ func (r *rowWriter) add(part []extsort.Entry) error {
 			cols[i], vals[i] = uint32(e.Key)&mask, e.Val
 		}
 		part = part[n:]
+		if len(times) > 0 {
+			r.times, times = append(r.times, times[:n]...), times[n:]
+		}
 	}
 	return nil
 }
 
-// flush writes the row being put together and the empty rows up to next.
-func (r *rowWriter) flush(next int64) error {
-	if len(r.cols) > 0 {
-		if err := r.w.AppendRow(r.cols, r.vals); err != nil {
-			return err
-		}
-		r.cols, r.vals = r.cols[:0], r.vals[:0]
-		r.row++
+// flush ends the row being put together.
+func (r *rowBuilder) flush() error {
+	if len(r.cols) == 0 {
+		return nil
 	}
-	if next > r.row {
-		if err := r.w.AppendEmptyRows(next - r.row); err != nil {
-			return err
-		}
-		r.row = next
-	}
-	return nil
+	err := r.emit(r.row, r.cols, r.vals, r.times)
+	r.cols, r.vals, r.times = r.cols[:0], r.vals[:0], r.times[:0]
+	return err
 }

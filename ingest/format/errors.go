@@ -15,6 +15,7 @@ var (
 	ErrCompression = errors.New("damaged compressed data")
 	ErrEmpty       = errors.New("no entries")
 	ErrHeader      = errors.New("malformed header")
+	ErrNoTimes     = errors.New("its entries have no times")
 	ErrUnsupported = errors.New("not supported")
 )
 

@@ -50,6 +50,7 @@ type reader struct {
 	fields            int                        // in every line
 	user, item, value int                        // their columns, from 0; value −1: every entry is 1
 	stamp             int                        // a column that must be an integer, or −1
+	time              int                        // a column of times to be read, or −1
 	roles             roles.Assignment
 	names             [3]string
 	header            []byte // the line with names, or nil
@@ -143,6 +144,16 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 			return p.fail(line, s.Col, "timestamp", base[s.A:s.B], text.ErrInteger)
 		}
 	}
+	var at format.Time
+	if p.time >= 0 {
+		s := f.spans[p.time]
+		if at, err = format.ParseTime(base[s.A:s.B]); err != nil {
+			if bytes.Equal(l, p.header) {
+				return nil // as above
+			}
+			return p.fail(line, s.Col, "time", base[s.A:s.B], fmt.Errorf("%w: want a number or a date of ISO 8601", err))
+		}
+	}
 	userID, itemID := base[user.A:user.B], base[item.A:item.B]
 	u, userInt := integer(&b.Row, userID)
 	i, itemInt := integer(&b.Col, itemID)
@@ -156,6 +167,9 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 	put(&b.Row, userID, u, userInt)
 	put(&b.Col, itemID, i, itemInt)
 	b.AddValue(v)
+	if p.time >= 0 {
+		b.Time = append(b.Time, at)
+	}
 	return nil
 }
 

@@ -30,7 +30,7 @@ type window [fastWindow + 8]byte
 // fastLines tells whether lines can be read fast: user, item and, if there are
 // more fields, value and at most one further integer, in this order.
 func (p *reader) fastLines() bool {
-	return !p.sep.blanks && len(p.sep.text) <= 2 && p.sep.text[0] != '.' && p.user == 0 && p.item == 1 &&
+	return p.time < 0 && !p.sep.blanks && len(p.sep.text) <= 2 && p.sep.text[0] != '.' && p.user == 0 && p.item == 1 &&
 		(p.fields == 2 && p.value < 0 || p.fields <= 4 && p.value == 2)
 }
 

@@ -19,7 +19,7 @@ func open(in *format.Input) (format.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &reader{Lines: lines, file: in.Name, stamp: -1, movieLens: in.Format == movieLens}
+	p := &reader{Lines: lines, file: in.Name, stamp: -1, time: -1, movieLens: in.Format == movieLens}
 	head, whole, err := p.Peek()
 	sample := text.Take(head, whole)
 	switch {
@@ -252,6 +252,10 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 	p.user, p.item, p.value = p.roles.Row, p.roles.Col, p.roles.Value
 	if p.movieLens && p.fields == 4 {
 		p.stamp = 6 - p.user - p.item - max(p.value, 0) // the one left, of 0 to 3
+	}
+	if err == nil && in.Times {
+		p.time, err = p.timeColumn(t.labels(header))
+		in.HasTimes = err == nil
 	}
 	return err
 }

@@ -8,19 +8,34 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
-// Given takes the columns that options choose: user, item and perhaps value, each by its name,
-// in any case, or its number from 1. An error is format.ErrHeader or
+// Given takes the columns that options choose: user, item and perhaps value and time, each by its name,
+// in any case, or its number from 1; an empty value is none. An error is format.ErrHeader or
 // text.ErrFields.
 func Given(names, columns []string) (Assignment, error) {
-	a := Assignment{Row: 0, Col: 1, Value: -1}
-	for i, c := range []*int{&a.Row, &a.Col, &a.Value}[:min(3, len(columns))] {
+	a, at := Assignment{Row: 0, Col: 1, Value: -1}, -1
+	for i, c := range []*int{&a.Row, &a.Col, &a.Value, &at}[:min(4, len(columns))] {
+		if i == 2 && columns[i] == "" {
+			continue
+		}
 		n, err := Find(columns[i], names)
 		if err != nil {
 			return a, err
 		}
 		*c = n
 	}
-	return a, a.Explain(names, "chosen by --columns")
+	const why = "chosen by --columns"
+	if err := a.Explain(names, why); err != nil || at < 0 {
+		return a, err
+	}
+	if at == a.Row || at == a.Col || at == a.Value {
+		return a, fmt.Errorf("%w: one column named twice", format.ErrHeader)
+	}
+	for _, c := range a.Times {
+		a.Columns[c].Role, a.Columns[c].Why = None.String(), "another time is "+why
+	}
+	a.Times = []int{at}
+	a.Columns[at].Role, a.Columns[at].Why = Time.String(), why
+	return a, nil
 }
 
 // Explain completes an assignment that has not been made by names; why is the reason.
@@ -56,7 +71,7 @@ func Find(column string, names []string) (int, error) {
 // ByName tells whether a column is chosen by its name.
 func ByName(columns []string) bool {
 	for _, s := range columns {
-		if !isNumber(s) {
+		if !isNumber(s) && s != "" {
 			return true
 		}
 	}

@@ -276,6 +276,9 @@ func (a *Assignment) settle(names []string, read []Name, why string) {
 func Chosen(names []string, what string, cols ...int) format.Reading {
 	args := make([]string, len(cols))
 	for i, c := range cols {
+		if c < 0 {
+			continue // no value before a time
+		}
 		args[i] = names[c]
 		same := 0
 		for _, n := range names {
@@ -294,7 +297,9 @@ func Chosen(names []string, what string, cols ...int) format.Reading {
 func Numbered(cols []int) string {
 	args := make([]string, len(cols))
 	for i, c := range cols {
-		args[i] = strconv.Itoa(c + 1)
+		if c >= 0 {
+			args[i] = strconv.Itoa(c + 1)
+		}
 	}
 	return strings.Join(args, ",")
 }

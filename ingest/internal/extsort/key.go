@@ -64,11 +64,21 @@ type Remap struct {
 	Users, Items []uint32 // ranks; nil: temporary ids are ranks
 	Pack         Packer
 	First        int64 // taken off items, where a side has no ranks
+	// Pairs tells that of each entry there are two: temporary ids of items and keys have one bit
+	// more, the lowest, which is 0 in the first and 1 in the second. No run is packed.
+	Pairs bool
 }
 
 // entries does nothing if m is nil: keys are places already.
 func (m *Remap) entries(e []Entry) {
 	if m == nil {
+		return
+	}
+	if m.Pairs {
+		for i := range e {
+			k := e[i].Key
+			e[i].Key = m.Pack.Key(int64(m.Users[k>>32]), int64(m.Items[uint32(k)>>1]))<<1 | k&1
+		}
 		return
 	}
 	if m.Users == nil || m.Items == nil {

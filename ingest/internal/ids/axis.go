@@ -127,6 +127,9 @@ func (a *Axis) Number(c *format.Keys) (n int, was uint32) {
 	return len(a.temp), 0
 }
 
+// Len is the number of ids of the generation being numbered.
+func (a *Axis) Len() int { return a.dict.N }
+
 // Empty tells whether the generation being numbered has no ids.
 func (a *Axis) Empty() bool { return a.dict.N == 0 }
 

@@ -37,13 +37,22 @@ func (d *Dir) TakeUnsynced() []vfs.File {
 	return files
 }
 
+// Make makes the directory, unless it is there.
+func (d *Dir) Make() error {
+	if d.Made {
+		return nil
+	}
+	if err := d.FS.Mkdir(d.Name); err != nil {
+		return fmt.Errorf("spill entries: %w", err)
+	}
+	d.Made = true
+	return nil
+}
+
 // Create makes a new file; kind ends its name.
 func (d *Dir) Create(kind string) (vfs.File, error) {
-	if !d.Made {
-		if err := d.FS.Mkdir(d.Name); err != nil {
-			return nil, fmt.Errorf("spill entries: %w", err)
-		}
-		d.Made = true
+	if err := d.Make(); err != nil {
+		return nil, err
 	}
 	name := fmt.Sprintf("%06d.%s", d.Serial, kind)
 	d.Serial++

@@ -1,0 +1,137 @@
+package ingest
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+// A Filter leaves out entries, rows and columns. The zero value leaves out nothing.
+//
+// Times are looked at line by line, as if the others were not in the input. Values and numbers of
+// entries are those of the matrix: after duplicates have been combined. Rows and
+// columns of inputs with ids that have no entry left vanish, with their ids; those of a declared
+// shape and the nodes of a graph only for want of entries. Of graphs there are only cores of undirected ones, where
+// rows and columns need equally many.
+type Filter struct {
+	// Since and Until: entries from Since on, and before Until; zero: without a limit.
+	Since, Until time.Time
+	// MinValue is the least value; nil: any.
+	MinValue *float64
+	// MinPerRow and MinPerCol are the least numbers of entries of a row and a column of the
+	// user's matrix. What has fewer is left out until all that is left has as many
+	// (of a graph of rows and columns: its core); what is left does not depend on the order.
+	MinPerRow, MinPerCol int64
+}
+
+// Filtered counts what a Filter has left out.
+type Filtered struct {
+	Outside    int64 // lines outside of the times
+	Small      int64 // entries of the matrix below the least value
+	Entries    int64 // other entries: of rows and columns with too few
+	Rows, Cols int64 // that have vanished
+	Passes     int   // over the entries, until all that was left had enough
+}
+
+func (f Filter) times() bool { return !f.Since.IsZero() || !f.Until.IsZero() }
+
+// matrix tells whether it looks at the matrix rather than at lines.
+func (f Filter) matrix() bool { return f.MinValue != nil || f.MinPerRow > 0 || f.MinPerCol > 0 }
+
+func (f Filter) validate() error {
+	switch {
+	case f.MinPerRow < 0, f.MinPerCol < 0:
+		return fmt.Errorf("keep rows with %d and columns with %d entries: want 0 or more", f.MinPerRow, f.MinPerCol)
+	case max(f.MinPerRow, f.MinPerCol) > math.MaxUint32:
+		return fmt.Errorf("keep rows with %d and columns with %d entries: want less than 2³²", f.MinPerRow, f.MinPerCol)
+	case f.MinValue != nil && !finite(*f.MinValue):
+		return fmt.Errorf("keep values from %v on: want a number", *f.MinValue)
+	case !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until):
+		return fmt.Errorf("keep entries since %s and until %s: want a beginning before the end", stamp(f.Since), stamp(f.Until))
+	}
+	return nil
+}
+
+// shaping are the options that the store depends on.
+func (f Filter) shaping() [][2]string {
+	value := ""
+	if f.MinValue != nil {
+		value = strconv.FormatFloat(*f.MinValue, 'g', -1, 64)
+	}
+	return [][2]string{
+		{"since", stamp(f.Since)}, {"until", stamp(f.Until)}, {"least value", value},
+		{"least per row", strconv.FormatInt(f.MinPerRow, 10)}, {"least per column", strconv.FormatInt(f.MinPerCol, 10)},
+	}
+}
+
+// stamp is the text of a moment, empty for none.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// within tells whether a time is one of those kept.
+func (f Filter) within(t format.Time) bool {
+	return (f.Since.IsZero() || t >= format.Time(f.Since.UnixMicro())) && (f.Until.IsZero() || t < format.Time(f.Until.UnixMicro()))
+}
+
+// A span is the times of a number of entries.
+type span struct {
+	N           int64
+	Least, Most format.Time
+}
+
+func (s *span) add(o span) {
+	if o.N > 0 && (s.N == 0 || o.Least < s.Least) {
+		s.Least = o.Least
+	}
+	if o.N > 0 && (s.N == 0 || o.Most > s.Most) {
+		s.Most = o.Most
+	}
+	s.N += o.N
+}
+
+// apply leaves out of a batch what is outside of the times, and returns the span of that.
+func (f Filter) apply(b *format.Batch) (outside span) {
+	if !f.times() {
+		return span{}
+	}
+	b.Keep(func(n int) bool {
+		t := b.Time[n]
+		if f.within(t) {
+			return true
+		}
+		outside.add(span{1, t, t})
+		return false
+	})
+	return outside
+}
+
+// nth is the number in a chunk of the entry that is number n of those within the times.
+func (f Filter) nth(c *format.Chunk, src *source, n int) int {
+	if !f.times() {
+		return n
+	}
+	var b format.Batch
+	b.Reset(math.MaxInt64)
+	_ = src.reader.Parse(c, &b) // it has been parsed before
+	for i, t := range b.Time {
+		if !f.within(t) {
+			continue
+		}
+		if n--; n < 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// nothingWithin is the error for an input of which all entries are outside of the times.
+func (f Filter) nothingWithin(outside span) error {
+	return fmt.Errorf("%w since %q until %q: the times go from %v to %v", format.ErrEmpty, stamp(f.Since), stamp(f.Until), outside.Least, outside.Most)
+}

@@ -1,0 +1,182 @@
+package ingest
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+)
+
+// A sieve finds the rows and columns that have enough entries, in passes over all of them by
+// rows. It holds 4 bytes a column and a bit a row.
+//
+// In a pass a row is given up when too few of its entries are in columns that still have enough;
+// those are then taken off their columns. After a pass in which no column has lost what it needs,
+// all that is left has enough. What is left is the union of all sets of rows and columns in which
+// each has enough, so it does not depend on the order in which the others go (Batagelj,
+// Zaveršnik, "Generalized cores", arXiv:cs/0202039).
+type sieve struct {
+	pack           extsort.Packer
+	minRow, minCol uint32 // entries of a stored row and column; 0: none is left out
+	least          float64
+	passes         int
+
+	rows []uint64 // a bit for each that has enough; nil: all have
+	cols []uint32 // entries of each column in rows that have enough; then the place among those left, or gone
+
+	// Of the pass.
+	small, entries int64 // entries below the least value, others
+	row            int64
+	n              uint32   // entries of the row
+	open           []uint32 // columns of the first ones, fewer than minRow
+	again          bool     // a column does not have enough any more
+
+	left extsort.Packer // of the matrix that is left
+	kept int64          // entries
+}
+
+const gone = math.MaxUint32
+
+// newSieve makes the sieve of a filter for a matrix, whose rows and columns have ids unless it is declared.
+func newSieve(f Filter, pack extsort.Packer, declared bool) *sieve {
+	s := &sieve{pack: pack, minRow: uint32(f.MinPerRow), minCol: uint32(f.MinPerCol), least: math.Inf(-1), row: -1}
+	if pack.Transposed {
+		s.minRow, s.minCol = s.minCol, s.minRow
+	}
+	if f.MinValue != nil {
+		s.least = *f.MinValue
+	}
+	if !declared {
+		s.minRow, s.minCol = max(s.minRow, 1), max(s.minCol, 1)
+	}
+	if s.minRow > 0 {
+		s.rows = make([]uint64, (pack.Rows+63)/64)
+	}
+	s.cols = make([]uint32, pack.Cols)
+	return s
+}
+
+// sieveBytes is what the sieve of a matrix holds.
+func sieveBytes(p extsort.Packer) int64 { return p.Rows/8 + 4*p.Cols }
+
+// add gives the next entries of a pass.
+func (s *sieve) add(part []extsort.Entry) {
+	for _, e := range part {
+		row, col := s.pack.Stored(e.Key)
+		if row != s.row {
+			s.endRow()
+			s.row = row
+		}
+		switch {
+		case e.Val < s.least:
+			s.small++
+		case s.passes > 0 && (!s.hasRow(row) || s.cols[col] < s.minCol):
+		default:
+			s.n++
+			if s.n < s.minRow {
+				s.open = append(s.open, col)
+			}
+			if s.passes == 0 {
+				s.cols[col]++
+			}
+		}
+		s.entries++
+	}
+}
+
+func (s *sieve) endRow() {
+	switch {
+	case s.rows == nil || s.row < 0:
+	case s.n >= s.minRow:
+		s.rows[s.row/64] |= 1 << (s.row % 64)
+	default:
+		s.rows[s.row/64] &^= 1 << (s.row % 64)
+		for _, c := range s.open {
+			s.cols[c]--
+			s.again = s.again || s.cols[c] == s.minCol-1
+		}
+	}
+	s.n, s.open = 0, s.open[:0]
+}
+
+// endPass tells whether another one is needed.
+func (s *sieve) endPass() (again bool) {
+	s.endRow()
+	if again = s.again; s.passes == 0 { // so far they were counted
+		again = false
+		for _, n := range s.cols {
+			again = again || n > 0 && n < s.minCol
+		}
+	}
+	s.passes++
+	if s.row, s.again = -1, false; again {
+		s.small, s.entries = 0, 0
+		return true
+	}
+	s.settle()
+	return false
+}
+
+// settle numbers what is left.
+func (s *sieve) settle() {
+	rows, cols := s.pack.Rows, int64(0)
+	if s.rows != nil {
+		rows = 0
+		for _, w := range s.rows {
+			rows += int64(bits.OnesCount64(w))
+		}
+	}
+	for c, n := range s.cols {
+		s.cols[c] = gone
+		if n >= s.minCol {
+			s.cols[c] = uint32(cols)
+			cols++
+			s.kept += int64(n)
+		}
+	}
+	s.left = extsort.NewPacker(rows, cols, false)
+	s.left.Transposed = s.pack.Transposed
+}
+
+func (s *sieve) hasRow(row int64) bool {
+	return s.rows == nil || s.rows[row/64]>>(row%64)&1 == 1
+}
+
+// hasCol tells whether a column is left.
+func (s *sieve) hasCol(col int64) bool { return s.cols[col] != gone }
+
+// A sifter leaves out entries in ascending order and gives the others their places in the matrix that is left.
+type sifter struct {
+	*sieve
+	words  int64 // of rows that have been counted
+	before int64 // rows left in them
+}
+
+// sift leaves out of entries, and of their times unless there are none, what is not left.
+func (s *sifter) sift(part []extsort.Entry, times []format.Time) ([]extsort.Entry, []format.Time) {
+	kept := 0
+	for i, e := range part {
+		row, col := s.pack.Stored(e.Key)
+		if e.Val < s.least || s.cols[col] == gone || !s.hasRow(row) {
+			continue
+		}
+		part[kept] = extsort.Entry{Key: uint64(s.place(row))<<s.left.ColBits | uint64(s.cols[col]), Val: e.Val}
+		if len(times) > 0 {
+			times[kept] = times[i]
+		}
+		kept++
+	}
+	return part[:kept], times[:min(kept, len(times))]
+}
+
+// place is the number of rows left before one. Rows must not descend.
+func (s *sifter) place(row int64) int64 {
+	if s.rows == nil {
+		return row
+	}
+	for ; s.words < row/64; s.words++ {
+		s.before += int64(bits.OnesCount64(s.rows[s.words]))
+	}
+	return s.before + int64(bits.OnesCount64(s.rows[row/64]&(1<<(row%64)-1)))
+}

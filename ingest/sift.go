@@ -1,0 +1,190 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+)
+
+// sift finds out what of the matrix is written, and to which store: rows and columns with
+// enough entries, then entries to be held out. Each pass is a walk over the sorted entries.
+func (g *ingestion) sift(ctx context.Context) error {
+	if g.left = g.pack; !g.o.sifts() {
+		return nil
+	}
+	g.meter.begin(StageSift, 0)
+	if g.o.Filter.matrix() {
+		if err := g.filter(ctx); err != nil {
+			return err
+		}
+	}
+	if g.o.Holdout.Kind == HoldoutNone {
+		return nil
+	}
+	g.split = &splitter{Holdout: g.o.Holdout, transposed: g.pack.Transposed}
+	return g.holdOut(ctx)
+}
+
+// room tells whether so many bytes can be held beside the merge of the runs.
+func (g *ingestion) room(need int64, what string) error {
+	have := g.plan.Space - g.sifting
+	for _, a := range g.reading.axes() {
+		have -= a.Size()
+	}
+	if g.spool.InFiles {
+		have -= g.plan.Space / 4 // of the merge: see newPlan
+	} else {
+		have -= g.spool.MergeBytes()
+	}
+	if need > have {
+		return &MemoryError{Need: g.o.Memory + need - have, Budget: g.o.Memory, What: what}
+	}
+	g.sifting += need
+	return nil
+}
+
+// filter leaves out rows and columns with too few entries.
+func (g *ingestion) filter(ctx context.Context) (err error) {
+	if g.pack.Rows > math.MaxUint32 {
+		return fmt.Errorf("filter the entries of %d rows: %w", g.pack.Rows, format.ErrUnsupported)
+	}
+	if err := g.room(sieveBytes(g.pack), "the numbers of entries of all columns have to be at hand"); err != nil {
+		return err
+	}
+	s, n := newSieve(g.o.Filter, g.pack, g.reading.shape != nil || g.o.Graph != NoGraph), int64(0)
+	for again := true; again; again = s.endPass() {
+		g.meter.Extend(g.spool.N)
+		n, err = g.places(ctx, func(part []extsort.Entry, _ []format.Time) error {
+			s.add(part)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	g.sieve, g.left = s, s.left
+	g.report.Duplicates = n
+	f := &g.report.Filtered
+	f.Small, f.Entries, f.Passes = s.small, s.entries-s.small-s.kept, s.passes
+	f.Rows, f.Cols = s.pack.Rows-s.left.Rows, s.pack.Cols-s.left.Cols
+	if s.pack.Transposed {
+		f.Rows, f.Cols = f.Cols, f.Rows
+	}
+	g.o.Log.Debug("filtered", "passes", f.Passes, "rows", s.left.Rows, "cols", s.left.Cols, "entries", s.kept)
+	if s.kept == 0 {
+		return fmt.Errorf("filter: %w left of %d: %d are below the least value, the others in rows or columns with too few", format.ErrEmpty, s.entries, s.small)
+	}
+	if g.o.Holdout.Kind != HoldoutNone {
+		return nil
+	}
+	g.meter.Extend(g.spool.N)
+	g.reading.stats = csr.ValueStats{}
+	_, err = g.places(ctx, func(part []extsort.Entry, _ []format.Time) error {
+		for _, e := range part {
+			g.reading.stats.Add(e.Val)
+		}
+		return nil
+	})
+	return err
+}
+
+// places is walk with the places in the matrix that is left, and their times if entries have some.
+func (g *ingestion) places(ctx context.Context, emit func(part []extsort.Entry, times []format.Time) error) (duplicates int64, err error) {
+	var t untimer
+	s := sifter{sieve: g.sieve}
+	return g.walk(ctx, func(part []extsort.Entry) error {
+		var times []format.Time
+		if g.o.Holdout.times() {
+			part, times = t.split(part)
+		}
+		if s.sieve != nil {
+			part, times = s.sift(part, times)
+		}
+		return emit(part, times)
+	})
+}
+
+// matrixRows is places, put together to rows.
+func (g *ingestion) matrixRows(ctx context.Context, emit func(row int64, cols []uint32, vals []float64, times []format.Time) error) (duplicates int64, err error) {
+	rows := rowBuilder{pack: g.left, most: g.longestRow(), emit: emit}
+	if duplicates, err = g.places(ctx, rows.add); err == nil {
+		err = rows.flush()
+	}
+	if me := (*MemoryError)(nil); errors.As(err, &me) {
+		me.Budget, me.Need = g.o.Memory, g.o.Memory+2*rowCost*g.left.Cols
+	}
+	return duplicates, err
+}
+
+// With times, an entry is two in the spool: key and value, then key and time, both keys with a
+// further lowest bit (see extsort.Remap.Pairs). The time is a float64 of the bits of
+// an integer that is not negative, which floats order as integers.
+const timeZero = 1 << 60
+
+func timeValue(t format.Time) float64 {
+	return math.Float64frombits(uint64(min(max(t, -timeZero), timeZero) + timeZero))
+}
+
+func timeOf(v float64) format.Time { return format.Time(math.Float64bits(v)) - timeZero }
+
+// isTime tells whether an entry of pairs is the time.
+func isTime(key uint64) bool { return key&1 == 1 }
+
+// unpaired is the place of a key of the spool.
+func (g *ingestion) unpaired(key uint64) uint64 {
+	if g.o.Holdout.times() {
+		return key >> 1
+	}
+	return key
+}
+
+// isTime tells whether the open place is a time.
+func (c *combiner) isTime() bool { return c.pairs && isTime(c.place.Key) }
+
+// entries is how many have been read.
+func (g *ingestion) entries() int64 { return g.reading.entries() }
+
+func (r *reading) entries() int64 {
+	if r.o.Holdout.times() {
+		return r.spool.N / 2
+	}
+	return r.spool.N
+}
+
+// addTimes makes pairs of the entries of a batch.
+func (r *reading) addTimes(b *format.Batch) ([]uint64, []float64, error) {
+	if r.items.Len() > math.MaxInt32 {
+		return nil, nil, fmt.Errorf("number ids: more than %d with times: %w", math.MaxInt32, format.ErrUnsupported)
+	}
+	r.pairKeys, r.pairVals = r.pairKeys[:0], r.pairVals[:0]
+	for i, k := range r.pairs {
+		k = k>>32<<32 | k<<33>>32
+		r.pairKeys = append(r.pairKeys, k, k|1)
+		r.pairVals = append(r.pairVals, b.Val[i], timeValue(b.Time[i]))
+	}
+	return r.pairKeys, r.pairVals, nil
+}
+
+// An untimer takes pairs apart.
+type untimer struct {
+	open  extsort.Entry // waits for its time
+	times []format.Time
+}
+
+func (u *untimer) split(part []extsort.Entry) ([]extsort.Entry, []format.Time) {
+	places := part[:0]
+	u.times = u.times[:0]
+	for _, e := range part {
+		if !isTime(e.Key) {
+			u.open = extsort.Entry{Key: e.Key >> 1, Val: e.Val}
+			continue
+		}
+		places, u.times = append(places, u.open), append(u.times, timeOf(e.Val))
+	}
+	return places, u.times
+}

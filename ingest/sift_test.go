@@ -1,0 +1,335 @@
+package ingest
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// An event is a line of a log.
+type event struct {
+	row, col string
+	val      float64
+	time     int64
+}
+
+// naiveSift does to a log what Filter and Holdout say, all in memory, one thing after the other.
+// It returns the rows and columns that stay, and the entries of both stores.
+func naiveSift(log []event, o Options) (rows, cols []string, train, test []triple) {
+	type place struct{ row, col string }
+	inside := slices.DeleteFunc(slices.Clone(log), func(e event) bool {
+		t := time.Unix(e.time, 0)
+		return !o.Filter.Since.IsZero() && t.Before(o.Filter.Since) || !o.Filter.Until.IsZero() && !t.Before(o.Filter.Until)
+	})
+	matrix := map[place]event{}
+	count := map[place]float64{}
+	for _, e := range inside {
+		p := place{e.row, e.col}
+		had, ok := matrix[p]
+		count[p]++
+		if ok {
+			switch o.Duplicates {
+			case Sum, Mean:
+				e.val += had.val
+			case First:
+				e.val = had.val
+			case Max:
+				e.val = max(e.val, had.val)
+			}
+			e.time = max(e.time, had.time)
+		}
+		matrix[p] = e
+	}
+	for p, e := range matrix {
+		if o.Duplicates == Mean {
+			e.val /= count[p]
+			matrix[p] = e
+		}
+		if o.Filter.MinValue != nil && e.val < *o.Filter.MinValue {
+			delete(matrix, p)
+		}
+	}
+	for again := true; again; {
+		again = false
+		perRow, perCol := map[string]int64{}, map[string]int64{}
+		for p := range matrix {
+			perRow[p.row]++
+			perCol[p.col]++
+		}
+		for p := range matrix {
+			if perRow[p.row] < o.Filter.MinPerRow || perCol[p.col] < o.Filter.MinPerCol {
+				delete(matrix, p)
+				again = true
+			}
+		}
+	}
+	var left []event
+	for _, e := range matrix {
+		left = append(left, e)
+		rows, cols = append(rows, e.row), append(cols, e.col)
+	}
+	slices.Sort(rows)
+	slices.Sort(cols)
+	newer := func(a, b event) int { // newest first
+		return -cmp.Or(cmp.Compare(a.time, b.time), compareIDs(a.col, b.col))
+	}
+	slices.SortFunc(left, newer)
+	ofRow := map[string]int64{}
+	for i, e := range left {
+		held := false
+		switch h := o.Holdout; h.Kind {
+		case HoldoutRandom:
+			held = naiveDraw(e.row, e.col, h.Seed) < h.Fraction
+		case HoldoutLast:
+			held = ofRow[e.row] < h.N
+			ofRow[e.row]++
+		case HoldoutTime:
+			same := i
+			for same < len(left) && left[same].time == e.time {
+				same++
+			}
+			held = same <= int(h.Fraction*float64(len(left)))
+		case HoldoutAfter:
+			held = !time.Unix(e.time, 0).Before(h.After)
+		}
+		if held {
+			test = append(test, triple{e.row, e.col, e.val})
+		} else {
+			train = append(train, triple{e.row, e.col, e.val})
+		}
+	}
+	slices.SortFunc(train, compareTriples)
+	slices.SortFunc(test, compareTriples)
+	return slices.Compact(rows), slices.Compact(cols), train, test
+}
+
+func compareIDs(a, b string) int {
+	m, err := strconv.Atoi(a)
+	n, err2 := strconv.Atoi(b)
+	if err == nil && err2 == nil {
+		return cmp.Compare(m, n)
+	}
+	return cmp.Compare(a, b)
+}
+
+// naiveDraw is the number between 0 and 1 of an entry, as the documentation of draws has it.
+func naiveDraw(row, col string, seed uint64) float64 {
+	finalise := func(x uint64) uint64 {
+		x ^= x >> 30
+		x *= 0xbf58476d1ce4e5b9
+		x ^= x >> 27
+		x *= 0x94d049bb133111eb
+		return x ^ x>>31
+	}
+	hash := func(id string) uint64 {
+		h := fnv.New64a()
+		h.Write([]byte(id))
+		return finalise(binary.BigEndian.Uint64(h.Sum(nil)))
+	}
+	x := finalise(finalise(finalise(seed+0x9e3779b97f4a7c15)^hash(row)) + hash(col))
+	return float64(x>>11) / (1 << 53)
+}
+
+func drawOptions(t *rapid.T) Options {
+	o := Options{
+		Duplicates: rapid.SampledFrom([]Duplicates{Sum, Mean, First, Last, Max}).Draw(t, "duplicates"),
+		Orient:     rapid.SampledFrom([]Orientation{OrientAuto, OrientRows, OrientCols}).Draw(t, "orientation"),
+		Workers:    rapid.IntRange(1, 3).Draw(t, "workers"),
+		Columns:    []string{"1", "2", "3", "4"},
+		Filter: Filter{
+			MinPerRow: rapid.Int64Range(0, 4).Draw(t, "per row"),
+			MinPerCol: rapid.Int64Range(0, 4).Draw(t, "per column"),
+		},
+	}
+	if rapid.Bool().Draw(t, "least") {
+		v := float64(rapid.IntRange(-2, 3).Draw(t, "value")) / 2
+		o.Filter.MinValue = &v
+	}
+	moment := func(name string) time.Time { return time.Unix(rapid.Int64Range(-2, 12).Draw(t, name), 0) }
+	if rapid.IntRange(0, 3).Draw(t, "since?") == 0 {
+		o.Filter.Since = moment("since")
+	}
+	if rapid.IntRange(0, 3).Draw(t, "until?") == 0 {
+		o.Filter.Until = moment("until")
+	}
+	h := &o.Holdout
+	h.Kind = HoldoutKind(rapid.IntRange(0, 4).Draw(t, "hold out"))
+	switch h.Kind {
+	case HoldoutRandom, HoldoutTime:
+		h.Fraction = float64(rapid.IntRange(1, 9).Draw(t, "tenths")) / 10
+		h.Seed = rapid.Uint64().Draw(t, "seed")
+	case HoldoutLast:
+		h.N = rapid.Int64Range(1, 3).Draw(t, "n")
+	case HoldoutAfter:
+		h.After = moment("after")
+	}
+	return o
+}
+
+// TestSiftMatchesNaiveSifting: the same entries, rows and columns in both stores, whatever the budget.
+func TestSiftMatchesNaiveSifting(t *testing.T) {
+	dir := t.TempDir()
+	n := 0
+	plans := []plan{mustPlan(t), tiny(), crowded()}
+	rapid.Check(t, func(rt *rapid.T) {
+		o := drawOptions(rt)
+		if o.validate() != nil {
+			rt.Skip("no options")
+		}
+		prefix := rapid.SampledFrom([]string{"", "x"}).Draw(rt, "prefix")
+		log := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event {
+			return event{
+				fmt.Sprint(prefix, rapid.IntRange(0, 11).Draw(t, "row")), fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "column")),
+				float64(rapid.IntRange(-2, 6).Draw(t, "value")) / 2, rapid.Int64Range(-2, 11).Draw(t, "time"),
+			}
+		}), 1, 120).Draw(rt, "log")
+		var text strings.Builder
+		for _, e := range log {
+			fmt.Fprintf(&text, "%s,%s,%v,%s\n", e.row, e.col, e.val, rapid.SampledFrom([]string{
+				strconv.FormatInt(e.time, 10), time.Unix(e.time, 0).UTC().Format(time.RFC3339),
+			}).Draw(rt, "form"))
+		}
+		rows, cols, train, test := naiveSift(log, o)
+		n++
+		out := filepath.Join(dir, strconv.Itoa(n))
+		o.FS = lazyFS{vfs.OS}
+		rep, err := ingest(t.Context(), []string{write(t, "in", text.String())}, out, o.withDefaults(), rapid.SampledFrom(plans).Draw(rt, "plan"))
+		if o.Holdout.Kind != HoldoutNone && (len(train) == 0 || len(test) == 0) || len(train) == 0 {
+			if !errors.Is(err, format.ErrEmpty) {
+				rt.Fatalf("%d and %d entries, error %v", len(train), len(test), err)
+			}
+			return
+		}
+		if err != nil {
+			rt.Fatal(err)
+		}
+		stores := map[string][]triple{out: train}
+		if o.Holdout.Kind != HoldoutNone {
+			stores[out+TestSuffix] = test
+			if rep.Heldout.NNZ != int64(len(test)) || rep.Heldout.Rows != missing(rows, train, func(e triple) string { return e.row }) ||
+				rep.Heldout.Cols != missing(cols, train, func(e triple) string { return e.col }) {
+				rt.Fatalf("report %+v of %v", rep.Heldout, train)
+			}
+		}
+		for path, want := range stores {
+			if got := contents(t, path); !slices.Equal(got, want) {
+				rt.Fatalf("%s has %v, want %v", filepath.Base(path), got, want)
+			}
+			gotRows, gotCols := labels(t, path)
+			if !slices.Equal(gotRows, rows) || !slices.Equal(gotCols, cols) {
+				rt.Fatalf("%s has the rows %v and columns %v, want %v and %v", filepath.Base(path), gotRows, gotCols, rows, cols)
+			}
+		}
+		inside := int64(len(log)) - rep.Filtered.Outside
+		if rep.Duplicates+rep.Filtered.Small+rep.Filtered.Entries+int64(len(train)+len(test)) != inside {
+			rt.Fatalf("report %+v does not add up to %d", rep, inside)
+		}
+	})
+}
+
+// missing is how many ids no entry has.
+func missing(ids []string, entries []triple, id func(triple) string) (n int64) {
+	for _, s := range ids {
+		if !slices.ContainsFunc(entries, func(e triple) bool { return id(e) == s }) {
+			n++
+		}
+	}
+	return n
+}
+
+// labels are the ids of the user's rows and columns of a store, as sorted texts.
+func labels(t testing.TB, path string) (rows, cols []string) {
+	t.Helper()
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	rows, cols = idsOf(t, s, csr.RowAxis, s.Rows()), idsOf(t, s, csr.ColAxis, s.Cols())
+	if s.Transposed() {
+		rows, cols = cols, rows
+	}
+	slices.Sort(rows)
+	slices.Sort(cols)
+	return rows, cols
+}
+
+// TestCoreOfAChain: a path of rows and columns is peeled from both of its ends, which takes
+// many passes; with a ring at one end that is left.
+func TestCoreOfAChain(t *testing.T) {
+	var text strings.Builder
+	for i := range 60 { // row i is next to columns i and i+1
+		fmt.Fprintf(&text, "%d,%d\n%d,%d\n", i, i, i, i+1)
+	}
+	text.WriteString("60,60\n60,61\n61,61\n61,60\n")
+	for _, orient := range []Orientation{OrientRows, OrientCols} {
+		rep, got, err := ingestText(t, text.String(), Options{Orient: orient, Filter: Filter{MinPerRow: 2, MinPerCol: 2}})
+		want := []triple{{"60", "60", 1}, {"60", "61", 1}, {"61", "60", 1}, {"61", "61", 1}}
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%v: %v, %v", orient, got, err)
+		}
+		if f := rep.Filtered; f.Rows != 60 || f.Cols != 60 || f.Entries != 120 {
+			t.Errorf("%v: %+v", orient, f)
+		}
+	}
+}
+
+// TestFilterOfADeclaredShape: rows and columns stay unless too few entries are a reason to go; what goes leaves
+// the others their indices as ids.
+func TestFilterOfADeclaredShape(t *testing.T) {
+	const text = "%%MatrixMarket matrix coordinate real general\n4 3 4\n1 1 5\n3 1 1\n3 3 2\n4 3 7\n"
+	two := 2.0
+	for _, c := range []struct {
+		f          Filter
+		rows, cols string
+		want       []triple
+	}{
+		{Filter{MinValue: &two}, "0 1 2 3", "0 1 2", []triple{{"0", "0", 5}, {"2", "2", 2}, {"3", "2", 7}}},
+		{Filter{MinValue: &two, MinPerCol: 1}, "0 1 2 3", "0 2", []triple{{"0", "0", 5}, {"2", "2", 2}, {"3", "2", 7}}},
+		{Filter{MinPerRow: 2}, "2", "0 1 2", []triple{{"2", "0", 1}, {"2", "2", 2}}},
+	} {
+		for _, orient := range []Orientation{OrientRows, OrientCols} {
+			out := target(t)
+			mustIngest(t, []string{write(t, "in.mtx", text)}, out, Options{Filter: c.f, Orient: orient})
+			rows, cols := labels(t, out)
+			if got := contents(t, out); !slices.Equal(got, c.want) || strings.Join(rows, " ") != c.rows || strings.Join(cols, " ") != c.cols {
+				t.Errorf("%+v: %v of rows %v and columns %v", c.f, got, rows, cols)
+			}
+		}
+	}
+}
+
+// TestSiftedStoreIsThatOfTheRest: filtering is as if the other lines had not been there, down to the fingerprint.
+func TestSiftedStoreIsThatOfTheRest(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	log := append(ratings(r, 900, false), "800::0::3::7", "801::5::3::7")
+	perRow := map[string]int{}
+	for _, l := range log {
+		perRow[l[:strings.Index(l, ":")]]++
+	}
+	least := int64(5)
+	rest := slices.DeleteFunc(slices.Clone(log), func(l string) bool { return perRow[l[:strings.Index(l, ":")]] < int(least) })
+	want, _, err := ingestText(t, strings.Join(rest, "\n"), Options{Orient: OrientRows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := ingestText(t, strings.Join(log, "\n"), Options{Orient: OrientRows, Filter: Filter{MinPerRow: least}})
+	if err != nil || got.Fingerprint != want.Fingerprint || got.Bytes <= 0 {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}
