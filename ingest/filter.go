@@ -29,11 +29,12 @@ type Filter struct {
 
 // Filtered counts what a Filter has left out.
 type Filtered struct {
-	Outside    int64 // lines outside of the times
-	Small      int64 // entries of the matrix below the least value
-	Entries    int64 // other entries: of rows and columns with too few
-	Rows, Cols int64 // that have vanished
-	Passes     int   // over the entries, until all that was left had enough
+	Outside int64 `json:"outside_times"`   // lines outside of the times
+	Small   int64 `json:"below_min_value"` // entries of the matrix below the least value
+	Entries int64 `json:"entries"`         // other entries: of rows and columns with too few
+	Rows    int64 `json:"rows"`            // that have vanished, as the next
+	Cols    int64 `json:"cols"`
+	Passes  int   `json:"passes"` // over the entries, until all that was left had enough
 }
 
 func (f Filter) times() bool { return !f.Since.IsZero() || !f.Until.IsZero() }
@@ -133,5 +134,12 @@ func (f Filter) nth(c *format.Chunk, src *source, n int) int {
 
 // nothingWithin is the error for an input of which all entries are outside of the times.
 func (f Filter) nothingWithin(outside span) error {
-	return fmt.Errorf("%w since %q until %q: the times go from %v to %v", format.ErrEmpty, stamp(f.Since), stamp(f.Until), outside.Least, outside.Most)
+	what := ""
+	if !f.Since.IsZero() {
+		what += " since " + stamp(f.Since)
+	}
+	if !f.Until.IsZero() {
+		what += " until " + stamp(f.Until)
+	}
+	return fmt.Errorf("%w%s: the times of all %d go from %v to %v", format.ErrEmpty, what, outside.N, outside.Least, outside.Most)
 }

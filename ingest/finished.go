@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -32,11 +33,14 @@ func complete(o Options, names []string, out string) (*Report, error) {
 	if err != nil {
 		return nil, nil // there is none, or something else
 	}
+	exists := &fs.PathError{Op: "create", Path: out, Err: fs.ErrExist}
 	if err := g.sameOrigin(had, made); err != nil {
-		exists := &fs.PathError{Op: "create", Path: out, Err: fs.ErrExist}
 		return nil, fmt.Errorf("%w: a finished store, but another one: %w", exists, err)
 	}
-	if err := g.describe(out); err != nil {
+	switch err := g.describe(out); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: a finished store, but half of a pair: %w", exists, err)
+	case err != nil:
 		return nil, err
 	}
 	if n, ok := had[combinedKey].(float64); ok {

@@ -16,12 +16,13 @@ import (
 
 // Heldout is what a Holdout has done.
 type Heldout struct {
-	Store       string
-	NNZ         int64
-	Bytes       int64
-	Fingerprint string
-	From        time.Time // of HoldoutTime and HoldoutAfter: the moment from which on entries are held out
-	Rows, Cols  int64     // of the user's matrix: how many have all their entries held out
+	Store       string    `json:"store"`
+	NNZ         int64     `json:"nnz"`
+	Bytes       int64     `json:"bytes"`
+	Fingerprint string    `json:"fingerprint"`
+	From        time.Time `json:"from,omitzero"` // of HoldoutTime and HoldoutAfter: the moment from which on entries are held out
+	Rows        int64     `json:"empty_rows"`    // of the user's matrix: how many have all their entries held out
+	Cols        int64     `json:"empty_cols"`
 }
 
 // A part of a matrix goes to a store of its own: what is held out of it, or the rest.

@@ -244,7 +244,7 @@ func (g *ingestion) prepare(ctx context.Context) error {
 // cutBins is how many bins the times are counted in at a time.
 const cutBins = 1 << 16
 
-// findCut finds the least time from which on there are not more entries than the fraction says, by counting
+// findCut finds the time of the oldest of the newest entries, as many as do not exceed the fraction, by counting
 // in bins, then in bins of that bin, until it has one moment.
 func (g *ingestion) findCut(ctx context.Context) error {
 	var all span
@@ -266,11 +266,15 @@ func (g *ingestion) findCut(ctx context.Context) error {
 	for lo, hi := all.Least, all.Most+1; ; {
 		width := (hi-lo)/cutBins + 1
 		var bins [cutBins]int64
-		behind := int64(0)
+		behind, next := int64(0), hi
+		if hi <= all.Most {
+			next = all.Most
+		}
 		err := pass(func(t format.Time) {
 			switch {
 			case t >= hi:
 				behind++
+				next = min(next, t)
 			case t >= lo:
 				bins[(t-lo)/width]++
 			}
@@ -283,10 +287,16 @@ func (g *ingestion) findCut(ctx context.Context) error {
 			b--
 			behind += bins[b]
 		}
-		// The bin before b holds too many together with what is behind.
-		if g.split.cut = min(hi, lo+format.Time(b)*width); width == 1 || b == 0 {
-			return nil
+		if b > 0 && width > 1 { // the bin before b holds too many together with what is behind
+			lo, hi = lo+format.Time(b-1)*width, min(hi, lo+format.Time(b)*width)
+			continue
 		}
-		lo, hi = lo+format.Time(b-1)*width, g.split.cut
+		for b < cutBins && bins[b] == 0 {
+			b++
+		}
+		if g.split.cut = next; b < cutBins {
+			g.split.cut = lo + format.Time(b)*width
+		}
+		return nil
 	}
 }

@@ -66,8 +66,8 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			if out == "" && !dry {
 				return ui.Usagef(cmd, "no STORE to write: give one with -o")
 			}
-			if n := len(o.Columns); n != 0 && n != 2 && n != 3 {
-				return ui.Usagef(cmd, "--columns %s: want user,item or user,item,value", strings.Join(o.Columns, ","))
+			if n := len(o.Columns); n != 0 && (n < 2 || n > 4) {
+				return ui.Usagef(cmd, "--columns %s: want user,item or user,item,value or user,item,value,time", strings.Join(o.Columns, ","))
 			}
 			if o.Features < 0 {
 				return ui.Usagef(cmd, "--features %d: want 0 or more", o.Features)
@@ -115,7 +115,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	}
 	ui.ChoiceFlag(cmd, f, &o.Format, "format", "", "auto", formats, "format of the input")
 	f.StringVar(&o.Separator, "sep", "", `what separates fields, \t for a tab (default: detected)`)
-	f.StringSliceVar(&o.Columns, "columns", nil, "`user,item,value`: names in the header or numbers from 1; without value every entry is 1")
+	f.StringSliceVar(&o.Columns, "columns", nil, "`user,item,value,time`: names in the header or numbers from 1; without value every entry is 1; time only for --since, --until and --holdout")
 	ui.ChoiceFlag(cmd, f, &o.Events, "value", "", false, []ui.Choice[bool]{{Name: "auto", Value: false}, {Name: "count", Value: true}},
 		"what the value is; count: how often a pair occurs, as in logs")
 	ui.ChoiceFlag(cmd, f, &o.Header, "header", "", format.HeaderAuto,
@@ -136,6 +136,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 		ui.Named(ingest.LoopsKept, ingest.LoopsDropped, ingest.LoopsError), "what becomes of an edge from a node to itself")
 	ui.ChoiceFlag(cmd, f, &o.Orient, "orient", "", ingest.OrientAuto,
 		ui.Named(ingest.OrientAuto, ingest.OrientRows, ingest.OrientCols), "the side that is stored as rows; auto takes the longer one")
+	siftFlags(f, &o)
 	f.Int64Var(&o.MaxBadLines, "max-bad-lines", 0, "leave out up to `N` lines that cannot be read")
 	o.Memory, o.ShardSize = ingest.DefaultMemory, csr.DefaultShard
 	f.Var(ui.Size(&o.Memory, false), "memory", "memory to stay within")
@@ -220,6 +221,7 @@ func (a *app) printIngest(report *ingest.Report) error {
 		fmt.Fprintf(w, "titles\tof %d rows, %d columns\n", r.RowTitles, r.ColTitles)
 	}
 	fmt.Fprintf(w, "duplicates\t%d\n", r.Duplicates)
+	printSifted(w, report)
 	fmt.Fprintf(w, "bad lines\t%d\n", r.BadLines)
 	for _, what := range slices.Sorted(maps.Keys(r.LeftOut)) {
 		fmt.Fprintf(w, "left out\t%d %s\n", r.LeftOut[what], what)

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gdsvd/gdsvd/ingest"
+)
+
+// siftFlags are those of what is left out of a matrix and held out of it.
+func siftFlags(f *pflag.FlagSet, o *ingest.Options) {
+	f.Int64Var(&o.Filter.MinPerRow, "min-per-row", 0, "leave out rows with fewer than `N` entries, and so on until all that is left has enough")
+	f.Int64Var(&o.Filter.MinPerCol, "min-per-col", 0, "leave out columns with fewer than `N` entries, likewise")
+	f.Var(parsed[*float64]{&o.Filter.MinValue, "X", parseNumber, writeNumber}, "min-value", "leave out entries below `X`, duplicates combined")
+	moment := func(p *time.Time) pflag.Value { return parsed[time.Time]{p, "TIME", ingest.ParseTime, writeTime} }
+	f.Var(moment(&o.Filter.Since), "since", "leave out lines before a `TIME`: a date, a datetime of ISO 8601, or seconds since 1970")
+	f.Var(moment(&o.Filter.Until), "until", "leave out lines from a `TIME` on")
+	seed := parsed[uint64]{&o.Holdout.Seed, "S", func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) }, func(n uint64) string { return strconv.FormatUint(n, 10) }}
+	f.Var(holdoutValue{&o.Holdout}, "holdout", "write a second store, STORE.test, of entries held out: `WHICH` is random:0.2 (of all), last:1 (the newest of each row), time:0.1 (the newest of all) or after:2019-07-28")
+	f.Var(seed, "holdout-seed", "seed `S` of a random hold-out")
+}
+
+// A parsed value is a flag that one function reads and another writes.
+type parsed[T comparable] struct {
+	p     *T
+	kind  string
+	read  func(string) (T, error)
+	write func(T) string
+}
+
+func (v parsed[T]) Set(s string) (err error) {
+	*v.p, err = v.read(s)
+	return err
+}
+
+func (v parsed[T]) String() string {
+	if v.p == nil {
+		return ""
+	}
+	return v.write(*v.p)
+}
+
+func (v parsed[T]) Type() string { return v.kind }
+
+func parseNumber(s string) (*float64, error) {
+	x, err := strconv.ParseFloat(s, 64)
+	return &x, err
+}
+
+func writeNumber(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*x, 'g', -1, 64)
+}
+
+func writeTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+// A holdoutValue is a flag of a Holdout, but for the seed.
+type holdoutValue struct{ h *ingest.Holdout }
+
+func (v holdoutValue) Set(s string) error {
+	h, err := ingest.ParseHoldout(s)
+	if err == nil {
+		h.Seed = v.h.Seed
+		*v.h = h
+	}
+	return err
+}
+
+func (v holdoutValue) String() string {
+	if v.h == nil {
+		return ""
+	}
+	return v.h.String()
+}
+
+func (v holdoutValue) Type() string { return "WHICH" }
+
+// printSifted writes lines of a table about what has been left out and held out.
+func printSifted(w io.Writer, r *ingest.Report) {
+	f := r.Filtered
+	if f.Outside > 0 {
+		fmt.Fprintf(w, "left out\t%d entries outside of the times\n", f.Outside)
+	}
+	if f.Passes > 0 {
+		fmt.Fprintf(w, "left out\t%d entries below the least value, %d rows and %d columns with too few, and %d entries of these\n", f.Small, f.Rows, f.Cols, f.Entries)
+	}
+	if h := r.Heldout; h != nil {
+		from := ""
+		if !h.From.IsZero() {
+			from = ", from " + writeTime(h.From) + " on,"
+		}
+		fmt.Fprintf(w, "held out\t%d entries (%.2f %%)%s in %s\n", h.NNZ, 100*ratio(float64(h.NNZ), float64(h.NNZ+r.NNZ)), from, h.Store)
+		fmt.Fprintf(w, "empty\t%d rows and %d columns have all their entries held out\n", h.Rows, h.Cols)
+	}
+}

@@ -1,0 +1,326 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// timed are lines of a log of n events, of few times.
+func timed(r *rand.Rand, n int) []string {
+	lines := make([]string, n)
+	for i := range lines {
+		lines[i] = fmt.Sprintf("u%d,%d,%g,%d", r.IntN(n/6+1)*3, r.IntN(30)*5, float64(r.IntN(9))/4+0.1, 1_000_000_000+r.IntN(60)*1000)
+	}
+	return lines
+}
+
+// pairFiles are the contents of both stores, but for what the manifests tell of the order of the inputs.
+func pairFiles(t testing.TB, out string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, dir := range []string{out, out + TestSuffix} {
+		for name, b := range files(t, dir) {
+			if name == "MANIFEST.json" {
+				b = sumsInManifest.ReplaceAllString(b, "")
+			}
+			all[strings.TrimPrefix(dir, out)+"/"+name] = b
+		}
+	}
+	return all
+}
+
+// TestPairDependsOnEntriesAlone: the same bytes for any order of the input, number of workers, memory and way to spill.
+func TestPairDependsOnEntriesAlone(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	lines := timed(r, 350)
+	for _, which := range []string{"random:0.3", "last:2", "time:0.25", "after:1000030000"} {
+		if testing.Short() && which[0] != 'l' && which[0] != 'r' {
+			continue // as last:2, with less to remember
+		}
+		h, err := ParseHoldout(which)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, orient := range []Orientation{OrientRows, OrientCols} {
+			var want map[string]string
+			for try, p := range []plan{mustPlan(t), tiny(), crowded()} {
+				r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+				in, out := write(t, "log", strings.Join(lines, "\n")), target(t)
+				o := Options{Workers: 1 + try, Duplicates: Sum, Holdout: h, Orient: orient, Filter: Filter{MinPerRow: 3, MinPerCol: 2}, FS: lazyFS{vfs.OS}, Columns: []string{"1", "2", "3", "4"}}
+				rep, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
+				if err != nil {
+					t.Fatalf("%s: %v", which, err)
+				}
+				if spilled := rep.SpilledBytes > 0; spilled != (try > 0) {
+					t.Errorf("spilled: %v", spilled)
+				}
+				got := pairFiles(t, out)
+				if want == nil {
+					want = got
+				}
+				if !maps.Equal(got, want) {
+					t.Errorf("%s, %v, try %d: another pair", which, orient, try)
+				}
+			}
+		}
+	}
+}
+
+// TestPairAfterDeath kills an ingest at many operations, at every one of the last ones. Where it leaves half a pair, the next
+// one is refused, and one that resumes makes both stores, as they are without a death.
+func TestPairAfterDeath(t *testing.T) {
+	in := write(t, "log", strings.Join(timed(rand.New(rand.NewPCG(4, 4)), 120), "\n"))
+	for name, p := range map[string]plan{"memory": mustPlan(t), "disk": tiny()} {
+		p.Run, p.First = 64, 64
+		run := func(out string, fsys vfs.FS, resume, force bool) (*Report, error) {
+			o := Options{
+				FS: fsys, Duplicates: Sum, Resume: resume, Force: force, CheckpointEvery: time.Nanosecond, Workers: 1,
+				Holdout: Holdout{Kind: HoldoutLast, N: 1}, Columns: []string{"1", "2", "3", "4"},
+			}
+			return ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
+		}
+		whole := target(t)
+		if _, err := run(whole, lazyFS{vfs.OS}, false, false); err != nil {
+			t.Fatal(err)
+		}
+		want := pairFiles(t, whole)
+		ops := 0
+		if _, err := run(target(t), &csrtest.FaultFS{FS: lazyFS{vfs.OS}, Inject: oneByOne(func(op csrtest.Op) error {
+			ops = op.Index
+			return nil
+		})}, false, false); err != nil {
+			t.Fatal(err)
+		}
+		halves, died := 0, true
+		for n := 0; died; n++ {
+			if n < ops-40 {
+				n = min(n+ops/8, ops-40)
+			}
+			out := target(t)
+			fsys := &csrtest.FaultFS{FS: lazyFS{vfs.OS}}
+			died = false
+			fsys.Inject = oneByOne(func(op csrtest.Op) error {
+				if died = died || op.Index == n; died {
+					return csrtest.ErrDead
+				}
+				return nil
+			})
+			_, _ = run(out, fsys, false, false)
+			if died {
+				fsys.Die()
+			}
+			_, noTrain := os.Stat(out)
+			_, noTest := os.Stat(out + TestSuffix)
+			if noTrain == nil && noTest != nil {
+				t.Fatalf("%s, death at operation %d: a store without what is held out of it", name, n)
+			}
+			if noTest == nil && noTrain != nil {
+				halves++
+				var ue *UnfinishedError
+				if _, err := run(out, lazyFS{vfs.OS}, false, false); !errors.As(err, &ue) || strings.Contains(err.Error(), "\n") {
+					t.Fatalf("%s, half a pair after operation %d: %v", name, n, err)
+				}
+			}
+			if _, err := run(out, lazyFS{vfs.OS}, true, false); err != nil {
+				t.Fatalf("%s, death at operation %d: %v", name, n, err)
+			}
+			if diff := gocmp.Diff(want, pairFiles(t, out)); diff != "" {
+				t.Fatalf("%s, death at operation %d: another pair:\n%s", name, n, diff)
+			}
+			left(t, out, true)
+		}
+		if halves == 0 {
+			t.Errorf("%s: no death left half a pair: the test misses what it is for", name)
+		}
+	}
+}
+
+// left fails unless the directory of out holds both stores, or nothing.
+func left(t *testing.T, out string, published bool) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names, want []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if published {
+		want = []string{filepath.Base(out), filepath.Base(out) + TestSuffix}
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("left behind: %v, want %v", names, want)
+	}
+}
+
+// TestPairAndWhatIsThere: neither store is replaced without force; a finished pair is found, one of which
+// a store is missing or of another pair is not taken for one.
+func TestPairAndWhatIsThere(t *testing.T) {
+	in := write(t, "log", "1,1,1,5\n1,2,1,6\n2,1,1,7\n2,2,1,8\n")
+	o := Options{Holdout: Holdout{Kind: HoldoutLast, N: 1}, Columns: []string{"1", "2", "3", "4"}}
+	out := target(t)
+	mustIngest(t, []string{in}, out+TestSuffix, Options{Columns: []string{"1", "2", "3"}})
+	if _, err := Ingest(t.Context(), []string{in}, out, o); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), TestSuffix) {
+		t.Errorf("with a store for tests: %v", err)
+	}
+	leftovers(t, out+TestSuffix, true)
+	o.Force = true
+	first := mustIngest(t, []string{in}, out, o)
+	o.Force, o.Resume = false, true
+	again := mustIngest(t, []string{in}, out, o)
+	if !again.Finished || again.Heldout == nil || again.Heldout.Fingerprint != first.Heldout.Fingerprint || again.Heldout.NNZ != 2 {
+		t.Errorf("finished: %+v", again)
+	}
+	other := target(t)
+	o2 := o
+	o2.Holdout = Holdout{Kind: HoldoutAfter, After: time.Unix(8, 0)}
+	mustIngest(t, []string{in}, other, o2)
+	if err := os.RemoveAll(out + TestSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ingest(t.Context(), []string{in}, out, o); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("without the store for tests: %v", err)
+	}
+	if err := os.Rename(other+TestSuffix, out+TestSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ingest(t.Context(), []string{in}, out, o); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("with the store for tests of another: %v", err)
+	}
+}
+
+// TestEveryFaultOfAPairSurfaces fails operations one by one: an error comes through, and what is there is the old
+// pair, the new one, or is told to be unfinished.
+func TestEveryFaultOfAPairSurfaces(t *testing.T) {
+	in := write(t, "log", strings.Join(timed(rand.New(rand.NewPCG(4, 9)), 60), "\n"))
+	broken := errors.New("input/output error")
+	for n, failed := 0, true; failed; n++ {
+		out := target(t)
+		fsys := &csrtest.FaultFS{FS: lazyFS{vfs.OS}}
+		failed = false
+		fsys.Inject = oneByOne(func(op csrtest.Op) error {
+			if op.Index == n {
+				failed = true
+				return broken
+			}
+			return nil
+		})
+		o := Options{FS: fsys, Duplicates: Sum, Workers: 1, Holdout: Holdout{Kind: HoldoutRandom, Fraction: 0.5}, Columns: []string{"1", "2", "3", "4"}}
+		_, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), mustPlan(t))
+		_, noTrain := os.Stat(out)
+		_, noTest := os.Stat(out + TestSuffix)
+		var ue *UnfinishedError
+		if (noTrain == nil) != (noTest == nil) && !errors.As(err, &ue) {
+			t.Errorf("operation %d: half a pair and %v", n, err)
+		}
+		if err == nil && noTrain != nil {
+			t.Errorf("operation %d: nothing is there", n)
+		}
+	}
+}
+
+func TestParseHoldout(t *testing.T) {
+	for _, s := range []string{"random:0.2", "last:1", "time:0.1", "after:2019-07-28T00:00:00Z", ""} {
+		h, err := ParseHoldout(s)
+		if err != nil || h.String() != s {
+			t.Errorf("%q is %q, %v", s, h, err)
+		}
+	}
+	for _, s := range []string{
+		"random", "random:", "random:0", "random:1", "random:1.5", "random:-1", "random:nan", "random:inf", "last:0", "last:-1", "last:0.5", "last:9999999999", "time:0", "time:2",
+		"after:", "after:soon", "before:1", ":", ":1", "none",
+	} {
+		if h, err := ParseHoldout(s); err == nil || h != (Holdout{}) {
+			t.Errorf("%q is %+v, %v", s, h, err)
+		}
+	}
+}
+
+// TestTimesOfColumns: which column has the times, and what is said where none has.
+func TestTimesOfColumns(t *testing.T) {
+	const cut = "2001-09-09T01:46:45Z" // 1000000005
+	for _, c := range []struct {
+		text string
+		cols string
+		want string // what is left of it since the cut, or the error
+	}{
+		{"user,item,rating,timestamp\n1,10,3,1000000004\n1,20,4,1000000005\n2,10,5,1000000006.5\n", "", "1/20/4 2/10/5"},
+		{"user,item,rating,date\n1,10,3,2001-09-09\n1,20,4,2001-09-09T01:46:45\n2,10,5,2001-09-09 03:46:45+02:00\n", "", "1/20/4 2/10/5"},
+		{"user,item,rating,timestamp\n1,10,3,1000000004999\n1,20,4,1000000005000\n", "", "1/20/4"},
+		{"timestamp,user,item\n1000000004,1,10\n1000000005,1,20\n", "", "1/20/1"},
+		{"1::10::3::1000000004\n1::20::4::1000000005\n", "", "1/20/4"},
+		{"1\t10\t3\t4\n1\t20\t4\t1000000005\n", "", "ambiguous"},
+		{"1\t10\t3\t4\n1\t20\t4\t1000000005\n", "1,2,3,4", "1/20/4"},
+		{"1\t10\t4\n1\t20\t1000000005\n", "1,2,,3", "1/20/1"},
+		{"user,item,rating\n1,10,3\n", "", "its entries have no times"},
+		{"user,item,rating,created_at,updated_at\n1,10,3,1,1000000009\n", "", "--columns user,item,rating,created_at"},
+		{"user,item,created_at,updated_at\n1,10,1,1000000009\n", "", "--columns user,item,,created_at"},
+		{"user,item,rating,created_at,updated_at\n1,10,3,1,1000000009\n", "user,item,rating,updated_at", "1/10/3"},
+		{"user,item,created_at,updated_at\n1,10,1,1000000009\n", "user,item,,updated_at", "1/10/1"},
+		{"user,item,rating,timestamp\n1,10,3,1000000005\n1,20,4,12/1/2010 8:26\n", "", `in:3:8: time "12/1/2010 8:26": not a time`},
+		{"user,item,rating,timestamp\n1,10,3,1000000005\n1,20,4,\n", "", `in:3:8: time: not a time`},
+		{"user,item,rating,timestamp\n1,10,3,1000000005\nuser,item,rating,timestamp\n1,20,4,1000000006\n", "", "1/10/3 1/20/4"},
+		{"user,item,timestamp\n1,10,1000000005\nuser,item,timestamp\n1,20,1000000006\n", "", "1/10/1 1/20/1"},
+		{"1,10,3,1000000005\n", "1,2,3,3", "named twice"},
+		{"1,10,3,1000000005\n", "1,2,3,5", "no column 5"},
+		{"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n", "", "in: input of format mtx: its entries have no times"},
+		{"user,item,rating,timestamp\n1,10,3,1000000004\n", "", "no entries since 2001-09-09T01:46:45Z: the times of all 1 go from 2001-09-09T01:46:44Z to"},
+	} {
+		since, err := ParseTime(cut)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{Filter: Filter{Since: since}}
+		if c.cols != "" {
+			o.Columns = strings.Split(c.cols, ",")
+		}
+		rep, entries, err := ingestText(t, c.text, o)
+		var got []string
+		for _, e := range entries {
+			got = append(got, fmt.Sprintf("%s/%s/%g", e.row, e.col, e.val))
+		}
+		switch {
+		case err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")):
+			t.Errorf("%q, %s: %v, want %s", c.text, c.cols, err, c.want)
+		case err == nil && strings.Join(got, " ") != c.want:
+			t.Errorf("%q, %s: %v, want %s", c.text, c.cols, got, c.want)
+		case err == nil && rep.Filtered.Outside+rep.NNZ == 0:
+			t.Errorf("%q: %+v", c.text, rep)
+		}
+		if _, _, err := ingestText(t, c.text, Options{Columns: o.Columns[:min(3, len(o.Columns))]}); errors.Is(err, format.ErrTime) || errors.Is(err, format.ErrNoTimes) {
+			t.Errorf("%q without a filter: %v", c.text, err) // times are not looked at
+		}
+	}
+}
+
+// TestDuplicateOutsideOfTheTimes: lines outside of the times are not in the way, and not named.
+func TestDuplicateOutsideOfTheTimes(t *testing.T) {
+	const text = "user,item,rating,timestamp\n1,1,1,1\n1,1,2,20\n1,2,3,21\n"
+	since := time.Unix(10, 0)
+	if _, got, err := ingestText(t, text, Options{Filter: Filter{Since: since}}); err != nil || len(got) != 2 {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, h := range []Holdout{{}, {Kind: HoldoutLast, N: 1}} {
+		_, err := Ingest(t.Context(), []string{write(t, "in", text+"1,1,4,30\n")}, target(t), Options{Filter: Filter{Since: since}, Holdout: h})
+		var de *DuplicateError
+		if !errors.As(err, &de) || de.First.Line != 3 || de.Second.Line != 5 || de.Count != 1 || de.Entries != 3 || de.Row != "1" || de.Col != "1" {
+			t.Errorf("%v: %v", h, err)
+		}
+	}
+}
