@@ -127,6 +127,44 @@ func TestRandomPipelines(t *testing.T) {
 	}
 }
 
+// Stores with tables of values are seen as other matrices are: half stars, ones, in rows long and short.
+func TestCodedStores(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	texts := slices.Concat(early, middle, late, []string{
+		"tfidf=sublinear", "bias=both · center=both", "binary>=3 · ppmi", "binary>=3 · bias=both,damping:3", "ppmi · normalize=rows · pca",
+		"normalize=rows,total:median · log1p · bias=both", "normalize=rows,max · sqrt · bm25", "normalize=rows,l1 · log1p · normalize=columns · sqrt", "weight=rows,count:1 · log1p",
+	})
+	for _, values := range []int{1, 10} {
+		a := mat.NewDense(90, 50, nil)
+		a.Apply(func(i, _ int, _ float64) float64 {
+			if r.IntN(1+i%5) > 0 || i == 7 {
+				return 0
+			}
+			return float64(1+r.IntN(values)) / 2
+		}, a)
+		for _, transposed := range []bool{false, true} {
+			store := stored(t, a, transposed)
+			if len(store.Manifest().Values.Table) != values {
+				t.Fatal("not the case to test")
+			}
+			for _, text := range texts {
+				p, err := Parse(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := reference(p, a)
+				if mat.Norm(want, 2) < 1e-12 {
+					continue
+				}
+				_, m := matrixOf(t, store, text, stream.Options{Workers: 1, Width: 90})
+				if e := relative(dense(t, m, transposed), want); !(e < 1e-12) {
+					t.Errorf("%d values, %s, transposed %t: off by %g", values, text, transposed, e)
+				}
+			}
+		}
+	}
+}
+
 // Ten triplets of B are those of the dense matrix.
 func TestTriplets(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))

@@ -203,11 +203,12 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 	if dst.Table != nil {
 		n := dst.NNZ()
 		val := resized(dst.Val, n)
-		load(val, dst, dst.Table, 0, uint32(n))
+		expand(ops, int(v.src.Cols()), dst, val)
 		dst.Val, dst.Code, dst.Table = val, dst.Code[:0], nil
 		if kept {
 			dst.Code = nil
 		}
+		return nil
 	}
 	for i := range dst.Rows() {
 		lo, hi := dst.RowPtr[i], dst.RowPtr[i+1]

@@ -1,0 +1,238 @@
+package view
+
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// A row of a store with a table of values has few different ones. What ops make of them
+// depends on the row alone as long as no op looks at columns: it is computed once for each
+// value of the table, and entries are looked up.
+
+// ofRow tells whether what an op makes of a value depends on the value and the row alone.
+func (k opKind) ofRow() bool {
+	return k == mapValues || k == times || k == rowFactor || k == bm25Rows
+}
+
+// expand sets val to what ops make of the coded values of a block.
+func expand(ops []op, n int, b *csr.Block, val []float64) {
+	used := len(b.Table)
+	for used > 1 && b.Table[used-1] == 0 {
+		used--
+	}
+	shared := 0 // leading ops that rows have tables for
+	for shared < len(ops) && ops[shared].kind.ofRow() {
+		shared++
+	}
+	var table [256]float64
+	for i := range b.Rows() {
+		lo, hi := b.RowPtr[i], b.RowPtr[i+1]
+		r := row{at: b.FirstRow + int64(i), n: n, val: val[lo:hi], d: 1}
+		if int(hi-lo) < used {
+			load(r.val, b, b.Table, lo, hi)
+			runBlock(ops, len(ops), b, lo, hi, &r)
+			continue
+		}
+		var code []uint8
+		if len(b.Code) > 0 {
+			code = b.Code[lo:hi]
+		}
+		table = *b.Table
+		for k := range ops[:shared] {
+			ops[k].ofTable(table[:used], &table, code, int(hi-lo))
+		}
+		switch rest := ops[shared:]; {
+		case len(rest) > 0 && len(b.Col16) > 0:
+			runCoded(rest, b.Col16[lo:hi], code, &table, used, &r)
+		case len(rest) > 0:
+			runCoded(rest, b.Col[lo:hi], code, &table, used, &r)
+		default:
+			lookUp(r.val, code, &table)
+		}
+	}
+}
+
+// lookUp sets val to the values that codes stand for; all are the first without codes.
+func lookUp(val []float64, code []uint8, table *[256]float64) {
+	if code == nil {
+		for i := range val {
+			val[i] = table[0]
+		}
+		return
+	}
+	code = code[:len(val)]
+	for i, c := range code {
+		val[i] = table[c]
+	}
+}
+
+// sumCoded adds up the values of n codes.
+func sumCoded(code []uint8, table *[256]float64, n int) float64 {
+	if code == nil {
+		return float64(n) * table[0]
+	}
+	var a, b, c, d float64
+	for len(code) >= 4 {
+		a += table[code[0]]
+		b += table[code[1]]
+		c += table[code[2]]
+		d += table[code[3]]
+		code = code[4:]
+	}
+	for _, k := range code {
+		a += table[k]
+	}
+	return (a + b) + (c + d)
+}
+
+// ofCodes returns the statistic of a row of n codes.
+func (s stat) ofCodes(used []float64, table *[256]float64, code []uint8, n int) float64 {
+	if s == total {
+		return sumCoded(code, table, n)
+	}
+	var g [256]float64
+	for k, v := range used {
+		switch s {
+		case count:
+			if v != 0 {
+				g[k] = 1
+			}
+		case length1, largest:
+			g[k] = math.Abs(v)
+		case length2:
+			g[k] = v * v
+		}
+	}
+	if s == largest {
+		x := 0.0
+		for _, c := range code {
+			x = max(x, g[c])
+		}
+		if code == nil && n > 0 {
+			x = g[0]
+		}
+		return x
+	}
+	x := sumCoded(code, &g, n)
+	if s == length2 {
+		x = math.Sqrt(x)
+	}
+	return x
+}
+
+// ofTable takes the values of a row's table through the op.
+func (o *op) ofTable(used []float64, table *[256]float64, code []uint8, n int) {
+	switch o.kind {
+	case mapValues:
+		for k, v := range used {
+			if v != 0 {
+				used[k] = o.f(v)
+			}
+		}
+	case times, rowFactor:
+		d := o.c
+		if o.kind == rowFactor {
+			d = o.factor(o.stat.ofCodes(used, table, code, n))
+		}
+		for k := range used {
+			used[k] *= d
+		}
+	case bm25Rows:
+		l := o.c * (1 - o.k + o.k*sumCoded(code, table, n)/o.col[0])
+		for k, v := range used {
+			if v != 0 {
+				used[k] = v * (o.c + 1) / (l + v)
+			}
+		}
+	}
+}
+
+// runCoded takes a row with a table of its own through ops of which the first looks at columns.
+func runCoded[C column](ops []op, col []C, code []uint8, table *[256]float64, used int, r *row) {
+	o := &ops[0]
+	n := len(col)
+	switch {
+	case o.kind == ppmi && n > 0:
+		l := o.c - math.Log(sumCoded(code, table, n))
+		for k, v := range table[:used] {
+			if table[k] = math.Inf(-1); v != 0 {
+				table[k] = math.Log(v) + l
+			}
+		}
+		lookUpLess(r.val, code, table, col, o.col)
+		for i, v := range r.val {
+			r.val[i] = max(0, v)
+		}
+	case o.kind == bias && o.col != nil && full(table[:used]):
+		b := o.c
+		if o.local && n > 0 {
+			s := 0.0
+			if o.first {
+				s = sumCoded(code, table, n)
+			} else {
+				s = sumLess(code, table, col, o.col)
+			}
+			s -= float64(n) * o.c
+			b += s / (float64(n) + o.k)
+		}
+		for k := range table[:used] {
+			table[k] -= b
+		}
+		lookUpLess(r.val, code, table, col, o.col)
+	default:
+		lookUp(r.val, code, table)
+		run(ops, len(ops), col, r)
+		return
+	}
+	run(ops[1:], len(ops)-1, col, r)
+}
+
+// full tells whether no value is 0.
+func full(x []float64) bool {
+	for _, v := range x {
+		if v == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// lookUpLess is lookUp less a number of each column.
+func lookUpLess[C column](val []float64, code []uint8, table *[256]float64, col []C, x []float64) {
+	col = col[:len(val)]
+	if code == nil {
+		for i := range val {
+			val[i] = table[0] - x[col[i]]
+		}
+		return
+	}
+	code = code[:len(val)]
+	for i, c := range code {
+		val[i] = table[c] - x[col[i]]
+	}
+}
+
+// sumLess adds up what lookUpLess would set.
+func sumLess[C column](code []uint8, table *[256]float64, col []C, x []float64) float64 {
+	var a, b, c, d float64
+	if code == nil {
+		a = float64(len(col)) * table[0]
+		for _, j := range col {
+			a -= x[j]
+		}
+		return a
+	}
+	code = code[:len(col)]
+	for len(col) >= 4 && len(code) >= 4 {
+		a += table[code[0]] - x[col[0]]
+		b += table[code[1]] - x[col[1]]
+		c += table[code[2]] - x[col[2]]
+		d += table[code[3]] - x[col[3]]
+		col, code = col[4:], code[4:]
+	}
+	for i, j := range col {
+		a += table[code[i]] - x[j]
+	}
+	return (a + b) + (c + d)
+}
