@@ -159,7 +159,7 @@ var intakeCases = []intakeCase{
 	{name: "second header of a pair", files: "ann,x\nann,y\n----\nuser,item\nbob,y\n", want: []triple{one("ann", "x"), one("ann", "y"), one("bob", "y")}},
 
 	// Other formats.
-	{name: "JSON lines", files: "{\"user\": 1, \"item\": 10, \"rating\": 3}\n{\"user\": 2, \"item\": 11, \"rating\": 4}\n", err: format.ErrUnsupported, says: []string{"JSON", "jq"}},
+	{name: "JSON lines", files: "{\"user\": 1, \"item\": 10, \"rating\": 3}\n{\"user\": 2, \"item\": 11, \"rating\": 4}\n", want: []triple{{"1", "10", 3}, {"2", "11", 4}}},
 	{name: "JSON", files: "[\n{\"user\": 1,\n\"item\": 10}]\n", err: format.ErrUnsupported, says: []string{"JSON"}},
 	{name: "lists of JSON", files: "[1,10,3]\n[2,11,4]\n", err: format.ErrUnsupported, says: []string{"JSON"}},
 	{name: "libffm", files: "1 0:3:0.5\n0 1:2:1\n", err: text.ErrFields, says: []string{"LIBFFM"}},

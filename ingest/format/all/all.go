@@ -6,6 +6,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format/csrstream"
 	"github.com/gdsvd/gdsvd/ingest/format/delimited"
 	"github.com/gdsvd/gdsvd/ingest/format/idx"
+	"github.com/gdsvd/gdsvd/ingest/format/jsonlines"
 	"github.com/gdsvd/gdsvd/ingest/format/mtx"
 	"github.com/gdsvd/gdsvd/ingest/format/npy"
 	"github.com/gdsvd/gdsvd/ingest/format/npz"
@@ -21,6 +22,7 @@ func Formats() []format.Format {
 		delimited.MovieLens,
 		delimited.Format,
 		refused.Text,
+		jsonlines.Format,
 		svmlight.Format,
 		mtx.Format,
 		idx.Format,

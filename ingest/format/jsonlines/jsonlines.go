@@ -1,0 +1,286 @@
+// Package jsonlines reads text of one JSON object a line, each an entry: {"user": 1, "item": "x", "rating": 4.5}.
+//
+// Which keys are user, item and value is told by Input.Columns, else by their names (package roles) in
+// the first lines; without a value every entry is 1. Ids are texts, or numbers that are integers; values
+// are numbers, texts of numbers, or true and false. A line without one of the keys, or with null or a nested value there,
+// or with the key twice, is a bad line. Other keys may hold anything.
+package jsonlines
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/roles"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
+)
+
+// Format is JSON lines.
+var Format = format.Format{Name: "jsonl", Sniff: sniff, Open: open}
+
+// sniff wants a first line that is a whole object.
+func sniff(h format.Head) bool {
+	if h.Chosen {
+		return false
+	}
+	for rest := bytes.TrimPrefix(h.Bytes, []byte(text.BOM)); len(rest) > 0; {
+		var l []byte
+		l, rest = text.CutLine(rest)
+		if l = bytes.TrimSpace(l); len(l) > 0 {
+			return l[0] == '{' && json.Valid(l)
+		}
+	}
+	return false
+}
+
+// What can be wrong with a line.
+var (
+	ErrSyntax  = errors.New("not a JSON object")
+	errMissing = errors.New("missing key")
+	errTwice   = errors.New("the key is there twice")
+	errNull    = errors.New("null")
+	errNested  = errors.New("a list or an object")
+	errNoID    = errors.New("not an integer, as an id that is a number has to be")
+	errBoolID  = errors.New("true or false as an id")
+	errUTF8    = errors.New("not UTF-8")
+)
+
+// A reader reads one input.
+type reader struct {
+	*text.Lines
+	a    roles.Assignment
+	keys []string // of user, item and perhaps value
+	want string
+}
+
+func open(in *format.Input) (format.Reader, error) {
+	lines, err := text.NewLines(in)
+	if err != nil {
+		return nil, err
+	}
+	p := &reader{Lines: lines}
+	head, whole, err := lines.Peek()
+	s := text.Take(head, whole)
+	switch {
+	case s.Long != nil && err == nil:
+		return nil, lines.TooLong(s.Long)
+	case len(s.Lines) == 0 && err != nil:
+		return nil, err
+	case len(s.Lines) == 0:
+		return nil, &format.ParseError{File: in.Name, Err: format.ErrEmpty, Want: "one object a line"}
+	}
+	if err := p.assign(s.Lines, in); err != nil {
+		pe := &format.ParseError{File: in.Name, Line: int64(1 + s.Before), Text: text.Shorten(s.Lines[0]), Err: err}
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			pe.Column = int(syntax.Offset)
+		}
+		return nil, pe
+	}
+	return p, nil
+}
+
+// assign finds the keys by the first lines; those that are broken will be refused when they are parsed.
+func (p *reader) assign(sample [][]byte, in *format.Input) (err error) {
+	var fields []roles.Field
+	var names []string
+	for i, l := range sample {
+		err := each(l, func(key []byte, v value) {
+			c := slices.Index(names, string(key))
+			if c < 0 {
+				c = len(names)
+				names, fields = append(names, string(key)), append(fields, roles.Field{Name: string(key), Numeric: true, Empty: true})
+			}
+			f := &fields[c]
+			f.Numeric = f.Numeric && (v.kind == number || v.kind == null)
+			f.Empty = f.Empty && (v.kind == null || v.kind == nested)
+		})
+		if err != nil && i == 0 {
+			return err
+		}
+	}
+	if len(in.Columns) > 0 {
+		p.a, err = roles.Given(names, in.Columns)
+	} else {
+		p.a, err = roles.Assign(fields, in.Events)
+	}
+	if err != nil {
+		return err
+	}
+	if prev, ok := in.Before.(*reader); ok {
+		if err := p.agree(prev); err != nil {
+			return err
+		}
+	}
+	p.keys = []string{names[p.a.Row], names[p.a.Col]}
+	p.want = fmt.Sprintf("{%q: …, %q: …", p.keys[0], p.keys[1])
+	if p.a.Value >= 0 && !in.Events {
+		p.keys = append(p.keys, names[p.a.Value])
+		p.want += fmt.Sprintf(", %q: …", p.keys[2])
+	}
+	p.want += "}"
+	return nil
+}
+
+// agree tells where an input and the one before it are not parts of one matrix.
+func (p *reader) agree(prev *reader) error {
+	if with := []string{"values", "no values"}; (p.a.Value < 0) != (len(prev.keys) < 3) {
+		i := 0
+		if p.a.Value < 0 {
+			i = 1
+		}
+		return fmt.Errorf("%w: this part has %s, %s has %s", text.ErrParts, with[i], prev.In.Name, with[1-i])
+	}
+	for i, what := range []string{"row", "column", "value"} {
+		if a, b := p.a.Words[i], prev.a.Words[i]; a != "" && b != "" && a != b {
+			return fmt.Errorf("%w: the %s is %q here and %q in %s (--columns says which it is)", text.ErrParts, what, a, b, prev.In.Name)
+		}
+	}
+	return nil
+}
+
+// Parse reads whole lines.
+func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
+	for rest, line := c.Data, c.Begin.Line; len(rest) > 0; line++ {
+		var l []byte
+		l, rest = text.CutLine(rest)
+		b.Lines++
+		if text.Blank(l) {
+			continue
+		}
+		b.Tally.Entries++
+		if err := p.line(l, b); err != nil {
+			err.File, err.Line, err.Want = p.In.Name, line, p.want
+			if !b.Refuse(err) {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// Check has nothing to do: a line is right or wrong by itself.
+func (p *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
+
+// Locate is the line of an entry.
+func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Locate(c, n, p.Parse) }
+
+// line appends the entry of one line, or tells why it has none.
+func (p *reader) line(l []byte, b *format.Batch) *format.ParseError {
+	var got [3]value
+	if !p.flat(l, &got) {
+		got = [3]value{}
+		if err := each(l, func(key []byte, v value) { p.take(&got, key, v) }); err != nil {
+			pe := &format.ParseError{Text: text.Shorten(l), Err: err}
+			if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+				pe.Column = int(syntax.Offset)
+			}
+			return pe
+		}
+	}
+	val := 1.0
+	for i, key := range p.keys {
+		v := &got[i]
+		var err error
+		switch {
+		case v.kind == missing:
+			return &format.ParseError{Field: key, Text: text.Shorten(l), Err: errMissing}
+		case v.twice:
+			err = errTwice
+		case v.kind == null:
+			err = errNull
+		case v.kind == nested:
+			err = errNested
+		case i < 2:
+			err = v.id()
+		default:
+			val, err = v.float()
+		}
+		if err != nil {
+			return &format.ParseError{Column: v.at + 1, Field: key, Text: text.Shorten(v.text), Err: err}
+		}
+	}
+	for i, k := range []*format.Keys{&b.Row, &b.Col} {
+		if v := &got[i]; v.kind == str {
+			k.Add(v.text)
+		} else {
+			k.AddInt(v.n)
+		}
+	}
+	b.AddValue(val)
+	return nil
+}
+
+// take keeps a value if its key is wanted.
+func (p *reader) take(got *[3]value, key []byte, v value) {
+	for i, k := range p.keys {
+		if string(key) == k {
+			v.twice = got[i].kind != missing
+			got[i] = v
+			return
+		}
+	}
+}
+
+// A kind of value.
+type kind uint8
+
+const (
+	missing kind = iota
+	str
+	number
+	boolean
+	null
+	nested
+)
+
+// A value of an object.
+type value struct {
+	text  []byte // of a string, without quotes and escapes; else as it is written
+	at    int    // where it begins in the line
+	n     int64  // an id that is a number
+	kind  kind
+	twice bool
+	bad   bool // a string that is no text
+}
+
+// id makes an id of a value.
+func (v *value) id() error {
+	switch {
+	case v.kind == boolean:
+		return errBoolID
+	case v.kind == str && (v.bad || !utf8.Valid(v.text)):
+		return errUTF8
+	case v.kind == str && len(v.text) == 0:
+		return text.ErrEmptyField
+	case v.kind == str:
+		return nil
+	}
+	var ok bool
+	if v.n, ok = format.ParseID(v.text); ok {
+		return nil
+	}
+	x, err := strconv.ParseFloat(string(v.text), 64)
+	if v.n = int64(x); err != nil || math.Abs(x) > 1<<53 || float64(v.n) != x {
+		return errNoID
+	}
+	return nil
+}
+
+// float makes a value of the matrix of a value.
+func (v *value) float() (float64, error) {
+	switch {
+	case v.kind == boolean && v.text[0] == 't':
+		return 1, nil
+	case v.kind == boolean:
+		return 0, nil
+	case len(v.text) == 0:
+		return 0, text.ErrEmptyField
+	}
+	return text.ParseFloat(v.text)
+}

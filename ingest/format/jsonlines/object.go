@@ -1,0 +1,184 @@
+package jsonlines
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// each visits the keys and values of an object.
+func each(l []byte, visit func(key []byte, v value)) error {
+	var any json.RawMessage
+	if err := json.Unmarshal(l, &any); err != nil {
+		return fmt.Errorf("%w: %w", ErrSyntax, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(l))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return ErrSyntax
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrSyntax, err)
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return fmt.Errorf("%w: %w", ErrSyntax, err)
+		}
+		name, _ := key.(string)
+		visit([]byte(name), valueOf(raw, int(d.InputOffset())-len(raw)))
+	}
+	return nil
+}
+
+// valueOf is a value of valid JSON.
+func valueOf(raw []byte, at int) value {
+	v := value{text: raw, at: at}
+	switch raw[0] {
+	case '"':
+		v.kind = str
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil {
+			v.bad = true
+		}
+		// What is no text has become replacement characters.
+		v.bad = v.bad || strings.Count(s, "\uFFFD") > bytes.Count(raw, []byte("\uFFFD"))+strings.Count(strings.ToLower(string(raw)), `\ufffd`)
+		v.text = []byte(s)
+	case '{', '[':
+		v.kind = nested
+	case 'n':
+		v.kind = null
+	case 't', 'f':
+		v.kind = boolean
+	default:
+		v.kind = number
+	}
+	return v
+}
+
+// flat reads an object without nested values and escapes, as most are. It tells whether the
+// line is one; else nothing is known of it.
+func (p *reader) flat(l []byte, got *[3]value) bool {
+	i := blanks(l, 0)
+	if i == len(l) || l[i] != '{' {
+		return false
+	}
+	for i = blanks(l, i+1); i < len(l) && l[i] == '"'; i = blanks(l, i+1) {
+		end := closing(l, i+1)
+		if end < 0 {
+			return false
+		}
+		key := l[i+1 : end]
+		if i = blanks(l, end+1); i == len(l) || l[i] != ':' {
+			return false
+		}
+		if i = blanks(l, i+1); i == len(l) {
+			return false
+		}
+		v := value{at: i}
+		switch c := l[i]; {
+		case c == '"':
+			if end = closing(l, i+1); end < 0 {
+				return false
+			}
+			v.kind, v.text = str, l[i+1:end]
+			end++
+		case c == '-' || c >= '0' && c <= '9':
+			if end = numberEnd(l, i); end < 0 {
+				return false
+			}
+			v.kind, v.text = number, l[i:end]
+		default:
+			if end = literalEnd(l, i, &v); end < 0 {
+				return false
+			}
+			v.text = l[i:end]
+		}
+		p.take(got, key, v)
+		if i = blanks(l, end); i == len(l) {
+			return false
+		}
+		switch l[i] {
+		case '}':
+			return blanks(l, i+1) == len(l)
+		case ',':
+			if next := blanks(l, i+1); next == len(l) || l[next] != '"' {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// blanks is the place of the first byte from i on that is no white space of JSON.
+func blanks(l []byte, i int) int {
+	for i < len(l) && (l[i] == ' ' || l[i] == '\t' || l[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// closing is the place of the quote that ends a string, or −1 if there are escapes in it, or bytes that may not be.
+func closing(l []byte, i int) int {
+	for ; i < len(l); i++ {
+		switch c := l[i]; {
+		case c == '"':
+			return i
+		case c == '\\' || c < ' ':
+			return -1
+		}
+	}
+	return -1
+}
+
+// numberEnd is the end of a number of JSON, or −1.
+func numberEnd(l []byte, i int) int {
+	digits := func() bool {
+		from := i
+		for i < len(l) && l[i]-'0' <= 9 {
+			i++
+		}
+		return i > from
+	}
+	if l[i] == '-' {
+		i++
+	}
+	if i < len(l) && l[i] == '0' {
+		i++
+	} else if !digits() {
+		return -1
+	}
+	if i < len(l) && l[i] == '.' {
+		if i++; !digits() {
+			return -1
+		}
+	}
+	if i < len(l) && l[i]|0x20 == 'e' {
+		if i++; i < len(l) && (l[i] == '+' || l[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return -1
+		}
+	}
+	return i
+}
+
+// literalEnd is the end of true, false or null, or −1.
+func literalEnd(l []byte, i int, v *value) int {
+	s, k := "null", null
+	switch l[i] {
+	case 't':
+		s, k = "true", boolean
+	case 'f':
+		s, k = "false", boolean
+	}
+	if !bytes.HasPrefix(l[i:], []byte(s)) {
+		return -1
+	}
+	v.kind = k
+	return i + len(s)
+}
