@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -81,7 +82,7 @@ func (l *lab) gapCase(ctx context.Context, r *Record, m gapMethod, rule solver.S
 	s := paperSettings(m.method, 1, seed)
 	s.Stop = rule
 	if m.search == nil {
-		return r.solveImplicit(ctx, l.clock, f, s)
+		return r.solveImplicit(ctx, f, s)
 	}
 	// From the middle outwards: the others need not go on for longer than the
 	// best so far.
@@ -89,7 +90,7 @@ func (l *lab) gapCase(ctx context.Context, r *Record, m gapMethod, rule solver.S
 	for _, beta := range betasNear(gap) {
 		try := begun
 		s.Method = m.search(beta)
-		if err := try.solveImplicit(ctx, l.clock, f, s); err != nil {
+		if err := try.solveImplicit(ctx, f, s); err != nil {
 			return err
 		}
 		if try.Status != solver.Converged.String() || try.missed() {
@@ -126,15 +127,15 @@ func (r *Record) missed() bool { return r.ErrVectors > 4*epsilon/r.Gap }
 
 // solveImplicit fills r with what a method makes of a matrix given by its
 // factors. Passes are the products of the iteration.
-func (r *Record) solveImplicit(ctx context.Context, c *clock, f *factored, s solver.Settings) error {
-	begin := c.seconds()
+func (r *Record) solveImplicit(ctx context.Context, f *factored, s solver.Settings) error {
+	begin := time.Now()
 	res, err := solver.Eigen(ctx, f, s)
 	if err := ended(ctx, err); err != nil {
 		return err
 	}
 	got := &found{v: res.Vectors, sigma: roots(res.Values), status: res.Status, stats: res.Stats}
 	got.u = f.left(got.v, got.sigma)
-	got.seconds = c.seconds() - begin
+	got.seconds = time.Since(begin).Seconds()
 	r.fill(got)
 	r.Passes-- // the one that measures residuals is not the algorithm's
 	r.ErrSigma, r.ErrVectors = got.errors(leading(f.u, s.Rank), leading(f.v, s.Rank), f.sigma)

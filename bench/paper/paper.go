@@ -71,8 +71,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := os.MkdirAll(filepath.Join(c.Dir, storesName), 0o777); err != nil {
 		return err
 	}
-	l := &lab{Config: c, clock: startClock()}
-	defer l.clock.stop()
+	l := &lab{Config: c}
 	tasks := l.tasks()
 	if l.journal, err = openJournal(c.Dir, fmt.Sprintf("gdsvd bench paper, scale %v, seed %d", c.Scale, c.Seed)); err != nil {
 		return err
@@ -125,7 +124,6 @@ func (l *lab) progress(done, total int, what string) {
 type lab struct {
 	Config
 	journal *journal
-	clock   *clock
 
 	// The matrix in use: successive cases share one.
 	held    *problem

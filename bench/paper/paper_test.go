@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -35,8 +34,7 @@ func runTiny(t *testing.T, dir string, cancelAfter int) (*lab, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	l := &lab{Config: Config{Dir: dir, Commit: "c0ffee", Machine: "a machine"}, clock: startClock()}
-	defer l.clock.stop()
+	l := &lab{Config: Config{Dir: dir, Commit: "c0ffee", Machine: "a machine"}}
 	tasks := tiny(l)
 	if err := os.MkdirAll(l.storeDir(), 0o777); err != nil {
 		t.Fatal(err)
@@ -166,8 +164,7 @@ func TestOtherRun(t *testing.T) {
 // TestGapSlopes checks the laws of the gap on the figures' own cases: iterations,
 // which are the same everywhere, never time.
 func TestGapSlopes(t *testing.T) {
-	l := &lab{clock: startClock()}
-	defer l.clock.stop()
+	l := &lab{}
 	for _, family := range gapFamilies {
 		for _, m := range family.methods {
 			var records []*Record
@@ -194,20 +191,6 @@ func TestGapSlopes(t *testing.T) {
 				t.Errorf("%s, %s: slope %.3f, want %g", family.name, m.name, slope, want)
 			}
 		}
-	}
-}
-
-// TestClock leaves out the time between ticks that are far apart.
-func TestClock(t *testing.T) {
-	begun := time.Now()
-	c := &clock{begun: begun, last: begun}
-	at := func(d time.Duration) float64 { return c.at(begun.Add(d)) }
-	at(100 * time.Millisecond)
-	if got := at(10100 * time.Millisecond); math.Abs(got-0.12) > 1e-9 {
-		t.Errorf("%g s after a stop of 10 s, want 0.12", got)
-	}
-	if got := at(10300 * time.Millisecond); math.Abs(got-0.32) > 1e-9 {
-		t.Errorf("%g s, want 0.32", got)
 	}
 }
 

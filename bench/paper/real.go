@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -135,7 +136,7 @@ func (l *lab) realCase(ctx context.Context, d dataset, m algorithm) (*Record, er
 		}
 	}
 	r := record("real", d.name, m.name)
-	return r, r.solve(ctx, l.clock, p, m, realRank, l.Seed)
+	return r, r.solve(ctx, p, m, realRank, l.Seed)
 }
 
 // refer computes what takes the place of the truth where it is not known.
@@ -178,9 +179,9 @@ func (l *lab) passesCase(ctx context.Context, d dataset, m algorithm) (*Record, 
 	r := record("passes", d.name, m.name)
 	r.Rows, r.Cols, r.Bytes, r.Rank = p.a.Info().Rows, int64(p.a.Info().Cols), p.bytes, realRank
 	s := solver.Settings{Rank: realRank, Method: m.Method, Tol: epsilon, Seed: l.Seed}
-	times, begin := map[int]float64{}, l.clock.seconds()
+	times, begin := map[int]float64{}, time.Now()
 	s.Observer = func(e solver.Event) error {
-		times[e.Pass] = l.clock.seconds() - begin
+		times[e.Pass] = time.Since(begin).Seconds()
 		return nil
 	}
 	for first := true; first || s.MaxPasses >= 2; first = false {
@@ -190,7 +191,7 @@ func (l *lab) passesCase(ctx context.Context, d dataset, m algorithm) (*Record, 
 		}
 		if first {
 			r.Status, r.Passes, r.Products = res.Status.String(), res.Stats.Passes, res.Stats.Products
-			r.Seconds, r.Residual = l.clock.seconds()-begin, floats.Max(res.Residuals)
+			r.Seconds, r.Residual = time.Since(begin).Seconds(), floats.Max(res.Residuals)
 			s.MaxPasses, s.Observer = r.Passes, nil
 		}
 		r.Points = append(r.Points, pointOf(res, times))

@@ -55,7 +55,7 @@ func (l *lab) implicitCase(ctx context.Context, n int, m algorithm) (*Record, er
 	if !m.paper {
 		s = solver.Settings{Rank: 1, Method: m.Method, Tol: epsilon, Seed: l.Seed}
 	}
-	return r, r.solveImplicit(ctx, l.clock, l.rankOne(n), s)
+	return r, r.solveImplicit(ctx, l.rankOne(n), s)
 }
 
 func (l *lab) storeCase(ctx context.Context, n int, m algorithm) (*Record, error) {
@@ -75,7 +75,7 @@ func (l *lab) storeCase(ctx context.Context, n int, m algorithm) (*Record, error
 		return nil, err
 	}
 	r := record("size", "store", m.name, n)
-	return r, r.solve(ctx, l.clock, p, m, 1, l.Seed)
+	return r, r.solve(ctx, p, m, 1, l.Seed)
 }
 
 // maxColumns is the widest block that a method of the table multiplies here.

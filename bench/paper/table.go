@@ -53,12 +53,12 @@ func (l *lab) tableCase(ctx context.Context, decay, n, draw int, m algorithm) (*
 	}
 	r := record("table", name, m.name, n, draw)
 	r.A, r.B, r.Rejected = s.a, s.b, s.rejected
-	return r, r.solve(ctx, l.clock, p, m, k, seed)
+	return r, r.solve(ctx, p, m, k, seed)
 }
 
 // solve fills r with what a method makes of a problem.
-func (r *Record) solve(ctx context.Context, c *clock, p *problem, m algorithm, k int, seed uint64) error {
-	f, err := m.find(ctx, c, p.a, k, seed)
+func (r *Record) solve(ctx context.Context, p *problem, m algorithm, k int, seed uint64) error {
+	f, err := m.find(ctx, p.a, k, seed)
 	if err != nil {
 		return err
 	}
