@@ -1,7 +1,6 @@
 package extsort
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -143,77 +142,5 @@ func (m *Remap) packed(e []uint64) {
 	for i, x := range e {
 		key := uint64(users[x>>(packedIDBits+codeBits)])<<toUser | uint64(items[x>>codeBits&packedID])<<toItem
 		e[i] = key<<codeBits | x&packedCode
-	}
-}
-
-// sortPacked is sort for packed entries with keys.
-func (s *sorter) sortPacked(e []uint64, values *valueTable) {
-	switch {
-	case packedInOrder(e):
-	case len(e) < fewEntries:
-		slices.SortStableFunc(e, func(a, b uint64) int { return cmp.Compare(a>>codeBits, b>>codeBits) })
-	default:
-		s.radixSortPacked(e)
-	}
-	if s.by.ByValue {
-		sortPackedGroups(e, values)
-	}
-}
-
-func packedInOrder(e []uint64) bool {
-	before := uint64(0)
-	for _, x := range e {
-		if x>>codeBits < before {
-			return false
-		}
-		before = x >> codeBits
-	}
-	return true
-}
-
-func (s *sorter) radixSortPacked(e []uint64) {
-	if cap(s.packedScratch) < len(e) {
-		s.packedScratch = make([]uint64, s.largest)
-	}
-	src, dst := e, s.packedScratch[:len(e)]
-	for shift := codeBits; shift < codeBits+s.by.KeyBits; shift += digitBits {
-		if radixPassPacked(dst, src, shift) {
-			src, dst = dst, src
-		}
-	}
-	if &src[0] != &e[0] {
-		copy(e, src)
-	}
-}
-
-// radixPassPacked is radixPass for packed entries.
-func radixPassPacked(dst, src []uint64, shift int) bool {
-	var count [digits]int
-	for _, x := range src {
-		count[x>>(shift&63)&(digits-1)]++
-	}
-	if count[src[0]>>(shift&63)&(digits-1)] == len(src) {
-		return false
-	}
-	startsOf(&count)
-	for _, x := range src {
-		c := &count[x>>(shift&63)&(digits-1)]
-		dst[*c] = x
-		*c++
-	}
-	return true
-}
-
-// sortPackedGroups sorts the entries of each key by value.
-func sortPackedGroups(e []uint64, values *valueTable) {
-	for i := 0; i < len(e); {
-		j := i + 1
-		for j < len(e) && e[j]>>codeBits == e[i]>>codeBits {
-			j++
-		}
-		if j > i+1 {
-			slices.SortFunc(e[i:j], func(a, b uint64) int { return cmp.Compare(values.value(a), values.value(b)) })
-		}
-		i = j
 	}
 }

@@ -3,6 +3,7 @@ package extsort
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 )
 
 // Order is how entries are sorted: by key, and entries of one key by
@@ -15,12 +16,23 @@ type Order struct {
 // A sorter sorts runs; it keeps its buffers from run to run.
 type sorter struct {
 	by      Order
-	largest int     // entries of a run, at most
-	scratch []Entry // made when first needed
+	largest int // entries of a run, at most
 	load    []Entry
 	coder   Coder
 
+	scratch       []Entry // made when first needed, as is the next
 	packedScratch []uint64
+}
+
+// item is an entry, or one that is packed: its key above the code of its value.
+type item interface{ Entry | uint64 }
+
+// keyOf is the key of an item. Which case applies is known when a sort is compiled.
+func keyOf[T item](x *T) uint64 {
+	if unsafe.Sizeof(*x) == PackedBytes {
+		return *(*uint64)(unsafe.Pointer(x)) >> codeBits
+	}
+	return (*Entry)(unsafe.Pointer(x)).Key
 }
 
 const (
@@ -30,40 +42,51 @@ const (
 	fewEntries = 1 << 10
 )
 
-// sort sorts e stably by key: least significant digit first radix sort
+// sort sorts entries.
+func (s *sorter) sort(e []Entry) {
+	sortItems(s, e, &s.scratch, func(x Entry) float64 { return x.Val })
+}
+
+// sortPacked sorts packed entries.
+func (s *sorter) sortPacked(e []uint64, values *valueTable) {
+	sortItems(s, e, &s.packedScratch, values.value)
+}
+
+// sortItems sorts e stably by key: least significant digit first radix sort
 // (Knuth, TAOCP vol. 3, §5.2.5) over the bits that keys have. Entries in order,
 // as most ratings files have them, cost one look.
-func (s *sorter) sort(e []Entry) {
+func sortItems[T item](s *sorter, e []T, scratch *[]T, value func(T) float64) {
 	switch {
 	case inOrder(e):
 	case len(e) < fewEntries:
-		slices.SortStableFunc(e, func(a, b Entry) int { return cmp.Compare(a.Key, b.Key) })
+		slices.SortStableFunc(e, func(a, b T) int { return cmp.Compare(keyOf(&a), keyOf(&b)) })
 	default:
-		s.radixSort(e)
+		if cap(*scratch) < len(e) {
+			*scratch = make([]T, s.largest)
+		}
+		radixSort(e, (*scratch)[:len(e)], s.by.KeyBits)
 	}
 	if s.by.ByValue {
-		sortGroups(e)
+		sortGroups(e, value)
 	}
 }
 
 // inOrder tells whether keys do not descend.
-func inOrder(e []Entry) bool {
+func inOrder[T item](e []T) bool {
 	before := uint64(0)
 	for i := range e {
-		if e[i].Key < before {
+		key := keyOf(&e[i])
+		if key < before {
 			return false
 		}
-		before = e[i].Key
+		before = key
 	}
 	return true
 }
 
-func (s *sorter) radixSort(e []Entry) {
-	if cap(s.scratch) < len(e) {
-		s.scratch = make([]Entry, s.largest)
-	}
-	src, dst := e, s.scratch[:len(e)]
-	for shift := 0; shift < s.by.KeyBits; shift += digitBits {
+func radixSort[T item](e, scratch []T, keyBits int) {
+	src, dst := e, scratch
+	for shift := 0; shift < keyBits; shift += digitBits {
 		if radixPass(dst, src, shift) {
 			src, dst = dst, src
 		}
@@ -75,41 +98,36 @@ func (s *sorter) radixSort(e []Entry) {
 
 // radixPass moves src to dst by the digit at shift. It does nothing and tells
 // so when all entries have the same digit.
-func radixPass(dst, src []Entry, shift int) bool {
+func radixPass[T item](dst, src []T, shift int) bool {
 	var count [digits]int
 	for i := range src {
-		count[src[i].Key>>(shift&63)&(digits-1)]++
+		count[keyOf(&src[i])>>(shift&63)&(digits-1)]++
 	}
-	if count[src[0].Key>>(shift&63)&(digits-1)] == len(src) {
+	if count[keyOf(&src[0])>>(shift&63)&(digits-1)] == len(src) {
 		return false
 	}
-	startsOf(&count)
-	for i := range src {
-		c := &count[src[i].Key>>(shift&63)&(digits-1)]
-		dst[*c] = src[i]
+	sum := 0 // the number of entries of each digit becomes the place of the first of them
+	for i, n := range &count {
+		count[i] = sum
+		sum += n
+	}
+	for _, x := range src {
+		c := &count[keyOf(&x)>>(shift&63)&(digits-1)]
+		dst[*c] = x
 		*c++
 	}
 	return true
 }
 
-// startsOf turns the number of entries of each digit into the place of the first of them.
-func startsOf(count *[digits]int) {
-	sum := 0
-	for i, n := range count {
-		count[i] = sum
-		sum += n
-	}
-}
-
 // sortGroups sorts the entries of each key by value.
-func sortGroups(e []Entry) {
+func sortGroups[T item](e []T, value func(T) float64) {
 	for i := 0; i < len(e); {
 		j := i + 1
-		for j < len(e) && e[j].Key == e[i].Key {
+		for j < len(e) && keyOf(&e[j]) == keyOf(&e[i]) {
 			j++
 		}
 		if j > i+1 {
-			slices.SortFunc(e[i:j], func(a, b Entry) int { return cmp.Compare(a.Val, b.Val) })
+			slices.SortFunc(e[i:j], func(a, b T) int { return cmp.Compare(value(a), value(b)) })
 		}
 		i = j
 	}
