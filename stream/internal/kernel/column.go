@@ -21,20 +21,7 @@ func MulColumn(w, x []float64, j, l int, b Rows) {
 		mulPanel(w, x, 1, lo, hi, b)
 		return
 	}
-	switch narrow, ones := len(b.Col16) > 0, make([]first, b.entries()); {
-	case narrow && len(b.Code) > 0:
-		mulColumn(w, x, width, lo, hi, b.Col16, b.Code, b.Table)
-	case narrow && len(b.Val) > 0:
-		mulColumn(w, x, width, lo, hi, b.Col16, b.Val, nil)
-	case narrow:
-		mulColumn(w, x, width, lo, hi, b.Col16, ones, b.Table)
-	case len(b.Code) > 0:
-		mulColumn(w, x, width, lo, hi, b.Col, b.Code, b.Table)
-	case len(b.Val) > 0:
-		mulColumn(w, x, width, lo, hi, b.Col, b.Val, nil)
-	default:
-		mulColumn(w, x, width, lo, hi, b.Col, ones, b.Table)
-	}
+	generic(mulAColumn, w, x, width, lo, hi, b)
 }
 
 // widthAround is the width of the panel of an l-column block that column j is in.

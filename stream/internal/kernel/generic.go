@@ -26,45 +26,46 @@ func of[V value](table *[256]float64, v *V) float64 {
 	return table[0]
 }
 
-// genericMul sets the rows of w to the products of the entries lo[r] … hi[r]−1
-// of b with the panel x.
-func genericMul(w, x []float64, width int, lo, hi []uint32, b Rows) {
+// operation is what a portable kernel does with the entries lo[r] … hi[r]−1 of each row.
+type operation uint8
+
+const (
+	mulRows    operation = iota // sets the rows of out to their products with the panel in
+	addRows                     // adds their products with the rows of in to the panel out
+	mulAColumn                  // sets out to their products with in, one column of a panel
+)
+
+// generic does an operation for a panel of a width.
+func generic(op operation, out, in []float64, width int, lo, hi []uint32, b Rows) {
 	switch narrow, ones := len(b.Col16) > 0, make([]first, b.entries()); {
 	case narrow && len(b.Code) > 0:
-		mulEach(w, x, width, lo, hi, b.Col16, b.Code, b.Table)
+		genericFor(op, out, in, width, lo, hi, b.Col16, b.Code, b.Table)
 	case narrow && len(b.Val) > 0:
-		mulEach(w, x, width, lo, hi, b.Col16, b.Val, nil)
+		genericFor(op, out, in, width, lo, hi, b.Col16, b.Val, nil)
 	case narrow:
-		mulEach(w, x, width, lo, hi, b.Col16, ones, b.Table)
+		genericFor(op, out, in, width, lo, hi, b.Col16, ones, b.Table)
 	case len(b.Code) > 0:
-		mulEach(w, x, width, lo, hi, b.Col, b.Code, b.Table)
+		genericFor(op, out, in, width, lo, hi, b.Col, b.Code, b.Table)
 	case len(b.Val) > 0:
-		mulEach(w, x, width, lo, hi, b.Col, b.Val, nil)
+		genericFor(op, out, in, width, lo, hi, b.Col, b.Val, nil)
 	default:
-		mulEach(w, x, width, lo, hi, b.Col, ones, b.Table)
+		genericFor(op, out, in, width, lo, hi, b.Col, ones, b.Table)
 	}
 }
 
-// genericAdd adds the products of the entries lo[r] … hi[r]−1 of b with the
-// rows of w to the panel y.
-func genericAdd(y, w []float64, width int, lo, hi []uint32, b Rows) {
-	switch narrow, ones := len(b.Col16) > 0, make([]first, b.entries()); {
-	case narrow && len(b.Code) > 0:
-		addEach(y, w, width, lo, hi, b.Col16, b.Code, b.Table)
-	case narrow && len(b.Val) > 0:
-		addEach(y, w, width, lo, hi, b.Col16, b.Val, nil)
-	case narrow:
-		addEach(y, w, width, lo, hi, b.Col16, ones, b.Table)
-	case len(b.Code) > 0:
-		addEach(y, w, width, lo, hi, b.Col, b.Code, b.Table)
-	case len(b.Val) > 0:
-		addEach(y, w, width, lo, hi, b.Col, b.Val, nil)
-	default:
-		addEach(y, w, width, lo, hi, b.Col, ones, b.Table)
+// genericFor is generic for one form of the entries.
+func genericFor[C column, V value](op operation, out, in []float64, width int, lo, hi []uint32, cols []C, vals []V, table *[256]float64) {
+	switch op {
+	case mulRows:
+		mulEach(out, in, width, lo, hi, cols, vals, table)
+	case addRows:
+		addEach(out, in, width, lo, hi, cols, vals, table)
+	case mulAColumn:
+		mulColumn(out, in, width, lo, hi, cols, vals, table)
 	}
 }
 
-// mulEach is genericMul for one form of the entries.
+// mulEach is mulRows.
 func mulEach[C column, V value](w, x []float64, width int, lo, hi []uint32, cols []C, vals []V, table *[256]float64) {
 	for r := range lo {
 		col, val := cols[lo[r]:hi[r]], vals[lo[r]:hi[r]]
@@ -85,7 +86,7 @@ func mulEach[C column, V value](w, x []float64, width int, lo, hi []uint32, cols
 	}
 }
 
-// addEach is genericAdd for one form of the entries.
+// addEach is addRows.
 func addEach[C column, V value](y, w []float64, width int, lo, hi []uint32, cols []C, vals []V, table *[256]float64) {
 	for r := range lo {
 		col, val := cols[lo[r]:hi[r]], vals[lo[r]:hi[r]]

@@ -41,7 +41,7 @@ func (b Rows) form() (f int, col, val *byte) {
 // the entries lo[r] … hi[r]−1 of b with the panel x.
 func mulPanel(w, x []float64, width int, lo, hi []uint32, b Rows) {
 	if level == cpu.Portable || len(lo) == 0 || b.entries() == 0 {
-		genericMul(w, x, width, lo, hi, b)
+		generic(mulRows, w, x, width, lo, hi, b)
 		return
 	}
 	_ = w[len(lo)*width-1]
@@ -52,7 +52,7 @@ func mulPanel(w, x []float64, width int, lo, hi []uint32, b Rows) {
 // of w to the panel y.
 func addPanel(y, w []float64, width int, lo, hi []uint32, b Rows) {
 	if level == cpu.Portable || len(lo) == 0 || b.entries() == 0 {
-		genericAdd(y, w, width, lo, hi, b)
+		generic(addRows, y, w, width, lo, hi, b)
 		return
 	}
 	_ = w[len(lo)*width-1]

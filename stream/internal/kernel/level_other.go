@@ -3,9 +3,9 @@
 package kernel
 
 func mulPanel(w, x []float64, width int, lo, hi []uint32, b Rows) {
-	genericMul(w, x, width, lo, hi, b)
+	generic(mulRows, w, x, width, lo, hi, b)
 }
 
 func addPanel(y, w []float64, width int, lo, hi []uint32, b Rows) {
-	genericAdd(y, w, width, lo, hi, b)
+	generic(addRows, y, w, width, lo, hi, b)
 }
