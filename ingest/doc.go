@@ -33,7 +33,7 @@
 // an input is a *format.ParseError. Nothing is guessed that the input does not tell: several
 // readings are a *format.AmbiguityError with the flag for each.
 //
-// Keys are ids, or indices where the format declares a shape (Matrix Market, IDX); such an
+// Keys are ids, or indices where the format declares a shape (Matrix Market, svmlight, arrays); such an
 // input stands alone, keeps its empty rows and columns, and may have a file of ids for
 // either (Options.RowIDs). Ids are integers if all of them
 // are canonical decimal int64s ("7", not "07"), else strings of bytes. Rows (users) and
@@ -47,5 +47,5 @@
 //
 // Of a graph (Options.Graph) rows and columns are the same ids.
 //
-// Values must be finite. −0 becomes 0. Zeros that are written down are entries, but for those of IDX.
+// Values must be finite. −0 becomes 0. Zeros that are written down are entries, but for those of dense arrays.
 package ingest

@@ -16,8 +16,8 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
-// Ingest reads inputs (paths, globs, or "-" for Options.Stdin) as one matrix,
-// one after the other, and publishes a store at out. Until then, and after any
+// Ingest reads inputs (paths, globs, a folder of 10x, or "-" for Options.Stdin) as one
+// matrix, one after the other, and publishes a store at out. Until then, and after any
 // error or cancellation, out is what it was before.
 //
 // An ingest that needs temporary files, and whose inputs can be read again, is
@@ -75,7 +75,7 @@ type ingestion struct {
 }
 
 func ingest(ctx context.Context, inputs []string, out string, o Options, p plan) (*Report, error) {
-	names, err := input.Expand(o.FS, inputs)
+	names, err := o.expand(inputs)
 	if err != nil {
 		return nil, err
 	}

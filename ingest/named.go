@@ -58,7 +58,8 @@ func (r *reading) labels(ctx context.Context, src *source, side format.Side) (fo
 		if err != nil {
 			return nil, err
 		}
-		return text.NewLabels(&format.Input{Name: f.Name, Stream: f}, -1, -1, f.Close)
+		id, title := r.o.fields(side)
+		return text.NewLabels(&format.Input{Name: f.Name, Stream: f}, id, title, f.Close)
 	}
 	if known, ok := src.reader.(format.Identified); ok {
 		return known.IDs(side)
@@ -80,6 +81,9 @@ func (r *reading) declare(ctx context.Context, src *source) error {
 		}
 		if src.shape == nil {
 			continue
+		}
+		if name := r.o.file(side); name != "" && src.shape.Late {
+			return fmt.Errorf("%s: ids of %v beside an input that tells its shape only at its end: %w", name, side, format.ErrUnsupported)
 		}
 		ids, err := r.labels(ctx, src, side)
 		if err == nil && ids != nil {

@@ -80,7 +80,7 @@ func Sniff(ctx context.Context, inputs []string, o Options) (*Description, error
 	if err != nil {
 		return nil, fmt.Errorf("sniff: %w", err)
 	}
-	names, err := input.Expand(o.FS, inputs)
+	names, err := o.expand(inputs)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ Formats, recognised by content:
   delimited  any text with one entry a line; the names of a header tell the columns;
              see --sep, --columns and --header
   mtx        Matrix Market coordinate or array: real, integer, pattern; general or
-             (skew-)symmetric
+             (skew-)symmetric; also a folder of 10x (matrix, features, barcodes)
   idx        MNIST images, one row an image
   npz        sparse matrix of SciPy (save_npz): CSR, CSC, COO
   npy        NumPy array of two dimensions, zeros left out

@@ -1,0 +1,140 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
+)
+
+// A folder that Cell Ranger of 10x Genomics writes is an input: a matrix in Matrix Market
+// format, the ids of its rows in features.tsv (before version 3 genes.tsv), beside names for
+// people, and those of its columns in barcodes.tsv, compressed or not, and perhaps with one prefix
+// for all. It stands for its matrix, with the files of ids beside it.
+
+// tenXFiles are the names of a folder by what they are, without prefix and compression.
+var tenXFiles = map[string]string{"matrix.mtx": "matrix", "barcodes.tsv": "barcodes", "features.tsv": "features", "genes.tsv": "features"}
+
+// tenXSuffixes are what compression adds to names. How a file is compressed its content tells.
+var tenXSuffixes = []string{"", ".gz", ".zst", ".bz2", ".xz"}
+
+// expand is input.Expand, and takes a folder of 10x for its matrix.
+func (o *Options) expand(inputs []string) ([]string, error) {
+	for i, name := range inputs {
+		matrix, err := o.tenX(name)
+		if err != nil {
+			return nil, err
+		}
+		if matrix == "" {
+			continue
+		}
+		if len(inputs) > 1 {
+			return nil, refusedFolder(name, "a folder of 10x stands alone: ingest each into a store of its own")
+		}
+		inputs = slices.Clone(inputs)
+		inputs[i] = matrix
+	}
+	return input.Expand(o.FS, inputs)
+}
+
+func refusedFolder(name, what string, args ...any) error {
+	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf(what, args...)}
+}
+
+// tenX looks for the files of a folder, or of a path with a prefix behind it, and takes those of ids
+// as Options.RowIDs and ColIDs. It gives the matrix; "": it is no such folder.
+func (o *Options) tenX(name string) (string, error) {
+	if name == "-" {
+		return "", nil
+	}
+	dir, prefix := name, ""
+	switch fi, err := o.FS.Stat(name); {
+	case err == nil && !fi.IsDir():
+		return "", nil
+	case errors.Is(err, fs.ErrNotExist):
+		dir, prefix = filepath.Split(name)
+		dir = filepath.Clean(dir)
+	case err != nil:
+		return "", fmt.Errorf("read input: %w", err)
+	}
+	entries, err := o.FS.ReadDir(dir)
+	if prefix != "" && err != nil {
+		return "", nil // told by what opens it
+	}
+	if err != nil {
+		return "", fmt.Errorf("read input: %w", err)
+	}
+	found, err := tenXGroups(name, prefix, entries)
+	if err != nil {
+		return "", err
+	}
+	var prefixes []string
+	for p, files := range found {
+		if files["matrix"] != "" {
+			prefixes = append(prefixes, p)
+		}
+	}
+	switch len(prefixes) {
+	case 0:
+		return "", nil
+	case 1:
+	default:
+		slices.Sort(prefixes)
+		return "", refusedFolder(name, "it has %d matrices; name one by what its files begin with: %s or %s",
+			len(prefixes), filepath.Join(dir, prefixes[0]), filepath.Join(dir, prefixes[1]))
+	}
+	files := found[prefixes[0]]
+	for side, what := range []string{format.RowSide: "features", format.ColSide: "barcodes"} {
+		ids := [...]*string{format.RowSide: &o.RowIDs, format.ColSide: &o.ColIDs}[side]
+		if *ids != "" {
+			continue // given
+		}
+		if files[what] == "" {
+			return "", refusedFolder(name, "beside %s there is no %s.tsv; a folder of 10x has features.tsv (or genes.tsv) and barcodes.tsv; name the matrix to read it without ids: %s",
+				files["matrix"], prefixes[0]+what, filepath.Join(dir, files["matrix"]))
+		}
+		*ids = filepath.Join(dir, files[what])
+		o.tabbed[side] = true
+	}
+	return filepath.Join(dir, files["matrix"]), nil
+}
+
+// tenXGroups sorts the files of a folder by prefix and by what they are.
+func tenXGroups(name, prefix string, entries []fs.DirEntry) (map[string]map[string]string, error) {
+	found := map[string]map[string]string{}
+	for _, e := range entries {
+		for base, what := range tenXFiles {
+			for _, suffix := range tenXSuffixes {
+				p, ok := strings.CutSuffix(e.Name(), base+suffix)
+				if !ok || e.IsDir() || prefix != "" && p != prefix {
+					continue
+				}
+				if found[p] == nil {
+					found[p] = map[string]string{}
+				}
+				if other := found[p][what]; other != "" {
+					return nil, refusedFolder(name, "it has both %s and %s; take one away", other, e.Name())
+				}
+				found[p][what] = e.Name()
+			}
+		}
+	}
+	return found, nil
+}
+
+// fields are which fields of the file of ids of a side, as tabs separate them, are the id and
+// the title; −1: the whole line, none.
+func (o Options) fields(side format.Side) (id, title int) {
+	switch {
+	case !o.tabbed[side]:
+		return -1, -1
+	case side == format.RowSide:
+		return 0, 1
+	}
+	return 0, -1
+}

@@ -1,0 +1,171 @@
+package ingest
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// folder writes files into a new directory; those whose names end in .gz are compressed.
+func folder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		if strings.HasSuffix(name, ".gz") {
+			content = string(gzipped(t, []byte(content)))
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const (
+	tenXMatrix   = "%%MatrixMarket matrix coordinate integer general\n%metadata_json: {\"format_version\": 2}\n3 2 3\n3 1 4\n1 1 1\n2 2 7\n"
+	tenXFeatures = "ENSG3\tC\tGene Expression\nENSG1\tA\tGene Expression\nENSG2\tB\tGene Expression\n"
+	tenXGenes    = "ENSG3\tC\nENSG1\tA\nENSG2\tB\n"
+	tenXBarcodes = "TTT-1\nAAA-1\n"
+)
+
+func TestTenX(t *testing.T) {
+	want := []triple{{"ENSG1", "AAA-1", 7}, {"ENSG2", "TTT-1", 4}, {"ENSG3", "TTT-1", 1}}
+	v3 := map[string]string{"matrix.mtx.gz": tenXMatrix, "features.tsv.gz": tenXFeatures, "barcodes.tsv.gz": tenXBarcodes}
+	var stores []string
+	for _, c := range []struct {
+		name   string
+		files  map[string]string
+		prefix string
+	}{
+		{"version 3", v3, ""},
+		{"version 2", map[string]string{"matrix.mtx": tenXMatrix, "genes.tsv": tenXGenes, "barcodes.tsv": tenXBarcodes, "README": "x"}, ""},
+		{"prefix", map[string]string{"v3.matrix.mtx.gz": tenXMatrix, "v3.features.tsv.gz": tenXFeatures, "v3.barcodes.tsv.gz": tenXBarcodes}, ""},
+		{"one of two prefixes", map[string]string{"a_matrix.mtx": tenXMatrix, "a_genes.tsv": tenXGenes, "a_barcodes.tsv": tenXBarcodes,
+			"b_matrix.mtx": tenXMatrix, "b_genes.tsv": tenXGenes, "b_barcodes.tsv": tenXBarcodes}, "/a_"},
+	} {
+		out := target(t)
+		in := folder(t, c.files) + filepath.FromSlash(c.prefix)
+		rep := mustIngest(t, []string{in}, out, Options{})
+		if got := contents(t, out); rep.Format != "mtx" || rep.Rows != 3 || rep.Cols != 2 || !slices.Equal(got, want) {
+			t.Errorf("%s: %+v, %v", c.name, rep, got)
+		}
+		stores = append(stores, rep.Fingerprint)
+		if d, err := Sniff(t.Context(), []string{in}, Options{}); err != nil || d.Inputs[0].Format != "mtx" {
+			t.Errorf("%s: %+v, %v", c.name, d, err)
+		}
+		if rep, err := Ingest(t.Context(), []string{in}, out, Options{Resume: true}); err != nil || !rep.Finished {
+			t.Errorf("%s, finished: %+v, %v", c.name, rep, err)
+		}
+	}
+	if len(slices.Compact(stores)) != 1 {
+		t.Errorf("other stores: %v", stores)
+	}
+	dir := folder(t, v3)
+	ids := write(t, "ids", "c\na\nb\n")
+	out := target(t)
+	mustIngest(t, []string{dir}, out, Options{RowIDs: ids})
+	if got := contents(t, out); got[0] != (triple{"a", "AAA-1", 7}) {
+		t.Errorf("other ids: %v", got)
+	}
+	out = target(t)
+	mustIngest(t, []string{filepath.Join(dir, "matrix.mtx.gz")}, out, Options{})
+	if got := contents(t, out); !slices.Equal(got, []triple{{"0", "0", 1}, {"1", "1", 7}, {"2", "0", 4}}) {
+		t.Errorf("the matrix alone: %v", got)
+	}
+}
+
+// TestTenXRefused: a folder that is not whole is refused in one line that says what to do.
+func TestTenXRefused(t *testing.T) {
+	whole := map[string]string{"matrix.mtx": tenXMatrix, "features.tsv": tenXFeatures, "barcodes.tsv": tenXBarcodes}
+	for _, c := range []struct {
+		name, file, content string // "-": taken away
+		says                string
+	}{
+		{"no matrix", "matrix.mtx", "-", "is a directory; name the files in it"},
+		{"no barcodes", "barcodes.tsv", "-", "there is no barcodes.tsv"},
+		{"no features", "features.tsv", "-", "there is no features.tsv; a folder of 10x has features.tsv (or genes.tsv)"},
+		{"two versions", "genes.tsv", tenXGenes, "take one away"},
+		{"plain and compressed", "matrix.mtx.gz", tenXMatrix, "it has both matrix.mtx and matrix.mtx.gz; take one away"},
+		{"two matrices", "b_matrix.mtx", tenXMatrix, "it has 2 matrices; name one by what its files begin with"},
+		{"too few barcodes", "barcodes.tsv", "AAA-1\n", "barcodes.tsv:1: wrong number of entries: 1 ids for the 2 columns"},
+		{"too many features", "features.tsv", tenXFeatures + "ENSG4\tD\n", "features.tsv:4: wrong number of entries: more ids than the 3 rows"},
+		{"a feature twice", "features.tsv", strings.Replace(tenXFeatures, "ENSG2", "ENSG3", 1), `features.tsv:3: "ENSG3": an id that another has`},
+		{"a bad matrix", "matrix.mtx", "x\n", "matrix.mtx"},
+	} {
+		files := map[string]string{}
+		for name, content := range whole {
+			files[name] = content
+		}
+		if files[c.file] = c.content; c.content == "-" {
+			delete(files, c.file)
+		}
+		out := target(t)
+		if _, err := Ingest(t.Context(), []string{folder(t, files)}, out, Options{}); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want %s", c.name, err, c.says)
+		}
+		leftovers(t, out, false)
+	}
+	dir := folder(t, whole)
+	if _, err := Ingest(t.Context(), []string{dir, dir}, target(t), Options{}); err == nil || !strings.Contains(err.Error(), "stands alone") {
+		t.Errorf("two folders: %v", err)
+	}
+	if _, err := Ingest(t.Context(), []string{write(t, "in", "1 1:1\n")}, target(t), Options{ColIDs: write(t, "ids", "a\n")}); err == nil || !strings.Contains(err.Error(), "only at its end") {
+		t.Errorf("ids of a shape not known: %v", err)
+	}
+}
+
+// TestTenXResumes: killed and resumed, by way of the disk, the store is the same; another file of ids is another ingest.
+func TestTenXResumes(t *testing.T) {
+	mm, n := tenXText(60, 40)
+	features, barcodes := "", ""
+	for i := range 60 {
+		features += "G" + strconv.Itoa(i*7919%61) + "\tname\n"
+	}
+	for j := range 40 {
+		barcodes += "B" + strconv.Itoa(j*31%41) + "\n"
+	}
+	dir := folder(t, map[string]string{"matrix.mtx.gz": mm, "genes.tsv.gz": features, "barcodes.tsv.gz": barcodes})
+	u := &unlucky{"10x", []string{dir}, Options{}, tiny()}
+	whole := target(t)
+	rep, _, err := u.run(t, whole, -1)
+	if err != nil || rep.Runs < 3 || rep.NNZ != int64(n) {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	resumesAfterDeath(t, u, whole, rep)
+}
+
+// tenXText is a matrix and its number of entries.
+func tenXText(rows, cols int) (string, int) {
+	var b strings.Builder
+	n := 0
+	for j := range cols {
+		for i := j % 5; i < rows; i += 5 {
+			b.WriteString(strconv.Itoa((i*7)%rows+1) + " " + strconv.Itoa(j+1) + " " + strconv.Itoa(1+i%9) + "\n")
+			n++
+		}
+	}
+	return strings.Replace(mmInt, "\n", "\n"+strconv.Itoa(rows)+" "+strconv.Itoa(cols)+" "+strconv.Itoa(n)+"\n", 1) + b.String(), n
+}
+
+// TestRealTenX: a folder of Cell Ranger 3 is its matrix, each index the line of its id.
+func TestRealTenX(t *testing.T) {
+	dir := filepath.Join(dataDir(t), "10x")
+	out := target(t)
+	rep := mustIngest(t, []string{dir}, out, Options{})
+	_, _, want, _ := naiveMatrixMarket(string(plain(t, filepath.Join(dir, "v3.matrix.mtx.gz"))))
+	features := strings.Split(string(plain(t, filepath.Join(dir, "v3.features.tsv.gz"))), "\n")
+	barcodes := strings.Split(string(plain(t, filepath.Join(dir, "v3.barcodes.tsv.gz"))), "\n")
+	for i, e := range want {
+		row, _ := strconv.Atoi(e.row)
+		col, _ := strconv.Atoi(e.col)
+		want[i].row, _, _ = strings.Cut(features[row], "\t")
+		want[i].col = barcodes[col]
+	}
+	slices.SortFunc(want, compareTriples)
+	if rep.Rows != 507 || rep.Cols != 1107 || rep.NNZ != 23866 || !slices.Equal(contents(t, out), want) {
+		t.Errorf("%+v: other entries", rep)
+	}
+}
