@@ -3,76 +3,78 @@ package solver
 import (
 	"context"
 
+	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// projected is the operator (I−VVᵀ)G(I−VVᵀ) for an orthonormal basis V,
-// restricted to the complement of V: recurrences start there and every product
-// is projected, so the factor on the right changes nothing and is left out.
-// Rounding lets components of size ε·‖x‖ in; the next product is projected
-// again, so they do not grow.
-type projected struct {
-	arena *tallskinny.Arena
-	op    Operator
-	v     *tallskinny.Basis
-	coef  []float64 // scratch
-}
-
-var _ Operator = (*projected)(nil)
-
-func (p *projected) Dim() int { return p.op.Dim() }
-
-func (p *projected) Apply(ctx context.Context, dst, x *mat.Dense) error {
-	if err := p.op.Apply(ctx, dst, x); err != nil {
-		return err
-	}
-	if p.v.Len == 0 {
-		return nil
-	}
-	c := coefficients(&p.coef, p.v, dst)
-	p.v.Subtract(dst.RawMatrix(), 0, p.v.N, c)
-	return nil
-}
-
-// plain is the operator G − VΛVᵀ of Algorithms 1 and 2, for unit vectors V that
-// are as orthogonal as they were found.
-type plain struct {
-	arena  *tallskinny.Arena
+// deflated is an operator G without the unit vectors V that have been found.
+//
+// Projected, it is (I−VVᵀ)G(I−VVᵀ) for an orthonormal V, restricted to the complement of
+// V: recurrences start there and every product is projected, so the factor on the right
+// changes nothing and is left out. Rounding lets components of size ε·‖x‖ in; the next
+// product is projected again, so they do not grow.
+//
+// Plain, it is G − VΛVᵀ of Algorithms 1 and 2, for vectors that are as orthogonal as they
+// were found.
+//
+// Of a dilation it takes the pairs (u; v)/√2 that are found out, with −σ and (u; −v)/√2,
+// which are known with them: it is the dilation of the deflated A, so what is left after
+// the last pair is zero and no method is drawn to the negative end. Projected is the
+// dilation of (I−UUᵀ)A(I−VVᵀ), restricted to pairs from the complements; Plain is that of
+// A − UΣVᵀ.
+type deflated struct {
 	op     Operator
 	v      *tallskinny.Basis
 	values []float64 // Λ, one per vector of v
+	rule   Deflation
 	coef   []float64 // scratch
 }
 
-var _ Operator = (*plain)(nil)
+var _ Operator = (*deflated)(nil)
 
-func (p *plain) Dim() int { return p.op.Dim() }
+func (d *deflated) Dim() int { return d.op.Dim() }
 
-func (p *plain) Apply(ctx context.Context, dst, x *mat.Dense) error {
-	if err := p.op.Apply(ctx, dst, x); err != nil {
+func (d *deflated) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	if err := d.op.Apply(ctx, dst, x); err != nil || d.v.Len == 0 {
 		return err
 	}
-	if p.v.Len == 0 {
+	if d.v.Cut == 0 {
+		d.subtract(dst, x, 0, d.v.N, 0, d.v.N)
 		return nil
 	}
-	c := coefficients(&p.coef, p.v, x)
-	for i := range c.Rows {
-		blas64.Scal(p.values[i], blas64.Vector{N: c.Cols, Inc: 1, Data: c.Data[i*c.Stride:]})
-	}
-	p.v.Subtract(dst.RawMatrix(), 0, p.v.N, c)
+	d.subtract(dst, x, 0, d.v.Cut, d.v.Cut, d.v.N)
+	d.subtract(dst, x, d.v.Cut, d.v.N, 0, d.v.Cut)
 	return nil
 }
 
-// coefficients returns Vᵀx, len×l, in scratch.
-func coefficients(scratch *[]float64, v *tallskinny.Basis, x *mat.Dense) blas64.General {
-	_, l := x.Dims()
-	if need := v.Len * l; cap(*scratch) < need {
-		*scratch = make([]float64, len(v.Coef)*l)
+// subtract takes V·(Vᵀdst) off the rows [begin, end) of dst, or for Plain V·(ΛVᵀx) with
+// the rows [from, to) of x.
+func (d *deflated) subtract(dst, x *mat.Dense, begin, end, from, to int) {
+	if d.rule == Projected {
+		x, from, to = dst, begin, end
 	}
-	c := blas64.General{Rows: v.Len, Cols: l, Stride: l, Data: (*scratch)[:v.Len*l]}
-	v.Products(c, 1, 0, v.N, x.RawMatrix())
-	return c
+	l := tallskinny.Width(x)
+	if need := d.v.Len * l; cap(d.coef) < need {
+		d.coef = make([]float64, len(d.v.Coef)*l)
+	}
+	c := tallskinny.Zeros(d.coef, d.v.Len, l)
+	part, of := tallskinny.RowsOf(dst.RawMatrix(), begin, end-begin), tallskinny.RowsOf(x.RawMatrix(), from, to-from)
+	if d.v.Cut == 0 {
+		d.v.Products(c, 1, from, to, of)
+	} else {
+		tallskinny.Multiply(c, 2, blas.NoTrans, d.v.Part(from, to), of, 0) // of vectors of norm 1/√2
+	}
+	if d.rule == Plain {
+		for i := range c.Rows {
+			blas64.Scal(d.values[i], tallskinny.Vector(c.Data[i*c.Stride:][:l]))
+		}
+	}
+	if d.v.Cut == 0 {
+		d.v.Subtract(part, begin, end, c)
+	} else {
+		tallskinny.Multiply(part, -1, blas.Trans, d.v.Part(begin, end), c, 1)
+	}
 }

@@ -131,16 +131,8 @@ func (r *run) begin() error {
 }
 
 // deflate chooses the operator the recurrences see.
-func (r *run) deflate(d Deflation) {
-	if h, ok := r.op.(*dilated); ok {
-		r.deflated = &deflatedDilation{op: h, w: r.locked, values: r.values[:cap(r.values)], rule: d}
-		return
-	}
-	if d == Plain {
-		r.deflated = &plain{arena: r.arena, op: r.op, v: r.locked, values: r.values[:cap(r.values)]}
-		return
-	}
-	r.deflated = &projected{arena: r.arena, op: r.op, v: r.locked}
+func (r *run) deflate(rule Deflation) {
+	r.deflated = &deflated{op: r.op, v: r.locked, values: r.values[:cap(r.values)], rule: rule}
 }
 
 // find runs recurrences until all vectors are locked. reserve is the number of

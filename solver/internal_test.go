@@ -52,7 +52,7 @@ func TestDeflation(t *testing.T) {
 		for _, x := range []*mat.Dense{gaussian(n, l, 0, 2, 2), wide.Slice(0, n, 1, l+1).(*mat.Dense)} {
 			var dst, want mat.Dense
 			out := mat.NewDense(n, l+2, nil).Slice(0, n, 1, l+1).(*mat.Dense)
-			p := &plain{op: explicit{g}, v: v, values: values}
+			p := &deflated{op: explicit{g}, v: v, values: values, rule: Plain}
 			if err := p.Apply(t.Context(), out, x); err != nil || p.Dim() != n {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestDeflation(t *testing.T) {
 				t.Errorf("plain deflation is wrong for %d vectors", l)
 			}
 			dst.Mul(&rest, x) // its domain
-			q := &projected{op: explicit{g}, v: v}
+			q := &deflated{op: explicit{g}, v: v}
 			if err := q.Apply(t.Context(), out, &dst); err != nil || q.Dim() != n {
 				t.Fatal(err)
 			}
