@@ -175,25 +175,11 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 	var y *mat.Dense
 	defer func() { r.arena.Free(y) }()
 	for {
-		if err := r.boundary(); err != nil {
-			return NotTerminated, err
+		pairs, st, err := r.step(&y, reserve)
+		if pairs == nil {
+			return st, err
 		}
-		if st := r.mayPass(reserve()); st != NotTerminated {
-			return st, r.save()
-		}
-		x := r.rec.Next()
-		var err error
-		if y, err = r.product(y, x); err != nil {
-			return r.abandon(err)
-		}
-		if !r.about.Guarded && !r.arena.Finite(y) { // which costs a loop over y
-			return r.broken()
-		}
-		pairs := r.rec.Absorb(y)
 		index, lead := min(r.locked.Len, r.s.Rank-1), pairs[0]
-		if r.about.Guarded && math.IsInf(lead.Value, 1) && !r.arena.Finite(y) {
-			return r.broken()
-		}
 		if err := r.scale(lead); err != nil {
 			return Breakdown, err
 		}
@@ -237,9 +223,29 @@ func (r *run) terms() method.Run {
 	}
 }
 
-// broken is the end of a run whose last product is not finite.
-func (r *run) broken() (Status, error) {
-	return Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
+// step makes a pass with the recurrence at work and returns what that reports; y is a block
+// to be used again. Without a report the search ends, with the status or the error.
+func (r *run) step(y **mat.Dense, reserve func() int) (pairs []method.RitzPair, st Status, err error) {
+	if err := r.boundary(); err != nil {
+		return nil, NotTerminated, err
+	}
+	if st := r.mayPass(reserve()); st != NotTerminated {
+		return nil, st, r.save()
+	}
+	if *y, err = r.product(*y, r.rec.Next()); err != nil {
+		st, err = r.abandon(err)
+		return nil, st, err
+	}
+	guarded := r.about.Guarded && !r.scouting
+	finite := guarded || r.arena.Finite(*y) // which costs a loop over y
+	if finite {
+		pairs = r.rec.Absorb(*y)
+		finite = !guarded || !math.IsInf(pairs[0].Value, 1) || r.arena.Finite(*y)
+	}
+	if !finite {
+		return nil, Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
+	}
+	return pairs, NotTerminated, nil
 }
 
 // product returns the product with x of the deflated operator, in y if y, that of an

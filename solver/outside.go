@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -248,22 +247,11 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 	var y *mat.Dense
 	defer func() { r.arena.Free(y) }()
 	for {
-		if err := r.boundary(); err != nil {
-			return false, NotTerminated, err
-		}
-		if st := r.mayPass(reserve()); st != NotTerminated {
-			return false, st, r.save()
-		}
-		x := s.Next()
-		var err error
-		if y, err = r.product(y, x); err != nil {
-			st, err := r.abandon(err)
+		pairs, st, err := r.step(&y, reserve)
+		if pairs == nil {
 			return false, st, err
 		}
-		if !r.arena.Finite(y) {
-			return false, Breakdown, fmt.Errorf("product of pass %d is not finite: %w", r.stats.Passes, ErrBreakdown)
-		}
-		lead := s.Absorb(y)[0]
+		lead := pairs[0]
 		r.lambda1 = max(r.lambda1, math.Hypot(lead.Value, lead.Residual))
 		r.witnessed(0)
 		misled = lead.Value > r.negligible(least)
