@@ -49,7 +49,7 @@ func TestCancelledRunLeavesItsSpaceAlone(t *testing.T) {
 	for _, method := range []method.Method{lanczos.Krylov{Columns: 1, Basis: 9}, lanczos.Krylov{Columns: 4}, block.Descent{}, power.Iteration{}, momentum.Nesterov{}} {
 		for passes := range 12 {
 			ctx, cancel := context.WithCancel(t.Context())
-			space := &solvertest.Space{}
+			space := &spoiling{}
 			var dropped int
 			m := &cancelling{Dense: solvertest.NewDense(a), left: passes, cancel: cancel, at: func() { dropped = space.Dropped }}
 			res, err := solver.SVD(ctx, m, solver.Settings{Rank: 3, Tol: 1e-14, Seed: 1, Method: method, Space: space, Left: solver.NewDenseRows(90, 3)})
@@ -75,7 +75,7 @@ func TestCancelledRunLeavesItsSpaceAlone(t *testing.T) {
 
 // endingSpace is a Space that ends the context of a run when some windows have been passed.
 type endingSpace struct {
-	solvertest.Space
+	spoiling
 	windows, at int64 // so far, and when to end it; 0: never
 	cancel      func()
 	after       int64 // float64s dropped since, but for checkpoints
@@ -83,7 +83,7 @@ type endingSpace struct {
 }
 
 func (s *endingSpace) Evict(x []float64) {
-	s.Space.Evict(x)
+	s.spoiling.Evict(x)
 	n := atomic.AddInt64(&s.windows, 1)
 	switch {
 	case s.at > 0 && n == s.at:

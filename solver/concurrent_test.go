@@ -15,7 +15,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 	"github.com/gdsvd/gdsvd/solver/method/power"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // Runs of equal order at the same time in one process, all with vectors in one
@@ -29,7 +28,7 @@ func TestConcurrentRunsOnOneSpace(t *testing.T) {
 		return solver.Settings{Rank: 3, Method: methods[i%len(methods)], Seed: uint64(i), MaxPasses: 15}
 	}
 	for _, runs := range []int{2, 4} {
-		space := &solvertest.Space{}
+		space := &spoiling{}
 		got, errs := make([]*solver.Result, runs), make([]error, runs)
 		var wg sync.WaitGroup
 		for i := range runs {
@@ -65,7 +64,7 @@ func TestWorkersChangeNoBits(t *testing.T) {
 			for _, procs := range []int{1, 2, 4} {
 				runtime.GOMAXPROCS(procs)
 				for _, workers := range []int{1, 2, 3, 8} {
-					for _, space := range []solver.Space{nil, &solvertest.Space{}} {
+					for _, space := range []solver.Space{nil, &spoiling{}} {
 						set := solver.Settings{Rank: 3, Method: m, MaxPasses: 12, Workers: workers, Space: space}
 						got, err := solver.SVD(t.Context(), &weighed{n: n}, set)
 						if err != nil {

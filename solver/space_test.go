@@ -52,7 +52,7 @@ func TestSpace(t *testing.T) {
 			}
 			return res, left.Dense
 		}
-		same := func(what string, res, want *solver.Result, u, wantU *mat.Dense, space *solvertest.Space) {
+		same := func(what string, res, want *solver.Result, u, wantU *mat.Dense, space *spoiling) {
 			if !slices.Equal(res.Sigma, want.Sigma) || !slices.Equal(res.Residuals, want.Residuals) || !mat.Equal(res.Right, want.Right) || !mat.Equal(u, wantU) {
 				rt.Errorf("%s: other bits", what)
 			}
@@ -64,7 +64,7 @@ func TestSpace(t *testing.T) {
 			}
 		}
 		want, wantU := run(set)
-		space := &solvertest.Space{}
+		space := &spoiling{}
 		checkpoints := &solvertest.Checkpoints{}
 		set.Space, set.Checkpointer = space, checkpoints
 		res, u := run(set)
@@ -74,7 +74,7 @@ func TestSpace(t *testing.T) {
 
 		if n := len(checkpoints.Saved); n > 0 {
 			at := rapid.IntRange(0, n-1).Draw(rt, "checkpoint")
-			space = &solvertest.Space{}
+			space = &spoiling{}
 			again := set
 			again.Space = space
 			res, u = run(solvertest.Resume(t, again, checkpoints.Saved[at]))
@@ -82,12 +82,12 @@ func TestSpace(t *testing.T) {
 		}
 
 		// Wherever room runs out, that is an error and nothing is left.
-		space = &solvertest.Space{Limit: rapid.IntRange(1, made).Draw(rt, "room") - 1}
+		space = &spoiling{Limit: rapid.IntRange(1, made).Draw(rt, "room") - 1}
 		if space.Limit == 0 {
 			return
 		}
 		set.Space, set.Left = space, solver.NewDenseRows(rows, set.Rank)
-		if _, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); !errors.Is(err, solvertest.ErrNoRoom) {
+		if _, err := solver.SVD(t.Context(), solvertest.NewDense(a), set); !errors.Is(err, errNoRoom) {
 			rt.Errorf("room for %d blocks of %d: %v", space.Limit, made, err)
 		}
 		if space.Blocks() > 0 {
@@ -98,7 +98,7 @@ func TestSpace(t *testing.T) {
 
 // faulty is a Space that loses what is written to it.
 type faulty struct {
-	solvertest.Space
+	spoiling
 	after int
 }
 
@@ -137,7 +137,7 @@ func TestSpaceOfLongVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		space := &solvertest.Space{}
+		space := &spoiling{}
 		set.Space = space
 		got, err := solver.SVD(t.Context(), a, set)
 		if err != nil {

@@ -1,4 +1,4 @@
-package solvertest
+package solver_test
 
 import (
 	"errors"
@@ -8,13 +8,13 @@ import (
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// ErrNoRoom is what a Space gives when its Limit is reached.
-var ErrNoRoom = errors.New("no room")
+// errNoRoom is what a Space gives when its Limit is reached.
+var errNoRoom = errors.New("no room")
 
-// Space is a solver.Space in memory that spoils what is given back: a reader that goes
+// spoiling is a solver.Space in memory that spoils what is given back: a reader that goes
 // on using it will notice. It panics when something is given back twice, or
 // dropped that is not there.
-type Space struct {
+type spoiling struct {
 	Limit int // blocks that can be made; 0: any number
 
 	mu      sync.Mutex
@@ -24,14 +24,14 @@ type Space struct {
 	Dropped int // and to have been passed
 }
 
-var _ solver.Space = (*Space)(nil)
+var _ solver.Space = (*spoiling)(nil)
 
 // Make implements solver.Space.
-func (s *Space) Make(numbers int) ([]float64, error) {
+func (s *spoiling) Make(numbers int) ([]float64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Made++; s.Limit > 0 && s.Made > s.Limit {
-		return nil, ErrNoRoom
+		return nil, errNoRoom
 	}
 	if s.blocks == nil {
 		s.blocks = map[*float64][]float64{}
@@ -42,7 +42,7 @@ func (s *Space) Make(numbers int) ([]float64, error) {
 }
 
 // Holds tells whether x is a part of what Make has returned.
-func (s *Space) Holds(x []float64) bool {
+func (s *spoiling) Holds(x []float64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.blocks[&x[0]]
@@ -50,26 +50,26 @@ func (s *Space) Holds(x []float64) bool {
 }
 
 // Fetch implements solver.Space.
-func (s *Space) Fetch(x []float64) {
+func (s *spoiling) Fetch(x []float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Fetched += len(x)
 }
 
 // Evict implements solver.Space.
-func (s *Space) Evict(x []float64) {
+func (s *spoiling) Evict(x []float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Dropped += len(x)
 }
 
 // Free implements solver.Space.
-func (s *Space) Free(x []float64) {
+func (s *spoiling) Free(x []float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b, ok := s.blocks[&x[0]]
 	if !ok {
-		panic("solvertest: given back twice")
+		panic("given back twice")
 	}
 	delete(s.blocks, &x[0])
 	for i := range b {
@@ -78,10 +78,10 @@ func (s *Space) Free(x []float64) {
 }
 
 // Err implements solver.Space.
-func (s *Space) Err() error { return nil }
+func (s *spoiling) Err() error { return nil }
 
 // Blocks is the number of blocks that have not been given back.
-func (s *Space) Blocks() int {
+func (s *spoiling) Blocks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.blocks)
