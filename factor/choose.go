@@ -38,7 +38,7 @@ func (t *task) choose(ctx context.Context, before outState) (c *Choice, say func
 	}
 	chosen := cost.Choose(t.problem(t.planned))
 	t.Method = canonical(chosen.Method)
-	c = &Choice{Flags: Flags(chosen.Method), Why: chosen.Why.String(), Reason: t.reason(chosen)}
+	c = &Choice{Flags: Flags(chosen.Method), Why: chosen.Why, Reason: t.reason(chosen)}
 	if chosen.Method != chosen.Table {
 		c.Table = Flags(chosen.Table)
 	}

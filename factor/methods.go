@@ -15,9 +15,7 @@ func canonical(m method.Method) method.Method {
 	t := m.Traits(1)
 	values := make([]float64, len(t.Settings))
 	for i, s := range t.Settings {
-		if !s.Internal {
-			values[i] = s.Value
-		}
+		values[i] = s.Value
 	}
 	return t.With(values)
 }
@@ -27,7 +25,7 @@ func Flags(m method.Method) []string {
 	t := m.Traits(1)
 	all := []string{"--method", t.Name}
 	for _, s := range t.Settings {
-		if s.Value != s.Default && !s.Internal {
+		if s.Value != s.Default {
 			all = append(all, "--"+s.Name, strconv.FormatFloat(s.Value, 'g', -1, 64))
 		}
 	}
@@ -38,7 +36,7 @@ func Flags(m method.Method) []string {
 func said(m method.Method) map[string]float64 {
 	all := map[string]float64{}
 	for _, s := range m.Traits(1).Settings {
-		if s.Value != 0 && !s.Internal {
+		if s.Value != 0 {
 			all[s.Name] = s.Value
 		}
 	}

@@ -292,7 +292,7 @@ func TestAcceleratedParameters(t *testing.T) {
 		momentum.Polyak{Eta: 1}, momentum.Polyak{Eta: nan}, momentum.Polyak{Beta: -0.1}, momentum.Polyak{Beta: 1}, momentum.Polyak{Beta: nan},
 		momentum.Nesterov{Eta: -1}, momentum.Nesterov{Beta: -0.1}, momentum.Nesterov{Beta: 1}, momentum.Nesterov{Beta: nan},
 		momentum.Nesterov{Eta: 0.9, Beta: 0.2}, // the length of the iterates would not settle
-		momentum.NesterovGeneral{Eta: 1}, momentum.NesterovGeneral{Mu: -1}, momentum.NesterovGeneral{Mu: 0.25}, momentum.NesterovGeneral{Mu: nan},
+		momentum.NesterovGeneral{Mu: -1}, momentum.NesterovGeneral{Mu: 0.25}, momentum.NesterovGeneral{Mu: nan},
 		momentum.NesterovGeneral{Rho: 1}, momentum.NesterovGeneral{Rho: -3}, momentum.NesterovGeneral{Rho: nan}, momentum.NesterovGeneral{Rho: math.Inf(1)},
 	} {
 		if err := m.Traits(1).Check(); err == nil {

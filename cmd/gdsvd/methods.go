@@ -34,7 +34,7 @@ const autoMethod methodName = "auto" // chooses one of the others
 func (o *methodFlags) settings() (all []method.Setting) {
 	for _, m := range o.list {
 		for _, s := range m.Traits(1).Settings {
-			if !s.Internal && !slices.ContainsFunc(all, func(other method.Setting) bool { return other.Name == s.Name }) {
+			if !slices.ContainsFunc(all, func(other method.Setting) bool { return other.Name == s.Name }) {
 				all = append(all, s)
 			}
 		}
@@ -115,7 +115,7 @@ func (o *methodFlags) takers(setting string) string {
 }
 
 func takes(t method.Traits, setting string) bool {
-	return slices.ContainsFunc(t.Settings, func(s method.Setting) bool { return s.Name == setting && !s.Internal })
+	return slices.ContainsFunc(t.Settings, func(s method.Setting) bool { return s.Name == setting })
 }
 
 // check finds settings that are out of range or belong to another method, and returns the
@@ -162,9 +162,7 @@ func (o *methodFlags) solverMethod() method.Method {
 	t := o.named().Traits(1)
 	values := make([]float64, len(t.Settings))
 	for i, s := range t.Settings {
-		if !s.Internal {
-			values[i] = o.value(s)
-		}
+		values[i] = o.value(s)
 	}
 	return t.With(values)
 }

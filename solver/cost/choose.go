@@ -82,26 +82,21 @@ type Estimate struct {
 	Read, Multiply, Dense, Total time.Duration
 }
 
-// Why tells what decided a Choice.
-type Why uint8
-
+// What decided a Choice.
 const (
 	// ByTable: the fastest by the table of costs where memory holds everything. It
 	// is a function of the matrix, the rank and the tolerance.
-	ByTable Why = iota
+	ByTable = "table"
 	// ByMemory: the fastest by the table of costs within the memory there is.
-	ByMemory
+	ByMemory = "memory"
 	// ByRule: there is one method for what was asked for, at any cost.
-	ByRule
+	ByRule = "rule"
 )
-
-// String returns "table", "memory", or "rule".
-func (w Why) String() string { return [...]string{"table", "memory", "rule"}[w] }
 
 // Choice is a method and how it was found.
 type Choice struct {
 	Estimate               // on the Reference machine
-	Why      Why           // what decided
+	Why      string        // what decided: ByTable, ByMemory or ByRule
 	Table    method.Method // the choice where memory holds everything
 	// Considered are all options, fastest first, those that fit before those
 	// that do not.
@@ -127,7 +122,7 @@ func Choose(p Problem) Choice {
 	all := p
 	all.Room = nil
 	table := Estimates(all, Reference())
-	c := Choice{Table: preferred(table).Method}
+	c := Choice{Table: preferred(table).Method, Why: ByTable}
 	if p.Room == nil {
 		c.Considered = table
 	} else {
@@ -173,20 +168,25 @@ func preferred(ranked []Estimate) Estimate {
 func Estimates(p Problem, m Machine) []Estimate {
 	var all []Estimate
 	for _, one := range p.Methods {
-		if t := one.Traits(p.Rank); t.Options != nil {
-			for _, o := range t.Options(p.Workload) {
+		t := one.Traits(p.Rank)
+		if t.Options == nil || t.Paper != p.Paper || p.Indefinite && !t.Indefinite {
+			continue
+		}
+		for _, o := range t.Options(p.Workload) {
+			w := o.Traits(p.Rank).Width(p.Rank)
+			if (p.MaxWidth == 0 || w <= p.MaxWidth) && (w == 1 || int64(w) < p.Order) {
 				all = append(all, EstimateOf(p, m, o))
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Estimate) int {
-		if a.Fits != b.Fits {
-			if a.Fits {
-				return -1
-			}
-			return 1
+	refused := func(e Estimate) int {
+		if e.Fits {
+			return 0
 		}
-		return cmp.Compare(a.Total, b.Total)
+		return 1
+	}
+	slices.SortStableFunc(all, func(a, b Estimate) int {
+		return cmp.Or(refused(a)-refused(b), cmp.Compare(a.Total, b.Total))
 	})
 	return all
 }

@@ -31,6 +31,8 @@ type Traits struct {
 	// Indefinite says that the method can work with an operator whose negative
 	// eigenvalues are no larger in magnitude than λ₁.
 	Indefinite bool
+	// Paper says that the stop rule of the paper is that of the method.
+	Paper bool
 	// Guarded says that the recurrence notices products that are not finite: it
 	// answers with a Ritz pair of infinite value. The driver looks at those of others.
 	Guarded bool
@@ -44,7 +46,8 @@ type Traits struct {
 	// Effort is what a run is expected to take.
 	Effort func(Workload) Effort
 	// Options are the variants of the method, with no default left open, that the
-	// choice of a method considers; nil if there is none.
+	// choice of a method considers; nil if there is none. Those that are too wide, or not
+	// for the operator or the stop rule of the Workload, are left out there.
 	Options func(Workload) []Method
 }
 
@@ -57,7 +60,6 @@ type Setting struct {
 	// Values lie between Low and High, both excluded; 0 and Default are always allowed.
 	Low, High float64
 	Whole     bool // integers only
-	Internal  bool // no flag
 	// Value is that of the method, with defaults that depend on k filled in where the
 	// same value said and unsaid are no two methods.
 	Value float64
@@ -87,11 +89,6 @@ type Workload struct {
 	Linear     bool    // eigenvalues are σ of a semidefinite matrix, not σ²: gaps are half as wide
 	Indefinite bool
 	Paper      bool // the stop rule is that of the paper
-}
-
-// Allows tells whether a pass of that width can be of use.
-func (w Workload) Allows(width int) bool {
-	return (w.MaxWidth == 0 || width <= w.MaxWidth) && (width == 1 || int64(width) < w.Order)
 }
 
 // Effort is what a run with a method is expected to take.

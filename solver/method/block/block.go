@@ -107,11 +107,8 @@ func (b Descent) effort(w method.Workload) method.Effort {
 
 // options are blocks of three widths.
 func (Descent) options(w method.Workload) (all []method.Method) {
-	if w.Paper || w.Indefinite {
-		return nil
-	}
 	for _, l := range []int{Descent{}.width(w.Rank), 2 * w.Rank, 3 * w.Rank} {
-		if l > w.Rank && w.Allows(l) {
+		if l > w.Rank {
 			all = append(all, Descent{Columns: l})
 		}
 	}

@@ -33,13 +33,8 @@ func (g Descent) Traits(int) method.Traits {
 	t := method.Single("gd", 3, 360) // x, the next one, and the product
 	t.Settings = []method.Setting{iterate.Eta(g.Eta)}
 	t.With = func(v []float64) method.Method { return Descent{v[0]} }
-	t.Indefinite = true
-	t.Options = func(w method.Workload) []method.Method {
-		if w.Paper {
-			return []method.Method{Descent{}}
-		}
-		return nil
-	}
+	t.Indefinite, t.Paper = true, true
+	t.Options = func(method.Workload) []method.Method { return []method.Method{Descent{}} }
 	return t
 }
 

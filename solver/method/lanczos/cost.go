@@ -27,10 +27,7 @@ func smallBasis(rank, b int) int { return rank + max(12, rank/4) + 2*b }
 // two, the ones that the kernels are made for, and within them the choice is flat:
 // between two neighbours there are rarely 20 %.
 func (Krylov) options(w method.Workload) (all []method.Method) {
-	if w.Paper || w.Indefinite {
-		return nil
-	}
-	for b := 1; b <= 64 && w.Allows(b); b *= 2 {
+	for b := 1; b <= 64; b *= 2 {
 		all = append(all, Krylov{Columns: b}.fit(w.Rank))
 		if small := smallBasis(w.Rank, b); int64(small) < w.Order {
 			all = append(all, Krylov{Columns: b, Basis: small})

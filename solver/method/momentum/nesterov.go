@@ -45,12 +45,7 @@ func (n Nesterov) Traits(int) method.Traits {
 		t.Wrong = errors.New("too large together for nesterov, which needs (2η−1)(1+2β) < 1")
 	}
 	t.Indefinite = true
-	t.Options = func(w method.Workload) []method.Method {
-		if w.Paper {
-			return nil
-		}
-		return []method.Method{Nesterov{}}
-	}
+	t.Options = func(method.Workload) []method.Method { return []method.Method{Nesterov{}} }
 	return t
 }
 

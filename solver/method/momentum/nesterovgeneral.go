@@ -38,8 +38,6 @@ import (
 // gap known it takes about √18 times the passes of Nesterov, besides those of
 // gradient descent at the beginning, which are not accelerated.
 type NesterovGeneral struct {
-	// Eta is the step size η in (0,1); 0 means 1/6.
-	Eta float64
 	// Mu is μ/λ₁, in (0, ¼): the constant of strong convexity, relative to the
 	// leading eigenvalue of the operator as it is deflated at the time, so that
 	// it means the same for every vector and every scale of the matrix. 0
@@ -58,18 +56,14 @@ func (g NesterovGeneral) Traits(int) method.Traits {
 	t.Settings = []method.Setting{
 		{Name: "mu", Help: "strong convexity relative to the leading eigenvalue", High: 0.25, Value: g.Mu},
 		{Name: "rho", Help: "condition number of the accelerated scheme", Low: 1, High: math.Inf(1), Value: g.Rho},
-		{Name: "eta", Help: "step size", High: 1, Internal: true, Value: g.Eta}, // it belongs to the theorem
 	}
-	t.With = func(v []float64) method.Method { return NesterovGeneral{Mu: v[0], Rho: v[1], Eta: v[2]} }
+	t.With = func(v []float64) method.Method { return NesterovGeneral{Mu: v[0], Rho: v[1]} }
 	t.Indefinite = true
 	return t
 }
 
 // New implements Method.
 func (g NesterovGeneral) New(r method.Run) method.Recurrence {
-	if g.Eta == 0 {
-		g.Eta = 1.0 / 6
-	}
 	return &general{arena: r.Arena, method: g, paper: r.Paper}
 }
 
@@ -166,7 +160,8 @@ func (m *general) descend(c *method.RitzPair, x, mx, out []float64) {
 func (m *general) step(c *method.RitzPair, y, my, out []float64) {
 	alpha, perMu := m.constants()
 	yy := m.arena.Dot(y, y)
-	step := m.method.Eta / yy
+	const eta = 1.0 / 6
+	step := eta / yy
 	v := tallskinny.Column(m.v)
 	m.arena.EachTile(len(y), tallskinny.Reading(y, my, v).Writing(out, v), func(from, to int) {
 		for i := from; i < to; i++ {

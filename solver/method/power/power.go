@@ -29,12 +29,7 @@ func (Iteration) Traits(int) method.Traits {
 	t := method.Single("power", 3, 180) // x, the next one, and the product
 	t.With = func([]float64) method.Method { return Iteration{} }
 	t.Indefinite = true
-	t.Options = func(w method.Workload) []method.Method {
-		if w.Paper {
-			return nil
-		}
-		return []method.Method{Iteration{}}
-	}
+	t.Options = func(method.Workload) []method.Method { return []method.Method{Iteration{}} }
 	return t
 }
 
