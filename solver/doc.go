@@ -10,13 +10,13 @@
 // when A does not fit in memory: everything here is measured in passes. The package
 // knows no files; a Matrix, or for Eigen an Operator, is all it needs from the world.
 //
-// SVD runs a Method, of which Methods lists those there are and says how to choose; nil
-// in Settings is the choice of Choose. It ends with a pass that measures the residuals of
-// the very triplets that are returned, on A itself (Result), and goes on where they miss
-// the tolerance (StopRule). What may have been missed is bounded (Outside). A run that
-// is cancelled or reaches a limit is not an error: it returns a Status and a Result with
-// what there is, and a Checkpointer keeps what is needed to go on with the same bits.
-// Same seed and same products give the same bits.
+// SVD runs a method: package method/all lists those there are and says how to choose, and
+// without one in Settings the choice is that of package cost. It ends with a pass that
+// measures the residuals of the very triplets that are returned, on A itself (Result), and
+// goes on where they miss the tolerance (StopRule). What may have been missed is bounded
+// (Outside). A run that is cancelled or reaches a limit is not an error: it returns a
+// Status and a Result with what there is, and a Checkpointer keeps what is needed to go on
+// with the same bits. Same seed and same products give the same bits.
 //
 // In the words of the paper "k-SVD with Gradient Descent", whose methods these are, M is
 // a symmetric matrix with eigenpairs σ_i, u_i: read G for M and λ for its σ. The

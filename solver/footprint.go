@@ -21,10 +21,10 @@ func windows(each int64) int64 {
 	return max(tallskinny.WindowBytes, tallskinny.MaxSegments*each*tallskinny.LeastWindow) + each*tallskinny.TileRows
 }
 
-// RunFootprint returns the bytes that SVD holds at most, for k triplets of a
-// matrix with vectors v of length n: what the method says, and the driver's own, which are the vectors found, those of the
-// certificate, and their products with G or the start vectors made of them. What
-// the Matrix and the RowStore hold is not included.
+// RunFootprint returns the bytes that SVD holds at most, for k triplets of a matrix with
+// vectors v of length n: what the method says, and the driver's own, which are the vectors
+// found, those of the certificate, and their products with G or the start vectors made of
+// them. What the Matrix and the RowStore hold is not included.
 func RunFootprint(m method.Method, n, k int) int64 {
 	const single = 8 // vectors on their own
 	own := tallskinny.Bytes(n, 3*k+single) + 8*(2*leftEntries+int64(tallskinny.MaxSegments*tallskinny.ChunkRows*k)+int64(16+tallskinny.Segments(n))*int64(k)*int64(k))

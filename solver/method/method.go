@@ -114,7 +114,7 @@ type RitzPair struct {
 	Value    float64 // θ = vᵀMv
 	Residual float64 // ‖Mv − θv‖, or a prediction of it if v is of a later step
 	// What the rule of the paper looks at. The changes are +Inf as long as
-	// they are not defined, and of no meaning under StopResidual.
+	// they are not defined, and of no meaning under solver.StopResidual.
 	PaperValue  float64 // λ̂ as the algorithm returns it
 	DeltaVector float64 // change of the unit vector in the last step
 	DeltaValue  float64 // change of λ̂ in the last step

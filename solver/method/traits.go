@@ -84,7 +84,7 @@ func (t Traits) Check() error {
 type Workload struct {
 	Order      int64   // length of vectors
 	Rank       int     // triplets wanted
-	Digits     float64 // logarithm of the tolerance relative to that of DefaultTol
+	Digits     float64 // logarithm of the tolerance relative to that of 1e-8
 	MaxWidth   int     // most columns of a pass; 0 means any number
 	Linear     bool    // eigenvalues are σ of a semidefinite matrix, not σ²: gaps are half as wide
 	Indefinite bool
@@ -104,7 +104,7 @@ type Effort struct {
 }
 
 // Single describes a method of one vector at a time that holds that number of vectors
-// and takes about each passes for a triplet to DefaultTol. Settings and With are for
+// and takes about each passes for a triplet to 1e-8. Settings and With are for
 // the method to add; the choice of a method does not consider it.
 func Single(name string, vectors int, each float64) Traits {
 	return Traits{

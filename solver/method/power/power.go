@@ -18,7 +18,7 @@ import (
 // with λ = ‖Mx‖ and v = x at the end. The components along other eigenvectors
 // shrink by the factor λ₂/λ₁ a pass.
 //
-// Under StopResidual the value is the Rayleigh quotient of x, which is never
+// Under solver.StopResidual the value is the Rayleigh quotient of x, which is never
 // further from λ than ‖Mx‖ is.
 type Iteration struct{}
 
