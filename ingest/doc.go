@@ -19,12 +19,14 @@
 // inputs must be files: their names, sizes, times and sums have to be the same, and the
 // options that the store depends on. The sum of a file up to 1 MiB covers all of it; that of
 // a larger one 64 pieces of 16 KiB, evenly spread: a change between them, of the same length
-// and with the time of the file set back, goes unnoticed. Temporary files
-// that are damaged make the ingest begin anew.
+// and with the time of the file set back, goes unnoticed. Damaged temporary files make the ingest begin anew.
 //
 // The store depends on the entries alone: not on the order of the input (but
 // for the policies First and Last), the number of workers or the memory. Its manifest also
 // tells the names, sizes and sums of the inputs.
+//
+// A Filter and a Holdout work on the sorted entries, in further walks over them. Times are read, and
+// sorted beside the values (16 bytes more an entry in memory), only where one of these asks for them.
 //
 // # Inputs
 //
@@ -45,7 +47,6 @@
 //
 // [Sniff] tells all that without reading more than the beginnings, with the flags that say it explicitly.
 //
-// Of a graph (Options.Graph) rows and columns are the same ids.
-//
-// Values must be finite. −0 becomes 0. Zeros that are written down are entries, but for those of dense arrays.
+// Of a graph (Options.Graph) rows and columns are the same ids. Values must be finite. −0 becomes 0.
+// Zeros that are written down are entries, but for those of dense arrays.
 package ingest

@@ -268,7 +268,7 @@ func TestTimesOfColumns(t *testing.T) {
 		{"1\t10\t3\t4\n1\t20\t4\t1000000005\n", "", "ambiguous"},
 		{"1\t10\t3\t4\n1\t20\t4\t1000000005\n", "1,2,3,4", "1/20/4"},
 		{"1\t10\t4\n1\t20\t1000000005\n", "1,2,,3", "1/20/1"},
-		{"user,item,rating\n1,10,3\n", "", "its entries have no times"},
+		{"user,item,rating\n1,10,3\n", "", "no times can be read"},
 		{"user,item,rating,created_at,updated_at\n1,10,3,1,1000000009\n", "", "--columns user,item,rating,created_at"},
 		{"user,item,created_at,updated_at\n1,10,1,1000000009\n", "", "--columns user,item,,created_at"},
 		{"user,item,rating,created_at,updated_at\n1,10,3,1,1000000009\n", "user,item,rating,updated_at", "1/10/3"},
@@ -279,7 +279,7 @@ func TestTimesOfColumns(t *testing.T) {
 		{"user,item,timestamp\n1,10,1000000005\nuser,item,timestamp\n1,20,1000000006\n", "", "1/10/1 1/20/1"},
 		{"1,10,3,1000000005\n", "1,2,3,3", "named twice"},
 		{"1,10,3,1000000005\n", "1,2,3,5", "no column 5"},
-		{"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n", "", "in: input of format mtx: its entries have no times"},
+		{"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n", "", "in: input of format mtx: no times can be read"},
 		{"user,item,rating,timestamp\n1,10,3,1000000004\n", "", "no entries since 2001-09-09T01:46:45Z: the times of all 1 go from 2001-09-09T01:46:44Z to"},
 	} {
 		since, err := ParseTime(cut)

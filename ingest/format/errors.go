@@ -15,7 +15,7 @@ var (
 	ErrCompression = errors.New("damaged compressed data")
 	ErrEmpty       = errors.New("no entries")
 	ErrHeader      = errors.New("malformed header")
-	ErrNoTimes     = errors.New("its entries have no times")
+	ErrNoTimes     = errors.New("no times can be read")
 	ErrUnsupported = errors.New("not supported")
 )
 

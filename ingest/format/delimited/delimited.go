@@ -8,7 +8,8 @@
 //
 // Which column is which is told by Input.Columns, else by the names in the header, in any order
 // (package roles). Without a header the first three columns are user, item
-// and value, a fourth one a time; a further header, as of files joined, is left out.
+// and value, a fourth one a time; a further header, as of files joined, is left out. Times are
+// read (format.ParseTime) where Input.Times asks for them, else not looked at.
 //
 // Nothing is guessed that the input does not tell: whether a first line of texts above
 // texts is a header, which of two columns is the value, or what more than three columns

@@ -30,7 +30,7 @@ type window [fastWindow + 8]byte
 // fastLines tells whether lines can be read fast: user, item and, if there are
 // more fields, value and at most one further integer, in this order.
 func (p *reader) fastLines() bool {
-	return p.time < 0 && !p.sep.blanks && len(p.sep.text) <= 2 && p.sep.text[0] != '.' && p.user == 0 && p.item == 1 &&
+	return (p.time < 0 || p.time == 3) && !p.sep.blanks && len(p.sep.text) <= 2 && p.sep.text[0] != '.' && p.user == 0 && p.item == 1 &&
 		(p.fields == 2 && p.value < 0 || p.fields <= 4 && p.value == 2)
 }
 
@@ -57,7 +57,7 @@ const fewBytes = 1 << 12
 
 // vectors is fast for lines that package simd takes.
 func (p *reader) vectors(src []byte, b *format.Batch) (taken int, lines int64) {
-	if p.fields < 3 || p.noVectors {
+	if p.fields < 3 || p.noVectors || p.time >= 0 {
 		return 0, 0
 	}
 	for {
@@ -77,7 +77,7 @@ func (p *reader) vectors(src []byte, b *format.Batch) (taken int, lines int64) {
 // windows is fast in plain Go.
 func (p *reader) windows(src []byte, b *format.Batch) (taken int, lines int64) {
 	sep := fieldEnd{first: p.sep.text[0], last: p.sep.text[len(p.sep.text)-1], size: uint(len(p.sep.text))}
-	users, items, vals := b.Row.Ints, b.Col.Ints, b.Val
+	users, items, vals, times := b.Row.Ints, b.Col.Ints, b.Val, b.Time
 	for len(src)-taken >= len(window{}) {
 		l := (*window)(src[taken:])
 		user, s, ok := l.integer(spot{marks: l.nonDigits()})
@@ -85,7 +85,7 @@ func (p *reader) windows(src []byte, b *format.Batch) (taken int, lines int64) {
 			break
 		}
 		item, s, ok := l.integer(s.behind(sep.size))
-		v := 1.0
+		v, time := 1.0, format.Time(0)
 		if ok && p.fields > 2 {
 			ok = l.has(sep, s)
 			if v, s = l.decimal(s.behind(sep.size)); v < 0 {
@@ -97,6 +97,9 @@ func (p *reader) windows(src []byte, b *format.Batch) (taken int, lines int64) {
 			s = s.behind(sep.size)
 			n := s.digits()
 			ok = ok && canonical(n, l[s.at&63])
+			if ok && p.time == 3 {
+				time = format.TimeOf(int64(l.value(s.at, n)))
+			}
 			s = s.behind(n)
 		}
 		end := s.at & 63
@@ -107,10 +110,13 @@ func (p *reader) windows(src []byte, b *format.Batch) (taken int, lines int64) {
 			break
 		}
 		users, items, vals = append(users, user), append(items, item), append(vals, v)
+		if p.time == 3 {
+			times = append(times, time)
+		}
 		taken += int(end) + 1
 		lines++
 	}
-	b.Row.Ints, b.Col.Ints, b.Val = users, items, vals
+	b.Row.Ints, b.Col.Ints, b.Val, b.Time = users, items, vals, times
 	return taken, lines
 }
 

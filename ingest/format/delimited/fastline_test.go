@@ -87,7 +87,9 @@ func fastLayouts() []*reader {
 			if fields == 4 {
 				stamped := *p
 				stamped.stamp = 3
-				all = append(all, &stamped)
+				timed := stamped
+				timed.time = 3
+				all = append(all, &stamped, &timed)
 			}
 		}
 	}
