@@ -301,3 +301,48 @@ func FuzzNPZ(f *testing.F) {
 		}
 	})
 }
+
+// TestMNISTInAllFormats: 400 images as IDX, npz of all kinds, npy, svmlight and Matrix Market are one store.
+func TestMNISTInAllFormats(t *testing.T) {
+	const rows, cols = 400, 784
+	images := plain(t, filepath.Join(dataDir(t), "mnist", "train-images-idx3-ubyte.gz"))[16 : 16+rows*cols]
+	indptr, indices, major, data := int32s(0), []byte(nil), []byte(nil), []byte(nil)
+	var svm, mm strings.Builder
+	for i := range rows {
+		svm.WriteString("7")
+		for j, v := range images[i*cols : (i+1)*cols] {
+			if v != 0 {
+				indices, major, data = append(indices, int32s(int32(j))...), append(major, int32s(int32(i))...), append(data, v)
+				fmt.Fprintf(&svm, " %d:%d", j+1, v)
+				fmt.Fprintf(&mm, "%d %d %d\n", i+1, j+1, v)
+			}
+		}
+		svm.WriteString("\n")
+		indptr = append(indptr, int32s(int32(len(data)))...)
+	}
+	n := len(data)
+	csr := npzFile{"format": smallCSR["format"], "shape": shapeOf(rows, cols), "indptr": vector("<i4", rows+1, indptr),
+		"indices": vector("<i4", n, indices), "data": vector("|u1", n, data)}
+	coo := csr.with(npzFile{"format": smallCOO["format"], "indptr": nil, "indices": nil, "row": vector("<i4", n, major), "col": csr["indices"]})
+	want := ""
+	for _, c := range []struct {
+		name    string
+		content []byte
+		o       Options
+	}{
+		{"idx", append(idxHeader(8, rows, 28, 28), images...), Options{}},
+		{"npz", csr.bytes(t, zip.Store), Options{}},
+		{"npz", coo.bytes(t, zip.Deflate), Options{}},
+		{"npy", npyFile("|u1", false, "(400, 784)", images...), Options{}},
+		{"svmlight", []byte(svm.String()), Options{Features: cols}}, // the last pixels are always 0
+		{"mtx", []byte(fmt.Sprintf("%s%d %d %d\n%s", mmInt, rows, cols, n, mm.String())), Options{}},
+	} {
+		rep := mustIngest(t, []string{write(t, "in", string(c.content))}, target(t), c.o)
+		if want == "" {
+			want = rep.Fingerprint
+		}
+		if rep.Format != c.name || rep.Rows != rows || rep.Cols != cols || rep.NNZ != int64(n) || rep.Fingerprint != want {
+			t.Errorf("%s: %+v, want the store %s", c.name, rep, want)
+		}
+	}
+}
