@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // writeFaulty writes a store of several shards with both kinds of ids.
@@ -103,10 +104,10 @@ func TestErrorSweep(t *testing.T) {
 	for name, existing := range map[string]bool{"new": false, "replace": true} {
 		t.Run(name, func(t *testing.T) {
 			sweep(t, existing, func(n int, path string) bool {
-				fsys := &csrtest.FaultFS{Inject: csrtest.FailAt(n)}
+				fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(n)}
 				err := writeFaulty(fsys, path, 2, existing)
 				failed := fsys.Count() > n
-				if failed != (err != nil) || failed && !errors.Is(err, csrtest.ErrInjected) {
+				if failed != (err != nil) || failed && !errors.Is(err, vfstest.ErrInjected) {
 					t.Fatalf("operation %d of %d fails, the writer says %v", n, fsys.Count(), err)
 				}
 				version := versionAt(t, path)
@@ -134,13 +135,13 @@ func TestDeathSweep(t *testing.T) {
 	for name, existing := range map[string]bool{"new": false, "replace": true} {
 		t.Run(name, func(t *testing.T) {
 			sweep(t, existing, func(n int, path string) bool {
-				fsys := new(csrtest.FaultFS)
-				fsys.Inject = func(o csrtest.Op) error {
+				fsys := new(vfstest.FaultFS)
+				fsys.Inject = func(o vfstest.Op) error {
 					if o.Index < n {
 						return nil
 					}
 					fsys.Die()
-					return csrtest.ErrDead
+					return vfstest.ErrDead
 				}
 				failed := writeFaulty(fsys, path, 2, existing) != nil
 				if version := versionAt(t, path); existing && version == 0 {
@@ -182,7 +183,7 @@ func TestOpenSweep(t *testing.T) {
 	for name, run := range map[string]func(vfs.FS) error{"open": read, "check": check} {
 		t.Run(name, func(t *testing.T) {
 			for n := 0; ; n++ {
-				fsys := &csrtest.FaultFS{Inject: csrtest.FailAt(n)}
+				fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(n)}
 				err := run(fsys)
 				if fsys.Count() <= n {
 					if err != nil || n < 10 {
@@ -190,7 +191,7 @@ func TestOpenSweep(t *testing.T) {
 					}
 					return
 				}
-				if !errors.Is(err, csrtest.ErrInjected) || errors.Is(err, csr.ErrCorrupt) {
+				if !errors.Is(err, vfstest.ErrInjected) || errors.Is(err, csr.ErrCorrupt) {
 					t.Fatalf("operation %d fails, the reader says %v", n, err)
 				}
 			}
@@ -203,7 +204,7 @@ func TestDiskFull(t *testing.T) {
 	for limit := int64(0); ; limit += 5000 {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "x.csr")
-		err := writeFaulty(&csrtest.FaultFS{Inject: csrtest.DiskFull(limit)}, path, 1, false)
+		err := writeFaulty(&vfstest.FaultFS{Inject: vfstest.DiskFull(limit)}, path, 1, false)
 		if err == nil {
 			if limit < 50_000 {
 				t.Errorf("a disk of %d bytes is enough", limit)
@@ -283,7 +284,7 @@ unlock x.csr.lock
 	} {
 		var log strings.Builder
 		log.WriteString("\n")
-		fsys := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+		fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 			line := strings.ReplaceAll(o.String(), dir+string(filepath.Separator), "")
 			line = strings.ReplaceAll(line, dir, ".")
 			line = filepath.ToSlash(line) + "\n"
@@ -305,7 +306,7 @@ unlock x.csr.lock
 func TestEarlySyncSurfaces(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	path := filepath.Join(t.TempDir(), "x.csr")
-	fsys := &csrtest.FaultFS{Inject: csrtest.FailKind(csrtest.OpSync, 0, broken)} // the file is larger than what is synced at a time
+	fsys := &vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpSync, 0, broken)} // the file is larger than what is synced at a time
 	w, err := csr.Create(path, csr.CreateOptions{FS: fsys, Cols: 1 << 16, Values: csr.Values{Coding: csr.Float64}})
 	if err != nil {
 		t.Fatal(err)

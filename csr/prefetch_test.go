@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // cacheFS plays a page cache that holds so many pages, in which each makes way
@@ -233,9 +233,9 @@ func TestDirectReadsRefused(t *testing.T) {
 	requireDirect(t, path)
 	for n := range 4 {
 		var asked atomic.Int64
-		fail := csrtest.FailKind(csrtest.OpDirect, n, syscall.EINVAL)
-		s := openWith(t, path, &csrtest.FaultFS{FS: &cacheFS{FS: vfs.OS}, Inject: func(o csrtest.Op) error {
-			if o.Kind == csrtest.OpDirect {
+		fail := vfstest.FailKind(vfstest.OpDirect, n, syscall.EINVAL)
+		s := openWith(t, path, &vfstest.FaultFS{FS: &cacheFS{FS: vfs.OS}, Inject: func(o vfstest.Op) error {
+			if o.Kind == vfstest.OpDirect {
 				asked.Add(1)
 			}
 			return fail(o)

@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // keptRows is the number of rows of the store of writeKept, of one shard each block.
@@ -128,16 +129,16 @@ func TestResumeSweep(t *testing.T) {
 				resumed := 0
 				for n := 0; ; n++ {
 					path := filepath.Join(t.TempDir(), "x.csr")
-					fsys := new(csrtest.FaultFS)
+					fsys := new(vfstest.FaultFS)
 					saved := 0
-					fsys.Inject = func(op csrtest.Op) error {
+					fsys.Inject = func(op vfstest.Op) error {
 						if op.Index == n {
 							if dies {
 								fsys.Die()
 							}
-							return csrtest.ErrInjected
+							return vfstest.ErrInjected
 						}
-						if op.Kind == csrtest.OpRename && strings.HasSuffix(op.Name, "UNFINISHED.json") {
+						if op.Kind == vfstest.OpRename && strings.HasSuffix(op.Name, "UNFINISHED.json") {
 							saved++
 						}
 						return nil
@@ -199,8 +200,8 @@ func interrupted(t testing.TB, path string, rows int64) *csr.UnfinishedError {
 		t.Fatal(err)
 	}
 	var unfinished *csr.UnfinishedError
-	err = w.Leave(csrtest.ErrInjected)
-	if !errors.As(err, &unfinished) || !errors.Is(err, csrtest.ErrInjected) || unfinished.Dir != path+".partial" {
+	err = w.Leave(vfstest.ErrInjected)
+	if !errors.As(err, &unfinished) || !errors.Is(err, vfstest.ErrInjected) || unfinished.Dir != path+".partial" {
 		t.Fatalf("got %v", err)
 	}
 	return unfinished
@@ -212,7 +213,7 @@ func TestResumeIsInterrupted(t *testing.T) {
 	for n := 0; ; n++ {
 		path := filepath.Join(t.TempDir(), "x.csr")
 		interrupted(t, path, keptRows-1)
-		fsys := &csrtest.FaultFS{Inject: csrtest.FailAt(n)}
+		fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(n)}
 		_, err := writeKept(path, keptOptions(fsys, true))
 		if fsys.Count() <= n {
 			if err != nil || n < 20 {
@@ -220,7 +221,7 @@ func TestResumeIsInterrupted(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, csrtest.ErrInjected) {
+		if !errors.Is(err, vfstest.ErrInjected) {
 			t.Fatalf("operation %d fails, the writer says %v", n, err)
 		}
 		if _, err := os.Lstat(path); err == nil {
@@ -239,7 +240,7 @@ func TestResumeAfterFullDisk(t *testing.T) {
 	want := unbroken(t)
 	for _, limit := range []int64{1000, 3_000, 6_000, 10_000, 14_000} {
 		path := filepath.Join(t.TempDir(), "x.csr")
-		_, err := writeKept(path, keptOptions(&csrtest.FaultFS{Inject: csrtest.DiskFull(limit)}, false))
+		_, err := writeKept(path, keptOptions(&vfstest.FaultFS{Inject: vfstest.DiskFull(limit)}, false))
 		if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "\n") {
 			t.Fatalf("limit %d: %v", limit, err)
 		}
@@ -433,7 +434,7 @@ func TestResumeOfACompleteStore(t *testing.T) {
 	want := unbroken(t)
 	leave := func() (path, manifest string) {
 		path = filepath.Join(t.TempDir(), "x.csr")
-		fsys := &csrtest.FaultFS{Inject: csrtest.FailKind(csrtest.OpRename, 7, csrtest.ErrInjected)} // six journals, the manifest
+		fsys := &vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpRename, 7, vfstest.ErrInjected)} // six journals, the manifest
 		_, err := writeKept(path, keptOptions(fsys, false))
 		var unfinished *csr.UnfinishedError
 		if !errors.As(err, &unfinished) {
@@ -493,7 +494,7 @@ func TestResumeOfAFinishedStore(t *testing.T) {
 	sameFiles(t, "finished", want, path)
 
 	// Something unfinished beside it comes first.
-	o := keptOptions(&csrtest.FaultFS{Inject: csrtest.FailKind(csrtest.OpRename, 3, csrtest.ErrInjected)}, false)
+	o := keptOptions(&vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpRename, 3, vfstest.ErrInjected)}, false)
 	o.Force = true
 	var unfinished *csr.UnfinishedError
 	if _, err := writeKept(path, o); !errors.As(err, &unfinished) {

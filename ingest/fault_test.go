@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // lazyFS makes nothing durable, which takes most of the time of a small ingest.
@@ -51,7 +51,7 @@ func keeps(t *testing.T, err error, out string) bool {
 }
 
 // faulty ingests a small input by way of the disk through a faulty file system.
-func faulty(t *testing.T, in, out string, fsys *csrtest.FaultFS, dup Duplicates) error {
+func faulty(t *testing.T, in, out string, fsys *vfstest.FaultFS, dup Duplicates) error {
 	t.Helper()
 	if fsys.FS == nil {
 		fsys.FS = lazyFS{vfs.OS}
@@ -73,27 +73,27 @@ func TestEveryFaultSurfaces(t *testing.T) {
 	in := faultInput(t)
 	for _, dup := range []Duplicates{DuplicatesError, Sum} {
 		count := func() int {
-			fsys := &csrtest.FaultFS{}
+			fsys := &vfstest.FaultFS{}
 			if err := faulty(t, in, target(t), fsys, dup); err != nil {
 				t.Fatal(err)
 			}
 			return fsys.Count()
 		}()
-		var unnoticed []csrtest.Op
+		var unnoticed []vfstest.Op
 		for n := range count {
 			out := target(t)
-			var op csrtest.Op
-			fsys := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+			var op vfstest.Op
+			fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 				if o.Index == n {
 					op = o
 				}
-				return csrtest.FailAt(n)(o)
+				return vfstest.FailAt(n)(o)
 			}}
 			err := faulty(t, in, out, fsys, dup)
 			switch {
 			case err == nil:
 				unnoticed = append(unnoticed, op)
-			case !errors.Is(err, csrtest.ErrInjected) && !errors.Is(err, fs.ErrExist):
+			case !errors.Is(err, vfstest.ErrInjected) && !errors.Is(err, fs.ErrExist):
 				t.Errorf("operation %d: %v", n, err)
 			}
 			s, openErr := csr.Open(out, csr.OpenOptions{})
@@ -128,9 +128,9 @@ func errText(err error) string {
 }
 
 // oneByOne makes an injector with a memory fit for concurrent operations.
-func oneByOne(inject func(csrtest.Op) error) func(csrtest.Op) error {
+func oneByOne(inject func(vfstest.Op) error) func(vfstest.Op) error {
 	var mu sync.Mutex
-	return func(op csrtest.Op) error {
+	return func(op vfstest.Op) error {
 		mu.Lock()
 		defer mu.Unlock()
 		return inject(op)
@@ -143,7 +143,7 @@ func TestFullDisk(t *testing.T) {
 	refused := 0
 	for limit := int64(0); ; limit += 499 {
 		out := target(t)
-		err := faulty(t, in, out, &csrtest.FaultFS{Inject: oneByOne(csrtest.DiskFull(limit))}, DuplicatesError)
+		err := faulty(t, in, out, &vfstest.FaultFS{Inject: oneByOne(vfstest.DiskFull(limit))}, DuplicatesError)
 		if !keeps(t, err, out) {
 			leftovers(t, out, err == nil)
 		}
@@ -168,12 +168,12 @@ func TestDeathLeavesOldOrNewStore(t *testing.T) {
 		out := target(t)
 		mustIngest(t, []string{before}, out, Options{})
 		old := fingerprint(t, out)
-		fsys := &csrtest.FaultFS{}
+		fsys := &vfstest.FaultFS{}
 		died := false
-		fsys.Inject = oneByOne(func(op csrtest.Op) error {
+		fsys.Inject = oneByOne(func(op vfstest.Op) error {
 			died = died || op.Index == n
 			if died {
-				return csrtest.ErrDead
+				return vfstest.ErrDead
 			}
 			return nil
 		})
@@ -186,7 +186,7 @@ func TestDeathLeavesOldOrNewStore(t *testing.T) {
 		}
 		fsys.Die()
 		after := fingerprint(t, out)
-		if err := faulty(t, in, out, &csrtest.FaultFS{}, DuplicatesError); err != nil {
+		if err := faulty(t, in, out, &vfstest.FaultFS{}, DuplicatesError); err != nil {
 			t.Fatalf("after a death at operation %d: %v", n, err)
 		}
 		if whole := fingerprint(t, out); after != old && after != whole {
@@ -213,8 +213,8 @@ func fingerprint(t *testing.T, path string) string {
 // TestFailingReadIsNotTruncation: an I/O error is not blamed on the input.
 func TestFailingReadIsNotTruncation(t *testing.T) {
 	in := faultInput(t)
-	fsys := &csrtest.FaultFS{Inject: func(op csrtest.Op) error {
-		if op.Kind == csrtest.OpRead && op.Name == in {
+	fsys := &vfstest.FaultFS{Inject: func(op vfstest.Op) error {
+		if op.Kind == vfstest.OpRead && op.Name == in {
 			return &os.PathError{Op: "read", Path: in, Err: syscall.EIO}
 		}
 		return nil

@@ -16,10 +16,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 func int32s(v ...int32) (b []byte) {
@@ -261,8 +261,8 @@ func TestNPZPlaces(t *testing.T) {
 	in := write(t, "in", string(smallCSR.bytes(t, zip.Deflate)))
 	for n := range 12 {
 		reads := 0
-		fsys := &csrtest.FaultFS{FS: vfs.OS, Inject: oneByOne(func(op csrtest.Op) error {
-			if op.Kind != csrtest.OpRead && op.Kind != csrtest.OpReadAt || op.Name != in {
+		fsys := &vfstest.FaultFS{FS: vfs.OS, Inject: oneByOne(func(op vfstest.Op) error {
+			if op.Kind != vfstest.OpRead && op.Kind != vfstest.OpReadAt || op.Name != in {
 				return nil
 			}
 			if reads++; reads > n {

@@ -15,9 +15,9 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // timed are lines of a log of n events, of few times.
@@ -100,7 +100,7 @@ func TestPairAfterDeath(t *testing.T) {
 		}
 		want := pairFiles(t, whole)
 		ops := 0
-		if _, err := run(target(t), &csrtest.FaultFS{FS: lazyFS{vfs.OS}, Inject: oneByOne(func(op csrtest.Op) error {
+		if _, err := run(target(t), &vfstest.FaultFS{FS: lazyFS{vfs.OS}, Inject: oneByOne(func(op vfstest.Op) error {
 			ops = op.Index
 			return nil
 		})}, false, false); err != nil {
@@ -112,11 +112,11 @@ func TestPairAfterDeath(t *testing.T) {
 				n = min(n+ops/8, ops-40)
 			}
 			out := target(t)
-			fsys := &csrtest.FaultFS{FS: lazyFS{vfs.OS}}
+			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}}
 			died = false
-			fsys.Inject = oneByOne(func(op csrtest.Op) error {
+			fsys.Inject = oneByOne(func(op vfstest.Op) error {
 				if died = died || op.Index == n; died {
-					return csrtest.ErrDead
+					return vfstest.ErrDead
 				}
 				return nil
 			})
@@ -212,9 +212,9 @@ func TestEveryFaultOfAPairSurfaces(t *testing.T) {
 	broken := errors.New("input/output error")
 	for n, failed := 0, true; failed; n++ {
 		out := target(t)
-		fsys := &csrtest.FaultFS{FS: lazyFS{vfs.OS}}
+		fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}}
 		failed = false
-		fsys.Inject = oneByOne(func(op csrtest.Op) error {
+		fsys.Inject = oneByOne(func(op vfstest.Op) error {
 			if op.Index == n {
 				failed = true
 				return broken

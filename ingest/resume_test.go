@@ -14,12 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // crowded is a plan under which ids do not fit either: a list holds some dozens.
@@ -67,10 +67,10 @@ func unluckyCases(t *testing.T) []unlucky {
 // run ingests and dies before operation n; -1 is never.
 func (u *unlucky) run(t *testing.T, out string, n int) (rep *Report, died bool, err error) {
 	t.Helper()
-	fsys := &csrtest.FaultFS{FS: lazyFS{vfs.OS}}
-	fsys.Inject = oneByOne(func(op csrtest.Op) error {
+	fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}}
+	fsys.Inject = oneByOne(func(op vfstest.Op) error {
 		if died = died || op.Index == n; died {
-			return csrtest.ErrDead
+			return vfstest.ErrDead
 		}
 		return nil
 	})
@@ -227,17 +227,17 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		out := target(t)
 		u.o.Force = force
-		fsys := &csrtest.FaultFS{FS: lazyFS{vfs.OS}}
+		fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}}
 		died := false
-		fsys.Inject = oneByOne(func(op csrtest.Op) error {
-			if died = died || op.Kind == csrtest.OpRemoveAll && strings.HasSuffix(op.Name, SpoolSuffix); died {
-				return csrtest.ErrDead
+		fsys.Inject = oneByOne(func(op vfstest.Op) error {
+			if died = died || op.Kind == vfstest.OpRemoveAll && strings.HasSuffix(op.Name, SpoolSuffix); died {
+				return vfstest.ErrDead
 			}
 			return nil
 		})
 		o := u.o
 		o.FS = fsys
-		if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); !errors.Is(err, csrtest.ErrDead) {
+		if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), u.plan); !errors.Is(err, vfstest.ErrDead) {
 			t.Fatal(err)
 		}
 		fsys.Die()

@@ -18,7 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/bench/cgroup"
 	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"gonum.org/v1/gonum/mat"
@@ -33,8 +33,8 @@ const limitedBudget = 32 << 20
 // whether any of them differ, and whether there were direct reads.
 func passesUnderLimit(path string) error {
 	var direct atomic.Int64
-	s, err := csr.Open(path, csr.OpenOptions{FS: &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
-		if o.Kind == csrtest.OpDirect {
+	s, err := csr.Open(path, csr.OpenOptions{FS: &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind == vfstest.OpDirect {
 			direct.Add(1)
 		}
 		return nil

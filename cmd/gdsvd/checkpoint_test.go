@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver/method/all"
 )
 
@@ -270,8 +270,8 @@ func withFaults(t *testing.T, fsys vfs.FS, args ...string) ran {
 }
 
 // onCheckpoint is whether an operation is part of saving a run in dir.
-func onCheckpoint(o csrtest.Op, dir string) bool {
-	return strings.Contains(o.Name, filepath.Join(dir, checkpointFile)) || o.Name == dir && (o.Kind == csrtest.OpMkdir || o.Kind == csrtest.OpSyncDir)
+func onCheckpoint(o vfstest.Op, dir string) bool {
+	return strings.Contains(o.Name, filepath.Join(dir, checkpointFile)) || o.Name == dir && (o.Kind == vfstest.OpMkdir || o.Kind == vfstest.OpSyncDir)
 }
 
 // Whatever fails while a checkpoint is written, the run goes on, with a
@@ -283,7 +283,7 @@ func TestCheckpointFaults(t *testing.T) {
 	for n := range 40 { // several checkpoints
 		dir := filepath.Join(t.TempDir(), "out")
 		count, hit := 0, false
-		f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+		f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 			if !onCheckpoint(o, dir) {
 				return nil
 			}
@@ -322,8 +322,8 @@ func TestFullDiskAtEvents(t *testing.T) {
 	for _, good := range []int{3, math.MaxInt} { // the write that there is room for again
 		dir := filepath.Join(t.TempDir(), "out")
 		writes := 0
-		f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
-			if o.Kind != csrtest.OpWrite || !strings.HasSuffix(o.Name, eventsFile) {
+		f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+			if o.Kind != vfstest.OpWrite || !strings.HasSuffix(o.Name, eventsFile) {
 				return nil
 			}
 			if writes++; writes >= good {
@@ -358,13 +358,13 @@ func TestDeathInCheckpoint(t *testing.T) {
 		dir := filepath.Join(work, "out")
 		count := 0
 
-		f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+		f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 			if onCheckpoint(o, dir) {
 				if count++; count > n {
-					return csrtest.ErrDead
+					return vfstest.ErrDead
 				}
 			} else if count > n {
-				return csrtest.ErrDead
+				return vfstest.ErrDead
 			}
 			return nil
 		}}
@@ -388,8 +388,8 @@ func TestFaultLeavesCheckpoint(t *testing.T) {
 	flags := []string{"-k", "3", "--method", "power"}
 	want, _ := factorised(t, store, flags...)
 	dir := filepath.Join(t.TempDir(), "out")
-	f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
-		if o.Kind == csrtest.OpWriteAt && strings.HasSuffix(o.Name, leftFile) && o.Bytes > 1000 {
+	f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind == vfstest.OpWriteAt && strings.HasSuffix(o.Name, leftFile) && o.Bytes > 1000 {
 			return &fs.PathError{Op: "write", Path: o.Name, Err: syscall.ENOSPC}
 		}
 		return nil

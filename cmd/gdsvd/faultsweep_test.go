@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // contents are the files of a directory, nil if there is none.
@@ -50,7 +50,7 @@ var sweptRuns = map[string]sweptRun{
 // sweep repeats a run, with every operation on OUT and beside it as the one at which
 // fault is asked for an error, until there is no such operation. after looks at what is
 // there then.
-func (c sweptRun) sweep(t *testing.T, store string, fault func(f *csrtest.FaultFS, o csrtest.Op) error, after func(at csrtest.Op, dir string, old map[string]string, o ran)) {
+func (c sweptRun) sweep(t *testing.T, store string, fault func(f *vfstest.FaultFS, o vfstest.Op) error, after func(at vfstest.Op, dir string, old map[string]string, o ran)) {
 	step := 1
 	if testing.Short() || raceDetector {
 		step = 5
@@ -65,9 +65,9 @@ func (c sweptRun) sweep(t *testing.T, store string, fault func(f *csrtest.FaultF
 		}
 		old := contents(t, dir)
 		var mu sync.Mutex
-		count, at := 0, csrtest.Op{Index: -1}
-		f := new(csrtest.FaultFS)
-		f.Inject = func(o csrtest.Op) error {
+		count, at := 0, vfstest.Op{Index: -1}
+		f := new(vfstest.FaultFS)
+		f.Inject = func(o vfstest.Op) error {
 			if !strings.HasPrefix(o.Name, work) {
 				return nil
 			}
@@ -96,7 +96,7 @@ func (c sweptRun) sweep(t *testing.T, store string, fault func(f *csrtest.FaultF
 
 // whole makes sure that OUT is absent, or holds the complete old result or a complete one
 // of this run, besides checkpoints; and tells which.
-func (c sweptRun) whole(t *testing.T, at csrtest.Op, dir string, old map[string]string) (fresh bool) {
+func (c sweptRun) whole(t *testing.T, at vfstest.Op, dir string, old map[string]string) (fresh bool) {
 	t.Helper()
 	now := contents(t, dir)
 	for name := range now {
@@ -125,7 +125,7 @@ func (c sweptRun) whole(t *testing.T, at csrtest.Op, dir string, old map[string]
 }
 
 // tidied has the next run come to its end, and makes sure that it leaves nothing else.
-func (c sweptRun) tidied(t *testing.T, store string, at csrtest.Op, dir string, fresh bool) {
+func (c sweptRun) tidied(t *testing.T, store string, at vfstest.Op, dir string, fresh bool) {
 	t.Helper()
 	args := slices.DeleteFunc(slices.Clone(c.args), func(a string) bool { return a == "--force" || a == "--resume" })
 	again := "--resume"
@@ -154,10 +154,10 @@ func TestResultErrorSweep(t *testing.T) {
 	store := ingested(t, wide)
 	for name, c := range sweptRuns {
 		t.Run(name, func(t *testing.T) {
-			c.sweep(t, store, func(_ *csrtest.FaultFS, o csrtest.Op) error {
+			c.sweep(t, store, func(_ *vfstest.FaultFS, o vfstest.Op) error {
 				name, _, _ := strings.Cut(o.Name, " -> ")
 				return &fs.PathError{Op: string(o.Kind), Path: name, Err: syscall.EIO}
-			}, func(at csrtest.Op, dir string, old map[string]string, o ran) {
+			}, func(at vfstest.Op, dir string, old map[string]string, o ran) {
 				fresh := c.whole(t, at, dir, old)
 				if o.code == c.code && !fresh {
 					t.Errorf("%v: exit %d, but there is no new result", at, o.code)
@@ -180,10 +180,10 @@ func TestResultDeathSweep(t *testing.T) {
 	store := ingested(t, wide)
 	for name, c := range sweptRuns {
 		t.Run(name, func(t *testing.T) {
-			c.sweep(t, store, func(f *csrtest.FaultFS, _ csrtest.Op) error {
+			c.sweep(t, store, func(f *vfstest.FaultFS, _ vfstest.Op) error {
 				f.Die()
-				return csrtest.ErrDead
-			}, func(at csrtest.Op, dir string, old map[string]string, o ran) {
+				return vfstest.ErrDead
+			}, func(at vfstest.Op, dir string, old map[string]string, o ran) {
 				c.tidied(t, store, at, dir, c.whole(t, at, dir, old))
 			})
 		})

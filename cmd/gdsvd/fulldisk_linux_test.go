@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // smallDisk mounts a file system of so many bytes for the time of the test.
@@ -73,8 +73,8 @@ func TestFullDiskAtCheckpoints(t *testing.T) {
 	disk := smallDisk(t, 1<<20)
 	dir, ballast := filepath.Join(disk, "out"), filepath.Join(disk, "ballast")
 	begun, kept := 0, 0
-	f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
-		if o.Kind != csrtest.OpCreate || o.Name != filepath.Join(dir, checkpointEvents+halfSuffix) {
+	f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind != vfstest.OpCreate || o.Name != filepath.Join(dir, checkpointEvents+halfSuffix) {
 			return nil
 		}
 		switch begun++; begun {

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // long makes a store whose vectors are long compared with all else.
@@ -124,8 +124,8 @@ func TestNoRoomForVectors(t *testing.T) {
 	memory, _ := tightly(t, store, flags)
 	for _, after := range []int{0, 1, 4, 9} {
 		made := 0
-		f := &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
-			if o.Kind != csrtest.OpScratch {
+		f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+			if o.Kind != vfstest.OpScratch {
 				return nil
 			}
 			if made++; made > after {

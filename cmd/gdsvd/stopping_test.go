@@ -12,7 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // heard is standard error that tells when a line has come.
@@ -48,16 +48,16 @@ func (h *heard) String() string {
 func TestInterruptionSaysWhatItWaitsFor(t *testing.T) {
 	store := slow(t)
 	for what, c := range map[string]struct {
-		op    csrtest.Kind
+		op    vfstest.Kind
 		file  string
 		line  string
 		flags []string
 	}{
-		"checkpoint":        {csrtest.OpWrite, checkpointFile + halfSuffix, `interrupted \S+ ago, still writing the checkpoint of [\d.]+ .iB \(once more to stop at once\)`, nil},
-		"checkpoint synced": {csrtest.OpSync, checkpointFile + halfSuffix, `still writing the checkpoint: [\d.]+ .iB are written, waiting for the disk`, nil},
-		"copy":              {csrtest.OpSync, filepath.Join("out.partial", checkpointFile), `still copying the checkpoint: [\d.]+ .iB are written, waiting for the disk`, nil},
-		"result":            {csrtest.OpSync, filepath.Join("out.partial", rightFile), `still writing the result: [\d.]+ .iB are written, waiting for the disk`, nil},
-		"anything":          {csrtest.OpUnmap, "", `still waiting for the step under way to come to its end`, []string{"--checkpoint-every", "0", "--vectors", "none"}},
+		"checkpoint":        {vfstest.OpWrite, checkpointFile + halfSuffix, `interrupted \S+ ago, still writing the checkpoint of [\d.]+ .iB \(once more to stop at once\)`, nil},
+		"checkpoint synced": {vfstest.OpSync, checkpointFile + halfSuffix, `still writing the checkpoint: [\d.]+ .iB are written, waiting for the disk`, nil},
+		"copy":              {vfstest.OpSync, filepath.Join("out.partial", checkpointFile), `still copying the checkpoint: [\d.]+ .iB are written, waiting for the disk`, nil},
+		"result":            {vfstest.OpSync, filepath.Join("out.partial", rightFile), `still writing the result: [\d.]+ .iB are written, waiting for the disk`, nil},
+		"anything":          {vfstest.OpUnmap, "", `still waiting for the step under way to come to its end`, []string{"--checkpoint-every", "0", "--vectors", "none"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -67,7 +67,7 @@ func TestInterruptionSaysWhatItWaitsFor(t *testing.T) {
 			a := newApp(strings.NewReader(""), &stdout, &cancelAfter{stderr, 3, cancel})
 			a.interval, a.patience = time.Millisecond, time.Millisecond
 			silent := false
-			a.fsys = &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
+			a.fsys = &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
 				if o.Kind == c.op && strings.Contains(o.Name, c.file) && ctx.Err() != nil {
 					select {
 					case <-stderr.come:
@@ -98,8 +98,8 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 			defer cancel()
 			var stdout, stderr bytes.Buffer
 			a := newApp(strings.NewReader(""), &stdout, &stderr)
-			a.fsys = &csrtest.FaultFS{Inject: func(o csrtest.Op) error {
-				if (o.Kind == csrtest.OpReadAt || o.Kind == csrtest.OpRead) && strings.HasPrefix(o.Name, dir+string(filepath.Separator)) && strings.HasSuffix(o.Name, ".npy") {
+			a.fsys = &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+				if (o.Kind == vfstest.OpReadAt || o.Kind == vfstest.OpRead) && strings.HasPrefix(o.Name, dir+string(filepath.Separator)) && strings.HasSuffix(o.Name, ".npy") {
 					if n++; n == cancelAt {
 						cancel()
 					}

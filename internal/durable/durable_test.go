@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // TestReplace: whichever operation fails, the old contents or the new ones have the name, and
@@ -27,7 +27,7 @@ func TestReplace(t *testing.T) {
 		if err := os.WriteFile(tmp, []byte("of a dead process"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		fsys := &csrtest.FaultFS{Inject: csrtest.FailAt(at)}
+		fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
 		err := durable.Replace(fsys, name, tmp, durable.Bytes([]byte("new")))
 		want := "new"
 		if err != nil {
@@ -74,7 +74,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	for at := range 4 {
-		if err := write(&csrtest.FaultFS{Inject: csrtest.FailAt(at)}, filepath.Join(t.TempDir(), "x")); !errors.Is(err, csrtest.ErrInjected) {
+		if err := write(&vfstest.FaultFS{Inject: vfstest.FailAt(at)}, filepath.Join(t.TempDir(), "x")); !errors.Is(err, vfstest.ErrInjected) {
 			t.Errorf("operation %d fails: %v", at, err)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // promptly fails the test if fn is not done in time: it waits for something then.
@@ -152,8 +152,8 @@ func TestReadFileLimit(t *testing.T) {
 	if err := os.Truncate(sparse, 1<<40); err != nil {
 		t.Fatal(err)
 	}
-	unread := &csrtest.FaultFS{Inject: func(op csrtest.Op) error {
-		if op.Kind == csrtest.OpRead {
+	unread := &vfstest.FaultFS{Inject: func(op vfstest.Op) error {
+		if op.Kind == vfstest.OpRead {
 			t.Errorf("%v", op)
 		}
 		return nil
@@ -180,7 +180,7 @@ func TestReadFileFaults(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
 	writeFile(t, name, []byte("abc"))
 	for n := 0; ; n++ {
-		fsys := &csrtest.FaultFS{Inject: csrtest.FailAt(n)}
+		fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(n)}
 		b, err := vfs.ReadFile(fsys, name, 8)
 		if fsys.Count() <= n {
 			if n < 4 || err != nil || string(b) != "abc" { // open, stat, read, close
@@ -188,7 +188,7 @@ func TestReadFileFaults(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, csrtest.ErrInjected) || errors.Is(err, io.EOF) {
+		if !errors.Is(err, vfstest.ErrInjected) || errors.Is(err, io.EOF) {
 			t.Errorf("operation %d: %q, %v", n, b, err)
 		}
 	}

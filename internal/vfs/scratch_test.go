@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // What was written is there after it has been dropped, and nothing is left of
@@ -72,7 +72,7 @@ func TestScratchErrors(t *testing.T) {
 	if data, err := os.ReadFile(name); err != nil || string(data) != "precious" {
 		t.Errorf("%q, %v", data, err)
 	}
-	full := &csrtest.FaultFS{Inject: csrtest.DiskFull(100)}
+	full := &vfstest.FaultFS{Inject: vfstest.DiskFull(100)}
 	if _, err := full.Scratch(filepath.Join(dir, "y"), 101); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("on a full disk: %v", err)
 	}

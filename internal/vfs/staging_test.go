@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 func anything(string) error { return nil }
@@ -189,13 +189,13 @@ func TestStageExchangeFails(t *testing.T) {
 	if err := os.Mkdir(target, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	fsys := &csrtest.FaultFS{Inject: csrtest.FailKind(csrtest.OpExchange, 0, csrtest.ErrInjected)}
+	fsys := &vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpExchange, 0, vfstest.ErrInjected)}
 	s, err := vfs.Stage(fsys, target, true, anything, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(s.Dir(), "new"), nil)
-	if err := s.Commit(); !errors.Is(err, csrtest.ErrInjected) || names(t, dir) != "x" || names(t, target) != "" {
+	if err := s.Commit(); !errors.Is(err, vfstest.ErrInjected) || names(t, dir) != "x" || names(t, target) != "" {
 		t.Errorf("%v; there are %s, with %s", err, names(t, dir), names(t, target))
 	}
 }

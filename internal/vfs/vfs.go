@@ -2,7 +2,7 @@
 //
 // Everything that writes or reads a store, a result directory or a temporary
 // file goes through an [FS], so that tests can inject a fault at any single
-// operation (see csr/csrtest). [OS] is the real one.
+// operation (see vfstest). [OS] is the real one.
 package vfs
 
 import (

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/fault"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 func writeFile(t testing.TB, name string, content []byte) {
@@ -221,7 +221,7 @@ func TestLockExcludes(t *testing.T) {
 	wg.Wait()
 }
 
-var _ vfs.FS = (*csrtest.FaultFS)(nil)
+var _ vfs.FS = (*vfstest.FaultFS)(nil)
 
 func TestFreeSpace(t *testing.T) {
 	free, err := vfs.OS.FreeSpace(t.TempDir())

@@ -7,9 +7,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -62,7 +62,7 @@ func TestBlocksKeepWhatIsInThem(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	d := spill.New(&csrtest.FaultFS{Inject: csrtest.DiskFull(1 << 20)}, dir)
+	d := spill.New(&vfstest.FaultFS{Inject: vfstest.DiskFull(1 << 20)}, dir)
 	if _, err := d.Make(1 << 16); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestFullDisk(t *testing.T) {
 // block has gone.
 func TestLostWrites(t *testing.T) {
 	bad := errors.New("input/output error")
-	d := spill.New(&csrtest.FaultFS{Inject: csrtest.FailKind(csrtest.OpFailed, 0, bad)}, t.TempDir())
+	d := spill.New(&vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpFailed, 0, bad)}, t.TempDir())
 	x, err := d.Make(10)
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // checkResume interrupts the writing of a store at every call of progress, and
@@ -65,13 +65,13 @@ func checkResume(t *testing.T, want map[string]string, write func(ctx context.Co
 		path := filepath.Join(t.TempDir(), "x.csr")
 		for { // until an attempt is not killed
 			at := r.IntN(60)
-			dying := new(csrtest.FaultFS)
-			dying.Inject = func(op csrtest.Op) error {
+			dying := new(vfstest.FaultFS)
+			dying.Inject = func(op vfstest.Op) error {
 				if op.Index < at {
 					return nil
 				}
 				dying.Die()
-				return csrtest.ErrDead
+				return vfstest.ErrDead
 			}
 			if err := write(t.Context(), path, dying, true, func() {}); err == nil {
 				break

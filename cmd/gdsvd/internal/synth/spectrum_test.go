@@ -19,6 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // profiles has one of each kind.
@@ -271,7 +272,7 @@ func TestSpectrumResumesOnlyItself(t *testing.T) {
 
 func TestSpectrumFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spectrum.csr")
-	err := manyBlocks.Write(t.Context(), path, WriteOptions{FS: &csrtest.FaultFS{Inject: csrtest.DiskFull(1 << 20)}})
+	err := manyBlocks.Write(t.Context(), path, WriteOptions{FS: &vfstest.FaultFS{Inject: vfstest.DiskFull(1 << 20)}})
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("error %v, want a full disk", err)
 	}

@@ -1,4 +1,5 @@
-package csrtest
+// Package vfstest wraps a file system so that any single operation can be made to fail.
+package vfstest
 
 import (
 	"errors"

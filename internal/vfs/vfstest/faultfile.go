@@ -1,4 +1,4 @@
-package csrtest
+package vfstest
 
 import (
 	"errors"

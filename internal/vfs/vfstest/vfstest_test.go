@@ -1,0 +1,70 @@
+package vfstest_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+)
+
+// TestFaultFile: each operation fails when told, and only then; half of a
+// failing write is written; failing closes close.
+func TestFaultFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x")
+	fsys := &vfstest.FaultFS{Inject: vfstest.FailKind(vfstest.OpWrite, 1, vfstest.ErrInjected)}
+	f, err := fsys.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := f.Write([]byte("abcd")); n != 4 || err != nil {
+		t.Errorf("first write: %d, %v", n, err)
+	}
+	if n, err := f.Write([]byte("efgh")); n != 2 || !errors.Is(err, vfstest.ErrInjected) {
+		t.Errorf("second write: %d, %v", n, err)
+	}
+	if n, err := f.Write([]byte("i")); n != 1 || err != nil {
+		t.Errorf("third write: %d, %v", n, err)
+	}
+	fsys.Inject = vfstest.FailAt(fsys.Count())
+	if err := f.Close(); !errors.Is(err, vfstest.ErrInjected) {
+		t.Errorf("close: %v", err)
+	}
+	if _, err := f.Write(nil); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("write after a failed close: %v", err)
+	}
+	if b, _ := os.ReadFile(name); string(b) != "abcdefi" {
+		t.Errorf("the file holds %q", b)
+	}
+}
+
+// TestDie: locks are free, files closed, nothing works any more.
+func TestDie(t *testing.T) {
+	dir := t.TempDir()
+	fsys := new(vfstest.FaultFS)
+	f, fileErr := fsys.Create(filepath.Join(dir, "x"))
+	l, lockErr := fsys.Lock(filepath.Join(dir, "x.lock"))
+	if err := errors.Join(fileErr, lockErr); err != nil {
+		t.Fatal(err)
+	}
+	fsys.Die()
+	_, writeErr := f.Write([]byte("x"))
+	_, createErr := fsys.Create(filepath.Join(dir, "y"))
+	for _, err := range []error{writeErr, createErr, f.Close(), l.Close(), fsys.RemoveAll(dir)} {
+		if !errors.Is(err, vfstest.ErrDead) {
+			t.Errorf("after death: %v", err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "y")); err == nil {
+		t.Error("a dead process creates files")
+	}
+	l, err := vfs.OS.Lock(filepath.Join(dir, "x.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
