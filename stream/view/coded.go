@@ -25,7 +25,12 @@ func expand(ops []op, n int, b *csr.Block, val []float64) {
 	for shared < len(ops) && ops[shared].kind.ofRow() {
 		shared++
 	}
-	var table [256]float64
+	var table, logs [256]float64
+	if shared == 0 && ops[0].kind == ppmi { // of the block, not of each row
+		for k, v := range b.Table[:used] {
+			logs[k] = logOf(v)
+		}
+	}
 	for i := range b.Rows() {
 		lo, hi := b.RowPtr[i], b.RowPtr[i+1]
 		r := row{at: b.FirstRow + int64(i), n: n, val: val[lo:hi], d: 1}
@@ -38,15 +43,20 @@ func expand(ops []op, n int, b *csr.Block, val []float64) {
 		if len(b.Code) > 0 {
 			code = b.Code[lo:hi]
 		}
-		table = *b.Table
+		copy(table[:used], b.Table[:used]) // the others are 0
 		for k := range ops[:shared] {
 			ops[k].ofTable(table[:used], &table, code, int(hi-lo))
 		}
+		if shared > 0 && shared < len(ops) && ops[shared].kind == ppmi {
+			for k, v := range table[:used] {
+				logs[k] = logOf(v)
+			}
+		}
 		switch rest := ops[shared:]; {
 		case len(rest) > 0 && len(b.Col16) > 0:
-			runCoded(rest, b.Col16[lo:hi], code, &table, used, &r)
+			runCoded(rest, b.Col16[lo:hi], code, &table, &logs, used, &r)
 		case len(rest) > 0:
-			runCoded(rest, b.Col[lo:hi], code, &table, used, &r)
+			runCoded(rest, b.Col[lo:hi], code, &table, &logs, used, &r)
 		default:
 			lookUp(r.val, code, &table)
 		}
@@ -148,21 +158,35 @@ func (o *op) ofTable(used []float64, table *[256]float64, code []uint8, n int) {
 	}
 }
 
+// logOf is the logarithm of a value, and less than any for one that is no entry.
+func logOf(v float64) float64 {
+	if v == 0 {
+		return math.Inf(-1)
+	}
+	return math.Log(v)
+}
+
 // runCoded takes a row with a table of its own through ops of which the first looks at columns.
-func runCoded[C column](ops []op, col []C, code []uint8, table *[256]float64, used int, r *row) {
+func runCoded[C column](ops []op, col []C, code []uint8, table, logs *[256]float64, used int, r *row) {
 	o := &ops[0]
 	n := len(col)
 	switch {
 	case o.kind == ppmi && n > 0:
 		l := o.c - math.Log(sumCoded(code, table, n))
-		for k, v := range table[:used] {
-			if table[k] = math.Inf(-1); v != 0 {
-				table[k] = math.Log(v) + l
-			}
+		for k, v := range logs[:used] {
+			table[k] = v + l
 		}
-		lookUpLess(r.val, code, table, col, o.col)
-		for i, v := range r.val {
-			r.val[i] = max(0, v)
+		if code == nil {
+			lookUpLess(r.val, code, table, col, o.col)
+			for i, v := range r.val {
+				r.val[i] = max(0, v)
+			}
+			break
+		}
+		val := r.val
+		col, code := col[:len(val)], code[:len(val)]
+		for i, c := range code {
+			val[i] = max(0, table[c]-o.col[col[i]])
 		}
 	case o.kind == bias && o.col != nil && full(table[:used]):
 		b := o.c
