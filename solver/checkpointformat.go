@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"hash"
@@ -122,51 +123,33 @@ func (h *header) count() (total uint64, ok bool) {
 // to fill them in.
 type visitor interface{ visit(x []float64) }
 
-// encoder is the visitor that writes. Its first error stays.
-type encoder struct {
-	w   io.Writer
-	sum hash.Hash32
-	buf []byte
-	err error
-}
-
 const codecBuffer = 1 << 16
 
+// encoder is the visitor that writes. Its first error stays.
+type encoder struct {
+	w   *bufio.Writer // to sum, too
+	sum hash.Hash32
+}
+
 func newEncoder(w io.Writer) *encoder {
-	return &encoder{w: w, sum: crc.New(), buf: make([]byte, 0, codecBuffer)}
+	sum := crc.New()
+	return &encoder{bufio.NewWriterSize(io.MultiWriter(w, sum), codecBuffer), sum}
 }
 
 func (e *encoder) visit(x []float64) {
 	for _, v := range x {
-		if len(e.buf) == cap(e.buf) {
-			e.flush()
-		}
-		e.buf = binary.LittleEndian.AppendUint64(e.buf, math.Float64bits(v))
+		e.raw(binary.LittleEndian.AppendUint64(e.w.AvailableBuffer(), math.Float64bits(v)))
 	}
 }
 
 // raw writes bytes.
-func (e *encoder) raw(p []byte) {
-	e.flush()
-	e.write(p)
-}
+func (e *encoder) raw(p []byte) { _, _ = e.w.Write(p) }
 
 // checksum writes that of everything before.
-func (e *encoder) checksum() {
-	e.flush()
-	e.write(binary.LittleEndian.AppendUint32(nil, e.sum.Sum32()))
-}
-
-func (e *encoder) flush() {
-	e.write(e.buf)
-	e.buf = e.buf[:0]
-}
-
-func (e *encoder) write(p []byte) {
-	if e.err == nil && len(p) > 0 {
-		e.sum.Write(p) // never fails
-		_, e.err = e.w.Write(p)
-	}
+func (e *encoder) checksum() error {
+	_ = e.w.Flush()
+	e.raw(binary.LittleEndian.AppendUint32(nil, e.sum.Sum32()))
+	return e.w.Flush()
 }
 
 // decoder is the visitor that reads. Its first error stays.

@@ -145,10 +145,11 @@ func (r *run) writeCheckpoint(w io.Writer) error {
 	prefix := binary.LittleEndian.AppendUint32([]byte(checkpointMagic), checkpointVersion)
 	e.raw(binary.LittleEndian.AppendUint32(prefix, uint32(len(text))))
 	e.raw(text)
-	e.checksum()
+	if err := e.checksum(); err != nil {
+		return err
+	}
 	r.visit(e, st)
-	e.checksum()
-	return e.err
+	return e.checksum()
 }
 
 // resume puts the run where the checkpoint was made.

@@ -56,54 +56,34 @@ func (s *State) Refuse(format string, args ...any) {
 // Tall saves or restores a block of vectors. Below 0 it may have any number of
 // columns but 0.
 func (s *State) Tall(name string, x **mat.Dense, cols int) bool {
-	if !s.restoring {
-		return s.save(name, *x)
-	}
-	if s.shaped(name, s.n, cols) {
-		*x = s.block(name)
-	}
-	return s.OK()
+	return s.part(name, x, s.n, cols, false) && s.owned(name, x)
 }
 
 // Small saves or restores a block that does not grow with n. It may be nil.
 func (s *State) Small(name string, x **mat.Dense, rows, cols int) bool {
-	if !s.restoring {
-		return s.save(name, *x)
-	}
-	if b := s.find(name); b != nil && b.IsEmpty() {
-		s.used++
-		*x = nil
-	} else if s.shaped(name, rows, cols) {
-		*x = s.block(name)
-	}
-	return s.OK()
+	return s.part(name, x, rows, cols, true) && s.owned(name, x)
 }
 
 // Floats saves or restores numbers, of which there may be none.
 func (s *State) Floats(name string, x *[]float64) bool {
-	if !s.restoring {
-		b := &mat.Dense{}
-		if len(*x) > 0 {
-			b = mat.NewDense(1, len(*x), slices.Clone(*x))
-		}
-		return s.save(name, b)
+	var b *mat.Dense
+	if len(*x) > 0 {
+		b = mat.NewDense(1, len(*x), slices.Clone(*x))
 	}
-	if b := s.find(name); b != nil && b.IsEmpty() {
-		s.used++
+	if s.part(name, &b, 1, -1, true); s.restoring && s.OK() {
 		*x = nil
-	} else if s.shaped(name, 1, -1) {
-		*x = slices.Clone(s.take(name).RawRowView(0))
+		if b != nil {
+			*x = slices.Clone(b.RawRowView(0))
+		}
 	}
 	return s.OK()
 }
 
 // Float saves or restores a number.
 func (s *State) Float(name string, x *float64) bool {
-	if !s.restoring {
-		return s.save(name, mat.NewDense(1, 1, []float64{*x}))
-	}
-	if s.shaped(name, 1, 1) {
-		*x = s.take(name).At(0, 0)
+	b := mat.NewDense(1, 1, []float64{*x})
+	if s.part(name, &b, 1, 1, false) {
+		*x = b.At(0, 0)
 	}
 	return s.OK()
 }
@@ -133,50 +113,45 @@ func (s *State) Flag(name string, x *bool) bool {
 	return s.OK()
 }
 
-func (s *State) save(name string, x *mat.Dense) bool {
-	if x == nil {
-		x = &mat.Dense{}
+// part saves or restores a block as it is. A number below 0 asks for any but 0.
+func (s *State) part(name string, x **mat.Dense, rows, cols int, optional bool) bool {
+	if !s.restoring {
+		b := *x
+		if b == nil {
+			b = &mat.Dense{}
+		}
+		s.Parts = append(s.Parts, Part{name, b})
+		return true
 	}
-	s.Parts = append(s.Parts, Part{name, x})
-	return true
-}
-
-func (s *State) find(name string) *mat.Dense {
-	if i := slices.IndexFunc(s.Parts, func(p Part) bool { return p.Name == name }); i >= 0 {
-		return s.Parts[i].Block
-	}
-	return nil
-}
-
-// shaped reports whether there is a part of that name and shape, and refuses the state
-// if not. A number below 0 asks for any but 0.
-func (s *State) shaped(name string, rows, cols int) bool {
-	b := s.find(name)
-	if b == nil {
+	i := slices.IndexFunc(s.Parts, func(p Part) bool { return p.Name == name })
+	if i < 0 {
 		s.Refuse("has no %s", name)
 		return false
 	}
-	r, c := b.Dims()
-	if b.IsEmpty() || rows >= 0 && r != rows || cols >= 0 && c != cols {
+	b := s.Parts[i].Block
+	if r, c := b.Dims(); b.IsEmpty() && optional {
+		b = nil
+	} else if b.IsEmpty() || rows >= 0 && r != rows || cols >= 0 && c != cols {
 		s.Refuse("has a %s of %d×%d, want %d×%d", name, r, c, rows, cols)
+	}
+	if s.OK() {
+		s.used++
+		*x = b
 	}
 	return s.OK()
 }
 
-// take returns a part that is there.
-func (s *State) take(name string) *mat.Dense {
-	s.used++
-	return s.find(name)
-}
-
-// block is take for a block, in storage of its own, and refuses what is not finite.
-func (s *State) block(name string) *mat.Dense {
-	b := s.take(name)
-	if g := b.RawMatrix(); g.Stride != g.Cols {
-		b = mat.DenseCopyOf(b)
+// owned makes a block that has been restored one in storage of its own, and refuses what is
+// not finite.
+func (s *State) owned(name string, x **mat.Dense) bool {
+	if !s.restoring || *x == nil {
+		return true
 	}
-	if !s.arena.Finite(b) {
+	if g := (*x).RawMatrix(); g.Stride != g.Cols {
+		*x = mat.DenseCopyOf(*x)
+	}
+	if !s.arena.Finite(*x) {
 		s.Refuse("has a %s that is not finite", name)
 	}
-	return b
+	return s.OK()
 }
