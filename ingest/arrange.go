@@ -79,7 +79,7 @@ func (g *ingestion) sort(ctx context.Context) error {
 		return nil
 	}
 	r.stats = csr.ValueStats{}
-	_, err = g.walk(ctx, func(part []extsort.Entry) error {
+	g.report.Duplicates, err = g.walk(ctx, func(part []extsort.Entry) error {
 		for _, e := range part {
 			r.stats.Add(e.Val)
 		}

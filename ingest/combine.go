@@ -49,6 +49,7 @@ func (g *ingestion) walk(ctx context.Context, emit func(part []extsort.Entry) er
 		return nil
 	})
 	err = group.Wait()
+	g.rounded = c.rounded
 	return c.duplicates, err
 }
 
@@ -103,9 +104,11 @@ type combiner struct {
 
 	open  bool          // there is a place that may get further entries
 	place extsort.Entry // it, with its first value
-	// Of the values there: Neumaier's sum in the order given (ascending under Sum and Mean), the last one, the largest, their number.
-	sum, comp, last, most float64
-	count                 int64
+	// Of the values there:
+	partials   []float64 // their exact sum, see exactSum
+	last, most float64
+	count      int64
+	rounded    int64 // places the sum of which is no float64
 
 	scratch []extsort.Entry
 }
@@ -167,7 +170,7 @@ func (c *combiner) another(v float64) {
 		once = 0
 	}
 	if c.count == 1 {
-		c.sum, c.comp, c.most = c.place.Val, 0, c.place.Val
+		c.partials, c.most = append(c.partials[:0], c.place.Val), c.place.Val
 		c.places += once
 	}
 	c.count++
@@ -175,13 +178,10 @@ func (c *combiner) another(v float64) {
 		c.repeated = c.place.Key
 	}
 	c.duplicates += once
-	t := c.sum + v
-	if math.Abs(c.sum) >= math.Abs(v) {
-		c.comp += (c.sum - t) + v
-	} else {
-		c.comp += (v - t) + c.sum
+	c.last, c.most = v, max(c.most, v)
+	if c.policy == Sum || c.policy == Mean {
+		c.partials = addExactly(c.partials, v)
 	}
-	c.sum, c.last, c.most = t, v, max(c.most, v)
 }
 
 // end appends the open place, if any, to dst.
@@ -197,10 +197,14 @@ func (c *combiner) end(dst []extsort.Entry) ([]extsort.Entry, error) {
 			e.Val = c.most
 		case c.policy == Last:
 			e.Val = c.last
-		case c.policy == Sum:
-			e.Val = c.sum + c.comp
-		case c.policy == Mean:
-			e.Val = (c.sum + c.comp) / float64(c.count)
+		case c.policy == Sum, c.policy == Mean:
+			sum, exact := exactSum(c.partials)
+			if e.Val = sum; c.policy == Mean {
+				e.Val = sum / float64(c.count)
+			}
+			if !exact {
+				c.rounded++
+			}
 		}
 		if !finite(e.Val) {
 			return dst, c.overflow(e.Key)

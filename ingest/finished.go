@@ -22,19 +22,22 @@ import (
 func complete(o Options, names []string, out string) (*Report, error) {
 	g := &ingestion{o: o, names: names, meter: newMeter(nil), report: &Report{Store: out, Finished: true}}
 	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
-	if found, err := s.Look(); o.Force || err != nil || found {
+	if found, err := s.Look(); o.Force && !o.inPlace(out) || err != nil || found {
 		return nil, nil
 	}
 	var err error
 	if err = g.identify(); err != nil || g.inputs == nil {
 		return nil, err
 	}
+	if o.inPlace(out) && !o.base.endsWith(g.origin()) {
+		return nil, nil
+	}
 	had, made, err := sourceOf(o, out)
 	if err != nil {
 		return nil, nil // there is none, or something else
 	}
 	exists := &fs.PathError{Op: "create", Path: out, Err: fs.ErrExist}
-	if err := g.sameOrigin(had, made); err != nil {
+	if err := g.sameOrigin(had, made); err != nil && !o.inPlace(out) {
 		return nil, fmt.Errorf("%w: a finished store, but another one: %w", exists, err)
 	}
 	switch err := g.describe(out); {
@@ -91,8 +94,13 @@ func (g *ingestion) sameOrigin(had map[string]any, made time.Time) error {
 		}
 	}
 	sums, _ := had[sumsKey].([]any)
-	for i, in := range g.inputs {
-		if in.Modified.After(made) || len(sums) == len(g.inputs) && sums[i] != in.Sum {
+	inputs := g.inputs
+	if g.o.base != nil {
+		inputs = inputs[1:]
+	}
+	sums = sums[max(0, len(sums)-len(inputs)):]
+	for i, in := range inputs {
+		if in.Modified.After(made) || len(sums) == len(inputs) && sums[i] != in.Sum {
 			return fmt.Errorf("%s has changed since", in.Name)
 		}
 	}
@@ -110,7 +118,11 @@ const sumsKey = "input_sums"
 
 // identify looks at the inputs and the files beside them.
 func (g *ingestion) identify() (err error) {
-	if g.inputs, err = input.Identify(g.o.FS, g.names); err != nil {
+	names := slices.Clone(g.names)
+	if g.o.base != nil {
+		names[0] = filepath.Join(g.o.base.path, csr.ManifestName) // tells of all of it
+	}
+	if g.inputs, err = input.Identify(g.o.FS, names); err != nil {
 		return err
 	}
 	g.beside = map[format.Side]input.ID{}
@@ -161,6 +173,9 @@ func (g *ingestion) origin() map[string]any {
 	}
 	if sizes != nil {
 		origin["input_bytes"], origin[sumsKey] = sizes, sums
+	}
+	if g.o.base != nil {
+		g.o.base.before(origin)
 	}
 	return origin
 }

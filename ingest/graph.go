@@ -61,16 +61,20 @@ func (r *reading) axes() []*ids.Axis {
 	return []*ids.Axis{r.users, r.items}
 }
 
-// given is how many entries the input has; of an undirected graph, edges.
+// given is how many entries the inputs have, without the store appended to; of an undirected graph, edges.
 func (g *ingestion) given() int64 {
+	n := g.entries()
+	if g.o.base != nil {
+		n -= g.o.base.nnz
+	}
 	if g.o.Graph != Undirected {
-		return g.entries()
+		return n
 	}
 	loops := g.report.SelfLoops
 	if g.o.SelfLoops == LoopsDropped {
 		loops = 0
 	}
-	return (g.entries() + loops) / 2
+	return (n + loops) / 2
 }
 
 // square refuses an input of a declared shape that cannot be the graph.

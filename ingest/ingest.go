@@ -63,7 +63,8 @@ type ingestion struct {
 	saver   saver
 	resumed *journal // nil: begun anew
 
-	pack extsort.Packer
+	pack    extsort.Packer
+	rounded int64 // sums of duplicates that are no float64, as last walked
 
 	// What is written, if not all: see sift.
 	sieve       *sieve
@@ -116,7 +117,7 @@ func run(ctx context.Context, names []string, out string, o Options, p plan) (*R
 // attempt goes on from what an ingest before has left, or begins one. Damaged
 // temporary files are removed.
 func attempt(ctx context.Context, names []string, out string, o Options, p plan) (_ *Report, err error) {
-	staging, err := csr.Stage(o.FS, out, o.Force)
+	staging, err := csr.Stage(o.FS, out, o.Force || o.inPlace(out))
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +155,9 @@ func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out s
 		o: o, plan: p, names: names, meter: g.meter, report: g.report, scratch: g.scratch,
 		open:  input.Opener{FS: o.FS, Stdin: o.Stdin, Bytes: new(atomic.Int64), MaxWindow: uint64(p.window)},
 		users: ids.New(), items: ids.New(),
+	}
+	if o.base != nil {
+		g.report.BadLines, r.roles = o.base.bad, o.base.roles
 	}
 	if o.Graph != NoGraph {
 		r.items = r.users

@@ -63,8 +63,9 @@ type journal struct {
 	Fingerprint string
 	Test        string // fingerprint of the store of what is held out
 	Duplicates  int64
-	Titled      bool  `json:",omitempty"` // the input has titles
-	Loops       int64 `json:",omitempty"` // edges from a node to itself
+	Roles       *partRoles `json:",omitempty"` // of the columns of the first input
+	Titled      bool       `json:",omitempty"` // the input has titles
+	Loops       int64      `json:",omitempty"` // edges from a node to itself
 	Resumes     int
 
 	CRC crc.Sum

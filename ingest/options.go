@@ -155,6 +155,7 @@ type Options struct {
 	Stdin io.Reader
 	// Observer receives progress, one call at a time.
 	Observer func(Progress)
+	base     *base // the store that is appended to, the first input
 	// Log receives decisions (format, separator, orientation, spilling) at level debug; nil means none.
 	Log *slog.Logger
 }

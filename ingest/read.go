@@ -52,6 +52,7 @@ type reading struct {
 	place        place // behind what has been taken
 	scratch      *scratch.Dir
 	save         func() error // called between batches
+	roles        *partRoles   // of the first input
 
 	mu    sync.Mutex
 	stats csr.ValueStats
@@ -148,7 +149,10 @@ func (r *reading) read(ctx context.Context, l lanes) error {
 	var prev *source
 	for i, name := range r.names {
 		src, err := openSource(ctx, r.open, name, r.o, prev)
-		if err == nil && prev == nil && r.shape == nil && (src.shape == nil || !src.shape.Late) { // not resumed; nothing else has begun
+		if err == nil && r.roles == nil && !src.base && (prev == nil || prev.base) {
+			r.roles = rolesOfPart(src.reader)
+		}
+		if err == nil && prev == nil && r.shape == nil && !src.base && (src.shape == nil || !src.shape.Late) { // not resumed; nothing else has begun
 			err = r.declare(ctx, src)
 		}
 		if err == nil {
@@ -239,7 +243,7 @@ func (r *reading) parse(work <-chan *job) {
 	for j := range work {
 		j.batch.Reset(r.o.MaxBadLines)
 		j.err = j.src.reader.Parse(&j.chunk, &j.batch)
-		if r.o.Events {
+		if r.o.Events && !j.src.base {
 			ones(j.batch.Val)
 		}
 		if j.err == nil {
@@ -284,7 +288,9 @@ func (r *reading) take(ctx context.Context, j *job) error {
 		return err
 	}
 	r.report.Lines += b.Lines
-	r.report.SelfLoops += j.loops
+	if !j.src.base {
+		r.report.SelfLoops += j.loops
+	}
 	r.outside.add(j.outside)
 	r.report.Filtered.Outside = r.outside.N
 	r.shape, r.format = j.src.shape, j.src.format

@@ -122,7 +122,7 @@ func (j *journal) report(r *Report, m *meter) {
 func (g *ingestion) restore(j *journal) error {
 	r, s := g.reading, g.spool
 	j.report(g.report, g.meter)
-	r.outside = j.Outside
+	r.outside, r.roles = j.Outside, j.Roles
 	r.place, r.format, r.shape, r.uncompressed = j.Place, j.Format, j.Shape, j.InputBytes
 	if j.Values != nil {
 		r.stats = csr.StatsOf(*j.Values)
@@ -252,7 +252,7 @@ func (g *ingestion) journal(step string) *journal {
 		Entries: g.spool.N, Spilled: g.spool.Spilled(), MostRuns: g.spool.Most,
 		Users: r.users.State(), Items: r.items.State(),
 		Seconds:    g.meter.spent(),
-		Duplicates: g.report.Duplicates, Resumes: g.report.Resumes, Titled: g.report.Titled, Loops: g.report.SelfLoops,
+		Duplicates: g.report.Duplicates, Resumes: g.report.Resumes, Titled: g.report.Titled, Roles: r.roles, Loops: g.report.SelfLoops,
 	}
 	if g.resumed != nil {
 		j.Memory = g.resumed.Memory // its runs are no longer than that allows

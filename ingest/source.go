@@ -23,6 +23,7 @@ type source struct {
 	leftOut [2]string     // what the tally counts
 	begin   int64         // bytes read of the inputs before
 	shared  bool          // workers read from it
+	base    bool          // it is the store that is appended to
 	taken   chan struct{} // closed once all its batches have been taken
 }
 
@@ -48,6 +49,9 @@ func (o Options) packer(s shape) (extsort.Packer, error) {
 // openSource opens an input. prev is the one before, or nil.
 func openSource(ctx context.Context, op input.Opener, name string, o Options, prev *source) (*source, error) {
 	begin := op.Bytes.Load()
+	if o.base != nil && name == o.base.path && prev == nil {
+		return openBaseSource(o.base, o, begin)
+	}
 	f, err := op.Open(ctx, name)
 	if err != nil {
 		return nil, err
@@ -104,6 +108,9 @@ func (src *source) open(o Options, prev *source) (err error) {
 		return alone(src.Name)
 	}
 	src.format, src.leftOut = in.Format, in.LeftOut
+	if prev != nil && prev.base {
+		return o.base.follows(src, o)
+	}
 	return src.agree(prev)
 }
 

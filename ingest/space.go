@@ -82,9 +82,13 @@ const (
 func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
 	s := sample{o: g.o, users: ids.NewDictionary(), items: ids.NewDictionary()}
 	var prev *source
-	step := max(1, len(g.names)/sampleInputs)
-	for i := 0; i < len(g.names); i += step {
-		src, err := s.read(ctx, g.plan, g.names[i], prev)
+	names := g.names
+	if g.o.base != nil {
+		names = names[1:]
+	}
+	step := max(1, len(names)/sampleInputs)
+	for i := 0; i < len(names); i += step {
+		src, err := s.read(ctx, g.plan, names[i], prev)
 		if pe := (*format.ParseError)(nil); errors.As(err, &pe) {
 			break
 		}
@@ -96,7 +100,9 @@ func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
 	if s.entries == 0 || s.disk == 0 {
 		return nil, nil
 	}
-	return s.scale(g.inputSize(), g.plan), nil
+	e := s.scale(g.inputSize(), g.plan)
+	g.o.base.addTo(e, g.plan)
+	return e, nil
 }
 
 // A sample is what has been learnt from the beginnings of inputs.

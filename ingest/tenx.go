@@ -23,8 +23,12 @@ var tenXFiles = map[string]string{"matrix.mtx": "matrix", "barcodes.tsv": "barco
 // tenXSuffixes are what compression adds to names. How a file is compressed its content tells.
 var tenXSuffixes = []string{"", ".gz", ".zst", ".bz2", ".xz"}
 
-// expand is input.Expand, and takes a folder of 10x for its matrix.
+// expand is input.Expand, and takes a folder of 10x for its matrix, and the store appended to as it is.
 func (o *Options) expand(inputs []string) ([]string, error) {
+	if o.base != nil {
+		names, err := input.Expand(o.FS, inputs[1:])
+		return append([]string{o.base.path}, names...), err
+	}
 	for i, name := range inputs {
 		matrix, err := o.tenX(name)
 		if err != nil {

@@ -196,7 +196,24 @@ func (g *ingestion) natural(rows bool) (bool, error) {
 func (g *ingestion) source() map[string]any {
 	s := g.origin()
 	s["format"] = g.reading.format
-	s["entries"] = g.given()
+	entries, merged := g.given(), g.report.Duplicates
+	if b := g.o.base; b != nil {
+		entries += b.entries
+		merged += b.repeated()
+	}
+	s["entries"] = entries
+	if g.reading.shape != nil {
+		s["declared"] = true
+	}
+	if r := g.reading.roles; r != nil {
+		s[rolesKey] = r.text()
+	}
+	if g.o.Graph == Undirected && merged > 0 {
+		s["repeated"] = merged
+	}
+	if g.o.Duplicates == Sum && merged > 0 {
+		s[sumsKind] = map[bool]string{true: "exact", false: "rounded"}[g.rounded == 0]
+	}
 	s["duplicates"] = g.o.Duplicates.String()
 	if g.o.sifts() {
 		s[combinedKey] = g.report.Duplicates

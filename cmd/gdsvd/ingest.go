@@ -172,13 +172,20 @@ func toldIngest(cmd *cobra.Command, err error) error {
 
 // ingest reads inputs into a store, showing progress.
 func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.Options) (*ingest.Report, error) {
+	return a.ingesting(ctx, "ingest", o, func(ctx context.Context, o ingest.Options) (*ingest.Report, error) {
+		return ingest.Ingest(ctx, inputs, out, o)
+	})
+}
+
+// ingesting runs an ingest within its memory, showing progress under a name.
+func (a *app) ingesting(ctx context.Context, name string, o ingest.Options, run func(context.Context, ingest.Options) (*ingest.Report, error)) (*ingest.Report, error) {
 	defer limitHeap(ingest.HeapLimit(a.budget(o.Memory)))()
 	o.FS, o.Stdin, o.Log = a.fsys, a.stdin, a.display.Logger()
 	stage := ""
 	o.Observer = func(p ingest.Progress) {
 		if p.Stage != stage {
 			stage = p.Stage
-			a.display.Begin("ingest: " + stage)
+			a.display.Begin(name + ": " + stage)
 		}
 		a.display.Update(ui.State{
 			Done: p.Done, Total: p.Total, Bytes: p.Stage == ingest.StageRead,
@@ -187,7 +194,7 @@ func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.
 		})
 	}
 	defer a.display.End()
-	return ingest.Ingest(ctx, inputs, out, o)
+	return run(ctx, o)
 }
 
 // ingestResult is the --json form of an ingest.Report, with what follows from it.

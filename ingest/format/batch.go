@@ -58,8 +58,8 @@ func (b *Batch) Keep(keep func(n int) bool) {
 func (b *Batch) Mirror(single func(n int) bool) {
 	var m Batch
 	add := func(row, col *Keys, n int) {
-		m.Row.addOf(row, n)
-		m.Col.addOf(col, n)
+		m.Row.AddOf(row, n)
+		m.Col.AddOf(col, n)
 		m.Val = append(m.Val, b.Val[n])
 		if len(b.Time) > 0 {
 			m.Time = append(m.Time, b.Time[n])
@@ -74,8 +74,8 @@ func (b *Batch) Mirror(single func(n int) bool) {
 	b.Row, b.Col, b.Val, b.Time = m.Row, m.Col, m.Val, m.Time
 }
 
-// addOf appends key n of others.
-func (k *Keys) addOf(others *Keys, n int) {
+// AddOf appends key n of others.
+func (k *Keys) AddOf(others *Keys, n int) {
 	if others.IsText {
 		k.AddText(others.Text(n))
 		return

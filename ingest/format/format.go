@@ -127,6 +127,9 @@ func (p Position) String() string {
 	if p.Part != "" {
 		return fmt.Sprintf(", %s, byte %d", p.Part, p.Byte)
 	}
+	if p.Byte < 0 {
+		return ""
+	}
 	return fmt.Sprintf(", byte %d", p.Byte)
 }
 

@@ -346,3 +346,13 @@ func (o *offsetReader) Read(p []byte) (n int, err error) {
 	}
 	return n, o.err
 }
+
+// Closing is an input without content that closes something else.
+func Closing(name string, closer func() error) *File {
+	in := &File{Name: name, ctx: context.Background(), closers: []func() error{closer}}
+	in.raw = &countingReader{r: bytes.NewReader(nil), n: new(atomic.Int64)}
+	in.buffer = bufio.NewReaderSize(in.raw, 16)
+	in.direct = &offsetReader{r: in.buffer, in: in}
+	in.r = bufio.NewReaderSize(in.direct, 16)
+	return in
+}

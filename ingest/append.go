@@ -1,0 +1,335 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+)
+
+// Append merges the entries of more inputs into a store, and publishes the result at out, or in
+// its place if out is "". The result has the bytes of an ingest of all inputs at once, those of
+// the store first; its manifest tells of all of them. Until then, and after any error or
+// cancellation, the store is what it was.
+//
+// Options that shape the matrix are those the store was made with: others that are set
+// must be the same. Duplicates may be any policy if no two entries of the store
+// were at one place. What a store does not hold enough of is refused with an [*AppendError]: a mean of
+// values that are gone, sums that were rounded, entries left out by filters, indices of a declared shape.
+func Append(ctx context.Context, store string, inputs []string, out string, o Options) (*Report, error) {
+	o, out, err := appending(store, out, o)
+	if err != nil {
+		return nil, fmt.Errorf("append to %s: %w", store, err)
+	}
+	return Ingest(ctx, append([]string{store}, inputs...), out, o)
+}
+
+// appending are the options and the place of an append.
+func appending(store, out string, o Options) (Options, string, error) {
+	o = o.withDefaults()
+	b, err := openBase(store, o)
+	if err != nil {
+		return o, out, err
+	}
+	if o, err = b.options(o); err != nil {
+		return o, out, err
+	}
+	if out == "" {
+		out = store
+	}
+	o.base = b
+	return o, out, nil
+}
+
+// AppendError tells why nothing can be appended to a store as if all had been ingested at once.
+type AppendError struct{ Why string }
+
+func (e *AppendError) Error() string { return e.Why + "; ingest all inputs anew" }
+
+// A base is a store that is appended to.
+type base struct {
+	path    string
+	source  map[string]any
+	nnz     int64
+	size    int64 // bytes
+	entries int64 // given, before duplicates were merged
+	bad     int64 // lines that were left out
+	roles   *partRoles
+}
+
+// openBase looks at the manifest of a store.
+func openBase(path string, o Options) (*base, error) {
+	s, err := csr.Open(path, csr.OpenOptions{FS: o.FS})
+	if err != nil {
+		return nil, err
+	}
+	b := &base{path: path, source: s.Manifest().Source, nnz: s.NNZ(), size: s.Size()}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	// The numbers of a manifest are float64s.
+	entries, ok := b.source["entries"].(float64)
+	if _, made := b.source["inputs"]; !ok || !made {
+		return nil, &AppendError{"it was not made by an ingest: what its entries were is not known"}
+	}
+	bad, _ := b.source["bad_lines"].(float64)
+	b.entries, b.bad = int64(entries), int64(bad)
+	b.roles = rolesIn(b.source[rolesKey])
+	return b, nil
+}
+
+// repeated is how many entries were merged into others; of an undirected graph, edges.
+func (b *base) repeated() int64 {
+	if options, _ := b.source["options"].(map[string]any); options["graph"] == Undirected.String() {
+		n, _ := b.source["repeated"].(float64)
+		return int64(n)
+	}
+	return b.entries - b.nnz
+}
+
+// inPlace tells whether the store is appended to where it is.
+func (o Options) inPlace(out string) bool { return o.base != nil && o.base.path == out }
+
+// spooledBytes is about what an entry of a store takes in temporary files.
+const spooledBytes = 6
+
+// addTo adds the store to an estimate of what is appended.
+func (b *base) addTo(e *Estimate, p plan) {
+	if b == nil {
+		return
+	}
+	e.Entries += b.nnz
+	e.Store += b.size
+	if e.Spool > 0 || e.Entries*extsort.EntryBytes > p.Space {
+		e.Spool += b.nnz * spooledBytes
+	}
+}
+
+// endsWith tells whether the last inputs of the store are the ones that origin has behind it, with the same sums.
+func (b *base) endsWith(origin map[string]any) bool {
+	for _, key := range []string{"inputs", "input_bytes", sumsKey} {
+		had, _ := b.source[key].([]any)
+		all, _ := origin[key].([]any)
+		more := all[min(len(had), len(all)):]
+		if len(more) == 0 || len(more) >= len(had) || !reflect.DeepEqual(had[len(had)-len(more):], more) {
+			return false
+		}
+	}
+	return true
+}
+
+// options are those the store was made with; o must not say otherwise.
+func (b *base) options(o Options) (Options, error) {
+	made, _ := b.source["options"].(map[string]any)
+	with := Options{}
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		value, _ := made[name].(string)
+		if err := with.set(name, value); err != nil {
+			return o, err
+		}
+	}
+	policy := fmt.Sprint(b.source["duplicates"])
+	if err := with.set("duplicates", policy); err != nil {
+		return o, err
+	}
+	declared, _ := b.source["declared"].(bool)
+	if f := b.source["format"]; declared || f == "mtx" || f == "idx" {
+		return o, &AppendError{fmt.Sprintf("it is of one input of a declared shape (%v), beside which no other may be", f)}
+	}
+	if !(b.repeated() > 0) && o.Duplicates != DuplicatesError {
+		with.Duplicates = o.Duplicates // there was nothing to decide
+	}
+	merged := with
+	merged.ShardSize = o.ShardSize
+	none := Options{ShardSize: o.ShardSize}.shaping()
+	for i, own := range o.shaping() {
+		if was := merged.shaping()[i]; own != was && own != none[i] {
+			return o, fmt.Errorf("it was made with %s %q: %q cannot be chosen now", was[0], was[1], own[1])
+		}
+	}
+	switch {
+	case with.Duplicates == Mean && b.repeated() > 0:
+		return o, &AppendError{"it has means, but not of how many values"}
+	case with.Duplicates == Sum && b.repeated() > 0 && b.source[sumsKind] != "exact":
+		return o, &AppendError{"it has sums that were rounded, or may have been: the result would not be that of all entries"}
+	}
+	o.Format, o.Separator, o.Columns, o.Header = with.Format, with.Separator, with.Columns, with.Header
+	o.Duplicates, o.Orient, o.MaxBadLines = with.Duplicates, with.Orient, with.MaxBadLines
+	o.IndexBase, o.Features, o.Events = with.IndexBase, with.Features, with.Events
+	o.Graph, o.SelfLoops = with.Graph, with.SelfLoops
+	return o, nil
+}
+
+// set sets an option by its name among the shaping ones.
+func (o *Options) set(name, value string) (err error) {
+	switch name {
+	case "format":
+		o.Format = value
+	case "separator":
+		o.Separator = value
+	case "columns":
+		o.Columns = strings.Split(value, ",")
+	case "header":
+		o.Header, err = named(value, format.HeaderAuto, format.HeaderYes, format.HeaderNo)
+	case "duplicates":
+		o.Duplicates, err = named(value, DuplicatesError, Sum, Mean, First, Last, Max)
+	case "orientation":
+		o.Orient, err = named(value, OrientAuto, OrientRows, OrientCols)
+	case "bad lines":
+		o.MaxBadLines, err = strconv.ParseInt(value, 10, 64)
+	case "index base":
+		o.IndexBase, err = named(value, format.BaseAuto, format.BaseZero, format.BaseOne)
+	case "features":
+		o.Features, err = strconv.ParseInt(value, 10, 64)
+	case "events":
+		o.Events, err = strconv.ParseBool(value)
+	case "graph":
+		o.Graph, err = named(value, NoGraph, Directed, Undirected)
+	case "self-loops":
+		o.SelfLoops, err = named(value, LoopsKept, LoopsDropped, LoopsError)
+	default:
+		return &AppendError{fmt.Sprintf("it was made with %s %s, and what that left out is not in it", name, value)}
+	}
+	if err != nil {
+		return fmt.Errorf("its manifest has %s %q: %w", name, value, err)
+	}
+	return nil
+}
+
+// named is the value with a name.
+func named[T fmt.Stringer](name string, values ...T) (T, error) {
+	for _, v := range values {
+		if v.String() == name {
+			return v, nil
+		}
+	}
+	return values[0], errors.ErrUnsupported
+}
+
+const (
+	// sumsKind is the name of whether all sums of duplicates are exact, in the source of a store.
+	sumsKind = "sums"
+	// rolesKey is that of the roles of the columns of the first input.
+	rolesKey = "roles"
+)
+
+// before puts what a store was made of before what is appended.
+func (b *base) before(origin map[string]any) {
+	for _, key := range []string{"inputs", "input_bytes", sumsKey} {
+		had, _ := b.source[key].([]any)
+		more, _ := origin[key].([]any)
+		switch {
+		case key == "inputs":
+			origin[key] = slices.Concat(had, more[1:])
+		case had == nil || more == nil:
+			delete(origin, key)
+		default:
+			origin[key] = slices.Concat(had, more[1:])
+		}
+	}
+}
+
+// partRoles are those of the columns of an input, by name.
+type partRoles struct {
+	Header bool
+	Words  map[string]string // of the names that tell them
+	At     map[string]int    // columns from 0
+}
+
+// rolesOfPart are the roles that a reader describes; nil: it has no columns.
+func rolesOfPart(r format.Reader) *partRoles {
+	d, ok := r.(format.Describer)
+	if !ok {
+		return nil
+	}
+	about := d.Describe()
+	if len(about.Columns) == 0 {
+		return nil
+	}
+	p := &partRoles{Header: about.Header == format.HeaderYes, Words: map[string]string{}, At: map[string]int{}}
+	for i, c := range about.Columns {
+		if c.Role == "row" || c.Role == "column" || c.Role == "value" {
+			p.At[c.Role] = i
+			if c.Word != "" {
+				p.Words[c.Role] = c.Word
+			}
+		}
+	}
+	return p
+}
+
+// text is the form of roles in a manifest: "row user 0, column item 1, value - 2, header".
+func (p *partRoles) text() string {
+	var parts []string
+	for _, role := range []string{"row", "column", "value"} {
+		if at, ok := p.At[role]; ok {
+			word := p.Words[role]
+			if word == "" {
+				word = "-"
+			}
+			parts = append(parts, fmt.Sprintf("%s %s %d", role, word, at))
+		}
+	}
+	if p.Header {
+		parts = append(parts, "header")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// rolesIn reads the form of text; nil if it is not one.
+func rolesIn(v any) *partRoles {
+	s, ok := v.(string)
+	if !ok {
+		return nil
+	}
+	p := &partRoles{Words: map[string]string{}, At: map[string]int{}}
+	for _, part := range strings.Split(s, ", ") {
+		f := strings.Split(part, " ")
+		switch {
+		case part == "header":
+			p.Header = true
+		case len(f) == 3:
+			at, err := strconv.Atoi(f[2])
+			if err != nil {
+				return nil
+			}
+			if p.At[f[0]] = at; f[1] != "-" {
+				p.Words[f[0]] = f[1]
+			}
+		}
+	}
+	return p
+}
+
+// follows refuses an input whose columns may not be those of the inputs of the store.
+func (b *base) follows(src *source, o Options) error {
+	now := rolesOfPart(src.reader)
+	if b.roles == nil || now == nil {
+		return nil
+	}
+	fail := func(text string, args ...any) error {
+		return &format.ParseError{File: src.Name, Line: 1, Err: fmt.Errorf(text, args...)}
+	}
+	for _, role := range []string{"row", "column", "value"} {
+		_, here := now.At[role]
+		_, there := b.roles.At[role]
+		if here != there {
+			return fail("it has a %s or not, unlike the inputs of %s", role, b.path)
+		}
+		if a, c := now.Words[role], b.roles.Words[role]; a != "" && c != "" && a != c {
+			return fail("the %s is %q here and was %q in the inputs of %s", role, a, c, b.path)
+		}
+	}
+	if (!now.Header || !b.roles.Header) && len(o.Columns) == 0 && !reflect.DeepEqual(now.At, b.roles.At) {
+		return fail("its columns would be read in another order than those of the inputs of %s (give it a header)", b.path)
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// appendPlan is Append under a plan.
+func appendPlan(t testing.TB, store string, inputs []string, out string, o Options, p plan) (*Report, error) {
+	t.Helper()
+	o, out, err := appending(store, out, o)
+	if err != nil {
+		return nil, err
+	}
+	return ingest(t.Context(), append([]string{store}, inputs...), out, o, p)
+}
+
+// TestAppendIsIngestingAll: whatever is split off, the bytes are those of an ingest of all
+// inputs at once: with new rows and columns, other kinds of ids, and another orientation.
+func TestAppendIsIngestingAll(t *testing.T) {
+	dir := t.TempDir()
+	count := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		count++
+		at := func(what string) string { return fmt.Sprintf("%s/%s%d", dir, what, count) }
+		name := func(kind, i int) string {
+			switch kind {
+			case 0:
+				return fmt.Sprint(i)
+			case 1:
+				return fmt.Sprint(3*i - 20)
+			}
+			return either(i + 5)
+		}
+		kindRow, kindCol := rapid.IntRange(0, 2).Draw(rt, "rows"), rapid.IntRange(0, 2).Draw(rt, "cols")
+		policy := rapid.SampledFrom([]Duplicates{DuplicatesError, Sum, First, Last, Max}).Draw(rt, "policy")
+		graph := rapid.SampledFrom([]Graph{NoGraph, NoGraph, Directed, Undirected}).Draw(rt, "graph")
+		parts := rapid.IntRange(2, 4).Draw(rt, "parts")
+		r := rand.New(rand.NewPCG(1, rapid.Uint64().Draw(rt, "seed")))
+		seen := map[string]bool{}
+		var files []string
+		for k := range parts {
+			var b strings.Builder
+			b.WriteString("user,item,rating\n")
+			users, items := 2+r.IntN(12)*(k+1), 2+r.IntN(12)
+			if r.IntN(2) == 0 {
+				users, items = items, users
+			}
+			for n := 0; n < 1+r.IntN(40); n++ {
+				i, j := r.IntN(users), r.IntN(items)
+				place := fmt.Sprint(i, " ", j)
+				if graph == Undirected {
+					place = fmt.Sprint(min(i, j), " ", max(i, j))
+				}
+				if policy == DuplicatesError && seen[place] && n > 0 {
+					continue
+				}
+				seen[place] = true
+				kind := kindCol
+				if graph != NoGraph {
+					kind = kindRow
+				}
+				fmt.Fprintf(&b, "%s,%s,%d\n", name(kindRow, i), name(kind, j), 1+r.IntN(5))
+			}
+			files = append(files, at(fmt.Sprint("part", k, "-")))
+			if err := os.WriteFile(files[k], []byte(b.String()), 0o666); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		o := Options{Duplicates: policy, Graph: graph, FS: lazyFS{vfs.OS}, ShardSize: 300, Orient: rapid.SampledFrom([]Orientation{OrientAuto, OrientAuto, OrientCols}).Draw(rt, "orientation")}.withDefaults()
+		p := rapid.SampledFrom([]plan{mustPlan(t), tiny(), crowded()}).Draw(rt, "plan")
+		all := at("all")
+		want, err := ingest(t.Context(), files, all, o, mustPlan(t))
+		if err != nil {
+			if policy == DuplicatesError {
+				rt.Skip("the same place twice")
+			}
+			rt.Fatal(err)
+		}
+		store := at("store")
+		if _, err := ingest(t.Context(), files[:1], store, o, mustPlan(t)); err != nil {
+			rt.Fatal(err)
+		}
+		more := Options{FS: o.FS, ShardSize: o.ShardSize, Duplicates: rapid.SampledFrom([]Duplicates{DuplicatesError, policy}).Draw(rt, "said")}
+		for k := 1; k < parts; k++ {
+			next := 1 + r.IntN(parts-k)
+			out := ""
+			if rapid.Bool().Draw(rt, "beside") {
+				out = at(fmt.Sprint("store", k, "-"))
+			}
+			rep, err := appendPlan(t, store, files[k:k+next], out, more, p)
+			if err != nil {
+				rt.Fatalf("%v", err)
+			}
+			k += next - 1
+			if store = rep.Store; k == parts-1 && (rep.NNZ != want.NNZ || rep.Transposed != want.Transposed || rep.Fingerprint != want.Fingerprint) {
+				rt.Fatalf("got %+v, want %+v", rep, want)
+			}
+		}
+		if diff := cmp.Diff(filesOf(rt, all), filesOf(rt, store)); diff != "" {
+			rt.Fatalf("another store (-at once, +appended):\n%s", diff)
+		}
+	})
+}
+
+func filesOf(rt *rapid.T, dir string) map[string]string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	m := map[string]string{}
+	for _, e := range entries {
+		b, err := os.ReadFile(dir + "/" + e.Name())
+		if err != nil {
+			rt.Fatal(err)
+		}
+		m[e.Name()] = string(b)
+	}
+	return m
+}
+
+// TestAppendRefuses: what the store does not hold enough of, and what contradicts it.
+func TestAppendRefuses(t *testing.T) {
+	const twice = "1,1,1\n1,1,2\n2,2,3\n"
+	more := "3,3,3\n"
+	for _, c := range []struct {
+		name, in string
+		made, o  Options
+		more     string
+		says     string // "": it is appended
+	}{
+		{"means", twice, Options{Duplicates: Mean}, Options{}, more, "it has means, but not of how many values; ingest all inputs anew"},
+		{"means of one value each", "1,1,1\n2,2,3\n", Options{Duplicates: Mean}, Options{}, "1,1,2\n", ""},
+		{"exact sums", twice, Options{Duplicates: Sum}, Options{Duplicates: Sum}, "1,1,0.5\n", ""},
+		{"rounded sums", "1,1,0.1\n1,1,0.2\n", Options{Duplicates: Sum}, Options{}, more, "sums that were rounded"},
+		{"another policy", twice, Options{Duplicates: Last}, Options{Duplicates: Sum}, more, `it was made with duplicates "last": "sum" cannot be chosen now`},
+		{"a policy where there was nothing to decide", "1,1,1\n", Options{}, Options{Duplicates: Last}, "1,1,7\n", ""},
+		{"twice", "1,1,1\n", Options{}, Options{}, "5,5,5\n1,1,7\n", ":2: row 1, column 1: more than one entry (the first is at "},
+		{"a separator", "1,1,1\n", Options{Separator: ","}, Options{Separator: ";"}, more, `it was made with separator ",": ";" cannot be chosen now`},
+		{"an orientation", "1,1,1\n", Options{}, Options{Orient: OrientCols}, more, `it was made with orientation "auto"`},
+		{"declared shape", mmReal + "2 2 1\n1 1 1\n", Options{}, Options{}, more, "of one input of a declared shape (mtx)"},
+		{"a declared shape", "1,1,1\n", Options{}, Options{}, mmReal + "2 2 1\n1 1 1\n", "declared shape beside others"},
+		{"other columns", "movie,user,rating\n1,2,3\n", Options{}, Options{}, "3,4,5\n", "its columns would be read in another order"},
+		{"other words", "movie,user,rating\n1,2,3\n", Options{}, Options{}, "song,user,rating\n1,4,5\n", `the column is "song" here and was "movie"`},
+		{"no value", "movie,user,rating\n1,2,3\n", Options{}, Options{}, "movie,user\n1,4\n", "it has a value or not"},
+		{"the same columns, in order", "movie,user,rating\n1,2,3\n", Options{}, Options{}, "user,rating,movie\n3,4,5\n", ""},
+	} {
+		store := target(t)
+		mustIngest(t, []string{write(t, "in", c.in)}, store, c.made)
+		before := files(t, store)
+		_, err := Append(t.Context(), store, []string{write(t, "more", c.more)}, "", c.o)
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.says)
+		}
+		if c.says != "" && !cmp.Equal(files(t, store), before) {
+			t.Errorf("%s: the store has changed", c.name)
+		}
+		leftovers(t, store, true)
+	}
+	if _, err := Append(t.Context(), filepath.Join(t.TempDir(), "nothing"), nil, "", Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no store: %v", err)
+	}
+	foreign := filepath.Join(t.TempDir(), "a.csr")
+	w, err := csr.Create(foreign, csr.CreateOptions{Cols: 1, Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}})
+	if err != nil || w.Commit() != nil {
+		t.Fatal(err)
+	}
+	if _, err := Append(t.Context(), foreign, []string{write(t, "in", more)}, "", Options{}); err == nil || !strings.Contains(err.Error(), "it was not made by an ingest") {
+		t.Errorf("a store that was generated: %v", err)
+	}
+}
+
+// TestAppendAfterDeath: wherever it dies, the store is the old one or the new one, whole, and
+// an append that is resumed ends with the bytes of one without a break.
+func TestAppendAfterDeath(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	first, more := ratings(r, 200, false), ratings(r, 300, true)
+	made := Options{Duplicates: Last, FS: lazyFS{vfs.OS}}
+	in, inMore := write(t, "in", strings.Join(first, "\n")), write(t, "more", strings.Join(more, "\n"))
+	begin := func() string {
+		store := target(t)
+		mustIngest(t, []string{in}, store, made)
+		return store
+	}
+	whole := begin()
+	old := fingerprint(t, whole)
+	if _, err := appendPlan(t, whole, []string{inMore}, "", made, crowded()); err != nil {
+		t.Fatal(err)
+	}
+	want, resumes := files(t, whole), 0
+	for round := range 6 {
+		store := begin()
+		for step := 40 + r.IntN(300); ; step = step*3/2 + 1 {
+			fsys := &csrtest.FaultFS{FS: lazyFS{vfs.OS}}
+			died, at := false, r.IntN(step)
+			fsys.Inject = oneByOne(func(op csrtest.Op) error {
+				if died = died || op.Index == at; died {
+					return csrtest.ErrDead
+				}
+				return nil
+			})
+			o := made
+			o.FS, o.Resume, o.CheckpointEvery = fsys, true, 1
+			rep, err := appendPlan(t, store, []string{inMore}, "", o, crowded())
+			if died {
+				fsys.Die()
+			}
+			if now := fingerprint(t, store); now != old && (err != nil || rep == nil) {
+				if diff := cmp.Diff(want, files(t, store)); diff != "" {
+					t.Fatalf("round %d: neither the old nor the new store:\n%s", round, diff)
+				}
+			}
+			if err == nil {
+				resumes += rep.Resumes
+				break
+			}
+			if !died {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(want, files(t, store)); diff != "" {
+			t.Fatalf("round %d: another store:\n%s", round, diff)
+		}
+		leftovers(t, store, true)
+		o := made
+		o.Resume = true
+		if rep, err := appendPlan(t, store, []string{inMore}, "", o, crowded()); err != nil || !rep.Finished {
+			t.Errorf("resumed once more: %+v, %v", rep, err)
+		}
+	}
+	if resumes == 0 {
+		t.Error("never resumed: the test misses what it is for")
+	}
+}
