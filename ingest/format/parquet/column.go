@@ -14,8 +14,12 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// maxPage is the longest page, uncompressed.
-const maxPage = 1 << 28
+const (
+	// maxPage is the longest page, uncompressed: some writers make one of a whole row group.
+	maxPage = 1 << 28
+	// maxValues is how many values a page has at most; a few bytes can stand for any number of equal ones.
+	maxValues = 1 << 24
+)
 
 // A column is one of a row group, being read page by page.
 type column struct {
@@ -90,8 +94,8 @@ func (c *column) header() (page, error) {
 	if p.packed < 0 || int64(p.packed) > c.left || p.size < 0 || p.values < 0 {
 		return p, errors.New("a page that is longer than its column")
 	}
-	if p.size > maxPage || p.packed > maxPage || p.values > maxPage {
-		return p, fmt.Errorf("a page of %d bytes: %w; write it with smaller pages", max(p.size, p.packed), format.ErrUnsupported)
+	if p.size > maxPage || p.packed > maxPage || p.values > maxValues {
+		return p, fmt.Errorf("a page of %d bytes and %d values: %w; write it with smaller pages", max(p.size, p.packed), p.values, format.ErrUnsupported)
 	}
 	c.left -= int64(p.packed)
 	return p, nil

@@ -1,0 +1,54 @@
+package ingest
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	pq "github.com/parquet-go/parquet-go"
+
+	"github.com/gdsvd/gdsvd/ingest/format/csrstream"
+)
+
+// TestOneMatrixInManyFormats: the ratings of MovieLens 1M are one store, whatever they are written as.
+func TestOneMatrixInManyFormats(t *testing.T) {
+	path := filepath.Join(dataDir(t), "movielens", "ml-1m", "ratings-notimestamp.dat.gz")
+	entries, _ := naiveLines(string(plain(t, path)), "::", []int{0, 1, 2})
+	if testing.Short() {
+		entries = entries[:20000]
+	}
+	type row struct {
+		Rating float32 `parquet:"rating"`
+		Movie  int32   `parquet:"movieId"`
+		User   string  `parquet:"userId,dict"`
+	}
+	var rows []row
+	var colons, csv, jsonl strings.Builder
+	csv.WriteString("movieId,rating,userId\n")
+	for _, e := range entries {
+		movie, err := strconv.Atoi(e.col)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&colons, "%s::%s::%g\n", e.row, e.col, e.val)
+		fmt.Fprintf(&csv, "%s,%g,%s\n", e.col, e.val, e.row)
+		fmt.Fprintf(&jsonl, "{\"userId\": %q, \"rating\": %.1f, \"movieId\": %s}\n", e.row, e.val, e.col)
+		rows = append(rows, row{float32(e.val), int32(movie), e.row})
+	}
+	want := target(t)
+	mustIngest(t, []string{write(t, "ratings", colons.String())}, want, Options{})
+	for name, data := range map[string]string{
+		"csv":     csv.String(),
+		"jsonl":   jsonl.String(),
+		"parquet": string(written(t, rows, 100000, pq.Compression(&pq.Snappy))),
+		"stream":  string(streamOf(t, csrstream.Header{RowKeys: csrstream.Text, ColKeys: csrstream.Int64, Values: csrstream.Float32}, entries)),
+	} {
+		out := target(t)
+		rep := mustIngest(t, []string{write(t, "ratings", data)}, out, Options{})
+		if rep.NNZ != int64(len(entries)) || fingerprint(t, out) != fingerprint(t, want) {
+			t.Errorf("%s: %+v: another matrix", name, rep)
+		}
+	}
+}
