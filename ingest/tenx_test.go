@@ -1,12 +1,15 @@
 package ingest
 
 import (
+	"archive/zip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
 // folder writes files into a new directory; those whose names end in .gz are compressed.
@@ -167,5 +170,26 @@ func TestRealTenX(t *testing.T) {
 	slices.SortFunc(want, compareTriples)
 	if rep.Rows != 507 || rep.Cols != 1107 || rep.NNZ != 23866 || !slices.Equal(contents(t, out), want) {
 		t.Errorf("%+v: other entries", rep)
+	}
+}
+
+// TestSniffOfReaders: what is left out, how columns count, and the number of entries are told.
+func TestSniffOfReaders(t *testing.T) {
+	for _, c := range []struct {
+		content, says string
+		entries       int64
+	}{
+		{"1 1:1 3:2\n0 2:1\n", "columns count from 1, from 0 if an index is 0", 3},
+		{string(smallCSR.bytes(t, zip.Deflate)), "CSR, values '<f8'", 4},
+		{mmArray + "2 2\n1\n0\n0\n4\n", "zeros are left out", 2},
+	} {
+		d, err := Sniff(t.Context(), []string{write(t, "in", c.content)}, Options{})
+		if err != nil || d.Entries != c.entries || !strings.Contains(strings.Join(d.Inputs[0].Notes, "\n"), c.says) {
+			t.Errorf("%+v, %v, want %s", d, err, c.says)
+		}
+	}
+	d, err := Sniff(t.Context(), []string{write(t, "in", "# Column indices are zero-based\n1 1:1\n")}, Options{})
+	if err != nil || !slices.Contains(d.Flags, format.Flag{Name: "index-base", Value: "0"}) {
+		t.Errorf("%+v, %v", d, err)
 	}
 }

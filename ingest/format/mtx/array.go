@@ -61,6 +61,13 @@ func (p *reader) before(j int64) int64 {
 	return j*n - j*(j-1)/2
 }
 
+// Describe tells that the zeros are left out: the number of entries is not known.
+func (p *arrayReader) Describe() format.Description {
+	d := p.reader.Describe()
+	d.Entries, d.Notes = 0, append(d.Notes, "a dense array: zeros are left out")
+	return d
+}
+
 // Next counts the values of the next chunk.
 func (p *arrayReader) Next(c *format.Chunk) error {
 	if err := p.Lines.Next(c); err != nil {

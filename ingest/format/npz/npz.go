@@ -250,6 +250,18 @@ func (r *reader) Seek(at format.Position) error {
 	return r.p.take(r.at, func(int64, int64) {})
 }
 
+// Describe tells the number of entries and the kind of the matrix.
+func (r *reader) Describe() format.Description {
+	kind := "CSR"
+	switch {
+	case r.major != nil:
+		kind = "COO"
+	case r.byColumn:
+		kind = "CSC"
+	}
+	return format.Description{Entries: r.n, Notes: []string{kind + ", values '" + r.data.head.Descr + "'"}}
+}
+
 // Check has nothing to do: open and Next hold the arrays to each other.
 func (r *reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
@@ -258,6 +270,7 @@ func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	minor, data := int64(r.minor.kind.Size), int64(r.data.kind.Size)
 	n := (c.End.Byte - c.Begin.Byte) / data
 	first := (c.Begin.Byte - r.data.head.Size) / data
+	b.Tally.Entries = n
 	lines, across := &b.Row.Ints, &b.Col.Ints
 	if r.byColumn {
 		lines, across = across, lines

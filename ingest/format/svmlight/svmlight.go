@@ -69,6 +69,17 @@ func open(in *format.Input) (format.Reader, error) {
 	return p, nil
 }
 
+// Describe tells what is left out, and how columns count.
+func (p *reader) Describe() format.Description {
+	d := format.Description{Notes: []string{"labels and query ids are left out"}}
+	if p.base != format.BaseAuto {
+		d.Flags = append(d.Flags, format.Flag{Name: "index-base", Value: p.base.String()})
+	} else {
+		d.Notes = append(d.Notes, "columns count from 1, from 0 if an index is 0")
+	}
+	return d
+}
+
 // toldBase is what the comments above the rows say, as sklearn.datasets.dump_svmlight_file writes them.
 func toldBase(head []byte, whole bool) format.IndexBase {
 	for len(head) > 0 {
