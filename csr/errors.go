@@ -34,11 +34,8 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("store %s: %s: %s: %v%s: the store is damaged; ingest it again", e.Store, e.File, e.Section, e.Err, at)
 }
 
-// Is tells errors.Is that every CorruptError is ErrCorrupt.
-func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
-
-// Unwrap returns what is wrong.
-func (e *CorruptError) Unwrap() error { return e.Err }
+// Unwrap returns ErrCorrupt, and what is wrong.
+func (e *CorruptError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }
 
 // VersionError: the store was written in a format version this program does
 // not read. errors.Is(err, ErrVersion).
@@ -57,8 +54,8 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("store %s: %s: %v %d, this program reads version %d: %s", e.Store, e.File, ErrVersion, e.Found, Version, do)
 }
 
-// Is tells errors.Is that every VersionError is ErrVersion.
-func (e *VersionError) Is(target error) bool { return target == ErrVersion }
+// Unwrap returns ErrVersion.
+func (e *VersionError) Unwrap() error { return ErrVersion }
 
 // writing is the error of writing a file of a store.
 func writing(err error) error {

@@ -108,10 +108,7 @@ func (o *methodFlags) takers(setting string) string {
 			names = append(names, t.Name)
 		}
 	}
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-	return strings.Join(names, "")
+	return ui.List(" and ", names)
 }
 
 func takes(t method.Traits, setting string) bool {

@@ -55,7 +55,7 @@ func ChoiceFlag[T comparable](cmd *cobra.Command, f *pflag.FlagSet, p *T, name, 
 	v := &choiceValue[T]{p, choices}
 	f.VarP(v, name, short, help+": "+v.names(" or "))
 	if err := cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return strings.Split(v.names(","), ","), cobra.ShellCompDirectiveNoFileComp
+		return strings.Split(v.names(", "), ", "), cobra.ShellCompDirectiveNoFileComp
 	}); err != nil {
 		panic(err) // the flag was added two lines above
 	}
@@ -89,20 +89,19 @@ func (v *choiceValue[T]) Type() string { return "name" }
 
 // names joins the names with commas, the last one with last.
 func (v *choiceValue[T]) names(last string) string {
-	var b strings.Builder
-	for i, c := range v.choices {
-		switch {
-		case i == 0:
-		case i == len(v.choices)-1:
-			b.WriteString(last)
-		case last == ",":
-			b.WriteString(",")
-		default:
-			b.WriteString(", ")
-		}
-		b.WriteString(c.Name)
+	var all []string
+	for _, c := range v.choices {
+		all = append(all, c.Name)
 	}
-	return b.String()
+	return List(last, all)
+}
+
+// List joins words with commas, the last one with last.
+func List(last string, words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + last + words[n-1]
+	}
+	return strings.Join(words, "")
 }
 
 // Size is the value of a flag that takes a number of bytes (memory.ParseSize); 0 stands for
