@@ -60,7 +60,7 @@ func TestStreamingConforms(t *testing.T) {
 			})
 		}
 		t.Run(fmt.Sprintf("%v on machines", shape), func(t *testing.T) {
-			var m solvertest.Machines
+			var m machines
 			for from := 0; from < shape[0]; from += 10 {
 				part := mat.DenseCopyOf(a.Slice(from, from+10, 0, shape[1]))
 				m = append(m, mustNew(t, newInMemory(sparseOf(part), csr.BlockRows, csr.BlockNNZ), Options{Workers: 1}))

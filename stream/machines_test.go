@@ -1,28 +1,31 @@
-package solvertest
+package stream
 
 import (
 	"context"
 	"fmt"
 	"math"
 	"strings"
+	"testing"
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
-// Machines is a matrix whose rows are split over others, its parts: a goroutine each that
+// machines is a matrix whose rows are split over others, its parts: a goroutine each that
 // stands for a machine. Sums and R factors are combined in the order of the parts, so the
 // bits depend on the parts alone; rows in a block are read and written where they lie, and
 // only those of functions go through the one that drives the pass. The Info of all parts
 // has the same Exponent.
-type Machines []solver.Matrix
+type machines []solver.Matrix
 
-var _ solver.Matrix = Machines(nil)
+var _ solver.Matrix = machines(nil)
 
 // Info implements solver.Matrix. How rows are split decides the bits: it is a part of ID.
-func (m Machines) Info() solver.Info {
+func (m machines) Info() solver.Info {
 	all := solver.Info{Cols: m[0].Info().Cols, Exponent: m[0].Info().Exponent}
 	var names []string
 	for _, part := range m {
@@ -35,7 +38,7 @@ func (m Machines) Info() solver.Info {
 }
 
 // Run implements solver.Matrix.
-func (m Machines) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err error) {
+func (m machines) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err error) {
 	info := m.Info()
 	l, rows := p.Columns(info), int(info.Rows)
 	whole := p
@@ -75,10 +78,10 @@ func (m Machines) Run(ctx context.Context, p solver.Pass) (cost solver.Cost, err
 func share(p solver.Pass, from, to, l int) solver.Pass {
 	part := solver.Pass{X: p.X}
 	if b := p.RowsIn.Block; b != nil {
-		part.RowsIn.Block = rows(b, from, to)
+		part.RowsIn.Block = denseRows(b, from, to)
 	}
 	if b := p.RowsOut.Block; b != nil {
-		part.RowsOut.Block = rows(b, from, to)
+		part.RowsOut.Block = denseRows(b, from, to)
 	}
 	if p.Sum != nil {
 		n, _ := p.Sum.Dims()
@@ -102,7 +105,7 @@ func combine(p solver.Pass, parts []solver.Pass, l int) {
 			p.Sum.Add(p.Sum, part.Sum)
 		}
 		if p.R != nil {
-			rows(stack, i*l, (i+1)*l).Copy(part.R)
+			denseRows(stack, i*l, (i+1)*l).Copy(part.R)
 		}
 	}
 	if p.R != nil {
@@ -116,10 +119,70 @@ func serve(r solver.Rows) error {
 		return nil
 	}
 	n, _ := r.Block.Dims()
-	for at := 0; at < n; at += defaultChunk {
-		if err := r.Func(int64(at), rows(r.Block, at, min(n, at+defaultChunk))); err != nil {
+	for at := 0; at < n; at += portion {
+		if err := r.Func(int64(at), denseRows(r.Block, at, min(n, at+portion))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// portion is the number of rows that a function is called with.
+const portion = 7
+
+// factor sets r to the R factor of y.
+func factor(r, y *mat.Dense) {
+	var qr mat.QR
+	var full mat.Dense
+	n, k := y.Dims()
+	if n < k {
+		y = mat.DenseCopyOf(y.Grow(k-n, 0))
+	}
+	qr.Factorize(y)
+	qr.RTo(&full)
+	r.Copy(full.Slice(0, k, 0, k))
+}
+
+// denseRows are rows from … to−1 of x.
+func denseRows(x *mat.Dense, from, to int) *mat.Dense {
+	_, k := x.Dims()
+	return x.Slice(from, to, 0, k).(*mat.Dense)
+}
+
+// split is a matrix on the given number of machines, with about equal shares of its rows.
+func split(a *mat.Dense, count int) (m machines) {
+	n, _ := a.Dims()
+	count = min(count, n)
+	for i := range count {
+		m = append(m, solvertest.NewDense(mat.DenseCopyOf(denseRows(a, i*n/count, (i+1)*n/count))))
+	}
+	return m
+}
+
+// A matrix on several machines is the one that it was made of, and the methods do not see
+// how it is stored.
+func TestMachines(t *testing.T) {
+	for _, c := range solvertest.Cases() {
+		for _, count := range []int{1, 3} {
+			solvertest.CheckMatrix(t, split(c.A, count), c.A)
+		}
+		if c.K > 20 {
+			continue
+		}
+		for _, operator := range []solver.OperatorKind{solver.Gram, solver.Dilation} {
+			set := solver.Settings{Rank: c.K, Tol: c.Tol, Operator: operator, MaxPasses: 20_000}
+			if operator == solver.Dilation {
+				set.Method = momentum.Nesterov{}
+			}
+			n, _ := c.A.Dims()
+			left := solver.NewDenseRows(n, c.K)
+			set.Left = left
+			res, err := solver.SVD(t.Context(), split(c.A, 3), set)
+			if err != nil {
+				t.Fatal(c.Name, err)
+			}
+			solvertest.Check(t, c.A, set, res, left.Dense)
+			solvertest.CheckValues(t, res, c.Values(), c.Tol)
+		}
+	}
 }
