@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // appendPlan is Append under a plan.
@@ -204,11 +204,11 @@ func TestAppendAfterDeath(t *testing.T) {
 	for round := range 6 {
 		store := begin()
 		for step := 40 + r.IntN(300); ; step = step*3/2 + 1 {
-			fsys := &csrtest.FaultFS{FS: lazyFS{vfs.OS}}
+			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}}
 			died, at := false, r.IntN(step)
-			fsys.Inject = oneByOne(func(op csrtest.Op) error {
+			fsys.Inject = oneByOne(func(op vfstest.Op) error {
 				if died = died || op.Index == at; died {
-					return csrtest.ErrDead
+					return vfstest.ErrDead
 				}
 				return nil
 			})
