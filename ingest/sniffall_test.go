@@ -1,0 +1,102 @@
+package ingest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/all"
+	"github.com/gdsvd/gdsvd/ingest/format/csrstream"
+)
+
+// explicit are options as the flags of a description say them.
+func explicit(t *testing.T, o Options, flags []format.Flag) Options {
+	t.Helper()
+	for _, f := range flags {
+		switch f.Name {
+		case "format":
+			o.Format = f.Value
+		case "sep":
+			o.Separator = strings.ReplaceAll(f.Value, `\t`, "\t")
+		case "header":
+			o.Header = map[string]format.Header{"yes": format.HeaderYes, "no": format.HeaderNo}[f.Value]
+		case "columns":
+			o.Columns = strings.Split(f.Value, ",")
+		default:
+			t.Fatalf("flag %+v is not known here", f)
+		}
+	}
+	return o
+}
+
+// Inputs of any format are described, those of a plugged one, too: the number of entries is
+// the true one, the first are those that are stored, and what has been recognised gives the same
+// store when it is said.
+func TestSniffEveryFormat(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	var records [][3]int64
+	for i := range 300 {
+		records = append(records, [3]int64{int64(i), int64(r.IntN(50)), int64(1 + r.IntN(5))})
+	}
+	text := func(line string) string {
+		var b strings.Builder
+		for _, e := range records {
+			fmt.Fprintf(&b, line+"\n", e[0], e[1], e[2])
+		}
+		return b.String()
+	}
+	entries := func(from int64) (all []triple) {
+		for _, e := range records {
+			all = append(all, triple{fmt.Sprint(e[0] + from), fmt.Sprint(e[1] + from), float64(e[2])})
+		}
+		return all
+	}
+	matrix := mmReal + "300 50 300\n"
+	for _, e := range entries(1) {
+		matrix += fmt.Sprintln(e.row, e.col, e.val)
+	}
+	archive, _ := randomNPZ(200, 40)
+	o := Options{Formats: append(all.Formats(), footed, arrows)}
+	for _, c := range []struct {
+		format, data string
+		want         []triple
+	}{
+		{"movielens", text("%d::%d::%d"), entries(0)},
+		{"delimited", "value\tcol\trow\n" + text("%[3]d\t%[2]d\t%[1]d"), entries(0)},
+		{"mtx", matrix, entries(1)},
+		{"svmlight", text("%[3]d %[2]d:%[3]d 51:1"), nil},
+		{"footed", footedFile(records, 17), entries(0)},
+		{"arrows", text("%[2]d <- %[1]d %[3]d"), entries(0)},
+		{"csr-stream", string(streamOf(t, csrstream.Header{ColKeys: csrstream.Uint32, Values: csrstream.Float64, Rows: 300, Cols: 50}, entries(0))), entries(1)},
+		{"npy", string(npyFile("<f8", false, "(2, 3)", float64s(0, 1, 2, 3, 0, 5)...)), []triple{{"1", "2", 1}, {"1", "3", 2}, {"2", "1", 3}, {"2", "3", 5}}},
+		{"npz", string(archive.bytes(t, 8)), nil},
+	} {
+		in := write(t, "in", c.data)
+		d, err := Sniff(t.Context(), []string{in}, o)
+		if err != nil {
+			t.Errorf("%s: %v", c.format, err)
+			continue
+		}
+		out, again := target(t), target(t)
+		r, err := Ingest(t.Context(), []string{in}, out, o)
+		if err != nil {
+			t.Fatalf("%s: %v", c.format, err)
+		}
+		if d.Inputs[0].Format != c.format || d.Entries != r.NNZ || !d.Exact || d.Rows != r.Rows || d.Cols != r.Cols || len(d.First) == 0 || len(d.Warnings) > 0 {
+			t.Errorf("%s: %+v, ingested %+v", c.format, d, r)
+		}
+		for i, e := range d.First {
+			if c.want != nil && (triple{e.Row, e.Col, e.Value}) != c.want[i] {
+				t.Errorf("%s: %v, want %v", c.format, d.First, c.want[:len(d.First)])
+				break
+			}
+		}
+		same, err := Ingest(t.Context(), []string{in}, again, explicit(t, o, d.Flags))
+		if err != nil || same.Fingerprint != r.Fingerprint || !slices.Equal(contents(t, out), contents(t, again)) {
+			t.Errorf("%s with %v: %+v, %v, not %+v", c.format, d.Flags, same, err, r)
+		}
+	}
+}
