@@ -100,3 +100,30 @@ func TestSniffEveryFormat(t *testing.T) {
 		}
 	}
 }
+
+// FuzzSniff: what Ingest reads Sniff describes, with the true number of entries, and the flags
+// that it tells give the same store.
+func FuzzSniff(f *testing.F) {
+	for i, c := range slices.Concat(intakeCases, headerCases) {
+		if i%4 == 0 && !strings.Contains(c.files, "----\n") {
+			f.Add(c.files)
+		}
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		in := write(t, "in", src)
+		o := Options{Duplicates: Sum}
+		out, again := target(t), target(t)
+		r, err := Ingest(t.Context(), []string{in}, out, o)
+		if err != nil {
+			return
+		}
+		d, err := Sniff(t.Context(), []string{in}, o)
+		if err != nil || !d.Exact || d.Entries != r.NNZ+r.Duplicates || !d.ShapeKnown || d.Rows != r.Rows || d.Cols != r.Cols || len(d.Warnings) > 0 {
+			t.Fatalf("%+v, %v, ingested %+v", d, err, r)
+		}
+		same, err := Ingest(t.Context(), []string{in}, again, explicit(t, o, d.Flags))
+		if err != nil || same.Fingerprint != r.Fingerprint {
+			t.Fatalf("with %q: %+v, %v, not %+v", d.Flags, same, err, r)
+		}
+	})
+}
