@@ -76,7 +76,13 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 	for c, f := range fields {
 		t.names[c] = f.Name
 	}
-	t.read = ReadAll(t.names)
+	if t.read = ReadAll(t.names); !Known(t.names) {
+		for c := range t.read { // x, v and n are values beside names of ids; else letters
+			if len(t.read[c].Word) == 1 && t.read[c].Role == Value {
+				t.read[c].Role = None
+			}
+		}
+	}
 	a := Assignment{Row: -1, Col: -1, Value: -1}
 	var aside, values []int
 	for c, n := range t.read {
@@ -134,6 +140,8 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 			Chosen(t.names, "the value is "+strconv.Quote(t.names[values[0]]), a.Row, a.Col, values[0]),
 			Chosen(t.names, "it is "+strconv.Quote(t.names[values[1]]), a.Row, a.Col, values[1]),
 		}}
+	case t.measured(&a) != nil:
+		return a, t.measured(&a)
 	case len(left) > 0:
 		return a, &format.AmbiguityError{Readings: []format.Reading{
 			Chosen(t.names, strconv.Quote(t.names[left[0]])+" is the value", a.Row, a.Col, left[0]),
@@ -142,6 +150,21 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 	}
 	a.settle(t.names, t.read, "")
 	return a, nil
+}
+
+// measured tells that what is left for an id may be a value, the rows or columns being dates.
+func (t *table) measured(a *Assignment) error {
+	ids := []int{a.Row, a.Col}
+	other := slices.IndexFunc(ids, func(c int) bool { return t.read[c].Role == None && t.fields[c].Numeric })
+	date := slices.IndexFunc(t.read, func(n Name) bool { return n.Role == Time && (n.rank == partial || strings.HasPrefix(n.Word, "date")) })
+	if other < 0 || date < 0 {
+		return nil
+	}
+	known, unknown := ids[1-other], ids[other]
+	return &format.AmbiguityError{Readings: []format.Reading{
+		Chosen(t.names, fmt.Sprintf("%q by %q, every entry 1", t.names[a.Row], t.names[a.Col]), a.Row, a.Col),
+		Chosen(t.names, fmt.Sprintf("%q by %q, the value is %q", t.names[known], t.names[date], t.names[unknown]), known, date, unknown),
+	}}
 }
 
 // A table is what Assign decides about.
