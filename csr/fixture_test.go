@@ -131,14 +131,19 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// listing is a store as text: its shape, ids, and entries (row, column, bits
+// listing is a store as text: its shape, the ids that have a file, and entries (row, column, bits
 // of the value).
 func listing(t *testing.T, path string) string {
 	t.Helper()
 	s := open(t, path)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %d %d %v %v\n", s.Rows(), s.Cols(), s.NNZ(), s.Transposed(), s.Values().Coding)
-	for _, a := range []csr.Axis{csr.RowAxis, csr.ColAxis} {
+	m := s.Manifest()
+	for a, file := range []*csr.IDFile{m.IDs.Rows, m.IDs.Cols} {
+		if file == nil {
+			continue
+		}
+		a := csr.Axis(a)
 		ids, err := readIDs(s, a)
 		if err != nil {
 			t.Fatal(err)
