@@ -1,8 +1,10 @@
 // Command disk measures passes over a store larger than memory against the
 // disk it lies on.
 //
-//	go run ./bench/disk -make 3GiB -dir /var/tmp -coding dict4 -o disk      makes a store first (and leaves it there)
 //	go run ./bench/disk -store X.csr -memory 256MiB -l 1,4,16 -rounds 3 -o disk
+//
+// A store of 4-bit values comes from gdsvd generate kron --values 1 with ratings for a base, one of
+// float64 values from gdsvd generate spectrum.
 //
 // Each round, for each width, reads the store three times, one after the
 // other so that a slow moment of the machine hits all alike: with fio (which
@@ -32,11 +34,11 @@ import (
 
 // config is the command line.
 type config struct {
-	store, dir, coding, out string
-	size, memory            int64
-	widths                  []int
-	rounds                  int
-	pass                    int
+	store, out string
+	memory     int64
+	widths     []int
+	rounds     int
+	pass       int
 }
 
 func main() {
@@ -58,11 +60,6 @@ func run() error {
 		}
 		return json.NewEncoder(os.Stdout).Encode(p)
 	}
-	if c.size > 0 {
-		if c.store, err = makeStore(c.dir, c.coding, c.size); err != nil {
-			return err
-		}
-	}
 	r, err := measure(c)
 	if err != nil {
 		return err
@@ -74,9 +71,6 @@ func parse() (*config, error) {
 	var c config
 	var widths string
 	flag.StringVar(&c.store, "store", "", "store to read")
-	harness.SizeVar(flag.CommandLine, &c.size, "make", "", "make a store of about this size instead")
-	flag.StringVar(&c.dir, "dir", os.TempDir(), "where -make puts it")
-	flag.StringVar(&c.coding, "coding", "dict4", "values of the store of -make: dict4 or float64")
 	harness.SizeVar(flag.CommandLine, &c.memory, "memory", "256MiB", "memory of a pass")
 	flag.StringVar(&widths, "l", "1,4,16", "widths of the block of vectors")
 	flag.IntVar(&c.rounds, "rounds", 3, "rounds; the table has the medians")
@@ -90,8 +84,8 @@ func parse() (*config, error) {
 		}
 		c.widths = append(c.widths, l)
 	}
-	if (c.store == "") == (c.size == 0) || c.rounds < 1 || flag.NArg() > 0 {
-		return nil, errors.New("exactly one of -store and -make, at least one round, and no arguments")
+	if c.store == "" || c.rounds < 1 || flag.NArg() > 0 {
+		return nil, errors.New("want -store, at least one round, and no arguments")
 	}
 	return &c, nil
 }
