@@ -207,53 +207,63 @@ func (a *app) printTitles(ctx context.Context, s *csr.Store, side axis) error {
 	return errors.Join(a.printIDs(ctx, s, side, titles), titles.Close())
 }
 
-// printIDs prints the ids of one side of the user's matrix, with titles unless nil.
+// printIDs prints the ids of one side of the user's matrix, with titles unless nil: one a line, or as a
+// JSON array.
 func (a *app) printIDs(ctx context.Context, s *csr.Store, side axis, titles *csr.Titles) error {
-	stored := axisOf(s, side)
 	if err := a.stdout.Wanted(); err != nil {
 		return err
 	}
-	r, err := s.IDs(stored)
+	r, err := s.IDs(axisOf(s, side))
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriter(a.stdout)
-	p := idPrinter{w: w, json: a.json, titles: titles}
-	for p.err == nil && ctx.Err() == nil && r.Next() {
-		if r.Kind() == csr.StringIDs {
-			p.text(r.String())
-		} else {
-			p.print(r.String())
-		}
+	n := int64(0)
+	for ; err == nil && ctx.Err() == nil && r.Next(); n++ {
+		err = a.printID(w, r, n, titles)
 	}
-	if err := errors.Join(r.Err(), r.Close()); err != nil {
-		return errors.Join(w.Flush(), err)
+	if failed := errors.Join(r.Err(), r.Close()); failed != nil {
+		return errors.Join(w.Flush(), failed)
 	}
-	if err := ctx.Err(); err != nil {
-		return errors.Join(err, w.Flush())
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case err != nil || !a.json:
+	case n == 0:
+		w.WriteString("[]\n")
+	default:
+		w.WriteString("\n]\n")
 	}
-	if p.err == nil {
-		p.end()
-	}
-	return errors.Join(p.err, w.Flush())
+	return errors.Join(err, w.Flush())
 }
 
-// idPrinter prints ids one a line, or as a JSON array.
-type idPrinter struct {
-	w    *bufio.Writer
-	json bool
-	any  bool
-	err  error // of the last write, or of a title
-
-	titles *csr.Titles // nil: ids alone
-	n      int64
-}
-
-func (p *idPrinter) text(id string) {
-	if p.json {
+// printID prints the current id of r, number n, in its form, and its title.
+func (a *app) printID(w *bufio.Writer, r *csr.IDReader, n int64, titles *csr.Titles) error {
+	id := r.String()
+	if a.json && r.Kind() == csr.StringIDs {
 		id = jsonText(id)
 	}
-	p.print(id)
+	if titles != nil {
+		title, err := titles.At(n)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			id = fmt.Sprintf(`{"id": %s, "title": %s}`, id, jsonText(title))
+		} else {
+			id += "\t" + title
+		}
+	}
+	switch {
+	case !a.json:
+		id += "\n"
+	case n == 0:
+		id = "[\n" + id
+	default:
+		id = ",\n" + id
+	}
+	_, err := w.WriteString(id)
+	return err
 }
 
 func jsonText(s string) string {
@@ -262,42 +272,4 @@ func jsonText(s string) string {
 		panic(err) // every string has a JSON form
 	}
 	return string(b)
-}
-
-// print prints an id in its form and its title.
-func (p *idPrinter) print(id string) {
-	if p.titles != nil {
-		title, err := p.titles.At(p.n)
-		if p.n++; err != nil {
-			p.err = err
-			return
-		}
-		if p.json {
-			id = fmt.Sprintf(`{"id": %s, "title": %s}`, id, jsonText(title))
-		} else {
-			id += "\t" + title
-		}
-	}
-	switch {
-	case !p.json:
-	case p.any:
-		p.w.WriteString(",\n")
-	default:
-		p.w.WriteString("[\n")
-	}
-	p.any = true
-	_, p.err = p.w.WriteString(id)
-	if !p.json {
-		p.w.WriteByte('\n')
-	}
-}
-
-func (p *idPrinter) end() {
-	switch {
-	case !p.json:
-	case p.any:
-		p.w.WriteString("\n]\n")
-	default:
-		p.w.WriteString("[]\n")
-	}
 }
