@@ -3,6 +3,8 @@ package ingest
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +61,10 @@ func TestSniffEveryFormat(t *testing.T) {
 		matrix += fmt.Sprintln(e.row, e.col, e.val)
 	}
 	archive, _ := randomNPZ(200, 40)
+	table, err := os.ReadFile(filepath.Join("testdata", "parquet", "dictionary.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := Options{Formats: append(all.Formats(), footed, arrows)}
 	for _, c := range []struct {
 		format, data string
@@ -67,6 +73,8 @@ func TestSniffEveryFormat(t *testing.T) {
 		{"movielens", text("%d::%d::%d"), entries(0)},
 		{"delimited", "value\tcol\trow\n" + text("%[3]d\t%[2]d\t%[1]d"), entries(0)},
 		{"mtx", matrix, entries(1)},
+		{"jsonl", text(`{"item": %[2]d, "stars": %[3]d, "user": %[1]d}`), entries(0)},
+		{"parquet", string(table), nil},
 		{"svmlight", text("%[3]d %[2]d:%[3]d 51:1"), nil},
 		{"footed", footedFile(records, 17), entries(0)},
 		{"arrows", text("%[2]d <- %[1]d %[3]d"), entries(0)},
