@@ -217,6 +217,11 @@ func (o Options) validate() error {
 	case o.Memory < 0:
 		return fmt.Errorf("work within %d bytes: want a positive budget", o.Memory)
 	}
+	return o.ValidateSifting()
+}
+
+// ValidateSifting tells what is wrong with Filter and Holdout.
+func (o Options) ValidateSifting() error {
 	if err := o.Filter.validate(); err != nil {
 		return err
 	}

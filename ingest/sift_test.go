@@ -333,3 +333,32 @@ func TestSiftedStoreIsThatOfTheRest(t *testing.T) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 }
+
+// TestSiftedGraphs: of undirected graphs there are cores, the same nodes on both sides; a line
+// outside of the times is not in the way, and the place of one within is right.
+func TestSiftedGraphs(t *testing.T) {
+	const edges = "node,other,weight,timestamp\na,b,1,10\nb,c,1,11\nc,a,1,12\nc,d,1,13\nd,e,1,14\nx,x,1,2\n"
+	rep, got, err := ingestText(t, edges, Options{Columns: []string{"1", "2", "3", "4"}, Header: format.HeaderYes, Graph: Undirected, Filter: Filter{MinPerRow: 2, MinPerCol: 2}, SelfLoops: LoopsDropped})
+	if err != nil || len(got) != 6 || rep.Rows != 3 || rep.Cols != 3 {
+		t.Errorf("core: %v, %+v, %v", got, rep, err)
+	}
+	least := 2.0
+	rep, got, err = ingestText(t, strings.Replace(edges, "a,b,1", "a,b,2", 1), Options{Columns: []string{"1", "2", "3"}, Header: format.HeaderYes, Graph: Directed, Filter: Filter{MinValue: &least}, SelfLoops: LoopsDropped})
+	if err != nil || len(got) != 1 || rep.Rows != 5 || rep.Cols != 5 {
+		t.Errorf("least value: %v, %+v, %v", got, rep, err)
+	}
+	o := Options{Columns: []string{"1", "2", "3", "4"}, Header: format.HeaderYes, Graph: Directed, SelfLoops: LoopsError, Filter: Filter{Since: time.Unix(5, 0)}}
+	if _, _, err = ingestText(t, edges, o); err != nil {
+		t.Errorf("a loop before the time: %v", err)
+	}
+	_, _, err = ingestText(t, strings.Replace(edges, "a,b,1,10", "q,q,1,1", 1)+"y,y,1,20\n", o)
+	parseError(t, err, errLoop, 8, 0)
+	for _, o := range []Options{
+		{Graph: Undirected, Filter: Filter{MinPerRow: 2}}, {Graph: Directed, Filter: Filter{MinPerRow: 2, MinPerCol: 2}},
+		{Graph: Undirected, Holdout: Holdout{Kind: HoldoutRandom, Fraction: 0.5}},
+	} {
+		if o.validate() == nil {
+			t.Errorf("%+v is taken", o)
+		}
+	}
+}

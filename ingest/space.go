@@ -164,6 +164,7 @@ func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*form
 			look(c, b)
 		}
 		t.Add(b.Tally)
+		s.o.Filter.apply(b)
 		if _, err = s.o.edges(c, b, src); err != nil {
 			return t, err
 		}
@@ -277,12 +278,16 @@ func (s *sample) of(n float64, p plan) *Estimate {
 	if s.users.N > 0 && len(values.Table) > 0 {
 		size = extsort.PackedBytes
 	}
+	times := 0.0 // bytes in files
+	if s.o.Holdout.times() {
+		size, times = 2*extsort.EntryBytes, 10
+	}
 	// A quarter of the room is for a run that is not full and for sorting one.
 	need := n*size*4/3 + float64(s.users.Size()+s.items.Size())*s.growth(n)
 	e.Memory = p.total - p.Space + max(minSpace, int64(need*1.05))
 	if need > float64(p.Space) || n*size > float64(p.Keep) {
 		// One byte more for places farther apart than those of the sample.
-		e.Spool = int64(n*(float64(s.encoded)/float64(s.entries)+1) + ids)
+		e.Spool = int64(n*(float64(s.encoded)/float64(s.entries)+1+times) + ids)
 	}
 	return e
 }

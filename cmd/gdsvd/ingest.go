@@ -69,6 +69,9 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			if n := len(o.Columns); n != 0 && (n < 2 || n > 4) {
 				return ui.Usagef(cmd, "--columns %s: want user,item or user,item,value or user,item,value,time", strings.Join(o.Columns, ","))
 			}
+			if err := o.ValidateSifting(); err != nil {
+				return ui.Usage(cmd, err)
+			}
 			if o.Features < 0 {
 				return ui.Usagef(cmd, "--features %d: want 0 or more", o.Features)
 			}

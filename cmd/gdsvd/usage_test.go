@@ -79,7 +79,7 @@ func TestWrongUsage(t *testing.T) {
 		{ingest("--header", "x"), `invalid argument "x" for "--header" flag: choose auto, yes or no (see gdsvd ingest -h)`},
 		{ingest("--index-base", "2"), `invalid argument "2" for "--index-base" flag: choose auto, 0 or 1 (see gdsvd ingest -h)`},
 		{ingest("--features", "-1"), `--features -1: want 0 or more (see gdsvd ingest -h)`},
-		{ingest("--columns", "user"), `--columns user: want user,item or user,item,value (see gdsvd ingest -h)`},
+		{ingest("--columns", "user"), `--columns user: want user,item or user,item,value or user,item,value,time (see gdsvd ingest -h)`},
 		{ingest("--max-bad-lines", "-1"), `--max-bad-lines -1: want 0 or more (see gdsvd ingest -h)`},
 		{ingest("--workers", "-2"), `--workers -2: want 1 or more, or 0 for all processors (see gdsvd ingest -h)`},
 		{ingest("--memory", "auto"), `invalid argument "auto" for "--memory" flag: size "auto" is not understood (write 800MB, 512MiB, 1.5GiB or a number of bytes) (see gdsvd ingest -h)`},
