@@ -338,6 +338,7 @@ func (r *reading) addKeys(b *format.Batch) error {
 		}
 		return r.spool.Add(r.pairs, b.Val)
 	}
+	r.spool.Final = true
 	k, err := r.o.packer(*r.shape)
 	if err != nil {
 		return err

@@ -82,6 +82,7 @@ func TestSpoolSortsAnything(t *testing.T) {
 		dir := filepath.Join(base, strconv.Itoa(number))
 		number++
 		s := New(p, &scratch.Dir{FS: vfs.OS, Name: dir}, false, func() int64 { return 0 })
+		s.Final = rapid.Bool().Draw(t, "final")
 		got, err := throughSpool(s, slices.Clone(e), by, 1+r.IntN(3))
 		if err != nil {
 			t.Fatal(err)
@@ -93,6 +94,41 @@ func TestSpoolSortsAnything(t *testing.T) {
 			t.Fatalf("left behind: %v", left)
 		}
 	})
+}
+
+// TestRunsInOrderAreWrittenOnce: entries in order are neither read nor written for sorting.
+func TestRunsInOrderAreWrittenOnce(t *testing.T) {
+	var e []Entry
+	for i := range 1000 {
+		e = append(e, Entry{uint64(3 * i), float64(i)})
+	}
+	for _, c := range []struct {
+		swapped bool
+		times   int64
+	}{{false, 1}, {true, 2}} {
+		s := New(Budget{Run: 100, First: 100, ReadBuf: 64, FanIn: 99, Space: 1 << 20}, &scratch.Dir{FS: vfs.OS, Name: filepath.Join(t.TempDir(), "spool")}, false, func() int64 { return 0 })
+		s.Final = true
+		in := slices.Clone(e)
+		for i := 50; c.swapped && i < len(in); i += 100 {
+			in[i], in[i+1] = in[i+1], in[i]
+		}
+		if err := addAll(s, in); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		by := Order{KeyBits: 12}
+		if err := s.sort(t.Context(), 0, len(s.runs), 2, nil, by, func(int) {}); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.Spilled(); n < c.times*s.FileBytes() || c.times == 1 && n != s.FileBytes() {
+			t.Errorf("swapped %v: %d bytes written for %d", c.swapped, n, s.FileBytes())
+		}
+		if got, err := merged(s, by); err != nil || !slices.Equal(got, e) {
+			t.Errorf("swapped %v: %v, or another order", c.swapped, err)
+		}
+	}
 }
 
 func addAll(s *Spool, e []Entry) error {

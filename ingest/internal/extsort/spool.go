@@ -36,6 +36,7 @@ func (b Budget) CursorBytes() int64 { return int64(b.ReadBuf) + BlockEntries*Ent
 // all packed or none is.
 type Spool struct {
 	Durable bool // files are to outlive the process
+	Final   bool // keys are places already: a run that comes in order needs no sorting
 	N       int64
 	Most    int  // runs there were at a time
 	InFiles bool // the budget for memory is used up
@@ -256,7 +257,7 @@ func (s *Spool) writeRun(r *run) error {
 	if err != nil {
 		return err
 	}
-	w := newRunWriter(f, runInfo{users: s.users, items: s.items}, &s.coder)
+	w := newRunWriter(f, runInfo{users: s.users, items: s.items, sorted: s.Final && ascending(r.mem)}, &s.coder)
 	if err := errors.Join(s.addTo(w, r), w.end()); err != nil {
 		return errors.Join(err, f.Close())
 	}
@@ -266,6 +267,16 @@ func (s *Spool) writeRun(r *run) error {
 		return f.Close()
 	}
 	return s.dir.Complete(f)
+}
+
+// ascending tells whether there are entries whose keys ascend strictly: they are sorted in any order.
+func ascending(e []Entry) bool {
+	for i := range max(0, len(e)-1) {
+		if e[i].Key >= e[i+1].Key {
+			return false
+		}
+	}
+	return len(e) > 0
 }
 
 // addTo writes the entries of a run in memory.
