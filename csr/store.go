@@ -391,11 +391,3 @@ func describe(fsys vfs.FS, store string, sh *shard, block int, offset int64, err
 	}
 	return err
 }
-
-// IDs reads the ids of an axis in order. Without a file they are 0 … n−1.
-func (s *Store) IDs(axis Axis) (*IDReader, error) {
-	if info := s.manifest.IDs.axis(axis); info != nil {
-		return openIDs(s.fs, s.path, info)
-	}
-	return &IDReader{info: IDFile{Kind: IntIDs, Count: s.manifest.axisLen(axis)}, num: -1}, nil
-}

@@ -1,0 +1,236 @@
+package csr
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// IDs reads the ids of an axis in order. Without a file they are 0 … n−1.
+func (s *Store) IDs(axis Axis) (*IDReader, error) {
+	if info := s.manifest.IDs.axis(axis); info != nil {
+		return openIDs(s.fs, s.path, info)
+	}
+	return &IDReader{info: IDFile{Kind: IntIDs, Count: s.manifest.axisLen(axis)}, num: -1}, nil
+}
+
+// IDReader reads the external ids of an axis in order.
+//
+//	for r.Next() {
+//		use(r.Int()) // or r.String()
+//	}
+//	err := r.Err()
+type IDReader struct {
+	store string
+	info  IDFile
+	f     vfs.File // nil: the ids are 0 … n−1
+	in    *bufio.Reader
+	crc   uint32
+	pos   int64 // bytes consumed
+	n     int64 // ids read
+	num   int64
+	text  []byte
+	buf   []byte
+	err   error
+	done  bool
+}
+
+// openIDs opens a file of ids and checks its header and count.
+func openIDs(fsys vfs.FS, store string, info *IDFile) (*IDReader, error) {
+	f, err := fsys.Open(filepath.Join(store, info.File))
+	if err != nil {
+		return nil, missing(err, store, info.File)
+	}
+	r := &IDReader{store: store, info: *info, f: f, in: bufio.NewReaderSize(f, 1<<16)}
+	if err := r.start(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+func (r *IDReader) start() error {
+	fi, err := r.f.Stat()
+	if err != nil {
+		return fmt.Errorf("read ids: %w", err)
+	}
+	if fi.Size() != r.info.Size {
+		return r.corrupt(min(fi.Size(), r.info.Size), fmt.Errorf("%d bytes where the manifest says %d", fi.Size(), r.info.Size))
+	}
+	var b [idsHeaderSize]byte
+	if err := r.fill(b[:]); err != nil {
+		return err
+	}
+	switch version := le.Uint32(b[8:]); {
+	case string(b[:8]) != idsMagic:
+		return r.corrupt(0, errors.New("not a file of ids"))
+	case version != Version:
+		return &VersionError{Store: r.store, File: r.info.File, Found: int64(version)}
+	case le.Uint32(b[12:]) != uint32(r.info.Kind):
+		return r.corrupt(12, errors.New("kind of ids is not the manifest's"))
+	}
+	return nil
+}
+
+func (r *IDReader) corrupt(at int64, err error) error {
+	return &CorruptError{Store: r.store, File: r.info.File, Section: "ids", Offset: at, Err: err}
+}
+
+// room is how many bytes of payload are left.
+func (r *IDReader) room() int64 { return r.info.Size - idsTrailerSize - r.pos }
+
+// fill reads exactly len(b) bytes into the crc.
+func (r *IDReader) fill(b []byte) error {
+	n, err := io.ReadFull(r.in, b)
+	r.crc = addCRC(r.crc, b[:n])
+	r.pos += int64(n)
+	switch err {
+	case nil:
+		return nil
+	case io.EOF, io.ErrUnexpectedEOF:
+		return r.corrupt(r.pos, errors.New("file cut short"))
+	}
+	return fmt.Errorf("read ids: %w", err)
+}
+
+// uvarint reads one from the payload.
+func (r *IDReader) uvarint() (uint64, error) {
+	b, err := r.in.Peek(int(max(0, min(binary.MaxVarintLen64, r.room()))))
+	if err != nil && err != io.EOF {
+		return 0, fmt.Errorf("read ids: %w", err)
+	}
+	x, n := binary.Uvarint(b)
+	if n <= 0 {
+		return 0, r.corrupt(r.pos, errors.New("number cut short or too large"))
+	}
+	r.crc = addCRC(r.crc, b[:n])
+	r.pos += int64(n)
+	_, err = r.in.Discard(n) // cannot fail: these bytes are in the buffer
+	return x, err
+}
+
+// Kind is the type of the ids.
+func (r *IDReader) Kind() IDKind { return r.info.Kind }
+
+// Count is the number of ids.
+func (r *IDReader) Count() int64 { return r.info.Count }
+
+// Next moves to the next id. It returns false after the last, or on an error.
+// The checksum of the file is compared after the last.
+func (r *IDReader) Next() bool {
+	if r.err != nil || r.done {
+		return false
+	}
+	if r.n == r.info.Count {
+		r.done = true
+		if r.f != nil {
+			r.err = r.end()
+		}
+		return false
+	}
+	switch {
+	case r.f == nil:
+		r.num++
+	case r.info.Kind == IntIDs:
+		r.err = r.nextInt()
+	default:
+		r.err = r.nextString()
+	}
+	r.n++
+	return r.err == nil
+}
+
+func (r *IDReader) nextInt() error {
+	at := r.pos
+	x, err := r.uvarint()
+	if err != nil {
+		return err
+	}
+	if r.n == 0 {
+		r.num = int64(x>>1) ^ -int64(x&1) // zigzag
+		return nil
+	}
+	if room := uint64(math.MaxInt64) - uint64(r.num); x >= room {
+		return r.corrupt(at, errors.New("id beyond 64 bits"))
+	}
+	r.num = int64(uint64(r.num) + x + 1)
+	return nil
+}
+
+func (r *IDReader) nextString() error {
+	at := r.pos
+	prefix, err := r.uvarint()
+	if err != nil {
+		return err
+	}
+	rest, err := r.uvarint()
+	if err != nil {
+		return err
+	}
+	if prefix > uint64(len(r.text)) || rest > uint64(max(0, r.room())) || prefix+rest >= maxIDLen {
+		return r.corrupt(at, fmt.Errorf("id of %d + %d bytes", prefix, rest))
+	}
+	r.buf = resized(r.buf, int(rest))
+	if err := r.fill(r.buf); err != nil {
+		return err
+	}
+	if r.n > 0 && string(r.buf) <= string(r.text[prefix:]) {
+		return r.corrupt(at, errors.New("ids not in ascending order"))
+	}
+	r.text = append(r.text[:prefix], r.buf...)
+	return nil
+}
+
+// end checks what follows the last id.
+func (r *IDReader) end() error {
+	if r.room() != 0 {
+		return r.corrupt(r.pos, fmt.Errorf("%d bytes after the last id", r.room()))
+	}
+	var b [idsTrailerSize]byte
+	if err := r.fill(b[:]); err != nil {
+		return err
+	}
+	if n := le.Uint64(b[:]); n != uint64(r.info.Count) {
+		return r.corrupt(r.pos-idsTrailerSize, fmt.Errorf("%d ids where the manifest says %d", n, r.info.Count))
+	}
+	if crc.Sum(r.crc) != r.info.CRC {
+		return r.corrupt(0, crc.ErrMismatch)
+	}
+	return nil
+}
+
+// Int is the current id of kind IntIDs.
+func (r *IDReader) Int() int64 { return r.num }
+
+// String is the current id; decimal for integer ids.
+func (r *IDReader) String() string {
+	if r.info.Kind == IntIDs {
+		return strconv.FormatInt(r.num, 10)
+	}
+	return string(r.text)
+}
+
+// Compare compares the current ids of two readers of one kind.
+func (r *IDReader) Compare(o *IDReader) int {
+	return cmp.Or(cmp.Compare(r.num, o.num), bytes.Compare(r.text, o.text))
+}
+
+// Err is what stopped Next, nil after the last id.
+func (r *IDReader) Err() error { return r.err }
+
+// Close closes the file.
+func (r *IDReader) Close() error {
+	if r.f == nil {
+		return nil
+	}
+	return r.f.Close()
+}
