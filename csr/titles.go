@@ -60,6 +60,23 @@ func (s *Store) WriteTitles(axis Axis, titles iter.Seq2[string, error]) error {
 	return nil
 }
 
+// SetTitles has titles written with the store, as [Store.WriteTitles] puts them beside it later:
+// they are walked by Seal or Commit, once.
+func (w *Writer) SetTitles(axis Axis, titles iter.Seq2[string, error]) { w.titles[axis] = titles }
+
+func (w *Writer) writeTitles() error {
+	fingerprint, err := hex.DecodeString(w.manifest.Fingerprint)
+	for _, a := range []Axis{RowAxis, ColAxis} {
+		if titles := w.titles[a]; titles != nil && err == nil {
+			t := titleWriter{count: w.manifest.axisLen(a)}
+			err = durable.WriteFile(w.fs, filepath.Join(w.dir, a.titles()), func(f vfs.File) error {
+				return t.write(f, titles, fingerprint)
+			})
+		}
+	}
+	return writing(err)
+}
+
 // A titleWriter writes a file of titles forward.
 type titleWriter struct {
 	count, n, known int64

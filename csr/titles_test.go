@@ -141,6 +141,33 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// TestTitlesWithTheStore: a Writer publishes titles together with what they are about, or nothing.
+func TestTitlesWithTheStore(t *testing.T) {
+	for _, titles := range [][]string{{"a", "", "c"}, {"a"}} {
+		path := filepath.Join(t.TempDir(), "a.csr")
+		w, err := csr.Create(path, csr.CreateOptions{Cols: 3, Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.SetTitles(csr.ColAxis, given(titles, nil))
+		if err := w.Commit(); len(titles) < 3 {
+			if _, there := os.Stat(path); err == nil || there == nil {
+				t.Errorf("too few: %v", err)
+			}
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		s := must(csr.Open(path, csr.OpenOptions{}))
+		if got, _, err := titlesOf(s, csr.ColAxis); err != nil || !slices.Equal(got, titles) {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestTitlesRefused: a writer that fails leaves the titles there were.
 func TestTitlesRefused(t *testing.T) {
 	s := columns(t, filepath.Join(t.TempDir(), "a.csr"), 2)

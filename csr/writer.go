@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"slices"
 
@@ -61,6 +62,7 @@ type Writer struct {
 	shard  *shardWriter // nil between shards
 	ids    [2]*IDWriter
 	truth  *Truth
+	titles [2]iter.Seq2[string, error]
 	err    error
 	sealed bool
 	done   bool
@@ -309,6 +311,9 @@ func (w *Writer) finish() error {
 	if err := w.writeTruth(); err != nil {
 		return err
 	}
+	if err := w.writeTitles(); err != nil {
+		return err
+	}
 	return w.writeManifest()
 }
 
@@ -319,7 +324,7 @@ func (w *Writer) writeManifest() error {
 	if err != nil {
 		return fmt.Errorf("commit store: %w", err)
 	}
-	files := append(w.manifest.files(), truthName, journalName)
+	files := append(w.manifest.files(), truthName, journalName, RowAxis.titles(), ColAxis.titles())
 	slices.Sort(files)
 	for _, e := range entries {
 		if _, ours := slices.BinarySearch(files, e.Name()); !ours {

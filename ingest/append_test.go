@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -130,6 +131,33 @@ func filesOf(rt *rapid.T, dir string) map[string]string {
 		m[e.Name()] = string(b)
 	}
 	return m
+}
+
+// TestAppendKeepsTitles: those of the store, under new numbers, and more of them.
+func TestAppendKeepsTitles(t *testing.T) {
+	store := target(t)
+	mustIngest(t, []string{write(t, "in", "1,20,1\n1,30,1\n")}, store, Options{ColTitles: write(t, "titles", "20,Heat\n30,Big\n")})
+	for _, c := range []struct {
+		more, titles, rows string
+		want               map[string]string
+	}{
+		{"2,10,1\n5,25,1\n", "", "", map[string]string{"20": "Heat", "30": "Big"}},
+		{"7,x,1\n", "x,Alien\n30,Bigger\n", "7,Ann\n", map[string]string{"20": "Heat", "30": "Bigger", "x": "Alien"}},
+	} {
+		o := Options{}
+		if c.titles != "" {
+			o.ColTitles, o.RowTitles = write(t, "titles", c.titles), write(t, "rows", c.rows)
+		}
+		if _, err := Append(t.Context(), store, []string{write(t, "more", c.more)}, "", o); err != nil {
+			t.Fatal(err)
+		}
+		if got := titledOf(t, store, format.ColSide); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("got %v, want %v", got, c.want)
+		}
+	}
+	if got := titledOf(t, store, format.RowSide); fmt.Sprint(got) != "map[7:Ann]" {
+		t.Errorf("got %v", got)
+	}
 }
 
 // TestAppendRefuses: what the store does not hold enough of, and what contradicts it.

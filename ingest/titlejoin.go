@@ -15,11 +15,11 @@ import (
 // is read as often as its titles fill the memory they may take: each time those of the least
 // ids that are still to come are kept.
 type titleJoin struct {
-	t    *titler
-	axis csr.Axis
-	open titleSource
+	t      *titler
+	eachID func(visit func(num int64, text string) error) error
+	open   titleSource
+	text   bool // ids are texts
 
-	text     bool // ids are texts
 	first    bool // nothing has been read
 	whole    bool // all titles above are kept
 	above    titled
@@ -56,29 +56,32 @@ func (j *titleJoin) each() iter.Seq2[string, error] {
 
 var errStopped = errors.New("stopped")
 
-func (j *titleJoin) walk(yield func(string) bool) (err error) {
-	r, err := j.t.store.IDs(j.axis)
-	if err != nil {
-		return err
-	}
-	id := titled{}
-	visit := func() error {
+func (j *titleJoin) walk(yield func(string) bool) error {
+	return j.eachID(func(num int64, text string) error {
 		if j.ids++; j.ids%(1<<14) == 0 && j.t.ctx.Err() != nil {
 			return j.t.ctx.Err()
 		}
-		title, err := j.find(&id)
+		title, err := j.find(&titled{num: num, id: text})
 		if err == nil && !yield(title) {
 			err = errStopped
 		}
 		return err
+	})
+}
+
+// idsOfStore visits the ids of an axis of a store, numbers or texts.
+func idsOfStore(s *csr.Store, axis csr.Axis, visit func(num int64, text string) error) (err error) {
+	r, err := s.IDs(axis)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	j.text = r.Kind() == csr.StringIDs
 	for r.Next() {
-		if id.num = r.Int(); j.text {
-			id.num, id.id = 0, r.String()
+		num, text := r.Int(), ""
+		if r.Kind() == csr.StringIDs {
+			num, text = 0, r.String()
 		}
-		if err := visit(); err != nil {
+		if err := visit(num, text); err != nil {
 			return err
 		}
 	}

@@ -1,14 +1,17 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/roles"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/titles"
 )
@@ -48,8 +51,18 @@ func attach(ctx context.Context, names []string, report *Report, o Options, p pl
 	}
 	defer func() { err = errors.Join(err, t.store.Close()) }()
 	for side, name := range map[format.Side]string{format.RowSide: o.RowTitles, format.ColSide: o.ColTitles} {
-		if name != "" {
-			known[side] = t.file(name)
+		if name == "" {
+			continue
+		}
+		known[side] = t.file(name)
+		if o.base != nil { // beside those of before
+			had, err := titlesOf(t.store, t.axis(side))
+			if err != nil {
+				return err
+			}
+			if had != nil {
+				known[side] = oneAfterTheOther(known[side], had)
+			}
 		}
 	}
 	if o.Titles != "" {
@@ -195,5 +208,119 @@ func (t *titler) side(name string) (format.Side, error) {
 
 // join is about to find the titles of the ids of a side.
 func (t *titler) join(side format.Side, open titleSource) *titleJoin {
-	return &titleJoin{t: t, axis: t.axis(side), open: open, first: true}
+	axis, ids := t.axis(side), t.store.Manifest().IDs
+	file := ids.Rows
+	if axis == csr.ColAxis {
+		file = ids.Cols
+	}
+	return &titleJoin{
+		t: t, open: open, first: true, text: file != nil && file.Kind == csr.StringIDs,
+		eachID: func(visit func(int64, string) error) error { return idsOfStore(t.store, axis, visit) },
+	}
+}
+
+// titlesOf is the source of the titles that a store has; nil: it has none.
+func titlesOf(s *csr.Store, axis csr.Axis) (titleSource, error) {
+	titles, err := s.Titles(axis)
+	if titles == nil || err != nil {
+		return nil, err
+	}
+	return func() (format.IDs, error) {
+		titles, err := s.Titles(axis)
+		if err != nil {
+			return nil, err
+		}
+		ids, err := s.IDs(axis)
+		if err != nil {
+			return nil, errors.Join(err, titles.Close())
+		}
+		return &storeTitles{ids: ids, titles: titles}, nil
+	}, titles.Close()
+}
+
+// storeTitles are the ids and titles of an axis of a store.
+type storeTitles struct {
+	ids    *csr.IDReader
+	titles *csr.Titles
+	n      int64
+}
+
+// Next is the next id with its title.
+func (s *storeTitles) Next() (l format.Label, err error) {
+	if !s.ids.Next() {
+		return l, cmp.Or(s.ids.Err(), io.EOF)
+	}
+	title, err := s.titles.At(s.n)
+	s.n++
+	return format.Label{ID: []byte(s.ids.String()), Title: []byte(title)}, err
+}
+
+// Close closes both files.
+func (s *storeTitles) Close() error { return errors.Join(s.ids.Close(), s.titles.Close()) }
+
+// oneAfterTheOther are the titles of both sources; of an id that is in both, that of the first.
+func oneAfterTheOther(a, b titleSource) titleSource {
+	return func() (format.IDs, error) {
+		first, err := a()
+		return &chainedTitles{IDs: first, next: b}, err
+	}
+}
+
+type chainedTitles struct {
+	format.IDs
+	next titleSource
+}
+
+// Next is the next of the first, then of the second.
+func (c *chainedTitles) Next() (format.Label, error) {
+	l, err := c.IDs.Next()
+	if err != io.EOF || c.next == nil {
+		return l, err
+	}
+	next := c.next
+	c.next = nil
+	if err := c.Close(); err != nil {
+		return l, err
+	}
+	if c.IDs, err = next(); err != nil {
+		return l, err
+	}
+	return c.Next()
+}
+
+// keepTitles has a store that is written keep the titles of the one appended to. They are walked
+// when it is sealed; closing is for afterwards.
+func (g *ingestion) keepTitles(ctx context.Context, w *csr.Writer) (closing func() error, err error) {
+	closing = func() error { return nil }
+	if g.o.base == nil {
+		return closing, nil
+	}
+	old, err := csr.Open(g.o.base.path, csr.OpenOptions{FS: g.o.FS})
+	if err != nil {
+		return closing, err
+	}
+	before, now := &titler{store: old}, csr.RowAxis
+	t := &titler{ctx: ctx, o: g.o, most: g.plan.Space / 8}
+	for i, a := range g.reading.axes() {
+		open, err := titlesOf(old, before.axis(sides[i]))
+		if err != nil {
+			return old.Close, err
+		}
+		if open == nil {
+			continue
+		}
+		if now = csr.RowAxis; (sides[i] == format.RowSide) == g.pack.Transposed {
+			now = csr.ColAxis
+		}
+		j := &titleJoin{t: t, open: open, first: true, text: a.Text, eachID: func(visit func(int64, string) error) error {
+			return a.Each(g.scratch, func(id *ids.ID) error {
+				if a.Text {
+					return visit(0, string(id.Text))
+				}
+				return visit(id.Int, "")
+			})
+		}}
+		w.SetTitles(now, j.each())
+	}
+	return old.Close, nil
 }

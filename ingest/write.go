@@ -30,6 +30,13 @@ func (g *ingestion) writeOne(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Abort()) }() // nothing after Commit
+	closing, err := g.keepTitles(ctx, w)
+	if err == nil {
+		_, err = w.Seal()
+	}
+	if err = errors.Join(err, closing()); err != nil {
+		return err
+	}
 	if g.saver.saved {
 		if err := g.saveCommit(w, nil); err != nil {
 			return err
