@@ -172,7 +172,10 @@ func runCoded[C column](ops []op, col []C, code []uint8, table, logs *[256]float
 	n := len(col)
 	switch {
 	case o.kind == ppmi && n > 0:
-		l := o.c - math.Log(sumCoded(code, table, n))
+		l := o.c
+		if s := sumCoded(code, table, n); s != 0 {
+			l -= math.Log(s)
+		}
 		for k, v := range logs[:used] {
 			table[k] = v + l
 		}

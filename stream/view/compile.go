@@ -135,7 +135,12 @@ func (c *compiler) add(s Step, centred map[string]bool) {
 	case "ppmi":
 		at := len(c.ops)
 		c.stage(ofStat(total), func(sums *sums) {
-			c.ops[at].col = each(sums.stat(total), math.Log)
+			c.ops[at].col = each(sums.stat(total), func(x float64) float64 {
+				if x == 0 {
+					return 0 // there is nothing in the column
+				}
+				return math.Log(x)
+			})
 			c.ops[at].c = math.Log(sums.all.value()) - math.Log(s.X)
 		})
 		c.op(op{kind: ppmi})

@@ -136,9 +136,12 @@ func TestCodedStores(t *testing.T) {
 	})
 	for _, values := range []int{1, 10} {
 		a := mat.NewDense(90, 50, nil)
-		a.Apply(func(i, _ int, _ float64) float64 {
+		a.Apply(func(i, j int, _ float64) float64 {
 			if r.IntN(1+i%5) > 0 || i == 7 {
 				return 0
+			}
+			if j%10 == 9 || i%20 == 19 {
+				return 0.5 // which binary>=3 makes 0
 			}
 			return float64(1+r.IntN(values)) / 2
 		}, a)
