@@ -1,0 +1,77 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/csrstream"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// benchStream is n entries in rows of 100, of a matrix with more rows than columns.
+func benchStream(b *testing.B, n int, values csrstream.Type) []byte {
+	var s bytes.Buffer
+	w, err := csrstream.NewWriter(&s, csrstream.Header{ColKeys: csrstream.Int32, Values: values, Rows: int64(n / 100), Cols: min(200000, int64(n/100))})
+	cols, vals := make([]uint32, 100), make([]float64, 100)
+	for row := 0; err == nil && row < n/100; row++ {
+		for i := range cols {
+			cols[i] = uint32((i*min(200000, n/100) + row*7919%400) / 104)
+			if vals[i] = float64(1 + (row+i)*31%10); values == csrstream.Float32 {
+				vals[i] = float64(float32(row*100+i) / 7)
+			}
+		}
+		err = w.AppendRow(int64(row), cols, vals)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s.Bytes()
+}
+
+// BenchmarkCSRStream is the reader alone, one worker, and all of it: bytes from standard input to a store.
+func BenchmarkCSRStream(b *testing.B) {
+	for _, v := range []csrstream.Type{csrstream.Uint8, csrstream.Float32} {
+		stream := benchStream(b, 12e6, v)
+		b.Run("reader/"+string(v), func(b *testing.B) {
+			var bt format.Batch
+			c := format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}
+			for b.Loop() {
+				op := input.Opener{FS: vfs.OS, Stdin: bytes.NewReader(stream), Bytes: new(atomic.Int64)}
+				src, err := openSource(context.Background(), op, "-", Options{}.withDefaults(), nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for err = src.reader.Next(&c); err == nil; err = src.reader.Next(&c) {
+					bt.Reset(0)
+					if err := src.reader.Parse(&c, &bt); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err != io.EOF {
+					b.Fatal(err)
+				}
+				if err := src.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			mbPerSecond(b, stream)
+		})
+		b.Run("ingest/"+string(v), func(b *testing.B) {
+			out := target(b)
+			for b.Loop() {
+				if _, err := Ingest(context.Background(), []string{"-"}, out, Options{Force: true, Stdin: bytes.NewReader(stream)}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			mbPerSecond(b, stream)
+		})
+	}
+}
