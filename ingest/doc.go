@@ -43,9 +43,8 @@
 //
 // Text may begin with a UTF-8 byte order mark; line ends are LF or CRLF; no line may be
 // longer than 256 KiB; blank lines are skipped. Package roles tells which columns of a table are
-// which, for all formats that have such; parts of one matrix agree on them, not on separators or order.
-//
-// [Sniff] tells all that without reading more than the beginnings, with the flags that say it explicitly.
+// which, for all formats that have such; parts of one matrix agree on them, not on separators or order. [Sniff]
+// tells it all from the beginnings of the inputs, with the flags that say it explicitly.
 //
 // Of a graph (Options.Graph) rows and columns are the same ids. Values must be finite. −0 becomes 0.
 // Zeros that are written down are entries, but for those of dense arrays.
