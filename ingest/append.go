@@ -20,6 +20,10 @@ import (
 // the store first; its manifest tells of all of them. Until then, and after any error or
 // cancellation, the store is what it was.
 //
+// The store is read once, or twice where duplicates are combined, and merged with the new entries. Where its
+// order does not stay, as its ids were integers and some new ones are texts, or the other side
+// is the longer one now, or where new ids do not fit in memory, it is sorted anew.
+//
 // Options that shape the matrix are those the store was made with: others that are set
 // must be the same. Duplicates may be any policy if no two entries of the store
 // were at one place. What a store does not hold enough of is refused with an [*AppendError]: a mean of
@@ -60,6 +64,7 @@ type base struct {
 	source  map[string]any
 	nnz     int64
 	size    int64 // bytes
+	spooled bool  // it is read as an input, not merged
 	entries int64 // given, before duplicates were merged
 	bad     int64 // lines that were left out
 	roles   *partRoles

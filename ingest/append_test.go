@@ -214,8 +214,18 @@ func TestAppendRefuses(t *testing.T) {
 // TestAppendAfterDeath: wherever it dies, the store is the old one or the new one, whole, and
 // an append that is resumed ends with the bytes of one without a break.
 func TestAppendAfterDeath(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		texts bool
+		p     plan
+	}{{"merged", false, tiny()}, {"sorted anew", true, crowded()}} {
+		t.Run(c.name, func(t *testing.T) { appendsAfterDeath(t, c.texts, c.p) })
+	}
+}
+
+func appendsAfterDeath(t *testing.T, texts bool, p plan) {
 	r := rand.New(rand.NewPCG(3, 9))
-	first, more := ratings(r, 200, false), ratings(r, 300, true)
+	first, more := ratings(r, 200, false), ratings(r, 300, texts)
 	made := Options{Duplicates: Last, FS: lazyFS{vfs.OS}}
 	in, inMore := write(t, "in", strings.Join(first, "\n")), write(t, "more", strings.Join(more, "\n"))
 	begin := func() string {
@@ -225,11 +235,11 @@ func TestAppendAfterDeath(t *testing.T) {
 	}
 	whole := begin()
 	old := fingerprint(t, whole)
-	if _, err := appendPlan(t, whole, []string{inMore}, "", made, crowded()); err != nil {
+	if _, err := appendPlan(t, whole, []string{inMore}, "", made, p); err != nil {
 		t.Fatal(err)
 	}
 	want, resumes := files(t, whole), 0
-	for round := range 6 {
+	for round := range 3 {
 		store := begin()
 		for step := 40 + r.IntN(300); ; step = step*3/2 + 1 {
 			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}}
@@ -242,7 +252,7 @@ func TestAppendAfterDeath(t *testing.T) {
 			})
 			o := made
 			o.FS, o.Resume, o.CheckpointEvery = fsys, true, 1
-			rep, err := appendPlan(t, store, []string{inMore}, "", o, crowded())
+			rep, err := appendPlan(t, store, []string{inMore}, "", o, p)
 			if died {
 				fsys.Die()
 			}
@@ -265,7 +275,7 @@ func TestAppendAfterDeath(t *testing.T) {
 		leftovers(t, store, true)
 		o := made
 		o.Resume = true
-		if rep, err := appendPlan(t, store, []string{inMore}, "", o, crowded()); err != nil || !rep.Finished {
+		if rep, err := appendPlan(t, store, []string{inMore}, "", o, p); err != nil || !rep.Finished {
 			t.Errorf("resumed once more: %+v, %v", rep, err)
 		}
 	}

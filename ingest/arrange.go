@@ -21,6 +21,9 @@ func (g *ingestion) settle(ctx context.Context) (err error) {
 		g.pack, err = g.o.packer(*r.shape)
 		return err
 	}
+	if g.o.merges() {
+		return g.settleMerged()
+	}
 	if r.generations() > 0 {
 		g.meter.begin(StageIDs, 0)
 	}

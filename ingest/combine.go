@@ -20,6 +20,15 @@ func (g *ingestion) walk(ctx context.Context, emit func(part []extsort.Entry) er
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
+	read := m.Read
+	if g.o.merges() {
+		old, err := g.openCursor()
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, old.s.Close()) }()
+		read = (&baseMerge{c: old, read: m.Read, room: make([]extsort.Entry, walkPart)}).Read
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	c := combiner{
 		policy: g.o.Duplicates, pairs: g.o.Holdout.times(),
@@ -37,7 +46,7 @@ func (g *ingestion) walk(ctx context.Context, emit func(part []extsort.Entry) er
 	}
 	group.Go(func() error {
 		defer close(parts)
-		return g.combine(ctx, m, &c, parts, free)
+		return g.combine(ctx, read, &c, parts, free)
 	})
 	group.Go(func() error {
 		for part := range parts {
@@ -61,7 +70,7 @@ const (
 // combine sends all places to parts, in buffers it takes from free. Under
 // DuplicatesError it sends no more once two entries are at one place, and counts
 // how many others are.
-func (g *ingestion) combine(ctx context.Context, m *extsort.Merger, c *combiner, parts, free chan []extsort.Entry) error {
+func (g *ingestion) combine(ctx context.Context, read func([]extsort.Entry) (int, error), c *combiner, parts, free chan []extsort.Entry) error {
 	for more := true; more; {
 		var part []extsort.Entry
 		select {
@@ -69,7 +78,7 @@ func (g *ingestion) combine(ctx context.Context, m *extsort.Merger, c *combiner,
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		part, n, err := c.next(part, m.Read)
+		part, n, err := c.next(part, read)
 		if err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ func (r *reading) axes() []*ids.Axis {
 // given is how many entries the inputs have, without the store appended to; of an undirected graph, edges.
 func (g *ingestion) given() int64 {
 	n := g.entries()
-	if g.o.base != nil {
+	if g.o.base != nil && g.o.base.spooled {
 		n -= g.o.base.nnz
 	}
 	if g.o.Graph != Undirected {

@@ -64,7 +64,8 @@ type ingestion struct {
 	resumed *journal // nil: begun anew
 
 	pack    extsort.Packer
-	rounded int64 // sums of duplicates that are no float64, as last walked
+	known   [2]*ids.Known // of the store that is merged, by side
+	rounded int64         // sums of duplicates that are no float64, as last walked
 
 	// What is written, if not all: see sift.
 	sieve       *sieve
@@ -106,12 +107,20 @@ func run(ctx context.Context, names []string, out string, o Options, p plan) (*R
 			}
 		}
 	}
-	report, err := attempt(ctx, names, out, o, p)
-	if o.Resume && errors.Is(err, scratch.ErrDamaged) {
-		o.Log.Warn("what was left by an ingest before is damaged: it begins anew", "error", err)
-		report, err = attempt(ctx, names, out, o, p)
+	damaged := false
+	for {
+		report, err := attempt(ctx, names, out, o, p)
+		switch {
+		case o.merges() && errors.Is(err, ids.ErrReorder):
+			o.Log.Debug("the store is sorted anew", "why", err)
+			o.base.spooled = true
+		case o.Resume && !damaged && errors.Is(err, scratch.ErrDamaged):
+			o.Log.Warn("what was left by an ingest before is damaged: it begins anew", "error", err)
+			damaged = true
+		default:
+			return report, err
+		}
 	}
-	return report, err
 }
 
 // attempt goes on from what an ingest before has left, or begins one. Damaged

@@ -64,6 +64,7 @@ type journal struct {
 	Test        string // fingerprint of the store of what is held out
 	Duplicates  int64
 	Roles       *partRoles `json:",omitempty"` // of the columns of the first input
+	Spooled     bool       `json:",omitempty"` // the store appended to is an input
 	Titled      bool       `json:",omitempty"` // the input has titles
 	Loops       int64      `json:",omitempty"` // edges from a node to itself
 	Resumes     int

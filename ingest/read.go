@@ -148,6 +148,9 @@ func (l lanes) pass(j *job) {
 func (r *reading) read(ctx context.Context, l lanes) error {
 	var prev *source
 	for i, name := range r.names {
+		if i == 0 && r.o.merges() {
+			continue
+		}
 		src, err := openSource(ctx, r.open, name, r.o, prev)
 		if err == nil && r.roles == nil && !src.base && (prev == nil || prev.base) {
 			r.roles = rolesOfPart(src.reader)

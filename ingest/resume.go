@@ -69,6 +69,9 @@ func (g *ingestion) unfinished() (*journal, error) {
 	if err != nil {
 		return nil, &ResumeError{Spool: g.scratch.Name, Err: err}
 	}
+	if g.o.merges() && j.Spooled {
+		return nil, ids.ErrReorder
+	}
 	if j.Test != "" && len(j.Runs) == 0 { // a pair that was made in memory, perhaps half of it published
 		g.saver.saved = true
 		return nil, g.scratch.Sweep(map[string]bool{scratch.Journal: true})
@@ -252,7 +255,7 @@ func (g *ingestion) journal(step string) *journal {
 		Entries: g.spool.N, Spilled: g.spool.Spilled(), MostRuns: g.spool.Most,
 		Users: r.users.State(), Items: r.items.State(),
 		Seconds:    g.meter.spent(),
-		Duplicates: g.report.Duplicates, Resumes: g.report.Resumes, Titled: g.report.Titled, Roles: r.roles, Loops: g.report.SelfLoops,
+		Duplicates: g.report.Duplicates, Resumes: g.report.Resumes, Titled: g.report.Titled, Roles: r.roles, Spooled: g.o.base != nil && g.o.base.spooled, Loops: g.report.SelfLoops,
 	}
 	if g.resumed != nil {
 		j.Memory = g.resumed.Memory // its runs are no longer than that allows
@@ -293,5 +296,5 @@ func resumable(err error) bool {
 		memory    *MemoryError
 	)
 	return !errors.As(err, &parse) && !errors.As(err, &duplicate) && !errors.As(err, &memory) &&
-		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrEmpty) && !errors.Is(err, scratch.ErrDamaged)
+		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrEmpty) && !errors.Is(err, scratch.ErrDamaged) && !errors.Is(err, ids.ErrReorder)
 }

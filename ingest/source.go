@@ -108,7 +108,10 @@ func (src *source) open(o Options, prev *source) (err error) {
 		return alone(src.Name)
 	}
 	src.format, src.leftOut = in.Format, in.LeftOut
-	if prev != nil && prev.base {
+	if o.base != nil && (prev == nil || prev.base) {
+		if src.shape != nil {
+			return alone(src.Name)
+		}
 		return o.base.follows(src, o)
 	}
 	return src.agree(prev)

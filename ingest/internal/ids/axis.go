@@ -44,7 +44,8 @@ type Axis struct {
 	ranks *rankReader
 	now   []uint32 // ranks of generation gen
 	gen   int
-	all   bool // now has those of all generations
+	known *Known // ids there were before
+	all   bool   // now has those of all generations
 }
 
 // New begins to number.
@@ -308,7 +309,9 @@ func (a *Axis) Closed() (n int64) {
 
 // Sorted lets go what only sorting needs.
 func (a *Axis) Sorted() error {
-	a.now = nil
+	if a.known == nil {
+		a.now = nil
+	}
 	if a.ranks == nil {
 		return nil
 	}
@@ -322,7 +325,7 @@ func (a *Axis) Close() error { return errors.Join(a.Sorted(), a.log.close()) }
 
 // Name is the text of the id of a rank, and its number among all that Number has numbered.
 func (a *Axis) Name(s *scratch.Dir, rank int64) (name string, number int64) {
-	if len(a.closed) == 0 {
+	if len(a.closed) == 0 && a.known == nil {
 		return a.dict.name(a.order[rank]), int64(a.order[rank])
 	}
 	_ = a.Each(s, func(r *ID) error { // it is for a message only
@@ -330,7 +333,7 @@ func (a *Axis) Name(s *scratch.Dir, rank int64) (name string, number int64) {
 			if name = string(r.Text); !a.Text {
 				name = strconv.FormatInt(r.Int, 10)
 			}
-			for _, l := range a.closed[:r.gen] {
+			for _, l := range a.closed[:min(len(a.closed), int(r.gen))] {
 				number += l.N
 			}
 			number += int64(r.temp)
@@ -346,6 +349,9 @@ var errFound = errors.New("found")
 
 // Each visits the ids in ascending order.
 func (a *Axis) Each(s *scratch.Dir, visit func(*ID) error) error {
+	if a.known != nil {
+		return a.eachKnown(visit)
+	}
 	if len(a.closed) > 0 {
 		return mergeLists(s, context.Background(), []List{a.names}, nil, visit)
 	}
@@ -364,4 +370,4 @@ func (a *Axis) Each(s *scratch.Dir, visit func(*ID) error) error {
 }
 
 // Natural tells whether the ids are 0 … n−1.
-func (a *Axis) Natural() bool { return len(a.closed) == 0 && a.dict.natural(a.order) }
+func (a *Axis) Natural() bool { return a.known == nil && len(a.closed) == 0 && a.dict.natural(a.order) }

@@ -1,0 +1,126 @@
+package ids
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+)
+
+// Known are ids in ascending order that an axis has before any other: those of a store.
+type Known struct {
+	Text bool
+	N    int64
+	// Each visits them in order; the ID is valid during the call only.
+	Each func(visit func(*ID) error) error
+
+	inserts []int64 // for each new id in order, how many known ones are before it
+}
+
+// ErrReorder: known ids are integers and others are texts, or the others do not fit in memory.
+var ErrReorder = errors.New("the ids there were do not stay in their order")
+
+// Walk gives the ranks of known ids 0, 1, 2, …, one with each call.
+func (k *Known) Walk() func() int64 {
+	i, n := int64(-1), 0
+	return func() int64 {
+		for i++; n < len(k.inserts) && k.inserts[n] <= i; n++ {
+		}
+		return i + int64(n)
+	}
+}
+
+// SettleKnown is Settle for an axis that has the ids of k as well.
+func (a *Axis) SettleKnown(k *Known) error {
+	if len(a.closed) > 0 || a.dict.isText && !k.Text && k.N > 0 {
+		return ErrReorder
+	}
+	if k.Text && !a.dict.isText {
+		a.dict.toText()
+	}
+	a.order, a.Text = a.dict.order(), a.dict.isText
+	a.now = make([]uint32, len(a.order))
+	at, count := 0, int64(0)
+	var own ID
+	k.inserts = k.inserts[:0]
+	before := func(old *ID) (same bool) { // takes what is before old, or old itself
+		for at < len(a.order) {
+			own = a.id(at)
+			c := 1
+			if old != nil {
+				if c = -cmp.Compare(own.Int, old.Int); a.Text {
+					c = -bytes.Compare(own.Text, old.Text)
+				}
+			}
+			if c < 0 {
+				return false
+			}
+			a.now[a.order[at]] = uint32(count + int64(len(k.inserts)))
+			at++
+			if c == 0 {
+				return true
+			}
+			k.inserts = append(k.inserts, count)
+		}
+		return false
+	}
+	err := k.Each(func(old *ID) error {
+		before(old)
+		count++
+		return nil
+	})
+	before(nil)
+	a.N, a.known = count+int64(len(k.inserts)), k
+	if err == nil && a.N > maxIDs {
+		err = errTooMany()
+	}
+	return err
+}
+
+// id is the one of a place in the order.
+func (a *Axis) id(at int) (r ID) {
+	if t := int(a.order[at]); a.Text {
+		r.Text = a.dict.text.at(t)
+	} else {
+		r.Int = a.dict.ints.at(t)
+	}
+	return r
+}
+
+// eachKnown visits all ids in ascending order.
+func (a *Axis) eachKnown(visit func(*ID) error) error {
+	at, n, count := 0, 0, int64(0)
+	isNew := make([]bool, 0, len(a.order)) // of the order: it is no known one
+	last := int64(-1)
+	for i := range a.order {
+		rank := int64(a.now[a.order[i]])
+		isNew = append(isNew, n < len(a.known.inserts) && a.known.inserts[n]+int64(n) == rank && rank > last)
+		if last = rank; isNew[i] {
+			n++
+		}
+	}
+	n = 0
+	insert := func() error {
+		for ; n < len(a.known.inserts) && a.known.inserts[n] <= count; n++ {
+			for !isNew[at] {
+				at++
+			}
+			r := a.id(at)
+			at++
+			if err := visit(&r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := a.known.Each(func(old *ID) error {
+		if err := insert(); err != nil {
+			return err
+		}
+		count++
+		return visit(old)
+	})
+	if err != nil {
+		return err
+	}
+	return insert()
+}
