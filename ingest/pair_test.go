@@ -324,3 +324,35 @@ func TestDuplicateOutsideOfTheTimes(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParseHoldout: what is taken is taken again in the form it is written in.
+func FuzzParseHoldout(f *testing.F) {
+	for _, s := range []string{"random:0.2", "last:1", "time:1e-3", "after:2019-07-28", "after:978300760.5"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		h, err := ParseHoldout(s)
+		if err != nil || h.Kind == HoldoutAfter && (h.After.Year() < 0 || h.After.Year() > 9999) {
+			return
+		}
+		if again, err := ParseHoldout(h.String()); err != nil || again != h {
+			t.Fatalf("%q is %v, that is %v, %v", s, h, again, err)
+		}
+	})
+}
+
+// TestAppendToWhatHasBeenSifted: what was left out or held out of a store is not there to be counted again.
+func TestAppendToWhatHasBeenSifted(t *testing.T) {
+	in := write(t, "log", "1,1,1,5\n1,2,1,6\n2,1,1,7\n2,2,1,8\n3,1,1,9\n")
+	for _, o := range []Options{
+		{Filter: Filter{MinPerRow: 2}}, {Filter: Filter{Until: time.Unix(9, 0)}}, {Holdout: Holdout{Kind: HoldoutLast, N: 1}},
+	} {
+		o.Columns = []string{"1", "2", "3", "4"}
+		out := target(t)
+		mustIngest(t, []string{in}, out, o)
+		var ae *AppendError
+		if _, err := Append(t.Context(), out, []string{in}, out+".more", Options{}); !errors.As(err, &ae) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: %v", o.Filter, err)
+		}
+	}
+}
