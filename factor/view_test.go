@@ -1,12 +1,14 @@
 package factor_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/james-bowman/sparse"
@@ -141,5 +143,28 @@ func TestViewExplain(t *testing.T) {
 	if v == nil || v.Reads != 2 || len(v.Steps) != 3 || v.Steps[1].Reads != 1 || v.Steps[2].Reads != 1 ||
 		v.Steps[0].Entries != "those that do not become 0" || v.Steps[1].High != 1 || v.Steps[2].Pattern == v.Steps[1].Pattern {
 		t.Errorf("%+v", v)
+	}
+}
+
+// A run that is interrupted while the statistics are measured leaves nothing; how far they are is told.
+func TestViewInterrupted(t *testing.T) {
+	store := random(t, 50000, 60, 6)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	dir := filepath.Join(t.TempDir(), "out")
+	var told, of atomic.Int64
+	_, err := factor.Run(ctx, store, factor.Options{Rank: 2, Dir: dir, View: pipeline(t, "tfidf"), Measuring: func(done, total int64) {
+		told.Store(done)
+		of.Store(total)
+		cancel()
+	}})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "statistics of the view") {
+		t.Errorf("%v", err)
+	}
+	if told.Load() == 0 || told.Load() > of.Load() {
+		t.Errorf("%d of %d", told.Load(), of.Load())
+	}
+	if left, err := filepath.Glob(dir + "*"); err != nil || len(left) > 0 {
+		t.Errorf("%v is left behind, %v", left, err)
 	}
 }
