@@ -250,7 +250,7 @@ func (g *ingestion) journal(step string) *journal {
 	r := g.reading
 	j := &journal{
 		Version: journalVersion, Inputs: g.files(), Options: g.o.shaping(), Memory: g.o.Memory,
-		Step: step, Serial: g.scratch.Serial, Place: r.place, Format: r.format, Shape: r.shape,
+		Step: step, Serial: g.scratch.Serial, Place: r.place, Format: r.format, Shape: r.shape.clone(),
 		Lines: g.report.Lines, Bad: g.report.BadLines, LeftOut: g.report.LeftOut, InputBytes: r.uncompressed,
 		Entries: g.spool.N, Spilled: g.spool.Spilled(), MostRuns: g.spool.Most,
 		Users: r.users.State(), Items: r.items.State(),

@@ -34,6 +34,15 @@ type shape struct {
 	First      int64 `json:",omitempty"` // index of the first column in keys
 }
 
+// clone is a copy: a journal is written while a late shape is declared.
+func (s *shape) clone() *shape {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	return &c
+}
+
 // lateKey is the key of a place as long as the shape is not known, and beside ids.
 func lateKey(row, col int64) uint64 { return uint64(row)<<32 | uint64(col) }
 
