@@ -77,7 +77,7 @@ func ParseHoldout(s string) (h Holdout, err error) {
 func ParseTime(s string) (time.Time, error) {
 	t, err := format.ParseTime([]byte(s))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%q: %w; want a date as 2019-07-28, a datetime as 2019-07-28T23:15:40Z or seconds since 1970", s, err)
+		return time.Time{}, fmt.Errorf("%q: %w", s, err)
 	}
 	return time.UnixMicro(int64(t)).UTC(), nil
 }

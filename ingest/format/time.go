@@ -13,7 +13,7 @@ import (
 type Time int64
 
 // ErrTime is what is wrong with a time that is neither a number nor of ISO 8601.
-var ErrTime = errors.New("not a time")
+var ErrTime = errors.New("not a time; want a date as 2019-07-28, a datetime as 2019-07-28T23:15:40Z or seconds since 1970")
 
 // String is the moment in UTC, RFC 3339.
 func (t Time) String() string { return time.UnixMicro(int64(t)).UTC().Format(time.RFC3339Nano) }
@@ -57,11 +57,19 @@ func ParseTime(b []byte) (Time, error) {
 	}
 	// Other spellings, as 1.26e+09 and 007.
 	v, err := strconv.ParseFloat(string(b), 64)
-	if err != nil || math.Abs(v) >= 1<<63 || v != v || bytes.ContainsAny(b, "xXpP_") {
+	if err != nil || bytes.ContainsAny(b, "xXpP_") {
+		return 0, ErrTime
+	}
+	return TimeOfFloat(v)
+}
+
+// TimeOfFloat is the moment of a number as TimeOf has it, to the nearest microsecond. An error is ErrTime.
+func TimeOfFloat(v float64) (Time, error) {
+	if math.Abs(v) >= 1<<63 || v != v {
 		return 0, ErrTime
 	}
 	n := int64(v)
-	return TimeOf(n) + Time((v-math.Trunc(v))*float64(micros(n))), nil
+	return TimeOf(n) + Time(math.Round((v-math.Trunc(v))*float64(micros(n)))), nil
 }
 
 // micros is how many microseconds the unit of a number has; 0: less than one.

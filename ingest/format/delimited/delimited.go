@@ -152,7 +152,7 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 			if bytes.Equal(l, p.header) {
 				return nil // as above
 			}
-			return p.fail(line, s.Col, "time", base[s.A:s.B], fmt.Errorf("%w: want a number or a date of ISO 8601", err))
+			return p.fail(line, s.Col, "time", base[s.A:s.B], err)
 		}
 	}
 	userID, itemID := base[user.A:user.B], base[item.A:item.B]

@@ -2,7 +2,8 @@
 //
 // Which keys are user, item and value is told by Input.Columns, else by their names (package roles) in
 // the first lines; without a value every entry is 1. Ids are texts, or numbers that are integers; values
-// are numbers, texts of numbers, or true and false. A line without one of the keys, or with null or a nested value there,
+// are numbers, texts of numbers, or true and false; times, where Input.Times asks for them, what format.ParseTime
+// reads, as numbers or texts. A line without one of the keys, or with null or a nested value there,
 // or with the key twice, is a bad line. Other keys may hold anything.
 package jsonlines
 
@@ -14,6 +15,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -54,10 +56,15 @@ var (
 // A reader reads one input.
 type reader struct {
 	*text.Lines
-	a    roles.Assignment
-	keys []string // of user, item and perhaps value
-	want string
+	a     roles.Assignment
+	keys  []string // of user, item and perhaps value and time
+	value int      // place of the value among them, or −1
+	time  int      // that of the time, or −1
+	want  string
 }
+
+// maxKeys is how many keys are read at most.
+const maxKeys = 4
 
 func open(in *format.Input) (format.Reader, error) {
 	lines, err := text.NewLines(in)
@@ -112,16 +119,25 @@ func (p *reader) assign(sample [][]byte, in *format.Input) (err error) {
 	if err != nil {
 		return err
 	}
+	p.keys, p.value, p.time = []string{names[p.a.Row], names[p.a.Col]}, -1, -1
+	if p.a.Value >= 0 && !in.Events {
+		p.value, p.keys = len(p.keys), append(p.keys, names[p.a.Value])
+	}
 	if prev, ok := in.Before.(*reader); ok {
 		if err := p.agree(prev); err != nil {
 			return err
 		}
 	}
-	p.keys = []string{names[p.a.Row], names[p.a.Col]}
-	p.want = fmt.Sprintf("{%q: …, %q: …", p.keys[0], p.keys[1])
-	if p.a.Value >= 0 && !in.Events {
-		p.keys = append(p.keys, names[p.a.Value])
-		p.want += fmt.Sprintf(", %q: …", p.keys[2])
+	if in.Times {
+		at, err := p.a.Time(names)
+		if err != nil {
+			return err
+		}
+		in.HasTimes, p.time, p.keys = true, len(p.keys), append(p.keys, names[at])
+	}
+	p.want = "{"
+	for i, key := range p.keys {
+		p.want += strings.Repeat(", ", min(i, 1)) + strconv.Quote(key) + ": …"
 	}
 	p.want += "}"
 	return nil
@@ -129,9 +145,9 @@ func (p *reader) assign(sample [][]byte, in *format.Input) (err error) {
 
 // agree tells where an input and the one before it are not parts of one matrix.
 func (p *reader) agree(prev *reader) error {
-	if with := []string{"values", "no values"}; (p.a.Value < 0) != (len(prev.keys) < 3) {
+	if with := []string{"values", "no values"}; (p.value < 0) != (prev.value < 0) {
 		i := 0
-		if p.a.Value < 0 {
+		if p.value < 0 {
 			i = 1
 		}
 		return fmt.Errorf("%w: this part has %s, %s has %s", text.ErrParts, with[i], prev.In.Name, with[1-i])
@@ -172,9 +188,9 @@ func (p *reader) Locate(c *format.Chunk, n int) format.Position { return text.Lo
 
 // line appends the entry of one line, or tells why it has none.
 func (p *reader) line(l []byte, b *format.Batch) *format.ParseError {
-	var got [3]value
+	var got [maxKeys]value
 	if !p.flat(l, &got) {
-		got = [3]value{}
+		got = [maxKeys]value{}
 		if err := each(l, func(key []byte, v value) { p.take(&got, key, v) }); err != nil {
 			pe := &format.ParseError{Text: text.Shorten(l), Err: err}
 			if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -183,7 +199,7 @@ func (p *reader) line(l []byte, b *format.Batch) *format.ParseError {
 			return pe
 		}
 	}
-	val := 1.0
+	val, at := 1.0, format.Time(0)
 	for i, key := range p.keys {
 		v := &got[i]
 		var err error
@@ -198,6 +214,8 @@ func (p *reader) line(l []byte, b *format.Batch) *format.ParseError {
 			err = errNested
 		case i < 2:
 			err = v.id()
+		case i == p.time:
+			at, err = v.moment()
 		default:
 			val, err = v.float()
 		}
@@ -213,11 +231,14 @@ func (p *reader) line(l []byte, b *format.Batch) *format.ParseError {
 		}
 	}
 	b.AddValue(val)
+	if p.time >= 0 {
+		b.Time = append(b.Time, at)
+	}
 	return nil
 }
 
 // take keeps a value if its key is wanted.
-func (p *reader) take(got *[3]value, key []byte, v value) {
+func (p *reader) take(got *[maxKeys]value, key []byte, v value) {
 	for i, k := range p.keys {
 		if string(key) == k {
 			v.twice = got[i].kind != missing
@@ -270,6 +291,14 @@ func (v *value) id() error {
 		return errNoID
 	}
 	return nil
+}
+
+// moment makes a time of a value.
+func (v *value) moment() (format.Time, error) {
+	if v.kind == boolean || v.bad {
+		return 0, format.ErrTime
+	}
+	return format.ParseTime(v.text)
 }
 
 // float makes a value of the matrix of a value.

@@ -59,7 +59,7 @@ func valueOf(raw []byte, at int) value {
 
 // flat reads an object without nested values and escapes, as most are. It tells whether the
 // line is one; else nothing is known of it.
-func (p *reader) flat(l []byte, got *[3]value) bool {
+func (p *reader) flat(l []byte, got *[maxKeys]value) bool {
 	i := blanks(l, 0)
 	if i == len(l) || l[i] != '{' {
 		return false
