@@ -289,9 +289,16 @@ func FuzzParquet(f *testing.F) {
 	}
 	rows, _ := parquetRows(40)
 	f.Add(written(f, rows, 30))
+	f.Add(written(f, []struct {
+		User, Item int64
+		At         int64 `parquet:",timestamp(nanosecond)"`
+	}{{1, 2, 3}, {1, 4, 5}}, 1))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if _, err := parseParquet(data); err != nil && strings.Contains(err.Error(), "\n") {
 			t.Fatalf("error of several lines: %q", err)
+		}
+		if _, err := parquetTimes(t, data); err != nil && strings.Contains(err.Error(), "\n") {
+			t.Fatalf("error of several lines, with times: %q", err)
 		}
 	})
 }

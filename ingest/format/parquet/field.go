@@ -32,9 +32,10 @@ type field struct {
 	what     string
 	nested   bool // or repeated
 	optional bool
-	time     bool
+	unit     timeUnit
 	kind     kind
 	isID     bool
+	isTime   bool
 }
 
 // fieldsOf are the columns at the top of a schema.
@@ -60,6 +61,7 @@ func fieldsOf(schema []element) (all []*field, err error) {
 const (
 	convertedDecimal = 5
 	convertedDate    = 6
+	convertedMillis  = 9
 	convertedMicros  = 10 // the last of the times
 	convertedUint8   = 11
 	convertedUint64  = 14
@@ -79,12 +81,15 @@ func newField(e element, leaf int) *field {
 		f.what = "of an unknown type"
 		return f
 	}
-	f.what = "of type " + physNames[e.phys]
+	f.what, f.unit = "of type "+physNames[e.phys], unitOf(e)
 	known := e.logical == 0 || e.logical == logicalString || e.logical == logicalEnum || e.logical == logicalInt
 	isDecimal := e.logical == logicalDecimal || e.logical == 0 && e.converted == convertedDecimal
 	switch {
-	case e.logical >= logicalDate && e.logical < logicalInterval, e.logical == 0 && e.converted >= convertedDate && e.converted <= convertedMicros:
-		f.time, f.what = true, "a time"
+	case f.unit == unitOther:
+		f.what = "a time without a date"
+		return f
+	case f.unit != unitNone:
+		f.what = "a time"
 		return f
 	case e.logical == 0 && e.converted > convertedInt64:
 		return f
@@ -122,10 +127,12 @@ func (f *field) numeric() bool {
 	return f.kind == integer || f.kind == natural || f.kind == number || f.kind == decimal
 }
 
-// can tells whether a column can hold ids, or values.
+// can tells whether a column can hold ids, times, or values.
 func (f *field) can() bool {
 	switch {
-	case f.nested || f.time || f.kind == other:
+	case f.isTime:
+		return f.canTime()
+	case f.nested || f.unit != unitNone || f.kind == other:
 		return false
 	case f.isID:
 		return f.kind != decimal && (f.scale == 0 || f.kind != integer)
@@ -142,10 +149,10 @@ func (f *field) encode(b []byte, v *values, i uint32) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// A part is a decoded id or value.
+// A part is a decoded id, value or time.
 type part struct {
 	text   []byte // of an id; nil: it is n
-	n      int64
+	n      int64  // or a format.Time
 	value  float64
 	err    error
 	offend []byte // what err is about, if it is a text
@@ -168,7 +175,7 @@ var (
 	errEmpty = text.ErrEmptyField
 )
 
-// decode is the inverse of encode, and makes an id or a value of it.
+// decode is the inverse of encode, and makes an id, a value or a time of it.
 func (f *field) decode(b []byte) (s part, rest []byte) {
 	if f.kind <= number {
 		bits := binary.LittleEndian.Uint64(b)
@@ -178,6 +185,12 @@ func (f *field) decode(b []byte) (s part, rest []byte) {
 	n, k := binary.Uvarint(b)
 	raw, rest := b[k:k+int(n)], b[k+int(n):]
 	switch {
+	case f.isTime:
+		var at format.Time
+		if at, s.err = format.ParseTime(raw); s.err != nil {
+			s.offend = raw
+		}
+		s.n = int64(at)
 	case f.kind == uuid && len(raw) == 16:
 		s.text = fmt.Appendf(nil, "%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
 	case f.isID && len(raw) == 0:
@@ -196,10 +209,12 @@ func (f *field) decode(b []byte) (s part, rest []byte) {
 	return s, rest
 }
 
-// number makes an id or a value of a number.
+// number makes an id, a value or a time of a number.
 func (f *field) number(s *part, bits uint64) {
 	x := math.Float64frombits(bits)
 	switch {
+	case f.isTime:
+		f.moment(s, bits)
 	case f.kind == number && !f.isID:
 		if s.value = x; x-x != 0 {
 			s.err, s.offend = format.ErrNotFinite, fmt.Append(nil, x)

@@ -46,6 +46,7 @@ type element struct {
 	converted int // −1: none
 	logical   int // the field of the union LogicalType; 0: none
 	unsigned  bool
+	unit      int // of timestamps: 1 milliseconds, 2 microseconds, 3 nanoseconds; 0: not known
 }
 
 // A chunk is what the footer says about a column of a row group.
@@ -152,13 +153,14 @@ func (t *thrift) element() element {
 
 // Logical types: their fields of the union.
 const (
-	logicalString   = 1
-	logicalEnum     = 4
-	logicalDecimal  = 5
-	logicalDate     = 6
-	logicalInterval = 9
-	logicalInt      = 10
-	logicalUUID     = 14
+	logicalString    = 1
+	logicalEnum      = 4
+	logicalDecimal   = 5
+	logicalDate      = 6
+	logicalTimestamp = 8
+	logicalInterval  = 9
+	logicalInt       = 10
+	logicalUUID      = 14
 )
 
 func (t *thrift) logicalType(e *element) {
@@ -174,6 +176,12 @@ func (t *thrift) logicalType(e *element) {
 				return true
 			case id == logicalInt && field == 2:
 				e.unsigned = kind == thriftFalse
+			case id == logicalTimestamp && field == 2 && kind == thriftStruct:
+				t.fields(func(unit int, _ byte) bool {
+					e.unit = unit
+					return false
+				})
+				return true
 			}
 			return false
 		})

@@ -1,15 +1,16 @@
 // Package parquet reads a table of entries from an Apache Parquet file: a column of
-// users, one of items, and perhaps one of values. Which is which is told by Input.Columns, else
-// by the names of the columns (package roles).
+// users, one of items, and perhaps one of values and one of times. Which is which is told by
+// Input.Columns, else by the names of the columns (package roles), of times also by their type.
 //
 // Ids are integers, texts, UUIDs, or floating-point numbers that are integers, as pandas makes them
-// of integers with gaps. Values are numbers, booleans, decimals, or texts of numbers. A null where
-// an id or a value is needed makes its row a bad line. Columns that are nested or repeated
-// are no ids and no values; those that are not needed are not read.
+// of integers with gaps. Values are numbers, booleans, decimals, or texts of numbers. Times
+// are dates, timestamps, or numbers and texts as format.ParseTime reads them; without a zone they are of UTC. A null where
+// one of these is needed makes its row a bad line. Columns that are nested or repeated
+// are none of them; those that are not needed are not read.
 //
 // A file begins at its end: it has to be a plain file, not standard input. Positions are
 // numbers of rows, counted from 1 over all row groups. Only part of a row group is in memory: the
-// pages of three columns and their dictionaries.
+// pages of up to four columns and their dictionaries.
 package parquet
 
 import (
@@ -43,12 +44,15 @@ type reader struct {
 	in      *format.Input
 	groups  []group
 	a       roles.Assignment
-	fields  []*field // row keys, column keys and perhaps values
+	fields  []*field // row keys, column keys and perhaps values and times
 	group   int      // being read, or len(groups)
 	left    int64    // rows of it
 	row     int64    // rows given out, of all groups
-	columns [3]column
+	columns [maxFields]column
 }
+
+// maxFields is how many columns are read at most.
+const maxFields = 4
 
 func open(in *format.Input) (format.Reader, error) {
 	p := &reader{in: in}
@@ -94,7 +98,7 @@ func (p *reader) assign(schema []element) error {
 	var of []roles.Field
 	for _, f := range all {
 		names = append(names, f.name)
-		of = append(of, roles.Field{Name: f.name, Numeric: f.numeric(), Empty: f.nested || f.time && roles.Read(f.name).Role != roles.Time})
+		of = append(of, roles.Field{Name: f.name, Numeric: f.numeric(), Empty: f.nested || f.unit != unitNone && roles.Read(f.name).Role != roles.Time})
 	}
 	if len(p.in.Columns) > 0 {
 		p.a, err = roles.Given(names, p.in.Columns)
@@ -109,17 +113,44 @@ func (p *reader) assign(schema []element) error {
 			return err
 		}
 	}
-	for i, c := range []int{p.a.Row, p.a.Col, p.a.Value} {
+	at, err := p.timeOf(all, names)
+	if err != nil {
+		return err
+	}
+	for i, c := range []int{p.a.Row, p.a.Col, p.a.Value, at} {
 		if c < 0 || i == 2 && p.in.Events {
-			break
+			continue
 		}
 		f := *all[c]
-		if f.isID = i < 2; !f.can() {
-			return fmt.Errorf("column %q is %s: %w as %s; --columns chooses others", f.name, f.what, format.ErrUnsupported, []string{"the row", "the column", "the value"}[i])
+		if f.isID, f.isTime = i < 2, i == 3; !f.can() {
+			remedy := "--columns chooses others"
+			if f.isTime && f.phys == physInt96 {
+				remedy = "write timestamps as INT64 (TIMESTAMP_MICROS)"
+			}
+			return fmt.Errorf("column %q is %s: %w as %s; %s", f.name, f.what, format.ErrUnsupported, []string{"the row", "the column", "the value", "the time"}[i], remedy)
 		}
 		p.fields = append(p.fields, &f)
 	}
 	return nil
+}
+
+// timeOf is the column of times: −1 if they have not been asked for. Where no name tells of a
+// time, types do.
+func (p *reader) timeOf(all []*field, names []string) (at int, err error) {
+	if len(p.a.Times) == 0 {
+		for c, f := range all {
+			if f.unit > unitOther {
+				p.a.Times = append(p.a.Times, c)
+				p.a.Columns[c].Role, p.a.Columns[c].Why = roles.Time.String(), "its type is that of times"
+			}
+		}
+	}
+	if !p.in.Times {
+		return -1, nil
+	}
+	at, err = p.a.Time(names)
+	p.in.HasTimes = err == nil
+	return at, err
 }
 
 // agree tells where a file and the one before it are not parts of one matrix.
@@ -214,7 +245,7 @@ func (p *reader) Next(c *format.Chunk) (err error) {
 }
 
 const (
-	// rowsOfChunk bounds a chunk: each row may become an entry of 24 bytes.
+	// rowsOfChunk bounds a chunk: each row may become an entry of 24 bytes, and 8 of its time.
 	rowsOfChunk = 1 << 15
 	// longField is the room kept for a field; ids that are longer make the chunk grow.
 	longField = 1 << 10
@@ -262,7 +293,7 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 // entry decodes one row.
 func (p *reader) entry(data []byte, row int64, b *format.Batch) (rest []byte, bad error) {
 	nulls, rest := data[0], data[1:]
-	var parts [3]part
+	var parts [maxFields]part
 	for i, f := range p.fields {
 		if nulls&(1<<i) != 0 {
 			parts[i].err = errNull
@@ -278,8 +309,12 @@ func (p *reader) entry(data []byte, row int64, b *format.Batch) (rest []byte, ba
 	parts[0].add(&b.Row)
 	parts[1].add(&b.Col)
 	v := 1.0
-	if len(p.fields) > 2 {
-		v = parts[2].value
+	for i := 2; i < len(p.fields); i++ {
+		if p.fields[i].isTime {
+			b.Time = append(b.Time, format.Time(parts[i].n))
+		} else {
+			v = parts[i].value
+		}
 	}
 	b.AddValue(v)
 	return rest, nil

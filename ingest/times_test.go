@@ -1,0 +1,309 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/format/parquet"
+)
+
+// timeRow is a row with its time in every way a column can have it.
+type timeRow struct {
+	User    string    `parquet:"user"`
+	Item    int64     `parquet:"item"`
+	Rating  float64   `parquet:"rating"`
+	Seconds int32     `parquet:"seconds"`
+	Micros  int64     `parquet:"micros"`
+	Float   float64   `parquet:"float"`
+	Natural uint64    `parquet:"natural"`
+	Milli   time.Time `parquet:"milli,timestamp(millisecond)"`
+	Micro   time.Time `parquet:"micro,timestamp(microsecond)"`
+	Nano    time.Time `parquet:"nano,timestamp(nanosecond),optional"`
+	Local   int64     `parquet:"local,timestamp(millisecond:local)"`
+	Text    string    `parquet:"text,dict"`
+	Bytes   []byte    `parquet:"bytes,delta"`
+}
+
+func timeRows(r *rand.Rand, n int) []timeRow {
+	rows := make([]timeRow, n)
+	for i := range rows {
+		at := time.Unix(1_000_000_000+r.Int64N(90)*1000, 0).UTC()
+		rows[i] = timeRow{
+			User: fmt.Sprintf("u%d", r.IntN(n/6+1)), Item: r.Int64N(40), Rating: float64(r.IntN(9)),
+			Seconds: int32(at.Unix()), Micros: at.UnixMicro(), Float: float64(at.Unix()), Natural: uint64(at.UnixNano()), Milli: at, Micro: at, Nano: at,
+			Local: at.UnixMilli(), Text: at.Format(time.RFC3339), Bytes: []byte(at.Add(2*time.Hour).Format(time.DateTime) + "+02:00"),
+		}
+	}
+	return rows
+}
+
+// TestOneLogInThreeFormats: CSV, JSON lines and Parquet with times of every type give one store, and one pair of stores.
+func TestOneLogInThreeFormats(t *testing.T) {
+	rows := timeRows(rand.New(rand.NewPCG(7, 9)), 300)
+	csv, jsonl := "user,item,rating,timestamp\n", ""
+	for i, row := range rows {
+		csv += fmt.Sprintf("%s,%d,%g,%d\n", row.User, row.Item, row.Rating, row.Seconds)
+		jsonl += fmt.Sprintf(`{"user":%q,"ts":%s,"item":%d,"rating":%g}`+"\n", row.User, []string{
+			fmt.Sprint(row.Seconds), fmt.Sprintf("%d.0", row.Micros), fmt.Sprintf("%.9e", row.Float), `"` + row.Text + `"`,
+			`"` + strings.Replace(string(row.Bytes), " ", `\u0020`, 1) + `"`,
+		}[i%5], row.Item, row.Rating)
+	}
+	inputs := map[string]string{"CSV": write(t, "csv", csv), "JSON lines": write(t, "jsonl", jsonl)}
+	table := write(t, "parquet", string(written(t, rows, 110, pq.PageBufferSize(900))))
+	columns := []string{"seconds", "micros", "float", "natural", "milli", "micro", "nano", "local", "text", "bytes"}
+	since := time.Unix(1_000_030_000, 0)
+	options := []Options{{Filter: Filter{Since: since, Until: time.Unix(1_000_080_000, 0)}}}
+	for _, s := range []string{"last:1", "time:0.2", "after:2001-09-09T10:00:00"} {
+		h, err := ParseHoldout(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options = append(options, Options{Holdout: h})
+	}
+	for k, o := range options {
+		o.Duplicates = Sum
+		want := target(t)
+		mustIngest(t, []string{inputs["CSV"]}, want, o)
+		check := func(name, in string, o Options) {
+			out := target(t)
+			rep := mustIngest(t, []string{in}, out, o)
+			if fingerprint(t, out) != fingerprint(t, want) || rep.NNZ == 0 || o.Holdout.Kind == HoldoutNone && rep.Filtered.Outside == 0 ||
+				o.Holdout.Kind != HoldoutNone && fingerprint(t, out+TestSuffix) != fingerprint(t, want+TestSuffix) {
+				t.Errorf("%s, %v: %+v: another matrix", name, o.Holdout, rep)
+			}
+		}
+		check("JSON lines", inputs["JSON lines"], o)
+		o.Columns = []string{"user", "item", "rating", "ts"}
+		check("JSON lines by key", inputs["JSON lines"], o)
+		for c, column := range columns {
+			if testing.Short() && c%len(options) != k {
+				continue
+			}
+			o.Columns = []string{"user", "item", "rating", column}
+			check("Parquet, "+column, table, o)
+		}
+	}
+}
+
+// parquetTimes are the times of a file, microseconds since 1970.
+func parquetTimes(t *testing.T, data []byte) (times []format.Time, err error) {
+	t.Helper()
+	in := &format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data)), Times: true}
+	r, err := parquet.Format.Open(in)
+	if err != nil {
+		return nil, err
+	}
+	if !in.HasTimes {
+		t.Error("there are said to be no times")
+	}
+	for {
+		var c format.Chunk
+		var b format.Batch
+		if err := r.Next(&c); err == io.EOF {
+			return times, nil
+		} else if err != nil {
+			return times, err
+		}
+		b.Reset(0)
+		if err := r.Parse(&c, &b); err != nil || len(b.Errs) > 0 {
+			return times, errors.Join(append(b.Errs, err)...)
+		}
+		if len(b.Time) != len(b.Val) {
+			t.Errorf("%d times of %d entries", len(b.Time), len(b.Val))
+		}
+		times = append(times, b.Time...)
+	}
+}
+
+// TestParquetTimes: units to their limits, and what has no time is refused by row and column.
+func TestParquetTimes(t *testing.T) {
+	type days struct {
+		User, Item int64
+		Date       int32 `parquet:",date"`
+	}
+	type millis struct {
+		User, Item int64
+		Stage      int64 `parquet:",timestamp(millisecond)"` // known by its type alone
+	}
+	type micros struct {
+		User, Item int64
+		Ts         int64 `parquet:",timestamp(microsecond)"`
+	}
+	type nanos struct {
+		User, Item int64
+		Ts         *int64 `parquet:",timestamp(nanosecond),optional"`
+	}
+	type floats struct {
+		User, Item int64
+		Ts         float64
+	}
+	type naturals struct {
+		User, Item int64
+		Ts         uint64
+	}
+	type texts struct {
+		User, Item int64
+		Ts         string
+	}
+	type old struct {
+		User, Item int64
+		Ts         deprecated.Int96
+	}
+	type clock struct {
+		User, Item int64
+		Ts         int64 `parquet:",time(microsecond)"`
+	}
+	type truth struct {
+		User, Item int64
+		Ts         bool
+	}
+	type two struct {
+		User, Item    int64
+		Phase, Stage2 int64 `parquet:",timestamp(millisecond)"` // known by their types alone
+	}
+	type none struct{ User, Item, Rating int64 }
+	const most, least = math.MaxInt64, math.MinInt64
+	minus := func(n int64) *int64 { return &n }
+	for _, c := range []struct {
+		data []byte
+		want []format.Time
+		says string
+	}{
+		{written(t, []days{{1, 2, -1}, {1, 3, 0}, {2, 3, 18105}}, 2), []format.Time{-86400e6, 0, 1564272000e6}, ""},
+		{written(t, []days{{1, 2, math.MaxInt32}}, 9), nil, `in:1: Date "2147483647": not a time`},
+		{written(t, []millis{{1, 2, -1}, {1, 3, most / 1000}, {1, 4, least / 1000}}, 9), []format.Time{-1000, most / 1000 * 1000, least / 1000 * 1000}, ""},
+		{written(t, []millis{{1, 2, 0}, {1, 3, most/1000 + 1}}, 1), nil, `in:2: Stage "9223372036854776": not a time`},
+		{written(t, []millis{{1, 3, least/1000 - 1}}, 9), nil, "not a time"},
+		{written(t, []micros{{1, 2, most}, {1, 3, least}}, 9), []format.Time{most, least}, ""},
+		{written(t, []nanos{{1, 2, minus(-1)}, {1, 3, minus(-1000)}, {1, 4, minus(1999)}, {1, 5, minus(least)}}, 9), []format.Time{-1, -1, 1, least/1000 - 1}, ""},
+		{written(t, []nanos{{1, 2, minus(1)}, {1, 3, nil}}, 9), nil, "in:2: Ts: null, in row group 0"},
+		{written(t, []floats{{1, 2, 1564355740.123456}, {1, 3, -0.5}, {1, 4, 1e15}}, 9), []format.Time{1564355740123456, -500000, 1e15}, ""},
+		{written(t, []floats{{1, 2, math.NaN()}}, 9), nil, `in:1: Ts "NaN": not a time`},
+		{written(t, []floats{{1, 2, math.Inf(-1)}}, 9), nil, `in:1: Ts "-Inf": not a time`},
+		{written(t, []floats{{1, 2, 1 << 63}}, 9), nil, "not a time"},
+		{written(t, []naturals{{1, 2, most}, {1, 3, 5}}, 9), []format.Time{most / 1000, 5e6}, ""},
+		{written(t, []naturals{{1, 2, most + 1}}, 9), nil, `in:1: Ts "9223372036854775808": not a time`},
+		{written(t, []texts{{1, 2, "2019-07-28"}, {1, 3, "17"}}, 9), []format.Time{1564272000e6, 17e6}, ""},
+		{written(t, []texts{{1, 2, "2019-07-28"}, {1, 3, "28.7.2019"}}, 9), nil, `in:2: Ts "28.7.2019": not a time; want a date as 2019-07-28`},
+		{written(t, []texts{{1, 2, ""}}, 9), nil, "in:1: Ts: not a time"},
+		{written(t, []old{{1, 2, deprecated.Int96{}}}, 9), nil, `column "Ts" is of type INT96: not supported as the time; write timestamps as INT64 (TIMESTAMP_MICROS)`},
+		{written(t, []clock{{1, 2, 3}}, 9), nil, `column "Ts" is a time without a date: not supported as the time; --columns chooses others`},
+		{written(t, []truth{{1, 2, true}}, 9), nil, `column "Ts" is of type BOOLEAN: not supported as the time`},
+		{written(t, []two{{1, 2, 3, 4}}, 9), nil, "--columns User,Item,,Phase), or"},
+		{written(t, []none{{1, 2, 3}}, 9), nil, "no times can be read"},
+	} {
+		got, err := parquetTimes(t, c.data)
+		if c.says != "" {
+			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %s", err, c.says)
+			}
+		} else if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%v, %v, want %v", got, err, c.want)
+		}
+	}
+	if _, got, err := ingestText(t, string(written(t, []old{{1, 2, deprecated.Int96{}}}, 9)), Options{}); err != nil || len(got) != 1 {
+		t.Errorf("an old time that is not asked for: %v, %v", got, err)
+	}
+}
+
+// TestJSONTimes: what has no time is refused by line and key; without a filter it is not looked at.
+func TestJSONTimes(t *testing.T) {
+	const first = `{"user":1,"item":2,"rating":3,"ts":1000000000}` + "\n"
+	for _, c := range []struct{ line, says string }{
+		{`{"user":1,"item":5,"rating":3,"ts":"yesterday"}`, `in:2:36: ts "yesterday": not a time; want a date as 2019-07-28`},
+		{`{"user":1,"item":5,"rating":3,"ts":true}`, `in:2:36: ts "true": not a time`},
+		{`{"user":1,"item":5,"rating":3,"ts":""}`, `in:2:36: ts: not a time`},
+		{`{"user":1,"item":5,"rating":3,"ts":1e300}`, `in:2:36: ts "1e300": not a time`},
+		{`{"user":1,"item":5,"rating":3,"ts":null}`, `in:2:36: ts "null": null`},
+		{`{"user":1,"item":5,"rating":3,"ts":{"$date":1}}`, `in:2:36: ts "{\"$date\":1}": a list or an object`},
+		{`{"user":1,"item":5,"rating":3,"ts":1,"ts":2}`, `in:2:43: ts "2": the key is there twice`},
+		{`{"user":1,"item":5,"rating":3}`, `missing key; expected {"user": …, "item": …, "rating": …, "ts": …}`},
+	} {
+		o := Options{Filter: Filter{Since: time.Unix(1, 0)}}
+		if _, _, err := ingestText(t, first+c.line+"\n", o); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", c.line, err, c.says)
+		}
+		if _, got, err := ingestText(t, first+c.line+"\n", Options{}); err != nil || len(got) != 2 {
+			t.Errorf("%s without a filter: %v, %v", c.line, got, err)
+		}
+	}
+	o := Options{Events: true, Filter: Filter{Since: time.Unix(5, 0)}}
+	const log = `{"user":1,"item":2,"rating":3,"ts":5}` + "\n" + `{"user":1,"item":2,"rating":9,"ts":"1970-01-01T00:00:06Z"}` + "\n" + `{"user":1,"item":2,"rating":3,"ts":4}` + "\n"
+	if rep, got, err := ingestText(t, log, o); err != nil || !slices.Equal(got, []triple{{"1", "2", 2}}) || rep.Filtered.Outside != 1 {
+		t.Errorf("events: %v, %v", got, err)
+	}
+	for text, says := range map[string]string{
+		`{"user":1,"item":2}`: "no times can be read", `{"user":1,"item":2,"created_at":1,"updated_at":2}`: "--columns user,item,,created_at",
+	} {
+		if _, _, err := ingestText(t, text+"\n", Options{Filter: o.Filter}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %s", text, err, says)
+		}
+	}
+}
+
+// FuzzTimesOfJSON: a time is what package format reads of the number or text that encoding/json reads.
+func FuzzTimesOfJSON(f *testing.F) {
+	for _, s := range []string{"1", "-1.5e9", `"2019-07-28"`, `"2019-07-28T23:15\u003a40Z"`, "true", "null", "[1]", `""`, "1e400", "1,\"ts\":2", `"\ud800"`, "01"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		line := `{"user":1,"item":2,"ts":` + value + `}`
+		if strings.ContainsAny(value, "\n\r") {
+			t.Skip("no line")
+		}
+		want, ok := naiveTime(value)
+		o := Options{Format: "jsonl", Columns: []string{"user", "item", "", "ts"}, Filter: Filter{Since: time.UnixMicro(int64(want)), Until: time.UnixMicro(int64(want) + 1)}}
+		got, in, err := parseAll([]byte(`{"user":1,"item":1,"ts":1}`+"\n"+line), o, format.ChunkBytes)
+		switch {
+		case err != nil && (strings.Contains(err.Error(), "\n") || ok):
+			t.Fatalf("%q: %v", line, err)
+		case err == nil && len(got) != 2:
+			t.Fatalf("%q: %v", line, got)
+		case err == nil && ok:
+			var b format.Batch
+			b.Reset(0)
+			c := format.Chunk{Data: []byte(line)}
+			if err := in.reader.Parse(&c, &b); err != nil || !slices.Equal(b.Time, []format.Time{want}) {
+				t.Fatalf("%q: %v, %v, want %v", line, b.Time, err, want)
+			}
+		}
+	})
+}
+
+// naiveTime is the time of a value of JSON, by way of a float64 where it is an integer.
+func naiveTime(value string) (format.Time, bool) {
+	var v any
+	d := json.NewDecoder(strings.NewReader(value))
+	d.UseNumber()
+	if !json.Valid([]byte(value)) || d.Decode(&v) != nil {
+		return 0, false
+	}
+	switch v := v.(type) {
+	case string:
+		if strings.Contains(v, "\uFFFD") {
+			return 0, false
+		}
+		at, err := format.ParseTime([]byte(v))
+		return at, err == nil
+	case json.Number:
+		if x, err := v.Float64(); err == nil && x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+			return format.TimeOf(int64(x)), true
+		}
+		at, err := format.ParseTime([]byte(v))
+		return at, err == nil
+	}
+	return 0, false
+}
