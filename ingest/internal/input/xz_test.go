@@ -1,0 +1,94 @@
+package input
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ulikunitz/xz"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+// xzOf is a stream of a text.
+func xzOf(t testing.TB, text []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := xz.WriterConfig{DictCap: 1 << 12, BlockSize: 1 << 10}.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// FuzzXZ: what has been compressed is read; other bytes are read or refused in one line, and those that are
+// read end in the footer of a stream: what has been cut within one is refused.
+func FuzzXZ(f *testing.F) {
+	for _, name := range []string{"lines.xz", "window.xz"} {
+		b, err := os.ReadFile(filepath.Join("..", "..", "testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, uint16(len(b)/2))
+	}
+	one := xzOf(f, []byte("1::2::3\n"))
+	f.Add(bytes.Join([][]byte{one, make([]byte, 8), one, make([]byte, 4)}, nil), uint16(len(one)))
+	f.Add(append(bytes.Clone(one), "garbage"...), uint16(len(one)+3))
+	f.Add(xzOf(f, bytes.Repeat([]byte("1 2 3\n"), 700)), uint16(90))
+	f.Add(xzOf(f, nil), uint16(12))
+	const most = 1 << 20 // a few bytes can stand for many
+	read := func(t *testing.T, data []byte) ([]byte, error) {
+		in, err := Opener{Stdin: bytes.NewReader(data), Bytes: new(atomic.Int64), MaxWindow: 8 << 20}.Open(t.Context(), "-")
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		_, err = io.CopyN(&b, in, most)
+		if closed := in.Close(); closed != nil {
+			t.Fatal(closed)
+		}
+		if err == io.EOF {
+			err = nil
+		}
+		return b.Bytes(), err
+	}
+	f.Fuzz(func(t *testing.T, data []byte, cut uint16) {
+		if len(data) <= 1<<16 {
+			if got, err := read(t, xzOf(t, data)); err != nil || !bytes.Equal(got, data) {
+				t.Fatalf("%x is read as %x, %v", data, got, err)
+			}
+		}
+		if !bytes.HasPrefix(data, []byte(xzMagic)) {
+			t.Skip("another format")
+		}
+		whole, wholeErr := read(t, data)
+		part, err := read(t, data[:max(len(xzMagic), min(int(cut), len(data)))])
+		for _, err := range []error{wholeErr, err} {
+			if pe := (*format.ParseError)(nil); err != nil && (!errors.As(err, &pe) || strings.Contains(err.Error(), "\n")) {
+				t.Fatalf("%x: %v", data, err)
+			}
+		}
+		if !bytes.HasPrefix(whole, part) {
+			t.Fatalf("%x: cut to %d bytes it is another text", data, cut)
+		}
+		for _, c := range []struct {
+			data, text []byte
+			err        error
+		}{{data, whole, wholeErr}, {data[:min(int(cut), len(data))], part, err}} {
+			if c.err == nil && len(c.text) < most && !bytes.HasSuffix(bytes.TrimRight(c.data, "\x00"), []byte("YZ")) {
+				t.Fatalf("%x: read without a footer", c.data)
+			}
+		}
+	})
+}
