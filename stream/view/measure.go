@@ -34,9 +34,9 @@ const smallest, greatest = 0x1p-100, 0x1p100
 // Measure reads the source for the statistics of the view and for ‖B‖_F. Until it has returned
 // nil nothing can be made of a View but a plan. o.Reserve is memory that others have.
 func (v *View) Measure(ctx context.Context, o stream.Options) error {
-	if m, e := v.src.Norm(); m != 0 && v.pipeline[0].Name != "multiply" {
-		if norm := math.Ldexp(m, e); !(norm >= smallest && norm <= greatest) {
-			return fmt.Errorf("view: the norm of the matrix is %.3g: begin with multiply=%.0e, so that squares stay within the range of numbers", norm, 1/norm)
+	if v.pipeline[0].Name != "multiply" {
+		if err := v.inRange(); err != nil {
+			return err
 		}
 	}
 	for i := range v.ops {
@@ -76,6 +76,16 @@ func (v *View) Measure(ctx context.Context, o stream.Options) error {
 	v.prepare(len(v.ops))
 	v.measured = true
 	return nil
+}
+
+// inRange tells whether squares of what the source has are numbers.
+func (v *View) inRange() error {
+	m, e := v.src.Norm()
+	norm := math.Ldexp(m, e)
+	if m == 0 || norm >= smallest && norm <= greatest {
+		return nil
+	}
+	return fmt.Errorf("view: the norm of the matrix is %.3g: begin with multiply=%.0e, so that squares stay within the range of numbers", norm, 1/norm)
 }
 
 // normOf is ‖B‖_F, of the sums before the columns of the store were centred and scaled.
@@ -148,6 +158,8 @@ type lane struct {
 	val []float64
 	p   [][2]float64
 	bad int // a row with a value that is no number, or −1
+
+	numbers []Numbers // of the rows, for a Summary
 }
 
 // read sums up what is needed of the matrix as the first ops make it.
@@ -156,24 +168,37 @@ func (v *View) read(ctx context.Context, o stream.Options, upTo int, n need) (*s
 	qq, _ := products(v.q)
 	s := newSums(n, int(v.src.Cols()), v.src.Rows(), v.q, qq)
 	v.reads++
+	add := func(b *csr.Block, l *lane) error {
+		s.add(b, l.val, l.p)
+		return nil
+	}
+	err := v.scan(ctx, o, upTo, n.norm, n.bytes(v.src.Cols(), v.src.Rows(), len(v.q)), nil, add)
+	s.finish()
+	return s, err
+}
+
+// scan takes the rows of the source through the first ops and calls compute, unless nil, on any
+// worker, and add in the order of the rows. reserve is what these have in memory.
+func (v *View) scan(ctx context.Context, o stream.Options, upTo int, record bool, reserve int64, compute func(b *csr.Block, l *lane), add func(b *csr.Block, l *lane) error) error {
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	largest := v.src.MaxBlock()
 	o.Width, o.Rank = 1, 1
-	o.Reserve += v.bytes() + n.bytes(v.src.Cols(), v.src.Rows(), len(v.q)) + int64(o.Workers)*(8*largest.NNZ+24*largest.Rows)
+	o.Reserve += v.bytes() + reserve + int64(o.Workers)*(8*largest.NNZ+24*largest.Rows)
 	lanes := make([]lane, o.Workers)
-	err := stream.Scan(ctx, v.src, o, func(worker int, b *csr.Block) error {
-		lanes[worker].compute(v, b, upTo, n.norm)
+	return stream.Scan(ctx, v.src, o, func(worker int, b *csr.Block) error {
+		l := &lanes[worker]
+		l.compute(v, b, upTo, record)
+		if compute != nil {
+			compute(b, l)
+		}
 		return nil
 	}, func(worker int, b *csr.Block) error {
 		l := &lanes[worker]
 		if l.bad >= 0 {
 			return v.blame(b, l.bad, upTo)
 		}
-		s.add(b, l.val, l.p)
-		return nil
+		return add(b, l)
 	})
-	s.finish()
-	return s, err
 }
 
 // compute takes the rows of a block through the first ops.

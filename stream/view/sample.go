@@ -1,0 +1,172 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Line is a row of the user's view, for people to look at.
+type Line struct {
+	Row     int64
+	Count   int64   // of entries that are not 0
+	Entries []Entry // the first of them by column, as elements of B
+	// Empty is the number of elements without an entry, which are between Low and High: 0 unless
+	// steps have filled them.
+	Empty     int64
+	Low, High float64
+}
+
+// Entry is an element of B that has an entry.
+type Entry struct {
+	Col   int64
+	Value float64
+}
+
+// meet adds element number at, which has an entry unless s is 0.
+func (l *Line) meet(at int64, s, rest float64, most int) {
+	if s == 0 {
+		if l.Empty++; l.Empty == 1 {
+			l.Low, l.High = rest, rest
+		}
+		l.Low, l.High = min(l.Low, rest), max(l.High, rest)
+		return
+	}
+	if l.Count++; len(l.Entries) < most {
+		l.Entries = append(l.Entries, Entry{at, s + rest})
+	}
+}
+
+// Row returns a row of the user's matrix, with most entries at most.
+func (v *View) Row(ctx context.Context, o stream.Options, row int64, most int) (Line, error) {
+	rows := v.src.Rows()
+	if v.transposed {
+		rows = v.src.Cols()
+	}
+	if row < 0 || row >= rows {
+		return Line{}, fmt.Errorf("view: row %d of %d", row, rows)
+	}
+	if v.transposed {
+		lines, err := v.columns(ctx, o, []int64{row}, most)
+		if err != nil {
+			return Line{}, err
+		}
+		return lines[0], nil
+	}
+	blocks := v.src.NumBlocks()
+	i := sort.Search(blocks, func(i int) bool { return v.src.Block(i).FirstRow > row }) - 1
+	lines, err := v.storedRows(ctx, i, i+1, most, func(l *Line) bool { return l.Row == row }, 1)
+	if err != nil {
+		return Line{}, err
+	}
+	if len(lines) == 0 {
+		return Line{}, fmt.Errorf("view: row %d is in no block", row)
+	}
+	return lines[0], nil
+}
+
+// FirstRows returns the first n rows of the user's matrix that have entries, with most of
+// them at most.
+func (v *View) FirstRows(ctx context.Context, o stream.Options, n, most int) ([]Line, error) {
+	if !v.transposed {
+		return v.storedRows(ctx, 0, v.src.NumBlocks(), most, func(l *Line) bool { return l.Count > 0 }, n)
+	}
+	s, err := v.read(ctx, o, len(v.ops), ofStat(count))
+	if err != nil {
+		return nil, err
+	}
+	var at []int64
+	for j, c := range s.count {
+		if c > 0 && len(at) < n {
+			at = append(at, int64(j))
+		}
+	}
+	if len(at) == 0 {
+		return nil, nil
+	}
+	return v.columns(ctx, o, at, most)
+}
+
+// storedRows returns the first n rows of blocks that are wanted.
+func (v *View) storedRows(ctx context.Context, from, to, most int, wanted func(*Line) bool, n int) (lines []Line, err error) {
+	b, l := v.src.Scratch(), new(lane)
+	for i := from; i < to && len(lines) < n; i++ {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err := v.src.DecodeBlock(i, b); err != nil {
+			return nil, err
+		}
+		l.compute(v, b, len(v.ops), false)
+		if l.bad >= 0 {
+			return nil, v.blame(b, l.bad, len(v.ops))
+		}
+		for k := 0; k < b.Rows() && len(lines) < n; k++ {
+			line := Line{Row: b.FirstRow + int64(k), Count: int64(count.of(l.val[b.RowPtr[k]:b.RowPtr[k+1]]))}
+			if wanted(&line) {
+				line.Count = 0
+				v.fill(&line, b, l, k, most)
+				lines = append(lines, line)
+			}
+		}
+		v.src.Release(i, i+1)
+	}
+	return lines, nil
+}
+
+// fill has a line meet the elements of row k of a block.
+func (v *View) fill(line *Line, b *csr.Block, l *lane, k, most int) {
+	at, end := b.RowPtr[k], b.RowPtr[k+1]
+	for j := range v.src.Cols() {
+		s := 0.0
+		if at < end && columnAt(b, at) == j {
+			s = l.val[at]
+			at++
+		}
+		line.meet(j, s, v.rest(l.p[k], j), most)
+	}
+}
+
+// rest is an element of P·Qᵀ.
+func (v *View) rest(p [2]float64, j int64) (x float64) {
+	for t, q := range v.q {
+		x += float64(p[t] * q[j])
+	}
+	return x
+}
+
+func columnAt(b *csr.Block, i uint32) int64 {
+	if len(b.Col16) > 0 {
+		return int64(b.Col16[i])
+	}
+	return int64(b.Col[i])
+}
+
+// columns returns columns of the source, in one read.
+func (v *View) columns(ctx context.Context, o stream.Options, at []int64, most int) ([]Line, error) {
+	lines := make([]Line, len(at))
+	for i, j := range at {
+		lines[i].Row = j
+	}
+	const entry, limit = 16, 1 << 60 // bytes
+	reserve := int64(min(limit, entry*float64(len(at))*min(float64(most), float64(v.src.Rows()))))
+	err := v.scan(ctx, o, len(v.ops), false, reserve, nil, func(b *csr.Block, l *lane) error {
+		first := b.RowPtr[0]
+		for k := range b.Rows() {
+			lo, hi := b.RowPtr[k], b.RowPtr[k+1]
+			for i, j := range at {
+				n := sort.Search(int(hi-lo), func(n int) bool { return columnAt(b, lo+uint32(n)) >= j })
+				s := 0.0
+				if p := lo + uint32(n); p < hi && columnAt(b, p) == j {
+					s = l.val[p-first]
+				}
+				lines[i].meet(b.FirstRow+int64(k), s, v.rest(l.p[k], j), most)
+			}
+		}
+		return nil
+	})
+	return lines, err
+}
