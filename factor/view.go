@@ -74,12 +74,17 @@ func measureView(ctx context.Context, v *view.View, store *counted, o stream.Opt
 	store.count(int64(v.Reads())*encoded(store.Store), progress)
 	err := v.Measure(ctx, o)
 	store.progress.Store(nil)
+	return viewError(ctx, store.Store, err)
+}
+
+// viewError names what an error of a read through a view is about.
+func viewError(ctx context.Context, store *csr.Store, err error) error {
 	var at *view.ValueError
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return told(context.Canceled, "interrupted while the statistics of the view were measured; nothing is written")
 	case errors.As(err, &at):
-		row, col := userID(store.Store, csr.RowAxis, at.Row), userID(store.Store, csr.ColAxis, at.Col)
+		row, col := userID(store, csr.RowAxis, at.Row), userID(store, csr.ColAxis, at.Col)
 		return told(err, "%s", at.Say("row "+row, "column "+col))
 	}
 	return err

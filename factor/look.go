@@ -1,0 +1,154 @@
+package factor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// LookOptions say what Peek and Summarise look at.
+type LookOptions struct {
+	View     view.Pipeline           // what the store is seen through; empty: it is seen as it is
+	Memory   int64                   // budget of the whole process in bytes; 0: DefaultMemory
+	Workers  int                     // 0: all processors; what is found does not depend on it
+	FS       vfs.FS                  // nil: the operating system's
+	Progress func(done, total int64) // bytes; nil: nobody is told; several goroutines may call it at a time
+}
+
+// look is a store that is looked at.
+type look struct {
+	LookOptions
+	store *counted
+	view  *view.View
+}
+
+// newLook measures the view of a store, which is to be read some times more.
+func newLook(ctx context.Context, store *csr.Store, o LookOptions, reads int) (*look, error) {
+	if o.Memory == 0 {
+		o.Memory = DefaultMemory()
+	}
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	l := &look{LookOptions: o, store: &counted{Store: store}}
+	if len(o.View) == 0 {
+		l.view = view.Identity(l.store, store.Transposed())
+	} else {
+		l.view = view.Plan(l.store, o.View, store.Transposed())
+		reads += l.view.Reads()
+	}
+	if o.Progress != nil {
+		l.store.count(int64(reads)*encoded(store), o.Progress)
+	}
+	if len(o.View) == 0 {
+		return l, nil
+	}
+	return l, l.told(ctx, l.view.Measure(ctx, l.options(0)))
+}
+
+func (l *look) options(reserve int64) stream.Options {
+	return stream.Options{Memory: l.Memory, Workers: l.Workers, Reserve: reserve}
+}
+
+// told is the error of a read.
+func (l *look) told(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return viewError(ctx, l.store.Store, err)
+}
+
+// pipeline is that of the view, "" of none.
+func (l *look) pipeline() string {
+	if len(l.View) == 0 {
+		return ""
+	}
+	return l.View.String()
+}
+
+// Name says which row or column something is about.
+type Name struct {
+	Index int64  `json:"index"`           // from 0
+	ID    any    `json:"id"`              // an int64 or a string
+	Title string `json:"title,omitempty"` // what people call it, if that is known
+}
+
+// String is the id, and the title in brackets.
+func (n Name) String() string {
+	if n.Title == "" {
+		return fmt.Sprint(n.ID)
+	}
+	return fmt.Sprintf("%v (%s)", n.ID, n.Title)
+}
+
+// idOf is the current id of a reader.
+func idOf(r *csr.IDReader) any {
+	if r.Kind() == csr.IntIDs {
+		return r.Int()
+	}
+	return r.String()
+}
+
+// namesOf are the names of the rows or columns of a store with these numbers.
+func namesOf(store *csr.Store, axis csr.Axis, at []int64) (_ map[int64]Name, err error) {
+	at = slices.Clone(at)
+	slices.Sort(at)
+	names := make(map[int64]Name, len(at))
+	titles, err := store.Titles(axis)
+	if err != nil {
+		return nil, err
+	}
+	if titles != nil {
+		defer func() { err = errors.Join(err, titles.Close()) }()
+	}
+	r, err := store.IDs(axis)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	n := int64(-1)
+	for _, i := range slices.Compact(at) {
+		for n < i {
+			if n++; !r.Next() {
+				return nil, cmp.Or(r.Err(), fmt.Errorf("%s has no id number %d", store.Path(), n))
+			}
+		}
+		name := Name{Index: i, ID: idOf(r)}
+		if titles != nil {
+			if name.Title, err = titles.At(i); err != nil {
+				return nil, err
+			}
+		}
+		names[i] = name
+	}
+	return names, nil
+}
+
+// indexOf is the number of the row or column with an id, −1 if there is none.
+func indexOf(store *csr.Store, axis csr.Axis, id string) (_ int64, err error) {
+	r, err := store.IDs(axis)
+	if err != nil {
+		return -1, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	number, bad := strconv.ParseInt(id, 10, 64)
+	if bad != nil && r.Kind() == csr.IntIDs {
+		return -1, nil
+	}
+	for at := int64(0); r.Next(); at++ {
+		if r.Kind() == csr.IntIDs && r.Int() == number || r.Kind() != csr.IntIDs && r.String() == id {
+			return at, nil
+		}
+	}
+	return -1, r.Err()
+}

@@ -1,0 +1,117 @@
+package factor
+
+import (
+	"context"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// The most rows and entries of each that Peek takes.
+const (
+	MaxPeekRows    = 1000
+	MaxPeekEntries = 1000
+)
+
+// PeekOptions of Peek.
+type PeekOptions struct {
+	LookOptions
+	Rows    int     // the first ones that have entries
+	Row     *string // the id of the one that is wanted instead
+	Entries int     // of each row at most
+}
+
+// Peeked is what Peek has seen of a matrix.
+type Peeked struct {
+	Store string      `json:"store"`
+	View  string      `json:"view,omitempty"`
+	Rows  int64       `json:"rows"`
+	Cols  int64       `json:"cols"`
+	Lines []PeekedRow `json:"lines"`
+}
+
+// PeekedRow is a row of the user's matrix. Empty elements have no entry: they are between Low and
+// High, which are 0 unless the view has filled the matrix.
+type PeekedRow struct {
+	Name
+	Count   int64         `json:"count"` // of entries
+	Entries []PeekedEntry `json:"entries"`
+	Empty   int64         `json:"empty"`
+	Low     Number        `json:"low"`
+	High    Number        `json:"high"`
+}
+
+// PeekedEntry is an entry with its column.
+type PeekedEntry struct {
+	Name
+	Value Number `json:"value"`
+}
+
+// Peek shows some rows of the matrix of a store as its view makes them. It panics unless
+// 0 < Rows ≤ MaxPeekRows, or a Row is given, and 0 < Entries ≤ MaxPeekEntries.
+func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error) {
+	if o.Entries < 1 || o.Entries > MaxPeekEntries || o.Row == nil && (o.Rows < 1 || o.Rows > MaxPeekRows) {
+		panic("factor: options of Peek out of range")
+	}
+	rows, cols := Orient(store, csr.RowAxis, csr.ColAxis)
+	row, reads := int64(-1), 0
+	if o.Row != nil {
+		var err error
+		if row, err = indexOf(store, rows, *o.Row); err != nil {
+			return nil, err
+		}
+		if row < 0 {
+			return nil, told(nil, "%v %q: no row of %s has that id", Option("Row"), *o.Row, store.Path())
+		}
+	}
+	if store.Transposed() {
+		if reads = 1; row < 0 {
+			reads = 2 // which columns of the store these rows are, and what is in them
+		}
+	}
+	l, err := newLook(ctx, store, o.LookOptions, reads)
+	if err != nil {
+		return nil, err
+	}
+	var lines []view.Line
+	if row < 0 {
+		lines, err = l.view.FirstRows(ctx, l.options(0), o.Rows, o.Entries)
+	} else {
+		lines = make([]view.Line, 1)
+		lines[0], err = l.view.Row(ctx, l.options(0), row, o.Entries)
+	}
+	if err != nil {
+		return nil, l.told(ctx, err)
+	}
+	p := &Peeked{Store: store.Path(), View: l.pipeline()}
+	p.Rows, p.Cols = Dims(store)
+	return p, p.name(store, rows, cols, lines)
+}
+
+// name makes rows with names of lines.
+func (p *Peeked) name(store *csr.Store, rows, cols csr.Axis, lines []view.Line) error {
+	var in, of []int64
+	for _, line := range lines {
+		in = append(in, line.Row)
+		for _, e := range line.Entries {
+			of = append(of, e.Col)
+		}
+	}
+	rowNames, err := namesOf(store, rows, in)
+	if err != nil {
+		return err
+	}
+	colNames, err := namesOf(store, cols, of)
+	if err != nil {
+		return err
+	}
+	p.Lines = make([]PeekedRow, len(lines))
+	for i, line := range lines {
+		r := PeekedRow{Name: rowNames[line.Row], Count: line.Count, Entries: []PeekedEntry{}, Empty: line.Empty, Low: Number(line.Low), High: Number(line.High)}
+		for _, e := range line.Entries {
+			r.Entries = append(r.Entries, PeekedEntry{colNames[e.Col], Number(e.Value)})
+		}
+		p.Lines[i] = r
+	}
+	return nil
+}
