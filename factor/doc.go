@@ -4,7 +4,8 @@
 // [Run] is a whole factorisation: it chooses the method, plans memory, finds the triplets with
 // package solver, certifies them, saves checkpoints meanwhile and writes a [Result]. [Open]
 // reads one, [Explain] says how a run would go, [Check] verifies the files of a result and
-// measures its triplets on the matrix. The command gdsvd is these four calls.
+// measures its triplets on the matrix. [Peek] shows rows of a store or a view, and [Summarise] sums up its
+// rows and columns. The command gdsvd is these calls.
 //
 // # Contract
 //

@@ -73,6 +73,11 @@ func Create(fsys vfs.FS, name string, rows, cols int64) (*Array, error) {
 	return create(fsys, name, header(rows, cols), rows, cols)
 }
 
+// CreateVector makes a new file holding a one-dimensional array of n numbers, whose rows are these.
+func CreateVector(fsys vfs.FS, name string, n int64) (*Array, error) {
+	return create(fsys, name, header(n), n, 1)
+}
+
 func create(fsys vfs.FS, name string, head []byte, rows, cols int64) (*Array, error) {
 	f, err := fsys.Create(name)
 	if err != nil {
