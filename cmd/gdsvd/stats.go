@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+)
+
+func (a *app) statsCommand() *cobra.Command {
+	var (
+		look lookFlags
+		o    factor.StatsOptions
+	)
+	cmd := &cobra.Command{
+		Use:   "stats STORE",
+		Short: "Sum up the rows and columns of a store or a view of it",
+		Long: `stats reads STORE once, besides what --view takes, and prints how many entries rows and
+columns have and which have most. With -o it writes the numbers of every row and column:
+
+  rows-count.npy, rows-sum.npy, rows-mean.npy, rows-variance.npy, rows.csv
+  cols-count.npy, cols-sum.npy, cols-mean.npy, cols-variance.npy, cols.csv
+  stats.json     what is printed, as --json prints it
+
+Arrays are of float64, in the order of gdsvd info STORE --ids; tables have the ids, and
+the titles if the store has them. A count is of entries that are not 0. Means and
+variances are those of all elements, zeros included, and divided by their number (ddof 0).` + "\n" + ui.ExitHelp,
+		Example: `  gdsvd stats ml-10m.csr
+  gdsvd stats ml-10m.csr -o ml-10m.stats --view 'normalize=rows,total:10000 | log1p'`,
+		Args:              oneArgument("STORE"),
+		ValidArgsFunction: directories,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.Dir == "" && cmd.Flags().Changed("out") {
+				return ui.Usagef(cmd, "the name of the OUT is empty")
+			}
+			if o.Replace && o.Dir == "" && cmd.Flags().Changed("force") {
+				return ui.Usagef(cmd, "--force is for an OUT to write: give one with -o")
+			}
+			var s *factor.Stats
+			err := a.look(cmd, args[0], &look, func(store *csr.Store) (err error) {
+				o.LookOptions = look.LookOptions
+				s, err = factor.Summarise(cmd.Context(), store, o)
+				return err
+			})
+			switch {
+			case err != nil:
+				return err
+			case a.json:
+				return a.printJSON(s)
+			}
+			return a.printStats(s)
+		},
+	}
+	f := cmd.Flags()
+	addLookFlags(f, &look)
+	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
+	f.BoolVar(&o.Replace, "force", false, "replace statistics that are there, in one step at the end")
+	return cmd
+}
+
+// printStats prints statistics for people.
+func (a *app) printStats(s *factor.Stats) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "store\t%s\n", s.Store)
+	if s.View != "" {
+		fmt.Fprintf(w, "view\t%s\n", s.View)
+	}
+	fmt.Fprintf(w, "matrix\t%d × %d, %d entries; sum %.6g, mean of all elements %.6g, norm %.6g\n", s.Rows.Number, s.Cols.Number, s.Entries, s.Sum, s.Mean, s.Norm)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	printSide(w, "rows", s.Rows)
+	printSide(w, "columns", s.Cols)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if s.Dir == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.stdout, "\nwritten to %s\n", s.Dir)
+	return err
+}
+
+// printSide prints how long the rows or columns are, and the longest.
+func printSide(w io.Writer, what string, s factor.SideStats) {
+	if len(s.Quantiles) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nentries of the %d %s, of which %d are empty\n", s.Number, what, s.Empty)
+	for _, q := range s.Quantiles {
+		switch q.Share {
+		case 0:
+			fmt.Fprintf(w, "  min\t")
+		case 1:
+			fmt.Fprintf(w, "max\t")
+		default:
+			fmt.Fprintf(w, "%g %%\t", 100*q.Share)
+		}
+	}
+	for i, q := range s.Quantiles {
+		if i == 0 {
+			fmt.Fprintf(w, "\n  ")
+		}
+		fmt.Fprintf(w, "%d\t", q.Length)
+	}
+	fmt.Fprintf(w, "\n")
+	if len(s.Largest) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nlargest %s\tentries\tsum\tmean\tvariance\n", what)
+	for _, l := range s.Largest {
+		fmt.Fprintf(w, "  %v\t%d\t%.6g\t%.6g\t%.6g\n", l.Name, l.Count, l.Sum, l.Mean, l.Variance)
+	}
+}
