@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // vector reads a one-dimensional array of NumPy's.
@@ -181,6 +183,35 @@ func TestSummariseReplaces(t *testing.T) {
 	entries, err := os.ReadDir(work)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%v are left, %v", entries, err)
+	}
+}
+
+// Whichever operation fails, there is no directory, or a whole one, and no success.
+func TestSummariseFaults(t *testing.T) {
+	store, step := cinema(t, false), 1
+	if testing.Short() {
+		step = 5
+	}
+	for at := 0; ; at += step {
+		dir := filepath.Join(t.TempDir(), "stats")
+		fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
+		_, err := factor.Summarise(t.Context(), store, factor.StatsOptions{Dir: dir, LookOptions: factor.LookOptions{FS: fsys, Workers: 1}})
+		if _, missing := os.Stat(dir); missing == nil {
+			if files := filesOf(t, dir); len(files) != 11 || !strings.HasSuffix(files["rows.csv"], "dee,3,12,4,0\n") || !strings.HasSuffix(files[factor.StatsFile], "}\n") {
+				t.Errorf("operation %d fails: %d files", at, len(files))
+			}
+		} else if err == nil {
+			t.Errorf("operation %d fails: nothing is written, and nothing said", at)
+		}
+		if err == nil {
+			if at < 40 {
+				t.Errorf("%d operations", at)
+			}
+			return
+		}
+		if !errors.Is(err, vfstest.ErrInjected) {
+			t.Errorf("operation %d fails: %v", at, err)
+		}
 	}
 }
 
