@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"slices"
 
 	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
@@ -17,43 +16,67 @@ import (
 // xzMagic begins an xz stream (The .xz File Format 1.2.1, https://tukaani.org/xz/xz-file-format.txt).
 const xzMagic = "\xfd7zXZ\x00"
 
-// An xzReader reads all streams of an xz file. Of a file that was cut between two blocks
-// xz.Reader takes the first ones for all: the footer at the end tells.
-type xzReader struct {
-	z    *xz.Reader
-	tail *tailReader
-}
-
-// newXZ reads the header. A dictionary larger than the window is refused, as the first block tells it.
+// newXZ reads the header of the first stream. The blocks of all streams are held to the window, the first one at once.
 func newXZ(br *bufio.Reader, window uint64) (io.Reader, error) {
-	head, _ := br.Peek(xzHead)
-	if dict := xzDictionary(head); dict > window {
-		return nil, fmt.Errorf("%w: its dictionary takes %d MiB, --memory %dMiB reads it", errWindow, dict>>20, dict>>17)
+	g := &blockGuard{br, window}
+	z, err := xz.ReaderConfig{DictCap: lzma.MinDictCap}.NewReader(g) // as much as the blocks tell
+	if err == nil {
+		err = g.check()
 	}
-	t := &tailReader{r: br}
-	z, err := xz.ReaderConfig{DictCap: lzma.MinDictCap}.NewReader(t) // as much as the blocks tell
-	return &xzReader{z, t}, err
+	return z, err
 }
 
-func (x *xzReader) Read(p []byte) (int, error) {
-	n, err := x.z.Read(p)
-	if err == io.EOF && !isXZFooter(x.tail.last) {
+// A blockGuard is what xz.Reader reads from. That begins the header of a block, or the index in its place, by
+// reading one byte: there a dictionary larger than the window is refused before memory is taken for it.
+// xz.Reader takes the end of the file within a stream for the end of the stream. That may only be where it looks
+// for the next one, or for padding, by reading streamBytes.
+type blockGuard struct {
+	br     *bufio.Reader
+	window uint64
+}
+
+const streamBytes = 4
+
+// Read fills p.
+func (g *blockGuard) Read(p []byte) (int, error) {
+	if len(p) == 1 {
+		if err := g.check(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := io.ReadFull(g.br, p)
+	if err == io.EOF && len(p) != streamBytes {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err
 }
 
-// xzHead is more than the headers of stream and block take up to the size of the dictionary.
-const xzHead = 64
+// check refuses a block that begins here if its dictionary is larger than the window.
+func (g *blockGuard) check() error {
+	if dict := xzDictionary(g.br); dict > g.window {
+		return fmt.Errorf("%w: its dictionary takes %d MiB, --memory %dMiB reads it", errWindow, dict>>20, dict>>17)
+	}
+	return nil
+}
 
-// xzDictionary is the bytes of the dictionary of the first block; 0 if they are not told.
-func xzDictionary(head []byte) uint64 {
-	const block, sizes, lzma2 = 12, 0xc0, 0x21
-	if len(head) < block+2 || head[block] == 0 { // there is no block
+// xzDictionary is the bytes of the dictionary that the header of a block tells, if one is next: its checksum
+// tells it from other bytes. Otherwise 0.
+func xzDictionary(br *bufio.Reader) uint64 {
+	const sizes, lzma2, sum = 0xc0, 0x21, 4
+	head, _ := br.Peek(2)
+	if len(head) < 2 || head[0] == 0 || head[1]&^sizes != 0 { // more filters than one are not supported
 		return 0
 	}
-	rest := head[block+2:]
-	for flags := head[block+1] & sizes; flags != 0; flags <<= 1 {
+	length := (int(head[0]) + 1) * 4
+	if head, _ = br.Peek(length); len(head) < length {
+		return 0
+	}
+	head, check := head[:length-sum], head[length-sum:]
+	if crc32.ChecksumIEEE(head) != binary.LittleEndian.Uint32(check) {
+		return 0
+	}
+	rest := head[2:]
+	for flags := head[1]; flags != 0; flags <<= 1 {
 		if flags&0x80 != 0 { // the compressed or the uncompressed size
 			_, n := binary.Uvarint(rest)
 			rest = rest[max(0, n):]
@@ -67,40 +90,6 @@ func xzDictionary(head []byte) uint64 {
 		return 0
 	}
 	return uint64(n)
-}
-
-// footerBytes is the length of the footer of a stream.
-const footerBytes = 12
-
-// isXZFooter tells whether b is a footer: a CRC-32 of the six bytes behind it, and "YZ".
-func isXZFooter(b []byte) bool {
-	return len(b) == footerBytes && string(b[10:]) == "YZ" && crc32.ChecksumIEEE(b[4:10]) == binary.LittleEndian.Uint32(b)
-}
-
-// A tailReader keeps the last bytes read, zeros at the end aside: they are padding.
-type tailReader struct {
-	r     io.Reader
-	last  []byte
-	zeros int // behind last
-}
-
-func (t *tailReader) Read(p []byte) (int, error) {
-	n, err := t.r.Read(p)
-	end := n
-	for end > 0 && p[end-1] == 0 {
-		end--
-	}
-	if end == 0 {
-		t.zeros += n
-		return n, err
-	}
-	if end < footerBytes {
-		t.last = append(t.last, make([]byte, min(t.zeros, footerBytes))...)
-	}
-	t.last = append(t.last, p[max(0, end-footerBytes):end]...)
-	t.last = slices.Delete(t.last, 0, max(0, len(t.last)-footerBytes))
-	t.zeros = n - end
-	return n, err
 }
 
 // errWindow refuses what needs more memory than there is.

@@ -2,7 +2,9 @@ package input
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -32,6 +34,50 @@ func xzOf(t testing.TB, text []byte) []byte {
 	return b.Bytes()
 }
 
+// TestXZWindow: a dictionary larger than the window is refused in any block of any stream, with the remedy.
+func TestXZWindow(t *testing.T) {
+	text := bytes.Repeat([]byte("1 2 3\n"), 700) // five blocks
+	small := xzOf(t, text)
+	const header, length, dict = 12, 12, 4
+	large := func(at int) []byte {
+		b := bytes.Clone(small)
+		h := b[at : at+length]
+		h[dict] = 28 // 64 MiB
+		binary.LittleEndian.PutUint32(h[length-4:], crc32.ChecksumIEEE(h[:length-4]))
+		return b
+	}
+	last := bytes.LastIndex(small, small[header:header+length])
+	if last <= header {
+		t.Fatal("one block only")
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+	}{
+		{"first block", large(header)},
+		{"last block", large(last)},
+		{"second stream", append(bytes.Clone(small), large(header)...)},
+		{"second stream behind padding", bytes.Join([][]byte{small, make([]byte, 8), large(last)}, nil)},
+	} {
+		for window, refused := range map[uint64]bool{8 << 20: true, 64 << 20: false} {
+			in, err := Opener{Stdin: bytes.NewReader(c.data), Bytes: new(atomic.Int64), MaxWindow: window}.Open(t.Context(), "-")
+			var got []byte
+			if err == nil {
+				got, err = io.ReadAll(in)
+				if closed := in.Close(); closed != nil {
+					t.Fatal(closed)
+				}
+			}
+			if refused != errors.Is(err, format.ErrUnsupported) || !refused && len(got)%len(text) != 0 {
+				t.Errorf("%s, window %d MiB: %d bytes, %v", c.name, window>>20, len(got), err)
+			}
+			if refused && (err == nil || !strings.Contains(err.Error(), "its dictionary takes 64 MiB, --memory 512MiB reads it")) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+	}
+}
+
 // FuzzXZ: what has been compressed is read; other bytes are read or refused in one line, and those that are
 // read end in the footer of a stream: what has been cut within one is refused.
 func FuzzXZ(f *testing.F) {
@@ -47,7 +93,8 @@ func FuzzXZ(f *testing.F) {
 	f.Add(append(bytes.Clone(one), "garbage"...), uint16(len(one)+3))
 	f.Add(xzOf(f, bytes.Repeat([]byte("1 2 3\n"), 700)), uint16(90))
 	f.Add(xzOf(f, nil), uint16(12))
-	const most = 1 << 20 // a few bytes can stand for many
+	f.Add(append(xzOf(f, nil)[:12], 0x30), uint16(12)) // within the header of a block
+	const most = 1 << 20                               // a few bytes can stand for many
 	read := func(t *testing.T, data []byte) ([]byte, error) {
 		in, err := Opener{Stdin: bytes.NewReader(data), Bytes: new(atomic.Int64), MaxWindow: 8 << 20}.Open(t.Context(), "-")
 		if err != nil {
