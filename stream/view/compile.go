@@ -135,12 +135,7 @@ func (c *compiler) add(s Step, centred map[string]bool) {
 	case "ppmi":
 		at := len(c.ops)
 		c.stage(ofStat(total), func(sums *sums) {
-			c.ops[at].col = each(sums.stat(total), func(x float64) float64 {
-				if x == 0 {
-					return 0 // there is nothing in the column
-				}
-				return math.Log(x)
-			})
+			c.ops[at].col = each(sums.stat(total), logSum)
 			c.ops[at].c = math.Log(sums.all.value()) - math.Log(s.X)
 		})
 		c.op(op{kind: ppmi})
@@ -170,6 +165,14 @@ func (c *compiler) add(s Step, centred map[string]bool) {
 	case "correspondence":
 		c.correspondence()
 	}
+}
+
+// logSum is the logarithm of the sum of a row or column, and 0 where there is nothing in it.
+func logSum(x float64) float64 {
+	if x == 0 {
+		return 0
+	}
+	return math.Log(x)
 }
 
 // inverse is 1/x, and 1 for 0: what is empty stays so.

@@ -170,7 +170,7 @@ func run[C column](ops []op, values int, col []C, r *row) {
 				}
 			}
 		case ppmi:
-			s := math.Log(total.of(val))
+			s := logSum(total.of(val))
 			r.keeps(o, s)
 			l := o.c - s
 			for i, v := range val {

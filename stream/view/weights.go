@@ -146,7 +146,12 @@ func (c *compiler) correspondence() {
 	c.stage(ofStat(total), func(sums *sums) {
 		all := sums.all.value()
 		c.ops[at].c = all
-		c.ops[at].col = each(sums.stat(total), func(x float64) float64 { return -x / math.Sqrt(all) })
+		c.ops[at].col = each(sums.stat(total), func(x float64) float64 {
+			if x == 0 {
+				return 0 // also where there is nothing at all
+			}
+			return -x / math.Sqrt(all)
+		})
 		c.ops[at+1].col = each(sums.stat(total), func(x float64) float64 {
 			if x == 0 {
 				return 0

@@ -1,0 +1,65 @@
+package view
+
+import (
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// A matrix without entries is seen as one, by every step, whether the store has none or a step before leaves none.
+// The exception is a laplacian that adds something to every element.
+func TestMatrixWithoutEntries(t *testing.T) {
+	steps := []string{
+		"binary", "binary>=2", "clip=0,3", "log1p", "sqrt", "power=0.5", "multiply=3", "confidence=40",
+		"normalize=rows", "normalize=columns,l1", "normalize=rows,max", "normalize=columns,total:100",
+		"normalize=rows,total:median", "normalize=columns,total:median",
+		"tfidf", "tfidf=sublinear,smooth:no,norm:none", "tfidf=gensim", "tfidf=implicit", "bm25", "ppmi",
+		"bias=global", "bias=both,damping:3", "center=columns", "center=rows", "center=both",
+		"weight=rows,count:-0.5", "weight=columns,sum:-1", "weight=columns,norm:0.5", "scale=columns",
+		"center=columns · scale=columns", "center=rows · scale=columns,ddof:1", "laplacian", "laplacian=2", "correspondence",
+	}
+	for preset := range presets {
+		steps = append(steps, preset)
+	}
+	const rows, cols = 5, 4
+	none, some := mat.NewDense(rows, cols, nil), mat.NewDense(rows, cols, nil)
+	some.Set(1, 2, 3)
+	some.Set(4, 0, 1)
+	for _, step := range steps {
+		want := mat.NewDense(rows, cols, nil)
+		if step == "laplacian=2" { // 2/cols over the roots of 2 and 2·rows/cols
+			want.Apply(func(int, int, float64) float64 { return 0.2236067977499790 }, want)
+		}
+		for text, a := range map[string]*mat.Dense{step: none, "binary>=9 · " + step: some} {
+			p, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, transposed := range []bool{false, true} {
+				v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
+				if err != nil {
+					t.Errorf("%s, transposed %v: %v", text, transposed, err)
+					continue
+				}
+				m, err := stream.NewFrom(v, stream.Options{Workers: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := dense(t, m, transposed)
+				if norm := mat.Norm(want, 2); !mat.EqualApprox(got, want, 1e-15) || !(m.Info().Norm >= norm*(1-1e-14) && m.Info().Norm <= norm*(1+1e-14)) {
+					t.Errorf("%s, transposed %v: %v with the norm %v", text, transposed, mat.Formatted(got), m.Info().Norm)
+				}
+				for _, s := range v.Statistics() {
+					for _, x := range s.Values {
+						if !finite(x) {
+							t.Errorf("%s, transposed %v: a %s is %v", text, transposed, s.Name, x)
+							break
+						}
+					}
+				}
+			}
+		}
+	}
+}
