@@ -20,6 +20,9 @@ type need struct {
 	squares bool              // of each column, with P·Qᵀ, and its sum
 	totals  bool              // of each row
 	norm    bool              // ‖B‖²
+
+	moments func(float64) float64 // of f of the entries of each of the user's columns,
+	byRow   bool                  // which are rows of the store
 }
 
 func ofStat(s ...stat) (n need) {
@@ -33,8 +36,9 @@ func ofStat(s ...stat) (n need) {
 // belong to its rows.
 type compiler struct {
 	*View
-	step    int  // under way
-	columns bool // the step before centred the columns of the store in the last stage
+	step    int                // under way
+	columns bool               // the step before centred the columns of the store in the last stage
+	masks   []func() []float64 // factors of the user's columns, as they are once measured
 }
 
 // compile fills in what is known of a view before anything is read.
@@ -164,6 +168,10 @@ func (c *compiler) add(s Step, centred map[string]bool) {
 		c.laplacian(s, rows, cols)
 	case "correspondence":
 		c.correspondence()
+	case "keep":
+		c.keep(s)
+	case "drop":
+		c.drop(s)
 	}
 }
 

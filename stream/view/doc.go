@@ -17,6 +17,9 @@
 // are those of the user, whichever side the store has as its rows. Every step is the
 // formula of its reference implementation (docs/views.md lists them), to rounding.
 //
+// Columns are dropped by a mask: they stay where they are, and are zero in B and in V. What a list of
+// columns is, [Pipeline.Resolve] asks of its caller before there is a View.
+//
 // A step that would have to compute something for every zero after these have become other
 // numbers is refused by Parse; one that makes an entry NaN or infinite is a [ValueError] with the place of
 // the entry.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 )
 
@@ -38,6 +39,11 @@ func (v *View) Effects(low, high float64) (all []Effect) {
 	for i, s := range v.pipeline {
 		e := Effect{Step: s.String(), Reads: reads[i], Pattern: "that of the entries", Entries: "all"}
 		switch {
+		case s.masks():
+			e.Entries = "those of columns that are kept"
+			if s.Mask != nil {
+				e.Entries = fmt.Sprintf("those of %d columns", s.Mask.count())
+			}
 		case s.Mode == ">=" || s.Name == "ppmi" || s.Name == "clip" && (s.X == 0 || s.Y == 0):
 			e.Entries = "those that do not become 0"
 		case s.Name == "multiply" && s.X == 0:
@@ -106,6 +112,8 @@ func (s Step) bounds(low, high float64) (float64, float64) {
 		default:
 			return -1, 1
 		}
+	case "keep", "drop":
+		return min(low, 0), max(high, 0)
 	case "ppmi":
 		return 0, none
 	case "weight":

@@ -172,7 +172,8 @@ func (v *View) read(ctx context.Context, o stream.Options, upTo int, n need) (*s
 		s.add(b, l.val, l.p)
 		return nil
 	}
-	err := v.scan(ctx, o, upTo, n.norm, n.bytes(v.src.Cols(), v.src.Rows(), len(v.q)), nil, add)
+	record := n.norm || n.moments != nil
+	err := v.scan(ctx, o, upTo, record, n.bytes(v.src.Cols(), v.src.Rows(), len(v.q)), nil, add)
 	s.finish()
 	return s, err
 }

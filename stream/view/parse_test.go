@@ -25,6 +25,10 @@ func TestParse(t *testing.T) {
 		"ppmi":                     "ppmi=1",
 		"laplacian=2 · multiply=3": "laplacian=2 · multiply=3",
 		"spectral":                 "laplacian=0",
+		"keep=columns,genes.txt":   "keep=columns,genes.txt",
+		"keep=columns,hvg:2e3":     "keep=columns,hvg:2000,flavor:seurat",
+		"drop = columns, count < 3 | keep=flavor:cell_ranger,hvg:5,columns · pca": "drop=columns,count<3 · keep=columns,hvg:5,flavor:cell_ranger · center=columns",
+		"keep=columns,sha256:00112233445566778899aabbccddeeff":                    "keep=columns,sha256:00112233445566778899aabbccddeeff",
 	} {
 		p, err := Parse(text)
 		if err != nil || p.String() != want {
@@ -72,6 +76,18 @@ func TestParseErrors(t *testing.T) {
 		{"pca · pca", 1, 1, "a view centres its columns once"},
 		{"center=rows · center=both", 1, 1, "a view centres its rows once"},
 		{"correspondence · scale=columns", 1, 1, "nothing but a multiple"},
+		{"keep", 1, 1, "one of columns is missing"},
+		{"keep=columns", 1, 1, "which columns is missing; want keep=columns,FILE or"},
+		{"keep=columns,hvg:0", 1, 18, "a whole number above 0"},
+		{"keep=columns,hvg:2.5", 1, 18, "a whole number above 0"},
+		{"keep=columns,hvg:2,flavor:seurat_v3", 1, 27, "one of seurat, cell_ranger is missing"},
+		{"keep=columns,a,b", 1, 16, "unknown parameter"},
+		{"keep=columns,sha256:12", 1, 14, "a checksum has 32 digits"},
+		{"drop=columns,count>3", 1, 1, "which columns is missing; want drop=columns,count<N"},
+		{"drop=columns,count<0", 1, 20, "N is a number above 0"},
+		{"pca · keep=columns,hvg:5", 1, 1, "sums over the entries"},
+		{"drop=columns,count<3 · center=both", 1, 1, "it would fill the columns that are not kept"},
+		{"keep=columns,genes.txt · laplacian=1", 1, 1, "it would fill the columns that are not kept"},
 		{strings.Repeat("sqrt|", 64) + "sqrt", 1, 321, "64 steps at most"},
 	} {
 		p, err := Parse(c.text)
@@ -88,6 +104,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(p)
 	}
 	f.Add("binary>=4|clip=-1,2 · power=2\nweight=rows,sum:1 # c")
+	f.Add("keep=columns,a b=c.txt|keep=columns,hvg:20,flavor:cell_ranger·drop=columns,count<1.5·keep=columns,sha256:00112233445566778899aabbccddeeff")
 	f.Add("tfidf=norm:none,sublinear,smooth:no·laplacian=1e-300")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse(text)

@@ -113,6 +113,8 @@ func referenceStep(s Step, b *mat.Dense, centred *bool) {
 		multiplyBy(axis, b, by)
 	}
 	switch s.Name {
+	case "keep", "drop":
+		multiplyBy("columns", b, referenceMask(s, columns))
 	case "binary":
 		entries(b, func(_, _ int, v float64) float64 {
 			if s.Mode == ">=" && v < s.X {

@@ -9,7 +9,7 @@ type op struct {
 	f      func(float64) float64 // mapValues
 	stat   stat                  // rowFactor: what of the row
 	factor func(float64) float64 // rowFactor: what it is multiplied with
-	col    []float64             // a number for each column of the store; nil until it is measured
+	col    []float64             // a number for each column of the store, or row of it (rowMask); nil until it is measured
 	keeps  bool                  // its numbers are of the user's columns, which are rows of the store,
 	keep   []float64             // and go here
 	t      int                   // the column of P and Q that the op makes
@@ -37,20 +37,23 @@ const (
 	rowOffset                 // p_t = −the mean of the row, q_t = 1
 	colOffset                 // p_t = 1, q_t = col
 	rowStd                    // v over the standard deviation of the row, and P, too
+	rowMask                   // col_i·v of row i of the store, and P, too
 	correspond                // p_t = √(Σ/c), v/√Σ, q_t = col
 )
 
 // diagonal tells whether an op keeps the form D·S·E + P·Qᵀ without computing values anew.
 func (k opKind) diagonal() bool {
 	switch k {
-	case times, rowFactor, colFactor, rowOffset, colOffset, rowStd, correspond:
+	case times, rowFactor, colFactor, rowOffset, colOffset, rowStd, rowMask, correspond:
 		return true
 	}
 	return false
 }
 
 // ofValues tells whether an op needs the values of the row.
-func (k opKind) ofValues() bool { return k != times && k != colFactor && k != colOffset }
+func (k opKind) ofValues() bool {
+	return k != times && k != colFactor && k != colOffset && k != rowMask
+}
 
 // makes tells whether an op makes a column of P and Q.
 func (k opKind) makes() bool { return k == rowOffset || k == colOffset || k == correspond }
@@ -191,6 +194,8 @@ func run[C column](ops []op, values int, col []C, r *row) {
 			d := o.factor(rowVariance(o, col, r))
 			r.keeps(o, d)
 			r.scale(d, values)
+		case rowMask:
+			r.scale(o.col[r.at], values)
 		case correspond:
 			s := total.of(val)
 			if s == 0 && count.of(val) == 0 {

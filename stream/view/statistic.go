@@ -4,7 +4,7 @@ package view
 // A new row needs them to be seen as the rows of the matrix are.
 type Statistic struct {
 	Step   int    // of the pipeline, from 0
-	Name   string // "idf", "mean", "factor", "bias", "log-sum", "sum", "median", "average-length"
+	Name   string // "idf", "mean", "factor", "bias", "log-sum", "sum", "median", "average-length", "mask"
 	Number bool   // Values has one number, not one for each column
 	Values []float64
 

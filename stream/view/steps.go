@@ -15,6 +15,10 @@ type Step struct {
 	// Of tfidf.
 	Sublinear, Raw bool   // log of the counts; no smoothing
 	Norm           string // "l1", "l2", "none"
+
+	// Of keep.
+	List string // the name of a file, or the checksum of
+	Mask *Mask  // the columns of a list; see Pipeline.Resolve
 }
 
 // kind is what is known of a step before it has parameters.
@@ -170,6 +174,8 @@ var kinds = []kind{
 			s.X = a.number("TAU is a number not below 0", notNegative)
 		}
 	}, x, ofEntries},
+	{"keep", "keep=columns,FILE or keep=columns,hvg:N[,flavor:seurat|cell_ranger]", parseKeep, keepForm, ""},
+	{"drop", "drop=columns,count<N with N > 0", parseDrop, func(s Step) string { return "=" + s.Axis + ",count<" + text(s.X) }, ofEntries},
 	{"correspondence", "correspondence", nothing, plain, ofEntries},
 }
 
@@ -209,13 +215,27 @@ func (p Pipeline) Centred() (axis string) {
 	return axis
 }
 
+// dense says why the step cannot follow one that makes zeros other numbers; "": it can.
+func (s Step) dense() string {
+	if s.hvg() {
+		return ofEntries
+	}
+	return s.kind().dense
+}
+
 // check finds steps that cannot follow those before them.
 func (p Pipeline) check() error {
-	var since *Step
+	var since, masked *Step
 	centred := map[string]bool{}
 	for i, s := range p {
-		if k := s.kind(); since != nil && k.dense != "" {
-			return fmt.Errorf("%v cannot follow %v: "+k.dense+"; put it before", s, since, since)
+		if why := s.dense(); since != nil && why != "" {
+			return fmt.Errorf("%v cannot follow %v: "+why+"; put it before", s, since, since)
+		}
+		if masked != nil && (s.Name == "center" && s.Axis != "columns" || s.Name == "laplacian" && s.fills()) {
+			return fmt.Errorf("%v cannot follow %v: it would fill the columns that are not kept", s, masked)
+		}
+		if s.masks() {
+			masked = &p[i]
 		}
 		for _, axis := range []string{"rows", "columns"} {
 			if s.Name != "center" || s.Axis != axis && s.Axis != "both" {

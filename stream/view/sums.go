@@ -22,6 +22,8 @@ type sums struct {
 	norm              sum
 	q                 [][]float64
 	qq                [][]sum
+	moments           *moments
+	rows              int64 // so far
 }
 
 // bytes is what sums of n columns and rows take, for a matrix with P and Q of a rank.
@@ -37,7 +39,18 @@ func (n need) bytes(cols, rows int64, rank int) (b int64) {
 	if n.totals {
 		b += 8 * rows
 	}
+	if n.moments != nil {
+		b += 32 * n.columns(cols, rows)
+	}
 	return b
+}
+
+// columns is the number of the user's columns that moments are of.
+func (n need) columns(cols, rows int64) int64 {
+	if n.byRow {
+		return rows
+	}
+	return cols
 }
 
 func newSums(n need, cols int, rows int64, q [][]float64, qq [][]sum) *sums {
@@ -59,6 +72,9 @@ func newSums(n need, cols int, rows int64, q [][]float64, qq [][]sum) *sums {
 	}
 	if n.totals {
 		s.totals = make([]float64, 0, rows)
+	}
+	if n.moments != nil {
+		s.moments = newMoments(n.columns(int64(cols), rows))
 	}
 	if n.squares {
 		s.sum, s.squares, s.own = make([]sum, cols), make([]sum, cols), make([]sum, cols)
@@ -138,12 +154,27 @@ func addRows[C column](s *sums, ptr []uint32, cols []C, val []float64, p [][2]fl
 				s.largest[c] = max(s.largest[c], math.Abs(v[k]))
 			}
 		}
+		if s.moments != nil {
+			addMoments(s, col, v)
+			s.rows++
+		}
 		if s.need.squares {
 			addSquares(s, col, v, p[i])
 		}
 		if s.need.norm {
 			addNorm(s, col, v, p[i])
 		}
+	}
+}
+
+// addMoments adds a row to the moments of columns.
+func addMoments[C column](s *sums, col []C, val []float64) {
+	for k, c := range col {
+		j := int64(c)
+		if s.need.byRow {
+			j = s.rows
+		}
+		s.moments.add(int(j), s.need.moments(val[k]))
 	}
 }
 

@@ -72,7 +72,7 @@ func (v *View) form() {
 	}
 	for i, o := range v.ops[v.store:] {
 		switch o.kind {
-		case times, rowFactor, rowStd, correspond:
+		case times, rowFactor, rowStd, rowMask, correspond:
 			v.scaled = true
 		}
 		if o.kind.ofValues() {
@@ -101,7 +101,7 @@ func (v *View) bytes() (b int64) {
 		case bias, colOffset, correspond, rowOffset:
 			b += n
 		}
-		if o.keeps {
+		if o.keeps || o.kind == rowMask {
 			b += 8 * v.src.Rows()
 		}
 	}
@@ -212,7 +212,7 @@ func (v *View) DecodeBlock(i int, dst *csr.Block) error {
 	}
 	for i := range dst.Rows() {
 		lo, hi := dst.RowPtr[i], dst.RowPtr[i+1]
-		r := row{n: int(v.src.Cols()), val: dst.Val[lo:hi], d: 1}
+		r := row{at: dst.FirstRow + int64(i), n: int(v.src.Cols()), val: dst.Val[lo:hi], d: 1}
 		runBlock(ops, len(ops), dst, lo, hi, &r)
 	}
 	return nil
@@ -229,7 +229,7 @@ func (v *View) RowSides(b *csr.Block, d, p []float64) {
 		if v.ofValues {
 			load(l.val, b, b.Table, lo, hi)
 		}
-		r := row{n: int(v.src.Cols()), val: l.val, d: 1}
+		r := row{at: b.FirstRow + int64(i), n: int(v.src.Cols()), val: l.val, d: 1}
 		runBlock(ops, v.values, b, lo, hi, &r)
 		if v.scaled {
 			d[i] = r.d

@@ -1,0 +1,215 @@
+package view
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A mask is factors of columns, 1 of those that are kept and 0 of the others: these are zero in
+// B whatever follows, since steps that would fill them are refused.
+
+// Mask says which of the user's columns are kept.
+type Mask struct {
+	kept []bool
+	sum  string
+}
+
+// NewMask is the mask that keeps the columns for which kept is true.
+func NewMask(kept []bool) *Mask {
+	b := []byte("gdsvd-mask/1\n")
+	for _, k := range kept {
+		if k {
+			b = append(b, 1)
+		} else {
+			b = append(b, 0)
+		}
+	}
+	h := sha256.Sum256(b)
+	return &Mask{kept, hex.EncodeToString(h[:16])}
+}
+
+// count is the number of columns kept.
+func (m *Mask) count() (n int) {
+	for _, k := range m.kept {
+		if k {
+			n++
+		}
+	}
+	return n
+}
+
+// Modes of keep.
+const (
+	ofFile     = "file"        // Step.List is the name of a file
+	ofMask     = "sha256"      // Step.List is the checksum of Step.Mask, which is nil when it has just been parsed
+	seurat     = "seurat"      // the Step.X most variable ones
+	cellRanger = "cell_ranger" // as seurat, with other bins and norms
+)
+
+func parseKeep(s *Step, a *args) {
+	s.Axis = a.word("", "columns")
+	if f, ok := a.option("hvg"); ok {
+		s.X = a.numberOf(f, "the number of columns is a whole number above 0", func(x float64) bool { return x >= 1 && x <= 1<<40 && x == float64(int64(x)) })
+		s.Mode = seurat
+		if f, ok := a.option("flavor"); ok {
+			b := &args{kind: a.kind, step: f, fields: []field{f}}
+			s.Mode = b.word("", seurat, cellRanger)
+			if a.err == nil {
+				a.err = b.err
+			}
+		}
+		return
+	}
+	f, ok := a.take(func(string) bool { return true })
+	if !ok {
+		a.fail(a.step, "which columns is missing")
+		return
+	}
+	s.Mode, s.List = ofFile, f.text
+	if sum, ok := strings.CutPrefix(f.text, ofMask+":"); ok {
+		s.Mode, s.List = ofMask, sum
+		if b, err := hex.DecodeString(sum); err != nil || len(b) != 16 || strings.ToLower(sum) != sum {
+			a.fail(f, "a checksum has 32 digits from 0 to f")
+		}
+	}
+}
+
+func keepForm(s Step) string {
+	switch s.Mode {
+	case ofFile:
+		return "=" + s.Axis + "," + s.List
+	case ofMask:
+		return "=" + s.Axis + "," + ofMask + ":" + s.List
+	}
+	return "=" + s.Axis + ",hvg:" + text(s.X) + ",flavor:" + s.Mode
+}
+
+func parseDrop(s *Step, a *args) {
+	s.Axis = a.word("", "columns")
+	f, ok := a.take(func(text string) bool { return strings.HasPrefix(text, "count") })
+	_, n, below := f.cut("<")
+	if !ok || !below {
+		a.fail(a.step, "which columns is missing")
+		return
+	}
+	s.X = a.numberOf(n, "N is a number above 0", positive)
+}
+
+// hvg tells whether the step keeps the most variable columns.
+func (s Step) hvg() bool { return s.Name == "keep" && s.Mode != ofFile && s.Mode != ofMask }
+
+// masks tells whether the step makes columns empty.
+func (s Step) masks() bool { return s.Name == "keep" || s.Name == "drop" }
+
+// Lists tells whether the step keeps the columns of a list that Pipeline.Resolve has to find.
+func (s Step) Lists() bool {
+	return s.Name == "keep" && (s.Mode == ofFile || s.Mode == ofMask) && s.Mask == nil
+}
+
+// Resolve returns the pipeline with the masks of the lists in it, which find looks for: in the file
+// named file or, where that is "", as a result keeps it beside the checksum of the pipeline.
+// A pipeline is named by what it keeps, not by the files that say so.
+func (p Pipeline) Resolve(find func(step int, file string) (*Mask, error)) (Pipeline, error) {
+	q := append(Pipeline(nil), p...)
+	for i, s := range q {
+		if !s.Lists() {
+			continue
+		}
+		file := s.List
+		if s.Mode == ofMask {
+			file = ""
+		}
+		m, err := find(i, file)
+		if err != nil {
+			return nil, err
+		}
+		if s.Mode == ofMask && m.sum != s.List {
+			return nil, fmt.Errorf("the columns kept have the checksum %s, not that of %v", m.sum, s)
+		}
+		q[i].Mode, q[i].List, q[i].Mask = ofMask, m.sum, m
+	}
+	return q, nil
+}
+
+// Keep returns the pipeline with keep=columns,WHAT before its first step that makes zeros other
+// numbers, or at its end.
+func (p Pipeline) Keep(what string) (Pipeline, error) {
+	step, err := parseStep(field{"keep=columns," + what, 0})
+	if err != nil {
+		return nil, err
+	}
+	at := len(p)
+	for i := len(p) - 1; i >= 0; i-- {
+		if p[i].fills() {
+			at = i
+		}
+	}
+	q := append(append(append(Pipeline(nil), p[:at]...), step...), p[at:]...)
+	return q, q.check()
+}
+
+// mask adds the op of a mask that is set by the function it returns, before any row is taken through the op.
+func (c *compiler) mask() (set func(keep func(j int) bool)) {
+	at := len(c.ops)
+	n, kind := c.src.Cols(), colFactor
+	if c.local("columns") {
+		n, kind = c.src.Rows(), rowMask
+	}
+	set = func(keep func(j int) bool) {
+		col := make([]float64, n)
+		for j := range col {
+			if keep(j) {
+				col[j] = 1
+			}
+		}
+		c.ops[at].col = col
+	}
+	c.op(op{kind: kind})
+	factors := func() []float64 { return c.ops[at].col }
+	c.tell("mask", factors)
+	c.masks = append(c.masks, factors)
+	return set
+}
+
+func (c *compiler) keep(s Step) {
+	if !s.hvg() {
+		if _, n := c.dims(); s.Mask == nil || len(s.Mask.kept) != int(n) {
+			panic(fmt.Sprintf("view: %v has no mask of %v columns", s, n))
+		}
+		c.mask()(func(j int) bool { return s.Mask.kept[j] })
+		return
+	}
+	var set func(func(int) bool)
+	rows, _ := c.dims()
+	n := need{moments: itself, byRow: c.local("columns")}
+	if s.Mode == seurat {
+		n.moments = expm1
+	}
+	masks := slices.Clone(c.masks)
+	c.stage(n, func(sums *sums) {
+		high := sums.moments.highlyVariable(s.Mode, int(s.X), rows, func(j int) bool {
+			return !slices.ContainsFunc(masks, func(factors func() []float64) bool { return factors()[j] == 0 })
+		})
+		set(func(j int) bool { return high[j] })
+	})
+	set = c.mask()
+}
+
+func (c *compiler) drop(s Step) {
+	at := len(c.ops)
+	c.factors("columns", "mask", count, func(x float64) float64 {
+		if x < s.X {
+			return 0
+		}
+		return 1
+	})
+	c.masks = append(c.masks, func() []float64 {
+		if c.ops[at].keeps {
+			return c.ops[at].keep
+		}
+		return c.ops[at].col
+	})
+}

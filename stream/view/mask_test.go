@@ -1,0 +1,345 @@
+package view
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// referenceMask is what a step of a mask multiplies columns with.
+func referenceMask(s Step, columns [][]float64) []float64 {
+	by := make([]float64, len(columns))
+	for j, x := range columns {
+		switch {
+		case s.Name == "drop" && !(sumOf(x, nonzero) < s.X), s.Mask != nil && s.Mask.kept[j]:
+			by[j] = 1
+		}
+	}
+	if s.hvg() {
+		return referenceHVG(s.Mode, int(s.X), columns)
+	}
+	return by
+}
+
+// referenceHVG is highly_variable_genes of scanpy 1.11.5 by its formula, in two passes over each
+// column, for columns of which each has entries.
+func referenceHVG(flavor string, n int, columns [][]float64) []float64 {
+	k := len(columns)
+	means, disp, norm := make([]float64, k), make([]float64, k), make([]float64, k)
+	for j, x := range columns {
+		f := same
+		if flavor == seurat {
+			f = math.Expm1
+		}
+		means[j] = sumOf(x, f) / float64(len(x))
+		v := sumOf(x, func(v float64) float64 { return square(f(v) - means[j]) }) / float64(len(x)-1)
+		disp[j] = v / means[j]
+		if flavor == seurat {
+			disp[j], means[j] = math.Log(disp[j]), math.Log1p(means[j])
+		}
+	}
+	low, high := slices.Min(means), slices.Max(means)
+	sorted := slices.Sorted(slices.Values(means))
+	bin := func(m float64) (b int) {
+		if flavor == seurat {
+			for b = 0; b < 19 && m > low+float64(b+1)*((high-low)/20); b++ {
+			}
+			return b
+		}
+		for p := 0.10; p < 1.001; p += 0.05 {
+			at := p * float64(k-1)
+			i := min(int(at+1e-9), k-1)
+			if edge := sorted[i] + (at-float64(i))*(sorted[min(i+1, k-1)]-sorted[i]); m > edge+1e-12 {
+				b++
+			}
+		}
+		return b
+	}
+	for j := range columns {
+		var mates []float64
+		for i := range columns {
+			if bin(means[i]) == bin(means[j]) {
+				mates = append(mates, disp[i])
+			}
+		}
+		slices.Sort(mates)
+		middle := func(x []float64) float64 { return (x[len(x)/2] + x[(len(x)-1)/2]) / 2 }
+		var centre, spread float64
+		switch {
+		case flavor == cellRanger:
+			centre = middle(mates)
+			for i := range mates {
+				mates[i] = math.Abs(mates[i] - centre)
+			}
+			slices.Sort(mates)
+			spread = 1.482602218505602 * middle(mates)
+		case len(mates) == 1:
+			spread = disp[j]
+		default:
+			centre = sumOf(mates, same) / float64(len(mates))
+			spread = math.Sqrt(sumOf(mates, func(v float64) float64 { return square(v - centre) }) / float64(len(mates)-1))
+		}
+		norm[j] = (disp[j] - centre) / spread
+	}
+	order := slices.DeleteFunc(slices.Clone(norm), math.IsNaN)
+	slices.Sort(order)
+	least := order[max(0, len(order)-n)]
+	by := make([]float64, k)
+	for j := range by {
+		if norm[j] >= least {
+			by[j] = 1
+		}
+	}
+	return by
+}
+
+// resolved parses a pipeline in which keep=columns,some keeps what kept says.
+func resolved(t *testing.T, text string, kept []bool) Pipeline {
+	t.Helper()
+	p, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err = p.Resolve(func(_ int, file string) (*Mask, error) {
+		if file != "some" {
+			return nil, fmt.Errorf("%q is looked for", file)
+		}
+		return NewMask(kept), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Columns that are not kept are zero in B, whatever else the pipeline does, and so are they to all
+// statistics that follow.
+func TestMasks(t *testing.T) {
+	var texts []string
+	for _, mask := range []string{"keep=columns,some", "drop=columns,count<6", "keep=columns,some · drop=columns,count<4"} {
+		texts = append(texts, mask, "normalize=rows,l2 · "+mask+" · log1p · normalize=rows,total:median")
+		for _, s := range slices.Concat(early, middle, late) {
+			if s != "laplacian=2" && !strings.Contains(s, "both") && !strings.Contains(s, "center=rows") {
+				texts = append(texts, mask+" · "+s)
+			}
+		}
+	}
+	texts = append(texts, "center=both · keep=columns,some", "keep=columns,some · bias=both", "center=columns · keep=columns,some · scale=columns", "center=rows · keep=columns,some · multiply=2")
+	for _, values := range []int{3, 1 << 20} {
+		r := rand.New(rand.NewPCG(3, uint64(values)))
+		a := mat.NewDense(30, 12, nil)
+		a.Apply(func(i, j int, _ float64) float64 {
+			if r.IntN(12) < j || j == 5 || i == 7 {
+				return 0
+			}
+			return float64(1+r.IntN(values)) / float64(values)
+		}, a)
+		kept := make([]bool, 12)
+		for j := range kept {
+			kept[j] = j%3 != 1
+		}
+		for _, transposed := range []bool{false, true} {
+			store := stored(t, a, transposed)
+			for _, text := range texts {
+				p := resolved(t, text, kept)
+				want := reference(p, a)
+				if mat.Norm(want, 2) < 1e-12 {
+					continue
+				}
+				m := measured(t, store, p)
+				if e := relative(dense(t, m, transposed), want); !(e < 1e-12) {
+					t.Errorf("%s, transposed %t: off by %g", text, transposed, e)
+				}
+				if e := math.Abs(m.Info().Norm/mat.Norm(want, 2) - 1); !(e < 1e-12) {
+					t.Errorf("%s, transposed %t: norm off by %g", text, transposed, e)
+				}
+			}
+		}
+	}
+}
+
+// measured is the matrix of a pipeline over a store.
+func measured(t *testing.T, store *csr.Store, p Pipeline) *stream.Matrix {
+	t.Helper()
+	v, err := New(t.Context(), store, p, store.Transposed(), stream.Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := stream.NewFrom(v, stream.Options{Workers: 2, Width: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// keptBy are the columns that the step with number at of a pipeline keeps.
+func keptBy(t *testing.T, a *mat.Dense, transposed bool, text string, at int) (kept []int) {
+	t.Helper()
+	p, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range v.Statistics() {
+		if s.Step == at && s.Name == "mask" {
+			for j, k := range s.Values {
+				if k == 1 {
+					kept = append(kept, j)
+				}
+			}
+		}
+	}
+	return kept
+}
+
+// Highly variable columns are those of the formula, of random matrices in both orientations.
+func TestHighlyVariable(t *testing.T) {
+	for seed := range uint64(6) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		columns := 40 + r.IntN(100)
+		a := mat.NewDense(30, columns, nil)
+		a.Apply(func(i, j int, _ float64) float64 {
+			if i > 1 && r.IntN(columns) < j {
+				return 0
+			}
+			return math.Exp(r.NormFloat64() * float64(1+j%4) / 4)
+		}, a)
+		for _, flavor := range []string{seurat, cellRanger} {
+			for _, n := range []int{1, 12, 1000} {
+				text := fmt.Sprintf("log1p · keep=columns,hvg:%d,flavor:%s", n, flavor)
+				var logs mat.Dense
+				logs.Apply(func(_, _ int, v float64) float64 { return math.Log1p(v) }, a)
+				var want []int
+				for j, k := range referenceHVG(flavor, n, along("columns", &logs)) {
+					if k == 1 {
+						want = append(want, j)
+					}
+				}
+				for _, transposed := range []bool{false, true} {
+					if got := keptBy(t, a, transposed, text, 1); !slices.Equal(got, want) {
+						t.Errorf("seed %d, %s, transposed %t: %v, want %v", seed, text, transposed, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Without anything to tell columns apart by there is no most variable one.
+func TestNothingVaries(t *testing.T) {
+	for _, flavor := range []string{seurat, cellRanger} {
+		for _, rows := range []int{1, 4} {
+			a := mat.NewDense(rows, 3, nil)
+			a.Apply(func(_, j int, _ float64) float64 { return float64(j + 1) }, a)
+			if kept := keptBy(t, a, false, "keep=columns,hvg:2,flavor:"+flavor, 0); len(kept) > 0 {
+				t.Errorf("%s of %d rows: %v", flavor, rows, kept)
+			}
+		}
+	}
+}
+
+// Highly variable genes of cells are those of scanpy 1.11.5: normalize_total(target_sum=1e4), log1p,
+// filter_genes(min_cells), highly_variable_genes(n_top_genes, flavor) in float64.
+func TestHighlyVariableGenes(t *testing.T) {
+	data := os.Getenv("GDSVD_DATA")
+	if data == "" {
+		t.Skip("GDSVD_DATA does not name a directory of real data")
+	}
+	cells := mat.NewDense(1107, 507, nil)
+	for _, l := range table(t, filepath.Join(data, "10x/v3.matrix.mtx.gz"), " ")[1:] {
+		cells.Set(int(l[1])-1, int(l[0])-1, l[2])
+	}
+	for _, c := range []struct {
+		flavor            string
+		least, n          int
+		sum, sumOfSquares int
+	}{
+		{seurat, 0, 20, 5448, 2090814},
+		{seurat, 0, 60, 17731, 6581503},
+		{seurat, 1, 20, 5624, 2163006},
+		{seurat, 5, 60, 19176, 7229264},
+		{cellRanger, 1, 20, 6977, 2753499},
+		{cellRanger, 1, 60, 19095, 7164571},
+		{cellRanger, 5, 20, 6970, 2719796},
+	} {
+		text, at := "normalize=rows,total:10000 · log1p", 2
+		if c.least > 0 {
+			text, at = fmt.Sprintf("%s · drop=columns,count<%d", text, c.least), 3
+		}
+		text = fmt.Sprintf("%s · keep=columns,hvg:%d,flavor:%s · center=columns", text, c.n, c.flavor)
+		for _, transposed := range []bool{false, true} {
+			kept := keptBy(t, cells, transposed, text, at)
+			sum, squares := 0, 0
+			for _, j := range kept {
+				sum, squares = sum+j, squares+j*j
+			}
+			if len(kept) != c.n || sum != c.sum || squares != c.sumOfSquares {
+				t.Errorf("%s, transposed %t: %v", text, transposed, kept)
+			}
+		}
+	}
+}
+
+// A list is named by the columns it keeps.
+func TestResolve(t *testing.T) {
+	kept := []bool{true, false, true}
+	p := resolved(t, "log1p · keep=columns,some · pca", kept)
+	again, err := Parse(p.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range [][]bool{kept, {true, true, true}, {true, false, true, false}} {
+		q, err := again.Resolve(func(step int, file string) (*Mask, error) {
+			if step != 1 || file != "" {
+				t.Errorf("step %d, file %q", step, file)
+			}
+			return NewMask(other), nil
+		})
+		if fits := slices.Equal(other, kept); fits != (err == nil) || fits && q.String() != p.String() {
+			t.Errorf("%v: %v, %v", other, q, err)
+		}
+	}
+	if a, b := resolved(t, "keep=columns,some", kept), resolved(t, "keep=columns,some", []bool{false, true, true}); a.String() == b.String() {
+		t.Errorf("two lists are both %v", a)
+	}
+}
+
+// A step of a flag is put where the values are those of entries.
+func TestKeep(t *testing.T) {
+	for _, c := range []struct{ text, what, want string }{
+		{"", "genes|1.txt", "keep=columns,genes|1.txt"},
+		{"log1p · sqrt", "hvg:5", "log1p · sqrt · keep=columns,hvg:5,flavor:seurat"},
+		{"single-cell", "hvg:5,flavor:cell_ranger", "normalize=rows,total:median · log1p · keep=columns,hvg:5,flavor:cell_ranger · center=columns"},
+		{"pca-scaled", "a.txt", "keep=columns,a.txt · center=columns · scale=columns,ddof:0"},
+	} {
+		var p Pipeline
+		if c.text != "" {
+			p = resolved(t, c.text, nil)
+		}
+		if got, err := p.Keep(c.what); err != nil || got.String() != c.want {
+			t.Errorf("%q, %q: %v, %v", c.text, c.what, got, err)
+		}
+	}
+	for _, c := range []struct{ text, what, says string }{
+		{"log1p", "hvg:no", "a whole number above 0"},
+		{"log1p", "", "a parameter is missing"},
+		{"center=rows", "a.txt", "it would fill the columns that are not kept"},
+	} {
+		if p, err := resolved(t, c.text, nil).Keep(c.what); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q, %q: %v, %v", c.text, c.what, p, err)
+		}
+	}
+}
