@@ -222,7 +222,7 @@ func TestParquetAfterDeath(t *testing.T) {
 
 // parseParquet reads a file to its end, or the end of what can be read.
 func parseParquet(data []byte) (entries []triple, err error) {
-	in := &format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data))}
+	in := &format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data)), Window: 8 << 20}
 	r, err := parquet.Format.Open(in)
 	if err != nil {
 		return nil, err
@@ -270,6 +270,65 @@ func TestParquetDamage(t *testing.T) {
 	}
 	if _, _, err := ingestText(t, "PAR1\x00", Options{}); !errors.Is(err, parquet.ErrDamaged) {
 		t.Error(err)
+	}
+}
+
+// TestParquetWindow: pages that take more memory than the budget has for them are refused in one line, which tells
+// the budget that reads them. What is skipped takes none.
+func TestParquetWindow(t *testing.T) {
+	type row struct {
+		User  int64
+		Item  string `parquet:",delta"`
+		Value float64
+	}
+	var rows []row
+	for i := range 20000 {
+		rows = append(rows, row{int64(i), "a long common beginning " + strconv.Itoa(i), 1})
+	}
+	for _, codec := range []compress.Codec{&pq.Uncompressed, &pq.Snappy, &pq.Zstd} {
+		data := written(t, rows, len(rows), pq.Compression(codec), pq.PageBufferSize(1<<24))
+		read := func(window int64) (n int, err error) {
+			r, err := parquet.Format.Open(&format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data)), Window: window})
+			for c := new(format.Chunk); err == nil; {
+				var b format.Batch
+				b.Reset(0)
+				if err = r.Next(c); err == nil {
+					err = r.Parse(c, &b)
+					n += len(b.Val)
+				}
+			}
+			return n, err
+		}
+		if n, err := read(0); n != len(rows) || err != io.EOF {
+			t.Fatalf("%s: %d rows, %v", codec, n, err)
+		}
+		_, err := read(1 << 18)
+		if !errors.Is(err, format.ErrUnsupported) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "smaller pages") {
+			t.Fatalf("%s: %v", codec, err)
+		}
+		window, found := int64(1<<18), true
+		for tries := 0; err != io.EOF; tries++ { // each column asks for more
+			var mib int64
+			_, rest, ok := strings.Cut(err.Error(), "--memory ")
+			if _, scanned := fmt.Sscanf(rest, "%dMiB", &mib); !ok || scanned != nil || mib<<20/8 <= window || tries == 4 {
+				found = false
+				break
+			}
+			window = mib << 20 / 8
+			_, err = read(window)
+		}
+		if !found || window > 16<<20 {
+			t.Errorf("%s, window %d: %v", codec, window, err)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "in.parquet")
+	big := written(t, slices.Repeat(rows, 40), 40*len(rows), pq.PageBufferSize(1<<28))
+	if err := os.WriteFile(name, big, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Ingest(t.Context(), []string{name}, target(t), Options{Memory: 64 << 20})
+	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "--memory ") {
+		t.Errorf("a page of 800000 values within 64 MiB: %v", err)
 	}
 }
 

@@ -17,7 +17,7 @@ type plan struct {
 	unsynced int // temporary files that are open only to become durable, at most
 	// encoders encode blocks of the store beside the goroutine that fills them.
 	encoders int
-	window   int64 // largest window of zstd input
+	window   int64 // largest window of zstd and xz input, and of the pages of Parquet
 }
 
 const (

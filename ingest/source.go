@@ -66,19 +66,19 @@ func openSource(ctx context.Context, op input.Opener, name string, o Options, pr
 		return nil, err
 	}
 	src := &source{File: f, begin: begin, taken: make(chan struct{})}
-	if err := src.open(o, prev); err != nil {
+	if err := src.open(o, int64(op.MaxWindow), prev); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return src, nil
 }
 
-func (src *source) open(o Options, prev *source) (err error) {
+func (src *source) open(o Options, window int64, prev *source) (err error) {
 	alone := func(name string) error {
 		return &format.ParseError{File: name, Err: fmt.Errorf("an input with a declared shape beside others: %w", format.ErrUnsupported), Want: "one such input alone"}
 	}
 	in := &format.Input{
 		Name: src.Name, Stream: src.File, Chosen: o.Format != "", Separator: o.Separator, Columns: o.Columns, Header: o.Header,
-		IndexBase: o.IndexBase, Features: o.Features, Events: o.Events, Times: o.readsTimes(),
+		IndexBase: o.IndexBase, Features: o.Features, Events: o.Events, Times: o.readsTimes(), Window: window,
 	}
 	in.Declare = func(rows, cols int64) error {
 		if src.shape == nil {

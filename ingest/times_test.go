@@ -101,7 +101,7 @@ func TestOneLogInThreeFormats(t *testing.T) {
 // parquetTimes are the times of a file, microseconds since 1970.
 func parquetTimes(t *testing.T, data []byte) (times []format.Time, err error) {
 	t.Helper()
-	in := &format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data)), Times: true}
+	in := &format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data)), Times: true, Window: 8 << 20}
 	r, err := parquet.Format.Open(in)
 	if err != nil {
 		return nil, err

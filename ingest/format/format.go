@@ -53,6 +53,8 @@ type Input struct {
 	Stream
 	At   io.ReaderAt // the same bytes at any place; nil: only as a stream
 	Size int64       // bytes, if At is not nil
+	// Window is how many bytes a Reader may hold of what it has read, beside a chunk; 0: any number.
+	Window int64
 	// Format is the name of the format being opened. Open may set that of a special form of it.
 	Format string
 	Chosen bool // the format has been named rather than recognised

@@ -21,15 +21,20 @@ const (
 	maxValues = 1 << 24
 )
 
+// A window is the memory that the pages of all columns take together.
+type window struct{ size, taken int64 } // bytes; size 0: any number
+
 // A column is one of a row group, being read page by page.
 type column struct {
 	*field
 	chunk
-	in    *bufio.Reader
-	left  int64 // bytes
-	zstd  *zstd.Decoder
-	raw   []byte // of a page, as it lies in the file
-	plain []byte // uncompressed
+	in     *bufio.Reader
+	window *window
+	takes  [2]int64 // bytes of the largest page, and of the largest dictionary
+	left   int64    // bytes
+	zstd   *zstd.Decoder
+	raw    []byte // of a page, as it lies in the file
+	plain  []byte // uncompressed
 
 	dict    values
 	hasDict bool
@@ -43,8 +48,8 @@ type column struct {
 }
 
 // begin begins a column of a row group with some rows.
-func (c *column) begin(f *field, k chunk, in *format.Input, rows int64) error {
-	c.field, c.chunk = f, k
+func (c *column) begin(f *field, k chunk, in *format.Input, rows int64, w *window) error {
+	c.field, c.chunk, c.window = f, k, w
 	c.hasDict, c.rows, c.at = false, 0, 0
 	start := k.data
 	if k.dict > 0 && k.dict < start {
@@ -166,8 +171,56 @@ func (c *column) values() *values {
 	return &c.page
 }
 
+// take takes the memory for a page, which stays with the column.
+func (c *column) take(p *page) error {
+	held := &c.takes[0]
+	if p.kind == pageDict {
+		held = &c.takes[1]
+	}
+	more := max(0, c.cost(p)-*held)
+	if need := c.window.taken + more; c.window.size > 0 && need > c.window.size {
+		return fmt.Errorf("a page of %d bytes and %d values: %w within this memory budget; --memory %dMiB reads it, or write it with smaller pages",
+			max(p.size, p.packed), p.values, format.ErrUnsupported, (need+1<<17-1)>>17)
+	}
+	*held += more
+	c.window.taken += more
+	return nil
+}
+
+// cost is the bytes that reading a page takes.
+func (c *column) cost(p *page) int64 {
+	const number, index = 8, 4
+	n, size := int64(p.values), int64(p.size)
+	b := int64(p.packed)
+	if c.codec != codecNone {
+		b += size
+	}
+	if c.optional && p.kind != pageDict {
+		b += index * n
+	}
+	encoding := p.encoding
+	if p.kind == pageDict {
+		encoding = encPlain
+	}
+	switch {
+	case encoding == encDict || encoding == encPlainDict:
+		return b + index*n
+	case encoding == encDeltaLength || encoding == encDeltaBytes:
+		b += size + 2*number*n
+	case encoding == encSplit:
+		b += size
+	}
+	if c.phys == physBytes || c.phys == physFixed {
+		return b + size + index*n
+	}
+	return b + number*n
+}
+
 // read reads a page whose header has been read.
 func (c *column) read(p *page) error {
+	if err := c.take(p); err != nil {
+		return err
+	}
 	c.raw = resize(c.raw, p.packed)
 	if _, err := io.ReadFull(c.in, c.raw); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
@@ -53,6 +54,11 @@ func (v *values) add(s []byte) error {
 // decode reads n values of a column.
 func (v *values) decode(f *field, encoding, n int, b []byte) error {
 	v.nums, v.data, v.ends = v.nums[:0], v.data[:0], v.ends[:0]
+	if f.phys == physBytes || f.phys == physFixed {
+		v.ends = slices.Grow(v.ends, n)
+	} else {
+		v.nums = slices.Grow(v.nums, n)
+	}
 	width := map[int]int{physInt32: 4, physInt64: 8, physFloat: 4, physDouble: 8, physFixed: f.length}[f.phys]
 	switch {
 	case encoding == encPlain && f.phys == physBool:
@@ -98,7 +104,7 @@ func (v *values) decode(f *field, encoding, n int, b []byte) error {
 	case encoding == encDeltaLength && f.phys == physBytes:
 		return v.deltaLength(n, b)
 	case encoding == encDeltaBytes && (f.phys == physBytes || f.phys == physFixed):
-		return v.deltaBytes(n, b)
+		return v.deltaBytes(n, b, f.most)
 	default:
 		return fmt.Errorf("encoding %d of %s: %w", encoding, physNames[f.phys], format.ErrUnsupported)
 	}
@@ -158,7 +164,7 @@ func (v *values) deltaLength(n int, b []byte) error {
 }
 
 // deltaBytes reads texts that share their beginnings with those before.
-func (v *values) deltaBytes(n int, b []byte) error {
+func (v *values) deltaBytes(n int, b []byte, most int) error {
 	var shared []int64
 	rest, err := delta(n, b, func(x int64) { shared = append(shared, x) })
 	if err != nil {
@@ -170,8 +176,11 @@ func (v *values) deltaBytes(n int, b []byte) error {
 	}
 	var last []byte
 	for i, k := range shared {
-		if k < 0 || k > int64(len(last)) || len(v.data)+int(k) > maxPage {
+		if k < 0 || k > int64(len(last)) {
 			return errShort
+		}
+		if len(v.data)+int(k) > most {
+			return fmt.Errorf("a page whose texts take more than %d MiB: %w within this memory budget; a larger --memory reads it, or write it with smaller pages", most>>20, format.ErrUnsupported)
 		}
 		last = append(last[:k:k], ends.text(uint32(i))...)
 		if err := v.add(last); err != nil {
@@ -186,6 +195,7 @@ func hybrid(dst []uint32, b []byte, width, n int) ([]uint32, error) {
 	if width < 0 || width > 32 {
 		return dst, errShort
 	}
+	dst = slices.Grow(dst, n)
 	for n > 0 {
 		head, k := binary.Uvarint(b)
 		if k <= 0 {

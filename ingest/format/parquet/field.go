@@ -36,6 +36,7 @@ type field struct {
 	kind     kind
 	isID     bool
 	isTime   bool
+	most     int // bytes of the texts of a page
 }
 
 // fieldsOf are the columns at the top of a schema.

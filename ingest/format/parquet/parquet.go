@@ -10,7 +10,7 @@
 //
 // A file begins at its end: it has to be a plain file, not standard input. Positions are
 // numbers of rows, counted from 1 over all row groups. Only part of a row group is in memory: the
-// pages of up to four columns and their dictionaries.
+// pages of up to four columns and their dictionaries. Those that take more than Input.Window are refused.
 package parquet
 
 import (
@@ -49,13 +49,14 @@ type reader struct {
 	left    int64    // rows of it
 	row     int64    // rows given out, of all groups
 	columns [maxFields]column
+	window  window
 }
 
 // maxFields is how many columns are read at most.
 const maxFields = 4
 
 func open(in *format.Input) (format.Reader, error) {
-	p := &reader{in: in}
+	p := &reader{in: in, window: window{size: in.Window}}
 	if in.At == nil {
 		return nil, p.fail(fmt.Errorf("a Parquet file is read from its end, which a pipe or a compressed file does not give: %w; save it as a plain file", format.ErrUnsupported))
 	}
@@ -129,6 +130,10 @@ func (p *reader) assign(schema []element) error {
 			}
 			return fmt.Errorf("column %q is %s: %w as %s; %s", f.name, f.what, format.ErrUnsupported, []string{"the row", "the column", "the value", "the time"}[i], remedy)
 		}
+		f.most = maxPage
+		if p.in.Window > 0 {
+			f.most = int(min(p.in.Window, maxPage))
+		}
 		p.fields = append(p.fields, &f)
 	}
 	return nil
@@ -195,7 +200,7 @@ func (p *reader) begin() error {
 			if f.leaf >= len(g.chunks) {
 				return p.damaged(fmt.Errorf("column %q is not there", f.name))
 			}
-			if err := p.columns[i].begin(f, g.chunks[f.leaf], p.in, g.rows); err != nil {
+			if err := p.columns[i].begin(f, g.chunks[f.leaf], p.in, g.rows, &p.window); err != nil {
 				return p.damaged(fmt.Errorf("column %q: %w", f.name, err))
 			}
 		}
@@ -204,6 +209,7 @@ func (p *reader) begin() error {
 	for i := range p.columns {
 		p.columns[i].close()
 	}
+	p.window.taken = 0
 	return nil
 }
 

@@ -187,7 +187,7 @@ type Opener struct {
 	FS        vfs.FS
 	Stdin     io.Reader
 	Bytes     *atomic.Int64
-	MaxWindow uint64 // of zstd
+	MaxWindow uint64 // of zstd and xz, or of a format that holds a part of its input
 }
 
 // Open opens a file, or "-", and undoes the compression its first bytes tell.
