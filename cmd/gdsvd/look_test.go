@@ -63,8 +63,8 @@ no row has an entry
 		{[]string{"stats"}, `matrix  3 × 2, 4 entries; sum 13, mean of all elements 2.16667, norm 7.14143
 
 entries of the 3 rows, of which 0 are empty
-  min  1 %  5 %  25 %  50 %  75 %  95 %  99 %  max  
-  1    1    1    1     1     2     2     2     2    
+  min  1 %  5 %  25 %  50 %  75 %  95 %  99 %  max
+  1    1    1    1     1     2     2     2     2
 
 largest rows  entries  sum  mean  variance
   ann         2        4    2     1
@@ -72,8 +72,8 @@ largest rows  entries  sum  mean  variance
   cy          1        4    2     4
 
 entries of the 2 columns, of which 0 are empty
-  min  1 %  5 %  25 %  50 %  75 %  95 %  99 %  max  
-  2    2    2    2     2     2     2     2     2    
+  min  1 %  5 %  25 %  50 %  75 %  95 %  99 %  max
+  2    2    2    2     2     2     2     2     2
 
 largest columns   entries  sum  mean     variance
   10 (Heat, The)  2        6    2        4.66667

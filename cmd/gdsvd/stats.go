@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -92,23 +93,18 @@ func printSide(w io.Writer, what string, s factor.SideStats) {
 		return
 	}
 	fmt.Fprintf(w, "\nentries of the %d %s, of which %d are empty\n", s.Number, what, s.Empty)
+	var shares, lengths []string
 	for _, q := range s.Quantiles {
+		share := fmt.Sprintf("%g %%", 100*q.Share)
 		switch q.Share {
 		case 0:
-			fmt.Fprintf(w, "  min\t")
+			share = "min"
 		case 1:
-			fmt.Fprintf(w, "max\t")
-		default:
-			fmt.Fprintf(w, "%g %%\t", 100*q.Share)
+			share = "max"
 		}
+		shares, lengths = append(shares, share), append(lengths, fmt.Sprint(q.Length))
 	}
-	for i, q := range s.Quantiles {
-		if i == 0 {
-			fmt.Fprintf(w, "\n  ")
-		}
-		fmt.Fprintf(w, "%d\t", q.Length)
-	}
-	fmt.Fprintf(w, "\n")
+	fmt.Fprintf(w, "  %s\n  %s\n", strings.Join(shares, "\t"), strings.Join(lengths, "\t"))
 	if len(s.Largest) == 0 {
 		return
 	}
