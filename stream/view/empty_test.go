@@ -19,6 +19,7 @@ func TestMatrixWithoutEntries(t *testing.T) {
 		"bias=global", "bias=both,damping:3", "center=columns", "center=rows", "center=both",
 		"weight=rows,count:-0.5", "weight=columns,sum:-1", "weight=columns,norm:0.5", "scale=columns",
 		"center=columns · scale=columns", "center=rows · scale=columns,ddof:1", "laplacian", "laplacian=2", "correspondence",
+		"drop=columns,count<2", "drop=columns,count<2 · bm25 · center=columns",
 	}
 	for preset := range presets {
 		steps = append(steps, preset)
