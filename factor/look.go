@@ -40,6 +40,10 @@ func newLook(ctx context.Context, store *csr.Store, o LookOptions, reads int) (*
 	if o.FS == nil {
 		o.FS = vfs.OS
 	}
+	var err error
+	if o.View, err = keepListed(o.FS, store, o.View, nil); err != nil {
+		return nil, err
+	}
 	l := &look{LookOptions: o, store: &counted{Store: store}}
 	if len(o.View) == 0 {
 		l.view = view.Identity(l.store, store.Transposed())

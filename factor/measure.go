@@ -332,6 +332,13 @@ func (c *resultChecker) view(ctx context.Context, store *counted) (stream.Source
 	if err != nil {
 		return nil, damagedResult(filepath.Join(c.dir, ResultFile), "view: %v", err)
 	}
+	_, columns := Dims(store.Store)
+	if p, err = keepStated(ctx, c.FS, c.dir, p, columns); err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, damagedResult(filepath.Join(c.dir, ResultFile), "view: %v", err)
+	}
 	v := view.Plan(store, p, store.Transposed())
 	if v.Fingerprint() != said.Fingerprint {
 		return nil, damagedResult(filepath.Join(c.dir, ResultFile), "view: its fingerprint is %s, that of %v is %s", said.Fingerprint, p, v.Fingerprint())

@@ -24,7 +24,9 @@ func begin(store *csr.Store, o Options) (t *task, before outState, err error) {
 		return nil, before, fmt.Errorf("%d triplets: a %d × %d matrix has %d", o.Rank, rows, cols, most)
 	}
 	t = &task{Options: o.withDefaults(), store: store}
-	t.planView()
+	if err = t.planView(); err != nil {
+		return nil, before, err
+	}
 	if t.Dir != "" {
 		t.Dir = filepath.Clean(t.Dir)
 		before, err = inspectOut(t.FS, t.Dir)

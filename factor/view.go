@@ -55,11 +55,19 @@ func (t *task) source() stream.Source {
 }
 
 // planView makes the view of the options, of which nothing has been measured.
-func (t *task) planView() {
-	if len(t.View) > 0 {
-		t.counted = &counted{Store: t.store}
-		t.view = view.Plan(t.counted, t.View, t.store.Transposed())
+func (t *task) planView() (err error) {
+	if len(t.View) == 0 {
+		return nil
 	}
+	t.View, err = keepListed(t.FS, t.store, t.View, func(file string, unknown, ids int) {
+		t.Log.Warn("some ids of a list are those of no column, and are left out", "list", file, "unknown", unknown, "ids", ids)
+	})
+	if err != nil {
+		return err
+	}
+	t.counted = &counted{Store: t.store}
+	t.view = view.Plan(t.counted, t.View, t.store.Transposed())
+	return nil
 }
 
 // measureView reads the store for the statistics of the view.

@@ -19,6 +19,7 @@ type svdOptions struct {
 	methodFlags
 	explain bool
 	view    string
+	keep    string
 }
 
 func (a *app) svdCommand() *cobra.Command {
@@ -74,6 +75,7 @@ store several times. Neither changes the bits of the result.` + "\n" + ui.ExitHe
 	f.IntVarP(&o.Rank, "rank", "k", 0, "number `K` of triplets")
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
 	f.StringVar(&o.view, "view", "", "factorise what steps make of the matrix: weights, scalings and centring, such as 'lsi', 'bm25', 'log1p | center=columns', or `PIPELINE` in a file as @FILE; none of it is stored, and no dense matrix is formed")
+	f.StringVar(&o.keep, "keep-cols", "", "factorise columns alone whose ids are in `FILE`, one a line, or those that vary most, as hvg:2000; the others are zero. The same as a step keep=columns,FILE of --view, before the first one that centres, or at its end")
 	o.list = a.methods
 	addMethodFlags(cmd, f, &o.methodFlags, &o.Operator)
 	ui.ChoiceFlag(cmd, f, &o.Deflation, "deflation", "", solver.Projected,
@@ -122,6 +124,11 @@ func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) (err error) {
 	if cmd.Flags().Changed("view") || o.view != "" {
 		if o.View, err = a.readView(cmd, o.view); err != nil {
 			return err
+		}
+	}
+	if cmd.Flags().Changed("keep-cols") || o.keep != "" {
+		if o.View, err = o.View.Keep(o.keep); err != nil {
+			return ui.Usagef(cmd, "--keep-cols %s: %v", o.keep, err)
 		}
 	}
 	o.Method, err = o.methodFlags.check(cmd, o.Operator, a.fromConfig)

@@ -35,11 +35,12 @@ func (v *View) Effects(low, high float64) (all []Effect) {
 			reads[s.step]++
 		}
 	}
-	dense := false
+	dense, of := false, ""
 	for i, s := range v.pipeline {
 		e := Effect{Step: s.String(), Reads: reads[i], Pattern: "that of the entries", Entries: "all"}
 		switch {
 		case s.masks():
+			of = " of the columns that are kept"
 			e.Entries = "those of columns that are kept"
 			if s.Mask != nil {
 				e.Entries = fmt.Sprintf("those of %d columns", s.Mask.count())
@@ -50,7 +51,7 @@ func (v *View) Effects(low, high float64) (all []Effect) {
 			e.Entries = "none"
 		}
 		if dense = dense || s.fills(); dense {
-			e.Pattern = "all, of which those without an entry take no memory"
+			e.Pattern = "all" + of + ", of which those without an entry take no memory"
 		}
 		low, high = s.bounds(low, high)
 		e.Low, e.High = bound(low), bound(high)

@@ -1,0 +1,134 @@
+package factor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// maxList bounds the size of a file with ids.
+const maxList = 64 << 20
+
+// keepListed reads the lists of columns that a pipeline keeps. warn, unless nil, is told of ids in
+// them that the matrix does not have.
+func keepListed(fsys vfs.FS, store *csr.Store, p view.Pipeline, warn func(file string, unknown, ids int)) (view.Pipeline, error) {
+	return p.Resolve(func(step int, file string) (*view.Mask, error) {
+		if file == "" {
+			return nil, told(nil, "%v names the columns of a result by their checksum: give the FILE with their ids", p[step])
+		}
+		l, err := readList(fsys, file)
+		if err != nil {
+			return nil, told(err, "%v: %v", p[step], err)
+		}
+		kept, err := l.find(store)
+		if err != nil {
+			return nil, err
+		}
+		unknown, ids := len(l.line), l.ids
+		switch {
+		case ids == 0:
+			return nil, told(nil, "%v: the file has no ids: give one a line", p[step])
+		case 2*unknown > ids:
+			id, line := l.first()
+			return nil, told(nil, "%v: %d of %d ids, such as %q in line %d, are those of no column of %s: give ids as the file that was ingested has them, one a line", p[step], unknown, ids, id, line, store.Path())
+		case unknown > 0 && warn != nil:
+			warn(file, unknown, ids)
+		}
+		return view.NewMask(kept), nil
+	})
+}
+
+// list is ids of a file, with the line each is first in. Those that are found are taken out.
+type list struct {
+	line map[string]int
+	ids  int
+}
+
+func readList(fsys vfs.FS, name string) (*list, error) {
+	b, err := vfs.ReadFile(fsys, name, maxList)
+	if err != nil {
+		return nil, err
+	}
+	return parseList(b), nil
+}
+
+// parseList reads ids, one a line. Lines without one are left out, and those that come again.
+func parseList(b []byte) *list {
+	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
+	l := &list{line: map[string]int{}}
+	n := 0
+	for line := range bytes.Lines(b) {
+		n++
+		id := bytes.TrimSpace(line)
+		if _, again := l.line[string(id)]; !again && len(id) > 0 {
+			l.line[string(id)] = n
+		}
+	}
+	l.ids = len(l.line)
+	return l
+}
+
+// first is the id in the first line of those that are left.
+func (l *list) first() (id string, line int) {
+	for s, n := range l.line {
+		if line == 0 || n < line {
+			id, line = s, n
+		}
+	}
+	return id, line
+}
+
+// find tells which of the user's columns have ids in the list.
+func (l *list) find(store *csr.Store) (kept []bool, err error) {
+	_, axis := Orient(store, csr.RowAxis, csr.ColAxis)
+	_, columns := Dims(store)
+	r, err := store.IDs(axis)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	kept = make([]bool, columns)
+	for at := 0; r.Next(); at++ {
+		var id string
+		if r.Kind() == csr.IntIDs {
+			id = strconv.FormatInt(r.Int(), 10)
+		} else {
+			id = r.String()
+		}
+		if _, kept[at] = l.line[id]; kept[at] {
+			delete(l.line, id)
+		}
+	}
+	return kept, r.Err()
+}
+
+// keepStated reads the masks of the pipeline of a result from the files beside it.
+func keepStated(ctx context.Context, fsys vfs.FS, dir string, p view.Pipeline, columns int64) (view.Pipeline, error) {
+	return p.Resolve(func(step int, file string) (_ *view.Mask, err error) {
+		if file != "" {
+			return nil, fmt.Errorf("%v names a file, not what was in it", p[step])
+		}
+		name := viewFile(p, view.Statistic{Step: step, Name: "mask"})
+		m, err := npy.Open(fsys, filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, m.Close()) }()
+		if m.Rows != columns || m.Dims != 1 {
+			return nil, fmt.Errorf("%s is %s, not a number for each of %d columns", name, m.Shape(), columns)
+		}
+		kept := make([]bool, columns)
+		if err := m.Each(ctx, 1, func(i int64, row []float64) { kept[i] = row[0] != 0 }); err != nil {
+			return nil, err
+		}
+		return view.NewMask(kept), nil
+	})
+}
