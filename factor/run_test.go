@@ -174,7 +174,9 @@ func TestErrorsNameOptions(t *testing.T) {
 		}
 		for _, m := range regexp.MustCompile(`Option\("(\w+)"\)`).FindAllSubmatch(text, -1) {
 			found++
-			if _, ok := reflect.TypeFor[factor.Options]().FieldByName(string(m[1])); !ok {
+			_, run := reflect.TypeFor[factor.Options]().FieldByName(string(m[1]))
+			_, peek := reflect.TypeFor[factor.PeekOptions]().FieldByName(string(m[1]))
+			if !run && !peek {
 				t.Errorf("%s: there is no option %s", name, m[1])
 			}
 		}
