@@ -17,18 +17,18 @@ import (
 // maxList bounds the size of a file with ids.
 const maxList = 64 << 20
 
-// keepListed reads the lists of columns that a pipeline keeps. warn, unless nil, is told of ids in
+// keepListed reads the lists that a pipeline keeps columns or rows of. warn, unless nil, is told of ids in
 // them that the matrix does not have.
 func keepListed(fsys vfs.FS, store *csr.Store, p view.Pipeline, warn func(file string, unknown, ids int)) (view.Pipeline, error) {
 	return p.Resolve(func(step int, file string) (*view.Mask, error) {
 		if file == "" {
-			return nil, told(nil, "%v names the columns of a result by their checksum: give the FILE with their ids", p[step])
+			return nil, told(nil, "%v names what a result keeps by its checksum: give the FILE with their ids", p[step])
 		}
 		l, err := readList(fsys, file)
 		if err != nil {
 			return nil, told(err, "%v: %v", p[step], err)
 		}
-		kept, err := l.find(store)
+		kept, err := l.find(store, p[step].Axis)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func keepListed(fsys vfs.FS, store *csr.Store, p view.Pipeline, warn func(file s
 			return nil, told(nil, "%v: the file has no ids: give one a line", p[step])
 		case 2*unknown > ids:
 			id, line := l.first()
-			return nil, told(nil, "%v: %d of %d ids, such as %q in line %d, are those of no column of %s: give ids as the file that was ingested has them, one a line", p[step], unknown, ids, id, line, store.Path())
+			return nil, told(nil, "%v: %d of %d ids, such as %q in line %d, are not among the %s of %s: give ids as the file that was ingested has them, one a line", p[step], unknown, ids, id, line, p[step].Axis, store.Path())
 		case unknown > 0 && warn != nil:
 			warn(file, unknown, ids)
 		}
@@ -86,16 +86,25 @@ func (l *list) first() (id string, line int) {
 	return id, line
 }
 
-// find tells which of the user's columns have ids in the list.
-func (l *list) find(store *csr.Store) (kept []bool, err error) {
-	_, axis := Orient(store, csr.RowAxis, csr.ColAxis)
-	_, columns := Dims(store)
+// sideOf is the axis of the store, and its length, that "columns" or "rows" of a step are.
+func sideOf(store *csr.Store, name string) (csr.Axis, int64) {
+	rowAxis, colAxis := Orient(store, csr.RowAxis, csr.ColAxis)
+	rows, columns := Dims(store)
+	if name == "rows" {
+		return rowAxis, rows
+	}
+	return colAxis, columns
+}
+
+// find tells which of the user's columns or rows have ids in the list.
+func (l *list) find(store *csr.Store, of string) (kept []bool, err error) {
+	axis, n := sideOf(store, of)
 	r, err := store.IDs(axis)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	kept = make([]bool, columns)
+	kept = make([]bool, n)
 	for at := 0; r.Next(); at++ {
 		var id string
 		if r.Kind() == csr.IntIDs {
@@ -111,7 +120,7 @@ func (l *list) find(store *csr.Store) (kept []bool, err error) {
 }
 
 // keepStated reads the masks of the pipeline of a result from the files beside it.
-func keepStated(ctx context.Context, fsys vfs.FS, dir string, p view.Pipeline, columns int64) (view.Pipeline, error) {
+func keepStated(ctx context.Context, fsys vfs.FS, dir string, p view.Pipeline, store *csr.Store) (view.Pipeline, error) {
 	return p.Resolve(func(step int, file string) (_ *view.Mask, err error) {
 		if file != "" {
 			return nil, fmt.Errorf("%v names a file, not what was in it", p[step])
@@ -122,10 +131,11 @@ func keepStated(ctx context.Context, fsys vfs.FS, dir string, p view.Pipeline, c
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, m.Close()) }()
-		if m.Rows != columns || m.Dims != 1 {
-			return nil, fmt.Errorf("%s is %s, not a number for each of %d columns", name, m.Shape(), columns)
+		_, n := sideOf(store, p[step].Axis)
+		if m.Rows != n || m.Dims != 1 {
+			return nil, fmt.Errorf("%s is %s, not a number for each of %d %s", name, m.Shape(), n, p[step].Axis)
 		}
-		kept := make([]bool, columns)
+		kept := make([]bool, n)
 		if err := m.Each(ctx, 1, func(i int64, row []float64) { kept[i] = row[0] != 0 }); err != nil {
 			return nil, err
 		}

@@ -65,12 +65,30 @@ func TestKeptColumns(t *testing.T) {
 	}
 }
 
+// Rows are kept as columns are.
+func TestKeptRows(t *testing.T) {
+	for _, size := range [][2]int{{200, 60}, {60, 200}} {
+		store := random(t, size[0], size[1], 6)
+		rows, _ := factor.Dims(store)
+		var ids []string
+		for i := range rows / 2 {
+			ids = append(ids, fmt.Sprint(2*i))
+		}
+		dir := filepath.Join(t.TempDir(), "out")
+		r := run(t, store, factor.Options{Rank: 2, Dir: dir, View: pipeline(t, "keep=rows,"+idList(t, ids...)+" · drop=rows,count<2 · keep=rows,hvg:20 · center=rows")})
+		report, err := factor.Check(t.Context(), dir, factor.CheckOptions{Store: store.Path()})
+		if err != nil || report.Err() != nil || report.Measured.View != r.View.Pipeline || len(report.Warnings) > 0 {
+			t.Errorf("%v: %+v, %v", size, report, err)
+		}
+	}
+}
+
 // Lists that are none are refused in a line that says what to do.
 func TestListsRefused(t *testing.T) {
 	store := random(t, 100, 30, 5)
 	for _, c := range []struct{ list, says string }{
 		{idList(t), "the file has no ids: give one a line"},
-		{idList(t, "1", "x", "y"), `2 of 3 ids, such as "x" in line 2, are those of no column of`},
+		{idList(t, "1", "x", "y"), `2 of 3 ids, such as "x" in line 2, are not among the columns of`},
 		{filepath.Join(t.TempDir(), "absent"), "absent: "},
 		{"sha256:00112233445566778899aabbccddeeff", "give the FILE with their ids"},
 	} {

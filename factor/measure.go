@@ -332,8 +332,7 @@ func (c *resultChecker) view(ctx context.Context, store *counted) (stream.Source
 	if err != nil {
 		return nil, damagedResult(filepath.Join(c.dir, ResultFile), "view: %v", err)
 	}
-	_, columns := Dims(store.Store)
-	if p, err = keepStated(ctx, c.FS, c.dir, p, columns); err != nil {
+	if p, err = keepStated(ctx, c.FS, c.dir, p, store.Store); err != nil {
 		if ctx.Err() != nil {
 			return nil, err
 		}

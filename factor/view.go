@@ -60,7 +60,7 @@ func (t *task) planView() (err error) {
 		return nil
 	}
 	t.View, err = keepListed(t.FS, t.store, t.View, func(file string, unknown, ids int) {
-		t.Log.Warn("some ids of a list are those of no column, and are left out", "list", file, "unknown", unknown, "ids", ids)
+		t.Log.Warn("some ids of a list are not in the store, and are left out", "list", file, "unknown", unknown, "ids", ids)
 	})
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func TestWrongUsage(t *testing.T) {
 		{svd("-k", "2", "--time-limit", "-1s"), `--time-limit -1s: want a time, or 0 for no limit (see gdsvd svd -h)`},
 		{svd("-k", "2", "--max-passes", "-1"), `--max-passes -1: want a number of passes, or 0 for no limit (see gdsvd svd -h)`},
 		{svd("-k", "2", "--workers", "-1"), `--workers -1: want 1 or more, or 0 for all processors (see gdsvd svd -h)`},
-		{svd("-k", "2", "--keep-cols", "hvg:0"), `--keep-cols hvg:0: byte 18, "0": the number of columns is a whole number above 0; want keep=columns,FILE or keep=columns,hvg:N[,flavor:seurat|cell_ranger] (see gdsvd svd -h)`},
+		{svd("-k", "2", "--keep-cols", "hvg:0"), `--keep-cols hvg:0: byte 18, "0": the number of columns is a whole number above 0; want keep=columns|rows,FILE or keep=columns|rows,hvg:N[,flavor:seurat|cell_ranger] (see gdsvd svd -h)`},
 		{svd("-k", "2", "--memory", "lots"), `invalid argument "lots" for "--memory" flag: size "lots" is not understood (write 800MB, 512MiB, 1.5GiB or a number of bytes) (see gdsvd svd -h)`},
 		{svd("-k", "2", "--seed", "-1"), `invalid argument "-1" for "--seed" flag: want a whole number, 0 or more (see gdsvd svd -h)`},
 

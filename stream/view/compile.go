@@ -36,9 +36,9 @@ func ofStat(s ...stat) (n need) {
 // belong to its rows.
 type compiler struct {
 	*View
-	step    int                // under way
-	columns bool               // the step before centred the columns of the store in the last stage
-	masks   []func() []float64 // factors of the user's columns, as they are once measured
+	step    int  // under way
+	columns bool // the step before centred the columns of the store in the last stage
+	masks   []masking
 }
 
 // compile fills in what is known of a view before anything is read.

@@ -40,10 +40,10 @@ func (v *View) Effects(low, high float64) (all []Effect) {
 		e := Effect{Step: s.String(), Reads: reads[i], Pattern: "that of the entries", Entries: "all"}
 		switch {
 		case s.masks():
-			of = " of the columns that are kept"
-			e.Entries = "those of columns that are kept"
+			of = " of the " + s.Axis + " that are kept"
+			e.Entries = "those" + of
 			if s.Mask != nil {
-				e.Entries = fmt.Sprintf("those of %d columns", s.Mask.count())
+				e.Entries = fmt.Sprintf("those of %d %s", s.Mask.count(), s.Axis)
 			}
 		case s.Mode == ">=" || s.Name == "ppmi" || s.Name == "clip" && (s.X == 0 || s.Y == 0):
 			e.Entries = "those that do not become 0"

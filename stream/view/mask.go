@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// A mask is factors of columns, 1 of those that are kept and 0 of the others: these are zero in
-// B whatever follows, since steps that would fill them are refused.
+// A mask is factors of columns, or rows, 1 of those that are kept and 0 of the others: these are
+// zero in B whatever follows, since steps that would fill them are refused.
 
-// Mask says which of the user's columns are kept.
+// Mask says which of the user's columns or rows are kept.
 type Mask struct {
 	kept []bool
 	sum  string
 }
 
-// NewMask is the mask that keeps the columns for which kept is true.
+// NewMask is the mask that keeps those for which kept is true.
 func NewMask(kept []bool) *Mask {
 	b := []byte("gdsvd-mask/1\n")
 	for _, k := range kept {
@@ -50,7 +50,7 @@ const (
 )
 
 func parseKeep(s *Step, a *args) {
-	s.Axis = a.word("", "columns")
+	s.Axis = a.word("", "columns", "rows")
 	if f, ok := a.option("hvg"); ok {
 		s.X = a.numberOf(f, "the number of columns is a whole number above 0", func(x float64) bool { return x >= 1 && x <= 1<<40 && x == float64(int64(x)) })
 		s.Mode = seurat
@@ -88,7 +88,7 @@ func keepForm(s Step) string {
 }
 
 func parseDrop(s *Step, a *args) {
-	s.Axis = a.word("", "columns")
+	s.Axis = a.word("", "columns", "rows")
 	f, ok := a.take(func(text string) bool { return strings.HasPrefix(text, "count") })
 	_, n, below := f.cut("<")
 	if !ok || !below {
@@ -101,10 +101,18 @@ func parseDrop(s *Step, a *args) {
 // hvg tells whether the step keeps the most variable columns.
 func (s Step) hvg() bool { return s.Name == "keep" && s.Mode != ofFile && s.Mode != ofMask }
 
-// masks tells whether the step makes columns empty.
+// across is the other axis.
+func across(axis string) string {
+	if axis == "rows" {
+		return "columns"
+	}
+	return "rows"
+}
+
+// masks tells whether the step makes columns or rows empty.
 func (s Step) masks() bool { return s.Name == "keep" || s.Name == "drop" }
 
-// Lists tells whether the step keeps the columns of a list that Pipeline.Resolve has to find.
+// Lists tells whether the step keeps what is in a list that Pipeline.Resolve has to find.
 func (s Step) Lists() bool {
 	return s.Name == "keep" && (s.Mode == ofFile || s.Mode == ofMask) && s.Mask == nil
 }
@@ -127,7 +135,7 @@ func (p Pipeline) Resolve(find func(step int, file string) (*Mask, error)) (Pipe
 			return nil, err
 		}
 		if s.Mode == ofMask && m.sum != s.List {
-			return nil, fmt.Errorf("the columns kept have the checksum %s, not that of %v", m.sum, s)
+			return nil, fmt.Errorf("the %s kept have the checksum %s, not that of %v", s.Axis, m.sum, s)
 		}
 		q[i].Mode, q[i].List, q[i].Mask = ofMask, m.sum, m
 	}
@@ -152,10 +160,10 @@ func (p Pipeline) Keep(what string) (Pipeline, error) {
 }
 
 // mask adds the op of a mask that is set by the function it returns, before any row is taken through the op.
-func (c *compiler) mask() (set func(keep func(j int) bool)) {
+func (c *compiler) mask(axis string) (set func(keep func(j int) bool)) {
 	at := len(c.ops)
 	n, kind := c.src.Cols(), colFactor
-	if c.local("columns") {
+	if c.local(axis) {
 		n, kind = c.src.Rows(), rowMask
 	}
 	set = func(keep func(j int) bool) {
@@ -168,48 +176,61 @@ func (c *compiler) mask() (set func(keep func(j int) bool)) {
 		c.ops[at].col = col
 	}
 	c.op(op{kind: kind})
-	factors := func() []float64 { return c.ops[at].col }
-	c.tell("mask", factors)
-	c.masks = append(c.masks, factors)
+	c.tell("mask", func() []float64 { return c.ops[at].col })
+	c.masks = append(c.masks, masking{axis, at})
 	return set
 }
 
 func (c *compiler) keep(s Step) {
+	others, n := c.dims()
+	if s.Axis == "rows" {
+		others, n = n, others
+	}
 	if !s.hvg() {
-		if _, n := c.dims(); s.Mask == nil || len(s.Mask.kept) != int(n) {
-			panic(fmt.Sprintf("view: %v has no mask of %v columns", s, n))
+		if s.Mask == nil || len(s.Mask.kept) != int(n) {
+			panic(fmt.Sprintf("view: %v has no mask of %v %s", s, n, s.Axis))
 		}
-		c.mask()(func(j int) bool { return s.Mask.kept[j] })
+		c.mask(s.Axis)(func(j int) bool { return s.Mask.kept[j] })
 		return
 	}
-	var set func(func(int) bool)
-	rows, _ := c.dims()
-	n := need{moments: itself, byRow: c.local("columns")}
-	if s.Mode == seurat {
-		n.moments = expm1
+	var before []func() []float64 // factors, as they are once measured
+	for _, m := range c.masks {
+		switch o := func() *op { return &c.ops[m.op] }; {
+		case m.axis != s.Axis:
+		case o().kind == rowFactor:
+			o().keeps = true
+			before = append(before, func() []float64 { return o().keep })
+		default:
+			before = append(before, func() []float64 { return o().col })
+		}
 	}
-	masks := slices.Clone(c.masks)
-	c.stage(n, func(sums *sums) {
-		high := sums.moments.highlyVariable(s.Mode, int(s.X), rows, func(j int) bool {
-			return !slices.ContainsFunc(masks, func(factors func() []float64) bool { return factors()[j] == 0 })
+	var set func(func(int) bool)
+	sum := need{moments: itself, byRow: c.local(s.Axis)}
+	if s.Mode == seurat {
+		sum.moments = expm1
+	}
+	c.stage(sum, func(sums *sums) {
+		high := sums.moments.highlyVariable(s.Mode, int(s.X), others, func(j int) bool {
+			return !slices.ContainsFunc(before, func(factors func() []float64) bool { return factors()[j] == 0 })
 		})
 		set(func(j int) bool { return high[j] })
 	})
-	set = c.mask()
+	set = c.mask(s.Axis)
+}
+
+// masking is the mask that an op makes.
+type masking struct {
+	axis string
+	op   int
 }
 
 func (c *compiler) drop(s Step) {
 	at := len(c.ops)
-	c.factors("columns", "mask", count, func(x float64) float64 {
+	c.factors(s.Axis, "mask", count, func(x float64) float64 {
 		if x < s.X {
 			return 0
 		}
 		return 1
 	})
-	c.masks = append(c.masks, func() []float64 {
-		if c.ops[at].keeps {
-			return c.ops[at].keep
-		}
-		return c.ops[at].col
-	})
+	c.masks = append(c.masks, masking{s.Axis, at})
 }

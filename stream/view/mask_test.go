@@ -127,6 +127,7 @@ func resolved(t *testing.T, text string, kept []bool) Pipeline {
 func TestMasks(t *testing.T) {
 	var texts []string
 	for _, mask := range []string{"keep=columns,some", "drop=columns,count<6", "keep=columns,some · drop=columns,count<4"} {
+		texts = append(texts, strings.ReplaceAll(mask, "columns", "rows")+" · center=rows · scale=columns", strings.ReplaceAll(mask, "columns", "rows")+" · tfidf")
 		texts = append(texts, mask, "normalize=rows,l2 · "+mask+" · log1p · normalize=rows,total:median")
 		for _, s := range slices.Concat(early, middle, late) {
 			if s != "laplacian=2" && !strings.Contains(s, "both") && !strings.Contains(s, "center=rows") {
@@ -134,7 +135,8 @@ func TestMasks(t *testing.T) {
 			}
 		}
 	}
-	texts = append(texts, "center=both · keep=columns,some", "keep=columns,some · bias=both", "center=columns · keep=columns,some · scale=columns", "center=rows · keep=columns,some · multiply=2")
+	texts = append(texts, "center=both · keep=columns,some", "keep=columns,some · bias=both", "center=columns · keep=columns,some · scale=columns", "center=rows · keep=columns,some · multiply=2",
+		"center=both · keep=rows,some", "center=columns · keep=rows,some · scale=columns", "drop=rows,count<4 · drop=columns,count<6 · bm25")
 	for _, values := range []int{3, 1 << 20} {
 		r := rand.New(rand.NewPCG(3, uint64(values)))
 		a := mat.NewDense(30, 12, nil)
@@ -144,14 +146,21 @@ func TestMasks(t *testing.T) {
 			}
 			return float64(1+r.IntN(values)) / float64(values)
 		}, a)
-		kept := make([]bool, 12)
+		kept, keptRows := make([]bool, 12), make([]bool, 30)
+		for i := range keptRows {
+			keptRows[i] = i%4 != 2
+		}
 		for j := range kept {
 			kept[j] = j%3 != 1
 		}
 		for _, transposed := range []bool{false, true} {
 			store := stored(t, a, transposed)
 			for _, text := range texts {
-				p := resolved(t, text, kept)
+				list := kept
+				if strings.Contains(text, "keep=rows") {
+					list = keptRows
+				}
+				p := resolved(t, text, list)
 				want := reference(p, a)
 				if mat.Norm(want, 2) < 1e-12 {
 					continue
@@ -262,6 +271,7 @@ func TestHighlyVariableGenes(t *testing.T) {
 	for _, l := range table(t, filepath.Join(data, "10x/v3.matrix.mtx.gz"), " ")[1:] {
 		cells.Set(int(l[1])-1, int(l[0])-1, l[2])
 	}
+	genes := mat.DenseCopyOf(cells.T())
 	for _, c := range []struct {
 		flavor            string
 		least, n          int
@@ -282,6 +292,10 @@ func TestHighlyVariableGenes(t *testing.T) {
 		text = fmt.Sprintf("%s · keep=columns,hvg:%d,flavor:%s · center=columns", text, c.n, c.flavor)
 		for _, transposed := range []bool{false, true} {
 			kept := keptBy(t, cells, transposed, text, at)
+			swap := strings.NewReplacer("rows", "columns", "columns", "rows")
+			if other := keptBy(t, genes, !transposed, swap.Replace(text), at); !slices.Equal(other, kept) {
+				t.Errorf("%s, transposed %t: %v, of rows %v", text, transposed, kept, other)
+			}
 			sum, squares := 0, 0
 			for _, j := range kept {
 				sum, squares = sum+j, squares+j*j
@@ -289,6 +303,19 @@ func TestHighlyVariableGenes(t *testing.T) {
 			if len(kept) != c.n || sum != c.sum || squares != c.sumOfSquares {
 				t.Errorf("%s, transposed %t: %v", text, transposed, kept)
 			}
+		}
+	}
+}
+
+// What is centred is no longer so when a mask goes across.
+func TestCentredMasks(t *testing.T) {
+	for text, want := range map[string]string{
+		"pca": "columns", "center=rows": "rows", "center=both": "columns", "center=both · keep=rows,some": "rows", "center=both · keep=columns,some": "columns",
+		"center=columns · keep=rows,some": "", "center=rows · keep=columns,some": "", "keep=columns,some · pca": "columns",
+	} {
+		p, err := Parse(text)
+		if got := p.Centred(); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func referenceStep(s Step, b *mat.Dense, centred *bool) {
 	}
 	switch s.Name {
 	case "keep", "drop":
-		multiplyBy("columns", b, referenceMask(s, columns))
+		multiplyBy(s.Axis, b, referenceMask(s, along(s.Axis, b)))
 	case "binary":
 		entries(b, func(_, _ int, v float64) float64 {
 			if s.Mode == ">=" && v < s.X {

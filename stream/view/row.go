@@ -10,7 +10,7 @@ type op struct {
 	stat   stat                  // rowFactor: what of the row
 	factor func(float64) float64 // rowFactor: what it is multiplied with
 	col    []float64             // a number for each column of the store, or row of it (rowMask); nil until it is measured
-	keeps  bool                  // its numbers are of the user's columns, which are rows of the store,
+	keeps  bool                  // its numbers are wanted, which are of rows of the store,
 	keep   []float64             // and go here
 	t      int                   // the column of P and Q that the op makes
 	c, k   float64

@@ -1,6 +1,7 @@
 package view
 
-// Statistic is what a step has measured: a number, or one for each of the user's columns.
+// Statistic is what a step has measured: a number, or one for each of the user's columns (of a
+// mask of rows, for each of these).
 // A new row needs them to be seen as the rows of the matrix are.
 type Statistic struct {
 	Step   int    // of the pipeline, from 0

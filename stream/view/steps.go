@@ -174,8 +174,8 @@ var kinds = []kind{
 			s.X = a.number("TAU is a number not below 0", notNegative)
 		}
 	}, x, ofEntries},
-	{"keep", "keep=columns,FILE or keep=columns,hvg:N[,flavor:seurat|cell_ranger]", parseKeep, keepForm, ""},
-	{"drop", "drop=columns,count<N with N > 0", parseDrop, func(s Step) string { return "=" + s.Axis + ",count<" + text(s.X) }, ofEntries},
+	{"keep", "keep=columns|rows,FILE or keep=columns|rows,hvg:N[,flavor:seurat|cell_ranger]", parseKeep, keepForm, ""},
+	{"drop", "drop=columns|rows,count<N with N > 0", parseDrop, func(s Step) string { return "=" + s.Axis + ",count<" + text(s.X) }, ofEntries},
 	{"correspondence", "correspondence", nothing, plain, ofEntries},
 }
 
@@ -203,16 +203,24 @@ func (s Step) fills() bool {
 
 // Centred returns which of the user's columns and rows have the mean 0: "columns", if
 // both, or "rows", or "".
-func (p Pipeline) Centred() (axis string) {
+func (p Pipeline) Centred() string {
+	centred := map[string]bool{}
 	for _, s := range p {
 		switch {
-		case s.Name == "center" && s.Axis != "rows":
-			return "columns"
+		case s.Name == "center" && s.Axis == "both":
+			centred["columns"], centred["rows"] = true, true
 		case s.Name == "center":
-			axis = "rows"
+			centred[s.Axis] = true
+		case s.masks():
+			centred[across(s.Axis)] = false
 		}
 	}
-	return axis
+	for _, axis := range []string{"columns", "rows"} {
+		if centred[axis] {
+			return axis
+		}
+	}
+	return ""
 }
 
 // dense says why the step cannot follow one that makes zeros other numbers; "": it can.
@@ -225,17 +233,20 @@ func (s Step) dense() string {
 
 // check finds steps that cannot follow those before them.
 func (p Pipeline) check() error {
-	var since, masked *Step
+	var since *Step
+	masked := map[string]*Step{} // by axis
 	centred := map[string]bool{}
 	for i, s := range p {
 		if why := s.dense(); since != nil && why != "" {
 			return fmt.Errorf("%v cannot follow %v: "+why+"; put it before", s, since, since)
 		}
-		if masked != nil && (s.Name == "center" && s.Axis != "columns" || s.Name == "laplacian" && s.fills()) {
-			return fmt.Errorf("%v cannot follow %v: it would fill the columns that are not kept", s, masked)
+		for axis, mask := range masked {
+			if s.Name == "center" && s.Axis != axis || s.Name == "laplacian" && s.fills() {
+				return fmt.Errorf("%v cannot follow %v: it would fill the %s that are not kept", s, mask, axis)
+			}
 		}
 		if s.masks() {
-			masked = &p[i]
+			masked[s.Axis] = &p[i]
 		}
 		for _, axis := range []string{"rows", "columns"} {
 			if s.Name != "center" || s.Axis != axis && s.Axis != "both" {
