@@ -85,7 +85,7 @@ func TestOptionsHaveFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	help, found := must(t, "svd", "--help"), 0
+	help, found := must(t, "svd", "--help")+must(t, "view", "--help"), 0
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
