@@ -11,7 +11,7 @@ import (
 // symmetric matrix there is the lower triangle, of a skew-symmetric one without the diagonal.
 type arrayReader struct {
 	*reader
-	values int64 // before the next chunk
+	values text.Counted // cuts the chunks
 }
 
 // places is how many values an array has.
@@ -68,22 +68,11 @@ func (p *arrayReader) Describe() format.Description {
 	return d
 }
 
-// Next counts the values of the next chunk.
-func (p *arrayReader) Next(c *format.Chunk) error {
-	if err := p.Lines.Next(c); err != nil {
-		return err
-	}
-	c.Begin.Row = p.values
-	p.values += text.CountLines(c.Data, '%')
-	c.End.Row = p.values
-	return nil
-}
+// Next implements format.Reader.
+func (p *arrayReader) Next(c *format.Chunk) error { return p.values.Next(c) }
 
-// Seek goes on at the end of a chunk.
-func (p *arrayReader) Seek(at format.Position) error {
-	p.values = at.Row
-	return p.Lines.Seek(at)
-}
+// Seek implements format.Reader.
+func (p *arrayReader) Seek(at format.Position) error { return p.values.Seek(at) }
 
 // Parse reads the values of whole lines. What is behind the last place is for Check.
 func (p *arrayReader) Parse(c *format.Chunk, b *format.Batch) error {

@@ -77,7 +77,7 @@ func open(in *format.Input) (format.Reader, error) {
 			return nil, &format.ParseError{File: p.In.Name, Line: line, Text: text.Shorten(l), Err: err, Want: p.sizes()}
 		}
 		if p.array {
-			return &arrayReader{reader: p}, nil
+			return &arrayReader{p, text.Counted{Lines: lines, Comment: '%'}}, nil
 		}
 		return p, nil
 	}

@@ -44,10 +44,9 @@ const want = "label index:value …"
 
 // A reader counts the rows while it cuts chunks.
 type reader struct {
-	*text.Lines
+	text.Counted
 	base     format.IndexBase // told by the user or a comment, or BaseAuto
 	features int64
-	row      int64 // of the next line
 }
 
 // The kinds of format.Tally.First: index 0, and the index that is a column only if they count from 1.
@@ -61,7 +60,7 @@ func open(in *format.Input) (format.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &reader{Lines: lines, base: in.IndexBase, features: in.Features}
+	p := &reader{Counted: text.Counted{Lines: lines, Comment: '#'}, base: in.IndexBase, features: in.Features}
 	if head, whole, _ := p.Peek(); p.base == format.BaseAuto {
 		p.base = toldBase(head, whole)
 	}
@@ -96,23 +95,6 @@ func toldBase(head []byte, whole bool) format.IndexBase {
 		}
 	}
 	return format.BaseAuto
-}
-
-// Next counts the rows of the next chunk.
-func (p *reader) Next(c *format.Chunk) error {
-	if err := p.Lines.Next(c); err != nil {
-		return err
-	}
-	c.Begin.Row = p.row
-	p.row += text.CountLines(c.Data, '#')
-	c.End.Row = p.row
-	return nil
-}
-
-// Seek goes on at the end of a chunk.
-func (p *reader) Seek(at format.Position) error {
-	p.row = at.Row
-	return p.Lines.Seek(at)
 }
 
 // Parse reads the rows of whole lines. A line that cannot be read leaves an empty row.
@@ -253,7 +235,7 @@ func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
 	fail := func(line int64, err error) error {
 		return &format.ParseError{File: p.In.Name, Line: line, Err: err}
 	}
-	if p.row == 0 {
+	if p.Row == 0 {
 		return fail(0, fmt.Errorf("%w: no line is a row", format.ErrEmpty))
 	}
 	cols := t.Cols
@@ -266,7 +248,7 @@ func (p *reader) Check(t format.Tally, c *format.Chunk, _ *format.Batch) error {
 	if p.features > 0 {
 		cols = p.features
 	}
-	if err := p.In.Declare(p.row, cols); err != nil {
+	if err := p.In.Declare(p.Row, cols); err != nil {
 		return fail(0, err)
 	}
 	return nil

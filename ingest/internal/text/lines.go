@@ -191,6 +191,30 @@ func Blank(l []byte) bool {
 	return true
 }
 
+// Counted is Lines that number the lines that count, those of a matrix row or value.
+type Counted struct {
+	*Lines
+	Comment byte  // begins a line that does not count
+	Row     int64 // of the next line that counts, from 0
+}
+
+// Next tells the number of the first line of the chunk, and of the one behind it.
+func (l *Counted) Next(c *format.Chunk) error {
+	if err := l.Lines.Next(c); err != nil {
+		return err
+	}
+	c.Begin.Row = l.Row
+	l.Row += CountLines(c.Data, l.Comment)
+	c.End.Row = l.Row
+	return nil
+}
+
+// Seek goes on at the end of a chunk.
+func (l *Counted) Seek(at format.Position) error {
+	l.Row = at.Row
+	return l.Lines.Seek(at)
+}
+
 // CountLines is how many lines of a text there are that count.
 func CountLines(text []byte, comment byte) (n int64) {
 	for len(text) > 0 {
