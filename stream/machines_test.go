@@ -109,7 +109,11 @@ func combine(p solver.Pass, parts []solver.Pass, l int) {
 		}
 	}
 	if p.R != nil {
-		factor(p.R, stack)
+		var qr mat.QR
+		var r mat.Dense
+		qr.Factorize(stack)
+		qr.RTo(&r)
+		p.R.Copy(r.Slice(0, l, 0, l))
 	}
 }
 
@@ -129,19 +133,6 @@ func serve(r solver.Rows) error {
 
 // portion is the number of rows that a function is called with.
 const portion = 7
-
-// factor sets r to the R factor of y.
-func factor(r, y *mat.Dense) {
-	var qr mat.QR
-	var full mat.Dense
-	n, k := y.Dims()
-	if n < k {
-		y = mat.DenseCopyOf(y.Grow(k-n, 0))
-	}
-	qr.Factorize(y)
-	qr.RTo(&full)
-	r.Copy(full.Slice(0, k, 0, k))
-}
 
 // denseRows are rows from … to−1 of x.
 func denseRows(x *mat.Dense, from, to int) *mat.Dense {
