@@ -21,7 +21,7 @@ type LookOptions struct {
 	Memory   int64                   // budget of the whole process in bytes; 0: DefaultMemory
 	Workers  int                     // 0: all processors; what is found does not depend on it
 	FS       vfs.FS                  // nil: the operating system's
-	Progress func(done, total int64) // bytes; nil: nobody is told; several goroutines may call it at a time
+	Progress func(done, total int64) // receives bytes of the store; may be nil; called concurrently
 }
 
 // look is a store that is looked at.

@@ -135,10 +135,10 @@ type counted struct {
 	*csr.Store
 	read     atomic.Int64
 	toRead   int64
-	progress atomic.Pointer[func(done, total int64)] // nil: nobody is told
+	progress atomic.Pointer[func(done, total int64)] // may be nil
 }
 
-// count begins to tell of reads of so many bytes.
+// count starts the progress of a phase that reads toRead bytes.
 func (c *counted) count(toRead int64, progress func(done, total int64)) {
 	c.read.Store(0)
 	c.toRead = toRead

@@ -30,7 +30,7 @@ func (g *ingestion) sift(ctx context.Context) error {
 	return g.holdOut(ctx)
 }
 
-// room tells whether so many bytes can be held beside the merge of the runs.
+// room is an error unless need bytes can be held beside the merge of the runs.
 func (g *ingestion) room(need int64, what string) error {
 	have := g.plan.Space - g.sifting
 	for _, a := range g.reading.axes() {

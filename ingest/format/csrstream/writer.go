@@ -53,7 +53,7 @@ func (w *Writer) AppendRow(row int64, cols []uint32, vals []float64) error {
 		return w.refuse("%d columns with %d values", len(cols), len(vals))
 	}
 	if n := row - w.first; len(w.lens) > 0 && (n >= maxEntries || 4*(n+1)+int64(w.colKeys.size()+len(w.vals)) > maxPayload) {
-		w.flush() // rather than so many empty rows
+		w.flush() // the empty rows between would overflow a frame
 	}
 	for w.err == nil {
 		if len(w.lens) == 0 {

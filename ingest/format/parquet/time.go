@@ -77,7 +77,7 @@ func (f *field) moment(s *part, bits uint64) {
 	s.n = int64(at)
 }
 
-// scaledTime is n of so many microseconds.
+// scaledTime is n units of micros microseconds each.
 func scaledTime(s *part, n, micros int64) format.Time {
 	if n > math.MaxInt64/micros || n < math.MinInt64/micros {
 		s.err, s.offend = format.ErrTime, fmt.Append(nil, n)
