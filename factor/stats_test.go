@@ -36,24 +36,6 @@ func vector(t *testing.T, name string) (x []float64) {
 	return x
 }
 
-// filesOf are the contents of the files of a directory.
-func filesOf(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[e.Name()] = string(b)
-	}
-	return files
-}
-
 // What is written about a small matrix, to the byte, in both orientations.
 func TestSummarise(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
@@ -78,7 +60,7 @@ func TestSummarise(t *testing.T) {
 		if !slices.Equal(s.Rows.Quantiles, want) {
 			t.Errorf("quantiles %v", s.Rows.Quantiles)
 		}
-		files := filesOf(t, dir)
+		files := vfstest.Contents(t, dir)
 		if got := "id,title,count,sum,mean,variance\n7,Alien,3,10,2.5,4.25\n40,,2,6,1.5,2.75\n41,Brazil,2,7,1.75,3.1875\n"; files["cols.csv"] != got {
 			t.Errorf("cols.csv is\n%s", files["cols.csv"])
 		}
@@ -110,7 +92,7 @@ func TestSummariseSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Dir = ""
-		files := filesOf(t, dir)
+		files := vfstest.Contents(t, dir)
 		delete(files, factor.StatsFile) // names its directory
 		if i == 0 {
 			first = files
@@ -197,7 +179,7 @@ func TestSummariseFaults(t *testing.T) {
 		fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
 		_, err := factor.Summarise(t.Context(), store, factor.StatsOptions{Dir: dir, LookOptions: factor.LookOptions{FS: fsys, Workers: 1}})
 		if _, missing := os.Stat(dir); missing == nil {
-			if files := filesOf(t, dir); len(files) != 11 || !strings.HasSuffix(files["rows.csv"], "dee,3,12,4,0\n") || !strings.HasSuffix(files[factor.StatsFile], "}\n") {
+			if files := vfstest.Contents(t, dir); len(files) != 11 || !strings.HasSuffix(files["rows.csv"], "dee,3,12,4,0\n") || !strings.HasSuffix(files[factor.StatsFile], "}\n") {
 				t.Errorf("operation %d fails: %d files", at, len(files))
 			}
 		} else if err == nil {

@@ -111,26 +111,10 @@ func TestAppendIsIngestingAll(t *testing.T) {
 				rt.Fatalf("got %+v, want %+v", rep, want)
 			}
 		}
-		if diff := cmp.Diff(filesOf(rt, all), filesOf(rt, store)); diff != "" {
+		if diff := cmp.Diff(vfstest.Contents(rt, all), vfstest.Contents(rt, store)); diff != "" {
 			rt.Fatalf("another store (-at once, +appended):\n%s", diff)
 		}
 	})
-}
-
-func filesOf(rt *rapid.T, dir string) map[string]string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		rt.Fatal(err)
-	}
-	m := map[string]string{}
-	for _, e := range entries {
-		b, err := os.ReadFile(dir + "/" + e.Name())
-		if err != nil {
-			rt.Fatal(err)
-		}
-		m[e.Name()] = string(b)
-	}
-	return m
 }
 
 // TestAppendKeepsTitles: those of the store, under new numbers, and more of them.
@@ -188,12 +172,12 @@ func TestAppendRefuses(t *testing.T) {
 	} {
 		store := target(t)
 		mustIngest(t, []string{write(t, "in", c.in)}, store, c.made)
-		before := files(t, store)
+		before := vfstest.Contents(t, store)
 		_, err := Append(t.Context(), store, []string{write(t, "more", c.more)}, "", c.o)
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.says)
 		}
-		if c.says != "" && !cmp.Equal(files(t, store), before) {
+		if c.says != "" && !cmp.Equal(vfstest.Contents(t, store), before) {
 			t.Errorf("%s: the store has changed", c.name)
 		}
 		leftovers(t, store, true)
@@ -238,7 +222,7 @@ func appendsAfterDeath(t *testing.T, texts bool, p plan) {
 	if _, err := appendPlan(t, whole, []string{inMore}, "", made, p); err != nil {
 		t.Fatal(err)
 	}
-	want, resumes := files(t, whole), 0
+	want, resumes := vfstest.Contents(t, whole), 0
 	for round := range 3 {
 		store := begin()
 		for step := 40 + r.IntN(300); ; step = step*3/2 + 1 {
@@ -257,7 +241,7 @@ func appendsAfterDeath(t *testing.T, texts bool, p plan) {
 				fsys.Die()
 			}
 			if now := fingerprint(t, store); now != old && (err != nil || rep == nil) {
-				if diff := cmp.Diff(want, files(t, store)); diff != "" {
+				if diff := cmp.Diff(want, vfstest.Contents(t, store)); diff != "" {
 					t.Fatalf("round %d: neither the old nor the new store:\n%s", round, diff)
 				}
 			}
@@ -269,7 +253,7 @@ func appendsAfterDeath(t *testing.T, texts bool, p plan) {
 				t.Fatal(err)
 			}
 		}
-		if diff := cmp.Diff(want, files(t, store)); diff != "" {
+		if diff := cmp.Diff(want, vfstest.Contents(t, store)); diff != "" {
 			t.Fatalf("round %d: another store:\n%s", round, diff)
 		}
 		leftovers(t, store, true)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // TestListsOfIDsGiveTheSameStore: whether ids fit in memory or go through
@@ -45,7 +46,7 @@ func TestListsOfIDsGiveTheSameStore(t *testing.T) {
 			if err != nil || rep.IDLists != 0 {
 				t.Fatalf("%d lists, %v", rep.IDLists, err)
 			}
-			want := files(t, whole)
+			want := vfstest.Contents(t, whole)
 			lists := []int{}
 			for _, space := range []int64{40 << 10, 110 << 10} {
 				p := crowded()
@@ -55,7 +56,7 @@ func TestListsOfIDsGiveTheSameStore(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(want, files(t, out)); diff != "" {
+				if diff := cmp.Diff(want, vfstest.Contents(t, out)); diff != "" {
 					t.Errorf("space %d: another store:\n%s", space, diff)
 				}
 				leftovers(t, out, true)

@@ -25,6 +25,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -61,24 +62,6 @@ func ratings(r *rand.Rand, n int, strings bool) []string {
 	return lines
 }
 
-// files are the names and contents of a directory.
-func files(t testing.TB, dir string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := map[string]string{}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m[e.Name()] = string(b)
-	}
-	return m
-}
-
 var sumsInManifest = regexp.MustCompile(`"input_sums": \[[^]]*\]|"crc": "[0-9a-f]*"\s*}\s*$`)
 
 // TestStoreDependsOnEntriesAlone: the same bytes for any order of the input,
@@ -107,7 +90,7 @@ func TestStoreDependsOnEntriesAlone(t *testing.T) {
 					t.Errorf("spilled: %v", spilled)
 				}
 				leftovers(t, out, true)
-				got := files(t, out)
+				got := vfstest.Contents(t, out)
 				// The manifest tells what the inputs were: their order shows in their sums.
 				got["MANIFEST.json"] = sumsInManifest.ReplaceAllString(got["MANIFEST.json"], "")
 				if want == nil {
@@ -382,7 +365,7 @@ func TestCutMemberHeader(t *testing.T) {
 func TestExistingStore(t *testing.T) {
 	in, out := write(t, "in", "1,1,1\n"), target(t)
 	mustIngest(t, []string{in}, out, Options{})
-	before := files(t, out)
+	before := vfstest.Contents(t, out)
 	other := write(t, "in", "5,5,5\n")
 	if _, err := Ingest(t.Context(), []string{other}, out, Options{}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("got %v, want %v", err, fs.ErrExist)
@@ -390,7 +373,7 @@ func TestExistingStore(t *testing.T) {
 	if _, err := Ingest(t.Context(), []string{write(t, "in", "5,5,x\n")}, out, Options{Force: true}); err == nil {
 		t.Error("bad input accepted")
 	}
-	if after := files(t, out); len(after) != len(before) || after["MANIFEST.json"] != before["MANIFEST.json"] {
+	if after := vfstest.Contents(t, out); len(after) != len(before) || after["MANIFEST.json"] != before["MANIFEST.json"] {
 		t.Error("a failed ingest changed the existing store")
 	}
 	mustIngest(t, []string{other}, out, Options{Force: true})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // countingFS counts the files that are open at a time.
@@ -53,7 +54,7 @@ func TestFewOpenFiles(t *testing.T) {
 		if _, _, err := u.run(t, whole, -1); err != nil {
 			t.Fatal(err)
 		}
-		want := files(t, whole)
+		want := vfstest.Contents(t, whole)
 		for _, limit := range []int{fewestFiles, 24, 40} {
 			for _, workers := range []int{1, 8} {
 				p := u.plan
@@ -69,7 +70,7 @@ func TestFewOpenFiles(t *testing.T) {
 				if _, err := ingest(t.Context(), u.inputs, out, o.withDefaults(), p); err != nil {
 					t.Fatal(err)
 				}
-				if got := files(t, out); strings.Join(sortedValues(got), "") != strings.Join(sortedValues(want), "") {
+				if got := vfstest.Contents(t, out); strings.Join(sortedValues(got), "") != strings.Join(sortedValues(want), "") {
 					t.Errorf("%s, %d files: another store", u.name, limit)
 				}
 				if most := int(c.most.Load()); most > limit-elsewhere {

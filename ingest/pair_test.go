@@ -34,7 +34,7 @@ func pairFiles(t testing.TB, out string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, dir := range []string{out, out + TestSuffix} {
-		for name, b := range files(t, dir) {
+		for name, b := range vfstest.Contents(t, dir) {
 			if name == "MANIFEST.json" {
 				b = sumsInManifest.ReplaceAllString(b, "")
 			}

@@ -104,7 +104,7 @@ func TestResumeAfterDeath(t *testing.T) {
 // resumesAfterDeath kills an ingest that has made the store whole and the report want.
 func resumesAfterDeath(t *testing.T, u *unlucky, whole string, want *Report) {
 	t.Helper()
-	store := files(t, whole)
+	store := vfstest.Contents(t, whole)
 	r := rand.New(rand.NewPCG(1, 1))
 	resumes := 0
 	rounds := 5
@@ -121,7 +121,7 @@ func resumesAfterDeath(t *testing.T, u *unlucky, whole string, want *Report) {
 			if rep.Finished { // it died when all had been done
 				rep = want
 			}
-			if diff := cmp.Diff(store, files(t, out)); diff != "" {
+			if diff := cmp.Diff(store, vfstest.Contents(t, out)); diff != "" {
 				t.Fatalf("another store:\n%s", diff)
 			}
 			leftovers(t, out, true)
@@ -400,7 +400,7 @@ func TestResumeWithDamagedFiles(t *testing.T) {
 		if _, _, err := u.run(t, whole, -1); err != nil {
 			t.Fatal(err)
 		}
-		want := files(t, whole)
+		want := vfstest.Contents(t, whole)
 		for _, kind := range []string{"run", "ids", "log"} {
 			for name, harm := range map[string]func(path string, b []byte) error{
 				"cut":     func(path string, b []byte) error { return os.WriteFile(path, b[:len(b)-1], 0o666) },
@@ -437,7 +437,7 @@ func TestResumeWithDamagedFiles(t *testing.T) {
 				if rep.Resumes != 0 {
 					t.Errorf("%s, %s %s: it goes on from what is damaged", u.name, kind, name)
 				}
-				if diff := cmp.Diff(want, files(t, out)); diff != "" {
+				if diff := cmp.Diff(want, vfstest.Contents(t, out)); diff != "" {
 					t.Errorf("%s, %s %s: another store", u.name, kind, name)
 				}
 				leftovers(t, out, true)

@@ -22,15 +22,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	if _, err := os.Lstat(dir); err != nil {
 		return nil
 	}
-	files := map[string]string{}
-	for _, name := range names(t, dir) {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[name] = string(b)
-	}
-	return files
+	return vfstest.Contents(t, dir)
 }
 
 // sweptRun is a run of svd whose operations on OUT fail one after the other.

@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
 // randomStore makes a rows×cols store with some empty rows, and entries drawn from values.
@@ -191,7 +192,7 @@ func TestExpandResumes(t *testing.T) {
 	}
 	e := &Expansion{Factor: Factor{Rows: 3, Cols: 2, NNZ: 4, Seed: 4}, Base: base}
 	s, _ := expandTo(t, e, ExpandOptions{ShardSize: 300000})
-	want := filesOf(t, s.Path())
+	want := vfstest.Contents(t, s.Path())
 	if len(want) < 5 {
 		t.Fatalf("only %d files", len(want))
 	}

@@ -21,7 +21,7 @@ func checkResume(t *testing.T, want map[string]string, write func(ctx context.Co
 		if err := write(t.Context(), path, vfs.OS, true, func() {}); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		got := filesOf(t, path)
+		got := vfstest.Contents(t, path)
 		for name := range want {
 			if got[name] != want[name] {
 				t.Errorf("%s: %s differs", what, name)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -196,24 +195,6 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// filesOf are the contents of a store.
-func filesOf(t *testing.T, path string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(path, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[e.Name()] = string(b)
-	}
-	return files
-}
-
 // manyBlocks is a Spectrum of several blocks and, with small shards, several of those.
 var manyBlocks = Spectrum{Rows: 40000, Cols: 900, Values: profiles[0], Layers: 4, Seed: 5}
 
@@ -221,7 +202,7 @@ var manyBlocks = Spectrum{Rows: 40000, Cols: 900, Values: profiles[0], Layers: 4
 func TestSpectrumDeterministic(t *testing.T) {
 	o := WriteOptions{ShardSize: 1 << 20}
 	store, _ := stored(t, manyBlocks, o)
-	want := filesOf(t, store.Path())
+	want := vfstest.Contents(t, store.Path())
 	if len(want) < 4 {
 		t.Fatalf("only %d files", len(want))
 	}
@@ -233,7 +214,7 @@ func TestSpectrumDeterministic(t *testing.T) {
 	other := manyBlocks
 	other.Seed++
 	store, _ = stored(t, other, o)
-	if filesOf(t, store.Path())["shard-000000.csr"] == want["shard-000000.csr"] {
+	if vfstest.Contents(t, store.Path())["shard-000000.csr"] == want["shard-000000.csr"] {
 		t.Error("another seed makes the same matrix")
 	}
 }
