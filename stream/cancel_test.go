@@ -3,22 +3,26 @@ package stream
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 )
 
 // countingSpace counts the windows that have been passed, and ends the context in one of
-// them.
+// them: no window is counted between that one and the end of the context.
 type countingSpace struct {
 	memorySpace
-	windows, at atomic.Int64
+	mu          sync.Mutex
+	windows, at int64
 	cancel      func()
 }
 
 func (s *countingSpace) Evict([]float64) {
-	if s.windows.Add(1) == s.at.Load() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.windows++
+	if s.windows == s.at {
 		s.cancel()
 	}
 }
@@ -53,25 +57,25 @@ func TestProductsEndWithTheirContext(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all := space.windows.Load()
+			all := space.windows
 			if all < 4 {
 				t.Fatalf("%s: %d windows only", name, all)
 			}
 			for at := int64(1); at <= all; at++ {
 				ctx, cancel := context.WithCancel(t.Context())
-				space.windows.Store(0)
-				space.at.Store(at)
+				space.windows = 0
+				space.at = at
 				space.cancel = cancel
 				_, err := product(ctx, m)
 				cancel()
-				if more := space.windows.Load() - at; more > int64(workers) {
+				if more := space.windows - at; more > int64(workers) {
 					t.Errorf("%s with %d workers, cancelled in window %d of %d: %d more", name, workers, at, all, more)
 				}
 				if err != nil && !errors.Is(err, context.Canceled) || err == nil && at+int64(workers) < all {
 					t.Errorf("%s with %d workers, cancelled in window %d of %d: %v", name, workers, at, all, err)
 				}
 			}
-			space.at.Store(-1)
+			space.at = -1
 			got, err := product(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)
