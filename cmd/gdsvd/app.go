@@ -128,8 +128,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(ui.FlagError)
-	root.Version = readVersion().String()
-	root.SetVersionTemplate("{{.Version}}\n")
+	root.Version = readVersion().String() // printed without a template: text/template has the linker keep every method of the program
 	root.SuggestionsMinimumDistance = 2
 
 	f := root.PersistentFlags()

@@ -41,9 +41,9 @@ func readVersion() versionInfo {
 	return v
 }
 
-// String is a line that says what program this is.
+// String says which version this is.
 func (v versionInfo) String() string {
-	text := "gdsvd " + v.Version
+	text := v.Version
 	if v.Revision != "" {
 		text += fmt.Sprintf(" (%.12s", v.Revision)
 		if v.Modified {
@@ -65,7 +65,7 @@ func (a *app) versionCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(v)
 			}
-			_, err := fmt.Fprintf(a.stdout, "%v\n%s %s/%s, store format %d\n", v, v.Go, v.OS, v.Arch, v.StoreFormat)
+			_, err := fmt.Fprintf(a.stdout, "gdsvd version %v\n%s %s/%s, store format %d\n", v, v.Go, v.OS, v.Arch, v.StoreFormat)
 			return err
 		},
 	}
