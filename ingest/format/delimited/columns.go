@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/format/roles"
+	"github.com/gdsvd/gdsvd/ingest/internal/roles"
 )
 
 // fieldsOf are the columns with their names, as far as their content is known.

@@ -22,7 +22,7 @@ import (
 	"slices"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/format/roles"
+	"github.com/gdsvd/gdsvd/ingest/internal/roles"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
