@@ -15,9 +15,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup"
-	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
+	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"

@@ -47,7 +47,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 )
 
 // within is how close to the best choice auto is meant to be.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup"
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
 // run is what one run has come to.

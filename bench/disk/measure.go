@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup"
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
 // report is NAME.json.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 )
 
 // Env is what the trials of a run have in common.

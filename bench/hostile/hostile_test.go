@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 )
 
 // environment builds the program for a test.

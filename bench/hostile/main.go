@@ -32,7 +32,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 )
 
 // options is the command line.

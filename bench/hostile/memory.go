@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
 var memory = Attack{

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 )
 
 // report is NAME.json.

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
 // Trial is one run of an attack. All it does follows from the seed and the number.

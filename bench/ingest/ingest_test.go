@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
+	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
 )
 
 // The whole of it on a small scale: a text that does not fit into the limit is

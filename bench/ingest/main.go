@@ -24,7 +24,7 @@ import (
 	"os/signal"
 	"path/filepath"
 
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 )
 
 // config is the command line.

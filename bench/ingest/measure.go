@@ -12,9 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup"
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
 // A report is what has been measured.

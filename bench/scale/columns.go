@@ -13,7 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"

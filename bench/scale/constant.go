@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/csr"
 )
 

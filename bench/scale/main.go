@@ -58,7 +58,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 

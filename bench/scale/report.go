@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 )
 
 // report is NAME.json.

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
+	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
 )
 
 // The whole of it on a small scale: a store whose decoded form is several times

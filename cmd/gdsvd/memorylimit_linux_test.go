@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup/cgrouptest"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 

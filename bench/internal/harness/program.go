@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
 // Program is a gdsvd.

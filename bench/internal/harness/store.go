@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup"
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
 // Store is what is known of a store to measure with.

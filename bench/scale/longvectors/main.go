@@ -30,8 +30,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup"
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
 // headroom is what the control group has beyond the budget of the run.

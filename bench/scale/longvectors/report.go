@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup"
-	"github.com/gdsvd/gdsvd/bench/harness"
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
 // report is NAME.json.

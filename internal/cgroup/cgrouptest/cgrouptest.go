@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/gdsvd/gdsvd/bench/cgroup"
+	"github.com/gdsvd/gdsvd/internal/cgroup"
 )
 
 // New makes a group for the time of the test, or skips the test where none can be made.
