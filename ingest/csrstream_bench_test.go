@@ -8,20 +8,19 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/format/csrstream"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // benchStream is n entries in rows of 100, of a matrix with more rows than columns.
-func benchStream(b *testing.B, n int, values csrstream.Type) []byte {
+func benchStream(b *testing.B, n int, values string) []byte {
 	var s bytes.Buffer
-	w, err := csrstream.NewWriter(&s, csrstream.Header{ColKeys: csrstream.Int32, Values: values, Rows: int64(n / 100), Cols: min(200000, int64(n/100))})
+	w, err := newStreamWriter(&s, streamHeader{colKeys: "i4", values: values, rows: int64(n / 100), cols: min(200000, int64(n/100))})
 	cols, vals := make([]uint32, 100), make([]float64, 100)
 	for row := 0; err == nil && row < n/100; row++ {
 		for i := range cols {
 			cols[i] = uint32((i*min(200000, n/100) + row*7919%400) / 104)
-			if vals[i] = float64(1 + (row+i)*31%10); values == csrstream.Float32 {
+			if vals[i] = float64(1 + (row+i)*31%10); values == "f4" {
 				vals[i] = float64(float32(row*100+i) / 7)
 			}
 		}
@@ -38,7 +37,7 @@ func benchStream(b *testing.B, n int, values csrstream.Type) []byte {
 
 // BenchmarkCSRStream is the reader alone, one worker, and all of it: bytes from standard input to a store.
 func BenchmarkCSRStream(b *testing.B) {
-	for _, v := range []csrstream.Type{csrstream.Uint8, csrstream.Float32} {
+	for _, v := range []string{"u1", "f4"} {
 		stream := benchStream(b, 12e6, v)
 		b.Run("reader/"+string(v), func(b *testing.B) {
 			var bt format.Batch

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/format/csrstream"
 )
 
 // naiveCSRStream reads a stream by FORMAT.md, value by value.
@@ -139,8 +138,8 @@ func naiveCSRStream(b []byte) (rows, cols int64, entries []triple, ok bool) {
 // that what they cover is reached.
 func FuzzCSRStream(f *testing.F) {
 	f.Add(numpyBytes(f), uint16(0), byte(0))
-	f.Add(streamOf(f, csrstream.Header{RowKeys: csrstream.Text, ColKeys: csrstream.Int64, Values: csrstream.Bool}, []triple{{"a", "7", 1}, {"b", "8", 0}}), uint16(80), byte(1))
-	f.Add(streamOf(f, csrstream.Header{RowKeys: csrstream.Int64, ColKeys: csrstream.Text}, []triple{{"1", "x", 1}}), uint16(90), byte(1))
+	f.Add(streamOf(f, streamHeader{rowKeys: "s", colKeys: "i8", values: "b1"}, []triple{{"a", "7", 1}, {"b", "8", 0}}), uint16(80), byte(1))
+	f.Add(streamOf(f, streamHeader{rowKeys: "i8", colKeys: "s"}, []triple{{"1", "x", 1}}), uint16(90), byte(1))
 	f.Fuzz(func(t *testing.T, data []byte, at uint16, change byte) {
 		if !bytes.HasPrefix(data, []byte("\x89CSR\r\n\x1a\n")) {
 			t.Skip("another format")

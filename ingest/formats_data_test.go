@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	pq "github.com/parquet-go/parquet-go"
-
-	"github.com/gdsvd/gdsvd/ingest/format/csrstream"
 )
 
 // TestOneMatrixInManyFormats: the ratings of MovieLens 1M are one store, whatever they are written as.
@@ -43,7 +41,7 @@ func TestOneMatrixInManyFormats(t *testing.T) {
 		"csv":     csv.String(),
 		"jsonl":   jsonl.String(),
 		"parquet": string(written(t, rows, 100000, pq.Compression(&pq.Snappy))),
-		"stream":  string(streamOf(t, csrstream.Header{RowKeys: csrstream.Text, ColKeys: csrstream.Int64, Values: csrstream.Float32}, entries)),
+		"stream":  string(streamOf(t, streamHeader{rowKeys: "s", colKeys: "i8", values: "f4"}, entries)),
 	} {
 		out := target(t)
 		rep := mustIngest(t, []string{write(t, "ratings", data)}, out, Options{})

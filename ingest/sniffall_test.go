@@ -11,7 +11,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
-	"github.com/gdsvd/gdsvd/ingest/format/csrstream"
 )
 
 // explicit are options as the flags of a description say them.
@@ -78,7 +77,7 @@ func TestSniffEveryFormat(t *testing.T) {
 		{"svmlight", text("%[3]d %[2]d:%[3]d 51:1"), nil},
 		{"footed", footedFile(records, 17), entries(0)},
 		{"arrows", text("%[2]d <- %[1]d %[3]d"), entries(0)},
-		{"csr-stream", string(streamOf(t, csrstream.Header{ColKeys: csrstream.Uint32, Values: csrstream.Float64, Rows: 300, Cols: 50}, entries(0))), entries(1)},
+		{"csr-stream", string(streamOf(t, streamHeader{colKeys: "u4", values: "f8", rows: 300, cols: 50}, entries(0))), entries(1)},
 		{"npy", string(npyFile("<f8", false, "(2, 3)", float64s(0, 1, 2, 3, 0, 5)...)), []triple{{"1", "2", 1}, {"1", "3", 2}, {"2", "1", 3}, {"2", "3", 5}}},
 		{"npz", string(archive.bytes(t, 8)), nil},
 	} {

@@ -1,8 +1,8 @@
-// Package csrstream reads and writes the csr-stream: a sparse matrix, row by row,
-// from one program to another. FORMAT.md is its contract.
+// Package csrstream reads the csr-stream: a sparse matrix, row by row, from one program
+// to another. FORMAT.md is its contract.
 //
-// A [Reader] of the format checks every byte: the header and each frame have a CRC-32, and
-// the end of the stream says how many entries there were. A [Writer] makes a stream.
+// The reader checks every byte: the header and each frame have a CRC-32, and the end of the
+// stream says how many entries there were.
 package csrstream
 
 import (
@@ -42,94 +42,52 @@ const (
 
 var le = binary.LittleEndian
 
-// A Type is that of keys or values: the name of NumPy, without the byte order.
-type Type string
+// textIDs is the type of ids that are texts.
+const textIDs = "s"
 
-// Types of keys and values; see FORMAT.md for where each may stand.
-const (
-	None    Type = ""
-	Bool    Type = "b1"
-	Int8    Type = "i1"
-	Uint8   Type = "u1"
-	Int16   Type = "i2"
-	Uint16  Type = "u2"
-	Int32   Type = "i4"
-	Uint32  Type = "u4"
-	Int64   Type = "i8"
-	Uint64  Type = "u8"
-	Float32 Type = "f4"
-	Float64 Type = "f8"
-	Text    Type = "s"
-)
-
-// size is the bytes of a number of a type; that of a text, its length.
-func (t Type) size() int {
-	switch {
-	case t == None:
+// sizeOf is the bytes of a number of a type of FORMAT.md; that of a text, its length.
+func sizeOf(t string) int {
+	switch t {
+	case "":
 		return 0
-	case t == Text:
+	case textIDs:
 		return 4
 	}
 	return int(t[1] - '0')
 }
 
-// A Header is what a stream says about the matrix.
-type Header struct {
-	RowKeys    Type  // None: rows are numbered, and the shape is declared
-	ColKeys    Type  // Int32, Uint32, Int64 or Uint64; with ids Int64 or Text
-	Values     Type  // None: every entry is 1
-	Rows, Cols int64 // 0 with ids
+// A header is what a stream says about the matrix. Types are written as in FORMAT.md.
+type header struct {
+	rowKeys    string // empty: rows are numbered, and the shape is declared
+	colKeys    string
+	values     string // empty: every entry is 1
+	rows, cols int64  // 0 with ids
 }
 
-// IDs tells whether keys are ids rather than indices.
-func (h *Header) IDs() bool { return h.RowKeys != None }
-
-func oneOf(t Type, of ...Type) bool {
-	for _, o := range of {
-		if t == o {
-			return true
-		}
-	}
-	return false
-}
+// byID tells whether keys are ids rather than indices.
+func (h *header) byID() bool { return h.rowKeys != "" }
 
 // check holds types and shape to the rules of FORMAT.md.
-func (h *Header) check() error {
-	keys := []Type{Int32, Uint32, Int64, Uint64}
-	if h.IDs() {
-		keys = []Type{Int64, Text}
+func (h *header) check() error {
+	keys := []string{"i4", "u4", "i8", "u8"}
+	if h.byID() {
+		keys = []string{"i8", textIDs}
 	}
 	switch {
-	case !oneOf(h.RowKeys, None, Int64, Text):
-		return fmt.Errorf("%w: row keys of type %q", format.ErrHeader, string(h.RowKeys))
-	case !oneOf(h.ColKeys, keys...):
-		return fmt.Errorf("%w: column keys of type %q", format.ErrHeader, string(h.ColKeys))
-	case !oneOf(h.Values, None, Bool, Int8, Uint8, Int16, Uint16, Int32, Uint32, Int64, Uint64, Float32, Float64):
-		return fmt.Errorf("%w: values of type %q", format.ErrHeader, string(h.Values))
-	case h.Rows < 0 || h.Cols < 0 || h.IDs() && (h.Rows != 0 || h.Cols != 0):
-		return fmt.Errorf("%w: a shape of %d × %d", format.ErrHeader, h.Rows, h.Cols)
+	case !slices.Contains([]string{"", "i8", textIDs}, h.rowKeys):
+		return fmt.Errorf("%w: row keys of type %q", format.ErrHeader, h.rowKeys)
+	case !slices.Contains(keys, h.colKeys):
+		return fmt.Errorf("%w: column keys of type %q", format.ErrHeader, h.colKeys)
+	case !slices.Contains([]string{"", "b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"}, h.values):
+		return fmt.Errorf("%w: values of type %q", format.ErrHeader, h.values)
+	case h.rows < 0 || h.cols < 0 || h.byID() && (h.rows != 0 || h.cols != 0):
+		return fmt.Errorf("%w: a shape of %d × %d", format.ErrHeader, h.rows, h.cols)
 	}
 	return nil
 }
 
-// append writes the header to b.
-func (h *Header) append(b []byte) []byte {
-	at := len(b)
-	b = append(b, magic...)
-	b = le.AppendUint32(b, version)
-	for _, t := range []Type{h.RowKeys, h.ColKeys, h.Values} {
-		var field [4]byte
-		copy(field[:], t)
-		b = append(b, field[:]...)
-	}
-	b = le.AppendUint64(b, uint64(h.Rows))
-	b = le.AppendUint64(b, uint64(h.Cols))
-	b = le.AppendUint32(b, 0)
-	return le.AppendUint32(b, crc32.ChecksumIEEE(b[at:]))
-}
-
 // parseHeader reads a header of headerBytes.
-func parseHeader(b []byte) (h Header, err error) {
+func parseHeader(b []byte) (h header, err error) {
 	switch {
 	case string(b[:8]) != magic:
 		return h, fmt.Errorf("%w: it does not begin with the magic number of a csr-stream", format.ErrHeader)
@@ -140,8 +98,8 @@ func parseHeader(b []byte) (h Header, err error) {
 	case le.Uint32(b[40:]) != 0:
 		return h, fmt.Errorf("%w: reserved bytes that are not 0", format.ErrHeader)
 	}
-	typeAt := func(at int) Type { return Type(bytes.TrimRight(b[at:at+4], "\x00")) }
-	h = Header{RowKeys: typeAt(12), ColKeys: typeAt(16), Values: typeAt(20), Rows: int64(le.Uint64(b[24:])), Cols: int64(le.Uint64(b[32:]))}
+	typeAt := func(at int) string { return string(bytes.TrimRight(b[at:at+4], "\x00")) }
+	h = header{typeAt(12), typeAt(16), typeAt(20), int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:]))}
 	return h, h.check()
 }
 
@@ -172,7 +130,7 @@ func parseFrame(b []byte) (frame, error) {
 // A reader reads a stream, a frame a chunk.
 type reader struct {
 	in *format.Input
-	Header
+	header
 	at    int64 // of the next frame
 	done  bool  // the end has been read
 	total int64 // entries, as it says
@@ -185,8 +143,8 @@ func open(in *format.Input) (format.Reader, error) {
 		return nil, p.cut(err, "within the header", 0)
 	}
 	var err error
-	if p.Header, err = parseHeader(b[:]); err == nil && !p.IDs() {
-		err = in.Declare(p.Rows, p.Cols)
+	if p.header, err = parseHeader(b[:]); err == nil && !p.byID() {
+		err = in.Declare(p.rows, p.cols)
 	}
 	if err != nil {
 		return nil, p.fail(0, err)

@@ -25,13 +25,13 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	}
 	b.Tally.Entries = int64(f.n)
 	s, err := p.cutPayload(&f, c.Data)
-	if err == nil && p.IDs() {
+	if err == nil && p.byID() {
 		err = p.ids(&f, &s, b)
 	} else if err == nil {
 		err = p.indices(&f, &s, b)
 	}
 	if err == nil {
-		b.Val = appendValues(b.Val, p.Values, s.vals, f.n)
+		b.Val = appendValues(b.Val, p.values, s.vals, f.n)
 		err = p.checkValues(b)
 	}
 	if err != nil {
@@ -43,9 +43,9 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 // cutPayload finds the parts of a payload and compares their sizes with it.
 func (p *reader) cutPayload(f *frame, data []byte) (s payload, err error) {
 	rest := data[frameBytes:]
-	take := func(t Type, n int) (part []byte) {
-		size := int64(n) * int64(t.size())
-		if t == Text && size <= int64(len(rest)) {
+	take := func(t string, n int) (part []byte) {
+		size := int64(n) * int64(sizeOf(t))
+		if t == textIDs && size <= int64(len(rest)) {
 			for lens := rest[:size]; len(lens) > 0; lens = lens[4:] {
 				size += int64(le.Uint32(lens))
 			}
@@ -57,11 +57,11 @@ func (p *reader) cutPayload(f *frame, data []byte) (s payload, err error) {
 		part, rest = rest[:size], rest[size:]
 		return part
 	}
-	s.rowKeys = take(p.RowKeys, f.rows)
-	s.lens = take(Uint32, f.rows)
+	s.rowKeys = take(p.rowKeys, f.rows)
+	s.lens = take("u4", f.rows)
 	s.colsAt = len(data) - len(rest)
-	s.cols = take(p.ColKeys, f.n)
-	s.vals = take(p.Values, f.n)
+	s.cols = take(p.colKeys, f.n)
+	s.vals = take(p.values, f.n)
 	if err == nil && len(rest) > 0 {
 		err = errSize
 	}
@@ -78,8 +78,8 @@ var (
 
 // indices reads numbered rows and columns.
 func (p *reader) indices(f *frame, s *payload, b *format.Batch) error {
-	if f.first > uint64(p.Rows) || uint64(f.rows) > uint64(p.Rows)-f.first {
-		return fmt.Errorf("%w: rows %d to %d of %d", errIndex, f.first, f.first+uint64(f.rows)-1, p.Rows)
+	if f.first > uint64(p.rows) || uint64(f.rows) > uint64(p.rows)-f.first {
+		return fmt.Errorf("%w: rows %d to %d of %d", errIndex, f.first, f.first+uint64(f.rows)-1, p.rows)
 	}
 	rows, left := grow(b.Row.Ints, f.n), f.n
 	at := rows
@@ -98,17 +98,17 @@ func (p *reader) indices(f *frame, s *payload, b *format.Batch) error {
 		return errSum
 	}
 	b.Row.Ints = rows
-	b.Col.Ints = appendInts(grow(b.Col.Ints, f.n)[:0], p.ColKeys, s.cols)
+	b.Col.Ints = appendInts(grow(b.Col.Ints, f.n)[:0], p.colKeys, s.cols)
 	most := uint64(0)
 	for _, c := range b.Col.Ints {
 		most = max(most, uint64(c))
 	}
-	if most < uint64(p.Cols) || f.n == 0 {
+	if most < uint64(p.cols) || f.n == 0 {
 		return nil
 	}
 	for i, c := range b.Col.Ints {
-		if uint64(c) >= uint64(p.Cols) {
-			return fmt.Errorf("%w: column %d of %d, in row %d (from 0)", errIndex, c, p.Cols, b.Row.Ints[i])
+		if uint64(c) >= uint64(p.cols) {
+			return fmt.Errorf("%w: column %d of %d, in row %d (from 0)", errIndex, c, p.cols, b.Row.Ints[i])
 		}
 	}
 	return nil
@@ -123,13 +123,13 @@ func grow(dst []int64, n int) []int64 {
 }
 
 // appendInts reads integers of 4 or 8 bytes.
-func appendInts(dst []int64, t Type, b []byte) []int64 {
+func appendInts(dst []int64, t string, b []byte) []int64 {
 	switch t {
-	case Int32:
+	case "i4":
 		for ; len(b) >= 4; b = b[4:] {
 			dst = append(dst, int64(int32(le.Uint32(b))))
 		}
-	case Uint32:
+	case "u4":
 		for ; len(b) >= 4; b = b[4:] {
 			dst = append(dst, int64(le.Uint32(b)))
 		}
@@ -143,7 +143,7 @@ func appendInts(dst []int64, t Type, b []byte) []int64 {
 
 // ids reads rows and columns that have ids.
 func (p *reader) ids(f *frame, s *payload, b *format.Batch) error {
-	rows, left := newKeys(p.RowKeys, s.rowKeys, f.rows), f.n
+	rows, left := newKeys(p.rowKeys, s.rowKeys, f.rows), f.n
 	for i := range f.rows {
 		n := int(le.Uint32(s.lens[4*i:]))
 		if n > left {
@@ -152,7 +152,7 @@ func (p *reader) ids(f *frame, s *payload, b *format.Batch) error {
 		left -= n
 		text, number := rows.next()
 		for range n {
-			if err := p.addKey(&b.Row, text, number, p.RowKeys); err != nil {
+			if err := p.addKey(&b.Row, text, number, p.rowKeys); err != nil {
 				return fmt.Errorf("%w of a row", err)
 			}
 		}
@@ -160,19 +160,19 @@ func (p *reader) ids(f *frame, s *payload, b *format.Batch) error {
 	if left > 0 {
 		return errSum
 	}
-	cols := newKeys(p.ColKeys, s.cols, f.n)
+	cols := newKeys(p.colKeys, s.cols, f.n)
 	for range f.n {
 		text, number := cols.next()
-		if err := p.addKey(&b.Col, text, number, p.ColKeys); err != nil {
+		if err := p.addKey(&b.Col, text, number, p.colKeys); err != nil {
 			return fmt.Errorf("%w of a column", err)
 		}
 	}
 	return nil
 }
 
-func (p *reader) addKey(k *format.Keys, text []byte, number int64, t Type) error {
+func (p *reader) addKey(k *format.Keys, text []byte, number int64, t string) error {
 	switch {
-	case t != Text:
+	case t != textIDs:
 		k.AddInt(number)
 	case len(text) == 0:
 		return errEmpty
@@ -184,20 +184,20 @@ func (p *reader) addKey(k *format.Keys, text []byte, number int64, t Type) error
 
 // keys walks ids.
 type keys struct {
-	kind  Type
+	kind  string
 	lens  []byte // or the numbers
 	texts []byte
 }
 
-func newKeys(t Type, b []byte, n int) keys {
-	if t == Text {
+func newKeys(t string, b []byte, n int) keys {
+	if t == textIDs {
 		return keys{t, b[:4*n], b[4*n:]}
 	}
 	return keys{kind: t, lens: b}
 }
 
 func (k *keys) next() (text []byte, number int64) {
-	if k.kind != Text {
+	if k.kind != textIDs {
 		number, k.lens = int64(le.Uint64(k.lens)), k.lens[8:]
 		return nil, number
 	}
@@ -207,53 +207,53 @@ func (k *keys) next() (text []byte, number int64) {
 }
 
 // appendValues reads n values.
-func appendValues(dst []float64, t Type, b []byte, n int) []float64 {
+func appendValues(dst []float64, t string, b []byte, n int) []float64 {
 	if cap(dst) < n {
 		dst = make([]float64, 0, n)
 	}
 	dst = dst[:n]
 	switch t {
-	case None:
+	case "":
 		for i := range dst {
 			dst[i] = 1
 		}
-	case Bool, Uint8:
+	case "b1", "u1":
 		for i := range dst {
 			dst[i] = float64(b[i])
 		}
-	case Int8:
+	case "i1":
 		for i := range dst {
 			dst[i] = float64(int8(b[i]))
 		}
-	case Int16:
+	case "i2":
 		for i := range dst {
 			dst[i] = float64(int16(le.Uint16(b[2*i:])))
 		}
-	case Uint16:
+	case "u2":
 		for i := range dst {
 			dst[i] = float64(le.Uint16(b[2*i:]))
 		}
-	case Int32:
+	case "i4":
 		for i := range dst {
 			dst[i] = float64(int32(le.Uint32(b[4*i:])))
 		}
-	case Uint32:
+	case "u4":
 		for i := range dst {
 			dst[i] = float64(le.Uint32(b[4*i:]))
 		}
-	case Int64:
+	case "i8":
 		for i := range dst {
 			dst[i] = float64(int64(le.Uint64(b[8*i:])))
 		}
-	case Uint64:
+	case "u8":
 		for i := range dst {
 			dst[i] = float64(le.Uint64(b[8*i:]))
 		}
-	case Float32:
+	case "f4":
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(le.Uint32(b[4*i:]))) + 0 // −0 becomes 0
 		}
-	case Float64:
+	case "f8":
 		for i := range dst {
 			dst[i] = math.Float64frombits(le.Uint64(b[8*i:])) + 0
 		}
@@ -264,10 +264,10 @@ func appendValues(dst []float64, t Type, b []byte, n int) []float64 {
 // checkValues refuses values that are not finite, and bytes that are neither true nor false.
 func (p *reader) checkValues(b *format.Batch) error {
 	var bad func(v float64) bool
-	switch p.Values {
-	case Bool:
+	switch p.values {
+	case "b1":
 		bad = func(v float64) bool { return v > 1 }
-	case Float32, Float64:
+	case "f4", "f8":
 		sum := 0.0 // of differences that are 0, or NaN
 		for _, v := range b.Val {
 			sum += v - v
@@ -282,7 +282,7 @@ func (p *reader) checkValues(b *format.Batch) error {
 	for i, v := range b.Val {
 		if bad(v) {
 			err := format.ErrNotFinite
-			if p.Values == Bool {
+			if p.values == "b1" {
 				err = errors.New("neither 0 nor 1")
 			}
 			return fmt.Errorf("value %v at row %s, column %s: %w", v, p.name(&b.Row, i), p.name(&b.Col, i), err)
@@ -310,8 +310,8 @@ func (p *reader) Locate(c *format.Chunk, n int) format.Position {
 		return c.Begin
 	}
 	at := int64(s.colsAt)
-	if p.ColKeys != Text {
-		at += int64(n) * int64(p.ColKeys.size())
+	if p.colKeys != textIDs {
+		at += int64(n) * int64(sizeOf(p.colKeys))
 	} else {
 		at += 4 * int64(f.n)
 		for i := range n {
