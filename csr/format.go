@@ -67,7 +67,7 @@ func (h *shardHeader) append(dst []byte) []byte {
 	dst = le.AppendUint32(dst, h.shard)
 	dst = le.AppendUint64(dst, h.cols)
 	dst = le.AppendUint64(dst, h.firstRow)
-	dst = append(dst, byte(h.coding), 0)
+	dst = append(dst, byte(h.coding.number()), 0)
 	dst = le.AppendUint16(dst, uint16(len(h.table)))
 	dst = append(dst, make([]byte, headerSize-36)...)
 	for _, v := range h.table {

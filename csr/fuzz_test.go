@@ -236,10 +236,14 @@ func FuzzIDs(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(ids, shard, uint8(kind))
+		number := uint8(0)
+		if kind == csr.StringIDs {
+			number = 1
+		}
+		f.Add(ids, shard, number)
 	}
 	f.Fuzz(func(t *testing.T, ids, shard []byte, kind uint8) {
-		manifest := csr.EditManifest(manifests[csr.IDKind(kind%2)], func(m *csr.Manifest) {
+		manifest := csr.EditManifest(manifests[[]csr.IDKind{csr.IntIDs, csr.StringIDs}[kind%2]], func(m *csr.Manifest) {
 			m.IDs.Rows.Size, m.IDs.Rows.CRC = int64(len(ids)), csr.CRC(ids)
 		})
 		manifest = csr.Reseal(manifest, slices.Clone(shard))

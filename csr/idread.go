@@ -75,7 +75,7 @@ func (r *IDReader) start() error {
 		return r.corrupt(0, errors.New("not a file of ids"))
 	case version != Version:
 		return &VersionError{Store: r.store, File: r.info.File, Found: int64(version)}
-	case le.Uint32(b[12:]) != uint32(r.info.Kind):
+	case le.Uint32(b[12:]) != uint32(r.info.Kind.number()):
 		return r.corrupt(12, errors.New("kind of ids is not the manifest's"))
 	}
 	return nil

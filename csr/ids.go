@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
@@ -28,37 +29,17 @@ func (a Axis) String() string {
 
 func (a Axis) file() string { return a.String() + ".ids" }
 
-// IDKind is the type of the external ids of an axis. Durable: do not renumber.
-type IDKind uint8
+// IDKind is the type of the external ids of an axis: its name in the manifest.
+type IDKind string
 
 // The kinds of ids.
 const (
-	IntIDs    IDKind = iota // int64, ascending by value
-	StringIDs               // bytes, ascending bytewise
+	IntIDs    IDKind = "int"    // int64, ascending by value
+	StringIDs IDKind = "string" // bytes, ascending bytewise
 )
 
-var idKindNames = [...]string{"int", "string"}
-
-func (k IDKind) String() string {
-	if int(k) < len(idKindNames) {
-		return idKindNames[k]
-	}
-	return fmt.Sprintf("IDKind(%d)", uint8(k))
-}
-
-// MarshalText gives the name used in the manifest.
-func (k IDKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText is the inverse of MarshalText.
-func (k *IDKind) UnmarshalText(b []byte) error {
-	for i, name := range idKindNames {
-		if name == string(b) {
-			*k = IDKind(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("unknown kind of ids %q", b)
-}
+// number is that of the header of a file of ids.
+func (k IDKind) number() int { return slices.Index([]IDKind{IntIDs, StringIDs}, k) }
 
 // maxIDLen is the length in bytes below which a string id must stay.
 const maxIDLen = 1 << 20
@@ -89,7 +70,7 @@ func newIDWriter(w *Writer, axis Axis, kind IDKind) (*IDWriter, error) {
 	}
 	iw := &IDWriter{w: w, axis: axis, kind: kind, out: out, identity: true}
 	b := le.AppendUint32([]byte(idsMagic), Version)
-	iw.write(le.AppendUint32(b, uint32(kind)))
+	iw.write(le.AppendUint32(b, uint32(kind.number())))
 	return iw, iw.err
 }
 

@@ -184,7 +184,7 @@ func (m *Manifest) validate() error {
 		if f == nil {
 			continue
 		}
-		if f.File != a.file() || f.Count != m.axisLen(a) || f.Size < idsHeaderSize+idsTrailerSize || f.Kind > StringIDs {
+		if f.File != a.file() || f.Count != m.axisLen(a) || f.Size < idsHeaderSize+idsTrailerSize || f.Kind.number() < 0 {
 			return fmt.Errorf("impossible description of %s", a.file())
 		}
 	}
@@ -241,7 +241,7 @@ func fingerprint(m *Manifest, blocks []blockMeta) string {
 	if m.Transposed {
 		transposed = 1
 	}
-	b = append(b, transposed, byte(m.Values.Coding))
+	b = append(b, transposed, byte(m.Values.Coding.number()))
 	for _, v := range m.Values.Table {
 		b = le.AppendUint64(b, math.Float64bits(v))
 	}

@@ -301,7 +301,7 @@ func TestResumeOfAnother(t *testing.T) {
 		"it had shard size 1, this one has 2":                 func(o *csr.CreateOptions) { o.ShardSize = 2 },
 		"it had number of columns 7, this one has 8":          func(o *csr.CreateOptions) { o.Cols++ },
 		"it had transposition false, this one has true":       func(o *csr.CreateOptions) { o.Transposed = true },
-		"it had value coding {float64 []}, this one has {con": func(o *csr.CreateOptions) { o.Values = csr.Values{Table: []float64{1}} },
+		"it had value coding {float64 []}, this one has {con": func(o *csr.CreateOptions) { o.Values = csr.Values{Coding: csr.Constant, Table: []float64{1}} },
 	} {
 		o := keptOptions(nil, true)
 		change(&o)

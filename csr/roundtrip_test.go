@@ -64,7 +64,7 @@ func randomMatrix(rng *rand.Rand, rows int, cols int64, maxLen int, next func() 
 func write(t testing.TB, path string, m *matrix, o csr.CreateOptions) {
 	t.Helper()
 	o.Cols = m.cols
-	if o.Values.Table == nil && o.Values.Coding == csr.Constant {
+	if o.Values.Coding == "" {
 		o.Values = m.stats()
 	}
 	w, err := csr.Create(path, o)

@@ -9,42 +9,35 @@ import (
 	"github.com/gdsvd/gdsvd/internal/mix"
 )
 
-// Coding is how the values of a store are written. Durable: do not renumber.
-type Coding uint8
+// Coding is how the values of a store are written: the name in its manifest.
+type Coding string
 
 // The codings, from the smallest on disk to the largest.
 const (
-	Constant Coding = iota // every value is Table[0]; 0 bits a value
-	Dict4                  // up to 16 distinct values; 4 bits
-	Dict8                  // up to 256 distinct values; 8 bits
-	Float32                // every value survives float32; 32 bits
-	Float64                // 64 bits
+	Constant Coding = "constant" // every value is Table[0]; 0 bits a value
+	Dict4    Coding = "dict4"    // up to 16 distinct values; 4 bits
+	Dict8    Coding = "dict8"    // up to 256 distinct values; 8 bits
+	Float32  Coding = "float32"  // every value survives float32; 32 bits
+	Float64  Coding = "float64"  // 64 bits
 )
 
-var codingNames = [...]string{"constant", "dict4", "dict8", "float32", "float64"}
+// codings are at the numbers that shards and fingerprints have for them. Durable: do not reorder.
+var codings = [...]Coding{Constant, Dict4, Dict8, Float32, Float64}
 
-func (c Coding) String() string {
-	if int(c) < len(codingNames) {
-		return codingNames[c]
+func (c Coding) number() int { return slices.Index(codings[:], c) }
+
+// maxTable is the number of table entries the coding allows.
+func (c Coding) maxTable() int {
+	switch c {
+	case Constant:
+		return 1
+	case Dict4:
+		return 16
+	case Dict8:
+		return maxDict
 	}
-	return fmt.Sprintf("Coding(%d)", uint8(c))
+	return 0
 }
-
-// MarshalText gives the name used in the manifest.
-func (c Coding) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
-
-// UnmarshalText is the inverse of MarshalText.
-func (c *Coding) UnmarshalText(b []byte) error {
-	i := slices.Index(codingNames[:], string(b))
-	if i < 0 {
-		return fmt.Errorf("unknown value coding %q", b)
-	}
-	*c = Coding(i)
-	return nil
-}
-
-// maxTable is the number of table entries each coding allows.
-func (c Coding) maxTable() int { return [...]int{1, 16, 256, 0, 0}[c] }
 
 // coded tells whether a value is the place of one in the table.
 func (c Coding) coded() bool { return c.maxTable() > 0 }
@@ -73,8 +66,8 @@ type Values struct {
 
 // validate checks the rules of FORMAT.md for coding and table.
 func (v Values) validate() error {
-	if v.Coding > Float64 {
-		return fmt.Errorf("unknown value coding %d", v.Coding)
+	if v.Coding.number() < 0 {
+		return fmt.Errorf("unknown value coding %q", string(v.Coding))
 	}
 	if n := v.Coding.maxTable(); len(v.Table) > n || n > 0 && len(v.Table) == 0 {
 		return fmt.Errorf("value table of %d entries for coding %v", len(v.Table), v.Coding)

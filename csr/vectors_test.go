@@ -133,7 +133,7 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 		}
 		cols = max(cols, next)
 	}
-	v.Coding = Coding(rng.IntN(5))
+	v.Coding = codings[rng.IntN(5)]
 	for i := range v.Coding.maxTable() {
 		v.Table = append(v.Table, float64(i))
 	}
@@ -177,13 +177,13 @@ func TestVectorsAgree(t *testing.T) {
 func FuzzVectorsAgree(f *testing.F) {
 	for seed := range uint64(20) {
 		data, meta, cols, v := someBlock(seed, 300)
-		f.Add(data, meta.rows, meta.nnz, cols, uint8(v.Coding), len(v.Table))
+		f.Add(data, meta.rows, meta.nnz, cols, uint8(v.Coding.number()), len(v.Table))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, rows, nnz uint32, cols int64, coding uint8, table int) {
 		if rows > 1<<12 || nnz > 1<<14 || cols < 0 || cols > MaxCols {
 			return
 		}
-		v := Values{Coding: Coding(coding % 5)}
+		v := Values{Coding: codings[coding%5]}
 		for i := range min(max(table, 1), v.Coding.maxTable()) {
 			v.Table = append(v.Table, float64(i))
 		}

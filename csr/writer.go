@@ -234,8 +234,8 @@ func (w *Writer) makeRoom(nnz int) error {
 // IDs begins the ids of an axis; close the IDWriter before Commit. Axes never
 // given are 0 … n−1.
 func (w *Writer) IDs(axis Axis, kind IDKind) (*IDWriter, error) {
-	if axis > ColAxis || kind > StringIDs {
-		panic(fmt.Sprintf("csr: ids of axis %d and kind %d", axis, kind))
+	if axis > ColAxis || kind.number() < 0 {
+		panic(fmt.Sprintf("csr: ids of axis %d and kind %q", axis, kind))
 	}
 	if err := w.open(); err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ func TestCreateRefuses(t *testing.T) {
 	one := csr.Values{Coding: csr.Constant, Table: []float64{1}}
 	for name, o := range map[string]csr.CreateOptions{
 		"no coding":           {},
-		"unknown coding":      {Values: csr.Values{Coding: 5}},
+		"unknown coding":      {Values: csr.Values{Coding: "dict5"}},
 		"constant of two":     {Values: csr.Values{Coding: csr.Constant, Table: []float64{1, 2}}},
 		"dict4 of 17":         {Values: csr.Values{Coding: csr.Dict4, Table: make([]float64, 17)}},
 		"float64 with table":  {Values: csr.Values{Coding: csr.Float64, Table: []float64{1}}},

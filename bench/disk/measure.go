@@ -44,7 +44,7 @@ func measure(c *config) (_ *report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Store: c.store, Coding: s.Coding.String(), NNZ: s.NNZ, Bytes: s.Bytes, Memory: c.memory, CPUs: runtime.NumCPU(), Rounds: c.rounds}
+	r := &report{Store: c.store, Coding: string(s.Coding), NNZ: s.NNZ, Bytes: s.Bytes, Memory: c.memory, CPUs: runtime.NumCPU(), Rounds: c.rounds}
 	limit, err := cgroup.New("gdsvd-disk", c.memory)
 	r.Limit = "enforced by a cgroup"
 	if errors.Is(err, cgroup.ErrUnavailable) {

@@ -112,7 +112,7 @@ func newStoreInfo(s *csr.Store) *storeInfo {
 	i := &storeInfo{
 		Format: m.Format, Version: m.Version, Path: s.Path(), Rows: rows, Cols: cols, NNZ: s.NNZ(),
 		Density:    ratio(float64(s.NNZ()), float64(rows)*float64(cols)),
-		Transposed: s.Transposed(), Coding: s.Values().Coding.String(), Values: append([]float64{}, s.Values().Table...),
+		Transposed: s.Transposed(), Coding: string(s.Values().Coding), Values: append([]float64{}, s.Values().Table...),
 		RowIDs: idsName(m.IDs.Rows), ColIDs: idsName(m.IDs.Cols), Norm: factor.Number(math.Ldexp(s.Norm())), Squares: squares(m),
 		Bytes: s.Size(), BytesPerEntry: ratio(float64(s.Size()), float64(s.NNZ())),
 		Shards: len(m.Shards), Blocks: s.NumBlocks(), Fingerprint: s.Fingerprint(), Source: m.Source,
@@ -142,7 +142,7 @@ func idsName(f *csr.IDFile) string {
 	if f == nil {
 		return "index"
 	}
-	return f.Kind.String()
+	return string(f.Kind)
 }
 
 func (a *app) printStore(s *csr.Store) error {

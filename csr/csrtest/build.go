@@ -36,7 +36,7 @@ func Write(t testing.TB, path string, cols int64, rows [][]Entry, o csr.CreateOp
 // TryWrite is Write for tests that expect it to fail.
 func TryWrite(path string, cols int64, rows [][]Entry, o csr.CreateOptions) (err error) {
 	o.Cols = cols
-	if o.Values.Coding == csr.Constant && o.Values.Table == nil {
+	if o.Values.Coding == "" {
 		o.Values = Values(rows)
 	}
 	w, err := csr.Create(path, o)
