@@ -99,7 +99,7 @@ func (c *resultChecker) run(ctx context.Context) (err error) {
 		return err
 	}
 	c.total = c.arrays.size()
-	steps := []func(context.Context) error{c.contents, c.shapes, c.statements, c.checkpoint}
+	steps := []func(context.Context) error{c.contents, c.names, c.shapes, c.statements, c.checkpoint}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err

@@ -23,6 +23,12 @@
 // or of time ends it with a certified result. In both cases Run returns the result and an
 // error, an [Error], which says what can be done in the names of Options.
 //
+// # Using a result
+//
+// [Result.OpenU] and [Result.OpenV] read the vectors by windows of rows, [Result.Values] are the
+// singular values, and [Result.RowNames] and [Result.ColNames] the ids and titles of the rows of U and V:
+// the one of a number, and the number of an id. None of them needs the store.
+//
 // # Memory
 //
 // Options.Memory is for the whole process. What the method needs comes first: its vectors, or,

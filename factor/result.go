@@ -9,10 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -102,6 +99,7 @@ type Result struct {
 	Choice        *Choice       `json:"choice,omitempty"` // of --method auto
 	Store         StoreRef      `json:"store"`
 	View          *View         `json:"view,omitempty"`  // of the store, that the result is of; absent: the store itself
+	IDs           IDs           `json:"ids,omitzero"`    // of rows and columns
 	Files         []File        `json:"files,omitempty"` // the others of the directory
 	CRC           crc.Sum       `json:"crc"`             // of result.json; the last field
 
@@ -215,24 +213,6 @@ func Open(dir string) (*Result, error) { return OpenFS(vfs.OS, dir) }
 // Dir is the result directory.
 func (r *Result) Dir() string { return r.dir }
 
-// ReadU fills rows with the rows of U from first on, as many of its columns as rows has.
-func (r *Result) ReadU(first int64, rows *mat.Dense) error { return r.read(leftFile, first, rows) }
-
-// ReadV fills rows with the rows of V from first on, as many of its columns as rows has.
-func (r *Result) ReadV(first int64, rows *mat.Dense) error { return r.read(rightFile, first, rows) }
-
-func (r *Result) read(name string, first int64, rows *mat.Dense) (err error) {
-	m, err := npy.Open(r.fs, filepath.Join(r.dir, name))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, m.Close()) }()
-	if n, k := rows.Dims(); first < 0 || first+int64(n) > m.Rows || int64(k) > m.Cols {
-		return fmt.Errorf("%s holds %s numbers, not %d rows from %d on of %d columns", m.Name(), m.Shape(), n, first, k)
-	}
-	return m.ReadRows(first, 0, rows)
-}
-
 // OpenFS is Open on a file system. A result.json that is damaged is csr.ErrCorrupt.
 func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 	name := filepath.Join(dir, ResultFile)
@@ -287,5 +267,5 @@ func ofResult(name string) bool {
 	case SigmaFile, leftFile, rightFile, eventsFile, ResultFile:
 		return true
 	}
-	return ofCheckpoint(name) || ofView(name)
+	return ofCheckpoint(name) || ofView(name) || ofNames(name)
 }

@@ -85,6 +85,10 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, out.abort()) }()
+	ids, err := out.writeNames(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	set := solver.Settings{
 		Rank: t.Rank, Method: t.Method, Operator: t.Operator, Deflation: t.Deflation, Stop: t.Stop, Tol: t.Tol,
 		MaxPasses: t.MaxPasses, Seed: t.Seed, Workers: t.Workers, Left: out.left(), SignLeft: t.signLong(),
@@ -111,7 +115,7 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 		return nil, keeper.afterFault(err)
 	}
 	r := t.newResult(res)
-	r.Memory, r.Choice = plan.Parts, choice
+	r.Memory, r.Choice, r.IDs = plan.Parts, choice, ids
 	t.sayView(r)
 	return t.finish(r, out, keeper, before, res)
 }

@@ -1,0 +1,88 @@
+package factor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
+)
+
+// Factor is U or V in its file, one row of numbers for each row or column of the user's matrix, read by windows of
+// rows. It is not safe for concurrent use: each goroutine opens its own.
+type Factor struct{ m *npy.Matrix }
+
+// OpenU opens U, Rows × K.
+func (r *Result) OpenU() (*Factor, error) { return r.factor(leftFile, r.Rows) }
+
+// OpenV opens V, Cols × K.
+func (r *Result) OpenV() (*Factor, error) { return r.factor(rightFile, r.Cols) }
+
+func (r *Result) factor(name string, rows int64) (*Factor, error) {
+	path := filepath.Join(r.dir, name)
+	m, err := npy.Open(r.fs, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, told(err, "%s holds no %s: it was made with %v %s or interrupted", r.dir, name, Option("Vectors"), r.Settings.Vectors)
+	case errors.Is(err, npy.ErrFormat):
+		return nil, damagedResult(path, "%v", err)
+	case err != nil:
+		return nil, err
+	}
+	if m.Rows != rows || m.Cols != int64(r.K) {
+		return nil, errors.Join(damagedResult(path, "its shape is %s, not %d×%d", m.Shape(), rows, r.K), m.Close())
+	}
+	return &Factor{m}, nil
+}
+
+// Dims returns the numbers of rows and of vectors.
+func (f *Factor) Dims() (rows int64, k int) { return f.m.Rows, int(f.m.Cols) }
+
+// ReadRows fills rows with those from first on, as many of their numbers as it has columns. One that is not
+// finite is an error.
+func (f *Factor) ReadRows(first int64, rows *mat.Dense) error {
+	n, k := rows.Dims()
+	if first < 0 || first+int64(n) > f.m.Rows || int64(k) > f.m.Cols {
+		return fmt.Errorf("%s holds %s numbers, not %d rows from %d on of %d columns", f.m.Name(), f.m.Shape(), n, first, k)
+	}
+	if err := f.m.ReadRows(first, 0, rows); err != nil {
+		return err
+	}
+	for i := range n {
+		for j, v := range rows.RawRowView(i) {
+			if v-v != 0 {
+				return damagedResult(f.m.Name(), "entry (%d, %d) is %v", first+int64(i), j, v)
+			}
+		}
+	}
+	return nil
+}
+
+// Close closes the file.
+func (f *Factor) Close() error { return f.m.Close() }
+
+// Values are the singular values, descending.
+func (r *Result) Values() []float64 {
+	x := make([]float64, len(r.Sigma))
+	for i, v := range r.Sigma {
+		x[i] = float64(v)
+	}
+	return x
+}
+
+// ReadU fills rows with the rows of U from first on, as many of its columns as rows has.
+func (r *Result) ReadU(first int64, rows *mat.Dense) error { return readFrom(r.OpenU, first, rows) }
+
+// ReadV fills rows with the rows of V from first on, as many of its columns as rows has.
+func (r *Result) ReadV(first int64, rows *mat.Dense) error { return readFrom(r.OpenV, first, rows) }
+
+func readFrom(open func() (*Factor, error), first int64, rows *mat.Dense) error {
+	f, err := open()
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.ReadRows(first, rows), f.Close())
+}

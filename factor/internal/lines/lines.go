@@ -1,0 +1,255 @@
+// Package lines keeps strings in a text file, one a line, and finds them again by their number or, where
+// they are in order, by what they are.
+package lines
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// Sum is what is known of a file that has been written.
+type Sum struct {
+	Size    int64
+	CRC     uint32
+	Escaped bool // \\, \n and \r in it stand for a backslash, the end of a line and a carriage return
+}
+
+// ErrDamaged is wrapped by the errors about a file that is not what was written.
+var ErrDamaged = errors.New("damaged lines")
+
+var escaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`)
+var unescaper = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r")
+
+// Write makes a new file of all strings, each followed by a line feed. Only if one of them has a line feed or a
+// carriage return is the file escaped; all is then walked twice.
+func Write(fsys vfs.FS, name string, all iter.Seq2[string, error]) (Sum, error) {
+	s, again, err := write(fsys, name, all, false)
+	if again && err == nil {
+		if err = fsys.Remove(name); err == nil {
+			s, _, err = write(fsys, name, all, true)
+		}
+	}
+	return s, err
+}
+
+// write stops at the first string that asks for an escaped file, if it is not to be one.
+func write(fsys vfs.FS, name string, all iter.Seq2[string, error], escaped bool) (s Sum, again bool, err error) {
+	f, err := durable.Create(fsys, name)
+	if err != nil {
+		return s, false, err
+	}
+	s.Escaped = escaped
+	line := []byte(nil)
+	for text, bad := range all {
+		if err = bad; err != nil {
+			break
+		}
+		if escaped {
+			text = escaper.Replace(text)
+		} else if again = strings.ContainsAny(text, "\n\r"); again {
+			break
+		}
+		line = append(append(line[:0], text...), '\n')
+		s.CRC = crc.Update(s.CRC, line)
+		if _, err = f.Write(line); err != nil {
+			break
+		}
+	}
+	if err != nil || again {
+		return s, again, errors.Join(err, f.Discard())
+	}
+	s.Size = f.Size()
+	return s, false, f.Close()
+}
+
+// File is a text of lines that is being read. In memory are 16 bytes for each spacing bytes of it and
+// one block of lines. It is safe for concurrent use.
+type File struct {
+	f     vfs.File
+	sum   Sum
+	count int64
+	marks []mark
+
+	mu    sync.Mutex
+	at    int // the block of lines, −1: none is at hand
+	lines []string
+}
+
+// mark is where a line begins.
+type mark struct{ line, offset int64 }
+
+// spacing is how many bytes the lines of a block have at least, unless it is the last one.
+const spacing = 4 << 10
+
+// Open reads a text once and compares it with what is known of it: its checksum, and how many lines it has.
+func Open(ctx context.Context, fsys vfs.FS, name string, sum Sum, count int64) (*File, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	x := &File{f: f, sum: sum, count: count, at: -1}
+	if err := x.scan(ctx); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return x, nil
+}
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrDamaged)
+}
+
+// scan finds where blocks of lines begin.
+func (x *File) scan(ctx context.Context) error {
+	info, err := x.f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != x.sum.Size {
+		return damaged("byte %d: it ends there, not at %d", info.Size(), x.sum.Size)
+	}
+	var of uint32
+	var lines, next int64 // complete ones; from where on the next one to begin is marked
+	buf := make([]byte, min(1<<20, x.sum.Size))
+	last := byte('\n')
+	for at := int64(0); at < x.sum.Size; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b := buf[:min(int64(len(buf)), x.sum.Size-at)]
+		if err := x.read(b, at); err != nil {
+			return err
+		}
+		of, last = crc.Update(of, b), b[len(b)-1]
+		if at == 0 {
+			x.marks, next = []mark{{0, 0}}, spacing
+		}
+		for begin := 0; begin < len(b); {
+			skip := min(max(next-1-at, int64(begin)), int64(len(b))) // a line that begins at next ends before it
+			lines += int64(bytes.Count(b[begin:skip], []byte{'\n'}))
+			end := bytes.IndexByte(b[skip:], '\n')
+			if end < 0 {
+				break
+			}
+			begin = int(skip) + end + 1
+			lines++
+			if offset := at + int64(begin); offset < x.sum.Size {
+				x.marks = append(x.marks, mark{lines, offset})
+				next = offset + spacing
+			}
+		}
+		at += int64(len(b))
+	}
+	switch {
+	case crc.Sum(of) != crc.Sum(x.sum.CRC):
+		return damaged("bytes 0 to %d have the checksum %v, not %v", x.sum.Size, crc.Sum(of), crc.Sum(x.sum.CRC))
+	case last != '\n':
+		return damaged("byte %d: the last line has no end", x.sum.Size)
+	case lines != x.count:
+		return damaged("%d lines, not %d", lines, x.count)
+	}
+	return nil
+}
+
+func (x *File) read(b []byte, at int64) error {
+	n, err := x.f.ReadAt(b, at)
+	switch {
+	case n == len(b):
+		return nil
+	case err == io.EOF:
+		return damaged("byte %d: it ends there, not at %d", at+int64(n), x.sum.Size)
+	}
+	return err
+}
+
+// Count is the number of lines.
+func (x *File) Count() int64 { return x.count }
+
+// At returns line i, 0 ≤ i < Count.
+func (x *File) At(i int64) (string, error) {
+	if i < 0 || i >= x.count {
+		panic(fmt.Sprintf("lines: %d of %d", i, x.count))
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.line(i)
+}
+
+func (x *File) line(i int64) (string, error) {
+	b := x.at
+	if b < 0 || i < x.marks[b].line || i >= x.marks[b].line+int64(len(x.lines)) {
+		b = sort.Search(len(x.marks), func(b int) bool { return x.marks[b].line > i }) - 1
+		if err := x.load(b); err != nil {
+			return "", err
+		}
+	}
+	return x.lines[i-x.marks[b].line], nil
+}
+
+// load reads the lines of a block.
+func (x *File) load(b int) error {
+	x.at = -1
+	end, count := x.sum.Size, x.count-x.marks[b].line
+	if b+1 < len(x.marks) {
+		end, count = x.marks[b+1].offset, x.marks[b+1].line-x.marks[b].line
+	}
+	buf := make([]byte, end-x.marks[b].offset)
+	if err := x.read(buf, x.marks[b].offset); err != nil {
+		return err
+	}
+	text := string(buf)
+	x.lines = x.lines[:0]
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if x.sum.Escaped {
+			line = unescaper.Replace(line)
+		}
+		x.lines = append(x.lines, line)
+	}
+	if int64(len(x.lines)) != count {
+		return damaged("bytes %d to %d have %d lines, not %d: the file has changed while it was read", x.marks[b].offset, end, len(x.lines), count)
+	}
+	x.at = b
+	return nil
+}
+
+// Find returns the number of the first line for which atLeast is true, Count if there is none. Once it
+// is true it is so for all lines behind.
+func (x *File) Find(atLeast func(line string) bool) (n int64, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	holds := func(i int64) bool {
+		if err != nil {
+			return true
+		}
+		line, bad := x.line(i)
+		if err = bad; err != nil {
+			return true
+		}
+		return atLeast(line)
+	}
+	// The first block whose first line is so; the line is in it or in the one before.
+	b := sort.Search(len(x.marks), func(b int) bool { return holds(x.marks[b].line) })
+	if b == 0 || err != nil {
+		return 0, err
+	}
+	first, end := x.marks[b-1].line, x.count
+	if b < len(x.marks) {
+		end = x.marks[b].line
+	}
+	i := sort.Search(int(end-first), func(i int) bool { return holds(first + int64(i)) })
+	return first + int64(i), err
+}
+
+// Close closes the file.
+func (x *File) Close() error { return x.f.Close() }

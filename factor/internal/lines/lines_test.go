@@ -1,0 +1,174 @@
+package lines_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gdsvd/gdsvd/factor/internal/lines"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+)
+
+func walk(all []string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, s := range all {
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestRoundTrip: what is written is there by number and by order, and is read by others: line by
+// line as it is, or escaped.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		line := rapid.OneOf(rapid.StringMatching(`[a-z\\]{0,9}`), rapid.Map(rapid.StringMatching(`[a-z]{1,9}`), func(s string) string { return strings.Repeat(s, 900) }), rapid.String())
+		all := rapid.SliceOfN(line, 0, 3000/rapid.IntRange(1, 3000).Draw(t, "share")).Draw(t, "lines")
+		all = append(all, make([]string, rapid.SampledFrom([]int{0, 1, 9000}).Draw(t, "empty"))...)
+		slices.Sort(all)
+		dir, err := os.MkdirTemp("", "lines")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		name := filepath.Join(dir, "x")
+		sum, err := lines.Write(vfs.OS, name, walk(all))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		breaks := slices.ContainsFunc(all, func(s string) bool { return strings.ContainsAny(s, "\r\n") })
+		if plain := strings.Join(append(slices.Clone(all), ""), "\n"); sum.Escaped != breaks || !breaks && plain != string(text) {
+			t.Fatalf("escaped %v, %v wanted; %d bytes, %d wanted", sum.Escaped, breaks, len(text), len(plain))
+		}
+		if sum.Size != int64(len(text)) || sum.CRC != crc.Of(text) {
+			t.Fatalf("%+v of %d bytes with checksum %x", sum, len(text), crc.Of(text))
+		}
+		x, err := lines.Open(context.Background(), vfs.OS, name, sum, int64(len(all)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		for range 50 {
+			if len(all) == 0 {
+				break
+			}
+			i := rapid.IntRange(0, len(all)-1).Draw(t, "i")
+			if got, err := x.At(int64(i)); err != nil || got != all[i] {
+				t.Fatalf("line %d: %q, %v; want %q", i, got, err, all[i])
+			}
+		}
+		for i, want := range all {
+			if got, err := x.At(int64(i)); err != nil || got != want {
+				t.Fatalf("line %d: %q, %v; want %q", i, got, err, want)
+			}
+		}
+		for _, s := range append(slices.Clone(all[:min(9, len(all))]), rapid.String().Draw(t, "any"), "", "zzzz") {
+			want, _ := slices.BinarySearch(all, s)
+			if got, err := x.Find(func(line string) bool { return line >= s }); err != nil || got != int64(want) {
+				t.Fatalf("%q: %d, %v; want %d", s, got, err, want)
+			}
+		}
+	})
+}
+
+// TestDamage: every byte that is changed, added or missing is noticed when the text is opened.
+func TestDamage(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x")
+	var all []string
+	for i := range 3000 {
+		all = append(all, fmt.Sprint("id", i))
+	}
+	sum, err := lines.Write(vfs.OS, name, walk(all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, b []byte, sum lines.Sum, count int64) {
+		t.Helper()
+		if err := os.WriteFile(name, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		x, err := lines.Open(context.Background(), vfs.OS, name, sum, count)
+		if err == nil {
+			x.Close()
+		}
+		if !errors.Is(err, lines.ErrDamaged) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for i := 0; i < len(text); i += 97 {
+		b := slices.Clone(text)
+		b[i] ^= 1
+		refused(fmt.Sprint("byte ", i), b, sum, int64(len(all)))
+	}
+	refused("shorter", text[:len(text)-1], sum, int64(len(all)))
+	refused("longer", append(slices.Clone(text), 'x'), sum, int64(len(all)))
+	refused("more lines wanted", text, sum, int64(len(all))+1)
+	open := append(slices.Clone(text), 'x')
+	refused("no last end", open, lines.Sum{Size: int64(len(open)), CRC: crc.Of(open)}, int64(len(all)))
+}
+
+// TestFaults: a failure of any operation is reported by writing and by reading.
+func TestFaults(t *testing.T) {
+	all := []string{"a", "b\nc", "d"}
+	for at := 0; ; at++ {
+		name := filepath.Join(t.TempDir(), "x")
+		fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
+		sum, err := lines.Write(fsys, name, walk(all))
+		if err == nil {
+			var x *lines.File
+			if x, err = lines.Open(context.Background(), fsys, name, sum, 3); err == nil {
+				_, err = x.At(1)
+				err = errors.Join(err, x.Close())
+			}
+		}
+		if err == nil {
+			if at < 8 {
+				t.Errorf("%d operations", at)
+			}
+			return
+		}
+		if !errors.Is(err, vfstest.ErrInjected) {
+			t.Fatalf("operation %d fails: %v", at, err)
+		}
+	}
+}
+
+// TestSource: the error of what is to be written is that of Write.
+func TestSource(t *testing.T) {
+	bad := errors.New("bad")
+	_, err := lines.Write(vfs.OS, filepath.Join(t.TempDir(), "x"), func(yield func(string, error) bool) {
+		_ = yield("a", nil) && yield("", bad)
+	})
+	if !errors.Is(err, bad) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	name := filepath.Join(t.TempDir(), "y")
+	sum, err := lines.Write(vfs.OS, name, walk([]string{"a"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lines.Open(ctx, vfs.OS, name, sum, 1); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,255 @@
+package factor_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
+)
+
+// ingested makes a store of the text of a file.
+func ingested(t *testing.T, text string, o ingest.Options) *csr.Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "m.csr")
+	o.Stdin, o.Memory = strings.NewReader(text), 128<<20
+	if _, err := ingest.Ingest(t.Context(), []string{"-"}, path, o); err != nil {
+		t.Fatal(err)
+	}
+	store, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+// named makes a store with these ids, which has a titles file for its columns.
+func named(t *testing.T, rows, cols []string) *csr.Store {
+	var text strings.Builder
+	for i := range max(len(rows), len(cols)) * 3 {
+		line, err := json.Marshal(map[string]any{"user": rows[i%len(rows)], "item": cols[(i*7+i/len(rows))%len(cols)], "rating": 1 + i%5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&text, "%s\n", line)
+	}
+	titles := filepath.Join(t.TempDir(), "titles.csv")
+	lines := "item,title\n"
+	for j, id := range cols {
+		if j%2 == 0 && !strings.ContainsAny(id, "\n\r\"") {
+			lines += fmt.Sprintf("%s,The %s\n", id, id)
+		}
+	}
+	if err := os.WriteFile(titles, []byte(lines), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return ingested(t, text.String(), ingest.Options{Duplicates: ingest.Last, ColTitles: titles})
+}
+
+// TestNames: a result has the ids and titles of its store, in the user's orientation and without the store.
+func TestNames(t *testing.T) {
+	words := func(n int, form string) (ids []string) {
+		for i := range n {
+			ids = append(ids, fmt.Sprintf(form, i*i))
+		}
+		return ids
+	}
+	for what, c := range map[string]struct {
+		rows, cols []string
+		files      []string
+	}{
+		"strings":           {words(60, "user %d"), words(40, "m%d"), []string{"rows.ids", "cols.ids", "cols.titles"}},
+		"wide":              {words(30, "user %d"), words(70, "é%d"), []string{"rows.ids", "cols.ids", "cols.titles"}},
+		"integers":          {words(60, "%d"), words(40, "%d"), []string{"rows.ids", "cols.ids", "cols.titles"}},
+		"negative integers": {words(40, "-%d"), words(60, "%d"), []string{"rows.ids", "cols.ids", "cols.titles"}},
+		"lines and empty":   {append(words(40, "a\nb%d\\n"), "\\", "\r"), words(30, "%d"), []string{"rows.ids", "cols.ids", "cols.titles"}},
+		"ranges":            {strings.Fields("5 6 7 8 9 10 11 12"), strings.Fields("0 1 2 3 4 5"), []string{"cols.titles"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			store := named(t, c.rows, c.cols)
+			dir := filepath.Join(t.TempDir(), "out")
+			run(t, store, factor.Options{Rank: 3, Dir: dir})
+			r, err := factor.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var files []string
+			for _, f := range r.Files {
+				if ext := filepath.Ext(f.Name); ext == ".ids" || ext == ".titles" {
+					files = append(files, f.Name)
+				}
+			}
+			if slices.Sort(c.files); !slices.Equal(files, c.files) {
+				t.Errorf("files %q, want %q", files, c.files)
+			}
+			rows, err := r.RowNames(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close()
+			cols, err := r.ColNames(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cols.Close()
+			if int64(len(c.rows)) != rows.Count() || int64(len(c.cols)) != cols.Count() || rows.Titled() || !cols.Titled() {
+				t.Fatalf("%d × %d", rows.Count(), cols.Count())
+			}
+			sameNames(t, rows, c.rows, false)
+			sameNames(t, cols, c.cols, true)
+			report, err := factor.Check(t.Context(), dir, factor.CheckOptions{Store: store.Path()})
+			if err != nil || report.Err() != nil || len(report.Warnings) > 0 {
+				t.Errorf("%+v, %v", report, err)
+			}
+		})
+	}
+}
+
+func sameNames(t *testing.T, names *factor.Names, want []string, titled bool) {
+	t.Helper()
+	want = slices.Clone(want)
+	slices.SortFunc(want, func(a, b string) int {
+		if names.Ints() {
+			var x, y int
+			fmt.Sscan(a, &x)
+			fmt.Sscan(b, &y)
+			return cmp.Compare(x, y)
+		}
+		return strings.Compare(a, b)
+	})
+	for i, id := range want {
+		got, err := names.At(int64(i))
+		if err != nil || fmt.Sprint(got.ID) != id || got.Index != int64(i) {
+			t.Fatalf("number %d: %+v, %v; want %q", i, got, err, id)
+		}
+		if _, integer := got.ID.(int64); integer != names.Ints() {
+			t.Errorf("%T", got.ID)
+		}
+		if got.Title != "" && (got.Title != "The "+id || !titled) {
+			t.Errorf("title %q of %q", got.Title, id)
+		}
+		if at, err := names.Index(id); err != nil || at != int64(i) {
+			t.Errorf("%q is number %d, %v; want %d", id, at, err, i)
+		}
+	}
+	for _, id := range []string{"none", "zzz", "-1000000", "99999999", "007", "9223372036854775808", "\n"} {
+		want := slices.Index(want, id)
+		if at, err := names.Index(id); err != nil || at != int64(want) {
+			t.Errorf("%q is number %d, %v; want %d", id, at, err, want)
+		}
+	}
+}
+
+// TestNamesOfSides: the ids of a side are kept with its vectors, and what there is not is said.
+func TestNamesOfSides(t *testing.T) {
+	store := named(t, strings.Fields("a b c d e f"), strings.Fields("x y z w"))
+	dir := filepath.Join(t.TempDir(), "out")
+	r := run(t, store, factor.Options{Rank: 2, Dir: dir, Vectors: factor.Right})
+	cols, err := r.ColNames(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cols.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.RowNames(t.Context()); err == nil || !strings.Contains(err.Error(), "no ids of its rows: it was made with Options.Vectors right") {
+		t.Error(err)
+	}
+	if _, err := r.OpenU(); err == nil || !strings.Contains(err.Error(), "holds no U.npy: it was made with Options.Vectors right") {
+		t.Error(err)
+	}
+	v, err := r.OpenV()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if rows, k := v.Dims(); rows != 4 || k != 2 {
+		t.Errorf("V is %d × %d", rows, k)
+	}
+	part, want := mat.NewDense(2, 1, nil), mat.NewDense(4, 2, nil)
+	if err := errors.Join(v.ReadRows(1, part), r.ReadV(0, want)); err != nil || part.At(0, 0) != want.At(1, 0) || part.At(1, 0) != want.At(2, 0) {
+		t.Errorf("%v, want rows 1 and 2 of %v (%v)", part, want, err)
+	}
+	if err := v.ReadRows(3, part); err == nil {
+		t.Error("there is a row 4")
+	}
+	if got := r.Values(); len(got) != 2 || got[0] != float64(r.Sigma[0]) {
+		t.Error(got)
+	}
+}
+
+// TestDamagedNames: what has changed in a file of ids is found by check, and where it is opened.
+func TestDamagedNames(t *testing.T) {
+	store := named(t, strings.Fields("a b c d e f"), strings.Fields("x y z w"))
+	dir := filepath.Join(t.TempDir(), "out")
+	r := run(t, store, factor.Options{Rank: 2, Dir: dir})
+	name := filepath.Join(dir, "rows.ids")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text) != "a\nb\nc\nd\ne\nf\n" {
+		t.Fatalf("%q", text)
+	}
+	for _, damaged := range []string{"a\nb\nc\nd\ne\ng\n", "a\nb\nc\nd\ne\n", ""} {
+		if err := os.WriteFile(name, []byte(damaged), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.RowNames(t.Context()); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%q: %v", damaged, err)
+		}
+		if report, err := factor.Check(t.Context(), dir, factor.CheckOptions{}); err != nil || len(report.Problems) != 1 {
+			t.Errorf("%q: %+v, %v", damaged, report, err)
+		}
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := factor.Check(t.Context(), dir, factor.CheckOptions{}); err != nil || len(report.Problems) != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// TestStatedNames: files of ids that are whole but not ids in order are found by check.
+func TestStatedNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"1\n2\n4\n8\n":    "",
+		"1\n2\n10\n8\n":   `line 4: "8" does not come after "10"`,
+		"1\n2\n2\n8\n":    `line 3: "2" does not come after "2"`,
+		"1\n2\nx\n8\n":    `"x" is no integer`,
+		"1\n2\n4\n8\n9\n": "5 lines, not 4",
+		"1\n2\n4\n89":     "the last line has no end",
+	} {
+		store := named(t, strings.Fields("1 2 4 8"), strings.Fields("x y z w"))
+		dir := filepath.Join(t.TempDir(), "out")
+		r := run(t, store, factor.Options{Rank: 2, Dir: dir})
+		at := slices.IndexFunc(r.Files, func(f factor.File) bool { return f.Name == "rows.ids" })
+		r.Files[at] = factor.File{Name: "rows.ids", Size: int64(len(text)), CRC: crc.Sum(crc.Of([]byte(text)))}
+		sealed, err := durable.Seal(r, &r.CRC)
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "rows.ids"), []byte(text), 0o666), os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666))
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := factor.Check(t.Context(), dir, factor.CheckOptions{})
+		if err != nil || (report.Err() == nil) != (want == "") || want != "" && !strings.Contains(report.Problems[0].Error(), want) {
+			t.Errorf("%q: %+v, %v; want %s", text, report, err, want)
+		}
+	}
+}
