@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 
+	"github.com/gdsvd/gdsvd/internal/panel"
 	"github.com/gdsvd/gdsvd/internal/parallel"
-	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
 // Solver finds eigenvalues and eigenvectors in memory that it uses again. It is not safe

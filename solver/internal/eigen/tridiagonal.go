@@ -6,8 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 
+	"github.com/gdsvd/gdsvd/internal/panel"
 	"github.com/gdsvd/gdsvd/internal/parallel"
-	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/panel"
 	"github.com/gdsvd/gdsvd/solver/internal/eigen"
-	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
 // BlockQR orthonormalises tall blocks by Cholesky QR: R from the Cholesky

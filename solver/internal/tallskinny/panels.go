@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/internal/panel"
 )
 
 // Panels holds the columns of a Lanczos basis in panels, n×w row-major each and

@@ -5,8 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/panel"
 	"github.com/gdsvd/gdsvd/internal/parallel"
-	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
 // Times returns x·yᵀ.

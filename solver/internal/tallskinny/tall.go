@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/gdsvd/gdsvd/internal/fault"
+	"github.com/gdsvd/gdsvd/internal/panel"
 	"github.com/gdsvd/gdsvd/internal/parallel"
-	"github.com/gdsvd/gdsvd/solver/internal/panel"
 )
 
 // Products of tall blocks, n×l row-major with l ≪ n, which is what a block

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/solver/internal/panel"
+	"github.com/gdsvd/gdsvd/internal/panel"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 

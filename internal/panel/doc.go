@@ -1,6 +1,6 @@
 // Package panel multiplies panels: blocks of float64 with many rows and few
 // columns, row-major, as the block methods of package solver work on between two
-// passes.
+// passes, and as the scores of recommendations are computed from.
 //
 // There are two products, both of which read their panels once, from first row
 // to last, and neither packs nor copies them:

@@ -1,4 +1,4 @@
-module github.com/gdsvd/gdsvd/solver/internal/panel/gen
+module github.com/gdsvd/gdsvd/internal/panel/gen
 
 go 1.26.0
 
