@@ -91,9 +91,8 @@ func resized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// appendBlock encodes a block (FORMAT.md, "Block"): row lengths, column gaps,
-// and values already in the bytes of their coding.
-func appendBlock(dst []byte, lens, gaps []uint32, values []byte) []byte {
+// appendBlock encodes a block (FORMAT.md, "Block") but for its values, which come behind: row lengths and column gaps.
+func appendBlock(dst []byte, lens, gaps []uint32) []byte {
 	start := len(dst)
 	dst = le.AppendUint32(dst, uint32(len(lens)))
 	dst = le.AppendUint32(dst, uint32(len(gaps)))
@@ -103,7 +102,7 @@ func appendBlock(dst []byte, lens, gaps []uint32, values []byte) []byte {
 	dst = codec.AppendPacked(dst, gaps)
 	le.PutUint32(dst[start+8:], uint32(lensEnd-start-blockHeaderSize))
 	le.PutUint32(dst[start+12:], uint32(len(dst)-lensEnd))
-	return append(dst, values...)
+	return dst
 }
 
 // decodeBlock decodes a block into dst and begins its crc, which the caller must

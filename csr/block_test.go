@@ -67,7 +67,7 @@ func testDecodeBlockRefuses(t *testing.T, level cpu.Level) {
 		"values of a constant": {[]uint32{1}, []uint32{0}, []byte{0}, constant, 10, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
-			data := appendBlock(nil, c.lens, c.gaps, c.values)
+			data := append(appendBlock(nil, c.lens, c.gaps), c.values...)
 			meta := &blockMeta{rows: uint32(len(c.lens)), nnz: uint32(len(c.gaps))}
 			var b Block
 			err := decodeBlock(&b, &codec.Summed{Level: level, Data: data}, meta, c.cols, newValueDecoder(c.coding))

@@ -25,19 +25,22 @@ func newValueEncoder(v Values) *valueEncoder {
 // append adds vals to dst, the values of a block so far. Dict4 takes a byte
 // for each value until finishValues.
 func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
+	if e.coding == Float64 || e.coding == Float32 {
+		if err := allFinite(vals); err != nil {
+			return dst, err
+		}
+		dst = slices.Grow(dst, len(vals)*int(e.coding.Size(1)))
+	}
 	switch e.coding {
 	case Float64:
 		for _, v := range vals {
-			if !finite(v) {
-				return dst, fmt.Errorf("value %v is not finite", v)
-			}
 			dst = le.AppendUint64(dst, math.Float64bits(v+0)) // −0 becomes 0
 		}
 	case Float32:
 		for _, v := range vals {
 			single := float32(v + 0)
-			if float64(single) != v || !finite(v) {
-				return dst, fmt.Errorf("value %v cannot be written as float32", v)
+			if float64(single) != v {
+				return dst, fmt.Errorf("%w: %v cannot be written as float32", ErrCoding, v)
 			}
 			dst = le.AppendUint32(dst, math.Float32bits(single))
 		}
@@ -55,7 +58,24 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 	return dst, nil
 }
 
-func notInTable(v float64) error { return fmt.Errorf("value %v is not in the value table", v) }
+func notInTable(v float64) error { return fmt.Errorf("%w: %v is not in the value table", ErrCoding, v) }
+
+// allFinite refuses values that are not.
+func allFinite(vals []float64) error {
+	sum := 0.0 // of differences that are 0, or NaN
+	for _, v := range vals {
+		sum += v - v
+	}
+	if sum == 0 {
+		return nil
+	}
+	for _, v := range vals {
+		if !finite(v) {
+			return fmt.Errorf("value %v is not finite", v)
+		}
+	}
+	return nil
+}
 
 // codes finds each of vals in the table.
 func (e *valueEncoder) codes(dst []byte, vals []float64) error {

@@ -109,7 +109,11 @@ type ValueStats struct {
 // Add takes values of the matrix. A value that is not finite, which
 // [Writer.AppendRow] will refuse, forces Float64.
 func (s *ValueStats) Add(vals ...float64) {
-	for _, v := range vals {
+	for i, v := range vals {
+		if s.wide {
+			s.addWide(vals[i:])
+			return
+		}
 		v += 0 // −0 becomes 0
 		key := valueKey(v)
 		slot := &s.recent[valueSlot(key)]
@@ -120,6 +124,16 @@ func (s *ValueStats) Add(vals ...float64) {
 		if finite(v) {
 			*slot = key
 		}
+	}
+}
+
+// addWide is Add once there are too many values for a table.
+func (s *ValueStats) addWide(vals []float64) {
+	for _, v := range vals {
+		if s.notSingle {
+			return
+		}
+		s.notSingle = float64(float32(v)) != v || !finite(v)
 	}
 }
 

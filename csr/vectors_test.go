@@ -97,7 +97,7 @@ func TestColumnsAroundSixteenBits(t *testing.T) {
 				gaps := append(make([]uint32, first), uint32(last)-uint32(first))
 				gaps = append(gaps, make([]uint32, 40)...) // the next row
 				lens := []uint32{uint32(first) + 1, 0, 40}
-				data := appendBlock(nil, lens, gaps, nil)
+				data := appendBlock(nil, lens, gaps)
 				meta := &blockMeta{rows: 3, nnz: uint32(len(gaps))}
 				sound := requireSameEveryWay(t, data, meta, cols, Values{Coding: Constant, Table: []float64{1}})
 				if sound != (last < cols) {
@@ -144,7 +144,7 @@ func someBlock(seed uint64, nnz int) (data []byte, meta *blockMeta, cols int64, 
 	if v.Coding == Dict4 && len(gaps)%2 == 1 {
 		values[len(values)-1] &= 15
 	}
-	return appendBlock(nil, lens, gaps, values), &blockMeta{rows: uint32(len(lens)), nnz: uint32(len(gaps))}, cols, v
+	return append(appendBlock(nil, lens, gaps), values...), &blockMeta{rows: uint32(len(lens)), nnz: uint32(len(gaps))}, cols, v
 }
 
 // TestVectorsAgree decodes sound blocks and damaged ones every way.

@@ -10,66 +10,90 @@ import (
 
 // A filling is a block on its way from rows to bytes.
 type filling struct {
-	firstRow int64
-	squares  squares // sum up to the end of the block
-	lens     []uint32
-	gaps     []uint32
-	values   []byte
-	buf      []byte // encoded
-	crc      uint32
-	encoded  chan struct{} // receives when buf is complete, if that is done by a worker
+	firstRow  int64
+	rows, nnz int     // once it is full
+	squares   squares // sum up to the end of the block
+	lens      []uint32
+	gaps      []uint32
+	values    []byte    // in the coding own
+	raw       []float64 // the values, as long as the coding of the store is not known; then values is made of them
+	own       Values    // of raw
+	stats     ValueStats
+	buf       []byte // encoded
+	crc       uint32
+	encoded   chan struct{} // receives when buf is complete
 }
 
 func newFilling() *filling { return &filling{encoded: make(chan struct{}, 1)} }
 
 // encode makes the bytes of the block. It may run beside everything else.
 func (f *filling) encode(coding Coding) {
-	f.buf = appendBlock(f.buf[:0], f.lens, f.gaps, finishValues(coding, f.values))
+	f.buf = appendBlock(f.buf[:0], f.lens, f.gaps)
+	f.finish(coding)
+}
+
+// finish puts the values behind rows and columns.
+func (f *filling) finish(coding Coding) {
+	f.buf = append(f.buf, finishValues(coding, f.values)...)
 	f.crc = crcOf(f.buf)
 }
 
-// flushBlock encodes and writes the block being filled, at once or, with
-// workers, when there is one more block than they are.
+// flushBlock encodes the block being filled and begins another.
 func (w *Writer) flushBlock() error {
 	f := w.filling
-	f.firstRow, f.squares = w.manifest.Rows-int64(len(f.lens)), w.squares
-	coding := w.opts.Values.Coding
-	if w.opts.Workers <= 0 {
-		f.encode(coding)
-		err := w.writeBlock(f)
-		f.reset()
+	f.rows, f.nnz = len(f.lens), len(f.gaps)
+	f.firstRow, f.squares = w.manifest.Rows-int64(f.rows), w.squares
+	encode, coding := f.encodeLate, w.opts.Values.Coding
+	if w.late == nil {
+		encode = func() { f.encode(coding) }
+	}
+	if err := w.start(f, encode); err != nil {
 		return err
 	}
-	go func() {
-		f.encode(coding)
-		f.encoded <- struct{}{}
-	}()
-	w.encoding = append(w.encoding, f)
+	if w.late != nil && w.late.ripe() {
+		if err := w.settleValues(); err != nil {
+			return err
+		}
+	}
+	w.filling = newFilling()
 	if n := len(w.free); n > 0 {
 		w.filling, w.free = w.free[n-1], w.free[:n-1]
-	} else {
-		w.filling = newFilling()
 	}
-	return w.settle(w.opts.Workers)
+	return nil
 }
 
-// settle writes the oldest blocks until no more than n are on their way.
+// start encodes a full block, at once or by a worker, and writes it, or with workers those before.
+func (w *Writer) start(f *filling, encode func()) error {
+	run := func() {
+		encode()
+		f.encoded <- struct{}{}
+	}
+	if w.encoding = append(w.encoding, f); w.opts.Workers > 0 {
+		go run()
+	} else {
+		run()
+	}
+	return w.settle(max(w.opts.Workers, 0))
+}
+
+// settle writes or holds the oldest blocks until no more than n are on their way.
 func (w *Writer) settle(n int) error {
 	for len(w.encoding) > n {
 		f := w.encoding[0]
 		w.encoding = w.encoding[1:]
 		<-f.encoded
-		err := w.writeBlock(f)
-		f.reset()
-		w.free = append(w.free, f)
-		if err != nil {
+		if w.late != nil {
+			w.late.hold(f)
+		} else if err := w.writeBlock(f); err != nil {
 			return err
+		}
+		if f.lens != nil { // else it was held
+			f.lens, f.gaps, f.values, f.raw = f.lens[:0], f.gaps[:0], f.values[:0], f.raw[:0]
+			w.free = append(w.free, f)
 		}
 	}
 	return nil
 }
-
-func (f *filling) reset() { f.lens, f.gaps, f.values = f.lens[:0], f.gaps[:0], f.values[:0] }
 
 // writeBlock writes an encoded block.
 func (w *Writer) writeBlock(f *filling) error {
@@ -81,7 +105,7 @@ func (w *Writer) writeBlock(f *filling) error {
 	}
 	b := blockMeta{
 		offset: w.shard.out.Size(), firstRow: f.firstRow,
-		rows: uint32(len(f.lens)), nnz: uint32(len(f.gaps)), size: uint32(len(f.buf)), crc: f.crc,
+		rows: uint32(f.rows), nnz: uint32(f.nnz), size: uint32(len(f.buf)), crc: f.crc,
 	}
 	if _, err := w.shard.out.Write(f.buf); err != nil {
 		return writing(err)

@@ -22,6 +22,11 @@ type CreateOptions struct {
 	Force      bool           // replace an existing store, atomically, on Commit
 	Source     map[string]any // recorded in the manifest; must be encodable as JSON
 
+	// Late has the Writer find Values itself: it holds the blocks in up to so many bytes until it knows them
+	// well enough. A later value that they do not hold is ErrCoding. 0: Values is given. It excludes Keep.
+	// Source may then be completed until Seal.
+	Late int64
+
 	// Keep has finished shards outlive a writer that comes to no end, so that
 	// another one can go on: see Leave. It takes some more syncs a shard.
 	Keep bool
@@ -51,7 +56,8 @@ type Writer struct {
 	dir      string
 	opts     CreateOptions
 	manifest Manifest
-	enc      *valueEncoder
+	enc      *valueEncoder // nil as long as there is
+	late     *late
 	squares  squares
 
 	*filling            // the block being filled
@@ -87,7 +93,7 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 	if o.Cols < 0 || o.Cols > MaxCols {
 		return nil, fmt.Errorf("create store: %d columns, the limit is %d", o.Cols, MaxCols)
 	}
-	if err := o.Values.validate(); err != nil {
+	if err := o.Values.validate(); err != nil && o.Late == 0 {
 		return nil, fmt.Errorf("create store: %w", err)
 	}
 	if o.Source == nil {
@@ -98,7 +104,9 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create store: record source: %w", err)
 	}
-	o.Keep = (o.Keep || o.Resume) && o.Staging == nil
+	if o.Keep = (o.Keep || o.Resume) && o.Staging == nil; o.Keep && o.Late > 0 {
+		return nil, errors.New("create store: values that are found late, and shards that are kept")
+	}
 	staging, goOn := o.Staging, false
 	if staging == nil {
 		staging, goOn, err = stage(path, &o)
@@ -112,11 +120,14 @@ func Create(path string, o CreateOptions) (*Writer, error) {
 	w := &Writer{
 		filling: newFilling(),
 		fs:      o.FS, staging: staging, dir: staging.Dir(), opts: o,
-		enc: newValueEncoder(o.Values), journal: journal,
+		journal: journal,
 		manifest: Manifest{
 			Format: formatName, Version: Version, Cols: o.Cols, Transposed: o.Transposed,
-			Values: o.Values, Shards: []ShardInfo{}, Source: o.Source,
+			Shards: []ShardInfo{}, Source: o.Source,
 		},
+	}
+	if w.setValues(o.Values); o.Late > 0 {
+		w.late, w.enc = &late{limit: o.Late}, nil
 	}
 	if goOn {
 		if err := w.resume(); err != nil {
@@ -138,10 +149,14 @@ func (w *Writer) AppendRow(cols []uint32, vals []float64) error {
 	if err := w.open(); err != nil {
 		return err
 	}
-	if w.err = w.appendRow(cols, vals); w.err != nil {
-		w.err = fmt.Errorf("write row %d: %w", w.manifest.Rows, w.err)
+	err := w.appendRow(cols, vals)
+	if err != nil {
+		err = fmt.Errorf("write row %d: %w", w.manifest.Rows, err)
 	}
-	return w.err
+	if w.opts.Late == 0 || !errors.Is(err, ErrCoding) {
+		w.err = err
+	}
+	return err
 }
 
 // open is the error of a Writer that takes no more rows.
@@ -162,11 +177,19 @@ func (w *Writer) appendRow(cols []uint32, vals []float64) error {
 	if err := w.makeRoom(len(cols)); err != nil {
 		return err
 	}
-	if err := w.appendGaps(cols); err != nil {
-		return err
+	if w.late != nil {
+		if err := allFinite(vals); err != nil {
+			return err
+		}
+		w.raw = append(w.raw, vals...)
+	} else {
+		values, err := w.enc.append(w.values, vals)
+		if err != nil {
+			return err
+		}
+		w.values = values
 	}
-	var err error
-	if w.values, err = w.enc.append(w.values, vals); err != nil {
+	if err := w.appendGaps(cols); err != nil {
 		return err
 	}
 	w.squares = w.squares.plus(vals)
@@ -282,6 +305,11 @@ func (w *Writer) Commit() error {
 func (w *Writer) finish() error {
 	if len(w.lens) > 0 {
 		if err := w.flushBlock(); err != nil {
+			return err
+		}
+	}
+	if w.late != nil {
+		if err := w.settleValues(); err != nil {
 			return err
 		}
 	}

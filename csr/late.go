@@ -1,0 +1,115 @@
+package csr
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrCoding is the error of [Writer.AppendRow] for a value that the coding of the store does not hold. With
+// CreateOptions.Late the Writer is as it was before, and without that row can be sealed.
+var ErrCoding = errors.New("not a value of the store's coding")
+
+// late holds blocks, encoded but for their values, until the coding of the values is known.
+type late struct {
+	limit   int64 // bytes
+	bytes   int64
+	entries int64
+	stats   ValueStats
+	held    []*filling
+}
+
+// enoughSingles is how many entries, more than 256 values among them and all of them float32, let all others be taken for such.
+const enoughSingles = 1 << 20
+
+// hold keeps what is encoded of a block; its buffers are free.
+func (l *late) hold(f *filling) {
+	h := newFilling()
+	h.firstRow, h.rows, h.nnz, h.squares, h.own = f.firstRow, f.rows, f.nnz, f.squares, f.own
+	h.buf, h.values = bytes.Clone(f.buf), bytes.Clone(f.values)
+	l.held = append(l.held, h)
+	l.bytes += int64(len(h.buf) + len(h.values))
+	l.entries += int64(f.nnz)
+	l.stats.Merge(&f.stats)
+}
+
+// ripe tells whether there is nothing to wait for.
+func (l *late) ripe() bool {
+	return l.stats.wide && (l.stats.notSingle || l.entries >= enoughSingles) || l.bytes > l.limit
+}
+
+// encodeLate encodes a block but for its values, which it puts into the smallest coding that holds them.
+func (f *filling) encodeLate() {
+	f.buf = appendBlock(f.buf[:0], f.lens, f.gaps)
+	f.stats = ValueStats{}
+	f.stats.Add(f.raw...)
+	f.own = f.stats.Values()
+	f.recode(f.own)
+}
+
+// recode puts raw into a coding that holds all of it.
+func (f *filling) recode(v Values) {
+	var err error
+	if f.values, err = newValueEncoder(v).append(f.values[:0], f.raw); err != nil {
+		panic(fmt.Sprintf("csr: %v of its own statistics", err))
+	}
+}
+
+// finishLate gives a block that was held its values.
+func (f *filling) finishLate(v Values) {
+	if f.own.Coding != v.Coding || len(f.own.Table) != len(v.Table) { // else they are equal: v has all that own has
+		f.raw = f.own.decode(make([]float64, f.nnz), f.values)
+		f.recode(v)
+		f.raw = nil
+	}
+	f.finish(v.Coding)
+}
+
+// decode is the inverse of what valueEncoder.append gathers.
+func (v Values) decode(dst []float64, b []byte) []float64 {
+	switch v.Coding {
+	case Float64:
+		for i := range dst {
+			dst[i] = math.Float64frombits(le.Uint64(b[8*i:]))
+		}
+	case Float32:
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(le.Uint32(b[4*i:])))
+		}
+	case Constant:
+		for i := range dst {
+			dst[i] = v.Table[0]
+		}
+	default:
+		for i, code := range b {
+			dst[i] = v.Table[code]
+		}
+	}
+	return dst
+}
+
+// settleValues takes the coding of all values so far for that of the store, and writes the blocks held.
+func (w *Writer) settleValues() error {
+	if err := w.settle(0); err != nil {
+		return err
+	}
+	l := w.late
+	w.late = nil
+	w.setValues(l.stats.Values())
+	v := w.opts.Values
+	for i, f := range l.held {
+		l.held[i] = nil
+		if err := w.start(f, func() { f.finishLate(v) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setValues makes v the coding of the store.
+func (w *Writer) setValues(v Values) {
+	v.Table = append([]float64{}, v.Table...) // never null in JSON
+	w.opts.Values, w.manifest.Values = v, v
+	w.enc = newValueEncoder(v)
+}

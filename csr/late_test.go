@@ -1,0 +1,118 @@
+package csr_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// lateRows are rows of up to seven entries, in more than one block, whose values are made by value from their number.
+func lateRows(t *testing.T, w *csr.Writer, rows int, value func(k int) float64) (refused int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(8, 8))
+	k := 0
+	for range rows {
+		n := r.IntN(8)
+		cols, vals := make([]uint32, n), make([]float64, n)
+		for i := range cols {
+			cols[i], vals[i] = uint32(8*i+r.IntN(8)), value(k)
+			k++
+		}
+		err := w.AppendRow(cols, vals)
+		if errors.Is(err, csr.ErrCoding) {
+			refused++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return refused
+}
+
+// TestLateValues: a Writer that finds the coding itself writes the bytes of one that was told.
+func TestLateValues(t *testing.T) {
+	for name, value := range map[string]func(k int) float64{
+		"constant":          func(int) float64 { return -2.5 },
+		"negative zeros":    func(k int) float64 { return math.Copysign(0, -1) },
+		"few":               func(k int) float64 { return float64(k % 10) },
+		"few, more later":   func(k int) float64 { return float64(k % (2 + k>>14)) },
+		"many, first few":   func(k int) float64 { return float64(k % (2 + k>>10)) },
+		"singles":           func(k int) float64 { return float64(float32(k) / 7) },
+		"doubles":           func(k int) float64 { return float64(k) / 7 },
+		"doubles, late":     func(k int) float64 { return float64(k>>17)/7 + float64(k) },
+		"few, then doubles": func(k int) float64 { return float64(k>>17)/7 + 1 },
+	} {
+		const rows = 90000
+		write := func(o csr.CreateOptions, value func(k int) float64) string {
+			path := filepath.Join(t.TempDir(), "x.csr")
+			o.Cols, o.ShardSize, o.Source = 64, 200<<10, map[string]any{"of": name}
+			w, err := csr.Create(path, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := lateRows(t, w, rows, value); n > 0 {
+				t.Errorf("%s: %d rows refused", name, n)
+			}
+			if err := w.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}
+		var stats csr.ValueStats
+		write(csr.CreateOptions{Values: csr.Values{Coding: csr.Float64}}, func(k int) float64 {
+			stats.Add(value(k))
+			return value(k)
+		})
+		told := write(csr.CreateOptions{Values: stats.Values()}, value)
+		for _, workers := range []int{0, 3} {
+			requireSameFiles(t, write(csr.CreateOptions{Late: 1 << 30, Workers: workers}, value), told)
+		}
+	}
+}
+
+// TestLateRefuses: what does not fit into the coding taken is refused, and the rest is sound.
+func TestLateRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit int64
+		rows  int
+		value func(k int) float64
+		want  csr.Coding
+	}{
+		"no room":        {1, 150000, func(k int) float64 { return float64(k / 500000) }, csr.Constant},
+		"enough singles": {1 << 30, 500000, func(k int) float64 { return float64(k) + float64(k/1700000)/7 }, csr.Float32},
+	} {
+		for _, workers := range []int{0, 2} {
+			path := filepath.Join(t.TempDir(), "x.csr")
+			source := map[string]any{}
+			w, err := csr.Create(path, csr.CreateOptions{Cols: 64, Late: c.limit, Workers: workers, Source: source})
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused := lateRows(t, w, c.rows, c.value)
+			source["refused"] = refused
+			if err := w.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			requireSound(t, path)
+			s := open(t, path)
+			if refused == 0 || refused > c.rows/5 || s.Rows() != int64(c.rows-refused) || s.Values().Coding != c.want || fmt.Sprint(s.Manifest().Source["refused"]) != fmt.Sprint(refused) {
+				t.Errorf("%s: %d refused, %d rows in %v", name, refused, s.Rows(), s.Values())
+			}
+		}
+	}
+	dir := t.TempDir()
+	if _, err := csr.Create(filepath.Join(dir, "x"), csr.CreateOptions{Late: 1, Keep: true}); err == nil {
+		t.Error("shards are kept without a coding")
+	}
+	w, err := csr.Create(filepath.Join(dir, "x"), csr.CreateOptions{Cols: 1, Late: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.AppendRow([]uint32{0}, []float64{math.Inf(1)}); err == nil || w.Commit() == nil {
+		t.Error("an infinite value is written")
+	}
+}
