@@ -1,0 +1,216 @@
+// Package history reads rows of the user's matrix from a store, whichever side the store has as its rows, some at a
+// time.
+package history
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sort"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// EntryBytes is what an entry of Rows takes in memory.
+const EntryBytes = 4 + 8
+
+// Rows are rows of the user's matrix: row i has the columns Cols[Ptr[i]:Ptr[i+1]], ascending, and their values, none 0.
+type Rows struct {
+	Ptr  []int
+	Cols []uint32
+	Vals []float64
+}
+
+// Len is the number of rows.
+func (r *Rows) Len() int { return len(r.Ptr) - 1 }
+
+// Row returns the columns and values of row i.
+func (r *Rows) Row(i int) ([]uint32, []float64) {
+	return r.Cols[r.Ptr[i]:r.Ptr[i+1]], r.Vals[r.Ptr[i]:r.Ptr[i+1]]
+}
+
+// Has tells whether row i has an entry in a column.
+func (r *Rows) Has(i int, col uint32) bool {
+	_, ok := slices.BinarySearch(r.Cols[r.Ptr[i]:r.Ptr[i+1]], col)
+	return ok
+}
+
+// Reader reads rows of a store. It is not safe for concurrent use.
+type Reader struct {
+	store   *csr.Store
+	options stream.Options
+	first   []int64 // rows that the blocks begin with, if the store has the rows of the user
+	counts  []int64 // of entries of the user's rows, if it has the columns
+}
+
+// New returns a Reader that decodes with so many workers within a budget, of which o.Reserve is taken. A store that
+// has the columns of the user's matrix as its rows is read once for the lengths of the rows.
+func New(ctx context.Context, store *csr.Store, o stream.Options) (*Reader, error) {
+	r := &Reader{store: store, options: o}
+	if !store.Transposed() {
+		for i := range store.NumBlocks() {
+			r.first = append(r.first, store.Block(i).FirstRow)
+		}
+		return r, nil
+	}
+	r.counts = make([]int64, store.Cols())
+	return r, r.scan(ctx, func(_, col uint32, _ float64) { r.counts[col]++ })
+}
+
+// MaxColumns is the largest number of columns of the user's matrix.
+const MaxColumns = math.MaxUint32
+
+// Bytes is what a Reader keeps in memory.
+func Bytes(store *csr.Store) int64 {
+	if store.Transposed() {
+		return 12 * store.Cols()
+	}
+	return 8 * int64(store.NumBlocks())
+}
+
+// scan calls f with each entry that is not 0, in the order of the stored rows.
+func (r *Reader) scan(ctx context.Context, f func(row, col uint32, val float64)) error {
+	nothing := func(int, *csr.Block) error { return nil }
+	return stream.Scan(ctx, r.store, r.options, nothing, func(_ int, b *csr.Block) error {
+		for i := range b.Rows() {
+			for col, val := range b.Row(i) {
+				if val != 0 {
+					f(uint32(b.FirstRow)+uint32(i), col, val)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// Read reads the first of the given rows, which ascend: as many as have no more than so many entries, one at least.
+func (r *Reader) Read(ctx context.Context, rows []int64, entries int64) (*Rows, error) {
+	if r.store.Transposed() {
+		return r.gather(ctx, rows, entries)
+	}
+	return r.slice(ctx, rows, entries)
+}
+
+// gather collects the rows from all over the store.
+func (r *Reader) gather(ctx context.Context, rows []int64, entries int64) (*Rows, error) {
+	out := &Rows{Ptr: []int{0}}
+	place := make([]int32, len(r.counts)) // of the row in rows, from 1
+	total := int64(0)
+	for i, row := range rows {
+		if total += r.counts[row]; i > 0 && total > entries || i == math.MaxInt32-1 {
+			total -= r.counts[row]
+			break
+		}
+		place[row] = int32(i + 1)
+		out.Ptr = append(out.Ptr, int(total))
+	}
+	out.Cols, out.Vals = make([]uint32, total), make([]float64, total)
+	at := slices.Clone(out.Ptr)
+	return out, r.scan(ctx, func(col, row uint32, val float64) {
+		if i := place[row]; i > 0 {
+			p := &at[i-1]
+			out.Cols[*p], out.Vals[*p] = col, val
+			*p++
+		}
+	})
+}
+
+// slice decodes the blocks that the rows are in.
+func (r *Reader) slice(ctx context.Context, rows []int64, entries int64) (*Rows, error) {
+	var blocks []int
+	taken, total := 0, int64(0) // rows, and entries of their blocks
+	for taken < len(rows) {
+		block := sort.Search(len(r.first), func(i int) bool { return r.first[i] > rows[taken] }) - 1
+		info := r.store.Block(block)
+		if total += int64(info.NNZ); len(blocks) > 0 && total > entries {
+			break
+		}
+		blocks = append(blocks, block)
+		end := info.FirstRow + int64(info.Rows)
+		taken += sort.Search(len(rows)-taken, func(i int) bool { return rows[taken+i] >= end })
+	}
+	parts, err := r.decode(ctx, blocks, rows[:taken])
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	out, size := &Rows{Ptr: make([]int, 1, taken+1)}, 0
+	for _, p := range parts {
+		size += len(p.Cols)
+	}
+	out.Cols, out.Vals = make([]uint32, 0, size), make([]float64, 0, size)
+	for _, p := range parts {
+		for _, end := range p.Ptr[1:] {
+			out.Ptr = append(out.Ptr, len(out.Cols)+end)
+		}
+		out.Cols, out.Vals = append(out.Cols, p.Cols...), append(out.Vals, p.Vals...)
+	}
+	return out, nil
+}
+
+// decode reads the rows in each of some blocks.
+func (r *Reader) decode(ctx context.Context, blocks []int, rows []int64) ([]*Rows, error) {
+	parts := make([]*Rows, len(blocks))
+	group, ctx := errgroup.WithContext(ctx)
+	workers := min(r.options.Workers, len(blocks))
+	for w := range workers {
+		group.Go(func() error {
+			b := r.store.Scratch()
+			for i := w; i < len(blocks); i += workers {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if err := r.store.DecodeBlock(blocks[i], b); err != nil {
+					return err
+				}
+				r.store.Release(blocks[i], blocks[i]+1)
+				parts[i] = pick(b, rows)
+			}
+			return nil
+		})
+	}
+	return parts, group.Wait()
+}
+
+// pick copies those of the rows that are in a block.
+func pick(b *csr.Block, rows []int64) *Rows {
+	from := sort.Search(len(rows), func(i int) bool { return rows[i] >= b.FirstRow })
+	end := b.FirstRow + int64(b.Rows())
+	out := &Rows{Ptr: []int{0}}
+	if rows = rows[from:]; int64(len(rows)) >= int64(b.Rows()) {
+		out.Cols, out.Vals = make([]uint32, 0, b.NNZ()), make([]float64, 0, b.NNZ())
+	}
+	for _, row := range rows {
+		if row >= end {
+			break
+		}
+		for col, val := range b.Row(int(row - b.FirstRow)) {
+			if val != 0 {
+				out.Cols, out.Vals = append(out.Cols, col), append(out.Vals, val)
+			}
+		}
+		out.Ptr = append(out.Ptr, len(out.Cols))
+	}
+	return out
+}
+
+// All are the numbers of n rows from first on.
+func All(first, n int64) []int64 {
+	rows := make([]int64, n)
+	for i := range rows {
+		rows[i] = first + int64(i)
+	}
+	return rows
+}
+
+// Fits tells whether the columns of the user's matrix have numbers that fit.
+func Fits(store *csr.Store) bool {
+	_, cols := factor.Dims(store)
+	return cols <= MaxColumns
+}

@@ -1,0 +1,79 @@
+package recommend
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// Scoring is how rows are scored: see the package.
+type Scoring uint8
+
+const (
+	// Auto is History where the view weights columns, and Model elsewhere.
+	Auto Scoring = iota
+	Model
+	History
+)
+
+// A Factorisation is what scores are made of: k triplets of a matrix. U and V fill a matrix of k columns with the
+// rows from first on; U may be nil if scores are by History.
+type Factorisation struct {
+	Rows, Cols int64
+	Sigma      []float64
+	U, V       func(first int64, rows *mat.Dense) error
+	View       view.Pipeline // of the matrix; nil: none
+}
+
+// Of is the factorisation of a result. Its vectors are read when they are needed.
+func Of(r *factor.Result) (*Factorisation, error) {
+	f := &Factorisation{Rows: r.Rows, Cols: r.Cols, U: r.ReadU, V: r.ReadV}
+	for _, s := range r.Sigma {
+		f.Sigma = append(f.Sigma, float64(s))
+	}
+	if r.View != nil {
+		p, err := view.Parse(r.View.Pipeline)
+		if err != nil {
+			return nil, fmt.Errorf("%s: view: %w", r.Dir(), err)
+		}
+		f.View = p
+	}
+	return f, nil
+}
+
+// Belongs is an error unless a result is of a store.
+func Belongs(r *factor.Result, store *csr.Store) error {
+	if r.Store.Fingerprint != store.Fingerprint() {
+		return fmt.Errorf("%s is a result of another store: its fingerprint is %s (%s), that of %s is %s",
+			r.Dir(), r.Store.Fingerprint, r.Store.Path, store.Path(), store.Fingerprint())
+	}
+	return nil
+}
+
+// scoring is how the rows are scored if nothing is said of it.
+func (f *Factorisation) scoring(s Scoring) Scoring {
+	if s != Auto {
+		return s
+	}
+	for _, step := range f.View {
+		if step.Name == "weight" && step.Axis == "columns" {
+			return History
+		}
+	}
+	return Model
+}
+
+// weight is what an entry counts in History, 0 if it does not.
+func (f *Factorisation) weight(value float64) float64 {
+	switch {
+	case len(f.View) == 0 || f.View[0].Name != "binary":
+		return value
+	case f.View[0].Mode == ">=" && value < f.View[0].X:
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,216 @@
+package recommend
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/history"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Options of Rows. The zero value of every field but N is usable.
+type Options struct {
+	N          int                     // columns for each row at most, 1 or more
+	Rows       []int64                 // numbers of the rows, ascending; nil: all
+	Candidates []uint32                // numbers of the columns, ascending; nil: all
+	Seen       bool                    // columns that a row has an entry in are for it, too
+	By         Scoring                 // what scores are
+	Memory     int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory
+	Workers    int                     // 0: all processors
+	Progress   func(done, total int64) // is told of rows; may be nil
+}
+
+// Summary counts what Rows has found.
+type Summary struct {
+	Rows  int64 `json:"rows"`  // that there are recommendations for
+	Empty int64 `json:"empty"` // that have no entries, and no recommendations
+	Short int64 `json:"short"` // that have fewer than N
+	Items int64 `json:"items"` // of all rows
+}
+
+// Rows finds the columns with the highest scores for rows of the matrix of a store. emit is called with each row that has
+// entries, in order, and its columns, the best first; it must not keep them.
+func Rows(ctx context.Context, f *Factorisation, store *csr.Store, o Options, emit func(row int64, items []Item) error) (*Summary, error) {
+	r, err := newRun(ctx, f, store, o)
+	if err != nil {
+		return nil, err
+	}
+	return &r.sum, r.each(ctx, emit)
+}
+
+// run is one call of Rows.
+type run struct {
+	*Factorisation
+	Options
+	columns segments
+	block   int   // rows at a time
+	entries int64 // of them
+	reader  *history.Reader
+	sum     Summary
+}
+
+func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) (*run, error) {
+	r := &run{Factorisation: f, Options: o}
+	r.columns = segments{n: f.Cols, k: len(f.Sigma), read: f.V, among: o.Candidates, zeros: true}
+	r.Memory = cmp.Or(r.Memory, factor.DefaultMemory())
+	r.Workers = cmp.Or(r.Workers, runtime.GOMAXPROCS(0))
+	r.By = f.scoring(o.By)
+	rows, cols := factor.Dims(store)
+	among := cols
+	if o.Candidates != nil {
+		among = int64(len(o.Candidates))
+	}
+	switch {
+	case rows != f.Rows || cols != f.Cols:
+		return nil, fmt.Errorf("the factorisation is of a %d × %d matrix, %s is %d × %d", f.Rows, f.Cols, store.Path(), rows, cols)
+	case cols > history.MaxColumns:
+		return nil, fmt.Errorf("%s has %d columns: recommendations are made for %d at most", store.Path(), cols, int64(history.MaxColumns))
+	case o.N < 1:
+		return nil, fmt.Errorf("%d recommendations: want 1 or more", o.N)
+	case int64(o.N) > among:
+		return nil, fmt.Errorf("%d recommendations for each row: there are %d columns to choose from", o.N, among)
+	case len(f.Sigma) == 0 || rows == 0:
+		return nil, fmt.Errorf("%s: a factorisation without triplets, or of no rows, has no scores", store.Path())
+	}
+	block := store.MaxBlock()
+	taken := history.Bytes(store) + int64(r.Workers)*store.DecodedSize(block.Rows, block.NNZ)
+	var left int64
+	var err error
+	r.block, left, err = r.columns.plan(r.Memory, taken, 2*int64(8*len(f.Sigma)+16*r.N+40), r.Workers)
+	if err != nil {
+		return nil, err
+	}
+	r.entries = left / 8 / (2 * history.EntryBytes)
+	r.reader, err = history.New(ctx, store, stream.Options{Memory: r.Memory, Workers: r.Workers, Reserve: r.Memory - left*3/8 - runtimeBytes})
+	return r, err
+}
+
+// each goes through the rows, some at a time.
+func (r *run) each(ctx context.Context, emit func(int64, []Item) error) error {
+	total := int64(len(r.Options.Rows))
+	if r.Options.Rows == nil {
+		total = r.Factorisation.Rows
+	}
+	r.sum = Summary{}
+	heaps := make([]top, min(int64(r.block), total))
+	items := make([]Item, len(heaps)*r.N)
+	for done := int64(0); done < total; {
+		rows := r.rows(done, min(total-done, int64(r.block)))
+		seen, err := r.reader.Read(ctx, rows, r.entries)
+		if err != nil {
+			return err
+		}
+		rows = rows[:seen.Len()]
+		for i := range rows {
+			heaps[i] = top{items[i*r.N : i*r.N : (i+1)*r.N]}
+		}
+		if err := r.some(ctx, rows, seen, heaps[:len(rows)]); err != nil {
+			return err
+		}
+		for i, row := range rows {
+			if err := r.emit(row, seen.Ptr[i] == seen.Ptr[i+1], &heaps[i], emit); err != nil {
+				return err
+			}
+		}
+		done += int64(len(rows))
+		if r.Progress != nil {
+			r.Progress(done, total)
+		}
+	}
+	return nil
+}
+
+// rows are the numbers of n rows after so many.
+func (r *run) rows(done, n int64) []int64 {
+	if r.Options.Rows != nil {
+		return r.Options.Rows[done : done+n]
+	}
+	return history.All(done, n)
+}
+
+func (r *run) emit(row int64, empty bool, heap *top, emit func(int64, []Item) error) error {
+	if empty {
+		r.sum.Empty++
+		return nil
+	}
+	r.sum.Rows++
+	r.sum.Items += int64(len(heap.items))
+	if len(heap.items) < r.N {
+		r.sum.Short++
+	}
+	return emit(row, heap.items)
+}
+
+// some fills the heaps of some rows.
+func (r *run) some(ctx context.Context, rows []int64, seen *history.Rows, heaps []top) error {
+	queries := mat.NewDense(len(rows), r.columns.k, nil)
+	if err := r.queries(ctx, queries, rows, seen); err != nil {
+		return err
+	}
+	return r.columns.search(ctx, queries, heaps, func(row int, col uint32) bool { return !r.Seen && seen.Has(row, col) })
+}
+
+// queries makes what the vectors of the columns are multiplied with.
+func (r *run) queries(ctx context.Context, q *mat.Dense, rows []int64, seen *history.Rows) error {
+	if r.By == Model {
+		if err := r.model(q, rows); err != nil {
+			return err
+		}
+	} else if err := r.columns.each(ctx, false, func() error { return r.history(ctx, q, seen) }); err != nil {
+		return err
+	}
+	for i, row := range rows {
+		if x, ok := multiplies(q.RawRowView(i)); !ok {
+			return fmt.Errorf("row %d is projected to the number %v: scores need numbers up to %g", row, x, largest)
+		}
+	}
+	return nil
+}
+
+// model reads rows of U·Σ.
+func (r *run) model(q *mat.Dense, rows []int64) error {
+	for from := 0; from < len(rows); {
+		to := from + 1
+		for to < len(rows) && rows[to] == rows[to-1]+1 {
+			to++
+		}
+		if err := r.U(rows[from], q.Slice(from, to, 0, r.columns.k).(*mat.Dense)); err != nil {
+			return err
+		}
+		from = to
+	}
+	for i := range rows {
+		row := q.RawRowView(i)
+		for j, s := range r.Sigma {
+			row[j] *= s
+		}
+	}
+	return nil
+}
+
+// history adds the vectors of the columns in memory that rows have entries in, in the order of the columns.
+func (r *run) history(ctx context.Context, q *mat.Dense, seen *history.Rows) error {
+	n, _ := r.columns.vectors.Dims()
+	return r.columns.parts(ctx, seen.Len(), func(_, from, to int) {
+		for i := from; i < to; i++ {
+			cols, vals := seen.Row(i)
+			sum := blas64.Vector{N: r.columns.k, Inc: 1, Data: q.RawRowView(i)}
+			for p, col := range cols {
+				at := int64(col) - r.columns.first
+				if at < 0 || at >= int64(n) {
+					continue
+				}
+				if w := r.weight(vals[p]); w != 0 {
+					blas64.Axpy(w, blas64.Vector{N: r.columns.k, Inc: 1, Data: r.columns.vectors.RawRowView(int(at))}, sum)
+				}
+			}
+		}
+	})
+}
