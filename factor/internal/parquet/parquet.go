@@ -1,0 +1,186 @@
+// Package parquet writes tables of required columns as Parquet files
+// (https://parquet.apache.org/docs/file-format): PLAIN, uncompressed, forward, with one row group at a time in memory.
+package parquet
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"unicode/utf8"
+)
+
+const magic = "PAR1"
+
+// Type is that of a column.
+type Type uint8
+
+// The types; their numbers are those of the format.
+const (
+	Int32   Type = 1
+	Int64   Type = 2
+	Float32 Type = 4
+	Float64 Type = 5
+	String  Type = 6 // UTF-8, or bytes if a value is not
+)
+
+// Column of a table.
+type Column struct {
+	Name string
+	Type Type
+}
+
+// Values of a column in a row group: Int32s, Int64s, Float64s or Strings.
+type Values interface {
+	is(Type) bool
+	// add appends values from number i on, at least one, and returns the number of the one behind.
+	add(page []byte, i, n int) ([]byte, int)
+}
+
+type (
+	// Int32s are the values of an Int32 column.
+	Int32s []int32
+	// Int64s are the values of an Int64 column.
+	Int64s []int64
+	// Strings are the values of a String column.
+	Strings []string
+	// Float64s are the values of a Float64 or, rounded to it, a Float32 column: every Stride-th of X.
+	Float64s struct {
+		X      []float64
+		Stride int
+		Single bool
+	}
+)
+
+func (v Int32s) is(t Type) bool  { return t == Int32 }
+func (v Int64s) is(t Type) bool  { return t == Int64 }
+func (v Strings) is(t Type) bool { return t == String }
+func (v Float64s) is(t Type) bool {
+	if v.Single {
+		return t == Float32
+	}
+	return t == Float64
+}
+
+// pageBytes is about how large a page becomes.
+const pageBytes = 1 << 20
+
+func (v Int32s) add(page []byte, i, n int) ([]byte, int) {
+	for ; i < n && len(page) < pageBytes; i++ {
+		page = binary.LittleEndian.AppendUint32(page, uint32(v[i]))
+	}
+	return page, i
+}
+
+func (v Int64s) add(page []byte, i, n int) ([]byte, int) {
+	for ; i < n && len(page) < pageBytes; i++ {
+		page = binary.LittleEndian.AppendUint64(page, uint64(v[i]))
+	}
+	return page, i
+}
+
+func (v Strings) add(page []byte, i, n int) ([]byte, int) {
+	for ; i < n && len(page) < pageBytes; i++ {
+		page = append(binary.LittleEndian.AppendUint32(page, uint32(len(v[i]))), v[i]...)
+	}
+	return page, i
+}
+
+func (v Float64s) add(page []byte, i, n int) ([]byte, int) {
+	for ; i < n && len(page) < pageBytes; i++ {
+		if x := v.X[i*v.Stride]; v.Single {
+			page = binary.LittleEndian.AppendUint32(page, math.Float32bits(float32(x)))
+		} else {
+			page = binary.LittleEndian.AppendUint64(page, math.Float64bits(x))
+		}
+	}
+	return page, i
+}
+
+// Writer writes a file. What it keeps in memory is a page and, for each column of each row group, about
+// 40 bytes and its name.
+type Writer struct {
+	w       io.Writer
+	columns []Column
+	bytes   []bool // a String column that is not UTF-8
+	at      int64
+	rows    int64
+	groups  int
+	footer  thrift // the row groups
+	page    []byte
+	err     error
+}
+
+// NewWriter begins a file of a table.
+func NewWriter(w io.Writer, columns []Column) (*Writer, error) {
+	p := &Writer{w: w, columns: columns, bytes: make([]bool, len(columns))}
+	seen := map[string]bool{}
+	for _, c := range columns {
+		if seen[c.Name] {
+			return nil, fmt.Errorf("two columns are called %q", c.Name)
+		}
+		seen[c.Name] = true
+	}
+	if len(columns) == 0 {
+		return nil, errors.New("a table without columns")
+	}
+	p.write([]byte(magic))
+	return p, p.err
+}
+
+func (p *Writer) write(b []byte) {
+	if p.err == nil {
+		_, p.err = p.w.Write(b)
+		p.at += int64(len(b))
+	}
+}
+
+// chunk is where the values of a column lie.
+type chunk struct{ begin, size int64 }
+
+// Group writes the values of so many rows, one Values for each column.
+func (p *Writer) Group(rows int, values ...Values) error {
+	if len(values) != len(p.columns) {
+		panic(fmt.Sprintf("parquet: %d columns, not %d", len(values), len(p.columns)))
+	}
+	if rows == 0 {
+		return p.err
+	}
+	chunks := make([]chunk, len(values))
+	for c, v := range values {
+		if !v.is(p.columns[c].Type) {
+			panic(fmt.Sprintf("parquet: %T for column %q of type %d", v, p.columns[c].Name, p.columns[c].Type))
+		}
+		if s, ok := v.(Strings); ok && !p.bytes[c] {
+			for _, text := range s {
+				p.bytes[c] = p.bytes[c] || !utf8.ValidString(text)
+			}
+		}
+		chunks[c].begin = p.at
+		for i := 0; i < rows && p.err == nil; {
+			first := i
+			p.page, i = v.add(p.page[:0], i, rows)
+			p.write(pageHeader(len(p.page), i-first, crc32.ChecksumIEEE(p.page)))
+			p.write(p.page)
+		}
+		chunks[c].size = p.at - chunks[c].begin
+	}
+	p.describe(rows, chunks)
+	p.groups++
+	p.rows += int64(rows)
+	return p.err
+}
+
+// Close ends the file; it does not close what is under it.
+func (p *Writer) Close() error {
+	footer := p.metadata()
+	p.write(footer)
+	p.write(binary.LittleEndian.AppendUint32(nil, uint32(len(footer))))
+	p.write([]byte(magic))
+	if p.err == nil && len(footer) > math.MaxInt32 {
+		return fmt.Errorf("the description of %d row groups of %d columns takes more than 2 GiB", p.groups, len(p.columns))
+	}
+	return p.err
+}
