@@ -25,8 +25,8 @@ const (
 	chunkBytes = 1 << 20
 )
 
-// header returns the bytes before the data of an array of the given shape.
-func header(shape ...int64) []byte {
+// Header returns the bytes before the data of an array of the given shape in C order, whose elements are descr, "<f8" for float64.
+func Header(descr string, shape ...int64) []byte {
 	dims := make([]string, len(shape))
 	for i, d := range shape {
 		dims[i] = fmt.Sprint(d)
@@ -35,7 +35,7 @@ func header(shape ...int64) []byte {
 	if len(dims) == 1 {
 		tuple += ","
 	}
-	dict := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }", tuple)
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, tuple)
 	// Magic, a two-byte length, the dictionary, spaces and a newline fill whole alignments.
 	fixed := len(magic) + 2
 	size := (fixed + len(dict) + 1 + alignment - 1) / alignment * alignment
@@ -70,12 +70,12 @@ type Sum struct {
 
 // Create makes a new file holding a rows×cols array.
 func Create(fsys vfs.FS, name string, rows, cols int64) (*Array, error) {
-	return create(fsys, name, header(rows, cols), rows, cols)
+	return create(fsys, name, Header("<f8", rows, cols), rows, cols)
 }
 
 // CreateVector makes a new file holding a one-dimensional array of n numbers, whose rows are these.
 func CreateVector(fsys vfs.FS, name string, n int64) (*Array, error) {
-	return create(fsys, name, header(n), n, 1)
+	return create(fsys, name, Header("<f8", n), n, 1)
 }
 
 func create(fsys vfs.FS, name string, head []byte, rows, cols int64) (*Array, error) {
@@ -176,12 +176,12 @@ func (a *Array) Discard() error { return a.f.Close() }
 // rows of m that have been written.
 func WriteMatrix(fsys vfs.FS, name string, m *mat.Dense, passed func(rows *mat.Dense)) (Sum, error) {
 	r, c := m.Dims()
-	return writeAll(fsys, name, header(int64(r), int64(c)), m, passed)
+	return writeAll(fsys, name, Header("<f8", int64(r), int64(c)), m, passed)
 }
 
 // WriteVector makes a new file holding the one-dimensional array x.
 func WriteVector(fsys vfs.FS, name string, x []float64) (Sum, error) {
-	head := header(int64(len(x)))
+	head := Header("<f8", int64(len(x)))
 	if len(x) == 0 { // a mat.Dense cannot be empty
 		return writeAll(fsys, name, head, nil, nil)
 	}

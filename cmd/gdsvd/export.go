@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/export"
+)
+
+func (a *app) exportCommand() *cobra.Command {
+	var o export.Options
+	cmd := &cobra.Command{
+		Use:   "export OUT",
+		Short: "Write vectors or values of a result for other programs, with ids",
+		Long: `export writes a table of the result OUT to a file: U or V, U or V times the singular values
+(US, VS), or the values (sigma).
+
+  npy, npy32   the array alone, of float64 or float32
+  npz          the array, sigma, and ids and titles as arrays of NumPy
+  csv, tsv     a table with a header: id, title (if there are any), c1 … ck
+  parquet      the same table; ids are int64 or string, numbers are double
+  mtx          Matrix Market with coordinates, all entries, row by row
+
+Rows are in the order of gdsvd info STORE --ids. Numbers in text read back exactly. The
+table of sigma has the columns component and sigma. Memory does not grow with the rows.` + "\n" + ui.ExitHelp,
+		Example: `  gdsvd export ml-10m.svd --what U -o users.parquet
+  gdsvd export ml-10m.svd --what VS -o items.csv
+  gdsvd export ml-10m.svd --what V --format npy32 -o items.npy`,
+		Args:              oneArgument("OUT"),
+		ValidArgsFunction: directories,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.What == "":
+				return ui.Usagef(cmd, "what is to be exported? give it with --what")
+			case o.File == "":
+				return ui.Usagef(cmd, "no FILE to write: give one with -o")
+			case o.Format == "":
+				if _, err := export.FormatOf(o.File); err != nil {
+					return ui.Usagef(cmd, "-o %v; --format names it", err)
+				}
+			}
+			r, err := a.openResult(args[0])
+			if err != nil {
+				return err
+			}
+			o.FS, o.Progress = a.fsys, a.rows
+			a.display.Begin("export")
+			report, err := export.Write(cmd.Context(), r, o)
+			a.display.End()
+			switch {
+			case err != nil:
+				return err
+			case a.json:
+				return a.printJSON(report)
+			}
+			with := ""
+			if report.IDs {
+				with = " with ids"
+			}
+			if report.Titles {
+				with += " and titles"
+			}
+			_, err = fmt.Fprintf(a.stdout, "%s of %s, %d × %d%s, is in %s\n", report.What, report.Result, report.Rows, report.Columns, with, report.File)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	ui.ChoiceFlag(cmd, f, &o.What, "what", "", "", words(export.Tables()), "export")
+	ui.ChoiceFlag(cmd, f, &o.Format, "format", "", "", words(export.Formats()), "write (without it: what the extension of FILE says)")
+	f.StringVarP(&o.File, "out", "o", "", "the `FILE` to write")
+	f.BoolVar(&o.Bare, "no-ids", false, "leave out ids and titles")
+	f.BoolVar(&o.Replace, "force", false, "replace a file that is there, in one step at the end")
+	return cmd
+}
+
+// words are choices that are their names.
+func words(names []string) (all []ui.Choice[string]) {
+	for _, n := range names {
+		all = append(all, ui.Choice[string]{Name: n, Value: n})
+	}
+	return all
+}
+
+// openResult opens the result that a command works on.
+func (a *app) openResult(dir string) (*factor.Result, error) {
+	r, err := factor.OpenFS(a.fsys, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, bad := a.fsys.Stat(filepath.Join(dir, csr.ManifestName)); bad == nil {
+			return nil, fmt.Errorf("%s is a store, not a result: gdsvd svd makes one of it", dir)
+		}
+	}
+	return r, err
+}
+
+// rows shows how many rows have been dealt with. It may be called from any goroutine.
+func (a *app) rows(done, total int64) { a.display.Update(ui.State{Done: done, Total: total}) }

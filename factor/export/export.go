@@ -1,0 +1,313 @@
+// Package export writes the vectors and values of a result for other programs, with the ids of their rows.
+//
+// Of a result with U (rows × k), Σ and V (cols × k) it writes U, V, US = U·Σ, VS = V·Σ or sigma, as
+//
+//	npy, npy32   the array of float64 or float32
+//	npz          the array, sigma, ids and titles as arrays of NumPy
+//	csv, tsv     a table: id, title (if there are any), c1 … ck; numbers read back exactly
+//	parquet      the same table, with ids as int64 or string and double numbers
+//	mtx          Matrix Market, coordinate, all entries, row by row
+//
+// The table of sigma has the columns component, from 1, and sigma. A file is there when it is whole. What is in memory
+// is a window of rows, whose size does not depend on their number.
+package export
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// Options of Write.
+type Options struct {
+	What     string                  // one of Tables
+	File     string                  // to write
+	Format   string                  // one of Formats; "": that of the extension of File
+	Bare     bool                    // without ids and titles
+	Replace  bool                    // a file that is there
+	Workers  int                     // 0: all processors; the file does not depend on it
+	FS       vfs.FS                  // nil: the operating system's
+	Progress func(done, total int64) // is told of rows; may be nil
+}
+
+// Report is what Write has written.
+type Report struct {
+	Result  string `json:"result"`
+	What    string `json:"what"`
+	Format  string `json:"format"`
+	File    string `json:"file"`
+	Rows    int64  `json:"rows"`
+	Columns int    `json:"columns"` // of numbers
+	IDs     bool   `json:"ids"`     // are in the file
+	Titles  bool   `json:"titles"`
+	Bytes   int64  `json:"bytes"`
+}
+
+// Tables lists what can be exported.
+func Tables() []string { return []string{"U", "V", "US", "VS", "sigma"} }
+
+// Formats lists the formats, each of which is the extension of its files (npy32: npy).
+func Formats() []string { return []string{"npy", "npy32", "npz", "csv", "tsv", "parquet", "mtx"} }
+
+// FormatOf is the format that Write takes for a file whose format is not given.
+func FormatOf(file string) (string, error) {
+	ext := strings.ToLower(strings.TrimPrefix(filepath.Ext(file), "."))
+	if slices.Contains(Formats(), ext) {
+		return ext, nil
+	}
+	return "", fmt.Errorf("%s: what format it is to have its extension does not tell: want one of %s", file, strings.Join(Formats(), ", "))
+}
+
+// Write writes a table of a result to a file.
+func Write(ctx context.Context, r *factor.Result, o Options) (_ *Report, err error) {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Progress == nil {
+		o.Progress = func(int64, int64) {}
+	}
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	if o.Format == "" {
+		if o.Format, err = FormatOf(o.File); err != nil {
+			return nil, err
+		}
+	}
+	if err := free(o); err != nil {
+		return nil, err
+	}
+	t, err := open(ctx, r, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	report := &Report{Result: r.Dir(), What: o.What, Format: o.Format, File: o.File, Rows: t.rows, Columns: t.k, IDs: t.names != nil, Titles: t.titled()}
+	err = durable.Replace(o.FS, o.File, o.File+vfs.PartialSuffix, func(f vfs.File) error {
+		out := &counter{w: bufio.NewWriterSize(f, 1<<18)}
+		err := t.write(ctx, out, o)
+		report.Bytes = out.n
+		return cmp.Or(err, out.w.Flush())
+	})
+	if err == nil {
+		err = o.FS.SyncDir(filepath.Dir(o.File))
+	}
+	return report, err
+}
+
+// free tells whether a file may be written.
+func free(o Options) error {
+	info, err := o.FS.Stat(o.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return vfs.Regular(o.File, info)
+	case !o.Replace:
+		return &fs.PathError{Op: "create", Path: o.File, Err: fs.ErrExist}
+	}
+	return nil
+}
+
+// counter counts bytes.
+type counter struct {
+	w *bufio.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// table is what is exported.
+type table struct {
+	what    string
+	rows    int64
+	k       int
+	columns []string // of numbers
+	sigma   []float64
+
+	factor *factor.Factor // nil: sigma
+	scaled bool           // times sigma
+	names  *factor.Names  // nil: none, or those of sigma
+	idName string         // "" without ids
+}
+
+// named are the formats that have ids.
+var named = map[string]bool{"npz": true, "csv": true, "tsv": true, "parquet": true}
+
+func open(ctx context.Context, r *factor.Result, o Options) (_ *table, err error) {
+	t := &table{what: o.What, sigma: r.Values()}
+	if o.What == "sigma" {
+		t.rows, t.k, t.columns = int64(r.K), 1, []string{"sigma"}
+		if named[o.Format] && o.Format != "npz" && !o.Bare {
+			t.idName = "component"
+		}
+		return t, nil
+	}
+	factorOf, namesOf := r.OpenU, r.RowNames
+	switch o.What {
+	case "U", "US":
+	case "V", "VS":
+		factorOf, namesOf = r.OpenV, r.ColNames
+	default:
+		return nil, fmt.Errorf("%q is nothing to export: want one of %s", o.What, strings.Join(Tables(), ", "))
+	}
+	if t.factor, err = factorOf(); err != nil {
+		return nil, err
+	}
+	t.scaled = strings.HasSuffix(o.What, "S")
+	t.rows, t.k = t.factor.Dims()
+	for j := range t.k {
+		t.columns = append(t.columns, "c"+strconv.Itoa(j+1))
+	}
+	if named[o.Format] && !o.Bare {
+		t.idName = "id"
+		if t.names, err = namesOf(ctx); err != nil {
+			return nil, errors.Join(err, t.close())
+		}
+	}
+	return t, nil
+}
+
+func (t *table) close() error {
+	var errs []error
+	if t.factor != nil {
+		errs = append(errs, t.factor.Close())
+	}
+	if t.names != nil {
+		errs = append(errs, t.names.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (t *table) titled() bool { return t.names != nil && t.names.Titled() }
+
+// ints tells whether the ids are integers.
+func (t *table) ints() bool { return t.names == nil || t.names.Ints() }
+
+// window is some rows of a table.
+type window struct {
+	first  int64
+	x      *mat.Dense
+	ids    []string // nil: there are none
+	titles []string // nil: there are none
+}
+
+// read fills a window with so many rows from first on.
+func (t *table) read(w *window, first int64, rows int) error {
+	w.first = first
+	if w.x == nil || w.x.RawMatrix().Rows != rows {
+		w.x = mat.NewDense(rows, t.k, nil)
+	}
+	if t.factor == nil {
+		copy(w.x.RawMatrix().Data, t.sigma[first:])
+	} else if err := t.factor.ReadRows(first, w.x); err != nil {
+		return err
+	}
+	if t.scaled {
+		for i := range rows {
+			row := w.x.RawRowView(i)
+			for j := range row {
+				row[j] *= t.sigma[j]
+			}
+		}
+	}
+	w.ids, w.titles = w.ids[:0], w.titles[:0]
+	if t.idName == "" {
+		return nil
+	}
+	for i := first; i < first+int64(rows); i++ {
+		id, err := t.id(i)
+		if err != nil {
+			return err
+		}
+		w.ids = append(w.ids, id)
+		if t.titled() {
+			title, err := t.names.Title(i)
+			if err != nil {
+				return err
+			}
+			w.titles = append(w.titles, title)
+		}
+	}
+	return nil
+}
+
+func (t *table) id(i int64) (string, error) {
+	if t.names == nil {
+		return strconv.FormatInt(i+1, 10), nil
+	}
+	return t.names.ID(i)
+}
+
+// encoder writes a table in a format.
+type encoder interface {
+	window() int // rows at a time
+	write(w *window) error
+	close() error
+}
+
+// encoder begins a file of the format of o.
+func (t *table) encoder(ctx context.Context, out io.Writer, o Options) (encoder, error) {
+	switch o.Format {
+	case "npy", "npy32":
+		return newArray(t, out, o.Format == "npy32")
+	case "npz":
+		return newArchive(ctx, t, out)
+	case "csv":
+		return newText(t, out, o.Workers, ',')
+	case "tsv":
+		return newText(t, out, o.Workers, '\t')
+	case "mtx":
+		return newMatrixMarket(t, out, o.Workers)
+	case "parquet":
+		return newParquet(t, out)
+	}
+	return nil, fmt.Errorf("format %q is not known: want one of %s", o.Format, strings.Join(Formats(), ", "))
+}
+
+func (t *table) write(ctx context.Context, out io.Writer, o Options) error {
+	e, err := t.encoder(ctx, out, o)
+	if err != nil {
+		return err
+	}
+	w, step := new(window), int64(e.window())
+	for first := int64(0); first < t.rows; first += step {
+		o.Progress(first, t.rows)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := t.read(w, first, int(min(step, t.rows-first))); err != nil {
+			return err
+		}
+		if err := e.write(w); err != nil {
+			return err
+		}
+	}
+	if err := e.close(); err != nil {
+		return err
+	}
+	o.Progress(t.rows, t.rows)
+	return nil
+}
+
+// rowsOf is how many rows of k numbers have so many bytes, at least one.
+func rowsOf(bytes, k int) int { return max(1, bytes/8/k) }

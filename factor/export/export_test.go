@@ -1,0 +1,427 @@
+package export_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	other "github.com/parquet-go/parquet-go"
+	"go.uber.org/goleak"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/export"
+	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// result is a factorisation of users with ids that are words, some of them hard to write, and items with
+// ids that are numbers, some of which have titles.
+func result(t *testing.T) *factor.Result {
+	t.Helper()
+	work := t.TempDir()
+	var text strings.Builder
+	users := []string{`plain`, `a,b`, `a"b`, "tab\there", "é ü 漢", " blank ", `back\slash`, "x'y#z", "007"}
+	for i := range 50 {
+		users = append(users, fmt.Sprintf("user %02d", i))
+	}
+	for i := range 300 {
+		line, err := json.Marshal(map[string]any{"user": users[i%len(users)], "item": i * 7 % 23 * 3, "rating": 1 + i%5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&text, "%s\n", line)
+	}
+	titles := filepath.Join(work, "titles.csv")
+	if err := os.WriteFile(titles, []byte("item,title\n0,\"Casablanca, \"\"1942\"\"\"\n3,Amélie\n66,M\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(work, "m.csr")
+	_, err := ingest.Ingest(t.Context(), []string{"-"}, path, ingest.Options{Stdin: strings.NewReader(text.String()), Memory: 128 << 20, Duplicates: ingest.Last, ColTitles: titles})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := factor.Run(t.Context(), store, factor.Options{Rank: 3, Dir: filepath.Join(work, "out")})
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// expected is a table as it should be written.
+type expected struct {
+	x           *mat.Dense
+	ids, titles []string // nil: there are none
+}
+
+func expectedOf(t *testing.T, r *factor.Result, what string) (e expected) {
+	t.Helper()
+	var err error
+	names, read := r.RowNames, r.ReadU
+	switch what[0] {
+	case 's':
+		e.x = mat.NewDense(r.K, 1, r.Values())
+		for i := range r.K {
+			e.ids = append(e.ids, strconv.Itoa(i+1))
+		}
+		return e
+	case 'U':
+		e.x = mat.NewDense(int(r.Rows), r.K, nil)
+	case 'V':
+		e.x = mat.NewDense(int(r.Cols), r.K, nil)
+		names, read = r.ColNames, r.ReadV
+	}
+	if err := read(0, e.x); err != nil {
+		t.Fatal(err)
+	}
+	if len(what) == 2 {
+		e.x.Apply(func(_, j int, v float64) float64 { return v * float64(r.Sigma[j]) }, e.x)
+	}
+	n, err := names(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	for i := range n.Count() {
+		name, err := n.At(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.ids = append(e.ids, fmt.Sprint(name.ID))
+		if n.Titled() {
+			e.titles = append(e.titles, name.Title)
+		}
+	}
+	return e
+}
+
+func exported(t *testing.T, r *factor.Result, what, format string) []byte {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x."+format)
+	report, err := export.Write(t.Context(), r, export.Options{What: what, File: file, Format: format, Workers: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil || int64(len(b)) != report.Bytes {
+		t.Fatalf("%d bytes, %+v, %v", len(b), report, err)
+	}
+	return b
+}
+
+// TestFormats: every table in every format reads back bit by bit, by readers of others.
+func TestFormats(t *testing.T) {
+	r := result(t)
+	for _, what := range export.Tables() {
+		want := expectedOf(t, r, what)
+		rows, k := want.x.Dims()
+		sameNumbers := func(format string, got []float64) {
+			t.Helper()
+			if len(got) != rows*k {
+				t.Fatalf("%s as %s: %d numbers, want %d", what, format, len(got), rows*k)
+			}
+			for i, v := range want.x.RawMatrix().Data {
+				if format == "npy32" {
+					v = float64(float32(v))
+				}
+				if math.Float64bits(got[i]) != math.Float64bits(v) {
+					t.Fatalf("%s as %s: number %d is %v, want %v", what, format, i, got[i], v)
+				}
+			}
+		}
+		shape := fmt.Sprint([]int64{int64(rows), int64(k)})
+		if what == "sigma" {
+			shape = fmt.Sprint([]int64{int64(rows)})
+		}
+		for _, format := range []string{"npy", "npy32"} {
+			sameNumbers(format, arrayOf(t, exported(t, r, what, format), shape))
+		}
+		sameNumbers("npz", archiveOf(t, exported(t, r, what, "npz"), what, shape, want))
+		for format, separator := range map[string]rune{"csv": ',', "tsv": '\t'} {
+			sameNumbers(format, recordsOf(t, exported(t, r, what, format), separator, want))
+		}
+		sameNumbers("parquet", parquetOf(t, exported(t, r, what, "parquet"), want))
+		sameNumbers("mtx", matrixOf(t, exported(t, r, what, "mtx"), rows, k))
+	}
+}
+
+func arrayOf(t *testing.T, b []byte, shape string) []float64 {
+	t.Helper()
+	h, err := npy.ReadHeader(bytes.NewReader(b))
+	if err != nil || fmt.Sprint(h.Shape) != shape || h.Fortran {
+		t.Fatalf("%+v, %v; want shape %s", h, err, shape)
+	}
+	kind, err := npy.TypeOf(h.Descr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float64, h.Elements())
+	if want := h.Size + int64(len(x)*kind.Size); int64(len(b)) != want || h.Size%64 != 0 {
+		t.Fatalf("%d bytes, want %d", len(b), want)
+	}
+	kind.Floats(x, b[h.Size:])
+	return x
+}
+
+func archiveOf(t *testing.T, b []byte, what, shape string, want expected) []float64 {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[f.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := 2
+	switch {
+	case what == "sigma":
+		count = 1
+	default:
+		count++
+		if got := textsOf(t, files["ids.npy"]); strings.Join(got, "|") != strings.Join(want.ids, "|") {
+			t.Errorf("ids %q, want %q", got, want.ids)
+		}
+		if want.titles != nil {
+			count++
+			if got := textsOf(t, files["titles.npy"]); strings.Join(got, "|") != strings.Join(want.titles, "|") {
+				t.Errorf("titles %q, want %q", got, want.titles)
+			}
+		}
+		if sigma := arrayOf(t, files["sigma.npy"], "[3]"); len(sigma) != 3 {
+			t.Error(sigma)
+		}
+	}
+	if len(files) != count {
+		t.Errorf("%d files, want %d", len(files), count)
+	}
+	return arrayOf(t, files[what+".npy"], shape)
+}
+
+// textsOf reads an array of integers or characters.
+func textsOf(t *testing.T, b []byte) (all []string) {
+	t.Helper()
+	h, err := npy.ReadHeader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = b[h.Size:]
+	for range h.Elements() {
+		if h.Descr == "<i8" {
+			all, b = append(all, fmt.Sprint(int64(binary.LittleEndian.Uint64(b)))), b[8:]
+			continue
+		}
+		var n int
+		if _, err := fmt.Sscanf(h.Descr, "<U%d", &n); err != nil {
+			t.Fatal(h.Descr)
+		}
+		text := ""
+		for ; n > 0; n-- {
+			if c := binary.LittleEndian.Uint32(b); c != 0 {
+				text += string(rune(c))
+			}
+			b = b[4:]
+		}
+		all = append(all, text)
+	}
+	if len(b) > 0 {
+		t.Errorf("%d more bytes", len(b))
+	}
+	return all
+}
+
+func recordsOf(t *testing.T, b []byte, separator rune, want expected) (x []float64) {
+	t.Helper()
+	r := csv.NewReader(bytes.NewReader(b))
+	r.Comma = separator
+	all, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := 1
+	if want.titles != nil {
+		first++
+	}
+	if len(all) != len(want.ids)+1 || len(all[0]) != first+want.x.RawMatrix().Cols {
+		t.Fatalf("%d records of %d fields", len(all), len(all[0]))
+	}
+	for i, record := range all[1:] {
+		if record[0] != want.ids[i] || want.titles != nil && record[1] != want.titles[i] {
+			t.Errorf("record %d: %q, want id %q", i, record, want.ids[i])
+		}
+		for _, field := range record[first:] {
+			v, err := strconv.ParseFloat(field, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x = append(x, v)
+		}
+	}
+	return x
+}
+
+func parquetOf(t *testing.T, b []byte, want expected) (x []float64) {
+	t.Helper()
+	f, err := other.OpenFile(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := other.NewReader(f)
+	defer r.Close()
+	rows := make([]other.Row, 1)
+	for i := range want.ids {
+		if n, err := r.ReadRows(rows); n != 1 {
+			t.Fatal(err)
+		}
+		row := rows[0]
+		if row[0].String() != want.ids[i] {
+			t.Errorf("row %d: id %v, want %q", i, row[0], want.ids[i])
+		}
+		row = row[1:]
+		if want.titles != nil {
+			if row[0].String() != want.titles[i] {
+				t.Errorf("row %d: title %v, want %q", i, row[0], want.titles[i])
+			}
+			row = row[1:]
+		}
+		for _, v := range row {
+			x = append(x, v.Double())
+		}
+	}
+	return x
+}
+
+func matrixOf(t *testing.T, b []byte, rows, k int) (x []float64) {
+	t.Helper()
+	lines := strings.Split(string(b), "\n")
+	if lines[0] != "%%MatrixMarket matrix coordinate real general" || lines[2] != fmt.Sprint(rows, k, rows*k) || len(lines) != rows*k+4 {
+		t.Fatalf("%q, %d lines", lines[:3], len(lines))
+	}
+	for n, line := range lines[3 : len(lines)-1] {
+		var i, j int
+		var v float64
+		if _, err := fmt.Sscan(line, &i, &j, &v); err != nil || i != n/k+1 || j != n%k+1 {
+			t.Fatalf("%q: %v", line, err)
+		}
+		x = append(x, v)
+	}
+	return x
+}
+
+// TestSame: a file does not depend on the number of workers, and windows make no difference to the values.
+func TestSame(t *testing.T) {
+	r := result(t)
+	for _, format := range export.Formats() {
+		one, many := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
+		_, err := export.Write(t.Context(), r, export.Options{What: "US", File: one, Format: format, Workers: 1})
+		_, err2 := export.Write(t.Context(), r, export.Options{What: "US", File: many, Format: format, Workers: 7})
+		x, err3 := os.ReadFile(one)
+		y, err4 := os.ReadFile(many)
+		if err := errors.Join(err, err2, err3, err4); err != nil || !bytes.Equal(x, y) {
+			t.Errorf("%s: %d and %d bytes, %v", format, len(x), len(y), err)
+		}
+	}
+}
+
+// TestRefuses: what cannot be exported is said, and nothing is left.
+func TestRefuses(t *testing.T) {
+	r := result(t)
+	dir := t.TempDir()
+	there := filepath.Join(dir, "there.npy")
+	if err := os.WriteFile(there, []byte("x"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "x.npy")
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for want, o := range map[string]export.Options{
+		`"W" is nothing to export: want one of U, V, US, VS, sigma`:    {What: "W", File: file},
+		"x.bin: what format it is to have its extension does not tell": {What: "U", File: filepath.Join(dir, "x.bin")},
+		`format "hdf5" is not known: want one of npy,`:                 {What: "U", File: file, Format: "hdf5"},
+		"already exists": {What: "U", File: there},
+		"a directory":    {What: "U", File: dir, Format: "npy", Replace: true},
+		"no such file":   {What: "U", File: filepath.Join(dir, "none", "x.npy")},
+	} {
+		if _, err := export.Write(t.Context(), r, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %s", o, err, want)
+		}
+	}
+	if _, err := export.Write(t.Context(), r, export.Options{What: "U", File: there}); !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
+	}
+	if _, err := export.Write(cancelled, r, export.Options{What: "U", File: file}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%v are left (%v)", left, err)
+	}
+	if _, err := export.Write(t.Context(), r, export.Options{What: "U", File: there, Replace: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFaults: whichever operation fails, there is a whole file or none, and the old one if there was one.
+func TestFaults(t *testing.T) {
+	r := result(t)
+	file := filepath.Join(t.TempDir(), "x.parquet")
+	for at := 0; ; at++ {
+		if err := os.WriteFile(file, []byte("old"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := export.Write(t.Context(), r, export.Options{What: "V", File: file, Replace: true, FS: &vfstest.FaultFS{Inject: vfstest.FailAt(at)}})
+		left, bad := os.ReadDir(filepath.Dir(file))
+		if bad != nil || len(left) != 1 {
+			t.Fatalf("operation %d fails: %v are left, %v", at, left, bad)
+		}
+		if err == nil {
+			if at < 5 {
+				t.Errorf("%d operations", at)
+			}
+			return
+		}
+		if !errors.Is(err, vfstest.ErrInjected) {
+			t.Fatalf("operation %d fails: %v", at, err)
+		}
+	}
+}
+
+// TestBare: ids are left out where that is asked for.
+func TestBare(t *testing.T) {
+	r := result(t)
+	file := filepath.Join(t.TempDir(), "x.csv")
+	report, err := export.Write(t.Context(), r, export.Options{What: "V", File: file, Bare: true})
+	if err != nil || report.IDs || report.Titles || report.Rows != r.Cols || report.Columns != 3 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	b, err := os.ReadFile(file)
+	if head, _, _ := strings.Cut(string(b), "\n"); err != nil || head != "c1,c2,c3" {
+		t.Errorf("%q, %v", head, err)
+	}
+}

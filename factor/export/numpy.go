@@ -1,0 +1,198 @@
+package export
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
+)
+
+// array writes numbers as an array of NumPy.
+type array struct {
+	out    io.Writer
+	k      int
+	single bool // float32
+	buf    []byte
+}
+
+func newArray(t *table, out io.Writer, single bool) (*array, error) {
+	descr, shape := "<f8", []int64{t.rows, int64(t.k)}
+	if single {
+		descr = "<f4"
+	}
+	if t.factor == nil {
+		shape = shape[:1]
+	}
+	_, err := out.Write(npy.Header(descr, shape...))
+	return &array{out: out, k: t.k, single: single}, err
+}
+
+func (a *array) window() int  { return rowsOf(1<<20, a.k) }
+func (a *array) close() error { return nil }
+
+func (a *array) write(w *window) error {
+	a.buf = a.buf[:0]
+	for i, v := range w.x.RawMatrix().Data {
+		if !a.single {
+			a.buf = binary.LittleEndian.AppendUint64(a.buf, math.Float64bits(v))
+			continue
+		}
+		if math.Abs(v) > math.MaxFloat32 {
+			return fmt.Errorf("row %d, component %d: %g is larger than float32 can be: export it as npy", w.first+int64(i/a.k), i%a.k+1, v)
+		}
+		a.buf = binary.LittleEndian.AppendUint32(a.buf, math.Float32bits(float32(v)))
+	}
+	_, err := a.out.Write(a.buf)
+	return err
+}
+
+// archive writes several arrays: that of the table first.
+type archive struct {
+	ctx context.Context
+	t   *table
+	zip *zip.Writer
+	*array
+}
+
+func newArchive(ctx context.Context, t *table, out io.Writer) (*archive, error) {
+	a := &archive{ctx: ctx, t: t, zip: zip.NewWriter(out)}
+	w, err := a.file(t.what)
+	if err == nil {
+		a.array, err = newArray(t, w, false)
+	}
+	return a, err
+}
+
+// file begins the file of an array.
+func (a *archive) file(name string) (io.Writer, error) {
+	return a.zip.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
+}
+
+func (a *archive) close() error {
+	if a.t.what != "sigma" {
+		out, err := a.file("sigma")
+		if err == nil {
+			err = numbers(out, "<f8", len(a.t.sigma), func(i int) uint64 { return math.Float64bits(a.t.sigma[i]) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if a.t.names != nil {
+		if err := a.ids(); err != nil {
+			return err
+		}
+	}
+	if a.t.titled() {
+		if err := a.texts("titles", a.t.names.Title); err != nil {
+			return err
+		}
+	}
+	return a.zip.Close()
+}
+
+// numbers writes an array of n numbers of 8 bytes.
+func numbers(out io.Writer, descr string, n int, of func(i int) uint64) error {
+	w := bufio.NewWriter(out)
+	_, err := w.Write(npy.Header(descr, int64(n)))
+	var b [8]byte
+	for i := 0; i < n && err == nil; i++ {
+		binary.LittleEndian.PutUint64(b[:], of(i))
+		_, err = w.Write(b[:])
+	}
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+func (a *archive) ids() error {
+	if !a.t.ints() {
+		return a.texts("ids", a.t.names.ID)
+	}
+	out, err := a.file("ids")
+	if err != nil {
+		return err
+	}
+	var bad error
+	err = numbers(out, "<i8", int(a.t.rows), func(i int) uint64 {
+		if bad != nil || a.stopped(i, &bad) {
+			return 0
+		}
+		var id string
+		var x int64
+		if id, bad = a.t.names.ID(int64(i)); bad == nil {
+			x, bad = strconv.ParseInt(id, 10, 64)
+		}
+		return uint64(x)
+	})
+	if bad != nil {
+		return bad
+	}
+	return err
+}
+
+// stopped asks now and then whether the context is done.
+func (a *archive) stopped(i int, err *error) bool {
+	if i%(1<<14) == 0 {
+		*err = a.ctx.Err()
+	}
+	return *err != nil
+}
+
+// texts writes an array of strings. All elements of such an array have the size of the longest one: 4 bytes
+// a character or, if one is not UTF-8, bytes as they are.
+func (a *archive) texts(name string, of func(int64) (string, error)) error {
+	longest, bytes, valid := 1, 1, true
+	for i := range int(a.t.rows) {
+		var bad error
+		if a.stopped(i, &bad) {
+			return bad
+		}
+		s, err := of(int64(i))
+		if err != nil {
+			return err
+		}
+		longest, bytes, valid = max(longest, utf8.RuneCountInString(s)), max(bytes, len(s)), valid && utf8.ValidString(s)
+	}
+	descr, size := "<U"+strconv.Itoa(longest), 4*longest
+	if !valid {
+		descr, size = "|S"+strconv.Itoa(bytes), bytes
+	}
+	if most := int64(1<<30) + 64*int64(a.t.k)*a.t.rows; int64(size) > most/a.t.rows {
+		return fmt.Errorf("%s of up to %d characters take %d bytes for each of %d rows in an array of NumPy: export parquet or csv, or leave ids out", name, longest, size, a.t.rows)
+	}
+	out, err := a.file(name)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(out)
+	_, err = w.Write(npy.Header(descr, a.t.rows))
+	var b []byte
+	for i := 0; i < int(a.t.rows) && err == nil && !a.stopped(i, &err); i++ {
+		s, bad := of(int64(i))
+		if bad != nil {
+			return bad
+		}
+		b = b[:0]
+		if valid {
+			for _, r := range s {
+				b = binary.LittleEndian.AppendUint32(b, uint32(r))
+			}
+		} else {
+			b = append(b, s...)
+		}
+		_, err = w.Write(append(b, make([]byte, size-len(b))...))
+	}
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
