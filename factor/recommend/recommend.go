@@ -102,7 +102,7 @@ func (r *run) each(ctx context.Context, emit func(int64, []Item) error) error {
 	heaps := make([]top, min(int64(r.block), total))
 	items := make([]Item, len(heaps)*r.N)
 	for done := int64(0); done < total; {
-		rows := r.rows(done, min(total-done, int64(r.block)))
+		rows := some(r.Options.Rows, done, min(total-done, int64(r.block)))
 		seen, err := r.reader.Read(ctx, rows, r.entries)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (r *run) each(ctx context.Context, emit func(int64, []Item) error) error {
 		for i := range rows {
 			heaps[i] = top{items[i*r.N : i*r.N : (i+1)*r.N]}
 		}
-		if err := r.some(ctx, rows, seen, heaps[:len(rows)]); err != nil {
+		if err := r.search(ctx, rows, seen, heaps[:len(rows)]); err != nil {
 			return err
 		}
 		for i, row := range rows {
@@ -127,10 +127,10 @@ func (r *run) each(ctx context.Context, emit func(int64, []Item) error) error {
 	return nil
 }
 
-// rows are the numbers of n rows after so many.
-func (r *run) rows(done, n int64) []int64 {
-	if r.Options.Rows != nil {
-		return r.Options.Rows[done : done+n]
+// some are n numbers of a list, or of all if it is nil, after so many.
+func some(list []int64, done, n int64) []int64 {
+	if list != nil {
+		return list[done : done+n]
 	}
 	return history.All(done, n)
 }
@@ -148,8 +148,8 @@ func (r *run) emit(row int64, empty bool, heap *top, emit func(int64, []Item) er
 	return emit(row, heap.items)
 }
 
-// some fills the heaps of some rows.
-func (r *run) some(ctx context.Context, rows []int64, seen *history.Rows, heaps []top) error {
+// search fills the heaps of some rows.
+func (r *run) search(ctx context.Context, rows []int64, seen *history.Rows, heaps []top) error {
 	queries := mat.NewDense(len(rows), r.columns.k, nil)
 	if err := r.queries(ctx, queries, rows, seen); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (r *run) some(ctx context.Context, rows []int64, seen *history.Rows, heaps 
 // queries makes what the vectors of the columns are multiplied with.
 func (r *run) queries(ctx context.Context, q *mat.Dense, rows []int64, seen *history.Rows) error {
 	if r.By == Model {
-		if err := r.model(q, rows); err != nil {
+		if err := readSome(r.Lines().scaled, rows, q); err != nil {
 			return err
 		}
 	} else if err := r.columns.each(ctx, false, func() error { return r.history(ctx, q, seen) }); err != nil {
@@ -174,23 +174,18 @@ func (r *run) queries(ctx context.Context, q *mat.Dense, rows []int64, seen *his
 	return nil
 }
 
-// model reads rows of U·Σ.
-func (r *run) model(q *mat.Dense, rows []int64) error {
-	for from := 0; from < len(rows); {
-		to := from + 1
-		for to < len(rows) && rows[to] == rows[to-1]+1 {
-			to++
+// readSome reads the vectors with these numbers.
+func readSome(read func(int64, *mat.Dense) error, numbers []int64, to *mat.Dense) error {
+	_, k := to.Dims()
+	for from := 0; from < len(numbers); {
+		end := from + 1
+		for end < len(numbers) && numbers[end] == numbers[end-1]+1 {
+			end++
 		}
-		if err := r.U(rows[from], q.Slice(from, to, 0, r.columns.k).(*mat.Dense)); err != nil {
+		if err := read(numbers[from], to.Slice(from, end, 0, k).(*mat.Dense)); err != nil {
 			return err
 		}
-		from = to
-	}
-	for i := range rows {
-		row := q.RawRowView(i)
-		for j, s := range r.Sigma {
-			row[j] *= s
-		}
+		from = end
 	}
 	return nil
 }

@@ -1,0 +1,133 @@
+package recommend
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/factor"
+)
+
+// Vectors are those of the columns or rows of a factorisation: n of them, V or U, and the singular values.
+type Vectors struct {
+	N     int64
+	Sigma []float64
+	Read  func(first int64, rows *mat.Dense) error
+}
+
+// Columns are the vectors of the columns.
+func (f *Factorisation) Columns() Vectors { return Vectors{f.Cols, f.Sigma, f.V} }
+
+// Lines are the vectors of the rows.
+func (f *Factorisation) Lines() Vectors { return Vectors{f.Rows, f.Sigma, f.U} }
+
+// scaled reads rows, each times Σ.
+func (v Vectors) scaled(first int64, rows *mat.Dense) error {
+	if err := v.Read(first, rows); err != nil {
+		return err
+	}
+	n, _ := rows.Dims()
+	for i := range n {
+		row := rows.RawRowView(i)
+		for j, s := range v.Sigma {
+			row[j] *= s
+		}
+	}
+	return nil
+}
+
+// units reads rows times Σ, and divides each by its length. One that is 0 stays 0.
+func (v Vectors) units(first int64, rows *mat.Dense) error {
+	if err := v.scaled(first, rows); err != nil {
+		return err
+	}
+	n, _ := rows.Dims()
+	for i := range n {
+		row := rows.RawRowView(i)
+		if length := norm(row); length > 0 && !math.IsInf(length, 0) {
+			for j := range row {
+				row[j] /= length
+			}
+		}
+	}
+	return nil
+}
+
+// check is an error unless n of so many can be found.
+func (v Vectors) check(n int, among int64) error {
+	switch {
+	case n < 1:
+		return fmt.Errorf("%d of them are wanted: want 1 or more", n)
+	case int64(n) > among:
+		return fmt.Errorf("%d of them are wanted: there are %d to choose from", n, among)
+	case v.N > math.MaxUint32:
+		return fmt.Errorf("there are %d vectors: %d at most can be searched", v.N, uint32(math.MaxUint32))
+	case len(v.Sigma) == 0:
+		return fmt.Errorf("a factorisation without triplets has no components")
+	}
+	return nil
+}
+
+// SimilarOptions of Similar. The zero value of every field but N is usable.
+type SimilarOptions struct {
+	N        int                     // similar ones for each at most, 1 or more
+	Of       []int64                 // numbers, ascending, of those to find similar ones for; nil: all
+	Memory   int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory
+	Workers  int                     // 0: all processors
+	Progress func(done, total int64) // may be nil
+}
+
+// Similar finds those whose vectors have the smallest angles with one another, in the space that is scaled by Σ: the
+// score of i and j is
+//
+//	cos(i, j) = (Σv_i)ᵀ(Σv_j) / (‖Σv_i‖·‖Σv_j‖),
+//
+// for columns the cosine of columns i and j of the approximation U·Σ·Vᵀ, and likewise for rows. Vectors that are 0 are like no
+// other. emit is called with each number in order, its vector being 0 or not, and with the most similar ones, the best
+// first; it must not keep them.
+func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64, zero bool, items []Item) error) error {
+	if err := v.check(o.N, v.N-1); err != nil {
+		return err
+	}
+	s := &segments{n: v.N, k: len(v.Sigma), read: v.units}
+	block, _, err := s.plan(cmp.Or(o.Memory, factor.DefaultMemory()), 0, int64(8*s.k+16*o.N+40), cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
+	if err != nil {
+		return err
+	}
+	total := v.N
+	if o.Of != nil {
+		total = int64(len(o.Of))
+	}
+	heaps := make([]top, min(int64(block), total))
+	items := make([]Item, len(heaps)*o.N)
+	for done := int64(0); done < total; {
+		of := some(o.Of, done, min(total-done, int64(len(heaps))))
+		queries := mat.NewDense(len(of), s.k, nil)
+		if err := readSome(v.units, of, queries); err != nil {
+			return err
+		}
+		for i := range of {
+			heaps[i] = top{items[i*o.N : i*o.N : (i+1)*o.N]}
+		}
+		if err := s.search(ctx, queries, heaps[:len(of)], func(query int, id uint32) bool { return int64(id) == of[query] }); err != nil {
+			return err
+		}
+		for i, number := range of {
+			zero := norm(queries.RawRowView(i)) == 0
+			if zero {
+				heaps[i].items = nil
+			}
+			if err := emit(number, zero, heaps[i].items); err != nil {
+				return err
+			}
+		}
+		if done += int64(len(of)); o.Progress != nil {
+			o.Progress(done, total)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package recommend
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Similar vectors are those of a naive search, for any segments and blocks; those that are 0 are like none.
+func TestSimilar(t *testing.T) {
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		p := random(seed, 20+r.IntN(400), 5, 1+r.IntN(6), false)
+		n, k := p.u.Dims()
+		p.u.SetRow(3, make([]float64, k))
+		p.u.SetRow(9, p.u.RawRowView(4)) // as like one another as can be
+		cosine := func(i, j int) float64 {
+			dot, a, b := 0.0, 0.0, 0.0
+			for l, s := range p.f.Sigma {
+				x, y := s*p.u.At(i, l), s*p.u.At(j, l)
+				dot, a, b = dot+x*y, a+x*x, b+y*y
+			}
+			return dot / math.Sqrt(a*b)
+		}
+		o := SimilarOptions{N: 1 + r.IntN(10), Workers: 1 + r.IntN(3), Memory: 64 << 20}
+		of := make([]int64, n)
+		for i := range of {
+			of[i] = int64(i)
+		}
+		if seed%2 == 1 {
+			of = slices.DeleteFunc(of, func(int64) bool { return r.IntN(2) == 0 })
+			o.Of = of
+		}
+		at := 0
+		err := Similar(t.Context(), p.f.Lines(), o, func(i int64, zero bool, items []Item) error {
+			if i != of[at] || zero != (i == 3) {
+				t.Fatalf("seed %d: %d of %d is %d, zero: %v", seed, at, len(of), i, zero)
+			}
+			at++
+			var want []Item
+			for j := range n {
+				if int64(j) != i && j != 3 && i != 3 {
+					want = append(want, Item{uint32(j), cosine(int(i), j)})
+				}
+			}
+			slices.SortStableFunc(want, func(a, b Item) int { return cmp.Compare(b.Score, a.Score) })
+			want = want[:min(len(want), o.N)]
+			if len(items) != len(want) {
+				t.Fatalf("seed %d, %d: %d similar ones, want %d", seed, i, len(items), len(want))
+			}
+			for l, item := range items {
+				if math.Abs(item.Score-want[l].Score) > 1e-14 || math.Abs(cosine(int(i), int(item.Index))-item.Score) > 1e-14 {
+					t.Fatalf("seed %d, %d: %v, want %v", seed, i, items, want)
+				}
+			}
+			return nil
+		})
+		if err != nil || at != len(of) {
+			t.Fatalf("seed %d: %v after %d of %d", seed, err, at, len(of))
+		}
+	}
+}
+
+func TestTopics(t *testing.T) {
+	v := mat.NewDense(5, 2, []float64{
+		0.5, -1,
+		-2, 0,
+		0.5, 3,
+		0.7, 0,
+		0, -1,
+	})
+	got, err := Topics(t.Context(), Vectors{5, []float64{2, 1}, readRows(v)}, 2, 0, nil)
+	want := []Topic{
+		{Positive: []Item{{3, 0.7}, {0, 0.5}}, Negative: []Item{{1, -2}}},
+		{Positive: []Item{{2, 3}}, Negative: []Item{{0, -1}, {4, -1}}},
+	}
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	for i := range want {
+		if !slices.Equal(got[i].Positive, want[i].Positive) || !slices.Equal(got[i].Negative, want[i].Negative) {
+			t.Errorf("component %d: %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestSimilarRefusals(t *testing.T) {
+	p := random(1, 20, 5, 2, false)
+	for n, want := range map[int]string{0: "0 of them are wanted: want 1 or more", 20: "there are 19 to choose from"} {
+		err := Similar(t.Context(), p.f.Lines(), SimilarOptions{N: n}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d: %v, want %q", n, err, want)
+		}
+	}
+	if _, err := Topics(t.Context(), p.f.Lines(), 21, 0, nil); err == nil || !strings.Contains(err.Error(), "there are 20 to choose from") {
+		t.Errorf("topics: %v", err)
+	}
+}
