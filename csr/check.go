@@ -17,8 +17,8 @@ type CheckOptions struct {
 	Progress func(done, total int64) // bytes; may be nil
 }
 
-// CheckReport is what Check found; Problems holds every *CorruptError and
-// *VersionError met, in file order.
+// CheckReport is what Check found; Problems holds all of a damaged
+// store and of another version of the format, in file order.
 type CheckReport struct {
 	Blocks   int      // blocks found and, unless Quick, decoded
 	Bytes    int64    // bytes looked at
@@ -181,7 +181,7 @@ func (c *checker) totals() error {
 	if err == nil {
 		return nil
 	}
-	return c.problem(&CorruptError{Store: c.path, File: manifestName, Section: "manifest", Offset: 0, Err: err})
+	return c.problem(&corruptError{Store: c.path, File: manifestName, Section: "manifest", Offset: 0, Err: err})
 }
 
 func (c *checker) ids(ctx context.Context, a Axis) (err error) {
@@ -231,8 +231,8 @@ func (c *checker) sortProblems() {
 		index[name] = i
 	}
 	key := func(err error) (int, int64) {
-		var bad *CorruptError
-		var version *VersionError
+		var bad *corruptError
+		var version *versionError
 		if errors.As(err, &bad) {
 			return index[bad.File], bad.Offset
 		}

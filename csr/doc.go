@@ -7,7 +7,7 @@
 // A [Writer] takes rows in order and publishes the whole store atomically on
 // [Writer.Commit]. A [Store] is opened read-only, is safe for concurrent use,
 // and hands out one [Block] of decoded rows at a time. Nothing read is
-// trusted: a damaged store gives a [*CorruptError], never a panic, a fault or
+// trusted: a damaged store gives [ErrCorrupt], never a panic, a fault or
 // a wrong number.
 //
 // # Reading ahead

@@ -8,16 +8,16 @@ import (
 var (
 	// ErrCorrupt is what errors.Is finds in every error about a damaged store.
 	ErrCorrupt = errors.New("corrupt store")
-	// ErrVersion is what errors.Is finds in a [*VersionError].
+	// ErrVersion is what errors.Is finds in every error about a store of another format version.
 	ErrVersion = errors.New("unsupported store version")
-	// ErrNorm: the values are so large that ‖A‖_F is no float64.
-	ErrNorm = errors.New("values so large that ‖A‖, the root of the sum of their squares, is more than the largest number (1.8e308): scale the matrix")
+	// errNorm: the values are so large that ‖A‖_F is no float64.
+	errNorm = errors.New("values so large that ‖A‖, the root of the sum of their squares, is more than the largest number (1.8e308): scale the matrix")
 	// ErrNotStore: the path exists but is no store at all.
 	ErrNotStore = errors.New("not a gdsvd store")
 )
 
-// CorruptError says which bytes of a store are wrong. errors.Is(err, ErrCorrupt).
-type CorruptError struct {
+// corruptError says which bytes of a store are wrong. errors.Is(err, ErrCorrupt).
+type corruptError struct {
 	Store   string // path of the store
 	File    string // name of the file in it
 	Section string // "manifest", "header", "block 17", "footer", "trailer", "ids", "file"
@@ -26,7 +26,7 @@ type CorruptError struct {
 }
 
 // Error is one line: what is wrong, where, and what to do.
-func (e *CorruptError) Error() string {
+func (e *corruptError) Error() string {
 	at := ""
 	if e.Offset >= 0 {
 		at = fmt.Sprintf(" at byte %d", e.Offset)
@@ -35,18 +35,18 @@ func (e *CorruptError) Error() string {
 }
 
 // Unwrap returns ErrCorrupt, and what is wrong.
-func (e *CorruptError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }
+func (e *corruptError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }
 
-// VersionError: the store was written in a format version this program does
+// versionError: the store was written in a format version this program does
 // not read. errors.Is(err, ErrVersion).
-type VersionError struct {
+type versionError struct {
 	Store string
 	File  string
 	Found int64
 }
 
 // Error names both versions and says what to do.
-func (e *VersionError) Error() string {
+func (e *versionError) Error() string {
 	do := "ingest it again"
 	if e.Found > Version {
 		do = "it needs a newer gdsvd, or ingest it again with this one"
@@ -55,7 +55,7 @@ func (e *VersionError) Error() string {
 }
 
 // Unwrap returns ErrVersion.
-func (e *VersionError) Unwrap() error { return ErrVersion }
+func (e *versionError) Unwrap() error { return ErrVersion }
 
 // writing is the error of writing a file of a store.
 func writing(err error) error {

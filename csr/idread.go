@@ -74,7 +74,7 @@ func (r *IDReader) start() error {
 	case string(b[:8]) != idsMagic:
 		return r.corrupt(0, errors.New("not a file of ids"))
 	case version != Version:
-		return &VersionError{Store: r.store, File: r.info.File, Found: int64(version)}
+		return &versionError{Store: r.store, File: r.info.File, Found: int64(version)}
 	case le.Uint32(b[12:]) != uint32(r.info.Kind.number()):
 		return r.corrupt(12, errors.New("kind of ids is not the manifest's"))
 	}
@@ -82,7 +82,7 @@ func (r *IDReader) start() error {
 }
 
 func (r *IDReader) corrupt(at int64, err error) error {
-	return &CorruptError{Store: r.store, File: r.info.File, Section: "ids", Offset: at, Err: err}
+	return &corruptError{Store: r.store, File: r.info.File, Section: "ids", Offset: at, Err: err}
 }
 
 // room is how many bytes of payload are left.

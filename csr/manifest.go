@@ -96,7 +96,7 @@ func (f *IDFiles) axis(a Axis) *IDFile {
 func (m *Manifest) encode() ([]byte, error) { return durable.Seal(m, &m.CRC) }
 
 // decodeManifest parses and checks a manifest on its own, without the files it
-// names. Errors: ErrNotStore, *VersionError (both without a path), *codec.Damage.
+// names. Errors: ErrNotStore, *versionError (both without a path), *codec.Damage.
 func decodeManifest(b []byte) (*Manifest, error) {
 	if err := recogniseManifest(b); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func recogniseManifest(b []byte) error {
 	case head.Version == nil:
 		return codec.Damaged(0, "no version in it")
 	case *head.Version != Version:
-		return &VersionError{File: manifestName, Found: *head.Version}
+		return &versionError{File: manifestName, Found: *head.Version}
 	}
 	return nil
 }

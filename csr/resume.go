@@ -172,7 +172,7 @@ func (w *Writer) resume() error {
 
 // plain says of a damaged shard what it is, not what to do about a store.
 func plain(err error) error {
-	if bad := (*CorruptError)(nil); errors.As(err, &bad) {
+	if bad := (*corruptError)(nil); errors.As(err, &bad) {
 		return fmt.Errorf("%s: %s: %w", bad.File, bad.Section, bad.Err)
 	}
 	return err

@@ -30,7 +30,7 @@ type shardLoader struct {
 	fs       vfs.FS
 	store    string
 	manifest *Manifest
-	// report takes each problem, a *CorruptError or *VersionError; it returns
+	// report takes each problem, a *corruptError or *versionError; it returns
 	// an error to stop at it.
 	report func(error) error
 }
@@ -73,16 +73,16 @@ func (l *shardLoader) load(i int) (_ *shard, err error) {
 }
 
 func (l *shardLoader) bad(info *ShardInfo, section string, at int64, format string, args ...any) error {
-	return l.report(&CorruptError{Store: l.store, File: info.Name, Section: section, Offset: at, Err: fmt.Errorf(format, args...)})
+	return l.report(&corruptError{Store: l.store, File: info.Name, Section: section, Offset: at, Err: fmt.Errorf(format, args...)})
 }
 
 // fault describes a memory fault in a mapped shard.
-func (l *shardLoader) fault(s *shard, section string, at int64) *CorruptError {
+func (l *shardLoader) fault(s *shard, section string, at int64) *corruptError {
 	return faultError(l.fs, l.store, s, section, at)
 }
 
-func faultError(fsys vfs.FS, store string, s *shard, section string, at int64) *CorruptError {
-	e := &CorruptError{Store: store, File: s.name, Section: section, Offset: at, Err: errors.New("the disk cannot deliver these bytes")}
+func faultError(fsys vfs.FS, store string, s *shard, section string, at int64) *corruptError {
+	e := &corruptError{Store: store, File: s.name, Section: section, Offset: at, Err: errors.New("the disk cannot deliver these bytes")}
 	if fi, err := fsys.Stat(filepath.Join(store, s.name)); err == nil && fi.Size() < s.size {
 		e.Offset = fi.Size()
 		e.Err = fmt.Errorf("file was cut from %d bytes while in use", s.size)
@@ -136,7 +136,7 @@ func (l *shardLoader) header(h []byte, info *ShardInfo, i int) (uint32, error) {
 	case le.Uint32(h[60:]) != headerCRC(h):
 		return sum, l.bad(info, "header", int64(at), "%w", crc.ErrMismatch)
 	case le.Uint32(h[8:]) != Version:
-		return sum, l.report(&VersionError{Store: l.store, File: info.Name, Found: int64(le.Uint32(h[8:]))})
+		return sum, l.report(&versionError{Store: l.store, File: info.Name, Found: int64(le.Uint32(h[8:]))})
 	}
 	return sum, l.bad(info, "header", int64(at), "belongs to another place or another store")
 }
@@ -149,7 +149,7 @@ func (l *shardLoader) trailer(t []byte, info *ShardInfo, footerAt int64) error {
 	case le.Uint32(t[20:]) != crcOf(t[:20]):
 		return l.bad(info, "trailer", base, "%w", crc.ErrMismatch)
 	case le.Uint32(t[16:]) != Version:
-		return l.report(&VersionError{Store: l.store, File: info.Name, Found: int64(le.Uint32(t[16:]))})
+		return l.report(&versionError{Store: l.store, File: info.Name, Found: int64(le.Uint32(t[16:]))})
 	case le.Uint64(t) != uint64(footerAt) || uint64(le.Uint32(t[8:])) != uint64(info.Blocks):
 		return l.bad(info, "trailer", base, "%d blocks and a footer at %d where the manifest says %d and %d",
 			le.Uint32(t[8:]), le.Uint64(t), info.Blocks, footerAt)

@@ -75,7 +75,7 @@ func (s *Store) load() error {
 		s.size += n
 	}
 	if err := checkTotals(s.manifest, s.blocks); err != nil {
-		return &CorruptError{Store: s.path, File: manifestName, Section: "manifest", Offset: 0, Err: err}
+		return &corruptError{Store: s.path, File: manifestName, Section: "manifest", Offset: 0, Err: err}
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (s *Store) idsSize(a Axis) (int64, error) {
 		return 0, missing(err, s.path, info.File)
 	}
 	if fi.Size() != info.Size {
-		return 0, &CorruptError{Store: s.path, File: info.File, Section: "ids", Offset: min(fi.Size(), info.Size),
+		return 0, &corruptError{Store: s.path, File: info.File, Section: "ids", Offset: min(fi.Size(), info.Size),
 			Err: fmt.Errorf("%d bytes where the manifest says %d", fi.Size(), info.Size)}
 	}
 	return info.Size, nil
@@ -146,9 +146,9 @@ func missing(err error, store, file string) error {
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &CorruptError{Store: store, File: file, Section: "file", Offset: -1, Err: errors.New("missing")}
+		return &corruptError{Store: store, File: file, Section: "file", Offset: -1, Err: errors.New("missing")}
 	case replaced(err) && errors.As(err, &path):
-		return &CorruptError{Store: store, File: file, Section: "file", Offset: -1, Err: path.Err}
+		return &corruptError{Store: store, File: file, Section: "file", Offset: -1, Err: path.Err}
 	}
 	return fmt.Errorf("open store: %w", err)
 }
@@ -164,7 +164,7 @@ func readManifest(fsys vfs.FS, path string) (*Manifest, int64, error) {
 		return nil, 0, explainMissing(fsys, path, err)
 	}
 	m, err := decodeManifest(b)
-	var version *VersionError
+	var version *versionError
 	var bad *codec.Damage
 	switch {
 	case err == nil:
@@ -173,7 +173,7 @@ func readManifest(fsys vfs.FS, path string) (*Manifest, int64, error) {
 		version.Store = path
 		return nil, 0, version
 	case errors.As(err, &bad):
-		return nil, 0, &CorruptError{Store: path, File: manifestName, Section: "manifest", Offset: bad.At, Err: err}
+		return nil, 0, &corruptError{Store: path, File: manifestName, Section: "manifest", Offset: bad.At, Err: err}
 	}
 	return nil, 0, fmt.Errorf("open store: %s: %w", path, err)
 }
@@ -385,7 +385,7 @@ func describe(fsys vfs.FS, store string, sh *shard, block int, offset int64, err
 	var fault *fault.Error
 	switch {
 	case errors.As(err, &bad):
-		return &CorruptError{Store: store, File: sh.name, Section: section, Offset: bad.At, Err: err}
+		return &corruptError{Store: store, File: sh.name, Section: section, Offset: bad.At, Err: err}
 	case errors.As(err, &fault):
 		return faultError(fsys, store, sh, section, offset)
 	}

@@ -174,7 +174,7 @@ func openTitles(fsys vfs.FS, path string, m *Manifest, axis Axis) (*Titles, erro
 }
 
 func (t *Titles) corrupt(at int64, format string, args ...any) error {
-	return &CorruptError{Store: t.store, File: t.name, Section: "titles", Offset: at, Err: codec.Damaged(at, format, args...)}
+	return &corruptError{Store: t.store, File: t.name, Section: "titles", Offset: at, Err: codec.Damaged(at, format, args...)}
 }
 
 // load reads all but the blocks, and checks it.
@@ -196,7 +196,7 @@ func (t *Titles) load(size, count int64, fingerprint string) error {
 	case string(frame[:8]) != titlesMagic:
 		return t.corrupt(0, "not a file of titles")
 	case version != Version:
-		return &VersionError{Store: t.store, File: t.name, Found: int64(version)}
+		return &versionError{Store: t.store, File: t.name, Found: int64(version)}
 	case le.Uint32(end[60:]) != crc.Of(frame[:len(frame)-4]):
 		return t.corrupt(size-4, "%v", crc.ErrMismatch)
 	case le.Uint64(end) != uint64(t.end) || le.Uint64(end[8:]) != uint64(count) || le.Uint64(end[16:]) > uint64(count):
@@ -227,9 +227,6 @@ func (t *Titles) read(b []byte, at int64) error {
 }
 
 func (t *Titles) offset(block int64) int64 { return int64(le.Uint64(t.index[block*titlesRecord:])) }
-
-// Count is the number of rows or columns.
-func (t *Titles) Count() int64 { return t.count }
 
 // Known is how many of them have a title.
 func (t *Titles) Known() int64 { return t.known }

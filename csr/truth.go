@@ -91,7 +91,7 @@ func readTruth(fsys vfs.FS, path, fingerprint string) (*Truth, error) {
 	}
 	t, err := decodeTruth(b, fingerprint)
 	if bad := (*codec.Damage)(nil); errors.As(err, &bad) {
-		return nil, &CorruptError{Store: path, File: truthName, Section: "truth", Offset: bad.At, Err: err}
+		return nil, &corruptError{Store: path, File: truthName, Section: "truth", Offset: bad.At, Err: err}
 	}
 	return t, err
 }

@@ -194,7 +194,7 @@ func (w *Writer) appendRow(cols []uint32, vals []float64) error {
 	}
 	w.squares = w.squares.plus(vals)
 	if !w.squares.fits() {
-		return ErrNorm
+		return errNorm
 	}
 	w.lens = append(w.lens, uint32(len(cols)))
 	w.manifest.Rows++

@@ -28,16 +28,15 @@ func Build(t testing.TB, cols int64, rows [][]Entry, o csr.CreateOptions) *csr.S
 // Write is Build at a given path, without opening the store.
 func Write(t testing.TB, path string, cols int64, rows [][]Entry, o csr.CreateOptions) {
 	t.Helper()
-	if err := TryWrite(path, cols, rows, o); err != nil {
+	if err := write(path, cols, rows, o); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TryWrite is Write for tests that expect it to fail.
-func TryWrite(path string, cols int64, rows [][]Entry, o csr.CreateOptions) (err error) {
+func write(path string, cols int64, rows [][]Entry, o csr.CreateOptions) (err error) {
 	o.Cols = cols
 	if o.Values.Coding == "" {
-		o.Values = Values(rows)
+		o.Values = coding(rows)
 	}
 	w, err := csr.Create(path, o)
 	if err != nil {
@@ -62,8 +61,8 @@ func TryWrite(path string, cols int64, rows [][]Entry, o csr.CreateOptions) (err
 	return w.Commit()
 }
 
-// Values is the coding the entries want.
-func Values(rows [][]Entry) csr.Values {
+// coding is the coding the entries want.
+func coding(rows [][]Entry) csr.Values {
 	var s csr.ValueStats
 	for _, row := range rows {
 		for _, e := range row {
