@@ -9,16 +9,17 @@ import (
 	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
-// UnfinishedError tells that the writing of a store has been interrupted, now
-// or before, and that what is done is kept: CreateOptions.Resume goes on from there.
+// UnfinishedError tells that the writing of a store, or an ingest, has been interrupted,
+// now or before, and that what is done is kept: Resume of its options goes on from there.
 type UnfinishedError struct {
-	Dir string // the directory with what is done
-	Err error  // what has interrupted it; nil if that was before
+	What string // "store" or "ingest"
+	Dir  string // the directory with what is done
+	Err  error  // what has interrupted it; nil if that was before
 }
 
 func (e *UnfinishedError) Error() string {
 	if e.Err == nil {
-		return fmt.Sprintf("%s holds an unfinished store: resume it, or force a new one", e.Dir)
+		return fmt.Sprintf("%s holds an unfinished %s: resume it, or force a new one", e.Dir, e.What)
 	}
 	return fmt.Sprintf("%v; %s holds what is done: it can be resumed", e.Err, e.Dir)
 }
@@ -26,14 +27,14 @@ func (e *UnfinishedError) Error() string {
 // Unwrap returns what has interrupted it.
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
-// ResumeError tells why an unfinished store cannot be resumed.
+// ResumeError tells why an unfinished store or ingest cannot be resumed.
 type ResumeError struct {
-	Dir string
-	Err error
+	What, Dir string // as of an [UnfinishedError]
+	Err       error
 }
 
 func (e *ResumeError) Error() string {
-	return fmt.Sprintf("%s cannot be resumed: %v; force a new store", e.Dir, e.Err)
+	return fmt.Sprintf("%s cannot be resumed: %v; force a new %s", e.Dir, e.Err, e.What)
 }
 
 // Unwrap returns why.
@@ -66,7 +67,7 @@ func left(dir string, o *CreateOptions) (goOn bool, err error) {
 	_, err = o.FS.Lstat(filepath.Join(dir, journalName))
 	switch {
 	case err == nil && !o.Resume && !o.Force:
-		return false, &UnfinishedError{Dir: dir}
+		return false, &UnfinishedError{What: "store", Dir: dir}
 	case err == nil:
 		return o.Resume, nil
 	case !errors.Is(err, fs.ErrNotExist):
@@ -81,7 +82,7 @@ func left(dir string, o *CreateOptions) (goOn bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, &ResumeError{Dir: dir, Err: fmt.Errorf("%s: %w", manifestName, err)}
+		return false, &ResumeError{What: "store", Dir: dir, Err: fmt.Errorf("%s: %w", manifestName, err)}
 	}
 	has, err := newJournal(o)
 	return err == nil && had.matches(has) == nil, err
@@ -152,7 +153,7 @@ func (w *Writer) Leave(err error) error {
 	if !w.kept || err == nil {
 		return err
 	}
-	return &UnfinishedError{Dir: w.dir, Err: err}
+	return &UnfinishedError{What: "store", Dir: w.dir, Err: err}
 }
 
 // resume brings the Writer to where another one has stopped.
@@ -164,7 +165,7 @@ func (w *Writer) resume() error {
 		err = w.goOn(j)
 	}
 	if err != nil {
-		return &ResumeError{Dir: w.dir, Err: plain(err)}
+		return &ResumeError{What: "store", Dir: w.dir, Err: plain(err)}
 	}
 	w.kept = true
 	return nil

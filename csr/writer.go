@@ -297,7 +297,7 @@ func (w *Writer) Commit() error {
 	w.err = errors.New("write store: already committed")
 	err = w.staging.Commit()
 	if err != nil && w.kept {
-		err = &UnfinishedError{Dir: w.dir, Err: err}
+		err = &UnfinishedError{What: "store", Dir: w.dir, Err: err}
 	}
 	return err
 }

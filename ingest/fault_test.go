@@ -37,14 +37,14 @@ func (f lazyFS) Create(name string) (vfs.File, error) {
 // is kept must be there.
 func keeps(t *testing.T, err error, out string) bool {
 	t.Helper()
-	var ue *UnfinishedError
+	var ue *csr.UnfinishedError
 	if !errors.As(err, &ue) {
 		return false
 	}
-	if ue.Spool != out+SpoolSuffix {
-		t.Errorf("kept in %s", ue.Spool)
+	if ue.Dir != out+SpoolSuffix {
+		t.Errorf("kept in %s", ue.Dir)
 	}
-	if _, err := os.Stat(filepath.Join(ue.Spool, scratch.Journal)); err != nil {
+	if _, err := os.Stat(filepath.Join(ue.Dir, scratch.Journal)); err != nil {
 		t.Error(err)
 	}
 	return true

@@ -22,7 +22,7 @@ import (
 //
 // An ingest that needs temporary files, and whose inputs can be read again, is
 // saved from time to time. If it is cancelled, fails for want of space or dies,
-// what it has done is left in out + SpoolSuffix (an *UnfinishedError tells), and
+// what it has done is left in out + SpoolSuffix (a [*csr.UnfinishedError] tells), and
 // with Options.Resume the next one goes on from there, begins anew if a temporary file is
 // damaged, or finds that out is the finished store of the same inputs and options. Other failures leave no
 // temporary file.

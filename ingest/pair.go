@@ -123,7 +123,7 @@ func stagePair(o Options, out string) (*vfs.Staging, error) {
 	j, err := readJournal(&scratch.Dir{FS: o.FS, Name: out + SpoolSuffix})
 	half := err == nil && j.Test != ""
 	if half && !o.Resume && !o.Force {
-		return nil, &UnfinishedError{Spool: out + SpoolSuffix}
+		return nil, &csr.UnfinishedError{What: "ingest", Dir: out + SpoolSuffix}
 	}
 	return csr.Stage(o.FS, out+TestSuffix, o.Force || half)
 }

@@ -15,6 +15,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
@@ -131,7 +132,7 @@ func TestPairAfterDeath(t *testing.T) {
 			}
 			if noTest == nil && noTrain != nil {
 				halves++
-				var ue *UnfinishedError
+				var ue *csr.UnfinishedError
 				if _, err := run(out, lazyFS{vfs.OS}, false, false); !errors.As(err, &ue) || strings.Contains(err.Error(), "\n") {
 					t.Fatalf("%s, half a pair after operation %d: %v", name, n, err)
 				}
@@ -225,7 +226,7 @@ func TestEveryFaultOfAPairSurfaces(t *testing.T) {
 		_, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), mustPlan(t))
 		_, noTrain := os.Stat(out)
 		_, noTest := os.Stat(out + TestSuffix)
-		var ue *UnfinishedError
+		var ue *csr.UnfinishedError
 		if (noTrain == nil) != (noTest == nil) && !errors.As(err, &ue) {
 			t.Errorf("operation %d: half a pair and %v", n, err)
 		}

@@ -13,34 +13,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
-// UnfinishedError tells that an ingest has been interrupted, now or before, and
-// that what it has done is kept: Options.Resume goes on from there.
-type UnfinishedError struct {
-	Spool string // the directory with what is done
-	Err   error  // what has interrupted it; nil if that was before
-}
-
-func (e *UnfinishedError) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("%s holds an unfinished ingest: resume it, or force a new one", e.Spool)
-	}
-	return fmt.Sprintf("%v; %s holds what is done: it can be resumed", e.Err, e.Spool)
-}
-
-func (e *UnfinishedError) Unwrap() error { return e.Err }
-
-// ResumeError tells why an unfinished ingest cannot be resumed.
-type ResumeError struct {
-	Spool string
-	Err   error
-}
-
-func (e *ResumeError) Error() string {
-	return fmt.Sprintf("%s cannot be resumed: %v; force a new ingest", e.Spool, e.Err)
-}
-
-func (e *ResumeError) Unwrap() error { return e.Err }
-
 // unfinished looks at what an ingest before has left. It returns its journal
 // if this one goes on from there, else nil and an empty scratch.
 func (g *ingestion) unfinished() (*journal, error) {
@@ -52,7 +24,7 @@ func (g *ingestion) unfinished() (*journal, error) {
 	case !g.scratch.Made:
 		return nil, nil
 	case found && !g.o.Resume && !g.o.Force:
-		return nil, &UnfinishedError{Spool: g.scratch.Name}
+		return nil, &csr.UnfinishedError{What: "ingest", Dir: g.scratch.Name}
 	case !found || !g.o.Resume:
 		if err := g.scratch.Remove(); err != nil {
 			return nil, fmt.Errorf("remove leftovers of %s: %w", g.report.Store, err)
@@ -67,7 +39,7 @@ func (g *ingestion) unfinished() (*journal, error) {
 		err = errors.New("an input cannot be read again")
 	}
 	if err != nil {
-		return nil, &ResumeError{Spool: g.scratch.Name, Err: err}
+		return nil, &csr.ResumeError{What: "ingest", Dir: g.scratch.Name, Err: err}
 	}
 	if g.o.merges() && j.Spooled {
 		return nil, ids.ErrReorder
@@ -132,7 +104,7 @@ func (g *ingestion) restore(j *journal) error {
 	}
 	g.scratch.Serial = j.Serial
 	damaged := func(err error) error {
-		return &ResumeError{Spool: g.scratch.Name, Err: scratch.Damaged(err)}
+		return &csr.ResumeError{What: "ingest", Dir: g.scratch.Name, Err: scratch.Damaged(err)}
 	}
 	for axis, state := range map[*ids.Axis]ids.State{r.users: j.Users, r.items: j.Items} {
 		if err := axis.Restore(g.scratch, state); err != nil {
@@ -282,7 +254,7 @@ func (g *ingestion) leave(err error) error {
 	err = errors.Join(err, g.saving())
 	err = errors.Join(err, g.scratch.Close())
 	if g.saver.saved && resumable(err) {
-		return &UnfinishedError{Spool: g.scratch.Name, Err: err}
+		return &csr.UnfinishedError{What: "ingest", Dir: g.scratch.Name, Err: err}
 	}
 	return errors.Join(err, g.scratch.Remove())
 }

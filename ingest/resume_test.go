@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
@@ -139,7 +140,7 @@ func resumesAfterDeath(t *testing.T, u *unlucky, whole string, want *Report) {
 }
 
 // interrupted ingests until the entries are sorted.
-func interrupted(t *testing.T, u *unlucky, out string) *UnfinishedError {
+func interrupted(t *testing.T, u *unlucky, out string) *csr.UnfinishedError {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -151,7 +152,7 @@ func interrupted(t *testing.T, u *unlucky, out string) *UnfinishedError {
 		}
 	}
 	_, err := ingest(ctx, u.inputs, out, o.withDefaults(), u.plan)
-	var ue *UnfinishedError
+	var ue *csr.UnfinishedError
 	if !errors.As(err, &ue) || !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
@@ -168,8 +169,8 @@ func TestResumeIsRefused(t *testing.T) {
 		t.Helper()
 		o.Resume = true
 		_, err := ingest(t.Context(), inputs, out, o.withDefaults(), u.plan)
-		var re *ResumeError
-		if !errors.As(err, &re) || re.Spool != ue.Spool || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		var re *csr.ResumeError
+		if !errors.As(err, &re) || re.Dir != ue.Dir || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -185,7 +186,7 @@ func TestResumeIsRefused(t *testing.T) {
 	}
 	resume("input changed", u.inputs, Options{}, "has changed")
 
-	journal := filepath.Join(ue.Spool, scratch.Journal)
+	journal := filepath.Join(ue.Dir, scratch.Journal)
 	b, err := os.ReadFile(journal)
 	if err != nil {
 		t.Fatal(err)
@@ -415,7 +416,7 @@ func TestResumeWithDamagedFiles(t *testing.T) {
 				}
 				out := target(t)
 				ue := interrupted(t, &u, out)
-				paths, err := filepath.Glob(filepath.Join(ue.Spool, "*."+kind))
+				paths, err := filepath.Glob(filepath.Join(ue.Dir, "*."+kind))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -474,7 +475,7 @@ func TestResumeOfChangedContent(t *testing.T) {
 	interrupted(t, u, out)
 	rewritten(t, in, at)
 	o := Options{Resume: true}.withDefaults()
-	var re *ResumeError
+	var re *csr.ResumeError
 	if _, err := ingest(t.Context(), u.inputs, out, o, u.plan); !errors.As(err, &re) || !strings.Contains(err.Error(), "has changed since") {
 		t.Errorf("interrupted: %v", err)
 	}

@@ -126,24 +126,9 @@ func (a *app) madeStore(path string, err error) error {
 		err = nil
 	}
 	if err != nil {
-		return toldStore(err)
+		return toldUnfinished(err)
 	}
 	return a.printMade(path)
-}
-
-// toldStore says what to do about the error of writing a store in the words of the command line.
-func toldStore(err error) error {
-	var (
-		unfinished *csr.UnfinishedError
-		resume     *csr.ResumeError
-	)
-	switch {
-	case errors.As(err, &resume):
-		return cannotResume(resume.Dir, resume.Err)
-	case errors.As(err, &unfinished):
-		return leftUnfinished("store", unfinished.Dir, unfinished.Err, err)
-	}
-	return err
 }
 
 // Help for the flags of commands that write a store shard by shard.

@@ -155,22 +155,16 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 // toldIngest says what to do about an error in the words of the command line.
 func toldIngest(cmd *cobra.Command, err error) error {
 	var (
-		unfinished *ingest.UnfinishedError
-		resume     *ingest.ResumeError
-		space      *ingest.SpaceError
-		ambiguity  *format.AmbiguityError
+		space     *ingest.SpaceError
+		ambiguity *format.AmbiguityError
 	)
 	switch {
 	case errors.As(err, &ambiguity):
 		return ui.Usage(cmd, err)
-	case errors.As(err, &resume):
-		return cannotResume(resume.Spool, resume.Err)
-	case errors.As(err, &unfinished):
-		return leftUnfinished("ingest", unfinished.Spool, unfinished.Err, err)
 	case errors.As(err, &space):
 		return fmt.Errorf("%w (--ignore-space begins nevertheless)", err)
 	}
-	return err
+	return toldUnfinished(err)
 }
 
 // ingest reads inputs into a store, showing progress.

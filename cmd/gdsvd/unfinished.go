@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/csr"
 )
 
 // nothingToResume says that what is there already is what was asked for.
@@ -13,20 +14,21 @@ func (a *app) nothingToResume(what, path string) {
 	a.display.Logger().Info("the "+what+" is finished: there is nothing to resume", what, path)
 }
 
-// cannotResume says in the words of the command line that what dir holds of an
-// interrupted run cannot be gone on with.
-func cannotResume(dir string, why error) error {
-	return fmt.Errorf("%s cannot be resumed: %w (--force begins anew)", dir, why)
-}
-
-// leftUnfinished says that dir holds what is done of a store or an ingest: from
-// before, if why is nil, else of the run that why has ended. err is all that is known.
-func leftUnfinished(what, dir string, why, err error) error {
+// toldUnfinished says what to do about an interrupted store or ingest in the words of the command line.
+func toldUnfinished(err error) error {
+	var (
+		unfinished *csr.UnfinishedError
+		resume     *csr.ResumeError
+	)
 	switch {
-	case why == nil:
-		return fmt.Errorf("%s holds an unfinished %s: --resume goes on from it, --force begins anew", dir, what)
+	case errors.As(err, &resume):
+		return fmt.Errorf("%s cannot be resumed: %w (--force begins anew)", resume.Dir, resume.Err)
+	case !errors.As(err, &unfinished):
+		return err
+	case unfinished.Err == nil:
+		return fmt.Errorf("%s holds an unfinished %s: --resume goes on from it, --force begins anew", unfinished.Dir, unfinished.What)
 	case errors.Is(err, context.Canceled):
-		return ui.Outcome(err, "interrupted; %s holds what is done: --resume goes on from there", dir)
+		return ui.Outcome(err, "interrupted; %s holds what is done: --resume goes on from there", unfinished.Dir)
 	}
-	return fmt.Errorf("%w; %s holds what is done: --resume goes on from there", why, dir)
+	return fmt.Errorf("%w; %s holds what is done: --resume goes on from there", unfinished.Err, unfinished.Dir)
 }
