@@ -9,6 +9,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/certificate"
+	"github.com/gdsvd/gdsvd/solver/internal/deflation"
+	"github.com/gdsvd/gdsvd/solver/internal/judge"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -53,14 +56,14 @@ type run struct {
 	doubt  bool              // more copies of a value may be hidden from it
 	first  int               // vectors that were locked when it was started
 	pairs  []method.RitzPair // what it reported last
-	judge  judge             // of rec
+	judge  judge.Judge       // of rec
 
 	scouting bool    // rec is a scout
 	outside  lookout // what is known about values beyond those found
 
 	round     int     // certificates that sent the search on
 	lastWorst float64 // largest residual of the last of them
-	cert      *certificate
+	cert      *certificate.Certificate
 	cut       bool // the context has ended: there will be no other pass
 	mark      mark // at the last point the run can go on from
 	saved     int  // passes at the last checkpoint
@@ -132,7 +135,7 @@ func (r *run) begin() error {
 
 // deflate chooses the operator the recurrences see.
 func (r *run) deflate(rule Deflation) {
-	r.deflated = &deflated{op: r.op, v: r.locked, values: r.values[:cap(r.values)], rule: rule}
+	r.deflated = &deflation.Deflated{Operator: r.op, V: r.locked, Values: r.values[:cap(r.values)], Plain: rule == Plain}
 }
 
 // find runs recurrences until all vectors are locked. reserve is the number of
@@ -166,7 +169,7 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		z, warm := r.start()
 		r.rec, r.pairs, r.first = r.s.Method.New(r.terms()), nil, r.locked.Len
 		r.rec.Start(z)
-		r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, warm)
+		r.judge = r.newJudge(warm)
 	}
 	r.rec.Avoid(r.locked)
 	if !confirming && r.s.Stop == StopResidual {
@@ -210,9 +213,19 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 			return Converged, nil
 		}
 		if accepted > 0 {
-			r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, r.judge.warm)
+			r.judge = r.newJudge(r.judge.Warm)
 		}
 	}
+}
+
+// newJudge returns the judge of a recurrence. The tolerance of the paper's rule for values
+// is that of A, not of the 2^−e·A that the run sees.
+func (r *run) newJudge(warm bool) judge.Judge {
+	e := int(scaleOf(r.op))
+	if !r.linear {
+		e *= 2
+	}
+	return judge.Judge{Paper: r.s.Stop == StopPaper, Tol: r.tol, Exponent: e, Linear: r.linear, Warm: warm}
 }
 
 // terms are what the next recurrence is told.

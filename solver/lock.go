@@ -3,6 +3,7 @@ package solver
 import (
 	"math"
 
+	"github.com/gdsvd/gdsvd/solver/internal/judge"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
@@ -15,19 +16,19 @@ import (
 // an arbitrary completion, provided that the recurrence is fresh: what one that
 // has gone on after a lock does not see may still be there. If a given start
 // vector turns out to lie in the null space it asks for another.
-func (r *run) accept(j *judge, pairs []method.RitzPair) (accepted int, restart bool) {
-	j.products++
-	if j.tol = r.tol; r.locked.Len == 0 && len(pairs) > 1 && r.s.Stop == StopResidual {
-		j.tol *= blockSafety / safety
+func (r *run) accept(j *judge.Judge, pairs []method.RitzPair) (accepted int, restart bool) {
+	j.Products++
+	if j.Tol = r.tol; r.locked.Len == 0 && len(pairs) > 1 && r.s.Stop == StopResidual {
+		j.Tol *= blockSafety / safety
 	}
-	verdicts := make([]verdict, 0, min(len(pairs), r.s.Rank-r.locked.Len))
+	verdicts := make([]judge.Verdict, 0, min(len(pairs), r.s.Rank-r.locked.Len))
 	null, wait := false, false
 	for i := range cap(verdicts) {
-		v := j.verdict(i, pairs[i], r.lambda1, r.noise)
-		if null = v == nothing; null {
+		v := j.Verdict(i, pairs[i], r.lambda1, r.noise)
+		if null = v == judge.Nothing; null {
 			break
 		}
-		wait = wait || v == goOn
+		wait = wait || v == judge.GoOn
 		verdicts = append(verdicts, v)
 	}
 	if wait {
@@ -39,21 +40,55 @@ func (r *run) accept(j *judge, pairs []method.RitzPair) (accepted int, restart b
 		}
 	}
 	for _, v := range verdicts {
-		r.stalled = r.stalled || v == floor && r.s.Stop == StopPaper
+		r.stalled = r.stalled || v == judge.Floor && r.s.Stop == StopPaper
 	}
 	r.lockAll(pairs, verdicts)
-	if null && r.locked.Len == r.first && !j.warm {
+	if null && r.locked.Len == r.first && !j.Warm {
 		r.complete()
 	}
 	return len(verdicts), null
 }
 
+// lockAll locks the leading Ritz pairs of the recurrence.
+func (r *run) lockAll(pairs []method.RitzPair, verdicts []judge.Verdict) {
+	if r.lockBlock(pairs[:len(verdicts)]) {
+		return
+	}
+	for i, v := range verdicts {
+		r.rec.Vector(r.locked.Next(), i)
+		r.lock(pairs[i], v)
+	}
+}
+
+// lockBlock is lockAll for a recurrence and a rule that permit to do it at once.
+func (r *run) lockBlock(pairs []method.RitzPair) bool {
+	if len(pairs) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.locked.Cut > 0 {
+		return false
+	}
+	vectors := r.rec.Vectors()
+	if vectors == nil {
+		return false
+	}
+	block := r.arena.Dense(r.n, len(pairs))
+	defer r.arena.Free(block)
+	x := block.RawMatrix()
+	vectors(x)
+	if !r.locked.OrthonormaliseAll(x) {
+		return false
+	}
+	r.arena.SetTransposed(r.locked.Data[r.locked.Len*r.n:], x)
+	for _, c := range pairs {
+		r.push(c.Value, r.relative(c))
+	}
+	return true
+}
+
 // lock makes the vector in the next place of the basis a found one. The value
 // the paper computes is one only where its rule has been met.
-func (r *run) lock(c method.RitzPair, v verdict) {
+func (r *run) lock(c method.RitzPair, v judge.Verdict) {
 	x := r.locked.Next()
 	value := c.Value
-	if r.s.Stop == StopPaper && v == found {
+	if r.s.Stop == StopPaper && v == judge.Found {
 		value = c.PaperValue
 	}
 	if r.s.Deflation == Plain {

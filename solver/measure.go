@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/left"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
@@ -143,21 +144,9 @@ func divideColumns(x *mat.Dense, by []float64) {
 // many workers (0: GOMAXPROCS). source fills rows with its rows from first on, which are
 // asked for in ascending order.
 func Orthogonality(ctx context.Context, workers int, n int64, k int, source func(first int64, rows *mat.Dense) error) (float64, error) {
-	gram := mat.NewDense(k, k, nil)
-	var s tallskinny.Sums
-	l := newLeft(ctx, workers, rowSource(source), n, k)
-	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
-		floats.Add(gram.RawMatrix().Data, l.arena.Cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
-	})
+	gram, err := left.New(ctx, workers, n, k, source, nil).Gram()
 	if err != nil {
 		return 0, fmt.Errorf("measure orthogonality: %w", err)
 	}
 	return tallskinny.Orthogonality(gram), nil
 }
-
-// rowSource is a RowStore that is only read.
-type rowSource func(first int64, rows *mat.Dense) error
-
-func (s rowSource) ReadRows(first int64, rows *mat.Dense) error { return s(first, rows) }
-
-func (rowSource) WriteRows(int64, *mat.Dense) error { panic("solver: a source of rows is written to") }

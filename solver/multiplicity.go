@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gdsvd/gdsvd/solver/internal/judge"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -30,7 +31,7 @@ func (r *run) joined() bool {
 
 // slack is the difference below which eigenvalues near λ count as equal.
 func (r *run) slack(lambda float64) float64 {
-	return 2*r.tol*math.Sqrt(max(lambda, 0)*r.lambda1) + nearFloor*tallskinny.Epsilon*r.lambda1
+	return 2*r.tol*math.Sqrt(max(lambda, 0)*r.lambda1) + judge.NearFloor*tallskinny.Epsilon*r.lambda1
 }
 
 // doubtful reports whether there may be more copies of a value that the last
@@ -41,7 +42,7 @@ func (r *run) doubtful() bool {
 		return false
 	}
 	least, last := slices.Min(r.values), r.values[r.first:]
-	if r.first > 0 && len(last) > 0 && !r.judge.warm && slices.Min(last) > least+r.slack(least) {
+	if r.first > 0 && len(last) > 0 && !r.judge.Warm && slices.Min(last) > least+r.slack(least) {
 		return true // it has not come down to the least of those found before
 	}
 	for _, v := range last {
@@ -66,18 +67,18 @@ func (r *run) doubtful() bool {
 // finds for them. It reports whether the recurrence is over, and whether there
 // may be still more.
 func (r *run) checkMultiplicity(pairs []method.RitzPair) (done, more bool) {
-	r.judge.products++
+	r.judge.Products++
 	order := make([]int, r.locked.Len) // of the locked ones, ascending
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.values[i], r.values[j]) })
-	var verdicts []verdict
+	var verdicts []judge.Verdict
 	for i := range min(len(pairs), len(order)) {
-		v := r.judge.verdict(i, pairs[i], r.lambda1, r.noise)
+		v := r.judge.Verdict(i, pairs[i], r.lambda1, r.noise)
 		least := r.values[order[i]]
-		if v == nothing || pairs[i].Value <= least+r.slack(least) {
-			if i == 0 && v == goOn {
+		if v == judge.Nothing || pairs[i].Value <= least+r.slack(least) {
+			if i == 0 && v == judge.GoOn {
 				if done = r.below(pairs[0], least); done {
 					r.witnessed(0)
 				}
@@ -87,7 +88,7 @@ func (r *run) checkMultiplicity(pairs []method.RitzPair) (done, more bool) {
 		}
 		verdicts = append(verdicts, v)
 	}
-	if slices.Contains(verdicts, goOn) {
+	if slices.Contains(verdicts, judge.GoOn) {
 		return false, false
 	}
 	if len(verdicts) > 0 {
@@ -101,7 +102,7 @@ func (r *run) checkMultiplicity(pairs []method.RitzPair) (done, more bool) {
 // below reports whether the leading Ritz pair is known well enough to say that
 // it does not belong to another copy of one of the locked values above least.
 func (r *run) below(c method.RitzPair, least float64) bool {
-	return r.judge.products >= minProducts && c.Residual <= r.telling(c, least)
+	return r.judge.Products >= judge.MinProducts && c.Residual <= r.telling(c, least)
 }
 
 // telling is the residual of the leading Ritz pair with which it is known well enough.
@@ -132,7 +133,7 @@ func (r *run) uncertain(c method.RitzPair) (now, goal float64) {
 
 // exchange locks the leading Ritz pairs in the place of the locked vectors that
 // come first in order.
-func (r *run) exchange(pairs []method.RitzPair, verdicts []verdict, order []int) {
+func (r *run) exchange(pairs []method.RitzPair, verdicts []judge.Verdict, order []int) {
 	drop := slices.Sorted(slices.Values(order[:len(verdicts)]))
 	for _, i := range slices.Backward(drop) {
 		if i >= r.locked.Len-r.nulls {

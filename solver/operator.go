@@ -1,11 +1,24 @@
 package solver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
+
+// Operator is a symmetric positive semidefinite n×n operator G known only
+// through products with blocks of vectors.
+type Operator interface {
+	// Dim returns n.
+	Dim() int
+	// Apply sets dst = G·x for n×l blocks; dst and x never alias. One call is
+	// one pass. A cancelled ctx must come back as an error that wraps ctx.Err().
+	Apply(ctx context.Context, dst, x *mat.Dense) error
+}
 
 // OperatorKind is the symmetric operator through which SVD sees a matrix A, N×n. The
 // triplets, their certificate, and the left vectors are those of A for each.

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/scout"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -69,62 +70,36 @@ type lookout struct {
 	probability float64
 }
 
-// upperBound returns the least λ above which ‖H‖ < delta (method.Evidence), a little more in
-// fact.
-func upperBound(e method.Evidence, delta float64) float64 {
-	const coarse = 0.9
-	least := max(e.Theta[0], 0)
-	if e.Top == 0 {
-		return 0
+// few is how many random columns join k given ones at least.
+func few(k int) int { return max(2, (k+9)/10) }
+
+// GivenWidth is the number of columns of the widest block that a run for k triplets
+// with a method multiplies if it is given start vectors.
+func GivenWidth(m method.Method, k int) int {
+	t := m.Traits(k)
+	w := t.Width(k)
+	most := max(w, scoutsBeside(w, k))
+	if t.Copies > 0 {
+		most = max(most, k+max(few(k), w))
 	}
-	gap, floor := e.Top, floorFactor*tallskinny.Epsilon*e.Top
-	for transfer(e, least+gap) >= delta {
-		gap *= 2
-	}
-	for gap > floor && transfer(e, least+coarse*gap) < delta {
-		gap *= coarse
-	}
-	return least + max(gap, floor)
+	return most
 }
 
-// transfer returns ‖H(λ)‖_F.
-func transfer(e method.Evidence, lambda float64) float64 {
-	_, l := e.Last.Dims()
-	_, p := e.First.Dims()
-	h := make([]float64, l*p)
-	for i, theta := range e.Theta {
-		s := e.First.RawRowView(i)
-		for a, v := range e.Last.RawRowView(i) {
-			if v /= lambda - theta; v != 0 {
-				for b, x := range s {
-					h[a*p+b] += v * x
-				}
-			}
-		}
-	}
-	return (*tallskinny.Arena)(nil).Norm2(h)
+// scouts is how many random columns are to look outside of the vectors found. The more
+// the fewer passes it takes; a method of one vector has no memory for many. Twice as
+// many must fit into the space that is left, for the next block.
+func (r *run) scouts() int {
+	k := r.s.Rank
+	return max(1, min(scoutsBeside(r.about.Width(k), k), (r.n-r.locked.Len)/2))
 }
 
-// leastShare returns a δ such that the component of a given unit vector in the span
-// of p random ones in d dimensions is shorter than δ with at most the given
-// probability. Of the distribution function of Beta(a, b),
-//
-//	I_x(a, b) ≤ x^a/(a·B(a,b))
-//
-// for b ≥ 1; for b = ½ it is at most √2 times that as long as x ≤ ½.
-func leastShare(p, d int, probability float64) float64 {
-	if p >= d {
-		return 1
+// scoutsBeside is scouts for a method of some width.
+func scoutsBeside(width, k int) int {
+	if width == 1 {
+		return few(k)
 	}
-	a, b := float64(p)/2, float64(d-p)/2
-	if b < 1 {
-		probability /= math.Sqrt2
-	}
-	la, _ := math.Lgamma(a)
-	lb, _ := math.Lgamma(b)
-	lab, _ := math.Lgamma(a + b)
-	x := math.Exp((math.Log(probability*a) + la + lb - lab) / a)
-	return math.Sqrt(min(x, 0.5))
+	const most = 32
+	return max(few(k), min(2*k, most))
 }
 
 // witnessed takes note of what the recurrence at work says about eigenvalues beyond
@@ -155,7 +130,7 @@ func (r *run) witnessed(found int) bool {
 	if e.Leak > apart*delta*e.Theta[0] {
 		return false
 	}
-	if now := (lookout{true, e.Steps, upperBound(e, delta), outsideProbability}); !r.outside.known || now.value <= r.outside.value || !r.scouting {
+	if now := (lookout{true, e.Steps, scout.UpperBound(e, delta), outsideProbability}); !r.outside.known || now.value <= r.outside.value || !r.scouting {
 		r.outside = now
 	}
 	return true
@@ -170,7 +145,7 @@ func (r *run) leastShare(columns int) float64 {
 	if p < 1 {
 		return 0
 	}
-	return leastShare(p, r.n-r.first-r.taken, outsideProbability/cases)
+	return scout.LeastShare(p, r.n-r.first-r.taken, outsideProbability/cases)
 }
 
 // hidden is Event.Worst and Event.Goal of a pass of a scout: the share of its start
@@ -179,7 +154,7 @@ func (r *run) hidden(least float64) (now, goal float64) {
 	e, _ := r.rec.Evidence(0)
 	goal = r.leastShare(tallskinny.Width(e.First))
 	if limit := r.negligible(least); limit > e.Theta[0] {
-		return min(1, transfer(e, limit)), goal
+		return min(1, scout.Transfer(e, limit)), goal
 	}
 	return 1, goal
 }
@@ -194,7 +169,7 @@ func (r *run) evident(least float64) bool {
 // that was looked for: the tolerance, and what rounding hides.
 func (r *run) negligible(least float64) float64 {
 	sigma := r.sigma(least) + r.s.Tol*r.sigma(r.lambda1)
-	return r.eigenvalue(sigma) + 16*floorFactor*tallskinny.Epsilon*r.lambda1
+	return r.eigenvalue(sigma) + 16*tallskinny.FloorFactor*tallskinny.Epsilon*r.lambda1
 }
 
 // search is find for start vectors that may have been given: the residuals of what
@@ -238,11 +213,11 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 		r.arena.Gaussian(z, 0, r.s.Seed, streamOutside|r.starts)
 		r.starts++
 		r.locked.ProjectAll(z.RawMatrix())
-		r.rec, r.pairs, r.first, r.scouting = newScout(r.arena), nil, r.locked.Len, true
+		r.rec, r.pairs, r.first, r.scouting = scout.New(r.arena), nil, r.locked.Len, true
 		r.rec.Start(z)
 		r.taken = 0
 	}
-	s := r.rec.(*scout)
+	s := r.rec.(*scout.Scout)
 	s.Avoid(r.locked)
 	var y *mat.Dense
 	defer func() { r.arena.Free(y) }()
@@ -258,11 +233,11 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 		e := r.event(PhaseOutside, r.s.Rank-1, lead)
 		e.Open = 0
 		e.Worst, e.Goal = r.hidden(least)
-		e.More = misled || !s.over && !r.evident(least)
+		e.More = misled || !s.Over() && !r.evident(least)
 		if err := r.observe(e); err != nil {
 			return false, NotTerminated, err
 		}
-		if misled || s.over || r.evident(least) {
+		if misled || s.Over() || r.evident(least) {
 			r.release()
 			r.scouting = false
 			if !misled {
@@ -285,7 +260,7 @@ func (r *run) forget() {
 	}
 	r.warm = nil
 	if r.cert != nil {
-		r.arena.Free(r.cert.right, r.cert.product)
+		r.arena.Free(r.cert.Right, r.cert.Product)
 		r.cert = nil
 	}
 }

@@ -1,9 +1,12 @@
 package solver
 
 import (
+	"math"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
 // Stats is what a run has cost, with the runs that it continues.
@@ -108,4 +111,91 @@ type EigenResult struct {
 	Converged int
 	Status    Status
 	Stats     Stats
+}
+
+// result assembles what the certificate says.
+func (f *factorisation) result(st Status) *Result {
+	c := f.cert
+	return &Result{
+		Sigma:     c.Sigma,
+		Right:     c.Right,
+		Residuals: c.Residuals,
+		Floor:     c.Floor,
+		Certified: true,
+		Converged: c.Converged(f.s.Tol),
+		Rank:      c.Rank,
+		Clusters:  c.Clusters(),
+		OrthRight: tallskinny.Orthogonality(f.arena.GramOf(c.Right)),
+		OrthLeft:  f.orthLeft,
+		Energy:    c.Energy(),
+		Outside:   f.beyond(c.Sigma, c.Frobenius),
+		Status:    st,
+		Stats:     f.cost(),
+	}
+}
+
+// interrupted assembles what is known when the run was cancelled after its
+// first certificate, which no longer belongs to what is in Left.
+func (f *factorisation) interrupted(st Status) *Result {
+	f.arena.SignColumns(f.cert.Right)
+	res := f.result(st)
+	res.Certified, res.OrthLeft = false, math.NaN()
+	return res
+}
+
+// uncertified assembles what is known when the run was cancelled before any
+// certificate.
+func (f *factorisation) uncertified(st Status) *Result {
+	f.estimates()
+	f.lower()
+	e := f.eigenpairs()
+	res := &Result{
+		Sigma:     e.Values,
+		Right:     e.Vectors,
+		Residuals: e.Seen,
+		OrthRight: tallskinny.Orthogonality(f.arena.GramOf(e.Vectors)),
+		OrthLeft:  math.NaN(),
+		Status:    st,
+		Stats:     f.cost(),
+	}
+	norm := f.a.Info().Norm
+	for i, v := range e.Values {
+		s := f.sigma(v)
+		res.Sigma[i] = s
+		if s > 0 {
+			res.Rank++
+			res.Energy += (s / norm) * (s / norm)
+		}
+		if e.Seen[i] <= f.s.Tol {
+			res.Converged++
+		}
+	}
+	res.Outside = Outside{Bound: norm} // nothing is certain
+	return res
+}
+
+// unfinished is the result of a run whose vectors lie in a Space and which was cancelled:
+// to put estimates together would take as many sweeps over files as a step. What is known
+// is in the checkpoint.
+func (f *factorisation) unfinished(st Status) *Result {
+	res := &Result{
+		Sigma: make([]float64, f.s.Rank), Residuals: make([]float64, f.s.Rank),
+		OrthRight: math.NaN(), OrthLeft: math.NaN(), Status: st, Stats: f.cost(),
+	}
+	for i := range res.Residuals {
+		res.Residuals[i] = 1
+	}
+	return res
+}
+
+// unfinishedPairs is the same for Eigen.
+func (r *run) unfinishedPairs(st Status) *EigenResult {
+	res := &EigenResult{
+		Values: make([]float64, r.s.Rank), Residuals: make([]float64, r.s.Rank), Seen: make([]float64, r.s.Rank),
+		Status: st, Stats: r.cost(),
+	}
+	for i := range res.Residuals {
+		res.Residuals[i], res.Seen[i] = math.NaN(), 1
+	}
+	return res
 }

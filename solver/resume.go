@@ -11,6 +11,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/certificate"
+	"github.com/gdsvd/gdsvd/solver/internal/judge"
+	"github.com/gdsvd/gdsvd/solver/internal/scout"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -61,21 +64,21 @@ func (r *run) parts(working bool) []part {
 	}
 	if working {
 		var least, pairs []*float64
-		for i := range r.judge.progress {
-			least = append(least, &r.judge.progress[i].best)
+		for i := range r.judge.Progress {
+			least = append(least, &r.judge.Progress[i].Best)
 		}
 		for i := range r.pairs {
 			pairs = append(pairs, &r.pairs[i].Value, &r.pairs[i].Residual)
 		}
-		all = append(all, scalars("tolerance of the recurrence", &r.judge.tol), scalars("least residuals", least...), scalars("Ritz pairs", pairs...))
+		all = append(all, scalars("tolerance of the recurrence", &r.judge.Tol), scalars("least residuals", least...), scalars("Ritz pairs", pairs...))
 	}
 	var locked [][]float64
 	for i := range r.locked.Len {
 		locked = append(locked, r.locked.Vector(i))
 	}
 	if c := r.cert; c != nil {
-		all = append(all, scalars("certified norm", &c.norm), scalars("Frobenius norm", &c.frobenius), numbers("certified values", c.sigma),
-			numbers("certified residuals", c.residuals), numbers("floors", c.floor), block(r.arena, "certified vectors", c.right))
+		all = append(all, scalars("certified norm", &c.Norm), scalars("Frobenius norm", &c.Frobenius), numbers("certified values", c.Sigma),
+			numbers("certified residuals", c.Residuals), numbers("floors", c.Floor), block(r.arena, "certified vectors", c.Right))
 	}
 	all = append(all, vectors(r.arena, "vectors", r.n, locked), vectors(r.arena, "start vectors", r.n, r.warm))
 	return slices.DeleteFunc(all, func(p part) bool { return p.Rows == 0 })
@@ -95,10 +98,10 @@ func (r *run) header(st *method.State) header {
 	h.Stats.Passes, h.Stats.Products = r.mark.passes, r.mark.products
 	if st != nil {
 		h.Recurrence = &recurrenceHeader{
-			Taken: r.taken, First: r.first, Products: r.judge.products, GivenStart: r.judge.warm, Version: r.version(),
+			Taken: r.taken, First: r.first, Products: r.judge.Products, GivenStart: r.judge.Warm, Version: r.version(),
 		}
-		for _, p := range r.judge.progress {
-			h.Recurrence.Progress = append(h.Recurrence.Progress, p.at)
+		for _, p := range r.judge.Progress {
+			h.Recurrence.Progress = append(h.Recurrence.Progress, p.At)
 		}
 		for _, p := range st.Parts {
 			rows, cols := p.Block.Dims()
@@ -106,7 +109,7 @@ func (r *run) header(st *method.State) header {
 		}
 	}
 	if r.cert != nil {
-		h.CertRank = &r.cert.rank
+		h.CertRank = &r.cert.Rank
 	}
 	return h
 }
@@ -194,7 +197,7 @@ func (r *run) readCheckpoint(c *Checkpoint) error {
 	}
 	r.rec = r.s.Method.New(r.terms())
 	if r.scouting {
-		r.rec = newScout(r.arena)
+		r.rec = scout.New(r.arena)
 	}
 	if err := method.Restore(r.arena, r.rec, r.n, st.Parts); err != nil {
 		return fmt.Errorf("%v: %w", err, ErrCheckpoint)
@@ -205,7 +208,7 @@ func (r *run) readCheckpoint(c *Checkpoint) error {
 // version is that of the parts of the recurrence.
 func (r *run) version() int {
 	if r.scouting {
-		return scoutVersion
+		return scout.Version
 	}
 	return r.about.Version
 }
@@ -227,9 +230,9 @@ func (r *run) allocate(h *header) *method.State {
 	}
 	if h.CertRank != nil {
 		k := r.s.Rank
-		r.cert = &certificate{
-			sigma: make([]float64, k), residuals: make([]float64, k), floor: make([]float64, k),
-			right: r.arena.Dense(r.n, k), rank: *h.CertRank,
+		r.cert = &certificate.Certificate{
+			Sigma: make([]float64, k), Residuals: make([]float64, k), Floor: make([]float64, k),
+			Right: r.arena.Dense(r.n, k), Rank: *h.CertRank,
 		}
 	}
 	c := h.Recurrence
@@ -237,10 +240,10 @@ func (r *run) allocate(h *header) *method.State {
 		return nil
 	}
 	r.first, r.taken = c.First, c.Taken
-	r.judge = newJudge(r.s.Stop, r.tol, scaleOf(r.op), r.linear, c.GivenStart)
-	r.judge.products = c.Products
+	r.judge = r.newJudge(c.GivenStart)
+	r.judge.Products = c.Products
 	for _, at := range c.Progress {
-		r.judge.progress = append(r.judge.progress, progress{at: at})
+		r.judge.Progress = append(r.judge.Progress, judge.Progress{At: at})
 	}
 	r.pairs = make([]method.RitzPair, h.rows("Ritz pairs", 1)/2)
 	st := new(method.State)

@@ -92,15 +92,6 @@ func (e scale) residuals(ctx context.Context, a Matrix, t Triplets) (left, right
 	return left, right, err
 }
 
-// tolerance is what an absolute tolerance for eigenvalues, those of A itself
-// (linear) or of its Gram operator, is for the ones of 2^−e·A.
-func (e scale) tolerance(tol float64, linear bool) float64 {
-	if !linear {
-		e *= 2
-	}
-	return math.Ldexp(tol, -int(e))
-}
-
 // String says it in the description of a problem, by which checkpoints know it.
 func (e scale) String() string {
 	if e == 0 {

@@ -37,9 +37,6 @@ var ErrBreakdown = tallskinny.ErrBreakdown
 // was in it.
 var ErrFault = tallskinny.ErrFault
 
-// errNotFinite is that of a finishing pass.
-var errNotFinite = fmt.Errorf("product is not finite: %w", ErrBreakdown)
-
 var statuses = [...]struct {
 	name string
 	err  error

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/judge"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
@@ -103,7 +104,7 @@ func (f *factorisation) unsettled() bool {
 		return true
 	}
 	for _, c := range f.pairs[:open] {
-		if c.Value <= nearFloor*floorFactor*tallskinny.Epsilon*f.lambda1 {
+		if c.Value <= judge.NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*f.lambda1 {
 			return true
 		}
 	}
@@ -162,8 +163,8 @@ func (f *factorisation) outcome(st Status) Status {
 	if f.s.Stop != StopResidual {
 		return st
 	}
-	leading := !f.told || f.beyond(f.cert.sigma, f.cert.frobenius).Leading
-	if f.cert.converged(f.s.Tol) == f.s.Rank && leading {
+	leading := !f.told || f.beyond(f.cert.Sigma, f.cert.Frobenius).Leading
+	if f.cert.Converged(f.s.Tol) == f.s.Rank && leading {
 		return Converged
 	}
 	switch {
@@ -173,25 +174,6 @@ func (f *factorisation) outcome(st Status) Status {
 		return Stagnated
 	}
 	return st
-}
-
-// certify runs a finishing pass over the locked vectors.
-func (f *factorisation) certify() error {
-	err := f.finishing(func() error {
-		v := f.orthonormal()
-		return f.pass(func() error {
-			c, err := certify(f.ctx, f.arena, f.a, v, f.s.Left)
-			if err == nil && f.cert != nil {
-				f.arena.Free(f.cert.right, f.cert.product)
-			}
-			f.cert = c
-			return err
-		}, f.s.Rank, f.s.Rank)
-	})
-	if err != nil {
-		return err
-	}
-	return f.observe(f.finishEvent())
 }
 
 // orthonormal makes the locked vectors orthonormal, as those of the projected
@@ -225,18 +207,18 @@ func (r *run) project() {
 func (f *factorisation) offenders(given bool) []int {
 	var out []int
 	c := f.cert
-	for i := range c.rank {
-		r := c.doubt(i)
+	for i := range c.Rank {
+		r := c.Doubt(i)
 		seen := r // by the operator, relative to λ₁
 		if !f.linear {
-			seen *= c.sigma[i] / c.norm
+			seen *= c.Sigma[i] / c.Norm
 		}
-		if r > f.s.Tol && seen > 4*floorFactor*tallskinny.Epsilon {
+		if r > f.s.Tol && seen > 4*tallskinny.FloorFactor*tallskinny.Epsilon {
 			out = append(out, i)
 		}
 	}
 	if given {
-		for i := c.rank; i < f.s.Rank; i++ {
+		for i := c.Rank; i < f.s.Rank; i++ {
 			out = append(out, i)
 		}
 	}
@@ -247,8 +229,8 @@ func (f *factorisation) offenders(given bool) []int {
 // residual.
 func (f *factorisation) improving() bool {
 	worst := 0.0
-	for i := range f.cert.residuals {
-		worst = max(worst, f.cert.doubt(i))
+	for i := range f.cert.Residuals {
+		worst = max(worst, f.cert.Doubt(i))
 	}
 	ok := f.lastWorst == 0 || worst <= f.lastWorst/2
 	f.lastWorst = worst
@@ -269,96 +251,35 @@ func (f *factorisation) reopen(again []int, given bool) {
 		f.round++
 		spare = nil
 	}
-	f.lambda1, f.outside = max(f.lambda1, f.eigenvalue(c.norm)), lookout{} // of other vectors
+	f.lambda1, f.outside = max(f.lambda1, f.eigenvalue(c.Norm)), lookout{} // of other vectors
 	for i := range f.s.Rank {
 		if len(again) > 0 && again[0] == i {
 			again = again[1:]
-			if i < c.rank {
+			if i < c.Rank {
 				x := tallskinny.Column(f.arena.Dense(f.n, 1))
-				f.arena.CopyColumn(x, c.product, i)
+				f.arena.CopyColumn(x, c.Product, i)
 				f.warm = append(f.warm, x)
 			}
 			continue
 		}
-		f.arena.CopyColumn(f.locked.Next(), c.right, i)
+		f.arena.CopyColumn(f.locked.Next(), c.Right, i)
 		f.locked.Orthonormalise(f.locked.Next())
-		f.push(f.eigenvalue(c.sigma[i]), c.residuals[i])
-		if i >= c.rank {
+		f.push(f.eigenvalue(c.Sigma[i]), c.Residuals[i])
+		if i >= c.Rank {
 			f.nulls++
 		}
 	}
 	f.warm = append(f.warm, spare...)
-	f.arena.Free(c.product)
-	c.product = nil
+	f.arena.Free(c.Product)
+	c.Product = nil
 }
 
 func (f *factorisation) finishEvent() Event {
 	c := f.cert
-	worst := c.worst()
+	worst := c.Worst()
 	return Event{
-		Phase: PhaseFinish, Pass: f.stats.Passes, Triplet: worst, Locked: c.converged(f.s.Tol), Rank: f.s.Rank,
-		Sigma: c.sigma[worst], Residual: c.residuals[worst], Open: f.s.Rank, Worst: c.residuals[worst],
+		Phase: PhaseFinish, Pass: f.stats.Passes, Triplet: worst, Locked: c.Converged(f.s.Tol), Rank: f.s.Rank,
+		Sigma: c.Sigma[worst], Residual: c.Residuals[worst], Open: f.s.Rank, Worst: c.Residuals[worst],
 		Goal: f.s.Tol, Tol: f.s.Tol, Stats: f.cost(),
 	}
-}
-
-// result assembles what the certificate says.
-func (f *factorisation) result(st Status) *Result {
-	c := f.cert
-	return &Result{
-		Sigma:     c.sigma,
-		Right:     c.right,
-		Residuals: c.residuals,
-		Floor:     c.floor,
-		Certified: true,
-		Converged: c.converged(f.s.Tol),
-		Rank:      c.rank,
-		Clusters:  c.clusters(),
-		OrthRight: tallskinny.Orthogonality(f.arena.GramOf(c.right)),
-		OrthLeft:  f.orthLeft,
-		Energy:    c.energy(),
-		Outside:   f.beyond(c.sigma, c.frobenius),
-		Status:    st,
-		Stats:     f.cost(),
-	}
-}
-
-// interrupted assembles what is known when the run was cancelled after its
-// first certificate, which no longer belongs to what is in Left.
-func (f *factorisation) interrupted(st Status) *Result {
-	f.arena.SignColumns(f.cert.right)
-	res := f.result(st)
-	res.Certified, res.OrthLeft = false, math.NaN()
-	return res
-}
-
-// uncertified assembles what is known when the run was cancelled before any
-// certificate.
-func (f *factorisation) uncertified(st Status) *Result {
-	f.estimates()
-	f.lower()
-	e := f.eigenpairs()
-	res := &Result{
-		Sigma:     e.Values,
-		Right:     e.Vectors,
-		Residuals: e.Seen,
-		OrthRight: tallskinny.Orthogonality(f.arena.GramOf(e.Vectors)),
-		OrthLeft:  math.NaN(),
-		Status:    st,
-		Stats:     f.cost(),
-	}
-	norm := f.a.Info().Norm
-	for i, v := range e.Values {
-		s := f.sigma(v)
-		res.Sigma[i] = s
-		if s > 0 {
-			res.Rank++
-			res.Energy += (s / norm) * (s / norm)
-		}
-		if e.Seen[i] <= f.s.Tol {
-			res.Converged++
-		}
-	}
-	res.Outside = Outside{Bound: norm} // nothing is certain
-	return res
 }

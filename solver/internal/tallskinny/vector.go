@@ -11,6 +11,10 @@ import (
 // Epsilon is the distance from 1 to the next larger float64.
 const Epsilon = 0x1p-52
 
+// FloorFactor·ε·‖M‖ bounds the error of a product with M and a unit vector: below it
+// neither a residual nor a product means anything.
+const FloorFactor = 4
+
 // Column returns the only column of a block that owns its storage.
 func Column(x *mat.Dense) []float64 { return x.RawMatrix().Data }
 

@@ -1,4 +1,5 @@
-package solver
+// Package left turns A·V, in a file or in memory, into the left singular vectors.
+package left
 
 import (
 	"context"
@@ -13,30 +14,34 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// left turns the W = A·V in a RowStore into the left singular vectors, in
+// Vectors turns W = A·V into the left singular vectors, in
 // place, by sweeps over chunks of rows.
-type left struct {
-	arena *tallskinny.Arena // of the rows of a chunk, in memory
-	ctx   context.Context
-	store RowStore
-	rows  int64
-	k     int
-	chunk int64
-	buf   *mat.Dense // of rows of a chunk
+type Vectors struct {
+	arena       *tallskinny.Arena // of the rows of a chunk, in memory
+	ctx         context.Context
+	read, write func(first int64, rows *mat.Dense) error
+	rows        int64
+	k           int
+	chunk       int64
+	buf         *mat.Dense // of rows of a chunk
 }
 
-// leftEntries is the number of entries of a chunk of left vectors, unless k is
+// Entries is the number of entries of a chunk of left vectors, unless k is
 // large.
-const leftEntries = 1 << 17
+const Entries = 1 << 17
 
-// The size of a chunk depends on k alone, so sums over rows are always added
-// up in the same order.
-func newLeft(ctx context.Context, workers int, store RowStore, rows int64, k int) *left {
-	return &left{arena: &tallskinny.Arena{Threads: workers}, ctx: ctx, store: store, rows: rows, k: k, chunk: int64(max(64, leftEntries/k))}
+// New returns a rows×k block that is read and written by chunks, which go from the first
+// row to the last in each sweep; without write it can only be measured. The size of a
+// chunk depends on k alone, so sums over rows are always added up in the same order.
+func New(ctx context.Context, workers int, rows int64, k int, read, write func(first int64, rows *mat.Dense) error) *Vectors {
+	return &Vectors{
+		arena: &tallskinny.Arena{Threads: workers}, ctx: ctx, read: read, write: write,
+		rows: rows, k: k, chunk: int64(max(64, Entries/k)),
+	}
 }
 
 // sweep reads every chunk, hands it to f, and writes it back if write is set.
-func (l *left) sweep(write bool, f func(first int64, rows *mat.Dense)) error {
+func (l *Vectors) sweep(write bool, f func(first int64, rows *mat.Dense)) error {
 	if l.buf == nil {
 		l.buf = mat.NewDense(int(min(l.chunk, l.rows)), l.k, nil)
 	}
@@ -45,28 +50,38 @@ func (l *left) sweep(write bool, f func(first int64, rows *mat.Dense)) error {
 			return err
 		}
 		rows := l.buf.Slice(0, int(min(l.chunk, l.rows-at)), 0, l.k).(*mat.Dense)
-		if err := l.store.ReadRows(at, rows); err != nil {
+		if err := l.read(at, rows); err != nil {
 			return fmt.Errorf("read left vectors: %w", err)
 		}
 		f(at, rows)
 		if !write {
 			continue
 		}
-		if err := l.store.WriteRows(at, rows); err != nil {
+		if err := l.write(at, rows); err != nil {
 			return fmt.Errorf("write left vectors: %w", err)
 		}
 	}
 	return nil
 }
 
-// rotateTo replaces W by U = W·rotation, whose first rank columns are orthonormal
+// Gram returns WᵀW.
+func (l *Vectors) Gram() (*mat.Dense, error) {
+	gram := mat.NewDense(l.k, l.k, nil)
+	var s tallskinny.Sums
+	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
+		floats.Add(gram.RawMatrix().Data, l.arena.Cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
+	})
+	return gram, err
+}
+
+// RotateTo replaces W by U = W·rotation, whose first rank columns are orthonormal
 // but for rounding, and returns UᵀU.
 //
 // Where a small σ was found by cancellation between larger columns of W, u
 // keeps a part of the leading ones that the division by σ has magnified. Then
 // a sweep of Gram–Schmidt, leading vectors first, takes it out: U·L⁻ᵀ for
 // UᵀU = LLᵀ.
-func (l *left) rotateTo(rotation *mat.Dense, rank int) (*mat.Dense, error) {
+func (l *Vectors) RotateTo(rotation *mat.Dense, rank int) (*mat.Dense, error) {
 	gram, err := l.rotate(rotation)
 	if err != nil || rank == 0 {
 		return gram, err
@@ -91,7 +106,7 @@ func (l *left) rotateTo(rotation *mat.Dense, rank int) (*mat.Dense, error) {
 }
 
 // rotate replaces W by U = W·rotation and returns UᵀU.
-func (l *left) rotate(rotation *mat.Dense) (*mat.Dense, error) {
+func (l *Vectors) rotate(rotation *mat.Dense) (*mat.Dense, error) {
 	gram, d := mat.NewDense(l.k, l.k, nil), tallskinny.Transposed(rotation)
 	var s tallskinny.Sums
 	err := l.sweep(true, func(_ int64, rows *mat.Dense) {
@@ -100,14 +115,14 @@ func (l *left) rotate(rotation *mat.Dense) (*mat.Dense, error) {
 		floats.Add(gram.RawMatrix().Data, s.Total().Data)
 	})
 	if err == nil && !tallskinny.AllFinite(gram.RawMatrix().Data) {
-		err = fmt.Errorf("left vectors are not finite: %w", ErrBreakdown)
+		err = fmt.Errorf("left vectors are not finite: %w", tallskinny.ErrBreakdown)
 	}
 	return gram, err
 }
 
-// negative reports for every column of W·rotation whether its entry of largest
+// Negative reports for every column of W·rotation whether its entry of largest
 // magnitude is negative, the first such entry on ties. It reads only.
-func (l *left) negative(rotation *mat.Dense) ([]bool, error) {
+func (l *Vectors) Negative(rotation *mat.Dense) ([]bool, error) {
 	big, d := make([]float64, l.k), tallskinny.Transposed(rotation)
 	err := l.sweep(false, func(_ int64, rows *mat.Dense) {
 		l.arena.Rotate(rows.RawMatrix(), d)
@@ -127,7 +142,7 @@ func (l *left) negative(rotation *mat.Dense) ([]bool, error) {
 	return neg, err
 }
 
-// complete fills the columns from rank on with random vectors and makes them
+// Complete fills the columns from rank on with random vectors of a stream and makes them
 // orthonormal and orthogonal to the columns before, which are orthonormal. It
 // returns UᵀU at the end.
 //
@@ -136,14 +151,14 @@ func (l *left) negative(rotation *mat.Dense) ([]bool, error) {
 // the orthonormalisation of what is left by the eigenvectors of its Gram
 // matrix (SVQB: Stathopoulos, Wu 2002), which tolerates nearly dependent
 // columns and is repeated until nothing changes.
-func (l *left) complete(seed uint64, rank int) (*mat.Dense, error) {
+func (l *Vectors) Complete(seed, stream uint64, rank int) (*mat.Dense, error) {
 	random := mat.NewDense(int(min(l.chunk, l.rows)), l.k-rank, nil)
 	gram := mat.NewDense(l.k, l.k, nil)
 	var s tallskinny.Sums
 	err := l.sweep(true, func(first int64, rows *mat.Dense) {
 		r, _ := rows.Dims()
 		part := random.Slice(0, r, 0, l.k-rank).(*mat.Dense)
-		l.arena.Gaussian(part, first, seed, streamLeft)
+		l.arena.Gaussian(part, first, seed, stream)
 		rows.Slice(0, r, rank, l.k).(*mat.Dense).Copy(part)
 		floats.Add(gram.RawMatrix().Data, l.arena.Cross(&s, rows.RawMatrix(), rows.RawMatrix()).Data)
 	})
@@ -216,14 +231,14 @@ func inverseRoot(x *mat.Dense, s *mat.SymDense) {
 	}
 }
 
-// signCompletion applies the sign rule to the columns from rank on and returns
+// SignCompletion applies the sign rule to the columns from rank on and returns
 // UᵀU.
-func (l *left) signCompletion(rank int) (*mat.Dense, error) {
+func (l *Vectors) SignCompletion(rank int) (*mat.Dense, error) {
 	t := mat.NewDense(l.k, l.k, nil)
 	for i := range l.k {
 		t.Set(i, i, 1)
 	}
-	negative, err := l.negative(t)
+	negative, err := l.Negative(t)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,5 @@
-package solver
+// Package deflation keeps vectors that have been found out of an operator.
+package deflation
 
 import (
 	"context"
@@ -10,7 +11,13 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// deflated is an operator G without the unit vectors V that have been found.
+// Operator is a symmetric operator known through products: see solver.Operator.
+type Operator interface {
+	Dim() int
+	Apply(ctx context.Context, dst, x *mat.Dense) error
+}
+
+// Deflated is an operator G without the unit vectors V that have been found.
 //
 // Projected, it is (I−VVᵀ)G(I−VVᵀ) for an orthonormal V, restricted to the complement of
 // V: recurrences start there and every product is projected, so the factor on the right
@@ -25,56 +32,53 @@ import (
 // the last pair is zero and no method is drawn to the negative end. Projected is the
 // dilation of (I−UUᵀ)A(I−VVᵀ), restricted to pairs from the complements; Plain is that of
 // A − UΣVᵀ.
-type deflated struct {
-	op     Operator
-	v      *tallskinny.Basis
-	values []float64 // Λ, one per vector of v
-	rule   Deflation
+type Deflated struct {
+	Operator
+	V      *tallskinny.Basis
+	Values []float64 // Λ, one per vector of V
+	Plain  bool      // not projected
 	coef   []float64 // scratch
 }
 
-var _ Operator = (*deflated)(nil)
-
-func (d *deflated) Dim() int { return d.op.Dim() }
-
-func (d *deflated) Apply(ctx context.Context, dst, x *mat.Dense) error {
-	if err := d.op.Apply(ctx, dst, x); err != nil || d.v.Len == 0 {
+// Apply sets dst to the product with x, of G and then without V.
+func (d *Deflated) Apply(ctx context.Context, dst, x *mat.Dense) error {
+	if err := d.Operator.Apply(ctx, dst, x); err != nil || d.V.Len == 0 {
 		return err
 	}
-	if d.v.Cut == 0 {
-		d.subtract(dst, x, 0, d.v.N, 0, d.v.N)
+	if d.V.Cut == 0 {
+		d.subtract(dst, x, 0, d.V.N, 0, d.V.N)
 		return nil
 	}
-	d.subtract(dst, x, 0, d.v.Cut, d.v.Cut, d.v.N)
-	d.subtract(dst, x, d.v.Cut, d.v.N, 0, d.v.Cut)
+	d.subtract(dst, x, 0, d.V.Cut, d.V.Cut, d.V.N)
+	d.subtract(dst, x, d.V.Cut, d.V.N, 0, d.V.Cut)
 	return nil
 }
 
 // subtract takes V·(Vᵀdst) off the rows [begin, end) of dst, or for Plain V·(ΛVᵀx) with
 // the rows [from, to) of x.
-func (d *deflated) subtract(dst, x *mat.Dense, begin, end, from, to int) {
-	if d.rule == Projected {
+func (d *Deflated) subtract(dst, x *mat.Dense, begin, end, from, to int) {
+	if !d.Plain {
 		x, from, to = dst, begin, end
 	}
 	l := tallskinny.Width(x)
-	if need := d.v.Len * l; cap(d.coef) < need {
-		d.coef = make([]float64, len(d.v.Coef)*l)
+	if need := d.V.Len * l; cap(d.coef) < need {
+		d.coef = make([]float64, len(d.V.Coef)*l)
 	}
-	c := tallskinny.Zeros(d.coef, d.v.Len, l)
+	c := tallskinny.Zeros(d.coef, d.V.Len, l)
 	part, of := tallskinny.RowsOf(dst.RawMatrix(), begin, end-begin), tallskinny.RowsOf(x.RawMatrix(), from, to-from)
-	if d.v.Cut == 0 {
-		d.v.Products(c, 1, from, to, of)
+	if d.V.Cut == 0 {
+		d.V.Products(c, 1, from, to, of)
 	} else {
-		tallskinny.Multiply(c, 2, blas.NoTrans, d.v.Part(from, to), of, 0) // of vectors of norm 1/√2
+		tallskinny.Multiply(c, 2, blas.NoTrans, d.V.Part(from, to), of, 0) // of vectors of norm 1/√2
 	}
-	if d.rule == Plain {
+	if d.Plain {
 		for i := range c.Rows {
-			blas64.Scal(d.values[i], tallskinny.Vector(c.Data[i*c.Stride:][:l]))
+			blas64.Scal(d.Values[i], tallskinny.Vector(c.Data[i*c.Stride:][:l]))
 		}
 	}
-	if d.v.Cut == 0 {
-		d.v.Subtract(part, begin, end, c)
+	if d.V.Cut == 0 {
+		d.V.Subtract(part, begin, end, c)
 	} else {
-		tallskinny.Multiply(part, -1, blas.Trans, d.v.Part(begin, end), c, 1)
+		tallskinny.Multiply(part, -1, blas.Trans, d.V.Part(begin, end), c, 1)
 	}
 }

@@ -1,4 +1,5 @@
-package solver
+// Package scout bounds the eigenvalues of an operator that a search may have missed.
+package scout
 
 import (
 	"math"
@@ -12,15 +13,15 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// scout is block Lanczos from random columns, without a basis: three blocks of
+// Scout is block Lanczos from random columns, without a basis: three blocks of
 // few columns, and the block tridiagonal T. It finds no vectors. What it is there
 // for is an upper bound on the largest eigenvalue of the operator, with the
-// probability that it is wrong: see Evidence.
+// probability that it is wrong: see method.Evidence.
 //
 // Without a basis Ritz values appear more than once, and X₁ᵀX_j is not zero. The
 // recurrence holds to working precision all the same, and it is all that the
 // bound is made of (Paige 1980).
-type scout struct {
+type Scout struct {
 	method.Alone
 	arena    *tallskinny.Arena
 	next     *mat.Dense // X_j, orthonormal, to be multiplied next
@@ -29,7 +30,7 @@ type scout struct {
 	coupling *mat.Dense // B with M·X_{j−1} = … + X_j·B, nil before the first product
 	steps    int        // products absorbed
 	started  bool       // next is orthonormal
-	over     bool       // the space is invariant: there is nothing to go on with
+	over     bool       // the space is invariant
 	top      float64    // largest norm of a product
 	theta    []float64  // eigenvalues of T, descending
 	ritz     *mat.Dense // eigenvectors of T, in rows
@@ -39,53 +40,22 @@ type scout struct {
 	eigen eigen.Solver
 }
 
-// scoutVersion is that of the parts of a scout.
-const scoutVersion = 1
+// Version is that of the parts of a scout.
+const Version = 1
 
-// few is how many random columns join k given ones at least.
-func few(k int) int { return max(2, (k+9)/10) }
-
-// GivenWidth is the number of columns of the widest block that a run for k triplets
-// with a method multiplies if it is given start vectors.
-func GivenWidth(m method.Method, k int) int {
-	t := m.Traits(k)
-	w := t.Width(k)
-	most := max(w, scoutsBeside(w, k))
-	if t.Copies > 0 {
-		most = max(most, k+max(few(k), w))
-	}
-	return most
+// New returns a scout to be started or restored.
+func New(a *tallskinny.Arena) *Scout {
+	return &Scout{arena: a, qr: tallskinny.BlockQR{Arena: a}, eigen: eigen.Solver{Workers: a.Most()}}
 }
 
-// scouts is how many random columns are to look outside of the vectors found. The more
-// the fewer passes it takes; a method of one vector has no memory for many. Twice as
-// many must fit into the space that is left, for the next block.
-func (r *run) scouts() int {
-	k := r.s.Rank
-	return max(1, min(scoutsBeside(r.about.Width(k), k), (r.n-r.locked.Len)/2))
-}
-
-// scoutsBeside is scouts for a method of some width.
-func scoutsBeside(width, k int) int {
-	if width == 1 {
-		return few(k)
-	}
-	const most = 32
-	return max(few(k), min(2*k, most))
-}
-
-func newScout(a *tallskinny.Arena) *scout {
-	return &scout{arena: a, qr: tallskinny.BlockQR{Arena: a}, eigen: eigen.Solver{Workers: a.Most()}}
-}
-
-func (s *scout) Start(z *mat.Dense) {
+func (s *Scout) Start(z *mat.Dense) {
 	n, p := z.Dims()
 	s.next, s.last, s.qr.Key = z, s.arena.Dense(n, p), z.At(0, 0)
 }
 
-func (s *scout) Avoid(found *tallskinny.Basis) { s.qr.Found = found }
+func (s *Scout) Avoid(found *tallskinny.Basis) { s.qr.Found = found }
 
-func (s *scout) Next() *mat.Dense {
+func (s *Scout) Next() *mat.Dense {
 	if !s.started {
 		s.qr.Factor(s.next.RawMatrix(), nil, 0)
 		s.started = true
@@ -93,7 +63,7 @@ func (s *scout) Next() *mat.Dense {
 	return s.next
 }
 
-func (s *scout) Absorb(y *mat.Dense) []method.RitzPair {
+func (s *Scout) Absorb(y *mat.Dense) []method.RitzPair {
 	x, last, g := s.next.RawMatrix(), s.last.RawMatrix(), y.RawMatrix()
 	p, old := x.Cols, 0
 	if s.t != nil {
@@ -131,7 +101,7 @@ func (s *scout) Absorb(y *mat.Dense) []method.RitzPair {
 }
 
 // advance makes what is left of a product the next block.
-func (s *scout) advance(y blas64.General) {
+func (s *Scout) advance(y blas64.General) {
 	p, least := y.Cols, tallskinny.DropFactor*tallskinny.Epsilon*s.top
 	gram := s.arena.Cross(&s.qr.Gram, y, y)
 	s.over = true
@@ -148,14 +118,14 @@ func (s *scout) advance(y blas64.General) {
 }
 
 // residual is that of the leading Ritz pair.
-func (s *scout) residual() float64 {
+func (s *Scout) residual() float64 {
 	size, p := s.ritz.RawMatrix().Cols, tallskinny.Width(s.next)
 	var d mat.VecDense
 	d.MulVec(s.coupling, mat.NewVecDense(p, s.ritz.RawRowView(0)[size-p:]))
 	return mat.Norm(&d, 2)
 }
 
-func (s *scout) Evidence(int) (method.Evidence, bool) {
+func (s *Scout) Evidence(int) (method.Evidence, bool) {
 	size, p := s.ritz.RawMatrix().Cols, tallskinny.Width(s.next)
 	first := mat.DenseCopyOf(s.ritz.Slice(0, size, 0, p))
 	last := mat.DenseCopyOf(s.ritz.Slice(0, size, size-p, size))
@@ -164,12 +134,15 @@ func (s *scout) Evidence(int) (method.Evidence, bool) {
 	}, true
 }
 
+// Over reports whether the space is invariant: there is nothing to go on with.
+func (s *Scout) Over() bool { return s.over }
+
 // Vector implements Recurrence: a scout has none.
-func (s *scout) Vector(dst []float64, _ int) { clear(dst) }
+func (s *Scout) Vector(dst []float64, _ int) { clear(dst) }
 
-func (s *scout) Free() { s.arena.Free(s.next, s.last) }
+func (s *Scout) Free() { s.arena.Free(s.next, s.last) }
 
-func (s *scout) State(st *method.State) {
+func (s *Scout) State(st *method.State) {
 	if !st.Tall("next", &s.next, -1) {
 		return
 	}

@@ -1,0 +1,185 @@
+// Package certificate says what one finishing pass knows about the vectors it was made with.
+package certificate
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+)
+
+// Units of ε·‖A‖_F.
+const (
+	// Values up to max(rankFactor, √n)·ε·‖A‖_F are roundoff: products with the
+	// rows of A are no better, nor is the data of a matrix that has been
+	// computed. They are set to exactly 0.
+	rankFactor = 16
+	// What measuring a residual in floating point may hide.
+	allowance = 4
+)
+
+// Certificate is what one finishing pass says about an orthonormal n×k block V.
+// With W = A·V = QR and R = U_R Σ V_Rᵀ, the triplets are
+//
+//	σ = diag Σ,  V V_R,  Q U_R = W V_R Σ⁻¹:
+//
+// the best A has to offer within the span of V, with values that are accurate
+// to ε·σ₁ although the Gram operator has lost half of the digits.
+type Certificate struct {
+	Sigma []float64  // descending, 0 from rank on
+	Right *mat.Dense // V V_R, n×k
+	// Product is G·Right, n×k.
+	Product *mat.Dense
+	// Rotation is V_R Σ⁻¹, k×k, with columns of zeros from rank on: the left
+	// vectors are W·Rotation, save for their completion.
+	Rotation  *mat.Dense
+	Residuals []float64 // as measured, relative to σ₁; without ‖Aᵀu‖ where σ = 0
+	Floor     []float64 // what rounding may hide of each, relative to σ₁
+	Norm      float64   // largest value before anything was set to zero
+	Frobenius float64
+	Rank      int
+}
+
+// ErrNotFinite is that of a finishing pass.
+var ErrNotFinite = fmt.Errorf("product is not finite: %w", tallskinny.ErrBreakdown)
+
+// New returns the certificate of v, given AᵀW and R of a matrix of a Frobenius norm. v
+// and atw become Right and Product.
+func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius float64) (*Certificate, error) {
+	n, k := v.Dims()
+	if !arena.Finite(atw) || !tallskinny.AllFinite(r.RawMatrix().Data) {
+		return nil, ErrNotFinite
+	}
+	c := &Certificate{Frobenius: frobenius}
+	sigma, rot := tallskinny.JacobiSVD(r)
+	c.Sigma, c.Norm, c.Rotation = sigma, sigma[0], rot
+	arena.Rotate(v.RawMatrix(), tallskinny.Transposed(rot))
+	arena.Rotate(atw.RawMatrix(), tallskinny.Transposed(rot))
+	c.Right, c.Product = v, atw
+	reach := reach(r, rot)
+	threshold := max(rankFactor, math.Sqrt(float64(n))) * tallskinny.Epsilon * c.Frobenius
+	c.Residuals, c.Floor = columnResiduals(arena, atw.RawMatrix(), v.RawMatrix(), sigma), make([]float64, k)
+	for i, s := range sigma {
+		if s <= threshold {
+			c.Residuals[i], c.Floor[i] = c.Relative(s), c.Relative(allowance*tallskinny.Epsilon*c.Frobenius)
+			c.Sigma[i] = 0
+			arena.ScaleColumn(rot, i, 0)
+			continue
+		}
+		c.Rank++
+		c.Residuals[i], c.Floor[i] = c.Relative(c.Residuals[i]), c.Relative(allowance*tallskinny.Epsilon*c.Frobenius*(reach[i]/s))
+		arena.ScaleColumn(rot, i, 1/s)
+	}
+	if !tallskinny.AllFinite(c.Sigma) || !tallskinny.AllFinite(c.Residuals) || !tallskinny.AllFinite(c.Floor) {
+		return nil, ErrNotFinite
+	}
+	return c, nil
+}
+
+// Relative returns an absolute residual relative to σ₁.
+func (c *Certificate) Relative(x float64) float64 {
+	if c.Norm == 0 {
+		return 0 // A·V = 0: nothing to be relative to, and nothing to be wrong
+	}
+	return x / c.Norm
+}
+
+// reach returns Σ_j ‖w_j‖·|rot_ji| for every i: the size of what is added up
+// to form column i of W·rot, which bounds its rounding error. It is σ_i if W is
+// close to orthogonal already, and up to σ₁ if not.
+func reach(r, rot *mat.Dense) []float64 {
+	k, _ := r.Dims()
+	col := make([]float64, k)
+	out := make([]float64, k)
+	for j := range k {
+		mat.Col(col, j, r)
+		norm := (*tallskinny.Arena)(nil).Norm2(col)
+		for i := range k {
+			out[i] += norm * math.Abs(rot.At(j, i))
+		}
+	}
+	return out
+}
+
+// columnResiduals returns ‖x_i/σ_i − σ_i·v_i‖ for the columns of x = AᵀU·Σ and v,
+// where σ_i is not zero.
+func columnResiduals(a *tallskinny.Arena, x, v blas64.General, sigma []float64) []float64 {
+	var s tallskinny.Sums
+	s.Reset(x.Rows, 1, x.Cols)
+	a.EachChunk(x.Rows, tallskinny.Reads(x, v), func(seg, first, rows int) {
+		sum := s.Of(seg).Data
+		for i := first; i < first+rows; i++ {
+			a, b := x.Data[i*x.Stride:][:x.Cols], v.Data[i*v.Stride:][:x.Cols]
+			for j, si := range sigma {
+				if si > 0 {
+					// Relative to σ₁, lest the squares leave the range.
+					d := (a[j]/si - si*b[j]) / sigma[0]
+					sum[j] += d * d
+				}
+			}
+		}
+	})
+	out := s.Total().Data
+	for j, d := range out {
+		out[j] = sigma[0] * math.Sqrt(d)
+	}
+	return out
+}
+
+// Worst returns the index of the largest residual.
+func (c *Certificate) Worst() int {
+	worst := 0
+	for i, r := range c.Residuals {
+		if r > c.Residuals[worst] {
+			worst = i
+		}
+	}
+	return worst
+}
+
+// Doubt is what is certain of residual i: the measured one, or what rounding hides.
+func (c *Certificate) Doubt(i int) float64 { return max(c.Residuals[i], c.Floor[i]) }
+
+// Converged counts the triplets whose residuals are certain to be at most tol, but
+// for a factor of 2 where they are next to their floor.
+func (c *Certificate) Converged(tol float64) int {
+	n := 0
+	for i := range c.Residuals {
+		if c.Doubt(i) <= tol {
+			n++
+		}
+	}
+	return n
+}
+
+// Clusters returns the ranges of neighbouring values closer than the sum of their
+// residuals, or than values are accurate to.
+func (c *Certificate) Clusters() [][2]int {
+	var out [][2]int
+	first, accuracy := 0, allowance*tallskinny.Epsilon*c.Frobenius
+	for i := 1; i <= len(c.Sigma); i++ {
+		if i < len(c.Sigma) && c.Sigma[i-1]-c.Sigma[i] <= (c.Residuals[i-1]+c.Residuals[i])*c.Norm+accuracy {
+			continue
+		}
+		if i-first > 1 {
+			out = append(out, [2]int{first, i})
+		}
+		first = i
+	}
+	return out
+}
+
+// Energy is Σσ²/‖A‖²_F, 0 for a zero matrix.
+func (c *Certificate) Energy() float64 {
+	if c.Frobenius == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, s := range c.Sigma {
+		sum += (s / c.Frobenius) * (s / c.Frobenius)
+	}
+	return sum
+}

@@ -1,0 +1,86 @@
+package deflation
+
+import (
+	"context"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+)
+
+// heap is ordinary memory.
+var heap *tallskinny.Arena
+
+func gaussian(rows, cols int, stream uint64) *mat.Dense {
+	d := mat.NewDense(rows, cols, nil)
+	heap.Gaussian(d, 0, stream, stream)
+	return d
+}
+
+// explicit is an Operator with a matrix.
+type explicit struct{ g *mat.Dense }
+
+func (e explicit) Dim() int { n, _ := e.g.Dims(); return n }
+
+func (e explicit) Apply(_ context.Context, dst, x *mat.Dense) error {
+	dst.Mul(e.g, x)
+	return nil
+}
+
+// TestDeflation compares the wrappers with the matrices they stand for, for
+// blocks of every width and layout.
+func TestDeflation(t *testing.T) {
+	const n, k = 12, 3
+	a := gaussian(20, n, 1)
+	g := heap.GramOf(a)
+	v := heap.NewBasis(n, k+2)
+	for i := range k {
+		v.Random(v.Next(), 5, uint64(i))
+		v.Push()
+	}
+	cols := mat.NewDense(n, k, nil)
+	for i := range k {
+		cols.SetCol(i, v.Vector(i))
+	}
+	values := []float64{3, 2, 1}
+	var low, vvt, rest mat.Dense
+	low.Product(cols, mat.NewDiagDense(k, values), cols.T())
+	low.Sub(g, &low)
+	vvt.Mul(cols, cols.T())
+	rest.Sub(identity(n), &vvt)
+	var both mat.Dense
+	both.Product(&rest, g, &rest)
+	for _, l := range []int{1, 2, 5} {
+		wide := gaussian(n, l+3, 2)
+		for _, x := range []*mat.Dense{gaussian(n, l, 2), wide.Slice(0, n, 1, l+1).(*mat.Dense)} {
+			var dst, want mat.Dense
+			out := mat.NewDense(n, l+2, nil).Slice(0, n, 1, l+1).(*mat.Dense)
+			p := &Deflated{Operator: explicit{g}, V: v, Values: values, Plain: true}
+			if err := p.Apply(t.Context(), out, x); err != nil {
+				t.Fatal(err)
+			}
+			want.Mul(&low, x)
+			if !mat.EqualApprox(out, &want, 1e-12) {
+				t.Errorf("plain deflation is wrong for %d vectors", l)
+			}
+			dst.Mul(&rest, x) // its domain
+			q := &Deflated{Operator: explicit{g}, V: v}
+			if err := q.Apply(t.Context(), out, &dst); err != nil {
+				t.Fatal(err)
+			}
+			want.Mul(&both, x)
+			if !mat.EqualApprox(out, &want, 1e-12) {
+				t.Errorf("projected deflation is wrong for %d vectors", l)
+			}
+		}
+	}
+}
+
+func identity(n int) *mat.Dense {
+	d := mat.NewDense(n, n, nil)
+	for i := range n {
+		d.Set(i, i, 1)
+	}
+	return d
+}

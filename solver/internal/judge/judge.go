@@ -1,0 +1,132 @@
+// Package judge decides when a Ritz pair is good enough: by the stop rule, or because the
+// arithmetic allows no better.
+package judge
+
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
+)
+
+// Verdict is what becomes of a Ritz pair.
+type Verdict uint8
+
+const (
+	GoOn    Verdict = iota // not good enough yet
+	Found                  // the stop rule is met
+	Floor                  // as good as the arithmetic allows
+	Nothing                // the operator is zero to working precision from here on
+)
+
+// Constants of the decisions below, in units of the roundoff of a product.
+const (
+	// Large sums may be less accurate than a product. Within NearFloor times the
+	// floor (tallskinny.FloorFactor) a residual that no longer improves is taken to be rounding.
+	NearFloor = 1000
+	// A direction that is orthogonal to what is left only by chance has been
+	// multiplied often enough to show after this many products.
+	MinProducts = 3
+	// Least length of the window without improvement.
+	patience = 50
+)
+
+// Judge decides about the Ritz pairs of each pass of one recurrence.
+type Judge struct {
+	Paper    bool    // the rule is that of the paper, not the residual
+	Tol      float64 // of the rule, internal safety included
+	Exponent int     // values are 2^Exponent times as large as they look
+	Linear   bool    // values are σ, not σ²
+	Warm     bool    // the start vectors were given, not drawn
+	Products int
+	Progress []Progress // by Ritz pair
+}
+
+// Progress is the history of the residual of one Ritz pair.
+type Progress struct {
+	Best float64 // least residual so far, up to 10 %
+	At   int     // product it was seen at
+}
+
+// Verdict decides about c, Ritz pair i of the current product. lambda1 is the
+// largest ‖Gv‖ of a unit vector seen in the run; noise bounds what the
+// deflation, rather than rounding, makes of the zero eigenvalues of the
+// operator.
+func (j *Judge) Verdict(i int, c method.RitzPair, lambda1, noise float64) Verdict {
+	least := tallskinny.FloorFactor * tallskinny.Epsilon * lambda1
+	size := math.Hypot(c.Value, c.Residual) // ‖Mv‖
+	settled := j.Products >= MinProducts || j.Warm
+	switch {
+	case size == 0 || settled && size <= least:
+		return Nothing
+	case j.met(c, lambda1):
+		return Found
+	case settled && size <= noise:
+		return Floor
+	case settled && !j.Paper && c.Residual <= least:
+		return Floor
+	case !j.stagnates(i, c.Residual, least, noise*(noise/size)):
+		return GoOn
+	case c.Value <= 10*c.Residual && j.Progress[i].Best <= NearFloor*least:
+		return Nothing
+	}
+	return Floor
+}
+
+// met reports whether the stop rule is met.
+func (j *Judge) met(c method.RitzPair, lambda1 float64) bool {
+	if j.Paper {
+		return c.DeltaVector <= j.Tol && c.DeltaValue <= math.Ldexp(j.Tol, -j.Exponent)
+	}
+	if j.Linear {
+		return c.Value > 0 && Relative(c, lambda1, true) <= j.Tol
+	}
+	return c.Value > 0 && c.Residual <= j.Tol*math.Sqrt(c.Value)*math.Sqrt(lambda1)
+}
+
+// stagnates reports whether the residual of Ritz pair i is close to the floor
+// and has not improved for so long that waiting is in vain. The window grows
+// with the run: linear convergence, however slow, gains orders of magnitude in
+// a quarter of the passes it has taken to come near the floor.
+//
+// Plain deflation splits multiple eigenvalues λ by as much as noise²/λ. A
+// residual below that goes on towards one side of the split, which may take any
+// time and means nothing; the paper's algorithms know no better.
+func (j *Judge) stagnates(i int, residual, least, split float64) bool {
+	for len(j.Progress) <= i {
+		j.Progress = append(j.Progress, Progress{Best: math.Inf(1)})
+	}
+	p := &j.Progress[i]
+	if residual < 0.9*p.Best {
+		p.Best, p.At = residual, j.Products
+	}
+	near, window := NearFloor*least+split, max(patience, j.Products/4)
+	if j.Paper {
+		// Its changes shrink after the residual.
+		near, window = NearFloor*least, max(4*patience, p.At)
+	}
+	return p.Best <= near && j.Products-p.At > window
+}
+
+// Relative turns the residual of a Ritz pair into that of a triplet relative to σ₁.
+//
+// For the Gram operator it is ‖Gv−λv‖/(σσ₁). A value that is zero to working
+// precision has no σ to speak of: then it is ‖Gv−λv‖/λ₁.
+//
+// For an operator whose eigenvalues are σ itself (linear), with u = Av/‖Av‖, which is
+// what the certificate takes, both equations of the triplet contribute:
+// ‖Gv−σ²v‖ ≤ σ‖Av−σu‖ + σ‖Aᵀu−σv‖ in the complement of the larger ones, which is at
+// most 2σ times the residual of the Ritz pair.
+func Relative(c method.RitzPair, lambda1 float64, linear bool) float64 {
+	switch {
+	case c.Residual == 0:
+		return 0
+	case linear:
+		return 2 * c.Residual / lambda1
+	case c.Value <= 10*c.Residual && c.Residual <= NearFloor*tallskinny.FloorFactor*tallskinny.Epsilon*lambda1:
+		return c.Residual / lambda1
+	}
+	// A value smaller than its error, possibly negative, says no more than that.
+	value := max(c.Value, c.Residual*(c.Residual/lambda1))
+	return c.Residual / (math.Sqrt(value) * math.Sqrt(lambda1))
+}

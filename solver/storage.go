@@ -1,0 +1,118 @@
+package solver
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/left"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
+)
+
+// RowStore holds a tall N×k block outside the solver: a file, or memory
+// (DenseRows). The solver writes W = A·V to it row by row and turns it, chunk
+// by chunk and in place, into the left singular vectors. Chunks are read and
+// written in ascending order within a sweep; rows always has k columns.
+type RowStore interface {
+	WriteRows(first int64, rows *mat.Dense) error
+	ReadRows(first int64, rows *mat.Dense) error
+}
+
+// DenseRows is a RowStore in memory.
+type DenseRows struct {
+	Dense *mat.Dense // N×k
+}
+
+var _ RowStore = (*DenseRows)(nil)
+
+// rowsOut is the store, unless nil, as what a Pass fills, and rowsIn as what it reads.
+func rowsOut(s RowStore) Rows {
+	switch s := s.(type) {
+	case nil:
+		return Rows{}
+	case *DenseRows:
+		return Rows{Block: s.Dense}
+	}
+	return Rows{Func: s.WriteRows}
+}
+
+func rowsIn(s RowStore) Rows {
+	if s, ok := s.(*DenseRows); ok {
+		return Rows{Block: s.Dense}
+	}
+	return Rows{Func: s.ReadRows}
+}
+
+// NewDenseRows returns an n×k block of zeros as a RowStore.
+func NewDenseRows(n, k int) *DenseRows { return &DenseRows{Dense: mat.NewDense(n, k, nil)} }
+
+// WriteRows implements RowStore.
+func (d *DenseRows) WriteRows(first int64, rows *mat.Dense) error {
+	d.slice(first, rows).Copy(rows)
+	return nil
+}
+
+// ReadRows implements RowStore.
+func (d *DenseRows) ReadRows(first int64, rows *mat.Dense) error {
+	rows.Copy(d.slice(first, rows))
+	return nil
+}
+
+func (d *DenseRows) slice(first int64, rows *mat.Dense) *mat.Dense {
+	r, c := rows.Dims()
+	if _, k := d.Dense.Dims(); c != k {
+		panic("solver: rows of a RowStore must have its width")
+	}
+	return d.Dense.Slice(int(first), int(first)+r, 0, c).(*mat.Dense)
+}
+
+// Space is where the tall blocks of a run lie, all that grows with n, when memory is too
+// small for even one of them: in files that are mapped into memory.
+//
+//	Make(numbers int) ([]float64, error) // room for that many, zeros at first
+//	Fetch(x []float64)                   // a part of it is gone through next
+//	Evict(x []float64)                   // a part need not stay in memory; its contents stay
+//	Free(x []float64)                    // what Make has returned is not touched any more
+//	Err() error                          // that may have cost contents
+//
+// Fetch and Evict leave alone what is not a part of what Make has returned.
+//
+// The bits of the results are those of a run in memory. What is done between two passes
+// goes through the rows of some blocks from the first to the last, a window at a time: the
+// next one is fetched, and the one that has been passed is evicted. About 16 MiB are in
+// memory at a time, whatever n, the method, and the number of its vectors are: see
+// SpaceFootprint. What loops have gone over is counted (Stats). A loop reads no more
+// columns than it needs, since a Lanczos basis is kept in panels of few columns, and the
+// start vectors, the vectors found, those of the certificate, and their products with G
+// each lie in a block of their own. Left vectors go to their RowStore row by row, and a
+// checkpoint is written from where the vectors lie: neither takes memory. When the context
+// of a run ends it leaves off at the end of a window; its last checkpoint is what is known
+// then. What the Space could not keep is an error of the run.
+//
+// A Space is safe for concurrent use, also by several runs at once.
+type Space = tallskinny.Space
+
+// SpaceFootprint splits RunFootprint for a run with a Space: what lies there, which
+// is all that grows with n, the window of it that is in memory, and what else is.
+func SpaceFootprint(m method.Method, n, k int) (outside, window, inside int64) {
+	// A row of a matrix this long takes the same everywhere, but for sums of segments of rows.
+	const many = 1 << 24
+	each := (RunFootprint(m, 2*many, k) - RunFootprint(m, many, k)) / many
+	outside = each * int64(n)
+	return outside, min(windows(each), outside), max(0, RunFootprint(m, n, k)-outside)
+}
+
+// windows is what the sweeps of a run have in memory of vectors that take so
+// many bytes a row, for any number of workers.
+func windows(each int64) int64 {
+	return max(tallskinny.WindowBytes, tallskinny.MaxSegments*each*tallskinny.LeastWindow) + each*tallskinny.TileRows
+}
+
+// RunFootprint returns the bytes that SVD holds at most, for k triplets of a matrix with
+// vectors v of length n: what the method says, and the driver's own, which are the vectors
+// found, those of the certificate, and their products with G or the start vectors made of
+// them. What the Matrix and the RowStore hold is not included.
+func RunFootprint(m method.Method, n, k int) int64 {
+	const single = 8 // vectors on their own
+	own := tallskinny.Bytes(n, 3*k+single) + 8*(2*left.Entries+int64(tallskinny.MaxSegments*tallskinny.ChunkRows*k)+int64(16+tallskinny.Segments(n))*int64(k)*int64(k))
+	return own + m.Traits(k).Footprint(n)
+}
