@@ -23,15 +23,18 @@ type late struct {
 // enoughSingles is how many entries, more than 256 values among them and all of them float32, let all others be taken for such.
 const enoughSingles = 1 << 20
 
+// fillingBytes is what a block without buffers takes.
+const fillingBytes = 512
+
 // hold keeps what is encoded of a block; its buffers are free.
 func (l *late) hold(f *filling) {
 	h := newFilling()
 	h.firstRow, h.rows, h.nnz, h.squares, h.own = f.firstRow, f.rows, f.nnz, f.squares, f.own
 	h.buf, h.values = bytes.Clone(f.buf), bytes.Clone(f.values)
 	l.held = append(l.held, h)
-	l.bytes += int64(len(h.buf) + len(h.values))
+	l.bytes += int64(len(h.buf)+len(h.values)) + fillingBytes
 	l.entries += int64(f.nnz)
-	l.stats.Merge(&f.stats)
+	l.stats.Merge(f.stats)
 }
 
 // ripe tells whether there is nothing to wait for.
@@ -42,7 +45,7 @@ func (l *late) ripe() bool {
 // encodeLate encodes a block but for its values, which it puts into the smallest coding that holds them.
 func (f *filling) encodeLate() {
 	f.buf = appendBlock(f.buf[:0], f.lens, f.gaps)
-	f.stats = ValueStats{}
+	f.stats = new(ValueStats)
 	f.stats.Add(f.raw...)
 	f.own = f.stats.Values()
 	f.recode(f.own)

@@ -15,11 +15,11 @@ type filling struct {
 	squares   squares // sum up to the end of the block
 	lens      []uint32
 	gaps      []uint32
-	values    []byte    // in the coding own
-	raw       []float64 // the values, as long as the coding of the store is not known; then values is made of them
-	own       Values    // of raw
-	stats     ValueStats
-	buf       []byte // encoded
+	values    []byte      // in the coding own
+	raw       []float64   // the values, as long as the coding of the store is not known; then values is made of them
+	own       Values      // of raw
+	stats     *ValueStats // of raw
+	buf       []byte      // encoded
 	crc       uint32
 	encoded   chan struct{} // receives when buf is complete
 }

@@ -208,7 +208,12 @@ func (g *ingestion) begin(ctx context.Context) (err error) {
 // run goes through the stages.
 func (g *ingestion) run(ctx context.Context) (err error) {
 	r := g.reading
-	defer func() { err = errors.Join(err, r.users.Close(), r.items.Close()) }()
+	defer func() {
+		if err != nil && r.straight != nil {
+			err = errors.Join(err, r.straight.Abort())
+		}
+		err = errors.Join(err, r.users.Close(), r.items.Close())
+	}()
 	for _, stage := range []func(context.Context) error{g.read, g.sort, g.sift, g.write} {
 		if err := stage(ctx); err != nil {
 			return err
@@ -222,6 +227,9 @@ func (g *ingestion) read(ctx context.Context) error {
 	r := g.reading
 	if g.resumed != nil && g.resumed.Step != stepRead {
 		return nil
+	}
+	if g.resumed == nil && g.plan.held > 0 && g.o.straightens() {
+		r.openStraight = g.openStraight
 	}
 	r.total = g.inputSize()
 	g.meter.begin(StageRead, r.total)

@@ -96,6 +96,9 @@ func (r *reading) declare(ctx context.Context, src *source) error {
 	if r.shape = src.shape; r.named() && max(r.shape.Rows, r.shape.Cols) > math.MaxUint32 {
 		return fmt.Errorf("ids for a %d × %d matrix: %w", r.shape.Rows, r.shape.Cols, format.ErrUnsupported)
 	}
+	if r.openStraight != nil && r.shape != nil && !r.shape.Late && !r.named() {
+		return r.openStraight(*r.shape)
+	}
 	return nil
 }
 

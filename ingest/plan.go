@@ -17,6 +17,7 @@ type plan struct {
 	unsynced int // temporary files that are open only to become durable, at most
 	// encoders encode blocks of the store beside the goroutine that fills them.
 	encoders int
+	held     int64 // bytes of blocks that wait for the coding of the values, while nothing is spooled; 0: all is
 	window   int64 // largest window of zstd and xz input, and of the pages of Parquet
 }
 
@@ -46,7 +47,7 @@ func newPlan(memory int64, workers int) (plan, error) {
 	if p.Space < minSpace {
 		return p, &MemoryError{Need: fixed + minSpace, Budget: memory, What: "it has to hold the chunks being parsed, the buffers of sorting and the writer"}
 	}
-	p.Keep = p.Space
+	p.Keep, p.held = p.Space, p.Space/4
 	p.Run = int(min(max(p.Space/8/extsort.EntryBytes, 1<<12), 1<<22))
 	p.First = min(1<<16, p.Run)
 	p.FanIn = int(max(2, min(p.Space/4/p.CursorBytes(), 512)))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
+	"github.com/gdsvd/gdsvd/ingest/internal/straight"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
@@ -23,6 +25,8 @@ import (
 type job struct {
 	chunk   format.Chunk
 	batch   format.Batch
+	rows    format.Rows // the entries of the batch, or instead of them
+	inRows  bool        // there are some
 	src     *source
 	outside span          // of entries left out of the batch
 	loops   int64         // edges from a node to itself
@@ -47,6 +51,11 @@ type reading struct {
 	users, items *ids.Axis
 	shape        *shape // declared: keys are indices
 	spool        *extsort.Spool
+	straight     *straight.Writer  // instead of the spool, as long as entries come in order
+	openStraight func(shape) error // nil: spool in any case
+	inOrder      atomic.Bool       // straight is there; for the workers
+	transposed   bool              // what straight writes
+	longest      int               // entries of a row of it, at most
 	format       string
 	from         place // where an interrupted ingest has stopped
 	place        place // behind what has been taken
@@ -130,7 +139,7 @@ type lanes struct{ free, order, work chan *job }
 func (l lanes) take(ctx context.Context) *job {
 	select {
 	case j := <-l.free:
-		j.last, j.err = false, nil
+		j.last, j.err, j.inRows = false, nil, false
 		return j
 	case <-ctx.Done():
 		return nil
@@ -244,22 +253,29 @@ func (r *reading) diskRead(src *source) int64 {
 func (r *reading) parse(work <-chan *job) {
 	var stats csr.ValueStats
 	for j := range work {
-		j.batch.Reset(r.o.MaxBadLines)
-		j.err = j.src.reader.Parse(&j.chunk, &j.batch)
-		if r.o.Events && !j.src.base {
-			ones(j.batch.Val)
-		}
-		if j.err == nil {
-			j.outside = r.o.Filter.apply(&j.batch)
-			j.loops, j.err = r.o.edges(&j.chunk, &j.batch, j.src)
-		}
-		if r.o.Duplicates == DuplicatesError { // else the final values are not yet known
-			stats.Add(j.batch.Val...)
-			r.mu.Lock()
-			r.stats.Merge(&stats)
-			r.mu.Unlock()
+		if j.inRows = r.inOrder.Load() && r.parseRows(j); !j.inRows {
+			r.parseBatch(j, &stats)
 		}
 		j.ready <- struct{}{}
+	}
+}
+
+// parseBatch makes entries of a chunk.
+func (r *reading) parseBatch(j *job, stats *csr.ValueStats) {
+	j.batch.Reset(r.o.MaxBadLines)
+	j.err = j.src.reader.Parse(&j.chunk, &j.batch)
+	if r.o.Events && !j.src.base {
+		ones(j.batch.Val)
+	}
+	if j.err == nil {
+		j.outside = r.o.Filter.apply(&j.batch)
+		j.loops, j.err = r.o.edges(&j.chunk, &j.batch, j.src)
+	}
+	if r.o.Duplicates == DuplicatesError { // else the final values are not yet known
+		stats.Add(j.batch.Val...)
+		r.mu.Lock()
+		r.stats.Merge(stats)
+		r.mu.Unlock()
 	}
 }
 
@@ -274,6 +290,9 @@ func ones(values []float64) {
 func (r *reading) take(ctx context.Context, j *job) error {
 	switch {
 	case j.last:
+		if err := r.endRows(); err != nil {
+			return err
+		}
 		r.shape, r.format = j.src.shape, j.src.format
 		r.uncompressed += max(j.src.Uncompressed(), j.src.size)
 		r.place = j.at
@@ -283,7 +302,12 @@ func (r *reading) take(ctx context.Context, j *job) error {
 			return err
 		}
 		return r.declare(ctx, j.src)
-	case j.err != nil:
+	case j.err == nil && (j.inRows || r.straight != nil):
+		if err := r.takeRows(j); err != nil {
+			return err
+		}
+	}
+	if j.err != nil {
 		return j.err
 	}
 	b := &j.batch
@@ -298,9 +322,11 @@ func (r *reading) take(ctx context.Context, j *job) error {
 	r.report.Filtered.Outside = r.outside.N
 	r.shape, r.format = j.src.shape, j.src.format
 	err := error(nil)
-	if r.shape == nil {
+	switch {
+	case j.inRows:
+	case r.shape == nil:
 		err = r.addIDs(b)
-	} else {
+	default:
 		err = r.addKeys(b)
 	}
 	if err != nil {

@@ -150,6 +150,9 @@ func (c *combiner) isTime() bool { return c.pairs && isTime(c.place.Key) }
 func (g *ingestion) entries() int64 { return g.reading.entries() }
 
 func (r *reading) entries() int64 {
+	if r.straight != nil {
+		return r.straight.N
+	}
 	if r.o.Holdout.times() {
 		return r.spool.N / 2
 	}

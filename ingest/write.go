@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/ingest/internal/straight"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -54,56 +56,50 @@ func (g *ingestion) fill(ctx context.Context, p *part, staging *vfs.Staging, sou
 	if p != nil {
 		stats = &p.stats
 	}
-	w, err := csr.Create(g.report.Store, csr.CreateOptions{
-		FS: g.o.FS, Cols: g.left.Cols, Values: stats.Values(), Transposed: g.pack.Transposed,
-		ShardSize: g.o.ShardSize, Source: source, Staging: staging, Workers: g.plan.encoders,
-	})
-	if err != nil {
-		return nil, err
+	w := g.reading.straight
+	if w == nil {
+		w, err = g.create(csr.CreateOptions{
+			Cols: g.left.Cols, Values: stats.Values(), Transposed: g.pack.Transposed, Staging: staging, Source: source, Workers: g.plan.encoders,
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Abort())
 		}
 	}()
-	next := int64(0)
-	empty := func(row int64) error {
-		if row == next {
-			return nil
-		}
-		return w.AppendEmptyRows(row - next)
-	}
-	row := func(row int64, cols []uint32, vals []float64) error {
-		if len(cols) == 0 {
-			return nil
-		}
-		if err := empty(row); err != nil {
-			return err
-		}
-		next = row + 1
-		return w.AppendRow(cols, vals)
-	}
 	duplicates := int64(0)
-	if p == nil {
-		duplicates, err = g.matrixRows(ctx, func(i int64, cols []uint32, vals []float64, _ []format.Time) error { return row(i, cols, vals) })
-	} else {
+	switch {
+	case g.reading.straight != nil:
+		maps.Copy(w.Source, source)
+	case p == nil:
+		duplicates, err = g.matrixRows(ctx, func(i int64, cols []uint32, vals []float64, _ []format.Time) error { return w.Row(i, cols, vals) })
+	default:
 		duplicates, err = g.splitRows(ctx, func(held []bool, i int64, cols []uint32, vals []float64) error {
 			cols, vals = p.take(held, cols, vals)
-			return row(i, cols, vals)
+			return w.Row(i, cols, vals)
 		})
 	}
 	if err != nil {
 		return nil, err
 	}
 	g.report.Duplicates = duplicates
-	if err := empty(g.left.Rows); err != nil {
+	if err := w.End(g.left.Rows); err != nil {
 		return nil, err
 	}
-	if err := g.writeIDs(ctx, w); err != nil {
+	if err := g.writeIDs(ctx, w.Writer); err != nil {
 		return nil, err
 	}
 	g.report.SpilledBytes = g.spool.Spilled()
-	return w, nil
+	return w.Writer, nil
+}
+
+// create begins a store.
+func (g *ingestion) create(o csr.CreateOptions) (*straight.Writer, error) {
+	o.FS, o.ShardSize = g.o.FS, g.o.ShardSize
+	return straight.Create(g.report.Store, o)
 }
 
 // saveCommit notes the fingerprint of the store that is about to be published:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
@@ -38,6 +39,69 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 		return p.fail(c.Begin.Byte, err)
 	}
 	return nil
+}
+
+// ParseRows reads numbered rows whose columns ascend.
+func (p *reader) ParseRows(c *format.Chunk, r *format.Rows) bool {
+	f, err := p.verify(c)
+	if err != nil || p.byID() || p.outside(&f) {
+		return false
+	}
+	s, err := p.cutPayload(&f, c.Data)
+	if err != nil {
+		return false
+	}
+	r.Runs, r.Cols = r.Runs[:0], slices.Grow(r.Cols[:0], f.n)[:f.n]
+	if !columns(r.Cols, p.colKeys, s.cols) {
+		return false
+	}
+	left, limit := r.Cols, uint64(p.cols)
+	if p.colKeys == "i4" {
+		limit = min(limit, 1<<31) // others are negative
+	}
+	for i := range f.rows {
+		n := int(le.Uint32(s.lens[4*i:]))
+		if n == 0 {
+			continue
+		}
+		if n > len(left) || !ascend(left[:n]) || uint64(left[n-1]) >= limit {
+			return false
+		}
+		r.Runs = append(r.Runs, format.Run{Row: int64(f.first) + int64(i), N: n})
+		left = left[n:]
+	}
+	r.Vals = appendValues(r.Vals[:0], p.values, s.vals, f.n)
+	return len(left) == 0 && p.badValue(r.Vals) < 0
+}
+
+// ascend tells whether numbers do.
+func ascend(n []uint32) bool {
+	for i := range n[1:] {
+		if n[i] >= n[i+1] {
+			return false
+		}
+	}
+	return true
+}
+
+// columns reads indices below 2³². It is false if there are others.
+func columns(dst []uint32, t string, b []byte) bool {
+	var high uint64
+	for i := range dst {
+		if t == "i4" || t == "u4" {
+			dst[i] = le.Uint32(b[4*i:])
+			continue
+		}
+		n := le.Uint64(b[8*i:])
+		dst[i] = uint32(n)
+		high |= n >> 32
+	}
+	return high == 0
+}
+
+// outside tells whether rows of a frame are not in the declared shape.
+func (p *reader) outside(f *frame) bool {
+	return f.first > uint64(p.rows) || uint64(f.rows) > uint64(p.rows)-f.first
 }
 
 // cutPayload finds the parts of a payload and compares their sizes with it.
@@ -78,7 +142,7 @@ var (
 
 // indices reads numbered rows and columns.
 func (p *reader) indices(f *frame, s *payload, b *format.Batch) error {
-	if f.first > uint64(p.rows) || uint64(f.rows) > uint64(p.rows)-f.first {
+	if p.outside(f) {
 		return fmt.Errorf("%w: rows %d to %d of %d", errIndex, f.first, f.first+uint64(f.rows)-1, p.rows)
 	}
 	rows, left := grow(b.Row.Ints, f.n), f.n
@@ -263,32 +327,32 @@ func appendValues(dst []float64, t string, b []byte, n int) []float64 {
 
 // checkValues refuses values that are not finite, and bytes that are neither true nor false.
 func (p *reader) checkValues(b *format.Batch) error {
-	var bad func(v float64) bool
-	switch p.values {
-	case "b1":
-		bad = func(v float64) bool { return v > 1 }
-	case "f4", "f8":
-		sum := 0.0 // of differences that are 0, or NaN
-		for _, v := range b.Val {
-			sum += v - v
-		}
-		if sum == 0 {
-			return nil
-		}
-		bad = func(v float64) bool { return v-v != 0 }
-	default:
+	i := p.badValue(b.Val)
+	if i < 0 {
 		return nil
 	}
-	for i, v := range b.Val {
-		if bad(v) {
-			err := format.ErrNotFinite
-			if p.values == "b1" {
-				err = errors.New("neither 0 nor 1")
-			}
-			return fmt.Errorf("value %v at row %s, column %s: %w", v, p.name(&b.Row, i), p.name(&b.Col, i), err)
+	err := format.ErrNotFinite
+	if p.values == "b1" {
+		err = errors.New("neither 0 nor 1")
+	}
+	return fmt.Errorf("value %v at row %s, column %s: %w", b.Val[i], p.name(&b.Row, i), p.name(&b.Col, i), err)
+}
+
+// badValue is the place of the first value that must not be; −1: there is none.
+func (p *reader) badValue(vals []float64) int {
+	switch p.values {
+	case "b1":
+		return slices.IndexFunc(vals, func(v float64) bool { return v > 1 })
+	case "f4", "f8":
+		sum := 0.0 // of differences that are 0, or NaN
+		for _, v := range vals {
+			sum += v - v
+		}
+		if sum != 0 {
+			return slices.IndexFunc(vals, func(v float64) bool { return v-v != 0 })
 		}
 	}
-	return nil
+	return -1
 }
 
 // name is a key as messages have it: indices are counted from 0, as in the stream.

@@ -1,0 +1,120 @@
+package ingest
+
+import (
+	"errors"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/straight"
+)
+
+// Entries of indices that come in the order of the store are not spooled: they are written into it as
+// they come. With the first that does not, those written go to the spool, and the others follow them.
+
+// straightens tells whether a matrix is that of the entries as they are.
+func (o Options) straightens() bool {
+	return o.base == nil && o.Graph == NoGraph && !o.sifts() && !o.readsTimes()
+}
+
+// openStraight begins the store of entries that may be in order.
+func (g *ingestion) openStraight(s shape) error {
+	k, err := g.o.packer(s)
+	if err != nil {
+		return err
+	}
+	w, err := g.create(csr.CreateOptions{
+		Cols: k.Cols, Transposed: k.Transposed, Staging: g.staging, Source: map[string]any{},
+		Late: g.plan.held, Workers: int(min(int64(g.o.Workers), g.plan.held/2/encoderMemory)),
+	})
+	if err != nil {
+		return err
+	}
+	r := g.reading
+	r.straight, r.longest, r.transposed = w, g.longestRow(), k.Transposed
+	r.inOrder.Store(true)
+	return nil
+}
+
+// parseRows makes rows of a chunk, if its entries are in order.
+func (r *reading) parseRows(j *job) bool {
+	j.batch.Reset(r.o.MaxBadLines)
+	if p, ok := j.src.reader.(format.RowReader); ok && !r.transposed {
+		if !p.ParseRows(&j.chunk, &j.rows) {
+			return false
+		}
+		j.batch.Tally.Entries = int64(len(j.rows.Vals))
+	} else if j.src.reader.Parse(&j.chunk, &j.batch) != nil || !straight.Rows(&j.rows, &j.batch, r.transposed) {
+		return false // Parse is going to fail again
+	}
+	if r.o.Events {
+		ones(j.rows.Vals)
+	}
+	return true
+}
+
+// takeRows writes the rows of a job, or has a batch made of what is left of it.
+func (r *reading) takeRows(j *job) error {
+	had := r.entries()
+	if r.straight != nil && j.inRows {
+		ok, err := r.straight.Add(&j.rows)
+		if ok && r.straight.Open() <= r.longest || err != nil {
+			return err
+		}
+	}
+	written := int(r.entries() - had)
+	if r.straight != nil {
+		if err := r.pour(); err != nil {
+			return err
+		}
+	}
+	if !j.inRows {
+		return nil
+	}
+	j.inRows = false
+	var stats csr.ValueStats
+	if r.parseBatch(j, &stats); j.err == nil {
+		j.batch.Keep(func(n int) bool { return n >= written })
+	}
+	return nil
+}
+
+// endRows writes the last row.
+func (r *reading) endRows() error {
+	if r.straight == nil {
+		return nil
+	}
+	ok, err := r.straight.EndRow()
+	if !ok && err == nil {
+		err = r.pour()
+	}
+	return err
+}
+
+// pour spools what has been written.
+func (r *reading) pour() error {
+	w := r.straight
+	r.straight = nil
+	r.inOrder.Store(false)
+	r.o.Log.Debug("the entries are not in the order of the store: sort them", "behind", w.N)
+	var b format.Batch
+	stats, err := w.Pour(func(row int64, cols []uint32, vals []float64) error {
+		b.Reset(0)
+		lines, across := &b.Row, &b.Col
+		if r.transposed {
+			lines, across = across, lines
+		}
+		for _, c := range cols {
+			lines.AddInt(row)
+			across.AddInt(int64(c))
+		}
+		b.Val = append(b.Val, vals...)
+		return r.addKeys(&b)
+	})
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stats.Merge(&stats)
+	return nil
+}

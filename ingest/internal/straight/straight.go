@@ -1,0 +1,200 @@
+// Package straight writes the rows of a store as they come.
+//
+// A [Writer] adds the rows without entries that lie between others. It also takes [format.Rows] that may
+// break off within a row; if they turn out not to be in order, what has been written can be taken back (Pour).
+package straight
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// A Writer writes rows in ascending order.
+type Writer struct {
+	*csr.Writer
+	Source map[string]any // of the store, to be completed until it is sealed
+	N      int64          // entries taken by Add
+
+	o    csr.CreateOptions
+	next int64 // row behind the last one written
+	row  int64 // that may go on
+	cols []uint32
+	vals []float64
+}
+
+// Create begins a store; Options.Staging and Source are given.
+func Create(path string, o csr.CreateOptions) (*Writer, error) {
+	w, err := csr.Create(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{Writer: w, Source: o.Source, o: o}, nil
+}
+
+// Row writes a row, unless it is empty.
+func (w *Writer) Row(row int64, cols []uint32, vals []float64) error {
+	if len(cols) == 0 {
+		return nil
+	}
+	if row > w.next {
+		if err := w.AppendEmptyRows(row - w.next); err != nil {
+			return err
+		}
+	}
+	if err := w.AppendRow(cols, vals); err != nil {
+		return err
+	}
+	w.next = row + 1
+	return nil
+}
+
+// End writes empty rows up to a number of rows.
+func (w *Writer) End(rows int64) error {
+	if rows == w.next {
+		return nil
+	}
+	return w.AppendEmptyRows(rows - w.next)
+}
+
+// EndRow writes the row that might have gone on. It is false if there is a value in it that cannot be written.
+func (w *Writer) EndRow() (ok bool, err error) {
+	err = w.endRow()
+	if errors.Is(err, csr.ErrCoding) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (w *Writer) endRow() error {
+	err := w.Row(w.row, w.cols, w.vals)
+	if err == nil {
+		w.cols, w.vals = w.cols[:0], w.vals[:0]
+	}
+	return err
+}
+
+// Add takes rows. It is false where they are not behind those before, or there is a value that cannot be written
+// any more: the first N entries of all have been taken.
+func (w *Writer) Add(r *format.Rows) (ok bool, err error) {
+	cols, vals := r.Cols, r.Vals
+	for i, run := range r.Runs {
+		n := run.N
+		switch goesOn := len(w.cols) > 0 && run.Row == w.row; {
+		case goesOn && cols[0] <= w.cols[len(w.cols)-1], run.Row < w.next, len(w.cols) > 0 && run.Row < w.row:
+			return false, nil
+		case !goesOn:
+			err = w.endRow()
+		}
+		switch {
+		case err != nil:
+		case i == len(r.Runs)-1 || len(w.cols) > 0:
+			w.row, w.cols, w.vals = run.Row, append(w.cols, cols[:n]...), append(w.vals, vals[:n]...)
+		default:
+			err = w.Row(run.Row, cols[:n], vals[:n])
+		}
+		if errors.Is(err, csr.ErrCoding) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		w.N += int64(n)
+		cols, vals = cols[n:], vals[n:]
+	}
+	return true, nil
+}
+
+// Open is how many entries there are in the row that may go on.
+func (w *Writer) Open() int { return len(w.cols) }
+
+// Pour gives back, in order, what has been taken, removes it from the staging, and tells statistics that lead to the coding
+// of all values if they are gone on with. The Writer is of no more use.
+func (w *Writer) Pour(emit func(row int64, cols []uint32, vals []float64) error) (stats csr.ValueStats, err error) {
+	if _, err := w.Seal(); err != nil {
+		return stats, err
+	}
+	dir := w.o.Staging.Dir()
+	s, err := csr.Open(dir, csr.OpenOptions{FS: w.o.FS})
+	if err != nil {
+		return stats, err
+	}
+	if s.NNZ() > 0 {
+		stats = csr.StatsOf(s.Values())
+	}
+	if err := errors.Join(pour(s, emit), s.Close()); err != nil {
+		return stats, err
+	}
+	stats.Add(w.vals...)
+	if len(w.cols) > 0 {
+		if err := emit(w.row, w.cols, w.vals); err != nil {
+			return stats, err
+		}
+	}
+	return stats, clearDir(w.o.FS, dir)
+}
+
+// pour visits the rows of a store that have entries.
+func pour(s *csr.Store, emit func(row int64, cols []uint32, vals []float64) error) error {
+	b := s.Scratch()
+	var cols []uint32
+	var vals []float64
+	for i := range s.NumBlocks() {
+		if err := s.DecodeBlock(i, b); err != nil {
+			return err
+		}
+		for row := range b.Rows() {
+			cols, vals = cols[:0], vals[:0]
+			for c, v := range b.Row(row) {
+				cols, vals = append(cols, c), append(vals, v)
+			}
+			if len(cols) == 0 {
+				continue
+			}
+			if err := emit(b.FirstRow+int64(row), cols, vals); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// clearDir removes the files of a directory.
+func clearDir(fs vfs.FS, dir string) error {
+	entries, err := fs.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, fs.Remove(filepath.Join(dir, e.Name())))
+	}
+	return err
+}
+
+// Rows makes rows of a batch of indices, or of its transpose. It is false if they do not ascend strictly.
+func Rows(r *format.Rows, b *format.Batch, transposed bool) bool {
+	lines, across := b.Row.Ints, b.Col.Ints
+	if transposed {
+		lines, across = across, lines
+	}
+	n := len(b.Val)
+	r.Runs, r.Cols, r.Vals = r.Runs[:0], slices.Grow(r.Cols[:0], n)[:n], b.Val
+	across, cols := across[:n], r.Cols[:n]
+	for from := 0; from < n; {
+		row, last, to := lines[from], int64(-1), from
+		for ; to < n && lines[to] == row; to++ {
+			if across[to] <= last {
+				return false
+			}
+			last = across[to]
+			cols[to] = uint32(last)
+		}
+		if k := len(r.Runs); k > 0 && r.Runs[k-1].Row >= row {
+			return false
+		}
+		r.Runs = append(r.Runs, format.Run{Row: row, N: to - from})
+		from = to
+	}
+	return true
+}
