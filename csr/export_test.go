@@ -26,8 +26,6 @@ type (
 // ErrNorm is errNorm.
 var ErrNorm = errNorm
 
-// Count is the number of rows or columns.
-func (t *Titles) Count() int64 { return t.count }
 
 // DecodeWith has blocks decoded with the instructions of a level.
 func (s *Store) DecodeWith(l cpu.Level) { s.dec.level = l }

@@ -231,6 +231,9 @@ func (t *Titles) offset(block int64) int64 { return int64(le.Uint64(t.index[bloc
 // Known is how many of them have a title.
 func (t *Titles) Known() int64 { return t.known }
 
+// Count returns the number of titles, those that are not known included.
+func (t *Titles) Count() int64 { return t.count }
+
 // At is the title of row or column i of A, "" if it has none.
 func (t *Titles) At(i int64) (string, error) {
 	if i < 0 || i >= t.count {
