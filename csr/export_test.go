@@ -26,7 +26,6 @@ type (
 // ErrNorm is errNorm.
 var ErrNorm = errNorm
 
-
 // DecodeWith has blocks decoded with the instructions of a level.
 func (s *Store) DecodeWith(l cpu.Level) { s.dec.level = l }
 
