@@ -137,14 +137,7 @@ func (c *compiler) add(s Step, centred map[string]bool) {
 	case "bm25":
 		c.bm25(s, rows)
 	case "ppmi":
-		at := len(c.ops)
-		c.stage(ofStat(total), func(sums *sums) {
-			c.ops[at].col = each(sums.stat(total), logSum)
-			c.ops[at].c = math.Log(sums.all.value()) - math.Log(s.X)
-		})
-		c.op(op{kind: ppmi})
-		c.kept(at, "columns", "log-sum")
-		c.told(at, "columns", "log-sum")
+		c.ppmi(s)
 	case "bias":
 		c.bias(s)
 	case "center":

@@ -31,6 +31,8 @@
 // [View.Measure] makes, as it does for ‖B‖_F. Sums are of twice the precision of a float64 and formed in
 // the order of the rows: they have the same bits for any number of workers and any budget.
 //
+// [Fit] makes of what has been measured a view of rows that the matrix does not have.
+//
 // [View.Summarise] sums up rows and columns of a view, and [View.FirstRows] and [View.Row] show
 // some; [Identity] has them do so of a source as it is.
 //

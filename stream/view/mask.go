@@ -176,7 +176,11 @@ func (c *compiler) mask(axis string) (set func(keep func(j int) bool)) {
 		c.ops[at].col = col
 	}
 	c.op(op{kind: kind})
-	c.tell("mask", func() []float64 { return c.ops[at].col })
+	kept := func(x []float64) { c.ops[at].col = x }
+	if kind == rowMask {
+		kept = nil // what is seen by it was not there to be left out
+	}
+	c.tell("mask", n, func() []float64 { return c.ops[at].col }, kept)
 	c.masks = append(c.masks, masking{axis, at})
 	return set
 }

@@ -15,6 +15,7 @@ type op struct {
 	t      int                   // the column of P and Q that the op makes
 	c, k   float64
 	local  bool // bias: with a mean of the row
+	other  bool // bias: with one of each column
 	first  bool // bias: which is taken before that of the column
 
 	// The columns of Q before the op, their sums and their products.

@@ -5,11 +5,13 @@ package view
 // A new row needs them to be seen as the rows of the matrix are.
 type Statistic struct {
 	Step   int    // of the pipeline, from 0
-	Name   string // "idf", "mean", "factor", "bias", "log-sum", "sum", "median", "average-length", "mask"
+	Name   string // "idf", "mean", "factor", "bias", "log-sum", "log-total", "sum", "median", "average-length", "mask"
 	Number bool   // Values has one number, not one for each column
 	Values []float64
 
-	of func() []float64
+	of  func() []float64
+	set func([]float64) // gives the step what of has returned; nil: what is seen by it does not need it
+	n   int64           // of Values
 }
 
 // Statistics returns what Measure has measured and a new row needs.
@@ -29,7 +31,7 @@ func (c *compiler) kept(i int, axis, name string) {
 		return
 	}
 	c.ops[i].keeps = true
-	c.tell(name, func() []float64 { return c.ops[i].keep })
+	c.tell(name, c.src.Rows(), func() []float64 { return c.ops[i].keep }, nil)
 }
 
 // told is kept where they are columns of the store.
@@ -37,20 +39,24 @@ func (c *compiler) told(i int, axis, name string) {
 	if axis != "columns" || c.transposed {
 		return
 	}
-	c.tell(name, func() []float64 {
+	values := func(x []float64) []float64 {
 		if c.ops[i].kind == colOffset {
-			return each(c.ops[i].col, func(x float64) float64 { return -x })
+			return each(x, func(x float64) float64 { return -x })
 		}
-		return c.ops[i].col
-	})
+		return x
+	}
+	c.tell(name, c.src.Cols(), func() []float64 { return values(c.ops[i].col) }, func(x []float64) { c.ops[i].col = values(x) })
 }
 
 // number is a statistic of one number.
 func (c *compiler) number(name string, x *float64) {
-	c.tell(name, func() []float64 { return []float64{*x} })
+	c.tell(name, 1, func() []float64 { return []float64{*x} }, func(v []float64) { *x = v[0] })
 	c.statistics[len(c.statistics)-1].Number = true
 }
 
-func (c *compiler) tell(name string, of func() []float64) {
-	c.statistics = append(c.statistics, Statistic{Step: c.step, Name: name, of: of})
+func (c *compiler) tell(name string, n int64, of func() []float64, set func([]float64)) {
+	c.statistics = append(c.statistics, Statistic{Step: c.step, Name: name, of: of, set: set, n: n})
 }
+
+// derive has f make what follows from the statistics of a step, when they have been measured or set.
+func (c *compiler) derive(f func()) { c.derived = append(c.derived, f) }

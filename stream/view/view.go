@@ -21,6 +21,7 @@ type View struct {
 	ops         []op
 	stages      []stage
 	statistics  []Statistic
+	derived     []func()
 	lead, store int  // ops up to lead change the table, those up to store the values; the rest is in D, E, P and Q
 	values      int  // of the rest, those that change values on which others depend,
 	ofValues    bool // if there are any

@@ -40,9 +40,11 @@ func (c *compiler) bm25(s Step, rows float64) {
 	idf := func(df float64) float64 { return math.Log(rows) - math.Log1p(df) }
 	at, average := len(c.ops), 0.0
 	if c.local("rows") {
+		derive := func() { c.ops[at].col = []float64{average} }
+		c.derive(derive)
 		c.stage(ofStat(count, total), func(sums *sums) {
 			average = sums.all.value() / rows
-			c.ops[at].col = []float64{average}
+			derive()
 			c.ops[at+1].col = each(sums.stat(count), idf)
 		})
 		c.op(op{kind: bm25Rows, c: s.X, k: s.Y})
@@ -81,6 +83,8 @@ func (c *compiler) bias(s Step) {
 		return b
 	}
 	mean := 0.0
+	derive := func() { c.ops[at].c = mean }
+	c.derive(derive)
 	c.stage(ofStat(count, total), func(sums *sums) {
 		n := 0.0
 		counts = sums.stat(count)
@@ -90,12 +94,12 @@ func (c *compiler) bias(s Step) {
 		if n > 0 {
 			mean = sums.all.over(n)
 		}
-		c.ops[at].c = mean
+		derive()
 		if other && !first {
 			c.ops[at].col = means(sums.stat(total), counts, mean)
 		}
 	})
-	c.op(op{kind: bias, k: s.X, local: local, first: first})
+	c.op(op{kind: bias, k: s.X, local: local, other: other, first: first})
 	if other && first {
 		c.stage(ofStat(total), func(sums *sums) { c.ops[at].col = means(sums.stat(total), counts, 0) })
 	}
@@ -122,12 +126,18 @@ func (c *compiler) laplacian(s Step, rows, cols float64) {
 		}
 	}
 	at := len(c.ops)
+	derive := func() {
+		if s.X > 0 {
+			c.ops[at].col = slices.Repeat([]float64{s.X / cols}, int(c.src.Cols()))
+		}
+	}
+	c.derive(derive)
 	c.stage(ofStat(total), func(sums *sums) {
 		i := at
 		if s.X > 0 {
-			c.ops[at].col = slices.Repeat([]float64{s.X / cols}, int(c.src.Cols()))
 			i++
 		}
+		derive()
 		c.ops[i+1].col = each(sums.stat(total), root(ofCols))
 	})
 	if s.X > 0 {
@@ -142,25 +152,54 @@ func (c *compiler) laplacian(s Step, rows, cols float64) {
 // correspondence is D_r^{-1/2}·(A/Σ − r·cᵀ)·D_c^{-1/2} with the masses r and c, sums of rows
 // and columns over Σ: in the op, p_i is √r_i and q_j is −c_j·√Σ before it is divided by √(c_j·Σ).
 func (c *compiler) correspondence() {
-	at := len(c.ops)
-	c.stage(ofStat(total), func(sums *sums) {
-		all := sums.all.value()
+	at, all := len(c.ops), 0.0
+	var masses []float64 // times Σ
+	derive := func() {
 		c.ops[at].c = all
-		c.ops[at].col = each(sums.stat(total), func(x float64) float64 {
+		c.ops[at].col = each(masses, func(x float64) float64 {
 			if x == 0 {
 				return 0 // also where there is nothing at all
 			}
 			return -x / math.Sqrt(all)
 		})
-		c.ops[at+1].col = each(sums.stat(total), func(x float64) float64 {
+		c.ops[at+1].col = each(masses, func(x float64) float64 {
 			if x == 0 {
 				return 0
 			}
 			return 1 / math.Sqrt(x)
 		})
+	}
+	c.stage(ofStat(total), func(sums *sums) {
+		all, masses = sums.all.value(), sums.stat(total)
+		derive()
 	})
 	i := c.op(op{kind: correspond})
 	c.kept(i, "columns", "sum")
-	i = c.op(op{kind: colFactor})
-	c.told(i, "columns", "factor")
+	c.op(op{kind: colFactor})
+	if !c.transposed {
+		c.tell("sum", c.src.Cols(), func() []float64 { return masses }, func(x []float64) {
+			masses = x
+			var s sum
+			for _, v := range x {
+				s.add(v)
+			}
+			all = s.value()
+			derive()
+		})
+	}
+}
+
+// ppmi is max(0, log(a_ij·Σ/(r_i·c_j)) − log shift) with the sums r and c of rows and columns and that of all entries, Σ.
+func (c *compiler) ppmi(s Step) {
+	at, all := len(c.ops), 0.0
+	derive := func() { c.ops[at].c = all - math.Log(s.X) }
+	c.derive(derive)
+	c.stage(ofStat(total), func(sums *sums) {
+		c.ops[at].col, all = each(sums.stat(total), logSum), logSum(sums.all.value())
+		derive()
+	})
+	c.op(op{kind: ppmi})
+	c.kept(at, "columns", "log-sum")
+	c.told(at, "columns", "log-sum")
+	c.number("log-total", &all)
 }

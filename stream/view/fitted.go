@@ -1,0 +1,108 @@
+package view
+
+import (
+	"fmt"
+
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Fitted is a view of rows, or columns, that its matrix does not have: what a step needs of these themselves is computed from
+// each, and what it needs of the matrix is what [View.Statistics] has kept. It is safe for concurrent use.
+type Fitted struct {
+	v       *View
+	columns bool
+}
+
+// frame is the shape of a matrix that is not there.
+type frame struct {
+	stream.Source
+	rows, cols int64
+}
+
+func (f frame) Rows() int64 { return f.rows }
+func (f frame) Cols() int64 { return f.cols }
+
+// Fit returns a pipeline fitted to a rows × cols matrix, for lines that are rows or, if columns is true, columns. measured is
+// asked for the statistics of that matrix: n numbers of a name, in the order of View.Statistics. A step that keeps listed or highly
+// variable lines keeps all of the new ones. A step that needs what is not kept of the other side is an error.
+func Fit(p Pipeline, rows, cols int64, columns bool, measured func(step int, name string, n int64) ([]float64, error)) (*Fitted, error) {
+	of := frame{rows: rows, cols: cols}
+	if columns {
+		of = frame{rows: cols, cols: rows}
+	}
+	v := Plan(of, p, columns)
+	for _, s := range v.statistics {
+		if s.set == nil {
+			continue
+		}
+		x, err := measured(s.Step, s.Name, s.n)
+		switch {
+		case err != nil:
+			return nil, err
+		case int64(len(x)) != s.n:
+			return nil, fmt.Errorf("view: %s of %v: %d numbers, not %d", s.Name, p[s.Step], len(x), s.n)
+		}
+		s.set(x)
+	}
+	for _, f := range v.derived {
+		f()
+	}
+	for i := range v.ops {
+		o := &v.ops[i]
+		switch o.kind {
+		case rowMask:
+			*o = op{kind: times, step: o.step, c: 1}
+		case bm25Columns, colFactor, colOffset, correspond, ppmi, bias:
+			if o.col == nil && (o.kind != bias || o.other) {
+				what := "rows"
+				if !columns {
+					what = "columns"
+				}
+				return nil, fmt.Errorf("view: %v needs a number of each of the %s of the matrix, and these are not kept", p[o.step], what)
+			}
+		}
+	}
+	v.prepare(len(v.ops))
+	return &Fitted{v, columns}, nil
+}
+
+// Bytes is what a Fitted keeps in memory.
+func (f *Fitted) Bytes() int64 { return f.v.bytes() }
+
+// Q returns the columns of Q in B = S + P·Qᵀ, a number for each entry that a line may have.
+func (f *Fitted) Q() [][]float64 { return f.v.q }
+
+// Line takes a line through the view: of the values in val, none of them 0, in the columns (or rows) at, it puts those of S into
+// s, and returns the row of P. An error of a value that becomes no number is a *ValueError about line i.
+func (f *Fitted) Line(i int64, at []uint32, val, s []float64) (p [2]float64, err error) {
+	r := row{n: int(f.v.src.Cols()), val: s[:len(val)], d: 1}
+	copy(r.val, val)
+	run(f.v.ops, len(f.v.ops), at, &r)
+	if !allFinite(r.val) || !allFinite(r.p[:]) {
+		err = f.blame(i, at, val, s)
+	}
+	return r.p, err
+}
+
+// blame finds the step that makes an entry no number.
+func (f *Fitted) blame(i int64, at []uint32, val, s []float64) error {
+	ops := f.v.ops
+	r := row{n: int(f.v.src.Cols()), val: s[:len(val)], d: 1}
+	copy(r.val, val)
+	before := make([]float64, len(val))
+	for o := range ops {
+		copy(before, r.val)
+		run(ops[o:o+1], 1, at, &r)
+		for k, x := range r.val {
+			if finite(x) {
+				continue
+			}
+			e := &ValueError{Step: f.v.pipeline[ops[o].step], Row: i, Col: int64(at[k]), Value: before[k], Becomes: x}
+			if f.columns {
+				e.Row, e.Col = e.Col, e.Row
+			}
+			return e
+		}
+	}
+	return fmt.Errorf("view: what is added to all elements of line %d is no number", i)
+}

@@ -1,0 +1,181 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// fittedTo fits a pipeline by what a view of the matrix has measured.
+func fittedTo(a *mat.Dense, v *View, columns bool) (*Fitted, error) {
+	rows, cols := a.Dims()
+	return Fit(v.Pipeline(), int64(rows), int64(cols), columns, func(step int, name string, n int64) ([]float64, error) {
+		for _, s := range v.Statistics() {
+			if s.Step == step && s.Name == name {
+				return s.Values, nil
+			}
+		}
+		return nil, fmt.Errorf("no %s of step %d", name, step)
+	})
+}
+
+// lineOf is what a fitted view makes of a line.
+func lineOf(f *Fitted, i int, line []float64) ([]float64, error) {
+	var at []uint32
+	var val []float64
+	for j, v := range line {
+		if v != 0 {
+			at, val = append(at, uint32(j)), append(val, v)
+		}
+	}
+	s := make([]float64, len(val))
+	p, err := f.Line(int64(i), at, val, s)
+	b := make([]float64, len(line))
+	for k, j := range at {
+		b[j] = s[k]
+	}
+	for t, q := range f.Q() {
+		for j := range b {
+			b[j] += p[t] * q[j]
+		}
+	}
+	return b, err
+}
+
+// sameLines compares all lines of a matrix, seen one by one, with what its view is.
+func sameLines(t *testing.T, f *Fitted, axis string, a, want *mat.Dense) {
+	t.Helper()
+	lines := along(axis, want)
+	scale := mat.Norm(want, 2)
+	for i, line := range along(axis, a) {
+		b, err := lineOf(f, i, line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, v := range b {
+			if !(math.Abs(v-lines[i][j]) <= 1e-12*scale) && scale > 1e-12 {
+				t.Fatalf("%s %d, element %d: %v, want %v", axis, i, j, v, lines[i][j])
+			}
+		}
+	}
+}
+
+// TestFittedRows: the rows of a matrix, as new ones seen by what its view has kept in either orientation, are those of the view.
+// Columns are, too, where nothing is needed of the rows.
+func TestFittedRows(t *testing.T) {
+	byColumn, count := 0, 150
+	if testing.Short() {
+		count = 50
+	}
+	texts := slices.Concat(early, middle, late, []string{"log1p · drop=columns,count<4 · pca", "drop=rows,count<4 · tfidf", "keep=columns,hvg:9 · pca-scaled", "keep=rows,hvg:9 · normalize=columns"})
+	for seed := range count {
+		r := rand.New(rand.NewPCG(uint64(seed), 5))
+		text, a, transposed := randomPipeline(r), randomMatrix(r), r.IntN(2) == 0
+		if seed < len(texts) {
+			text = texts[seed]
+		}
+		p, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
+		if err != nil {
+			continue // a pipeline that makes entries no numbers
+		}
+		want := reference(p, a)
+		if strings.Contains(text, "hvg") { // the reference is for columns that all have entries
+			m, err := stream.NewFrom(v, stream.Options{Workers: 2, Width: 50})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = dense(t, m, transposed)
+		}
+		t.Run(fmt.Sprintf("%d %s", seed, text), func(t *testing.T) {
+			if !strings.Contains(text, "rows,hvg") {
+				f, err := fittedTo(a, v, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameLines(t, f, "rows", a, want)
+			}
+			f, err := fittedTo(a, v, true)
+			if err != nil {
+				if !strings.Contains(err.Error(), "needs a number of each of the rows of the matrix, and these are not kept") {
+					t.Error(err)
+				}
+				return
+			}
+			if strings.Contains(text, "columns,hvg") {
+				return
+			}
+			byColumn++
+			sameLines(t, f, "columns", a, want)
+		})
+	}
+	if byColumn < 20 {
+		t.Errorf("%d views of columns", byColumn)
+	}
+}
+
+// TestFittedMask: new lines are none of those that a step has left out, but columns are as they were.
+func TestFittedMask(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	a := randomMatrix(r)
+	rows, cols := a.Dims()
+	kept := make([]bool, rows)
+	kept[1] = true
+	v, err := New(t.Context(), inMemory(a, true), resolved(t, "keep=rows,some", kept), true, stream.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := fittedTo(a, v, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameLines(t, f, "rows", a, a)
+	if f, err = fittedTo(a, v, true); err != nil {
+		t.Fatal(err)
+	}
+	want := mat.NewDense(rows, cols, nil)
+	want.SetRow(1, a.RawRowView(1))
+	sameLines(t, f, "columns", a, want)
+}
+
+// TestFittedRefuses: a value that becomes no number is told with its step, and statistics that do not fit are.
+func TestFittedRefuses(t *testing.T) {
+	p, err := Parse("multiply=2 · log1p · normalize=rows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range []bool{false, true} {
+		f, err := Fit(p[:2], 9, 9, columns, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e *ValueError
+		if _, err := lineOf(f, 4, []float64{1, 0, -2, 3}); !errors.As(err, &e) || e.Step.Name != "log1p" || e.Value != -4 || e.Row != 4 && !columns || e.Col != 4 && columns {
+			t.Errorf("%v", err)
+		}
+	}
+	p, err = Parse("tfidf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Fit(p, 5, 4, false, func(_ int, name string, n int64) ([]float64, error) {
+		if name != "idf" || n != 4 {
+			t.Errorf("%s, %d", name, n)
+		}
+		return []float64{1, 2}, nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "2 numbers, not 4") {
+		t.Error(err)
+	}
+}
