@@ -23,6 +23,7 @@ type Options struct {
 	Seen       bool                    // columns that a row has an entry in are for it, too
 	By         Scoring                 // what scores are
 	Memory     int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory
+	Reserve    int64                   // of it, that the caller has
 	Workers    int                     // 0: all processors
 	Progress   func(done, total int64) // is told of rows; may be nil
 }
@@ -80,7 +81,7 @@ func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) 
 		return nil, fmt.Errorf("%s: a factorisation without triplets, or of no rows, has no scores", store.Path())
 	}
 	block := store.MaxBlock()
-	taken := history.Bytes(store) + int64(r.Workers)*store.DecodedSize(block.Rows, block.NNZ)
+	taken := o.Reserve + history.Bytes(store) + int64(r.Workers)*store.DecodedSize(block.Rows, block.NNZ)
 	var left int64
 	var err error
 	r.block, left, err = r.columns.plan(r.Memory, taken, 2*int64(8*len(f.Sigma)+16*r.N+40), r.Workers)

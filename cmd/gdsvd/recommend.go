@@ -1,0 +1,316 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/recommend"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// maxIDs bounds the size of a file with ids.
+const maxIDs = 1 << 30
+
+var scorings = []ui.Choice[recommend.Scoring]{{Name: "auto", Value: recommend.Auto}, {Name: "model", Value: recommend.Model}, {Name: "history", Value: recommend.History}}
+
+// recommendFlags are those of recommend.
+type recommendFlags struct {
+	recommend.Options
+	store, rows, candidates, out string
+	excludeSeen, force           bool
+}
+
+func (a *app) recommendCommand() *cobra.Command {
+	var o recommendFlags
+	cmd := &cobra.Command{
+		Use:   "recommend OUT --store STORE",
+		Short: "The best columns for rows, from a result",
+		Long: `recommend finds for each row the columns with the highest scores, exactly; of equal
+scores the columns that come first. It leaves out those that the row has an entry in, unless
+with --exclude-seen=false, and rows that have no entries.
+
+The score of row i and column j is u_iᵀ Σ v_j (model), or hᵀV v_j with the entries h of the
+row (history), each 1 where the view begins with binary. auto takes history where the view weights
+columns, as recsys does.
+
+With -o FILE it writes row, column, rank, score and titles as FILE.csv or FILE.jsonl;
+without, it prints a table.` + "\n" + ui.ExitHelp,
+		Example: `  gdsvd svd ratings.csr -k 50 --view recsys -o ratings.svd
+  gdsvd recommend ratings.svd --store ratings.csr --rows 1,7 -n 10
+  gdsvd recommend ratings.svd --store ratings.csr -o recs.csv`,
+		Args:              oneArgument("OUT"),
+		ValidArgsFunction: directories,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.store == "":
+				return ui.Usagef(cmd, "no STORE: give the one that the result is of with --store")
+			case o.N < 1:
+				return ui.Usagef(cmd, "-n %d: at least 1 recommendation is wanted", o.N)
+			case o.Workers < 0:
+				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
+			case o.out == "" && o.rows == "all":
+				return ui.Usagef(cmd, "--rows all prints too much: name some rows, or a file to write with -o")
+			}
+			if o.out != "" {
+				if _, err := recommend.FormatOf(o.out); err != nil {
+					return ui.Usagef(cmd, "-o %v", err)
+				}
+			}
+			o.Seen = !o.excludeSeen
+			return a.recommend(cmd, args[0], &o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.store, "store", "", "the `STORE` that the result is of")
+	f.StringVar(&o.rows, "rows", "all", "`ROWS` to recommend to: ids with commas between them, a file with one a line, or all")
+	f.IntVarP(&o.N, "number", "n", 20, "recommend `N` columns to each row at most")
+	f.BoolVar(&o.excludeSeen, "exclude-seen", true, "leave out columns that the row has an entry in")
+	f.StringVar(&o.candidates, "candidates", "", "recommend only columns whose ids `FILE` has, one a line")
+	ui.ChoiceFlag(cmd, f, &o.By, "scores", "", recommend.Auto, scorings, "what scores are")
+	f.StringVarP(&o.out, "out", "o", "", "the `FILE`.csv or FILE.jsonl to write")
+	f.BoolVar(&o.force, "force", false, "replace an existing FILE, in one step at the end")
+	addBudgetFlags(f, &o.Memory, &o.Workers)
+	return cmd
+}
+
+// addBudgetFlags adds --memory and --workers.
+func addBudgetFlags(f *pflag.FlagSet, memory *int64, workers *int) {
+	f.IntVar(workers, "workers", 0, "compute with `N` threads (0: all processors); what is found does not depend on it")
+	f.Var(ui.Size(memory, true), "memory", "memory to stay within, such as 512M or 2GiB; auto takes 60 % of what is available")
+}
+
+// named is a result with the names of its rows and columns.
+type named struct {
+	*factor.Result
+	rows, cols *factor.Names
+}
+
+// openNamed opens a result and the names of its sides.
+func (a *app) openNamed(ctx context.Context, dir string) (r *named, err error) {
+	r = new(named)
+	if r.Result, err = factor.OpenFS(a.fsys, dir); err != nil {
+		return nil, err
+	}
+	if r.rows, err = r.RowNames(ctx); err != nil {
+		return nil, err
+	}
+	if r.cols, err = r.ColNames(ctx); err != nil {
+		return nil, errors.Join(err, r.rows.Close())
+	}
+	return r, nil
+}
+
+func (r *named) close() error { return errors.Join(r.rows.Close(), r.cols.Close()) }
+
+// idsOf reads the ids of a flag: those of a file, if there is one of that name, or with commas between them.
+func (a *app) idsOf(flag, text string) ([]string, error) {
+	if _, err := a.fsys.Stat(text); err != nil {
+		return strings.Split(text, ","), nil
+	}
+	b, err := vfs.ReadFile(a.fsys, text, maxIDs)
+	if err != nil {
+		return nil, err
+	}
+	ids := recommend.ParseIDs(b)
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("%s %s: the file has no ids: give one a line", flag, text)
+	}
+	return ids, nil
+}
+
+// numbersOf are the numbers of the ids of a flag, nil for all.
+func (a *app) numbersOf(names *factor.Names, what, flag, text string) ([]int64, error) {
+	if text == "all" {
+		return nil, nil
+	}
+	ids, err := a.idsOf(flag, text)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := recommend.Numbers(names, what, ids)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	if own, err := names.Index(text); err == nil && own >= 0 && (len(ids) != 1 || ids[0] != text) {
+		return nil, fmt.Errorf("%s %s is the id of a %s, and a file or a list of ids: move the file, or write ./%s for it, or the id into a file", flag, text, what, text)
+	}
+	return numbers, nil
+}
+
+func (a *app) recommend(cmd *cobra.Command, dir string, o *recommendFlags) (err error) {
+	ctx := cmd.Context()
+	o.Memory = a.budget(o.Memory)
+	defer limitHeap(unplanned(o.Memory))()
+	r, err := a.openNamed(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	store, err := a.openStore(o.store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := recommend.Belongs(r.Result, store); err != nil {
+		return err
+	}
+	if o.Rows, err = a.numbersOf(r.rows, "row", "--rows", o.rows); err != nil {
+		return err
+	}
+	if o.candidates != "" {
+		numbers, err := a.numbersOf(r.cols, "column", "--candidates", o.candidates)
+		if err != nil {
+			return err
+		}
+		for _, n := range numbers {
+			o.Candidates = append(o.Candidates, uint32(n))
+		}
+	}
+	f, err := recommend.Of(r.Result)
+	if err != nil {
+		return err
+	}
+	a.display.Begin("recommend")
+	defer a.display.End()
+	o.Progress = a.counted("rows")
+	if o.out == "" {
+		return a.printRecommended(ctx, r, store, f, o)
+	}
+	var s *recommend.Summary
+	err = replaceFile(o.out, o.force, func(w io.Writer) error {
+		format, err := recommend.FormatOf(o.out)
+		if err != nil {
+			return err
+		}
+		out := recommend.NewWriter(w, format, r.rows, r.cols)
+		o.Reserve = recommend.WriterBytes
+		if s, err = recommend.Rows(ctx, f, store, o.Options, out.Row); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
+	if err != nil {
+		return err
+	}
+	a.display.End()
+	if a.json {
+		return a.printJSON(struct {
+			File string `json:"file"`
+			*recommend.Summary
+		}{o.out, s})
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: %d recommendations for %d rows%s\n", o.out, s.Items, s.Rows, left(s))
+	return err
+}
+
+// left says which rows have none, or fewer than were asked for.
+func left(s *recommend.Summary) (text string) {
+	if s.Empty > 0 {
+		text += fmt.Sprintf("; %d rows have no entries, and none", s.Empty)
+	}
+	if s.Short > 0 {
+		text += fmt.Sprintf("; %d rows have fewer than was asked for", s.Short)
+	}
+	return text
+}
+
+// counted is progress in numbers of something.
+func (a *app) counted(what string) func(done, total int64) {
+	return func(done, total int64) {
+		a.display.Update(ui.State{Done: done, Total: total, Text: fmt.Sprintf("%d of %d %s", done, total, what)})
+	}
+}
+
+// scored is a name with its score.
+type scored struct {
+	factor.Name
+	Score float64 `json:"score"`
+}
+
+// scoredOf names items.
+func scoredOf(names *factor.Names, items []recommend.Item) ([]scored, error) {
+	all := []scored{}
+	for _, item := range items {
+		name, err := names.At(int64(item.Index))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, scored{name, item.Score})
+	}
+	return all, nil
+}
+
+// ranking is something with what is best for it.
+type ranking struct {
+	factor.Name
+	Best []scored `json:"best"`
+}
+
+// rankings prints a table for each ranking as they come, or one JSON object of all. what has them, and of is what they are of.
+type rankings struct {
+	a        *app
+	what, of string
+	n        int
+	all      []ranking // under --json
+}
+
+func (a *app) rankings(what, of string) *rankings {
+	return &rankings{a: a, what: what, of: of, all: []ranking{}}
+}
+
+func (p *rankings) add(r ranking) error {
+	if p.a.json {
+		p.all = append(p.all, r)
+		return nil
+	}
+	w := tabwriter.NewWriter(p.a.stdout, 0, 0, 2, ' ', 0)
+	if p.n++; p.n > 1 {
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "%s %v\nrank\tscore\t%s\n", p.what, r.Name, p.of)
+	for j, x := range r.Best {
+		fmt.Fprintf(w, "%d\t%.6g\t%v\n", j+1, x.Score, x.Name)
+	}
+	return w.Flush()
+}
+
+// end prints what is left.
+func (p *rankings) end() error {
+	if p.a.display.End(); p.a.json {
+		return p.a.printJSON(map[string]any{"rankings": p.all})
+	}
+	return nil
+}
+
+// printRecommended prints a table for each row.
+func (a *app) printRecommended(ctx context.Context, r *named, store *csr.Store, f *recommend.Factorisation, o *recommendFlags) error {
+	out := a.rankings("row", "column")
+	s, err := recommend.Rows(ctx, f, store, o.Options, func(row int64, items []recommend.Item) error {
+		name, err := r.rows.At(row)
+		if err != nil {
+			return err
+		}
+		best, err := scoredOf(r.cols, items)
+		return errors.Join(err, out.add(ranking{name, best}))
+	})
+	if err != nil {
+		return err
+	}
+	if err := out.end(); err != nil {
+		return err
+	}
+	if s.Empty > 0 {
+		return fmt.Errorf("--rows %s: %d of %d rows have no entries, and nothing to recommend from: leave them out", o.rows, s.Empty, len(o.Rows))
+	}
+	return nil
+}
