@@ -139,7 +139,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 
 	root.AddCommand(
 		a.sniffCommand(), a.ingestCommand(), a.appendCommand(), a.svdCommand(), a.infoCommand(), a.viewCommand(), a.statsCommand(), a.checkCommand(), a.exportCommand(),
-		a.recommendCommand(), a.similarCommand(), a.topicsCommand(),
+		a.recommendCommand(), a.similarCommand(), a.topicsCommand(), a.evalCommand(),
 		a.demoCommand(), a.generateCommand(), a.versionCommand(),
 	)
 	return root

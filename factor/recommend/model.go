@@ -2,6 +2,7 @@ package recommend
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -54,15 +55,18 @@ func Belongs(r *factor.Result, store *csr.Store) error {
 	return nil
 }
 
+// Weighted tells whether a view weights columns, so that Auto is History.
+func Weighted(p view.Pipeline) bool {
+	return slices.ContainsFunc(p, func(s view.Step) bool { return s.Name == "weight" && s.Axis == "columns" })
+}
+
 // scoring is how the rows are scored if nothing is said of it.
 func (f *Factorisation) scoring(s Scoring) Scoring {
-	if s != Auto {
+	switch {
+	case s != Auto:
 		return s
-	}
-	for _, step := range f.View {
-		if step.Name == "weight" && step.Axis == "columns" {
-			return History
-		}
+	case Weighted(f.View):
+		return History
 	}
 	return Model
 }

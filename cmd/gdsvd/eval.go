@@ -1,0 +1,184 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor/evaluate"
+	"github.com/gdsvd/gdsvd/ingest"
+)
+
+// evalFlags are those of eval.
+type evalFlags struct {
+	evaluate.Options
+	train, test, metrics, folds string
+	views                       []string
+	ranks                       []int
+	relevant                    float64
+}
+
+func (a *app) evalCommand() *cobra.Command {
+	var o evalFlags
+	cmd := &cobra.Command{
+		Use:   "eval --train STORE --test STORE.test",
+		Short: "Judge views and ranks by entries that were held out",
+		Long: `eval factorises the training store through each view, and judges the lists and the
+predictions of as many triplets as each -k says by the entries of the test store, which
+ingest --holdout has made beside it. Popularity, and for ratings the mean and damped biases, are
+judged beside them. Intervals have 95 % of 400 bootstrap replicates over users.
+
+recall@K is hits/min(K, T) of a user with T relevant columns, ndcg@K is over that of the best
+list; both of them as in Liang et al. 2018. The package factor/evaluate has all formulas.
+
+With --folds users:0.1 a tenth of the users is no part of the matrix: they are folded in by their
+entries of the training store, and they alone are judged.` + "\n" + ui.ExitHelp,
+		Example: `  gdsvd ingest ratings.dat -o ratings.csr --holdout random:0.2
+  gdsvd eval --train ratings.csr --test ratings.csr.test --views recsys,none -k 10,50
+  gdsvd eval --train ratings.csr --test ratings.csr.test --views bias=both --metrics rmse,mae`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.checkEval(cmd, &o); err != nil {
+				return err
+			}
+			return a.eval(cmd, &o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.train, "train", "", "the `STORE` to train with")
+	f.StringVar(&o.test, "test", "", "the `STORE` of what was held out (default that of --train with "+ingest.TestSuffix+")")
+	f.StringSliceVar(&o.views, "views", []string{"recsys"}, "`VIEWS` to compare; none is the store as it is; give the flag again for a view with a comma")
+	f.IntSliceVarP(&o.ranks, "rank", "k", []int{10, 50, 100}, "numbers of triplets to compare: `K,…`")
+	f.StringVar(&o.metrics, "metrics", "recall@20,precision@10,ndcg@20,map@10,coverage", "`METRICS` to compute: recall, precision, ndcg and map with @K, coverage, rmse, mae")
+	f.Float64Var(&o.relevant, "relevant", math.NaN(), "entries of the test store count from the value `T` on; without, all do")
+	f.StringVar(&o.folds, "folds", "", "judge users who are no part of the training: `users:SHARE`")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of the users that are held out, and of the bootstrap")
+	addBudgetFlags(f, &o.Memory, &o.Workers)
+	return cmd
+}
+
+// checkEval reads the flags.
+func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
+	switch {
+	case o.train == "":
+		return ui.Usagef(cmd, "no STORE to train with: give one with --train")
+	case o.Workers < 0:
+		return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
+	case cmd.Flags().Changed("relevant"):
+		if math.IsNaN(o.relevant) || math.IsInf(o.relevant, 0) {
+			return ui.Usagef(cmd, "--relevant %g: want a number", o.relevant)
+		}
+		o.Relevant = &o.relevant
+	}
+	if o.test == "" {
+		o.test = strings.TrimSuffix(o.train, "/") + ingest.TestSuffix
+	}
+	if o.Metrics, err = evaluate.ParseMetrics(o.metrics); err != nil {
+		return ui.Usagef(cmd, "--metrics: %v", err)
+	}
+	if share, ok := strings.CutPrefix(o.folds, "users:"); o.folds != "" {
+		if o.Users, err = strconv.ParseFloat(share, 64); !ok || err != nil || !(o.Users > 0 && o.Users < 1) {
+			return ui.Usagef(cmd, "--folds %q: want users:SHARE with a share between 0 and 1, such as users:0.1", o.folds)
+		}
+	}
+	for _, text := range o.views {
+		v := evaluate.View{Name: text}
+		if text != "none" {
+			if v.Pipeline, err = a.readView(cmd, text); err != nil {
+				return err
+			}
+		}
+		o.Views = append(o.Views, v)
+	}
+	for _, k := range o.ranks {
+		if k < 1 {
+			return ui.Usagef(cmd, "-k %d: at least 1 triplet is wanted", k)
+		}
+		if !slices.Contains(o.Ranks, k) {
+			o.Ranks = append(o.Ranks, k)
+		}
+	}
+	slices.Sort(o.Ranks)
+	return nil
+}
+
+func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
+	o.Memory = a.budget(o.Memory)
+	defer limitHeap(unplanned(o.Memory))()
+	train, err := a.openStore(o.train)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, train.Close()) }()
+	test, err := a.openStore(o.test)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, test.Close()) }()
+	if o.Dir, err = os.MkdirTemp("", "gdsvd-eval-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
+	o.FS = a.fsys
+	a.display.Begin("eval")
+	defer a.display.End()
+	o.Progress = func(what string, done, total float64) {
+		a.display.Update(ui.State{Done: int64(done), Total: int64(total), Text: what})
+	}
+	r, err := evaluate.Run(cmd.Context(), train, test, o.Options)
+	if err != nil {
+		return err
+	}
+	a.display.End()
+	if a.json {
+		return a.printJSON(r)
+	}
+	return a.printEvaluated(r, o.Metrics)
+}
+
+// printEvaluated prints a line for each model, and notes.
+func (a *app) printEvaluated(r *evaluate.Report, metrics []evaluate.Metric) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "model")
+	for _, m := range metrics {
+		fmt.Fprintf(w, "\t%v", m)
+	}
+	fmt.Fprintln(w)
+	for _, m := range r.Models {
+		fmt.Fprint(w, m.Name)
+		for _, s := range m.Scores {
+			switch v := float64(s.Value); {
+			case math.IsNaN(v):
+				fmt.Fprint(w, "\t–")
+			case math.IsNaN(float64(s.Low)):
+				fmt.Fprintf(w, "\t%.3f", v)
+			default:
+				fmt.Fprintf(w, "\t%.3f ±%.3f", v, float64(s.High-s.Low)/2)
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	out := &errWriter{w: a.stdout}
+	out.printf("\n%d users of %d with entries in %s and %s; ± is half of the interval with 95 %% of the replicates\n", r.Users, r.Rows, r.Train, r.Test)
+	if r.Folded > 0 {
+		out.printf("these users, %.3g %% of all, were no part of the training and are folded in\n", 100*r.Folded)
+	}
+	if r.NoTrain > 0 {
+		out.printf("%d users have entries in the test store only, and are left out\n", r.NoTrain)
+	}
+	for _, note := range r.Notes {
+		out.printf("%s\n", note)
+	}
+	return out.err
+}

@@ -1,0 +1,214 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/history"
+	"github.com/gdsvd/gdsvd/internal/mix"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// fits is an error unless two stores have the same rows and columns.
+func fits(train, test *csr.Store) error {
+	rows, cols := factor.Dims(train)
+	if r, c := factor.Dims(test); r != rows || c != cols {
+		return fmt.Errorf("%s is %d × %d, %s is %d × %d: want the two stores that one ingest --holdout has made", train.Path(), rows, cols, test.Path(), r, c)
+	}
+	a, b := train.Manifest().IDs, test.Manifest().IDs
+	if test.Transposed() != train.Transposed() {
+		b.Rows, b.Cols = b.Cols, b.Rows
+	}
+	for _, side := range [][2]*csr.IDFile{{a.Rows, b.Rows}, {a.Cols, b.Cols}} {
+		x, y := side[0], side[1]
+		if (x == nil) != (y == nil) || x != nil && (x.Kind != y.Kind || x.Count != y.Count || x.CRC != y.CRC) {
+			return fmt.Errorf("%s and %s have other ids: want the two stores that one ingest --holdout has made", train.Path(), test.Path())
+		}
+	}
+	return nil
+}
+
+// heldOut tells whether a user is no part of the training, which a share of them is not.
+func heldOut(seed uint64, user int64, share float64) bool {
+	return float64(mix.Next(mix.Next(seed)+uint64(user)*mix.Golden)>>11)*0x1p-53 < share
+}
+
+// columns are sums over the entries of the training.
+type columns struct {
+	counts, sums []float64 // of each column
+	entries, sum float64
+}
+
+func (c *columns) mean() float64 {
+	if c.entries == 0 {
+		return 0
+	}
+	return c.sum / c.entries
+}
+
+// batchRows is how many rows are read at a time.
+const batchRows = 1 << 13
+
+// eachBatch calls f with some of the rows after the other, and their entries in the stores that are read.
+func eachBatch(ctx context.Context, rows []int64, total int64, entries int64, readers []*history.Reader, f func(rows []int64, of []*history.Rows) error) error {
+	if rows != nil {
+		total = int64(len(rows))
+	}
+	of := make([]*history.Rows, len(readers))
+	for done := int64(0); done < total; {
+		n := min(total-done, batchRows)
+		some := rows
+		if rows == nil {
+			some = history.All(done, n)
+		} else {
+			some = rows[done : done+n]
+		}
+		for i, r := range readers {
+			var err error
+			if of[i], err = r.Read(ctx, some, entries); err != nil {
+				return err
+			}
+			some = some[:of[i].Len()]
+		}
+		if err := f(some, of); err != nil {
+			return err
+		}
+		done += int64(len(some))
+	}
+	return nil
+}
+
+// sumColumns sums up what the training has.
+func (e *evaluation) sumColumns(ctx context.Context) error {
+	e.columns = columns{counts: make([]float64, e.cols), sums: make([]float64, e.cols)}
+	return eachBatch(ctx, nil, e.rows, e.entries, []*history.Reader{e.train}, func(rows []int64, of []*history.Rows) error {
+		for i, row := range rows {
+			if e.Users > 0 && heldOut(e.Seed, row, e.Users) {
+				continue
+			}
+			cols, vals := of[0].Row(i)
+			for p, c := range cols {
+				e.columns.counts[c]++
+				e.columns.sums[c] += vals[p]
+				e.columns.sum += vals[p]
+			}
+			e.columns.entries += float64(len(cols))
+		}
+		return nil
+	})
+}
+
+// offset is what a bias step takes off entries: the mean and, if they are wanted, those of columns and rows.
+type offset struct {
+	*columns
+	ofCols, ofRows bool
+	damping        float64
+}
+
+// column is the bias of a column.
+func (o offset) column(j uint32) float64 {
+	if n := o.counts[j]; o.ofCols && n > 0 {
+		return (o.sums[j] - n*o.mean()) / (n + o.damping)
+	}
+	return 0
+}
+
+// row is the bias of a row with these entries.
+func (o offset) row(cols []uint32, vals []float64) float64 {
+	if !o.ofRows || len(cols) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for p, c := range cols {
+		sum += vals[p] - o.mean() - o.column(c)
+	}
+	return sum / (float64(len(cols)) + o.damping)
+}
+
+// cursor goes through the rows of the test store.
+type cursor struct {
+	ctx      context.Context
+	reader   *history.Reader
+	rows     []int64 // that are left; nil: all from next on
+	all      bool
+	next     int64
+	total    int64
+	relevant float64
+	batch    []int64
+	at       int
+	of       *history.Rows
+	entries  int64
+	buf      []uint32
+	missed   int64 // rows with relevant columns that were passed over
+}
+
+// to returns the relevant columns of a row; rows are asked for in ascending order.
+func (c *cursor) to(row int64) ([]uint32, error) {
+	for {
+		for ; c.at < len(c.batch); c.at++ {
+			if c.batch[c.at] > row {
+				return nil, nil
+			}
+			if relevant := c.relevantOf(c.at); c.batch[c.at] == row {
+				c.at++
+				return relevant, nil
+			} else if len(relevant) > 0 {
+				c.missed++
+			}
+		}
+		if err := c.read(); err != nil || len(c.batch) == 0 {
+			return nil, err
+		}
+	}
+}
+
+// finish goes to the end.
+func (c *cursor) finish() error {
+	_, err := c.to(math.MaxInt64)
+	return err
+}
+
+func (c *cursor) relevantOf(i int) []uint32 {
+	cols, vals := c.of.Row(i)
+	if math.IsInf(c.relevant, -1) {
+		return cols
+	}
+	c.buf = c.buf[:0]
+	for p, col := range cols {
+		if vals[p] >= c.relevant {
+			c.buf = append(c.buf, col)
+		}
+	}
+	return c.buf
+}
+
+func (c *cursor) read() (err error) {
+	if c.all {
+		c.batch = history.All(c.next, min(batchRows, c.total-c.next))
+	} else {
+		c.batch = c.rows[:min(batchRows, len(c.rows))]
+	}
+	if c.at = 0; len(c.batch) == 0 {
+		return nil
+	}
+	if c.of, err = c.reader.Read(c.ctx, c.batch, c.entries); err != nil {
+		return err
+	}
+	c.batch = c.batch[:c.of.Len()]
+	if c.next += int64(len(c.batch)); !c.all {
+		c.rows = c.rows[len(c.batch):]
+	}
+	return nil
+}
+
+// open prepares to read both stores.
+func (e *evaluation) open(ctx context.Context, train, test *csr.Store) (err error) {
+	o := stream.Options{Memory: e.Memory, Workers: e.Workers}
+	if e.train, err = history.New(ctx, train, o); err == nil {
+		e.test, err = history.New(ctx, test, o)
+	}
+	return err
+}

@@ -1,0 +1,275 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/history"
+	"github.com/gdsvd/gdsvd/factor/recommend"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// View is what a store is seen through, and what people call it.
+type View struct {
+	Name     string
+	Pipeline view.Pipeline // empty: the store as it is
+}
+
+// Options of Run. Views, Ranks, Metrics and Dir are wanted.
+type Options struct {
+	Views    []View
+	Ranks    []int // numbers of triplets
+	Metrics  []Metric
+	Dir      string                                 // a directory for the factorisations, which are removed
+	Relevant *float64                               // least value of a relevant entry of the test store; nil: all are
+	Users    float64                                // share of the users that are folded in; 0: the users that there are
+	Seed     uint64                                 // of the users that are held out, and of the replicates
+	Memory   int64                                  // budget of the whole process in bytes; 0: factor.DefaultMemory
+	Workers  int                                    // 0: all processors
+	FS       vfs.FS                                 // nil: the operating system's
+	Progress func(what string, done, total float64) // may be nil
+}
+
+// Report is what Run has found.
+type Report struct {
+	Train   string   `json:"train"`
+	Test    string   `json:"test"`
+	Rows    int64    `json:"rows"`
+	Cols    int64    `json:"cols"`
+	Users   int64    `json:"users"`           // with entries in both stores, that metrics of lists are of
+	NoTrain int64    `json:"users_not_train"` // with relevant entries of the test store only, who are left out
+	Folded  float64  `json:"folded_in,omitempty"`
+	Seed    uint64   `json:"seed"`
+	Models  []*Model `json:"models"`
+	Notes   []string `json:"notes"` // that people should know
+}
+
+// Model is a model with its metrics.
+type Model struct {
+	Name     string  `json:"model"`
+	View     string  `json:"view,omitempty"`
+	K        int     `json:"k,omitempty"` // number of triplets
+	Baseline bool    `json:"baseline,omitempty"`
+	Scores   []Score `json:"scores"`
+
+	ratios  []ratio // of each metric
+	covered [][]bool
+}
+
+// Score is a metric of a model; no number where the metric makes no sense.
+type Score struct {
+	Metric string        `json:"metric"`
+	Value  factor.Number `json:"value"`
+	Low    factor.Number `json:"low"` // of the interval that has 95 % of the replicates
+	High   factor.Number `json:"high"`
+}
+
+// evaluation is one call of Run.
+type evaluation struct {
+	Options
+	rows, cols    int64
+	trainStore    *csr.Store
+	train, test   *history.Reader
+	users         []int64 // that are judged; nil: all
+	entries       int64   // that are read at a time
+	columns       columns
+	lists, rating bool // there are metrics of these
+	longest       int
+	report        *Report
+}
+
+// damping is that of the baseline.
+const damping = 5
+
+// Run trains a factorisation of the training store for each view, and judges it, with as many of its triplets as each
+// rank says, by the test store.
+func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error) {
+	e := &evaluation{Options: o, trainStore: train}
+	e.Memory = cmp.Or(e.Memory, factor.DefaultMemory())
+	e.Workers = cmp.Or(e.Workers, runtime.GOMAXPROCS(0))
+	if e.FS == nil {
+		e.FS = vfs.OS
+	}
+	if e.Progress == nil {
+		e.Progress = func(string, float64, float64) {}
+	}
+	e.rows, e.cols = factor.Dims(train)
+	if err := e.validate(test); err != nil {
+		return nil, err
+	}
+	if err := e.open(ctx, train, test); err != nil {
+		return nil, err
+	}
+	e.report = &Report{Train: train.Path(), Test: test.Path(), Rows: e.rows, Cols: e.cols, Folded: e.Users, Seed: e.Seed, Notes: []string{}}
+	if e.Users > 0 {
+		for i := range e.rows {
+			if heldOut(e.Seed, i, e.Users) {
+				e.users = append(e.users, i)
+			}
+		}
+		if len(e.users) == 0 || int64(len(e.users)) == e.rows {
+			return nil, fmt.Errorf("a share %g of %d users is %d of them: want some users to train with and some to fold in", e.Users, e.rows, len(e.users))
+		}
+	}
+	if err := e.sumColumns(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.baselines(ctx); err != nil {
+		return nil, err
+	}
+	for _, v := range e.Views {
+		if err := e.view(ctx, v); err != nil {
+			return nil, err
+		}
+	}
+	if e.report.Users == 0 && e.lists {
+		return nil, fmt.Errorf("%s has no relevant entries of users that have entries in %s: nothing can be judged", test.Path(), train.Path())
+	}
+	e.finish()
+	return e.report, nil
+}
+
+func (e *evaluation) validate(test *csr.Store) error {
+	for _, m := range e.Metrics {
+		e.rating = e.rating || m.Rating()
+		e.lists = e.lists || !m.Rating()
+		e.longest = max(e.longest, m.K)
+		if int64(m.K) > e.cols {
+			return fmt.Errorf("%v: the matrix has only %d columns", m, e.cols)
+		}
+	}
+	e.entries = e.Memory / 8 / (4 * history.EntryBytes)
+	switch {
+	case len(e.Metrics) == 0 || len(e.Ranks) == 0:
+		return errors.New("evaluate: want at least one metric and one rank")
+	case e.Users < 0 || e.Users >= 1 || math.IsNaN(e.Users):
+		return fmt.Errorf("a share %g of the users: want one between 0 and 1", e.Users)
+	case e.cols > history.MaxColumns:
+		return fmt.Errorf("%s has %d columns: models are judged on %d at most", e.trainStore.Path(), e.cols, int64(history.MaxColumns))
+	}
+	for _, k := range e.Ranks {
+		if k < 1 || int64(k) > min(e.rows, e.cols) {
+			return fmt.Errorf("%d triplets: a %d × %d matrix has 1 to %d", k, e.rows, e.cols, min(e.rows, e.cols))
+		}
+	}
+	for _, v := range e.Views {
+		if e.Users > 0 && !e.foldable(v.Pipeline) {
+			return fmt.Errorf("users cannot be folded in with the view %s: its scores take numbers of the row that only the view makes; take recsys, none or one step bias", v.Name)
+		}
+	}
+	return fits(e.trainStore, test)
+}
+
+// foldable tells whether rows that are no part of the matrix have scores with a view.
+func (e *evaluation) foldable(p view.Pipeline) bool {
+	return len(p) == 0 || recommend.Weighted(p)
+}
+
+// model adds a model to the report.
+func (e *evaluation) model(m *Model) *Model {
+	m.ratios, m.covered = make([]ratio, len(e.Metrics)), make([][]bool, len(e.Metrics))
+	e.report.Models = append(e.report.Models, m)
+	return m
+}
+
+// baselines judges the models that are no factorisations.
+func (e *evaluation) baselines(ctx context.Context) error {
+	if e.lists {
+		popularity := e.model(&Model{Name: "popularity", Baseline: true})
+		if err := e.list(ctx, popularity, &recommend.Factorisation{
+			Rows: e.rows, Cols: e.cols, Sigma: []float64{1}, U: ones, V: e.columns.popularity,
+		}, recommend.Model); err != nil {
+			return err
+		}
+	}
+	if !e.rating {
+		return nil
+	}
+	mean := e.model(&Model{Name: "mean", Baseline: true})
+	biases := e.model(&Model{Name: fmt.Sprintf("biases, damping %d", damping), Baseline: true})
+	if err := e.rate(ctx, offset{columns: &e.columns}, nil, []*Model{mean}); err != nil {
+		return err
+	}
+	return e.rate(ctx, offset{&e.columns, true, true, damping}, nil, []*Model{biases})
+}
+
+// view trains a factorisation and judges it with each rank.
+func (e *evaluation) view(ctx context.Context, v View) error {
+	most := slices.Max(e.Ranks)
+	dir := filepath.Join(e.Dir, fmt.Sprintf("%d.svd", len(e.report.Models)))
+	p := v.Pipeline
+	if e.Users > 0 {
+		kept, err := e.kept()
+		if err != nil {
+			return err
+		}
+		p = append(kept, p...)
+	}
+	e.Progress("training "+v.Name, 0, 0)
+	r, err := factor.Run(ctx, e.trainStore, factor.Options{Rank: most, Dir: dir, View: p, Memory: e.Memory, Workers: e.Workers, FS: e.FS, Seed: e.Seed, CheckpointEvery: -1, Replace: true})
+	if err != nil {
+		return fmt.Errorf("training %s: %w", v.Name, err)
+	}
+	f, err := recommend.Of(r)
+	if err != nil {
+		return err
+	}
+	f.View = v.Pipeline
+	by := recommend.Auto
+	if len(v.Pipeline) == 0 {
+		by = recommend.History // the same, of users who are folded in, too
+	}
+	var models []*Model
+	for _, k := range e.Ranks {
+		m := e.model(&Model{Name: fmt.Sprintf("%s, k = %d", v.Name, k), View: v.Pipeline.String(), K: k})
+		models = append(models, m)
+		if !e.lists {
+			continue
+		}
+		some := *f
+		some.Sigma = f.Sigma[:k]
+		if err := e.list(ctx, m, &some, by); err != nil {
+			return err
+		}
+	}
+	if o, ok := e.predicts(v.Pipeline); ok && e.rating {
+		if err := e.rate(ctx, o, f, models); err != nil {
+			return err
+		}
+		if len(v.Pipeline) == 0 {
+			e.note("%s takes missing entries for zeros: it is a factorisation of the zero-filled matrix and does not predict ratings; --views 'bias=both' is of what is left of them when biases are taken off", v.Name)
+		}
+	}
+	return nil
+}
+
+func (e *evaluation) note(format string, args ...any) {
+	e.report.Notes = append(e.report.Notes, fmt.Sprintf(format, args...))
+}
+
+// kept is the step that takes the users who are folded in out of the matrix.
+func (e *evaluation) kept() (view.Pipeline, error) {
+	p, err := view.Parse("keep=rows,trained")
+	if err != nil {
+		return nil, err
+	}
+	return p.Resolve(func(int, string) (*view.Mask, error) {
+		kept := make([]bool, e.rows)
+		for i := range kept {
+			kept[i] = true
+		}
+		for _, i := range e.users {
+			kept[i] = false
+		}
+		return view.NewMask(kept), nil
+	})
+}

@@ -1,0 +1,147 @@
+package evaluate
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/recommend"
+)
+
+func ones(_ int64, rows *mat.Dense) error {
+	n, _ := rows.Dims()
+	for i := range n {
+		rows.Set(i, 0, 1)
+	}
+	return nil
+}
+
+// popularity are the numbers of entries of columns.
+func (c *columns) popularity(first int64, rows *mat.Dense) error {
+	n, _ := rows.Dims()
+	for i := range n {
+		rows.Set(i, 0, c.counts[first+int64(i)])
+	}
+	return nil
+}
+
+// list judges the lists of a model.
+func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisation, by recommend.Scoring) error {
+	test := &cursor{ctx: ctx, reader: e.test, rows: e.users, all: e.users == nil, total: e.rows, entries: e.entries, relevant: math.Inf(-1)}
+	if e.Relevant != nil {
+		test.relevant = *e.Relevant
+	}
+	for i, metric := range e.Metrics {
+		if metric.Kind == Coverage {
+			m.covered[i] = make([]bool, e.cols)
+		}
+	}
+	var counts [replicates]uint8
+	values := make([]float64, len(e.Metrics))
+	users := int64(0)
+	o := recommend.Options{
+		N: e.longest, Rows: e.users, By: by, Memory: e.Memory, Reserve: 16*e.cols + 24*e.entries, Workers: e.Workers,
+		Progress: func(done, total int64) { e.Progress(m.Name, float64(done), float64(total)) },
+	}
+	_, err := recommend.Rows(ctx, f, e.trainStore, o, func(row int64, items []recommend.Item) error {
+		for i, metric := range e.Metrics {
+			for _, item := range items[:min(len(items), metric.K)] {
+				if m.covered[i] != nil {
+					m.covered[i][item.Index] = true
+				}
+			}
+		}
+		relevant, err := test.to(row)
+		if err != nil || len(relevant) == 0 {
+			return err
+		}
+		users++
+		sample(&counts, e.Seed, row)
+		listed(values, e.Metrics, items, relevant)
+		for i, metric := range e.Metrics {
+			if metric.Kind < Coverage {
+				m.ratios[i].add(&counts, values[i], 1)
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = test.finish()
+	}
+	e.report.Users, e.report.NoTrain = users, test.missed
+	return err
+}
+
+// finish makes scores of sums, and compares models with the baselines.
+func (e *evaluation) finish() {
+	for _, m := range e.report.Models {
+		for i, metric := range e.Metrics {
+			m.Scores = append(m.Scores, m.score(i, metric, e.cols))
+		}
+	}
+	for _, m := range e.report.Models {
+		if m.Baseline {
+			continue
+		}
+		for i, metric := range e.Metrics {
+			e.compare(m, i, metric)
+		}
+	}
+}
+
+// score is metric i of a model.
+func (m *Model) score(i int, metric Metric, cols int64) Score {
+	none := factor.Number(math.NaN())
+	s := Score{metric.String(), none, none, none}
+	if metric.Kind == Coverage {
+		if m.covered[i] != nil {
+			n := 0
+			for _, has := range m.covered[i] {
+				if has {
+					n++
+				}
+			}
+			s.Value = factor.Number(float64(n) / float64(cols))
+		}
+		return s
+	}
+	if m.ratios[i].over > 0 {
+		value, all := m.ratios[i].values(metric.Kind == RMSE)
+		low, high := interval(all)
+		s.Value, s.Low, s.High = factor.Number(value), factor.Number(low), factor.Number(high)
+	}
+	return s
+}
+
+// compare says where a model is not better than the best baseline, in the same replicates.
+func (e *evaluation) compare(m *Model, i int, metric Metric) {
+	if metric.Kind == Coverage || m.ratios[i].over == 0 {
+		return
+	}
+	sign := 1.0
+	if metric.Rating() {
+		sign = -1 // less is better
+	}
+	root := metric.Kind == RMSE
+	value, all := m.ratios[i].values(root)
+	for _, b := range e.report.Models {
+		if !b.Baseline || b.ratios[i].over == 0 {
+			continue
+		}
+		than, others := b.ratios[i].values(root)
+		differences := slices.Clone(all)
+		for r := range min(len(differences), len(others)) {
+			differences[r] = sign * (differences[r] - others[r])
+		}
+		low, high := interval(differences)
+		switch {
+		case high < 0:
+			e.note("%s loses to the baseline %s in %v: %.4f against %.4f", m.Name, b.Name, metric, value, than)
+		case low <= 0:
+			e.note("%s cannot be told from the baseline %s in %v: %.4f against %.4f, and 95 %% of the replicates have differences of %.4f to %.4f", m.Name, b.Name, metric, value, than, sign*low, sign*high)
+		}
+	}
+}
