@@ -2,8 +2,9 @@ package evaluate
 
 import (
 	"context"
+	"fmt"
 	"math"
-	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -83,11 +84,10 @@ func (e *evaluation) finish() {
 		}
 	}
 	for _, m := range e.report.Models {
-		if m.Baseline {
-			continue
-		}
-		for i, metric := range e.Metrics {
-			e.compare(m, i, metric)
+		for _, b := range e.report.Models {
+			if !m.Baseline && b.Baseline {
+				e.compare(m, b)
+			}
 		}
 	}
 }
@@ -116,32 +116,32 @@ func (m *Model) score(i int, metric Metric, cols int64) Score {
 	return s
 }
 
-// compare says where a model is not better than the best baseline, in the same replicates.
-func (e *evaluation) compare(m *Model, i int, metric Metric) {
-	if metric.Kind == Coverage || m.ratios[i].over == 0 {
-		return
-	}
-	sign := 1.0
-	if metric.Rating() {
-		sign = -1 // less is better
-	}
-	root := metric.Kind == RMSE
-	value, all := m.ratios[i].values(root)
-	for _, b := range e.report.Models {
-		if !b.Baseline || b.ratios[i].over == 0 {
+// compare says where a model is not better than a baseline, in the same replicates.
+func (e *evaluation) compare(m, b *Model) {
+	var worse, even []string
+	for i, metric := range e.Metrics {
+		if metric.Kind == Coverage || m.ratios[i].over == 0 || b.ratios[i].over == 0 {
 			continue
 		}
-		than, others := b.ratios[i].values(root)
-		differences := slices.Clone(all)
-		for r := range min(len(differences), len(others)) {
-			differences[r] = sign * (differences[r] - others[r])
+		value, all := m.ratios[i].values(metric.Kind == RMSE)
+		than, others := b.ratios[i].values(metric.Kind == RMSE)
+		for r := range all { // the same replicates have users
+			if all[r] -= others[r]; metric.Rating() {
+				all[r] *= -1 // less is better
+			}
 		}
-		low, high := interval(differences)
-		switch {
+		text := fmt.Sprintf("%v (%.4f against %.4f)", metric, value, than)
+		switch low, high := interval(all); {
 		case high < 0:
-			e.note("%s loses to the baseline %s in %v: %.4f against %.4f", m.Name, b.Name, metric, value, than)
+			worse = append(worse, text)
 		case low <= 0:
-			e.note("%s cannot be told from the baseline %s in %v: %.4f against %.4f, and 95 %% of the replicates have differences of %.4f to %.4f", m.Name, b.Name, metric, value, than, sign*low, sign*high)
+			even = append(even, text)
 		}
+	}
+	if len(worse) > 0 {
+		e.note("%s loses to the baseline %s in %s", m.Name, b.Name, strings.Join(worse, ", "))
+	}
+	if len(even) > 0 {
+		e.note("%s cannot be told from the baseline %s in %s", m.Name, b.Name, strings.Join(even, ", "))
 	}
 }

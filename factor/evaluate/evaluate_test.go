@@ -1,0 +1,412 @@
+package evaluate
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// sample stores: ratings of rows × cols with some structure, of which a fifth is held out. Row 3 has no entries in
+// train, row 5 none in test.
+func halves(t testing.TB, seed uint64, rows, cols int, transposed bool) (a, b *mat.Dense, train, test *csr.Store) {
+	r := rand.New(rand.NewPCG(seed, 9))
+	a, b = mat.NewDense(rows, cols, nil), mat.NewDense(rows, cols, nil)
+	for i := range rows {
+		for j := range cols {
+			if r.Float64() > 0.6/(1+float64(j)/8)+0.3*float64((i+j)%3/2) {
+				continue
+			}
+			to := a
+			if r.IntN(5) == 0 {
+				to = b
+			}
+			to.Set(i, j, float64(1+r.IntN(5)))
+		}
+	}
+	for j := range cols {
+		a.Set(3, j, 0)
+		b.Set(5, j, 0)
+	}
+	b.Set(3, 1, 4)
+	store := func(m *mat.Dense) *csr.Store {
+		if transposed {
+			return csrtest.FromDense(t, m.T(), csr.CreateOptions{Transposed: true})
+		}
+		return csrtest.FromDense(t, m, csr.CreateOptions{})
+	}
+	return a, b, store(a), store(b)
+}
+
+// naive are the metrics by their definitions, of scores of all rows and columns.
+func naive(a, b *mat.Dense, scores func(i, j int) float64, judged func(i int) bool, m Metric, relevant float64) float64 {
+	rows, cols := a.Dims()
+	sum, users := 0.0, 0.0
+	covered := map[int]bool{}
+	for i := range rows {
+		var list, test []int
+		seen := 0
+		for j := range cols {
+			if a.At(i, j) != 0 {
+				seen++
+			} else {
+				list = append(list, j)
+			}
+			if b.At(i, j) != 0 && b.At(i, j) >= relevant {
+				test = append(test, j)
+			}
+		}
+		if seen == 0 || !judged(i) {
+			continue
+		}
+		slices.SortFunc(list, func(x, y int) int { return cmp.Or(cmp.Compare(scores(i, y), scores(i, x)), x-y) })
+		list = list[:min(len(list), m.K)]
+		for _, j := range list {
+			covered[j] = true
+		}
+		if len(test) == 0 {
+			continue
+		}
+		users++
+		hit := func(place int) float64 {
+			if place < len(list) && slices.Contains(test, list[place]) {
+				return 1
+			}
+			return 0
+		}
+		hits, dcg, ideal, ap := 0.0, 0.0, 0.0, 0.0
+		for p := range m.K {
+			hits += hit(p)
+			dcg += hit(p) * math.Ln2 / math.Log(float64(p+2))
+			ap += hit(p) * hits / float64(p+1)
+			if p < len(test) {
+				ideal += math.Ln2 / math.Log(float64(p+2))
+			}
+		}
+		switch most := math.Min(float64(m.K), float64(len(test))); m.Kind {
+		case Recall:
+			sum += hits / most
+		case Precision:
+			sum += hits / float64(m.K)
+		case NDCG:
+			sum += dcg / ideal
+		case MAP:
+			sum += ap / most
+		}
+	}
+	if m.Kind == Coverage {
+		return float64(len(covered)) / float64(cols)
+	}
+	return sum / users
+}
+
+// trained are V of the recsys view of some rows, by a dense decomposition.
+func trained(a *mat.Dense, pipeline string, used func(i int) bool, k int) mat.Matrix {
+	rows, cols := a.Dims()
+	b := mat.NewDense(rows, cols, nil)
+	counts := make([]float64, cols)
+	for i := range rows {
+		for j := range cols {
+			if used(i) && a.At(i, j) != 0 {
+				counts[j]++
+			}
+		}
+	}
+	for i := range rows {
+		n := 0.0
+		for j := range cols {
+			if a.At(i, j) != 0 {
+				n++
+			}
+		}
+		for j := range cols {
+			if a.At(i, j) == 0 || !used(i) {
+				continue
+			}
+			if b.Set(i, j, a.At(i, j)); pipeline == "recsys" {
+				b.Set(i, j, math.Pow(counts[j], -0.3)/math.Sqrt(n))
+			}
+		}
+	}
+	var svd mat.SVD
+	svd.Factorize(b, mat.SVDThin)
+	var v mat.Dense
+	svd.VTo(&v)
+	return v.Slice(0, cols, 0, k)
+}
+
+// All metrics of popularity and of factorisations are those of the definitions, of users who are there and of those who
+// are folded in, and for both orientations.
+func TestLists(t *testing.T) {
+	for _, c := range []struct {
+		view       string
+		users      float64
+		transposed bool
+		relevant   float64
+	}{{"recsys", 0, false, 0}, {"recsys", 0.3, true, 0}, {"none", 0.3, false, 4}, {"none", 0, true, 3}} {
+		a, b, train, test := halves(t, 4, 60, 40, c.transposed)
+		metrics, err := ParseMetrics("recall@5,precision@7,ndcg@10,map@6,coverage@2,recall@12,coverage")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const k, seed = 3, 8
+		o := Options{Ranks: []int{k}, Metrics: metrics, Dir: t.TempDir(), Users: c.users, Seed: seed, Memory: 256 << 20, Views: []View{{Name: c.view}}}
+		if c.relevant > 0 {
+			o.Relevant = &c.relevant
+		}
+		if c.view != "none" {
+			if o.Views[0].Pipeline, err = view.Parse(c.view); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := Run(t.Context(), train, test, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := func(i int) bool { return c.users == 0 || !heldOut(seed, int64(i), c.users) }
+		judged := func(i int) bool { return c.users == 0 || !used(i) }
+		v := trained(a, c.view, used, k)
+		var scores mat.Dense
+		plain := mat.DenseCopyOf(a)
+		if c.view == "recsys" {
+			plain.Apply(func(_, _ int, x float64) float64 { return float64(min(1, int(x))) }, a)
+		}
+		scores.Product(plain, v, v.T())
+		popularity := func(_, j int) float64 {
+			n := 0.0
+			for i := range 60 {
+				if used(i) && a.At(i, j) != 0 {
+					n++
+				}
+			}
+			return n
+		}
+		if len(r.Models) != 2 || r.Models[0].Name != "popularity" || r.Models[1].Name != c.view+", k = 3" {
+			t.Fatalf("%+v", r.Models)
+		}
+		for n, of := range []func(i, j int) float64{popularity, scores.At} {
+			for i, m := range metrics {
+				got, want := float64(r.Models[n].Scores[i].Value), naive(a, b, of, judged, m, c.relevant)
+				if math.Abs(got-want) > 1e-12 {
+					t.Errorf("%+v: %v of %s is %v, want %v", c, m, r.Models[n].Name, got, want)
+				}
+				if s := r.Models[n].Scores[i]; m.Kind != Coverage && !(s.Low <= s.Value && s.Value <= s.High) {
+					t.Errorf("%+v: %v of %s is %v in an interval from %v to %v", c, m, r.Models[n].Name, s.Value, s.Low, s.High)
+				}
+			}
+		}
+		if r.NoTrain != 1 && c.users == 0 {
+			t.Errorf("%d users are in test only, want row 3", r.NoTrain)
+		}
+	}
+}
+
+// Errors of predictions are those of the formulas: mean, biases, the factorisation itself, and the one of biases.
+func TestRatings(t *testing.T) {
+	for _, transposed := range []bool{false, true} {
+		a, b, train, test := halves(t, 6, 50, 30, transposed)
+		bias, err := view.Parse("bias=both,damping:2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const k = 2
+		o := Options{Ranks: []int{1, k}, Metrics: []Metric{{Kind: RMSE}, {Kind: MAE}}, Dir: t.TempDir(), Views: []View{{"none", nil}, {"bias", bias}}}
+		r, err := Run(t.Context(), train, test, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean := mat.Sum(a) / float64(train.NNZ())
+		biases := func(damping float64) *mat.Dense {
+			out := mat.NewDense(50, 30, nil)
+			ofCols := make([]float64, 30)
+			for j := range ofCols {
+				s, n := 0.0, 0.0
+				for i := range 50 {
+					if x := a.At(i, j); x != 0 {
+						s, n = s+x-mean, n+1
+					}
+				}
+				if n > 0 {
+					ofCols[j] = s / (n + damping)
+				}
+			}
+			for i := range 50 {
+				s, n := 0.0, 0.0
+				for j := range 30 {
+					if x := a.At(i, j); x != 0 {
+						s, n = s+x-mean-ofCols[j], n+1
+					}
+				}
+				for j := range 30 {
+					out.Set(i, j, mean+ofCols[j])
+					if n > 0 {
+						out.Set(i, j, mean+ofCols[j]+s/(n+damping))
+					}
+				}
+			}
+			return out
+		}
+		low := func(x mat.Matrix, k int) *mat.Dense {
+			var svd mat.SVD
+			svd.Factorize(x, mat.SVDThin)
+			var v, out mat.Dense
+			svd.VTo(&v)
+			w := v.Slice(0, 30, 0, k)
+			out.Product(x, w, w.T())
+			return &out
+		}
+		flat := mat.NewDense(50, 30, slices.Repeat([]float64{mean}, 1500))
+		left := mat.NewDense(50, 30, nil)
+		two := biases(2)
+		left.Apply(func(i, j int, x float64) float64 {
+			if x == 0 {
+				return 0
+			}
+			return x - two.At(i, j)
+		}, a)
+		plus := func(x mat.Matrix) *mat.Dense {
+			var out mat.Dense
+			out.Add(two, x)
+			return &out
+		}
+		want := []mat.Matrix{flat, biases(5), low(a, 1), low(a, k), plus(low(left, 1)), plus(low(left, k))}
+		if len(r.Models) != len(want) {
+			t.Fatalf("%d models, want %d", len(r.Models), len(want))
+		}
+		for n, m := range r.Models {
+			squares, absolute := 0.0, 0.0
+			for i := range 50 {
+				for j := range 30 {
+					if x := b.At(i, j); x != 0 {
+						off := x - want[n].At(i, j)
+						squares, absolute = squares+off*off, absolute+math.Abs(off)
+					}
+				}
+			}
+			entries := float64(test.NNZ())
+			for s, value := range []float64{math.Sqrt(squares / entries), absolute / entries} {
+				if got := float64(m.Scores[s].Value); math.Abs(got-value) > 1e-9 {
+					t.Errorf("%s: %s is %v, want %v", m.Name, m.Scores[s].Metric, got, value)
+				}
+			}
+		}
+		if notes := fmt.Sprint(r.Notes); !strings.Contains(notes, "none takes missing entries for zeros") || !strings.Contains(notes, "none, k = 1 loses to the baseline mean in rmse") {
+			t.Errorf("notes %q", r.Notes)
+		}
+	}
+}
+
+// A report has the same bytes for any number of workers and any budget.
+func TestSameReport(t *testing.T) {
+	_, _, train, test := halves(t, 2, 80, 50, false)
+	metrics, err := ParseMetrics("recall@5,ndcg@5,coverage,rmse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first []byte
+	for _, workers := range []int{1, 2, 3} {
+		r, err := Run(t.Context(), train, test, Options{
+			Ranks: []int{2}, Metrics: metrics, Dir: filepath.Join(t.TempDir()), Views: []View{{"none", nil}}, Workers: workers, Memory: int64(workers) * 100 << 20,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = text
+		}
+		if !reflect.DeepEqual(first, text) {
+			t.Errorf("%d workers: %s\nwant %s", workers, text, first)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	_, _, train, test := halves(t, 2, 20, 12, false)
+	_, _, other, _ := halves(t, 2, 21, 12, false)
+	bm25, err := view.Parse("bm25")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := []View{{"none", nil}}
+	recall := []Metric{{Recall, 3}}
+	never := 9.
+	for _, c := range []struct {
+		test *csr.Store
+		o    Options
+		want string
+	}{
+		{other, Options{Ranks: []int{1}, Metrics: recall}, "want the two stores that one ingest --holdout has made"},
+		{test, Options{Ranks: []int{13}, Metrics: recall}, "13 triplets: a 20 × 12 matrix has 1 to 12"},
+		{test, Options{Ranks: []int{1}, Metrics: []Metric{{Recall, 13}}}, "recall@13: the matrix has only 12 columns"},
+		{test, Options{Ranks: []int{1}}, "want at least one metric"},
+		{test, Options{Ranks: []int{1}, Metrics: recall, Users: 1e-9}, "want some users to train with and some to fold in"},
+		{test, Options{Ranks: []int{1}, Metrics: recall, Users: 0.2, Views: []View{{"bm25", bm25}}}, "users cannot be folded in with the view bm25"},
+		{test, Options{Ranks: []int{1}, Metrics: recall, Relevant: &never}, "nothing can be judged"},
+	} {
+		if c.o.Views == nil {
+			c.o.Views = none
+		}
+		c.o.Dir = t.TempDir()
+		if _, err := Run(t.Context(), train, c.test, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
+		}
+	}
+}
+
+func TestParseMetrics(t *testing.T) {
+	got, err := ParseMetrics("recall@20, map@5,coverage,rmse")
+	if want := []Metric{{Recall, 20}, {MAP, 5}, {Coverage, 20}, {Kind: RMSE}}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"recal@2": "want some of recall,", "recall": "how long a list?", "recall@x": "want a whole number", "rmse@5": "leave out @5",
+		"map@2,map@2": "is there twice", "": "want some of", "ndcg@0": "want a whole number",
+	} {
+		if _, err := ParseMetrics(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// The counts of the replicates have mean and variance 1, and intervals the width of the normal approximation.
+func TestBootstrap(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const users = 2000
+	var all ratio
+	var counts [replicates]uint8
+	sum, squares, spread := 0.0, 0.0, 0.0
+	for u := range int64(users) {
+		sample(&counts, 7, u)
+		for _, n := range counts {
+			sum, squares = sum+float64(n), squares+float64(n)*float64(n)
+		}
+		x := r.NormFloat64()
+		spread += x * x
+		all.add(&counts, x, 1)
+	}
+	n := float64(users * replicates)
+	if mean := sum / n; math.Abs(mean-1) > 0.005 || math.Abs(squares/n-mean*mean-1) > 0.01 {
+		t.Errorf("mean %v, variance %v", mean, squares/n-mean*mean)
+	}
+	value, values := all.values(false)
+	low, high := interval(values)
+	if want := 1.96 * math.Sqrt(spread) / users; math.Abs((high-low)/2-want) > 0.2*want || low > value || high < value {
+		t.Errorf("from %v to %v around %v, want ± %v", low, high, value, want)
+	}
+}
