@@ -25,7 +25,7 @@ func (g *ingestion) settle(ctx context.Context) (err error) {
 		return g.settleMerged()
 	}
 	if r.generations() > 0 {
-		g.meter.begin(StageIDs, 0)
+		g.meter.begin(stageIDs, 0)
 	}
 	for _, a := range r.axes() {
 		if err := a.Settle(ctx, g.scratch, g.plan.Budget, r.held, g.meter); err != nil {
@@ -52,7 +52,7 @@ func (g *ingestion) sort(ctx context.Context) error {
 	if err := g.settle(ctx); err != nil {
 		return err
 	}
-	g.meter.begin(StageSort, total)
+	g.meter.begin(stageSort, total)
 	by := g.order()
 	g.o.Log.Debug("sort", "rows", g.pack.Rows, "cols", g.pack.Cols, "transposed", g.pack.Transposed, "runs", g.spool.Runs())
 	remap := g.remap

@@ -78,7 +78,7 @@ func TestDuplicateInListsIsNamed(t *testing.T) {
 	b.WriteString("u7,1,1\n")
 	in := write(t, "in", b.String())
 	_, err := ingest(t.Context(), []string{in}, target(t), Options{FS: lazyFS{Options{}.withDefaults().FS}}.withDefaults(), crowded())
-	var de *DuplicateError
+	var de *duplicateError
 	if !errors.As(err, &de) || de.Row != "u7" || de.Col != "1" || de.First.Line != 2 || de.Second.Line != 2001 {
 		t.Errorf("got %v", err)
 	}

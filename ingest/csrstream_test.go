@@ -242,7 +242,7 @@ func TestCSRStreamPlaces(t *testing.T) {
 		if says := strings.ReplaceAll(c.says, "standard input", in); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %s", err, says)
 		}
-		var de *DuplicateError
+		var de *duplicateError
 		if !errors.As(err, &de) {
 			t.Fatal(err)
 		}

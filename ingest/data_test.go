@@ -171,7 +171,7 @@ func TestQuirks(t *testing.T) {
 				t.Fatal("no verdict for this file")
 			}
 			rep, err := Ingest(t.Context(), []string{filepath.Join(dir, e.Name())}, target(t), Options{Format: "mtx"})
-			var de *DuplicateError
+			var de *duplicateError
 			switch {
 			case e.Name() == "mangled14.mtx":
 				if !errors.As(err, &de) || de.Second.Line != v.line || de.First.Line != v.line-1 {

@@ -6,8 +6,8 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// DuplicateError reports two entries at one place under DuplicatesError.
-type DuplicateError struct {
+// duplicateError reports two entries at one place under DuplicatesError.
+type duplicateError struct {
 	Row, Col              string // ids of the place in the user's matrix; 1-based indices where there are no ids
 	FirstFile, SecondFile string // empty when they are not known (standard input cannot be read again)
 	First, Second         format.Position
@@ -15,7 +15,7 @@ type DuplicateError struct {
 	Places                int64 // that have more than one
 }
 
-func (e *DuplicateError) Error() string {
+func (e *duplicateError) Error() string {
 	pairs, repeat := "pairs have", "entries repeat"
 	if e.Places == 1 {
 		pairs = "pair has"
@@ -36,13 +36,13 @@ func (e *DuplicateError) Error() string {
 		e.SecondFile, e.Second, place, e.FirstFile, e.First, advice)
 }
 
-// MemoryError refuses an ingest that cannot stay within Options.Memory.
-type MemoryError struct {
+// memoryError refuses an ingest that cannot stay within Options.Memory.
+type memoryError struct {
 	Need, Budget int64  // bytes
 	What         string // what needs it
 }
 
-func (e *MemoryError) Error() string {
+func (e *memoryError) Error() string {
 	const mib = 1 << 20
 	return fmt.Sprintf("memory budget of %d MiB is too small: %s; about %d MiB are needed",
 		e.Budget/mib, e.What, (e.Need+mib-1)/mib)

@@ -13,20 +13,20 @@ import (
 // TestSuffix is added to the name of a store for the one of the entries held out of it.
 const TestSuffix = ".test"
 
-// HoldoutKind is the way entries are chosen to be held out.
-type HoldoutKind uint8
+// holdoutKind is the way entries are chosen to be held out.
+type holdoutKind uint8
 
 const (
-	// HoldoutNone holds out nothing.
-	HoldoutNone HoldoutKind = iota
-	// HoldoutRandom holds out each entry with the probability Fraction, by a hash of its ids and the seed.
-	HoldoutRandom
-	// HoldoutLast holds out the newest N entries of each row.
-	HoldoutLast
-	// HoldoutTime holds out the newest entries: as many moments as do not exceed Fraction of all entries.
-	HoldoutTime
-	// HoldoutAfter holds out the entries from After on.
-	HoldoutAfter
+	// holdoutNone holds out nothing.
+	holdoutNone holdoutKind = iota
+	// holdoutRandom holds out each entry with the probability Fraction, by a hash of its ids and the seed.
+	holdoutRandom
+	// holdoutLast holds out the newest N entries of each row.
+	holdoutLast
+	// holdoutTime holds out the newest entries: as many moments as do not exceed Fraction of all entries.
+	holdoutTime
+	// holdoutAfter holds out the entries from After on.
+	holdoutAfter
 )
 
 var holdoutNames = []string{"", "random", "last", "time", "after"}
@@ -36,13 +36,13 @@ var holdoutNames = []string{"", "random", "last", "time", "after"}
 //
 // It is entries of the matrix that are held out, after filters and with duplicates combined: no
 // place is in both stores. The time of a place is that of the newest entry there. Which are held
-// out depends on the ids, values and times alone.
+// out depends on the ids, values and times alone. [ParseHoldout] makes one.
 type Holdout struct {
-	Kind     HoldoutKind
-	Fraction float64 // of HoldoutRandom and HoldoutTime, above 0 and below 1
-	N        int64   // of HoldoutLast; of entries of one time, those of the columns with the larger ids are the newer ones
-	After    time.Time
-	Seed     uint64 // of HoldoutRandom
+	kind     holdoutKind
+	fraction float64 // of holdoutRandom and holdoutTime, above 0 and below 1
+	n        int64   // of holdoutLast; of entries of one time, those of the columns with the larger ids are the newer ones
+	after    time.Time
+	Seed     uint64 // of holdoutRandom
 }
 
 // ParseHoldout reads "random:0.2", "last:1", "time:0.1", "after:2019-07-28" or, for none, "".
@@ -53,21 +53,21 @@ func ParseHoldout(s string) (h Holdout, err error) {
 	name, arg, _ := strings.Cut(s, ":")
 	for k, known := range holdoutNames {
 		if name == known {
-			h.Kind = HoldoutKind(k)
+			h.kind = holdoutKind(k)
 		}
 	}
-	switch h.Kind {
-	case HoldoutRandom, HoldoutTime:
-		h.Fraction, err = strconv.ParseFloat(arg, 64)
-	case HoldoutLast:
-		h.N, err = strconv.ParseInt(arg, 10, 64)
-	case HoldoutAfter:
-		h.After, err = ParseTime(arg)
+	switch h.kind {
+	case holdoutRandom, holdoutTime:
+		h.fraction, err = strconv.ParseFloat(arg, 64)
+	case holdoutLast:
+		h.n, err = strconv.ParseInt(arg, 10, 64)
+	case holdoutAfter:
+		h.after, err = ParseTime(arg)
 	}
 	if err == nil {
 		err = h.validate()
 	}
-	if err != nil || h.Kind == HoldoutNone {
+	if err != nil || h.kind == holdoutNone {
 		return Holdout{}, fmt.Errorf("hold out %q: want random:0.2, last:1, time:0.1 or after:2019-07-28", s)
 	}
 	return h, nil
@@ -84,28 +84,28 @@ func ParseTime(s string) (time.Time, error) {
 
 // String is what ParseHoldout reads.
 func (h Holdout) String() string {
-	arg := strconv.FormatFloat(h.Fraction, 'g', -1, 64)
-	switch h.Kind {
-	case HoldoutNone:
+	arg := strconv.FormatFloat(h.fraction, 'g', -1, 64)
+	switch h.kind {
+	case holdoutNone:
 		return ""
-	case HoldoutLast:
-		arg = strconv.FormatInt(h.N, 10)
-	case HoldoutAfter:
-		arg = stamp(h.After)
+	case holdoutLast:
+		arg = strconv.FormatInt(h.n, 10)
+	case holdoutAfter:
+		arg = stamp(h.after)
 	}
-	return nameOf(holdoutNames, int(h.Kind)) + ":" + arg
+	return nameOf(holdoutNames, int(h.kind)) + ":" + arg
 }
 
 func (h Holdout) validate() error {
 	ok := true
-	switch h.Kind {
-	case HoldoutNone:
-	case HoldoutRandom, HoldoutTime:
-		ok = h.Fraction > 0 && h.Fraction < 1
-	case HoldoutLast:
-		ok = h.N >= 1 && h.N <= math.MaxInt32
-	case HoldoutAfter:
-		ok = !h.After.IsZero()
+	switch h.kind {
+	case holdoutNone:
+	case holdoutRandom, holdoutTime:
+		ok = h.fraction > 0 && h.fraction < 1
+	case holdoutLast:
+		ok = h.n >= 1 && h.n <= math.MaxInt32
+	case holdoutAfter:
+		ok = !h.after.IsZero()
 	default:
 		ok = false
 	}
@@ -116,7 +116,7 @@ func (h Holdout) validate() error {
 }
 
 // times tells whether the times of entries decide.
-func (h Holdout) times() bool { return h.Kind > HoldoutRandom }
+func (h Holdout) times() bool { return h.kind > holdoutRandom }
 
 func (h Holdout) shaping() [][2]string {
 	return [][2]string{{"hold out", h.String()}, {"seed of what is held out", strconv.FormatUint(h.Seed, 10)}}

@@ -27,9 +27,8 @@ import (
 // damaged, or finds that out is the finished store of the same inputs and options. Other failures leave no
 // temporary file.
 //
-// What is wrong with an input is a *ParseError, two entries at one place a
-// *DuplicateError, a budget that cannot be kept a *MemoryError, too little room
-// on the disk a *SpaceError; an existing out without Options.Force is fs.ErrExist.
+// What is wrong with an input is a [*format.ParseError], too little room on the disk a
+// [*SpaceError]; an existing out without Options.Force is fs.ErrExist.
 func Ingest(ctx context.Context, inputs []string, out string, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {

@@ -194,12 +194,12 @@ func TestDuplicateErrorNamesBothLines(t *testing.T) {
 		}
 	}
 	_, err := Ingest(t.Context(), []string{a, b}, target(t), Options{})
-	var de *DuplicateError
-	if !errors.As(err, &de) || *de != (DuplicateError{Row: "bob", Col: "x", FirstFile: a, First: format.Position{Line: 3, Byte: 20}, SecondFile: b, Second: format.Position{Line: 4, Byte: 21}, Count: 1, Entries: 4, Places: 1}) {
+	var de *duplicateError
+	if !errors.As(err, &de) || *de != (duplicateError{Row: "bob", Col: "x", FirstFile: a, First: format.Position{Line: 3, Byte: 20}, SecondFile: b, Second: format.Position{Line: 4, Byte: 21}, Count: 1, Entries: 4, Places: 1}) {
 		t.Errorf("got %v", err)
 	}
 	_, err = Ingest(t.Context(), []string{"-"}, target(t), Options{Stdin: strings.NewReader("1,1,1\n1,1,2\n")})
-	if !errors.As(err, &de) || *de != (DuplicateError{Row: "1", Col: "1", Count: 1, Entries: 2, Places: 1}) {
+	if !errors.As(err, &de) || *de != (duplicateError{Row: "1", Col: "1", Count: 1, Entries: 2, Places: 1}) {
 		t.Errorf("from standard input: got %v", err)
 	}
 }
@@ -212,7 +212,7 @@ func TestDuplicatesAreCounted(t *testing.T) {
 	for _, p := range []plan{mustPlan(t), tiny()} {
 		out := target(t)
 		_, err := ingest(t.Context(), []string{write(t, "in", strings.Join(lines, "\n"))}, out, Options{}.withDefaults(), p)
-		var de *DuplicateError
+		var de *duplicateError
 		if !errors.As(err, &de) || de.Count != 400 || de.Places != 300 || de.Entries != 1900 || de.First.Line == 0 || !strings.Contains(err.Error(), "400 entries repeat a place, of 1900; --duplicates sum") {
 			t.Errorf("got %v", err)
 		}
@@ -426,7 +426,7 @@ func TestCancellation(t *testing.T) {
 		}
 		leftovers(t, out, false)
 	})
-	for _, stage := range []string{StageRead, StageSort, StageWrite} {
+	for _, stage := range []string{StageRead, stageSort, stageWrite} {
 		t.Run("at "+stage, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -462,11 +462,11 @@ func TestProgress(t *testing.T) {
 	var stages []string
 	for _, p := range got {
 		stages = append(stages, p.Stage)
-		if p.Total != map[string]int64{StageRead: fi.Size(), StageSort: 2000, StageWrite: 2000}[p.Stage] || p.Done > p.Total {
+		if p.Total != map[string]int64{StageRead: fi.Size(), stageSort: 2000, stageWrite: 2000}[p.Stage] || p.Done > p.Total {
 			t.Errorf("got %+v", p)
 		}
 	}
-	if !slices.Equal(slices.Compact(stages), []string{StageRead, StageSort, StageWrite}) {
+	if !slices.Equal(slices.Compact(stages), []string{StageRead, stageSort, stageWrite}) {
 		t.Errorf("stages %v", stages)
 	}
 	if last := got[len(got)-1]; last.Done != 2000 || last.Entries != 2000 {
@@ -479,7 +479,7 @@ func TestProgress(t *testing.T) {
 
 func TestBudgets(t *testing.T) {
 	in := write(t, "in", "1,1,1\n")
-	var me *MemoryError
+	var me *memoryError
 	_, err := Ingest(t.Context(), []string{in}, target(t), Options{Memory: 1 << 20})
 	if !errors.As(err, &me) || me.Need <= 1<<20 || me.Need > 64<<20 {
 		t.Errorf("got %v", err)

@@ -13,7 +13,7 @@ import (
 
 // duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.
 func (g *ingestion) duplicateError(ctx context.Context, c *combiner) error {
-	e := &DuplicateError{Count: c.duplicates, Places: c.places, Entries: g.given()}
+	e := &duplicateError{Count: c.duplicates, Places: c.places, Entries: g.given()}
 	key := g.unpaired(c.repeated)
 	e.Row, e.Col = g.place(key)
 	if slices.Contains(g.names, "-") {

@@ -146,7 +146,7 @@ func TestMatrixMarketChecksSpanChunks(t *testing.T) {
 func TestMatrixMarketDuplicatesFollowThePolicy(t *testing.T) {
 	text := mmReal + "3 4 3\n1 1 3.0\n2 2 3.4\n2 2 7.1\n"
 	_, _, err := ingestText(t, text, Options{})
-	var de *DuplicateError
+	var de *duplicateError
 	if !errors.As(err, &de) || de.Row != "2" || de.Col != "2" || de.First.Line != 4 || de.Second.Line != 5 {
 		t.Errorf("got %v", err)
 	}

@@ -182,7 +182,7 @@ func (g *ingestion) settleNamed(ctx context.Context) error {
 		}
 		want := r.shape.length(side)
 		if need := 4 * want; need > g.plan.Space/2 {
-			return &MemoryError{Need: g.o.Memory + 2*need, Budget: g.o.Memory, What: fmt.Sprintf("the places of %d %v have to be at hand", want, side)}
+			return &memoryError{Need: g.o.Memory + 2*need, Budget: g.o.Memory, What: fmt.Sprintf("the places of %d %v have to be at hand", want, side)}
 		}
 		if a.N == want {
 			continue

@@ -252,7 +252,7 @@ func TestNPZResumes(t *testing.T) {
 func TestNPZPlaces(t *testing.T) {
 	twice := smallCSR.with(npzFile{"indices": vector("<i4", 4, int32s(1, 3, 2, 2))}).bytes(t, zip.Deflate)
 	_, _, err := ingestText(t, string(twice), Options{})
-	if de := (*DuplicateError)(nil); !errors.As(err, &de) || de.Row != "3" || !strings.Contains(err.Error(), "in, data.npy, byte 152: row 3, column 3") {
+	if de := (*duplicateError)(nil); !errors.As(err, &de) || de.Row != "3" || !strings.Contains(err.Error(), "in, data.npy, byte 152: row 3, column 3") {
 		t.Errorf("got %v", err)
 	}
 	if rep, _, err := ingestText(t, string(twice), Options{Duplicates: Sum}); err != nil || rep.NNZ != 3 {

@@ -239,7 +239,7 @@ func (o Options) siftedGraph() error {
 		return fmt.Errorf("keep rows with %d and columns with %d entries of an undirected graph: want equally many, they are the same nodes", f.MinPerRow, f.MinPerCol)
 	case o.Graph == Directed && max(f.MinPerRow, f.MinPerCol) > 0:
 		return errors.New("keep rows or columns with enough entries of a directed graph: its rows and columns would not be the same nodes")
-	case o.Graph == Undirected && o.Holdout.Kind != HoldoutNone:
+	case o.Graph == Undirected && o.Holdout.kind != holdoutNone:
 		return errors.New("hold out entries of an undirected graph: each edge has two; want a directed one")
 	}
 	return nil
@@ -254,16 +254,16 @@ func (o Options) sifting(s shape) (n int64) {
 	if o.Filter.matrix() {
 		n += sieveBytes(stored)
 	}
-	switch o.Holdout.Kind {
-	case HoldoutNone:
+	switch o.Holdout.kind {
+	case holdoutNone:
 		return n
-	case HoldoutRandom:
+	case holdoutRandom:
 		n += 8 * stored.Cols
-	case HoldoutLast:
-		n += (24 + 16*o.Holdout.N) * stored.Cols
+	case holdoutLast:
+		n += (24 + 16*o.Holdout.n) * stored.Cols
 	}
 	return n + stored.Cols/4
 }
 
 // sifts tells whether the matrix is another one than that of all entries.
-func (o Options) sifts() bool { return o.Filter.matrix() || o.Holdout.Kind != HoldoutNone }
+func (o Options) sifts() bool { return o.Filter.matrix() || o.Holdout.kind != holdoutNone }

@@ -20,7 +20,7 @@ type Heldout struct {
 	NNZ         int64     `json:"nnz"`
 	Bytes       int64     `json:"bytes"`
 	Fingerprint string    `json:"fingerprint"`
-	From        time.Time `json:"from,omitzero"` // of HoldoutTime and HoldoutAfter: the moment from which on entries are held out
+	From        time.Time `json:"from,omitzero"` // of holdoutTime and holdoutAfter: the moment from which on entries are held out
 	Rows        int64     `json:"empty_rows"`    // of the user's matrix: how many have all their entries held out
 	Cols        int64     `json:"empty_cols"`
 }
@@ -91,7 +91,7 @@ func (g *ingestion) holdOut(ctx context.Context) error {
 	if g.pack.Transposed {
 		h.Rows, h.Cols = h.Cols, h.Rows
 	}
-	if k := g.o.Holdout.Kind; k == HoldoutTime || k == HoldoutAfter {
+	if k := g.o.Holdout.kind; k == holdoutTime || k == holdoutAfter {
 		h.From = time.UnixMicro(int64(g.split.cut)).UTC()
 	}
 	g.report.Heldout = h
@@ -101,7 +101,7 @@ func (g *ingestion) holdOut(ctx context.Context) error {
 // splitRows is matrixRows with what is held out.
 func (g *ingestion) splitRows(ctx context.Context, emit func(held []bool, row int64, cols []uint32, vals []float64) error) (duplicates int64, err error) {
 	s := g.split
-	if s.Kind == HoldoutRandom {
+	if s.kind == holdoutRandom {
 		s.rows = g.hashIDs(true)
 		defer s.rows.stop()
 	}
@@ -117,7 +117,7 @@ func (g *ingestion) splitRows(ctx context.Context, emit func(held []bool, row in
 // stagePair stages the store of what is held out, unless nothing is. Half a pair that a process has
 // left that died while it published one is replaced by the ingest that goes on from there.
 func stagePair(o Options, out string) (*vfs.Staging, error) {
-	if o.Holdout.Kind == HoldoutNone {
+	if o.Holdout.kind == holdoutNone {
 		return nil, nil
 	}
 	j, err := readJournal(&scratch.Dir{FS: o.FS, Name: out + SpoolSuffix})
@@ -165,7 +165,7 @@ const trainKey = "held_out_of"
 // describePair completes the report on the store of what is held out of a finished one. It is fs.ErrNotExist
 // if there is none, or one of another store.
 func (g *ingestion) describePair() error {
-	if g.o.Holdout.Kind == HoldoutNone {
+	if g.o.Holdout.kind == holdoutNone {
 		return nil
 	}
 	name := g.report.Store + TestSuffix

@@ -45,7 +45,7 @@ func newPlan(memory int64, workers int) (plan, error) {
 	p.encoders = min(workers, p.jobs*jobMemory/encoderMemory) // in the place of the chunks
 	p.Space = memory - fixed
 	if p.Space < minSpace {
-		return p, &MemoryError{Need: fixed + minSpace, Budget: memory, What: "it has to hold the chunks being parsed, the buffers of sorting and the writer"}
+		return p, &memoryError{Need: fixed + minSpace, Budget: memory, What: "it has to hold the chunks being parsed, the buffers of sorting and the writer"}
 	}
 	p.Keep, p.held = p.Space, p.Space/4
 	p.Run = int(min(max(p.Space/8/extsort.EntryBytes, 1<<12), 1<<22))

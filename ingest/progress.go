@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// Stages of an ingest, as Progress names them.
+// StageRead is the stage that reads the inputs.
+const StageRead = "read"
+
 const (
-	StageRead  = "read"
-	StageIDs   = "ids" // only if they do not fit in memory
-	StageSort  = "sort"
-	StageSift  = "sift" // only if entries are left out or held out
-	StageWrite = "write"
+	stageIDs   = "ids" // only if they do not fit in memory
+	stageSort  = "sort"
+	stageSift  = "sift" // only if entries are left out or held out
+	stageWrite = "write"
 )
 
 // Progress is sent at each change of Stage, and within a stage about every 100 ms.
 type Progress struct {
-	Stage       string // StageRead, StageIDs, StageSort, StageSift, StageWrite
+	Stage       string // "read", "ids", "sort", "sift" or "write"
 	Done, Total int64  // bytes of input, as they lie on disk, for read; ids in lists; entries for sort, sift and write; Total 0 = unknown
 	Entries     int64  // read so far
 }

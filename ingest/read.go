@@ -412,7 +412,7 @@ func (r *reading) turn() error {
 		a = r.items
 	}
 	if a.Empty() {
-		return &MemoryError{Need: r.o.Memory + minSpace, Budget: r.o.Memory, What: "no room is left for ids"}
+		return &memoryError{Need: r.o.Memory + minSpace, Budget: r.o.Memory, What: "no room is left for ids"}
 	}
 	if err := a.Turn(r.scratch); err != nil {
 		return err

@@ -62,7 +62,7 @@ func (r *Report) leaveOut(names [2]string, counts [2]int64) {
 func (g *ingestion) describe(out string) error {
 	rep := g.report
 	sec := g.meter.seconds
-	rep.Seconds = Seconds{Read: sec[StageRead], Sort: sec[StageIDs] + sec[StageSort] + sec[StageSift], Write: sec[StageWrite]}
+	rep.Seconds = Seconds{Read: sec[StageRead], Sort: sec[stageIDs] + sec[stageSort] + sec[stageSift], Write: sec[stageWrite]}
 	rep.Seconds.Total = rep.Seconds.Read + rep.Seconds.Sort + rep.Seconds.Write
 	s, err := csr.Open(out, csr.OpenOptions{FS: g.o.FS})
 	if err != nil {

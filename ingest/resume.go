@@ -264,8 +264,8 @@ func (g *ingestion) leave(err error) error {
 func resumable(err error) bool {
 	var (
 		parse     *format.ParseError
-		duplicate *DuplicateError
-		memory    *MemoryError
+		duplicate *duplicateError
+		memory    *memoryError
 	)
 	return !errors.As(err, &parse) && !errors.As(err, &duplicate) && !errors.As(err, &memory) &&
 		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrEmpty) && !errors.Is(err, scratch.ErrDamaged) && !errors.Is(err, ids.ErrReorder)

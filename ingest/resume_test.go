@@ -147,7 +147,7 @@ func interrupted(t *testing.T, u *unlucky, out string) *csr.UnfinishedError {
 	o := u.o
 	o.CheckpointEvery = time.Nanosecond
 	o.Observer = func(p Progress) {
-		if p.Stage == StageSort {
+		if p.Stage == stageSort {
 			cancel()
 		}
 	}

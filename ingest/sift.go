@@ -17,13 +17,13 @@ func (g *ingestion) sift(ctx context.Context) error {
 	if g.left = g.pack; !g.o.sifts() {
 		return nil
 	}
-	g.meter.begin(StageSift, 0)
+	g.meter.begin(stageSift, 0)
 	if g.o.Filter.matrix() {
 		if err := g.filter(ctx); err != nil {
 			return err
 		}
 	}
-	if g.o.Holdout.Kind == HoldoutNone {
+	if g.o.Holdout.kind == holdoutNone {
 		return nil
 	}
 	g.split = &splitter{Holdout: g.o.Holdout, transposed: g.pack.Transposed}
@@ -42,7 +42,7 @@ func (g *ingestion) room(need int64, what string) error {
 		have -= g.spool.MergeBytes()
 	}
 	if need > have {
-		return &MemoryError{Need: g.o.Memory + need - have, Budget: g.o.Memory, What: what}
+		return &memoryError{Need: g.o.Memory + need - have, Budget: g.o.Memory, What: what}
 	}
 	g.sifting += need
 	return nil
@@ -79,7 +79,7 @@ func (g *ingestion) filter(ctx context.Context) (err error) {
 	if s.kept == 0 {
 		return fmt.Errorf("filter: %w left of %d: %d are below the least value, the others in rows or columns with too few", format.ErrEmpty, s.entries, s.small)
 	}
-	if g.o.Holdout.Kind != HoldoutNone {
+	if g.o.Holdout.kind != holdoutNone {
 		return nil
 	}
 	g.meter.Extend(g.spool.N)
@@ -115,7 +115,7 @@ func (g *ingestion) matrixRows(ctx context.Context, emit func(row int64, cols []
 	if duplicates, err = g.places(ctx, rows.add); err == nil {
 		err = rows.flush()
 	}
-	if me := (*MemoryError)(nil); errors.As(err, &me) {
+	if me := (*memoryError)(nil); errors.As(err, &me) {
 		me.Budget, me.Need = g.o.Memory, g.o.Memory+2*rowCost*g.left.Cols
 	}
 	return duplicates, err

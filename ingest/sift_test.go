@@ -92,20 +92,20 @@ func naiveSift(log []event, o Options) (rows, cols []string, train, test []tripl
 	ofRow := map[string]int64{}
 	for i, e := range left {
 		held := false
-		switch h := o.Holdout; h.Kind {
-		case HoldoutRandom:
-			held = naiveDraw(e.row, e.col, h.Seed) < h.Fraction
-		case HoldoutLast:
-			held = ofRow[e.row] < h.N
+		switch h := o.Holdout; h.kind {
+		case holdoutRandom:
+			held = naiveDraw(e.row, e.col, h.Seed) < h.fraction
+		case holdoutLast:
+			held = ofRow[e.row] < h.n
 			ofRow[e.row]++
-		case HoldoutTime:
+		case holdoutTime:
 			same := i
 			for same < len(left) && left[same].time == e.time {
 				same++
 			}
-			held = same <= int(h.Fraction*float64(len(left)))
-		case HoldoutAfter:
-			held = !time.Unix(e.time, 0).Before(h.After)
+			held = same <= int(h.fraction*float64(len(left)))
+		case holdoutAfter:
+			held = !time.Unix(e.time, 0).Before(h.after)
 		}
 		if held {
 			test = append(test, triple{e.row, e.col, e.val})
@@ -168,15 +168,15 @@ func drawOptions(t *rapid.T) Options {
 		o.Filter.Until = moment("until")
 	}
 	h := &o.Holdout
-	h.Kind = HoldoutKind(rapid.IntRange(0, 4).Draw(t, "hold out"))
-	switch h.Kind {
-	case HoldoutRandom, HoldoutTime:
-		h.Fraction = float64(rapid.IntRange(1, 9).Draw(t, "tenths")) / 10
+	h.kind = holdoutKind(rapid.IntRange(0, 4).Draw(t, "hold out"))
+	switch h.kind {
+	case holdoutRandom, holdoutTime:
+		h.fraction = float64(rapid.IntRange(1, 9).Draw(t, "tenths")) / 10
 		h.Seed = rapid.Uint64().Draw(t, "seed")
-	case HoldoutLast:
-		h.N = rapid.Int64Range(1, 3).Draw(t, "n")
-	case HoldoutAfter:
-		h.After = moment("after")
+	case holdoutLast:
+		h.n = rapid.Int64Range(1, 3).Draw(t, "n")
+	case holdoutAfter:
+		h.after = moment("after")
 	}
 	return o
 }
@@ -209,7 +209,7 @@ func TestSiftMatchesNaiveSifting(t *testing.T) {
 		out := filepath.Join(dir, strconv.Itoa(n))
 		o.FS = lazyFS{vfs.OS}
 		rep, err := ingest(t.Context(), []string{write(t, "in", text.String())}, out, o.withDefaults(), rapid.SampledFrom(plans).Draw(rt, "plan"))
-		if o.Holdout.Kind != HoldoutNone && (len(train) == 0 || len(test) == 0) || len(train) == 0 {
+		if o.Holdout.kind != holdoutNone && (len(train) == 0 || len(test) == 0) || len(train) == 0 {
 			if !errors.Is(err, format.ErrEmpty) {
 				rt.Fatalf("%d and %d entries, error %v", len(train), len(test), err)
 			}
@@ -219,7 +219,7 @@ func TestSiftMatchesNaiveSifting(t *testing.T) {
 			rt.Fatal(err)
 		}
 		stores := map[string][]triple{out: train}
-		if o.Holdout.Kind != HoldoutNone {
+		if o.Holdout.kind != holdoutNone {
 			stores[out+TestSuffix] = test
 			if rep.Heldout.NNZ != int64(len(test)) || rep.Heldout.Rows != missing(rows, train, func(e triple) string { return e.row }) ||
 				rep.Heldout.Cols != missing(cols, train, func(e triple) string { return e.col }) {
@@ -355,7 +355,7 @@ func TestSiftedGraphs(t *testing.T) {
 	parseError(t, err, errLoop, 8, 0)
 	for _, o := range []Options{
 		{Graph: Undirected, Filter: Filter{MinPerRow: 2}}, {Graph: Directed, Filter: Filter{MinPerRow: 2, MinPerCol: 2}},
-		{Graph: Undirected, Holdout: Holdout{Kind: HoldoutRandom, Fraction: 0.5}},
+		{Graph: Undirected, Holdout: Holdout{kind: holdoutRandom, fraction: 0.5}},
 	} {
 		if o.validate() == nil {
 			t.Errorf("%+v is taken", o)

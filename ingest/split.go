@@ -20,10 +20,10 @@ type splitter struct {
 	Holdout
 	transposed bool // users are the stored columns
 
-	cut    format.Time  // of HoldoutTime and HoldoutAfter
-	rows   *hashes      // of HoldoutRandom: those of the ids of the stored rows
+	cut    format.Time  // of holdoutTime and holdoutAfter
+	rows   *hashes      // of holdoutRandom: those of the ids of the stored rows
 	cols   []uint64     // and columns
-	newest []newestOnes // of HoldoutLast, if users are the stored columns: what is held out of each
+	newest []newestOnes // of holdoutLast, if users are the stored columns: what is held out of each
 	order  []moment     // of the entries of a row
 	held   []bool
 }
@@ -31,8 +31,8 @@ type splitter struct {
 // mark tells which entries of a row are held out.
 func (s *splitter) mark(row int64, cols []uint32, times []format.Time) ([]bool, error) {
 	s.held = slices.Grow(s.held[:0], len(cols))[:len(cols)]
-	switch s.Kind {
-	case HoldoutRandom:
+	switch s.kind {
+	case holdoutRandom:
 		r, err := s.rows.at(row)
 		if err != nil {
 			return nil, err
@@ -40,7 +40,7 @@ func (s *splitter) mark(row int64, cols []uint32, times []format.Time) ([]bool, 
 		for i, c := range cols {
 			s.held[i] = s.draws(r, s.cols[c])
 		}
-	case HoldoutLast:
+	case holdoutLast:
 		s.markLast(row, cols, times)
 	default:
 		for i, t := range times {
@@ -64,7 +64,7 @@ func (s *splitter) markLast(row int64, cols []uint32, times []format.Time) {
 	}
 	slices.SortFunc(s.order, moment.compare)
 	clear(s.held)
-	for _, m := range s.order[max(0, len(s.order)-int(s.N)):] {
+	for _, m := range s.order[max(0, len(s.order)-int(s.n)):] {
 		s.held[m.at] = true
 	}
 }
@@ -101,7 +101,7 @@ func (s *splitter) draws(row, col uint64) bool {
 		row, col = col, row
 	}
 	h := mix.Finalise(mix.Finalise(mix.Next(s.Seed)^row) + col)
-	return float64(h>>11)/(1<<53) < s.Fraction
+	return float64(h>>11)/(1<<53) < s.fraction
 }
 
 // hashID is that of a text.
@@ -206,11 +206,11 @@ func (g *ingestion) eachLeft(rows bool, visit func(*ids.ID) error) error {
 func (g *ingestion) prepare(ctx context.Context) error {
 	s := g.split
 	switch {
-	case s.Kind == HoldoutAfter:
-		s.cut = format.Time(s.After.UnixMicro())
-	case s.Kind == HoldoutTime:
+	case s.kind == holdoutAfter:
+		s.cut = format.Time(s.after.UnixMicro())
+	case s.kind == holdoutTime:
 		return g.findCut(ctx)
-	case s.Kind == HoldoutRandom:
+	case s.kind == holdoutRandom:
 		if err := g.room(8*g.left.Cols, "the hashes of the ids of all columns have to be at hand"); err != nil {
 			return err
 		}
@@ -223,8 +223,8 @@ func (g *ingestion) prepare(ctx context.Context) error {
 				return err
 			}
 		}
-	case s.Kind == HoldoutLast && s.transposed:
-		if err := g.room((24+16*s.N)*g.left.Cols, fmt.Sprintf("the times of the newest %d entries of all columns have to be at hand", s.N)); err != nil {
+	case s.kind == holdoutLast && s.transposed:
+		if err := g.room((24+16*s.n)*g.left.Cols, fmt.Sprintf("the times of the newest %d entries of all columns have to be at hand", s.n)); err != nil {
 			return err
 		}
 		s.newest = make([]newestOnes, g.left.Cols)
@@ -232,7 +232,7 @@ func (g *ingestion) prepare(ctx context.Context) error {
 		_, err := g.places(ctx, func(part []extsort.Entry, times []format.Time) error {
 			for i, e := range part {
 				row, col := g.left.Stored(e.Key)
-				s.newest[col].add(moment{times[i], row}, s.N)
+				s.newest[col].add(moment{times[i], row}, s.n)
 			}
 			return nil
 		})
@@ -261,7 +261,7 @@ func (g *ingestion) findCut(ctx context.Context) error {
 	if err := pass(func(t format.Time) { all.add(span{1, t, t}) }); err != nil {
 		return err
 	}
-	want := int64(g.split.Fraction * float64(all.N))
+	want := int64(g.split.fraction * float64(all.N))
 	// Behind hi there are not more than want, from lo on more.
 	for lo, hi := all.Least, all.Most+1; ; {
 		width := (hi-lo)/cutBins + 1

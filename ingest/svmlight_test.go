@@ -137,7 +137,7 @@ func TestSVMLight(t *testing.T) {
 // TestSVMLightPlaces: what repeats a place is told by both lines, and counts as the file does.
 func TestSVMLightPlaces(t *testing.T) {
 	_, _, err := ingestText(t, "1 2:1\n\n1 7:1 3:5 # x\n#\n1 1:1\n1 9:1 9:2\n", Options{})
-	de := (*DuplicateError)(nil)
+	de := (*duplicateError)(nil)
 	if !errors.As(err, &de) || de.Row != "4" || de.Col != "9" || de.First.Line != 6 || de.Second.Line != 6 {
 		t.Errorf("got %v", err)
 	}

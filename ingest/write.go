@@ -19,10 +19,10 @@ import (
 // write writes the store, or both, and publishes it.
 func (g *ingestion) write(ctx context.Context) error {
 	if g.split != nil {
-		g.meter.begin(StageWrite, 2*g.spool.N)
+		g.meter.begin(stageWrite, 2*g.spool.N)
 		return g.writePair(ctx)
 	}
-	g.meter.begin(StageWrite, g.spool.N)
+	g.meter.begin(stageWrite, g.spool.N)
 	return g.writeOne(ctx)
 }
 
@@ -250,7 +250,7 @@ func (r *rowBuilder) add(part []extsort.Entry, times []format.Time) error {
 		n := r.pack.InRow(part)
 		had := len(r.cols)
 		if had+n > r.most {
-			return &MemoryError{What: fmt.Sprintf("row %d of the store has more than %d entries", row, r.most)}
+			return &memoryError{What: fmt.Sprintf("row %d of the store has more than %d entries", row, r.most)}
 		}
 		r.cols, r.vals = slices.Grow(r.cols, n)[:had+n], slices.Grow(r.vals, n)[:had+n]
 		cols, vals := r.cols[had:], r.vals[had:]

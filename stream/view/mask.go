@@ -112,8 +112,8 @@ func across(axis string) string {
 // masks tells whether the step makes columns or rows empty.
 func (s Step) masks() bool { return s.Name == "keep" || s.Name == "drop" }
 
-// Lists tells whether the step keeps what is in a list that Pipeline.Resolve has to find.
-func (s Step) Lists() bool {
+// lists tells whether the step keeps what is in a list that Pipeline.Resolve has to find.
+func (s Step) lists() bool {
 	return s.Name == "keep" && (s.Mode == ofFile || s.Mode == ofMask) && s.Mask == nil
 }
 
@@ -123,7 +123,7 @@ func (s Step) Lists() bool {
 func (p Pipeline) Resolve(find func(step int, file string) (*Mask, error)) (Pipeline, error) {
 	q := append(Pipeline(nil), p...)
 	for i, s := range q {
-		if !s.Lists() {
+		if !s.lists() {
 			continue
 		}
 		file := s.List

@@ -12,14 +12,14 @@ import (
 // A Pipeline is steps in the order in which they are taken.
 type Pipeline []Step
 
-// ParseError says where a text is no pipeline.
-type ParseError struct {
+// parseError says where a text is no pipeline.
+type parseError struct {
 	Line, Byte int    // of the text, from 1
 	Field      string // what stands there
 	Problem    string
 }
 
-func (e *ParseError) Error() string {
+func (e *parseError) Error() string {
 	at := fmt.Sprintf("byte %d", e.Byte)
 	if e.Line > 1 {
 		at = fmt.Sprintf("line %d, byte %d", e.Line, e.Byte)
@@ -31,7 +31,7 @@ func (e *ParseError) Error() string {
 const maxSteps = 64
 
 // Parse reads a pipeline: steps with | or · or the end of a line between them, and presets,
-// which it writes out. What follows # on a line is a comment. The error is a *ParseError.
+// which it writes out. What follows # on a line is a comment.
 func Parse(text string) (Pipeline, error) {
 	var p Pipeline
 	lines := strings.Split(text, "\n")
@@ -54,10 +54,10 @@ func Parse(text string) (Pipeline, error) {
 		}
 	}
 	if len(p) == 0 {
-		return nil, &ParseError{Line: 1, Byte: 1, Problem: "there are no steps; " + known()}
+		return nil, &parseError{Line: 1, Byte: 1, Problem: "there are no steps; " + known()}
 	}
 	if err := p.check(); err != nil {
-		return nil, &ParseError{Line: 1, Byte: 1, Field: p.String(), Problem: err.Error()}
+		return nil, &parseError{Line: 1, Byte: 1, Field: p.String(), Problem: err.Error()}
 	}
 	return p, nil
 }
@@ -81,8 +81,8 @@ type field struct {
 	at   int // its first byte, from 0
 }
 
-func (f field) bad(format string, args ...any) *ParseError {
-	return &ParseError{Byte: f.at + 1, Field: f.text, Problem: fmt.Sprintf(format, args...)}
+func (f field) bad(format string, args ...any) *parseError {
+	return &parseError{Byte: f.at + 1, Field: f.text, Problem: fmt.Sprintf(format, args...)}
 }
 
 // trimmed is f without spaces around it.
@@ -110,7 +110,7 @@ func (f field) cut(sep string) (before, after field, found bool) {
 }
 
 // parseStep reads a step or a preset.
-func parseStep(f field) (Pipeline, *ParseError) {
+func parseStep(f field) (Pipeline, *parseError) {
 	if f.text == "" {
 		return nil, f.bad("a step is missing; %s", known())
 	}
@@ -171,7 +171,7 @@ type args struct {
 	kind   kind
 	step   field
 	fields []field
-	err    *ParseError // the first
+	err    *parseError // the first
 }
 
 func (a *args) usage() string { return "want " + a.kind.usage }

@@ -92,7 +92,7 @@ func TestParseErrors(t *testing.T) {
 		{strings.Repeat("sqrt|", 64) + "sqrt", 1, 321, "64 steps at most"},
 	} {
 		p, err := Parse(c.text)
-		var e *ParseError
+		var e *parseError
 		if !errors.As(err, &e) || e.Line != c.line || e.Byte != c.byte || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %q, %v; want line %d, byte %d, %q", c.text, p, err, c.line, c.byte, c.says)
 		}
@@ -110,7 +110,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse(text)
 		if err != nil {
-			var e *ParseError
+			var e *parseError
 			if !errors.As(err, &e) || e.Line < 1 || e.Byte < 1 {
 				t.Fatalf("%q: %v", text, err)
 			}

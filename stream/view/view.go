@@ -119,9 +119,6 @@ func (v *View) Fingerprint() string {
 	return hex.EncodeToString(h[:])
 }
 
-// Pipeline returns the steps.
-func (v *View) Pipeline() Pipeline { return v.pipeline }
-
 // Reads returns how often Measure reads the source.
 func (v *View) Reads() (n int) {
 	for _, s := range v.stages {
