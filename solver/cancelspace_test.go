@@ -78,17 +78,18 @@ type endingSpace struct {
 	spoiling
 	windows, at int64 // so far, and when to end it; 0: never
 	cancel      func()
-	after       int64 // float64s dropped since, but for checkpoints
+	after       int64       // float64s dropped since, but for checkpoints
+	ended       atomic.Bool // the context has been
 	saving      atomic.Bool
 }
 
 func (s *endingSpace) Evict(x []float64) {
 	s.spoiling.Evict(x)
-	n := atomic.AddInt64(&s.windows, 1)
 	switch {
-	case s.at > 0 && n == s.at:
+	case atomic.AddInt64(&s.windows, 1) == s.at:
 		s.cancel()
-	case s.at > 0 && n > s.at && !s.saving.Load():
+		s.ended.Store(true)
+	case s.ended.Load() && !s.saving.Load():
 		atomic.AddInt64(&s.after, int64(len(x)))
 	}
 }

@@ -4,7 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"time"
+
+	"github.com/gdsvd/gdsvd/solver/internal/checkpoint"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // Checkpointer decides when a run is saved, and where to. A run can be saved
@@ -33,17 +38,9 @@ type Checkpointer interface {
 // told the number of bytes before they come.
 type Expecter interface{ Expect(bytes int64) }
 
-// announce tells w the size of a checkpoint with this header, which is so long as JSON.
-func (h *header) announce(w io.Writer, length int) {
-	if e, ok := w.(Expecter); ok {
-		numbers, _ := h.count()
-		e.Expect(int64(prefixSize+length) + 4 + 8*int64(numbers) + 4)
-	}
-}
-
 // ErrCheckpoint is wrapped by the errors for checkpoints that cannot be read:
 // cut short, damaged, or of an unknown version.
-var ErrCheckpoint = errors.New("bad checkpoint")
+var ErrCheckpoint = checkpoint.ErrBad
 
 // MismatchError says that a checkpoint was made by another run than the one
 // that is to be continued.
@@ -55,6 +52,78 @@ type MismatchError struct {
 
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("checkpoint was made with %s %s, this run has %s %s", e.Setting, e.Checkpoint, e.Setting, e.Run)
+}
+
+// Checkpoint is a saved run, to be given to one that goes on from there. It is
+// used up by that.
+type Checkpoint struct {
+	header header
+	from   *checkpoint.Reader
+}
+
+// ReadCheckpoint reads the beginning of a checkpoint of size bytes, all of
+// which are to come from r: the rest is read by the run that goes on from it.
+// The errors are those of r, and for anything that is not a whole checkpoint
+// they wrap ErrCheckpoint.
+func ReadCheckpoint(r io.Reader, size int64) (*Checkpoint, error) {
+	c := new(Checkpoint)
+	var err error
+	if c.from, err = checkpoint.Open(r, &c.header); err == nil {
+		err = c.from.Sized(size, c.header.shapes())
+	}
+	if err == nil {
+		err = c.header.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read checkpoint: %w", err)
+	}
+	return c, nil
+}
+
+// Passes returns the number of passes that had been made.
+func (c *Checkpoint) Passes() int { return c.header.Stats.Passes }
+
+// Locked returns the number of triplets that had been found.
+func (c *Checkpoint) Locked() int { return c.header.Locked }
+
+// Setting returns a setting of the run that was saved, by the names of
+// MismatchError: "method", "rank". It is empty for names that are not known.
+func (c *Checkpoint) Setting(name string) string {
+	for _, s := range c.header.Settings {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// Method returns the one of methods that made the checkpoint, with its settings, nil
+// if it is none of them or its settings are not such as it allows.
+func (c *Checkpoint) Method(methods []method.Method) method.Method {
+	i := slices.IndexFunc(methods, func(m method.Method) bool { return m.Traits(1).Name == c.Setting("method") })
+	if i < 0 {
+		return nil
+	}
+	t := methods[i].Traits(1)
+	values := make([]float64, len(t.Settings))
+	for j, s := range t.Settings {
+		v, err := strconv.ParseFloat(c.Setting(s.Name), 64)
+		if err != nil || !s.Allows(v) {
+			return nil
+		}
+		values[j] = v
+	}
+	return t.With(values)
+}
+
+// Verify reads the rest of the checkpoint and checks it as a run would that goes on
+// from there, save for what only the matrix can tell. The checkpoint is used up. The
+// error wraps ErrCheckpoint if it is damaged.
+func (c *Checkpoint) Verify() error {
+	if err := c.from.Verify(c.header.shapes()); err != nil {
+		return fmt.Errorf("read checkpoint: %w", err)
+	}
+	return nil
 }
 
 // mark is what goes on changing after the last point from which the run can be

@@ -1,8 +1,6 @@
 package solver
 
 import (
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -12,11 +10,48 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/certificate"
-	"github.com/gdsvd/gdsvd/solver/internal/judge"
+	"github.com/gdsvd/gdsvd/solver/internal/checkpoint"
 	"github.com/gdsvd/gdsvd/solver/internal/scout"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
+
+// header is the part of a checkpoint that is not float64.
+type header struct {
+	Settings   []setting          `json:"settings"` // must be those of the run that goes on
+	N          int                `json:"n"`        // length of vectors
+	Stats      Stats              `json:"stats"`
+	Locked     int                `json:"locked"` // vectors found
+	Parts      []checkpoint.Shape `json:"parts"`  // of the run
+	Recurrence *recurrenceHeader  `json:"recurrence,omitempty"`
+}
+
+type recurrenceHeader struct {
+	Version int                `json:"version"` // of its parts
+	Parts   []checkpoint.Shape `json:"parts"`
+}
+
+// setting is something that determines the result of a run, as text.
+type setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// shapes are those of all parts, in their order.
+func (h *header) shapes() []checkpoint.Shape {
+	if h.Recurrence == nil {
+		return h.Parts
+	}
+	return slices.Concat(h.Parts, h.Recurrence.Parts)
+}
+
+// check refuses what no run can have written.
+func (h *header) check() error {
+	if s := h.Stats; min(h.N, s.Passes, h.Locked) < 0 || max(h.N, s.Passes, h.Locked) > math.MaxInt32 || s.Products < 0 {
+		return fmt.Errorf("header has %d vectors of length %d after %d passes, %d products: %w", h.Locked, h.N, s.Passes, s.Products, ErrCheckpoint)
+	}
+	return nil
+}
 
 // settings lists all that determines the result of the run, what tells most
 // first.
@@ -55,104 +90,106 @@ func (h *header) match(now []setting) error {
 	return nil
 }
 
-// parts are all that a checkpoint holds of the run, those of a recurrence at work excepted.
-// What is variable in length has its length already; what is empty is left out.
-func (r *run) parts(working bool) []part {
-	all := []part{
-		scalars("noise", &r.noise), scalars("norm", &r.lambda1), scalars("tolerance", &r.tol),
-		scalars("largest residual", &r.mark.lastWorst), numbers("values", r.values), numbers("residuals", r.seen),
+// state saves or restores what a checkpoint holds of the run itself; working says that a
+// recurrence is at work. The number of vectors found is known.
+func (r *run) state(s *method.State, working bool) {
+	projected, certified, starts := r.s.Deflation == Projected, r.cert != nil, int(r.starts)
+	s.Int("nulls", &r.nulls, 0, r.locked.Len)
+	s.Int("starts", &starts, 0, math.MaxInt32)
+	s.Int("round", &r.mark.round, 0, maxRounds)
+	s.Flag("projected", &projected) // now, whatever the setting is
+	s.Flag("stalled", &r.stalled)
+	s.Flag("told", &r.told)
+	s.Flag("scouting", &r.scouting)
+	s.Float("noise", &r.noise)
+	s.Float("norm", &r.lambda1)
+	s.Float("tolerance", &r.tol)
+	s.Float("largest residual", &r.mark.lastWorst)
+	s.Floats("values", &r.values)
+	s.Floats("residuals", &r.seen)
+	r.outside.state(s)
+	if s.Flag("certified", &certified); certified {
+		if s.Restoring() {
+			r.cert = new(certificate.Certificate)
+		}
+		r.cert.State(s, r.s.Rank)
 	}
 	if working {
-		var least, pairs []*float64
-		for i := range r.judge.Progress {
-			least = append(least, &r.judge.Progress[i].Best)
+		if s.Restoring() {
+			r.judge = r.newJudge(false)
 		}
-		for i := range r.pairs {
-			pairs = append(pairs, &r.pairs[i].Value, &r.pairs[i].Residual)
-		}
-		all = append(all, scalars("tolerance of the recurrence", &r.judge.Tol), scalars("least residuals", least...), scalars("Ritz pairs", pairs...))
+		s.Int("found before", &r.first, 0, r.locked.Len)
+		s.Int("taken", &r.taken, 0, math.MaxInt32)
+		r.judge.State(s)
+		s.Pairs(&r.pairs)
 	}
-	var locked [][]float64
+	r.vectors(s)
+	if len(r.values) != r.locked.Len || len(r.seen) != r.locked.Len || r.scouting && !working {
+		s.Refuse("has %d vectors with %d values and %d residuals, scouting %t", r.locked.Len, len(r.values), len(r.seen), r.scouting)
+	}
+	if s.Restoring() && s.OK() {
+		r.starts, r.round, r.lastWorst = uint64(starts), r.mark.round, r.mark.lastWorst
+		r.values = slices.Grow(r.values, r.s.Rank-len(r.values))
+		if projected {
+			r.s.Deflation = Projected
+		}
+		r.deflate(r.s.Deflation)
+	}
+}
+
+// vectors saves or restores the vectors found, and the start vectors that have not been
+// used. Norms of others than 1 are refused: later steps rely on it.
+func (r *run) vectors(s *method.State) {
 	for i := range r.locked.Len {
-		locked = append(locked, r.locked.Vector(i))
-	}
-	if c := r.cert; c != nil {
-		all = append(all, scalars("certified norm", &c.Norm), scalars("Frobenius norm", &c.Frobenius), numbers("certified values", c.Sigma),
-			numbers("certified residuals", c.Residuals), numbers("floors", c.Floor), block(r.arena, "certified vectors", c.Right))
-	}
-	all = append(all, vectors(r.arena, "vectors", r.n, locked), vectors(r.arena, "start vectors", r.n, r.warm))
-	return slices.DeleteFunc(all, func(p part) bool { return p.Rows == 0 })
-}
-
-// header describes the run as it is, with the mark of the last boundary.
-func (r *run) header(st *method.State) header {
-	h := header{
-		Settings: r.settings(), N: r.n, Stats: r.cost(),
-		Nulls: r.nulls, Starts: r.starts,
-		Projected: r.s.Deflation == Projected, Stalled: r.stalled, Round: r.mark.round,
-		Told: r.told, Scouting: r.scouting, Parts: shapes(r.parts(st != nil)),
-	}
-	if o := r.outside; o.known {
-		h.Outside = &outsideHeader{o.steps, o.value, o.probability}
-	}
-	h.Stats.Passes, h.Stats.Products = r.mark.passes, r.mark.products
-	if st != nil {
-		h.Recurrence = &recurrenceHeader{
-			Taken: r.taken, First: r.first, Products: r.judge.Products, GivenStart: r.judge.Warm, Version: r.version(),
+		v := mat.NewDense(r.n, 1, r.locked.Vector(i))
+		if !s.Tall(fmt.Sprintf("vector %d", i), &v, 1) || !s.Restoring() {
+			continue
 		}
-		for _, p := range r.judge.Progress {
-			h.Recurrence.Progress = append(h.Recurrence.Progress, p.At)
+		x := tallskinny.Column(v)
+		r.arena.CopyVector(r.locked.Vector(i), x)
+		if norm := r.arena.Norm2(x); !(math.Abs(norm-1) < 1e-8) {
+			s.Refuse("has a vector %d of norm %g", i, norm)
 		}
-		for _, p := range st.Parts {
-			rows, cols := p.Block.Dims()
-			h.Recurrence.Parts = append(h.Recurrence.Parts, shape{p.Name, rows, cols})
+		r.arena.Free(v)
+	}
+	count := len(r.warm)
+	s.Int("start vectors", &count, 0, math.MaxInt32)
+	for i := range count {
+		var v *mat.Dense
+		if !s.Restoring() {
+			v = mat.NewDense(r.n, 1, r.warm[i])
 		}
-	}
-	if r.cert != nil {
-		h.CertRank = &r.cert.Rank
-	}
-	return h
-}
-
-// visit meets all numbers of the run that a checkpoint holds; st is the state of the
-// recurrence, nil if none is at work.
-func (r *run) visit(v visitor, st *method.State) {
-	for _, p := range r.parts(st != nil) {
-		p.visit(v)
-	}
-	if st != nil {
-		for _, p := range st.Parts {
-			block(r.arena, p.Name, p.Block).visit(v)
+		if !s.Tall(fmt.Sprintf("start vector %d", i), &v, 1) {
+			return
+		}
+		if s.Restoring() {
+			r.warm = append(r.warm, tallskinny.Column(v))
 		}
 	}
 }
 
-// writeCheckpoint writes the run to w. Blocks are encoded as they are, none is
-// copied.
+// state saves or restores what is known.
+func (o *lookout) state(s *method.State) {
+	s.Flag("known", &o.known)
+	s.Int("steps", &o.steps, 0, math.MaxInt32)
+	s.Float("bound", &o.value)
+	s.Float("probability", &o.probability)
+	if !(o.value >= 0 && o.probability >= 0) {
+		s.Refuse("has a bound of %g with probability %g", o.value, o.probability)
+	}
+}
+
+// writeCheckpoint writes the run to w as it is, with the mark of the last boundary.
 func (r *run) writeCheckpoint(w io.Writer) error {
-	var st *method.State
+	var s, rec method.State
+	r.state(&s, r.rec != nil)
+	h := header{Settings: r.settings(), N: r.n, Stats: r.cost(), Locked: r.locked.Len, Parts: checkpoint.Shapes(s.Parts)}
+	h.Stats.Passes, h.Stats.Products = r.mark.passes, r.mark.products
 	if r.rec != nil {
-		st = new(method.State)
-		r.rec.State(st)
+		r.rec.State(&rec)
+		h.Recurrence = &recurrenceHeader{r.version(), checkpoint.Shapes(rec.Parts)}
 	}
-	h := r.header(st)
-	text, err := json.Marshal(h)
-	if err == nil && len(text) > maxHeader {
-		err = fmt.Errorf("header of %d bytes, at most %d are possible", len(text), maxHeader)
-	}
-	if err != nil {
-		return err
-	}
-	h.announce(w, len(text))
-	e := newEncoder(w)
-	prefix := binary.LittleEndian.AppendUint32([]byte(checkpointMagic), checkpointVersion)
-	e.raw(binary.LittleEndian.AppendUint32(prefix, uint32(len(text))))
-	e.raw(text)
-	if err := e.checksum(); err != nil {
-		return err
-	}
-	r.visit(e, st)
-	return e.checksum()
+	return checkpoint.Write(w, r.arena, h, append(s.Parts, rec.Parts...))
 }
 
 // resume puts the run where the checkpoint was made.
@@ -168,41 +205,37 @@ func (r *run) resume(c *Checkpoint) error {
 
 func (r *run) readCheckpoint(c *Checkpoint) error {
 	h := &c.header
-	if h.N != r.n || h.rows("vectors", r.n) > r.s.Rank {
+	if h.N != r.n || h.Locked > r.s.Rank {
 		return fmt.Errorf("shapes do not fit: %w", ErrCheckpoint)
 	}
-	st := r.allocate(h)
-	if want := shapes(r.parts(st != nil)); !slices.Equal(h.Parts, want) {
-		return fmt.Errorf("it holds %v, want %v: %w", h.Parts, want, ErrCheckpoint)
+	parts, rec := c.from.Parts(r.arena, r.n, h.Parts), []method.Part(nil)
+	if h.Recurrence != nil {
+		rec = c.from.Parts(r.arena, r.n, h.Recurrence.Parts)
 	}
-	r.visit(c.d, st)
-	c.d.checksum("the numbers")
-	if c.d.err != nil {
-		return c.d.err
+	if err := c.from.End(); err != nil {
+		return err
 	}
-	if err := r.plausible(); err != nil {
-		return fmt.Errorf("%v: %w", err, ErrCheckpoint)
+	r.mark = mark{passes: h.Stats.Passes, products: h.Stats.Products}
+	r.stats, r.saved, r.locked.Len = h.Stats, h.Stats.Passes, h.Locked
+	err := method.Restore(r.arena, r.n, parts, func(s *method.State) { r.state(s, h.Recurrence != nil) })
+	if err == nil && h.Recurrence != nil {
+		err = r.restore(h.Recurrence.Version, rec)
 	}
-	r.round, r.lastWorst = r.mark.round, r.mark.lastWorst
-	r.stats, r.saved = h.Stats, h.Stats.Passes
-	if h.Projected {
-		r.s.Deflation = Projected
-		r.deflate(Projected)
-	}
-	if st == nil {
-		return nil
-	}
-	if h.Recurrence.Version != r.version() {
-		return fmt.Errorf("its recurrence is of version %d, want %d: %w", h.Recurrence.Version, r.version(), ErrCheckpoint)
-	}
-	r.rec = r.s.Method.New(r.terms())
-	if r.scouting {
-		r.rec = scout.New(r.arena)
-	}
-	if err := method.Restore(r.arena, r.rec, r.n, st.Parts); err != nil {
+	if err != nil {
 		return fmt.Errorf("%v: %w", err, ErrCheckpoint)
 	}
 	return nil
+}
+
+// restore makes the recurrence at work of parts of a version.
+func (r *run) restore(version int, parts []method.Part) error {
+	if version != r.version() {
+		return fmt.Errorf("its recurrence is of version %d, want %d", version, r.version())
+	}
+	if r.rec = r.s.Method.New(r.terms()); r.scouting {
+		r.rec = scout.New(r.arena)
+	}
+	return method.Restore(r.arena, r.n, parts, r.rec.State)
 }
 
 // version is that of the parts of the recurrence.
@@ -211,72 +244,4 @@ func (r *run) version() int {
 		return scout.Version
 	}
 	return r.about.Version
-}
-
-// allocate makes room for the numbers of a checkpoint and takes over its
-// counts. It returns the state of the recurrence, nil if there is none.
-func (r *run) allocate(h *header) *method.State {
-	r.mark = mark{passes: h.Stats.Passes, products: h.Stats.Products, round: h.Round}
-	locked := h.rows("vectors", r.n)
-	r.locked.Len, r.nulls, r.starts, r.stalled = locked, h.Nulls, h.Starts, h.Stalled
-	r.values, r.seen = r.values[:locked], r.seen[:locked]
-	r.told, r.scouting = h.Told, h.Scouting
-	if o := h.Outside; o != nil {
-		r.outside = lookout{true, o.Steps, o.Value, o.Probability}
-	}
-	r.warm = make([][]float64, h.rows("start vectors", r.n))
-	for i := range r.warm {
-		r.warm[i] = tallskinny.Column(r.arena.Dense(r.n, 1))
-	}
-	if h.CertRank != nil {
-		k := r.s.Rank
-		r.cert = &certificate.Certificate{
-			Sigma: make([]float64, k), Residuals: make([]float64, k), Floor: make([]float64, k),
-			Right: r.arena.Dense(r.n, k), Rank: *h.CertRank,
-		}
-	}
-	c := h.Recurrence
-	if c == nil {
-		return nil
-	}
-	r.first, r.taken = c.First, c.Taken
-	r.judge = r.newJudge(c.GivenStart)
-	r.judge.Products = c.Products
-	for _, at := range c.Progress {
-		r.judge.Progress = append(r.judge.Progress, judge.Progress{At: at})
-	}
-	r.pairs = make([]method.RitzPair, h.rows("Ritz pairs", 1)/2)
-	st := new(method.State)
-	for _, p := range c.Parts {
-		b := &mat.Dense{}
-		if p.Rows > 0 {
-			b = r.block(p.Rows, p.Cols)
-		}
-		st.Parts = append(st.Parts, method.Part{Name: p.Name, Block: b})
-	}
-	return st
-}
-
-// block returns room for a block of a recurrence, tall or not.
-func (r *run) block(rows, cols int) *mat.Dense {
-	if rows == r.n {
-		return r.arena.Dense(rows, cols)
-	}
-	return mat.NewDense(rows, cols, nil)
-}
-
-// plausible refuses vectors that no run can have written: later steps rely on
-// finite numbers.
-func (r *run) plausible() error {
-	for i := range r.locked.Len {
-		if norm := r.arena.Norm2(r.locked.Vector(i)); !(math.Abs(norm-1) < 1e-8) {
-			return fmt.Errorf("vector %d has norm %g", i, norm)
-		}
-	}
-	for _, x := range r.warm {
-		if n := r.arena.Norm2(x); math.IsNaN(n) || math.IsInf(n, 0) {
-			return fmt.Errorf("start vector has norm %g", n)
-		}
-	}
-	return nil
 }

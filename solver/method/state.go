@@ -9,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// State is a recurrence between two passes, part by part under names.
+// State is a recurrence, or a run, between two passes, part by part under names.
 // Recurrence.State goes over all of them in either direction: it saves what its
 // arguments point to, or sets it to what has been saved. What does not fit is
 // refused; from then on nothing is set.
@@ -29,11 +29,11 @@ type Part struct {
 	Block *mat.Dense
 }
 
-// Restore restores a recurrence that has been made by New from the parts of one with
-// vectors of length n, which it owns from then on.
-func Restore(a *tallskinny.Arena, r Recurrence, n int, parts []Part) error {
+// Restore calls state, that of a recurrence that has been made by New, with the parts of
+// one with vectors of length n, which it owns from then on.
+func Restore(a *tallskinny.Arena, n int, parts []Part, state func(*State)) error {
 	s := &State{Parts: parts, arena: a, n: n, restoring: true}
-	r.State(s)
+	state(s)
 	if s.err == nil && s.used != len(parts) {
 		s.Refuse("has %d parts, want %d", len(parts), s.used)
 	}
@@ -59,7 +59,8 @@ func (s *State) Tall(name string, x **mat.Dense, cols int) bool {
 	return s.part(name, x, s.n, cols, false) && s.owned(name, x)
 }
 
-// Small saves or restores a block that does not grow with n. It may be nil.
+// Small saves or restores a block that does not grow with n. It may be nil, and below 0
+// have any number of rows.
 func (s *State) Small(name string, x **mat.Dense, rows, cols int) bool {
 	return s.part(name, x, rows, cols, true) && s.owned(name, x)
 }
@@ -77,6 +78,25 @@ func (s *State) Floats(name string, x *[]float64) bool {
 		}
 	}
 	return s.OK()
+}
+
+// Pairs saves or restores Ritz pairs, of which there may be none.
+func (s *State) Pairs(x *[]RitzPair) {
+	var b *mat.Dense
+	if n := len(*x); n > 0 {
+		b = mat.NewDense(n, 2, nil)
+	}
+	for i, c := range *x {
+		b.SetRow(i, []float64{c.Value, c.Residual})
+	}
+	if !s.Small("Ritz pairs", &b, -1, 2) || !s.restoring {
+		return
+	}
+	if *x = nil; b != nil {
+		for i := range b.RawMatrix().Rows {
+			*x = append(*x, NewRitzPair(b.At(i, 0), b.At(i, 1)))
+		}
+	}
 }
 
 // Float saves or restores a number.

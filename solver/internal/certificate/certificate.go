@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
 )
 
 // Units of ε·‖A‖_F.
@@ -77,6 +78,20 @@ func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius float64) (*Cer
 		return nil, ErrNotFinite
 	}
 	return c, nil
+}
+
+// State saves or restores what of the certificate of k vectors a search goes on with.
+func (c *Certificate) State(s *method.State, k int) {
+	s.Int("rank", &c.Rank, 0, k)
+	s.Float("certified norm", &c.Norm)
+	s.Float("Frobenius norm", &c.Frobenius)
+	s.Floats("certified values", &c.Sigma)
+	s.Floats("certified residuals", &c.Residuals)
+	s.Floats("floors", &c.Floor)
+	s.Tall("certified vectors", &c.Right, k)
+	if len(c.Sigma) != k || len(c.Residuals) != k || len(c.Floor) != k {
+		s.Refuse("has a certificate of %d values, want %d", len(c.Sigma), k)
+	}
 }
 
 // Relative returns an absolute residual relative to σ₁.

@@ -48,6 +48,29 @@ type Progress struct {
 	At   int     // product it was seen at
 }
 
+// State saves or restores what the judge has seen.
+func (j *Judge) State(s *method.State) {
+	var best, at []float64
+	for _, p := range j.Progress {
+		best, at = append(best, p.Best), append(at, float64(p.At))
+	}
+	s.Flag("given start", &j.Warm)
+	s.Int("products", &j.Products, 0, math.MaxInt32)
+	s.Float("tolerance of the recurrence", &j.Tol)
+	s.Floats("least residuals", &best)
+	s.Floats("products of least residuals", &at)
+	if !s.Restoring() || !s.OK() {
+		return
+	}
+	for i, p := range at {
+		if len(best) != len(at) || !(p >= 0 && p <= math.MaxInt32) || p != math.Trunc(p) {
+			s.Refuse("has the residual of product %g, %d of %d", p, len(best), len(at))
+			return
+		}
+		j.Progress = append(j.Progress, Progress{best[i], int(p)})
+	}
+}
+
 // Verdict decides about c, Ritz pair i of the current product. lambda1 is the
 // largest ‖Gv‖ of a unit vector seen in the run; noise bounds what the
 // deflation, rather than rounding, makes of the zero eigenvalues of the

@@ -132,7 +132,7 @@ func TestScoutResumes(t *testing.T) {
 			parts[i].Block = mat.DenseCopyOf(p.Block)
 		}
 		s = New(nil)
-		if err := method.Restore(nil, s, len(op), parts); err != nil {
+		if err := method.Restore(nil, len(op), parts, s.State); err != nil {
 			t.Fatal(err)
 		}
 		op.apply(y, s.Next())
@@ -145,7 +145,7 @@ func TestScoutResumes(t *testing.T) {
 		bad := saved(s)
 		bad[i].Block = mat.DenseCopyOf(p.Block)
 		bad[i].Block.Set(0, 0, math.NaN())
-		if err := method.Restore(nil, New(nil), len(op), bad); err == nil {
+		if err := method.Restore(nil, len(op), bad, New(nil).State); err == nil {
 			t.Errorf("a NaN in the %s is accepted", p.Name)
 		}
 	}

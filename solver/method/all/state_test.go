@@ -60,13 +60,13 @@ func TestStates(t *testing.T) {
 
 func tryStates(t *testing.T, name string, n int, g *mat.Dense, empty func() method.Recurrence, saved func() []method.Part) {
 	t.Helper()
-	if err := method.Restore(nil, empty(), n, saved()); err != nil {
+	if err := method.Restore(nil, n, saved(), empty().State); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	try := func(what string, refused bool, parts []method.Part) {
 		t.Helper()
 		r := empty()
-		err := method.Restore(nil, r, n, parts)
+		err := method.Restore(nil, n, parts, r.State)
 		if err != nil {
 			return
 		}

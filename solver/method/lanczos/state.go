@@ -34,7 +34,7 @@ func (r *lanczos) State(s *method.State) {
 	s.Int("origin", &r.origin, 0, n)
 	s.Int("steps", &r.steps, -1, math.MaxInt32)
 	r.timing.state(s)
-	r.reported(s)
+	s.Pairs(&r.pairs)
 	if !s.OK() || !r.columns(s, n) {
 		return
 	}
@@ -57,26 +57,6 @@ func (r *lanczos) State(s *method.State) {
 		s.Refuse("is of a basis of %d columns that began with %d", size, r.origin)
 	case size > r.most || r.fresh > size || w > r.most || r.full && w > size || r.fresh > 0 && !r.full && r.coupling == nil:
 		s.Refuse("is of a basis of %d of %d columns with blocks of %d", size, r.most, w)
-	}
-}
-
-// reported saves or restores what was reported last.
-func (r *lanczos) reported(s *method.State) {
-	var values, residuals []float64
-	for _, c := range r.pairs {
-		values, residuals = append(values, c.Value), append(residuals, c.Residual)
-	}
-	s.Floats("values", &values)
-	s.Floats("residuals", &residuals)
-	if len(values) != len(residuals) || !tallskinny.AllFinite(values) || !tallskinny.AllFinite(residuals) {
-		s.Refuse("has %d values with %d residuals", len(values), len(residuals))
-	}
-	if !s.OK() {
-		return
-	}
-	r.pairs = nil
-	for i, v := range values {
-		r.pairs = append(r.pairs, method.NewRitzPair(v, residuals[i]))
 	}
 }
 
