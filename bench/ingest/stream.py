@@ -1,0 +1,131 @@
+"""Hand-over of a sparse matrix: a csr-stream (ingest/format/csrstream/FORMAT.md) through a pipe into a
+store, and the same matrix as npz beside scipy.sparse.load_npz, in turn.
+
+    python3 bench/ingest/stream.py -n 7 --entries 12000000 --gdsvd ./gdsvd -o bench/ingest/results/stream.md
+
+The stream lies in the page cache and is piped by cat. The time of gdsvd is that of the whole process: start, reading,
+writing the store, making it durable. That of SciPy is the call alone. CPU seconds are those of gdsvd, in user and system mode.
+Several programs may be compared: --gdsvd may be given more than once.
+"""
+
+import argparse
+import os
+import re
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+import numpy as np
+import scipy.sparse as sp
+
+LOAD = "import sys, time, scipy.sparse as sp; t = time.perf_counter(); sp.load_npz(sys.argv[1]); print(time.perf_counter() - t)"
+
+
+def matrix(rows, per_row, cols, values):
+    """A CSR matrix of rows of about per_row entries, int32 indices in order, and values of a type."""
+    r = np.random.default_rng(1)
+    counts = r.poisson(per_row, rows)
+    n = int(counts.sum())
+    # Gaps of an exponential distribution, scaled to the row: ascending, without repetition.
+    gaps = (1 + r.exponential(cols / per_row * 0.7, n)).astype(np.int64)
+    ptr = np.concatenate([[0], np.cumsum(counts)])
+    sums = np.cumsum(gaps)
+    starts = np.repeat(np.concatenate([[0], sums])[ptr[:-1]], counts)
+    at = sums - starts - 1
+    keep = at < cols
+    row = np.repeat(np.arange(rows), counts)[keep]
+    vals = r.standard_normal(n)[keep] if values in ("f4", "f8") else r.integers(1, 11, n)[keep]
+    m = sp.csr_matrix((vals.astype(values), at[keep].astype(np.int32), np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))]).astype(np.int32)), shape=(rows, cols))
+    return m
+
+
+def write_stream(m, out):
+    kind = lambda t: t.str[1:].encode().ljust(4, b"\0")
+    head = b"\x89CSR\r\n\x1a\n" + struct.pack("<I4s4s4sQQI", 1, b"\0" * 4, kind(m.indices.dtype), kind(m.data.dtype), *m.shape, 0)
+    out.write(head + struct.pack("<I", zlib.crc32(head)))
+    size, ptr, row, total = m.indices.itemsize + m.data.itemsize, m.indptr, 0, m.nnz
+    while row < m.shape[0]:
+        # Rows are shorter than a frame here.
+        room = min(32768, (262112 - 4 * 512) // size)
+        end = min(int(np.searchsorted(ptr, ptr[row] + room, "right")) - 1, row + 512)
+        lens = np.diff(ptr[row:end + 1]).astype("<u4").tobytes()
+        payload = lens + m.indices[ptr[row]:ptr[end]].tobytes() + m.data[ptr[row]:ptr[end]].tobytes()
+        rest = struct.pack("<IIQII", len(payload), end - row, row, int(ptr[end] - ptr[row]), 0)
+        out.write(b"ROWS" + struct.pack("<I", zlib.crc32(payload, zlib.crc32(rest))) + rest + payload)
+        row = end
+    rest = struct.pack("<IIQII", 0, 0, total, 0, 0)
+    out.write(b"DONE" + struct.pack("<I", zlib.crc32(rest)) + rest)
+
+
+def gdsvd(program, name, store, piped, *flags):
+    """Seconds of the wall and of the processor."""
+    args = [program, "ingest", "-q", "--json", "-" if piped else name, "-o", store, "--force", *flags]
+    t = time.perf_counter()
+    cat = subprocess.Popen(["cat", name], stdout=subprocess.PIPE) if piped else None
+    p = subprocess.Popen(args, stdin=cat.stdout if piped else None, stdout=subprocess.DEVNULL)
+    if cat:
+        cat.stdout.close()
+    _, status, usage = os.wait4(p.pid, 0)
+    wall = time.perf_counter() - t
+    p.returncode = os.waitstatus_to_exitcode(status)
+    if p.returncode or cat and cat.wait():
+        sys.exit(f"{' '.join(args)}: exit {p.returncode}")
+    return wall, usage.ru_utime + usage.ru_stime
+
+
+def scipy(name):
+    return float(subprocess.run([sys.executable, "-c", LOAD, name], capture_output=True, text=True, check=True).stdout), 0.0
+
+
+def processor():
+    with open("/proc/cpuinfo") as f:
+        return re.search(r"model name\s*: (.*)", f.read())[1]
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("-n", type=int, default=7, help="rounds")
+    p.add_argument("--entries", type=int, default=12_000_000)
+    p.add_argument("--values", default="f4,f8,u1")
+    p.add_argument("--gdsvd", action="append")
+    p.add_argument("--dir", help="for streams and stores")
+    p.add_argument("-o", help="table to write")
+    a = p.parse_args()
+    programs = a.gdsvd or ["gdsvd"]
+    with tempfile.TemporaryDirectory(dir=a.dir) as tmp:
+        store = os.path.join(tmp, "store")
+        table = [f"{time.strftime('%Y-%m-%d')}: {os.cpu_count()} cores of {processor()}, {a.n} rounds.", "",
+                 "| | bytes | median, s | from … to | GB/s | CPU, s |", "|---|---|---|---|---|---|"]
+        for values in a.values.split(","):
+            m = matrix(a.entries // 100, 100, 100_000, values)
+            name, npz = os.path.join(tmp, values + ".csrs"), os.path.join(tmp, values + ".npz")
+            with open(name, "wb") as f:
+                write_stream(m, f)
+            sp.save_npz(npz, m, compressed=False)
+            runs = {}
+            for g in programs:
+                runs[f"{g}, csr-stream"] = name, lambda g=g, name=name: gdsvd(g, name, store, True)
+                runs[f"{g}, npz"] = npz, lambda g=g, npz=npz: gdsvd(g, npz, store, False)
+            runs["scipy.sparse.load_npz"] = npz, lambda npz=npz: scipy(npz)
+            times = {what: [] for what in runs}
+            for _ in range(a.n):
+                for what, (_, run) in runs.items():
+                    times[what].append(run())
+            for what, (source, _) in runs.items():
+                wall, size = [t for t, _ in times[what]], os.path.getsize(source)
+                median, cpu = statistics.median(wall), statistics.median(c for _, c in times[what])
+                table.append(f"| {what}, {values}, {m.nnz / 1e6:.1f} M | {size / 1e6:.0f} MB | {median:.3f} | {min(wall):.3f} … {max(wall):.3f} | {size / median / 1e9:.2f} | {cpu:.2f} |")
+            os.remove(name)
+            os.remove(npz)
+    print("\n".join(table))
+    if a.o:
+        with open(a.o, "w") as f:
+            f.write("\n".join(table) + "\n")
+
+
+if __name__ == "__main__":
+    main()
