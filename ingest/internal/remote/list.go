@@ -1,0 +1,119 @@
+package remote
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// mostKeys is how many objects of one bucket may be inputs.
+	mostKeys = 1 << 16
+	// mostListed is how many keys are looked at for them.
+	mostListed = 1 << 22
+	// mostPage is the bytes of a page of a list.
+	mostPage = 8 << 20
+)
+
+// wildcards make a pattern of a key, as path.Match has them.
+const wildcards = "*?["
+
+// Expand is the objects that a name stands for, in ascending order: those of a bucket that match a pattern, or
+// the name itself.
+func (c *Client) Expand(ctx context.Context, name string) ([]string, error) {
+	t, err := parse(name)
+	if err != nil {
+		return nil, failed(name, err)
+	}
+	if t.bucket == "" || !strings.ContainsAny(t.key, wildcards) {
+		return []string{name}, nil
+	}
+	if _, err := path.Match(t.key, ""); err != nil {
+		return nil, failed(name, err)
+	}
+	prefix := t.key[:strings.IndexAny(t.key, wildcards)]
+	query := url.Values{"list-type": {"2"}, "encoding-type": {"url"}, "prefix": {prefix}}
+	if !strings.Contains(t.key[len(prefix):], "/") {
+		query.Set("delimiter", "/") // no key with more of them matches
+	}
+	var found []string
+	listed := 0
+	for token := ""; ; {
+		if token != "" {
+			query.Set("continuation-token", token)
+		}
+		page, err := c.page(ctx, name, target{bucket: t.bucket, url: &url.URL{RawQuery: query.Encode()}})
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range page.Contents {
+			key, err := url.QueryUnescape(o.Key)
+			if err != nil || o.Size < 0 {
+				return nil, failed(name, errors.New("the server lists what is no object"))
+			}
+			if ok, _ := path.Match(t.key, key); !ok && key != t.key || strings.HasSuffix(key, "/") {
+				continue
+			}
+			one := "s3://" + t.bucket + "/" + key
+			info := Info{Size: o.Size, Modified: o.LastModified.UTC().Truncate(time.Second), Ranges: true}
+			if isTag(o.ETag) {
+				info.ETag = o.ETag
+			}
+			c.know(one, info)
+			found = append(found, one)
+		}
+		listed += len(page.Contents)
+		switch {
+		case len(found) > mostKeys || listed > mostListed:
+			return nil, failed(name, fmt.Errorf("more than %d objects match, or more than %d begin so: name fewer", mostKeys, mostListed))
+		case !page.IsTruncated && len(found) == 0:
+			return nil, failed(name, fmt.Errorf("no object matches: %w", fs.ErrNotExist))
+		case !page.IsTruncated:
+			slices.Sort(found)
+			return slices.Compact(found), nil
+		case page.NextContinuationToken == "" || page.NextContinuationToken == token:
+			return nil, failed(name, errors.New("the server lists the same objects again and again"))
+		}
+		token = page.NextContinuationToken
+	}
+}
+
+// A page is one of a ListObjectsV2.
+type page struct {
+	IsTruncated           bool
+	NextContinuationToken string
+	Contents              []struct {
+		Key, ETag    string
+		Size         int64
+		LastModified time.Time
+	}
+}
+
+func (c *Client) page(ctx context.Context, name string, t target) (p page, err error) {
+	err = c.try(ctx, name, mostTries, func(l *limit) error {
+		resp, err := c.send(l.ctx, t, http.Header{})
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(io.LimitReader(resp.Body, mostPage))
+		if err != nil {
+			return &passing{err: scrub(err)}
+		}
+		p = page{}
+		if err := xml.Unmarshal(text, &p); err != nil || resp.StatusCode != http.StatusOK {
+			return errors.New("the server answers with what is no list of objects")
+		}
+		return nil
+	})
+	return p, err
+}

@@ -1,0 +1,452 @@
+package remote_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/gdsvd/gdsvd/ingest/internal/remote"
+	"github.com/gdsvd/gdsvd/ingest/internal/remote/remotetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// noise is bytes that no two places have in common.
+func noise(n int) []byte {
+	r, b := rand.NewChaCha8([32]byte{1}), make([]byte, n)
+	_, _ = r.Read(b) // cannot fail
+	return b
+}
+
+// client is one that does not wait long.
+func client(t *testing.T, s *remotetest.Server, log io.Writer) *remote.Client {
+	t.Helper()
+	o := remote.Options{Transport: s.Transport(t), Pause: time.Millisecond, Patience: 2 * time.Second}
+	if log != nil {
+		o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return remote.New(o)
+}
+
+// readAll reads an object from its beginning to its end.
+func readAll(t *testing.T, c *remote.Client, name string) ([]byte, error) {
+	t.Helper()
+	o, err := c.Open(t.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	return io.ReadAll(o)
+}
+
+const big = 3<<20 + 12345
+
+// TestRead: an object comes whole, in a few requests, and again at any place, by several readers at once.
+func TestRead(t *testing.T) {
+	s := remotetest.New(t)
+	for name, size := range map[string]int{"empty": 0, "one": 1, "small": 1000, "big": big} {
+		data := noise(size)
+		s.Put("/"+name, data, 1)
+		c := client(t, s, nil)
+		before := len(s.Requests())
+		if got, err := readAll(t, c, s.URL+"/"+name); err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("%s: %d bytes, %v", name, len(got), err)
+		}
+		if n := len(s.Requests()) - before; n > 5 {
+			t.Errorf("%s: %d requests", name, n)
+		}
+		o, err := c.Open(t.Context(), s.URL+"/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info := o.Info(); info.Size != int64(size) || info.ETag != `"tag-1"` || info.Ranges != (size > 0) || !info.Identified() {
+			t.Errorf("%s: %+v", name, info)
+		}
+		if size == 0 {
+			continue
+		}
+		var wg sync.WaitGroup
+		for seed := range 4 {
+			wg.Go(func() {
+				r := rand.New(rand.NewPCG(uint64(seed), 1))
+				for range 30 {
+					at := r.IntN(size)
+					p := make([]byte, 1+r.IntN(1<<18))
+					n, err := o.ReadAt(p, int64(at))
+					want := data[at:min(at+len(p), size)]
+					if !bytes.Equal(p[:n], want) || (err == io.EOF) != (n < len(p)) || err != nil && err != io.EOF {
+						t.Errorf("%s: %d bytes from %d: %d, %v", name, len(p), at, n, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n, err := o.ReadAt(make([]byte, 1), int64(size)); n != 0 || err != io.EOF {
+			t.Errorf("%s: behind the end: %d, %v", name, n, err)
+		}
+		if _, err := o.ReadAt(make([]byte, 1), -1); err == nil {
+			t.Errorf("%s: read before the beginning", name)
+		}
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWithoutRanges: an object of which no parts are given is read from its beginning to its end, its size known or not.
+func TestWithoutRanges(t *testing.T) {
+	data := noise(big)
+	for _, length := range []bool{true, false} {
+		s := remotetest.New(t)
+		s.Before = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+			s.GiveWhole(w, remotetest.Object{Data: data}, length)
+			return true
+		}
+		c := client(t, s, nil)
+		if got, err := readAll(t, c, s.URL+"/x"); err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("%d bytes, %v", len(got), err)
+		}
+		o, err := c.Open(t.Context(), s.URL+"/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info := o.Info(); info.Ranges || info.Identified() || (info.Size == big) != length || (info.Size == -1) == length {
+			t.Errorf("%+v", info)
+		}
+		if _, err := o.ReadAt(make([]byte, 1), 0); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("read at a place: %v", err)
+		}
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestDrops: what a connection does not bring the next ones do, with ranges and without; no byte is lost or comes twice.
+func TestDrops(t *testing.T) {
+	data := noise(big)
+	for name, give := range map[string]func(s *remotetest.Server, w http.ResponseWriter, r *http.Request, o remotetest.Object){
+		"ranges": func(s *remotetest.Server, w http.ResponseWriter, r *http.Request, o remotetest.Object) {
+			s.Give(w, r, o)
+		},
+		"no ranges": func(s *remotetest.Server, w http.ResponseWriter, _ *http.Request, o remotetest.Object) {
+			s.GiveWhole(w, o, true)
+		},
+		"chunked": func(s *remotetest.Server, w http.ResponseWriter, _ *http.Request, o remotetest.Object) {
+			s.GiveWhole(w, o, false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := remotetest.New(t)
+			o := remotetest.Object{Data: data, ETag: `"a"`}
+			var log bytes.Buffer
+			s.Before = func(n int, w http.ResponseWriter, r *http.Request) bool {
+				switch n % 6 {
+				case 1:
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return true
+				case 2, 4:
+					w = &remotetest.Cut{ResponseWriter: w, Left: 300_000 * n}
+				case 3:
+					panic(http.ErrAbortHandler)
+				}
+				give(s, w, r, o)
+				return true
+			}
+			got, err := readAll(t, client(t, s, &log), s.URL+"/x")
+			if err != nil || !bytes.Equal(got, data) {
+				t.Fatalf("%d bytes, %v", len(got), err)
+			}
+			if !strings.Contains(log.String(), "503 Service Unavailable") || !strings.Contains(log.String(), "unexpected EOF") {
+				t.Errorf("log: %s", log.String())
+			}
+		})
+	}
+}
+
+// TestGivenUp: a server that gives a few bytes of each answer, none, or stands still is given up after some tries, and a
+// dropped object that has no ETag is not gone on with.
+func TestGivenUp(t *testing.T) {
+	data := noise(1 << 20)
+	for name, c := range map[string]struct {
+		before func(s *remotetest.Server, n int, w http.ResponseWriter, r *http.Request) bool
+		want   string
+		passes bool
+	}{
+		"drips": {func(s *remotetest.Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			s.Give(&remotetest.Cut{ResponseWriter: w, Left: 1}, r, remotetest.Object{Data: data, ETag: `"a"`})
+			return true
+		}, "unexpected EOF; given up after several tries", true},
+		"unavailable": {func(_ *remotetest.Server, _ int, w http.ResponseWriter, _ *http.Request) bool {
+			w.WriteHeader(http.StatusBadGateway)
+			return true
+		}, "502 Bad Gateway; given up after several tries", true},
+		"stands still": {func(s *remotetest.Server, n int, w http.ResponseWriter, r *http.Request) bool {
+			if n > 0 {
+				<-r.Context().Done()
+				return true
+			}
+			return false
+		}, "nothing has come for 20ms; given up after several tries", true},
+		"no ETag": {func(s *remotetest.Server, n int, w http.ResponseWriter, _ *http.Request) bool {
+			s.GiveWhole(&remotetest.Cut{ResponseWriter: w, Left: 1 << 18}, remotetest.Object{Data: data}, true)
+			return true
+		}, "neither parts nor an ETag to go on by", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := remotetest.New(t)
+			s.Put("/x", data, 1)
+			s.Before = func(n int, w http.ResponseWriter, r *http.Request) bool { return c.before(s, n, w, r) }
+			o := remote.Options{Transport: s.Transport(t), Pause: time.Microsecond, Patience: 2 * time.Second}
+			if name == "stands still" {
+				o.Patience = 20 * time.Millisecond
+			}
+			_, err := readAll(t, remote.New(o), s.URL+"/x")
+			if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, remote.ErrUnavailable) != c.passes {
+				t.Errorf("got %v", err)
+			}
+			if n := len(s.Requests()); n > 12 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+// TestChanged: an object that becomes another one, in content, size or time, is an error, at the next answer and where it is
+// opened again, never a mixture.
+func TestChanged(t *testing.T) {
+	a, b := noise(2<<20), bytes.Repeat([]byte("b"), 2<<20)
+	at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string][2]remotetest.Object{
+		"ETag":      {{Data: a, ETag: `"a"`}, {Data: b, ETag: `"b"`}},
+		"weak ETag": {{Data: a, ETag: `W/"a"`}, {Data: b, ETag: `W/"b"`}},
+		"shorter":   {{Data: a, ETag: `"a"`}, {Data: b[:1000], ETag: `"b"`}},
+		"longer":    {{Data: a}, {Data: append(bytes.Clone(b), b...)}},
+		"time":      {{Data: a, Modified: at}, {Data: b, Modified: at.Add(time.Second)}},
+		"no ETag":   {{Data: a, ETag: `"a"`}, {Data: b}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, again := range []bool{false, true} {
+				s := remotetest.New(t)
+				s.PutObject("/x", c[0])
+				client := client(t, s, nil)
+				o, err := client.Open(t.Context(), s.URL+"/x")
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := make([]byte, 1000)
+				if _, err := io.ReadFull(o, got); err != nil {
+					t.Fatal(err)
+				}
+				s.PutObject("/x", c[1])
+				if again {
+					if err := o.Close(); err != nil {
+						t.Fatal(err)
+					}
+					if o, err = client.Open(t.Context(), s.URL+"/x"); err != nil {
+						t.Fatal(err)
+					}
+					got = nil
+				}
+				rest, err := io.ReadAll(o)
+				if got = append(got, rest...); !errors.Is(err, remote.ErrChanged) || !bytes.HasPrefix(a, got) {
+					t.Errorf("%d bytes, %v", len(got), err)
+				}
+				if err := o.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestHostile: answers that contradict what was asked for, or themselves, are refused.
+func TestHostile(t *testing.T) {
+	data := noise(1 << 20)
+	for name, c := range map[string]struct {
+		answer func(w http.ResponseWriter, r *http.Request)
+		want   string
+	}{
+		"another range":   {ranged("bytes 5-9/1048576", 5, data), "with Content-Range"},
+		"range too long":  {ranged("bytes 0-1048576/1048576", 1<<20, data), "with Content-Range"},
+		"no range":        {ranged("", 100, data), "with Content-Range"},
+		"negative":        {ranged("bytes -5-9/1048576", 100, data), "with Content-Range"},
+		"huge":            {ranged("bytes 0-9/99999999999999999999999", 10, data), "with Content-Range"},
+		"wrong length":    {ranged("bytes 0-131071/1048576", 1000, data), "the server announces 1000 bytes"},
+		"another size":    {ranged("bytes 0-131071/1048575", 131072, data), "changed"},
+		"more than said":  {chunked("bytes 0-131071/1048576", 131073, data), "more than it has announced"},
+		"no page":         {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }, "418 I'm a teapot"},
+		"nothing":         {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, "204 No Content"},
+		"redirect to ftp": {redirect("ftp://example.org/x"), "not encrypted"},
+		"to nowhere":      {redirect("https://%zz/?secret"), "302 Found to nowhere"},
+		"downgrade":       {redirect("http://127.0.0.1:1/x?secret"), "http://127.0.0.1:1/x?…, which is not encrypted"},
+		"in circles":      {redirect("/x?secret"), "more than 5 times"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := remotetest.New(t)
+			s.Put("/x", data, 1)
+			s.Before = func(n int, w http.ResponseWriter, r *http.Request) bool {
+				if n == 0 {
+					return false
+				}
+				w.Header().Set("ETag", `"tag-1"`)
+				c.answer(w, r)
+				return true
+			}
+			got, err := readAll(t, client(t, s, nil), s.URL+"/x")
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "\n") || !bytes.HasPrefix(data, got) {
+				t.Errorf("%d bytes, %v", len(got), err)
+			}
+		})
+	}
+}
+
+func ranged(header string, length int, data []byte) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Range", header)
+		w.Header().Set("Content-Length", fmt.Sprint(length))
+		w.WriteHeader(http.StatusPartialContent)
+		_, _ = w.Write(data[:min(length, len(data))]) // the other side may have gone
+	}
+}
+
+func chunked(header string, length int, data []byte) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Range", header)
+		w.WriteHeader(http.StatusPartialContent)
+		for range 1 << 12 { // it would never end
+			if _, err := w.Write(data[:length]); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func redirect(to string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", to)
+		w.WriteHeader(http.StatusFound)
+	}
+}
+
+// TestRefused: what is not there or not permitted is one line, at once, without what is secret.
+func TestRefused(t *testing.T) {
+	s := remotetest.New(t)
+	s.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/forbidden" {
+			http.Error(w, "the password hunter2 is wrong", http.StatusForbidden)
+			return true
+		}
+		return false
+	}
+	host := strings.TrimPrefix(s.URL, "https://")
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	for name, c := range map[string]struct {
+		want string
+		kind error
+	}{
+		s.URL + "/missing":                             {"read https://" + host + "/missing: 404 Not Found (NoSuchKey)", fs.ErrNotExist},
+		"https://me:hunter2@" + host + "/forbidden":    {"read https://" + host + "/forbidden: 403 Forbidden: the server does not give it to everybody", fs.ErrPermission},
+		s.URL + "/forbidden?X-Amz-Signature=hunter2#a": {"read https://" + host + "/forbidden?…: 403 Forbidden: the signature in the URL may be wrong or have expired", fs.ErrPermission},
+		plain.URL + "/missing":                         {"404 Not Found", fs.ErrNotExist},
+		"http://example.org/a.csv?hunter2":             {"read http://example.org/a.csv?…: http is not encrypted", nil},
+		"https:///a.csv?hunter2":                       {"this is no URL", nil},
+		"https://hunter2:%zz@h/":                       {"read https://h/: this is no URL", nil},
+		"https://127.0.0.1:1/?hunter2":                 {"connection refused; given up", remote.ErrUnavailable},
+	} {
+		_, err := client(t, s, nil).Stat(t.Context(), name)
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != nil && !errors.Is(err, c.kind) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(s.Requests()) != 3 {
+		t.Errorf("%d requests", len(s.Requests()))
+	}
+}
+
+// TestRedirect: what another host serves is read, and it is told no password, and no name of where it was sent from.
+func TestRedirect(t *testing.T) {
+	a, b := remotetest.New(t), remotetest.New(t)
+	data := noise(big)
+	b.Put("/elsewhere/x", data, 1)
+	a.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		to := "here"
+		if r.URL.Path == "/here" {
+			to = b.URL + "/elsewhere/x?token=theirs"
+		}
+		redirect(to)(w, r)
+		return true
+	}
+	url := strings.Replace(a.URL, "https://", "https://me:hunter2@", 1)
+	got, err := readAll(t, client(t, a, nil), url+"/x?signature=ours")
+	if err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	for _, r := range a.Requests() {
+		if r.User != "me:hunter2" {
+			t.Errorf("%s is asked for by %q", r.Path, r.User)
+		}
+	}
+	for _, r := range b.Requests() {
+		if all := fmt.Sprint(r); r.Query != "token=theirs" || r.User != "" || strings.Contains(all, "ours") || strings.Contains(all, "Referer") || strings.Contains(all, "Authorization") || strings.Contains(all, "Cookie") {
+			t.Errorf("another host is told %s", all)
+		}
+	}
+}
+
+// TestCancelled: a read of what stands still ends with its context, as does a pause between two tries.
+func TestCancelled(t *testing.T) {
+	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
+		"stands still": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"within": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"tag-1"`)
+			w.Header().Set("Content-Range", "bytes 0-999/1000")
+			w.WriteHeader(http.StatusPartialContent)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		},
+		"pauses": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "1000")
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := remotetest.New(t)
+			s.Put("/x", noise(1000), 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s.Before = func(n int, w http.ResponseWriter, r *http.Request) bool {
+				if n > 0 {
+					time.AfterFunc(10*time.Millisecond, cancel)
+					answer(w, r)
+				}
+				return n > 0
+			}
+			c := remote.New(remote.Options{Transport: s.Transport(t), Patience: time.Hour, Pause: time.Hour})
+			o, err := c.Open(ctx, s.URL+"/x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadAll(o); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+			if err := o.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,230 @@
+// Package remotetest is a server of objects over the loopback, for tests: https with ranges, and the part of S3
+// that reading needs, with signatures that it computes itself.
+package remotetest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// An Object is what is served under a path.
+type Object struct {
+	Data     []byte
+	ETag     string // with quotes; "": none
+	Modified time.Time
+}
+
+// A Request is one that has been made.
+type Request struct {
+	Path, Query string
+	Header      http.Header
+	User        string // and password, as sent
+}
+
+// A Server serves objects. Its fields are set before the first request.
+type Server struct {
+	*httptest.Server
+	// Secrets are those of the keys that may sign; nil: nothing is signed, and nothing need be.
+	Secrets map[string]string
+	// Token is the session token that must come with a signature; "": any.
+	Token string
+	// Region is the one that must be signed for; "": any.
+	Region string
+	// Page is how many keys a page of a list has.
+	Page int
+	// Before answers a request itself, if it returns true. The first has number 0.
+	Before func(n int, w http.ResponseWriter, r *http.Request) bool
+
+	mu       sync.Mutex
+	objects  map[string]Object
+	requests []Request
+	sent     int64
+}
+
+// New starts a server, over TLS, that ends with the test.
+func New(t testing.TB) *Server { return start(t, true) }
+
+// NewPlain starts one without TLS.
+func NewPlain(t testing.TB) *Server { return start(t, false) }
+
+func start(t testing.TB, secure bool) *Server {
+	s := &Server{Page: 1000, objects: map[string]Object{}}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that end early are meant to
+	if secure {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Transport trusts the certificate of the server, and ends with the test.
+func (s *Server) Transport(t testing.TB) *http.Transport {
+	tr := s.Client().Transport.(*http.Transport).Clone()
+	tr.DisableCompression = true
+	t.Cleanup(tr.CloseIdleConnections)
+	return tr
+}
+
+// Put serves data under a path, with an ETag made of a number.
+func (s *Server) Put(path string, data []byte, tag int) {
+	s.PutObject(path, Object{data, fmt.Sprintf(`"tag-%d"`, tag), time.Date(2024, 1, 2, 3, 4, tag, 0, time.UTC)})
+}
+
+// PutObject serves an object under a path.
+func (s *Server) PutObject(path string, o Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects[path] = o
+}
+
+// Requests are those made so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Sent is the bytes of objects sent so far.
+func (s *Server) Sent() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	user, password, _ := r.BasicAuth()
+	s.mu.Lock()
+	n := len(s.requests)
+	s.requests = append(s.requests, Request{r.URL.Path, r.URL.RawQuery, r.Header.Clone(), strings.Trim(user+":"+password, ":")})
+	o, ok := s.objects[r.URL.Path]
+	s.mu.Unlock()
+	if s.Before != nil && s.Before(n, w, r) {
+		return
+	}
+	if code := s.forbids(r); code != "" {
+		refuse(w, http.StatusForbidden, code)
+		return
+	}
+	switch {
+	case r.URL.Query().Get("list-type") == "2":
+		s.list(w, r)
+	case !ok:
+		refuse(w, http.StatusNotFound, "NoSuchKey")
+	default:
+		s.Give(w, r, o)
+	}
+}
+
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>AKIDEXAMPLE may not</Message></Error>", code)
+}
+
+// Give serves an object, or the part of it that is asked for.
+func (s *Server) Give(w http.ResponseWriter, r *http.Request, o Object) {
+	if o.ETag != "" {
+		w.Header().Set("ETag", o.ETag)
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(&counter{w, s}, r, "", o.Modified, bytes.NewReader(o.Data))
+}
+
+// GiveWhole serves an object without heeding a range, and with its length if that is to be known.
+func (s *Server) GiveWhole(w http.ResponseWriter, o Object, length bool) {
+	if o.ETag != "" {
+		w.Header().Set("ETag", o.ETag)
+	}
+	if length {
+		w.Header().Set("Content-Length", strconv.Itoa(len(o.Data)))
+	} else {
+		w.(http.Flusher).Flush()
+	}
+	_, _ = (&counter{w, s}).Write(o.Data) // the other side may have gone
+}
+
+// A counter counts what is sent.
+type counter struct {
+	http.ResponseWriter
+	s *Server
+}
+
+// Write writes and counts.
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.s.sent += int64(n)
+	return n, err
+}
+
+// A Cut is a ResponseWriter of which the connection ends after some bytes.
+type Cut struct {
+	http.ResponseWriter
+	Left int
+}
+
+// Write writes up to the end.
+func (c *Cut) Write(p []byte) (int, error) {
+	if len(p) <= c.Left {
+		c.Left -= len(p)
+		return c.ResponseWriter.Write(p)
+	}
+	_, _ = c.ResponseWriter.Write(p[:c.Left])
+	c.Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// Flush sends what has been written.
+func (c *Cut) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
+
+// list answers a ListObjectsV2, as https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html has it.
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	type entry struct {
+		Key, ETag    string
+		Size         int
+		LastModified string
+	}
+	var result struct {
+		XMLName               xml.Name `xml:"ListBucketResult"`
+		IsTruncated           bool
+		NextContinuationToken string
+		Contents              []entry
+	}
+	q := r.URL.Query()
+	from, _ := strconv.Atoi(cmp.Or(strings.TrimPrefix(q.Get("continuation-token"), "next/+"), "0"))
+	s.mu.Lock()
+	var keys []string
+	for path := range s.objects {
+		key, ok := strings.CutPrefix(path, r.URL.Path)
+		if ok && strings.HasPrefix(key, q.Get("prefix")) && (q.Get("delimiter") == "" || !strings.Contains(key[len(q.Get("prefix")):], q.Get("delimiter"))) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	to := min(from+s.Page, len(keys))
+	for _, key := range keys[min(from, to):to] {
+		o := s.objects[r.URL.Path+key]
+		result.Contents = append(result.Contents, entry{url.QueryEscape(key), o.ETag, len(o.Data), o.Modified.Format("2006-01-02T15:04:05.000Z")})
+	}
+	s.mu.Unlock()
+	if to < len(keys) {
+		result.IsTruncated, result.NextContinuationToken = true, fmt.Sprintf("next/+%d", to)
+	}
+	_ = xml.NewEncoder(w).Encode(result) // the other side may have gone
+}

@@ -1,0 +1,231 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An answer is a part of an object.
+type answer struct {
+	info Info
+	body io.ReadCloser
+	at   int64 // the first byte of it
+	end  int64 // behind the last; −1: not known
+}
+
+// errNoSuchRange is a part that there is not.
+var errNoSuchRange = fmt.Errorf("%w: it is shorter", ErrChanged)
+
+// get asks for the bytes [from, to) of an object, or for all of one of which no parts are given. nil for what is
+// known of it asks for a part nevertheless.
+func (c *Client) get(ctx context.Context, t target, from, to int64, known *Info) (*answer, error) {
+	header := http.Header{}
+	parts := known == nil || known.Ranges
+	if parts {
+		header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, to-1))
+	}
+	if parts && known != nil {
+		if known.ETag != "" && weak(known.ETag) == known.ETag {
+			header.Set("If-Range", known.ETag)
+		} else if !known.Modified.IsZero() {
+			header.Set("If-Range", known.Modified.Format(http.TimeFormat))
+		}
+	}
+	resp, err := c.send(ctx, t, header)
+	if err != nil {
+		return nil, err
+	}
+	a, err := read(resp, from, to)
+	switch {
+	case err != nil || known == nil:
+	case !known.same(a.info):
+		err = ErrChanged
+	case known.Ranges && !a.info.Ranges:
+		err = &passing{err: errors.New("the server gives the whole object instead of a part")}
+	case !known.Ranges && a.info.Ranges:
+		err = errors.New("the server gives a part instead of the whole object")
+	}
+	if err != nil {
+		resp.Body.Close() // nothing to learn from it
+		return nil, err
+	}
+	return a, nil
+}
+
+// read makes an answer of a response with the bytes [from, to), or with all.
+func read(resp *http.Response, from, to int64) (*answer, error) {
+	a := &answer{body: resp.Body, end: -1}
+	a.info.Size = -1
+	if tag := resp.Header.Get("ETag"); isTag(tag) {
+		a.info.ETag = tag
+	}
+	if at, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
+		a.info.Modified = at.UTC()
+	}
+	switch resp.StatusCode {
+	case http.StatusOK:
+		a.info.Size, a.end = resp.ContentLength, resp.ContentLength
+		return a, nil
+	case http.StatusRequestedRangeNotSatisfiable:
+		return nil, errNoSuchRange
+	}
+	first, last, size, ok := contentRange(resp.Header)
+	switch {
+	case !ok || first != from || last < first || last >= to || size >= 0 && last >= size:
+		return nil, fmt.Errorf("the server answers bytes %d to %d with Content-Range %.80q", from, to-1, resp.Header.Get("Content-Range"))
+	case resp.ContentLength >= 0 && resp.ContentLength != last+1-first:
+		return nil, fmt.Errorf("the server announces %d bytes for Content-Range %.80q", resp.ContentLength, resp.Header.Get("Content-Range"))
+	}
+	a.at, a.end, a.info.Size, a.info.Ranges = first, last+1, size, size >= 0
+	return a, nil
+}
+
+// contentRange reads "bytes 5-9/100"; size is −1 for "bytes 5-9/*".
+func contentRange(h http.Header) (first, last, size int64, ok bool) {
+	text, ok := strings.CutPrefix(h.Get("Content-Range"), "bytes ")
+	span, total, _ := strings.Cut(text, "/")
+	from, to, _ := strings.Cut(span, "-")
+	number := func(s string) int64 {
+		n, err := strconv.ParseUint(s, 10, 62)
+		ok = ok && err == nil
+		return int64(n)
+	}
+	if size = -1; total != "*" {
+		size = number(total)
+	}
+	return number(from), number(to), size, ok
+}
+
+// isTag tells whether an ETag has the form of one, and not too long: it is kept beside what is made of the input.
+func isTag(s string) bool {
+	w := weak(s)
+	return len(w) > 2 && len(w) <= 200 && w[0] == '"' && w[len(w)-1] == '"' && !strings.ContainsFunc(w[1:len(w)-1], func(r rune) bool { return r <= ' ' || r == '"' || r > '~' })
+}
+
+// weak is an ETag without what says that it is weak.
+func weak(tag string) string { return strings.TrimPrefix(tag, "W/") }
+
+// mostRedirects are followed.
+const mostRedirects = 5
+
+// send makes a request, and follows redirects of https. Whoever answers from another host is told no password.
+func (c *Client) send(ctx context.Context, t target, header http.Header) (*http.Response, error) {
+	for n := 0; ; n++ {
+		req, err := c.request(ctx, t, header)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := c.o.Transport.RoundTrip(req)
+		if err != nil {
+			return nil, untransported(err)
+		}
+		if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusPartialContent || resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+			return resp, nil
+		}
+		next, err := c.follow(t, resp)
+		resp.Body.Close() // all of interest has been read
+		if err != nil {
+			return nil, err
+		}
+		if n == mostRedirects {
+			return nil, fmt.Errorf("the server redirects more than %d times", mostRedirects)
+		}
+		t = next
+	}
+}
+
+// request is one to a target.
+func (c *Client) request(ctx context.Context, t target, header http.Header) (*http.Request, error) {
+	h := header.Clone()
+	h.Set("User-Agent", "gdsvd")
+	h.Set("Accept-Encoding", "identity")
+	if t.bucket != "" {
+		return c.signed(ctx, t, h)
+	}
+	req := (&http.Request{Method: http.MethodGet, URL: t.url, Host: t.url.Host, Header: h}).WithContext(ctx)
+	if u := t.url.User; u != nil {
+		password, _ := u.Password()
+		req.SetBasicAuth(u.Username(), password)
+	}
+	return req, nil
+}
+
+// follow is where an answer that is no object leads to, or the error that it is.
+func (c *Client) follow(t target, resp *http.Response) (target, error) {
+	if t.bucket != "" {
+		if c.s3.moved(t.bucket, resp) {
+			return t, nil
+		}
+		return t, refused(resp, c.s3.remedy(resp.StatusCode))
+	}
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusForbidden, http.StatusUnauthorized:
+		if t.url.RawQuery != "" {
+			return t, refused(resp, "the signature in the URL may be wrong or have expired")
+		}
+		return t, refused(resp, "the server does not give it to everybody")
+	default:
+		return t, refused(resp, "")
+	}
+	to, err := t.url.Parse(resp.Header.Get("Location"))
+	if err != nil || to.Host == "" {
+		return t, fmt.Errorf("%s to nowhere", resp.Status)
+	}
+	if to.Fragment, to.RawFragment = "", ""; t.url.Scheme == "https" && to.Scheme != "https" {
+		return t, fmt.Errorf("the server redirects to %s, which is not encrypted", Display(to.String()))
+	}
+	if err := permitted(to); err != nil {
+		return t, fmt.Errorf("redirected: %w", err)
+	}
+	if to.User = nil; to.Host == t.url.Host && to.Scheme == t.url.Scheme {
+		to.User = t.url.User
+	}
+	return target{url: to}, nil
+}
+
+// mostError is how much of the page of an error is read.
+const mostError = 1 << 14
+
+// refused is the error that a status is.
+func refused(resp *http.Response, remedy string) error {
+	text := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
+	var said struct{ Code string }
+	if xml.NewDecoder(io.LimitReader(resp.Body, mostError)).Decode(&said) == nil && said.Code != "" && len(said.Code) < 60 &&
+		strings.Trim(said.Code, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == "" {
+		text += " (" + said.Code + ")"
+	}
+	if remedy != "" {
+		text += ": " + remedy
+	}
+	err := &refusal{strings.TrimSpace(text), kinds[resp.StatusCode]}
+	switch resp.StatusCode {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // or a date: no wish
+		return &passing{err, time.Duration(seconds) * time.Second}
+	}
+	return err
+}
+
+// untransported is the error of a transport: most may be none the next time.
+func untransported(err error) error {
+	var (
+		certificate *tls.CertificateVerificationError
+		record      tls.RecordHeaderError
+		name        *net.DNSError
+	)
+	err = scrub(err)
+	if errors.As(err, &certificate) || errors.As(err, &record) || errors.As(err, &name) && name.IsNotFound {
+		return err
+	}
+	return &passing{err: err}
+}
