@@ -17,7 +17,7 @@ import (
 // fittedTo fits a pipeline by what a view of the matrix has measured.
 func fittedTo(a *mat.Dense, v *View, columns bool) (*Fitted, error) {
 	rows, cols := a.Dims()
-	return Fit(v.Pipeline(), int64(rows), int64(cols), columns, func(step int, name string, n int64) ([]float64, error) {
+	return Fit(v.pipeline, int64(rows), int64(cols), columns, func(step int, name string, n int64) ([]float64, error) {
 		for _, s := range v.Statistics() {
 			if s.Step == step && s.Name == name {
 				return s.Values, nil
