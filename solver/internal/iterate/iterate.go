@@ -1,4 +1,4 @@
-// Package iterate is what the methods of one vector share.
+// Package iterate is what methods of one vector share, and what methods of a block do.
 package iterate
 
 import (
@@ -17,7 +17,7 @@ type TwoTerm struct {
 	Arena   *tallskinny.Arena
 	Paper   bool
 	X, Last *mat.Dense // next to be multiplied, and multiplied last
-	started bool       // x is an iterate, no longer the start vector z
+	T       int        // products absorbed; the one with x₀, the first iterate, has T = 1
 	pair    [1]method.RitzPair
 }
 
@@ -29,7 +29,7 @@ func (t *TwoTerm) Start(z *mat.Dense) {
 func (t *TwoTerm) State(s *method.State) {
 	s.Tall("x", &t.X, 1)
 	s.Tall("last", &t.Last, 1)
-	s.Flag("started", &t.started)
+	s.Int("products", &t.T, 0, math.MaxInt32)
 }
 
 func (t *TwoTerm) Free() { t.Arena.Free(t.X, t.Last) }
@@ -41,13 +41,13 @@ func (t *TwoTerm) Next() *mat.Dense { return t.X }
 func (t *TwoTerm) Advance(y *mat.Dense, step func(c *method.RitzPair, x, mx, next []float64)) []method.RitzPair {
 	x, mx, next := tallskinny.Column(t.X), tallskinny.Column(y), tallskinny.Column(t.Last)
 	c := Ritz(t.Arena, x, mx)
-	if t.started {
+	if t.T > 0 {
 		step(&c, x, mx, next)
 	} else {
 		First(t.Arena, next, mx, t.Paper)
-		t.started = true
 	}
 	t.X, t.Last = t.Last, t.X
+	t.T++
 	t.pair[0] = c
 	return t.pair[:]
 }

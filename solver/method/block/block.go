@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/internal/panel"
-	"github.com/gdsvd/gdsvd/solver/internal/eigen"
+	"github.com/gdsvd/gdsvd/solver/internal/iterate"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -66,8 +66,7 @@ func (b Descent) Traits(k int) method.Traits {
 
 // New implements Method.
 func (b Descent) New(r method.Run) method.Recurrence {
-	a := r.Arena
-	return &descent{arena: a, qr: tallskinny.BlockQR{Arena: a}, eigen: eigen.Solver{Workers: a.Most()}}
+	return &descent{Block: iterate.NewBlock(r.Arena)}
 }
 
 // width returns the number of columns of the block.
@@ -118,37 +117,30 @@ func (Descent) options(w method.Workload) (all []method.Method) {
 // descent is the state of Descent. P is not stored: it is last·momentum, and is
 // multiplied out chunk by chunk where it is needed.
 type descent struct {
-	method.Alone
-	arena    *tallskinny.Arena
-	next     *mat.Dense // Q, orthonormal, to be multiplied next
-	last     *mat.Dense // the Q that was multiplied last
-	momentum *mat.Dense // W·R⁻¹ of the step from last to next, l×l
-	vectors  *mat.Dense // Ritz vectors in terms of last, in rows
-	started  bool       // next is orthonormal, no longer the start block
-	ahead    extrapolation
-	qr       tallskinny.BlockQR
-	small    tallskinny.Sums
-	eigen    eigen.Solver
-	pairs    []method.RitzPair
+	iterate.Block            // Q
+	last          *mat.Dense // the Q that was multiplied last
+	momentum      *mat.Dense // W·R⁻¹ of the step from last to next, l×l
+	vectors       *mat.Dense // Ritz vectors in terms of last, in rows
+	ahead         extrapolation
+	small         tallskinny.Sums
+	pairs         []method.RitzPair
 }
 
 func (r *descent) Start(z *mat.Dense) {
 	n, l := z.Dims()
-	r.next, r.last, r.qr.Key = z, r.arena.Dense(n, l), z.At(0, 0)
+	r.Block.Start(z)
+	r.last = r.Arena.Dense(n, l)
 	r.momentum, r.vectors = mat.NewDense(l, l, nil), mat.NewDense(l, l, nil)
 }
 
 func (r *descent) State(s *method.State) {
-	if !s.Tall("next", &r.next, -1) {
+	if !r.Block.State(s) {
 		return
 	}
-	n, l := r.next.Dims()
+	n, l := r.X.Dims()
 	s.Tall("last", &r.last, l)
 	s.Small("momentum", &r.momentum, l, l)
 	s.Small("vectors", &r.vectors, l, l)
-	s.Float("key", &r.qr.Key)
-	s.Int("drawn", &r.qr.Drawn, 0, math.MaxInt32)
-	s.Flag("started", &r.started)
 	s.Floats("residuals", &r.ahead.last)
 	s.Floats("extrapolation", &r.ahead.ratio)
 	if c := len(r.ahead.last); c != len(r.ahead.ratio) || c > 0 && c != reported(l, n) || r.momentum == nil || r.vectors == nil {
@@ -156,39 +148,29 @@ func (r *descent) State(s *method.State) {
 	}
 }
 
-func (r *descent) Free() { r.arena.Free(r.next, r.last) }
-
-func (r *descent) Avoid(found *tallskinny.Basis) { r.qr.Found = found }
-
-func (r *descent) Next() *mat.Dense {
-	if !r.started {
-		r.qr.Factor(r.next.RawMatrix(), nil, 0)
-		r.started = true
-	}
-	return r.next
-}
+func (r *descent) Free() { r.Arena.Free(r.X, r.last) }
 
 func (r *descent) Absorb(y *mat.Dense) []method.RitzPair {
-	h := r.arena.Cross(&r.small, r.next.RawMatrix(), y.RawMatrix())
+	h := r.Arena.Cross(&r.small, r.X.RawMatrix(), y.RawMatrix())
 	r.pairs = r.pairs[:0]
 	if !tallskinny.AllFinite(h.Data) {
 		return append(r.pairs, method.NewRitzPair(math.Inf(1), 0))
 	}
-	theta, wt := tallskinny.RayleighRitz(&r.eigen, h, h.Rows)
-	edge := damped(theta, reported(len(theta), r.next.RawMatrix().Rows))
+	theta, wt := tallskinny.RayleighRitz(&r.Eigen, h, h.Rows)
+	edge := damped(theta, reported(len(theta), r.X.RawMatrix().Rows))
 	var back mat.Dense // βP = last·backᵀ in the basis of Ritz vectors
 	back.Mul(wt, r.momentum.T())
 	for j, v := range theta {
 		limit(back.RawRowView(j), edge*edge/4, max(v, 0)/2)
 	}
 	residuals, gram := r.step(y, theta, wt, &back)
-	r.last, r.next, r.vectors = r.next, r.last, wt
+	r.last, r.X, r.vectors = r.X, r.last, wt
 	for j, res := range r.ahead.observe(residuals) {
 		r.pairs = append(r.pairs, method.NewRitzPair(theta[j], res))
 	}
 	top := math.Hypot(theta[0], residuals[0])
-	next := r.next.RawMatrix()
-	f := r.qr.FactorGram(next, y.RawMatrix(), gram, nil, tallskinny.DropFactor*tallskinny.Epsilon*top)
+	next := r.X.RawMatrix()
+	f := r.QR.FactorGram(next, y.RawMatrix(), gram, nil, tallskinny.DropFactor*tallskinny.Epsilon*top)
 	r.momentum.Mul(wt.T(), tallskinny.Inverse(f))
 	return r.pairs
 }
@@ -234,19 +216,19 @@ func (r *descent) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (resi
 	c := reported(l, n)
 	w, leading := panel.Pack(1, wt.RawMatrix()), panel.Pack(1, wt.Slice(0, c, 0, l).(*mat.Dense).RawMatrix())
 	d := panel.Pack(-1, back.RawMatrix())
-	buf := new(tallskinny.Scratch).Each(r.arena, n, tallskinny.ChunkRows*2*l)
+	buf := new(tallskinny.Scratch).Each(r.Arena, n, tallskinny.ChunkRows*2*l)
 	r.small.Reset(n, 1, c)
-	r.qr.Gram.Reset(n, l, l)
-	unit := r.arena.Largest(y.RawMatrix())
+	r.QR.Gram.Reset(n, l, l)
+	unit := r.Arena.Largest(y.RawMatrix())
 	if unit == 0 {
 		unit = 1
 	}
-	r.arena.Sweep(n, tallskinny.ChunkRows, 8*l*l, tallskinny.Reads(y.RawMatrix(), r.next.RawMatrix(), r.last.RawMatrix()).Writes(y.RawMatrix()), func(worker, seg, first, rows int) {
+	r.Arena.Sweep(n, tallskinny.ChunkRows, 8*l*l, tallskinny.Reads(y.RawMatrix(), r.X.RawMatrix(), r.last.RawMatrix()).Writes(y.RawMatrix()), func(worker, seg, first, rows int) {
 		b := buf(worker)
 		yw, qw := tallskinny.Zeros(b, rows, l), tallskinny.Zeros(b[tallskinny.ChunkRows*l:], rows, c)
 		part := tallskinny.RowsOf(y.RawMatrix(), first, rows)
 		panel.AddProduct(yw, part, w)
-		panel.AddProduct(qw, tallskinny.RowsOf(r.next.RawMatrix(), first, rows), leading)
+		panel.AddProduct(qw, tallskinny.RowsOf(r.X.RawMatrix(), first, rows), leading)
 		sum := r.small.Of(seg).Data
 		for i := range rows {
 			a, q := yw.Data[i*l:][:c], qw.Data[i*c:][:c]
@@ -256,14 +238,14 @@ func (r *descent) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (resi
 			}
 		}
 		panel.AddProduct(yw, tallskinny.RowsOf(r.last.RawMatrix(), first, rows), d)
-		panel.AddCross(r.qr.Gram.Of(seg), yw, yw)
+		panel.AddCross(r.QR.Gram.Of(seg), yw, yw)
 		copy(part.Data[:rows*l], yw.Data)
 	})
 	residuals = r.small.Total().Data
 	for j, v := range residuals {
 		residuals[j] = unit * math.Sqrt(v)
 	}
-	return residuals, r.qr.Gram.Total()
+	return residuals, r.QR.Gram.Total()
 }
 
 // Vector returns the column of the next block that has come of Ritz vector j:
@@ -271,11 +253,11 @@ func (r *descent) step(y *mat.Dense, theta []float64, wt, back *mat.Dense) (resi
 // that column was roundoff and has been replaced, it is the Ritz vector itself.
 func (r *descent) Vector(dst []float64, j int) {
 	if mat.Norm(r.momentum.ColView(j), 1) > 0 {
-		r.arena.ColumnOf(dst, r.next.RawMatrix(), j)
+		r.Arena.ColumnOf(dst, r.X.RawMatrix(), j)
 		return
 	}
 	last, w := r.last.RawMatrix(), tallskinny.Vector(r.vectors.RawRowView(j))
-	r.arena.EachTile(last.Rows, tallskinny.Reads(last).Writing(dst), func(from, to int) {
+	r.Arena.EachTile(last.Rows, tallskinny.Reads(last).Writing(dst), func(from, to int) {
 		blas64.Gemv(blas.NoTrans, 1, tallskinny.RowsOf(last, from, to-from), w, 0, tallskinny.Vector(dst[from:to]))
 	})
 }
@@ -284,19 +266,19 @@ func (r *descent) Vector(dst []float64, j int) {
 // accepted to within its residual, and fills the block up with random ones:
 // they may find more copies of a repeated value than the block is wide.
 func (r *descent) Lock(j int) bool {
-	n, l := r.next.Dims()
-	if j >= l || l > r.qr.Dimension(n) {
+	n, l := r.X.Dims()
+	if j >= l || l > r.QR.Dimension(n) {
 		return false
 	}
-	q := r.next.RawMatrix()
+	q := r.X.RawMatrix()
 	r.ahead.reset()
-	r.arena.Shift(q, j)
-	r.arena.Shift(r.momentum.RawMatrix(), j)
-	x := r.arena.Planes(n, 1, 1)
-	defer r.arena.Release(x)
+	r.Arena.Shift(q, j)
+	r.Arena.Shift(r.momentum.RawMatrix(), j)
+	x := r.Arena.Planes(n, 1, 1)
+	defer r.Arena.Release(x)
 	for c := l - j; c < l; c++ {
-		r.qr.Replace(x, nil, tallskinny.SpanOf(tallskinny.ColumnsOf(q, c)))
-		r.arena.SetColumn(q, c, x)
+		r.QR.Replace(x, nil, tallskinny.SpanOf(tallskinny.ColumnsOf(q, c)))
+		r.Arena.SetColumn(q, c, x)
 	}
 	return true
 }

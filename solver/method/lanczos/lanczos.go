@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/solver/internal/eigen"
+	"github.com/gdsvd/gdsvd/solver/internal/iterate"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -101,40 +101,35 @@ func (k Krylov) wide(rank, width int) Krylov {
 
 // New implements Method.
 func (k Krylov) New(r method.Run) method.Recurrence {
-	l := &lanczos{arena: r.Arena, method: k.fit(r.Rank), want: r.Rank, given: r.Given}
-	l.qr.Arena, l.orth.arena = r.Arena, r.Arena
-	l.eigen.Workers = r.Arena.Most()
-	return l
+	return &lanczos{
+		Block: iterate.NewBlock(r.Arena), method: k.fit(r.Rank), want: r.Rank, given: r.Given, orth: orthogonality{arena: r.Arena},
+	}
 }
 
 // lanczos is the state of Krylov.
 type lanczos struct {
-	arena    *tallskinny.Arena
-	method   Krylov            // with no default left open
-	given    bool              // the start block holds given columns
-	next     *mat.Dense        // X, orthonormal and orthogonal to the basis
-	v        tallskinny.Panels // the basis
-	most     int               // columns it may have
-	size     int               // columns it has
-	orth     orthogonality     // what V lacks of being orthonormal
-	t        *mat.Dense        // VᵀMV, size×size
-	coupling *mat.Dense        // what M·V has in X, from column fresh of V on; nil if that is not known
-	theta    []float64         // Ritz values of T, descending; nil as long as they are not needed
-	ritz     *mat.Dense        // Ritz vectors in terms of V, in rows; nil likewise
-	tails    *mat.Dense        // their last entries, for the last block
-	gone     int               // Ritz vectors that have been locked and are not in V any more
-	want     int               // triplets of the run
-	block    int               // columns of a block, unless there is no room
-	fresh    int               // column of V from which M·next has components in it, save for rounding
-	started  bool              // next is orthonormal, no longer the start block
-	full     bool              // V spans the whole space, next is a part of it
-	origin   int               // columns of the start block
-	steps    int               // products since then, all of them in V; −1 after a restart
-	top      float64           // largest norm of a product, for what is roundoff
-	qr       tallskinny.BlockQR
-	pairs    []method.RitzPair
-	timing   timing // of the eigenproblem of T
-	eigen    eigen.Solver
+	iterate.Block                   // X, orthogonal to the basis
+	method        Krylov            // with no default left open
+	given         bool              // the start block holds given columns
+	v             tallskinny.Panels // the basis
+	most          int               // columns it may have
+	size          int               // columns it has
+	orth          orthogonality     // what V lacks of being orthonormal
+	t             *mat.Dense        // VᵀMV, size×size
+	coupling      *mat.Dense        // what M·V has in X, from column fresh of V on; nil if that is not known
+	theta         []float64         // Ritz values of T, descending; nil as long as they are not needed
+	ritz          *mat.Dense        // Ritz vectors in terms of V, in rows; nil likewise
+	tails         *mat.Dense        // their last entries, for the last block
+	gone          int               // Ritz vectors that have been locked and are not in V any more
+	want          int               // triplets of the run
+	block         int               // columns of a block, unless there is no room
+	fresh         int               // column of V from which M·next has components in it, save for rounding
+	full          bool              // V spans the whole space, next is a part of it
+	origin        int               // columns of the start block
+	steps         int               // products since then, all of them in V; −1 after a restart
+	top           float64           // largest norm of a product, for what is roundoff
+	pairs         []method.RitzPair
+	timing        timing // of the eigenproblem of T
 
 	first, second, third, fourth, gram tallskinny.Sums
 }
@@ -145,27 +140,18 @@ func (r *lanczos) Start(z *mat.Dense) {
 	if r.given {
 		k = k.wide(r.want, b)
 	}
-	r.next, r.block, r.origin, r.most = z, b, b, min(n, max(k.Basis, 2*b))
-	r.v, r.qr.Key = r.arena.NewPanels(n, b), z.At(0, 0)
+	r.Block.Start(z)
+	r.block, r.origin, r.most = b, b, min(n, max(k.Basis, 2*b))
+	r.v = r.Arena.NewPanels(n, b)
 }
-
-func (r *lanczos) Avoid(found *tallskinny.Basis) { r.qr.Found = found }
 
 func (r *lanczos) Aim(missing func(method.RitzPair) float64) { r.timing.missing = missing }
-
-func (r *lanczos) Next() *mat.Dense {
-	if !r.started {
-		r.qr.Factor(r.next.RawMatrix(), nil, 0)
-		r.started = true
-	}
-	return r.next
-}
 
 // Eigenproblems of up to this order cost nothing compared with a pass.
 const cheapEigen = 32
 
 // room is the number of columns that V and its complement have space for.
-func (r *lanczos) room() int { return max(0, r.qr.Dimension(r.v.N)-r.size) }
+func (r *lanczos) room() int { return max(0, r.QR.Dimension(r.v.N)-r.size) }
 
 func (r *lanczos) Absorb(y *mat.Dense) []method.RitzPair {
 	w := tallskinny.Width(y)
@@ -175,7 +161,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []method.RitzPair {
 		r.restart(0, r.kept())
 	}
 	old := r.size
-	r.v.Add(r.next)
+	r.v.Add(r.X)
 	r.size += w
 	if r.steps >= 0 {
 		r.steps++
@@ -198,7 +184,7 @@ func (r *lanczos) Absorb(y *mat.Dense) []method.RitzPair {
 		r.top = max(r.top, math.Abs(r.theta[0]))
 	}
 	r.advance(y, gram)
-	if r.orth.next = nil; r.coupling != nil && tallskinny.Width(r.next) == w {
+	if r.orth.next = nil; r.coupling != nil && tallskinny.Width(r.X) == w {
 		r.orth.next = r.orth.over(lost, r.coupling, r.orth.error(r.top))
 	}
 	r.fresh = old
@@ -214,9 +200,9 @@ func (r *lanczos) solve() {
 	switch {
 	case r.ritz != nil:
 	case r.theta != nil:
-		r.ritz = mat.NewDense(r.size, r.size, r.eigen.Vectors(r.size).Data)
+		r.ritz = mat.NewDense(r.size, r.size, r.Eigen.Vectors(r.size).Data)
 	default:
-		r.theta, r.ritz = tallskinny.RayleighRitz(&r.eigen, r.t.RawMatrix(), r.size)
+		r.theta, r.ritz = tallskinny.RayleighRitz(&r.Eigen, r.t.RawMatrix(), r.size)
 	}
 }
 
@@ -227,7 +213,7 @@ func (r *lanczos) look(w int) {
 		r.tails = r.ritz.Slice(0, r.size, r.size-w, r.size).(*mat.Dense)
 		return
 	}
-	r.theta, r.tails = tallskinny.RayleighRitz(&r.eigen, r.t.RawMatrix(), w)
+	r.theta, r.tails = tallskinny.RayleighRitz(&r.Eigen, r.t.RawMatrix(), w)
 }
 
 // border adds the rows and columns of the new block to T.
@@ -251,27 +237,27 @@ func (r *lanczos) advance(y *mat.Dense, gram blas64.General) {
 		// Nothing can be added. Go on with the trailing vectors, so that the
 		// driver can look at everything once more.
 		b := min(r.block, r.size)
-		r.qr.Ready(y.RawMatrix())
-		r.coupling, r.next = nil, r.arena.Dense(n, b)
+		r.QR.Ready(y.RawMatrix())
+		r.coupling, r.X = nil, r.Arena.Dense(n, b)
 		last := r.ritz.Slice(r.size-b, r.size, 0, r.size).(*mat.Dense).RawMatrix()
-		r.v.All().Multiply(r.arena, r.next.RawMatrix(), last)
+		r.v.All().Multiply(r.Arena, r.X.RawMatrix(), last)
 		return
 	}
 	if room < w {
-		r.qr.Ready(y.RawMatrix())
-		r.next = r.arena.Dense(n, room)
-		x, q := r.arena.Planes(n, 1, 1), r.next.RawMatrix()
-		defer r.arena.Release(x)
+		r.QR.Ready(y.RawMatrix())
+		r.X = r.Arena.Dense(n, room)
+		x, q := r.Arena.Planes(n, 1, 1), r.X.RawMatrix()
+		defer r.Arena.Release(x)
 		for j := range room {
-			r.qr.Replace(x, r.v.All(), tallskinny.SpanOf(tallskinny.ColumnsOf(q, j)))
-			r.arena.SetColumn(q, j, x)
+			r.QR.Replace(x, r.v.All(), tallskinny.SpanOf(tallskinny.ColumnsOf(q, j)))
+			r.Arena.SetColumn(q, j, x)
 		}
 		r.coupling = mat.NewDense(room, w, nil)
-		r.coupling.Mul(r.next.T(), y)
+		r.coupling.Mul(r.X.T(), y)
 		return
 	}
-	r.next = r.v.Take(w)
-	r.coupling = r.qr.FactorGram(r.next.RawMatrix(), y.RawMatrix(), gram, r.v.All(), tallskinny.DropFactor*tallskinny.Epsilon*r.top)
+	r.X = r.v.Take(w)
+	r.coupling = r.QR.FactorGram(r.X.RawMatrix(), y.RawMatrix(), gram, r.v.All(), tallskinny.DropFactor*tallskinny.Epsilon*r.top)
 }
 
 // report lists the leading Ritz pairs. Those that a restart would not keep, and

@@ -16,7 +16,7 @@ import (
 // components in the last two blocks only, or in all after a restart: these are
 // removed first. What rounding has left there, and elsewhere where that is too
 // much, is found while the rows it needs are in the cache, and removed when y is
-// read next, by what is left to r.qr.prepare.
+// read next, by what is left to r.QR.prepare.
 //
 // It also returns what is left in the basis, as orthogonality.step does.
 func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.General, lost *mat.Dense) {
@@ -35,7 +35,7 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 	r.third.Reset(y.Rows, y.Cols, older.Columns())
 	r.fourth.Reset(y.Rows, y.Cols, both.Columns())
 	r.gram.Reset(y.Rows, y.Cols, y.Cols)
-	r.arena.Sweep(y.Rows, tallskinny.InCache(tallskinny.FirstCache, y.Cols), y.Cols*(2*recent.Columns()+2*older.Columns()+y.Cols), tallskinny.Reads(y, last).Spans(recent, older).Writes(y), func(_, seg, i, rows int) {
+	r.Arena.Sweep(y.Rows, tallskinny.InCache(tallskinny.FirstCache, y.Cols), y.Cols*(2*recent.Columns()+2*older.Columns()+y.Cols), tallskinny.Reads(y, last).Spans(recent, older).Writes(y), func(_, seg, i, rows int) {
 		part := tallskinny.RowsOf(y, i, rows)
 		recent.AddProduct(part, f, i)
 		recent.AddCross(r.second.Of(seg), part, i)
@@ -52,18 +52,18 @@ func (r *lanczos) orthogonalise(y blas64.General, old int) (c, gram blas64.Gener
 		second.Cols, recent = 0, nil
 	}
 	f, g, h := recent.Pack(-1, second), older.Pack(-1, third), both.Pack(-1, fourth)
-	r.qr.Uses = tallskinny.Reads().Spans(recent, older)
+	r.QR.Uses = tallskinny.Reads().Spans(recent, older)
 	if len(both) > 0 {
-		r.qr.Uses = r.qr.Uses.Read(last).Writes(last)
+		r.QR.Uses = r.QR.Uses.Read(last).Writes(last)
 	}
-	r.qr.Prepare = func(part blas64.General, i int) {
+	r.QR.Prepare = func(part blas64.General, i int) {
 		recent.AddProduct(part, f, i)
 		older.AddProduct(part, g, i)
 		both.AddProduct(tallskinny.RowsOf(last, i, part.Rows), h, i)
 	}
 	if a, b := subtractGram(gram, second), subtractGram(gram, third); a || b {
-		r.qr.Ready(y)
-		gram = r.arena.Cross(&r.gram, y, y)
+		r.QR.Ready(y)
+		gram = r.Arena.Cross(&r.gram, y, y)
 	}
 	// What was found in older columns is no part of T, but what the basis lacks.
 	c = tallskinny.Zeros(make([]float64, y.Cols*r.size), y.Cols, r.size)
@@ -87,7 +87,7 @@ func (r *lanczos) coefficients(y blas64.General, old int) (c, gram blas64.Genera
 	s := r.v.Span(at, r.size)
 	r.first.Reset(y.Rows, y.Cols, s.Columns())
 	r.gram.Reset(y.Rows, y.Cols, y.Cols)
-	r.arena.Sweep(y.Rows, tallskinny.InCache(tallskinny.FirstCache, y.Cols), y.Cols*(s.Columns()+y.Cols), tallskinny.Reads(y).Spans(s), func(_, seg, i, rows int) {
+	r.Arena.Sweep(y.Rows, tallskinny.InCache(tallskinny.FirstCache, y.Cols), y.Cols*(s.Columns()+y.Cols), tallskinny.Reads(y).Spans(s), func(_, seg, i, rows int) {
 		part := tallskinny.RowsOf(y, i, rows)
 		s.AddCross(r.first.Of(seg), part, i)
 		panel.AddCross(r.gram.Of(seg), part, part)

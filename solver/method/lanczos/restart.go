@@ -12,7 +12,7 @@ import (
 // of the room beyond, in whole panels. More would be formed more often, and with
 // fewer passes are lost.
 func (r *lanczos) kept() int {
-	room := r.most - tallskinny.Width(r.next)
+	room := r.most - tallskinny.Width(r.X)
 	kept := max(min(room, 1), min(room, r.want+(room-r.want)/3))
 	return min(room, (kept+r.v.Wide-1)/r.v.Wide*r.v.Wide)
 }
@@ -22,7 +22,7 @@ func (r *lanczos) restart(from, to int) {
 	r.solve()
 	if to == from {
 		r.v.Clear()
-		r.orth = orthogonality{arena: r.arena}
+		r.orth = orthogonality{arena: r.Arena}
 	} else {
 		part := r.ritz.Slice(from, to, 0, r.size).(*mat.Dense)
 		gone := new(mat.Dense)
@@ -34,7 +34,7 @@ func (r *lanczos) restart(from, to int) {
 	}
 	if r.coupling != nil && to > from {
 		// What the products of Ritz vectors have in the next block.
-		r.coupling = r.arena.Times(r.coupling, mat.DenseCopyOf(r.ritz.Slice(from, to, r.fresh, r.size)))
+		r.coupling = r.Arena.Times(r.coupling, mat.DenseCopyOf(r.ritz.Slice(from, to, r.fresh, r.size)))
 	} else {
 		r.coupling = nil
 	}
@@ -59,9 +59,9 @@ func (r *lanczos) Evidence(found int) (method.Evidence, bool) {
 	}
 	last, leak := mat.NewDense(r.size-found, 1, nil), 0.0 // V is everything there is
 	if r.coupling != nil {
-		last = r.arena.Times(part(r.fresh, r.size), r.coupling)
+		last = r.Arena.Times(part(r.fresh, r.size), r.coupling)
 		if found > 0 {
-			leak = mat.Norm(r.arena.Times(mat.DenseCopyOf(r.ritz.Slice(0, found, r.fresh, r.size)), r.coupling), 2)
+			leak = mat.Norm(r.Arena.Times(mat.DenseCopyOf(r.ritz.Slice(0, found, r.fresh, r.size)), r.coupling), 2)
 		}
 	}
 	return method.Evidence{Steps: r.steps, Theta: r.theta[found:], First: part(0, r.origin), Last: last, Top: r.top, Leak: leak}, true
@@ -74,7 +74,7 @@ func (r *lanczos) Vectors() func(blas64.General) {
 	return func(dst blas64.General) {
 		r.solve()
 		s := r.ritz.Slice(0, dst.Cols, 0, r.size).(*mat.Dense)
-		r.v.All().Multiply(r.arena, dst, s.RawMatrix())
+		r.v.All().Multiply(r.Arena, dst, s.RawMatrix())
 	}
 }
 
@@ -84,12 +84,12 @@ func (r *lanczos) Vector(dst []float64, j int) {
 		return
 	}
 	r.solve()
-	r.v.All().Multiply(r.arena, tallskinny.Single(dst), r.ritz.Slice(j, j+1, 0, r.size).(*mat.Dense).RawMatrix())
+	r.v.All().Multiply(r.Arena, tallskinny.Single(dst), r.ritz.Slice(j, j+1, 0, r.size).(*mat.Dense).RawMatrix())
 }
 
 // Lock takes the first j Ritz vectors out of the basis.
 func (r *lanczos) Lock(j int) bool {
-	to := min(r.size, r.most-tallskinny.Width(r.next))
+	to := min(r.size, r.most-tallskinny.Width(r.X))
 	if r.full || j >= to {
 		return false
 	}

@@ -11,24 +11,21 @@ import (
 )
 
 func (r *lanczos) Free() {
-	r.arena.Free(r.next)
+	r.Arena.Free(r.X)
 	r.v.Free()
 }
 
 func (r *lanczos) State(s *method.State) {
-	if !s.Tall("next", &r.next, -1) {
+	if !r.Block.State(s) {
 		return
 	}
-	n, w := r.next.Dims()
-	s.Float("key", &r.qr.Key)
-	s.Int("drawn", &r.qr.Drawn, 0, math.MaxInt32)
+	n, w := r.X.Dims()
 	s.Int("most columns", &r.most, 0, n)
 	s.Int("triplets", &r.want, 1, math.MaxInt32)
 	s.Int("block", &r.block, 1, n)
 	s.Int("fresh", &r.fresh, 0, n)
 	s.Int("gone", &r.gone, 0, n)
 	s.Flag("full", &r.full)
-	s.Flag("started", &r.started)
 	s.Float("norm", &r.top)
 	s.Float("dropped", &r.orth.dropped)
 	s.Int("origin", &r.origin, 0, n)
@@ -65,7 +62,7 @@ func (r *lanczos) columns(s *method.State, n int) bool {
 	count := len(r.v.List)
 	s.Int("panels", &count, 0, n)
 	if s.Restoring() {
-		r.v = r.arena.NewPanels(n, r.block)
+		r.v = r.Arena.NewPanels(n, r.block)
 	}
 	for i := range count {
 		var x *mat.Dense

@@ -19,21 +19,14 @@ import (
 // iterate before it. With α = β the first three terms of x⁺ are y, so x⁺ is a
 // step of gradient descent from y and only y⁺ needs the iterate before.
 type momentum struct {
-	method.Alone
-	arena  *tallskinny.Arena
+	iterate.TwoTerm
 	params momentumParams
-	paper  bool
-
-	next *mat.Dense // y, to be multiplied
-	last *mat.Dense // y of the step before, multiplied last
-	x    *mat.Dense // x, nil if it is y
-	mul  *mat.Dense // M·last, for the spectrum; nil without
+	x      *mat.Dense // x, nil if it is y
+	mul    *mat.Dense // M·Last, for the spectrum; nil without
 
 	seen     spectrum
-	t        int     // products absorbed; the one with x₀ has t = 1
 	value    float64 // largest Rayleigh quotient so far
 	restarts int
-	pair     [1]method.RitzPair
 }
 
 // momentumParams are what Polyak and Nesterov are made of.
@@ -43,83 +36,79 @@ type momentumParams struct {
 }
 
 func (p momentumParams) recurrence(r method.Run) method.Recurrence {
-	return &momentum{arena: r.Arena, params: p, paper: r.Paper}
+	return &momentum{TwoTerm: iterate.TwoTerm{Arena: r.Arena, Paper: r.Paper}, params: p}
 }
 
 func (m *momentum) Start(z *mat.Dense) {
 	n, _ := z.Dims()
-	m.next, m.last = z, m.arena.Dense(n, 1)
+	m.TwoTerm.Start(z)
 	if m.params.ahead {
-		m.x = m.arena.Dense(n, 1)
+		m.x = m.Arena.Dense(n, 1)
 	}
 	if m.params.beta == 0 {
-		m.mul = m.arena.Dense(n, 1)
+		m.mul = m.Arena.Dense(n, 1)
 	}
 }
 
 func (m *momentum) State(s *method.State) {
-	s.Tall("next", &m.next, 1)
-	s.Tall("last", &m.last, 1)
+	m.TwoTerm.State(s)
 	if m.params.ahead {
-		s.Tall("x", &m.x, 1)
+		s.Tall("iterate", &m.x, 1)
 	}
 	if m.params.beta == 0 {
 		s.Tall("product", &m.mul, 1)
 	}
-	s.Int("products", &m.t, 0, math.MaxInt32)
 	s.Int("restarts", &m.restarts, 0, math.MaxInt32)
 	s.Float("value", &m.value)
 	m.seen.state(s)
 }
 
-func (m *momentum) Free() { m.arena.Free(m.next, m.last, m.x, m.mul) }
-
-func (m *momentum) Next() *mat.Dense { return m.next }
+func (m *momentum) Free() {
+	m.TwoTerm.Free()
+	m.Arena.Free(m.x, m.mul)
+}
 
 func (m *momentum) Absorb(y *mat.Dense) []method.RitzPair {
-	x, mx, out := tallskinny.Column(m.next), tallskinny.Column(y), tallskinny.Column(m.last)
-	c := iterate.Ritz(m.arena, x, mx)
+	pairs := m.Advance(y, m.step)
+	m.value = max(m.value, pairs[0].Value)
 	if m.params.beta == 0 {
-		if m.t > 0 {
-			m.seen.observe(m.arena, x, mx, c.Value, out, tallskinny.Column(m.mul))
-		}
-		m.arena.CopyVector(tallskinny.Column(m.mul), mx)
+		m.Arena.CopyVector(tallskinny.Column(m.mul), tallskinny.Column(y))
 	}
-	switch {
-	case m.t == 0:
-		iterate.First(m.arena, out, mx, m.paper)
-		if m.params.ahead {
-			m.arena.CopyVector(tallskinny.Column(m.x), out)
-		}
-	case m.params.ahead:
-		m.fromAhead(&c, x, mx, out)
-	default:
-		m.fromIterate(&c, x, mx, out)
+	if m.T == 1 && m.params.ahead {
+		m.Arena.CopyVector(tallskinny.Column(m.x), tallskinny.Column(m.X))
 	}
-	m.value = max(m.value, c.Value)
-	m.next, m.last = m.last, m.next
-	m.t++
-	m.pair[0] = c
-	return m.pair[:]
+	return pairs
+}
+
+// step sets last, what was multiplied before x, to what is multiplied next.
+func (m *momentum) step(c *method.RitzPair, x, mx, last []float64) {
+	if m.params.beta == 0 {
+		m.seen.observe(m.Arena, x, mx, c.Value, last, tallskinny.Column(m.mul))
+	}
+	if m.params.ahead {
+		m.fromAhead(c, x, mx, last)
+	} else {
+		m.fromIterate(c, x, mx, last)
+	}
 }
 
 // fromIterate sets before, the iterate before x, to the one after it: α = 0.
 func (m *momentum) fromIterate(c *method.RitzPair, x, mx, before []float64) {
-	beta, xx := m.beta(), m.arena.Dot(x, x)
+	beta, xx := m.beta(), m.Arena.Dot(x, x)
 	switch {
-	case m.t == 1: // x₀ has none before it
+	case m.T == 1: // x₀ has none before it
 		beta = 0
 	case m.params.beta == 0:
 		beta *= settledness(xx, c.Value)
 	}
 	a, b := 1-m.params.eta, m.params.eta/xx
-	m.arena.EachTile(len(x), tallskinny.Reading(x, mx, before).Writing(before), func(from, to int) {
+	m.Arena.EachTile(len(x), tallskinny.Reading(x, mx, before).Writing(before), func(from, to int) {
 		for i := from; i < to; i++ {
 			before[i] = a*x[i] + b*mx[i] + beta*(x[i]-before[i])
 		}
 	})
-	if after := before; m.astray(c, m.arena.Dot(after, after)) {
-		m.arena.Combine(after, a, x, b, mx)
+	if after := before; m.astray(c, m.Arena.Dot(after, after)) {
+		m.Arena.Combine(after, a, x, b, mx)
 	}
 	m.change(c, x, before)
 }
@@ -140,11 +129,11 @@ func settledness(xx, value float64) float64 {
 // the current y: α = β.
 func (m *momentum) fromAhead(c *method.RitzPair, y, my, out []float64) {
 	x, beta := tallskinny.Column(m.x), m.beta()
-	a, b := 1-m.params.eta, m.params.eta/m.arena.Dot(y, y)
-	m.arena.Combine(out, a, y, b, my)
+	a, b := 1-m.params.eta, m.params.eta/m.Arena.Dot(y, y)
+	m.Arena.Combine(out, a, y, b, my)
 	m.change(c, x, out)
 	sum := 0.0 // ‖y⁺‖²
-	m.arena.EachTile(len(out), tallskinny.Reading(out, x).Writing(out, x), func(from, to int) {
+	m.Arena.EachTile(len(out), tallskinny.Reading(out, x).Writing(out, x), func(from, to int) {
 		for i := from; i < to; i++ {
 			v := out[i]
 			d := v + beta*(v-x[i])
@@ -153,7 +142,7 @@ func (m *momentum) fromAhead(c *method.RitzPair, y, my, out []float64) {
 		}
 	})
 	if m.astray(c, sum) {
-		m.arena.CopyVector(out, x)
+		m.Arena.CopyVector(out, x)
 	}
 }
 
@@ -164,7 +153,7 @@ func (m *momentum) beta() float64 {
 	switch {
 	case beta == 0:
 		beta = p.best(m.seen.gap())
-	case !p.ahead && float64(m.t-1) <= 100*beta:
+	case !p.ahead && float64(m.T-1) <= 100*beta:
 		return 0
 	}
 	const free = 2 // restarts that may come from the start vector
@@ -220,20 +209,20 @@ func (m *momentum) astray(c *method.RitzPair, length float64) bool {
 
 // change fills in what the rule of the paper looks at.
 func (m *momentum) change(c *method.RitzPair, x, next []float64) {
-	if m.paper {
-		iterate.PaperChanges(m.arena, c, x, m.arena.Dot(x, x), next)
+	if m.Paper {
+		iterate.PaperChanges(m.Arena, c, x, m.Arena.Dot(x, x), next)
 	}
 }
 
 // Vector returns the vector whose residual is known, or under the paper's rule
 // the iterate after it.
 func (m *momentum) Vector(dst []float64, _ int) {
-	from := m.last
+	from := m.Last
 	switch {
-	case m.paper && m.params.ahead && m.t > 1:
+	case m.Paper && m.params.ahead && m.T > 1:
 		from = m.x
-	case m.paper:
-		from = m.next
+	case m.Paper:
+		from = m.X
 	}
-	m.arena.Normalise(dst, tallskinny.Column(from))
+	m.Arena.Normalise(dst, tallskinny.Column(from))
 }

@@ -121,16 +121,16 @@ func TestRestart(t *testing.T) {
 				p := momentumParams{eta: 0.5, beta: 0.7, ahead: ahead}
 				m := p.recurrence(method.Run{Rank: 1}).(*momentum)
 				m.Start(mat.NewDense(3, 1, nil))
-				m.t, m.value = 1000, start.value
-				copy(tallskinny.Column(m.next), start.x)
+				m.T, m.value = 1000, start.value
+				copy(tallskinny.Column(m.X), start.x)
 				var my mat.Dense
 				if ahead {
 					// The step from here must fall short of where x was.
 					copy(tallskinny.Column(m.x), start.before)
 				} else {
-					copy(tallskinny.Column(m.last), start.before)
+					copy(tallskinny.Column(m.Last), start.before)
 				}
-				my.Mul(g, m.next)
+				my.Mul(g, m.X)
 				want := make([]float64, 3)
 				xx := heap.Dot(start.x, start.x)
 				for i, v := range start.x {
@@ -156,7 +156,7 @@ func TestGeneralStep(t *testing.T) {
 	x := mat.NewVecDense(n, []float64{math.Sqrt2, 0.01, 0.02, -0.01, 0.03})
 	v, y := mat.VecDenseCopyOf(x), mat.VecDenseCopyOf(x)
 	m := started(NesterovGeneral{Mu: mu}, mat.DenseCopyOf(x))
-	m.t, m.inside, m.value, m.residual, m.seen = 1, true, 2, 1, spectrum{first: 2}
+	m.T, m.inside, m.value, m.residual, m.seen = 1, true, 2, 1, spectrum{first: 2}
 	copy(tallskinny.Column(m.x), x.RawVector().Data)
 	copy(tallskinny.Column(m.v), x.RawVector().Data)
 	alpha := math.Sqrt(mu / 9) // √(μ/2L), L = 9λ₁/2

@@ -64,22 +64,18 @@ func (g NesterovGeneral) Traits(int) method.Traits {
 
 // New implements Method.
 func (g NesterovGeneral) New(r method.Run) method.Recurrence {
-	return &general{arena: r.Arena, method: g, paper: r.Paper}
+	const enter = 0.1
+	return &general{TwoTerm: iterate.TwoTerm{Arena: r.Arena, Paper: r.Paper}, method: g, enter: enter}
 }
 
-// general is the state of NesterovGeneral.
+// general is the state of NesterovGeneral. What it multiplies is y, or x during gradient
+// descent.
 type general struct {
-	method.Alone
-	arena  *tallskinny.Arena
+	iterate.TwoTerm
 	method NesterovGeneral
-	paper  bool
-
-	next *mat.Dense // y, or x during gradient descent: to be multiplied
-	last *mat.Dense // multiplied last
-	x, v *mat.Dense // iterate, and centre of the estimate of g; v is unused outside
-	mul  *mat.Dense // M·last
-	seen spectrum
-	t    int // products absorbed
+	x, v   *mat.Dense // iterate, and centre of the estimate of g; v is unused outside
+	mul    *mat.Dense // M·Last
+	seen   spectrum
 
 	inside   bool    // the scheme is at work, not gradient descent
 	enter    float64 // angle at which it begins
@@ -87,25 +83,19 @@ type general struct {
 	residual float64
 	best     float64 // least residual since, up to one half
 	bestAt   int     // product it was seen at
-	pair     [1]method.RitzPair
 }
 
 func (m *general) Start(z *mat.Dense) {
 	n, _ := z.Dims()
-	const enter = 0.1
-	m.next, m.enter = z, enter
-	for _, b := range []**mat.Dense{&m.last, &m.x, &m.v, &m.mul} {
-		*b = m.arena.Dense(n, 1)
-	}
+	m.TwoTerm.Start(z)
+	m.x, m.v, m.mul = m.Arena.Dense(n, 1), m.Arena.Dense(n, 1), m.Arena.Dense(n, 1)
 }
 
 func (m *general) State(s *method.State) {
-	s.Tall("next", &m.next, 1)
-	s.Tall("last", &m.last, 1)
-	s.Tall("x", &m.x, 1)
+	m.TwoTerm.State(s)
+	s.Tall("iterate", &m.x, 1)
 	s.Tall("v", &m.v, 1)
 	s.Tall("product", &m.mul, 1)
-	s.Int("products", &m.t, 0, math.MaxInt32)
 	s.Flag("inside", &m.inside)
 	s.Int("best at", &m.bestAt, 0, math.MaxInt32)
 	s.Float("enter", &m.enter)
@@ -115,55 +105,50 @@ func (m *general) State(s *method.State) {
 	m.seen.state(s)
 }
 
-func (m *general) Free() { m.arena.Free(m.next, m.last, m.x, m.v, m.mul) }
-
-func (m *general) Next() *mat.Dense { return m.next }
+func (m *general) Free() {
+	m.TwoTerm.Free()
+	m.Arena.Free(m.x, m.v, m.mul)
+}
 
 func (m *general) Absorb(y *mat.Dense) []method.RitzPair {
-	x, mx, out := tallskinny.Column(m.next), tallskinny.Column(y), tallskinny.Column(m.last)
-	c := iterate.Ritz(m.arena, x, mx)
-	if m.t > 0 {
-		m.seen.observe(m.arena, x, mx, c.Value, out, tallskinny.Column(m.mul))
+	pairs := m.Advance(y, func(c *method.RitzPair, x, mx, out []float64) {
+		m.seen.observe(m.Arena, x, mx, c.Value, out, tallskinny.Column(m.mul))
+		if m.inside && !m.astray(c, m.Arena.Dot(x, x)) {
+			m.step(c, x, mx, out)
+		} else {
+			m.descend(c, x, mx, out)
+		}
+	})
+	m.Arena.CopyVector(tallskinny.Column(m.mul), tallskinny.Column(y))
+	if m.T == 1 {
+		m.Arena.CopyVector(tallskinny.Column(m.x), tallskinny.Column(m.X))
 	}
-	m.arena.CopyVector(tallskinny.Column(m.mul), mx)
-	switch {
-	case m.t == 0:
-		iterate.First(m.arena, out, mx, m.paper)
-		m.arena.CopyVector(tallskinny.Column(m.x), out)
-	case m.inside && !m.astray(&c, m.arena.Dot(x, x)):
-		m.step(&c, x, mx, out)
-	default:
-		m.descend(&c, x, mx, out)
-	}
-	m.next, m.last = m.last, m.next
-	m.t++
-	m.pair[0] = c
-	return m.pair[:]
+	return pairs
 }
 
 // descend makes a step of gradient descent, after which the scheme begins if x
 // is close enough to the solution.
 func (m *general) descend(c *method.RitzPair, x, mx, out []float64) {
 	const eta, settled = 0.5, 0.1
-	xx := m.arena.Dot(x, x)
-	m.arena.Combine(out, 1-eta, x, eta/xx, mx)
+	xx := m.Arena.Dot(x, x)
+	m.Arena.Combine(out, 1-eta, x, eta/xx, mx)
 	m.advance(c, out)
 	if m.enter == 0 || c.Residual > m.enter*(m.seen.first-m.seen.second) || math.Abs(xx-c.Value) > settled*c.Value {
 		return
 	}
 	m.inside, m.value, m.residual = true, c.Value, c.Residual
-	m.best, m.bestAt = c.Residual, m.t
-	m.arena.CopyVector(tallskinny.Column(m.v), out)
+	m.best, m.bestAt = c.Residual, m.T
+	m.Arena.CopyVector(tallskinny.Column(m.v), out)
 }
 
 // step makes a step of the scheme from y and stores the next y in out.
 func (m *general) step(c *method.RitzPair, y, my, out []float64) {
 	alpha, perMu := m.constants()
-	yy := m.arena.Dot(y, y)
+	yy := m.Arena.Dot(y, y)
 	const eta = 1.0 / 6
 	step := eta / yy
 	v := tallskinny.Column(m.v)
-	m.arena.EachTile(len(y), tallskinny.Reading(y, my, v).Writing(out, v), func(from, to int) {
+	m.Arena.EachTile(len(y), tallskinny.Reading(y, my, v).Writing(out, v), func(from, to int) {
 		for i := from; i < to; i++ {
 			grad := yy*y[i] - my[i]
 			out[i] = y[i] - step*grad
@@ -171,7 +156,7 @@ func (m *general) step(c *method.RitzPair, y, my, out []float64) {
 		}
 	})
 	m.advance(c, out)
-	m.arena.EachTile(len(out), tallskinny.Reading(out, v).Writing(out), func(from, to int) {
+	m.Arena.EachTile(len(out), tallskinny.Reading(out, v).Writing(out), func(from, to int) {
 		for i := from; i < to; i++ {
 			out[i] = (out[i] + alpha*v[i]) / (1 + alpha)
 		}
@@ -194,10 +179,10 @@ func (m *general) constants() (alpha, perMu float64) {
 // advance makes next the iterate.
 func (m *general) advance(c *method.RitzPair, next []float64) {
 	x := tallskinny.Column(m.x)
-	if m.paper {
-		iterate.PaperChanges(m.arena, c, x, m.arena.Dot(x, x), next)
+	if m.Paper {
+		iterate.PaperChanges(m.Arena, c, x, m.Arena.Dot(x, x), next)
 	}
-	m.arena.CopyVector(x, next)
+	m.Arena.CopyVector(x, next)
 }
 
 // astray reports whether the scheme has moved away from the solution, in
@@ -206,12 +191,12 @@ func (m *general) advance(c *method.RitzPair, next []float64) {
 func (m *general) astray(c *method.RitzPair, length float64) bool {
 	const much, least, periods = 16, 1e-4, 40
 	if c.Residual < m.best/2 {
-		m.best, m.bestAt = c.Residual, m.t
+		m.best, m.bestAt = c.Residual, m.T
 	}
 	alpha, _ := m.constants()
 	if c.Residual <= much*m.residual && c.Value*much >= m.value &&
 		length <= much*c.Value && c.Value <= much*length &&
-		alpha*float64(m.t-m.bestAt) <= periods {
+		alpha*float64(m.T-m.bestAt) <= periods {
 		return false
 	}
 	m.inside = false
@@ -224,9 +209,9 @@ func (m *general) astray(c *method.RitzPair, length float64) bool {
 // Vector returns the vector whose residual is known, or under the paper's rule
 // the iterate after it.
 func (m *general) Vector(dst []float64, _ int) {
-	if m.paper {
-		m.arena.Normalise(dst, tallskinny.Column(m.x))
+	if m.Paper {
+		m.Arena.Normalise(dst, tallskinny.Column(m.x))
 		return
 	}
-	m.arena.Normalise(dst, tallskinny.Column(m.last))
+	m.Arena.Normalise(dst, tallskinny.Column(m.Last))
 }
