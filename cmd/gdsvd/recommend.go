@@ -43,7 +43,8 @@ The score of row i and column j is u_iᵀ Σ v_j (model), or hᵀV v_j with the 
 row (history), each 1 where the view begins with binary. auto takes history where the view weights
 columns, as recsys does.
 
-With -o FILE it writes row, column, rank, score and titles as FILE.csv or FILE.jsonl;
+With -o FILE it writes row, column, rank, score and titles as FILE.csv, FILE.jsonl or
+FILE.parquet;
 without, it prints a table.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd svd ratings.csr -k 50 --view recsys -o ratings.svd
   gdsvd recommend ratings.svd --store ratings.csr --rows 1,7 -n 10
@@ -77,7 +78,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 	f.BoolVar(&o.excludeSeen, "exclude-seen", true, "leave out columns that the row has an entry in")
 	f.StringVar(&o.candidates, "candidates", "", "recommend only columns whose ids `FILE` has, one a line")
 	ui.ChoiceFlag(cmd, f, &o.By, "scores", "", recommend.Auto, scorings, "what scores are")
-	f.StringVarP(&o.out, "out", "o", "", "the `FILE`.csv or FILE.jsonl to write")
+	f.StringVarP(&o.out, "out", "o", "", "the `FILE` to write: its name ends in .csv, .jsonl or .parquet")
 	f.BoolVar(&o.force, "force", false, "replace an existing FILE, in one step at the end")
 	addBudgetFlags(f, &o.Memory, &o.Workers)
 	return cmd
@@ -98,7 +99,7 @@ type named struct {
 // openNamed opens a result and the names of its sides.
 func (a *app) openNamed(ctx context.Context, dir string) (r *named, err error) {
 	r = new(named)
-	if r.Result, err = factor.OpenFS(a.fsys, dir); err != nil {
+	if r.Result, err = a.openResult(dir); err != nil {
 		return nil, err
 	}
 	if r.rows, err = r.RowNames(ctx); err != nil {
@@ -182,7 +183,7 @@ func (a *app) recommend(cmd *cobra.Command, dir string, o *recommendFlags) (err 
 	}
 	a.display.Begin("recommend")
 	defer a.display.End()
-	o.Progress = a.counted("rows")
+	o.Progress = a.rows
 	if o.out == "" {
 		return a.printRecommended(ctx, r, store, f, o)
 	}
@@ -192,12 +193,15 @@ func (a *app) recommend(cmd *cobra.Command, dir string, o *recommendFlags) (err 
 		if err != nil {
 			return err
 		}
-		out := recommend.NewWriter(w, format, r.rows, r.cols)
+		out, err := recommend.NewWriter(w, format, r.rows, r.cols)
+		if err != nil {
+			return err
+		}
 		o.Reserve = recommend.WriterBytes
 		if s, err = recommend.Rows(ctx, f, store, o.Options, out.Row); err != nil {
 			return err
 		}
-		return out.Flush()
+		return out.Close()
 	})
 	if err != nil {
 		return err
@@ -222,13 +226,6 @@ func left(s *recommend.Summary) (text string) {
 		text += fmt.Sprintf("; %d rows have fewer than was asked for", s.Short)
 	}
 	return text
-}
-
-// counted is progress in numbers of something.
-func (a *app) counted(what string) func(done, total int64) {
-	return func(done, total int64) {
-		a.display.Update(ui.State{Done: done, Total: total, Text: fmt.Sprintf("%d of %d %s", done, total, what)})
-	}
 }
 
 // scored is a name with its score.

@@ -71,7 +71,7 @@ func (a *app) similar(cmd *cobra.Command, dir string, o recommend.SimilarOptions
 	}
 	a.display.Begin("similar")
 	defer a.display.End()
-	o.Progress = a.counted(what + "s")
+	o.Progress = a.rows
 	out := a.rankings(what, what)
 	err = recommend.Similar(cmd.Context(), vectors, o, func(i int64, zero bool, items []recommend.Item) error {
 		name, err := names.At(i)
@@ -150,7 +150,7 @@ func (a *app) topics(cmd *cobra.Command, dir string, n int, memory int64) (err e
 		names   *factor.Names
 		vectors recommend.Vectors
 	}{{r.cols, f.Columns()}, {r.rows, f.Lines()}} {
-		found, err := recommend.Topics(cmd.Context(), x.vectors, int(min(int64(n), x.vectors.N)), memory, a.counted("vectors"))
+		found, err := recommend.Topics(cmd.Context(), x.vectors, int(min(int64(n), x.vectors.N)), memory, a.rows)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,154 @@
+package recommend_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/recommend"
+)
+
+// films is a small result whose ids and titles need quotes.
+func films(t *testing.T) (*factor.Result, *csr.Store) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "films.csr")
+	csrtest.Write(t, path, 4, [][]csrtest.Entry{{{Col: 0, Val: 5}, {Col: 1, Val: 3}}, {{Col: 1, Val: 4}, {Col: 2, Val: 1}}, {}, {{Col: 0, Val: 2}, {Col: 3, Val: 5}}, {{Col: 2, Val: 1}}}, csr.CreateOptions{})
+	store := csrtest.Open(t, path, csr.OpenOptions{})
+	titles := []string{`Good, Bad "and" Ugly`, "", "<Brazil>\n", "Été"}
+	err := store.WriteTitles(csr.ColAxis, func(yield func(string, error) bool) {
+		for _, title := range titles {
+			if !yield(title, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := factor.Run(t.Context(), store, factor.Options{Rank: 2, Dir: filepath.Join(dir, "films.svd")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, store
+}
+
+// record is one recommendation as other programs read it.
+type record struct {
+	Row    int64   `json:"row" parquet:"row"`
+	Column int64   `json:"column" parquet:"column"`
+	Rank   int32   `json:"rank" parquet:"rank"`
+	Score  float64 `json:"score" parquet:"score"`
+	Title  string  `json:"column_title" parquet:"column_title"`
+}
+
+// All formats are read back as what was found, bit for bit.
+func TestWriter(t *testing.T) {
+	r, store := films(t)
+	f, err := recommend.Of(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := r.RowNames(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	cols, err := r.ColNames(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cols.Close()
+	var want []record
+	made := func(format recommend.Format) []byte {
+		var b bytes.Buffer
+		w, err := recommend.NewWriter(&b, format, rows, cols)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = nil
+		sum, err := recommend.Rows(t.Context(), f, store, recommend.Options{N: 3}, func(row int64, items []recommend.Item) error {
+			for i, item := range items {
+				title, err := cols.Title(int64(item.Index))
+				if err != nil {
+					return err
+				}
+				want = append(want, record{row, int64(item.Index), int32(i + 1), item.Score, title})
+			}
+			return w.Row(row, items)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if sum.Rows != 4 || sum.Empty != 1 || sum.Short != 3 || sum.Items != int64(len(want)) {
+			t.Errorf("%+v", sum)
+		}
+		return b.Bytes()
+	}
+	lines, err := csv.NewReader(bytes.NewReader(made(recommend.CSV))).ReadAll()
+	if err != nil || strings.Join(lines[0], ",") != "row,column,rank,score,column_title" || len(lines) != len(want)+1 {
+		t.Fatalf("%v: %q", err, lines)
+	}
+	for i, line := range lines[1:] {
+		score, err := strconv.ParseFloat(line[3], 64)
+		if text := fmt.Sprintf("%d %d %d %s", want[i].Row, want[i].Column, want[i].Rank, want[i].Title); err != nil || math.Float64bits(score) != math.Float64bits(want[i].Score) || fmt.Sprintf("%s %s %s %s", line[0], line[1], line[2], line[4]) != text {
+			t.Errorf("line %d is %q, want %s", i, line, text)
+		}
+	}
+	var got []record
+	for line := range bytes.Lines(made(recommend.JSONLines)) {
+		var x record
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, x)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("jsonl: %+v, want %+v", got, want)
+	}
+	file := made(recommend.Parquet)
+	if got, err := parquet.Read[record](bytes.NewReader(file), int64(len(file))); err != nil || !slices.Equal(got, want) {
+		t.Errorf("parquet: %v, %+v, want %+v", err, got, want)
+	}
+}
+
+func TestFormatOf(t *testing.T) {
+	for name, want := range map[string]recommend.Format{"a.csv": recommend.CSV, "b.JSONL": recommend.JSONLines, "x/y.parquet": recommend.Parquet} {
+		if got, err := recommend.FormatOf(name); err != nil || got != want {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if _, err := recommend.FormatOf("recs.txt"); err == nil {
+		t.Error("recs.txt has a format")
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	r, _ := films(t)
+	cols, err := r.ColNames(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cols.Close()
+	got, err := recommend.Numbers(cols, "column", recommend.ParseIDs([]byte("\uFEFF3\r\n\n 1 \n3\n0")))
+	if err != nil || !slices.Equal(got, []int64{0, 1, 3}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := recommend.Numbers(cols, "column", []string{"1", "x"}); err == nil || !strings.Contains(err.Error(), `column "x": the result has no column with that id (2 of 2)`) {
+		t.Errorf("%v", err)
+	}
+}
