@@ -25,24 +25,30 @@ func newValueEncoder(v Values) *valueEncoder {
 // append adds vals to dst, the values of a block so far. Dict4 takes a byte
 // for each value until finishValues.
 func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
-	if e.coding == Float64 || e.coding == Float32 {
-		if err := allFinite(vals); err != nil {
-			return dst, err
-		}
-		dst = slices.Grow(dst, len(vals)*int(e.coding.Size(1)))
-	}
+	had := len(dst)
+	dst = slices.Grow(dst, int(e.coding.Size(uint64(len(vals)))))
 	switch e.coding {
 	case Float64:
-		for _, v := range vals {
-			dst = le.AppendUint64(dst, math.Float64bits(v+0)) // −0 becomes 0
+		dst = dst[:had+8*len(vals)]
+		to := dst[had:]
+		for i, v := range vals {
+			if !finite(v) {
+				return dst, fmt.Errorf("value %v is not finite", v)
+			}
+			le.PutUint64(to[8*i:], math.Float64bits(v+0)) // −0 becomes 0
 		}
 	case Float32:
-		for _, v := range vals {
+		dst = dst[:had+4*len(vals)]
+		to := dst[had:]
+		for i, v := range vals {
 			single := float32(v + 0)
+			if !finite(v) {
+				return dst, fmt.Errorf("value %v is not finite", v)
+			}
 			if float64(single) != v {
 				return dst, fmt.Errorf("%w: %v cannot be written as float32", ErrCoding, v)
 			}
-			dst = le.AppendUint32(dst, math.Float32bits(single))
+			le.PutUint32(to[4*i:], math.Float32bits(single))
 		}
 	case Constant:
 		for _, v := range vals {
@@ -51,7 +57,6 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 			}
 		}
 	default:
-		had := len(dst)
 		dst = slices.Grow(dst, len(vals))[:had+len(vals)]
 		return dst, e.codes(dst[had:], vals)
 	}
@@ -59,23 +64,6 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 }
 
 func notInTable(v float64) error { return fmt.Errorf("%w: %v is not in the value table", ErrCoding, v) }
-
-// allFinite refuses values that are not.
-func allFinite(vals []float64) error {
-	sum := 0.0 // of differences that are 0, or NaN
-	for _, v := range vals {
-		sum += v - v
-	}
-	if sum == 0 {
-		return nil
-	}
-	for _, v := range vals {
-		if !finite(v) {
-			return fmt.Errorf("value %v is not finite", v)
-		}
-	}
-	return nil
-}
 
 // codes finds each of vals in the table.
 func (e *valueEncoder) codes(dst []byte, vals []float64) error {

@@ -21,7 +21,7 @@ type late struct {
 }
 
 // enoughSingles is how many entries, more than 256 values among them and all of them float32, let all others be taken for such.
-const enoughSingles = 1 << 20
+const enoughSingles = 1 << 18
 
 // fillingBytes is what a block without buffers takes.
 const fillingBytes = 512

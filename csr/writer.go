@@ -178,8 +178,8 @@ func (w *Writer) appendRow(cols []uint32, vals []float64) error {
 		return err
 	}
 	if w.late != nil {
-		if err := allFinite(vals); err != nil {
-			return err
+		if i := slices.IndexFunc(vals, func(v float64) bool { return !finite(v) }); i >= 0 {
+			return fmt.Errorf("value %v is not finite", vals[i])
 		}
 		w.raw = append(w.raw, vals...)
 	} else {
@@ -205,16 +205,20 @@ func (w *Writer) appendRow(cols []uint32, vals []float64) error {
 func (w *Writer) appendGaps(cols []uint32) error {
 	had := len(w.gaps)
 	w.gaps = slices.Grow(w.gaps, len(cols))[:had+len(cols)]
-	gaps, next := w.gaps[had:], uint64(0)
-	for i, c := range cols {
-		if uint64(c) < next {
-			return fmt.Errorf("column %d after %d: columns must ascend strictly", c, cols[i-1])
-		}
-		gaps[i] = uint32(uint64(c) - next)
-		next = uint64(c) + 1
+	if len(cols) == 0 {
+		return nil
 	}
-	if next > uint64(w.opts.Cols) {
-		return fmt.Errorf("column %d in a matrix of %d columns", next-1, w.opts.Cols)
+	gaps, last := w.gaps[had:][:len(cols)], cols[0]
+	gaps[0] = last
+	for i, c := range cols[1:] {
+		if c <= last {
+			return fmt.Errorf("column %d after %d: columns must ascend strictly", c, last)
+		}
+		gaps[i+1] = c - last - 1
+		last = c
+	}
+	if int64(last) >= w.opts.Cols {
+		return fmt.Errorf("column %d in a matrix of %d columns", last, w.opts.Cols)
 	}
 	return nil
 }

@@ -38,10 +38,7 @@ func (g *ingestion) openStraight(s shape) error {
 // parseRows makes rows of a chunk, if its entries are in order.
 func (r *reading) parseRows(j *job) bool {
 	j.batch.Reset(r.o.MaxBadLines)
-	if p, ok := j.src.reader.(format.RowReader); ok && !r.transposed {
-		if !p.ParseRows(&j.chunk, &j.rows) {
-			return false
-		}
+	if p, ok := j.src.reader.(format.RowReader); ok && !r.transposed && p.ParseRows(&j.chunk, &j.rows) {
 		j.batch.Tally.Entries = int64(len(j.rows.Vals))
 	} else if j.src.reader.Parse(&j.chunk, &j.batch) != nil || !straight.Rows(&j.rows, &j.batch, r.transposed) {
 		return false // Parse is going to fail again

@@ -15,6 +15,6 @@ type Run struct {
 
 // A RowReader is a Reader whose chunks may be rows, which take less to parse than a batch.
 type RowReader interface {
-	// ParseRows is Parse. It is false where that is an error, or the entries are not in order.
+	// ParseRows is Parse. It is false where that has to tell: what is wrong, or an order that Rows cannot have.
 	ParseRows(c *Chunk, r *Rows) bool
 }

@@ -173,6 +173,13 @@ func (t Type) Floats(dst []float64, b []byte) {
 	u16, u32, u64 := t.order()
 	switch {
 	case t.Kind == 'f' && t.Size == 8 && !t.Big:
+		for ; len(dst) >= 4; dst, b = dst[4:], b[32:] { // the checks of bounds would take longer than the rest
+			d, s := (*[4]float64)(dst), (*[32]byte)(b)
+			d[0] = math.Float64frombits(binary.LittleEndian.Uint64(s[:]))
+			d[1] = math.Float64frombits(binary.LittleEndian.Uint64(s[8:]))
+			d[2] = math.Float64frombits(binary.LittleEndian.Uint64(s[16:]))
+			d[3] = math.Float64frombits(binary.LittleEndian.Uint64(s[24:]))
+		}
 		for i := range dst {
 			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
 		}
@@ -181,6 +188,13 @@ func (t Type) Floats(dst []float64, b []byte) {
 			dst[i] = math.Float64frombits(u64(b[8*i:]))
 		}
 	case t.Kind == 'f' && !t.Big:
+		for ; len(dst) >= 4; dst, b = dst[4:], b[16:] {
+			d, s := (*[4]float64)(dst), (*[16]byte)(b)
+			d[0] = float64(math.Float32frombits(binary.LittleEndian.Uint32(s[:])))
+			d[1] = float64(math.Float32frombits(binary.LittleEndian.Uint32(s[4:])))
+			d[2] = float64(math.Float32frombits(binary.LittleEndian.Uint32(s[8:])))
+			d[3] = float64(math.Float32frombits(binary.LittleEndian.Uint32(s[12:])))
+		}
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
 		}
@@ -259,4 +273,35 @@ func (t Type) Ints(dst []int64, b []byte) {
 			dst[i] = int64(at[0])
 		}
 	}
+}
+
+// Indices decodes len(dst) integers. It is false if one is negative, or 2³² or more.
+func (t Type) Indices(dst []uint32, b []byte) bool {
+	if t.Size == 4 && !t.Big {
+		all := uint32(0)
+		for ; len(dst) >= 4; dst, b = dst[4:], b[16:] {
+			d, s := (*[4]uint32)(dst), (*[16]byte)(b)
+			d[0], d[1] = binary.LittleEndian.Uint32(s[:]), binary.LittleEndian.Uint32(s[4:])
+			d[2], d[3] = binary.LittleEndian.Uint32(s[8:]), binary.LittleEndian.Uint32(s[12:])
+			all |= d[0] | d[1] | d[2] | d[3]
+		}
+		for i := range dst {
+			dst[i] = binary.LittleEndian.Uint32(b[4*i:])
+			all |= dst[i]
+		}
+		return t.Kind == 'u' || all < 1<<31
+	}
+	var some [256]int64
+	for len(dst) > 0 {
+		part := some[:min(len(some), len(dst))]
+		t.Ints(part, b)
+		for i, n := range part {
+			if n < 0 || n > math.MaxUint32 {
+				return false
+			}
+			dst[i] = uint32(n)
+		}
+		dst, b = dst[len(part):], b[len(part)*t.Size:]
+	}
+	return true
 }

@@ -3,10 +3,10 @@ package csrstream
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
 // A payload is that of a frame, cut into its parts.
@@ -32,7 +32,11 @@ func (p *reader) Parse(c *format.Chunk, b *format.Batch) error {
 		err = p.indices(&f, &s, b)
 	}
 	if err == nil {
-		b.Val = appendValues(b.Val, p.values, s.vals, f.n)
+		b.Val = slices.Grow(b.Val[:0], f.n)[:f.n]
+		p.readValues(b.Val, s.vals)
+		for i := range b.Val {
+			b.Val[i] += 0 // −0 becomes 0
+		}
 		err = p.checkValues(b)
 	}
 	if err != nil {
@@ -52,13 +56,10 @@ func (p *reader) ParseRows(c *format.Chunk, r *format.Rows) bool {
 		return false
 	}
 	r.Runs, r.Cols = r.Runs[:0], slices.Grow(r.Cols[:0], f.n)[:f.n]
-	if !columns(r.Cols, p.colKeys, s.cols) {
+	if !numpy(p.colKeys).Indices(r.Cols, s.cols) {
 		return false
 	}
 	left, limit := r.Cols, uint64(p.cols)
-	if p.colKeys == "i4" {
-		limit = min(limit, 1<<31) // others are negative
-	}
 	for i := range f.rows {
 		n := int(le.Uint32(s.lens[4*i:]))
 		if n == 0 {
@@ -70,7 +71,8 @@ func (p *reader) ParseRows(c *format.Chunk, r *format.Rows) bool {
 		r.Runs = append(r.Runs, format.Run{Row: int64(f.first) + int64(i), N: n})
 		left = left[n:]
 	}
-	r.Vals = appendValues(r.Vals[:0], p.values, s.vals, f.n)
+	r.Vals = slices.Grow(r.Vals[:0], f.n)[:f.n]
+	p.readValues(r.Vals, s.vals)
 	return len(left) == 0 && p.badValue(r.Vals) < 0
 }
 
@@ -84,19 +86,13 @@ func ascend(n []uint32) bool {
 	return true
 }
 
-// columns reads indices below 2³². It is false if there are others.
-func columns(dst []uint32, t string, b []byte) bool {
-	var high uint64
-	for i := range dst {
-		if t == "i4" || t == "u4" {
-			dst[i] = le.Uint32(b[4*i:])
-			continue
-		}
-		n := le.Uint64(b[8*i:])
-		dst[i] = uint32(n)
-		high |= n >> 32
+// numpy is a type of indices or values; the bytes of truth values are integers, to be checked.
+func numpy(t string) npy.Type {
+	n := npy.Type{Kind: t[0], Size: int(t[1] - '0')}
+	if n.Kind == 'b' {
+		n.Kind = 'u'
 	}
-	return high == 0
+	return n
 }
 
 // outside tells whether rows of a frame are not in the declared shape.
@@ -145,7 +141,7 @@ func (p *reader) indices(f *frame, s *payload, b *format.Batch) error {
 	if p.outside(f) {
 		return fmt.Errorf("%w: rows %d to %d of %d", errIndex, f.first, f.first+uint64(f.rows)-1, p.rows)
 	}
-	rows, left := grow(b.Row.Ints, f.n), f.n
+	rows, left := slices.Grow(b.Row.Ints[:0], f.n)[:f.n], f.n
 	at := rows
 	for i := range f.rows {
 		n := int(le.Uint32(s.lens[4*i:]))
@@ -162,7 +158,8 @@ func (p *reader) indices(f *frame, s *payload, b *format.Batch) error {
 		return errSum
 	}
 	b.Row.Ints = rows
-	b.Col.Ints = appendInts(grow(b.Col.Ints, f.n)[:0], p.colKeys, s.cols)
+	b.Col.Ints = slices.Grow(b.Col.Ints[:0], f.n)[:f.n]
+	numpy(p.colKeys).Ints(b.Col.Ints, s.cols)
 	most := uint64(0)
 	for _, c := range b.Col.Ints {
 		most = max(most, uint64(c))
@@ -176,33 +173,6 @@ func (p *reader) indices(f *frame, s *payload, b *format.Batch) error {
 		}
 	}
 	return nil
-}
-
-// grow is dst with room for n numbers, as long as that.
-func grow(dst []int64, n int) []int64 {
-	if cap(dst) < n {
-		return make([]int64, n)
-	}
-	return dst[:n]
-}
-
-// appendInts reads integers of 4 or 8 bytes.
-func appendInts(dst []int64, t string, b []byte) []int64 {
-	switch t {
-	case "i4":
-		for ; len(b) >= 4; b = b[4:] {
-			dst = append(dst, int64(int32(le.Uint32(b))))
-		}
-	case "u4":
-		for ; len(b) >= 4; b = b[4:] {
-			dst = append(dst, int64(le.Uint32(b)))
-		}
-	default:
-		for ; len(b) >= 8; b = b[8:] {
-			dst = append(dst, int64(le.Uint64(b)))
-		}
-	}
-	return dst
 }
 
 // ids reads rows and columns that have ids.
@@ -270,59 +240,15 @@ func (k *keys) next() (text []byte, number int64) {
 	return text, 0
 }
 
-// appendValues reads n values.
-func appendValues(dst []float64, t string, b []byte, n int) []float64 {
-	if cap(dst) < n {
-		dst = make([]float64, 0, n)
+// readValues reads len(dst) values.
+func (p *reader) readValues(dst []float64, b []byte) {
+	if p.values != "" {
+		numpy(p.values).Floats(dst, b)
+		return
 	}
-	dst = dst[:n]
-	switch t {
-	case "":
-		for i := range dst {
-			dst[i] = 1
-		}
-	case "b1", "u1":
-		for i := range dst {
-			dst[i] = float64(b[i])
-		}
-	case "i1":
-		for i := range dst {
-			dst[i] = float64(int8(b[i]))
-		}
-	case "i2":
-		for i := range dst {
-			dst[i] = float64(int16(le.Uint16(b[2*i:])))
-		}
-	case "u2":
-		for i := range dst {
-			dst[i] = float64(le.Uint16(b[2*i:]))
-		}
-	case "i4":
-		for i := range dst {
-			dst[i] = float64(int32(le.Uint32(b[4*i:])))
-		}
-	case "u4":
-		for i := range dst {
-			dst[i] = float64(le.Uint32(b[4*i:]))
-		}
-	case "i8":
-		for i := range dst {
-			dst[i] = float64(int64(le.Uint64(b[8*i:])))
-		}
-	case "u8":
-		for i := range dst {
-			dst[i] = float64(le.Uint64(b[8*i:]))
-		}
-	case "f4":
-		for i := range dst {
-			dst[i] = float64(math.Float32frombits(le.Uint32(b[4*i:]))) + 0 // −0 becomes 0
-		}
-	case "f8":
-		for i := range dst {
-			dst[i] = math.Float64frombits(le.Uint64(b[8*i:])) + 0
-		}
+	for i := range dst {
+		dst[i] = 1
 	}
-	return dst
 }
 
 // checkValues refuses values that are not finite, and bytes that are neither true nor false.
