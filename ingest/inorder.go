@@ -30,7 +30,7 @@ func (g *ingestion) openStraight(s shape) error {
 		return err
 	}
 	r := g.reading
-	r.straight, r.longest, r.transposed = w, g.longestRow(), k.Transposed
+	r.straight, r.longest, r.stored = w, g.longestRow(), k
 	r.inOrder.Store(true)
 	return nil
 }
@@ -38,9 +38,9 @@ func (g *ingestion) openStraight(s shape) error {
 // parseRows makes rows of a chunk, if its entries are in order.
 func (r *reading) parseRows(j *job) bool {
 	j.batch.Reset(r.o.MaxBadLines)
-	if p, ok := j.src.reader.(format.RowReader); ok && !r.transposed && p.ParseRows(&j.chunk, &j.rows) {
+	if p, ok := j.src.reader.(format.RowReader); ok && !r.stored.Transposed && p.ParseRows(&j.chunk, &j.rows) {
 		j.batch.Tally.Entries = int64(len(j.rows.Vals))
-	} else if j.src.reader.Parse(&j.chunk, &j.batch) != nil || !straight.Rows(&j.rows, &j.batch, r.transposed) {
+	} else if j.src.reader.Parse(&j.chunk, &j.batch) != nil || !straight.Rows(&j.rows, &j.batch, r.stored.Transposed, r.stored.Cols) {
 		return false // Parse is going to fail again
 	}
 	if r.o.Events {
@@ -97,7 +97,7 @@ func (r *reading) pour() error {
 	stats, err := w.Pour(func(row int64, cols []uint32, vals []float64) error {
 		b.Reset(0)
 		lines, across := &b.Row, &b.Col
-		if r.transposed {
+		if r.stored.Transposed {
 			lines, across = across, lines
 		}
 		for _, c := range cols {

@@ -54,7 +54,7 @@ type reading struct {
 	straight     *straight.Writer  // instead of the spool, as long as entries come in order
 	openStraight func(shape) error // nil: spool in any case
 	inOrder      atomic.Bool       // straight is there; for the workers
-	transposed   bool              // what straight writes
+	stored       extsort.Packer    // what straight writes
 	longest      int               // entries of a row of it, at most
 	format       string
 	from         place // where an interrupted ingest has stopped

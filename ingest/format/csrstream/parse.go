@@ -55,35 +55,17 @@ func (p *reader) ParseRows(c *format.Chunk, r *format.Rows) bool {
 	if err != nil {
 		return false
 	}
-	r.Runs, r.Cols = r.Runs[:0], slices.Grow(r.Cols[:0], f.n)[:f.n]
+	r.Reset(f.n)
 	if !numpy(p.colKeys).Indices(r.Cols, s.cols) {
 		return false
 	}
-	left, limit := r.Cols, uint64(p.cols)
 	for i := range f.rows {
-		n := int(le.Uint32(s.lens[4*i:]))
-		if n == 0 {
-			continue
-		}
-		if n > len(left) || !ascend(left[:n]) || uint64(left[n-1]) >= limit {
+		if !r.Cut(int64(f.first)+int64(i), int(le.Uint32(s.lens[4*i:])), p.cols) {
 			return false
 		}
-		r.Runs = append(r.Runs, format.Run{Row: int64(f.first) + int64(i), N: n})
-		left = left[n:]
 	}
-	r.Vals = slices.Grow(r.Vals[:0], f.n)[:f.n]
 	p.readValues(r.Vals, s.vals)
-	return len(left) == 0 && p.badValue(r.Vals) < 0
-}
-
-// ascend tells whether numbers do.
-func ascend(n []uint32) bool {
-	for i := range n[1:] {
-		if n[i] >= n[i+1] {
-			return false
-		}
-	}
-	return true
+	return r.Whole() && (p.values != "b1" || p.badValue(r.Vals) < 0)
 }
 
 // numpy is a type of indices or values; the bytes of truth values are integers, to be checked.

@@ -304,6 +304,27 @@ func (r *reader) Parse(c *format.Chunk, b *format.Batch) error {
 	return nil
 }
 
+// ParseRows decodes a chunk of CSR.
+func (r *reader) ParseRows(c *format.Chunk, rows *format.Rows) bool {
+	if r.byColumn || r.major != nil {
+		return false
+	}
+	minor, data := int64(r.minor.kind.Size), int64(r.data.kind.Size)
+	n := (c.End.Byte - c.Begin.Byte) / data
+	rows.Reset(int(n))
+	if !r.minor.kind.Indices(rows.Cols, c.Data) {
+		return false
+	}
+	r.data.kind.Floats(rows.Vals, c.Data[n*minor:])
+	for rest := c.Data[n*(minor+data):]; len(rest) > 0; rest = rest[runBytes:] {
+		line, entries := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
+		if !rows.Cut(int64(line), int(entries), r.across) {
+			return false
+		}
+	}
+	return rows.Whole()
+}
+
 // inside holds indices to the shape.
 func (r *reader) inside(indices []int64, m *member, most, first int64) error {
 	for i, j := range indices {

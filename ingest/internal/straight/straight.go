@@ -7,7 +7,6 @@ package straight
 import (
 	"errors"
 	"path/filepath"
-	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -172,29 +171,24 @@ func clearDir(fs vfs.FS, dir string) error {
 	return err
 }
 
-// Rows makes rows of a batch of indices, or of its transpose. It is false if they do not ascend strictly.
-func Rows(r *format.Rows, b *format.Batch, transposed bool) bool {
+// Rows makes rows of a batch of indices, or of its transpose. It is false if they do not ascend strictly, or are not below a limit.
+func Rows(r *format.Rows, b *format.Batch, transposed bool, limit int64) bool {
 	lines, across := b.Row.Ints, b.Col.Ints
 	if transposed {
 		lines, across = across, lines
 	}
-	n := len(b.Val)
-	r.Runs, r.Cols, r.Vals = r.Runs[:0], slices.Grow(r.Cols[:0], n)[:n], b.Val
-	across, cols := across[:n], r.Cols[:n]
-	for from := 0; from < n; {
-		row, last, to := lines[from], int64(-1), from
-		for ; to < n && lines[to] == row; to++ {
-			if across[to] <= last {
-				return false
-			}
-			last = across[to]
-			cols[to] = uint32(last)
+	r.Reset(len(b.Val))
+	copy(r.Vals, b.Val)
+	for i, c := range across[:len(b.Val)] {
+		r.Cols[i] = uint32(c)
+	}
+	for from, to := 0, 0; to < len(b.Val); from = to {
+		row := lines[from]
+		for ; to < len(b.Val) && lines[to] == row; to++ {
 		}
-		if k := len(r.Runs); k > 0 && r.Runs[k-1].Row >= row {
+		if from > 0 && lines[from-1] >= row || !r.Cut(row, to-from, limit) {
 			return false
 		}
-		r.Runs = append(r.Runs, format.Run{Row: row, N: to - from})
-		from = to
 	}
-	return true
+	return r.Whole()
 }
