@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,14 +20,14 @@ import (
 // complete looks for the finished store of the same inputs and options at out,
 // without anything unfinished beside it, and describes it. Another finished store
 // there is an error that says what is different.
-func complete(o Options, names []string, out string) (*Report, error) {
+func complete(ctx context.Context, o Options, names []string, out string) (*Report, error) {
 	g := &ingestion{o: o, names: names, meter: newMeter(nil), report: &Report{Store: out, Finished: true}}
 	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
 	if found, err := s.Look(); o.Force && !o.inPlace(out) || err != nil || found {
 		return nil, nil
 	}
 	var err error
-	if err = g.identify(); err != nil || g.inputs == nil {
+	if err = g.identify(ctx); err != nil || g.inputs == nil {
 		return nil, err
 	}
 	if o.inPlace(out) && !o.base.endsWith(g.origin()) {
@@ -117,18 +118,18 @@ const combinedKey = "combined"
 const sumsKey = "input_sums"
 
 // identify looks at the inputs and the files beside them.
-func (g *ingestion) identify() (err error) {
+func (g *ingestion) identify(ctx context.Context) (err error) {
 	names := slices.Clone(g.names)
 	if g.o.base != nil {
 		names[0] = filepath.Join(g.o.base.path, csr.ManifestName) // tells of all of it
 	}
-	if g.inputs, err = input.Identify(g.o.FS, names); err != nil {
+	if g.inputs, err = g.o.files().Identify(ctx, names); err != nil {
 		return err
 	}
 	g.beside = map[format.Side]input.ID{}
 	for _, side := range sides {
 		if name := g.o.file(side); name != "" {
-			one, err := input.Identify(g.o.FS, []string{name})
+			one, err := g.o.files().Identify(ctx, []string{name})
 			if err != nil {
 				return err
 			}
@@ -154,7 +155,7 @@ func (g *ingestion) files() []input.ID {
 func (g *ingestion) origin() map[string]any {
 	var inputs, sizes, sums []any
 	for _, name := range g.names {
-		inputs = append(inputs, filepath.Base(input.DisplayName(name)))
+		inputs = append(inputs, input.BaseName(name))
 	}
 	for _, in := range g.inputs {
 		sizes, sums = append(sizes, float64(in.Size)), append(sums, in.Sum)
@@ -168,7 +169,7 @@ func (g *ingestion) origin() map[string]any {
 	origin := map[string]any{"inputs": inputs, "options": options}
 	for _, side := range sides {
 		if in, ok := g.beside[side]; ok {
-			origin[idsKey(side)] = filepath.Base(in.Name) + " " + in.Sum
+			origin[idsKey(side)] = input.BaseName(in.Name) + " " + in.Sum
 		}
 	}
 	if sizes != nil {

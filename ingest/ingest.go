@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -76,7 +75,8 @@ type ingestion struct {
 }
 
 func ingest(ctx context.Context, inputs []string, out string, o Options, p plan) (*Report, error) {
-	names, err := o.expand(inputs)
+	defer o.net.Close()
+	names, err := o.expand(ctx, inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +96,8 @@ func ingest(ctx context.Context, inputs []string, out string, o Options, p plan)
 // run makes the store, or finds that it is there.
 func run(ctx context.Context, names []string, out string, o Options, p plan) (*Report, error) {
 	if o.Resume {
-		for _, look := range []func(Options, []string, string) (*Report, error){finished, complete} {
-			done, err := look(o, names, out)
+		for _, look := range []func(context.Context, Options, []string, string) (*Report, error){finished, complete} {
+			done, err := look(ctx, o, names, out)
 			if done != nil && err == nil {
 				err = vfs.Sweep(o.FS, out, func(string) bool { return false })
 			}
@@ -161,7 +161,7 @@ func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out s
 	}
 	r := &reading{
 		o: o, plan: p, names: names, meter: g.meter, report: g.report, scratch: g.scratch,
-		open:  input.Opener{FS: o.FS, Stdin: o.Stdin, Bytes: new(atomic.Int64), MaxWindow: uint64(p.window)},
+		open:  o.opener(p.window),
 		users: ids.New(), items: ids.New(),
 	}
 	if o.base != nil {
@@ -183,7 +183,7 @@ func newIngestion(o Options, p plan, names []string, staging *vfs.Staging, out s
 
 // begin finds out where to begin, and whether there is room for it all.
 func (g *ingestion) begin(ctx context.Context) (err error) {
-	if err := g.identify(); err != nil {
+	if err := g.identify(ctx); err != nil {
 		return err
 	}
 	g.scratch.Durable = g.inputs != nil && g.o.CheckpointEvery > 0

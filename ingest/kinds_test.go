@@ -84,11 +84,11 @@ func TestBehindGzip(t *testing.T) {
 	}
 }
 
-// TestInputsThatAreNoFiles: a URL and what is in the place of a file.
+// TestInputsThatAreNoFiles: a URL that is not read and what is in the place of a file.
 func TestInputsThatAreNoFiles(t *testing.T) {
 	for _, c := range []struct{ input, want string }{
-		{"https://example.org/ratings.csv", "this is a URL; fetch it first"},
-		{"s3://bucket/ratings-*.csv", "this is a URL; fetch it first"},
+		{"ftp://me:secret@example.org/ratings.csv?secret", "read ftp://example.org/ratings.csv?…: URLs of https and s3 are read; fetch this one first"},
+		{"http://example.org/ratings.csv?secret", "read http://example.org/ratings.csv?…: http is not encrypted"},
 		{"/dev/null", "it is a device"},
 		{t.TempDir(), "is a directory; name the files in it"},
 	} {

@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -153,6 +157,10 @@ type Options struct {
 	FS vfs.FS
 	// Stdin is read for the input "-".
 	Stdin io.Reader
+	// Transport makes the requests for inputs that are URLs, one round trip at a time; nil: HTTP/1.1, with the
+	// proxies of the environment and the certificates of the system.
+	Transport http.RoundTripper
+	net       *remote.Client
 	// Observer receives progress, one call at a time.
 	Observer func(Progress)
 	base     *base // the store that is appended to, the first input
@@ -184,6 +192,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.net == nil {
+		o.net = remote.New(remote.Options{Transport: o.Transport, Log: o.Log})
 	}
 	return o
 }
@@ -264,6 +275,14 @@ func (o Options) sifting(s shape) (n int64) {
 	}
 	return n + stored.Cols/4
 }
+
+// opener opens inputs, within a window.
+func (o Options) opener(window int64) input.Opener {
+	return input.Opener{Files: o.files(), Stdin: o.Stdin, Bytes: new(atomic.Int64), MaxWindow: uint64(window)}
+}
+
+// files is where inputs are.
+func (o Options) files() input.Files { return input.Files{FS: o.FS, Net: o.net} }
 
 // sifts tells whether the matrix is another one than that of all entries.
 func (o Options) sifts() bool { return o.Filter.matrix() || o.Holdout.kind != holdoutNone }

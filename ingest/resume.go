@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -53,7 +55,7 @@ func (g *ingestion) unfinished() (*journal, error) {
 
 // finished tells whether the interrupted ingest had published its store, all
 // but for the removal of its scratch, which it then makes up for.
-func finished(o Options, _ []string, out string) (*Report, error) {
+func finished(_ context.Context, o Options, _ []string, out string) (*Report, error) {
 	s := &scratch.Dir{FS: o.FS, Name: out + SpoolSuffix}
 	if found, err := s.Look(); err != nil || !found {
 		return nil, nil
@@ -268,5 +270,5 @@ func resumable(err error) bool {
 		memory    *memoryError
 	)
 	return !errors.As(err, &parse) && !errors.As(err, &duplicate) && !errors.As(err, &memory) &&
-		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrEmpty) && !errors.Is(err, scratch.ErrDamaged) && !errors.Is(err, ids.ErrReorder)
+		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrEmpty) && !errors.Is(err, scratch.ErrDamaged) && !errors.Is(err, ids.ErrReorder) && !errors.Is(err, remote.ErrChanged)
 }

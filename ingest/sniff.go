@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
-	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -80,7 +78,8 @@ func Sniff(ctx context.Context, inputs []string, o Options) (*Description, error
 	if err != nil {
 		return nil, fmt.Errorf("sniff: %w", err)
 	}
-	names, err := o.expand(inputs)
+	defer o.net.Close()
+	names, err := o.expand(ctx, inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +95,7 @@ func Sniff(ctx context.Context, inputs []string, o Options) (*Description, error
 			return nil, err
 		}
 	}
-	if err := s.extrapolate(names); err != nil {
+	if err := s.extrapolate(ctx, names); err != nil {
 		return nil, err
 	}
 	s.agree()
@@ -116,7 +115,7 @@ type sniffer struct {
 
 // input looks at one input.
 func (s *sniffer) input(ctx context.Context, name string) (err error) {
-	op := input.Opener{FS: s.o.FS, Stdin: s.o.Stdin, Bytes: new(atomic.Int64), MaxWindow: uint64(s.plan.window)}
+	op := s.o.opener(s.plan.window)
 	src, err := openSource(ctx, op, name, s.o, s.prev)
 	if err != nil {
 		return err
@@ -124,11 +123,9 @@ func (s *sniffer) input(ctx context.Context, name string) (err error) {
 	defer func() { err = errors.Join(err, src.Close()) }()
 	d := InputDescription{Name: src.Name, Format: src.format, Compression: src.Compression, Bytes: -1, Columns: []format.Column{}, Notes: []string{}}
 	if name != "-" {
-		fi, err := s.o.FS.Stat(name)
-		if err != nil {
-			return fmt.Errorf("read input: %w", err)
+		if d.Bytes, err = s.o.files().Size(ctx, name); err != nil {
+			return err
 		}
-		d.Bytes = fi.Size()
 	}
 	declared := d.describe(src.reader)
 	entries := s.entries
@@ -204,7 +201,7 @@ func (s *sniffer) show(src *source, b *format.Batch) {
 const sortSeconds = 150e-9
 
 // extrapolate goes from the sample to all inputs.
-func (s *sniffer) extrapolate(names []string) error {
+func (s *sniffer) extrapolate(ctx context.Context, names []string) error {
 	d, n, exact, bytes, more := s.d, 0.0, true, int64(0), int64(0)
 	whole := len(d.Inputs) == len(names)
 	for _, in := range d.Inputs {
@@ -220,11 +217,11 @@ func (s *sniffer) extrapolate(names []string) error {
 	}
 	if len(d.Inputs) < len(names) && more == 0 {
 		for _, name := range names {
-			fi, err := s.o.FS.Stat(name)
+			size, err := s.o.files().Size(ctx, name)
 			if err != nil {
-				return fmt.Errorf("read input: %w", err)
+				return err
 			}
-			more += fi.Size()
+			more += max(0, size)
 		}
 		n, exact = n*float64(more)/float64(max(1, bytes)), false
 	}

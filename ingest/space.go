@@ -7,14 +7,12 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
-	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -127,7 +125,7 @@ type sample struct {
 type mark struct{ entries, idBytes int64 }
 
 func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*source, error) {
-	op := input.Opener{FS: s.o.FS, Bytes: new(atomic.Int64), MaxWindow: uint64(p.window)}
+	op := s.o.opener(p.window)
 	src, err := openSource(ctx, op, name, s.o, prev)
 	if err != nil {
 		return nil, err

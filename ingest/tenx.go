@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 )
 
 // A folder that Cell Ranger of 10x Genomics writes is an input: a matrix in Matrix Market
@@ -23,10 +24,10 @@ var tenXFiles = map[string]string{"matrix.mtx": "matrix", "barcodes.tsv": "barco
 // tenXSuffixes are what compression adds to names. How a file is compressed its content tells.
 var tenXSuffixes = []string{"", ".gz", ".zst", ".bz2", ".xz"}
 
-// expand is input.Expand, and takes a folder of 10x for its matrix, and the store appended to as it is.
-func (o *Options) expand(inputs []string) ([]string, error) {
+// expand is that of input.Files, and takes a folder of 10x for its matrix, and the store appended to as it is.
+func (o *Options) expand(ctx context.Context, inputs []string) ([]string, error) {
 	if o.base != nil {
-		names, err := input.Expand(o.FS, inputs[1:])
+		names, err := o.files().Expand(ctx, inputs[1:])
 		return append([]string{o.base.path}, names...), err
 	}
 	for i, name := range inputs {
@@ -43,7 +44,7 @@ func (o *Options) expand(inputs []string) ([]string, error) {
 		inputs = slices.Clone(inputs)
 		inputs[i] = matrix
 	}
-	return input.Expand(o.FS, inputs)
+	return o.files().Expand(ctx, inputs)
 }
 
 func refusedFolder(name, what string, args ...any) error {
@@ -53,7 +54,7 @@ func refusedFolder(name, what string, args ...any) error {
 // tenX looks for the files of a folder, or of a path with a prefix behind it, and takes those of ids
 // as Options.RowIDs and ColIDs. It gives the matrix; "": it is no such folder.
 func (o *Options) tenX(name string) (string, error) {
-	if name == "-" {
+	if name == "-" || remote.Is(name) {
 		return "", nil
 	}
 	dir, prefix := name, ""

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -34,7 +33,7 @@ func attach(ctx context.Context, names []string, report *Report, o Options, p pl
 		}
 	}()
 	t := &titler{ctx: ctx, o: o, most: p.Space / 2}
-	t.open = input.Opener{FS: o.FS, Bytes: new(atomic.Int64), MaxWindow: uint64(p.window)}
+	t.open = o.opener(p.window)
 	var known [2]titleSource
 	if own {
 		src, err := openSource(ctx, t.open, names[0], o, nil)
@@ -129,7 +128,7 @@ func (t *titler) known(src *source) (known [2]titleSource, err error) {
 // readable tells whether the files of titles can be read, before anything else is done.
 func readable(ctx context.Context, o Options, p plan) error {
 	t := &titler{ctx: ctx, o: o}
-	t.open = input.Opener{FS: o.FS, Bytes: new(atomic.Int64), MaxWindow: uint64(p.window)}
+	t.open = o.opener(p.window)
 	for _, name := range []string{o.Titles, o.RowTitles, o.ColTitles} {
 		if name == "" {
 			continue

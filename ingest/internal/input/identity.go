@@ -1,13 +1,14 @@
 package input
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // An ID tells whether an input is still what it was, by its size, the time
@@ -17,7 +18,7 @@ import (
 // covers sumSamples pieces of sumPiece bytes, evenly spread, its beginning and
 // its end included: what is rewritten, shifted or compressed anew has another
 // one; a change of some bytes between the pieces does not show in it, and goes
-// unnoticed if size and time are those of before as well.
+// unnoticed if size and time are those of before as well. That of an object named by a URL is its ETag, if it has one.
 type ID struct {
 	Name     string
 	Size     int64
@@ -32,31 +33,55 @@ const (
 )
 
 // Identify looks at the inputs. It gives nil if one of them cannot be read again
-// from a place within, as standard input.
-func Identify(fsys vfs.FS, names []string) ([]ID, error) {
+// from a place within, as standard input, or a URL whose size is not known.
+func (f Files) Identify(ctx context.Context, names []string) ([]ID, error) {
 	var ids []ID
 	for _, name := range names {
 		if name == "-" {
 			return nil, nil
 		}
-		fi, err := fsys.Stat(name)
-		if err != nil {
-			return nil, fmt.Errorf("read input: %w", err)
-		}
-		id := ID{Name: name, Size: fi.Size(), Modified: fi.ModTime().UTC()}
-		if id.Sum, err = contentSum(fsys, name, id.Size); err != nil {
+		id, err := f.identify(ctx, name)
+		if id == nil || err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		ids = append(ids, *id)
 	}
 	return ids, nil
 }
 
+func (f Files) identify(ctx context.Context, name string) (_ *ID, err error) {
+	id := &ID{Name: DisplayName(name)}
+	if remote.Is(name) {
+		info, err := f.Net.Stat(ctx, name)
+		if err != nil || info.Size < 0 || !info.Ranges && !info.Identified() {
+			return nil, err
+		}
+		id.Size, id.Modified = info.Size, info.Modified
+		if info.ETag != "" {
+			id.Sum = "ETag " + info.ETag
+			return id, nil
+		}
+		if !info.Ranges {
+			return id, nil
+		}
+	} else {
+		fi, err := f.FS.Stat(name)
+		if err != nil {
+			return nil, fmt.Errorf("read input: %w", err)
+		}
+		id.Size, id.Modified = fi.Size(), fi.ModTime().UTC()
+	}
+	if id.Sum, err = f.contentSum(ctx, name, id.Size); err != nil {
+		return nil, err
+	}
+	return id, nil
+}
+
 // contentSum is the CRC-32C of the pieces of a file of size bytes.
-func contentSum(fsys vfs.FS, name string, size int64) (_ string, err error) {
-	f, err := fsys.Open(name)
+func (in Files) contentSum(ctx context.Context, name string, size int64) (_ string, err error) {
+	f, err := in.open(ctx, name)
 	if err != nil {
-		return "", fmt.Errorf("read input: %w", err)
+		return "", err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := crc.New()
@@ -70,7 +95,7 @@ func contentSum(fsys vfs.FS, name string, size int64) (_ string, err error) {
 		_, err = io.Copy(sum, io.NewSectionReader(f, size-sumSamples, sumSamples))
 	}
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w", name, err)
+		return "", (&File{Name: DisplayName(name)}).failed(err)
 	}
 	return fmt.Sprintf("%08x", sum.Sum32()), nil
 }

@@ -12,9 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
@@ -22,56 +20,6 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
-
-// DisplayName is what errors and reports call an input.
-func DisplayName(input string) string {
-	if input == "-" {
-		return "standard input"
-	}
-	return input
-}
-
-// Expand resolves globs; a name that exists is taken as it is.
-func Expand(fsys vfs.FS, inputs []string) ([]string, error) {
-	var names []string
-	for _, in := range inputs {
-		if in == "-" {
-			if slices.Contains(names, "-") {
-				return nil, errors.New("read standard input: named twice")
-			}
-			names = append(names, in)
-			continue
-		}
-		fi, err := fsys.Stat(in)
-		if err == nil {
-			if err := regular(in, fi); err != nil {
-				return nil, err
-			}
-		}
-		if i := strings.Index(in, "://"); err != nil && i > 1 {
-			return nil, &fs.PathError{Op: "read", Path: in, Err: errors.New("this is a URL; fetch it first, e.g. curl -L URL | gdsvd ingest -")}
-		}
-		if err == nil || !strings.ContainsAny(in, "*?[") {
-			if err != nil {
-				return nil, fmt.Errorf("read input: %w", err)
-			}
-			names = append(names, in)
-			continue
-		}
-		found, err := filepath.Glob(in)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", in, err)
-		}
-		if len(found) == 0 {
-			return nil, &fs.PathError{Op: "read", Path: in, Err: fmt.Errorf("no file matches: %w", fs.ErrNotExist)}
-		}
-		names = append(names, found...) // Glob sorts
-	}
-	if len(names) == 0 {
-		return nil, errors.New("read input: no input named")
-	}
-	return names, nil
-}
 
 // regular refuses what is no regular file, before it is opened: pipes and
 // devices might block, or never end.
@@ -101,9 +49,9 @@ type File struct {
 	raw     *countingReader
 	buffer  *bufio.Reader // between raw and the decompressor, or r
 	closers []func() error
-	read    int64    // uncompressed bytes handed out by r's source
-	file    vfs.File // nil: standard input
-	plain   vfs.File // a file that is not compressed; else nil
+	read    int64  // uncompressed bytes handed out by r's source
+	file    random // nil: it can only be read from its beginning to its end
+	plain   random // a file that is not compressed; else nil
 	ctx     context.Context
 }
 
@@ -134,11 +82,11 @@ func (f *File) At() (io.ReaderAt, int64, error) {
 	if f.plain == nil {
 		return nil, 0, nil
 	}
-	fi, err := f.plain.Stat()
+	size, err := f.plain.Size()
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s: %w", f.Name, err)
 	}
-	return &countingReaderAt{f}, fi.Size(), nil
+	return &countingReaderAt{f}, size, nil
 }
 
 // Peek is the next n bytes.
@@ -184,13 +132,13 @@ func (f *File) Skip(n int64) error {
 
 // An Opener opens inputs and counts the bytes read from them as they lie on disk.
 type Opener struct {
-	FS        vfs.FS
+	Files
 	Stdin     io.Reader
 	Bytes     *atomic.Int64
 	MaxWindow uint64 // of zstd and xz, or of a format that holds a part of its input
 }
 
-// Open opens a file, or "-", and undoes the compression its first bytes tell.
+// Open opens a file, a URL, or "-", and undoes the compression its first bytes tell.
 func (o Opener) Open(ctx context.Context, name string) (*File, error) {
 	in := &File{Name: DisplayName(name), ctx: ctx}
 	var raw io.Reader
@@ -200,15 +148,12 @@ func (o Opener) Open(ctx context.Context, name string) (*File, error) {
 		}
 		raw = interruptible(ctx, in, o.Stdin)
 	} else {
-		f, err := o.FS.Open(name)
-		if errors.Is(err, vfs.ErrNotRegular) {
-			return nil, notRegular(err)
-		}
+		f, err := o.open(ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("read input: %w", err)
+			return nil, err
 		}
 		in.closers = append(in.closers, f.Close)
-		in.file, raw = f, f
+		in.file, raw = f.random, f
 	}
 	in.raw = &countingReader{r: raw, n: o.Bytes}
 	if err := o.uncompress(in); err != nil {
@@ -222,7 +167,7 @@ func (o Opener) uncompress(in *File) error {
 	in.buffer = br
 	head, err := br.Peek(len(bzip2Magic))
 	if err != nil && err != io.EOF {
-		return fmt.Errorf("read %s: %w", in.Name, err)
+		return in.failed(err)
 	}
 	var r io.Reader = br
 	switch {
@@ -265,13 +210,21 @@ func isBzip2(head []byte) bool {
 	return block == bzip2Magic[4:] || block == "\x17\x72\x45\x38\x50\x90"
 }
 
+// failed is an error of a read, with the name of the input.
+func (in *File) failed(err error) error {
+	if pe := (*fs.PathError)(nil); err == nil || err == io.EOF || errors.As(err, &pe) && pe.Path == in.Name {
+		return err
+	}
+	return fmt.Errorf("read %s: %w", in.Name, err)
+}
+
 // told tells damage of compressed data, which is the input's fault, from
 // a read that failed: the latter has passed through the counting reader.
 func (in *File) told(err error) error {
 	var what error
 	switch {
 	case in.raw.err != nil:
-		return fmt.Errorf("read %s: %w", in.Name, err)
+		return in.failed(err)
 	case errors.Is(err, errTrailing), errors.Is(err, errWindow):
 		what = err
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -321,10 +274,7 @@ type countingReaderAt struct{ f *File }
 func (c *countingReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	n, err := c.f.plain.ReadAt(p, off)
 	c.f.raw.n.Add(int64(n))
-	if err != nil && err != io.EOF {
-		err = fmt.Errorf("read %s: %w", c.f.Name, err)
-	}
-	return n, err
+	return n, c.f.failed(err)
 }
 
 // offsetReader counts the uncompressed bytes of an input. An error stays: the
