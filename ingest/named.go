@@ -11,6 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 )
 
@@ -77,13 +78,13 @@ func (r *reading) declare(ctx context.Context, src *source) error {
 			continue // has the ids of the rows
 		}
 		if name := r.o.file(side); name != "" && src.shape == nil {
-			return fmt.Errorf("%s: ids of %v beside an input that has ids of its own: %w; they go with inputs of indices, as Matrix Market", name, side, format.ErrUnsupported)
+			return fmt.Errorf("%s: ids of %v beside an input that has ids of its own: %w; they go with inputs of indices, as Matrix Market", input.DisplayName(name), side, format.ErrUnsupported)
 		}
 		if src.shape == nil {
 			continue
 		}
 		if name := r.o.file(side); name != "" && src.shape.Late {
-			return fmt.Errorf("%s: ids of %v beside an input that tells its shape only at its end: %w", name, side, format.ErrUnsupported)
+			return fmt.Errorf("%s: ids of %v beside an input that tells its shape only at its end: %w", input.DisplayName(name), side, format.ErrUnsupported)
 		}
 		ids, err := r.labels(ctx, src, side)
 		if err == nil && ids != nil {

@@ -276,6 +276,9 @@ func (o Options) sifting(s shape) (n int64) {
 	return n + stored.Cols/4
 }
 
+// DisplayName is an input as reports and errors name it: a URL without its password and query.
+func DisplayName(name string) string { return input.DisplayName(name) }
+
 // opener opens inputs, within a window.
 func (o Options) opener(window int64) input.Opener {
 	return input.Opener{Files: o.files(), Stdin: o.Stdin, Bytes: new(atomic.Int64), MaxWindow: uint64(window)}

@@ -194,15 +194,15 @@ func (t *titler) side(name string) (format.Side, error) {
 	switch {
 	case found[0] > 0 && found[1] > 0:
 		reading := func(side format.Side, flag string) format.Reading {
-			return format.Reading{Text: fmt.Sprintf("titles of %v, %d of %d of which are in it", side, found[side], ids[side]), Flag: flag + " " + name}
+			return format.Reading{Text: fmt.Sprintf("titles of %v, %d of %d of which are in it", side, found[side], ids[side]), Flag: flag + " " + input.DisplayName(name)}
 		}
-		return 0, fmt.Errorf("%s: %w", name, &format.AmbiguityError{Readings: []format.Reading{reading(format.RowSide, "--row-titles"), reading(format.ColSide, "--col-titles")}})
+		return 0, fmt.Errorf("%s: %w", input.DisplayName(name), &format.AmbiguityError{Readings: []format.Reading{reading(format.RowSide, "--row-titles"), reading(format.ColSide, "--col-titles")}})
 	case found[0] > 0:
 		return format.RowSide, nil
 	case found[1] > 0:
 		return format.ColSide, nil
 	}
-	return 0, &format.ParseError{File: name, Err: errors.New("none of its ids is one of the matrix"), Want: "the id in the first column, the title in the second, or names of the columns in the first line"}
+	return 0, &format.ParseError{File: input.DisplayName(name), Err: errors.New("none of its ids is one of the matrix"), Want: "the id in the first column, the title in the second, or names of the columns in the first line"}
 }
 
 // join is about to find the titles of the ids of a side.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -35,9 +36,10 @@ type app struct {
 
 	methods  []method.Method // of the commands that factorise
 	fsys     vfs.FS
-	terminal bool          // stderr is a terminal
-	interval time.Duration // between two log lines of progress; 0 is the default
-	share    float64       // of the time of a run that checkpoints may take; 0 is the default
+	net      http.RoundTripper // makes the requests for inputs that are URLs; nil: the usual one
+	terminal bool              // stderr is a terminal
+	interval time.Duration     // between two log lines of progress; 0 is the default
+	share    float64           // of the time of a run that checkpoints may take; 0 is the default
 	display  *ui.Display
 
 	patience time.Duration            // of linger

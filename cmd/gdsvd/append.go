@@ -19,8 +19,8 @@ func (a *app) appendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "append STORE INPUT...",
 		Short: "Merge more entries into a store",
-		Long: `append merges the entries of more INPUTs, files, quoted patterns or - for standard
-input, into a STORE that gdsvd ingest has made: new rows, columns and entries, with the options
+		Long: `append merges the entries of more INPUTs, files, URLs, quoted patterns or - for
+standard input, into a STORE that gdsvd ingest has made: new rows, columns and entries, with the options
 the store was made with. The result has the same bytes as an ingest of all inputs at
 once. It takes the place of the STORE in one step at the end, or is written to another one
 with -o; until then the STORE is what it was. An append that is interrupted goes on with --resume

@@ -32,9 +32,14 @@ func (a *app) ingestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ingest INPUT... -o STORE",
 		Short: "Read ratings or a matrix into a store",
-		Long: `ingest reads one matrix from one or more INPUTs, files, quoted patterns or - for
+		Long: `ingest reads one matrix from one or more INPUTs, files, URLs, quoted patterns or - for
 standard input, plain or compressed by gzip, zstd, bzip2 or xz, and writes it as a store:
 a directory of compressed, checksummed shards that passes stream from.
+
+URLs are https://HOST/PATH and s3://BUCKET/KEY, where KEY may be a pattern. They are read by
+ranges, gone on with where a connection is lost, and refused if the object changes meanwhile.
+Credentials for s3 are those of the AWS command line: the environment, ~/.aws, the role of
+the machine; AWS_ENDPOINT_URL names another server. http is read from this machine only.
 
 Formats, recognised by content:
   movielens  user::item::rating[::timestamp], the same with tabs, or ratings.csv
@@ -55,6 +60,7 @@ Whatever the size of the input, memory stays within --memory. What does not fit
 is sorted on the disk, in STORE.spool, and saved from time to time: an ingest of
 files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd ingest ml-10M100K/ratings.dat -o ml-10m.csr
+  gdsvd ingest 's3://logs/2024-*/plays.parquet' -o plays.csr --value count
   zcat ratings.csv.gz | gdsvd ingest - -o ratings.csr --columns userId,movieId,rating --memory 256MiB`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -177,7 +183,7 @@ func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.
 // ingesting runs an ingest within its memory, showing progress under a name.
 func (a *app) ingesting(ctx context.Context, name string, o ingest.Options, run func(context.Context, ingest.Options) (*ingest.Report, error)) (*ingest.Report, error) {
 	defer limitHeap(ingest.HeapLimit(a.budget(o.Memory)))()
-	o.FS, o.Stdin, o.Log = a.fsys, a.stdin, a.display.Logger()
+	o.FS, o.Stdin, o.Transport, o.Log = a.fsys, a.stdin, a.net, a.display.Logger()
 	stage := ""
 	o.Observer = func(p ingest.Progress) {
 		if p.Stage != stage {

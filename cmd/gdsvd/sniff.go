@@ -22,7 +22,7 @@ import (
 func (a *app) sniffCommand() *cobra.Command {
 	cmd := a.ingestCommand()
 	cmd.Use, cmd.Short = "sniff INPUT...", "Say what an input is and how ingest would read it"
-	cmd.Long = `sniff reads the beginning of each INPUT, a file, a quoted pattern or - for standard
+	cmd.Long = `sniff reads the beginning of each INPUT, a file, a URL, a quoted pattern or - for standard
 input, and prints the format, the compression, the role of every column and why, the first
 entries, what an ingest would take (estimated from the sample), warnings, and the ingest
 command that says explicitly what has been recognised. It writes nothing.
@@ -49,7 +49,7 @@ type sniffResult struct {
 
 // sniff prints what ingest would make of inputs.
 func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Options) error {
-	o.FS, o.Stdin, o.Log = a.fsys, a.stdin, a.display.Logger()
+	o.FS, o.Stdin, o.Transport, o.Log = a.fsys, a.stdin, a.net, a.display.Logger()
 	d, err := ingest.Sniff(cmd.Context(), inputs, o)
 	if err != nil {
 		return toldIngest(cmd, err)
@@ -65,12 +65,16 @@ func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Op
 func explicitCommand(given *pflag.FlagSet, inputs []string, out string, flags []format.Flag) []string {
 	if out == "" {
 		out = "ratings.csr"
-		if name := filepath.Base(inputs[0]); inputs[0] != "-" && !strings.ContainsAny(name, "*?[") {
+		if name := filepath.Base(ingest.DisplayName(inputs[0])); inputs[0] != "-" && !strings.ContainsAny(name, "*?[") {
 			name, _, _ = strings.Cut(name, ".")
 			out = name + ".csr"
 		}
 	}
-	command := append(append([]string{"gdsvd", "ingest"}, inputs...), "-o", out)
+	command := []string{"gdsvd", "ingest"}
+	for _, in := range inputs {
+		command = append(command, ingest.DisplayName(in))
+	}
+	command = append(command, "-o", out)
 	for _, f := range flags {
 		command = append(command, "--"+f.Name, f.Value)
 	}
@@ -83,7 +87,7 @@ func explicitCommand(given *pflag.FlagSet, inputs []string, out string, flags []
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
 		}
-		command = append(command, "--"+f.Name+"="+value)
+		command = append(command, "--"+f.Name+"="+ingest.DisplayName(value))
 	})
 	return command
 }

@@ -45,7 +45,7 @@ type reader struct {
 func open(in *format.Input) (format.Reader, error) {
 	fail := func(err error) (format.Reader, error) { return nil, &format.ParseError{File: in.Name, Err: err} }
 	if in.At == nil {
-		return fail(fmt.Errorf("an archive of NumPy arrays that cannot be read at any place: %w; save it as an uncompressed file and name that", format.ErrUnsupported))
+		return fail(fmt.Errorf("an archive of NumPy arrays that cannot be read at any place, as from a pipe, a compressed file or a server that gives no ranges: %w; save it as an uncompressed file and name that", format.ErrUnsupported))
 	}
 	a, err := openArchive(in)
 	if err != nil {

@@ -58,7 +58,7 @@ const maxFields = 4
 func open(in *format.Input) (format.Reader, error) {
 	p := &reader{in: in, window: window{size: in.Window}}
 	if in.At == nil {
-		return nil, p.fail(fmt.Errorf("a Parquet file is read from its end, which a pipe or a compressed file does not give: %w; save it as a plain file", format.ErrUnsupported))
+		return nil, p.fail(fmt.Errorf("a Parquet file is read from its end, which a pipe, a compressed file or a server that gives no ranges does not let read: %w; save it as a plain file", format.ErrUnsupported))
 	}
 	f, err := readFooter(in)
 	if err != nil {

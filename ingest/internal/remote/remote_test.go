@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gdsvd/gdsvd/ingest/internal/remote"
-	"github.com/gdsvd/gdsvd/ingest/internal/remote/remotetest"
+	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

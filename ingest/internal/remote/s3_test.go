@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/ingest/internal/remote"
-	"github.com/gdsvd/gdsvd/ingest/internal/remote/remotetest"
+	"github.com/gdsvd/gdsvd/internal/remotetest"
 )
 
 const (

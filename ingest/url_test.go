@@ -1,0 +1,365 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	pq "github.com/parquet-go/parquet-go"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/remote"
+	"github.com/gdsvd/gdsvd/internal/remotetest"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+)
+
+// TestURLIsFile: an input of any format has the same store from a server as from a file, with its size known to the progress.
+func TestURLIsFile(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	text := strings.Join(ratings(r, 3000, true), "\n") + "\n"
+	rows, _ := parquetRows(500)
+	npz, _ := randomNPZ(3000, 40)
+	s := remotetest.New(t)
+	for name, data := range map[string][]byte{
+		"text": []byte(text), "gzip": gzipped(t, []byte(text[:5000]), []byte(text[5000:])), "parquet": written(t, rows, 100),
+		"npz": npz.bytes(t, 8), "npy": npyOf(50, 30), "mtx": []byte("%%MatrixMarket matrix coordinate real general\n3 4 2\n1 2 5\n3 4 1\n"),
+	} {
+		local, out := target(t), target(t)
+		o := Options{Duplicates: Sum}
+		mustIngest(t, []string{write(t, "in", string(data))}, local, o)
+		s.Put("/"+name, data, 1)
+		var read Progress
+		o.Transport, o.Observer = s.Transport(t), func(p Progress) {
+			if p.Stage == StageRead {
+				read = p
+			}
+		}
+		mustIngest(t, []string{s.URL + "/" + name}, out, o)
+		if fingerprint(t, out) != fingerprint(t, local) {
+			t.Errorf("%s: another matrix", name)
+		}
+		if n := int64(len(data)); read.Total != n || read.Done > n {
+			t.Errorf("%s: %d of %d bytes, there are %d", name, read.Done, read.Total, n)
+		}
+	}
+	for _, q := range s.Requests() {
+		if q.Header.Get("Range") == "" {
+			t.Errorf("%s is asked for without a range", q.Path)
+		}
+	}
+}
+
+// npyOf is a dense array, one of five elements of which is 0.
+func npyOf(rows, cols int) []byte {
+	head := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (%d, %d), }", rows, cols)
+	head += strings.Repeat(" ", 63-(10+len(head))%64) + "\n"
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
+	b = append(b, head...)
+	for i := range rows * cols {
+		b = append(b, byte(i%5))
+	}
+	return b
+}
+
+// TestURLOfRealData: MovieLens 1M from a server that loses connections is the store that it is from the file.
+func TestURLOfRealData(t *testing.T) {
+	path := filepath.Join(dataDir(t), "movielens", "ml-1m", "ratings-notimestamp.dat.gz")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := remotetest.New(t)
+	s.Put("/ratings", data, 1)
+	s.Before = func(n int, w http.ResponseWriter, r *http.Request) bool {
+		if n != 4 {
+			return false
+		}
+		s.Give(&remotetest.Cut{ResponseWriter: w, Left: 100_000}, r, remotetest.Object{Data: data, ETag: `"tag-1"`})
+		return true
+	}
+	local, out := target(t), target(t)
+	mustIngest(t, []string{path}, local, Options{})
+	mustIngest(t, []string{s.URL + "/ratings"}, out, Options{Transport: s.Transport(t)})
+	if fingerprint(t, out) != fingerprint(t, local) {
+		t.Error("another matrix")
+	}
+}
+
+// TestURLParquetReadsOnlyColumns: of a Parquet file the columns that make the matrix are asked for, and the end.
+func TestURLParquetReadsOnlyColumns(t *testing.T) {
+	type row struct {
+		User   int32  `parquet:"user"`
+		Review []byte `parquet:"review"`
+		Item   int32  `parquet:"item"`
+		Rating int32  `parquet:"rating"`
+	}
+	var rows []row
+	r := rand.NewChaCha8([32]byte{})
+	for i := range 4000 {
+		text := make([]byte, 1000)
+		_, _ = r.Read(text) // cannot fail
+		rows = append(rows, row{int32(i / 20), text, int32(i % 20), int32(i % 5)})
+	}
+	data := written(t, rows, 1000, pq.Compression(&pq.Uncompressed))
+	s := remotetest.New(t)
+	s.Put("/reviews", data, 1)
+	out := target(t)
+	rep := mustIngest(t, []string{s.URL + "/reviews"}, out, Options{Transport: s.Transport(t), Columns: []string{"user", "item", "rating"}})
+	asked := int64(0)
+	for _, q := range s.Requests() {
+		var from, to int64
+		if _, err := fmt.Sscanf(q.Header.Get("Range"), "bytes=%d-%d", &from, &to); err != nil {
+			t.Fatal(err)
+		}
+		asked += to + 1 - from
+	}
+	if rep.NNZ != 4000 || len(data) < 4_000_000 || asked > 2_500_000 || s.Sent() > asked {
+		t.Errorf("%d entries; %d of %d bytes asked for in %d requests, %d sent", rep.NNZ, asked, len(data), len(s.Requests()), s.Sent())
+	}
+}
+
+// TestURLWithoutSize: what a server gives only as a stream of unknown length is read if its format permits it, and estimates nothing.
+func TestURLWithoutSize(t *testing.T) {
+	s := remotetest.New(t)
+	rows, _ := parquetRows(50)
+	objects := map[string][]byte{"/text": []byte("1,2,3\n4,5,6\n"), "/parquet": written(t, rows, 10)}
+	s.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		s.GiveWhole(w, remotetest.Object{Data: objects[r.URL.Path]}, false)
+		return true
+	}
+	o := Options{Transport: s.Transport(t)}
+	if rep := mustIngest(t, []string{s.URL + "/text"}, target(t), o); rep.NNZ != 2 {
+		t.Errorf("%+v", rep)
+	}
+	d, err := Sniff(t.Context(), []string{s.URL + "/text"}, o)
+	if err != nil || d.Inputs[0].Bytes != -1 || d.Sampled != 2 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	_, err = Ingest(t.Context(), []string{s.URL + "/parquet"}, target(t), o)
+	if pe := parseError(t, err, format.ErrUnsupported, 0, 0); !strings.Contains(pe.Error(), "a server that gives no ranges") {
+		t.Error(pe)
+	}
+}
+
+// inBucket serves objects of a bucket to who signs, with credentials in the environment.
+func inBucket(t *testing.T) *remotetest.Server {
+	t.Helper()
+	s := remotetest.New(t)
+	s.Secrets = map[string]string{"AKIDEXAMPLE": "hunter2/secret+key"}
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "hunter2/secret+key", "AWS_SESSION_TOKEN": "", "AWS_ENDPOINT_URL_S3": "", "AWS_ENDPOINT_URL": s.URL,
+	} {
+		t.Setenv(name, value)
+	}
+	return s
+}
+
+// TestURLResumes: an ingest of objects that is interrupted goes on from its journal, with other signatures in the URLs, and has the
+// bytes of one without a break; neither in what it leaves nor in what it says is anything secret. Another object is refused.
+func TestURLResumes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	lines := ratings(r, 1000, true)
+	text := []byte(strings.Join(lines, "\n") + "\n")
+	half := bytes.LastIndexByte(text[:len(text)/2], '\n') + 1
+	s := inBucket(t)
+	s.Put("/some-bucket/part 1.csv.gz", gzipped(t, text[:half]), 1)
+	s.Put("/some-bucket/part 2.csv", text[half:], 2)
+	s.Put("/signed/part 2.csv", text[half:], 2)
+	s.Before = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasPrefix(r.URL.Path, "/signed/") {
+			s.Give(w, r, remotetest.Object{Data: text[half:], ETag: `"tag-2"`})
+			return true
+		}
+		return false
+	}
+	url := func(signature string) string {
+		return strings.Replace(s.URL, "https://", "https://me:hunter2@", 1) + "/signed/part%202.csv?X-Amz-Signature=" + signature
+	}
+	for name, inputs := range map[string]func(n int) []string{
+		"bucket": func(int) []string { return []string{"s3://some-bucket/part*"} },
+		"https":  func(n int) []string { return []string{"s3://some-bucket/part 1.csv.gz", url(fmt.Sprint("hunter2", n))} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			o := Options{
+				Duplicates: Sum, Transport: s.Transport(t), Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+				CheckpointEvery: time.Nanosecond, Resume: true, Workers: 1,
+			}
+			whole, out := target(t), target(t)
+			if _, err := ingest(t.Context(), inputs(0), whole, o.withDefaults(), tiny()); err != nil {
+				t.Fatal(err)
+			}
+			silent(t, filepath.Dir(whole), log.String())
+			for stop := int64(200); ; stop += 350 {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				o.Observer = func(p Progress) {
+					if p.Entries > stop {
+						cancel()
+					}
+				}
+				rep, err := ingest(ctx, inputs(int(stop)), out, o.withDefaults(), tiny())
+				if err == nil {
+					if rep.Resumes < 2 {
+						t.Errorf("resumed %d times", rep.Resumes)
+					}
+					break
+				}
+				if u := (*UnfinishedError)(nil); !errors.As(err, &u) {
+					t.Fatal(err)
+				}
+				silent(t, filepath.Dir(out), log.String()+err.Error())
+				if stop == 200 {
+					otherwise(t, s, inputs(1), out, o)
+				}
+			}
+			if diff := cmp.Diff(vfstest.Contents(t, whole), vfstest.Contents(t, out)); diff != "" {
+				t.Errorf("another store: %s", diff)
+			}
+			store, err := csr.Open(out, csr.OpenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			source := fmt.Sprint(store.Manifest().Source)
+			if !strings.Contains(source, "[part 1.csv.gz part 2.csv]") || !strings.Contains(source, `ETag "tag-2"`) {
+				t.Error(source)
+			}
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+			if rep, err := ingest(t.Context(), inputs(7), out, o.withDefaults(), tiny()); err != nil || !rep.Finished {
+				t.Errorf("finished: %+v, %v", rep, err)
+			}
+			silent(t, filepath.Dir(out), log.String())
+		})
+	}
+}
+
+// otherwise resumes an ingest whose first object has changed meanwhile, and puts it back.
+func otherwise(t *testing.T, s *remotetest.Server, inputs []string, out string, o Options) {
+	t.Helper()
+	was, err := s.Object("/some-bucket/part 1.csv.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Put("/some-bucket/part 1.csv.gz", was.Data, 9)
+	o.Observer = nil
+	_, err = ingest(t.Context(), inputs, out, o.withDefaults(), tiny())
+	if refused := (*ResumeError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "s3://some-bucket/part 1.csv.gz has changed since") {
+		t.Errorf("another object: %v", err)
+	}
+	s.PutObject("/some-bucket/part 1.csv.gz", was)
+}
+
+// silent looks for what is secret in all files of a folder, and in what has been said.
+func silent(t *testing.T, dir, said string) {
+	t.Helper()
+	if strings.Contains(said, "hunter2") {
+		t.Errorf("says %s", said)
+	}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte("hunter2")) || bytes.Contains(b, []byte("AKIDEXAMPLE")) {
+			t.Errorf("%s has a secret", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestURLChanges: an object that changes while it is read is an error, and nothing is left to go on from.
+func TestURLChanges(t *testing.T) {
+	text := []byte(strings.Join(ratings(rand.New(rand.NewPCG(3, 3)), 60000, true), "\n") + "\n")
+	s := remotetest.New(t)
+	s.Put("/x", text, 1)
+	s.Before = func(n int, _ http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasPrefix(r.Header.Get("Range"), "bytes=0-") {
+			s.Put("/x", text, 2)
+		}
+		return false
+	}
+	out := target(t)
+	_, err := ingest(t.Context(), []string{s.URL + "/x"}, out, Options{Duplicates: Sum, Transport: s.Transport(t), CheckpointEvery: time.Nanosecond}.withDefaults(), tiny())
+	if !errors.Is(err, remote.ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+	leftovers(t, out, false)
+}
+
+// TestURLEverywhere: sniff, append, ids and titles take URLs.
+func TestURLEverywhere(t *testing.T) {
+	s := inBucket(t)
+	for path, text := range map[string]string{
+		"a.csv": "user,movie,rating\n1,10,3\n2,11,4\n", "b.csv": "user,movie,rating\n3,12,5\n", "titles.csv": "movie,title\n10,Ten\n12,Twelve\n",
+		"m.mtx": "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 5\n2 1 1\n", "rows.txt": "x\ny\n",
+	} {
+		s.Put("/some-bucket/"+path, []byte(text), 1)
+	}
+	at := func(name string) string { return "s3://some-bucket/" + name }
+	o := Options{Transport: s.Transport(t)}
+	d, err := Sniff(t.Context(), []string{at("*.csv")}, o)
+	if err == nil || !strings.Contains(err.Error(), "s3://some-bucket/titles.csv") {
+		t.Errorf("titles are no ratings: %+v, %v", d, err)
+	}
+	if d, err = Sniff(t.Context(), []string{at("?.csv")}, o); err != nil || d.Of != 2 || d.Inputs[1].Name != at("b.csv") || d.Inputs[1].Bytes != 25 || d.Entries != 3 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	store, all := target(t), target(t)
+	o.Titles = at("titles.csv")
+	if rep := mustIngest(t, []string{at("a.csv")}, store, o); rep.RowTitles+rep.ColTitles != 1 {
+		t.Errorf("%+v", rep)
+	}
+	o.Titles = ""
+	if _, err := Append(t.Context(), store, []string{at("b.csv")}, "", o); err != nil {
+		t.Fatal(err)
+	}
+	mustIngest(t, []string{at("?.csv")}, all, o)
+	if fingerprint(t, store) != fingerprint(t, all) {
+		t.Error("appended: another matrix")
+	}
+	o.RowIDs = at("rows.txt")
+	named := target(t)
+	mustIngest(t, []string{at("m.mtx")}, named, o)
+	if got := fmt.Sprint(contents(t, named)); got != "[{x 1 5} {y 0 1}]" {
+		t.Error(got)
+	}
+	o.RowIDs = strings.Replace(s.URL, "https://", "https://me:hunter2@", 1) + "/some-bucket/none?hunter2"
+	for _, input := range []string{at("m.mtx"), at("a.csv")} {
+		if _, err := Ingest(t.Context(), []string{input}, target(t), o); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// TestURLAfterDeath kills an ingest of objects at many operations and resumes it.
+func TestURLAfterDeath(t *testing.T) {
+	s := inBucket(t)
+	lines := strings.Join(ratings(rand.New(rand.NewPCG(5, 5)), 200, true), "\n") + "\n"
+	half := strings.LastIndex(lines[:len(lines)/2], "\n") + 1
+	s.Put("/some-bucket/a.gz", gzipped(t, []byte(lines[:half])), 1)
+	s.Put("/some-bucket/b", []byte(lines[half:]), 2)
+	u := unlucky{inputs: []string{"s3://some-bucket/[ab]*"}, o: Options{Duplicates: Sum, Transport: s.Transport(t)}, plan: tiny()}
+	whole := target(t)
+	want, _, err := u.run(t, whole, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resumesAfterDeath(t, &u, whole, want)
+}
