@@ -8,7 +8,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -92,17 +91,6 @@ func (s *Server) PutObject(path string, o Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.objects[path] = o
-}
-
-// Object is what is served under a path.
-func (s *Server) Object(path string) (Object, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o, ok := s.objects[path]
-	if !ok {
-		return o, fs.ErrNotExist
-	}
-	return o, nil
 }
 
 // Requests are those made so far.
