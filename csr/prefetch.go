@@ -1,18 +1,8 @@
 package csr
 
-import "github.com/gdsvd/gdsvd/csr/internal/readahead"
-
-const (
-	// SpanMemory is what blocks of SpanBytes or less take in memory between Prefetch
-	// and Release.
-	SpanMemory, SpanBytes = readahead.SpanMemory, readahead.SpanBytes
-	// ReleaseLag is how many bytes of blocks that were released may stay mapped.
-	ReleaseLag = readahead.Lag
-)
-
 // Prefetch begins to bring blocks from … to−1, of one shard, into memory, where
-// DecodeBlock will wait for them instead of the disk. They take [SpanMemory] if
-// they are not larger than [SpanBytes]. Each call must be followed by one of
+// DecodeBlock will wait for them instead of the disk. They take 2 MiB
+// if they are not larger than that less two pages. Each call must be followed by one of
 // Release for the same blocks. Safe for concurrent use. What cannot be read is left
 // for DecodeBlock to report.
 func (s *Store) Prefetch(from, to int) {
@@ -25,7 +15,7 @@ func (s *Store) Prefetch(from, to int) {
 // Release says that blocks from … to−1, of one Prefetch or without one, are not
 // needed again soon. Their buffer is free for others. If they are mapped the
 // kernel is told, of those shortly before them too: at once or, of a shard that is read in
-// order, with one of the next calls ([ReleaseLag]). Whoever needs one of them
+// order, with one of the next calls (1 MiB is left mapped at most). Whoever needs one of them
 // again gets it from the page cache or the disk.
 func (s *Store) Release(from, to int) {
 	if !s.closed.Load() {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/readahead"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -138,7 +139,7 @@ func spans(s *csr.Store) (all [][2]int) {
 	for from := 0; from < s.NumBlocks(); {
 		to, size := from, int64(0)
 		for ; to < s.NumBlocks() && s.Block(to).Shard == s.Block(from).Shard; to++ {
-			if size += s.Block(to).Size; to > from && size > csr.SpanBytes {
+			if size += s.Block(to).Size; to > from && size > readahead.SpanBytes {
 				break
 			}
 		}

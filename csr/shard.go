@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/gdsvd/gdsvd/csr/internal/readahead"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/fault"
+	"github.com/gdsvd/gdsvd/internal/readahead"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
-	"github.com/gdsvd/gdsvd/csr/internal/readahead"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/fault"
+	"github.com/gdsvd/gdsvd/internal/readahead"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/readahead"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
 )
@@ -176,7 +176,7 @@ const readAheadSpans = 1
 // spans is how many spans of blocks of at most largest bytes a pass has in memory,
 // ahead of them before their turn.
 func spans(largest int64, workers, ahead int) int {
-	each := max(1, int(csr.SpanBytes/max(1, largest))) // blocks
+	each := max(1, int(readahead.SpanBytes/max(1, largest))) // blocks
 	return ahead + min(workers, 1+(workers+each-2)/each)
 }
 
@@ -192,7 +192,7 @@ func spansMemory(src Source, workers, ahead int) int64 {
 	for i := 0; i < src.NumBlocks() && all < n; i = spanEnd(src, i) {
 		all++
 	}
-	return all*csr.SpanMemory + int64(workers)*max(0, largest-csr.SpanBytes)
+	return all*readahead.SpanMemory + int64(workers)*max(0, largest-readahead.SpanBytes)
 }
 
 // tasks is the number of tasks of the matrix.
@@ -229,7 +229,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 	panels := func(l, lanes int) int64 { return n * int64(kernel.Width(l)) * int64(lanes+1) } // accumulators and x
 	numbers := max(panels(o.Width, p.Lanes), panels(o.Rank, lanes(n, o.Rank, p.tasks(), p.nnz)))
 	ends := 2 * n * int64(max(o.Width, o.Rank)) // x and result
-	mapped := csr.ReleaseLag + o.Mapped
+	mapped := readahead.Lag + o.Mapped
 	if o.Space != nil {
 		numbers, ends = p.outside(n, o), 0
 		p.Lent = true // in memory it would spare no more than a copy of the result

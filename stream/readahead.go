@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/readahead"
 )
 
 // readAhead has blocks brought into memory, in spans, before they are decoded,
@@ -43,7 +43,7 @@ func spanEnd(src Source, from int) int {
 	size, to := first.Size, from+1
 	for ; to < src.NumBlocks(); to++ {
 		b := src.Block(to)
-		if size += b.Size; b.Shard != first.Shard || size > csr.SpanBytes {
+		if size += b.Size; b.Shard != first.Shard || size > readahead.SpanBytes {
 			break
 		}
 	}
@@ -68,7 +68,7 @@ func (a *readAhead) need(i int) {
 // advance begins to read what there is room for. A block larger than a span is left
 // for the worker that needs it, which has memory for it.
 func (a *readAhead) advance() {
-	for !a.stopped && a.next < a.end && len(a.spans) < a.room && a.src.Block(a.next).Size <= csr.SpanBytes {
+	for !a.stopped && a.next < a.end && len(a.spans) < a.room && a.src.Block(a.next).Size <= readahead.SpanBytes {
 		a.read()
 	}
 }

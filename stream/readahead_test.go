@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/readahead"
 )
 
 // prefetched records what is read ahead and given back. Block 5 is larger than a
@@ -20,12 +21,12 @@ type prefetched struct {
 const prefetchedBlocks = 10
 
 func (p *prefetched) NumBlocks() int         { return prefetchedBlocks }
-func (p *prefetched) MaxBlock() csr.MaxBlock { return csr.MaxBlock{Size: 2 * csr.SpanBytes} }
+func (p *prefetched) MaxBlock() csr.MaxBlock { return csr.MaxBlock{Size: 2 * readahead.SpanBytes} }
 
 func (p *prefetched) Block(i int) csr.BlockInfo {
-	b := csr.BlockInfo{Size: csr.SpanBytes / 2, Shard: i / 8}
+	b := csr.BlockInfo{Size: readahead.SpanBytes / 2, Shard: i / 8}
 	if i == 5 {
-		b.Size = 2 * csr.SpanBytes
+		b.Size = 2 * readahead.SpanBytes
 	}
 	return b
 }

@@ -26,8 +26,8 @@ type Source interface {
 	// DecodeBlock fills dst with block i. Its Val is dst's own: it may be changed
 	// before the next block is decoded into dst.
 	DecodeBlock(i int, dst *csr.Block) error
-	// Prefetch says that blocks from … to−1, one or no more than csr.SpanBytes of a
-	// shard, will be decoded soon; Release says that they have been, or will not be.
+	// Prefetch says that blocks from … to−1, one or no more than 2 MiB less two pages
+	// of a shard, will be decoded soon; Release says that they have been, or will not be.
 	Prefetch(from, to int)
 	Release(from, to int)
 }
