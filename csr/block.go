@@ -35,26 +35,15 @@ func (b *Block) NNZ() int { return len(b.Col16) + len(b.Col) }
 
 // Row gives the columns and values of row i of the block, 0 ≤ i < Rows, by
 // ascending column.
-func (b *Block) Row(i int) iter.Seq2[uint32, float64] {
+func (b *Block) Row(i int) iter.Seq2[uint32, float64] { return b.entries(b.RowPtr[i], b.RowPtr[i+1]) }
+
+// Entries gives the columns and values of all entries in order.
+func (b *Block) Entries() iter.Seq2[uint32, float64] { return b.entries(0, uint32(b.NNZ())) }
+
+func (b *Block) entries(from, to uint32) iter.Seq2[uint32, float64] {
 	return func(yield func(uint32, float64) bool) {
-		for p := b.RowPtr[i]; p < b.RowPtr[i+1]; p++ {
+		for p := from; p < to; p++ {
 			if !yield(b.column(p), b.value(p)) {
-				return
-			}
-		}
-	}
-}
-
-// Columns gives the columns of all entries in order.
-func (b *Block) Columns() iter.Seq[uint32] { return each(b, b.column) }
-
-// Values gives the values of all entries in order.
-func (b *Block) Values() iter.Seq[float64] { return each(b, b.value) }
-
-func each[T any](b *Block, at func(p uint32) T) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for p := range uint32(b.NNZ()) {
-			if !yield(at(p)) {
 				return
 			}
 		}

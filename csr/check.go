@@ -1,7 +1,6 @@
 package csr
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,7 @@ type CheckOptions struct {
 }
 
 // CheckReport is what Check found; Problems holds all of a damaged
-// store and of another version of the format, in file order.
+// store and of another version of the format, in the order in which they are found.
 type CheckReport struct {
 	Blocks   int      // blocks found and, unless Quick, decoded
 	Bytes    int64    // bytes looked at
@@ -63,7 +62,6 @@ func (c *checker) run(ctx context.Context) error {
 		return c.problem(err)
 	}
 	c.manifest, c.squares = m, startOf(m.SumExponent)
-	defer c.sortProblems()
 	c.total = size
 	for _, s := range m.Shards {
 		c.total += s.Size
@@ -162,7 +160,10 @@ func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
 			return err
 		}
 	}
-	c.vals = slices.AppendSeq(c.vals[:0], dst.Values())
+	c.vals = c.vals[:0]
+	for _, v := range dst.Entries() {
+		c.vals = append(c.vals, v)
+	}
 	c.squares = c.squares.plus(c.vals)
 	s.pages.Release(extent(b, b))
 	c.advance(int64(b.size))
@@ -220,30 +221,4 @@ func (c *checker) strays() error {
 		}
 	}
 	return nil
-}
-
-// sortProblems puts the problems in file order, and by offset within a file.
-func (c *checker) sortProblems() {
-	order := append([]string{manifestName}, c.manifest.files()...)
-	order = append(order, truthName, RowAxis.titles(), ColAxis.titles())
-	index := make(map[string]int, len(order))
-	for i, name := range order {
-		index[name] = i
-	}
-	key := func(err error) (int, int64) {
-		var bad *corruptError
-		var version *versionError
-		if errors.As(err, &bad) {
-			return index[bad.File], bad.Offset
-		}
-		if errors.As(err, &version) {
-			return index[version.File], 0
-		}
-		return len(order), 0
-	}
-	slices.SortStableFunc(c.report.Problems, func(a, b error) int {
-		i, at := key(a)
-		j, bt := key(b)
-		return cmp.Or(cmp.Compare(i, j), cmp.Compare(at, bt))
-	})
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -69,11 +68,7 @@ func versionAt(t *testing.T, path string) float64 {
 		return 0
 	}
 	requireSound(t, path)
-	var b csr.Block
-	if err := open(t, path).DecodeBlock(0, &b); err != nil {
-		t.Fatal(err)
-	}
-	return slices.Collect(b.Values())[0]
+	return csrtest.Rows(t, open(t, path))[0][0].Val
 }
 
 // sweep runs a write again and again, each time with the next file operation

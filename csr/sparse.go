@@ -72,10 +72,9 @@ func (s *Store) ToSparse() (*sparse.CSR, error) {
 		for _, p := range b.RowPtr[1:] {
 			ptr = append(ptr, base+int(p))
 		}
-		for c := range b.Columns() {
-			ind = append(ind, int(c))
+		for c, v := range b.Entries() {
+			ind, data = append(ind, int(c)), append(data, v)
 		}
-		data = slices.AppendSeq(data, b.Values())
 	}
 	a := sparse.NewCSR(int(s.Rows()), int(s.Cols()), ptr, ind, data)
 	if s.Transposed() {

@@ -13,7 +13,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
 )
@@ -77,7 +76,12 @@ func arrays(s *csr.Store, dir string) (err error) {
 			ends[r] = base + int32(b.RowPtr[r+1])
 		}
 		base += int32(b.NNZ())
-		if err := errors.Join(put(out[0], ends), put(out[1], slices.Collect(b.Columns())), put(out[2], slices.Collect(b.Values()))); err != nil {
+		var cols []uint32
+		var vals []float64
+		for c, v := range b.Entries() {
+			cols, vals = append(cols, c), append(vals, v)
+		}
+		if err := errors.Join(put(out[0], ends), put(out[1], cols), put(out[2], vals)); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package synth
 import (
 	"context"
 	"fmt"
-	"iter"
 	"math/bits"
 	"slices"
 
@@ -148,21 +147,23 @@ func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, 
 	slices.Sort(distinct)
 	distinct = slices.DeleteFunc(slices.Compact(distinct), func(v float64) bool { return v == 0 })
 	var stats csr.ValueStats
-	add := func(of iter.Seq[float64]) error {
-		for b := range of {
-			for _, a := range distinct {
-				p, err := exactProduct(a, b)
-				if err != nil {
-					return err
-				}
-				stats.Add(p)
+	add := func(b float64) error {
+		for _, a := range distinct {
+			p, err := exactProduct(a, b)
+			if err != nil {
+				return err
 			}
+			stats.Add(p)
 		}
 		return nil
 	}
 	if table := e.Base.Values().Table; len(table) > 0 {
-		err := add(slices.Values(table))
-		return stats.Values(), err
+		for _, v := range table {
+			if err := add(v); err != nil {
+				return csr.Values{}, err
+			}
+		}
+		return stats.Values(), nil
 	}
 	var b csr.Block
 	for i := range e.Base.NumBlocks() {
@@ -172,8 +173,10 @@ func (e *Expansion) values(ctx context.Context, factor *mat.Dense) (csr.Values, 
 		if err := e.Base.DecodeBlock(i, &b); err != nil {
 			return csr.Values{}, err
 		}
-		if err := add(b.Values()); err != nil {
-			return csr.Values{}, err
+		for _, v := range b.Entries() {
+			if err := add(v); err != nil {
+				return csr.Values{}, err
+			}
 		}
 		e.Base.Release(i, i+1)
 	}
