@@ -107,7 +107,7 @@ func (r *subspaceRun) Lock(j int) bool {
 // TestBlockMethod runs the suite on a method of a different kind, which shows
 // that nothing in the driver or the suite depends on one vector at a time.
 func TestBlockMethod(t *testing.T) {
-	solvertest.Run(t, subspace{guard: 2}, solvertest.Options{Narrow: true})
+	conform(t, subspace{guard: 2}, options{narrow: true})
 }
 
 // optimist is a method that reports a tenth of a thousandth of its residuals.

@@ -36,17 +36,13 @@ func Check(t TB, a *mat.Dense, s solver.Settings, res *solver.Result, u *mat.Den
 	if !res.Certified {
 		t.Error("result is not certified")
 	}
-	checkOrthonormal(t, "right", res.Right, res.OrthRight)
-	signed := res.Right
+	signLeft := s.SignLeft && u != nil
+	CheckVectors(t, "right", res.Right, res.OrthRight, !signLeft)
 	if u != nil {
-		checkOrthonormal(t, "left", u, res.OrthLeft)
-		if s.SignLeft {
-			signed = u
-		}
+		CheckVectors(t, "left", u, res.OrthLeft, signLeft)
 	} else if !math.IsNaN(res.OrthLeft) {
 		t.Errorf("orthogonality of left vectors that were not kept: %g", res.OrthLeft)
 	}
-	checkSigns(t, signed)
 	checkOrder(t, res)
 	truth := residuals(a, res, u)
 	tol := s.Tol
@@ -128,19 +124,27 @@ func CheckValues(t TB, res *solver.Result, want []float64, tol float64) {
 	}
 }
 
-func checkOrthonormal(t TB, name string, x *mat.Dense, reported float64) {
+// CheckVectors verifies that the columns of x are orthonormal, and as much as reported, and
+// if they are signed, that the largest entry of each is positive.
+func CheckVectors(t TB, name string, x *mat.Dense, reported float64, signed bool) {
 	t.Helper()
-	_, k := x.Dims()
+	n, k := x.Dims()
 	var g mat.Dense
 	g.Mul(x.T(), x)
 	worst := 0.0
 	for i := range k {
+		g.Set(i, i, g.At(i, i)-1)
 		for j := range k {
-			want := 0.0
-			if i == j {
-				want = 1
+			worst = max(worst, math.Abs(g.At(i, j)))
+		}
+		big := 0.0
+		for r := range n {
+			if v := x.At(r, i); math.Abs(v) > math.Abs(big) {
+				big = v
 			}
-			worst = max(worst, math.Abs(g.At(i, j)-want))
+		}
+		if signed && big <= 0 {
+			t.Errorf("largest entry of %s vector %d is %g, want it positive", name, i, big)
 		}
 	}
 	if !(worst <= 1e-12) {
@@ -148,22 +152,6 @@ func checkOrthonormal(t TB, name string, x *mat.Dense, reported float64) {
 	}
 	if !(worst <= 2*reported+8*epsilon) {
 		t.Errorf("%s vectors deviate from orthonormality by %.3g, reported %.3g", name, worst, reported)
-	}
-}
-
-func checkSigns(t TB, x *mat.Dense) {
-	t.Helper()
-	n, k := x.Dims()
-	for j := range k {
-		big := 0.0
-		for i := range n {
-			if v := x.At(i, j); math.Abs(v) > math.Abs(big) {
-				big = v
-			}
-		}
-		if big <= 0 {
-			t.Errorf("largest entry of vector %d is %g, want it positive", j, big)
-		}
 	}
 }
 

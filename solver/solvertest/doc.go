@@ -1,5 +1,6 @@
-// Package solvertest holds what any method.Method must pass: a suite of
-// matrices that break solvers (Run), matrices with exactly known singular
-// values, an in-memory solver.Matrix that counts its passes and can be made to
-// fail (Dense), and an independent check of a result (Check).
+// Package solvertest holds what tests of solvers and of matrices share: matrices that
+// break solvers (Cases), matrices with exactly known singular values, an in-memory
+// solver.Matrix that counts its passes and can be made to fail (Dense), and independent
+// checks of a result (Check), of a solver.Matrix (CheckMatrix) and of resuming
+// (CheckResume). The suite that every method must pass is in suite_test.go of solver.
 package solvertest

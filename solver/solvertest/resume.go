@@ -172,30 +172,3 @@ func cancelIn(t *testing.T, a *mat.Dense, set solver.Settings, saved []byte, pas
 	factorise(ctx, t, d, set)
 	return keep.last()
 }
-
-// resume cuts and continues runs under every rule.
-func (s suite) resume(t *testing.T) {
-	for _, a := range []*mat.Dense{
-		WithValues(20, 10, 8, 4, 2, 1), // of rank 3
-		WithValues(9, 12, 5, 9, 8, 3, 2, 1, 0.5),
-	} {
-		for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
-			for _, r := range []solver.StopRule{solver.StopResidual, solver.StopPaper} {
-				limit := s.o.MaxPasses
-				if r == solver.StopPaper {
-					limit = 100 // a block method never meets it
-				}
-				CheckResume(t, a, solver.Settings{
-					Rank: 5, Method: s.method, Deflation: d, Stop: r, Tol: 1e-5, Seed: 3, MaxPasses: limit,
-				}, 8)
-			}
-		}
-		set := solver.Settings{Rank: 4, Method: s.method, Seed: 2, Tol: 1e-5, MaxPasses: s.o.MaxPasses}
-		first, _ := s.solve(t, a, set)
-		full := first.Stats.Passes
-		for limit := 1; limit < full; limit += 1 + full/7 {
-			set.MaxPasses = limit
-			CheckResume(t, a, set, 2)
-		}
-	}
-}

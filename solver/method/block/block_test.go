@@ -4,25 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"testing"
 
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/block"
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
-
-func TestDescent(t *testing.T) {
-	for name, m := range map[string]block.Descent{
-		"one column":  {Columns: 1},
-		"3 columns":   {Columns: 3},
-		"8 columns":   {Columns: 8},
-		"one to help": {Oversample: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			solvertest.Run(t, m, solvertest.Options{Narrow: m.Oversample == 1})
-		})
-	}
-}
 
 // All vectors at once: the passes do not grow with their number.
 func ExampleDescent() {

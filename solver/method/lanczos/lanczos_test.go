@@ -11,21 +11,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
-func TestKrylov(t *testing.T) {
-	for name, m := range map[string]lanczos.Krylov{
-		"one column":             {Columns: 1},
-		"one column, basis of 6": {Columns: 1, Basis: 6},
-		"4 columns":              {Columns: 4},
-		"2 columns, basis of 7":  {Columns: 2, Basis: 7},
-		"4 columns, basis of 8":  {Columns: 4, Basis: 8},
-		"3 columns, basis of 20": {Columns: 3, Basis: 20},
-	} {
-		t.Run(name, func(t *testing.T) {
-			solvertest.Run(t, m, solvertest.Options{Many: m.Columns != 1 && m.Basis == 0})
-		})
-	}
-}
-
 // The fewest passes: a basis of all that has been multiplied, here at most 20
 // vectors, from which it restarts.
 func ExampleKrylov() {

@@ -1,4 +1,4 @@
-package solvertest_test
+package solver_test
 
 import (
 	"testing"
@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/method"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // lazy is the power method with a part of the old vector: x⁺ ∝ Mx + part·‖Mx‖x.
@@ -55,5 +54,5 @@ func (r *lazyRun) Vector(dst []float64, _ int) { copy(dst, r.last.RawMatrix().Da
 // TestToyMethod runs the whole suite, checkpoints included, on a method that is what
 // stands above and no more.
 func TestToyMethod(t *testing.T) {
-	solvertest.RunAll(t, []method.Method{lazy{}, lazy{0.1}})
+	conformAll(t, []method.Method{lazy{}, lazy{0.1}})
 }

@@ -1,4 +1,4 @@
-package solvertest
+package solver_test
 
 import (
 	"context"
@@ -12,12 +12,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // passLimit stops a run after every possible number of passes: the limit is
 // kept, and the result is certified and honest however bad it is.
 func (s suite) passLimit(t *testing.T) {
-	for _, a := range []*mat.Dense{WithValues(15, 9, 5, 9, 3, 1), WithValues(9, 15, 5, 9, 8.9, 3, 2, 1)} {
+	for _, a := range []*mat.Dense{solvertest.WithValues(15, 9, 5, 9, 3, 1), solvertest.WithValues(9, 15, 5, 9, 8.9, 3, 2, 1)} {
 		for limit := 1; limit < 40; limit++ {
 			for _, d := range []solver.Deflation{solver.Projected, solver.Plain} {
 				set := solver.Settings{Rank: 5, MaxPasses: limit, Deflation: d}
@@ -25,7 +26,7 @@ func (s suite) passLimit(t *testing.T) {
 				if res.Stats.Passes > limit {
 					t.Errorf("%d passes with a limit of %d", res.Stats.Passes, limit)
 				}
-				Check(t, a, set, res, u)
+				solvertest.Check(t, a, set, res, u)
 				if res.Status != solver.PassLimit && res.Status != solver.Converged {
 					t.Errorf("limit %d: status %v", limit, res.Status)
 				}
@@ -41,7 +42,7 @@ func (s suite) events(t *testing.T) {
 		seen = append(seen, e)
 		return nil
 	}}
-	res, _ := s.solve(t, WithValues(20, 10, 7, 4, 2, 1), set)
+	res, _ := s.solve(t, solvertest.WithValues(20, 10, 7, 4, 2, 1), set)
 	if len(seen) != res.Stats.Passes {
 		t.Fatalf("%d events for %d passes", len(seen), res.Stats.Passes)
 	}
@@ -57,14 +58,14 @@ func (s suite) events(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	for at := 1; at <= len(seen); at++ {
-		set.Method, set.Operator, set.Left = s.method, s.o.Operator, solver.NewDenseRows(20, 4)
+		set.Method, set.Operator, set.Left = s.method, s.o.operator, solver.NewDenseRows(20, 4)
 		set.Observer = func(e solver.Event) error {
 			if e.Pass == at {
 				return stop
 			}
 			return nil
 		}
-		d := NewDense(WithValues(20, 10, 7, 4, 2, 1))
+		d := solvertest.NewDense(solvertest.WithValues(20, 10, 7, 4, 2, 1))
 		if res, err := solver.SVD(t.Context(), d, set); !errors.Is(err, stop) || res != nil || d.Passes != at {
 			t.Fatalf("observer's error at pass %d of %d: got %v after %d passes", at, len(seen), err, d.Passes)
 		}
@@ -73,18 +74,18 @@ func (s suite) events(t *testing.T) {
 
 // cancel cancels in the middle of every kind of pass.
 func (s suite) cancel(t *testing.T) {
-	a := WithValues(20, 10, 8, 4, 2, 1)
+	a := solvertest.WithValues(20, 10, 8, 4, 2, 1)
 	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
 	for at := 1; at <= full.Stats.Passes; at++ {
 		ctx, cancel := context.WithCancel(t.Context())
-		d := NewDense(a)
+		d := solvertest.NewDense(a)
 		d.Hook = func(pass int) error {
 			if pass == at {
 				cancel()
 			}
 			return nil
 		}
-		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Operator, Left: solver.NewDenseRows(20, 5)}
+		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.operator, Left: solver.NewDenseRows(20, 5)}
 		res, err := solver.SVD(ctx, d, set)
 		cancel()
 		if err != nil {
@@ -101,9 +102,8 @@ func (s suite) cancel(t *testing.T) {
 // orthonormal, values are finite and not above σ₁, residuals are estimates.
 func checkPartial(t *testing.T, a *mat.Dense, res *solver.Result) {
 	t.Helper()
-	checkOrthonormal(t, "right", res.Right, res.OrthRight)
-	checkSigns(t, res.Right)
-	top := Singular(a)[0]
+	solvertest.CheckVectors(t, "right", res.Right, res.OrthRight, true)
+	top := solvertest.Singular(a)[0]
 	if len(res.Sigma) != 5 || len(res.Residuals) != 5 {
 		t.Fatalf("%d values, %d residuals, want 5", len(res.Sigma), len(res.Residuals))
 	}
@@ -121,8 +121,8 @@ func checkPartial(t *testing.T, a *mat.Dense, res *solver.Result) {
 func (s suite) deadline(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()
-	d := NewDense(Random(20, 10, 1))
-	res, err := solver.SVD(ctx, d, solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Operator})
+	d := solvertest.NewDense(solvertest.Random(20, 10, 1))
+	res, err := solver.SVD(ctx, d, solver.Settings{Rank: 5, Method: s.method, Operator: s.o.operator})
 	if err != nil || res.Status != solver.TimeLimit || d.Passes != 0 {
 		t.Fatalf("past the deadline: %v, %v, %d passes", res, err, d.Passes)
 	}
@@ -131,26 +131,26 @@ func (s suite) deadline(t *testing.T) {
 
 // faults makes every pass fail in turn, then every access to the left vectors.
 func (s suite) faults(t *testing.T) {
-	a := WithValues(20, 10, 9, 4, 2, 1)
+	a := solvertest.WithValues(20, 10, 9, 4, 2, 1)
 	fault := errors.New("disk on fire")
 	full, _ := s.solve(t, a, solver.Settings{Rank: 5})
 	for at := 1; at <= full.Stats.Passes; at++ {
-		d := NewDense(a)
+		d := solvertest.NewDense(a)
 		d.Hook = func(pass int) error {
 			if pass == at {
 				return fault
 			}
 			return nil
 		}
-		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Operator, Left: solver.NewDenseRows(20, 5)}
+		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.operator, Left: solver.NewDenseRows(20, 5)}
 		if res, err := solver.SVD(t.Context(), d, set); !errors.Is(err, fault) || res != nil || d.Passes != at {
 			t.Fatalf("fault in pass %d: got %v after %d passes", at, err, d.Passes)
 		}
 	}
 	for at := 1; ; at++ {
-		store := &failing{DenseRows: solver.NewDenseRows(20, 5), left: at, err: fault}
-		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.Operator, Left: store}
-		_, err := solver.SVD(t.Context(), NewDense(a), set)
+		store := &failingRows{DenseRows: solver.NewDenseRows(20, 5), left: at, err: fault}
+		set := solver.Settings{Rank: 5, Method: s.method, Operator: s.o.operator, Left: store}
+		_, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
 		if store.left > 0 {
 			if err != nil {
 				t.Errorf("without a fault: %v", err)
@@ -163,28 +163,28 @@ func (s suite) faults(t *testing.T) {
 	}
 }
 
-// failing is a RowStore whose left-th access fails.
-type failing struct {
+// failingRows is a RowStore whose left-th access fails.
+type failingRows struct {
 	*solver.DenseRows
 	left int
 	err  error
 }
 
-func (f *failing) access() error {
+func (f *failingRows) access() error {
 	if f.left--; f.left == 0 {
 		return f.err
 	}
 	return nil
 }
 
-func (f *failing) WriteRows(first int64, rows *mat.Dense) error {
+func (f *failingRows) WriteRows(first int64, rows *mat.Dense) error {
 	if err := f.access(); err != nil {
 		return err
 	}
 	return f.DenseRows.WriteRows(first, rows)
 }
 
-func (f *failing) ReadRows(first int64, rows *mat.Dense) error {
+func (f *failingRows) ReadRows(first int64, rows *mat.Dense) error {
 	if err := f.access(); err != nil {
 		return err
 	}
@@ -210,12 +210,12 @@ func (s suite) breakdown(t *testing.T) {
 		{math.SmallestNonzeroFloat64, nil},
 	} {
 		t.Run(fmt.Sprint(c.entry), func(t *testing.T) {
-			d := NewDense(Diagonal(6, 6, c.entry))
-			res, err := solver.SVD(t.Context(), d, solver.Settings{Rank: 1, Method: s.method, Operator: s.o.Operator, MaxPasses: 100})
+			d := solvertest.NewDense(solvertest.Diagonal(6, 6, c.entry))
+			res, err := solver.SVD(t.Context(), d, solver.Settings{Rank: 1, Method: s.method, Operator: s.o.operator, MaxPasses: 100})
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
-			if err == nil && (math.Abs(res.Sigma[0]-c.entry) > 4*epsilon*c.entry || res.Status != solver.Converged) {
+			if err == nil && (math.Abs(res.Sigma[0]-c.entry) > 0x1p-50*c.entry || res.Status != solver.Converged) {
 				t.Errorf("σ = %g, %v", res.Sigma[0], res.Status)
 			}
 		})
