@@ -119,26 +119,72 @@ func (l *list) find(store *csr.Store, of string) (kept []bool, err error) {
 	return kept, r.Err()
 }
 
-// keepStated reads the masks of the pipeline of a result from the files beside it.
-func keepStated(ctx context.Context, fsys vfs.FS, dir string, p view.Pipeline, store *csr.Store) (view.Pipeline, error) {
-	return p.Resolve(func(step int, file string) (_ *view.Mask, err error) {
-		if file != "" {
-			return nil, fmt.Errorf("%v names a file, not what was in it", p[step])
+// Pipeline is that of the view that a result is of, with the masks that are kept beside it; empty if it is of the store itself.
+func (r *Result) Pipeline(ctx context.Context) (view.Pipeline, error) {
+	if r.View == nil {
+		return nil, nil
+	}
+	p, err := view.Parse(r.View.Pipeline)
+	if err == nil {
+		p, err = p.Resolve(func(step int, file string) (*view.Mask, error) {
+			if file != "" {
+				return nil, fmt.Errorf("%v names a file, not what was in it", p[step])
+			}
+			n := r.Cols
+			if p[step].Axis == "rows" {
+				n = r.Rows
+			}
+			kept := make([]bool, n)
+			err := r.statistic(ctx, viewFile(p, view.Statistic{Step: step, Name: "mask"}), func(i int64, v float64) { kept[i] = v != 0 }, n)
+			return view.NewMask(kept), err
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		err = damagedResult(filepath.Join(r.dir, ResultFile), "view: %v", err)
+	}
+	return p, err
+}
+
+// statistic reads a file with n numbers of a view.
+func (r *Result) statistic(ctx context.Context, name string, do func(i int64, v float64), n int64) (err error) {
+	m, err := npy.Open(r.fs, filepath.Join(r.dir, name))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	if m.Rows != n || m.Dims != 1 {
+		return fmt.Errorf("%s is %s, not %d numbers", name, m.Shape(), n)
+	}
+	return m.Each(ctx, 1, func(i int64, row []float64) { do(i, row[0]) })
+}
+
+// Fit fits steps of the view of a result, by what they have measured of its matrix, to rows that it does not have, or to
+// columns.
+func (r *Result) Fit(ctx context.Context, p view.Pipeline, columns bool) (*view.Fitted, error) {
+	return view.Fit(p, r.Rows, r.Cols, columns, func(step int, name string, n int64) ([]float64, error) {
+		x := make([]float64, n)
+		nth := 0 // of the steps that are the same
+		for _, s := range p[:step] {
+			if s.String() == p[step].String() {
+				nth++
+			}
 		}
-		name := viewFile(p, view.Statistic{Step: step, Name: "mask"})
-		m, err := npy.Open(fsys, filepath.Join(dir, name))
-		if err != nil {
-			return nil, err
+		for _, s := range r.View.Statistics {
+			switch {
+			case s.Step != p[step].String() || s.Name != name:
+			case nth > 0:
+				nth--
+			case s.Value != nil:
+				x[0] = float64(*s.Value)
+				return x, nil
+			default:
+				err := r.statistic(ctx, s.File, func(i int64, v float64) { x[i] = v }, n)
+				if err != nil && ctx.Err() == nil {
+					err = damagedResult(filepath.Join(r.dir, s.File), "%v", err)
+				}
+				return x, err
+			}
 		}
-		defer func() { err = errors.Join(err, m.Close()) }()
-		_, n := sideOf(store, p[step].Axis)
-		if m.Rows != n || m.Dims != 1 {
-			return nil, fmt.Errorf("%s is %s, not a number for each of %d %s", name, m.Shape(), n, p[step].Axis)
-		}
-		kept := make([]bool, n)
-		if err := m.Each(ctx, 1, func(i int64, row []float64) { kept[i] = row[0] != 0 }); err != nil {
-			return nil, err
-		}
-		return view.NewMask(kept), nil
+		return nil, fmt.Errorf("%s does not say the %s of its step %v: it was made by an earlier version; compute it again", r.dir, name, p[step])
 	})
 }

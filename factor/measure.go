@@ -328,15 +328,9 @@ func (t *triplets) plan(k int) (group int, m *stream.Matrix, err error) {
 // view is the view that result.json says the result is of, measured.
 func (c *resultChecker) view(ctx context.Context, store *counted) (stream.Source, error) {
 	said := c.stated.View
-	p, err := view.Parse(said.Pipeline)
+	p, err := c.stated.Pipeline(ctx)
 	if err != nil {
-		return nil, damagedResult(filepath.Join(c.dir, ResultFile), "view: %v", err)
-	}
-	if p, err = keepStated(ctx, c.FS, c.dir, p, store.Store); err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		return nil, damagedResult(filepath.Join(c.dir, ResultFile), "view: %v", err)
+		return nil, err
 	}
 	v := view.Plan(store, p, store.Transposed())
 	if v.Fingerprint() != said.Fingerprint {

@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"path/filepath"
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/lines"
-	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
 // IDs say in result.json what the ids of rows and columns are. Those of a side without vectors are absent.
@@ -61,112 +59,6 @@ func ofNames(name string) bool {
 		}
 	}
 	return false
-}
-
-// writeNames writes the ids and titles of the sides whose vectors the result keeps.
-func (o *output) writeNames(ctx context.Context, t *task) (all IDs, err error) {
-	rows, cols := Orient(t.store, csr.RowAxis, csr.ColAxis)
-	if t.Vectors.u() {
-		all.Rows, err = o.writeSide(ctx, t.store, rows, rowSide)
-	}
-	if t.Vectors.v() && err == nil {
-		all.Cols, err = o.writeSide(ctx, t.store, cols, colSide)
-	}
-	if err != nil && ctx.Err() != nil {
-		err = told(context.Canceled, "interrupted before the first pass; nothing is written")
-	}
-	return all, err
-}
-
-func (o *output) writeSide(ctx context.Context, store *csr.Store, axis csr.Axis, name sideName) (_ *SideIDs, err error) {
-	side := new(SideIDs)
-	if side.Kind, side.First, err = kindOf(ctx, store, axis); err != nil {
-		return nil, err
-	}
-	if side.Kind != rangeIDs {
-		if side.Text, err = o.writeLines(name.ids(), idsOf(ctx, store, axis)); err != nil {
-			return nil, err
-		}
-	}
-	titles, err := store.Titles(axis)
-	if titles == nil || err != nil {
-		return side, err
-	}
-	defer func() { err = errors.Join(err, titles.Close()) }()
-	text, err := o.writeLines(name.titles(), titlesOf(ctx, titles))
-	side.Titles = &text
-	return side, err
-}
-
-func (o *output) writeLines(name string, all iter.Seq2[string, error]) (Text, error) {
-	sum, err := lines.Write(o.fsys, o.path(name), all)
-	o.files = append(o.files, File{name, sum.Size, crc.Sum(sum.CRC)})
-	return Text{name, sum.Escaped}, err
-}
-
-// kindOf finds out whether ids are consecutive numbers.
-func kindOf(ctx context.Context, store *csr.Store, axis csr.Axis) (kind string, first int64, err error) {
-	r, err := store.IDs(axis)
-	if err != nil {
-		return "", 0, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	if r.Kind() != csr.IntIDs {
-		return stringIDs, 0, nil
-	}
-	for n := int64(0); r.Next(); n++ {
-		if n == 0 {
-			first = r.Int()
-		}
-		if r.Int() != first+n {
-			return intIDs, 0, nil
-		}
-		if err := ended(ctx, n); err != nil {
-			return "", 0, err
-		}
-	}
-	return rangeIDs, first, r.Err()
-}
-
-// ended is the error of a context, which it asks for now and then.
-func ended(ctx context.Context, n int64) error {
-	if n%(1<<14) == 0 {
-		return ctx.Err()
-	}
-	return nil
-}
-
-// idsOf are the ids of a side of the stored matrix in order.
-func idsOf(ctx context.Context, store *csr.Store, axis csr.Axis) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		r, err := store.IDs(axis)
-		if err != nil {
-			yield("", err)
-			return
-		}
-		n := int64(0)
-		for ; err == nil && r.Next(); n++ {
-			if err = ended(ctx, n); err == nil && !yield(r.String(), nil) {
-				_ = r.Close() // it was read
-				return
-			}
-		}
-		if err = errors.Join(err, r.Err(), r.Close()); err != nil {
-			yield("", err)
-		}
-	}
-}
-
-// titlesOf are titles in order.
-func titlesOf(ctx context.Context, titles *csr.Titles) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for i := range titles.Count() {
-			title, err := titles.At(i)
-			if err = cmp.Or(err, ended(ctx, i)); !yield(title, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // Names are the ids of the rows or columns of a result, and their titles if they have any. They are found
@@ -317,6 +209,60 @@ func (n *Names) only(i int64, err error, is func(string) bool) (int64, error) {
 	return i, nil
 }
 
+// Match calls found with the number of each id of a store, in order, and that of the row or column of the result with the same id,
+// −1 if there is none.
+func (n *Names) Match(ctx context.Context, ids *csr.IDReader, found func(i, at int64)) error {
+	ordered := n.ids != nil && (ids.Kind() == csr.IntIDs) == n.Ints() // one walk is enough
+	at, here := int64(-1), ""
+	next := func() (err error) {
+		if at++; at < n.count {
+			here, err = n.ids.At(at)
+		}
+		return err
+	}
+	if ordered {
+		if err := next(); err != nil {
+			return err
+		}
+	}
+	for i := int64(0); ids.Next(); i++ {
+		if err := ended(ctx, i); err != nil {
+			return err
+		}
+		id := ids.String()
+		if !ordered {
+			at, err := n.Index(id)
+			if err != nil {
+				return err
+			}
+			found(i, at)
+			continue
+		}
+		for at < n.count {
+			before := here < id
+			if n.Ints() {
+				x, err := n.number(here)
+				if err != nil {
+					return err
+				}
+				before = x < ids.Int()
+			}
+			if !before {
+				break
+			}
+			if err := cmp.Or(next(), ended(ctx, at)); err != nil {
+				return err
+			}
+		}
+		if at < n.count && here == id {
+			found(i, at)
+		} else {
+			found(i, -1)
+		}
+	}
+	return ids.Err()
+}
+
 // Close closes the files.
 func (n *Names) Close() error {
 	var errs []error
@@ -326,63 +272,4 @@ func (n *Names) Close() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// names verifies the ids and titles of a result whose files are as they were written: as many as there are rows
-// and columns, of their kind, and in order.
-func (c *resultChecker) names(ctx context.Context) error {
-	if c.stated == nil || len(c.report.Problems) > 0 {
-		return nil
-	}
-	for _, side := range []struct {
-		of   *SideIDs
-		open func(context.Context) (*Names, error)
-	}{{c.stated.IDs.Rows, c.stated.RowNames}, {c.stated.IDs.Cols, c.stated.ColNames}} {
-		if side.of == nil {
-			continue
-		}
-		n, err := side.open(ctx)
-		if err == nil {
-			err = errors.Join(n.verify(ctx), n.Close())
-		}
-		if err != nil {
-			if err := c.problem(err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// verify makes sure that ids are of their kind and ascend.
-func (n *Names) verify(ctx context.Context) error {
-	switch n.side.Kind {
-	case rangeIDs:
-		if last := n.side.First + n.count - 1; last < n.side.First {
-			return damagedResult(n.path, "ids: %d from %d on are more than there are integers", n.count, n.side.First)
-		}
-		return nil
-	case intIDs, stringIDs:
-	default:
-		return damagedResult(n.path, "ids: kind %q is not known", n.side.Kind)
-	}
-	before, last := "", int64(0)
-	for i := range n.count {
-		id, err := n.ids.At(i)
-		if err = cmp.Or(err, ended(ctx, i)); err != nil {
-			return err
-		}
-		number, later := int64(0), id > before
-		if n.Ints() {
-			if number, err = n.number(id); err != nil {
-				return err
-			}
-			later = number > last
-		}
-		if i > 0 && !later {
-			return damagedResult(n.path, "line %d: %q does not come after %q", i+1, id, before)
-		}
-		before, last = id, number
-	}
-	return nil
 }

@@ -213,6 +213,9 @@ func Open(dir string) (*Result, error) { return OpenFS(vfs.OS, dir) }
 // Dir is the result directory.
 func (r *Result) Dir() string { return r.dir }
 
+// FS is the file system it is on.
+func (r *Result) FS() vfs.FS { return r.fs }
+
 // OpenFS is Open on a file system. A result.json that is damaged is csr.ErrCorrupt.
 func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 	name := filepath.Join(dir, ResultFile)

@@ -1,5 +1,5 @@
-// Package history reads rows of the user's matrix from a store, whichever side the store has as its rows, some at a
-// time.
+// Package history reads rows or columns of the user's matrix from a store, whichever side the store has as its rows, some at
+// a time.
 package history
 
 import (
@@ -43,15 +43,21 @@ func (r *Rows) Has(i int, col uint32) bool {
 type Reader struct {
 	store   *csr.Store
 	options stream.Options
-	first   []int64 // rows that the blocks begin with, if the store has the rows of the user
-	counts  []int64 // of entries of the user's rows, if it has the columns
+	across  bool    // what is read are the columns of the stored matrix
+	first   []int64 // rows that the blocks begin with, if these are read
+	counts  []int64 // of entries of the columns, if those are
 }
 
 // New returns a Reader that decodes with so many workers within a budget, of which o.Reserve is taken. A store that
 // has the columns of the user's matrix as its rows is read once for the lengths of the rows.
 func New(ctx context.Context, store *csr.Store, o stream.Options) (*Reader, error) {
-	r := &Reader{store: store, options: o}
-	if !store.Transposed() {
+	return NewOf(ctx, store, false, o)
+}
+
+// NewOf is New, for the columns of the user's matrix if columns is true: these are then called rows here.
+func NewOf(ctx context.Context, store *csr.Store, columns bool, o stream.Options) (*Reader, error) {
+	r := &Reader{store: store, options: o, across: store.Transposed() != columns}
+	if !r.across {
 		for i := range store.NumBlocks() {
 			r.first = append(r.first, store.Block(i).FirstRow)
 		}
@@ -89,7 +95,7 @@ func (r *Reader) scan(ctx context.Context, f func(row, col uint32, val float64))
 
 // Read reads the first of the given rows, which ascend: as many as have no more than so many entries, one at least.
 func (r *Reader) Read(ctx context.Context, rows []int64, entries int64) (*Rows, error) {
-	if r.store.Transposed() {
+	if r.across {
 		return r.gather(ctx, rows, entries)
 	}
 	return r.slice(ctx, rows, entries)

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/foldin"
+	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/ingest/format"
+)
+
+func (a *app) projectCommand() *cobra.Command {
+	var o foldin.Options
+	cmd := &cobra.Command{
+		Use:   "project OUT NEW...",
+		Short: "Fold new rows or columns into a result",
+		Long: `project gives rows that the result OUT was not made of their place among those that it was:
+X = B·V, where B is the new rows as the view of OUT makes them. What its steps need of a row
+is computed from the row, what they need of columns is what was measured of the matrix. For the
+rows of the matrix itself X is U·Σ; it is what TruncatedSVD.transform and, with --view pca,
+PCA.transform of scikit-learn return. NEW is a store, or files as gdsvd ingest reads them
+(if they need its flags, ingest them first).
+
+With -o X the directory X has X.npy, the ids (rows.ids, as in OUT) and projection.json. Columns
+of NEW are known by their ids. Others are left out, counted and listed; more of them
+than known ones are an error. A row without known columns is what the view makes of an
+empty row.
+
+--by history takes rows by their entries, or ones where the view begins with binary: what
+recommendations score rows with if the view weights columns. --whiten divides
+components by σ/√(N−1) where the columns of B have the mean 0, and by σ elsewhere. --side
+columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + "\n" + ui.ExitHelp,
+		Example: `  gdsvd project ml-10m.svd new-users.csv -o new-users
+  gdsvd project cells.svd more-cells.csr -o more-cells --whiten`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return ui.Usagef(cmd, "want a result OUT and at least one NEW")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.Dir == "":
+				return ui.Usagef(cmd, "no X to write: give one with -o")
+			case o.Workers < 0:
+				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
+			}
+			r, err := a.openResult(args[0])
+			if err != nil {
+				return err
+			}
+			o.FS, o.Progress = a.fsys, a.rows
+			o.Memory = a.budget(o.Memory)
+			var p *foldin.Projection
+			err = a.withNew(cmd.Context(), args[1:], o, func(store *csr.Store) (err error) {
+				defer limitHeap(unplanned(o.Memory))()
+				a.display.Begin("project")
+				defer a.display.End()
+				p, err = foldin.Project(cmd.Context(), r, store, o)
+				return err
+			})
+			switch {
+			case err != nil:
+				return err
+			case a.json:
+				return a.printJSON(p)
+			}
+			return a.printProjection(p)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.Dir, "out", "o", "", "the directory `X` to write")
+	ui.ChoiceFlag(cmd, f, &o.Columns, "side", "", false, []ui.Choice[bool]{{Name: "rows", Value: false}, {Name: "columns", Value: true}}, "what of NEW is projected")
+	ui.ChoiceFlag(cmd, f, &o.History, "by", "", false, []ui.Choice[bool]{{Name: "model", Value: false}, {Name: "history", Value: true}}, "take rows as the view makes them, or by their entries")
+	f.BoolVar(&o.Whiten, "whiten", false, "divide components by their standard deviations")
+	f.BoolVar(&o.Replace, "force", false, "replace a projection that is there, in one step at the end")
+	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within; auto takes 60 % of what is available")
+	f.IntVar(&o.Workers, "workers", 0, "multiply with `N` threads (0: all processors); what is written does not depend on it")
+	return cmd
+}
+
+// withNew calls do with a store, or with one that is made of files for as long as that takes.
+func (a *app) withNew(ctx context.Context, inputs []string, o foldin.Options, do func(*csr.Store) error) (err error) {
+	if _, bad := a.fsys.Stat(filepath.Join(inputs[0], csr.ManifestName)); bad == nil && len(inputs) == 1 {
+		store, err := a.openStore(inputs[0])
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(store), store.Close())
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(o.Dir), ".gdsvd-new-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	orient := ingest.OrientRows
+	if o.Columns {
+		orient = ingest.OrientCols
+	}
+	path := filepath.Join(dir, "new.csr")
+	_, err = a.ingest(ctx, inputs, path, ingest.Options{Memory: o.Memory, Workers: o.Workers, Orient: orient, CheckpointEvery: -1})
+	if ambiguity := (*format.AmbiguityError)(nil); errors.As(err, &ambiguity) {
+		return fmt.Errorf("%w; gdsvd ingest has these flags: project the store that it makes", err)
+	}
+	if err != nil {
+		return err
+	}
+	store, err := a.openStore(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(store), store.Close())
+}
+
+// printProjection says what was projected.
+func (a *app) printProjection(p *foldin.Projection) error {
+	out := &errWriter{w: a.stdout}
+	other := map[string]string{"rows": "columns", "columns": "rows"}[p.Side]
+	out.printf("%d %s in %d components are in %s\n", p.Rows, p.Side, p.K, p.Dir)
+	if p.Empty > 0 {
+		out.printf("%d of them have no entry in %s that the matrix has\n", p.Empty, other)
+	}
+	if p.Unknown > 0 {
+		out.printf("%d of %d %s are not in the matrix, and their %d entries are left out: %s", p.Unknown, p.Unknown+p.Known, other, p.UnknownEntries, strings.Join(p.UnknownIDs, ", "))
+		if more := p.Unknown - int64(len(p.UnknownIDs)); more > 0 {
+			out.printf(" and %d more", more)
+		}
+		out.printf("\n")
+	}
+	return out.err
+}

@@ -1,0 +1,288 @@
+// Package foldin gives rows that a factorisation was not made of, or columns, their place among those that it was: what
+// recommenders and search engines call folding in, and scikit-learn transform.
+//
+// With the N × n matrix B = U·Σ·Vᵀ that a result is of, a view of a store or the store itself, a new row b has
+//
+//	x = bᵀV      (k numbers)
+//
+// which is u·Σ for the rows of B itself. b is what the view makes of the row: what its steps need of the row is computed
+// from that, what they need of columns is what they have measured of the matrix. So x is TruncatedSVD.transform of scikit-learn and, with
+// center=columns, PCA.transform. A new column has y = bU, which is v·Σ.
+//
+// Whitening divides by σ/√(N−1) where the columns of B have the mean 0, as PCA(whiten=True), and by σ elsewhere, which makes rows of U.
+// By history, x = hᵀV with the entries h of the row or, where the view begins with the step binary, ones: what package recommend scores
+// rows with if the view weights columns.
+//
+// Columns of the store are those of the matrix with the same ids. Others are left out, and counted; more of them than known
+// ones are an error.
+package foldin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/history"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// Options of Project.
+type Options struct {
+	Dir      string                  // the directory to write
+	Columns  bool                    // columns are folded in, not rows
+	History  bool                    // rows are taken by their entries, not as the view makes them
+	Whiten   bool                    // components are divided by their standard deviations
+	Replace  bool                    // replace a projection that is there, in one step at the end
+	Memory   int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory()
+	Workers  int                     // 0: all processors; what is written does not depend on it
+	FS       vfs.FS                  // nil: the operating system's
+	Progress func(done, total int64) // is told of rows; may be nil
+}
+
+// Names of the files of a projection, beside those of ids and titles.
+const (
+	ArrayFile      = "X.npy"           // rows × K
+	ProjectionFile = "projection.json" // a Projection
+)
+
+const format = "gdsvd-projection/1"
+
+// Projection is what Project has written: the fields of projection.json.
+type Projection struct {
+	Format string          `json:"format"`
+	Result string          `json:"result"`
+	Matrix string          `json:"matrix"` // fingerprint of what the result is of
+	Store  factor.StoreRef `json:"store"`
+	Side   string          `json:"side"` // "rows" or "columns"
+	By     string          `json:"by"`   // "model" or "history"
+	Whiten bool            `json:"whiten"`
+	Rows   int64           `json:"rows"` // of X: rows of the store, or its columns
+	K      int             `json:"k"`
+	Empty  int64           `json:"empty"` // rows without an entry that the matrix has a column for
+	// Known and Unknown columns (or rows) of the store are those that the matrix has, and has not.
+	Known          int64         `json:"known"`
+	Unknown        int64         `json:"unknown"`
+	UnknownIDs     []string      `json:"unknown_ids"`     // the first ten of them
+	UnknownEntries int64         `json:"unknown_entries"` // that are left out
+	IDs            factor.IDs    `json:"ids"`             // of the rows of X, as in the result.json of a result
+	Files          []factor.File `json:"files"`
+	CRC            crc.Sum       `json:"crc"`
+
+	Dir string `json:"-"`
+}
+
+// projecting is one call of Project.
+type projecting struct {
+	o Options
+	*Projection
+	result *factor.Result
+	store  *csr.Store
+	lines  int64 // of the store
+	others int64 // columns of it
+
+	fitted  *view.Fitted // nil: entries are as they are
+	vectors *factor.Factor
+	n       int64    // numbers of a line, and rows of vectors
+	place   []uint32 // row of vectors for each column of the store
+	ordered bool     // these ascend
+
+	base   *mat.Dense // what is added to each row: QᵀV; nil if there is no Q
+	window *mat.Dense // of vectors, from first on
+	first  int64
+	left   int64 // of the budget for lines and vectors
+	reader *history.Reader
+}
+
+const nowhere = math.MaxUint32
+
+// Project folds the rows of a store, or its columns, into a result and writes them to a directory.
+func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options) (_ *Projection, err error) {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Progress == nil {
+		o.Progress = func(int64, int64) {}
+	}
+	o.Memory = cmp.Or(o.Memory, factor.DefaultMemory())
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	p := &projecting{o: o, result: r, store: store, Projection: &Projection{
+		Format: format, Result: r.Dir(), Matrix: r.Matrix(), Store: factor.StoreRef{Path: store.Path(), Fingerprint: store.Fingerprint()},
+		Side: "rows", By: "model", Whiten: o.Whiten, K: r.K, UnknownIDs: []string{}, Dir: o.Dir,
+	}}
+	if p.lines, p.others = factor.Dims(store); o.Columns {
+		p.Side, p.lines, p.others = "columns", p.others, p.lines
+	}
+	if o.History {
+		p.By = "history"
+	}
+	p.Rows = p.lines
+	if max(p.others, p.lines) > history.MaxColumns {
+		return nil, fmt.Errorf("%s: %d × %d: of a store with more than %d rows or columns nothing is projected at once", store.Path(), p.lines, p.others, int64(history.MaxColumns))
+	}
+	if p.lines == 0 {
+		return nil, fmt.Errorf("%s has no %s to project", store.Path(), p.Side)
+	}
+	out, err := newOutput(o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, out.abort()) }()
+	if err := p.open(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.vectors.Close()) }()
+	if err := p.plan(ctx); err != nil {
+		return nil, err
+	}
+	side, files, err := factor.WriteNames(ctx, o.FS, out.stage.Dir(), store, o.Columns)
+	if err != nil {
+		return nil, err
+	}
+	if p.IDs.Rows, p.Files = side, files; o.Columns {
+		p.IDs = factor.IDs{Cols: side}
+	}
+	if err := p.write(ctx, out); err != nil {
+		return nil, err
+	}
+	return p.Projection, out.commit(p.Projection)
+}
+
+// open opens the vectors and finds the columns of the store among their rows.
+func (p *projecting) open(ctx context.Context) (err error) {
+	openVectors, openNames, others := p.result.OpenV, p.result.ColNames, "columns"
+	axis, across := factor.Orient(p.store, csr.ColAxis, csr.RowAxis)
+	if p.o.Columns {
+		openVectors, openNames, others, axis = p.result.OpenU, p.result.RowNames, "rows", across
+	}
+	names, err := openNames(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, names.Close()) }()
+	if p.n = names.Count(); p.n > history.MaxColumns {
+		return fmt.Errorf("%s has %d %s: projections are on %d at most", p.result.Dir(), p.n, others, int64(history.MaxColumns))
+	}
+	ids, err := p.store.IDs(axis)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ids.Close()) }()
+	p.place, p.ordered = make([]uint32, p.others), true
+	last := int64(-1)
+	err = names.Match(ctx, ids, func(i, at int64) {
+		if at < 0 {
+			p.place[i] = nowhere
+			if p.Unknown++; len(p.UnknownIDs) < 10 {
+				p.UnknownIDs = append(p.UnknownIDs, ids.String())
+			}
+			return
+		}
+		p.place[i] = uint32(at)
+		p.ordered = p.ordered && at > last
+		last = at
+		p.Known++
+	})
+	if err != nil {
+		return err
+	}
+	if p.Unknown > p.Known {
+		return fmt.Errorf("%d of %d %s of %s, such as %q, are not among those of %s: is this the same catalogue?", p.Unknown, p.others, others, p.store.Path(), p.UnknownIDs[0], p.result.Dir())
+	}
+	if err := p.fit(ctx); err != nil {
+		return err
+	}
+	p.vectors, err = openVectors()
+	return err
+}
+
+// fit finds what the view makes of a line.
+func (p *projecting) fit(ctx context.Context) error {
+	steps, err := p.result.Pipeline(ctx)
+	if err != nil {
+		return err
+	}
+	if p.o.History && len(steps) > 0 {
+		if steps = steps[:1]; steps[0].Name != "binary" {
+			steps = nil
+		}
+	}
+	if len(steps) > 0 {
+		p.fitted, err = p.result.Fit(ctx, steps, p.o.Columns)
+	}
+	return err
+}
+
+// deviations are what components are divided by.
+func (p *projecting) deviations() ([]float64, error) {
+	by := p.result.Values()
+	root := 1.0
+	if v := p.result.View; v != nil && v.Observations > 1 && v.Observations == p.observed() && !p.o.History {
+		root = math.Sqrt(float64(v.Observations - 1))
+	}
+	for j := range by {
+		if by[j] == 0 {
+			return nil, fmt.Errorf("component %d of %s has σ = 0, and whitening divides by it: factorise with -k %d, or do not whiten", j+1, p.result.Dir(), j)
+		}
+		by[j] /= root
+	}
+	return by, nil
+}
+
+// observed is how many lines the matrix has.
+func (p *projecting) observed() int64 {
+	if p.o.Columns {
+		return p.result.Cols
+	}
+	return p.result.Rows
+}
+
+// valueError names the line and the entry that a step makes no number.
+func (p *projecting) valueError(err error) error {
+	var e *view.ValueError
+	if !errors.As(err, &e) {
+		return err
+	}
+	rows, cols := factor.Orient(p.store, csr.RowAxis, csr.ColAxis)
+	row, col := e.Row, e.Col
+	if p.o.Columns { // of the matrix
+		row = int64(slices.Index(p.place, uint32(row)))
+	} else {
+		col = int64(slices.Index(p.place, uint32(col)))
+	}
+	return fmt.Errorf("%s: %s", p.store.Path(), e.Say("row "+idOf(p.store, rows, row), "column "+idOf(p.store, cols, col)))
+}
+
+// idOf is an id of a store for an error.
+func idOf(store *csr.Store, axis csr.Axis, i int64) string {
+	ids, err := store.IDs(axis)
+	if err == nil {
+		defer ids.Close()
+		for at := int64(0); ids.Next(); at++ {
+			if at == i {
+				return ids.String()
+			}
+		}
+	}
+	return fmt.Sprintf("%d (from 0)", i)
+}
+
+// output is the directory that is being written.
+type output struct {
+	fsys  vfs.FS
+	stage *vfs.Staging
+}
+
+func (o *output) path(name string) string { return filepath.Join(o.stage.Dir(), name) }
+
+func (o *output) abort() error { return o.stage.Abort() }

@@ -1,0 +1,245 @@
+package foldin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/history"
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/parallel"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Memory of the process beside what is planned, and the least that is planned for lines and vectors.
+const (
+	runtimeBytes = 24 << 20
+	leastLeft    = 8 << 20
+)
+
+// plan divides the budget: what is left of it is for a window of the vectors, for lines, and for their rows of X.
+func (p *projecting) plan(ctx context.Context) (err error) {
+	block, k := p.store.MaxBlock(), int64(p.K)
+	taken := runtimeBytes + 4*p.others + history.Bytes(p.store) + int64(p.o.Workers)*p.store.DecodedSize(block.Rows, block.NNZ)
+	if p.store.Transposed() == p.o.Columns {
+		taken += 8 * int64(p.store.NumBlocks())
+	} else {
+		taken += 12 * p.store.Cols()
+	}
+	if p.fitted != nil {
+		taken += p.fitted.Bytes()
+	}
+	if least := taken + leastLeft + 256*8*k; p.o.Memory < least {
+		return fmt.Errorf("the memory budget of %s is too small: %s are needed", memory.FormatSize(p.o.Memory), memory.FormatSize(least))
+	}
+	p.left = p.o.Memory - taken
+	p.window = mat.NewDense(int(min(p.n, p.left/2/(8*k))), p.K, nil)
+	p.first = -1
+	p.reader, err = history.NewOf(ctx, p.store, p.o.Columns, stream.Options{Memory: p.o.Memory, Workers: p.o.Workers, Reserve: p.o.Memory - p.left/4 - runtimeBytes})
+	if err != nil {
+		return err
+	}
+	return p.add(ctx)
+}
+
+// budget is how many lines are taken at a time, and how many entries they may have. Where the store has them as its rows and all
+// vectors are in memory, it makes no difference how many there are.
+func (p *projecting) budget() (lines, entries int64) {
+	const enough = 1 << 16
+	lines, entries = p.left/8/int64(8*p.K+64), p.left/8/(4*history.EntryBytes)
+	if int64(p.window.RawMatrix().Rows) == p.n && p.store.Transposed() == p.o.Columns {
+		lines = min(lines, enough)
+	}
+	return max(1, lines), entries
+}
+
+// load has the vectors from first on in the window.
+func (p *projecting) load(first int64) (*mat.Dense, error) {
+	n := int(min(p.n-first, int64(p.window.RawMatrix().Rows)))
+	part := p.window.Slice(0, n, 0, p.K).(*mat.Dense)
+	if p.first == first {
+		return part, nil
+	}
+	p.first = -1
+	if err := p.vectors.ReadRows(first, part); err != nil {
+		return nil, err
+	}
+	p.first = first
+	return part, nil
+}
+
+// each calls f with one window of the vectors after the other.
+func (p *projecting) each(ctx context.Context, f func(first int64, part *mat.Dense)) error {
+	for first := int64(0); first < p.n; first += int64(p.window.RawMatrix().Rows) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part, err := p.load(first)
+		if err != nil {
+			return err
+		}
+		f(first, part)
+	}
+	return nil
+}
+
+// add computes QᵀV, which P·Qᵀ adds to every row. It sums up parts of so many numbers, lest errors grow with n.
+func (p *projecting) add(ctx context.Context) error {
+	const many = 256
+	if p.fitted == nil || len(p.fitted.Q()) == 0 {
+		return nil
+	}
+	q := p.fitted.Q()
+	p.base = mat.NewDense(len(q), p.K, nil)
+	part := mat.NewDense(len(q), p.K, nil)
+	return p.each(ctx, func(first int64, v *mat.Dense) {
+		for i := range v.RawMatrix().Rows {
+			for t := range q {
+				blas64.Axpy(q[t][first+int64(i)], vector(v.RawRowView(i)), vector(part.RawRowView(t)))
+			}
+			if at := first + int64(i) + 1; at%many == 0 || at == p.n {
+				p.base.Add(p.base, part)
+				part.Zero()
+			}
+		}
+	})
+}
+
+func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
+
+// write writes X, some lines at a time.
+func (p *projecting) write(ctx context.Context, out *output) (err error) {
+	var by []float64
+	if p.o.Whiten {
+		if by, err = p.deviations(); err != nil {
+			return err
+		}
+	}
+	array, err := npy.Create(out.fsys, out.path(ArrayFile), p.lines, int64(p.K))
+	if err != nil {
+		return err
+	}
+	finished := false
+	defer func() {
+		if !finished {
+			err = errors.Join(err, array.Discard())
+		}
+	}()
+	most, entries := p.budget()
+	for done := int64(0); done < p.lines; {
+		p.o.Progress(done, p.lines)
+		lines, err := p.reader.Read(ctx, history.All(done, min(most, p.lines-done)), entries)
+		if err != nil {
+			return err
+		}
+		x, err := p.project(ctx, done, lines)
+		if err != nil {
+			return p.valueError(err)
+		}
+		if by != nil {
+			x.Apply(func(_, j int, v float64) float64 { return v / by[j] }, x)
+		}
+		if err := array.WriteRows(done, x); err != nil {
+			return err
+		}
+		done += int64(lines.Len())
+	}
+	finished = true
+	sum, err := array.Finish()
+	p.Files = append(p.Files, factor.File{Name: ArrayFile, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
+	p.o.Progress(p.lines, p.lines)
+	return err
+}
+
+// project multiplies lines, of which the first has the number from, with the vectors.
+func (p *projecting) project(ctx context.Context, from int64, lines *history.Rows) (*mat.Dense, error) {
+	p.known(lines)
+	n := lines.Len()
+	x := mat.NewDense(n, p.K, nil)
+	s := make([]float64, len(lines.Vals))
+	count := min(n, 4*p.o.Workers)
+	parts := func(f func(part, i int)) {
+		parallel.Each(p.o.Workers, count, func(_, part int) {
+			for i := part * n / count; i < (part+1)*n/count; i++ {
+				f(part, i)
+			}
+		})
+	}
+	errs := make([]error, count)
+	parts(func(part, i int) {
+		cols, vals := lines.Row(i)
+		own := s[lines.Ptr[i]:lines.Ptr[i+1]]
+		if p.fitted == nil {
+			copy(own, vals)
+			return
+		}
+		of, err := p.fitted.Line(from+int64(i), cols, vals, own)
+		errs[part] = cmp.Or(errs[part], err)
+		if p.base != nil {
+			for t := range p.base.RawMatrix().Rows {
+				blas64.Axpy(of[t], vector(p.base.RawRowView(t)), vector(x.RawRowView(i)))
+			}
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	err := p.each(ctx, func(first int64, v *mat.Dense) {
+		end := first + int64(v.RawMatrix().Rows)
+		parts(func(_, i int) {
+			cols, _ := lines.Row(i)
+			own := s[lines.Ptr[i]:lines.Ptr[i+1]]
+			begin := sort.Search(len(cols), func(e int) bool { return int64(cols[e]) >= first })
+			for e := begin; e < len(cols) && int64(cols[e]) < end; e++ {
+				blas64.Axpy(own[e], vector(v.RawRowView(int(int64(cols[e])-first))), vector(x.RawRowView(i)))
+			}
+		})
+	})
+	return x, err
+}
+
+// known leaves out entries in columns that the matrix does not have, and gives the others their numbers there.
+func (p *projecting) known(lines *history.Rows) {
+	at, begin := 0, 0
+	for i := range lines.Len() {
+		end, first := lines.Ptr[i+1], at
+		for e := begin; e < end; e++ {
+			if place := p.place[lines.Cols[e]]; place != nowhere {
+				lines.Cols[at], lines.Vals[at] = place, lines.Vals[e]
+				at++
+			}
+		}
+		p.UnknownEntries += int64(end - begin - (at - first))
+		begin, lines.Ptr[i+1] = end, at
+		if at == first {
+			p.Empty++
+		}
+		if !p.ordered {
+			sort.Sort(entries{lines.Cols[first:at], lines.Vals[first:at]})
+		}
+	}
+	lines.Cols, lines.Vals = lines.Cols[:at], lines.Vals[:at]
+}
+
+// entries of a line are sorted by column.
+type entries struct {
+	cols []uint32
+	vals []float64
+}
+
+func (e entries) Len() int           { return len(e.cols) }
+func (e entries) Less(i, j int) bool { return e.cols[i] < e.cols[j] }
+func (e entries) Swap(i, j int) {
+	e.cols[i], e.cols[j] = e.cols[j], e.cols[i]
+	e.vals[i], e.vals[j] = e.vals[j], e.vals[i]
+}

@@ -1,0 +1,190 @@
+package factor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"path/filepath"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/lines"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// writeNames writes the ids and titles of the sides whose vectors the result keeps.
+func (o *output) writeNames(ctx context.Context, t *task) (all IDs, err error) {
+	write := func(columns bool) (side *SideIDs) {
+		var files []File
+		side, files, err = WriteNames(ctx, o.fsys, o.stage.Dir(), t.store, columns)
+		o.files = append(o.files, files...)
+		return side
+	}
+	if t.Vectors.u() {
+		all.Rows = write(false)
+	}
+	if t.Vectors.v() && err == nil {
+		all.Cols = write(true)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = told(context.Canceled, "interrupted before the first pass; nothing is written")
+	}
+	return all, err
+}
+
+// WriteNames writes the ids and titles of the rows of a store, or of its columns, into a directory: what they are, and the
+// files there are of them.
+func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, columns bool) (side *SideIDs, files []File, err error) {
+	axis, of := Orient(store, csr.RowAxis, csr.ColAxis)
+	name := rowSide
+	if columns {
+		axis, name = of, colSide
+	}
+	write := func(name string, all iter.Seq2[string, error]) (Text, error) {
+		sum, err := lines.Write(fsys, filepath.Join(dir, name), all)
+		files = append(files, File{name, sum.Size, crc.Sum(sum.CRC)})
+		return Text{name, sum.Escaped}, err
+	}
+	side = new(SideIDs)
+	if side.Kind, side.First, err = kindOf(ctx, store, axis); err != nil {
+		return nil, nil, err
+	}
+	if side.Kind != rangeIDs {
+		if side.Text, err = write(name.ids(), idsOf(ctx, store, axis)); err != nil {
+			return nil, nil, err
+		}
+	}
+	titles, err := store.Titles(axis)
+	if titles == nil || err != nil {
+		return side, files, err
+	}
+	defer func() { err = errors.Join(err, titles.Close()) }()
+	text, err := write(name.titles(), titlesOf(ctx, titles))
+	side.Titles = &text
+	return side, files, err
+}
+
+// kindOf finds out whether ids are consecutive numbers.
+func kindOf(ctx context.Context, store *csr.Store, axis csr.Axis) (kind string, first int64, err error) {
+	r, err := store.IDs(axis)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if r.Kind() != csr.IntIDs {
+		return stringIDs, 0, nil
+	}
+	for n := int64(0); r.Next(); n++ {
+		if n == 0 {
+			first = r.Int()
+		}
+		if r.Int() != first+n {
+			return intIDs, 0, nil
+		}
+		if err := ended(ctx, n); err != nil {
+			return "", 0, err
+		}
+	}
+	return rangeIDs, first, r.Err()
+}
+
+// ended is the error of a context, which it asks for now and then.
+func ended(ctx context.Context, n int64) error {
+	if n%(1<<14) == 0 {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// idsOf are the ids of a side of the stored matrix in order.
+func idsOf(ctx context.Context, store *csr.Store, axis csr.Axis) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		r, err := store.IDs(axis)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		n := int64(0)
+		for ; err == nil && r.Next(); n++ {
+			if err = ended(ctx, n); err == nil && !yield(r.String(), nil) {
+				_ = r.Close() // it was read
+				return
+			}
+		}
+		if err = errors.Join(err, r.Err(), r.Close()); err != nil {
+			yield("", err)
+		}
+	}
+}
+
+// titlesOf are titles in order.
+func titlesOf(ctx context.Context, titles *csr.Titles) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for i := range titles.Count() {
+			title, err := titles.At(i)
+			if err = cmp.Or(err, ended(ctx, i)); !yield(title, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// names verifies the ids and titles of a result whose files are as they were written: as many as there are rows
+// and columns, of their kind, and in order.
+func (c *resultChecker) names(ctx context.Context) error {
+	if c.stated == nil || len(c.report.Problems) > 0 {
+		return nil
+	}
+	for _, side := range []struct {
+		of   *SideIDs
+		open func(context.Context) (*Names, error)
+	}{{c.stated.IDs.Rows, c.stated.RowNames}, {c.stated.IDs.Cols, c.stated.ColNames}} {
+		if side.of == nil {
+			continue
+		}
+		n, err := side.open(ctx)
+		if err == nil {
+			err = errors.Join(n.verify(ctx), n.Close())
+		}
+		if err != nil {
+			if err := c.problem(err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// verify makes sure that ids are of their kind and ascend.
+func (n *Names) verify(ctx context.Context) error {
+	switch n.side.Kind {
+	case rangeIDs:
+		if last := n.side.First + n.count - 1; last < n.side.First {
+			return damagedResult(n.path, "ids: %d from %d on are more than there are integers", n.count, n.side.First)
+		}
+		return nil
+	case intIDs, stringIDs:
+	default:
+		return damagedResult(n.path, "ids: kind %q is not known", n.side.Kind)
+	}
+	before, last := "", int64(0)
+	for i := range n.count {
+		id, err := n.ids.At(i)
+		if err = cmp.Or(err, ended(ctx, i)); err != nil {
+			return err
+		}
+		number, later := int64(0), id > before
+		if n.Ints() {
+			if number, err = n.number(id); err != nil {
+				return err
+			}
+			later = number > last
+		}
+		if i > 0 && !later {
+			return damagedResult(n.path, "line %d: %q does not come after %q", i+1, id, before)
+		}
+		before, last = id, number
+	}
+	return nil
+}
