@@ -176,7 +176,7 @@ func TestTrainingRows(t *testing.T) {
 				p = pipeline(t, text)
 			}
 			r := factorised(t, store, p, 3)
-			for _, s := range []*csr.Store{store, turned}[i%2:] {
+			for _, s := range []*csr.Store{store, turned}[i%2 : 1+i%2] {
 				said, x := projected(t, r, s, foldin.Options{Workers: 1 + i%3, Memory: 64 << 20})
 				if e := off(x, scaled(t, r, false)); e > 1e-12 || said.Unknown > 0 || said.Known != r.Cols || said.Empty > 0 || said.Rows != r.Rows {
 					t.Errorf("%d × %d, %s: rows are off by %g, %+v", size[0], size[1], text, e, said)
@@ -282,7 +282,7 @@ func TestSameBits(t *testing.T) {
 			t.Errorf("%+v: other bits", o)
 		}
 	}
-	if _, err := foldin.Project(t.Context(), r, store, foldin.Options{Memory: 1 << 20, Dir: filepath.Join(t.TempDir(), "x")}); err == nil || !strings.Contains(err.Error(), "the memory budget of 1.00 MiB is too small: ") {
+	if _, err := foldin.Project(t.Context(), r, store, foldin.Options{Memory: 1 << 20, Dir: filepath.Join(t.TempDir(), "x")}); err == nil || !strings.Contains(err.Error(), "memory budget of 1.0 MiB is too small: ") {
 		t.Error(err)
 	}
 }

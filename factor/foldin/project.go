@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sort"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -14,7 +13,6 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/history"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/crc"
-	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/parallel"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -22,25 +20,26 @@ import (
 // Memory of the process beside what is planned, and the least that is planned for lines and vectors.
 const (
 	runtimeBytes = 24 << 20
-	leastLeft    = 8 << 20
+	leastLeft    = 16 << 20
 )
 
 // plan divides the budget: what is left of it is for a window of the vectors, for lines, and for their rows of X.
 func (p *projecting) plan(ctx context.Context) (err error) {
 	block, k := p.store.MaxBlock(), int64(p.K)
-	taken := runtimeBytes + 4*p.others + history.Bytes(p.store) + int64(p.o.Workers)*p.store.DecodedSize(block.Rows, block.NNZ)
-	if p.store.Transposed() == p.o.Columns {
-		taken += 8 * int64(p.store.NumBlocks())
-	} else {
-		taken += 12 * p.store.Cols()
+	parts := []stream.Part{
+		{Name: "program", Bytes: runtimeBytes}, {Name: "ids", Bytes: 4 * p.others}, {Name: "lines", Bytes: 12*p.store.Cols() + 8*int64(p.store.NumBlocks())},
+		{Name: "blocks", Bytes: int64(p.o.Workers) * p.store.DecodedSize(block.Rows, block.NNZ)}, {Name: "vectors", Bytes: leastLeft + 256*8*k},
 	}
 	if p.fitted != nil {
-		taken += p.fitted.Bytes()
+		parts = append(parts, stream.Part{Name: "view", Bytes: p.fitted.Bytes()})
 	}
-	if least := taken + leastLeft + 256*8*k; p.o.Memory < least {
-		return fmt.Errorf("the memory budget of %s is too small: %s are needed", memory.FormatSize(p.o.Memory), memory.FormatSize(least))
+	need := int64(0)
+	for _, part := range parts {
+		need += part.Bytes
 	}
-	p.left = p.o.Memory - taken
+	if p.left = p.o.Memory - need + leastLeft; p.left < leastLeft {
+		return &stream.BudgetError{Budget: p.o.Memory, Need: need, Parts: parts}
+	}
 	p.window = mat.NewDense(int(min(p.n, p.left/2/(8*k))), p.K, nil)
 	p.first = -1
 	p.reader, err = history.NewOf(ctx, p.store, p.o.Columns, stream.Options{Memory: p.o.Memory, Workers: p.o.Workers, Reserve: p.o.Memory - p.left/4 - runtimeBytes})
