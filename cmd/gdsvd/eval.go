@@ -170,7 +170,7 @@ func (a *app) printEvaluated(r *evaluate.Report, metrics []evaluate.Metric) erro
 		return err
 	}
 	out := &errWriter{w: a.stdout}
-	out.printf("\n%d users of %d with entries in %s and %s; ± is half of the interval with 95 %% of the replicates\n", r.Users, r.Rows, r.Train, r.Test)
+	out.printf("\n%d users of %d, judged by %s; ± is half of the interval with 95 %% of the replicates\n", r.Users, r.Rows, r.Test)
 	if r.Folded > 0 {
 		out.printf("these users, %.3g %% of all, were no part of the training and are folded in\n", 100*r.Folded)
 	}

@@ -45,7 +45,7 @@ type Report struct {
 	Test    string   `json:"test"`
 	Rows    int64    `json:"rows"`
 	Cols    int64    `json:"cols"`
-	Users   int64    `json:"users"`           // with entries in both stores, that metrics of lists are of
+	Users   int64    `json:"users"`           // with entries in both stores or, if only ratings are judged, in the test store
 	NoTrain int64    `json:"users_not_train"` // with relevant entries of the test store only, who are left out
 	Folded  float64  `json:"folded_in,omitempty"`
 	Seed    uint64   `json:"seed"`
@@ -131,7 +131,7 @@ func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error
 			return nil, err
 		}
 	}
-	if e.report.Users == 0 && e.lists {
+	if e.report.Users == 0 {
 		return nil, fmt.Errorf("%s has no relevant entries of users that have entries in %s: nothing can be judged", test.Path(), train.Path())
 	}
 	e.finish()

@@ -45,7 +45,8 @@ func (e *evaluation) rate(ctx context.Context, o offset, f *recommend.Factorisat
 	errors := make([][2]float64, len(models)) // sums of squares and of absolute values
 	var counts [replicates]uint8
 	done := int64(0)
-	return eachBatch(ctx, e.users, e.rows, e.entries, []*history.Reader{e.train, e.test}, func(rows []int64, of []*history.Rows) error {
+	users := int64(0)
+	err := eachBatch(ctx, e.users, e.rows, e.entries, []*history.Reader{e.train, e.test}, func(rows []int64, of []*history.Rows) error {
 		for i, row := range rows {
 			cols, vals := of[1].Row(i)
 			if len(cols) == 0 {
@@ -53,6 +54,7 @@ func (e *evaluation) rate(ctx context.Context, o offset, f *recommend.Factorisat
 			}
 			seen, had := of[0].Row(i)
 			bias := o.row(seen, had)
+			users++
 			clear(q)
 			if v != nil {
 				for p, c := range seen {
@@ -79,6 +81,10 @@ func (e *evaluation) rate(ctx context.Context, o offset, f *recommend.Factorisat
 		e.Progress("ratings of "+models[0].Name, float64(done), float64(e.rows))
 		return nil
 	})
+	if !e.lists {
+		e.report.Users = users
+	}
+	return err
 }
 
 // predict adds the errors of the models for one entry, of which rest is what the offset does not have.

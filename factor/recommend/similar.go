@@ -40,7 +40,11 @@ func (v Vectors) scaled(first int64, rows *mat.Dense) error {
 	return nil
 }
 
-// units reads rows times Σ, and divides each by its length. One that is 0 stays 0.
+// rounding is what computing may leave of a vector that is 0, over the largest singular value or the length of a
+// singular vector.
+const rounding = 1e-12
+
+// units reads rows times Σ, and divides each by its length. One that is 0, but for rounding, becomes 0.
 func (v Vectors) units(first int64, rows *mat.Dense) error {
 	if err := v.scaled(first, rows); err != nil {
 		return err
@@ -48,7 +52,10 @@ func (v Vectors) units(first int64, rows *mat.Dense) error {
 	n, _ := rows.Dims()
 	for i := range n {
 		row := rows.RawRowView(i)
-		if length := norm(row); length > 0 && !math.IsInf(length, 0) {
+		switch length := norm(row); {
+		case length <= rounding*v.Sigma[0]:
+			clear(row)
+		case !math.IsInf(length, 0): // what is not finite is told of later
 			for j := range row {
 				row[j] /= length
 			}
@@ -86,8 +93,8 @@ type SimilarOptions struct {
 //
 //	cos(i, j) = (Σv_i)ᵀ(Σv_j) / (‖Σv_i‖·‖Σv_j‖),
 //
-// for columns the cosine of columns i and j of the approximation U·Σ·Vᵀ, and likewise for rows. Vectors that are 0 are like no
-// other. emit is called with each number in order, its vector being 0 or not, and with the most similar ones, the best
+// for columns the cosine of columns i and j of the approximation U·Σ·Vᵀ, and likewise for rows. Those with ‖Σv_i‖ ≤ 10⁻¹²·σ₁ have
+// no direction but that of rounding: they are zero, and like no other. emit is called with each number in order, its vector being 0 or not, and with the most similar ones, the best
 // first; it must not keep them.
 func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64, zero bool, items []Item) error) error {
 	if err := v.check(o.N, v.N-1); err != nil {

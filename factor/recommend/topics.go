@@ -70,9 +70,9 @@ func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(d
 	return topics, nil
 }
 
-// offer adds a number above 0.
+// offer adds a number above 0, and above what rounding may leave of it.
 func (t *top) offer(index uint32, x float64) {
-	if x > 0 && t.takes(Item{index, x}) {
+	if x > rounding && t.takes(Item{index, x}) {
 		t.add(Item{index, x})
 	}
 }

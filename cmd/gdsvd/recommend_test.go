@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor/evaluate"
+)
+
+// library is a store of books with titles, four readers in two groups and one, zoe, without an entry that counts; and a result of it.
+func library(t *testing.T) (dir, store, out string) {
+	dir = t.TempDir()
+	write(t, dir, "in.csv", "ann,10,5\nann,20,4\nbob,10,4\nbob,20,5\nbob,25,3\ncy,30,5\ncy,40,4\ndee,30,4\ndee,40,5\ndee,45,2\nzoe,10,0\n")
+	write(t, dir, "titles.csv", "10,\"Emma, or not\"\n25,Persuasion\n45,Dune\n")
+	store, out = filepath.Join(dir, "in.csr"), filepath.Join(dir, "out")
+	must(t, "ingest", filepath.Join(dir, "in.csv"), "-o", store, "--col-titles", filepath.Join(dir, "titles.csv"))
+	must(t, "svd", store, "-k", "2", "--view", "recsys", "-o", out)
+	return dir, store, out
+}
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Readers are told of what others of their group have read, in the table, under --json and in files.
+func TestRecommend(t *testing.T) {
+	dir, store, out := library(t)
+	text := must(t, "recommend", out, "--store", store, "--rows", "ann,cy", "-n", "1")
+	if !strings.Contains(text, "row ann\nrank  score") || !strings.Contains(text, "25 (Persuasion)") || !strings.Contains(text, "45 (Dune)") {
+		t.Errorf("table:\n%s", text)
+	}
+	var lists struct {
+		Rankings []ranking `json:"rankings"`
+	}
+	decode(t, must(t, "recommend", out, "--store", store, "--rows", "ann", "-n", "2", "--json"), &lists)
+	if r := lists.Rankings; len(r) != 1 || r[0].ID != "ann" || len(r[0].Best) != 2 || r[0].Best[0].ID != 25. || r[0].Best[0].Title != "Persuasion" || !(r[0].Best[0].Score > r[0].Best[1].Score) {
+		t.Errorf("%+v", lists)
+	}
+	file := filepath.Join(dir, "recs.csv")
+	if text := must(t, "recommend", out, "--store", store, "-n", "1", "-o", file); !strings.Contains(text, "4 recommendations for 4 rows; 1 rows have no entries, and none") {
+		t.Errorf("%q", text)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil || !strings.HasPrefix(string(b), "row,column,rank,score,column_title\nann,25,1,") || strings.Count(string(b), "\n") != 5 {
+		t.Errorf("%v:\n%s", err, b)
+	}
+	fails(t, ui.ExitError, `recs.csv: file already exists \(--force replaces it\)`, "recommend", out, "--store", store, "-o", file)
+	must(t, "recommend", out, "--store", store, "-o", file, "--force", "--exclude-seen=false", "-n", "6", "--rows", write(t, dir, "rows.txt", "bob\nann\n"))
+	if b, err = os.ReadFile(file); err != nil || strings.Count(string(b), "\n") != 13 || !strings.Contains(string(b), `ann,10,1,`) {
+		t.Errorf("%v:\n%s", err, b)
+	}
+	some := write(t, dir, "some.txt", "30\n45\n")
+	if text := must(t, "recommend", out, "--store", store, "--rows", "ann", "-n", "1", "--candidates", some); strings.Contains(text, "25") {
+		t.Errorf("not a candidate:\n%s", text)
+	}
+}
+
+// Bad input is one clear line.
+func TestRecommendRefusals(t *testing.T) {
+	dir, store, out := library(t)
+	other := filepath.Join(dir, "other.csr")
+	must(t, "ingest", write(t, dir, "other.csv", "a,1,1\nb,2,1\n"), "-o", other)
+	write(t, dir, "one.txt", "30\n")
+	at := func(args ...string) []string { return append([]string{"recommend", out, "--store", store}, args...) }
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{ui.ExitError, `--rows: row "eve": the result has no row with that id \(2 of 2\)`, at("--rows", "ann,eve")},
+		{ui.ExitError, `7 recommendations for each row: there are 6 columns to choose from`, at("--rows", "ann", "-n", "7")},
+		{ui.ExitError, `2 recommendations for each row: there are 1 columns`, at("--rows", "ann", "-n", "2", "--candidates", filepath.Join(dir, "one.txt"))},
+		{ui.ExitError, `--rows zoe: 1 of 1 rows have no entries, and nothing to recommend from`, at("--rows", "zoe", "-n", "1")},
+		{ui.ExitError, `out is a result of another store: its fingerprint is`, []string{"recommend", out, "--store", other, "--rows", "ann"}},
+		{ui.ExitError, `in.csr is a store, not a result: gdsvd svd makes one of it`, []string{"recommend", store, "--store", store, "--rows", "ann"}},
+		{ui.ExitUsage, `no STORE: give the one that the result is of with --store`, []string{"recommend", out}},
+		{ui.ExitUsage, `-n 0: at least 1 recommendation is wanted`, at("-n", "0")},
+		{ui.ExitUsage, `--rows all prints too much: name some rows, or a file to write with -o`, at()},
+		{ui.ExitUsage, `-o recs.txt: its name ends in none of .csv, .jsonl and .parquet`, at("-o", "recs.txt")},
+		{ui.ExitUsage, `choose auto, model or history`, at("--scores", "best")},
+		{ui.ExitUsage, `similar to what\? give one of --col and --row`, []string{"similar", out}},
+		{ui.ExitError, `--col: column "11": the result has no column with that id`, []string{"similar", out, "--col", "11", "-n", "1"}},
+		{ui.ExitError, `row zoe has no entries, or none that the components know of`, []string{"similar", out, "--row", "zoe", "-n", "1"}},
+		{ui.ExitError, `6 of them are wanted: there are 5 to choose from`, []string{"similar", out, "--col", "10", "-n", "6"}},
+		{ui.ExitUsage, `-n 0: at least 1 is wanted`, []string{"topics", out, "-n", "0"}},
+		{ui.ExitUsage, `no STORE to train with`, []string{"eval"}},
+		{ui.ExitUsage, `--metrics: metric "recall": how long a list\?`, []string{"eval", "--train", store, "--metrics", "recall"}},
+		{ui.ExitUsage, `--folds "users:2": want users:SHARE`, []string{"eval", "--train", store, "--folds", "users:2"}},
+		{ui.ExitError, `in.csr is 5 × 6, .*other.csr is 2 × 2: want the two stores`, []string{"eval", "--train", store, "--test", other, "-k", "1", "--metrics", "recall@2"}},
+	} {
+		fails(t, c.code, c.want, c.args...)
+	}
+	file := filepath.Join(out, "V.npy")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(b[len(b)-8:], []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f})
+	if err := os.WriteFile(file, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, ui.ExitCorrupt, `V.npy: entry \(5, 1\) is NaN: the file is damaged`, at("--rows", "ann", "-n", "1")...)
+}
+
+// similar and topics put the two groups of readers apart.
+func TestSimilarAndTopics(t *testing.T) {
+	_, _, out := library(t)
+	if text := must(t, "similar", out, "--col", "10", "-n", "2"); !strings.Contains(text, "column 10 (Emma, or not)\nrank  score") || !strings.Contains(text, "25 (Persuasion)") || strings.Contains(text, "45") {
+		t.Errorf("similar columns:\n%s", text)
+	}
+	if text := must(t, "similar", out, "--row", "all", "-n", "1"); strings.Count(text, "rank") != 5 || !strings.HasSuffix(text, "row zoe\nrank  score  row\n") || !strings.Contains(text, "row cy\nrank  score  row\n1     1      dee") {
+		t.Errorf("similar rows:\n%s", text)
+	}
+	var topics struct {
+		Topics []topic `json:"topics"`
+	}
+	decode(t, must(t, "topics", out, "-n", "2", "--json"), &topics)
+	if len(topics.Topics) != 2 || topics.Topics[0].Component != 1 || len(topics.Topics[0].Rows.Positive) != 2 {
+		t.Errorf("%+v", topics)
+	}
+	if text := must(t, "topics", out, "-n", "1"); strings.Count(text, "component ") != 2 || !strings.Contains(text, "σ = ") {
+		t.Errorf("topics:\n%s", text)
+	}
+}
+
+// eval makes the directory of its factorisations go, and prints the same as --json says.
+func TestEval(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	var in bytes.Buffer
+	in.WriteString(must(t, "generate", "ratings", "-o", "-", "--users", "200", "--items", "60", "--ratings", "5000"))
+	store := filepath.Join(dir, "in.csr")
+	must(t, "ingest", write(t, dir, "in.dat", in.String()), "-o", store, "--holdout", "random:0.2")
+	var r evaluate.Report
+	args := []string{"eval", "--train", store, "--views", "recsys,none", "-k", "3,2", "--metrics", "recall@5,coverage,rmse"}
+	decode(t, must(t, append(args, "--json")...), &r)
+	if len(r.Models) != 7 || r.Models[3].Name != "recsys, k = 2" || r.Models[3].Scores[0].Metric != "recall@5" || !(r.Models[3].Scores[0].Value > 0) || r.Users == 0 {
+		t.Errorf("%+v", r)
+	}
+	text := must(t, args...)
+	if !strings.HasPrefix(text, "model              recall@5") || !strings.Contains(text, "none takes missing entries for zeros") {
+		t.Errorf("table:\n%s", text)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "gdsvd-eval-*")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
