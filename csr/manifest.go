@@ -267,3 +267,17 @@ func fingerprint(m *Manifest, blocks []blockMeta) string {
 	h.Write(b)
 	return hex.EncodeToString(h.Sum(nil))
 }
+
+// files are the names of all files of the store but the manifest, in order.
+func (m *Manifest) files() []string {
+	var names []string
+	for _, s := range m.Shards {
+		names = append(names, s.Name)
+	}
+	for _, a := range []Axis{RowAxis, ColAxis} {
+		if f := m.IDs.axis(a); f != nil {
+			names = append(names, f.File)
+		}
+	}
+	return names
+}

@@ -373,20 +373,6 @@ func (w *Writer) writeManifest() error {
 	return writing(durable.Replace(w.fs, filepath.Join(w.dir, manifestName), filepath.Join(w.dir, manifestTmp), durable.Bytes(b)))
 }
 
-// files are the names of all files of the store but the manifest, in order.
-func (m *Manifest) files() []string {
-	var names []string
-	for _, s := range m.Shards {
-		names = append(names, s.Name)
-	}
-	for _, a := range []Axis{RowAxis, ColAxis} {
-		if f := m.IDs.axis(a); f != nil {
-			names = append(names, f.File)
-		}
-	}
-	return names
-}
-
 // Abort removes everything written, but for what Keep has kept. After Commit
 // or Abort it does nothing.
 func (w *Writer) Abort() error {
