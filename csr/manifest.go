@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"path/filepath"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/csr/internal/codec"
 	"github.com/gdsvd/gdsvd/internal/crc"
@@ -280,4 +282,28 @@ func (m *Manifest) files() []string {
 		}
 	}
 	return names
+}
+
+// writeManifest puts the manifest in its place, after making sure that the
+// directory holds nothing else than the store.
+func (w *Writer) writeManifest() error {
+	entries, err := w.fs.ReadDir(w.dir)
+	if err != nil {
+		return fmt.Errorf("commit store: %w", err)
+	}
+	files := append(w.manifest.files(), truthName, journalName, RowAxis.titles(), ColAxis.titles())
+	slices.Sort(files)
+	for _, e := range entries {
+		if _, ours := slices.BinarySearch(files, e.Name()); !ours {
+			return fmt.Errorf("commit store: %s does not belong in it", filepath.Join(w.dir, e.Name()))
+		}
+	}
+	b, err := w.manifest.encode()
+	if err != nil {
+		return fmt.Errorf("commit store: %w", err)
+	}
+	if len(b) >= maxManifest {
+		return fmt.Errorf("commit store: manifest of %d bytes, the limit is %d: use larger shards", len(b), maxManifest)
+	}
+	return writing(durable.Replace(w.fs, filepath.Join(w.dir, manifestName), filepath.Join(w.dir, manifestTmp), durable.Bytes(b)))
 }

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"path/filepath"
 	"slices"
 
-	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -347,30 +345,6 @@ func (w *Writer) finish() error {
 		return err
 	}
 	return w.writeManifest()
-}
-
-// writeManifest puts the manifest in its place, after making sure that the
-// directory holds nothing else than the store.
-func (w *Writer) writeManifest() error {
-	entries, err := w.fs.ReadDir(w.dir)
-	if err != nil {
-		return fmt.Errorf("commit store: %w", err)
-	}
-	files := append(w.manifest.files(), truthName, journalName, RowAxis.titles(), ColAxis.titles())
-	slices.Sort(files)
-	for _, e := range entries {
-		if _, ours := slices.BinarySearch(files, e.Name()); !ours {
-			return fmt.Errorf("commit store: %s does not belong in it", filepath.Join(w.dir, e.Name()))
-		}
-	}
-	b, err := w.manifest.encode()
-	if err != nil {
-		return fmt.Errorf("commit store: %w", err)
-	}
-	if len(b) >= maxManifest {
-		return fmt.Errorf("commit store: manifest of %d bytes, the limit is %d: use larger shards", len(b), maxManifest)
-	}
-	return writing(durable.Replace(w.fs, filepath.Join(w.dir, manifestName), filepath.Join(w.dir, manifestTmp), durable.Bytes(b)))
 }
 
 // Abort removes everything written, but for what Keep has kept. After Commit

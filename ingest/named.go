@@ -117,16 +117,9 @@ func (r *reading) number(ctx context.Context, src *source, labels format.IDs, si
 			return r.repeated(ctx, src, side, base+int64(was), count-int64(had-n))
 		}
 		keys.Reset()
-		for {
-			ok, err := r.spool.Adjust()
-			if ok || err != nil {
-				return err
-			}
-			if err := r.turn(); err != nil {
-				return err
-			}
-			base = a.Closed()
-		}
+		err := r.adjust()
+		base = a.Closed()
+		return err
 	}
 	err := text.ReadLabels(labels, func(n int64, l format.Label) error {
 		if last = l; n == want {

@@ -394,6 +394,11 @@ func (r *reading) addIDs(b *format.Batch) error {
 	if err := r.spool.Add(keys, vals); err != nil {
 		return err
 	}
+	return r.adjust()
+}
+
+// adjust makes room for the ids there are.
+func (r *reading) adjust() error {
 	for {
 		ok, err := r.spool.Adjust()
 		if ok || err != nil {
