@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/combine"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 )
 
@@ -146,4 +149,92 @@ func (g *ingestion) userPlace(key uint64) (row, col int64) {
 		return int64(j), i
 	}
 	return i, int64(j)
+}
+
+// walk merges the runs and calls emit for all places in ascending order, part
+// after part, duplicates combined. Merging goes on meanwhile.
+func (g *ingestion) walk(ctx context.Context, emit func(part []extsort.Entry) error) (duplicates int64, err error) {
+	m, err := g.spool.Merge(g.order())
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	read := m.Read
+	if g.o.merges() {
+		old, err := g.openCursor()
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, old.s.Close()) }()
+		read = (&baseMerge{c: old, read: m.Read, room: make([]extsort.Entry, walkPart)}).Read
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	c := combine.Combiner{
+		Policy: combine.Policy(g.o.Duplicates), Pairs: g.o.Holdout.times(),
+		Overflow: func(key uint64) error {
+			row, col := g.place(g.unpaired(key))
+			return fmt.Errorf("combine entries at row %s, column %s: %w", row, col, format.ErrOverflow)
+		},
+	}
+	if g.o.Graph == Undirected {
+		c.Lower = func(key uint64) bool { row, col := g.pack.Stored(key); return row > int64(col) }
+	}
+	parts, free := make(chan []extsort.Entry, walkParts), make(chan []extsort.Entry, walkParts)
+	for range walkParts {
+		free <- make([]extsort.Entry, 0, walkPart)
+	}
+	group.Go(func() error {
+		defer close(parts)
+		return g.combine(ctx, read, &c, parts, free)
+	})
+	group.Go(func() error {
+		for part := range parts {
+			if err := emit(part); err != nil {
+				return err
+			}
+			free <- part[:0]
+		}
+		return nil
+	})
+	err = group.Wait()
+	g.rounded = c.Rounded
+	return c.Duplicates, err
+}
+
+const (
+	walkPart  = 1 << 13 // entries handed over at a time
+	walkParts = 3
+)
+
+// combine sends all places to parts, in buffers it takes from free. Under
+// DuplicatesError it sends no more once two entries are at one place, and counts
+// how many others are.
+func (g *ingestion) combine(ctx context.Context, read func([]extsort.Entry) (int, error), c *combine.Combiner, parts, free chan []extsort.Entry) error {
+	for more := true; more; {
+		var part []extsort.Entry
+		select {
+		case part = <-free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		part, n, err := c.Next(part, read)
+		if err != nil {
+			return err
+		}
+		if more = n > 0; !more {
+			if part, err = c.End(part); err != nil {
+				return err
+			}
+		}
+		to := parts
+		if c.Policy == combine.Refuse && c.Duplicates > 0 {
+			to, part = free, part[:0]
+		}
+		to <- part // there is room for all
+		g.meter.Add(n)
+	}
+	if c.Policy == combine.Refuse && c.Duplicates > 0 {
+		return g.duplicateError(ctx, c)
+	}
+	return nil
 }

@@ -1,9 +1,16 @@
 package ingest
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"slices"
+	"sync/atomic"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/combine"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
 )
 
 // duplicateError reports two entries at one place under DuplicatesError.
@@ -46,4 +53,85 @@ func (e *memoryError) Error() string {
 	const mib = 1 << 20
 	return fmt.Sprintf("memory budget of %d MiB is too small: %s; about %d MiB are needed",
 		e.Budget/mib, e.What, (e.Need+mib-1)/mib)
+}
+
+// duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.
+func (g *ingestion) duplicateError(ctx context.Context, c *combine.Combiner) error {
+	e := &duplicateError{Count: c.Duplicates, Places: c.Places, Entries: g.given()}
+	key := g.unpaired(c.Repeated)
+	e.Row, e.Col = g.place(key)
+	if slices.Contains(g.names, "-") {
+		return e
+	}
+	i, j := g.userPlace(key)
+	_, row := g.name(format.RowSide, i)
+	_, col := g.name(format.ColSide, j)
+	l := &locator{row: []byte(row), col: []byte(col), o: g.o, open: g.reading.open}
+	l.either = g.o.Graph == Undirected && row != col
+	l.open.Bytes = new(atomic.Int64)
+	var prev *source
+	for _, name := range g.names {
+		src, err := openSource(ctx, l.open, name, g.o, prev)
+		if err != nil {
+			break
+		}
+		err = l.search(ctx, src)
+		_ = src.Close() // only read; the place is known anyway
+		if err != nil || len(l.found) >= 2 {
+			break
+		}
+		prev = src
+	}
+	if len(l.found) >= 2 {
+		e.FirstFile, e.First = l.files[0], l.found[0]
+		e.SecondFile, e.Second = l.files[1], l.found[1]
+	}
+	return e
+}
+
+// A locator finds the positions of the entries with some keys.
+type locator struct {
+	row, col []byte // as texts
+	o        Options
+	open     input.Opener
+	either   bool // or exchanged
+	files    []string
+	found    []format.Position
+}
+
+// search goes through one input until two entries are found.
+func (l *locator) search(ctx context.Context, src *source) error {
+	c := &format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}
+	b := new(format.Batch)
+	for len(l.found) < 2 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c.Data = c.Data[:0]
+		if err := src.reader.Next(c); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		b.Reset(l.o.MaxBadLines)
+		if err := src.reader.Parse(c, b); err != nil {
+			return err
+		}
+		b.Row.ToText()
+		b.Col.ToText()
+		mirrored, _ := src.mirrored()
+		is := func(row, col *format.Keys, i int) bool {
+			return bytes.Equal(row.Text(i), l.row) && bytes.Equal(col.Text(i), l.col)
+		}
+		for i := range b.Val {
+			if l.o.Filter.times() && !l.o.Filter.within(b.Time[i]) {
+				continue
+			}
+			if is(&b.Row, &b.Col, i) || l.either && !mirrored && is(&b.Col, &b.Row, i) {
+				l.files = append(l.files, src.Name)
+				l.found = append(l.found, src.reader.Locate(c, i))
+			}
+		}
+	}
+	return nil
 }

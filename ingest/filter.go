@@ -143,3 +143,6 @@ func (f Filter) nothingWithin(outside span) error {
 	}
 	return fmt.Errorf("%w%s: the times of all %d go from %v to %v", format.ErrEmpty, what, outside.N, outside.Least, outside.Most)
 }
+
+// finite: neither NaN nor infinite.
+func finite(v float64) bool { return math.Abs(v) <= math.MaxFloat64 }

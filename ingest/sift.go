@@ -143,9 +143,6 @@ func (g *ingestion) unpaired(key uint64) uint64 {
 	return key
 }
 
-// isTime tells whether the open place is a time.
-func (c *combiner) isTime() bool { return c.pairs && isTime(c.place.Key) }
-
 // entries is how many have been read.
 func (g *ingestion) entries() int64 { return g.reading.entries() }
 
