@@ -47,7 +47,7 @@ type Event struct {
 func (r *run) event(phase string, triplet int, c method.RitzPair) Event {
 	return Event{
 		Phase: phase, Pass: r.stats.Passes, Triplet: triplet, Locked: r.locked.Len, Rank: r.s.Rank,
-		Sigma: r.sigma(c.Value), Residual: r.relative(c), Goal: r.s.Tol, Tol: r.s.Tol, Stats: r.cost(),
+		Sigma: r.reported(r.sigma(c.Value)), Residual: r.relative(c), Goal: r.s.Tol, Tol: r.s.Tol, Stats: r.cost(),
 	}
 }
 
@@ -86,7 +86,7 @@ func (r *run) eigenvalue(sigma float64) float64 {
 // relative returns the residual of the triplet that belongs to a Ritz pair,
 // relative to σ₁.
 func (r *run) relative(c method.RitzPair) float64 {
-	return judge.Relative(c, r.lambda1, r.linear)
+	return judge.Relative(c, r.lambda1, r.linear) / r.share()
 }
 
 func (r *run) observe(e Event) error {

@@ -15,7 +15,7 @@ func (f *factorisation) certify() error {
 	err := f.finishing(func() error {
 		v := f.orthonormal()
 		return f.pass(func() error {
-			c, err := certify(f.ctx, f.arena, f.a, v, f.s.Left)
+			c, err := f.measured(v)
 			if err == nil && f.cert != nil {
 				f.arena.Free(f.cert.Right, f.cert.Product)
 			}
@@ -27,6 +27,14 @@ func (f *factorisation) certify() error {
 		return err
 	}
 	return f.observe(f.finishEvent())
+}
+
+// measured is the certificate of an orthonormal block.
+func (f *factorisation) measured(v *mat.Dense) (*certificate.Certificate, error) {
+	if f.s.Which.signed() {
+		return f.certifyPairs(v)
+	}
+	return certify(f.ctx, f.arena, f.a, v, f.s.Left)
 }
 
 // certify streams W = A·V to w, unless nil, and measures. w holds W
@@ -44,7 +52,7 @@ func certify(ctx context.Context, arena *tallskinny.Arena, a Matrix, v *mat.Dens
 func (f *factorisation) finishLeft() error {
 	c := f.cert
 	for j, changed := range f.arena.SignColumns(c.Right) {
-		if changed {
+		if changed && c.Rotation != nil {
 			f.arena.ScaleColumn(c.Rotation, j, -1)
 		}
 	}

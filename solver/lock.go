@@ -18,7 +18,7 @@ import (
 // vector turns out to lie in the null space it asks for another.
 func (r *run) accept(j *judge.Judge, pairs []method.RitzPair) (accepted int, restart bool) {
 	j.Products++
-	if j.Tol = r.tol; r.locked.Len == 0 && len(pairs) > 1 && r.s.Stop == StopResidual {
+	if j.Tol = r.tol * r.share(); r.locked.Len == 0 && len(pairs) > 1 && r.s.Stop == StopResidual {
 		j.Tol *= blockSafety / safety
 	}
 	verdicts := make([]judge.Verdict, 0, min(len(pairs), r.s.Rank-r.locked.Len))

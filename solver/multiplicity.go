@@ -31,7 +31,7 @@ func (r *run) joined() bool {
 
 // slack is the difference below which eigenvalues near λ count as equal.
 func (r *run) slack(lambda float64) float64 {
-	return 2*r.tol*math.Sqrt(max(lambda, 0)*r.lambda1) + judge.NearFloor*tallskinny.Epsilon*r.lambda1
+	return 2*r.tol*r.share()*math.Sqrt(max(lambda, 0)*r.lambda1) + judge.NearFloor*tallskinny.Epsilon*r.lambda1
 }
 
 // doubtful reports whether there may be more copies of a value that the last
@@ -115,9 +115,10 @@ func (r *run) telling(c method.RitzPair, least float64) float64 {
 	}
 	// Of one random vector little may point to the copy, of several together next
 	// to none does with a probability that falls as the power of their number.
-	blurred := c.Value / 20
+	size := min(c.Value, r.share()*r.lambda1)
+	blurred := size / 20
 	if tallskinny.Width(r.rec.Next()) >= 4 {
-		blurred = c.Value / 4
+		blurred = size / 4
 	}
 	return min(blurred, (next-c.Value)/2)
 }

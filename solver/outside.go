@@ -127,7 +127,7 @@ func (r *run) witnessed(found int) bool {
 		return false
 	}
 	const apart = 1e-2 // relative distance of w from those it could be mixed with
-	if e.Leak > apart*delta*e.Theta[0] {
+	if e.Leak > apart*delta*min(e.Theta[0], r.share()*r.lambda1) {
 		return false
 	}
 	if now := (lookout{true, e.Steps, scout.UpperBound(e, delta), outsideProbability}); !r.outside.known || now.value <= r.outside.value || !r.scouting {
@@ -168,7 +168,7 @@ func (r *run) evident(least float64) bool {
 // negligible is how large an eigenvalue may be that is found beyond the least one
 // that was looked for: the tolerance, and what rounding hides.
 func (r *run) negligible(least float64) float64 {
-	sigma := r.sigma(least) + r.s.Tol*r.sigma(r.lambda1)
+	sigma := r.sigma(least) + r.s.Tol*r.share()*r.sigma(r.lambda1)
 	return r.eigenvalue(sigma) + 16*tallskinny.FloorFactor*tallskinny.Epsilon*r.lambda1
 }
 
@@ -269,7 +269,7 @@ func (r *run) forget() {
 // matrix with a known Frobenius norm.
 func (r *run) beyond(sigma []float64, frobenius float64) Outside {
 	o := r.remainder(sigma, frobenius)
-	least := r.eigenvalue(sigma[len(sigma)-1] + r.s.Tol*sigma[0])
+	least := r.eigenvalue(sigma[len(sigma)-1] + r.s.Tol*r.share()*sigma[0])
 	o.Leading = r.eigenvalue(o.Bound) <= r.negligible(least)
 	return o
 }
@@ -280,12 +280,13 @@ func (r *run) remainder(sigma []float64, frobenius float64) Outside {
 		return Outside{}
 	}
 	rest := 1.0
+	shift, _ := r.shift()
 	for _, s := range sigma {
-		rest -= (s / frobenius) * (s / frobenius)
+		rest -= ((s - shift) / frobenius) * ((s - shift) / frobenius)
 	}
 	const rounding = 1e-12
 	rest = max(rest, 0) + rounding
-	all := Outside{Bound: frobenius * math.Sqrt(rest)}
+	all := Outside{Bound: frobenius*math.Sqrt(rest) + shift}
 	if r.outside.known {
 		if b := r.sigma(r.outside.value); b < all.Bound {
 			return Outside{Steps: r.outside.steps, Bound: b, Probability: r.outside.probability}

@@ -48,6 +48,12 @@ type Result struct {
 	// Sigma holds the k singular values in descending order. From index Rank
 	// on they are exactly 0. (So are those before it that no float64 is as small as.)
 	Sigma []float64
+	// Lambda holds, with Settings.Which, the k eigenvalues in the order that it says, and Sigma
+	// their magnitudes. Those at roundoff are exactly 0.
+	Lambda []float64
+	// Norm is, with Settings.Which, what residuals are relative to: the largest ‖Ax‖ of a unit
+	// vector x that the run has seen, no eigenvalue of Lambda being larger in magnitude.
+	Norm float64
 	// Right holds the right singular vectors in its columns, n×k, orthonormal
 	// to machine precision. The entry of largest magnitude of each is
 	// positive, the first such entry on ties (unless Settings.SignLeft).
@@ -116,7 +122,7 @@ type EigenResult struct {
 // result assembles what the certificate says.
 func (f *factorisation) result(st Status) *Result {
 	c := f.cert
-	return &Result{
+	res := &Result{
 		Sigma:     c.Sigma,
 		Right:     c.Right,
 		Residuals: c.Residuals,
@@ -132,6 +138,10 @@ func (f *factorisation) result(st Status) *Result {
 		Status:    st,
 		Stats:     f.cost(),
 	}
+	if c.Lambda != nil {
+		f.signed(res)
+	}
+	return res
 }
 
 // interrupted assembles what is known when the run was cancelled after its

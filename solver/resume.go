@@ -114,6 +114,7 @@ func (r *run) state(s *method.State, working bool) {
 		}
 		r.cert.State(s, r.s.Rank)
 	}
+	r.pairsState(s)
 	if working {
 		if s.Restoring() {
 			r.judge = r.newJudge(false)

@@ -26,6 +26,9 @@ func scaleOf(op Operator) scale { return scale(infoOf(op).Exponent) }
 // is finite, but rounding may take it beyond.
 func (e scale) sigma(x float64) float64 { return min(math.Ldexp(x, int(e)), math.MaxFloat64) }
 
+// signed is sigma for a value that may be negative.
+func (e scale) signed(x float64) float64 { return math.Copysign(e.sigma(math.Abs(x)), x) }
+
 // bound is what sigma is for a bound: where float64 has few digits it is rounded up.
 func (e scale) bound(x float64) float64 {
 	s := e.sigma(x)
@@ -38,7 +41,7 @@ func (e scale) bound(x float64) float64 {
 // observer sees events about A.
 func (e scale) observer(o func(Event) error) func(Event) error {
 	return func(ev Event) error {
-		ev.Sigma = e.sigma(ev.Sigma)
+		ev.Sigma = e.signed(ev.Sigma)
 		return o(ev)
 	}
 }
@@ -53,7 +56,15 @@ func (e scale) svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Set
 	for i, x := range res.Sigma {
 		res.Sigma[i] = e.sigma(x)
 	}
-	res.Outside.Bound = e.bound(res.Outside.Bound)
+	for i, x := range res.Lambda {
+		res.Lambda[i] = e.signed(x)
+	}
+	res.Norm = e.sigma(res.Norm)
+	if s.Which.shifted() {
+		res.Outside.Bound = e.signed(res.Outside.Bound)
+	} else {
+		res.Outside.Bound = e.bound(res.Outside.Bound)
+	}
 	return res, nil
 }
 

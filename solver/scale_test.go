@@ -79,7 +79,7 @@ func TestScaledRefusals(t *testing.T) {
 		a    *mat.Dense
 		want string
 	}{
-		{mat.NewDense(2, 2, []float64{0, 1e200, -1e200, 0}), "‖A‖ is 1.41e+200: matrix is not symmetric"},
+		{mat.NewDense(2, 2, []float64{0, 1e200, -1e200, 0}), "‖A‖ is 1.41e+200; entry (1, 0) is -1e+200 and entry (0, 1) is 1e+200, counted from 0: matrix is not symmetric"},
 		{mat.NewDense(1, 1, []float64{-3e200}), "it has an eigenvalue of at most -3e+200: matrix is not positive semidefinite"},
 	} {
 		_, err := solver.SVD(t.Context(), solvertest.NewDense(c.a), solver.Settings{Rank: 1, Operator: solver.Symmetric})

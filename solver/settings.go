@@ -110,6 +110,13 @@ type Settings struct {
 	// Operator is that through which the method of SVD sees the matrix, Gram by
 	// default. Eigen ignores it: its operator is what it is given.
 	Operator OperatorKind
+	// Which eigenpairs of a Symmetric A are wanted, with their signs; Semidefinite, the
+	// default, is for one without negative eigenvalues.
+	Which Which
+	// Shift is the C with which A + C·I (LargestAlgebraic) or C·I − A (SmallestAlgebraic) is
+	// positive semidefinite. 0 means ‖A‖_F, which always is enough and costs methods other
+	// than Krylov passes. One that is found to be too small is ErrNotDefinite.
+	Shift float64
 	// Deflation is Projected by default.
 	Deflation Deflation
 	// Stop is StopResidual by default.
@@ -203,6 +210,12 @@ func (s Settings) normalised(op Operator, rows int64) Settings {
 	if s.Operator > Symmetric {
 		panic("solver: unknown operator")
 	}
+	if s.Which > SmallestAlgebraic || s.Which.signed() && (s.Operator != Symmetric || s.Left != nil) {
+		panic("solver: signed eigenpairs are those of the symmetric operator and have no left vectors")
+	}
+	if math.IsNaN(s.Shift) || math.IsInf(s.Shift, 0) || s.Shift != 0 && !s.Which.shifted() {
+		panic("solver: a shift is finite, and for the largest or smallest algebraic eigenvalues")
+	}
 	if s.Method == nil {
 		s.Method = s.chosen(op, rows)
 	}
@@ -240,7 +253,7 @@ func (s Settings) chosen(op Operator, rows int64) method.Method {
 func (s Settings) Workload(of Info) method.Workload {
 	w := method.Workload{
 		Order: int64(of.Cols), Rank: s.Rank, Digits: 1, MaxWidth: of.MaxWidth,
-		Linear: s.Operator == Symmetric, Indefinite: s.Operator == Dilation, Paper: s.Stop == StopPaper,
+		Linear: s.Operator == Symmetric && s.Which != LargestMagnitude, Shifted: s.Which.shifted(), Indefinite: s.Operator == Dilation, Paper: s.Stop == StopPaper,
 	}
 	if w.Indefinite {
 		w.Order += of.Rows

@@ -116,3 +116,10 @@ func RunFootprint(m method.Method, n, k int) int64 {
 	own := tallskinny.Bytes(n, 3*k+single) + 8*(2*left.Entries+int64(tallskinny.MaxSegments*tallskinny.ChunkRows*k)+int64(16+tallskinny.Segments(n))*int64(k)*int64(k))
 	return own + m.Traits(k).Footprint(n)
 }
+
+// PairsFootprint returns what a run with Settings.Which holds beyond RunFootprint: the
+// certificate has A·V, and a basis of residuals with its product, when the method has none of
+// its blocks any more.
+func PairsFootprint(m method.Method, n, k int) int64 {
+	return max(0, tallskinny.Bytes(n, 3*k)-m.Traits(k).Footprint(n))
+}

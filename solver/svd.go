@@ -47,7 +47,7 @@ func svd(ctx context.Context, arena *tallskinny.Arena, a Matrix, s Settings) (*R
 	if err != nil {
 		return nil, err
 	}
-	f := &factorisation{run: newRun(ctx, arena, op, describe(a, s.Operator), s), a: a}
+	f := &factorisation{run: newRun(ctx, arena, op, describe(a, s), s), a: a}
 	var res *Result
 	err = tallskinny.UntilEnd(func() error {
 		res, err = f.complete()
@@ -69,7 +69,7 @@ func (f *factorisation) complete() (*Result, error) {
 		return nil, err
 	}
 	switch {
-	case f.cut && f.arena.Outside():
+	case f.cut && (f.arena.Outside() || f.s.Which.signed() && f.cert == nil):
 		return f.unfinished(st), nil
 	case f.cut && f.cert != nil:
 		return f.interrupted(st), nil
@@ -277,9 +277,13 @@ func (f *factorisation) reopen(again []int, given bool) {
 func (f *factorisation) finishEvent() Event {
 	c := f.cert
 	worst := c.Worst()
+	value := c.Sigma[worst]
+	if c.Lambda != nil {
+		value = c.Lambda[worst]
+	}
 	return Event{
 		Phase: PhaseFinish, Pass: f.stats.Passes, Triplet: worst, Locked: c.Converged(f.s.Tol), Rank: f.s.Rank,
-		Sigma: c.Sigma[worst], Residual: c.Residuals[worst], Open: f.s.Rank, Worst: c.Residuals[worst],
+		Sigma: value, Residual: c.Residuals[worst], Open: f.s.Rank, Worst: c.Residuals[worst],
 		Goal: f.s.Tol, Tol: f.s.Tol, Stats: f.cost(),
 	}
 }

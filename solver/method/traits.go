@@ -87,6 +87,7 @@ type Workload struct {
 	Digits     float64 // logarithm of the tolerance relative to that of 1e-8
 	MaxWidth   int     // most columns of a pass; 0 means any number
 	Linear     bool    // eigenvalues are σ of a semidefinite matrix, not σ²: gaps are half as wide
+	Shifted    bool    // the matrix has a multiple of the identity added that may dwarf the gaps
 	Indefinite bool
 	Paper      bool // the stop rule is that of the paper
 }

@@ -30,8 +30,12 @@ const (
 // the best A has to offer within the span of V, with values that are accurate
 // to ε·σ₁ although the Gram operator has lost half of the digits.
 type Certificate struct {
-	Sigma []float64  // descending, 0 from rank on
-	Right *mat.Dense // V V_R, n×k
+	Sigma []float64 // descending, 0 from rank on
+	// Lambda are the eigenvalues, with their signs, of signed eigenpairs (NewPairs); then
+	// Sigma are those of the operator, or their roots for the Gram operator.
+	Lambda []float64
+	Next   float64    // if an eigenvalue of this magnitude was seen, and is not among them
+	Right  *mat.Dense // V V_R, n×k
 	// Product is G·Right, n×k.
 	Product *mat.Dense
 	// Rotation is V_R Σ⁻¹, k×k, with columns of zeros from rank on: the left
@@ -174,9 +178,9 @@ func (c *Certificate) Converged(tol float64) int {
 // residuals, or than values are accurate to.
 func (c *Certificate) Clusters() [][2]int {
 	var out [][2]int
-	first, accuracy := 0, allowance*tallskinny.Epsilon*c.Frobenius
-	for i := 1; i <= len(c.Sigma); i++ {
-		if i < len(c.Sigma) && c.Sigma[i-1]-c.Sigma[i] <= (c.Residuals[i-1]+c.Residuals[i])*c.Norm+accuracy {
+	first, accuracy, values := 0, allowance*tallskinny.Epsilon*c.Frobenius, c.values()
+	for i := 1; i <= len(values); i++ {
+		if i < len(values) && math.Abs(values[i-1]-values[i]) <= (c.Residuals[i-1]+c.Residuals[i])*c.Norm+accuracy {
 			continue
 		}
 		if i-first > 1 {
@@ -187,13 +191,21 @@ func (c *Certificate) Clusters() [][2]int {
 	return out
 }
 
+// values are the singular values, or the eigenvalues.
+func (c *Certificate) values() []float64 {
+	if c.Lambda != nil {
+		return c.Lambda
+	}
+	return c.Sigma
+}
+
 // Energy is Σσ²/‖A‖²_F, 0 for a zero matrix.
 func (c *Certificate) Energy() float64 {
 	if c.Frobenius == 0 {
 		return 0
 	}
 	sum := 0.0
-	for _, s := range c.Sigma {
+	for _, s := range c.values() {
 		sum += (s / c.Frobenius) * (s / c.Frobenius)
 	}
 	return sum

@@ -106,6 +106,9 @@ func (b Descent) effort(w method.Workload) method.Effort {
 
 // options are blocks of three widths.
 func (Descent) options(w method.Workload) (all []method.Method) {
+	if w.Shifted {
+		return nil // the rate is that of ratios of eigenvalues, not of gaps
+	}
 	for _, l := range []int{Descent{}.width(w.Rank), 2 * w.Rank, 3 * w.Rank} {
 		if l > w.Rank {
 			all = append(all, Descent{Columns: l})
