@@ -22,6 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/internal/remotetest"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -196,7 +197,7 @@ func TestURLResumes(t *testing.T) {
 			var log bytes.Buffer
 			o := Options{
 				Duplicates: Sum, Transport: s.Transport(t), Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-				CheckpointEvery: time.Nanosecond, Resume: true, Workers: 1,
+				CheckpointEvery: time.Nanosecond, Resume: true, Workers: 1, FS: lazyFS{vfs.OS},
 			}
 			run := func(ctx context.Context, n int, out string) (*Report, error) {
 				rep, err := ingest(ctx, inputs(n), out, o.withDefaults(), tiny())
