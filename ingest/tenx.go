@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 )
 
@@ -31,7 +32,7 @@ func (o *Options) expand(ctx context.Context, inputs []string) ([]string, error)
 		return append([]string{o.base.path}, names...), err
 	}
 	for i, name := range inputs {
-		matrix, err := o.tenX(name)
+		matrix, err := o.tenX(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -48,33 +49,60 @@ func (o *Options) expand(ctx context.Context, inputs []string) ([]string, error)
 }
 
 func refusedFolder(name, what string, args ...any) error {
-	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf(what, args...)}
+	return &fs.PathError{Op: "read", Path: input.DisplayName(name), Err: fmt.Errorf(what, args...)}
+}
+
+// A listing is the names of the files of a folder, of those that begin with a prefix if there is one.
+type listing struct {
+	dir, prefix string
+	names       []string
+	join        func(...string) string
+}
+
+// list lists what an input may name as a folder, or as one with a prefix behind it; nil: it names something else.
+func (o *Options) list(ctx context.Context, name string) (*listing, error) {
+	l := &listing{dir: name, join: filepath.Join}
+	switch fi, err := o.FS.Stat(name); {
+	case name == "-" || remote.Is(name) && !remote.IsFolder(name):
+		return nil, nil
+	case remote.Is(name):
+		l.join = func(parts ...string) string { return strings.Join(parts, "") }
+		objects, err := o.net.Expand(ctx, name+"*")
+		for _, object := range objects {
+			l.names = append(l.names, input.BaseName(object))
+		}
+		return l, err
+	case err == nil && !fi.IsDir():
+		return nil, nil
+	case errors.Is(err, fs.ErrNotExist):
+		l.dir, l.prefix = filepath.Split(name)
+		l.dir = filepath.Clean(l.dir)
+	case err != nil:
+		return nil, fmt.Errorf("read input: %w", err)
+	}
+	entries, err := o.FS.ReadDir(l.dir)
+	if l.prefix != "" && err != nil {
+		return nil, nil // told by what opens it
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read input: %w", err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			l.names = append(l.names, e.Name())
+		}
+	}
+	return l, nil
 }
 
 // tenX looks for the files of a folder, or of a path with a prefix behind it, and takes those of ids
 // as Options.RowIDs and ColIDs. It gives the matrix; "": it is no such folder.
-func (o *Options) tenX(name string) (string, error) {
-	if name == "-" || remote.Is(name) {
-		return "", nil
+func (o *Options) tenX(ctx context.Context, name string) (string, error) {
+	l, err := o.list(ctx, name)
+	if l == nil || err != nil {
+		return "", err
 	}
-	dir, prefix := name, ""
-	switch fi, err := o.FS.Stat(name); {
-	case err == nil && !fi.IsDir():
-		return "", nil
-	case errors.Is(err, fs.ErrNotExist):
-		dir, prefix = filepath.Split(name)
-		dir = filepath.Clean(dir)
-	case err != nil:
-		return "", fmt.Errorf("read input: %w", err)
-	}
-	entries, err := o.FS.ReadDir(dir)
-	if prefix != "" && err != nil {
-		return "", nil // told by what opens it
-	}
-	if err != nil {
-		return "", fmt.Errorf("read input: %w", err)
-	}
-	found, err := tenXGroups(name, prefix, entries)
+	found, err := l.groups(name)
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +119,7 @@ func (o *Options) tenX(name string) (string, error) {
 	default:
 		slices.Sort(prefixes)
 		return "", refusedFolder(name, "it has %d matrices; name one by what its files begin with: %s or %s",
-			len(prefixes), filepath.Join(dir, prefixes[0]), filepath.Join(dir, prefixes[1]))
+			len(prefixes), l.join(l.dir, prefixes[0]), l.join(l.dir, prefixes[1]))
 	}
 	files := found[prefixes[0]]
 	for side, what := range []string{format.RowSide: "features", format.ColSide: "barcodes"} {
@@ -101,31 +129,31 @@ func (o *Options) tenX(name string) (string, error) {
 		}
 		if files[what] == "" {
 			return "", refusedFolder(name, "beside %s there is no %s.tsv; a folder of 10x has features.tsv (or genes.tsv) and barcodes.tsv; name the matrix to read it without ids: %s",
-				files["matrix"], prefixes[0]+what, filepath.Join(dir, files["matrix"]))
+				files["matrix"], prefixes[0]+what, l.join(l.dir, files["matrix"]))
 		}
-		*ids = filepath.Join(dir, files[what])
+		*ids = l.join(l.dir, files[what])
 		o.tabbed[side] = true
 	}
-	return filepath.Join(dir, files["matrix"]), nil
+	return l.join(l.dir, files["matrix"]), nil
 }
 
-// tenXGroups sorts the files of a folder by prefix and by what they are.
-func tenXGroups(name, prefix string, entries []fs.DirEntry) (map[string]map[string]string, error) {
+// groups sorts the files of a folder by prefix and by what they are.
+func (l *listing) groups(name string) (map[string]map[string]string, error) {
 	found := map[string]map[string]string{}
-	for _, e := range entries {
+	for _, file := range l.names {
 		for base, what := range tenXFiles {
 			for _, suffix := range tenXSuffixes {
-				p, ok := strings.CutSuffix(e.Name(), base+suffix)
-				if !ok || e.IsDir() || prefix != "" && p != prefix {
+				p, ok := strings.CutSuffix(file, base+suffix)
+				if !ok || l.prefix != "" && p != l.prefix {
 					continue
 				}
 				if found[p] == nil {
 					found[p] = map[string]string{}
 				}
 				if other := found[p][what]; other != "" {
-					return nil, refusedFolder(name, "it has both %s and %s; take one away", other, e.Name())
+					return nil, refusedFolder(name, "it has both %s and %s; take one away", other, file)
 				}
-				found[p][what] = e.Name()
+				found[p][what] = file
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -361,4 +362,23 @@ func TestURLAfterDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	resumesAfterDeath(t, &u, whole, want)
+}
+
+// TestURLTenX: the keys of a bucket with one beginning are a folder of 10x as files are.
+func TestURLTenX(t *testing.T) {
+	s := inBucket(t)
+	for name, text := range map[string]string{"matrix.mtx.gz": tenXMatrix, "features.tsv.gz": tenXFeatures, "barcodes.tsv.gz": tenXBarcodes} {
+		s.Put("/some-bucket/run 1/"+name, gzipped(t, []byte(text)), 1)
+	}
+	s.Put("/some-bucket/other/x", nil, 1)
+	out, o := target(t), Options{Transport: s.Transport(t)}
+	mustIngest(t, []string{"s3://some-bucket/run 1/"}, out, o)
+	if got := contents(t, out); !slices.Equal(got, []triple{{"ENSG1", "AAA-1", 7}, {"ENSG2", "TTT-1", 4}, {"ENSG3", "TTT-1", 1}}) {
+		t.Error(got)
+	}
+	for name, want := range map[string]string{"other/": "no key: want", "none/": "no object matches", "run 1/*/": "no key"} {
+		if _, err := Ingest(t.Context(), []string{"s3://some-bucket/" + name}, target(t), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

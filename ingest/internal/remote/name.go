@@ -17,6 +17,11 @@ func Is(name string) bool {
 	return ok && slices.Contains([]string{"https", "http", "s3"}, strings.ToLower(scheme))
 }
 
+// IsFolder tells whether a name is that of all keys of a bucket that begin so.
+func IsFolder(name string) bool {
+	return strings.HasPrefix(strings.ToLower(name), "s3://") && strings.HasSuffix(name, "/") && !strings.ContainsAny(name, wildcards)
+}
+
 // hidden stands for a query.
 const hidden = "?…"
 

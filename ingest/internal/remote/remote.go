@@ -197,7 +197,7 @@ func (c *Client) pause(ctx context.Context, name string, n, times int, err error
 		return failed(name, &unavailable{p.err})
 	}
 	wait := max(min(c.o.Pause<<n, longestPause), min(p.after, 3*longestPause))
-	c.o.Log.Info("an input does not come: it is asked for again", "input", Display(name), "why", p.err, "after", wait)
+	c.o.Log.Info("a request for an input has failed: it is made again", "input", Display(name), "why", p.err, "after", wait)
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
