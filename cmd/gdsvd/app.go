@@ -140,9 +140,23 @@ not given are zeros: it decomposes the zero-filled matrix.
 	f.StringVar(&a.configFile, "config", "", "read flags from the JSON object in `FILE`; flags given here win")
 
 	root.AddCommand(
-		a.sniffCommand(), a.ingestCommand(), a.appendCommand(), a.svdCommand(), a.infoCommand(), a.viewCommand(), a.statsCommand(), a.checkCommand(), a.exportCommand(), a.projectCommand(),
-		a.recommendCommand(), a.similarCommand(), a.topicsCommand(), a.evalCommand(),
-		a.demoCommand(), a.generateCommand(), a.versionCommand(),
+		a.sniffCommand(),
+		a.ingestCommand(),
+		a.appendCommand(),
+		a.svdCommand(),
+		a.infoCommand(),
+		a.viewCommand(),
+		a.statsCommand(),
+		a.checkCommand(),
+		a.exportCommand(),
+		a.projectCommand(),
+		a.recommendCommand(),
+		a.similarCommand(),
+		a.topicsCommand(),
+		a.evalCommand(),
+		a.demoCommand(),
+		a.generateCommand(),
+		a.versionCommand(),
 	)
 	return root
 }
