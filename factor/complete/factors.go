@@ -1,0 +1,208 @@
+package complete
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/panel"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Factors are the decomposition of the Z of a fit, and what proves it.
+type Factors struct {
+	Sigma []float64  // of Z, descending; its length r is the rank of Z
+	V     *mat.Dense // n×r
+	// Orthogonality is ‖UᵀU − I‖_max, measured on the rows of U as they were written.
+	Orthogonality float64
+	// F is that of Z, and RMSE its error on Ω.
+	F, RMSE float64
+	// Residual is σ₁ of P_Ω(A − μ − b − c − Z), which is at most the second number but for the probability of
+	// Outside in solver.Result. Where it is λ, no Z of any rank has a smaller F.
+	Residual, ResidualBound float64
+	// Dual is the value of the dual problem at the residual, scaled to be feasible: no Z of any rank has a
+	// smaller F than it. Gap is (F − Dual)/F.
+	Dual, Gap float64
+
+	norm2 float64 // ‖residual‖²_F
+}
+
+// Factors reads the matrix for the singular value decomposition of Z, whose rows of U, with b_i, are handed to
+// left in ascending order, and for the bound on F.
+func (s *State) Factors(ctx context.Context, src stream.Source, o Options, left func(first int64, u *mat.Dense, bias []float64) error) (*Factors, error) {
+	o, err := o.withDefaults(src)
+	if err != nil {
+		return nil, err
+	}
+	f := &fit{Options: o, src: src, State: s}
+	m := f.model()
+	m.heldOut = 0
+	turn, r, err := f.rightFactor(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.leftFactor(ctx, m, turn, r, left); err != nil {
+		return nil, err
+	}
+	return r, f.bound(ctx, m, r)
+}
+
+// rightFactor computes Σ and V of Z = Z̃·Vᵀ, from Z̃ᵀZ̃ = T·Σ²·Tᵀ, and turn = T·Σ⁻¹, so that U = Z̃·turn.
+func (f *fit) rightFactor(ctx context.Context, m *model) (turn *mat.Dense, r *Factors, err error) {
+	k := f.Rank
+	all := sums{low: make([]float64, k*k), gwv: make([]float64, k*k)}
+	err = f.scan(ctx, 0, func(l *lane, b *csr.Block) {
+		l.block(m, b)
+		clear(l.low)
+		z := blas64.General{Rows: b.Rows(), Cols: k, Stride: k, Data: l.z}
+		panel.AddCross(blas64.General{Rows: k, Cols: k, Stride: k, Data: l.low}, z, z)
+	}, func(l *lane, _ *csr.Block) { all.add(&l.sums) })
+	if err != nil {
+		return nil, nil, err
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(mat.NewSymDense(k, all.low), true) {
+		return nil, nil, ErrDiverged
+	}
+	values := eigen.Values(nil)
+	var basis mat.Dense
+	eigen.VectorsTo(&basis)
+	r = &Factors{RMSE: math.Sqrt(share(all.squares, float64(all.in)))}
+	const least = 1e-14 // of the largest: what Z̃ᵀZ̃ resolves
+	for i := k - 1; i >= 0 && values[i] > least*values[k-1]; i-- {
+		r.Sigma = append(r.Sigma, math.Sqrt(values[i]))
+	}
+	rank := len(r.Sigma)
+	if rank == 0 {
+		r.F = all.squares / 2
+		r.V, r.Dual = &mat.Dense{}, all.inner
+		r.norm2 = all.squares
+		return nil, r, nil
+	}
+	turn = mat.NewDense(k, rank, nil)
+	t := mat.NewDense(k, rank, nil)
+	nuclear := 0.0
+	for j, sigma := range r.Sigma {
+		nuclear += sigma
+		for i := range k {
+			v := basis.At(i, k-1-j)
+			t.Set(i, j, v)
+			turn.Set(i, j, v/sigma)
+		}
+	}
+	r.V = mat.NewDense(int(f.src.Cols()), rank, nil)
+	r.V.Mul(f.V, t)
+	for j := range rank {
+		if negative(r.V, j) {
+			flip(r.V, j)
+			flip(turn, j)
+		}
+	}
+	r.F = all.squares/2 + m.lambda*nuclear
+	r.Dual, r.norm2 = all.inner, all.squares
+	return turn, r, nil
+}
+
+// negative tells whether the entry of a column that is largest in magnitude, the first of several, is below 0.
+func negative(v *mat.Dense, j int) bool {
+	largest := 0.0
+	for i := range v.RawMatrix().Rows {
+		if x := v.At(i, j); math.Abs(x) > math.Abs(largest) {
+			largest = x
+		}
+	}
+	return largest < 0
+}
+
+func flip(v *mat.Dense, j int) {
+	for i := range v.RawMatrix().Rows {
+		v.Set(i, j, -v.At(i, j))
+	}
+}
+
+// leftFactor hands out the rows of U.
+func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Factors, left func(first int64, u *mat.Dense, bias []float64) error) error {
+	rank := len(r.Sigma)
+	gram := make([]float64, rank*rank)
+	var failed error
+	err := f.scan(ctx, 0, func(l *lane, b *csr.Block) {
+		rows := b.Rows()
+		l.val, l.bias = sized(l.val, b.NNZ()), sized(l.bias, rows)
+		l.z, l.w = sized(l.z, rows*m.k), sized(l.w, rows*m.k)
+		l.low = sized(l.low, rank*rank)
+		clear(l.low)
+		for i := range rows {
+			l.bias[i] = l.split(m, b, i)
+			l.products(m)
+			l.solve(m, l.z[i*m.k:][:m.k])
+		}
+		if rank == 0 || rows == 0 {
+			return
+		}
+		z := mat.NewDense(rows, m.k, l.z[:rows*m.k])
+		u := mat.NewDense(rows, rank, l.w[:rows*rank])
+		u.Mul(z, turn)
+		panel.AddCross(blas64.General{Rows: rank, Cols: rank, Stride: rank, Data: l.low}, u.RawMatrix(), u.RawMatrix())
+	}, func(l *lane, b *csr.Block) {
+		for i, v := range l.low {
+			gram[i] += v
+		}
+		if failed != nil || b.Rows() == 0 {
+			return
+		}
+		u := &mat.Dense{}
+		if rank > 0 {
+			u = mat.NewDense(b.Rows(), rank, l.w[:b.Rows()*rank])
+		}
+		failed = left(b.FirstRow, u, l.bias)
+	})
+	for i := range rank {
+		gram[i*rank+i]--
+	}
+	for _, v := range gram {
+		r.Orthogonality = max(r.Orthogonality, math.Abs(v))
+	}
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// bound computes how far F can be from the least of any rank: a dual feasible point is the residual, times at most λ/σ₁
+// (Mazumder, Hastie, Tibshirani, 2010, section 4; Fazel, Hindi, Boyd, ACC 2001).
+func (f *fit) bound(ctx context.Context, m *model, r *Factors) error {
+	inner := r.Dual
+	if r.norm2 > 0 {
+		src := &residual{Source: f.src, m: m, norm: math.Sqrt(r.norm2)}
+		o := f.Stream
+		o.Width = 4
+		o.Rank = 1
+		o.Reserve += f.held() + solver.RunFootprint(lanczos.Krylov{}, int(f.src.Cols()), 1)
+		a, err := stream.NewFrom(src, o)
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		res, err := solver.SVD(ctx, a, solver.Settings{Rank: 1, Method: lanczos.Krylov{}, Tol: 1e-3, Seed: f.Seed, Workers: o.Workers})
+		if err != nil {
+			return err
+		}
+		if res.Status == solver.Cancelled {
+			return context.Cause(ctx)
+		}
+		r.Residual = res.Sigma[0]
+		r.ResidualBound = max(res.Sigma[0]*(1+res.Residuals[0]), res.Outside.Bound)
+	}
+	by := 1.0
+	if r.ResidualBound > m.lambda {
+		by = m.lambda / r.ResidualBound
+	}
+	r.Dual = by*inner - by*by/2*r.norm2
+	r.Gap = share(r.F-r.Dual, r.F)
+	return nil
+}

@@ -1,0 +1,215 @@
+package complete
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Options of Fit. The zero value of every field but Rank is usable.
+type Options struct {
+	Rank    int     // k, from 1 to the shorter side
+	Lambda  float64 // λ > 0; 0: chosen by the error on entries held out
+	Biases  bool    // b_i and c_j are part of the model; otherwise only μ
+	Damping float64 // D ≥ 0 of the biases; 0: DefaultDamping
+	Holdout float64 // share of the entries that choose λ, below 1; 0: DefaultHoldout
+	Tol     float64 // F has been minimised when a round lowers it by less than Tol·F; 0: DefaultTol
+	Rounds  int     // most rounds of the fit with the final λ; 0: DefaultRounds
+	Seed    uint64
+
+	Stream stream.Options // Memory, Workers and Reserve: what the caller needs besides
+
+	Start *State             // go on from here; it must be of the same matrix and options
+	Round func(*State) error // is called after every round with what there is then: to show, to save
+}
+
+// Values of Options that are not given.
+const (
+	DefaultDamping = 5
+	DefaultHoldout = 0.05
+	DefaultTol     = 3e-5
+	DefaultRounds  = 500
+)
+
+// Steps of a path of λ.
+const (
+	pathRatio  = 0.8  // of a λ to the one before
+	pathTol    = 5e-4 // of the rounds at each
+	pathRounds = 6    // at each, at most
+	pathWorse  = 1    // λ in a row that are worse than the best end the path
+	topRounds  = 4    // that find the λ at which Z = 0
+)
+
+// Phase is what a State is at.
+type Phase uint8
+
+const (
+	Means Phase = iota // μ and the biases are being computed
+	Top                // the largest singular value of P_Ω(A), from which the path begins
+	Path               // down the path of λ, with entries held out
+	Final              // all entries, the final λ
+	Done
+)
+
+// String returns "means", "top", "path", "final" or "done".
+func (p Phase) String() string { return [...]string{"means", "top", "path", "final", "done"}[p] }
+
+// State is all that a fit keeps between two rounds.
+type State struct {
+	Phase  Phase
+	Full   bool    // Ω is all entries: nothing is held out
+	Rounds int     // in all
+	At     int     // rounds of this phase, or at this λ of the path
+	Lambda float64 // of the next round; the λ at which Z = 0 in Top
+	F      float64 // as the last round found it
+	RMSE   float64 // on Ω without what is held out, of the last round
+	Held   float64 // RMSE on what is held out; NaN if nothing is
+	Count  int64   // entries of Ω without what is held out
+
+	Mean    float64
+	Columns []float64 // c_j; nil without biases
+	V       *mat.Dense
+	D       []float64 // singular values of Z, descending; those of V's columns beyond the rank are 0
+
+	Best  Choice // of the path so far
+	Worse int    // λ since then
+}
+
+// Choice is the best of a path.
+type Choice struct {
+	Lambda, Held float64
+	V            *mat.Dense
+	D            []float64
+}
+
+// ErrDiverged is a fit whose numbers have left the range of a float64.
+var ErrDiverged = errors.New("complete: the numbers have left the range of a float64")
+
+// withDefaults fills in what is not given, and checks the rest.
+func (o Options) withDefaults(src stream.Source) (Options, error) {
+	if most := min(src.Rows(), src.Cols()); o.Rank < 1 || int64(o.Rank) > most {
+		return o, fmt.Errorf("complete: rank %d of a %d × %d matrix: give one from 1 to %d", o.Rank, src.Rows(), src.Cols(), most)
+	}
+	for _, f := range []struct {
+		name    string
+		v       *float64
+		without float64
+		most    float64
+	}{
+		{"λ", &o.Lambda, 0, math.MaxFloat64}, {"the damping", &o.Damping, DefaultDamping, math.MaxFloat64},
+		{"the share held out", &o.Holdout, DefaultHoldout, 0.9}, {"the tolerance", &o.Tol, DefaultTol, 1},
+	} {
+		if !(*f.v >= 0 && *f.v <= f.most) {
+			return o, fmt.Errorf("complete: %s is %v: give one from 0 to %v", f.name, *f.v, f.most)
+		}
+		if *f.v == 0 {
+			*f.v = f.without
+		}
+	}
+	if o.Rounds == 0 {
+		o.Rounds = DefaultRounds
+	}
+	if o.Round == nil {
+		o.Round = func(*State) error { return nil }
+	}
+	return o, nil
+}
+
+// Fit minimises F and returns the state at the end, in phase Done. A state that the Rounds did not suffice for is
+// in phase Final.
+func Fit(ctx context.Context, src stream.Source, o Options) (*State, error) {
+	o, err := o.withDefaults(src)
+	if err != nil {
+		return nil, err
+	}
+	s := o.Start
+	if s == nil {
+		s = newState(src, o)
+	}
+	if r, c := s.V.Dims(); int64(r) != src.Cols() || c != o.Rank {
+		return nil, fmt.Errorf("complete: the state is of a rank %d fit of %d columns, not %d of %d", c, r, o.Rank, src.Cols())
+	}
+	f := &fit{Options: o, src: src, State: s}
+	for s.Phase != Done && (s.Phase != Final || s.At < o.Rounds) {
+		if s.Phase == Means {
+			err = f.means(ctx)
+		} else {
+			err = f.round(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := o.Round(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// fit is a Fit under way.
+type fit struct {
+	Options
+	*State
+	src stream.Source
+}
+
+func newState(src stream.Source, o Options) *State {
+	n := int(src.Cols())
+	s := &State{Full: o.Lambda > 0, Lambda: o.Lambda, F: math.Inf(1), V: mat.NewDense(n, o.Rank, nil), D: make([]float64, o.Rank), Held: math.NaN()}
+	s.Best.Held = math.Inf(1)
+	random := rand.New(rand.NewPCG(o.Seed, 0))
+	x := s.V.RawMatrix().Data
+	for i := range x {
+		x[i] = random.NormFloat64()
+	}
+	orthonormalise(s.V)
+	if o.Biases {
+		s.Columns = make([]float64, n)
+	}
+	return s
+}
+
+// begin starts a phase.
+func (f *fit) begin(p Phase) { f.Phase, f.At, f.F = p, 0, math.Inf(1) }
+
+// next decides what follows on a round in which the largest singular value of B was top and F fell by the share fell.
+func (f *fit) next(top, fell float64) {
+	f.At++
+	f.State.Rounds++
+	switch f.Phase {
+	case Top:
+		f.State.Lambda = top
+		if f.At == topRounds {
+			f.begin(Path)
+			f.State.Lambda *= pathRatio
+		}
+	case Path:
+		if fell > pathTol && f.At < pathRounds {
+			return
+		}
+		f.At, f.F = 0, math.Inf(1)
+		f.Worse++
+		if f.Held < f.Best.Held {
+			f.Worse = 0
+			f.Best = Choice{f.State.Lambda, f.Held, mat.DenseCopyOf(f.V), append([]float64(nil), f.D...)}
+		}
+		if f.Worse == pathWorse || f.State.Lambda < 1e-6*f.Best.Lambda {
+			f.V, f.D = f.Best.V, f.Best.D
+			f.Best.V, f.Best.D = nil, nil
+			f.State.Lambda, f.Full = f.Best.Lambda, true
+			f.begin(Means)
+			return
+		}
+		f.State.Lambda *= pathRatio
+	case Final:
+		if fell < f.Tol {
+			f.Phase = Done
+		}
+	}
+}

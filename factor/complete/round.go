@@ -1,0 +1,175 @@
+package complete
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"runtime"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// model is that of the state.
+func (f *fit) model() *model {
+	s := f.State
+	m := &model{
+		k: f.Rank, lambda: s.Lambda, v: s.V.RawMatrix(), d: s.D, root: make([]float64, f.Rank),
+		mean: s.Mean, columns: s.Columns, damping: f.Damping, heldSeed: f.Seed,
+	}
+	for i, d := range s.D {
+		m.root[i] = math.Sqrt(d)
+		if d > 0 {
+			m.rank = i + 1
+		}
+	}
+	if !s.Full {
+		m.heldOut = uint64(f.Holdout * (1 << 63) * 2)
+	}
+	return m
+}
+
+// scan reads the matrix once: compute on any worker, add in the order of the rows.
+func (f *fit) scan(ctx context.Context, reserve int64, compute, add func(l *lane, b *csr.Block)) error {
+	o := f.Stream
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	k, largest := int64(f.Rank), f.src.MaxBlock()
+	o.Width, o.Rank = 1, 1
+	o.Reserve += f.held() + reserve + int64(o.Workers)*8*(3*largest.NNZ+2*k*largest.Rows+4*k*k+gather*k)
+	lanes := make([]lane, o.Workers)
+	return stream.Scan(ctx, f.src, o, func(worker int, b *csr.Block) error {
+		compute(&lanes[worker], b)
+		return nil
+	}, func(worker int, b *csr.Block) error {
+		add(&lanes[worker], b)
+		return nil
+	})
+}
+
+// held is the bytes of a State: V, that of the best, and c.
+func (f *fit) held() int64 { return 8 * f.src.Cols() * (2*int64(f.Rank) + 1) }
+
+// round does one round: doc.go, "Rounds".
+func (f *fit) round(ctx context.Context) error {
+	k, n := f.Rank, int(f.src.Cols())
+	m := f.model()
+	var all sums
+	all.low, all.gwv = make([]float64, k*k), make([]float64, k*k)
+	sum := mat.NewDense(n, k, nil) // BᵀW
+	raw := sum.RawMatrix()
+	err := f.scan(ctx, 3*8*int64(n)*int64(k), func(l *lane, b *csr.Block) { l.block(m, b) }, func(l *lane, b *csr.Block) {
+		all.add(&l.sums)
+		for i := range b.Rows() {
+			w := blas64.Vector{N: k, Inc: 1, Data: l.w[i*k:][:k]}
+			p := b.RowPtr[i]
+			for col := range b.Row(i) {
+				if e := l.val[p]; e != 0 {
+					blas64.Axpy(e, w, blas64.Vector{N: k, Inc: 1, Data: raw.Data[int(col)*raw.Stride:][:k]})
+				}
+				p++
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	norm := 0.0
+	for _, d := range f.D {
+		norm += d
+	}
+	now := all.squares/2 + f.State.Lambda/2*(all.ridge+norm)
+	if math.IsNaN(now) || math.IsInf(now, 0) {
+		return ErrDiverged
+	}
+	var low mat.Dense
+	low.Mul(f.V, mat.NewDense(k, k, all.low))
+	sum.Add(sum, &low)
+	next, sigma := rightVectors(sum, mat.NewSymDense(k, all.gwv))
+	f.V = next
+	for i, s := range sigma {
+		f.D[i] = max(0, s-f.State.Lambda)
+	}
+	if f.Phase == Top {
+		clear(f.D)
+	}
+	fell := math.Inf(1)
+	if f.At > 0 {
+		fell = (f.F - now) / now
+	}
+	f.F, f.Count, f.RMSE, f.Held = now, all.in, math.Sqrt(share(all.squares, float64(all.in))), math.NaN()
+	if all.out > 0 {
+		f.Held = math.Sqrt(all.held / float64(all.out))
+	}
+	f.next(sigma[0], fell)
+	return nil
+}
+
+func (s *sums) add(t *sums) {
+	s.squares += t.squares
+	s.inner += t.inner
+	s.ridge += t.ridge
+	s.held += t.held
+	s.in += t.in
+	s.out += t.out
+	for i, v := range t.low {
+		s.low[i] += v
+	}
+	for i, v := range t.gwv {
+		s.gwv[i] += v
+	}
+}
+
+// rightVectors returns the right singular vectors and the singular values of UᵀB, U an orthonormal basis of W, given BᵀW and WᵀW.
+func rightVectors(bw *mat.Dense, ww *mat.SymDense) (v *mat.Dense, sigma []float64) {
+	n, k := bw.Dims()
+	var eigen mat.EigenSym
+	if !eigen.Factorize(ww, true) {
+		return bw, make([]float64, k)
+	}
+	values := eigen.Values(nil)
+	var basis mat.Dense
+	eigen.VectorsTo(&basis)
+	for j, λ := range values { // U = W·basis, of the directions that W has
+		by := 0.0
+		if λ > 1e-13*values[k-1] {
+			by = 1 / math.Sqrt(λ)
+		}
+		for i := range k {
+			basis.Set(i, j, by*basis.At(i, j))
+		}
+	}
+	q := mat.NewDense(n, k, nil)
+	q.Mul(bw, &basis)
+	r := orthonormalise(q)
+	var svd mat.SVD
+	if !svd.Factorize(r, mat.SVDThin) {
+		return q, make([]float64, k)
+	}
+	var u mat.Dense
+	svd.UTo(&u)
+	v = mat.NewDense(n, k, nil)
+	v.Mul(q, &u)
+	return v, svd.Values(nil)
+}
+
+// orthonormalise replaces x (n×k, n ≥ k) by Q of x = Q·R, and returns R.
+func orthonormalise(x *mat.Dense) *mat.Dense {
+	raw := x.RawMatrix()
+	k := raw.Cols
+	tau, size := make([]float64, k), make([]float64, 1)
+	lapack64.Geqrf(raw, tau, size, -1)
+	work := make([]float64, int(size[0]))
+	lapack64.Geqrf(raw, tau, work, len(work))
+	r := mat.NewDense(k, k, nil)
+	for i := range k {
+		copy(r.RawRowView(i)[i:], x.RawRowView(i)[i:])
+	}
+	lapack64.Orgqr(raw, tau, size, -1)
+	work = make([]float64, int(size[0]))
+	lapack64.Orgqr(raw, tau, work, len(work))
+	return r
+}

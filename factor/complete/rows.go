@@ -1,0 +1,210 @@
+package complete
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/mix"
+	"github.com/gdsvd/gdsvd/internal/panel"
+)
+
+// model is what rows are predicted with.
+type model struct {
+	k, rank  int // columns of V, and those whose singular value is not 0
+	lambda   float64
+	v        blas64.General // V
+	d        []float64      // singular values of Z
+	root     []float64      // √d
+	mean     float64
+	columns  []float64 // c_j, nil without biases
+	damping  float64
+	heldOut  uint64 // entries whose hash is below are held out
+	heldSeed uint64
+}
+
+// held tells whether an entry is held out.
+func (m *model) held(row int64, col uint32) bool {
+	return m.heldOut > 0 && mix.Next(mix.Next(m.heldSeed^uint64(row))^uint64(col)) < m.heldOut
+}
+
+// gather is the rows of V that are multiplied at a time.
+const gather = 256
+
+// lane is what a worker has of the rows it is at.
+type lane struct {
+	val  []float64 // of the entries of a block: a_ij, then the residual of those in Ω, 0 of those held out
+	z, w []float64 // rows of Z̃ and W
+	bias []float64 // b_i
+
+	cols []uint32  // of Ω in the row
+	r    []float64 // a_ij − μ − b_i − c_j of them
+	at   []int     // where they are in val
+	x    []float64 // rows of V of Ω
+	g    []float64 // V_ΩᵀV_Ω
+	c    []float64 // D½·g·D½ + λ, and its Cholesky factor
+	y    []float64 // V_Ωᵀr
+
+	sums
+}
+
+// sums are of the rows of a block, or of all.
+type sums struct {
+	squares  float64   // Σ residual² on Ω
+	inner    float64   // Σ residual·(a_ij − μ − b_i − c_j) on Ω
+	ridge    float64   // Σ |a_i|² of Z = A·Cᵀ, C = V·D½
+	held     float64   // Σ residual² on what is held out
+	in, out  int64     // entries of both
+	low, gwv []float64 // Z̃ᵀW and WᵀW
+}
+
+// block predicts the rows of a block.
+func (l *lane) block(m *model, b *csr.Block) {
+	rows, k := b.Rows(), m.k
+	l.val = sized(l.val, b.NNZ())
+	l.z, l.w = sized(l.z, rows*k), sized(l.w, rows*k)
+	l.low, l.gwv = sized(l.low, k*k), sized(l.gwv, k*k)
+	clear(l.low)
+	clear(l.gwv)
+	l.squares, l.inner, l.ridge, l.held, l.in, l.out = 0, 0, 0, 0, 0, 0
+	for i := range rows {
+		l.row(m, b, i)
+	}
+	if rows > 0 {
+		w := blas64.General{Rows: rows, Cols: k, Stride: k, Data: l.w}
+		panel.AddCross(blas64.General{Rows: k, Cols: k, Stride: k, Data: l.low}, blas64.General{Rows: rows, Cols: k, Stride: k, Data: l.z}, w)
+		panel.AddCross(blas64.General{Rows: k, Cols: k, Stride: k, Data: l.gwv}, w, w)
+	}
+}
+
+// row predicts row i of the block.
+func (l *lane) row(m *model, b *csr.Block, i int) {
+	k := m.k
+	bias := l.split(m, b, i)
+	l.products(m)
+	z, w := l.z[i*k:][:k], l.w[i*k:][:k]
+	l.solve(m, z)
+	copy(w, l.y) // V_Ωᵀ(r − V_Ω·z) + z
+	for s := range k {
+		w[s] += z[s] - dot(l.g[s*k:][:k], z)
+	}
+	for t, col := range l.cols {
+		e := l.r[t] - dot(m.v.Data[int(col)*m.v.Stride:][:k], z)
+		l.val[l.at[t]] = e
+		l.squares += e * e
+		l.inner += e * l.r[t]
+	}
+	l.in += int64(len(l.cols))
+	if m.heldOut == 0 {
+		return
+	}
+	p := int(b.RowPtr[i])
+	for col, a := range b.Row(i) {
+		if m.held(b.FirstRow+int64(i), col) {
+			e := a - m.mean - bias - m.column(col) - dot(m.v.Data[int(col)*m.v.Stride:][:k], z)
+			l.held += e * e
+			l.out++
+			l.val[p] = 0
+		}
+		p++
+	}
+}
+
+// split lists what of row i is in Ω, without μ and biases, and returns b_i.
+func (l *lane) split(m *model, b *csr.Block, i int) (bias float64) {
+	l.cols, l.r, l.at = l.cols[:0], l.r[:0], l.at[:0]
+	p := int(b.RowPtr[i])
+	for col, a := range b.Row(i) {
+		if !m.held(b.FirstRow+int64(i), col) {
+			l.cols, l.at = append(l.cols, col), append(l.at, p)
+			l.r = append(l.r, a-m.mean-m.column(col))
+		}
+		p++
+	}
+	if m.columns == nil {
+		return 0
+	}
+	for _, r := range l.r {
+		bias += r
+	}
+	bias = share(bias, float64(len(l.r))+m.damping)
+	for t := range l.r {
+		l.r[t] -= bias
+	}
+	return bias
+}
+
+// products sets g = V_ΩᵀV_Ω and y = V_Ωᵀr.
+func (l *lane) products(m *model) {
+	k := m.k
+	l.g, l.y = sized(l.g, k*k), sized(l.y, k)
+	clear(l.g)
+	clear(l.y)
+	g := blas64.General{Rows: k, Cols: k, Stride: k, Data: l.g}
+	l.x = sized(l.x, min(gather, len(l.cols))*k)
+	for from := 0; from < len(l.cols); from += gather {
+		part := l.cols[from:min(len(l.cols), from+gather)]
+		for t, col := range part {
+			copy(l.x[t*k:][:k], m.v.Data[int(col)*m.v.Stride:][:k])
+		}
+		x := blas64.General{Rows: len(part), Cols: k, Stride: k, Data: l.x}
+		panel.AddCross(g, x, x)
+		panel.AddCross(blas64.General{Rows: 1, Cols: k, Stride: k, Data: l.y}, blas64.General{Rows: len(part), Cols: 1, Stride: 1, Data: l.r[from:]}, x)
+	}
+}
+
+// solve sets z = D½·(D½·g·D½ + λ)⁻¹·D½·y: the best of the row for the V there is.
+func (l *lane) solve(m *model, z []float64) {
+	clear(z)
+	n := m.rank
+	if n == 0 {
+		return
+	}
+	l.c = sized(l.c, n*n)
+	for s := range n {
+		for t := s; t < n; t++ {
+			l.c[s*n+t] = m.root[s] * l.g[s*m.k+t] * m.root[t]
+		}
+		l.c[s*n+s] += m.lambda
+		z[s] = m.root[s] * l.y[s]
+	}
+	t, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: l.c})
+	if !ok { // values that are no numbers: what is summed up shows it
+		z[0] = math.NaN()
+		return
+	}
+	lapack64.Potrs(t, blas64.General{Rows: n, Cols: 1, Stride: 1, Data: z[:n]})
+	for s := range n {
+		l.ridge += z[s] * z[s]
+		z[s] *= m.root[s]
+	}
+}
+
+func (m *model) column(j uint32) float64 {
+	if m.columns == nil {
+		return 0
+	}
+	return m.columns[j]
+}
+
+// share is a/b, or 0 of nothing.
+func share(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+func dot(a, b []float64) float64 {
+	return blas64.Dot(blas64.Vector{N: len(a), Inc: 1, Data: a}, blas64.Vector{N: len(b), Inc: 1, Data: b})
+}
+
+func sized(x []float64, n int) []float64 {
+	if cap(x) < n {
+		return make([]float64, n)
+	}
+	return x[:n]
+}
