@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -35,6 +37,11 @@ func TestTry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fa, err := s.Factors(t.Context(), train, Options{Rank: k, Lambda: s.Lambda, Biases: true, Damping: damp, Stream: stream.Options{Workers: 2}}, func(int64, *mat.Dense, []float64) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println(fa.Sigma, fa.Orthogonality, fa.Stationarity, fa.F, fa.RMSE, fa.Residual, fa.ResidualBound, fa.Dual, fa.Gap)
 	f := &fit{Options: Options{Rank: k, Damping: damp}, src: train, State: s}
 	m := f.model()
 	// predictions of test entries

@@ -1,6 +1,7 @@
 package complete
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -9,8 +10,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/panel"
-	"github.com/gdsvd/gdsvd/solver"
-	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -20,10 +19,13 @@ type Factors struct {
 	V     *mat.Dense // n×r
 	// Orthogonality is ‖UᵀU − I‖_max, measured on the rows of U as they were written.
 	Orthogonality float64
+	// Stationarity is max_i ‖Rᵀu_i − λ·v_i‖/λ, where R = P_Ω(A − μ − b − c − Z): 0 where no Z of the same rank
+	// near this one has a smaller F.
+	Stationarity float64
 	// F is that of Z, and RMSE its error on Ω.
 	F, RMSE float64
-	// Residual is σ₁ of P_Ω(A − μ − b − c − Z), which is at most the second number but for the probability of
-	// Outside in solver.Result. Where it is λ, no Z of any rank has a smaller F.
+	// Residual is an estimate of σ₁(R) from below, and ResidualBound a bound from above that a random start
+	// makes wrong with a probability of 1e-6. Where it is λ, no Z of any rank has a smaller F.
 	Residual, ResidualBound float64
 	// Dual is the value of the dual problem at the residual, scaled to be feasible: no Z of any rank has a
 	// smaller F than it. Gap is (F − Dual)/F.
@@ -129,8 +131,9 @@ func flip(v *mat.Dense, j int) {
 func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Factors, left func(first int64, u *mat.Dense, bias []float64) error) error {
 	rank := len(r.Sigma)
 	gram := make([]float64, rank*rank)
+	back := mat.NewDense(int(f.src.Cols()), max(rank, 1), nil) // RᵀU
 	var failed error
-	err := f.scan(ctx, 0, func(l *lane, b *csr.Block) {
+	err := f.scan(ctx, 8*f.src.Cols()*int64(rank), func(l *lane, b *csr.Block) {
 		rows := b.Rows()
 		l.val, l.bias = sized(l.val, b.NNZ()), sized(l.bias, rows)
 		l.z, l.w = sized(l.z, rows*m.k), sized(l.w, rows*m.k)
@@ -139,7 +142,11 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 		for i := range rows {
 			l.bias[i] = l.split(m, b, i)
 			l.products(m)
-			l.solve(m, l.z[i*m.k:][:m.k])
+			z := l.z[i*m.k:][:m.k]
+			l.solve(m, z)
+			for t, col := range l.cols {
+				l.val[l.at[t]] = l.r[t] - dot(m.v.Data[int(col)*m.v.Stride:][:m.k], z)
+			}
 		}
 		if rank == 0 || rows == 0 {
 			return
@@ -158,6 +165,7 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 		u := &mat.Dense{}
 		if rank > 0 {
 			u = mat.NewDense(b.Rows(), rank, l.w[:b.Rows()*rank])
+			l.scatter(back, b, rank)
 		}
 		failed = left(b.FirstRow, u, l.bias)
 	})
@@ -167,10 +175,15 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 	for _, v := range gram {
 		r.Orthogonality = max(r.Orthogonality, math.Abs(v))
 	}
-	if failed != nil {
-		return failed
+	for j := range rank {
+		square := 0.0
+		for i := range back.RawMatrix().Rows {
+			e := back.At(i, j) - m.lambda*r.V.At(i, j)
+			square += e * e
+		}
+		r.Stationarity = max(r.Stationarity, math.Sqrt(square)/m.lambda)
 	}
-	return err
+	return cmp.Or(failed, err)
 }
 
 // bound computes how far F can be from the least of any rank: a dual feasible point is the residual, times at most λ/σ₁
@@ -178,25 +191,17 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 func (f *fit) bound(ctx context.Context, m *model, r *Factors) error {
 	inner := r.Dual
 	if r.norm2 > 0 {
-		src := &residual{Source: f.src, m: m, norm: math.Sqrt(r.norm2)}
 		o := f.Stream
-		o.Width = 4
-		o.Rank = 1
-		o.Reserve += f.held() + solver.RunFootprint(lanczos.Krylov{}, int(f.src.Cols()), 1)
-		a, err := stream.NewFrom(src, o)
+		o.Width, o.Rank = 1, 1
+		o.Reserve += f.held() + 4*8*f.src.Cols()
+		a, err := stream.NewFrom(&residual{Source: f.src, m: m, norm: math.Sqrt(r.norm2)}, o)
 		if err != nil {
 			return err
 		}
 		defer a.Close()
-		res, err := solver.SVD(ctx, a, solver.Settings{Rank: 1, Method: lanczos.Krylov{}, Tol: 1e-3, Seed: f.Seed, Workers: o.Workers})
-		if err != nil {
+		if r.Residual, r.ResidualBound, err = norm(ctx, a, f.Seed); err != nil {
 			return err
 		}
-		if res.Status == solver.Cancelled {
-			return context.Cause(ctx)
-		}
-		r.Residual = res.Sigma[0]
-		r.ResidualBound = max(res.Sigma[0]*(1+res.Residuals[0]), res.Outside.Bound)
 	}
 	by := 1.0
 	if r.ResidualBound > m.lambda {

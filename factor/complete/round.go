@@ -60,19 +60,9 @@ func (f *fit) round(ctx context.Context) error {
 	var all sums
 	all.low, all.gwv = make([]float64, k*k), make([]float64, k*k)
 	sum := mat.NewDense(n, k, nil) // BᵀW
-	raw := sum.RawMatrix()
 	err := f.scan(ctx, 3*8*int64(n)*int64(k), func(l *lane, b *csr.Block) { l.block(m, b) }, func(l *lane, b *csr.Block) {
 		all.add(&l.sums)
-		for i := range b.Rows() {
-			w := blas64.Vector{N: k, Inc: 1, Data: l.w[i*k:][:k]}
-			p := b.RowPtr[i]
-			for col := range b.Row(i) {
-				if e := l.val[p]; e != 0 {
-					blas64.Axpy(e, w, blas64.Vector{N: k, Inc: 1, Data: raw.Data[int(col)*raw.Stride:][:k]})
-				}
-				p++
-			}
-		}
+		l.scatter(sum, b, k)
 	})
 	if err != nil {
 		return err
@@ -106,6 +96,21 @@ func (f *fit) round(ctx context.Context) error {
 	}
 	f.next(sigma[0], fell)
 	return nil
+}
+
+// scatter adds RᵀW to sum, R the residuals of a block and W its k-column rows in l.w.
+func (l *lane) scatter(sum *mat.Dense, b *csr.Block, k int) {
+	raw := sum.RawMatrix()
+	for i := range b.Rows() {
+		w := blas64.Vector{N: k, Inc: 1, Data: l.w[i*k:][:k]}
+		p := b.RowPtr[i]
+		for col := range b.Row(i) {
+			if e := l.val[p]; e != 0 {
+				blas64.Axpy(e, w, blas64.Vector{N: k, Inc: 1, Data: raw.Data[int(col)*raw.Stride:][:k]})
+			}
+			p++
+		}
+	}
 }
 
 func (s *sums) add(t *sums) {
