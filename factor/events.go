@@ -51,13 +51,20 @@ func (o *output) recall(name string, passes int) error {
 	}
 	d := json.NewDecoder(io.NewSectionReader(f, 0, size))
 	for {
-		var e event
-		if err := d.Decode(&e); err == io.EOF || err == nil && e.Pass > passes {
+		var line json.RawMessage
+		var e struct {
+			Pass int `json:"pass"`
+		}
+		err := d.Decode(&line)
+		if err == nil {
+			err = json.Unmarshal(line, &e)
+		}
+		if err == io.EOF || err == nil && e.Pass > passes {
 			return nil
 		} else if err != nil {
 			return damagedCheckpoint(name, "byte %d: %v", d.InputOffset(), err)
 		}
-		if err := o.lines.Encode(e); err != nil {
+		if err := o.lines.Encode(line); err != nil {
 			return err
 		}
 	}

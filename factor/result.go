@@ -98,10 +98,11 @@ type Result struct {
 	Settings      Settings      `json:"settings"`
 	Choice        *Choice       `json:"choice,omitempty"` // of --method auto
 	Store         StoreRef      `json:"store"`
-	View          *View         `json:"view,omitempty"`  // of the store, that the result is of; absent: the store itself
-	IDs           IDs           `json:"ids,omitzero"`    // of rows and columns
-	Files         []File        `json:"files,omitempty"` // the others of the directory
-	CRC           crc.Sum       `json:"crc"`             // of result.json; the last field
+	View          *View         `json:"view,omitempty"`       // of the store, that the result is of; absent: the store itself
+	Completion    *Completion   `json:"completion,omitempty"` // of the entries that are missing, by Complete; absent: of Run
+	IDs           IDs           `json:"ids,omitzero"`         // of rows and columns
+	Files         []File        `json:"files,omitempty"`      // the others of the directory
+	CRC           crc.Sum       `json:"crc"`                  // of result.json; the last field
 
 	dir string
 	fs  vfs.FS
@@ -199,8 +200,12 @@ type StoreRef struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// Matrix is the fingerprint of the matrix that the result is of: the store, or a view of it.
+// Matrix is the fingerprint of the matrix that the result is of: the store, a view of it, or, of a name of
+// its own, what completes it.
 func (r *Result) Matrix() string {
+	if r.Completion != nil {
+		return r.Store.Fingerprint + " completed"
+	}
 	if r.View != nil {
 		return r.View.Fingerprint
 	}
@@ -270,5 +275,5 @@ func ofResult(name string) bool {
 	case SigmaFile, leftFile, rightFile, eventsFile, ResultFile:
 		return true
 	}
-	return ofCheckpoint(name) || ofView(name) || ofNames(name)
+	return ofCheckpoint(name) || ofView(name) || ofNames(name) || ofCompletion(name)
 }

@@ -110,6 +110,24 @@ func (f *fit) rightFactor(ctx context.Context, m *model) (turn *mat.Dense, r *Fa
 	return turn, r, nil
 }
 
+// Orthogonality is ‖VᵀV − I‖_max.
+func Orthogonality(v *mat.Dense) (worst float64) {
+	var g mat.Dense
+	g.Mul(v.T(), v)
+	return offIdentity(g.RawMatrix().Data, g.RawMatrix().Cols)
+}
+
+// offIdentity is ‖G − I‖_max of a k×k G.
+func offIdentity(g []float64, k int) (worst float64) {
+	for i, v := range g {
+		if i%(k+1) == 0 {
+			v--
+		}
+		worst = max(worst, math.Abs(v))
+	}
+	return worst
+}
+
 // negative tells whether the entry of a column that is largest in magnitude, the first of several, is below 0.
 func negative(v *mat.Dense, j int) bool {
 	largest := 0.0
@@ -169,12 +187,7 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 		}
 		failed = left(b.FirstRow, u, l.bias)
 	})
-	for i := range rank {
-		gram[i*rank+i]--
-	}
-	for _, v := range gram {
-		r.Orthogonality = max(r.Orthogonality, math.Abs(v))
-	}
+	r.Orthogonality = offIdentity(gram, rank)
 	for j := range rank {
 		square := 0.0
 		for i := range back.RawMatrix().Rows {

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/complete"
+)
+
+func (a *app) completeCommand() *cobra.Command {
+	var o factor.CompleteOptions
+	lambda := "auto"
+	cmd := &cobra.Command{
+		Use:   "complete STORE -k K -o OUT",
+		Short: "Predict the entries that a store lacks, by a matrix of low rank",
+		Long: `complete fits a matrix Z of rank K at most to the stored entries, all others
+being missing instead of zero (soft-impute: least squares and λ times the sum of
+the singular values of Z), and writes its singular value decomposition to OUT.
+A missing entry is predicted as the mean, plus the biases of its row and its
+column with --biases, plus the entry of Z.
+
+With --lambda auto a twentieth of the entries is held out, λ goes down from where
+Z = 0 until the error on them rises, and all entries are fitted with the best.
+
+result.json has the objective and a bound below which no Z of any rank can get.` + "\n" + ui.ExitHelp,
+		Example: `  gdsvd complete ml-1m.csr -k 20 --biases -o ml-1m.complete
+  gdsvd complete ml-1m.csr -k 20 --biases --lambda 18 -o ml-1m.complete`,
+		Args:              oneArgument("STORE"),
+		ValidArgsFunction: directories,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if lambda != "auto" {
+				if _, err := fmt.Sscanf(lambda, "%g", &o.Lambda); err != nil || !(o.Lambda > 0) {
+					return ui.Usagef(cmd, "--lambda %s: want a number above 0, or auto", lambda)
+				}
+			}
+			switch {
+			case o.Rank < 1:
+				return ui.Usagef(cmd, "of what rank at most? give it with -k")
+			case o.Dir == "":
+				return ui.Usagef(cmd, "no OUT to write: give one with -o")
+			case !(o.Tol > 0 && o.Tol < 1):
+				return ui.Usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.Tol)
+			case !(o.Damping > 0):
+				return ui.Usagef(cmd, "--damping %v: want a number above 0", o.Damping)
+			case !(o.Holdout > 0 && o.Holdout <= 0.9):
+				return ui.Usagef(cmd, "--holdout %v: want a share from 0 to 0.9, 0 excluded", o.Holdout)
+			case o.Rounds < 1:
+				return ui.Usagef(cmd, "--max-rounds %d: want 1 or more", o.Rounds)
+			case o.Workers < 0:
+				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
+			case o.CheckpointEvery < 0:
+				return ui.Usagef(cmd, "--checkpoint-every %v: want a time, or 0 for never", o.CheckpointEvery)
+			case o.CheckpointEvery == 0:
+				o.CheckpointEvery = -1 // that of factor.Options for never
+			}
+			r, err := a.complete(cmd, args[0], o)
+			if r == nil {
+				return err
+			}
+			return errors.Join(err, a.printCompletion(r))
+		},
+	}
+	f := cmd.Flags()
+	f.IntVarP(&o.Rank, "rank", "k", 0, "largest rank `K` of Z")
+	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
+	f.StringVar(&lambda, "lambda", lambda, "weight of the sum of the singular values, or auto")
+	f.BoolVar(&o.Biases, "biases", false, "predict with a bias of each row and column besides")
+	f.Float64Var(&o.Damping, "damping", complete.DefaultDamping, "entries that a bias is shrunk by")
+	f.Float64Var(&o.Holdout, "holdout", complete.DefaultHoldout, "share of the entries that --lambda auto holds out")
+	f.Float64Var(&o.Tol, "tol", complete.DefaultTol, "end when a round lowers the objective by less than this share of it")
+	f.IntVar(&o.Rounds, "max-rounds", complete.DefaultRounds, "most rounds with the final λ")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of the random start vectors and of what is held out")
+	f.IntVar(&o.Workers, "workers", 0, "multiply with `N` threads (0: all processors); the result does not depend on it")
+	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within; auto takes 60 % of what is available")
+	f.BoolVar(&o.Replace, "force", false, "replace an existing OUT, in one step at the end")
+	f.BoolVar(&o.Resume, "resume", false, "go on from the checkpoint in OUT, with the bits of a run without a break")
+	f.DurationVar(&o.CheckpointEvery, "checkpoint-every", factor.DefaultCheckpointEvery, "save the run in OUT after so much time, between two rounds (0: never)")
+	return cmd
+}
+
+// complete fits a store and writes the result.
+func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions) (_ *factor.Result, err error) {
+	o.Memory = a.budget(o.Memory)
+	defer limitHeap(unplanned(o.Memory))()
+	store, err := a.openFor(cmd, path, o.Rank)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	a.display.Begin("complete")
+	defer a.display.End()
+	o.FS, o.Log, o.Writing = a.fsys, a.display.Logger(), a.writing
+	o.Round = func(s *complete.State) {
+		text := fmt.Sprintf("round %d, %v: λ %.4g, rmse %.4f", s.Rounds, s.Phase, s.Lambda, s.RMSE)
+		if s.Held > 0 {
+			text += fmt.Sprintf(", %.4f on entries held out", s.Held)
+		}
+		a.display.Update(ui.State{Text: text, Attrs: []slog.Attr{
+			slog.Int("round", s.Rounds), slog.String("phase", s.Phase.String()), slog.Float64("lambda", s.Lambda), slog.Float64("rmse", s.RMSE),
+		}})
+	}
+	return factor.Complete(cmd.Context(), store, o)
+}
+
+// printCompletion prints the result of complete.
+func (a *app) printCompletion(r *factor.Result) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	c := r.Completion
+	_, err := fmt.Fprintf(a.stdout, `%d × %d, %d entries; rank %d, λ %.4g, %d rounds, %.2f s
+rmse %.4f on the entries%s
+σ₁ %.6g … σ_%d %.6g; UᵀU − I %.1e, VᵀV − I %.1e
+objective %.6g, no matrix of any rank has less than %.6g (gap %.2g); stationary within %.2g
+written to %s
+`, r.Rows, r.Cols, r.NNZ, r.K, c.Lambda, c.Rounds, r.Seconds.Total, c.RMSE, heldOut(c), r.Sigma[0], r.K, r.Sigma[r.K-1],
+		r.Orthogonality.U, r.Orthogonality.V, c.Objective, c.Bound, c.Gap, c.Stationarity, r.Dir())
+	return err
+}
+
+func heldOut(c *factor.Completion) string {
+	if !c.Chosen {
+		return ""
+	}
+	return fmt.Sprintf(", %.4f on the %.3g %% that were held out to choose λ", c.HeldOut, 100*c.Holdout)
+}

@@ -1,0 +1,158 @@
+package complete
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
+)
+
+// ErrState is a saved state that is not what WriteTo wrote.
+var ErrState = errors.New("damaged state of a completion")
+
+// stateMagic begins a saved state: a line, then one of JSON (savedState), then the float64s it says, little-endian, and
+// the CRC-32C of all before.
+const stateMagic = "gdsvd-completion/1\n"
+
+// maxHeader bounds the line of JSON.
+const maxHeader = 1 << 16
+
+// savedState is the line of a saved state.
+type savedState struct {
+	Of      string `json:"of"` // what the state belongs to
+	N, K    int
+	Columns bool // c follows
+	Best    bool // the best V follows
+	Phase   Phase
+	Full    bool
+	Rounds  int
+	At      int
+	Worse   int
+	Count   int64
+}
+
+// floats are all float64s of a state, in the order of the file. The single ones are copied to one.
+func (s *State) floats(one []float64) [][]float64 {
+	all := [][]float64{one, s.D, s.V.RawMatrix().Data, s.Columns}
+	if s.Best.V != nil {
+		all = append(all, s.Best.D, s.Best.V.RawMatrix().Data)
+	}
+	return all
+}
+
+// singles are the single float64s of a state.
+func (s *State) singles() []*float64 {
+	return []*float64{&s.Lambda, &s.F, &s.RMSE, &s.Held, &s.Mean, &s.Best.Lambda, &s.Best.Held}
+}
+
+// Save writes the state, which belongs to what of names: a matrix and options.
+func (s *State) Save(w io.Writer, of string) error {
+	n, k := s.V.Dims()
+	head, err := json.Marshal(savedState{of, n, k, s.Columns != nil, s.Best.V != nil, s.Phase, s.Full, s.Rounds, s.At, s.Worse, s.Count})
+	if err != nil {
+		return err
+	}
+	sum := uint32(0)
+	write := func(b []byte) error {
+		sum = crc.Update(sum, b)
+		_, err := w.Write(b)
+		return err
+	}
+	if err := write(append([]byte(stateMagic), append(head, '\n')...)); err != nil {
+		return err
+	}
+	var one []float64
+	for _, x := range s.singles() {
+		one = append(one, *x)
+	}
+	const part = 8 << 10
+	b := make([]byte, 0, 8*part)
+	for _, x := range s.floats(one) {
+		for len(x) > 0 {
+			now := x[:min(part, len(x))]
+			x, b = x[len(now):], b[:0]
+			for _, v := range now {
+				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+			}
+			if err := write(b); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = w.Write(binary.LittleEndian.AppendUint32(nil, sum))
+	return err
+}
+
+// Load reads a state of size bytes that Save has written. of is what it belongs to.
+func Load(r io.ReaderAt, size int64) (s *State, of string, err error) {
+	damaged := func(format string, args ...any) (*State, string, error) {
+		return nil, "", fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrState)
+	}
+	start := make([]byte, min(size, int64(len(stateMagic))+maxHeader))
+	if _, err := r.ReadAt(start, 0); err != nil && err != io.EOF {
+		return nil, "", err
+	}
+	text, ok := bytes.CutPrefix(start, []byte(stateMagic))
+	end := bytes.IndexByte(text, '\n')
+	var h savedState
+	if !ok || end < 0 || json.Unmarshal(text[:end], &h) != nil {
+		return damaged("byte 0: it does not begin as a state does")
+	}
+	if h.N < 1 || h.K < 1 || h.K > h.N || h.Phase > Done || h.At < 0 || h.Rounds < h.At || int64(h.N) > size/int64(h.K)/8 {
+		return damaged("byte %d: %d × %d vectors in phase %d", len(stateMagic), h.N, h.K, h.Phase)
+	}
+	s = &State{Phase: h.Phase, Full: h.Full, Rounds: h.Rounds, At: h.At, Worse: h.Worse, Count: h.Count}
+	off := int64(len(stateMagic) + end + 1)
+	n := int64(h.N) * int64(h.K)
+	want := int64(len(s.singles())+h.K) + n
+	if h.Columns {
+		want += int64(h.N)
+	}
+	if h.Best {
+		want += n + int64(h.K)
+	}
+	if size != off+8*want+4 {
+		return damaged("byte %d: the file ends at byte %d, its numbers at %d", off, size, off+8*want)
+	}
+	s.D, s.V = make([]float64, h.K), mat.NewDense(h.N, h.K, nil)
+	if h.Columns {
+		s.Columns = make([]float64, h.N)
+	}
+	if h.Best {
+		s.Best.D, s.Best.V = make([]float64, h.K), mat.NewDense(h.N, h.K, nil)
+	}
+	one := make([]float64, len(s.singles()))
+	sum := crc.Of(start[:off])
+	b := make([]byte, 64<<10)
+	for _, x := range s.floats(one) {
+		for len(x) > 0 {
+			now := b[:min(len(b), 8*len(x))]
+			if _, err := r.ReadAt(now, off); err != nil {
+				return nil, "", err
+			}
+			sum = crc.Update(sum, now)
+			off += int64(len(now))
+			for i := range len(now) / 8 {
+				x[i] = math.Float64frombits(binary.LittleEndian.Uint64(now[8*i:]))
+			}
+			x = x[len(now)/8:]
+		}
+	}
+	if _, err := r.ReadAt(b[:4], off); err != nil {
+		return nil, "", err
+	}
+	if binary.LittleEndian.Uint32(b) != sum {
+		return damaged("byte %d: the checksum is %08x, that of the bytes before %08x", off, binary.LittleEndian.Uint32(b), sum)
+	}
+	for i, x := range s.singles() {
+		*x = one[i]
+	}
+	return s, h.Of, nil
+}

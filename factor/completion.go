@@ -1,0 +1,310 @@
+package factor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/complete"
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// CompleteOptions of Complete. Fields of the same names are those of complete.Options and of Options.
+type CompleteOptions struct {
+	Dir     string // the result directory to write
+	Rank    int
+	Lambda  float64
+	Biases  bool
+	Damping float64
+	Holdout float64
+	Tol     float64
+	Rounds  int
+	Seed    uint64
+	Workers int
+	Memory  int64
+	Replace bool
+	Resume  bool
+
+	CheckpointEvery time.Duration
+
+	FS      vfs.FS
+	Log     *slog.Logger
+	Round   func(*complete.State)                // is called after every round
+	Writing func(what string, done, total int64) // as in Options
+}
+
+// Completion is what a result says of the fit that its U·Σ·Vᵀ is the Z of (package complete).
+// A missing entry is predicted as Mean + the biases of its row and column + the one of Z.
+type Completion struct {
+	Lambda        Number `json:"lambda"`
+	Chosen        bool   `json:"chosen"` // λ was chosen by the error on entries held out
+	HeldOut       Number `json:"held_out_rmse"`
+	Holdout       Number `json:"holdout"` // share of the entries held out for that
+	Biases        bool   `json:"biases"`
+	Damping       Number `json:"damping"`
+	Mean          Number `json:"mean"`
+	Rounds        int    `json:"rounds"`
+	RMSE          Number `json:"rmse"`      // on all entries
+	Objective     Number `json:"objective"` // F
+	Bound         Number `json:"bound"`     // no Z of any rank has a smaller F
+	Gap           Number `json:"gap"`       // (F − bound)/F
+	Stationarity  Number `json:"stationarity"`
+	Residual      Number `json:"residual"`       // σ₁ of the residual on the stored entries
+	ResidualBound Number `json:"residual_bound"` // it is at most this
+}
+
+// Files of the biases of a completion.
+const (
+	rowBiasFile = "row-biases.npy"
+	colBiasFile = "col-biases.npy"
+)
+
+// ofCompletion tells whether a file of OUT has biases.
+func ofCompletion(name string) bool { return name == rowBiasFile || name == colBiasFile }
+
+// RowBiases and ColBiases are those of a completion, nil without.
+func (r *Result) RowBiases(ctx context.Context) ([]float64, error) {
+	return r.biases(ctx, rowBiasFile, r.Rows)
+}
+
+// ColBiases is RowBiases for the columns.
+func (r *Result) ColBiases(ctx context.Context) ([]float64, error) {
+	return r.biases(ctx, colBiasFile, r.Cols)
+}
+
+func (r *Result) biases(ctx context.Context, name string, n int64) (b []float64, err error) {
+	if r.Completion == nil || !r.Completion.Biases {
+		return nil, nil
+	}
+	m, err := npy.Open(r.fs, filepath.Join(r.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	if m.Rows != n || m.Dims != 1 {
+		return nil, damagedResult(m.Name(), "it is %s, not %d numbers", m.Shape(), n)
+	}
+	b = make([]float64, n)
+	return b, m.Each(ctx, 1, func(i int64, row []float64) { b[i] = row[0] })
+}
+
+// completion is a Complete under way.
+type completion struct {
+	*task
+	fit  complete.Options
+	of   string // what a checkpoint belongs to
+	out  *output
+	keep *checkpoints
+}
+
+// Complete fits a matrix of low rank to the stored entries of a store, all others being missing, and writes its
+// singular value decomposition to the directory o.Dir: package complete has the formulas. A run that is cancelled leaves
+// a checkpoint to go on from.
+func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Result, err error) {
+	began := time.Now()
+	c := &completion{task: &task{Options: Options{
+		Rank: o.Rank, Dir: o.Dir, Replace: o.Replace, Resume: o.Resume, Seed: o.Seed, Workers: o.Workers, Memory: o.Memory,
+		CheckpointEvery: o.CheckpointEvery, FS: o.FS, Log: o.Log, Writing: o.Writing,
+	}.withDefaults(), store: store}}
+	if o.Dir == "" {
+		return nil, errors.New("a completion needs a directory for its result")
+	}
+	c.Dir = filepath.Clean(c.Dir)
+	before, err := inspectOut(c.FS, c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.mayBegin(before); err != nil {
+		return nil, err
+	}
+	c.fit = complete.Options{
+		Rank: o.Rank, Lambda: o.Lambda, Biases: o.Biases, Damping: cmp.Or(o.Damping, complete.DefaultDamping),
+		Holdout: cmp.Or(o.Holdout, complete.DefaultHoldout), Tol: cmp.Or(o.Tol, complete.DefaultTol), Rounds: o.Rounds, Seed: o.Seed,
+		Stream: stream.Options{Memory: c.Memory, Workers: c.Workers},
+	}
+	if o.Biases {
+		c.fit.Stream.Reserve = 8 * store.Rows()
+	}
+	c.of = fmt.Sprintf("%s k=%d λ=%v biases=%t damping=%v holdout=%v tol=%v seed=%d", store.Fingerprint(), o.Rank, o.Lambda, o.Biases, c.fit.Damping, c.fit.Holdout, c.fit.Tol, o.Seed)
+	c.Vectors = None // U is made when the rank is known
+	if c.out, err = newOutput(c.task, before); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.out.abort()) }()
+	c.keep = &checkpoints{task: c.task, out: c.out, last: time.Now(), saved: c.Resume && before.checkpoint}
+	if c.Resume && before.checkpoint {
+		if c.fit.Start, err = c.load(); err != nil {
+			return nil, err
+		}
+		c.Log.Info("going on", "round", c.fit.Start.Rounds)
+	}
+	var last *complete.State
+	c.fit.Round = func(s *complete.State) error {
+		last = s
+		if err := c.round(s); err != nil {
+			return err
+		}
+		if o.Round != nil {
+			o.Round(s)
+		}
+		return nil
+	}
+	s, err := complete.Fit(ctx, store, c.fit)
+	if err != nil {
+		return nil, c.interrupted(ctx, last, err)
+	}
+	r, err := c.write(ctx, s, began)
+	if err != nil {
+		return nil, c.interrupted(ctx, last, err)
+	}
+	if r.Status != solver.Converged.String() {
+		return r, told(ErrNotConverged, "F still fell by more than %v of itself after %d rounds; the result is in %s", c.fit.Tol, s.Rounds, c.Dir)
+	}
+	return r, nil
+}
+
+// round records a round, and saves it if it is time.
+func (c *completion) round(s *complete.State) error {
+	if err := c.out.lines.Encode(struct {
+		Phase   string `json:"phase"`
+		Pass    int    `json:"pass"`
+		Lambda  Number `json:"lambda"`
+		F       Number `json:"objective"`
+		RMSE    Number `json:"rmse"`
+		HeldOut Number `json:"held_out_rmse"`
+	}{s.Phase.String(), s.Rounds, Number(s.Lambda), Number(s.F), Number(s.RMSE), Number(s.Held)}); err != nil {
+		return err
+	}
+	if c.CheckpointEvery > 0 && c.keep.Due(solver.Stats{}) {
+		return c.save(s)
+	}
+	return nil
+}
+
+func (c *completion) save(s *complete.State) error {
+	return c.keep.Save(func(w io.Writer) error { return s.Save(w, c.of) })
+}
+
+// load reads the checkpoint in OUT.
+func (c *completion) load() (_ *complete.State, err error) {
+	name := filepath.Join(c.Dir, checkpointFile)
+	f, err := c.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	s, of, err := complete.Load(f, info.Size())
+	switch {
+	case errors.Is(err, complete.ErrState):
+		return nil, damagedCheckpoint(name, "%v (%v begins anew)", err, Option("Replace"))
+	case err != nil:
+		return nil, err
+	case of != c.of:
+		return nil, told(nil, "%s is of another run: %s, this one is %s (%v begins anew)", name, of, c.of, Option("Replace"))
+	}
+	err = c.out.recall(filepath.Join(c.Dir, checkpointEvents), s.Rounds)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.Log.Warn("the run goes on; "+eventsFile+" will lack rounds before this", "error", err)
+	}
+	return s, nil
+}
+
+// interrupted saves what a cancelled run has, and is its error.
+func (c *completion) interrupted(ctx context.Context, s *complete.State, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	if s == nil {
+		return told(context.Canceled, "interrupted before the first round; nothing is written")
+	}
+	if c.CheckpointEvery > 0 {
+		if err := c.save(s); err != nil {
+			return err
+		}
+	}
+	if !c.keep.saved {
+		return told(context.Canceled, "interrupted after %d rounds; nothing is written", s.Rounds)
+	}
+	return told(context.Canceled, "interrupted after %d rounds; a checkpoint is in %s: %v goes on from there", s.Rounds, c.Dir, Option("Resume"))
+}
+
+// write writes U, the biases of the long side and the names.
+func (c *completion) write(ctx context.Context, s *complete.State, began time.Time) (r *Result, err error) {
+	c.Vectors = Both
+	longBias, shortBias := Orient(c.store, rowBiasFile, colBiasFile)
+	var long []float64
+	factors, err := s.Factors(ctx, c.store, c.fit, func(first int64, u *mat.Dense, bias []float64) error {
+		if _, k := u.Dims(); c.out.long == nil && k > 0 {
+			if c.out.long, err = npy.Create(c.FS, c.out.path(c.out.longFile), c.store.Rows(), int64(k)); err != nil {
+				return err
+			}
+		}
+		if c.fit.Biases {
+			long = append(long, bias...)
+		}
+		if c.out.long == nil {
+			return nil
+		}
+		return c.out.long.WriteRows(first, u)
+	})
+	if err != nil {
+		return nil, err
+	}
+	k := len(factors.Sigma)
+	if k == 0 {
+		return nil, told(nil, "λ = %v is so large that Z = 0: give a smaller %v; the largest singular value of the entries less their biases is %v", s.Lambda, Option("Lambda"), factors.Residual)
+	}
+	c.out.keepLong, c.out.keepShort = true, true
+	if c.fit.Biases {
+		for name, b := range map[string][]float64{longBias: long, shortBias: s.Columns} {
+			f := File{Name: name}
+			if err := f.of(npy.WriteVector(c.FS, c.out.path(name), b)); err != nil {
+				return nil, err
+			}
+			c.out.files = append(c.out.files, f)
+		}
+	}
+	res := &solver.Result{Sigma: factors.Sigma, Right: factors.V, Certified: true}
+	r = &Result{
+		Format: resultFormat, NNZ: c.store.NNZ(), K: k, Method: "soft-impute", Status: solver.Converged.String(), Certified: true,
+		Converged: k, Rank: k, Sigma: numbers(factors.Sigma), Clusters: [][2]int{}, Passes: s.Rounds, PeakRSS: memory.PeakRSS(), Seed: c.Seed,
+		Settings: Settings{Method: "soft-impute", Tol: c.fit.Tol, Vectors: Both.String(), Workers: c.Workers, Memory: c.Memory},
+		Store:    StoreRef{Path: c.store.Path(), Fingerprint: c.store.Fingerprint()},
+		dir:      c.Dir, fs: c.FS,
+		Completion: &Completion{
+			Lambda: Number(s.Lambda), Chosen: c.fit.Lambda == 0, HeldOut: Number(s.Best.Held), Holdout: Number(c.fit.Holdout), Biases: c.fit.Biases,
+			Damping: Number(c.fit.Damping), Mean: Number(s.Mean), Rounds: s.Rounds, RMSE: Number(factors.RMSE), Objective: Number(factors.F),
+			Bound: Number(factors.Dual), Gap: Number(factors.Gap), Stationarity: Number(factors.Stationarity),
+			Residual: Number(factors.Residual), ResidualBound: Number(factors.ResidualBound),
+		},
+	}
+	if s.Phase != complete.Done {
+		r.Status = solver.PassLimit.String()
+	}
+	r.Rows, r.Cols = Dims(c.store)
+	r.Seconds.Total = time.Since(began).Seconds()
+	r.Orthogonality.U, r.Orthogonality.V = Orient(c.store, Number(factors.Orthogonality), Number(complete.Orthogonality(factors.V)))
+	if r.IDs, err = c.out.writeNames(ctx, c.task); err != nil {
+		return nil, err
+	}
+	act := c.writing("writing the result")
+	defer act.end()
+	return r, c.out.commit(res, r, act)
+}
