@@ -1,0 +1,462 @@
+package complete
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// sample is an N×n matrix of rank r plus noise, of which a share of the entries is seen.
+func sample(seed uint64, rows, n, r int, noise, seen float64) (full *mat.Dense, entries [][]csrtest.Entry) {
+	random := rand.New(rand.NewPCG(seed, 7))
+	normal := func(r, c int) *mat.Dense {
+		m := mat.NewDense(r, c, nil)
+		for i := range m.RawMatrix().Data {
+			m.RawMatrix().Data[i] = random.NormFloat64()
+		}
+		return m
+	}
+	full = mat.NewDense(rows, n, nil)
+	full.Mul(normal(rows, r), normal(r, n))
+	entries = make([][]csrtest.Entry, rows)
+	for i := range rows {
+		level := random.NormFloat64()
+		for j := range n {
+			full.Set(i, j, full.At(i, j)+3+level+float64(j%5))
+			if random.Float64() < seen {
+				entries[i] = append(entries[i], csrtest.Entry{Col: uint32(j), Val: full.At(i, j) + noise*random.NormFloat64()})
+			}
+		}
+	}
+	return full, entries
+}
+
+// dense is what F is of, without μ and the biases of the state, and where it is known.
+func dense(s *State, o Options, n int, entries [][]csrtest.Entry) (a *mat.Dense, known [][]bool) {
+	a = mat.NewDense(len(entries), n, nil)
+	known = make([][]bool, len(entries))
+	for i, row := range entries {
+		known[i] = make([]bool, n)
+		bias := 0.0
+		if o.Biases {
+			for _, e := range row {
+				bias += e.Val - s.Mean - s.Columns[e.Col]
+			}
+			bias /= max(1, float64(len(row))+o.Damping)
+		}
+		for _, e := range row {
+			v := e.Val - s.Mean - bias
+			if o.Biases {
+				v -= s.Columns[e.Col]
+			}
+			a.Set(i, int(e.Col), v)
+			known[i][e.Col] = true
+		}
+	}
+	return a, known
+}
+
+// naive minimises F by soft-impute as it is printed, with dense SVDs of any rank.
+func naive(a *mat.Dense, known [][]bool, lambda float64, rounds int) (z *mat.Dense, f float64) {
+	rows, n := a.Dims()
+	z = mat.NewDense(rows, n, nil)
+	b := mat.NewDense(rows, n, nil)
+	for range rounds {
+		for i := range rows {
+			for j := range n {
+				if known[i][j] {
+					b.Set(i, j, a.At(i, j))
+				} else {
+					b.Set(i, j, z.At(i, j))
+				}
+			}
+		}
+		var svd mat.SVD
+		svd.Factorize(b, mat.SVDThin)
+		var u, v mat.Dense
+		svd.UTo(&u)
+		svd.VTo(&v)
+		f = 0
+		d := svd.Values(nil)
+		for i, s := range d {
+			d[i] = max(0, s-lambda)
+			f += lambda * d[i]
+		}
+		z.Product(&u, mat.NewDiagDense(len(d), d), v.T())
+	}
+	for i := range rows {
+		for j := range n {
+			if known[i][j] {
+				e := a.At(i, j) - z.At(i, j)
+				f += e * e / 2
+			}
+		}
+	}
+	return z, f
+}
+
+// factorised runs a fit and forms its Z.
+func factorised(t *testing.T, src stream.Source, o Options) (*State, *Factors, *mat.Dense, []float64) {
+	t.Helper()
+	s, err := Fit(t.Context(), src, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var u []float64
+	var biases []float64
+	f, err := s.Factors(t.Context(), src, o, func(first int64, rows *mat.Dense, bias []float64) error {
+		if int(first) != len(biases) {
+			t.Fatalf("rows from %d after %d", first, len(biases))
+		}
+		biases = append(biases, bias...)
+		if r, _ := rows.Dims(); r > 0 {
+			for i := range r {
+				u = append(u, rows.RawRowView(i)...)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := mat.NewDense(int(src.Rows()), int(src.Cols()), nil)
+	if k := len(f.Sigma); k > 0 {
+		left := mat.NewDense(int(src.Rows()), k, u)
+		if e := Orthogonality(left); math.Abs(e-f.Orthogonality) > 1e-13 || e > 1e-10 {
+			t.Errorf("UᵀU − I is %v, not %v", e, f.Orthogonality)
+		}
+		if e := Orthogonality(f.V); e > 1e-10 {
+			t.Errorf("VᵀV − I is %v", e)
+		}
+		z.Product(left, mat.NewDiagDense(k, f.Sigma), f.V.T())
+	}
+	return s, f, z, biases
+}
+
+// With no limit on the rank the problem is convex: the fit finds the least F, and the bound proves it.
+func TestMinimum(t *testing.T) {
+	for _, c := range []struct {
+		rows, n int
+		biases  bool
+		lambda  float64
+		seen    float64
+	}{{40, 12, false, 3, .6}, {40, 12, true, 2, .5}, {30, 30, true, 1, .7}, {25, 8, false, 10, .9}, {60, 10, true, 4, .3}} {
+		_, entries := sample(1, c.rows, c.n, 3, .3, c.seen)
+		src := csrtest.Build(t, int64(c.n), entries, csr.CreateOptions{})
+		o := Options{Rank: c.n, Lambda: c.lambda, Biases: c.biases, Damping: 2, Tol: 1e-13, Rounds: 4000}
+		s, f, z, _ := factorised(t, src, o)
+		a, known := dense(s, o, c.n, entries)
+		want, least := naive(a, known, c.lambda, 4000)
+		if !(math.Abs(f.F-least) <= 1e-7*least) {
+			t.Errorf("%+v: F is %v, the least %v", c, f.F, least)
+		}
+		want.Sub(want, z)
+		if e := mat.Norm(want, 2); e > 1e-3*(1+mat.Norm(z, 2)) {
+			t.Errorf("%+v: Z is off by %v of %v", c, e, mat.Norm(z, 2))
+		}
+		if !(f.Gap >= -1e-9 && f.Gap < .08) { // σ₁ is bounded to a few per cent
+			t.Errorf("%+v: the gap is %v, F %v, bound %v", c, f.Gap, f.F, f.Dual)
+		}
+		if f.Dual > least*(1+1e-9) {
+			t.Errorf("%+v: the bound %v is above the least F, %v", c, f.Dual, least)
+		}
+		if f.Stationarity > 1e-4 {
+			t.Errorf("%+v: stationary within %v only", c, f.Stationarity)
+		}
+		if f.Residual > c.lambda*(1+1e-4) || f.ResidualBound < f.Residual {
+			t.Errorf("%+v: σ₁ of the residual is %v to %v, λ %v", c, f.Residual, f.ResidualBound, c.lambda)
+		}
+	}
+}
+
+// A round never raises F, whatever the rank.
+func TestDescent(t *testing.T) {
+	for seed := range uint64(12) {
+		rows, n := 20+int(seed)*7, 6+int(seed)
+		_, entries := sample(seed, rows, n, 1+int(seed)%4, .5, .2+.06*float64(seed))
+		src := csrtest.Build(t, int64(n), entries, csr.CreateOptions{})
+		last := math.Inf(1)
+		_, err := Fit(t.Context(), src, Options{Rank: 1 + int(seed)%5, Lambda: .2 + float64(seed%4), Biases: seed%2 == 0, Seed: seed, Tol: 1e-9, Rounds: 60, Round: func(s *State) error {
+			if s.Phase == Final || s.Phase == Done {
+				if s.At > 0 && s.F > last*(1+1e-12) {
+					t.Errorf("seed %d, round %d: F rises from %v to %v", seed, s.At, last, s.F)
+				}
+				last = s.F
+			}
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What was not seen of a matrix of low rank is found, with a λ chosen by what is held out.
+func TestRecovery(t *testing.T) {
+	full, entries := sample(3, 400, 60, 3, .1, .5)
+	src := csrtest.Build(t, 60, entries, csr.CreateOptions{})
+	o := Options{Rank: 5, Biases: true}
+	s, f, z, biases := factorised(t, src, o)
+	if s.Phase != Done || s.Lambda <= 0 || math.IsInf(s.Best.Held, 0) || s.Best.V != nil {
+		t.Fatalf("ended %v with λ %v, held out %v", s.Phase, s.Lambda, s.Best.Held)
+	}
+	sum, plain := 0.0, 0.0
+	for i := range 400 {
+		for j := range 60 {
+			p := s.Mean + biases[i] + s.Columns[j]
+			e, b := full.At(i, j)-p-z.At(i, j), full.At(i, j)-p
+			sum += e * e
+			plain += b * b
+		}
+	}
+	rmse := math.Sqrt(sum / 24000)
+	if biased := math.Sqrt(plain / 24000); rmse > .15*biased {
+		t.Errorf("error %v, of the biases alone %v", rmse, biased)
+	}
+	if math.Abs(rmse-s.Best.Held) > .1 {
+		t.Errorf("error %v, held out %v", rmse, s.Best.Held)
+	}
+	if len(f.Sigma) < 3 {
+		t.Errorf("Z has rank %d", len(f.Sigma))
+	}
+}
+
+// The biases solve their ridge regression.
+func TestBiases(t *testing.T) {
+	const rows, n, damping = 30, 8, 3.0
+	_, entries := sample(4, rows, n, 2, .5, .4)
+	src := csrtest.Build(t, n, entries, csr.CreateOptions{})
+	s, err := Fit(t.Context(), src, Options{Rank: 1, Lambda: 1e6, Biases: true, Damping: damping, Rounds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, y, mean, count := mat.NewSymDense(rows+n, nil), mat.NewVecDense(rows+n, nil), 0.0, 0.0
+	for _, row := range entries {
+		for _, e := range row {
+			mean += e.Val
+			count++
+		}
+	}
+	mean /= count
+	for i := range rows + n {
+		g.SetSym(i, i, damping)
+	}
+	for i, row := range entries {
+		for _, e := range row {
+			j := rows + int(e.Col)
+			g.SetSym(i, i, g.At(i, i)+1)
+			g.SetSym(j, j, g.At(j, j)+1)
+			g.SetSym(i, j, g.At(i, j)+1)
+			y.SetVec(i, y.AtVec(i)+e.Val-mean)
+			y.SetVec(j, y.AtVec(j)+e.Val-mean)
+		}
+	}
+	var want mat.VecDense
+	if err := want.SolveVec(g, y); err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(s.Mean-mean) > 1e-12 {
+		t.Errorf("μ is %v, want %v", s.Mean, mean)
+	}
+	for j, c := range s.Columns {
+		if math.Abs(c-want.AtVec(rows+j)) > .02 {
+			t.Errorf("c_%d is %v, want %v", j, c, want.AtVec(rows+j))
+		}
+	}
+}
+
+// bits is a saved state.
+func bits(t *testing.T, s *State) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := s.Save(&b, "test"); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// The bits do not depend on the workers, on the budget, or on interruptions.
+func TestSameBits(t *testing.T) {
+	_, entries := sample(5, 900, 24, 4, .4, .3)
+	src := csrtest.Build(t, 24, entries, csr.CreateOptions{})
+	var saved [][]byte
+	o := Options{Rank: 6, Biases: true, Stream: stream.Options{Workers: 1}, Round: func(s *State) error {
+		saved = append(saved, bits(t, s))
+		return nil
+	}}
+	s, err := Fit(t.Context(), src, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bits(t, s)
+	o.Round = nil
+	for _, with := range []stream.Options{{Workers: 3}, {Workers: 2, Memory: 64 << 20}} {
+		o.Stream = with
+		s, err := Fit(t.Context(), src, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(bits(t, s), want) {
+			t.Errorf("%+v: other bits", with)
+		}
+	}
+	resumed := map[Phase]int{}
+	for i, state := range saved {
+		from, of, err := Load(bytes.NewReader(state), int64(len(state)))
+		if err != nil || of != "test" {
+			t.Fatal(of, err)
+		}
+		if resumed[from.Phase]++; resumed[from.Phase] != 2 && from.Phase != Done {
+			continue // a state within each phase, and the last
+		}
+		o.Start = from
+		s, err := Fit(t.Context(), src, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(bits(t, s), want) {
+			t.Errorf("from round %d: other bits", i)
+		}
+	}
+	if len(resumed) != 5 {
+		t.Errorf("states of %d phases only", len(resumed))
+	}
+}
+
+// The norm is bounded from both sides.
+func TestNorm(t *testing.T) {
+	for seed := range uint64(6) {
+		_, entries := sample(seed, 300, 20+int(seed)*30, 5, 1, .5)
+		n := 20 + int(seed)*30
+		src := csrtest.Build(t, int64(n), entries, csr.CreateOptions{})
+		a, err := stream.NewFrom(src, stream.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, most, err := norm(t.Context(), a, seed)
+		if err := errors.Join(err, a.Close()); err != nil {
+			t.Fatal(err)
+		}
+		d := mat.NewDense(300, n, nil)
+		for i, row := range entries {
+			for _, e := range row {
+				d.Set(i, int(e.Col), e.Val)
+			}
+		}
+		var svd mat.SVD
+		svd.Factorize(d, mat.SVDNone)
+		top := svd.Values(nil)[0]
+		if !(least <= top*(1+1e-12) && top <= most*(1+1e-12) && most <= 1.05*least) {
+			t.Errorf("σ₁ = %v is bounded by %v and %v", top, least, most)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	_, entries := sample(6, 500, 20, 2, .4, .3)
+	src := csrtest.Build(t, 20, entries, csr.CreateOptions{})
+	stop := errors.New("stop")
+	_, err := Fit(t.Context(), src, Options{Rank: 2, Round: func(*State) error { return stop }})
+	if !errors.Is(err, stop) {
+		t.Errorf("the error of Round is %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	_, entries := sample(7, 20, 6, 2, .4, .5)
+	src := csrtest.Build(t, 6, entries, csr.CreateOptions{})
+	state, err := Fit(t.Context(), src, Options{Rank: 2, Lambda: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]Options{
+		"complete: rank 0 of a 20 × 6 matrix: give one from 1 to 6":                 {},
+		"complete: rank 7 of a 20 × 6 matrix: give one from 1 to 6":                 {Rank: 7},
+		"complete: λ is -1: give one from 0 to 1.7976931348623157e+308":             {Rank: 1, Lambda: -1},
+		"complete: the share held out is 0.95: give one from 0 to 0.9":              {Rank: 1, Holdout: .95},
+		"complete: the tolerance is NaN: give one from 0 to 1":                      {Rank: 1, Tol: math.NaN()},
+		"complete: the state is of a rank 2 fit of 6 columns, not 3 of 6":           {Rank: 3, Start: state},
+		"complete: the damping is +Inf: give one from 0 to 1.7976931348623157e+308": {Rank: 3, Damping: math.Inf(1)},
+	} {
+		if _, err := Fit(t.Context(), src, o); err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+	var small *stream.BudgetError
+	if _, err := Fit(t.Context(), src, Options{Rank: 1, Stream: stream.Options{Memory: 1 << 10}}); !errors.As(err, &small) {
+		t.Errorf("a budget of a kilobyte: %v", err)
+	}
+}
+
+// Rows and columns without entries have no predictions of their own; a matrix without any is all zero.
+func TestEmpty(t *testing.T) {
+	src := csrtest.Build(t, 3, [][]csrtest.Entry{{{Col: 1, Val: 2}}, nil, {{Col: 1, Val: 4}}, nil}, csr.CreateOptions{})
+	s, f, z, biases := factorised(t, src, Options{Rank: 2, Lambda: .1, Biases: true, Damping: 1})
+	if s.Mean != 3 || biases[1] != 0 || s.Columns[0] != 0 || mat.Norm(z.Slice(1, 2, 0, 3), 2) != 0 {
+		t.Errorf("mean %v, biases %v and %v, Z %v", s.Mean, biases, s.Columns, mat.Formatted(z))
+	}
+	if f.F < f.Dual {
+		t.Errorf("F %v, bound %v", f.F, f.Dual)
+	}
+	src = csrtest.Build(t, 3, [][]csrtest.Entry{nil, nil, nil}, csr.CreateOptions{})
+	if _, f, _, _ := factorised(t, src, Options{Rank: 2, Lambda: .1}); len(f.Sigma) != 0 || f.F != 0 || f.Gap != 0 {
+		t.Errorf("of nothing: %+v", f)
+	}
+}
+
+// damaged are ways to spoil a saved state.
+func TestDamagedState(t *testing.T) {
+	_, entries := sample(8, 40, 6, 2, .4, .5)
+	src := csrtest.Build(t, 6, entries, csr.CreateOptions{})
+	var saved []byte
+	if _, err := Fit(t.Context(), src, Options{Rank: 2, Biases: true, Round: func(s *State) error {
+		if s.Best.V != nil {
+			saved = bits(t, s)
+		}
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range saved {
+		b := bytes.Clone(saved)
+		b[i] ^= 1
+		if _, _, err := Load(bytes.NewReader(b), int64(len(b))); !errors.Is(err, ErrState) {
+			t.Fatalf("byte %d changed: %v", i, err)
+		}
+		if _, _, err := Load(bytes.NewReader(b[:i]), int64(i)); !errors.Is(err, ErrState) {
+			t.Fatalf("cut to %d bytes: %v", i, err)
+		}
+	}
+}
+
+// FuzzLoad: nothing that is read panics, and what is taken is written back as it was.
+func FuzzLoad(f *testing.F) {
+	var b bytes.Buffer
+	s := &State{V: mat.NewDense(3, 2, nil), D: []float64{2, 1}, Columns: make([]float64, 3)}
+	if err := s.Save(&b, "x"); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add([]byte(stateMagic + "{}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, of, err := Load(bytes.NewReader(text), int64(len(text)))
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		if err := s.Save(&again, of); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Load(bytes.NewReader(again.Bytes()), int64(again.Len())); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
