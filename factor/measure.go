@@ -71,6 +71,9 @@ const (
 // measure measures the triplets of a result that is sound on the matrix of a store.
 func (c *resultChecker) measure(ctx context.Context) (_ *Measurement, err error) {
 	began := time.Now()
+	if c.stated != nil && c.stated.Completion != nil {
+		return nil, fmt.Errorf("%s is a completion: its triplets are those of a matrix that no store has; its files are sound, and result.json has the bound on its objective", c.dir)
+	}
 	x := &c.arrays
 	if x.u == nil && x.v == nil || c.values == nil {
 		return nil, fmt.Errorf("%s holds no singular vectors that could be measured: want U.npy, V.npy or Vt.npy beside the values", c.dir)
