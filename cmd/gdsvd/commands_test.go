@@ -309,7 +309,7 @@ func TestCorruptStore(t *testing.T) {
 func TestDemo(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	text := must(t, "demo", "-q")
-	for _, want := range []string{"1440 users × 480 items, 190727 ratings", "All 10 values agree with the known ones.", "gdsvd ingest ratings.dat -o ratings.csr", "gdsvd svd ratings.csr -k 10 -o ratings.svd"} {
+	for _, want := range []string{"960 users × 320 items, 232800 ratings", "All 10 values agree with the known ones.", "gdsvd ingest ratings.dat -o ratings.csr", "gdsvd svd ratings.csr -k 10 -o ratings.svd"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

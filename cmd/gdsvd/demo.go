@@ -22,7 +22,7 @@ import (
 // The demonstration's matrix: with this seed the neighbours among its leading
 // values are at least 9 % apart, so that every method needs few passes.
 const (
-	demoUsers, demoItems, demoSeed = 120, 60, 2823
+	demoUsers, demoItems, demoSeed = 40, 20, 2729
 	demoRank                       = 10
 	demoMaxError                   = 1e-9
 )
@@ -80,7 +80,7 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 	}
 	truth := synth.NewKronecker(demoUsers, demoItems, demoSeed)
 	users, items := truth.Dims()
-	if err := replaceFile(file, false, func(w io.Writer) error { return truth.WriteRatings(w, demoSeed) }); err != nil {
+	if err := replaceFile(file, false, func(w io.Writer) error { return truth.WriteRatings(w) }); err != nil {
 		return err
 	}
 	say.printf("A ratings file with known singular values: %d users × %d items, %d ratings\n", users, items, truth.NNZ())

@@ -79,12 +79,12 @@ func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
 // expand writes the new store, showing progress.
 func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error {
 	defer limitHeap(unplanned(a.budget(o.memory)))()
-	var stage synth.ExpandStage
+	var stage synth.Stage
 	defer a.display.End()
 	e := synth.Expansion{Factor: o.factor, Base: base}
-	return e.Write(ctx, o.out, synth.ExpandOptions{
+	return e.Write(ctx, o.out, synth.WriteOptions{
 		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Resume: o.resume, Memory: o.memory,
-		Progress: func(s synth.ExpandStage, done, total int64) {
+		Progress: func(s synth.Stage, done, total int64) {
 			if s != stage {
 				stage = s
 				a.display.Begin("generate kron: " + string(s))

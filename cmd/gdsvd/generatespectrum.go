@@ -92,7 +92,7 @@ func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
 	defer a.display.End()
 	err := o.matrix.Write(ctx, o.out, synth.WriteOptions{
 		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Resume: o.resume,
-		Progress: func(done, total int64) {
+		Progress: func(_ synth.Stage, done, total int64) {
 			a.display.Update(ui.State{
 				Done: done, Total: total,
 				Text: fmt.Sprintf("%d rows", done), Attrs: []slog.Attr{slog.Int64("rows", done)},

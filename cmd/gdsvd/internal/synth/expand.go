@@ -28,27 +28,37 @@ type Expansion struct {
 	Base   *csr.Store
 }
 
-// ExpandOptions for Expansion.Write.
-type ExpandOptions struct {
+// WriteOptions for Expansion.Write and Spectrum.Write.
+type WriteOptions struct {
 	FS        vfs.FS // nil: vfs.OS
 	ShardSize int64  // 0: csr.DefaultShard
 	Force     bool   // replace an existing store, in one step at the end
-	Resume    bool   // go on where the writing of this expansion was interrupted, if it was
-	// Memory bounds the search for the leading values of B; 0 means 1 GiB.
-	// Writing takes a block of B and one of the expansion.
+	Resume    bool   // go on where the writing of this matrix was interrupted, if it was
+	// Memory bounds the search for the leading values of an Expansion's base; 0 means 1 GiB.
+	// Writing takes a block of the base and one of the store.
 	Memory int64
-	// Progress, unless nil, is told now and then how far a stage is; total is 0 when that is not known.
-	Progress func(stage ExpandStage, done, total int64)
+	// Progress, unless nil, is told now and then how far a stage is: passes over the base, entries of
+	// an Expansion, rows of a Spectrum along its longer side; total is 0 when that is not known.
+	Progress func(stage Stage, done, total int64)
 }
 
-// ExpandStage is what Expansion.Write is at.
-type ExpandStage string
+// Stage is what Write is at.
+type Stage string
 
-// The stages, in order: passes over B for its singular values, entries written.
+// The stages, in order: singular values of an Expansion's base, entries written.
 const (
-	StageTruth ExpandStage = "truth"
-	StageWrite ExpandStage = "write"
+	StageTruth Stage = "truth"
+	StageWrite Stage = "write"
 )
+
+// create begins the store of a generator, of which c says the rest.
+func (o *WriteOptions) create(path string, c csr.CreateOptions) (*csr.Writer, error) {
+	if o.Progress == nil {
+		o.Progress = func(Stage, int64, int64) {}
+	}
+	c.FS, c.ShardSize, c.Force, c.Resume, c.Keep = o.FS, o.ShardSize, o.Force, o.Resume, true
+	return csr.Create(path, c)
+}
 
 // Dims is the shape as stored, and the number of entries.
 func (e *Expansion) Dims() (rows, cols, nnz int64, err error) {
@@ -83,10 +93,7 @@ func product(a, b, limit int64) (int64, bool) {
 // memory. Equal expansions give equal bytes. Shards that are finished outlive a
 // run that is cut short: its error is a *csr.UnfinishedError then, and
 // o.Resume goes on behind them. Errors are those of csr.Create besides.
-func (e *Expansion) Write(ctx context.Context, path string, o ExpandOptions) (err error) {
-	if o.Progress == nil {
-		o.Progress = func(ExpandStage, int64, int64) {}
-	}
+func (e *Expansion) Write(ctx context.Context, path string, o WriteOptions) (err error) {
 	_, cols, nnz, err := e.Dims()
 	if err != nil {
 		return err
@@ -99,10 +106,7 @@ func (e *Expansion) Write(ctx context.Context, path string, o ExpandOptions) (er
 	if err != nil {
 		return fmt.Errorf("expand %s: %w", e.Base.Path(), err)
 	}
-	w, err := csr.Create(path, csr.CreateOptions{
-		FS: o.FS, Cols: cols, Values: values, Transposed: e.Base.Transposed(),
-		ShardSize: o.ShardSize, Force: o.Force, Keep: true, Resume: o.Resume, Source: e.source(),
-	})
+	w, err := o.create(path, csr.CreateOptions{Cols: cols, Values: values, Transposed: e.Base.Transposed(), Source: e.source()})
 	if err != nil {
 		return err
 	}

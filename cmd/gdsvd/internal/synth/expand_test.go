@@ -47,7 +47,7 @@ func denseOf(t testing.TB, s *csr.Store) *mat.Dense {
 	return m.ToDense()
 }
 
-func expandTo(t testing.TB, e *Expansion, o ExpandOptions) (*csr.Store, *csr.Truth) {
+func expandTo(t testing.TB, e *Expansion, o WriteOptions) (*csr.Store, *csr.Truth) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kron.csr")
 	if err := e.Write(t.Context(), path, o); err != nil {
@@ -87,7 +87,7 @@ func TestExpandIsKronecker(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			base := randomStore(t, c.rows, c.cols, c.transposed, c.values, c.factor.Seed)
 			e := &Expansion{Factor: c.factor, Base: base}
-			s, truth := expandTo(t, e, ExpandOptions{})
+			s, truth := expandTo(t, e, WriteOptions{})
 			var want mat.Dense
 			want.Kronecker(c.factor.Matrix(), denseOf(t, base))
 			got := denseOf(t, s)
@@ -136,7 +136,7 @@ func checkTruth(t *testing.T, truth *csr.Truth, want []float64) {
 func TestExpandTruthOfLargeBase(t *testing.T) {
 	base := randomStore(t, 500, 220, false, []float64{1, 2, 3, 4, 5}, 9)
 	e := &Expansion{Factor: Factor{Rows: 3, Cols: 3, NNZ: 6, Seed: 9}, Base: base}
-	_, truth := expandTo(t, e, ExpandOptions{})
+	_, truth := expandTo(t, e, WriteOptions{})
 	if len(truth.Sigma) < leading || truth.Complete {
 		t.Errorf("%d values, complete %v", len(truth.Sigma), truth.Complete)
 	}
@@ -160,7 +160,7 @@ func TestExpandDeterministic(t *testing.T) {
 	base := randomStore(t, 450, 60, false, []float64{1, 2, 3, 4, 5}, 3)
 	var first map[string]string
 	for _, memory := range []int64{0, 64 << 20} {
-		s, _ := expandTo(t, &Expansion{Factor: Factor{Rows: 3, Cols: 2, NNZ: 5, Seed: 4}, Base: base}, ExpandOptions{Memory: memory, ShardSize: 2000})
+		s, _ := expandTo(t, &Expansion{Factor: Factor{Rows: 3, Cols: 2, NNZ: 5, Seed: 4}, Base: base}, WriteOptions{Memory: memory, ShardSize: 2000})
 		files := map[string]string{}
 		entries, err := os.ReadDir(s.Path())
 		if err != nil {
@@ -191,13 +191,13 @@ func TestExpandResumes(t *testing.T) {
 		t.Fatalf("%d blocks", base.NumBlocks())
 	}
 	e := &Expansion{Factor: Factor{Rows: 3, Cols: 2, NNZ: 4, Seed: 4}, Base: base}
-	s, _ := expandTo(t, e, ExpandOptions{ShardSize: 300000})
+	s, _ := expandTo(t, e, WriteOptions{ShardSize: 300000})
 	want := vfstest.Contents(t, s.Path())
 	if len(want) < 5 {
 		t.Fatalf("only %d files", len(want))
 	}
 	checkResume(t, want, func(ctx context.Context, path string, fsys vfs.FS, resume bool, progress func()) error {
-		return e.Write(ctx, path, ExpandOptions{ShardSize: 300000, FS: fsys, Resume: resume, Progress: func(s ExpandStage, _, _ int64) {
+		return e.Write(ctx, path, WriteOptions{ShardSize: 300000, FS: fsys, Resume: resume, Progress: func(s Stage, _, _ int64) {
 			if s == StageWrite {
 				progress()
 			}
@@ -222,7 +222,7 @@ func TestExpandRefuses(t *testing.T) {
 		{Factor{Rows: 1, Cols: 2, NNZ: 2}, "fewer rows than columns"},
 	} {
 		path := filepath.Join(t.TempDir(), "kron.csr")
-		err := (&Expansion{Factor: c.factor, Base: base}).Write(t.Context(), path, ExpandOptions{})
+		err := (&Expansion{Factor: c.factor, Base: base}).Write(t.Context(), path, WriteOptions{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.factor, err, c.want)
 		}
@@ -241,11 +241,11 @@ func left(t *testing.T, path string) {
 
 func TestExpandCancelled(t *testing.T) {
 	base := randomStore(t, 450, 20, false, []float64{1, 2}, 1)
-	for _, at := range []ExpandStage{StageTruth, StageWrite} {
+	for _, at := range []Stage{StageTruth, StageWrite} {
 		ctx, cancel := context.WithCancel(t.Context())
 		path := filepath.Join(t.TempDir(), "kron.csr")
-		err := (&Expansion{Factor: Factor{Rows: 4, Cols: 4, NNZ: 8}, Base: base}).Write(ctx, path, ExpandOptions{
-			Progress: func(stage ExpandStage, _, _ int64) {
+		err := (&Expansion{Factor: Factor{Rows: 4, Cols: 4, NNZ: 8}, Base: base}).Write(ctx, path, WriteOptions{
+			Progress: func(stage Stage, _, _ int64) {
 				if stage == at {
 					cancel()
 				}

@@ -23,7 +23,7 @@ func TestExpandScale(t *testing.T) {
 			Factor: Factor{Rows: 3, Cols: 2, NNZ: 4, Values: times(factor)},
 		}
 		path := filepath.Join(t.TempDir(), "kron.csr")
-		if err := e.Write(t.Context(), path, ExpandOptions{}); err != nil {
+		if err := e.Write(t.Context(), path, WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		s, err := csr.Open(path, csr.OpenOptions{})

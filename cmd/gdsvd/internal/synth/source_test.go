@@ -81,11 +81,11 @@ func TestSourcesAreTheStores(t *testing.T) {
 	}{
 		"kron": {
 			func() (stream.Source, error) { return kron.Source(t.Context()) },
-			func() *csr.Store { s, _ := expandTo(t, kron, ExpandOptions{}); return s }, 0,
+			func() *csr.Store { s, _ := expandTo(t, kron, WriteOptions{}); return s }, 0,
 		},
 		"kron of a transposed base": {
 			func() (stream.Source, error) { return wide.Source(t.Context()) },
-			func() *csr.Store { s, _ := expandTo(t, wide, ExpandOptions{}); return s }, 0,
+			func() *csr.Store { s, _ := expandTo(t, wide, WriteOptions{}); return s }, 0,
 		},
 		// Its blocks may end elsewhere.
 		"spectrum":      {manyBlocks.Source, func() *csr.Store { s, _ := stored(t, manyBlocks, WriteOptions{}); return s }, 1e-14},
@@ -188,7 +188,7 @@ func TestStoresAndSourcesConform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inStore, _ := expandTo(t, e, ExpandOptions{})
+	inStore, _ := expandTo(t, e, WriteOptions{})
 	s := Spectrum{Rows: 120, Cols: 50, Values: Profile{Kind: Exponential, Decay: 0.6, Least: 1e-3}, Layers: 3, Seed: 1}
 	made, err := s.Source()
 	if err != nil {

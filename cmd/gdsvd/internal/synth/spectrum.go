@@ -12,7 +12,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/mix"
-	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // Spectrum is a sparse matrix A = P·Σ·Qᵀ of any size with prescribed singular
@@ -104,10 +103,7 @@ func (s Spectrum) Write(ctx context.Context, path string, o WriteOptions) (err e
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	w, err := csr.Create(path, csr.CreateOptions{
-		FS: o.FS, Cols: s.short(), Values: csr.Values{Coding: csr.Float64}, Transposed: s.transposed(),
-		ShardSize: o.ShardSize, Force: o.Force, Keep: true, Resume: o.Resume, Source: s.source(),
-	})
+	w, err := o.create(path, csr.CreateOptions{Cols: s.short(), Values: csr.Values{Coding: csr.Float64}, Transposed: s.transposed(), Source: s.source()})
 	if err != nil {
 		return err
 	}
@@ -123,26 +119,13 @@ func (s Spectrum) Write(ctx context.Context, path string, o WriteOptions) (err e
 				return err
 			}
 		}
-		if o.Progress != nil {
-			o.Progress(w.Rows(), s.long())
-		}
+		o.Progress(StageWrite, w.Rows(), s.long())
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	return w.Commit()
-}
-
-// WriteOptions for Spectrum.Write.
-type WriteOptions struct {
-	FS        vfs.FS // nil: vfs.OS
-	ShardSize int64  // 0: csr.DefaultShard
-	Force     bool   // replace an existing store, in one step at the end
-	Resume    bool   // go on where the writing of this matrix was interrupted, if it was
-	// Progress, unless nil, is told now and then how many rows, those of the
-	// longer side, have been written.
-	Progress func(done, total int64)
 }
 
 // source is what the manifest records.

@@ -208,7 +208,7 @@ func TestSpectrumDeterministic(t *testing.T) {
 	}
 	checkResume(t, want, func(ctx context.Context, path string, fsys vfs.FS, resume bool, progress func()) error {
 		o := o
-		o.FS, o.Resume, o.Progress = fsys, resume, func(int64, int64) { progress() }
+		o.FS, o.Resume, o.Progress = fsys, resume, func(Stage, int64, int64) { progress() }
 		return manyBlocks.Write(ctx, path, o)
 	})
 	other := manyBlocks
@@ -224,7 +224,7 @@ func TestSpectrumResumesOnlyItself(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spectrum.csr")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	o := WriteOptions{ShardSize: 1, Progress: func(done, _ int64) {
+	o := WriteOptions{ShardSize: 1, Progress: func(_ Stage, done, _ int64) {
 		if done > manyBlocks.Rows/2 {
 			cancel()
 		}

@@ -32,7 +32,7 @@ const (
 //
 // If only the k leading ones of the base are known, a product with another one
 // is at most σ₁(factor)·σ_k(base): what is above that is complete.
-func (e *Expansion) truth(ctx context.Context, factor *mat.Dense, o *ExpandOptions) (csr.Truth, error) {
+func (e *Expansion) truth(ctx context.Context, factor *mat.Dense, o *WriteOptions) (csr.Truth, error) {
 	base, all, bound, err := e.baseValues(ctx, o)
 	if err != nil {
 		return csr.Truth{}, err
@@ -64,7 +64,7 @@ func (e *Expansion) truth(ctx context.Context, factor *mat.Dense, o *ExpandOptio
 
 // baseValues returns the leading singular values of the base, whether these
 // are all, and a bound of their errors relative to the largest.
-func (e *Expansion) baseValues(ctx context.Context, o *ExpandOptions) (sigma []float64, all bool, bound float64, err error) {
+func (e *Expansion) baseValues(ctx context.Context, o *WriteOptions) (sigma []float64, all bool, bound float64, err error) {
 	if e.Base.Rows() == 0 || e.Base.Cols() == 0 {
 		return nil, true, 0, nil
 	}
@@ -98,7 +98,7 @@ func (e *Expansion) denseBase() ([]float64, error) {
 }
 
 // solveBase computes k certified leading triplets of a store.
-func solveBase(ctx context.Context, base *csr.Store, k int, o *ExpandOptions) (_ *solver.Result, err error) {
+func solveBase(ctx context.Context, base *csr.Store, k int, o *WriteOptions) (_ *solver.Result, err error) {
 	method := lanczos.Krylov{Columns: 16}
 	about := method.Traits(k)
 	n := base.Cols()
