@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -21,16 +22,15 @@ import (
 type Buffer struct {
 	region mmap.MMap
 	bytes  []byte
-	queue  uintptr // of the kernel, for one read; 0: it has none to give
+	queue  uintptr // of the kernel, for one read
 
 	mu      sync.Mutex
-	pending bool          // in the queue
-	ended   chan struct{} // without a queue: closed when the read has ended
+	pending bool // in the queue
 	n       int
 	err     error
 }
 
-// NewBuffer makes a buffer. errors.ErrUnsupported where there are no direct reads.
+// NewBuffer makes a buffer. It fails where there are no direct reads, or the kernel has no queue to give.
 func NewBuffer() (*Buffer, error) {
 	// Private: shared memory has no huge pages. Pages that are never touched take addresses only.
 	region, err := mmap.MapRegion(nil, 2*BufferSize, mmap.COPY, mmap.ANON, 0)
@@ -42,7 +42,7 @@ func NewBuffer() (*Buffer, error) {
 	// Only a hint.
 	_ = unix.Madvise(b.bytes, unix.MADV_HUGEPAGE)
 	if _, _, err := unix.Syscall(unix.SYS_IO_SETUP, 1, uintptr(unsafe.Pointer(&b.queue)), 0); err != 0 {
-		b.queue = 0 // not permitted, or too many in use: a goroutine reads then
+		return nil, errors.Join(err, region.Unmap()) // not permitted, or too many in use
 	}
 	return b, nil
 }
@@ -67,10 +67,6 @@ type ioEvent struct {
 }
 
 func (b *Buffer) wait() {
-	if b.ended != nil {
-		<-b.ended
-		b.ended = nil
-	}
 	if !b.pending {
 		return
 	}
@@ -107,9 +103,6 @@ func (b *Buffer) begin(fd int, size int, off int64) error {
 	defer b.mu.Unlock()
 	b.wait()
 	b.n, b.err = 0, nil
-	if b.queue == 0 {
-		return b.beginWithout(fd, size, off)
-	}
 	c := &ioControl{fd: uint32(fd), buf: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b.bytes)))), size: uint64(size), offset: off}
 	if _, _, err := unix.Syscall(unix.SYS_IO_SUBMIT, b.queue, 1, uintptr(unsafe.Pointer(&c))); err != 0 {
 		b.err = err
@@ -119,33 +112,13 @@ func (b *Buffer) begin(fd int, size int, off int64) error {
 	return nil
 }
 
-// beginWithout begins to read without a queue.
-func (b *Buffer) beginWithout(fd int, size int, off int64) error {
-	fd, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	ended := make(chan struct{})
-	b.ended = ended
-	go func() {
-		defer close(ended)
-		defer unix.Close(fd)
-		for b.err = unix.EINTR; b.err == unix.EINTR; {
-			b.n, b.err = unix.Pread(fd, b.bytes[:size], off)
-		}
-	}()
-	return nil
-}
-
 // Close gives the memory back.
 func (b *Buffer) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wait()
-	if b.queue != 0 {
-		unix.Syscall(unix.SYS_IO_DESTROY, b.queue, 0, 0)
-	}
-	b.bytes, b.queue = nil, 0
+	unix.Syscall(unix.SYS_IO_DESTROY, b.queue, 0, 0)
+	b.bytes = nil
 	return b.region.Unmap()
 }
 

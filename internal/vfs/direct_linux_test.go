@@ -55,49 +55,41 @@ func direct(t *testing.T, size int) (content []byte, m Mapping, b *Buffer) {
 	return content, m, b
 }
 
-// TestReadDirect: the bytes of the file, up to its end, with and without a queue
-// of the kernel, whoever waits and how often; what is read stays out of the page cache.
+// TestReadDirect: the bytes of the file, up to its end, whoever waits and how often; what is
+// read stays out of the page cache.
 func TestReadDirect(t *testing.T) {
 	content, m, b := direct(t, 3<<20+777)
-	queue := b.queue
-	defer func() { b.queue = queue }()
-	for range 2 {
-		for _, r := range []struct{ size, off, want int }{
-			{BufferSize, 0, BufferSize}, {DirectAlign, 1 << 20, DirectAlign}, {BufferSize, 2 << 20, 1<<20 + 777}, {DirectAlign, 3 << 20, 777},
-		} {
-			if err := m.ReadDirect(b, r.size, int64(r.off)); err != nil {
-				t.Fatal(err)
-			}
-			var wg sync.WaitGroup
-			for range 3 {
-				wg.Go(func() {
-					n, err := b.Wait()
-					if err != nil || n != r.want || !bytes.Equal(b.Bytes()[:n], content[r.off:r.off+n]) {
-						t.Errorf("%+v: %d bytes, %v", r, n, err)
-					}
-				})
-			}
-			wg.Wait()
-		}
-		// One that nobody waits for does no harm to the next.
-		if err := errors.Join(m.ReadDirect(b, BufferSize, 0), m.ReadDirect(b, DirectAlign, DirectAlign)); err != nil {
+	for _, r := range []struct{ size, off, want int }{
+		{BufferSize, 0, BufferSize}, {DirectAlign, 1 << 20, DirectAlign}, {BufferSize, 2 << 20, 1<<20 + 777}, {DirectAlign, 3 << 20, 777},
+	} {
+		if err := m.ReadDirect(b, r.size, int64(r.off)); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := b.Wait(); err != nil || !bytes.Equal(b.Bytes()[:n], content[DirectAlign:2*DirectAlign]) {
-			t.Errorf("%d bytes, %v", n, err)
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				n, err := b.Wait()
+				if err != nil || n != r.want || !bytes.Equal(b.Bytes()[:n], content[r.off:r.off+n]) {
+					t.Errorf("%+v: %d bytes, %v", r, n, err)
+				}
+			})
 		}
-		if err := m.ReadDirect(b, DirectAlign, 4<<20); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("behind the end: %v", err)
+		wg.Wait()
+	}
+	// One that nobody waits for does no harm to the next.
+	if err := errors.Join(m.ReadDirect(b, BufferSize, 0), m.ReadDirect(b, DirectAlign, DirectAlign)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := b.Wait(); err != nil || !bytes.Equal(b.Bytes()[:n], content[DirectAlign:2*DirectAlign]) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if err := m.ReadDirect(b, DirectAlign, 4<<20); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("behind the end: %v", err)
+	}
+	if err := m.ReadDirect(b, DirectAlign, 123); err == nil {
+		if _, err := b.Wait(); err == nil {
+			t.Log("this file system reads from anywhere")
 		}
-		if err := m.ReadDirect(b, DirectAlign, 123); err == nil {
-			if _, err := b.Wait(); err == nil {
-				t.Log("this file system reads from anywhere")
-			}
-		}
-		if queue == 0 {
-			t.Log("the kernel gives no queue here")
-		}
-		b.queue = 0
 	}
 }
 

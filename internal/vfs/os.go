@@ -93,20 +93,25 @@ type osMapping struct {
 func (m *osMapping) Bytes() []byte { return m.m }
 
 func (m *osMapping) Advise(a Advice, off, n int64) error {
-	if off < 0 || n < 0 || off > int64(len(m.m)) || n > int64(len(m.m))-off {
-		return fs.ErrInvalid
+	b, err := pages(m.m, off, n, a == DontNeed)
+	if err != nil || len(b) == 0 {
+		return err
 	}
-	// The call wants whole pages and takes in the last one. Whoever reads what
-	// follows has that in memory already, or is about to: it is not taken away.
+	return madvise(b, a)
+}
+
+// pages are those of b[off:off+n]. The last one is taken in unless goes says that they are not
+// needed any more: whoever reads what follows has it in memory already, or is about to.
+func pages(b []byte, off, n int64, goes bool) ([]byte, error) {
+	if off < 0 || n < 0 || off > int64(len(b)) || n > int64(len(b))-off {
+		return nil, fs.ErrInvalid
+	}
 	page := int64(os.Getpagesize())
 	start, end := off/page*page, off+n
-	if a == DontNeed && end < int64(len(m.m)) {
+	if goes && end < int64(len(b)) {
 		end = end / page * page
 	}
-	if end <= start {
-		return nil
-	}
-	return madvise(m.m[start:end], a)
+	return b[start:max(start, end)], nil
 }
 
 func (m *osMapping) Cached(off int64) (bool, error) {

@@ -10,38 +10,28 @@ import (
 
 // ErrNotRegular is what errors.Is finds in the error of FS.Open and FS.Map for a
 // directory, a pipe, a socket or a device.
-var ErrNotRegular = errors.New("not a regular file")
+var ErrNotRegular = errors.New("a regular file is wanted")
 
 // ErrTooLarge is what errors.Is finds in the error of ReadFile for a file over its limit.
-var ErrTooLarge = errors.New("file too large")
-
-// kindError says what is in the place of a regular file.
-type kindError struct{ mode fs.FileMode }
-
-func (e *kindError) Error() string {
-	kind := "something else"
-	switch {
-	case e.mode.IsDir():
-		kind = "a directory"
-	case e.mode&fs.ModeNamedPipe != 0:
-		kind = "a pipe"
-	case e.mode&fs.ModeSocket != 0:
-		kind = "a socket"
-	case e.mode&fs.ModeDevice != 0:
-		kind = "a device"
-	}
-	return "it is " + kind + ", a regular file is wanted"
-}
-
-// Is tells errors.Is that every kindError is ErrNotRegular.
-func (e *kindError) Is(target error) bool { return target == ErrNotRegular }
+var ErrTooLarge = errors.New("it is not the file that is meant")
 
 // Regular is nil for what FS.Open would open, else the error it would give.
 func Regular(name string, fi fs.FileInfo) error {
 	if fi.Mode().IsRegular() {
 		return nil
 	}
-	return &fs.PathError{Op: "open", Path: name, Err: &kindError{fi.Mode()}}
+	kind := "something else"
+	switch m := fi.Mode(); {
+	case m.IsDir():
+		kind = "a directory"
+	case m&fs.ModeNamedPipe != 0:
+		kind = "a pipe"
+	case m&fs.ModeSocket != 0:
+		kind = "a socket"
+	case m&fs.ModeDevice != 0:
+		kind = "a device"
+	}
+	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is %s, %w", kind, ErrNotRegular)}
 }
 
 // openRegular opens a regular file for reading. What is of another kind is not
@@ -80,7 +70,7 @@ func ReadFile(fsys FS, name string, limit int64) (_ []byte, err error) {
 		return nil, err
 	}
 	tooLarge := func(size int64) error {
-		return &fs.PathError{Op: "read", Path: name, Err: &sizeError{size, limit}}
+		return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has %d bytes or more, at most %d are read: %w", size, limit, ErrTooLarge)}
 	}
 	if fi.Size() > limit {
 		return nil, tooLarge(fi.Size())
@@ -102,13 +92,3 @@ func ReadFile(fsys FS, name string, limit int64) (_ []byte, err error) {
 		}
 	}
 }
-
-// sizeError says by how much a file is over its limit.
-type sizeError struct{ size, limit int64 }
-
-func (e *sizeError) Error() string {
-	return fmt.Sprintf("it has %d bytes or more, at most %d are read: it is not the file that is meant", e.size, e.limit)
-}
-
-// Is tells errors.Is that every sizeError is ErrTooLarge.
-func (e *sizeError) Is(target error) bool { return target == ErrTooLarge }

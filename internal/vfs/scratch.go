@@ -64,28 +64,21 @@ func (osFS) Scratch(name string, size int64) (_ Scratch, err error) {
 func (s *osScratch) Bytes() []byte { return s.m }
 
 func (s *osScratch) Evict(off, n int64) error {
-	if off < 0 || n < 0 || off > int64(len(s.m)) || n > int64(len(s.m))-off {
-		return fs.ErrInvalid
+	b, err := pages(s.m, off, n, true)
+	if err != nil || len(b) == 0 {
+		return err
 	}
-	page := int64(os.Getpagesize())
-	start, end := off/page*page, off+n
-	if end < int64(len(s.m)) {
-		end = end / page * page
-	}
-	if end <= start {
-		return nil
-	}
-	err := madvise(s.m[start:end], DontNeed)
-	writeBack(s.f, start, end-start)
+	err = madvise(b, DontNeed)
+	writeBack(s.f, off-off%int64(os.Getpagesize()), int64(len(b)))
 	return err
 }
 
 func (s *osScratch) Fetch(off, n int64) error {
-	if off < 0 || n < 0 || off > int64(len(s.m)) || n > int64(len(s.m))-off {
-		return fs.ErrInvalid
+	b, err := pages(s.m, off, n, false)
+	if err != nil {
+		return err
 	}
-	page := int64(os.Getpagesize())
-	return madvise(s.m[off/page*page:off+n], Ahead)
+	return madvise(b, Ahead)
 }
 
 func (s *osScratch) Failed() error {
