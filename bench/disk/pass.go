@@ -33,11 +33,7 @@ func onePass(store string, budget int64, l int) (p passTimes, err error) {
 	}
 	n := m.Info().Cols
 	x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
-	for i := range n {
-		for j := range l {
-			x.Set(i, j, 1/float64(1+i+j))
-		}
-	}
+	solver.Gaussian(x, 0, 1, 1)
 	runtime.GC()
 	start := time.Now()
 	cost, err := m.Run(context.Background(), solver.Pass{X: x, Sum: y})

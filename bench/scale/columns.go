@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -78,21 +78,12 @@ func (o *options) wideStore(side int) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	ctx, base := context.Background(), filepath.Join(o.dir, "wide-base.csr")
-	if _, err := os.Stat(base); err != nil {
-		text := filepath.Join(o.dir, "wide-base.dat")
-		if err := o.gdsvd.Do(ctx, "generate", "ratings", "-o", text, "--users", "6040", "--items", "3706", "--ratings", strconv.Itoa(columnsBase)); err != nil {
-			return "", err
-		}
-		if err := o.gdsvd.Do(ctx, "ingest", text, "-o", base); err != nil {
-			return "", err
-		}
-		if err := os.Remove(text); err != nil {
-			return "", err
-		}
+	base, err := o.madeUp("wide-base", columnsBase)
+	if err != nil {
+		return "", err
 	}
 	copies := int(o.largest / columnsBase)
-	return path, o.gdsvd.Do(ctx, "generate", "kron", "--base", base, "-o", path,
+	return path, o.gdsvd.Do(context.Background(), "generate", "kron", "--base", base, "-o", path,
 		"--rows", strconv.Itoa(factorSide), "--cols", strconv.Itoa(side), "--nnz", strconv.Itoa(copies))
 }
 
@@ -102,18 +93,11 @@ func measureWide(path string, width int) (w *wide, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if e := s.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	w = &wide{Cols: s.Cols(), NNZ: s.NNZ(), Width: width}
 	n := int(s.Cols())
 	x, y := mat.NewDense(n, width, nil), mat.NewDense(n, width, nil)
-	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range x.RawMatrix().Data {
-		x.RawMatrix().Data[i] = rng.NormFloat64()
-	}
+	solver.Gaussian(x, 0, 1, 1)
 	var m [2]*stream.Matrix
 	for i := range m {
 		if m[i], err = stream.New(s, stream.Options{Workers: 1 + i, Width: width}); err != nil {

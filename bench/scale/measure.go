@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/internal/cgroup"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // The regimes.
@@ -138,18 +139,5 @@ func (o *options) group(r *row) (*cgroup.Group, error) {
 // nanoseconds is what a pass takes an entry.
 func (r *row) nanoseconds() float64 { return r.Pass * 1e9 / float64(r.NNZ) }
 
-// available is the memory that Linux can give without swapping, or no limit elsewhere.
-func available() int64 {
-	data, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return math.MaxInt64
-	}
-	for line := range strings.Lines(string(data)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "MemAvailable:" {
-			if kib, err := strconv.ParseInt(f[1], 10, 64); err == nil {
-				return kib << 10
-			}
-		}
-	}
-	return math.MaxInt64
-}
+// available is the memory that the machine has left, or no limit where it does not tell.
+func available() int64 { return cmp.Or(memory.Available(), math.MaxInt64) }

@@ -54,19 +54,24 @@ func (o *options) makeStore(path string, n float64) error {
 		"--rows", strconv.Itoa(factorRows), "--cols", strconv.Itoa(factorCols), "--nnz", strconv.Itoa(copies))
 }
 
-// makeBase makes up ratings in the shape of MovieLens 1M.
-func (o *options) makeBase() error {
-	if o.base != "" {
-		return nil
+// makeBase makes up ratings in the shape of MovieLens 1M, unless a base is given.
+func (o *options) makeBase() (err error) {
+	if o.base == "" {
+		o.base, err = o.madeUp("base", 1000209)
 	}
-	o.base = filepath.Join(o.dir, "base.csr")
-	if _, err := os.Stat(o.base); err == nil {
-		return nil
+	return err
+}
+
+// madeUp ingests ratings of the users and films of MovieLens 1M as NAME.csr, unless it is there.
+func (o *options) madeUp(name string, ratings int) (string, error) {
+	store, text := filepath.Join(o.dir, name+".csr"), filepath.Join(o.dir, name+".dat")
+	if _, err := os.Stat(store); err == nil {
+		return store, nil
 	}
-	text := filepath.Join(o.dir, "base.dat")
 	ctx := context.Background()
-	if err := o.gdsvd.Do(ctx, "generate", "ratings", "-o", text, "--users", "6040", "--items", "3706", "--ratings", "1000209"); err != nil {
-		return err
+	err := o.gdsvd.Do(ctx, "generate", "ratings", "-o", text, "--users", "6040", "--items", "3706", "--ratings", strconv.Itoa(ratings))
+	if err == nil {
+		err = errors.Join(o.gdsvd.Do(ctx, "ingest", text, "-o", store), os.Remove(text))
 	}
-	return errors.Join(o.gdsvd.Do(ctx, "ingest", text, "-o", o.base), os.Remove(text))
+	return store, err
 }

@@ -9,13 +9,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"text/tabwriter"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -95,11 +95,7 @@ func compare(w *tabwriter.Writer, store *csr.Store, o stream.Options, l, rounds 
 	}
 	n := int(store.Cols())
 	x, y := mat.NewDense(n, l, nil), mat.NewDense(n, l, nil)
-	for i := range n {
-		for j := range l {
-			x.Set(i, j, math.Sin(float64(1+i*l+j)))
-		}
-	}
+	solver.Gaussian(x, 0, 1, 1)
 	for round := range rounds + 1 {
 		for _, c := range all {
 			if err := c.product(y, x); err != nil {
@@ -123,12 +119,7 @@ func compare(w *tabwriter.Writer, store *csr.Store, o stream.Options, l, rounds 
 		if name == "" {
 			name = "(none)"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%.1f\t%.2f\t%.2f\t\n", name, l, passes, 1e3*slices.Min(c.times), slices.Min(c.times)/slices.Min(all[0].times), median(ratios))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%.1f\t%.2f\t%.2f\t\n", name, l, passes, 1e3*slices.Min(c.times), slices.Min(c.times)/slices.Min(all[0].times), harness.Median(ratios))
 	}
 	return nil
-}
-
-func median(x []float64) float64 {
-	slices.Sort(x)
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
