@@ -72,6 +72,15 @@ func TestWrongUsage(t *testing.T) {
 		{svd("-k", "2", "--memory", "lots"), `invalid argument "lots" for "--memory" flag: size "lots" is not understood (write 800MB, 512MiB, 1.5GiB or a number of bytes) (see gdsvd svd -h)`},
 		{svd("-k", "2", "--seed", "-1"), `invalid argument "-1" for "--seed" flag: want a whole number, 0 or more (see gdsvd svd -h)`},
 
+		{[]string{"export", store, "-o", out}, `what is to be exported? give it with --what (see gdsvd export -h)`},
+		{[]string{"export", store, "--what", "W", "-o", out}, `invalid argument "W" for "--what" flag: choose U, V, US, VS or sigma (see gdsvd export -h)`},
+		{[]string{"export", store, "--what", "U"}, `no FILE to write: give one with -o (see gdsvd export -h)`},
+		{[]string{"export", store, "--what", "U", "-o", out + ".xls"}, `-o ` + out + `.xls: what format it is to have its extension does not tell: want one of npy, npy32, npz, csv, tsv, parquet, mtx; --format names it (see gdsvd export -h)`},
+		{[]string{"project", store, "-o", out}, `want a result OUT and at least one NEW (see gdsvd project -h)`},
+		{[]string{"project", store, file}, `no X to write: give one with -o (see gdsvd project -h)`},
+		{[]string{"project", store, file, "-o", out, "--workers", "-1"}, `--workers -1: want 1 or more, or 0 for all processors (see gdsvd project -h)`},
+		{[]string{"project", store, file, "-o", out, "--side", "x"}, `invalid argument "x" for "--side" flag: choose rows or columns (see gdsvd project -h)`},
+
 		{[]string{"ingest", "-o", out}, `no INPUT: name files, or - for standard input (see gdsvd ingest -h)`},
 		{[]string{"ingest", file}, `no STORE to write: give one with -o (see gdsvd ingest -h)`},
 		{ingest("--format", "xml"), `invalid argument "xml" for "--format" flag: choose ` + formats + ` (see gdsvd ingest -h)`},

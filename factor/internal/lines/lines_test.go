@@ -1,6 +1,7 @@
 package lines_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -171,4 +172,34 @@ func TestSource(t *testing.T) {
 	if _, err := lines.Open(ctx, vfs.OS, name, sum, 1); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+// FuzzOpen: a text of any bytes is refused, or has as many lines as it says, each found where it is.
+func FuzzOpen(f *testing.F) {
+	f.Add([]byte("a\nb\n"), int64(2), false)
+	f.Add([]byte("a\\n\\\\b\n\n"), int64(2), true)
+	f.Add(bytes.Repeat([]byte("0123456789\n"), 1000), int64(1000), false)
+	f.Fuzz(func(t *testing.T, text []byte, count int64, escaped bool) {
+		name := filepath.Join(t.TempDir(), "x")
+		if err := os.WriteFile(name, text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		x, err := lines.Open(context.Background(), vfs.OS, name, lines.Sum{Size: int64(len(text)), CRC: crc.Of(text), Escaped: escaped}, count)
+		if err != nil {
+			if !errors.Is(err, lines.ErrDamaged) {
+				t.Error(err)
+			}
+			return
+		}
+		defer x.Close()
+		want := strings.SplitAfter(string(text), "\n")
+		if want = want[:len(want)-1]; int64(len(want)) != count {
+			t.Fatalf("%d lines, %d said", len(want), count)
+		}
+		for i := count - 1; i >= 0; i-- {
+			if got, err := x.At(i); err != nil || !escaped && got+"\n" != want[i] {
+				t.Fatalf("line %d: %q, %v; want %q", i, got, err, want[i])
+			}
+		}
+	})
 }

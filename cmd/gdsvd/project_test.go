@@ -1,0 +1,53 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor/foldin"
+)
+
+// A result is exported, and rows of a file that it has not seen are projected; nothing else is left.
+func TestExportAndProject(t *testing.T) {
+	work := t.TempDir()
+	at := func(name string) string { return filepath.Join(work, name) }
+	store := ingested(t, tall)
+	must(t, "svd", "-q", store, "-k", "3", "--view", "pca", "-o", at("out"))
+	if out := must(t, "export", at("out"), "--what", "V", "-o", at("v.csv")); !strings.Contains(out, "V of "+at("out")+", 40 × 3 with ids, is in "+at("v.csv")) {
+		t.Error(out)
+	}
+	b, err := os.ReadFile(at("v.csv"))
+	if lines := strings.Split(string(b), "\n"); err != nil || len(lines) != 42 || lines[0] != "id,c1,c2,c3" {
+		t.Errorf("%d lines, %v", len(lines), err)
+	}
+	fails(t, ui.ExitError, `v.csv: file already exists \(--force replaces it\)`, "export", at("out"), "--what", "V", "-o", at("v.csv"))
+	fails(t, ui.ExitError, store+" is a store, not a result: gdsvd svd makes one of it", "export", store, "--what", "V", "-o", at("w.csv"))
+
+	ids := strings.Fields(must(t, "info", store, "--ids", "cols"))
+	lines := "user,item,rating\nnew one," + ids[0] + ",5\nnew one,unknown,4\nother," + ids[1] + ",3\n"
+	if err := os.WriteFile(at("new.csv"), []byte(lines), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out := must(t, "project", at("out"), at("new.csv"), "-o", at("x"))
+	for _, want := range []string{"2 rows in 3 components are in " + at("x"), "1 of 3 columns are not in the matrix, and their 1 entries are left out: unknown"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q, want %s", out, want)
+		}
+	}
+	var p foldin.Projection
+	if err := json.Unmarshal([]byte(must(t, "project", "--json", at("out"), store, "-o", at("y"))), &p); err != nil || p.Rows != 90 || p.Unknown != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	fails(t, ui.ExitError, `file already exists \(--force replaces it\)`, "project", at("out"), store, "-o", at("y"))
+	if ids, err := os.ReadFile(filepath.Join(at("x"), "rows.ids")); err != nil || string(ids) != "new one\nother\n" {
+		t.Errorf("%q, %v", ids, err)
+	}
+	left, err := os.ReadDir(work)
+	if err != nil || len(left) != 5 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
