@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
+	"github.com/gdsvd/gdsvd/ingest/internal/sieve"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -66,7 +67,7 @@ type ingestion struct {
 	rounded int64         // sums of duplicates that are no float64, as last walked
 
 	// What is written, if not all: see sift.
-	sieve       *sieve
+	sieve       *sieve.Sieve
 	left        extsort.Packer // of the matrix that is left
 	split       *splitter
 	train, test *part

@@ -9,6 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/ingest/internal/titles"
 )
 
 // As long as its ids keep their order and its rows stay rows, a store that is appended to is not
@@ -30,7 +31,7 @@ func (g *ingestion) knownIDs(s *csr.Store, side format.Side) *ids.Known {
 			return err
 		}
 		var id ids.ID
-		err = idsOfStore(s, axis, func(num int64, text string) error {
+		err = titles.IDsOf(s, axis, func(num int64, text string) error {
 			id.Int, id.Text = num, append(id.Text[:0], text...)
 			return visit(&id)
 		})

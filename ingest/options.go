@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/remote"
+	"github.com/gdsvd/gdsvd/ingest/internal/sieve"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -263,7 +264,7 @@ func (o Options) readsTimes() bool { return o.Filter.times() || o.Holdout.times(
 func (o Options) sifting(s shape) (n int64) {
 	stored := extsort.NewPacker(s.Rows, s.Cols, o.Orient.transpose(s.Rows, s.Cols))
 	if o.Filter.matrix() {
-		n += sieveBytes(stored)
+		n += sieve.Bytes(stored)
 	}
 	switch o.Holdout.kind {
 	case holdoutNone:

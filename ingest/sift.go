@@ -9,6 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/sieve"
 )
 
 // sift finds out what of the matrix is written, and to which store: rows and columns with
@@ -53,31 +54,31 @@ func (g *ingestion) filter(ctx context.Context) (err error) {
 	if g.pack.Rows > math.MaxUint32 {
 		return fmt.Errorf("filter the entries of %d rows: %w", g.pack.Rows, format.ErrUnsupported)
 	}
-	if err := g.room(sieveBytes(g.pack), "the numbers of entries of all columns have to be at hand"); err != nil {
+	if err := g.room(sieve.Bytes(g.pack), "the numbers of entries of all columns have to be at hand"); err != nil {
 		return err
 	}
-	s, n := newSieve(g.o.Filter, g.pack, g.reading.shape != nil || g.o.Graph != NoGraph), int64(0)
-	for again := true; again; again = s.endPass() {
+	s, n := sieve.New(g.pack, g.o.Filter.MinPerRow, g.o.Filter.MinPerCol, g.o.Filter.MinValue, g.reading.shape != nil || g.o.Graph != NoGraph), int64(0)
+	for again := true; again; again = s.EndPass() {
 		g.meter.Extend(g.spool.N)
 		n, err = g.places(ctx, func(part []extsort.Entry, _ []format.Time) error {
-			s.add(part)
+			s.Add(part)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	g.sieve, g.left = s, s.left
+	g.sieve, g.left = s, s.Left
 	g.report.Duplicates = n
 	f := &g.report.Filtered
-	f.Small, f.Entries, f.Passes = s.small, s.entries-s.small-s.kept, s.passes
-	f.Rows, f.Cols = s.pack.Rows-s.left.Rows, s.pack.Cols-s.left.Cols
-	if s.pack.Transposed {
+	f.Small, f.Entries, f.Passes = s.Small, s.Entries-s.Small-s.Kept, s.Passes
+	f.Rows, f.Cols = g.pack.Rows-s.Left.Rows, g.pack.Cols-s.Left.Cols
+	if g.pack.Transposed {
 		f.Rows, f.Cols = f.Cols, f.Rows
 	}
-	g.o.Log.Debug("filtered", "passes", f.Passes, "rows", s.left.Rows, "cols", s.left.Cols, "entries", s.kept)
-	if s.kept == 0 {
-		return fmt.Errorf("filter: %w left of %d: %d are below the least value, the others in rows or columns with too few", format.ErrEmpty, s.entries, s.small)
+	g.o.Log.Debug("filtered", "passes", f.Passes, "rows", s.Left.Rows, "cols", s.Left.Cols, "entries", s.Kept)
+	if s.Kept == 0 {
+		return fmt.Errorf("filter: %w left of %d: %d are below the least value, the others in rows or columns with too few", format.ErrEmpty, s.Entries, s.Small)
 	}
 	if g.o.Holdout.kind != holdoutNone {
 		return nil
@@ -96,14 +97,14 @@ func (g *ingestion) filter(ctx context.Context) (err error) {
 // places is walk with the places in the matrix that is left, and their times if entries have some.
 func (g *ingestion) places(ctx context.Context, emit func(part []extsort.Entry, times []format.Time) error) (duplicates int64, err error) {
 	var t untimer
-	s := sifter{sieve: g.sieve}
+	s := sieve.Sifter{Sieve: g.sieve}
 	return g.walk(ctx, func(part []extsort.Entry) error {
 		var times []format.Time
 		if g.o.Holdout.times() {
 			part, times = t.split(part)
 		}
-		if s.sieve != nil {
-			part, times = s.sift(part, times)
+		if s.Sieve != nil {
+			part, times = s.Sift(part, times)
 		}
 		return emit(part, times)
 	})

@@ -182,7 +182,7 @@ func (g *ingestion) eachLeft(rows bool, visit func(*ids.ID) error) error {
 	n := int64(0)
 	one := func(id *ids.ID) error {
 		n++
-		if g.sieve != nil && (rows && !g.sieve.hasRow(n-1) || !rows && !g.sieve.hasCol(n-1)) {
+		if g.sieve != nil && (rows && !g.sieve.HasRow(n-1) || !rows && !g.sieve.HasCol(n-1)) {
 			return nil
 		}
 		return visit(id)

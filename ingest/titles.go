@@ -1,11 +1,9 @@
 package ingest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -17,9 +15,6 @@ import (
 
 // Titles are put beside a store that is complete: they are no part of the matrix, and what is
 // wrong with them leaves the store as it is.
-
-// A titleSource opens a list of ids with their titles, at its beginning.
-type titleSource func() (format.IDs, error)
 
 // attach puts the titles that the options name, and those the input has, beside the store of a report.
 func attach(ctx context.Context, names []string, report *Report, o Options, p plan) (err error) {
@@ -34,7 +29,7 @@ func attach(ctx context.Context, names []string, report *Report, o Options, p pl
 	}()
 	t := &titler{ctx: ctx, o: o, most: p.Space / 2}
 	t.open = o.opener(p.window)
-	var known [2]titleSource
+	var known [2]titles.Source
 	if own {
 		src, err := openSource(ctx, t.open, names[0], o, nil)
 		if err != nil {
@@ -55,12 +50,12 @@ func attach(ctx context.Context, names []string, report *Report, o Options, p pl
 		}
 		known[side] = t.file(name)
 		if o.base != nil { // beside those of before
-			had, err := titlesOf(t.store, t.axis(side))
+			had, err := titles.Of(t.store, t.axis(side))
 			if err != nil {
 				return err
 			}
 			if had != nil {
-				known[side] = oneAfterTheOther(known[side], had)
+				known[side] = titles.Chain(known[side], had)
 			}
 		}
 	}
@@ -76,17 +71,17 @@ func attach(ctx context.Context, names []string, report *Report, o Options, p pl
 			continue
 		}
 		j := t.join(side, known[side])
-		if err := t.store.WriteTitles(t.axis(side), j.each()); err != nil {
+		if err := t.store.WriteTitles(t.axis(side), j.Each()); err != nil {
 			return err
 		}
 		if side == format.RowSide {
-			report.RowTitles = j.found
+			report.RowTitles = j.Found
 		} else {
-			report.ColTitles = j.found
+			report.ColTitles = j.Found
 		}
-		o.Log.Debug("titles", "side", side.String(), "ids", j.ids, "with a title", j.found)
-		if j.repeated > 0 {
-			o.Log.Warn("some ids have several titles: the first is taken", "side", side.String(), "titles left out", j.repeated)
+		o.Log.Debug("titles", "side", side.String(), "ids", j.IDs, "with a title", j.Found)
+		if j.Repeated > 0 {
+			o.Log.Warn("some ids have several titles: the first is taken", "side", side.String(), "titles left out", j.Repeated)
 		}
 	}
 	return nil
@@ -102,7 +97,7 @@ type titler struct {
 }
 
 // known are the titles that an input itself has.
-func (t *titler) known(src *source) (known [2]titleSource, err error) {
+func (t *titler) known(src *source) (known [2]titles.Source, err error) {
 	reader, ok := src.reader.(format.Identified)
 	for _, side := range sides {
 		if !ok || t.o.file(side) != "" {
@@ -145,7 +140,7 @@ func readable(ctx context.Context, o Options, p plan) error {
 }
 
 // file is a source of the titles of a file.
-func (t *titler) file(name string) titleSource {
+func (t *titler) file(name string) titles.Source {
 	return func() (format.IDs, error) { return t.openFile(name) }
 }
 
@@ -184,12 +179,12 @@ func (t *titler) side(name string) (format.Side, error) {
 	var found, ids [2]int64
 	for _, side := range sides {
 		j := t.join(side, t.file(name))
-		for _, err := range j.each() {
+		for _, err := range j.Each() {
 			if err != nil {
 				return 0, err
 			}
 		}
-		found[side], ids[side] = j.found, j.ids
+		found[side], ids[side] = j.Found, j.IDs
 	}
 	switch {
 	case found[0] > 0 && found[1] > 0:
@@ -206,85 +201,16 @@ func (t *titler) side(name string) (format.Side, error) {
 }
 
 // join is about to find the titles of the ids of a side.
-func (t *titler) join(side format.Side, open titleSource) *titleJoin {
+func (t *titler) join(side format.Side, open titles.Source) *titles.Join {
 	axis, ids := t.axis(side), t.store.Manifest().IDs
 	file := ids.Rows
 	if axis == csr.ColAxis {
 		file = ids.Cols
 	}
-	return &titleJoin{
-		t: t, open: open, first: true, text: file != nil && file.Kind == csr.StringIDs,
-		eachID: func(visit func(int64, string) error) error { return idsOfStore(t.store, axis, visit) },
+	return &titles.Join{
+		Ctx: t.ctx, Most: t.most, Open: open, Text: file != nil && file.Kind == csr.StringIDs,
+		EachID: func(visit func(int64, string) error) error { return titles.IDsOf(t.store, axis, visit) },
 	}
-}
-
-// titlesOf is the source of the titles that a store has; nil: it has none.
-func titlesOf(s *csr.Store, axis csr.Axis) (titleSource, error) {
-	titles, err := s.Titles(axis)
-	if titles == nil || err != nil {
-		return nil, err
-	}
-	return func() (format.IDs, error) {
-		titles, err := s.Titles(axis)
-		if err != nil {
-			return nil, err
-		}
-		ids, err := s.IDs(axis)
-		if err != nil {
-			return nil, errors.Join(err, titles.Close())
-		}
-		return &storeTitles{ids: ids, titles: titles}, nil
-	}, titles.Close()
-}
-
-// storeTitles are the ids and titles of an axis of a store.
-type storeTitles struct {
-	ids    *csr.IDReader
-	titles *csr.Titles
-	n      int64
-}
-
-// Next is the next id with its title.
-func (s *storeTitles) Next() (l format.Label, err error) {
-	if !s.ids.Next() {
-		return l, cmp.Or(s.ids.Err(), io.EOF)
-	}
-	title, err := s.titles.At(s.n)
-	s.n++
-	return format.Label{ID: []byte(s.ids.String()), Title: []byte(title)}, err
-}
-
-// Close closes both files.
-func (s *storeTitles) Close() error { return errors.Join(s.ids.Close(), s.titles.Close()) }
-
-// oneAfterTheOther are the titles of both sources; of an id that is in both, that of the first.
-func oneAfterTheOther(a, b titleSource) titleSource {
-	return func() (format.IDs, error) {
-		first, err := a()
-		return &chainedTitles{IDs: first, next: b}, err
-	}
-}
-
-type chainedTitles struct {
-	format.IDs
-	next titleSource
-}
-
-// Next is the next of the first, then of the second.
-func (c *chainedTitles) Next() (format.Label, error) {
-	l, err := c.IDs.Next()
-	if err != io.EOF || c.next == nil {
-		return l, err
-	}
-	next := c.next
-	c.next = nil
-	if err := c.Close(); err != nil {
-		return l, err
-	}
-	if c.IDs, err = next(); err != nil {
-		return l, err
-	}
-	return c.Next()
 }
 
 // keepTitles has a store that is written keep the titles of the one appended to. They are walked
@@ -299,9 +225,8 @@ func (g *ingestion) keepTitles(ctx context.Context, w *csr.Writer) (closing func
 		return closing, err
 	}
 	before, now := &titler{store: old}, csr.RowAxis
-	t := &titler{ctx: ctx, o: g.o, most: g.plan.Space / 8}
 	for i, a := range g.reading.axes() {
-		open, err := titlesOf(old, before.axis(sides[i]))
+		open, err := titles.Of(old, before.axis(sides[i]))
 		if err != nil {
 			return old.Close, err
 		}
@@ -311,7 +236,7 @@ func (g *ingestion) keepTitles(ctx context.Context, w *csr.Writer) (closing func
 		if now = csr.RowAxis; (sides[i] == format.RowSide) == g.pack.Transposed {
 			now = csr.ColAxis
 		}
-		j := &titleJoin{t: t, open: open, first: true, text: a.Text, eachID: func(visit func(int64, string) error) error {
+		j := &titles.Join{Ctx: ctx, Most: g.plan.Space / 8, Open: open, Text: a.Text, EachID: func(visit func(int64, string) error) error {
 			return a.Each(g.scratch, func(id *ids.ID) error {
 				if a.Text {
 					return visit(0, string(id.Text))
@@ -319,7 +244,7 @@ func (g *ingestion) keepTitles(ctx context.Context, w *csr.Writer) (closing func
 				return visit(id.Int, "")
 			})
 		}}
-		w.SetTitles(now, j.each())
+		w.SetTitles(now, j.Each())
 	}
 	return old.Close, nil
 }

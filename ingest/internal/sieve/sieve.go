@@ -1,4 +1,5 @@
-package ingest
+// Package sieve leaves out rows and columns that have too few entries.
+package sieve
 
 import (
 	"math"
@@ -8,7 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 )
 
-// A sieve finds the rows and columns that have enough entries, in passes over all of them by
+// A Sieve finds the rows and columns that have enough entries, in passes over all of them by
 // rows. It holds 4 bytes a column and a bit a row.
 //
 // In a pass a row is given up when too few of its entries are in columns that still have enough;
@@ -16,36 +17,37 @@ import (
 // all that is left has enough. What is left is the union of all sets of rows and columns in which
 // each has enough, so it does not depend on the order in which the others go (Batagelj,
 // Zaveršnik, "Generalized cores", arXiv:cs/0202039).
-type sieve struct {
+type Sieve struct {
 	pack           extsort.Packer
 	minRow, minCol uint32 // entries of a stored row and column; 0: none is left out
 	least          float64
-	passes         int
+	Passes         int // ended
 
 	rows []uint64 // a bit for each that has enough; nil: all have
 	cols []uint32 // entries of each column in rows that have enough; then the place among those left, or gone
 
 	// Of the pass.
-	small, entries int64 // entries below the least value, others
+	Small, Entries int64 // entries below the least value, others
 	row            int64
 	n              uint32   // entries of the row
 	open           []uint32 // columns of the first ones, fewer than minRow
 	again          bool     // a column does not have enough any more
 
-	left extsort.Packer // of the matrix that is left
-	kept int64          // entries
+	Left extsort.Packer // of the matrix that is left
+	Kept int64          // entries
 }
 
 const gone = math.MaxUint32
 
-// newSieve makes the sieve of a filter for a matrix, whose rows and columns have ids unless it is declared.
-func newSieve(f Filter, pack extsort.Packer, declared bool) *sieve {
-	s := &sieve{pack: pack, minRow: uint32(f.MinPerRow), minCol: uint32(f.MinPerCol), least: math.Inf(-1), row: -1}
+// New makes a sieve for a matrix, whose rows and columns have ids unless it is declared, from the least number of entries
+// of a row and a column of the user's matrix, and the least value; nil: any.
+func New(pack extsort.Packer, perRow, perCol int64, least *float64, declared bool) *Sieve {
+	s := &Sieve{pack: pack, minRow: uint32(perRow), minCol: uint32(perCol), least: math.Inf(-1), row: -1}
 	if pack.Transposed {
 		s.minRow, s.minCol = s.minCol, s.minRow
 	}
-	if f.MinValue != nil {
-		s.least = *f.MinValue
+	if least != nil {
+		s.least = *least
 	}
 	if !declared {
 		s.minRow, s.minCol = max(s.minRow, 1), max(s.minCol, 1)
@@ -57,11 +59,11 @@ func newSieve(f Filter, pack extsort.Packer, declared bool) *sieve {
 	return s
 }
 
-// sieveBytes is what the sieve of a matrix holds.
-func sieveBytes(p extsort.Packer) int64 { return p.Rows/8 + 4*p.Cols }
+// Bytes is what the sieve of a matrix holds.
+func Bytes(p extsort.Packer) int64 { return p.Rows/8 + 4*p.Cols }
 
-// add gives the next entries of a pass.
-func (s *sieve) add(part []extsort.Entry) {
+// Add gives the next entries of a pass.
+func (s *Sieve) Add(part []extsort.Entry) {
 	for _, e := range part {
 		row, col := s.pack.Stored(e.Key)
 		if row != s.row {
@@ -70,22 +72,22 @@ func (s *sieve) add(part []extsort.Entry) {
 		}
 		switch {
 		case e.Val < s.least:
-			s.small++
-		case s.passes > 0 && (!s.hasRow(row) || s.cols[col] < s.minCol):
+			s.Small++
+		case s.Passes > 0 && (!s.HasRow(row) || s.cols[col] < s.minCol):
 		default:
 			s.n++
 			if s.n < s.minRow {
 				s.open = append(s.open, col)
 			}
-			if s.passes == 0 {
+			if s.Passes == 0 {
 				s.cols[col]++
 			}
 		}
-		s.entries++
+		s.Entries++
 	}
 }
 
-func (s *sieve) endRow() {
+func (s *Sieve) endRow() {
 	switch {
 	case s.rows == nil || s.row < 0:
 	case s.n >= s.minRow:
@@ -100,18 +102,18 @@ func (s *sieve) endRow() {
 	s.n, s.open = 0, s.open[:0]
 }
 
-// endPass tells whether another one is needed.
-func (s *sieve) endPass() (again bool) {
+// EndPass tells whether another one is needed.
+func (s *Sieve) EndPass() (again bool) {
 	s.endRow()
-	if again = s.again; s.passes == 0 { // so far they were counted
+	if again = s.again; s.Passes == 0 { // so far they were counted
 		again = false
 		for _, n := range s.cols {
 			again = again || n > 0 && n < s.minCol
 		}
 	}
-	s.passes++
+	s.Passes++
 	if s.row, s.again = -1, false; again {
-		s.small, s.entries = 0, 0
+		s.Small, s.Entries = 0, 0
 		return true
 	}
 	s.settle()
@@ -119,7 +121,7 @@ func (s *sieve) endPass() (again bool) {
 }
 
 // settle numbers what is left.
-func (s *sieve) settle() {
+func (s *Sieve) settle() {
 	rows, cols := s.pack.Rows, int64(0)
 	if s.rows != nil {
 		rows = 0
@@ -132,36 +134,37 @@ func (s *sieve) settle() {
 		if n >= s.minCol {
 			s.cols[c] = uint32(cols)
 			cols++
-			s.kept += int64(n)
+			s.Kept += int64(n)
 		}
 	}
-	s.left = extsort.NewPacker(rows, cols, false)
-	s.left.Transposed = s.pack.Transposed
+	s.Left = extsort.NewPacker(rows, cols, false)
+	s.Left.Transposed = s.pack.Transposed
 }
 
-func (s *sieve) hasRow(row int64) bool {
+// HasRow tells whether a row is left.
+func (s *Sieve) HasRow(row int64) bool {
 	return s.rows == nil || s.rows[row/64]>>(row%64)&1 == 1
 }
 
-// hasCol tells whether a column is left.
-func (s *sieve) hasCol(col int64) bool { return s.cols[col] != gone }
+// HasCol tells whether a column is left.
+func (s *Sieve) HasCol(col int64) bool { return s.cols[col] != gone }
 
-// A sifter leaves out entries in ascending order and gives the others their places in the matrix that is left.
-type sifter struct {
-	*sieve
+// A Sifter leaves out entries in ascending order and gives the others their places in the matrix that is left.
+type Sifter struct {
+	*Sieve
 	words  int64 // of rows that have been counted
 	before int64 // rows left in them
 }
 
-// sift leaves out of entries, and of their times unless there are none, what is not left.
-func (s *sifter) sift(part []extsort.Entry, times []format.Time) ([]extsort.Entry, []format.Time) {
+// Sift leaves out of entries, and of their times unless there are none, what is not left.
+func (s *Sifter) Sift(part []extsort.Entry, times []format.Time) ([]extsort.Entry, []format.Time) {
 	kept := 0
 	for i, e := range part {
 		row, col := s.pack.Stored(e.Key)
-		if e.Val < s.least || s.cols[col] == gone || !s.hasRow(row) {
+		if e.Val < s.least || s.cols[col] == gone || !s.HasRow(row) {
 			continue
 		}
-		part[kept] = extsort.Entry{Key: uint64(s.place(row))<<s.left.ColBits | uint64(s.cols[col]), Val: e.Val}
+		part[kept] = extsort.Entry{Key: uint64(s.place(row))<<s.Left.ColBits | uint64(s.cols[col]), Val: e.Val}
 		if len(times) > 0 {
 			times[kept] = times[i]
 		}
@@ -171,7 +174,7 @@ func (s *sifter) sift(part []extsort.Entry, times []format.Time) ([]extsort.Entr
 }
 
 // place is the number of rows left before one. Rows must not descend.
-func (s *sifter) place(row int64) int64 {
+func (s *Sifter) place(row int64) int64 {
 	if s.rows == nil {
 		return row
 	}

@@ -1,7 +1,8 @@
-package ingest
+package titles
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"iter"
@@ -11,23 +12,25 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
-// A titleJoin walks the ids of an axis and a list of titles in any order together. The list
+// A Join walks the ids of an axis and a list of titles in any order together. The list
 // is read as often as its titles fill the memory they may take: each time those of the least
 // ids that are still to come are kept.
-type titleJoin struct {
-	t      *titler
-	eachID func(visit func(num int64, text string) error) error
-	open   titleSource
-	text   bool // ids are texts
+type Join struct {
+	Ctx    context.Context
+	Most   int64                                                // bytes of titles in memory
+	EachID func(visit func(num int64, text string) error) error // of the axis
+	Open   Source
+	Text   bool // ids are texts
 
-	first    bool // nothing has been read
-	whole    bool // all titles above are kept
-	above    titled
-	kept     []titled
-	size     int64
-	ids      int64 // of the axis
-	found    int64
-	repeated int64
+	IDs      int64 // of the axis
+	Found    int64
+	Repeated int64 // titles left out
+
+	begun bool
+	whole bool // all titles above are kept
+	above titled
+	kept  []titled
+	size  int64
 }
 
 // titled is an id, a number or a text, with its title.
@@ -44,8 +47,8 @@ func (a *titled) compare(b *titled) int {
 	return cmp.Or(cmp.Compare(a.num, b.num), cmp.Compare(a.id, b.id))
 }
 
-// each is the title of each id of the axis, "" where there is none.
-func (j *titleJoin) each() iter.Seq2[string, error] {
+// Each is the title of each id of the axis, "" where there is none.
+func (j *Join) Each() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		err := j.walk(func(title string) bool { return yield(title, nil) })
 		if err != nil && err != errStopped {
@@ -56,10 +59,10 @@ func (j *titleJoin) each() iter.Seq2[string, error] {
 
 var errStopped = errors.New("stopped")
 
-func (j *titleJoin) walk(yield func(string) bool) error {
-	return j.eachID(func(num int64, text string) error {
-		if j.ids++; j.ids%(1<<14) == 0 && j.t.ctx.Err() != nil {
-			return j.t.ctx.Err()
+func (j *Join) walk(yield func(string) bool) error {
+	return j.EachID(func(num int64, text string) error {
+		if j.IDs++; j.IDs%(1<<14) == 0 && j.Ctx.Err() != nil {
+			return j.Ctx.Err()
 		}
 		title, err := j.find(&titled{num: num, id: text})
 		if err == nil && !yield(title) {
@@ -69,8 +72,8 @@ func (j *titleJoin) walk(yield func(string) bool) error {
 	})
 }
 
-// idsOfStore visits the ids of an axis of a store, numbers or texts.
-func idsOfStore(s *csr.Store, axis csr.Axis, visit func(num int64, text string) error) (err error) {
+// IDsOf visits the ids of an axis of a store, numbers or texts.
+func IDsOf(s *csr.Store, axis csr.Axis, visit func(num int64, text string) error) (err error) {
 	r, err := s.IDs(axis)
 	if err != nil {
 		return err
@@ -89,7 +92,7 @@ func idsOfStore(s *csr.Store, axis csr.Axis, visit func(num int64, text string) 
 }
 
 // find is the title of an id. Ids must ascend.
-func (j *titleJoin) find(id *titled) (string, error) {
+func (j *Join) find(id *titled) (string, error) {
 	for {
 		for len(j.kept) > 0 && j.kept[0].compare(id) < 0 {
 			j.kept = j.kept[1:]
@@ -105,14 +108,14 @@ func (j *titleJoin) find(id *titled) (string, error) {
 		return "", nil
 	}
 	if j.kept[0].title != "" {
-		j.found++
+		j.Found++
 	}
 	return j.kept[0].title, nil
 }
 
 // load keeps the titles of the least ids above those of the last time.
-func (j *titleJoin) load() (err error) {
-	list, err := j.open()
+func (j *Join) load() (err error) {
+	list, err := j.Open()
 	if err != nil {
 		return err
 	}
@@ -125,13 +128,13 @@ func (j *titleJoin) load() (err error) {
 			break
 		}
 		if err == nil && n%(1<<14) == 0 {
-			err = j.t.ctx.Err()
+			err = j.Ctx.Err()
 		}
 		if err != nil {
 			return err
 		}
 		x := titled{title: string(l.Title)}
-		if j.text {
+		if j.Text {
 			x.id = string(l.ID)
 		} else {
 			var ok bool
@@ -139,7 +142,7 @@ func (j *titleJoin) load() (err error) {
 				continue
 			}
 		}
-		if !j.first && x.compare(&j.above) <= 0 {
+		if j.begun && x.compare(&j.above) <= 0 {
 			continue
 		}
 		if limit != nil && x.compare(limit) > 0 {
@@ -147,12 +150,12 @@ func (j *titleJoin) load() (err error) {
 			continue
 		}
 		j.kept = append(j.kept, x)
-		if j.size += int64(len(x.id)+len(x.title)) + titledBytes; j.size > j.t.most {
+		if j.size += int64(len(x.id)+len(x.title)) + titledBytes; j.size > j.Most {
 			limit = j.shorten()
 		}
 	}
 	j.settle()
-	j.first = false
+	j.begun = true
 	if limit != nil {
 		j.above = *limit
 	}
@@ -160,7 +163,7 @@ func (j *titleJoin) load() (err error) {
 }
 
 // shorten keeps the half with the least ids, and is the last of these.
-func (j *titleJoin) shorten() *titled {
+func (j *Join) shorten() *titled {
 	j.settle()
 	n := len(j.kept) / 2
 	if n == 0 {
@@ -179,12 +182,12 @@ func (j *titleJoin) shorten() *titled {
 }
 
 // settle sorts what is kept; of several titles of an id the first stays.
-func (j *titleJoin) settle() {
+func (j *Join) settle() {
 	slices.SortStableFunc(j.kept, func(a, b titled) int { return a.compare(&b) })
 	kept := slices.CompactFunc(j.kept, func(a, b titled) bool {
 		same := a.compare(&b) == 0
 		if same && a.title != b.title {
-			j.repeated++
+			j.Repeated++
 		}
 		return same
 	})
