@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 )
 
 // matrix is the plain oracle the tests compare a store with.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 )
 
 // movies is a matrix of people and films, which has one more row that is empty.

@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // A recurrence that fills up what another has left, and finds values larger than the least

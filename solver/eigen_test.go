@@ -8,10 +8,10 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
 	"github.com/gdsvd/gdsvd/solver/method/power"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 func TestEigen(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // passLimit stops a run after every possible number of passes: the limit is

@@ -7,11 +7,11 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
 	"github.com/gdsvd/gdsvd/solver/method/power"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // gram is AᵀA as an explicit matrix.

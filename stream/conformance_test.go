@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 )
 
 // sparseOf returns a as a sparse matrix in memory.

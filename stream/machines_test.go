@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // machines is a matrix whose rows are split over others, its parts: a goroutine each that

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 )
 
 // sided is a source with sides.

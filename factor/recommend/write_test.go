@@ -15,9 +15,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/csr/csrtest"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
 )
 
 // films is a small result whose ids and titles need quotes.

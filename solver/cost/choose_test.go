@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/all"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // machine is a table that no calibration changes: 2 GB/s, two workers.

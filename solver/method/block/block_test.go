@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/block"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // All vectors at once: the passes do not grow with their number.

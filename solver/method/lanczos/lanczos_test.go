@@ -6,9 +6,9 @@ import (
 	"log"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // The fewest passes: a basis of all that has been multiplied, here at most 20

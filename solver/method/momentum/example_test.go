@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/gd"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
-	"github.com/gdsvd/gdsvd/solver/solvertest"
 )
 
 // ten has the values 10, 9.9, … a small gap for each of them.
