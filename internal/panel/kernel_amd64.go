@@ -4,197 +4,32 @@
 
 package panel
 
-// crossAVX2_1x1 adds yᵀv to c for tiles of 1×4.
+// crossAVX2 adds yᵀv to c for one of the tiles.
 //
 //go:noescape
-func crossAVX2_1x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
+func crossAVX2(tile int, rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
 
-// crossAVX2_1x2 adds yᵀv to c for tiles of 1×8.
+// productAVX2 adds v·d to y for groups of rows of one of the tiles.
 //
 //go:noescape
-func crossAVX2_1x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
+func productAVX2(tile int, groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
 
-// crossAVX2_1x3 adds yᵀv to c for tiles of 1×12.
+// rotateAVX2 rotates one vector or several.
 //
 //go:noescape
-func crossAVX2_1x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
+func rotateAVX2(tile int, n int, cs *float64, z *float64, ld int)
 
-// crossAVX2_2x1 adds yᵀv to c for tiles of 2×4.
+// crossAVX512 adds yᵀv to c for one of the tiles.
 //
 //go:noescape
-func crossAVX2_2x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
+func crossAVX512(tile int, rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
 
-// crossAVX2_2x2 adds yᵀv to c for tiles of 2×8.
+// productAVX512 adds v·d to y for groups of rows of one of the tiles.
 //
 //go:noescape
-func crossAVX2_2x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
+func productAVX512(tile int, groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
 
-// crossAVX2_2x3 adds yᵀv to c for tiles of 2×12.
+// rotateAVX512 rotates one vector or several.
 //
 //go:noescape
-func crossAVX2_2x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX2_4x1 adds yᵀv to c for tiles of 4×4.
-//
-//go:noescape
-func crossAVX2_4x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX2_4x2 adds yᵀv to c for tiles of 4×8.
-//
-//go:noescape
-func crossAVX2_4x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX2_4x3 adds yᵀv to c for tiles of 4×12.
-//
-//go:noescape
-func crossAVX2_4x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// productAVX2_1x1 adds v·d to y for tiles of 1×1.
-//
-//go:noescape
-func productAVX2_1x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX2_1x2 adds v·d to y for tiles of 1×2.
-//
-//go:noescape
-func productAVX2_1x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX2_1x3 adds v·d to y for tiles of 1×3.
-//
-//go:noescape
-func productAVX2_1x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX2_4x1 adds v·d to y for tiles of 4×1.
-//
-//go:noescape
-func productAVX2_4x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX2_4x2 adds v·d to y for tiles of 4×2.
-//
-//go:noescape
-func productAVX2_4x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX2_4x3 adds v·d to y for tiles of 4×3.
-//
-//go:noescape
-func productAVX2_4x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX2_8x1 adds v·d to y for tiles of 8×1.
-//
-//go:noescape
-func productAVX2_8x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX2_8x1whole adds v·d to y for tiles of 8×1.
-//
-//go:noescape
-func productAVX2_8x1whole(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// rotateAVX2_1 rotates 4 columns.
-//
-//go:noescape
-func rotateAVX2_1(n int, cs *float64, z *float64, ld int)
-
-// rotateAVX2_4 rotates 16 columns.
-//
-//go:noescape
-func rotateAVX2_4(n int, cs *float64, z *float64, ld int)
-
-// crossAVX512_1x1 adds yᵀv to c for tiles of 1×8.
-//
-//go:noescape
-func crossAVX512_1x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX512_1x2 adds yᵀv to c for tiles of 1×16.
-//
-//go:noescape
-func crossAVX512_1x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX512_1x3 adds yᵀv to c for tiles of 1×24.
-//
-//go:noescape
-func crossAVX512_1x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX512_2x1 adds yᵀv to c for tiles of 2×8.
-//
-//go:noescape
-func crossAVX512_2x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX512_2x2 adds yᵀv to c for tiles of 2×16.
-//
-//go:noescape
-func crossAVX512_2x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX512_2x3 adds yᵀv to c for tiles of 2×24.
-//
-//go:noescape
-func crossAVX512_2x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX512_4x1 adds yᵀv to c for tiles of 4×8.
-//
-//go:noescape
-func crossAVX512_4x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX512_4x2 adds yᵀv to c for tiles of 4×16.
-//
-//go:noescape
-func crossAVX512_4x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX512_4x3 adds yᵀv to c for tiles of 4×24.
-//
-//go:noescape
-func crossAVX512_4x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX512_8x1 adds yᵀv to c for tiles of 8×8.
-//
-//go:noescape
-func crossAVX512_8x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX512_8x2 adds yᵀv to c for tiles of 8×16.
-//
-//go:noescape
-func crossAVX512_8x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// crossAVX512_8x3 adds yᵀv to c for tiles of 8×24.
-//
-//go:noescape
-func crossAVX512_8x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-
-// productAVX512_1x1 adds v·d to y for tiles of 1×1.
-//
-//go:noescape
-func productAVX512_1x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX512_1x2 adds v·d to y for tiles of 1×2.
-//
-//go:noescape
-func productAVX512_1x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX512_1x3 adds v·d to y for tiles of 1×3.
-//
-//go:noescape
-func productAVX512_1x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX512_8x1 adds v·d to y for tiles of 8×1.
-//
-//go:noescape
-func productAVX512_8x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX512_8x2 adds v·d to y for tiles of 8×2.
-//
-//go:noescape
-func productAVX512_8x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// productAVX512_8x3 adds v·d to y for tiles of 8×3.
-//
-//go:noescape
-func productAVX512_8x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-
-// rotateAVX512_1 rotates 8 columns.
-//
-//go:noescape
-func rotateAVX512_1(n int, cs *float64, z *float64, ld int)
-
-// rotateAVX512_4 rotates 32 columns.
-//
-//go:noescape
-func rotateAVX512_4(n int, cs *float64, z *float64, ld int)
+func rotateAVX512(tile int, n int, cs *float64, z *float64, ld int)

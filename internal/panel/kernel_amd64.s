@@ -4,26 +4,43 @@
 
 #include "textflag.h"
 
-// func crossAVX2_1x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
+// func crossAVX2(tile int, rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
 // Requires: AVX, FMA3, MMX+
-TEXT ·crossAVX2_1x1(SB), NOSPLIT, $0-64
-	MOVQ       mask+56(FP), AX
+TEXT ·crossAVX2(SB), NOSPLIT, $0-72
+	MOVQ       tile+0(FP), AX
+	CMPQ       AX, $0x08
+	JEQ        tile8
+	CMPQ       AX, $0x07
+	JEQ        tile7
+	CMPQ       AX, $0x06
+	JEQ        tile6
+	CMPQ       AX, $0x05
+	JEQ        tile5
+	CMPQ       AX, $0x04
+	JEQ        tile4
+	CMPQ       AX, $0x03
+	JEQ        tile3
+	CMPQ       AX, $0x02
+	JEQ        tile2
+	CMPQ       AX, $0x01
+	JEQ        tile1
+	MOVQ       mask+64(FP), AX
 	VMOVUPD    (AX), Y0
-	MOVQ       c+40(FP), AX
-	MOVQ       ldc+48(FP), CX
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
 	SHLQ       $0x03, CX
 	VMASKMOVPD (AX), Y0, Y1
-	MOVQ       rows+0(FP), CX
-	MOVQ       y+8(FP), DX
-	MOVQ       ldy+16(FP), BX
-	MOVQ       v+24(FP), SI
-	MOVQ       ldv+32(FP), DI
+	MOVQ       rows+8(FP), CX
+	MOVQ       y+16(FP), DX
+	MOVQ       ldy+24(FP), BX
+	MOVQ       v+32(FP), SI
+	MOVQ       ldv+40(FP), DI
 	SHLQ       $0x03, BX
 	SHLQ       $0x03, DI
 	TESTQ      CX, CX
-	JZ         done
+	JZ         done0
 
-loop:
+loop0:
 	VMASKMOVPD   (SI), Y0, Y2
 	PREFETCHT0   (SI)(DI*8)
 	VBROADCASTSD (DX), Y3
@@ -31,34 +48,32 @@ loop:
 	ADDQ         BX, DX
 	ADDQ         DI, SI
 	DECQ         CX
-	JNZ          loop
+	JNZ          loop0
 
-done:
+done0:
 	VMASKMOVPD Y1, Y0, (AX)
 	VZEROUPPER
 	RET
 
-// func crossAVX2_1x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·crossAVX2_1x2(SB), NOSPLIT, $0-64
-	MOVQ       mask+56(FP), AX
+tile1:
+	MOVQ       mask+64(FP), AX
 	VMOVUPD    (AX), Y0
-	MOVQ       c+40(FP), AX
-	MOVQ       ldc+48(FP), CX
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
 	SHLQ       $0x03, CX
 	VMOVUPD    (AX), Y1
 	VMASKMOVPD 32(AX), Y0, Y2
-	MOVQ       rows+0(FP), CX
-	MOVQ       y+8(FP), DX
-	MOVQ       ldy+16(FP), BX
-	MOVQ       v+24(FP), SI
-	MOVQ       ldv+32(FP), DI
+	MOVQ       rows+8(FP), CX
+	MOVQ       y+16(FP), DX
+	MOVQ       ldy+24(FP), BX
+	MOVQ       v+32(FP), SI
+	MOVQ       ldv+40(FP), DI
 	SHLQ       $0x03, BX
 	SHLQ       $0x03, DI
 	TESTQ      CX, CX
-	JZ         done
+	JZ         done1
 
-loop:
+loop1:
 	VMOVUPD      (SI), Y3
 	VMASKMOVPD   32(SI), Y0, Y4
 	PREFETCHT0   (SI)(DI*8)
@@ -68,34 +83,32 @@ loop:
 	ADDQ         BX, DX
 	ADDQ         DI, SI
 	DECQ         CX
-	JNZ          loop
+	JNZ          loop1
 
-done:
+done1:
 	VMOVUPD    Y1, (AX)
 	VMASKMOVPD Y2, Y0, 32(AX)
 	VZEROUPPER
 	RET
 
-// func crossAVX2_1x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·crossAVX2_1x3(SB), NOSPLIT, $0-64
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
+tile2:
+	MOVQ    c+48(FP), AX
+	MOVQ    ldc+56(FP), CX
 	SHLQ    $0x03, CX
 	VMOVUPD (AX), Y0
 	VMOVUPD 32(AX), Y1
 	VMOVUPD 64(AX), Y2
-	MOVQ    rows+0(FP), CX
-	MOVQ    y+8(FP), DX
-	MOVQ    ldy+16(FP), BX
-	MOVQ    v+24(FP), SI
-	MOVQ    ldv+32(FP), DI
+	MOVQ    rows+8(FP), CX
+	MOVQ    y+16(FP), DX
+	MOVQ    ldy+24(FP), BX
+	MOVQ    v+32(FP), SI
+	MOVQ    ldv+40(FP), DI
 	SHLQ    $0x03, BX
 	SHLQ    $0x03, DI
 	TESTQ   CX, CX
-	JZ      done
+	JZ      done2
 
-loop:
+loop2:
 	VMOVUPD      (SI), Y3
 	VMOVUPD      32(SI), Y4
 	VMOVUPD      64(SI), Y5
@@ -108,36 +121,34 @@ loop:
 	ADDQ         BX, DX
 	ADDQ         DI, SI
 	DECQ         CX
-	JNZ          loop
+	JNZ          loop2
 
-done:
+done2:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	VMOVUPD Y2, 64(AX)
 	VZEROUPPER
 	RET
 
-// func crossAVX2_2x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·crossAVX2_2x1(SB), NOSPLIT, $0-64
-	MOVQ       mask+56(FP), AX
+tile3:
+	MOVQ       mask+64(FP), AX
 	VMOVUPD    (AX), Y0
-	MOVQ       c+40(FP), AX
-	MOVQ       ldc+48(FP), CX
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
 	SHLQ       $0x03, CX
 	VMASKMOVPD (AX), Y0, Y1
 	VMASKMOVPD (AX)(CX*1), Y0, Y2
-	MOVQ       rows+0(FP), DX
-	MOVQ       y+8(FP), BX
-	MOVQ       ldy+16(FP), SI
-	MOVQ       v+24(FP), DI
-	MOVQ       ldv+32(FP), R8
+	MOVQ       rows+8(FP), DX
+	MOVQ       y+16(FP), BX
+	MOVQ       ldy+24(FP), SI
+	MOVQ       v+32(FP), DI
+	MOVQ       ldv+40(FP), R8
 	SHLQ       $0x03, SI
 	SHLQ       $0x03, R8
 	TESTQ      DX, DX
-	JZ         done
+	JZ         done3
 
-loop:
+loop3:
 	VMASKMOVPD   (DI), Y0, Y3
 	PREFETCHT0   (DI)(R8*8)
 	VBROADCASTSD (BX), Y4
@@ -147,37 +158,35 @@ loop:
 	ADDQ         SI, BX
 	ADDQ         R8, DI
 	DECQ         DX
-	JNZ          loop
+	JNZ          loop3
 
-done:
+done3:
 	VMASKMOVPD Y1, Y0, (AX)
 	VMASKMOVPD Y2, Y0, (AX)(CX*1)
 	VZEROUPPER
 	RET
 
-// func crossAVX2_2x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·crossAVX2_2x2(SB), NOSPLIT, $0-64
-	MOVQ       mask+56(FP), AX
+tile4:
+	MOVQ       mask+64(FP), AX
 	VMOVUPD    (AX), Y0
-	MOVQ       c+40(FP), AX
-	MOVQ       ldc+48(FP), CX
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
 	SHLQ       $0x03, CX
 	VMOVUPD    (AX), Y1
 	VMASKMOVPD 32(AX), Y0, Y2
 	VMOVUPD    (AX)(CX*1), Y3
 	VMASKMOVPD 32(AX)(CX*1), Y0, Y4
-	MOVQ       rows+0(FP), DX
-	MOVQ       y+8(FP), BX
-	MOVQ       ldy+16(FP), SI
-	MOVQ       v+24(FP), DI
-	MOVQ       ldv+32(FP), R8
+	MOVQ       rows+8(FP), DX
+	MOVQ       y+16(FP), BX
+	MOVQ       ldy+24(FP), SI
+	MOVQ       v+32(FP), DI
+	MOVQ       ldv+40(FP), R8
 	SHLQ       $0x03, SI
 	SHLQ       $0x03, R8
 	TESTQ      DX, DX
-	JZ         done
+	JZ         done4
 
-loop:
+loop4:
 	VMOVUPD      (DI), Y5
 	VMASKMOVPD   32(DI), Y0, Y6
 	PREFETCHT0   (DI)(R8*8)
@@ -190,9 +199,9 @@ loop:
 	ADDQ         SI, BX
 	ADDQ         R8, DI
 	DECQ         DX
-	JNZ          loop
+	JNZ          loop4
 
-done:
+done4:
 	VMOVUPD    Y1, (AX)
 	VMASKMOVPD Y2, Y0, 32(AX)
 	VMOVUPD    Y3, (AX)(CX*1)
@@ -200,11 +209,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func crossAVX2_2x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·crossAVX2_2x3(SB), NOSPLIT, $0-64
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
+tile5:
+	MOVQ    c+48(FP), AX
+	MOVQ    ldc+56(FP), CX
 	SHLQ    $0x03, CX
 	VMOVUPD (AX), Y0
 	VMOVUPD 32(AX), Y1
@@ -212,17 +219,17 @@ TEXT ·crossAVX2_2x3(SB), NOSPLIT, $0-64
 	VMOVUPD (AX)(CX*1), Y3
 	VMOVUPD 32(AX)(CX*1), Y4
 	VMOVUPD 64(AX)(CX*1), Y5
-	MOVQ    rows+0(FP), DX
-	MOVQ    y+8(FP), BX
-	MOVQ    ldy+16(FP), SI
-	MOVQ    v+24(FP), DI
-	MOVQ    ldv+32(FP), R8
+	MOVQ    rows+8(FP), DX
+	MOVQ    y+16(FP), BX
+	MOVQ    ldy+24(FP), SI
+	MOVQ    v+32(FP), DI
+	MOVQ    ldv+40(FP), R8
 	SHLQ    $0x03, SI
 	SHLQ    $0x03, R8
 	TESTQ   DX, DX
-	JZ      done
+	JZ      done5
 
-loop:
+loop5:
 	VMOVUPD      (DI), Y6
 	VMOVUPD      32(DI), Y7
 	VMOVUPD      64(DI), Y8
@@ -239,9 +246,9 @@ loop:
 	ADDQ         SI, BX
 	ADDQ         R8, DI
 	DECQ         DX
-	JNZ          loop
+	JNZ          loop5
 
-done:
+done5:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	VMOVUPD Y2, 64(AX)
@@ -251,30 +258,28 @@ done:
 	VZEROUPPER
 	RET
 
-// func crossAVX2_4x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·crossAVX2_4x1(SB), NOSPLIT, $0-64
-	MOVQ       mask+56(FP), AX
+tile6:
+	MOVQ       mask+64(FP), AX
 	VMOVUPD    (AX), Y0
-	MOVQ       c+40(FP), AX
-	MOVQ       ldc+48(FP), CX
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
 	SHLQ       $0x03, CX
 	LEAQ       (CX)(CX*2), DX
 	VMASKMOVPD (AX), Y0, Y1
 	VMASKMOVPD (AX)(CX*1), Y0, Y2
 	VMASKMOVPD (AX)(CX*2), Y0, Y3
 	VMASKMOVPD (AX)(DX*1), Y0, Y4
-	MOVQ       rows+0(FP), BX
-	MOVQ       y+8(FP), SI
-	MOVQ       ldy+16(FP), DI
-	MOVQ       v+24(FP), R8
-	MOVQ       ldv+32(FP), R9
+	MOVQ       rows+8(FP), BX
+	MOVQ       y+16(FP), SI
+	MOVQ       ldy+24(FP), DI
+	MOVQ       v+32(FP), R8
+	MOVQ       ldv+40(FP), R9
 	SHLQ       $0x03, DI
 	SHLQ       $0x03, R9
 	TESTQ      BX, BX
-	JZ         done
+	JZ         done6
 
-loop:
+loop6:
 	VMASKMOVPD   (R8), Y0, Y5
 	PREFETCHT0   (R8)(R9*8)
 	VBROADCASTSD (SI), Y6
@@ -288,9 +293,9 @@ loop:
 	ADDQ         DI, SI
 	ADDQ         R9, R8
 	DECQ         BX
-	JNZ          loop
+	JNZ          loop6
 
-done:
+done6:
 	VMASKMOVPD Y1, Y0, (AX)
 	VMASKMOVPD Y2, Y0, (AX)(CX*1)
 	VMASKMOVPD Y3, Y0, (AX)(CX*2)
@@ -298,13 +303,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func crossAVX2_4x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·crossAVX2_4x2(SB), NOSPLIT, $0-64
-	MOVQ       mask+56(FP), AX
+tile7:
+	MOVQ       mask+64(FP), AX
 	VMOVUPD    (AX), Y0
-	MOVQ       c+40(FP), AX
-	MOVQ       ldc+48(FP), CX
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), CX
 	SHLQ       $0x03, CX
 	LEAQ       (CX)(CX*2), DX
 	VMOVUPD    (AX), Y1
@@ -315,17 +318,17 @@ TEXT ·crossAVX2_4x2(SB), NOSPLIT, $0-64
 	VMASKMOVPD 32(AX)(CX*2), Y0, Y6
 	VMOVUPD    (AX)(DX*1), Y7
 	VMASKMOVPD 32(AX)(DX*1), Y0, Y8
-	MOVQ       rows+0(FP), BX
-	MOVQ       y+8(FP), SI
-	MOVQ       ldy+16(FP), DI
-	MOVQ       v+24(FP), R8
-	MOVQ       ldv+32(FP), R9
+	MOVQ       rows+8(FP), BX
+	MOVQ       y+16(FP), SI
+	MOVQ       ldy+24(FP), DI
+	MOVQ       v+32(FP), R8
+	MOVQ       ldv+40(FP), R9
 	SHLQ       $0x03, DI
 	SHLQ       $0x03, R9
 	TESTQ      BX, BX
-	JZ         done
+	JZ         done7
 
-loop:
+loop7:
 	VMOVUPD      (R8), Y9
 	VMASKMOVPD   32(R8), Y0, Y10
 	PREFETCHT0   (R8)(R9*8)
@@ -344,9 +347,9 @@ loop:
 	ADDQ         DI, SI
 	ADDQ         R9, R8
 	DECQ         BX
-	JNZ          loop
+	JNZ          loop7
 
-done:
+done7:
 	VMOVUPD    Y1, (AX)
 	VMASKMOVPD Y2, Y0, 32(AX)
 	VMOVUPD    Y3, (AX)(CX*1)
@@ -358,11 +361,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func crossAVX2_4x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·crossAVX2_4x3(SB), NOSPLIT, $0-64
-	MOVQ    c+40(FP), AX
-	MOVQ    ldc+48(FP), CX
+tile8:
+	MOVQ    c+48(FP), AX
+	MOVQ    ldc+56(FP), CX
 	SHLQ    $0x03, CX
 	LEAQ    (CX)(CX*2), DX
 	VMOVUPD (AX), Y0
@@ -377,17 +378,17 @@ TEXT ·crossAVX2_4x3(SB), NOSPLIT, $0-64
 	VMOVUPD (AX)(DX*1), Y9
 	VMOVUPD 32(AX)(DX*1), Y10
 	VMOVUPD 64(AX)(DX*1), Y11
-	MOVQ    rows+0(FP), BX
-	MOVQ    y+8(FP), SI
-	MOVQ    ldy+16(FP), DI
-	MOVQ    v+24(FP), R8
-	MOVQ    ldv+32(FP), R9
+	MOVQ    rows+8(FP), BX
+	MOVQ    y+16(FP), SI
+	MOVQ    ldy+24(FP), DI
+	MOVQ    v+32(FP), R8
+	MOVQ    ldv+40(FP), R9
 	SHLQ    $0x03, DI
 	SHLQ    $0x03, R9
 	TESTQ   BX, BX
-	JZ      done
+	JZ      done8
 
-loop:
+loop8:
 	VMOVUPD      (R8), Y12
 	VMOVUPD      32(R8), Y13
 	VMOVUPD      64(R8), Y14
@@ -412,9 +413,9 @@ loop:
 	ADDQ         DI, SI
 	ADDQ         R9, R8
 	DECQ         BX
-	JNZ          loop
+	JNZ          loop8
 
-done:
+done8:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	VMOVUPD Y2, 64(AX)
@@ -430,65 +431,78 @@ done:
 	VZEROUPPER
 	RET
 
-// func productAVX2_1x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
+// func productAVX2(tile int, groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
 // Requires: AVX, FMA3
-TEXT ·productAVX2_1x1(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+TEXT ·productAVX2(SB), NOSPLIT, $0-72
+	MOVQ tile+0(FP), AX
+	CMPQ AX, $0x07
+	JEQ  tile7
+	CMPQ AX, $0x06
+	JEQ  tile6
+	CMPQ AX, $0x05
+	JEQ  tile5
+	CMPQ AX, $0x04
+	JEQ  tile4
+	CMPQ AX, $0x03
+	JEQ  tile3
+	CMPQ AX, $0x02
+	JEQ  tile2
+	CMPQ AX, $0x01
+	JEQ  tile1
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
-	MOVQ       mask+56(FP), SI
+group0:
+	MOVQ       mask+64(FP), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD (AX), Y0, Y0
-	MOVQ       d+48(FP), SI
-	MOVQ       q+8(FP), DI
+	MOVQ       d+56(FP), SI
+	MOVQ       q+16(FP), DI
 
-loop:
+loop0:
 	VMOVUPD      (SI), Y1
 	VBROADCASTSD (DX), Y2
 	VFMADD231PD  Y1, Y2, Y0
 	ADDQ         $0x08, DX
 	ADDQ         $0x00000020, SI
 	DECQ         DI
-	JNZ          loop
-	MOVQ         mask+56(FP), SI
+	JNZ          loop0
+	MOVQ         mask+64(FP), SI
 	VMOVUPD      (SI), Y1
 	VMASKMOVPD   Y0, Y1, (AX)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*1), AX
 	LEAQ         (DX)(BX*1), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group0
 	VZEROUPPER
 	RET
 
-// func productAVX2_1x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3
-TEXT ·productAVX2_1x2(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile1:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
-	MOVQ       mask+56(FP), SI
+group1:
+	MOVQ       mask+64(FP), SI
 	VMOVUPD    (SI), Y1
 	VMOVUPD    (AX), Y0
 	VMASKMOVPD 32(AX), Y1, Y1
-	MOVQ       d+48(FP), SI
-	MOVQ       q+8(FP), DI
+	MOVQ       d+56(FP), SI
+	MOVQ       q+16(FP), DI
 
-loop:
+loop1:
 	VMOVUPD      (SI), Y2
 	VMOVUPD      32(SI), Y3
 	VBROADCASTSD (DX), Y4
@@ -497,43 +511,41 @@ loop:
 	ADDQ         $0x08, DX
 	ADDQ         $0x00000040, SI
 	DECQ         DI
-	JNZ          loop
-	MOVQ         mask+56(FP), SI
+	JNZ          loop1
+	MOVQ         mask+64(FP), SI
 	VMOVUPD      (SI), Y2
 	VMOVUPD      Y0, (AX)
 	VMASKMOVPD   Y1, Y2, 32(AX)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*1), AX
 	LEAQ         (DX)(BX*1), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group1
 	VZEROUPPER
 	RET
 
-// func productAVX2_1x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3
-TEXT ·productAVX2_1x3(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile2:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
-	MOVQ       mask+56(FP), SI
+group2:
+	MOVQ       mask+64(FP), SI
 	VMOVUPD    (SI), Y2
 	VMOVUPD    (AX), Y0
 	VMOVUPD    32(AX), Y1
 	VMASKMOVPD 64(AX), Y2, Y2
-	MOVQ       d+48(FP), SI
-	MOVQ       q+8(FP), DI
+	MOVQ       d+56(FP), SI
+	MOVQ       q+16(FP), DI
 
-loop:
+loop2:
 	VMOVUPD      (SI), Y3
 	VMOVUPD      32(SI), Y4
 	VMOVUPD      64(SI), Y5
@@ -544,47 +556,45 @@ loop:
 	ADDQ         $0x08, DX
 	ADDQ         $0x00000060, SI
 	DECQ         DI
-	JNZ          loop
-	MOVQ         mask+56(FP), SI
+	JNZ          loop2
+	MOVQ         mask+64(FP), SI
 	VMOVUPD      (SI), Y3
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, 32(AX)
 	VMASKMOVPD   Y2, Y3, 64(AX)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*1), AX
 	LEAQ         (DX)(BX*1), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group2
 	VZEROUPPER
 	RET
 
-// func productAVX2_4x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3
-TEXT ·productAVX2_4x1(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile3:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
+group3:
 	LEAQ       (CX)(CX*2), SI
-	MOVQ       mask+56(FP), DI
+	MOVQ       mask+64(FP), DI
 	VMOVUPD    (DI), Y3
 	VMASKMOVPD (AX), Y3, Y0
 	VMASKMOVPD (AX)(CX*1), Y3, Y1
 	VMASKMOVPD (AX)(CX*2), Y3, Y2
 	VMASKMOVPD (AX)(SI*1), Y3, Y3
-	MOVQ       d+48(FP), DI
-	MOVQ       q+8(FP), R8
+	MOVQ       d+56(FP), DI
+	MOVQ       q+16(FP), R8
 	LEAQ       (BX)(BX*2), R9
 
-loop:
+loop3:
 	VMOVUPD      (DI), Y4
 	VBROADCASTSD (DX), Y5
 	VFMADD231PD  Y4, Y5, Y0
@@ -597,38 +607,36 @@ loop:
 	ADDQ         $0x08, DX
 	ADDQ         $0x00000020, DI
 	DECQ         R8
-	JNZ          loop
-	MOVQ         mask+56(FP), DI
+	JNZ          loop3
+	MOVQ         mask+64(FP), DI
 	VMOVUPD      (DI), Y4
 	VMASKMOVPD   Y0, Y4, (AX)
 	VMASKMOVPD   Y1, Y4, (AX)(CX*1)
 	VMASKMOVPD   Y2, Y4, (AX)(CX*2)
 	VMASKMOVPD   Y3, Y4, (AX)(SI*1)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*4), AX
 	LEAQ         (DX)(BX*4), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group3
 	VZEROUPPER
 	RET
 
-// func productAVX2_4x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3
-TEXT ·productAVX2_4x2(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile4:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
+group4:
 	LEAQ       (CX)(CX*2), SI
-	MOVQ       mask+56(FP), DI
+	MOVQ       mask+64(FP), DI
 	VMOVUPD    (DI), Y7
 	VMOVUPD    (AX), Y0
 	VMASKMOVPD 32(AX), Y7, Y1
@@ -638,11 +646,11 @@ group:
 	VMASKMOVPD 32(AX)(CX*2), Y7, Y5
 	VMOVUPD    (AX)(SI*1), Y6
 	VMASKMOVPD 32(AX)(SI*1), Y7, Y7
-	MOVQ       d+48(FP), DI
-	MOVQ       q+8(FP), R8
+	MOVQ       d+56(FP), DI
+	MOVQ       q+16(FP), R8
 	LEAQ       (BX)(BX*2), R9
 
-loop:
+loop4:
 	VMOVUPD      (DI), Y8
 	VMOVUPD      32(DI), Y9
 	VBROADCASTSD (DX), Y10
@@ -660,8 +668,8 @@ loop:
 	ADDQ         $0x08, DX
 	ADDQ         $0x00000040, DI
 	DECQ         R8
-	JNZ          loop
-	MOVQ         mask+56(FP), DI
+	JNZ          loop4
+	MOVQ         mask+64(FP), DI
 	VMOVUPD      (DI), Y8
 	VMOVUPD      Y0, (AX)
 	VMASKMOVPD   Y1, Y8, 32(AX)
@@ -671,31 +679,29 @@ loop:
 	VMASKMOVPD   Y5, Y8, 32(AX)(CX*2)
 	VMOVUPD      Y6, (AX)(SI*1)
 	VMASKMOVPD   Y7, Y8, 32(AX)(SI*1)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*4), AX
 	LEAQ         (DX)(BX*4), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group4
 	VZEROUPPER
 	RET
 
-// func productAVX2_4x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3
-TEXT ·productAVX2_4x3(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile5:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
+group5:
 	LEAQ       (CX)(CX*2), SI
-	MOVQ       mask+56(FP), DI
+	MOVQ       mask+64(FP), DI
 	VMOVUPD    (DI), Y11
 	VMOVUPD    (AX), Y0
 	VMOVUPD    32(AX), Y1
@@ -709,11 +715,11 @@ group:
 	VMOVUPD    (AX)(SI*1), Y9
 	VMOVUPD    32(AX)(SI*1), Y10
 	VMASKMOVPD 64(AX)(SI*1), Y11, Y11
-	MOVQ       d+48(FP), DI
-	MOVQ       q+8(FP), R8
+	MOVQ       d+56(FP), DI
+	MOVQ       q+16(FP), R8
 	LEAQ       (BX)(BX*2), R9
 
-loop:
+loop5:
 	VMOVUPD      (DI), Y12
 	VMOVUPD      32(DI), Y13
 	VMOVUPD      64(DI), Y14
@@ -736,8 +742,8 @@ loop:
 	ADDQ         $0x08, DX
 	ADDQ         $0x00000060, DI
 	DECQ         R8
-	JNZ          loop
-	MOVQ         mask+56(FP), DI
+	JNZ          loop5
+	MOVQ         mask+64(FP), DI
 	VMOVUPD      (DI), Y12
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, 32(AX)
@@ -751,32 +757,30 @@ loop:
 	VMOVUPD      Y9, (AX)(SI*1)
 	VMOVUPD      Y10, 32(AX)(SI*1)
 	VMASKMOVPD   Y11, Y12, 64(AX)(SI*1)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*4), AX
 	LEAQ         (DX)(BX*4), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group5
 	VZEROUPPER
 	RET
 
-// func productAVX2_8x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3
-TEXT ·productAVX2_8x1(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile6:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
+group6:
 	LEAQ       (CX)(CX*2), SI
 	LEAQ       (AX)(CX*4), DI
-	MOVQ       mask+56(FP), R8
+	MOVQ       mask+64(FP), R8
 	VMOVUPD    (R8), Y7
 	VMASKMOVPD (AX), Y7, Y0
 	VMASKMOVPD (AX)(CX*1), Y7, Y1
@@ -786,12 +790,12 @@ group:
 	VMASKMOVPD (DI)(CX*1), Y7, Y5
 	VMASKMOVPD (DI)(CX*2), Y7, Y6
 	VMASKMOVPD (DI)(SI*1), Y7, Y7
-	MOVQ       d+48(FP), R8
-	MOVQ       q+8(FP), R9
+	MOVQ       d+56(FP), R8
+	MOVQ       q+16(FP), R9
 	LEAQ       (BX)(BX*2), R10
 	LEAQ       (DX)(BX*4), R11
 
-loop:
+loop6:
 	VMOVUPD      (R8), Y8
 	VBROADCASTSD (DX), Y9
 	VFMADD231PD  Y8, Y9, Y0
@@ -813,8 +817,8 @@ loop:
 	ADDQ         $0x08, R11
 	ADDQ         $0x00000020, R8
 	DECQ         R9
-	JNZ          loop
-	MOVQ         mask+56(FP), R8
+	JNZ          loop6
+	MOVQ         mask+64(FP), R8
 	VMOVUPD      (R8), Y8
 	VMASKMOVPD   Y0, Y8, (AX)
 	VMASKMOVPD   Y1, Y8, (AX)(CX*1)
@@ -824,29 +828,27 @@ loop:
 	VMASKMOVPD   Y5, Y8, (DI)(CX*1)
 	VMASKMOVPD   Y6, Y8, (DI)(CX*2)
 	VMASKMOVPD   Y7, Y8, (DI)(SI*1)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*8), AX
 	LEAQ         (DX)(BX*8), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group6
 	VZEROUPPER
 	RET
 
-// func productAVX2_8x1whole(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, FMA3
-TEXT ·productAVX2_8x1whole(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile7:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
+group7:
 	LEAQ    (CX)(CX*2), SI
 	LEAQ    (AX)(CX*4), DI
 	VMOVUPD (AX), Y0
@@ -857,12 +859,12 @@ group:
 	VMOVUPD (DI)(CX*1), Y5
 	VMOVUPD (DI)(CX*2), Y6
 	VMOVUPD (DI)(SI*1), Y7
-	MOVQ    d+48(FP), R8
-	MOVQ    q+8(FP), R9
+	MOVQ    d+56(FP), R8
+	MOVQ    q+16(FP), R9
 	LEAQ    (BX)(BX*2), R10
 	LEAQ    (DX)(BX*4), R11
 
-loop:
+loop7:
 	VMOVUPD      (R8), Y8
 	VBROADCASTSD (DX), Y9
 	VFMADD231PD  Y8, Y9, Y0
@@ -884,7 +886,7 @@ loop:
 	ADDQ         $0x08, R11
 	ADDQ         $0x00000020, R8
 	DECQ         R9
-	JNZ          loop
+	JNZ          loop7
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, (AX)(CX*1)
 	VMOVUPD      Y2, (AX)(CX*2)
@@ -893,29 +895,32 @@ loop:
 	VMOVUPD      Y5, (DI)(CX*1)
 	VMOVUPD      Y6, (DI)(CX*2)
 	VMOVUPD      Y7, (DI)(SI*1)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*8), AX
 	LEAQ         (DX)(BX*8), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group7
 	VZEROUPPER
 	RET
 
-// func rotateAVX2_1(n int, cs *float64, z *float64, ld int)
+// func rotateAVX2(tile int, n int, cs *float64, z *float64, ld int)
 // Requires: AVX, FMA3
-TEXT ·rotateAVX2_1(SB), NOSPLIT, $0-32
-	MOVQ    n+0(FP), AX
-	MOVQ    cs+8(FP), CX
-	MOVQ    z+16(FP), DX
-	MOVQ    ld+24(FP), BX
+TEXT ·rotateAVX2(SB), NOSPLIT, $0-40
+	MOVQ    tile+0(FP), AX
+	CMPQ    AX, $0x01
+	JEQ     tile1
+	MOVQ    n+8(FP), AX
+	MOVQ    cs+16(FP), CX
+	MOVQ    z+24(FP), DX
+	MOVQ    ld+32(FP), BX
 	SHLQ    $0x03, BX
 	VMOVUPD (DX), Y0
 
-loop:
+loop0:
 	VBROADCASTSD (CX), Y1
 	VBROADCASTSD 8(CX), Y2
 	VMOVUPD      (DX)(BX*1), Y3
@@ -928,25 +933,23 @@ loop:
 	ADDQ         BX, DX
 	ADDQ         $0x10, CX
 	DECQ         AX
-	JNZ          loop
+	JNZ          loop0
 	VMOVUPD      Y0, (DX)
 	VZEROUPPER
 	RET
 
-// func rotateAVX2_4(n int, cs *float64, z *float64, ld int)
-// Requires: AVX, FMA3
-TEXT ·rotateAVX2_4(SB), NOSPLIT, $0-32
-	MOVQ    n+0(FP), AX
-	MOVQ    cs+8(FP), CX
-	MOVQ    z+16(FP), DX
-	MOVQ    ld+24(FP), BX
+tile1:
+	MOVQ    n+8(FP), AX
+	MOVQ    cs+16(FP), CX
+	MOVQ    z+24(FP), DX
+	MOVQ    ld+32(FP), BX
 	SHLQ    $0x03, BX
 	VMOVUPD (DX), Y0
 	VMOVUPD 32(DX), Y1
 	VMOVUPD 64(DX), Y2
 	VMOVUPD 96(DX), Y3
 
-loop:
+loop1:
 	VBROADCASTSD (CX), Y4
 	VBROADCASTSD 8(CX), Y5
 	VMOVUPD      (DX)(BX*1), Y6
@@ -980,7 +983,7 @@ loop:
 	ADDQ         BX, DX
 	ADDQ         $0x10, CX
 	DECQ         AX
-	JNZ          loop
+	JNZ          loop1
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -988,26 +991,49 @@ loop:
 	VZEROUPPER
 	RET
 
-// func crossAVX512_1x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
+// func crossAVX512(tile int, rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_1x1(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+TEXT ·crossAVX512(SB), NOSPLIT, $0-72
+	MOVQ      tile+0(FP), AX
+	CMPQ      AX, $0x0b
+	JEQ       tile11
+	CMPQ      AX, $0x0a
+	JEQ       tile10
+	CMPQ      AX, $0x09
+	JEQ       tile9
+	CMPQ      AX, $0x08
+	JEQ       tile8
+	CMPQ      AX, $0x07
+	JEQ       tile7
+	CMPQ      AX, $0x06
+	JEQ       tile6
+	CMPQ      AX, $0x05
+	JEQ       tile5
+	CMPQ      AX, $0x04
+	JEQ       tile4
+	CMPQ      AX, $0x03
+	JEQ       tile3
+	CMPQ      AX, $0x02
+	JEQ       tile2
+	CMPQ      AX, $0x01
+	JEQ       tile1
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	VMOVUPD.Z (AX), K1, Z0
-	MOVQ      rows+0(FP), CX
-	MOVQ      y+8(FP), DX
-	MOVQ      ldy+16(FP), BX
-	MOVQ      v+24(FP), SI
-	MOVQ      ldv+32(FP), DI
+	MOVQ      rows+8(FP), CX
+	MOVQ      y+16(FP), DX
+	MOVQ      ldy+24(FP), BX
+	MOVQ      v+32(FP), SI
+	MOVQ      ldv+40(FP), DI
 	SHLQ      $0x03, BX
 	SHLQ      $0x03, DI
 	TESTQ     CX, CX
-	JZ        done
+	JZ        done0
 
-loop:
+loop0:
 	VMOVUPD.Z    (SI), K1, Z1
 	PREFETCHT0   (SI)(DI*8)
 	VBROADCASTSD (DX), Z2
@@ -1015,34 +1041,32 @@ loop:
 	ADDQ         BX, DX
 	ADDQ         DI, SI
 	DECQ         CX
-	JNZ          loop
+	JNZ          loop0
 
-done:
+done0:
 	VMOVUPD Z0, K1, (AX)
 	VZEROUPPER
 	RET
 
-// func crossAVX512_1x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_1x2(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+tile1:
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	VMOVUPD   (AX), Z0
 	VMOVUPD.Z 64(AX), K1, Z1
-	MOVQ      rows+0(FP), CX
-	MOVQ      y+8(FP), DX
-	MOVQ      ldy+16(FP), BX
-	MOVQ      v+24(FP), SI
-	MOVQ      ldv+32(FP), DI
+	MOVQ      rows+8(FP), CX
+	MOVQ      y+16(FP), DX
+	MOVQ      ldy+24(FP), BX
+	MOVQ      v+32(FP), SI
+	MOVQ      ldv+40(FP), DI
 	SHLQ      $0x03, BX
 	SHLQ      $0x03, DI
 	TESTQ     CX, CX
-	JZ        done
+	JZ        done1
 
-loop:
+loop1:
 	VMOVUPD      (SI), Z2
 	VMOVUPD.Z    64(SI), K1, Z3
 	PREFETCHT0   (SI)(DI*8)
@@ -1053,36 +1077,34 @@ loop:
 	ADDQ         BX, DX
 	ADDQ         DI, SI
 	DECQ         CX
-	JNZ          loop
+	JNZ          loop1
 
-done:
+done1:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	VZEROUPPER
 	RET
 
-// func crossAVX512_1x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_1x3(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+tile2:
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	VMOVUPD   (AX), Z0
 	VMOVUPD   64(AX), Z1
 	VMOVUPD.Z 128(AX), K1, Z2
-	MOVQ      rows+0(FP), CX
-	MOVQ      y+8(FP), DX
-	MOVQ      ldy+16(FP), BX
-	MOVQ      v+24(FP), SI
-	MOVQ      ldv+32(FP), DI
+	MOVQ      rows+8(FP), CX
+	MOVQ      y+16(FP), DX
+	MOVQ      ldy+24(FP), BX
+	MOVQ      v+32(FP), SI
+	MOVQ      ldv+40(FP), DI
 	SHLQ      $0x03, BX
 	SHLQ      $0x03, DI
 	TESTQ     CX, CX
-	JZ        done
+	JZ        done2
 
-loop:
+loop2:
 	VMOVUPD      (SI), Z3
 	VMOVUPD      64(SI), Z4
 	VMOVUPD.Z    128(SI), K1, Z5
@@ -1096,36 +1118,34 @@ loop:
 	ADDQ         BX, DX
 	ADDQ         DI, SI
 	DECQ         CX
-	JNZ          loop
+	JNZ          loop2
 
-done:
+done2:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	VMOVUPD Z2, K1, 128(AX)
 	VZEROUPPER
 	RET
 
-// func crossAVX512_2x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_2x1(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+tile3:
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	VMOVUPD.Z (AX), K1, Z0
 	VMOVUPD.Z (AX)(CX*1), K1, Z1
-	MOVQ      rows+0(FP), DX
-	MOVQ      y+8(FP), BX
-	MOVQ      ldy+16(FP), SI
-	MOVQ      v+24(FP), DI
-	MOVQ      ldv+32(FP), R8
+	MOVQ      rows+8(FP), DX
+	MOVQ      y+16(FP), BX
+	MOVQ      ldy+24(FP), SI
+	MOVQ      v+32(FP), DI
+	MOVQ      ldv+40(FP), R8
 	SHLQ      $0x03, SI
 	SHLQ      $0x03, R8
 	TESTQ     DX, DX
-	JZ        done
+	JZ        done3
 
-loop:
+loop3:
 	VMOVUPD.Z    (DI), K1, Z2
 	PREFETCHT0   (DI)(R8*8)
 	VBROADCASTSD (BX), Z3
@@ -1135,37 +1155,35 @@ loop:
 	ADDQ         SI, BX
 	ADDQ         R8, DI
 	DECQ         DX
-	JNZ          loop
+	JNZ          loop3
 
-done:
+done3:
 	VMOVUPD Z0, K1, (AX)
 	VMOVUPD Z1, K1, (AX)(CX*1)
 	VZEROUPPER
 	RET
 
-// func crossAVX512_2x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_2x2(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+tile4:
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	VMOVUPD   (AX), Z0
 	VMOVUPD.Z 64(AX), K1, Z1
 	VMOVUPD   (AX)(CX*1), Z2
 	VMOVUPD.Z 64(AX)(CX*1), K1, Z3
-	MOVQ      rows+0(FP), DX
-	MOVQ      y+8(FP), BX
-	MOVQ      ldy+16(FP), SI
-	MOVQ      v+24(FP), DI
-	MOVQ      ldv+32(FP), R8
+	MOVQ      rows+8(FP), DX
+	MOVQ      y+16(FP), BX
+	MOVQ      ldy+24(FP), SI
+	MOVQ      v+32(FP), DI
+	MOVQ      ldv+40(FP), R8
 	SHLQ      $0x03, SI
 	SHLQ      $0x03, R8
 	TESTQ     DX, DX
-	JZ        done
+	JZ        done4
 
-loop:
+loop4:
 	VMOVUPD      (DI), Z4
 	VMOVUPD.Z    64(DI), K1, Z5
 	PREFETCHT0   (DI)(R8*8)
@@ -1179,9 +1197,9 @@ loop:
 	ADDQ         SI, BX
 	ADDQ         R8, DI
 	DECQ         DX
-	JNZ          loop
+	JNZ          loop4
 
-done:
+done4:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	VMOVUPD Z2, (AX)(CX*1)
@@ -1189,13 +1207,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func crossAVX512_2x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_2x3(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+tile5:
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	VMOVUPD   (AX), Z0
 	VMOVUPD   64(AX), Z1
@@ -1203,17 +1219,17 @@ TEXT ·crossAVX512_2x3(SB), NOSPLIT, $0-64
 	VMOVUPD   (AX)(CX*1), Z3
 	VMOVUPD   64(AX)(CX*1), Z4
 	VMOVUPD.Z 128(AX)(CX*1), K1, Z5
-	MOVQ      rows+0(FP), DX
-	MOVQ      y+8(FP), BX
-	MOVQ      ldy+16(FP), SI
-	MOVQ      v+24(FP), DI
-	MOVQ      ldv+32(FP), R8
+	MOVQ      rows+8(FP), DX
+	MOVQ      y+16(FP), BX
+	MOVQ      ldy+24(FP), SI
+	MOVQ      v+32(FP), DI
+	MOVQ      ldv+40(FP), R8
 	SHLQ      $0x03, SI
 	SHLQ      $0x03, R8
 	TESTQ     DX, DX
-	JZ        done
+	JZ        done5
 
-loop:
+loop5:
 	VMOVUPD      (DI), Z6
 	VMOVUPD      64(DI), Z7
 	VMOVUPD.Z    128(DI), K1, Z8
@@ -1231,9 +1247,9 @@ loop:
 	ADDQ         SI, BX
 	ADDQ         R8, DI
 	DECQ         DX
-	JNZ          loop
+	JNZ          loop5
 
-done:
+done5:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	VMOVUPD Z2, K1, 128(AX)
@@ -1243,30 +1259,28 @@ done:
 	VZEROUPPER
 	RET
 
-// func crossAVX512_4x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_4x1(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+tile6:
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	LEAQ      (CX)(CX*2), DX
 	VMOVUPD.Z (AX), K1, Z0
 	VMOVUPD.Z (AX)(CX*1), K1, Z1
 	VMOVUPD.Z (AX)(CX*2), K1, Z2
 	VMOVUPD.Z (AX)(DX*1), K1, Z3
-	MOVQ      rows+0(FP), BX
-	MOVQ      y+8(FP), SI
-	MOVQ      ldy+16(FP), DI
-	MOVQ      v+24(FP), R8
-	MOVQ      ldv+32(FP), R9
+	MOVQ      rows+8(FP), BX
+	MOVQ      y+16(FP), SI
+	MOVQ      ldy+24(FP), DI
+	MOVQ      v+32(FP), R8
+	MOVQ      ldv+40(FP), R9
 	SHLQ      $0x03, DI
 	SHLQ      $0x03, R9
 	TESTQ     BX, BX
-	JZ        done
+	JZ        done6
 
-loop:
+loop6:
 	VMOVUPD.Z    (R8), K1, Z4
 	PREFETCHT0   (R8)(R9*8)
 	VBROADCASTSD (SI), Z5
@@ -1280,9 +1294,9 @@ loop:
 	ADDQ         DI, SI
 	ADDQ         R9, R8
 	DECQ         BX
-	JNZ          loop
+	JNZ          loop6
 
-done:
+done6:
 	VMOVUPD Z0, K1, (AX)
 	VMOVUPD Z1, K1, (AX)(CX*1)
 	VMOVUPD Z2, K1, (AX)(CX*2)
@@ -1290,13 +1304,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func crossAVX512_4x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_4x2(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+tile7:
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	LEAQ      (CX)(CX*2), DX
 	VMOVUPD   (AX), Z0
@@ -1307,17 +1319,17 @@ TEXT ·crossAVX512_4x2(SB), NOSPLIT, $0-64
 	VMOVUPD.Z 64(AX)(CX*2), K1, Z5
 	VMOVUPD   (AX)(DX*1), Z6
 	VMOVUPD.Z 64(AX)(DX*1), K1, Z7
-	MOVQ      rows+0(FP), BX
-	MOVQ      y+8(FP), SI
-	MOVQ      ldy+16(FP), DI
-	MOVQ      v+24(FP), R8
-	MOVQ      ldv+32(FP), R9
+	MOVQ      rows+8(FP), BX
+	MOVQ      y+16(FP), SI
+	MOVQ      ldy+24(FP), DI
+	MOVQ      v+32(FP), R8
+	MOVQ      ldv+40(FP), R9
 	SHLQ      $0x03, DI
 	SHLQ      $0x03, R9
 	TESTQ     BX, BX
-	JZ        done
+	JZ        done7
 
-loop:
+loop7:
 	VMOVUPD      (R8), Z8
 	VMOVUPD.Z    64(R8), K1, Z9
 	PREFETCHT0   (R8)(R9*8)
@@ -1337,9 +1349,9 @@ loop:
 	ADDQ         DI, SI
 	ADDQ         R9, R8
 	DECQ         BX
-	JNZ          loop
+	JNZ          loop7
 
-done:
+done7:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	VMOVUPD Z2, (AX)(CX*1)
@@ -1351,13 +1363,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func crossAVX512_4x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_4x3(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+tile8:
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	LEAQ      (CX)(CX*2), DX
 	VMOVUPD   (AX), Z0
@@ -1372,17 +1382,17 @@ TEXT ·crossAVX512_4x3(SB), NOSPLIT, $0-64
 	VMOVUPD   (AX)(DX*1), Z9
 	VMOVUPD   64(AX)(DX*1), Z10
 	VMOVUPD.Z 128(AX)(DX*1), K1, Z11
-	MOVQ      rows+0(FP), BX
-	MOVQ      y+8(FP), SI
-	MOVQ      ldy+16(FP), DI
-	MOVQ      v+24(FP), R8
-	MOVQ      ldv+32(FP), R9
+	MOVQ      rows+8(FP), BX
+	MOVQ      y+16(FP), SI
+	MOVQ      ldy+24(FP), DI
+	MOVQ      v+32(FP), R8
+	MOVQ      ldv+40(FP), R9
 	SHLQ      $0x03, DI
 	SHLQ      $0x03, R9
 	TESTQ     BX, BX
-	JZ        done
+	JZ        done8
 
-loop:
+loop8:
 	VMOVUPD      (R8), Z12
 	VMOVUPD      64(R8), Z13
 	VMOVUPD.Z    128(R8), K1, Z14
@@ -1408,9 +1418,9 @@ loop:
 	ADDQ         DI, SI
 	ADDQ         R9, R8
 	DECQ         BX
-	JNZ          loop
+	JNZ          loop8
 
-done:
+done8:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	VMOVUPD Z2, K1, 128(AX)
@@ -1426,13 +1436,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func crossAVX512_8x1(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_8x1(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+tile9:
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	LEAQ      (CX)(CX*2), DX
 	LEAQ      (AX)(CX*4), BX
@@ -1444,17 +1452,17 @@ TEXT ·crossAVX512_8x1(SB), NOSPLIT, $0-64
 	VMOVUPD.Z (BX)(CX*1), K1, Z5
 	VMOVUPD.Z (BX)(CX*2), K1, Z6
 	VMOVUPD.Z (BX)(DX*1), K1, Z7
-	MOVQ      rows+0(FP), SI
-	MOVQ      y+8(FP), DI
-	MOVQ      ldy+16(FP), R8
-	MOVQ      v+24(FP), R9
-	MOVQ      ldv+32(FP), R10
+	MOVQ      rows+8(FP), SI
+	MOVQ      y+16(FP), DI
+	MOVQ      ldy+24(FP), R8
+	MOVQ      v+32(FP), R9
+	MOVQ      ldv+40(FP), R10
 	SHLQ      $0x03, R8
 	SHLQ      $0x03, R10
 	TESTQ     SI, SI
-	JZ        done
+	JZ        done9
 
-loop:
+loop9:
 	VMOVUPD.Z    (R9), K1, Z8
 	PREFETCHT0   (R9)(R10*8)
 	VBROADCASTSD (DI), Z9
@@ -1476,9 +1484,9 @@ loop:
 	ADDQ         R8, DI
 	ADDQ         R10, R9
 	DECQ         SI
-	JNZ          loop
+	JNZ          loop9
 
-done:
+done9:
 	VMOVUPD Z0, K1, (AX)
 	VMOVUPD Z1, K1, (AX)(CX*1)
 	VMOVUPD Z2, K1, (AX)(CX*2)
@@ -1490,13 +1498,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func crossAVX512_8x2(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_8x2(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+tile10:
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	LEAQ      (CX)(CX*2), DX
 	LEAQ      (AX)(CX*4), BX
@@ -1516,17 +1522,17 @@ TEXT ·crossAVX512_8x2(SB), NOSPLIT, $0-64
 	VMOVUPD.Z 64(BX)(CX*2), K1, Z13
 	VMOVUPD   (BX)(DX*1), Z14
 	VMOVUPD.Z 64(BX)(DX*1), K1, Z15
-	MOVQ      rows+0(FP), SI
-	MOVQ      y+8(FP), DI
-	MOVQ      ldy+16(FP), R8
-	MOVQ      v+24(FP), R9
-	MOVQ      ldv+32(FP), R10
+	MOVQ      rows+8(FP), SI
+	MOVQ      y+16(FP), DI
+	MOVQ      ldy+24(FP), R8
+	MOVQ      v+32(FP), R9
+	MOVQ      ldv+40(FP), R10
 	SHLQ      $0x03, R8
 	SHLQ      $0x03, R10
 	TESTQ     SI, SI
-	JZ        done
+	JZ        done10
 
-loop:
+loop10:
 	VMOVUPD      (R9), Z16
 	VMOVUPD.Z    64(R9), K1, Z17
 	PREFETCHT0   (R9)(R10*8)
@@ -1558,9 +1564,9 @@ loop:
 	ADDQ         R8, DI
 	ADDQ         R10, R9
 	DECQ         SI
-	JNZ          loop
+	JNZ          loop10
 
-done:
+done10:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, K1, 64(AX)
 	VMOVUPD Z2, (AX)(CX*1)
@@ -1580,13 +1586,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func crossAVX512_8x3(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·crossAVX512_8x3(SB), NOSPLIT, $0-64
-	MOVQ      mask+56(FP), AX
+tile11:
+	MOVQ      mask+64(FP), AX
 	KMOVW     (AX), K1
-	MOVQ      c+40(FP), AX
-	MOVQ      ldc+48(FP), CX
+	MOVQ      c+48(FP), AX
+	MOVQ      ldc+56(FP), CX
 	SHLQ      $0x03, CX
 	LEAQ      (CX)(CX*2), DX
 	LEAQ      (AX)(CX*4), BX
@@ -1614,17 +1618,17 @@ TEXT ·crossAVX512_8x3(SB), NOSPLIT, $0-64
 	VMOVUPD   (BX)(DX*1), Z21
 	VMOVUPD   64(BX)(DX*1), Z22
 	VMOVUPD.Z 128(BX)(DX*1), K1, Z23
-	MOVQ      rows+0(FP), SI
-	MOVQ      y+8(FP), DI
-	MOVQ      ldy+16(FP), R8
-	MOVQ      v+24(FP), R9
-	MOVQ      ldv+32(FP), R10
+	MOVQ      rows+8(FP), SI
+	MOVQ      y+16(FP), DI
+	MOVQ      ldy+24(FP), R8
+	MOVQ      v+32(FP), R9
+	MOVQ      ldv+40(FP), R10
 	SHLQ      $0x03, R8
 	SHLQ      $0x03, R10
 	TESTQ     SI, SI
-	JZ        done
+	JZ        done11
 
-loop:
+loop11:
 	VMOVUPD      (R9), Z24
 	VMOVUPD      64(R9), Z25
 	VMOVUPD.Z    128(R9), K1, Z26
@@ -1666,9 +1670,9 @@ loop:
 	ADDQ         R8, DI
 	ADDQ         R10, R9
 	DECQ         SI
-	JNZ          loop
+	JNZ          loop11
 
-done:
+done11:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	VMOVUPD Z2, K1, 128(AX)
@@ -1696,65 +1700,74 @@ done:
 	VZEROUPPER
 	RET
 
-// func productAVX512_1x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
+// func productAVX512(tile int, groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
 // Requires: AVX, AVX512F
-TEXT ·productAVX512_1x1(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+TEXT ·productAVX512(SB), NOSPLIT, $0-72
+	MOVQ tile+0(FP), AX
+	CMPQ AX, $0x05
+	JEQ  tile5
+	CMPQ AX, $0x04
+	JEQ  tile4
+	CMPQ AX, $0x03
+	JEQ  tile3
+	CMPQ AX, $0x02
+	JEQ  tile2
+	CMPQ AX, $0x01
+	JEQ  tile1
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
-	MOVQ      mask+56(FP), SI
+group0:
+	MOVQ      mask+64(FP), SI
 	KMOVW     (SI), K1
 	VMOVUPD.Z (AX), K1, Z0
-	MOVQ      d+48(FP), SI
-	MOVQ      q+8(FP), DI
+	MOVQ      d+56(FP), SI
+	MOVQ      q+16(FP), DI
 
-loop:
+loop0:
 	VMOVUPD      (SI), Z1
 	VBROADCASTSD (DX), Z2
 	VFMADD231PD  Z1, Z2, Z0
 	ADDQ         $0x08, DX
 	ADDQ         $0x00000040, SI
 	DECQ         DI
-	JNZ          loop
-	MOVQ         mask+56(FP), SI
+	JNZ          loop0
+	MOVQ         mask+64(FP), SI
 	KMOVW        (SI), K1
 	VMOVUPD      Z0, K1, (AX)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*1), AX
 	LEAQ         (DX)(BX*1), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group0
 	VZEROUPPER
 	RET
 
-// func productAVX512_1x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, AVX512F
-TEXT ·productAVX512_1x2(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile1:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
-	MOVQ      mask+56(FP), SI
+group1:
+	MOVQ      mask+64(FP), SI
 	KMOVW     (SI), K1
 	VMOVUPD   (AX), Z0
 	VMOVUPD.Z 64(AX), K1, Z1
-	MOVQ      d+48(FP), SI
-	MOVQ      q+8(FP), DI
+	MOVQ      d+56(FP), SI
+	MOVQ      q+16(FP), DI
 
-loop:
+loop1:
 	VMOVUPD      (SI), Z2
 	VMOVUPD      64(SI), Z3
 	VBROADCASTSD (DX), Z4
@@ -1763,43 +1776,41 @@ loop:
 	ADDQ         $0x08, DX
 	ADDQ         $0x00000080, SI
 	DECQ         DI
-	JNZ          loop
-	MOVQ         mask+56(FP), SI
+	JNZ          loop1
+	MOVQ         mask+64(FP), SI
 	KMOVW        (SI), K1
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, K1, 64(AX)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*1), AX
 	LEAQ         (DX)(BX*1), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group1
 	VZEROUPPER
 	RET
 
-// func productAVX512_1x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, AVX512F
-TEXT ·productAVX512_1x3(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile2:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
-	MOVQ      mask+56(FP), SI
+group2:
+	MOVQ      mask+64(FP), SI
 	KMOVW     (SI), K1
 	VMOVUPD   (AX), Z0
 	VMOVUPD   64(AX), Z1
 	VMOVUPD.Z 128(AX), K1, Z2
-	MOVQ      d+48(FP), SI
-	MOVQ      q+8(FP), DI
+	MOVQ      d+56(FP), SI
+	MOVQ      q+16(FP), DI
 
-loop:
+loop2:
 	VMOVUPD      (SI), Z3
 	VMOVUPD      64(SI), Z4
 	VMOVUPD      128(SI), Z5
@@ -1810,38 +1821,36 @@ loop:
 	ADDQ         $0x08, DX
 	ADDQ         $0x000000c0, SI
 	DECQ         DI
-	JNZ          loop
-	MOVQ         mask+56(FP), SI
+	JNZ          loop2
+	MOVQ         mask+64(FP), SI
 	KMOVW        (SI), K1
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, K1, 128(AX)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*1), AX
 	LEAQ         (DX)(BX*1), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group2
 	VZEROUPPER
 	RET
 
-// func productAVX512_8x1(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, AVX512F
-TEXT ·productAVX512_8x1(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile3:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
+group3:
 	LEAQ      (CX)(CX*2), SI
 	LEAQ      (AX)(CX*4), DI
-	MOVQ      mask+56(FP), R8
+	MOVQ      mask+64(FP), R8
 	KMOVW     (R8), K1
 	VMOVUPD.Z (AX), K1, Z0
 	VMOVUPD.Z (AX)(CX*1), K1, Z1
@@ -1851,12 +1860,12 @@ group:
 	VMOVUPD.Z (DI)(CX*1), K1, Z5
 	VMOVUPD.Z (DI)(CX*2), K1, Z6
 	VMOVUPD.Z (DI)(SI*1), K1, Z7
-	MOVQ      d+48(FP), R8
-	MOVQ      q+8(FP), R9
+	MOVQ      d+56(FP), R8
+	MOVQ      q+16(FP), R9
 	LEAQ      (BX)(BX*2), R10
 	LEAQ      (DX)(BX*4), R11
 
-loop:
+loop3:
 	VMOVUPD      (R8), Z8
 	VBROADCASTSD (DX), Z9
 	VFMADD231PD  Z8, Z9, Z0
@@ -1878,8 +1887,8 @@ loop:
 	ADDQ         $0x08, R11
 	ADDQ         $0x00000040, R8
 	DECQ         R9
-	JNZ          loop
-	MOVQ         mask+56(FP), R8
+	JNZ          loop3
+	MOVQ         mask+64(FP), R8
 	KMOVW        (R8), K1
 	VMOVUPD      Z0, K1, (AX)
 	VMOVUPD      Z1, K1, (AX)(CX*1)
@@ -1889,32 +1898,30 @@ loop:
 	VMOVUPD      Z5, K1, (DI)(CX*1)
 	VMOVUPD      Z6, K1, (DI)(CX*2)
 	VMOVUPD      Z7, K1, (DI)(SI*1)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*8), AX
 	LEAQ         (DX)(BX*8), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group3
 	VZEROUPPER
 	RET
 
-// func productAVX512_8x2(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, AVX512F
-TEXT ·productAVX512_8x2(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile4:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
+group4:
 	LEAQ      (CX)(CX*2), SI
 	LEAQ      (AX)(CX*4), DI
-	MOVQ      mask+56(FP), R8
+	MOVQ      mask+64(FP), R8
 	KMOVW     (R8), K1
 	VMOVUPD   (AX), Z0
 	VMOVUPD.Z 64(AX), K1, Z1
@@ -1932,12 +1939,12 @@ group:
 	VMOVUPD.Z 64(DI)(CX*2), K1, Z13
 	VMOVUPD   (DI)(SI*1), Z14
 	VMOVUPD.Z 64(DI)(SI*1), K1, Z15
-	MOVQ      d+48(FP), R8
-	MOVQ      q+8(FP), R9
+	MOVQ      d+56(FP), R8
+	MOVQ      q+16(FP), R9
 	LEAQ      (BX)(BX*2), R10
 	LEAQ      (DX)(BX*4), R11
 
-loop:
+loop4:
 	VMOVUPD      (R8), Z16
 	VMOVUPD      64(R8), Z17
 	VBROADCASTSD (DX), Z18
@@ -1968,8 +1975,8 @@ loop:
 	ADDQ         $0x08, R11
 	ADDQ         $0x00000080, R8
 	DECQ         R9
-	JNZ          loop
-	MOVQ         mask+56(FP), R8
+	JNZ          loop4
+	MOVQ         mask+64(FP), R8
 	KMOVW        (R8), K1
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, K1, 64(AX)
@@ -1987,32 +1994,30 @@ loop:
 	VMOVUPD      Z13, K1, 64(DI)(CX*2)
 	VMOVUPD      Z14, (DI)(SI*1)
 	VMOVUPD      Z15, K1, 64(DI)(SI*1)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*8), AX
 	LEAQ         (DX)(BX*8), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group4
 	VZEROUPPER
 	RET
 
-// func productAVX512_8x3(groups int, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)
-// Requires: AVX, AVX512F
-TEXT ·productAVX512_8x3(SB), NOSPLIT, $0-64
-	MOVQ y+16(FP), AX
-	MOVQ ldy+24(FP), CX
-	MOVQ v+32(FP), DX
-	MOVQ ldv+40(FP), BX
+tile5:
+	MOVQ y+24(FP), AX
+	MOVQ ldy+32(FP), CX
+	MOVQ v+40(FP), DX
+	MOVQ ldv+48(FP), BX
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
 
-group:
+group5:
 	LEAQ      (CX)(CX*2), SI
 	LEAQ      (AX)(CX*4), DI
-	MOVQ      mask+56(FP), R8
+	MOVQ      mask+64(FP), R8
 	KMOVW     (R8), K1
 	VMOVUPD   (AX), Z0
 	VMOVUPD   64(AX), Z1
@@ -2038,12 +2043,12 @@ group:
 	VMOVUPD   (DI)(SI*1), Z21
 	VMOVUPD   64(DI)(SI*1), Z22
 	VMOVUPD.Z 128(DI)(SI*1), K1, Z23
-	MOVQ      d+48(FP), R8
-	MOVQ      q+8(FP), R9
+	MOVQ      d+56(FP), R8
+	MOVQ      q+16(FP), R9
 	LEAQ      (BX)(BX*2), R10
 	LEAQ      (DX)(BX*4), R11
 
-loop:
+loop5:
 	VMOVUPD      (R8), Z24
 	VMOVUPD      64(R8), Z25
 	VMOVUPD      128(R8), Z26
@@ -2083,8 +2088,8 @@ loop:
 	ADDQ         $0x08, R11
 	ADDQ         $0x000000c0, R8
 	DECQ         R9
-	JNZ          loop
-	MOVQ         mask+56(FP), R8
+	JNZ          loop5
+	MOVQ         mask+64(FP), R8
 	KMOVW        (R8), K1
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
@@ -2110,29 +2115,32 @@ loop:
 	VMOVUPD      Z21, (DI)(SI*1)
 	VMOVUPD      Z22, 64(DI)(SI*1)
 	VMOVUPD      Z23, K1, 128(DI)(SI*1)
-	MOVQ         q+8(FP), SI
+	MOVQ         q+16(FP), SI
 	SHLQ         $0x03, SI
 	SUBQ         SI, DX
 	LEAQ         (AX)(CX*8), AX
 	LEAQ         (DX)(BX*8), DX
-	MOVQ         groups+0(FP), SI
+	MOVQ         groups+8(FP), SI
 	DECQ         SI
-	MOVQ         SI, groups+0(FP)
-	JNZ          group
+	MOVQ         SI, groups+8(FP)
+	JNZ          group5
 	VZEROUPPER
 	RET
 
-// func rotateAVX512_1(n int, cs *float64, z *float64, ld int)
+// func rotateAVX512(tile int, n int, cs *float64, z *float64, ld int)
 // Requires: AVX, AVX512F
-TEXT ·rotateAVX512_1(SB), NOSPLIT, $0-32
-	MOVQ    n+0(FP), AX
-	MOVQ    cs+8(FP), CX
-	MOVQ    z+16(FP), DX
-	MOVQ    ld+24(FP), BX
+TEXT ·rotateAVX512(SB), NOSPLIT, $0-40
+	MOVQ    tile+0(FP), AX
+	CMPQ    AX, $0x01
+	JEQ     tile1
+	MOVQ    n+8(FP), AX
+	MOVQ    cs+16(FP), CX
+	MOVQ    z+24(FP), DX
+	MOVQ    ld+32(FP), BX
 	SHLQ    $0x03, BX
 	VMOVUPD (DX), Z0
 
-loop:
+loop0:
 	VBROADCASTSD (CX), Z1
 	VBROADCASTSD 8(CX), Z2
 	VMOVUPD      (DX)(BX*1), Z3
@@ -2145,25 +2153,23 @@ loop:
 	ADDQ         BX, DX
 	ADDQ         $0x10, CX
 	DECQ         AX
-	JNZ          loop
+	JNZ          loop0
 	VMOVUPD      Z0, (DX)
 	VZEROUPPER
 	RET
 
-// func rotateAVX512_4(n int, cs *float64, z *float64, ld int)
-// Requires: AVX, AVX512F
-TEXT ·rotateAVX512_4(SB), NOSPLIT, $0-32
-	MOVQ    n+0(FP), AX
-	MOVQ    cs+8(FP), CX
-	MOVQ    z+16(FP), DX
-	MOVQ    ld+24(FP), BX
+tile1:
+	MOVQ    n+8(FP), AX
+	MOVQ    cs+16(FP), CX
+	MOVQ    z+24(FP), DX
+	MOVQ    ld+32(FP), BX
 	SHLQ    $0x03, BX
 	VMOVUPD (DX), Z0
 	VMOVUPD 64(DX), Z1
 	VMOVUPD 128(DX), Z2
 	VMOVUPD 192(DX), Z3
 
-loop:
+loop1:
 	VBROADCASTSD (CX), Z4
 	VBROADCASTSD 8(CX), Z5
 	VMOVUPD      (DX)(BX*1), Z6
@@ -2197,7 +2203,7 @@ loop:
 	ADDQ         BX, DX
 	ADDQ         $0x10, CX
 	DECQ         AX
-	JNZ          loop
+	JNZ          loop1
 	VMOVUPD      Z0, (DX)
 	VMOVUPD      Z1, 64(DX)
 	VMOVUPD      Z2, 128(DX)

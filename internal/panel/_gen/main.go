@@ -34,29 +34,59 @@ const rotated = 4
 func main() {
 	ConstraintExpr("!noasm")
 	for _, set := range []isa{avx2, avx512} {
+		var cross, product, rotate []func()
+		most := set.rows[len(set.rows)-1]
 		for _, mr := range set.rows {
 			for nv := 1; nv <= maxVectors; nv++ {
-				set.cross(mr, nv)
+				cross = append(cross, func() { set.cross(mr, nv) })
 			}
 		}
-		for _, mr := range []int{1, set.rows[len(set.rows)-1]} {
+		for _, mr := range []int{1, most} {
 			for nv := 1; nv <= maxVectors; nv++ {
-				set.product(mr, nv)
+				product = append(product, func() { set.product(mr, nv) })
 			}
 		}
 		if set.lanes == 4 {
 			// Enough accumulators to keep two units busy. To store under a mask takes
 			// some processors as long as all the rest, so whole vectors are stored
 			// without.
-			set.product(8, 1)
-			set.whole = true
-			set.product(8, 1)
+			whole := set
+			whole.whole = true
+			product = append(product, func() { set.product(8, 1) }, func() { whole.product(8, 1) })
 		}
 		for _, nv := range []int{1, rotated} {
-			set.rotate(nv)
+			rotate = append(rotate, func() { set.rotate(nv) })
 		}
+		kernel("cross"+set.name, "adds yᵀv to c for one of the tiles", "rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64", cross)
+		kernel("product"+set.name, "adds v·d to y for groups of rows of one of the tiles", "groups, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64", product)
+		kernel("rotate"+set.name, "rotates one vector or several", "n int, cs *float64, z *float64, ld int", rotate)
 	}
 	Generate()
+}
+
+// at is the number of the tile that is being written, for its labels.
+var at int
+
+func label(name string) string { return fmt.Sprintf("%s%d", name, at) }
+
+// kernel writes a function that goes to the tile of the given number.
+func kernel(name, does, params string, tiles []func()) {
+	TEXT(name, NOSPLIT, "func(tile int, "+params+")")
+	Pragma("noescape")
+	Doc(name + " " + does + ".")
+	which := Load(Param("tile"), GP64())
+	for at = len(tiles) - 1; at > 0; at-- { // the largest, which have the most work, first
+		CMPQ(which, U8(uint8(at)))
+		JEQ(LabelRef(label("tile")))
+	}
+	for at = range tiles {
+		if at > 0 {
+			Label(label("tile"))
+		}
+		tiles[at]()
+		VZEROUPPER()
+		RET()
+	}
 }
 
 // tile is an mr×nv tile of accumulators.
@@ -73,8 +103,8 @@ func (s isa) tile(mr, nv int) tile {
 	return t
 }
 
-// at is vector v of the row at base.
-func (s isa) at(base Mem, v int) Mem { return base.Offset(8 * s.lanes * v) }
+// vector is vector v of the row at base.
+func (s isa) vector(base Mem, v int) Mem { return base.Offset(8 * s.lanes * v) }
 
 // masked loads or stores the last vector of a row under a mask: a k register,
 // or a vector of ones and zeros in the sign bits.
@@ -115,7 +145,7 @@ func (s isa) mask() masked {
 func (s isa) edge(t tile, row func(m int) Mem, mask masked, store bool) {
 	for m := range t {
 		for v, x := range t[m] {
-			at := s.at(row(m), v)
+			at := s.vector(row(m), v)
 			switch last := v == len(t[m])-1; {
 			case last && store:
 				mask.store(x, at)
@@ -161,10 +191,6 @@ func strided(base, stride reg.Register, mr int) func(m int) Mem {
 // AVX2 has as many registers as the largest tile takes: there the last of three
 // vectors is always whole.
 func (s isa) cross(mr, nv int) {
-	name := fmt.Sprintf("cross%s_%dx%d", s.name, mr, nv)
-	TEXT(name, NOSPLIT, "func(rows int, y *float64, ldy int, v *float64, ldv int, c *float64, ldc int, mask *uint64)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("%s adds yᵀv to c for tiles of %d×%d.", name, mr, nv*s.lanes))
 	mask := unmasked
 	if s.lanes != 4 || nv < maxVectors {
 		mask = s.mask()
@@ -180,19 +206,19 @@ func (s isa) cross(mr, nv int) {
 	SHLQ(U8(3), ldy)
 	SHLQ(U8(3), ldv)
 	TESTQ(rows, rows)
-	JZ(LabelRef("done"))
-	Label("loop")
+	JZ(LabelRef(label("done")))
+	Label(label("loop"))
 	vs := make([]reg.VecVirtual, nv)
 	for i := range vs {
 		vs[i] = s.reg()
-		if at := s.at(Mem{Base: v}, i); i == nv-1 {
+		if at := s.vector(Mem{Base: v}, i); i == nv-1 {
 			mask.load(at, vs[i])
 		} else {
 			VMOVUPD(at, vs[i])
 		}
 	}
 	for i := 0; i < nv; i += 8 / s.lanes {
-		PREFETCHT0(s.at(Mem{Base: v, Index: ldv, Scale: 8}, i))
+		PREFETCHT0(s.vector(Mem{Base: v, Index: ldv, Scale: 8}, i))
 	}
 	for m := range mr {
 		b := s.reg()
@@ -204,38 +230,29 @@ func (s isa) cross(mr, nv int) {
 	ADDQ(ldy, y)
 	ADDQ(ldv, v)
 	DECQ(rows)
-	JNZ(LabelRef("loop"))
-	Label("done")
+	JNZ(LabelRef(label("loop")))
+	Label(label("done"))
 	s.edge(t, crow, mask, true)
-	VZEROUPPER()
-	RET()
 }
 
 // product writes the kernel of y += v·d for groups of mr rows and nv vectors of
 // columns of y, d being packed: its rows are nv whole vectors.
 func (s isa) product(mr, nv int) {
-	name := fmt.Sprintf("product%s_%dx%d", s.name, mr, nv)
-	if s.whole {
-		name += "whole"
-	}
-	TEXT(name, NOSPLIT, "func(groups, q int, y *float64, ldy int, v *float64, ldv int, d *float64, mask *uint64)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("%s adds v·d to y for tiles of %d×%d.", name, mr, nv))
 	y, ldy := Load(Param("y"), GP64()), Load(Param("ldy"), GP64())
 	v, ldv := Load(Param("v"), GP64()), Load(Param("ldv"), GP64())
 	SHLQ(U8(3), ldy)
 	SHLQ(U8(3), ldv)
-	Label("group")
+	Label(label("group"))
 	t := s.tile(mr, nv)
 	yrow := strided(y, ldy, mr)
 	s.edge(t, yrow, s.mask(), false)
 	d, q := Load(Param("d"), GP64()), Load(Param("q"), GP64())
 	vrow := strided(v, ldv, mr)
-	Label("loop")
+	Label(label("loop"))
 	ds := make([]reg.VecVirtual, nv)
 	for i := range ds {
 		ds[i] = s.reg()
-		VMOVUPD(s.at(Mem{Base: d}, i), ds[i])
+		VMOVUPD(s.vector(Mem{Base: d}, i), ds[i])
 	}
 	for m := range mr {
 		b := s.reg()
@@ -250,7 +267,7 @@ func (s isa) product(mr, nv int) {
 	}
 	ADDQ(U32(uint32(8*s.lanes*nv)), d)
 	DECQ(q)
-	JNZ(LabelRef("loop"))
+	JNZ(LabelRef(label("loop")))
 	s.edge(t, yrow, s.mask(), true)
 	// The next rows, from their first column.
 	back := Load(Param("q"), GP64())
@@ -264,37 +281,31 @@ func (s isa) product(mr, nv int) {
 	groups := Load(Param("groups"), GP64())
 	DECQ(groups)
 	Store(groups, Param("groups"))
-	JNZ(LabelRef("group"))
-	VZEROUPPER()
-	RET()
+	JNZ(LabelRef(label("group")))
 }
 
 // rotate writes the kernel that applies n rotations to consecutive rows, ld
 // numbers apart, of which it takes nv vectors. The row that the next rotation
 // goes on with stays in registers.
 func (s isa) rotate(nv int) {
-	name := fmt.Sprintf("rotate%s_%d", s.name, nv)
-	TEXT(name, NOSPLIT, "func(n int, cs *float64, z *float64, ld int)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("%s rotates %d columns.", name, nv*s.lanes))
 	n, cs := Load(Param("n"), GP64()), Load(Param("cs"), GP64())
 	z, ld := Load(Param("z"), GP64()), Load(Param("ld"), GP64())
 	SHLQ(U8(3), ld)
 	carry := make([]reg.VecVirtual, nv)
 	for i := range carry {
 		carry[i] = s.reg()
-		VMOVUPD(s.at(Mem{Base: z}, i), carry[i])
+		VMOVUPD(s.vector(Mem{Base: z}, i), carry[i])
 	}
-	Label("loop")
+	Label(label("loop"))
 	cos, sin := s.reg(), s.reg()
 	VBROADCASTSD(Mem{Base: cs}, cos)
 	VBROADCASTSD(Mem{Base: cs, Disp: 8}, sin)
 	for i := range carry {
 		x, y := s.reg(), s.reg()
-		VMOVUPD(s.at(Mem{Base: z, Index: ld, Scale: 1}, i), x)
+		VMOVUPD(s.vector(Mem{Base: z, Index: ld, Scale: 1}, i), x)
 		VMULPD(carry[i], cos, y)
 		VFMADD231PD(x, sin, y)
-		VMOVUPD(y, s.at(Mem{Base: z}, i))
+		VMOVUPD(y, s.vector(Mem{Base: z}, i))
 		VMULPD(x, cos, x)
 		VFNMADD231PD(carry[i], sin, x)
 		VMOVAPD(x, carry[i])
@@ -302,10 +313,8 @@ func (s isa) rotate(nv int) {
 	ADDQ(ld, z)
 	ADDQ(U8(16), cs)
 	DECQ(n)
-	JNZ(LabelRef("loop"))
+	JNZ(LabelRef(label("loop")))
 	for i := range carry {
-		VMOVUPD(carry[i], s.at(Mem{Base: z}, i))
+		VMOVUPD(carry[i], s.vector(Mem{Base: z}, i))
 	}
-	VZEROUPPER()
-	RET()
 }
