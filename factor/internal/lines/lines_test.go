@@ -203,3 +203,37 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkOpen opens a million ids, finds each of 1000 by number and by order.
+func BenchmarkOpen(b *testing.B) {
+	const n = 1_000_000
+	name := filepath.Join(b.TempDir(), "x")
+	sum, err := lines.Write(vfs.OS, name, func(yield func(string, error) bool) {
+		for i := range n {
+			if !yield(fmt.Sprintf("user-%09d", i), nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(sum.Size)
+	b.ResetTimer()
+	for b.Loop() {
+		x, err := lines.Open(context.Background(), vfs.OS, name, sum, n)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range int64(1000) {
+			at := i * 7919 % n
+			id, err := x.At(at)
+			if got, bad := x.Find(func(line string) bool { return line >= id }); err != nil || bad != nil || got != at {
+				b.Fatal(got, at, err, bad)
+			}
+		}
+		if err := x.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
