@@ -164,12 +164,13 @@ def gdsvd(train, work, s):
     return lists, fit, recommend
 
 
-# Eight settings for each model that has some; the best recall@20 + NDCG@20 on the validation split is taken.
+# Eight settings for each model that has some, about the best of a coarser search on the validation split; that with the best
+# recall@20 + NDCG@20 there is taken.
 GRIDS = {
     "popularity": (popularity, [{}]),
     "gdsvd recsys": (gdsvd, [{"k": k, "power": p} for k in (30, 50, 70, 100) for p in (-0.3, -0.5)]),
-    "implicit ALS": (als, [{"factors": f, "regularization": r, "alpha": a} for f in (32, 64) for r in (0.1, 10) for a in (1, 10)]),
-    "implicit BM25": (bm25, [{"K": k, "K1": k1, "B": b} for k in (50, 100, 200, 400) for k1, b in ((1.2, 0.75), (100, 0.2))]),
+    "implicit ALS": (als, [{"factors": f, "regularization": r, "alpha": a} for f in (64, 128) for r in (50, 100) for a in (4, 10)]),
+    "implicit BM25": (bm25, [{"K": k, "K1": k1, "B": b} for k in (100, 200, 500, 1000) for k1, b in ((1.2, 0.75), (1.2, 0.5))]),
     "EASE": (ease, [{"lambda": x} for x in (50, 100, 200, 300, 500, 700, 1000, 2000)]),
 }
 

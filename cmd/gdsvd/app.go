@@ -154,6 +154,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 		a.recommendCommand(),
 		a.similarCommand(),
 		a.topicsCommand(),
+		a.queryCommand(),
 		a.evalCommand(),
 		a.demoCommand(),
 		a.generateCommand(),

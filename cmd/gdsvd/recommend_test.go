@@ -154,3 +154,17 @@ func TestEval(t *testing.T) {
 		t.Errorf("%v is left, %v", left, err)
 	}
 }
+
+// Readers are found by books.
+func TestQuery(t *testing.T) {
+	_, _, out := library(t)
+	text := must(t, "query", out, "-q", "10 20", "25", "-n", "2")
+	if !strings.HasPrefix(text, "query 10 20 25\nrank  score") || !strings.Contains(text, "bob") || !strings.Contains(text, "ann") {
+		t.Errorf("%s", text)
+	}
+	if r := gdsvd(t, "query", out, "30 moby 11", "-n", "1"); r.code != 0 || !strings.Contains(r.stderr, "words that are no ids of columns are left out") || !strings.Contains(r.stderr, "moby 11") {
+		t.Errorf("%+v", r)
+	}
+	fails(t, ui.ExitError, `none of the words "moby dick" is the id of a column`, "query", out, "moby dick")
+	fails(t, ui.ExitUsage, `want a result OUT and at least one word`, "query", out)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/recommend"
+)
+
+func (a *app) queryCommand() *cobra.Command {
+	var o recommend.SimilarOptions
+	cmd := &cobra.Command{
+		Use:   "query OUT WORDS...",
+		Short: "The rows that are most like some words",
+		Long: `query takes words, which are ids of columns, for a row that the matrix does not have, each word
+as often as it is given, and finds the rows that are most like it: latent semantic indexing, where
+rows are documents. The row is made what the view of the result makes of it, with what that has measured
+of the matrix (idf, means), and projected: x = bᵀV. The score of row i is cos(x, Σu_i).
+
+Words are given as one argument, or several; an argument that is an id with blanks is that
+id. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitHelp,
+		Example: `  gdsvd svd documents.csr -k 200 --view lsi -o documents.svd
+  gdsvd query documents.svd "human computer interaction"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return ui.Usagef(cmd, "want a result OUT and at least one word")
+			}
+			return nil
+		},
+		ValidArgsFunction: directories,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.N < 1:
+				return ui.Usagef(cmd, "-n %d: at least 1 is wanted", o.N)
+			case o.Workers < 0:
+				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
+			}
+			return a.query(cmd, args[0], args[1:], o)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVarP(&o.N, "number", "n", 10, "find `N` rows at most")
+	addBudgetFlags(f, &o.Memory, &o.Workers)
+	return cmd
+}
+
+// wordsOf finds the columns that words name, each as often as it is there, and the words that name none.
+func wordsOf(names *factor.Names, args []string) (cols []int64, unknown []string, err error) {
+	find := func(word string) (bool, error) {
+		i, err := names.Index(word)
+		if i >= 0 {
+			cols = append(cols, i)
+		}
+		return i >= 0, err
+	}
+	for _, arg := range args {
+		found, err := find(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		if found {
+			continue
+		}
+		for _, word := range strings.Fields(arg) {
+			if found, err = find(word); err != nil {
+				return nil, nil, err
+			} else if !found {
+				unknown = append(unknown, word)
+			}
+		}
+	}
+	return cols, unknown, nil
+}
+
+func (a *app) query(cmd *cobra.Command, dir string, words []string, o recommend.SimilarOptions) (err error) {
+	o.Memory = a.budget(o.Memory)
+	defer limitHeap(unplanned(o.Memory))()
+	r, err := a.openNamed(cmd.Context(), dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	cols, unknown, err := wordsOf(r.cols, words)
+	if err != nil {
+		return err
+	}
+	if len(cols) == 0 {
+		return fmt.Errorf("none of the words %q is the id of a column of %s: give ids as the file that was ingested has them", strings.Join(words, " "), dir)
+	}
+	a.display.Begin("query")
+	defer a.display.End()
+	if len(unknown) > 0 {
+		a.display.Logger().Warn("words that are no ids of columns are left out", "words", strings.Join(unknown, " "))
+	}
+	items, err := recommend.Find(cmd.Context(), r.Result, recommend.QueryOf(cols), o)
+	if err != nil {
+		return err
+	}
+	best, err := scoredOf(r.rows, items)
+	if err != nil {
+		return err
+	}
+	out := a.rankings("query", "row")
+	return errors.Join(out.add(ranking{factor.Name{ID: strings.Join(words, " ")}, best}), out.end())
+}
