@@ -13,6 +13,9 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/ingest/internal/stored"
+	"github.com/gdsvd/gdsvd/ingest/internal/titles"
 )
 
 // Append merges the entries of more inputs into a store, and publishes the result at out, or in
@@ -242,99 +245,79 @@ func (b *base) before(origin map[string]any) {
 	}
 }
 
-// partRoles are those of the columns of an input, by name.
-type partRoles struct {
-	Header bool
-	Words  map[string]string // of the names that tell them
-	At     map[string]int    // columns from 0
+// As long as its ids keep their order and its rows stay rows, a store that is appended to is not
+// sorted anew: its entries are merged with the new ones as they are written.
+
+// merges tells whether the store appended to is merged rather than read as an input.
+func (o Options) merges() bool { return o.base != nil && !o.base.spooled }
+
+// knownIDs are those of a side of the store appended to.
+func (g *ingestion) knownIDs(s *csr.Store, side format.Side) *ids.Known {
+	axis, file := (&titler{store: s}).axis(side), s.Manifest().IDs.Rows
+	n := s.Rows()
+	if axis == csr.ColAxis {
+		file, n = s.Manifest().IDs.Cols, s.Cols()
+	}
+	return &ids.Known{N: n, Text: file != nil && file.Kind == csr.StringIDs, Each: func(visit func(*ids.ID) error) error {
+		s, err := csr.Open(g.o.base.path, csr.OpenOptions{FS: g.o.FS})
+		if err != nil {
+			return err
+		}
+		var id ids.ID
+		err = titles.IDsOf(s, axis, func(num int64, text string) error {
+			id.Int, id.Text = num, append(id.Text[:0], text...)
+			return visit(&id)
+		})
+		return errors.Join(err, s.Close())
+	}}
 }
 
-// rolesOfPart are the roles that a reader describes; nil: it has no columns.
-func rolesOfPart(r format.Reader) *partRoles {
-	d, ok := r.(format.Describer)
-	if !ok {
-		return nil
+// settleMerged ranks the new ids among those of the store.
+func (g *ingestion) settleMerged() (err error) {
+	s, err := csr.Open(g.o.base.path, csr.OpenOptions{FS: g.o.FS})
+	if err != nil {
+		return err
 	}
-	about := d.Describe()
-	if len(about.Columns) == 0 {
-		return nil
-	}
-	p := &partRoles{Header: about.Header == format.HeaderYes, Words: map[string]string{}, At: map[string]int{}}
-	for i, c := range about.Columns {
-		if c.Role == "row" || c.Role == "column" || c.Role == "value" {
-			p.At[c.Role] = i
-			if c.Word != "" {
-				p.Words[c.Role] = c.Word
-			}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for i, a := range g.reading.axes() {
+		k := g.knownIDs(s, sides[i])
+		if err := a.SettleKnown(k); err != nil {
+			return err
 		}
+		g.known[i] = k
 	}
-	return p
-}
-
-// text is the form of roles in a manifest: "row user 0, column item 1, value - 2, header".
-func (p *partRoles) text() string {
-	var parts []string
-	for _, role := range []string{"row", "column", "value"} {
-		if at, ok := p.At[role]; ok {
-			word := p.Words[role]
-			if word == "" {
-				word = "-"
-			}
-			parts = append(parts, fmt.Sprintf("%s %s %d", role, word, at))
+	if g.o.Graph != NoGraph {
+		g.known[1] = g.known[0]
+	}
+	if g.pack, err = g.o.packer(shape{Rows: g.reading.users.N, Cols: g.reading.items.N}); err != nil {
+		return fmt.Errorf("lay out matrix: %w", err)
+	}
+	if g.left = g.pack; g.pack.Transposed != s.Transposed() || 4*s.Cols() > g.plan.Space/4 {
+		return ids.ErrReorder
+	}
+	if g.o.Duplicates == DuplicatesError {
+		had := csr.StatsOf(s.Values())
+		if s.NNZ() > 0 {
+			g.reading.stats.Merge(&had)
 		}
-	}
-	if p.Header {
-		parts = append(parts, "header")
-	}
-	return strings.Join(parts, ", ")
-}
-
-// rolesIn reads the form of text; nil if it is not one.
-func rolesIn(v any) *partRoles {
-	s, ok := v.(string)
-	if !ok {
-		return nil
-	}
-	p := &partRoles{Words: map[string]string{}, At: map[string]int{}}
-	for _, part := range strings.Split(s, ", ") {
-		f := strings.Split(part, " ")
-		switch {
-		case part == "header":
-			p.Header = true
-		case len(f) == 3:
-			at, err := strconv.Atoi(f[2])
-			if err != nil {
-				return nil
-			}
-			if p.At[f[0]] = at; f[1] != "-" {
-				p.Words[f[0]] = f[1]
-			}
-		}
-	}
-	return p
-}
-
-// follows refuses an input whose columns may not be those of the inputs of the store.
-func (b *base) follows(src *source, o Options) error {
-	now := rolesOfPart(src.reader)
-	if b.roles == nil || now == nil {
-		return nil
-	}
-	fail := func(text string, args ...any) error {
-		return &format.ParseError{File: src.Name, Line: 1, Err: fmt.Errorf(text, args...)}
-	}
-	for _, role := range []string{"row", "column", "value"} {
-		_, here := now.At[role]
-		_, there := b.roles.At[role]
-		if here != there {
-			return fail("it has a %s or not, unlike the inputs of %s", role, b.path)
-		}
-		if a, c := now.Words[role], b.roles.Words[role]; a != "" && c != "" && a != c {
-			return fail("the %s is %q here and was %q in the inputs of %s", role, a, c, b.path)
-		}
-	}
-	if (!now.Header || !b.roles.Header) && len(o.Columns) == 0 && !reflect.DeepEqual(now.At, b.roles.At) {
-		return fail("its columns would be read in another order than those of the inputs of %s (give it a header)", b.path)
 	}
 	return nil
+}
+
+// openCursor walks the entries of the store appended to, with their keys of now.
+func (g *ingestion) openCursor() (*stored.Cursor, error) {
+	s, err := csr.Open(g.o.base.path, csr.OpenOptions{FS: g.o.FS})
+	if err != nil {
+		return nil, err
+	}
+	rows, cols := g.known[0], g.known[1]
+	if g.pack.Transposed {
+		rows, cols = cols, rows
+	}
+	now := make([]uint32, s.Cols())
+	next := cols.Walk()
+	for i := range now {
+		now[i] = uint32(next())
+	}
+	return stored.NewCursor(s, g.pack, rows.Walk(), now), nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/combine"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/stored"
 )
 
 // settle ranks the ids and decides the shape and orientation.
@@ -165,8 +166,8 @@ func (g *ingestion) walk(ctx context.Context, emit func(part []extsort.Entry) er
 		if err != nil {
 			return 0, err
 		}
-		defer func() { err = errors.Join(err, old.s.Close()) }()
-		read = (&baseMerge{c: old, read: m.Read, room: make([]extsort.Entry, walkPart)}).Read
+		defer func() { err = errors.Join(err, old.Close()) }()
+		read = stored.NewMerge(old, m.Read, walkPart).Read
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	c := combine.Combiner{

@@ -10,6 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/stored"
 )
 
 // A source is one opened input with its format recognised and its header read.
@@ -59,7 +60,11 @@ func (o Options) packer(s shape) (extsort.Packer, error) {
 func openSource(ctx context.Context, op input.Opener, name string, o Options, prev *source) (*source, error) {
 	begin := op.Bytes.Load()
 	if o.base != nil && name == o.base.path && prev == nil {
-		return openBaseSource(o.base, o, begin)
+		r, err := stored.Open(o.FS, name, o.Graph == Undirected)
+		if err != nil {
+			return nil, err
+		}
+		return &source{File: input.Closing(name, r.Close), begin: begin, taken: make(chan struct{}), reader: r, shared: true, base: true, format: "store"}, nil
 	}
 	f, err := op.Open(ctx, name)
 	if err != nil {

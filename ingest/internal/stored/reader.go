@@ -1,4 +1,5 @@
-package ingest
+// Package stored reads a store as an input of ids, and merges its entries with others.
+package stored
 
 import (
 	"encoding/binary"
@@ -8,36 +9,35 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
-	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // partNNZ is how many entries of a block of a store are a chunk.
 const partNNZ = 1 << 14
 
-// A baseReader reads a store as an input of ids. A chunk is a part of a block; its data
+// A Reader reads a store as an input of ids. A chunk is a part of a block; its data
 // are the ids of the rows of the block. Position.Byte counts parts.
-type baseReader struct {
-	s     *csr.Store
-	rows  *csr.IDReader
-	parts int64 // of each block
-	next  int64
-	ids   []byte // of the rows of the block of next
-	named int    // blocks of which the ids of rows have been read
-	cols  format.Keys
-	graph bool
-	free  sync.Pool
+type Reader struct {
+	s        *csr.Store
+	rows     *csr.IDReader
+	parts    int64 // of each block
+	next     int64
+	ids      []byte // of the rows of the block of next
+	named    int    // blocks of which the ids of rows have been read
+	cols     format.Keys
+	mirrored bool
+	free     sync.Pool
 }
 
-// openBaseSource opens the store that is appended to as the first input.
-func openBaseSource(b *base, o Options, begin int64) (*source, error) {
-	s, err := csr.Open(b.path, csr.OpenOptions{FS: o.FS})
+// Open opens a store. Mirrored tells whether it gives both entries of each edge of a graph.
+func Open(fs vfs.FS, path string, mirrored bool) (*Reader, error) {
+	s, err := csr.Open(path, csr.OpenOptions{FS: fs})
 	if err != nil {
 		return nil, err
 	}
-	r := &baseReader{s: s, parts: (s.MaxBlock().NNZ + partNNZ - 1) / partNNZ, graph: o.Graph == Undirected}
+	r := &Reader{s: s, parts: (s.MaxBlock().NNZ + partNNZ - 1) / partNNZ, mirrored: mirrored}
 	r.parts = max(r.parts, 1)
 	r.free.New = func() any { return s.Scratch() }
-	src := &source{File: input.Closing(b.path, r.close), begin: begin, taken: make(chan struct{}), reader: r, shared: true, base: true, format: "store"}
 	cols, err := s.IDs(csr.ColAxis)
 	if err == nil {
 		for cols.Next() {
@@ -55,10 +55,11 @@ func openBaseSource(b *base, o Options, begin int64) (*source, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	return src, nil
+	return r, nil
 }
 
-func (r *baseReader) close() error {
+// Close closes the store.
+func (r *Reader) Close() error {
 	err := r.s.Close()
 	if r.rows != nil {
 		err = errors.Join(err, r.rows.Close())
@@ -67,10 +68,10 @@ func (r *baseReader) close() error {
 }
 
 // Symmetric: the entries of an undirected graph are both there.
-func (r *baseReader) Symmetric() (mirrored, skew bool) { return r.graph, false }
+func (r *Reader) Symmetric() (mirrored, skew bool) { return r.mirrored, false }
 
 // Next is the next part of a block.
-func (r *baseReader) Next(c *format.Chunk) error {
+func (r *Reader) Next(c *format.Chunk) error {
 	block := int(r.next / r.parts)
 	if block >= r.s.NumBlocks() {
 		return io.EOF
@@ -88,7 +89,7 @@ func (r *baseReader) Next(c *format.Chunk) error {
 }
 
 // nameRows reads the ids of the next rows.
-func (r *baseReader) nameRows(rows int) error {
+func (r *Reader) nameRows(rows int) error {
 	r.ids = r.ids[:0]
 	for range rows {
 		if !r.rows.Next() {
@@ -105,7 +106,7 @@ func (r *baseReader) nameRows(rows int) error {
 }
 
 // Parse decodes a block and takes the entries of one part.
-func (r *baseReader) Parse(c *format.Chunk, b *format.Batch) error {
+func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 	d := r.free.Get().(*csr.Block)
 	defer r.free.Put(d)
 	block, part := int(c.Begin.Byte/r.parts), c.Begin.Byte%r.parts
@@ -146,13 +147,13 @@ func (r *baseReader) Parse(c *format.Chunk, b *format.Batch) error {
 }
 
 // Check finds nothing wrong: the store has been checked where it was decoded.
-func (r *baseReader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
+func (r *Reader) Check(format.Tally, *format.Chunk, *format.Batch) error { return nil }
 
 // Seek goes on behind a part.
-func (r *baseReader) Seek(p format.Position) error {
+func (r *Reader) Seek(p format.Position) error {
 	r.next = p.Byte
 	return nil
 }
 
 // Locate: a store tells no lines.
-func (r *baseReader) Locate(*format.Chunk, int) format.Position { return format.Position{Byte: -1} }
+func (r *Reader) Locate(*format.Chunk, int) format.Position { return format.Position{Byte: -1} }
