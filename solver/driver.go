@@ -144,7 +144,7 @@ func (r *run) deflate(rule Deflation) {
 // the error is for faults only.
 func (r *run) find(reserve func() int) (Status, error) {
 	// A recurrence that is at work although all are locked was confirming that.
-	for r.locked.Len < r.s.Rank || r.doubt || r.rec != nil && !r.scouting {
+	for !r.enough() || r.doubt || r.rec != nil && !r.scouting {
 		if st, err := r.findNext(reserve); st != Converged || err != nil {
 			return st, err
 		}
@@ -161,7 +161,7 @@ func (r *run) find(reserve func() int) (Status, error) {
 // findNext runs one recurrence to its end, locking what it finds; if a
 // checkpoint has brought one back, that one.
 func (r *run) findNext(reserve func() int) (Status, error) {
-	confirming := r.locked.Len == r.s.Rank
+	confirming := r.enough()
 	if r.rec == nil {
 		if confirming {
 			r.warm = nil // random vectors only
@@ -173,7 +173,16 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 	}
 	r.rec.Avoid(r.locked)
 	if !confirming && r.s.Stop == StopResidual {
-		r.rec.Aim(func(c method.RitzPair) float64 { return r.relative(c) / r.tol })
+		r.rec.Aim(func(pairs []method.RitzPair) float64 {
+			if r.s.Energy > 0 {
+				pairs = pairs[:min(len(pairs), r.missing(pairs))]
+			}
+			worst := 0.0
+			for _, c := range pairs {
+				worst = max(worst, r.relative(c))
+			}
+			return worst / r.tol
+		})
 	}
 	var y *mat.Dense
 	defer func() { r.arena.Free(y) }()
@@ -188,27 +197,28 @@ func (r *run) findNext(reserve func() int) (Status, error) {
 		}
 		r.pairs = pairs
 		open, worst := r.outlook(pairs)
+		wanted := r.locked.Len + r.missing(pairs)
 		var accepted int
 		var over bool
 		if confirming {
 			over, r.doubt = r.checkMultiplicity(pairs)
 		} else {
 			accepted, over = r.accept(&r.judge, pairs)
-			if r.doubt = r.locked.Len == r.s.Rank && r.doubtful(); r.doubt {
+			if r.doubt = r.enough() && r.doubtful(); r.doubt {
 				r.outside = lookout{} // of copies it knows nothing
 			}
 		}
 		e := r.event(PhaseIterate, index, lead)
-		e.Open, e.Worst = open, worst
+		e.Rank, e.Open, e.Worst = wanted, open, worst
 		if confirming {
 			e.Phase = PhaseConfirm
 			e.Worst, e.Goal = r.uncertain(lead)
 		}
-		e.More = r.doubt || !over && confirming || r.locked.Len == r.s.Rank && r.told && !r.evident(slices.Min(r.values))
+		e.More = r.doubt || !over && confirming || r.enough() && r.told && !r.evident(slices.Min(r.values))
 		if err := r.observe(e); err != nil {
 			return NotTerminated, err
 		}
-		if over || accepted > 0 && (r.locked.Len == r.s.Rank || !r.rec.Lock(accepted)) {
+		if over || accepted > 0 && (r.enough() || !r.rec.Lock(accepted)) {
 			r.release()
 			return Converged, nil
 		}

@@ -23,7 +23,7 @@ import (
 // numbers out of range. A run that ended before convergence is not one; see
 // Status. Settings.Operator, Left, and SignLeft are ignored.
 func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
-	s.Operator = Gram
+	s.Operator, s.Energy = Gram, 0
 	if g, ok := op.(gram); ok {
 		op = gram{&metered{Matrix: g.a}}
 	}

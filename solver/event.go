@@ -46,14 +46,14 @@ type Event struct {
 
 func (r *run) event(phase string, triplet int, c method.RitzPair) Event {
 	return Event{
-		Phase: phase, Pass: r.stats.Passes, Triplet: triplet, Locked: r.locked.Len, Rank: r.s.Rank,
+		Phase: phase, Pass: r.stats.Passes, Triplet: triplet, Locked: r.locked.Len, Rank: r.locked.Len + r.missing(nil),
 		Sigma: r.reported(r.sigma(c.Value)), Residual: r.relative(c), Goal: r.s.Tol, Tol: r.s.Tol, Stats: r.cost(),
 	}
 }
 
 // outlook is Event.Open and Event.Worst of a pass that has these Ritz pairs.
 func (r *run) outlook(pairs []method.RitzPair) (open int, worst float64) {
-	missing := r.s.Rank - r.locked.Len
+	missing := r.missing(pairs)
 	open = min(len(pairs), missing)
 	if r.about.Copies > 0 {
 		open = missing // the space grows until it has them all

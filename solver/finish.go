@@ -13,6 +13,9 @@ import (
 // certify runs a finishing pass over the locked vectors.
 func (f *factorisation) certify() error {
 	err := f.finishing(func() error {
+		if err := f.resizeLeft(); err != nil {
+			return err
+		}
 		v := f.orthonormal()
 		return f.pass(func() error {
 			c, err := f.measured(v)
@@ -21,7 +24,7 @@ func (f *factorisation) certify() error {
 			}
 			f.cert = c
 			return err
-		}, f.s.Rank, f.s.Rank)
+		}, f.locked.Len, f.locked.Len)
 	})
 	if err != nil {
 		return err
@@ -59,7 +62,7 @@ func (f *factorisation) finishLeft() error {
 	if f.s.Left == nil {
 		return nil
 	}
-	l := left.New(f.ctx, f.arena.Threads, f.a.Info().Rows, f.s.Rank, f.s.Left.ReadRows, f.s.Left.WriteRows)
+	l := left.New(f.ctx, f.arena.Threads, f.a.Info().Rows, len(c.Sigma), f.s.Left.ReadRows, f.s.Left.WriteRows)
 	if f.s.SignLeft {
 		negative, err := l.Negative(c.Rotation)
 		if err != nil {
@@ -73,7 +76,7 @@ func (f *factorisation) finishLeft() error {
 		}
 	}
 	gram, err := l.RotateTo(c.Rotation, c.Rank)
-	if err == nil && c.Rank < f.s.Rank {
+	if err == nil && c.Rank < len(c.Sigma) {
 		gram, err = f.completeLeft(l)
 	}
 	if err != nil {
@@ -100,13 +103,13 @@ func (f *factorisation) completeLeft(l *left.Vectors) (*mat.Dense, error) {
 	}
 	if f.mayPass(0) == PassLimit {
 		f.limited = true
-		for i := c.Rank; i < f.s.Rank; i++ {
+		for i := c.Rank; i < len(c.Sigma); i++ {
 			// Not measured, but never more than that.
 			c.Residuals[i] = max(c.Residuals[i], c.Relative(c.Frobenius))
 		}
 		return gram, nil
 	}
-	atu := f.arena.Dense(f.n, f.s.Rank)
+	atu := f.arena.Dense(f.n, len(c.Sigma))
 	err = f.pass(func() error {
 		_, err := f.a.Run(f.ctx, Pass{RowsIn: rowsIn(f.s.Left), Sum: atu})
 		if err == nil && !f.arena.Finite(atu) {
@@ -118,7 +121,7 @@ func (f *factorisation) completeLeft(l *left.Vectors) (*mat.Dense, error) {
 		return nil, err
 	}
 	col := tallskinny.Column(f.arena.Dense(f.n, 1))
-	for i := c.Rank; i < f.s.Rank; i++ {
+	for i := c.Rank; i < len(c.Sigma); i++ {
 		f.arena.CopyColumn(col, atu, i)
 		c.Residuals[i] = max(c.Residuals[i], c.Relative(f.arena.Norm2(col)))
 	}

@@ -21,7 +21,8 @@ func (r *run) accept(j *judge.Judge, pairs []method.RitzPair) (accepted int, res
 	if j.Tol = r.tol * r.share(); r.locked.Len == 0 && len(pairs) > 1 && r.s.Stop == StopResidual {
 		j.Tol *= blockSafety / safety
 	}
-	verdicts := make([]judge.Verdict, 0, min(len(pairs), r.s.Rank-r.locked.Len))
+	missing := r.missing(pairs)
+	verdicts := make([]judge.Verdict, 0, min(len(pairs), missing))
 	null, wait := false, false
 	for i := range cap(verdicts) {
 		v := j.Verdict(i, pairs[i], r.lambda1, r.noise)
@@ -34,7 +35,7 @@ func (r *run) accept(j *judge.Judge, pairs []method.RitzPair) (accepted int, res
 	if wait {
 		return 0, false
 	}
-	if n := len(verdicts); n > 0 && r.locked.Len+n == r.s.Rank {
+	if n := len(verdicts); n > 0 && n == missing {
 		if r.witnessed(n) && r.told && !r.evident(pairs[n-1].Value) {
 			return 0, false
 		}
@@ -109,7 +110,7 @@ func (r *run) push(value, seen float64) {
 // complete fills the basis with random vectors orthogonal to it: what is left
 // of the operator is zero to working precision, so any will do.
 func (r *run) complete() {
-	for r.locked.Len < r.s.Rank {
+	for !r.enough() {
 		r.locked.Random(r.locked.Next(), r.s.Seed, streamRight|uint64(r.locked.Len))
 		r.push(0, 0)
 		r.nulls++
@@ -121,8 +122,7 @@ func (r *run) complete() {
 // k orthonormal vectors, and returns how many of them mean something. The run
 // cannot iterate after that.
 func (r *run) estimates() int {
-	before := r.locked.Len
-	pairs := r.pairs[:min(len(r.pairs), r.s.Rank-before)]
+	pairs := r.pairs[:min(len(r.pairs), r.missing(r.pairs))]
 	if !r.lockBlock(pairs) {
 		for j, c := range pairs {
 			x := r.locked.Next()
@@ -136,7 +136,11 @@ func (r *run) estimates() int {
 	for r.locked.Len < r.s.Rank && r.takeWarm(r.locked.Next()) {
 		r.push(0, 1)
 	}
-	for r.locked.Len < r.s.Rank {
+	least := r.s.Rank
+	if r.s.Energy > 0 {
+		least = 1 // what means nothing captures nothing
+	}
+	for r.locked.Len < least {
 		r.locked.Random(r.locked.Next(), r.s.Seed, streamRight|uint64(r.locked.Len))
 		r.push(0, 1)
 	}

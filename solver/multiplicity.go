@@ -16,10 +16,10 @@ func (r *run) startWidth() int {
 	if l := len(r.warm); t.Copies > 0 && l > 0 && r.joined() {
 		return min(l+max(few(r.s.Rank), t.Copies), r.n)
 	}
-	if t.Copies > 0 && r.locked.Len == r.s.Rank {
-		return min(t.Probe, r.n-r.locked.Len)
+	if t.Copies > 0 && r.enough() {
+		return r.probeWidth()
 	}
-	return min(t.Width(max(r.s.Rank-r.locked.Len, 1)), r.n-r.locked.Len)
+	return min(t.Width(max(r.missing(nil), 1)), r.n-r.locked.Len)
 }
 
 // joined reports whether the recurrence to come is the first of a method that takes

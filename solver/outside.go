@@ -230,7 +230,7 @@ func (r *run) lookOutside(reserve func() int) (misled bool, _ Status, err error)
 		r.lambda1 = max(r.lambda1, math.Hypot(lead.Value, lead.Residual))
 		r.witnessed(0)
 		misled = lead.Value > r.negligible(least)
-		e := r.event(PhaseOutside, r.s.Rank-1, lead)
+		e := r.event(PhaseOutside, r.locked.Len-1, lead)
 		e.Open = 0
 		e.Worst, e.Goal = r.hidden(least)
 		e.More = misled || !s.Over() && !r.evident(least)

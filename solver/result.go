@@ -93,6 +93,9 @@ type Result struct {
 	OrthRight, OrthLeft float64
 	// Energy is Σσ²/‖A‖²_F, 0 for a zero matrix.
 	Energy float64
+	// Target says whether Energy is what Settings.Energy asks for, nil if that is 0 or
+	// nothing is certified.
+	Target *Target
 	// Outside bounds the values that may be missing.
 	Outside Outside
 	Status  Status
@@ -135,6 +138,7 @@ func (f *factorisation) result(st Status) *Result {
 		OrthLeft:  f.orthLeft,
 		Energy:    c.Energy(),
 		Outside:   f.beyond(c.Sigma, c.Frobenius),
+		Target:    f.target(),
 		Status:    st,
 		Stats:     f.cost(),
 	}

@@ -59,7 +59,7 @@ func (r *run) settings() []setting {
 	all := []setting{
 		{"matrix", infoOf(r.op).ID},
 		{"shape", r.shape},
-		{"rank", strconv.Itoa(r.s.Rank)},
+		{"rank", r.s.rank()},
 		{"method", r.about.Name},
 		{"deflation", r.asked.String()},
 		{"stop rule", r.s.Stop.String()},
@@ -70,6 +70,14 @@ func (r *run) settings() []setting {
 		all = append(all, setting{s.Name, strconv.FormatFloat(s.Value, 'g', -1, 64)})
 	}
 	return all
+}
+
+// rank says how many triplets are wanted.
+func (s *Settings) rank() string {
+	if s.Energy == 0 {
+		return strconv.Itoa(s.Rank)
+	}
+	return fmt.Sprintf("of at most %d for the share %v of the energy", s.Rank, s.Energy)
 }
 
 // match compares the settings with those of the run that was saved: of two methods
@@ -112,7 +120,11 @@ func (r *run) state(s *method.State, working bool) {
 		if s.Restoring() {
 			r.cert = new(certificate.Certificate)
 		}
-		r.cert.State(s, r.s.Rank)
+		least := r.s.Rank
+		if r.s.Energy > 0 {
+			least = 1
+		}
+		r.cert.State(s, least, r.s.Rank)
 	}
 	r.pairsState(s)
 	if working {

@@ -96,13 +96,18 @@ func (r StopRule) String() string {
 // Settings of a run. The zero value of every field but Rank is usable.
 //
 // Values that can only come from a mistake of the caller make Eigen and SVD
-// panic: Rank out of range, a negative or NaN Tol, a negative MaxPasses, an
+// panic: Rank or Energy out of range, a negative or NaN Tol, a negative MaxPasses, an
 // Init of the wrong shape or with non-finite entries, an unknown Operator,
 // Deflation, or StopRule, a Method that cannot work with the Dilation asked for,
 // parameters of a method outside their range.
 type Settings struct {
 	// Rank is the number k of triplets wanted, 1 ≤ k ≤ min(N, n).
 	Rank int
+	// Energy, unless 0, is a share of ‖A‖²_F, between 0 and 1, that the triplets are to
+	// capture: k is then the least number of them that do, and Rank its bound. The Method
+	// and all that is planned are for Rank. See Target. Left must be a Resizer. Eigen
+	// ignores it.
+	Energy float64
 	// Method is the algorithm. Nil means that of Resume, or without one the
 	// choice of cost.Choose for the Reference machine, from the shape of the matrix,
 	// its entries and the widest block it takes (Info).
@@ -186,6 +191,12 @@ func (s Settings) normalised(op Operator, rows int64) Settings {
 	if s.Rank < 1 || int64(s.Rank) > maxRank {
 		panic("solver: rank must be at least 1 and at most the smaller dimension")
 	}
+	if s.Energy != 0 && !(s.Energy > 0 && s.Energy < 1) {
+		panic("solver: energy must be a share between 0 and 1")
+	}
+	if _, ok := s.Left.(Resizer); s.Energy > 0 && s.Left != nil && !ok {
+		panic("solver: the store of left vectors of an unknown number of triplets must be a Resizer")
+	}
 	if s.Tol < 0 || math.IsNaN(s.Tol) || math.IsInf(s.Tol, 0) {
 		panic("solver: tolerance must be finite and not negative")
 	}
@@ -212,6 +223,9 @@ func (s Settings) normalised(op Operator, rows int64) Settings {
 	}
 	if s.Which > SmallestAlgebraic || s.Which.signed() && (s.Operator != Symmetric || s.Left != nil) {
 		panic("solver: signed eigenpairs are those of the symmetric operator and have no left vectors")
+	}
+	if s.Which.signed() && s.Energy > 0 {
+		panic("solver: energy is captured by singular values, not by signed eigenvalues")
 	}
 	if math.IsNaN(s.Shift) || math.IsInf(s.Shift, 0) || s.Shift != 0 && !s.Which.shifted() {
 		panic("solver: a shift is finite, and for the largest or smallest algebraic eigenvalues")

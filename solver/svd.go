@@ -99,7 +99,7 @@ func (f *factorisation) reserve() int {
 // unsettled reports whether a certificate made now may have values that are zero:
 // some of its vectors would be random, or their eigenvalues are roundoff.
 func (f *factorisation) unsettled() bool {
-	open := f.s.Rank - f.locked.Len
+	open := f.missing(f.pairs)
 	if open > len(f.pairs) {
 		return true
 	}
@@ -134,18 +134,26 @@ func (f *factorisation) solve() (Status, error) {
 		if err := f.certify(); err != nil {
 			return f.abandon(err)
 		}
-		again := f.offenders(given)
-		if st != Converged || f.s.Stop != StopResidual || len(again) == 0 && !given {
+		keep := f.sufficient()
+		if st == Converged && !given && keep < len(f.cert.Sigma) {
+			if limit := f.mayPass(f.reserve() - 1); limit != NotTerminated && !f.cut {
+				st = limit
+			} else if err := f.trim(keep); err != nil {
+				return f.abandon(err)
+			}
+		}
+		again, short := f.offenders(given), f.short()
+		if st != Converged || len(again) == 0 && !given && !short {
 			break
 		}
-		if !given && (f.round == maxRounds || !f.improving()) {
+		if len(again) > 0 && !given && (f.round == maxRounds || !f.improving()) {
 			break
 		}
 		if limit := f.mayPass(1 + f.reserve()); limit != NotTerminated && !f.cut {
 			st = limit
 			break
 		}
-		f.reopen(again, given)
+		f.reopen(again, given, keep)
 		given = false
 	}
 	passes := f.stats.Passes
@@ -164,7 +172,7 @@ func (f *factorisation) outcome(st Status) Status {
 		return st
 	}
 	leading := !f.told || f.beyond(f.cert.Sigma, f.cert.Frobenius).Leading
-	if f.cert.Converged(f.s.Tol) == f.s.Rank && leading {
+	if f.cert.Converged(f.s.Tol) == len(f.cert.Sigma) && leading {
 		return Converged
 	}
 	switch {
@@ -206,6 +214,9 @@ func (r *run) project() {
 // searched for if their vectors were given, and have been if not.
 func (f *factorisation) offenders(given bool) []int {
 	var out []int
+	if f.s.Stop != StopResidual {
+		return nil
+	}
 	c := f.cert
 	for i := range c.Rank {
 		r := c.Doubt(i)
@@ -218,7 +229,7 @@ func (f *factorisation) offenders(given bool) []int {
 		}
 	}
 	if given {
-		for i := c.Rank; i < f.s.Rank; i++ {
+		for i := c.Rank; i < len(c.Sigma); i++ {
 			out = append(out, i)
 		}
 	}
@@ -237,22 +248,34 @@ func (f *factorisation) improving() bool {
 	return ok
 }
 
-// reopen makes the triplets of the certificate the locked ones, except for
+// reopen makes the first keep triplets of the certificate the locked ones, except for
 // those in again, which are to be found again: from where they are, multiplied
 // by G once more, since the certificate has done that. What has been found
 // before is to be found more accurately than last time. Start vectors that are
 // left of the given ones come after those.
-func (f *factorisation) reopen(again []int, given bool) {
-	c, spare := f.cert, f.warm
+func (f *factorisation) reopen(again []int, given bool, keep int) {
+	spare := f.warm
+	if !given {
+		spare = nil
+		if len(again) > 0 {
+			f.tol /= 4
+			f.round++
+		}
+	}
+	f.relock(again, keep)
+	f.warm = append(f.warm, spare...)
+	f.arena.Free(f.cert.Product)
+	f.cert.Product = nil
+}
+
+// relock locks the first keep triplets of the certificate but those in again, which become
+// the start vectors.
+func (f *factorisation) relock(again []int, keep int) {
+	c := f.cert
 	f.locked.Reset()
 	f.values, f.seen, f.warm, f.nulls, f.noise = f.values[:0], f.seen[:0], nil, 0, 0
-	if !given {
-		f.tol /= 4
-		f.round++
-		spare = nil
-	}
 	f.lambda1, f.outside = max(f.lambda1, f.eigenvalue(c.Norm)), lookout{} // of other vectors
-	for i := range f.s.Rank {
+	for i := range keep {
 		if len(again) > 0 && again[0] == i {
 			again = again[1:]
 			if i < c.Rank {
@@ -269,9 +292,6 @@ func (f *factorisation) reopen(again []int, given bool) {
 			f.nulls++
 		}
 	}
-	f.warm = append(f.warm, spare...)
-	f.arena.Free(c.Product)
-	c.Product = nil
 }
 
 func (f *factorisation) finishEvent() Event {
@@ -282,8 +302,8 @@ func (f *factorisation) finishEvent() Event {
 		value = c.Lambda[worst]
 	}
 	return Event{
-		Phase: PhaseFinish, Pass: f.stats.Passes, Triplet: worst, Locked: c.Converged(f.s.Tol), Rank: f.s.Rank,
-		Sigma: value, Residual: c.Residuals[worst], Open: f.s.Rank, Worst: c.Residuals[worst],
+		Phase: PhaseFinish, Pass: f.stats.Passes, Triplet: worst, Locked: c.Converged(f.s.Tol), Rank: len(c.Sigma),
+		Sigma: value, Residual: c.Residuals[worst], Open: len(c.Sigma), Worst: c.Residuals[worst],
 		Goal: f.s.Tol, Tol: f.s.Tol, Stats: f.cost(),
 	}
 }

@@ -74,10 +74,10 @@ type Recurrence interface {
 	// orthogonal to what has been found, now and later.
 	Avoid(found *tallskinny.Basis)
 	// Aim is called before Next where it may cost something to say how good the
-	// Ritz pairs are. missing says by what factor the residual of a Ritz pair exceeds
-	// what will be accepted; without a call the Ritz pairs of every pass are wanted.
+	// Ritz pairs are. missing says by what factor the largest residual of those among
+	// the Ritz pairs that are wanted exceeds what will be accepted; without a call the Ritz pairs of every pass are wanted.
 	// In between those of an earlier pass may be reported once more.
-	Aim(missing func(RitzPair) float64)
+	Aim(missing func([]RitzPair) float64)
 	// Evidence is what the last product says about eigenvalues that have not been
 	// found, once the leading Ritz pairs are taken as found. It is false if the start
 	// block, of random columns, tells nothing.
@@ -100,7 +100,7 @@ func (Alone) Lock(int) bool { return false }
 func (Alone) Avoid(*tallskinny.Basis) {}
 
 // Aim implements Recurrence.
-func (Alone) Aim(func(RitzPair) float64) {}
+func (Alone) Aim(func([]RitzPair) float64) {}
 
 // Evidence implements Recurrence.
 func (Alone) Evidence(int) (Evidence, bool) { return Evidence{}, false }

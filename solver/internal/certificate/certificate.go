@@ -84,17 +84,18 @@ func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius float64) (*Cer
 	return c, nil
 }
 
-// State saves or restores what of the certificate of k vectors a search goes on with.
-func (c *Certificate) State(s *method.State, k int) {
-	s.Int("rank", &c.Rank, 0, k)
+// State saves or restores what of the certificate of vectors, most at most, a search goes on with.
+func (c *Certificate) State(s *method.State, least, most int) {
+	s.Int("rank", &c.Rank, 0, most)
 	s.Float("certified norm", &c.Norm)
 	s.Float("Frobenius norm", &c.Frobenius)
 	s.Floats("certified values", &c.Sigma)
 	s.Floats("certified residuals", &c.Residuals)
 	s.Floats("floors", &c.Floor)
+	k := len(c.Sigma)
 	s.Tall("certified vectors", &c.Right, k)
-	if len(c.Sigma) != k || len(c.Residuals) != k || len(c.Floor) != k {
-		s.Refuse("has a certificate of %d values, want %d", len(c.Sigma), k)
+	if k < least || k > most || len(c.Residuals) != k || len(c.Floor) != k || c.Rank > k {
+		s.Refuse("has a certificate of %d values, %d above 0, want %d to %d", k, c.Rank, least, most)
 	}
 }
 

@@ -145,7 +145,7 @@ func (r *lanczos) Start(z *mat.Dense) {
 	r.v = r.Arena.NewPanels(n, b)
 }
 
-func (r *lanczos) Aim(missing func(method.RitzPair) float64) { r.timing.missing = missing }
+func (r *lanczos) Aim(missing func([]method.RitzPair) float64) { r.timing.missing = missing }
 
 // Eigenproblems of up to this order cost nothing compared with a pass.
 const cheapEigen = 32

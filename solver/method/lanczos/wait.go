@@ -10,7 +10,7 @@ import (
 // got better: in a third of the time that it would take them at that pace, which
 // leaves room for the convergence to speed up.
 type timing struct {
-	missing func(method.RitzPair) float64
+	missing func([]method.RitzPair) float64
 	passes  int     // to wait
 	since   int     // passes since the last look
 	gap     float64 // log₂ of what was missing then, not finite if that is not known
@@ -35,11 +35,7 @@ func (t *timing) solved(pairs []method.RitzPair) {
 	if t.missing == nil {
 		return
 	}
-	worst := 0.0
-	for _, c := range pairs {
-		worst = max(worst, t.missing(c))
-	}
-	gap := math.Log2(worst)
+	gap := math.Log2(t.missing(pairs))
 	if pace := (t.gap - gap) / float64(t.since); t.gap > 0 && gap > 0 && pace > 0 && !math.IsInf(pace, 1) {
 		t.passes = int(min(maxWait, max(0, gap/(3*pace)-1)))
 	}

@@ -1,0 +1,245 @@
+package solver_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+	"github.com/gdsvd/gdsvd/solver/method/all"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/solver/method/momentum"
+	"github.com/gdsvd/gdsvd/solver/solvertest"
+)
+
+// fewest is the number of leading values that capture a share, from all of them.
+func fewest(sigma []float64, energy float64) int {
+	total, sum := 0.0, 0.0
+	for _, s := range sigma {
+		total += s * s
+	}
+	for i, s := range sigma {
+		if sum += s * s; sum >= energy*total*(1-1e-12) {
+			return i + 1
+		}
+	}
+	return len(sigma)
+}
+
+// byEnergy factorises a with Energy and checks the result and its target against the dense SVD.
+func byEnergy(t *testing.T, a *mat.Dense, set solver.Settings) *solver.Result {
+	t.Helper()
+	rows, cols := a.Dims()
+	if set.Rank == 0 {
+		set.Rank = min(rows, cols)
+	}
+	u := solver.NewDenseRows(rows, 1)
+	set.Left = u
+	res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := len(res.Sigma)
+	if _, c := res.Right.Dims(); c != k || u.Dense.RawMatrix().Cols != k || len(res.Residuals) != k {
+		t.Fatalf("%d values, %d right and %d left vectors, %d residuals", k, c, u.Dense.RawMatrix().Cols, len(res.Residuals))
+	}
+	as := set
+	as.Rank = k
+	solvertest.Check(t, a, as, res, u.Dense)
+	want := solvertest.Singular(a)
+	solvertest.CheckValues(t, res, want[:k], 1e-7)
+	g := res.Target
+	if least := fewest(want, set.Energy); k != min(least, set.Rank) || g == nil || g.Reached != (least <= set.Rank) {
+		t.Errorf("%d triplets, target %+v; the dense SVD needs %d, at most %d", k, g, least, set.Rank)
+	}
+	if g.Share != set.Energy || g.Reached && res.Energy < set.Energy-1e-11 && res.Rank > 0 || g.Before > res.Energy || g.Error < 0 {
+		t.Errorf("energy %v, target %+v", res.Energy, g)
+	}
+	return res
+}
+
+// spectra are singular values with a name.
+func spectra() map[string][]float64 {
+	decay, slow, flat, clusters := make([]float64, 40), make([]float64, 40), make([]float64, 40), make([]float64, 40)
+	for i := range decay {
+		decay[i] = math.Pow(0.8, float64(i))
+		slow[i] = 1 / math.Sqrt(1+float64(i))
+		flat[i] = 1 + 1e-3*float64(40-i)
+		clusters[i] = math.Pow(2, -float64(i/5)) * (1 + 1e-5*float64(5-i%5))
+	}
+	return map[string][]float64{"decay": decay, "slow": slow, "flat": flat, "clusters": clusters, "deficient": decay[:12], "one": {3}}
+}
+
+// The number of triplets is that of the dense SVD, for every kind of spectrum, method and operator.
+func TestEnergy(t *testing.T) {
+	for name, sigma := range spectra() {
+		a := solvertest.WithValues(90, 45, 7, sigma...)
+		for _, energy := range []float64{0.01, 0.5, 0.9, 0.99, 0.9999} {
+			for _, m := range []method.Method{nil, lanczos.Krylov{Columns: 2}, lanczos.Krylov{Columns: 4, Basis: 24}, block.Descent{}, block.Descent{Columns: 8}} {
+				if name == "clusters" && m == (block.Descent{Columns: 8}) {
+					continue // it takes thousands of passes to tell the values of one apart
+				}
+				t.Run(fmt.Sprintf("%s/%v/%+v", name, energy, m), func(t *testing.T) {
+					res := byEnergy(t, a, solver.Settings{Energy: energy, Method: m})
+					if res.Status != solver.Converged {
+						t.Errorf("status %v", res.Status)
+					}
+					if !res.Target.Smallest {
+						t.Errorf("target %+v of %v", res.Target, res.Energy)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Methods of one vector go on until the share is reached.
+func TestEnergyOneByOne(t *testing.T) {
+	a := solvertest.WithValues(60, 30, 3, 9, 7, 5, 4, 3, 2, 1, 0.5, 0.1)
+	for _, m := range all.Methods() {
+		for _, set := range []solver.Settings{{}, {Operator: solver.Dilation}, {Deflation: solver.Plain}, {Stop: solver.StopPaper, Tol: 1e-10}} {
+			if tr := m.Traits(9); set.Operator == solver.Dilation && !tr.Indefinite || set.Stop == solver.StopPaper && !tr.Paper {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%v/%v/%v", m.Traits(1).Name, set.Operator, set.Deflation, set.Stop), func(t *testing.T) {
+				set.Method, set.Energy = m, 0.9
+				byEnergy(t, a, set)
+				set.Rank = 3
+				if res := byEnergy(t, a, set); res.Target.Reached || res.Target.Smallest {
+					t.Errorf("target %+v with 3 triplets", res.Target)
+				}
+			})
+		}
+	}
+}
+
+// A matrix that is symmetric has its own operator.
+func TestEnergySymmetric(t *testing.T) {
+	a := solvertest.Diagonal(20, 20, 10, 8, 6, 5, 4, 3, 2, 1, 1, 1, 1)
+	byEnergy(t, a, solver.Settings{Energy: 0.8, Operator: solver.Symmetric})
+	byEnergy(t, a, solver.Settings{Energy: 0.8, Operator: solver.Symmetric, Method: momentum.Nesterov{}})
+}
+
+// Of equal values the share that falls between two of them is reached to within rounding, and
+// which one is the last is not decided by them.
+func TestEnergyOfEqualValues(t *testing.T) {
+	a := solvertest.Diagonal(12, 10, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2)
+	for _, m := range []method.Method{lanczos.Krylov{Columns: 1}, lanczos.Krylov{Columns: 4}, block.Descent{Columns: 4}, momentum.Polyak{}} {
+		res := byEnergy(t, a, solver.Settings{Energy: 0.5, Method: m})
+		if len(res.Sigma) != 5 {
+			t.Errorf("%+v: %d of 10 equal values for half of the energy", m, len(res.Sigma))
+		}
+	}
+	res := byEnergy(t, solvertest.Diagonal(4, 4), solver.Settings{Energy: 0.9})
+	if len(res.Sigma) != 1 || res.Sigma[0] != 0 || !res.Target.Reached {
+		t.Errorf("zero matrix: %v, %+v", res.Sigma, res.Target)
+	}
+}
+
+// Residuals that leave open whether one triplet fewer would do say so.
+func TestEnergyUndecided(t *testing.T) {
+	a := solvertest.WithValues(90, 45, 5, spectra()["slow"]...)
+	set := solver.Settings{Energy: 0.7, Tol: 1e-3, Method: lanczos.Krylov{Columns: 4}}
+	first := byEnergy(t, a, set)
+	before, err := first.Target.Before, first.Target.Error
+	if !first.Target.Smallest || err < 1e-8 {
+		t.Fatalf("target %+v", first.Target)
+	}
+	set.Energy = before + err/2
+	if res := byEnergy(t, a, set); len(res.Sigma) != len(first.Sigma) || res.Target.Smallest || !res.Target.Reached {
+		t.Errorf("%d triplets, %+v", len(res.Sigma), res.Target)
+	}
+	set.Energy = before - err/2
+	if res := byEnergy(t, a, set); len(res.Sigma) != len(first.Sigma)-1 || !res.Target.Smallest {
+		t.Errorf("%d triplets, %+v", len(res.Sigma), res.Target)
+	}
+}
+
+// The passes are about those of a run for the final k, and far fewer than those of runs
+// for 5, 10, 20, ….
+func TestEnergyPasses(t *testing.T) {
+	sigma := make([]float64, 200)
+	for i := range sigma {
+		sigma[i] = math.Pow(1+float64(i), -0.7)
+	}
+	a := solvertest.WithValues(500, 200, 1, sigma...)
+	solve := func(set solver.Settings) *solver.Result {
+		set.Method = lanczos.Krylov{Columns: 8}
+		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		if err != nil || res.Status != solver.Converged {
+			t.Fatal(err)
+		}
+		return res
+	}
+	by := solve(solver.Settings{Energy: 0.9, Rank: 100})
+	k := len(by.Sigma)
+	once, anew := solve(solver.Settings{Rank: k}).Stats.Passes, 0
+	for l := 5; ; l *= 2 {
+		anew += solve(solver.Settings{Rank: min(l, 100)}).Stats.Passes
+		if l >= k {
+			break
+		}
+	}
+	if p := by.Stats.Passes; k < 20 || p > once+2 || 2*p > anew {
+		t.Errorf("%d passes for %d triplets, %d for as many at once, %d for 5, 10, …", p, k, once, anew)
+	}
+}
+
+// A run from given vectors ends with as many triplets as one without, whether they are more or fewer.
+func TestEnergyInit(t *testing.T) {
+	a := solvertest.WithValues(80, 40, 2, spectra()["decay"]...)
+	for _, m := range []method.Method{lanczos.Krylov{Columns: 2}, block.Descent{}, momentum.Nesterov{}} {
+		for _, given := range []int{1, 3, 12} {
+			first, err := solver.SVD(t.Context(), solvertest.NewDense(a), solver.Settings{Rank: given})
+			if err != nil {
+				t.Fatal(err)
+			}
+			res := byEnergy(t, a, solver.Settings{Energy: 0.9, Rank: 20, Method: m, Init: first.Right})
+			if res.Status != solver.Converged || !res.Outside.Leading {
+				t.Errorf("%+v, %d given: %v, %+v", m, given, res.Status, res.Outside)
+			}
+		}
+	}
+}
+
+// A run that goes on from a checkpoint has the bits of one that never stopped, and one for
+// another share or bound is refused.
+func TestEnergyResume(t *testing.T) {
+	a := solvertest.WithValues(80, 40, 2, spectra()["slow"]...)
+	for _, m := range []method.Method{lanczos.Krylov{Columns: 2, Basis: 40}, block.Descent{Columns: 6}, momentum.Polyak{}} {
+		solvertest.CheckResume(t, a, solver.Settings{Energy: 0.6, Rank: 30, Tol: 1e-6, Method: m}, 4)
+	}
+}
+
+// A limit of passes leaves what has been found, of fewer triplets than it takes.
+func TestEnergyPassLimit(t *testing.T) {
+	a := solvertest.WithValues(80, 40, 2, spectra()["slow"]...)
+	for limit := 1; limit < 12; limit++ {
+		u := solver.NewDenseRows(80, 1)
+		set := solver.Settings{Energy: 0.9, Rank: 40, Method: lanczos.Krylov{Columns: 2}, MaxPasses: limit, Left: u}
+		res, err := solver.SVD(t.Context(), solvertest.NewDense(a), set)
+		if err != nil || res.Status != solver.PassLimit || res.Stats.Passes > limit || !res.Certified || res.Target == nil {
+			t.Fatalf("limit %d: %+v, %v", limit, res, err)
+		}
+		set.Rank = len(res.Sigma)
+		solvertest.Check(t, a, set, res, u.Dense)
+	}
+}
+
+// What cannot be meant panics.
+func TestEnergyMisuse(t *testing.T) {
+	for _, energy := range []float64{-0.1, 1, 2, math.NaN(), math.Inf(1)} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("energy %v is accepted", energy)
+				}
+			}()
+			_, _ = solver.SVD(t.Context(), solvertest.NewDense(solvertest.Diagonal(3, 3, 1)), solver.Settings{Rank: 3, Energy: energy})
+		}()
+	}
+}
