@@ -266,7 +266,7 @@ func (s Settings) chosen(op Operator, rows int64) method.Method {
 // Workload is what the settings ask of a method, for a matrix of this description.
 func (s Settings) Workload(of Info) method.Workload {
 	w := method.Workload{
-		Order: int64(of.Cols), Rank: s.Rank, Digits: 1, MaxWidth: of.MaxWidth,
+		Order: int64(of.Cols), Rank: s.Rank, AtMost: s.Energy > 0, Digits: 1, MaxWidth: of.MaxWidth,
 		Linear: s.Operator == Symmetric && s.Which != LargestMagnitude, Shifted: s.Which.shifted(), Indefinite: s.Operator == Dilation, Paper: s.Stop == StopPaper,
 	}
 	if w.Indefinite {

@@ -174,7 +174,8 @@ func Estimates(p Problem, m Machine) []Estimate {
 		}
 		for _, o := range t.Options(p.Workload) {
 			w := o.Traits(p.Rank).Width(p.Rank)
-			if (p.MaxWidth == 0 || w <= p.MaxWidth) && (w == 1 || int64(w) < p.Order) {
+			grows := t.Copies > 0 || w == 1
+			if (p.MaxWidth == 0 || w <= p.MaxWidth) && (w == 1 || int64(w) < p.Order) && (grows || !p.AtMost) {
 				all = append(all, EstimateOf(p, m, o))
 			}
 		}

@@ -84,6 +84,7 @@ func (t Traits) Check() error {
 type Workload struct {
 	Order      int64   // length of vectors
 	Rank       int     // triplets wanted
+	AtMost     bool    // fewer may be enough: methods whose passes are as wide as Rank are no choice
 	Digits     float64 // logarithm of the tolerance relative to that of 1e-8
 	MaxWidth   int     // most columns of a pass; 0 means any number
 	Linear     bool    // eigenvalues are σ of a semidefinite matrix, not σ²: gaps are half as wide

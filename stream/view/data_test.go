@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,8 +50,9 @@ func table(t *testing.T, path, separators string) (lines [][]float64) {
 	return lines
 }
 
-// The products of views of real matrices are those of the dense ones, in both orientations.
-func TestRealData(t *testing.T) {
+// ratings100K is MovieLens 100K.
+func ratings100K(t *testing.T) *mat.Dense {
+	t.Helper()
 	data := os.Getenv("GDSVD_DATA")
 	if data == "" {
 		t.Skip("GDSVD_DATA does not name a directory of real data")
@@ -61,6 +64,44 @@ func TestRealData(t *testing.T) {
 	for _, l := range table(t, filepath.Join(data, "movielens/ml-100k/u.data"), "\t") {
 		ratings.Set(int(l[0])-1, int(l[1])-1, l[2])
 	}
+	return ratings
+}
+
+// As many triplets of ratings capture a share of the energy as by the eigenvalues of the dense BBᵀ.
+func TestEnergyOfRatings(t *testing.T) {
+	ratings := ratings100K(t)
+	store := stored(t, ratings, true)
+	p, err := Parse("bm25")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := reference(p, ratings)
+	var gram mat.SymDense
+	gram.SymOuterK(1, b)
+	var eigen mat.EigenSym
+	if !eigen.Factorize(&gram, false) {
+		t.Fatal("no eigenvalues")
+	}
+	sigma := eigen.Values(nil)
+	slices.Reverse(sigma)
+	for i, v := range sigma {
+		sigma[i] = math.Sqrt(max(v, 0))
+	}
+	_, m := matrixOf(t, store, "bm25", stream.Options{Workers: 2, Width: 16, Rank: 250})
+	for _, share := range []float64{0.3, 0.6} {
+		res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 250, Energy: share})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k := fewest(sigma, share); len(res.Sigma) != k || !res.Target.Smallest {
+			t.Errorf("%d triplets for %v, %+v; by all eigenvalues %d", len(res.Sigma), share, res.Target, k)
+		}
+	}
+}
+
+// The products of views of real matrices are those of the dense ones, in both orientations.
+func TestRealData(t *testing.T) {
+	ratings, data := ratings100K(t), os.Getenv("GDSVD_DATA")
 	cells := mat.NewDense(507, 1107, nil)
 	for _, l := range table(t, filepath.Join(data, "10x/v3.matrix.mtx.gz"), " ")[1:] {
 		cells.Set(int(l[0])-1, int(l[1])-1, l[2])

@@ -168,7 +168,8 @@ func TestCodedStores(t *testing.T) {
 	}
 }
 
-// Ten triplets of B are those of the dense matrix.
+// Ten triplets of B are those of LAPACK's SVD of the dense matrix, vectors of both sides included, and as many
+// triplets as capture 70 % of its energy are those that LAPACK needs.
 func TestTriplets(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	a := mat.NewDense(120, 60, nil)
@@ -186,13 +187,28 @@ func TestTriplets(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, m := matrixOf(t, store, name, stream.Options{Workers: 1, Width: 12, Rank: 10})
+				_, m := matrixOf(t, store, name, stream.Options{Workers: 1, Width: 12, Rank: 60})
 				b := reference(p, a)
-				want := solvertest.Singular(b)
-				res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 10, Method: lanczos.Krylov{Columns: 4}, Tol: 1e-12, MaxPasses: 500})
+				var svd mat.SVD
+				if !svd.Factorize(b, mat.SVDThin) {
+					t.Fatal("no dense SVD")
+				}
+				want := svd.Values(nil)
+				left := solver.NewDenseRows(int(store.Rows()), 10)
+				res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: 10, Method: lanczos.Krylov{Columns: 4}, Tol: 1e-12, MaxPasses: 500, Left: left})
 				if err != nil {
 					t.Fatal(err)
 				}
+				var u, v mat.Dense
+				svd.UTo(&u)
+				svd.VTo(&v)
+				long, short := &u, &v
+				if transposed {
+					long, short = &v, &u
+				}
+				sameVectors(t, "left", left.Dense, long, want)
+				sameVectors(t, "right", res.Right, short, want)
+				checkEnough(t, m, want)
 				for i, s := range res.Sigma {
 					if !(math.Abs(s-want[i]) <= 1e-12*want[0]) {
 						t.Errorf("σ[%d] is %v, want %v", i, s, want[i])
@@ -207,6 +223,51 @@ func TestTriplets(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// sameVectors compares singular vectors with those of LAPACK, up to their signs. An error of a matrix of r·σ₁
+// turns vector i by at most r·σ₁ over the distance of its value from the others (Davis, Kahan).
+func sameVectors(t *testing.T, side string, got, want *mat.Dense, sigma []float64) {
+	t.Helper()
+	_, k := got.Dims()
+	for i := range k {
+		gap := sigma[i] - sigma[i+1]
+		if i > 0 {
+			gap = min(gap, sigma[i-1]-sigma[i])
+		}
+		x, y := mat.VecDenseCopyOf(got.ColView(i)), want.ColView(i)
+		cosine := mat.Dot(x, y)
+		x.AddScaledVec(x, -cosine, y)
+		if sine := mat.Norm(x, 2); !(sine <= 4e-12*sigma[0]/gap) || !(1-math.Abs(cosine) <= 1e-12) {
+			t.Errorf("%s vector %d: its sine with that of LAPACK is %.2g, the distance of its value from others %.2g", side, i, sine, gap/sigma[0])
+		}
+	}
+}
+
+// fewest is how many of the values capture a share of the energy.
+func fewest(sigma []float64, share float64) int {
+	total, sum := 0.0, 0.0
+	for _, s := range sigma {
+		total += s * s
+	}
+	for i, s := range sigma {
+		if sum += s * s; sum >= share*total {
+			return i + 1
+		}
+	}
+	return len(sigma)
+}
+
+// checkEnough looks for as many triplets as capture 70 % of the energy.
+func checkEnough(t *testing.T, m *stream.Matrix, sigma []float64) {
+	t.Helper()
+	res, err := solver.SVD(t.Context(), m, solver.Settings{Rank: len(sigma), Energy: 0.7, Method: lanczos.Krylov{Columns: 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := fewest(sigma, 0.7); len(res.Sigma) != k || !res.Target.Smallest {
+		t.Errorf("%d triplets, target %+v; LAPACK needs %d", len(res.Sigma), res.Target, k)
 	}
 }
 

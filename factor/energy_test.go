@@ -1,0 +1,157 @@
+package factor_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/lanczos"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// A result for a share of the energy has the number of triplets that the dense SVD needs, in all
+// its files, and says so; whatever vectors are kept, it has the same values.
+func TestEnergy(t *testing.T) {
+	store := random(t, 400, 60, 8)
+	sparse, err := store.ToSparse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var svd mat.SVD
+	if !svd.Factorize(sparse.ToDense(), mat.SVDNone) {
+		t.Fatal("no dense SVD")
+	}
+	sigma, total, want := svd.Values(nil), 0.0, 0
+	for _, s := range sigma {
+		total += s * s
+	}
+	for sum := 0.0; sum < 0.6*total; want++ {
+		sum += sigma[want] * sigma[want]
+	}
+	var first *factor.Result
+	for _, v := range []factor.Vectors{factor.Both, factor.Left, factor.Right, factor.None} {
+		dir := filepath.Join(t.TempDir(), "out")
+		r := run(t, store, factor.Options{Energy: 0.6, Dir: dir, Vectors: v})
+		g := r.Target
+		if r.K != want || len(r.Sigma) != want || r.Status != "converged" || !g.Reached || !g.Smallest || g.Share != 0.6 || !(g.Before < 0.6 && r.Energy >= 0.6) {
+			t.Fatalf("%v: %d triplets, the dense SVD needs %d; %+v", v, r.K, want, g)
+		}
+		if r.Settings.Energy != 0.6 || r.Settings.MaxRank != 60 || r.Choice == nil || !slices.Contains(r.Choice.Flags, "krylov") {
+			t.Errorf("%+v, %+v", r.Settings, r.Choice)
+		}
+		if first == nil {
+			first = r
+		}
+		if !slices.Equal(r.Sigma, first.Sigma) {
+			t.Errorf("%v: other values", v)
+		}
+		measured := factor.CheckOptions{Store: store.Path()}
+		if v == factor.None {
+			measured.Store = "" // there is nothing to be measured
+		}
+		report, err := factor.Check(t.Context(), dir, measured)
+		if err != nil || report.Err() != nil || len(report.Warnings) > 0 {
+			t.Errorf("%v: %+v, %v", v, report, err)
+		}
+	}
+	for i, s := range first.Sigma {
+		if !(math.Abs(float64(s)-sigma[i]) <= 1e-7*sigma[0]) {
+			t.Errorf("value %d is %v, want %v", i, s, sigma[i])
+		}
+	}
+	bounded := run(t, store, factor.Options{Energy: 0.6, Rank: 5, Dir: filepath.Join(t.TempDir(), "out")})
+	if g := bounded.Target; bounded.K != 5 || bounded.Status != "converged" || g.Reached || g.Smallest {
+		t.Errorf("%d triplets, %+v", bounded.K, g)
+	}
+	for _, share := range []float64{-1, 1, 1.5, math.NaN()} {
+		if _, err := factor.Run(t.Context(), store, factor.Options{Energy: share, Dir: filepath.Join(t.TempDir(), "out")}); err == nil || !strings.Contains(err.Error(), "between 0 and 1") {
+			t.Errorf("share %v: %v", share, err)
+		}
+	}
+}
+
+// What a run for a share writes has the same bits for any number of workers, in memory and with vectors in
+// files, and after a break.
+func TestEnergySameBits(t *testing.T) {
+	store := random(t, 20000, 16000, 9)
+	o := factor.Options{Energy: 1e-3, Rank: 12, Tol: 1e-3, Method: lanczos.Krylov{Columns: 4, Basis: 40}, View: pipeline(t, "center=columns")}
+	contents := func(dir string) string {
+		all := ""
+		for _, name := range []string{"sigma.npy", "U.npy", "V.npy"} {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += string(b)
+		}
+		return all
+	}
+	var want string
+	tight := o
+	tight.Memory = 1 << 20
+	var least *stream.BudgetError
+	if _, err := factor.Explain(t.Context(), store, tight); !errors.As(err, &least) {
+		t.Fatalf("within 1 MiB: %v", err)
+	}
+	tight.Memory = least.Need + 1<<20
+	for i, c := range []factor.Options{o, tight} {
+		c.Workers, c.Dir = 1+2*i, filepath.Join(t.TempDir(), "out")
+		r := run(t, store, c)
+		if i == 0 {
+			want = contents(c.Dir)
+		}
+		if r.K < 2 || r.K > 11 || contents(c.Dir) != want {
+			t.Errorf("%d triplets, vectors in %d bytes of files: other bits", r.K, r.VectorFiles)
+		}
+	}
+	o.Dir, o.CheckpointEvery, o.CheckpointShare = filepath.Join(t.TempDir(), "out"), 1, 1e9
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Pass = func(e solver.Event, _ factor.Outlook) {
+		if e.Pass == 4 {
+			cancel()
+		}
+	}
+	if _, err := factor.Run(ctx, store, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	o.Resume = true
+	other := o
+	other.Energy = 2e-3
+	if _, err := factor.Run(t.Context(), store, other); err == nil || !strings.Contains(err.Error(), "was made with rank of at most 12 for the share 0.001 of the energy, this run has") {
+		t.Errorf("resumed for another share: %v", err)
+	}
+	r := run(t, store, o)
+	if contents(o.Dir) != want {
+		t.Error("the resumed run has other bits")
+	}
+	if again := run(t, store, o); again.Passes != r.Passes || again.K != r.K {
+		t.Errorf("%+v is not taken for finished", again)
+	}
+	if _, err := factor.Run(t.Context(), store, other); err == nil {
+		t.Error("a result for a share is taken for one for another")
+	}
+}
+
+// What a run takes is not known beforehand: it is told for one triplet and for the most there may be.
+func TestEnergyExplained(t *testing.T) {
+	store := random(t, 3000, 900, 10)
+	e, err := factor.Explain(t.Context(), store, factor.Options{Energy: 0.5})
+	if err != nil || e.K != factor.DefaultMaxRank || e.Energy != 0.5 || e.Least == nil || e.Least.Passes >= e.Plan.Passes || !slices.Equal(e.Least.Flags, e.Plan.Flags) {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	for _, c := range e.Considered {
+		if c.Flags[1] == "block" {
+			t.Errorf("%v is considered, whose passes are as wide as the most triplets", c.Flags)
+		}
+	}
+}
