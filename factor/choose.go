@@ -37,7 +37,7 @@ func (t *task) choose(ctx context.Context, before outState) (c *Choice, say func
 		return c, say, err
 	}
 	chosen := cost.Choose(t.problem(t.planned))
-	t.Method = canonical(chosen.Method)
+	t.Method = canonical(chosen.Method, t.Rank)
 	c = &Choice{Flags: Flags(chosen.Method), Why: chosen.Why, Reason: t.reason(chosen)}
 	if chosen.Method != chosen.Table {
 		c.Table = Flags(chosen.Table)
@@ -60,7 +60,7 @@ func (t *task) recorded() (*Choice, error) {
 	if err := saved.Close(); err != nil {
 		return nil, err
 	}
-	if t.Method = canonical(saved.Method(t.Methods)); t.Method == nil {
+	if t.Method = canonical(saved.Method(t.Methods), t.Rank); t.Method == nil {
 		return nil, told(nil, "the checkpoint in %s is of a method that this program does not have (%v begins anew)", t.Dir, Option("Replace"))
 	}
 	return &Choice{Flags: Flags(t.Method), Why: "checkpoint", Reason: "the run goes on with the method it began with"}, nil
@@ -76,6 +76,9 @@ func (t *task) reason(c cost.Choice) string {
 	case t.Operator == solver.Dilation:
 		return "the dilation has negative eigenvalues and takes methods of one vector at a time; fewest passes of those"
 	}
+	if t.Energy > 0 {
+		return fmt.Sprintf("the fastest for this shape and up to %d triplets by the table of costs, of those that go on until there are enough", t.Rank)
+	}
 	return "the fastest for this shape and number of triplets by the table of costs"
 }
 
@@ -84,7 +87,7 @@ func (t *task) reason(c cost.Choice) string {
 func (t *task) problem(room func(method.Method) cost.Room) cost.Problem {
 	info := solver.Info{Rows: t.store.Rows(), Cols: int(t.store.Cols()), NNZ: t.store.NNZ()}
 	p := cost.Problem{
-		Workload: solver.Settings{Rank: t.Rank, Operator: t.Operator, Stop: t.Stop, Tol: t.Tol}.Workload(info),
+		Workload: solver.Settings{Rank: t.Rank, Energy: t.Energy, Operator: t.Operator, Stop: t.Stop, Tol: t.Tol}.Workload(info),
 		Columns:  t.store.Cols(), NNZ: t.store.NNZ(), Methods: t.Methods, Room: room,
 	}
 	for i := range t.store.NumBlocks() {

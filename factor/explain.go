@@ -11,11 +11,15 @@ import (
 
 // Explanation is how a run would go. Passes and times are estimates, memory is planned.
 type Explanation struct {
-	Rows       int64     `json:"rows"`
-	Cols       int64     `json:"cols"`
-	NNZ        int64     `json:"nnz"`
-	K          int       `json:"k"`
-	Tol        float64   `json:"tol"`
+	Rows int64   `json:"rows"`
+	Cols int64   `json:"cols"`
+	NNZ  int64   `json:"nnz"`
+	K    int     `json:"k"`
+	Tol  float64 `json:"tol"`
+	// Energy is the share that as few triplets as possible are to capture, K at most: Plan is for K of them, and
+	// Least for one. How many it takes is not known before.
+	Energy     float64   `json:"energy,omitempty"`
+	Least      *Estimate `json:"least,omitempty"`
 	Plan       Estimate  `json:"plan"`
 	Choice     *Choice   `json:"choice,omitempty"` // nil: the method was given
 	View       *ViewPlan `json:"view,omitempty"`
@@ -66,7 +70,7 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 		return nil, err
 	}
 	p := t.problem(t.actual())
-	e := &Explanation{NNZ: store.NNZ(), K: t.Rank, Tol: t.Tol, FirstBytes: p.Encoded}
+	e := &Explanation{NNZ: store.NNZ(), K: t.Rank, Energy: t.Energy, Tol: t.Tol, FirstBytes: p.Encoded}
 	e.Rows, e.Cols = Dims(store)
 	if t.view != nil {
 		low, high := valuesOf(store)
@@ -81,6 +85,12 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	}
 	e.Measured = probe
 	e.Plan = newEstimate(cost.EstimateOf(p, here, t.Method))
+	if t.Energy > 0 {
+		one := p
+		one.Rank = 1
+		least := newEstimate(cost.EstimateOf(one, here, t.Method))
+		e.Least = &least
+	}
 	if o.Method == nil && !(t.Resume && before.checkpoint) {
 		for _, other := range cost.Estimates(p, here) {
 			e.Considered = append(e.Considered, newEstimate(other))

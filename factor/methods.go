@@ -6,13 +6,13 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// canonical is a method with what it takes for settings that it is not given: the same run,
-// said or unsaid.
-func canonical(m method.Method) method.Method {
+// canonical is a method with what it takes for settings that it is not given, for a number of
+// triplets: the same run, said or unsaid.
+func canonical(m method.Method, rank int) method.Method {
 	if m == nil {
 		return nil
 	}
-	t := m.Traits(1)
+	t := m.Traits(max(1, rank))
 	values := make([]float64, len(t.Settings))
 	for i, s := range t.Settings {
 		values[i] = s.Value

@@ -18,10 +18,12 @@ import (
 // DefaultCheckpointEvery is the time between two checkpoints when Options says nothing.
 const DefaultCheckpointEvery = 30 * time.Second
 
-// Options of Run and Explain. The zero value of every field but Rank and Dir is usable.
+// Options of Run and Explain. The zero value of every field but Rank and Dir is usable; with
+// Energy that of Rank is, too.
 // The fields of the solver's names are its settings.
 type Options struct {
 	Rank      int             // number of triplets, from 1 to the shorter side of the matrix
+	Energy    float64         // share of ‖A‖²_F, between 0 and 1, that as few triplets as possible are to capture, Rank at most (0: DefaultMaxRank); 0: Rank triplets
 	Dir       string          // the result directory to write
 	Method    method.Method   // nil: chosen by its cost; see Choice
 	Methods   []method.Method // to choose from and to go on with; nil: all.Methods
@@ -65,6 +67,9 @@ func DefaultMemory() int64 {
 	return 1 << 30
 }
 
+// DefaultMaxRank is the most triplets that a run with Options.Energy looks for when Rank says nothing.
+const DefaultMaxRank = 200
+
 // withDefaults fills in what was left to the package.
 func (o Options) withDefaults() Options {
 	o.Tol = cmp.Or(o.Tol, solver.DefaultTol)
@@ -74,7 +79,7 @@ func (o Options) withDefaults() Options {
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, DefaultCheckpointEvery)
 	o.CheckpointShare = cmp.Or(o.CheckpointShare, 0.1)
-	o.Method = canonical(o.Method)
+	o.Method = canonical(o.Method, o.Rank)
 	if o.Methods == nil {
 		o.Methods = all.Methods()
 	}

@@ -26,6 +26,7 @@ type output struct {
 	stage               *vfs.Staging
 	longFile, shortFile string
 	keepLong, keepShort bool // which of them the user wants
+	longRows            int64
 
 	space  *spill.Dir // where the solver's vectors lie; nil if in memory
 	long   *npy.Array // the solver's left vectors; nil when they are not needed
@@ -43,7 +44,7 @@ func newOutput(t *task, before outState) (_ *output, err error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &output{fsys: t.FS, stage: stage}
+	o := &output{fsys: t.FS, stage: stage, longRows: t.store.Rows()}
 	o.longFile, o.shortFile = Orient(t.store, leftFile, rightFile)
 	o.keepLong, o.keepShort = Orient(t.store, t.Vectors.u(), t.Vectors.v())
 	defer func() {
@@ -52,7 +53,7 @@ func newOutput(t *task, before outState) (_ *output, err error) {
 		}
 	}()
 	if o.keepLong || t.signLong() && o.keepShort {
-		if o.long, err = npy.Create(t.FS, o.path(o.longFile), t.store.Rows(), int64(t.Rank)); err != nil {
+		if err = (*longRows)(o).create(t.Rank); err != nil {
 			return nil, err
 		}
 	}
@@ -88,9 +89,31 @@ func (o *output) path(name string) string { return filepath.Join(o.stage.Dir(), 
 // left is what the solver writes its left vectors to: nil if they are not wanted.
 func (o *output) left() solver.RowStore {
 	if o.long == nil {
-		return nil // not a nil *npy.Array in an interface
+		return nil // not a nil *output in an interface
 	}
-	return o.long
+	return (*longRows)(o)
+}
+
+// longRows is the file of the left vectors of the solver. It implements solver.Resizer.
+type longRows output
+
+func (l *longRows) WriteRows(first int64, rows *mat.Dense) error {
+	return l.long.WriteRows(first, rows)
+}
+func (l *longRows) ReadRows(first int64, rows *mat.Dense) error { return l.long.ReadRows(first, rows) }
+
+// Resize implements solver.Resizer.
+func (l *longRows) Resize(k int) error {
+	if err := errors.Join(l.long.Discard(), l.fsys.Remove((*output)(l).path(l.longFile))); err != nil {
+		return err
+	}
+	return l.create(k)
+}
+
+// create makes the file for so many vectors.
+func (l *longRows) create(k int) (err error) {
+	l.long, err = npy.Create(l.fsys, (*output)(l).path(l.longFile), l.longRows, int64(k))
+	return err
 }
 
 // commit writes what is missing and publishes the directory.

@@ -84,6 +84,7 @@ type Result struct {
 	Clusters      [][2]int      `json:"clusters"`        // ranges of values closer than their residuals
 	Orthogonality Orthogonality `json:"orthogonality"`
 	Energy        Number        `json:"energy"`
+	Target        *Target       `json:"target,omitempty"` // of a run with Options.Energy
 	Outside       Outside       `json:"outside"`
 	Passes        int           `json:"passes"`
 	Products      int64         `json:"products"`
@@ -154,7 +155,9 @@ type Settings struct {
 	Deflation string  `json:"deflation"`
 	Stop      string  `json:"stop"`
 	Tol       float64 `json:"tol"`
-	MaxPasses int     `json:"max_passes"` // 0: no limit
+	Energy    float64 `json:"energy,omitempty"`   // the share of the energy that was asked for, instead of a number of triplets,
+	MaxRank   int     `json:"max_rank,omitempty"` // and the most triplets of which it was asked
+	MaxPasses int     `json:"max_passes"`         // 0: no limit
 	Vectors   string  `json:"vectors"`
 	Workers   int     `json:"workers"`
 	Memory    int64   `json:"memory"`

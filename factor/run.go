@@ -1,6 +1,7 @@
 package factor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,14 @@ import (
 
 // begin looks at what lies where a task is to write.
 func begin(store *csr.Store, o Options) (t *task, before outState, err error) {
-	if most := min(store.Rows(), store.Cols()); o.Rank < 1 || int64(o.Rank) > most {
+	most := min(store.Rows(), store.Cols())
+	if o.Energy != 0 {
+		if !(o.Energy > 0 && o.Energy < 1) {
+			return nil, before, fmt.Errorf("a share of %v of the energy: want one between 0 and 1, both excluded", o.Energy)
+		}
+		o.Rank = int(min(most, int64(cmp.Or(o.Rank, DefaultMaxRank))))
+	}
+	if o.Rank < 1 || int64(o.Rank) > most {
 		rows, cols := Dims(store)
 		return nil, before, fmt.Errorf("%d triplets: a %d × %d matrix has %d", o.Rank, rows, cols, most)
 	}
@@ -90,7 +98,7 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 		return nil, err
 	}
 	set := solver.Settings{
-		Rank: t.Rank, Method: t.Method, Operator: t.Operator, Deflation: t.Deflation, Stop: t.Stop, Tol: t.Tol,
+		Rank: t.Rank, Energy: t.Energy, Method: t.Method, Operator: t.Operator, Deflation: t.Deflation, Stop: t.Stop, Tol: t.Tol,
 		MaxPasses: t.MaxPasses, Seed: t.Seed, Workers: t.Workers, Left: out.left(), SignLeft: t.signLong(),
 		Observer: t.observer(out), Between: t.Between,
 	}
@@ -115,6 +123,7 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 		return nil, keeper.afterFault(err)
 	}
 	r := t.newResult(res)
+	t.sayTarget(r)
 	r.Memory, r.Choice, r.IDs = plan.Parts, choice, ids
 	t.sayView(r)
 	return t.finish(r, out, keeper, before, res)
@@ -199,12 +208,12 @@ func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 	switch {
 	case res.Status == solver.Cancelled:
 		kind, format, args = context.Canceled, "interrupted after %d passes; estimates, not certified, are in %s", []any{res.Stats.Passes, t.Dir}
-	case res.Status.Early() && res.Converged == t.Rank:
+	case res.Status.Early() && res.Converged == len(res.Sigma):
 		format = "%v after %d passes: all triplets are within %.3g, but other values, up to %.3g, have not been ruled out; the result is in %s"
 		args = append(args, t.Tol, res.Outside.Bound, t.Dir)
 	case res.Status.Early():
 		format = "%v after %d passes: %d of %d triplets are within %.3g, the worst residual is %.2g; the result is in %s"
-		args = append(args, res.Converged, t.Rank, t.Tol, slices.Max(res.Residuals), t.Dir)
+		args = append(args, res.Converged, len(res.Sigma), t.Tol, slices.Max(res.Residuals), t.Dir)
 	default:
 		return nil
 	}
@@ -260,13 +269,13 @@ func (t *task) logPlan(p stream.Plan) {
 
 func (t *task) newResult(res *solver.Result) *Result {
 	r := &Result{
-		Format: resultFormat, NNZ: t.store.NNZ(), K: t.Rank, Method: t.Method.Traits(t.Rank).Name,
+		Format: resultFormat, NNZ: t.store.NNZ(), K: len(res.Sigma), Method: t.Method.Traits(t.Rank).Name,
 		Status: res.Status.String(), Certified: res.Certified, Converged: res.Converged, Rank: res.Rank,
 		Sigma: numbers(res.Sigma), Residual: numbers(res.Residuals), Clusters: res.Clusters,
 		Energy: Number(res.Energy), Floor: numbers(res.Floor),
 		Outside: Outside{res.Outside.Steps, Number(res.Outside.Bound), res.Outside.Probability, res.Outside.Leading}, Passes: res.Stats.Passes, Products: res.Stats.Products,
 		BytesRead: res.Stats.BytesRead, Seconds: newSeconds(res.Stats), PeakRSS: memory.PeakRSS(), Seed: t.Seed,
-		Settings: t.settings(), Store: StoreRef{Path: t.store.Path(), Fingerprint: t.store.Fingerprint()},
+		Target: newTarget(res.Target), Settings: t.settings(), Store: StoreRef{Path: t.store.Path(), Fingerprint: t.store.Fingerprint()},
 		dir: t.Dir, fs: t.FS,
 	}
 	r.Rows, r.Cols = Dims(t.store)
@@ -282,7 +291,7 @@ func (t *task) settings() Settings {
 		Method: t.Method.Traits(t.Rank).Name, Operator: t.Operator.String(),
 		OfMethod:  said(t.Method),
 		Deflation: t.Deflation.String(), Stop: t.Stop.String(), Tol: t.Tol,
-		MaxPasses: t.MaxPasses, Vectors: t.Vectors.String(), Workers: t.Workers, Memory: t.Memory,
+		Energy: t.Energy, MaxRank: t.maxRank(), MaxPasses: t.MaxPasses, Vectors: t.Vectors.String(), Workers: t.Workers, Memory: t.Memory,
 		Init: t.Init, TimeLimit: t.TimeLimit.Seconds(),
 	}
 }
