@@ -19,7 +19,7 @@ const shownOptions = 8
 
 func (a *app) printExplanation(e *factor.Explanation) error {
 	out := &errWriter{w: a.stdout}
-	out.printf("%d × %d, %d entries: %d triplets to %.3g\n\n", e.Rows, e.Cols, e.NNZ, e.K, e.Tol)
+	out.printf("%d × %d, %d entries: %s to %.3g\n\n", e.Rows, e.Cols, e.NNZ, wanted(e), e.Tol)
 	out.printf("%s\n", strings.Join(e.Plan.Flags, " "))
 	if e.Choice != nil {
 		out.printf("(%s)\n", e.Choice.Reason)
@@ -29,6 +29,10 @@ func (a *app) printExplanation(e *factor.Explanation) error {
 		return err
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	if one := e.Least; one != nil {
+		fmt.Fprintf(w, "at least\tabout %d passes, %d columns multiplied, %s: if one triplet is enough\n", one.Passes, one.Products, clock(one.Total))
+		fmt.Fprintf(w, "at most\twhat follows, for %d triplets; how many it takes is not known before\n", e.K)
+	}
 	fmt.Fprintf(w, "passes\tabout %d, %d columns multiplied\n", e.Plan.Passes, e.Plan.Products)
 	fmt.Fprintf(w, "reads\t%s in the first pass, %s in each of the others\n", memory.FormatSize(e.FirstBytes), memory.FormatSize(e.Plan.PassBytes))
 	fmt.Fprintf(w, "time\tabout %s with %d threads: %s multiplying, %s between passes, %s reading\n", clock(e.Plan.Total), e.Workers,
@@ -51,6 +55,14 @@ func (a *app) printExplanation(e *factor.Explanation) error {
 		return err
 	}
 	return a.printConsidered(e)
+}
+
+// wanted says what triplets a run is for.
+func wanted(e *factor.Explanation) string {
+	if e.Energy == 0 {
+		return fmt.Sprintf("%d triplets", e.K)
+	}
+	return fmt.Sprintf("as few triplets as capture %.6g %% of the energy, %d at most,", 100*e.Energy, e.K)
 }
 
 // printView prints what the steps of a view do.

@@ -57,7 +57,7 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 		out.printf("chosen: %s\n(%s)\n", strings.Join(c.Flags, " "), c.Reason)
 	}
 	if r.Certified {
-		out.printf("energy captured %.2f %%%s\n", 100*r.Energy, ofView(r.View))
+		out.printf("energy captured %.2f %%%s\n%s", 100*r.Energy, ofView(r.View), onTarget(r))
 	}
 	if r.Certified && r.Rank < r.K {
 		out.printf("numerical rank %d: the last %d values are zero, their vectors a completion\n", r.Rank, r.K-r.Rank)
@@ -68,6 +68,25 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 	}
 	out.printf("written to %s\n", dir)
 	return out.err
+}
+
+// onTarget says whether the triplets are the fewest that capture what was asked for.
+func onTarget(r *factor.Result) string {
+	t, fewer := r.Target, "none"
+	if t == nil {
+		return ""
+	}
+	if r.K > 1 {
+		fewer = fmt.Sprintf("%d", r.K-1)
+	}
+	asked := fmt.Sprintf("%.6g %%", 100*t.Share)
+	switch {
+	case !t.Reached:
+		return fmt.Sprintf("%s was asked for, which takes more than these %s\n", asked, plural(r.K, "triplet"))
+	case t.Smallest:
+		return fmt.Sprintf("%s was asked for: %s captures %.6g %%, which is less\n", asked, fewer, 100*t.Before)
+	}
+	return fmt.Sprintf("%s was asked for: %s captures %.10g %%, which the residuals do not tell from it\n", asked, fewer, 100*t.Before)
 }
 
 // measuredOn names the matrix that residuals are of.

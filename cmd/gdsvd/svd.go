@@ -17,6 +17,7 @@ import (
 type svdOptions struct {
 	factor.Options
 	methodFlags
+	most    int // --max-k
 	explain bool
 	view    string
 	keep    string
@@ -38,6 +39,10 @@ writes the directory OUT:
 
 Rows of U are in ascending order of the row ids; gdsvd info STORE --ids rows prints them.
 
+With a share for K, such as -k 0.9, the result has the fewest triplets that capture
+it: their values squared make up 90 % of the sum of squares of all entries. They are
+found in one run, which goes on until there are enough.
+
 Without --method the method and its widths are chosen: from a table of costs and
 from the store, K, the tolerance and --memory alone, so that the same command has
 the same result on every machine, with any number of threads. result.json records
@@ -49,6 +54,7 @@ the run ends; where it has none for all columns of a product, a pass reads the
 store several times. Neither changes the bits of the result.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd svd ml-10m.csr -k 10 -o ml-10m.svd
   gdsvd svd ml-10m.csr -k 10 --explain
+  gdsvd svd ml-10m.csr -k 0.9 --max-k 500 -o most.svd
   gdsvd svd ml-10m.csr -k 10 -o pca.svd --view center=columns
   gdsvd svd cells.csr -k 50 -o cells.svd --view 'normalize=rows,total:10000 | log1p | center=columns'
   gdsvd svd ml-10m.csr -k 20 -o power.svd --method power --tol 1e-6 --vectors right --memory 256MiB`,
@@ -72,7 +78,8 @@ store several times. Neither changes the bits of the result.` + "\n" + ui.ExitHe
 		},
 	}
 	f := cmd.Flags()
-	f.IntVarP(&o.Rank, "rank", "k", 0, "number `K` of triplets")
+	f.VarP(triplets{&o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy ‖A‖²_F that as few as possible are to capture, such as 0.9 or 90%")
+	f.IntVar(&o.most, "max-k", factor.DefaultMaxRank, "with a share: at most `N` triplets, for which memory is planned")
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
 	f.StringVar(&o.view, "view", "", "factorise what steps make of the matrix: weights, scalings and centring, such as 'lsi', 'bm25', 'log1p | center=columns', or `PIPELINE` in a file as @FILE; none of it is stored, and no dense matrix is formed")
 	f.StringVar(&o.keep, "keep-cols", "", "factorise columns alone whose ids are in `FILE`, one a line, or those that vary most, as hvg:2000; the others are zero. The same as a step keep=columns,FILE of --view, before the first one that centres, or at its end")
@@ -101,11 +108,10 @@ store several times. Neither changes the bits of the result.` + "\n" + ui.ExitHe
 
 // checkSVD finds what is wrong with the flags before anything is opened.
 func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) (err error) {
+	if err := checkCount(cmd, &o.Options, o.most); err != nil {
+		return err
+	}
 	switch {
-	case !cmd.Flags().Changed("rank"):
-		return ui.Usagef(cmd, "how many triplets? give their number with -k")
-	case o.Rank < 1:
-		return ui.Usagef(cmd, "-k %d: at least 1 triplet is wanted", o.Rank)
 	case o.Dir == "" && !o.explain:
 		return ui.Usagef(cmd, "no OUT to write: give one with -o")
 	case !(o.Tol > 0 && o.Tol < 1):
@@ -141,7 +147,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 	o.Memory = a.budget(o.Memory)
 	defer limitHeap(unplanned(o.Memory))()
 	defer collectLate(garbage / 8)()
-	store, err := a.openFor(cmd, path, o.Rank)
+	store, err := a.openFor(cmd, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +177,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 // explain prints how a run would go. Nothing is written.
 func (a *app) explain(cmd *cobra.Command, path string, o factor.Options) error {
 	o.Memory, o.Methods, o.FS = a.budget(o.Memory), a.methods, a.fsys
-	store, err := a.openFor(cmd, path, o.Rank)
+	store, err := a.openFor(cmd, path, o)
 	if err != nil {
 		return err
 	}
@@ -197,14 +203,14 @@ func (a *app) openStore(path string) (*csr.Store, error) {
 }
 
 // openFor opens a store that has as many triplets as are asked for.
-func (a *app) openFor(cmd *cobra.Command, path string, rank int) (*csr.Store, error) {
+func (a *app) openFor(cmd *cobra.Command, path string, o factor.Options) (*csr.Store, error) {
 	store, err := a.openStore(path)
 	if err != nil {
 		return nil, err
 	}
-	if most := min(store.Rows(), store.Cols()); int64(rank) > most {
+	if most := min(store.Rows(), store.Cols()); o.Energy == 0 && int64(o.Rank) > most {
 		rows, cols := factor.Dims(store)
-		err := ui.Usagef(cmd, "-k %d: a %d × %d matrix has only %d singular values", rank, rows, cols, most)
+		err := ui.Usagef(cmd, "-k %d: a %d × %d matrix has only %d singular values", o.Rank, rows, cols, most)
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil

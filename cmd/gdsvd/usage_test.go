@@ -42,10 +42,10 @@ func TestWrongUsage(t *testing.T) {
 
 		{[]string{"svd"}, `want one STORE, not 0 arguments (see gdsvd svd -h)`},
 		{[]string{"svd", store, store}, `want one STORE, not 2 arguments (see gdsvd svd -h)`},
-		{svd(), `how many triplets? give their number with -k (see gdsvd svd -h)`},
+		{svd(), `how many triplets? give their number with -k, or the share of the energy that they are to capture, such as -k 0.9 (see gdsvd svd -h)`},
 		{[]string{"svd", store, "-k", "2"}, `no OUT to write: give one with -o (see gdsvd svd -h)`},
 		{svd("-k", "0"), `-k 0: at least 1 triplet is wanted (see gdsvd svd -h)`},
-		{svd("-k", "two"), `invalid argument "two" for "-k, --rank" flag: want a whole number (see gdsvd svd -h)`},
+		{svd("-k", "two"), `invalid argument "two" for "-k, --rank" flag: want a whole number of triplets, or the share of the energy that they are to capture, such as 0.9 or 90% (see gdsvd svd -h)`},
 		{svd("-k", "99999999999999999999"), `invalid argument "99999999999999999999" for "-k, --rank" flag: want a smaller number (see gdsvd svd -h)`},
 		{svd("-k", "2", "--tol", "small"), `invalid argument "small" for "--tol" flag: want a number (see gdsvd svd -h)`},
 		{svd("-k", "41"), `-k 41: a 90 × 40 matrix has only 40 singular values (see gdsvd svd -h)`},
