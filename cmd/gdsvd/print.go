@@ -72,21 +72,18 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 
 // onTarget says whether the triplets are the fewest that capture what was asked for.
 func onTarget(r *factor.Result) string {
-	t, fewer := r.Target, "none"
+	t := r.Target
 	if t == nil {
 		return ""
 	}
-	if r.K > 1 {
-		fewer = fmt.Sprintf("%d", r.K-1)
-	}
-	asked := fmt.Sprintf("%.6g %%", 100*t.Share)
+	asked := fmt.Sprintf("%.6g %% was asked for", 100*t.Share)
 	switch {
 	case !t.Reached:
-		return fmt.Sprintf("%s was asked for, which takes more than these %s\n", asked, plural(r.K, "triplet"))
+		return fmt.Sprintf("%s, which takes more than these %s\n", asked, plural(r.K, "triplet"))
 	case t.Smallest:
-		return fmt.Sprintf("%s was asked for: %s captures %.6g %%, which is less\n", asked, fewer, 100*t.Before)
+		return fmt.Sprintf("%s; with one triplet fewer it is %.6g %%\n", asked, 100*t.Before)
 	}
-	return fmt.Sprintf("%s was asked for: %s captures %.10g %%, which the residuals do not tell from it\n", asked, fewer, 100*t.Before)
+	return fmt.Sprintf("%s; with one triplet fewer it is %.10g %%, which the residuals do not tell from it\n", asked, 100*t.Before)
 }
 
 // measuredOn names the matrix that residuals are of.
