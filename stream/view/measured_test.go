@@ -1,0 +1,97 @@
+package view
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// readSource counts the blocks that are read of a source.
+type readSource struct {
+	stream.Source
+	blocks int
+}
+
+func (s *readSource) DecodeBlock(i int, dst *csr.Block) error {
+	s.blocks++
+	return s.Source.DecodeBlock(i, dst)
+}
+
+// A view that recalls what another has measured is the same to the last bit, and has read nothing for that.
+func TestRecall(t *testing.T) {
+	for seed := range 150 {
+		r := rand.New(rand.NewPCG(uint64(seed), 2))
+		text, a, transposed := randomPipeline(r), randomMatrix(r), r.IntN(2) == 0
+		t.Run(fmt.Sprintf("%d %s", seed, text), func(t *testing.T) {
+			p, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 1})
+			if err != nil {
+				return // an entry becomes no number
+			}
+			src := &readSource{Source: inMemory(a, transposed)}
+			w := Plan(src, p, transposed)
+			parts := v.Measured()
+			for i, n := range w.Lengths() {
+				if int64(len(parts[i])) != n {
+					t.Fatalf("part %d has %d numbers, the plan %d", i, len(parts[i]), n)
+				}
+				parts[i] = slices.Clone(parts[i])
+			}
+			if err := w.Recall(parts); err != nil || src.blocks > 0 {
+				t.Fatalf("%v, %d blocks read", err, src.blocks)
+			}
+			var of [2]*mat.Dense
+			for i, v := range []*View{v, w} {
+				m, err := stream.NewFrom(v, stream.Options{Workers: 1, Width: 50})
+				if err != nil {
+					t.Fatal(err)
+				}
+				of[i] = dense(t, m, transposed)
+			}
+			x, y := v.Statistics(), w.Statistics()
+			for i := range x {
+				if !slices.Equal(x[i].Values, y[i].Values) || x[i].Name != y[i].Name || x[i].Step != y[i].Step {
+					t.Errorf("statistic %s is %v, measured as %v", x[i].Name, y[i].Values, x[i].Values)
+				}
+			}
+			n, _ := v.Norm()
+			if k, _ := w.Norm(); k != n || len(x) != len(y) || !reflect.DeepEqual(of[0].RawMatrix().Data, of[1].RawMatrix().Data) {
+				t.Errorf("norm %v, measured as %v, or other values", k, n)
+			}
+		})
+	}
+}
+
+// What is not of the view is refused.
+func TestRecallRefuses(t *testing.T) {
+	a := mat.NewDense(3, 2, []float64{1, 2, 0, 3, 4, 0})
+	p, err := Parse("tfidf · center=columns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := New(t.Context(), inMemory(a, false), p, false, stream.Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := v.Measured()
+	if err := Plan(inMemory(a, false), p, false).Recall(parts[1:]); err == nil {
+		t.Error("a part is missing, and nothing is said")
+	}
+	for i := range parts {
+		other := slices.Clone(parts)
+		other[i] = append(slices.Clone(parts[i]), 1)
+		if err := Plan(inMemory(a, false), p, false).Recall(other); err == nil {
+			t.Errorf("part %d has a number more, and nothing is said", i)
+		}
+	}
+}
