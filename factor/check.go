@@ -268,7 +268,7 @@ func (c *resultChecker) statements(context.Context) error {
 
 // checkpoint verifies that of an unfinished run, if there is one.
 func (c *resultChecker) checkpoint(ctx context.Context) error {
-	for _, name := range []string{checkpointFile, checkpointEvents} {
+	for _, name := range []string{checkpointFile, checkpointEvents, checkpointView} {
 		if !c.has(name) {
 			continue
 		}

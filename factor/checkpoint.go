@@ -28,7 +28,7 @@ const (
 // ofCheckpoint tells whether a file of OUT belongs to a checkpoint.
 func ofCheckpoint(name string) bool {
 	name = strings.TrimSuffix(name, halfSuffix)
-	return name == checkpointFile || name == checkpointEvents
+	return name == checkpointFile || name == checkpointEvents || name == checkpointView
 }
 
 // outState is what lies at OUT when a run begins.
@@ -164,6 +164,9 @@ func (c *checkpoints) save(write func(io.Writer) error) (err error) {
 			_ = c.FS.RemoveAll(c.Dir) // nothing of use is in it
 		}
 	}()
+	if err := c.saveView(); err != nil {
+		return err
+	}
 	if err := c.replace(checkpointEvents, c.out.events.copyTo); err != nil {
 		return err
 	}
@@ -200,7 +203,11 @@ func (c *checkpoints) replace(name string, write func(io.Writer) error) error {
 func (c *checkpoints) keep(dir string) error {
 	act := c.writing("copying the checkpoint")
 	defer act.end()
-	for _, name := range []string{checkpointEvents, checkpointFile} {
+	names := []string{checkpointEvents, checkpointFile}
+	if c.recalled {
+		names = append(names, checkpointView)
+	}
+	for _, name := range names {
 		if err := copyFile(c.FS, filepath.Join(c.Dir, name), filepath.Join(dir, name), act); err != nil {
 			return err
 		}

@@ -75,10 +75,11 @@ const onTheWay = 4 << 20
 // task is a factorisation of a store, planned or under way.
 type task struct {
 	Options
-	store   *csr.Store
-	view    *view.View // nil: the store itself is factorised
-	counted *counted   // the store, as the view reads it
-	space   *spill.Dir // makes the files of vectors if there are any
+	store    *csr.Store
+	view     *view.View // nil: the store itself is factorised
+	counted  *counted   // the store, as the view reads it
+	recalled bool       // what was measured for the view lies beside the checkpoint
+	space    *spill.Dir // makes the files of vectors if there are any
 }
 
 // fit finds the place for a run with a method. The error is that of the least

@@ -78,7 +78,7 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 	}
 	sayChosen()
 	defer func() { err = errors.Join(err, t.space.Close()) }()
-	if err := t.measureView(ctx); err != nil {
+	if err := t.measureView(ctx, before); err != nil {
 		return nil, err
 	}
 	m, err := t.matrix(place.options)

@@ -70,9 +70,9 @@ func (t *task) planView() (err error) {
 	return nil
 }
 
-// measureView reads the store for the statistics of the view.
-func (t *task) measureView(ctx context.Context) error {
-	if t.view == nil {
+// measureView reads the store for the statistics of the view, unless they are kept beside the checkpoint.
+func (t *task) measureView(ctx context.Context, before outState) error {
+	if t.view == nil || t.recallView(before) {
 		return nil
 	}
 	return measureView(ctx, t.view, t.counted, stream.Options{Memory: t.Memory, Workers: t.Workers}, t.Measuring)

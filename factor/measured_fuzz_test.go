@@ -1,0 +1,42 @@
+package factor
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/james-bowman/sparse"
+
+	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// Whatever lies beside a checkpoint is refused, or has the parts that the view has.
+func FuzzMeasured(f *testing.F) {
+	p, err := view.Parse("tfidf · center=columns")
+	if err != nil {
+		f.Fatal(err)
+	}
+	src := stream.InMemory(sparse.NewCSR(2, 2, []int{0, 1, 3}, []int{0, 0, 1}, []float64{1, 2, 3}))
+	v, err := view.New(f.Context(), src, p, false, stream.Options{Workers: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := writeMeasured(&b, v); err != nil {
+		f.Fatal(err)
+	}
+	whole := b.Bytes()[:int64(b.Len())-eventsSealSize]
+	f.Add(whole)
+	f.Add(whole[:len(whole)-8])
+	f.Add([]byte("{\"lengths\":[-1]}\n"))
+	f.Add(bytes.Repeat([]byte("x"), 2*maxViewHeader))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		parts, err := parseMeasured(bytes.NewReader(b), int64(len(b)), v)
+		if err != nil {
+			return
+		}
+		if err := view.Plan(src, p, false).Recall(parts); err != nil {
+			t.Errorf("%v is accepted: %v", parts, err)
+		}
+	})
+}
