@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strconv"
 
@@ -17,7 +18,14 @@ import (
 // maxList bounds the size of a file with ids.
 const maxList = 64 << 20
 
-// keepListed reads the lists that a pipeline keeps columns or rows of. warn, unless nil, is told of ids in
+// warnUnknown logs that ids of a list are not those of the matrix.
+func warnUnknown(log *slog.Logger) func(file string, unknown, ids int) {
+	return func(file string, unknown, ids int) {
+		log.Warn("some ids of a list are not in the store, and are left out", "list", file, "unknown", unknown, "ids", ids)
+	}
+}
+
+// keepListed reads the lists that a pipeline keeps columns or rows of. warn is told of ids in
 // them that the matrix does not have.
 func keepListed(fsys vfs.FS, store *csr.Store, p view.Pipeline, warn func(file string, unknown, ids int)) (view.Pipeline, error) {
 	return p.Resolve(func(step int, file string) (*view.Mask, error) {
@@ -39,7 +47,7 @@ func keepListed(fsys vfs.FS, store *csr.Store, p view.Pipeline, warn func(file s
 		case 2*unknown > ids:
 			id, line := l.first()
 			return nil, told(nil, "%v: %d of %d ids, such as %q in line %d, are not among the %s of %s: give ids as the file that was ingested has them, one a line", p[step], unknown, ids, id, line, p[step].Axis, store.Path())
-		case unknown > 0 && warn != nil:
+		case unknown > 0:
 			warn(file, unknown, ids)
 		}
 		return view.NewMask(kept), nil

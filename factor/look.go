@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strconv"
@@ -22,6 +23,7 @@ type LookOptions struct {
 	Workers  int                     // 0: all processors; what is found does not depend on it
 	FS       vfs.FS                  // nil: the operating system's
 	Progress func(done, total int64) // receives bytes of the store; may be nil; called concurrently
+	Log      *slog.Logger            // nil: nothing is logged
 }
 
 // look is a store that is looked at.
@@ -41,7 +43,10 @@ func newLook(ctx context.Context, store *csr.Store, o LookOptions, reads int) (*
 		o.FS = vfs.OS
 	}
 	var err error
-	if o.View, err = keepListed(o.FS, store, o.View, nil); err != nil {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.View, err = keepListed(o.FS, store, o.View, warnUnknown(o.Log)); err != nil {
 		return nil, err
 	}
 	l := &look{LookOptions: o, store: &counted{Store: store}}

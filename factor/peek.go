@@ -47,7 +47,8 @@ type PeekedEntry struct {
 	Value Number `json:"value"`
 }
 
-// Peek shows some rows of the matrix of a store as its view makes them. It panics unless
+// Peek shows some rows of the matrix of a store as its view makes them. Where the store is transposed it is read as a
+// whole for them, since none of its blocks can be left out. It panics unless
 // 0 < Rows ≤ MaxPeekRows, or a Row is given, and 0 < Entries ≤ MaxPeekEntries.
 func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error) {
 	if o.Entries < 1 || o.Entries > MaxPeekEntries || o.Row == nil && (o.Rows < 1 || o.Rows > MaxPeekRows) {
@@ -72,6 +73,9 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 	l, err := newLook(ctx, store, o.LookOptions, reads)
 	if err != nil {
 		return nil, err
+	}
+	if reads > 0 {
+		l.Log.Info("the store has the columns of the matrix as its rows: what is in a row of the matrix takes a read of all of it", "reads", reads)
 	}
 	var lines []view.Line
 	if row < 0 {

@@ -59,9 +59,7 @@ func (t *task) planView() (err error) {
 	if len(t.View) == 0 {
 		return nil
 	}
-	t.View, err = keepListed(t.FS, t.store, t.View, func(file string, unknown, ids int) {
-		t.Log.Warn("some ids of a list are not in the store, and are left out", "list", file, "unknown", unknown, "ids", ids)
-	})
+	t.View, err = keepListed(t.FS, t.store, t.View, warnUnknown(t.Log))
 	if err != nil {
 		return err
 	}

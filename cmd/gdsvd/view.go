@@ -62,7 +62,7 @@ func (a *app) look(cmd *cobra.Command, path string, o *lookFlags, do func(*csr.S
 	if err != nil {
 		return err
 	}
-	o.FS, o.Progress = a.fsys, a.checked
+	o.FS, o.Progress, o.Log = a.fsys, a.checked, a.display.Logger()
 	a.display.Begin(cmd.Name())
 	defer a.display.End()
 	return errors.Join(do(store), store.Close())

@@ -23,7 +23,10 @@ func (a *app) viewCommand() *cobra.Command {
 		Long: `view prints rows of the matrix in STORE as --view makes them, to look at before svd
 runs with the same --view: the first ones that have entries, or the one with an id.
 Each entry has the id of its column, and its title if the store has titles. A line
-says what the elements without an entry are: 0, or what centring makes of them.` + "\n" + ui.ExitHelp,
+says what the elements without an entry are: 0, or what centring makes of them.
+
+A store of a matrix with more columns than rows has the columns as its rows, as gdsvd info
+says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd view ml-10m.csr --view bm25 --rows 5
   gdsvd view ml-10m.csr --view center=columns --row 4711 --json`,
 		Args:              oneArgument("STORE"),
