@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -51,14 +52,49 @@ type sniffResult struct {
 func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Options) error {
 	o.FS, o.Stdin, o.Transport, o.Log = a.fsys, a.stdin, a.net, a.display.Logger()
 	d, err := ingest.Sniff(cmd.Context(), inputs, o)
+	if ambiguity := (*format.AmbiguityError)(nil); errors.As(err, &ambiguity) {
+		err = toldIngest(cmd, err)
+		return errors.Join(a.printReadings(ambiguity, explicitCommand(cmd.Flags(), inputs, out, nil), err), err)
+	}
 	if err != nil {
 		return toldIngest(cmd, err)
+	}
+	full := &ingest.SpaceError{Dir: filepath.Dir(out), Spool: d.Spool, Store: d.Store}
+	if full.Free, err = a.fsys.FreeSpace(full.Dir); err == nil && d.Spool+d.Store > full.Free { // else ingest will tell
+		d.Warnings = append(d.Warnings, full.Error())
 	}
 	r := sniffResult{d, explicitCommand(cmd.Flags(), inputs, out, d.Flags)}
 	if a.json {
 		return a.printJSON(r)
 	}
 	return a.printSniffed(r, o.Memory)
+}
+
+// sniffReadings is the --json form of what an ambiguous input can be: that of a failure, and the flag for each reading.
+type sniffReadings struct {
+	failure
+	Readings []format.Reading `json:"readings"`
+}
+
+// printReadings prints the readings of an ambiguous input, each with the command that chooses it.
+func (a *app) printReadings(e *format.AmbiguityError, command []string, err error) error {
+	if a.json {
+		return a.printJSON(sniffReadings{failure{ui.Message(err), ui.ExitUsage}, e.Readings})
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	for _, r := range e.Readings {
+		fmt.Fprintf(w, "reading\t%s\n\t%s %s\n", r.Text, shellLine(command), r.Flag)
+	}
+	return w.Flush()
+}
+
+// shellLine is a command as a shell takes it.
+func shellLine(command []string) string {
+	var words []string
+	for _, s := range command {
+		words = append(words, quoted(s))
+	}
+	return strings.Join(words, " ")
 }
 
 // explicitCommand is the ingest with the flags that have been given and those that say what has been recognised.
@@ -111,11 +147,7 @@ func (a *app) printSniffed(r sniffResult, budget int64) error {
 	for _, text := range r.Warnings {
 		fmt.Fprintf(w, "warning\t%s\n", text)
 	}
-	var words []string
-	for _, s := range r.Command {
-		words = append(words, quoted(s))
-	}
-	fmt.Fprintf(w, "\n%s\n", strings.Join(words, " "))
+	fmt.Fprintf(w, "\n%s\n", shellLine(r.Command))
 	return w.Flush()
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // sniffed are inputs whose explicit command is to give the same store.
@@ -128,15 +130,74 @@ func TestSniffPrints(t *testing.T) {
 	}
 }
 
-// Readings of an ambiguous input: exit 2, each with its flag, and nothing on standard output.
+// Readings of an ambiguous input: exit 2, each with its flag, and on standard output with the command that chooses it.
 func TestSniffAmbiguous(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in")
 	if err := os.WriteFile(path, []byte("ann,x\nbob,y\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	want := map[string]int{"no": 2, "yes": 1} // entries
 	for _, command := range [][]string{{"sniff", path}, {"ingest", "--dry-run", path}, {"ingest", path, "-o", path + ".csr"}} {
-		if o := fails(t, ui.ExitUsage, `--header yes.*--header no`, command...); o.stdout != "" {
-			t.Errorf("%q prints %q", command, o.stdout)
+		o := fails(t, ui.ExitUsage, `--header yes.*--header no`, command...)
+		lines := strings.Split(o.stdout, "\n")
+		if command[len(command)-1] != path {
+			lines = nil
+			if o.stdout != "" {
+				t.Errorf("%q prints %q", command, o.stdout)
+			}
+		}
+		found := 0
+		for header, n := range want {
+			store := filepath.Join(t.TempDir(), "m.csr")
+			chosen := []string{"ingest", path, "-o", "in.csr", "--header", header}
+			if !slices.ContainsFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "gdsvd "+strings.Join(chosen, " ") }) {
+				continue
+			}
+			found++
+			chosen[3] = store
+			if said := must(t, chosen...); !strings.Contains(said, fmt.Sprint(n, " entries")) {
+				t.Errorf("--header %s: %s", header, said)
+			}
+		}
+		if lines != nil && found != 2 {
+			t.Errorf("%q prints\n%s", command, o.stdout)
+		}
+	}
+	o := gdsvd(t, "sniff", path, "--json")
+	var told struct {
+		Error    string
+		Exit     int
+		Readings []struct{ Reading, Flag string }
+	}
+	decode(t, o.stdout, &told)
+	if o.code != ui.ExitUsage || told.Exit != ui.ExitUsage || !strings.Contains(told.Error, "ambiguous") || len(told.Readings) != 2 || !strings.HasPrefix(told.Readings[0].Flag, "--header ") || told.Readings[0].Reading == "" {
+		t.Errorf("%d: %s", o.code, o.stdout)
+	}
+}
+
+// fullDisk has room for some bytes.
+type fullDisk struct {
+	vfs.FS
+	free int64
+}
+
+func (f fullDisk) FreeSpace(string) (int64, error) { return f.free, nil }
+
+// TestSniffWarnsOfFullDisk: what will not fit where the store is to be is told before.
+func TestSniffWarnsOfFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in")
+	if err := os.WriteFile(path, []byte(strings.Repeat("1,1,1\n2,3,4\n", 100)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for free, warns := range map[int64]bool{10: true, 1 << 40: false} {
+		var stdout, stderr bytes.Buffer
+		a := newApp(strings.NewReader(""), &stdout, &stderr)
+		a.fsys = fullDisk{vfs.OS, free}
+		if code := a.run(t.Context(), []string{"sniff", path, "--header", "no", "-o", filepath.Join(t.TempDir(), "m.csr")}); code != ui.ExitOK || stderr.String() != "" {
+			t.Fatalf("exit %d: %s", code, stderr.String())
+		}
+		if strings.Contains(stdout.String(), "warning  the disk of ") != warns {
+			t.Errorf("%d bytes free:\n%s", free, stdout.String())
 		}
 	}
 }

@@ -72,7 +72,10 @@ func (e *ParseError) Unwrap() error { return e.Err }
 type AmbiguityError struct{ Readings []Reading }
 
 // A Reading is a way to read an input and the flag of gdsvd ingest that chooses it.
-type Reading struct{ Text, Flag string }
+type Reading struct {
+	Text string `json:"reading"`
+	Flag string `json:"flag"`
+}
 
 // Error is one line: "ambiguous: the first line is the names of columns (--header yes), or it is an entry (--header no)".
 func (e *AmbiguityError) Error() string {
