@@ -87,7 +87,7 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions) (_ *factor.Result, err error) {
 	o.Memory = a.budget(o.Memory)
 	defer limitHeap(unplanned(o.Memory))()
-	store, err := a.openFor(cmd, path, o.Rank)
+	store, err := a.openFor(cmd, path, factor.Options{Rank: o.Rank})
 	if err != nil {
 		return nil, err
 	}
