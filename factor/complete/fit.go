@@ -42,7 +42,7 @@ const (
 	pathRatio  = 0.8  // of a λ to the one before
 	pathTol    = 5e-4 // of the rounds at each
 	pathRounds = 6    // at each, at most
-	pathWorse  = 1    // λ in a row that are worse than the best end the path
+	pathGain   = 2e-4 // the path ends where the error on what is held out falls by a smaller share
 	topRounds  = 4    // that find the λ at which Z = 0
 )
 
@@ -77,8 +77,7 @@ type State struct {
 	V       *mat.Dense
 	D       []float64 // singular values of Z, descending; those of V's columns beyond the rank are 0
 
-	Best  Choice // of the path so far
-	Worse int    // λ since then
+	Best Choice // of the path so far
 }
 
 // Choice is the best of a path.
@@ -194,12 +193,11 @@ func (f *fit) next(top, fell float64) {
 			return
 		}
 		f.At, f.F = 0, math.Inf(1)
-		f.Worse++
+		more := f.Held < (1-pathGain)*f.Best.Held || f.Held > 0 && f.D[0] == 0 // or Z is 0 still
 		if f.Held < f.Best.Held {
-			f.Worse = 0
 			f.Best = Choice{f.State.Lambda, f.Held, mat.DenseCopyOf(f.V), append([]float64(nil), f.D...)}
 		}
-		if f.Worse == pathWorse || f.State.Lambda < 1e-6*f.Best.Lambda {
+		if !more {
 			f.V, f.D = f.Best.V, f.Best.D
 			f.Best.V, f.Best.D = nil, nil
 			f.State.Lambda, f.Full = f.Best.Lambda, true

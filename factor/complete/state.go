@@ -34,7 +34,6 @@ type savedState struct {
 	Full    bool
 	Rounds  int
 	At      int
-	Worse   int
 	Count   int64
 }
 
@@ -55,7 +54,7 @@ func (s *State) singles() []*float64 {
 // Save writes the state, which belongs to what of names: a matrix and options.
 func (s *State) Save(w io.Writer, of string) error {
 	n, k := s.V.Dims()
-	head, err := json.Marshal(savedState{of, n, k, s.Columns != nil, s.Best.V != nil, s.Phase, s.Full, s.Rounds, s.At, s.Worse, s.Count})
+	head, err := json.Marshal(savedState{of, n, k, s.Columns != nil, s.Best.V != nil, s.Phase, s.Full, s.Rounds, s.At, s.Count})
 	if err != nil {
 		return err
 	}
@@ -108,7 +107,7 @@ func Load(r io.ReaderAt, size int64) (s *State, of string, err error) {
 	if h.N < 1 || h.K < 1 || h.K > h.N || h.Phase > Done || h.At < 0 || h.Rounds < h.At || int64(h.N) > size/int64(h.K)/8 {
 		return damaged("byte %d: %d × %d vectors in phase %d", len(stateMagic), h.N, h.K, h.Phase)
 	}
-	s = &State{Phase: h.Phase, Full: h.Full, Rounds: h.Rounds, At: h.At, Worse: h.Worse, Count: h.Count}
+	s = &State{Phase: h.Phase, Full: h.Full, Rounds: h.Rounds, At: h.At, Count: h.Count}
 	off := int64(len(stateMagic) + end + 1)
 	n := int64(h.N) * int64(h.K)
 	want := int64(len(s.singles())+h.K) + n

@@ -1,0 +1,233 @@
+package factor_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/james-bowman/sparse"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/complete"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// tastes makes a store of a matrix of rank 3 and biases, of which four tenths are seen.
+func tastes(t *testing.T, rows, cols int) (full *mat.Dense, store *csr.Store) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(11, uint64(rows)))
+	u, v := mat.NewDense(rows, 3, nil), mat.NewDense(3, cols, nil)
+	for _, m := range []*mat.Dense{u, v} {
+		for i := range m.RawMatrix().Data {
+			m.RawMatrix().Data[i] = random.NormFloat64()
+		}
+	}
+	full = mat.NewDense(rows, cols, nil)
+	full.Mul(u, v)
+	ptr, columns, values := []int{0}, []int{}, []float64{}
+	full.Apply(func(i, j int, x float64) float64 { return x + float64(i%3) + float64(j%4)/2 }, full)
+	for i := range rows {
+		for j := range cols {
+			if random.Float64() < .4 {
+				columns, values = append(columns, j), append(values, full.At(i, j)+.1*random.NormFloat64())
+			}
+		}
+		ptr = append(ptr, len(columns))
+	}
+	path := filepath.Join(t.TempDir(), "m.csr")
+	if err := csr.FromSparse(path, sparse.NewCSR(rows, cols, ptr, columns, values), csr.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	store, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return full, store
+}
+
+// predictions are those of a completion of all entries.
+func predictions(t *testing.T, r *factor.Result) *mat.Dense {
+	t.Helper()
+	u, v := mat.NewDense(int(r.Rows), r.K, nil), mat.NewDense(int(r.Cols), r.K, nil)
+	rows, err1 := r.RowBiases(t.Context())
+	cols, err2 := r.ColBiases(t.Context())
+	if err := errors.Join(err1, err2, r.ReadU(0, u), r.ReadV(0, v)); err != nil {
+		t.Fatal(err)
+	}
+	d := make([]float64, r.K)
+	for i, s := range r.Sigma {
+		d[i] = float64(s)
+	}
+	p := mat.NewDense(int(r.Rows), int(r.Cols), nil)
+	p.Product(u, mat.NewDiagDense(r.K, d), v.T())
+	p.Apply(func(i, j int, z float64) float64 {
+		z += float64(r.Completion.Mean)
+		if r.Completion.Biases {
+			z += rows[i] + cols[j]
+		}
+		return z
+	}, p)
+	return p
+}
+
+// contents are the files of a directory whose bytes do not tell of time and memory.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, e := range entries {
+		if e.Name() == factor.ResultFile {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(b)
+	}
+	return all
+}
+
+// A completion predicts what was not seen, whichever way the matrix is stored, and its directory is sound.
+func TestComplete(t *testing.T) {
+	for _, shape := range [][2]int{{120, 40}, {40, 120}} {
+		for _, biases := range []bool{false, true} {
+			full, store := tastes(t, shape[0], shape[1])
+			dir := filepath.Join(t.TempDir(), "out")
+			r, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Dir: dir, Rank: 6, Biases: biases})
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened, err := factor.Open(dir)
+			if err != nil || opened.Completion == nil || *opened.Completion != *r.Completion || opened.Rows != int64(shape[0]) || opened.Cols != int64(shape[1]) {
+				t.Fatalf("%v: %+v, written %+v", err, opened.Completion, r.Completion)
+			}
+			p := predictions(t, opened)
+			p.Sub(p, full)
+			rmse := mat.Norm(p, 2) / math.Sqrt(float64(shape[0]*shape[1]))
+			if rmse > .75 || opened.Completion.RMSE > .5 {
+				t.Errorf("%v, biases %t: error %v of all, %v of what was seen", shape, biases, rmse, opened.Completion.RMSE)
+			}
+			report, err := factor.Check(t.Context(), dir, factor.CheckOptions{})
+			if err != nil || report.Err() != nil || len(report.Warnings) > 0 {
+				t.Errorf("%v, %v", err, report)
+			}
+			_, err = factor.Check(t.Context(), dir, factor.CheckOptions{Store: store.Path()})
+			if err == nil || !strings.Contains(err.Error(), "is a completion") {
+				t.Errorf("measured on the store: %v", err)
+			}
+		}
+	}
+}
+
+// A completion that is interrupted after any round goes on to the bytes of one that is not.
+func TestCompleteResumed(t *testing.T) {
+	_, store := tastes(t, 90, 30)
+	o := factor.CompleteOptions{Dir: filepath.Join(t.TempDir(), "whole"), Rank: 4, Biases: true}
+	rounds := 0
+	o.Round = func(*complete.State) { rounds++ }
+	if _, err := factor.Complete(t.Context(), store, o); err != nil {
+		t.Fatal(err)
+	}
+	whole := contents(t, o.Dir)
+	o.Dir, o.Resume = filepath.Join(t.TempDir(), "resumed"), true
+	for step := range 6 {
+		at := 0
+		ctx, cancel := context.WithCancel(t.Context())
+		o.Round = func(*complete.State) {
+			if at++; at == 2+step*rounds/20 {
+				cancel()
+			}
+		}
+		_, err := factor.Complete(ctx, store, o)
+		cancel()
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on from there") {
+			t.Fatalf("interrupted: %v", err)
+		}
+		if _, err := os.Stat(filepath.Join(o.Dir, factor.ResultFile)); err == nil {
+			t.Fatal("an interrupted completion has a result")
+		}
+	}
+	saved := filepath.Join(o.Dir, "checkpoint")
+	state, err := os.ReadFile(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		state []byte
+		with  func(o *factor.CompleteOptions)
+		want  string
+	}{
+		"damaged":       {append(slices.Clone(state[:len(state)-1]), state[len(state)-1]^1), nil, "is damaged: "},
+		"short":         {state[:20], nil, "is damaged: "},
+		"of another λ":  {state, func(o *factor.CompleteOptions) { o.Lambda = 3 }, "is of another run: "},
+		"not asked for": {state, func(o *factor.CompleteOptions) { o.Resume = false }, "holds the checkpoint of an unfinished run"},
+	} {
+		if err := os.WriteFile(saved, c.state, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		with := o
+		if c.with != nil {
+			c.with(&with)
+		}
+		if _, err := factor.Complete(t.Context(), store, with); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("a checkpoint that is %s: %v", what, err)
+		}
+	}
+	if err := os.WriteFile(saved, state, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o.Round = nil
+	if _, err := factor.Complete(t.Context(), store, o); err != nil {
+		t.Fatal(err)
+	}
+	resumed := contents(t, o.Dir)
+	for name, want := range whole {
+		if resumed[name] != want {
+			t.Errorf("%s: other bytes", name)
+		}
+		delete(resumed, name)
+	}
+	for name := range resumed {
+		t.Errorf("%s is not in the result of a run without a break", name)
+	}
+	if _, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Dir: o.Dir, Rank: 4}); !errors.Is(err, os.ErrExist) {
+		t.Errorf("over a result: %v", err)
+	}
+	if r, err := factor.Run(t.Context(), store, factor.Options{Dir: o.Dir, Rank: 4, Resume: true}); err == nil {
+		t.Errorf("a completion was taken for a factorisation: %+v", r)
+	}
+}
+
+// A λ above the largest singular value leaves nothing; few rounds are an early end.
+func TestCompleteEnds(t *testing.T) {
+	_, store := tastes(t, 60, 20)
+	o := factor.CompleteOptions{Dir: filepath.Join(t.TempDir(), "out"), Rank: 2, Lambda: 1e6}
+	if _, err := factor.Complete(t.Context(), store, o); err == nil || !strings.Contains(err.Error(), "so large that Z = 0") {
+		t.Errorf("λ = 1e6: %v", err)
+	}
+	if _, err := os.Stat(o.Dir); err == nil {
+		t.Error("a result was written")
+	}
+	o.Lambda, o.Rounds, o.Tol = .5, 2, 1e-12
+	r, err := factor.Complete(t.Context(), store, o)
+	if !errors.Is(err, factor.ErrNotConverged) || r == nil || r.Status != solver.PassLimit.String() {
+		t.Errorf("after two rounds: %v", err)
+	}
+}
