@@ -177,7 +177,7 @@ func (a *app) recommend(cmd *cobra.Command, dir string, o *recommendFlags) (err 
 			o.Candidates = append(o.Candidates, uint32(n))
 		}
 	}
-	f, err := recommend.Of(r.Result)
+	f, err := recommend.Predictions(ctx, r.Result)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ type Factorisation struct {
 	Sigma      []float64
 	U, V       func(first int64, rows *mat.Dense) error
 	View       view.Pipeline // of the matrix; nil: none
+
+	completed bool // by Predictions
 }
 
 // Of is the factorisation of a result. Its vectors are read when they are needed.

@@ -41,6 +41,9 @@ func QueryOf(cols []int64) (q Query) {
 //
 // The best come first; of equal ones, those with the smaller numbers.
 func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]Item, error) {
+	if err := notOf(r, "a query"); err != nil {
+		return nil, err
+	}
 	f, err := Of(r)
 	if err != nil {
 		return nil, err

@@ -73,6 +73,8 @@ func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) 
 		return nil, fmt.Errorf("the factorisation is of a %d × %d matrix, %s is %d × %d", f.Rows, f.Cols, store.Path(), rows, cols)
 	case cols > history.MaxColumns:
 		return nil, fmt.Errorf("%s has %d columns: recommendations are made for %d at most", store.Path(), cols, int64(history.MaxColumns))
+	case f.completed && r.By == History:
+		return nil, fmt.Errorf("a completion scores by what it predicts: scores by history are for a factorisation")
 	case o.N < 1:
 		return nil, fmt.Errorf("%d recommendations: want 1 or more", o.N)
 	case int64(o.N) > among:

@@ -1,0 +1,87 @@
+package recommend
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+)
+
+// The scores of a completion are the entries that it predicts, biases included.
+func TestPredictions(t *testing.T) {
+	const rows, cols, n = 40, 12, 4
+	entries := make([][]csrtest.Entry, rows)
+	for i := range rows {
+		for j := range cols {
+			if (i*7+j*5)%3 > 0 {
+				entries[i] = append(entries[i], csrtest.Entry{Col: uint32(j), Val: .1 + math.Sin(float64(i*j)) + float64(j%4) - float64(i%3)})
+			}
+		}
+	}
+	store := csrtest.Build(t, cols, entries, csr.CreateOptions{})
+	for _, biases := range []bool{false, true} {
+		r, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Dir: filepath.Join(t.TempDir(), "out"), Rank: 3, Lambda: .5, Biases: biases})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, v := mat.NewDense(rows, r.K, nil), mat.NewDense(cols, r.K, nil)
+		rowBias, err1 := r.RowBiases(t.Context())
+		colBias, err2 := r.ColBiases(t.Context())
+		if err := errors.Join(err1, err2, r.ReadU(0, u), r.ReadV(0, v)); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Predictions(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Rows(t.Context(), f, store, Options{N: n}, func(row int64, items []Item) error {
+			type scored struct {
+				col   int
+				score float64
+			}
+			var want []scored
+			for j := range cols {
+				if slices.ContainsFunc(entries[row], func(e csrtest.Entry) bool { return int(e.Col) == j }) {
+					continue
+				}
+				p := 0.0
+				for s, sigma := range r.Sigma {
+					p += u.At(int(row), s) * float64(sigma) * v.At(j, s)
+				}
+				if biases {
+					p += float64(r.Completion.Mean) + rowBias[row] + colBias[j]
+				}
+				want = append(want, scored{j, p})
+			}
+			slices.SortFunc(want, func(a, b scored) int {
+				if a.score > b.score {
+					return -1
+				}
+				return 1
+			})
+			for i, item := range items {
+				if int(item.Index) != want[i].col || math.Abs(item.Score-want[i].score) > 1e-12 {
+					t.Errorf("row %d, place %d: %+v, want %+v", row, i, item, want[i])
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Rows(t.Context(), f, store, Options{N: n, By: History}, func(int64, []Item) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), "a completion scores by what it predicts") {
+			t.Errorf("by history: %v", err)
+		}
+		if _, err := Find(t.Context(), r, Query{Cols: []uint32{1}, Values: []float64{1}}, SimilarOptions{N: 2}); err == nil || !strings.Contains(err.Error(), "is a completion") {
+			t.Errorf("a query: %v", err)
+		}
+	}
+}
