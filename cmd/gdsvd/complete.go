@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +36,8 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if lambda != "auto" {
-				if _, err := fmt.Sscanf(lambda, "%g", &o.Lambda); err != nil || !(o.Lambda > 0) {
+				var err error
+				if o.Lambda, err = strconv.ParseFloat(lambda, 64); err != nil || !(o.Lambda > 0 && o.Lambda <= math.MaxFloat64) {
 					return ui.Usagef(cmd, "--lambda %s: want a number above 0, or auto", lambda)
 				}
 			}

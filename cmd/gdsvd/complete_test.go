@@ -1,0 +1,116 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+)
+
+// The command line of complete.
+func TestComplete(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "m.csr")
+	input := filepath.Join(t.TempDir(), "r.dat")
+	must(t, "generate", "ratings", "-o", input, "--users", "80", "--items", "30", "--ratings", "1700")
+	must(t, "ingest", input, "-o", store)
+	out := filepath.Join(t.TempDir(), "out")
+	text := must(t, "complete", store, "-k", "3", "--biases", "-o", out)
+	for _, want := range []string{"held out to choose λ", "no matrix of any rank has less than", "written to " + out} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	must(t, "check", out)
+	must(t, "recommend", out, "--store", store, "-n", "3")
+	must(t, "similar", out, "--col", "1", "-n", "2")
+	must(t, "export", out, "--what", "V", "--format", "csv", "-o", filepath.Join(t.TempDir(), "v.csv"))
+	for pattern, args := range map[string][]string{
+		"of what rank at most":                          {},
+		"--lambda much: want a number above 0, or auto": {"-k", "2", "--lambda", "much"},
+		"--lambda 3x: want a number above 0, or auto":   {"-k", "2", "--lambda", "3x"},
+		"--holdout 1: want a share":                     {"-k", "2", "--holdout", "1"},
+		"--tol 0: want a tolerance":                     {"-k", "2", "--tol", "0"},
+		"no OUT to write":                               {"-k", "2", "-o", ""},
+		"-k 31: a 80 × 30 matrix has only 30":           {"-k", "31"},
+		"--max-rounds 0: want 1 or more":                {"-k", "2", "--max-rounds", "0"},
+	} {
+		fails(t, 2, pattern, append([]string{"complete", store, "-o", filepath.Join(t.TempDir(), "x")}, args...)...)
+	}
+	fails(t, 1, "out", "complete", store, "-k", "3", "-o", out)
+	fails(t, 1, "is a completion", "check", out, "--store", store)
+	fails(t, 1, "budget", "complete", store, "-k", "3", "--memory", "1MiB", "-o", filepath.Join(t.TempDir(), "x"))
+}
+
+// MovieLens 1M, a fifth held out: the error of the predictions, against that of the biases alone.
+func TestCompleteMovieLens(t *testing.T) {
+	data := os.Getenv("GDSVD_DATA")
+	if data == "" {
+		t.Skip("GDSVD_DATA does not name a directory of real data")
+	}
+	if raceDetector || testing.Short() {
+		t.Skip("too large for the race detector and for -short")
+	}
+	path := filepath.Join(t.TempDir(), "m.csr")
+	must(t, "ingest", filepath.Join(data, "movielens/ml-1m/ratings-notimestamp.dat.gz"), "--holdout", "random:0.2", "-o", path)
+	out := filepath.Join(t.TempDir(), "out")
+	must(t, "complete", path, "-k", "20", "--biases", "-o", out)
+	r, err := factor.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, v := mat.NewDense(int(r.Rows), r.K, nil), mat.NewDense(int(r.Cols), r.K, nil)
+	if err := r.ReadU(0, u); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.ReadV(0, v); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := r.RowBiases(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cols, err := r.ColBiases(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, sigma := range r.Sigma {
+		for i := range v.RawMatrix().Rows {
+			v.Set(i, s, v.At(i, s)*float64(sigma))
+		}
+	}
+	test, err := csr.Open(path+".test", csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer test.Close()
+	n, ofModel, ofBiases := 0, 0.0, 0.0
+	b := test.Scratch()
+	vector := func(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
+	for block := range test.NumBlocks() {
+		if err := test.DecodeBlock(block, b); err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Rows() {
+			at := b.FirstRow + int64(i)
+			for col, a := range b.Row(i) {
+				e := a - float64(r.Completion.Mean) - rows[at] - cols[col]
+				ofBiases += e * e
+				e -= blas64.Dot(vector(u.RawRowView(int(at))), vector(v.RawRowView(int(col))))
+				ofModel += e * e
+				n++
+			}
+		}
+	}
+	rmse, biases := math.Sqrt(ofModel/float64(n)), math.Sqrt(ofBiases/float64(n))
+	t.Logf("RMSE %.4f, biases %.4f, %d entries", rmse, biases, n)
+	if rmse > .862 || biases > .912 {
+		t.Errorf("RMSE %.4f, of the biases %.4f", rmse, biases)
+	}
+}
