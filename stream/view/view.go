@@ -12,9 +12,13 @@ import (
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// View is a source seen through a pipeline: a stream.Source of the matrix B.
+// src is what a View is seen through.
+type src = stream.Source
+
+// View is a source seen through a pipeline: a stream.Source of the matrix B. Blocks have the
+// rows, columns and places of those of the source.
 type View struct {
-	src        stream.Source
+	src
 	pipeline   Pipeline
 	transposed bool
 
@@ -135,13 +139,6 @@ func (v *View) Reads() (n int) {
 // Norm implements stream.Source: ‖B‖_F.
 func (v *View) Norm() (float64, int) { return v.norm, 0 }
 
-func (v *View) Rows() int64                       { return v.src.Rows() }
-func (v *View) Cols() int64                       { return v.src.Cols() }
-func (v *View) MaxBlock() csr.MaxBlock            { return v.src.MaxBlock() }
-func (v *View) NumBlocks() int                    { return v.src.NumBlocks() }
-func (v *View) Block(i int) csr.BlockInfo         { return v.src.Block(i) }
-func (v *View) Prefetch(from, to int)             { v.src.Prefetch(from, to) }
-func (v *View) Release(from, to int)              { v.src.Release(from, to) }
 func (v *View) anew() bool                        { return v.store > v.lead }
 func (v *View) Columns() ([]float64, [][]float64) { return v.e, v.q }
 
