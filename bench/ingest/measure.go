@@ -135,7 +135,7 @@ func (c *config) killed(ctx context.Context, g *cgroup.Group, files []string, st
 	for float64(saved) < c.kill*float64(size) {
 		select {
 		case err := <-ended:
-			return nil, fmt.Errorf("it ended before it could be killed: %w", err)
+			return nil, errors.Join(errors.New("it ended before it could be killed"), err)
 		case <-time.After(2 * time.Millisecond):
 		}
 		saved = readSoFar(store)

@@ -2,15 +2,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // Record is what one case has given. Fields that mean nothing for its experiment
@@ -59,9 +56,6 @@ type journal struct {
 
 const journalName = "journal.jsonl"
 
-// maxJournal is the size in bytes up to which a journal is read.
-const maxJournal = 1 << 30
-
 // ErrOtherRun is returned when the directory holds the journal of a run with
 // other settings.
 var ErrOtherRun = errors.New("the directory holds a run with other settings")
@@ -69,64 +63,51 @@ var ErrOtherRun = errors.New("the directory holds a run with other settings")
 // openJournal opens or begins the journal in dir. identity describes the
 // settings that records depend on.
 func openJournal(dir, identity string) (*journal, error) {
-	name := filepath.Join(dir, journalName)
-	data, err := vfs.ReadFile(vfs.OS, name, maxJournal)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	header, err := json.Marshal(identity)
+	f, err := os.OpenFile(filepath.Join(dir, journalName), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{records: map[string]*Record{}}
-	whole, err := j.load(data, header)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if j.file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666); err != nil {
-		return nil, err
-	}
-	// A line that was cut off by a crash goes.
-	err = j.file.Truncate(int64(whole))
+	j := &journal{f, map[string]*Record{}}
+	whole, err := j.load(identity)
 	if err == nil {
-		_, err = j.file.Seek(int64(whole), 0)
+		err = f.Truncate(whole) // a line that was cut off by a crash goes
+	}
+	if err == nil {
+		_, err = f.Seek(whole, io.SeekStart)
 	}
 	if err == nil && whole == 0 {
-		_, err = j.file.Write(append(header, '\n'))
+		err = json.NewEncoder(f).Encode(identity)
 	}
 	if err != nil {
-		return nil, errors.Join(err, j.file.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", f.Name(), err), f.Close())
 	}
 	return j, nil
 }
 
 // load reads the whole lines of a journal and returns their length.
-func (j *journal) load(data, header []byte) (whole int, err error) {
-	for first := true; ; first = false {
-		line, _, found := bytes.Cut(data[whole:], []byte("\n"))
-		switch {
-		case !found:
+func (j *journal) load(identity string) (whole int64, err error) {
+	for in := bufio.NewReader(j.file); ; {
+		line, err := in.ReadBytes('\n')
+		switch had, r := "", new(Record); {
+		case err == io.EOF:
 			return whole, nil
-		case first && !bytes.Equal(line, header):
-			return 0, ErrOtherRun
-		case !first:
-			r := new(Record)
+		case err != nil:
+			return 0, err
+		case whole > 0:
 			if err := json.Unmarshal(line, r); err != nil {
 				return 0, err
 			}
 			j.records[r.Key] = r
+		case json.Unmarshal(line, &had) != nil || had != identity:
+			return 0, ErrOtherRun
 		}
-		whole += len(line) + 1
+		whole += int64(len(line))
 	}
 }
 
 func (j *journal) add(r *Record) error {
-	w := bufio.NewWriter(j.file)
-	if err := json.NewEncoder(w).Encode(r); err != nil {
-		return fmt.Errorf("record %s: %w", r.Key, err)
-	}
 	j.records[r.Key] = r
-	return w.Flush()
+	return json.NewEncoder(j.file).Encode(r)
 }
 
 func (j *journal) close() error { return j.file.Close() }
