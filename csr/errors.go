@@ -37,25 +37,15 @@ func (e *corruptError) Error() string {
 // Unwrap returns ErrCorrupt, and what is wrong.
 func (e *corruptError) Unwrap() []error { return []error{ErrCorrupt, e.Err} }
 
-// versionError: the store was written in a format version this program does
-// not read. errors.Is(err, ErrVersion).
-type versionError struct {
-	Store string
-	File  string
-	Found int64
-}
-
-// Error names both versions and says what to do.
-func (e *versionError) Error() string {
+// wrongVersion says that a file of a store was written in a format version this program does
+// not read, and what to do.
+func wrongVersion(store, file string, found int64) error {
 	do := "ingest it again"
-	if e.Found > Version {
+	if found > Version {
 		do = "it needs a newer gdsvd, or ingest it again with this one"
 	}
-	return fmt.Sprintf("store %s: %s: %v %d, this program reads version %d: %s", e.Store, e.File, ErrVersion, e.Found, Version, do)
+	return fmt.Errorf("store %s: %s: %w %d, this program reads version %d: %s", store, file, ErrVersion, found, Version, do)
 }
-
-// Unwrap returns ErrVersion.
-func (e *versionError) Unwrap() error { return ErrVersion }
 
 // writing is the error of writing a file of a store.
 func writing(err error) error {

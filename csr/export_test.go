@@ -17,11 +17,8 @@ const (
 	MaxIDLen      = maxIDLen
 )
 
-// Errors that tests look into.
-type (
-	CorruptError = corruptError
-	VersionError = versionError
-)
+// CorruptError is what tests look into.
+type CorruptError = corruptError
 
 // ErrNorm is errNorm.
 var ErrNorm = errNorm

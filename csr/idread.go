@@ -74,7 +74,7 @@ func (r *IDReader) start() error {
 	case string(b[:8]) != idsMagic:
 		return r.corrupt(0, errors.New("not a file of ids"))
 	case version != Version:
-		return &versionError{Store: r.store, File: r.info.File, Found: int64(version)}
+		return wrongVersion(r.store, r.info.File, int64(version))
 	case le.Uint32(b[12:]) != uint32(r.info.Kind.number()):
 		return r.corrupt(12, errors.New("kind of ids is not the manifest's"))
 	}

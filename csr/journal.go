@@ -74,7 +74,7 @@ func completeJournal(fsys vfs.FS, dir string, shardSize int64) (*journal, error)
 	if err != nil {
 		return nil, err
 	}
-	m, err := decodeManifest(b)
+	m, err := decodeManifest(dir, b)
 	if err != nil {
 		return nil, err
 	}

@@ -98,9 +98,9 @@ func (f *IDFiles) axis(a Axis) *IDFile {
 func (m *Manifest) encode() ([]byte, error) { return durable.Seal(m, &m.CRC) }
 
 // decodeManifest parses and checks a manifest on its own, without the files it
-// names. Errors: ErrNotStore, *versionError (both without a path), *codec.Damage.
-func decodeManifest(b []byte) (*Manifest, error) {
-	if err := recogniseManifest(b); err != nil {
+// names. Errors: ErrNotStore (without a path), ErrVersion, *codec.Damage.
+func decodeManifest(store string, b []byte) (*Manifest, error) {
+	if err := recogniseManifest(store, b); err != nil {
 		return nil, err
 	}
 	if err := checkSeal(b); err != nil {
@@ -128,7 +128,7 @@ func decodeStrictly(b []byte, v interface{ validate() error }) error {
 }
 
 // recogniseManifest looks at nothing but format and version.
-func recogniseManifest(b []byte) error {
+func recogniseManifest(store string, b []byte) error {
 	var head struct {
 		Format  *string `json:"format"`
 		Version *int64  `json:"version"`
@@ -148,7 +148,7 @@ func recogniseManifest(b []byte) error {
 	case head.Version == nil:
 		return codec.Damaged(0, "no version in it")
 	case *head.Version != Version:
-		return &versionError{File: manifestName, Found: *head.Version}
+		return wrongVersion(store, manifestName, *head.Version)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func TestManifestValidation(t *testing.T) {
 		"ids size":          func(m *csr.Manifest) { m.IDs.Cols.Size = 23 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := csr.DecodeManifest(csr.EditManifest(sound, edit))
+			_, err := csr.DecodeManifest("x.csr", csr.EditManifest(sound, edit))
 			if err == nil || errors.Is(err, csr.ErrNotStore) || errors.Is(err, csr.ErrVersion) {
 				t.Errorf("got %v", err)
 			}
@@ -72,7 +72,7 @@ func TestManifestValidation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := []byte(strings.Replace(string(sound), replace[0], replace[1], 1))
 			csr.RepairManifest(b)
-			if _, err := csr.DecodeManifest(b); err == nil || strings.Contains(err.Error(), "checksum mismatch") {
+			if _, err := csr.DecodeManifest("x.csr", b); err == nil || strings.Contains(err.Error(), "checksum mismatch") {
 				t.Errorf("got %v", err)
 			}
 		})

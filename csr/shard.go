@@ -30,7 +30,7 @@ type shardLoader struct {
 	fs       vfs.FS
 	store    string
 	manifest *Manifest
-	// report takes each problem, a *corruptError or *versionError; it returns
+	// report takes each problem, ErrCorrupt or ErrVersion; it returns
 	// an error to stop at it.
 	report func(error) error
 }
@@ -136,7 +136,7 @@ func (l *shardLoader) header(h []byte, info *ShardInfo, i int) (uint32, error) {
 	case le.Uint32(h[60:]) != headerCRC(h):
 		return sum, l.bad(info, "header", int64(at), "%w", crc.ErrMismatch)
 	case le.Uint32(h[8:]) != Version:
-		return sum, l.report(&versionError{Store: l.store, File: info.Name, Found: int64(le.Uint32(h[8:]))})
+		return sum, l.report(wrongVersion(l.store, info.Name, int64(le.Uint32(h[8:]))))
 	}
 	return sum, l.bad(info, "header", int64(at), "belongs to another place or another store")
 }
@@ -149,7 +149,7 @@ func (l *shardLoader) trailer(t []byte, info *ShardInfo, footerAt int64) error {
 	case le.Uint32(t[20:]) != crcOf(t[:20]):
 		return l.bad(info, "trailer", base, "%w", crc.ErrMismatch)
 	case le.Uint32(t[16:]) != Version:
-		return l.report(&versionError{Store: l.store, File: info.Name, Found: int64(le.Uint32(t[16:]))})
+		return l.report(wrongVersion(l.store, info.Name, int64(le.Uint32(t[16:]))))
 	case le.Uint64(t) != uint64(footerAt) || uint64(le.Uint32(t[8:])) != uint64(info.Blocks):
 		return l.bad(info, "trailer", base, "%d blocks and a footer at %d where the manifest says %d and %d",
 			le.Uint32(t[8:]), le.Uint64(t), info.Blocks, footerAt)

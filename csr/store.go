@@ -163,15 +163,13 @@ func readManifest(fsys vfs.FS, path string) (*Manifest, int64, error) {
 	if err != nil {
 		return nil, 0, explainMissing(fsys, path, err)
 	}
-	m, err := decodeManifest(b)
-	var version *versionError
+	m, err := decodeManifest(path, b)
 	var bad *codec.Damage
 	switch {
 	case err == nil:
 		return m, int64(len(b)), nil
-	case errors.As(err, &version):
-		version.Store = path
-		return nil, 0, version
+	case errors.Is(err, ErrVersion):
+		return nil, 0, err
 	case errors.As(err, &bad):
 		return nil, 0, &corruptError{Store: path, File: manifestName, Section: "manifest", Offset: bad.At, Err: err}
 	}

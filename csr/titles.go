@@ -196,7 +196,7 @@ func (t *Titles) load(size, count int64, fingerprint string) error {
 	case string(frame[:8]) != titlesMagic:
 		return t.corrupt(0, "not a file of titles")
 	case version != Version:
-		return &versionError{Store: t.store, File: t.name, Found: int64(version)}
+		return wrongVersion(t.store, t.name, int64(version))
 	case le.Uint32(end[60:]) != crc.Of(frame[:len(frame)-4]):
 		return t.corrupt(size-4, "%v", crc.ErrMismatch)
 	case le.Uint64(end) != uint64(t.end) || le.Uint64(end[8:]) != uint64(count) || le.Uint64(end[16:]) > uint64(count):
