@@ -29,7 +29,7 @@ func (x *activity) tell()     { x.t.Writing(x.what, x.done, x.total) }
 func (x *activity) end()      { x.t.Writing("", 0, 0) }
 func (x *activity) add(n int) { x.done += int64(n); x.tell() }
 
-// Expect says how many bytes there are to be written: see solver.Expecter.
+// Expect says how many bytes there are to be written: see solver.Checkpointer.
 func (x *activity) Expect(bytes int64) { x.total += bytes; x.tell() }
 
 // countedFile is a file that is being written by an activity. It waits for the disk now and

@@ -30,13 +30,10 @@ type Checkpointer interface {
 	// Save stores what write writes. It is called when a save is due, and once
 	// more when the run ends before it has found everything, whatever Due
 	// says, unless nothing has happened since the last time. An error ends the
-	// run, so a Checkpointer that can do without a checkpoint returns nil.
+	// run, so a Checkpointer that can do without a checkpoint returns nil. A w with a
+	// method Expect(int64) is told the number of bytes before they come.
 	Save(write func(w io.Writer) error) error
 }
-
-// Expecter may be implemented by the writer that a Checkpointer gives to write: it is
-// told the number of bytes before they come.
-type Expecter interface{ Expect(bytes int64) }
 
 // ErrCheckpoint is wrapped by the errors for checkpoints that cannot be read:
 // cut short, damaged, or of an unknown version.

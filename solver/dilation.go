@@ -59,9 +59,7 @@ func (f *factorisation) lower() {
 	for i := range pairs.Len {
 		v := f.locked.Next()
 		f.arena.CopyVector(v, pairs.Vector(i)[h.long():])
-		if !f.locked.Orthonormalise(v) {
-			f.locked.Random(v, f.s.Seed, streamRight|uint64(i))
-		}
+		f.extend(v)
 		f.locked.Push()
 		f.values[i] *= math.Abs(f.values[i])
 	}

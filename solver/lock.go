@@ -95,10 +95,17 @@ func (r *run) lock(c method.RitzPair, v judge.Verdict) {
 	if r.s.Deflation == Plain {
 		r.locked.Normalise(x)
 		r.noise += c.Residual + math.Abs(value-c.Value)
-	} else if !r.locked.Orthonormalise(x) {
-		r.locked.Random(x, r.s.Seed, streamRight|uint64(r.locked.Len))
+	} else {
+		r.extend(x)
 	}
 	r.push(value, r.relative(c))
+}
+
+// extend makes x orthonormal to the locked vectors, or if it is in their span, random.
+func (r *run) extend(x []float64) {
+	if !r.locked.Orthonormalise(x) {
+		r.locked.Random(x, r.s.Seed, streamRight|uint64(r.locked.Len))
+	}
 }
 
 func (r *run) push(value, seen float64) {
@@ -119,9 +126,8 @@ func (r *run) complete() {
 
 // estimates completes the basis with what the interrupted recurrence had, then
 // with given start vectors not used yet, then with random ones, so that it has
-// k orthonormal vectors, and returns how many of them mean something. The run
-// cannot iterate after that.
-func (r *run) estimates() int {
+// k orthonormal vectors. The run cannot iterate after that.
+func (r *run) estimates() {
 	pairs := r.pairs[:min(len(r.pairs), r.missing(r.pairs))]
 	if !r.lockBlock(pairs) {
 		for j, c := range pairs {
@@ -132,7 +138,6 @@ func (r *run) estimates() int {
 			}
 		}
 	}
-	known := r.locked.Len
 	for r.locked.Len < r.s.Rank && r.takeWarm(r.locked.Next()) {
 		r.push(0, 1)
 	}
@@ -145,5 +150,4 @@ func (r *run) estimates() int {
 		r.push(0, 1)
 	}
 	r.release()
-	return known
 }

@@ -200,9 +200,7 @@ func (r *run) project() {
 	k := r.locked.Len
 	r.locked.Reset()
 	for range k {
-		if v := r.locked.Next(); !r.locked.Orthonormalise(v) {
-			r.locked.Random(v, r.s.Seed, streamRight|uint64(r.locked.Len))
-		}
+		r.extend(r.locked.Next())
 		r.locked.Push()
 	}
 	r.s.Deflation = Projected

@@ -43,7 +43,7 @@ func Cases() []Case {
 		{Name: "zero all", A: mat.NewDense(4, 4, nil), K: 4, Sigma: []float64{0}, Rank: 0},
 		{Name: "identity", A: Diagonal(9, 9, ones(9)...), K: 5, Sigma: ones(5), Rank: 5},
 		{Name: "identity all", A: Diagonal(6, 6, ones(6)...), K: 6, Sigma: ones(6), Rank: 6},
-		{Name: "negative identity", A: constant(5, 5, 0), K: 5, Sigma: ones(5), Rank: 5},
+		{Name: "negative identity", A: Diagonal(5, 5, -1, -1, -1, -1, -1), K: 5, Sigma: ones(5), Rank: 5},
 		{Name: "ones", A: constant(5, 6, 1), K: 3, Sigma: []float64{math.Sqrt(30), 0, 0}, Rank: 1},
 		{Name: "ones tall", A: constant(6, 5, 1), K: 3, Sigma: []float64{math.Sqrt(30), 0, 0}, Rank: 1},
 		{Name: "ones square", A: constant(5, 5, 1), K: 3, Sigma: []float64{5, 0, 0}, Rank: 1},
@@ -55,14 +55,14 @@ func Cases() []Case {
 		{Name: "repeated at the edge", A: WithValues(20, 20, 10, 5, 3, 3, 3, 3), K: 3, Sigma: []float64{5, 3, 3}, Rank: 3},
 		{Name: "empty rows and columns", A: spread(Random(9, 5, 11)), K: 7, Rank: 5},
 		{Name: "single stored entry", A: single(), K: 3, Sigma: []float64{2}, Rank: 1},
-		{Name: "six decades", A: WithValues(20, 7, 12, decades(7, 1)...), K: 7, Sigma: decades(7, 1), Rank: 7},
-		{Name: "twelve decades", A: WithValues(30, 13, 13, decades(13, 1)...), K: 13, Sigma: decades(13, 1), Rank: 13, Unreachable: true},
-		{Name: "twelve decades, leading four", A: WithValues(30, 13, 13, decades(13, 1)...), K: 4, Sigma: decades(4, 1), Rank: 4},
-		{Name: "powers of 100", A: WithValues(12, 7, 18, powers(7, 0.01)...), K: 7, Sigma: powers(7, 0.01), Rank: 7, Unreachable: true},
-		{Name: "powers of 100, leading three", A: WithValues(12, 7, 18, powers(7, 0.01)...), K: 3, Sigma: powers(3, 0.01), Rank: 3},
+		{Name: "six decades", A: WithValues(20, 7, 12, decades(7)...), K: 7, Sigma: decades(7), Rank: 7},
+		{Name: "twelve decades", A: WithValues(30, 13, 13, decades(13)...), K: 13, Sigma: decades(13), Rank: 13, Unreachable: true},
+		{Name: "twelve decades, leading four", A: WithValues(30, 13, 13, decades(13)...), K: 4, Sigma: decades(4), Rank: 4},
+		{Name: "powers of 100", A: WithValues(12, 7, 18, powers(7)...), K: 7, Sigma: powers(7), Rank: 7, Unreachable: true},
+		{Name: "powers of 100, leading three", A: WithValues(12, 7, 18, powers(7)...), K: 3, Sigma: powers(3), Rank: 3},
 		{Name: "Grcar", A: grcar(30), K: 4, Rank: 4},
 		{Name: "bidiagonal", A: bidiagonal(20, 22), K: 3, Sigma: bidiagonalValues(3, 20), Rank: 3},
-		{Name: "1 to 100", A: Diagonal(100, 100, upTo(100)...), K: 3, Sigma: []float64{100, 99, 98}, Rank: 3},
+		{Name: "1 to 100", A: Diagonal(100, 100, values(100, func(i float64) float64 { return i + 1 })...), K: 3, Sigma: []float64{100, 99, 98}, Rank: 3},
 		{Name: "200 of 210 equal ones", A: WithValues(212, 210, 19, ones(210)...), K: 200, Sigma: ones(200), Rank: 200},
 		{Name: "Läuchli 1e-3", A: läuchli(6, 1e-3), K: 6, Sigma: lauchliValues(6, 1e-3), Rank: 6},
 		{Name: "Läuchli 1e-6", A: läuchli(6, 1e-6), K: 6, Sigma: lauchliValues(6, 1e-6), Rank: 6},
@@ -74,9 +74,6 @@ func Cases() []Case {
 		{Name: "tolerance below roundoff", A: WithValues(20, 9, 15, 5, 4, 3, 2, 1), K: 3, Sigma: []float64{5, 4, 3}, Rank: 3, Tol: 1e-18, Unreachable: true},
 	}
 	for i := range cases {
-		if cases[i].Name == "negative identity" {
-			cases[i].A = Diagonal(5, 5, -1, -1, -1, -1, -1)
-		}
 		if cases[i].Tol == 0 {
 			cases[i].Tol = solver.DefaultTol
 		}
@@ -92,56 +89,32 @@ func (c Case) Values() []float64 {
 	return Singular(c.A)
 }
 
-func ones(n int) []float64 {
+// values returns f(0), f(1), …, f(n−1).
+func values(n int, f func(i float64) float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
-		x[i] = 1
+		x[i] = f(float64(i))
 	}
 	return x
 }
 
-// powers returns 1, q, q², …
-func powers(n int, q float64) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = math.Pow(q, float64(i))
-	}
-	return x
+func ones(n int) []float64 { return values(n, func(float64) float64 { return 1 }) }
+
+// powers returns 1, 0.01, 0.0001, …
+func powers(n int) []float64 { return values(n, func(i float64) float64 { return math.Pow(0.01, i) }) }
+
+// decades returns 1, 0.1, 0.01, …
+func decades(n int) []float64 {
+	return values(n, func(i float64) float64 { return math.Pow10(-int(i)) })
 }
 
-// upTo returns 1, 2, …, n.
-func upTo(n int) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = float64(i + 1)
-	}
-	return x
-}
-
-// bidiagonalValues returns the k leading values of Bidiagonal with the given
-// rows.
+// bidiagonalValues returns the k leading values of bidiagonal with the given rows.
 func bidiagonalValues(k, rows int) []float64 {
-	x := make([]float64, k)
-	for i := range x {
-		x[i] = math.Sqrt(5 + 4*math.Cos(float64(i+1)*math.Pi/float64(rows+1)))
-	}
-	return x
-}
-
-// decades returns first, first/10, first/100, …
-func decades(n int, first float64) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = first * math.Pow10(-i)
-	}
-	return x
+	return values(k, func(i float64) float64 { return math.Sqrt(5 + 4*math.Cos((i+1)*math.Pi/float64(rows+1))) })
 }
 
 func lauchliValues(n int, mu float64) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = mu
-	}
+	x := values(n, func(float64) float64 { return mu })
 	x[0] = math.Sqrt(float64(n) + mu*mu)
 	return x
 }

@@ -128,11 +128,7 @@ func (l *Vectors) Negative(rotation *mat.Dense) ([]bool, error) {
 		l.arena.Rotate(rows.RawMatrix(), d)
 		r, _ := rows.Dims()
 		for i := range r {
-			for j, v := range rows.RawRowView(i) {
-				if math.Abs(v) > math.Abs(big[j]) {
-					big[j] = v
-				}
-			}
+			tallskinny.Larger(big, rows.RawRowView(i))
 		}
 	})
 	neg := make([]bool, l.k)

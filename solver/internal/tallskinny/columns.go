@@ -36,28 +36,30 @@ func (a *Arena) Shift(x blas64.General, j int) {
 	})
 }
 
+// Larger puts the entries of row into big that are larger in magnitude.
+func Larger(big, row []float64) {
+	for j, v := range row {
+		if math.Abs(v) > math.Abs(big[j]) {
+			big[j] = v
+		}
+	}
+}
+
 // SignColumns makes the entry of largest magnitude of every column positive, the
 // first one on ties, and reports of which columns it changed the sign.
 func (a *Arena) SignColumns(m *mat.Dense) (changed []bool) {
 	var s Sums
 	x := m.RawMatrix()
 	s.Reset(x.Rows, 1, x.Cols)
-	larger := func(big, row []float64) {
-		for j, v := range row {
-			if math.Abs(v) > math.Abs(big[j]) {
-				big[j] = v
-			}
-		}
-	}
 	a.EachChunk(x.Rows, Reads(x), func(seg, first, rows int) {
 		big := s.Of(seg).Data
 		for i := first; i < first+rows; i++ {
-			larger(big, x.Data[i*x.Stride:][:x.Cols])
+			Larger(big, x.Data[i*x.Stride:][:x.Cols])
 		}
 	})
 	big, any := s.Of(0).Data, false
 	for seg := 1; seg < Segments(x.Rows); seg++ {
-		larger(big, s.Of(seg).Data)
+		Larger(big, s.Of(seg).Data)
 	}
 	changed = make([]bool, x.Cols)
 	for j, v := range big {
