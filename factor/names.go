@@ -209,9 +209,50 @@ func (n *Names) only(i int64, err error, is func(string) bool) (int64, error) {
 	return i, nil
 }
 
-// Match calls found with the number of each id of a store, in order, and that of the row or column of the result with the same id,
-// −1 if there is none.
-func (n *Names) Match(ctx context.Context, ids *csr.IDReader, found func(i, at int64)) error {
+// Sequence is ids in ascending order: a *csr.IDReader, or those of Names.
+type Sequence interface {
+	Next() bool
+	Kind() csr.IDKind
+	Int() int64 // of kind csr.IntIDs
+	String() string
+	Err() error
+}
+
+// All are all ids.
+func (n *Names) All() Sequence { return &walk{n: n, at: -1} }
+
+type walk struct {
+	n   *Names
+	at  int64
+	id  string
+	int int64
+	err error
+}
+
+func (w *walk) Next() bool {
+	if w.at++; w.err != nil || w.at >= w.n.count {
+		return false
+	}
+	if w.id, w.err = w.n.ID(w.at); w.err == nil && w.n.Ints() {
+		w.int, w.err = w.n.number(w.id)
+	}
+	return w.err == nil
+}
+
+func (w *walk) Kind() csr.IDKind {
+	if w.n.Ints() {
+		return csr.IntIDs
+	}
+	return csr.StringIDs
+}
+
+func (w *walk) Int() int64     { return w.int }
+func (w *walk) String() string { return w.id }
+func (w *walk) Err() error     { return w.err }
+
+// Match calls found with the number of each id of a sequence, in order, and that of the row or column of the result with the same
+// id, −1 if there is none. An error of found ends it.
+func (n *Names) Match(ctx context.Context, ids Sequence, found func(i, at int64) error) error {
 	ordered := n.ids != nil && (ids.Kind() == csr.IntIDs) == n.Ints() // one walk is enough
 	at, here := int64(-1), ""
 	next := func() (err error) {
@@ -235,7 +276,9 @@ func (n *Names) Match(ctx context.Context, ids *csr.IDReader, found func(i, at i
 			if err != nil {
 				return err
 			}
-			found(i, at)
+			if err := found(i, at); err != nil {
+				return err
+			}
 			continue
 		}
 		for at < n.count {
@@ -254,10 +297,12 @@ func (n *Names) Match(ctx context.Context, ids *csr.IDReader, found func(i, at i
 				return err
 			}
 		}
+		same := int64(-1)
 		if at < n.count && here == id {
-			found(i, at)
-		} else {
-			found(i, -1)
+			same = at
+		}
+		if err := found(i, same); err != nil {
+			return err
 		}
 	}
 	return ids.Err()

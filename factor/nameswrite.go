@@ -65,6 +65,40 @@ func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, 
 	return side, files, err
 }
 
+// Copy writes the ids and titles of a result into a directory, as WriteNames does those of a store.
+func (n *Names) Copy(ctx context.Context, fsys vfs.FS, dir string) (side *SideIDs, files []File, err error) {
+	of := n.side
+	for _, c := range []struct {
+		from *lines.File
+		name string
+		at   func(int64) (string, error)
+	}{{n.ids, n.side.File, n.ID}, {n.titles, n.titlesFile(), n.Title}} {
+		if c.from == nil {
+			continue
+		}
+		sum, err := lines.Write(fsys, filepath.Join(dir, c.name), func(yield func(string, error) bool) {
+			for i := range n.count {
+				line, err := c.at(i)
+				if err = cmp.Or(err, ended(ctx, i)); !yield(line, err) || err != nil {
+					return
+				}
+			}
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		files = append(files, File{c.name, sum.Size, crc.Sum(sum.CRC)})
+	}
+	return &of, files, nil
+}
+
+func (n *Names) titlesFile() string {
+	if n.side.Titles == nil {
+		return ""
+	}
+	return n.side.Titles.File
+}
+
 // kindOf finds out whether ids are consecutive numbers.
 func kindOf(ctx context.Context, store *csr.Store, axis csr.Axis) (kind string, first int64, err error) {
 	r, err := store.IDs(axis)

@@ -151,6 +151,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 		a.checkCommand(),
 		a.exportCommand(),
 		a.projectCommand(),
+		a.alignCommand(),
 		a.recommendCommand(),
 		a.similarCommand(),
 		a.topicsCommand(),

@@ -11,8 +11,8 @@ import (
 	"github.com/gdsvd/gdsvd/factor/foldin"
 )
 
-// A result is exported, and rows of a file that it has not seen are projected; nothing else is left.
-func TestExportAndProject(t *testing.T) {
+// A result is exported, rows of a file that it has not seen are projected, and another is aligned to it; nothing else is left.
+func TestUseOfResults(t *testing.T) {
 	work := t.TempDir()
 	at := func(name string) string { return filepath.Join(work, name) }
 	store := ingested(t, tall)
@@ -46,8 +46,12 @@ func TestExportAndProject(t *testing.T) {
 	if ids, err := os.ReadFile(filepath.Join(at("x"), "rows.ids")); err != nil || string(ids) != "new one\nother\n" {
 		t.Errorf("%q, %v", ids, err)
 	}
+	must(t, "svd", "-q", store, "-k", "3", "--view", "recsys", "-o", at("new"))
+	if out := must(t, "align", at("new"), "--to", at("out"), "-o", at("z")); !strings.Contains(out, "40 ids are in both results, 0 are new, 0 are gone") || !strings.Contains(out, "V of "+at("new")+", turned, is in "+at("z")) {
+		t.Error(out)
+	}
 	left, err := os.ReadDir(work)
-	if err != nil || len(left) != 5 {
+	if err != nil || len(left) != 7 {
 		t.Errorf("%v, %v", left, err)
 	}
 }

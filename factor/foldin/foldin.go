@@ -23,7 +23,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -31,6 +30,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/history"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -56,7 +56,10 @@ const (
 	ProjectionFile = "projection.json" // a Projection
 )
 
-const format = "gdsvd-projection/1"
+var kind = folder.Kind{
+	What: "a projection", File: ProjectionFile, Format: "gdsvd-projection/1",
+	Files: []string{ArrayFile, "rows.ids", "rows.titles", "cols.ids", "cols.titles"},
+}
 
 // Projection is what Project has written: the fields of projection.json.
 type Projection struct {
@@ -117,7 +120,7 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 	o.Memory = cmp.Or(o.Memory, factor.DefaultMemory())
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	p := &projecting{o: o, result: r, store: store, Projection: &Projection{
-		Format: format, Result: r.Dir(), Matrix: r.Matrix(), Store: factor.StoreRef{Path: store.Path(), Fingerprint: store.Fingerprint()},
+		Format: kind.Format, Result: r.Dir(), Matrix: r.Matrix(), Store: factor.StoreRef{Path: store.Path(), Fingerprint: store.Fingerprint()},
 		Side: "rows", By: "model", Whiten: o.Whiten, K: r.K, UnknownIDs: []string{}, Dir: o.Dir,
 	}}
 	if p.lines, p.others = factor.Dims(store); o.Columns {
@@ -136,11 +139,11 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 	if p.lines == 0 {
 		return nil, fmt.Errorf("%s has no %s to project", store.Path(), p.Side)
 	}
-	out, err := newOutput(o)
+	out, err := kind.New(o.FS, o.Dir, o.Replace)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, out.abort()) }()
+	defer func() { err = errors.Join(err, out.Abort()) }()
 	if err := p.open(ctx); err != nil {
 		return nil, err
 	}
@@ -148,7 +151,7 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 	if err := p.plan(ctx); err != nil {
 		return nil, err
 	}
-	side, files, err := factor.WriteNames(ctx, o.FS, out.stage.Dir(), store, o.Columns)
+	side, files, err := factor.WriteNames(ctx, o.FS, out.Dir(), store, o.Columns)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +161,7 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 	if err := p.write(ctx, out); err != nil {
 		return nil, err
 	}
-	return p.Projection, out.commit(p.Projection)
+	return p.Projection, out.Commit(p.Projection, &p.CRC)
 }
 
 // open opens the vectors and finds the columns of the store among their rows.
@@ -183,18 +186,19 @@ func (p *projecting) open(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, ids.Close()) }()
 	p.place, p.ordered = make([]uint32, p.others), true
 	last := int64(-1)
-	err = names.Match(ctx, ids, func(i, at int64) {
+	err = names.Match(ctx, ids, func(i, at int64) error {
 		if at < 0 {
 			p.place[i] = nowhere
 			if p.Unknown++; len(p.UnknownIDs) < 10 {
 				p.UnknownIDs = append(p.UnknownIDs, ids.String())
 			}
-			return
+			return nil
 		}
 		p.place[i] = uint32(at)
 		p.ordered = p.ordered && at > last
 		last = at
 		p.Known++
+		return nil
 	})
 	if err != nil {
 		return err
@@ -279,13 +283,3 @@ func idOf(store *csr.Store, axis csr.Axis, i int64) string {
 	}
 	return fmt.Sprintf("%d (from 0)", i)
 }
-
-// output is the directory that is being written.
-type output struct {
-	fsys  vfs.FS
-	stage *vfs.Staging
-}
-
-func (o *output) path(name string) string { return filepath.Join(o.stage.Dir(), name) }
-
-func (o *output) abort() error { return o.stage.Abort() }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/history"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/crc"
@@ -115,14 +116,14 @@ func (p *projecting) add(ctx context.Context) error {
 func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
 
 // write writes X, some lines at a time.
-func (p *projecting) write(ctx context.Context, out *output) (err error) {
+func (p *projecting) write(ctx context.Context, out *folder.Folder) (err error) {
 	var by []float64
 	if p.o.Whiten {
 		if by, err = p.deviations(); err != nil {
 			return err
 		}
 	}
-	array, err := npy.Create(out.fsys, out.path(ArrayFile), p.lines, int64(p.K))
+	array, err := npy.Create(p.o.FS, out.Path(ArrayFile), p.lines, int64(p.K))
 	if err != nil {
 		return err
 	}

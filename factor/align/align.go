@@ -1,0 +1,244 @@
+// Package align turns the vectors of a result so that they lie where those of an earlier one lay, as far as a rotation can: what
+// has been built on the old vectors, an index of neighbours or a model, then still has its meaning.
+//
+// Rows with the same ids are A of the new result and B of the old one, m × k each, of U, V, U·Σ or V·Σ. With the singular value
+// decomposition AᵀB = PSQᵀ the orthogonal matrix
+//
+//	R = PQᵀ      minimises ‖AR − B‖_F
+//
+// (P. Schönemann, A generalized solution of the orthogonal Procrustes problem, Psychometrika 31, 1966), and X = (new vectors)·R. Products
+// of rows of X, and so neighbours, are those of the new vectors. X·Rᵀ is what it was made of.
+//
+// The principal angles between the spaces that the columns of A and of B span say how far the space itself has turned, which no
+// rotation of coordinates undoes (Å. Björck, G. Golub, Math. Comp. 27, 1973).
+package align
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/folder"
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// Options of Align.
+type Options struct {
+	What       string                  // "U", "V", "US" or "VS"
+	Dir        string                  // the directory to write
+	Neighbours int                     // how many nearest rows of each are compared; 0: 10
+	Sample     int                     // how many rows' neighbours are compared; 0: 200
+	Replace    bool                    // replace an alignment that is there, in one step at the end
+	FS         vfs.FS                  // nil: the operating system's
+	Progress   func(done, total int64) // is told of rows; may be nil
+}
+
+// Names of the files of an alignment, beside those of ids and titles.
+const (
+	ArrayFile     = "X.npy" // the vectors of the new result, turned
+	RotationFile  = "R.npy" // k × k
+	AlignmentFile = "alignment.json"
+)
+
+var kind = folder.Kind{
+	What: "an alignment", File: AlignmentFile, Format: "gdsvd-alignment/1",
+	Files: []string{ArrayFile, RotationFile, "rows.ids", "rows.titles", "cols.ids", "cols.titles"},
+}
+
+// Alignment is what Align has found and written: the fields of alignment.json.
+type Alignment struct {
+	Format string `json:"format"`
+	New    string `json:"new"`
+	Old    string `json:"old"`
+	What   string `json:"what"`
+	Rows   int64  `json:"rows"` // of X
+	K      int    `json:"k"`
+	// Common ids are those that both results have; Fresh ones only the new, Gone ones only the old.
+	Common int64 `json:"common"`
+	Fresh  int64 `json:"fresh"`
+	Gone   int64 `json:"gone"`
+	// Before and After are ‖A − B‖_F and ‖AR − B‖_F over ‖B‖_F.
+	Before factor.Number `json:"before"`
+	After  factor.Number `json:"after"`
+	// Angles are the principal ones in degrees, ascending.
+	Angles []factor.Number `json:"angles"`
+	// Changed is the share of the nearest rows, by cosine and among those with common ids, that are others than before.
+	Changed    factor.Number `json:"changed_neighbours"`
+	Neighbours int           `json:"neighbours"`
+	Sample     int           `json:"sample"`
+	IDs        factor.IDs    `json:"ids"` // of the rows of X, as in the result.json of a result
+	Files      []factor.File `json:"files"`
+	CRC        crc.Sum       `json:"crc"`
+
+	Dir string `json:"-"`
+}
+
+// Align turns the vectors of a result to those of an old one with as many components, and writes them to a directory.
+func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignment, err error) {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Progress == nil {
+		o.Progress = func(int64, int64) {}
+	}
+	if o.Neighbours == 0 {
+		o.Neighbours = 10
+	}
+	if o.Sample == 0 {
+		o.Sample = 200
+	}
+	if fresh.K != old.K {
+		return nil, fmt.Errorf("%s has %d components, %s has %d: factorise with the same -k", fresh.Dir(), fresh.K, old.Dir(), old.K)
+	}
+	out, err := kind.New(o.FS, o.Dir, o.Replace)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, out.Abort()) }()
+	p := &pair{o: o, k: fresh.K}
+	defer func() { err = errors.Join(err, p.close()) }()
+	if p.fresh, err = open(ctx, fresh, o.What); err != nil {
+		return nil, err
+	}
+	if p.old, err = open(ctx, old, o.What); err != nil {
+		return nil, err
+	}
+	p.total = 4 * p.fresh.names.Count() // one walk for R, two for neighbours, one to write
+	a := &Alignment{Format: kind.Format, New: fresh.Dir(), Old: old.Dir(), What: o.What, Rows: p.fresh.names.Count(), K: fresh.K, Neighbours: o.Neighbours, Dir: o.Dir}
+	r, err := p.rotation(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.compare(ctx, a); err != nil {
+		return nil, err
+	}
+	side, files, err := p.fresh.names.Copy(ctx, o.FS, out.Dir())
+	if err != nil {
+		return nil, err
+	}
+	if a.IDs.Rows, a.Files = side, files; strings.HasPrefix(o.What, "V") {
+		a.IDs = factor.IDs{Cols: side}
+	}
+	sum, err := npy.WriteMatrix(o.FS, out.Path(RotationFile), r, nil)
+	a.Files = append(a.Files, factor.File{Name: RotationFile, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.turn(ctx, r, out, a); err != nil {
+		return nil, err
+	}
+	return a, out.Commit(a, &a.CRC)
+}
+
+// rotation goes over the common rows once for AᵀB, AᵀA and BᵀB.
+func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
+	k := p.k
+	ab, aa, bb := mat.NewDense(k, k, nil), mat.NewDense(k, k, nil), mat.NewDense(k, k, nil)
+	difference := 0.0
+	err := p.common(ctx, func(x, y *mat.Dense) {
+		for _, c := range []struct{ to, x, y *mat.Dense }{{ab, x, y}, {aa, x, x}, {bb, y, y}} {
+			var of mat.Dense
+			of.Mul(c.x.T(), c.y)
+			c.to.Add(c.to, &of)
+		}
+		n, _ := x.Dims()
+		for i := range n {
+			for j, v := range x.RawRowView(i) {
+				difference += (v - y.At(i, j)) * (v - y.At(i, j))
+			}
+		}
+		a.Common += int64(n)
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.Fresh, a.Gone = p.fresh.names.Count()-a.Common, p.old.names.Count()-a.Common
+	if a.Common < int64(k) {
+		return nil, fmt.Errorf("%s and %s have %d ids in common, fewer than their %d components: is this the same catalogue?", a.New, a.Old, a.Common, k)
+	}
+	var svd mat.SVD
+	if !svd.Factorize(ab, mat.SVDFull) {
+		return nil, fmt.Errorf("the singular value decomposition of a %d × %d matrix has not converged", k, k)
+	}
+	var left, right, r mat.Dense
+	svd.UTo(&left)
+	svd.VTo(&right)
+	r.Mul(&left, right.T())
+	sum := 0.0
+	for _, s := range svd.Values(nil) {
+		sum += s
+	}
+	norm := mat.Trace(bb)
+	a.Before = factor.Number(math.Sqrt(difference / norm))
+	a.After = factor.Number(math.Sqrt(max(0, mat.Trace(aa)+norm-2*sum) / norm))
+	a.Angles = angles(aa, bb, ab)
+	return &r, nil
+}
+
+// angles are the principal angles between the columns of A and B, of AᵀA, BᵀB and AᵀB; nil if either has less than full rank.
+func angles(aa, bb, ab *mat.Dense) []factor.Number {
+	k, _ := aa.Dims()
+	var x, y mat.Cholesky
+	if !x.Factorize(symmetric(aa)) || !y.Factorize(symmetric(bb)) {
+		return nil
+	}
+	var lx, ly mat.TriDense
+	x.LTo(&lx)
+	y.LTo(&ly)
+	var half, c mat.Dense // cosines are the singular values of X⁻¹·AᵀB·Y⁻ᵀ
+	if half.Solve(&lx, ab) != nil || c.Solve(&ly, half.T()) != nil {
+		return nil
+	}
+	var svd mat.SVD
+	if !svd.Factorize(&c, mat.SVDNone) {
+		return nil
+	}
+	all := make([]factor.Number, k)
+	for i, s := range svd.Values(nil) {
+		all[i] = factor.Number(math.Acos(min(1, s)) * 180 / math.Pi)
+	}
+	return all
+}
+
+func symmetric(x *mat.Dense) *mat.SymDense {
+	k, _ := x.Dims()
+	s := mat.NewSymDense(k, nil)
+	for i := range k {
+		for j := i; j < k; j++ {
+			s.SetSym(i, j, x.At(i, j))
+		}
+	}
+	return s
+}
+
+// turn writes X.
+func (p *pair) turn(ctx context.Context, r *mat.Dense, out *folder.Folder, a *Alignment) (err error) {
+	array, err := npy.Create(p.o.FS, out.Path(ArrayFile), a.Rows, int64(p.k))
+	if err != nil {
+		return err
+	}
+	for first := int64(0); first < a.Rows && err == nil; first += p.fresh.rows {
+		var x mat.Dense
+		part, bad := p.fresh.load(first)
+		if err = errors.Join(bad, ctx.Err()); err != nil {
+			break
+		}
+		x.Mul(part, r)
+		err = array.WriteRows(first, &x)
+		p.o.Progress(3*a.Rows+first, p.total)
+	}
+	if err != nil {
+		return errors.Join(err, array.Discard())
+	}
+	sum, err := array.Finish()
+	a.Files = append(a.Files, factor.File{Name: ArrayFile, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
+	p.o.Progress(p.total, p.total)
+	return err
+}

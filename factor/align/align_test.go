@@ -1,0 +1,227 @@
+package align_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/align"
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// result makes one with these vectors of columns, whose ids ascend.
+func result(t *testing.T, v *mat.Dense, ids []string) *factor.Result {
+	t.Helper()
+	dir := t.TempDir()
+	n, k := v.Dims()
+	text := strings.Join(ids, "\n") + "\n"
+	r := &factor.Result{
+		Format: "gdsvd-result/2", Rows: 1, Cols: int64(n), K: k, IDs: factor.IDs{Cols: &factor.SideIDs{Kind: "string", Text: factor.Text{File: "cols.ids"}}},
+		Files: []factor.File{{Name: "cols.ids", Size: int64(len(text)), CRC: crc.Sum(crc.Of([]byte(text)))}},
+	}
+	for j := range k {
+		r.Sigma = append(r.Sigma, factor.Number(k-j))
+	}
+	_, err := npy.WriteMatrix(vfs.OS, filepath.Join(dir, "V.npy"), v, nil)
+	sealed, err2 := durable.Seal(r, &r.CRC)
+	err = errors.Join(err, err2, os.WriteFile(filepath.Join(dir, "cols.ids"), []byte(text), 0o666), os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = factor.Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func random(seed uint64, rows, cols int) *mat.Dense {
+	r := rand.New(rand.NewPCG(seed, 1))
+	x := mat.NewDense(rows, cols, nil)
+	for i := range x.RawMatrix().Data {
+		x.RawMatrix().Data[i] = r.NormFloat64()
+	}
+	return x
+}
+
+func orthogonal(seed uint64, k int) *mat.Dense {
+	var qr mat.QR
+	qr.Factorize(random(seed, k, k))
+	var q mat.Dense
+	qr.QTo(&q)
+	return &q
+}
+
+func ids(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("item %06d", i))
+	}
+	return all
+}
+
+func arrayOf(t *testing.T, path string) *mat.Dense {
+	t.Helper()
+	m, err := npy.Open(vfs.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	x := mat.NewDense(int(m.Rows), int(m.Cols), nil)
+	if err := m.ReadRows(0, 0, x); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func off(x, y mat.Matrix) float64 {
+	var d mat.Dense
+	d.Sub(x, y)
+	return mat.Norm(&d, 2) / mat.Norm(y, 2)
+}
+
+// TestTurned: vectors that have been turned are turned back, by their ids: some are new, some are gone.
+func TestTurned(t *testing.T) {
+	const n, k = 30_000, 20 // several windows
+	v, q, names := random(1, n, k), orthogonal(2, k), ids(n)
+	old := result(t, v.Slice(0, n-100, 0, k).(*mat.Dense), names[:n-100])
+	var turned mat.Dense
+	turned.Mul(v, q)
+	fresh := result(t, turned.Slice(50, n, 0, k).(*mat.Dense), names[50:])
+	dir := filepath.Join(t.TempDir(), "x")
+	a, err := align.Align(t.Context(), fresh, old, align.Options{What: "V", Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Common != n-150 || a.Fresh != 100 || a.Gone != 50 || a.Rows != n-50 || a.After > 1e-7 || a.Before < 0.5 || a.Changed != 0 || a.Sample != 200 {
+		t.Errorf("%+v", a)
+	}
+	for _, angle := range a.Angles {
+		if angle > 1e-5 {
+			t.Errorf("an angle of %g degrees", angle)
+		}
+	}
+	if e := off(arrayOf(t, filepath.Join(dir, "X.npy")), v.Slice(50, n, 0, k)); e > 1e-12 {
+		t.Errorf("X is off by %g", e)
+	}
+	if e := off(arrayOf(t, filepath.Join(dir, "R.npy")), q.T()); e > 1e-12 {
+		t.Errorf("R is off by %g", e)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "cols.ids"))
+	if err != nil || string(text) != strings.Join(names[50:], "\n")+"\n" {
+		t.Errorf("%d bytes of ids, %v", len(text), err)
+	}
+}
+
+// TestAngles: principal angles between planes are those they were made with, and neighbours are those of all pairs.
+func TestAngles(t *testing.T) {
+	const n = 40
+	basis := orthogonal(5, n)
+	plane := func(degrees float64) *mat.Dense {
+		c, s := math.Cos(degrees*math.Pi/180), math.Sin(degrees*math.Pi/180)
+		x := mat.NewDense(n, 2, nil)
+		for i := range n {
+			x.SetRow(i, []float64{3 * basis.At(i, 0), c*basis.At(i, 1) + s*basis.At(i, 2)})
+		}
+		return x
+	}
+	x, y := plane(0), plane(30)
+	old, fresh := result(t, x, ids(n)), result(t, y, ids(n))
+	a, err := align.Align(t.Context(), fresh, old, align.Options{What: "V", Dir: filepath.Join(t.TempDir(), "x"), Neighbours: 5, Sample: n})
+	if err != nil || len(a.Angles) != 2 || a.Angles[0] > 1e-5 || math.Abs(float64(a.Angles[1])-30) > 1e-10 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	kept := 0
+	near := func(v *mat.Dense, i int) map[int]bool {
+		found := map[int]bool{}
+		for range 5 {
+			best, score := -1, -2.0
+			for j := range n {
+				if c := mat.Dot(v.RowView(i), v.RowView(j)) / mat.Norm(v.RowView(i), 2) / mat.Norm(v.RowView(j), 2); i != j && !found[j] && c > score {
+					best, score = j, c
+				}
+			}
+			found[best] = true
+		}
+		return found
+	}
+	for i := range n {
+		for j := range near(y, i) {
+			if near(x, i)[j] {
+				kept++
+			}
+		}
+	}
+	if want := 1 - float64(kept)/(5*n); math.Abs(float64(a.Changed)-want) > 1e-12 || want == 0 {
+		t.Errorf("%g of the neighbours have changed, want %g", a.Changed, want)
+	}
+	scaled, err := align.Align(t.Context(), fresh, old, align.Options{What: "VS", Dir: filepath.Join(t.TempDir(), "x")})
+	if err != nil || math.Abs(float64(scaled.Angles[1])-30) > 1e-10 || scaled.After == a.After {
+		t.Errorf("%+v, %v", scaled, err)
+	}
+}
+
+// TestRefuses: what cannot be aligned is said, and nothing is left.
+func TestRefuses(t *testing.T) {
+	old := result(t, random(1, 20, 3), ids(20))
+	dir := t.TempDir()
+	o := align.Options{What: "V", Dir: filepath.Join(dir, "x")}
+	for want, c := range map[string]struct {
+		fresh *factor.Result
+		o     align.Options
+	}{
+		"has 2 components, ": {result(t, random(2, 20, 2), ids(20)), o},
+		"have 2 ids in common, fewer than their 3 components: is this the same catalogue?": {result(t, random(2, 18, 3), ids(38)[18:36]), o},
+		`"W" is nothing to align`:                  {old, align.Options{What: "W", Dir: o.Dir}},
+		"holds no U.npy":                           {old, align.Options{What: "U", Dir: o.Dir}},
+		"an alignment needs a directory":           {old, align.Options{What: "V"}},
+		"it is not an alignment and is left alone": {old, align.Options{What: "V", Dir: old.Dir(), Replace: true}},
+	} {
+		if _, err := align.Align(t.Context(), c.fresh, old, c.o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := align.Align(cancelled, old, old, o); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+	if _, err := align.Align(t.Context(), old, old, o); err != nil {
+		t.Error(err)
+	}
+	if _, err := align.Align(t.Context(), old, old, o); !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
+	}
+	for at := 0; ; at++ {
+		o.Dir = filepath.Join(t.TempDir(), "y")
+		o.FS = &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
+		_, err := align.Align(t.Context(), old, old, o)
+		if err == nil {
+			if at < 10 {
+				t.Errorf("%d operations", at)
+			}
+			return
+		}
+		if !errors.Is(err, vfstest.ErrInjected) {
+			t.Fatalf("operation %d fails: %v", at, err)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+// Package folder writes directories of a few files of known names, one of which says what the directory is.
+package folder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// Kind of a directory.
+type Kind struct {
+	What   string   // "a projection"
+	File   string   // the JSON object that describes it, sealed
+	Format string   // its field format
+	Files  []string // the others that there may be
+}
+
+// Folder is a directory that is being written, beside its place.
+type Folder struct {
+	Kind
+	fsys  vfs.FS
+	stage *vfs.Staging
+}
+
+// New begins a directory. One of its kind that is there is replaced at the end, in one step, if replace is true; anything
+// else is left alone.
+func (k Kind) New(fsys vfs.FS, dir string, replace bool) (*Folder, error) {
+	if dir == "" {
+		return nil, fmt.Errorf("%s needs a directory", k.What)
+	}
+	stage, err := vfs.Stage(fsys, dir, replace,
+		func(path string) error { return k.is(fsys, path) },
+		func(stage string) (bool, error) { return false, k.only(fsys, stage) })
+	return &Folder{k, fsys, stage}, err
+}
+
+// is tells whether a directory is of the kind: only such a one is ever replaced.
+func (k Kind) is(fsys vfs.FS, dir string) error {
+	const most = 1 << 20
+	text, err := vfs.ReadFile(fsys, filepath.Join(dir, k.File), most)
+	var head struct {
+		Format string `json:"format"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &head)
+	}
+	if err == nil && head.Format != k.Format {
+		err = fmt.Errorf("%s: format %q, want %q", k.File, head.Format, k.Format)
+	}
+	if err != nil {
+		return fmt.Errorf("it is not %s and is left alone: %w", k.What, err)
+	}
+	return k.only(fsys, dir)
+}
+
+// only makes sure that a directory, if there is one, has no files but those of the kind.
+func (k Kind) only(fsys vfs.FS, dir string) error {
+	entries, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != k.File && !slices.Contains(k.Files, name) {
+			return fmt.Errorf("%s holds %s, which is not of %s: remove it, or write to another directory", dir, name, k.What)
+		}
+	}
+	return err
+}
+
+// Dir is where files are written.
+func (f *Folder) Dir() string { return f.stage.Dir() }
+
+// Path is that of a file.
+func (f *Folder) Path(name string) string { return filepath.Join(f.Dir(), name) }
+
+// Commit writes the description, of which sum is the last field, and publishes the directory.
+func (f *Folder) Commit(description any, sum *crc.Sum) error {
+	text, err := durable.Seal(description, sum)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(f.fsys, f.Path(f.File), durable.Bytes(text)); err != nil {
+		return err
+	}
+	return f.stage.Commit()
+}
+
+// Abort removes what was written. After Commit it does nothing.
+func (f *Folder) Abort() error { return f.stage.Abort() }
