@@ -2,8 +2,6 @@ package csr
 
 import (
 	"bufio"
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -217,11 +215,6 @@ func (r *IDReader) String() string {
 		return strconv.FormatInt(r.num, 10)
 	}
 	return string(r.text)
-}
-
-// Compare compares the current ids of two readers of one kind.
-func (r *IDReader) Compare(o *IDReader) int {
-	return cmp.Or(cmp.Compare(r.num, o.num), bytes.Compare(r.text, o.text))
 }
 
 // Err is what stopped Next, nil after the last id.

@@ -1,11 +1,13 @@
 package factor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -15,9 +17,9 @@ import (
 )
 
 // startVectors reads up to columns of the vectors of a result, of the side that
-// the solver iterates on, as start vectors for a store. Where the ids of the
-// store are not those of the store the result is of, every entry finds its
-// place by its id, and ids without an entry get zeros.
+// the solver iterates on, as start vectors for a store. Where the
+// store is not that of the result, every entry finds its place by its id, and ids without an
+// entry get zeros.
 func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) (_ *mat.Dense, err error) {
 	about := func(err error) error {
 		if err == nil || errors.Is(err, context.Canceled) {
@@ -41,7 +43,7 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 	defer func() { err = errors.Join(err, v.Close()) }()
 
 	n := t.store.Cols()
-	place, err := t.places(from, v.Rows)
+	place, err := t.places(ctx, from, v.Rows)
 	if err != nil {
 		return nil, about(err)
 	}
@@ -82,58 +84,48 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 
 // places finds the columns of a store that rows of a result belong to.
 type places struct {
-	stores   *csr.Store    // the one opened for its ids, nil if none was
-	old, now *csr.IDReader // nil: entries are taken to be in order
-	at       int64         // place of now
-	live     bool          // now has an id
-	found    int64
+	names *Names // of the result; nil: entries are taken to be in order
+	old   Sequence
+	now   *csr.IDReader
+	at    int64 // place of now
+	live  bool  // now has an id
+	found int64
 }
 
-// places compares ids if the store of the result is still there; otherwise the
-// entries are taken to be in order, and at the beginning.
-func (t *task) places(from *Result, rows int64) (*places, error) {
+// places compares ids, if the result has some; otherwise the entries are taken to be in order, and at the beginning.
+func (t *task) places(ctx context.Context, from *Result, rows int64) (_ *places, err error) {
 	store := t.store
-	if from.Store.Fingerprint == store.Fingerprint() {
+	// The columns of this store are a side of the user's matrix.
+	_, names := Orient(store, from.RowNames, from.ColNames)
+	_, side := Orient(store, from.IDs.Rows, from.IDs.Cols)
+	switch {
+	case from.Store.Fingerprint == store.Fingerprint():
+		return &places{}, checkRows(rows, store.Cols())
+	case side == nil:
+		t.Log.Warn("the result of the start vectors has no ids; they are taken to be in the order of this store", "result", t.Init)
 		return &places{}, checkRows(rows, store.Cols())
 	}
-	old, err := t.storeOf(from)
-	if old == nil || err != nil {
-		t.Log.Warn("the store of the start vectors is gone; they are taken to be in the order of this one",
-			"store", from.Store.Path)
-		return &places{}, errors.Join(err, checkRows(rows, store.Cols()))
+	p := &places{at: -1}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	if p.names, err = names(ctx); err != nil {
+		return nil, err
 	}
-	p := &places{stores: old, at: -1}
-	// The columns of this store are a side of the user's matrix, and that a side of the old store.
-	userRows, userCols := Orient(old, csr.RowAxis, csr.ColAxis)
-	_, was := Orient(store, userRows, userCols)
-	if p.old, err = old.IDs(was); err == nil {
-		p.now, err = store.IDs(csr.ColAxis)
+	p.old = p.names.All()
+	if p.now, err = store.IDs(csr.ColAxis); err != nil {
+		return nil, err
 	}
 	switch {
-	case err != nil:
-	case p.old.Count() != rows:
-		err = fmt.Errorf("its vectors have %d entries, its store %s has %d ids", rows, from.Store.Path, p.old.Count())
+	case p.names.Count() != rows:
+		return nil, fmt.Errorf("its vectors have %d entries, and it has %d ids", rows, p.names.Count())
 	case p.old.Kind() != p.now.Kind():
-		err = fmt.Errorf("the ids of its store are of kind %v, those of this one of kind %v", p.old.Kind(), p.now.Kind())
-	}
-	if err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, fmt.Errorf("its ids are of kind %v, those of this store of kind %v", p.old.Kind(), p.now.Kind())
 	}
 	p.step()
 	return p, nil
-}
-
-// storeOf opens the store of a result; nil if it is not there any more or cannot
-// be read: its ids are a help, no more.
-func (t *task) storeOf(r *Result) (*csr.Store, error) {
-	s, err := csr.Open(r.Store.Path, csr.OpenOptions{FS: t.FS})
-	if err != nil {
-		return nil, nil
-	}
-	if s.Fingerprint() != r.Store.Fingerprint {
-		return nil, s.Close()
-	}
-	return s, nil
 }
 
 func checkRows(rows, columns int64) error {
@@ -151,38 +143,44 @@ func (p *places) step() {
 // of returns the place of row i, −1 if it has none. Rows are asked for in
 // order: both lists of ids ascend.
 func (p *places) of(i int64) int64 {
-	if p.old == nil {
+	if p.names == nil {
 		p.found++
 		return i
 	}
 	if !p.old.Next() {
 		return -1
 	}
-	for p.live && p.now.Compare(p.old) < 0 {
+	for p.live && compareIDs(p.now, p.old) < 0 {
 		p.step()
 	}
-	if !p.live || p.now.Compare(p.old) != 0 {
+	if !p.live || compareIDs(p.now, p.old) != 0 {
 		return -1
 	}
 	p.found++
 	return p.at
 }
 
+// compareIDs compares the current ids of two sequences of one kind.
+func compareIDs(a, b Sequence) int {
+	if a.Kind() == csr.IntIDs {
+		return cmp.Compare(a.Int(), b.Int())
+	}
+	return strings.Compare(a.String(), b.String())
+}
+
 func (p *places) err() error {
-	if p.old == nil {
+	if p.names == nil {
 		return nil
 	}
 	return errors.Join(p.old.Err(), p.now.Err())
 }
 
 func (p *places) close() (err error) {
-	for _, r := range []*csr.IDReader{p.old, p.now} {
-		if r != nil {
-			err = errors.Join(err, r.Close())
-		}
+	if p.now != nil {
+		err = p.now.Close()
 	}
-	if p.stores != nil {
-		err = errors.Join(err, p.stores.Close())
+	if p.names != nil {
+		err = errors.Join(err, p.names.Close())
 	}
 	return err
 }

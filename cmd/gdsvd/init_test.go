@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/durable"
 )
 
 // fewer drops the ratings that keep refuses, by number.
@@ -99,25 +100,40 @@ func TestInitFollowsIDs(t *testing.T) {
 	if r.Cols >= int64(tall.Items) {
 		t.Fatalf("%d items: none is missing", r.Cols)
 	}
-	if err := os.Rename(without, without+".away"); err != nil {
-		t.Fatal(err)
-	}
-	inOrder := filepath.Join(t.TempDir(), "out")
-	o := gdsvd(t, "svd", whole, "-k", "3", "--method", "power", "-o", inOrder, "--init", small)
-	if o.code != ui.ExitOK || !strings.Contains(o.stderr, "the store of the start vectors is gone") {
-		t.Fatalf("exit %d\n%s", o.code, o.stderr)
-	}
-	if err := os.Rename(without+".away", without); err != nil {
+	if err := os.RemoveAll(without); err != nil { // the result has the ids itself
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "out")
-	o = gdsvd(t, "svd", whole, "-k", "3", "--method", "power", "-o", dir, "--init", small)
-	if o.code != ui.ExitOK || strings.Contains(o.stderr, "gone") || !strings.Contains(o.stderr, "entries=37 of=40") {
+	o := gdsvd(t, "svd", whole, "-k", "3", "--method", "power", "-o", dir, "--init", small)
+	if o.code != ui.ExitOK || strings.Contains(o.stderr, "no ids") || !strings.Contains(o.stderr, "entries=37 of=40") {
+		t.Fatalf("exit %d\n%s", o.code, o.stderr)
+	}
+	withoutIDs(t, small)
+	inOrder := filepath.Join(t.TempDir(), "out")
+	o = gdsvd(t, "svd", whole, "-k", "3", "--method", "power", "-o", inOrder, "--init", small)
+	if o.code != ui.ExitOK || !strings.Contains(o.stderr, "the result of the start vectors has no ids") {
 		t.Fatalf("exit %d\n%s", o.code, o.stderr)
 	}
 	// The first pass, over the start vectors alone, shows how good they are.
 	if a, b := events(t, dir)[0], events(t, inOrder)[0]; a.Phase != "finish" || a.Sigma <= b.Sigma {
 		t.Errorf("by id: %+v; in order: %+v", a, b)
+	}
+}
+
+// withoutIDs makes of a result one from before there were ids.
+func withoutIDs(t *testing.T, dir string) {
+	t.Helper()
+	r, err := factor.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.IDs = factor.IDs{}
+	text, err := durable.Seal(r, &r.CRC)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, factor.ResultFile), text, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -129,11 +145,9 @@ func TestInitRefused(t *testing.T) {
 	}
 	fails(t, ui.ExitError, `--init .*no such file`, of(filepath.Join(t.TempDir(), "none"))...)
 	fails(t, ui.ExitError, `there is no V.npy, whose vectors this store needs: the result was made with --vectors left or interrupted`, of(long)...)
-	// V of the other has 90 entries, and its store is gone.
+	// V of the other has 90 entries, and it has no ids.
 	foreign, _ := factorised(t, other, "-k", "2")
-	if err := os.RemoveAll(other); err != nil {
-		t.Fatal(err)
-	}
+	withoutIDs(t, foreign)
 	o := gdsvd(t, of(foreign)...)
 	if o.code != ui.ExitError || !strings.Contains(o.stderr, "its vectors have 90 entries, for 40 in this store") {
 		t.Errorf("exit %d\n%s", o.code, o.stderr)
