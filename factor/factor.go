@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // Factor is U or V in its file, one row of numbers for each row or column of the user's matrix, read by windows of
@@ -22,18 +23,24 @@ func (r *Result) OpenU() (*Factor, error) { return r.factor(leftFile, r.Rows) }
 func (r *Result) OpenV() (*Factor, error) { return r.factor(rightFile, r.Cols) }
 
 func (r *Result) factor(name string, rows int64) (*Factor, error) {
-	path := filepath.Join(r.dir, name)
-	m, err := npy.Open(r.fs, path)
+	f, err := OpenFactor(r.fs, filepath.Join(r.dir, name), rows, r.K)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = told(err, "%s holds no %s: it was made with %v %s or interrupted", r.dir, name, Option("Vectors"), r.Settings.Vectors)
+	}
+	return f, err
+}
+
+// OpenFactor opens an array of rows × k numbers.
+func OpenFactor(fsys vfs.FS, path string, rows int64, k int) (*Factor, error) {
+	m, err := npy.Open(fsys, path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, told(err, "%s holds no %s: it was made with %v %s or interrupted", r.dir, name, Option("Vectors"), r.Settings.Vectors)
 	case errors.Is(err, npy.ErrFormat):
 		return nil, damagedResult(path, "%v", err)
 	case err != nil:
 		return nil, err
 	}
-	if m.Rows != rows || m.Cols != int64(r.K) {
-		return nil, errors.Join(damagedResult(path, "its shape is %s, not %d×%d", m.Shape(), rows, r.K), m.Close())
+	if m.Rows != rows || m.Cols != int64(k) {
+		return nil, errors.Join(damagedResult(path, "its shape is %s, not %d×%d", m.Shape(), rows, k), m.Close())
 	}
 	return &Factor{m}, nil
 }

@@ -155,6 +155,9 @@ func (r *Result) Pipeline(ctx context.Context) (view.Pipeline, error) {
 
 // statistic reads a file with n numbers of a view.
 func (r *Result) statistic(ctx context.Context, name string, do func(i int64, v float64), n int64) (err error) {
+	if !ofView(name) || filepath.Base(name) != name {
+		return fmt.Errorf("%q is no file of a view", name)
+	}
 	m, err := npy.Open(r.fs, filepath.Join(r.dir, name))
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/lines"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // IDs say in result.json what the ids of rows and columns are. Those of a side without vectors are absent.
@@ -81,41 +82,46 @@ func (r *Result) ColNames(ctx context.Context) (*Names, error) {
 	return r.names(ctx, colSide, r.IDs.Cols, r.Cols)
 }
 
-func (r *Result) names(ctx context.Context, name sideName, side *SideIDs, count int64) (_ *Names, err error) {
+func (r *Result) names(ctx context.Context, name sideName, side *SideIDs, count int64) (*Names, error) {
 	if side == nil {
 		return nil, told(nil, "%s has no ids of its %s: it was made with %v %s, or before results had ids; compute it again", r.dir, name, Option("Vectors"), r.Settings.Vectors)
 	}
-	n := &Names{side: *side, count: count, path: filepath.Join(r.dir, side.File)}
+	return OpenNames(ctx, r.fs, r.dir, side, r.Files, count)
+}
+
+// OpenNames opens what WriteNames has written of so many rows or columns.
+func OpenNames(ctx context.Context, fsys vfs.FS, dir string, side *SideIDs, files []File, count int64) (_ *Names, err error) {
+	n := &Names{side: *side, count: count, path: filepath.Join(dir, side.File)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
 		}
 	}()
 	if side.Kind != rangeIDs {
-		if n.ids, err = r.text(ctx, side.Text, count); err != nil {
+		if n.ids, err = text(ctx, fsys, dir, files, side.Text, count); err != nil {
 			return nil, err
 		}
 	}
 	if side.Titles != nil {
-		n.titles, err = r.text(ctx, *side.Titles, count)
+		n.titles, err = text(ctx, fsys, dir, files, *side.Titles, count)
 	}
 	return n, err
 }
 
-// text opens a file of lines that result.json lists.
-func (r *Result) text(ctx context.Context, t Text, count int64) (*lines.File, error) {
-	path := filepath.Join(r.dir, t.File)
-	for _, f := range r.Files {
-		if f.Name != t.File {
+// text opens a file of lines that result.json, or the like, lists: one of those that WriteNames writes.
+func text(ctx context.Context, fsys vfs.FS, dir string, files []File, t Text, count int64) (*lines.File, error) {
+	path := filepath.Join(dir, t.File)
+	for _, f := range files {
+		if f.Name != t.File || !ofNames(t.File) {
 			continue
 		}
-		x, err := lines.Open(ctx, r.fs, path, lines.Sum{Size: f.Size, CRC: uint32(f.CRC), Escaped: t.Escaped}, count)
+		x, err := lines.Open(ctx, fsys, path, lines.Sum{Size: f.Size, CRC: uint32(f.CRC), Escaped: t.Escaped}, count)
 		if errors.Is(err, lines.ErrDamaged) {
 			err = damagedResult(path, "%v", err)
 		}
 		return x, err
 	}
-	return nil, damagedResult(filepath.Join(r.dir, ResultFile), "files: %q is not listed", t.File)
+	return nil, damagedResult(dir, "files: %q is not listed", t.File)
 }
 
 // Count is the number of rows or columns.

@@ -253,3 +253,42 @@ func TestStatedNames(t *testing.T) {
 		}
 	}
 }
+
+// TestMatch: ids of a sequence find the same ones, of any kind and with any gaps.
+func TestMatch(t *testing.T) {
+	lists := map[string][]string{
+		"words":    strings.Fields("aa ab b ba z zz zzz"),
+		"numbers":  strings.Fields("-7 2 10 11 400 1000000"),
+		"range":    strings.Fields("8 9 10 11 12"),
+		"as words": strings.Fields("10 11 2 400 9 aa zz"),
+	}
+	open := func(ids []string) *factor.Names {
+		r := run(t, named(t, ids, strings.Fields("x y z")), factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out")})
+		names, err := r.RowNames(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { names.Close() })
+		return names
+	}
+	for a, ids := range lists {
+		names := open(ids)
+		for b, others := range lists {
+			seen := 0
+			err := names.Match(t.Context(), open(others).All(), func(i, at int64) error {
+				if want := slices.Index(ids, others[i]); int(i) != seen || int(at) != want {
+					t.Errorf("%s in %s: id %d is at %d, want %d", b, a, i, at, want)
+				}
+				seen++
+				return nil
+			})
+			if err != nil || seen != len(others) {
+				t.Errorf("%s in %s: %d of %d, %v", b, a, seen, len(others), err)
+			}
+		}
+		bad := errors.New("bad")
+		if err := names.Match(t.Context(), names.All(), func(i, at int64) error { return bad }); !errors.Is(err, bad) {
+			t.Error(err)
+		}
+	}
+}
