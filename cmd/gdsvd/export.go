@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +21,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Use:   "export OUT",
 		Short: "Write vectors or values of a result for other programs, with ids",
 		Long: `export writes a table of the result OUT to a file: U or V, U or V times the singular values
-(US, VS), or the values (sigma).
+(US, VS), or the values (sigma); of a directory that gdsvd project or gdsvd align has written, X.
 
   npy, npy32   the array alone, of float64 or float32
   npz          the array, sigma, and ids and titles as arrays of NumPy
@@ -32,7 +33,8 @@ Rows are in the order of gdsvd info STORE --ids. Numbers in text read back exact
 table of sigma has the columns component and sigma. Memory does not grow with the rows.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd export ml-10m.svd --what U -o users.parquet
   gdsvd export ml-10m.svd --what VS -o items.csv
-  gdsvd export ml-10m.svd --what V --format npy32 -o items.npy`,
+  gdsvd export ml-10m.svd --what V --format npy32 -o items.npy
+  gdsvd export new-users --what X -o new-users.parquet`,
 		Args:              oneArgument("OUT"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,14 +48,8 @@ table of sigma has the columns component and sigma. Memory does not grow with th
 					return ui.Usagef(cmd, "-o %v; --format names it", err)
 				}
 			}
-			r, err := a.openResult(args[0])
-			if err != nil {
-				return err
-			}
 			o.FS, o.Progress = a.fsys, a.rows
-			a.display.Begin("export")
-			report, err := export.Write(cmd.Context(), r, o)
-			a.display.End()
+			report, err := a.export(cmd.Context(), args[0], o)
 			switch {
 			case err != nil:
 				return err
@@ -72,12 +68,27 @@ table of sigma has the columns component and sigma. Memory does not grow with th
 		},
 	}
 	f := cmd.Flags()
-	ui.ChoiceFlag(cmd, f, &o.What, "what", "", "", words(export.Tables()), "export")
+	ui.ChoiceFlag(cmd, f, &o.What, "what", "", "", words(append(export.Tables(), export.Array)), "export")
 	ui.ChoiceFlag(cmd, f, &o.Format, "format", "", "", words(export.Formats()), "write (without it: what the extension of FILE says)")
 	f.StringVarP(&o.File, "out", "o", "", "the `FILE` to write")
 	f.BoolVar(&o.Bare, "no-ids", false, "leave out ids and titles")
 	f.BoolVar(&o.Replace, "force", false, "replace a file that is there, in one step at the end")
 	return cmd
+}
+
+// export writes a table of a result, or X of a projection or an alignment.
+func (a *app) export(ctx context.Context, dir string, o export.Options) (*export.Report, error) {
+	defer a.display.End()
+	if o.What == export.Array {
+		a.display.Begin("export")
+		return export.WriteArray(ctx, dir, o)
+	}
+	r, err := a.openResult(dir)
+	if err != nil {
+		return nil, err
+	}
+	a.display.Begin("export")
+	return export.Write(ctx, r, o)
 }
 
 // words are choices that are their names.

@@ -50,8 +50,14 @@ func TestUseOfResults(t *testing.T) {
 	if out := must(t, "align", at("new"), "--to", at("out"), "-o", at("z")); !strings.Contains(out, "40 ids are in both results, 0 are new, 0 are gone") || !strings.Contains(out, "V of "+at("new")+", turned, is in "+at("z")) {
 		t.Error(out)
 	}
+	must(t, "export", at("x"), "--what", "X", "-o", at("x.csv"))
+	must(t, "export", at("z"), "--what", "X", "-o", at("z.npz"))
+	if b, err := os.ReadFile(at("x.csv")); err != nil || !strings.HasPrefix(string(b), "id,c1,c2,c3\nnew one,") || strings.Count(string(b), "\n") != 3 {
+		t.Errorf("%q, %v", b, err)
+	}
+	fails(t, ui.ExitError, `projection.json: no such file|alignment.json: no such file`, "export", at("out"), "--what", "X", "-o", at("w.csv"))
 	left, err := os.ReadDir(work)
-	if err != nil || len(left) != 7 {
+	if err != nil || len(left) != 9 {
 		t.Errorf("%v, %v", left, err)
 	}
 }

@@ -47,11 +47,6 @@ const (
 	AlignmentFile = "alignment.json"
 )
 
-var kind = folder.Kind{
-	What: "an alignment", File: AlignmentFile, Format: "gdsvd-alignment/1",
-	Files: []string{ArrayFile, RotationFile, "rows.ids", "rows.titles", "cols.ids", "cols.titles"},
-}
-
 // Alignment is what Align has found and written: the fields of alignment.json.
 type Alignment struct {
 	Format string `json:"format"`
@@ -97,7 +92,7 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 	if fresh.K != old.K {
 		return nil, fmt.Errorf("%s has %d components, %s has %d: factorise with the same -k", fresh.Dir(), fresh.K, old.Dir(), old.K)
 	}
-	out, err := kind.New(o.FS, o.Dir, o.Replace)
+	out, err := folder.Alignment().New(o.FS, o.Dir, o.Replace)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +106,7 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 		return nil, err
 	}
 	p.total = 4 * p.fresh.names.Count() // one walk for R, two for neighbours, one to write
-	a := &Alignment{Format: kind.Format, New: fresh.Dir(), Old: old.Dir(), What: o.What, Rows: p.fresh.names.Count(), K: fresh.K, Neighbours: o.Neighbours, Dir: o.Dir}
+	a := &Alignment{Format: folder.Alignment().Format, New: fresh.Dir(), Old: old.Dir(), What: o.What, Rows: p.fresh.names.Count(), K: fresh.K, Neighbours: o.Neighbours, Dir: o.Dir}
 	r, err := p.rotation(ctx, a)
 	if err != nil {
 		return nil, err

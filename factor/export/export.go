@@ -8,7 +8,7 @@
 //	parquet      the same table, with ids as int64 or string and double numbers
 //	mtx          Matrix Market, coordinate, all entries, row by row
 //
-// The table of sigma has the columns component, from 1, and sigma. A file is there when it is whole. What is in memory
+// The table of sigma has the columns component, from 1, and sigma. The array X of a projection or an alignment is written likewise. A file is there when it is whole. What is in memory
 // is a window of rows, whose size does not depend on their number.
 package export
 
@@ -29,13 +29,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // Options of Write.
 type Options struct {
-	What     string                  // one of Tables
+	What     string                  // one of Tables, or Array
 	File     string                  // to write
 	Format   string                  // one of Formats; "": that of the extension of File
 	Bare     bool                    // without ids and titles
@@ -74,7 +75,19 @@ func FormatOf(file string) (string, error) {
 }
 
 // Write writes a table of a result to a file.
-func Write(ctx context.Context, r *factor.Result, o Options) (_ *Report, err error) {
+func Write(ctx context.Context, r *factor.Result, o Options) (*Report, error) {
+	return write(ctx, r.Dir(), o, func(o Options) (*table, error) { return open(ctx, r, o) })
+}
+
+// Array is the only table of the directories of packages foldin and align.
+const Array = "X"
+
+// WriteArray writes the array X of a projection or an alignment to a file. o.What is Array.
+func WriteArray(ctx context.Context, dir string, o Options) (*Report, error) {
+	return write(ctx, dir, o, func(o Options) (*table, error) { return openArray(ctx, dir, o) })
+}
+
+func write(ctx context.Context, dir string, o Options, open func(Options) (*table, error)) (_ *Report, err error) {
 	if o.FS == nil {
 		o.FS = vfs.OS
 	}
@@ -90,12 +103,12 @@ func Write(ctx context.Context, r *factor.Result, o Options) (_ *Report, err err
 	if err := free(o); err != nil {
 		return nil, err
 	}
-	t, err := open(ctx, r, o)
+	t, err := open(o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	report := &Report{Result: r.Dir(), What: o.What, Format: o.Format, File: o.File, Rows: t.rows, Columns: t.k, IDs: t.names != nil, Titles: t.titled()}
+	report := &Report{Result: dir, What: o.What, Format: o.Format, File: o.File, Rows: t.rows, Columns: t.k, IDs: t.names != nil, Titles: t.titled()}
 	err = durable.Replace(o.FS, o.File, o.File+vfs.PartialSuffix, func(f vfs.File) error {
 		out := &counter{w: bufio.NewWriterSize(f, 1<<18)}
 		err := t.write(ctx, out, o)
@@ -174,13 +187,47 @@ func open(ctx context.Context, r *factor.Result, o Options) (_ *table, err error
 		return nil, err
 	}
 	t.scaled = strings.HasSuffix(o.What, "S")
+	return t.with(o, func() (*factor.Names, error) { return namesOf(ctx) })
+}
+
+// openArray opens what packages foldin and align have written.
+func openArray(ctx context.Context, dir string, o Options) (*table, error) {
+	if o.What != Array {
+		return nil, fmt.Errorf("%q: of %s only %s can be exported", o.What, dir, Array)
+	}
+	var d struct {
+		Rows  int64         `json:"rows"`
+		K     int           `json:"k"`
+		IDs   factor.IDs    `json:"ids"`
+		Files []factor.File `json:"files"`
+	}
+	err := folder.Projection().Read(o.FS, dir, &d)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = folder.Alignment().Read(o.FS, dir, &d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	side := cmp.Or(d.IDs.Rows, d.IDs.Cols)
+	if side == nil {
+		return nil, fmt.Errorf("%s does not say what the ids of its rows are", dir)
+	}
+	t := &table{what: o.What}
+	if t.factor, err = factor.OpenFactor(o.FS, filepath.Join(dir, "X.npy"), d.Rows, d.K); err != nil {
+		return nil, err
+	}
+	return t.with(o, func() (*factor.Names, error) { return factor.OpenNames(ctx, o.FS, dir, side, d.Files, d.Rows) })
+}
+
+// with fills in what follows from the vectors, and opens the names if the format has them.
+func (t *table) with(o Options, names func() (*factor.Names, error)) (_ *table, err error) {
 	t.rows, t.k = t.factor.Dims()
 	for j := range t.k {
 		t.columns = append(t.columns, "c"+strconv.Itoa(j+1))
 	}
 	if named[o.Format] && !o.Bare {
 		t.idName = "id"
-		if t.names, err = namesOf(ctx); err != nil {
+		if t.names, err = names(); err != nil {
 			return nil, errors.Join(err, t.close())
 		}
 	}

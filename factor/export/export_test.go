@@ -24,6 +24,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/align"
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/npy"
@@ -423,5 +424,46 @@ func TestBare(t *testing.T) {
 	b, err := os.ReadFile(file)
 	if head, _, _ := strings.Cut(string(b), "\n"); err != nil || head != "c1,c2,c3" {
 		t.Errorf("%q, %v", head, err)
+	}
+}
+
+// TestArray: X of an alignment, which turns a result to itself, is its V with ids and titles; a damaged description is told.
+func TestArray(t *testing.T) {
+	r, dir := result(t), filepath.Join(t.TempDir(), "x")
+	if _, err := align.Align(t.Context(), r, r, align.Options{What: "V", Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	file, want := filepath.Join(t.TempDir(), "x.parquet"), expectedOf(t, r, "V")
+	report, err := export.WriteArray(t.Context(), dir, export.Options{What: "X", File: file})
+	if err != nil || !report.IDs || !report.Titles || report.Rows != r.Cols || report.Columns != r.K {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := mat.NewDense(int(r.Cols), r.K, parquetOf(t, b, want)); !mat.EqualApprox(x, want.x, 1e-14) {
+		t.Error("other numbers")
+	}
+	if _, err := export.WriteArray(t.Context(), dir, export.Options{What: "X", File: filepath.Join(t.TempDir(), "x.npz")}); err != nil {
+		t.Error(err)
+	}
+	if _, err := export.WriteArray(t.Context(), dir, export.Options{What: "U", File: filepath.Join(t.TempDir(), "x.npz")}); err == nil || !strings.Contains(err.Error(), "only X can be exported") {
+		t.Error(err)
+	}
+	name := filepath.Join(dir, align.AlignmentFile)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(text); i += 7 {
+		bad := bytes.Clone(text)
+		bad[i] ^= 1
+		if err := os.WriteFile(name, bad, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := export.WriteArray(t.Context(), dir, export.Options{What: "X", File: file, Replace: true}); err == nil || !strings.Contains(err.Error(), "the file is damaged; make it again") {
+			t.Fatalf("byte %d: %v", i, err)
+		}
 	}
 }

@@ -76,7 +76,7 @@ func (a *archive) file(name string) (io.Writer, error) {
 }
 
 func (a *archive) close() error {
-	if a.t.what != "sigma" {
+	if a.t.what != "sigma" && a.t.sigma != nil {
 		out, err := a.file("sigma")
 		if err == nil {
 			err = numbers(out, "<f8", len(a.t.sigma), func(i int) uint64 { return math.Float64bits(a.t.sigma[i]) })

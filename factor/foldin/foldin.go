@@ -56,11 +56,6 @@ const (
 	ProjectionFile = "projection.json" // a Projection
 )
 
-var kind = folder.Kind{
-	What: "a projection", File: ProjectionFile, Format: "gdsvd-projection/1",
-	Files: []string{ArrayFile, "rows.ids", "rows.titles", "cols.ids", "cols.titles"},
-}
-
 // Projection is what Project has written: the fields of projection.json.
 type Projection struct {
 	Format string          `json:"format"`
@@ -120,7 +115,7 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 	o.Memory = cmp.Or(o.Memory, factor.DefaultMemory())
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	p := &projecting{o: o, result: r, store: store, Projection: &Projection{
-		Format: kind.Format, Result: r.Dir(), Matrix: r.Matrix(), Store: factor.StoreRef{Path: store.Path(), Fingerprint: store.Fingerprint()},
+		Format: folder.Projection().Format, Result: r.Dir(), Matrix: r.Matrix(), Store: factor.StoreRef{Path: store.Path(), Fingerprint: store.Fingerprint()},
 		Side: "rows", By: "model", Whiten: o.Whiten, K: r.K, UnknownIDs: []string{}, Dir: o.Dir,
 	}}
 	if p.lines, p.others = factor.Dims(store); o.Columns {
@@ -139,7 +134,7 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 	if p.lines == 0 {
 		return nil, fmt.Errorf("%s has no %s to project", store.Path(), p.Side)
 	}
-	out, err := kind.New(o.FS, o.Dir, o.Replace)
+	out, err := folder.Projection().New(o.FS, o.Dir, o.Replace)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,36 @@ type Kind struct {
 	Files  []string // the others that there may be
 }
 
+// Projection is what package foldin writes.
+func Projection() Kind {
+	return Kind{"a projection", "projection.json", "gdsvd-projection/1", []string{"X.npy", "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
+}
+
+// Alignment is what package align writes.
+func Alignment() Kind {
+	return Kind{"an alignment", "alignment.json", "gdsvd-alignment/1", []string{"X.npy", "R.npy", "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
+}
+
+// maxText is the size up to which a description is read.
+const maxText = 1 << 20
+
+// Read decodes the description of a directory, which is sealed, into v.
+func (k Kind) Read(fsys vfs.FS, dir string, v any) error {
+	name := filepath.Join(dir, k.File)
+	text, err := vfs.ReadFile(fsys, name, maxText)
+	if err != nil {
+		return err
+	}
+	at, err := durable.CheckSeal(text)
+	if err == nil {
+		at, err = 0, json.Unmarshal(text, v)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: byte %d: %w: the file is damaged; make it again", name, at, err)
+	}
+	return k.is(fsys, dir)
+}
+
 // Folder is a directory that is being written, beside its place.
 type Folder struct {
 	Kind
@@ -43,8 +73,7 @@ func (k Kind) New(fsys vfs.FS, dir string, replace bool) (*Folder, error) {
 
 // is tells whether a directory is of the kind: only such a one is ever replaced.
 func (k Kind) is(fsys vfs.FS, dir string) error {
-	const most = 1 << 20
-	text, err := vfs.ReadFile(fsys, filepath.Join(dir, k.File), most)
+	text, err := vfs.ReadFile(fsys, filepath.Join(dir, k.File), maxText)
 	var head struct {
 		Format string `json:"format"`
 	}
