@@ -8,26 +8,11 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 )
 
 // TestSuffix is added to the name of a store for the one of the entries held out of it.
 const TestSuffix = ".test"
-
-// holdoutKind is the way entries are chosen to be held out.
-type holdoutKind uint8
-
-const (
-	// holdoutNone holds out nothing.
-	holdoutNone holdoutKind = iota
-	// holdoutRandom holds out each entry with the probability Fraction, by a hash of its ids and the seed.
-	holdoutRandom
-	// holdoutLast holds out the newest N entries of each row.
-	holdoutLast
-	// holdoutTime holds out the newest entries: as many moments as do not exceed Fraction of all entries.
-	holdoutTime
-	// holdoutAfter holds out the entries from After on.
-	holdoutAfter
-)
 
 var holdoutNames = []string{"", "random", "last", "time", "after"}
 
@@ -38,11 +23,11 @@ var holdoutNames = []string{"", "random", "last", "time", "after"}
 // place is in both stores. The time of a place is that of the newest entry there. Which are held
 // out depends on the ids, values and times alone. [ParseHoldout] makes one.
 type Holdout struct {
-	kind     holdoutKind
-	fraction float64 // of holdoutRandom and holdoutTime, above 0 and below 1
-	n        int64   // of holdoutLast; of entries of one time, those of the columns with the larger ids are the newer ones
+	kind     heldout.Kind
+	fraction float64 // of Random and Time, above 0 and below 1
+	n        int64   // of Last; of entries of one time, those of the columns with the larger ids are the newer ones
 	after    time.Time
-	Seed     uint64 // of holdoutRandom
+	Seed     uint64 // of Random
 }
 
 // ParseHoldout reads "random:0.2", "last:1", "time:0.1", "after:2019-07-28" or, for none, "".
@@ -53,21 +38,21 @@ func ParseHoldout(s string) (h Holdout, err error) {
 	name, arg, _ := strings.Cut(s, ":")
 	for k, known := range holdoutNames {
 		if name == known {
-			h.kind = holdoutKind(k)
+			h.kind = heldout.Kind(k)
 		}
 	}
 	switch h.kind {
-	case holdoutRandom, holdoutTime:
+	case heldout.Random, heldout.Time:
 		h.fraction, err = strconv.ParseFloat(arg, 64)
-	case holdoutLast:
+	case heldout.Last:
 		h.n, err = strconv.ParseInt(arg, 10, 64)
-	case holdoutAfter:
+	case heldout.After:
 		h.after, err = ParseTime(arg)
 	}
 	if err == nil {
 		err = h.validate()
 	}
-	if err != nil || h.kind == holdoutNone {
+	if err != nil || h.kind == heldout.None {
 		return Holdout{}, fmt.Errorf("hold out %q: want random:0.2, last:1, time:0.1 or after:2019-07-28", s)
 	}
 	return h, nil
@@ -86,11 +71,11 @@ func ParseTime(s string) (time.Time, error) {
 func (h Holdout) String() string {
 	arg := strconv.FormatFloat(h.fraction, 'g', -1, 64)
 	switch h.kind {
-	case holdoutNone:
+	case heldout.None:
 		return ""
-	case holdoutLast:
+	case heldout.Last:
 		arg = strconv.FormatInt(h.n, 10)
-	case holdoutAfter:
+	case heldout.After:
 		arg = stamp(h.after)
 	}
 	return nameOf(holdoutNames, int(h.kind)) + ":" + arg
@@ -99,12 +84,12 @@ func (h Holdout) String() string {
 func (h Holdout) validate() error {
 	ok := true
 	switch h.kind {
-	case holdoutNone:
-	case holdoutRandom, holdoutTime:
+	case heldout.None:
+	case heldout.Random, heldout.Time:
 		ok = h.fraction > 0 && h.fraction < 1
-	case holdoutLast:
+	case heldout.Last:
 		ok = h.n >= 1 && h.n <= math.MaxInt32
-	case holdoutAfter:
+	case heldout.After:
 		ok = !h.after.IsZero()
 	default:
 		ok = false
@@ -116,7 +101,7 @@ func (h Holdout) validate() error {
 }
 
 // times tells whether the times of entries decide.
-func (h Holdout) times() bool { return h.kind > holdoutRandom }
+func (h Holdout) times() bool { return h.kind > heldout.Random }
 
 func (h Holdout) shaping() [][2]string {
 	return [][2]string{{"hold out", h.String()}, {"seed of what is held out", strconv.FormatUint(h.Seed, 10)}}

@@ -9,6 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
@@ -69,7 +70,7 @@ type ingestion struct {
 	// What is written, if not all: see sift.
 	sieve       *sieve.Sieve
 	left        extsort.Packer // of the matrix that is left
-	split       *splitter
+	split       *heldout.Splitter
 	train, test *part
 	sifting     int64 // bytes held
 	testStaging *vfs.Staging

@@ -25,6 +25,7 @@ func TestLayers(t *testing.T) {
 		"internal/text":     {"ingest/format"},
 		"internal/dense":    {"ingest/format", "internal/npy"},
 		"internal/titles":   {"csr", "ingest/format", "ingest/internal/roles", "ingest/internal/text"},
+		"internal/heldout":  {"internal/", "ingest/format"},
 		"internal/stored":   {"csr", "internal/", "ingest/format", "ingest/internal/extsort"},
 		"internal/combine":  {"ingest/internal/extsort"},
 		"internal/sieve":    {"ingest/format", "ingest/internal/extsort"},

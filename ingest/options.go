@@ -15,6 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/ingest/internal/sieve"
@@ -251,7 +252,7 @@ func (o Options) siftedGraph() error {
 		return fmt.Errorf("keep rows with %d and columns with %d entries of an undirected graph: want equally many, they are the same nodes", f.MinPerRow, f.MinPerCol)
 	case o.Graph == Directed && max(f.MinPerRow, f.MinPerCol) > 0:
 		return errors.New("keep rows or columns with enough entries of a directed graph: its rows and columns would not be the same nodes")
-	case o.Graph == Undirected && o.Holdout.kind != holdoutNone:
+	case o.Graph == Undirected && o.Holdout.kind != heldout.None:
 		return errors.New("hold out entries of an undirected graph: each edge has two; want a directed one")
 	}
 	return nil
@@ -267,11 +268,11 @@ func (o Options) sifting(s shape) (n int64) {
 		n += sieve.Bytes(stored)
 	}
 	switch o.Holdout.kind {
-	case holdoutNone:
+	case heldout.None:
 		return n
-	case holdoutRandom:
+	case heldout.Random:
 		n += 8 * stored.Cols
-	case holdoutLast:
+	case heldout.Last:
 		n += (24 + 16*o.Holdout.n) * stored.Cols
 	}
 	return n + stored.Cols/4
@@ -289,4 +290,4 @@ func (o Options) opener(window int64) input.Opener {
 func (o Options) files() input.Files { return input.Files{FS: o.FS, Net: o.net} }
 
 // sifts tells whether the matrix is another one than that of all entries.
-func (o Options) sifts() bool { return o.Filter.matrix() || o.Holdout.kind != holdoutNone }
+func (o Options) sifts() bool { return o.Filter.matrix() || o.Holdout.kind != heldout.None }

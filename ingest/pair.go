@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"math/bits"
+	"strconv"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -20,7 +25,7 @@ type Heldout struct {
 	NNZ         int64     `json:"nnz"`
 	Bytes       int64     `json:"bytes"`
 	Fingerprint string    `json:"fingerprint"`
-	From        time.Time `json:"from,omitzero"` // of holdoutTime and holdoutAfter: the moment from which on entries are held out
+	From        time.Time `json:"from,omitzero"` // of a holdout by time: the moment from which on entries are held out
 	Rows        int64     `json:"empty_rows"`    // of the user's matrix: how many have all their entries held out
 	Cols        int64     `json:"empty_cols"`
 }
@@ -91,8 +96,8 @@ func (g *ingestion) holdOut(ctx context.Context) error {
 	if g.pack.Transposed {
 		h.Rows, h.Cols = h.Cols, h.Rows
 	}
-	if k := g.o.Holdout.kind; k == holdoutTime || k == holdoutAfter {
-		h.From = time.UnixMicro(int64(g.split.cut)).UTC()
+	if k := g.o.Holdout.kind; k == heldout.Time || k == heldout.After {
+		h.From = time.UnixMicro(int64(g.split.Cut)).UTC()
 	}
 	g.report.Heldout = h
 	return nil
@@ -101,12 +106,12 @@ func (g *ingestion) holdOut(ctx context.Context) error {
 // splitRows is matrixRows with what is held out.
 func (g *ingestion) splitRows(ctx context.Context, emit func(held []bool, row int64, cols []uint32, vals []float64) error) (duplicates int64, err error) {
 	s := g.split
-	if s.kind == holdoutRandom {
-		s.rows = g.hashIDs(true)
-		defer s.rows.stop()
+	if s.Kind == heldout.Random {
+		s.Rows = g.hashIDs(true)
+		defer s.Rows.Stop()
 	}
 	return g.matrixRows(ctx, func(row int64, cols []uint32, vals []float64, times []format.Time) error {
-		held, err := s.mark(row, cols, times)
+		held, err := s.Mark(row, cols, times)
 		if err != nil {
 			return err
 		}
@@ -117,7 +122,7 @@ func (g *ingestion) splitRows(ctx context.Context, emit func(held []bool, row in
 // stagePair stages the store of what is held out, unless nothing is. Half a pair that a process has
 // left that died while it published one is replaced by the ingest that goes on from there.
 func stagePair(o Options, out string) (*vfs.Staging, error) {
-	if o.Holdout.kind == holdoutNone {
+	if o.Holdout.kind == heldout.None {
 		return nil, nil
 	}
 	j, err := readJournal(&scratch.Dir{FS: o.FS, Name: out + SpoolSuffix})
@@ -165,7 +170,7 @@ const trainKey = "held_out_of"
 // describePair completes the report on the store of what is held out of a finished one. It is fs.ErrNotExist
 // if there is none, or one of another store.
 func (g *ingestion) describePair() error {
-	if g.o.Holdout.kind == holdoutNone {
+	if g.o.Holdout.kind == heldout.None {
 		return nil
 	}
 	name := g.report.Store + TestSuffix
@@ -182,4 +187,167 @@ func (g *ingestion) describePair() error {
 		return errors.Join(&fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is held out of another store: %w", fs.ErrNotExist)}, s.Close())
 	}
 	return s.Close()
+}
+
+// hashIDs begins to hash the ids of a stored side that are left.
+func (g *ingestion) hashIDs(rows bool) *heldout.Hashes {
+	var seq iter.Seq2[uint64, error] = func(yield func(uint64, error) bool) {
+		var digits []byte
+		err := g.eachLeft(rows, func(id *ids.ID) error {
+			text := id.Text
+			if !g.isText(rows) {
+				digits = strconv.AppendInt(digits[:0], id.Int, 10)
+				text = digits
+			}
+			if !yield(heldout.Hash(text), nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(0, err)
+		}
+	}
+	return heldout.NewHashes(seq)
+}
+
+// storedAxis has the ids of a stored side.
+func (g *ingestion) storedAxis(rows bool) *ids.Axis {
+	if rows != g.pack.Transposed {
+		return g.reading.users
+	}
+	return g.reading.items
+}
+
+// isText tells whether the ids of a stored side are texts.
+func (g *ingestion) isText(rows bool) bool { return g.hasIDs(rows) && g.storedAxis(rows).Text }
+
+// hasIDs tells whether a stored side has ids; else they are the indices.
+func (g *ingestion) hasIDs(rows bool) bool { return g.reading.shape == nil || g.storedAxis(rows).Any() }
+
+// errStop ends a visit.
+var errStop = errors.New("stopped")
+
+// eachLeft visits the ids of a stored side that are left, in ascending order.
+func (g *ingestion) eachLeft(rows bool, visit func(*ids.ID) error) error {
+	n := int64(0)
+	one := func(id *ids.ID) error {
+		n++
+		if g.sieve != nil && (rows && !g.sieve.HasRow(n-1) || !rows && !g.sieve.HasCol(n-1)) {
+			return nil
+		}
+		return visit(id)
+	}
+	if g.hasIDs(rows) {
+		return g.storedAxis(rows).Each(g.scratch, one)
+	}
+	length := g.pack.Cols
+	if rows {
+		length = g.pack.Rows
+	}
+	for id := (ids.ID{}); id.Int < length; id.Int++ {
+		if err := one(&id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare learns what decides about an entry beside the entry itself.
+func (g *ingestion) prepare(ctx context.Context) error {
+	s := g.split
+	switch {
+	case s.Kind == heldout.After:
+		s.Cut = format.Time(g.o.Holdout.after.UnixMicro())
+	case s.Kind == heldout.Time:
+		return g.findCut(ctx)
+	case s.Kind == heldout.Random:
+		if err := g.room(8*g.left.Cols, "the hashes of the ids of all columns have to be at hand"); err != nil {
+			return err
+		}
+		h := g.hashIDs(false)
+		defer h.Stop()
+		s.Cols = make([]uint64, g.left.Cols)
+		for c := range s.Cols {
+			var err error
+			if s.Cols[c], err = h.At(int64(c)); err != nil {
+				return err
+			}
+		}
+	case s.Kind == heldout.Last && s.Transposed:
+		if err := g.room((24+16*s.N)*g.left.Cols, fmt.Sprintf("the times of the newest %d entries of all columns have to be at hand", s.N)); err != nil {
+			return err
+		}
+		s.Newest = make([]heldout.NewestOnes, g.left.Cols)
+		g.meter.Extend(g.spool.N)
+		_, err := g.places(ctx, func(part []extsort.Entry, times []format.Time) error {
+			for i, e := range part {
+				row, col := g.left.Stored(e.Key)
+				s.Newest[col].Add(heldout.Moment{Time: times[i], At: row}, s.N)
+			}
+			return nil
+		})
+		return err
+	}
+	return nil
+}
+
+// cutBins is how many bins the times are counted in at a time.
+const cutBins = 1 << 16
+
+// findCut finds the time of the oldest of the newest entries, as many as do not exceed the fraction, by counting
+// in bins, then in bins of that bin, until it has one moment.
+func (g *ingestion) findCut(ctx context.Context) error {
+	var all span
+	pass := func(visit func(t format.Time)) error {
+		g.meter.Extend(g.spool.N)
+		_, err := g.places(ctx, func(_ []extsort.Entry, times []format.Time) error {
+			for _, t := range times {
+				visit(t)
+			}
+			return nil
+		})
+		return err
+	}
+	if err := pass(func(t format.Time) { all.add(span{1, t, t}) }); err != nil {
+		return err
+	}
+	want := int64(g.split.Fraction * float64(all.N))
+	// Behind hi there are not more than want, from lo on more.
+	for lo, hi := all.Least, all.Most+1; ; {
+		width := (hi-lo)/cutBins + 1
+		var bins [cutBins]int64
+		behind, next := int64(0), hi
+		if hi <= all.Most {
+			next = all.Most
+		}
+		err := pass(func(t format.Time) {
+			switch {
+			case t >= hi:
+				behind++
+				next = min(next, t)
+			case t >= lo:
+				bins[(t-lo)/width]++
+			}
+		})
+		if err != nil {
+			return err
+		}
+		b := int64(cutBins)
+		for b > 0 && behind+bins[b-1] <= want {
+			b--
+			behind += bins[b]
+		}
+		if b > 0 && width > 1 { // the bin before b holds too many together with what is behind
+			lo, hi = lo+format.Time(b-1)*width, min(hi, lo+format.Time(b)*width)
+			continue
+		}
+		for b < cutBins && bins[b] == 0 {
+			b++
+		}
+		if g.split.Cut = next; b < cutBins {
+			g.split.Cut = lo + format.Time(b)*width
+		}
+		return nil
+	}
 }

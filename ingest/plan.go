@@ -1,11 +1,19 @@
 package ingest
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
 // A plan divides the memory budget. Only the speed depends on it.
@@ -82,3 +90,277 @@ func sortersWithin(files int) int { return max(1, (files-otherFiles)/4) }
 // HeapLimit is the limit to give debug.SetMemoryLimit so that an ingest with
 // Options.Memory = memory stays within it: the rest is the program's code.
 func HeapLimit(memory int64) int64 { return max(memory-16<<20, 16<<20) }
+
+// SpaceError refuses an ingest whose temporary files and store will not fit on the disk.
+type SpaceError struct {
+	Dir          string // of the store
+	Spool, Store int64  // bytes estimated
+	Free         int64  // bytes
+}
+
+func (e *SpaceError) Error() string {
+	return fmt.Sprintf("the disk of %s has %s free; about %s are needed, %s of them for temporary files",
+		e.Dir, memory.FormatSize(e.Free), memory.FormatSize(e.Spool+e.Store), memory.FormatSize(e.Spool))
+}
+
+// checkSpace estimates what the ingest will write and compares it with the
+// free space. Inputs that can be read only once are not estimated.
+func (g *ingestion) checkSpace(ctx context.Context) error {
+	if g.inputs == nil {
+		return nil
+	}
+	e, err := g.estimate(ctx)
+	if err != nil || e == nil {
+		return err
+	}
+	g.report.Estimate = *e
+	dir := filepath.Dir(g.staging.Target())
+	free, err := g.o.FS.FreeSpace(dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	log := g.o.Log.Debug
+	if e.Spool > 0 {
+		log = g.o.Log.Info
+	}
+	log("disk space", "temporary files", memory.FormatSize(e.Spool), "store", memory.FormatSize(e.Store), "free", memory.FormatSize(free))
+	have := g.spool.FileBytes() // of an ingest that is resumed
+	if need := max(0, e.Spool-have) + e.Store; need > free && !g.o.IgnoreSpace {
+		return fmt.Errorf("ingest: %w", &SpaceError{Dir: dir, Spool: max(0, e.Spool-have), Store: e.Store, Free: free})
+	}
+	return nil
+}
+
+// An Estimate is made from a sample of the inputs before they are read.
+type Estimate struct {
+	Entries int64 `json:"entries"`
+	Spool   int64 `json:"spool_bytes"` // of temporary files, 0 if none will be needed
+	Store   int64 `json:"store_bytes"`
+	Memory  int64 `json:"-"` // bytes that it would take without temporary files
+}
+
+const (
+	// sampleInputs is how many inputs are sampled, evenly spread.
+	sampleInputs = 8
+	// sampleChunks is how many chunks are read of each.
+	sampleChunks = 4
+)
+
+// estimate extrapolates from the beginnings of some inputs. It is nil if there
+// is nothing to learn from them; what is wrong with them will be found when they
+// are read.
+func (g *ingestion) estimate(ctx context.Context) (*Estimate, error) {
+	s := sample{o: g.o, users: ids.NewDictionary(), items: ids.NewDictionary()}
+	var prev *source
+	names := g.names
+	if g.o.base != nil {
+		names = names[1:]
+	}
+	step := max(1, len(names)/sampleInputs)
+	for i := 0; i < len(names); i += step {
+		src, err := s.read(ctx, g.plan, names[i], prev)
+		if pe := (*format.ParseError)(nil); errors.As(err, &pe) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		prev = src
+	}
+	if s.entries == 0 || s.disk == 0 {
+		return nil, nil
+	}
+	e := s.scale(g.inputSize(), g.plan)
+	g.o.base.addTo(e, g.plan)
+	return e, nil
+}
+
+// A sample is what has been learnt from the beginnings of inputs.
+type sample struct {
+	o            Options
+	users, items *ids.Dictionary
+	shape        *shape // declared
+	stats        csr.ValueStats
+	coder        extsort.Coder
+
+	disk     int64 // bytes of the inputs, as they lie on disk, that it is from
+	entries  int64
+	encoded  int64 // bytes of the entries as runs in arrival order
+	idBytes  int64 // of ids, as a log has them
+	marks    []mark
+	seen     map[uint64]struct{} // places; nil: not looked at
+	repeated int64               // entries at a place that has been seen
+	seconds  float64             // that reading and parsing took
+}
+
+// A mark is how many ids there were in some entries.
+type mark struct{ entries, idBytes int64 }
+
+func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*source, error) {
+	op := s.o.opener(p.window)
+	src, err := openSource(ctx, op, name, s.o, prev)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = s.chunks(ctx, src, sampleChunks, nil); err == io.EOF {
+		err = nil
+	}
+	s.disk += op.Bytes.Load() - src.Ahead()
+	return src, errors.Join(err, src.Close())
+}
+
+// chunks counts the first n chunks of an input and returns what it counts itself of them.
+// It is io.EOF if there are no more. look may see the batches.
+func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*format.Chunk, *format.Batch)) (t format.Tally, err error) {
+	c, b := &format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}, &format.Batch{}
+	for range n {
+		begun := time.Now()
+		c.Data = c.Data[:0]
+		if err = ctx.Err(); err == nil {
+			err = src.reader.Next(c)
+		}
+		if err == nil {
+			b.Reset(s.o.MaxBadLines)
+			err = src.reader.Parse(c, b)
+		}
+		if err != nil {
+			return t, err
+		}
+		s.seconds += time.Since(begun).Seconds()
+		if s.o.Events {
+			ones(b.Val)
+		}
+		if look != nil {
+			look(c, b)
+		}
+		t.Add(b.Tally)
+		s.o.Filter.apply(b)
+		if _, err = s.o.edges(c, b, src); err != nil {
+			return t, err
+		}
+		s.add(b, src.shape)
+	}
+	return t, nil
+}
+
+// add counts a batch.
+func (s *sample) add(b *format.Batch, declared *shape) {
+	s.shape = declared
+	var users, items []uint32
+	var k extsort.Packer
+	switch {
+	case declared == nil:
+		users, items = s.number(s.users, &b.Row), s.number(s.items, &b.Col)
+	case declared.Late:
+		k = extsort.Packer{ColBits: 32}
+	default:
+		k, _ = s.o.packer(*declared) // it was declared: it fits
+	}
+	e := make([]extsort.Entry, 0, extsort.BlockEntries)
+	for i, v := range b.Val {
+		var key uint64
+		if declared != nil {
+			key = k.Key(b.Row.Ints[i], b.Col.Ints[i])
+		} else {
+			key = uint64(users[i])<<32 | uint64(items[i])
+		}
+		e = append(e, extsort.Entry{Key: key, Val: v})
+		s.look(key)
+		if len(e) == extsort.BlockEntries || i == len(b.Val)-1 {
+			s.encoded += int64(len(s.coder.Encode(nil, e, false)))
+			e = e[:0]
+		}
+	}
+	s.entries += int64(len(b.Val))
+	s.stats.Add(b.Val...)
+	s.marks = append(s.marks, mark{s.entries, s.idBytes})
+}
+
+// look counts places that come again.
+func (s *sample) look(key uint64) {
+	if s.seen == nil {
+		return
+	}
+	n := len(s.seen)
+	if s.seen[key] = struct{}{}; len(s.seen) == n {
+		s.repeated++
+	}
+}
+
+// growth is how many times as many ids there are in n entries as in the sample, by Heaps' law: n
+// entries have K·n^β of them (H. S. Heaps, "Information Retrieval", 1978). β is that of the second
+// half of the sample: 1 if entries are in order of their ids, less if not.
+func (s *sample) growth(n float64) float64 {
+	if n <= float64(s.entries) || s.idBytes == 0 {
+		return 1
+	}
+	beta := 1.0
+	for _, m := range s.marks {
+		if 0 < m.idBytes && m.entries <= s.entries/2 {
+			beta = math.Log(float64(s.idBytes)/float64(m.idBytes)) / math.Log(float64(s.entries)/float64(m.entries))
+		}
+	}
+	return math.Pow(n/float64(s.entries), min(beta, 1))
+}
+
+// number gives temporary ids and counts the bytes of those that are new.
+func (s *sample) number(d *ids.Dictionary, c *format.Keys) []uint32 {
+	next := uint32(d.N)
+	ids := d.Encode(c, nil)
+	for i, t := range ids {
+		if t < next {
+			continue
+		}
+		next++
+		s.idBytes += 4
+		if c.IsText {
+			s.idBytes += int64(len(c.Text(i))) - 3
+		}
+	}
+	return ids
+}
+
+// gapBytes is about how many bytes the place of an entry takes in a store: the bits of the mean
+// distance of entries in a row and two more, and some for rows that are unlike.
+func gapBytes(rows, cols, entries float64) float64 {
+	return 1.15 * (math.Log2(max(1, rows*cols/entries)) + 2) / 8
+}
+
+// scale extrapolates to inputs of the given bytes on disk.
+func (s *sample) scale(total int64, p plan) *Estimate {
+	return s.of(float64(s.entries)*float64(total)/float64(s.disk), p)
+}
+
+// of extrapolates to n entries.
+func (s *sample) of(n float64, p plan) *Estimate {
+	values := s.stats.Values()
+	value := float64(values.Coding.Size(uint64(s.entries))) / float64(s.entries)
+	ids := float64(s.idBytes) * s.growth(n)
+	rows, cols := float64(s.users.N)*s.growth(n), float64(s.items.N)*s.growth(n)
+	if s.shape != nil {
+		rows, cols = float64(s.shape.Rows), float64(s.shape.Cols)
+	}
+	if rows == 0 || cols == 0 { // not known before the end
+		rows, cols = n, n
+	}
+	e := &Estimate{Entries: int64(n), Store: int64(n*(gapBytes(rows, cols, n)+value) + ids)}
+	size := float64(extsort.EntryBytes)
+	if s.users.N > 0 && len(values.Table) > 0 {
+		size = extsort.PackedBytes
+	}
+	times := 0.0 // bytes in files
+	if s.o.Holdout.times() {
+		size, times = 2*extsort.EntryBytes, 10
+	}
+	// A quarter of the room is for a run that is not full and for sorting one.
+	need := n*size*4/3 + float64(s.users.Size()+s.items.Size())*s.growth(n)
+	e.Memory = p.total - p.Space + max(minSpace, int64(need*1.05))
+	if need > float64(p.Space) || n*size > float64(p.Keep) {
+		// One byte more for places farther apart than those of the sample.
+		e.Spool = int64(n*(float64(s.encoded)/float64(s.entries)+1+times) + ids)
+	}
+	return e
+}

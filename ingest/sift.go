@@ -9,6 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/ingest/internal/sieve"
 )
 
@@ -24,10 +25,11 @@ func (g *ingestion) sift(ctx context.Context) error {
 			return err
 		}
 	}
-	if g.o.Holdout.kind == holdoutNone {
+	if g.o.Holdout.kind == heldout.None {
 		return nil
 	}
-	g.split = &splitter{Holdout: g.o.Holdout, transposed: g.pack.Transposed}
+	h := g.o.Holdout
+	g.split = &heldout.Splitter{Kind: h.kind, Fraction: h.fraction, N: h.n, Seed: h.Seed, Transposed: g.pack.Transposed}
 	return g.holdOut(ctx)
 }
 
@@ -80,7 +82,7 @@ func (g *ingestion) filter(ctx context.Context) (err error) {
 	if s.Kept == 0 {
 		return fmt.Errorf("filter: %w left of %d: %d are below the least value, the others in rows or columns with too few", format.ErrEmpty, s.Entries, s.Small)
 	}
-	if g.o.Holdout.kind != holdoutNone {
+	if g.o.Holdout.kind != heldout.None {
 		return nil
 	}
 	g.meter.Extend(g.spool.N)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -93,18 +94,18 @@ func naiveSift(log []event, o Options) (rows, cols []string, train, test []tripl
 	for i, e := range left {
 		held := false
 		switch h := o.Holdout; h.kind {
-		case holdoutRandom:
+		case heldout.Random:
 			held = naiveDraw(e.row, e.col, h.Seed) < h.fraction
-		case holdoutLast:
+		case heldout.Last:
 			held = ofRow[e.row] < h.n
 			ofRow[e.row]++
-		case holdoutTime:
+		case heldout.Time:
 			same := i
 			for same < len(left) && left[same].time == e.time {
 				same++
 			}
 			held = same <= int(h.fraction*float64(len(left)))
-		case holdoutAfter:
+		case heldout.After:
 			held = !time.Unix(e.time, 0).Before(h.after)
 		}
 		if held {
@@ -168,14 +169,14 @@ func drawOptions(t *rapid.T) Options {
 		o.Filter.Until = moment("until")
 	}
 	h := &o.Holdout
-	h.kind = holdoutKind(rapid.IntRange(0, 4).Draw(t, "hold out"))
+	h.kind = heldout.Kind(rapid.IntRange(0, 4).Draw(t, "hold out"))
 	switch h.kind {
-	case holdoutRandom, holdoutTime:
+	case heldout.Random, heldout.Time:
 		h.fraction = float64(rapid.IntRange(1, 9).Draw(t, "tenths")) / 10
 		h.Seed = rapid.Uint64().Draw(t, "seed")
-	case holdoutLast:
+	case heldout.Last:
 		h.n = rapid.Int64Range(1, 3).Draw(t, "n")
-	case holdoutAfter:
+	case heldout.After:
 		h.after = moment("after")
 	}
 	return o
@@ -209,7 +210,7 @@ func TestSiftMatchesNaiveSifting(t *testing.T) {
 		out := filepath.Join(dir, strconv.Itoa(n))
 		o.FS = lazyFS{vfs.OS}
 		rep, err := ingest(t.Context(), []string{write(t, "in", text.String())}, out, o.withDefaults(), rapid.SampledFrom(plans).Draw(rt, "plan"))
-		if o.Holdout.kind != holdoutNone && (len(train) == 0 || len(test) == 0) || len(train) == 0 {
+		if o.Holdout.kind != heldout.None && (len(train) == 0 || len(test) == 0) || len(train) == 0 {
 			if !errors.Is(err, format.ErrEmpty) {
 				rt.Fatalf("%d and %d entries, error %v", len(train), len(test), err)
 			}
@@ -219,7 +220,7 @@ func TestSiftMatchesNaiveSifting(t *testing.T) {
 			rt.Fatal(err)
 		}
 		stores := map[string][]triple{out: train}
-		if o.Holdout.kind != holdoutNone {
+		if o.Holdout.kind != heldout.None {
 			stores[out+TestSuffix] = test
 			if rep.Heldout.NNZ != int64(len(test)) || rep.Heldout.Rows != missing(rows, train, func(e triple) string { return e.row }) ||
 				rep.Heldout.Cols != missing(cols, train, func(e triple) string { return e.col }) {
@@ -355,7 +356,7 @@ func TestSiftedGraphs(t *testing.T) {
 	parseError(t, err, errLoop, 8, 0)
 	for _, o := range []Options{
 		{Graph: Undirected, Filter: Filter{MinPerRow: 2}}, {Graph: Directed, Filter: Filter{MinPerRow: 2, MinPerCol: 2}},
-		{Graph: Undirected, Holdout: Holdout{kind: holdoutRandom, fraction: 0.5}},
+		{Graph: Undirected, Holdout: Holdout{kind: heldout.Random, fraction: 0.5}},
 	} {
 		if o.validate() == nil {
 			t.Errorf("%+v is taken", o)

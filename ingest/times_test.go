@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/parquet"
+	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 )
 
 // timeRow is a row with its time in every way a column can have it.
@@ -80,8 +81,8 @@ func TestOneLogInThreeFormats(t *testing.T) {
 		check := func(name, in string, o Options) {
 			out := target(t)
 			rep := mustIngest(t, []string{in}, out, o)
-			if fingerprint(t, out) != fingerprint(t, want) || rep.NNZ == 0 || o.Holdout.kind == holdoutNone && rep.Filtered.Outside == 0 ||
-				o.Holdout.kind != holdoutNone && fingerprint(t, out+TestSuffix) != fingerprint(t, want+TestSuffix) {
+			if fingerprint(t, out) != fingerprint(t, want) || rep.NNZ == 0 || o.Holdout.kind == heldout.None && rep.Filtered.Outside == 0 ||
+				o.Holdout.kind != heldout.None && fingerprint(t, out+TestSuffix) != fingerprint(t, want+TestSuffix) {
 				t.Errorf("%s, %v: %+v: another matrix", name, o.Holdout, rep)
 			}
 		}

@@ -1,0 +1,165 @@
+// Package heldout chooses the entries of a matrix that are held out for tests.
+package heldout
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/internal/mix"
+)
+
+// Kind is the way entries are chosen to be held out.
+type Kind uint8
+
+const (
+	// None holds out nothing.
+	None Kind = iota
+	// Random holds out each entry with the probability Fraction, by a hash of its ids and the seed.
+	Random
+	// Last holds out the newest N entries of each row.
+	Last
+	// Time holds out the newest entries: as many moments as do not exceed a fraction of all entries.
+	Time
+	// After holds out the entries from a time on.
+	After
+)
+
+// A Splitter decides which entries are held out, row after row.
+type Splitter struct {
+	Kind       Kind
+	Fraction   float64 // of Random
+	N          int64   // of Last
+	Seed       uint64  // of Random
+	Transposed bool    // users are the stored columns
+
+	Cut    format.Time  // of Time and After
+	Rows   *Hashes      // of Random: those of the ids of the stored rows
+	Cols   []uint64     // and columns
+	Newest []NewestOnes // of Last, if users are the stored columns: what is held out of each
+	order  []Moment     // of the entries of a row
+	held   []bool
+}
+
+// Mark tells which entries of a row are held out.
+func (s *Splitter) Mark(row int64, cols []uint32, times []format.Time) ([]bool, error) {
+	s.held = slices.Grow(s.held[:0], len(cols))[:len(cols)]
+	switch s.Kind {
+	case Random:
+		r, err := s.Rows.At(row)
+		if err != nil {
+			return nil, err
+		}
+		for i, c := range cols {
+			s.held[i] = s.draws(r, s.Cols[c])
+		}
+	case Last:
+		s.markLast(row, cols, times)
+	default:
+		for i, t := range times {
+			s.held[i] = t >= s.Cut
+		}
+	}
+	return s.held, nil
+}
+
+// markLast marks the newest entries of the row, or those that are so in their column.
+func (s *Splitter) markLast(row int64, cols []uint32, times []format.Time) {
+	if s.Transposed {
+		for i, c := range cols {
+			s.held[i] = s.Newest[c][0].compare(Moment{times[i], row}) <= 0
+		}
+		return
+	}
+	s.order = s.order[:0]
+	for i, t := range times {
+		s.order = append(s.order, Moment{t, int64(i)}) // columns ascend with i
+	}
+	slices.SortFunc(s.order, Moment.compare)
+	clear(s.held)
+	for _, m := range s.order[max(0, len(s.order)-int(s.N)):] {
+		s.held[m.At] = true
+	}
+}
+
+// A Moment is the time of an entry and where it is.
+type Moment struct {
+	Time format.Time
+	At   int64
+}
+
+func (m Moment) compare(o Moment) int {
+	return cmp.Or(cmp.Compare(m.Time, o.Time), cmp.Compare(m.At, o.At))
+}
+
+// NewestOnes are up to a number of moments, in ascending order.
+type NewestOnes []Moment
+
+// Add takes a Moment in the place of the oldest one, or beside the others if there are fewer than n.
+func (s *NewestOnes) Add(m Moment, n int64) {
+	at, _ := slices.BinarySearchFunc(*s, m, Moment.compare)
+	switch {
+	case int64(len(*s)) < n:
+		*s = slices.Insert(*s, at, m)
+	case at > 0:
+		copy((*s)[:at-1], (*s)[1:at])
+		(*s)[at-1] = m
+	}
+}
+
+// draws tells whether the entry of a stored row and column, by the hashes of their ids, is one of the fraction.
+//
+// The hash of an id is FNV-1a of its text in 64 bits behind the finaliser of SplitMix64, F. With h = F(F(F(seed + ⌊2⁶⁴/φ⌋) ⊕ user) + item),
+// an entry is held out if the upper 53 bits of h, divided by 2⁵³, are less than the fraction.
+func (s *Splitter) draws(row, col uint64) bool {
+	if s.Transposed {
+		row, col = col, row
+	}
+	h := mix.Finalise(mix.Finalise(mix.Next(s.Seed)^row) + col)
+	return float64(h>>11)/(1<<53) < s.Fraction
+}
+
+// Hash is that of a text.
+func Hash(id []byte) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for _, c := range id {
+		h = (h ^ uint64(c)) * 0x100000001b3
+	}
+	return mix.Finalise(h)
+}
+
+// Hashes are those of the ids of a side, asked for in ascending order.
+type Hashes struct {
+	next func() (uint64, error, bool)
+	stop func()
+	n    int64 // asked for so far
+	now  uint64
+}
+
+// NewHashes asks for hashes in order.
+func NewHashes(all iter.Seq2[uint64, error]) *Hashes {
+	h := &Hashes{}
+	h.next, h.stop = iter.Pull2(all)
+	return h
+}
+
+// Stop ends what is asked.
+func (h *Hashes) Stop() { h.stop() }
+
+// At is the hash of id n.
+func (h *Hashes) At(n int64) (uint64, error) {
+	for h.n <= n {
+		now, err, ok := h.next()
+		if err == nil && !ok {
+			err = fmt.Errorf("hold out entries: %d ids instead of more than %d", h.n, n)
+		}
+		if err != nil {
+			return 0, err
+		}
+		h.now = now
+		h.n++
+	}
+	return h.now, nil
+}
