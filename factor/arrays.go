@@ -26,7 +26,7 @@ type arrays struct {
 // arrayNames are the names under which each array may lie, in lower case. A name that
 // ends in t.npy or h.npy is that of the transpose.
 var arrayNames = map[string][]string{
-	"sigma": {"sigma.npy", "s.npy"},
+	"sigma": {"sigma.npy", "s.npy", LambdaFile},
 	"u":     {"u.npy"},
 	"v":     {"v.npy", "vt.npy", "vh.npy"},
 }
@@ -120,7 +120,12 @@ func (x *arrays) open(fsys vfs.FS, dir string, entries []fs.DirEntry, problem fu
 // maxTriplets bounds the values that are read into memory.
 const maxTriplets = 1 << 22
 
-// values reads the singular values.
+// signed tells whether the values are eigenvalues with signs.
+func (x *arrays) signed() bool {
+	return x.sigma != nil && strings.ToLower(filepath.Base(x.sigma.Name())) == LambdaFile
+}
+
+// values reads the singular values, or the eigenvalues.
 func (x *arrays) values() ([]float64, error) {
 	m := x.sigma
 	if m.Rows == 1 && m.Cols > 1 { // a row

@@ -204,7 +204,7 @@ func (c *resultChecker) shapes(context.Context) (err error) {
 		}
 		return nil
 	}
-	if c.values, err = c.arrays.values(); err == nil {
+	if c.values, err = c.arrays.values(); err == nil && !c.arrays.signed() {
 		err = sorted(c.arrays.sigma.Name(), c.values, c.stated == nil)
 	}
 	if err == nil {
@@ -226,33 +226,36 @@ func (c *resultChecker) statements(context.Context) error {
 	if r == nil {
 		return nil
 	}
-	k := r.K
+	k, values, valuesFile := r.K, r.Sigma, SigmaFile
+	if r.Settings.Which != "" {
+		values, valuesFile = r.Lambda, LambdaFile
+	}
 	switch {
 	case r.Rows < 1 || r.Cols < 1 || k < 1:
 		c.wrong(ResultFile, "rows, cols, k: %d, %d, %d", r.Rows, r.Cols, k)
-	case len(r.Sigma) != k || len(r.Residual) != k && r.Completion == nil:
-		c.wrong(ResultFile, "sigma, residual: %d and %d numbers, k is %d", len(r.Sigma), len(r.Residual), k)
+	case len(values) != k || len(r.Residual) != k && r.Completion == nil:
+		c.wrong(ResultFile, "%s, residual: %d and %d numbers, k is %d", strings.TrimSuffix(valuesFile, ".npy"), len(values), len(r.Residual), k)
 	case len(r.Floor) != 0 && len(r.Floor) != k:
 		c.wrong(ResultFile, "floor: %d numbers, k is %d", len(r.Floor), k)
 	case r.Converged < 0 || r.Converged > k || r.Rank < 0 || r.Rank > k:
 		c.wrong(ResultFile, "converged, rank: %d and %d, k is %d", r.Converged, r.Rank, k)
 	case c.values != nil && len(c.values) != k:
-		c.wrong(SigmaFile, "shape: %d values, k is %d in %s", len(c.values), k, ResultFile)
+		c.wrong(valuesFile, "shape: %d values, k is %d in %s", len(c.values), k, ResultFile)
 	case c.values != nil:
 		for i, v := range c.values {
-			if math.Float64bits(float64(r.Sigma[i])) != math.Float64bits(v) {
-				c.wrong(ResultFile, "sigma: value %d is %v, %v in %s", i, r.Sigma[i], v, SigmaFile)
+			if math.Float64bits(float64(values[i])) != math.Float64bits(v) {
+				c.wrong(ResultFile, "%s: value %d is %v, %v in %s", strings.TrimSuffix(valuesFile, ".npy"), i, values[i], v, valuesFile)
 				break
 			}
 		}
 	}
-	want := map[string]bool{SigmaFile: true, eventsFile: true}
+	want := map[string]bool{valuesFile: true, eventsFile: true}
 	for _, v := range []Vectors{Both, Left, Right} {
 		if r.Settings.Vectors == v.String() {
 			want[leftFile], want[rightFile] = v.u(), v.v()
 		}
 	}
-	for _, name := range []string{SigmaFile, leftFile, rightFile, eventsFile} {
+	for _, name := range []string{SigmaFile, LambdaFile, leftFile, rightFile, eventsFile} {
 		listed := slices.ContainsFunc(r.Files, func(p File) bool { return p.Name == name })
 		switch {
 		case listed && !want[name]:

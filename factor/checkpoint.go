@@ -97,7 +97,7 @@ func (t *task) finished(s outState) *Result {
 	}
 	r, err := OpenFS(t.FS, t.Dir)
 	if err != nil || r.Status != solver.Converged.String() || r.Matrix() != t.source().Fingerprint() ||
-		!t.asMany(r) || r.Settings.Tol > t.Tol {
+		!t.asMany(r) || r.Settings.Which != t.which() || r.Settings.Tol > t.Tol {
 		return nil
 	}
 	t.Log.Info("the result is finished: there is nothing to resume", "result", t.Dir)

@@ -11,11 +11,13 @@ import (
 
 // Explanation is how a run would go. Passes and times are estimates, memory is planned.
 type Explanation struct {
-	Rows int64   `json:"rows"`
-	Cols int64   `json:"cols"`
-	NNZ  int64   `json:"nnz"`
-	K    int     `json:"k"`
-	Tol  float64 `json:"tol"`
+	Rows int64 `json:"rows"`
+	Cols int64 `json:"cols"`
+	NNZ  int64 `json:"nnz"`
+	K    int   `json:"k"`
+	// Which is LM, LA or SA of eigenpairs.
+	Which string  `json:"which,omitempty"`
+	Tol   float64 `json:"tol"`
 	// Energy is the share that as few triplets as possible are to capture, K at most: Plan is for K of them, and
 	// Least for one. How many it takes is not known before.
 	Energy     float64   `json:"energy,omitempty"`
@@ -70,7 +72,7 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 		return nil, err
 	}
 	p := t.problem(t.actual())
-	e := &Explanation{NNZ: store.NNZ(), K: t.Rank, Energy: t.Energy, Tol: t.Tol, FirstBytes: p.Encoded}
+	e := &Explanation{NNZ: store.NNZ(), K: t.Rank, Energy: t.Energy, Which: t.which(), Tol: t.Tol, FirstBytes: p.Encoded}
 	e.Rows, e.Cols = Dims(store)
 	if t.view != nil {
 		low, high := valuesOf(store)

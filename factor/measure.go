@@ -29,8 +29,10 @@ type Measurement struct {
 	K      int      `json:"k"`
 	Passes int      `json:"passes"`
 	Time   float64  `json:"seconds"`
-	Sigma  []Number `json:"sigma"`
-	// Residual is the larger of Left, ‖Av−σu‖/σ₁, and Right, ‖Aᵀu−σv‖/σ₁.
+	Sigma  []Number `json:"sigma,omitempty"`
+	Lambda []Number `json:"lambda,omitempty"` // of eigenpairs, in the order of the result
+	// Residual is the larger of Left, ‖Av−σu‖/σ₁, and Right, ‖Aᵀu−σv‖/σ₁. Of an eigenpair σ is |λ|, u is v
+	// with the sign of λ, and for σ₁ there is the norm that the result states, or else the largest |λ|.
 	Residual []Number `json:"residual"`
 	Left     []Number `json:"left"`
 	Right    []Number `json:"right"`
@@ -96,6 +98,12 @@ func (c *resultChecker) measure(ctx context.Context) (_ *Measurement, err error)
 		return nil, err
 	}
 	t := &triplets{CheckOptions: c.CheckOptions, store: &counted{Store: store}, values: c.values}
+	if x.signed() {
+		if x.v == nil {
+			return nil, fmt.Errorf("%s holds no V.npy: its eigenpairs cannot be measured", c.dir)
+		}
+		t.split()
+	}
 	t.source = t.store
 	if c.stated != nil && c.stated.View != nil {
 		if t.source, err = c.view(ctx, t.store); err != nil {
@@ -103,14 +111,17 @@ func (c *resultChecker) measure(ctx context.Context) (_ *Measurement, err error)
 		}
 		m.View = c.stated.View.Pipeline
 	}
-	t.long, t.short = Orient(store, x.u, x.v)
+	if t.long, t.short = Orient(store, x.u, x.v); t.signs != nil {
+		t.long, t.short = nil, x.v
+	}
 	if err := t.measure(ctx); err != nil {
 		return nil, err
 	}
 	t.left, t.right = Orient(store, t.left, t.right)
 	m.Passes = t.passes
-	m.fill(c.values, t, math.Ldexp(t.source.Norm()))
+	m.fill(c, t, math.Ldexp(t.source.Norm()))
 	switch {
+	case t.signs != nil:
 	case x.u == nil:
 		m.Implied = "U"
 	case x.v == nil:
@@ -142,9 +153,16 @@ func (c *resultChecker) orthogonality(ctx context.Context, m *Measurement) error
 }
 
 // fill takes over the residuals, relative to the largest value.
-func (m *Measurement) fill(values []float64, t *triplets, norm float64) {
-	order := descending(values)
-	top := values[order[0]]
+func (m *Measurement) fill(c *resultChecker, t *triplets, norm float64) {
+	order := descending(t.values)
+	top := t.values[order[0]]
+	if t.signs != nil {
+		slices.Sort(order)
+		m.Lambda = numbers(c.values)
+		if c.stated != nil && float64(c.stated.Norm) > top {
+			top = float64(c.stated.Norm)
+		}
+	}
 	if top == 0 {
 		top = norm // of a matrix that may not be zero
 	}
@@ -155,7 +173,9 @@ func (m *Measurement) fill(values []float64, t *triplets, norm float64) {
 		return Number(x / top)
 	}
 	for _, i := range order {
-		m.Sigma = append(m.Sigma, Number(values[i]))
+		if t.signs == nil {
+			m.Sigma = append(m.Sigma, Number(t.values[i]))
+		}
 		m.Left = append(m.Left, relative(t.left[i]))
 		m.Right = append(m.Right, relative(t.right[i]))
 		m.Residual = append(m.Residual, relative(max(t.left[i], t.right[i])))
@@ -248,6 +268,7 @@ type triplets struct {
 	store       *counted
 	source      stream.Source // the store, or its view
 	values      []float64
+	signs       []float64   // of eigenvalues; nil: these are singular values
 	long, short *npy.Matrix // vectors of the stored rows and columns; nil if they are not there
 
 	left, right []float64 // residuals of the stored matrix
@@ -286,12 +307,12 @@ func (t *triplets) measure(ctx context.Context) error {
 // some measures triplets [from, to).
 func (t *triplets) some(ctx context.Context, m *stream.Matrix, from, to int) error {
 	given := solver.Triplets{Sigma: t.values[from:to]}
-	if t.long != nil {
+	if t.long != nil || t.signs != nil {
 		given.Left = func(first int64, rows *mat.Dense) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return t.long.ReadRows(first, from, rows)
+			return t.readLeft(first, from, rows)
 		}
 	}
 	if t.short != nil {
@@ -311,6 +332,32 @@ func (t *triplets) some(ctx context.Context, m *stream.Matrix, from, to int) err
 	left, right, err := solver.Residuals(ctx, m, given)
 	t.left, t.right = append(t.left, left...), append(t.right, right...)
 	return err
+}
+
+// split makes eigenvalues singular values and signs.
+func (t *triplets) split() {
+	values := t.values
+	t.values, t.signs = make([]float64, len(values)), make([]float64, len(values))
+	for i, l := range values {
+		t.values[i], t.signs[i] = math.Abs(l), math.Copysign(1, l)
+	}
+}
+
+// readLeft fills rows with those of the left vectors, columns from the given one on.
+func (t *triplets) readLeft(first int64, from int, rows *mat.Dense) error {
+	if t.signs == nil {
+		return t.long.ReadRows(first, from, rows)
+	}
+	if err := t.short.ReadRows(first, from, rows); err != nil {
+		return err
+	}
+	n, _ := rows.Dims()
+	for i := range n {
+		for j, v := range rows.RawRowView(i) {
+			rows.Set(i, j, t.signs[from+j]*v)
+		}
+	}
+	return nil
 }
 
 // plan finds how many triplets there is memory for at a time.

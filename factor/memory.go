@@ -95,7 +95,7 @@ func (t *task) fit(method method.Method) (placement, error) {
 	}
 	width = int(min(int64(width), t.store.Cols()))
 	all := placement{options: stream.Options{
-		Memory: t.Memory, Reserve: solver.RunFootprint(method, n, t.Rank) + onTheWay,
+		Memory: t.Memory, Reserve: solver.RunFootprint(method, n, t.Rank) + t.beside(method) + onTheWay,
 		Workers: t.Workers, Width: width, Rank: t.Rank,
 	}}
 	var err error
@@ -105,12 +105,13 @@ func (t *task) fit(method method.Method) (placement, error) {
 	some := all
 	var inside int64
 	some.files, some.window, inside = solver.SpaceFootprint(method, n, t.Rank)
+	some.files += t.beside(method)
 	// And the columns of W that one read of the finishing pass leaves for the next.
 	some.files += 8 * t.store.Rows() * int64(t.Rank-1)
 	some.options.Reserve, some.options.Mapped, some.options.Space = inside+onTheWay, some.window, t.space
 	var outside error
 	if some.plan, outside = stream.PlanFor(t.source(), some.options); outside == nil {
-		if some.plan.Together < width && t.Operator == solver.Symmetric {
+		if some.plan.Together < width && t.Operator == solver.Symmetric && t.Which != solver.LargestMagnitude {
 			return some, err // its product takes all columns in one read
 		}
 		return some, nil

@@ -29,6 +29,8 @@ type Options struct {
 	Methods   []method.Method // to choose from and to go on with; nil: all.Methods
 	View      view.Pipeline   // what the store is seen through; nil: nothing
 	Operator  solver.OperatorKind
+	Which     solver.Which // eigenpairs of a symmetric matrix instead of triplets; Operator is solver.Symmetric then
+	Shift     float64      // of Which; 0: found
 	Deflation solver.Deflation
 	Stop      solver.StopRule
 	Tol       float64 // 0: solver.DefaultTol
@@ -36,7 +38,7 @@ type Options struct {
 	Seed      uint64
 	Workers   int     // 0: all processors
 	Memory    int64   // budget of the whole process in bytes; 0: DefaultMemory
-	Vectors   Vectors // that the result keeps
+	Vectors   Vectors // that the result keeps; of eigenpairs V unless None
 	Replace   bool    // replace a result that is there, in one step at the end
 	Resume    bool    // go on from the checkpoint in Dir; return a finished result as it is
 	Init      string  // result directory that the start vectors are from

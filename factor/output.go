@@ -47,12 +47,16 @@ func newOutput(t *task, before outState) (_ *output, err error) {
 	o := &output{fsys: t.FS, stage: stage, longRows: t.store.Rows()}
 	o.longFile, o.shortFile = Orient(t.store, leftFile, rightFile)
 	o.keepLong, o.keepShort = Orient(t.store, t.Vectors.u(), t.Vectors.v())
+	signLong := t.signLong()
+	if t.pairs() {
+		o.shortFile, o.keepLong, o.keepShort, signLong = rightFile, false, t.Vectors.v(), false
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, o.abort())
 		}
 	}()
-	if o.keepLong || t.signLong() && o.keepShort {
+	if o.keepLong || signLong && o.keepShort {
 		if err = (*longRows)(o).create(t.Rank); err != nil {
 			return nil, err
 		}
@@ -147,12 +151,16 @@ func (o *output) commit(res *solver.Result, meta *Result, act *activity) (err er
 // for the disk by itself.
 func (o *output) writeFiles(res *solver.Result, act *activity) error {
 	events, sigma, long := File{Name: eventsFile}, File{Name: SigmaFile}, File{Name: o.longFile}
+	values := res.Sigma
+	if res.Lambda != nil {
+		sigma.Name, values = LambdaFile, res.Lambda
+	}
 	var others errgroup.Group
 	others.Go(func() (err error) {
 		events.Size, events.CRC, err = o.finishEvents()
 		return err
 	})
-	others.Go(func() error { return sigma.of(npy.WriteVector(o.fsys, o.path(SigmaFile), res.Sigma)) })
+	others.Go(func() error { return sigma.of(npy.WriteVector(o.fsys, o.path(sigma.Name), values)) })
 	others.Go(func() error { return o.finishLong(res, &long) })
 	var err error
 	short := File{Name: o.shortFile}

@@ -20,6 +20,7 @@ import (
 // Names of the files of a result directory.
 const (
 	SigmaFile  = "sigma.npy"
+	LambdaFile = "lambda.npy" // of eigenpairs, instead of SigmaFile
 	ResultFile = "result.json"
 	leftFile   = "U.npy"
 	rightFile  = "V.npy"
@@ -78,7 +79,9 @@ type Result struct {
 	Certified     bool          `json:"certified"` // the residuals are measured, not estimated
 	Converged     int           `json:"converged"` // triplets whose certified residual and floor are at most the tolerance
 	Rank          int           `json:"rank"`      // values above roundoff
-	Sigma         []Number      `json:"sigma"`
+	Sigma         []Number      `json:"sigma,omitempty"`
+	Lambda        []Number      `json:"lambda,omitempty"` // of eigenpairs, which have no sigma
+	Norm          Number        `json:"norm,omitempty"`   // of eigenpairs: what residuals are relative to
 	Residual      []Number      `json:"residual"`
 	Floor         []Number      `json:"floor,omitempty"` // what rounding may hide of each residual; absent if not certified
 	Clusters      [][2]int      `json:"clusters"`        // ranges of values closer than their residuals
@@ -152,6 +155,8 @@ func newSeconds(s solver.Stats) Seconds {
 type Settings struct {
 	Method    string  `json:"method"`
 	Operator  string  `json:"operator"`
+	Which     string  `json:"which,omitempty"` // LM, LA or SA: the result is of eigenpairs
+	Shift     float64 `json:"shift,omitempty"` // absent: that of the solver
 	Deflation string  `json:"deflation"`
 	Stop      string  `json:"stop"`
 	Tol       float64 `json:"tol"`
@@ -275,7 +280,7 @@ func isResult(fsys vfs.FS, dir string) error {
 // ofResult tells whether a file of OUT is one that a run makes there.
 func ofResult(name string) bool {
 	switch name {
-	case SigmaFile, leftFile, rightFile, eventsFile, ResultFile:
+	case SigmaFile, LambdaFile, leftFile, rightFile, eventsFile, ResultFile:
 		return true
 	}
 	return ofCheckpoint(name) || ofView(name) || ofNames(name) || ofCompletion(name)

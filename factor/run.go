@@ -32,6 +32,9 @@ func begin(store *csr.Store, o Options) (t *task, before outState, err error) {
 		return nil, before, fmt.Errorf("%d triplets: a %d × %d matrix has %d", o.Rank, rows, cols, most)
 	}
 	t = &task{Options: o.withDefaults(), store: store}
+	if err = t.planPairs(); err != nil {
+		return nil, before, err
+	}
 	if err = t.planView(); err != nil {
 		return nil, before, err
 	}
@@ -98,7 +101,8 @@ func Run(ctx context.Context, store *csr.Store, o Options) (_ *Result, err error
 		return nil, err
 	}
 	set := solver.Settings{
-		Rank: t.Rank, Energy: t.Energy, Method: t.Method, Operator: t.Operator, Deflation: t.Deflation, Stop: t.Stop, Tol: t.Tol,
+		Rank: t.Rank, Energy: t.Energy, Method: t.Method, Operator: t.Operator, Which: t.Which, Shift: t.Shift,
+		Deflation: t.Deflation, Stop: t.Stop, Tol: t.Tol,
 		MaxPasses: t.MaxPasses, Seed: t.Seed, Workers: t.Workers, Left: out.left(), SignLeft: t.signLong(),
 		Observer: t.observer(out), Between: t.Between,
 	}
@@ -209,11 +213,11 @@ func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 	case res.Status == solver.Cancelled:
 		kind, format, args = context.Canceled, "interrupted after %d passes; estimates, not certified, are in %s", []any{res.Stats.Passes, t.Dir}
 	case res.Status.Early() && res.Converged == len(res.Sigma):
-		format = "%v after %d passes: all triplets are within %.3g, but other values, up to %.3g, have not been ruled out; the result is in %s"
-		args = append(args, t.Tol, res.Outside.Bound, t.Dir)
+		format = "%v after %d passes: all %v are within %.3g, but other values, up to %.3g, have not been ruled out; the result is in %s"
+		args = append(args, t.wanted(), t.Tol, res.Outside.Bound, t.Dir)
 	case res.Status.Early():
-		format = "%v after %d passes: %d of %d triplets are within %.3g, the worst residual is %.2g; the result is in %s"
-		args = append(args, res.Converged, len(res.Sigma), t.Tol, slices.Max(res.Residuals), t.Dir)
+		format = "%v after %d passes: %d of %d %v are within %.3g, the worst residual is %.2g; the result is in %s"
+		args = append(args, res.Converged, len(res.Sigma), t.wanted(), t.Tol, slices.Max(res.Residuals), t.Dir)
 	default:
 		return nil
 	}
@@ -248,6 +252,9 @@ func (c *checkpoints) afterFault(err error) error {
 	if about := resumeError(err, c.Dir); about != nil {
 		return about
 	}
+	if about := c.pairsError(err); about != nil {
+		return about
+	}
 	switch { // of a matrix that does not have the form asked for no checkpoint helps
 	case errors.Is(err, solver.ErrNotDefinite):
 		return told(err, "%v; take %v gram, which works for any matrix, or add a multiple of the identity to the matrix so that no eigenvalue is below zero", err, Option("Operator"))
@@ -279,6 +286,9 @@ func (t *task) newResult(res *solver.Result) *Result {
 		dir: t.Dir, fs: t.FS,
 	}
 	r.Rows, r.Cols = Dims(t.store)
+	if res.Lambda != nil {
+		r.Sigma, r.Lambda, r.Norm = nil, numbers(res.Lambda), Number(res.Norm)
+	}
 	r.Orthogonality.U, r.Orthogonality.V = Orient(t.store, Number(res.OrthLeft), Number(res.OrthRight))
 	if r.Clusters == nil {
 		r.Clusters = [][2]int{}
@@ -288,7 +298,7 @@ func (t *task) newResult(res *solver.Result) *Result {
 
 func (t *task) settings() Settings {
 	return Settings{
-		Method: t.Method.Traits(t.Rank).Name, Operator: t.Operator.String(),
+		Method: t.Method.Traits(t.Rank).Name, Operator: t.Operator.String(), Which: t.which(), Shift: t.Shift,
 		OfMethod:  said(t.Method),
 		Deflation: t.Deflation.String(), Stop: t.Stop.String(), Tol: t.Tol,
 		Energy: t.Energy, MaxRank: t.maxRank(), MaxPasses: t.MaxPasses, Vectors: t.Vectors.String(), Workers: t.Workers, Memory: t.Memory,

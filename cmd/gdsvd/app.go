@@ -144,6 +144,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 		a.ingestCommand(),
 		a.appendCommand(),
 		a.svdCommand(),
+		a.eigsCommand(),
 		a.completeCommand(),
 		a.infoCommand(),
 		a.viewCommand(),

@@ -60,7 +60,7 @@ func (a *app) printExplanation(e *factor.Explanation) error {
 // wanted says what triplets a run is for.
 func wanted(e *factor.Explanation) string {
 	if e.Energy == 0 {
-		return fmt.Sprintf("%d triplets", e.K)
+		return fmt.Sprintf("%d %s", e.K, things(e.Which))
 	}
 	return fmt.Sprintf("as few triplets as capture %.6g %% of the energy, %d at most,", 100*e.Energy, e.K)
 }

@@ -82,14 +82,12 @@ func (f settingFlag) Set(text string) error {
 }
 
 // addMethodFlags adds --method and the settings of the methods.
-func addMethodFlags(cmd *cobra.Command, f *pflag.FlagSet, o *methodFlags, operator *solver.OperatorKind) {
+func addMethodFlags(cmd *cobra.Command, f *pflag.FlagSet, o *methodFlags) {
 	names := ui.Named(autoMethod)
 	for _, m := range o.list {
 		names = append(names, ui.Named(methodName(m.Traits(1).Name))...)
 	}
 	ui.ChoiceFlag(cmd, f, &o.method, "method", "", autoMethod, names, "algorithm")
-	ui.ChoiceFlag(cmd, f, operator, "operator", "", solver.Gram, ui.Named(solver.Gram, solver.Dilation, solver.Symmetric),
-		"what the method multiplies by: AᵀA, [0 A; Aᵀ 0], or A itself if it is symmetric and semidefinite")
 	o.values = map[string]float64{}
 	for _, s := range o.settings() {
 		help := s.Help + " of " + o.takers(s.Name)

@@ -25,14 +25,18 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 	if !r.Certified {
 		kind = "residual (estimated)"
 	}
-	fmt.Fprintf(w, "i\tsigma\t%s\t\n", kind)
+	values, file, of := r.Sigma, factor.SigmaFile, "the largest value"
+	if r.Settings.Which != "" {
+		values, file, of = r.Lambda, factor.LambdaFile, "the norm"
+	}
+	fmt.Fprintf(w, "i\t%s\t%s\t\n", strings.TrimSuffix(file, ".npy"), kind)
 	missing := 0
-	for i := range min(len(r.Sigma), len(r.Residual), printedTriplets) {
+	for i := range min(len(values), len(r.Residual), printedTriplets) {
 		if !r.Certified && r.Residual[i] >= 1 {
 			missing++
 			continue
 		}
-		fmt.Fprintf(w, "%d\t%.10g\t%.1e\t\n", i+1, r.Sigma[i], r.Residual[i])
+		fmt.Fprintf(w, "%d\t%.10g\t%.1e\t\n", i+1, values[i], r.Residual[i])
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -41,10 +45,10 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 	if missing > 0 {
 		out.printf("%d values were not reached\n", missing)
 	}
-	if more := len(r.Sigma) - printedTriplets; more > 0 {
-		out.printf("… and %d more in %s\n", more, filepath.Join(dir, factor.SigmaFile))
+	if more := len(values) - printedTriplets; more > 0 {
+		out.printf("… and %d more in %s\n", more, filepath.Join(dir, file))
 	}
-	out.printf("\n%s: %d of %d triplets within %.3g of the largest value", r.Status, r.Converged, r.K, r.Settings.Tol)
+	out.printf("\n%s: %d of %d %s within %.3g of %s", r.Status, r.Converged, r.K, things(r.Settings.Which), r.Settings.Tol, of)
 	if r.Certified {
 		out.printf(", measured on %s", measuredOn(r.View != nil))
 	}
@@ -86,6 +90,14 @@ func onTarget(r *factor.Result) string {
 	return fmt.Sprintf("%s; with one triplet fewer it is %.10g %%, which the residuals do not tell from it\n", asked, 100*t.Before)
 }
 
+// things are what a result has.
+func things(which string) string {
+	if which != "" {
+		return "eigenpairs"
+	}
+	return "triplets"
+}
+
 // measuredOn names the matrix that residuals are of.
 func measuredOn(view bool) string {
 	if view {
@@ -110,11 +122,16 @@ func lacking(r *factor.Result) string {
 	if !r.Certified {
 		return ""
 	}
-	text := fmt.Sprintf("no other value is above %.5g", r.Outside.Bound)
+	values, beyond := r.Sigma, "value is above %.5g"
+	if r.Settings.Which != "" {
+		values = r.Lambda
+		beyond = map[string]string{"LM": "eigenvalue is above %.5g in magnitude", "LA": "eigenvalue is above %.5g", "SA": "eigenvalue is below %.5g"}[r.Settings.Which]
+	}
+	text := fmt.Sprintf("no other "+beyond, r.Outside.Bound)
 	if p := r.Outside.Probability; p > 0 {
 		text += fmt.Sprintf(", with a probability of error of %.0e", p)
 	}
-	if least := r.Sigma[len(r.Sigma)-1]; !r.Outside.Leading && r.Outside.Bound > least {
+	if least := values[len(values)-1]; !r.Outside.Leading && r.Outside.Bound != least {
 		text += fmt.Sprintf(": between that and %.5g one may be missing", least)
 	}
 	return text + "\n"
@@ -123,9 +140,13 @@ func lacking(r *factor.Result) string {
 // printMeasured prints the residuals, those that miss what they should be in any case.
 func (a *app) printMeasured(m *factor.Measurement) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	head, said := "i\tsigma\tresidual\t\n", func(int) string { return "" }
+	name, values := "sigma", m.Sigma
+	if m.Lambda != nil {
+		name, values = "lambda", m.Lambda
+	}
+	head, said := "i\t"+name+"\tresidual\t\n", func(int) string { return "" }
 	if m.Stated != nil {
-		head = "i\tsigma\tresidual\tstated\t\n"
+		head = "i\t" + name + "\tresidual\tstated\t\n"
 		said = func(i int) string { return fmt.Sprintf("%.1e\t", m.Stated.Residual[i]) }
 	}
 	fmt.Fprint(w, head)
@@ -134,12 +155,12 @@ func (a *app) printMeasured(m *factor.Measurement) error {
 		missed[i] = true
 	}
 	hidden := 0
-	for i := range m.Sigma {
+	for i := range values {
 		if i >= printedTriplets && !missed[i] {
 			hidden++
 			continue
 		}
-		fmt.Fprintf(w, "%d\t%.10g\t%.1e\t%s\n", i+1, m.Sigma[i], m.Residual[i], said(i))
+		fmt.Fprintf(w, "%d\t%.10g\t%.1e\t%s\n", i+1, values[i], m.Residual[i], said(i))
 	}
 	if err := w.Flush(); err != nil {
 		return err

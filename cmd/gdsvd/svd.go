@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -64,38 +65,38 @@ store several times. Neither changes the bits of the result.` + "\n" + ui.ExitHe
 			if err := a.checkSVD(cmd, &o); err != nil {
 				return err
 			}
-			if o.explain {
-				return a.explain(cmd, args[0], o.Options)
-			}
-			r, err := a.svd(cmd, args[0], o.Options)
-			if r == nil {
-				return err
-			}
-			if printed := a.printResult(r, o.Dir); printed != nil {
-				err = errors.Join(err, fmt.Errorf("the result is in %s, but could not be printed: %w", o.Dir, printed))
-			}
-			return err
+			return a.compute(cmd, args[0], o)
 		},
 	}
 	f := cmd.Flags()
 	f.VarP(triplets{&o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy ‖A‖²_F that as few as possible are to capture, such as 0.9 or 90%")
 	f.IntVar(&o.most, "max-k", factor.DefaultMaxRank, "with a share: at most `N` triplets, for which memory is planned")
+	ui.ChoiceFlag(cmd, f, &o.Operator, "operator", "", solver.Gram, ui.Named(solver.Gram, solver.Dilation, solver.Symmetric),
+		"what the method multiplies by: AᵀA, [0 A; Aᵀ 0], or A itself if it is symmetric and semidefinite")
+	f.Float64Var(&o.Shift, "shift", 0, "with --operator symmetric: add `C` times the identity to what the method multiplies by, for an A with negative eigenvalues, and write the K largest eigenvalues of A with their signs (0: ‖A‖); see gdsvd eigs")
+	ui.ChoiceFlag(cmd, f, &o.Stop, "stop", "", solver.StopResidual,
+		ui.Named(solver.StopResidual, solver.StopPaper), "stop rule: certified residual, or the paper's absolute one")
+	ui.ChoiceFlag(cmd, f, &o.Vectors, "vectors", "", factor.Both,
+		ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")
+	a.runFlags(cmd, &o)
+	return cmd
+}
+
+// runFlags adds what the commands that compute a result have in common.
+func (a *app) runFlags(cmd *cobra.Command, o *svdOptions) {
+	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
 	f.StringVar(&o.view, "view", "", "factorise what steps make of the matrix: weights, scalings and centring, such as 'lsi', 'bm25', 'log1p | center=columns', or `PIPELINE` in a file as @FILE; none of it is stored, and no dense matrix is formed")
 	f.StringVar(&o.keep, "keep-cols", "", "factorise columns alone whose ids are in `FILE`, one a line, or those that vary most, as hvg:2000; the others are zero. The same as a step keep=columns,FILE of --view, before the first one that centres, or at its end")
 	o.list = a.methods
-	addMethodFlags(cmd, f, &o.methodFlags, &o.Operator)
+	addMethodFlags(cmd, f, &o.methodFlags)
 	ui.ChoiceFlag(cmd, f, &o.Deflation, "deflation", "", solver.Projected,
 		ui.Named(solver.Projected, solver.Plain), "how found triplets are kept out")
-	ui.ChoiceFlag(cmd, f, &o.Stop, "stop", "", solver.StopResidual,
-		ui.Named(solver.StopResidual, solver.StopPaper), "stop rule: certified residual, or the paper's absolute one")
 	f.Float64Var(&o.Tol, "tol", solver.DefaultTol, "tolerance of the stop rule: residual relative to the largest value")
 	f.IntVar(&o.MaxPasses, "max-passes", 0, "stop after `N` reads of the matrix (0: no limit)")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the random start vectors")
 	f.IntVar(&o.Workers, "workers", 0, "multiply with `N` threads (0: all processors); the result does not depend on it")
 	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within, such as 512M or 2GiB (K, M, G, Ki, KiB … are powers of 1024, KB … of 1000); auto takes 60 % of what is available")
-	ui.ChoiceFlag(cmd, f, &o.Vectors, "vectors", "", factor.Both,
-		ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")
 	f.BoolVar(&o.Replace, "force", false, "replace an existing OUT, in one step at the end")
 	f.BoolVar(&o.explain, "explain", false, "say how the run would go, and stop there: no OUT is made")
 	f.DurationVar(&o.CheckpointEvery, "checkpoint-every", factor.DefaultCheckpointEvery,
@@ -103,15 +104,29 @@ store several times. Neither changes the bits of the result.` + "\n" + ui.ExitHe
 	f.BoolVar(&o.Resume, "resume", false, "go on from the checkpoint in OUT; the result has the same bits as that of a run without a break; if it is finished, only say so")
 	f.StringVar(&o.Init, "init", "", "start from the vectors of the result `OUT0`, of this store or a similar one")
 	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop iterating after so much time and finish with what there is (0: no limit)")
-	return cmd
 }
 
 // checkSVD finds what is wrong with the flags before anything is opened.
-func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) (err error) {
+func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) error {
 	if err := checkCount(cmd, &o.Options, o.most); err != nil {
 		return err
 	}
 	switch {
+	case cmd.Flags().Changed("shift") && o.Operator != solver.Symmetric:
+		return ui.Usagef(cmd, "--shift %v is for --operator symmetric", o.Shift)
+	case cmd.Flags().Changed("shift") && o.Energy > 0:
+		return ui.Usagef(cmd, "--shift %v finds eigenvalues: give their number with -k, not a share of the energy", o.Shift)
+	case cmd.Flags().Changed("shift"):
+		o.Which = solver.LargestAlgebraic
+	}
+	return a.checkRun(cmd, o)
+}
+
+// checkRun is checkSVD for the flags of runFlags, and the shift.
+func (a *app) checkRun(cmd *cobra.Command, o *svdOptions) (err error) {
+	switch {
+	case math.IsNaN(o.Shift) || math.IsInf(o.Shift, 0):
+		return ui.Usagef(cmd, "--shift %v: want a finite number", o.Shift)
 	case o.Dir == "" && !o.explain:
 		return ui.Usagef(cmd, "no OUT to write: give one with -o")
 	case !(o.Tol > 0 && o.Tol < 1):
@@ -138,6 +153,21 @@ func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) (err error) {
 		}
 	}
 	o.Method, err = o.methodFlags.check(cmd, o.Operator, a.fromConfig)
+	return err
+}
+
+// compute writes a result and prints it, or says how that would go.
+func (a *app) compute(cmd *cobra.Command, path string, o svdOptions) error {
+	if o.explain {
+		return a.explain(cmd, path, o.Options)
+	}
+	r, err := a.svd(cmd, path, o.Options)
+	if r == nil {
+		return err
+	}
+	if printed := a.printResult(r, o.Dir); printed != nil {
+		err = errors.Join(err, fmt.Errorf("the result is in %s, but could not be printed: %w", o.Dir, printed))
+	}
 	return err
 }
 
@@ -210,7 +240,11 @@ func (a *app) openFor(cmd *cobra.Command, path string, o factor.Options) (*csr.S
 	}
 	if most := min(store.Rows(), store.Cols()); o.Energy == 0 && int64(o.Rank) > most {
 		rows, cols := factor.Dims(store)
-		err := ui.Usagef(cmd, "-k %d: a %d × %d matrix has only %d singular values", o.Rank, rows, cols, most)
+		values := "singular values"
+		if o.Which != solver.Semidefinite {
+			values = "eigenvalues"
+		}
+		err := ui.Usagef(cmd, "-k %d: a %d × %d matrix has only %d %s", o.Rank, rows, cols, most, values)
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil

@@ -1,0 +1,94 @@
+package factor
+
+import (
+	"errors"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method"
+)
+
+// pairs tells whether eigenpairs are wanted instead of triplets.
+func (t *task) pairs() bool { return t.Which != solver.Semidefinite }
+
+// wanted is the word for what is computed.
+func (t *task) wanted() string {
+	if t.pairs() {
+		return "eigenpairs"
+	}
+	return "triplets"
+}
+
+// which is Settings.Which.
+func (t *task) which() string {
+	if t.pairs() {
+		return t.Which.String()
+	}
+	return ""
+}
+
+// beside is the memory that eigenpairs take besides RunFootprint.
+func (t *task) beside(m method.Method) int64 {
+	if t.pairs() {
+		return solver.PairsFootprint(m, int(t.store.Cols()), t.Rank)
+	}
+	return 0
+}
+
+// planPairs refuses eigenpairs of a matrix whose rows and columns are not the same things.
+func (t *task) planPairs() error {
+	if !t.pairs() {
+		return nil
+	}
+	t.Operator = solver.Symmetric
+	if t.Vectors != None {
+		t.Vectors = Right
+	}
+	if rows, cols := Dims(t.store); rows != cols {
+		return told(solver.ErrNotSymmetric, "a %d × %d matrix has no eigenpairs: give a symmetric one, such as a graph that was ingested as undirected, or compute its singular triplets", rows, cols)
+	}
+	at, row, col, err := differ(t.store)
+	if err == nil && at >= 0 {
+		err = told(solver.ErrNotSymmetric, "row %d is %v and column %d is %v, counted from 0: eigenvectors are of a matrix whose rows and columns have the same ids, such as a graph that was ingested as undirected; singular triplets are of any", at, row, at, col)
+	}
+	return err
+}
+
+// differ finds the first row of a square store whose id is not that of the column, −1 if there is none.
+func differ(store *csr.Store) (at int64, row, col any, err error) {
+	rows, cols := Orient(store, csr.RowAxis, csr.ColAxis)
+	r, err := store.IDs(rows)
+	if err != nil {
+		return -1, nil, nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	c, err := store.IDs(cols)
+	if err != nil {
+		return -1, nil, nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	for at := int64(0); r.Next() && c.Next(); at++ {
+		if r.Kind() != c.Kind() || r.Compare(c) != 0 {
+			return at, idOf(r), idOf(c), nil
+		}
+	}
+	return -1, nil, nil, errors.Join(r.Err(), c.Err())
+}
+
+// pairsError is what there is to be done about the error of a run for eigenpairs, nil if that is not about the
+// matrix.
+func (t *task) pairsError(err error) error {
+	var at *solver.AsymmetryError
+	switch {
+	case !t.pairs():
+	case errors.As(err, &at):
+		row, col := userID(t.store, csr.RowAxis, int64(at.Row)), userID(t.store, csr.ColAxis, int64(at.Col))
+		return told(err, "the matrix is not symmetric: row %s has %.6g in column %s, and row %s has %.6g in column %s; eigenpairs are of a symmetric matrix, singular triplets of any",
+			row, at.Entry, col, col, at.Mirror, row)
+	case errors.Is(err, solver.ErrNotSymmetric):
+		return told(err, "%v; eigenpairs are of a symmetric matrix, singular triplets of any", err)
+	case errors.Is(err, solver.ErrNotDefinite):
+		return told(err, "%v; take a larger %v, or none, which is always enough", err, Option("Shift"))
+	}
+	return nil
+}
