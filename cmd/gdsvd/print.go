@@ -131,7 +131,11 @@ func lacking(r *factor.Result) string {
 	if p := r.Outside.Probability; p > 0 {
 		text += fmt.Sprintf(", with a probability of error of %.0e", p)
 	}
-	if least := values[len(values)-1]; !r.Outside.Leading && r.Outside.Bound != least {
+	least := values[len(values)-1]
+	if r.Settings.Which == "LM" {
+		least = max(least, -least)
+	}
+	if !r.Outside.Leading && r.Outside.Bound != least {
 		text += fmt.Sprintf(": between that and %.5g one may be missing", least)
 	}
 	return text + "\n"
