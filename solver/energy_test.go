@@ -3,6 +3,7 @@ package solver_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,6 +16,9 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/momentum"
 )
+
+// energySeeds is the number of random matrices.
+const energySeeds = 400
 
 // fewest is the number of leading values that capture a share, from all of them.
 func fewest(sigma []float64, energy float64) int {
@@ -71,7 +75,7 @@ func spectra() map[string][]float64 {
 		flat[i] = 1 + 1e-3*float64(40-i)
 		clusters[i] = math.Pow(2, -float64(i/5)) * (1 + 1e-5*float64(5-i%5))
 	}
-	return map[string][]float64{"decay": decay, "slow": slow, "flat": flat, "clusters": clusters, "deficient": decay[:12], "one": {3}}
+	return map[string][]float64{"decay": decay, "slow": slow, "flat": flat, "clusters": clusters, "deficient": decay[:12], "flat and deficient": flat[:12], "one": {3}}
 }
 
 // The number of triplets is that of the dense SVD, for every kind of spectrum, method and operator.
@@ -94,6 +98,35 @@ func TestEnergy(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// The number of triplets is that of the dense SVD for random values, some of them repeated or tiny, and random shares.
+func TestEnergyOfRandomValues(t *testing.T) {
+	for seed := range uint64(energySeeds) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		n := 3 + r.IntN(28)
+		sigma := make([]float64, 1+r.IntN(n))
+		for i := range sigma {
+			switch sigma[i] = math.Pow(10, -4*r.Float64()*r.Float64()); {
+			case i > 0 && r.IntN(4) == 0:
+				sigma[i] = sigma[i-1]
+			case r.IntN(10) == 0:
+				sigma[i] *= 1e-6
+			}
+		}
+		a := solvertest.WithValues(n+r.IntN(40), n, seed, sigma...)
+		rows, _ := a.Dims()
+		set := solver.Settings{Energy: 1 - math.Pow(10, -4*r.Float64()), Rank: 1 + r.IntN(n), Seed: seed}
+		if r.IntN(3) > 0 {
+			set.Rank = n
+		}
+		set.Method = []method.Method{
+			lanczos.Krylov{Columns: 1 + r.IntN(8)}, lanczos.Krylov{Columns: 2, Basis: 8 + r.IntN(20)}, block.Descent{}, momentum.Nesterov{},
+		}[r.IntN(4)]
+		t.Run(fmt.Sprintf("%d: %d×%d %+v share %v of at most %d", seed, rows, n, set.Method, set.Energy, set.Rank), func(t *testing.T) {
+			byEnergy(t, a, set)
+		})
 	}
 }
 
