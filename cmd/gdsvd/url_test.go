@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -85,4 +87,25 @@ func gdsvdFrom(t *testing.T, ctx context.Context, net http.RoundTripper, args ..
 	a := newApp(strings.NewReader(""), &stdout, &stderr)
 	a.interval, a.net = time.Hour, net
 	return ran{a.run(ctx, args), stdout.String(), stderr.String()}
+}
+
+// TestURLOfProcess: the program reaches a server by itself if the system trusts it, and else says in one line that it does not.
+func TestURLOfProcess(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only there the environment tells whom to trust")
+	}
+	s := remotetest.New(t)
+	s.Put("/ratings.csv", []byte("user,movie,rating\n1,10,3\n2,11,4\n"), 1)
+	trusted := filepath.Join(t.TempDir(), "cert.pem")
+	if err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for trust, want := range map[string]string{trusted: "2 × 2, 2 entries", os.DevNull: "gdsvd: read " + s.URL + "/ratings.csv: tls: failed to verify certificate"} {
+		cmd := process(t, "ingest", s.URL+"/ratings.csv", "-o", filepath.Join(t.TempDir(), "m.csr"))
+		cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+trust, "SSL_CERT_DIR="+t.TempDir())
+		said, err := cmd.CombinedOutput()
+		if (err == nil) != (trust == trusted) || !strings.Contains(string(said), want) {
+			t.Errorf("%s: %v\n%s", trust, err, said)
+		}
+	}
 }
