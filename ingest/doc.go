@@ -19,7 +19,8 @@
 // inputs must be files: their names, sizes, times and sums have to be the same, and the
 // options that the store depends on. The sum of a file up to 1 MiB covers all of it; that of
 // a larger one 64 pieces of 16 KiB, evenly spread: a change between them, of the same length
-// and with the time of the file set back, goes unnoticed. Damaged temporary files make the ingest begin anew.
+// and with the time of the file set back, goes unnoticed. An input may also be a URL of https or s3 (internal/remote), whose ETag stands for
+// the sum; its password and query are in no name that is kept or shown. Damaged temporary files make the ingest begin anew.
 //
 // The store depends on the entries alone: not on the order of the input (but
 // for the policies First and Last), the number of workers or the memory. Its manifest also
