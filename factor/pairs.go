@@ -68,7 +68,7 @@ func differ(store *csr.Store) (at int64, row, col any, err error) {
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	for at := int64(0); r.Next() && c.Next(); at++ {
-		if r.Kind() != c.Kind() || r.Compare(c) != 0 {
+		if idOf(r) != idOf(c) {
 			return at, idOf(r), idOf(c), nil
 		}
 	}
