@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -162,17 +163,15 @@ func (e *evaluation) validate(test *csr.Store) error {
 		}
 	}
 	for _, v := range e.Views {
-		if e.Users > 0 && !e.foldable(v.Pipeline) {
-			return fmt.Errorf("users cannot be folded in with the view %s: its scores take numbers of the row that only the view makes; take recsys, none or one step bias", v.Name)
+		if _, err := view.Parse(strings.TrimSuffix(keepTrained+" · "+v.Pipeline.String(), " · ")); e.Users > 0 && err != nil {
+			return fmt.Errorf("users cannot be folded in with the view %s: %w", v.Name, err)
 		}
 	}
 	return fits(e.trainStore, test)
 }
 
-// foldable tells whether rows that are no part of the matrix have scores with a view.
-func (e *evaluation) foldable(p view.Pipeline) bool {
-	return len(p) == 0 || recommend.Weighted(p)
-}
+// keepTrained is the step that users who are folded in are taken out of the matrix by.
+const keepTrained = "keep=rows,trained"
 
 // model adds a model to the report.
 func (e *evaluation) model(m *Model) *Model {
@@ -223,10 +222,22 @@ func (e *evaluation) view(ctx context.Context, v View) error {
 	if err != nil {
 		return err
 	}
+	if p, err = r.Pipeline(ctx); err != nil {
+		return err
+	}
 	f.View = v.Pipeline
 	by := recommend.Auto
-	if len(v.Pipeline) == 0 {
+	switch {
+	case len(v.Pipeline) == 0:
 		by = recommend.History // the same, of users who are folded in, too
+	case e.Users > 0 && !recommend.Weighted(v.Pipeline):
+		by = recommend.History
+		if f.Fold, err = r.Fit(ctx, p, false); err != nil {
+			return err
+		}
+		if len(f.Fold.Q()) > 0 {
+			return fmt.Errorf("users cannot be folded in with the view %s, which makes zeros other numbers: take one without such a step", v.Name)
+		}
 	}
 	var models []*Model
 	for _, k := range e.Ranks {
@@ -256,9 +267,9 @@ func (e *evaluation) note(format string, args ...any) {
 	e.report.Notes = append(e.report.Notes, fmt.Sprintf(format, args...))
 }
 
-// kept is the step that takes the users who are folded in out of the matrix.
+// kept is that step, with the users.
 func (e *evaluation) kept() (view.Pipeline, error) {
-	p, err := view.Parse("keep=rows,trained")
+	p, err := view.Parse(keepTrained)
 	if err != nil {
 		return nil, err
 	}

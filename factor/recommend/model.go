@@ -28,6 +28,7 @@ type Factorisation struct {
 	Sigma      []float64
 	U, V       func(first int64, rows *mat.Dense) error
 	View       view.Pipeline // of the matrix; nil: none
+	Fold       *view.Fitted  // what makes h of the entries of a row in History; nil: see the package. It has no Q
 
 	completed bool // by Predictions
 }

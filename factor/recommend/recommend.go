@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
@@ -166,7 +167,7 @@ func (r *run) queries(ctx context.Context, q *mat.Dense, rows []int64, seen *his
 		if err := readSome(r.Lines().scaled, rows, q); err != nil {
 			return err
 		}
-	} else if err := r.columns.each(ctx, false, func() error { return r.history(ctx, q, seen) }); err != nil {
+	} else if err := r.columns.each(ctx, false, func() error { return r.history(ctx, q, rows, seen) }); err != nil {
 		return err
 	}
 	for i, row := range rows {
@@ -194,21 +195,29 @@ func readSome(read func(int64, *mat.Dense) error, numbers []int64, to *mat.Dense
 }
 
 // history adds the vectors of the columns in memory that rows have entries in, in the order of the columns.
-func (r *run) history(ctx context.Context, q *mat.Dense, seen *history.Rows) error {
+func (r *run) history(ctx context.Context, q *mat.Dense, rows []int64, seen *history.Rows) error {
 	n, _ := r.columns.vectors.Dims()
-	return r.columns.parts(ctx, seen.Len(), func(_, from, to int) {
+	errs := make([]error, len(rows))
+	err := r.columns.parts(ctx, len(rows), func(_, from, to int) {
+		var weights []float64
 		for i := from; i < to; i++ {
 			cols, vals := seen.Row(i)
+			weights = slices.Grow(weights[:0], len(vals))[:len(vals)]
+			if r.Fold == nil {
+				for p, v := range vals {
+					weights[p] = r.weight(v)
+				}
+			} else if _, errs[i] = r.Fold.Line(rows[i], cols, vals, weights); errs[i] != nil {
+				return
+			}
 			sum := blas64.Vector{N: r.columns.k, Inc: 1, Data: q.RawRowView(i)}
 			for p, col := range cols {
 				at := int64(col) - r.columns.first
-				if at < 0 || at >= int64(n) {
-					continue
-				}
-				if w := r.weight(vals[p]); w != 0 {
+				if w := weights[p]; w != 0 && at >= 0 && at < int64(n) {
 					blas64.Axpy(w, blas64.Vector{N: r.columns.k, Inc: 1, Data: r.columns.vectors.RawRowView(int(at))}, sum)
 				}
 			}
 		}
 	})
+	return cmp.Or(err, cmp.Or(errs...))
 }
