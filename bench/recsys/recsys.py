@@ -59,7 +59,7 @@ def load(store, out):
     import numpy as np
     import scipy.sparse as sp
 
-    where = out / pathlib.Path(store).name
+    where = out / (pathlib.Path(store).name + ".arrays")
     subprocess.run(["go", "run", "./bench/peers/export", str(pathlib.Path(store).resolve()), str(where.resolve())], check=True, cwd=HERE.parent.parent)
     shape = json.loads((where / "shape.json").read_text())
     indices = np.fromfile(where / "indices.i32", dtype=np.int32)

@@ -30,7 +30,7 @@ type Options struct {
 	Views    []View
 	Ranks    []int // numbers of triplets
 	Metrics  []Metric
-	Dir      string                                 // a directory for the factorisations, which are removed
+	Dir      string                                 // a directory that is there, for the factorisations; they stay
 	Relevant *float64                               // least value of a relevant entry of the test store; nil: all are
 	Users    float64                                // share of the users that are folded in; 0: the users that there are
 	Seed     uint64                                 // of the users that are held out, and of the replicates
