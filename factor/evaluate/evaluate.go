@@ -215,6 +215,9 @@ func (e *evaluation) view(ctx context.Context, v View) error {
 	}
 	e.Progress("training "+v.Name, 0, 0)
 	r, err := factor.Run(ctx, e.trainStore, factor.Options{Rank: most, Dir: dir, View: p, Memory: e.Memory, Workers: e.Workers, FS: e.FS, Seed: e.Seed, CheckpointEvery: -1, Replace: true})
+	if ctx.Err() != nil {
+		return ctx.Err() // nothing is there to be resumed
+	}
 	if err != nil {
 		return fmt.Errorf("training %s: %w", v.Name, err)
 	}

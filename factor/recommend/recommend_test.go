@@ -69,8 +69,7 @@ func (p *problem) store(t *testing.T, transposed bool) *csr.Store {
 
 // naive scores all columns one by one and sorts them: fused multiply-adds in the order of the triplets.
 func (p *problem) naive(row int, o Options) []Item {
-	rows, cols := p.a.Dims()
-	_ = rows
+	_, cols := p.a.Dims()
 	k := len(p.f.Sigma)
 	q := make([]float64, k)
 	empty := true

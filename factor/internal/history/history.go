@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -213,10 +212,4 @@ func All(first, n int64) []int64 {
 		rows[i] = first + int64(i)
 	}
 	return rows
-}
-
-// Fits tells whether the columns of the user's matrix have numbers that fit.
-func Fits(store *csr.Store) bool {
-	_, cols := factor.Dims(store)
-	return cols <= MaxColumns
 }
