@@ -26,6 +26,7 @@ func TestLayers(t *testing.T) {
 		"internal/dense":    {"ingest/format", "internal/npy"},
 		"internal/titles":   {"csr", "ingest/format", "ingest/internal/roles", "ingest/internal/text"},
 		"internal/heldout":  {"internal/", "ingest/format"},
+		"internal/tenx":     {"ingest/internal/input"},
 		"internal/stored":   {"csr", "internal/", "ingest/format", "ingest/internal/extsort"},
 		"internal/combine":  {"ingest/internal/extsort"},
 		"internal/sieve":    {"ingest/format", "ingest/internal/extsort"},

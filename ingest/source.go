@@ -5,12 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/ingest/internal/stored"
+	"github.com/gdsvd/gdsvd/ingest/internal/tenx"
 )
 
 // A source is one opened input with its format recognised and its header read.
@@ -160,4 +166,100 @@ func (o Options) formatNames() []string {
 		}
 	}
 	return names
+}
+
+// expand is that of input.Files, and takes a folder of 10x for its matrix, and the store appended to as it is.
+func (o *Options) expand(ctx context.Context, inputs []string) ([]string, error) {
+	if o.base != nil {
+		names, err := o.files().Expand(ctx, inputs[1:])
+		return append([]string{o.base.path}, names...), err
+	}
+	for i, name := range inputs {
+		l, err := o.list(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if l == nil {
+			continue
+		}
+		folder, err := tenx.Find(name, l)
+		if err != nil {
+			return nil, err
+		}
+		if folder == nil {
+			continue
+		}
+		if len(inputs) > 1 {
+			return nil, tenx.Refused(name, "a folder of 10x stands alone: ingest each into a store of its own")
+		}
+		inputs = slices.Clone(inputs)
+		inputs[i] = folder.Matrix
+		if err := o.beside(folder); err != nil {
+			return nil, err
+		}
+	}
+	return o.files().Expand(ctx, inputs)
+}
+
+// list lists what an input may name as a folder, or as one with a prefix behind it; nil: it names something else.
+func (o *Options) list(ctx context.Context, name string) (*tenx.Listing, error) {
+	l := &tenx.Listing{Dir: name, Join: filepath.Join}
+	switch fi, err := o.FS.Stat(name); {
+	case name == "-" || remote.Is(name) && !remote.IsFolder(name):
+		return nil, nil
+	case remote.Is(name):
+		l.Join = func(parts ...string) string { return strings.Join(parts, "") }
+		objects, err := o.net.Expand(ctx, name+"*")
+		for _, object := range objects {
+			l.Names = append(l.Names, input.BaseName(object))
+		}
+		return l, err
+	case err == nil && !fi.IsDir():
+		return nil, nil
+	case errors.Is(err, fs.ErrNotExist):
+		l.Dir, l.Prefix = filepath.Split(name)
+		l.Dir = filepath.Clean(l.Dir)
+	case err != nil:
+		return nil, fmt.Errorf("read input: %w", err)
+	}
+	entries, err := o.FS.ReadDir(l.Dir)
+	if l.Prefix != "" && err != nil {
+		return nil, nil // told by what opens it
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read input: %w", err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			l.Names = append(l.Names, e.Name())
+		}
+	}
+	return l, nil
+}
+
+// beside takes the files of ids of a folder of 10x as Options.RowIDs and ColIDs, unless they are given.
+func (o *Options) beside(f *tenx.Folder) error {
+	for side, found := range []string{format.RowSide: f.Features, format.ColSide: f.Barcodes} {
+		ids := [...]*string{format.RowSide: &o.RowIDs, format.ColSide: &o.ColIDs}[side]
+		switch {
+		case *ids != "":
+		case found == "":
+			return f.Lacks([]string{format.RowSide: "features", format.ColSide: "barcodes"}[side])
+		default:
+			*ids, o.tabbed[side] = found, true
+		}
+	}
+	return nil
+}
+
+// fields are which fields of the file of ids of a side, as tabs separate them, are the id and
+// the title; −1: the whole line, none.
+func (o Options) fields(side format.Side) (id, title int) {
+	switch {
+	case !o.tabbed[side]:
+		return -1, -1
+	case side == format.RowSide:
+		return 0, 1
+	}
+	return 0, -1
 }

@@ -2,9 +2,11 @@ package ingest
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/straight"
 )
 
@@ -114,4 +116,76 @@ func (r *reading) pour() error {
 	defer r.mu.Unlock()
 	r.stats.Merge(&stats)
 	return nil
+}
+
+// addKeys spools the entries of an input with a declared shape.
+func (r *reading) addKeys(b *format.Batch) error {
+	if !r.named() {
+		r.spool.Loose() // their keys are not pairs of temporary ids; it is the only input
+	}
+	r.pairs = slices.Grow(r.pairs[:0], len(b.Val))[:len(b.Val)]
+	cols := b.Col.Ints[:len(b.Val)]
+	if r.named() || r.shape.Late {
+		for i, row := range b.Row.Ints[:len(b.Val)] {
+			r.pairs[i] = lateKey(row, cols[i])
+		}
+		return r.spool.Add(r.pairs, b.Val)
+	}
+	r.spool.Final = true
+	k, err := r.o.packer(*r.shape)
+	if err != nil {
+		return err
+	}
+	for i, row := range b.Row.Ints[:len(b.Val)] {
+		r.pairs[i] = k.Key(row, cols[i])
+	}
+	return r.spool.Add(r.pairs, b.Val)
+}
+
+// addIDs spools entries under temporary ids, user above item.
+func (r *reading) addIDs(b *format.Batch) error {
+	var err error
+	if r.pairs, err = ids.Pairs(r.pairs[:0], b, r.users, r.items); err != nil {
+		return err
+	}
+	keys, vals := r.pairs, b.Val
+	if r.o.Holdout.times() {
+		r.spool.Loose()
+		if keys, vals, err = r.addTimes(b); err != nil {
+			return err
+		}
+	}
+	if err := r.spool.Add(keys, vals); err != nil {
+		return err
+	}
+	return r.adjust()
+}
+
+// adjust makes room for the ids there are.
+func (r *reading) adjust() error {
+	for {
+		ok, err := r.spool.Adjust()
+		if ok || err != nil {
+			return err
+		}
+		if err := r.turn(); err != nil {
+			return err
+		}
+	}
+}
+
+// turn begins a generation of the ids that take most.
+func (r *reading) turn() error {
+	a := r.users
+	if r.items.Held() > a.Held() {
+		a = r.items
+	}
+	if a.Empty() {
+		return &memoryError{Need: r.o.Memory + minSpace, Budget: r.o.Memory, What: "no room is left for ids"}
+	}
+	if err := a.Turn(r.scratch); err != nil {
+		return err
+	}
+	r.o.Log.Debug("ids do not fit: begin another list", "users", r.users.Generations(), "items", r.items.Generations())
+	return r.spool.Turn(r.users.Generations(), r.items.Generations())
 }
