@@ -71,10 +71,14 @@ func (f *Factor) ReadRows(first int64, rows *mat.Dense) error {
 // Close closes the file.
 func (f *Factor) Close() error { return f.m.Close() }
 
-// Values are the singular values, descending.
+// Values are the singular values, descending, or the eigenvalues of a result of eigenpairs.
 func (r *Result) Values() []float64 {
-	x := make([]float64, len(r.Sigma))
-	for i, v := range r.Sigma {
+	values := r.Sigma
+	if r.Settings.Which != "" {
+		values = r.Lambda
+	}
+	x := make([]float64, len(values))
+	for i, v := range values {
 		x[i] = float64(v)
 	}
 	return x

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -120,7 +121,17 @@ func TestEigs(t *testing.T) {
 			t.Errorf("exit %d\n%s", o.code, o.stderr)
 		}
 	}
-	dir, r := pairsOf(t, store, "-k", "3", "--vectors", "none")
+	dir, r := pairsOf(t, store, "-k", "2")
+	values := filepath.Join(t.TempDir(), "values.csv")
+	must(t, "export", dir, "--what", "sigma", "-o", values)
+	text, err := os.ReadFile(values)
+	if want := fmt.Sprintf("component,sigma\n1,%v\n2,%v\n", r.Lambda[0], r.Lambda[1]); err != nil || string(text) != want {
+		t.Errorf("exported\n%s\nwant\n%s%v", text, want, err)
+	}
+	reseal(t, dir, func(text []byte) []byte { return bytes.Replace(text, []byte(`"k": 2`), []byte(`"k": 3`), 1) })
+	fails(t, ui.ExitError, "2 values, k is 3: the file is damaged", "export", dir, "--what", "sigma", "-o", values, "--force")
+	fails(t, ui.ExitCorrupt, "problem", "check", dir)
+	dir, r = pairsOf(t, store, "-k", "3", "--vectors", "none")
 	if got := names(t, dir); slices.Contains(got, rightFile) || r.IDs.Cols != nil {
 		t.Errorf("--vectors none writes %v", got)
 	}

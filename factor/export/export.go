@@ -8,7 +8,7 @@
 //	parquet      the same table, with ids as int64 or string and double numbers
 //	mtx          Matrix Market, coordinate, all entries, row by row
 //
-// The table of sigma has the columns component, from 1, and sigma. The array X of a projection or an alignment is written likewise. A file is there when it is whole. What is in memory
+// The table of sigma has the columns component, from 1, and sigma, which of eigenpairs are the eigenvalues. The array X of a projection or an alignment is written likewise. A file is there when it is whole. What is in memory
 // is a window of rows, whose size does not depend on their number.
 package export
 
@@ -168,6 +168,9 @@ var named = map[string]bool{"npz": true, "csv": true, "tsv": true, "parquet": tr
 
 func open(ctx context.Context, r *factor.Result, o Options) (_ *table, err error) {
 	t := &table{what: o.What, sigma: r.Values()}
+	if len(t.sigma) != r.K {
+		return nil, fmt.Errorf("%s: %d values, k is %d: the file is damaged; compute the result again", filepath.Join(r.Dir(), factor.ResultFile), len(t.sigma), r.K)
+	}
 	if o.What == "sigma" {
 		t.rows, t.k, t.columns = int64(r.K), 1, []string{"sigma"}
 		if named[o.Format] && o.Format != "npz" && !o.Bare {

@@ -35,6 +35,9 @@ type Factorisation struct {
 
 // Of is the factorisation of a result. Its vectors are read when they are needed.
 func Of(r *factor.Result) (*Factorisation, error) {
+	if r.Settings.Which != "" {
+		return nil, fmt.Errorf("%s has eigenpairs: scores are made of singular triplets", r.Dir())
+	}
 	f := &Factorisation{Rows: r.Rows, Cols: r.Cols, U: r.ReadU, V: r.ReadV}
 	for _, s := range r.Sigma {
 		f.Sigma = append(f.Sigma, float64(s))
