@@ -253,8 +253,9 @@ func TestRealEigs(t *testing.T) {
 	}
 	store := filepath.Join(t.TempDir(), "graph.csr")
 	must(t, "ingest", "-q", filepath.Join(data, "snap/soc-Slashdot0902.mtx.gz"), "-o", store, "--graph", "undirected", "--self-loops", "drop", "--duplicates", "max")
-	check := func(values map[string][]float64, flags ...string) {
+	check := func(values map[string][]float64, most int, flags ...string) {
 		for which, want := range values {
+			want = want[:min(most, len(want))]
 			_, r := pairsOf(t, store, append(flags, "-k", fmt.Sprint(len(want)), "--which", which, "--tol", "1e-6")...)
 			if r.NNZ != reference.Entries || r.Converged != len(want) {
 				t.Errorf("%d entries, %d converged", r.NNZ, r.Converged)
@@ -266,6 +267,6 @@ func TestRealEigs(t *testing.T) {
 			}
 		}
 	}
-	check(reference.Adjacency)
-	check(reference.Laplacian, "--view", "laplacian")
+	check(reference.Adjacency, 4)
+	check(reference.Laplacian, 3, "--view", "laplacian", "--shift", "1")
 }
