@@ -28,7 +28,7 @@ func TestComplete(t *testing.T) {
 		}
 	}
 	must(t, "check", out)
-	must(t, "recommend", out, "--store", store, "-n", "3")
+	must(t, "recommend", out, "--store", store, "--rows", "1,2", "-n", "3")
 	must(t, "similar", out, "--col", "1", "-n", "2")
 	must(t, "export", out, "--what", "V", "--format", "csv", "-o", filepath.Join(t.TempDir(), "v.csv"))
 	for pattern, args := range map[string][]string{
