@@ -68,7 +68,7 @@ func differ(store *csr.Store) (at int64, row, col any, err error) {
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	for at := int64(0); r.Next() && c.Next(); at++ {
-		if idOf(r) != idOf(c) {
+		if r.Kind() != c.Kind() || compareIDs(r, c) != 0 {
 			return at, idOf(r), idOf(c), nil
 		}
 	}
