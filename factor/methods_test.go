@@ -22,3 +22,14 @@ func TestMethodsHaveFlags(t *testing.T) {
 		}
 	}
 }
+
+// What a method finds itself is what is right for the number of triplets.
+func TestFoundSettings(t *testing.T) {
+	for _, rank := range []int{1, 10, 50} {
+		want := lanczos.Krylov{}.Traits(rank).Settings
+		got, ok := canonical(lanczos.Krylov{}, rank).(lanczos.Krylov)
+		if !ok || float64(got.Columns) != want[0].Value || float64(got.Basis) != want[1].Value || got.Basis < rank {
+			t.Errorf("%d triplets: %+v, want %v and %v", rank, got, want[0].Value, want[1].Value)
+		}
+	}
+}
