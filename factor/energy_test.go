@@ -77,6 +77,10 @@ func TestEnergy(t *testing.T) {
 			t.Errorf("share %v: %v", share, err)
 		}
 	}
+	signed := factor.Options{Energy: 0.5, Which: solver.LargestMagnitude, Dir: filepath.Join(t.TempDir(), "out")}
+	if _, err := factor.Run(t.Context(), store, signed); err == nil || !strings.Contains(err.Error(), "not by signed eigenvalues") {
+		t.Errorf("of signed eigenvalues: %v", err)
+	}
 }
 
 // What a run for a share writes has the same bits for any number of workers, in memory and with vectors in

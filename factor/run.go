@@ -25,6 +25,9 @@ func begin(store *csr.Store, o Options) (t *task, before outState, err error) {
 		if !(o.Energy > 0 && o.Energy < 1) {
 			return nil, before, fmt.Errorf("a share of %v of the energy: want one between 0 and 1, both excluded", o.Energy)
 		}
+		if o.Which != solver.Semidefinite {
+			return nil, before, errors.New("a share of the energy is captured by singular values, not by signed eigenvalues: give the number of eigenpairs")
+		}
 		o.Rank = int(min(most, int64(cmp.Or(o.Rank, DefaultMaxRank))))
 	}
 	if o.Rank < 1 || int64(o.Rank) > most {
