@@ -43,7 +43,7 @@ func TestMisuse(t *testing.T) {
 		{ui.ExitUsage, []string{"--config", bad, "info", store}, bad + ": want one JSON object: unexpected EOF"},
 		{ui.ExitUsage, []string{"--config", store, "info", store}, "it is a directory, a regular file is wanted"},
 		{ui.ExitUsage, []string{"svd", store, "-k", "1000000000", "-o", out}, "a 90 × 40 matrix has only 40 singular values"},
-		{ui.ExitUsage, []string{"svd", store, "-k", "1e9", "-o", out}, "want a whole number"},
+		{ui.ExitUsage, []string{"svd", store, "-k", "1e9", "-o", out}, "no whole number of triplets"},
 		{ui.ExitUsage, []string{"svd", store, "-k", "-1", "-o", out}, "-k -1: at least 1 triplet is wanted"},
 		{ui.ExitUsage, svd("-o", out, "--tol", "nan"), "--tol NaN: want a tolerance between 0 and 1"},
 		{ui.ExitUsage, svd("-o", out, "--memory", "0"), `size "0" is out of range`},
@@ -79,13 +79,13 @@ func TestMisuse(t *testing.T) {
 	must(t, "info", done)
 }
 
-// Every option that an error of a factorisation names has a flag of gdsvd svd.
+// Every option that an error of a factorisation names has a flag of the command that calls it.
 func TestOptionsHaveFlags(t *testing.T) {
 	files, err := filepath.Glob("../../factor/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	help, found := must(t, "svd", "--help")+must(t, "view", "--help"), 0
+	help, found := must(t, "svd", "--help")+must(t, "view", "--help")+must(t, "complete", "--help"), 0
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
