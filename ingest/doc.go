@@ -14,6 +14,10 @@
 // go to files of a directory beside the store (SpoolSuffix), some 2 to 6 bytes an entry,
 // with a CRC-32C, and are merged from there.
 //
+// Entries of indices that come in the order of the store, as those of a csr-stream or a CSR matrix do, are written into it as they
+// come (internal/straight), without spool and sort; the first that does not come in order has all of them spooled. The store has the
+// same bytes. Until then nothing is saved that could be resumed: the ingest is as fast as its input is read.
+//
 // So that nothing is lost when the process dies, a journal names the files that
 // are complete and durable, and the place in the inputs up to which they go. The
 // inputs must be files: their names, sizes, times and sums have to be the same, and the
