@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -198,6 +199,7 @@ func parseInput(ctx context.Context, op input.Opener, name string, o Options, ch
 	}
 	defer src.Close()
 	var b format.Batch
+	var rows format.Rows
 	c := format.Chunk{Data: make([]byte, 0, chunkLen)}
 	for {
 		c.Data = c.Data[:0]
@@ -210,11 +212,30 @@ func parseInput(ctx context.Context, op input.Opener, name string, o Options, ch
 		fatal := src.reader.Parse(&c, &b)
 		src.tally.Add(b.Tally)
 		if err := text.FirstError(append(b.Errs, fatal, src.reader.Check(src.tally, &c, &b))...); err != nil {
+			if p, ok := src.reader.(format.RowReader); ok && fatal != nil && p.ParseRows(&c, &rows) {
+				err = fmt.Errorf("rows in spite of: %v", err)
+			}
 			return nil, src, err
 		}
-		entries = append(entries, triples(&b)...)
+		now := triples(&b)
+		if p, ok := src.reader.(format.RowReader); ok && p.ParseRows(&c, &rows) && !slices.Equal(rowTriples(&rows), now) {
+			return nil, src, fmt.Errorf("rows %+v of %v", rows, now)
+		}
+		entries = append(entries, now...)
 	}
 	return entries, src, src.reader.Check(src.tally, nil, nil)
+}
+
+// rowTriples are the entries of rows.
+func rowTriples(r *format.Rows) (entries []triple) {
+	cols, vals := r.Cols, r.Vals
+	for _, run := range r.Runs {
+		for i, c := range cols[:run.N] {
+			entries = append(entries, triple{strconv.FormatInt(run.Row, 10), strconv.FormatUint(uint64(c), 10), vals[i] + 0})
+		}
+		cols, vals = cols[run.N:], vals[run.N:]
+	}
+	return entries
 }
 
 func triples(b *format.Batch) (entries []triple) {
