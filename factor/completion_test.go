@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/complete"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -42,20 +43,7 @@ func tastes(t *testing.T, rows, cols int) (full *mat.Dense, store *csr.Store) {
 		}
 		ptr = append(ptr, len(columns))
 	}
-	path := filepath.Join(t.TempDir(), "m.csr")
-	if err := csr.FromSparse(path, sparse.NewCSR(rows, cols, ptr, columns, values), csr.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	store, err := csr.Open(path, csr.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return full, store
+	return full, stored(t, sparse.NewCSR(rows, cols, ptr, columns, values))
 }
 
 // predictions are those of a completion of all entries.
@@ -81,27 +69,6 @@ func predictions(t *testing.T, r *factor.Result) *mat.Dense {
 		return z
 	}, p)
 	return p
-}
-
-// contents are the files of a directory whose bytes do not tell of time and memory.
-func contents(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]string{}
-	for _, e := range entries {
-		if e.Name() == factor.ResultFile {
-			continue
-		}
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[e.Name()] = string(b)
-	}
-	return all
 }
 
 // A completion predicts what was not seen, whichever way the matrix is stored, and its directory is sound.
@@ -145,7 +112,8 @@ func TestCompleteResumed(t *testing.T) {
 	if _, err := factor.Complete(t.Context(), store, o); err != nil {
 		t.Fatal(err)
 	}
-	whole := contents(t, o.Dir)
+	whole := vfstest.Contents(t, o.Dir)
+	delete(whole, factor.ResultFile) // tells of time and memory
 	o.Dir, o.Resume = filepath.Join(t.TempDir(), "resumed"), true
 	for step := range 6 {
 		at := 0
@@ -197,7 +165,8 @@ func TestCompleteResumed(t *testing.T) {
 	if _, err := factor.Complete(t.Context(), store, o); err != nil {
 		t.Fatal(err)
 	}
-	resumed := contents(t, o.Dir)
+	resumed := vfstest.Contents(t, o.Dir)
+	delete(resumed, factor.ResultFile)
 	for name, want := range whole {
 		if resumed[name] != want {
 			t.Errorf("%s: other bytes", name)

@@ -38,8 +38,14 @@ func random(t *testing.T, rows, cols int, seed uint64) *csr.Store {
 		}
 		ptr = append(ptr, len(columns))
 	}
+	return stored(t, sparse.NewCSR(rows, cols, ptr, columns, values))
+}
+
+// stored is a store of a matrix.
+func stored(t *testing.T, m *sparse.CSR) *csr.Store {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.csr")
-	if err := csr.FromSparse(path, sparse.NewCSR(rows, cols, ptr, columns, values), csr.CreateOptions{}); err != nil {
+	if err := csr.FromSparse(path, m, csr.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	store, err := csr.Open(path, csr.OpenOptions{})

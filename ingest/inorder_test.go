@@ -58,24 +58,6 @@ func indexedMarket(h streamHeader, entries []indexed) []byte {
 	return []byte(b.String())
 }
 
-// files are the contents of a directory.
-func filesOf(t testing.TB, dir string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[e.Name()] = string(b)
-	}
-	return files
-}
-
 // bothWays ingests an input in the order of the store, as far as it is so, and by way of the spool: stores or errors are the same.
 func bothWays(t testing.TB, in string, o Options, held int64) (rep *Report) {
 	t.Helper()
@@ -90,7 +72,7 @@ func bothWays(t testing.TB, in string, o Options, held int64) (rep *Report) {
 		leftovers(t, out, err == nil)
 		says, stores = append(says, fmt.Sprint(err)), append(stores, nil)
 		if err == nil {
-			stores[len(stores)-1] = filesOf(t, out)
+			stores[len(stores)-1] = vfstest.Contents(t, out)
 		}
 		if held > 0 {
 			rep = r
@@ -220,7 +202,7 @@ func TestInOrderPours(t *testing.T) {
 			if straight := held > 0 && name == "nothing"; straight != (rep.Runs == 0) {
 				t.Errorf("%s: %d runs", name, rep.Runs)
 			}
-			stores = append(stores, filesOf(t, out))
+			stores = append(stores, vfstest.Contents(t, out))
 		}
 		if fmt.Sprint(stores[0]) != fmt.Sprint(stores[1]) {
 			t.Errorf("%s: other stores", name)
