@@ -164,8 +164,8 @@ func TestInOrderIsTheSame(t *testing.T) {
 			straightOnes++
 		}
 	})
-	if !t.Failed() && straightOnes < 10 {
-		t.Errorf("%d in order: the test misses what it is for", straightOnes)
+	if !t.Failed() && straightOnes == 0 { // of the 20 of -short it is a third or so
+		t.Error("none was in order: the test misses what it is for")
 	}
 }
 
