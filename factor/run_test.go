@@ -182,7 +182,8 @@ func TestErrorsNameOptions(t *testing.T) {
 			found++
 			_, run := reflect.TypeFor[factor.Options]().FieldByName(string(m[1]))
 			_, peek := reflect.TypeFor[factor.PeekOptions]().FieldByName(string(m[1]))
-			if !run && !peek {
+			_, complete := reflect.TypeFor[factor.CompleteOptions]().FieldByName(string(m[1]))
+			if !run && !peek && !complete {
 				t.Errorf("%s: there is no option %s", name, m[1])
 			}
 		}

@@ -92,7 +92,7 @@ func (c sweptRun) whole(t *testing.T, at vfstest.Op, dir string, old map[string]
 	t.Helper()
 	now := contents(t, dir)
 	for name := range now {
-		if name != factor.ResultFile && name != eventsFile && !slices.Contains(partFiles, name) && !strings.HasPrefix(name, checkpointFile) {
+		if name != factor.ResultFile && name != eventsFile && !slices.Contains(partFiles, name) && !strings.HasSuffix(name, ".ids") && !strings.HasPrefix(name, checkpointFile) {
 			t.Errorf("%v: there is %s", at, name)
 		}
 	}

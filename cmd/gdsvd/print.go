@@ -135,7 +135,11 @@ func lacking(r *factor.Result) string {
 	if r.Settings.Which == "LM" {
 		least = max(least, -least)
 	}
-	if !r.Outside.Leading && r.Outside.Bound != least {
+	beyondIt := r.Outside.Bound > least
+	if r.Settings.Which == "SA" {
+		beyondIt = r.Outside.Bound < least
+	}
+	if !r.Outside.Leading && beyondIt {
 		text += fmt.Sprintf(": between that and %.5g one may be missing", least)
 	}
 	return text + "\n"

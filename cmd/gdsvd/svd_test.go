@@ -95,9 +95,9 @@ func checkTriplets(t *testing.T, a, sigma, u, v *mat.Dense, r factor.Result) {
 func TestOutLayout(t *testing.T) {
 	store := ingested(t, tall)
 	for vectors, want := range map[string][]string{
-		"both":  {leftFile, rightFile, eventsFile, factor.ResultFile, factor.SigmaFile},
-		"left":  {leftFile, eventsFile, factor.ResultFile, factor.SigmaFile},
-		"right": {rightFile, eventsFile, factor.ResultFile, factor.SigmaFile},
+		"both":  {leftFile, rightFile, "cols.ids", eventsFile, factor.ResultFile, "rows.ids", factor.SigmaFile},
+		"left":  {leftFile, eventsFile, factor.ResultFile, "rows.ids", factor.SigmaFile},
+		"right": {rightFile, "cols.ids", eventsFile, factor.ResultFile, factor.SigmaFile},
 		"none":  {eventsFile, factor.ResultFile, factor.SigmaFile},
 	} {
 		dir, r := factorised(t, store, "-k", "2", "--vectors", vectors)
