@@ -260,7 +260,7 @@ func (c *checkpoints) afterFault(err error) error {
 	}
 	switch { // of a matrix that does not have the form asked for no checkpoint helps
 	case errors.Is(err, solver.ErrNotDefinite):
-		return told(err, "%v; take %v gram, which works for any matrix, or add a multiple of the identity to the matrix so that no eigenvalue is below zero", err, Option("Operator"))
+		return told(err, "%v; take %v gram, which works for any matrix, or a %v for its largest eigenvalues", err, Option("Operator"), Option("Shift"))
 	case errors.Is(err, solver.ErrNotSymmetric):
 		return told(err, "%v; take %v gram, which works for any matrix", err, Option("Operator"))
 	}

@@ -161,8 +161,12 @@ func (r *run) save() error {
 }
 
 // abandon saves the run and turns the error of the pass that has ended it into
-// a status if it is that of the context.
+// a status if it is that of the context. What is wrong with the matrix is so for a
+// run that goes on, too: that is not saved.
 func (r *run) abandon(err error) (Status, error) {
 	st, err := r.fault(err)
+	if errors.Is(err, ErrNotSymmetric) || errors.Is(err, ErrNotDefinite) {
+		return st, err
+	}
 	return st, errors.Join(err, r.save())
 }

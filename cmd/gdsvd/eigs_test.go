@@ -160,6 +160,11 @@ func TestEigsRefuses(t *testing.T) {
 	store, _ := friends(t)
 	fails(t, ui.ExitError, `the shift 0\.1 is too small: the matrix has an eigenvalue of at most -.*; take a larger --shift, or none, which is always enough`,
 		"eigs", "-q", store, "-k", "1", "-o", out, "--which", "LA", "--shift", "0.1")
+	fails(t, ui.ExitError, `take --operator gram, which works for any matrix, or a --shift for its largest eigenvalues`,
+		"svd", "-q", store, "-k", "1", "-o", out, "--operator", "symmetric")
+	if _, err := os.Stat(out); !os.IsNotExist(err) {
+		t.Errorf("a checkpoint is left where none helps: %v", err)
+	}
 	fails(t, ui.ExitUsage, `-k 61: a 60 × 60 matrix has only 60 eigenvalues`, "eigs", "-q", store, "-k", "61", "-o", out)
 	fails(t, ui.ExitUsage, `how many eigenpairs`, "eigs", "-q", store, "-o", out)
 	fails(t, ui.ExitUsage, `at least 1 eigenpair`, "eigs", "-q", store, "-k", "0", "-o", out)
