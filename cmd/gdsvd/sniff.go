@@ -108,7 +108,7 @@ func explicitCommand(given *pflag.FlagSet, inputs []string, out string, flags []
 	}
 	command := []string{"gdsvd", "ingest"}
 	for _, in := range inputs {
-		command = append(command, ingest.DisplayName(in))
+		command = append(command, unsigned(in))
 	}
 	command = append(command, "-o", out)
 	for _, f := range flags {
@@ -123,9 +123,17 @@ func explicitCommand(given *pflag.FlagSet, inputs []string, out string, flags []
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
 		}
-		command = append(command, "--"+f.Name+"="+ingest.DisplayName(value))
+		command = append(command, "--"+f.Name+"="+unsigned(value))
 	})
 	return command
+}
+
+// unsigned is a word of a command; a URL is without what may be secret.
+func unsigned(word string) string {
+	if word == "-" {
+		return word
+	}
+	return ingest.DisplayName(word)
 }
 
 // shownInputs is how many inputs are printed.

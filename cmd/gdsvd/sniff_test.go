@@ -97,6 +97,24 @@ func TestSniffedCommand(t *testing.T) {
 	}
 }
 
+// Standard input, and a dash as a separator, stand for themselves in the command.
+func TestSniffedCommandOfStandardInput(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "store")
+	const text = "7-8-4\n9-8-5\n"
+	said := gdsvdIn(t, t.Context(), text, "sniff", "-", "-o", store, "--sep", "-", "--columns", "1,2,3", "--json")
+	var r sniffResult
+	if err := json.Unmarshal([]byte(said.stdout), &r); err != nil {
+		t.Fatalf("%v: %+v", err, said)
+	}
+	if made := gdsvdIn(t, t.Context(), text, r.Command[1:]...); made.code != 0 {
+		t.Errorf("%q: %s", r.Command, made.stderr)
+	}
+	said = gdsvdIn(t, t.Context(), "1,2\n1,3\n", "sniff", "-")
+	if !strings.Contains(said.stdout, "gdsvd ingest - -o ratings.csr") {
+		t.Error(said.stdout, said.stderr)
+	}
+}
+
 // stable is a description without what is measured.
 func stable(t *testing.T, s string) string {
 	t.Helper()
