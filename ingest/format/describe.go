@@ -23,7 +23,10 @@ type Description struct {
 }
 
 // A Flag is a flag of gdsvd ingest without its dashes.
-type Flag struct{ Name, Value string }
+type Flag struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
 
 // A Column is what has been found out about a column of a table.
 type Column struct {
