@@ -202,7 +202,7 @@ func TestCSRStreamDamage(t *testing.T) {
 		{"lengths too short", resealed(good, 80, 1), format.ErrCount, "do not add up"},
 		{"more rows than bytes", resealed(good, 60, 255, 255, 255, 255), format.ErrHeader, "not as long as"},
 		{"fewer entries than bytes", resealed(good, 72, 5), format.ErrHeader, "not as long as"},
-		{"not finite", resealed(good, 116, 0, 0, 0x80, 0x7f), format.ErrNotFinite, "value +Inf at row 0, column 2"},
+		{"not finite", resealed(good, 116, 0, 0, 0x80, 0x7f), format.ErrNotFinite, "value +Inf at row 0, column 2 (from 0)"},
 	} {
 		_, _, err := ingestText(t, string(c.data), Options{MaxBadLines: 9})
 		var pe *format.ParseError

@@ -243,7 +243,11 @@ func (p *reader) checkValues(b *format.Batch) error {
 	if p.values == "b1" {
 		err = errors.New("neither 0 nor 1")
 	}
-	return fmt.Errorf("value %v at row %s, column %s: %w", b.Val[i], p.name(&b.Row, i), p.name(&b.Col, i), err)
+	from := ""
+	if !p.byID() {
+		from = " (from 0)"
+	}
+	return fmt.Errorf("value %v at row %s, column %s%s: %w", b.Val[i], p.name(&b.Row, i), p.name(&b.Col, i), from, err)
 }
 
 // badValue is the place of the first value that must not be; −1: there is none.
