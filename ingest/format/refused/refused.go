@@ -52,7 +52,9 @@ type kind struct {
 }
 
 const (
-	scipy  = "save the matrix with scipy.io.mmwrite and ingest that"
+	scipy  = "read it with scipy.io.loadmat, save the matrix with scipy.sparse.save_npz, and ingest that"
+	hdf5   = "an HDF5 file (.h5ad, .h5 of 10x, .loom, .mat of MATLAB 7.3)"
+	h5py   = "read it in Python with h5py or anndata, and save the matrix with scipy.sparse.save_npz, or stream it as csr-stream to gdsvd ingest -"
 	recode = "convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE | gdsvd ingest -"
 	export = "export it as CSV"
 	twice  = "it is compressed twice: uncompress it once"
@@ -71,7 +73,8 @@ var magics = []kind{
 	{"Rar!\x1a\x07", "a RAR archive", "unpack it first"},
 	{"\xff\xfe", "UTF-16 text", recode},
 	{"\xfe\xff", "UTF-16 text", recode},
-	{"\x89HDF\r\n\x1a\n", "an HDF5 file (.h5, .h5ad, .loom, .mat)", scipy},
+	{"\x89HDF\r\n\x1a\n", hdf5, h5py},
+	{"MATLAB 7.3 MAT-file", hdf5, h5py},
 	{"MATLAB 5.0 MAT-file", "a MATLAB file", scipy},
 	{"ARROW1\x00\x00", "an Arrow file", export},
 	{"Obj\x01", "an Avro file", export},
@@ -121,7 +124,7 @@ func suspect(sample [][]byte) error {
 	case isJSON(first):
 		return unsupported("JSON", "convert it, e.g. lines of objects with jq -r '[.user,.item,.rating]|@csv'")
 	case bytes.HasPrefix(first, []byte("<")) && markup.Match(first):
-		return unsupported("HTML or XML", "perhaps the page of an error was saved in place of the file")
+		return unsupported("HTML or XML", "perhaps a server has sent a list of files, or the page of an error, in place of the file")
 	case bytes.HasPrefix(bytes.ToLower(first), []byte("@relation")):
 		return unsupported("ARFF", export)
 	}
@@ -130,7 +133,7 @@ func suspect(sample [][]byte) error {
 		case i < 2 && rule.Match(l):
 			return unsupported("a table drawn with lines", export)
 		case bytes.IndexByte(l, 0) >= 0:
-			return unsupported("binary, or UTF-16 text: it has NUL bytes", "ingest reads text, Matrix Market and IDX")
+			return unsupported("binary, or UTF-16 text: it has NUL bytes", "ingest reads the binary formats of --format only")
 		case bytes.IndexByte(l, '\r') >= 0:
 			return unsupported("text whose lines end with carriage returns alone", `convert it: tr '\r' '\n'`)
 		}
