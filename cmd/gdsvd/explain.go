@@ -35,7 +35,7 @@ func (a *app) printExplanation(e *factor.Explanation) error {
 	}
 	fmt.Fprintf(w, "passes\tabout %d, %d columns multiplied\n", e.Plan.Passes, e.Plan.Products)
 	fmt.Fprintf(w, "reads\t%s in the first pass, %s in each of the others\n", memory.FormatSize(e.FirstBytes), memory.FormatSize(e.Plan.PassBytes))
-	fmt.Fprintf(w, "time\tabout %s with %d threads: %s multiplying, %s between passes, %s reading\n", clock(e.Plan.Total), e.Workers,
+	fmt.Fprintf(w, "time\tabout %s with %s: %s multiplying, %s between passes, %s reading\n", clock(e.Plan.Total), plural(e.Workers, "thread"),
 		clock(e.Plan.Multiply), clock(e.Plan.Dense), clock(e.Plan.Read))
 	fmt.Fprintf(w, "memory\t%s of %s: %s\n", memory.FormatSize(planned(e.Parts)), memory.FormatSize(e.Budget), describeMemory(e.Parts))
 	if e.Files > 0 {
@@ -62,7 +62,7 @@ func wanted(e *factor.Explanation) string {
 	if e.Energy == 0 {
 		return fmt.Sprintf("%d %s", e.K, things(e.Which))
 	}
-	return fmt.Sprintf("as few triplets as capture %.6g %% of the energy, %d at most,", 100*e.Energy, e.K)
+	return fmt.Sprintf("as few triplets as capture %s of the energy, %d at most,", factor.Percent(e.Energy, 1, 'g', 6), e.K)
 }
 
 // printView prints what the steps of a view do.

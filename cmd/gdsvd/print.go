@@ -61,7 +61,7 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 		out.printf("chosen: %s\n(%s)\n", strings.Join(c.Flags, " "), c.Reason)
 	}
 	if r.Certified {
-		out.printf("energy captured %.2f %%%s\n%s", 100*r.Energy, ofView(r.View), onTarget(r))
+		out.printf("energy captured %s%s\n%s", captured(r), ofView(r.View), onTarget(r))
 	}
 	if r.Certified && r.Rank < r.K {
 		out.printf("numerical rank %d: the last %d values are zero, their vectors a completion\n", r.Rank, r.K-r.Rank)
@@ -74,13 +74,25 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 	return out.err
 }
 
+// captured is the share of the energy, which does not read as if it were the one asked for, or all, if it is less.
+func captured(r *factor.Result) string {
+	energy, other := float64(r.Energy), float64(r.Energy)
+	switch t := r.Target; {
+	case t != nil && !t.Reached:
+		other = t.Share
+	case t != nil:
+		other = 1
+	}
+	return factor.Percent(energy, other, 'f', 2)
+}
+
 // onTarget says whether the triplets are the fewest that capture what was asked for.
 func onTarget(r *factor.Result) string {
 	t := r.Target
 	if t == nil {
 		return ""
 	}
-	asked := fmt.Sprintf("%.6g %% was asked for", 100*t.Share)
+	asked := factor.Percent(t.Share, 1, 'g', 6) + " was asked for"
 	switch {
 	case !t.Reached:
 		return fmt.Sprintf("%s, which takes more than these %s\n", asked, plural(r.K, "triplet"))
