@@ -45,6 +45,8 @@ Formats, recognised by content:
   movielens  user::item::rating[::timestamp], the same with tabs, or ratings.csv
   delimited  any text with one entry a line; the names of a header tell the columns;
              see --sep, --columns and --header
+  jsonl      JSON, one object a line; its keys tell the columns
+  parquet    Apache Parquet; the names of its columns tell them
   mtx        Matrix Market coordinate or array: real, integer, pattern; general or
              (skew-)symmetric; also a folder of 10x (matrix, features, barcodes)
   idx        MNIST images, one row an image
@@ -52,6 +54,8 @@ Formats, recognised by content:
   npy        NumPy array of two dimensions, zeros left out
   svmlight   label index:value ..., as LIBSVM has it; labels are left out; see
              --index-base and --features
+  csr-stream binary rows from a program on standard input
+HDF5 (.h5ad, .h5 of 10x) is not read: the error says what hands its matrix over.
 
 An input that can be read in several ways is refused with exit code 2, the
 readings and the flag for each.
