@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -393,6 +394,51 @@ func TestRefusals(t *testing.T) {
 	var small *stream.BudgetError
 	if _, err := Fit(t.Context(), src, Options{Rank: 1, Stream: stream.Options{Memory: 1 << 10}}); !errors.As(err, &small) {
 		t.Errorf("a budget of a kilobyte: %v", err)
+	}
+}
+
+// Entries that choose no λ, and numbers whose squares of squares are none, are refused, not fitted.
+func TestUnfit(t *testing.T) {
+	of := func(values ...float64) *csr.Store {
+		rows := make([][]csrtest.Entry, len(values))
+		for i, v := range values {
+			rows[i] = []csrtest.Entry{{Col: uint32(i % 2), Val: v}}
+		}
+		return csrtest.Build(t, 2, rows, csr.CreateOptions{})
+	}
+	for _, c := range []struct {
+		src  *csr.Store
+		o    Options
+		want string
+	}{
+		{of(3), Options{Rank: 1}, "complete: 0 of 1 entries are held out to choose λ by"},
+		{of(3), Options{Rank: 1, Biases: true}, "complete: 0 of 1 entries are held out to choose λ by"},
+		{csrtest.Build(t, 2, [][]csrtest.Entry{nil}, csr.CreateOptions{}), Options{Rank: 1}, "complete: 0 of 0 entries"},
+		{of(1e150, 2e150, 5e150), Options{Rank: 1, Lambda: 1}, "complete: the norm of the entries is 5.48e+150"},
+		{of(1e-150, 2e-150), Options{Rank: 1, Lambda: 1}, "complete: the norm of the entries is 2.24e-150"},
+	} {
+		if _, err := Fit(t.Context(), c.src, c.o); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("got %v\nwant %s", err, c.want)
+		}
+	}
+	for _, scale := range []float64{leastNorm * 4, mostNorm / 16} { // within: the bits but for the power of two
+		o := Options{Rank: 1, Lambda: scale / 8}
+		s, f, _, _ := factorised(t, of(1*scale, 2*scale, 4*scale), o)
+		o.Lambda = 1. / 8
+		s1, f1, _, _ := factorised(t, of(1, 2, 4), o)
+		if s.Mean != scale*s1.Mean || math.Abs(f.Sigma[0]/scale-f1.Sigma[0]) > 1e-12 || math.Abs(f.Gap-f1.Gap) > 1e-12 {
+			t.Errorf("scale %v: mean %v, %+v; want %v, %+v", scale, s.Mean, f, s1.Mean, f1)
+		}
+	}
+}
+
+// A budget that V has no room in is refused before V is made.
+func TestRoomFirst(t *testing.T) {
+	const n = 1 << 30 // V would have 2³⁴ bytes
+	src := csrtest.Build(t, n, [][]csrtest.Entry{{{Col: 1, Val: 2}}, {{Col: 5, Val: 2}}}, csr.CreateOptions{})
+	var small *stream.BudgetError
+	if _, err := Fit(t.Context(), src, Options{Rank: 2, Lambda: 1, Stream: stream.Options{Memory: 256 << 20}}); !errors.As(err, &small) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package complete
 
 import (
-	"cmp"
 	"context"
 	"math"
 
@@ -63,7 +62,10 @@ func (f *fit) rightFactor(ctx context.Context, m *model) (turn *mat.Dense, r *Fa
 		clear(l.low)
 		z := blas64.General{Rows: b.Rows(), Cols: k, Stride: k, Data: l.z}
 		panel.AddCross(blas64.General{Rows: k, Cols: k, Stride: k, Data: l.low}, z, z)
-	}, func(l *lane, _ *csr.Block) { all.add(&l.sums) })
+	}, func(l *lane, _ *csr.Block) error {
+		all.add(&l.sums)
+		return nil
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,7 +152,6 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 	rank := len(r.Sigma)
 	gram := make([]float64, rank*rank)
 	back := mat.NewDense(int(f.src.Cols()), max(rank, 1), nil) // RᵀU
-	var failed error
 	err := f.scan(ctx, 8*f.src.Cols()*int64(rank), func(l *lane, b *csr.Block) {
 		rows := b.Rows()
 		l.val, l.bias = sized(l.val, b.NNZ()), sized(l.bias, rows)
@@ -173,20 +174,23 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 		u := mat.NewDense(rows, rank, l.w[:rows*rank])
 		u.Mul(z, turn)
 		panel.AddCross(blas64.General{Rows: rank, Cols: rank, Stride: rank, Data: l.low}, u.RawMatrix(), u.RawMatrix())
-	}, func(l *lane, b *csr.Block) {
+	}, func(l *lane, b *csr.Block) error {
 		for i, v := range l.low {
 			gram[i] += v
 		}
-		if failed != nil || b.Rows() == 0 {
-			return
+		if b.Rows() == 0 {
+			return nil
 		}
 		u := &mat.Dense{}
 		if rank > 0 {
 			u = mat.NewDense(b.Rows(), rank, l.w[:b.Rows()*rank])
 			l.scatter(back, b, rank)
 		}
-		failed = left(b.FirstRow, u, l.bias)
+		return left(b.FirstRow, u, l.bias)
 	})
+	if err != nil {
+		return err
+	}
 	r.Orthogonality = offIdentity(gram, rank)
 	for j := range rank {
 		square := 0.0
@@ -196,7 +200,7 @@ func (f *fit) leftFactor(ctx context.Context, m *model, turn *mat.Dense, r *Fact
 		}
 		r.Stationarity = max(r.Stationarity, math.Sqrt(square)/m.lambda)
 	}
-	return cmp.Or(failed, err)
+	return nil
 }
 
 // bound computes how far F can be from the least of any rank: a dual feasible point is the residual, times at most λ/σ₁
@@ -206,7 +210,7 @@ func (f *fit) bound(ctx context.Context, m *model, r *Factors) error {
 	if r.norm2 > 0 {
 		o := f.Stream
 		o.Width, o.Rank = 1, 1
-		o.Reserve += f.held() + 4*8*f.src.Cols()
+		o.Reserve += f.held(f.src) + 4*8*f.src.Cols()
 		a, err := stream.NewFrom(&residual{Source: f.src, m: m, norm: math.Sqrt(r.norm2)}, o)
 		if err != nil {
 			return err

@@ -87,6 +87,9 @@ type Choice struct {
 	D            []float64
 }
 
+// Norms of matrices that are fitted: squares of squares of their entries are float64s with all digits.
+const leastNorm, mostNorm = 0x1p-99, 0x1p99
+
 // ErrDiverged is a fit whose numbers have left the range of a float64.
 var ErrDiverged = errors.New("complete: the numbers have left the range of a float64")
 
@@ -111,6 +114,9 @@ func (o Options) withDefaults(src stream.Source) (Options, error) {
 			*f.v = f.without
 		}
 	}
+	if norm := math.Ldexp(src.Norm()); norm > 0 && (norm < leastNorm || norm > mostNorm) {
+		return o, fmt.Errorf("complete: the norm of the entries is %.3g, which is fitted from %.0e to %.0e: multiply them by a power of ten", norm, leastNorm, mostNorm)
+	}
 	if o.Rounds == 0 {
 		o.Rounds = DefaultRounds
 	}
@@ -125,6 +131,9 @@ func (o Options) withDefaults(src stream.Source) (Options, error) {
 func Fit(ctx context.Context, src stream.Source, o Options) (*State, error) {
 	o, err := o.withDefaults(src)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.room(src); err != nil {
 		return nil, err
 	}
 	s := o.Start
@@ -149,6 +158,14 @@ func Fit(ctx context.Context, src stream.Source, o Options) (*State, error) {
 		}
 	}
 	return s, nil
+}
+
+// enough tells whether the entries that the first round has found are of use: those in Ω, and those out of it.
+func (f *fit) enough(in, out int64) error {
+	if !f.Full && (in == 0 || out == 0) {
+		return fmt.Errorf("complete: %d of %d entries are held out to choose λ by, which tells nothing: give a λ, or hold out another share", out, in+out)
+	}
+	return nil
 }
 
 // fit is a Fit under way.

@@ -25,7 +25,7 @@ func (f *fit) means(ctx context.Context) error {
 	sum, count := make([]float64, f.src.Cols()), make([]int64, f.src.Cols())
 	err := f.scan(ctx, 16*f.src.Cols(), func(l *lane, b *csr.Block) {
 		l.val = sized(l.val, b.NNZ())
-		l.squares, l.in = 0, 0
+		l.squares, l.in, l.out = 0, 0, 0
 		for i := range b.Rows() {
 			l.split(m, b, i)
 			for t, r := range l.r {
@@ -33,8 +33,9 @@ func (f *fit) means(ctx context.Context) error {
 				l.val[l.at[t]] = r
 			}
 			l.in += int64(len(l.r))
+			l.out += int64(b.RowPtr[i+1]-b.RowPtr[i]) - int64(len(l.r))
 		}
-	}, func(l *lane, b *csr.Block) {
+	}, func(l *lane, b *csr.Block) error {
 		all.add(&l.sums)
 		for i := range b.Rows() { // the first entry of what may be a part of a block need not be entry 0
 			p := b.RowPtr[i]
@@ -50,9 +51,15 @@ func (f *fit) means(ctx context.Context) error {
 				p++
 			}
 		}
+		return nil
 	})
 	if err != nil {
 		return err
+	}
+	if first {
+		if err := f.enough(all.in, all.out); err != nil {
+			return err
+		}
 	}
 	f.Count, f.RMSE, f.Held = all.in, math.Sqrt(share(all.squares, float64(all.in))), math.NaN()
 	was := f.F

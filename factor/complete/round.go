@@ -34,24 +34,38 @@ func (f *fit) model() *model {
 }
 
 // scan reads the matrix once: compute on any worker, add in the order of the rows.
-func (f *fit) scan(ctx context.Context, reserve int64, compute, add func(l *lane, b *csr.Block)) error {
-	o := f.Stream
-	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
-	k, largest := int64(f.Rank), f.src.MaxBlock()
-	o.Width, o.Rank = 1, 1
-	o.Reserve += f.held() + reserve + int64(o.Workers)*8*(3*largest.NNZ+2*k*largest.Rows+4*k*k+gather*k)
+func (f *fit) scan(ctx context.Context, reserve int64, compute func(l *lane, b *csr.Block), add func(l *lane, b *csr.Block) error) error {
+	o := f.reading(f.src, reserve)
 	lanes := make([]lane, o.Workers)
 	return stream.Scan(ctx, f.src, o, func(worker int, b *csr.Block) error {
 		compute(&lanes[worker], b)
 		return nil
-	}, func(worker int, b *csr.Block) error {
-		add(&lanes[worker], b)
-		return nil
-	})
+	}, func(worker int, b *csr.Block) error { return add(&lanes[worker], b) })
+}
+
+// reading is how the matrix is read beside a State and so many bytes.
+func (o Options) reading(src stream.Source, reserve int64) stream.Options {
+	s := o.Stream
+	s.Workers = cmp.Or(s.Workers, runtime.GOMAXPROCS(0))
+	k, largest := int64(o.Rank), src.MaxBlock()
+	s.Width, s.Rank = 1, 1
+	s.Reserve += o.held(src) + reserve + int64(s.Workers)*8*(3*largest.NNZ+2*k*largest.Rows+4*k*k+gather*k)
+	return s
 }
 
 // held is the bytes of a State: V, that of the best, and c.
-func (f *fit) held() int64 { return 8 * f.src.Cols() * (2*int64(f.Rank) + 1) }
+func (o Options) held(src stream.Source) int64 { return 8 * src.Cols() * (2*int64(o.Rank) + 1) }
+
+// beside is the bytes of a round beside a State: BᵀW, and what becomes of it.
+func (o Options) beside(src stream.Source) int64 { return 3 * 8 * src.Cols() * int64(o.Rank) }
+
+// room tells whether a round stays within the budget, before anything is made.
+func (o Options) room(src stream.Source) error {
+	s := o.reading(src, o.beside(src))
+	s.Once = true
+	_, err := stream.PlanFor(src, s)
+	return err
+}
 
 // round does one round: doc.go, "Rounds".
 func (f *fit) round(ctx context.Context) error {
@@ -60,9 +74,10 @@ func (f *fit) round(ctx context.Context) error {
 	var all sums
 	all.low, all.gwv = make([]float64, k*k), make([]float64, k*k)
 	sum := mat.NewDense(n, k, nil) // BᵀW
-	err := f.scan(ctx, 3*8*int64(n)*int64(k), func(l *lane, b *csr.Block) { l.block(m, b) }, func(l *lane, b *csr.Block) {
+	err := f.scan(ctx, f.beside(f.src), func(l *lane, b *csr.Block) { l.block(m, b) }, func(l *lane, b *csr.Block) error {
 		all.add(&l.sums)
 		l.scatter(sum, b, k)
+		return nil
 	})
 	if err != nil {
 		return err
