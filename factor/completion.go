@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"time"
 
@@ -43,6 +44,7 @@ type CompleteOptions struct {
 	FS      vfs.FS
 	Log     *slog.Logger
 	Round   func(*complete.State)                // is called after every round
+	Proof   func(done, of int)                   // before every read that the proof of the result takes, of at most so many
 	Writing func(what string, done, total int64) // as in Options
 }
 
@@ -133,7 +135,7 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 	c.fit = complete.Options{
 		Rank: o.Rank, Lambda: o.Lambda, Biases: o.Biases, Damping: cmp.Or(o.Damping, complete.DefaultDamping),
 		Holdout: cmp.Or(o.Holdout, complete.DefaultHoldout), Tol: cmp.Or(o.Tol, complete.DefaultTol), Rounds: o.Rounds, Seed: o.Seed,
-		Stream: stream.Options{Memory: c.Memory, Workers: c.Workers},
+		Proof: o.Proof, Stream: stream.Options{Memory: c.Memory, Workers: c.Workers},
 	}
 	if o.Biases {
 		c.fit.Stream.Reserve = 8 * store.Rows()
@@ -151,7 +153,7 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 		}
 		c.Log.Info("going on", "round", c.fit.Start.Rounds)
 	}
-	var last *complete.State
+	last := c.fit.Start
 	c.fit.Round = func(s *complete.State) error {
 		last = s
 		if err := c.round(s); err != nil {
@@ -268,6 +270,9 @@ func (c *completion) write(ctx context.Context, s *complete.State, began time.Ti
 		return nil, err
 	}
 	k := len(factors.Sigma)
+	if k == 0 && factors.Residual == 0 {
+		return nil, told(nil, "every entry of %s is what the mean and the biases predict: there is no Z to find", c.store.Path())
+	}
 	if k == 0 {
 		return nil, told(nil, "λ = %v is so large that Z = 0: give a smaller %v; the largest singular value of the entries less their biases is %v", s.Lambda, Option("Lambda"), factors.Residual)
 	}
@@ -284,7 +289,9 @@ func (c *completion) write(ctx context.Context, s *complete.State, began time.Ti
 	res := &solver.Result{Sigma: factors.Sigma, Right: factors.V, Certified: true}
 	r = &Result{
 		Format: resultFormat, NNZ: c.store.NNZ(), K: k, Method: "soft-impute", Status: solver.Converged.String(), Certified: true,
-		Converged: k, Rank: k, Sigma: numbers(factors.Sigma), Clusters: [][2]int{}, Passes: s.Rounds, PeakRSS: memory.PeakRSS(), Seed: c.Seed,
+		Converged: k, Rank: k, Sigma: numbers(factors.Sigma), Residual: []Number{}, Clusters: [][2]int{},
+		Energy: Number(math.NaN()), Outside: Outside{Bound: Number(math.NaN())}, // no matrix that a store has is what they could be of
+		Passes: s.Rounds, PeakRSS: memory.PeakRSS(), Seed: c.Seed,
 		Settings: Settings{Method: "soft-impute", Tol: c.fit.Tol, Vectors: Both.String(), Workers: c.Workers, Memory: c.Memory},
 		Store:    StoreRef{Path: c.store.Path(), Fingerprint: c.store.Fingerprint()},
 		dir:      c.Dir, fs: c.FS,

@@ -132,6 +132,11 @@ func TestCompleteResumed(t *testing.T) {
 			t.Fatal("an interrupted completion has a result")
 		}
 	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := factor.Complete(stopped, store, o); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on from there") {
+		t.Fatalf("interrupted before another round: %v", err)
+	}
 	saved := filepath.Join(o.Dir, "checkpoint")
 	state, err := os.ReadFile(saved)
 	if err != nil {
@@ -193,6 +198,20 @@ func TestCompleteEnds(t *testing.T) {
 	}
 	if _, err := os.Stat(o.Dir); err == nil {
 		t.Error("a result was written")
+	}
+	path := filepath.Join(t.TempDir(), "m.csr")
+	same := sparse.NewCSR(2, 2, []int{0, 1, 2}, []int{0, 1}, []float64{3, 3})
+	if err := csr.FromSparse(path, same, csr.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	threes, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer threes.Close()
+	o.Lambda = 1
+	if _, err := factor.Complete(t.Context(), threes, o); err == nil || !strings.Contains(err.Error(), "is what the mean and the biases predict") {
+		t.Errorf("entries that are all equal: %v", err)
 	}
 	o.Lambda, o.Rounds, o.Tol = .5, 2, 1e-12
 	r, err := factor.Complete(t.Context(), store, o)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -98,14 +99,33 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 	a.display.Begin("complete")
 	defer a.display.End()
 	o.FS, o.Log, o.Writing = a.fsys, a.display.Logger(), a.writing
+	began, first := time.Now(), 0
 	o.Round = func(s *complete.State) {
-		text := fmt.Sprintf("round %d, %v: λ %.4g, rmse %.4f", s.Rounds, s.Phase, s.Lambda, s.RMSE)
+		if first == 0 {
+			first = s.Rounds - 1 // those of the run that this one goes on from
+		}
+		rate := float64(s.Rounds-first) / max(time.Since(began).Seconds(), 1e-6)
+		text := fmt.Sprintf("round %d, %.3g/s, %v: λ %.4g, rmse %.4f", s.Rounds, rate, s.Phase, s.Lambda, s.RMSE)
 		if s.Held > 0 {
 			text += fmt.Sprintf(", %.4f on entries held out", s.Held)
 		}
+		if s.Phase == complete.Final {
+			text += fmt.Sprintf("; %d more at most", o.Rounds-s.At)
+		}
 		a.display.Update(ui.State{Text: text, Attrs: []slog.Attr{
 			slog.Int("round", s.Rounds), slog.String("phase", s.Phase.String()), slog.Float64("lambda", s.Lambda), slog.Float64("rmse", s.RMSE),
+			slog.String("rounds/s", fmt.Sprintf("%.3g", rate)),
 		}})
+	}
+	var proof time.Time
+	o.Proof = func(done, of int) {
+		now := ui.State{Done: int64(done), Total: int64(of), Text: fmt.Sprintf("read %d of %d at most, for the factors and the bound", done+1, of)}
+		if done == 0 {
+			proof = time.Now()
+		} else {
+			now.ETA, now.About = time.Since(proof)*time.Duration(of-done)/time.Duration(done), true
+		}
+		a.display.Update(now)
 	}
 	return factor.Complete(cmd.Context(), store, o)
 }

@@ -27,6 +27,12 @@ func TestComplete(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
+	if again := must(t, "info", out); again != text {
+		t.Errorf("info prints\n%s\ncomplete\n%s", again, text)
+	}
+	if said := must(t, "info", out, "--json"); !strings.Contains(said, `"energy": null`) || !strings.Contains(said, `"residual": []`) || !strings.Contains(said, `"bound": null`) {
+		t.Errorf("what a completion cannot know is stated:\n%s", said)
+	}
 	must(t, "check", out)
 	must(t, "recommend", out, "--store", store, "--rows", "1,2", "-n", "3")
 	must(t, "similar", out, "--col", "1", "-n", "2")

@@ -20,6 +20,9 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 	if a.json {
 		return a.printJSON(r)
 	}
+	if r.Completion != nil {
+		return a.printCompletion(r)
+	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	kind := "residual"
 	if !r.Certified {

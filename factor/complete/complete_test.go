@@ -342,7 +342,7 @@ func TestNorm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		least, most, err := norm(t.Context(), a, seed)
+		least, most, err := norm(t.Context(), a, seed, func(int) {})
 		if err := errors.Join(err, a.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -358,6 +358,26 @@ func TestNorm(t *testing.T) {
 		if !(least <= top*(1+1e-12) && top <= most*(1+1e-12) && most <= 1.05*least) {
 			t.Errorf("σ₁ = %v is bounded by %v and %v", top, least, most)
 		}
+	}
+}
+
+// Every read of Factors is told of, in order.
+func TestProof(t *testing.T) {
+	_, entries := sample(6, 500, 20, 2, .4, .3)
+	src := csrtest.Build(t, 20, entries, csr.CreateOptions{})
+	var told []int
+	factorised(t, src, Options{Rank: 2, Lambda: 5, Proof: func(done, of int) {
+		if told = append(told, done); of != 22 {
+			t.Errorf("%d of %d", done, of)
+		}
+	}})
+	for i, done := range told {
+		if i != done {
+			t.Fatal(told)
+		}
+	}
+	if len(told) < 4 || len(told) > 22 {
+		t.Error(told)
 	}
 }
 

@@ -43,15 +43,20 @@ func (s *State) Factors(ctx context.Context, src stream.Source, o Options, left 
 	f := &fit{Options: o, src: src, State: s}
 	m := f.model()
 	m.heldOut = 0
+	o.Proof(0, proofReads(src))
 	turn, r, err := f.rightFactor(ctx, m)
 	if err != nil {
 		return nil, err
 	}
+	o.Proof(1, proofReads(src))
 	if err := f.leftFactor(ctx, m, turn, r, left); err != nil {
 		return nil, err
 	}
 	return r, f.bound(ctx, m, r)
 }
+
+// proofReads is how often Factors reads the matrix at most: for V, for U, and for the norm of the residual.
+func proofReads(src stream.Source) int { return 2 + int(min(steps, src.Cols())) }
 
 // rightFactor computes Σ and V of Z = Z̃·Vᵀ, from Z̃ᵀZ̃ = T·Σ²·Tᵀ, and turn = T·Σ⁻¹, so that U = Z̃·turn.
 func (f *fit) rightFactor(ctx context.Context, m *model) (turn *mat.Dense, r *Factors, err error) {
@@ -216,7 +221,7 @@ func (f *fit) bound(ctx context.Context, m *model, r *Factors) error {
 			return err
 		}
 		defer a.Close()
-		if r.Residual, r.ResidualBound, err = norm(ctx, a, f.Seed); err != nil {
+		if r.Residual, r.ResidualBound, err = norm(ctx, a, f.Seed, func(step int) { f.Proof(2+step, proofReads(f.src)) }); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,7 @@ type Options struct {
 
 	Start *State             // go on from here; it must be of the same matrix and options
 	Round func(*State) error // is called after every round with what there is then: to show, to save
+	Proof func(done, of int) // Factors calls it before every read of the matrix, with those done and the most there are
 }
 
 // Values of Options that are not given.
@@ -122,6 +123,9 @@ func (o Options) withDefaults(src stream.Source) (Options, error) {
 	}
 	if o.Round == nil {
 		o.Round = func(*State) error { return nil }
+	}
+	if o.Proof == nil {
+		o.Proof = func(int, int) {}
 	}
 	return o, nil
 }

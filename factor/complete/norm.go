@@ -16,9 +16,9 @@ const steps = 40
 // norm estimates σ₁ of a matrix by Lanczos' recurrence for AᵀA from a random vector. Its largest Ritz value θ
 // has θ ≤ σ₁², and θ < (1−ε)·σ₁² with a probability of at most 1.648·√n·exp(−√ε·(2j−1)) after j steps
 // (Kuczyński, Woźniakowski, SIAM J. Matrix Anal. Appl. 13, 1992, Theorem 4.2).
-func norm(ctx context.Context, a solver.Matrix, seed uint64) (least, most float64, err error) {
+func norm(ctx context.Context, a solver.Matrix, seed uint64, before func(step int)) (least, most float64, err error) {
 	n := a.Info().Cols
-	x, before, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	x, last, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	random := rand.New(rand.NewPCG(seed, 1))
 	for i := range n {
 		x.Set(i, 0, random.NormFloat64())
@@ -27,6 +27,7 @@ func norm(ctx context.Context, a solver.Matrix, seed uint64) (least, most float6
 	t := mat.NewSymDense(min(steps, n), nil)
 	var done int
 	for j, beta := 0, 0.0; j < t.SymmetricDim(); j++ {
+		before(j)
 		if _, err := a.Run(ctx, solver.Pass{X: x, Sum: y}); err != nil {
 			return 0, 0, err
 		}
@@ -34,14 +35,14 @@ func norm(ctx context.Context, a solver.Matrix, seed uint64) (least, most float6
 		t.SetSym(j, j, alpha)
 		done = j + 1
 		for i := range n {
-			y.Set(i, 0, y.At(i, 0)-alpha*x.At(i, 0)-beta*before.At(i, 0))
+			y.Set(i, 0, y.At(i, 0)-alpha*x.At(i, 0)-beta*last.At(i, 0))
 		}
 		if beta = mat.Norm(y, 2); beta <= 1e-14*alpha || done == t.SymmetricDim() {
 			break
 		}
 		t.SetSym(j, done, beta)
 		y.Scale(1/beta, y)
-		before, x, y = x, y, before
+		last, x, y = x, y, last
 	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(t.SliceSym(0, done), false) {
