@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -58,7 +59,7 @@ func Holds(fsys vfs.FS, dir string) bool {
 		if e.Name() == csr.ManifestName {
 			return false
 		}
-		result = result || ofResult(e.Name())
+		result = result || ofResult(e.Name()) || e.Name() == folder.Projection().File || e.Name() == folder.Alignment().File
 	}
 	for array := range arrayNames {
 		if name, err := findArray(entries, dir, array); name != "" || err != nil {

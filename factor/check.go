@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/memory"
@@ -56,7 +57,7 @@ type resultChecker struct {
 	total   int64 // bytes to be read, for the progress
 }
 
-// Check verifies a result directory, of this program or another, as far as that goes without the matrix, and
+// Check verifies a result directory, of this program or another, or what packages foldin and align write, as far as that goes without the matrix, and
 // measures the triplets on the matrix if o has a store. What is wrong with the result is in the report;
 // the error is for what kept it from being checked.
 func Check(ctx context.Context, dir string, o CheckOptions) (_ *Report, err error) {
@@ -81,6 +82,11 @@ func Check(ctx context.Context, dir string, o CheckOptions) (_ *Report, err erro
 func (c *resultChecker) run(ctx context.Context) (err error) {
 	if c.entries, err = c.FS.ReadDir(c.dir); err != nil {
 		return err
+	}
+	for _, kind := range []folder.Kind{folder.Projection(), folder.Alignment()} {
+		if c.has(kind.File) && !c.has(ResultFile) {
+			return c.folder(ctx, kind)
+		}
 	}
 	if c.has(ResultFile) {
 		if c.stated, err = OpenFS(c.FS, c.dir); err != nil {
@@ -144,11 +150,7 @@ func (c *resultChecker) advance(n int) {
 
 // contents reads every file once: checksums where result.json has them, and entries that are not finite.
 func (c *resultChecker) contents(ctx context.Context) error {
-	type sum struct {
-		size int64
-		crc  crc.Sum
-	}
-	sums := map[string]sum{}
+	sums := map[string]File{}
 	for _, m := range []*npy.Matrix{c.arrays.sigma, c.arrays.u, c.arrays.v} {
 		if m == nil {
 			continue
@@ -160,13 +162,18 @@ func (c *resultChecker) contents(ctx context.Context) error {
 				return err
 			}
 		}
-		sums[filepath.Base(m.Name())] = sum{m.Size(), crc.Sum(of)}
+		sums[filepath.Base(m.Name())] = File{Size: m.Size(), CRC: crc.Sum(of)}
 	}
 	if !c.report.Sealed {
 		return nil
 	}
-	for _, part := range c.stated.Files {
-		got, ok := sums[part.Name]
+	return c.sealed(ctx, ResultFile, c.stated.Files, sums)
+}
+
+// sealed compares files with what the description says of them. Of those that have been read, read has what was found.
+func (c *resultChecker) sealed(ctx context.Context, description string, files []File, read map[string]File) error {
+	for _, part := range files {
+		got, ok := read[part.Name]
 		switch {
 		case !c.has(part.Name):
 			c.wrong(part.Name, "the file is missing")
@@ -178,19 +185,19 @@ func (c *resultChecker) contents(ctx context.Context) error {
 			}
 			info, err := f.Stat()
 			if err == nil {
-				got.size = info.Size()
+				got.Size = info.Size()
 			}
-			if err == nil && got.size == part.Size { // what has another size need not be read, and may be of any
-				got.crc, err = checksum(f, func(chunk []byte) error { c.advance(len(chunk)); return ctx.Err() })
+			if err == nil && got.Size == part.Size { // what has another size need not be read, and may be of any
+				got.CRC, err = checksum(f, func(chunk []byte) error { c.advance(len(chunk)); return ctx.Err() })
 			}
 			if err = errors.Join(err, f.Close()); err != nil {
 				return err
 			}
 		}
-		if got.size != part.Size {
-			c.wrong(part.Name, "byte %d: it ends there, %s says %d", got.size, ResultFile, part.Size)
-		} else if got.crc != part.CRC {
-			c.wrong(part.Name, "bytes 0 to %d have the checksum %v, %s says %v", got.size, got.crc, ResultFile, part.CRC)
+		if got.Size != part.Size {
+			c.wrong(part.Name, "byte %d: it ends there, %s says %d", got.Size, description, part.Size)
+		} else if got.CRC != part.CRC {
+			c.wrong(part.Name, "bytes 0 to %d have the checksum %v, %s says %v", got.Size, got.CRC, description, part.CRC)
 		}
 	}
 	return nil

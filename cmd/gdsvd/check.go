@@ -47,7 +47,7 @@ every block. It prints each problem with file, section and offset.
 
 Of a result it verifies all files: sizes and checksums against result.json, shapes,
 that every entry is finite, and the checkpoint of an unfinished run. The format is
-described in factor/RESULT.md.
+described in factor/RESULT.md. What gdsvd project and gdsvd align write is verified likewise.
 
 With --store it also measures the result on the matrix, in one read of the store (two,
 if the vectors of the shorter side are not there; more, where --memory has no room for

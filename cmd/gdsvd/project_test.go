@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -49,6 +50,32 @@ func TestUseOfResults(t *testing.T) {
 	must(t, "svd", "-q", store, "-k", "3", "--view", "recsys", "-o", at("new"))
 	if out := must(t, "align", at("new"), "--to", at("out"), "-o", at("z")); !strings.Contains(out, "40 ids are in both results, 0 are new, 0 are gone") || !strings.Contains(out, "V of "+at("new")+", turned, is in "+at("z")) {
 		t.Error(out)
+	}
+	for dir, description := range map[string]string{"x": "projection.json", "y": "projection.json", "z": "alignment.json"} {
+		if out := must(t, "check", at(dir)); !strings.Contains(out, at(dir)+" is sound: its files are as "+description+" says") {
+			t.Error(out)
+		}
+		fails(t, ui.ExitError, "which is not measured on a store", "check", at(dir), "--store", store)
+		files, err := os.ReadDir(at(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files { // a byte of each, and the last one less
+			name := filepath.Join(at(dir), f.Name())
+			whole, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, damaged := range [][]byte{append(bytes.Clone(whole[:len(whole)-2]), whole[len(whole)-2]^1, whole[len(whole)-1]), whole[:len(whole)-1]} {
+				if err := os.WriteFile(name, damaged, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				fails(t, ui.ExitCorrupt, "problem", "check", at(dir))
+			}
+			if err := os.WriteFile(name, whole, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	must(t, "export", at("x"), "--what", "X", "-o", at("x.csv"))
 	must(t, "export", at("z"), "--what", "X", "-o", at("z.npz"))
