@@ -1,0 +1,137 @@
+"""Sparse matrices as a csr-stream, the format in which the program takes them from a pipe.
+
+The format is that of ``ingest/format/csrstream/FORMAT.md``. Indices and values are written from where they lie in memory.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.sparse as sp
+
+PAYLOAD = 262_112  # bytes of a frame, at most
+ENTRIES = 32_768  # of a frame, at most
+NONE = b"\0\0\0\0"
+
+
+def _type(dtype: np.dtype) -> bytes:
+    return dtype.str[1:].encode().ljust(4, b"\0")
+
+
+def value_type(dtype: np.dtype) -> np.dtype:
+    """The type in which values of a type are handed over.
+
+    Raises
+    ------
+    ValueError
+        If they are no real numbers.
+    """
+    if dtype.kind == "c":
+        raise ValueError(f"values are complex ({dtype}): gdsvd factorises real matrices; take A.real and A.imag apart")
+    if dtype.kind not in "biuf":
+        raise ValueError(f"values are of type {dtype}: they must be numbers or bool, as A.astype(float) makes them")
+    if dtype.kind == "f":
+        return np.dtype("<f4" if dtype.itemsize <= 4 else "<f8")
+    return dtype.newbyteorder("<")
+
+
+class Writer:
+    """Writes one matrix of a known shape, in blocks of rows.
+
+    Parameters
+    ----------
+    out : file
+        To write to.
+    shape : tuple of int
+        Of the whole matrix.
+    dtype : dtype
+        Of the values that are written, as `value_type` has it.
+    wide : bool
+        Whether column indices are int64.
+    """
+
+    def __init__(self, out: BinaryIO, shape: tuple[int, int], dtype: np.dtype, wide: bool) -> None:
+        self.out, self.shape, self.dtype = out, shape, dtype
+        self.keys = np.dtype("<i8" if wide else "<i4")
+        self.rows = self.entries = 0
+        self._head()
+
+    def _head(self) -> None:
+        head = b"\x89CSR\r\n\x1a\n" + struct.pack("<I4s4s4sQQI", 1, NONE, _type(self.keys), _type(self.dtype), *self.shape, 0)
+        self.out.write(head + struct.pack("<I", zlib.crc32(head)))
+
+    def block(self, m: Any) -> None:
+        """Write the next rows, a canonical CSR matrix.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite; the text says where.
+        """
+        indices = np.ascontiguousarray(m.indices, self.keys)
+        data = np.ascontiguousarray(m.data, self.dtype)
+        ptr, n = m.indptr, m.shape[0]
+        size = self.keys.itemsize + self.dtype.itemsize
+        # As many rows as fill a frame if they have as many entries as the average.
+        room = min(max(1, int(PAYLOAD / (4 + size * int(ptr[-1]) / max(n, 1)))), PAYLOAD // 8)
+        most = min(ENTRIES, (PAYLOAD - 4 * room) // size)
+        row, at = 0, int(ptr[0])
+        while row < n:
+            end = min(int(np.searchsorted(ptr, at + most, "right")) - 1, row + room)
+            stop, after = (int(ptr[end]), end) if end > row else (at + most, row)
+            end = max(end, row + 1)
+            lens = np.diff(np.clip(ptr[row : end + 1], at, stop)).astype("<u4")
+            self._frame(row, lens, indices[at:stop], data[at:stop])
+            row, at = after, stop
+        self.rows += n
+
+    def _frame(self, row: int, lens: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
+        if not np.isfinite(data).all():
+            i = int(np.argmin(np.isfinite(data)))
+            at = self.rows + row + int(np.searchsorted(np.cumsum(lens), i, "right"))
+            raise ValueError(f"A[{at}, {indices[i]}] is {data[i]}: values must be finite")
+        parts = [memoryview(a).cast("B") for a in (lens, indices, data) if a.size]
+        rest = struct.pack("<IIQII", sum(map(len, parts)), len(lens), self.rows + row, len(data), 0)
+        crc = zlib.crc32(rest)
+        for part in parts:
+            crc = zlib.crc32(part, crc)
+        self.out.write(b"ROWS" + struct.pack("<I", crc) + rest)
+        for part in parts:
+            self.out.write(part)
+        self.entries += len(data)
+
+    def reshape(self, shape: tuple[int, int]) -> None:
+        """Say what the shape was, after all, in a file that can seek."""
+        self.shape = shape
+        self.out.seek(0)
+        self._head()
+        self.out.seek(0, 2)
+
+    def end(self) -> None:
+        """Write the end, without which the stream is refused."""
+        if self.rows != self.shape[0]:
+            raise ValueError(f"{self.rows} rows were given of a matrix of {self.shape[0]}")
+        rest = struct.pack("<IIQII", 0, 0, self.entries, 0, 0)
+        self.out.write(b"DONE" + struct.pack("<I", zlib.crc32(rest)) + rest)
+        self.out.flush()
+
+
+def canonical(m: Any) -> Any:
+    """A sparse matrix as CSR with ascending columns and the sums of duplicates; the caller's is left as it is."""
+    c = m.tocsr()
+    if not c.has_canonical_format:
+        if c is m or np.shares_memory(c.data, m.data):
+            c = c.copy()
+        c.sum_duplicates()
+    return c
+
+
+def dense_blocks(a: np.ndarray, entries: int = 1 << 20) -> Iterable[Any]:
+    """A dense matrix as CSR blocks of about so many elements; zeros are left out."""
+    step = max(1, entries // max(1, a.shape[1]))
+    for i in range(0, a.shape[0], step):
+        yield sp.csr_matrix(np.asarray(a[i : i + step], value_type(a.dtype)))

@@ -1,0 +1,155 @@
+"""What a caller gives as a matrix, and the store that is made of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._csrstream import Writer, canonical, dense_blocks, value_type
+from ._program import run
+
+
+def is_path(a: Any) -> bool:
+    """Whether a caller means a file or a folder."""
+    return isinstance(a, (str, os.PathLike))
+
+
+def is_store(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is that of a store."""
+    return (pathlib.Path(path) / "MANIFEST.json").is_file()
+
+
+def checked(a: Any) -> Any:
+    """A matrix in memory: as it is if it is sparse, else a dense array. What is no real matrix is refused.
+
+    Raises
+    ------
+    TypeError
+        If it is no matrix at all.
+    ValueError
+        If it has not two dimensions, or values that are no real numbers.
+    """
+    if callable(getattr(a, "matvec", None)) and not hasattr(a, "__array__"):
+        raise TypeError("A is a LinearOperator: gdsvd needs its entries, as a sparse matrix, an array or a path")
+    if not sp.issparse(a):
+        a = np.asarray(a)
+    if a.ndim != 2:
+        raise ValueError(f"A has {a.ndim} dimensions: it must have 2")
+    value_type(a.dtype)
+    return a
+
+
+def check_k(k: Any, shape: tuple[int, int]) -> None:
+    """Refuse a number of triplets that a matrix does not have, by SciPy's type of error."""
+    if isinstance(k, (str, bytes)) or int(k) != k or not 0 < k <= min(shape):
+        raise ValueError(f"k = {k!r} must be an integer from 1 to min(A.shape) = {min(shape)}, for A is {shape[0]} × {shape[1]}")
+
+
+def hand_over(a: Any, out: BinaryIO) -> None:
+    """Write a matrix in memory as a csr-stream."""
+    sparse = sp.issparse(a)
+    if sparse:
+        a = canonical(a)
+    blocks = [a] if sparse else dense_blocks(a)
+    w = Writer(out, a.shape, value_type(a.dtype), sparse and a.indices.dtype.itemsize > 4 or a.shape[1] > 1 << 31)
+    for block in blocks:
+        w.block(block)
+    w.end()
+
+
+def chunk(c: Any, what: str) -> Any:
+    """One of the blocks of rows that a caller gives, as canonical CSR."""
+    try:
+        c = checked(c)
+    except ValueError as err:
+        raise ValueError(f"{what}: {err}") from None
+    return canonical(c if sp.issparse(c) else sp.csr_matrix(c))
+
+
+def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int] | None) -> None:
+    """Write blocks of rows as a csr-stream: to a file that can seek if the shape is not known before.
+
+    All blocks have as many columns as the first. Values are float64 unless all that is known before is the first block,
+    whose type they then have to keep.
+    """
+    w, dtype = None, None
+    for i, c in enumerate(chunks):
+        c = chunk(c, f"block {i}")
+        if w is None:
+            dtype = value_type(c.dtype)
+            w = Writer(out, shape or (0, c.shape[1]), dtype, c.indices.dtype.itemsize > 4)
+        if c.shape[1] != w.shape[1]:
+            raise ValueError(f"block {i} has {c.shape[1]} columns, but the matrix has {w.shape[1]}")
+        if not np.can_cast(c.dtype, dtype):
+            raise ValueError(f"block {i} has values of type {c.dtype}, those before have {dtype}: give all blocks one type, as with block.astype(float)")
+        if shape and w.rows + c.shape[0] > shape[0]:
+            raise ValueError(f"block {i} ends at row {w.rows + c.shape[0]} of a matrix of {shape[0]}")
+        w.block(c)
+    if w is None:
+        raise ValueError("there are no blocks: their number of columns is not known")
+    if not shape:
+        w.reshape((w.rows, w.shape[1]))
+    w.end()
+
+
+def size(a: Any) -> int:
+    """Bytes of the stream of a matrix in memory, at most."""
+    if sp.issparse(a):
+        return a.nnz * (8 + a.dtype.itemsize) + 4 * a.shape[0]
+    return a.size * (4 + a.dtype.itemsize) + 4 * a.shape[0]
+
+
+@contextlib.contextmanager
+def workplace(needed: int) -> Iterator[pathlib.Path]:
+    """A folder that goes away with the block: in memory where the system has plenty of it, else among temporary files.
+
+    Parameters
+    ----------
+    needed : int
+        Bytes that are put there, at most.
+    """
+    name = tempfile.mkdtemp(prefix="gdsvd-", dir="/dev/shm" if _fits("/dev/shm", needed) else None)
+    try:
+        yield pathlib.Path(name)
+    finally:
+        shutil.rmtree(name, ignore_errors=True)
+
+
+def _fits(shm: str, needed: int) -> bool:
+    """Whether so many bytes are no more than a third of what is free in a file system in memory, and in memory."""
+    if not sys.platform.startswith("linux") or not os.access(shm, os.W_OK) or "TMPDIR" in os.environ:
+        return False
+    try:
+        with open("/proc/meminfo") as f:
+            available = next(int(line.split()[1]) * 1024 for line in f if line.startswith("MemAvailable:"))
+        return 3 * needed + (64 << 20) < min(available, shutil.disk_usage(shm).free)
+    except (OSError, StopIteration, ValueError):
+        return False
+
+
+def memory_flags(memory: str | int | None) -> list[str]:
+    """The flags of a budget: none for what the program takes of itself."""
+    return [] if memory in (None, "auto") else ["--memory", str(memory)]
+
+
+def ingest(a: Any, store: str | os.PathLike[str], memory: str | int = "auto", flags: Iterable[str] = ()) -> dict[str, Any]:
+    """Make a store of a matrix in memory, or of a file that the program knows.
+
+    Returns
+    -------
+    dict
+        What ``gdsvd ingest --json`` prints: ``fingerprint``, ``rows``, ``cols``, ``nnz`` and more.
+    """
+    flags = [*memory_flags(memory), *flags]
+    if is_path(a):
+        return run("ingest", *flags, "-o", store, "--", a)
+    return run("ingest", "--format", "csr-stream", *flags, "-o", store, "--", "-", feed=lambda out: hand_over(a, out))

@@ -1,0 +1,148 @@
+"""The program of the wheel: where it is, that it is the right one, and one run of it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import pathlib
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+from ._errors import KINDS, GdsvdError, VersionError
+
+PIPE = 1 << 20  # bytes of the pipe to the program, where the system lets one choose
+
+
+@functools.cache
+def program() -> str:
+    """The path of the program, which is verified to be that of this package.
+
+    The environment variable ``GDSVD_BINARY`` names another one, of the same version.
+    """
+    folder = pathlib.Path(__file__).parent / "_bin"
+    try:
+        built = json.loads((folder / "build.json").read_text())
+    except FileNotFoundError:
+        raise VersionError(f"{folder} has no program: the package was not installed from a wheel; use pip install python/ in a checkout") from None
+    own = str(folder / ("gdsvd.exe" if os.name == "nt" else "gdsvd"))
+    path = os.environ.get("GDSVD_BINARY") or own
+    try:
+        out = subprocess.run([path, "version", "--json"], capture_output=True, stdin=subprocess.DEVNULL, check=True).stdout
+        said = json.loads(out)
+        there = (said["version"], said["revision"])
+    except (OSError, subprocess.CalledProcessError, ValueError, KeyError) as err:
+        raise VersionError(f"{path} does not run as gdsvd: {err}; install the wheel for this platform") from None
+    if there != (built["version"], built["revision"]) or path == own and os.path.getsize(path) != built["size"]:
+        raise VersionError(
+            f"{path} is gdsvd {there[0]} {there[1]}, but the package was built with {built['version']} {built['revision']}: "
+            "install the wheel again, or unset GDSVD_BINARY"
+        )
+    return path
+
+
+def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None = None) -> dict[str, Any]:
+    """Run one command of the program.
+
+    Parameters
+    ----------
+    *args : str or path
+        The command and its flags.
+    feed : callable, optional
+        Writes the standard input of the program to the file that it is given.
+
+    Returns
+    -------
+    dict
+        What the command prints under ``--json``.
+
+    Raises
+    ------
+    GdsvdError
+        Or what `KINDS` has for the exit code; with what is printed as ``info`` if that is a result.
+    KeyboardInterrupt
+        If this process or the program is interrupted. The program has stopped then.
+    """
+    with _started(args, feed is not None) as child:
+        broken = None
+        if feed:
+            try:
+                assert child.stdin is not None
+                feed(child.stdin)
+                child.stdin.close()
+            except BrokenPipeError as err:  # the program says why it has gone
+                broken = err
+            finally:
+                if broken:
+                    with contextlib.suppress(BrokenPipeError):
+                        child.stdin.close()
+            child.stdin = None
+        out, err = child.communicate()
+    if child.returncode in (130, -signal.SIGINT):
+        raise KeyboardInterrupt
+    try:
+        said = json.loads(out) if out.strip() else {}
+    except ValueError:
+        said = {}
+    if child.returncode == 0 and not broken:
+        return said
+    lines = [line.removeprefix("gdsvd: ") for line in err.decode(errors="replace").splitlines() if line.startswith("gdsvd: ")]
+    text = said.get("error") or (lines[-1] if lines else f"gdsvd {args[0]} ended with exit code {child.returncode}")
+    error = KINDS.get(child.returncode, GdsvdError)(text)
+    if "error" not in said:
+        error.info = said  # type: ignore[attr-defined]
+    raise error
+
+
+@contextlib.contextmanager
+def _started(args: tuple[Any, ...], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
+    """A run of the program that does not outlive the block.
+
+    It is a process group of its own, so that Ctrl-C reaches it once, from here.
+    """
+    apart: dict[str, Any] = {"start_new_session": True}
+    if os.name == "nt":
+        apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined]
+    child = subprocess.Popen(
+        [program(), "--json", "--quiet", *map(os.fspath, args)],
+        stdin=subprocess.PIPE if fed else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **apart,
+    )  # fmt: skip
+    if fed:
+        _widen(child.stdin)
+    try:
+        yield child
+    except BaseException as err:
+        # What is fed may have failed: the program must not take it for the end of its input.
+        if child.poll() is None:
+            child.send_signal(getattr(signal, "CTRL_BREAK_EVENT", None) or signal.SIGINT)
+        if child.stdin:
+            with contextlib.suppress(OSError):
+                child.stdin.close()
+        _reaped(child, patience=30 if isinstance(err, KeyboardInterrupt) else 5)
+        raise
+    finally:
+        for stream in (child.stdout, child.stderr):
+            if stream:
+                stream.close()
+
+
+def _reaped(child: subprocess.Popen[bytes], patience: float) -> None:
+    """Wait for a program that was told to stop; after so many seconds it is ended."""
+    try:
+        child.wait(patience)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        child.kill()
+        child.wait()
+
+
+def _widen(pipe: Any) -> None:
+    """Make a pipe larger, where the system knows how."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
+    except (ImportError, AttributeError, OSError):
+        pass  # slower, that is all

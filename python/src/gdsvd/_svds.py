@@ -1,0 +1,126 @@
+"""Singular triplets in the way of scipy.sparse.linalg.svds."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from ._errors import NotConverged
+from ._input import check_k, checked, ingest, is_path, is_store, memory_flags, size, workplace
+from ._program import run
+
+
+def pipeline(view: Any) -> list[str]:
+    """The flags of a view: a text, or a list of its steps."""
+    if view is None:
+        return []
+    return ["--view", view if isinstance(view, str) else " | ".join(view)]
+
+
+def load(path: pathlib.Path) -> np.ndarray:
+    """An array of a result as a plain ndarray that may be written to; it outlives its file."""
+    if os.name != "posix":  # a file that is mapped cannot be removed there
+        return np.load(path)
+    return np.asarray(np.load(path, mmap_mode="c"))
+
+
+def triplets(store: str | os.PathLike[str], out: pathlib.Path, k: Any, flags: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    """Run ``gdsvd svd`` and map the result."""
+    failed = None
+    try:
+        info = run("svd", *flags, f"--rank={k}", "-o", out, "--", store)
+    except NotConverged as err:
+        info, failed = err.info, err
+    u, s, vt = load(out / "U.npy"), load(out / "sigma.npy"), load(out / "V.npy").T
+    if failed:
+        failed.u, failed.s, failed.vt = u, s, vt
+        raise failed
+    return u, s, vt, info
+
+
+def decompose(A: Any, k: Any, flags: list[str], memory: str | int) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    """Triplets of whatever a caller gives as a matrix, by way of a temporary store unless it is one."""
+    path = getattr(A, "path", None) if not is_path(A) else A
+    if path is not None and is_store(path):
+        with workplace(0) as tmp:
+            return triplets(path, tmp / "out", k, flags)
+    if path is None:
+        A = checked(A)
+        needed = size(A) + 8 * min(A.shape) * sum(A.shape)
+    else:
+        needed = 8 * os.path.getsize(path) if os.path.isfile(path) else 1 << 62
+    with workplace(needed) as tmp:
+        ingest(A if path is None else path, tmp / "store", memory)
+        return triplets(tmp / "store", tmp / "out", k, flags)
+
+
+def svds(
+    A: Any, k: int = 6, *, tol: float = 1e-8, view: str | list[str] | None = None, memory: str | int = "auto", seed: int = 0, return_info: bool = False
+) -> Any:
+    """The `k` largest singular values of a sparse matrix and their vectors.
+
+    Every triplet is certified: its residual is measured on the matrix, and is at most `tol`.
+
+    Parameters
+    ----------
+    A : sparse array or matrix, array_like, `Store`, or path
+        The m × n matrix, of real numbers or bool. Any format of `scipy.sparse`; entries at one place count as their sum, as in SciPy.
+        A path is that of a store, or of a file that ``gdsvd ingest`` reads, such as npz, mtx, csv or Parquet.
+    k : int
+        Number of triplets, from 1 to min(m, n).
+    tol : float
+        Largest residual max(‖Av − σu‖, ‖Aᵀu − σv‖)/σ₁ of a triplet, between 0 and 1. The error of σ is at most ``tol * s[0]``.
+    view : str or list of str, optional
+        Factorise what steps make of A, such as ``"lsi"`` or ``["log1p", "center=columns"]``; no dense matrix is formed.
+    memory : str or int
+        What the program stays within, besides the caller's own data: bytes, a text such as ``"2GiB"``, or ``"auto"`` for 60 % of what is available.
+    seed : int
+        Of the random start vectors. The same seed gives the same bits, on any number of processors.
+    return_info : bool
+        Whether to return the report as well.
+
+    Returns
+    -------
+    u : ndarray, shape (m, k)
+        Left vectors as columns, float64.
+    s : ndarray, shape (k,)
+        Singular values, always in descending order (those of SciPy mostly ascend).
+    vt : ndarray, shape (k, n)
+        Right vectors as rows.
+    info : dict
+        With `return_info`: ``result.json``, such as ``residual`` (of each triplet), ``energy`` (the share of ‖A‖²_F), ``passes``.
+
+    Raises
+    ------
+    ValueError
+        If A is not a matrix of finite real numbers, or another parameter is out of range.
+    NotConverged
+        If a residual cannot be brought to `tol`; the exception has the triplets.
+    GdsvdError
+        If the program fails otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp, gdsvd
+    >>> A = sp.diags([1.0, 5.0, 3.0, 4.0]).tocsr()
+    >>> u, s, vt = gdsvd.svds(A, k=2)
+    >>> s.round(12)
+    array([5., 4.])
+    >>> u.shape, vt.shape
+    ((4, 2), (2, 4))
+    >>> u, s, vt, info = gdsvd.svds(A, k=2, return_info=True)
+    >>> info["status"], max(info["residual"]) <= 1e-8
+    ('converged', True)
+    """
+    shape = getattr(A, "shape", None)
+    if isinstance(shape, tuple) and len(shape) == 2:
+        check_k(k, shape)
+    elif not is_path(A):
+        A = checked(A)
+        check_k(k, A.shape)
+    flags = [f"--tol={tol}", f"--seed={seed}", *pipeline(view), *memory_flags(memory)]
+    u, s, vt, info = decompose(A, k, flags, memory)
+    return (u, s, vt, info) if return_info else (u, s, vt)

@@ -1,0 +1,189 @@
+"""svds against SciPy and LAPACK."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg
+
+import gdsvd
+from gdsvd._input import ingest
+from gdsvd._program import run
+
+
+def made(rows=80, cols=50, density=0.2, dtype="f8", seed=1):
+    r = np.random.default_rng(seed)
+    a = sp.random(rows, cols, density, "csr", random_state=r)
+    a.data = np.rint(a.data * 100 + 1).astype("f8") if dtype != "?" else np.ones(a.nnz)
+    return a.astype(dtype)
+
+
+def holds(a, u, s, vt, k, rtol=1e-12):
+    """Whether these are the k leading triplets of a dense matrix."""
+    want = np.linalg.svd(a, compute_uv=False)[:k]
+    assert u.shape == (a.shape[0], k) and s.shape == (k,) and vt.shape == (k, a.shape[1])
+    np.testing.assert_allclose(s, want, rtol=rtol, atol=rtol * max(want[0], 1e-300))
+    tol = 1e-7 * want[0] + 1e-300
+    np.testing.assert_allclose(a @ vt.T, u * s, atol=tol)
+    np.testing.assert_allclose(a.T @ u, vt.T * s, atol=tol)
+    np.testing.assert_allclose(u.T @ u, np.eye(k), atol=1e-9)
+    np.testing.assert_allclose(vt @ vt.T, np.eye(k), atol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "dia", "dok", "lil"])
+@pytest.mark.parametrize("of", [sp.csr_matrix, sp.csr_array])
+def test_formats(form, of):
+    a = of(made(30, 20)).asformat(form)
+    holds(a.toarray(), *gdsvd.svds(a, 4), 4)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u4", "i8", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(60, 25), (25, 60)])
+def test_types(dtype, shape):
+    a = made(*shape, dtype=dtype)
+    u, s, vt = gdsvd.svds(a, 5)
+    assert u.dtype == s.dtype == vt.dtype == np.float64
+    holds(a.toarray().astype("f8"), u, s, vt, 5)
+    assert u.flags.writeable and type(u) is np.ndarray
+
+
+def test_dense():
+    a = made(30, 20).toarray()
+    holds(a, *gdsvd.svds(a, 3), 3)
+    holds(a, *gdsvd.svds(np.asfortranarray(a), 3), 3)
+    holds(a[:, :2], *gdsvd.svds(a[:, :2].tolist(), 2), 2)
+    for dtype in (">f8", ">i4", "f2", "?"):
+        b = np.asarray(a > 0 if dtype == "?" else a, dtype)
+        holds(b.astype("f8"), *gdsvd.svds(b, 3), 3)
+
+
+def test_all_triplets():
+    a = made(20, 12)
+    holds(a.toarray(), *gdsvd.svds(a, 12), 12)
+
+
+def test_beside_scipy():
+    a = made(200, 150, 0.05)
+    u, s, vt, info = gdsvd.svds(a, k=6, return_info=True)
+    us, ss, vts = scipy.sparse.linalg.svds(a, k=6)
+    assert (u.shape, s.shape, vt.shape) == (us.shape, ss.shape, vts.shape)
+    np.testing.assert_allclose(s, np.sort(ss)[::-1], rtol=1e-10)
+    np.testing.assert_allclose(np.abs(np.sum(vt * vts[np.argsort(ss)[::-1]], axis=1)), 1, atol=1e-6)
+    assert info["status"] == "converged" and max(info["residual"]) <= 1e-8
+    np.testing.assert_allclose(info["energy"], np.sum(s**2) / np.sum(a.data**2))
+
+
+def test_duplicates_are_summed_and_the_matrix_is_left_alone():
+    ptr, idx, val = np.array([0, 3, 3, 5]), np.array([2, 0, 2, 1, 1]), np.array([1.0, 2, 3, 4, 5])
+    a = sp.csr_matrix((val.copy(), idx.copy(), ptr.copy()), shape=(3, 3))
+    holds(a.toarray(), *gdsvd.svds(a, 2), 2)
+    np.testing.assert_array_equal(a.indices, idx)
+    np.testing.assert_array_equal(a.data, val)
+    coo = sp.coo_matrix(([1.0, 2, 3], ([0, 0, 1], [1, 1, 0])), shape=(4, 3))
+    holds(coo.toarray(), *gdsvd.svds(coo, 2), 2)
+    assert coo.nnz == 3
+    csc = sp.csc_matrix((val, idx, ptr), shape=(3, 3))
+    holds(csc.toarray(), *gdsvd.svds(csc, 2), 2)
+
+
+def test_explicit_zeros_and_empty():
+    a = sp.csr_matrix(([0.0, 0, 3], ([0, 1, 2], [0, 1, 2])), shape=(5, 4))
+    _, s, _ = gdsvd.svds(a, 2)
+    np.testing.assert_allclose(s, [3, 0], atol=1e-15)
+    u, s, vt = gdsvd.svds(sp.csr_matrix((6, 5)), 2)
+    assert s.tolist() == [0, 0]
+    np.testing.assert_allclose(u.T @ u, np.eye(2), atol=1e-12)
+    for shape in [(0, 3), (3, 0), (0, 0)]:
+        with pytest.raises(ValueError, match="min"):
+            gdsvd.svds(sp.csr_matrix(shape), 1)
+
+
+@pytest.mark.parametrize("k", [0, -1, 21, 2.5, "3"])
+def test_k_out_of_range(k):
+    a = made(30, 20)
+    with pytest.raises(ValueError):
+        scipy.sparse.linalg.svds(a, k=k)
+    with pytest.raises(ValueError, match="k = "):
+        gdsvd.svds(a, k=k)
+
+
+def test_refused():
+    a = made(6, 5)
+    with pytest.raises(ValueError, match="complex"):
+        gdsvd.svds(a.astype(complex), 1)
+    with pytest.raises(ValueError, match="numbers"):
+        gdsvd.svds(np.array([["a", "b"], ["c", "d"]]), 1)
+    with pytest.raises(ValueError, match="2"):
+        gdsvd.svds(np.ones(3), 1)
+    with pytest.raises(TypeError, match="LinearOperator"):
+        gdsvd.svds(scipy.sparse.linalg.aslinearoperator(a), 1)
+    for tol in (0, 1, -1, "x"):
+        with pytest.raises(ValueError, match="tol"):
+            gdsvd.svds(a, 1, tol=tol)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_not_finite_says_where(value, dtype):
+    a = made(300, 200, 0.9, dtype).tolil()
+    a[237, 111] = value
+    with pytest.raises(ValueError, match=r"A\[237, 111\] is -?(nan|inf)"):
+        gdsvd.svds(a.tocsr(), 1)
+    with pytest.raises(ValueError, match=r"A\[237, 111\] is -?(nan|inf)"):
+        gdsvd.svds(a.toarray(), 1)
+
+
+def test_same_bits_and_seed():
+    a = made()
+    one, two, other = (gdsvd.svds(a, 3, seed=s, tol=1e-3) for s in (1, 1, 2))
+    for x, y in zip(one, two):
+        np.testing.assert_array_equal(x, y)
+    assert not np.array_equal(one[0], other[0])
+
+
+def test_view():
+    a = made()
+    dense = a.toarray()
+    centred = dense - dense.mean(0)
+    u, s, vt, info = gdsvd.svds(a, 4, view="center=columns", return_info=True)
+    holds(centred, u, s, vt, 4, 1e-10)
+    np.testing.assert_allclose(info["view"]["explained_variance"], s**2 / 79)
+    logged = np.log1p(dense)
+    holds(logged - logged.mean(0), *gdsvd.svds(a, 4, view=["log1p", "center=columns"]), 4, 1e-10)
+    with pytest.raises(gdsvd.UsageError, match="nonsense"):
+        gdsvd.svds(a, 4, view="nonsense")
+
+
+def test_paths(tmp_path):
+    a = made(40, 30)
+    sp.save_npz(tmp_path / "a.npz", a)
+    holds(a.toarray(), *gdsvd.svds(tmp_path / "a.npz", 3), 3)
+    ingest(a, tmp_path / "store")
+    holds(a.toarray(), *gdsvd.svds(str(tmp_path / "store"), 3), 3)
+    with pytest.raises(gdsvd.GdsvdError, match="none.npz"):
+        gdsvd.svds(tmp_path / "none.npz", 3)
+    with pytest.raises(ValueError, match="only 30 singular"):
+        gdsvd.svds(tmp_path / "store", 31)
+
+
+# Short and long rows, rows longer than a frame, runs of empty rows, wide indices: the store is that of SciPy's own file.
+SHAPES = [(1, 1, 1.0), (3, 90_000, 0.9), (90_000, 3, 0.5), (70_000, 40, 0.001), (2000, 300, 0.3), (1, 40_000, 1.0), (32_768, 1, 1.0), (5000, 7, 1.0)]
+
+
+@pytest.mark.parametrize("rows, cols, density", SHAPES)
+@pytest.mark.parametrize("dtype, index", [("f8", "i4"), ("u1", "i8"), ("?", "i4")])
+def test_hand_over_is_an_ingest_of_npz(tmp_path, rows, cols, density, dtype, index):
+    r = np.random.default_rng(3)
+    a = sp.random(rows, cols, density, "csr", random_state=r)
+    a.data[:] = r.integers(1, 100, a.nnz) / 8 if dtype == "f8" else 1
+    a = a.astype(dtype)
+    sp.save_npz(tmp_path / "a.npz", a, compressed=False)
+    a.indices, a.indptr = a.indices.astype(index), a.indptr.astype(index)
+    said = ingest(a, tmp_path / "stream")
+    want = run("ingest", tmp_path / "a.npz", "-o", tmp_path / "npz")
+    assert (said["rows"], said["cols"], said["nnz"]) == (rows, cols, a.nnz)
+    assert said["fingerprint"] == want["fingerprint"]
+
+
+def test_hand_over_of_a_dense_matrix(tmp_path):
+    a = made(700, 2000, 0.5)
+    assert ingest(a.toarray(), tmp_path / "d")["fingerprint"] == ingest(a, tmp_path / "s")["fingerprint"]
