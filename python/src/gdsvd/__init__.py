@@ -10,10 +10,28 @@ array([2., 2., 2.])
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._errors import ConvergenceWarning, CorruptError, GdsvdError, NotConverged, UsageError, VersionError
 from ._svds import svds
 from ._version import __version__
 
-__all__ = ["ConvergenceWarning", "CorruptError", "GdsvdError", "NotConverged", "UsageError", "VersionError", "__version__", "svds"]
+if TYPE_CHECKING:
+    from ._estimators import PCA, TruncatedSVD
+
+LAZY = {"PCA": "_estimators", "TruncatedSVD": "_estimators"}  # importing scikit-learn takes long
+
+
+def __getattr__(name: str) -> Any:
+    if name in LAZY:
+        import importlib
+
+        return getattr(importlib.import_module(f".{LAZY[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LAZY})
+
+
+__all__ = ["ConvergenceWarning", "CorruptError", "GdsvdError", "NotConverged", "PCA", "TruncatedSVD", "UsageError", "VersionError", "__version__", "svds"]

@@ -141,8 +141,12 @@ def memory_flags(memory: str | int | None) -> list[str]:
     return [] if memory in (None, "auto") else ["--memory", str(memory)]
 
 
-def ingest(a: Any, store: str | os.PathLike[str], memory: str | int = "auto", flags: Iterable[str] = ()) -> dict[str, Any]:
-    """Make a store of a matrix in memory, or of a file that the program knows.
+def ingest(
+    a: Any, store: str | os.PathLike[str], memory: str | int = "auto", flags: Iterable[str] = (), shape: tuple[int, int] | None = None
+) -> dict[str, Any]:
+    """Make a store of a matrix in memory, of an iterator of its blocks of rows, or of a file that the program knows.
+
+    An iterator whose matrix has no `shape` yet is written to a file beside the store before.
 
     Returns
     -------
@@ -152,4 +156,13 @@ def ingest(a: Any, store: str | os.PathLike[str], memory: str | int = "auto", fl
     flags = [*memory_flags(memory), *flags]
     if is_path(a):
         return run("ingest", *flags, "-o", store, "--", a)
-    return run("ingest", "--format", "csr-stream", *flags, "-o", store, "--", "-", feed=lambda out: hand_over(a, out))
+    flags += ["--format", "csr-stream", "-o", os.fspath(store), "--"]
+    if not hasattr(a, "__next__"):
+        return run("ingest", *flags, "-", feed=lambda out: hand_over(a, out))
+    if shape:
+        return run("ingest", *flags, "-", feed=lambda out: hand_over_chunks(a, out, shape))
+    with tempfile.TemporaryDirectory(prefix=".gdsvd-", dir=pathlib.Path(store).absolute().parent) as tmp:
+        stream = os.path.join(tmp, "stream")
+        with open(stream, "wb") as out:
+            hand_over_chunks(a, out, None)
+        return run("ingest", *flags, stream)

@@ -34,6 +34,9 @@ def triplets(store: str | os.PathLike[str], out: pathlib.Path, k: Any, flags: li
         info = run("svd", *flags, f"--rank={k}", "-o", out, "--", store)
     except NotConverged as err:
         info, failed = err.info, err
+    for statistic in info.get("view", {}).get("statistics", []):
+        if "file" in statistic:
+            statistic["array"] = load(out / statistic["file"])
     u, s, vt = load(out / "U.npy"), load(out / "sigma.npy"), load(out / "V.npy").T
     if failed:
         failed.u, failed.s, failed.vt = u, s, vt
@@ -43,6 +46,10 @@ def triplets(store: str | os.PathLike[str], out: pathlib.Path, k: Any, flags: li
 
 def decompose(A: Any, k: Any, flags: list[str], memory: str | int) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
     """Triplets of whatever a caller gives as a matrix, by way of a temporary store unless it is one."""
+    if hasattr(A, "__next__"):
+        with workplace(1 << 62) as tmp:
+            ingest(A, tmp / "store", memory)
+            return triplets(tmp / "store", tmp / "out", k, flags)
     path = getattr(A, "path", None) if not is_path(A) else A
     if path is not None and is_store(path):
         with workplace(0) as tmp:
@@ -92,6 +99,7 @@ def svds(
         Right vectors as rows.
     info : dict
         With `return_info`: ``result.json``, such as ``residual`` (of each triplet), ``energy`` (the share of ‖A‖²_F), ``passes``.
+        What a view has measured of columns, such as means, is an ndarray ``array`` in ``info["view"]["statistics"]``.
 
     Raises
     ------

@@ -1,0 +1,321 @@
+"""Estimators in the way of scikit-learn, which are also of use where it is not installed."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._errors import ConvergenceWarning, NotConverged
+from ._input import checked, is_path, memory_flags
+from ._svds import decompose
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:  # without pipelines, names of features and the like
+
+    class BaseEstimator:  # type: ignore[no-redef]
+        """Nothing of scikit-learn."""
+
+    class ClassNamePrefixFeaturesOutMixin:  # type: ignore[no-redef]
+        """Nothing of scikit-learn."""
+
+    class TransformerMixin:  # type: ignore[no-redef]
+        """Nothing of scikit-learn."""
+
+    def check_random_state(seed: Any) -> Any:
+        """A generator of random numbers."""
+        return seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
+
+    def check_is_fitted(estimator: Any) -> None:
+        """Refuse an estimator that has not been fitted."""
+        if not hasattr(estimator, "components_"):
+            raise ValueError(f"this {type(estimator).__name__} is not fitted yet: call fit before")
+
+    def validate_data(estimator: Any, X: Any, *, reset: bool = True, **_: Any) -> Any:
+        """A matrix of finite numbers, of as many columns as in fit."""
+        X = checked(X)
+        if not np.isfinite(X.data if sp.issparse(X) else X).all():
+            raise ValueError("X contains NaN or infinity")
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+        elif X.shape[1] != estimator.n_features_in_:
+            raise ValueError(f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features as input")
+        return X
+
+
+def _streams(X: Any) -> bool:
+    """Whether X is not in memory: a path, a store, or an iterator of blocks of rows."""
+    return is_path(X) or hasattr(X, "path") or hasattr(X, "__next__")
+
+
+class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What both estimators do: they differ in the mean, and in the scale of what they return."""
+
+    _centre = False
+    whiten = False
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Find the components of X.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix, path, `Store`, or iterator of CSR matrices, n_samples × n_features
+            A path is that of a store or a file; the blocks of rows of an iterator go to the disk one after the other.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Find the components of X, and return X in terms of them.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_components)
+        """
+        if not _streams(X):
+            X = validate_data(self, X, accept_sparse=True, dtype=[np.float64, np.float32])
+        u, s, vt, info = self._triplets(X)
+        rows, cols = info["rows"], info["cols"]
+        if _streams(X):
+            self.n_features_in_ = cols
+            vars(self).pop("feature_names_in_", None)
+        # As svd_flip of scikit-learn does: the entry of a component that is largest in magnitude is positive.
+        most = np.argmax(np.abs(vt), axis=1)
+        signs = np.where(vt[np.arange(len(s)), most] < 0, -1.0, 1.0)
+        self.components_ = np.ascontiguousarray(vt * signs[:, None])
+        self.singular_values_ = np.array(s)
+        self.n_samples_ = rows
+        self.info_ = info
+        scores = u * (s * signs)
+        self._variances(scores, info)
+        return self._scaled(scores)
+
+    def _triplets(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        flags = [f"--tol={self.tol}", f"--seed={self._seed()}", *memory_flags(self.memory)]
+        if self._centre:
+            flags += ["--view", "center=columns"]
+        k = self._rank(getattr(X, "shape", None))
+        if isinstance(k, float) and hasattr(X, "shape"):
+            flags.append(f"--max-k={min(X.shape)}")
+        try:
+            return decompose(X, k, flags, self.memory)
+        except NotConverged as err:
+            warnings.warn(f"{err}; the components are used as they are", ConvergenceWarning, stacklevel=4)
+            return err.u, err.s, err.vt, err.info
+
+    def _rank(self, shape: tuple[int, int] | None) -> int | float:
+        """The number of components that fit has to find, or the share of the variance."""
+        k = self.n_components
+        if k is None and shape is None:
+            raise ValueError("n_components has to be given where X is not in memory")
+        if k is None:
+            return min(shape)
+        if isinstance(k, (bool, str)) or not (self._centre and 0 < k < 1 or k == int(k) and k >= 1):
+            also = ", or a share of the variance between 0 and 1" if self._centre else ""
+            raise ValueError(f"n_components = {k!r}: it has to be a number from 1 on{also}")
+        if shape is not None and k > min(shape):
+            raise ValueError(f"n_components = {k} is more than there are, for n_samples = {shape[0]} and n_features = {shape[1]}")
+        return float(k) if k < 1 else int(k)
+
+    def _seed(self) -> int:
+        """The seed of the start vectors: 0 if it is left open, so that results are reproducible."""
+        if self.random_state is None:
+            return 0
+        if isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(1 << 31))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """X in terms of the components.
+
+        Parameters
+        ----------
+        X : array_like, sparse matrix, or iterator of such blocks of rows, n_samples × n_features
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        if hasattr(X, "__next__"):
+            return np.concatenate([np.empty((0, len(self.components_)))] + [self._projected(block) for block in X])
+        if _streams(X):
+            raise TypeError("transform takes matrices and iterators of blocks; fit_transform has the rows of a store, gdsvd.Factorization.project others")
+        return self._projected(X)
+
+    def _projected(self, X: Any) -> np.ndarray:
+        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False)
+        scores = np.asarray(X @ self.components_.T)
+        if self._centre:
+            scores = scores - self.mean_ @ self.components_.T
+        return self._scaled(scores)
+
+    def _scaled(self, scores: np.ndarray) -> np.ndarray:
+        return scores / self._deviations() if self.whiten else scores
+
+    def _deviations(self) -> np.ndarray:
+        """Standard deviations of the scores; components without variance are left as they are."""
+        d = np.sqrt(self.explained_variance_)
+        return np.where(d > 0, d, 1)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """The rows that have these scores, as far as the components tell.
+
+        Parameters
+        ----------
+        X : array_like, shape (n_samples, n_components)
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_features)
+            Dense.
+        """
+        check_is_fitted(self)
+        X = np.asarray(X, dtype=float)
+        if self.whiten:
+            X = X * self._deviations()
+        rows = X @ self.components_
+        return rows + self.mean_ if self._centre else rows
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class TruncatedSVD(_Decomposition):
+    """Dimensionality reduction by the leading singular triplets, as that of scikit-learn.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components.
+    tol : float
+        Largest residual of a triplet relative to the largest singular value.
+    memory : str or int
+        What the program stays within: bytes, a text such as ``"2GiB"``, or ``"auto"``.
+    random_state : int, RandomState or None
+        Of the start vectors. None is 0: results are reproducible.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (n_components, n_features)
+        Right singular vectors; the entry of each that is largest in magnitude is positive.
+    explained_variance_ : ndarray, shape (n_components,)
+        Variance of the scores of each component.
+    explained_variance_ratio_ : ndarray, shape (n_components,)
+        Share of the variance of all features. It is there where fit was given a matrix in memory.
+    singular_values_ : ndarray, shape (n_components,)
+    n_features_in_, n_samples_ : int
+    info_ : dict
+        ``result.json`` of the run.
+
+    Examples
+    --------
+    >>> import gdsvd, scipy.sparse as sp
+    >>> X = sp.diags([1.0, 5.0, 3.0, 4.0]).tocsr()
+    >>> t = gdsvd.TruncatedSVD(2).fit(X)
+    >>> t.singular_values_.round(12)
+    array([5., 4.])
+    >>> t.transform(X).shape
+    (4, 2)
+    """
+
+    def __init__(self, n_components: int = 2, *, tol: float = 1e-8, memory: str | int = "auto", random_state: Any = None) -> None:
+        self.n_components = n_components
+        self.tol = tol
+        self.memory = memory
+        self.random_state = random_state
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Find the components of X, and return X in terms of them.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, n_components)
+        """
+        scores = super().fit_transform(X)
+        vars(self).pop("explained_variance_ratio_", None)
+        if not _streams(X):
+            if sp.issparse(X):
+                mean = np.asarray(X.mean(axis=0, dtype=float)).ravel()
+                total = np.asarray(X.astype(float).power(2).mean(axis=0)).ravel().sum() - mean @ mean
+            else:
+                total = np.var(np.asarray(X, dtype=float), axis=0).sum()
+            with np.errstate(divide="ignore", invalid="ignore"):
+                self.explained_variance_ratio_ = self.explained_variance_ / total
+        return scores
+
+    def _variances(self, scores: np.ndarray, info: dict[str, Any]) -> None:
+        self.explained_variance_ = np.var(scores, axis=0)
+
+
+class PCA(_Decomposition):
+    """Principal components of a matrix that stays sparse, as that of scikit-learn.
+
+    Parameters
+    ----------
+    n_components : int, float or None
+        Number of components; a share of the variance between 0 and 1, for the fewest that capture it; or None for all there are.
+    whiten : bool
+        Whether scores are divided by their standard deviations.
+    tol : float
+        Largest residual of a triplet relative to the largest singular value.
+    memory : str or int
+        What the program stays within: bytes, a text such as ``"2GiB"``, or ``"auto"``.
+    random_state : int, RandomState or None
+        Of the start vectors. None is 0: results are reproducible.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (n_components, n_features)
+        Principal axes; the entry of each that is largest in magnitude is positive.
+    explained_variance_, explained_variance_ratio_ : ndarray, shape (n_components,)
+    singular_values_ : ndarray, shape (n_components,)
+        Of the centred matrix.
+    mean_ : ndarray, shape (n_features,)
+    n_components_, n_features_in_, n_samples_ : int
+    info_ : dict
+        ``result.json`` of the run.
+
+    Examples
+    --------
+    >>> import gdsvd, scipy.sparse as sp
+    >>> X = sp.diags([1.0, 5.0, 3.0, 4.0]).tocsr()
+    >>> p = gdsvd.PCA(3).fit(X)
+    >>> p.explained_variance_ratio_.sum().round(12)
+    np.float64(1.0)
+    >>> abs(p.inverse_transform(p.transform(X)) - X.toarray()).max() < 1e-9
+    np.True_
+    """
+
+    _centre = True
+
+    def __init__(
+        self, n_components: int | float | None = None, *, whiten: bool = False, tol: float = 1e-8, memory: str | int = "auto", random_state: Any = None
+    ) -> None:
+        self.n_components = n_components
+        self.whiten = whiten
+        self.tol = tol
+        self.memory = memory
+        self.random_state = random_state
+
+    def _variances(self, scores: np.ndarray, info: dict[str, Any]) -> None:
+        self.mean_ = np.array(info["view"]["statistics"][0]["array"])
+        self.n_components_ = len(self.singular_values_)
+        self.explained_variance_ = np.asarray(info["view"]["explained_variance"])
+        self.explained_variance_ratio_ = np.asarray(info["view"]["explained_variance_ratio"])

@@ -1,0 +1,141 @@
+"""TruncatedSVD and PCA beside those of scikit-learn."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import gdsvd
+from gdsvd._input import ingest
+
+sklearn = pytest.importorskip("sklearn")
+import sklearn.decomposition
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+
+def made(rows=90, cols=40, seed=1):
+    a = sp.random(rows, cols, 0.3, "csr", random_state=seed)
+    a.data = np.rint(a.data * 20 + 1)
+    return a
+
+
+@parametrize_with_checks([gdsvd.TruncatedSVD(), gdsvd.PCA(), gdsvd.PCA(whiten=True)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def same(ours, theirs, x, names):
+    for name in names:
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-8, atol=1e-8, err_msg=name)
+    signs = np.sign(np.sum(ours.components_ * theirs.components_, axis=1))
+    np.testing.assert_allclose(ours.components_, theirs.components_ * signs[:, None], atol=1e-7)
+    np.testing.assert_allclose(ours.transform(x), theirs.transform(x) * signs, atol=1e-6)
+    np.testing.assert_allclose(ours.inverse_transform(ours.transform(x)), theirs.inverse_transform(theirs.transform(x)), atol=1e-6)
+
+
+NAMES = ["explained_variance_", "explained_variance_ratio_", "singular_values_"]
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_truncated_svd(dense):
+    x = made().toarray() if dense else made()
+    theirs = sklearn.decomposition.TruncatedSVD(5, algorithm="arpack").fit(x)
+    ours = gdsvd.TruncatedSVD(5)
+    scores = ours.fit_transform(x)
+    same(ours, theirs, x, NAMES)
+    np.testing.assert_allclose(scores, ours.transform(x), atol=1e-7)
+    assert (ours.n_features_in_, ours.n_samples_) == (40, 90)
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+@pytest.mark.parametrize("n", [5, None, 0.6])
+def test_pca(whiten, n):
+    x = made()
+    theirs = sklearn.decomposition.PCA(n, whiten=whiten, svd_solver="full").fit(x.toarray())
+    ours = gdsvd.PCA(n, whiten=whiten)
+    scores = ours.fit_transform(x)
+    same(ours, theirs, x.toarray(), [*NAMES, "mean_", "n_components_"])
+    np.testing.assert_allclose(scores, ours.transform(x), atol=1e-7)
+    np.testing.assert_allclose(ours.transform(x.toarray()), ours.transform(x), atol=1e-12)
+
+
+def test_what_is_not_in_memory(tmp_path):
+    x = made()
+    ingest(x, tmp_path / "store")
+    want = gdsvd.PCA(4).fit(x)
+    blocks = lambda: (x[i : i + 13] for i in range(0, 90, 13))
+    for given in (tmp_path / "store", str(tmp_path / "store"), blocks()):
+        got = gdsvd.PCA(4).fit(given)
+        np.testing.assert_allclose(got.components_, want.components_, atol=1e-12)
+        np.testing.assert_allclose(got.mean_, want.mean_)
+        assert got.n_features_in_ == 40
+    np.testing.assert_allclose(want.transform(blocks()), want.transform(x))
+    with pytest.raises(TypeError, match="fit_transform"):
+        want.transform(tmp_path / "store")
+    with pytest.raises(ValueError, match="n_components"):
+        gdsvd.PCA().fit(tmp_path / "store")
+    assert not hasattr(gdsvd.TruncatedSVD(2).fit(blocks()), "explained_variance_ratio_")
+
+
+def test_pipeline_names_pickle_clone():
+    x = made()
+    t = make_pipeline(TfidfTransformer(), gdsvd.TruncatedSVD(3))
+    scores = t.fit_transform(x)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(t)).transform(x), t.transform(x))
+    assert scores.shape == (90, 3)
+    assert t.get_feature_names_out().tolist() == ["truncatedsvd0", "truncatedsvd1", "truncatedsvd2"]
+    assert clone(gdsvd.PCA(3, whiten=True)).get_params() == {"n_components": 3, "whiten": True, "tol": 1e-8, "memory": "auto", "random_state": None}
+    pd = pytest.importorskip("pandas")
+    frame = gdsvd.PCA(2).set_output(transform="pandas").fit_transform(pd.DataFrame(x.toarray()))
+    assert frame.columns.tolist() == ["pca0", "pca1"]
+
+
+@pytest.mark.parametrize("k", [0, -1, 41, 1.5, "mle", True])
+def test_wrong_number_of_components(k):
+    for estimator in (gdsvd.TruncatedSVD, gdsvd.PCA):
+        with pytest.raises(ValueError, match="n_components"):
+            estimator(k).fit(made())
+
+
+def test_what_has_not_converged_is_a_warning():
+    with pytest.warns(gdsvd.ConvergenceWarning, match="stagnated"):
+        t = gdsvd.TruncatedSVD(3, tol=1e-17).fit(made())
+    np.testing.assert_allclose(t.singular_values_, gdsvd.TruncatedSVD(3).fit(made()).singular_values_)
+
+
+def test_random_state():
+    one, two, three = (gdsvd.TruncatedSVD(3, tol=1e-2, random_state=s).fit(made()).components_ for s in (None, 0, np.random.RandomState(5)))
+    np.testing.assert_array_equal(one, two)
+    assert not np.array_equal(one, three)
+
+
+WITHOUT = """
+import sys
+class No:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("sklearn", "pandas", "h5py"): raise ImportError(name)
+sys.meta_path.insert(0, No())
+import numpy as np, scipy.sparse as sp, gdsvd
+x = sp.csr_matrix(np.random.default_rng(1).random((9, 6)))
+p = gdsvd.PCA(6).fit(x)
+np.testing.assert_allclose(p.inverse_transform(p.transform(x)), x.toarray())
+for bad in (lambda: p.transform(x[:, :2]), lambda: gdsvd.PCA(2).transform(x), lambda: gdsvd.PCA(2).fit(np.full((3, 3), np.nan))):
+    try: bad()
+    except ValueError: pass
+    else: raise AssertionError(bad)
+assert "sklearn" not in sys.modules
+"""
+
+
+def test_without_scikit_learn():
+    subprocess.run([sys.executable, "-c", WITHOUT], check=True)
+
+
+def test_import_is_light():
+    subprocess.run([sys.executable, "-c", "import sys, gdsvd; assert not {'sklearn', 'pandas', 'h5py'} & set(sys.modules)"], check=True)
