@@ -77,6 +77,9 @@ func (c *resultChecker) measure(ctx context.Context) (_ *Measurement, err error)
 		return nil, fmt.Errorf("%s is a completion: its triplets are those of a matrix that no store has; its files are sound, and result.json has the bound on its objective", c.dir)
 	}
 	x := &c.arrays
+	if before, err := inspectOut(c.FS, c.dir); err == nil && before.checkpoint && !before.result {
+		return nil, told(nil, "%s holds the checkpoint of an unfinished run, whose vectors are not measured before %v has brought it to its end", c.dir, Option("Resume"))
+	}
 	if x.u == nil && x.v == nil || c.values == nil {
 		return nil, fmt.Errorf("%s holds no singular vectors that could be measured: want U.npy, V.npy or Vt.npy beside the values", c.dir)
 	}

@@ -416,6 +416,15 @@ func TestMeasureRefusals(t *testing.T) {
 	none, _ := factorised(t, store, "-k", "2", "--vectors", "none")
 	must(t, "check", "-q", none)
 	fails(t, ui.ExitError, `out holds no singular vectors that could be measured: want U.npy, V.npy or Vt.npy`, "check", none, "--store", store)
+	unfinished := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")
+	for _, file := range names(t, unfinished) {
+		if !strings.HasPrefix(file, checkpointFile) {
+			if err := os.Remove(filepath.Join(unfinished, file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fails(t, ui.ExitError, `out holds the checkpoint of an unfinished run, whose vectors are not measured before --resume has brought it to its end`, "check", unfinished, "--store", store)
 	fails(t, ui.ExitError, `thing: no such file`, "check", filepath.Join(t.TempDir(), "thing"), "--store", store)
 
 	nan := mat.DenseCopyOf(u)
