@@ -281,7 +281,7 @@ func TestTimesOfColumns(t *testing.T) {
 		{"user,item,timestamp\n1,10,1000000005\nuser,item,timestamp\n1,20,1000000006\n", "", "1/10/1 1/20/1"},
 		{"1,10,3,1000000005\n", "1,2,3,3", "named twice"},
 		{"1,10,3,1000000005\n", "1,2,3,5", "no column 5"},
-		{"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n", "", "in: input of format mtx: no times can be read"},
+		{"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n", "", "in: input of format mtx: no times can be read; those of text, JSON lines and Parquet can"},
 		{"user,item,rating,timestamp\n1,10,3,1000000004\n", "", "no entries since 2001-09-09T01:46:45Z: the times of all 1 go from 2001-09-09T01:46:44Z to"},
 	} {
 		since, err := ParseTime(cut)

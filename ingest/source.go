@@ -122,7 +122,7 @@ func (src *source) open(o Options, window int64, prev *source) (err error) {
 		src.shape = &shape{Late: true}
 	}
 	if in.Times && (!in.HasTimes || src.shape != nil) {
-		return &format.ParseError{File: in.Name, Err: fmt.Errorf("input of format %s: %w", in.Format, format.ErrNoTimes)}
+		return &format.ParseError{File: in.Name, Err: fmt.Errorf("input of format %s: %w; those of text, JSON lines and Parquet can, and a random hold-out needs none", in.Format, format.ErrNoTimes)}
 	}
 	if prev != nil && src.shape != nil {
 		return alone(src.Name)
