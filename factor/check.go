@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/complete"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/crc"
@@ -315,6 +316,13 @@ func (c *resultChecker) verifyCheckpoint(ctx context.Context, f vfs.File) error 
 		return err
 	}
 	c.total += info.Size()
+	if complete.IsState(f) {
+		if _, _, err = complete.Load(f, info.Size()); errors.Is(err, complete.ErrState) {
+			err = damagedCheckpoint(filepath.Join(c.dir, checkpointFile), "%v (%v begins anew)", err, Option("Replace"))
+		}
+		c.advance(int(info.Size()))
+		return err
+	}
 	read := writerFunc(func(b []byte) error { c.advance(len(b)); return ctx.Err() })
 	saved, err := solver.ReadCheckpoint(io.TeeReader(f, read), info.Size())
 	if err != nil {

@@ -142,6 +142,15 @@ func TestCompleteResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if report, err := factor.Check(t.Context(), o.Dir, factor.CheckOptions{}); err != nil || report.Err() != nil || !strings.Contains(report.Sound(), "the checkpoint in") {
+		t.Errorf("a sound checkpoint: %v, %+v", err, report)
+	}
+	if err := os.WriteFile(saved, append(slices.Clone(state[:len(state)-1]), state[len(state)-1]^1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := factor.Check(t.Context(), o.Dir, factor.CheckOptions{}); err != nil || !errors.Is(report.Err(), csr.ErrCorrupt) || !strings.Contains(report.Problems[0].Error(), "the checksum is") {
+		t.Errorf("a damaged checkpoint: %v, %+v", err, report)
+	}
 	for what, c := range map[string]struct {
 		state []byte
 		with  func(o *factor.CompleteOptions)

@@ -89,6 +89,13 @@ func (s *State) Save(w io.Writer, of string) error {
 	return err
 }
 
+// IsState tells whether a file begins as a saved state does.
+func IsState(r io.ReaderAt) bool {
+	head := make([]byte, len(stateMagic))
+	_, err := r.ReadAt(head, 0)
+	return err == nil && string(head) == stateMagic
+}
+
 // Load reads a state of size bytes that Save has written. of is what it belongs to.
 func Load(r io.ReaderAt, size int64) (s *State, of string, err error) {
 	damaged := func(format string, args ...any) (*State, string, error) {
