@@ -41,6 +41,8 @@ table of sigma has the columns component and sigma. Memory does not grow with th
 			switch {
 			case o.What == "":
 				return ui.Usagef(cmd, "what is to be exported? give it with --what")
+			case o.What == "recs":
+				return ui.Usagef(cmd, "--what recs: recommendations need the store, too: gdsvd recommend %s --store STORE -o FILE writes them", args[0])
 			case o.File == "":
 				return ui.Usagef(cmd, "no FILE to write: give one with -o")
 			case o.Format == "":
@@ -68,7 +70,7 @@ table of sigma has the columns component and sigma. Memory does not grow with th
 		},
 	}
 	f := cmd.Flags()
-	ui.ChoiceFlag(cmd, f, &o.What, "what", "", "", words(append(export.Tables(), export.Array)), "export")
+	ui.ChoiceFlag(cmd, f, &o.What, "what", "", "", words(append(export.Tables(), export.Array, "recs")), "export (recs: see gdsvd recommend)")
 	ui.ChoiceFlag(cmd, f, &o.Format, "format", "", "", words(export.Formats()), "write (without it: what the extension of FILE says)")
 	f.StringVarP(&o.File, "out", "o", "", "the `FILE` to write")
 	f.BoolVar(&o.Bare, "no-ids", false, "leave out ids and titles")
