@@ -273,6 +273,9 @@ func (c *completion) write(ctx context.Context, s *complete.State, began time.Ti
 	if k == 0 && factors.Residual == 0 {
 		return nil, told(nil, "every entry of %s is what the mean and the biases predict: there is no Z to find", c.store.Path())
 	}
+	if k == 0 && s.Phase != complete.Done {
+		return nil, told(nil, "after %d rounds with λ = %v Z is still 0: more rounds may find another, or give a smaller %v", s.At, s.Lambda, Option("Lambda"))
+	}
 	if k == 0 {
 		return nil, told(nil, "λ = %v is so large that Z = 0: give a smaller %v; the largest singular value of the entries less their biases is %v", s.Lambda, Option("Lambda"), factors.Residual)
 	}

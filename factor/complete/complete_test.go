@@ -452,6 +452,19 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
+// A λ just below the norm leaves a Z that is not 0, though a random V does not see it at first.
+func TestLargeLambda(t *testing.T) {
+	_, entries := sample(9, 400, 300, 1, .1, .3)
+	src := csrtest.Build(t, 300, entries, csr.CreateOptions{})
+	_, f, _, _ := factorised(t, src, Options{Rank: 1, Lambda: 1e6})
+	if len(f.Sigma) != 0 {
+		t.Fatal(f.Sigma)
+	}
+	if _, f, _, _ = factorised(t, src, Options{Rank: 1, Lambda: .9 * f.Residual}); len(f.Sigma) != 1 || f.F < f.Dual {
+		t.Errorf("Z of rank %d, F %v, bound %v", len(f.Sigma), f.F, f.Dual)
+	}
+}
+
 // A budget that V has no room in is refused before V is made.
 func TestRoomFirst(t *testing.T) {
 	const n = 1 << 30 // V would have 2³⁴ bytes

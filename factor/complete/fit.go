@@ -45,6 +45,7 @@ const (
 	pathRounds = 6    // at each, at most
 	pathGain   = 2e-4 // the path ends where the error on what is held out falls by a smaller share
 	topRounds  = 4    // that find the λ at which Z = 0
+	zeroRounds = 30   // of a given λ after which Z = 0 is taken for the best, and not for a V that is random still
 )
 
 // Phase is what a State is at.
@@ -227,7 +228,7 @@ func (f *fit) next(top, fell float64) {
 		}
 		f.State.Lambda *= pathRatio
 	case Final:
-		if fell < f.Tol {
+		if fell < f.Tol && (f.D[0] > 0 || f.At >= zeroRounds) {
 			f.Phase = Done
 		}
 	}
