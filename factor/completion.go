@@ -44,6 +44,7 @@ type CompleteOptions struct {
 	FS      vfs.FS
 	Log     *slog.Logger
 	Round   func(*complete.State)                // is called after every round
+	Reading func(done, total int64)              // bytes of a round; several goroutines may call it at a time
 	Proof   func(done, of int)                   // before every read that the proof of the result takes, of at most so many
 	Writing func(what string, done, total int64) // as in Options
 }
@@ -153,9 +154,17 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 		}
 		c.Log.Info("going on", "round", c.fit.Start.Rounds)
 	}
+	src := &counted{Store: store}
+	nextRound := func() {
+		if o.Reading != nil {
+			src.count(encoded(store), o.Reading)
+		}
+	}
+	nextRound()
 	last := c.fit.Start
 	c.fit.Round = func(s *complete.State) error {
 		last = s
+		nextRound()
 		if err := c.round(s); err != nil {
 			return err
 		}
@@ -164,7 +173,7 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 		}
 		return nil
 	}
-	s, err := complete.Fit(ctx, store, c.fit)
+	s, err := complete.Fit(ctx, src, c.fit)
 	if err != nil {
 		return nil, c.interrupted(ctx, last, err)
 	}

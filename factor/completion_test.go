@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/james-bowman/sparse"
@@ -107,11 +108,26 @@ func TestComplete(t *testing.T) {
 func TestCompleteResumed(t *testing.T) {
 	_, store := tastes(t, 90, 30)
 	o := factor.CompleteOptions{Dir: filepath.Join(t.TempDir(), "whole"), Rank: 4, Biases: true}
-	rounds := 0
+	rounds, reads := 0, 0
 	o.Round = func(*complete.State) { rounds++ }
+	var mu sync.Mutex
+	o.Reading = func(done, total int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done > total {
+			t.Errorf("%d of %d bytes", done, total)
+		}
+		if done == total {
+			reads++
+		}
+	}
 	if _, err := factor.Complete(t.Context(), store, o); err != nil {
 		t.Fatal(err)
 	}
+	if reads < rounds || rounds < 10 {
+		t.Errorf("%d rounds read the store to its end %d times", rounds, reads)
+	}
+	o.Reading = nil
 	whole := vfstest.Contents(t, o.Dir)
 	delete(whole, factor.ResultFile) // tells of time and memory
 	o.Dir, o.Resume = filepath.Join(t.TempDir(), "resumed"), true

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -100,6 +101,13 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 	defer a.display.End()
 	o.FS, o.Log, o.Writing = a.fsys, a.display.Logger(), a.writing
 	began, first := time.Now(), 0
+	var shown atomic.Pointer[ui.State] // after the last round
+	shown.Store(&ui.State{Text: "round 1, means"})
+	o.Reading = func(done, total int64) {
+		now := *shown.Load()
+		now.Done, now.Total, now.Bytes = done, total, true
+		a.display.Update(now)
+	}
 	o.Round = func(s *complete.State) {
 		if first == 0 {
 			first = s.Rounds - 1 // those of the run that this one goes on from
@@ -112,10 +120,11 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 		if s.Phase == complete.Final {
 			text += fmt.Sprintf("; %d more at most", o.Rounds-s.At)
 		}
-		a.display.Update(ui.State{Text: text, Attrs: []slog.Attr{
+		shown.Store(&ui.State{Text: text, Attrs: []slog.Attr{
 			slog.Int("round", s.Rounds), slog.String("phase", s.Phase.String()), slog.Float64("lambda", s.Lambda), slog.Float64("rmse", s.RMSE),
 			slog.String("rounds/s", fmt.Sprintf("%.3g", rate)),
 		}})
+		a.display.Update(*shown.Load())
 	}
 	var proof time.Time
 	o.Proof = func(done, of int) {
