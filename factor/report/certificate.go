@@ -1,0 +1,174 @@
+package report
+
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/factor"
+)
+
+// mostLines of a table: of a longer one the first are shown, and some of the last.
+const (
+	mostLines = 320
+	lastLines = 20
+)
+
+// state says in a sentence what a result is worth.
+func state(r *factor.Result) (sentence markup, good bool) {
+	things := "triplets"
+	if pairs(r) {
+		things = "eigenpairs"
+	}
+	switch {
+	case r.Completion != nil:
+		sentence = markedUp("<b>%s</b>: a completion of rank %d; its singular values are exact for the Z that was found, and how near that is to the best one the gap says", r.Status, r.K)
+		return sentence, r.Status == "converged"
+	case !r.Certified:
+		return markedUp("<b>%s</b>: the run was not finished. Values and residuals of %s %s are <b>estimates</b>, not certified", r.Status, ofAll(r), things), false
+	}
+	sentence = markedUp("<b>%s</b>: %d of %d %s have residuals within %.3g, measured on %s", r.Status, r.Converged, r.K, things, r.Settings.Tol, matrixOf(r))
+	if r.Rank < r.K {
+		sentence += markedUp("; the numerical rank is %d, the last %d values are zero", r.Rank, r.K-r.Rank)
+	}
+	return sentence, r.Status == "converged" && r.Converged == r.K
+}
+
+// beyond says what a certified result can lack.
+func beyond(r *factor.Result) markup {
+	what := "No other singular value is above %.5g"
+	switch r.Settings.Which {
+	case "LM":
+		what = "No other eigenvalue is above %.5g in magnitude"
+	case "LA":
+		what = "No other eigenvalue is above %.5g"
+	case "SA":
+		what = "No other eigenvalue is below %.5g"
+	}
+	text := markedUp(what, float64(r.Outside.Bound))
+	if p := r.Outside.Probability; p > 0 {
+		text += markedUp(", with a probability of error of %.0e", p)
+	}
+	if r.Outside.Leading {
+		text += ": none is missing"
+	} else {
+		text += ": one between that and the least one found may be missing"
+	}
+	return text
+}
+
+func (p *page) certificate(r *factor.Result) {
+	values, shares := r.Values(), captured(r)
+	if len(values) == 0 {
+		return
+	}
+	if r.Completion != nil {
+		p.completion(r)
+	} else {
+		p.section(map[bool]string{true: "Certificate", false: "Estimates"}[r.Certified], "")
+	}
+	var facts []fact
+	if r.Certified && r.Completion == nil {
+		facts = append(facts, fact{"completeness", beyond(r)})
+	}
+	for i, o := range []struct {
+		name string
+		x    factor.Number
+	}{{"max |UᵀU − I|", r.Orthogonality.U}, {"max |VᵀV − I|", r.Orthogonality.V}} {
+		if finite(o.x) && (o.x > 0 || r.Certified) && !(pairs(r) && i == 0) {
+			facts = append(facts, fact{o.name, exact(o.x, "%.2g")})
+		}
+	}
+	if len(r.Clusters) > 0 {
+		facts = append(facts, fact{"clusters", markedUp("%d: values in one are closer than their residuals; read their vectors as one subspace", len(r.Clusters))})
+	}
+	p.facts(facts)
+	cluster := make(map[int]int, len(r.Clusters)) // by the first of it: behind the last
+	for _, c := range r.Clusters {
+		if 0 <= c[0] && c[0] < c[1] && c[1] <= len(values) {
+			cluster[c[0]] = c[1]
+		}
+	}
+	head := []markup{"i", markup(valueName(r))}
+	if len(r.Residual) > 0 {
+		head = append(head, "residual")
+	}
+	if len(r.Floor) > 0 {
+		head = append(head, "floor")
+	}
+	if shares != nil {
+		head = append(head, "captured, %")
+	}
+	if len(cluster) > 0 {
+		head = append(head, "cluster")
+	}
+	p.WriteString("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Values and residuals\"><table><thead><tr>")
+	for _, h := range head {
+		p.f(`<th scope="col">%s</th>`, h)
+	}
+	p.WriteString("</tr></thead><tbody>\n")
+	end := 0 // of the cluster that a line is in
+	for i, v := range values {
+		if left := len(values) - mostLines; left > 0 && i >= mostLines-lastLines && i < len(values)-lastLines {
+			if i == mostLines-lastLines {
+				p.f("<tr><td class=\"text\" colspan=\"%d\">%s more are in %s</td></tr>\n", len(head), count(int64(left)), valuesFile(r))
+			}
+			end = max(end, cluster[i])
+			continue
+		}
+		if !known(r, i) {
+			p.f("<tr><td>%d</td><td class=\"text\" colspan=\"%d\">not reached</td></tr>\n", i+1, len(head)-1)
+			continue
+		}
+		p.f("<tr><td>%d</td><td>%s</td>", i+1, exact(factor.Number(v), "%.10g"))
+		for _, column := range [][]factor.Number{r.Residual, r.Floor} {
+			if i < len(column) {
+				p.f("<td>%s</td>", exact(column[i], "%.1e"))
+			} else if len(column) > 0 {
+				p.WriteString("<td></td>")
+			}
+		}
+		if shares != nil {
+			p.f("<td>%.4f</td>", 100*shares[i])
+		}
+		if c := cluster[i]; c > 0 {
+			p.f("<td class=\"joined\">%d to %d</td>", i+1, c)
+			end = c
+		} else if i < end {
+			p.WriteString("<td class=\"joined\"></td>")
+		} else if len(cluster) > 0 {
+			p.WriteString("<td></td>")
+		}
+		p.WriteString("</tr>\n")
+	}
+	p.WriteString("</tbody></table></div>\n")
+	p.end()
+}
+
+func valuesFile(r *factor.Result) string {
+	if pairs(r) {
+		return factor.LambdaFile
+	}
+	return factor.SigmaFile
+}
+
+// completion begins the section of a completion.
+func (p *page) completion(r *factor.Result) {
+	c := r.Completion
+	p.section("Fit", "Missing entries are predicted, not taken as zeros: Z = U·Σ·Vᵀ minimises half the squared error on the entries there are, plus λ times the sum of the singular values of Z.")
+	chosen := markup("given")
+	if c.Chosen {
+		chosen = markedUp("chosen by the error on %.3g %% of the entries, held out: %.5g", 100*float64(c.Holdout), float64(c.HeldOut))
+	}
+	all := []fact{
+		{"λ", markedUp("%s, %s", exact(c.Lambda, "%.6g"), chosen)},
+		{"root mean square error", exact(c.RMSE, "%.6g") + " on all entries"},
+		{"objective F", markedUp("%s; no Z has less than %s: a gap of %.2g", exact(c.Objective, "%.8g"), exact(c.Bound, "%.8g"), float64(c.Gap))},
+		{"rounds", markedUp("%d", c.Rounds)},
+	}
+	if c.Biases {
+		all = append(all, fact{"biases", markedUp("of rows and columns, beside the mean %s", exact(c.Mean, "%.6g"))})
+	}
+	p.facts(all)
+}
+
+// finite tells whether a number is one.
+func finite(x factor.Number) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }

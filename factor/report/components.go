@@ -1,0 +1,329 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/recommend"
+)
+
+// vectors are U or V with the names of their rows.
+type vectors struct {
+	one, many string
+	recommend.Vectors
+	names  *factor.Names // nil: there are none
+	labels *labels       // nil: there are none
+	topics []recommend.Topic
+	view   *extent // nil: there are less than two components
+}
+
+func (v *vectors) close() error {
+	if v.names == nil {
+		return nil
+	}
+	return v.names.Close()
+}
+
+// has tells whether a result lists a file.
+func has(r *factor.Result, name string) bool {
+	return slices.ContainsFunc(r.Files, func(f factor.File) bool { return f.Name == name })
+}
+
+// openVectors opens the vectors of a side, nil if the result has none. Of its components the first few are read.
+func openVectors(ctx context.Context, r *factor.Result, rows bool, components int) (*vectors, error) {
+	v := &vectors{one: "column", many: "columns"}
+	v.N, v.Read = r.Cols, r.ReadV
+	file, side, open := "V.npy", r.IDs.Cols, r.ColNames
+	if rows {
+		v.one, v.many, v.N, v.Read = "row", "rows", r.Rows, r.ReadU
+		file, side, open = "U.npy", r.IDs.Rows, r.RowNames
+	}
+	v.Sigma = r.Values()
+	v.Sigma = v.Sigma[:min(len(v.Sigma), max(components, 2))]
+	if len(r.Files) > 0 && !has(r, file) || v.N == 0 || len(v.Sigma) == 0 {
+		return nil, nil
+	}
+	if side != nil {
+		var err error
+		if v.names, err = open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// find goes over the vectors for the strongest of each component, and for where they lie.
+func (v *vectors) find(ctx context.Context, o Options) (err error) {
+	if len(v.Sigma) >= 2 {
+		v.view = new(extent)
+	}
+	watched := v.Vectors
+	watched.Read = func(first int64, rows *mat.Dense) error {
+		err := v.Read(first, rows)
+		if v.view != nil && err == nil {
+			n, _ := rows.Dims()
+			for i := range n {
+				row := rows.RawRowView(i)
+				v.view.add(row[0]*v.Sigma[0], row[1]*v.Sigma[1])
+			}
+		}
+		return err
+	}
+	v.topics, err = recommend.Topics(ctx, watched, int(min(int64(o.Top), v.N)), o.Memory, o.Progress)
+	if err != nil {
+		return fmt.Errorf("vectors of the %s: %w", v.many, err)
+	}
+	if len(v.topics) > o.Components {
+		v.topics = v.topics[:o.Components]
+	}
+	return nil
+}
+
+// nameAt is the name of row or column i, its number if it has none.
+func (v *vectors) nameAt(i int64) (markup, error) {
+	if v.names == nil {
+		return markedUp("number %d", i), nil
+	}
+	n, err := v.names.At(i)
+	return nameOf(n), err
+}
+
+// items lists the strongest of a sign.
+func (p *page) items(v *vectors, sign string, items []recommend.Item) error {
+	p.f("<div><p>%s %s</p><ol>", sign, v.many)
+	for _, item := range items {
+		name, err := v.nameAt(int64(item.Index))
+		if err != nil {
+			return err
+		}
+		p.f("<li>%s <span class=\"dim\">%s</span></li>", name, minus(fmt.Sprintf("%.3f", item.Score)))
+	}
+	p.WriteString("</ol></div>\n")
+	return nil
+}
+
+// topics shows what is strongest in the components.
+func (p *page) topics(r *factor.Result, sides []*vectors) error {
+	n := 0
+	for _, v := range sides {
+		n = max(n, len(v.topics))
+	}
+	if n == 0 {
+		return nil
+	}
+	p.section("Strongest in the components", "Rows and columns of the same sign go with one another; the two signs of a component may be exchanged. Numbers are those in the vectors.")
+	p.WriteString("<div class=\"topics\">\n")
+	values := r.Values()
+	for j := range n {
+		p.f("<div class=\"topic\"><h3>Component %d <span class=\"dim\">%s = %s</span></h3><div class=\"signs\">\n", j+1, valueName(r), tickText(values[j]))
+		for _, v := range sides {
+			if j >= len(v.topics) {
+				continue
+			}
+			for _, sign := range []struct {
+				word  string
+				items []recommend.Item
+			}{{"+", v.topics[j].Positive}, {"−", v.topics[j].Negative}} {
+				if len(sign.items) > 0 {
+					if err := p.items(v, sign.word, sign.items); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		p.WriteString("</div></div>\n")
+	}
+	p.WriteString("</div>\n")
+	p.end()
+	return nil
+}
+
+// scatters draw rows and columns by their first two components.
+func (p *page) scatters(ctx context.Context, r *factor.Result, sides []*vectors, o Options) error {
+	var drawn []*vectors
+	for _, v := range sides {
+		if v.view != nil {
+			drawn = append(drawn, v)
+		}
+	}
+	if len(drawn) == 0 {
+		return nil
+	}
+	name := valueName(r)
+	p.section("The first two components", fmt.Sprintf("Each row or column at its numbers in the first two vectors times %s₁ and %s₂, counted by cells; darker cells have more.", name, name))
+	p.WriteString("<div class=\"pair\">\n")
+	for _, v := range drawn {
+		g, err := v.grid(ctx, o)
+		if err != nil {
+			return err
+		}
+		p.density(v, g, name)
+	}
+	p.WriteString("</div>\n")
+	p.end()
+	return nil
+}
+
+// Cells of a density, and shades of a colour.
+const (
+	gridWidth  = 80
+	gridHeight = 52
+	shades     = 5
+)
+
+// grid counts vectors by cells and, in each, by labels.
+type grid struct {
+	x, y    axis
+	counts  []int64 // of each cell
+	of      []int64 // of each label in each cell; nil without labels
+	labels  int
+	outside int64
+}
+
+// windowRows is how many vectors are read at a time.
+const windowRows = 1 << 13
+
+func (v *vectors) grid(ctx context.Context, o Options) (*grid, error) {
+	g := &grid{counts: make([]int64, gridWidth*gridHeight)}
+	g.x, g.y = v.view.axes()
+	g.x.from, g.x.to, g.y.from, g.y.to = 0, gridWidth, gridHeight, 0
+	if v.labels != nil {
+		g.labels = len(v.labels.names)
+		g.of = make([]int64, gridWidth*gridHeight*g.labels)
+	}
+	rows := mat.NewDense(int(min(windowRows, v.N)), 2, nil)
+	for first := int64(0); first < v.N; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m := int(min(v.N-first, windowRows))
+		window := rows.Slice(0, m, 0, 2).(*mat.Dense)
+		if err := v.Read(first, window); err != nil {
+			return nil, err
+		}
+		for i := range m {
+			row := window.RawRowView(i)
+			x, y := row[0]*v.Sigma[0], row[1]*v.Sigma[1]
+			if x < g.x.lo || x > g.x.hi || y < g.y.lo || y > g.y.hi {
+				g.outside++
+			}
+			cell := min(int(g.y.at(y)), gridHeight-1)*gridWidth + min(int(g.x.at(x)), gridWidth-1)
+			g.counts[cell]++
+			if g.of != nil {
+				g.of[cell*g.labels+v.labels.colour(first+int64(i))]++
+			}
+		}
+		first += int64(m)
+		o.Progress(first, v.N)
+	}
+	return g, nil
+}
+
+// density draws a grid: a path for each shade of each colour.
+func (p *page) density(v *vectors, g *grid, name string) {
+	most := int64(1)
+	for _, n := range g.counts {
+		most = max(most, n)
+	}
+	x, y := g.x, g.y
+	x.title, y.title = "component 1", "component 2"
+	c := newChart(fmt.Sprintf("Density of the %s in the first two components", v.many), x, y)
+	width, height := (c.x.to-c.x.from)/gridWidth, (c.y.from-c.y.to)/gridHeight
+	kinds := max(g.labels, 1)
+	paths := make([]page, kinds*shades)
+	kind := func(cell int) int {
+		n := g.counts[cell]
+		if n == 0 {
+			return -1
+		}
+		shade := shades - 1
+		if most > 1 {
+			shade = int(math.Log(float64(n)) / math.Log(float64(most)) * (shades - 0.01))
+		}
+		label := 0
+		for l := range g.labels {
+			if g.of[cell*g.labels+l] > g.of[cell*g.labels+label] {
+				label = l
+			}
+		}
+		return label*shades + shade
+	}
+	for i := range gridHeight {
+		for j := 0; j < gridWidth; {
+			k, from := kind(i*gridWidth+j), j
+			for ; j < gridWidth && kind(i*gridWidth+j) == k; j++ {
+			}
+			if k >= 0 {
+				fmt.Fprintf(&paths[k], "M%d %dh%dv1h-%dz", from, i, j-from, j-from)
+			}
+		}
+	}
+	c.svg.f(`<g transform="translate(%s %s) scale(%.3f %.3f)">`, place(c.x.from), place(c.y.to), width, height)
+	for k := range paths {
+		if paths[k].Len() > 0 {
+			colour := k / shades
+			if v.labels != nil {
+				colour = v.labels.colours[colour]
+			}
+			c.svg.f(`<path style="fill:var(--c%x)" fill-opacity="%s" d="%s"/>`, colour, [shades]string{".3", ".45", ".6", ".8", "1"}[k%shades], paths[k].String())
+		}
+	}
+	c.svg.WriteString("</g>")
+	caption := markedUp("%s %s by %s₁ and %s₂; a cell has %s at most", count(v.N), v.many, name, name, count(most))
+	if g.outside > 0 {
+		caption += markedUp("; %s lie beyond and are drawn at the edge", count(g.outside))
+	}
+	if v.labels != nil {
+		caption += markedUp(". Colours by the label that is most frequent in a cell: %s", v.labels.key())
+	}
+	p.figure(c, caption)
+}
+
+// extent says where points lie: it keeps each stride-th of them.
+type extent struct {
+	x, y      []float64
+	n, stride int
+	lo, hi    [2]float64
+}
+
+// mostSamples is how many points an extent keeps.
+const mostSamples = 1 << 13
+
+func (e *extent) add(x, y float64) {
+	if e.n == 0 {
+		e.stride, e.lo, e.hi = 1, [2]float64{x, y}, [2]float64{x, y}
+	}
+	for i, v := range [2]float64{x, y} {
+		e.lo[i], e.hi[i] = min(e.lo[i], v), max(e.hi[i], v)
+	}
+	if e.n%e.stride == 0 {
+		e.x, e.y = append(e.x, x), append(e.y, y)
+	}
+	e.n++
+	if len(e.x) > mostSamples {
+		for i := 0; 2*i < len(e.x); i++ {
+			e.x[i], e.y[i] = e.x[2*i], e.y[2*i]
+		}
+		e.x, e.y = e.x[:(len(e.x)+1)/2], e.y[:(len(e.y)+1)/2]
+		e.stride *= 2
+	}
+}
+
+// axes have all points, unless a few are far away: then those of 99 % of the sample, and half as much beside them.
+func (e *extent) axes() (x, y axis) {
+	of := func(i int, sample []float64) axis {
+		lo, hi := e.lo[i], e.hi[i]
+		s := slices.Sorted(slices.Values(sample))
+		a, b := s[len(s)/200], s[len(s)-1-len(s)/200]
+		if b > a {
+			lo, hi = max(lo, a-(b-a)/2), min(hi, b+(b-a)/2)
+		}
+		return linear("", lo, hi)
+	}
+	return of(0, e.x), of(1, e.y)
+}

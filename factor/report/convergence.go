@@ -1,0 +1,174 @@
+package report
+
+import (
+	"math"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+// leastResidual is the least that is drawn: what is smaller is at the foot of the chart.
+const leastResidual = 1e-17
+
+func (p *page) convergence(r *factor.Result, events []event) {
+	if r.Completion != nil {
+		p.rounds(r, events)
+		return
+	}
+	iterating, waits := false, false
+	for _, e := range events {
+		iterating = iterating || !e.searching()
+		waits = waits || e.Seconds.Total > 0
+	}
+	if !iterating {
+		return
+	}
+	p.section("Convergence", "")
+	p.WriteString("<div class=\"pair\">\n")
+	p.residuals(r, events, "passes", func(e event) float64 { return float64(e.Pass) })
+	if waits {
+		p.residuals(r, events, "seconds", func(e event) float64 { return e.Seconds.Total })
+	}
+	p.WriteString("</div>\n")
+	of := "σ₁"
+	if pairs(r) {
+		of = "the norm"
+	}
+	p.f("<p class=\"dim\">Residuals are relative to %s; during the run they are estimates, and below %s they are drawn at the foot.", of, tickText(leastResidual))
+	if r.Certified {
+		p.f(" Marks at the end are the certified ones, measured on %s.", matrixOf(r))
+	}
+	p.WriteString("</p>\n")
+	p.end()
+}
+
+// matrixOf names what residuals are of.
+func matrixOf(r *factor.Result) string {
+	if r.View != nil {
+		return "the view of the matrix"
+	}
+	return "the matrix"
+}
+
+// residuals draws them over what x says of an event.
+func (p *page) residuals(r *factor.Result, events []event, what string, x func(event) float64) {
+	least, last := 1., 0.
+	var of []int // triplets with a curve, in order
+	curves := map[int][]point{}
+	var worst, search []point
+	for _, e := range events {
+		last = max(last, x(e))
+		add := func(to []point, v factor.Number) []point {
+			if !finite(v) {
+				return to
+			}
+			y := min(max(float64(v), leastResidual), 1)
+			least = min(least, y)
+			return append(to, point{x(e), y})
+		}
+		switch {
+		case e.searching():
+			search = add(search, e.Worst)
+			continue
+		case e.Open > 1:
+			worst = add(worst, e.Worst)
+		}
+		if e.Phase == solver.PhaseIterate && finite(e.Residual) {
+			if curves[e.Triplet] == nil {
+				of = append(of, e.Triplet)
+			}
+			curves[e.Triplet] = add(curves[e.Triplet], e.Residual)
+		}
+	}
+	var certified []point
+	step := max(1, (len(r.Residual)+mostPoints-1)/mostPoints)
+	for i, v := range r.Residual {
+		if y := float64(v); r.Certified && i%step == 0 && y-y == 0 {
+			y = min(max(y, leastResidual), 1)
+			least = min(least, y)
+			certified = append(certified, point{last, y})
+		}
+	}
+	y := logarithmic("residual", min(least, max(r.Settings.Tol, leastResidual), 0.1), 1)
+	c := newChart("Residuals by "+what, linear(what, 0, math.Max(last, 1e-3)), y)
+	for i, triplet := range of {
+		c.line(curves[triplet], i%8, `stroke-opacity="0.75"`)
+	}
+	c.line(worst, 10, "")
+	c.line(search, 9, `stroke-dasharray="2 3"`)
+	c.dots(certified, 0)
+	if r.Settings.Tol > leastResidual {
+		c.across(r.Settings.Tol, "tolerance")
+	}
+	caption := markedUp("Residuals by %s. ", what)
+	if len(of) > 1 {
+		caption += markedUp("A curve for each of %d triplets", len(of))
+	} else {
+		caption += key(0, "the triplet looked for first")
+	}
+	if len(worst) > 0 {
+		caption += key(10, "the worst of those looked for together")
+	}
+	if len(search) > 0 {
+		caption += key(9, "search for what was missed")
+	}
+	p.figure(c, caption)
+}
+
+// rounds draws what a completion has minimised.
+func (p *page) rounds(r *factor.Result, events []event) {
+	if len(events) == 0 {
+		return
+	}
+	p.section("Convergence", "")
+	p.WriteString("<div class=\"pair\">\n")
+	for _, x := range []struct {
+		what, axis string
+		of         []func(event) factor.Number
+		keys       []string
+	}{
+		{"Objective by rounds", "objective", []func(event) factor.Number{func(e event) factor.Number { return e.Objective }}, []string{"objective F"}},
+		{"Errors by rounds", "error", []func(event) factor.Number{func(e event) factor.Number { return e.RMSE }, func(e event) factor.Number { return e.HeldOut }},
+			[]string{"root mean square error on the entries fitted", "on entries held out"}},
+	} {
+		lo, hi, last := math.Inf(1), math.Inf(-1), 1.
+		type part struct {
+			of     int
+			points []point
+		}
+		var parts []*part // a curve of each phase
+		for i, of := range x.of {
+			phase := ""
+			for _, e := range events {
+				y := float64(of(e))
+				if !(y > 0) || y-y != 0 {
+					continue
+				}
+				if len(parts) == 0 || parts[len(parts)-1].of != i || phase != e.Phase {
+					phase = e.Phase
+					parts = append(parts, &part{of: i})
+				}
+				lo, hi, last = min(lo, y), max(hi, y), max(last, float64(e.Pass))
+				parts[len(parts)-1].points = append(parts[len(parts)-1].points, point{float64(e.Pass), y})
+			}
+		}
+		if len(parts) == 0 {
+			continue
+		}
+		y := linear(x.axis, lo, hi)
+		if hi > 5*lo {
+			y = logarithmic(x.axis, lo, hi)
+		}
+		c := newChart(x.what, linear("round", 0, last), y)
+		caption, keyed := markup(""), -1
+		for _, s := range parts {
+			if c.line(s.points, s.of, ""); s.of != keyed {
+				keyed = s.of
+				caption += key(s.of, x.keys[s.of])
+			}
+		}
+		p.figure(c, caption)
+	}
+	p.WriteString("</div>\n")
+	p.end()
+}

@@ -1,0 +1,304 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// counts are how many entries the rows and columns of a user's matrix have, and which.
+type counts struct {
+	rows, cols map[int64]int64 // of how many rows or columns is this the number of entries
+	values     []bar           // ascending; the values from lo to hi, hi excluded unless it is lo, that occur n times
+}
+
+// Values that are not in a table are counted in bins that share the sign, the exponent and fineBits of the mantissa: their ends are
+// 1/64 of their value apart.
+const (
+	fineBits  = 6
+	fineShift = 52 - fineBits
+	fineBins  = 1 << (12 + fineBits)
+)
+
+// fine is the bin of a value. Bins ascend by value.
+func fine(x float64) int {
+	b := math.Float64bits(x + 0)
+	if b>>63 == 1 {
+		return int(^b >> fineShift)
+	}
+	return int((b | 1<<63) >> fineShift)
+}
+
+// fineEdge is the least value of a bin.
+func fineEdge(bin int) float64 {
+	b := uint64(bin) << fineShift
+	if b>>63 == 1 {
+		return math.Float64frombits(b &^ (1 << 63))
+	}
+	// The bits of negative numbers are complemented: the least value has all of the lower bits of its magnitude.
+	return math.Float64frombits(^b)
+}
+
+// counter counts what one worker sees.
+type counter struct {
+	lengths map[int64]int64
+	codes   [256]int64
+	fine    []int64
+}
+
+// countEntries reads a store once.
+func countEntries(ctx context.Context, store *csr.Store, o Options) (*counts, error) {
+	table := store.Values().Table
+	per := int64(0)
+	if len(table) == 0 {
+		per = 8 * fineBins
+	}
+	different := int64(math.Sqrt(2*float64(store.NNZ()))) + 1 // lengths, at most: their sum is the number of entries
+	workers := make([]counter, o.Workers)
+	for w := range workers {
+		workers[w].lengths = map[int64]int64{}
+		if len(table) == 0 {
+			workers[w].fine = make([]int64, fineBins)
+		}
+	}
+	columns := make([]int64, store.Cols())
+	reserve := 8*store.Cols() + int64(o.Workers+1)*(per+64*min(different, store.Rows())) + pageBytes
+	err := stream.Scan(ctx, store, stream.Options{Memory: o.Memory, Workers: o.Workers, Reserve: reserve}, func(worker int, b *csr.Block) error {
+		workers[worker].add(b)
+		return nil
+	}, func(_ int, b *csr.Block) error {
+		from, to := b.RowPtr[0], b.RowPtr[b.Rows()]
+		if len(b.Col16) > 0 {
+			each(columns, b.Col16[from:to])
+		} else {
+			each(columns, b.Col[from:to])
+		}
+		o.Progress(b.FirstRow+int64(b.Rows()), store.Rows())
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := workers[0]
+	for _, w := range workers[1:] {
+		all.include(&w)
+	}
+	c := &counts{rows: all.lengths, cols: map[int64]int64{}, values: all.bins(table)}
+	for _, n := range columns {
+		c.cols[n]++
+	}
+	if store.Transposed() {
+		c.rows, c.cols = c.cols, c.rows
+	}
+	return c, nil
+}
+
+func each[C uint16 | uint32](columns []int64, of []C) {
+	for _, j := range of {
+		columns[j]++
+	}
+}
+
+// add counts the rows and values of a block, which may be some rows of one.
+func (w *counter) add(b *csr.Block) {
+	for i := range b.Rows() {
+		w.lengths[int64(b.RowPtr[i+1]-b.RowPtr[i])]++
+	}
+	from, to := b.RowPtr[0], b.RowPtr[b.Rows()]
+	switch {
+	case len(b.Code) > 0:
+		for _, c := range b.Code[from:to] {
+			w.codes[c]++
+		}
+	case len(b.Val) > 0:
+		for _, x := range b.Val[from:to] {
+			w.fine[fine(x)]++
+		}
+	default:
+		w.codes[0] += int64(to - from)
+	}
+}
+
+func (w *counter) include(o *counter) {
+	for length, n := range o.lengths {
+		w.lengths[length] += n
+	}
+	for c, n := range o.codes {
+		w.codes[c] += n
+	}
+	for k, n := range o.fine {
+		w.fine[k] += n
+	}
+}
+
+// bins are the values that occur, ascending: each of them, or ranges.
+func (w *counter) bins(table []float64) (all []bar) {
+	for c, x := range table {
+		if n := w.codes[c]; n > 0 {
+			all = append(all, bar{x, x, n})
+		}
+	}
+	for k, n := range w.fine {
+		if n > 0 {
+			all = append(all, bar{fineEdge(k), fineEdge(k + 1), n})
+		}
+	}
+	return all
+}
+
+// Bars of a histogram at most, and values that each have a bar of their own.
+const (
+	mostBars   = 36
+	mostValues = 24
+)
+
+// joined makes at most mostBars bars of bins: all as wide on the axis as one another, but for ends that are moved to those of bins.
+func joined(bins []bar, log bool) []bar {
+	if len(bins) == 0 {
+		return nil
+	}
+	lo, hi := bins[0].lo, bins[len(bins)-1].hi
+	edge := func(i int) float64 {
+		share := float64(i) / mostBars
+		if log {
+			return lo * math.Pow(hi/lo, share)
+		}
+		return lo*(1-share) + hi*share
+	}
+	var all []bar
+	at := 0
+	for i := 1; i <= mostBars && at < len(bins); i++ {
+		end := edge(i)
+		b := bar{lo: bins[at].lo}
+		if len(all) > 0 {
+			b.lo = all[len(all)-1].hi
+		}
+		if i == mostBars {
+			end = math.Inf(1)
+		}
+		if bins[at].lo >= end {
+			b.hi = max(b.lo, end)
+			all = append(all, b)
+			continue
+		}
+		for ; at < len(bins) && bins[at].lo < end; at++ {
+			b.n += bins[at].n
+			b.hi = bins[at].hi
+		}
+		b.hi = max(b.hi, min(end, hi))
+		all = append(all, b)
+	}
+	return all
+}
+
+// lengthBins are lengths as bins, each from its own to the next number, without those of 0.
+func lengthBins(lengths map[int64]int64) (all []bar) {
+	for length, n := range lengths {
+		if length > 0 {
+			all = append(all, bar{float64(length), float64(length + 1), n})
+		}
+	}
+	slices.SortFunc(all, func(a, b bar) int { return cmp.Compare(a.lo, b.lo) })
+	return all
+}
+
+// quantile is the least length that a share of the lines does not exceed.
+func quantile(lengths map[int64]int64, share float64) int64 {
+	all := append([]bar{{0, 1, lengths[0]}}, lengthBins(lengths)...)
+	lines, passed := int64(0), int64(0)
+	for _, b := range all {
+		lines += b.n
+	}
+	for _, b := range all {
+		if passed += b.n; b.n > 0 && float64(passed) >= share*float64(lines) {
+			return int64(b.lo)
+		}
+	}
+	return 0
+}
+
+// mostOf is the largest number of a bar, and the least above 0.
+func mostOf(bars []bar) (least, most int64) {
+	for _, b := range bars {
+		if b.n > 0 && (least == 0 || b.n < least) {
+			least = b.n
+		}
+		most = max(most, b.n)
+	}
+	return least, most
+}
+
+// histogram draws bars over an axis.
+func (p *page) histogram(about, what string, bars []bar, x axis, of string, caption markup) {
+	least, most := mostOf(bars)
+	y := linear(of, 0, float64(max(most, 1)))
+	note := markup("")
+	if most > 300*least {
+		y, note = logarithmic(of, 0.7, float64(most)), "; the scale of the bars is logarithmic"
+	}
+	x.title = what
+	c := newChart(about, x, y)
+	c.bars(bars)
+	p.figure(c, caption+note)
+}
+
+// lengths draws how many entries rows or columns have.
+func (p *page) lengths(one, many string, lengths map[int64]int64) {
+	bins := lengthBins(lengths)
+	caption := markedUp("Entries of the %s: %s at least, %s in the middle, %s at most", many,
+		count(quantile(lengths, 0)), count(quantile(lengths, 0.5)), count(quantile(lengths, 1)))
+	if n := lengths[0]; n > 0 {
+		caption += markedUp("; %s have none and are not drawn", count(n))
+	}
+	if len(bins) == 0 {
+		p.f("<figure><figcaption>%s</figcaption></figure>\n", caption)
+		return
+	}
+	lo, hi := bins[0].lo, bins[len(bins)-1].hi
+	log := hi > 60*lo
+	x := linear("", lo, hi)
+	if log {
+		x = logarithmic("", lo, hi)
+	}
+	if len(bins) > mostBars || log {
+		bins = joined(bins, log)
+	}
+	p.histogram("How many "+many+" have how many entries", "entries of a "+one, bins, x, many, caption)
+}
+
+// valuesOf draws which values the entries have.
+func (p *page) valuesOf(bins []bar) {
+	if len(bins) == 0 {
+		return
+	}
+	single := bins[0].lo == bins[0].hi
+	last := bins[len(bins)-1]
+	lo, hi := bins[0].lo, max(last.lo, last.hi)
+	switch {
+	case single && len(bins) == 1:
+		p.f("<figure><figcaption>Every entry is %s</figcaption></figure>\n", tickText(lo))
+		return
+	case single && len(bins) <= mostValues:
+		width := math.Inf(1)
+		for i := range bins[1:] {
+			width = min(width, bins[i+1].lo-bins[i].lo)
+		}
+		width = max(width, (hi-lo)/200) * 0.4
+		bars := make([]bar, len(bins))
+		for i, b := range bins {
+			bars[i] = bar{b.lo - width, b.lo + width, b.n}
+		}
+		p.histogram("How often each value occurs", "value", bars, linear("", lo-2*width, hi+2*width), "entries", markedUp("%d different values", len(bins)))
+		return
+	}
+	log := lo > 0 && hi > 300*lo
+	x := linear("", lo, hi)
+	if log {
+		x = logarithmic("", lo, hi)
+	}
+	p.histogram("How often values occur", "value", joined(bins, log), x, "entries", markedUp("Values of the entries, from %s to %s", tickText(lo), tickText(hi)))
+}

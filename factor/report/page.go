@@ -1,0 +1,172 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gdsvd/gdsvd/factor"
+)
+
+// markup is text that goes to the page as it is. Everything else goes through escaped.
+type markup string
+
+// escaped is text as it stands in an element or an attribute between quotes. Bytes that are no
+// UTF-8 and control characters, which XML does not have, become U+FFFD.
+func escaped(s string) markup {
+	clean := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' && r != '\n' || r == utf8.RuneError || r&0xfffe == 0xfffe {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+	return markup(html.EscapeString(clean))
+}
+
+// page is a page that is being written.
+type page struct{ strings.Builder }
+
+// f writes a format. Its arguments are escaped, unless they are numbers or markup.
+func (p *page) f(format string, args ...any) { p.WriteString(string(markedUp(format, args...))) }
+
+func markedUp(format string, args ...any) markup {
+	safe := make([]any, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case markup, int, int64, float64:
+			safe[i] = a
+		default:
+			safe[i] = escaped(fmt.Sprint(a))
+		}
+	}
+	return markup(fmt.Sprintf(format, safe...))
+}
+
+// cut shortens a text to so many characters.
+func cut(s string, most int) string {
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most-1]) + "…"
+}
+
+// Characters of a name, its bytes on the page, and characters of anything else that others have written.
+const (
+	nameLength = 60
+	nameBytes  = 160
+	textLength = 2000
+)
+
+// short is a name as it is shown: cut, and shorter still if it takes many bytes.
+func short(s string) markup {
+	for n := nameLength; ; n -= 4 {
+		if x := escaped(cut(s, n)); len(x) <= nameBytes || n <= 8 {
+			return x
+		}
+	}
+}
+
+// nameOf is a name in an element of its own, so that its direction of writing does not go beyond it.
+func nameOf(n factor.Name) markup {
+	id := markedUp("<bdi>%s</bdi>", short(fmt.Sprint(n.ID)))
+	if n.Title == "" {
+		return id
+	}
+	return markedUp("<bdi>%s</bdi> <span class=\"dim\">%s</span>", short(n.Title), id)
+}
+
+// exact is a number of some digits that has all of them in an attribute.
+func exact(x factor.Number, format string) markup {
+	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+		return "–"
+	}
+	return markup(fmt.Sprintf(`<data value="%s">`+format+`</data>`, strconv.FormatFloat(float64(x), 'g', -1, 64), float64(x)))
+}
+
+// count writes a whole number with thin spaces between groups of three digits.
+func count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// fact is a line of a list of facts.
+type fact struct {
+	name  string
+	value markup
+}
+
+func (p *page) facts(all []fact) {
+	p.WriteString("<dl>\n")
+	for _, f := range all {
+		p.f("<div><dt>%s</dt><dd>%s</dd></div>\n", f.name, f.value)
+	}
+	p.WriteString("</dl>\n")
+}
+
+// section begins one, note being what it says, "" for nothing.
+func (p *page) section(title, note string) {
+	p.f("<section>\n<h2>%s</h2>\n", title)
+	if note != "" {
+		p.f("<p>%s</p>\n", note)
+	}
+}
+
+func (p *page) end() { p.WriteString("</section>\n") }
+
+// open begins the page.
+func (p *page) open(title, name string) {
+	p.f(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
+<title>%s %s</title>
+<style>%s</style>
+</head>
+<body>
+<header><p class="kind">gdsvd · %s</p><h1><bdi>%s</bdi></h1></header>
+<main>
+`, title, cut(name, nameLength), markup(style), title, cut(name, 4*nameLength))
+}
+
+func (p *page) close() { p.WriteString("</main>\n</body>\n</html>\n") }
+
+const style = `
+:root{color-scheme:light dark;--bg:#fff;--fg:#1b2230;--dim:#566173;--line:#d5dbe5;--card:#f6f8fb;--good:#1a6f3c;--bad:#a3480b;
+--c0:#1f5fbf;--c1:#c04f00;--c2:#0a7f5a;--c3:#a8327f;--c4:#7a6a00;--c5:#5b4bb5;--c6:#0b7f94;--c7:#b3261e;--c8:#4e7d1f;--c9:#8a5a2b;--ca:#7b8494}
+@media (prefers-color-scheme:dark){:root{--bg:#12161d;--fg:#e4e9f1;--dim:#9aa6b8;--line:#323b49;--card:#1a202a;--good:#6fd196;--bad:#f2a65e;
+--c0:#7db0ff;--c1:#ff9c52;--c2:#4fd0a0;--c3:#f08bcc;--c4:#d9c64a;--c5:#aa9cff;--c6:#55cfe3;--c7:#ff857a;--c8:#a3d465;--c9:#d5a273;--ca:#8a93a3}}
+@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#444;--line:#bbb;--card:#fff;--good:#1a6f3c;--bad:#a3480b;
+--c0:#1f5fbf;--c1:#c04f00;--c2:#0a7f5a;--c3:#a8327f;--c4:#7a6a00;--c5:#5b4bb5;--c6:#0b7f94;--c7:#b3261e;--c8:#4e7d1f;--c9:#8a5a2b;--ca:#7b8494}
+body{font-size:10pt}figure,tr,.topic{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible;max-height:none}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.2rem;max-width:68rem;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
+h1{font-size:1.6rem;line-height:1.2;margin:.1rem 0 1rem}h2{font-size:1.2rem;margin:2.2rem 0 .5rem;padding-top:.7rem;border-top:1px solid var(--line)}
+h3{font-size:1rem;margin:0 0 .3rem}p{margin:.4rem 0}.kind{color:var(--dim);margin:0}.dim{color:var(--dim);font-size:.88em}
+.state{padding:.6rem .9rem;background:var(--card);border-left:.3rem solid var(--good)}.state.bad{border-color:var(--bad)}
+dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,20rem),1fr));gap:.1rem 2rem;margin:.6rem 0}
+dl div{border-bottom:1px solid var(--line);padding:.2rem 0}dt{color:var(--dim);font-size:.85rem}dd{margin:0}
+.pair{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));gap:1rem}
+figure{margin:.6rem 0;padding:.6rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;min-width:0}
+figcaption{color:var(--dim);font-size:.88rem}svg{display:block;width:100%;height:auto}
+svg text{font:13px system-ui,sans-serif;fill:var(--dim)}svg .name{fill:var(--fg)}
+.g{stroke:var(--line);fill:none;stroke-width:1}.m{stroke:var(--fg);fill:none;stroke-dasharray:5 4}.l{fill:none;stroke-width:1.7;stroke-linejoin:round}
+.key{display:inline-block;width:.8em;height:.8em;border-radius:.15em;margin:0 .3em 0 0}.keyed{display:inline-block;margin-right:.8em}
+.scroll{overflow:auto;max-height:32rem}
+table{border-collapse:collapse;min-width:min(100%,30rem);font-size:.9rem;font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--dim);padding:.3rem 0}
+th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}thead th{position:sticky;top:0;background:var(--bg);color:var(--dim);font-weight:600}
+.text{text-align:left;white-space:normal}.joined{text-align:left;border-left:.2rem solid var(--c1)}
+.topics{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}
+.topic{padding:.6rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;min-width:0}
+.signs{display:grid;grid-template-columns:1fr 1fr;gap:.3rem 1rem;font-size:.88rem}.signs ol{margin:0;padding-left:1.5rem}.signs p{color:var(--dim)}
+pre{padding:.7rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.88rem}
+@media (max-width:30rem){body{padding:.8rem}.signs{grid-template-columns:1fr}th,td{padding:.2rem .35rem}svg text{font-size:16px}}
+`

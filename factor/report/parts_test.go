@@ -1,0 +1,356 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+func pipeline(t testing.TB, text string) view.Pipeline {
+	t.Helper()
+	p, err := view.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The elbow is where the profile likelihood as Zhu and Ghodsi write it down is largest.
+func TestElbow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for trial := range 200 {
+		x := make([]float64, 3+rng.IntN(30))
+		level := 100.
+		for i := range x {
+			x[i] = level
+			level *= 0.3 + 0.7*rng.Float64()
+		}
+		best, want := math.Inf(-1), 0
+		p := float64(len(x))
+		for q := 1; q < len(x); q++ {
+			m1, m2 := stat.Mean(x[:q], nil), stat.Mean(x[q:], nil)
+			s := 0.
+			for i, v := range x {
+				m := m1
+				if i >= q {
+					m = m2
+				}
+				s += (v - m) * (v - m)
+			}
+			variance := s / (p - 2)
+			likelihood := 0.
+			for i, v := range x {
+				m := m1
+				if i >= q {
+					m = m2
+				}
+				likelihood += -0.5*math.Log(2*math.Pi*variance) - (v-m)*(v-m)/(2*variance)
+			}
+			if likelihood > best {
+				best, want = likelihood, q
+			}
+		}
+		if got := elbow(x); got != want {
+			t.Fatalf("trial %d: %v: %d, want %d", trial, x, got, want)
+		}
+	}
+	for _, x := range [][]float64{nil, {1}, {2, 1}, {3, 3, 3, 3}, {0, 0, 0}} {
+		if q := elbow(x); q != 0 {
+			t.Errorf("%v: %d", x, q)
+		}
+	}
+}
+
+// Counts are those of a walk over all entries, for any coding, orientation and number of workers.
+func TestCounts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for name, value := range map[string]func() float64{
+		"constant": func() float64 { return 3 },
+		"ratings":  func() float64 { return float64(1 + rng.IntN(5)) },
+		"bytes":    func() float64 { return float64(1 + rng.IntN(200)) },
+		"floats":   func() float64 { return rng.NormFloat64() * math.Pow(10, float64(rng.IntN(9)-4)) },
+	} {
+		rows := make([][]csrtest.Entry, 300)
+		want := counts{map[int64]int64{}, map[int64]int64{}, nil}
+		cols := make([]int64, 90)
+		all := 0
+		for i := range rows {
+			for j := range cols {
+				if rng.IntN(10) < i%7 {
+					rows[i] = append(rows[i], csrtest.Entry{Col: uint32(j), Val: value()})
+					cols[j]++
+				}
+			}
+			want.rows[int64(len(rows[i]))]++
+			all += len(rows[i])
+		}
+		for _, n := range cols {
+			want.cols[n]++
+		}
+		for _, transposed := range []bool{false, true} {
+			store := csrtest.Build(t, int64(len(cols)), rows, csr.CreateOptions{Transposed: transposed})
+			for _, workers := range []int{1, 4} {
+				got, err := countEntries(t.Context(), store, Options{Workers: workers}.withDefaults())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if transposed {
+					got.rows, got.cols = got.cols, got.rows
+				}
+				if !maps.Equal(got.rows, want.rows) || !maps.Equal(got.cols, want.cols) {
+					t.Errorf("%s: other lengths", name)
+				}
+				for _, log := range []bool{false, true} {
+					for _, bars := range [][]bar{got.values, joined(got.values, log && got.values[0].lo > 0)} {
+						checkBars(t, name, bars, rows, all)
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkBars makes sure that every bar has the number of values between its ends.
+func checkBars(t *testing.T, name string, bars []bar, rows [][]csrtest.Entry, all int) {
+	t.Helper()
+	sum := 0
+	for i, b := range bars {
+		n := 0
+		for _, row := range rows {
+			for _, e := range row {
+				// The last of joined bars has its upper end, and bars of single values have no width.
+				if e.Val >= b.lo && (e.Val < b.hi || e.Val == b.hi && (b.lo == b.hi || i == len(bars)-1)) {
+					n++
+				}
+			}
+		}
+		if b.n > 0 && int(b.n) != n {
+			t.Errorf("%s: bar %d from %v to %v has %d, want %d", name, i, b.lo, b.hi, b.n, n)
+		}
+		sum += int(b.n)
+	}
+	if sum != all {
+		t.Errorf("%s: bars have %d entries of %d", name, sum, all)
+	}
+}
+
+func TestFineBins(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 10000 {
+		x := math.Float64frombits(rng.Uint64())
+		if x-x != 0 {
+			continue
+		}
+		k := fine(x)
+		if lo, hi := fineEdge(k), fineEdge(k+1); !(lo <= x && x <= hi) || x > 0 && x == hi {
+			t.Fatalf("%v is in bin %d, from %v to %v", x, k, lo, hi)
+		}
+		if y := math.Nextafter(x, math.Inf(1)); fine(y) < k {
+			t.Fatalf("bins descend at %v", x)
+		}
+	}
+}
+
+func TestQuantiles(t *testing.T) {
+	lengths := map[int64]int64{0: 3, 2: 4, 9: 3}
+	for share, want := range map[float64]int64{0: 0, 0.3: 0, 0.31: 2, 0.5: 2, 0.7: 2, 0.71: 9, 1: 9} {
+		if got := quantile(lengths, share); got != want {
+			t.Errorf("%v: %d, want %d", share, got, want)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	for range 2000 {
+		lo := rng.NormFloat64() * math.Pow(10, float64(rng.IntN(40)-20))
+		for _, a := range []axis{linear("", lo, lo+math.Abs(rng.NormFloat64()*lo)), logarithmic("", math.Abs(lo), math.Abs(lo)*math.Pow(10, rng.Float64()*30))} {
+			a.from, a.to = 0, 100
+			ticks := a.ticks(6)
+			if len(ticks) > 9 || !a.log && len(ticks) < 2 {
+				t.Fatalf("from %v to %v: %v", a.lo, a.hi, ticks)
+			}
+			for i, x := range ticks {
+				if at := a.at(x); !(at >= 0 && at <= 100) || i > 0 && !(x > ticks[i-1]) {
+					t.Fatalf("from %v to %v: %v", a.lo, a.hi, ticks)
+				}
+				if s := tickText(x); len([]rune(s)) > 10 {
+					t.Fatalf("%v is %q", x, s)
+				}
+			}
+		}
+	}
+	for x, want := range map[float64]string{0: "0", -5000: "−5000", 12000: "1.2e4", 1e-9: "1e−9", 0.25: "0.25", -3e7: "−3e7", 1e100: "1e100"} {
+		if got := tickText(x); got != want {
+			t.Errorf("%v is %q, want %q", x, got, want)
+		}
+	}
+}
+
+// A shell reads quoted words as they are.
+func TestQuoted(t *testing.T) {
+	words := []string{"plain", "", "two words", `it's "x" $HOME \ *`, "log1p | center=columns", "é;rm", "--view"}
+	var line []string
+	for _, w := range words {
+		line = append(line, quoted(w))
+	}
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no sh to read them with")
+	}
+	out, err := exec.Command(sh, "-c", `printf '%s\n' `+strings.Join(line, " ")).Output()
+	if err != nil || string(out) != strings.Join(words, "\n")+"\n" {
+		t.Errorf("%v: %q", err, out)
+	}
+}
+
+func TestThinned(t *testing.T) {
+	var x thinned
+	const n = 1_000_003
+	for i := range n {
+		x.add(event{Pass: i})
+	}
+	all := x.all()
+	if len(all) > mostEvents+1 || len(all) < mostEvents/3 || all[0].Pass != 0 || all[len(all)-1].Pass != n-1 {
+		t.Errorf("%d of %d events, the last %d", len(all), n, all[len(all)-1].Pass)
+	}
+	for i := 1; i < len(all); i++ {
+		if all[i].Pass <= all[i-1].Pass {
+			t.Fatalf("event %d is of pass %d, after %d", i, all[i].Pass, all[i-1].Pass)
+		}
+	}
+}
+
+// Labels are found by id; what is no file of labels is refused in a line that says where.
+func TestLabels(t *testing.T) {
+	store := made(t, 20, 6, plainName("r"), plainName("c"))
+	r := factorised(t, store, factor.Options{Rank: 3})
+	file := filepath.Join(t.TempDir(), "labels")
+	label := func(text string) error {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return Write(t.Context(), new(bytes.Buffer), r, Options{Labels: file})
+	}
+	if err := label("id,label\nr003,<b>one\r\nr004,\"two\"\n\nr019,three, too\n"); err != nil {
+		t.Fatal(err)
+	}
+	p := parse(t, written(t, r, Options{Labels: file}))
+	for _, want := range []string{"<b>one", "two", "three, too", "no label"} {
+		if !strings.Contains(p.text, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	var many strings.Builder
+	for i := range mostLabels + 1 {
+		fmt.Fprintf(&many, "r%03d,label %d\n", i%20, i)
+	}
+	for text, want := range map[string]string{
+		"":                         "no line begins with the id",
+		"x,1\ny,2\n":               "no line begins with the id",
+		"r001\n":                   "line 1: \"r001\": want an id, a comma or tab and a label",
+		"r001,a\nr001,b\n":         `line 2: row "r001" has the labels "a" and "b"`,
+		"r001\ta\nr002,b\n":        "line 2: \"r002,b\": want an id, a tab and a label",
+		"r001,a\nx,b\ny,b\nz,b\n":  `3 of 4 ids, such as "x" in line 2`,
+		strings.Repeat("x", 1<<21): "is longer than",
+	} {
+		if err := label(text); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+	if err := Write(t.Context(), new(bytes.Buffer), r, Options{Labels: file + "?"}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	none := factorised(t, store, factor.Options{Rank: 2, Vectors: factor.None})
+	if err := Write(t.Context(), new(bytes.Buffer), none, Options{Labels: file}); err == nil || !strings.Contains(err.Error(), "has none") {
+		t.Errorf("without vectors: %v", err)
+	}
+}
+
+func FuzzEscaped(f *testing.F) {
+	for _, s := range hostile {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var p page
+		p.open("x", s)
+		p.f("<p class=\"%s\">%s</p>", s, nameOf(factor.Name{ID: s, Title: s}))
+		p.close()
+		lower := strings.ToLower(string(escaped(s)))
+		if strings.ContainsAny(lower, "<>\"'\x00\x01") {
+			t.Errorf("%q", lower)
+		}
+		parseText(t, p.String())
+	})
+}
+
+func FuzzLabels(f *testing.F) {
+	store := made(f, 12, 5, plainName("r"), plainName("c"))
+	v, err := openVectors(f.Context(), factorised(f, store, factor.Options{Rank: 2}), true, 2)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		if err := v.close(); err != nil {
+			f.Error(err)
+		}
+	})
+	file := filepath.Join(f.TempDir(), "labels")
+	f.Add("r001,a\nr002,b\n")
+	f.Add("r001\ta\n\xff\t\"")
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		l, err := readLabels(t.Context(), Options{Labels: file}.withDefaults(), v)
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("several lines: %q", err)
+			}
+			return
+		}
+		for i := range v.N {
+			if c := l.colour(i); c < 0 || c >= len(l.names) || l.colours[c] > 10 {
+				t.Fatalf("row %d has the colour %d of %d", i, c, len(l.names))
+			}
+		}
+		parseText(t, "<p>"+string(l.key())+"</p>")
+	})
+}
+
+func FuzzEvents(f *testing.F) {
+	f.Add(`{"phase":"iterate","pass":1,"triplet":0,"residual":1e-3,"open":3,"worst":0.5,"seconds":{"total":0.1}}`+"\n", false)
+	f.Add(`{"phase":"path","pass":1,"objective":1e300,"rmse":1,"held_out_rmse":null}`+"\n{}\n", true)
+	f.Add(`{"phase":"iterate","pass":-9,"residual":-1,"worst":null,"open":2,"seconds":{"total":-1e308}}`+"\n", false)
+	f.Fuzz(func(t *testing.T, text string, completion bool) {
+		events, _, err := decodeEvents(t.Context(), strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		r := &factor.Result{K: 1, Sigma: []factor.Number{1}, Residual: []factor.Number{1e-9}, Certified: true}
+		if completion {
+			r.Completion = new(factor.Completion)
+		}
+		var p page
+		p.open("x", "y")
+		p.convergence(r, events)
+		p.close()
+		parse(t, p.String())
+	})
+}

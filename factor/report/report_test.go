@@ -1,0 +1,390 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hostile are names that would be markup, or that do not end where they should.
+var hostile = []string{
+	"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, "</style></title><b>", "&lt;&amp;", "]]><!--",
+	"\u202eright to left", "עברית العربية", "a\u0001b\u007f", "\xff\xfe", strings.Repeat("long ", 60), "漢字",
+}
+
+// made is a store of n × m entries with a few left out, its rows and columns called as said.
+func made(t testing.TB, n, m int, rowName, colName func(i int) string) *csr.Store {
+	t.Helper()
+	dir := t.TempDir()
+	var text bytes.Buffer
+	w := csv.NewWriter(&text)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		for j := range m {
+			if x := rng.IntN(10); x > 2 || i == j {
+				if err := w.Write([]string{rowName(i), colName(j), strconv.Itoa(x + 1)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	w.Flush()
+	titles := filepath.Join(dir, "titles.csv")
+	var named bytes.Buffer
+	w = csv.NewWriter(&named)
+	for j := range m {
+		if err := w.Write([]string{colName(j), "title of " + hostile[j%8]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Flush()
+	if err := os.WriteFile(titles, named.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "m <b>.csr")
+	if _, err := ingest.Ingest(t.Context(), []string{"-"}, path, ingest.Options{Stdin: &text, Memory: 128 << 20, ColTitles: titles}); err != nil {
+		t.Fatal(err)
+	}
+	store, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+func plainName(word string) func(int) string {
+	return func(i int) string { return fmt.Sprintf("%s%03d", word, i) }
+}
+
+func hostileName(i int) string { return fmt.Sprintf("%s %d", hostile[i%len(hostile)], i) }
+
+func factorised(t testing.TB, store *csr.Store, o factor.Options) *factor.Result {
+	t.Helper()
+	o.Dir = filepath.Join(t.TempDir(), "out")
+	r, err := factor.Run(t.Context(), store, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// written is the page of a result.
+func written(t testing.TB, r *factor.Result, o Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(t.Context(), &b, r, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// parsed is what a strict reader of XML finds in a page.
+type parsed struct {
+	text     string   // of all elements but the style
+	headings []string // h2
+	rows     [][]string
+	pre      string
+}
+
+// parse fails unless a page is well-formed, small, and refers to nothing outside of itself.
+func parse(t testing.TB, page string) (p parsed) {
+	t.Helper()
+	if len(page) >= MaxBytes {
+		t.Errorf("%d bytes", len(page))
+	}
+	for _, word := range []string{"http:", "https:", "//", "url(", "@import", "NaN", "Inf", "%!"} {
+		if at := strings.Index(page, word); at >= 0 {
+			t.Errorf("%q in …%.80s", word, page[max(0, at-30):])
+		}
+	}
+	d := xml.NewDecoder(strings.NewReader(page))
+	var open []string
+	var text strings.Builder
+	element := map[string]*strings.Builder{}
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("%v in\n%.2000s", err, page)
+		}
+		switch x := token.(type) {
+		case xml.StartElement:
+			name := x.Name.Local
+			if !slices.Contains(strings.Fields("html head meta title style body header main section p h1 h2 h3 bdi b code span data dl div dt dd figure figcaption svg g path rect text table thead tbody tr th td ol li pre"), name) {
+				t.Errorf("element %s", name)
+			}
+			for _, a := range x.Attr {
+				if !slices.Contains(strings.Fields("lang charset name content http-equiv class value viewBox role aria-label x y d width height style transform text-anchor stroke-opacity stroke-dasharray fill-opacity scope colspan tabindex"), a.Name.Local) {
+					t.Errorf("attribute %s of %s", a.Name.Local, name)
+				}
+			}
+			open = append(open, name)
+			element[name] = new(strings.Builder)
+			if name == "tr" {
+				p.rows = append(p.rows, nil)
+			}
+			if name == "data" && slices.Contains(open, "td") {
+				p.rows[len(p.rows)-1] = append(p.rows[len(p.rows)-1], x.Attr[0].Value)
+			}
+		case xml.CharData:
+			if slices.Contains(open, "style") {
+				continue
+			}
+			text.Write(x)
+			for _, name := range open {
+				element[name].Write(x)
+			}
+		case xml.EndElement:
+			switch name := x.Name.Local; name {
+			case "h2":
+				p.headings = append(p.headings, element[name].String())
+			case "pre":
+				p.pre = element[name].String()
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	p.text = text.String()
+	return p
+}
+
+func TestResultPage(t *testing.T) {
+	store := made(t, 60, 30, hostileName, hostileName)
+	r := factorised(t, store, factor.Options{Rank: 8})
+	page := written(t, r, Options{Store: store, Components: 8})
+	p := parse(t, page)
+	want := []string{"Entries", "Spectrum", "Convergence", "Certificate", "The first two components", "Strongest in the components", "Cost", "Make it again"}
+	if !slices.Equal(p.headings, want) {
+		t.Errorf("sections %q", p.headings)
+	}
+	for _, name := range hostile[:7] {
+		if !strings.Contains(p.text, name) {
+			t.Errorf("%q is not shown as it is", name)
+		}
+	}
+	if strings.Contains(p.text, hostile[10]) {
+		t.Error("a long name is not cut")
+	}
+	if strings.ContainsAny(page, "\x01\x7f") {
+		t.Error("control characters")
+	}
+	for _, without := range []string{"estimates, not certified"} {
+		if strings.Contains(p.text, without) {
+			t.Errorf("%q of a finished run", without)
+		}
+	}
+	// The numbers of the table are those of result.json, to the last bit.
+	rows := p.rows[1:]
+	if len(rows) != r.K {
+		t.Fatalf("%d lines of the certificate, k is %d", len(rows), r.K)
+	}
+	for i, row := range rows {
+		for j, want := range []factor.Number{r.Sigma[i], r.Residual[i], r.Floor[i]} {
+			if x, err := strconv.ParseFloat(row[j], 64); err != nil || x != float64(want) {
+				t.Errorf("line %d, number %d: %s, want %v", i+1, j, row[j], want)
+			}
+		}
+	}
+	for workers, budget := range map[int]int64{1: 0, 3: 64 << 20} {
+		if again := written(t, r, Options{Store: store, Components: 8, Workers: workers, Memory: budget}); again != page {
+			t.Errorf("another page with %d workers", workers)
+		}
+	}
+	if p := parse(t, written(t, r, Options{})); slices.Contains(p.headings, "Entries") {
+		t.Error("entries without a store")
+	}
+	err := Write(t.Context(), io.Discard, r, Options{Store: made(t, 10, 5, plainName("r"), plainName("c"))})
+	if err == nil || !strings.Contains(err.Error(), "another store") {
+		t.Errorf("of another store: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Write(ctx, io.Discard, r, Options{Store: store}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if err := Write(t.Context(), io.Discard, r, Options{Store: store, Memory: 1 << 20}); err == nil || !strings.Contains(err.Error(), "budget") {
+		t.Errorf("a budget of 1 MiB: %v", err)
+	}
+}
+
+func TestKindsOfResults(t *testing.T) {
+	store := made(t, 40, 40, plainName("v"), plainName("v"))
+	centred := factorised(t, store, factor.Options{Rank: 4, View: pipeline(t, "center=columns")})
+	p := parse(t, written(t, centred, Options{}))
+	for _, want := range []string{"center=columns", "measured on the view of the matrix", "of the variance of 40 observations"} {
+		if !strings.Contains(p.text, want) {
+			t.Errorf("view: %q is missing", want)
+		}
+	}
+	if !strings.Contains(p.pre, "--view center=columns") {
+		t.Errorf("view: %s", p.pre)
+	}
+
+	symmetric := made(t, 1, 1, plainName("v"), plainName("v"))
+	pair := factorised(t, symmetric, factor.Options{Rank: 1, Which: solver.LargestMagnitude})
+	p = parse(t, written(t, pair, Options{Store: symmetric}))
+	if !strings.Contains(p.text, "1 of 1 eigenpairs") || !strings.Contains(p.text, "λ = 1") && !strings.Contains(p.text, "λ = ") || !strings.HasPrefix(p.pre, "gdsvd eigs ") || strings.Contains(p.text, "+ rows") {
+		t.Errorf("eigenpairs: %s\n%s", p.pre, p.text)
+	}
+
+	z, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Rank: 3, Lambda: 2, Biases: true, Dir: filepath.Join(t.TempDir(), "out"), Rounds: 4})
+	if z == nil {
+		t.Fatal(err)
+	}
+	p = parse(t, written(t, z, Options{Store: store}))
+	if !slices.Contains(p.headings, "Fit") || slices.Contains(p.headings, "Certificate") || !strings.Contains(p.text, "Missing entries are predicted") || !strings.Contains(p.pre, "complete ") || !strings.Contains(p.pre, "--lambda 2 --biases") {
+		t.Errorf("completion: %q, %s", p.headings, p.pre)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stopped, err := factor.Run(ctx, store, factor.Options{Rank: 6, Dir: filepath.Join(t.TempDir(), "out"), Pass: func(e solver.Event, _ factor.Outlook) {
+		if e.Pass == 3 {
+			cancel()
+		}
+	}})
+	if stopped == nil || !errors.Is(err, context.Canceled) {
+		t.Fatalf("not interrupted: %v", err)
+	}
+	p = parse(t, written(t, stopped, Options{Store: store}))
+	if !slices.Contains(p.headings, "Estimates") || slices.Contains(p.headings, "Certificate") || !strings.Contains(p.text, "are estimates, not certified") || strings.Contains(p.text, "elbow after") {
+		t.Errorf("interrupted: %q", p.headings)
+	}
+
+	one := made(t, 1, 1, plainName("r"), plainName("c"))
+	p = parse(t, written(t, factorised(t, one, factor.Options{Rank: 1}), Options{Store: one}))
+	if slices.Contains(p.headings, "The first two components") || !strings.Contains(p.text, "Every entry is") {
+		t.Errorf("one entry: %q", p.headings)
+	}
+}
+
+func TestStorePage(t *testing.T) {
+	store := made(t, 12, 30, hostileName, hostileName) // kept transposed
+	var b bytes.Buffer
+	if err := WriteStore(t.Context(), &b, store, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	p := parse(t, b.String())
+	if !slices.Equal(p.headings, []string{"Entries", "Go on"}) || !strings.Contains(p.text, "12 × 30") || !strings.Contains(p.text, store.Fingerprint()) || !strings.Contains(p.pre, " -k 10 ") {
+		t.Errorf("%q: %s", p.headings, p.text)
+	}
+}
+
+// 300 triplets, long names and labels stay below the bound.
+func TestSize(t *testing.T) {
+	long := func(i int) string { return fmt.Sprintf("%03d%s", i, strings.Repeat("<&\"'漢", 40)) }
+	store := made(t, 330, 310, long, long)
+	r := factorised(t, store, factor.Options{Rank: 300, Tol: 1e-4})
+	var text strings.Builder
+	for i := range 330 {
+		fmt.Fprintf(&text, "%s\t%s\n", long(i), long(i%11))
+	}
+	labels := filepath.Join(t.TempDir(), "labels")
+	if err := os.WriteFile(labels, []byte(text.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	page := written(t, r, Options{Store: store, Components: MaxComponents, Top: MaxTop, Labels: labels})
+	if p := parse(t, page); len(p.rows) != 301 {
+		t.Errorf("%d lines", len(p.rows))
+	}
+	t.Logf("%d bytes", len(page))
+}
+
+// A result of many triplets, which would take long to make, has a table and curves that are cut.
+func TestManyTriplets(t *testing.T) {
+	const k = 100_000
+	r := &factor.Result{K: k, Certified: true, Rank: k, Energy: 0.9, Status: "converged", Converged: k}
+	for i := range k {
+		r.Sigma = append(r.Sigma, factor.Number(k-i))
+		r.Residual = append(r.Residual, 1e-9)
+		if i%10 == 0 {
+			r.Clusters = append(r.Clusters, [2]int{i, i + 7})
+		}
+	}
+	var p page
+	p.open("x", "y")
+	p.spectrum(r)
+	p.convergence(r, []event{{Phase: solver.PhaseIterate, Pass: 1, Residual: 1}})
+	p.certificate(r)
+	p.close()
+	if x := parse(t, p.String()); len(x.rows) > mostLines+2 || !strings.Contains(x.text, count(k-mostLines)+" more are in sigma.npy") {
+		t.Errorf("%d lines", len(x.rows))
+	}
+	if p.Len() > 100<<10 {
+		t.Errorf("%d bytes", p.Len())
+	}
+}
+
+// Damaged files are errors, not pages.
+func TestDamage(t *testing.T) {
+	store := made(t, 30, 20, plainName("r"), plainName("c"))
+	r := factorised(t, store, factor.Options{Rank: 3})
+	name := filepath.Join(r.Dir(), eventsFile)
+	sound, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, bytes := range map[string][]byte{
+		"a changed digit": regexp.MustCompile(`"pass":1`).ReplaceAll(sound, []byte(`"pass":2`)),
+		"a missing line":  sound[:bytes.LastIndexByte(sound[:len(sound)-1], '\n')+1],
+		"no JSON":         append([]byte("{"), sound...),
+		"a long line":     append(make([]byte, longestLine+1), sound...),
+	} {
+		if err := os.WriteFile(name, bytes, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := Write(t.Context(), io.Discard, r, Options{}); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), eventsFile) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if p := parse(t, written(t, r, Options{})); slices.Contains(p.headings, "Convergence") {
+		t.Error("curves without events")
+	}
+	r.Sigma = r.Sigma[:2]
+	if err := Write(t.Context(), io.Discard, r, Options{}); !errors.Is(err, csr.ErrCorrupt) {
+		t.Errorf("two values, k is 3: %v", err)
+	}
+}
+
+// parseText fails unless a page is well-formed.
+func parseText(t testing.TB, page string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(page))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			return
+		} else if err != nil {
+			t.Fatalf("%v in %q", err, page)
+		}
+	}
+}

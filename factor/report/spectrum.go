@@ -1,0 +1,186 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/gdsvd/gdsvd/factor"
+)
+
+// elbow is the number of values before the gap of a descending sequence, 0 if it shows none: the q that maximises the profile
+// likelihood of the first q values and the others being two normal samples of a common variance (Zhu, Ghodsi 2006, "Automatic
+// dimensionality selection from the scree plot via the use of profile likelihood", Computational Statistics & Data Analysis 51).
+// Maximising it is minimising the sum of squares about the two means, up to a monotone function.
+func elbow(values []float64) int {
+	n := len(values)
+	if n < 3 {
+		return 0
+	}
+	scale := max(math.Abs(values[0]), math.Abs(values[n-1]))
+	if scale == 0 || values[0]-values[n-1] <= 1e-12*scale {
+		return 0
+	}
+	// Running means and sums of squares about them (Welford 1962), from the front and from the back.
+	front, back := make([]float64, n+1), make([]float64, n+1)
+	sums := func(of func(i int) float64, to []float64) {
+		mean, squares := 0., 0.
+		for i := range n {
+			x := of(i) / scale
+			d := x - mean
+			mean += d / float64(i+1)
+			squares += d * (x - mean)
+			to[i+1] = squares
+		}
+	}
+	sums(func(i int) float64 { return values[i] }, front)
+	sums(func(i int) float64 { return values[n-1-i] }, back)
+	best, q := math.Inf(1), 0
+	for i := 1; i < n; i++ {
+		if s := front[i] + back[n-i]; s < best {
+			best, q = s, i
+		}
+	}
+	return q
+}
+
+// pairs tells whether a result is of eigenpairs.
+func pairs(r *factor.Result) bool { return r.Settings.Which != "" }
+
+// valueName is the letter for the values of a result.
+func valueName(r *factor.Result) string {
+	if pairs(r) {
+		return "λ"
+	}
+	return "σ"
+}
+
+// captured are the shares of ‖A‖²_F that the first 1, 2, … triplets capture, nil where that is not known.
+func captured(r *factor.Result) []float64 {
+	total := float64(r.Energy)
+	if !(total > 0) || !r.Certified || r.Completion != nil {
+		return nil
+	}
+	values := r.Values()
+	largest := 0.
+	for _, v := range values {
+		largest = max(largest, math.Abs(v))
+	}
+	shares, sum := make([]float64, len(values)), 0.
+	for i, v := range values {
+		sum += v / largest * (v / largest)
+		shares[i] = sum
+	}
+	if sum == 0 {
+		return nil
+	}
+	for i := range shares {
+		shares[i] *= total / sum
+	}
+	shares[len(shares)-1] = total
+	return shares
+}
+
+// known is whether a value of a result means anything: an interrupted run has none for what it has not reached.
+func known(r *factor.Result, i int) bool {
+	return r.Certified || i < len(r.Residual) && r.Residual[i] < 1
+}
+
+func descending(a, b float64) int { return cmp.Compare(b, a) }
+
+// ofAll is how many values of how many are known.
+func ofAll(r *factor.Result) string {
+	n := 0
+	for i := range r.K {
+		if known(r, i) {
+			n++
+		}
+	}
+	if n < r.K {
+		return fmt.Sprintf("%d of %d", n, r.K)
+	}
+	return strconv.Itoa(n)
+}
+
+// mostPoints is how many points of a curve are drawn.
+const mostPoints = 600
+
+// curve is y over 1, 2, …, thinned; what is not finite is left out.
+func curve(y []float64, has func(i int) bool) (all []point) {
+	step := (len(y) + mostPoints - 1) / mostPoints
+	for i, v := range y {
+		if (i%max(step, 1) == 0 || i == len(y)-1) && has(i) && v-v == 0 {
+			all = append(all, point{float64(i + 1), v})
+		}
+	}
+	return all
+}
+
+func (p *page) spectrum(r *factor.Result) {
+	values, name := r.Values(), valueName(r)
+	if len(values) == 0 {
+		return
+	}
+	note := ""
+	if !r.Certified {
+		note = "These values are estimates of a run that was not finished; those that it had not reached are left out."
+	}
+	p.section("Spectrum", note)
+	p.WriteString("<div class=\"pair\">\n")
+	points := curve(values, func(i int) bool { return known(r, i) })
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, v := range points {
+		lo, hi = min(lo, v.y), max(hi, v.y)
+	}
+	if len(points) > 0 {
+		y := scaled(name, lo, hi)
+		if lo < 0 {
+			y = linear(name, lo, hi)
+		}
+		c := newChart("Values by number", linear("component", 1, float64(max(len(values), 2))), y)
+		c.line(points, 0, "")
+		if len(points) <= 100 {
+			c.dots(points, 0)
+		}
+		caption := markedUp("%s %s", ofAll(r), map[bool]string{true: "eigenvalues", false: "singular values"}[pairs(r)])
+		ranked := make([]float64, 0, len(values))
+		for i, v := range values {
+			if known(r, i) {
+				ranked = append(ranked, math.Abs(v))
+			}
+		}
+		sorted := slices.IsSortedFunc(ranked, descending)
+		slices.SortFunc(ranked, descending)
+		if q := elbow(ranked); q > 0 && r.Certified {
+			if sorted {
+				c.down(float64(q)+0.5, fmt.Sprintf("elbow after %d", q))
+			}
+			caption += markedUp(". Elbow after <b>%d</b> of those found, by size: where the profile likelihood of two groups of a common variance is largest (Zhu and Ghodsi 2006, Comput. Stat. Data Anal. 51:918–930)", q)
+		}
+		p.figure(c, caption)
+	}
+	if shares := captured(r); shares != nil {
+		c := newChart("Share of the energy that the first components capture", linear("component", 1, float64(max(len(values), 2))), linear("captured, %", 0, 100))
+		percent := make([]float64, len(shares))
+		for i, s := range shares {
+			percent[i] = 100 * s
+		}
+		c.line(curve(percent, func(int) bool { return true }), 2, "")
+		what := "‖A‖²"
+		if r.View != nil {
+			what = "‖B‖², B being the view"
+		}
+		caption := markedUp("Σ%s² over %s: all %d capture %s %%", name, what, len(values), exact(r.Energy*100, "%.4g"))
+		if r.View != nil && len(r.View.VarianceRatio) > 0 {
+			caption += markedUp(" of the variance of %s observations", count(r.View.Observations))
+		}
+		if t := r.Target; t != nil {
+			c.across(100*t.Share, fmt.Sprintf("%.4g %% asked for", 100*t.Share))
+		}
+		p.figure(c, caption)
+	}
+	p.WriteString("</div>\n")
+	p.end()
+}
