@@ -150,6 +150,7 @@ not given are zeros: it decomposes the zero-filled matrix.
 		a.viewCommand(),
 		a.statsCommand(),
 		a.checkCommand(),
+		a.reportCommand(),
 		a.exportCommand(),
 		a.projectCommand(),
 		a.alignCommand(),
