@@ -89,7 +89,7 @@ def test_explicit_zeros_and_empty():
     a = sp.csr_matrix(([0.0, 0, 3], ([0, 1, 2], [0, 1, 2])), shape=(5, 4))
     _, s, _ = gdsvd.svds(a, 2)
     np.testing.assert_allclose(s, [3, 0], atol=1e-15)
-    u, s, vt = gdsvd.svds(sp.csr_matrix((6, 5)), 2)
+    u, s, _ = gdsvd.svds(sp.csr_matrix((6, 5)), 2)
     assert s.tolist() == [0, 0]
     np.testing.assert_allclose(u.T @ u, np.eye(2), atol=1e-12)
     for shape in [(0, 3), (3, 0), (0, 0)]:

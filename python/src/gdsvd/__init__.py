@@ -13,6 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._errors import ConvergenceWarning, CorruptError, GdsvdError, NotConverged, UsageError, VersionError
+from ._factorization import Factorization
+from ._store import Store
 from ._svds import svds
 from ._version import __version__
 
@@ -34,4 +36,17 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *LAZY})
 
 
-__all__ = ["ConvergenceWarning", "CorruptError", "GdsvdError", "NotConverged", "PCA", "TruncatedSVD", "UsageError", "VersionError", "__version__", "svds"]
+__all__ = [
+    "ConvergenceWarning",
+    "CorruptError",
+    "Factorization",
+    "GdsvdError",
+    "NotConverged",
+    "PCA",
+    "Store",
+    "TruncatedSVD",
+    "UsageError",
+    "VersionError",
+    "__version__",
+    "svds",
+]

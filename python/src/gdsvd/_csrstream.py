@@ -94,7 +94,7 @@ class Writer:
             i = int(np.argmin(np.isfinite(data)))
             at = self.rows + row + int(np.searchsorted(np.cumsum(lens), i, "right"))
             raise ValueError(f"A[{at}, {indices[i]}] is {data[i]}: values must be finite")
-        parts = [memoryview(a).cast("B") for a in (lens, indices, data) if a.size]
+        parts = [a.data.cast("B") for a in (lens, indices, data) if a.size]
         rest = struct.pack("<IIQII", sum(map(len, parts)), len(lens), self.rows + row, len(data), 0)
         crc = zlib.crc32(rest)
         for part in parts:

@@ -27,11 +27,14 @@ class NotConverged(GdsvdError):
     Attributes
     ----------
     u, s, vt : ndarray or None
-        The triplets so far, as `svds` would have returned them; None where the caller has a `Factorization` of them.
+        The triplets so far, as `svds` would have returned them; None where there is a `factorization`.
     info : dict
         ``result.json``: ``residual`` says how far each triplet is.
+    factorization : Factorization or None
+        The result so far, where the caller named a folder for it.
     """
 
+    factorization: Any = None
     u: Any = None
     s: Any = None
     vt: Any = None

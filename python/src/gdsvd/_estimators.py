@@ -88,7 +88,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         rows, cols = info["rows"], info["cols"]
         if _streams(X):
             self.n_features_in_ = cols
-            vars(self).pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
         # As svd_flip of scikit-learn does: the entry of a component that is largest in magnitude is positive.
         most = np.argmax(np.abs(vt), axis=1)
         signs = np.where(vt[np.arange(len(s)), most] < 0, -1.0, 1.0)
@@ -116,9 +116,9 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _rank(self, shape: tuple[int, int] | None) -> int | float:
         """The number of components that fit has to find, or the share of the variance."""
         k = self.n_components
-        if k is None and shape is None:
-            raise ValueError("n_components has to be given where X is not in memory")
         if k is None:
+            if shape is None:
+                raise ValueError("n_components has to be given where X is not in memory")
             return min(shape)
         if isinstance(k, (bool, str)) or not (self._centre and 0 < k < 1 or k == int(k) and k >= 1):
             also = ", or a share of the variance between 0 and 1" if self._centre else ""
@@ -249,7 +249,7 @@ class TruncatedSVD(_Decomposition):
         ndarray, shape (n_samples, n_components)
         """
         scores = super().fit_transform(X)
-        vars(self).pop("explained_variance_ratio_", None)
+        self.__dict__.pop("explained_variance_ratio_", None)
         if not _streams(X):
             if sp.issparse(X):
                 mean = np.asarray(X.mean(axis=0, dtype=float)).ravel()

@@ -78,19 +78,17 @@ def chunk(c: Any, what: str) -> Any:
 def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int] | None) -> None:
     """Write blocks of rows as a csr-stream: to a file that can seek if the shape is not known before.
 
-    All blocks have as many columns as the first. Values are float64 unless all that is known before is the first block,
-    whose type they then have to keep.
+    All blocks have as many columns as the first, and values that its type can hold.
     """
-    w, dtype = None, None
+    w = None
     for i, c in enumerate(chunks):
         c = chunk(c, f"block {i}")
         if w is None:
-            dtype = value_type(c.dtype)
-            w = Writer(out, shape or (0, c.shape[1]), dtype, c.indices.dtype.itemsize > 4)
+            w = Writer(out, shape or (0, c.shape[1]), value_type(c.dtype), c.indices.dtype.itemsize > 4)
         if c.shape[1] != w.shape[1]:
             raise ValueError(f"block {i} has {c.shape[1]} columns, but the matrix has {w.shape[1]}")
-        if not np.can_cast(c.dtype, dtype):
-            raise ValueError(f"block {i} has values of type {c.dtype}, those before have {dtype}: give all blocks one type, as with block.astype(float)")
+        if not np.can_cast(c.dtype, w.dtype):
+            raise ValueError(f"block {i} has values of type {c.dtype}, those before have {w.dtype}: give all blocks one type, as with block.astype(float)")
         if shape and w.rows + c.shape[0] > shape[0]:
             raise ValueError(f"block {i} ends at row {w.rows + c.shape[0]} of a matrix of {shape[0]}")
         w.block(c)

@@ -67,29 +67,26 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
         If this process or the program is interrupted. The program has stopped then.
     """
     with _started(args, feed is not None) as child:
-        broken = None
-        if feed:
+        cut = False
+        if feed and child.stdin:
             try:
-                assert child.stdin is not None
-                feed(child.stdin)
+                feed(child.stdin)  # type: ignore[arg-type]
                 child.stdin.close()
-            except BrokenPipeError as err:  # the program says why it has gone
-                broken = err
-            finally:
-                if broken:
-                    with contextlib.suppress(BrokenPipeError):
-                        child.stdin.close()
+            except BrokenPipeError:  # the program says why it has gone
+                cut = True
+                with contextlib.suppress(BrokenPipeError):
+                    child.stdin.close()
             child.stdin = None
-        out, err = child.communicate()
+        out, log = child.communicate()
     if child.returncode in (130, -signal.SIGINT):
         raise KeyboardInterrupt
     try:
         said = json.loads(out) if out.strip() else {}
     except ValueError:
         said = {}
-    if child.returncode == 0 and not broken:
+    if child.returncode == 0 and not cut:
         return said
-    lines = [line.removeprefix("gdsvd: ") for line in err.decode(errors="replace").splitlines() if line.startswith("gdsvd: ")]
+    lines = [line.removeprefix("gdsvd: ") for line in log.decode(errors="replace").splitlines() if line.startswith("gdsvd: ")]
     text = said.get("error") or (lines[-1] if lines else f"gdsvd {args[0]} ended with exit code {child.returncode}")
     error = KINDS.get(child.returncode, GdsvdError)(text)
     if "error" not in said:

@@ -1,0 +1,245 @@
+"""A result: the folder that svd writes."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import pathlib
+import tempfile
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ._input import ingest, is_path, memory_flags
+from ._program import run
+
+
+def strings(items: Iterable[Any], file: str, what: str) -> None:
+    """Write texts to a file, one a line.
+
+    Raises
+    ------
+    ValueError
+        If a text has a line break in it.
+    """
+    with open(file, "w", encoding="utf-8", newline="\n") as f:
+        for i, item in enumerate(items):
+            text = str(item)
+            if "\n" in text or "\r" in text:
+                raise ValueError(f"{what}[{i}] = {text!r} has a line break in it: ids and titles have none")
+            f.write(text + "\n")
+
+
+class Factorization:
+    """Triplets in a folder, with the ids of rows and columns.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder that ``gdsvd svd`` or `Store.svd` has written.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+    U, V : memmap or None
+        Left vectors, rows × k, and right ones, columns × k, mapped from the files; None where the result has none.
+    s : ndarray
+        Singular values, descending; of eigenpairs the eigenvalues.
+    rows, cols : pandas.Index or ndarray
+        Ids of the rows of U and of V, in their order: an Index where pandas is installed.
+    info : dict
+        ``result.json``: residuals, settings, costs, …
+
+    Examples
+    --------
+    >>> import gdsvd, scipy.sparse as sp, tempfile, os
+    >>> folder = tempfile.mkdtemp()
+    >>> A = sp.csr_matrix([[5.0, 4, 0], [4, 5, 1], [0, 1, 5]])
+    >>> s = gdsvd.Store.from_scipy(A, os.path.join(folder, "a.csr"), cols_ids=["x", "y", "z"])
+    >>> f = s.svd(2, os.path.join(folder, "a.svd"))
+    >>> f
+    Factorization('...'): 3 × 3, k = 2, converged
+    >>> list(f.cols)
+    ['x', 'y', 'z']
+    >>> [r["id"] for r in f.similar(cols=["x"], n=1)["x"]]
+    ['y']
+    >>> f.project(A).shape
+    (3, 2)
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = pathlib.Path(path)
+        try:
+            self.info: dict[str, Any] = json.loads((self.path / "result.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ValueError(f"{self.path} is no result: it has no result.json") from None
+        self.U, self.V = self._array("U.npy"), self._array("V.npy")
+        self.s = np.load(self.path / ("lambda.npy" if "lambda" in self.info else "sigma.npy"))
+        self.rows, self.cols = self._ids("rows"), self._ids("cols")
+
+    def __repr__(self) -> str:
+        return f"Factorization({str(self.path)!r}): {self.info['rows']} × {self.info['cols']}, k = {len(self.s)}, {self.info['status']}"
+
+    def _array(self, name: str) -> np.ndarray | None:
+        file = self.path / name
+        return np.load(file, mmap_mode="r") if file.exists() else None
+
+    def _ids(self, side: str) -> Any:
+        said = self.info.get("ids", {}).get(side, {"kind": "range"})
+        n, first = self.info[side], said.get("first", 0)
+        pd = _pandas()
+        if "file" not in said:
+            return pd.RangeIndex(first, first + n) if pd else np.arange(first, first + n)
+        file = self.path / said["file"]
+        if not file.exists():  # of a side without vectors
+            return None
+        with open(file, encoding="utf-8", errors="surrogateescape", newline="\n") as f:
+            ids: Any = f.read().split("\n")[:-1]
+        if said["kind"] == "int":
+            ids = np.array(ids, dtype=np.int64)
+        elif said.get("escaped"):
+            ids = [_unescaped(i) for i in ids]
+        return pd.Index(ids) if pd else np.asarray(ids)
+
+    def check(self, store: Any = None, *, memory: str | int = "auto") -> dict[str, Any]:
+        """Verify every byte of the result; with a store, measure its residuals anew.
+
+        Parameters
+        ----------
+        store : Store or path, optional
+            What it is a result of.
+        memory : str or int
+            What the program stays within.
+
+        Returns
+        -------
+        dict
+            What ``gdsvd check --json`` says.
+
+        Raises
+        ------
+        CorruptError
+            If a file is damaged.
+        GdsvdError
+            If the triplets are not as stated.
+        """
+        more = ["--store", _path(store)] if store is not None else []
+        return run("check", *memory_flags(memory), *more, "--", self.path)
+
+    def recommend(
+        self, store: Any, rows: Iterable[Any] | None = None, n: int = 20, *, exclude_seen: bool = True, scores: str = "auto", memory: str | int = "auto"
+    ) -> dict[Any, list[dict[str, Any]]]:
+        """The columns with the highest scores for rows.
+
+        Parameters
+        ----------
+        store : Store or path
+            What this is a result of.
+        rows : iterable of ids, optional
+            Which; without, all that have entries.
+        n : int
+            Number of columns for each, at most.
+        exclude_seen : bool
+            Whether columns are left out that a row has an entry in.
+        scores : {"auto", "model", "history"}
+            See ``gdsvd recommend --help``.
+        memory : str or int
+            What the program stays within.
+
+        Returns
+        -------
+        dict
+            Id of the row to a list of ``{"id", "score"}``, and ``"title"`` where columns have titles, best first.
+        """
+        with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
+            out = os.path.join(tmp, "out.jsonl")
+            n = min(n, self.info["cols"])
+            args = ["--store", _path(store), f"--number={n}", f"--exclude-seen={str(exclude_seen).lower()}", f"--scores={scores}", "-o", out]
+            if rows is not None:
+                strings(rows, os.path.join(tmp, "rows"), "rows")
+                args += ["--rows", os.path.join(tmp, "rows")]
+            run("recommend", *memory_flags(memory), *args, "--", self.path)
+            found: dict[Any, list[dict[str, Any]]] = {}
+            with open(out, encoding="utf-8") as f:
+                for line in map(json.loads, f):
+                    best = {"id": line["column"], "score": line["score"], "title": line.get("column_title")}
+                    found.setdefault(line["row"], []).append({k: v for k, v in best.items() if v is not None})
+            return found
+
+    def similar(
+        self, *, rows: Iterable[Any] | None = None, cols: Iterable[Any] | None = None, n: int = 10, memory: str | int = "auto"
+    ) -> dict[Any, list[dict[str, Any]]]:
+        """The rows or columns whose vectors have the smallest angles with those of some.
+
+        Parameters
+        ----------
+        rows, cols : iterable of ids
+            One of them: rows like these rows, or columns like these columns.
+        n : int
+            Number for each, at most.
+        memory : str or int
+            What the program stays within.
+
+        Returns
+        -------
+        dict
+            Id to a list of ``{"id", "score"}``, and ``"title"`` where there are titles; the score is the cosine.
+        """
+        ids = rows if cols is None else cols
+        if ids is None or rows is not None and cols is not None:
+            raise ValueError("give either rows or cols")
+        with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
+            file = os.path.join(tmp, "ids")
+            strings(ids, file, "rows" if cols is None else "cols")
+            said = run("similar", *memory_flags(memory), "--row" if cols is None else "--col", file, f"--number={n}", "--", self.path)
+        keep = ("id", "score", "title")
+        return {r["id"]: [{k: b[k] for k in keep if k in b} for b in r["best"]] for r in said["rankings"]}
+
+    def project(self, new: Any, *, whiten: bool = False, memory: str | int = "auto") -> np.ndarray:
+        """The place of rows among those of the matrix: B·V, where B is what the view of this result makes of them.
+
+        Parameters
+        ----------
+        new : sparse matrix, array_like, Store or path
+            A matrix has the columns of this result, in the order of `cols`. Those of a store or a file are known by their ids,
+            and its rows come in ascending order of theirs.
+        whiten : bool
+            Whether components are divided by their standard deviations.
+        memory : str or int
+            What the program stays within.
+
+        Returns
+        -------
+        ndarray, shape (rows of `new`, k)
+        """
+        with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
+            if not is_path(new) and not hasattr(new, "path"):
+                n = np.shape(new)[1] if np.ndim(new) == 2 else None
+                if n != self.info["cols"]:
+                    raise ValueError(f"new has shape {np.shape(new)}: it must have 2 dimensions, and the {self.info['cols']} columns of the result")
+                ids = os.path.join(tmp, "ids")
+                strings(self.cols, ids, "cols")
+                store = os.path.join(tmp, "store")
+                ingest(new, store, memory, ["--cols-ids", ids])
+                new = store
+            out = os.path.join(tmp, "x")
+            run("project", *memory_flags(memory), f"--whiten={str(whiten).lower()}", "-o", out, "--", self.path, _path(new))
+            return np.load(os.path.join(out, "X.npy"))
+
+
+def _pandas() -> Any:
+    """The module pandas, if it is installed."""
+    return importlib.import_module("pandas") if importlib.util.find_spec("pandas") else None
+
+
+def _path(store: Any) -> str:
+    """The path of a store, or of what a caller gives for it."""
+    return os.fspath(getattr(store, "path", store))
+
+
+def _unescaped(text: str) -> str:
+    r"""A text in which ``\\``, ``\n`` and ``\r`` stand for a backslash and line breaks."""
+    return text.replace("\\\\", "\0").replace("\\n", "\n").replace("\\r", "\r").replace("\0", "\\")

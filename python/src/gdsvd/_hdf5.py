@@ -1,0 +1,167 @@
+"""Matrices in HDF5 files of AnnData and of 10x, read in blocks of rows by h5py, never whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+ENTRIES = 1 << 22  # of a block that is read
+
+
+class Matrix(NamedTuple):
+    """A matrix in a file: its blocks of rows, and the names of its sides."""
+
+    shape: tuple[int, int]
+    blocks: Iterator[Any]
+    rows: list[str]
+    cols: list[str]
+    titles: list[str] | None  # of columns
+
+
+def h5ad(file: Any, layer: str | None) -> Matrix:
+    """The matrix of an open file of AnnData: ``X``, or a layer.
+
+    Raises
+    ------
+    ValueError
+        If there is no such matrix.
+    """
+    name = f"layers/{layer}" if layer else "X"
+    if name not in file:
+        there = [f"layers/{n}" for n in file["layers"]] if "layers" in file else []
+        raise ValueError(f"{file.filename} has no {name}: it has {', '.join([*file, *there])}")
+    x = file[name]
+    sides = [_index(file, side) for side in ("obs", "var")]
+    if hasattr(x, "dtype"):
+        shape, blocks = x.shape, _dense(x)
+    else:
+        kind = _text(x.attrs.get("encoding-type", x.attrs.get("h5sparse_format", "")))
+        rows, cols = (int(n) for n in x.attrs.get("shape", x.attrs.get("h5sparse_shape", (0, 0))))
+        shape = rows, cols
+        if kind.startswith("csr"):
+            blocks = _csr(x, shape)
+        elif kind.startswith("csc"):
+            blocks = _csc(x, shape)
+        else:
+            raise ValueError(f"{file.filename}: {name} is of type {kind!r}, not an array, csr_matrix or csc_matrix")
+    if len(shape) != 2 or shape != tuple(map(len, sides)):
+        raise ValueError(f"{file.filename}: {name} is {shape}, but there are {len(sides[0])} names of obs and {len(sides[1])} of var")
+    return Matrix(shape, blocks, sides[0], sides[1], None)
+
+
+def tenx(file: Any, genome: str | None) -> Matrix:
+    """The matrix of an open file of Cell Ranger, barcodes × features.
+
+    Raises
+    ------
+    ValueError
+        If it has none, or those of several genomes.
+    """
+    if "matrix" in file:
+        group = file["matrix"]
+        ids, names = group["features/id"], group["features/name"]
+        if genome:
+            raise ValueError(f"{file.filename} has one matrix for all genomes: leave genome out")
+    else:
+        genomes = [name for name, g in file.items() if hasattr(g, "keys") and "indptr" in g]
+        if genome is None and len(genomes) > 1:
+            raise ValueError(f"{file.filename} has several genomes: say genome={' or genome='.join(map(repr, genomes))}")
+        if not genomes or genome not in (None, *genomes):
+            raise ValueError(f"{file.filename} has no matrix" + (f" of the genome {genome!r}, but {', '.join(genomes)}" if genomes else " of 10x"))
+        group = file[genome or genomes[0]]
+        ids, names = group["genes"], group["gene_names"]
+    cols, rows = (int(n) for n in group["shape"][:])
+    return Matrix((rows, cols), _csr(group, (rows, cols)), _texts(group["barcodes"]), _texts(ids), _texts(names))
+
+
+def _text(v: Any) -> str:
+    return v.decode() if isinstance(v, bytes) else str(v)
+
+
+def _texts(d: Any) -> list[str]:
+    return [_text(v) for v in d[:]]
+
+
+def _index(file: Any, side: str) -> list[str]:
+    """The names of one side of AnnData."""
+    frame = file[side]
+    if hasattr(frame, "dtype"):  # before AnnData 0.7
+        if not frame.dtype.names:
+            raise ValueError(f"{file.filename}: {side} is no table")
+        name = "index" if "index" in frame.dtype.names else frame.dtype.names[0]
+        return [_text(v) for v in frame[name]]
+    return _texts(frame[_text(frame.attrs["_index"])])
+
+
+def _dense(x: Any) -> Iterator[Any]:
+    step = max(1, ENTRIES // max(1, x.shape[1]))
+    for i in range(0, x.shape[0], step):
+        yield sp.csr_matrix(x[i : i + step])
+
+
+def _pointers(group: Any, n: int) -> np.ndarray:
+    ptr = group["indptr"][:].astype(np.int64)
+    if len(ptr) != n + 1 or ptr[0] != 0 or (np.diff(ptr) < 0).any() or ptr[-1] != len(group["data"]) or ptr[-1] != len(group["indices"]):
+        raise ValueError(f"{group.file.filename}: indptr of {group.name} does not fit its data: the file is damaged")
+    return ptr
+
+
+def _indices(group: Any, at: int, end: int, n: int) -> np.ndarray:
+    idx = group["indices"][at:end]
+    if len(idx) and (idx.min() < 0 or idx.max() >= n):
+        raise ValueError(f"{group.file.filename}: indices of {group.name} go beyond {n}: the file is damaged")
+    return idx
+
+
+def _csr(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
+    ptr = _pointers(group, shape[0])
+    row = 0
+    while row < shape[0]:
+        # One row at least, however long.
+        end = max(row + 1, int(np.searchsorted(ptr, ptr[row] + ENTRIES, "right")) - 1)
+        at, stop = int(ptr[row]), int(ptr[end])
+        yield sp.csr_matrix((group["data"][at:stop], _indices(group, at, stop, shape[1]), ptr[row : end + 1] - at), shape=(end - row, shape[1]))
+        row = end
+
+
+def _csc(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
+    """Blocks of rows of a matrix that is kept by columns: each takes one read of the file."""
+    ptr = _pointers(group, shape[1])
+    pieces = range(0, int(ptr[-1]), ENTRIES)
+    counts = np.zeros(shape[0], np.int64)
+    for at in pieces:
+        counts += np.bincount(_indices(group, at, at + ENTRIES, shape[0]), minlength=shape[0])
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    row = 0
+    while row < shape[0]:
+        end = max(row + 1, int(np.searchsorted(ends, ends[row] + 2 * ENTRIES, "right")) - 1)
+        found = []
+        for at in pieces:
+            idx = _indices(group, at, at + ENTRIES, shape[0])
+            here = np.flatnonzero((idx >= row) & (idx < end))
+            found.append((group["data"][at : at + ENTRIES][here], idx[here] - row, np.searchsorted(ptr, at + here, "right") - 1))
+        if found:
+            data, rows, cols = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            yield sp.csr_matrix((data, (rows, cols)), shape=(end - row, shape[1]))
+        else:
+            yield sp.csr_matrix((end - row, shape[1]))
+        row = end
+
+
+def opened(path: str | os.PathLike[str]) -> Any:
+    """A file of HDF5 to read from.
+
+    Raises
+    ------
+    ImportError
+        If h5py is not installed.
+    """
+    try:
+        import h5py
+    except ImportError:
+        raise ImportError("files of HDF5 are read by h5py: pip install h5py") from None
+    return h5py.File(path, "r")

@@ -1,0 +1,304 @@
+"""A store: the matrix on the disk that passes stream from."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import Any, Union
+
+from . import _hdf5
+from ._errors import NotConverged
+from ._factorization import Factorization, strings
+from ._input import checked, ingest, is_path, memory_flags
+from ._program import run
+from ._svds import pipeline
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def flags(options: dict[str, Any]) -> list[str]:
+    """Keyword arguments as flags of the program: ``min_per_row=5`` is ``--min-per-row=5``."""
+    out = []
+    for name, value in options.items():
+        if value is not None:
+            text = str(value).lower() if isinstance(value, bool) else os.fspath(value) if is_path(value) else str(value)
+            out.append(f"--{name.replace('_', '-')}={text}")
+    return out
+
+
+@contextlib.contextmanager
+def listed(**lists: Iterable[Any] | None) -> Iterator[list[str]]:
+    """Flags that name files with a list each, one text a line."""
+    with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
+        out = []
+        for name, items in lists.items():
+            if items is not None:
+                file = os.path.join(tmp, name)
+                strings(items, file, name)
+                out.append(f"--{name.replace('_', '-')}={file}")
+        yield out
+
+
+class Store:
+    """A sparse matrix on the disk, compressed and covered by checksums.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder of a store that is there.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+    shape : tuple of int
+    nnz : int
+        Number of entries.
+    fingerprint : str
+        Of the contents: stores of the same matrix have the same.
+    info : dict
+        What ``gdsvd info --json`` says.
+
+    Notes
+    -----
+    The ``from_`` methods take the flags of ``gdsvd ingest`` as further keyword arguments, such as ``min_per_row=5``,
+    ``duplicates="sum"`` or ``force=True`` to replace a store. With ids rows and columns are in the order of these, ascending.
+
+    Examples
+    --------
+    >>> import gdsvd, scipy.sparse as sp, tempfile, os
+    >>> folder = tempfile.mkdtemp()
+    >>> s = gdsvd.Store.from_scipy(sp.diags([1.0, 5.0, 3.0]), os.path.join(folder, "a.csr"), cols_ids=["x", "y", "z"])
+    >>> s.shape, s.nnz
+    ((3, 3), 3)
+    >>> s.head(2)
+    {0: {'x': 1.0}, 1: {'y': 5.0}}
+    >>> f = s.svd(2, os.path.join(folder, "a.svd"))
+    >>> f.s.round(12).tolist()
+    [5.0, 3.0]
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = pathlib.Path(path)
+        self._look()
+
+    def _look(self) -> None:
+        self.info = run("info", "--", self.path)
+        if self.info.get("format") != "gdsvd-store":
+            raise ValueError(f"{self.path} is a {self.info.get('format')}, not a store")
+        self.shape = self.info["rows"], self.info["cols"]
+        self.nnz = self.info["nnz"]
+        self.fingerprint = self.info["fingerprint"]
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r}): {self.shape[0]} × {self.shape[1]}, {self.nnz} entries"
+
+    @classmethod
+    def from_csv(cls, files: Any, path: Path, *, memory: str | int = "auto", **options: Any) -> Store:
+        """Make a store of text with one entry a line.
+
+        Parameters
+        ----------
+        files : path or list of paths
+            Plain or compressed; patterns and URLs as well.
+        path : path
+            Of the new store.
+        memory : str or int
+            What the program stays within; ``"auto"`` is 1 GiB.
+        **options
+            Flags of ``gdsvd ingest``: ``columns="user,item,rating"``, ``sep=";"``, ``header="no"``, …
+
+        Examples
+        --------
+        >>> import gdsvd, tempfile, pathlib
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "r.csv").write_text("user,item,rating\\nann,tea,5\\nbob,tea,3\\nbob,milk,4\\n")
+        >>> gdsvd.Store.from_csv(folder / "r.csv", folder / "r.csr").head()
+        {'ann': {'tea': 5.0}, 'bob': {'milk': 4.0, 'tea': 3.0}}
+        """
+        return cls._from_files(files, path, memory, {"format": "delimited", **options})
+
+    @classmethod
+    def from_parquet(cls, files: Any, path: Path, *, memory: str | int = "auto", **options: Any) -> Store:
+        """Make a store of Parquet files with one entry a row; parameters as of `from_csv`."""
+        return cls._from_files(files, path, memory, {"format": "parquet", **options})
+
+    @classmethod
+    def _from_files(cls, files: Any, path: Path, memory: str | int, options: dict[str, Any]) -> Store:
+        files = [files] if is_path(files) else list(files)
+        run("ingest", *memory_flags(memory), *flags(options), "-o", path, "--", *files)
+        return cls(path)
+
+    @classmethod
+    def from_scipy(cls, A: Any, path: Path, *, rows_ids: Any = None, cols_ids: Any = None, memory: str | int = "auto", **options: Any) -> Store:
+        """Make a store of a sparse matrix or an array in memory.
+
+        Parameters
+        ----------
+        A : sparse matrix or array_like
+            Entries at one place count as their sum.
+        path : path
+            Of the new store.
+        rows_ids, cols_ids : sequence, optional
+            Ids of rows and columns: texts or integers. Without they are numbered from 0.
+        memory : str or int
+            What the program stays within; ``"auto"`` is 1 GiB.
+        **options
+            Flags of ``gdsvd ingest``.
+        """
+        A = checked(A)
+        with listed(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
+            ingest(A, path, memory, [*lists, *flags(options)])
+        return cls(path)
+
+    @classmethod
+    def from_chunks(
+        cls,
+        chunks: Iterable[Any],
+        path: Path,
+        *,
+        shape: tuple[int, int] | None = None,
+        rows_ids: Any = None,
+        cols_ids: Any = None,
+        memory: str | int = "auto",
+        **options: Any,
+    ) -> Store:
+        """Make a store of blocks of rows, which need not fit into memory together.
+
+        Parameters
+        ----------
+        chunks : iterable of sparse matrices or arrays
+            The rows in order. All have as many columns, and values of one type.
+        shape : tuple of int, optional
+            Of the whole matrix. Where it is not known, the entries are written to a file beside the store first.
+        path, rows_ids, cols_ids, memory, **options
+            As for `from_scipy`.
+
+        Examples
+        --------
+        >>> import gdsvd, scipy.sparse as sp, tempfile, os
+        >>> blocks = (sp.eye(3, 5) * i for i in range(1, 4))
+        >>> gdsvd.Store.from_chunks(blocks, os.path.join(tempfile.mkdtemp(), "a.csr")).shape
+        (9, 5)
+        """
+        with listed(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
+            ingest(iter(chunks), path, memory, [*lists, *flags(options)], shape)
+        return cls(path)
+
+    @classmethod
+    def from_h5ad(cls, file: Path, path: Path, *, layer: str | None = None, memory: str | int = "auto", **options: Any) -> Store:
+        """Make a store of the matrix of an AnnData file, with the names of obs and var as ids.
+
+        The file is read in blocks of rows, and never whole; a csc_matrix once for each eight million entries.
+
+        Parameters
+        ----------
+        file : path
+            The h5ad file; h5py has to be installed.
+        layer : str, optional
+            Name of a layer, instead of X.
+        path, memory, **options
+            As for `from_scipy`.
+        """
+        with _hdf5.opened(file) as h:
+            return cls._from_hdf5(_hdf5.h5ad(h, layer), path, memory, options)
+
+    @classmethod
+    def from_10x_h5(cls, file: Path, path: Path, *, genome: str | None = None, memory: str | int = "auto", **options: Any) -> Store:
+        """Make a store, cells × features, of a file of Cell Ranger: barcodes and ids of features are ids, names of features titles.
+
+        Parameters
+        ----------
+        file : path
+            The h5 file; h5py has to be installed. It is read in blocks of cells.
+        genome : str, optional
+            Which matrix of a file of version 2 with several.
+        path, memory, **options
+            As for `from_scipy`.
+        """
+        with _hdf5.opened(file) as h:
+            return cls._from_hdf5(_hdf5.tenx(h, genome), path, memory, options)
+
+    @classmethod
+    def _from_hdf5(cls, m: _hdf5.Matrix, path: Path, memory: str | int, options: dict[str, Any]) -> Store:
+        with listed(rows_ids=m.rows, cols_ids=m.cols, col_titles=m.titles and [f"{i}\t{t}" for i, t in zip(m.cols, m.titles, strict=True)]) as lists:
+            ingest(m.blocks, path, memory, [*lists, *flags(options)], m.shape)
+        return cls(path)
+
+    def append(self, files: Any, *, memory: str | int = "auto", **options: Any) -> Store:
+        """Merge more entries into the store, which is replaced in one step at the end.
+
+        Parameters
+        ----------
+        files : path or list of paths
+            In the format that the store was made of. Nothing is appended to a store of a matrix of declared shape, as SciPy's.
+        memory : str or int
+            What the program stays within; ``"auto"`` is 1 GiB.
+        **options
+            Flags of ``gdsvd append``, such as ``duplicates="last"``.
+
+        Returns
+        -------
+        Store
+            This one.
+        """
+        files = [files] if is_path(files) else list(files)
+        run("append", *memory_flags(memory), *flags(options), "--", self.path, *files)
+        self._look()
+        return self
+
+    def head(self, n: int = 5, *, entries: int = 20, view: Any = None) -> dict[Any, dict[Any, float]]:
+        """The first `n` rows that have entries.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        entries : int
+            How many of each row, at most.
+        view : str or list of str, optional
+            Look at what steps make of the matrix.
+
+        Returns
+        -------
+        dict
+            Id of the row to (id of the column to value).
+        """
+        said = run("view", f"--rows={n}", f"--entries={entries}", *pipeline(view), "--", self.path)
+        return {line["id"]: {e["id"]: float(e["value"]) for e in line["entries"]} for line in said["lines"]}
+
+    def svd(
+        self, k: int | float, out: Path, *, tol: float = 1e-8, view: Any = None, memory: str | int = "auto", seed: int = 0, **options: Any
+    ) -> Factorization:
+        """Compute triplets into a folder.
+
+        KeyboardInterrupt leaves a checkpoint, from which ``resume=True`` goes on, to the same bits as without a break.
+
+        Parameters
+        ----------
+        k : int or float
+            Number of triplets; or the share of the energy ‖A‖²_F, between 0 and 1, that as few as possible are to capture.
+        out : path
+            Of the result.
+        tol, view, memory, seed
+            As for `svds`.
+        **options
+            Flags of ``gdsvd svd``: ``resume=True``, ``force=True``, ``vectors="right"``, ``time_limit="10m"``, ``keep_cols="hvg:2000"``, …
+
+        Returns
+        -------
+        Factorization
+
+        Raises
+        ------
+        NotConverged
+            If the run ended before; the exception has the result so far as ``factorization``.
+        """
+        try:
+            run("svd", f"--rank={k}", f"--tol={tol}", f"--seed={seed}", *pipeline(view), *memory_flags(memory), *flags(options), "-o", out, "--", self.path)
+        except NotConverged as err:
+            err.factorization = Factorization(out)
+            raise
+        return Factorization(out)

@@ -1,0 +1,244 @@
+"""Stores and factorizations beside SciPy and NumPy."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import gdsvd
+from gdsvd import _hdf5
+
+CSV = "user,item,rating\nu1,i1,3\nu1,i2,4\nu2,i1,1\nu3,i3,2\nu4,i2,5\nu4,i3,1\n"
+
+
+def made(rows=70, cols=30, seed=1, density=0.3):
+    a = sp.random(rows, cols, density, "csr", random_state=seed)
+    a.data = np.rint(a.data * 20 + 1)
+    return a
+
+
+@pytest.fixture
+def ratings(tmp_path):
+    (tmp_path / "r.csv").write_text(CSV)
+    return gdsvd.Store.from_csv(tmp_path / "r.csv", tmp_path / "r.csr")
+
+
+def test_csv(ratings, tmp_path):
+    assert (ratings.shape, ratings.nnz) == ((4, 3), 6)
+    assert ratings.head(2) == {"u1": {"i1": 3, "i2": 4}, "u2": {"i1": 1}}
+    assert ratings.head(1, view="binary") == {"u1": {"i1": 1, "i2": 1}}
+    assert "4 × 3, 6 entries" in repr(ratings)
+    again = gdsvd.Store.from_csv([tmp_path / "r.csv"], tmp_path / "x.csr", columns="user,item", value="count", min_per_row=2)
+    assert again.nnz == 4 and again.head(1) == {"u1": {"i1": 1, "i2": 1}}
+    with pytest.raises(gdsvd.GdsvdError, match="exists"):
+        gdsvd.Store.from_csv(tmp_path / "r.csv", ratings.path)
+    assert gdsvd.Store.from_csv(tmp_path / "r.csv", ratings.path, force=True).fingerprint == ratings.fingerprint
+    with pytest.raises(gdsvd.UsageError, match="no-such-flag"):
+        gdsvd.Store.from_csv(tmp_path / "r.csv", tmp_path / "y.csr", no_such_flag=1)
+    with pytest.raises(gdsvd.GdsvdError, match="none"):
+        gdsvd.Store(tmp_path / "none")
+
+
+def test_append(ratings, tmp_path):
+    (tmp_path / "more.csv").write_text("user,item,rating\nu9,i1,2\n")
+    both = gdsvd.Store.from_csv([tmp_path / "r.csv", tmp_path / "more.csv"], tmp_path / "both.csr")
+    before = ratings.fingerprint
+    assert ratings.append(tmp_path / "more.csv") is ratings
+    assert ratings.fingerprint == both.fingerprint != before and ratings.nnz == 7
+    fixed = gdsvd.Store.from_scipy(sp.eye(3), tmp_path / "f.csr")
+    with pytest.raises(gdsvd.UsageError, match="declared shape"):
+        fixed.append(tmp_path / "more.csv")
+
+
+def test_parquet(tmp_path, ratings):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    pd.read_csv(tmp_path / "r.csv").to_parquet(tmp_path / "r.parquet")
+    assert gdsvd.Store.from_parquet(tmp_path / "r.parquet", tmp_path / "p.csr").fingerprint == ratings.fingerprint
+
+
+@pytest.mark.parametrize("shape", [None, (70, 30)])
+@pytest.mark.parametrize("sizes", [[70], [1, 0, 40, 29], [30, 40]])
+def test_chunks(tmp_path, shape, sizes):
+    a = made()
+    ends = np.cumsum([0, *sizes])
+    want = gdsvd.Store.from_scipy(a, tmp_path / "a.csr")
+    chunks = (a[i:j].asformat(f) for i, j, f in zip(ends, ends[1:], ["csr", "coo", "csc", "csr"]))
+    got = gdsvd.Store.from_chunks(chunks, tmp_path / "b.csr", shape=shape)
+    assert got.fingerprint == want.fingerprint
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csr", "b.csr"]
+
+
+def test_chunks_that_do_not_fit(tmp_path):
+    a = made()
+    wrong = [
+        ([], None, "no blocks"),
+        ([a, a[:, :20]], None, "block 1 has 20 columns"),
+        ([a, a], (100, 30), "block 1 ends at row 140 of a matrix of 100"),
+        ([a], (100, 30), "70 rows were given of a matrix of 100"),
+        ([a.astype("f4"), a], None, "block 1 has values of type float64"),
+        ([a, a * np.nan], None, r"A\[7\d, \d+\] is nan"),
+        ([a, a[0].toarray()[0]], None, "block 1: A has 1 dim"),
+    ]
+    for chunks, shape, match in wrong:
+        with pytest.raises(ValueError, match=match):
+            gdsvd.Store.from_chunks(chunks, tmp_path / "b.csr", shape=shape)
+    assert not list(tmp_path.iterdir())
+
+
+def test_ids(tmp_path):
+    a = made(5, 4, density=0.8)
+    rows, cols = ["e", "d", "ü", "b c", "a"], [40, 7, 30, 1]
+    s = gdsvd.Store.from_scipy(a, tmp_path / "a.csr", rows_ids=rows, cols_ids=cols)
+    dense = a.toarray()
+    want = {r: {c: dense[i, j] for j, c in enumerate(cols) if dense[i, j]} for i, r in enumerate(rows)}
+    assert s.head(5) == want
+    f = s.svd(3, tmp_path / "a.svd")
+    order, corder = np.argsort(rows), np.argsort(cols)
+    assert list(f.rows) == sorted(rows) and list(f.cols) == sorted(cols)
+    np.testing.assert_allclose(np.abs(f.U), np.abs(np.linalg.svd(dense[order][:, corder])[0][:, :3]), atol=1e-9)
+    with pytest.raises(ValueError, match="line break"):
+        gdsvd.Store.from_scipy(a, tmp_path / "b.csr", cols_ids=["a", "b", "c\n", "d"])
+    with pytest.raises(gdsvd.GdsvdError):
+        gdsvd.Store.from_scipy(a, tmp_path / "b.csr", cols_ids=["a", "b"])
+    with pytest.raises(gdsvd.GdsvdError):
+        gdsvd.Store.from_scipy(a, tmp_path / "b.csr", cols_ids=["a", "b", "a", "d"])
+
+
+def test_svd(tmp_path):
+    a = made()
+    s = gdsvd.Store.from_scipy(a, tmp_path / "a.csr")
+    f = s.svd(4, tmp_path / "a.svd")
+    u, sigma, vt = gdsvd.svds(s, 4)
+    np.testing.assert_array_equal(f.U, u)
+    np.testing.assert_array_equal(f.V, vt.T)
+    np.testing.assert_array_equal(f.s, sigma)
+    assert isinstance(f.U, np.memmap) and list(f.rows) == list(range(70))
+    assert s.svd(0.5, tmp_path / "b.svd", vectors="right").U is None
+    assert f.check()["ok"] and max(f.check(s)["measured"]["residual"]) < 1e-8
+    with pytest.raises(gdsvd.NotConverged, match="pass limit") as err:
+        s.svd(4, tmp_path / "c.svd", max_passes=4)
+    assert err.value.factorization.info["status"] == "pass-limit"
+    again = s.svd(4, tmp_path / "c.svd", resume=True)
+    np.testing.assert_array_equal(again.U, f.U)
+    with pytest.raises(ValueError, match="no result"):
+        gdsvd.Factorization(s.path)
+    data = bytearray((tmp_path / "a.svd" / "U.npy").read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "a.svd" / "U.npy").write_bytes(data)
+    with pytest.raises(gdsvd.CorruptError):
+        f.check()
+
+
+@pytest.mark.parametrize("view", [None, "log1p | center=columns"])
+def test_project(tmp_path, view):
+    a, ids = made(), [f"c{j:02}" for j in np.random.default_rng(1).permutation(30)]
+    f = gdsvd.Store.from_scipy(a, tmp_path / "a.csr", cols_ids=ids).svd(4, tmp_path / "a.svd", view=view)
+    order = np.argsort(ids)
+    assert list(f.cols) == sorted(ids)
+    inorder = a[:, order]
+    np.testing.assert_allclose(f.project(inorder), f.U * f.s, atol=1e-7)
+    np.testing.assert_allclose(f.project(inorder.toarray()[:3]), f.U[:3] * f.s, atol=1e-7)
+    np.testing.assert_allclose(f.project(tmp_path / "a.csr"), f.U * f.s, atol=1e-7)
+    scale = f.s / np.sqrt(69) if view else f.s
+    np.testing.assert_allclose(f.project(inorder, whiten=True), f.U * f.s / scale, atol=1e-7)
+    with pytest.raises(ValueError, match="30 columns"):
+        f.project(a[:, :4])
+
+
+def test_recommend_and_similar(tmp_path):
+    a = made()
+    s = gdsvd.Store.from_scipy(a, tmp_path / "a.csr")
+    f = s.svd(4, tmp_path / "a.svd")
+    scores = (f.U * f.s) @ f.V.T
+    for seen in (True, False):
+        masked = np.where((a.toarray() != 0) & seen, -np.inf, scores)
+        got = f.recommend(s, [3, 41], 3, exclude_seen=seen)
+        for row in (3, 41):
+            want = np.argsort(-masked[row])[:3]
+            assert [b["id"] for b in got[row]] == want.tolist()
+            np.testing.assert_allclose([b["score"] for b in got[row]], masked[row, want], rtol=1e-5)
+    assert len(f.recommend(s, n=2)) == np.count_nonzero(np.diff(a.indptr))
+    for side, vectors in (("rows", f.U), ("cols", f.V)):
+        x = vectors * f.s
+        x = x / np.linalg.norm(x, axis=1, keepdims=True)
+        cos = x[5] @ x.T
+        cos[5] = -2
+        best = f.similar(**{side: [5]}, n=2)[5]
+        assert [b["id"] for b in best] == np.argsort(-cos)[:2].tolist()
+        np.testing.assert_allclose([b["score"] for b in best], np.sort(cos)[::-1][:2], rtol=1e-5)
+    with pytest.raises(ValueError, match="either"):
+        f.similar()
+    with pytest.raises(gdsvd.GdsvdError, match="999"):
+        f.similar(rows=[999])
+
+
+def annotated(h5py, path, x, kind):
+    with h5py.File(path, "w") as h:
+        for side, n in (("obs", x.shape[0]), ("var", x.shape[1])):
+            g = h.create_group(side)
+            g.attrs["_index"] = "names"
+            g["names"] = np.array([f"{side}{i:03}" for i in range(n)], dtype=object)
+        if kind == "dense":
+            h["X"] = x.toarray()
+            return
+        m = x.asformat(kind[:3])
+        for name in ("X", "layers/more"):
+            g = h.create_group(name)
+            g.attrs["encoding-type"] = kind
+            g.attrs["shape"] = x.shape
+            for part, factor in (("data", 1 if name == "X" else 2), ("indices", 1), ("indptr", 1)):
+                g[part] = getattr(m, part) * factor
+
+
+@pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "dense"])
+@pytest.mark.parametrize("entries", [1 << 22, 50, 1])
+def test_h5ad(tmp_path, monkeypatch, kind, entries):
+    h5py = pytest.importorskip("h5py")
+    monkeypatch.setattr(_hdf5, "ENTRIES", entries)
+    x = made(20, 9)
+    annotated(h5py, tmp_path / "x.h5ad", x, kind)
+    ids = {"rows_ids": [f"obs{i:03}" for i in range(20)], "cols_ids": [f"var{i:03}" for i in range(9)]}
+    got = gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "x.csr")
+    assert got.fingerprint == gdsvd.Store.from_scipy(x, tmp_path / "y.csr", **ids).fingerprint
+    if kind != "dense":
+        more = gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "m.csr", layer="more")
+        assert more.fingerprint == gdsvd.Store.from_scipy(2 * x, tmp_path / "z.csr", **ids).fingerprint
+    with pytest.raises(ValueError, match="layers/none"):
+        gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "n.csr", layer="none")
+
+
+@pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix"])
+@pytest.mark.parametrize("part, at, value", [("indices", 3, 99), ("indices", 3, -1), ("indptr", -1, 7), ("indptr", 2, 1000), ("indptr", 0, 1)])
+def test_damaged_h5ad(tmp_path, kind, part, at, value):
+    h5py = pytest.importorskip("h5py")
+    annotated(h5py, tmp_path / "x.h5ad", made(20, 9), kind)
+    with h5py.File(tmp_path / "x.h5ad", "r+") as h:
+        n = h[f"X/{part}"].shape[0]
+        h[f"X/{part}"][at % n] = value
+    with pytest.raises(ValueError, match="damaged"):
+        gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "x.csr")
+    assert not (tmp_path / "x.csr").exists()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_10x(tmp_path, version):
+    h5py = pytest.importorskip("h5py")
+    x = made(12, 7, density=0.6)
+    ids = [f"ENSG{j}" for j in range(7)]
+    with h5py.File(tmp_path / "x.h5", "w") as h:
+        for genome in ["matrix"] if version == 3 else ["hg19", "mm10"]:
+            g = h.create_group(genome)
+            g["barcodes"] = np.array([b"AC%02d-1" % i for i in range(12)])
+            g["features/id" if version == 3 else "genes"] = np.array(ids, dtype="S")
+            g["features/name" if version == 3 else "gene_names"] = np.array(["same" if j < 2 else f'"N" {j}, x' for j in range(7)], dtype="S")
+            g["data"], g["indices"], g["indptr"] = x.data.astype("i4") * (2 if genome == "mm10" else 1), x.indices, x.indptr
+            g["shape"] = np.array([7, 12])
+    if version == 2:
+        with pytest.raises(ValueError, match="genome='hg19' or genome='mm10'"):
+            gdsvd.Store.from_10x_h5(tmp_path / "x.h5", tmp_path / "x.csr")
+    got = gdsvd.Store.from_10x_h5(tmp_path / "x.h5", tmp_path / "x.csr", genome="mm10" if version == 2 else None)
+    want = gdsvd.Store.from_scipy(x * (4 - version if version == 2 else 1), tmp_path / "y.csr", rows_ids=[f"AC{i:02}-1" for i in range(12)], cols_ids=ids)
+    assert got.head(20) == want.head(20)
+    f = got.svd(3, tmp_path / "x.svd")
+    best = f.similar(cols=["ENSG0"], n=6)["ENSG0"]
+    assert {b["id"]: b["title"] for b in best} == {i: "same" if j < 2 else f'"N" {j}, x' for j, i in enumerate(ids) if j}
