@@ -195,3 +195,31 @@ def test_another_program(tmp_path, monkeypatch):
 def test_the_command():
     out = subprocess.run([sys.executable, "-m", "gdsvd", "version", "--json"], capture_output=True, text=True, check=True)
     assert json.loads(out.stdout)["store_format"] == 1
+
+
+RESUMED = """
+import sys, threading, time, os, signal
+import gdsvd
+s = gdsvd.Store(sys.argv[1])
+def interrupt():
+    while not os.path.exists(os.path.join(sys.argv[2], "checkpoint")):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    s.svd(40, sys.argv[2], tol=1e-12, checkpoint_every="10ms")
+except KeyboardInterrupt:
+    print("interrupted", os.listdir(sys.argv[2]))
+"""
+
+
+@POSIX
+def test_an_interrupt_leaves_a_checkpoint(tmp_path):
+    r = np.random.default_rng(1)
+    a = sp.csr_matrix((r.random(200_000), (r.integers(0, 10_000, 200_000), r.integers(0, 5_000, 200_000))))
+    store = gdsvd.Store.from_scipy(a, tmp_path / "s.csr")
+    out = subprocess.run([sys.executable, "-c", RESUMED, store.path, tmp_path / "o.svd"], capture_output=True, text=True, timeout=120)
+    assert out.stdout.startswith("interrupted") and "'checkpoint'" in out.stdout, out
+    resumed = store.svd(40, tmp_path / "o.svd", tol=1e-12, resume=True)
+    whole = store.svd(40, tmp_path / "w.svd", tol=1e-12)
+    np.testing.assert_array_equal(resumed.U, whole.U)

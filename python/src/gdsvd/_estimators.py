@@ -297,10 +297,10 @@ class PCA(_Decomposition):
     >>> import gdsvd, scipy.sparse as sp
     >>> X = sp.diags([1.0, 5.0, 3.0, 4.0]).tocsr()
     >>> p = gdsvd.PCA(3).fit(X)
-    >>> p.explained_variance_ratio_.sum().round(12)
-    np.float64(1.0)
-    >>> abs(p.inverse_transform(p.transform(X)) - X.toarray()).max() < 1e-9
-    np.True_
+    >>> round(float(p.explained_variance_ratio_.sum()), 12)
+    1.0
+    >>> bool(abs(p.inverse_transform(p.transform(X)) - X.toarray()).max() < 1e-9)
+    True
     """
 
     _centre = True

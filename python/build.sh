@@ -1,0 +1,16 @@
+#!/bin/sh
+# Builds the wheels of all platforms, or of those that are named, into a folder: sh python/build.sh [--out DIR] [GOOS/GOARCH...]
+#
+# Go compiles for all of them on any; the Python that runs needs pip alone.
+set -eu
+here=$(dirname "$0")
+out=$here/dist
+if [ "${1-}" = --out ]; then
+	out=$2
+	shift 2
+fi
+[ $# -gt 0 ] || set -- linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+for platform; do
+	GOOS=${platform%/*} GOARCH=${platform#*/} ${PYTHON:-python3} -m pip --quiet --disable-pip-version-check wheel --no-deps --wheel-dir "$out" "$here"
+done
+ls -l "$out"
