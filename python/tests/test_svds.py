@@ -1,11 +1,15 @@
 """svds against SciPy and LAPACK."""
 
+import io
+import types
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
 import gdsvd
+from gdsvd import _input
 from gdsvd._input import ingest
 from gdsvd._program import run
 
@@ -106,6 +110,19 @@ def test_k_out_of_range(k):
         gdsvd.svds(a, k=k)
 
 
+def test_kinds_of_k(tmp_path):
+    a = made(30, 20)
+    want = gdsvd.svds(a, 3)[1]
+    for k in (3.0, np.int32(3), np.float64(3)):
+        np.testing.assert_array_equal(gdsvd.svds(a, k)[1], want)
+    np.testing.assert_array_equal(gdsvd.svds((a[i : i + 7] for i in range(0, 30, 7)), 3)[1], want)
+    store = gdsvd.Store.from_scipy(a, tmp_path / "s")
+    for given in (store, store.path, str(store.path)):
+        np.testing.assert_array_equal(gdsvd.svds(given, 3)[1], want)
+        with pytest.raises(ValueError, match="k = 0.5"):
+            gdsvd.svds(given, 0.5)
+
+
 def test_refused():
     a = made(6, 5)
     with pytest.raises(ValueError, match="complex"):
@@ -187,3 +204,18 @@ def test_hand_over_is_an_ingest_of_npz(tmp_path, rows, cols, density, dtype, ind
 def test_hand_over_of_a_dense_matrix(tmp_path):
     a = made(700, 2000, 0.5)
     assert ingest(a.toarray(), tmp_path / "d")["fingerprint"] == ingest(a, tmp_path / "s")["fingerprint"]
+
+
+@pytest.mark.parametrize(
+    "needed, free, available, there",
+    [(0, 1 << 40, 1 << 40, True), (1 << 30, 1 << 31, 1 << 40, False), (1 << 30, 1 << 40, 1 << 31, False), (None, 1 << 40, 1 << 40, False)],
+)
+def test_where_files_go(monkeypatch, tmp_path, needed, free, available, there):
+    monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setattr(_input.sys, "platform", "linux")
+    monkeypatch.setattr(_input.os, "access", lambda *_: True)
+    monkeypatch.setattr(_input.shutil, "disk_usage", lambda _: types.SimpleNamespace(free=free))
+    monkeypatch.setattr("builtins.open", lambda *_: io.StringIO(f"MemTotal: 9 kB\nMemAvailable: {available >> 10} kB\n"))
+    assert _input._fits("/dev/shm", needed) is there
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert not _input._fits("/dev/shm", needed)

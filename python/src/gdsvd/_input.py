@@ -48,10 +48,13 @@ def checked(a: Any) -> Any:
     return a
 
 
-def check_k(k: Any, shape: tuple[int, int]) -> None:
-    """Refuse a number of triplets that a matrix does not have, by SciPy's type of error."""
-    if isinstance(k, (str, bytes)) or int(k) != k or not 0 < k <= min(shape):
+def check_k(k: Any, shape: tuple[int, int] | None) -> int:
+    """The number of triplets; one that a matrix does not have is refused by SciPy's type of error."""
+    if isinstance(k, (str, bytes)) or int(k) != k or k < 1:
+        raise ValueError(f"k = {k!r} must be an integer from 1 to min(A.shape)")
+    if shape and k > min(shape):
         raise ValueError(f"k = {k!r} must be an integer from 1 to min(A.shape) = {min(shape)}, for A is {shape[0]} × {shape[1]}")
+    return int(k)
 
 
 def hand_over(a: Any, out: BinaryIO) -> None:
@@ -107,13 +110,13 @@ def size(a: Any) -> int:
 
 
 @contextlib.contextmanager
-def workplace(needed: int) -> Iterator[pathlib.Path]:
+def workplace(needed: int | None) -> Iterator[pathlib.Path]:
     """A folder that goes away with the block: in memory where the system has plenty of it, else among temporary files.
 
     Parameters
     ----------
-    needed : int
-        Bytes that are put there, at most.
+    needed : int or None
+        Bytes that are put there, at most; None if nothing is known of them.
     """
     name = tempfile.mkdtemp(prefix="gdsvd-", dir="/dev/shm" if _fits("/dev/shm", needed) else None)
     try:
@@ -122,9 +125,9 @@ def workplace(needed: int) -> Iterator[pathlib.Path]:
         shutil.rmtree(name, ignore_errors=True)
 
 
-def _fits(shm: str, needed: int) -> bool:
+def _fits(shm: str, needed: int | None) -> bool:
     """Whether so many bytes are no more than a third of what is free in a file system in memory, and in memory."""
-    if not sys.platform.startswith("linux") or not os.access(shm, os.W_OK) or "TMPDIR" in os.environ:
+    if needed is None or not sys.platform.startswith("linux") or not os.access(shm, os.W_OK) or "TMPDIR" in os.environ:
         return False
     try:
         with open("/proc/meminfo") as f:

@@ -44,21 +44,21 @@ def triplets(store: str | os.PathLike[str], out: pathlib.Path, k: Any, flags: li
     return u, s, vt, info
 
 
+def vectors(k: Any, shape: tuple[int, int]) -> int:
+    """Bytes of the vectors of a result; with a share, of as many as it may have."""
+    return 8 * int(k if k >= 1 else 200) * sum(shape)
+
+
 def decompose(A: Any, k: Any, flags: list[str], memory: str | int) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
     """Triplets of whatever a caller gives as a matrix, by way of a temporary store unless it is one."""
-    if hasattr(A, "__next__"):
-        with workplace(1 << 62) as tmp:
-            ingest(A, tmp / "store", memory)
-            return triplets(tmp / "store", tmp / "out", k, flags)
-    path = getattr(A, "path", None) if not is_path(A) else A
+    path = getattr(A, "path", A if is_path(A) else None)
     if path is not None and is_store(path):
-        with workplace(0) as tmp:
+        said = run("info", "--", path)
+        with workplace(vectors(k, (said["rows"], said["cols"]))) as tmp:
             return triplets(path, tmp / "out", k, flags)
-    if path is None:
-        A = checked(A)
-        needed = size(A) + 8 * min(A.shape) * sum(A.shape)
-    else:
-        needed = 8 * os.path.getsize(path) if os.path.isfile(path) else 1 << 62
+    needed = None  # of files and iterators it is not known
+    if path is None and not hasattr(A, "__next__"):
+        needed = size(A) + vectors(k, A.shape)
     with workplace(needed) as tmp:
         ingest(A if path is None else path, tmp / "store", memory)
         return triplets(tmp / "store", tmp / "out", k, flags)
@@ -73,7 +73,7 @@ def svds(
 
     Parameters
     ----------
-    A : sparse array or matrix, array_like, `Store`, or path
+    A : sparse array or matrix, array_like, `Store`, path, or iterator of CSR blocks of rows
         The m × n matrix, of real numbers or bool. Any format of `scipy.sparse`; entries at one place count as their sum, as in SciPy.
         A path is that of a store, or of a file that ``gdsvd ingest`` reads, such as npz, mtx, csv or Parquet.
     k : int
@@ -123,12 +123,9 @@ def svds(
     >>> info["status"], max(info["residual"]) <= 1e-8
     ('converged', True)
     """
-    shape = getattr(A, "shape", None)
-    if isinstance(shape, tuple) and len(shape) == 2:
-        check_k(k, shape)
-    elif not is_path(A):
+    if not is_path(A) and not hasattr(A, "path") and not hasattr(A, "__next__"):
         A = checked(A)
-        check_k(k, A.shape)
+    k = check_k(k, getattr(A, "shape", None))
     flags = [f"--tol={tol}", f"--seed={seed}", *pipeline(view), *memory_flags(memory)]
     u, s, vt, info = decompose(A, k, flags, memory)
     return (u, s, vt, info) if return_info else (u, s, vt)
