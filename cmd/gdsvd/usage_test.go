@@ -80,7 +80,7 @@ func TestWrongUsage(t *testing.T) {
 		{svd("-k", "2", "--seed", "-1"), `invalid argument "-1" for "--seed" flag: want a whole number, 0 or more (see gdsvd svd -h)`},
 
 		{[]string{"export", store, "-o", out}, `what is to be exported? give it with --what (see gdsvd export -h)`},
-		{[]string{"export", store, "--what", "W", "-o", out}, `invalid argument "W" for "--what" flag: choose U, V, US, VS, sigma or X (see gdsvd export -h)`},
+		{[]string{"export", store, "--what", "W", "-o", out}, `invalid argument "W" for "--what" flag: choose U, V, US, VS, sigma, X or recs (see gdsvd export -h)`},
 		{[]string{"export", store, "--what", "U"}, `no FILE to write: give one with -o (see gdsvd export -h)`},
 		{[]string{"export", store, "--what", "U", "-o", out + ".xls"}, `-o ` + out + `.xls: what format it is to have its extension does not tell: want one of npy, npy32, npz, csv, tsv, parquet, mtx; --format names it (see gdsvd export -h)`},
 		{[]string{"align", store, "-o", out}, `what is NEW to be aligned to? give the old result with --to (see gdsvd align -h)`},
