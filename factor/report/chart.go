@@ -11,7 +11,7 @@ import (
 const (
 	chartWidth  = 480.
 	chartHeight = 290.
-	leftMargin  = 70.
+	leftMargin  = 76.
 	rightMargin = 26.
 	topMargin   = 14.
 	footMargin  = 44.

@@ -155,7 +155,7 @@ func (p *page) scatters(ctx context.Context, r *factor.Result, sides []*vectors,
 		return nil
 	}
 	name := valueName(r)
-	p.section("The first two components", fmt.Sprintf("Each row or column at its numbers in the first two vectors times %s₁ and %s₂, counted by cells; darker cells have more.", name, name))
+	p.section("The first two components", fmt.Sprintf("Each row or column at its numbers in the first two vectors times %s₁ and %s₂, counted by cells; cells of a stronger colour have more.", name, name))
 	p.WriteString("<div class=\"pair\">\n")
 	for _, v := range drawn {
 		g, err := v.grid(ctx, o)
@@ -270,7 +270,7 @@ func (p *page) density(v *vectors, g *grid, name string) {
 			if v.labels != nil {
 				colour = v.labels.colours[colour]
 			}
-			c.svg.f(`<path style="fill:var(--c%x)" fill-opacity="%s" d="%s"/>`, colour, [shades]string{".3", ".45", ".6", ".8", "1"}[k%shades], paths[k].String())
+			c.svg.f(`<path style="fill:var(--c%x)" fill-opacity="%s" d="%s"/>`, colour, [shades]string{".4", ".55", ".7", ".85", "1"}[k%shades], paths[k].String())
 		}
 	}
 	c.svg.WriteString("</g>")
@@ -319,11 +319,13 @@ func (e *extent) axes() (x, y axis) {
 	of := func(i int, sample []float64) axis {
 		lo, hi := e.lo[i], e.hi[i]
 		s := slices.Sorted(slices.Values(sample))
-		a, b := s[len(s)/200], s[len(s)-1-len(s)/200]
-		if b > a {
-			lo, hi = max(lo, a-(b-a)/2), min(hi, b+(b-a)/2)
+		if from, to := s[len(s)/200], s[len(s)-1-len(s)/200]; to > from {
+			lo, hi = max(lo, from-(to-from)/2), min(hi, to+(to-from)/2)
 		}
-		return linear("", lo, hi)
+		a := linear("", lo, hi)
+		spare := (a.hi - a.lo) / 40
+		a.lo, a.hi = a.lo-spare, a.hi+spare
+		return a
 	}
 	return of(0, e.x), of(1, e.y)
 }

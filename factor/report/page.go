@@ -139,14 +139,12 @@ func (p *page) open(title, name string) {
 
 func (p *page) close() { p.WriteString("</main>\n</body>\n</html>\n") }
 
+// What prints comes last, for it overrides the rest.
 const style = `
 :root{color-scheme:light dark;--bg:#fff;--fg:#1b2230;--dim:#566173;--line:#d5dbe5;--card:#f6f8fb;--good:#1a6f3c;--bad:#a3480b;
 --c0:#1f5fbf;--c1:#c04f00;--c2:#0a7f5a;--c3:#a8327f;--c4:#7a6a00;--c5:#5b4bb5;--c6:#0b7f94;--c7:#b3261e;--c8:#4e7d1f;--c9:#8a5a2b;--ca:#7b8494}
 @media (prefers-color-scheme:dark){:root{--bg:#12161d;--fg:#e4e9f1;--dim:#9aa6b8;--line:#323b49;--card:#1a202a;--good:#6fd196;--bad:#f2a65e;
 --c0:#7db0ff;--c1:#ff9c52;--c2:#4fd0a0;--c3:#f08bcc;--c4:#d9c64a;--c5:#aa9cff;--c6:#55cfe3;--c7:#ff857a;--c8:#a3d465;--c9:#d5a273;--ca:#8a93a3}}
-@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#444;--line:#bbb;--card:#fff;--good:#1a6f3c;--bad:#a3480b;
---c0:#1f5fbf;--c1:#c04f00;--c2:#0a7f5a;--c3:#a8327f;--c4:#7a6a00;--c5:#5b4bb5;--c6:#0b7f94;--c7:#b3261e;--c8:#4e7d1f;--c9:#8a5a2b;--ca:#7b8494}
-body{font-size:10pt}figure,tr,.topic{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible;max-height:none}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1.2rem;max-width:68rem;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.6rem;line-height:1.2;margin:.1rem 0 1rem}h2{font-size:1.2rem;margin:2.2rem 0 .5rem;padding-top:.7rem;border-top:1px solid var(--line)}
@@ -159,7 +157,7 @@ figure{margin:.6rem 0;padding:.6rem;background:var(--card);border:1px solid var(
 figcaption{color:var(--dim);font-size:.88rem}svg{display:block;width:100%;height:auto}
 svg text{font:13px system-ui,sans-serif;fill:var(--dim)}svg .name{fill:var(--fg)}
 .g{stroke:var(--line);fill:none;stroke-width:1}.m{stroke:var(--fg);fill:none;stroke-dasharray:5 4}.l{fill:none;stroke-width:1.7;stroke-linejoin:round}
-.key{display:inline-block;width:.8em;height:.8em;border-radius:.15em;margin:0 .3em 0 0}.keyed{display:inline-block;margin-right:.8em}
+.key{print-color-adjust:exact;display:inline-block;width:.8em;height:.8em;border-radius:.15em;margin:0 .3em 0 0}.keyed{display:inline-block;margin-right:.8em}
 .scroll{overflow:auto;max-height:32rem}
 table{border-collapse:collapse;min-width:min(100%,30rem);font-size:.9rem;font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--dim);padding:.3rem 0}
 th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}thead th{position:sticky;top:0;background:var(--bg);color:var(--dim);font-weight:600}
@@ -168,5 +166,8 @@ th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line);w
 .topic{padding:.6rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;min-width:0}
 .signs{display:grid;grid-template-columns:1fr 1fr;gap:.3rem 1rem;font-size:.88rem}.signs ol{margin:0;padding-left:1.5rem}.signs p{color:var(--dim)}
 pre{padding:.7rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.88rem}
-@media (max-width:30rem){body{padding:.8rem}.signs{grid-template-columns:1fr}th,td{padding:.2rem .35rem}svg text{font-size:16px}}
+@media (max-width:30rem){body{padding:.8rem}.signs{grid-template-columns:1fr}th,td{padding:.2rem .35rem}svg text{font-size:15px}}
+@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#444;--line:#bbb;--card:#fff;--good:#1a6f3c;--bad:#a3480b;
+--c0:#1f5fbf;--c1:#c04f00;--c2:#0a7f5a;--c3:#a8327f;--c4:#7a6a00;--c5:#5b4bb5;--c6:#0b7f94;--c7:#b3261e;--c8:#4e7d1f;--c9:#8a5a2b;--ca:#7b8494}
+body{font-size:10pt}figure,tr,.topic{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible;max-height:none}}
 `
