@@ -20,7 +20,7 @@ type CreateOptions struct {
 	Force      bool           // replace an existing store, atomically, on Commit
 	Source     map[string]any // recorded in the manifest; must be encodable as JSON
 
-	// Late has the Writer find Values itself: it holds the blocks in up to so many bytes until it knows them
+	// Late has the Writer find Values itself: blocks are held, in at most Late bytes, until they are known
 	// well enough. A later value that they do not hold is ErrCoding. 0: Values is given. It excludes Keep.
 	// Source may then be completed until Seal.
 	Late int64

@@ -45,7 +45,7 @@ type CompleteOptions struct {
 	Log     *slog.Logger
 	Round   func(*complete.State)                // is called after every round
 	Reading func(done, total int64)              // bytes of a round; several goroutines may call it at a time
-	Proof   func(done, of int)                   // before every read that the proof of the result takes, of at most so many
+	Proof   func(done, of int)                   // is called before every read for the factors and the bound: done reads of at most of
 	Writing func(what string, done, total int64) // as in Options
 }
 

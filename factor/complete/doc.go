@@ -14,8 +14,9 @@
 // Z = Z̃·Vᵀ with n×k orthonormal V. A round reads the matrix once. For each row it finds the z̃_i that is best
 // for the V there is (ridge regression), and with it the residuals on Ω; of B = P_Ω(A − Z) + Z, which is sparse plus
 // low rank, it computes W = B·V and BᵀW. The singular values of UᵀB, U an orthonormal basis of W, less λ, and
-// its right singular vectors are the next V: a step of soft-impute from the left space U. F never increases
-// (Hastie, Mazumder, Lee, Zadeh, JMLR 16, 2015, Theorem 1, of which this is half a step without the other's rows).
+// its right singular vectors are the next V: a step of soft-impute from the left space U. F never increases:
+// the z̃_i minimise it for the V there is, and the step from U minimises a bound on F that is exact at that Z (Hastie, Mazumder,
+// Lee, Zadeh, JMLR 16, 2015, section 3).
 //
 // What is kept between rounds is V and k singular values ([State]): 8·n·k bytes, nothing of the length N. A
 // fit that is interrupted goes on from its State with the same bits.
@@ -23,7 +24,7 @@
 // # λ
 //
 // Without one given, Fit leaves entries out of Ω, chosen by a hash of their position, goes down a path of λ from the
-// one at which Z = 0, each warm from the last, until the error on what was left out rises, and fits
+// one at which Z = 0, each warm from the last, until the error on what was left out falls by less than a share of 2e-4, and fits
 // all entries with the best.
 //
 // # Bits

@@ -43,7 +43,7 @@ func (f *fit) scan(ctx context.Context, reserve int64, compute func(l *lane, b *
 	}, func(worker int, b *csr.Block) error { return add(&lanes[worker], b) })
 }
 
-// reading is how the matrix is read beside a State and so many bytes.
+// reading returns the options of a read, with the memory of a State and reserve bytes set aside.
 func (o Options) reading(src stream.Source, reserve int64) stream.Options {
 	s := o.Stream
 	s.Workers = cmp.Or(s.Workers, runtime.GOMAXPROCS(0))

@@ -15,7 +15,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// write makes a store of what is there in a matrix of so many rows and columns.
+// write makes a store of the given entries of a rows × cols matrix.
 func write(path string, rows, cols int, there func(i, j int) bool) *csr.Store {
 	ptr, at, ones := []int{0}, []int{}, []float64{}
 	for i := range rows {

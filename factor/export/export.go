@@ -261,7 +261,7 @@ type window struct {
 	titles []string // nil: there are none
 }
 
-// read fills a window with so many rows from first on.
+// read fills a window with rows first to first+rows−1.
 func (t *table) read(w *window, first int64, rows int) error {
 	w.first = first
 	if w.x == nil || w.x.RawMatrix().Rows != rows {
