@@ -149,6 +149,7 @@ func FuzzLayout(f *testing.F) {
 	for _, c := range intakeCases {
 		f.Add(c.files)
 	}
+	f.Add("\rL,r,z\n1,2,3\n")
 	f.Fuzz(func(t *testing.T, src string) {
 		for _, o := range []Options{{}, {Header: format.HeaderYes}, {Header: format.HeaderNo}, {Format: "movielens"}, {Columns: []string{"2", "1"}}} {
 			_, _, err := parseAll([]byte(src), o, format.ChunkBytes)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
@@ -309,11 +310,16 @@ func Chosen(names []string, what string, cols ...int) format.Reading {
 				same++
 			}
 		}
-		if same > 1 || isNumber(args[i]) || args[i] == "" || strings.ContainsAny(args[i], ", \t'\"$`\\*?!&;|<>()") {
+		if same > 1 || isNumber(args[i]) || args[i] == "" || strings.ContainsFunc(args[i], needsQuotes) {
 			return format.Reading{Text: what, Flag: "--columns " + Numbered(cols)}
 		}
 	}
 	return format.Reading{Text: what, Flag: "--columns " + strings.Join(args, ",")}
+}
+
+// needsQuotes: a character that separates names or that a shell or a terminal takes for itself.
+func needsQuotes(c rune) bool {
+	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-.:/@+%", c)
 }
 
 // Numbered are columns as --columns takes them by number.

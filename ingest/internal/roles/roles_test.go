@@ -187,3 +187,25 @@ func FuzzAssign(f *testing.F) {
 		}
 	})
 }
+
+// TestChosen: what is proposed can be typed as it stands, whatever the columns are called.
+func TestChosen(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"user_id", "Größe", "v.1"}, "--columns user_id,Größe,v.1"},
+		{[]string{"a", "A", "b"}, "--columns 1,2,3"},
+		{[]string{"a", "2", "b"}, "--columns 1,2,3"},
+		{[]string{"a", "", "b"}, "--columns 1,2,3"},
+		{[]string{"\rL", "r", "z"}, "--columns 1,2,3"},
+		{[]string{"a\x1b[2J", "r", "z"}, "--columns 1,2,3"},
+		{[]string{"a\u2028", "r", "z"}, "--columns 1,2,3"},
+		{[]string{"~a", "#r", "{z"}, "--columns 1,2,3"},
+		{[]string{"a\xff", "r", "z"}, "--columns 1,2,3"},
+	} {
+		if got := Chosen(c.names, "", 0, 1, 2).Flag; got != c.want {
+			t.Errorf("%q: %q, want %q", c.names, got, c.want)
+		}
+	}
+}
