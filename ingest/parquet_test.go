@@ -53,7 +53,9 @@ func TestParquetOfPyArrow(t *testing.T) {
 		{"nested", Options{Columns: []string{"customer", "product", "item"}}, nil, 0, `column "item" is nested: not supported as the value`},
 		{"nested", Options{Columns: []string{"customer", "book"}}, nil, 0, `no column "book"`},
 		{"dictionary", Options{Columns: []string{"user_id", "item", "time"}}, nil, 0, `column "time" is a time: not supported as the value`},
-		{"brotli", Options{}, nil, 0, `row group 0, column "user": compressed with Brotli: not supported; write it with snappy, zstd or gzip`},
+		{"brotli", Options{}, six, 0, ""},
+		{"lz4", Options{}, six, 0, ""}, // LZ4_RAW
+		{"lzo", Options{}, nil, 0, `row group 0, column "user": compressed with LZO: not supported; write it with snappy, zstd or gzip`}, // brotli.parquet with another codec in its footer
 	} {
 		out := target(t)
 		rep, err := Ingest(t.Context(), []string{filepath.Join("testdata", "parquet", c.file+".parquet")}, out, c.o)

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
@@ -60,7 +62,7 @@ func (c *column) begin(f *field, k chunk, in *format.Input, rows int64, w *windo
 		return fmt.Errorf("encrypted, or in another file: %w", format.ErrUnsupported)
 	case k.phys != f.phys || k.values != rows || start < 4 || k.bytes < 0 || start > in.Size || k.bytes > in.Size-start:
 		return errors.New("the footer contradicts itself")
-	case k.codec != codecNone && k.codec != codecSnappy && k.codec != codecGzip && k.codec != codecZstd:
+	case !readable(k.codec):
 		name := fmt.Sprint("codec ", k.codec)
 		if k.codec > 0 && k.codec < len(codecNames) {
 			name = codecNames[k.codec]
@@ -313,6 +315,15 @@ func (c *column) data(p *page, b []byte) error {
 	return nil
 }
 
+// readable tells whether uncompress knows a codec.
+func readable(codec int) bool {
+	switch codec {
+	case codecNone, codecSnappy, codecGzip, codecBrotli, codecZstd, codecLZ4:
+		return true
+	}
+	return false
+}
+
 // uncompress undoes the compression of a page.
 func (c *column) uncompress(b []byte, size int) (_ []byte, err error) {
 	if size < 0 || size > maxPage {
@@ -336,6 +347,14 @@ func (c *column) uncompress(b []byte, size int) (_ []byte, err error) {
 			}
 		}
 		c.plain, err = c.zstd.DecodeAll(b, resize(c.plain, size)[:0])
+	case codecLZ4:
+		var n int
+		c.plain = resize(c.plain, size)
+		n, err = lz4.UncompressBlock(b, c.plain)
+		c.plain = c.plain[:max(n, 0)]
+	case codecBrotli:
+		c.plain = resize(c.plain, size)
+		_, err = io.ReadFull(brotli.NewReader(bytes.NewReader(b)), c.plain)
 	default:
 		var z *gzip.Reader
 		if z, err = gzip.NewReader(bytes.NewReader(b)); err == nil {

@@ -30,7 +30,9 @@ const (
 	codecNone   = 0
 	codecSnappy = 1
 	codecGzip   = 2
+	codecBrotli = 4
 	codecZstd   = 6
+	codecLZ4    = 7 // a raw block; 5 is LZ4 in the frames of Hadoop, which writers do not agree on
 )
 
 var codecNames = [...]string{"none", "snappy", "gzip", "LZO", "Brotli", "LZ4", "zstd", "LZ4_RAW"}
