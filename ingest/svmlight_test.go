@@ -259,3 +259,38 @@ func TestAdult(t *testing.T) {
 		}
 	}
 }
+
+// TestSVMLightLongRows: rows that are longer than a chunk are read, wherever they stand and wherever chunks end, and
+// those that would take more than the budget are refused with their line.
+func TestSVMLightLongRows(t *testing.T) {
+	var b strings.Builder
+	var want []triple
+	for r := range 12 {
+		entries := 3
+		if r%4 == 0 || r == 5 {
+			entries = 40000 + 6000*r
+		}
+		fmt.Fprint(&b, r)
+		for c := range entries {
+			fmt.Fprintf(&b, " %d:%d", c+1, c%9+1)
+			want = append(want, triple{strconv.Itoa(r), strconv.Itoa(c), float64(c%9 + 1)})
+		}
+		b.WriteByte('\n')
+	}
+	in := write(t, "long.svm", b.String())
+	for _, memory := range []int64{0, 512 << 20} {
+		out := target(t)
+		if _, err := Ingest(t.Context(), []string{in}, out, Options{Memory: memory}); err != nil {
+			t.Fatalf("%d bytes of memory: %v", memory, err)
+		}
+		slices.SortFunc(want, compareTriples)
+		if got := contents(t, out); !slices.Equal(got, want) {
+			t.Errorf("%d bytes of memory: %d entries, want %d", memory, len(got), len(want))
+		}
+	}
+	_, err := Ingest(t.Context(), []string{in}, target(t), Options{Memory: 80 << 20})
+	pe := parseError(t, err, text.ErrLineTooLong, 1, 0)
+	if !strings.Contains(pe.Error(), "--memory") {
+		t.Errorf("%v names no remedy", pe)
+	}
+}

@@ -29,7 +29,11 @@ var (
 // sniff tells whether all lines are of that form, one at least with a label and a feature.
 func sniff(h format.Head) bool {
 	found := false
-	for _, l := range text.Take(bytes.TrimPrefix(h.Bytes, []byte(text.BOM)), h.Whole).Lines {
+	sample := text.Take(bytes.TrimPrefix(h.Bytes, []byte(text.BOM)), h.Whole)
+	if i := bytes.LastIndexByte(sample.Long, ' '); i > 0 { // as much of a first row as there is
+		sample.Lines = [][]byte{sample.Long[:i]}
+	}
+	for _, l := range sample.Lines {
 		switch {
 		case row.Match(l):
 			found = true
@@ -64,9 +68,21 @@ func open(in *format.Input) (format.Reader, error) {
 	if head, whole, _ := p.Peek(); p.base == format.BaseAuto {
 		p.base = toldBase(head, whole)
 	}
+	lines.Longest = longest
+	if in.Window > 0 {
+		lines.Longest = int(min(in.Window/longLines, longest))
+	}
 	in.Late, in.LeftOut = true, [2]string{"labels", "query ids"}
 	return p, nil
 }
+
+const (
+	// longest is how many bytes a row has at most.
+	longest = 64 << 20
+	// longLines is the part of Input.Window that one row may take: eight chunks are under way, each
+	// with a batch that is six times as large for pairs of four bytes.
+	longLines = 8 * 7
+)
 
 // Describe tells what is left out, and how columns count.
 func (p *reader) Describe() format.Description {

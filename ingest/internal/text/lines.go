@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
@@ -36,10 +37,12 @@ const BOM = "\xef\xbb\xbf"
 // Lines cuts an input into chunks of whole lines and knows their positions. It is
 // the Next and Seek of a format.Reader.
 type Lines struct {
-	In   *format.Input
-	next format.Position // behind what has been given out
-	held []byte          // read, but behind the last line end
-	err  error           // met after held
+	In *format.Input
+	// Longest is how many bytes a line has at most, if more than a chunk: the capacity of chunks grows.
+	Longest int
+	next    format.Position // behind what has been given out
+	held    []byte          // read, but behind the last line end
+	err     error           // met after held
 }
 
 // NewLines begins to read a text that is not empty; a byte order mark is skipped.
@@ -96,18 +99,26 @@ func (l *Lines) ReadLine() ([]byte, error) {
 // Next puts the next whole lines into c.Data's capacity. It is io.EOF after
 // the last of them. After a failing read the lines before the failure come first.
 func (l *Lines) Next(c *format.Chunk) error {
-	buf := c.Data[:cap(c.Data)]
-	n := copy(buf, l.held)
+	buf := slices.Grow(c.Data[:0], len(l.held))
+	buf = buf[:cap(buf)]
+	n, end := copy(buf, l.held), 0
 	l.held = l.held[:0]
-	for n < len(buf) && l.err == nil {
-		var k int
-		k, l.err = l.In.Read(buf[n:])
-		n += k
-	}
-	end := n
-	if l.err != io.EOF {
-		// What lies behind the last line end is not a whole line, or not yet known to be one.
-		end = bytes.LastIndexByte(buf[:n], '\n') + 1
+	for {
+		for n < len(buf) && l.err == nil {
+			var k int
+			k, l.err = l.In.Read(buf[n:])
+			n += k
+		}
+		if end = n; l.err != io.EOF {
+			// What lies behind the last line end is not a whole line, or not yet known to be one.
+			end = bytes.LastIndexByte(buf[:n], '\n') + 1
+		}
+		if end > 0 || l.err != nil || n >= l.Longest {
+			break
+		}
+		longer := make([]byte, min(2*n, l.Longest))
+		copy(longer, buf)
+		buf = longer
 	}
 	if end == 0 {
 		switch {
@@ -143,8 +154,12 @@ func (l *Lines) at(err error) error {
 
 // TooLong is the error for a line that begins with b.
 func (l *Lines) TooLong(b []byte) error {
+	remedy := ""
+	if l.Longest > 0 {
+		remedy = "; with more --memory lines may be longer, up to 64 MiB"
+	}
 	return &format.ParseError{File: l.In.Name, Line: l.next.Line, Text: Shorten(b),
-		Err: fmt.Errorf("%w: more than %d bytes without a line end", ErrLineTooLong, len(b))}
+		Err: fmt.Errorf("%w: more than %d bytes without a line end%s", ErrLineTooLong, len(b), remedy)}
 }
 
 // Locate is where entry n of a chunk stands, by parsing it line by line.
