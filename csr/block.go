@@ -189,3 +189,6 @@ func (d *valueDecoder) decode(dst *Block, nnz int, block *codec.Summed) error {
 	}
 	return codec.Codes8(block.Level, dst.Code, src, d.n)
 }
+
+// GapBytes is what column gaps take in a block (FORMAT.md, "Column gaps"), before it is written.
+func GapBytes(gaps []uint32) int { return len(codec.AppendPacked(nil, gaps)) }

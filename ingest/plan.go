@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
+	"github.com/gdsvd/gdsvd/ingest/internal/growth"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
@@ -140,6 +140,7 @@ type Estimate struct {
 	Spool   int64 `json:"spool_bytes"` // of temporary files, 0 if none will be needed
 	Store   int64 `json:"store_bytes"`
 	Memory  int64 `json:"-"` // bytes that it would take without temporary files
+	Peak    int64 `json:"-"` // bytes that it is expected to take
 }
 
 const (
@@ -186,18 +187,19 @@ type sample struct {
 	stats        csr.ValueStats
 	coder        extsort.Coder
 
-	disk     int64 // bytes of the inputs, as they lie on disk, that it is from
-	entries  int64
-	encoded  int64 // bytes of the entries as runs in arrival order
-	idBytes  int64 // of ids, as a log has them
-	marks    []mark
-	seen     map[uint64]struct{} // places; nil: not looked at
-	repeated int64               // entries at a place that has been seen
-	seconds  float64             // that reading and parsing took
+	disk    int64 // bytes of the inputs, as they lie on disk, that it is from
+	entries int64
+	encoded int64 // bytes of the entries as runs in arrival order
+	idBytes int64 // of ids, as a log has them
+	places  growth.Places
+	top     [2]int64 // rows and columns up to the largest index, of keys that are indices
+	// How many rows, columns and bytes of ids there are.
+	rows, cols, ids growth.Curve
+	seen            map[uint64]struct{} // places; nil: not looked at
+	repeated        int64               // entries at a place that has been seen
+	reading         float64             // seconds, of one goroutine
+	parsing         float64             // seconds, of as many as there are
 }
-
-// A mark is how many ids there were in some entries.
-type mark struct{ entries, idBytes int64 }
 
 func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*source, error) {
 	op := s.o.opener(p.window)
@@ -222,6 +224,7 @@ func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*form
 		if err = ctx.Err(); err == nil {
 			err = src.reader.Next(c)
 		}
+		read := time.Now()
 		if err == nil {
 			b.Reset(s.o.MaxBadLines)
 			err = src.reader.Parse(c, b)
@@ -229,7 +232,8 @@ func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*form
 		if err != nil {
 			return t, err
 		}
-		s.seconds += time.Since(begun).Seconds()
+		s.reading += read.Sub(begun).Seconds()
+		s.parsing += time.Since(read).Seconds()
 		if s.o.Events {
 			ones(b.Val)
 		}
@@ -246,107 +250,74 @@ func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*form
 	return t, nil
 }
 
-// add counts a batch.
-func (s *sample) add(b *format.Batch, declared *shape) {
-	s.shape = declared
-	var users, items []uint32
-	var k extsort.Packer
-	switch {
-	case declared == nil:
-		users, items = s.number(s.users, &b.Row), s.number(s.items, &b.Col)
-	case declared.Late:
-		k = extsort.Packer{ColBits: 32}
-	default:
-		k, _ = s.o.packer(*declared) // it was declared: it fits
-	}
-	e := make([]extsort.Entry, 0, extsort.BlockEntries)
-	for i, v := range b.Val {
-		var key uint64
-		if declared != nil {
-			key = k.Key(b.Row.Ints[i], b.Col.Ints[i])
-		} else {
-			key = uint64(users[i])<<32 | uint64(items[i])
-		}
-		e = append(e, extsort.Entry{Key: key, Val: v})
-		s.look(key)
-		if len(e) == extsort.BlockEntries || i == len(b.Val)-1 {
-			s.encoded += int64(len(s.coder.Encode(nil, e, false)))
-			e = e[:0]
-		}
-	}
-	s.entries += int64(len(b.Val))
-	s.stats.Add(b.Val...)
-	s.marks = append(s.marks, mark{s.entries, s.idBytes})
-}
-
-// look counts places that come again.
-func (s *sample) look(key uint64) {
-	if s.seen == nil {
-		return
-	}
-	n := len(s.seen)
-	if s.seen[key] = struct{}{}; len(s.seen) == n {
-		s.repeated++
-	}
-}
-
-// growth is how many times as many ids there are in n entries as in the sample, by Heaps' law: n
-// entries have K·n^β of them (H. S. Heaps, "Information Retrieval", 1978). β is that of the second
-// half of the sample: 1 if entries are in order of their ids, less if not.
-func (s *sample) growth(n float64) float64 {
-	if n <= float64(s.entries) || s.idBytes == 0 {
-		return 1
-	}
-	beta := 1.0
-	for _, m := range s.marks {
-		if 0 < m.idBytes && m.entries <= s.entries/2 {
-			beta = math.Log(float64(s.idBytes)/float64(m.idBytes)) / math.Log(float64(s.entries)/float64(m.entries))
-		}
-	}
-	return math.Pow(n/float64(s.entries), min(beta, 1))
-}
-
-// number gives temporary ids and counts the bytes of those that are new.
-func (s *sample) number(d *ids.Dictionary, c *format.Keys) []uint32 {
-	next := uint32(d.N)
-	ids := d.Encode(c, nil)
-	for i, t := range ids {
-		if t < next {
-			continue
-		}
-		next++
-		s.idBytes += 4
-		if c.IsText {
-			s.idBytes += int64(len(c.Text(i))) - 3
-		}
-	}
-	return ids
-}
-
-// gapBytes is about how many bytes the place of an entry takes in a store: the bits of the mean
-// distance of entries in a row and two more, and some for rows that are unlike.
-func gapBytes(rows, cols, entries float64) float64 {
-	return 1.15 * (math.Log2(max(1, rows*cols/entries)) + 2) / 8
-}
-
 // scale extrapolates to inputs of the given bytes on disk.
 func (s *sample) scale(total int64, p plan) *Estimate {
 	return s.of(float64(s.entries)*float64(total)/float64(s.disk), p)
+}
+
+// shapeOf is what the shape of a matrix of n entries is, and the ranges that its rows and columns are in.
+func (s *sample) shapeOf(n float64) (likely [2]float64, ranges [2]Range) {
+	for i, c := range []growth.Curve{s.rows, s.cols} {
+		low, mid, high := c.At(n)
+		likely[i], ranges[i] = max(1, mid), Range{int64(low), int64(high + 0.5)}
+		if n > float64(s.entries) { // n is an estimate as well
+			ranges[i] = Range{max(s.top[i], int64(0.98*low)), int64(1.02*high + 0.5)}
+		}
+	}
+	if s.shape != nil && !s.shape.Late {
+		for i, all := range []int64{s.shape.Rows, s.shape.Cols} {
+			likely[i], ranges[i] = float64(max(1, all)), Range{all, all}
+		}
+	}
+	return likely, ranges
+}
+
+// straight tells whether the sample is one of entries that go into the store as they come.
+func (s *sample) straight(p plan) bool {
+	return p.held > 0 && s.o.straightens() && s.shape != nil && !s.shape.Late && s.o.RowIDs == "" && s.o.ColIDs == "" && s.places.InOrder()
+}
+
+// inRuns is what an entry takes in a run of so many: of places that are known in order, else in arrival order.
+func (s *sample) inRuns(run float64, coded bool) float64 {
+	if s.shape == nil || s.shape.Late {
+		return float64(s.encoded)/float64(s.entries) + 1 // for places farther apart than those of the sample
+	}
+	k, _ := s.o.packer(*s.shape)
+	bytes, n := 0, 0
+	e := make([]extsort.Entry, 0, extsort.BlockEntries)
+	flush := func() {
+		bytes, n = bytes+len(s.coder.Encode(nil, e, true)), n+len(e)
+		e = e[:0]
+	}
+	s.places.Sorted(func(row, col uint32, all int) {
+		nearer := max(1, run/float64(all)) // than in the sample
+		key := uint64(float64(uint64(row)<<k.ColBits|uint64(col)) / nearer)
+		if e = append(e, extsort.Entry{Key: key, Val: 1}); len(e) == cap(e) {
+			flush()
+		}
+	})
+	flush()
+	each := float64(bytes) / float64(max(1, n)) // with a byte for the code of a value
+	if !coded {
+		each += 7
+	}
+	return each
 }
 
 // of extrapolates to n entries.
 func (s *sample) of(n float64, p plan) *Estimate {
 	values := s.stats.Values()
 	value := float64(values.Coding.Size(uint64(s.entries))) / float64(s.entries)
-	ids := float64(s.idBytes) * s.growth(n)
-	rows, cols := float64(s.users.N)*s.growth(n), float64(s.items.N)*s.growth(n)
-	if s.shape != nil {
-		rows, cols = float64(s.shape.Rows), float64(s.shape.Cols)
+	_, ids, _ := s.ids.At(n)
+	sides, _ := s.shapeOf(n)
+	rows, cols := sides[0], sides[1]
+	transposed := s.o.Orient.transpose(int64(rows), int64(cols))
+	stored := s.shape != nil && !s.shape.Late // places have the sides of the store
+	if stored && transposed {
+		rows, cols = cols, rows
 	}
-	if rows == 0 || cols == 0 { // not known before the end
-		rows, cols = n, n
-	}
-	e := &Estimate{Entries: int64(n), Store: int64(n*(gapBytes(rows, cols, n)+value) + ids)}
+	place := s.places.Bytes(n, rows, cols, transposed && !stored)
+	e := &Estimate{Entries: int64(n), Store: int64(n*(place+value) + ids)}
 	size := float64(extsort.EntryBytes)
 	if s.users.N > 0 && len(values.Table) > 0 {
 		size = extsort.PackedBytes
@@ -355,12 +326,26 @@ func (s *sample) of(n float64, p plan) *Estimate {
 	if s.o.Holdout.times() {
 		size, times = 2*extsort.EntryBytes, 10
 	}
-	// A quarter of the room is for a run that is not full and for sorting one.
-	need := n*size*4/3 + float64(s.users.Size()+s.items.Size())*s.growth(n)
-	e.Memory = p.total - p.Space + max(minSpace, int64(need*1.05))
-	if need > float64(p.Space) || n*size > float64(p.Keep) {
-		// One byte more for places farther apart than those of the sample.
-		e.Spool = int64(n*(float64(s.encoded)/float64(s.entries)+1+times) + ids)
+	base := p.total - p.Space
+	// Of little input the program and the runtime, and what it is in memory.
+	little := min(base, 18<<20+int64(64*n))
+	if s.straight(p) {
+		e.Memory, e.Peak = base+minSpace, min(base+minSpace, 18<<20+int64(64*n))
+		return e
 	}
+	// A quarter of the room is for a run that is not full and for sorting one.
+	grown := max(1, ids/float64(max(1, s.idBytes)))
+	dictionaries := float64(s.users.Size()+s.items.Size()) * grown
+	need := n*size*4/3 + dictionaries
+	e.Memory = base + max(minSpace, int64(need*1.05))
+	e.Peak = little + int64(n*size+dictionaries)
+	if !s.places.InOrder() && size > extsort.PackedBytes {
+		e.Peak += int64(min(n, float64(p.Run)) * size * 3 / 2)
+	}
+	if need > float64(p.Space) || n*size > float64(p.Keep) {
+		e.Spool = int64(n*(s.inRuns(min(n, float64(p.Run)), len(values.Table) > 0)+times) + ids)
+		e.Peak = p.total
+	}
+	e.Peak = min(e.Peak, p.total)
 	return e
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
@@ -18,18 +19,23 @@ type Description struct {
 	Of     int                `json:"of"`     // inputs there are
 	// Rows and Cols are those of a declared shape, or of all entries; else those of the sample: there
 	// may be more.
-	Rows       int64    `json:"rows"`
-	Cols       int64    `json:"cols"`
-	ShapeKnown bool     `json:"shape_known"`
-	First      []Triple `json:"first"`        // entries
-	Sampled    int64    `json:"sampled"`      // entries
-	Entries    int64    `json:"entries"`      // estimated; 0: the size of the input is not known
-	Exact      bool     `json:"exact"`        // all have been read, or are declared
-	Memory     int64    `json:"memory_bytes"` // that it would take without temporary files, estimated
-	Spool      int64    `json:"spool_bytes"`  // of temporary files within Options.Memory, estimated
-	Store      int64    `json:"store_bytes"`  // estimated
-	Seconds    float64  `json:"seconds"`      // estimated, at the speed of the sample
-	Warnings   []string `json:"warnings"`
+	Rows       int64 `json:"rows"`
+	Cols       int64 `json:"cols"`
+	ShapeKnown bool  `json:"shape_known"`
+	// What the shape will be: the same as Rows and Cols if it is known, else a range and what is likely.
+	Likely   [2]int64 `json:"likely_shape"`
+	RowRange Range    `json:"rows_range"`
+	ColRange Range    `json:"cols_range"`
+	First    []Triple `json:"first"`        // entries
+	Sampled  int64    `json:"sampled"`      // entries
+	Entries  int64    `json:"entries"`      // estimated; 0: the size of the input is not known
+	Exact    bool     `json:"exact"`        // all have been read, or are declared
+	Memory   int64    `json:"memory_bytes"` // that it would take without temporary files, estimated
+	Peak     int64    `json:"peak_bytes"`   // that it is expected to take within Options.Memory
+	Spool    int64    `json:"spool_bytes"`  // of temporary files within Options.Memory, estimated; entries in the order of the store need none
+	Store    int64    `json:"store_bytes"`  // estimated
+	Seconds  float64  `json:"seconds"`      // estimated, at the speed of the sample
+	Warnings []string `json:"warnings"`
 	// Flags of gdsvd ingest say what has been recognised: with them nothing is left to be.
 	Flags []format.Flag `json:"flags"`
 }
@@ -48,6 +54,12 @@ type InputDescription struct {
 	entries     float64 // 0: not known
 	exact       bool
 	whole       bool // all of it has been read
+}
+
+// A Range is from the least to the most that something is expected to be.
+type Range struct {
+	Low  int64 `json:"low"`
+	High int64 `json:"high"`
 }
 
 // A Triple is an entry as it has been read. Where keys are indices they count from 1.
@@ -101,6 +113,79 @@ func Sniff(ctx context.Context, inputs []string, o Options) (*Description, error
 	s.agree()
 	s.warn()
 	return s.d, nil
+}
+
+// add counts a batch.
+func (s *sample) add(b *format.Batch, declared *shape) {
+	s.shape = declared
+	var users, items []uint32
+	var k extsort.Packer
+	switch {
+	case declared == nil:
+		users, items = s.number(s.users, &b.Row), s.number(s.items, &b.Col)
+	case declared.Late:
+		k = extsort.Packer{ColBits: 32}
+	default:
+		k, _ = s.o.packer(*declared) // it was declared: it fits
+	}
+	e := make([]extsort.Entry, 0, extsort.BlockEntries)
+	for i, v := range b.Val {
+		var key uint64
+		if declared != nil {
+			row, col := b.Row.Ints[i], b.Col.Ints[i]
+			key = k.Key(row, col)
+			s.top[0], s.top[1] = max(s.top[0], row+1), max(s.top[1], col+1-declared.First)
+			if k.Transposed {
+				row, col = col, row
+			}
+			s.places.Add(uint32(row), uint32(col))
+		} else {
+			key = uint64(users[i])<<32 | uint64(items[i])
+			s.places.Add(users[i], items[i])
+		}
+		e = append(e, extsort.Entry{Key: key, Val: v})
+		s.look(key)
+		if len(e) == extsort.BlockEntries || i == len(b.Val)-1 {
+			s.encoded += int64(len(s.coder.Encode(nil, e, false)))
+			e = e[:0]
+		}
+	}
+	s.entries += int64(len(b.Val))
+	s.stats.Add(b.Val...)
+	s.ids.Mark(s.entries, s.idBytes)
+	if declared == nil {
+		s.top = [2]int64{int64(s.users.N), int64(s.items.N)}
+	}
+	s.rows.Mark(s.entries, s.top[0])
+	s.cols.Mark(s.entries, s.top[1])
+}
+
+// look counts places that come again.
+func (s *sample) look(key uint64) {
+	if s.seen == nil {
+		return
+	}
+	n := len(s.seen)
+	if s.seen[key] = struct{}{}; len(s.seen) == n {
+		s.repeated++
+	}
+}
+
+// number gives temporary ids and counts the bytes of those that are new.
+func (s *sample) number(d *ids.Dictionary, c *format.Keys) []uint32 {
+	next := uint32(d.N)
+	ids := d.Encode(c, nil)
+	for i, t := range ids {
+		if t < next {
+			continue
+		}
+		next++
+		s.idBytes += 4
+		if c.IsText {
+			s.idBytes += int64(len(c.Text(i))) - 3
+		}
+	}
+	return ids
 }
 
 // A sniffer collects a Description.
@@ -198,7 +283,10 @@ func (s *sniffer) show(src *source, b *format.Batch) {
 }
 
 // sortSeconds is what an entry takes to be sorted and written, beside being read and parsed.
-const sortSeconds = 150e-9
+const sortSeconds = 100e-9
+
+// spoolRate is about how many bytes of temporary files are written, or read, in a second.
+const spoolRate = 200e6
 
 // extrapolate goes from the sample to all inputs.
 func (s *sniffer) extrapolate(ctx context.Context, names []string) error {
@@ -233,8 +321,13 @@ func (s *sniffer) extrapolate(ctx context.Context, names []string) error {
 		return nil
 	}
 	e := s.of(n, s.plan)
-	d.Entries, d.Exact, d.Memory, d.Spool, d.Store = int64(n+0.5), exact, e.Memory, e.Spool, e.Store
-	d.Seconds = n * (s.seconds/float64(s.entries) + sortSeconds)
+	d.Entries, d.Exact, d.Memory, d.Peak, d.Spool, d.Store = int64(n+0.5), exact, e.Memory, e.Peak, e.Spool, e.Store
+	d.Seconds = n*((s.reading+s.parsing/float64(s.o.Workers))/float64(s.entries)+sortSeconds) + 2*float64(e.Spool)/spoolRate
+	d.Likely, d.RowRange, d.ColRange = [2]int64{d.Rows, d.Cols}, Range{d.Rows, d.Rows}, Range{d.Cols, d.Cols}
+	if !d.ShapeKnown {
+		likely, ranges := s.shapeOf(n)
+		d.Likely, d.RowRange, d.ColRange = [2]int64{int64(likely[0] + 0.5), int64(likely[1] + 0.5)}, ranges[0], ranges[1]
+	}
 	return nil
 }
 

@@ -1,0 +1,170 @@
+package growth
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr"
+)
+
+// most is how many entries Places keeps, the first ones.
+const most = 1 << 18
+
+// Places are the rows and columns of the first entries of a stream, from which follows how many bytes the
+// places of all of them take in a store.
+type Places struct {
+	rows, cols []uint32
+	descents   int // places that are not behind the one before
+	n          int64
+	last       uint64
+}
+
+// Add takes the place of the next entry.
+func (p *Places) Add(row, col uint32) {
+	if at := uint64(row)<<32 | uint64(col); p.n > 0 && at <= p.last {
+		p.descents++
+	}
+	p.last = uint64(row)<<32 | uint64(col)
+	if p.n++; len(p.rows) < most {
+		p.rows, p.cols = append(p.rows, row), append(p.cols, col)
+	}
+}
+
+// InOrder tells whether every entry is behind the one before, in rows and within them.
+func (p *Places) InOrder() bool { return p.descents == 0 }
+
+// Bytes is what an entry takes as a gap in a block, and its share of the length of its row, on the average, of n
+// entries in a rows × cols matrix that is stored transposed or as it is. transposed exchanges the sides of Add too.
+//
+// Where rows come as a whole they are those of the sample. If these are much longer than all are on the average, or shorter, it
+// is halfway between them and rows of their columns that are as long as the others. Else rows are drawn: their lengths are those of the sample times
+// n over its size, their columns are drawn from its entries, or alike from all if they come column by column.
+func (p *Places) Bytes(n, rows, cols float64, transposed bool) float64 {
+	r, c := p.rows, p.cols
+	if transposed {
+		r, c = c, r
+		rows, cols = cols, rows
+	}
+	if len(r) == 0 {
+		return 0
+	}
+	s := synthesis{random: rand.New(rand.NewPCG(1, 1)), cols: cols}
+	if !whole(r) {
+		if !whole(c) {
+			s.pool = c
+		}
+		s.draw(r, n/float64(len(r)))
+		return s.bytes() + rows/n
+	}
+	s.read(r, c)
+	each := s.bytes()
+	if times := n / rows / (float64(len(r)) / float64(distinct(r))); times < 1/unlike || times > unlike {
+		s.pool, s.gaps = c, s.gaps[:0]
+		s.draw(r, times)
+		each = (each + s.bytes()) / 2
+	}
+	return each + rows/n
+}
+
+// bytes is what a gap takes.
+func (s *synthesis) bytes() float64 {
+	return float64(csr.GapBytes(s.gaps)) / float64(max(1, len(s.gaps)))
+}
+
+// unlike is how many times the mean length of some rows that of others must be to matter.
+const unlike = 1.2
+
+// Sorted calls visit for the places that are kept, in ascending order, and tells how many all are.
+func (p *Places) Sorted(visit func(row, col uint32, all int)) {
+	keys := make([]uint64, len(p.rows))
+	for i, r := range p.rows {
+		keys[i] = uint64(r)<<32 | uint64(p.cols[i])
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		visit(uint32(k>>32), uint32(k), len(keys))
+	}
+}
+
+// distinct is how many lines there are, of which none comes again.
+func distinct(lines []uint32) (n int) {
+	for i, line := range lines {
+		if i == 0 || line != lines[i-1] {
+			n++
+		}
+	}
+	return n
+}
+
+// whole tells whether no line comes again once another one has begun.
+func whole(lines []uint32) bool {
+	seen := map[uint32]bool{}
+	for i, line := range lines {
+		if i > 0 && line == lines[i-1] {
+			continue
+		}
+		if seen[line] {
+			return false
+		}
+		seen[line] = true
+	}
+	return len(seen) > 1
+}
+
+// synthesis makes gaps of rows.
+type synthesis struct {
+	random *rand.Rand
+	cols   float64
+	pool   []uint32 // of columns; nil: all
+	gaps   []uint32
+	row    []uint32
+}
+
+// read takes whole rows.
+func (s *synthesis) read(rows, cols []uint32) {
+	for from, to := 0, 0; to < len(rows); from = to {
+		for to = from; to < len(rows) && rows[to] == rows[from]; to++ {
+		}
+		s.row = append(s.row[:0], cols[from:to]...)
+		s.add()
+	}
+}
+
+// draw makes rows of as many entries as are at hand, most.
+func (s *synthesis) draw(rows []uint32, times float64) {
+	count := map[uint32]float64{}
+	for _, r := range rows {
+		count[r]++
+	}
+	lengths := make([]float64, 0, len(count))
+	for _, n := range count {
+		lengths = append(lengths, n)
+	}
+	slices.Sort(lengths)
+	s.random.Shuffle(len(lengths), func(i, j int) { lengths[i], lengths[j] = lengths[j], lengths[i] })
+	for _, n := range lengths {
+		if len(s.gaps) >= most/2 {
+			return
+		}
+		s.row = s.row[:0]
+		for range int(min(n*times+0.5, s.cols, most)) {
+			c := uint32(s.random.Float64() * s.cols)
+			if s.pool != nil {
+				c = s.pool[s.random.IntN(len(s.pool))]
+			}
+			s.row = append(s.row, c)
+		}
+		s.add()
+	}
+}
+
+// add takes the gaps of a row.
+func (s *synthesis) add() {
+	slices.Sort(s.row)
+	s.row = slices.Compact(s.row)
+	next := uint32(0)
+	for _, c := range s.row {
+		s.gaps = append(s.gaps, c-next)
+		next = c + 1
+	}
+}
