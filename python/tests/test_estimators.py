@@ -119,7 +119,7 @@ WITHOUT = """
 import sys
 class No:
     def find_spec(self, name, *_):
-        if name.partition(".")[0] in ("sklearn", "pandas", "h5py"): raise ImportError(name)
+        if name.partition(".")[0] in ("sklearn", "pandas", "h5py", "tqdm"): raise ImportError(name)
 sys.meta_path.insert(0, No())
 import numpy as np, scipy.sparse as sp, gdsvd
 x = sp.csr_matrix(np.random.default_rng(1).random((9, 6)))
@@ -138,4 +138,4 @@ def test_without_scikit_learn():
 
 
 def test_import_is_light():
-    subprocess.run([sys.executable, "-c", "import sys, gdsvd; assert not {'sklearn', 'pandas', 'h5py'} & set(sys.modules)"], check=True)
+    subprocess.run([sys.executable, "-c", "import sys, gdsvd; assert not {'sklearn', 'pandas', 'h5py', 'tqdm'} & set(sys.modules)"], check=True)

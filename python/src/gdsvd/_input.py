@@ -143,7 +143,12 @@ def memory_flags(memory: str | int | None) -> list[str]:
 
 
 def ingest(
-    a: Any, store: str | os.PathLike[str], memory: str | int = "auto", flags: Iterable[str] = (), shape: tuple[int, int] | None = None
+    a: Any,
+    store: str | os.PathLike[str],
+    memory: str | int = "auto",
+    flags: Iterable[str] = (),
+    shape: tuple[int, int] | None = None,
+    progress: bool | None = False,
 ) -> dict[str, Any]:
     """Make a store of a matrix in memory, of an iterator of its blocks of rows, or of a file that the program knows.
 
@@ -156,14 +161,14 @@ def ingest(
     """
     flags = [*memory_flags(memory), *flags]
     if is_path(a):
-        return run("ingest", *flags, "-o", store, "--", a)
+        return run("ingest", *flags, "-o", store, "--", a, progress=progress)
     flags += ["--format", "csr-stream", "-o", os.fspath(store), "--"]
     if not hasattr(a, "__next__"):
-        return run("ingest", *flags, "-", feed=lambda out: hand_over(a, out))
+        return run("ingest", *flags, "-", feed=lambda out: hand_over(a, out), progress=progress)
     if shape:
-        return run("ingest", *flags, "-", feed=lambda out: hand_over_chunks(a, out, shape))
+        return run("ingest", *flags, "-", feed=lambda out: hand_over_chunks(a, out, shape), progress=progress)
     with tempfile.TemporaryDirectory(prefix=".gdsvd-", dir=pathlib.Path(store).absolute().parent) as tmp:
         stream = os.path.join(tmp, "stream")
         with open(stream, "wb") as out:
             hand_over_chunks(a, out, None)
-        return run("ingest", *flags, stream)
+        return run("ingest", *flags, stream, progress=progress)

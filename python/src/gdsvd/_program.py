@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from ._errors import KINDS, GdsvdError, VersionError
+from ._progress import Watch, wanted
 
 PIPE = 1 << 20  # bytes of the pipe to the program, where the system lets one choose
 
@@ -44,7 +45,7 @@ def program() -> str:
     return path
 
 
-def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None = None) -> dict[str, Any]:
+def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None = None, progress: bool | None = False) -> dict[str, Any]:
     """Run one command of the program.
 
     Parameters
@@ -53,6 +54,8 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
         The command and its flags.
     feed : callable, optional
         Writes the standard input of the program to the file that it is given.
+    progress : bool or None
+        Whether bars show how far it is; None is yes on a terminal and in a notebook.
 
     Returns
     -------
@@ -66,7 +69,10 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
     KeyboardInterrupt
         If this process or the program is interrupted. The program has stopped then.
     """
-    with _started(args, feed is not None) as child:
+    bars = wanted(progress)
+    with _started([*args] if bars else ["--quiet", *args], feed is not None) as child:
+        assert child.stderr
+        watch, child.stderr = Watch(child.stderr, bars), None  # type: ignore[arg-type]
         cut = False
         if feed and child.stdin:
             try:
@@ -77,7 +83,8 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
                 with contextlib.suppress(BrokenPipeError):
                     child.stdin.close()
             child.stdin = None
-        out, log = child.communicate()
+        out, _ = child.communicate()
+        watch.join()
     if child.returncode in (130, -signal.SIGINT):
         raise KeyboardInterrupt
     try:
@@ -86,16 +93,22 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
         said = {}
     if child.returncode == 0 and not cut:
         return said
-    lines = [line.removeprefix("gdsvd: ") for line in log.decode(errors="replace").splitlines() if line.startswith("gdsvd: ")]
-    text = said.get("error") or (lines[-1] if lines else f"gdsvd {args[0]} ended with exit code {child.returncode}")
+    text = said.get("error") or (watch.errors[-1] if watch.errors else _ended(os.fspath(args[0]), child.returncode))
     error = KINDS.get(child.returncode, GdsvdError)(text)
     if "error" not in said:
         error.info = said  # type: ignore[attr-defined]
     raise error
 
 
+def _ended(command: str, code: int) -> str:
+    """How a command has ended that has said nothing."""
+    if code == -getattr(signal, "SIGKILL", 9):
+        return f"gdsvd {command} was killed, as the system does when memory runs out: give memory= a size that leaves room for this process"
+    return f"gdsvd {command} ended with exit code {code}"
+
+
 @contextlib.contextmanager
-def _started(args: tuple[Any, ...], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
+def _started(args: list[Any], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
     """A run of the program that does not outlive the block.
 
     It is a process group of its own, so that Ctrl-C reaches it once, from here.
@@ -104,7 +117,7 @@ def _started(args: tuple[Any, ...], fed: bool) -> Iterator[subprocess.Popen[byte
     if os.name == "nt":
         apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined]
     child = subprocess.Popen(
-        [program(), "--json", "--quiet", *map(os.fspath, args)],
+        [program(), "--json", *map(os.fspath, args)],
         stdin=subprocess.PIPE if fed else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **apart,
     )  # fmt: skip
     if fed:
@@ -121,9 +134,8 @@ def _started(args: tuple[Any, ...], fed: bool) -> Iterator[subprocess.Popen[byte
         _reaped(child, patience=30 if isinstance(err, KeyboardInterrupt) else 5)
         raise
     finally:
-        for stream in (child.stdout, child.stderr):
-            if stream:
-                stream.close()
+        if child.stdout:
+            child.stdout.close()
 
 
 def _reaped(child: subprocess.Popen[bytes], patience: float) -> None:

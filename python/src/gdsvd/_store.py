@@ -96,7 +96,7 @@ class Store:
         return f"Store({str(self.path)!r}): {self.shape[0]} × {self.shape[1]}, {self.nnz} entries"
 
     @classmethod
-    def from_csv(cls, files: Any, path: Path, *, memory: str | int = "auto", **options: Any) -> Store:
+    def from_csv(cls, files: Any, path: Path, *, memory: str | int = "auto", progress: bool | None = None, **options: Any) -> Store:
         """Make a store of text with one entry a line.
 
         Parameters
@@ -106,7 +106,9 @@ class Store:
         path : path
             Of the new store.
         memory : str or int
-            What the program stays within; ``"auto"`` is 1 GiB.
+            What the program stays within; ``"auto"`` is 1 GiB, or 60 % of what is available if that is less.
+        progress : bool or None
+            Whether tqdm shows how far it is; None is yes on a terminal and in a notebook, where tqdm is installed.
         **options
             Flags of ``gdsvd ingest``: ``columns="user,item,rating"``, ``sep=";"``, ``header="no"``, …
 
@@ -118,21 +120,31 @@ class Store:
         >>> gdsvd.Store.from_csv(folder / "r.csv", folder / "r.csr").head()
         {'ann': {'tea': 5.0}, 'bob': {'milk': 4.0, 'tea': 3.0}}
         """
-        return cls._from_files(files, path, memory, {"format": "delimited", **options})
+        return cls._from_files(files, path, memory, progress, {"format": "delimited", **options})
 
     @classmethod
-    def from_parquet(cls, files: Any, path: Path, *, memory: str | int = "auto", **options: Any) -> Store:
+    def from_parquet(cls, files: Any, path: Path, *, memory: str | int = "auto", progress: bool | None = None, **options: Any) -> Store:
         """Make a store of Parquet files with one entry a row; parameters as of `from_csv`."""
-        return cls._from_files(files, path, memory, {"format": "parquet", **options})
+        return cls._from_files(files, path, memory, progress, {"format": "parquet", **options})
 
     @classmethod
-    def _from_files(cls, files: Any, path: Path, memory: str | int, options: dict[str, Any]) -> Store:
+    def _from_files(cls, files: Any, path: Path, memory: str | int, progress: bool | None, options: dict[str, Any]) -> Store:
         files = [files] if is_path(files) else list(files)
-        run("ingest", *memory_flags(memory), *flags(options), "-o", path, "--", *files)
+        run("ingest", *memory_flags(memory), *flags(options), "-o", path, "--", *files, progress=progress)
         return cls(path)
 
     @classmethod
-    def from_scipy(cls, A: Any, path: Path, *, rows_ids: Any = None, cols_ids: Any = None, memory: str | int = "auto", **options: Any) -> Store:
+    def from_scipy(
+        cls,
+        A: Any,
+        path: Path,
+        *,
+        rows_ids: Any = None,
+        cols_ids: Any = None,
+        memory: str | int = "auto",
+        progress: bool | None = None,
+        **options: Any,
+    ) -> Store:
         """Make a store of a sparse matrix or an array in memory.
 
         Parameters
@@ -144,13 +156,15 @@ class Store:
         rows_ids, cols_ids : sequence, optional
             Ids of rows and columns: texts or integers. Without they are numbered from 0.
         memory : str or int
-            What the program stays within; ``"auto"`` is 1 GiB.
+            What the program stays within; ``"auto"`` is 1 GiB, or 60 % of what is available if that is less.
+        progress : bool or None
+            Whether tqdm shows how far it is; None is yes on a terminal and in a notebook, where tqdm is installed.
         **options
             Flags of ``gdsvd ingest``.
         """
         A = checked(A)
         with listed(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
-            ingest(A, path, memory, [*lists, *flags(options)])
+            ingest(A, path, memory, [*lists, *flags(options)], progress=progress)
         return cls(path)
 
     @classmethod
@@ -163,6 +177,7 @@ class Store:
         rows_ids: Any = None,
         cols_ids: Any = None,
         memory: str | int = "auto",
+        progress: bool | None = None,
         **options: Any,
     ) -> Store:
         """Make a store of blocks of rows, which need not fit into memory together.
@@ -173,7 +188,7 @@ class Store:
             The rows in order. All have as many columns, and values of one type.
         shape : tuple of int, optional
             Of the whole matrix. Where it is not known, the entries are written to a file beside the store first.
-        path, rows_ids, cols_ids, memory, **options
+        path, rows_ids, cols_ids, memory, progress, **options
             As for `from_scipy`.
 
         Examples
@@ -184,11 +199,13 @@ class Store:
         (9, 5)
         """
         with listed(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
-            ingest(iter(chunks), path, memory, [*lists, *flags(options)], shape)
+            ingest(iter(chunks), path, memory, [*lists, *flags(options)], shape, progress)
         return cls(path)
 
     @classmethod
-    def from_h5ad(cls, file: Path, path: Path, *, layer: str | None = None, memory: str | int = "auto", **options: Any) -> Store:
+    def from_h5ad(
+        cls, file: Path, path: Path, *, layer: str | None = None, memory: str | int = "auto", progress: bool | None = None, **options: Any
+    ) -> Store:
         """Make a store of the matrix of an AnnData file, with the names of obs and var as ids.
 
         The file is read in blocks of rows, and never whole; a csc_matrix once for each eight million entries.
@@ -199,14 +216,16 @@ class Store:
             The h5ad file; h5py has to be installed.
         layer : str, optional
             Name of a layer, instead of X.
-        path, memory, **options
+        path, memory, progress, **options
             As for `from_scipy`.
         """
         with _hdf5.opened(file) as h:
-            return cls._from_hdf5(_hdf5.h5ad(h, layer), path, memory, options)
+            return cls._from_hdf5(_hdf5.h5ad(h, layer), path, memory, progress, options)
 
     @classmethod
-    def from_10x_h5(cls, file: Path, path: Path, *, genome: str | None = None, memory: str | int = "auto", **options: Any) -> Store:
+    def from_10x_h5(
+        cls, file: Path, path: Path, *, genome: str | None = None, memory: str | int = "auto", progress: bool | None = None, **options: Any
+    ) -> Store:
         """Make a store, cells × features, of a file of Cell Ranger: barcodes and ids of features are ids, names of features titles.
 
         Parameters
@@ -215,19 +234,19 @@ class Store:
             The h5 file; h5py has to be installed. It is read in blocks of cells.
         genome : str, optional
             Which matrix of a file of version 2 with several.
-        path, memory, **options
+        path, memory, progress, **options
             As for `from_scipy`.
         """
         with _hdf5.opened(file) as h:
-            return cls._from_hdf5(_hdf5.tenx(h, genome), path, memory, options)
+            return cls._from_hdf5(_hdf5.tenx(h, genome), path, memory, progress, options)
 
     @classmethod
-    def _from_hdf5(cls, m: _hdf5.Matrix, path: Path, memory: str | int, options: dict[str, Any]) -> Store:
+    def _from_hdf5(cls, m: _hdf5.Matrix, path: Path, memory: str | int, progress: bool | None, options: dict[str, Any]) -> Store:
         with listed(rows_ids=m.rows, cols_ids=m.cols, col_titles=m.titles and [f"{i}\t{t}" for i, t in zip(m.cols, m.titles, strict=True)]) as lists:
-            ingest(m.blocks, path, memory, [*lists, *flags(options)], m.shape)
+            ingest(m.blocks, path, memory, [*lists, *flags(options)], m.shape, progress)
         return cls(path)
 
-    def append(self, files: Any, *, memory: str | int = "auto", **options: Any) -> Store:
+    def append(self, files: Any, *, memory: str | int = "auto", progress: bool | None = None, **options: Any) -> Store:
         """Merge more entries into the store, which is replaced in one step at the end.
 
         Parameters
@@ -235,7 +254,9 @@ class Store:
         files : path or list of paths
             In the format that the store was made of. Nothing is appended to a store of a matrix of declared shape, as SciPy's.
         memory : str or int
-            What the program stays within; ``"auto"`` is 1 GiB.
+            What the program stays within; ``"auto"`` is 1 GiB, or 60 % of what is available if that is less.
+        progress : bool or None
+            Whether tqdm shows how far it is; None is yes on a terminal and in a notebook, where tqdm is installed.
         **options
             Flags of ``gdsvd append``, such as ``duplicates="last"``.
 
@@ -245,7 +266,7 @@ class Store:
             This one.
         """
         files = [files] if is_path(files) else list(files)
-        run("append", *memory_flags(memory), *flags(options), "--", self.path, *files)
+        run("append", *memory_flags(memory), *flags(options), "--", self.path, *files, progress=progress)
         self._look()
         return self
 
@@ -270,7 +291,16 @@ class Store:
         return {line["id"]: {e["id"]: float(e["value"]) for e in line["entries"]} for line in said["lines"]}
 
     def svd(
-        self, k: int | float, out: Path, *, tol: float = 1e-8, view: Any = None, memory: str | int = "auto", seed: int = 0, **options: Any
+        self,
+        k: int | float,
+        out: Path,
+        *,
+        tol: float = 1e-8,
+        view: Any = None,
+        memory: str | int = "auto",
+        seed: int = 0,
+        progress: bool | None = None,
+        **options: Any,
     ) -> Factorization:
         """Compute triplets into a folder.
 
@@ -282,7 +312,7 @@ class Store:
             Number of triplets; or the share of the energy ‖A‖²_F, between 0 and 1, that as few as possible are to capture.
         out : path
             Of the result.
-        tol, view, memory, seed
+        tol, view, memory, seed, progress
             As for `svds`.
         **options
             Flags of ``gdsvd svd``: ``resume=True``, ``force=True``, ``vectors="right"``, ``time_limit="10m"``, ``keep_cols="hvg:2000"``, …
@@ -297,7 +327,8 @@ class Store:
             If the run ended before; the exception has the result so far as ``factorization``.
         """
         try:
-            run("svd", f"--rank={k}", f"--tol={tol}", f"--seed={seed}", *pipeline(view), *memory_flags(memory), *flags(options), "-o", out, "--", self.path)
+            more = [*pipeline(view), *memory_flags(memory), *flags(options)]
+            run("svd", f"--rank={k}", f"--tol={tol}", f"--seed={seed}", *more, "-o", out, "--", self.path, progress=progress)
         except NotConverged as err:
             err.factorization = Factorization(out)
             raise

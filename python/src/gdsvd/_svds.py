@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,16 @@ def load(path: pathlib.Path) -> np.ndarray:
     return np.asarray(np.load(path, mmap_mode="c"))
 
 
-def triplets(store: str | os.PathLike[str], out: pathlib.Path, k: Any, flags: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-    """Run ``gdsvd svd`` and map the result."""
+def triplets(
+    store: str | os.PathLike[str], out: pathlib.Path, k: Any, flags: list[str], progress: bool | None, seen: Callable[[pathlib.Path], None]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    """Run ``gdsvd svd`` and map the result, whose folder is shown to `seen`."""
     failed = None
     try:
-        info = run("svd", *flags, f"--rank={k}", "-o", out, "--", store)
+        info = run("svd", *flags, f"--rank={k}", "-o", out, "--", store, progress=progress)
     except NotConverged as err:
         info, failed = err.info, err
+    seen(out)
     for statistic in info.get("view", {}).get("statistics", []):
         if "file" in statistic:
             statistic["array"] = load(out / statistic["file"])
@@ -49,23 +53,33 @@ def vectors(k: Any, shape: tuple[int, int]) -> int:
     return 8 * int(k if k >= 1 else 200) * sum(shape)
 
 
-def decompose(A: Any, k: Any, flags: list[str], memory: str | int) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+def decompose(
+    A: Any, k: Any, flags: list[str], memory: str | int, progress: bool | None = False, seen: Callable[[pathlib.Path], None] = lambda out: None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
     """Triplets of whatever a caller gives as a matrix, by way of a temporary store unless it is one."""
     path = getattr(A, "path", A if is_path(A) else None)
     if path is not None and is_store(path):
         said = run("info", "--", path)
         with workplace(vectors(k, (said["rows"], said["cols"]))) as tmp:
-            return triplets(path, tmp / "out", k, flags)
+            return triplets(path, tmp / "out", k, flags, progress, seen)
     needed = None  # of files and iterators it is not known
     if path is None and not hasattr(A, "__next__"):
         needed = size(A) + vectors(k, A.shape)
     with workplace(needed) as tmp:
-        ingest(A if path is None else path, tmp / "store", memory)
-        return triplets(tmp / "store", tmp / "out", k, flags)
+        ingest(A if path is None else path, tmp / "store", memory, progress=progress)
+        return triplets(tmp / "store", tmp / "out", k, flags, progress, seen)
 
 
 def svds(
-    A: Any, k: int = 6, *, tol: float = 1e-8, view: str | list[str] | None = None, memory: str | int = "auto", seed: int = 0, return_info: bool = False
+    A: Any,
+    k: int = 6,
+    *,
+    tol: float = 1e-8,
+    view: str | list[str] | None = None,
+    memory: str | int = "auto",
+    seed: int = 0,
+    return_info: bool = False,
+    progress: bool | None = None,
 ) -> Any:
     """The `k` largest singular values of a sparse matrix and their vectors.
 
@@ -88,6 +102,8 @@ def svds(
         Of the random start vectors. The same seed gives the same bits, on any number of processors.
     return_info : bool
         Whether to return the report as well.
+    progress : bool or None
+        Whether tqdm shows how far it is; None is yes on a terminal and in a notebook, where tqdm is installed.
 
     Returns
     -------
@@ -127,5 +143,5 @@ def svds(
         A = checked(A)
     k = check_k(k, getattr(A, "shape", None))
     flags = [f"--tol={tol}", f"--seed={seed}", *pipeline(view), *memory_flags(memory)]
-    u, s, vt, info = decompose(A, k, flags, memory)
+    u, s, vt, info = decompose(A, k, flags, memory, progress)
     return (u, s, vt, info) if return_info else (u, s, vt)

@@ -1,0 +1,88 @@
+"""What a run says on standard error while it goes on: its progress as bars of tqdm, and its errors."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import threading
+from typing import Any, BinaryIO
+
+FIELD = re.compile(r'([\w/]+)=("(?:[^"\\]|\\.)*"|\S*)')
+DONE = re.compile(r"(\d+)%")
+
+
+def wanted(progress: bool | None) -> bool:
+    """Whether bars are drawn: if it is left open, on a terminal and in a notebook where tqdm is installed.
+
+    Raises
+    ------
+    ImportError
+        If they are asked for and tqdm is not installed.
+    """
+    if progress is False or progress is None and not (sys.stderr and sys.stderr.isatty()) and "ipykernel" not in sys.modules:
+        return False
+    there = importlib.util.find_spec("tqdm") is not None
+    if progress and not there:
+        raise ImportError("progress is drawn by tqdm: pip install tqdm, or leave progress=True out")
+    return there
+
+
+def fields(line: str) -> dict[str, str]:
+    """The names and values of a line of the log, ``msg="ingest: read" done=12%``."""
+    return {name: value[1:-1].replace('\\"', '"') if value.startswith('"') else value for name, value in FIELD.findall(line)}
+
+
+class Watch(threading.Thread):
+    """Reads what a run says, until it has ended.
+
+    Parameters
+    ----------
+    lines : file
+        Standard error of the run, which is closed at its end.
+    bars : bool
+        Whether to draw how far it is.
+
+    Attributes
+    ----------
+    errors : list of str
+        What it says of errors.
+    """
+
+    def __init__(self, lines: BinaryIO, bars: bool) -> None:
+        super().__init__(daemon=True)
+        self.lines, self.bars = lines, bars
+        self.errors: list[str] = []
+        self.bar: Any = None
+        self.start()
+
+    def run(self) -> None:
+        """Read until the end."""
+        with self.lines:
+            for raw in self.lines:
+                line = raw.decode(errors="replace").rstrip("\n")
+                if line.startswith("gdsvd: "):
+                    self.errors.append(line.removeprefix("gdsvd: "))
+                elif self.bars:
+                    try:
+                        self._draw(fields(line))
+                    except Exception:  # a bar that cannot be drawn is not worth failing for
+                        self.bars = False
+        if self.bar is not None:
+            self.bar.close()
+
+    def _draw(self, said: dict[str, str]) -> None:
+        """Show a line of progress; others have no share of the whole."""
+        done = DONE.fullmatch(said.get("done", ""))
+        if done is None:
+            return
+        title = said["msg"]
+        if self.bar is None or self.bar.desc.removesuffix(": ") != title:
+            if self.bar is not None:
+                self.bar.close()
+            from tqdm.auto import tqdm
+
+            self.bar = tqdm(desc=title, total=100, leave=False, bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}{postfix}")
+        self.bar.set_postfix({k: v for k, v in said.items() if k not in ("time", "level", "msg", "done")}, refresh=False)
+        self.bar.n = int(done[1])
+        self.bar.refresh()

@@ -1,0 +1,111 @@
+"""Progress of the program as bars of tqdm."""
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import gdsvd
+from gdsvd import _progress, _program
+from gdsvd._program import run
+
+LOG = """time=2026-11-22T18:00:00.000Z level=INFO msg=svd chosen="--method krylov" why="the \\"fastest\\" for 50%"
+time=2026-11-22T18:00:05.000Z level=INFO msg="ingest: read" entries=100 done=12% rate="78.2 MiB/s" eta=4s
+time=2026-11-22T18:00:10.000Z level=INFO msg="ingest: read" entries=900 done=61% rate="78.2 MiB/s" eta=1s
+time=2026-11-22T18:00:12.000Z level=WARN msg="--memory is more than the machine has" memory=9 has=8
+time=2026-11-22T18:00:15.000Z level=INFO msg=svd phase=iterate pass=3 found=2/50 residual=8.29e-05 passes/s=40.4 done=33% eta=~10s
+gdsvd: the disk is full
+"""
+
+
+class Bar:
+    """What tqdm is told."""
+
+    made: list = []
+
+    def __init__(self, **options):
+        self.desc, self.options, self.n, self.shown, self.closed = options["desc"] + ": ", options, 0, [], False
+        Bar.made.append(self)
+
+    def set_postfix(self, said, refresh):
+        self.said = said
+
+    def refresh(self):
+        self.shown.append(self.n)
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    auto = pytest.importorskip("tqdm.auto")
+    monkeypatch.setattr(auto, "tqdm", Bar)
+    monkeypatch.setattr(Bar, "made", [])
+    return Bar.made
+
+
+def watched(text, draw):
+    watch = _progress.Watch(io.BytesIO(text.encode()), draw)
+    watch.join()
+    return watch
+
+
+def test_a_bar_for_each_stage(bars):
+    assert watched(LOG, True).errors == ["the disk is full"]
+    assert [(b.desc, b.shown, b.closed, b.options["total"]) for b in bars] == [("ingest: read: ", [12, 61], True, 100), ("svd: ", [33], True, 100)]
+    assert bars[1].said == {"phase": "iterate", "pass": "3", "found": "2/50", "residual": "8.29e-05", "passes/s": "40.4", "eta": "~10s"}
+    assert _progress.fields(LOG.splitlines()[0])["why"] == 'the "fastest" for 50%'
+
+
+def test_no_bars(bars):
+    assert watched(LOG, False).errors == ["the disk is full"] and not bars
+
+
+def test_what_is_no_log(bars):
+    watch = watched('done=12%\nmsg="\n\xff\n=\n' + LOG, True)  # the first has no title
+    assert watch.errors == ["the disk is full"] and not watch.bars
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_left_open(monkeypatch, terminal):
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    assert _progress.wanted(None) is terminal and _progress.wanted(True) and not _progress.wanted(False)
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    assert _progress.wanted(None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert not _progress.wanted(None)
+    with pytest.raises(ImportError, match="pip install tqdm"):
+        _progress.wanted(True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script as a program")
+def test_of_a_run(bars, tmp_path, monkeypatch):
+    """What a program logs is drawn, and what it prints is returned; more of it than a pipe holds does not stop it."""
+    (tmp_path / "log").write_text(LOG * 1000)
+    fake = tmp_path / "gdsvd"
+    fake.write_text(f'#!/bin/sh\ncat {tmp_path}/log >&2\necho \'{{"arguments": "\'"$*"\'"}}\'\n')
+    fake.chmod(0o755)
+    monkeypatch.setattr(_program, "program", lambda: str(fake))
+    assert run("svd", progress=True) == {"arguments": "--json svd"}
+    assert len(bars) == 2000 and all(b.closed for b in bars)
+    assert run("svd") == {"arguments": "--json --quiet svd"} and len(bars) == 2000
+
+
+def test_everywhere(bars, tmp_path):
+    """Runs with bars have the results of those without, and say nothing else."""
+    a = sp.random(60, 40, 0.2, "csr", random_state=1)
+    store = gdsvd.Store.from_scipy(a, tmp_path / "a.csr", progress=True)
+    f = store.svd(3, tmp_path / "a.svd", progress=True)
+    np.testing.assert_array_equal(gdsvd.svds(a, 3, progress=True)[1], f.s)
+    with pytest.raises(gdsvd.UsageError, match="only 40 singular values"):
+        store.svd(41, tmp_path / "b.svd", progress=True)
+
+
+def test_quiet_where_there_is_no_terminal(tmp_path):
+    out = subprocess.run([sys.executable, "-c", "import gdsvd, scipy.sparse as sp; gdsvd.svds(sp.eye(9), 2)"], capture_output=True, check=True)
+    assert out.stdout == out.stderr == b""
