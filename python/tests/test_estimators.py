@@ -60,7 +60,7 @@ def test_pca(whiten, n):
     theirs = sklearn.decomposition.PCA(n, whiten=whiten, svd_solver="full").fit(x.toarray())
     ours = gdsvd.PCA(n, whiten=whiten)
     scores = ours.fit_transform(x)
-    same(ours, theirs, x.toarray(), [*NAMES, "mean_", "n_components_"])
+    same(ours, theirs, x.toarray(), [*NAMES, "mean_", "n_components_", "noise_variance_"])
     np.testing.assert_allclose(scores, ours.transform(x), atol=1e-7)
     np.testing.assert_allclose(ours.transform(x.toarray()), ours.transform(x), atol=1e-12)
 

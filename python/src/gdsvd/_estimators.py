@@ -288,6 +288,8 @@ class PCA(_Decomposition):
     singular_values_ : ndarray, shape (n_components,)
         Of the centred matrix.
     mean_ : ndarray, shape (n_features,)
+    noise_variance_ : float
+        Mean of the variances that are left out, min(n_samples, n_features) − n_components_ of them.
     n_components_, n_features_in_, n_samples_ : int
     info_ : dict
         ``result.json`` of the run.
@@ -319,3 +321,6 @@ class PCA(_Decomposition):
         self.n_components_ = len(self.singular_values_)
         self.explained_variance_ = np.asarray(info["view"]["explained_variance"])
         self.explained_variance_ratio_ = np.asarray(info["view"]["explained_variance_ratio"])
+        left = min(info["rows"], info["cols"]) - self.n_components_
+        total = info["view"]["norm"] ** 2 / max(1, info["rows"] - 1)
+        self.noise_variance_ = max(0.0, total - self.explained_variance_.sum()) / left if left else 0.0

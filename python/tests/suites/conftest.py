@@ -1,0 +1,33 @@
+"""Which tests of a suite are run, and what they have to do."""
+
+import re
+
+import pytest
+
+
+def pytest_collection_modifyitems(config, items):
+    seen, kept, again = set(), [], []
+    for item in items:
+        suite = getattr(getattr(item, "module", None), "suite", None)
+        if suite is None:
+            kept.append(item)
+            continue
+        reason = next((reason for pattern, reason in suite.other.items() if re.fullmatch(pattern, item.name)), None)
+        if reason:
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        one = (item.module, item.originalname, reason, *((k, str(v)) for k, v in params.items() if k not in suite.same))
+        (again if one in seen else kept).append(item)
+        seen.add(one)
+    items[:] = kept
+    config.hook.pytest_deselected(items=again)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """What passes has called gdsvd."""
+    suite = getattr(pyfuncitem.module, "suite", None)
+    before = suite and suite.calls
+    result = yield
+    assert suite is None or suite.calls > before, f"{pyfuncitem.name} passes without a call of gdsvd: it has to be named as one that does not apply"
+    return result
