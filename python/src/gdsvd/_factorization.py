@@ -83,6 +83,9 @@ class Factorization:
     def __repr__(self) -> str:
         return f"Factorization({str(self.path)!r}): {self.info['rows']} × {self.info['cols']}, k = {len(self.s)}, {self.info['status']}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path,)  # not the arrays: they are mapped
+
     def _array(self, name: str) -> np.ndarray | None:
         file = self.path / name
         return np.load(file, mmap_mode="r") if file.exists() else None

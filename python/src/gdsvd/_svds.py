@@ -44,6 +44,7 @@ def triplets(
     u, s, vt = load(out / "U.npy"), load(out / "sigma.npy"), load(out / "V.npy").T
     if failed:
         failed.u, failed.s, failed.vt = u, s, vt
+        failed.args = (str(failed).partition("; the result is in ")[0],)  # the folder is a temporary one
         raise failed
     return u, s, vt, info
 

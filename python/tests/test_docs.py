@@ -1,0 +1,72 @@
+"""The blocks of docs/python.md and docs/r.md, executed: those of a section of Python after those of its first."""
+
+import doctest
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import gdsvd
+from gdsvd._program import program
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
+if not PAGE.exists():
+    pytest.skip("docs/python.md is not in a source distribution", allow_module_level=True)
+
+SECTIONS = {text.partition("\n")[0]: re.findall(r"^```python\n(.*?)^```", text, re.S | re.M) for text in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]}
+FIRST = SECTIONS["svds"]  # imports, and A
+
+
+@pytest.mark.parametrize("section", [name for name, blocks in SECTIONS.items() if blocks])
+def test_section(section, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = "".join(FIRST + (SECTIONS[section] if section != "svds" else []))
+    for module in re.findall(r"^>>> (?:from|import) ([\w.]+(?:, *[\w.]+)*)", code, re.M):
+        for name in module.split(","):
+            pytest.importorskip(name.strip())
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    said = []
+    test = doctest.DocTestParser().get_doctest(code, {"__name__": "page"}, section, str(PAGE), 0)
+    assert test.examples
+    runner = doctest.DocTestRunner(optionflags=flags)
+    runner.run(test, out=said.append)
+    assert not runner.failures, "".join(said)
+
+
+def test_every_block_is_executed():
+    assert sum(map(len, SECTIONS.values())) == PAGE.read_text(encoding="utf-8").count("```python") >= 8
+
+
+def test_every_error_and_call_is_there():
+    text = PAGE.read_text(encoding="utf-8")
+    for name in set(gdsvd.__all__) - {"__version__"}:
+        assert f"`{name}`" in text or f"gdsvd.{name}" in text, name
+    for name in dir(gdsvd.Store):
+        if name.startswith("from_"):
+            assert name in text, name
+
+
+def test_r(tmp_path):
+    """The blocks of docs/r.md, executed by R with the program on its PATH."""
+    if not shutil.which("Rscript"):
+        pytest.skip("R is not installed")
+    blocks = re.findall(r"^```r\n(.*?)^```", (PAGE.parent / "r.md").read_text(encoding="utf-8"), re.S | re.M)
+    assert len(blocks) == 2
+    # And what the reader refuses, and other shapes and orders.
+    np.save(tmp_path / "c.npy", np.arange(6.0).reshape(2, 3))
+    np.save(tmp_path / "f.npy", np.asfortranarray(np.arange(6.0).reshape(2, 3)))
+    np.save(tmp_path / "i.npy", np.arange(6))
+    (tmp_path / "short.npy").write_bytes((tmp_path / "c.npy").read_bytes()[:-8])
+    more = """
+    want <- rbind(c(0, 1, 2), c(3, 4, 5))
+    stopifnot(identical(read_npy("c.npy"), want), identical(read_npy("f.npy"), want))
+    for (bad in c("i.npy", "short.npy", "a.mtx")) stopifnot(inherits(try(read_npy(bad), silent = TRUE), "try-error"))
+    """
+    (tmp_path / "page.R").write_text("".join(blocks) + more)
+    path = os.pathsep.join([os.path.dirname(program()), os.environ["PATH"]])
+    out = subprocess.run(["Rscript", "page.R"], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    assert out.returncode == 0, out.stderr

@@ -1,0 +1,127 @@
+"""Each kind of error from a real run that fails, with the line of the program."""
+
+import json
+import os
+import pathlib
+import pickle
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import gdsvd
+from gdsvd import _errors
+from gdsvd._program import program
+
+EXIT = {"UsageError": 2, "CorruptError": 3, "NotConverged": 4, "GdsvdError": 1}
+
+
+def damaged(path):
+    shard = next(path.glob("shard-*"))
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return gdsvd.Store.from_scipy(sp.random(60, 40, 0.2, "csr", random_state=1), tmp_path / "a.csr")
+
+
+def fails(kind, store, out):
+    """A call of the package that fails in one way, and the arguments of the program that does the same."""
+    if kind == "CorruptError":
+        damaged(store.path)
+    k, tol = {"UsageError": (41, 1e-8), "NotConverged": (3, 1e-17)}.get(kind, (3, 1e-8))
+    if kind == "GdsvdError":
+        out.write_text("in the way")
+    args = ["svd", f"--rank={k}", f"--tol={tol}", "--seed=0", "-o", out, "--", store.path]
+    return args, lambda: store.svd(k, out, tol=tol)
+
+
+@pytest.mark.parametrize("kind", EXIT)
+def test_the_line_of_the_program(kind, store, tmp_path):
+    out = tmp_path / "o.svd"
+    args, call = fails(kind, store, out)
+    run = subprocess.run([program(), *map(str, args)], capture_output=True, text=True)
+    lines = [line for line in run.stderr.splitlines() if line.startswith("gdsvd: ")]
+    assert run.returncode == EXIT[kind] and len(lines) == 1, run
+    if out.is_dir():
+        shutil.rmtree(out)
+    with pytest.raises(getattr(gdsvd, kind)) as err:
+        call()
+    assert type(err.value).__name__ == kind
+    assert "gdsvd: " + str(err.value) == lines[0]
+
+
+def test_every_kind_is_tested():
+    assert {e.__name__ for e in _errors.KINDS.values()} | {"GdsvdError"} == set(EXIT)
+    assert {code: e.__name__ for code, e in _errors.KINDS.items()} == {code: name for name, code in EXIT.items() if code > 1}
+
+
+@pytest.mark.parametrize("kind", EXIT)
+def test_errors_go_between_processes(kind, store, tmp_path):
+    """As joblib hands them over: with the line, and the triplets of one that has some."""
+    _, call = fails(kind, store, tmp_path / "o.svd")
+    with pytest.raises(getattr(gdsvd, kind)) as err:
+        call()
+    again = pickle.loads(pickle.dumps(err.value))
+    assert type(again) is type(err.value) and str(again) == str(err.value)
+    if kind == "NotConverged":
+        np.testing.assert_array_equal(again.factorization.U, err.value.factorization.U)
+        assert again.info["status"] == "stagnated"
+
+
+def test_not_converged_of_svds_names_no_folder_that_is_gone(store):
+    with pytest.raises(gdsvd.NotConverged) as err:
+        gdsvd.svds(store, 3, tol=1e-17)
+    assert "result is in" not in str(err.value) and "\n" not in str(err.value)
+    again = pickle.loads(pickle.dumps(err.value))
+    np.testing.assert_array_equal(again.vt, err.value.vt)
+
+
+CALL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import gdsvd, scipy.sparse as sp
+assert gdsvd.__file__.startswith(sys.argv[1]), gdsvd.__file__
+try:
+    gdsvd.svds(sp.eye(9, format="csr"), 1)
+except gdsvd.VersionError as err:
+    print(err)
+"""
+
+
+def with_package(tmp_path, change):
+    """What a call says in a copy of the package that was changed."""
+    copy = tmp_path / "site" / "gdsvd"
+    shutil.copytree(pathlib.Path(gdsvd.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    change(copy / "_bin")
+    env = {name: value for name, value in os.environ.items() if name != "GDSVD_BINARY"}
+    out = subprocess.run([sys.executable, "-c", CALL, str(copy.parent)], capture_output=True, text=True, env=env)
+    assert out.returncode == 0, out
+    return out.stdout
+
+
+def of_version(**other):
+    def change(folder):
+        built = json.loads((folder / "build.json").read_text())
+        (folder / "build.json").write_text(json.dumps({**built, **other}))
+
+    return change
+
+
+def test_program_and_package_belong_together(tmp_path):
+    assert with_package(tmp_path / "same", lambda folder: None) == ""
+    for i, other in enumerate([{"version": "v9.9.9"}, {"revision": "0" * 40}, {"size": 1}]):
+        said = with_package(tmp_path / str(i), of_version(**other))
+        assert "but the package was built with" in said and "install the wheel again" in said and said.count("\n") == 1
+    assert "v9.9.9" in with_package(tmp_path / "v", of_version(version="v9.9.9"))
+
+
+def test_package_without_program(tmp_path):
+    assert "install the wheel for this platform" in with_package(tmp_path / "a", lambda folder: next(folder.glob("gdsvd*")).unlink())
+    assert "pip install python/" in with_package(tmp_path / "b", shutil.rmtree)
