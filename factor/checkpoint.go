@@ -1,35 +1,21 @@
 package factor
 
 import (
+	"github.com/gdsvd/gdsvd/factor/complete"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
+
 	"cmp"
 	"errors"
 	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
-
-// Files that a run keeps in OUT until it has found everything.
-const (
-	checkpointFile = "checkpoint"
-	// checkpointEvents are the lines of events.jsonl up to the checkpoint, and
-	// possibly some after it: it is written first.
-	checkpointEvents = "checkpoint.jsonl"
-	// halfSuffix is that of either while it is being written.
-	halfSuffix = ".half"
-)
-
-// ofCheckpoint tells whether a file of OUT belongs to a checkpoint.
-func ofCheckpoint(name string) bool {
-	name = strings.TrimSuffix(name, halfSuffix)
-	return name == checkpointFile || name == checkpointEvents || name == checkpointView
-}
 
 // outState is what lies at OUT when a run begins.
 type outState struct {
@@ -56,7 +42,7 @@ func inspectOut(fsys vfs.FS, dir string) (outState, error) {
 	has := func(name string) bool {
 		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 	}
-	s.checkpoint, s.result = has(checkpointFile), has(ResultFile)
+	s.checkpoint, s.result = has(layout.Checkpoint), has(ResultFile)
 	s.blank = !s.checkpoint && !slices.ContainsFunc(entries, stranger)
 	if s.result {
 		r, err := OpenFS(fsys, dir)
@@ -66,7 +52,7 @@ func inspectOut(fsys vfs.FS, dir string) (outState, error) {
 }
 
 // stranger tells whether a file is not part of a checkpoint.
-func stranger(e fs.DirEntry) bool { return !ofCheckpoint(e.Name()) }
+func stranger(e fs.DirEntry) bool { return !layout.OfCheckpoint(e.Name()) }
 
 // mayBegin refuses to touch a run that has not been given up.
 func (t *task) mayBegin(s outState) error {
@@ -77,13 +63,13 @@ func (t *task) mayBegin(s outState) error {
 	case (s.checkpoint || s.blank) && t.Resume:
 		return nil
 	case s.checkpoint:
-		return told(nil, "%s holds the checkpoint of an unfinished run: %v goes on from it, %v begins anew", t.Dir, resume, replace)
+		return Errorf(nil, "%s holds the checkpoint of an unfinished run: %v goes on from it, %v begins anew", t.Dir, resume, replace)
 	case t.Resume && s.result:
-		return told(nil, "%s holds no checkpoint to go on from: %v begins anew, %v %s with its vectors", t.Dir, replace, Option("Init"), t.Dir)
+		return Errorf(nil, "%s holds no checkpoint to go on from: %v begins anew, %v %s with its vectors", t.Dir, replace, Option("Init"), t.Dir)
 	}
 	exists := &fs.PathError{Op: "create", Path: t.Dir, Err: fs.ErrExist}
 	if !s.result && !s.blank {
-		return told(errors.Join(exists, vfs.ErrStays), "%v, %v: it is not a result of gdsvd; give another %v", exists, vfs.ErrStays, Option("Dir"))
+		return Errorf(errors.Join(exists, vfs.ErrStays), "%v, %v: it is not a result of gdsvd; give another %v", exists, vfs.ErrStays, Option("Dir"))
 	}
 	return exists
 }
@@ -167,10 +153,10 @@ func (c *checkpoints) save(write func(io.Writer) error) (err error) {
 	if err := c.saveView(); err != nil {
 		return err
 	}
-	if err := c.replace(checkpointEvents, c.out.events.copyTo); err != nil {
+	if err := c.replace(layout.CheckpointEvents, c.out.events.copyTo); err != nil {
 		return err
 	}
-	if err := c.replace(checkpointFile, write); err != nil {
+	if err := c.replace(layout.Checkpoint, write); err != nil {
 		return err
 	}
 	return c.FS.SyncDir(c.Dir)
@@ -195,7 +181,7 @@ func (c *checkpoints) replace(name string, write func(io.Writer) error) error {
 	name = filepath.Join(c.Dir, name)
 	act := c.writing("writing the checkpoint")
 	defer act.end()
-	return durable.Replace(c.FS, name, name+halfSuffix, func(f vfs.File) error { return write(&countedFile{activity: act, f: f}) })
+	return durable.Replace(c.FS, name, name+layout.Half, func(f vfs.File) error { return write(&countedFile{activity: act, f: f}) })
 }
 
 // keep copies the checkpoint into the directory of a result that is not the
@@ -203,9 +189,9 @@ func (c *checkpoints) replace(name string, write func(io.Writer) error) error {
 func (c *checkpoints) keep(dir string) error {
 	act := c.writing("copying the checkpoint")
 	defer act.end()
-	names := []string{checkpointEvents, checkpointFile}
+	names := []string{layout.CheckpointEvents, layout.Checkpoint}
 	if c.recalled {
-		names = append(names, checkpointView)
+		names = append(names, layout.CheckpointView)
 	}
 	for _, name := range names {
 		if err := copyFile(c.FS, filepath.Join(c.Dir, name), filepath.Join(dir, name), act); err != nil {
@@ -240,7 +226,7 @@ type savedRun struct {
 
 // openCheckpoint reads the beginning of the checkpoint in OUT.
 func openCheckpoint(fsys vfs.FS, dir string) (*savedRun, error) {
-	f, err := fsys.Open(filepath.Join(dir, checkpointFile))
+	f, err := fsys.Open(filepath.Join(dir, layout.Checkpoint))
 	if err != nil {
 		return nil, err
 	}
@@ -260,16 +246,51 @@ func (s *savedRun) Close() error { return s.f.Close() }
 // resumeError is the error for a checkpoint that cannot be continued, nil if
 // err is about something else.
 func resumeError(err error, dir string) error {
-	name, replace := filepath.Join(dir, checkpointFile), Option("Replace")
+	name, replace := filepath.Join(dir, layout.Checkpoint), Option("Replace")
 	var other *solver.MismatchError
 	switch {
 	case errors.As(err, &other) && other.Setting == "matrix":
-		return told(nil, "%s is of another store or view: its fingerprint is %s, that of this one is %s (%v begins anew)", name, other.Checkpoint, other.Run, replace)
+		return Errorf(nil, "%s is of another store or view: its fingerprint is %s, that of this one is %s (%v begins anew)", name, other.Checkpoint, other.Run, replace)
 	case errors.As(err, &other):
-		return told(nil, "%s was made with %s %s, this run has %s %s (%v begins anew)",
+		return Errorf(nil, "%s was made with %s %s, this run has %s %s (%v begins anew)",
 			name, other.Setting, other.Checkpoint, other.Setting, other.Run, replace)
 	case errors.Is(err, solver.ErrCheckpoint):
 		return damagedCheckpoint(name, "%v (%v begins anew)", err, replace)
 	}
 	return nil
+}
+
+// VerifyCheckpoint verifies a file of the checkpoint in a directory. visit is told of bytes that have been read; an error
+// of it ends the reading. A file that is damaged is csr.ErrCorrupt.
+func VerifyCheckpoint(fsys vfs.FS, dir, name string, visit func(n int) error) error {
+	f, err := fsys.Open(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	if name == layout.Checkpoint {
+		err = verifyState(f, visit)
+	} else {
+		_, err = checkEvents(f, func(b []byte) error { return visit(len(b)) })
+	}
+	return errors.Join(cmp.Or(resumeError(err, dir), err), f.Close())
+}
+
+// verifyState verifies the checkpoint of a run or a completion.
+func verifyState(f vfs.File, visit func(n int) error) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if complete.IsState(f) {
+		if _, _, err = complete.Load(f, info.Size()); errors.Is(err, complete.ErrState) {
+			err = damagedCheckpoint(f.Name(), "%v (%v begins anew)", err, Option("Replace"))
+		}
+		return errors.Join(err, visit(int(info.Size())))
+	}
+	read := writerFunc(func(b []byte) error { return visit(len(b)) })
+	saved, err := solver.ReadCheckpoint(io.TeeReader(f, read), info.Size())
+	if err != nil {
+		return err
+	}
+	return saved.Verify()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,7 +62,7 @@ func (t *task) recorded() (*Choice, error) {
 		return nil, err
 	}
 	if t.Method = canonical(saved.Method(t.Methods), t.Rank); t.Method == nil {
-		return nil, told(nil, "the checkpoint in %s is of a method that this program does not have (%v begins anew)", t.Dir, Option("Replace"))
+		return nil, Errorf(nil, "the checkpoint in %s is of a method that this program does not have (%v begins anew)", t.Dir, Option("Replace"))
 	}
 	return &Choice{Flags: Flags(t.Method), Why: "checkpoint", Reason: "the run goes on with the method it began with"}, nil
 }
@@ -106,4 +107,41 @@ func (t *task) planned(m method.Method) cost.Room {
 		return cost.Room{}
 	}
 	return p.room()
+}
+
+// canonical is a method with what it takes for settings that it is not given, for a number of
+// triplets: the same run, said or unsaid.
+func canonical(m method.Method, rank int) method.Method {
+	if m == nil {
+		return nil
+	}
+	t := m.Traits(max(1, rank))
+	values := make([]float64, len(t.Settings))
+	for i, s := range t.Settings {
+		values[i] = s.Value
+	}
+	return t.With(values)
+}
+
+// Flags are a method and its settings as the command line has them.
+func Flags(m method.Method) []string {
+	t := m.Traits(1)
+	all := []string{"--method", t.Name}
+	for _, s := range t.Settings {
+		if s.Value != s.Default {
+			all = append(all, "--"+s.Name, strconv.FormatFloat(s.Value, 'g', -1, 64))
+		}
+	}
+	return all
+}
+
+// said are the settings of a method, without those it finds itself.
+func said(m method.Method) map[string]float64 {
+	all := map[string]float64{}
+	for _, s := range m.Traits(1).Settings {
+		if s.Value != 0 {
+			all[s.Name] = s.Value
+		}
+	}
+	return all
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/complete"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -69,23 +70,14 @@ type Completion struct {
 	ResidualBound Number `json:"residual_bound"` // it is at most this
 }
 
-// Files of the biases of a completion.
-const (
-	rowBiasFile = "row-biases.npy"
-	colBiasFile = "col-biases.npy"
-)
-
-// ofCompletion tells whether a file of OUT has biases.
-func ofCompletion(name string) bool { return name == rowBiasFile || name == colBiasFile }
-
 // RowBiases and ColBiases are those of a completion, nil without.
 func (r *Result) RowBiases(ctx context.Context) ([]float64, error) {
-	return r.biases(ctx, rowBiasFile, r.Rows)
+	return r.biases(ctx, layout.RowBiases, r.Rows)
 }
 
 // ColBiases is RowBiases for the columns.
 func (r *Result) ColBiases(ctx context.Context) ([]float64, error) {
-	return r.biases(ctx, colBiasFile, r.Cols)
+	return r.biases(ctx, layout.ColBiases, r.Cols)
 }
 
 func (r *Result) biases(ctx context.Context, name string, n int64) (b []float64, err error) {
@@ -118,10 +110,10 @@ type completion struct {
 // a checkpoint to go on from.
 func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Result, err error) {
 	began := time.Now()
-	c := &completion{task: &task{Options: Options{
+	c := &completion{task: newTask(store, Options{
 		Rank: o.Rank, Dir: o.Dir, Replace: o.Replace, Resume: o.Resume, Seed: o.Seed, Workers: o.Workers, Memory: o.Memory,
 		CheckpointEvery: o.CheckpointEvery, FS: o.FS, Log: o.Log, Writing: o.Writing,
-	}.withDefaults(), store: store}}
+	})}
 	if o.Dir == "" {
 		return nil, errors.New("a completion needs a directory for its result")
 	}
@@ -154,10 +146,9 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 		}
 		c.Log.Info("going on", "round", c.fit.Start.Rounds)
 	}
-	src := &counted{Store: store}
 	nextRound := func() {
 		if o.Reading != nil {
-			src.count(encoded(store), o.Reading)
+			c.read.Count(1, o.Reading)
 		}
 	}
 	nextRound()
@@ -173,7 +164,7 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 		}
 		return nil
 	}
-	s, err := complete.Fit(ctx, src, c.fit)
+	s, err := complete.Fit(ctx, c.read, c.fit)
 	if err != nil {
 		return nil, c.interrupted(ctx, last, err)
 	}
@@ -182,7 +173,7 @@ func Complete(ctx context.Context, store *csr.Store, o CompleteOptions) (_ *Resu
 		return nil, c.interrupted(ctx, last, err)
 	}
 	if r.Status != solver.Converged.String() {
-		return r, told(ErrNotConverged, "F still fell by more than %v of itself after %d rounds; the result is in %s", c.fit.Tol, s.Rounds, c.Dir)
+		return r, Errorf(ErrNotConverged, "F still fell by more than %v of itself after %d rounds; the result is in %s", c.fit.Tol, s.Rounds, c.Dir)
 	}
 	return r, nil
 }
@@ -211,7 +202,7 @@ func (c *completion) save(s *complete.State) error {
 
 // load reads the checkpoint in OUT.
 func (c *completion) load() (_ *complete.State, err error) {
-	name := filepath.Join(c.Dir, checkpointFile)
+	name := filepath.Join(c.Dir, layout.Checkpoint)
 	f, err := c.FS.Open(name)
 	if err != nil {
 		return nil, err
@@ -228,11 +219,11 @@ func (c *completion) load() (_ *complete.State, err error) {
 	case err != nil:
 		return nil, err
 	case of != c.of:
-		return nil, told(nil, "%s is of another run: %s, this one is %s (%v begins anew)", name, of, c.of, Option("Replace"))
+		return nil, Errorf(nil, "%s is of another run: %s, this one is %s (%v begins anew)", name, of, c.of, Option("Replace"))
 	}
-	err = c.out.recall(filepath.Join(c.Dir, checkpointEvents), s.Rounds)
+	err = c.out.recall(filepath.Join(c.Dir, layout.CheckpointEvents), s.Rounds)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.Log.Warn("the run goes on; "+eventsFile+" will lack rounds before this", "error", err)
+		c.Log.Warn("the run goes on; "+layout.Events+" will lack rounds before this", "error", err)
 	}
 	return s, nil
 }
@@ -243,7 +234,7 @@ func (c *completion) interrupted(ctx context.Context, s *complete.State, err err
 		return err
 	}
 	if s == nil {
-		return told(context.Canceled, "interrupted before the first round; nothing is written")
+		return Errorf(context.Canceled, "interrupted before the first round; nothing is written")
 	}
 	if c.CheckpointEvery > 0 {
 		if err := c.save(s); err != nil {
@@ -251,15 +242,15 @@ func (c *completion) interrupted(ctx context.Context, s *complete.State, err err
 		}
 	}
 	if !c.keep.saved {
-		return told(context.Canceled, "interrupted after %d rounds; nothing is written", s.Rounds)
+		return Errorf(context.Canceled, "interrupted after %d rounds; nothing is written", s.Rounds)
 	}
-	return told(context.Canceled, "interrupted after %d rounds; a checkpoint is in %s: %v goes on from there", s.Rounds, c.Dir, Option("Resume"))
+	return Errorf(context.Canceled, "interrupted after %d rounds; a checkpoint is in %s: %v goes on from there", s.Rounds, c.Dir, Option("Resume"))
 }
 
 // write writes U, the biases of the long side and the names.
 func (c *completion) write(ctx context.Context, s *complete.State, began time.Time) (r *Result, err error) {
 	c.Vectors = Both
-	longBias, shortBias := Orient(c.store, rowBiasFile, colBiasFile)
+	longBias, shortBias := Orient(c.store, layout.RowBiases, layout.ColBiases)
 	var long []float64
 	factors, err := s.Factors(ctx, c.store, c.fit, func(first int64, u *mat.Dense, bias []float64) error {
 		if _, k := u.Dims(); c.out.long == nil && k > 0 {
@@ -280,13 +271,13 @@ func (c *completion) write(ctx context.Context, s *complete.State, began time.Ti
 	}
 	k := len(factors.Sigma)
 	if k == 0 && factors.Residual == 0 {
-		return nil, told(nil, "every entry of %s is what the mean and the biases predict: there is no Z to find", c.store.Path())
+		return nil, Errorf(nil, "every entry of %s is what the mean and the biases predict: there is no Z to find", c.store.Path())
 	}
 	if k == 0 && s.Phase != complete.Done {
-		return nil, told(nil, "after %d rounds with λ = %v Z is still 0: more rounds may find another, or give a smaller %v", s.At, s.Lambda, Option("Lambda"))
+		return nil, Errorf(nil, "after %d rounds with λ = %v Z is still 0: more rounds may find another, or give a smaller %v", s.At, s.Lambda, Option("Lambda"))
 	}
 	if k == 0 {
-		return nil, told(nil, "λ = %v is so large that Z = 0: give a smaller %v; the largest singular value of the entries less their biases is %v", s.Lambda, Option("Lambda"), factors.Residual)
+		return nil, Errorf(nil, "λ = %v is so large that Z = 0: give a smaller %v; the largest singular value of the entries less their biases is %v", s.Lambda, Option("Lambda"), factors.Residual)
 	}
 	c.out.keepLong, c.out.keepShort = true, true
 	if c.fit.Biases {
@@ -300,7 +291,7 @@ func (c *completion) write(ctx context.Context, s *complete.State, began time.Ti
 	}
 	res := &solver.Result{Sigma: factors.Sigma, Right: factors.V, Certified: true}
 	r = &Result{
-		Format: resultFormat, NNZ: c.store.NNZ(), K: k, Method: "soft-impute", Status: solver.Converged.String(), Certified: true,
+		Format: layout.Format, NNZ: c.store.NNZ(), K: k, Method: "soft-impute", Status: solver.Converged.String(), Certified: true,
 		Converged: k, Rank: k, Sigma: numbers(factors.Sigma), Residual: []Number{}, Clusters: [][2]int{},
 		Energy: Number(math.NaN()), Outside: Outside{Bound: Number(math.NaN())}, // no matrix that a store has is what they could be of
 		Passes: s.Rounds, PeakRSS: memory.PeakRSS(), Seed: c.Seed,

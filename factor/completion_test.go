@@ -17,6 +17,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/factor/complete"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 	"github.com/gdsvd/gdsvd/solver"
@@ -92,11 +93,11 @@ func TestComplete(t *testing.T) {
 			if rmse > .75 || opened.Completion.RMSE > .5 {
 				t.Errorf("%v, biases %t: error %v of all, %v of what was seen", shape, biases, rmse, opened.Completion.RMSE)
 			}
-			report, err := factor.Check(t.Context(), dir, factor.CheckOptions{})
+			report, err := check.Result(t.Context(), dir, check.Options{})
 			if err != nil || report.Err() != nil || len(report.Warnings) > 0 {
 				t.Errorf("%v, %v", err, report)
 			}
-			_, err = factor.Check(t.Context(), dir, factor.CheckOptions{Store: store.Path()})
+			_, err = check.Result(t.Context(), dir, check.Options{Store: store.Path()})
 			if err == nil || !strings.Contains(err.Error(), "is a completion") {
 				t.Errorf("measured on the store: %v", err)
 			}
@@ -158,13 +159,13 @@ func TestCompleteResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report, err := factor.Check(t.Context(), o.Dir, factor.CheckOptions{}); err != nil || report.Err() != nil || !strings.Contains(report.Sound(), "the checkpoint in") {
+	if report, err := check.Result(t.Context(), o.Dir, check.Options{}); err != nil || report.Err() != nil || !strings.Contains(report.Sound(), "the checkpoint in") {
 		t.Errorf("a sound checkpoint: %v, %+v", err, report)
 	}
 	if err := os.WriteFile(saved, append(slices.Clone(state[:len(state)-1]), state[len(state)-1]^1), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := factor.Check(t.Context(), o.Dir, factor.CheckOptions{}); err != nil || !errors.Is(report.Err(), csr.ErrCorrupt) || !strings.Contains(report.Problems[0].Error(), "the checksum is") {
+	if report, err := check.Result(t.Context(), o.Dir, check.Options{}); err != nil || !errors.Is(report.Err(), csr.ErrCorrupt) || !strings.Contains(report.Problems[0].Error(), "the checksum is") {
 		t.Errorf("a damaged checkpoint: %v, %+v", err, report)
 	}
 	for what, c := range map[string]struct {

@@ -1,11 +1,12 @@
 // Package factor computes the leading singular triplets of a stored matrix into a directory,
-// and opens, explains and verifies such directories.
+// and opens and explains such directories.
 //
 // [Run] is a whole factorisation: it chooses the method, plans memory, finds the triplets with
 // package solver, certifies them, saves checkpoints meanwhile and writes a [Result]. [Open]
-// reads one, [Explain] says how a run would go, [Check] verifies the files of a result and
-// measures its triplets on the matrix. [Peek] shows rows of a store or a view, and [Summarise] sums up its
-// rows and columns. The command gdsvd is these calls.
+// reads one, [Explain] says how a run would go. [Complete] fits a matrix whose other entries are missing. What comes before and
+// after is in packages below this one: look shows what is in a store or a view, check verifies the files of a result and
+// measures its triplets on the matrix again, and recommend, foldin, export and others use one. The command gdsvd is these
+// calls.
 //
 // # Contract
 //

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/stream"
@@ -54,11 +55,11 @@ func TestEnergy(t *testing.T) {
 		if !slices.Equal(r.Sigma, first.Sigma) {
 			t.Errorf("%v: other values", v)
 		}
-		measured := factor.CheckOptions{Store: store.Path()}
+		measured := check.Options{Store: store.Path()}
 		if v == factor.None {
 			measured.Store = "" // there is nothing to be measured
 		}
-		report, err := factor.Check(t.Context(), dir, measured)
+		report, err := check.Result(t.Context(), dir, measured)
 		if err != nil || report.Err() != nil || len(report.Warnings) > 0 {
 			t.Errorf("%v: %+v, %v", v, report, err)
 		}

@@ -40,15 +40,15 @@ func (e *Error) Say(name func(Option) string) string {
 	return fmt.Sprintf(e.format, args...)
 }
 
-// told returns an Error of a kind, which may be nil. Options among args are said as Say says.
-func told(kind error, format string, args ...any) error { return &Error{kind, format, args} }
+// Errorf returns an Error of a kind, which may be nil. Options among args are said as Say says.
+func Errorf(kind error, format string, args ...any) error { return &Error{kind, format, args} }
 
 // damagedResult is the error about a file of a result that is not what was written.
 func damagedResult(name, format string, args ...any) error {
-	return told(csr.ErrCorrupt, "%s: %s: the file is damaged; remove the result and compute it again", name, fmt.Sprintf(format, args...))
+	return Errorf(csr.ErrCorrupt, "%s: %s: the file is damaged; remove the result and compute it again", name, fmt.Sprintf(format, args...))
 }
 
 // damagedCheckpoint is the error about a file of a checkpoint that is not what was written.
 func damagedCheckpoint(name, format string, args ...any) error {
-	return told(csr.ErrCorrupt, "%s is damaged: "+format, append([]any{name}, args...)...)
+	return Errorf(csr.ErrCorrupt, "%s is damaged: "+format, append([]any{name}, args...)...)
 }

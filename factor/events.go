@@ -94,7 +94,7 @@ func checkEvents(f vfs.File, visit func(chunk []byte) error) (int64, error) {
 	if !strings.HasPrefix(string(last), "{\"crc\":") { // what is something else altogether may be of any size
 		return 0, damagedCheckpoint(f.Name(), "bytes %d to %d, the last line, are %.40q, not a checksum", size, info.Size(), last)
 	}
-	sum, err := checksum(io.NewSectionReader(f, 0, size), visit)
+	sum, err := crc.Read(io.NewSectionReader(f, 0, size), visit)
 	if err != nil {
 		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
@@ -160,14 +160,6 @@ func (l *eventLog) finish() (int64, crc.Sum, error) {
 		err = l.file.Sync()
 	}
 	return l.written, crc.Sum(l.crc), errors.Join(err, l.file.Close())
-}
-
-// checksum returns the CRC-32C of all that r has. visit is called with what has been
-// read.
-func checksum(r io.Reader, visit func(chunk []byte) error) (crc.Sum, error) {
-	sum := crc.New()
-	_, err := io.CopyBuffer(io.MultiWriter(sum, writerFunc(visit)), struct{ io.Reader }{r}, make([]byte, 1<<20))
-	return crc.Sum(sum.Sum32()), err
 }
 
 type writerFunc func(b []byte) error

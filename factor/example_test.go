@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/check"
 )
 
 // factorise is the program in docs/library.md: a change here belongs there too.
@@ -55,7 +56,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s: σ = %.4f, certified: %v, |u₂₁| = %.4f\n", r.Status, r.Sigma, r.Certified, u.At(1, 0))
-	report, err := factor.Check(ctx, dir, factor.CheckOptions{Store: path})
+	report, err := check.Result(ctx, dir, check.Options{Store: path})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,6 +1,8 @@
 package factor
 
 import (
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
+
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,15 +19,15 @@ import (
 type Factor struct{ m *npy.Matrix }
 
 // OpenU opens U, Rows × K.
-func (r *Result) OpenU() (*Factor, error) { return r.factor(leftFile, r.Rows) }
+func (r *Result) OpenU() (*Factor, error) { return r.factor(layout.Left, r.Rows) }
 
 // OpenV opens V, Cols × K.
-func (r *Result) OpenV() (*Factor, error) { return r.factor(rightFile, r.Cols) }
+func (r *Result) OpenV() (*Factor, error) { return r.factor(layout.Right, r.Cols) }
 
 func (r *Result) factor(name string, rows int64) (*Factor, error) {
 	f, err := OpenFactor(r.fs, filepath.Join(r.dir, name), rows, r.K)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = told(err, "%s holds no %s: it was made with %v %s or interrupted", r.dir, name, Option("Vectors"), r.Settings.Vectors)
+		err = Errorf(err, "%s holds no %s: it was made with %v %s or interrupted", r.dir, name, Option("Vectors"), r.Settings.Vectors)
 	}
 	return f, err
 }

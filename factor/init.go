@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 )
@@ -25,20 +26,20 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 		if err == nil || errors.Is(err, context.Canceled) {
 			return err
 		}
-		return told(err, "%v %s: %v", Option("Init"), t.Init, err)
+		return Errorf(err, "%v %s: %v", Option("Init"), t.Init, err)
 	}
 	from, err := OpenFS(t.FS, t.Init)
 	if err != nil {
 		return nil, about(err)
 	}
-	_, name := Orient(t.store, leftFile, rightFile)
+	_, name := Orient(t.store, layout.Left, layout.Right)
 	v, err := npy.Open(t.FS, filepath.Join(t.Init, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, told(nil, "%v %s: there is no %s, whose vectors this store needs: the result was made with %v %s or interrupted",
+		return nil, Errorf(nil, "%v %s: there is no %s, whose vectors this store needs: the result was made with %v %s or interrupted",
 			Option("Init"), t.Init, name, Option("Vectors"), from.Settings.Vectors)
 	}
 	if err != nil {
-		return nil, told(err, "%v: %v", Option("Init"), err)
+		return nil, Errorf(err, "%v: %v", Option("Init"), err)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 
@@ -52,7 +53,7 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 	var data []float64
 	if space != nil {
 		if data, err = space.Make(int(n) * k); err != nil {
-			return nil, told(err, "%v: %v", Option("Init"), err)
+			return nil, Errorf(err, "%v: %v", Option("Init"), err)
 		}
 	}
 	m := mat.NewDense(int(n), k, data)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/check"
+	"github.com/gdsvd/gdsvd/factor/look"
 )
 
 // idList writes a list of ids.
@@ -38,7 +40,7 @@ func TestKeptColumns(t *testing.T) {
 	if err := os.Remove(list); err != nil {
 		t.Fatal(err)
 	}
-	report, err := factor.Check(t.Context(), dir, factor.CheckOptions{Store: store.Path()})
+	report, err := check.Result(t.Context(), dir, check.Options{Store: store.Path()})
 	if err != nil || report.Err() != nil || report.Measured.View != r.View.Pipeline || len(report.Warnings) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -59,7 +61,7 @@ func TestKeptColumns(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, mask), b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	report, err = factor.Check(t.Context(), dir, factor.CheckOptions{Store: store.Path()})
+	report, err = check.Result(t.Context(), dir, check.Options{Store: store.Path()})
 	if err == nil && report.Err() == nil {
 		t.Error("the mask of another result is taken")
 	}
@@ -76,7 +78,7 @@ func TestKeptRows(t *testing.T) {
 		}
 		dir := filepath.Join(t.TempDir(), "out")
 		r := run(t, store, factor.Options{Rank: 2, Dir: dir, View: pipeline(t, "keep=rows,"+idList(t, ids...)+" · drop=rows,count<2 · keep=rows,hvg:20 · center=rows")})
-		report, err := factor.Check(t.Context(), dir, factor.CheckOptions{Store: store.Path()})
+		report, err := check.Result(t.Context(), dir, check.Options{Store: store.Path()})
 		if err != nil || report.Err() != nil || report.Measured.View != r.View.Pipeline || len(report.Warnings) > 0 {
 			t.Errorf("%v: %+v, %v", size, report, err)
 		}
@@ -95,7 +97,7 @@ func TestListsRefused(t *testing.T) {
 		o := factor.Options{Rank: 2, Dir: filepath.Join(t.TempDir(), "out"), View: pipeline(t, "keep=columns,"+c.list)}
 		_, err := factor.Run(t.Context(), store, o)
 		_, explained := factor.Explain(t.Context(), store, o)
-		_, summed := factor.Peek(t.Context(), store, factor.PeekOptions{LookOptions: factor.LookOptions{View: o.View}, Rows: 1, Entries: 1})
+		_, summed := look.Peek(t.Context(), store, look.PeekOptions{Options: look.Options{View: o.View}, Rows: 1, Entries: 1})
 		for _, err := range []error{err, explained, summed} {
 			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %v, want %q", c.list, err, c.says)

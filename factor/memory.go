@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/source"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/cost"
@@ -76,10 +77,16 @@ const onTheWay = 4 << 20
 type task struct {
 	Options
 	store    *csr.Store
-	view     *view.View // nil: the store itself is factorised
-	counted  *counted   // the store, as the view reads it
-	recalled bool       // what was measured for the view lies beside the checkpoint
-	space    *spill.Dir // makes the files of vectors if there are any
+	view     *view.View     // nil: the store itself is factorised
+	read     *source.Source // the store, as its view reads it
+	recalled bool           // what was measured for the view lies beside the checkpoint
+	space    *spill.Dir     // makes the files of vectors if there are any
+}
+
+// newTask is a task with the options that were left to the package.
+func newTask(store *csr.Store, o Options) *task {
+	rows, cols := Orient(store, csr.RowAxis, csr.ColAxis)
+	return &task{Options: o.withDefaults(), store: store, read: source.New(store, rows, cols)}
 }
 
 // fit finds the place for a run with a method. The error is that of the least

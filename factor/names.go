@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/lines"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -41,25 +42,19 @@ const (
 	stringIDs = "string"
 )
 
-// sideName begins the names of the files of a side.
-type sideName string
+// Name says which row or column something is about.
+type Name struct {
+	Index int64  `json:"index"`           // from 0
+	ID    any    `json:"id"`              // an int64 or a string
+	Title string `json:"title,omitempty"` // what people call it, if that is known
+}
 
-const (
-	rowSide sideName = "rows"
-	colSide sideName = "cols"
-)
-
-func (s sideName) ids() string    { return string(s) + ".ids" }
-func (s sideName) titles() string { return string(s) + ".titles" }
-
-// ofNames tells whether a file of OUT has ids or titles.
-func ofNames(name string) bool {
-	for _, s := range []sideName{rowSide, colSide} {
-		if name == s.ids() || name == s.titles() {
-			return true
-		}
+// String is the id, and the title in brackets.
+func (n Name) String() string {
+	if n.Title == "" {
+		return fmt.Sprint(n.ID)
 	}
-	return false
+	return fmt.Sprintf("%v (%s)", n.ID, n.Title)
 }
 
 // Names are the ids of the rows or columns of a result, and their titles if they have any. They are found
@@ -74,17 +69,17 @@ type Names struct {
 
 // RowNames opens the names of the rows, which U has a row for each of.
 func (r *Result) RowNames(ctx context.Context) (*Names, error) {
-	return r.names(ctx, rowSide, r.IDs.Rows, r.Rows)
+	return r.names(ctx, layout.Rows, r.IDs.Rows, r.Rows)
 }
 
 // ColNames opens the names of the columns, which V has a row for each of.
 func (r *Result) ColNames(ctx context.Context) (*Names, error) {
-	return r.names(ctx, colSide, r.IDs.Cols, r.Cols)
+	return r.names(ctx, layout.Cols, r.IDs.Cols, r.Cols)
 }
 
-func (r *Result) names(ctx context.Context, name sideName, side *SideIDs, count int64) (*Names, error) {
+func (r *Result) names(ctx context.Context, name layout.Side, side *SideIDs, count int64) (*Names, error) {
 	if side == nil {
-		return nil, told(nil, "%s has no ids of its %s: it was made with %v %s, or before results had ids; compute it again", r.dir, name, Option("Vectors"), r.Settings.Vectors)
+		return nil, Errorf(nil, "%s has no ids of its %s: it was made with %v %s, or before results had ids; compute it again", r.dir, name, Option("Vectors"), r.Settings.Vectors)
 	}
 	return OpenNames(ctx, r.fs, r.dir, side, r.Files, count)
 }
@@ -112,7 +107,7 @@ func OpenNames(ctx context.Context, fsys vfs.FS, dir string, side *SideIDs, file
 func text(ctx context.Context, fsys vfs.FS, dir string, files []File, t Text, count int64) (*lines.File, error) {
 	path := filepath.Join(dir, t.File)
 	for _, f := range files {
-		if f.Name != t.File || !ofNames(t.File) {
+		if f.Name != t.File || !layout.OfNames(t.File) {
 			continue
 		}
 		x, err := lines.Open(ctx, fsys, path, lines.Sum{Size: f.Size, CRC: uint32(f.CRC), Escaped: t.Escaped}, count)
@@ -312,6 +307,39 @@ func (n *Names) Match(ctx context.Context, ids Sequence, found func(i, at int64)
 		}
 	}
 	return ids.Err()
+}
+
+// Verify makes sure that ids are of their kind and ascend.
+func (n *Names) Verify(ctx context.Context) error {
+	switch n.side.Kind {
+	case rangeIDs:
+		if last := n.side.First + n.count - 1; last < n.side.First {
+			return damagedResult(n.path, "ids: %d from %d on are more than there are integers", n.count, n.side.First)
+		}
+		return nil
+	case intIDs, stringIDs:
+	default:
+		return damagedResult(n.path, "ids: kind %q is not known", n.side.Kind)
+	}
+	before, last := "", int64(0)
+	for i := range n.count {
+		id, err := n.ids.At(i)
+		if err = cmp.Or(err, ended(ctx, i)); err != nil {
+			return err
+		}
+		number, later := int64(0), id > before
+		if n.Ints() {
+			if number, err = n.number(id); err != nil {
+				return err
+			}
+			later = number > last
+		}
+		if i > 0 && !later {
+			return damagedResult(n.path, "line %d: %q does not come after %q", i+1, id, before)
+		}
+		before, last = id, number
+	}
+	return nil
 }
 
 // Close closes the files.

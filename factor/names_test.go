@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
@@ -114,7 +115,7 @@ func TestNames(t *testing.T) {
 			}
 			sameNames(t, rows, c.rows, false)
 			sameNames(t, cols, c.cols, true)
-			report, err := factor.Check(t.Context(), dir, factor.CheckOptions{Store: store.Path()})
+			report, err := check.Result(t.Context(), dir, check.Options{Store: store.Path()})
 			if err != nil || report.Err() != nil || len(report.Warnings) > 0 {
 				t.Errorf("%+v, %v", report, err)
 			}
@@ -215,14 +216,14 @@ func TestDamagedNames(t *testing.T) {
 		if _, err := r.RowNames(t.Context()); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%q: %v", damaged, err)
 		}
-		if report, err := factor.Check(t.Context(), dir, factor.CheckOptions{}); err != nil || len(report.Problems) != 1 {
+		if report, err := check.Result(t.Context(), dir, check.Options{}); err != nil || len(report.Problems) != 1 {
 			t.Errorf("%q: %+v, %v", damaged, report, err)
 		}
 	}
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := factor.Check(t.Context(), dir, factor.CheckOptions{}); err != nil || len(report.Problems) != 1 {
+	if report, err := check.Result(t.Context(), dir, check.Options{}); err != nil || len(report.Problems) != 1 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -247,7 +248,7 @@ func TestStatedNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := factor.Check(t.Context(), dir, factor.CheckOptions{})
+		report, err := check.Result(t.Context(), dir, check.Options{})
 		if err != nil || (report.Err() == nil) != (want == "") || want != "" && !strings.Contains(report.Problems[0].Error(), want) {
 			t.Errorf("%q: %+v, %v; want %s", text, report, err, want)
 		}

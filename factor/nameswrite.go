@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/lines"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -28,7 +29,7 @@ func (o *output) writeNames(ctx context.Context, t *task) (all IDs, err error) {
 		all.Cols = write(true)
 	}
 	if err != nil && ctx.Err() != nil {
-		err = told(context.Canceled, "interrupted before the first pass; nothing is written")
+		err = Errorf(context.Canceled, "interrupted before the first pass; nothing is written")
 	}
 	return all, err
 }
@@ -37,9 +38,9 @@ func (o *output) writeNames(ctx context.Context, t *task) (all IDs, err error) {
 // files there are of them.
 func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, columns bool) (side *SideIDs, files []File, err error) {
 	axis, of := Orient(store, csr.RowAxis, csr.ColAxis)
-	name := rowSide
+	name := layout.Rows
 	if columns {
-		axis, name = of, colSide
+		axis, name = of, layout.Cols
 	}
 	write := func(name string, all iter.Seq2[string, error]) (Text, error) {
 		sum, err := lines.Write(fsys, filepath.Join(dir, name), all)
@@ -51,7 +52,7 @@ func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, 
 		return nil, nil, err
 	}
 	if side.Kind != rangeIDs {
-		if side.Text, err = write(name.ids(), idsOf(ctx, store, axis)); err != nil {
+		if side.Text, err = write(name.IDs(), idsOf(ctx, store, axis)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -60,7 +61,7 @@ func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, 
 		return side, files, err
 	}
 	defer func() { err = errors.Join(err, titles.Close()) }()
-	text, err := write(name.titles(), titlesOf(ctx, titles))
+	text, err := write(name.Titles(), titlesOf(ctx, titles))
 	side.Titles = &text
 	return side, files, err
 }
@@ -162,63 +163,4 @@ func titlesOf(ctx context.Context, titles *csr.Titles) iter.Seq2[string, error] 
 			}
 		}
 	}
-}
-
-// names verifies the ids and titles of a result whose files are as they were written: as many as there are rows
-// and columns, of their kind, and in order.
-func (c *resultChecker) names(ctx context.Context) error {
-	if c.stated == nil || len(c.report.Problems) > 0 {
-		return nil
-	}
-	for _, side := range []struct {
-		of   *SideIDs
-		open func(context.Context) (*Names, error)
-	}{{c.stated.IDs.Rows, c.stated.RowNames}, {c.stated.IDs.Cols, c.stated.ColNames}} {
-		if side.of == nil {
-			continue
-		}
-		n, err := side.open(ctx)
-		if err == nil {
-			err = errors.Join(n.verify(ctx), n.Close())
-		}
-		if err != nil {
-			if err := c.problem(err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// verify makes sure that ids are of their kind and ascend.
-func (n *Names) verify(ctx context.Context) error {
-	switch n.side.Kind {
-	case rangeIDs:
-		if last := n.side.First + n.count - 1; last < n.side.First {
-			return damagedResult(n.path, "ids: %d from %d on are more than there are integers", n.count, n.side.First)
-		}
-		return nil
-	case intIDs, stringIDs:
-	default:
-		return damagedResult(n.path, "ids: kind %q is not known", n.side.Kind)
-	}
-	before, last := "", int64(0)
-	for i := range n.count {
-		id, err := n.ids.At(i)
-		if err = cmp.Or(err, ended(ctx, i)); err != nil {
-			return err
-		}
-		number, later := int64(0), id > before
-		if n.Ints() {
-			if number, err = n.number(id); err != nil {
-				return err
-			}
-			later = number > last
-		}
-		if i > 0 && !later {
-			return damagedResult(n.path, "line %d: %q does not come after %q", i+1, id, before)
-		}
-		before, last = id, number
-	}
-	return nil
 }

@@ -1,6 +1,8 @@
 package factor
 
 import (
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
+
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -45,11 +47,11 @@ func newOutput(t *task, before outState) (_ *output, err error) {
 		return nil, err
 	}
 	o := &output{fsys: t.FS, stage: stage, longRows: t.store.Rows()}
-	o.longFile, o.shortFile = Orient(t.store, leftFile, rightFile)
+	o.longFile, o.shortFile = Orient(t.store, layout.Left, layout.Right)
 	o.keepLong, o.keepShort = Orient(t.store, t.Vectors.u(), t.Vectors.v())
 	signLong := t.signLong()
 	if t.pairs() {
-		o.shortFile, o.keepLong, o.keepShort, signLong = rightFile, false, t.Vectors.v(), false
+		o.shortFile, o.keepLong, o.keepShort, signLong = layout.Right, false, t.Vectors.v(), false
 	}
 	defer func() {
 		if err != nil {
@@ -61,7 +63,7 @@ func newOutput(t *task, before outState) (_ *output, err error) {
 			return nil, err
 		}
 	}
-	if o.events, err = newEventLog(t.FS, o.path(eventsFile)); err != nil {
+	if o.events, err = newEventLog(t.FS, o.path(layout.Events)); err != nil {
 		return nil, err
 	}
 	o.lines = json.NewEncoder(o.events)
@@ -80,8 +82,8 @@ func onlyLeftovers(fsys vfs.FS, stage string) error {
 		return err
 	}
 	for _, e := range entries {
-		if name := e.Name(); !ofResult(name) && !spill.Made(name) {
-			return told(nil, "%s holds %s, which is not of a result: finish the store that is made there (its command with %v), remove it, or give another %v",
+		if name := e.Name(); !layout.OfResult(name) && !spill.Made(name) {
+			return Errorf(nil, "%s holds %s, which is not of a result: finish the store that is made there (its command with %v), remove it, or give another %v",
 				stage, name, Option("Resume"), Option("Dir"))
 		}
 	}
@@ -150,7 +152,7 @@ func (o *output) commit(res *solver.Result, meta *Result, act *activity) (err er
 // writeFiles writes and closes all files but result.json, and lists them. Each waits
 // for the disk by itself.
 func (o *output) writeFiles(res *solver.Result, act *activity) error {
-	events, sigma, long := File{Name: eventsFile}, File{Name: SigmaFile}, File{Name: o.longFile}
+	events, sigma, long := File{Name: layout.Events}, File{Name: SigmaFile}, File{Name: o.longFile}
 	values := res.Sigma
 	if res.Lambda != nil {
 		sigma.Name, values = LambdaFile, res.Lambda

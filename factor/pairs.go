@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/source"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -45,11 +46,11 @@ func (t *task) planPairs() error {
 		t.Vectors = Right
 	}
 	if rows, cols := Dims(t.store); rows != cols {
-		return told(solver.ErrNotSymmetric, "a %d × %d matrix has no eigenpairs: give a symmetric one, such as a graph that was ingested as undirected, or compute its singular triplets", rows, cols)
+		return Errorf(solver.ErrNotSymmetric, "a %d × %d matrix has no eigenpairs: give a symmetric one, such as a graph that was ingested as undirected, or compute its singular triplets", rows, cols)
 	}
 	at, row, col, err := differ(t.store)
 	if err == nil && at >= 0 {
-		err = told(solver.ErrNotSymmetric, "row %d is %v and column %d is %v, counted from 0: eigenvectors are of a matrix whose rows and columns have the same ids, such as a graph that was ingested as undirected; singular triplets are of any", at, row, at, col)
+		err = Errorf(solver.ErrNotSymmetric, "row %d is %v and column %d is %v, counted from 0: eigenvectors are of a matrix whose rows and columns have the same ids, such as a graph that was ingested as undirected; singular triplets are of any", at, row, at, col)
 	}
 	return err
 }
@@ -69,7 +70,7 @@ func differ(store *csr.Store) (at int64, row, col any, err error) {
 	defer func() { err = errors.Join(err, c.Close()) }()
 	for at := int64(0); r.Next() && c.Next(); at++ {
 		if r.Kind() != c.Kind() || compareIDs(r, c) != 0 {
-			return at, idOf(r), idOf(c), nil
+			return at, source.Value(r), source.Value(c), nil
 		}
 	}
 	return -1, nil, nil, errors.Join(r.Err(), c.Err())
@@ -82,13 +83,13 @@ func (t *task) pairsError(err error) error {
 	switch {
 	case !t.pairs():
 	case errors.As(err, &at):
-		row, col := userID(t.store, csr.RowAxis, int64(at.Row)), userID(t.store, csr.ColAxis, int64(at.Col))
-		return told(err, "the matrix is not symmetric: row %s has %.6g in column %s, and row %s has %.6g in column %s; eigenpairs are of a symmetric matrix, singular triplets of any",
+		row, col := t.read.IDOf(csr.RowAxis, int64(at.Row)), t.read.IDOf(csr.ColAxis, int64(at.Col))
+		return Errorf(err, "the matrix is not symmetric: row %s has %.6g in column %s, and row %s has %.6g in column %s; eigenpairs are of a symmetric matrix, singular triplets of any",
 			row, at.Entry, col, col, at.Mirror, row)
 	case errors.Is(err, solver.ErrNotSymmetric):
-		return told(err, "%v; eigenpairs are of a symmetric matrix, singular triplets of any", err)
+		return Errorf(err, "%v; eigenpairs are of a symmetric matrix, singular triplets of any", err)
 	case errors.Is(err, solver.ErrNotDefinite):
-		return told(err, "%v; take a larger %v, or none, which is always enough", err, Option("Shift"))
+		return Errorf(err, "%v; take a larger %v, or none, which is always enough", err, Option("Shift"))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -19,19 +20,9 @@ import (
 
 // Names of the files of a result directory.
 const (
-	SigmaFile  = "sigma.npy"
-	LambdaFile = "lambda.npy" // of eigenpairs, instead of SigmaFile
-	ResultFile = "result.json"
-	leftFile   = "U.npy"
-	rightFile  = "V.npy"
-	eventsFile = "events.jsonl"
-)
-
-// resultFormat is the format field of result.json. Files of the first format have no
-// checksums.
-const (
-	resultFormat      = "gdsvd-result/2"
-	resultFormatFirst = "gdsvd-result/1"
+	SigmaFile  = layout.Sigma
+	LambdaFile = layout.Lambda // of eigenpairs, instead of SigmaFile
+	ResultFile = layout.Result
 )
 
 // maxResult is the size in bytes up to which a result.json is read: that of one of
@@ -243,13 +234,13 @@ func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 		return nil, damagedResult(name, "%v", err)
 	}
 	switch head.Format {
-	case resultFormat:
+	case layout.Format:
 		if at, err := durable.CheckSeal(text); err != nil {
 			return nil, damagedResult(name, "byte %d: %v", at, err)
 		}
-	case resultFormatFirst:
+	case layout.FormatFirst:
 	default:
-		return nil, told(csr.ErrCorrupt, "%s: format %q, want %q: it is damaged, or of another version or program", name, head.Format, resultFormat)
+		return nil, Errorf(csr.ErrCorrupt, "%s: format %q, want %q: it is damaged, or of another version or program", name, head.Format, layout.Format)
 	}
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -269,19 +260,10 @@ func isResult(fsys vfs.FS, dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if !ofResult(e.Name()) {
+		if !layout.OfResult(e.Name()) {
 			return &fs.PathError{Op: "remove", Path: filepath.Join(dir, e.Name()),
 				Err: fmt.Errorf("it is not part of a result; the directory is left alone")}
 		}
 	}
 	return nil
-}
-
-// ofResult tells whether a file of OUT is one that a run makes there.
-func ofResult(name string) bool {
-	switch name {
-	case SigmaFile, LambdaFile, leftFile, rightFile, eventsFile, ResultFile:
-		return true
-	}
-	return ofCheckpoint(name) || ofView(name) || ofNames(name) || ofCompletion(name)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -34,7 +35,7 @@ func begin(store *csr.Store, o Options) (t *task, before outState, err error) {
 		rows, cols := Dims(store)
 		return nil, before, fmt.Errorf("%d triplets: a %d × %d matrix has %d", o.Rank, rows, cols, most)
 	}
-	t = &task{Options: o.withDefaults(), store: store}
+	t = newTask(store, o)
 	if err = t.planPairs(); err != nil {
 		return nil, before, err
 	}
@@ -161,9 +162,9 @@ func (t *task) startFrom(ctx context.Context, out *output, before outState, set 
 		if err != nil {
 			return nil, err
 		}
-		err = out.recall(filepath.Join(t.Dir, checkpointEvents), saved.Passes())
+		err = out.recall(filepath.Join(t.Dir, layout.CheckpointEvents), saved.Passes())
 		if err != nil && !(errors.Is(err, fs.ErrNotExist) && saved.Passes() == 0) {
-			t.Log.Warn("the run goes on; "+eventsFile+" will lack passes before this", "error", err)
+			t.Log.Warn("the run goes on; "+layout.Events+" will lack passes before this", "error", err)
 		}
 		set.Resume = saved.Checkpoint
 		t.Log.Info("going on", "pass", saved.Passes(), "found", saved.Locked(), "of", t.Rank)
@@ -230,7 +231,7 @@ func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 	case saved:
 		format, args = format+"; %v goes on from there", append(args, Option("Resume"))
 	}
-	return told(kind, format, args...)
+	return Errorf(kind, format, args...)
 }
 
 // nothingWritten is the error of a run that was cancelled before it had a result better than
@@ -247,7 +248,7 @@ func (c *checkpoints) nothingWritten(before outState, passes int) error {
 	default:
 		format, args = format+"nothing is written", args[:1]
 	}
-	return told(context.Canceled, format, args...)
+	return Errorf(context.Canceled, format, args...)
 }
 
 // afterFault adds to the error of a run what there is to be done about it.
@@ -260,14 +261,14 @@ func (c *checkpoints) afterFault(err error) error {
 	}
 	switch { // of a matrix that does not have the form asked for no checkpoint helps
 	case errors.Is(err, solver.ErrNotDefinite):
-		return told(err, "%v; take %v gram, which works for any matrix, or a %v for its largest eigenvalues", err, Option("Operator"), Option("Shift"))
+		return Errorf(err, "%v; take %v gram, which works for any matrix, or a %v for its largest eigenvalues", err, Option("Operator"), Option("Shift"))
 	case errors.Is(err, solver.ErrNotSymmetric):
-		return told(err, "%v; take %v gram, which works for any matrix", err, Option("Operator"))
+		return Errorf(err, "%v; take %v gram, which works for any matrix", err, Option("Operator"))
 	}
 	if now, e := inspectOut(c.FS, c.Dir); !c.saved || e != nil || !now.checkpoint {
 		return err
 	}
-	return told(err, "%v; a checkpoint is in %s: %v goes on from there", err, c.Dir, Option("Resume"))
+	return Errorf(err, "%v; a checkpoint is in %s: %v goes on from there", err, c.Dir, Option("Resume"))
 }
 
 func (t *task) logPlan(p stream.Plan) {
@@ -279,7 +280,7 @@ func (t *task) logPlan(p stream.Plan) {
 
 func (t *task) newResult(res *solver.Result) *Result {
 	r := &Result{
-		Format: resultFormat, NNZ: t.store.NNZ(), K: len(res.Sigma), Method: t.Method.Traits(t.Rank).Name,
+		Format: layout.Format, NNZ: t.store.NNZ(), K: len(res.Sigma), Method: t.Method.Traits(t.Rank).Name,
 		Status: res.Status.String(), Certified: res.Certified, Converged: res.Converged, Rank: res.Rank,
 		Sigma: numbers(res.Sigma), Residual: numbers(res.Residuals), Clusters: res.Clusters,
 		Energy: Number(res.Energy), Floor: numbers(res.Floor),

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/solver/method/power"
@@ -168,9 +169,13 @@ func TestResumeAfterCancellation(t *testing.T) {
 
 // Errors name options that there are.
 func TestErrorsNameOptions(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, room := range []string{"", "check/", "look/"} {
+		names, err := filepath.Glob(room + "*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, names...)
 	}
 	found := 0
 	for _, name := range files {
@@ -181,7 +186,7 @@ func TestErrorsNameOptions(t *testing.T) {
 		for _, m := range regexp.MustCompile(`Option\("(\w+)"\)`).FindAllSubmatch(text, -1) {
 			found++
 			_, run := reflect.TypeFor[factor.Options]().FieldByName(string(m[1]))
-			_, peek := reflect.TypeFor[factor.PeekOptions]().FieldByName(string(m[1]))
+			_, peek := reflect.TypeFor[look.PeekOptions]().FieldByName(string(m[1]))
 			_, complete := reflect.TypeFor[factor.CompleteOptions]().FieldByName(string(m[1]))
 			if !run && !peek && !complete {
 				t.Errorf("%s: there is no option %s", name, m[1])

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync/atomic"
+	"path/filepath"
 
-	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/factor/internal/source"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
@@ -35,9 +35,6 @@ type ViewStatistic struct {
 	Value *Number `json:"value,omitempty"`
 }
 
-// viewPrefix begins the names of files with statistics of a view.
-const viewPrefix = "view-"
-
 // pipeline is that of the view that a result is of, "" of none.
 func (r *Result) pipeline() string {
 	if r.View == nil {
@@ -59,12 +56,10 @@ func (t *task) planView() (err error) {
 	if len(t.View) == 0 {
 		return nil
 	}
-	t.View, err = keepListed(t.FS, t.store, t.View, warnUnknown(t.Log))
-	if err != nil {
+	if t.View, err = t.read.Keep(t.FS, t.View, t.Log); err != nil {
 		return err
 	}
-	t.counted = &counted{Store: t.store}
-	t.view = view.Plan(t.counted, t.View, t.store.Transposed())
+	t.view = view.Plan(t.read, t.View, t.store.Transposed())
 	return nil
 }
 
@@ -73,80 +68,9 @@ func (t *task) measureView(ctx context.Context, before outState) error {
 	if t.view == nil || t.recallView(before) {
 		return nil
 	}
-	return measureView(ctx, t.view, t.counted, stream.Options{Memory: t.Memory, Workers: t.Workers}, t.Measuring)
-}
-
-func measureView(ctx context.Context, v *view.View, store *counted, o stream.Options, progress func(done, total int64)) error {
-	store.count(int64(v.Reads())*encoded(store.Store), progress)
-	err := v.Measure(ctx, o)
-	store.progress.Store(nil)
-	return viewError(ctx, store.Store, err)
-}
-
-// viewError names what an error of a read through a view is about.
-func viewError(ctx context.Context, store *csr.Store, err error) error {
-	var at *view.ValueError
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return told(context.Canceled, "interrupted while the statistics of the view were measured; nothing is written")
-	case errors.As(err, &at):
-		row, col := userID(store, csr.RowAxis, at.Row), userID(store, csr.ColAxis, at.Col)
-		return told(err, "%s", at.Say("row "+row, "column "+col))
-	}
-	return err
-}
-
-// userID is the id of a row or column of the user's matrix, for an error.
-func userID(store *csr.Store, axis csr.Axis, i int64) string {
-	rows, cols := Orient(store, csr.RowAxis, csr.ColAxis)
-	of := rows
-	if axis == csr.ColAxis {
-		of = cols
-	}
-	plain := fmt.Sprintf("%d (from 0)", i)
-	r, err := store.IDs(of)
-	if r == nil || err != nil {
-		return plain
-	}
-	defer r.Close()
-	for at := int64(0); r.Next(); at++ {
-		if at == i {
-			if r.Kind() == csr.IntIDs {
-				return r.String()
-			}
-			return fmt.Sprintf("%q", r.String())
-		}
-	}
-	return plain
-}
-
-// encoded is the bytes of all blocks of a store.
-func encoded(store *csr.Store) (bytes int64) {
-	for i := range store.NumBlocks() {
-		bytes += store.Block(i).Size
-	}
-	return bytes
-}
-
-// counted is a store that shows how much of it has been read.
-type counted struct {
-	*csr.Store
-	read     atomic.Int64
-	toRead   int64
-	progress atomic.Pointer[func(done, total int64)] // may be nil
-}
-
-// count starts the progress of a phase that reads toRead bytes.
-func (c *counted) count(toRead int64, progress func(done, total int64)) {
-	c.read.Store(0)
-	c.toRead = toRead
-	c.progress.Store(&progress)
-}
-
-func (c *counted) DecodeBlock(i int, dst *csr.Block) error {
-	err := c.Store.DecodeBlock(i, dst)
-	if f := c.progress.Load(); f != nil {
-		(*f)(c.read.Add(c.Store.Block(i).Size), c.toRead)
+	err := t.read.Measure(ctx, t.view, stream.Options{Memory: t.Memory, Workers: t.Workers}, t.Measuring)
+	if err != nil && ctx.Err() != nil {
+		return Errorf(context.Canceled, source.Interrupted)
 	}
 	return err
 }
@@ -191,12 +115,7 @@ func share(s, norm Number) Number {
 
 // viewFile is the name of the file of a statistic.
 func viewFile(p view.Pipeline, s view.Statistic) string {
-	return fmt.Sprintf("%s%d-%s-%s.npy", viewPrefix, s.Step+1, p[s.Step].Name, s.Name)
-}
-
-// ofView tells whether a file of OUT is a statistic of a view.
-func ofView(name string) bool {
-	return strings.HasPrefix(name, viewPrefix) && strings.HasSuffix(name, ".npy")
+	return fmt.Sprintf("%s%d-%s-%s.npy", layout.ViewPrefix, s.Step+1, p[s.Step].Name, s.Name)
 }
 
 // writeView writes the statistics that have a number for each column.
@@ -212,4 +131,77 @@ func (o *output) writeView(p view.Pipeline, statistics []view.Statistic) error {
 		o.files = append(o.files, f)
 	}
 	return nil
+}
+
+// Pipeline is that of the view that a result is of, with the masks that are kept beside it; empty if it is of the store itself.
+func (r *Result) Pipeline(ctx context.Context) (view.Pipeline, error) {
+	if r.View == nil {
+		return nil, nil
+	}
+	p, err := view.Parse(r.View.Pipeline)
+	if err == nil {
+		p, err = p.Resolve(func(step int, file string) (*view.Mask, error) {
+			if file != "" {
+				return nil, fmt.Errorf("%v names a file, not what was in it", p[step])
+			}
+			n := r.Cols
+			if p[step].Axis == "rows" {
+				n = r.Rows
+			}
+			kept := make([]bool, n)
+			err := r.statistic(ctx, viewFile(p, view.Statistic{Step: step, Name: "mask"}), func(i int64, v float64) { kept[i] = v != 0 }, n)
+			return view.NewMask(kept), err
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		err = damagedResult(filepath.Join(r.dir, ResultFile), "view: %v", err)
+	}
+	return p, err
+}
+
+// statistic reads a file with n numbers of a view.
+func (r *Result) statistic(ctx context.Context, name string, do func(i int64, v float64), n int64) (err error) {
+	if !layout.OfView(name) || filepath.Base(name) != name {
+		return fmt.Errorf("%q is no file of a view", name)
+	}
+	m, err := npy.Open(r.fs, filepath.Join(r.dir, name))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	if m.Rows != n || m.Dims != 1 {
+		return fmt.Errorf("%s is %s, not %d numbers", name, m.Shape(), n)
+	}
+	return m.Each(ctx, 1, func(i int64, row []float64) { do(i, row[0]) })
+}
+
+// Fit fits steps of the view of a result, by what they have measured of its matrix, to rows that it does not have, or to
+// columns.
+func (r *Result) Fit(ctx context.Context, p view.Pipeline, columns bool) (*view.Fitted, error) {
+	return view.Fit(p, r.Rows, r.Cols, columns, func(step int, name string, n int64) ([]float64, error) {
+		x := make([]float64, n)
+		nth := 0 // of the steps that are the same
+		for _, s := range p[:step] {
+			if s.String() == p[step].String() {
+				nth++
+			}
+		}
+		for _, s := range r.View.Statistics {
+			switch {
+			case s.Step != p[step].String() || s.Name != name:
+			case nth > 0:
+				nth--
+			case s.Value != nil:
+				x[0] = float64(*s.Value)
+				return x, nil
+			default:
+				err := r.statistic(ctx, s.File, func(i int64, v float64) { x[i] = v }, n)
+				if err != nil && ctx.Err() == nil {
+					err = damagedResult(filepath.Join(r.dir, s.File), "%v", err)
+				}
+				return x, err
+			}
+		}
+		return nil, fmt.Errorf("%s does not say the %s of its step %v: it was made by an earlier version; compute it again", r.dir, name, p[step])
+	})
 }

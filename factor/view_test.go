@@ -1,8 +1,10 @@
 package factor_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
@@ -69,7 +72,7 @@ func TestViewResult(t *testing.T) {
 	if !slices.ContainsFunc(r.Memory, func(p stream.Part) bool { return p.Name == "view" && p.Bytes > 8*60 }) {
 		t.Errorf("the memory does not count the view: %+v", r.Memory)
 	}
-	report, err := factor.Check(t.Context(), dir, factor.CheckOptions{Store: store.Path()})
+	report, err := check.Result(t.Context(), dir, check.Options{Store: store.Path()})
 	if err != nil || report.Err() != nil || report.Measured.View != v.Pipeline || len(report.Warnings) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -166,5 +169,28 @@ func TestViewInterrupted(t *testing.T) {
 	}
 	if left, err := filepath.Glob(dir + "*"); err != nil || len(left) > 0 {
 		t.Errorf("%v is left behind, %v", left, err)
+	}
+}
+
+// Start vectors of another view are taken, with a warning: they change what a run takes, and neither what it
+// finds nor what its result is of.
+func TestInitOfAnotherView(t *testing.T) {
+	store := random(t, 800, 60, 14)
+	raw := run(t, store, factor.Options{Rank: 5, Dir: filepath.Join(t.TempDir(), "raw")})
+	o := factor.Options{Rank: 5, View: pipeline(t, "bm25"), Dir: filepath.Join(t.TempDir(), "cold")}
+	cold := run(t, store, o)
+	said := new(bytes.Buffer)
+	o.Init, o.Log, o.Dir = raw.Dir(), slog.New(slog.NewTextHandler(said, nil)), filepath.Join(t.TempDir(), "warm")
+	warm := run(t, store, o)
+	if !strings.Contains(said.String(), "the start vectors are of another view") {
+		t.Errorf("%q", said)
+	}
+	if warm.View == nil || warm.View.Fingerprint != cold.View.Fingerprint || warm.Status != "converged" || !warm.Outside.Leading {
+		t.Errorf("%+v, %+v", warm.View, warm.Outside)
+	}
+	for i, s := range warm.Sigma {
+		if math.Abs(float64(s-cold.Sigma[i])) > 1e-9*float64(cold.Sigma[0]) {
+			t.Errorf("value %d is %v, %v from random vectors", i, s, cold.Sigma[i])
+		}
 	}
 }

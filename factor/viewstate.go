@@ -1,6 +1,8 @@
 package factor
 
 import (
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
+
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
@@ -17,13 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// checkpointView is what has been measured for the view of a run, beside its checkpoint. It is
-//
-//	a line of JSON  viewHeader
-//	numbers         float64 each, little-endian, part after part of view.View.Measured
-//	a line of JSON  the checksum of all before, as checkpoint.jsonl has it
-const checkpointView = "checkpoint.view"
-
+// viewHeader is the first line of layout.CheckpointView.
 type viewHeader struct {
 	Fingerprint string  `json:"fingerprint"` // of the store and the pipeline
 	Lengths     []int64 `json:"lengths"`     // of the parts
@@ -124,7 +120,7 @@ func (t *task) recallView(before outState) bool {
 	if !t.Resume || !before.checkpoint {
 		return false
 	}
-	err := recallMeasured(t.FS, filepath.Join(t.Dir, checkpointView), t.view)
+	err := recallMeasured(t.FS, filepath.Join(t.Dir, layout.CheckpointView), t.view)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Log.Warn("what was measured for the view is measured again", "error", err)
 	}
@@ -137,7 +133,7 @@ func (c *checkpoints) saveView() error {
 	if c.view == nil || c.recalled {
 		return nil
 	}
-	err := c.replace(checkpointView, func(w io.Writer) error { return writeMeasured(w, c.view) })
+	err := c.replace(layout.CheckpointView, func(w io.Writer) error { return writeMeasured(w, c.view) })
 	c.recalled = err == nil
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 )
@@ -78,7 +79,7 @@ func TestResumeRecallsView(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := factor.Check(t.Context(), o.Dir, factor.CheckOptions{})
+			report, err := check.Result(t.Context(), o.Dir, check.Options{})
 			if err == nil {
 				err = report.Err()
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -25,18 +26,18 @@ type storeReport struct {
 }
 
 type resultReport struct {
-	Result   string              `json:"result"`
-	OK       bool                `json:"ok"`
-	Sealed   bool                `json:"sealed"` // there are checksums, and they were compared
-	Bytes    int64               `json:"bytes"`  // of files that were read
-	Problems []string            `json:"problems"`
-	Warnings []string            `json:"warnings"`
-	Measured *factor.Measurement `json:"measured,omitempty"` // with --store
+	Result   string             `json:"result"`
+	OK       bool               `json:"ok"`
+	Sealed   bool               `json:"sealed"` // there are checksums, and they were compared
+	Bytes    int64              `json:"bytes"`  // of files that were read
+	Problems []string           `json:"problems"`
+	Warnings []string           `json:"warnings"`
+	Measured *check.Measurement `json:"measured,omitempty"` // with --store
 }
 
 func (a *app) checkCommand() *cobra.Command {
 	var (
-		o     factor.CheckOptions
+		o     check.Options
 		quick bool
 	)
 	cmd := &cobra.Command{
@@ -71,7 +72,7 @@ that says itself that it has not converged, and is as good as it says, exits wit
 			if err := checkCheck(cmd, &o); err != nil {
 				return err
 			}
-			if o.Store != "" || factor.Holds(a.fsys, args[0]) {
+			if o.Store != "" || check.Holds(a.fsys, args[0]) {
 				if quick {
 					return ui.Usagef(cmd, "--quick is for a store, %s is a result", args[0])
 				}
@@ -90,7 +91,7 @@ that says itself that it has not converged, and is as good as it says, exits wit
 }
 
 // checkCheck finds what is wrong with the flags before anything is opened.
-func checkCheck(cmd *cobra.Command, o *factor.CheckOptions) error {
+func checkCheck(cmd *cobra.Command, o *check.Options) error {
 	f := cmd.Flags()
 	switch {
 	case o.Store == "" && f.Changed("store"):
@@ -132,7 +133,7 @@ func (a *app) checkStore(ctx context.Context, path string, quick bool) error {
 	return err
 }
 
-func (a *app) checkResult(ctx context.Context, dir string, o factor.CheckOptions) error {
+func (a *app) checkResult(ctx context.Context, dir string, o check.Options) error {
 	if o.Store != "" && o.Memory == 0 {
 		o.Memory = factor.DefaultMemory()
 	}
@@ -145,7 +146,7 @@ func (a *app) checkResult(ctx context.Context, dir string, o factor.CheckOptions
 		return nil
 	}
 	a.display.Begin("check")
-	report, err := factor.Check(ctx, dir, o)
+	report, err := check.Result(ctx, dir, o)
 	a.display.End()
 	if err != nil {
 		return err

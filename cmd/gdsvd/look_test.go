@@ -14,7 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
-	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/look"
 )
 
 // shelf is a store of what three people gave to two films, one of which has a title.
@@ -95,7 +95,7 @@ func TestStatsFiles(t *testing.T) {
 		file, work := ratings(t, in), t.TempDir()
 		store, out := filepath.Join(work, "m.csr"), filepath.Join(work, "out")
 		must(t, "ingest", "-q", file, "-o", store)
-		var s factor.Stats
+		var s look.Stats
 		decode(t, must(t, "stats", "-q", store, "-o", out, "--json"), &s)
 		a := denseRatings(t, file)
 		rows, cols := a.Dims()
@@ -126,7 +126,7 @@ func TestStatsFiles(t *testing.T) {
 		fails(t, ui.ExitError, `out: file (already )?exists \(--force replaces it\)`, "stats", "-q", store, "-o", out)
 		must(t, "stats", "-q", store, "-o", out, "--force", "--workers", "3", "--view", "lsi")
 		fails(t, ui.ExitError, "it is not a directory of statistics and is left alone", "stats", "-q", store, "-o", store, "--force")
-		var p factor.Peeked
+		var p look.Peeked
 		decode(t, must(t, "view", "-q", store, "--json", "--rows", "3", "--view", "pca"), &p)
 		if len(p.Lines) != 3 || len(p.Lines[0].Entries) != 20 || p.View != "center=columns" || p.Rows != int64(rows) {
 			t.Errorf("%s: %+v", name, p)

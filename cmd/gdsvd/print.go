@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/check"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -161,7 +162,7 @@ func lacking(r *factor.Result) string {
 }
 
 // printMeasured prints the residuals, those that miss what they should be in any case.
-func (a *app) printMeasured(m *factor.Measurement) error {
+func (a *app) printMeasured(m *check.Measurement) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	name, values := "sigma", m.Sigma
 	if m.Lambda != nil {

@@ -10,13 +10,13 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/look"
 )
 
 func (a *app) statsCommand() *cobra.Command {
 	var (
-		look lookFlags
-		o    factor.StatsOptions
+		flags lookFlags
+		o     look.StatsOptions
 	)
 	cmd := &cobra.Command{
 		Use:   "stats STORE",
@@ -42,10 +42,10 @@ variances are those of all elements, zeros included, and divided by their number
 			if o.Replace && o.Dir == "" && cmd.Flags().Changed("force") {
 				return ui.Usagef(cmd, "--force is for an OUT to write: give one with -o")
 			}
-			var s *factor.Stats
-			err := a.look(cmd, args[0], &look, func(store *csr.Store) (err error) {
-				o.LookOptions = look.LookOptions
-				s, err = factor.Summarise(cmd.Context(), store, o)
+			var s *look.Stats
+			err := a.look(cmd, args[0], &flags, func(store *csr.Store) (err error) {
+				o.Options = flags.Options
+				s, err = look.Summarise(cmd.Context(), store, o)
 				return err
 			})
 			switch {
@@ -58,14 +58,14 @@ variances are those of all elements, zeros included, and divided by their number
 		},
 	}
 	f := cmd.Flags()
-	addLookFlags(f, &look)
+	addLookFlags(f, &flags)
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
 	f.BoolVar(&o.Replace, "force", false, "replace statistics that are there, in one step at the end")
 	return cmd
 }
 
 // printStats prints statistics for people.
-func (a *app) printStats(s *factor.Stats) error {
+func (a *app) printStats(s *look.Stats) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "store\t%s\n", s.Store)
 	if s.View != "" {
@@ -88,7 +88,7 @@ func (a *app) printStats(s *factor.Stats) error {
 }
 
 // printSide prints how long the rows or columns are, and the longest.
-func printSide(w io.Writer, what string, s factor.SideStats) {
+func printSide(w io.Writer, what string, s look.SideStats) {
 	if len(s.Quantiles) == 0 {
 		return
 	}

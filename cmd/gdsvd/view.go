@@ -9,7 +9,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
@@ -36,7 +36,7 @@ func (a *app) readView(cmd *cobra.Command, text string) (view.Pipeline, error) {
 
 // lookFlags are the flags of the commands that look at a store or a view of it.
 type lookFlags struct {
-	factor.LookOptions
+	look.Options
 	view string
 }
 

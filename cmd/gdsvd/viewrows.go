@@ -8,14 +8,14 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/look"
 )
 
 func (a *app) viewCommand() *cobra.Command {
 	var (
-		look lookFlags
-		o    factor.PeekOptions
-		row  string
+		flags lookFlags
+		o     look.PeekOptions
+		row   string
 	)
 	cmd := &cobra.Command{
 		Use:   "view STORE",
@@ -37,16 +37,16 @@ says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
 				return ui.Usagef(cmd, "--row shows one row: leave out --rows")
 			case given("row"):
 				o.Row = &row
-			case o.Rows < 1 || o.Rows > factor.MaxPeekRows:
-				return ui.Usagef(cmd, "--rows %d: want 1 to %d", o.Rows, factor.MaxPeekRows)
+			case o.Rows < 1 || o.Rows > look.MaxPeekRows:
+				return ui.Usagef(cmd, "--rows %d: want 1 to %d", o.Rows, look.MaxPeekRows)
 			}
-			if o.Entries < 1 || o.Entries > factor.MaxPeekEntries {
-				return ui.Usagef(cmd, "--entries %d: want 1 to %d", o.Entries, factor.MaxPeekEntries)
+			if o.Entries < 1 || o.Entries > look.MaxPeekEntries {
+				return ui.Usagef(cmd, "--entries %d: want 1 to %d", o.Entries, look.MaxPeekEntries)
 			}
-			var p *factor.Peeked
-			err := a.look(cmd, args[0], &look, func(store *csr.Store) (err error) {
-				o.LookOptions = look.LookOptions
-				p, err = factor.Peek(cmd.Context(), store, o)
+			var p *look.Peeked
+			err := a.look(cmd, args[0], &flags, func(store *csr.Store) (err error) {
+				o.Options = flags.Options
+				p, err = look.Peek(cmd.Context(), store, o)
 				return err
 			})
 			switch {
@@ -59,7 +59,7 @@ says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
 		},
 	}
 	f := cmd.Flags()
-	addLookFlags(f, &look)
+	addLookFlags(f, &flags)
 	f.IntVar(&o.Rows, "rows", 5, "print the first `N` rows that have entries")
 	f.StringVar(&row, "row", "", "print the row with this `ID` instead")
 	f.IntVar(&o.Entries, "entries", 20, "print at most `N` entries of each row")
@@ -67,7 +67,7 @@ says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
 }
 
 // printPeeked prints rows for people.
-func (a *app) printPeeked(p *factor.Peeked) error {
+func (a *app) printPeeked(p *look.Peeked) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "store\t%s\n", p.Store)
 	if p.View != "" {

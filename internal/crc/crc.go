@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/crc32"
+	"io"
 	"strconv"
 )
 
@@ -22,6 +23,26 @@ func Update(sum uint32, b []byte) uint32 { return crc32.Update(sum, table, b) }
 
 // New returns a hash.Hash32 that computes the CRC-32C of what is written to it.
 func New() hash.Hash32 { return crc32.New(table) }
+
+// Read returns the CRC-32C of all that r has. visit is called with what has been read; an error of it ends the reading.
+func Read(r io.Reader, visit func(chunk []byte) error) (Sum, error) {
+	sum, buf := uint32(0), make([]byte, 1<<20)
+	for {
+		n, err := r.Read(buf)
+		sum = Update(sum, buf[:n])
+		if n > 0 {
+			if err := visit(buf[:n]); err != nil {
+				return Sum(sum), err
+			}
+		}
+		if err == io.EOF {
+			return Sum(sum), nil
+		}
+		if err != nil {
+			return Sum(sum), err
+		}
+	}
+}
 
 // Sum is a checksum in JSON: eight lower-case hexadecimal digits.
 type Sum uint32

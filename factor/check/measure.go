@@ -1,4 +1,4 @@
-package factor
+package check
 
 import (
 	"context"
@@ -12,51 +12,54 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/factor/internal/source"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// Measurement is what Check has measured on the matrix, in the user's
+// Measurement is what Result has measured on the matrix, in the user's
 // orientation, triplets in descending order of sigma.
 type Measurement struct {
-	Store  string   `json:"store"`
-	View   string   `json:"view,omitempty"` // of the store, that the result is of
-	Rows   int64    `json:"rows"`
-	Cols   int64    `json:"cols"`
-	NNZ    int64    `json:"nnz"`
-	K      int      `json:"k"`
-	Passes int      `json:"passes"`
-	Time   float64  `json:"seconds"`
-	Sigma  []Number `json:"sigma,omitempty"`
-	Lambda []Number `json:"lambda,omitempty"` // of eigenpairs, in the order of the result
+	Store  string          `json:"store"`
+	View   string          `json:"view,omitempty"` // of the store, that the result is of
+	Rows   int64           `json:"rows"`
+	Cols   int64           `json:"cols"`
+	NNZ    int64           `json:"nnz"`
+	K      int             `json:"k"`
+	Passes int             `json:"passes"`
+	Time   float64         `json:"seconds"`
+	Sigma  []factor.Number `json:"sigma,omitempty"`
+	Lambda []factor.Number `json:"lambda,omitempty"` // of eigenpairs, in the order of the result
 	// Residual is the larger of Left, ‖Av−σu‖/σ₁, and Right, ‖Aᵀu−σv‖/σ₁. Of an eigenpair σ is |λ|, u is v
 	// with the sign of λ, and for σ₁ there is the norm that the result states, or else the largest |λ|.
-	Residual []Number `json:"residual"`
-	Left     []Number `json:"left"`
-	Right    []Number `json:"right"`
+	Residual []factor.Number `json:"residual"`
+	Left     []factor.Number `json:"left"`
+	Right    []factor.Number `json:"right"`
 	// Floor is what the rounding of the measurement may add to a residual.
-	Floor         Number        `json:"floor"`
-	Orthogonality Orthogonality `json:"orthogonality"`     // null for vectors that are not there
-	Implied       string        `json:"implied,omitempty"` // "U" or "V", if it is not there and was taken from the other
-	Stated        *Stated       `json:"stated,omitempty"`  // by result.json
-	Tol           *float64      `json:"tol,omitempty"`     // what residuals and orthogonality are compared with
-	Misses        []int         `json:"misses"`            // triplets, from 0 on, that are not as stated or not within --tol
-	asked         bool          // Tol is that of --tol
-	loose         float64       // the largest of Orthogonality
+	Floor         factor.Number        `json:"floor"`
+	Orthogonality factor.Orthogonality `json:"orthogonality"`     // null for vectors that are not there
+	Implied       string               `json:"implied,omitempty"` // "U" or "V", if it is not there and was taken from the other
+	Stated        *Stated              `json:"stated,omitempty"`  // by result.json
+	Tol           *float64             `json:"tol,omitempty"`     // what residuals and orthogonality are compared with
+	Misses        []int                `json:"misses"`            // triplets, from 0 on, that are not as stated or not within --tol
+	asked         bool                 // Tol is that of --tol
+	loose         float64              // the largest of Orthogonality
 }
 
 // Stated is what result.json says of what was measured.
 type Stated struct {
-	Residual      []Number      `json:"residual"`
-	Floor         []Number      `json:"floor,omitempty"` // what rounding may hide of each residual; absent if it says nothing of it
-	Orthogonality Orthogonality `json:"orthogonality"`
-	Certified     bool          `json:"certified"`
+	Residual      []factor.Number      `json:"residual"`
+	Floor         []factor.Number      `json:"floor,omitempty"` // what rounding may hide of each residual; absent if it says nothing of it
+	Orthogonality factor.Orthogonality `json:"orthogonality"`
+	Certified     bool                 `json:"certified"`
 }
 
 // floor is that of a triplet, 0 if nothing is said of it.
-func (s *Stated) floor(i int) Number {
+func (s *Stated) floor(i int) factor.Number {
 	if len(s.Floor) == 0 || math.IsNaN(float64(s.Floor[i])) {
 		return 0
 	}
@@ -71,14 +74,14 @@ const (
 )
 
 // measure measures the triplets of a result that is sound on the matrix of a store.
-func (c *resultChecker) measure(ctx context.Context) (_ *Measurement, err error) {
+func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 	began := time.Now()
 	if c.stated != nil && c.stated.Completion != nil {
 		return nil, fmt.Errorf("%s is a completion: its triplets are those of a matrix that no store has; its files are sound, and result.json has the bound on its objective", c.dir)
 	}
 	x := &c.arrays
-	if before, err := inspectOut(c.FS, c.dir); err == nil && before.checkpoint && !before.result {
-		return nil, told(nil, "%s holds the checkpoint of an unfinished run, whose vectors are not measured before %v has brought it to its end", c.dir, Option("Resume"))
+	if c.has(layout.Checkpoint) && !c.has(factor.ResultFile) {
+		return nil, factor.Errorf(nil, "%s holds the checkpoint of an unfinished run, whose vectors are not measured before %v has brought it to its end", c.dir, factor.Option("Resume"))
 	}
 	if x.u == nil && x.v == nil || c.values == nil {
 		return nil, fmt.Errorf("%s holds no singular vectors that could be measured: want U.npy, V.npy or Vt.npy beside the values", c.dir)
@@ -92,7 +95,8 @@ func (c *resultChecker) measure(ctx context.Context) (_ *Measurement, err error)
 		return nil, fmt.Errorf("%s is a result of another store: its fingerprint is %s (%s), that of %s is %s",
 			c.dir, r.Store.Fingerprint, r.Store.Path, c.Store, store.Fingerprint())
 	}
-	rows, cols := Dims(store)
+	rowAxis, colAxis := factor.Orient(store, csr.RowAxis, csr.ColAxis)
+	rows, cols := factor.Dims(store)
 	if err := x.fits(rows, cols, int64(len(c.values))); err != nil {
 		return nil, fmt.Errorf("%w: it is not a result of %s", err, c.Store)
 	}
@@ -100,7 +104,7 @@ func (c *resultChecker) measure(ctx context.Context) (_ *Measurement, err error)
 	if err := c.orthogonality(ctx, m); err != nil {
 		return nil, err
 	}
-	t := &triplets{CheckOptions: c.CheckOptions, store: &counted{Store: store}, values: c.values}
+	t := &triplets{Options: c.Options, store: source.New(store, rowAxis, colAxis), values: c.values}
 	if x.signed() {
 		if x.v == nil {
 			return nil, fmt.Errorf("%s holds no V.npy: its eigenpairs cannot be measured", c.dir)
@@ -114,13 +118,13 @@ func (c *resultChecker) measure(ctx context.Context) (_ *Measurement, err error)
 		}
 		m.View = c.stated.View.Pipeline
 	}
-	if t.long, t.short = Orient(store, x.u, x.v); t.signs != nil {
+	if t.long, t.short = factor.Orient(store, x.u, x.v); t.signs != nil {
 		t.long, t.short = nil, x.v
 	}
 	if err := t.measure(ctx); err != nil {
 		return nil, err
 	}
-	t.left, t.right = Orient(store, t.left, t.right)
+	t.left, t.right = factor.Orient(store, t.left, t.right)
 	m.Passes = t.passes
 	m.fill(c, t, math.Ldexp(t.source.Norm()))
 	switch {
@@ -135,11 +139,11 @@ func (c *resultChecker) measure(ctx context.Context) (_ *Measurement, err error)
 	return m, nil
 }
 
-func (c *resultChecker) orthogonality(ctx context.Context, m *Measurement) error {
-	m.Orthogonality = Orthogonality{Number(math.NaN()), Number(math.NaN())}
+func (c *checker) orthogonality(ctx context.Context, m *Measurement) error {
+	m.Orthogonality = factor.Orthogonality{U: factor.Number(math.NaN()), V: factor.Number(math.NaN())}
 	for _, side := range []struct {
 		of *npy.Matrix
-		to *Number
+		to *factor.Number
 	}{{c.arrays.u, &m.Orthogonality.U}, {c.arrays.v, &m.Orthogonality.V}} {
 		if side.of == nil {
 			continue
@@ -150,18 +154,20 @@ func (c *resultChecker) orthogonality(ctx context.Context, m *Measurement) error
 		if err != nil {
 			return err
 		}
-		*side.to, m.loose = Number(off), max(m.loose, off)
+		*side.to, m.loose = factor.Number(off), max(m.loose, off)
 	}
 	return nil
 }
 
 // fill takes over the residuals, relative to the largest value.
-func (m *Measurement) fill(c *resultChecker, t *triplets, norm float64) {
+func (m *Measurement) fill(c *checker, t *triplets, norm float64) {
 	order := descending(t.values)
 	top := t.values[order[0]]
 	if t.signs != nil {
 		slices.Sort(order)
-		m.Lambda = numbers(c.values)
+		for _, l := range c.values {
+			m.Lambda = append(m.Lambda, factor.Number(l))
+		}
 		if c.stated != nil && float64(c.stated.Norm) > top {
 			top = float64(c.stated.Norm)
 		}
@@ -169,15 +175,15 @@ func (m *Measurement) fill(c *resultChecker, t *triplets, norm float64) {
 	if top == 0 {
 		top = norm // of a matrix that may not be zero
 	}
-	relative := func(x float64) Number {
+	relative := func(x float64) factor.Number {
 		if x == 0 {
 			return 0
 		}
-		return Number(x / top)
+		return factor.Number(x / top)
 	}
 	for _, i := range order {
 		if t.signs == nil {
-			m.Sigma = append(m.Sigma, Number(t.values[i]))
+			m.Sigma = append(m.Sigma, factor.Number(t.values[i]))
 		}
 		m.Left = append(m.Left, relative(t.left[i]))
 		m.Right = append(m.Right, relative(t.right[i]))
@@ -190,7 +196,7 @@ func (m *Measurement) fill(c *resultChecker, t *triplets, norm float64) {
 // result.json states them: within its tolerance if they are said to be, and at most twice
 // as far off as they are said to be if not, in both cases with what the rounding of the
 // result may hide (its floor).
-func (m *Measurement) compare(r *Result, asked float64) {
+func (m *Measurement) compare(r *factor.Result, asked float64) {
 	if r != nil {
 		m.Stated = &Stated{r.Residual, r.Floor, r.Orthogonality, r.Certified}
 		m.Tol = &r.Settings.Tol
@@ -201,7 +207,7 @@ func (m *Measurement) compare(r *Result, asked float64) {
 	if m.Tol == nil {
 		return
 	}
-	tol := Number(*m.Tol)
+	tol := factor.Number(*m.Tol)
 	for i, x := range m.Residual {
 		limit := tol
 		if !m.asked {
@@ -224,7 +230,7 @@ func (m *Measurement) looseBy() bool {
 	if m.Stated == nil {
 		return false
 	}
-	exceeds := func(x, said Number) bool { // both are no number where there are no vectors
+	exceeds := func(x, said factor.Number) bool { // both are no number where there are no vectors
 		return float64(x) > 2*max(0, float64(said))+orthogonalityFloor
 	}
 	return exceeds(m.Orthogonality.U, m.Stated.Orthogonality.U) || exceeds(m.Orthogonality.V, m.Stated.Orthogonality.V)
@@ -237,7 +243,7 @@ func (m *Measurement) verdict(dir string) error {
 		return nil
 	}
 	within := 0
-	tol := Number(*m.Tol)
+	tol := factor.Number(*m.Tol)
 	for i, x := range m.Residual {
 		limit := tol + m.Floor
 		if !m.asked && m.Stated.floor(i) <= tol { // a triplet with a larger one does not count as converged
@@ -247,28 +253,28 @@ func (m *Measurement) verdict(dir string) error {
 			within++
 		}
 	}
-	against, args := "what "+ResultFile+" states", []any(nil)
+	against, args := "what "+factor.ResultFile+" states", []any(nil)
 	if m.asked {
-		against, args = "%v %g", []any{Option("Tol"), *m.Tol}
+		against, args = "%v %g", []any{factor.Option("Tol"), *m.Tol}
 	}
 	estimates := !m.asked && !m.Stated.Certified
 	switch {
 	case len(m.Misses) > 0 && !estimates:
 		i := m.Misses[0]
 		args = slices.Concat([]any{dir, len(m.Misses), m.K}, args, []any{i + 1, m.Residual[i]})
-		return told(nil, "%s: %d of %d triplets miss "+against+", triplet %d first: its residual is %.2g", args...)
+		return factor.Errorf(nil, "%s: %d of %d triplets miss "+against+", triplet %d first: its residual is %.2g", args...)
 	case m.looseBy() && !estimates:
-		return told(nil, "%s: its vectors miss "+against+": they are orthonormal to %.2g only", slices.Concat([]any{dir}, args, []any{m.loose})...)
+		return factor.Errorf(nil, "%s: its vectors miss "+against+": they are orthonormal to %.2g only", slices.Concat([]any{dir}, args, []any{m.loose})...)
 	case within < m.K:
-		return told(ErrNotConverged, "%s: %d of %d triplets are within %.3g; the result says so itself", dir, within, m.K, *m.Tol)
+		return factor.Errorf(factor.ErrNotConverged, "%s: %d of %d triplets are within %.3g; the result says so itself", dir, within, m.K, *m.Tol)
 	}
 	return nil
 }
 
 // triplets are singular triplets in files that are measured on a stored matrix.
 type triplets struct {
-	CheckOptions
-	store       *counted
+	Options
+	store       *source.Source
 	source      stream.Source // the store, or its view
 	values      []float64
 	signs       []float64   // of eigenvalues; nil: these are singular values
@@ -287,7 +293,8 @@ func (t *triplets) measure(ctx context.Context) error {
 		return err
 	}
 	defer m.Close()
-	if err := t.Planned(memoryOf(m.Plan())); err != nil {
+	p := m.Plan()
+	if err := t.Planned(factor.Memory{Budget: p.Budget, Parts: p.Parts, Resident: p.ResidentBytes}); err != nil {
 		return err
 	}
 	if group < k {
@@ -297,7 +304,7 @@ func (t *triplets) measure(ctx context.Context) error {
 	if t.short == nil {
 		reads *= 2
 	}
-	t.store.count(int64(reads)*encoded(t.store.Store), t.Progress)
+	t.store.Count(reads, t.Progress)
 	t.passes = reads
 	for from := 0; from < k; from += group {
 		if err := t.some(ctx, m, from, min(k, from+group)); err != nil {
@@ -379,7 +386,7 @@ func (t *triplets) plan(k int) (group int, m *stream.Matrix, err error) {
 }
 
 // view is the view that result.json says the result is of, measured.
-func (c *resultChecker) view(ctx context.Context, store *counted) (stream.Source, error) {
+func (c *checker) view(ctx context.Context, store *source.Source) (stream.Source, error) {
 	said := c.stated.View
 	p, err := c.stated.Pipeline(ctx)
 	if err != nil {
@@ -387,7 +394,11 @@ func (c *resultChecker) view(ctx context.Context, store *counted) (stream.Source
 	}
 	v := view.Plan(store, p, store.Transposed())
 	if v.Fingerprint() != said.Fingerprint {
-		return nil, damagedResult(filepath.Join(c.dir, ResultFile), "view: its fingerprint is %s, that of %v is %s", said.Fingerprint, p, v.Fingerprint())
+		return nil, factor.Errorf(csr.ErrCorrupt, "%s: view: its fingerprint is %s, that of %v is %s: the file is damaged; remove the result and compute it again", filepath.Join(c.dir, factor.ResultFile), said.Fingerprint, p, v.Fingerprint())
 	}
-	return v, measureView(ctx, v, store, stream.Options{Memory: c.Memory, Workers: c.Workers}, c.Progress)
+	err = store.Measure(ctx, v, stream.Options{Memory: c.Memory, Workers: c.Workers}, c.Progress)
+	if err != nil && ctx.Err() != nil {
+		err = factor.Errorf(context.Canceled, source.Interrupted)
+	}
+	return v, err
 }

@@ -1,4 +1,4 @@
-package factor
+package look
 
 import (
 	"encoding/csv"
@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -58,7 +59,7 @@ func newStatsOutput(store *csr.Store, o StatsOptions) (_ *statsOutput, err error
 		return nil, err
 	}
 	names := [2]string{}
-	names[csr.RowAxis], names[csr.ColAxis] = Orient(store, "rows", "cols")
+	names[csr.RowAxis], names[csr.ColAxis] = factor.Orient(store, "rows", "cols")
 	for axis, n := range [...]int64{csr.RowAxis: store.Rows(), csr.ColAxis: store.Cols()} {
 		out.sides[axis], err = newStatsSide(out.fsys, out.stage.Dir(), names[axis], store, csr.Axis(axis), n)
 		if err != nil {
@@ -95,7 +96,7 @@ func onlyStats(fsys vfs.FS, dir string) error {
 	}
 	for _, e := range entries {
 		if !ofStats(e.Name()) {
-			return told(nil, "%s holds %s, which is not of statistics: remove it, or give another %v", dir, e.Name(), Option("Dir"))
+			return factor.Errorf(nil, "%s holds %s, which is not of statistics: remove it, or give another %v", dir, e.Name(), factor.Option("Dir"))
 		}
 	}
 	return err

@@ -1,4 +1,4 @@
-package factor
+package source
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package factor
+package look
 
 import (
 	"cmp"
@@ -11,15 +11,17 @@ import (
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/source"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
-// LookOptions say what Peek and Summarise look at.
-type LookOptions struct {
+// Options say what Peek and Summarise look at.
+type Options struct {
 	View     view.Pipeline           // what the store is seen through; empty: it is seen as it is
-	Memory   int64                   // budget of the whole process in bytes; 0: DefaultMemory
+	Memory   int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory
 	Workers  int                     // 0: all processors; what is found does not depend on it
 	FS       vfs.FS                  // nil: the operating system's
 	Progress func(done, total int64) // receives bytes of the store; may be nil; called concurrently
@@ -28,28 +30,30 @@ type LookOptions struct {
 
 // look is a store that is looked at.
 type look struct {
-	LookOptions
-	store *counted
+	Options
+	store *source.Source
 	view  *view.View
 }
 
 // newLook measures the view of a store, which is to be read some times more.
-func newLook(ctx context.Context, store *csr.Store, o LookOptions, reads int) (*look, error) {
+func newLook(ctx context.Context, store *csr.Store, o Options, reads int) (*look, error) {
 	if o.Memory == 0 {
-		o.Memory = DefaultMemory()
+		o.Memory = factor.DefaultMemory()
 	}
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	if o.FS == nil {
 		o.FS = vfs.OS
 	}
-	var err error
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.View, err = keepListed(o.FS, store, o.View, warnUnknown(o.Log)); err != nil {
+	rows, cols := factor.Orient(store, csr.RowAxis, csr.ColAxis)
+	src := source.New(store, rows, cols)
+	var err error
+	if o.View, err = src.Keep(o.FS, o.View, o.Log); err != nil {
 		return nil, err
 	}
-	l := &look{LookOptions: o, store: &counted{Store: store}}
+	l := &look{Options: o, store: src}
 	if len(o.View) == 0 {
 		l.view = view.Identity(l.store, store.Transposed())
 	} else {
@@ -57,7 +61,7 @@ func newLook(ctx context.Context, store *csr.Store, o LookOptions, reads int) (*
 		reads += l.view.Reads()
 	}
 	if o.Progress != nil {
-		l.store.count(int64(reads)*encoded(store), o.Progress)
+		l.store.Count(reads, o.Progress)
 	}
 	if len(o.View) == 0 {
 		return l, nil
@@ -74,7 +78,7 @@ func (l *look) told(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return viewError(ctx, l.store.Store, err)
+	return l.store.Named(err)
 }
 
 // pipeline is that of the view, "" of none.
@@ -85,34 +89,11 @@ func (l *look) pipeline() string {
 	return l.View.String()
 }
 
-// Name says which row or column something is about.
-type Name struct {
-	Index int64  `json:"index"`           // from 0
-	ID    any    `json:"id"`              // an int64 or a string
-	Title string `json:"title,omitempty"` // what people call it, if that is known
-}
-
-// String is the id, and the title in brackets.
-func (n Name) String() string {
-	if n.Title == "" {
-		return fmt.Sprint(n.ID)
-	}
-	return fmt.Sprintf("%v (%s)", n.ID, n.Title)
-}
-
-// idOf is the current id of a reader.
-func idOf(r *csr.IDReader) any {
-	if r.Kind() == csr.IntIDs {
-		return r.Int()
-	}
-	return r.String()
-}
-
 // namesOf are the names of the rows or columns of a store with these numbers.
-func namesOf(store *csr.Store, axis csr.Axis, at []int64) (_ map[int64]Name, err error) {
+func namesOf(store *csr.Store, axis csr.Axis, at []int64) (_ map[int64]factor.Name, err error) {
 	at = slices.Clone(at)
 	slices.Sort(at)
-	names := make(map[int64]Name, len(at))
+	names := make(map[int64]factor.Name, len(at))
 	titles, err := store.Titles(axis)
 	if err != nil {
 		return nil, err
@@ -132,7 +113,7 @@ func namesOf(store *csr.Store, axis csr.Axis, at []int64) (_ map[int64]Name, err
 				return nil, cmp.Or(r.Err(), fmt.Errorf("%s has no id number %d", store.Path(), n))
 			}
 		}
-		name := Name{Index: i, ID: idOf(r)}
+		name := factor.Name{Index: i, ID: source.Value(r)}
 		if titles != nil {
 			if name.Title, err = titles.At(i); err != nil {
 				return nil, err

@@ -1,4 +1,4 @@
-package factor
+package look
 
 import (
 	"context"
@@ -8,12 +8,13 @@ import (
 	"sort"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // StatsOptions of Summarise.
 type StatsOptions struct {
-	LookOptions
+	Options
 	Dir     string // the directory to write; "": nothing is written
 	Replace bool   // replace statistics that are there, in one step at the end
 }
@@ -25,14 +26,14 @@ type Stats struct {
 	View   string `json:"view,omitempty"`
 	Matrix string `json:"fingerprint"` // of the store
 	// Entries are those that are not 0, Sum and Mean are of all elements.
-	Entries int64     `json:"entries"`
-	Sum     Number    `json:"sum"`
-	Mean    Number    `json:"mean"`
-	Norm    Number    `json:"norm"`
-	Rows    SideStats `json:"rows"`
-	Cols    SideStats `json:"cols"`
-	Dir     string    `json:"out,omitempty"`
-	Files   []string  `json:"files,omitempty"`
+	Entries int64         `json:"entries"`
+	Sum     factor.Number `json:"sum"`
+	Mean    factor.Number `json:"mean"`
+	Norm    factor.Number `json:"norm"`
+	Rows    SideStats     `json:"rows"`
+	Cols    SideStats     `json:"cols"`
+	Dir     string        `json:"out,omitempty"`
+	Files   []string      `json:"files,omitempty"`
 }
 
 // SideStats describe the lengths of all rows or columns: how many entries they have.
@@ -51,11 +52,11 @@ type Quantile struct {
 
 // LineStats are the numbers of a row or column, Sum, Mean and Variance those of all its elements.
 type LineStats struct {
-	Name
-	Count    int64  `json:"count"` // of entries that are not 0
-	Sum      Number `json:"sum"`
-	Mean     Number `json:"mean"`
-	Variance Number `json:"variance"` // divided by the number of elements
+	factor.Name
+	Count    int64         `json:"count"` // of entries that are not 0
+	Sum      factor.Number `json:"sum"`
+	Mean     factor.Number `json:"mean"`
+	Variance factor.Number `json:"variance"` // divided by the number of elements
 }
 
 const (
@@ -68,7 +69,7 @@ var shares = []float64{0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1}
 // Summarise reads the store once, besides what its view takes, for counts, sums, means and
 // variances of its rows and columns. They have the same bits for any number of workers.
 func Summarise(ctx context.Context, store *csr.Store, o StatsOptions) (_ *Stats, err error) {
-	rows, cols := Orient(store, csr.RowAxis, csr.ColAxis)
+	rows, cols := factor.Orient(store, csr.RowAxis, csr.ColAxis)
 	var out *statsOutput
 	if o.Dir != "" {
 		if out, err = newStatsOutput(store, o); err != nil {
@@ -80,7 +81,7 @@ func Summarise(ctx context.Context, store *csr.Store, o StatsOptions) (_ *Stats,
 			}
 		}()
 	}
-	l, err := newLook(ctx, store, o.LookOptions, 1)
+	l, err := newLook(ctx, store, o.Options, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +99,9 @@ func Summarise(ctx context.Context, store *csr.Store, o StatsOptions) (_ *Stats,
 		return nil, err
 	}
 	norm, _ := l.view.Norm()
-	r := &Stats{Format: statsFormat, Store: store.Path(), View: l.pipeline(), Matrix: store.Fingerprint(), Entries: s.Count, Sum: Number(s.Sum), Norm: Number(norm), Dir: o.Dir}
+	r := &Stats{Format: statsFormat, Store: store.Path(), View: l.pipeline(), Matrix: store.Fingerprint(), Entries: s.Count, Sum: factor.Number(s.Sum), Norm: factor.Number(norm), Dir: o.Dir}
 	if elements := float64(store.Rows()) * float64(store.Cols()); elements > 0 {
-		r.Mean = Number(s.Sum / elements)
+		r.Mean = factor.Number(s.Sum / elements)
 	}
 	if r.Rows, err = sides[rows].stats(store, rows); err != nil {
 		return nil, err
@@ -155,7 +156,7 @@ func (s *side) stats(store *csr.Store, axis csr.Axis) (SideStats, error) {
 	}
 	names, err := namesOf(store, axis, at)
 	for _, x := range s.top {
-		r.Largest = append(r.Largest, LineStats{names[x.at], x.Count, Number(x.Sum), Number(x.Mean), Number(x.Variance)})
+		r.Largest = append(r.Largest, LineStats{names[x.at], x.Count, factor.Number(x.Sum), factor.Number(x.Mean), factor.Number(x.Variance)})
 	}
 	return r, err
 }

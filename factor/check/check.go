@@ -1,73 +1,85 @@
-package factor
+package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"math"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/factor/complete"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
-	"github.com/gdsvd/gdsvd/solver"
 )
 
-// CheckOptions of Check. The zero value verifies the files and measures nothing.
-type CheckOptions struct {
-	Store    string                  // the store to measure the result on; "": none
-	Tol      float64                 // what to compare residuals with; 0: what the result states
-	Memory   int64                   // budget of the whole process in bytes; 0: DefaultMemory
-	Workers  int                     // 0: all processors
-	FS       vfs.FS                  // nil: the operating system's
-	Log      *slog.Logger            // nil: nothing is logged
-	Planned  func(Memory) error      // is told what measuring will take before it takes it
-	Progress func(done, total int64) // bytes; several goroutines may call it at a time
+// Options of Result. The zero value verifies the files and measures nothing.
+type Options struct {
+	Store    string                    // the store to measure the result on; "": none
+	Tol      float64                   // what to compare residuals with; 0: what the result states
+	Memory   int64                     // budget of the whole process in bytes; 0: factor.DefaultMemory
+	Workers  int                       // 0: all processors
+	FS       vfs.FS                    // nil: the operating system's
+	Log      *slog.Logger              // nil: nothing is logged
+	Planned  func(factor.Memory) error // is told what measuring will take before it takes it
+	Progress func(done, total int64)   // bytes; several goroutines may call it at a time
 }
 
-// Report is what Check has found.
+// Report is what Result has found.
 type Report struct {
 	Dir      string
 	Sealed   bool         // there are checksums, and they were compared
 	Bytes    int64        // of files that were read
 	Problems []error      // that make the result unfit for use
 	Warnings []string     //
-	Measured *Measurement // with CheckOptions.Store
+	Measured *Measurement // with Options.Store
 
 	what string // there is
 }
 
-// resultChecker is one check of a result directory.
-type resultChecker struct {
-	CheckOptions
+// checker is one check of a result directory.
+type checker struct {
+	Options
 	dir     string
 	entries []fs.DirEntry
-	stated  *Result // result.json; nil if there is none, or none that can be read
+	stated  *factor.Result // result.json; nil if there is none, or none that can be read
 	arrays  arrays
 	values  []float64
 	report  *Report
 	total   int64 // bytes to be read, for the progress
 }
 
-// Check verifies a result directory, of this program or another, or what packages foldin and align write, as far as that goes without the matrix, and
+// Result verifies a result directory, of this program or another, or what packages foldin and align write, as far as that goes without the matrix, and
 // measures the triplets on the matrix if o has a store. What is wrong with the result is in the report;
 // the error is for what kept it from being checked.
-func Check(ctx context.Context, dir string, o CheckOptions) (_ *Report, err error) {
-	full := Options{FS: o.FS, Log: o.Log, Planned: o.Planned, Memory: o.Memory, Workers: o.Workers}.withDefaults()
-	o.FS, o.Log, o.Planned, o.Memory, o.Workers = full.FS, full.Log, full.Planned, full.Memory, full.Workers
+func Result(ctx context.Context, dir string, o Options) (_ *Report, err error) {
+	if o.FS == nil {
+		o.FS = vfs.OS
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Planned == nil {
+		o.Planned = func(factor.Memory) error { return nil }
+	}
+	if o.Memory == 0 {
+		o.Memory = factor.DefaultMemory()
+	}
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
 	}
-	c := &resultChecker{CheckOptions: o, dir: dir, report: &Report{Dir: dir}}
+	c := &checker{Options: o, dir: dir, report: &Report{Dir: dir}}
 	defer func() { err = errors.Join(err, c.arrays.close()) }()
 	if err := c.run(ctx); err != nil {
 		return nil, err
@@ -80,28 +92,28 @@ func Check(ctx context.Context, dir string, o CheckOptions) (_ *Report, err erro
 	return c.report, nil
 }
 
-func (c *resultChecker) run(ctx context.Context) (err error) {
+func (c *checker) run(ctx context.Context) (err error) {
 	if c.entries, err = c.FS.ReadDir(c.dir); err != nil {
 		return err
 	}
 	for _, kind := range []folder.Kind{folder.Projection(), folder.Alignment()} {
-		if c.has(kind.File) && !c.has(ResultFile) {
+		if c.has(kind.File) && !c.has(factor.ResultFile) {
 			return c.folder(ctx, kind)
 		}
 	}
-	if c.has(ResultFile) {
-		if c.stated, err = OpenFS(c.FS, c.dir); err != nil {
+	if c.has(factor.ResultFile) {
+		if c.stated, err = factor.OpenFS(c.FS, c.dir); err != nil {
 			if err := c.problem(err); err != nil {
 				return err
 			}
 		}
-	} else if c.has(eventsFile) {
+	} else if c.has(layout.Events) {
 		// Arrays of other programs come without either.
-		if err := c.problem(told(csr.ErrCorrupt, "%s: it is missing beside %s", filepath.Join(c.dir, ResultFile), eventsFile)); err != nil {
+		if err := c.problem(factor.Errorf(csr.ErrCorrupt, "%s: it is missing beside %s", filepath.Join(c.dir, factor.ResultFile), layout.Events)); err != nil {
 			return err
 		}
 	}
-	c.report.Sealed = c.stated != nil && c.stated.Format != resultFormatFirst
+	c.report.Sealed = c.stated != nil && c.stated.Format != layout.FormatFirst
 	if err := c.arrays.open(c.FS, c.dir, c.entries, c.problem); err != nil {
 		return err
 	}
@@ -117,12 +129,12 @@ func (c *resultChecker) run(ctx context.Context) (err error) {
 	return nil
 }
 
-func (c *resultChecker) has(name string) bool {
+func (c *checker) has(name string) bool {
 	return slices.ContainsFunc(c.entries, func(e fs.DirEntry) bool { return e.Name() == name })
 }
 
 // problem records what is wrong with the result and passes on the rest.
-func (c *resultChecker) problem(err error) error {
+func (c *checker) problem(err error) error {
 	switch {
 	case errors.Is(err, npy.ErrFormat):
 		err = errors.New(strings.TrimSuffix(err.Error(), ": "+npy.ErrFormat.Error()))
@@ -134,24 +146,24 @@ func (c *resultChecker) problem(err error) error {
 }
 
 // wrong records what is wrong with a file.
-func (c *resultChecker) wrong(name, format string, args ...any) {
+func (c *checker) wrong(name, format string, args ...any) {
 	c.report.Problems = append(c.report.Problems, fmt.Errorf("%s: %s", filepath.Join(c.dir, name), fmt.Sprintf(format, args...)))
 }
 
-func (c *resultChecker) warn(name, format string, args ...any) {
+func (c *checker) warn(name, format string, args ...any) {
 	text := fmt.Sprintf("%s: %s", filepath.Join(c.dir, name), fmt.Sprintf(format, args...))
 	c.report.Warnings = append(c.report.Warnings, text)
 }
 
 // advance shows that bytes have been read.
-func (c *resultChecker) advance(n int) {
+func (c *checker) advance(n int) {
 	c.report.Bytes += int64(n)
 	c.Progress(c.report.Bytes, max(c.total, c.report.Bytes))
 }
 
 // contents reads every file once: checksums where result.json has them, and entries that are not finite.
-func (c *resultChecker) contents(ctx context.Context) error {
-	sums := map[string]File{}
+func (c *checker) contents(ctx context.Context) error {
+	sums := map[string]factor.File{}
 	for _, m := range []*npy.Matrix{c.arrays.sigma, c.arrays.u, c.arrays.v} {
 		if m == nil {
 			continue
@@ -163,16 +175,16 @@ func (c *resultChecker) contents(ctx context.Context) error {
 				return err
 			}
 		}
-		sums[filepath.Base(m.Name())] = File{Size: m.Size(), CRC: crc.Sum(of)}
+		sums[filepath.Base(m.Name())] = factor.File{Size: m.Size(), CRC: crc.Sum(of)}
 	}
 	if !c.report.Sealed {
 		return nil
 	}
-	return c.sealed(ctx, ResultFile, c.stated.Files, sums)
+	return c.sealed(ctx, factor.ResultFile, c.stated.Files, sums)
 }
 
 // sealed compares files with what the description says of them. Of those that have been read, read has what was found.
-func (c *resultChecker) sealed(ctx context.Context, description string, files []File, read map[string]File) error {
+func (c *checker) sealed(ctx context.Context, description string, files []factor.File, read map[string]factor.File) error {
 	for _, part := range files {
 		got, ok := read[part.Name]
 		switch {
@@ -189,7 +201,7 @@ func (c *resultChecker) sealed(ctx context.Context, description string, files []
 				got.Size = info.Size()
 			}
 			if err == nil && got.Size == part.Size { // what has another size need not be read, and may be of any
-				got.CRC, err = checksum(f, func(chunk []byte) error { c.advance(len(chunk)); return ctx.Err() })
+				got.CRC, err = crc.Read(f, func(chunk []byte) error { c.advance(len(chunk)); return ctx.Err() })
 			}
 			if err = errors.Join(err, f.Close()); err != nil {
 				return err
@@ -204,11 +216,37 @@ func (c *resultChecker) sealed(ctx context.Context, description string, files []
 	return nil
 }
 
+// names verifies the ids and titles of a result whose files are as they were written: as many as there are rows
+// and columns, of their kind, and in order.
+func (c *checker) names(ctx context.Context) error {
+	if c.stated == nil || len(c.report.Problems) > 0 {
+		return nil
+	}
+	for _, side := range []struct {
+		of   *factor.SideIDs
+		open func(context.Context) (*factor.Names, error)
+	}{{c.stated.IDs.Rows, c.stated.RowNames}, {c.stated.IDs.Cols, c.stated.ColNames}} {
+		if side.of == nil {
+			continue
+		}
+		n, err := side.open(ctx)
+		if err == nil {
+			err = errors.Join(n.Verify(ctx), n.Close())
+		}
+		if err != nil {
+			if err := c.problem(err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // shapes compares the arrays with one another and with result.json.
-func (c *resultChecker) shapes(context.Context) (err error) {
+func (c *checker) shapes(context.Context) (err error) {
 	if c.arrays.sigma == nil {
 		if len(c.report.Problems) == 0 && (c.stated != nil || c.arrays.u != nil || c.arrays.v != nil) {
-			c.wrong(SigmaFile, "there are no singular values: want %s", strings.Join(arrayNames["sigma"], " or "))
+			c.wrong(factor.SigmaFile, "there are no singular values: want %s", strings.Join(arrayNames["sigma"], " or "))
 		}
 		return nil
 	}
@@ -229,134 +267,106 @@ func (c *resultChecker) shapes(context.Context) (err error) {
 }
 
 // statements compares what result.json says about itself and about the arrays.
-func (c *resultChecker) statements(context.Context) error {
+func (c *checker) statements(context.Context) error {
 	r := c.stated
 	if r == nil {
 		return nil
 	}
-	k, values, valuesFile := r.K, r.Sigma, SigmaFile
+	k, values, valuesFile := r.K, r.Sigma, factor.SigmaFile
 	if r.Settings.Which != "" {
-		values, valuesFile = r.Lambda, LambdaFile
+		values, valuesFile = r.Lambda, factor.LambdaFile
 	}
 	switch {
 	case r.Rows < 1 || r.Cols < 1 || k < 1:
-		c.wrong(ResultFile, "rows, cols, k: %d, %d, %d", r.Rows, r.Cols, k)
+		c.wrong(factor.ResultFile, "rows, cols, k: %d, %d, %d", r.Rows, r.Cols, k)
 	case len(values) != k || len(r.Residual) != k && r.Completion == nil:
-		c.wrong(ResultFile, "%s, residual: %d and %d numbers, k is %d", strings.TrimSuffix(valuesFile, ".npy"), len(values), len(r.Residual), k)
+		c.wrong(factor.ResultFile, "%s, residual: %d and %d numbers, k is %d", strings.TrimSuffix(valuesFile, ".npy"), len(values), len(r.Residual), k)
 	case len(r.Floor) != 0 && len(r.Floor) != k:
-		c.wrong(ResultFile, "floor: %d numbers, k is %d", len(r.Floor), k)
+		c.wrong(factor.ResultFile, "floor: %d numbers, k is %d", len(r.Floor), k)
 	case r.Converged < 0 || r.Converged > k || r.Rank < 0 || r.Rank > k:
-		c.wrong(ResultFile, "converged, rank: %d and %d, k is %d", r.Converged, r.Rank, k)
+		c.wrong(factor.ResultFile, "converged, rank: %d and %d, k is %d", r.Converged, r.Rank, k)
 	case c.values != nil && len(c.values) != k:
-		c.wrong(valuesFile, "shape: %d values, k is %d in %s", len(c.values), k, ResultFile)
+		c.wrong(valuesFile, "shape: %d values, k is %d in %s", len(c.values), k, factor.ResultFile)
 	case c.values != nil:
 		for i, v := range c.values {
 			if math.Float64bits(float64(values[i])) != math.Float64bits(v) {
-				c.wrong(ResultFile, "%s: value %d is %v, %v in %s", strings.TrimSuffix(valuesFile, ".npy"), i, values[i], v, valuesFile)
+				c.wrong(factor.ResultFile, "%s: value %d is %v, %v in %s", strings.TrimSuffix(valuesFile, ".npy"), i, values[i], v, valuesFile)
 				break
 			}
 		}
 	}
-	want := map[string]bool{valuesFile: true, eventsFile: true}
-	for _, v := range []Vectors{Both, Left, Right} {
-		if r.Settings.Vectors == v.String() {
-			want[leftFile], want[rightFile] = v.u(), v.v()
-		}
+	want := map[string]bool{valuesFile: true, layout.Events: true}
+	switch r.Settings.Vectors {
+	case factor.Both.String():
+		want[layout.Left], want[layout.Right] = true, true
+	case factor.Left.String():
+		want[layout.Left] = true
+	case factor.Right.String():
+		want[layout.Right] = true
 	}
-	for _, name := range []string{SigmaFile, LambdaFile, leftFile, rightFile, eventsFile} {
-		listed := slices.ContainsFunc(r.Files, func(p File) bool { return p.Name == name })
+	for _, name := range []string{factor.SigmaFile, factor.LambdaFile, layout.Left, layout.Right, layout.Events} {
+		listed := slices.ContainsFunc(r.Files, func(p factor.File) bool { return p.Name == name })
 		switch {
 		case listed && !want[name]:
-			c.wrong(ResultFile, "files: %s is listed, settings.vectors is %q", name, r.Settings.Vectors)
+			c.wrong(factor.ResultFile, "files: %s is listed, settings.vectors is %q", name, r.Settings.Vectors)
 		case want[name] && r.Certified && (c.report.Sealed && !listed || !c.report.Sealed && !c.has(name)):
 			c.wrong(name, "the file is missing")
 		case c.report.Sealed && !listed && c.has(name):
-			c.warn(name, "%s does not list it", ResultFile)
+			c.warn(name, "%s does not list it", factor.ResultFile)
 		}
 	}
 	return nil
 }
 
 // checkpoint verifies that of an unfinished run, if there is one.
-func (c *resultChecker) checkpoint(ctx context.Context) error {
-	for _, name := range []string{checkpointFile, checkpointEvents, checkpointView} {
+func (c *checker) checkpoint(ctx context.Context) error {
+	for _, name := range []string{layout.Checkpoint, layout.CheckpointEvents, layout.CheckpointView} {
 		if !c.has(name) {
 			continue
 		}
-		f, err := c.FS.Open(filepath.Join(c.dir, name))
+		if name == layout.Checkpoint {
+			info, err := c.FS.Stat(filepath.Join(c.dir, name))
+			if err != nil {
+				return err
+			}
+			c.total += info.Size()
+		}
+		err := factor.VerifyCheckpoint(c.FS, c.dir, name, func(n int) error { c.advance(n); return ctx.Err() })
 		if err != nil {
-			return err
-		}
-		if name == checkpointFile {
-			err = c.verifyCheckpoint(ctx, f)
-		} else {
-			_, err = checkEvents(f, func(b []byte) error { c.advance(len(b)); return ctx.Err() })
-		}
-		if err := errors.Join(c.ofCheckpoint(err), f.Close()); err != nil {
-			return err
+			if err := c.problem(err); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// ofCheckpoint is problem for what was found in a checkpoint.
-func (c *resultChecker) ofCheckpoint(err error) error {
-	if err == nil {
-		return nil
-	}
-	if told := resumeError(err, c.dir); told != nil {
-		err = told
-	}
-	return c.problem(err)
-}
-
-func (c *resultChecker) verifyCheckpoint(ctx context.Context, f vfs.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	c.total += info.Size()
-	if complete.IsState(f) {
-		if _, _, err = complete.Load(f, info.Size()); errors.Is(err, complete.ErrState) {
-			err = damagedCheckpoint(filepath.Join(c.dir, checkpointFile), "%v (%v begins anew)", err, Option("Replace"))
-		}
-		c.advance(int(info.Size()))
-		return err
-	}
-	read := writerFunc(func(b []byte) error { c.advance(len(b)); return ctx.Err() })
-	saved, err := solver.ReadCheckpoint(io.TeeReader(f, read), info.Size())
-	if err != nil {
-		return err
-	}
-	return saved.Verify()
-}
-
 // strays warns of files that do not belong to a result of gdsvd.
-func (c *resultChecker) strays() {
+func (c *checker) strays() {
 	if c.stated == nil {
 		return
 	}
 	for _, e := range c.entries {
 		switch name := e.Name(); {
-		case !ofResult(name):
+		case !layout.OfResult(name):
 			c.warn(name, "the file does not belong to the result")
-		case strings.HasSuffix(name, halfSuffix):
+		case strings.HasSuffix(name, layout.Half):
 			c.warn(name, "left by a checkpoint that was not written to its end; --resume and --force remove it")
 		}
 	}
 }
 
 // kind says what was found that nothing is wrong with.
-func (c *resultChecker) kind() string {
+func (c *checker) kind() string {
 	switch {
 	case c.report.Sealed:
-		return "%[1]s is sound: its files are as " + ResultFile + " says, %[2]s read"
+		return "%[1]s is sound: its files are as " + factor.ResultFile + " says, %[2]s read"
 	case c.stated != nil:
 		return "%[1]s shows no damage, %[2]s read; it was made before results had checksums"
 	case c.arrays.sigma == nil:
 		return "the checkpoint in %[1]s is sound, %[2]s read"
 	}
-	return "the arrays in %[1]s are whole and finite, %[2]s read; there is no " + ResultFile + " to compare them with"
+	return "the arrays in %[1]s are whole and finite, %[2]s read; there is no " + factor.ResultFile + " to compare them with"
 }
 
 // Sound says what is known of a result without problems.
@@ -366,9 +376,9 @@ func (r *Report) Sound() string { return fmt.Sprintf(r.what, r.Dir, memory.Forma
 func (r *Report) Err() error {
 	switch n := len(r.Problems); {
 	case n == 1:
-		return told(csr.ErrCorrupt, "%s: 1 problem found; compute what is damaged again", r.Dir)
+		return factor.Errorf(csr.ErrCorrupt, "%s: 1 problem found; compute what is damaged again", r.Dir)
 	case n > 1:
-		return told(csr.ErrCorrupt, "%s: %d problems found; compute what is damaged again", r.Dir, n)
+		return factor.Errorf(csr.ErrCorrupt, "%s: %d problems found; compute what is damaged again", r.Dir, n)
 	case r.Measured == nil:
 		return nil
 	}

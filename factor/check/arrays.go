@@ -1,4 +1,4 @@
-package factor
+package check
 
 import (
 	"cmp"
@@ -12,7 +12,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -27,7 +29,7 @@ type arrays struct {
 // arrayNames are the names under which each array may lie, in lower case. A name that
 // ends in t.npy or h.npy is that of the transpose.
 var arrayNames = map[string][]string{
-	"sigma": {"sigma.npy", "s.npy", LambdaFile},
+	"sigma": {"sigma.npy", "s.npy", factor.LambdaFile},
 	"u":     {"u.npy"},
 	"v":     {"v.npy", "vt.npy", "vh.npy"},
 }
@@ -59,7 +61,7 @@ func Holds(fsys vfs.FS, dir string) bool {
 		if e.Name() == csr.ManifestName {
 			return false
 		}
-		result = result || ofResult(e.Name()) || e.Name() == folder.Projection().File || e.Name() == folder.Alignment().File
+		result = result || layout.OfResult(e.Name()) || e.Name() == folder.Projection().File || e.Name() == folder.Alignment().File
 	}
 	for array := range arrayNames {
 		if name, err := findArray(entries, dir, array); name != "" || err != nil {
@@ -123,7 +125,7 @@ const maxTriplets = 1 << 22
 
 // signed tells whether the values are eigenvalues with signs.
 func (x *arrays) signed() bool {
-	return x.sigma != nil && strings.ToLower(filepath.Base(x.sigma.Name())) == LambdaFile
+	return x.sigma != nil && strings.ToLower(filepath.Base(x.sigma.Name())) == factor.LambdaFile
 }
 
 // values reads the singular values, or the eigenvalues.

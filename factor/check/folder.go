@@ -1,4 +1,4 @@
-package factor
+package check
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/crc"
@@ -17,14 +18,14 @@ import (
 const vectorsFile = "X.npy"
 
 // folder verifies a projection or an alignment: its description, the files that this lists, and that numbers are finite.
-func (c *resultChecker) folder(ctx context.Context, kind folder.Kind) error {
+func (c *checker) folder(ctx context.Context, kind folder.Kind) error {
 	if c.Store != "" {
 		return fmt.Errorf("%s is %s, which is not measured on a store: check it alone", c.dir, kind.What)
 	}
 	var stated struct {
-		Rows  int64  `json:"rows"`
-		K     int64  `json:"k"`
-		Files []File `json:"files"`
+		Rows  int64         `json:"rows"`
+		K     int64         `json:"k"`
+		Files []factor.File `json:"files"`
 	}
 	if err := kind.Read(c.FS, c.dir, &stated); err != nil {
 		if system := (*fs.PathError)(nil); errors.As(err, &system) {
@@ -38,10 +39,10 @@ func (c *resultChecker) folder(ctx context.Context, kind folder.Kind) error {
 	for _, f := range stated.Files {
 		c.total += f.Size
 	}
-	if !slices.ContainsFunc(stated.Files, func(f File) bool { return f.Name == vectorsFile }) {
+	if !slices.ContainsFunc(stated.Files, func(f factor.File) bool { return f.Name == vectorsFile }) {
 		c.wrong(kind.File, "files: %s is not listed", vectorsFile)
 	}
-	read := map[string]File{}
+	read := map[string]factor.File{}
 	if c.has(vectorsFile) {
 		f, err := c.vectors(ctx, kind, stated.Rows, stated.K)
 		if err != nil {
@@ -55,7 +56,7 @@ func (c *resultChecker) folder(ctx context.Context, kind folder.Kind) error {
 }
 
 // vectors reads X, of rows × k finite numbers. What cannot be read as an array has the size 0.
-func (c *resultChecker) vectors(ctx context.Context, kind folder.Kind, rows, k int64) (f File, err error) {
+func (c *checker) vectors(ctx context.Context, kind folder.Kind, rows, k int64) (f factor.File, err error) {
 	m, err := npy.Open(c.FS, filepath.Join(c.dir, vectorsFile))
 	if err != nil {
 		return f, c.problem(err)
@@ -68,5 +69,5 @@ func (c *resultChecker) vectors(ctx context.Context, kind folder.Kind, rows, k i
 	if err := m.Scan(ctx, func(chunk []byte) { sum = crc.Update(sum, chunk); c.advance(len(chunk)) }); err != nil {
 		return f, c.problem(fmt.Errorf("%s: %w", m.Name(), err))
 	}
-	return File{Size: m.Size(), CRC: crc.Sum(sum)}, nil
+	return factor.File{Size: m.Size(), CRC: crc.Sum(sum)}, nil
 }

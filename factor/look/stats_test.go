@@ -1,4 +1,4 @@
-package factor_test
+package look_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -41,14 +42,14 @@ func TestSummarise(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		store := cinema(t, transposed)
 		dir := filepath.Join(t.TempDir(), "stats")
-		s, err := factor.Summarise(t.Context(), store, factor.StatsOptions{Dir: dir})
+		s, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if s.Entries != 7 || s.Sum != 23 || s.Mean != factor.Number(23./12) || s.Rows.Number != 4 || s.Rows.Empty != 1 || s.Cols.Number != 3 || s.Cols.Empty != 0 {
 			t.Errorf("%+v", s)
 		}
-		dee := factor.LineStats{Name: factor.Name{Index: 3, ID: "dee"}, Count: 3, Sum: 12, Mean: 4}
+		dee := look.LineStats{Name: factor.Name{Index: 3, ID: "dee"}, Count: 3, Sum: 12, Mean: 4}
 		if top := s.Rows.Largest; len(top) != 3 || top[0] != dee || top[1].ID != "ann" || top[2].ID != "cy" {
 			t.Errorf("largest rows %+v", top)
 		}
@@ -56,7 +57,7 @@ func TestSummarise(t *testing.T) {
 			t.Errorf("largest columns %+v", top)
 		}
 		// numpy.quantile([0, 2, 2, 3], q, method="inverted_cdf")
-		want := []factor.Quantile{{0, 0}, {0.01, 0}, {0.05, 0}, {0.25, 0}, {0.5, 2}, {0.75, 2}, {0.95, 3}, {0.99, 3}, {1, 3}}
+		want := []look.Quantile{{0, 0}, {0.01, 0}, {0.05, 0}, {0.25, 0}, {0.5, 2}, {0.75, 2}, {0.95, 3}, {0.99, 3}, {1, 3}}
 		if !slices.Equal(s.Rows.Quantiles, want) {
 			t.Errorf("quantiles %v", s.Rows.Quantiles)
 		}
@@ -72,8 +73,8 @@ func TestSummarise(t *testing.T) {
 				t.Errorf("%s is %v, want %v", name, got, want)
 			}
 		}
-		var again factor.Stats
-		if err := json.Unmarshal([]byte(files[factor.StatsFile]), &again); err != nil || len(again.Files) != len(files) || again.Entries != 7 {
+		var again look.Stats
+		if err := json.Unmarshal([]byte(files[look.StatsFile]), &again); err != nil || len(again.Files) != len(files) || again.Entries != 7 {
 			t.Errorf("%+v, %v", again, err)
 		}
 	}
@@ -85,15 +86,15 @@ func TestSummariseSame(t *testing.T) {
 	store := random(t, 20000, 60, 3)
 	rows, dirs := csrtest.Rows(t, store), t.TempDir()
 	var first map[string]string
-	for i, o := range []factor.LookOptions{{Workers: 1}, {Workers: 3, Memory: 48 << 20}, {Workers: 8}} {
+	for i, o := range []look.Options{{Workers: 1}, {Workers: 3, Memory: 48 << 20}, {Workers: 8}} {
 		dir := filepath.Join(dirs, fmt.Sprint(i))
-		s, err := factor.Summarise(t.Context(), store, factor.StatsOptions{Dir: dir, LookOptions: o})
+		s, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir, Options: o})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Dir = ""
 		files := vfstest.Contents(t, dir)
-		delete(files, factor.StatsFile) // names its directory
+		delete(files, look.StatsFile) // names its directory
 		if i == 0 {
 			first = files
 		}
@@ -120,7 +121,7 @@ func TestSummariseSame(t *testing.T) {
 	if got := vector(t, filepath.Join(dirs, "0/cols-count.npy")); !slices.Equal(got, lengths) {
 		t.Errorf("counts of columns %v, want %v", got, lengths)
 	}
-	s, err := factor.Summarise(t.Context(), store, factor.StatsOptions{Dir: filepath.Join(dirs, "pca"), LookOptions: factor.LookOptions{View: pipeline(t, "pca-scaled")}})
+	s, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: filepath.Join(dirs, "pca"), Options: look.Options{View: pipeline(t, "pca-scaled")}})
 	if err != nil || s.View != "center=columns · scale=columns,ddof:0" || math.Abs(float64(s.Norm*s.Norm)-60*20000) > 1e-6 {
 		t.Fatalf("%+v, %v", s, err)
 	}
@@ -137,7 +138,7 @@ func TestSummariseReplaces(t *testing.T) {
 	work := t.TempDir()
 	dir := filepath.Join(work, "stats")
 	summarise := func(dir string, replace bool) error {
-		_, err := factor.Summarise(t.Context(), store, factor.StatsOptions{Dir: dir, Replace: replace})
+		_, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir, Replace: replace})
 		return err
 	}
 	if err := summarise(dir, false); err != nil {
@@ -158,7 +159,7 @@ func TestSummariseReplaces(t *testing.T) {
 	if err := summarise(store.Path(), true); err == nil || !strings.Contains(err.Error(), "it is not a directory of statistics and is left alone") {
 		t.Errorf("%v", err)
 	}
-	_, err := factor.Summarise(t.Context(), store, factor.StatsOptions{Dir: dir + "2", LookOptions: factor.LookOptions{View: pipeline(t, "multiply=-1 · log1p · sqrt")}})
+	_, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir + "2", Options: look.Options{View: pipeline(t, "multiply=-1 · log1p · sqrt")}})
 	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), `row "`) {
 		t.Errorf("%v", err)
 	}
@@ -177,9 +178,9 @@ func TestSummariseFaults(t *testing.T) {
 	for at := 0; ; at += step {
 		dir := filepath.Join(t.TempDir(), "stats")
 		fsys := &vfstest.FaultFS{Inject: vfstest.FailAt(at)}
-		_, err := factor.Summarise(t.Context(), store, factor.StatsOptions{Dir: dir, LookOptions: factor.LookOptions{FS: fsys, Workers: 1}})
+		_, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir, Options: look.Options{FS: fsys, Workers: 1}})
 		if _, missing := os.Stat(dir); missing == nil {
-			if files := vfstest.Contents(t, dir); len(files) != 11 || !strings.HasSuffix(files["rows.csv"], "dee,3,12,4,0\n") || !strings.HasSuffix(files[factor.StatsFile], "}\n") {
+			if files := vfstest.Contents(t, dir); len(files) != 11 || !strings.HasSuffix(files["rows.csv"], "dee,3,12,4,0\n") || !strings.HasSuffix(files[look.StatsFile], "}\n") {
 				t.Errorf("operation %d fails: %d files", at, len(files))
 			}
 		} else if err == nil {
@@ -203,7 +204,7 @@ func TestSummariseEmpty(t *testing.T) {
 		for _, cols := range []int64{0, 2} {
 			store := csrtest.Build(t, cols, rows, csr.CreateOptions{})
 			dir := filepath.Join(t.TempDir(), "stats")
-			s, err := factor.Summarise(t.Context(), store, factor.StatsOptions{Dir: dir})
+			s, err := look.Summarise(t.Context(), store, look.StatsOptions{Dir: dir})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +212,7 @@ func TestSummariseEmpty(t *testing.T) {
 			if err != nil || bytes.Contains(text, []byte("null")) || s.Rows.Empty != int64(len(rows)) || s.Cols.Empty != cols || len(s.Rows.Largest) > 0 {
 				t.Errorf("%s, %v", text, err)
 			}
-			p, err := factor.Peek(t.Context(), store, factor.PeekOptions{Rows: 5, Entries: 5})
+			p, err := look.Peek(t.Context(), store, look.PeekOptions{Rows: 5, Entries: 5})
 			if err != nil || len(p.Lines) > 0 {
 				t.Errorf("%+v, %v", p, err)
 			}

@@ -1,9 +1,10 @@
-package factor
+package look
 
 import (
 	"context"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -15,7 +16,7 @@ const (
 
 // PeekOptions of Peek.
 type PeekOptions struct {
-	LookOptions
+	Options
 	Rows    int     // the first ones that have entries
 	Row     *string // the id of the one that is wanted instead
 	Entries int     // of each row at most
@@ -33,18 +34,18 @@ type Peeked struct {
 // PeekedRow is a row of the user's matrix. Empty elements have no entry: they are between Low and
 // High, which are 0 unless the view has filled the matrix.
 type PeekedRow struct {
-	Name
+	factor.Name
 	Count   int64         `json:"count"` // of entries
 	Entries []PeekedEntry `json:"entries"`
 	Empty   int64         `json:"empty"`
-	Low     Number        `json:"low"`
-	High    Number        `json:"high"`
+	Low     factor.Number `json:"low"`
+	High    factor.Number `json:"high"`
 }
 
 // PeekedEntry is an entry with its column.
 type PeekedEntry struct {
-	Name
-	Value Number `json:"value"`
+	factor.Name
+	Value factor.Number `json:"value"`
 }
 
 // Peek shows some rows of the matrix of a store as its view makes them. Where the store is transposed it is read as a
@@ -52,9 +53,9 @@ type PeekedEntry struct {
 // 0 < Rows ≤ MaxPeekRows, or a Row is given, and 0 < Entries ≤ MaxPeekEntries.
 func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error) {
 	if o.Entries < 1 || o.Entries > MaxPeekEntries || o.Row == nil && (o.Rows < 1 || o.Rows > MaxPeekRows) {
-		panic("factor: options of Peek out of range")
+		panic("look: options of Peek out of range")
 	}
-	rows, cols := Orient(store, csr.RowAxis, csr.ColAxis)
+	rows, cols := factor.Orient(store, csr.RowAxis, csr.ColAxis)
 	row, reads := int64(-1), 0
 	if o.Row != nil {
 		var err error
@@ -62,7 +63,7 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 			return nil, err
 		}
 		if row < 0 {
-			return nil, told(nil, "%v %q: no row of %s has that id", Option("Row"), *o.Row, store.Path())
+			return nil, factor.Errorf(nil, "%v %q: no row of %s has that id", factor.Option("Row"), *o.Row, store.Path())
 		}
 	}
 	if store.Transposed() {
@@ -70,7 +71,7 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 			reads = 2 // which columns of the store these rows are, and what is in them
 		}
 	}
-	l, err := newLook(ctx, store, o.LookOptions, reads)
+	l, err := newLook(ctx, store, o.Options, reads)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func Peek(ctx context.Context, store *csr.Store, o PeekOptions) (*Peeked, error)
 		return nil, l.told(ctx, err)
 	}
 	p := &Peeked{Store: store.Path(), View: l.pipeline()}
-	p.Rows, p.Cols = Dims(store)
+	p.Rows, p.Cols = factor.Dims(store)
 	return p, p.name(store, rows, cols, lines)
 }
 
@@ -111,9 +112,9 @@ func (p *Peeked) name(store *csr.Store, rows, cols csr.Axis, lines []view.Line) 
 	}
 	p.Lines = make([]PeekedRow, len(lines))
 	for i, line := range lines {
-		r := PeekedRow{Name: rowNames[line.Row], Count: line.Count, Entries: []PeekedEntry{}, Empty: line.Empty, Low: Number(line.Low), High: Number(line.High)}
+		r := PeekedRow{Name: rowNames[line.Row], Count: line.Count, Entries: []PeekedEntry{}, Empty: line.Empty, Low: factor.Number(line.Low), High: factor.Number(line.High)}
 		for _, e := range line.Entries {
-			r.Entries = append(r.Entries, PeekedEntry{colNames[e.Col], Number(e.Value)})
+			r.Entries = append(r.Entries, PeekedEntry{colNames[e.Col], factor.Number(e.Value)})
 		}
 		p.Lines[i] = r
 	}

@@ -1,4 +1,4 @@
-package factor_test
+package look_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
 )
 
@@ -85,7 +86,7 @@ func cinema(t *testing.T, transposed bool) *csr.Store {
 func TestPeek(t *testing.T) {
 	for _, transposed := range []bool{false, true} {
 		store := cinema(t, transposed)
-		p, err := factor.Peek(t.Context(), store, factor.PeekOptions{Rows: 2, Entries: 2, LookOptions: factor.LookOptions{Workers: 2, Memory: 64 << 20}})
+		p, err := look.Peek(t.Context(), store, look.PeekOptions{Rows: 2, Entries: 2, Options: look.Options{Workers: 2, Memory: 64 << 20}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +97,7 @@ func TestPeek(t *testing.T) {
 		if ann.ID != "ann" || ann.Index != 0 || ann.Count != 2 || ann.Empty != 1 || ann.Low != 0 || ann.High != 0 || cy.ID != "cy" || cy.Index != 2 {
 			t.Errorf("%+v", p.Lines)
 		}
-		want := []factor.PeekedEntry{
+		want := []look.PeekedEntry{
 			{Name: factor.Name{Index: 0, ID: int64(7), Title: "Alien"}, Value: 5},
 			{Name: factor.Name{Index: 2, ID: int64(41), Title: "Brazil"}, Value: 3},
 		}
@@ -105,7 +106,7 @@ func TestPeek(t *testing.T) {
 		}
 		// The means of the columns are 2.5, 1.5 and 1.75.
 		id, told := "bob", int64(0)
-		p, err = factor.Peek(t.Context(), store, factor.PeekOptions{Row: &id, Entries: 3, LookOptions: factor.LookOptions{
+		p, err = look.Peek(t.Context(), store, look.PeekOptions{Row: &id, Entries: 3, Options: look.Options{
 			View: pipeline(t, "pca"), Workers: 1, Progress: func(_, total int64) { told = total },
 		}})
 		if err != nil {
@@ -116,12 +117,12 @@ func TestPeek(t *testing.T) {
 			t.Errorf("%+v, %d", p, told)
 		}
 		id = "dee"
-		p, err = factor.Peek(t.Context(), store, factor.PeekOptions{Row: &id, Entries: 1, LookOptions: factor.LookOptions{View: pipeline(t, "center=columns")}})
+		p, err = look.Peek(t.Context(), store, look.PeekOptions{Row: &id, Entries: 1, Options: look.Options{View: pipeline(t, "center=columns")}})
 		if dee := p.Lines[0]; err != nil || dee.Count != 3 || len(dee.Entries) != 1 || math.Abs(float64(dee.Entries[0].Value)-1.5) > 1e-15 || dee.Empty != 0 {
 			t.Errorf("%+v, %v", p, err)
 		}
 		id = "eve"
-		if _, err := factor.Peek(t.Context(), store, factor.PeekOptions{Row: &id, Entries: 1}); err == nil || !strings.Contains(err.Error(), `Options.Row "eve": no row of `) {
+		if _, err := look.Peek(t.Context(), store, look.PeekOptions{Row: &id, Entries: 1}); err == nil || !strings.Contains(err.Error(), `Options.Row "eve": no row of `) {
 			t.Errorf("%v", err)
 		}
 	}

@@ -1,0 +1,88 @@
+// Package layout names the files of a result directory, and its format.
+package layout
+
+import "strings"
+
+// Format and FormatFirst are what the field format of Result says. Files of the first format have no checksums.
+const (
+	Format      = "gdsvd-result/2"
+	FormatFirst = "gdsvd-result/1"
+)
+
+// Files of a result.
+const (
+	Sigma  = "sigma.npy"
+	Lambda = "lambda.npy" // of eigenpairs, instead of Sigma
+	Result = "result.json"
+	Left   = "U.npy"
+	Right  = "V.npy"
+	Events = "events.jsonl"
+
+	RowBiases = "row-biases.npy" // of a completion
+	ColBiases = "col-biases.npy"
+)
+
+// Files that a run keeps in its directory until it has found everything.
+const (
+	Checkpoint = "checkpoint"
+	// CheckpointEvents are the lines of Events up to the checkpoint, and possibly some after it: it is written first.
+	CheckpointEvents = "checkpoint.jsonl"
+	// CheckpointView is what has been measured for the view of a run, beside its checkpoint. It is
+	//
+	//	a line of JSON  the fingerprint and the lengths of the parts
+	//	numbers         float64 each, little-endian, part after part of view.View.Measured
+	//	a line of JSON  the checksum of all before, as checkpoint.jsonl has it
+	CheckpointView = "checkpoint.view"
+	// Half ends the name of any of them while it is being written.
+	Half = ".half"
+)
+
+// Side begins the names of the files with the ids and titles of rows or columns.
+type Side string
+
+// The two sides of a matrix.
+const (
+	Rows Side = "rows"
+	Cols Side = "cols"
+)
+
+// IDs is the file of ids, one a line.
+func (s Side) IDs() string { return string(s) + ".ids" }
+
+// Titles is the file of titles, one a line.
+func (s Side) Titles() string { return string(s) + ".titles" }
+
+// ViewPrefix begins the names of files with statistics of a view.
+const ViewPrefix = "view-"
+
+// OfView tells whether a file is a statistic of a view.
+func OfView(name string) bool {
+	return strings.HasPrefix(name, ViewPrefix) && strings.HasSuffix(name, ".npy")
+}
+
+// OfNames tells whether a file has ids or titles.
+func OfNames(name string) bool {
+	switch name {
+	case Rows.IDs(), Rows.Titles(), Cols.IDs(), Cols.Titles():
+		return true
+	}
+	return false
+}
+
+// OfCheckpoint tells whether a file belongs to a checkpoint.
+func OfCheckpoint(name string) bool {
+	switch strings.TrimSuffix(name, Half) {
+	case Checkpoint, CheckpointEvents, CheckpointView:
+		return true
+	}
+	return false
+}
+
+// OfResult tells whether a file is one that a run makes in its directory.
+func OfResult(name string) bool {
+	switch name {
+	case Sigma, Lambda, Left, Right, Events, Result, RowBiases, ColBiases:
+		return true
+	}
+	return OfCheckpoint(name) || OfView(name) || OfNames(name)
+}
