@@ -1,0 +1,242 @@
+// Package live records a run while it goes on, so that other processes can show it.
+//
+// A [Recorder] keeps the [State] of a run and writes what changes, twice a second at most, as lines of JSON to the file
+// OUT.live beside the directory OUT that the run makes. Nothing is synced, and a line that cannot be written costs the run
+// nothing. While the recorder lives it holds the lock OUT.live.lock, which the system lets go with the process: a file
+// without an end whose lock is free is of a run that died. The file stays below [MaxFile] bytes: it is written anew with
+// every second pass of the past when it grows beyond.
+//
+// [Open] and [Folder] read such files, and results, stores and checkpoints where there are none. Both only read.
+package live
+
+import (
+	"math"
+	"time"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Format is the version of the lines and of State.
+const Format = 1
+
+// Status is how a run stands.
+type Status string
+
+// The statuses.
+const (
+	Running     Status = "running"
+	Finished    Status = "finished"    // there is a result or a store
+	Failed      Status = "failed"      // it ended with an error
+	Interrupted Status = "interrupted" // it was told to stop
+	Died        Status = "died"        // its process ended without a word
+	Unfinished  Status = "unfinished"  // a checkpoint is all there is of it
+)
+
+// Statuses are all of them.
+func Statuses() []Status {
+	return []Status{Running, Finished, Failed, Interrupted, Died, Unfinished}
+}
+
+// About is what does not change during a run. Zero fields are not known.
+type About struct {
+	Command string        `json:"command"` // such as "svd"
+	Out     string        `json:"out"`     // the directory that it makes
+	PID     int           `json:"pid,omitempty"`
+	Host    string        `json:"host,omitempty"`
+	Began   time.Time     `json:"began"`
+	Store   string        `json:"store,omitempty"` // what is factorised
+	Rows    int64         `json:"rows,omitempty"`
+	Cols    int64         `json:"cols,omitempty"`
+	NNZ     int64         `json:"nnz,omitempty"`
+	Method  string        `json:"method,omitempty"`
+	Which   string        `json:"which,omitempty"` // of eigenpairs: LM, LA or SA
+	Rank    int           `json:"rank,omitempty"`  // triplets wanted, or the most of them
+	Tol     float64       `json:"tol,omitempty"`
+	Workers int           `json:"workers,omitempty"`
+	Budget  int64         `json:"memory_budget,omitempty"` // bytes
+	Parts   []stream.Part `json:"memory_planned,omitempty"`
+}
+
+// Planned is the sum of the parts of memory.
+func (a *About) Planned() (bytes int64) {
+	for _, p := range a.Parts {
+		bytes += p.Bytes
+	}
+	return bytes
+}
+
+// Stage is how far a part of a run is.
+type Stage struct {
+	Name    string  `json:"stage"`          // such as "read"
+	Unit    string  `json:"unit,omitempty"` // of Done and Total: "bytes", "entries", "ids" or "passes"
+	Done    int64   `json:"done,omitempty"`
+	Total   int64   `json:"total,omitempty"` // 0: not known
+	Entries int64   `json:"entries,omitempty"`
+	Left    float64 `json:"left_seconds,omitempty"` // about; 0: not known
+	Share   float64 `json:"share,omitempty"`        // of the whole run, from 0 to 1; 0: not known
+}
+
+// Pass is a pass over a matrix, or a round of a completion, with the names of events.jsonl.
+type Pass struct {
+	Phase     string         `json:"phase"`
+	Pass      int            `json:"pass"`
+	Triplet   int            `json:"triplet"`
+	Locked    int            `json:"locked"`
+	Sigma     factor.Number  `json:"sigma"`
+	Residual  factor.Number  `json:"residual"`
+	Open      int            `json:"open"`
+	Worst     factor.Number  `json:"worst"`
+	Goal      factor.Number  `json:"goal"`
+	BytesRead int64          `json:"bytes_read"`
+	Seconds   factor.Seconds `json:"seconds"`
+	Lambda    factor.Number  `json:"lambda,omitempty"`
+	Objective factor.Number  `json:"objective,omitempty"`
+	RMSE      factor.Number  `json:"rmse,omitempty"`
+	HeldOut   factor.Number  `json:"held_out_rmse,omitempty"`
+}
+
+// State is what is known of a run at a moment.
+type State struct {
+	Format  int    `json:"format"`
+	Name    string `json:"name"` // the last element of About.Out
+	Status  Status `json:"status"`
+	Message string `json:"message,omitempty"` // what there is to say about it, such as an error
+	About
+	Stage
+	Seconds        float64 `json:"seconds"`              // from the beginning to the last sign of life
+	Last           *Pass   `json:"last_pass,omitempty"`  // nil before the first
+	BytesRead      int64   `json:"bytes_read,omitempty"` // by this process
+	BytesPerSecond float64 `json:"bytes_per_second,omitempty"`
+	RSS            int64   `json:"resident_memory,omitempty"` // bytes; 0: not known
+	PeakRSS        int64   `json:"resident_memory_peak,omitempty"`
+	Checkpoint     bool    `json:"checkpoint,omitempty"` // there is one to go on from
+
+	Passes []Pass         `json:"-"` // thinned: MostPasses at most, the last one included
+	Result *factor.Result `json:"-"` // of a run that has finished with one; nil elsewhere
+
+	stride, seen int     // of Passes
+	from         moment  // of BytesPerSecond
+	told         float64 // Seconds at which Left was estimated
+}
+
+type moment struct {
+	seconds float64
+	bytes   int64
+}
+
+// MostPasses are kept of a run: of one with more, each second one, or each fourth, and so on.
+const MostPasses = 1500
+
+// line is one of OUT.live. What is nil or zero has not changed.
+type line struct {
+	Format  int     `json:"format,omitempty"` // of the first line, as is
+	Part    int     `json:"part,omitempty"`   // the number of times that the file was written anew
+	About   *About  `json:"about,omitempty"`
+	T       float64 `json:"t"` // seconds since the beginning
+	Stage   *Stage  `json:"progress,omitempty"`
+	Pass    *Pass   `json:"pass,omitempty"`
+	RSS     int64   `json:"rss,omitempty"`
+	PeakRSS int64   `json:"peak_rss,omitempty"`
+	End     Status  `json:"end,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+// apply takes over what a line says.
+func (s *State) apply(l *line) {
+	if l.About != nil {
+		s.About = *l.About
+	}
+	s.Seconds = max(s.Seconds, l.T)
+	if l.Stage != nil {
+		if l.Stage.Name != s.Stage.Name {
+			s.from = moment{l.T, 0}
+		}
+		if s.Stage = *l.Stage; s.Unit == "bytes" {
+			s.read(l.T, s.Done)
+		}
+		s.told = l.T
+	}
+	if l.Pass != nil {
+		s.pass(*l.Pass)
+		s.read(l.T, l.Pass.BytesRead)
+	}
+	if l.RSS > 0 {
+		s.RSS = l.RSS
+	}
+	s.PeakRSS = max(s.PeakRSS, l.PeakRSS)
+	if l.End != "" {
+		s.Status, s.Message = l.End, l.Message
+	}
+}
+
+// rateOver is the least time, in seconds, that BytesPerSecond is the mean of.
+const rateOver = 2
+
+// read notes bytes read until a moment.
+func (s *State) read(seconds float64, bytes int64) {
+	if bytes < s.from.bytes {
+		s.from = moment{seconds, bytes}
+	}
+	s.BytesRead = bytes
+	if took := seconds - s.from.seconds; took >= rateOver && bytes > s.from.bytes {
+		s.BytesPerSecond = float64(bytes-s.from.bytes) / took
+		s.from = moment{seconds, bytes}
+	}
+}
+
+// pass keeps a pass, or some of many.
+func (s *State) pass(p Pass) {
+	s.Last = &p
+	s.stride = max(s.stride, 1)
+	if n := len(s.Passes); n > 0 && (s.seen-1)%s.stride != 0 {
+		s.Passes = s.Passes[:n-1] // it was the last one
+	}
+	s.Passes = append(s.Passes, p)
+	s.seen++
+	if len(s.Passes) > MostPasses {
+		s.thin()
+	}
+}
+
+// thin keeps each second pass and the last one.
+func (s *State) thin() {
+	last := s.Passes[len(s.Passes)-1]
+	kept := s.Passes[:0]
+	for i := 0; i < len(s.Passes); i += 2 {
+		kept = append(kept, s.Passes[i])
+	}
+	s.stride *= 2
+	if s.Passes = kept; (s.seen-1)%s.stride != 0 {
+		s.Passes = append(s.Passes, last)
+	}
+}
+
+// Remaining is the time that the run still takes, about, in seconds, and 0 where that is not known: what was estimated last
+// runs down, but not to its end.
+func (s *State) Remaining() float64 {
+	if s.Status != Running || !(s.Left > 0) {
+		return 0
+	}
+	return max(s.Left-(s.Seconds-s.told), s.Left/10)
+}
+
+// Progress is the share of the whole run that is done where that is known, else that of its stage, else NaN.
+func (s *State) Progress() float64 {
+	switch {
+	case s.Status == Finished:
+		return 1
+	case s.Share > 0:
+		return min(s.Share, 1)
+	case s.Total > 0:
+		return min(float64(s.Done)/float64(s.Total), 1)
+	}
+	return math.NaN()
+}
+
+// copied is a State that later lines do not change.
+func (s *State) copied() *State {
+	c := *s
+	c.Passes = append([]Pass(nil), s.Passes...)
+	return &c
+}
