@@ -229,7 +229,7 @@ func (s *State) Progress() float64 {
 	case s.Share > 0:
 		return min(s.Share, 1)
 	case s.Total > 0:
-		return min(float64(s.Done)/float64(s.Total), 1)
+		return min(max(float64(s.Done)/float64(s.Total), 0), 1)
 	}
 	return math.NaN()
 }

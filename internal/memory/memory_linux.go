@@ -13,11 +13,17 @@ func Total() int64 { return procTotal(os.DirFS("/")) }
 // PeakRSS is the largest resident set the process has had, mapped pages
 // included, in bytes; 0 if unknown. (getrusage would report the parent's peak
 // where the process was forked from a larger one.)
-func PeakRSS() int64 {
+func PeakRSS() int64 { return status("VmHWM:") }
+
+// RSS is the resident set of the process, mapped pages included, in bytes; 0 if unknown.
+func RSS() int64 { return status("VmRSS:") }
+
+// status is a line of the kernel about the process, in bytes; 0 if there is none.
+func status(line string) int64 {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0
 	}
-	n, _ := statLine(data, "VmHWM:", 1<<10)
+	n, _ := statLine(data, line, 1<<10)
 	return n
 }

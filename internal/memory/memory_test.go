@@ -110,6 +110,9 @@ func TestThisProcess(t *testing.T) {
 	if n := PeakRSS(); n < 1<<20 || n > 1<<40 {
 		t.Errorf("PeakRSS() = %d", n)
 	}
+	if n := RSS(); runtime.GOOS == "linux" && (n < 1<<20 || n > PeakRSS()) {
+		t.Errorf("RSS() = %d, at most %d", n, PeakRSS())
+	}
 	if n := Available(); n < 1<<20 {
 		t.Errorf("Available() = %d", n)
 	}

@@ -57,3 +57,24 @@ func (l *heldLock) Close() error {
 	}
 	return errors.Join(os.Remove(l.f.Path()), l.f.Close())
 }
+
+// Held tells whether a holder of Lock(name) lives, without making or changing a file. While it looks, a moment, a Lock of
+// another process is refused.
+func Held(name string) (bool, error) {
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = Regular(name, info)
+	}
+	if err != nil {
+		return false, err
+	}
+	f := flock.New(name, flock.SetFlag(os.O_RDONLY))
+	free, err := f.TryRLock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return !free, errors.Join(err, f.Close())
+}

@@ -1,0 +1,314 @@
+package live
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func read(t *testing.T, r *Reader) *State {
+	t.Helper()
+	s, err := r.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// await reads until a state is as wanted.
+func await(t *testing.T, r *Reader, want func(*State) bool) *State {
+	t.Helper()
+	for {
+		s, err := r.State(t.Context())
+		if err == nil && want(s) {
+			return s
+		}
+		if err != nil && !errors.Is(err, ErrNoRun) {
+			t.Fatal(err)
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("%+v", s)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func aPass(i int) Pass {
+	return Pass{Phase: "iterate", Pass: i, Triplet: i / 10, Locked: i / 10, Sigma: factor.Number(100 / (1 + float64(i))), Residual: 1e-3, Open: 2, Worst: 1e-2, Goal: 1e-8, BytesRead: int64(i) << 20}
+}
+
+// What is recorded is read by others while it goes on; the file is gone with the end.
+func TestRecordIsRead(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a.svd")
+	about := About{Command: "svd", Out: out, PID: 7, Host: "h", Rank: 10, Tol: 1e-8, Workers: 2, Budget: 1 << 30, Began: time.Now().Add(-time.Minute)}
+	rec := Record(vfs.OS, about)
+	r := NewReader(vfs.OS, out)
+	rec.Stage(Stage{Name: "read", Unit: "bytes", Done: 5, Total: 10})
+	s := await(t, r, func(s *State) bool { return s.Done == 5 })
+	if s.Status != Running || s.Name != "a.svd" || s.Rank != 10 || !s.Began.Equal(about.Began) || s.Seconds < 60 {
+		t.Errorf("%+v", s)
+	}
+	rec.Describe(func(a *About) { a.Method = "krylov" })
+	for i := range 12 {
+		rec.Pass(aPass(i+1), Stage{Name: "passes", Left: 100, Share: 0.5})
+	}
+	s = await(t, r, func(s *State) bool { return s.Last != nil && s.Last.Pass == 12 })
+	if s.Method != "krylov" || len(s.Passes) != 12 || s.Share != 0.5 || s.Remaining() > 100 || s.Remaining() < 90 {
+		t.Errorf("%+v", s)
+	}
+	mine := rec.State()
+	if diff := cmp.Diff(mine.Passes, s.Passes); diff != "" {
+		t.Error(diff)
+	}
+	rec.End(Finished, "")
+	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+	if _, err := r.State(t.Context()); !errors.Is(err, ErrNoRun) {
+		t.Errorf("then it is %v", err)
+	}
+}
+
+// A run that failed says why; the next one at its place takes the file away. One that records at the place of another does
+// not touch its file.
+func TestFailureStays(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	rec := Record(vfs.OS, About{Command: "svd", Out: out})
+	r := NewReader(vfs.OS, out)
+	await(t, r, func(s *State) bool { return s.Status == Running })
+	other := Record(vfs.OS, About{Command: "eigs", Out: out})
+	other.Pass(aPass(1), Stage{})
+	other.End(Failed, "locked")
+	if s := read(t, r); s.Command != "svd" || s.Status != Running {
+		t.Errorf("%+v", s)
+	}
+	rec.End(Failed, "no space left on device")
+	if s := read(t, r); s.Status != Failed || s.Message != "no space left on device" {
+		t.Errorf("%+v", s)
+	}
+	rec = Record(vfs.OS, About{Command: "svd", Out: out})
+	await(t, r, func(s *State) bool { return s.Status == Running })
+	rec.End(Interrupted, "")
+	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// crashed writes the file of a run as a process leaves it that is killed.
+func crashed(t *testing.T, out string, tail string) {
+	t.Helper()
+	about := About{Command: "svd", Out: out, Began: time.Now()}
+	s := State{About: about, Status: Running, Seconds: 4}
+	s.pass(aPass(3))
+	var text bytes.Buffer
+	for _, l := range s.lines(0) {
+		if err := json.NewEncoder(&text).Encode(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(out+Suffix, append(text.Bytes(), tail...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file without an end whose lock is free, there or not, is of a run that died. A line without its end is not read.
+func TestDied(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	crashed(t, out, `{"t":99,"en`)
+	r := NewReader(vfs.OS, out)
+	for range 2 {
+		s := read(t, r)
+		if s.Status != Died || s.Message == "" || s.Seconds != 4 || s.Last.Pass != 3 || s.Checkpoint {
+			t.Errorf("%+v", s)
+		}
+		if err := os.WriteFile(out+Suffix+lockSuffix, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	events := ""
+	for i := range 5 {
+		events += fmt.Sprintf(`{"phase":"iterate","pass":%d,"sigma":3,"residual":null,"seconds":{"total":%d}}`+"\n", i+1, i)
+	}
+	for name, text := range map[string]string{checkpointFile: "x", checkpointEvents: events + `{"crc":"00000000"}` + "\n"} {
+		if err := os.WriteFile(filepath.Join(out, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := read(t, r); s.Status != Died || !s.Checkpoint {
+		t.Errorf("%+v", s)
+	}
+	if err := os.Remove(out + Suffix); err != nil {
+		t.Fatal(err)
+	}
+	if s := read(t, r); s.Status != Unfinished || !s.Checkpoint || s.Last.Pass != 5 || s.Seconds != 4 || len(s.Passes) != 5 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// The file stays below a bound, however long the run, and keeps the whole course of it.
+func TestFileIsBounded(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a")
+	rec := &Recorder{fs: vfs.OS, name: out + Suffix, began: time.Now(), changed: true}
+	rec.state = State{Format: Format, Name: "a", Status: Running, About: About{Out: out}}
+	largest := int64(0)
+	const passes = 60_000
+	for i := range passes {
+		rec.Pass(aPass(i), Stage{Name: "passes"})
+		if i%1000 == 999 {
+			rec.write()
+			info, err := os.Stat(out + Suffix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			largest = max(largest, info.Size())
+		}
+	}
+	s := read(t, NewReader(vfs.OS, out))
+	if largest > MaxFile+1<<20 || rec.part < 3 {
+		t.Errorf("%d bytes, written %d times", largest, rec.part)
+	}
+	if n := len(s.Passes); n > MostPasses || n < MostPasses/4 || s.Passes[0].Pass != 0 || s.Last.Pass != passes-1 || s.Passes[n-1].Pass != passes-1 {
+		t.Errorf("%d passes, the last one is %d", n, s.Last.Pass)
+	}
+	rec.end(false)
+}
+
+// Kept of many passes are the first, the last and some between, in order.
+func TestThinned(t *testing.T) {
+	for _, n := range []int{1, 2, MostPasses, MostPasses + 1, 2*MostPasses + 3, 10*MostPasses + 7} {
+		var s State
+		for i := range n {
+			s.pass(Pass{Pass: i})
+			if l := len(s.Passes); l > MostPasses || s.Passes[l-1].Pass != i || s.Passes[0].Pass != 0 {
+				t.Fatalf("%d kept of %d, the last one is %d", l, i+1, s.Passes[l-1].Pass)
+			}
+		}
+		if !slices.IsSortedFunc(s.Passes, func(a, b Pass) int { return a.Pass - b.Pass }) || len(s.Passes) < min(n, MostPasses/2) {
+			t.Errorf("%d kept of %d", len(s.Passes), n)
+		}
+	}
+}
+
+// Bytes a second are those of the last seconds.
+func TestRate(t *testing.T) {
+	var s State
+	for i := range 10 {
+		s.apply(&line{T: float64(i), Stage: &Stage{Name: "read", Unit: "bytes", Done: int64(i) * 100}})
+	}
+	if s.BytesPerSecond != 100 || s.BytesRead != 900 {
+		t.Errorf("%v, %v", s.BytesPerSecond, s.BytesRead)
+	}
+	for i := range 10 {
+		s.apply(&line{T: 10 + float64(i), Stage: &Stage{Name: "again", Unit: "bytes", Done: int64(i) * 7}})
+	}
+	if s.BytesPerSecond != 7 {
+		t.Errorf("%v", s.BytesPerSecond)
+	}
+}
+
+// Files that gdsvd has not written are refused, with the line.
+func TestHostileFiles(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"no JSON":    {"hello\n", "a.live: line 1: invalid"},
+		"other":      {`{"format":2,"about":{}}` + "\n", "line 1: format 2, want 1"},
+		"no about":   {`{"format":1}` + "\n", "line 1: it does not say"},
+		"second bad": {`{"format":1,"about":{"command":"x"}}` + "\n{\n", "line 2: unexpected end"},
+		"large":      {strings.Repeat("x", 2*MaxFile+1), "has 4194305 bytes"},
+	} {
+		out := filepath.Join(t.TempDir(), "a")
+		if err := os.WriteFile(out+Suffix, []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewReader(vfs.OS, out).State(t.Context()); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A folder lists what is in it, and follows no symbolic link out of it.
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(t.Context(), vfs.OS, filepath.Join(dir, "none")); !errors.Is(err, ErrNoRun) {
+		t.Errorf("%v", err)
+	}
+	outside := filepath.Join(t.TempDir(), "secret")
+	crashed(t, outside, "")
+	if err := os.Symlink(outside+Suffix, filepath.Join(dir, "link"+Suffix)); err != nil {
+		t.Skip(err)
+	}
+	crashed(t, filepath.Join(dir, "b"), "")
+	if err := os.WriteFile(filepath.Join(dir, "broken"+Suffix), []byte("{}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rec := Record(vfs.OS, About{Command: "ingest", Out: filepath.Join(dir, "a")})
+	defer rec.End(Finished, "")
+	await(t, NewReader(vfs.OS, filepath.Join(dir, "a")), func(*State) bool { return true })
+	f, err := Open(t.Context(), vfs.OS, dir)
+	if err != nil || f.Single() {
+		t.Fatal(err)
+	}
+	for range 2 {
+		all, err := f.States(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range all {
+			got = append(got, s.Name+" "+string(s.Status))
+		}
+		if diff := cmp.Diff([]string{"a running", "b died", "broken failed"}, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	one, err := Open(t.Context(), vfs.OS, filepath.Join(dir, "b"))
+	if err != nil || !one.Single() {
+		t.Fatal(err)
+	}
+	if all, err := one.States(t.Context()); err != nil || len(all) != 1 || all[0].Status != Died {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// Whatever a file has, reading it ends without a crash, and so do its metrics.
+func FuzzFile(f *testing.F) {
+	f.Add([]byte(`{"format":1,"about":{"command":"svd","rank":3}}` + "\n" + `{"t":1,"pass":{"phase":"iterate","pass":1,"residual":null}}` + "\n"))
+	f.Add([]byte(`{"format":1,"about":{},"progress":{"stage":"read","unit":"bytes","done":-5,"total":3}}` + "\n" + `{"end":"x"}` + "\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		out := filepath.Join(t.TempDir(), "a")
+		if err := os.WriteFile(out+Suffix, text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s, err := NewReader(vfs.OS, out).State(t.Context())
+		if err != nil {
+			return
+		}
+		if _, err := json.Marshal(s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Status == Running || s.Progress() > 1 || s.Progress() < 0 {
+			t.Errorf("%+v: %v", s, s.Progress())
+		}
+		Metrics([]*State{s})
+	})
+}

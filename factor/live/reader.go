@@ -1,0 +1,257 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// ErrNoRun says that there is nothing at a path that is or was a run.
+var ErrNoRun = errors.New("no run, result or store")
+
+// Reader reads how a run stands from the files that there are of it. It is not safe for concurrent use.
+type Reader struct {
+	fs  vfs.FS
+	out string
+
+	state *State // by the file
+	head  []byte // its first line
+	at    int64  // of the file that is read
+	lines int
+
+	kept  *State // of what is finished,
+	stamp string // as of this
+}
+
+// NewReader returns a reader of the run that makes the directory out.
+func NewReader(fsys vfs.FS, out string) *Reader { return &Reader{fs: fsys, out: filepath.Clean(out)} }
+
+// State is how the run stands now. The error is ErrNoRun if there is none, and csr.ErrCorrupt for files that are damaged.
+func (r *Reader) State(ctx context.Context) (*State, error) {
+	name := r.out + Suffix
+	recorded, err := r.follow(name)
+	if err != nil {
+		return nil, err
+	}
+	if recorded && r.state.Status == Running {
+		held, err := vfs.Held(name + lockSuffix)
+		if err != nil {
+			return nil, err
+		}
+		if held {
+			return r.state.copied(), nil
+		}
+		// It may have ended since the file was read.
+		if recorded, err = r.follow(name); err != nil {
+			return nil, err
+		}
+	}
+	s, err := r.left(ctx)
+	switch {
+	case err != nil && !errors.Is(err, ErrNoRun):
+		return nil, err
+	case !recorded:
+		return s, err
+	case err == nil && s.Status == Finished && r.newer():
+		return s, nil // it died when it had finished
+	}
+	now := r.state.copied()
+	now.Checkpoint = err == nil && s.Status == Unfinished
+	if now.Status == Running {
+		now.Status, now.Message = Died, "Its process ended without a word: it was killed, or the machine went down."
+	}
+	return now, nil
+}
+
+// follow reads what is new in the file of a run, and tells whether there is one.
+func (r *Reader) follow(name string) (bool, error) {
+	f, err := r.fs.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.state = nil
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	text, err := r.unread(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return false, err
+	}
+	for {
+		end := bytes.IndexByte(text, '\n')
+		if end < 0 {
+			return r.state != nil, nil // what is there of a line is read when it is whole
+		}
+		r.lines++
+		if err := r.take(text[:end]); err != nil {
+			err = fmt.Errorf("%w: %s: line %d: %w: the file is damaged, or of another version; remove it", csr.ErrCorrupt, name, r.lines, err)
+			r.state = nil
+			return false, err
+		}
+		r.at += int64(end) + 1
+		text = text[end+1:]
+	}
+}
+
+// unread is what a file has that was not read, or all of it if it was written anew.
+func (r *Reader) unread(f vfs.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := info.Size()
+	if size > 2*MaxFile {
+		return nil, fmt.Errorf("%w: %s has %d bytes, more than gdsvd writes: remove it", csr.ErrCorrupt, f.Name(), size)
+	}
+	if r.state != nil {
+		head := make([]byte, len(r.head))
+		if n, _ := f.ReadAt(head, 0); size < r.at || !bytes.Equal(head[:n], r.head) {
+			r.state = nil
+		}
+	}
+	if r.state == nil {
+		r.at, r.lines, r.head = 0, 0, nil
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, r.at, size-r.at))
+	return text, err
+}
+
+// take takes over a line.
+func (r *Reader) take(text []byte) error {
+	var l line
+	if err := json.Unmarshal(text, &l); err != nil {
+		return err
+	}
+	if l.End != "" && !slices.Contains(Statuses(), l.End) {
+		return fmt.Errorf("end %.40q", l.End)
+	}
+	if r.state == nil {
+		switch {
+		case l.Format != Format:
+			return fmt.Errorf("format %d, want %d", l.Format, Format)
+		case l.About == nil:
+			return errors.New("it does not say what the run is")
+		}
+		r.state = &State{Format: Format, Name: filepath.Base(r.out), Status: Running}
+		r.head = append(bytes.Clone(text), '\n')
+	}
+	r.state.apply(&l)
+	return nil
+}
+
+// newer tells whether the result or store was made since the run began.
+func (r *Reader) newer() bool {
+	made, err := r.fs.Stat(filepath.Join(r.out, factor.ResultFile))
+	if err != nil {
+		made, err = r.fs.Stat(filepath.Join(r.out, csr.ManifestName))
+	}
+	return err == nil && made.ModTime().After(r.state.Began)
+}
+
+// left is how the run stands by what it has left.
+func (r *Reader) left(ctx context.Context) (*State, error) {
+	for _, of := range []struct {
+		file string
+		read func(context.Context, *State) error
+	}{
+		{checkpointFile, r.checkpoint}, {factor.ResultFile, r.result}, {csr.ManifestName, r.store},
+	} {
+		info, err := r.fs.Stat(filepath.Join(r.out, of.file))
+		if err != nil {
+			continue
+		}
+		stamp := fmt.Sprint(of.file, info.Size(), info.ModTime())
+		if r.stamp == stamp {
+			return r.kept.copied(), nil
+		}
+		s := &State{Format: Format, Name: filepath.Base(r.out), About: About{Out: r.out}}
+		if err := of.read(ctx, s); err != nil {
+			return nil, err
+		}
+		r.kept, r.stamp = s, stamp
+		return s.copied(), nil
+	}
+	return nil, fmt.Errorf("%s: %w", r.out, ErrNoRun)
+}
+
+// Files of a checkpoint.
+const (
+	checkpointFile   = "checkpoint"
+	checkpointEvents = "checkpoint.jsonl"
+)
+
+// checkpoint is of a run that can go on.
+func (r *Reader) checkpoint(ctx context.Context, s *State) error {
+	s.Status, s.Checkpoint, s.Command = Unfinished, true, "svd"
+	f, err := r.fs.Open(filepath.Join(r.out, checkpointEvents))
+	if err != nil {
+		return nil // a run goes on without
+	}
+	d := json.NewDecoder(f)
+	for ctx.Err() == nil {
+		var p Pass
+		if err := d.Decode(&p); err != nil {
+			break // a damaged one is for the run that goes on to say
+		}
+		if p.Phase != "" { // the last line is a checksum
+			s.pass(p)
+			s.Seconds = p.Seconds.Total
+			if p.Objective != 0 {
+				s.Command = "complete"
+			}
+		}
+	}
+	return errors.Join(ctx.Err(), f.Close())
+}
+
+// result is of a run that has one.
+func (r *Reader) result(_ context.Context, s *State) error {
+	res, err := factor.OpenFS(r.fs, r.out)
+	if err != nil {
+		return err
+	}
+	s.Result, s.Status, s.Seconds, s.BytesRead, s.PeakRSS = res, Finished, res.Seconds.Total, res.BytesRead, res.PeakRSS
+	s.Command = "svd"
+	switch {
+	case res.Completion != nil:
+		s.Command = "complete"
+	case res.Settings.Which != "":
+		s.Command = "eigs"
+	}
+	if res.Status == "cancelled" {
+		s.Status = Interrupted
+	}
+	s.About = About{
+		Command: s.Command, Out: r.out, Store: res.Store.Path, Rows: res.Rows, Cols: res.Cols, NNZ: res.NNZ, Method: res.Method, Which: res.Settings.Which,
+		Rank: res.K, Tol: res.Settings.Tol, Workers: res.Settings.Workers, Budget: res.Settings.Memory, Parts: res.Memory,
+	}
+	s.Last = &Pass{Pass: res.Passes, Locked: res.Converged, BytesRead: res.BytesRead, Seconds: res.Seconds, Goal: factor.Number(res.Settings.Tol)}
+	for _, x := range res.Residual {
+		s.Last.Worst = max(s.Last.Worst, x)
+	}
+	if c := res.Completion; c != nil {
+		s.Last.Objective, s.Last.RMSE, s.Last.HeldOut, s.Last.Lambda, s.Last.Goal = c.Objective, c.RMSE, c.HeldOut, c.Lambda, 0
+	}
+	return nil
+}
+
+// store is what an ingest has made.
+func (r *Reader) store(_ context.Context, s *State) error {
+	store, err := csr.Open(r.out, csr.OpenOptions{FS: r.fs})
+	if err != nil {
+		return err
+	}
+	s.Status, s.Command = Finished, "ingest"
+	s.Rows, s.Cols = factor.Dims(store)
+	s.NNZ = store.NNZ()
+	return store.Close()
+}

@@ -1,0 +1,249 @@
+package live
+
+import (
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// Suffix is that of the file of a run, beside the directory that it makes.
+const Suffix = ".live"
+
+// lockSuffix is added to the name of the file for the lock of its writer.
+const lockSuffix = ".lock"
+
+// MaxFile bounds the size of the file, in bytes.
+const MaxFile = 2 << 20
+
+const (
+	writeEvery = 500 * time.Millisecond
+	beatEvery  = 2 * time.Second // a line comes at least as often
+)
+
+// Recorder records a run. Its methods may be called from several goroutines; they wait for no file, but for End. A nil
+// *Recorder records nothing.
+type Recorder struct {
+	fs    vfs.FS
+	name  string
+	began time.Time
+	stop  chan bool // whether to keep the file
+	done  sync.WaitGroup
+
+	mu      sync.Mutex
+	state   State
+	waiting []line // that are not written
+	staged  bool   // the stage has changed since
+	changed bool   // the file is to be written anew
+
+	// Of the goroutine that writes.
+	lock io.Closer
+	file vfs.File
+	size int64
+	part int
+	beat time.Time
+	told float64 // seconds of the last line
+}
+
+// Record begins to record a run that makes the directory about.Out, which may be there or not.
+// As long as another process records a run there nothing is written.
+func Record(fsys vfs.FS, about About) *Recorder {
+	out := filepath.Clean(about.Out)
+	if about.Began.IsZero() {
+		about.Began = time.Now()
+	}
+	r := &Recorder{fs: fsys, name: out + Suffix, began: about.Began, stop: make(chan bool, 1), changed: true}
+	r.state = State{Format: Format, Name: filepath.Base(out), Status: Running, About: about}
+	r.done.Go(r.run)
+	return r
+}
+
+// Describe changes what is known about the run.
+func (r *Recorder) Describe(change func(*About)) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.state.About)
+	r.changed = true
+}
+
+// Stage notes how far the run is. It is cheap enough to be called often.
+func (r *Recorder) Stage(s Stage) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.apply(&line{T: r.seconds(), Stage: &s})
+	r.staged = true
+}
+
+// Pass notes a pass, and how far the run is with it.
+func (r *Recorder) Pass(p Pass, s Stage) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := line{T: r.seconds(), Pass: &p, Stage: &s}
+	r.state.apply(&l)
+	if r.waiting = append(r.waiting, l); len(r.waiting) > MostPasses {
+		r.waiting, r.changed = nil, true // the state has them, or every second one
+	}
+}
+
+// State is how the run stands.
+func (r *Recorder) State() *State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state.Status == Running {
+		r.state.Seconds = r.seconds()
+	}
+	return r.state.copied()
+}
+
+// End ends the record. The file stays only of a run that failed.
+func (r *Recorder) End(status Status, message string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	l := line{T: r.seconds(), End: status, Message: message}
+	r.state.apply(&l)
+	r.waiting = append(r.waiting, l)
+	r.mu.Unlock()
+	r.stop <- status == Failed
+	r.done.Wait()
+}
+
+// seconds are those since the beginning.
+func (r *Recorder) seconds() float64 { return time.Since(r.began).Seconds() }
+
+// run writes until the end.
+func (r *Recorder) run() {
+	tick := time.NewTicker(writeEvery)
+	defer tick.Stop()
+	for {
+		r.write()
+		select {
+		case <-tick.C:
+		case keep := <-r.stop:
+			r.end(keep)
+			return
+		}
+	}
+}
+
+// write writes what is new. What could not be written is written anew the next time, all of it.
+func (r *Recorder) write() {
+	var beat line
+	if now := time.Now(); now.Sub(r.beat) >= beatEvery {
+		r.beat = now
+		beat.RSS, beat.PeakRSS = memory.RSS(), memory.PeakRSS()
+	}
+	r.mu.Lock()
+	if r.state.Status == Running {
+		beat.T = r.seconds()
+	}
+	if r.state.apply(&beat); r.staged {
+		stage := r.state.Stage
+		beat.Stage = &stage
+	}
+	lines, anew := r.waiting, r.changed || r.size > MaxFile
+	switch {
+	case anew:
+		lines = r.state.lines(r.part)
+	case r.staged || beat.T-r.told >= beatEvery.Seconds():
+		lines = append(lines, beat)
+	}
+	if len(lines) > 0 {
+		r.told = beat.T
+	}
+	r.waiting, r.staged, r.changed = nil, false, false
+	r.mu.Unlock()
+	if len(lines) > 0 && (anew && !r.begin() || !r.put(lines)) {
+		r.mu.Lock()
+		r.changed = true
+		r.mu.Unlock()
+	}
+}
+
+// put appends lines to the file.
+func (r *Recorder) put(lines []line) bool {
+	var text []byte
+	for i := range lines {
+		b, err := json.Marshal(&lines[i])
+		if err != nil {
+			return false
+		}
+		text = append(append(text, b...), '\n')
+	}
+	n, err := r.file.Write(text)
+	r.size += int64(n)
+	return err == nil
+}
+
+// lines are those of a file that is written anew, part times before.
+func (s *State) lines(part int) []line {
+	about := s.About
+	all := []line{{Format: Format, Part: part, About: &about}}
+	for len(s.Passes) > MostPasses/2 && part > 0 {
+		s.thin()
+	}
+	for i := range s.Passes {
+		p := s.Passes[i]
+		all = append(all, line{Pass: &p})
+	}
+	stage := s.Stage
+	last := line{T: s.Seconds, RSS: s.RSS, PeakRSS: s.PeakRSS, Stage: &stage}
+	if s.Status != Running {
+		last.End, last.Message = s.Status, s.Message
+	}
+	return append(all, last)
+}
+
+// begin makes the file, in the place of one that is there.
+func (r *Recorder) begin() bool {
+	if r.lock == nil {
+		lock, err := r.fs.Lock(r.name + lockSuffix)
+		if err != nil {
+			return false
+		}
+		r.lock = lock
+	}
+	if r.file != nil {
+		_ = r.file.Close() // the next one has all that it had
+		r.file = nil
+	}
+	_ = r.fs.Remove(r.name)
+	file, err := r.fs.Create(r.name)
+	if err != nil {
+		return false
+	}
+	r.file, r.size = file, 0
+	r.part++
+	return true
+}
+
+// end closes the file, or removes it.
+func (r *Recorder) end(keep bool) {
+	if keep {
+		r.write()
+	}
+	if r.file != nil {
+		_ = r.file.Close()
+	}
+	if r.lock == nil {
+		return
+	}
+	if !keep {
+		_ = r.fs.Remove(r.name)
+	}
+	_ = r.lock.Close()
+}
