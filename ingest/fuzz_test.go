@@ -72,6 +72,7 @@ func FuzzMatrixMarket(f *testing.F) {
 	for _, c := range mmCases {
 		f.Add(c.text)
 	}
+	f.Add("%%MatrixMarket matrix array real general\n3 1\f\n1\n2\n3")
 	f.Fuzz(func(t *testing.T, src string) {
 		rows, cols, want, ok := naiveMatrixMarket(strings.TrimPrefix(src, text.BOM))
 		got, in, err := parseAll([]byte(src), Options{Format: "mtx"}, format.ChunkBytes)

@@ -138,7 +138,7 @@ func TestCancelledSweepEnds(t *testing.T) {
 			set.Init = solvertest.Random(n, rank, 2)
 		}
 		if testing.Short() {
-			c.tries = 2 + c.tries/4
+			c.tries = 2 + c.tries/8
 		}
 		want, space, _ := run(set, 0)
 		for try := range c.tries {

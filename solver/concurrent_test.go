@@ -58,12 +58,16 @@ func TestConcurrentRunsOnOneSpace(t *testing.T) {
 // The number of workers, of goroutines or of processors, changes no bit.
 func TestWorkersChangeNoBits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	processors, teams := []int{1, 2, 4}, []int{1, 2, 3, 8}
+	if testing.Short() {
+		processors, teams = []int{1, 4}, []int{1, 3}
+	}
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2, Basis: 12}, block.Descent{Columns: 5}, momentum.Nesterov{}} {
 		for _, n := range []int{3000, 40000} {
 			var want *solver.Result
-			for _, procs := range []int{1, 2, 4} {
+			for _, procs := range processors {
 				runtime.GOMAXPROCS(procs)
-				for _, workers := range []int{1, 2, 3, 8} {
+				for _, workers := range teams {
 					for _, space := range []solver.Space{nil, &spoiling{}} {
 						set := solver.Settings{Rank: 3, Method: m, MaxPasses: 12, Workers: workers, Space: space}
 						got, err := solver.SVD(t.Context(), &weighed{n: n}, set)

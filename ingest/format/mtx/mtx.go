@@ -128,7 +128,7 @@ func (p *reader) banner(l string) error {
 }
 
 func (p *reader) size(l []byte) error {
-	f, sizes := bytes.Fields(l), []*int64{&p.rows, &p.cols, &p.entries}
+	f, sizes := text.SplitBlanks(l, nil), []*int64{&p.rows, &p.cols, &p.entries}
 	if p.array {
 		sizes = sizes[:2]
 	}
@@ -136,9 +136,10 @@ func (p *reader) size(l []byte) error {
 		return fmt.Errorf("%w: %d instead of %d", text.ErrFields, len(f), len(sizes))
 	}
 	for i, n := range sizes {
-		v, ok := text.ParseIndex(f[i])
+		word := l[f[i].A:f[i].B]
+		v, ok := text.ParseIndex(word)
 		if !ok {
-			return fmt.Errorf("%q: %w", text.Shorten(f[i]), format.ErrHeader)
+			return fmt.Errorf("%q: %w", text.Shorten(word), format.ErrHeader)
 		}
 		*n = v
 	}
