@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/all"
@@ -31,8 +33,12 @@ type app struct {
 	json       bool
 	quiet      bool
 	level      slog.Level
+	jsonLog    bool
+	partialOK  bool
 	configFile string
-	fromConfig map[string]bool // flags that the configuration file has set
+	standing   map[string]standing // flags that are set and not given
+
+	began time.Time
 
 	methods  []method.Method // of the commands that factorise
 	fsys     vfs.FS
@@ -45,20 +51,28 @@ type app struct {
 	patience time.Duration            // of linger
 	doing    atomic.Pointer[activity] // what goes on after an interruption
 
-	saying sync.Mutex  // held while shown is used
-	shown  *ui.Display // display, for other goroutines
+	shown atomic.Pointer[ui.Display] // display, for other goroutines
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: &ui.Output{W: stdout}, stderr: stderr, methods: all.Methods(), fsys: vfs.OS, patience: patience}
+	a := &app{stdin: stdin, stdout: &ui.Output{W: stdout}, stderr: stderr, methods: all.Methods(), fsys: vfs.OS, patience: patience, began: time.Now()}
+	a.show(ui.DisplayOptions{})
 	if f, ok := stderr.(*os.File); ok {
 		a.terminal = term.IsTerminal(int(f.Fd()))
 	}
 	return a
 }
 
+// show makes the display of the program.
+func (a *app) show(o ui.DisplayOptions) {
+	a.display = ui.NewDisplay(a.stderr, o)
+	a.shown.Store(a.display)
+}
+
 // run executes a command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	a.standing = map[string]standing{}
+	a.show(ui.DisplayOptions{JSON: asksForJSONLog(args)}) // until the command line is understood
 	ended, quiet := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(quiet)
@@ -73,27 +87,34 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	close(ended)
 	<-quiet
-	if a.display != nil {
-		a.display.End()
-	}
+	a.display.End()
 	if err == nil {
 		err = a.stdout.Err // of a help text
 	}
-	a.report(err, args)
+	code := a.exitCode(err)
+	a.report(err, code, args)
+	return code
+}
+
+// exitCode is what the process ends with.
+func (a *app) exitCode(err error) int {
+	if a.partialOK && onlyPartial(err) {
+		return ui.ExitOK
+	}
 	return ui.ExitCode(err)
+}
+
+// onlyPartial reports whether nothing is wrong but that a result falls short of its tolerance.
+func onlyPartial(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyPartial(e) })
+	}
+	return errors.Is(err, factor.ErrNotConverged)
 }
 
 // say writes a line to standard error, whatever else is shown there. It may be
 // called from any goroutine.
-func (a *app) say(line string) {
-	a.saying.Lock()
-	defer a.saying.Unlock()
-	if a.shown == nil {
-		fmt.Fprintln(a.stderr, line)
-		return
-	}
-	a.shown.Say(line)
-}
+func (a *app) say(line string) { a.shown.Load().Say(line) }
 
 var levels = []ui.Choice[slog.Level]{
 	{Name: "debug", Value: slog.LevelDebug}, {Name: "info", Value: slog.LevelInfo}, {Name: "warn", Value: slog.LevelWarn}, {Name: "error", Value: slog.LevelError},
@@ -106,6 +127,10 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `gdsvd computes the k leading singular triplets of a sparse matrix that may be
 far larger than memory, with a certificate of their accuracy. Entries that are
 not given are zeros: it decomposes the zero-filled matrix.
+
+Every flag has a variable of the environment, GDSVD_ and its long name: GDSVD_MEMORY
+for --memory, GDSVD_MIN_PER_ROW for --min-per-row. A flag that is given wins over the
+variable, the variable over the file of --config.
 ` + ui.ExitHelp,
 		Example: `  gdsvd ingest ratings.dat -o ratings.csr
   gdsvd svd ratings.csr -k 10 -o ratings.svd`,
@@ -114,15 +139,19 @@ not given are zeros: it decomposes the zero-filled matrix.
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Name() == cobra.ShellCompRequestCmd {
+				return nil // the flags of the line that a shell completes are not those of this one
+			}
+			if err := a.readEnvironment(cmd); err != nil {
+				return err
+			}
 			if err := a.readConfig(cmd); err != nil {
 				return err
 			}
-			a.display = ui.NewDisplay(a.stderr, ui.DisplayOptions{
-				Terminal: a.terminal, Quiet: a.quiet, Interval: a.interval, Level: a.level, Doing: a.beside,
+			a.show(ui.DisplayOptions{
+				Terminal: a.terminal, Quiet: a.quiet, JSON: a.jsonLog, Interval: a.interval, Level: a.level, Doing: a.beside,
 			})
-			a.saying.Lock()
-			defer a.saying.Unlock()
-			a.shown = a.display
+			a.sayMisspelt(cmd)
 			return nil
 		},
 	}
@@ -137,6 +166,8 @@ not given are zeros: it decomposes the zero-filled matrix.
 	f.BoolVar(&a.json, "json", false, "print the result, or the error, as one JSON object on standard output")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no log, only results and errors")
 	ui.ChoiceFlag(root, f, &a.level, "log-level", "", slog.LevelInfo, levels, "least level to log")
+	ui.ChoiceFlag(root, f, &a.jsonLog, "log-format", "", false, []ui.Choice[bool]{{Name: "text", Value: false}, {Name: "json", Value: true}},
+		"progress, warnings and errors, on standard error, as text or one JSON object a line")
 	f.StringVar(&a.configFile, "config", "", "read flags from the JSON object in `FILE`; flags given here win")
 
 	root.AddCommand(

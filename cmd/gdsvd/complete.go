@@ -83,6 +83,7 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 	f.IntVar(&o.Workers, "workers", 0, "multiply with `N` threads (0: all processors); the result does not depend on it")
 	f.Var(ui.Size(&o.Memory, true), "memory", "memory to stay within; auto takes 60 % of what is available")
 	f.BoolVar(&o.Replace, "force", false, "replace an existing OUT, in one step at the end")
+	partialFlag(f, &a.partialOK)
 	f.BoolVar(&o.Resume, "resume", false, "go on from the checkpoint in OUT, with the bits of a run without a break")
 	f.DurationVar(&o.CheckpointEvery, "checkpoint-every", factor.DefaultCheckpointEvery, "save the run in OUT after so much time, between two rounds (0: never)")
 	return cmd
@@ -122,7 +123,7 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 		}
 		shown.Store(&ui.State{Text: text, Attrs: []slog.Attr{
 			slog.Int("round", s.Rounds), slog.String("phase", s.Phase.String()), slog.Float64("lambda", s.Lambda), slog.Float64("rmse", s.RMSE),
-			slog.String("rounds/s", fmt.Sprintf("%.3g", rate)),
+			slog.Any("rounds/s", ui.Figure{X: rate, Digits: 3}),
 		}})
 		a.display.Update(*shown.Load())
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -20,11 +21,42 @@ import (
 // maxConfig is the size in bytes up to which a configuration file is read.
 const maxConfig = 1 << 20
 
-// readConfig sets the flags that the file of --config names and the command
-// line does not. One file may serve several commands: a key that only another
+// standing is a flag that is not given but set, and where: by a variable of the environment or a file.
+type standing struct {
+	flag   *pflag.Flag
+	source string
+}
+
+// readEnvironment sets the flags that are not given and have a variable. An empty variable is none.
+func (a *app) readEnvironment(cmd *cobra.Command) error {
+	var wrong error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		variable := ui.Variable(f.Name)
+		value := os.Getenv(variable)
+		if value == "" || f.Changed || !ui.Settable(f) || wrong != nil {
+			return
+		}
+		if err := cmd.Flags().Set(f.Name, value); err != nil {
+			wrong = ui.FlagError(cmd, fmt.Errorf("%s: %w", variable, err))
+			return
+		}
+		a.standing[f.Name] = standing{f, variable}
+	})
+	return wrong
+}
+
+// sayMisspelt warns of variables that set nothing although they seem meant to.
+func (a *app) sayMisspelt(cmd *cobra.Command) {
+	said, meant := ui.Misspelt(os.Environ(), ui.Flags(cmd.Root()))
+	for i, name := range said {
+		a.display.Logger().Warn("a variable of the environment sets no flag", "variable", name, "meant", meant[i])
+	}
+}
+
+// readConfig sets the flags that the file of --config names and neither the command
+// line nor the environment does. One file may serve several commands: a key that only another
 // command knows is passed over, a key that none knows is refused.
 func (a *app) readConfig(cmd *cobra.Command) error {
-	a.fromConfig = map[string]bool{}
 	if a.configFile == "" {
 		if cmd.Flags().Changed("config") {
 			return ui.Usagef(cmd, "--config: the name of the FILE is empty")
@@ -39,10 +71,9 @@ func (a *app) readConfig(cmd *cobra.Command) error {
 	if err != nil {
 		return ui.Usagef(cmd, "read configuration %s: %w", a.configFile, err)
 	}
-	known := map[string]bool{}
-	allFlags(cmd.Root(), known)
+	known := ui.Flags(cmd.Root())
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if !known[key] || key == "config" || key == "help" {
+		if known[key] == nil || key == "config" {
 			return ui.Usagef(cmd, "read configuration %s: unknown key %q: keys are the long names of flags", a.configFile, key)
 		}
 		flag := cmd.Flags().Lookup(key)
@@ -50,22 +81,24 @@ func (a *app) readConfig(cmd *cobra.Command) error {
 			continue
 		}
 		if err := cmd.Flags().Set(key, values[key]); err != nil {
-			return ui.Usagef(cmd, "read configuration %s: %w", a.configFile, err)
+			return ui.FlagError(cmd, fmt.Errorf("read configuration %s: %w", a.configFile, err))
 		}
-		a.fromConfig[key] = true
+		a.standing[key] = standing{flag, "configuration " + a.configFile}
 	}
 	return nil
 }
 
-// allFlags collects the names of the flags of a command and of those below it.
-func allFlags(cmd *cobra.Command, names map[string]bool) {
-	add := func(f *pflag.Flag) { names[f.Name] = true }
-	cmd.LocalFlags().VisitAll(add)
-	for _, c := range cmd.Commands() {
-		if c.Name() != "completion" && c.Name() != "help" {
-			allFlags(c, names)
+// whoseFlags says where the flags that a message names have been set, if not on the command line.
+func (a *app) whoseFlags(message string) string {
+	var told string
+	words := strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune(" :;,()\"", r) })
+	for _, name := range slices.Sorted(maps.Keys(a.standing)) {
+		s := a.standing[name]
+		if slices.Contains(words, "--"+name) || s.flag.Shorthand != "" && slices.Contains(words, "-"+s.flag.Shorthand) {
+			told += fmt.Sprintf("; --%s is set by %s", name, s.source)
 		}
 	}
+	return told
 }
 
 // parseConfig reads a JSON object of texts, numbers, truth values and lists of them as the values of flags.

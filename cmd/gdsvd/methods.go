@@ -115,17 +115,18 @@ func takes(t method.Traits, setting string) bool {
 
 // check finds settings that are out of range or belong to another method, and returns the
 // method, nil for auto.
-// Those that a config file gives to another method wait for it.
-func (o *methodFlags) check(cmd *cobra.Command, operator solver.OperatorKind, fromConfig map[string]bool) (method.Method, error) {
+// Those that the environment or a file sets for another method wait for it.
+func (o *methodFlags) check(cmd *cobra.Command, operator solver.OperatorKind, standing map[string]standing) (method.Method, error) {
 	for _, s := range o.settings() {
 		v := o.value(s)
+		_, waits := standing[s.Name]
 		switch {
 		case v == s.Default:
 		case v == 0 || !s.Allows(v):
 			return nil, ui.Usagef(cmd, "--%s %v: the %s lies between %v and %v, both excluded", s.Name, v, s.Help, s.Low, s.High)
-		case o.method == autoMethod && !fromConfig[s.Name]:
+		case o.method == autoMethod && !waits:
 			return nil, ui.Usagef(cmd, "--%s is the %s of %s; --method auto finds what it needs: name the method", s.Name, s.Help, o.takers(s.Name))
-		case o.method != autoMethod && !takes(o.named().Traits(1), s.Name) && !fromConfig[s.Name]:
+		case o.method != autoMethod && !takes(o.named().Traits(1), s.Name) && !waits:
 			return nil, ui.Usagef(cmd, "--%s is the %s of %s; --method %s has none", s.Name, s.Help, o.takers(s.Name), o.method)
 		}
 	}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 )
@@ -20,26 +22,48 @@ type failure struct {
 }
 
 // report says on standard error, and under --json on standard output if nothing is
-// there yet, how a run has failed. A reader that has gone is not told.
-func (a *app) report(err error, args []string) {
-	if err == nil || errors.Is(a.stdout.Err, syscall.EPIPE) && errors.Is(err, a.stdout.Err) {
-		return
+// there yet, how a run has ended. A reader that has gone is not told.
+func (a *app) report(err error, code int, args []string) {
+	text := ""
+	if err != nil && !(errors.Is(a.stdout.Err, syscall.EPIPE) && errors.Is(err, a.stdout.Err)) {
+		text = ui.Message(err)
+		if code == ui.ExitUsage {
+			text += a.whoseFlags(text)
+		}
 	}
-	text := ui.Message(err)
-	a.say("gdsvd: " + text)
-	if (a.json || asksForJSON(args)) && !a.stdout.Begun {
-		_ = a.printJSON(failure{text, ui.ExitCode(err)}) // that it fails is known, or said by the exit code
+	a.display.Final(text, code, time.Since(a.began))
+	if text != "" && (a.json || asksForJSON(args)) && !a.stdout.Begun {
+		_ = a.printJSON(failure{text, code}) // that it fails is known, or said by the exit code
 	}
 }
 
 // asksForJSON looks for --json on a command line that was not understood as a whole.
 func asksForJSON(args []string) bool {
+	on, err := strconv.ParseBool(lastOf(args, "json", true))
+	return err == nil && on
+}
+
+// asksForJSONLog looks for --log-format json.
+func asksForJSONLog(args []string) bool { return lastOf(args, "log-format", false) == "json" }
+
+// lastOf is the value of a flag as far as it can be told from a command line that may be wrong,
+// and from the environment.
+func lastOf(args []string, flag string, truth bool) string {
+	last := os.Getenv(ui.Variable(flag))
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	return slices.ContainsFunc(args, func(arg string) bool {
-		value, found := strings.CutPrefix(arg, "--json=")
-		on, err := strconv.ParseBool(value)
-		return arg == "--json" || found && err == nil && on
-	})
+	for i, arg := range args {
+		value, found := strings.CutPrefix(arg, "--"+flag+"=")
+		switch {
+		case found:
+			last = value
+		case arg != "--"+flag:
+		case truth:
+			last = "true"
+		case i+1 < len(args):
+			last = args[i+1]
+		}
+	}
+	return last
 }

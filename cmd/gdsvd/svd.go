@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
@@ -103,7 +104,13 @@ func (a *app) runFlags(cmd *cobra.Command, o *svdOptions) {
 		"save the run in OUT after so much time, between two passes (0: never)")
 	f.BoolVar(&o.Resume, "resume", false, "go on from the checkpoint in OUT; the result has the same bits as that of a run without a break; if it is finished, only say so")
 	f.StringVar(&o.Init, "init", "", "start from the vectors of the result `OUT0`, of this store or a similar one")
+	partialFlag(f, &a.partialOK)
 	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop iterating after so much time and finish with what there is (0: no limit)")
+}
+
+// partialFlag adds --partial-ok.
+func partialFlag(f *pflag.FlagSet, ok *bool) {
+	f.BoolVar(ok, "partial-ok", false, "end with exit code 0 instead of 4 where the result is written but falls short of the tolerance; it says so itself")
 }
 
 // checkSVD finds what is wrong with the flags before anything is opened.
@@ -152,7 +159,7 @@ func (a *app) checkRun(cmd *cobra.Command, o *svdOptions) (err error) {
 			return ui.Usagef(cmd, "--keep-cols %s: %v", o.keep, err)
 		}
 	}
-	o.Method, err = o.methodFlags.check(cmd, o.Operator, a.fromConfig)
+	o.Method, err = o.methodFlags.check(cmd, o.Operator, a.standing)
 	return err
 }
 

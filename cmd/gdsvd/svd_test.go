@@ -289,7 +289,7 @@ type cancelAfter struct {
 }
 
 func (c *cancelAfter) Write(p []byte) (int, error) {
-	if found := bytes.Contains(p, []byte(" found=")) && !bytes.Contains(p, []byte(" found=0/")); found {
+	if found := bytes.Contains(p, []byte(" found=")) && !bytes.Contains(p, []byte(" found=0 ")); found {
 		if c.lines--; c.lines == 0 {
 			c.cancel()
 		}

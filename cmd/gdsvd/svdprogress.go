@@ -34,9 +34,9 @@ func (p *svdProgress) pass(e solver.Event, now factor.Outlook) {
 		Done: int64(now.Done * steps), Total: steps, ETA: now.Left, About: true,
 		Text: fmt.Sprintf("pass %d: %d of %d found%s, residual %.1e", e.Pass, e.Locked, e.Rank, doing, residual),
 		Attrs: []slog.Attr{
-			slog.String("phase", e.Phase), slog.Int("pass", e.Pass), slog.String("found", fmt.Sprintf("%d/%d", e.Locked, e.Rank)),
-			slog.String("sigma", fmt.Sprintf("%.6g", e.Sigma)), slog.String("residual", fmt.Sprintf("%.2e", residual)),
-			slog.String("passes/s", fmt.Sprintf("%.3g", float64(e.Pass)/max(e.Stats.Total.Seconds(), 1e-6))),
+			slog.String("phase", e.Phase), slog.Int("pass", e.Pass), slog.Int("found", e.Locked), slog.Int("of", e.Rank),
+			slog.Any("sigma", ui.Figure{X: e.Sigma, Digits: 6}), slog.Any("residual", ui.Figure{X: residual, Digits: 3}),
+			slog.Any("passes/s", ui.Figure{X: float64(e.Pass) / max(e.Stats.Total.Seconds(), 1e-6), Digits: 3}),
 		},
 	}
 	p.display.Update(p.shown)
@@ -51,8 +51,8 @@ func (p *svdProgress) between(w solver.Stats) {
 	} else {
 		s = s.After(time.Since(p.at))
 	}
-	size := memory.FormatSize(max(0, w.VectorsRead+w.VectorsWritten-p.vectors))
-	s.Text += ", then " + size + " of vectors"
-	s.Attrs = append(slices.Clone(s.Attrs), slog.String("vectors", size))
+	moved := max(0, w.VectorsRead+w.VectorsWritten-p.vectors)
+	s.Text += ", then " + memory.FormatSize(moved) + " of vectors"
+	s.Attrs = append(slices.Clone(s.Attrs), slog.Any("vectors", ui.Amount(moved)))
 	p.display.Update(s)
 }

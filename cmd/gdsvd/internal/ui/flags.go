@@ -27,6 +27,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 			want += ", 0 or more"
 		case number.Func == "ParseFloat":
 			want = "a number"
+		case number.Func == "ParseBool":
+			want = "true or false"
 		}
 		text, _, _ := strings.Cut(err.Error(), ": strconv.")
 		err = fmt.Errorf("%s: want %s", text, want)

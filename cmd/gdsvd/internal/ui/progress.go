@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ const barSteps = 1000
 type DisplayOptions struct {
 	Terminal bool          // draw a bar
 	Quiet    bool          // no bar, no log
+	JSON     bool          // every line is a JSON object (docs/operate.md), and no bar is drawn
 	Interval time.Duration // between two log lines; 0 means 5 s
 	Level    slog.Level    // least level that is logged
 	// Doing says what the process does at the moment beside the task, "" for nothing;
@@ -39,7 +41,9 @@ type DisplayOptions struct {
 type Display struct {
 	o      DisplayOptions
 	w      io.Writer
+	lines  *slog.Logger // progress
 	logger *slog.Logger
+	said   *slog.Logger // what is said even if the display is quiet
 	now    func() time.Time
 	alive  time.Duration // how often the bar is drawn when nothing is new, and log lines come at most
 
@@ -65,7 +69,12 @@ func NewDisplay(w io.Writer, o DisplayOptions) *Display {
 	if o.Quiet {
 		out = io.Discard
 	}
-	d.logger = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: o.Level}))
+	d.lines = newLines(out, o.JSON, o.Level)
+	d.said = newLines((*logWriter)(d), o.JSON, slog.LevelDebug)
+	if d.logger = d.lines; o.JSON {
+		d.o.Terminal = false
+		d.logger = d.lines.With("event", eventLog)
+	}
 	return d
 }
 
@@ -137,7 +146,7 @@ func (d *Display) keepAlive(stop <-chan struct{}) {
 		}
 		d.shown = now
 		s := d.state.After(now.Sub(d.since))
-		s.Attrs = append(slices.Clone(s.Attrs), slog.String("since", Short(now.Sub(d.since))))
+		s.Attrs = append(slices.Clone(s.Attrs), slog.Any("since", brief(now.Sub(d.since))))
 		if d.o.Doing != nil {
 			if doing := d.o.Doing(); doing != "" {
 				s.Text += ", " + doing
@@ -215,7 +224,11 @@ func (d *Display) show(s State, elapsed time.Duration) {
 		return
 	}
 	d.mu.Unlock() // the logger takes the lock itself
-	d.logger.LogAttrs(context.Background(), slog.LevelInfo, title, s.attrs(elapsed)...)
+	attrs := s.attrs(elapsed)
+	if d.o.JSON {
+		attrs = s.record(title, elapsed)
+	}
+	d.lines.LogAttrs(context.Background(), slog.LevelInfo, title, attrs...)
 }
 
 // draw is called with the lock held.
@@ -259,6 +272,10 @@ func (s State) attrs(elapsed time.Duration) []slog.Attr {
 // Say writes a line, with the bar out of its way. It is for what has to be said
 // even if the display is quiet.
 func (d *Display) Say(line string) {
+	if d.o.JSON {
+		d.said.Warn(strings.TrimPrefix(line, "gdsvd: "), "event", eventNotice)
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bar == nil {
@@ -286,7 +303,11 @@ func (d *Display) End() {
 }
 
 func rate(done int64, elapsed time.Duration) string {
-	return memory.FormatSize(int64(float64(done)/max(elapsed.Seconds(), 1e-3))) + "/s"
+	return memory.FormatSize(perSecond(done, elapsed)) + "/s"
+}
+
+func perSecond(done int64, elapsed time.Duration) int64 {
+	return int64(float64(done) / max(elapsed.Seconds(), 1e-3))
 }
 
 // Short writes a duration as a person would: 7s, 2m10s, 3h5m.

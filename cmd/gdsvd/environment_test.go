@@ -1,0 +1,126 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
+)
+
+// Flags win over variables, variables over the configuration file, and what is set that way is what runs.
+func TestEnvironment(t *testing.T) {
+	store := ingested(t, tall)
+	config := filepath.Join(t.TempDir(), "gdsvd.json")
+	if err := os.WriteFile(config, []byte(`{"rank": 4, "tol": 1e-5, "method": "block", "seed": 7}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GDSVD_CONFIG", config)
+	t.Setenv("GDSVD_TOL", "1e-6")
+	t.Setenv("GDSVD_RANK", "3")
+	t.Setenv("GDSVD_METHOD", "power")
+	t.Setenv("GDSVD_SEED", "") // is not set
+	t.Setenv("GDSVD_ETA", "0.3")
+	t.Setenv("GDSVD_MIN_PER_ROW", "2") // of another command
+	if _, r := factorised(t, store, "-k", "2"); r.K != 2 || r.Settings.Tol != 1e-6 || r.Method != "power" || r.Seed != 7 {
+		t.Errorf("k %d, tol %v, method %s, seed %d", r.K, r.Settings.Tol, r.Method, r.Seed)
+	}
+	t.Setenv("GDSVD_JSON", "true")
+	var r factor.Result
+	if decode(t, must(t, "svd", "-q", store, "-o", filepath.Join(t.TempDir(), "out")), &r); r.K != 3 {
+		t.Errorf("k %d", r.K)
+	}
+	var failed failure
+	if decode(t, gdsvd(t, "svd", "--nonsense").stdout, &failed); failed.Exit != ui.ExitUsage {
+		t.Errorf("%+v", failed)
+	}
+}
+
+// A list and a flag of another command are set alike.
+func TestEnvironmentOfIngest(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "in.csv")
+	if err := os.WriteFile(file, []byte("3,1,1\n4,2,1\n5,2,1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GDSVD_COLUMNS", "2,1,3")
+	t.Setenv("GDSVD_MIN_PER_ROW", "2")
+	t.Setenv("GDSVD_HEADER", "no")
+	text := must(t, "ingest", "-q", file, "-o", filepath.Join(t.TempDir(), "m.csr"))
+	if !strings.Contains(text, "1 × 2, 2 entries") {
+		t.Errorf("stored\n%s", text)
+	}
+}
+
+// A bad value names its variable, whether the flag refuses it or the command does.
+func TestEnvironmentRefused(t *testing.T) {
+	for _, c := range []struct{ variable, value, want string }{
+		{"GDSVD_TOL", "small", `GDSVD_TOL: invalid argument "small" for "--tol" flag: want a number (see gdsvd svd -h)`},
+		{"GDSVD_TOL", "5", `--tol 5: want a tolerance between 0 and 1, both excluded (see gdsvd svd -h); --tol is set by GDSVD_TOL`},
+		{"GDSVD_FORCE", "yes", `GDSVD_FORCE: invalid argument "yes" for "--force" flag: want true or false (see gdsvd svd -h)`},
+		{"GDSVD_METHOD", "x\x1b", `GDSVD_METHOD: invalid argument "x\x1b" for "--method" flag: choose auto, gd, polyak, nesterov, nesterov-general, block, krylov or power (see gdsvd svd -h)`},
+		{"GDSVD_MEMORY", "much", `GDSVD_MEMORY: invalid argument "much" for "--memory" flag: size "much" is not understood (write 800MB, 512MiB, 1.5GiB or a number of bytes) (see gdsvd svd -h)`},
+		{"GDSVD_CONFIG", "/nonexistent/c", `read configuration: open /nonexistent/c: no such file or directory (see gdsvd svd -h)`},
+	} {
+		t.Run(c.variable+"="+c.value, func(t *testing.T) {
+			t.Setenv(c.variable, c.value)
+			o := gdsvd(t, "svd", "store", "-k", "2", "-o", "out")
+			if o.code != ui.ExitUsage || o.stdout != "" || o.stderr != "gdsvd: "+c.want+"\n" {
+				t.Errorf("exit %d\n got %swant gdsvd: %s", o.code, o.stderr, c.want)
+			}
+		})
+	}
+	t.Run("rank", func(t *testing.T) {
+		t.Setenv("GDSVD_RANK", "0")
+		fails(t, ui.ExitUsage, `-k 0: at least 1 triplet is wanted \(see gdsvd svd -h\); --rank is set by GDSVD_RANK\n`, "svd", "store", "-o", "out")
+	})
+}
+
+// A variable that is meant to be a flag's is told once; others are left alone, and completion says nothing.
+func TestEnvironmentMisspelt(t *testing.T) {
+	t.Setenv("GDSVD_MEMROY", "2GiB")
+	t.Setenv("GDSVD_SOMETHING_ELSE", "x")
+	o := gdsvd(t, "version")
+	if want := `level=WARN msg="a variable of the environment sets no flag" variable=GDSVD_MEMROY meant=GDSVD_MEMORY` + "\n"; o.code != ui.ExitOK || strings.Count(o.stderr, "\n") != 1 || !strings.HasSuffix(o.stderr, want) {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
+	}
+	must(t, "version", "-q")
+	t.Setenv("GDSVD_LOG_LEVEL", "nonsense")
+	if o := gdsvd(t, "__complete", "svd", "--method", ""); o.code != ui.ExitOK || !strings.HasPrefix(o.stdout, "auto\ngd\n") {
+		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+}
+
+// Every flag of every command has a variable of its own, which a shell can set, and help says how it is called.
+func TestVariables(t *testing.T) {
+	flags := map[string]string{}
+	shell := regexp.MustCompile(`^GDSVD_[A-Z0-9]+(_[A-Z0-9]+)*$`)
+	var each func(*cobra.Command)
+	each = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			v := ui.Variable(f.Name)
+			if before, ok := flags[v]; ok && before != f.Name || !shell.MatchString(v) {
+				t.Errorf("%s of --%s is that of --%s, or no name", v, f.Name, before)
+			}
+			flags[v] = f.Name
+		})
+		for _, c := range cmd.Commands() {
+			each(c)
+		}
+	}
+	each(newApp(nil, nil, nil).rootCommand())
+	if len(flags) < 50 {
+		t.Errorf("only %d flags", len(flags))
+	}
+	for _, v := range regexp.MustCompile(`GDSVD_\w\w+`).FindAllString(must(t, "-h"), -1) {
+		if flags[v] == "" {
+			t.Errorf("help names %s, which is no flag's", v)
+		}
+		delete(flags, v)
+	}
+}

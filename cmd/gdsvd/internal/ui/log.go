@@ -1,0 +1,150 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gdsvd/gdsvd/internal/memory"
+)
+
+// LogSchema is the version of the lines of --log-format json, which docs/operate.md describes.
+const LogSchema = "gdsvd-log/1"
+
+// What a line of --log-format json is about: the field event.
+const (
+	eventLog      = "log"      // a note or a warning
+	eventProgress = "progress" // how far a task is
+	eventNotice   = "notice"   // what is said even if the display is quiet
+	eventFinal    = "final"    // the last line: how the command has ended
+)
+
+// newLines returns a logger of a display that writes to w.
+func newLines(w io.Writer, asJSON bool, level slog.Leveler) *slog.Logger {
+	if !asJSON {
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+	}
+	h := slog.NewJSONHandler(printable{w}, &slog.HandlerOptions{Level: level, ReplaceAttr: machine})
+	return slog.New(h).With("schema", LogSchema)
+}
+
+// machine has the fields of a log line as a program wants them: names without spaces, durations
+// in seconds, null where there is no number.
+func machine(_ []string, a slog.Attr) slog.Attr {
+	a.Key = strings.NewReplacer("/s", "_per_second", " ", "_").Replace(a.Key)
+	switch a.Value.Kind() {
+	case slog.KindDuration:
+		a.Value = slog.Float64Value(a.Value.Duration().Seconds())
+	case slog.KindFloat64:
+		if x := a.Value.Float64(); math.IsNaN(x) || math.IsInf(x, 0) {
+			a.Value = slog.AnyValue(nil)
+		}
+	}
+	return a
+}
+
+// printable escapes the control characters that encoding/json leaves as they are: DEL and
+// U+0080 to U+009F, which occur in strings alone. A line comes in one call.
+type printable struct{ w io.Writer }
+
+func (p printable) Write(line []byte) (int, error) {
+	var out []byte
+	from := 0
+	for i := 0; i < len(line); {
+		r, n := utf8.DecodeRune(line[i:])
+		if r >= 0x7f && r <= 0x9f {
+			out = append(out, line[from:i]...)
+			out = append(out, `\u00`...)
+			out = strconv.AppendInt(out, int64(r), 16)
+			from = i + n
+		}
+		i += n
+	}
+	if out == nil {
+		return p.w.Write(line)
+	}
+	if _, err := p.w.Write(append(out, line[from:]...)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// Figure is a number of a log line: rounded to some digits in text, whole in JSON.
+type Figure struct {
+	X      float64
+	Digits int
+}
+
+func (f Figure) MarshalText() ([]byte, error) {
+	return strconv.AppendFloat(nil, f.X, 'g', f.Digits, 64), nil
+}
+
+func (f Figure) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(f.X) || math.IsInf(f.X, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(f.X)
+}
+
+// brief is a duration of a log line: Short in text, seconds in JSON.
+type brief time.Duration
+
+func (b brief) MarshalText() ([]byte, error) { return []byte(Short(time.Duration(b))), nil }
+func (b brief) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(b).Seconds()) }
+
+// Amount is a number of bytes of a log line: with a unit in text, a number in JSON.
+type Amount int64
+
+func (a Amount) MarshalText() ([]byte, error) { return []byte(memory.FormatSize(int64(a))), nil }
+func (a Amount) MarshalJSON() ([]byte, error) { return json.Marshal(int64(a)) }
+
+// record is the state as fields of --log-format json.
+func (s State) record(task string, elapsed time.Duration) []slog.Attr {
+	attrs := append([]slog.Attr{slog.String("event", eventProgress), slog.String("task", task), slog.Duration("elapsed_seconds", elapsed)}, s.Attrs...)
+	if s.Total > 0 {
+		attrs = append(attrs, slog.Float64("share", float64(s.Done)/float64(s.Total)))
+	}
+	if s.Bytes {
+		attrs = append(attrs, slog.Int64("bytes", s.Done), slog.Int64("bytes_per_second", perSecond(s.Done, elapsed)))
+		if s.Total > 0 {
+			attrs = append(attrs, slog.Int64("bytes_total", s.Total))
+		}
+	}
+	if s.ETA > 0 {
+		attrs = append(attrs, slog.Duration("eta_seconds", s.ETA))
+	}
+	if s.About {
+		attrs = append(attrs, slog.Bool("estimated", true))
+	}
+	return attrs
+}
+
+// Final says how the command has ended: in text the message, if there is one, in JSON always, unless
+// it has ended well and the display is quiet.
+func (d *Display) Final(message string, exit int, elapsed time.Duration) {
+	if !d.o.JSON {
+		if message != "" {
+			d.Say("gdsvd: " + message)
+		}
+		return
+	}
+	level := slog.LevelInfo
+	switch {
+	case exit != ExitOK:
+		level = slog.LevelError
+	case message != "":
+		level = slog.LevelWarn
+	case d.o.Quiet:
+		return
+	default:
+		message = "done"
+	}
+	d.said.LogAttrs(context.Background(), level, message, slog.String("event", eventFinal), slog.Int("exit", exit),
+		slog.Duration("elapsed_seconds", elapsed), slog.Int64("peak_rss_bytes", memory.PeakRSS()))
+}
