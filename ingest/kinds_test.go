@@ -42,8 +42,8 @@ func TestKindsOfFiles(t *testing.T) {
 	for _, c := range []struct{ content, kind, do string }{
 		{zipped("ratings.csv"), "a zip archive", "unzip -p"},
 		{zipped("[Content_Types].xml"), "a spreadsheet", "CSV"},
-		{"\x89HDF\r\n\x1a\n\x00\x00", "HDF5", "with h5py"},
-		{"MATLAB 7.3 MAT-file, Platform: GLNXA64, HDF5 schema 1.00 ." + strings.Repeat(" ", 512) + "\x89HDF\r\n\x1a\n", "HDF5", "csr-stream"},
+		{"\x89HDF\r\n\x1a\n\x00\x00", "HDF5", "with gdsvd.Store.from_h5ad"},
+		{"MATLAB 7.3 MAT-file, Platform: GLNXA64, HDF5 schema 1.00 ." + strings.Repeat(" ", 512) + "\x89HDF\r\n\x1a\n", "HDF5", "scipy.sparse.save_npz"},
 		{"MATLAB 5.0 MAT-file, Platform: GLNXA64\x00", "a MATLAB file", "scipy.sparse.save_npz"},
 		{"\x80\x04\x95\x10\x00", "pickle", "CSV"},
 		{"SQLite format 3\x00", "SQLite", "CSV"},

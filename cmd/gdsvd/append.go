@@ -40,6 +40,7 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 			if o.Workers < 0 {
 				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 			}
+			o.Memory = a.sortingBudget(cmd, o.Memory)
 			report, err := a.ingesting(cmd.Context(), "append", o, func(ctx context.Context, o ingest.Options) (*ingest.Report, error) {
 				return ingest.Append(ctx, args[0], args[1:], out, o)
 			})
@@ -62,7 +63,7 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 	f.StringVar(&o.RowTitles, "row-titles", "", "`FILE` of the titles of rows")
 	f.StringVar(&o.ColTitles, "col-titles", "", "`FILE` of the titles of columns")
 	o.Memory, o.ShardSize = ingest.DefaultMemory, csr.DefaultShard
-	f.Var(ui.Size(&o.Memory, false), "memory", "memory to stay within")
+	f.Var(ui.Size(&o.Memory, false), "memory", "memory to stay within; without it 60 % of what is available if that is less")
 	f.Var(ui.Size(&o.ShardSize, false), "shard-size", "size of the files of the store")
 	f.IntVar(&o.Workers, "workers", 0, "parse and sort with `N` threads (0: all processors)")
 	f.BoolVar(&o.Force, "force", false, "with -o, replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")

@@ -4,6 +4,8 @@ import (
 	"os"
 	"runtime/debug"
 
+	"github.com/spf13/cobra"
+
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
@@ -37,6 +39,15 @@ func (a *app) budget(bytes int64) int64 {
 			"memory", memory.FormatSize(bytes), "has", memory.FormatSize(total))
 	}
 	return bytes
+}
+
+// sortingBudget is what an ingest stays within: --memory, or without it ingest.DefaultMemory
+// or 60 % of what is available, whichever is less.
+func (a *app) sortingBudget(cmd *cobra.Command, bytes int64) int64 {
+	if cmd.Flags().Changed("memory") {
+		return bytes
+	}
+	return min(bytes, a.budget(0))
 }
 
 // limitHeap bounds Go's heap until the returned function is called.

@@ -104,6 +104,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 				o.CheckpointEvery = -1
 			}
 			o.Separator = strings.ReplaceAll(o.Separator, `\t`, "\t")
+			o.Memory = a.sortingBudget(cmd, o.Memory)
 			if dry {
 				return a.sniff(cmd, args, out, o)
 			}
@@ -152,7 +153,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	siftFlags(f, &o)
 	f.Int64Var(&o.MaxBadLines, "max-bad-lines", 0, "leave out up to `N` lines that cannot be read")
 	o.Memory, o.ShardSize = ingest.DefaultMemory, csr.DefaultShard
-	f.Var(ui.Size(&o.Memory, false), "memory", "memory to stay within")
+	f.Var(ui.Size(&o.Memory, false), "memory", "memory to stay within; without it 60 % of what is available if that is less")
 	f.Var(ui.Size(&o.ShardSize, false), "shard-size", "size of the files of the store")
 	f.IntVar(&o.Workers, "workers", 0, "parse and sort with `N` threads (0: all processors)")
 	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")

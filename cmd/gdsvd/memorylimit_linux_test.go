@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -62,6 +65,27 @@ func TestSmallestBudget(t *testing.T) {
 				t.Errorf("%+v, %v", usage, err)
 			}
 		})
+	}
+}
+
+// An ingest without --memory takes no more than the kernel lets it have.
+func TestIngestWithinAKernelLimit(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector takes more memory than the limit leaves")
+	}
+	group := cgrouptest.New(t, "gdsvd-test-ingest", 80<<20)
+	dir, r := t.TempDir(), rand.New(rand.NewPCG(1, 1))
+	lines := []byte("user,item,rating\n")
+	for range 4000000 {
+		lines = fmt.Appendf(lines, "%d,%d,%d\n", r.IntN(200000), r.IntN(20000), 1+r.IntN(5))
+	}
+	input := filepath.Join(dir, "r.csv")
+	if err := os.WriteFile(input, lines, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	printed, err := group.Command(process(t, "ingest", "-q", input, "-o", filepath.Join(dir, "r.csr"), "--duplicates", "sum")).CombinedOutput()
+	if usage, e := group.Usage(); err != nil || e != nil || usage.Killed > 0 {
+		t.Fatalf("%v, %+v, %v\n%s", err, usage, e, printed)
 	}
 }
 

@@ -54,7 +54,7 @@ type kind struct {
 const (
 	scipy  = "read it with scipy.io.loadmat, save the matrix with scipy.sparse.save_npz, and ingest that"
 	hdf5   = "an HDF5 file (.h5ad, .h5 of 10x, .loom, .mat of MATLAB 7.3)"
-	h5py   = "read it in Python with h5py or anndata, and save the matrix with scipy.sparse.save_npz, or stream it as csr-stream to gdsvd ingest -"
+	h5py   = "make the store in Python with gdsvd.Store.from_h5ad or gdsvd.Store.from_10x_h5; of another file save the matrix with scipy.sparse.save_npz"
 	recode = "convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE | gdsvd ingest -"
 	export = "export it as CSV"
 	twice  = "it is compressed twice: uncompress it once"
