@@ -1,6 +1,7 @@
 """The k leading singular triplets of sparse matrices, which may be far larger than memory, with a certificate of their accuracy.
 
-`svds` is called as that of SciPy, and `TruncatedSVD` and `PCA` are estimators as those of scikit-learn.
+`svds` is called as that of SciPy, `TruncatedSVD` and `PCA` are estimators as those of scikit-learn, and `pp.pca` writes into an
+AnnData or a file of it as that of scanpy.
 
 >>> import scipy.sparse as sp, gdsvd
 >>> u, s, vt = gdsvd.svds(sp.eye(30, 20, format="csr") * 2, k=3)
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import pp
 from ._errors import ConvergenceWarning, CorruptError, GdsvdError, NotConverged, UsageError, VersionError
 from ._factorization import Factorization
 from ._store import Store
@@ -48,5 +50,6 @@ __all__ = [
     "UsageError",
     "VersionError",
     "__version__",
+    "pp",
     "svds",
 ]

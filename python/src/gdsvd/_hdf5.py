@@ -1,8 +1,11 @@
-"""Matrices in HDF5 files of AnnData and of 10x, read in blocks of rows by h5py, never whole."""
+"""Matrices in HDF5 files of AnnData and of 10x, read in blocks of rows by h5py, never whole; and what is added to such files."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pathlib
+import shutil
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -30,12 +33,26 @@ def h5ad(file: Any, layer: str | None) -> Matrix:
     ValueError
         If there is no such matrix.
     """
+    shape, blocks = values(file, layer)
+    sides = [_index(file, side) for side in ("obs", "var")]
+    if shape != tuple(map(len, sides)):
+        raise ValueError(f"{file.filename}: {layer or 'X'} is {shape}, but there are {len(sides[0])} names of obs and {len(sides[1])} of var")
+    return Matrix(shape, blocks, sides[0], sides[1], None)
+
+
+def values(file: Any, layer: str | None) -> tuple[tuple[int, int], Iterator[Any]]:
+    """The shape and the blocks of rows of the same, without the names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such matrix.
+    """
     name = f"layers/{layer}" if layer else "X"
     if name not in file:
         there = [f"layers/{n}" for n in file["layers"]] if "layers" in file else []
         raise ValueError(f"{file.filename} has no {name}: it has {', '.join([*file, *there])}")
     x = file[name]
-    sides = [_index(file, side) for side in ("obs", "var")]
     if hasattr(x, "dtype"):
         shape, blocks = x.shape, _dense(x)
     else:
@@ -48,9 +65,9 @@ def h5ad(file: Any, layer: str | None) -> Matrix:
             blocks = _csc(x, shape)
         else:
             raise ValueError(f"{file.filename}: {name} is of type {kind!r}, not an array, csr_matrix or csc_matrix")
-    if len(shape) != 2 or shape != tuple(map(len, sides)):
-        raise ValueError(f"{file.filename}: {name} is {shape}, but there are {len(sides[0])} names of obs and {len(sides[1])} of var")
-    return Matrix(shape, blocks, sides[0], sides[1], None)
+    if len(shape) != 2:
+        raise ValueError(f"{file.filename}: {name} is {shape}, not a matrix")
+    return shape, blocks
 
 
 def tenx(file: Any, genome: str | None) -> Matrix:
@@ -165,3 +182,91 @@ def opened(path: str | os.PathLike[str]) -> Any:
     except ImportError:
         raise ImportError("files of HDF5 are read by h5py: pip install h5py") from None
     return h5py.File(path, "r")
+
+
+def column(file: Any, side: str, name: str) -> np.ndarray | None:
+    """A column of numbers or of bool of the table of one side; None if it has none of this name."""
+    frame = file[side]
+    if hasattr(frame, "dtype"):  # before AnnData 0.7
+        return frame[name] if name in (frame.dtype.names or ()) else None
+    if name not in frame:
+        return None
+    c = frame[name]
+    if not hasattr(c, "keys"):
+        return c[:]
+    if set(c) != {"values", "mask"}:
+        raise ValueError(f"{file.filename}: the column {name!r} of {side} is of type {_text(c.attrs.get('encoding-type', ''))!r}, not of numbers or bool")
+    if c["mask"][:].any():
+        raise ValueError(f"{file.filename}: the column {name!r} of {side} has missing values")
+    return c["values"][:]
+
+
+def _kind(h: Any, kind: str, version: str = "0.2.0") -> Any:
+    h.attrs["encoding-type"], h.attrs["encoding-version"] = kind, version
+    return h
+
+
+def group(parent: Any, name: str) -> Any:
+    """The dict of this name in a group, made if it is missing.
+
+    Raises
+    ------
+    ValueError
+        If there is something else.
+    """
+    if name not in parent:
+        return _kind(parent.create_group(name), "dict", "0.1.0")
+    if hasattr(parent[name], "dtype"):
+        raise ValueError(f"{parent.file.filename}: {name} is a table, as before AnnData 0.7: write the file anew with anndata.read_h5ad(…).write_h5ad(…)")
+    return parent[name]
+
+
+def array(parent: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A new array in a group, instead of what has the name; to be filled."""
+    if name in parent:
+        del parent[name]
+    return _kind(parent.create_dataset(name, shape, dtype), "array")
+
+
+def put(parent: Any, name: str, value: Any) -> None:
+    """Write an array, a text, a number or a dict of such as AnnData does, instead of what has the name; None is left out."""
+    if isinstance(value, dict):
+        if name in parent:
+            del parent[name]
+        for key, v in value.items():
+            put(group(parent, name), key, v)
+    elif isinstance(value, np.ndarray):
+        array(parent, name, value.shape, value.dtype)[...] = value
+    elif value is not None:
+        if name in parent:
+            del parent[name]
+        parent[name] = value
+        _kind(parent[name], "string" if isinstance(value, str) else "numeric-scalar")
+
+
+@contextlib.contextmanager
+def replaced(path: pathlib.Path, out: pathlib.Path, folder: str) -> Iterator[Any]:
+    """A copy of a file to add to, which becomes the file `out` in one step when the block has ended, and only then.
+
+    Parameters
+    ----------
+    path, out : path
+        May be the same.
+    folder : str
+        For the copy, in the file system of `out`.
+    """
+    import h5py
+
+    copy = os.path.join(folder, "copy.h5ad")
+    shutil.copy2(path, copy)
+    with h5py.File(copy, "r+") as h:
+        yield h
+    with open(copy, "rb+") as f:
+        os.fsync(f.fileno())
+    os.replace(copy, out)
+    if os.name == "posix":
+        fd = os.open(out.parent, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

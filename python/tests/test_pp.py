@@ -1,0 +1,314 @@
+"""Principal components of cells beside those of scanpy, in memory and in files."""
+
+import functools
+import gzip
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+import gdsvd
+from gdsvd import _hdf5
+
+h5py = pytest.importorskip("h5py")
+sys.path.insert(0, os.path.dirname(__file__))
+import cells
+
+anndata = pytest.importorskip("anndata")
+REAL = pathlib.Path(os.environ.get("GDSVD_DATA", "none")) / "10x" / "v3.matrix.mtx.gz"
+
+
+@functools.cache
+def counts():
+    """That of 10x if it is there, else one that is made; float64."""
+    if REAL.exists():
+        return scipy.io.mmread(gzip.open(REAL)).T.tocsr().astype(float)
+    return sp.vstack(list(cells.blocks(400, 300, molecules=200))).tocsr().astype(float)
+
+
+@functools.cache
+def reference(k=50, mask=False):
+    """What scanpy makes of it, in float64."""
+    sc = pytest.importorskip("scanpy")
+    a = annotated(mask)
+    sc.pp.normalize_total(a)
+    sc.pp.log1p(a)
+    sc.pp.pca(a, n_comps=k, dtype="float64")
+    return a
+
+
+def annotated(mask=False, dtype=float):
+    a = anndata.AnnData(counts().astype(dtype))
+    a.obs_names = [f"c{i}" for i in range(a.n_obs)][::-1]
+    a.var_names = ["same", "same", *[f"g{i}" for i in range(a.n_vars - 2)]]  # names of genes need not be unique
+    if mask:
+        a.var["highly_variable"] = np.arange(a.n_vars) % 3 != 1
+    return a
+
+
+def same(got, want, to):
+    """Equal up to signs, in units of the largest score, of 1 and of the value itself."""
+    signs = np.sign(np.sum(np.asarray(got.varm["PCs"]) * want.varm["PCs"], axis=0))
+    x = want.obsm["X_pca"] * signs
+    assert np.abs(got.obsm["X_pca"] - x).max() <= to * np.abs(x).max()
+    assert np.abs(got.varm["PCs"] - want.varm["PCs"] * signs).max() <= to
+    for name in ("variance", "variance_ratio"):
+        np.testing.assert_allclose(got.uns["pca"][name], want.uns["pca"][name], rtol=to)
+    for name, value in want.uns["pca"]["params"].items():
+        assert got.uns["pca"]["params"].get(name) == value, name  # None is not written to a file
+
+
+@pytest.mark.parametrize("mask", [False, True])
+@pytest.mark.parametrize("dtype, to", [("float64", 1e-10), ("float32", 1e-6)])
+@pytest.mark.parametrize("place", ["memory", "file", "backed"])
+def test_as_scanpy(tmp_path, mask, dtype, to, place):
+    a = annotated(mask)
+    if place == "memory":
+        assert gdsvd.pp.pca(a, dtype=dtype) is None
+    else:
+        a.write_h5ad(tmp_path / "a.h5ad")
+        a = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
+        if place == "backed":
+            gdsvd.pp.pca(a, dtype=dtype)
+        else:
+            a.file.close()
+            assert gdsvd.pp.pca(tmp_path / "a.h5ad", dtype=dtype) is None
+            a = anndata.read_h5ad(tmp_path / "a.h5ad")
+            np.testing.assert_array_equal(a.X.toarray(), counts().toarray())
+            assert [p.name for p in tmp_path.iterdir()] == ["a.h5ad"]
+    assert a.obsm["X_pca"].dtype == dtype
+    same(a, reference(mask=mask), to)
+    assert max(a.uns["pca"]["residual"]) <= (1e-10 if dtype == "float32" else 1e-12)
+    assert a.uns["pca"]["params"]["view"].endswith("center=columns")
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
+@pytest.mark.parametrize("view", [None, "center=columns", "pca"])
+def test_normalised_already(tmp_path, kind, view):
+    """A layer of any kind, in memory and in a file, with the mask as an array."""
+    a, want = annotated(), reference(12)
+    x = want.X.toarray() if kind == "dense" else want.X.asformat(kind)
+    a.layers["normal"] = x
+    a.write_h5ad(tmp_path / "a.h5ad")
+    gdsvd.pp.pca(a, 12, view, layer="normal", dtype="float64")
+    same(a, want, 1e-10)
+    gdsvd.pp.pca(tmp_path / "a.h5ad", 12, view, layer="normal", dtype="float64", output=tmp_path / "b.h5ad", key_added="new")
+    b = anndata.read_h5ad(tmp_path / "b.h5ad")
+    np.testing.assert_allclose(b.obsm["new"], a.obsm["X_pca"], atol=1e-9)
+    np.testing.assert_array_equal(b.layers["normal"].toarray() if kind != "dense" else b.layers["normal"], want.X.toarray())
+    assert b.uns["new"]["params"]["layer"] == "normal" and "pca" not in b.uns
+    assert not anndata.read_h5ad(tmp_path / "a.h5ad").obsm
+
+
+def test_masks(tmp_path):
+    a = annotated(True)
+    mask = a.var["highly_variable"].to_numpy()
+    a.var["flag"] = a.var["highly_variable"].astype("boolean")
+    a.var["number"] = 1.5
+    a.write_h5ad(tmp_path / "a.h5ad")
+    want = reference(mask=True).uns["pca"]["variance"]
+    for given in ({}, {"mask_var": "highly_variable"}, {"mask_var": "flag"}, {"mask_var": mask}, {"use_highly_variable": True}):
+        gdsvd.pp.pca(a, **given)
+        gdsvd.pp.pca(tmp_path / "a.h5ad", **given)
+        b = anndata.read_h5ad(tmp_path / "a.h5ad")
+        for got in (a, b):
+            np.testing.assert_allclose(got.uns["pca"]["variance"], want)
+            assert not got.varm["PCs"][~mask].any()
+            said = got.uns["pca"]["params"]
+            named = given.get("mask_var", "highly_variable")
+            np.testing.assert_array_equal(said["mask_var"], named)
+            assert said["use_highly_variable"] == (isinstance(named, str) and named == "highly_variable")
+    for given in ({"mask_var": None}, {"use_highly_variable": False}):
+        gdsvd.pp.pca(a, **given)
+        np.testing.assert_allclose(a.uns["pca"]["variance"], reference().uns["pca"]["variance"])
+    for wrong, match in (("none", "no column"), ("number", "must be bool"), (mask[:5], "must be bool"), (mask & False, "no gene")):
+        for data in (a, tmp_path / "a.h5ad"):
+            with pytest.raises(ValueError, match=match):
+                gdsvd.pp.pca(data, mask_var=wrong)
+
+
+def test_wrong_parameters(tmp_path):
+    a = annotated()
+    a.write_h5ad(tmp_path / "a.h5ad")
+    before = (tmp_path / "a.h5ad").read_bytes()
+    (tmp_path / "there").write_text("")
+    wrong = [
+        ({"n_comps": 0}, ValueError, "n_comps"),
+        ({"n_comps": 508 if REAL.exists() else 301}, ValueError, "n_comps"),
+        ({"view": "no-such-step"}, gdsvd.UsageError, "no-such-step"),
+        ({"dtype": int}, ValueError, "floating"),
+        ({"layer": "none"}, (ValueError, KeyError), "none"),
+        ({"use_highly_variable": True, "mask_var": None}, ValueError, "one of them"),
+        ({"output": tmp_path / "there"}, (ValueError, FileExistsError), "output"),
+    ]
+    for options, kind, match in wrong:
+        for data in (a, tmp_path / "a.h5ad"):
+            with pytest.raises(kind, match=match):
+                gdsvd.pp.pca(data, **options)
+    (tmp_path / "log").write_text("log1p")
+    with pytest.raises(ValueError, match="does not centre"):
+        gdsvd.pp.pca(a, view=f"@{tmp_path}/log")
+    with pytest.raises(gdsvd.NotConverged):
+        gdsvd.pp.pca(tmp_path / "a.h5ad", tol=1e-17)
+    assert (tmp_path / "a.h5ad").read_bytes() == before and not a.obsm and not a.uns
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.h5ad", "log", "there"]
+
+
+def test_what_is_written_replaces_what_was_there(tmp_path):
+    """The file keeps its mode; a link stays one; results of before go away, and whatever has their names."""
+    a = annotated()
+    a.obsm["X_pca"], a.varm["PCs"], a.uns["pca"], a.uns["more"] = np.zeros((a.n_obs, 3)), np.zeros((a.n_vars, 3)), {"params": {"old": 1}}, "kept"
+    a.write_h5ad(tmp_path / "a.h5ad")
+    (tmp_path / "a.h5ad").chmod(0o640)
+    (tmp_path / "link.h5ad").symlink_to("a.h5ad")
+    gdsvd.pp.pca(str(tmp_path / "link.h5ad"), 4, dtype="float64")
+    assert (tmp_path / "link.h5ad").is_symlink() and (tmp_path / "a.h5ad").stat().st_mode & 0o777 == 0o640
+    b = anndata.read_h5ad(tmp_path / "a.h5ad")
+    same(b, reference(4), 1e-10)
+    assert b.uns["more"] == "kept" and "old" not in b.uns["pca"]["params"]
+
+
+def test_a_failure_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    """Whichever write fails: none, for the last one that fails is followed by a run that does not."""
+    a = annotated()
+    a.write_h5ad(tmp_path / "a.h5ad")
+    before = (tmp_path / "a.h5ad").read_bytes()
+    array, replace, copy2 = _hdf5.array, os.replace, shutil.copy2
+    failures = 0
+    for fails in range(1, 20):
+        left = iter(range(fails))
+
+        def failing(call):
+            def called(*args):
+                if next(left, None) is None:
+                    raise OSError("no space left")
+                return call(*args)
+
+            return called
+
+        monkeypatch.setattr(_hdf5, "array", failing(array))
+        monkeypatch.setattr(_hdf5.os, "replace", failing(replace))
+        monkeypatch.setattr(_hdf5.shutil, "copy2", failing(copy2))
+        try:
+            gdsvd.pp.pca(tmp_path / "a.h5ad", 3)
+        except OSError as err:
+            assert str(err) == "no space left"
+            failures += 1
+        else:
+            break
+        assert (tmp_path / "a.h5ad").read_bytes() == before
+        assert [p.name for p in tmp_path.iterdir()] == ["a.h5ad"]
+    assert failures == 6  # the copy, five arrays less one that is the first to succeed, and the last step
+    assert "X_pca" in anndata.read_h5ad(tmp_path / "a.h5ad").obsm
+
+
+def test_a_file_that_changes_meanwhile(tmp_path, monkeypatch):
+    annotated().write_h5ad(tmp_path / "a.h5ad")
+    copy2 = shutil.copy2
+
+    def changed(path, copy):
+        copy2(path, copy)
+        with open(path, "ab") as f:
+            f.write(b"x")
+
+    monkeypatch.setattr(_hdf5.shutil, "copy2", changed)
+    with pytest.raises(OSError, match="has been changed"):
+        gdsvd.pp.pca(tmp_path / "a.h5ad", 3)
+
+
+def test_older_files(tmp_path):
+    annotated().write_h5ad(tmp_path / "a.h5ad")
+    with h5py.File(tmp_path / "a.h5ad", "r+") as h:
+        for side in ("obsm", "varm"):
+            del h[side]
+    gdsvd.pp.pca(tmp_path / "a.h5ad", 4, dtype="float64")
+    same(anndata.read_h5ad(tmp_path / "a.h5ad"), reference(4), 1e-10)
+    with h5py.File(tmp_path / "a.h5ad", "r+") as h:
+        del h["obsm"]
+        h["obsm"] = np.zeros(counts().shape[0], [("X_pca", "f4", 3)])
+    with pytest.raises(ValueError, match="obsm is a table"):
+        gdsvd.pp.pca(tmp_path / "a.h5ad", 4)
+
+
+KILLED = """
+import sys, os, signal, gdsvd
+from gdsvd import _hdf5
+put = _hdf5.put
+def last(parent, name, value):
+    put(parent, name, value)
+    parent.file.flush()
+    if name == "pca": os.kill(os.getpid(), signal.SIGKILL)
+_hdf5.put = last
+gdsvd.pp.pca(sys.argv[1], 3)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_kill_leaves_the_file_as_it_was(tmp_path):
+    annotated().write_h5ad(tmp_path / "a.h5ad")
+    before = (tmp_path / "a.h5ad").read_bytes()
+    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path / "a.h5ad"]).returncode == -signal.SIGKILL
+    assert (tmp_path / "a.h5ad").read_bytes() == before
+
+
+PEAK = """
+import sys, gdsvd, h5py, numpy as np, scipy.sparse as sp
+from gdsvd import _hdf5
+_hdf5.ENTRIES = 1 << 16
+def peak():
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmHWM")) * 1024
+path, folder, how = sys.argv[1:]
+m = sp.random(50, 40, 0.5, "csr")
+gdsvd.Store.from_chunks(iter([m]), folder + "/warm", shape=m.shape).svd(2, folder + "/warm.svd")
+with h5py.File(path) as h:
+    ids = h["var/_index"][:5]
+    small, whole = peak(), h["X/data"].nbytes + h["X/indices"].nbytes
+if how == "pca":
+    gdsvd.pp.pca(path, 3, "pca", tol=1e-3)
+elif how == "h5ad":
+    gdsvd.Store.from_h5ad(path, folder + "/a")
+elif how == "10x":
+    gdsvd.Store.from_10x_h5(path, folder + "/a")
+else:
+    with h5py.File(path) as h:
+        shape, blocks = _hdf5.values(h, None)
+        gdsvd.Store.from_chunks(blocks, folder + "/a", shape=shape if how == "shape" else None)
+print((peak() - small) / whole)
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A file of 4 million entries, for AnnData and for 10x alike."""
+    path, rows, cols = tmp_path_factory.mktemp("large") / "large.h5", 10_000, 4_000
+    r = np.random.default_rng(1)
+    with h5py.File(path, "w") as h:
+        for side, n in (("obs", rows), ("var", cols)):
+            cells.frame(h, side, [f"{side}{i}" for i in range(n)])
+        g = h.create_group("X")
+        g.attrs.update({"encoding-type": "csr_matrix", "shape": (rows, cols)})
+        g["indices"] = (np.arange(400, dtype="i4") * 10 + r.integers(0, 10, (rows, 400), "i4")).ravel()
+        g["data"] = r.integers(1, 9, rows * 400).astype("f4")
+        g["indptr"] = np.arange(0, rows * 400 + 1, 400)
+        h["matrix"] = g
+        g["shape"] = (cols, rows)
+        g["barcodes"] = h["obs/_index"]
+        g["features/id"] = g["features/name"] = h["var/_index"]
+    return path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory in /proc")
+@pytest.mark.parametrize("how", ["h5ad", "10x", "chunks", "shape", "pca"])
+def test_no_matrix_is_in_memory(tmp_path, large, how):
+    """Less than half of the matrix is in the memory of this process, and its blocks are small."""
+    path = shutil.copy(large, tmp_path)
+    out = subprocess.run([sys.executable, "-c", PEAK, path, tmp_path, how], capture_output=True, text=True)
+    assert float(out.stdout) < 0.5, out
