@@ -11,7 +11,7 @@ def svds(A, k=6, ncv=None, tol=0, which="LM", v0=None, maxiter=None, return_sing
         raise NotImplementedError("which")
     seed = next(s for s in (rng, random_state, 0) if s is not None)
     if not isinstance(seed, int):
-        seed = int(seed.integers(1 << 31))
+        seed = int(getattr(seed, "integers" if hasattr(seed, "integers") else "randint")(1 << 31))
     u, s, vt = gdsvd.svds(A, k, tol=tol or 1e-10, seed=seed)
     return u[:, ::-1], s[::-1], vt[::-1]
 
@@ -32,6 +32,7 @@ for i, (a, *_) in enumerate(suite.module.SVDSCommonTests._A_validation_inputs):
         OTHER[rf"test_svds_input_validation_A\[args{i}\]"] = "a text is a path" if isinstance(a, str) else "matrices of integers are taken"
 
 
+# Not run: Test_SVDS_once (the name of a solver) and Test_SVDS_ARPACK (its parameter ncv); the others repeat the common tests with other solvers.
 class TestSVDS(suite.module.SVDSCommonTests):
     def setup_method(self, method):
         # Where SciPy's tests differ by solver, ours takes the place of PROPACK, which computes all triplets; a test that
