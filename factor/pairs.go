@@ -90,6 +90,8 @@ func (t *task) pairsError(err error) error {
 		return Errorf(err, "%v; eigenpairs are of a symmetric matrix, singular triplets of any", err)
 	case errors.Is(err, solver.ErrNotDefinite):
 		return Errorf(err, "%v; take a larger %v, or none, which is always enough", err, Option("Shift"))
+	case errors.Is(err, solver.ErrShift):
+		return Errorf(err, "%v; take a %v of ‖A‖, or none, which is always enough", err, Option("Shift"))
 	}
 	return nil
 }

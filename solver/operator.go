@@ -69,6 +69,7 @@ var (
 	ErrOperator     = errors.New("matrix has no such products")
 	ErrNotSymmetric = certificate.ErrNotSymmetric
 	ErrNotDefinite  = errors.New("matrix is not positive semidefinite")
+	ErrShift        = errors.New("no pair can be within the tolerance")
 )
 
 // operatorOf returns the operator asked for. A search that is given start vectors,
@@ -89,7 +90,7 @@ func operatorOf(arena *tallskinny.Arena, a Matrix, s Settings) (Operator, error)
 		if err := square(a.Info()); err != nil || s.Which == LargestMagnitude {
 			return gram{a}, err
 		}
-		return newSymmetric(arena, a, s), nil
+		return newSymmetric(arena, a, s)
 	}
 	return gram{a}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -245,6 +246,36 @@ func TestPairsShift(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkPairs(t, a, solver.LargestAlgebraic, 1e-8, res)
+	}
+}
+
+// A shift beside which A is lost in rounding is refused before a product, whatever the scale of A; the largest that is not
+// still gives the pairs.
+func TestPairsShiftTooLarge(t *testing.T) {
+	a := withEigenvalues(2, 5, 4, 3, -2, 1, 0)
+	norm := mat.Norm(a, 2)
+	for _, power := range []int{0, -200, 200} {
+		scaled := mat.DenseCopyOf(a)
+		scaled.Apply(func(_, _ int, x float64) float64 { return math.Ldexp(x, power) }, a)
+		for _, which := range whiches[1:] {
+			for _, c := range []float64{1e300, -1e300, 1e9, 1e8, 1e4} {
+				set := solver.Settings{Rank: 2, Operator: solver.Symmetric, Which: which, Shift: math.Ldexp(c, power) * norm}
+				if math.IsInf(set.Shift, 0) || set.Shift == 0 {
+					continue
+				}
+				res, err := solver.SVD(t.Context(), solvertest.NewDense(scaled), set)
+				if math.Abs(c) > 1e7 {
+					if !errors.Is(err, solver.ErrShift) || !strings.Contains(err.Error(), "too large") {
+						t.Errorf("%v, shift %v·‖A‖: %v, want %v", which, c, err, solver.ErrShift)
+					}
+					continue
+				}
+				if err != nil {
+					t.Fatalf("%v, shift %v·‖A‖: %v", which, c, err)
+				}
+				checkPairs(t, scaled, which, 1e-7, res)
+			}
+		}
 	}
 }
 

@@ -120,7 +120,8 @@ type Settings struct {
 	Which Which
 	// Shift is the C with which A + C·I (LargestAlgebraic) or C·I − A (SmallestAlgebraic) is
 	// positive semidefinite. 0 means ‖A‖_F, which always is enough and costs methods other
-	// than Krylov passes. One that is found to be too small is ErrNotDefinite.
+	// than Krylov passes. One that is found to be too small is ErrNotDefinite, and one beside
+	// which A is lost in rounding is ErrShift.
 	Shift float64
 	// Deflation is Projected by default.
 	Deflation Deflation

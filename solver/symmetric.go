@@ -35,15 +35,23 @@ func square(i Info) error {
 	return nil
 }
 
-func newSymmetric(arena *tallskinny.Arena, a Matrix, s Settings) *symmetric {
+func newSymmetric(arena *tallskinny.Arena, a Matrix, s Settings) (*symmetric, error) {
 	i := a.Info()
 	op := &symmetric{arena: arena, a: a, n: i.Cols, norm: i.Norm, which: s.Which}
 	if s.Which.shifted() {
 		if op.shift = math.Ldexp(s.Shift, -i.Exponent); s.Shift == 0 {
 			op.shift = i.Norm
 		}
+		tol := s.Tol
+		if tol == 0 {
+			tol = DefaultTol
+		}
+		if math.Abs(op.shift)*0x1p-52 > tol*op.norm && op.norm > 0 {
+			return nil, fmt.Errorf("the shift %.6g is too large: ‖A‖ is %.6g, and the rounding of their sum hides residuals of %.3g·‖A‖: %w",
+				s.Shift, scale(i.Exponent).sigma(op.norm), tol, ErrShift)
+		}
 	}
-	return op
+	return op, nil
 }
 
 func (s *symmetric) Dim() int       { return s.n }

@@ -160,6 +160,8 @@ func TestEigsRefuses(t *testing.T) {
 	store, _ := friends(t)
 	fails(t, ui.ExitError, `the shift 0\.1 is too small: the matrix has an eigenvalue of at most -.*; take a larger --shift, or none, which is always enough`,
 		"eigs", "-q", store, "-k", "1", "-o", out, "--which", "LA", "--shift", "0.1")
+	fails(t, ui.ExitError, `the shift 1e\+300 is too large: ‖A‖ is .*; take a --shift of ‖A‖, or none, which is always enough`,
+		"eigs", "-q", store, "-k", "1", "-o", out, "--which", "SA", "--shift", "1e300")
 	fails(t, ui.ExitError, `take --operator gram, which works for any matrix, or a --shift for its largest eigenvalues`,
 		"svd", "-q", store, "-k", "1", "-o", out, "--operator", "symmetric")
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
