@@ -45,7 +45,7 @@ func openArchive(in *format.Input) (*archive, error) {
 		if a.under.err != nil {
 			return nil, a.under.err
 		}
-		return nil, a.fail("", 0, fmt.Errorf("%w: the end of the archive, where its members are listed, is missing or damaged (%w)", format.ErrTruncated, err))
+		return nil, a.fail("", 0, fmt.Errorf("%w: the end of the archive, where its members are listed, is missing or damaged (%v)", format.ErrTruncated, err)) // io.EOF is no end of the input
 	}
 	a.z.RegisterDecompressor(zip.Deflate, flate.NewReader)
 	return a, nil
