@@ -26,29 +26,21 @@ func newValueEncoder(v Values) *valueEncoder {
 // for each value until finishValues.
 func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 	had := len(dst)
-	dst = slices.Grow(dst, int(e.coding.Size(uint64(len(vals)))))
+	size := int(e.coding.Size(uint64(len(vals))))
+	if e.coding == Dict4 {
+		size = len(vals)
+	}
+	if cap(dst)-had < size {
+		dst = append(make([]byte, 0, max(had+size, int(e.coding.Size(BlockNNZ)))), dst...)
+	}
+	dst = dst[:had+size]
 	switch e.coding {
 	case Float64:
-		dst = dst[:had+8*len(vals)]
-		to := dst[had:]
-		for i, v := range vals {
-			if !finite(v) {
-				return dst, fmt.Errorf("value %v is not finite", v)
-			}
-			le.PutUint64(to[8*i:], math.Float64bits(v+0)) // −0 becomes 0
-		}
+		putFloats64(dst[had:], vals)
+		return dst, checkFinite(vals)
 	case Float32:
-		dst = dst[:had+4*len(vals)]
-		to := dst[had:]
-		for i, v := range vals {
-			single := float32(v + 0)
-			if !finite(v) {
-				return dst, fmt.Errorf("value %v is not finite", v)
-			}
-			if float64(single) != v {
-				return dst, fmt.Errorf("%w: %v cannot be written as float32", ErrCoding, v)
-			}
-			le.PutUint32(to[4*i:], math.Float32bits(single))
+		if !putFloats32(dst[had:], vals) {
+			return dst, notSingle(vals)
 		}
 	case Constant:
 		for _, v := range vals {
@@ -57,10 +49,77 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 			}
 		}
 	default:
-		dst = slices.Grow(dst, len(vals))[:had+len(vals)]
 		return dst, e.codes(dst[had:], vals)
 	}
 	return dst, nil
+}
+
+// putFloats64 writes values to b; −0 becomes 0.
+func putFloats64(b []byte, vals []float64) {
+	b = b[:8*len(vals)]
+	for ; len(vals) >= 4; vals, b = vals[4:], b[32:] { // the checks of bounds would take longer than the rest
+		v, to := (*[4]float64)(vals), (*[32]byte)(b)
+		le.PutUint64(to[:], math.Float64bits(v[0]+0))
+		le.PutUint64(to[8:], math.Float64bits(v[1]+0))
+		le.PutUint64(to[16:], math.Float64bits(v[2]+0))
+		le.PutUint64(to[24:], math.Float64bits(v[3]+0))
+	}
+	for i, v := range vals {
+		le.PutUint64(b[8*i:], math.Float64bits(v+0))
+	}
+}
+
+// putFloats32 writes values as float32 to b; −0 becomes 0. It is false if one is not a finite float32.
+func putFloats32(b []byte, vals []float64) bool {
+	b = b[:4*len(vals)]
+	differ := uint64(0) // the differences are 0, or not: those of Inf and NaN are NaN
+	for ; len(vals) >= 4; vals, b = vals[4:], b[16:] {
+		v, to := (*[4]float64)(vals), (*[16]byte)(b)
+		s0, s1, s2, s3 := float32(v[0]+0), float32(v[1]+0), float32(v[2]+0), float32(v[3]+0)
+		le.PutUint32(to[:], math.Float32bits(s0))
+		le.PutUint32(to[4:], math.Float32bits(s1))
+		le.PutUint32(to[8:], math.Float32bits(s2))
+		le.PutUint32(to[12:], math.Float32bits(s3))
+		differ |= math.Float64bits(float64(s0)-v[0]) | math.Float64bits(float64(s1)-v[1]) |
+			math.Float64bits(float64(s2)-v[2]) | math.Float64bits(float64(s3)-v[3])
+	}
+	for i, v := range vals {
+		s := float32(v + 0)
+		le.PutUint32(b[4*i:], math.Float32bits(s))
+		differ |= math.Float64bits(float64(s) - v)
+	}
+	return differ == 0
+}
+
+// notSingle is the error about the first value that is not a finite float32.
+func notSingle(vals []float64) error {
+	for _, v := range vals {
+		if !finite(v) {
+			return checkFinite([]float64{v})
+		}
+		if float64(float32(v)) != v {
+			return fmt.Errorf("%w: %v cannot be written as float32", ErrCoding, v)
+		}
+	}
+	return nil
+}
+
+// checkFinite refuses NaN and infinite values.
+func checkFinite(vals []float64) error {
+	carry, rest := uint64(0), vals // the highest bit: some exponent is all ones
+	for ; len(rest) >= 4; rest = rest[4:] {
+		v := (*[4]float64)(rest)
+		carry |= (math.Float64bits(v[0])&expMask + 1<<52) | (math.Float64bits(v[1])&expMask + 1<<52) |
+			(math.Float64bits(v[2])&expMask + 1<<52) | (math.Float64bits(v[3])&expMask + 1<<52)
+	}
+	for _, v := range rest {
+		carry |= math.Float64bits(v)&expMask + 1<<52
+	}
+	if carry>>63 == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(vals, func(v float64) bool { return !finite(v) })
+	return fmt.Errorf("value %v is not finite", vals[i])
 }
 
 func notInTable(v float64) error { return fmt.Errorf("%w: %v is not in the value table", ErrCoding, v) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ErrCoding is the error of [Writer.AppendRow] for a value that the coding of the store does not hold. With
@@ -34,7 +35,10 @@ func (l *late) hold(f *filling) {
 	l.held = append(l.held, h)
 	l.bytes += int64(len(h.buf)+len(h.values)) + fillingBytes
 	l.entries += int64(f.nnz)
-	l.stats.Merge(f.stats)
+	if f.nnz > 0 { // else own is a constant that is not there
+		stats := StatsOf(f.own)
+		l.stats.Merge(&stats)
+	}
 }
 
 // ripe tells whether there is nothing to wait for.
@@ -44,27 +48,86 @@ func (l *late) ripe() bool {
 
 // encodeLate encodes a block but for its values, which it puts into the smallest coding that holds them.
 func (f *filling) encodeLate() {
-	f.buf = appendBlock(f.buf[:0], f.lens, f.gaps)
-	f.stats = new(ValueStats)
-	f.stats.Add(f.raw...)
-	f.own = f.stats.Values()
-	f.recode(f.own)
+	f.encodePlaces()
+	f.values = withRoom(f.values[:0], len(f.raw))[:len(f.raw)]
+	table, ok := learn(f.values, f.raw)
+	if ok {
+		f.own = valuesOf(table)
+		if f.own.Coding == Constant {
+			f.values = f.values[:0]
+		}
+		return
+	}
+	f.own = Values{Coding: Float32}
+	f.values = slices.Grow(f.values[:0], 4*len(f.raw))[:4*len(f.raw)]
+	if !putFloats32(f.values, f.raw) {
+		f.own.Coding = Float64
+		f.values = slices.Grow(f.values[:0], 8*len(f.raw))[:8*len(f.raw)]
+		putFloats64(f.values, f.raw)
+	}
 }
 
-// recode puts raw into a coding that holds all of it.
-func (f *filling) recode(v Values) {
-	var err error
-	if f.values, err = newValueEncoder(v).append(f.values[:0], f.raw); err != nil {
-		panic(fmt.Sprintf("csr: %v of its own statistics", err))
+// learn finds the table of finite values, ascending, and sets codes to the place of each of them in it. It is false if there
+// are more than a table holds.
+func learn(codes []byte, vals []float64) (table []float64, ok bool) {
+	var recent [valueSlots]struct { // as in valueEncoder
+		key   uint64
+		first byte
+	}
+	var firsts []byte // of the values of the table: how many of them had been met before
+	codes = codes[:len(vals)]
+	for i, v := range vals {
+		v += 0
+		key := valueKey(v)
+		slot := &recent[valueSlot(key)]
+		if slot.key != key {
+			k, found := slices.BinarySearch(table, v)
+			if !found {
+				if len(table) == maxDict {
+					return nil, false
+				}
+				firsts = slices.Insert(firsts, k, byte(len(table)))
+				table = slices.Insert(table, k, v)
+			}
+			slot.key, slot.first = key, firsts[k]
+		}
+		codes[i] = slot.first
+	}
+	var places [maxDict]byte
+	for k, first := range firsts {
+		places[first] = byte(k)
+	}
+	translate(codes, &places)
+	return table, true
+}
+
+// translate replaces codes by others.
+func translate(codes []byte, to *[maxDict]byte) {
+	for i, code := range codes {
+		codes[i] = to[code]
 	}
 }
 
 // finishLate gives a block that was held its values.
 func (f *filling) finishLate(v Values) {
-	if f.own.Coding != v.Coding || len(f.own.Table) != len(v.Table) { // else they are equal: v has all that own has
-		f.raw = f.own.decode(make([]float64, f.nnz), f.values)
-		f.recode(v)
-		f.raw = nil
+	switch {
+	case f.nnz == 0 || f.own.Coding == v.Coding && len(f.own.Table) == len(v.Table): // v has all that own has: they are equal
+	case v.Coding.coded():
+		if f.own.Coding == Constant {
+			f.values = make([]byte, f.nnz)
+		}
+		var places [maxDict]byte
+		for code, x := range f.own.Table {
+			k, _ := slices.BinarySearch(v.Table, x)
+			places[code] = byte(k)
+		}
+		translate(f.values, &places)
+	default:
+		var err error
+		raw := f.own.decode(make([]float64, f.nnz), f.values)
+		if f.values, err = newValueEncoder(v).append(f.values[:0], raw); err != nil {
+			panic(fmt.Sprintf("csr: %v of its own statistics", err))
+		}
 	}
 	f.finish(v.Coding)
 }

@@ -38,6 +38,7 @@ func TestLateValues(t *testing.T) {
 	for name, value := range map[string]func(k int) float64{
 		"constant":          func(int) float64 { return -2.5 },
 		"negative zeros":    func(k int) float64 { return math.Copysign(0, -1) },
+		"one each block":    func(k int) float64 { return float64(5 + k>>17) },
 		"few":               func(k int) float64 { return float64(k % 10) },
 		"few, more later":   func(k int) float64 { return float64(k % (2 + k>>14)) },
 		"many, first few":   func(k int) float64 { return float64(k % (2 + k>>10)) },
@@ -72,6 +73,23 @@ func TestLateValues(t *testing.T) {
 			requireSameFiles(t, write(csr.CreateOptions{Late: 1 << 30, Workers: workers}, value), told)
 		}
 	}
+}
+
+// TestLateEmptyBlocks: a block without entries, which has no value of its own, adds none to the table.
+func TestLateEmptyBlocks(t *testing.T) {
+	write := func(o csr.CreateOptions) string {
+		path := filepath.Join(t.TempDir(), "x.csr")
+		o.Cols, o.Source = 2, map[string]any{"of": "nothing"}
+		w, err := csr.Create(path, o)
+		if err == nil {
+			err = errors.Join(w.AppendEmptyRows(2*csr.BlockRows), w.AppendRow([]uint32{1}, []float64{5}), w.AppendEmptyRows(csr.BlockRows), w.Commit())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	requireSameFiles(t, write(csr.CreateOptions{Late: 1 << 20}), write(csr.CreateOptions{Values: csr.Values{Coding: csr.Constant, Table: []float64{5}}}))
 }
 
 // TestLateRefuses: what does not fit into the coding taken is refused, and the rest is sound.

@@ -193,18 +193,24 @@ func (s *ValueStats) Merge(o *ValueStats) {
 
 // Values is the smallest coding that holds every value added.
 func (s *ValueStats) Values() Values {
-	n := len(s.seen)
 	switch {
 	case s.wide && s.notSingle:
 		return Values{Coding: Float64}
 	case s.wide:
 		return Values{Coding: Float32}
+	}
+	return valuesOf(slices.Clone(s.seen))
+}
+
+// valuesOf is the smallest coding with a table.
+func valuesOf(table []float64) Values {
+	switch n := len(table); {
 	case n == 0:
 		return Values{Coding: Constant, Table: []float64{0}}
 	case n == 1:
-		return Values{Coding: Constant, Table: slices.Clone(s.seen)}
+		return Values{Coding: Constant, Table: table}
 	case n <= 16:
-		return Values{Coding: Dict4, Table: slices.Clone(s.seen)}
+		return Values{Coding: Dict4, Table: table}
 	}
-	return Values{Coding: Dict8, Table: slices.Clone(s.seen)}
+	return Values{Coding: Dict8, Table: table}
 }

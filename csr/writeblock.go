@@ -15,11 +15,10 @@ type filling struct {
 	squares   squares // sum up to the end of the block
 	lens      []uint32
 	gaps      []uint32
-	values    []byte      // in the coding own
-	raw       []float64   // the values, as long as the coding of the store is not known; then values is made of them
-	own       Values      // of raw
-	stats     *ValueStats // of raw
-	buf       []byte      // encoded
+	values    []byte    // in the coding own
+	raw       []float64 // the values, as long as the coding of the store is not known; then values is made of them
+	own       Values    // of raw
+	buf       []byte    // encoded
 	crc       uint32
 	encoded   chan struct{} // receives when buf is complete
 }
@@ -28,8 +27,16 @@ func newFilling() *filling { return &filling{encoded: make(chan struct{}, 1)} }
 
 // encode makes the bytes of the block. It may run beside everything else.
 func (f *filling) encode(coding Coding) {
-	f.buf = appendBlock(f.buf[:0], f.lens, f.gaps)
+	f.encodePlaces()
 	f.finish(coding)
+}
+
+// encodePlaces makes the bytes of the block that come before its values.
+func (f *filling) encodePlaces() {
+	if f.buf == nil { // two bytes a number are more than most take
+		f.buf = make([]byte, 0, 2*(len(f.lens)+len(f.gaps))+8*len(f.raw)+len(f.values))
+	}
+	f.buf = appendBlock(f.buf[:0], f.lens, f.gaps)
 }
 
 // finish puts the values behind rows and columns.
