@@ -240,9 +240,10 @@ func (in *File) told(err error) error {
 // interruptible lets a blocked read of r be given up: only the copying
 // goroutine stays behind, until its read returns.
 func interruptible(ctx context.Context, in *File, r io.Reader) io.Reader {
+	widen(r)
 	pr, pw := io.Pipe()
 	go func() {
-		_, err := io.Copy(pw, r)
+		_, err := io.CopyBuffer(pw, struct{ io.Reader }{r}, make([]byte, format.ChunkBytes)) // WriterTo would take a small buffer
 		pw.CloseWithError(err)
 	}()
 	stop := context.AfterFunc(ctx, func() { pw.CloseWithError(ctx.Err()) })
