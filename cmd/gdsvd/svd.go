@@ -53,18 +53,27 @@ considered and how long that would take here, and stops there.
 
 Where --memory has no room for the vectors they are kept in files beside OUT until
 the run ends; where it has none for all columns of a product, a pass reads the
-store several times. Neither changes the bits of the result.` + "\n" + ui.ExitHelp,
+store several times. Neither changes the bits of the result.
+
+STORE may be -: a matrix on standard input in any format that gdsvd ingest recognises
+without flags, as a program writes it to a pipe. Its store lies beside OUT as long as the
+run takes, is not made durable, and is removed: such a run leaves no checkpoint. The bits of the result
+are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd svd ml-10m.csr -k 10 -o ml-10m.svd
   gdsvd svd ml-10m.csr -k 10 --explain
   gdsvd svd ml-10m.csr -k 0.9 --max-k 500 -o most.svd
   gdsvd svd ml-10m.csr -k 10 -o pca.svd --view center=columns
   gdsvd svd cells.csr -k 50 -o cells.svd --view 'normalize=rows,total:10000 | log1p | center=columns'
+  zcat ratings.csv.gz | gdsvd svd - -k 10 -o ratings.svd
   gdsvd svd ml-10m.csr -k 20 -o power.svd --method power --tol 1e-6 --vectors right --memory 256MiB`,
 		Args:              oneArgument("STORE"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.checkSVD(cmd, &o); err != nil {
 				return err
+			}
+			if args[0] == "-" {
+				return a.computeInput(cmd, o)
 			}
 			return a.compute(cmd, args[0], o)
 		},

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor"
+)
+
+// TestSVDOfStandardInput: it has the bits and the ids of ingest and svd one after the other, and only OUT is left.
+func TestSVDOfStandardInput(t *testing.T) {
+	file := ratings(t, wide)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	store, want, got := filepath.Join(t.TempDir(), "m.csr"), filepath.Join(t.TempDir(), "want"), filepath.Join(dir, "got")
+	must(t, "ingest", "-q", file, "-o", store)
+	must(t, "svd", "-q", store, "-k", "5", "-o", want)
+	if o := gdsvdIn(t, t.Context(), string(text), "svd", "-q", "-", "-k", "5", "-o", got); o.code != ui.ExitOK || o.stderr != "" {
+		t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+	}
+	same := 0
+	for _, e := range names(t, want) {
+		if e == factor.ResultFile || e == "events.jsonl" {
+			continue
+		}
+		a, err := os.ReadFile(filepath.Join(want, e))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(filepath.Join(got, e)); err != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s differs: %v", e, err)
+		}
+		same++
+	}
+	if left := names(t, dir); same < 5 || len(left) != 1 {
+		t.Errorf("%d files compared; left are %v", same, left)
+	}
+}
+
+// TestSVDOfStandardInputRefuses: and leaves nothing.
+func TestSVDOfStandardInputRefuses(t *testing.T) {
+	dir := t.TempDir()
+	out, there := filepath.Join(dir, "out"), filepath.Join(dir, "there")
+	if err := os.Mkdir(there, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		ctx   context.Context
+		stdin string
+		args  []string
+		code  int
+		want  string
+	}{
+		{t.Context(), "1,1,5\n", []string{"-o", out, "--explain"}, ui.ExitUsage, "--explain of -: "},
+		{t.Context(), "1,1,5\n", []string{"-o", out, "--resume"}, ui.ExitUsage, "--resume of -: "},
+		{t.Context(), "1,1,5\n", []string{"-o", there}, ui.ExitError, "there: file already exists (--force replaces it)"},
+		{t.Context(), "1,1,5\n2,x\n", []string{"-o", out}, ui.ExitError, "standard input:2: "},
+		{t.Context(), "", []string{"-o", out}, ui.ExitError, "standard input: "},
+		{t.Context(), "1,1,5\n2,2,3\n", []string{"-o", out}, ui.ExitUsage, "a 2 × 2 matrix has only 2 singular values"},
+		{ctx, "1,1,5\n2,2,3\n", []string{"-o", out}, ui.ExitInterrupted, "interrupted"},
+	} {
+		o := gdsvdIn(t, c.ctx, c.stdin, append([]string{"svd", "-q", "-", "-k", "3"}, c.args...)...)
+		if o.code != c.code || !strings.Contains(o.stderr, c.want) {
+			t.Errorf("%v: exit %d\n%s", c.args, o.code, o.stderr)
+		}
+		if left := names(t, dir); len(left) != 1 {
+			t.Errorf("%v: left are %v", c.args, left)
+		}
+	}
+}
