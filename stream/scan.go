@@ -7,7 +7,7 @@ import (
 )
 
 // Scan reads every block of a source once, for sums over its entries. compute is called
-// with rows of it by any of o.Workers goroutines, add with the same rows, by the same
+// with rows of it, their values as they are, by any of o.Workers goroutines, add with the same rows, by the same
 // one, when it has been called with all rows before them. o.Reserve is what the two need.
 // The error is a *BudgetError when the budget cannot work.
 func Scan(ctx context.Context, src Source, o Options, compute, add func(worker int, b *csr.Block) error) error {
@@ -17,6 +17,7 @@ func Scan(ctx context.Context, src Source, o Options, compute, add func(worker i
 		return err
 	}
 	defer m.Close()
+	m.scaling = &scaling{half: 1} // what is summed up is of the values themselves, not of products
 	turn := newSequencer(1)
 	return m.eachTask(ctx, inOrder, []*sequencer{turn}, func(worker int, u *task) error {
 		if err := compute(worker, &u.block); err != nil {
