@@ -10,6 +10,7 @@ import (
 const (
 	mostLines = 320
 	lastLines = 20
+	mostShown = 60 // of a longer table some are shown at a time
 )
 
 // state says in a sentence what a result is worth.
@@ -78,7 +79,7 @@ func (p *page) certificate(r *factor.Result) {
 		}
 	}
 	if len(r.Clusters) > 0 {
-		facts = append(facts, fact{"clusters", markedUp("%d: values in one are closer than their residuals; read their vectors as one subspace", len(r.Clusters))})
+		facts = append(facts, fact{"clusters", markedUp("%s: values in one are closer than their residuals; read their vectors as one subspace", count(int64(len(r.Clusters))))})
 	}
 	p.facts(facts)
 	cluster := make(map[int]int, len(r.Clusters)) // by the first of it: behind the last
@@ -100,18 +101,29 @@ func (p *page) certificate(r *factor.Result) {
 	if len(cluster) > 0 {
 		head = append(head, "cluster")
 	}
-	p.WriteString("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Values and residuals\"><table><thead><tr>")
+	long := markup("")
+	if len(values) > mostShown {
+		long = " long"
+	}
+	p.f("<div class=\"scroll%s\" tabindex=\"0\" role=\"region\" aria-label=\"Values and residuals\"><table class=\"sorts\"><caption>%s</caption><thead><tr>", long, legend(r))
 	for _, h := range head {
-		p.f(`<th scope="col">%s</th>`, h)
+		side := markup("")
+		if h == "cluster" {
+			side = ` class="text"`
+		}
+		p.f(`<th scope="col"%s>%s</th>`, side, h)
 	}
 	p.WriteString("</tr></thead><tbody>\n")
-	end := 0 // of the cluster that a line is in
+	begin, end := 0, 0             // of the cluster that a line is in
+	sides := [2]markup{"", " odd"} // clusters that follow one another look different
 	for i, v := range values {
 		if left := len(values) - mostLines; left > 0 && i >= mostLines-lastLines && i < len(values)-lastLines {
 			if i == mostLines-lastLines {
-				p.f("<tr><td class=\"text\" colspan=\"%d\">%s more are in %s</td></tr>\n", len(head), count(int64(left)), valuesFile(r))
+				p.f("<tr><td>%d…</td><td class=\"text\" colspan=\"%d\">%s more are in %s</td></tr>\n", i+1, len(head)-1, count(int64(left)), valuesFile(r))
 			}
-			end = max(end, cluster[i])
+			if c := cluster[i]; c > 0 {
+				begin, end = i, c
+			}
 			continue
 		}
 		if !known(r, i) {
@@ -130,10 +142,11 @@ func (p *page) certificate(r *factor.Result) {
 			p.f("<td>%.4f</td>", 100*shares[i])
 		}
 		if c := cluster[i]; c > 0 {
-			p.f("<td class=\"joined\">%d to %d</td>", i+1, c)
-			end = c
+			sides[0], sides[1] = sides[1], sides[0]
+			p.f("<td class=\"joined%s\">%d to %d</td>", sides[0], i+1, c)
+			begin, end = i, c
 		} else if i < end {
-			p.WriteString("<td class=\"joined\"></td>")
+			p.f("<td class=\"joined dim%s\">%d to %d</td>", sides[0], begin+1, end)
 		} else if len(cluster) > 0 {
 			p.WriteString("<td></td>")
 		}
@@ -141,6 +154,22 @@ func (p *page) certificate(r *factor.Result) {
 	}
 	p.WriteString("</tbody></table></div>\n")
 	p.end()
+}
+
+// legend says what the columns of the certificate are.
+func legend(r *factor.Result) (text markup) {
+	if len(r.Residual) == 0 {
+		return "Values by number"
+	}
+	of := "σ₁"
+	if pairs(r) {
+		of = "the norm"
+	}
+	text = markedUp("Values and their residuals relative to %s", of)
+	if len(r.Floor) > 0 {
+		text += "; the floor is what rounding may hide of a residual"
+	}
+	return text
 }
 
 func valuesFile(r *factor.Result) string {

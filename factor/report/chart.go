@@ -11,10 +11,12 @@ import (
 const (
 	chartWidth  = 480.
 	chartHeight = 290.
-	leftMargin  = 76.
+	leftMargin  = 86.
 	rightMargin = 26.
 	topMargin   = 14.
 	footMargin  = 44.
+
+	mostTicks = 6
 )
 
 // axis maps numbers from lo to hi to places from from to to. One that is logarithmic has lo > 0.
@@ -22,16 +24,24 @@ type axis struct {
 	title    string
 	lo, hi   float64
 	log      bool
+	whole    bool // its numbers count something
 	from, to float64
 }
 
 // linear is an axis that has all numbers from lo to hi.
 func linear(title string, lo, hi float64) axis {
-	if !(hi > lo) {
+	if !(hi-lo > 1e-12*max(math.Abs(lo), math.Abs(hi))) { // or rounding is all that they differ by
 		spare := max(math.Abs(lo)*0.5, 0.5)
 		lo, hi = lo-spare, hi+spare
 	}
 	return axis{title: title, lo: lo, hi: hi}
+}
+
+// counting is linear, with marks at whole numbers.
+func counting(title string, lo, hi float64) axis {
+	a := linear(title, lo, hi)
+	a.whole = true
+	return a
 }
 
 // logarithmic is an axis that has all numbers from lo > 0 to hi.
@@ -46,6 +56,9 @@ func logarithmic(title string, lo, hi float64) axis {
 func scaled(title string, lo, hi float64) axis {
 	if lo > 0 && hi/lo > 100 {
 		return logarithmic(title, lo, hi)
+	}
+	if !(hi > 0) {
+		hi = 1
 	}
 	return linear(title, 0, hi)
 }
@@ -67,7 +80,7 @@ func (a axis) ticks(most int) (all []float64) {
 		first, last := math.Floor(math.Log10(a.lo)), math.Ceil(math.Log10(a.hi))
 		step := max(1, math.Ceil((last-first)/float64(most)))
 		between := []float64{1}
-		if last-first <= 2 {
+		if a.hi <= 200*a.lo {
 			between = []float64{1, 2, 5}
 		}
 		for e := math.Ceil(first/step) * step; e <= last; e += step {
@@ -79,13 +92,7 @@ func (a axis) ticks(most int) (all []float64) {
 		}
 		return all
 	}
-	step := (a.hi - a.lo) / float64(most)
-	unit := math.Pow(10, math.Floor(math.Log10(step)))
-	for _, f := range []float64{1, 2, 5, 10} {
-		if step = f * unit; step*float64(most) >= (a.hi-a.lo)*(1-1e-9) {
-			break
-		}
-	}
+	step := a.step(most)
 	if !(step > 0) || math.IsInf(step, 0) {
 		return []float64{a.lo, a.hi}
 	}
@@ -100,26 +107,55 @@ func (a axis) ticks(most int) (all []float64) {
 	return all
 }
 
-// tickText is a number beside an axis.
+// step is how far apart ticks of a linear axis are.
+func (a axis) step(most int) (step float64) {
+	unit := math.Pow(10, math.Floor(math.Log10((a.hi-a.lo)/float64(most))))
+	for _, f := range []float64{1, 2, 5, 10} {
+		if step = f * unit; step*float64(most) >= (a.hi-a.lo)*(1-1e-9) {
+			break
+		}
+	}
+	if a.whole {
+		step = max(step, 1)
+	}
+	return step
+}
+
+// text is a tick, with as many digits as tell it from the next one.
+func (a axis) text(x float64, most int) string {
+	if a.log || x == 0 {
+		return tickText(x)
+	}
+	power := func(x float64) int { return int(math.Floor(math.Log10(math.Abs(x)) + 1e-9)) }
+	after := min(max(power(x)-power(a.step(most)), 0), 15) // digits behind the first one
+	if after < 3 && !plain(x) || math.Abs(x) >= 1e7 || math.Abs(x) < 1e-3 {
+		return powerOfTen(x, after)
+	}
+	return minus(strconv.FormatFloat(x, 'f', max(after-power(x), 0), 64))
+}
+
+// tickText is a number of a few digits.
 func tickText(x float64) string {
-	if x != 0 && (math.Abs(x) >= 1e4 || math.Abs(x) < 1e-3) {
-		s := strconv.FormatFloat(x, 'e', -1, 64)
-		mantissa, exponent, _ := strings.Cut(s, "e")
-		if len(mantissa) > 5 {
-			mantissa = strconv.FormatFloat(mustFloat(mantissa), 'f', 2, 64)
-		}
-		exponent = strings.TrimLeft(strings.TrimPrefix(exponent, "+"), "0")
-		if rest, found := strings.CutPrefix(exponent, "-"); found {
-			exponent = "−" + strings.TrimLeft(rest, "0")
-		}
-		return minus(mantissa) + "e" + exponent
+	if x != 0 && !plain(x) {
+		return powerOfTen(x, 2)
 	}
 	return minus(strconv.FormatFloat(x, 'g', 5, 64))
 }
 
-func mustFloat(s string) float64 {
-	x, _ := strconv.ParseFloat(s, 64) // of a text that FormatFloat has made
-	return x
+// plain tells whether a number is written without a power of ten.
+func plain(x float64) bool { return math.Abs(x) < 1e4 && math.Abs(x) >= 1e-3 }
+
+// powerOfTen writes a number with a power of ten, and so many digits at most after the point.
+func powerOfTen(x float64, after int) string {
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', after, 64), "e")
+	if strings.Contains(mantissa, ".") {
+		mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
+	}
+	sign := ""
+	if exponent[0] == '-' {
+		sign = "−"
+	}
+	return minus(mantissa) + "e" + sign + strings.TrimLeft(exponent[1:], "0")
 }
 
 func minus(s string) string { return strings.Replace(s, "-", "−", 1) }
@@ -140,15 +176,15 @@ func newChart(about string, x, y axis) *chart {
 	c.y.from, c.y.to = chartHeight-footMargin, topMargin
 	c.svg.f(`<svg viewBox="0 0 %s %s" role="img" aria-label="%s">`, place(chartWidth), place(chartHeight), about)
 	var grid strings.Builder
-	for _, t := range c.x.ticks(6) {
+	for _, t := range c.x.ticks(mostTicks) {
 		at := place(c.x.at(t))
 		fmt.Fprintf(&grid, "M%s %sV%s", at, place(c.y.from), place(c.y.to))
-		c.svg.f(`<text x="%s" y="%s" text-anchor="middle">%s</text>`, at, place(c.y.from+17), tickText(t))
+		c.svg.f(`<text x="%s" y="%s" text-anchor="middle">%s</text>`, at, place(c.y.from+17), c.x.text(t, mostTicks))
 	}
-	for _, t := range c.y.ticks(6) {
+	for _, t := range c.y.ticks(mostTicks) {
 		at := c.y.at(t)
 		fmt.Fprintf(&grid, "M%s %sH%s", place(c.x.from), place(at), place(c.x.to))
-		c.svg.f(`<text x="%s" y="%s" text-anchor="end">%s</text>`, place(c.x.from-6), place(at+4.5), tickText(t))
+		c.svg.f(`<text x="%s" y="%s" text-anchor="end">%s</text>`, place(c.x.from-6), place(at+4.5), c.y.text(t, mostTicks))
 	}
 	c.svg.f(`<path class="g" d="%s"/>`, grid.String())
 	c.svg.f(`<text class="name" x="%s" y="%s" text-anchor="middle">%s</text>`, place((c.x.from+c.x.to)/2), place(chartHeight-6), x.title)
@@ -210,8 +246,8 @@ func (c *chart) bars(all []bar) {
 
 // across draws a broken line over the whole width, and down one over the whole height, with a word.
 func (c *chart) across(y float64, word string) {
-	c.svg.f(`<path class="m" d="M%s %sH%s"/><text class="name" x="%s" y="%s" text-anchor="end">%s</text>`,
-		place(c.x.from), place(c.y.at(y)), place(c.x.to), place(c.x.to-4), place(c.y.at(y)-5), word)
+	c.svg.f(`<path class="m" d="M%s %sH%s"/><text class="name" x="%s" y="%s">%s</text>`,
+		place(c.x.from), place(c.y.at(y)), place(c.x.to), place(c.x.from+5), place(c.y.at(y)-5), word)
 }
 
 func (c *chart) down(x float64, word string) {
@@ -229,6 +265,6 @@ func (p *page) figure(c *chart, caption markup) {
 }
 
 // key is what a colour means.
-func key(colour int, what string) markup {
+func key(colour int, what markup) markup {
 	return markedUp(`<span class="keyed"><span class="key" style="background:var(--c%x)"></span>%s</span> `, colour, what)
 }

@@ -101,7 +101,7 @@ func (p *page) items(v *vectors, sign string, items []recommend.Item) error {
 		if err != nil {
 			return err
 		}
-		p.f("<li>%s <span class=\"dim\">%s</span></li>", name, minus(fmt.Sprintf("%.3f", item.Score)))
+		p.f("<li><span>%s</span> <span class=\"dim score\">%s</span></li>", name, minus(fmt.Sprintf("%.3f", item.Score)))
 	}
 	p.WriteString("</ol></div>\n")
 	return nil
@@ -120,6 +120,9 @@ func (p *page) topics(r *factor.Result, sides []*vectors) error {
 	p.WriteString("<div class=\"topics\">\n")
 	values := r.Values()
 	for j := range n {
+		if values[j] == 0 {
+			continue // its vectors are any that complete the others
+		}
 		p.f("<div class=\"topic\"><h3>Component %d <span class=\"dim\">%s = %s</span></h3><div class=\"signs\">\n", j+1, valueName(r), tickText(values[j]))
 		for _, v := range sides {
 			if j >= len(v.topics) {
@@ -276,7 +279,7 @@ func (p *page) density(v *vectors, g *grid, name string) {
 	c.svg.WriteString("</g>")
 	caption := markedUp("%s %s by %s₁ and %s₂; a cell has %s at most", count(v.N), v.many, name, name, count(most))
 	if g.outside > 0 {
-		caption += markedUp("; %s lie beyond and are drawn at the edge", count(g.outside))
+		caption += markedUp("; beyond and drawn at the edge: %s", count(g.outside))
 	}
 	if v.labels != nil {
 		caption += markedUp(". Colours by the label that is most frequent in a cell: %s", v.labels.key())

@@ -25,9 +25,9 @@ func (p *page) convergence(r *factor.Result, events []event) {
 	}
 	p.section("Convergence", "")
 	p.WriteString("<div class=\"pair\">\n")
-	p.residuals(r, events, "passes", func(e event) float64 { return float64(e.Pass) })
+	p.residuals(r, events, counting("passes", 0, 1), func(e event) float64 { return float64(e.Pass) })
 	if waits {
-		p.residuals(r, events, "seconds", func(e event) float64 { return e.Seconds.Total })
+		p.residuals(r, events, linear("seconds", 0, 1), func(e event) float64 { return e.Seconds.Total })
 	}
 	p.WriteString("</div>\n")
 	of := "σ₁"
@@ -50,8 +50,9 @@ func matrixOf(r *factor.Result) string {
 	return "the matrix"
 }
 
-// residuals draws them over what x says of an event.
-func (p *page) residuals(r *factor.Result, events []event, what string, x func(event) float64) {
+// residuals draws them over what x says of an event. The axis over is as long as that takes.
+func (p *page) residuals(r *factor.Result, events []event, over axis, x func(event) float64) {
+	what := over.title
 	least, last := 1., 0.
 	var of []int // triplets with a curve, in order
 	curves := map[int][]point{}
@@ -90,7 +91,8 @@ func (p *page) residuals(r *factor.Result, events []event, what string, x func(e
 		}
 	}
 	y := logarithmic("residual", min(least, max(r.Settings.Tol, leastResidual), 0.1), 1)
-	c := newChart("Residuals by "+what, linear(what, 0, math.Max(last, 1e-3)), y)
+	over.hi = max(last, 1e-3)
+	c := newChart("Residuals by "+what, over, y)
 	for i, triplet := range of {
 		c.line(curves[triplet], i%8, `stroke-opacity="0.75"`)
 	}
@@ -125,11 +127,11 @@ func (p *page) rounds(r *factor.Result, events []event) {
 	for _, x := range []struct {
 		what, axis string
 		of         []func(event) factor.Number
-		keys       []string
+		keys       []markup
 	}{
-		{"Objective by rounds", "objective", []func(event) factor.Number{func(e event) factor.Number { return e.Objective }}, []string{"objective F"}},
+		{"Objective by rounds", "objective", []func(event) factor.Number{func(e event) factor.Number { return e.Objective }}, []markup{"objective F"}},
 		{"Errors by rounds", "error", []func(event) factor.Number{func(e event) factor.Number { return e.RMSE }, func(e event) factor.Number { return e.HeldOut }},
-			[]string{"root mean square error on the entries fitted", "on entries held out"}},
+			[]markup{"root mean square error on the entries fitted", "on entries held out"}},
 	} {
 		lo, hi, last := math.Inf(1), math.Inf(-1), 1.
 		type part struct {
@@ -159,7 +161,7 @@ func (p *page) rounds(r *factor.Result, events []event) {
 		if hi > 5*lo {
 			y = logarithmic(x.axis, lo, hi)
 		}
-		c := newChart(x.what, linear("round", 0, last), y)
+		c := newChart(x.what, counting("round", 0, last), y)
 		caption, keyed := markup(""), -1
 		for _, s := range parts {
 			if c.line(s.points, s.of, ""); s.of != keyed {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -18,7 +19,7 @@ type amount struct {
 
 // amounts draws bars that lie, with their names and numbers.
 func (p *page) amounts(about string, all []amount, caption markup) {
-	const line, names, numbers = 25., 190., 78.
+	const line, names, numbers = 25., 216., 90.
 	most := 0.
 	for _, a := range all {
 		most = max(most, a.x)
@@ -34,7 +35,7 @@ func (p *page) amounts(about string, all []amount, caption markup) {
 			colour = 1
 		}
 		width := math.Max(a.x/most*(chartWidth-names-numbers), 0.5)
-		c.svg.f(`<text class="name" x="%s" y="%s" text-anchor="end">%s</text>`, place(names-8), place(y+16), a.name)
+		c.svg.f(`<text class="name" x="%s" y="%s" text-anchor="end">%s</text>`, place(names-8), place(y+16), cut(a.name, 26))
 		c.svg.f(`<rect x="%s" y="%s" width="%s" height="17" style="fill:var(--c%x)"/>`, place(names), place(y+3), place(width), colour)
 		c.svg.f(`<text x="%s" y="%s">%s</text>`, place(names+width+6), place(y+16), a.text)
 	}
@@ -60,6 +61,10 @@ func (p *page) costs(r *factor.Result) {
 	p.facts(append(facts, fact{"seed", escaped(strconv.FormatUint(r.Seed, 10))}))
 	p.WriteString("<div class=\"pair\">\n")
 	var times []amount
+	unit, per := "s", 1.
+	if r.Seconds.Total < 1 {
+		unit, per = "ms", 1000
+	}
 	for _, t := range []struct {
 		name string
 		x    float64
@@ -68,7 +73,7 @@ func (p *page) costs(r *factor.Result) {
 		{"waiting for data", r.Seconds.Wait}, {"finishing", r.Seconds.Finish}, {"checkpoints", r.Seconds.Checkpoint},
 	} {
 		if t.x > 0 {
-			times = append(times, amount{t.name, t.x, string(markedUp("%.3g s", t.x)), t.name == "total"})
+			times = append(times, amount{t.name, t.x, fmt.Sprintf("%.3g "+unit, t.x*per), t.name == "total"})
 		}
 	}
 	p.amounts("Seconds by phase", times, "Time by phase; finishing has a pass of its own, whose multiplying counts in both")

@@ -195,6 +195,31 @@ func joined(bins []bar, log bool) []bar {
 	return all
 }
 
+// wholeBars draws bins of one whole number each as bars about their numbers, or of as few as possible neighbours together, as many in each bar.
+func wholeBars(bins []bar) (all []bar, x axis) {
+	lo, last := bins[0].lo, bins[len(bins)-1].lo
+	step := math.Ceil((last - lo + 1) / mostBars)
+	all = make([]bar, int((last-lo)/step)+1)
+	for i := range all {
+		from := lo + float64(i)*step - 0.5
+		all[i] = bar{from, from + step, 0}
+	}
+	for _, b := range bins {
+		all[int((b.lo-lo)/step)].n += b.n
+	}
+	return all, counting("", lo-0.5, all[len(all)-1].hi)
+}
+
+// areWhole tells whether bins are of single whole numbers that are so near to one another that they can be counted together.
+func areWhole(bins []bar) bool {
+	for _, b := range bins {
+		if b.lo != b.hi || b.lo != math.Trunc(b.lo) || math.Abs(b.lo) > 1e9 {
+			return false
+		}
+	}
+	return true
+}
+
 // lengthBins are lengths as bins, each from its own to the next number, without those of 0.
 func lengthBins(lengths map[int64]int64) (all []bar) {
 	for length, n := range lengths {
@@ -235,7 +260,7 @@ func mostOf(bars []bar) (least, most int64) {
 // histogram draws bars over an axis.
 func (p *page) histogram(about, what string, bars []bar, x axis, of string, caption markup) {
 	least, most := mostOf(bars)
-	y := linear(of, 0, float64(max(most, 1)))
+	y := counting(of, 0, float64(max(most, 1)))
 	note := markup("")
 	if most > 300*least {
 		y, note = logarithmic(of, 0.7, float64(most)), "; the scale of the bars is logarithmic"
@@ -249,23 +274,25 @@ func (p *page) histogram(about, what string, bars []bar, x axis, of string, capt
 // lengths draws how many entries rows or columns have.
 func (p *page) lengths(one, many string, lengths map[int64]int64) {
 	bins := lengthBins(lengths)
-	caption := markedUp("Entries of the %s: %s at least, %s in the middle, %s at most", many,
+	caption := markedUp("Entries of the %s: %s at least, median %s, %s at most", many,
 		count(quantile(lengths, 0)), count(quantile(lengths, 0.5)), count(quantile(lengths, 1)))
 	if n := lengths[0]; n > 0 {
-		caption += markedUp("; %s have none and are not drawn", count(n))
+		caption += markedUp("; those without entries, %s, are not drawn", count(n))
 	}
-	if len(bins) == 0 {
+	if len(bins) == 1 && lengths[0] == 0 {
+		caption = markedUp("Every %s has as many entries: %s", one, count(int64(bins[0].lo)))
+	}
+	if len(bins) <= 1 {
 		p.f("<figure><figcaption>%s</figcaption></figure>\n", caption)
 		return
 	}
 	lo, hi := bins[0].lo, bins[len(bins)-1].hi
 	log := hi > 60*lo
-	x := linear("", lo, hi)
-	if log {
-		x = logarithmic("", lo, hi)
-	}
-	if len(bins) > mostBars || log {
-		bins = joined(bins, log)
+	x := logarithmic("", lo, hi)
+	if !log {
+		bins, x = wholeBars(bins)
+	} else {
+		bins = joined(bins, true)
 	}
 	p.histogram("How many "+many+" have how many entries", "entries of a "+one, bins, x, many, caption)
 }
@@ -300,5 +327,10 @@ func (p *page) valuesOf(bins []bar) {
 	if log {
 		x = logarithmic("", lo, hi)
 	}
-	p.histogram("How often values occur", "value", joined(bins, log), x, "entries", markedUp("Values of the entries, from %s to %s", tickText(lo), tickText(hi)))
+	if !log && areWhole(bins) {
+		bins, x = wholeBars(bins)
+	} else {
+		bins = joined(bins, log)
+	}
+	p.histogram("How often values occur", "value", bins, x, "entries", markedUp("Values of the entries, from %s to %s", tickText(lo), tickText(hi)))
 }

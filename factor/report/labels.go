@@ -147,7 +147,7 @@ func (l *labels) colour(i int64) int { return l.by[l.of[i]] }
 
 func (l *labels) key() (text markup) {
 	for i, name := range l.names {
-		text += key(l.colours[i], cut(name, nameLength))
+		text += key(l.colours[i], markedUp("<bdi>%s</bdi>", short(name)))
 	}
 	return text
 }

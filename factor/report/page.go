@@ -127,17 +127,17 @@ func (p *page) open(title, name string) {
 <head>
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
+<meta http-equiv="Content-Security-Policy" content="%s"/>
 <title>%s %s</title>
 <style>%s</style>
 </head>
 <body>
 <header><p class="kind">gdsvd · %s</p><h1><bdi>%s</bdi></h1></header>
 <main>
-`, title, cut(name, nameLength), markup(style), title, cut(name, 4*nameLength))
+`, policy(), title, cut(name, nameLength), markup(style), title, cut(name, 4*nameLength))
 }
 
-func (p *page) close() { p.WriteString("</main>\n</body>\n</html>\n") }
+func (p *page) close() { p.f("</main>\n<script>%s</script>\n</body>\n</html>\n", markup(sorts)) }
 
 // What prints comes last, for it overrides the rest.
 const style = `
@@ -152,22 +152,27 @@ h3{font-size:1rem;margin:0 0 .3rem}p{margin:.4rem 0}.kind{color:var(--dim);margi
 .state{padding:.6rem .9rem;background:var(--card);border-left:.3rem solid var(--good)}.state.bad{border-color:var(--bad)}
 dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,20rem),1fr));gap:.1rem 2rem;margin:.6rem 0}
 dl div{border-bottom:1px solid var(--line);padding:.2rem 0}dt{color:var(--dim);font-size:.85rem}dd{margin:0}
-.pair{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));gap:1rem}
-figure{margin:.6rem 0;padding:.6rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;min-width:0}
+.pair{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr));gap:1rem}
+figure{margin:0;max-width:40rem;padding:.6rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;min-width:0}
 figcaption{color:var(--dim);font-size:.88rem}svg{display:block;width:100%;height:auto}
 svg text{font:13px system-ui,sans-serif;fill:var(--dim)}svg .name{fill:var(--fg)}
 .g{stroke:var(--line);fill:none;stroke-width:1}.m{stroke:var(--fg);fill:none;stroke-dasharray:5 4}.l{fill:none;stroke-width:1.7;stroke-linejoin:round}
 .key{print-color-adjust:exact;display:inline-block;width:.8em;height:.8em;border-radius:.15em;margin:0 .3em 0 0}.keyed{display:inline-block;margin-right:.8em}
-.scroll{overflow:auto;max-height:32rem}
+.scroll{overflow-x:auto}.long{overflow-y:auto;max-height:40rem}
+:focus-visible{outline:2px solid var(--c0);outline-offset:2px}
 table{border-collapse:collapse;min-width:min(100%,30rem);font-size:.9rem;font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--dim);padding:.3rem 0}
 th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}thead th{position:sticky;top:0;background:var(--bg);color:var(--dim);font-weight:600}
-.text{text-align:left;white-space:normal}.joined{text-align:left;border-left:.2rem solid var(--c1)}
+th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--c0)}th button:hover{color:var(--fg)}
+[aria-sort] button{color:var(--fg)}[aria-sort=ascending] button::after{content:"\2009↑"}[aria-sort=descending] button::after{content:"\2009↓"}
+.text{text-align:left;white-space:normal}.joined{text-align:left;border-left:.25rem solid var(--c1)}.joined.odd{border-color:var(--line) var(--line) var(--line) var(--c5)}
 .topics{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}
 .topic{padding:.6rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;min-width:0}
-.signs{display:grid;grid-template-columns:1fr 1fr;gap:.3rem 1rem;font-size:.88rem}.signs ol{margin:0;padding-left:1.5rem}.signs p{color:var(--dim)}
+.signs{display:grid;grid-template-columns:1fr 1fr;gap:.3rem 1rem;font-size:.88rem}.signs ol{margin:0;padding:0;list-style:none}
+.signs li{display:flex;justify-content:space-between;gap:.6rem;border-bottom:1px solid var(--line)}.signs li>:first-child{min-width:0}.score{font-variant-numeric:tabular-nums;white-space:nowrap}
+.signs p{color:var(--dim)}
 pre{padding:.7rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.88rem}
-@media (max-width:30rem){body{padding:.8rem}.signs{grid-template-columns:1fr}th,td{padding:.2rem .35rem}svg text{font-size:15px}}
+@media (max-width:30rem){body{padding:.8rem}.signs{grid-template-columns:1fr}table{font-size:.8rem}th,td{padding:.2rem .25rem}svg text{font-size:15px}}
 @media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#444;--line:#bbb;--card:#fff;--good:#1a6f3c;--bad:#a3480b;
 --c0:#1f5fbf;--c1:#c04f00;--c2:#0a7f5a;--c3:#a8327f;--c4:#7a6a00;--c5:#5b4bb5;--c6:#0b7f94;--c7:#b3261e;--c8:#4e7d1f;--c9:#8a5a2b;--ca:#7b8494}
-body{font-size:10pt}figure,tr,.topic{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible;max-height:none}}
+body{font-size:10pt}figure,tr,.topic{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible;max-height:none}thead th{position:static}}
 `

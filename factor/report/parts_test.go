@@ -85,6 +85,7 @@ func TestCounts(t *testing.T) {
 		"ratings":  func() float64 { return float64(1 + rng.IntN(5)) },
 		"bytes":    func() float64 { return float64(1 + rng.IntN(200)) },
 		"floats":   func() float64 { return rng.NormFloat64() * math.Pow(10, float64(rng.IntN(9)-4)) },
+		"huge":     func() float64 { return rng.NormFloat64() * math.Pow(10, float64(rng.IntN(120))) },
 	} {
 		rows := make([][]csrtest.Entry, 300)
 		want := counts{map[int64]int64{}, map[int64]int64{}, nil}
@@ -176,6 +177,32 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
+// Bars of whole numbers have those between their ends, and all the same number of them.
+func TestWholeBars(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for range 300 {
+		lengths := map[int64]int64{}
+		for range 2 + rng.IntN(60) {
+			lengths[1+rng.Int64N(1+rng.Int64N(500))]++
+		}
+		bars, x := wholeBars(lengthBins(lengths))
+		if len(bars) > mostBars || x.lo != bars[0].lo || x.hi != bars[len(bars)-1].hi {
+			t.Fatalf("%d bars from %v to %v", len(bars), x.lo, x.hi)
+		}
+		for i, b := range bars {
+			n := int64(0)
+			for length, lines := range lengths {
+				if l := float64(length); l > b.lo && l < b.hi {
+					n += lines
+				}
+			}
+			if b.n != n || b.hi-b.lo != bars[0].hi-bars[0].lo || i > 0 && b.lo != bars[i-1].hi {
+				t.Fatalf("%v: bar %d is %v, want %d", lengths, i, b, n)
+			}
+		}
+	}
+}
+
 func TestTicks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for range 2000 {
@@ -192,6 +219,9 @@ func TestTicks(t *testing.T) {
 				}
 				if s := tickText(x); len([]rune(s)) > 10 {
 					t.Fatalf("%v is %q", x, s)
+				}
+				if i > 0 && a.text(x, 6) == a.text(ticks[i-1], 6) {
+					t.Fatalf("from %v to %v: %v and %v are both %q", a.lo, a.hi, ticks[i-1], x, a.text(x, 6))
 				}
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/gdsvd/gdsvd/factor"
 )
@@ -99,9 +98,9 @@ func ofAll(r *factor.Result) string {
 		}
 	}
 	if n < r.K {
-		return fmt.Sprintf("%d of %d", n, r.K)
+		return count(int64(n)) + " of " + count(int64(r.K))
 	}
-	return strconv.Itoa(n)
+	return count(int64(n))
 }
 
 // mostPoints is how many points of a curve are drawn.
@@ -129,6 +128,7 @@ func (p *page) spectrum(r *factor.Result) {
 	}
 	p.section("Spectrum", note)
 	p.WriteString("<div class=\"pair\">\n")
+	bend := 0 // of both charts
 	points := curve(values, func(i int) bool { return known(r, i) })
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range points {
@@ -139,9 +139,12 @@ func (p *page) spectrum(r *factor.Result) {
 		if lo < 0 {
 			y = linear(name, lo, hi)
 		}
-		c := newChart("Values by number", linear("component", 1, float64(max(len(values), 2))), y)
-		c.line(points, 0, "")
-		if len(points) <= 100 {
+		c := newChart("Values by number", counting("component", 1, float64(max(len(values), 2))), y)
+		level := slices.IsSortedFunc(points, func(a, b point) int { return descending(a.y, b.y) })
+		if level {
+			c.line(points, 0, "")
+		}
+		if len(points) <= 100 || !level { // values of either sign, by magnitude, are no curve
 			c.dots(points, 0)
 		}
 		caption := markedUp("%s %s", ofAll(r), map[bool]string{true: "eigenvalues", false: "singular values"}[pairs(r)])
@@ -155,24 +158,28 @@ func (p *page) spectrum(r *factor.Result) {
 		slices.SortFunc(ranked, descending)
 		if q := elbow(ranked); q > 0 && r.Certified {
 			if sorted {
-				c.down(float64(q)+0.5, fmt.Sprintf("elbow after %d", q))
+				c.down(float64(q)+0.5, "elbow after "+count(int64(q)))
+				bend = q
 			}
-			caption += markedUp(". Elbow after <b>%d</b> of those found, by size: where the profile likelihood of two groups of a common variance is largest (Zhu and Ghodsi 2006, Comput. Stat. Data Anal. 51:918–930)", q)
+			caption += markedUp(". Elbow after <b>%s</b> of those found, by size: where the profile likelihood of two groups of a common variance is largest (Zhu and Ghodsi 2006, Comput. Stat. Data Anal. 51:918–930)", count(int64(q)))
 		}
 		p.figure(c, caption)
 	}
 	if shares := captured(r); shares != nil {
-		c := newChart("Share of the energy that the first components capture", linear("component", 1, float64(max(len(values), 2))), linear("captured, %", 0, 100))
+		c := newChart("Share of the energy that the first components capture", counting("component", 1, float64(max(len(values), 2))), linear("captured, %", 0, 100))
 		percent := make([]float64, len(shares))
 		for i, s := range shares {
 			percent[i] = 100 * s
 		}
 		c.line(curve(percent, func(int) bool { return true }), 2, "")
+		if bend > 0 {
+			c.down(float64(bend)+0.5, fmt.Sprintf("%.3g %%", percent[bend-1]))
+		}
 		what := "‖A‖²"
 		if r.View != nil {
 			what = "‖B‖², B being the view"
 		}
-		caption := markedUp("Σ%s² over %s: all %d capture %s %%", name, what, len(values), exact(r.Energy*100, "%.4g"))
+		caption := markedUp("Σ%s² over %s: all %s capture %s %%", name, what, count(int64(len(values))), exact(r.Energy*100, "%.4g"))
 		if r.View != nil && len(r.View.VarianceRatio) > 0 {
 			caption += markedUp(" of the variance of %s observations", count(r.View.Observations))
 		}

@@ -1,0 +1,289 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/browsertest"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/solver"
+	"github.com/gdsvd/gdsvd/solver/method/block"
+)
+
+// views are how every page is checked: on a desk, a tablet and a telephone, light and dark, on paper.
+var views = []browsertest.View{{Width: 1280}, {Width: 800}, {Width: 390, Dark: true}, {Width: 720, Print: true, Dark: true}}
+
+// matrix is a store of n × m entries, those that are 0 left out.
+func matrix(t testing.TB, n, m int, of func(i, j int) float64) *csr.Store {
+	t.Helper()
+	rows := make([][]csrtest.Entry, n)
+	for i := range rows {
+		for j := range m {
+			if x := of(i, j); x != 0 {
+				rows[i] = append(rows[i], csrtest.Entry{Col: uint32(j), Val: x})
+			}
+		}
+	}
+	return csrtest.Build(t, int64(m), rows, csr.CreateOptions{})
+}
+
+// storePage is the page of a store.
+func storePage(t testing.TB, store *csr.Store) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteStore(t.Context(), &b, store, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// labelled writes labels of rows.
+func labelled(t testing.TB, n int, id, label func(i int) string) string {
+	t.Helper()
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%s\t%s\n", id(i), label(i))
+	}
+	file := filepath.Join(t.TempDir(), "labels.tsv")
+	if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// long are names of 200 characters, in several scripts, that break a line or do not.
+func long(i int) string {
+	texts := []string{"W", "word ", "שלום ", "مرحبا", "👩‍👩‍👧‍👦", "<b>&", "漢字", "e\u0301"}
+	text := texts[i%len(texts)]
+	return fmt.Sprint(i, " ") + strings.Repeat(text, 200/len([]rune(text)))
+}
+
+// oddPages are pages of matrices and runs that are out of the ordinary.
+var oddPages = map[string]func(t testing.TB) string{
+	"hostile": func(t testing.TB) string {
+		store := made(t, 60, 30, hostileName, hostileName)
+		return written(t, factorised(t, store, factor.Options{Rank: 8}), Options{Store: store, Components: 8})
+	},
+	"long": func(t testing.TB) string {
+		store := made(t, 60, 30, long, long)
+		labels := labelled(t, 60, long, func(i int) string { return long(i % 12) })
+		return written(t, factorised(t, store, factor.Options{Rank: 8}), Options{Store: store, Labels: labels})
+	},
+	"store": func(t testing.TB) string { return storePage(t, made(t, 12, 30, hostileName, hostileName)) },
+	"view": func(t testing.TB) string {
+		store := made(t, 40, 40, plainName("v"), plainName("v"))
+		return written(t, factorised(t, store, factor.Options{Rank: 12, Energy: 0.9, View: pipeline(t, "log1p | center=columns")}), Options{Store: store})
+	},
+	"interrupted": func(t testing.TB) string {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		store := made(t, 300, 200, plainName("r"), plainName("c"))
+		r, err := factor.Run(ctx, store, factor.Options{Rank: 20, Method: block.Descent{}, Dir: filepath.Join(t.TempDir(), "out"), Pass: func(e solver.Event, _ factor.Outlook) {
+			if e.Pass == 5 {
+				cancel()
+			}
+		}})
+		if r == nil || !errors.Is(err, context.Canceled) {
+			t.Fatalf("not interrupted: %v", err)
+		}
+		return written(t, r, Options{Store: store})
+	},
+	"unconverged": func(t testing.TB) string {
+		store := made(t, 300, 200, plainName("r"), plainName("c"))
+		r, err := factor.Run(t.Context(), store, factor.Options{Rank: 20, Method: block.Descent{}, MaxPasses: 6, Dir: filepath.Join(t.TempDir(), "out")})
+		if r == nil || r.Converged == r.K {
+			t.Fatalf("not unconverged: %v", err)
+		}
+		return written(t, r, Options{Store: store})
+	},
+	"completion": func(t testing.TB) string {
+		store := made(t, 40, 40, plainName("v"), plainName("v"))
+		r, err := factor.Complete(t.Context(), store, factor.CompleteOptions{Rank: 3, Biases: true, Dir: filepath.Join(t.TempDir(), "out"), Rounds: 6})
+		if r == nil {
+			t.Fatal(err)
+		}
+		return written(t, r, Options{Store: store})
+	},
+	"eigenpairs": func(t testing.TB) string {
+		store := matrix(t, 60, 60, func(i, j int) float64 { return map[bool]float64{true: 1 + float64(min(i, j)%7)}[i-j == 1 || j-i == 1] })
+		return written(t, factorised(t, store, factor.Options{Rank: 12, Which: solver.LargestMagnitude}), Options{Store: store})
+	},
+	"clusters": func(t testing.TB) string {
+		store := matrix(t, 40, 40, func(i, j int) float64 { return map[bool]float64{true: 9 - float64(i/4)}[i == j] })
+		return written(t, factorised(t, store, factor.Options{Rank: 14}), Options{Store: store})
+	},
+	"one-entry": func(t testing.TB) string {
+		store := made(t, 1, 1, plainName("r"), plainName("c"))
+		return written(t, factorised(t, store, factor.Options{Rank: 1}), Options{Store: store})
+	},
+	"one-row": func(t testing.TB) string {
+		store := matrix(t, 1, 900, func(_, j int) float64 { return float64(j%11) / 3 })
+		return written(t, factorised(t, store, factor.Options{Rank: 1}), Options{Store: store})
+	},
+	"one-column": func(t testing.TB) string {
+		store := made(t, 500, 1, plainName("r"), long)
+		return written(t, factorised(t, store, factor.Options{Rank: 1}), Options{Store: store})
+	},
+	"equal": func(t testing.TB) string {
+		store := matrix(t, 50, 30, func(int, int) float64 { return 3 })
+		return written(t, factorised(t, store, factor.Options{Rank: 4}), Options{Store: store})
+	},
+	"nothing": func(t testing.TB) string {
+		store := matrix(t, 50, 30, func(int, int) float64 { return 0 })
+		return written(t, factorised(t, store, factor.Options{Rank: 3}), Options{Store: store})
+	},
+	"nearly-nothing": func(t testing.TB) string {
+		store := matrix(t, 500, 300, func(i, j int) float64 { return map[bool]float64{true: -1}[i == 7 && j == 9] })
+		return written(t, factorised(t, store, factor.Options{Rank: 3}), Options{Store: store})
+	},
+	"extreme": func(t testing.TB) string {
+		rng := rand.New(rand.NewPCG(1, 2))
+		store := matrix(t, 80, 50, func(int, int) float64 { return rng.NormFloat64() * math.Pow(10, -120*rng.Float64()) * 1e60 })
+		return written(t, factorised(t, store, factor.Options{Rank: 10}), Options{Store: store})
+	},
+	"no-vectors": func(t testing.TB) string {
+		store := made(t, 50, 30, plainName("r"), plainName("c"))
+		return written(t, factorised(t, store, factor.Options{Rank: 30, Vectors: factor.None}), Options{})
+	},
+	"many": func(testing.TB) string { return manyTriplets(100_000) },
+	"wide": func(t testing.TB) string {
+		store := matrix(t, 3, 100_000, func(i, j int) float64 { return map[bool]float64{true: math.Sqrt(float64(j + 1))}[(i+j)%5 < 2] })
+		return written(t, factorised(t, store, factor.Options{Rank: 3}), Options{Store: store})
+	},
+}
+
+// saved keeps a page as a file.
+func saved(t testing.TB, page string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(file, []byte(page), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if folder := os.Getenv("GDSVD_PICTURES"); folder != "" {
+		name := strings.ReplaceAll(strings.TrimPrefix(t.Name(), "TestBrowser"), "/", "-")
+		if err := errors.Join(os.MkdirAll(folder, 0o777), os.WriteFile(filepath.Join(folder, name+".html"), []byte(page), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file
+}
+
+// looked checks a page in all views and keeps pictures of it.
+func looked(t *testing.T, b *browsertest.Browser, name, page string) {
+	if len(page) >= MaxBytes {
+		t.Errorf("%d bytes", len(page))
+	}
+	p := b.Open(t, saved(t, page), views[0])
+	for _, v := range views {
+		p.Show(v)
+		p.Check()
+		p.Picture(name)
+	}
+	// Without scripts it has all of its text.
+	text := browsertest.Value[string](p, "document.querySelector('main').innerText")
+	p.Show(browsertest.View{Width: 1280, NoScripts: true})
+	p.Load()
+	p.Check()
+	p.Show(views[len(views)-1])
+	if without := browsertest.Value[string](p, "document.querySelector('main').innerText"); without != text || len(text) < 200 {
+		t.Errorf("without scripts the text is another one: %d bytes, not %d", len(without), len(text))
+	}
+}
+
+// Pages are read without hindrance whatever is in them, ask for nothing, and run no script but their own.
+func TestBrowserOddPages(t *testing.T) {
+	b := browsertest.Start(t)
+	for name, page := range oddPages {
+		t.Run(name, func(t *testing.T) { looked(t, b, name, page(t)) })
+	}
+}
+
+// The certificate sorts by click and by keys; all that can be reached is reached by Tab, and shows it.
+func TestBrowserSorts(t *testing.T) {
+	b := browsertest.Start(t)
+	p := b.Open(t, saved(t, manyTriplets(400)), browsertest.View{Width: 1280})
+	heads := browsertest.Value[[]string](p, "[...document.querySelectorAll('th')].map(e => e.innerText)")
+	focus := p.Focus()
+	for i, head := range heads {
+		heads[i] = strings.TrimRight(head, "\u2009↑") // the mark of the order that there is
+	}
+	if !slices.Equal(focus, append([]string{"Values and residuals"}, heads...)) {
+		t.Errorf("the focus reaches %q; the headings are %q", focus, heads)
+	}
+	// state is the heading that is sorted by, how, and what its column begins and ends with.
+	state := func() string {
+		return browsertest.Value[string](p, `(() => {
+			const on = [...document.querySelectorAll('[aria-sort]')], rows = [...document.querySelectorAll('tbody tr')];
+			const cell = row => row.cells[on[0].cellIndex]?.textContent ?? 'none';
+			return [on.length, on[0].textContent, on[0].ariaSort, cell(rows[0]), cell(rows[1]), cell(rows.at(-1))].join(' ');
+		})()`)
+	}
+	is := func(did, want string) {
+		t.Helper()
+		if got := state(); got != want {
+			t.Errorf("%s: %q, want %q", did, got, want)
+		}
+	}
+	is("at first", "1 i ascending 1 2 400")
+	p.Click("th:nth-child(2) button")
+	is("a click on σ", "1 σ ascending 1 2 80 more are in sigma.npy")
+	p.Click("th:nth-child(2) button")
+	is("a second click", "1 σ descending 400 399 80 more are in sigma.npy")
+	p.Press("\t\r")
+	is("Tab and Enter", "1 residual ascending 1.0e-12 2.0e-12 none")
+	p.Press(" ")
+	is("Space", "1 residual descending 4.0e-10 4.0e-10 none")
+	p.Click("th:nth-child(1) button")
+	is("a click on i", "1 i ascending 1 2 400")
+	if got := browsertest.Value[string](p, "document.querySelectorAll('tbody tr')[300].innerText"); !strings.HasPrefix(got, "301…") {
+		t.Errorf("what is left out is not where it was: %q", got)
+	}
+	p.Picture("sorted")
+}
+
+// Real data sets look as they should: pictures of them are kept.
+func TestBrowserRealData(t *testing.T) {
+	data := os.Getenv("GDSVD_DATA")
+	if data == "" {
+		t.Skip("GDSVD_DATA is not set: it names the folder of real data sets")
+	}
+	b := browsertest.Start(t)
+	for name, of := range map[string]struct {
+		input, titles, view string
+		rank                int
+	}{
+		"movielens-1m": {"movielens/ml-1m/ratings-notimestamp.dat.gz", "movielens/ml-1m/movies.dat", "recsys", 20},
+		"10x":          {"10x/v3.matrix.mtx.gz", "", "single-cell", 20},
+		"slashdot":     {"snap/soc-Slashdot0902.mtx.gz", "", "", 30},
+		"franz6":       {"suitesparse/Franz6_id1959_aug.mtx.gz", "", "", 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), name+".csr")
+			o := ingest.Options{Memory: 512 << 20}
+			if of.titles != "" {
+				o.ColTitles = filepath.Join(data, of.titles)
+			}
+			if _, err := ingest.Ingest(t.Context(), []string{filepath.Join(data, of.input)}, path, o); err != nil {
+				t.Fatal(err)
+			}
+			store := csrtest.Open(t, path, csr.OpenOptions{})
+			f := factor.Options{Rank: of.rank, Tol: 1e-6}
+			if of.view != "" {
+				f.View = pipeline(t, of.view)
+			}
+			looked(t, b, name, written(t, factorised(t, store, f), Options{Store: store}))
+		})
+	}
+}
