@@ -192,6 +192,7 @@ variable, the variable over the file of --config.
 		a.evalCommand(),
 		a.demoCommand(),
 		a.generateCommand(),
+		a.manCommand(),
 		a.versionCommand(),
 	)
 	return root

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,8 @@ type versionInfo struct {
 	OS          string `json:"os"`
 	Arch        string `json:"arch"`
 	StoreFormat int    `json:"store_format"`
+
+	time time.Time // of the revision; zero if unknown
 }
 
 func readVersion() versionInfo {
@@ -34,6 +37,8 @@ func readVersion() versionInfo {
 		switch s.Key {
 		case "vcs.revision":
 			v.Revision = s.Value
+		case "vcs.time":
+			v.time, _ = time.Parse(time.RFC3339, s.Value) // without, the version says what there is to say
 		case "vcs.modified":
 			v.Modified = s.Value == "true"
 		}
@@ -52,6 +57,14 @@ func (v versionInfo) String() string {
 		text += ")"
 	}
 	return text
+}
+
+// date is the day of the revision, "" if that is unknown.
+func (v versionInfo) date() string {
+	if v.time.IsZero() {
+		return ""
+	}
+	return v.time.UTC().Format(time.DateOnly)
 }
 
 func (a *app) versionCommand() *cobra.Command {

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/man"
+)
+
+func (a *app) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages",
+		Long: `man writes a manual page of every command to the directory DIR, which is made if it
+is not there: gdsvd.1, gdsvd-svd.1 and so on. Pages that lie there are replaced, each
+in one step. The same program writes the same bytes.`,
+		Example: `  gdsvd man /usr/local/share/man/man1
+  gdsvd man pages`,
+		Args:              oneArgument("DIR"),
+		ValidArgsFunction: directories,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.man(cmd.Root(), args[0])
+		},
+	}
+}
+
+// madePages is what gdsvd man prints.
+type madePages struct {
+	Directory string   `json:"directory"`
+	Pages     []string `json:"pages"`
+}
+
+func (a *app) man(root *cobra.Command, dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	v := readVersion()
+	h := man.Header{Source: "gdsvd " + v.String(), Date: v.date()}
+	made := madePages{Directory: dir}
+	for _, cmd := range man.Commands(root) {
+		name := man.Name(cmd)
+		if err := replaceFile(filepath.Join(dir, name), true, func(w io.Writer) error {
+			_, err := w.Write(man.Page(cmd, h))
+			return err
+		}); err != nil {
+			return err
+		}
+		made.Pages = append(made.Pages, name)
+	}
+	if a.json {
+		return a.printJSON(made)
+	}
+	_, err := fmt.Fprintf(a.stdout, "%d pages written to %s\n", len(made.Pages), dir)
+	return err
+}
