@@ -30,6 +30,11 @@ id. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitHelp,
 			if len(args) < 2 {
 				return ui.Usagef(cmd, "want a result OUT and at least one word")
 			}
+			for _, words := range args[1:] {
+				if strings.TrimSpace(words) == "" {
+					return ui.Usagef(cmd, "%q has no word in it: want ids of columns", words)
+				}
+			}
 			return nil
 		},
 		ValidArgsFunction: directories,

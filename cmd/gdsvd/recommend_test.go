@@ -167,4 +167,6 @@ func TestQuery(t *testing.T) {
 	}
 	fails(t, ui.ExitError, `none of the words "moby dick" is the id of a column`, "query", out, "moby dick")
 	fails(t, ui.ExitUsage, `want a result OUT and at least one word`, "query", out)
+	fails(t, ui.ExitUsage, `"" has no word in it: want ids of columns`, "query", out, "")
+	fails(t, ui.ExitUsage, `" \\t" has no word in it`, "query", out, "10", " \t")
 }
