@@ -80,7 +80,11 @@ func TestEveryFaultSurfaces(t *testing.T) {
 			return fsys.Count()
 		}()
 		var unnoticed []vfstest.Op
-		for n := range count {
+		step := 1
+		if testing.Short() {
+			step = 4
+		}
+		for n := 0; n < count; n += step {
 			out := target(t)
 			var op vfstest.Op
 			fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
@@ -164,7 +168,11 @@ func TestFullDisk(t *testing.T) {
 // ingest of the same target succeeds and leaves nothing behind.
 func TestDeathLeavesOldOrNewStore(t *testing.T) {
 	in, before := faultInput(t), write(t, "old", "1,1,1\n")
-	for n := 0; ; n += 3 {
+	step := 3
+	if testing.Short() {
+		step = 8
+	}
+	for n := 0; ; n += step {
 		out := target(t)
 		mustIngest(t, []string{before}, out, Options{})
 		old := fingerprint(t, out)

@@ -45,7 +45,7 @@ var sweptRuns = map[string]sweptRun{
 func (c sweptRun) sweep(t *testing.T, store string, fault func(f *vfstest.FaultFS, o vfstest.Op) error, after func(at vfstest.Op, dir string, old map[string]string, o ran)) {
 	step := 1
 	if testing.Short() || raceDetector {
-		step = 5
+		step = 9
 	}
 	for n := 0; ; n += step {
 		work := t.TempDir()
