@@ -2,14 +2,17 @@ package report
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -253,6 +256,25 @@ func TestBrowserSorts(t *testing.T) {
 	p.Picture("sorted")
 }
 
+// digits are the labels of MNIST: of each image, by its number, what it shows.
+func digits(t testing.TB, path string) string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(z)
+	if err := errors.Join(err, f.Close()); err != nil || len(all) < 8 {
+		t.Fatalf("%s: %d bytes, %v", path, len(all), err)
+	}
+	all = all[8:]
+	return labelled(t, len(all), strconv.Itoa, func(i int) string { return fmt.Sprint("digit ", all[i]) })
+}
+
 // Real data sets look as they should: pictures of them are kept.
 func TestBrowserRealData(t *testing.T) {
 	data := os.Getenv("GDSVD_DATA")
@@ -268,14 +290,15 @@ func TestBrowserRealData(t *testing.T) {
 		"10x":          {"10x/v3.matrix.mtx.gz", "", "single-cell", 20},
 		"slashdot":     {"snap/soc-Slashdot0902.mtx.gz", "", "", 30},
 		"franz6":       {"suitesparse/Franz6_id1959_aug.mtx.gz", "", "", 30},
+		"mnist":        {"mnist/train-images-idx3-ubyte.gz", "", "pca", 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name+".csr")
-			o := ingest.Options{Memory: 512 << 20}
+			from := ingest.Options{Memory: 512 << 20}
 			if of.titles != "" {
-				o.ColTitles = filepath.Join(data, of.titles)
+				from.ColTitles = filepath.Join(data, of.titles)
 			}
-			if _, err := ingest.Ingest(t.Context(), []string{filepath.Join(data, of.input)}, path, o); err != nil {
+			if _, err := ingest.Ingest(t.Context(), []string{filepath.Join(data, of.input)}, path, from); err != nil {
 				t.Fatal(err)
 			}
 			store := csrtest.Open(t, path, csr.OpenOptions{})
@@ -283,7 +306,11 @@ func TestBrowserRealData(t *testing.T) {
 			if of.view != "" {
 				f.View = pipeline(t, of.view)
 			}
-			looked(t, b, name, written(t, factorised(t, store, f), Options{Store: store}))
+			o := Options{Store: store}
+			if name == "mnist" {
+				o.Labels = digits(t, filepath.Join(data, "mnist/train-labels-idx1-ubyte.gz"))
+			}
+			looked(t, b, name, written(t, factorised(t, store, f), o))
 		})
 	}
 }

@@ -244,19 +244,23 @@ func (c *chart) bars(all []bar) {
 	c.svg.f(`<path style="fill:var(--c0)" d="%s"/>`, d.String())
 }
 
-// across draws a broken line over the whole width, and down one over the whole height, with a word.
+// across draws a broken line over the whole width, and down one over the whole height, with a word; down writes it at the top, or low.
 func (c *chart) across(y float64, word string) {
 	c.svg.f(`<path class="m" d="M%s %sH%s"/><text class="name" x="%s" y="%s">%s</text>`,
 		place(c.x.from), place(c.y.at(y)), place(c.x.to), place(c.x.from+5), place(c.y.at(y)-5), word)
 }
 
-func (c *chart) down(x float64, word string) {
+func (c *chart) down(x float64, word string, low bool) {
 	at, anchor, aside := c.x.at(x), "start", 5.
 	if at > (c.x.from+c.x.to)/2 {
 		anchor, aside = "end", -5
 	}
+	y := c.y.to + 13
+	if low {
+		y = c.y.from - 6
+	}
 	c.svg.f(`<path class="m" d="M%s %sV%s"/><text class="name" x="%s" y="%s" text-anchor="%s">%s</text>`,
-		place(at), place(c.y.from), place(c.y.to), place(at+aside), place(c.y.to+13), anchor, word)
+		place(at), place(c.y.from), place(c.y.to), place(at+aside), place(y), anchor, word)
 }
 
 // figure puts a chart on the page, with what there is to say about it.

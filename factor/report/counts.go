@@ -276,11 +276,14 @@ func (p *page) lengths(one, many string, lengths map[int64]int64) {
 	bins := lengthBins(lengths)
 	caption := markedUp("Entries of the %s: %s at least, median %s, %s at most", many,
 		count(quantile(lengths, 0)), count(quantile(lengths, 0.5)), count(quantile(lengths, 1)))
-	if n := lengths[0]; n > 0 {
+	if n := lengths[0]; n > 0 && len(bins) > 1 {
 		caption += markedUp("; those without entries, %s, are not drawn", count(n))
 	}
-	if len(bins) == 1 && lengths[0] == 0 {
+	if len(bins) == 1 {
 		caption = markedUp("Every %s has as many entries: %s", one, count(int64(bins[0].lo)))
+		if n := lengths[0]; n > 0 {
+			caption += markedUp(", but for %s without any", count(n))
+		}
 	}
 	if len(bins) <= 1 {
 		p.f("<figure><figcaption>%s</figcaption></figure>\n", caption)

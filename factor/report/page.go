@@ -154,7 +154,7 @@ dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,20rem),1f
 dl div{border-bottom:1px solid var(--line);padding:.2rem 0}dt{color:var(--dim);font-size:.85rem}dd{margin:0}
 .pair{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr));gap:1rem}
 figure{margin:0;max-width:40rem;padding:.6rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;min-width:0}
-figcaption{color:var(--dim);font-size:.88rem}svg{display:block;width:100%;height:auto}
+figure:not(:has(svg)){align-self:start}figcaption{color:var(--dim);font-size:.88rem}svg{display:block;width:100%;height:auto}
 svg text{font:13px system-ui,sans-serif;fill:var(--dim)}svg .name{fill:var(--fg)}
 .g{stroke:var(--line);fill:none;stroke-width:1}.m{stroke:var(--fg);fill:none;stroke-dasharray:5 4}.l{fill:none;stroke-width:1.7;stroke-linejoin:round}
 .key{print-color-adjust:exact;display:inline-block;width:.8em;height:.8em;border-radius:.15em;margin:0 .3em 0 0}.keyed{display:inline-block;margin-right:.8em}
@@ -174,5 +174,5 @@ pre{padding:.7rem;background:var(--card);border:1px solid var(--line);border-rad
 @media (max-width:30rem){body{padding:.8rem}.signs{grid-template-columns:1fr}table{font-size:.8rem}th,td{padding:.2rem .25rem}svg text{font-size:15px}}
 @media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#444;--line:#bbb;--card:#fff;--good:#1a6f3c;--bad:#a3480b;
 --c0:#1f5fbf;--c1:#c04f00;--c2:#0a7f5a;--c3:#a8327f;--c4:#7a6a00;--c5:#5b4bb5;--c6:#0b7f94;--c7:#b3261e;--c8:#4e7d1f;--c9:#8a5a2b;--ca:#7b8494}
-body{font-size:10pt}figure,tr,.topic{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible;max-height:none}thead th{position:static}}
+body{font-size:10pt;padding:0}.pair{grid-template-columns:1fr 1fr;gap:.6rem}figure{padding:.3rem}svg text{font-size:15px}figure,tr,.topic{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible;max-height:none}thead th{position:static}}
 `

@@ -117,6 +117,21 @@ func curve(y []float64, has func(i int) bool) (all []point) {
 	return all
 }
 
+// single says what would be a spectrum of one value.
+func (p *page) single(r *factor.Result, value float64) {
+	text := markedUp("%s = %s", valueName(r), exact(factor.Number(value), "%.10g"))
+	if !known(r, 0) {
+		text = "The one value that was asked for has not been reached"
+	} else if captured(r) != nil {
+		text += markedUp(", which captures %s %% of ‖%s‖²", exact(r.Energy*100, "%.4g"), map[bool]string{true: "B", false: "A"}[r.View != nil])
+		if r.View != nil {
+			text += ", B being the view"
+		}
+	}
+	p.f("<p>%s.</p>\n", text)
+	p.end()
+}
+
 func (p *page) spectrum(r *factor.Result) {
 	values, name := r.Values(), valueName(r)
 	if len(values) == 0 {
@@ -127,6 +142,10 @@ func (p *page) spectrum(r *factor.Result) {
 		note = "These values are estimates of a run that was not finished; those that it had not reached are left out."
 	}
 	p.section("Spectrum", note)
+	if len(values) == 1 {
+		p.single(r, values[0])
+		return
+	}
 	p.WriteString("<div class=\"pair\">\n")
 	bend := 0 // of both charts
 	points := curve(values, func(i int) bool { return known(r, i) })
@@ -139,7 +158,7 @@ func (p *page) spectrum(r *factor.Result) {
 		if lo < 0 {
 			y = linear(name, lo, hi)
 		}
-		c := newChart("Values by number", counting("component", 1, float64(max(len(values), 2))), y)
+		c := newChart("Values by number", counting("component", 1, float64(len(values))), y)
 		level := slices.IsSortedFunc(points, func(a, b point) int { return descending(a.y, b.y) })
 		if level {
 			c.line(points, 0, "")
@@ -158,7 +177,7 @@ func (p *page) spectrum(r *factor.Result) {
 		slices.SortFunc(ranked, descending)
 		if q := elbow(ranked); q > 0 && r.Certified {
 			if sorted {
-				c.down(float64(q)+0.5, "elbow after "+count(int64(q)))
+				c.down(float64(q)+0.5, "elbow after "+count(int64(q)), false)
 				bend = q
 			}
 			caption += markedUp(". Elbow after <b>%s</b> of those found, by size: where the profile likelihood of two groups of a common variance is largest (Zhu and Ghodsi 2006, Comput. Stat. Data Anal. 51:918–930)", count(int64(q)))
@@ -166,14 +185,14 @@ func (p *page) spectrum(r *factor.Result) {
 		p.figure(c, caption)
 	}
 	if shares := captured(r); shares != nil {
-		c := newChart("Share of the energy that the first components capture", counting("component", 1, float64(max(len(values), 2))), linear("captured, %", 0, 100))
+		c := newChart("Share of the energy that the first components capture", counting("component", 1, float64(len(values))), linear("captured, %", 0, 100))
 		percent := make([]float64, len(shares))
 		for i, s := range shares {
 			percent[i] = 100 * s
 		}
 		c.line(curve(percent, func(int) bool { return true }), 2, "")
 		if bend > 0 {
-			c.down(float64(bend)+0.5, fmt.Sprintf("%.3g %%", percent[bend-1]))
+			c.down(float64(bend)+0.5, fmt.Sprintf("%.3g %%", percent[bend-1]), percent[bend-1] > 50)
 		}
 		what := "‖A‖²"
 		if r.View != nil {
