@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Every command has a page with every flag of it, the same bytes each time; pages of another program stay.
+func TestMan(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "share", "man1")
+	var made madePages
+	decode(t, must(t, "man", dir, "--json"), &made)
+	if err := os.WriteFile(filepath.Join(dir, "other.1"), []byte("x"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]string{}
+	for _, name := range made.Pages {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[name] = string(text)
+	}
+	must(t, "man", dir)
+	if there := names(t, dir); len(there) != len(pages)+1 {
+		t.Errorf("%v", there)
+	}
+	var each func(*cobra.Command)
+	each = func(cmd *cobra.Command) {
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
+		text := pages[name]
+		again, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || text == "" || string(again) != text {
+			t.Errorf("%s: %d bytes, then %d, %v", name, len(text), len(again), err)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(text, `\fB\-\-`+strings.ReplaceAll(f.Name, "-", `\-`)+`\fP`) {
+				t.Errorf("%s has no --%s", name, f.Name)
+			}
+		})
+		for _, c := range cmd.Commands() {
+			each(c)
+		}
+	}
+	each(newApp(nil, nil, nil).rootCommand())
+	if path, err := exec.LookPath("groff"); err != nil {
+		t.Log("groff is not there: the pages are not shown")
+	} else {
+		args := []string{"-man", "-ww", "-z", "-Tutf8"}
+		for name := range pages {
+			args = append(args, filepath.Join(dir, name))
+		}
+		if out, err := exec.Command(path, args...).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("groff: %v: %s", err, out)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package live
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
+)
+
+// A reader finds a whole text at any time, newer ones as time goes by, and at the end the last state.
+func TestTextfile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "gdsvd.prom")
+	var passes atomic.Int64
+	var finished atomic.Bool
+	state := func() *State {
+		status := Running
+		if finished.Load() {
+			status = Finished
+		}
+		return &State{Name: "a.svd", Status: status, Last: &Pass{Pass: int(passes.Add(1))}}
+	}
+	end, err := Textfile(vfs.OS, name, time.Microsecond, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() map[string]float64 {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parsed(t, text)
+	}
+	last := 0.0
+	for last < 20 {
+		samples := read()
+		if pass := samples["gdsvd_passes|run=a.svd"]; pass < last || pass == 0 || samples["gdsvd_run_status|run=a.svd|status=running"] != 1 {
+			t.Fatalf("%v after pass %v", samples, last)
+		} else {
+			last = pass
+		}
+	}
+	finished.Store(true)
+	if err := end(); err != nil {
+		t.Fatal(err)
+	}
+	if samples := read(); samples["gdsvd_passes|run=a.svd"] != float64(passes.Load()) || samples["gdsvd_run_status|run=a.svd|status=finished"] != 1 {
+		t.Errorf("at the end: %v", samples)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(name)); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// A name that cannot be written is refused at once; a disk that is full for a while costs nothing but the time.
+func TestTextfileFails(t *testing.T) {
+	state := func() *State { return &State{Name: "x", Status: Running} }
+	if _, err := Textfile(vfs.OS, filepath.Join(t.TempDir(), "none", "x.prom"), time.Hour, state); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	var full atomic.Bool
+	tried := make(chan struct{}, 100)
+	fsys := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind != vfstest.OpCreate || !full.Load() {
+			return nil
+		}
+		select {
+		case tried <- struct{}{}:
+		default:
+		}
+		return vfstest.ErrInjected
+	}}
+	name := filepath.Join(t.TempDir(), "x.prom")
+	end, err := Textfile(fsys, name, time.Microsecond, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full.Store(true)
+	<-tried
+	<-tried
+	if text, err := os.ReadFile(name); err != nil || len(parsed(t, text)) == 0 {
+		t.Errorf("%s, %v", text, err)
+	}
+	full.Store(false)
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
