@@ -16,6 +16,7 @@ import sklearn.decomposition
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 
@@ -25,7 +26,7 @@ def made(rows=90, cols=40, seed=1):
     return a
 
 
-@parametrize_with_checks([gdsvd.TruncatedSVD(), gdsvd.PCA(), gdsvd.PCA(whiten=True)])
+@parametrize_with_checks([gdsvd.TruncatedSVD(), gdsvd.PCA(), gdsvd.PCA(whiten=True), gdsvd.TruncatedSVD(view="multiply=2"), gdsvd.PCA(view=["multiply=2", "pca"])])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -90,10 +91,60 @@ def test_pipeline_names_pickle_clone():
     np.testing.assert_allclose(pickle.loads(pickle.dumps(t)).transform(x), t.transform(x))
     assert scores.shape == (90, 3)
     assert t.get_feature_names_out().tolist() == ["truncatedsvd0", "truncatedsvd1", "truncatedsvd2"]
-    assert clone(gdsvd.PCA(3, whiten=True)).get_params() == {"n_components": 3, "whiten": True, "tol": 1e-8, "memory": "auto", "random_state": None}
+    want = {"n_components": 3, "view": "lsi", "whiten": True, "tol": 1e-8, "memory": "auto", "random_state": None, "progress": None}
+    assert clone(gdsvd.PCA(3, view="lsi", whiten=True)).get_params() == want
     pd = pytest.importorskip("pandas")
     frame = gdsvd.PCA(2).set_output(transform="pandas").fit_transform(pd.DataFrame(x.toarray()))
     assert frame.columns.tolist() == ["pca0", "pca1"]
+
+
+LOG = FunctionTransformer(np.log1p, accept_sparse=True)
+DENSE = FunctionTransformer(lambda x: x.toarray() if sp.issparse(x) else np.asarray(x), accept_sparse=True)
+theirs_svd = sklearn.decomposition.TruncatedSVD(4, algorithm="arpack")
+VIEWS = [
+    (gdsvd.TruncatedSVD(4, view="lsi"), [TfidfTransformer(), theirs_svd]),
+    (gdsvd.TruncatedSVD(4, view=["log1p", "normalize=rows"]), [LOG, Normalizer(), theirs_svd]),
+    (gdsvd.PCA(4, view="log1p"), [LOG, DENSE, sklearn.decomposition.PCA(4)]),
+    (gdsvd.PCA(4, view="log1p | center=columns", whiten=True), [LOG, DENSE, sklearn.decomposition.PCA(4, whiten=True)]),
+    (gdsvd.PCA(0.6, view="pca-scaled"), [DENSE, StandardScaler(), sklearn.decomposition.PCA(0.6)]),
+    (gdsvd.TruncatedSVD(4, view="pca"), [DENSE, sklearn.decomposition.PCA(4)]),
+]
+
+
+@pytest.mark.parametrize("ours, steps", VIEWS)
+@pytest.mark.parametrize("given", ["sparse", "dense", "store", "blocks"])
+def test_views(tmp_path, ours, steps, given):
+    """fit and transform take the steps of the view, with what fit has measured, as a pipeline of scikit-learn does."""
+    x, new = made(), made(7, seed=9)
+    theirs = make_pipeline(*steps)
+    want = theirs.fit_transform(x)
+    if given == "store":
+        gdsvd.Store.from_scipy(x, tmp_path / "a.csr", cols_ids=[f"c{j:02}" for j in range(40)])
+    fitted = clone(ours)
+    scores = fitted.fit_transform({"sparse": x, "dense": x.toarray(), "store": tmp_path / "a.csr", "blocks": iter([x[:50], x[50:]])}[given])
+    svd = theirs[-1]
+    signs = np.sign(np.sum(fitted.components_ * svd.components_, axis=1))
+    np.testing.assert_allclose(scores, want * signs, atol=1e-6)
+    np.testing.assert_allclose(fitted.components_, svd.components_ * signs[:, None], atol=1e-7)
+    for again in (fitted, pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_allclose(again.transform(new), theirs.transform(new) * signs, atol=1e-6)
+        np.testing.assert_allclose(again.transform(new.toarray()), theirs.transform(new) * signs, atol=1e-6)
+    np.testing.assert_allclose(fitted.explained_variance_, svd.explained_variance_ if isinstance(ours, gdsvd.PCA) else np.var(want, axis=0))
+    if isinstance(ours, gdsvd.PCA):
+        np.testing.assert_allclose(fitted.explained_variance_ratio_, svd.explained_variance_ratio_)
+        np.testing.assert_allclose(fitted.inverse_transform(scores), svd.inverse_transform(want), atol=1e-6)
+    else:
+        assert hasattr(fitted, "explained_variance_ratio_") == (ours.view == "pca")
+    with pytest.raises(ValueError, match="features"):
+        fitted.transform(new[:, :5])
+
+
+def test_views_that_are_wrong(tmp_path):
+    with pytest.raises(gdsvd.UsageError, match="no-such-step"):
+        gdsvd.TruncatedSVD(2, view="no-such-step").fit(made())
+    (tmp_path / "log").write_text("log1p")
+    with pytest.raises(ValueError, match="does not centre"):
+        gdsvd.PCA(2, view=f"@{tmp_path}/log").fit(made())
 
 
 @pytest.mark.parametrize("k", [0, -1, 41, 1.5, "mle", True])

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import pathlib
+import tempfile
 import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ._components import centred, upright
 from ._errors import ConvergenceWarning, NotConverged
+from ._factorization import Factorization
 from ._input import checked, is_path, memory_flags
-from ._svds import decompose
+from ._svds import decompose, pipeline
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -59,6 +63,14 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     _centre = False
     whiten = False
 
+    def __init__(self, n_components: Any, view: str | list[str] | None, tol: float, memory: str | int, random_state: Any, progress: bool | None) -> None:
+        self.n_components = n_components
+        self.view = view
+        self.tol = tol
+        self.memory = memory
+        self.random_state = random_state
+        self.progress = progress
+
     def fit(self, X: Any, y: Any = None) -> Any:
         """Find the components of X.
 
@@ -89,29 +101,34 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if _streams(X):
             self.n_features_in_ = cols
             self.__dict__.pop("feature_names_in_", None)
-        # As svd_flip of scikit-learn does: the entry of a component that is largest in magnitude is positive.
-        most = np.argmax(np.abs(vt), axis=1)
-        signs = np.where(vt[np.arange(len(s)), most] < 0, -1.0, 1.0)
+        signs = upright(vt)
         self.components_ = np.ascontiguousarray(vt * signs[:, None])
         self.singular_values_ = np.array(s)
         self.n_samples_ = rows
         self.info_ = info
         scores = u * (s * signs)
-        self._variances(scores, info)
+        self._variances(X, scores, info)
         return self._scaled(scores)
+
+    def _variances(self, X: Any, scores: np.ndarray, info: dict[str, Any]) -> None:
+        """Find what the components explain."""
+        raise NotImplementedError
 
     def _triplets(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         flags = [f"--tol={self.tol}", f"--seed={self._seed()}", *memory_flags(self.memory)]
-        if self._centre:
-            flags += ["--view", "center=columns"]
+        flags += pipeline(centred(self.view) if self._centre else self.view)
         k = self._rank(getattr(X, "shape", None))
         if isinstance(k, float) and hasattr(X, "shape"):
             flags.append(f"--max-k={min(X.shape)}")
         try:
-            return decompose(X, k, flags, self.memory)
+            return decompose(X, k, flags, self.memory, self.progress, self._keep)
         except NotConverged as err:
             warnings.warn(f"{err}; the components are used as they are", ConvergenceWarning, stacklevel=4)
             return err.u, err.s, err.vt, err.info
+
+    def _keep(self, out: pathlib.Path) -> None:
+        """Keep of a result what new rows need, if a view makes them."""
+        self._model = {} if self.view is None else {f.name: f.read_bytes() for f in out.iterdir() if f.name not in ("U.npy", "events.jsonl")}
 
     def _rank(self, shape: tuple[int, int] | None) -> int | float:
         """The number of components that fit has to find, or the share of the variance."""
@@ -155,10 +172,22 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _projected(self, X: Any) -> np.ndarray:
         X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32], reset=False)
+        if self._model:
+            return self._scaled(self._viewed(X))
         scores = np.asarray(X @ self.components_.T)
         if self._centre:
             scores = scores - self.mean_ @ self.components_.T
         return self._scaled(scores)
+
+    def _viewed(self, X: Any) -> np.ndarray:
+        """The same of what the view makes of X, with what it measured in fit."""
+        with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
+            for name, content in self._model.items():
+                pathlib.Path(tmp, name).write_bytes(content)
+            f = Factorization(tmp)
+            assert f.V is not None
+            signs = upright(f.V.T)
+            return f.project(X, memory=self.memory) * signs
 
     def _scaled(self, scores: np.ndarray) -> np.ndarray:
         return scores / self._deviations() if self.whiten else scores
@@ -178,14 +207,18 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Returns
         -------
         ndarray, shape (n_samples, n_features)
-            Dense.
+            Dense. With a view they are what it makes of the rows of X; PCA adds `mean_` if nothing follows the centring.
         """
         check_is_fitted(self)
         X = np.asarray(X, dtype=float)
         if self.whiten:
             X = X * self._deviations()
         rows = X @ self.components_
-        return rows + self.mean_ if self._centre else rows
+        return rows + self.mean_ if self._centre and self._centred_last() else rows
+
+    def _centred_last(self) -> bool:
+        """Whether nothing has become of the rows since the mean was taken off."""
+        return str(self.info_["view"]["statistics"][-1]["step"]) == "center=columns"
 
     @property
     def _n_features_out(self) -> int:
@@ -204,12 +237,17 @@ class TruncatedSVD(_Decomposition):
     ----------
     n_components : int
         Number of components.
+    view : str or list of str, optional
+        Steps that are taken before, in `fit` and in `transform` alike, such as ``"lsi"`` or ``["log1p", "normalize=rows"]``; no dense
+        matrix is formed.
     tol : float
         Largest residual of a triplet relative to the largest singular value.
     memory : str or int
         What the program stays within: bytes, a text such as ``"2GiB"``, or ``"auto"``.
     random_state : int, RandomState or None
         Of the start vectors. None is 0: results are reproducible.
+    progress : bool or None
+        Whether tqdm shows how far fit is; None is yes on a terminal and in a notebook, where tqdm is installed.
 
     Attributes
     ----------
@@ -218,7 +256,7 @@ class TruncatedSVD(_Decomposition):
     explained_variance_ : ndarray, shape (n_components,)
         Variance of the scores of each component.
     explained_variance_ratio_ : ndarray, shape (n_components,)
-        Share of the variance of all features. It is there where fit was given a matrix in memory.
+        Share of the variance of all features. It is there where fit was given a matrix in memory and no view, or a view that centres columns.
     singular_values_ : ndarray, shape (n_components,)
     n_features_in_, n_samples_ : int
     info_ : dict
@@ -235,22 +273,24 @@ class TruncatedSVD(_Decomposition):
     (4, 2)
     """
 
-    def __init__(self, n_components: int = 2, *, tol: float = 1e-8, memory: str | int = "auto", random_state: Any = None) -> None:
-        self.n_components = n_components
-        self.tol = tol
-        self.memory = memory
-        self.random_state = random_state
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        view: str | list[str] | None = None,
+        tol: float = 1e-8,
+        memory: str | int = "auto",
+        random_state: Any = None,
+        progress: bool | None = None,
+    ) -> None:
+        super().__init__(n_components, view, tol, memory, random_state, progress)
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Find the components of X, and return X in terms of them.
-
-        Returns
-        -------
-        ndarray, shape (n_samples, n_components)
-        """
-        scores = super().fit_transform(X)
+    def _variances(self, X: Any, scores: np.ndarray, info: dict[str, Any]) -> None:
+        self.explained_variance_ = np.var(scores, axis=0)
         self.__dict__.pop("explained_variance_ratio_", None)
-        if not _streams(X):
+        if ratio := info.get("view", {}).get("explained_variance_ratio"):
+            self.explained_variance_ratio_ = np.asarray(ratio)
+        elif self.view is None and not _streams(X):
             if sp.issparse(X):
                 mean = np.asarray(X.mean(axis=0, dtype=float)).ravel()
                 total = np.asarray(X.astype(float).power(2).mean(axis=0)).ravel().sum() - mean @ mean
@@ -258,10 +298,6 @@ class TruncatedSVD(_Decomposition):
                 total = np.var(np.asarray(X, dtype=float), axis=0).sum()
             with np.errstate(divide="ignore", invalid="ignore"):
                 self.explained_variance_ratio_ = self.explained_variance_ / total
-        return scores
-
-    def _variances(self, scores: np.ndarray, info: dict[str, Any]) -> None:
-        self.explained_variance_ = np.var(scores, axis=0)
 
 
 class PCA(_Decomposition):
@@ -273,12 +309,17 @@ class PCA(_Decomposition):
         Number of components; a share of the variance between 0 and 1, for the fewest that capture it; or None for all there are.
     whiten : bool
         Whether scores are divided by their standard deviations.
+    view : str or list of str, optional
+        Steps that are taken before, in `fit` and in `transform` alike, such as ``"lsi"`` or ``["log1p", "normalize=rows"]``; no dense
+        matrix is formed. Columns are centred last, whether it says so or not.
     tol : float
         Largest residual of a triplet relative to the largest singular value.
     memory : str or int
         What the program stays within: bytes, a text such as ``"2GiB"``, or ``"auto"``.
     random_state : int, RandomState or None
         Of the start vectors. None is 0: results are reproducible.
+    progress : bool or None
+        Whether tqdm shows how far fit is; None is yes on a terminal and in a notebook, where tqdm is installed.
 
     Attributes
     ----------
@@ -308,19 +349,27 @@ class PCA(_Decomposition):
     _centre = True
 
     def __init__(
-        self, n_components: int | float | None = None, *, whiten: bool = False, tol: float = 1e-8, memory: str | int = "auto", random_state: Any = None
+        self,
+        n_components: int | float | None = None,
+        *,
+        view: str | list[str] | None = None,
+        whiten: bool = False,
+        tol: float = 1e-8,
+        memory: str | int = "auto",
+        random_state: Any = None,
+        progress: bool | None = None,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(n_components, view, tol, memory, random_state, progress)
         self.whiten = whiten
-        self.tol = tol
-        self.memory = memory
-        self.random_state = random_state
 
-    def _variances(self, scores: np.ndarray, info: dict[str, Any]) -> None:
-        self.mean_ = np.array(info["view"]["statistics"][0]["array"])
+    def _variances(self, X: Any, scores: np.ndarray, info: dict[str, Any]) -> None:
+        view = info.get("view", {})
+        if "explained_variance" not in view:
+            raise ValueError(f"view = {self.view!r} does not centre columns: principal components are of a view that does")
+        self.mean_ = next(np.array(s["array"]) for s in view["statistics"] if s["step"].startswith("center="))
         self.n_components_ = len(self.singular_values_)
-        self.explained_variance_ = np.asarray(info["view"]["explained_variance"])
-        self.explained_variance_ratio_ = np.asarray(info["view"]["explained_variance_ratio"])
+        self.explained_variance_ = np.asarray(view["explained_variance"])
+        self.explained_variance_ratio_ = np.asarray(view["explained_variance_ratio"])
         left = min(info["rows"], info["cols"]) - self.n_components_
-        total = info["view"]["norm"] ** 2 / max(1, info["rows"] - 1)
+        total = view["norm"] ** 2 / max(1, info["rows"] - 1)
         self.noise_variance_ = max(0.0, total - self.explained_variance_.sum()) / left if left else 0.0
