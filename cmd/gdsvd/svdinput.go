@@ -35,6 +35,7 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 	if in.Memory == 0 {
 		in.Memory = ingest.DefaultMemory
 	}
+	defer collectLate(garbage / 8)()
 	store := filepath.Join(dir, "store")
 	kept := a.fsys
 	a.fsys = unsynced{kept}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from ._errors import NotConverged
-from ._input import check_k, checked, ingest, is_path, is_store, memory_flags, size, workplace
+from ._input import check_k, checked, hand_over, ingest, is_path, is_store, memory_flags, size, workplace
 from ._program import run
 
 
@@ -29,12 +29,18 @@ def load(path: pathlib.Path) -> np.ndarray:
 
 
 def triplets(
-    store: str | os.PathLike[str], out: pathlib.Path, k: Any, flags: list[str], progress: bool | None, seen: Callable[[pathlib.Path], None]
+    store: str | os.PathLike[str],
+    out: pathlib.Path,
+    k: Any,
+    flags: list[str],
+    progress: bool | None,
+    seen: Callable[[pathlib.Path], None],
+    feed: Callable[[BinaryIO], None] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-    """Run ``gdsvd svd`` and map the result, whose folder is shown to `seen`."""
+    """Run ``gdsvd svd`` and map the result, whose folder is shown to `seen`. The store is ``-`` for what `feed` writes."""
     failed = None
     try:
-        info = run("svd", *flags, f"--rank={k}", "-o", out, "--", store, progress=progress)
+        info = run("svd", *flags, f"--rank={k}", "-o", out, "--", store, feed=feed, progress=progress)
     except NotConverged as err:
         info, failed = err.info, err
     seen(out)
@@ -63,10 +69,10 @@ def decompose(
         said = run("info", "--", path)
         with workplace(vectors(k, (said["rows"], said["cols"]))) as tmp:
             return triplets(path, tmp / "out", k, flags, progress, seen)
-    needed = None  # of files and iterators it is not known
-    if path is None and not hasattr(A, "__next__"):
-        needed = size(A) + vectors(k, A.shape)
-    with workplace(needed) as tmp:
+    if path is None and not hasattr(A, "__next__"):  # one process reads it and factorises it
+        with workplace(size(A) + vectors(k, A.shape)) as tmp:
+            return triplets("-", tmp / "out", k, flags, progress, seen, lambda out: hand_over(A, out))
+    with workplace(None) as tmp:  # of files and iterators the size is not known
         ingest(A if path is None else path, tmp / "store", memory, progress=progress)
         return triplets(tmp / "store", tmp / "out", k, flags, progress, seen)
 
