@@ -1,5 +1,8 @@
 """Stores and factorizations beside SciPy and NumPy."""
 
+import html.parser
+import shutil
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -170,6 +173,44 @@ def test_recommend_and_similar(tmp_path):
         f.similar()
     with pytest.raises(gdsvd.GdsvdError, match="999"):
         f.similar(rows=[999])
+
+
+class Seen(html.parser.HTMLParser):
+    """What a page has: its tags, and whether all are closed."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.open, self.asked = [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.asked += [v for k, v in attrs if k in ("src", "href") and not v.startswith("#")]
+        if tag not in ("meta", "br", "path", "circle", "rect", "line", "use", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if self.open and self.open[-1] == tag:
+            self.open.pop()
+
+
+def test_report(tmp_path, ratings):
+    f = ratings.svd(2, tmp_path / "a.svd")
+    page = f.report()
+    assert page.html.startswith("<!DOCTYPE html>") and "5" in repr(page)
+    part = page._repr_html_()
+    seen = Seen(part)
+    assert not seen.open and not seen.asked and {"svg", "table", "style"} <= set(seen.tags)
+    assert not {"script", "iframe", "html", "head", "body", "meta", "link"} & set(seen.tags)
+    style = part.partition("<style>")[2].partition("</style>")[0]
+    assert style.startswith(".gdsvd-report{") and style.endswith("}") and style.count("{") == style.count("}")
+    assert "body{" not in style and ":root" not in style and "&{" in style
+    assert "How many rows have how many entries" in part and "How many rows have how many entries" not in f.report(no_store=True).html
+    assert f.report(ratings, components=1).html != page.html
+    shutil.move(ratings.path, tmp_path / "moved.csr")
+    assert f.report(tmp_path / "moved.csr").html.count("<svg") == page.html.count("<svg")
+    with pytest.raises(gdsvd.UsageError, match="--components 0"):
+        f.report(components=0)
 
 
 def annotated(h5py, path, x, kind):

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ._input import ingest, is_path, memory_flags
+from ._input import flags, ingest, is_path, memory_flags
 from ._program import run
+from ._report import Report
 
 
 def strings(items: Iterable[Any], file: str, what: str) -> None:
@@ -231,6 +232,30 @@ class Factorization:
             out = os.path.join(tmp, "x")
             run("project", *memory_flags(memory), f"--whiten={str(whiten).lower()}", "-o", out, "--", self.path, _path(new))
             return np.load(os.path.join(out, "X.npy"))
+
+    def report(self, store: Any = None, *, memory: str | int = "auto", **options: Any) -> Report:
+        """A page about this result, which a notebook shows: values, energy, residuals, costs, what is strongest in components.
+
+        Parameters
+        ----------
+        store : Store or path, optional
+            What this is a result of; without it the store that the result names, if it is still there. It is read once.
+        memory : str or int
+            What the program stays within.
+        **options
+            Flags of ``gdsvd report``: ``components=3``, ``number=12``, ``labels="labels.tsv"``, ``no_store=True``, …
+
+        Returns
+        -------
+        Report
+            Its ``html`` is the page for a file.
+        """
+        if store is not None:
+            options["store"] = _path(store)
+        with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
+            page = pathlib.Path(tmp, "page.html")
+            run("report", *memory_flags(memory), *flags(options), "-o", page, "--", self.path)
+            return Report(page.read_text(encoding="utf-8"))
 
 
 def _pandas() -> Any:

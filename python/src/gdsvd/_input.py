@@ -142,6 +142,16 @@ def memory_flags(memory: str | int | None) -> list[str]:
     return [] if memory in (None, "auto") else ["--memory", str(memory)]
 
 
+def flags(options: dict[str, Any]) -> list[str]:
+    """Keyword arguments as flags of the program: ``min_per_row=5`` is ``--min-per-row=5``."""
+    out = []
+    for name, value in options.items():
+        if value is not None:
+            text = str(value).lower() if isinstance(value, bool) else os.fspath(value) if is_path(value) else str(value)
+            out.append(f"--{name.replace('_', '-')}={text}")
+    return out
+
+
 def ingest(
     a: Any,
     store: str | os.PathLike[str],

@@ -12,21 +12,11 @@ from typing import Any, Union
 from . import _hdf5
 from ._errors import NotConverged
 from ._factorization import Factorization, strings
-from ._input import checked, ingest, is_path, memory_flags
+from ._input import checked, flags, ingest, is_path, memory_flags
 from ._program import run
 from ._svds import pipeline
 
 Path = Union[str, "os.PathLike[str]"]
-
-
-def flags(options: dict[str, Any]) -> list[str]:
-    """Keyword arguments as flags of the program: ``min_per_row=5`` is ``--min-per-row=5``."""
-    out = []
-    for name, value in options.items():
-        if value is not None:
-            text = str(value).lower() if isinstance(value, bool) else os.fspath(value) if is_path(value) else str(value)
-            out.append(f"--{name.replace('_', '-')}={text}")
-    return out
 
 
 @contextlib.contextmanager
