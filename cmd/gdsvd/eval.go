@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/evaluate"
 	"github.com/gdsvd/gdsvd/ingest"
 )
@@ -40,10 +42,12 @@ recall@K is hits/min(K, T) of a user with T relevant columns, ndcg@K is over tha
 list; both of them as in Liang et al. 2018. The package factor/evaluate has all formulas.
 
 With --folds users:0.1 a tenth of the users is no part of the matrix: they are folded in by their
-entries of the training store, and they alone are judged.` + "\n" + ui.ExitHelp,
+entries of the training store, and they alone are judged. Without a test store, neither --test nor
+one beside the training store, they are folded in by four fifths of their entries and judged by the others.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd ingest ratings.dat -o ratings.csr --holdout random:0.2
   gdsvd eval --train ratings.csr --test ratings.csr.test --views recsys,none -k 10,50
-  gdsvd eval --train ratings.csr --test ratings.csr.test --views bias=both --metrics rmse,mae`,
+  gdsvd eval --train ratings.csr --test ratings.csr.test --views bias=both --metrics rmse,mae
+  gdsvd eval --train all.csr --folds users:0.1`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.checkEval(cmd, &o); err != nil {
@@ -118,11 +122,15 @@ func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, train.Close()) }()
-	test, err := a.openStore(o.test)
-	if err != nil {
-		return err
+	var test *csr.Store // none: users are folded in, and judged by some of their entries
+	if there, e := a.hasTest(cmd, o); e != nil {
+		return e
+	} else if there {
+		if test, err = a.openStore(o.test); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, test.Close()) }()
 	}
-	defer func() { err = errors.Join(err, test.Close()) }()
 	if o.Dir, err = os.MkdirTemp("", "gdsvd-eval-"); err != nil {
 		return err
 	}
@@ -142,6 +150,21 @@ func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
 		return a.printJSON(r)
 	}
 	return a.printEvaluated(r, o.Metrics)
+}
+
+// hasTest tells whether there is a test store. Without one, and without users to fold in, nothing can be judged.
+func (a *app) hasTest(cmd *cobra.Command, o *evalFlags) (bool, error) {
+	if cmd.Flags().Changed("test") {
+		return true, nil
+	}
+	_, err := a.fsys.Stat(o.test)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return true, err
+	}
+	if o.Users == 0 {
+		return false, ui.Usagef(cmd, "there is no %s: give the store of what was held out with --test, make one with ingest --holdout, or judge users by some of their own entries with --folds users:0.1", o.test)
+	}
+	return false, nil
 }
 
 // printEvaluated prints a line for each model, and notes.
@@ -170,11 +193,17 @@ func (a *app) printEvaluated(r *evaluate.Report, metrics []evaluate.Metric) erro
 		return err
 	}
 	out := &errWriter{w: a.stdout}
-	out.printf("\n%d users of %d, judged by %s; ± is half of the interval with 95 %% of the replicates\n", r.Users, r.Rows, r.Test)
+	by := r.Test
+	if r.Targets > 0 {
+		by = fmt.Sprintf("%.3g %% of their entries of %s", 100*r.Targets, r.Train)
+	}
+	out.printf("\n%d users of %d, judged by %s; ± is half of the interval with 95 %% of the replicates\n", r.Users, r.Rows, by)
 	if r.Folded > 0 {
 		out.printf("these users, %.3g %% of all, were no part of the training and are folded in\n", 100*r.Folded)
 	}
-	if r.NoTrain > 0 {
+	if r.NoTrain > 0 && r.Targets > 0 {
+		out.printf("%d users have no entries left to fold in by, and are left out\n", r.NoTrain)
+	} else if r.NoTrain > 0 {
 		out.printf("%d users have entries in the test store only, and are left out\n", r.NoTrain)
 	}
 	for _, note := range r.Notes {

@@ -155,6 +155,26 @@ func TestEval(t *testing.T) {
 	}
 }
 
+// Without a test store users are folded in and judged by a fifth of their entries; without --folds it is asked for.
+func TestEvalWithoutTestStore(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	store := filepath.Join(dir, "all.csr")
+	must(t, "ingest", write(t, dir, "in.dat", must(t, "generate", "ratings", "-o", "-", "--users", "200", "--items", "60", "--ratings", "5000")), "-o", store)
+	args := []string{"eval", "--train", store, "-k", "3", "--metrics", "recall@5,coverage"}
+	fails(t, ui.ExitUsage, `there is no .*all.csr.test: give the store of what was held out with --test, make one with ingest --holdout, or judge users by some of their own entries with --folds users:0.1`, args...)
+	fails(t, ui.ExitError, `no.test`, append(args, "--folds", "users:0.3", "--test", filepath.Join(dir, "no.test"))...)
+	args = append(args, "--folds", "users:0.3")
+	var r evaluate.Report
+	decode(t, must(t, append(args, "--json")...), &r)
+	if r.Targets != evaluate.Targets || r.Test != r.Train || r.Users == 0 || r.Users > r.Rows/2 || !(r.Models[1].Scores[0].Value > 0) {
+		t.Errorf("%+v", r)
+	}
+	if text := must(t, args...); !strings.Contains(text, "judged by 20 % of their entries of "+store) || !strings.Contains(text, "these users, 30 % of all, were no part of the training") {
+		t.Errorf("table:\n%s", text)
+	}
+}
+
 // Readers are found by books.
 func TestQuery(t *testing.T) {
 	_, _, out := library(t)

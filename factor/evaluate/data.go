@@ -36,6 +36,14 @@ func heldOut(seed uint64, user int64, share float64) bool {
 	return float64(mix.Next(mix.Next(seed)+uint64(user)*mix.Golden)>>11)*0x1p-53 < share
 }
 
+// Targets is the share of the entries of a user who is folded in that are judged by, where there is no test store.
+const Targets = 0.2
+
+// target tells whether an entry of a user who is folded in is one to judge by, and no part of the history.
+func target(seed uint64, user int64, col uint32) bool {
+	return float64(mix.Next(mix.Next(mix.Next(seed)+uint64(user)*mix.Golden)+uint64(col)*mix.Golden)>>11)*0x1p-53 < Targets
+}
+
 // columns are sums over the entries of the training.
 type columns struct {
 	counts, sums []float64 // of each column
@@ -207,8 +215,15 @@ func (c *cursor) read() (err error) {
 // open prepares to read both stores.
 func (e *evaluation) open(ctx context.Context, train, test *csr.Store) (err error) {
 	o := stream.Options{Memory: e.Memory, Workers: e.Workers}
-	if e.train, err = history.New(ctx, train, o); err == nil {
-		e.test, err = history.New(ctx, test, o)
+	if e.train, err = history.New(ctx, train, o); err != nil {
+		return err
 	}
-	return err
+	if e.test, err = history.New(ctx, test, o); err != nil {
+		return err
+	}
+	e.train.Keep = e.history
+	if e.history != nil {
+		e.test.Keep = func(row int64, col uint32) bool { return target(e.Seed, row, col) }
+	}
+	return nil
 }

@@ -41,5 +41,6 @@
 //
 // With Options.Users a share of the users, chosen by a function of the seed and their number, is no part of the
 // matrix that is factorised. They are folded in by their entries of the training store, and the lists and predictions
-// of them alone are judged.
+// of them alone are judged. Without a test store a fifth of their entries, chosen by a function of the seed and their
+// place, are those to judge by, and the others those to fold in by, as in Liang et al. 2018.
 package evaluate

@@ -49,6 +49,7 @@ type Report struct {
 	Users   int64    `json:"users"`           // with entries in both stores or, if only ratings are judged, in the test store
 	NoTrain int64    `json:"users_not_train"` // with relevant entries of the test store only, who are left out
 	Folded  float64  `json:"folded_in,omitempty"`
+	Targets float64  `json:"targets,omitempty"` // share of the entries of the users who are folded in, without a test store
 	Seed    uint64   `json:"seed"`
 	Models  []*Model `json:"models"`
 	Notes   []string `json:"notes"` // that people should know
@@ -80,8 +81,9 @@ type evaluation struct {
 	rows, cols    int64
 	trainStore    *csr.Store
 	train, test   *history.Reader
-	users         []int64 // that are judged; nil: all
-	entries       int64   // that are read at a time
+	users         []int64                          // that are judged; nil: all
+	history       func(row int64, col uint32) bool // entries of a user that are not judged by; nil: all of the training store
+	entries       int64                            // that are read at a time
 	columns       columns
 	lists, rating bool // there are metrics of these
 	longest       int
@@ -92,7 +94,7 @@ type evaluation struct {
 const damping = 5
 
 // Run trains a factorisation of the training store for each view, and judges it, with as many of its triplets as each
-// rank says, by the test store.
+// rank says, by the test store. Without one (nil) the users who are folded in are judged by a fifth of their entries.
 func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error) {
 	e := &evaluation{Options: o, trainStore: train}
 	e.Memory = cmp.Or(e.Memory, factor.DefaultMemory())
@@ -104,6 +106,10 @@ func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error
 		e.Progress = func(string, float64, float64) {}
 	}
 	e.rows, e.cols = factor.Dims(train)
+	if test == nil {
+		test = train
+		e.history = func(row int64, col uint32) bool { return !heldOut(e.Seed, row, e.Users) || !target(e.Seed, row, col) }
+	}
 	if err := e.validate(test); err != nil {
 		return nil, err
 	}
@@ -111,6 +117,9 @@ func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error
 		return nil, err
 	}
 	e.report = &Report{Train: train.Path(), Test: test.Path(), Rows: e.rows, Cols: e.cols, Folded: e.Users, Seed: e.Seed, Notes: []string{}}
+	if e.history != nil {
+		e.report.Targets = Targets
+	}
 	if e.Users > 0 {
 		for i := range e.rows {
 			if heldOut(e.Seed, i, e.Users) {
@@ -133,6 +142,9 @@ func Run(ctx context.Context, train, test *csr.Store, o Options) (*Report, error
 		}
 	}
 	if e.report.Users == 0 {
+		if e.history != nil {
+			return nil, fmt.Errorf("%d users are folded in, and none of them has relevant entries both to judge by and to fold in by: nothing can be judged", len(e.users))
+		}
 		return nil, fmt.Errorf("%s has no relevant entries of users that have entries in %s: nothing can be judged", test.Path(), train.Path())
 	}
 	e.finish()
@@ -154,6 +166,8 @@ func (e *evaluation) validate(test *csr.Store) error {
 		return errors.New("evaluate: want at least one metric and one rank")
 	case e.Users < 0 || e.Users >= 1 || math.IsNaN(e.Users):
 		return fmt.Errorf("a share %g of the users: want one between 0 and 1", e.Users)
+	case e.history != nil && e.Users == 0:
+		return errors.New("evaluate: want a test store, or a share of the users to fold in")
 	case e.cols > history.MaxColumns:
 		return fmt.Errorf("%s has %d columns: models are judged on %d at most", e.trainStore.Path(), e.cols, int64(history.MaxColumns))
 	}

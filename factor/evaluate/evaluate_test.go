@@ -314,6 +314,73 @@ func TestRatings(t *testing.T) {
 	}
 }
 
+// Without a test store the report is that of the two stores that the entries of the users who are folded in are split into.
+func TestWithoutTestStore(t *testing.T) {
+	for _, transposed := range []bool{false, true} {
+		a, b, _, _ := halves(t, 6, 90, 40, false)
+		const seed, share = 3, 0.4
+		a.Add(a, b)
+		b.Zero()
+		store := func(m mat.Matrix) *csr.Store {
+			if transposed {
+				m = mat.DenseCopyOf(m.T())
+			}
+			return csrtest.FromDense(t, mat.DenseCopyOf(m), csr.CreateOptions{Transposed: transposed})
+		}
+		whole := store(a)
+		entries, targets := 0, 0
+		for i := range 90 {
+			for j := range 40 {
+				if a.At(i, j) == 0 || !heldOut(seed, int64(i), share) {
+					continue
+				}
+				if entries++; target(seed, int64(i), uint32(j)) {
+					targets++
+					b.Set(i, j, a.At(i, j))
+					a.Set(i, j, 0)
+				}
+			}
+		}
+		if p := float64(targets) / float64(entries); math.Abs(p-Targets) > 4*math.Sqrt(Targets*(1-Targets)/float64(entries)) {
+			t.Errorf("%d of %d entries are judged by", targets, entries)
+		}
+		train, test := store(a), store(b)
+		for _, v := range []string{"none", "recsys", "sqrt", "bias=both"} {
+			metrics, err := ParseMetrics("recall@5,ndcg@10,coverage@3,rmse,mae")
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := Options{Ranks: []int{1, 3}, Metrics: metrics, Users: share, Seed: seed, Memory: 256 << 20, Views: []View{{Name: v}}}
+			if v != "none" {
+				if o.Views[0].Pipeline, err = view.Parse(v); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o.Dir = t.TempDir()
+			got, err := Run(t.Context(), whole, nil, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Dir = t.TempDir()
+			want, err := Run(t.Context(), train, test, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Users != want.Users || got.NoTrain != want.NoTrain || got.Targets != Targets {
+				t.Errorf("%s: %+v, want %+v", v, got, want)
+			}
+			for m := range want.Models {
+				for i, s := range want.Models[m].Scores {
+					g := got.Models[m].Scores[i]
+					if d := math.Abs(float64(g.Value - s.Value)); d > 1e-9 || math.IsNaN(float64(g.Value)) != math.IsNaN(float64(s.Value)) {
+						t.Errorf("%s: %s of %s is %v, want %v", v, s.Metric, want.Models[m].Name, g.Value, s.Value)
+					}
+				}
+			}
+		}
+	}
+}
+
 // A report has the same bytes for any number of workers and any budget.
 func TestSameReport(t *testing.T) {
 	_, _, train, test := halves(t, 2, 80, 50, false)
@@ -364,6 +431,8 @@ func TestRefusals(t *testing.T) {
 		{test, Options{Ranks: []int{1}, Metrics: recall, Users: 1e-9}, "want some users to train with and some to fold in"},
 		{test, Options{Ranks: []int{1}, Metrics: recall, Users: 0.2, Views: []View{{"pca", pca}}}, "users cannot be folded in with the view pca: "}, // it would fill the rows that are left out,
 		{test, Options{Ranks: []int{1}, Metrics: recall, Relevant: &never}, "nothing can be judged"},
+		{nil, Options{Ranks: []int{1}, Metrics: recall}, "want a test store, or a share of the users to fold in"},
+		{nil, Options{Ranks: []int{1}, Metrics: recall, Relevant: &never, Users: 0.5}, "none of them has relevant entries both to judge by and to fold in by"},
 	} {
 		if c.o.Views == nil {
 			c.o.Views = none

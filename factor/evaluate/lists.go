@@ -44,7 +44,7 @@ func (e *evaluation) list(ctx context.Context, m *Model, f *recommend.Factorisat
 	values := make([]float64, len(e.Metrics))
 	users := int64(0)
 	o := recommend.Options{
-		N: e.longest, Rows: e.users, By: by, Memory: e.Memory, Reserve: 16*e.cols + 24*e.entries, Workers: e.Workers,
+		N: e.longest, Rows: e.users, By: by, Keep: e.history, Memory: e.Memory, Reserve: 16*e.cols + 24*e.entries, Workers: e.Workers,
 		Progress: func(done, total int64) { e.Progress(m.Name, float64(done), float64(total)) },
 	}
 	_, err := recommend.Rows(ctx, f, e.trainStore, o, func(row int64, items []recommend.Item) error {

@@ -18,15 +18,16 @@ import (
 
 // Options of Rows. The zero value of every field but N is usable.
 type Options struct {
-	N          int                     // columns for each row at most, 1 or more
-	Rows       []int64                 // numbers of the rows, ascending; nil: all
-	Candidates []uint32                // numbers of the columns, ascending; nil: all
-	Seen       bool                    // columns that a row has an entry in are for it, too
-	By         Scoring                 // what scores are
-	Memory     int64                   // budget of the whole process in bytes; 0: factor.DefaultMemory
-	Reserve    int64                   // of it, that the caller has
-	Workers    int                     // 0: all processors
-	Progress   func(done, total int64) // is told of rows; may be nil
+	N          int                              // columns for each row at most, 1 or more
+	Rows       []int64                          // numbers of the rows, ascending; nil: all
+	Candidates []uint32                         // numbers of the columns, ascending; nil: all
+	Seen       bool                             // columns that a row has an entry in are for it, too
+	By         Scoring                          // what scores are
+	Keep       func(row int64, col uint32) bool // which entries a row has; nil: those of the store
+	Memory     int64                            // budget of the whole process in bytes; 0: factor.DefaultMemory
+	Reserve    int64                            // of it, that the caller has
+	Workers    int                              // 0: all processors
+	Progress   func(done, total int64)          // is told of rows; may be nil
 }
 
 // Summary counts what Rows has found.
@@ -92,8 +93,11 @@ func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) 
 		return nil, err
 	}
 	r.entries = left / 8 / (2 * history.EntryBytes)
-	r.reader, err = history.New(ctx, store, stream.Options{Memory: r.Memory, Workers: r.Workers, Reserve: r.Memory - left*3/8 - runtimeBytes})
-	return r, err
+	if r.reader, err = history.New(ctx, store, stream.Options{Memory: r.Memory, Workers: r.Workers, Reserve: r.Memory - left*3/8 - runtimeBytes}); err != nil {
+		return nil, err
+	}
+	r.reader.Keep = o.Keep
+	return r, nil
 }
 
 // each goes through the rows, some at a time.

@@ -40,6 +40,8 @@ func (r *Rows) Has(i int, col uint32) bool {
 
 // Reader reads rows of a store. It is not safe for concurrent use.
 type Reader struct {
+	Keep func(row int64, col uint32) bool // which entries there are; nil: all
+
 	store   *csr.Store
 	options stream.Options
 	across  bool    // what is read are the columns of the stored matrix
@@ -94,10 +96,30 @@ func (r *Reader) scan(ctx context.Context, f func(row, col uint32, val float64))
 
 // Read reads the first of the given rows, which ascend: as many as have no more than so many entries, one at least.
 func (r *Reader) Read(ctx context.Context, rows []int64, entries int64) (*Rows, error) {
+	read := r.slice
 	if r.across {
-		return r.gather(ctx, rows, entries)
+		read = r.gather
 	}
-	return r.slice(ctx, rows, entries)
+	out, err := read(ctx, rows, entries)
+	if err == nil && r.Keep != nil {
+		out.keep(rows, r.Keep)
+	}
+	return out, err
+}
+
+// keep leaves out entries of these rows.
+func (r *Rows) keep(rows []int64, keep func(row int64, col uint32) bool) {
+	n, from := 0, 0
+	for i, end := range r.Ptr[1:] {
+		for p := from; p < end; p++ {
+			if keep(rows[i], r.Cols[p]) {
+				r.Cols[n], r.Vals[n] = r.Cols[p], r.Vals[p]
+				n++
+			}
+		}
+		r.Ptr[i+1], from = n, end
+	}
+	r.Cols, r.Vals = r.Cols[:n], r.Vals[:n]
 }
 
 // gather collects the rows from all over the store.
