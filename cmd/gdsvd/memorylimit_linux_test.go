@@ -73,7 +73,7 @@ func TestIngestWithinAKernelLimit(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes more memory than the limit leaves")
 	}
-	group := cgrouptest.New(t, "gdsvd-test-ingest", 80<<20)
+	group := cgrouptest.New(t, "gdsvd-test-ingest", 104<<20)
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(1, 1))
 	lines := []byte("user,item,rating\n")
 	for range 4000000 {
