@@ -25,6 +25,55 @@ type filling struct {
 
 func newFilling() *filling { return &filling{encoded: make(chan struct{}, 1)} }
 
+func (w *Writer) appendGaps(cols []uint32) error {
+	had := len(w.gaps)
+	w.gaps = withRoom(w.gaps, len(cols))[:had+len(cols)]
+	if len(cols) == 0 {
+		return nil
+	}
+	if !gapsOf(w.gaps[had:], cols) {
+		i := 1
+		for cols[i] > cols[i-1] {
+			i++
+		}
+		return fmt.Errorf("column %d after %d: columns must ascend strictly", cols[i], cols[i-1])
+	}
+	if last := cols[len(cols)-1]; int64(last) >= w.opts.Cols {
+		return fmt.Errorf("column %d in a matrix of %d columns", last, w.opts.Cols)
+	}
+	return nil
+}
+
+// gapsOf sets gaps to the distances of columns, the first of them as it is. It is false if they do not ascend strictly.
+func gapsOf(gaps, cols []uint32) bool {
+	gaps = gaps[:len(cols)]
+	last := int64(-1)
+	falls := int64(0)                                       // negative if a distance is
+	for ; len(cols) >= 4; gaps, cols = gaps[4:], cols[4:] { // the checks of bounds would take longer than the rest
+		g, c := (*[4]uint32)(gaps), (*[4]uint32)(cols)
+		c0, c1, c2, c3 := int64(c[0]), int64(c[1]), int64(c[2]), int64(c[3])
+		d0, d1, d2, d3 := c0-last-1, c1-c0-1, c2-c1-1, c3-c2-1
+		g[0], g[1], g[2], g[3] = uint32(d0), uint32(d1), uint32(d2), uint32(d3)
+		falls |= d0 | d1 | d2 | d3
+		last = c3
+	}
+	for i, c := range cols {
+		d := int64(c) - last - 1
+		gaps[i] = uint32(d)
+		falls |= d
+		last = int64(c)
+	}
+	return falls >= 0
+}
+
+// withRoom is s with room for n more elements; it gets at least that of a block.
+func withRoom[T any](s []T, n int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	return append(make([]T, 0, max(BlockNNZ, len(s)+n)), s...)
+}
+
 // encode makes the bytes of the block. It may run beside everything else.
 func (f *filling) encode(coding Coding) {
 	f.encodePlaces()
