@@ -237,13 +237,15 @@ func (in *File) told(err error) error {
 	return &format.ParseError{File: in.Name, Err: what}
 }
 
+// pipeBytes is what a pipe holds on most systems. In a larger one bytes leave the cache before they are read.
+const pipeBytes = 1 << 16
+
 // interruptible lets a blocked read of r be given up: only the copying
 // goroutine stays behind, until its read returns.
 func interruptible(ctx context.Context, in *File, r io.Reader) io.Reader {
-	widen(r)
 	pr, pw := io.Pipe()
 	go func() {
-		_, err := io.CopyBuffer(pw, struct{ io.Reader }{r}, make([]byte, format.ChunkBytes)) // WriterTo would take a small buffer
+		_, err := io.CopyBuffer(pw, struct{ io.Reader }{r}, make([]byte, pipeBytes)) // WriterTo would take half of it
 		pw.CloseWithError(err)
 	}()
 	stop := context.AfterFunc(ctx, func() { pw.CloseWithError(ctx.Err()) })
