@@ -15,7 +15,7 @@ import (
 )
 
 // MostRuns of a folder are read: the first ones by name.
-const MostRuns = 500
+const MostRuns = 300
 
 // Folder reads how the runs of a folder stand, or one run. It is not safe for concurrent use.
 type Folder struct {

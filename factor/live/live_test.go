@@ -91,7 +91,13 @@ func TestRecordIsRead(t *testing.T) {
 // not touch its file.
 func TestFailureStays(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
+	refused := Record(vfs.OS, About{Command: "svd", Out: out})
+	refused.End(Failed, "refused before it began")
+	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
 	rec := Record(vfs.OS, About{Command: "svd", Out: out})
+	rec.Stage(Stage{})
 	r := NewReader(vfs.OS, out)
 	await(t, r, func(s *State) bool { return s.Status == Running })
 	other := Record(vfs.OS, About{Command: "eigs", Out: out})
@@ -105,6 +111,7 @@ func TestFailureStays(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	rec = Record(vfs.OS, About{Command: "svd", Out: out})
+	rec.Stage(Stage{})
 	await(t, r, func(s *State) bool { return s.Status == Running })
 	rec.End(Interrupted, "")
 	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
@@ -171,6 +178,7 @@ func TestFileIsBounded(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
 	rec := &Recorder{fs: vfs.OS, name: out + Suffix, began: time.Now(), changed: true}
 	rec.state = State{Format: Format, Name: "a", Status: Running, About: About{Out: out}}
+	rec.begun.Do(func() {}) // the test writes
 	largest := int64(0)
 	const passes = 60_000
 	for i := range passes {
@@ -206,6 +214,29 @@ func TestThinned(t *testing.T) {
 		}
 		if !slices.IsSortedFunc(s.Passes, func(a, b Pass) int { return a.Pass - b.Pass }) || len(s.Passes) < min(n, MostPasses/2) {
 			t.Errorf("%d kept of %d", len(s.Passes), n)
+		}
+	}
+}
+
+// The pass that found a triplet is kept, of however many passes.
+func TestThinnedKeepsWhatWasFound(t *testing.T) {
+	var s State
+	const triplets, each = 40, 700
+	for i := range triplets * each {
+		s.pass(Pass{Pass: i, Triplet: i / each, Locked: (i + 1) / each})
+	}
+	ends := map[int]int{}
+	for _, p := range s.Passes {
+		ends[p.Triplet] = p.Pass
+	}
+	for i := range triplets {
+		if want := (i+1)*each - 1; ends[i] != want {
+			t.Errorf("the last pass of triplet %d is %d, want %d", i, ends[i], want)
+		}
+	}
+	for i := range 3 * MostPasses { // more of them than there is room for
+		if s.pass(Pass{Pass: triplets*each + i, Triplet: triplets + i, Locked: triplets + i}); len(s.Passes) > MostPasses {
+			t.Fatalf("%d passes", len(s.Passes))
 		}
 	}
 }
@@ -262,6 +293,7 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec := Record(vfs.OS, About{Command: "ingest", Out: filepath.Join(dir, "a")})
+	rec.Stage(Stage{})
 	defer rec.End(Finished, "")
 	await(t, NewReader(vfs.OS, filepath.Join(dir, "a")), func(*State) bool { return true })
 	f, err := Open(t.Context(), vfs.OS, dir)

@@ -33,6 +33,7 @@ type Recorder struct {
 	began time.Time
 	stop  chan bool // whether to keep the file
 	done  sync.WaitGroup
+	begun sync.Once
 
 	mu      sync.Mutex
 	state   State
@@ -49,8 +50,8 @@ type Recorder struct {
 	told float64 // seconds of the last line
 }
 
-// Record begins to record a run that makes the directory about.Out, which may be there or not.
-// As long as another process records a run there nothing is written.
+// Record begins to record a run that makes the directory about.Out, which may be there or not. Nothing is written before its
+// first stage or pass, nor as long as another process records a run there.
 func Record(fsys vfs.FS, about About) *Recorder {
 	out := filepath.Clean(about.Out)
 	if about.Began.IsZero() {
@@ -58,7 +59,6 @@ func Record(fsys vfs.FS, about About) *Recorder {
 	}
 	r := &Recorder{fs: fsys, name: out + Suffix, began: about.Began, stop: make(chan bool, 1), changed: true}
 	r.state = State{Format: Format, Name: filepath.Base(out), Status: Running, About: about}
-	r.done.Go(r.run)
 	return r
 }
 
@@ -78,6 +78,7 @@ func (r *Recorder) Stage(s Stage) {
 	if r == nil {
 		return
 	}
+	r.begin()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.apply(&line{T: r.seconds(), Stage: &s})
@@ -89,6 +90,7 @@ func (r *Recorder) Pass(p Pass, s Stage) {
 	if r == nil {
 		return
 	}
+	r.begin()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := line{T: r.seconds(), Pass: &p, Stage: &s}
@@ -118,8 +120,14 @@ func (r *Recorder) End(status Status, message string) {
 	r.state.apply(&l)
 	r.waiting = append(r.waiting, l)
 	r.mu.Unlock()
+	r.begun.Do(func() {}) // what had not begun does not
 	r.stop <- status == Failed
 	r.done.Wait()
+}
+
+// begin begins to write.
+func (r *Recorder) begin() {
+	r.begun.Do(func() { r.done.Go(r.run) })
 }
 
 // seconds are those since the beginning.
@@ -167,7 +175,7 @@ func (r *Recorder) write() {
 	}
 	r.waiting, r.staged, r.changed = nil, false, false
 	r.mu.Unlock()
-	if len(lines) > 0 && (anew && !r.begin() || !r.put(lines)) {
+	if len(lines) > 0 && (anew && !r.create() || !r.put(lines)) {
 		r.mu.Lock()
 		r.changed = true
 		r.mu.Unlock()
@@ -208,8 +216,8 @@ func (s *State) lines(part int) []line {
 	return append(all, last)
 }
 
-// begin makes the file, in the place of one that is there.
-func (r *Recorder) begin() bool {
+// create makes the file, in the place of one that is there.
+func (r *Recorder) create() bool {
 	if r.lock == nil {
 		lock, err := r.fs.Lock(r.name + lockSuffix)
 		if err != nil {

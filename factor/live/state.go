@@ -189,7 +189,7 @@ func (s *State) read(seconds float64, bytes int64) {
 func (s *State) pass(p Pass) {
 	s.Last = &p
 	s.stride = max(s.stride, 1)
-	if n := len(s.Passes); n > 0 && (s.seen-1)%s.stride != 0 {
+	if n := len(s.Passes); n > 0 && (s.seen-1)%s.stride != 0 && !foundWith(s.Passes[n-1], p) {
 		s.Passes = s.Passes[:n-1] // it was the last one
 	}
 	s.Passes = append(s.Passes, p)
@@ -199,16 +199,22 @@ func (s *State) pass(p Pass) {
 	}
 }
 
-// thin keeps each second pass and the last one.
+// foundWith tells whether the triplet of a pass is found with it, and next is about another one.
+func foundWith(p, next Pass) bool { return next.Triplet > p.Triplet && next.Locked > p.Triplet }
+
+// thin keeps each second pass, those that found a triplet unless they are too many, and the last one.
 func (s *State) thin() {
-	last := s.Passes[len(s.Passes)-1]
-	kept := s.Passes[:0]
-	for i := 0; i < len(s.Passes); i += 2 {
-		kept = append(kept, s.Passes[i])
-	}
 	s.stride *= 2
-	if s.Passes = kept; (s.seen-1)%s.stride != 0 {
-		s.Passes = append(s.Passes, last)
+	for _, ends := range []bool{true, false} {
+		var kept []Pass
+		for i, p := range s.Passes {
+			if i%2 == 0 || i == len(s.Passes)-1 || ends && foundWith(p, s.Passes[i+1]) {
+				kept = append(kept, p)
+			}
+		}
+		if s.Passes = kept; len(kept) <= MostPasses*3/4 {
+			return
+		}
 	}
 }
 
