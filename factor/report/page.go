@@ -164,7 +164,7 @@ table{border-collapse:collapse;min-width:min(100%,30rem);font-size:.9rem;font-va
 th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}thead th{position:sticky;top:0;background:var(--bg);color:var(--dim);font-weight:600}
 th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid var(--c0)}th button:hover{color:var(--fg)}
 [aria-sort] button{color:var(--fg)}[aria-sort=ascending] button::after{content:"\2009↑"}[aria-sort=descending] button::after{content:"\2009↓"}
-.text{text-align:left;white-space:normal}.joined{text-align:left;border-left:.25rem solid var(--c1)}.joined.odd{border-color:var(--line) var(--line) var(--line) var(--c5)}
+.text{text-align:left;white-space:normal}th.text,td.text{min-width:6rem}.joined{text-align:left;border-left:.25rem solid var(--c1)}.joined.odd{border-color:var(--line) var(--line) var(--line) var(--c5)}
 .topics{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}
 .topic{padding:.6rem;background:var(--card);border:1px solid var(--line);border-radius:.4rem;min-width:0}
 .signs{display:grid;grid-template-columns:1fr 1fr;gap:.3rem 1rem;font-size:.88rem}.signs ol{margin:0;padding:0;list-style:none}
