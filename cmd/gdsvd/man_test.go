@@ -40,8 +40,8 @@ func TestMan(t *testing.T) {
 			t.Errorf("%s: %d bytes, then %d, %v", name, len(text), len(again), err)
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !strings.Contains(text, `\fB\-\-`+strings.ReplaceAll(f.Name, "-", `\-`)+`\fP`) {
-				t.Errorf("%s has no --%s", name, f.Name)
+			if there := strings.Contains(text, `\fB\-\-`+strings.ReplaceAll(f.Name, "-", `\-`)+`\fP`); there == f.Hidden {
+				t.Errorf("%s has --%s: %v, hidden: %v", name, f.Name, there, f.Hidden)
 			}
 		})
 		for _, c := range cmd.Commands() {

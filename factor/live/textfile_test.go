@@ -37,7 +37,7 @@ func TestTextfile(t *testing.T) {
 		return parsed(t, text)
 	}
 	last := 0.0
-	for last < 20 {
+	for last < 5 {
 		samples := read()
 		if pass := samples["gdsvd_passes|run=a.svd"]; pass < last || pass == 0 || samples["gdsvd_run_status|run=a.svd|status=running"] != 1 {
 			t.Fatalf("%v after pass %v", samples, last)

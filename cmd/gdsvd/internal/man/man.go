@@ -37,7 +37,8 @@ func Commands(cmd *cobra.Command) []*cobra.Command {
 func Page(cmd *cobra.Command, h Header) []byte {
 	p := &page{}
 	cmd.InitDefaultHelpFlag()
-	p.macro("TH", strings.ToUpper(dashed(cmd)), "1", h.Date, h.Source, "User Commands")
+	// mandoc reads a date with plain hyphens alone.
+	fmt.Fprintf(&p.b, ".TH \"%s\" \"1\" \"%s\" \"%s\" \"User Commands\"\n", escape(strings.ToUpper(dashed(cmd))), h.Date, escape(h.Source))
 	p.macro("SH", "NAME")
 	p.line(escape(dashed(cmd)) + ` \- ` + escape(cmd.Short))
 	p.macro("SH", "SYNOPSIS")

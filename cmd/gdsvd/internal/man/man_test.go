@@ -47,7 +47,7 @@ func TestPage(t *testing.T) {
 	h := Header{Source: "prog 1.0", Date: "2026-03-01"}
 	text := string(Page(all[1], h))
 	for _, want := range []string{
-		`.TH "PROG\-SUB" "1" "2026\-03\-01" "prog 1.0" "User Commands"` + "\n",
+		`.TH "PROG\-SUB" "1" "2026-03-01" "prog 1.0" "User Commands"` + "\n",
 		".SH \"NAME\"\nprog\\-sub \\- Say \"hello\" to C:\\edir\n",
 		"\\&.begins with a dot and\n\\(aqwith a quote; A\\[u1D40]A \\[u2264] \\[u2016]A\\[u2016]\\[u00B2] \\(ti \\(ha \\(gax\\(ga\n",
 		".nf\nkept   as it is\n\\&.PP    and this\n.fi\n",
