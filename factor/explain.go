@@ -2,10 +2,12 @@ package factor
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/solver/cost"
+	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -64,7 +66,7 @@ type Estimate struct {
 	Total        float64 `json:"total"` // less than the sum: reading goes on meanwhile
 }
 
-// Explain says how Run would go with the same options. It measures the machine for about a
+// Explain says how Run would go with the same options, on a store or what is planned of one (csr.Outline). It measures the machine for about a
 // second where a run takes much longer, and writes nothing.
 func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, error) {
 	t, before, err := begin(store, o)
@@ -104,6 +106,25 @@ func Explain(ctx context.Context, store *csr.Store, o Options) (*Explanation, er
 	}
 	e.Workers, e.Memory = place.plan.Workers, place.memory()
 	return e, nil
+}
+
+// LeastMemory is the least Options.Memory with which Run works.
+func LeastMemory(ctx context.Context, store *csr.Store, o Options) (int64, error) {
+	for o.Memory = 1; ; {
+		t, before, err := begin(store, o)
+		if err != nil {
+			return 0, err
+		}
+		if _, _, err = t.choose(ctx, before); err != nil {
+			return 0, err
+		}
+		_, err = t.fit(t.Method)
+		var small *stream.BudgetError
+		if !errors.As(err, &small) {
+			return o.Memory, err
+		}
+		o.Memory = max(small.Need, o.Memory+1)
+	}
 }
 
 func newEstimate(e cost.Estimate) Estimate {

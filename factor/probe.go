@@ -2,6 +2,8 @@ package factor
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,11 +43,19 @@ func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Sp
 		return here, nil, nil
 	}
 	start := time.Now()
-	probe, err := stream.Measure(ctx, t.store, widths, min(longestProbe, e.Total/probeShare))
+	planned := t.store.Planned()
+	source := stream.Source(t.store)
+	if planned {
+		source = invented{t.store}
+	}
+	probe, err := stream.Measure(ctx, source, widths, min(longestProbe, e.Total/probeShare))
 	if err != nil {
 		return here, nil, err
 	}
 	here = here.Adjusted(t.store.Cols(), widths, probe.Multiply)
+	if planned { // what inventing blocks has taken tells nothing
+		return here, &Speed{Seconds: time.Since(start).Seconds(), Decode: here.Decode, Widths: widths, Multiply: probe.Multiply}, nil
+	}
 	here.Decode = probe.Decode
 	if probe.Bandwidth > 0 { // or what was looked at happened to be in memory
 		here.Bandwidth = probe.Bandwidth
@@ -55,6 +65,44 @@ func (t *task) measured(ctx context.Context, e cost.Estimate) (cost.Machine, *Sp
 		Widths: widths, Multiply: probe.Multiply,
 	}, nil
 }
+
+// invented is a planned store of random entries, to measure products with.
+type invented struct{ *csr.Store }
+
+// DecodeBlock invents block i: rows of one length, each with a column in every stripe of as many as there are entries.
+func (s invented) DecodeBlock(i int, dst *csr.Block) error {
+	*dst = *s.Scratch()
+	info, n := s.Block(i), s.Cols()
+	r := rand.New(rand.NewPCG(uint64(i), 1))
+	dst.FirstRow, dst.RowPtr = info.FirstRow, append(dst.RowPtr, 0)
+	for row := range info.Rows {
+		each := min(int64(info.NNZ)*int64(row+1)/int64(info.Rows)-int64(dst.NNZ()), n)
+		for at := range each {
+			from, to := at*n/each, (at+1)*n/each
+			if c := from + r.Int64N(to-from); dst.Col16 != nil {
+				dst.Col16 = append(dst.Col16, uint16(c))
+			} else {
+				dst.Col = append(dst.Col, uint32(c))
+			}
+		}
+		dst.RowPtr = append(dst.RowPtr, uint32(dst.NNZ()))
+	}
+	switch table := s.Values().Table; {
+	case len(table) == 0:
+		dst.Val = slices.Repeat([]float64{1}, dst.NNZ())
+	default:
+		dst.Table = new([256]float64)
+		copy(dst.Table[:], table)
+		if dst.Code != nil {
+			dst.Code = make([]uint8, dst.NNZ())
+		}
+	}
+	return nil
+}
+
+// Prefetch and Release have nothing to read.
+func (s invented) Prefetch(int, int) {}
+func (s invented) Release(int, int)  {}
 
 // probeWidths are the widths to measure for which there is memory.
 func (t *task) probeWidths() (widths []int) {

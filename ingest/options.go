@@ -62,8 +62,8 @@ var orientationNames = []string{"auto", "rows", "cols"}
 // String is the name of the option.
 func (o Orientation) String() string { return nameOf(orientationNames, int(o)) }
 
-// transpose decides whether a rows × cols matrix is stored transposed.
-func (o Orientation) transpose(rows, cols int64) bool {
+// Transposes decides whether a rows × cols matrix is stored transposed.
+func (o Orientation) Transposes(rows, cols int64) bool {
 	switch o {
 	case OrientRows:
 		return false
@@ -263,7 +263,7 @@ func (o Options) readsTimes() bool { return o.Filter.times() || o.Holdout.times(
 
 // sifting is the bytes that sifting a matrix holds.
 func (o Options) sifting(s shape) (n int64) {
-	stored := extsort.NewPacker(s.Rows, s.Cols, o.Orient.transpose(s.Rows, s.Cols))
+	stored := extsort.NewPacker(s.Rows, s.Cols, o.Orient.Transposes(s.Rows, s.Cols))
 	if o.Filter.matrix() {
 		n += sieve.Bytes(stored)
 	}

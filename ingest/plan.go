@@ -311,7 +311,7 @@ func (s *sample) of(n float64, p plan) *Estimate {
 	_, ids, _ := s.ids.At(n)
 	sides, _ := s.shapeOf(n)
 	rows, cols := sides[0], sides[1]
-	transposed := s.o.Orient.transpose(int64(rows), int64(cols))
+	transposed := s.o.Orient.Transposes(int64(rows), int64(cols))
 	stored := s.shape != nil && !s.shape.Late // places have the sides of the store
 	if stored && transposed {
 		rows, cols = cols, rows
@@ -348,4 +348,14 @@ func (s *sample) of(n float64, p plan) *Estimate {
 	}
 	e.Peak = min(e.Peak, p.total)
 	return e
+}
+
+// LeastMemory is the least Options.Memory that Ingest works with.
+func LeastMemory() int64 {
+	var small *memoryError
+	_, err := newPlan(0, 1)
+	if errors.As(err, &small) {
+		return small.Need
+	}
+	return 0
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
@@ -23,19 +24,20 @@ type Description struct {
 	Cols       int64 `json:"cols"`
 	ShapeKnown bool  `json:"shape_known"`
 	// What the shape will be: the same as Rows and Cols if it is known, else a range and what is likely.
-	Likely   [2]int64 `json:"likely_shape"`
-	RowRange Range    `json:"rows_range"`
-	ColRange Range    `json:"cols_range"`
-	First    []Triple `json:"first"`        // entries
-	Sampled  int64    `json:"sampled"`      // entries
-	Entries  int64    `json:"entries"`      // estimated; 0: the size of the input is not known
-	Exact    bool     `json:"exact"`        // all have been read, or are declared
-	Memory   int64    `json:"memory_bytes"` // that it would take without temporary files, estimated
-	Peak     int64    `json:"peak_bytes"`   // that it is expected to take within Options.Memory
-	Spool    int64    `json:"spool_bytes"`  // of temporary files within Options.Memory, estimated; entries in the order of the store need none
-	Store    int64    `json:"store_bytes"`  // estimated
-	Seconds  float64  `json:"seconds"`      // estimated, at the speed of the sample
-	Warnings []string `json:"warnings"`
+	Likely   [2]int64   `json:"likely_shape"`
+	RowRange Range      `json:"rows_range"`
+	ColRange Range      `json:"cols_range"`
+	First    []Triple   `json:"first"`        // entries
+	Sampled  int64      `json:"sampled"`      // entries
+	Entries  int64      `json:"entries"`      // estimated; 0: the size of the input is not known
+	Exact    bool       `json:"exact"`        // all have been read, or are declared
+	Memory   int64      `json:"memory_bytes"` // that it would take without temporary files, estimated
+	Peak     int64      `json:"peak_bytes"`   // that it is expected to take within Options.Memory
+	Spool    int64      `json:"spool_bytes"`  // of temporary files within Options.Memory, estimated; entries in the order of the store need none
+	Store    int64      `json:"store_bytes"`  // estimated
+	Values   csr.Values `json:"-"`            // of the sample
+	Seconds  float64    `json:"seconds"`      // estimated, at the speed of the sample
+	Warnings []string   `json:"warnings"`
 	// Flags of gdsvd ingest say what has been recognised: with them nothing is left to be.
 	Flags []format.Flag `json:"flags"`
 }
@@ -321,6 +323,7 @@ func (s *sniffer) extrapolate(ctx context.Context, names []string) error {
 		return nil
 	}
 	e := s.of(n, s.plan)
+	d.Values = s.stats.Values()
 	d.Entries, d.Exact, d.Memory, d.Peak, d.Spool, d.Store = int64(n+0.5), exact, e.Memory, e.Peak, e.Spool, e.Store
 	d.Seconds = n*((s.reading+s.parsing/float64(s.o.Workers))/float64(s.entries)+sortSeconds) + 2*float64(e.Spool)/spoolRate
 	d.Likely, d.RowRange, d.ColRange = [2]int64{d.Rows, d.Cols}, Range{d.Rows, d.Rows}, Range{d.Cols, d.Cols}

@@ -55,7 +55,7 @@ func lateKey(row, col int64) uint64 { return uint64(row)<<32 | uint64(col) }
 
 // packer makes the keys of a matrix as it is going to be stored.
 func (o Options) packer(s shape) (extsort.Packer, error) {
-	k := extsort.NewPacker(s.Rows, s.Cols, o.Orient.transpose(s.Rows, s.Cols))
+	k := extsort.NewPacker(s.Rows, s.Cols, o.Orient.Transposes(s.Rows, s.Cols))
 	if k.Cols > csr.MaxCols || k.Bits > 63 {
 		return k, fmt.Errorf("a %d × %d matrix is too large: %w", s.Rows, s.Cols, format.ErrUnsupported)
 	}

@@ -32,7 +32,7 @@ const probeRuns = 4
 // has taken. The slowest run tells how fast the disk is, since parts of others
 // may be in the page cache; what was computed fastest was disturbed least by
 // other work. All of it happens on the goroutine of the caller.
-func Measure(ctx context.Context, store *csr.Store, widths []int, limit time.Duration) (Probe, error) {
+func Measure(ctx context.Context, store Source, widths []int, limit time.Duration) (Probe, error) {
 	p := Probe{Decode: math.Inf(1), Multiply: slices.Repeat([]float64{math.Inf(1)}, len(widths))}
 	size := int(store.Cols()) * slices.Max(widths)
 	x, y := make([]float64, size), make([]float64, size)
@@ -78,7 +78,7 @@ func Measure(ctx context.Context, store *csr.Store, widths []int, limit time.Dur
 // probeRun is a run of consecutive blocks.
 type probeRun struct {
 	ctx      context.Context
-	store    *csr.Store
+	store    Source
 	from, to int
 	block    csr.Block // decoded last
 	// of the last decode

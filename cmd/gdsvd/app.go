@@ -1,26 +1,24 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/all"
+	"github.com/spf13/cobra"
 )
 
 // app is one run of the program: its streams, what all commands have in
@@ -57,8 +55,8 @@ type app struct {
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	a := &app{stdin: stdin, stdout: &ui.Output{W: stdout}, stderr: stderr, methods: all.Methods(), fsys: vfs.OS, patience: patience, began: time.Now()}
 	a.show(ui.DisplayOptions{})
-	if f, ok := stderr.(*os.File); ok {
-		a.terminal = term.IsTerminal(int(f.Fd()))
+	if a.terminal = ui.IsTerminal(stderr); ui.IsTerminal(stdout) {
+		a.stdout.Width = ui.Width(stdout)
 	}
 	return a
 }
@@ -87,6 +85,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	close(ended)
 	<-quiet
+	a.stdout.End()
 	a.display.End()
 	if err == nil {
 		err = a.stdout.Err // of a help text
@@ -111,6 +110,9 @@ func onlyPartial(err error) bool {
 	}
 	return errors.Is(err, factor.ErrNotConverged)
 }
+
+// columns is the width of standard output.
+func (a *app) columns() int { return ui.Width(a.stdout.W) }
 
 // say writes a line to standard error, whatever else is shown there. It may be
 // called from any goroutine.
@@ -159,6 +161,14 @@ variable, the variable over the file of --config.
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(ui.FlagError)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		var text bytes.Buffer
+		cmd.SetOut(&text)
+		help(cmd, args)
+		cmd.SetOut(a.stdout)
+		_, _ = io.WriteString(a.stdout, ui.Prose(text.String(), min(a.columns(), ui.Columns))) // stdout keeps the error
+	})
 	root.Version = readVersion().String() // printed without a template: text/template has the linker keep every method of the program
 	root.SuggestionsMinimumDistance = 2
 
@@ -172,6 +182,7 @@ variable, the variable over the file of --config.
 
 	root.AddCommand(
 		a.sniffCommand(),
+		a.planCommand(),
 		a.ingestCommand(),
 		a.appendCommand(),
 		a.svdCommand(),

@@ -22,7 +22,10 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-func (a *app) ingestCommand() *cobra.Command {
+func (a *app) ingestCommand() *cobra.Command { return a.ingestLike(a.sniff) }
+
+// ingestLike is the command ingest, with what it does of a dry run.
+func (a *app) ingestLike(look func(cmd *cobra.Command, inputs []string, out string, o ingest.Options) error) *cobra.Command {
 	var (
 		o     ingest.Options
 		out   string
@@ -106,7 +109,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			o.Separator = strings.ReplaceAll(o.Separator, `\t`, "\t")
 			o.Memory = a.sortingBudget(cmd, o.Memory)
 			if dry {
-				return a.sniff(cmd, args, out, o)
+				return look(cmd, args, out, o)
 			}
 			report, err := a.ingest(cmd.Context(), args, out, o)
 			if err != nil {

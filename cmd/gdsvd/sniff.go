@@ -32,6 +32,12 @@ It takes the flags of ingest. An input that can be read in several ways is refus
 code 2, the readings and the flag for each.` + "\n" + ui.ExitHelp
 	cmd.Example = `  gdsvd sniff ratings.csv.gz
   zcat events.gz | gdsvd sniff - --value count --json`
+	dryOnly(cmd)
+	return cmd
+}
+
+// dryOnly makes a command like ingest one that writes nothing.
+func dryOnly(cmd *cobra.Command) {
 	f := cmd.Flags()
 	dry := f.Lookup("dry-run")
 	dry.DefValue = "true"
@@ -39,7 +45,6 @@ code 2, the readings and the flag for each.` + "\n" + ui.ExitHelp
 	for _, name := range []string{"dry-run", "force", "resume", "checkpoint-every", "ignore-space"} {
 		f.Lookup(name).Hidden = true
 	}
-	return cmd
 }
 
 // sniffResult is the --json form of an ingest.Description.
@@ -54,7 +59,7 @@ func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Op
 	d, err := ingest.Sniff(cmd.Context(), inputs, o)
 	if ambiguity := (*format.AmbiguityError)(nil); errors.As(err, &ambiguity) {
 		err = toldIngest(cmd, err)
-		return errors.Join(a.printReadings(ambiguity, explicitCommand(cmd.Flags(), inputs, out, nil), err), err)
+		return errors.Join(a.printReadings(ambiguity, explicitCommand(a.ingestCommand(), cmd.Flags(), inputs, out, nil), err), err)
 	}
 	if err != nil {
 		return toldIngest(cmd, err)
@@ -63,7 +68,7 @@ func (a *app) sniff(cmd *cobra.Command, inputs []string, out string, o ingest.Op
 	if full.Free, err = a.fsys.FreeSpace(full.Dir); err == nil && d.Spool+d.Store > full.Free { // else ingest will tell
 		d.Warnings = append(d.Warnings, full.Error())
 	}
-	r := sniffResult{d, explicitCommand(cmd.Flags(), inputs, out, d.Flags)}
+	r := sniffResult{d, explicitCommand(a.ingestCommand(), cmd.Flags(), inputs, out, d.Flags)}
 	if a.json {
 		return a.printJSON(r)
 	}
@@ -97,35 +102,46 @@ func shellLine(command []string) string {
 	return strings.Join(words, " ")
 }
 
-// explicitCommand is the ingest with the flags that have been given and those that say what has been recognised.
-func explicitCommand(given *pflag.FlagSet, inputs []string, out string, flags []format.Flag) []string {
-	if out == "" {
-		out = "ratings.csr"
-		if name := filepath.Base(ingest.DisplayName(inputs[0])); inputs[0] != "-" && !strings.ContainsAny(name, "*?[") {
-			name, _, _ = strings.Cut(name, ".")
-			out = name + ".csr"
-		}
+// storeName is the store of inputs, unless one is given.
+func storeName(out string, inputs []string) string {
+	if out != "" {
+		return out
 	}
+	if name := filepath.Base(ingest.DisplayName(inputs[0])); inputs[0] != "-" && !strings.ContainsAny(name, "*?[") {
+		name, _, _ = strings.Cut(name, ".")
+		return name + ".csr"
+	}
+	return "ratings.csr"
+}
+
+// explicitCommand is the ingest with the flags of its own that have been given and those that say what has been recognised.
+func explicitCommand(ingest *cobra.Command, given *pflag.FlagSet, inputs []string, out string, flags []format.Flag) []string {
 	command := []string{"gdsvd", "ingest"}
 	for _, in := range inputs {
 		command = append(command, unsigned(in))
 	}
-	command = append(command, "-o", out)
+	command = append(command, "-o", storeName(out, inputs))
 	for _, f := range flags {
 		command = append(command, "--"+f.Name, f.Value)
 	}
-	passed := []string{"out", "dry-run", "json", "quiet", "log-level", "config"}
+	return append(command, givenFlags(ingest, given, func(name string) bool {
+		return name == "dry-run" || slices.ContainsFunc(flags, func(said format.Flag) bool { return said.Name == name })
+	})...)
+}
+
+// givenFlags are those of a command that have been given, but for some, for its output and for how it is shown.
+func givenFlags(of *cobra.Command, given *pflag.FlagSet, not func(name string) bool) (flags []string) {
 	given.Visit(func(f *pflag.Flag) {
-		if slices.Contains(passed, f.Name) || slices.ContainsFunc(flags, func(said format.Flag) bool { return said.Name == f.Name }) {
+		if f.Name == "out" || of.Flags().Lookup(f.Name) == nil || not(f.Name) {
 			return
 		}
 		value := strings.ReplaceAll(f.Value.String(), "\t", `\t`)
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			value = strings.Join(list.GetSlice(), ",")
 		}
-		command = append(command, "--"+f.Name+"="+unsigned(value))
+		flags = append(flags, "--"+f.Name+"="+unsigned(value))
 	})
-	return command
+	return flags
 }
 
 // unsigned is a word of a command; a URL is without what may be secret.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 
@@ -89,12 +90,36 @@ func (l *logWriter) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bar == nil {
-		return d.w.Write(p)
+		return len(p), d.write(string(p))
 	}
 	_ = d.bar.Clear() // a bar that cannot be drawn is not worth failing for
-	n, err := d.w.Write(p)
+	err := d.write(string(p))
 	_ = d.bar.RenderBlank()
-	return n, err
+	return len(p), err
+}
+
+// write writes lines, broken where a terminal ends.
+func (d *Display) write(lines string) error {
+	if !d.o.JSON && IsTerminal(d.w) {
+		lines = Fold(lines, Width(d.w))
+	}
+	_, err := io.WriteString(d.w, lines)
+	return err
+}
+
+// besideBar is the most that progressbar writes around the bar and its description: the share and the time.
+const besideBar = 22
+
+// barWidth is the width of the bar: what half a terminal has beside its text, 20 at most and 5 at least.
+func (d *Display) barWidth() int { return min(20, max(5, (Width(d.w)-besideBar)/5)) }
+
+// shorten leaves what fits of a description whose end must be there.
+func (d *Display) shorten(text, end string) string {
+	most := max(0, Width(d.w)-1-besideBar-d.barWidth()-utf8.RuneCountInString(end))
+	if utf8.RuneCountInString(text) > most {
+		text = string([]rune(text)[:max(0, most-1)]) + "…"
+	}
+	return text + end
 }
 
 // Begin starts a task. One that was running is ended.
@@ -115,10 +140,10 @@ func (d *Display) Begin(title string) {
 	}
 	d.bar = progressbar.NewOptions64(barSteps,
 		progressbar.OptionSetWriter(d.w),
-		progressbar.OptionSetDescription(title),
+		progressbar.OptionSetDescription(d.shorten(title, "")),
 		progressbar.OptionSetPredictTime(false), // the estimates here are more careful
 		progressbar.OptionSetElapsedTime(true),
-		progressbar.OptionSetWidth(20),
+		progressbar.OptionSetWidth(d.barWidth()),
 		progressbar.OptionSetRenderBlankState(true),
 	)
 }
@@ -240,8 +265,9 @@ func (d *Display) draw(s State, elapsed time.Duration) {
 	if s.Bytes {
 		text += " " + rate(s.Done, elapsed)
 	}
+	end := ""
 	if s.ETA > 0 {
-		text += " ETA " + s.eta()
+		end = " ETA " + s.eta()
 	}
 	if s.About { // what was extrapolated may have been too much
 		s.Done = max(s.Done, d.most)
@@ -252,7 +278,7 @@ func (d *Display) draw(s State, elapsed time.Duration) {
 		full := float64(s.Done) / float64(s.Total)
 		_ = d.bar.Set64(min(barSteps-1, int64(full*barSteps)))
 	}
-	d.bar.Describe(text)
+	d.bar.Describe(d.shorten(text, end))
 }
 
 func (s State) attrs(elapsed time.Duration) []slog.Attr {
@@ -279,11 +305,11 @@ func (d *Display) Say(line string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bar == nil {
-		fmt.Fprintln(d.w, line)
+		_ = d.write(line + "\n")
 		return
 	}
 	_ = d.bar.Clear()
-	fmt.Fprintln(d.w, line)
+	_ = d.write(line + "\n")
 	_ = d.bar.RenderBlank()
 }
 

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -14,6 +15,9 @@ type Output struct {
 	W     io.Writer
 	Begun bool // something has been written
 	Err   error
+	// Width is that of the lines of text, which are broken at it (Fold); 0: they are not. What is printed as JSON never is.
+	Width int
+	line  []byte // that has begun
 }
 
 // Wanted is an error if standard output is closed. Commands that print nothing but
@@ -26,6 +30,26 @@ func (r *Output) Wanted() error {
 }
 
 func (r *Output) Write(b []byte) (n int, err error) {
+	if r.Width == 0 {
+		return r.write(b)
+	}
+	r.line, r.Begun = append(r.line, b...), r.Begun || len(b) > 0
+	if end := bytes.LastIndexByte(r.line, '\n') + 1; end > 0 {
+		_, err = r.write([]byte(Fold(string(r.line[:end]), r.Width)))
+		r.line = r.line[:copy(r.line, r.line[end:])]
+	}
+	return len(b), err
+}
+
+// End writes a line that has no end.
+func (r *Output) End() {
+	if len(r.line) > 0 {
+		_, _ = r.write([]byte(Fold(string(r.line), r.Width))) // Err keeps the error
+		r.line = nil
+	}
+}
+
+func (r *Output) write(b []byte) (n int, err error) {
 	if r.Err != nil {
 		return 0, r.Err
 	}
@@ -40,12 +64,25 @@ func (r *Output) Write(b []byte) (n int, err error) {
 	return n, r.Err
 }
 
-// PrintJSON writes a result.
+// Schema is the first field of every JSON object that a command prints: its number changes when a field goes or
+// takes another meaning, not when one comes (docs/json.md).
+const Schema = "gdsvd/1"
+
+// PrintJSON writes a result, an object, with its schema.
 func (r *Output) PrintJSON(v any) error {
-	e := json.NewEncoder(r)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	text := b.Bytes()
+	if fields, ok := bytes.CutPrefix(text, []byte("{\n")); ok {
+		text = append([]byte("{\n  \"schema\": \""+Schema+"\",\n"), fields...)
+	}
+	_, err := r.write(text)
+	return err
 }
 
 // stdoutError is an error of writing to standard output.

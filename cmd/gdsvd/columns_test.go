@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// TestColumns: what commands print fits the columns of a terminal, but for words that are longer, such as paths, and a pipe gets no
+// control characters, whatever the command.
+func TestColumns(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	store, file := ingested(t, tall), ratings(t, tall)
+	out, _ := factorised(t, store, "-k", "3")
+	work := t.TempDir()
+	at := func(name string) string { return filepath.Join(work, name) }
+	commands := [][]string{
+		{}, {"version"}, {"sniff", file}, {"plan", file, "-k", "3", "--memory", "1GiB"}, {"plan", store, "-k", "3"}, {"ingest", file, "-o", at("m.csr"), "--force"},
+		{"svd", store, "-k", "40", "-o", at("m.svd"), "--force"}, {"svd", store, "-k", "3", "--explain"}, {"svd", store, "-k", "3", "--explain", "--view", "log1p | center=columns"},
+		{"info", store}, {"info", out}, {"view", store}, {"stats", store}, {"check", store}, {"check", out}, {"check", out, "--store", store},
+		{"report", out, "-o", at("r.html"), "--force"}, {"export", out, "--what", "U", "-o", at("u.csv"), "--force"}, {"topics", out},
+		{"recommend", out, "--store", store, "--rows", "1"}, {"similar", out, "--row", "1"},
+		{"info", "nowhere"}, {"svd", store}, {"svd", store, "-k", "0", "-o", "x"}, {"frobnicate"},
+	}
+	var each func(cmd *cobra.Command)
+	each = func(cmd *cobra.Command) {
+		commands = append(commands, append(strings.Fields(cmd.CommandPath())[1:], "-h"))
+		for _, c := range cmd.Commands() {
+			each(c)
+		}
+	}
+	each(newApp(nil, nil, nil).rootCommand())
+	for _, args := range commands {
+		for _, width := range []int{0, 80, 40} {
+			var stdout, stderr bytes.Buffer
+			a := newApp(strings.NewReader(""), &stdout, &stderr)
+			a.interval, a.stdout.Width = time.Hour, width
+			a.run(t.Context(), args)
+			if text := stdout.String() + stderr.String(); strings.ContainsAny(text, "\x1b\r\b") || text == "" {
+				t.Errorf("%v: control characters in, or nothing of\n%q", args, text)
+			}
+			most := width
+			if width == 0 {
+				if most = 80; len(args) > 0 && args[len(args)-1] != "-h" {
+					continue // a script reads lines as they are
+				}
+			}
+			for line := range strings.Lines(stdout.String()) {
+				line = strings.TrimRight(line, "\n")
+				if n := utf8.RuneCountInString(strings.TrimRight(line, " ")); n > most && strings.Count(strings.TrimSpace(line), " ") > 1 {
+					t.Errorf("%v at %d: %d columns\n%s", args, width, n, line)
+				}
+			}
+		}
+	}
+}

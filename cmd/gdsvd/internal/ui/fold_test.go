@@ -1,0 +1,42 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestFold(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"", ""},
+		{"short\n", "short\n"},
+		{"one two three four\nfive", "one two\nthree four\nfive"},
+		{"  one two three", "  one two\n  three"},
+		{"key  one two three", "key  one\n     two\n     three"},
+		{"abcdefghijklmnop one", "abcdefghijklmnop\none"},
+		{"Σ σ Σ σ Σ σ Σ", "Σ σ Σ σ Σ\nσ Σ"},
+	} {
+		if got := Fold(c.in, 10); got != c.want {
+			t.Errorf("%q:\n%q, want\n%q", c.in, got, c.want)
+		}
+	}
+}
+
+// Words stay, in order, and a line is too long only if its word is.
+func TestFoldKeepsWords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`([a-zé:]{0,12}[ ]{0,3}){0,30}\n?`).Draw(t, "text")
+		width := rapid.IntRange(20, 80).Draw(t, "width")
+		got := Fold(text, width)
+		if strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(text), " ") {
+			t.Fatalf("%q became %q", text, got)
+		}
+		for line := range strings.Lines(got) {
+			if line = strings.TrimRight(line, "\n "); utf8.RuneCountInString(line) > width && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Fatalf("width %d: %q", width, line)
+			}
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor/plan"
+)
+
+// near tells whether something is what a plan has told, within a quarter, or between its bounds.
+func near(r plan.Range, x float64) bool {
+	return math.Abs(math.Log(x/r.Likely)) <= math.Log(1.25) || r.Low <= x && x <= r.High
+}
+
+// TestPlanIsKept: the commands of a plan take the disk and the memory that it has told.
+func TestPlanIsKept(t *testing.T) {
+	file := ratings(t, synth.Ratings{Users: 6000, Items: 2000, Ratings: 400_000, Seed: 1})
+	store := filepath.Join(filepath.Dir(file), "m.csr")
+	var p planResult
+	decode(t, must(t, "plan", "--json", file, "-k", "20", "--memory", "512MiB", "--vectors", "right", "--view", "center=columns", "-o", store), &p)
+	if p.Exists || len(p.Steps) != 4 || !near(p.Rows, 6000) || !near(p.Entries, 400_000) || !near(p.Cols, 2000) || p.Least.All <= 0 {
+		t.Errorf("%+v", p)
+	}
+	for _, s := range p.Steps {
+		for _, c := range s.Commands {
+			cmd := process(t, append(c[1:], "--json", "-q")...)
+			b, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v: %v\n%s", c, err, b)
+			}
+			var did struct {
+				Bytes int64 `json:"bytes"`
+				Peak  int64 `json:"peak_rss"`
+			}
+			if err := json.Unmarshal(b, &did); err != nil {
+				t.Fatalf("%v: %v", c, err)
+			}
+			if s.Name == "svd" {
+				did.Bytes = du(t, strings.TrimSuffix(store, ".csr")+".svd")
+			}
+			t.Logf("%s: %d bytes on disk, %.0f told; %d in memory, %.0f told", s.Name, did.Bytes, s.Kept.Likely, did.Peak, s.Memory.Likely)
+			if !near(s.Kept, float64(did.Bytes)) || did.Peak > 0 && !near(s.Memory, float64(did.Peak)) {
+				t.Errorf("%s took %d bytes on disk and %d in memory; told were %+v", s.Name, did.Bytes, did.Peak, s)
+			}
+		}
+	}
+}
+
+// du is the bytes of the files of a directory.
+func du(t *testing.T, dir string) (n int64) {
+	t.Helper()
+	for _, name := range names(t, dir) {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += info.Size()
+	}
+	return n
+}
+
+// TestPlanOfLittleMemory: a budget that is too small is refused with the least that works, which does.
+func TestPlanOfLittleMemory(t *testing.T) {
+	store := ingested(t, tall)
+	o := fails(t, ui.ExitError, `^gdsvd: --memory 8.00MiB is too small: the least that works is --memory (\d+)MiB \(svd [\d.]+ MiB\)\n$`, "plan", store, "-k", "5", "--memory", "8MiB")
+	least := regexp.MustCompile(`least that works is --memory (\d+MiB)`).FindStringSubmatch(o.stderr)
+	if least == nil {
+		t.FailNow()
+	}
+	must(t, "plan", store, "-k", "5", "--memory", least[1])
+	must(t, "svd", "-q", store, "-k", "5", "--memory", least[1], "-o", filepath.Join(t.TempDir(), "out"))
+	file := ratings(t, tall)
+	fails(t, ui.ExitError, `\(ingest [\d.]+ MiB, svd [\d.]+ MiB\)`, "plan", file, "-k", "5", "--memory", "8MiB")
+}
+
+// TestPlanRefuses: what cannot be planned is said before anything is read for long.
+func TestPlanRefuses(t *testing.T) {
+	store, file := ingested(t, tall), ratings(t, tall)
+	list := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(list, []byte("1\n2\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, ui.ExitUsage, `how many triplets`, "plan", file)
+	fails(t, ui.ExitUsage, `-k 41: a 90 × 40 matrix has only 40`, "plan", store, "-k", "41")
+	fails(t, ui.ExitUsage, `needs the ids of a store`, "plan", file, "-k", "2", "--keep-cols", list)
+	fails(t, ui.ExitError, `no such file`, "plan", filepath.Join(t.TempDir(), "nowhere"), "-k", "2")
+	if out := must(t, "plan", store, "-k", "2", "--keep-cols", "hvg:20", "--export", "none"); strings.Contains(out, "export") || !strings.Contains(out, "--keep-cols=hvg:20") {
+		t.Errorf("%s", out)
+	}
+}

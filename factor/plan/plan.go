@@ -1,0 +1,244 @@
+// Package plan says what it takes to go from a matrix to an exported result: time, disk and memory of each step, before
+// anything is computed.
+//
+// The matrix is a store, or what is expected of one ([Matrix]). What a step takes is a [Range]. All of it is a function of the
+// matrix, the options and the memory that is free, but for the time of the passes, for which [factor.Explain] measures the machine.
+package plan
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// Range is what something is expected to be, and the least and the most that it can well be.
+type Range struct {
+	Low    float64 `json:"low"`
+	Likely float64 `json:"likely"`
+	High   float64 `json:"high"`
+}
+
+// Exactly is a Range of one number.
+func Exactly(x float64) Range { return Range{x, x, x} }
+
+// Plus adds ranges.
+func (r Range) Plus(o Range) Range { return Range{r.Low + o.Low, r.Likely + o.Likely, r.High + o.High} }
+
+// Times multiplies a range by one of factors.
+func (r Range) Times(o Range) Range {
+	return Range{r.Low * o.Low, r.Likely * o.Likely, r.High * o.High}
+}
+
+// max is the larger one of each.
+func (r Range) max(o Range) Range {
+	return Range{max(r.Low, o.Low), max(r.Likely, o.Likely), max(r.High, o.High)}
+}
+
+// A Step is a part of the way.
+type Step struct {
+	Name      string     `json:"step"` // ingest, view, svd, export or total
+	Seconds   Range      `json:"seconds"`
+	Kept      Range      `json:"kept_bytes"`      // on the disk, from then on
+	Temporary Range      `json:"temporary_bytes"` // on the disk besides, at most, while it lasts
+	Memory    Range      `json:"memory_bytes"`    // of the process at its peak; 0: that of the next step
+	Commands  [][]string `json:"commands"`        // none: it is part of the next step
+}
+
+// Total is one step made of all: Temporary is what the disk has at its fullest beyond what is kept in the end, Memory is the most of any.
+func Total(steps []Step) Step {
+	all, full := Step{Name: "total", Commands: [][]string{}}, Range{}
+	for _, s := range steps {
+		all.Seconds, all.Kept, all.Memory = all.Seconds.Plus(s.Seconds), all.Kept.Plus(s.Kept), all.Memory.max(s.Memory)
+		full = full.max(all.Kept.Plus(s.Temporary))
+	}
+	all.Temporary = full.Plus(all.Kept.Times(Exactly(-1)))
+	return all
+}
+
+// Matrix is what is known of a matrix: the store, three times, or what can be expected of one that does not exist yet.
+type Matrix struct{ Low, Likely, High *csr.Store }
+
+// each makes a range of what is found of the three; of a store, of the one.
+func (m Matrix) each(f func(*csr.Store) (float64, error)) (r Range, err error) {
+	if r.Likely, err = f(m.Likely); err != nil || m.Low == m.Likely && m.High == m.Likely {
+		return Exactly(r.Likely), err
+	}
+	if r.Low, err = f(m.Low); err == nil {
+		r.High, err = f(m.High)
+	}
+	r.Low, r.High = min(r.Low, r.Likely), max(r.High, r.Likely)
+	return r, err
+}
+
+// Options of Steps.
+type Options struct {
+	Factor factor.Options
+	Format string // of the files that U and V are exported to, one of export.Formats; "": they are not
+}
+
+// Plan is what Steps finds out.
+type Plan struct {
+	Steps       []Step
+	Explanation *factor.Explanation // of the run, as it is likely to be
+	Least       Range               // bytes of memory with which the run works
+}
+
+// MemoryError says that the run does not work within a budget.
+type MemoryError struct{ Budget, Least int64 } // bytes
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("memory of %s is too small for the run, which takes %s at least", memory.FormatSize(e.Budget), memory.FormatSize(e.Least))
+}
+
+const (
+	// The run of a matrix whose spectrum is not known takes from spectrumLow to spectrumHigh times the passes that the
+	// table of costs has, which are those of ratings: 23 for MNIST, 35 and 47 for two sets of ratings, 81 for a
+	// Kronecker graph of a flat spectrum, where the table has 33.
+	spectrumLow, spectrumLikely, spectrumHigh = 0.7, 1.3, 2.5
+
+	// A process has taken held + used·(plan − reserved) of what a run has planned, which is what it may take at most.
+	held, reserved, used = 16 << 20, 30 << 20, 0.75
+
+	// statisticsNanos is the time of a worker for an entry when a view reads the store for its statistics.
+	statisticsNanos = 5e-9
+)
+
+// Passes are how many reads a run takes.
+func Passes(e *factor.Explanation) Range {
+	return Exactly(float64(e.Plan.Passes)).Times(Range{spectrumLow, spectrumLikely, spectrumHigh})
+}
+
+// Steps are those of the view, the run and the export.
+func Steps(ctx context.Context, m Matrix, o Options) (*Plan, error) {
+	p := &Plan{}
+	var err error
+	if p.Least, err = m.each(func(s *csr.Store) (float64, error) {
+		least, err := factor.LeastMemory(ctx, s, o.Factor)
+		return float64(least), err
+	}); err != nil {
+		return nil, err
+	}
+	if o.Factor.Memory > 0 && float64(o.Factor.Memory) < p.Least.Likely {
+		return nil, &MemoryError{Budget: o.Factor.Memory, Least: int64(p.Least.Likely)}
+	}
+	if p.Explanation, err = factor.Explain(ctx, m.Likely, o.Factor); err != nil {
+		return nil, err
+	}
+	run, err := p.run(ctx, m, o)
+	if err != nil {
+		return nil, err
+	}
+	if v := p.Explanation.View; v != nil {
+		step := Step{Name: "view", Commands: [][]string{}}
+		step.Seconds, _ = m.each(func(s *csr.Store) (float64, error) {
+			return float64(v.Reads) * float64(s.NNZ()) * statisticsNanos / float64(p.Explanation.Workers), nil
+		})
+		p.Steps = append(p.Steps, step)
+	}
+	p.Steps = append(p.Steps, run)
+	if o.Format != "" {
+		p.Steps = append(p.Steps, p.export(m, o.Format))
+	}
+	return p, nil
+}
+
+// run is the step of the run.
+func (p *Plan) run(ctx context.Context, m Matrix, o Options) (Step, error) {
+	s := Step{Name: "svd"}
+	seconds, bytes, files := map[*csr.Store]float64{}, map[*csr.Store]float64{}, map[*csr.Store]float64{}
+	look := func(e *factor.Explanation, store *csr.Store) {
+		seconds[store], bytes[store], files[store] = e.Plan.Total, expected(e.Parts), float64(e.Files)
+		if e.Plan.Total*spectrumHigh > o.checkpoints() {
+			if e.Files > 0 {
+				files[store] *= 2
+			} else {
+				files[store] += float64(e.Plan.Memory)
+			}
+		}
+	}
+	look(p.Explanation, m.Likely)
+	for _, store := range []*csr.Store{m.Low, m.High} {
+		if _, done := seconds[store]; done {
+			continue
+		}
+		one := o.Factor
+		one.Memory = max(one.Memory, int64(p.Least.High)) // what does not fit is said, not refused
+		e, err := factor.Explain(ctx, store, one)
+		if err != nil {
+			return s, err
+		}
+		look(e, store)
+	}
+	of := func(values map[*csr.Store]float64) Range {
+		r, _ := m.each(func(store *csr.Store) (float64, error) { return values[store], nil })
+		return r
+	}
+	s.Seconds = of(seconds).Times(Range{spectrumLow, spectrumLikely, spectrumHigh})
+	s.Memory, s.Temporary = of(bytes), of(files)
+	s.Kept, _ = m.each(func(store *csr.Store) (float64, error) { return resultBytes(store, p.Explanation.K, o.Factor), nil })
+	return s, nil
+}
+
+// checkpoints is how long a run must be expected to take to be saved.
+func (o Options) checkpoints() float64 {
+	every := o.Factor.CheckpointEvery
+	if every == 0 {
+		every = factor.DefaultCheckpointEvery
+	}
+	if every < 0 {
+		return 1e18 // never
+	}
+	return every.Seconds()
+}
+
+// expected is what a process that may take some parts at most has at its peak.
+func expected(parts []stream.Part) float64 {
+	total := 0.0
+	for _, p := range parts {
+		total += float64(p.Bytes)
+	}
+	return min(total, held+used*max(0, total-reserved))
+}
+
+// idBytes is about what an id takes, in a file of lines.
+const idBytes = 7
+
+// resultBytes is what the files of a result take.
+func resultBytes(store *csr.Store, k int, o factor.Options) float64 {
+	rows, cols := factor.Dims(store)
+	n := 64e3 // result.json, events.jsonl, sigma.npy
+	for _, side := range []struct {
+		kept bool
+		of   int64
+	}{{o.Vectors == factor.Both || o.Vectors == factor.Left, rows}, {o.Vectors == factor.Both || o.Vectors == factor.Right, cols}} {
+		if side.kept {
+			n += float64(side.of) * (8*float64(k) + idBytes)
+		}
+	}
+	return n
+}
+
+// numberBytes are about what a number of U and V takes in the formats of package export, and rates how many bytes of them
+// are written in a second.
+var numberBytes = map[string]float64{"npy": 8, "npy32": 4, "npz": 8, "csv": 20, "tsv": 20, "parquet": 8, "mtx": 29}
+
+const binaryRate, textRate = 300e6, 60e6
+
+// export is the step that writes U and V.
+func (p *Plan) export(m Matrix, format string) Step {
+	s := Step{Name: "export", Memory: Exactly(40 << 20)}
+	s.Kept, _ = m.each(func(store *csr.Store) (float64, error) {
+		rows, cols := factor.Dims(store)
+		return float64(rows+cols) * (float64(p.Explanation.K)*numberBytes[format] + idBytes), nil
+	})
+	rate := binaryRate
+	if numberBytes[format] > 8 {
+		rate = textRate
+	}
+	s.Seconds = s.Kept.Times(Exactly(1 / rate)).Times(Range{0.5, 1, 2})
+	return s
+}
