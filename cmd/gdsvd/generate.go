@@ -91,10 +91,31 @@ func (a *app) generateRatings(ctx context.Context, g synth.Ratings, out string, 
 	}
 	a.display.End()
 	if a.json {
-		return a.printJSON(map[string]any{"file": out, "users": g.Users, "items": g.Items, "ratings": g.Ratings, "seed": g.Seed})
+		return a.printJSON(generatedRatings{out, g.Users, g.Items, g.Ratings, g.Seed})
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s: %d ratings, %d users × %d items\n", out, g.Ratings, g.Users, g.Items)
 	return err
+}
+
+// generatedRatings is the --json form of what generate ratings has made.
+type generatedRatings struct {
+	File    string `json:"file"`
+	Users   int    `json:"users"`
+	Items   int    `json:"items"`
+	Ratings int64  `json:"ratings"`
+	Seed    uint64 `json:"seed"`
+}
+
+// generatedStore is the --json form of what generate kron and generate spectrum have made.
+type generatedStore struct {
+	Store       string  `json:"store"`
+	Fingerprint string  `json:"fingerprint"`
+	Rows        int64   `json:"rows"`
+	Cols        int64   `json:"cols"`
+	NNZ         int64   `json:"nnz"`
+	Bytes       int64   `json:"bytes"`
+	Known       int     `json:"known"`       // singular values known
+	KnownError  float64 `json:"known_error"` // of them, at most
 }
 
 // replaceFile writes a file beside its place and moves it there when it is complete.
@@ -150,10 +171,7 @@ func (a *app) printMade(path string) (err error) {
 	}
 	rows, cols := factor.Dims(made)
 	if a.json {
-		return a.printJSON(map[string]any{
-			"store": path, "fingerprint": made.Fingerprint(), "rows": rows, "cols": cols, "nnz": made.NNZ(),
-			"bytes": made.Size(), "known": len(truth.Sigma), "known_error": truth.Error,
-		})
+		return a.printJSON(generatedStore{path, made.Fingerprint(), rows, cols, made.NNZ(), made.Size(), len(truth.Sigma), truth.Error})
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s: %d × %d, %d entries%s; %d singular values known to %.1g\n",
 		path, rows, cols, made.NNZ(), perEntry(made.Size(), made.NNZ()), len(truth.Sigma), truth.Error)

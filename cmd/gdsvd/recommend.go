@@ -208,13 +208,16 @@ func (a *app) recommend(cmd *cobra.Command, dir string, o *recommendFlags) (err 
 	}
 	a.display.End()
 	if a.json {
-		return a.printJSON(struct {
-			File string `json:"file"`
-			*recommend.Summary
-		}{o.out, s})
+		return a.printJSON(recommended{o.out, s})
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s: %d recommendations for %d rows%s\n", o.out, s.Items, s.Rows, left(s))
 	return err
+}
+
+// recommended is the --json form of the recommendations of a file.
+type recommended struct {
+	File string `json:"file"`
+	*recommend.Summary
 }
 
 // left says which rows have none, or fewer than were asked for.
@@ -281,10 +284,15 @@ func (p *rankings) add(r ranking) error {
 	return w.Flush()
 }
 
+// allRankings is the --json form of rankings.
+type allRankings struct {
+	Rankings []ranking `json:"rankings"`
+}
+
 // end prints what is left.
 func (p *rankings) end() error {
 	if p.a.display.End(); p.a.json {
-		return p.a.printJSON(map[string]any{"rankings": p.all})
+		return p.a.printJSON(allRankings{p.all})
 	}
 	return nil
 }

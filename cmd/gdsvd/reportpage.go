@@ -145,14 +145,17 @@ func (a *app) writePage(of string, o *pageFlags, write func(io.Writer) error) er
 		return err
 	}
 	if a.json {
-		return a.printJSON(struct {
-			File  string `json:"file"`
-			Of    string `json:"of"`
-			Bytes int    `json:"bytes"`
-		}{o.out, of, n.n})
+		return a.printJSON(writtenPage{o.out, of, n.n})
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s: a page about %s, %d bytes\n", o.out, of, n.n)
 	return err
+}
+
+// writtenPage is the --json form of a page that has been written.
+type writtenPage struct {
+	File  string `json:"file"`
+	Of    string `json:"of"` // the store or result
+	Bytes int    `json:"bytes"`
 }
 
 // counted counts the bytes that go through it.

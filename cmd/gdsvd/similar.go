@@ -123,6 +123,11 @@ type sideTopic struct {
 	Negative []scored `json:"negative"`
 }
 
+// allTopics is the --json form of topics.
+type allTopics struct {
+	Topics []topic `json:"topics"`
+}
+
 // topic is a component.
 type topic struct {
 	Component int           `json:"component"` // from 1
@@ -171,7 +176,7 @@ func (a *app) topics(cmd *cobra.Command, dir string, n int, memory int64) (err e
 	}
 	a.display.End()
 	if a.json {
-		return a.printJSON(map[string]any{"topics": all})
+		return a.printJSON(allTopics{all})
 	}
 	for _, t := range all {
 		if err := a.printTopic(t); err != nil {
