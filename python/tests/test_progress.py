@@ -12,13 +12,16 @@ import gdsvd
 from gdsvd import _progress, _program
 from gdsvd._program import run
 
-LOG = """time=2026-11-22T18:00:00.000Z level=INFO msg=svd chosen="--method krylov" why="the \\"fastest\\" for 50%"
-time=2026-11-22T18:00:05.000Z level=INFO msg="ingest: read" entries=100 done=12% rate="78.2 MiB/s" eta=4s
-time=2026-11-22T18:00:10.000Z level=INFO msg="ingest: read" entries=900 done=61% rate="78.2 MiB/s" eta=1s
-time=2026-11-22T18:00:12.000Z level=WARN msg="--memory is more than the machine has" memory=9 has=8
-time=2026-11-22T18:00:15.000Z level=INFO msg=svd phase=iterate pass=3 found=2/50 residual=8.29e-05 passes/s=40.4 done=33% eta=~10s
-gdsvd: the disk is full
-"""
+START = '{"time":"2026-11-22T18:00:00Z","level":"INFO","schema":"gdsvd-log/1",'
+LOG = "".join(START + rest + "}\n" for rest in (
+    '"msg":"svd","event":"chosen","chosen":"--method krylov","share":"no \\"progress\\""',
+    '"msg":"ingest: read","event":"progress","task":"ingest: read","entries":100,"share":0.127,"bytes":9,"eta_seconds":4',
+    '"msg":"ingest: read","event":"progress","task":"ingest: read","entries":900,"share":0.61,"bytes":99',
+    '"msg":"ingest: read","event":"progress","task":"ingest: read","entries":999',
+    '"level":"WARN","msg":"--memory is more than the machine has","memory":9,"has":8',
+    '"msg":"svd","event":"progress","task":"svd","phase":"iterate","pass":3,"found":2,"of":50,"residual":8.29e-05,"share":0.33,"eta_seconds":10',
+    '"level":"ERROR","msg":"the disk is full","event":"final","exit":1',
+))  # fmt: skip
 
 
 class Bar:
@@ -57,8 +60,7 @@ def watched(text, draw):
 def test_a_bar_for_each_stage(bars):
     assert watched(LOG, True).errors == ["the disk is full"]
     assert [(b.desc, b.shown, b.closed, b.options["total"]) for b in bars] == [("ingest: read: ", [12, 61], True, 100), ("svd: ", [33], True, 100)]
-    assert bars[1].said == {"phase": "iterate", "pass": "3", "found": "2/50", "residual": "8.29e-05", "passes/s": "40.4", "eta": "~10s"}
-    assert _progress.fields(LOG.splitlines()[0])["why"] == 'the "fastest" for 50%'
+    assert bars[1].said == {"pass": 3, "found": 2, "of": 50, "residual": 8.29e-05, "eta_seconds": 10}
 
 
 def test_no_bars(bars):
@@ -66,8 +68,9 @@ def test_no_bars(bars):
 
 
 def test_what_is_no_log(bars):
-    watch = watched('done=12%\nmsg="\n\xff\n=\n' + LOG, True)  # the first has no title
-    assert watch.errors == ["the disk is full"] and not watch.bars
+    """Lines of other kinds, and progress that has no title, which a bar cannot show."""
+    watch = watched('[1]\n{"a\n\xff\nnull\ngdsvd: old\n' + START + '"event":"progress","share":0.5}\n' + LOG, True)
+    assert watch.errors == ["old", "the disk is full"] and not watch.bars and not bars
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -91,7 +94,7 @@ def test_of_a_run(bars, tmp_path, monkeypatch):
     fake.write_text(f'#!/bin/sh\ncat {tmp_path}/log >&2\necho \'{{"arguments": "\'"$*"\'"}}\'\n')
     fake.chmod(0o755)
     monkeypatch.setattr(_program, "program", lambda: str(fake))
-    assert run("svd", progress=True) == {"arguments": "--json svd"}
+    assert run("svd", progress=True) == {"arguments": "--json --log-format=json svd"}
     assert len(bars) == 2000 and all(b.closed for b in bars)
     assert run("svd") == {"arguments": "--json --quiet svd"} and len(bars) == 2000
 

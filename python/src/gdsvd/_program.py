@@ -70,7 +70,7 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
         If this process or the program is interrupted. The program has stopped then.
     """
     bars = wanted(progress)
-    with _started([*args] if bars else ["--quiet", *args], feed is not None) as child:
+    with _started(["--log-format=json" if bars else "--quiet", *args], feed is not None) as child:
         assert child.stderr
         watch, child.stderr = Watch(child.stderr, bars), None  # type: ignore[arg-type]
         cut = False

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import re
+import json
 import sys
 import threading
 from typing import Any, BinaryIO
 
-FIELD = re.compile(r'([\w/]+)=("(?:[^"\\]|\\.)*"|\S*)')
-DONE = re.compile(r"(\d+)%")
+SHOWN = ("entries", "pass", "round", "found", "of", "residual", "rmse", "bytes_per_second", "eta_seconds")
 
 
 def wanted(progress: bool | None) -> bool:
@@ -28,9 +27,13 @@ def wanted(progress: bool | None) -> bool:
     return there
 
 
-def fields(line: str) -> dict[str, str]:
-    """The names and values of a line of the log, ``msg="ingest: read" done=12%``."""
-    return {name: value[1:-1].replace('\\"', '"') if value.startswith('"') else value for name, value in FIELD.findall(line)}
+def fields(line: str) -> dict[str, Any]:
+    """The names and values of a line of the log, as of ``gdsvd --log-format json``; none of another line."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 class Watch(threading.Thread):
@@ -61,28 +64,30 @@ class Watch(threading.Thread):
         with self.lines:
             for raw in self.lines:
                 line = raw.decode(errors="replace").rstrip("\n")
+                said = fields(line)
                 if line.startswith("gdsvd: "):
                     self.errors.append(line.removeprefix("gdsvd: "))
+                elif said.get("event") == "final" and said.get("exit"):
+                    self.errors.append(str(said.get("msg")))
                 elif self.bars:
                     try:
-                        self._draw(fields(line))
+                        self._draw(said)
                     except Exception:  # a bar that cannot be drawn is not worth failing for
                         self.bars = False
         if self.bar is not None:
             self.bar.close()
 
-    def _draw(self, said: dict[str, str]) -> None:
+    def _draw(self, said: dict[str, Any]) -> None:
         """Show a line of progress; others have no share of the whole."""
-        done = DONE.fullmatch(said.get("done", ""))
-        if done is None:
+        if "share" not in said or said.get("event") != "progress":
             return
-        title = said["msg"]
+        title = str(said["task"])
         if self.bar is None or self.bar.desc.removesuffix(": ") != title:
             if self.bar is not None:
                 self.bar.close()
             from tqdm.auto import tqdm
 
             self.bar = tqdm(desc=title, total=100, leave=False, bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}{postfix}")
-        self.bar.set_postfix({k: v for k, v in said.items() if k not in ("time", "level", "msg", "done")}, refresh=False)
-        self.bar.n = int(done[1])
+        self.bar.set_postfix({k: said[k] for k in SHOWN if k in said}, refresh=False)
+        self.bar.n = int(100 * said["share"])
         self.bar.refresh()
