@@ -312,14 +312,8 @@ class PCA(_Decomposition):
     view : str or list of str, optional
         Steps that are taken before, in `fit` and in `transform` alike, such as ``"lsi"`` or ``["log1p", "normalize=rows"]``; no dense
         matrix is formed. Columns are centred last, whether it says so or not.
-    tol : float
-        Largest residual of a triplet relative to the largest singular value.
-    memory : str or int
-        What the program stays within: bytes, a text such as ``"2GiB"``, or ``"auto"``.
-    random_state : int, RandomState or None
-        Of the start vectors. None is 0: results are reproducible.
-    progress : bool or None
-        Whether tqdm shows how far fit is; None is yes on a terminal and in a notebook, where tqdm is installed.
+    tol, memory, random_state, progress
+        As of `TruncatedSVD`.
 
     Attributes
     ----------
