@@ -1,12 +1,19 @@
-"""Which tests of a suite are run, and what they have to do."""
+"""Which tests of a suite are run, and what they have to do.
 
+Of a test with very many sets of parameters some are run, all with PEERS=1.
+"""
+
+import collections
+import os
 import re
 
 import pytest
 
+MANY = 24
+
 
 def pytest_collection_modifyitems(config, items):
-    seen, kept, again = set(), [], []
+    seen, kept, again, number = set(), [], [], collections.Counter()
     for item in items:
         suite = getattr(getattr(item, "module", None), "suite", None)
         if suite is None:
@@ -17,7 +24,10 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
         params = item.callspec.params if hasattr(item, "callspec") else {}
         one = (item.module, item.originalname, reason, *((k, str(v)) for k, v in params.items() if k not in suite.same))
-        (again if one in seen else kept).append(item)
+        test = (item.module, item.originalname)
+        number[test] += one not in seen
+        thin = number[test] > MANY and number[test] % 5 and not os.environ.get("PEERS")
+        (again if one in seen or thin else kept).append(item)
         seen.add(one)
     items[:] = kept
     config.hook.pytest_deselected(items=again)
