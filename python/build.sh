@@ -3,7 +3,7 @@
 #
 # Go compiles for all of them on any; the Python that runs needs pip alone.
 set -eu
-here=$(dirname "$0")
+here=$(cd "$(dirname "$0")" && pwd)
 out=$here/dist
 if [ "${1-}" = --out ]; then
 	out=$2
