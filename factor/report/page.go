@@ -120,24 +120,31 @@ func (p *page) section(title, note string) {
 
 func (p *page) end() { p.WriteString("</section>\n") }
 
-// open begins the page.
+// open begins a page that needs no other.
 func (p *page) open(title, name string) {
+	p.head(title, name, markedUp("<meta http-equiv=\"Content-Security-Policy\" content=\"%s\"/>\n", policy()), "")
+}
+
+// head begins a page, with what else its head and its style have.
+func (p *page) head(title, name string, more, moreStyle markup) {
 	p.f(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
-<meta http-equiv="Content-Security-Policy" content="%s"/>
-<title>%s %s</title>
-<style>%s</style>
+%s<title>%s %s</title>
+<style>%s%s</style>
 </head>
 <body>
 <header><p class="kind">gdsvd · %s</p><h1><bdi>%s</bdi></h1></header>
 <main>
-`, policy(), title, cut(name, nameLength), markup(style), title, cut(name, 4*nameLength))
+`, more, title, cut(name, nameLength), markup(style), moreStyle, title, cut(name, 4*nameLength))
 }
 
 func (p *page) close() { p.f("</main>\n<script>%s</script>\n</body>\n</html>\n", markup(sorts)) }
+
+// closeLive ends a page of liveHead, which has a script of its own.
+func (p *page) closeLive() { p.WriteString("</main>\n</body>\n</html>\n") }
 
 // What prints comes last, for it overrides the rest.
 const style = `

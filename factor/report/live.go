@@ -1,0 +1,303 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/live"
+	"github.com/gdsvd/gdsvd/internal/memory"
+)
+
+// LiveOptions of WriteRun and WriteRuns. The zero value is usable.
+type LiveOptions struct {
+	Script string // the address of the script that keeps the page up to date; "": none
+	Listed bool   // the page of a run links to the list of all
+}
+
+// refreshEvery is the time, in seconds, after which a page without scripts loads itself again.
+const refreshEvery = 5
+
+// liveStyle is what pages of runs have besides.
+const liveStyle = `progress{display:block;width:100%;height:1.1rem;accent-color:var(--c0)}nav{margin:.2rem 0}a{color:var(--c0)}
+.number{font-variant-numeric:tabular-nums}#connection{color:var(--bad);min-height:1.5em;margin:0}
+th button{all:unset;cursor:pointer;color:inherit;font:inherit}th button:focus-visible,a:focus-visible,.scroll:focus-visible{outline:2px solid var(--c0);outline-offset:2px}
+th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
+`
+
+// liveHead begins a page that is kept up to date.
+func (p *page) liveHead(title, name string, o LiveOptions) {
+	more := markedUp("<noscript><meta http-equiv=\"refresh\" content=\"%d\"/></noscript>\n", refreshEvery)
+	if o.Script != "" {
+		more += markedUp("<script src=\"%s\" defer=\"defer\"></script>\n", o.Script)
+	}
+	p.head(title, name, more, liveStyle)
+	p.WriteString("<p id=\"connection\" role=\"status\"></p>\n")
+}
+
+// part begins a part of a page that is kept up to date; its identifier says which.
+func (p *page) part(id string) { p.f("<div id=\"%s\" data-live=\"\">\n", id) }
+
+func (p *page) endPart() { p.WriteString("</div>\n") }
+
+// WriteRun writes the page of a run as it stands: the one of its result if it has one, without what takes a look at vectors.
+func WriteRun(ctx context.Context, w io.Writer, s *live.State, o LiveOptions) error {
+	p := new(page)
+	p.liveHead(kindOf(s), s.Name, o)
+	if o.Listed {
+		p.WriteString("<nav><a id=\"list\" href=\"/\">all runs</a></nav>\n")
+	}
+	if s.Result != nil && s.Status != live.Running {
+		if err := p.resultParts(ctx, s.Result); err != nil {
+			return err
+		}
+	} else {
+		p.runParts(s)
+	}
+	p.closeLive()
+	return p.to(w)
+}
+
+// kindOf names what a run is.
+func kindOf(s *live.State) string {
+	if s.Command == "" {
+		return "run"
+	}
+	return "run of " + cut(s.Command, nameLength)
+}
+
+// resultParts are those of report that take no look at vectors and store.
+func (p *page) resultParts(ctx context.Context, r *factor.Result) error {
+	events, err := readEvents(ctx, r)
+	if err != nil {
+		return err
+	}
+	p.part("status")
+	sentence, good := state(r)
+	p.f("<p class=\"%s\">%s.</p>\n", stateClass(good), sentence)
+	p.endPart()
+	p.part("result")
+	p.facts(matrixFacts(r))
+	p.spectrum(r)
+	p.convergence(r, events)
+	p.certificate(r)
+	p.costs(r)
+	p.command("Make it again", again(r), noteOn(r))
+	p.endPart()
+	return nil
+}
+
+func stateClass(good bool) string {
+	if good {
+		return "state"
+	}
+	return "state bad"
+}
+
+// runParts are those of a run without a result.
+func (p *page) runParts(s *live.State) {
+	p.part("status")
+	p.f("<p class=\"%s\" id=\"sentence\" aria-live=\"polite\"><b id=\"state\">%s</b>%s</p>\n",
+		stateClass(s.Status == live.Running || s.Status == live.Finished), string(s.Status), standing(s))
+	p.endPart()
+	p.part("now")
+	if share := s.Progress(); !math.IsNaN(share) && s.Status == live.Running {
+		p.f("<progress id=\"progress\" max=\"1\" value=\"%.4f\" aria-label=\"share of the %s that is done\">%.0f %%</progress>\n", share, wholeOf(s), 100*share)
+	}
+	p.facts(liveFacts(s))
+	p.endPart()
+	p.part("curves")
+	if len(s.Passes) > 0 {
+		r := &factor.Result{Settings: factor.Settings{Tol: s.Tol, Which: s.Which}}
+		if s.Command == "complete" {
+			r.Completion = &factor.Completion{}
+		}
+		p.convergence(r, eventsOf(s.Passes))
+	}
+	p.endPart()
+	p.part("memory")
+	p.memory(s)
+	p.endPart()
+	p.part("triplets")
+	p.triplets(s)
+	p.endPart()
+	p.part("about")
+	p.section("Run", "")
+	p.facts(aboutFacts(s))
+	p.end()
+	p.endPart()
+}
+
+// wholeOf names what Progress is the share of.
+func wholeOf(s *live.State) string {
+	if s.Share > 0 {
+		return "run"
+	}
+	return "stage"
+}
+
+// standing says how a run stands, behind its status.
+func standing(s *live.State) (text markup) {
+	switch {
+	case s.Message != "":
+		text = markedUp(": <bdi>%s</bdi>", cut(s.Message, textLength))
+	case s.Status == live.Unfinished:
+		text = ": a checkpoint is what there is of it."
+	case s.Status == live.Running && s.Stage.Name != "":
+		text = markedUp(": %s", cut(s.Stage.Name, nameLength))
+		if x := s.Progress(); !math.IsNaN(x) {
+			text += markedUp(", %.0f %% of the %s", 100*x, wholeOf(s))
+		}
+		if left := s.Remaining(); left > 0 {
+			text += markedUp(", about %s left", lasting(left))
+		}
+	}
+	if s.Checkpoint && s.Status != live.Running {
+		text += " The same command with <code>--resume</code> goes on from its checkpoint."
+	}
+	return text
+}
+
+// lasting writes a time in seconds.
+func lasting(seconds float64) string {
+	const most = 1e9
+	if !(seconds < most) {
+		return "very long"
+	}
+	return time.Duration(max(seconds, 0) * float64(time.Second)).Round(time.Second).String()
+}
+
+// valued is a fact whose value has an identifier.
+func valued(id, name string, value markup) fact {
+	return fact{name, markedUp("<span class=\"number\" id=\"%s\">%s</span>", id, value)}
+}
+
+// liveFacts are what changes during a run.
+func liveFacts(s *live.State) (all []fact) {
+	add := func(id, name, value string) { all = append(all, valued(id, name, escaped(value))) }
+	if s.Stage.Name != "" {
+		add("stage", "stage", cut(s.Stage.Name, nameLength))
+	}
+	switch {
+	case s.Done > 0 && s.Unit == "bytes":
+		add("done", "done", memory.FormatSize(s.Done)+ofTotal(s.Total, memory.FormatSize))
+	case s.Done > 0 && s.Unit != "":
+		add("done", "done", count(s.Done)+ofTotal(s.Total, count)+" "+cut(s.Unit, nameLength))
+	}
+	if s.Entries > 0 {
+		add("entries", "entries", count(s.Entries))
+	}
+	add("elapsed", "time", lasting(s.Seconds))
+	if left := s.Remaining(); left > 0 {
+		add("left", "still takes about", lasting(left))
+	}
+	if p := s.Last; p != nil {
+		rounds := s.Command == "complete"
+		if rounds {
+			add("pass", "round", fmt.Sprint(p.Pass))
+			add("phase", "phase", cut(p.Phase, nameLength))
+			all = append(all, valued("lambda", "λ", exact(p.Lambda, "%.4g")), valued("rmse", "root mean square error", exact(p.RMSE, "%.4f")))
+			if finite(p.HeldOut) && p.HeldOut > 0 {
+				all = append(all, valued("held-out", "on entries held out", exact(p.HeldOut, "%.4f")))
+			}
+		} else {
+			add("pass", "passes", fmt.Sprint(p.Pass))
+			add("found", "found", fmt.Sprint(p.Locked)+ofTotal(int64(s.Rank), count))
+			all = append(all, valued("residual", "worst residual of those looked for", exact(p.Worst, "%.2e")))
+		}
+	}
+	if s.BytesRead > 0 {
+		add("read", "read", memory.FormatSize(s.BytesRead))
+	}
+	if s.BytesPerSecond > 0 && s.Status == live.Running {
+		add("rate", "read a second", memory.FormatSize(int64(s.BytesPerSecond))+"/s")
+	}
+	if s.RSS > 0 && s.Status == live.Running {
+		add("rss", "memory", memory.FormatSize(s.RSS)+ofTotal(s.Budget, memory.FormatSize))
+	}
+	if s.Workers > 0 {
+		add("workers", "workers", fmt.Sprint(s.Workers))
+	}
+	return all
+}
+
+// ofTotal is " of" a total, if there is one.
+func ofTotal(total int64, written func(int64) string) string {
+	if total <= 0 {
+		return ""
+	}
+	return " of " + written(total)
+}
+
+// aboutFacts are what does not change.
+func aboutFacts(s *live.State) (all []fact) {
+	add := func(name, value string) {
+		if value != "" {
+			all = append(all, fact{name, markedUp("<bdi>%s</bdi>", cut(value, textLength))})
+		}
+	}
+	add("command", s.Command)
+	add("makes", s.Out)
+	add("store", s.Store)
+	if s.Rows > 0 {
+		all = append(all, fact{"rows × columns", markedUp("%s × %s", count(s.Rows), count(s.Cols))}, fact{"entries of the store", density(s.Rows, s.Cols, s.NNZ)})
+	}
+	add("method", s.Method)
+	if s.Tol > 0 {
+		all = append(all, fact{"tolerance", markedUp("%.3g", s.Tol)})
+	}
+	if !s.Began.IsZero() {
+		add("began", s.Began.Format("2006-01-02 15:04:05 -07:00"))
+	}
+	add("host", s.Host)
+	if s.PID > 0 {
+		add("process", fmt.Sprint(s.PID))
+	}
+	return all
+}
+
+// memory draws what the process has against what it may have.
+func (p *page) memory(s *live.State) {
+	var all []amount
+	for _, m := range []struct {
+		name  string
+		bytes int64
+		apart bool
+	}{{"budget", s.Budget, true}, {"planned", s.Planned(), false}, {"resident", s.RSS, false}, {"peak so far", s.PeakRSS, false}} {
+		if m.bytes > 0 && (m.name != "resident" || s.Status == live.Running) {
+			all = append(all, amount{m.name, float64(m.bytes), memory.FormatSize(m.bytes), m.apart})
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	p.section("Memory", "")
+	p.WriteString("<div class=\"pair\">\n")
+	p.amounts("Memory against the budget", all, "Memory of the process against its budget")
+	p.WriteString("</div>\n")
+	p.end()
+}
+
+// liveEvents are drawn at most.
+const liveEvents = 500
+
+// eventsOf are passes as they are drawn.
+func eventsOf(passes []live.Pass) []event {
+	step := (len(passes) + liveEvents - 1) / liveEvents
+	var all []event
+	for i, q := range passes {
+		if i%step != 0 && i != len(passes)-1 {
+			continue
+		}
+		e := event{
+			Phase: q.Phase, Pass: q.Pass, Triplet: q.Triplet, Residual: q.Residual, Open: q.Open, Worst: q.Worst,
+			Objective: q.Objective, RMSE: q.RMSE, HeldOut: q.HeldOut,
+		}
+		e.Seconds.Total = q.Seconds.Total
+		all = append(all, e)
+	}
+	return all
+}
