@@ -1,0 +1,150 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gdsvd/gdsvd/factor/live"
+	"github.com/gdsvd/gdsvd/factor/report"
+)
+
+// Of is the run that a recorder of this process records.
+func Of(r *live.Recorder) Source { return own{r} }
+
+type own struct{ *live.Recorder }
+
+func (o own) States(context.Context) ([]*live.State, error) { return []*live.State{o.State()}, nil }
+func (own) Single() bool                                    { return true }
+
+// freshFor is how long states that have been read are shown.
+const freshFor = time.Second
+
+// board has the states of runs and the pages made of them, so that both are made once, however many ask.
+type board struct {
+	source Source
+
+	mu    sync.Mutex
+	read  time.Time
+	runs  []*live.State
+	err   error
+	pages map[string][]byte // of these states
+}
+
+func newBoard(source Source) *board { return &board{source: source} }
+
+// states are those of all runs, not older than freshFor. It is called with the lock held.
+func (b *board) states() ([]*live.State, error) {
+	if now := time.Now(); b.read.IsZero() || now.Sub(b.read) >= freshFor {
+		b.runs, b.err = b.source.States(context.Background()) // for all who ask, not for the first of them
+		b.read, b.pages = time.Now(), map[string][]byte{}
+	}
+	return b.runs, b.err
+}
+
+// one is the run of a name, or the only one.
+func (b *board) one(runs []*live.State, name string) (*live.State, error) {
+	for _, s := range runs {
+		if s.Name == name || name == "" && b.source.Single() {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("%q: %w", name, live.ErrNoRun)
+}
+
+// page is what there is at a path, of a run or of all.
+func (b *board) page(ctx context.Context, path, run, name string) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	runs, err := b.states()
+	if err != nil {
+		return nil, err
+	}
+	var s *live.State
+	if run != "" || b.source.Single() && path == "/" {
+		if s, err = b.one(runs, run); err != nil {
+			return nil, err
+		}
+		run = s.Name
+	}
+	key := path + "?" + run
+	if page, made := b.pages[key]; made {
+		return page, nil
+	}
+	page, err := b.make(ctx, path, s, runs, name)
+	if err == nil {
+		b.pages[key] = page
+	}
+	return page, err
+}
+
+// make makes a page of a run, or of all if s is nil.
+func (b *board) make(ctx context.Context, path string, s *live.State, runs []*live.State, name string) ([]byte, error) {
+	o := report.LiveOptions{Script: "/watch.js", Listed: !b.source.Single()}
+	var page bytes.Buffer
+	switch {
+	case path == "/metrics" && s != nil:
+		return live.Metrics([]*live.State{s}), nil
+	case path == "/metrics":
+		return live.Metrics(runs), nil
+	case path == "/api/runs" && s != nil:
+		return json.Marshal(struct {
+			*live.State
+			Passes []live.Pass `json:"passes"`
+		}{s, s.Passes})
+	case path == "/api/runs":
+		return json.Marshal(append([]*live.State{}, runs...))
+	case s != nil:
+		err := report.WriteRun(ctx, &page, s, o)
+		return page.Bytes(), err
+	}
+	err := report.WriteRuns(&page, name, runs, o)
+	return page.Bytes(), err
+}
+
+// changes are the states of runs as JSON, of one or of all, that differ from those seen, which are replaced.
+func (b *board) changes(run string, seen map[string]string) (all [][]byte, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	runs, err := b.states()
+	if err != nil {
+		return nil, err
+	}
+	if run != "" {
+		s, err := b.one(runs, run)
+		if err != nil {
+			return nil, err
+		}
+		runs = []*live.State{s}
+	}
+	names := map[string]bool{}
+	for _, s := range runs {
+		names[s.Name] = true
+		key := "state?" + s.Name
+		text, made := b.pages[key]
+		if !made {
+			if text, err = json.Marshal(s); err != nil {
+				return nil, err
+			}
+			b.pages[key] = text
+		}
+		if seen[s.Name] != string(text) {
+			seen[s.Name] = string(text)
+			all = append(all, text)
+		}
+	}
+	for name := range seen {
+		if !names[name] {
+			delete(seen, name)
+			text, err := json.Marshal(map[string]string{"name": name, "status": "gone"})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, text)
+		}
+	}
+	return all, nil
+}

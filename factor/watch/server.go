@@ -1,0 +1,272 @@
+// Package watch serves pages, metrics and events of runs over HTTP.
+//
+//	/             a page of the run, or a list of runs; /?run=NAME is the page of one of them
+//	/api/runs     how the runs stand, as JSON: an array of live.State; ?run=NAME is one of them, with its passes
+//	/api/events   the same, one run an event, whenever it has changed (server-sent events); ?run=NAME is one of them
+//	/metrics      the same in the text format of Prometheus
+//	/healthz      "ok"
+//	/watch.js     the script of the pages
+//
+// There is no other address, and none names a file: a run is looked for in the list of those that there are.
+//
+// What clients do costs the process little, for it may be the one that computes: states are read once a second at most
+// and a page is written once for each of them, whoever asks; of connections there are [MaxConns] at most, each for one
+// request, and no more than [MaxRate] a second; whoever is slow is cut off. Nothing waits for a client but its own goroutine.
+//
+// Requests need the Host of the address that is listened to, or the token, and no Origin but that
+// (https://en.wikipedia.org/wiki/DNS_rebinding).
+package watch
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gdsvd/gdsvd/factor/live"
+)
+
+// DefaultListen is the address that is listened to when none is given.
+const DefaultListen = "127.0.0.1:8710"
+
+// Limits of what clients may have.
+const (
+	MaxConns   = 64
+	MaxStreams = 24 // of /api/events among them
+	MaxRate    = 40 // connections a second
+
+	patience = 10 * time.Second // for a client to read or to write
+)
+
+// Source is where states of runs come from. Its methods are called by one goroutine at a time.
+type Source interface {
+	States(ctx context.Context) ([]*live.State, error)
+	Single() bool // it is one run, not a list
+}
+
+// Options of Listen.
+type Options struct {
+	Listen string // address and port; "": DefaultListen
+	Token  string // that requests need; "": none, on loopback only
+	Name   string // of the list of runs
+	Source Source
+}
+
+// Server serves runs.
+type Server struct {
+	o      Options
+	board  *board
+	http   http.Server
+	listen net.Listener
+	host   string // that it was told to listen to
+	slots  chan struct{}
+	ended  chan error
+	stop   context.CancelFunc
+}
+
+// ErrNoToken says that an address that others reach has none.
+var ErrNoToken = errors.New("others reach this address: it needs a token")
+
+// MinToken is the least length of a token, in bytes.
+const MinToken = 8
+
+// Listen begins to serve. Close ends it.
+func Listen(ctx context.Context, o Options) (*Server, error) {
+	if o.Listen == "" {
+		o.Listen = DefaultListen
+	}
+	host, port, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: want HOST:PORT, such as %s: %w", o.Listen, DefaultListen, err)
+	}
+	if !loopback(host) && o.Token == "" {
+		return nil, fmt.Errorf("listen on %s: %w", o.Listen, ErrNoToken)
+	}
+	if o.Token != "" && len(o.Token) < MinToken {
+		return nil, fmt.Errorf("a token of %d bytes can be guessed: give %d or more", len(o.Token), MinToken)
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op.Err
+		}
+		return nil, fmt.Errorf("listen on %s: %w", o.Listen, err)
+	}
+	if addr, ok := l.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && o.Token == "" { // localhost may be anything
+		return nil, errors.Join(fmt.Errorf("listen on %s, which is %s: %w", o.Listen, addr, ErrNoToken), l.Close())
+	}
+	s := &Server{o: o, board: newBoard(o.Source), listen: newGate(l), slots: make(chan struct{}, MaxStreams), ended: make(chan error, 1)}
+	s.host = strings.ToLower(host)
+	ctx, s.stop = context.WithCancel(ctx)
+	s.http = http.Server{
+		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: patience / 2, ReadTimeout: patience / 2, WriteTimeout: patience, IdleTimeout: patience / 2,
+		MaxHeaderBytes: 8 << 10, ErrorLog: log.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	s.http.SetKeepAlivesEnabled(false) // so that connections are requests, and MaxRate bounds both
+	go func() { s.ended <- s.http.Serve(s.listen) }()
+	return s, nil
+}
+
+// loopback tells whether only this machine reaches an address.
+func loopback(host string) bool {
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Addr is the address that is listened to.
+func (s *Server) Addr() string { return s.listen.Addr().String() }
+
+// URL is the address of the first page, without the token.
+func (s *Server) URL() string {
+	host, port, _ := net.SplitHostPort(s.Addr())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/"
+}
+
+// Close ends all requests, and waits for them.
+func (s *Server) Close() error {
+	s.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = s.http.Close() // a client that does not read
+	}
+	if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
+}
+
+//go:embed watch.js
+var script []byte
+
+// cookie is the name of that which has the token.
+const cookie = "gdsvd-token"
+
+// serve answers a request.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if code, why := s.refused(r); code != 0 {
+		http.Error(w, why, code)
+		return
+	}
+	if r.URL.Path == "/healthz" {
+		answer(w, "text/plain; charset=utf-8", []byte("ok\n"))
+		return
+	}
+	if s.o.Token != "" && !s.knows(w, r) {
+		return
+	}
+	switch run := r.URL.Query().Get("run"); r.URL.Path {
+	case "/watch.js":
+		answer(w, "text/javascript; charset=utf-8", script)
+	case "/api/events":
+		s.events(w, r, run)
+	case "/", "/metrics", "/api/runs":
+		body, err := s.board.page(r.Context(), r.URL.Path, run, s.o.Name)
+		switch {
+		case errors.Is(err, live.ErrNoRun):
+			http.Error(w, "there is no such run", http.StatusNotFound)
+		case err != nil:
+			http.Error(w, "the runs cannot be read", http.StatusInternalServerError)
+		default:
+			answer(w, types[r.URL.Path], body)
+		}
+	default:
+		http.Error(w, "there is nothing here: / is the page", http.StatusNotFound)
+	}
+}
+
+// refused says what keeps a request from being answered, whoever it is from.
+func (s *Server) refused(r *http.Request) (code int, why string) {
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return http.StatusMethodNotAllowed, "only GET and HEAD are answered"
+	case !s.named(r.Host):
+		return http.StatusMisdirectedRequest, "the Host of the request is not that of this server"
+	}
+	if origin := r.Header.Get("Origin"); origin != "" {
+		if u, err := url.Parse(origin); err != nil || !strings.EqualFold(u.Host, r.Host) {
+			return http.StatusForbidden, "the Origin of the request is not this server"
+		}
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" && r.URL.Path != "/" {
+		return http.StatusForbidden, "the request is from another site"
+	}
+	return 0, ""
+}
+
+// named tells whether a request may name a host, which a page of another site cannot have it name: this machine or what
+// was told to listen to, at any port, for a tunnel may have another one. With a token, which no other site has, any.
+func (s *Server) named(host string) bool {
+	if s.o.Token != "" {
+		return true
+	}
+	u := url.URL{Host: host}
+	name := strings.ToLower(u.Hostname())
+	return loopback(name) || name != "" && name == s.host
+}
+
+// knows tells whether a request has the token: in its address, from which it goes to a cookie, in the cookie, or as a
+// bearer's. If not it is answered.
+func (s *Server) knows(w http.ResponseWriter, r *http.Request) bool {
+	if given := r.URL.Query().Get("token"); given != "" && same(given, s.o.Token) {
+		http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.pass(), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		if r.URL.Path == "/" {
+			q := r.URL.Query()
+			q.Del("token")
+			http.Redirect(w, r, (&url.URL{Path: "/", RawQuery: q.Encode()}).String(), http.StatusSeeOther)
+			return false
+		}
+		return true
+	}
+	if c, err := r.Cookie(cookie); err == nil && same(c.Value, s.pass()) {
+		return true
+	}
+	if given, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is && same(given, s.o.Token) {
+		return true
+	}
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	http.Error(w, "the token is missing or wrong: open /?token=TOKEN, or send Authorization: Bearer TOKEN", http.StatusUnauthorized)
+	return false
+}
+
+// pass is what the cookie has: not the token itself.
+func (s *Server) pass() string {
+	sum := sha256.Sum256([]byte("gdsvd watch\n" + s.o.Token))
+	return hex.EncodeToString(sum[:])
+}
+
+// same compares in a time that does not depend on where the two differ.
+func same(given, want string) bool {
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+// types are those of the pages.
+var types = map[string]string{"/": "text/html; charset=utf-8", "/metrics": live.ContentType, "/api/runs": "application/json"}
+
+func answer(w http.ResponseWriter, kind string, body []byte) {
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(body) // a client that went away
+}
