@@ -33,6 +33,8 @@ type app struct {
 	level      slog.Level
 	jsonLog    bool
 	partialOK  bool
+	listen     string // where a run is served, "": nowhere
+	token      string // that its clients need
 	configFile string
 	standing   map[string]standing // flags that are set and not given
 
@@ -193,6 +195,7 @@ variable, the variable over the file of --config.
 		a.statsCommand(),
 		a.checkCommand(),
 		a.reportCommand(),
+		a.watchCommand(),
 		a.exportCommand(),
 		a.projectCommand(),
 		a.alignCommand(),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -41,7 +42,7 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 			}
 			o.Memory = a.sortingBudget(cmd, o.Memory)
-			report, err := a.ingesting(cmd.Context(), "append", o, func(ctx context.Context, o ingest.Options) (*ingest.Report, error) {
+			report, err := a.ingesting(cmd, "append", cmp.Or(out, args[0]), o, func(ctx context.Context, o ingest.Options) (*ingest.Report, error) {
 				return ingest.Append(ctx, args[0], args[1:], out, o)
 			})
 			if refused := (*ingest.AppendError)(nil); errors.As(err, &refused) {
@@ -68,6 +69,7 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 	f.IntVar(&o.Workers, "workers", 0, "parse and sort with `N` threads (0: all processors)")
 	f.BoolVar(&o.Force, "force", false, "with -o, replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
 	f.BoolVar(&o.Resume, "resume", false, "go on where an append of these inputs was interrupted; if it is finished, only say so")
+	a.watchFlags(f, "")
 	f.BoolVar(&o.IgnoreSpace, "ignore-space", false, "begin even if the disk seems too full for the temporary files and the store")
 	return cmd
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/complete"
+	"github.com/gdsvd/gdsvd/factor/live"
 )
 
 func (a *app) completeCommand() *cobra.Command {
@@ -85,6 +86,7 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 	f.BoolVar(&o.Replace, "force", false, "replace an existing OUT, in one step at the end")
 	partialFlag(f, &a.partialOK)
 	f.BoolVar(&o.Resume, "resume", false, "go on from the checkpoint in OUT, with the bits of a run without a break")
+	a.watchFlags(f, "")
 	f.DurationVar(&o.CheckpointEvery, "checkpoint-every", factor.DefaultCheckpointEvery, "save the run in OUT after so much time, between two rounds (0: never)")
 	return cmd
 }
@@ -98,6 +100,11 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	rec, end, err := a.record(cmd, aboutRun(cmd, store, path, factor.Options{Dir: o.Dir, Rank: o.Rank, Tol: o.Tol, Memory: o.Memory, Workers: o.Workers}))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, end(err)) }()
 	a.display.Begin("complete")
 	defer a.display.End()
 	o.FS, o.Log, o.Writing = a.fsys, a.display.Logger(), a.writing
@@ -108,6 +115,7 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 		now := *shown.Load()
 		now.Done, now.Total, now.Bytes = done, total, true
 		a.display.Update(now)
+		rec.Stage(live.Stage{Name: "round", Unit: "bytes", Done: done, Total: total})
 	}
 	o.Round = func(s *complete.State) {
 		if first == 0 {
@@ -126,6 +134,7 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 			slog.Any("rounds/s", ui.Figure{X: rate, Digits: 3}),
 		}})
 		a.display.Update(*shown.Load())
+		rec.Pass(aRound(s), live.Stage{Name: s.Phase.String()})
 	}
 	var proof time.Time
 	o.Proof = func(done, of int) {
@@ -136,6 +145,7 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 			now.ETA, now.About = time.Since(proof)*time.Duration(of-done)/time.Duration(done), true
 		}
 		a.display.Update(now)
+		rec.Stage(live.Stage{Name: "factors and bound", Unit: "reads", Done: now.Done, Total: now.Total, Left: now.ETA.Seconds()})
 	}
 	return factor.Complete(cmd.Context(), store, o)
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -16,6 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/all"
@@ -111,7 +114,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			if dry {
 				return look(cmd, args, out, o)
 			}
-			report, err := a.ingest(cmd.Context(), args, out, o)
+			report, err := a.ingest(cmd, args, out, o)
 			if err != nil {
 				return toldIngest(cmd, err)
 			}
@@ -162,6 +165,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
 	f.BoolVar(&o.Resume, "resume", false, "go on where an ingest of these inputs was interrupted; the store has the same bytes as without a break; if it is finished, only say so")
 	f.DurationVar(&every, "checkpoint-every", ingest.DefaultCheckpointEvery, "save an ingest that sorts on the disk after so much time (0: never)")
+	a.watchFlags(f, "")
 	f.BoolVar(&o.IgnoreSpace, "ignore-space", false, "begin even if the disk seems too full for the temporary files and the store")
 	return cmd
 }
@@ -182,15 +186,20 @@ func toldIngest(cmd *cobra.Command, err error) error {
 }
 
 // ingest reads inputs into a store, showing progress.
-func (a *app) ingest(ctx context.Context, inputs []string, out string, o ingest.Options) (*ingest.Report, error) {
-	return a.ingesting(ctx, "ingest", o, func(ctx context.Context, o ingest.Options) (*ingest.Report, error) {
+func (a *app) ingest(cmd *cobra.Command, inputs []string, out string, o ingest.Options) (*ingest.Report, error) {
+	return a.ingesting(cmd, "ingest", out, o, func(ctx context.Context, o ingest.Options) (*ingest.Report, error) {
 		return ingest.Ingest(ctx, inputs, out, o)
 	})
 }
 
 // ingesting runs an ingest within its memory, showing progress under a name.
-func (a *app) ingesting(ctx context.Context, name string, o ingest.Options, run func(context.Context, ingest.Options) (*ingest.Report, error)) (*ingest.Report, error) {
+func (a *app) ingesting(cmd *cobra.Command, name, out string, o ingest.Options, run func(context.Context, ingest.Options) (*ingest.Report, error)) (_ *ingest.Report, err error) {
 	defer limitHeap(ingest.HeapLimit(a.budget(o.Memory)))()
+	rec, end, err := a.record(cmd, live.About{Command: name, Out: out, Budget: o.Memory, Workers: cmp.Or(o.Workers, runtime.GOMAXPROCS(0))})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, end(err)) }()
 	o.FS, o.Stdin, o.Transport, o.Log = a.fsys, a.stdin, a.net, a.display.Logger()
 	stage := ""
 	o.Observer = func(p ingest.Progress) {
@@ -203,9 +212,22 @@ func (a *app) ingesting(ctx context.Context, name string, o ingest.Options, run 
 			Text:  fmt.Sprintf("%d entries", p.Entries),
 			Attrs: []slog.Attr{slog.Int64("entries", p.Entries)},
 		})
+		rec.Stage(stageOfIngest(p))
 	}
 	defer a.display.End()
-	return run(ctx, o)
+	return run(cmd.Context(), o)
+}
+
+// stageOfIngest is a stage of an ingest as it is recorded.
+func stageOfIngest(p ingest.Progress) live.Stage {
+	unit := "entries"
+	switch p.Stage {
+	case ingest.StageRead:
+		unit = "bytes"
+	case "ids":
+		unit = "ids"
+	}
+	return live.Stage{Name: p.Stage, Unit: unit, Done: p.Done, Total: p.Total, Entries: p.Entries}
 }
 
 // ingestResult is the --json form of an ingest.Report, with what follows from it.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -60,7 +59,7 @@ columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + 
 			o.FS, o.Progress = a.fsys, a.rows
 			o.Memory = a.budget(o.Memory)
 			var p *foldin.Projection
-			err = a.withNew(cmd.Context(), args[1:], o, func(store *csr.Store) (err error) {
+			err = a.withNew(cmd, args[1:], o, func(store *csr.Store) (err error) {
 				defer limitHeap(unplanned(o.Memory))()
 				a.display.Begin("project")
 				defer a.display.End()
@@ -88,7 +87,7 @@ columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + 
 }
 
 // withNew calls do with a store, or with one that is made of files for as long as that takes.
-func (a *app) withNew(ctx context.Context, inputs []string, o foldin.Options, do func(*csr.Store) error) (err error) {
+func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do func(*csr.Store) error) (err error) {
 	if _, bad := a.fsys.Stat(filepath.Join(inputs[0], csr.ManifestName)); bad == nil && len(inputs) == 1 {
 		store, err := a.openStore(inputs[0])
 		if err != nil {
@@ -106,7 +105,7 @@ func (a *app) withNew(ctx context.Context, inputs []string, o foldin.Options, do
 		orient = ingest.OrientCols
 	}
 	path := filepath.Join(dir, "new.csr")
-	_, err = a.ingest(ctx, inputs, path, ingest.Options{Memory: o.Memory, Workers: o.Workers, Orient: orient, CheckpointEvery: -1})
+	_, err = a.ingest(cmd, inputs, path, ingest.Options{Memory: o.Memory, Workers: o.Workers, Orient: orient, CheckpointEvery: -1})
 	if ambiguity := (*format.AmbiguityError)(nil); errors.As(err, &ambiguity) {
 		return fmt.Errorf("%w; gdsvd ingest has these flags: project the store that it makes", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
@@ -115,6 +116,7 @@ func (a *app) runFlags(cmd *cobra.Command, o *svdOptions) {
 	f.StringVar(&o.Init, "init", "", "start from the vectors of the result `OUT0`, of this store or a similar one")
 	partialFlag(f, &a.partialOK)
 	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop iterating after so much time and finish with what there is (0: no limit)")
+	a.watchFlags(f, "")
 }
 
 // partialFlag adds --partial-ok.
@@ -198,12 +200,18 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	p := svdProgress{display: a.display}
+	rec, end, err := a.record(cmd, aboutRun(cmd, store, path, o))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, end(err)) }()
+	p := svdProgress{display: a.display, live: rec}
 	defer a.display.End()
 	o.Methods, o.FS, o.Log, o.CheckpointShare = a.methods, a.fsys, a.display.Logger(), a.share
 	o.Pass, o.Between, o.Writing = p.pass, p.between, a.writing
 	o.Measuring = func(done, total int64) {
 		a.display.Update(ui.State{Done: done, Total: total, Bytes: true, Text: "statistics of the view"})
+		rec.Stage(live.Stage{Name: "statistics of the view", Unit: "bytes", Done: done, Total: total})
 	}
 	o.Planned = func(m factor.Memory) error {
 		if m.Files > 0 {
@@ -215,6 +223,8 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 		limitHeap(heapLimit(m)) // until that above is undone, as is the next
 		collectLate(heap)
 		a.display.Begin("svd")
+		rec.Describe(func(about *live.About) { about.Parts = m.Parts })
+		rec.Stage(live.Stage{Name: "before the first pass"})
 		return nil
 	}
 	return factor.Run(cmd.Context(), store, o)

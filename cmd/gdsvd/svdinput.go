@@ -39,7 +39,7 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 	store := filepath.Join(dir, "store")
 	kept := a.fsys
 	a.fsys = unsynced{kept}
-	_, err = a.ingest(cmd.Context(), []string{"-"}, store, in)
+	_, err = a.ingest(cmd, []string{"-"}, store, in)
 	if a.fsys = kept; err != nil {
 		return toldIngest(cmd, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -15,6 +16,7 @@ import (
 // svdProgress shows the passes of a run.
 type svdProgress struct {
 	display *ui.Display
+	live    *live.Recorder
 	shown   ui.State  // after the last pass
 	at      time.Time // which was then
 	vectors int64     // bytes of vectors moved until then
@@ -40,6 +42,7 @@ func (p *svdProgress) pass(e solver.Event, now factor.Outlook) {
 		},
 	}
 	p.display.Update(p.shown)
+	p.live.Pass(aPass(e), live.Stage{Name: stageOf(e), Share: now.Done, Left: now.Left.Seconds()})
 	p.at, p.vectors = time.Now(), e.Stats.VectorsRead+e.Stats.VectorsWritten
 }
 

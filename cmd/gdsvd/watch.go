@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/complete"
+	"github.com/gdsvd/gdsvd/factor/live"
+	"github.com/gdsvd/gdsvd/factor/watch"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
+)
+
+func (a *app) watchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "watch OUT|FOLDER",
+		Short: "Show runs in a browser while they go on",
+		Long: `watch serves a page about the run that makes OUT, in this process or another one: how far it
+is, how long it still takes, residuals as they fall, bytes a second, memory against the
+budget. Of a FOLDER it lists all runs. A run that has finished is shown with its result, and
+one that died is said to have died.
+
+The page is at http://127.0.0.1:8710/ until the command is interrupted. /metrics has the same
+for Prometheus, /api/runs and /api/events as JSON, /healthz whether it answers. An address
+that other machines reach needs --token: the page is at /?token=TOKEN then, and programs
+send "Authorization: Bearer TOKEN".
+
+svd, eigs, ingest, append and complete serve the same page of themselves with --listen.` + "\n" + ui.ExitHelp,
+		Example: `  gdsvd watch ml-10m.svd
+  gdsvd watch runs --listen 127.0.0.1:8080
+  gdsvd svd ml-10m.csr -k 10 -o ml-10m.svd --listen 127.0.0.1:8710`,
+		Args:              oneArgument("OUT or FOLDER"),
+		ValidArgsFunction: directories,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.watch(cmd, args[0])
+		},
+	}
+	a.watchFlags(cmd.Flags(), watch.DefaultListen)
+	return cmd
+}
+
+// watchFlags adds --listen and --token.
+func (a *app) watchFlags(f *pflag.FlagSet, listen string) {
+	f.StringVar(&a.listen, "listen", listen, "serve a page about the run, and metrics, at `HOST:PORT`, such as "+watch.DefaultListen+"; see gdsvd watch")
+	f.StringVar(&a.token, "token", "", "with --listen: requests need the `TOKEN`; without it only addresses of this machine are listened to")
+}
+
+// watch serves a run, or those of a folder, until the command is interrupted.
+func (a *app) watch(cmd *cobra.Command, path string) error {
+	source, err := live.Open(cmd.Context(), a.fsys, path)
+	if err != nil {
+		return err
+	}
+	if a.listen == "" {
+		a.listen = watch.DefaultListen
+	}
+	server, err := a.serve(cmd, source, path)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(struct {
+			URL string `json:"url"`
+		}{server.URL()})
+	} else {
+		_, err = fmt.Fprintf(a.stdout, "%s shows %s until you press Ctrl-C\n", server.URL(), path)
+	}
+	if err == nil {
+		<-cmd.Context().Done()
+	}
+	return errors.Join(err, server.Close())
+}
+
+// serve begins to serve.
+func (a *app) serve(cmd *cobra.Command, source watch.Source, path string) (*watch.Server, error) {
+	name := path
+	if abs, err := filepath.Abs(path); err == nil {
+		name = filepath.Base(abs)
+	}
+	server, err := watch.Listen(cmd.Context(), watch.Options{Listen: a.listen, Token: a.token, Name: name, Source: source})
+	if errors.Is(err, watch.ErrNoToken) {
+		err = ui.Usagef(cmd, "%v: give one with --token, or listen on %s", err, watch.DefaultListen)
+	}
+	return server, err
+}
+
+// record records a run, and serves it if that is asked for. end is to be called with its error.
+func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, end func(error) error, err error) {
+	if a.token != "" && a.listen == "" {
+		return nil, nil, ui.Usagef(cmd, "--token is for --listen")
+	}
+	about.PID = os.Getpid()
+	about.Host, _ = os.Hostname() // not known is not said
+	rec = live.Record(vfs.OS, about)
+	end = func(err error) error {
+		rec.End(ended(err))
+		return nil
+	}
+	if a.listen == "" {
+		return rec, end, nil
+	}
+	server, err := a.serve(cmd, watch.Of(rec), about.Out)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.display.Logger().Info("the run can be watched", "url", server.URL())
+	return rec, func(err error) error {
+		rec.End(ended(err))
+		return server.Close()
+	}, nil
+}
+
+// aboutRun describes a factorisation of a store.
+func aboutRun(cmd *cobra.Command, store *csr.Store, path string, o factor.Options) live.About {
+	about := live.About{
+		Command: cmd.Name(), Out: o.Dir, Store: path, NNZ: store.NNZ(), Rank: o.Rank, Tol: o.Tol, Budget: o.Memory,
+		Workers: cmp.Or(o.Workers, runtime.GOMAXPROCS(0)),
+	}
+	about.Rows, about.Cols = factor.Dims(store)
+	if o.Which != solver.Semidefinite {
+		about.Which = o.Which.String()
+	}
+	if o.Method != nil {
+		about.Method = o.Method.Traits(max(o.Rank, 1)).Name
+	}
+	return about
+}
+
+// ended is how a run ended that has returned an error, or nil.
+func ended(err error) (live.Status, string) {
+	switch {
+	case err == nil, errors.Is(err, factor.ErrNotConverged):
+		return live.Finished, ""
+	case errors.Is(err, context.Canceled):
+		return live.Interrupted, err.Error()
+	}
+	return live.Failed, err.Error()
+}
+
+// aPass is a pass of a run.
+func aPass(e solver.Event) live.Pass {
+	return live.Pass{
+		Phase: e.Phase, Pass: e.Pass, Triplet: e.Triplet, Locked: e.Locked, Sigma: factor.Number(e.Sigma), Residual: factor.Number(e.Residual),
+		Open: e.Open, Worst: factor.Number(e.Worst), Goal: factor.Number(e.Goal), BytesRead: e.Stats.BytesRead,
+		Seconds: factor.Seconds{Total: e.Stats.Total.Seconds()},
+	}
+}
+
+// aRound is a round of a completion.
+func aRound(s *complete.State) live.Pass {
+	return live.Pass{
+		Phase: s.Phase.String(), Pass: s.Rounds, Lambda: factor.Number(s.Lambda), Objective: factor.Number(s.F),
+		RMSE: factor.Number(s.RMSE), HeldOut: factor.Number(s.Held),
+	}
+}
+
+// stageOf names what passes of a phase do.
+func stageOf(e solver.Event) string {
+	switch e.Phase {
+	case solver.PhaseConfirm:
+		return "looking for more copies"
+	case solver.PhaseOutside:
+		return "looking outside of what was found"
+	case solver.PhaseFinish:
+		return "finishing"
+	}
+	return "passes"
+}
