@@ -120,6 +120,9 @@ func (r *Recorder) End(status Status, message string) {
 	r.state.apply(&l)
 	r.waiting = append(r.waiting, l)
 	r.mu.Unlock()
+	if status == Finished {
+		r.begin() // where there was nothing left to do, what a run that was killed has left goes
+	}
 	r.begun.Do(func() {}) // what had not begun does not
 	r.stop <- status == Failed
 	r.done.Wait()

@@ -6,33 +6,31 @@ import (
 	"time"
 )
 
-// gate is a listener that lets MaxConns connections be open at a time, and MaxRate begin in a second; the others wait in
+// gate is a listener that lets MaxConns connections be open at a time, and a number begin in a second; the others wait in
 // the queue of the system.
 type gate struct {
 	net.Listener
 	slots chan struct{}
 	shut  chan struct{}
+	rate  time.Duration // between two
 	once  sync.Once
 	next  time.Time // when the next one may begin
 }
 
-func newGate(l net.Listener) *gate {
-	return &gate{Listener: l, slots: make(chan struct{}, MaxConns), shut: make(chan struct{})}
+func newGate(l net.Listener, rate int) *gate {
+	return &gate{Listener: l, slots: make(chan struct{}, MaxConns), shut: make(chan struct{}), rate: time.Second / time.Duration(rate)}
 }
 
 // Accept is called by one goroutine.
 func (g *gate) Accept() (net.Conn, error) {
-	const (
-		between = time.Second / MaxRate
-		burst   = time.Second / 2
-	)
+	const burst = 2 * time.Second
 	select {
 	case g.slots <- struct{}{}:
 	case <-g.shut:
 		return nil, net.ErrClosed
 	}
 	now := time.Now()
-	if g.next = g.next.Add(between); g.next.Before(now.Add(-burst)) {
+	if g.next = g.next.Add(g.rate); g.next.Before(now.Add(-burst)) {
 		g.next = now.Add(-burst)
 	}
 	if wait := g.next.Sub(now); wait > 0 {

@@ -18,6 +18,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -43,7 +44,7 @@ const DefaultListen = "127.0.0.1:8710"
 const (
 	MaxConns   = 64
 	MaxStreams = 24 // of /api/events among them
-	MaxRate    = 40 // connections a second
+	MaxRate    = 10 // connections a second, after as many as come in two seconds
 
 	patience = 10 * time.Second // for a client to read or to write
 )
@@ -60,6 +61,8 @@ type Options struct {
 	Token  string // that requests need; "": none, on loopback only
 	Name   string // of the list of runs
 	Source Source
+
+	rate int // instead of MaxRate, for tests; 0: MaxRate
 }
 
 // Server serves runs.
@@ -107,7 +110,7 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	if addr, ok := l.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() && o.Token == "" { // localhost may be anything
 		return nil, errors.Join(fmt.Errorf("listen on %s, which is %s: %w", o.Listen, addr, ErrNoToken), l.Close())
 	}
-	s := &Server{o: o, board: newBoard(o.Source), listen: newGate(l), slots: make(chan struct{}, MaxStreams), ended: make(chan error, 1)}
+	s := &Server{o: o, board: newBoard(o.Source), listen: newGate(l, cmp.Or(o.rate, MaxRate)), slots: make(chan struct{}, MaxStreams), ended: make(chan error, 1)}
 	s.host = strings.ToLower(host)
 	ctx, s.stop = context.WithCancel(ctx)
 	s.http = http.Server{
