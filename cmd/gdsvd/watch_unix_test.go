@@ -1,0 +1,138 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/factor/live"
+)
+
+// watching runs gdsvd watch in another process until the test ends, and returns its address.
+func watching(t *testing.T, path string) string {
+	t.Helper()
+	cmd := process(t, "watch", "--json", path, "--listen", "127.0.0.1:0")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("watch that was interrupted: %v", err)
+		}
+	})
+	var said struct {
+		URL string `json:"url"`
+	}
+	if err := json.NewDecoder(bufio.NewReader(out)).Decode(&said); err != nil {
+		t.Fatal(err)
+	}
+	return said.URL
+}
+
+// states asks a server how the runs stand.
+func states(t *testing.T, url string) (all []live.State) {
+	t.Helper()
+	resp, err := http.Get(url + "api/runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if bad := resp.Body.Close(); err != nil || bad != nil {
+		t.Fatal(err, bad)
+	}
+	if err := json.Unmarshal(body, &all); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return all
+}
+
+// A run of another process is shown while it goes on, when it has been killed, and when it has finished.
+func TestWatchAnotherProcess(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "m.csr")
+	must(t, "ingest", "-q", ratings(t, synth.Ratings{Users: 400, Items: 200, Ratings: 20000, Seed: 3}), "-o", store)
+	folder := t.TempDir()
+	out := filepath.Join(folder, "out.svd")
+	slow := []string{"svd", "-q", store, "-k", "150", "-o", out, "--method", "gd", "--tol", "1e-14", "--workers", "1"}
+	run := process(t, slow...)
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	url := watching(t, folder)
+	await := func(want func(live.State) bool) live.State {
+		t.Helper()
+		for {
+			if all := states(t, url); len(all) == 1 && want(all[0]) {
+				return all[0]
+			}
+			select {
+			case <-t.Context().Done():
+				t.Fatal("it does not come")
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}
+	s := await(func(s live.State) bool { return s.Last != nil })
+	if s.Status != live.Running || s.Name != "out.svd" || s.Rank != 150 || s.PID != run.Process.Pid || s.Workers != 1 || s.Rows != 400 {
+		t.Errorf("%+v", s)
+	}
+	if err := run.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = run.Wait() // it was killed
+	if s := await(func(s live.State) bool { return s.Status != live.Running }); s.Status != live.Died || s.Last == nil {
+		t.Errorf("%+v", s)
+	}
+	must(t, "svd", "-q", store, "-k", "2", "-o", out, "--force")
+	if s := await(func(s live.State) bool { return s.Status != live.Died && s.Status != live.Running }); s.Status != live.Finished || s.Last.Locked != 2 {
+		t.Errorf("%+v", s)
+	}
+	for _, name := range names(t, folder) {
+		if strings.Contains(name, live.Suffix) {
+			t.Errorf("a run that finished leaves %s", name)
+		}
+	}
+}
+
+// What cannot be served is one line, before anything is begun.
+func TestWatchRefuses(t *testing.T) {
+	work := t.TempDir()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	store, out := filepath.Join(t.TempDir(), "m.csr"), filepath.Join(work, "out")
+	file := ratings(t, synth.Ratings{Users: 40, Items: 20, Ratings: 200, Seed: 3})
+	must(t, "ingest", "-q", file, "-o", store)
+	fails(t, ui.ExitError, "listen on "+l.Addr().String()+": .*address already in use", "watch", work, "--listen", l.Addr().String())
+	fails(t, ui.ExitError, "address already in use", "svd", "-q", store, "-k", "2", "-o", out, "--listen", l.Addr().String())
+	fails(t, ui.ExitError, "address already in use", "ingest", "-q", file, "-o", out, "--listen", l.Addr().String())
+	fails(t, ui.ExitError, "address already in use", "complete", "-q", store, "-k", "2", "-o", out, "--listen", l.Addr().String())
+	fails(t, ui.ExitUsage, "others reach this address: it needs a token: give one with --token", "watch", work, "--listen", "0.0.0.0:0")
+	fails(t, ui.ExitUsage, "others reach this address", "svd", "-q", store, "-k", "2", "-o", out, "--listen", ":0")
+	fails(t, ui.ExitUsage, "--token is for --listen", "svd", "-q", store, "-k", "2", "-o", out, "--token", "correct horse")
+	fails(t, ui.ExitError, "no run, result or store", "watch", filepath.Join(work, "none"))
+	fails(t, ui.ExitError, "no run, result or store: it is a file", "watch", file)
+	if left := names(t, work); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+	must(t, "svd", "-q", store, "-k", "2", "-o", out, "--listen", "127.0.0.1:0")
+}
