@@ -230,7 +230,7 @@ const binaryRate, textRate = 300e6, 60e6
 
 // export is the step that writes U and V.
 func (p *Plan) export(m Matrix, format string) Step {
-	s := Step{Name: "export", Memory: Exactly(40 << 20)}
+	s := Step{Name: "export", Memory: Exactly(20 << 20)}
 	s.Kept, _ = m.each(func(store *csr.Store) (float64, error) {
 		rows, cols := factor.Dims(store)
 		return float64(rows+cols) * (float64(p.Explanation.K)*numberBytes[format] + idBytes), nil
