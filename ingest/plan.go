@@ -277,33 +277,6 @@ func (s *sample) straight(p plan) bool {
 	return p.held > 0 && s.o.straightens() && s.shape != nil && !s.shape.Late && s.o.RowIDs == "" && s.o.ColIDs == "" && s.places.InOrder()
 }
 
-// inRuns is what an entry takes in a run of so many: of places that are known in order, else in arrival order.
-func (s *sample) inRuns(run float64, coded bool) float64 {
-	if s.shape == nil || s.shape.Late {
-		return float64(s.encoded)/float64(s.entries) + 1 // for places farther apart than those of the sample
-	}
-	k, _ := s.o.packer(*s.shape)
-	bytes, n := 0, 0
-	e := make([]extsort.Entry, 0, extsort.BlockEntries)
-	flush := func() {
-		bytes, n = bytes+len(s.coder.Encode(nil, e, true)), n+len(e)
-		e = e[:0]
-	}
-	s.places.Sorted(func(row, col uint32, all int) {
-		nearer := max(1, run/float64(all)) // than in the sample
-		key := uint64(float64(uint64(row)<<k.ColBits|uint64(col)) / nearer)
-		if e = append(e, extsort.Entry{Key: key, Val: 1}); len(e) == cap(e) {
-			flush()
-		}
-	})
-	flush()
-	each := float64(bytes) / float64(max(1, n)) // with a byte for the code of a value
-	if !coded {
-		each += 7
-	}
-	return each
-}
-
 // of extrapolates to n entries.
 func (s *sample) of(n float64, p plan) *Estimate {
 	values := s.stats.Values()
@@ -343,7 +316,12 @@ func (s *sample) of(n float64, p plan) *Estimate {
 		e.Peak += int64(min(n, float64(p.Run)) * size * 3 / 2)
 	}
 	if need > float64(p.Space) || n*size > float64(p.Keep) {
-		e.Spool = int64(n*(s.inRuns(min(n, float64(p.Run)), len(values.Table) > 0)+times) + ids)
+		// Runs lie there in arrival order before they are sorted, which makes them smaller.
+		each := float64(s.encoded) / float64(s.entries)
+		if s.shape == nil || s.shape.Late {
+			each++ // for places farther apart than those of the sample
+		}
+		e.Spool = int64(n*(each+times) + ids)
 		e.Peak = p.total
 	}
 	e.Peak = min(e.Peak, p.total)

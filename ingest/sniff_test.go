@@ -86,8 +86,8 @@ func TestSniffsSpool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("sorted %v: spool %d, %d true; store %d, %d", sorted, d.Spool, rep.Spool, d.Store, rep.Bytes)
-		if !within(d.Store, rep.Bytes, 1.25) || sorted != (d.Spool == 0) || sorted != (rep.Spool == 0) || !sorted && !within(d.Spool, rep.Spool, 1.25) || rep.Estimate.Spool > 0 == sorted {
+		t.Logf("sorted %v: spool %d, %d true in arrival order; store %d, %d", sorted, d.Spool, rep.SpilledBytes-rep.Spool, d.Store, rep.Bytes)
+		if !within(d.Store, rep.Bytes, 1.25) || sorted != (d.Spool == 0) || sorted != (rep.Spool == 0) || !sorted && !within(d.Spool, rep.SpilledBytes-rep.Spool, 1.25) || rep.Estimate.Spool > 0 == sorted {
 			t.Errorf("sorted %v: %+v, was %+v", sorted, d, rep)
 		}
 	}

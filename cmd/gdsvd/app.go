@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func onlyPartial(err error) bool {
 }
 
 // columns is the width of standard output.
-func (a *app) columns() int { return ui.Width(a.stdout.W) }
+func (a *app) columns() int { return cmp.Or(a.stdout.Width, ui.Columns) }
 
 // say writes a line to standard error, whatever else is shown there. It may be
 // called from any goroutine.

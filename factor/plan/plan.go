@@ -100,8 +100,11 @@ const (
 	// Kronecker graph of a flat spectrum, where the table has 33.
 	spectrumLow, spectrumLikely, spectrumHigh = 0.7, 1.3, 2.5
 
+	// loaded is how much longer a run may take beside others, for the checkpoints that it then makes.
+	loaded = 2
+
 	// A process has taken held + used·(plan − reserved) of what a run has planned, which is what it may take at most.
-	held, reserved, used = 16 << 20, 30 << 20, 0.75
+	held, reserved, used = 20 << 20, 30 << 20, 0.75
 
 	// statisticsNanos is the time of a worker for an entry when a view reads the store for its statistics.
 	statisticsNanos = 5e-9
@@ -141,7 +144,7 @@ func Steps(ctx context.Context, m Matrix, o Options) (*Plan, error) {
 	}
 	p.Steps = append(p.Steps, run)
 	if o.Format != "" {
-		p.Steps = append(p.Steps, p.export(m, o.Format))
+		p.Steps = append(p.Steps, p.export(m, o.Format, o.Factor.Vectors))
 	}
 	return p, nil
 }
@@ -152,7 +155,7 @@ func (p *Plan) run(ctx context.Context, m Matrix, o Options) (Step, error) {
 	seconds, bytes, files := map[*csr.Store]float64{}, map[*csr.Store]float64{}, map[*csr.Store]float64{}
 	look := func(e *factor.Explanation, store *csr.Store) {
 		seconds[store], bytes[store], files[store] = e.Plan.Total, expected(e.Parts), float64(e.Files)
-		if e.Plan.Total*spectrumHigh > o.checkpoints() {
+		if loaded*spectrumHigh*e.Plan.Total > o.checkpoints() {
 			if e.Files > 0 {
 				files[store] *= 2
 			} else {
@@ -229,10 +232,16 @@ var numberBytes = map[string]float64{"npy": 8, "npy32": 4, "npz": 8, "csv": 20, 
 const binaryRate, textRate = 300e6, 60e6
 
 // export is the step that writes U and V.
-func (p *Plan) export(m Matrix, format string) Step {
+func (p *Plan) export(m Matrix, format string, vectors factor.Vectors) Step {
 	s := Step{Name: "export", Memory: Exactly(20 << 20)}
 	s.Kept, _ = m.each(func(store *csr.Store) (float64, error) {
 		rows, cols := factor.Dims(store)
+		switch vectors {
+		case factor.Left:
+			cols = 0
+		case factor.Right:
+			rows = 0
+		}
 		return float64(rows+cols) * (float64(p.Explanation.K)*numberBytes[format] + idBytes), nil
 	})
 	rate := binaryRate

@@ -74,18 +74,6 @@ func (s *synthesis) bytes() float64 {
 // unlike is how many times the mean length of some rows that of others must be to matter.
 const unlike = 1.2
 
-// Sorted calls visit for the places that are kept, in ascending order, and tells how many all are.
-func (p *Places) Sorted(visit func(row, col uint32, all int)) {
-	keys := make([]uint64, len(p.rows))
-	for i, r := range p.rows {
-		keys[i] = uint64(r)<<32 | uint64(p.cols[i])
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		visit(uint32(k>>32), uint32(k), len(keys))
-	}
-}
-
 // distinct is how many lines there are, of which none comes again.
 func distinct(lines []uint32) (n int) {
 	for i, line := range lines {

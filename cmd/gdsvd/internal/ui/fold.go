@@ -51,8 +51,9 @@ func fold(b *strings.Builder, line string, width int) {
 		return
 	}
 	indent := hanging(line, width)
-	b.WriteString(line[:len(line)-len(strings.TrimLeft(line, " "))])
+	line = line[max(0, len(line)-len(strings.TrimLeft(line, " "))-width/2):]
 	at := len(line) - len(strings.TrimLeft(line, " "))
+	b.WriteString(line[:at])
 	gap := 0 // spaces since the last word
 	begun := false
 	for word := range strings.SplitSeq(line[at:], " ") {
