@@ -79,7 +79,14 @@ func (r *Result) ColNames(ctx context.Context) (*Names, error) {
 
 func (r *Result) names(ctx context.Context, name layout.Side, side *SideIDs, count int64) (*Names, error) {
 	if side == nil {
-		return nil, Errorf(nil, "%s has no ids of its %s: it was made with %v %s, or before results had ids; compute it again", r.dir, name, Option("Vectors"), r.Settings.Vectors)
+		made, want := r.Settings.Vectors, Both.String()
+		if r.Lambda != nil {
+			want = Right.String() // eigenvectors
+		}
+		if made == want {
+			return nil, Errorf(nil, "%s has no ids of its %s: it was made before results had ids; compute it again", r.dir, name)
+		}
+		return nil, Errorf(nil, "%s has no ids of its %s, nor their vectors: it was made with %v %s; compute it again with %v %s", r.dir, name, Option("Vectors"), made, Option("Vectors"), want)
 	}
 	return OpenNames(ctx, r.fs, r.dir, side, r.Files, count)
 }

@@ -170,7 +170,7 @@ func TestNamesOfSides(t *testing.T) {
 	if err := cols.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.RowNames(t.Context()); err == nil || !strings.Contains(err.Error(), "no ids of its rows: it was made with Options.Vectors right") {
+	if _, err := r.RowNames(t.Context()); err == nil || !strings.Contains(err.Error(), "no ids of its rows, nor their vectors: it was made with Options.Vectors right; compute it again with Options.Vectors both") {
 		t.Error(err)
 	}
 	if _, err := r.OpenU(); err == nil || !strings.Contains(err.Error(), "holds no U.npy: it was made with Options.Vectors right") {

@@ -132,6 +132,16 @@ func TestSimilarAndTopics(t *testing.T) {
 	}
 }
 
+// Of a result without V there is said how to get it.
+func TestSimilarWithoutVectors(t *testing.T) {
+	dir, store, _ := library(t)
+	left := filepath.Join(dir, "left")
+	must(t, "svd", store, "-k", "2", "-o", left, "--vectors", "left")
+	for _, args := range [][]string{{"similar", left, "--col", "10", "-n", "1"}, {"topics", left, "-n", "1"}, {"query", left, "10"}} {
+		fails(t, ui.ExitError, `left has no ids of its cols, nor their vectors: it was made with --vectors left; compute it again with --vectors both`, args...)
+	}
+}
+
 // eval makes the directory of its factorisations go, and prints the same as --json says.
 func TestEval(t *testing.T) {
 	dir := t.TempDir()
