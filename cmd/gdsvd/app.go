@@ -36,6 +36,7 @@ type app struct {
 	partialOK  bool
 	listen     string // where a run is served, "": nowhere
 	token      string // that its clients need
+	metrics    string // the file that metrics of a run are kept in, "": none
 	configFile string
 	standing   map[string]standing // flags that are set and not given
 

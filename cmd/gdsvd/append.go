@@ -69,7 +69,7 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 	f.IntVar(&o.Workers, "workers", 0, "parse and sort with `N` threads (0: all processors)")
 	f.BoolVar(&o.Force, "force", false, "with -o, replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
 	f.BoolVar(&o.Resume, "resume", false, "go on where an append of these inputs was interrupted; if it is finished, only say so")
-	a.watchFlags(f, "")
+	a.recordFlags(f)
 	f.BoolVar(&o.IgnoreSpace, "ignore-space", false, "begin even if the disk seems too full for the temporary files and the store")
 	return cmd
 }

@@ -86,7 +86,7 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 	f.BoolVar(&o.Replace, "force", false, "replace an existing OUT, in one step at the end")
 	partialFlag(f, &a.partialOK)
 	f.BoolVar(&o.Resume, "resume", false, "go on from the checkpoint in OUT, with the bits of a run without a break")
-	a.watchFlags(f, "")
+	a.recordFlags(f)
 	f.DurationVar(&o.CheckpointEvery, "checkpoint-every", factor.DefaultCheckpointEvery, "save the run in OUT after so much time, between two rounds (0: never)")
 	return cmd
 }

@@ -165,7 +165,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
 	f.BoolVar(&o.Resume, "resume", false, "go on where an ingest of these inputs was interrupted; the store has the same bytes as without a break; if it is finished, only say so")
 	f.DurationVar(&every, "checkpoint-every", ingest.DefaultCheckpointEvery, "save an ingest that sorts on the disk after so much time (0: never)")
-	a.watchFlags(f, "")
+	a.recordFlags(f)
 	f.BoolVar(&o.IgnoreSpace, "ignore-space", false, "begin even if the disk seems too full for the temporary files and the store")
 	return cmd
 }

@@ -116,7 +116,7 @@ func (a *app) runFlags(cmd *cobra.Command, o *svdOptions) {
 	f.StringVar(&o.Init, "init", "", "start from the vectors of the result `OUT0`, of this store or a similar one")
 	partialFlag(f, &a.partialOK)
 	f.DurationVar(&o.TimeLimit, "time-limit", 0, "stop iterating after so much time and finish with what there is (0: no limit)")
-	a.watchFlags(f, "")
+	a.recordFlags(f)
 }
 
 // partialFlag adds --partial-ok.

@@ -56,6 +56,12 @@ func (a *app) watchFlags(f *pflag.FlagSet, listen string) {
 	f.StringVar(&a.token, "token", "", "with --listen: requests need the `TOKEN`; without it only addresses of this machine are listened to")
 }
 
+// recordFlags adds the flags by which a run tells of itself while it goes on.
+func (a *app) recordFlags(f *pflag.FlagSet) {
+	a.watchFlags(f, "")
+	f.StringVar(&a.metrics, "metrics-file", "", "keep metrics of the run in `FILE`, a *.prom of the textfile collector of node_exporter")
+}
+
 // watch serves a run, or those of a folder, until the command is interrupted.
 func (a *app) watch(cmd *cobra.Command, path string) error {
 	source, err := live.Open(cmd.Context(), a.fsys, path)
@@ -103,21 +109,26 @@ func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, 
 	about.PID = os.Getpid()
 	about.Host, _ = os.Hostname() // not known is not said
 	rec = live.Record(vfs.OS, about)
-	end = func(err error) error {
-		rec.End(ended(err))
-		return nil
+	written := func() error { return nil }
+	if a.metrics != "" {
+		if written, err = live.Textfile(vfs.OS, a.metrics, live.TextfileEvery, rec.State); err != nil {
+			return nil, nil, fmt.Errorf("--metrics-file: %w", err)
+		}
 	}
 	if a.listen == "" {
-		return rec, end, nil
+		return rec, func(err error) error {
+			rec.End(ended(err))
+			return written()
+		}, nil
 	}
 	server, err := a.serve(cmd, watch.Of(rec), about.Out)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, written())
 	}
 	a.display.Logger().Info("the run can be watched", "url", server.URL())
 	return rec, func(err error) error {
 		rec.End(ended(err))
-		return server.Close()
+		return errors.Join(written(), server.Close())
 	}, nil
 }
 

@@ -42,7 +42,7 @@ func TestComponents(t *testing.T) {
 		t.Errorf("the standard library is of %q", got["std"])
 	}
 	delete(got, "std")
-	listed, err := exec.Command(filepath.Join(runtime.GOROOT(), "bin", "go"), "version", "-m", self).Output()
+	listed, err := exec.Command("go", "version", "-m", self).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
