@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor/align"
 )
@@ -71,13 +72,13 @@ NEW has.` + "\n" + ui.ExitHelp,
 
 // printAlignment says how two results lie to one another.
 func (a *app) printAlignment(r *align.Alignment) error {
-	out := &errWriter{w: a.stdout}
-	out.printf("%d ids are in both results, %d are new, %d are gone\n", r.Common, r.Fresh, r.Gone)
-	out.printf("distance   %.3g of the old vectors, %.3g before the rotation\n", r.After, r.Before)
+	out := &show.Printer{W: a.stdout}
+	out.Printf("%d ids are in both results, %d are new, %d are gone\n", r.Common, r.Fresh, r.Gone)
+	out.Printf("distance   %.3g of the old vectors, %.3g before the rotation\n", r.After, r.Before)
 	if n := len(r.Angles); n > 0 {
-		out.printf("angles     %.3g° at most, %.3g° in the middle\n", slices.Max(r.Angles), r.Angles[n/2])
+		out.Printf("angles     %.3g° at most, %.3g° in the middle\n", slices.Max(r.Angles), r.Angles[n/2])
 	}
-	out.printf("neighbours %.3g %% of the %d nearest have changed (%d rows looked at)\n", 100*r.Changed, r.Neighbours, r.Sample)
-	out.printf("%s of %s, turned, is in %s\n", r.What, r.New, r.Dir)
-	return out.err
+	out.Printf("neighbours %.3g %% of the %d nearest have changed (%d rows looked at)\n", 100*r.Changed, r.Neighbours, r.Sample)
+	out.Printf("%s of %s, turned, is in %s\n", r.What, r.New, r.Dir)
+	return out.Err
 }

@@ -9,17 +9,22 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/all"
-	"github.com/spf13/cobra"
 )
 
 // app is one run of the program: its streams, what all commands have in
@@ -38,7 +43,7 @@ type app struct {
 	token      string // that its clients need
 	metrics    string // the file that metrics of a run are kept in, "": none
 	configFile string
-	standing   map[string]standing // flags that are set and not given
+	standing   ui.Standing // flags that are set and not given
 
 	began time.Time
 
@@ -50,14 +55,14 @@ type app struct {
 	share    float64           // of the time of a run that checkpoints may take; 0 is the default
 	display  *ui.Display
 
-	patience time.Duration            // of linger
-	doing    atomic.Pointer[activity] // what goes on after an interruption
+	patience time.Duration // of ui.Doing.Linger
+	doing    ui.Doing      // what goes on after an interruption
 
 	shown atomic.Pointer[ui.Display] // display, for other goroutines
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	a := &app{stdin: stdin, stdout: &ui.Output{W: stdout}, stderr: stderr, methods: all.Methods(), fsys: vfs.OS, patience: patience, began: time.Now()}
+	a := &app{stdin: stdin, stdout: &ui.Output{W: stdout}, stderr: stderr, methods: all.Methods(), fsys: vfs.OS, patience: ui.Patience, began: time.Now()}
 	a.show(ui.DisplayOptions{})
 	if a.terminal = ui.IsTerminal(stderr); ui.IsTerminal(stdout) {
 		a.stdout.Width = ui.Width(stdout)
@@ -73,12 +78,12 @@ func (a *app) show(o ui.DisplayOptions) {
 
 // run executes a command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
-	a.standing = map[string]standing{}
-	a.show(ui.DisplayOptions{JSON: asksForJSONLog(args)}) // until the command line is understood
+	a.standing = ui.Standing{}
+	a.show(ui.DisplayOptions{JSON: ui.AsksForJSONLog(args)}) // until the command line is understood
 	ended, quiet := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(quiet)
-		a.linger(ctx, ended)
+		a.doing.Linger(ctx, ended, a.patience, a.say)
 	}()
 	err := ui.EnoughFiles(ui.SomeFiles)
 	if err == nil {
@@ -148,14 +153,14 @@ variable, the variable over the file of --config.
 			if cmd.Name() == cobra.ShellCompRequestCmd {
 				return nil // the flags of the line that a shell completes are not those of this one
 			}
-			if err := a.readEnvironment(cmd); err != nil {
+			if err := a.standing.ReadEnvironment(cmd); err != nil {
 				return err
 			}
-			if err := a.readConfig(cmd); err != nil {
+			if err := a.standing.ReadConfig(cmd, a.fsys, a.configFile); err != nil {
 				return err
 			}
 			a.show(ui.DisplayOptions{
-				Terminal: a.terminal, Quiet: a.quiet, JSON: a.jsonLog, Interval: a.interval, Level: a.level, Doing: a.beside,
+				Terminal: a.terminal, Quiet: a.quiet, JSON: a.jsonLog, Interval: a.interval, Level: a.level, Doing: a.doing.Beside,
 			})
 			a.sayMisspelt(cmd)
 			return nil
@@ -173,7 +178,7 @@ variable, the variable over the file of --config.
 		cmd.SetOut(a.stdout)
 		_, _ = io.WriteString(a.stdout, ui.Prose(text.String(), min(a.columns(), ui.Columns))) // stdout keeps the error
 	})
-	root.Version = readVersion().String() // printed without a template: text/template has the linker keep every method of the program
+	root.Version = ui.ReadVersion().String() // printed without a template: text/template has the linker keep every method of the program
 	root.SuggestionsMinimumDistance = 2
 
 	f := root.PersistentFlags()
@@ -274,4 +279,89 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // directories completes an argument with the names of directories.
 func directories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// printJSON writes a result to standard output.
+func (a *app) printJSON(v any) error { return a.stdout.PrintJSON(v) }
+
+// failure is what is on standard output under --json when a command has no result to print.
+type failure struct {
+	Error string `json:"error"`
+	Exit  int    `json:"exit"`
+}
+
+// report says on standard error, and under --json on standard output if nothing is
+// there yet, how a run has ended. A reader that has gone is not told.
+func (a *app) report(err error, code int, args []string) {
+	text := ""
+	if err != nil && !(errors.Is(a.stdout.Err, syscall.EPIPE) && errors.Is(err, a.stdout.Err)) {
+		text = ui.Message(err)
+		if code == ui.ExitUsage {
+			text += a.standing.Whose(text)
+		}
+	}
+	a.display.Final(text, code, time.Since(a.began))
+	if text != "" && (a.json || ui.AsksForJSON(args)) && !a.stdout.Begun {
+		_ = a.printJSON(failure{text, code}) // that it fails is known, or said by the exit code
+	}
+}
+
+// sayMisspelt warns of variables that set nothing although they seem meant to.
+func (a *app) sayMisspelt(cmd *cobra.Command) {
+	said, meant := ui.Misspelt(os.Environ(), ui.Flags(cmd.Root()))
+	for i, name := range said {
+		a.display.Logger().Warn("a variable of the environment sets no flag", "variable", name, "meant", meant[i])
+	}
+}
+
+// budget is the budget of a command, found out if it is 0. It says so if that is more than
+// there is.
+func (a *app) budget(bytes int64) int64 {
+	if bytes == 0 {
+		return factor.DefaultMemory()
+	}
+	if total := memory.Total(); total > 0 && bytes > total {
+		a.display.Logger().Warn("--memory is more than the machine, or the control group, has: the system may end the process",
+			"memory", memory.FormatSize(bytes), "has", memory.FormatSize(total))
+	}
+	return bytes
+}
+
+// sortingBudget is what an ingest stays within: --memory, or without it ingest.DefaultMemory
+// or 60 % of what is available, whichever is less.
+func (a *app) sortingBudget(cmd *cobra.Command, bytes int64) int64 {
+	if cmd.Flags().Changed("memory") {
+		return bytes
+	}
+	return min(bytes, a.budget(0))
+}
+
+// nothingToResume says that what is there already is what was asked for.
+func (a *app) nothingToResume(what, path string) {
+	a.display.Logger().Info("the "+what+" is finished: there is nothing to resume", what, path)
+}
+
+// printResult prints what a run has found, dir being where it lies.
+func (a *app) printResult(r *factor.Result, dir string) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	return show.Result(a.stdout, r, dir)
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: `  gdsvd version --json`,
+		Args:    noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			v := ui.ReadVersion()
+			if a.json {
+				return a.printJSON(v)
+			}
+			_, err := fmt.Fprintf(a.stdout, "gdsvd version %v\n%s %s/%s, store format %d\n", v, v.Go, v.OS, v.Arch, v.StoreFormat)
+			return err
+		},
+	}
 }

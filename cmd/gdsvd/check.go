@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -138,11 +140,11 @@ func (a *app) checkResult(ctx context.Context, dir string, o check.Options) erro
 		o.Memory = factor.DefaultMemory()
 	}
 	if o.Store != "" {
-		defer limitHeap(unplanned(o.Memory))()
+		defer heap.Limit(heap.Unplanned(o.Memory))()
 	}
 	o.FS, o.Log, o.Progress = a.fsys, a.display.Logger(), a.checked
 	o.Planned = func(m factor.Memory) error {
-		limitHeap(heapLimit(m)) // until that above is undone
+		heap.Limit(heap.Planned(m)) // until that above is undone
 		return nil
 	}
 	a.display.Begin("check")
@@ -161,7 +163,7 @@ func (a *app) checkResult(ctx context.Context, dir string, o check.Options) erro
 	}
 	err = a.printFindings(r.Problems, r.Warnings, "")
 	if r.Measured != nil && err == nil {
-		err = a.printMeasured(r.Measured)
+		err = show.Measured(a.stdout, r.Measured)
 	}
 	if len(r.Problems) == 0 && err == nil {
 		_, err = fmt.Fprintln(a.stdout, report.Sound())
@@ -185,13 +187,13 @@ func messages(errs []error) []string {
 
 // printFindings prints problems, warnings, and what is known beside them.
 func (a *app) printFindings(problems, warnings []string, format string, args ...any) error {
-	out := &errWriter{w: a.stdout}
+	out := &show.Printer{W: a.stdout}
 	for _, p := range problems {
-		out.printf("%s\n", p)
+		out.Printf("%s\n", p)
 	}
 	for _, w := range warnings {
-		out.printf("warning: %s\n", w)
+		out.Printf("warning: %s\n", w)
 	}
-	out.printf(format, args...)
-	return out.err
+	out.Printf(format, args...)
+	return out.Err
 }

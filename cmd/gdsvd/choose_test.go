@@ -24,7 +24,7 @@ func TestChoiceCanBeMadeAgain(t *testing.T) {
 		{"-k", "4"}, {"-k", "40"}, {"-k", "3", "--operator", "dilation"}, {"-k", "2", "--stop", "paper", "--tol", "1e-6"},
 	} {
 		auto, r := factorised(t, store, flags...)
-		if r.Choice == nil || r.Method == autoMethod.String() || r.Settings.Method != r.Method {
+		if r.Choice == nil || r.Method == "auto" || r.Settings.Method != r.Method {
 			t.Fatalf("%v: choice %+v, method %s", flags, r.Choice, r.Method)
 		}
 		again, s := factorised(t, store, append(flags, r.Choice.Flags...)...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/complete"
@@ -68,7 +69,7 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 			if r == nil {
 				return err
 			}
-			return errors.Join(err, a.printCompletion(r))
+			return errors.Join(err, a.printResult(r, o.Dir))
 		},
 	}
 	f := cmd.Flags()
@@ -94,7 +95,7 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 // complete fits a store and writes the result.
 func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions) (_ *factor.Result, err error) {
 	o.Memory = a.budget(o.Memory)
-	defer limitHeap(unplanned(o.Memory))()
+	defer heap.Limit(heap.Unplanned(o.Memory))()
 	store, err := a.openFor(cmd, path, factor.Options{Rank: o.Rank})
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 	defer func() { err = errors.Join(err, end(err)) }()
 	a.display.Begin("complete")
 	defer a.display.End()
-	o.FS, o.Log, o.Writing = a.fsys, a.display.Logger(), a.writing
+	o.FS, o.Log, o.Writing = a.fsys, a.display.Logger(), a.doing.Writing
 	began, first := time.Now(), 0
 	var shown atomic.Pointer[ui.State] // after the last round
 	shown.Store(&ui.State{Text: "round 1, means"})
@@ -148,27 +149,4 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 		rec.Stage(live.Stage{Name: "factors and bound", Unit: "reads", Done: now.Done, Total: now.Total, Left: now.ETA.Seconds()})
 	}
 	return factor.Complete(cmd.Context(), store, o)
-}
-
-// printCompletion prints the result of complete.
-func (a *app) printCompletion(r *factor.Result) error {
-	if a.json {
-		return a.printJSON(r)
-	}
-	c := r.Completion
-	_, err := fmt.Fprintf(a.stdout, `%d × %d, %d entries; rank %d, λ %.4g, %d rounds, %.2f s
-rmse %.4f on the entries%s
-σ₁ %.6g … σ_%d %.6g; UᵀU − I %.1e, VᵀV − I %.1e
-objective %.6g, no matrix of any rank has less than %.6g (gap %.2g); stationary within %.2g
-written to %s
-`, r.Rows, r.Cols, r.NNZ, r.K, c.Lambda, c.Rounds, r.Seconds.Total, c.RMSE, heldOut(c), r.Sigma[0], r.K, r.Sigma[r.K-1],
-		r.Orthogonality.U, r.Orthogonality.V, c.Objective, c.Bound, c.Gap, c.Stationarity, r.Dir())
-	return err
-}
-
-func heldOut(c *factor.Completion) string {
-	if !c.Chosen {
-		return ""
-	}
-	return fmt.Sprintf(", %.4f on the %.3g %% that were held out to choose λ", c.HeldOut, 100*c.Holdout)
 }

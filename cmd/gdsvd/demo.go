@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
@@ -74,34 +75,34 @@ func (a *app) demo(cmd *cobra.Command, keep string) (err error) {
 	}
 	file, store, out := filepath.Join(dir, "ratings.dat"), filepath.Join(dir, "ratings.csr"), filepath.Join(dir, "ratings.svd")
 
-	say := &errWriter{w: a.stdout}
+	say := &show.Printer{W: a.stdout}
 	if a.json {
-		say.w = io.Discard
+		say.W = io.Discard
 	}
 	truth := synth.NewKronecker(demoUsers, demoItems, demoSeed)
 	users, items := truth.Dims()
 	if err := replaceFile(file, false, func(w io.Writer) error { return truth.WriteRatings(w) }); err != nil {
 		return err
 	}
-	say.printf("A ratings file with known singular values: %d users × %d items, %d ratings\n", users, items, truth.NNZ())
+	say.Printf("A ratings file with known singular values: %d users × %d items, %d ratings\n", users, items, truth.NNZ())
 
 	report, err := a.ingest(cmd, []string{file}, store, ingest.Options{Memory: ingest.DefaultMemory, ShardSize: csr.DefaultShard})
 	if err != nil {
 		return err
 	}
-	say.printf("ingest: %s of text became a store of %s, %.2f bytes per rating\n",
-		memory.FormatSize(report.InputBytes), memory.FormatSize(report.Bytes), ratio(float64(report.Bytes), float64(report.NNZ)))
+	say.Printf("ingest: %s of text became a store of %s, %.2f bytes per rating\n",
+		memory.FormatSize(report.InputBytes), memory.FormatSize(report.Bytes), show.Ratio(float64(report.Bytes), float64(report.NNZ)))
 
 	r, err := a.svd(cmd, store, factor.Options{Rank: demoRank, Dir: out, CheckpointEvery: -1})
 	if err != nil {
 		return err
 	}
-	say.printf("svd: %d triplets by %s in %d passes, %.2f s\n\n", r.K, r.Method, r.Passes, r.Seconds.Total)
+	say.Printf("svd: %d triplets by %s in %d passes, %.2f s\n\n", r.K, r.Method, r.Passes, r.Seconds.Total)
 	d := compareDemo(truth, r)
 	if a.json {
 		err = a.printJSON(d)
 	} else {
-		err = errors.Join(say.err, a.printDemo(d, keep != "", file, store, out))
+		err = errors.Join(say.Err, a.printDemo(d, keep != "", file, store, out))
 	}
 	if err == nil && !(d.Worst <= demoMaxError) {
 		err = fmt.Errorf("the values are wrong: relative error %.2g, want at most %.0e", d.Worst, demoMaxError)
@@ -132,16 +133,16 @@ func (a *app) printDemo(d *demoResult, kept bool, file, store, out string) error
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	say := &errWriter{w: a.stdout}
+	say := &show.Printer{W: a.stdout}
 	if d.Worst <= demoMaxError {
-		say.printf("\nAll %d values agree with the known ones.\n", len(d.Known))
+		say.Printf("\nAll %d values agree with the known ones.\n", len(d.Known))
 	}
-	say.printf("\nNext, with ratings of your own:\n")
+	say.Printf("\nNext, with ratings of your own:\n")
 	if kept {
-		say.printf("  gdsvd info %s\n  gdsvd info %s\n", store, out)
+		say.Printf("  gdsvd info %s\n  gdsvd info %s\n", store, out)
 	} else {
 		file, store, out = "ratings.dat", "ratings.csr", "ratings.svd"
 	}
-	say.printf("  gdsvd ingest %s -o %s\n  gdsvd svd %s -k %d -o %s\n", file, store, store, demoRank, out)
-	return say.err
+	say.Printf("  gdsvd ingest %s -o %s\n  gdsvd svd %s -k %d -o %s\n", file, store, store, demoRank, out)
+	return say.Err
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/evaluate"
@@ -116,7 +118,7 @@ func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
 
 func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {
 	o.Memory = a.budget(o.Memory)
-	defer limitHeap(unplanned(o.Memory))()
+	defer heap.Limit(heap.Unplanned(o.Memory))()
 	train, err := a.openStore(o.train)
 	if err != nil {
 		return err
@@ -192,22 +194,22 @@ func (a *app) printEvaluated(r *evaluate.Report, metrics []evaluate.Metric) erro
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	out := &errWriter{w: a.stdout}
+	out := &show.Printer{W: a.stdout}
 	by := r.Test
 	if r.Targets > 0 {
 		by = fmt.Sprintf("%.3g %% of their entries of %s", 100*r.Targets, r.Train)
 	}
-	out.printf("\n%d users of %d, judged by %s; ± is half of the interval with 95 %% of the replicates\n", r.Users, r.Rows, by)
+	out.Printf("\n%d users of %d, judged by %s; ± is half of the interval with 95 %% of the replicates\n", r.Users, r.Rows, by)
 	if r.Folded > 0 {
-		out.printf("these users, %.3g %% of all, were no part of the training and are folded in\n", 100*r.Folded)
+		out.Printf("these users, %.3g %% of all, were no part of the training and are folded in\n", 100*r.Folded)
 	}
 	if r.NoTrain > 0 && r.Targets > 0 {
-		out.printf("%d users have no entries left to fold in by, and are left out\n", r.NoTrain)
+		out.Printf("%d users have no entries left to fold in by, and are left out\n", r.NoTrain)
 	} else if r.NoTrain > 0 {
-		out.printf("%d users have entries in the test store only, and are left out\n", r.NoTrain)
+		out.Printf("%d users have entries in the test store only, and are left out\n", r.NoTrain)
 	}
 	for _, note := range r.Notes {
-		out.printf("%s\n", note)
+		out.Printf("%s\n", note)
 	}
-	return out.err
+	return out.Err
 }

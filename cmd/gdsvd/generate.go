@@ -147,7 +147,7 @@ func (a *app) madeStore(path string, err error) error {
 		err = nil
 	}
 	if err != nil {
-		return toldUnfinished(err)
+		return ui.Unfinished(err)
 	}
 	return a.printMade(path)
 }

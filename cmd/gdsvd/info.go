@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -111,10 +112,10 @@ func newStoreInfo(s *csr.Store) *storeInfo {
 	rows, cols := factor.Dims(s)
 	i := &storeInfo{
 		Format: m.Format, Version: m.Version, Path: s.Path(), Rows: rows, Cols: cols, NNZ: s.NNZ(),
-		Density:    ratio(float64(s.NNZ()), float64(rows)*float64(cols)),
+		Density:    show.Ratio(float64(s.NNZ()), float64(rows)*float64(cols)),
 		Transposed: s.Transposed(), Coding: string(s.Values().Coding), Values: append([]float64{}, s.Values().Table...),
 		RowIDs: idsName(m.IDs.Rows), ColIDs: idsName(m.IDs.Cols), Norm: factor.Number(math.Ldexp(s.Norm())), Squares: squares(m),
-		Bytes: s.Size(), BytesPerEntry: ratio(float64(s.Size()), float64(s.NNZ())),
+		Bytes: s.Size(), BytesPerEntry: show.Ratio(float64(s.Size()), float64(s.NNZ())),
 		Shards: len(m.Shards), Blocks: s.NumBlocks(), Fingerprint: s.Fingerprint(), Source: m.Source,
 	}
 	i.RowIDs, i.ColIDs = factor.Orient(s, i.RowIDs, i.ColIDs)
@@ -183,7 +184,7 @@ func perEntry(bytes, entries int64) string {
 	if entries < tellingEntries {
 		return ""
 	}
-	return fmt.Sprintf(", %.2f bytes per entry", ratio(float64(bytes), float64(entries)))
+	return fmt.Sprintf(", %.2f bytes per entry", show.Ratio(float64(bytes), float64(entries)))
 }
 
 // axisOf is that of the store on which a side of the user's matrix lies.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"runtime"
@@ -15,6 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/flags"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -156,7 +160,7 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 		ui.Named(ingest.LoopsKept, ingest.LoopsDropped, ingest.LoopsError), "what becomes of an edge from a node to itself")
 	ui.ChoiceFlag(cmd, f, &o.Orient, "orient", "", ingest.OrientAuto,
 		ui.Named(ingest.OrientAuto, ingest.OrientRows, ingest.OrientCols), "the side that is stored as rows; auto takes the longer one")
-	siftFlags(f, &o)
+	flags.Sift(f, &o)
 	f.Int64Var(&o.MaxBadLines, "max-bad-lines", 0, "leave out up to `N` lines that cannot be read")
 	o.Memory, o.ShardSize = ingest.DefaultMemory, csr.DefaultShard
 	f.Var(ui.Size(&o.Memory, false), "memory", "memory to stay within; without it 60 % of what is available if that is less")
@@ -182,7 +186,7 @@ func toldIngest(cmd *cobra.Command, err error) error {
 	case errors.As(err, &space):
 		return fmt.Errorf("%w (--ignore-space begins nevertheless)", err)
 	}
-	return toldUnfinished(err)
+	return ui.Unfinished(err)
 }
 
 // ingest reads inputs into a store, showing progress.
@@ -194,7 +198,7 @@ func (a *app) ingest(cmd *cobra.Command, inputs []string, out string, o ingest.O
 
 // ingesting runs an ingest within its memory, showing progress under a name.
 func (a *app) ingesting(cmd *cobra.Command, name, out string, o ingest.Options, run func(context.Context, ingest.Options) (*ingest.Report, error)) (_ *ingest.Report, err error) {
-	defer limitHeap(ingest.HeapLimit(a.budget(o.Memory)))()
+	defer heap.Limit(ingest.HeapLimit(a.budget(o.Memory)))()
 	rec, end, err := a.record(cmd, live.About{Command: name, Out: out, Budget: o.Memory, Workers: cmp.Or(o.Workers, runtime.GOMAXPROCS(0))})
 	if err != nil {
 		return nil, err
@@ -241,8 +245,8 @@ type ingestResult struct {
 
 func (a *app) printIngest(report *ingest.Report) error {
 	r := &ingestResult{
-		Report: report, FirstBad: []string{}, PeakRSS: memory.PeakRSS(), BytesPerEntry: ratio(float64(report.Bytes), float64(report.NNZ)),
-		MBPerSecond: ratio(float64(report.InputBytes)/1e6, report.Seconds.Total),
+		Report: report, FirstBad: []string{}, PeakRSS: memory.PeakRSS(), BytesPerEntry: show.Ratio(float64(report.Bytes), float64(report.NNZ)),
+		MBPerSecond: show.Ratio(float64(report.InputBytes)/1e6, report.Seconds.Total),
 	}
 	for _, err := range report.FirstBad {
 		r.FirstBad = append(r.FirstBad, err.Error())
@@ -276,4 +280,23 @@ func (a *app) printIngest(report *ingest.Report) error {
 		a.display.Logger().Warn("left out more lines", "count", more)
 	}
 	return nil
+}
+
+// printSifted writes lines of a table about what has been left out and held out.
+func printSifted(w io.Writer, r *ingest.Report) {
+	f := r.Filtered
+	if f.Outside > 0 {
+		fmt.Fprintf(w, "left out\t%d entries outside of the times\n", f.Outside)
+	}
+	if f.Passes > 0 {
+		fmt.Fprintf(w, "left out\t%d entries below the least value, %d rows and %d columns with too few, and %d entries of these\n", f.Small, f.Rows, f.Cols, f.Entries)
+	}
+	if h := r.Heldout; h != nil {
+		from := ""
+		if !h.From.IsZero() {
+			from = ", from " + h.From.Format(time.RFC3339Nano) + " on,"
+		}
+		fmt.Fprintf(w, "held out\t%d entries (%.2f %%)%s in %s\n", h.NNZ, 100*show.Ratio(float64(h.NNZ), float64(h.NNZ+r.NNZ)), from, h.Store)
+		fmt.Fprintf(w, "empty\t%d rows and %d columns have all their entries held out\n", h.Rows, h.Cols)
+	}
 }

@@ -47,7 +47,7 @@ var documents = map[string]any{
 	"generate ratings":                    generatedRatings{},
 	"generate kron and generate spectrum": generatedStore{},
 	"man":                                 madePages{},
-	"version":                             versionInfo{},
+	"version":                             ui.Version{},
 }
 
 // fieldsOf adds the names of the fields of a type as JSON has them, those inside with dots, [] for lists and * for the keys of maps.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/man"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 )
 
 func (a *app) manCommand() *cobra.Command {
@@ -38,8 +39,8 @@ func (a *app) man(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	v := readVersion()
-	h := man.Header{Source: "gdsvd " + v.String(), Date: v.date()}
+	v := ui.ReadVersion()
+	h := man.Header{Source: "gdsvd " + v.String(), Date: v.Date()}
 	made := madePages{Directory: dir}
 	for _, cmd := range man.Commands(root) {
 		name := man.Name(cmd)

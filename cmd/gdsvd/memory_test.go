@@ -158,6 +158,9 @@ func TestExplainVectorsInFiles(t *testing.T) {
 	flags := []string{"--method", "krylov", "--block", "2", "--basis", "10", "-k", "3"}
 	memory, e := tightly(t, store, flags)
 	text := must(t, slices.Concat([]string{"svd", "-q", store, "--memory", memory, "--explain"}, flags)...)
+	times := func(n int) string {
+		return map[bool]string{true: "once", false: fmt.Sprint(n, " times")}[n == 1]
+	}
 	for _, want := range []string{"vectors ", "in files beside OUT", fmt.Sprintf("a pass reads the store %s, the last one %s", times(e.Reads), times(e.LastReads)), "checkpoint "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/flags"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -26,7 +27,7 @@ func (a *app) planCommand() *cobra.Command {
 		format string
 	)
 	cmd := a.ingestLike(func(cmd *cobra.Command, inputs []string, out string, in ingest.Options) error {
-		if err := checkCount(cmd, &o.Options, o.most); err != nil {
+		if err := flags.CheckTriplets(cmd, &o.Options, o.most); err != nil {
 			return err
 		}
 		o.explain = true // there is no OUT
@@ -62,12 +63,11 @@ It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
 	f := cmd.Flags()
 	dryOnly(cmd)
 	f.Lookup("out").Usage = "name of the `STORE` in the commands"
-	f.VarP(triplets{&o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy that as few as possible are to capture")
+	f.VarP(flags.Triplets{Of: &o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy that as few as possible are to capture")
 	f.IntVar(&o.most, "max-k", factor.DefaultMaxRank, "with a share: at most `N` triplets, for which memory is planned")
 	f.StringVar(&o.view, "view", "", "what is factorised of the matrix: the `PIPELINE` of gdsvd svd --view")
 	f.StringVar(&o.keep, "keep-cols", "", "columns alone whose ids are in `FILE`, or hvg:N (a store only)")
-	o.list = a.methods
-	addMethodFlags(cmd, f, &o.methodFlags)
+	o.method.Add(cmd, a.methods)
 	f.Float64Var(&o.Tol, "tol", 1e-8, "tolerance of the stop rule")
 	ui.ChoiceFlag(cmd, f, &o.Vectors, "vectors", "", factor.Both, ui.Named(factor.Both, factor.Left, factor.Right, factor.None), "vectors to write")
 	ui.ChoiceFlag(cmd, f, &format, "export", "", "parquet", words(append([]string{"none"}, export.Formats()...)), "format that U and V are exported to")

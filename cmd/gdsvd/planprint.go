@@ -5,6 +5,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor/plan"
 	"github.com/gdsvd/gdsvd/internal/memory"
@@ -12,12 +13,12 @@ import (
 
 // printPlan prints a plan as a table of steps and the commands.
 func (a *app) printPlan(r *planResult) error {
-	out := &errWriter{w: a.stdout}
-	out.printf("matrix  %s × %s, %s entries\n", howMany(r.Rows), howMany(r.Cols), howMany(r.Entries))
-	out.printf("method  %s\n", strings.Join(r.Flags[1:], " "))
-	out.printf("passes  %s\n\n", ranged(r.Passes, func(x float64) string { return fmt.Sprintf("%.0f", x) }))
-	if out.err != nil {
-		return out.err
+	out := &show.Printer{W: a.stdout}
+	out.Printf("matrix  %s × %s, %s entries\n", howMany(r.Rows), howMany(r.Cols), howMany(r.Entries))
+	out.Printf("method  %s\n", strings.Join(r.Flags[1:], " "))
+	out.Printf("passes  %s\n\n", ranged(r.Passes, func(x float64) string { return fmt.Sprintf("%.0f", x) }))
+	if out.Err != nil {
+		return out.Err
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "step\ttime\tstays on disk\tand meanwhile\tmemory\n")
@@ -32,20 +33,20 @@ func (a *app) printPlan(r *planResult) error {
 		return err
 	}
 	budget := strings.ReplaceAll(memory.FormatSize(r.Memory), " ", "")
-	out.printf("\nmemory  --memory %s is enough; the least that works is %s\n", budget, memory.FormatSize(r.Least.All))
+	out.Printf("\nmemory  --memory %s is enough; the least that works is %s\n", budget, memory.FormatSize(r.Least.All))
 	if r.Free != nil {
-		out.printf("disk    %s at its fullest, of %s free\n", ranged(r.Total.Kept.Plus(r.Total.Temporary), sized), memory.FormatSize(*r.Free))
+		out.Printf("disk    %s at its fullest, of %s free\n", ranged(r.Total.Kept.Plus(r.Total.Temporary), sized), memory.FormatSize(*r.Free))
 	}
 	for _, text := range r.Says {
-		out.printf("%s\n", ui.Fold("warning  "+text, a.columns()))
+		out.Printf("%s\n", ui.Fold("warning  "+text, a.columns()))
 	}
-	out.printf("\n")
+	out.Printf("\n")
 	for _, s := range r.Steps {
 		for _, c := range s.Commands {
-			out.printf("%s\n", shellLines(c, a.columns()))
+			out.Printf("%s\n", shellLines(c, a.columns()))
 		}
 	}
-	return out.err
+	return out.Err
 }
 
 // ranged is a range in words: what is likely, and from where to where it may be.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/foldin"
@@ -60,7 +62,7 @@ columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + 
 			o.Memory = a.budget(o.Memory)
 			var p *foldin.Projection
 			err = a.withNew(cmd, args[1:], o, func(store *csr.Store) (err error) {
-				defer limitHeap(unplanned(o.Memory))()
+				defer heap.Limit(heap.Unplanned(o.Memory))()
 				a.display.Begin("project")
 				defer a.display.End()
 				p, err = foldin.Project(cmd.Context(), r, store, o)
@@ -121,18 +123,18 @@ func (a *app) withNew(cmd *cobra.Command, inputs []string, o foldin.Options, do 
 
 // printProjection says what was projected.
 func (a *app) printProjection(p *foldin.Projection) error {
-	out := &errWriter{w: a.stdout}
+	out := &show.Printer{W: a.stdout}
 	other := map[string]string{"rows": "columns", "columns": "rows"}[p.Side]
-	out.printf("%d %s in %d components are in %s\n", p.Rows, p.Side, p.K, p.Dir)
+	out.Printf("%d %s in %d components are in %s\n", p.Rows, p.Side, p.K, p.Dir)
 	if p.Empty > 0 {
-		out.printf("%d of them have no entry in %s that the matrix has\n", p.Empty, other)
+		out.Printf("%d of them have no entry in %s that the matrix has\n", p.Empty, other)
 	}
 	if p.Unknown > 0 {
-		out.printf("%d of %d %s are not in the matrix, and their %d entries are left out: %s", p.Unknown, p.Unknown+p.Known, other, p.UnknownEntries, strings.Join(p.UnknownIDs, ", "))
+		out.Printf("%d of %d %s are not in the matrix, and their %d entries are left out: %s", p.Unknown, p.Unknown+p.Known, other, p.UnknownEntries, strings.Join(p.UnknownIDs, ", "))
 		if more := p.Unknown - int64(len(p.UnknownIDs)); more > 0 {
-			out.printf(" and %d more", more)
+			out.Printf(" and %d more", more)
 		}
-		out.printf("\n")
+		out.Printf("\n")
 	}
-	return out.err
+	return out.Err
 }

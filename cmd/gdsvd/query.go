@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
@@ -84,7 +85,7 @@ func wordsOf(names *factor.Names, args []string) (cols []int64, unknown []string
 
 func (a *app) query(cmd *cobra.Command, dir string, words []string, o recommend.SimilarOptions) (err error) {
 	o.Memory = a.budget(o.Memory)
-	defer limitHeap(unplanned(o.Memory))()
+	defer heap.Limit(heap.Unplanned(o.Memory))()
 	r, err := a.openNamed(cmd.Context(), dir)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -151,7 +152,7 @@ func (a *app) numbersOf(names *factor.Names, what, flag, text string) ([]int64, 
 func (a *app) recommend(cmd *cobra.Command, dir string, o *recommendFlags) (err error) {
 	ctx := cmd.Context()
 	o.Memory = a.budget(o.Memory)
-	defer limitHeap(unplanned(o.Memory))()
+	defer heap.Limit(heap.Unplanned(o.Memory))()
 	r, err := a.openNamed(ctx, dir)
 	if err != nil {
 		return err

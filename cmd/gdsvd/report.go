@@ -2,68 +2,171 @@ package main
 
 import (
 	"errors"
-	"os"
-	"slices"
-	"strconv"
-	"strings"
-	"syscall"
-	"time"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
 
+	"github.com/spf13/cobra"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/recommend"
+	"github.com/gdsvd/gdsvd/factor/report"
 )
 
-// printJSON writes a result to standard output.
-func (a *app) printJSON(v any) error { return a.stdout.PrintJSON(v) }
-
-// failure is what is on standard output under --json when a command has no result to print.
-type failure struct {
-	Error string `json:"error"`
-	Exit  int    `json:"exit"`
+// pageFlags are those of report.
+type pageFlags struct {
+	report.Options
+	out, store     string
+	noStore, force bool
 }
 
-// report says on standard error, and under --json on standard output if nothing is
-// there yet, how a run has ended. A reader that has gone is not told.
-func (a *app) report(err error, code int, args []string) {
-	text := ""
-	if err != nil && !(errors.Is(a.stdout.Err, syscall.EPIPE) && errors.Is(err, a.stdout.Err)) {
-		text = ui.Message(err)
-		if code == ui.ExitUsage {
-			text += a.whoseFlags(text)
+func (a *app) reportCommand() *cobra.Command {
+	var o pageFlags
+	cmd := &cobra.Command{
+		Use:   "report OUT|STORE -o FILE",
+		Short: "Write a page of HTML about a result or a store",
+		Long: `report writes one file of HTML that needs no other and no network: of a result what was
+factorised, values and the energy they capture, residuals by passes and seconds, the
+certificate, time and memory, what is strongest in the first components, the density of rows
+and columns in the first two, and the command that makes it again; of a store how many
+entries its rows and columns have, and which.
+
+The store of a result is read once for the same. It is the one of --store, or else the one
+that the result names, if it is still there; --no-store does without.
+
+--labels colours the first two components: a line of FILE is the id of a row (of a result of
+gdsvd eigs, or without U, of a column), a tab or comma, and a label.
+
+The same result, store and flags have the same page, byte by byte.` + "\n" + ui.ExitHelp,
+		Example: `  gdsvd report ml-10m.svd -o ml-10m.html
+  gdsvd report ml-10m.csr -o entries.html
+  gdsvd report digits.svd -o digits.html --labels digits.tsv --no-store`,
+		Args:              oneArgument("OUT or STORE"),
+		ValidArgsFunction: directories,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.out == "":
+				return ui.Usagef(cmd, "no FILE to write: give one with -o")
+			case o.noStore && cmd.Flags().Changed("store"):
+				return ui.Usagef(cmd, "--store names a store to read and --no-store says to read none: give one of them")
+			case cmd.Flags().Changed("store") && o.store == "":
+				return ui.Usagef(cmd, "the name of the STORE is empty")
+			case cmd.Flags().Changed("labels") && o.Labels == "":
+				return ui.Usagef(cmd, "the name of the FILE of --labels is empty")
+			case o.Components < 1 || o.Components > report.MaxComponents:
+				return ui.Usagef(cmd, "--components %d: want 1 to %d", o.Components, report.MaxComponents)
+			case o.Top < 1 || o.Top > report.MaxTop:
+				return ui.Usagef(cmd, "-n %d: want 1 to %d", o.Top, report.MaxTop)
+			case o.Workers < 0:
+				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
+			}
+			return a.page(cmd, args[0], &o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.out, "out", "o", "", "the `FILE` to write")
+	f.StringVar(&o.store, "store", "", "the `STORE` that the result is of (without it: the one that the result names, if it is there)")
+	f.BoolVar(&o.noStore, "no-store", false, "do not read the store of the result")
+	f.StringVar(&o.Labels, "labels", "", "colour rows by the labels in `FILE`")
+	f.IntVar(&o.Components, "components", 6, "show what is strongest in the first `N` components")
+	f.IntVarP(&o.Top, "number", "n", 8, "show `N` rows and columns of each sign at most")
+	f.BoolVar(&o.force, "force", false, "replace an existing FILE, in one step at the end")
+	addBudgetFlags(f, &o.Memory, &o.Workers)
+	return cmd
+}
+
+// page writes the page of a result or a store.
+func (a *app) page(cmd *cobra.Command, path string, o *pageFlags) (err error) {
+	o.Memory = a.budget(o.Memory)
+	defer heap.Limit(heap.Unplanned(o.Memory))()
+	o.FS, o.Progress = a.fsys, a.rows
+	if _, bad := a.fsys.Stat(filepath.Join(path, csr.ManifestName)); bad == nil {
+		for _, flag := range []string{"store", "no-store", "labels", "components", "number"} {
+			if cmd.Flags().Changed(flag) {
+				return ui.Usagef(cmd, "--%s is for a result; %s is a store", flag, path)
+			}
 		}
-	}
-	a.display.Final(text, code, time.Since(a.began))
-	if text != "" && (a.json || asksForJSON(args)) && !a.stdout.Begun {
-		_ = a.printJSON(failure{text, code}) // that it fails is known, or said by the exit code
-	}
-}
-
-// asksForJSON looks for --json on a command line that was not understood as a whole.
-func asksForJSON(args []string) bool {
-	on, err := strconv.ParseBool(lastOf(args, "json", true))
-	return err == nil && on
-}
-
-// asksForJSONLog looks for --log-format json.
-func asksForJSONLog(args []string) bool { return lastOf(args, "log-format", false) == "json" }
-
-// lastOf is the value of a flag as far as it can be told from a command line that may be wrong,
-// and from the environment.
-func lastOf(args []string, flag string, truth bool) string {
-	last := os.Getenv(ui.Variable(flag))
-	if end := slices.Index(args, "--"); end >= 0 {
-		args = args[:end]
-	}
-	for i, arg := range args {
-		value, found := strings.CutPrefix(arg, "--"+flag+"=")
-		switch {
-		case found:
-			last = value
-		case arg != "--"+flag:
-		case truth:
-			last = "true"
-		case i+1 < len(args):
-			last = args[i+1]
+		store, err := a.openStore(path)
+		if err != nil {
+			return err
 		}
+		err = a.writePage(path, o, func(w io.Writer) error { return report.WriteStore(cmd.Context(), w, store, o.Options) })
+		return errors.Join(err, store.Close())
 	}
-	return last
+	r, err := a.openResult(path)
+	if err != nil {
+		return err
+	}
+	if err := a.storeOf(r, o); err != nil {
+		return err
+	}
+	if o.Store != nil {
+		defer func() { err = errors.Join(err, o.Store.Close()) }()
+	}
+	return a.writePage(path, o, func(w io.Writer) error { return report.Write(cmd.Context(), w, r, o.Options) })
+}
+
+// storeOf opens the store of a result, if it is to be read and is there.
+func (a *app) storeOf(r *factor.Result, o *pageFlags) (err error) {
+	switch {
+	case o.noStore:
+		return nil
+	case o.store != "":
+		o.Store, err = a.openStore(o.store)
+		return err
+	}
+	o.Store, err = csr.Open(r.Store.Path, csr.OpenOptions{FS: a.fsys})
+	if err == nil && recommend.Belongs(r, o.Store) != nil {
+		err = errors.Join(fs.ErrNotExist, o.Store.Close())
+	}
+	if err == nil {
+		return nil
+	}
+	o.Store = nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, csr.ErrNotStore) {
+		a.display.Logger().Info("the store of the result is not there: the page does without its entries (--store names it)", "store", r.Store.Path)
+		return nil
+	}
+	return fmt.Errorf("%w (--no-store does without it)", err)
+}
+
+// writePage writes a page, and says so.
+func (a *app) writePage(of string, o *pageFlags, write func(io.Writer) error) error {
+	a.display.Begin("report")
+	n := counted{}
+	err := replaceFile(o.out, o.force, func(w io.Writer) error {
+		n.Writer = w
+		return write(&n)
+	})
+	if a.display.End(); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(writtenPage{o.out, of, n.n})
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: a page about %s, %d bytes\n", o.out, of, n.n)
+	return err
+}
+
+// writtenPage is the --json form of a page that has been written.
+type writtenPage struct {
+	File  string `json:"file"`
+	Of    string `json:"of"` // the store or result
+	Bytes int    `json:"bytes"`
+}
+
+// counted counts the bytes that go through it.
+type counted struct {
+	io.Writer
+	n int
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	c.n += n
+	return n, err
 }

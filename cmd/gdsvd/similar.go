@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/recommend"
@@ -52,7 +53,7 @@ approximation UΣVᵀ. With all it prints those of each column (row).` + "\n" + 
 
 func (a *app) similar(cmd *cobra.Command, dir string, o recommend.SimilarOptions, row, col string) (err error) {
 	o.Memory = a.budget(o.Memory)
-	defer limitHeap(unplanned(o.Memory))()
+	defer heap.Limit(heap.Unplanned(o.Memory))()
 	r, err := a.openNamed(cmd.Context(), dir)
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ type topic struct {
 
 func (a *app) topics(cmd *cobra.Command, dir string, n int, memory int64) (err error) {
 	memory = a.budget(memory)
-	defer limitHeap(unplanned(memory))()
+	defer heap.Limit(heap.Unplanned(memory))()
 	r, err := a.openNamed(cmd.Context(), dir)
 	if err != nil {
 		return err

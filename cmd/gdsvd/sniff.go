@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -159,7 +160,7 @@ func (a *app) printSniffed(r sniffResult, budget int64) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	for i, in := range r.Inputs {
 		if i == shownInputs {
-			fmt.Fprintf(w, "\tand %s\n", plural(r.Of-shownInputs, "more input"))
+			fmt.Fprintf(w, "\tand %s\n", show.Plural(r.Of-shownInputs, "more input"))
 			break
 		}
 		printInput(w, in, i > 0 && slices.Equal(in.Columns, r.Inputs[i-1].Columns))
@@ -226,7 +227,7 @@ func printEstimate(w io.Writer, r sniffResult, budget int64) {
 		fmt.Fprintf(w, "time\tless than a second\n")
 		return
 	}
-	fmt.Fprintf(w, "time\tabout %s, at the speed of the sample\n", clock(r.Seconds))
+	fmt.Fprintf(w, "time\tabout %s, at the speed of the sample\n", show.Clock(r.Seconds))
 }
 
 // first is a text where it is wanted.

@@ -15,8 +15,8 @@ import (
 
 func (a *app) statsCommand() *cobra.Command {
 	var (
-		flags lookFlags
-		o     look.StatsOptions
+		of lookFlags
+		o  look.StatsOptions
 	)
 	cmd := &cobra.Command{
 		Use:   "stats STORE",
@@ -43,8 +43,8 @@ variances are those of all elements, zeros included, and divided by their number
 				return ui.Usagef(cmd, "--force is for an OUT to write: give one with -o")
 			}
 			var s *look.Stats
-			err := a.look(cmd, args[0], &flags, func(store *csr.Store) (err error) {
-				o.Options = flags.Options
+			err := a.look(cmd, args[0], &of, func(store *csr.Store) (err error) {
+				o.Options = of.Options
 				s, err = look.Summarise(cmd.Context(), store, o)
 				return err
 			})
@@ -58,7 +58,7 @@ variances are those of all elements, zeros included, and divided by their number
 		},
 	}
 	f := cmd.Flags()
-	addLookFlags(f, &flags)
+	addLookFlags(f, &of)
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
 	f.BoolVar(&o.Replace, "force", false, "replace statistics that are there, in one step at the end")
 	return cmd

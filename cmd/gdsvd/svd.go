@@ -3,23 +3,30 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/flags"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/show"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
+	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
 // svdOptions are the flags of gdsvd svd.
 type svdOptions struct {
 	factor.Options
-	methodFlags
+	method  flags.Method
 	most    int // --max-k
 	explain bool
 	view    string
@@ -80,7 +87,7 @@ are those of ingest and svd one after the other.` + "\n" + ui.ExitHelp,
 		},
 	}
 	f := cmd.Flags()
-	f.VarP(triplets{&o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy ‖A‖²_F that as few as possible are to capture, such as 0.9 or 90%")
+	f.VarP(flags.Triplets{Of: &o.Options}, "rank", "k", "number `K` of triplets, or the share of the energy ‖A‖²_F that as few as possible are to capture, such as 0.9 or 90%")
 	f.IntVar(&o.most, "max-k", factor.DefaultMaxRank, "with a share: at most `N` triplets, for which memory is planned")
 	ui.ChoiceFlag(cmd, f, &o.Operator, "operator", "", solver.Gram, ui.Named(solver.Gram, solver.Dilation, solver.Symmetric),
 		"what the method multiplies by: AᵀA, [0 A; Aᵀ 0], or A itself if it is symmetric and semidefinite")
@@ -99,8 +106,7 @@ func (a *app) runFlags(cmd *cobra.Command, o *svdOptions) {
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
 	f.StringVar(&o.view, "view", "", "factorise what steps make of the matrix: weights, scalings and centring, such as 'lsi', 'bm25', 'log1p | center=columns', or `PIPELINE` in a file as @FILE; none of it is stored, and no dense matrix is formed")
 	f.StringVar(&o.keep, "keep-cols", "", "factorise columns alone whose ids are in `FILE`, one a line, or those that vary most, as hvg:2000; the others are zero. The same as a step keep=columns,FILE of --view, before the first one that centres, or at its end")
-	o.list = a.methods
-	addMethodFlags(cmd, f, &o.methodFlags)
+	o.method.Add(cmd, a.methods)
 	ui.ChoiceFlag(cmd, f, &o.Deflation, "deflation", "", solver.Projected,
 		ui.Named(solver.Projected, solver.Plain), "how found triplets are kept out")
 	f.Float64Var(&o.Tol, "tol", solver.DefaultTol, "tolerance of the stop rule: residual relative to the largest value")
@@ -126,7 +132,7 @@ func partialFlag(f *pflag.FlagSet, ok *bool) {
 
 // checkSVD finds what is wrong with the flags before anything is opened.
 func (a *app) checkSVD(cmd *cobra.Command, o *svdOptions) error {
-	if err := checkCount(cmd, &o.Options, o.most); err != nil {
+	if err := flags.CheckTriplets(cmd, &o.Options, o.most); err != nil {
 		return err
 	}
 	switch {
@@ -170,7 +176,7 @@ func (a *app) checkRun(cmd *cobra.Command, o *svdOptions) (err error) {
 			return ui.Usagef(cmd, "--keep-cols %s: %v", o.keep, err)
 		}
 	}
-	o.Method, err = o.methodFlags.check(cmd, o.Operator, a.standing)
+	o.Method, err = o.method.Check(cmd, o.Operator, a.standing)
 	return err
 }
 
@@ -193,8 +199,8 @@ func (a *app) compute(cmd *cobra.Command, path string, o svdOptions) error {
 // when the run ended early but has been written.
 func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.Result, err error) {
 	o.Memory = a.budget(o.Memory)
-	defer limitHeap(unplanned(o.Memory))()
-	defer collectLate(garbage / 8)()
+	defer heap.Limit(heap.Unplanned(o.Memory))()
+	defer heap.CollectLate(heap.Garbage / 8)()
 	store, err := a.openFor(cmd, path, o)
 	if err != nil {
 		return nil, err
@@ -205,10 +211,12 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, end(err)) }()
-	p := svdProgress{display: a.display, live: rec}
+	p := ui.Passes{Display: a.display, After: func(e solver.Event, now factor.Outlook) {
+		rec.Pass(aPass(e), live.Stage{Name: stageOf(e), Share: now.Done, Left: now.Left.Seconds()})
+	}}
 	defer a.display.End()
 	o.Methods, o.FS, o.Log, o.CheckpointShare = a.methods, a.fsys, a.display.Logger(), a.share
-	o.Pass, o.Between, o.Writing = p.pass, p.between, a.writing
+	o.Pass, o.Between, o.Writing = p.Pass, p.Between, a.doing.Writing
 	o.Measuring = func(done, total int64) {
 		a.display.Update(ui.State{Done: done, Total: total, Bytes: true, Text: "statistics of the view"})
 		rec.Stage(live.Stage{Name: "statistics of the view", Unit: "bytes", Done: done, Total: total})
@@ -219,9 +227,9 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 				return err
 			}
 		}
-		heap, _ := m.Heap()
-		limitHeap(heapLimit(m)) // until that above is undone, as is the next
-		collectLate(heap)
+		inside, _ := m.Heap()
+		heap.Limit(heap.Planned(m)) // until that above is undone, as is the next
+		heap.CollectLate(inside)
 		a.display.Begin("svd")
 		rec.Describe(func(about *live.About) { about.Parts = m.Parts })
 		rec.Stage(live.Stage{Name: "before the first pass"})
@@ -244,7 +252,7 @@ func (a *app) explain(cmd *cobra.Command, path string, o factor.Options) error {
 	if a.json {
 		return a.printJSON(e)
 	}
-	return a.printExplanation(e)
+	return show.Explanation(a.stdout, e)
 }
 
 // openStore opens a store. What is a result instead is called one.
@@ -275,3 +283,52 @@ func (a *app) openFor(cmd *cobra.Command, path string, o factor.Options) (*csr.S
 	}
 	return store, nil
 }
+
+// computeInput is compute for the matrix on standard input, by way of a store beside OUT that is gone at the end.
+func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
+	switch {
+	case o.explain:
+		return ui.Usagef(cmd, "--explain of -: the matrix on standard input is gone afterwards; ingest it, and explain a run on its store")
+	case o.Resume:
+		return ui.Usagef(cmd, "--resume of -: the store that the checkpoint is of is gone; ingest standard input, and factorise its store")
+	}
+	if _, err := a.fsys.Lstat(o.Dir); err == nil && !o.Replace { // found out before the matrix is read
+		return &fs.PathError{Op: "create", Path: o.Dir, Err: fs.ErrExist}
+	}
+	o.CheckpointEvery = -1
+	dir, err := os.MkdirTemp(filepath.Dir(o.Dir), ".gdsvd-input-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	in := ingest.Options{Memory: o.Memory, ShardSize: csr.DefaultShard}
+	if in.Memory == 0 {
+		in.Memory = ingest.DefaultMemory
+	}
+	defer heap.CollectLate(heap.Garbage / 8)()
+	store := filepath.Join(dir, "store")
+	kept := a.fsys
+	a.fsys = unsynced{kept}
+	_, err = a.ingest(cmd, []string{"-"}, store, in)
+	if a.fsys = kept; err != nil {
+		return toldIngest(cmd, err)
+	}
+	return a.compute(cmd, store, o)
+}
+
+// unsynced is a file system for what no other process is going to need: nothing is made durable.
+type unsynced struct{ vfs.FS }
+
+func (u unsynced) Create(name string) (vfs.File, error) {
+	f, err := u.FS.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return unsyncedFile{f}, nil
+}
+
+func (unsynced) SyncDir(string) error { return nil }
+
+type unsyncedFile struct{ vfs.File }
+
+func (unsyncedFile) Sync() error { return nil }

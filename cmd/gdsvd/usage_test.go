@@ -247,7 +247,7 @@ func TestConfig(t *testing.T) {
 	}
 	fails(t, ui.ExitUsage, "read configuration: open .*missing.json", "version", "--config", filepath.Join(t.TempDir(), "missing.json"))
 	// Common flags may stand in the file too.
-	var v versionInfo
+	var v ui.Version
 	decode(t, must(t, "version", "--config", config(`{"json": true}`)), &v)
 }
 

@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"fmt"
@@ -6,13 +6,11 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// versionInfo is what gdsvd version prints.
-type versionInfo struct {
+// Version is what the program knows of its build.
+type Version struct {
 	Version     string `json:"version"`
 	Revision    string `json:"revision"` // of the version control; empty if unknown
 	Modified    bool   `json:"modified"` // the tree had changes
@@ -24,8 +22,9 @@ type versionInfo struct {
 	time time.Time // of the revision; zero if unknown
 }
 
-func readVersion() versionInfo {
-	v := versionInfo{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, StoreFormat: csr.Version}
+// ReadVersion returns the version of the program.
+func ReadVersion() Version {
+	v := Version{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, StoreFormat: csr.Version}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
@@ -47,7 +46,7 @@ func readVersion() versionInfo {
 }
 
 // String says which version this is.
-func (v versionInfo) String() string {
+func (v Version) String() string {
 	text := v.Version
 	if v.Revision != "" {
 		text += fmt.Sprintf(" (%.12s", v.Revision)
@@ -59,27 +58,10 @@ func (v versionInfo) String() string {
 	return text
 }
 
-// date is the day of the revision, "" if that is unknown.
-func (v versionInfo) date() string {
+// Date is the day of the revision, "" if that is unknown.
+func (v Version) Date() string {
 	if v.time.IsZero() {
 		return ""
 	}
 	return v.time.UTC().Format(time.DateOnly)
-}
-
-func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Example: `  gdsvd version --json`,
-		Args:    noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			v := readVersion()
-			if a.json {
-				return a.printJSON(v)
-			}
-			_, err := fmt.Fprintf(a.stdout, "gdsvd version %v\n%s %s/%s, store format %d\n", v, v.Go, v.OS, v.Arch, v.StoreFormat)
-			return err
-		},
-	}
 }

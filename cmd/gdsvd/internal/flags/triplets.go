@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"errors"
@@ -12,25 +12,28 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 )
 
-// triplets is the flag -k: a number of triplets, or the share of the energy that they are to
+// Triplets is the flag -k: a number of triplets, or the share of the energy that they are to
 // capture.
-type triplets struct{ o *factor.Options }
+type Triplets struct{ Of *factor.Options }
 
-func (t triplets) String() string {
+// String implements pflag.Value.
+func (t Triplets) String() string {
 	switch {
-	case t.o == nil:
+	case t.Of == nil:
 		return "0" // what pflag compares with
-	case t.o.Energy > 0:
-		return strconv.FormatFloat(t.o.Energy, 'g', -1, 64)
+	case t.Of.Energy > 0:
+		return strconv.FormatFloat(t.Of.Energy, 'g', -1, 64)
 	}
-	return strconv.Itoa(t.o.Rank)
+	return strconv.Itoa(t.Of.Rank)
 }
 
-func (triplets) Type() string { return "K" }
+// Type implements pflag.Value.
+func (Triplets) Type() string { return "K" }
 
-func (t triplets) Set(text string) error {
+// Set implements pflag.Value.
+func (t Triplets) Set(text string) error {
 	if n, err := strconv.ParseInt(text, 0, 0); err == nil || errors.Is(err, strconv.ErrRange) {
-		t.o.Rank, t.o.Energy = int(n), 0
+		t.Of.Rank, t.Of.Energy = int(n), 0
 		return err // which ui.FlagError says in its words
 	}
 	number, percent := strings.CutSuffix(text, "%")
@@ -43,7 +46,7 @@ func (t triplets) Set(text string) error {
 	case err != nil:
 		return errors.New("want a whole number of triplets, or the share of the energy that they are to capture, such as 0.9 or 90%")
 	case share > 0 && share < 1:
-		t.o.Rank, t.o.Energy = 0, share
+		t.Of.Rank, t.Of.Energy = 0, share
 		return nil
 	case x == 1:
 		return errors.New("it may be one triplet, which is -k 1, or all of the energy, which takes every triplet whose value is not 0: give their number, or a share below 1, such as 0.9999")
@@ -53,8 +56,8 @@ func (t triplets) Set(text string) error {
 	return fmt.Errorf("it is no whole number of triplets, and no share of the energy, which is between 0 and %v", all)
 }
 
-// checkCount finds what is wrong with -k and --max-k.
-func checkCount(cmd *cobra.Command, o *factor.Options, most int) error {
+// CheckTriplets finds what is wrong with -k and --max-k, which is most.
+func CheckTriplets(cmd *cobra.Command, o *factor.Options, most int) error {
 	bounded := cmd.Flags().Changed("max-k")
 	switch {
 	case !cmd.Flags().Changed("rank"):

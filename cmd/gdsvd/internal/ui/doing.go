@@ -1,35 +1,38 @@
-package main
+package ui
 
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// patience is the time after which a command that was interrupted and has not ended says
+// Patience is the time after which a command that was interrupted and has not ended says
 // what it is doing, and that between two such lines.
-const patience = 2500 * time.Millisecond
+const Patience = 2500 * time.Millisecond
 
-// linger says what a command that was interrupted is still doing, until it has ended.
-func (a *app) linger(ctx context.Context, ended <-chan struct{}) {
+// Doing is what goes on after an interruption.
+type Doing struct{ now atomic.Pointer[activity] }
+
+// Linger says what a command that was interrupted is still doing, until it has ended.
+func (d *Doing) Linger(ctx context.Context, ended <-chan struct{}, patience time.Duration, say func(line string)) {
 	select {
 	case <-ended:
 		return
 	case <-ctx.Done():
 	}
 	since := time.Now()
-	tick := time.NewTicker(a.patience)
+	tick := time.NewTicker(patience)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ended:
 			return
 		case <-tick.C:
-			a.say(fmt.Sprintf("gdsvd: interrupted %s ago, still %s (once more to stop at once)",
-				ui.Short(time.Since(since)), a.doing.Load().describe(time.Now())))
+			say(fmt.Sprintf("gdsvd: interrupted %s ago, still %s (once more to stop at once)",
+				Short(time.Since(since)), d.now.Load().describe(time.Now())))
 		}
 	}
 }
@@ -42,22 +45,22 @@ type activity struct {
 	done, total int64 // bytes; a total of 0 is not known
 }
 
-// writing notes how far an activity is: see factor.Options.
-func (a *app) writing(what string, done, total int64) {
+// Writing notes how far an activity is: see factor.Options.
+func (d *Doing) Writing(what string, done, total int64) {
 	if what == "" {
-		a.doing.Store(nil)
+		d.now.Store(nil)
 		return
 	}
 	now := activity{what, time.Now(), done, total}
-	if before := a.doing.Load(); before != nil && before.what == what {
+	if before := d.now.Load(); before != nil && before.what == what {
 		now.began = before.began
 	}
-	a.doing.Store(&now)
+	d.now.Store(&now)
 }
 
-// beside describes the activity under way, "" if there is none.
-func (a *app) beside() string {
-	if act := a.doing.Load(); act != nil {
+// Beside describes the activity under way, "" if there is none.
+func (d *Doing) Beside() string {
+	if act := d.now.Load(); act != nil {
 		return act.describe(time.Now())
 	}
 	return ""
@@ -69,12 +72,12 @@ func (x *activity) describe(now time.Time) string {
 	case x == nil:
 		return "waiting for the step under way to come to its end"
 	case x.total == 0:
-		return fmt.Sprintf("%s, for %s", x.what, ui.Short(now.Sub(x.began)))
+		return fmt.Sprintf("%s, for %s", x.what, Short(now.Sub(x.began)))
 	case x.done >= x.total:
 		return fmt.Sprintf("%s: %s are written, waiting for the disk", x.what, memory.FormatSize(x.total))
 	case x.done == 0:
 		return fmt.Sprintf("%s of %s", x.what, memory.FormatSize(x.total))
 	}
 	left := time.Duration(float64(now.Sub(x.began)) * float64(x.total-x.done) / float64(x.done))
-	return fmt.Sprintf("%s: %s of %s, about %s left", x.what, memory.FormatSize(x.done), memory.FormatSize(x.total), ui.Short(left))
+	return fmt.Sprintf("%s: %s of %s, about %s left", x.what, memory.FormatSize(x.done), memory.FormatSize(x.total), Short(left))
 }

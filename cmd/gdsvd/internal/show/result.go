@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -13,18 +13,15 @@ import (
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
-// printedTriplets is how many rows of a longer table are printed.
-const printedTriplets = 30
+// shown is how many rows of a longer table are printed.
+const shown = 30
 
-// printResult prints what a run has found, dir being where it lies.
-func (a *app) printResult(r *factor.Result, dir string) error {
-	if a.json {
-		return a.printJSON(r)
-	}
+// Result prints what a run has found, dir being where it lies.
+func Result(to io.Writer, r *factor.Result, dir string) error {
 	if r.Completion != nil {
-		return a.printCompletion(r)
+		return completion(to, r)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	kind := "residual"
 	if !r.Certified {
 		kind = "residual (estimated)"
@@ -35,7 +32,7 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 	}
 	fmt.Fprintf(w, "i\t%s\t%s\t\n", strings.TrimSuffix(file, ".npy"), kind)
 	missing := 0
-	for i := range min(len(values), len(r.Residual), printedTriplets) {
+	for i := range min(len(values), len(r.Residual), shown) {
 		if !r.Certified && r.Residual[i] >= 1 {
 			missing++
 			continue
@@ -45,37 +42,37 @@ func (a *app) printResult(r *factor.Result, dir string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	out := &errWriter{w: a.stdout}
+	out := &Printer{W: to}
 	if missing > 0 {
-		out.printf("%d values were not reached\n", missing)
+		out.Printf("%d values were not reached\n", missing)
 	}
-	if more := len(values) - printedTriplets; more > 0 {
-		out.printf("… and %d more in %s\n", more, filepath.Join(dir, file))
+	if more := len(values) - shown; more > 0 {
+		out.Printf("… and %d more in %s\n", more, filepath.Join(dir, file))
 	}
-	out.printf("\n%s: %d of %d %s within %.3g of %s", r.Status, r.Converged, r.K, things(r.Settings.Which), r.Settings.Tol, of)
+	out.Printf("\n%s: %d of %d %s within %.3g of %s", r.Status, r.Converged, r.K, things(r.Settings.Which), r.Settings.Tol, of)
 	if r.Certified {
-		out.printf(", measured on %s", measuredOn(r.View != nil))
+		out.Printf(", measured on %s", measuredOn(r.View != nil))
 	}
 	if v := r.View; v != nil {
-		out.printf("\nview: %s; norm %.10g", v.Pipeline, v.Norm)
+		out.Printf("\nview: %s; norm %.10g", v.Pipeline, v.Norm)
 	}
-	out.printf("\n%d × %d, %d entries; method %s, %d passes, %.2f s (%.2f s multiplying), peak memory %s\n",
+	out.Printf("\n%d × %d, %d entries; method %s, %d passes, %.2f s (%.2f s multiplying), peak memory %s\n",
 		r.Rows, r.Cols, r.NNZ, r.Method, r.Passes, r.Seconds.Total, r.Seconds.Multiply, memory.FormatSize(r.PeakRSS))
 	if c := r.Choice; c != nil {
-		out.printf("chosen: %s\n(%s)\n", strings.Join(c.Flags, " "), c.Reason)
+		out.Printf("chosen: %s\n(%s)\n", strings.Join(c.Flags, " "), c.Reason)
 	}
 	if r.Certified {
-		out.printf("energy captured %s%s\n%s", captured(r), ofView(r.View), onTarget(r))
+		out.Printf("energy captured %s%s\n%s", captured(r), ofView(r.View), onTarget(r))
 	}
 	if r.Certified && r.Rank < r.K {
-		out.printf("numerical rank %d: the last %d values are zero, their vectors a completion\n", r.Rank, r.K-r.Rank)
+		out.Printf("numerical rank %d: the last %d values are zero, their vectors a completion\n", r.Rank, r.K-r.Rank)
 	}
-	out.printf("%s", lacking(r))
+	out.Printf("%s", lacking(r))
 	for _, c := range r.Clusters {
-		out.printf("values %d to %d are closer than their residuals: read their vectors as one subspace\n", c[0]+1, c[1])
+		out.Printf("values %d to %d are closer than their residuals: read their vectors as one subspace\n", c[0]+1, c[1])
 	}
-	out.printf("written to %s\n", dir)
-	return out.err
+	out.Printf("written to %s\n", dir)
+	return out.Err
 }
 
 // captured is the share of the energy, which does not read as if it were the one asked for, or all, if it is less.
@@ -99,7 +96,7 @@ func onTarget(r *factor.Result) string {
 	asked := factor.Percent(t.Share, 1, 'g', 6) + " was asked for"
 	switch {
 	case !t.Reached:
-		return fmt.Sprintf("%s, which takes more than these %s\n", asked, plural(r.K, "triplet"))
+		return fmt.Sprintf("%s, which takes more than these %s\n", asked, Plural(r.K, "triplet"))
 	case t.Smallest:
 		return fmt.Sprintf("%s; with one triplet fewer it is %.6g %%\n", asked, 100*t.Before)
 	}
@@ -161,9 +158,9 @@ func lacking(r *factor.Result) string {
 	return text + "\n"
 }
 
-// printMeasured prints the residuals, those that miss what they should be in any case.
-func (a *app) printMeasured(m *check.Measurement) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+// Measured prints the residuals, those that miss what they should be in any case.
+func Measured(to io.Writer, m *check.Measurement) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	name, values := "sigma", m.Sigma
 	if m.Lambda != nil {
 		name, values = "lambda", m.Lambda
@@ -180,7 +177,7 @@ func (a *app) printMeasured(m *check.Measurement) error {
 	}
 	hidden := 0
 	for i := range values {
-		if i >= printedTriplets && !missed[i] {
+		if i >= shown && !missed[i] {
 			hidden++
 			continue
 		}
@@ -189,16 +186,16 @@ func (a *app) printMeasured(m *check.Measurement) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	out := &errWriter{w: a.stdout}
+	out := &Printer{W: to}
 	if hidden > 0 {
-		out.printf("… and %d more (--json prints all)\n", hidden)
+		out.Printf("… and %d more (--json prints all)\n", hidden)
 	}
 	for _, side := range []struct {
 		name string
 		x    factor.Number
 	}{{"UᵀU", m.Orthogonality.U}, {"VᵀV", m.Orthogonality.V}} {
 		if !math.IsNaN(float64(side.x)) {
-			out.printf("max|%s−I| = %.1e\n", side.name, side.x)
+			out.Printf("max|%s−I| = %.1e\n", side.name, side.x)
 		}
 	}
 	note := ""
@@ -208,33 +205,26 @@ func (a *app) printMeasured(m *check.Measurement) error {
 	if m.Implied != "" {
 		note += fmt.Sprintf("; %s is not there and is taken as what the other vectors imply", m.Implied)
 	}
-	out.printf("measured on %s, %d × %d, %d entries, in %s (%.2f s)%s\n", m.Store, m.Rows, m.Cols, m.NNZ, plural(m.Passes, "read"), m.Time, note)
-	return out.err
+	out.Printf("measured on %s, %d × %d, %d entries, in %s (%.2f s)%s\n", m.Store, m.Rows, m.Cols, m.NNZ, Plural(m.Passes, "read"), m.Time, note)
+	return out.Err
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
+// completion prints the result of gdsvd complete.
+func completion(to io.Writer, r *factor.Result) error {
+	c := r.Completion
+	_, err := fmt.Fprintf(to, `%d × %d, %d entries; rank %d, λ %.4g, %d rounds, %.2f s
+rmse %.4f on the entries%s
+σ₁ %.6g … σ_%d %.6g; UᵀU − I %.1e, VᵀV − I %.1e
+objective %.6g, no matrix of any rank has less than %.6g (gap %.2g); stationary within %.2g
+written to %s
+`, r.Rows, r.Cols, r.NNZ, r.K, c.Lambda, c.Rounds, r.Seconds.Total, c.RMSE, heldOut(c), r.Sigma[0], r.K, r.Sigma[r.K-1],
+		r.Orthogonality.U, r.Orthogonality.V, c.Objective, c.Bound, c.Gap, c.Stationarity, r.Dir())
+	return err
+}
+
+func heldOut(c *factor.Completion) string {
+	if !c.Chosen {
+		return ""
 	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// ratio is a/b, and no number where b is 0.
-func ratio(a, b float64) factor.Number {
-	if b == 0 {
-		return factor.Number(math.NaN())
-	}
-	return factor.Number(a / b)
-}
-
-// errWriter prints until the first error and keeps it.
-type errWriter struct {
-	w   io.Writer
-	err error
-}
-
-func (e *errWriter) printf(format string, args ...any) {
-	if e.err == nil {
-		_, e.err = fmt.Fprintf(e.w, format, args...)
-	}
+	return fmt.Sprintf(", %.4f on the %.3g %% that were held out to choose λ", c.HeldOut, 100*c.Holdout)
 }

@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"fmt"
@@ -6,24 +6,23 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// svdProgress shows the passes of a run.
-type svdProgress struct {
-	display *ui.Display
-	live    *live.Recorder
-	shown   ui.State  // after the last pass
+// Passes shows the passes of a run.
+type Passes struct {
+	Display *Display
+	// After, if not nil, is told of each pass as well.
+	After   func(solver.Event, factor.Outlook)
+	shown   State     // after the last pass
 	at      time.Time // which was then
 	vectors int64     // bytes of vectors moved until then
 }
 
-// pass shows a pass.
-func (p *svdProgress) pass(e solver.Event, now factor.Outlook) {
+// Pass shows a pass.
+func (p *Passes) Pass(e solver.Event, now factor.Outlook) {
 	residual, doing := e.Worst, ""
 	switch e.Phase {
 	case solver.PhaseConfirm:
@@ -32,22 +31,24 @@ func (p *svdProgress) pass(e solver.Event, now factor.Outlook) {
 		residual, doing = e.Residual, ", looking outside of them"
 	}
 	const steps = 1000
-	p.shown = ui.State{
+	p.shown = State{
 		Done: int64(now.Done * steps), Total: steps, ETA: now.Left, About: true,
 		Text: fmt.Sprintf("pass %d: %d of %d found%s, residual %.1e", e.Pass, e.Locked, e.Rank, doing, residual),
 		Attrs: []slog.Attr{
 			slog.String("phase", e.Phase), slog.Int("pass", e.Pass), slog.Int("found", e.Locked), slog.Int("of", e.Rank),
-			slog.Any("sigma", ui.Figure{X: e.Sigma, Digits: 6}), slog.Any("residual", ui.Figure{X: residual, Digits: 3}),
-			slog.Any("passes/s", ui.Figure{X: float64(e.Pass) / max(e.Stats.Total.Seconds(), 1e-6), Digits: 3}),
+			slog.Any("sigma", Figure{X: e.Sigma, Digits: 6}), slog.Any("residual", Figure{X: residual, Digits: 3}),
+			slog.Any("passes/s", Figure{X: float64(e.Pass) / max(e.Stats.Total.Seconds(), 1e-6), Digits: 3}),
 		},
 	}
-	p.display.Update(p.shown)
-	p.live.Pass(aPass(e), live.Stage{Name: stageOf(e), Share: now.Done, Left: now.Left.Seconds()})
+	p.Display.Update(p.shown)
+	if p.After != nil {
+		p.After(e, now)
+	}
 	p.at, p.vectors = time.Now(), e.Stats.VectorsRead+e.Stats.VectorsWritten
 }
 
-// between shows the work since the last pass.
-func (p *svdProgress) between(w solver.Stats) {
+// Between shows the work since the last pass.
+func (p *Passes) Between(w solver.Stats) {
 	s := p.shown
 	if s.Total == 0 {
 		s.Text = "before the first pass"
@@ -56,6 +57,6 @@ func (p *svdProgress) between(w solver.Stats) {
 	}
 	moved := max(0, w.VectorsRead+w.VectorsWritten-p.vectors)
 	s.Text += ", then " + memory.FormatSize(moved) + " of vectors"
-	s.Attrs = append(slices.Clone(s.Attrs), slog.Any("vectors", ui.Amount(moved)))
-	p.display.Update(s)
+	s.Attrs = append(slices.Clone(s.Attrs), slog.Any("vectors", Amount(moved)))
+	p.Display.Update(s)
 }

@@ -1,4 +1,4 @@
-package main
+package heap
 
 import (
 	"testing"
@@ -15,8 +15,9 @@ func TestHeapLimitLetsTheCollectorRest(t *testing.T) {
 			{Name: "runtime", Bytes: 20 << 20}, {Name: "vectors", Bytes: 10 << 20, Heap: true}, {Name: "garbage", Bytes: 3 << 20, Heap: true},
 			{Name: "resident blocks", Bytes: resident, Heap: true},
 		}}
-		p.Budget = planned(p.Parts) + resident/64 // what a plan leaves beside resident blocks
-		limit, live := heapLimit(p), resident+10<<20
+		inside, outside := p.Heap()
+		p.Budget = inside + outside + resident/64 // what a plan leaves beside resident blocks
+		limit, live := Planned(p), resident+10<<20
 		goal := limit - max(limit/100*3, 1<<20)
 		if rest := goal - live; rest < 1<<20 {
 			t.Errorf("%d resident: goal %d of limit %d is only %d over what is held", resident, goal, limit, rest)

@@ -1,21 +1,15 @@
-package main
+package ui
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 )
 
-// nothingToResume says that what is there already is what was asked for.
-func (a *app) nothingToResume(what, path string) {
-	a.display.Logger().Info("the "+what+" is finished: there is nothing to resume", what, path)
-}
-
-// toldUnfinished says what to do about an interrupted store or ingest in the words of the command line.
-func toldUnfinished(err error) error {
+// Unfinished says what to do about an interrupted store or ingest in the words of the command line.
+func Unfinished(err error) error {
 	var (
 		unfinished *csr.UnfinishedError
 		resume     *csr.ResumeError
@@ -28,7 +22,7 @@ func toldUnfinished(err error) error {
 	case unfinished.Err == nil:
 		return fmt.Errorf("%s holds an unfinished %s: --resume goes on from it, --force begins anew", unfinished.Dir, unfinished.What)
 	case errors.Is(err, context.Canceled):
-		return ui.Outcome(err, "interrupted; %s holds what is done: --resume goes on from there", unfinished.Dir)
+		return Outcome(err, "interrupted; %s holds what is done: --resume goes on from there", unfinished.Dir)
 	}
 	return fmt.Errorf("%w; %s holds what is done: --resume goes on from there", unfinished.Err, unfinished.Dir)
 }

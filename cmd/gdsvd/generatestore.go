@@ -2,15 +2,102 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 )
+
+// kronOptions are the flags of gdsvd generate kron.
+type kronOptions struct {
+	factor    synth.Factor
+	base, out string
+	memory    int64
+	shardSize int64
+	force     bool
+	resume    bool
+}
+
+func (a *app) generateKronCommand() *cobra.Command {
+	o := kronOptions{memory: 1 << 30, shardSize: csr.DefaultShard}
+	cmd := &cobra.Command{
+		Use:   "kron --base STORE --rows R --cols C --nnz Z -o STORE",
+		Short: "Expand a store to any size, with known singular values",
+		Long: `generate kron writes the Kronecker product of a random sparse R × C factor with Z
+entries and the matrix of the base store: each entry of the factor becomes a
+copy of the matrix multiplied by it. Rows, structure and popularity stay those
+of the base; the singular values are the products of those of both, and the
+leading ones, 200 at least, are written to truth.json in the new store.
+
+Equal flags give equal stores. Memory does not grow with the size. What is
+finished of a store that is interrupted stays in STORE.partial: the same command
+goes on from there with --resume.`,
+		Example: `  gdsvd generate kron --base ml-1m.csr --rows 4 --cols 4 --nnz 12 -o ml-12m.csr`,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case o.base == "":
+				return ui.Usagef(cmd, "no STORE to expand: give one with --base")
+			case o.out == "":
+				return ui.Usagef(cmd, "no STORE to write: give one with -o")
+			}
+			if err := o.factor.Validate(); err != nil {
+				return ui.Usage(cmd, err)
+			}
+			return a.generateKron(cmd.Context(), &o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.base, "base", "", "the `STORE` to expand")
+	f.StringVarP(&o.out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
+	f.IntVar(&o.factor.Rows, "rows", 0, "rows of the factor")
+	f.IntVar(&o.factor.Cols, "cols", 0, "columns of the factor")
+	f.IntVar(&o.factor.NNZ, "nnz", 0, "entries of the factor")
+	f.Float64SliceVar(&o.factor.Values, "values", synth.DefaultFactorValues(), "`list` of numbers that the factor's entries are drawn from")
+	f.Uint64Var(&o.factor.Seed, "seed", 0, "seed of the random numbers")
+	f.Var(ui.Size(&o.memory, false), "memory", "memory to stay within while the values of the base are computed")
+	f.Var(ui.Size(&o.shardSize, false), "shard-size", "size of the files of the store")
+	f.BoolVar(&o.force, "force", false, storeForceHelp)
+	f.BoolVar(&o.resume, "resume", false, storeResumeHelp)
+	return cmd
+}
+
+func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
+	base, err := a.openStore(o.base)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, base.Close()) }()
+	return a.madeStore(o.out, a.expand(ctx, base, o))
+}
+
+// expand writes the new store, showing progress.
+func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error {
+	defer heap.Limit(heap.Unplanned(a.budget(o.memory)))()
+	var stage synth.Stage
+	defer a.display.End()
+	e := synth.Expansion{Factor: o.factor, Base: base}
+	return e.Write(ctx, o.out, synth.WriteOptions{
+		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Resume: o.resume, Memory: o.memory,
+		Progress: func(s synth.Stage, done, total int64) {
+			if s != stage {
+				stage = s
+				a.display.Begin("generate kron: " + string(s))
+			}
+			text, attr := fmt.Sprintf("%d entries", done), slog.Int64("entries", done)
+			if s == synth.StageTruth {
+				text, attr = fmt.Sprintf("pass %d over the base", done), slog.Int64("passes", done)
+			}
+			a.display.Update(ui.State{Done: done, Total: total, Text: text, Attrs: []slog.Attr{attr}})
+		},
+	})
+}
 
 // spectrumOptions are the flags of gdsvd generate spectrum.
 type spectrumOptions struct {

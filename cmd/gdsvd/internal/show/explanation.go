@@ -1,13 +1,13 @@
-package main
+package show
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
@@ -17,27 +17,29 @@ import (
 // shownOptions is how many rows of the table are printed.
 const shownOptions = 8
 
-func (a *app) printExplanation(e *factor.Explanation) error {
-	out := &errWriter{w: a.stdout}
-	out.printf("%d × %d, %d entries: %s to %.3g\n\n", e.Rows, e.Cols, e.NNZ, wanted(e), e.Tol)
-	out.printf("%s\n", strings.Join(e.Plan.Flags, " "))
+// Explanation prints how a run would go.
+func Explanation(to io.Writer, e *factor.Explanation) error {
+	out := &Printer{W: to}
+	out.Printf("%d × %d, %d entries: %s to %.3g\n\n", e.Rows, e.Cols, e.NNZ, wanted(e), e.Tol)
+	out.Printf("%s\n", strings.Join(e.Plan.Flags, " "))
 	if e.Choice != nil {
-		out.printf("(%s)\n", e.Choice.Reason)
+		out.Printf("(%s)\n", e.Choice.Reason)
 	}
-	out.printf("\n")
-	if err := a.printView(e.View); err != nil {
+	out.Printf("\n")
+	if err := viewPlan(to, e.View); err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	heap, other := e.Memory.Heap()
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	if one := e.Least; one != nil {
-		fmt.Fprintf(w, "at least\tabout %d passes, %d columns multiplied, %s: if one triplet is enough\n", one.Passes, one.Products, clock(one.Total))
+		fmt.Fprintf(w, "at least\tabout %d passes, %d columns multiplied, %s: if one triplet is enough\n", one.Passes, one.Products, Clock(one.Total))
 		fmt.Fprintf(w, "at most\twhat follows, for %d triplets; how many it takes is not known before\n", e.K)
 	}
 	fmt.Fprintf(w, "passes\tabout %d, %d columns multiplied\n", e.Plan.Passes, e.Plan.Products)
 	fmt.Fprintf(w, "reads\t%s in the first pass, %s in each of the others\n", memory.FormatSize(e.FirstBytes), memory.FormatSize(e.Plan.PassBytes))
-	fmt.Fprintf(w, "time\tabout %s with %s: %s multiplying, %s between passes, %s reading\n", clock(e.Plan.Total), plural(e.Workers, "thread"),
-		clock(e.Plan.Multiply), clock(e.Plan.Dense), clock(e.Plan.Read))
-	fmt.Fprintf(w, "memory\t%s of %s: %s\n", memory.FormatSize(planned(e.Parts)), memory.FormatSize(e.Budget), describeMemory(e.Parts))
+	fmt.Fprintf(w, "time\tabout %s with %s: %s multiplying, %s between passes, %s reading\n", Clock(e.Plan.Total), Plural(e.Workers, "thread"),
+		Clock(e.Plan.Multiply), Clock(e.Plan.Dense), Clock(e.Plan.Read))
+	fmt.Fprintf(w, "memory\t%s of %s: %s\n", memory.FormatSize(heap+other), memory.FormatSize(e.Budget), describeMemory(e.Parts))
 	if e.Files > 0 {
 		fmt.Fprintf(w, "vectors\t%s in files beside OUT, %s of them in memory at a time; a pass reads the store %s, the last one %s\n",
 			memory.FormatSize(e.Files), memory.FormatSize(e.Window), times(e.Reads), times(e.LastReads))
@@ -49,12 +51,12 @@ func (a *app) printExplanation(e *factor.Explanation) error {
 		if m.Bandwidth > 0 {
 			fmt.Fprintf(w, "; reading %s/s", memory.FormatSize(int64(m.Bandwidth)))
 		}
-		fmt.Fprintf(w, " (in %s)\n", clock(m.Seconds))
+		fmt.Fprintf(w, " (in %s)\n", Clock(m.Seconds))
 	}
-	if err := errors.Join(out.err, w.Flush()); err != nil || len(e.Considered) == 0 {
+	if err := errors.Join(out.Err, w.Flush()); err != nil || len(e.Considered) == 0 {
 		return err
 	}
-	return a.printConsidered(e)
+	return considered(to, e)
 }
 
 // wanted says what triplets a run is for.
@@ -65,12 +67,12 @@ func wanted(e *factor.Explanation) string {
 	return fmt.Sprintf("as few triplets as capture %s of the energy, %d at most,", factor.Percent(e.Energy, 1, 'g', 6), e.K)
 }
 
-// printView prints what the steps of a view do.
-func (a *app) printView(v *factor.ViewPlan) error {
+// viewPlan prints what the steps of a view do.
+func viewPlan(to io.Writer, v *factor.ViewPlan) error {
 	if v == nil {
 		return nil
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "step of the view\treads\tvalues of entries\tentries\tnot 0\n")
 	for _, s := range v.Steps {
 		values := "not known"
@@ -82,21 +84,21 @@ func (a *app) printView(v *factor.ViewPlan) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s of the store for statistics and the norm of the view, before the passes\n\n", plural(v.Reads, "read"))
+	_, err := fmt.Fprintf(to, "%s of the store for statistics and the norm of the view, before the passes\n\n", Plural(v.Reads, "read"))
 	return err
 }
 
-// printConsidered prints the leading options, and the choice if it is not among them.
-func (a *app) printConsidered(e *factor.Explanation) error {
-	fmt.Fprintln(a.stdout)
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+// considered prints the leading options, and the choice if it is not among them.
+func considered(to io.Writer, e *factor.Explanation) error {
+	fmt.Fprintln(to)
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\tconsidered\tpasses\tcolumns\tbytes a pass\tvectors\tmultiplying\tbetween\treading\ttotal\n")
 	for i, c := range e.Considered {
 		chosen := slices.Equal(c.Flags, e.Plan.Flags)
 		if i >= shownOptions && !chosen {
 			continue
 		}
-		mark, total := "", clock(c.Total)
+		mark, total := "", Clock(c.Total)
 		if chosen {
 			mark = "*"
 		}
@@ -104,7 +106,7 @@ func (a *app) printConsidered(e *factor.Explanation) error {
 			total = "does not fit"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, strings.Join(c.Flags[1:], " "), c.Passes, c.Products,
-			memory.FormatSize(c.PassBytes), memory.FormatSize(c.Memory), clock(c.Multiply), clock(c.Dense), clock(c.Read), total)
+			memory.FormatSize(c.PassBytes), memory.FormatSize(c.Memory), Clock(c.Multiply), Clock(c.Dense), Clock(c.Read), total)
 	}
 	return w.Flush()
 }
@@ -123,25 +125,6 @@ func times(n int) string {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
-}
-
-// clock writes seconds as a person would.
-func clock(s float64) string {
-	switch {
-	case s < 9.995:
-		return fmt.Sprintf("%.2g s", s)
-	case s < 100:
-		return fmt.Sprintf("%.0f s", s)
-	}
-	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
-}
-
-// planned is the sum of the parts.
-func planned(parts []stream.Part) (total int64) {
-	for _, p := range parts {
-		total += p.Bytes
-	}
-	return total
 }
 
 // describeMemory lists the parts, those of the heap together.

@@ -1,4 +1,4 @@
-package main
+package ui
 
 import (
 	"bytes"
@@ -14,88 +14,81 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
 // maxConfig is the size in bytes up to which a configuration file is read.
 const maxConfig = 1 << 20
 
-// standing is a flag that is not given but set, and where: by a variable of the environment or a file.
+// Standing are the flags that are not given but set, by name, and where: by a variable of the environment or a file.
+type Standing map[string]standing
+
 type standing struct {
 	flag   *pflag.Flag
 	source string
 }
 
-// readEnvironment sets the flags that are not given and have a variable. An empty variable is none.
-func (a *app) readEnvironment(cmd *cobra.Command) error {
+// ReadEnvironment sets the flags that are not given and have a variable. An empty variable is none.
+func (s Standing) ReadEnvironment(cmd *cobra.Command) error {
 	var wrong error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		variable := ui.Variable(f.Name)
+		variable := Variable(f.Name)
 		value := os.Getenv(variable)
-		if value == "" || f.Changed || !ui.Settable(f) || wrong != nil {
+		if value == "" || f.Changed || !Settable(f) || wrong != nil {
 			return
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			wrong = ui.FlagError(cmd, fmt.Errorf("%s: %w", variable, err))
+			wrong = FlagError(cmd, fmt.Errorf("%s: %w", variable, err))
 			return
 		}
-		a.standing[f.Name] = standing{f, variable}
+		s[f.Name] = standing{f, variable}
 	})
 	return wrong
 }
 
-// sayMisspelt warns of variables that set nothing although they seem meant to.
-func (a *app) sayMisspelt(cmd *cobra.Command) {
-	said, meant := ui.Misspelt(os.Environ(), ui.Flags(cmd.Root()))
-	for i, name := range said {
-		a.display.Logger().Warn("a variable of the environment sets no flag", "variable", name, "meant", meant[i])
-	}
-}
-
-// readConfig sets the flags that the file of --config names and neither the command
+// ReadConfig sets the flags that the file of --config names and neither the command
 // line nor the environment does. One file may serve several commands: a key that only another
 // command knows is passed over, a key that none knows is refused.
-func (a *app) readConfig(cmd *cobra.Command) error {
-	if a.configFile == "" {
+func (s Standing) ReadConfig(cmd *cobra.Command, fsys vfs.FS, file string) error {
+	if file == "" {
 		if cmd.Flags().Changed("config") {
-			return ui.Usagef(cmd, "--config: the name of the FILE is empty")
+			return Usagef(cmd, "--config: the name of the FILE is empty")
 		}
 		return nil
 	}
-	data, err := vfs.ReadFile(a.fsys, a.configFile, maxConfig)
+	data, err := vfs.ReadFile(fsys, file, maxConfig)
 	if err != nil {
-		return ui.Usagef(cmd, "read configuration: %w", err)
+		return Usagef(cmd, "read configuration: %w", err)
 	}
 	values, err := parseConfig(data)
 	if err != nil {
-		return ui.Usagef(cmd, "read configuration %s: %w", a.configFile, err)
+		return Usagef(cmd, "read configuration %s: %w", file, err)
 	}
-	known := ui.Flags(cmd.Root())
+	known := Flags(cmd.Root())
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if known[key] == nil || key == "config" {
-			return ui.Usagef(cmd, "read configuration %s: unknown key %q: keys are the long names of flags", a.configFile, key)
+			return Usagef(cmd, "read configuration %s: unknown key %q: keys are the long names of flags", file, key)
 		}
 		flag := cmd.Flags().Lookup(key)
 		if flag == nil || flag.Changed {
 			continue
 		}
 		if err := cmd.Flags().Set(key, values[key]); err != nil {
-			return ui.FlagError(cmd, fmt.Errorf("read configuration %s: %w", a.configFile, err))
+			return FlagError(cmd, fmt.Errorf("read configuration %s: %w", file, err))
 		}
-		a.standing[key] = standing{flag, "configuration " + a.configFile}
+		s[key] = standing{flag, "configuration " + file}
 	}
 	return nil
 }
 
-// whoseFlags says where the flags that a message names have been set, if not on the command line.
-func (a *app) whoseFlags(message string) string {
+// Whose says where the flags that a message names have been set, if not on the command line.
+func (s Standing) Whose(message string) string {
 	var told string
 	words := strings.FieldsFunc(message, func(r rune) bool { return strings.ContainsRune(" :;,()\"", r) })
-	for _, name := range slices.Sorted(maps.Keys(a.standing)) {
-		s := a.standing[name]
-		if slices.Contains(words, "--"+name) || s.flag.Shorthand != "" && slices.Contains(words, "-"+s.flag.Shorthand) {
-			told += fmt.Sprintf("; --%s is set by %s", name, s.source)
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		f := s[name]
+		if slices.Contains(words, "--"+name) || f.flag.Shorthand != "" && slices.Contains(words, "-"+f.flag.Shorthand) {
+			told += fmt.Sprintf("; --%s is set by %s", name, f.source)
 		}
 	}
 	return told

@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
@@ -15,11 +14,11 @@ import (
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
-// methodFlags are --method and the settings of the methods. One that is 0 is
+// Method is --method and the settings of the methods. One that is 0 is
 // found by the method.
-type methodFlags struct {
+type Method struct {
 	list   []method.Method // there are, in the order in which help lists them
-	method methodName
+	name   methodName
 	values map[string]float64 // of flags that are not at their default
 }
 
@@ -31,7 +30,7 @@ func (m methodName) String() string { return string(m) }
 const autoMethod methodName = "auto" // chooses one of the others
 
 // settings are the flags of all methods: each once, as the first method has it.
-func (o *methodFlags) settings() (all []method.Setting) {
+func (o *Method) settings() (all []method.Setting) {
 	for _, m := range o.list {
 		for _, s := range m.Traits(1).Settings {
 			if !slices.ContainsFunc(all, func(other method.Setting) bool { return other.Name == s.Name }) {
@@ -43,7 +42,7 @@ func (o *methodFlags) settings() (all []method.Setting) {
 }
 
 // value is that of a flag.
-func (o *methodFlags) value(s method.Setting) float64 {
+func (o *Method) value(s method.Setting) float64 {
 	if v, ok := o.values[s.Name]; ok {
 		return v
 	}
@@ -52,7 +51,7 @@ func (o *methodFlags) value(s method.Setting) float64 {
 
 // settingFlag is the flag of a setting.
 type settingFlag struct {
-	o *methodFlags
+	o *Method
 	s method.Setting
 }
 
@@ -81,13 +80,15 @@ func (f settingFlag) Set(text string) error {
 	return err
 }
 
-// addMethodFlags adds --method and the settings of the methods.
-func addMethodFlags(cmd *cobra.Command, f *pflag.FlagSet, o *methodFlags) {
+// Add adds --method and the settings of the methods of a list.
+func (o *Method) Add(cmd *cobra.Command, list []method.Method) {
+	o.list = list
+	f := cmd.Flags()
 	names := ui.Named(autoMethod)
 	for _, m := range o.list {
 		names = append(names, ui.Named(methodName(m.Traits(1).Name))...)
 	}
-	ui.ChoiceFlag(cmd, f, &o.method, "method", "", autoMethod, names, "algorithm")
+	ui.ChoiceFlag(cmd, f, &o.name, "method", "", autoMethod, names, "algorithm")
 	o.values = map[string]float64{}
 	for _, s := range o.settings() {
 		help := s.Help + " of " + o.takers(s.Name)
@@ -99,7 +100,7 @@ func addMethodFlags(cmd *cobra.Command, f *pflag.FlagSet, o *methodFlags) {
 }
 
 // takers lists the methods that have a setting.
-func (o *methodFlags) takers(setting string) string {
+func (o *Method) takers(setting string) string {
 	var names []string
 	for _, m := range o.list {
 		if t := m.Traits(1); takes(t, setting) {
@@ -113,10 +114,10 @@ func takes(t method.Traits, setting string) bool {
 	return slices.ContainsFunc(t.Settings, func(s method.Setting) bool { return s.Name == setting })
 }
 
-// check finds settings that are out of range or belong to another method, and returns the
+// Check finds settings that are out of range or belong to another method, and returns the
 // method, nil for auto.
 // Those that the environment or a file sets for another method wait for it.
-func (o *methodFlags) check(cmd *cobra.Command, operator solver.OperatorKind, standing map[string]standing) (method.Method, error) {
+func (o *Method) Check(cmd *cobra.Command, operator solver.OperatorKind, standing ui.Standing) (method.Method, error) {
 	for _, s := range o.settings() {
 		v := o.value(s)
 		_, waits := standing[s.Name]
@@ -124,19 +125,19 @@ func (o *methodFlags) check(cmd *cobra.Command, operator solver.OperatorKind, st
 		case v == s.Default:
 		case v == 0 || !s.Allows(v):
 			return nil, ui.Usagef(cmd, "--%s %v: the %s lies between %v and %v, both excluded", s.Name, v, s.Help, s.Low, s.High)
-		case o.method == autoMethod && !waits:
+		case o.name == autoMethod && !waits:
 			return nil, ui.Usagef(cmd, "--%s is the %s of %s; --method auto finds what it needs: name the method", s.Name, s.Help, o.takers(s.Name))
-		case o.method != autoMethod && !takes(o.named().Traits(1), s.Name) && !waits:
-			return nil, ui.Usagef(cmd, "--%s is the %s of %s; --method %s has none", s.Name, s.Help, o.takers(s.Name), o.method)
+		case o.name != autoMethod && !takes(o.named().Traits(1), s.Name) && !waits:
+			return nil, ui.Usagef(cmd, "--%s is the %s of %s; --method %s has none", s.Name, s.Help, o.takers(s.Name), o.name)
 		}
 	}
-	if o.method == autoMethod {
+	if o.name == autoMethod {
 		return nil, nil
 	}
 	made := o.solverMethod()
 	t := made.Traits(1)
 	if operator == solver.Dilation && !t.Indefinite {
-		return nil, ui.Usagef(cmd, "--operator dilation has negative eigenvalues, which --method %s cannot work with; take one that finds one vector at a time", o.method)
+		return nil, ui.Usagef(cmd, "--operator dilation has negative eigenvalues, which --method %s cannot work with; take one that finds one vector at a time", o.name)
 	}
 	if t.Wrong != nil {
 		return nil, ui.Usagef(cmd, "%s: %v", strings.Join(factor.Flags(made)[2:], " "), t.Wrong)
@@ -145,16 +146,16 @@ func (o *methodFlags) check(cmd *cobra.Command, operator solver.OperatorKind, st
 }
 
 // named is the method of the list that --method names.
-func (o *methodFlags) named() method.Method {
-	i := slices.IndexFunc(o.list, func(m method.Method) bool { return m.Traits(1).Name == o.method.String() })
+func (o *Method) named() method.Method {
+	i := slices.IndexFunc(o.list, func(m method.Method) bool { return m.Traits(1).Name == o.name.String() })
 	if i < 0 {
-		panic(fmt.Sprintf("gdsvd: no method %q", o.method)) // --method takes the names of the list only
+		panic(fmt.Sprintf("gdsvd: no method %q", o.name)) // --method takes the names of the list only
 	}
 	return o.list[i]
 }
 
 // solverMethod is the algorithm that the flags describe.
-func (o *methodFlags) solverMethod() method.Method {
+func (o *Method) solverMethod() method.Method {
 	t := o.named().Traits(1)
 	values := make([]float64, len(t.Settings))
 	for i, s := range t.Settings {

@@ -1,8 +1,6 @@
-package main
+package flags
 
 import (
-	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -11,8 +9,8 @@ import (
 	"github.com/gdsvd/gdsvd/ingest"
 )
 
-// siftFlags are those of what is left out of a matrix and held out of it.
-func siftFlags(f *pflag.FlagSet, o *ingest.Options) {
+// Sift adds the flags of what is left out of a matrix and held out of it.
+func Sift(f *pflag.FlagSet, o *ingest.Options) {
 	f.Int64Var(&o.Filter.MinPerRow, "min-per-row", 0, "leave out rows with fewer than `N` entries, and so on until all that is left has enough")
 	f.Int64Var(&o.Filter.MinPerCol, "min-per-col", 0, "leave out columns with fewer than `N` entries, likewise")
 	f.Var(parsed[*float64]{&o.Filter.MinValue, "X", parseNumber, writeNumber}, "min-value", "leave out entries below `X`, duplicates combined")
@@ -85,22 +83,3 @@ func (v holdoutValue) String() string {
 }
 
 func (v holdoutValue) Type() string { return "WHICH" }
-
-// printSifted writes lines of a table about what has been left out and held out.
-func printSifted(w io.Writer, r *ingest.Report) {
-	f := r.Filtered
-	if f.Outside > 0 {
-		fmt.Fprintf(w, "left out\t%d entries outside of the times\n", f.Outside)
-	}
-	if f.Passes > 0 {
-		fmt.Fprintf(w, "left out\t%d entries below the least value, %d rows and %d columns with too few, and %d entries of these\n", f.Small, f.Rows, f.Cols, f.Entries)
-	}
-	if h := r.Heldout; h != nil {
-		from := ""
-		if !h.From.IsZero() {
-			from = ", from " + writeTime(h.From) + " on,"
-		}
-		fmt.Fprintf(w, "held out\t%d entries (%.2f %%)%s in %s\n", h.NNZ, 100*ratio(float64(h.NNZ), float64(h.NNZ+r.NNZ)), from, h.Store)
-		fmt.Fprintf(w, "empty\t%d rows and %d columns have all their entries held out\n", h.Rows, h.Cols)
-	}
-}

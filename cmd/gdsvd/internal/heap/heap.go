@@ -1,0 +1,46 @@
+// Package heap sets what the garbage collector of the process does: the command decides that, no library does.
+package heap
+
+import (
+	"os"
+	"runtime/debug"
+
+	"github.com/gdsvd/gdsvd/factor"
+)
+
+// notHeap is what the process occupies outside Go's heap as long as there is no plan
+// that says so: its code, stacks and a few pages of the store.
+const notHeap = 24 << 20
+
+// Unplanned is the limit of Go's heap as long as there is no plan.
+func Unplanned(budget int64) int64 { return max(budget-notHeap, budget/2) }
+
+// Planned is the limit of Go's heap for a run: what the plan leaves of the budget.
+func Planned(m factor.Memory) int64 {
+	_, outside := m.Heap()
+	// The collector aims at 3 % less than its limit, against fragments. Blocks leave
+	// none and stay to the end; without their 3 % it would never rest.
+	return m.Budget - outside + m.Resident*3/97
+}
+
+// Limit bounds Go's heap until the returned function is called.
+func Limit(bytes int64) (restore func()) {
+	before := debug.SetMemoryLimit(bytes)
+	return func() { debug.SetMemoryLimit(before) }
+}
+
+// Garbage is what may lie about before it is worth the while to collect it, however
+// small the heap: a run of some ten milliseconds would else be interrupted several times.
+const Garbage = 128 << 20
+
+// CollectLate has garbage collected in a heap that is to be of heap bytes when there
+// is as much of it, or Garbage if that is more, until the returned function is called.
+// Limits of the heap hold all the same, and so does GOGC.
+func CollectLate(heap int64) (restore func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	const byDefault = 100
+	before := debug.SetGCPercent(int(max(byDefault, byDefault*Garbage/heap)))
+	return func() { debug.SetGCPercent(before) }
+}
