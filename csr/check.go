@@ -11,7 +11,7 @@ import (
 
 // CheckOptions for Check.
 type CheckOptions struct {
-	FS       vfs.FS                  // nil: vfs.OS
+	FS       vfs.FS                  // nil: vfs.OS()
 	Quick    bool                    // frames and ids only, not the contents of blocks
 	Progress func(done, total int64) // bytes; may be nil
 }
@@ -31,7 +31,7 @@ type CheckReport struct {
 // report then holds what was found until then.
 func Check(ctx context.Context, path string, o CheckOptions) (*CheckReport, error) {
 	if o.FS == nil {
-		o.FS = vfs.OS
+		o.FS = vfs.OS()
 	}
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}

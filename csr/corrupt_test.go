@@ -493,12 +493,12 @@ func TestTruncatedWhileOpening(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "x.csr")
 	writeVictim(t, path, 1)
-	_, err := csr.Open(path, csr.OpenOptions{FS: cuttingFS{vfs.OS}})
+	_, err := csr.Open(path, csr.OpenOptions{FS: cuttingFS{vfs.OS()}})
 	var bad *csr.CorruptError
 	if !errors.As(err, &bad) || bad.File != shard0 || bad.Section != "file" || bad.Offset != int64(os.Getpagesize()) {
 		t.Errorf("open: %v", err)
 	}
-	report, err := csr.Check(t.Context(), path, csr.CheckOptions{FS: cuttingFS{vfs.OS}})
+	report, err := csr.Check(t.Context(), path, csr.CheckOptions{FS: cuttingFS{vfs.OS()}})
 	if err != nil || len(report.Problems) != 3 || !errors.As(report.Problems[1], &bad) || bad.File != shard1 {
 		t.Errorf("check: %v, %v", report.Problems, err)
 	}

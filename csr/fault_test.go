@@ -78,7 +78,7 @@ func sweep(t *testing.T, existing bool, run func(n int, path string) (failed boo
 	for n := 0; ; n++ {
 		path := filepath.Join(t.TempDir(), "x.csr")
 		if existing {
-			if err := writeFaulty(vfs.OS, path, 1, false); err != nil {
+			if err := writeFaulty(vfs.OS(), path, 1, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -142,7 +142,7 @@ func TestDeathSweep(t *testing.T) {
 				if version := versionAt(t, path); existing && version == 0 {
 					t.Fatalf("operation %d: both versions are gone", n)
 				}
-				if err := writeFaulty(vfs.OS, path, 3, true); err != nil {
+				if err := writeFaulty(vfs.OS(), path, 3, true); err != nil {
 					t.Fatalf("operation %d: the next writer gets %v", n, err)
 				}
 				entries, err := os.ReadDir(filepath.Dir(path))
@@ -158,7 +158,7 @@ func TestDeathSweep(t *testing.T) {
 // TestOpenSweep fails every operation of opening, reading and checking.
 func TestOpenSweep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
-	if err := writeFaulty(vfs.OS, path, 1, false); err != nil {
+	if err := writeFaulty(vfs.OS(), path, 1, false); err != nil {
 		t.Fatal(err)
 	}
 	read := func(fsys vfs.FS) (err error) {

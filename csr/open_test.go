@@ -79,7 +79,7 @@ func TestAdviceIsOnlyAdvice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csr")
 	m := &matrix{cols: 3, rows: []row{{[]uint32{1}, []float64{2}}}}
 	write(t, path, m, csr.CreateOptions{})
-	s, err := csr.Open(path, csr.OpenOptions{FS: deafFS{vfs.OS}})
+	s, err := csr.Open(path, csr.OpenOptions{FS: deafFS{vfs.OS()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func requireDirect(t *testing.T, path string) {
 		t.Skip(err)
 	}
 	defer b.Close()
-	m, err := vfs.OS.Map(filepath.Join(path, shard0))
+	m, err := vfs.OS().Map(filepath.Join(path, shard0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func pass(t *testing.T, s *csr.Store, m *matrix) {
 func TestPassesOverCaches(t *testing.T) {
 	path, m := writeSpans(t)
 	requireDirect(t, path)
-	c := &cacheFS{FS: vfs.OS}
+	c := &cacheFS{FS: vfs.OS()}
 	s := openWith(t, path, c)
 	all := len(spans(s))
 	most := int(s.Size()/cachePage) + 100
@@ -217,7 +217,7 @@ func TestPassesOverCaches(t *testing.T) {
 // TestCacheIsUsed: a store that fits in the page cache is never read past it.
 func TestCacheIsUsed(t *testing.T) {
 	path, m := writeSpans(t)
-	c := &cacheFS{FS: vfs.OS, room: 1 << 30}
+	c := &cacheFS{FS: vfs.OS(), room: 1 << 30}
 	s := openWith(t, path, c)
 	for range 20 {
 		pass(t, s, m)
@@ -235,7 +235,7 @@ func TestDirectReadsRefused(t *testing.T) {
 	for n := range 4 {
 		var asked atomic.Int64
 		fail := vfstest.FailKind(vfstest.OpDirect, n, syscall.EINVAL)
-		s := openWith(t, path, &vfstest.FaultFS{FS: &cacheFS{FS: vfs.OS}, Inject: func(o vfstest.Op) error {
+		s := openWith(t, path, &vfstest.FaultFS{FS: &cacheFS{FS: vfs.OS()}, Inject: func(o vfstest.Op) error {
 			if o.Kind == vfstest.OpDirect {
 				asked.Add(1)
 			}
@@ -254,7 +254,7 @@ func TestDirectReadsRefused(t *testing.T) {
 func TestDirectReadsOfAnotherFile(t *testing.T) {
 	path, m := writeSpans(t)
 	requireDirect(t, path)
-	c := &cacheFS{FS: vfs.OS}
+	c := &cacheFS{FS: vfs.OS()}
 	s := openWith(t, path, c)
 	pass(t, s, m)
 	if c.direct == 0 {
@@ -293,7 +293,7 @@ func TestDamageReadDirectly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, _ := writeSpans(t)
 			requireDirect(t, path)
-			c := &cacheFS{FS: vfs.OS}
+			c := &cacheFS{FS: vfs.OS()}
 			direct, mapped := openWith(t, path, c), open(t, path)
 			if err := harm(filepath.Join(path, shard0)); err != nil {
 				t.Fatal(err)
@@ -320,7 +320,7 @@ func TestDamageReadDirectly(t *testing.T) {
 // gives up now and then.
 func TestPrefetchConcurrently(t *testing.T) {
 	path, m := writeSpans(t)
-	c := &cacheFS{FS: vfs.OS, room: 500}
+	c := &cacheFS{FS: vfs.OS(), room: 500}
 	s := openWith(t, path, c)
 	var wg sync.WaitGroup
 	for range 3 {
@@ -354,7 +354,7 @@ func TestDirectReadsOnTmpfs(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(dir, "x.csr"), os.DirFS(path)); err != nil {
 		t.Fatal(err)
 	}
-	for _, fsys := range []vfs.FS{vfs.OS, &cacheFS{FS: vfs.OS}} {
+	for _, fsys := range []vfs.FS{vfs.OS(), &cacheFS{FS: vfs.OS()}} {
 		s := openWith(t, filepath.Join(dir, "x.csr"), fsys)
 		pass(t, s, m)
 		pass(t, s, m)

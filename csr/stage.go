@@ -18,7 +18,7 @@ import (
 // that exists at path is refused and left alone. Errors are those of Create.
 func Stage(fsys vfs.FS, path string, force bool) (*vfs.Staging, error) {
 	if fsys == nil {
-		fsys = vfs.OS
+		fsys = vfs.OS()
 	}
 	s, _, err := stage(path, &CreateOptions{FS: fsys, Force: force})
 	return s, err

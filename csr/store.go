@@ -17,7 +17,7 @@ import (
 
 // OpenOptions for Open.
 type OpenOptions struct {
-	FS vfs.FS // nil: vfs.OS
+	FS vfs.FS // nil: vfs.OS()
 }
 
 // Store is a store opened for reading. It is safe for concurrent use; Close
@@ -41,7 +41,7 @@ type Store struct {
 // Errors: fs.ErrNotExist, [ErrNotStore], [ErrCorrupt], [ErrVersion], or a fault of the file system.
 func Open(path string, o OpenOptions) (*Store, error) {
 	if o.FS == nil {
-		o.FS = vfs.OS
+		o.FS = vfs.OS()
 	}
 	m, size, err := readManifest(o.FS, path)
 	if err != nil {

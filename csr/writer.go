@@ -12,7 +12,7 @@ import (
 
 // CreateOptions say what is going to be written. Cols and Values are required.
 type CreateOptions struct {
-	FS         vfs.FS         // nil: vfs.OS
+	FS         vfs.FS         // nil: vfs.OS()
 	Cols       int64          // columns of A, 0 … MaxCols
 	Values     Values         // see ValueStats
 	Transposed bool           // the user's matrix is Aᵀ
@@ -83,7 +83,7 @@ type Writer struct {
 // ever replaced, never another kind of directory.
 func Create(path string, o CreateOptions) (*Writer, error) {
 	if o.FS == nil {
-		o.FS = vfs.OS
+		o.FS = vfs.OS()
 	}
 	if o.ShardSize <= 0 {
 		o.ShardSize = DefaultShard

@@ -86,7 +86,7 @@ func (o Options) withDefaults() Options {
 		o.Methods = all.Methods()
 	}
 	if o.FS == nil {
-		o.FS = vfs.OS
+		o.FS = vfs.OS()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -81,7 +81,7 @@ func TestAppendIsIngestingAll(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		o := Options{Duplicates: policy, Graph: graph, FS: lazyFS{vfs.OS}, ShardSize: 300, Orient: rapid.SampledFrom([]Orientation{OrientAuto, OrientAuto, OrientCols}).Draw(rt, "orientation")}.withDefaults()
+		o := Options{Duplicates: policy, Graph: graph, FS: lazyFS{vfs.OS()}, ShardSize: 300, Orient: rapid.SampledFrom([]Orientation{OrientAuto, OrientAuto, OrientCols}).Draw(rt, "orientation")}.withDefaults()
 		p := rapid.SampledFrom([]plan{mustPlan(t), tiny(), crowded()}).Draw(rt, "plan")
 		all := at("all")
 		want, err := ingest(t.Context(), files, all, o, mustPlan(t))
@@ -210,7 +210,7 @@ func TestAppendAfterDeath(t *testing.T) {
 func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 	r := rand.New(rand.NewPCG(3, 9))
 	first, more := ratings(r, 200, false), ratings(r, 300, texts)
-	made := Options{Duplicates: Last, FS: lazyFS{vfs.OS}}
+	made := Options{Duplicates: Last, FS: lazyFS{vfs.OS()}}
 	in, inMore := write(t, "in", strings.Join(first, "\n")), write(t, "more", strings.Join(more, "\n"))
 	before := made
 	if titles {
@@ -240,7 +240,7 @@ func appendsAfterDeath(t *testing.T, texts, titles bool, p plan) {
 	for round := range 3 {
 		store := begin()
 		for step := 40 + r.IntN(300); ; step = step*3/2 + 1 {
-			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}}
+			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
 			died, at := false, r.IntN(step)
 			fsys.Inject = oneByOne(func(op vfstest.Op) error {
 				if died = died || op.Index == at; died {

@@ -52,7 +52,7 @@ func BenchmarkParse(b *testing.B) {
 			var bt format.Batch
 			c := format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}
 			for b.Loop() {
-				op := input.Opener{Files: input.Files{FS: vfs.OS}, Stdin: bytes.NewReader(text), Bytes: new(atomic.Int64), MaxWindow: 1 << 20}
+				op := input.Opener{Files: input.Files{FS: vfs.OS()}, Stdin: bytes.NewReader(text), Bytes: new(atomic.Int64), MaxWindow: 1 << 20}
 				src, err := openSource(context.Background(), op, "-", Options{}.withDefaults(), nil)
 				if err != nil {
 					b.Fatal(err)

@@ -43,7 +43,7 @@ func BenchmarkCSRStream(b *testing.B) {
 			var bt format.Batch
 			c := format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}
 			for b.Loop() {
-				op := input.Opener{Files: input.Files{FS: vfs.OS}, Stdin: bytes.NewReader(stream), Bytes: new(atomic.Int64)}
+				op := input.Opener{Files: input.Files{FS: vfs.OS()}, Stdin: bytes.NewReader(stream), Bytes: new(atomic.Int64)}
 				src, err := openSource(context.Background(), op, "-", Options{}.withDefaults(), nil)
 				if err != nil {
 					b.Fatal(err)

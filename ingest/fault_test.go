@@ -54,7 +54,7 @@ func keeps(t *testing.T, err error, out string) bool {
 func faulty(t *testing.T, in, out string, fsys *vfstest.FaultFS, dup Duplicates) error {
 	t.Helper()
 	if fsys.FS == nil {
-		fsys.FS = lazyFS{vfs.OS}
+		fsys.FS = lazyFS{vfs.OS()}
 	}
 	o := Options{FS: fsys, Duplicates: dup, Force: true}
 	p := tiny()

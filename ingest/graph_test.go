@@ -65,7 +65,7 @@ func TestGraphs(t *testing.T) {
 					if kind == 0 && dup != Last || loops == LoopsDropped && dup != Sum { // the others are one by one
 						continue
 					}
-					o := Options{Graph: graph, Duplicates: dup, SelfLoops: loops, FS: lazyFS{vfs.OS}}
+					o := Options{Graph: graph, Duplicates: dup, SelfLoops: loops, FS: lazyFS{vfs.OS()}}
 					want := naiveGraph(edges, o)
 					nodes := map[string]bool{}
 					for _, e := range want {

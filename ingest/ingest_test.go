@@ -81,7 +81,7 @@ func TestStoreDependsOnEntriesAlone(t *testing.T) {
 			for try, p := range []plan{mustPlan(t), tiny(), tiny(), {chunk: 1000, jobs: 2, Budget: extsort.Budget{Space: 64 << 20, Keep: 10 << 10, Run: 500, First: 100, ReadBuf: 64, FanIn: 3}, unsynced: 64, window: 1 << 20}} {
 				r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 				in, out := write(t, "ratings", strings.Join(lines, "\n")), target(t)
-				o := Options{Workers: 1 + try*2%5, Duplicates: dup, FS: lazyFS{vfs.OS}}
+				o := Options{Workers: 1 + try*2%5, Duplicates: dup, FS: lazyFS{vfs.OS()}}
 				rep, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
 				if err != nil {
 					t.Fatal(err)
@@ -521,7 +521,7 @@ func TestOptions(t *testing.T) {
 // TestLockedTarget: a second ingest of one target is refused while the first runs.
 func TestLockedTarget(t *testing.T) {
 	out := target(t)
-	s, err := csr.Stage(vfs.OS, out, false)
+	s, err := csr.Stage(vfs.OS(), out, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func indexedMarket(h streamHeader, entries []indexed) []byte {
 // bothWays ingests an input in the order of the store, as far as it is so, and by way of the spool: stores or errors are the same.
 func bothWays(t testing.TB, in string, o Options, held int64) (rep *Report) {
 	t.Helper()
-	o.FS = lazyFS{vfs.OS}
+	o.FS = lazyFS{vfs.OS()}
 	var stores []map[string]string
 	var says []string
 	for _, held := range []int64{held, 0} {
@@ -188,7 +188,7 @@ func TestInOrderPours(t *testing.T) {
 			}
 		}
 		spoil(entries)
-		o, in := Options{FS: lazyFS{vfs.OS}, Duplicates: Sum}, write(t, "in", string(indexedStream(t, streamHeader{colKeys: "u4", values: "f4", rows: rows, cols: 50}, entries, 30000)))
+		o, in := Options{FS: lazyFS{vfs.OS()}, Duplicates: Sum}, write(t, "in", string(indexedStream(t, streamHeader{colKeys: "u4", values: "f4", rows: rows, cols: 50}, entries, 30000)))
 		var stores []map[string]string
 		for _, held := range []int64{1, 0} {
 			p := mustPlan(t)
@@ -247,7 +247,7 @@ func TestInOrderFaults(t *testing.T) {
 		faulty := func(out string, inject func(vfstest.Op) error) (int, error) {
 			p := mustPlan(t)
 			p.held = 1
-			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}, Inject: inject}
+			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}, Inject: inject}
 			_, err := ingest(t.Context(), []string{in}, out, Options{FS: fsys}.withDefaults(), p)
 			return fsys.Count(), err
 		}

@@ -187,7 +187,7 @@ func naiveFloat(s string) (float64, error) {
 func parseAll(content []byte, o Options, chunkLen int) (entries []triple, src *source, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	op := input.Opener{Files: input.Files{FS: vfs.OS}, Stdin: bytes.NewReader(content), Bytes: new(atomic.Int64), MaxWindow: 8 << 20}
+	op := input.Opener{Files: input.Files{FS: vfs.OS()}, Stdin: bytes.NewReader(content), Bytes: new(atomic.Int64), MaxWindow: 8 << 20}
 	return parseInput(ctx, op, "-", o, chunkLen)
 }
 

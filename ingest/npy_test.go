@@ -155,7 +155,7 @@ func TestNPYResumes(t *testing.T) {
 
 // parsePlain is parseAll of a plain file.
 func parsePlain(path string, o Options, chunkLen int) ([]triple, *source, error) {
-	op := input.Opener{Files: input.Files{FS: vfs.OS}, Bytes: new(atomic.Int64), MaxWindow: 8 << 20}
+	op := input.Opener{Files: input.Files{FS: vfs.OS()}, Bytes: new(atomic.Int64), MaxWindow: 8 << 20}
 	return parseInput(context.Background(), op, path, o, chunkLen)
 }
 

@@ -261,7 +261,7 @@ func TestNPZPlaces(t *testing.T) {
 	in := write(t, "in", string(smallCSR.bytes(t, zip.Deflate)))
 	for n := range 12 {
 		reads := 0
-		fsys := &vfstest.FaultFS{FS: vfs.OS, Inject: oneByOne(func(op vfstest.Op) error {
+		fsys := &vfstest.FaultFS{FS: vfs.OS(), Inject: oneByOne(func(op vfstest.Op) error {
 			if op.Kind != vfstest.OpRead && op.Kind != vfstest.OpReadAt || op.Name != in {
 				return nil
 			}

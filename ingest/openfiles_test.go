@@ -63,7 +63,7 @@ func TestFewOpenFiles(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c := &countingFS{FS: lazyFS{vfs.OS}}
+				c := &countingFS{FS: lazyFS{vfs.OS()}}
 				out := target(t)
 				o := u.o
 				o.FS, o.CheckpointEvery, o.Workers = c, time.Hour, min(workers, sortersWithin(limit))

@@ -155,7 +155,7 @@ type Options struct {
 	IgnoreSpace bool
 	// MaxBadLines is how many unreadable lines are left out before the ingest fails.
 	MaxBadLines int64
-	// FS is where inputs are read, temporary files and the store written; nil means vfs.OS.
+	// FS is where inputs are read, temporary files and the store written; nil means vfs.OS().
 	FS vfs.FS
 	// Stdin is read for the input "-".
 	Stdin io.Reader
@@ -190,7 +190,7 @@ func (o Options) withDefaults() Options {
 		o.Formats = all.Formats()
 	}
 	if o.FS == nil {
-		o.FS = vfs.OS
+		o.FS = vfs.OS()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -63,7 +63,7 @@ func TestPairDependsOnEntriesAlone(t *testing.T) {
 			for try, p := range []plan{mustPlan(t), tiny(), crowded()} {
 				r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 				in, out := write(t, "log", strings.Join(lines, "\n")), target(t)
-				o := Options{Workers: 1 + try, Duplicates: Sum, Holdout: h, Orient: orient, Filter: Filter{MinPerRow: 3, MinPerCol: 2}, FS: lazyFS{vfs.OS}, Columns: []string{"1", "2", "3", "4"}}
+				o := Options{Workers: 1 + try, Duplicates: Sum, Holdout: h, Orient: orient, Filter: Filter{MinPerRow: 3, MinPerCol: 2}, FS: lazyFS{vfs.OS()}, Columns: []string{"1", "2", "3", "4"}}
 				rep, err := ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
 				if err != nil {
 					t.Fatalf("%s: %v", which, err)
@@ -97,12 +97,12 @@ func TestPairAfterDeath(t *testing.T) {
 			return ingest(t.Context(), []string{in}, out, o.withDefaults(), p)
 		}
 		whole := target(t)
-		if _, err := run(whole, lazyFS{vfs.OS}, false, false); err != nil {
+		if _, err := run(whole, lazyFS{vfs.OS()}, false, false); err != nil {
 			t.Fatal(err)
 		}
 		want := pairFiles(t, whole)
 		ops := 0
-		if _, err := run(target(t), &vfstest.FaultFS{FS: lazyFS{vfs.OS}, Inject: oneByOne(func(op vfstest.Op) error {
+		if _, err := run(target(t), &vfstest.FaultFS{FS: lazyFS{vfs.OS()}, Inject: oneByOne(func(op vfstest.Op) error {
 			ops = op.Index
 			return nil
 		})}, false, false); err != nil {
@@ -114,7 +114,7 @@ func TestPairAfterDeath(t *testing.T) {
 				n = min(n+ops/8, ops-40)
 			}
 			out := target(t)
-			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}}
+			fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
 			died = false
 			fsys.Inject = oneByOne(func(op vfstest.Op) error {
 				if died = died || op.Index == n; died {
@@ -134,11 +134,11 @@ func TestPairAfterDeath(t *testing.T) {
 			if noTest == nil && noTrain != nil {
 				halves++
 				var ue *csr.UnfinishedError
-				if _, err := run(out, lazyFS{vfs.OS}, false, false); !errors.As(err, &ue) || strings.Contains(err.Error(), "\n") {
+				if _, err := run(out, lazyFS{vfs.OS()}, false, false); !errors.As(err, &ue) || strings.Contains(err.Error(), "\n") {
 					t.Fatalf("%s, half a pair after operation %d: %v", name, n, err)
 				}
 			}
-			if _, err := run(out, lazyFS{vfs.OS}, true, false); err != nil {
+			if _, err := run(out, lazyFS{vfs.OS()}, true, false); err != nil {
 				t.Fatalf("%s, death at operation %d: %v", name, n, err)
 			}
 			if diff := gocmp.Diff(want, pairFiles(t, out)); diff != "" {
@@ -214,7 +214,7 @@ func TestEveryFaultOfAPairSurfaces(t *testing.T) {
 	broken := errors.New("input/output error")
 	for n, failed := 0, true; failed; n++ {
 		out := target(t)
-		fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}}
+		fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
 		failed = false
 		fsys.Inject = oneByOne(func(op vfstest.Op) error {
 			if op.Index == n {

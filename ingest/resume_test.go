@@ -68,7 +68,7 @@ func unluckyCases(t *testing.T) []unlucky {
 // run ingests and dies before operation n; -1 is never.
 func (u *unlucky) run(t *testing.T, out string, n int) (rep *Report, died bool, err error) {
 	t.Helper()
-	fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}}
+	fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
 	fsys.Inject = oneByOne(func(op vfstest.Op) error {
 		if died = died || op.Index == n; died {
 			return vfstest.ErrDead
@@ -228,7 +228,7 @@ func TestResumeOfAFinishedIngest(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		out := target(t)
 		u.o.Force = force
-		fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS}}
+		fsys := &vfstest.FaultFS{FS: lazyFS{vfs.OS()}}
 		died := false
 		fsys.Inject = oneByOne(func(op vfstest.Op) error {
 			if died = died || op.Kind == vfstest.OpRemoveAll && strings.HasSuffix(op.Name, SpoolSuffix); died {
@@ -346,7 +346,7 @@ func TestJournalRoundTrip(t *testing.T) {
 	j := &journal{Version: journalVersion, Step: stepRead, Options: Options{}.shaping(),
 		FirstBad: []savedError{saveError(&format.ParseError{File: "f", Line: 3, Column: 2, Field: "user", Text: "x", Err: fmt.Errorf("%w: more", text.ErrFields), Want: "w"})}}
 	dir := t.TempDir()
-	s := &scratch.Dir{FS: vfs.OS, Name: dir}
+	s := &scratch.Dir{FS: vfs.OS(), Name: dir}
 	if err := j.write(s); err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestJournalRoundTrip(t *testing.T) {
 	if _, err := readJournal(s); err == nil || !strings.Contains(err.Error(), "version 99") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := readJournal(&scratch.Dir{FS: vfs.OS, Name: filepath.Join(dir, "none")}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := readJournal(&scratch.Dir{FS: vfs.OS(), Name: filepath.Join(dir, "none")}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -208,7 +208,7 @@ func TestSiftMatchesNaiveSifting(t *testing.T) {
 		rows, cols, train, test := naiveSift(log, o)
 		n++
 		out := filepath.Join(dir, strconv.Itoa(n))
-		o.FS = lazyFS{vfs.OS}
+		o.FS = lazyFS{vfs.OS()}
 		rep, err := ingest(t.Context(), []string{write(t, "in", text.String())}, out, o.withDefaults(), rapid.SampledFrom(plans).Draw(rt, "plan"))
 		if o.Holdout.kind != heldout.None && (len(train) == 0 || len(test) == 0) || len(train) == 0 {
 			if !errors.Is(err, format.ErrEmpty) {

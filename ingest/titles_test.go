@@ -140,7 +140,7 @@ func TestTitlesWithinMemory(t *testing.T) {
 		}
 		p := mustPlan(t)
 		p.Space = int64(rapid.IntRange(1, 5000).Draw(rt, "memory"))
-		o := Options{ColTitles: write(t, "titles", list.String()), FS: lazyFS{vfs.OS}}.withDefaults()
+		o := Options{ColTitles: write(t, "titles", list.String()), FS: lazyFS{vfs.OS()}}.withDefaults()
 		if err := attach(t.Context(), []string{"-"}, &Report{Store: stores[kind]}, o, p); err != nil {
 			rt.Fatal(err)
 		}

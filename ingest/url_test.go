@@ -198,7 +198,7 @@ func TestURLResumes(t *testing.T) {
 			var log bytes.Buffer
 			o := Options{
 				Duplicates: Sum, Transport: s.Transport(t), Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-				CheckpointEvery: time.Nanosecond, Resume: true, Workers: 1, FS: lazyFS{vfs.OS},
+				CheckpointEvery: time.Nanosecond, Resume: true, Workers: 1, FS: lazyFS{vfs.OS()},
 			}
 			run := func(ctx context.Context, n int, out string) (*Report, error) {
 				rep, err := ingest(ctx, inputs(n), out, o.withDefaults(), tiny())

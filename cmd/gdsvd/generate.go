@@ -127,7 +127,7 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 	case err == nil && !force:
 		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}
-	lock, err := vfs.OS.Lock(name + ".lock")
+	lock, err := vfs.OS().Lock(name + ".lock")
 	switch {
 	case errors.Is(err, vfs.ErrLocked):
 		return fmt.Errorf("create %s: %w that is writing it", name, vfs.ErrLocked)
@@ -137,7 +137,7 @@ func replaceFile(name string, force bool, write func(io.Writer) error) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	return durable.Replace(vfs.OS, name, name+vfs.PartialSuffix, func(f vfs.File) error { return write(f) })
+	return durable.Replace(vfs.OS(), name, name+vfs.PartialSuffix, func(f vfs.File) error { return write(f) })
 }
 
 // madeStore says what has come of the writing of a store.

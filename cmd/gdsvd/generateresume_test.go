@@ -215,7 +215,7 @@ func TestLeftoversOfGenerateRatings(t *testing.T) {
 	if left := names(t, work); !slices.Equal(left, []string{"r.dat"}) {
 		t.Errorf("at the end there are %v", left)
 	}
-	lock, err := vfs.OS.Lock(file + ".lock")
+	lock, err := vfs.OS().Lock(file + ".lock")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -210,7 +210,7 @@ func TestSniffWarnsOfFullDisk(t *testing.T) {
 	for free, warns := range map[int64]bool{10: true, 1 << 40: false} {
 		var stdout, stderr bytes.Buffer
 		a := newApp(strings.NewReader(""), &stdout, &stderr)
-		a.fsys = fullDisk{vfs.OS, free}
+		a.fsys = fullDisk{vfs.OS(), free}
 		if code := a.run(t.Context(), []string{"sniff", path, "--header", "no", "-o", filepath.Join(t.TempDir(), "m.csr")}); code != ui.ExitOK || stderr.String() != "" {
 			t.Fatalf("exit %d: %s", code, stderr.String())
 		}

@@ -78,7 +78,7 @@ type Alignment struct {
 // Align turns the vectors of a result to those of an old one with as many components, and writes them to a directory.
 func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignment, err error) {
 	if o.FS == nil {
-		o.FS = vfs.OS
+		o.FS = vfs.OS()
 	}
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}

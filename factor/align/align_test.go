@@ -39,7 +39,7 @@ func result(t *testing.T, v *mat.Dense, ids []string) *factor.Result {
 	for j := range k {
 		r.Sigma = append(r.Sigma, factor.Number(k-j))
 	}
-	_, err := npy.WriteMatrix(vfs.OS, filepath.Join(dir, "V.npy"), v, nil)
+	_, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "V.npy"), v, nil)
 	sealed, err2 := durable.Seal(r, &r.CRC)
 	err = errors.Join(err, err2, os.WriteFile(filepath.Join(dir, "cols.ids"), []byte(text), 0o666), os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666))
 	if err != nil {
@@ -77,7 +77,7 @@ func ids(n int) (all []string) {
 
 func arrayOf(t *testing.T, path string) *mat.Dense {
 	t.Helper()
-	m, err := npy.Open(vfs.OS, path)
+	m, err := npy.Open(vfs.OS(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

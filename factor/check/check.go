@@ -64,7 +64,7 @@ type checker struct {
 // the error is for what kept it from being checked.
 func Result(ctx context.Context, dir string, o Options) (_ *Report, err error) {
 	if o.FS == nil {
-		o.FS = vfs.OS
+		o.FS = vfs.OS()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

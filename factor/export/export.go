@@ -89,7 +89,7 @@ func WriteArray(ctx context.Context, dir string, o Options) (*Report, error) {
 
 func write(ctx context.Context, dir string, o Options, open func(Options) (*table, error)) (_ *Report, err error) {
 	if o.FS == nil {
-		o.FS = vfs.OS
+		o.FS = vfs.OS()
 	}
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}

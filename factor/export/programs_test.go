@@ -175,7 +175,7 @@ func TestWindows(t *testing.T) {
 		x.RawMatrix().Data[i] = float64(i) / 7
 	}
 	r := &factor.Result{Format: "gdsvd-result/2", Rows: rows, Cols: rows, K: k, Sigma: []factor.Number{3, 2, 1}, IDs: factor.IDs{Rows: &factor.SideIDs{Kind: "range", First: 5}}}
-	sum, err := npy.WriteMatrix(vfs.OS, filepath.Join(dir, "U.npy"), x, nil)
+	sum, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "U.npy"), x, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

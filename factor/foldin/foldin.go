@@ -107,7 +107,7 @@ const nowhere = math.MaxUint32
 // Project folds the rows of a store, or its columns, into a result and writes them to a directory.
 func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options) (_ *Projection, err error) {
 	if o.FS == nil {
-		o.FS = vfs.OS
+		o.FS = vfs.OS()
 	}
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}

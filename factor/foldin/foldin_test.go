@@ -112,7 +112,7 @@ func projected(t testing.TB, r *factor.Result, store *csr.Store, o foldin.Option
 
 func arrayOf(t testing.TB, path string) *mat.Dense {
 	t.Helper()
-	m, err := npy.Open(vfs.OS, path)
+	m, err := npy.Open(vfs.OS(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,8 +82,8 @@ func TestWindows(t *testing.T) {
 		Format: "gdsvd-result/2", Rows: n, Cols: n, K: k, Sigma: []factor.Number{4, 3, 2, 1}, IDs: factor.IDs{Cols: &factor.SideIDs{Kind: "range"}},
 		View: &factor.View{Pipeline: "center=columns", Statistics: []factor.ViewStatistic{{Step: "center=columns", Name: "mean", File: "view-1-center-mean.npy"}}},
 	}
-	_, err := npy.WriteMatrix(vfs.OS, filepath.Join(dir, "V.npy"), v, nil)
-	_, err2 := npy.WriteVector(vfs.OS, filepath.Join(dir, "view-1-center-mean.npy"), mean)
+	_, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "V.npy"), v, nil)
+	_, err2 := npy.WriteVector(vfs.OS(), filepath.Join(dir, "view-1-center-mean.npy"), mean)
 	sealed, err3 := durable.Seal(r, &r.CRC)
 	if err := errors.Join(err, err2, err3, os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestTextfile(t *testing.T) {
 		}
 		return &State{Name: "a.svd", Status: status, Last: &Pass{Pass: int(passes.Add(1))}}
 	}
-	end, err := Textfile(vfs.OS, name, time.Microsecond, state)
+	end, err := Textfile(vfs.OS(), name, time.Microsecond, state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestTextfile(t *testing.T) {
 // A name that cannot be written is refused at once; a disk that is full for a while costs nothing but the time.
 func TestTextfileFails(t *testing.T) {
 	state := func() *State { return &State{Name: "x", Status: Running} }
-	if _, err := Textfile(vfs.OS, filepath.Join(t.TempDir(), "none", "x.prom"), time.Hour, state); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Textfile(vfs.OS(), filepath.Join(t.TempDir(), "none", "x.prom"), time.Hour, state); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 	var full atomic.Bool

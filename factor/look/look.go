@@ -42,7 +42,7 @@ func newLook(ctx context.Context, store *csr.Store, o Options, reads int) (*look
 	}
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	if o.FS == nil {
-		o.FS = vfs.OS
+		o.FS = vfs.OS()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

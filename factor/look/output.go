@@ -50,7 +50,7 @@ type statsOutput struct {
 func newStatsOutput(store *csr.Store, o StatsOptions) (_ *statsOutput, err error) {
 	out := &statsOutput{fsys: o.FS}
 	if out.fsys == nil {
-		out.fsys = vfs.OS
+		out.fsys = vfs.OS()
 	}
 	out.stage, err = vfs.Stage(out.fsys, o.Dir, o.Replace,
 		func(path string) error { return isStats(out.fsys, path) },

@@ -67,7 +67,7 @@ func TestFile(t *testing.T) {
 		return f.Close()
 	}
 	name := filepath.Join(t.TempDir(), "x")
-	if err := write(vfs.OS, name); err != nil {
+	if err := write(vfs.OS(), name); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(name); err != nil || string(got) != strings.Repeat(string(part), 8) {

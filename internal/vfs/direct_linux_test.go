@@ -32,7 +32,7 @@ func direct(t *testing.T, size int) (content []byte, m Mapping, b *Buffer) {
 	if err := os.WriteFile(name, content, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	m, err := OS.Map(name)
+	m, err := OS().Map(name)
 	if err != nil {
 		t.Fatal(err)
 	}

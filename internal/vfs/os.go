@@ -10,7 +10,7 @@ import (
 )
 
 // OS is the file system of the operating system.
-var OS FS = osFS{}
+func OS() FS { return osFS{} }
 
 type osFS struct{}
 

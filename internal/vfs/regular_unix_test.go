@@ -54,15 +54,15 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}
 	open := map[string]func(string) error{
 		"open": func(name string) error {
-			_, err := vfs.OS.Open(name)
+			_, err := vfs.OS().Open(name)
 			return err
 		},
 		"map": func(name string) error {
-			_, err := vfs.OS.Map(name)
+			_, err := vfs.OS().Map(name)
 			return err
 		},
 		"read": func(name string) error {
-			_, err := vfs.ReadFile(vfs.OS, name, 1<<20)
+			_, err := vfs.ReadFile(vfs.OS(), name, 1<<20)
 			return err
 		},
 	}
@@ -80,7 +80,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 		}
 	}
 	promptly(t, "lock", func() {
-		if _, err := vfs.OS.Lock(fifo); !errors.Is(err, vfs.ErrNotRegular) {
+		if _, err := vfs.OS().Lock(fifo); !errors.Is(err, vfs.ErrNotRegular) {
 			t.Errorf("lock on a pipe: %v", err)
 		}
 		if _, err := os.Lstat(fifo); err != nil {
@@ -101,7 +101,7 @@ func TestReadDirectPipe(t *testing.T) {
 	defer b.Close()
 	name := filepath.Join(t.TempDir(), "x")
 	writeFile(t, name, make([]byte, 1<<16))
-	m, err := vfs.OS.Map(name)
+	m, err := vfs.OS().Map(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestOpenSymlink(t *testing.T) {
 	if err := os.Symlink("x", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	b, err := vfs.ReadFile(vfs.OS, filepath.Join(dir, "link"), 3)
+	b, err := vfs.ReadFile(vfs.OS(), filepath.Join(dir, "link"), 3)
 	if err != nil || string(b) != "abc" {
 		t.Errorf("%q, %v", b, err)
 	}
@@ -158,10 +158,10 @@ func TestReadFileLimit(t *testing.T) {
 		}
 		return nil
 	}}
-	if b, err := vfs.ReadFile(vfs.OS, whole, 8); err != nil || string(b) != "12345678" {
+	if b, err := vfs.ReadFile(vfs.OS(), whole, 8); err != nil || string(b) != "12345678" {
 		t.Errorf("at the limit: %q, %v", b, err)
 	}
-	if b, err := vfs.ReadFile(growing{vfs.OS}, whole, 1<<20); !errors.Is(err, vfs.ErrTooLarge) {
+	if b, err := vfs.ReadFile(growing{vfs.OS()}, whole, 1<<20); !errors.Is(err, vfs.ErrTooLarge) {
 		t.Errorf("an endless one: %d bytes, %v", len(b), err)
 	}
 	for name, size := range map[string]string{over: "9", sparse: "1099511627776"} {
@@ -170,7 +170,7 @@ func TestReadFileLimit(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := vfs.ReadFile(vfs.OS, filepath.Join(dir, "none"), 8); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := vfs.ReadFile(vfs.OS(), filepath.Join(dir, "none"), 8); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing one: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ func TestScratch(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x")
 	const size = 1<<20 + 17
-	s, err := vfs.OS.Scratch(name, size)
+	s, err := vfs.OS().Scratch(name, size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestScratchErrors(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x")
 	writeFile(t, name, []byte("precious"))
-	if _, err := vfs.OS.Scratch(name, 1); !errors.Is(err, fs.ErrExist) {
+	if _, err := vfs.OS().Scratch(name, 1); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a file: %v", err)
 	}
 	if data, err := os.ReadFile(name); err != nil || string(data) != "precious" {
@@ -76,7 +76,7 @@ func TestScratchErrors(t *testing.T) {
 	if _, err := full.Scratch(filepath.Join(dir, "y"), 101); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("on a full disk: %v", err)
 	}
-	if _, err := vfs.OS.Scratch(filepath.Join(dir, "z"), 1<<60); err == nil {
+	if _, err := vfs.OS().Scratch(filepath.Join(dir, "z"), 1<<60); err == nil {
 		t.Error("an exabyte was given")
 	}
 	if left := names(t, dir); left != "x" {

@@ -16,7 +16,7 @@ func anything(string) error { return nil }
 // stage stages target and writes a file "new" in it.
 func stage(t *testing.T, target string, force bool, replaceable func(string) error) *vfs.Staging {
 	t.Helper()
-	s, err := vfs.Stage(vfs.OS, target, force, replaceable, nil)
+	s, err := vfs.Stage(vfs.OS(), target, force, replaceable, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,14 +63,14 @@ func TestStageReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(target, "old"), nil)
-	if _, err := vfs.Stage(vfs.OS, target, false, anything, nil); !errors.Is(err, fs.ErrExist) {
+	if _, err := vfs.Stage(vfs.OS(), target, false, anything, nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("without force: %v", err)
 	}
-	if _, err := vfs.Stage(vfs.OS, target, true, nil, nil); err == nil {
+	if _, err := vfs.Stage(vfs.OS(), target, true, nil, nil); err == nil {
 		t.Error("a directory that is not empty, and not recognised, would be replaced")
 	}
 	no := errors.New("precious")
-	if _, err := vfs.Stage(vfs.OS, target, true, func(path string) error {
+	if _, err := vfs.Stage(vfs.OS(), target, true, func(path string) error {
 		if path != target {
 			t.Errorf("asked about %s", path)
 		}
@@ -117,15 +117,15 @@ func TestStageRefuses(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, target := range []string{".", "..", string(filepath.Separator), "", filepath.Join("a", "..")} {
-		if _, err := vfs.Stage(vfs.OS, target, true, anything, nil); err == nil {
+		if _, err := vfs.Stage(vfs.OS(), target, true, anything, nil); err == nil {
 			t.Errorf("stages %q", target)
 		}
 	}
-	if _, err := vfs.Stage(vfs.OS, filepath.Join(dir, "no", "x"), true, anything, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := vfs.Stage(vfs.OS(), filepath.Join(dir, "no", "x"), true, anything, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in a missing folder: %v", err)
 	}
 	writeFile(t, "file", nil)
-	if _, err := vfs.Stage(vfs.OS, "file", true, anything, nil); err == nil {
+	if _, err := vfs.Stage(vfs.OS(), "file", true, anything, nil); err == nil {
 		t.Error("replaces a file")
 	}
 	if err := os.Mkdir("real", 0o777); err != nil {
@@ -134,7 +134,7 @@ func TestStageRefuses(t *testing.T) {
 	want := "file real"
 	if os.Symlink("real", "link") == nil { // not everybody may on Windows
 		want = "file link real"
-		if _, err := vfs.Stage(vfs.OS, "link", true, anything, nil); err == nil {
+		if _, err := vfs.Stage(vfs.OS(), "link", true, anything, nil); err == nil {
 			t.Error("replaces a symbolic link")
 		}
 	}
@@ -210,7 +210,7 @@ func TestStageKeeps(t *testing.T) {
 		t.Fatalf("%v, left: %s", err, names(t, dir))
 	}
 	over := func(goOn bool, err error) (*vfs.Staging, error) {
-		return vfs.Stage(vfs.OS, target, false, nil, func(dir string) (bool, error) {
+		return vfs.Stage(vfs.OS(), target, false, nil, func(dir string) (bool, error) {
 			if dir != target+".partial" {
 				t.Errorf("asked about %s", dir)
 			}
@@ -244,7 +244,7 @@ func TestStageKeeps(t *testing.T) {
 	if err := s.Commit(); err != nil || names(t, dir) != "x" || names(t, target) != "new" {
 		t.Errorf("commit: %v, there are %s", err, names(t, dir))
 	}
-	if s, err = vfs.Stage(vfs.OS, filepath.Join(dir, "y"), false, nil, func(string) (bool, error) { return false, nil }); err != nil || names(t, s.Dir()) != "" {
+	if s, err = vfs.Stage(vfs.OS(), filepath.Join(dir, "y"), false, nil, func(string) (bool, error) { return false, nil }); err != nil || names(t, s.Dir()) != "" {
 		t.Fatalf("anew: %v", err)
 	}
 	if err := s.Abort(); err != nil {
@@ -256,7 +256,7 @@ func TestStageKeeps(t *testing.T) {
 func TestSweep(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "x")
 	never := func(string) bool { t.Error("asked about nothing"); return true }
-	if err := vfs.Sweep(vfs.OS, target, never); err != nil {
+	if err := vfs.Sweep(vfs.OS(), target, never); err != nil {
 		t.Fatal(err)
 	}
 	leave := func() {
@@ -270,20 +270,20 @@ func TestSweep(t *testing.T) {
 	}
 	there := func(name string) bool { _, err := os.Stat(name); return err == nil }
 	leave()
-	if err := vfs.Sweep(vfs.OS, target, func(string) bool { return false }); err != nil || there(target+".lock") || !there(target+vfs.PartialSuffix) {
+	if err := vfs.Sweep(vfs.OS(), target, func(string) bool { return false }); err != nil || there(target+".lock") || !there(target+vfs.PartialSuffix) {
 		t.Errorf("what is of use: %v, lock %v, directory %v", err, there(target+".lock"), there(target+vfs.PartialSuffix))
 	}
 	leave()
-	if err := vfs.Sweep(vfs.OS, target, func(string) bool { return true }); err != nil || there(target+".lock") || there(target+vfs.PartialSuffix) {
+	if err := vfs.Sweep(vfs.OS(), target, func(string) bool { return true }); err != nil || there(target+".lock") || there(target+vfs.PartialSuffix) {
 		t.Errorf("what is of none: %v, lock %v, directory %v", err, there(target+".lock"), there(target+vfs.PartialSuffix))
 	}
 	leave()
-	held, err := vfs.OS.Lock(target + ".lock")
+	held, err := vfs.OS().Lock(target + ".lock")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if err := vfs.Sweep(vfs.OS, target, never); err != nil || !there(target+".lock") || !there(target+vfs.PartialSuffix) {
+	if err := vfs.Sweep(vfs.OS(), target, never); err != nil || !there(target+".lock") || !there(target+vfs.PartialSuffix) {
 		t.Errorf("while another writes: %v, lock %v, directory %v", err, there(target+".lock"), there(target+vfs.PartialSuffix))
 	}
 }

@@ -39,7 +39,7 @@ func names(t testing.TB, dir string) string {
 
 func TestCreateAndOpen(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x")
-	f, err := vfs.OS.Create(name)
+	f, err := vfs.OS().Create(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,10 +50,10 @@ func TestCreateAndOpen(t *testing.T) {
 	if err := errors.Join(writeErr, writeAtErr, readAtErr, f.Sync(), f.Close()); err != nil || string(b) != "bXd" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if _, err := vfs.OS.Create(name); !errors.Is(err, fs.ErrExist) {
+	if _, err := vfs.OS().Create(name); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("creating it again: %v", err)
 	}
-	f, err = vfs.OS.Open(name)
+	f, err = vfs.OS().Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestCreateAndOpen(t *testing.T) {
 	if _, err := f.Write(b); err == nil {
 		t.Error("a file opened for reading can be written")
 	}
-	if f, err := vfs.OS.Open(name + "y"); f != nil || !errors.Is(err, fs.ErrNotExist) {
+	if f, err := vfs.OS().Open(name + "y"); f != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("opening nothing gives %v, %v", f, err)
 	}
 }
@@ -73,7 +73,7 @@ func TestMap(t *testing.T) {
 		name := filepath.Join(dir, "x")
 		want := bytes.Repeat([]byte("gdsvd"), size)[:size]
 		writeFile(t, name, want)
-		m, err := vfs.OS.Map(name)
+		m, err := vfs.OS().Map(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,10 +110,10 @@ func TestMap(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := vfs.OS.Map(dir); err == nil {
+	if _, err := vfs.OS().Map(dir); err == nil {
 		t.Error("a directory can be mapped")
 	}
-	if _, err := vfs.OS.Map(filepath.Join(dir, "y")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := vfs.OS().Map(filepath.Join(dir, "y")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("mapping nothing: %v", err)
 	}
 }
@@ -125,7 +125,7 @@ func TestGuardTruncated(t *testing.T) {
 	}
 	name := filepath.Join(t.TempDir(), "x")
 	writeFile(t, name, make([]byte, 4*os.Getpagesize()))
-	m, err := vfs.OS.Map(name)
+	m, err := vfs.OS().Map(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,24 +155,24 @@ func TestExchange(t *testing.T) {
 		}
 		writeFile(t, filepath.Join(d, "from-"+filepath.Base(d)), nil)
 	}
-	if err := vfs.OS.Exchange(a, b); err != nil {
+	if err := vfs.OS().Exchange(a, b); err != nil {
 		t.Fatal(err)
 	}
 	if names(t, a) != "from-b" || names(t, b) != "from-a" || names(t, dir) != "a b" {
 		t.Errorf("a: %s, b: %s, both in: %s", names(t, a), names(t, b), names(t, dir))
 	}
-	if vfs.OS.Exchange(a, filepath.Join(dir, "c")) == nil || names(t, dir) != "a b" {
+	if vfs.OS().Exchange(a, filepath.Join(dir, "c")) == nil || names(t, dir) != "a b" {
 		t.Error("exchange with nothing")
 	}
 }
 
 func TestLock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.lock")
-	l, err := vfs.OS.Lock(name)
+	l, err := vfs.OS().Lock(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := vfs.OS.Lock(name); !errors.Is(err, vfs.ErrLocked) {
+	if _, err := vfs.OS().Lock(name); !errors.Is(err, vfs.ErrLocked) {
 		t.Errorf("second holder: %v", err)
 	}
 	if err := l.Close(); err != nil {
@@ -181,7 +181,7 @@ func TestLock(t *testing.T) {
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the lock file stays: %v", err)
 	}
-	if _, err := vfs.OS.Lock(filepath.Join(name, "no", "folder")); err == nil || errors.Is(err, vfs.ErrLocked) {
+	if _, err := vfs.OS().Lock(filepath.Join(name, "no", "folder")); err == nil || errors.Is(err, vfs.ErrLocked) {
 		t.Errorf("in no folder: %v", err)
 	}
 }
@@ -195,7 +195,7 @@ func TestLockExcludes(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for got := 0; got < 50; {
-				l, err := vfs.OS.Lock(name)
+				l, err := vfs.OS().Lock(name)
 				if errors.Is(err, vfs.ErrLocked) {
 					runtime.Gosched()
 					continue
@@ -224,14 +224,14 @@ func TestLockExcludes(t *testing.T) {
 var _ vfs.FS = (*vfstest.FaultFS)(nil)
 
 func TestFreeSpace(t *testing.T) {
-	free, err := vfs.OS.FreeSpace(t.TempDir())
+	free, err := vfs.OS().FreeSpace(t.TempDir())
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
 	if err != nil || free <= 0 {
 		t.Errorf("%d bytes, %v", free, err)
 	}
-	if _, err := vfs.OS.FreeSpace(filepath.Join(t.TempDir(), "missing")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := vfs.OS().FreeSpace(filepath.Join(t.TempDir(), "missing")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of nothing: %v", err)
 	}
 }

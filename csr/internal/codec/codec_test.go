@@ -51,7 +51,7 @@ func TestFaultInVectors(t *testing.T) {
 	if err := os.WriteFile(name, make([]byte, size), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	m, err := vfs.OS.Map(name)
+	m, err := vfs.OS().Map(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		defer os.RemoveAll(dir)
 		name := filepath.Join(dir, "x")
-		sum, err := lines.Write(vfs.OS, name, walk(all))
+		sum, err := lines.Write(vfs.OS(), name, walk(all))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestRoundTrip(t *testing.T) {
 		if sum.Size != int64(len(text)) || sum.CRC != crc.Of(text) {
 			t.Fatalf("%+v of %d bytes with checksum %x", sum, len(text), crc.Of(text))
 		}
-		x, err := lines.Open(context.Background(), vfs.OS, name, sum, int64(len(all)))
+		x, err := lines.Open(context.Background(), vfs.OS(), name, sum, int64(len(all)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestDamage(t *testing.T) {
 	for i := range 3000 {
 		all = append(all, fmt.Sprint("id", i))
 	}
-	sum, err := lines.Write(vfs.OS, name, walk(all))
+	sum, err := lines.Write(vfs.OS(), name, walk(all))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestDamage(t *testing.T) {
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		x, err := lines.Open(context.Background(), vfs.OS, name, sum, count)
+		x, err := lines.Open(context.Background(), vfs.OS(), name, sum, count)
 		if err == nil {
 			x.Close()
 		}
@@ -156,7 +156,7 @@ func TestFaults(t *testing.T) {
 // TestSource: the error of what is to be written is that of Write.
 func TestSource(t *testing.T) {
 	bad := errors.New("bad")
-	_, err := lines.Write(vfs.OS, filepath.Join(t.TempDir(), "x"), func(yield func(string, error) bool) {
+	_, err := lines.Write(vfs.OS(), filepath.Join(t.TempDir(), "x"), func(yield func(string, error) bool) {
 		_ = yield("a", nil) && yield("", bad)
 	})
 	if !errors.Is(err, bad) {
@@ -165,11 +165,11 @@ func TestSource(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	name := filepath.Join(t.TempDir(), "y")
-	sum, err := lines.Write(vfs.OS, name, walk([]string{"a"}))
+	sum, err := lines.Write(vfs.OS(), name, walk([]string{"a"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lines.Open(ctx, vfs.OS, name, sum, 1); !errors.Is(err, context.Canceled) {
+	if _, err := lines.Open(ctx, vfs.OS(), name, sum, 1); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -184,7 +184,7 @@ func FuzzOpen(f *testing.F) {
 		if err := os.WriteFile(name, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		x, err := lines.Open(context.Background(), vfs.OS, name, lines.Sum{Size: int64(len(text)), CRC: crc.Of(text), Escaped: escaped}, count)
+		x, err := lines.Open(context.Background(), vfs.OS(), name, lines.Sum{Size: int64(len(text)), CRC: crc.Of(text), Escaped: escaped}, count)
 		if err != nil {
 			if !errors.Is(err, lines.ErrDamaged) {
 				t.Error(err)
@@ -208,7 +208,7 @@ func FuzzOpen(f *testing.F) {
 func BenchmarkOpen(b *testing.B) {
 	const n = 1_000_000
 	name := filepath.Join(b.TempDir(), "x")
-	sum, err := lines.Write(vfs.OS, name, func(yield func(string, error) bool) {
+	sum, err := lines.Write(vfs.OS(), name, func(yield func(string, error) bool) {
 		for i := range n {
 			if !yield(fmt.Sprintf("user-%09d", i), nil) {
 				return
@@ -221,7 +221,7 @@ func BenchmarkOpen(b *testing.B) {
 	b.SetBytes(sum.Size)
 	b.ResetTimer()
 	for b.Loop() {
-		x, err := lines.Open(context.Background(), vfs.OS, name, sum, n)
+		x, err := lines.Open(context.Background(), vfs.OS(), name, sum, n)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -64,7 +64,7 @@ func checkSum(t interface{ Fatalf(string, ...any) }, name string, sum Sum) {
 func TestVector(t *testing.T) {
 	for _, x := range [][]float64{{}, {1.5}, {3, math.Copysign(0, -1), math.Inf(1), math.NaN(), 5e-324}} {
 		name := filepath.Join(t.TempDir(), "x.npy")
-		sum, err := WriteVector(vfs.OS, name, x)
+		sum, err := WriteVector(vfs.OS(), name, x)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestArrayRoundTrip(t *testing.T) {
 		cols := rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "cols")
 		files++
 		name := filepath.Join(dir, fmt.Sprint(files))
-		a, err := Create(vfs.OS, name, int64(rows), int64(cols))
+		a, err := Create(vfs.OS(), name, int64(rows), int64(cols))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestArrayRoundTrip(t *testing.T) {
 
 func TestFinishRefusesMissingRows(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.npy")
-	a, err := Create(vfs.OS, name, 5, 2)
+	a, err := Create(vfs.OS(), name, 5, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestFinishRefusesMissingRows(t *testing.T) {
 }
 
 func TestRowsOutsideTheArrayPanic(t *testing.T) {
-	a, err := Create(vfs.OS, filepath.Join(t.TempDir(), "x.npy"), 5, 2)
+	a, err := Create(vfs.OS(), filepath.Join(t.TempDir(), "x.npy"), 5, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

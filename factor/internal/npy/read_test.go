@@ -27,11 +27,11 @@ func TestReadBack(t *testing.T) {
 			d[i] = math.Sin(float64(i))
 		}
 		name := filepath.Join(t.TempDir(), "m.npy")
-		if _, err := WriteMatrix(vfs.OS, name, m, nil); err != nil {
+		if _, err := WriteMatrix(vfs.OS(), name, m, nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, columns := range []int{1, shape[1]} {
-			r, err := Open(vfs.OS, name)
+			r, err := Open(vfs.OS(), name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,14 +54,14 @@ func TestReadBack(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "m.npy")
-	if _, err := WriteMatrix(vfs.OS, name, mat.NewDense(2, 2, []float64{1, 2, 3, math.NaN()}), nil); err != nil {
+	if _, err := WriteMatrix(vfs.OS(), name, mat.NewDense(2, 2, []float64{1, 2, 3, math.NaN()}), nil); err != nil {
 		t.Fatal(err)
 	}
 	good, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(vfs.OS, name)
+	r, err := Open(vfs.OS(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +99,11 @@ func TestOpenRefuses(t *testing.T) {
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := Open(vfs.OS, name); !errors.Is(err, ErrFormat) {
+		if r, err := Open(vfs.OS(), name); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: opened as %+v, %v", what, r, err)
 		}
 	}
-	if _, err := Open(vfs.OS, name+"x"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open(vfs.OS(), name+"x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: got %v", err)
 	}
 }
@@ -153,7 +153,7 @@ func TestReadLayouts(t *testing.T) {
 		if err := os.WriteFile(name, encoded(version, kind, rapid.Bool().Draw(t, "fortran"), m), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		a, err := Open(vfs.OS, name)
+		a, err := Open(vfs.OS(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,10 +185,10 @@ func TestReadLayouts(t *testing.T) {
 
 func TestScanStops(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "m.npy")
-	if _, err := WriteMatrix(vfs.OS, name, mat.NewDense(1<<20, 1, nil), nil); err != nil {
+	if _, err := WriteMatrix(vfs.OS(), name, mat.NewDense(1<<20, 1, nil), nil); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(vfs.OS, name)
+	a, err := Open(vfs.OS(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ var _ solver.Space = (*spill.Dir)(nil)
 
 func TestBlocksKeepWhatIsInThem(t *testing.T) {
 	dir := t.TempDir()
-	d := spill.New(vfs.OS, dir)
+	d := spill.New(vfs.OS(), dir)
 	var blocks [][]float64
 	for i, n := range []int{1, 511, 512, 513, 100000} {
 		x, err := d.Make(n)

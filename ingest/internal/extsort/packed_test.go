@@ -54,7 +54,7 @@ func TestPackedIsSame(t *testing.T) {
 			ReadBuf: 64, FanIn: 5, Space: 1 << 30, Keep: rapid.SampledFrom([]int64{0, 10 << 10, 1 << 30}).Draw(t, "keep"),
 		}
 		number++
-		s := New(p, &scratch.Dir{FS: vfs.OS, Name: filepath.Join(base, fmt.Sprint(number))}, true, func() int64 { return 0 })
+		s := New(p, &scratch.Dir{FS: vfs.OS(), Name: filepath.Join(base, fmt.Sprint(number))}, true, func() int64 { return 0 })
 		for len(keys) > 0 {
 			k := min(len(keys), 1+r.IntN(700))
 			if err := s.Add(keys[:k], vals[:k]); err != nil {

@@ -28,7 +28,7 @@ func TestRunFile(t *testing.T) {
 		}
 		name := filepath.Join(dir, fmt.Sprint(number))
 		number++
-		f, err := vfs.OS.Create(name)
+		f, err := vfs.OS().Create(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,10 +69,10 @@ func TestRunFile(t *testing.T) {
 }
 
 func readRun(name string) (e []Entry, info runInfo, err error) {
-	if info, err = readRunInfo(vfs.OS, name); err != nil {
+	if info, err = readRunInfo(vfs.OS(), name); err != nil {
 		return nil, info, err
 	}
-	r, err := openRun(vfs.OS, name, info, 100)
+	r, err := openRun(vfs.OS(), name, info, 100)
 	if err != nil {
 		return nil, info, err
 	}

@@ -81,7 +81,7 @@ func TestSpoolSortsAnything(t *testing.T) {
 
 		dir := filepath.Join(base, strconv.Itoa(number))
 		number++
-		s := New(p, &scratch.Dir{FS: vfs.OS, Name: dir}, false, func() int64 { return 0 })
+		s := New(p, &scratch.Dir{FS: vfs.OS(), Name: dir}, false, func() int64 { return 0 })
 		s.Final = rapid.Bool().Draw(t, "final")
 		got, err := throughSpool(s, slices.Clone(e), by, 1+r.IntN(3))
 		if err != nil {
@@ -106,7 +106,7 @@ func TestRunsInOrderAreWrittenOnce(t *testing.T) {
 		swapped bool
 		times   int64
 	}{{false, 1}, {true, 2}} {
-		s := New(Budget{Run: 100, First: 100, ReadBuf: 64, FanIn: 99, Space: 1 << 20}, &scratch.Dir{FS: vfs.OS, Name: filepath.Join(t.TempDir(), "spool")}, false, func() int64 { return 0 })
+		s := New(Budget{Run: 100, First: 100, ReadBuf: 64, FanIn: 99, Space: 1 << 20}, &scratch.Dir{FS: vfs.OS(), Name: filepath.Join(t.TempDir(), "spool")}, false, func() int64 { return 0 })
 		s.Final = true
 		in := slices.Clone(e)
 		for i := 50; c.swapped && i < len(in); i += 100 {
@@ -184,7 +184,7 @@ func merged(s *Spool, by Order) (got []Entry, err error) {
 func TestDamagedTemporaryFileIsNoticed(t *testing.T) {
 	for _, when := range []string{"before sort", "before merge"} {
 		p := Budget{Run: 64, First: 64, ReadBuf: 16, FanIn: 8, Space: 1 << 20}
-		s := New(p, &scratch.Dir{FS: vfs.OS, Name: filepath.Join(t.TempDir(), "x")}, false, func() int64 { return 0 })
+		s := New(p, &scratch.Dir{FS: vfs.OS(), Name: filepath.Join(t.TempDir(), "x")}, false, func() int64 { return 0 })
 		by := Order{KeyBits: 20}
 		if err := addAll(s, randomEntries(rand.New(rand.NewPCG(1, 1)), 500, by.KeyBits, false)); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ func TestContentSum(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		s, err := (Files{FS: vfs.OS}).contentSum(t.Context(), path, int64(len(b)))
+		s, err := (Files{FS: vfs.OS()}).contentSum(t.Context(), path, int64(len(b)))
 		if err != nil {
 			t.Fatal(err)
 		}

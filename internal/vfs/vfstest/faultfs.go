@@ -67,7 +67,7 @@ var ErrDead = errors.New("the process is dead")
 // its bytes, as a full disk does; failing closes, unlocks and unmaps let go
 // all the same; other failing operations are not done. Advice is not counted.
 type FaultFS struct {
-	FS     vfs.FS         // nil: vfs.OS
+	FS     vfs.FS         // nil: vfs.OS()
 	Inject func(Op) error // nil: nothing fails
 
 	mu   sync.Mutex
@@ -183,7 +183,7 @@ func asked[T any](f *FaultFS, kind Kind, name string, bytes int, do func(fsys vf
 		return v, err
 	}
 	if f.FS == nil {
-		return do(vfs.OS)
+		return do(vfs.OS())
 	}
 	return do(f.FS)
 }

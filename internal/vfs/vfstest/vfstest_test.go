@@ -60,7 +60,7 @@ func TestDie(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "y")); err == nil {
 		t.Error("a dead process creates files")
 	}
-	l, err := vfs.OS.Lock(filepath.Join(dir, "x.lock"))
+	l, err := vfs.OS().Lock(filepath.Join(dir, "x.lock"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type Expansion struct {
 
 // WriteOptions for Expansion.Write and Spectrum.Write.
 type WriteOptions struct {
-	FS        vfs.FS // nil: vfs.OS
+	FS        vfs.FS // nil: vfs.OS()
 	ShardSize int64  // 0: csr.DefaultShard
 	Force     bool   // replace an existing store, in one step at the end
 	Resume    bool   // go on where the writing of this matrix was interrupted, if it was

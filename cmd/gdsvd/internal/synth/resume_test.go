@@ -18,7 +18,7 @@ func checkResume(t *testing.T, want map[string]string, write func(ctx context.Co
 	t.Helper()
 	finish := func(what, path string) {
 		t.Helper()
-		if err := write(t.Context(), path, vfs.OS, true, func() {}); err != nil {
+		if err := write(t.Context(), path, vfs.OS(), true, func() {}); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
 		got := vfstest.Contents(t, path)
@@ -36,7 +36,7 @@ func checkResume(t *testing.T, want map[string]string, write func(ctx context.Co
 		ctx, cancel := context.WithCancel(t.Context())
 		path := filepath.Join(t.TempDir(), "x.csr")
 		calls := 0
-		err := write(ctx, path, vfs.OS, false, func() {
+		err := write(ctx, path, vfs.OS(), false, func() {
 			if calls++; calls > cut {
 				cancel()
 			}
@@ -80,7 +80,7 @@ func checkResume(t *testing.T, want map[string]string, write func(ctx context.Co
 				break
 			}
 		}
-		if _, err := vfs.OS.Lstat(path); err != nil {
+		if _, err := vfs.OS().Lstat(path); err != nil {
 			finish("killed", path)
 		}
 	}
