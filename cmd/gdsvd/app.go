@@ -163,7 +163,7 @@ variable, the variable over the file of --config.
 				Terminal: a.terminal, Quiet: a.quiet, JSON: a.jsonLog, Interval: a.interval, Level: a.level, Doing: a.doing.Beside,
 			})
 			a.sayMisspelt(cmd)
-			return nil
+			return ui.CheckShared(cmd)
 		},
 	}
 	root.SetIn(a.stdin)

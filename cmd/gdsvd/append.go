@@ -38,9 +38,6 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.Workers < 0 {
-				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
-			}
 			o.Memory = a.sortingBudget(cmd, o.Memory)
 			report, err := a.ingesting(cmd, "append", cmp.Or(out, args[0]), o, func(ctx context.Context, o ingest.Options) (*ingest.Report, error) {
 				return ingest.Append(ctx, args[0], args[1:], out, o)

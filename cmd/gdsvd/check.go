@@ -102,8 +102,6 @@ func checkCheck(cmd *cobra.Command, o *check.Options) error {
 		return ui.Usagef(cmd, "--tol, --memory and --workers are for a result that is measured: give its --store")
 	case f.Changed("tol") && !(o.Tol > 0 && o.Tol < 1):
 		return ui.Usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.Tol)
-	case o.Workers < 0:
-		return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 	}
 	return nil
 }

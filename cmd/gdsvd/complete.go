@@ -58,10 +58,6 @@ result.json has the objective and a bound below which no Z of any rank can get.`
 				return ui.Usagef(cmd, "--holdout %v: want a share from 0 to 0.9, 0 excluded", o.Holdout)
 			case o.Rounds < 1:
 				return ui.Usagef(cmd, "--max-rounds %d: want 1 or more", o.Rounds)
-			case o.Workers < 0:
-				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
-			case o.CheckpointEvery < 0:
-				return ui.Usagef(cmd, "--checkpoint-every %v: want a time, or 0 for never", o.CheckpointEvery)
 			case o.CheckpointEvery == 0:
 				o.CheckpointEvery = -1 // that of factor.Options for never
 			}

@@ -76,8 +76,6 @@ func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
 	switch {
 	case o.train == "":
 		return ui.Usagef(cmd, "no STORE to train with: give one with --train")
-	case o.Workers < 0:
-		return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 	case cmd.Flags().Changed("relevant"):
 		if math.IsNaN(o.relevant) || math.IsInf(o.relevant, 0) {
 			return ui.Usagef(cmd, "--relevant %g: want a number", o.relevant)

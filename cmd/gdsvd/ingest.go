@@ -104,12 +104,6 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 			if o.MaxBadLines < 0 {
 				return ui.Usagef(cmd, "--max-bad-lines %d: want 0 or more", o.MaxBadLines)
 			}
-			if o.Workers < 0 {
-				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
-			}
-			if every < 0 {
-				return ui.Usagef(cmd, "--checkpoint-every %v: want a time, or 0 for never", every)
-			}
 			if o.CheckpointEvery = every; every == 0 {
 				o.CheckpointEvery = -1
 			}

@@ -48,11 +48,8 @@ columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + 
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case o.Dir == "":
+			if o.Dir == "" {
 				return ui.Usagef(cmd, "no X to write: give one with -o")
-			case o.Workers < 0:
-				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 			}
 			r, err := a.openResult(args[0])
 			if err != nil {

@@ -40,11 +40,8 @@ id. Words that are no ids are left out, with a warning.` + "\n" + ui.ExitHelp,
 		},
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case o.N < 1:
+			if o.N < 1 {
 				return ui.Usagef(cmd, "-n %d: at least 1 is wanted", o.N)
-			case o.Workers < 0:
-				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 			}
 			return a.query(cmd, args[0], args[1:], o)
 		},

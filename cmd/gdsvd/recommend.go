@@ -58,8 +58,6 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 				return ui.Usagef(cmd, "no STORE: give the one that the result is of with --store")
 			case o.N < 1:
 				return ui.Usagef(cmd, "-n %d: at least 1 recommendation is wanted", o.N)
-			case o.Workers < 0:
-				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 			case o.out == "" && o.rows == "all":
 				return ui.Usagef(cmd, "--rows all prints too much: name some rows, or a file to write with -o")
 			}

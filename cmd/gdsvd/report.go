@@ -61,8 +61,6 @@ The same result, store and flags have the same page, byte by byte.` + "\n" + ui.
 				return ui.Usagef(cmd, "--components %d: want 1 to %d", o.Components, report.MaxComponents)
 			case o.Top < 1 || o.Top > report.MaxTop:
 				return ui.Usagef(cmd, "-n %d: want 1 to %d", o.Top, report.MaxTop)
-			case o.Workers < 0:
-				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 			}
 			return a.page(cmd, args[0], &o)
 		},

@@ -37,8 +37,6 @@ approximation UΣVᵀ. With all it prints those of each column (row).` + "\n" + 
 				return ui.Usagef(cmd, "similar to what? give one of --col and --row")
 			case o.N < 1:
 				return ui.Usagef(cmd, "-n %d: at least 1 is wanted", o.N)
-			case o.Workers < 0:
-				return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
 			}
 			return a.similar(cmd, args[0], o, row, col)
 		},

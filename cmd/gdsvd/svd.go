@@ -157,10 +157,6 @@ func (a *app) checkRun(cmd *cobra.Command, o *svdOptions) (err error) {
 		return ui.Usagef(cmd, "--tol %v: want a tolerance between 0 and 1, both excluded", o.Tol)
 	case o.MaxPasses < 0:
 		return ui.Usagef(cmd, "--max-passes %d: want a number of passes, or 0 for no limit", o.MaxPasses)
-	case o.Workers < 0:
-		return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
-	case o.CheckpointEvery < 0:
-		return ui.Usagef(cmd, "--checkpoint-every %v: want a time, or 0 for never", o.CheckpointEvery)
 	case o.TimeLimit < 0:
 		return ui.Usagef(cmd, "--time-limit %v: want a time, or 0 for no limit", o.TimeLimit)
 	case o.CheckpointEvery == 0:

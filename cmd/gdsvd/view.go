@@ -136,9 +136,6 @@ func addLookFlags(f *pflag.FlagSet, o *lookFlags) {
 
 // look checks the flags, opens the store and has do look at it.
 func (a *app) look(cmd *cobra.Command, path string, o *lookFlags, do func(*csr.Store) error) (err error) {
-	if o.Workers < 0 {
-		return ui.Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", o.Workers)
-	}
 	if cmd.Flags().Changed("view") || o.view != "" {
 		if o.View, err = a.readView(cmd, o.view); err != nil {
 			return err

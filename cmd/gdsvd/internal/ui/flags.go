@@ -138,3 +138,14 @@ func (v sizeValue) String() string {
 }
 
 func (v sizeValue) Type() string { return "size" }
+
+// CheckShared finds what is wrong with flags that mean the same in every command that has them.
+func CheckShared(cmd *cobra.Command) error {
+	if n, err := cmd.Flags().GetInt("workers"); err == nil && n < 0 {
+		return Usagef(cmd, "--workers %d: want 1 or more, or 0 for all processors", n)
+	}
+	if every, err := cmd.Flags().GetDuration("checkpoint-every"); err == nil && every < 0 {
+		return Usagef(cmd, "--checkpoint-every %v: want a time, or 0 for never", every)
+	}
+	return nil
+}
