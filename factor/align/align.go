@@ -40,13 +40,6 @@ type Options struct {
 	Progress   func(done, total int64) // is told of rows; may be nil
 }
 
-// Names of the files of an alignment, beside those of ids and titles.
-const (
-	ArrayFile     = "X.npy" // the vectors of the new result, turned
-	RotationFile  = "R.npy" // k × k
-	AlignmentFile = "alignment.json"
-)
-
 // Alignment is what Align has found and written: the fields of alignment.json.
 type Alignment struct {
 	Format string `json:"format"`
@@ -121,8 +114,8 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 	if a.IDs.Rows, a.Files = side, files; strings.HasPrefix(o.What, "V") {
 		a.IDs = factor.IDs{Cols: side}
 	}
-	sum, err := npy.WriteMatrix(o.FS, out.Path(RotationFile), r, nil)
-	a.Files = append(a.Files, factor.File{Name: RotationFile, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
+	sum, err := npy.WriteMatrix(o.FS, out.Path(folder.Rotation), r, nil)
+	a.Files = append(a.Files, factor.File{Name: folder.Rotation, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +208,7 @@ func symmetric(x *mat.Dense) *mat.SymDense {
 
 // turn writes X.
 func (p *pair) turn(ctx context.Context, r *mat.Dense, out *folder.Folder, a *Alignment) (err error) {
-	array, err := npy.Create(p.o.FS, out.Path(ArrayFile), a.Rows, int64(p.k))
+	array, err := npy.Create(p.o.FS, out.Path(folder.Vectors), a.Rows, int64(p.k))
 	if err != nil {
 		return err
 	}
@@ -233,7 +226,7 @@ func (p *pair) turn(ctx context.Context, r *mat.Dense, out *folder.Folder, a *Al
 		return errors.Join(err, array.Discard())
 	}
 	sum, err := array.Finish()
-	a.Files = append(a.Files, factor.File{Name: ArrayFile, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
+	a.Files = append(a.Files, factor.File{Name: folder.Vectors, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
 	p.o.Progress(p.total, p.total)
 	return err
 }

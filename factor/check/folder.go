@@ -14,9 +14,6 @@ import (
 	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
-// vectorsFile is what a projection and an alignment are about.
-const vectorsFile = "X.npy"
-
 // folder verifies a projection or an alignment: its description, the files that this lists, and that numbers are finite.
 func (c *checker) folder(ctx context.Context, kind folder.Kind) error {
 	if c.Store != "" {
@@ -39,17 +36,17 @@ func (c *checker) folder(ctx context.Context, kind folder.Kind) error {
 	for _, f := range stated.Files {
 		c.total += f.Size
 	}
-	if !slices.ContainsFunc(stated.Files, func(f factor.File) bool { return f.Name == vectorsFile }) {
-		c.wrong(kind.File, "files: %s is not listed", vectorsFile)
+	if !slices.ContainsFunc(stated.Files, func(f factor.File) bool { return f.Name == folder.Vectors }) {
+		c.wrong(kind.File, "files: %s is not listed", folder.Vectors)
 	}
 	read := map[string]factor.File{}
-	if c.has(vectorsFile) {
+	if c.has(folder.Vectors) {
 		f, err := c.vectors(ctx, kind, stated.Rows, stated.K)
 		if err != nil {
 			return err
 		}
 		if f.Size > 0 {
-			read[vectorsFile] = f
+			read[folder.Vectors] = f
 		}
 	}
 	return c.sealed(ctx, kind.File, stated.Files, read)
@@ -57,13 +54,13 @@ func (c *checker) folder(ctx context.Context, kind folder.Kind) error {
 
 // vectors reads X, of rows × k finite numbers. What cannot be read as an array has the size 0.
 func (c *checker) vectors(ctx context.Context, kind folder.Kind, rows, k int64) (f factor.File, err error) {
-	m, err := npy.Open(c.FS, filepath.Join(c.dir, vectorsFile))
+	m, err := npy.Open(c.FS, filepath.Join(c.dir, folder.Vectors))
 	if err != nil {
 		return f, c.problem(err)
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	if m.Rows != rows || m.Cols != k {
-		c.wrong(vectorsFile, "shape: %s, %s says %d × %d", m.Shape(), kind.File, rows, k)
+		c.wrong(folder.Vectors, "shape: %s, %s says %d × %d", m.Shape(), kind.File, rows, k)
 	}
 	sum := uint32(0)
 	if err := m.Scan(ctx, func(chunk []byte) { sum = crc.Update(sum, chunk); c.advance(len(chunk)) }); err != nil {

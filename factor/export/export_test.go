@@ -277,7 +277,7 @@ func TestArray(t *testing.T) {
 	if _, err := export.WriteArray(t.Context(), dir, export.Options{What: "U", File: filepath.Join(t.TempDir(), "x.npz")}); err == nil || !strings.Contains(err.Error(), "only X can be exported") {
 		t.Error(err)
 	}
-	name := filepath.Join(dir, align.AlignmentFile)
+	name := filepath.Join(dir, "alignment.json")
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

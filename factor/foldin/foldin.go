@@ -50,12 +50,6 @@ type Options struct {
 	Progress func(done, total int64) // is told of rows; may be nil
 }
 
-// Names of the files of a projection, beside those of ids and titles.
-const (
-	ArrayFile      = "X.npy"           // rows × K
-	ProjectionFile = "projection.json" // a Projection
-)
-
 // Projection is what Project has written: the fields of projection.json.
 type Projection struct {
 	Format string          `json:"format"`

@@ -107,7 +107,7 @@ func projected(t testing.TB, r *factor.Result, store *csr.Store, o foldin.Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, arrayOf(t, filepath.Join(o.Dir, foldin.ArrayFile))
+	return p, arrayOf(t, filepath.Join(o.Dir, "X.npy"))
 }
 
 func arrayOf(t testing.TB, path string) *mat.Dense {

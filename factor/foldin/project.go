@@ -123,7 +123,7 @@ func (p *projecting) write(ctx context.Context, out *folder.Folder) (err error) 
 			return err
 		}
 	}
-	array, err := npy.Create(p.o.FS, out.Path(ArrayFile), p.lines, int64(p.K))
+	array, err := npy.Create(p.o.FS, out.Path(folder.Vectors), p.lines, int64(p.K))
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (p *projecting) write(ctx context.Context, out *folder.Folder) (err error) 
 	}
 	finished = true
 	sum, err := array.Finish()
-	p.Files = append(p.Files, factor.File{Name: ArrayFile, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
+	p.Files = append(p.Files, factor.File{Name: folder.Vectors, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
 	p.o.Progress(p.lines, p.lines)
 	return err
 }

@@ -22,14 +22,20 @@ type Kind struct {
 	Files  []string // the others that there may be
 }
 
+// Files of directories: the vectors that they are about, and of an alignment the rotation, k × k.
+const (
+	Vectors  = "X.npy"
+	Rotation = "R.npy"
+)
+
 // Projection is what package foldin writes.
 func Projection() Kind {
-	return Kind{"a projection", "projection.json", "gdsvd-projection/1", []string{"X.npy", "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
+	return Kind{"a projection", "projection.json", "gdsvd-projection/1", []string{Vectors, "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
 }
 
 // Alignment is what package align writes.
 func Alignment() Kind {
-	return Kind{"an alignment", "alignment.json", "gdsvd-alignment/1", []string{"X.npy", "R.npy", "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
+	return Kind{"an alignment", "alignment.json", "gdsvd-alignment/1", []string{Vectors, Rotation, "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
 }
 
 // maxText is the size up to which a description is read.
