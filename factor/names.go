@@ -91,7 +91,7 @@ func (r *Result) names(ctx context.Context, name layout.Side, side *SideIDs, cou
 	return OpenNames(ctx, r.fs, r.dir, side, r.Files, count)
 }
 
-// OpenNames opens what WriteNames has written of so many rows or columns.
+// OpenNames opens what WriteNames has written of count rows or columns.
 func OpenNames(ctx context.Context, fsys vfs.FS, dir string, side *SideIDs, files []File, count int64) (_ *Names, err error) {
 	n := &Names{side: *side, count: count, path: filepath.Join(dir, side.File)}
 	defer func() {

@@ -359,5 +359,5 @@ func (t *table) write(ctx context.Context, out io.Writer, o Options) error {
 	return nil
 }
 
-// rowsOf is how many rows of k numbers have so many bytes, at least one.
+// rowsOf is the number of rows of k float64s that a number of bytes holds, at least one.
 func rowsOf(bytes, k int) int { return max(1, bytes/8/k) }

@@ -91,7 +91,7 @@ func (p *projecting) each(ctx context.Context, f func(first int64, part *mat.Den
 	return nil
 }
 
-// add computes QᵀV, which P·Qᵀ adds to every row. It sums up parts of so many numbers, lest errors grow with n.
+// add computes QᵀV, which P·Qᵀ adds to every row. It sums up parts of many numbers each, lest errors grow with n.
 func (p *projecting) add(ctx context.Context) error {
 	const many = 256
 	if p.fitted == nil || len(p.fitted.Q()) == 0 {

@@ -69,7 +69,7 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 	return heaps[0].items, err
 }
 
-// fold is x = bᵀV, and its length. V is read by so many rows at a time.
+// fold is x = bᵀV, and its length. V is read window rows at a time.
 func fold(ctx context.Context, r *factor.Result, q Query, window int) (x []float64, length float64, err error) {
 	steps, err := r.Pipeline(ctx)
 	if err != nil {

@@ -64,7 +64,7 @@ func (v Vectors) units(first int64, rows *mat.Dense) error {
 	return nil
 }
 
-// check is an error unless n of so many can be found.
+// check is the error of a search for n of among rows or columns, nil if there are as many.
 func (v Vectors) check(n int, among int64) error {
 	switch {
 	case n < 1:

@@ -145,7 +145,7 @@ func tickText(x float64) string {
 // plain tells whether a number is written without a power of ten.
 func plain(x float64) bool { return math.Abs(x) < 1e4 && math.Abs(x) >= 1e-3 }
 
-// powerOfTen writes a number with a power of ten, and so many digits at most after the point.
+// powerOfTen writes a number with a power of ten, and at most after digits behind the point.
 func powerOfTen(x float64, after int) string {
 	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', after, 64), "e")
 	if strings.Contains(mantissa, ".") {

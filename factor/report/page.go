@@ -46,7 +46,7 @@ func markedUp(format string, args ...any) markup {
 	return markup(fmt.Sprintf(format, safe...))
 }
 
-// cut shortens a text to so many characters.
+// cut shortens a text to most characters.
 func cut(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {
 		return s

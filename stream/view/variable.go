@@ -27,7 +27,7 @@ func (m *moments) add(j int, f float64) {
 func itself(v float64) float64 { return v }
 func expm1(v float64) float64  { return math.Expm1(v) }
 
-// highlyVariable tells which n columns of so many rows have the highest normalised dispersion,
+// highlyVariable tells which n columns, of a matrix of that number of rows, have the highest normalised dispersion,
 // with all that share the lowest one, of those that take part.
 func (m *moments) highlyVariable(flavor string, n int, rows float64, part func(j int) bool) []bool {
 	var columns []int

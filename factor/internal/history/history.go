@@ -49,7 +49,7 @@ type Reader struct {
 	counts  []int64 // of entries of the columns, if those are
 }
 
-// New returns a Reader that decodes with so many workers within a budget, of which o.Reserve is taken. A store that
+// New returns a Reader that decodes with o.Workers within o.Memory bytes, of which o.Reserve is taken. A store that
 // has the columns of the user's matrix as its rows is read once for the lengths of the rows.
 func New(ctx context.Context, store *csr.Store, o stream.Options) (*Reader, error) {
 	return NewOf(ctx, store, false, o)
@@ -94,7 +94,7 @@ func (r *Reader) scan(ctx context.Context, f func(row, col uint32, val float64))
 	})
 }
 
-// Read reads the first of the given rows, which ascend: as many as have no more than so many entries, one at least.
+// Read reads the first of the given rows, which ascend: as many as have at most that number of entries, and at least one.
 func (r *Reader) Read(ctx context.Context, rows []int64, entries int64) (*Rows, error) {
 	read := r.slice
 	if r.across {

@@ -140,7 +140,7 @@ func (p *Writer) write(b []byte) {
 // chunk is where the values of a column lie.
 type chunk struct{ begin, size int64 }
 
-// Group writes the values of so many rows, one Values for each column.
+// Group writes the values of a number of rows, one Values for each column.
 func (p *Writer) Group(rows int, values ...Values) error {
 	if len(values) != len(p.columns) {
 		panic(fmt.Sprintf("parquet: %d columns, not %d", len(values), len(p.columns)))

@@ -1,4 +1,4 @@
-// Package source reads a store for what package factor and its rooms do with one: it shows how much has been read, finds
+// Package source reads a store for package factor and the packages below it: it shows how much has been read, finds
 // the rows and columns that a view keeps by their ids, and says errors of a view in ids.
 package source
 

@@ -8,7 +8,7 @@ type Curve struct{ marks []mark }
 
 type mark struct{ entries, distinct float64 }
 
-// Mark says how many there are in so many entries. Both may only grow.
+// Mark says how many distinct things the first entries have. Neither number may shrink.
 func (c *Curve) Mark(entries, distinct int64) {
 	c.marks = append(c.marks, mark{float64(entries), float64(distinct)})
 }
@@ -71,7 +71,7 @@ func urn(all mark, n float64) float64 {
 	return max(all.distinct, within(high, n))
 }
 
-// before is the last mark at or before so many entries.
+// before is the last mark at or before a number of entries.
 func (c *Curve) before(entries float64) (last mark) {
 	for _, m := range c.marks {
 		if m.entries <= entries {

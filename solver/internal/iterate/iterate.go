@@ -1,4 +1,5 @@
-// Package iterate is what methods of one vector share, and what methods of a block do.
+// Package iterate has the state that recurrences keep between two passes: TwoTerm of a method that finds one vector, Block of
+// one that multiplies orthonormal blocks.
 package iterate
 
 import (
