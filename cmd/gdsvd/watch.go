@@ -108,10 +108,10 @@ func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, 
 	}
 	about.PID = os.Getpid()
 	about.Host, _ = os.Hostname() // not known is not said
-	rec = live.Record(vfs.OS, about)
+	rec = live.Record(vfs.OS(), about)
 	written := func() error { return nil }
 	if a.metrics != "" {
-		if written, err = live.Textfile(vfs.OS, a.metrics, live.TextfileEvery, rec.State); err != nil {
+		if written, err = live.Textfile(vfs.OS(), a.metrics, live.TextfileEvery, rec.State); err != nil {
 			return nil, nil, fmt.Errorf("--metrics-file: %w", err)
 		}
 	}

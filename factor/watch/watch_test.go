@@ -155,7 +155,7 @@ func TestNoFileIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	source, err := live.Open(t.Context(), vfs.OS, folder)
+	source, err := live.Open(t.Context(), vfs.OS(), folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func event(t *testing.T, r *bufio.Reader) (s live.State) {
 // A run that goes on is followed while clients that never read, or never ask, hang on: it goes on as it does, the state
 // that comes is the latest, and nothing is left of them.
 func TestEventsBesideHostileClients(t *testing.T) {
-	rec := live.Record(vfs.OS, live.About{Command: "svd", Out: filepath.Join(t.TempDir(), "a.svd"), Rank: 3})
+	rec := live.Record(vfs.OS(), live.About{Command: "svd", Out: filepath.Join(t.TempDir(), "a.svd"), Rank: 3})
 	defer rec.End(live.Finished, "")
 	s := begin(t, Options{Source: Of(rec)})
 	for i := range MaxConns / 2 {
