@@ -59,8 +59,8 @@ func aPass(i int) Pass {
 func TestRecordIsRead(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a.svd")
 	about := About{Command: "svd", Out: out, PID: 7, Host: "h", Rank: 10, Tol: 1e-8, Workers: 2, Budget: 1 << 30, Began: time.Now().Add(-time.Minute)}
-	rec := Record(vfs.OS()(), about)
-	r := NewReader(vfs.OS()(), out)
+	rec := Record(vfs.OS(), about)
+	r := NewReader(vfs.OS(), out)
 	rec.Stage(Stage{Name: "read", Unit: "bytes", Done: 5, Total: 10})
 	s := await(t, r, func(s *State) bool { return s.Done == 5 })
 	if s.Status != Running || s.Name != "a.svd" || s.Rank != 10 || !s.Began.Equal(about.Began) || s.Seconds < 60 {
@@ -91,16 +91,16 @@ func TestRecordIsRead(t *testing.T) {
 // not touch its file.
 func TestFailureStays(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
-	refused := Record(vfs.OS()(), About{Command: "svd", Out: out})
+	refused := Record(vfs.OS(), About{Command: "svd", Out: out})
 	refused.End(Failed, "refused before it began")
 	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
 	}
-	rec := Record(vfs.OS()(), About{Command: "svd", Out: out})
+	rec := Record(vfs.OS(), About{Command: "svd", Out: out})
 	rec.Stage(Stage{})
-	r := NewReader(vfs.OS()(), out)
+	r := NewReader(vfs.OS(), out)
 	await(t, r, func(s *State) bool { return s.Status == Running })
-	other := Record(vfs.OS()(), About{Command: "eigs", Out: out})
+	other := Record(vfs.OS(), About{Command: "eigs", Out: out})
 	other.Pass(aPass(1), Stage{})
 	other.End(Failed, "locked")
 	if s := read(t, r); s.Command != "svd" || s.Status != Running {
@@ -110,7 +110,7 @@ func TestFailureStays(t *testing.T) {
 	if s := read(t, r); s.Status != Failed || s.Message != "no space left on device" {
 		t.Errorf("%+v", s)
 	}
-	rec = Record(vfs.OS()(), About{Command: "svd", Out: out})
+	rec = Record(vfs.OS(), About{Command: "svd", Out: out})
 	rec.Stage(Stage{})
 	await(t, r, func(s *State) bool { return s.Status == Running })
 	rec.End(Interrupted, "")
@@ -140,7 +140,7 @@ func crashed(t *testing.T, out string, tail string) {
 func TestDied(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
 	crashed(t, out, `{"t":99,"en`)
-	r := NewReader(vfs.OS()(), out)
+	r := NewReader(vfs.OS(), out)
 	for range 2 {
 		s := read(t, r)
 		if s.Status != Died || s.Message == "" || s.Seconds != 4 || s.Last.Pass != 3 || s.Checkpoint {
@@ -177,7 +177,7 @@ func TestDied(t *testing.T) {
 // The file stays below a bound, however long the run, and keeps the whole course of it.
 func TestFileIsBounded(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
-	rec := &Recorder{fs: vfs.OS()(), name: out + Suffix, began: time.Now(), changed: true}
+	rec := &Recorder{fs: vfs.OS(), name: out + Suffix, began: time.Now(), changed: true}
 	rec.state = State{Format: Format, Name: "a", Status: Running, About: About{Out: out}}
 	rec.begun.Do(func() {}) // the test writes
 	largest := int64(0)
@@ -193,7 +193,7 @@ func TestFileIsBounded(t *testing.T) {
 			largest = max(largest, info.Size())
 		}
 	}
-	s := read(t, NewReader(vfs.OS()(), out))
+	s := read(t, NewReader(vfs.OS(), out))
 	if largest > MaxFile+1<<20 || rec.part < 3 {
 		t.Errorf("%d bytes, written %d times", largest, rec.part)
 	}
@@ -272,7 +272,7 @@ func TestHostileFiles(t *testing.T) {
 		if err := os.WriteFile(out+Suffix, []byte(c.text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := NewReader(vfs.OS()(), out).State(t.Context()); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
+		if _, err := NewReader(vfs.OS(), out).State(t.Context()); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -281,7 +281,7 @@ func TestHostileFiles(t *testing.T) {
 // A folder lists what is in it, and follows no symbolic link out of it.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(t.Context(), vfs.OS()(), filepath.Join(dir, "none")); !errors.Is(err, ErrNoRun) {
+	if _, err := Open(t.Context(), vfs.OS(), filepath.Join(dir, "none")); !errors.Is(err, ErrNoRun) {
 		t.Errorf("%v", err)
 	}
 	outside := filepath.Join(t.TempDir(), "secret")
@@ -293,11 +293,11 @@ func TestFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "broken"+Suffix), []byte("{}\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rec := Record(vfs.OS()(), About{Command: "ingest", Out: filepath.Join(dir, "a")})
+	rec := Record(vfs.OS(), About{Command: "ingest", Out: filepath.Join(dir, "a")})
 	rec.Stage(Stage{})
 	defer rec.End(Finished, "")
-	await(t, NewReader(vfs.OS()(), filepath.Join(dir, "a")), func(*State) bool { return true })
-	f, err := Open(t.Context(), vfs.OS()(), dir)
+	await(t, NewReader(vfs.OS(), filepath.Join(dir, "a")), func(*State) bool { return true })
+	f, err := Open(t.Context(), vfs.OS(), dir)
 	if err != nil || f.Single() {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestFolder(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	one, err := Open(t.Context(), vfs.OS()(), filepath.Join(dir, "b"))
+	one, err := Open(t.Context(), vfs.OS(), filepath.Join(dir, "b"))
 	if err != nil || !one.Single() {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func FuzzFile(f *testing.F) {
 		if err := os.WriteFile(out+Suffix, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		s, err := NewReader(vfs.OS()(), out).State(t.Context())
+		s, err := NewReader(vfs.OS(), out).State(t.Context())
 		if err != nil {
 			return
 		}
