@@ -26,12 +26,13 @@ func newValueEncoder(v Values) *valueEncoder {
 // for each value until finishValues.
 func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 	had := len(dst)
-	size := int(e.coding.Size(uint64(len(vals))))
-	if e.coding == Dict4 {
-		size = len(vals)
+	coding := e.coding
+	if coding == Dict4 { // a byte each until finishValues
+		coding = Dict8
 	}
+	size := int(coding.Size(uint64(len(vals))))
 	if cap(dst)-had < size {
-		dst = append(make([]byte, 0, max(had+size, int(e.coding.Size(BlockNNZ)))), dst...)
+		dst = append(make([]byte, 0, max(had+size, int(coding.Size(BlockNNZ)))), dst...)
 	}
 	dst = dst[:had+size]
 	switch e.coding {
