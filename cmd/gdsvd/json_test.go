@@ -46,6 +46,7 @@ var documents = map[string]any{
 	"demo":                                demoResult{},
 	"generate ratings":                    generatedRatings{},
 	"generate kron and generate spectrum": generatedStore{},
+	"watch":                               watched{},
 	"man":                                 madePages{},
 	"version":                             ui.Version{},
 }

@@ -46,19 +46,20 @@ svd, eigs, ingest, append and complete serve the same page of themselves with --
 			return a.watch(cmd, args[0])
 		},
 	}
-	a.watchFlags(cmd.Flags(), watch.DefaultListen)
+	a.watchFlags(cmd.Flags())
+	cmd.Flags().Lookup("listen").DefValue = watch.DefaultListen // of this command alone: all share the variable
 	return cmd
 }
 
 // watchFlags adds --listen and --token.
-func (a *app) watchFlags(f *pflag.FlagSet, listen string) {
-	f.StringVar(&a.listen, "listen", listen, "serve a page about the run, and metrics, at `HOST:PORT`, such as "+watch.DefaultListen+"; see gdsvd watch")
+func (a *app) watchFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.listen, "listen", "", "serve a page about the run, and metrics, at `HOST:PORT`, such as "+watch.DefaultListen+"; see gdsvd watch")
 	f.StringVar(&a.token, "token", "", "with --listen: requests need the `TOKEN`; without it only addresses of this machine are listened to")
 }
 
 // recordFlags adds the flags by which a run tells of itself while it goes on.
 func (a *app) recordFlags(f *pflag.FlagSet) {
-	a.watchFlags(f, "")
+	a.watchFlags(f)
 	f.StringVar(&a.metrics, "metrics-file", "", "keep metrics of the run in `FILE`, a *.prom of the textfile collector of node_exporter")
 }
 
@@ -76,9 +77,7 @@ func (a *app) watch(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if a.json {
-		err = a.printJSON(struct {
-			URL string `json:"url"`
-		}{server.URL()})
+		err = a.printJSON(watched{server.URL()})
 	} else {
 		_, err = fmt.Fprintf(a.stdout, "%s shows %s until you press Ctrl-C\n", server.URL(), path)
 	}
@@ -86,6 +85,11 @@ func (a *app) watch(cmd *cobra.Command, path string) error {
 		<-cmd.Context().Done()
 	}
 	return errors.Join(err, server.Close())
+}
+
+// watched is what watch --json prints.
+type watched struct {
+	URL string `json:"url"`
 }
 
 // serve begins to serve.
