@@ -120,7 +120,7 @@ func TestWatchRefuses(t *testing.T) {
 	}
 	defer l.Close()
 	store, out := filepath.Join(t.TempDir(), "m.csr"), filepath.Join(work, "out")
-	file := ratings(t, synth.Ratings{Users: 40, Items: 20, Ratings: 200, Seed: 3})
+	file := ratings(t, synth.Ratings{Users: 20, Items: 60, Ratings: 500, Seed: 3})
 	must(t, "ingest", "-q", file, "-o", store)
 	fails(t, ui.ExitError, "listen on "+l.Addr().String()+": .*address already in use", "watch", work, "--listen", l.Addr().String())
 	fails(t, ui.ExitError, "address already in use", "svd", "-q", store, "-k", "2", "-o", out, "--listen", l.Addr().String())

@@ -87,35 +87,28 @@ func TestRecordIsRead(t *testing.T) {
 	}
 }
 
-// A run that failed says why; the next one at its place takes the file away. One that records at the place of another does
-// not touch its file.
-func TestFailureStays(t *testing.T) {
+// However a run ends, nothing is left of its record, and one at the same place does not touch it.
+func TestEndLeavesNothing(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
-	refused := Record(vfs.OS(), About{Command: "svd", Out: out})
-	refused.End(Failed, "refused before it began")
-	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
-		t.Errorf("%v, %v", left, err)
-	}
-	rec := Record(vfs.OS(), About{Command: "svd", Out: out})
-	rec.Stage(Stage{})
-	r := NewReader(vfs.OS(), out)
-	await(t, r, func(s *State) bool { return s.Status == Running })
-	other := Record(vfs.OS(), About{Command: "eigs", Out: out})
-	other.Pass(aPass(1), Stage{})
-	other.End(Failed, "locked")
-	if s := read(t, r); s.Command != "svd" || s.Status != Running {
-		t.Errorf("%+v", s)
-	}
-	rec.End(Failed, "no space left on device")
-	if s := read(t, r); s.Status != Failed || s.Message != "no space left on device" {
-		t.Errorf("%+v", s)
-	}
-	rec = Record(vfs.OS(), About{Command: "svd", Out: out})
-	rec.Stage(Stage{})
-	await(t, r, func(s *State) bool { return s.Status == Running })
-	rec.End(Interrupted, "")
-	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
-		t.Errorf("%v, %v", left, err)
+	for _, status := range []Status{Finished, Interrupted, Failed} {
+		Record(vfs.OS(), About{Command: "svd", Out: out}).End(status, "before it began")
+		rec := Record(vfs.OS(), About{Command: "svd", Out: out})
+		rec.Pass(aPass(1), Stage{})
+		r := NewReader(vfs.OS(), out)
+		await(t, r, func(s *State) bool { return s.Status == Running })
+		other := Record(vfs.OS(), About{Command: "eigs", Out: out})
+		other.Pass(aPass(1), Stage{})
+		other.End(Failed, "locked")
+		if s := read(t, r); s.Command != "svd" || s.Status != Running {
+			t.Errorf("%+v", s)
+		}
+		rec.End(status, "why")
+		if s := rec.State(); s.Status != status || s.Message != "why" {
+			t.Errorf("%+v", s)
+		}
+		if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
+			t.Errorf("%v, %v", left, err)
+		}
 	}
 }
 
@@ -200,7 +193,7 @@ func TestFileIsBounded(t *testing.T) {
 	if n := len(s.Passes); n > MostPasses || n < MostPasses/4 || s.Passes[0].Pass != 0 || s.Last.Pass != passes-1 || s.Passes[n-1].Pass != passes-1 {
 		t.Errorf("%d passes, the last one is %d", n, s.Last.Pass)
 	}
-	rec.end(false)
+	rec.end()
 }
 
 // Kept of many passes are the first, the last and some between, in order.

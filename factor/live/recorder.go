@@ -31,7 +31,7 @@ type Recorder struct {
 	fs    vfs.FS
 	name  string
 	began time.Time
-	stop  chan bool // whether to keep the file
+	stop  chan struct{}
 	done  sync.WaitGroup
 	begun sync.Once
 
@@ -57,7 +57,7 @@ func Record(fsys vfs.FS, about About) *Recorder {
 	if about.Began.IsZero() {
 		about.Began = time.Now()
 	}
-	r := &Recorder{fs: fsys, name: out + Suffix, began: about.Began, stop: make(chan bool, 1), changed: true}
+	r := &Recorder{fs: fsys, name: out + Suffix, began: about.Began, stop: make(chan struct{}), changed: true}
 	r.state = State{Format: Format, Name: filepath.Base(out), Status: Running, About: about}
 	return r
 }
@@ -110,21 +110,19 @@ func (r *Recorder) State() *State {
 	return r.state.copied()
 }
 
-// End ends the record. The file stays only of a run that failed.
+// End ends the record, whose file goes: only a process that is killed leaves it.
 func (r *Recorder) End(status Status, message string) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
-	l := line{T: r.seconds(), End: status, Message: message}
-	r.state.apply(&l)
-	r.waiting = append(r.waiting, l)
+	r.state.apply(&line{T: r.seconds(), End: status, Message: message})
 	r.mu.Unlock()
 	if status == Finished {
 		r.begin() // where there was nothing left to do, what a run that was killed has left goes
 	}
 	r.begun.Do(func() {}) // what had not begun does not
-	r.stop <- status == Failed
+	close(r.stop)
 	r.done.Wait()
 }
 
@@ -144,8 +142,8 @@ func (r *Recorder) run() {
 		r.write()
 		select {
 		case <-tick.C:
-		case keep := <-r.stop:
-			r.end(keep)
+		case <-r.stop:
+			r.end()
 			return
 		}
 	}
@@ -205,7 +203,7 @@ func (s *State) lines(part int) []line {
 	about := s.About
 	all := []line{{Format: Format, Part: part, About: &about}}
 	for len(s.Passes) > MostPasses/2 && part > 0 {
-		s.thin()
+		s.thin(MostPasses / 2)
 	}
 	for i := range s.Passes {
 		p := s.Passes[i]
@@ -242,19 +240,14 @@ func (r *Recorder) create() bool {
 	return true
 }
 
-// end closes the file, or removes it.
-func (r *Recorder) end(keep bool) {
-	if keep {
-		r.write()
-	}
+// end removes the file.
+func (r *Recorder) end() {
 	if r.file != nil {
 		_ = r.file.Close()
 	}
 	if r.lock == nil {
 		return
 	}
-	if !keep {
-		_ = r.fs.Remove(r.name)
-	}
+	_ = r.fs.Remove(r.name)
 	_ = r.lock.Close()
 }

@@ -195,15 +195,15 @@ func (s *State) pass(p Pass) {
 	s.Passes = append(s.Passes, p)
 	s.seen++
 	if len(s.Passes) > MostPasses {
-		s.thin()
+		s.thin(MostPasses * 3 / 4)
 	}
 }
 
 // foundWith tells whether the triplet of a pass is found with it, and next is about another one.
 func foundWith(p, next Pass) bool { return next.Triplet > p.Triplet && next.Locked > p.Triplet }
 
-// thin keeps each second pass, those that found a triplet unless they are too many, and the last one.
-func (s *State) thin() {
+// thin keeps each second pass, those that found a triplet unless there are more than most then, and the last one.
+func (s *State) thin(most int) {
 	s.stride *= 2
 	for _, ends := range []bool{true, false} {
 		var kept []Pass
@@ -212,7 +212,7 @@ func (s *State) thin() {
 				kept = append(kept, p)
 			}
 		}
-		if s.Passes = kept; len(kept) <= MostPasses*3/4 {
+		if s.Passes = kept; len(kept) <= most {
 			return
 		}
 	}
