@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -192,6 +193,28 @@ func TestFileIsBounded(t *testing.T) {
 	}
 	if n := len(s.Passes); n > MostPasses || n < MostPasses/4 || s.Passes[0].Pass != 0 || s.Last.Pass != passes-1 || s.Passes[n-1].Pass != passes-1 {
 		t.Errorf("%d passes, the last one is %d", n, s.Last.Pass)
+	}
+	rec.end()
+}
+
+// The memory of a run that has a pass at every look is told as often as that of one that has none.
+func TestMemoryIsTold(t *testing.T) {
+	if memory.RSS() == 0 {
+		t.Skip("this system does not tell it")
+	}
+	out := filepath.Join(t.TempDir(), "a")
+	rec := &Recorder{fs: vfs.OS(), name: out + Suffix, began: time.Now(), changed: true}
+	rec.state = State{Format: Format, Name: "a", Status: Running, About: About{Out: out}}
+	rec.begun.Do(func() {}) // the test writes
+	for i := range 4 {
+		rec.beat = time.Time{}
+		rec.Pass(aPass(i), Stage{Name: "passes"})
+		rec.staged = false
+		rec.write()
+		text, err := os.ReadFile(out + Suffix)
+		if n := bytes.Count(text, []byte(`"rss":`)); err != nil || n != i+1 {
+			t.Errorf("told %d times in %d writes, %v", n, i+1, err)
+		}
 	}
 	rec.end()
 }

@@ -168,7 +168,7 @@ func (r *Recorder) write() {
 	switch {
 	case anew:
 		lines = r.state.lines(r.part)
-	case r.staged || beat.T-r.told >= beatEvery.Seconds():
+	case r.staged || beat.RSS > 0 || beat.T-r.told >= beatEvery.Seconds():
 		lines = append(lines, beat)
 	}
 	if len(lines) > 0 {
