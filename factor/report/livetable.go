@@ -27,7 +27,7 @@ func (p *page) triplets(s *live.State) {
 		return
 	}
 	p.section("Triplets", "Estimates; the result will have certified values.")
-	p.WriteString("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"triplets\"><table id=\"triplets-table\"><thead><tr>")
+	p.WriteString("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"triplets\"><table id=\"triplets-table\" aria-label=\"triplets\"><thead><tr>")
 	for _, name := range []string{"triplet", "σ", "residual", "pass", "state"} {
 		p.heading(name)
 	}
@@ -65,7 +65,7 @@ func WriteRuns(w io.Writer, name string, runs []*live.State, o LiveOptions) erro
 		p.WriteString("<p id=\"none\" class=\"state bad\">There is no run, result or store here yet.</p>\n")
 	}
 	p.part("runs")
-	p.WriteString("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"runs\"><table id=\"runs-table\"><thead><tr>")
+	p.WriteString("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"runs\"><table id=\"runs-table\" aria-label=\"runs\"><thead><tr>")
 	for _, name := range []string{"run", "command", "status", "done", "left", "passes", "found", "residual", "time"} {
 		p.heading(name)
 	}

@@ -45,7 +45,10 @@
   const replace = (now, next) => {
     const table = now.querySelector("table[id]"), other = next.querySelector("table[id]");
     if (table && other && table.id === other.id) {
+      const focus = document.activeElement;
+      const href = table.tBodies[0].contains(focus) && focus.getAttribute("href");
       table.tBodies[0].replaceWith(other.tBodies[0]);
+      if (href) table.querySelector(`a[href="${CSS.escape(href)}"]`)?.focus();
       return;
     }
     now.replaceChildren(...next.childNodes);
@@ -101,6 +104,7 @@
     });
     stream.addEventListener("open", () => say(""));
   };
+  for (const part of document.querySelectorAll("[data-live]")) shown.set(part.id, part.innerHTML);
   prepare();
   follow();
   addEventListener("pagehide", () => stream.close());
