@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -29,14 +30,18 @@ func appendGroup(dst []byte, vals []uint32) []byte {
 		return dst
 	}
 	var at [groupLen]byte // places of the exceptions; found without a branch
-	k := 0
+	k, largest := 0, uint64(1)<<b-1
 	for i, v := range vals {
 		at[k&(groupLen-1)] = byte(i)
-		k += int(min(v>>b, 1))
+		k += int((largest - uint64(v)) >> 63)
 	}
 	dst = append(dst, at[:e]...)
 	for _, i := range at[:e] {
-		dst = binary.AppendUvarint(dst, uint64(vals[i]>>b))
+		high := vals[i] >> b
+		for ; high >= 0x80; high >>= 7 { // binary.AppendUvarint takes longer
+			dst = append(dst, byte(high)|0x80)
+		}
+		dst = append(dst, byte(high))
 	}
 	return dst
 }
@@ -82,27 +87,30 @@ func appendLow(dst []byte, vals []uint32, b uint) []byte {
 // bestWidth is the width of least total size for a group, the smallest on a
 // tie, and the number of exceptions it leaves.
 func bestWidth(vals []uint32) (width uint, exceptions int) {
-	var count [2][33]int // taken in turn: neighbours of one length need not wait for each other
+	n := len(vals)
+	var count [4][33]uint8 // taken in turn: neighbours of one length need not wait for each other
 	all := uint32(0)
-	for i, v := range vals {
-		count[i&1][bits.Len32(v)]++
+	for ; len(vals) >= 4; vals = vals[4:] {
+		v := (*[4]uint32)(vals)
+		count[0][bits.Len32(v[0])]++
+		count[1][bits.Len32(v[1])]++
+		count[2][bits.Len32(v[2])]++
+		count[3][bits.Len32(v[3])]++
+		all |= v[0] | v[1] | v[2] | v[3]
+	}
+	for _, v := range vals {
+		count[0][bits.Len32(v)]++
 		all |= v
 	}
-	longest := bits.Len32(all)
-	var longer [33]int // longer[b] is how many have more than b bits
-	for b := longest; b > 0; b-- {
-		longer[b-1] = longer[b] + count[0][b] + count[1][b]
-	}
-	least := -1
-	for b := range longest + 1 {
-		e := longer[b]
-		size := (len(vals)*b+7)/8 + e
-		for n := b; n < longest; n += 7 { // each byte of a high part holds 7 bits
-			size += longer[n]
+	longer := 0           // how many have more than b bits
+	var highs [33 + 7]int // highs[b] is the bytes of their high parts, each of which holds 7 bits
+	least := math.MaxInt
+	for b := bits.Len32(all); b >= 0; b-- {
+		highs[b] = longer + highs[b+7]
+		if size := (n*b+7)>>3 + longer + highs[b]; longer < groupLen && size <= least {
+			least, width, exceptions = size, uint(b), longer
 		}
-		if e < groupLen && (least < 0 || size < least) {
-			least, width, exceptions = size, uint(b), e
-		}
+		longer += int(count[0][b]) + int(count[1][b]) + int(count[2][b]) + int(count[3][b])
 	}
 	return width, exceptions
 }

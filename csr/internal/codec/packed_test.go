@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// leastSize is the oracle for the size of a group: all widths tried the slow way.
-func leastSize(group []uint32) int {
-	least := -1
+// leastSize is the oracle for the size of a group, and the smallest width that leads to it: all widths tried the slow way.
+func leastSize(group []uint32) (least, width int) {
+	least = -1
 	for b := range 33 {
 		size, exceptions := 2+(len(group)*b+7)/8, 0
 		for _, v := range group {
@@ -25,10 +25,10 @@ func leastSize(group []uint32) int {
 			size += 1 + max(1, (bits.Len64(high)+6)/7)
 		}
 		if exceptions <= 127 && (least < 0 || size < least) {
-			least = size
+			least, width = size, b
 		}
 	}
-	return least
+	return least, width
 }
 
 // drawNumbers draws what the codec sees: mostly small, some large, some wild.
@@ -48,7 +48,11 @@ func testPackedRoundTrip(t *testing.T, level cpu.Level) {
 
 		size := 0
 		for group := range slices.Chunk(want, groupLen) {
-			size += leastSize(group)
+			least, width := leastSize(group)
+			if size < len(packed) && int(packed[size]) != width {
+				t.Fatalf("%v: width %d, the smallest of the best is %d", group, packed[size], width)
+			}
+			size += least
 		}
 		if len(packed) != size {
 			t.Fatalf("%d numbers in %d bytes, the least is %d", len(want), len(packed), size)
