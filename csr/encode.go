@@ -37,8 +37,9 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 	dst = dst[:had+size]
 	switch e.coding {
 	case Float64:
-		putFloats64(dst[had:], vals)
-		return dst, checkFinite(vals)
+		if !putFloats64(dst[had:], vals) {
+			return dst, checkFinite(vals)
+		}
 	case Float32:
 		if !putFloats32(dst[had:], vals) {
 			return dst, notSingle(vals)
@@ -55,19 +56,25 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 	return dst, nil
 }
 
-// putFloats64 writes values to b; −0 becomes 0.
-func putFloats64(b []byte, vals []float64) {
+// putFloats64 writes values to b; −0 becomes 0. It is false if one is not finite.
+func putFloats64(b []byte, vals []float64) bool {
 	b = b[:8*len(vals)]
+	carry := uint64(0)                                 // as in checkFinite
 	for ; len(vals) >= 4; vals, b = vals[4:], b[32:] { // the checks of bounds would take longer than the rest
 		v, to := (*[4]float64)(vals), (*[32]byte)(b)
-		le.PutUint64(to[:], math.Float64bits(v[0]+0))
-		le.PutUint64(to[8:], math.Float64bits(v[1]+0))
-		le.PutUint64(to[16:], math.Float64bits(v[2]+0))
-		le.PutUint64(to[24:], math.Float64bits(v[3]+0))
+		u0, u1, u2, u3 := math.Float64bits(v[0]+0), math.Float64bits(v[1]+0), math.Float64bits(v[2]+0), math.Float64bits(v[3]+0)
+		le.PutUint64(to[:], u0)
+		le.PutUint64(to[8:], u1)
+		le.PutUint64(to[16:], u2)
+		le.PutUint64(to[24:], u3)
+		carry |= (u0&expMask + 1<<52) | (u1&expMask + 1<<52) | (u2&expMask + 1<<52) | (u3&expMask + 1<<52)
 	}
 	for i, v := range vals {
-		le.PutUint64(b[8*i:], math.Float64bits(v+0))
+		u := math.Float64bits(v + 0)
+		le.PutUint64(b[8*i:], u)
+		carry |= u&expMask + 1<<52
 	}
+	return carry>>63 == 0
 }
 
 // putFloats32 writes values as float32 to b; −0 becomes 0. It is false if one is not a finite float32.

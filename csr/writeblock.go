@@ -15,12 +15,12 @@ type filling struct {
 	squares   squares // sum up to the end of the block
 	lens      []uint32
 	gaps      []uint32
-	values    []byte    // in the coding own
-	raw       []float64 // the values, as long as the coding of the store is not known; then values is made of them
-	own       Values    // of raw
-	buf       []byte    // encoded
-	crc       uint32
-	encoded   chan struct{} // receives when buf is complete
+	values    []byte        // in the coding own
+	raw       []float64     // the values, as long as the coding of the store is not known; then values is made of them
+	own       Values        // of raw
+	buf       []byte        // what comes before the values, encoded
+	crc       uint32        // of buf and values
+	encoded   chan struct{} // receives when both are complete
 }
 
 func newFilling() *filling { return &filling{encoded: make(chan struct{}, 1)} }
@@ -83,15 +83,15 @@ func (f *filling) encode(coding Coding) {
 // encodePlaces makes the bytes of the block that come before its values.
 func (f *filling) encodePlaces() {
 	if f.buf == nil { // two bytes a number are more than most take
-		f.buf = make([]byte, 0, 2*(len(f.lens)+len(f.gaps))+8*len(f.raw)+len(f.values))
+		f.buf = make([]byte, 0, 2*(len(f.lens)+len(f.gaps)))
 	}
 	f.buf = appendBlock(f.buf[:0], f.lens, f.gaps)
 }
 
-// finish puts the values behind rows and columns.
+// finish makes the bytes of the values, which come behind rows and columns.
 func (f *filling) finish(coding Coding) {
-	f.buf = append(f.buf, finishValues(coding, f.values)...)
-	f.crc = crcOf(f.buf)
+	f.values = finishValues(coding, f.values)
+	f.crc = addCRC(crcOf(f.buf), f.values)
 }
 
 // flushBlock encodes the block being filled and begins another.
@@ -153,18 +153,21 @@ func (w *Writer) settle(n int) error {
 
 // writeBlock writes an encoded block.
 func (w *Writer) writeBlock(f *filling) error {
-	if int64(len(f.buf)) > maxBlockSize {
-		return fmt.Errorf("row too long: its block takes %d bytes, the limit is %d", len(f.buf), maxBlockSize)
+	size := int64(len(f.buf) + len(f.values))
+	if size > maxBlockSize {
+		return fmt.Errorf("row too long: its block takes %d bytes, the limit is %d", size, maxBlockSize)
 	}
 	if err := w.openShard(f.firstRow); err != nil {
 		return err
 	}
 	b := blockMeta{
 		offset: w.shard.out.Size(), firstRow: f.firstRow,
-		rows: uint32(f.rows), nnz: uint32(f.nnz), size: uint32(len(f.buf)), crc: f.crc,
+		rows: uint32(f.rows), nnz: uint32(f.nnz), size: uint32(size), crc: f.crc,
 	}
-	if _, err := w.shard.out.Write(f.buf); err != nil {
-		return writing(err)
+	for _, part := range [][]byte{f.buf, f.values} {
+		if _, err := w.shard.out.Write(part); err != nil {
+			return writing(err)
+		}
 	}
 	w.blocks = append(w.blocks, b)
 	w.manifest.MaxBlock.include(&b)
