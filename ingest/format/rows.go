@@ -53,7 +53,12 @@ func (r *Rows) Cut(row int64, n int, limit int64) bool {
 // Whole tells whether all columns are those of rows, and all values finite.
 func (r *Rows) Whole() bool {
 	sum := 0.0 // of differences that are 0, or NaN
-	for _, v := range r.Vals {
+	vals := r.Vals
+	for ; len(vals) >= 4; vals = vals[4:] { // one addition has to wait for another
+		v := (*[4]float64)(vals)
+		sum += ((v[0] - v[0]) + (v[1] - v[1])) + ((v[2] - v[2]) + (v[3] - v[3]))
+	}
+	for _, v := range vals {
 		sum += v - v
 	}
 	return r.cut == len(r.Cols) && sum == 0
