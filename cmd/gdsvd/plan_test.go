@@ -46,7 +46,7 @@ func TestPlanIsKept(t *testing.T) {
 				did.Bytes = du(t, strings.TrimSuffix(store, ".csr")+".svd")
 			}
 			t.Logf("%s: %d bytes on disk, %.0f told; %d in memory, %.0f told", s.Name, did.Bytes, s.Kept.Likely, did.Peak, s.Memory.Likely)
-			if !near(s.Kept, float64(did.Bytes)) || float64(did.Peak) > 1.25*s.Memory.High {
+			if !near(s.Kept, float64(did.Bytes)) || !raceDetector && float64(did.Peak) > 1.25*s.Memory.High {
 				t.Errorf("%s took %d bytes on disk and %d in memory; told were %+v", s.Name, did.Bytes, did.Peak, s)
 			}
 		}
