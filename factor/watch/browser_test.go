@@ -12,6 +12,7 @@ import (
 // A page of a run changes while it is looked at: its curve moves and its state is said to be another one at the end. It asks nothing of
 // another host, and is read on a telephone and in the dark.
 func TestBrowserLive(t *testing.T) {
+	b := browsertest.Start(t)
 	r := live.Record(vfs.OS(), live.About{Command: "svd", Rank: 5, Tol: 1e-8})
 	pass := func(from, to int) {
 		for n := from; n < to; n++ {
@@ -19,7 +20,6 @@ func TestBrowserLive(t *testing.T) {
 		}
 	}
 	pass(1, 4)
-	b := browsertest.Start(t)
 	p := b.Open(t, begin(t, Options{Name: "a.svd", Source: Of(r)}).URL(), browsertest.View{Width: 1280})
 	const curve = "document.querySelector('svg path.l').getAttribute('d')"
 	p.Wait("document.querySelector('svg path.l') !== null")
