@@ -31,10 +31,7 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 		coding = Dict8
 	}
 	size := int(coding.Size(uint64(len(vals))))
-	if cap(dst)-had < size {
-		dst = append(make([]byte, 0, max(had+size, int(coding.Size(BlockNNZ)))), dst...)
-	}
-	dst = dst[:had+size]
+	dst = withRoom(dst, size, int(coding.Size(BlockNNZ)))[:had+size]
 	switch e.coding {
 	case Float64:
 		if !putFloats64(dst[had:], vals) {

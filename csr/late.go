@@ -49,7 +49,7 @@ func (l *late) ripe() bool {
 // encodeLate encodes a block but for its values, which it puts into the smallest coding that holds them.
 func (f *filling) encodeLate() {
 	f.encodePlaces()
-	f.values = withRoom(f.values[:0], len(f.raw))[:len(f.raw)]
+	f.values = withRoom(f.values[:0], len(f.raw), BlockNNZ)[:len(f.raw)]
 	table, ok := learn(f.values, f.raw)
 	if ok {
 		f.own = valuesOf(table)

@@ -27,7 +27,7 @@ func newFilling() *filling { return &filling{encoded: make(chan struct{}, 1)} }
 
 func (w *Writer) appendGaps(cols []uint32) error {
 	had := len(w.gaps)
-	w.gaps = withRoom(w.gaps, len(cols))[:had+len(cols)]
+	w.gaps = withRoom(w.gaps, len(cols), BlockNNZ)[:had+len(cols)]
 	if len(cols) == 0 {
 		return nil
 	}
@@ -66,12 +66,12 @@ func gapsOf(gaps, cols []uint32) bool {
 	return falls >= 0
 }
 
-// withRoom is s with room for n more elements; it gets at least that of a block.
-func withRoom[T any](s []T, n int) []T {
+// withRoom is s with room for n more elements; if it has to grow it has the capacity of a block, or more.
+func withRoom[T any](s []T, n, block int) []T {
 	if cap(s)-len(s) >= n {
 		return s
 	}
-	return append(make([]T, 0, max(BlockNNZ, len(s)+n)), s...)
+	return append(make([]T, 0, max(block, len(s)+n)), s...)
 }
 
 // encode makes the bytes of the block. It may run beside everything else.

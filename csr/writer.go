@@ -179,7 +179,7 @@ func (w *Writer) appendRow(cols []uint32, vals []float64) error {
 		if err := checkFinite(vals); err != nil {
 			return err
 		}
-		w.raw = append(withRoom(w.raw, len(vals)), vals...)
+		w.raw = append(withRoom(w.raw, len(vals), BlockNNZ), vals...)
 	} else {
 		values, err := w.enc.append(w.values, vals)
 		if err != nil {

@@ -143,7 +143,7 @@ func TestPartialOK(t *testing.T) {
 	if last := lines[len(lines)-1]; o.code != ui.ExitOK || last["level"] != "WARN" || !strings.Contains(last["msg"].(string), "pass limit") {
 		t.Errorf("exit %d\n%s", o.code, o.stderr)
 	}
-	// The result is there, but nobody has heard of it.
+	// The result is written, but what is printed about it is lost.
 	a := newApp(strings.NewReader(""), brokenWriter{}, &bytes.Buffer{})
 	out := filepath.Join(t.TempDir(), "out")
 	if code := a.run(t.Context(), []string{"svd", "-q", store, "-k", "3", "--tol", "1e-13", "--method", "gd", "--max-passes", "3", "--partial-ok", "-o", out}); code == ui.ExitOK {

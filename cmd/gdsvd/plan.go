@@ -234,7 +234,7 @@ func (w *way) matrix(ctx context.Context, r *planResult, first *plan.Step) (m pl
 	return m, nil
 }
 
-// collected is the memory of an ingest that holds so many bytes: on a loaded machine there is more garbage that has not been collected.
+// collected is the memory of an ingest, a range in bytes, from the bytes that it holds: on a loaded machine there is more garbage that has not been collected.
 func collected(held, budget int64) plan.Range {
 	of := func(times float64) float64 { return min(times*float64(held), float64(budget)) }
 	return plan.Range{Low: of(0.9), Likely: of(1.2), High: of(1.7)}

@@ -12,8 +12,8 @@ const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // metric is a family of samples.
 type metric struct {
-	name, kind, help string
-	of               func(s *State) float64 // NaN: there is none of this run
+	name, help string
+	of         func(s *State) float64 // NaN: there is none of this run
 }
 
 // known is NaN for zero.
@@ -36,53 +36,53 @@ func last(of func(p *Pass) float64) func(s *State) float64 {
 
 func metrics() []metric {
 	return []metric{
-		{"gdsvd_up", "gauge", "Whether the run is going on: 1 or 0.", func(s *State) float64 {
+		{"gdsvd_up", "Whether the run is going on: 1 or 0.", func(s *State) float64 {
 			if s.Status == Running {
 				return 1
 			}
 			return 0
 		}},
-		{"gdsvd_start_time_seconds", "gauge", "Unix time at which the run began.", func(s *State) float64 {
+		{"gdsvd_start_time_seconds", "Unix time at which the run began.", func(s *State) float64 {
 			if s.Began.IsZero() {
 				return math.NaN()
 			}
 			return float64(s.Began.UnixMilli()) / 1e3
 		}},
-		{"gdsvd_elapsed_seconds", "gauge", "Time from the beginning of the run to its last sign of life.", func(s *State) float64 { return known(s.Seconds) }},
-		{"gdsvd_left_seconds", "gauge", "Estimate of the time that the run still takes.", func(s *State) float64 { return known(s.Remaining()) }},
-		{"gdsvd_progress_ratio", "gauge", "Share of the run, or of its stage, that is done.", (*State).Progress},
-		{"gdsvd_stage_done", "gauge", "What the stage has done, in the unit of gdsvd_run_info.", func(s *State) float64 { return known(s.Done) }},
-		{"gdsvd_stage_total", "gauge", "What the stage has to do, in the unit of gdsvd_run_info.", func(s *State) float64 { return known(s.Total) }},
-		{"gdsvd_entries", "gauge", "Entries read by an ingest.", func(s *State) float64 { return known(s.Entries) }},
-		{"gdsvd_passes", "gauge", "Passes over the matrix, or rounds of a completion, those before a resume included.", last(func(p *Pass) float64 { return float64(p.Pass) })},
-		{"gdsvd_triplets_found", "gauge", "Triplets found.", func(s *State) float64 {
+		{"gdsvd_elapsed_seconds", "Time from the beginning of the run to its last sign of life.", func(s *State) float64 { return known(s.Seconds) }},
+		{"gdsvd_left_seconds", "Estimate of the time that the run still takes.", func(s *State) float64 { return known(s.Remaining()) }},
+		{"gdsvd_progress_ratio", "Share of the run, or of its stage, that is done.", (*State).Progress},
+		{"gdsvd_stage_done", "What the stage has done, in the unit of gdsvd_run_info.", func(s *State) float64 { return known(s.Done) }},
+		{"gdsvd_stage_total", "What the stage has to do, in the unit of gdsvd_run_info.", func(s *State) float64 { return known(s.Total) }},
+		{"gdsvd_entries", "Entries read by an ingest.", func(s *State) float64 { return known(s.Entries) }},
+		{"gdsvd_passes", "Passes over the matrix, or rounds of a completion, those before a resume included.", last(func(p *Pass) float64 { return float64(p.Pass) })},
+		{"gdsvd_triplets_found", "Triplets found.", func(s *State) float64 {
 			if s.Last == nil || s.Rank == 0 || s.Last.Objective != 0 {
 				return math.NaN()
 			}
 			return float64(s.Last.Locked)
 		}},
-		{"gdsvd_triplets_wanted", "gauge", "Triplets to be found, or the most of them.", func(s *State) float64 { return known(s.Rank) }},
-		{"gdsvd_residual", "gauge", "Largest relative residual among the triplets that are looked for.", last(func(p *Pass) float64 { return known(float64(p.Worst)) })},
-		{"gdsvd_residual_goal", "gauge", "What gdsvd_residual has to fall to.", last(func(p *Pass) float64 { return known(float64(p.Goal)) })},
-		{"gdsvd_objective", "gauge", "Objective of a completion.", last(func(p *Pass) float64 { return known(float64(p.Objective)) })},
-		{"gdsvd_rmse", "gauge", "Root mean square error of a completion on the entries that it fits.", last(func(p *Pass) float64 { return known(float64(p.RMSE)) })},
-		{"gdsvd_read_bytes", "gauge", "Bytes of the input or of the store that were read.", func(s *State) float64 { return known(s.BytesRead) }},
-		{"gdsvd_read_bytes_per_second", "gauge", "Bytes read per second, lately.", func(s *State) float64 {
+		{"gdsvd_triplets_wanted", "Triplets to be found, or the most of them.", func(s *State) float64 { return known(s.Rank) }},
+		{"gdsvd_residual", "Largest relative residual among the triplets that are looked for.", last(func(p *Pass) float64 { return known(float64(p.Worst)) })},
+		{"gdsvd_residual_goal", "What gdsvd_residual has to fall to.", last(func(p *Pass) float64 { return known(float64(p.Goal)) })},
+		{"gdsvd_objective", "Objective of a completion.", last(func(p *Pass) float64 { return known(float64(p.Objective)) })},
+		{"gdsvd_rmse", "Root mean square error of a completion on the entries that it fits.", last(func(p *Pass) float64 { return known(float64(p.RMSE)) })},
+		{"gdsvd_read_bytes", "Bytes of the input or of the store that were read.", func(s *State) float64 { return known(s.BytesRead) }},
+		{"gdsvd_read_bytes_per_second", "Bytes read per second, lately.", func(s *State) float64 {
 			if s.Status != Running {
 				return math.NaN()
 			}
 			return known(s.BytesPerSecond)
 		}},
-		{"gdsvd_resident_memory_bytes", "gauge", "Resident memory of the process.", func(s *State) float64 {
+		{"gdsvd_resident_memory_bytes", "Resident memory of the process.", func(s *State) float64 {
 			if s.Status != Running {
 				return math.NaN()
 			}
 			return known(s.RSS)
 		}},
-		{"gdsvd_resident_memory_peak_bytes", "gauge", "Largest resident memory of the process so far.", func(s *State) float64 { return known(s.PeakRSS) }},
-		{"gdsvd_memory_budget_bytes", "gauge", "Memory that the run is to stay within.", func(s *State) float64 { return known(s.Budget) }},
-		{"gdsvd_memory_planned_bytes", "gauge", "Memory that the run has planned.", func(s *State) float64 { return known(s.Planned()) }},
-		{"gdsvd_workers", "gauge", "Threads that multiply, parse or sort.", func(s *State) float64 { return known(s.Workers) }},
+		{"gdsvd_resident_memory_peak_bytes", "Largest resident memory of the process so far.", func(s *State) float64 { return known(s.PeakRSS) }},
+		{"gdsvd_memory_budget_bytes", "Memory that the run is to stay within.", func(s *State) float64 { return known(s.Budget) }},
+		{"gdsvd_memory_planned_bytes", "Memory that the run has planned.", func(s *State) float64 { return known(s.Planned()) }},
+		{"gdsvd_workers", "Threads that multiply, parse or sort.", func(s *State) float64 { return known(s.Workers) }},
 	}
 }
 
@@ -91,14 +91,14 @@ func metrics() []metric {
 func Metrics(runs []*State) []byte {
 	var b strings.Builder
 	if len(runs) > 0 {
-		family(&b, "gdsvd_run_info", "gauge", "What the run is; always 1.")
+		family(&b, "gdsvd_run_info", "What the run is; always 1.")
 	}
 	for _, s := range runs {
 		fmt.Fprintf(&b, "gdsvd_run_info{run=%s,command=%s,stage=%s,unit=%s,method=%s,host=%s} 1\n",
 			label(s.Name), label(s.Command), label(s.Stage.Name), label(s.Unit), label(s.Method), label(s.Host))
 	}
 	if len(runs) > 0 {
-		family(&b, "gdsvd_run_status", "gauge", "1 for the status that the run has, 0 for the others.")
+		family(&b, "gdsvd_run_status", "1 for the status that the run has, 0 for the others.")
 	}
 	for _, s := range runs {
 		for _, status := range Statuses() {
@@ -117,7 +117,7 @@ func Metrics(runs []*State) []byte {
 				continue
 			}
 			if !begun {
-				family(&b, m.name, m.kind, m.help)
+				family(&b, m.name, m.help)
 				begun = true
 			}
 			fmt.Fprintf(&b, "%s{run=%s} %s\n", m.name, label(s.Name), strconv.FormatFloat(x, 'g', -1, 64))
@@ -126,8 +126,9 @@ func Metrics(runs []*State) []byte {
 	return []byte(b.String())
 }
 
-func family(b *strings.Builder, name, kind, help string) {
-	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+// family is the head of a metric. All are gauges.
+func family(b *strings.Builder, name, help string) {
+	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name)
 }
 
 // label is the value of a label: backslashes, quotes and line feeds are escaped, and it is UTF-8.

@@ -10,8 +10,8 @@
 // There is no other address, and none names a file: a run is looked for in the list of those that there are.
 //
 // What clients do costs the process little, for it may be the one that computes: states are read once a second at most
-// and a page is written once for each of them, whoever asks; of connections there are [MaxConns] at most, each for one
-// request, and no more than [MaxRate] a second; whoever is slow is cut off. Nothing waits for a client but its own goroutine.
+// and a page is written once for each of them, however many clients ask. At most [MaxConns] connections are open and [MaxRate]
+// begin in a second, each for one request; slow ones are closed. Nothing waits for a client but its own goroutine.
 //
 // Requests need the Host of the address that is listened to, or the token, and no Origin but that
 // (https://en.wikipedia.org/wiki/DNS_rebinding).
@@ -200,7 +200,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refused says what keeps a request from being answered, whoever it is from.
+// refused is the HTTP status and the reason with which a request is refused; the status is 0 if it is answered.
 func (s *Server) refused(r *http.Request) (code int, why string) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
