@@ -7,17 +7,18 @@ import (
 	"io"
 	"strings"
 
+	"github.com/gdsvd/gdsvd/factor/complete"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
 
-// event is one line of events.jsonl.
-type event struct {
+// Event is a line of events.jsonl: a pass of a factorisation, or a round of a completion.
+type Event struct {
 	Phase     string  `json:"phase"`
-	Pass      int     `json:"pass"`
-	Triplet   int     `json:"triplet"`
-	Locked    int     `json:"locked"`
+	Pass      int     `json:"pass"`    // or round
+	Triplet   int     `json:"triplet"` // that the pass was about, from 0; this and what follows is of a pass
+	Locked    int     `json:"locked"`  // triplets found
 	Sigma     Number  `json:"sigma"`
 	Residual  Number  `json:"residual"`
 	Open      int     `json:"open"`  // triplets looked for together
@@ -25,15 +26,31 @@ type event struct {
 	Goal      Number  `json:"goal"`  // what it has to fall to
 	BytesRead int64   `json:"bytes_read"`
 	Seconds   Seconds `json:"seconds"`
+	Lambda    Number  `json:"lambda,omitempty"` // this and what follows is of a round
+	Objective Number  `json:"objective,omitempty"`
+	RMSE      Number  `json:"rmse,omitempty"`
+	HeldOut   Number  `json:"held_out_rmse,omitempty"`
 }
 
-// record writes the event of a pass.
-func (o *output) record(e solver.Event) error {
-	return o.lines.Encode(event{
+// EventOf is the event of a pass.
+func EventOf(e solver.Event) Event {
+	return Event{
 		Phase: e.Phase, Pass: e.Pass, Triplet: e.Triplet, Locked: e.Locked,
 		Sigma: Number(e.Sigma), Residual: Number(e.Residual), Open: e.Open, Worst: Number(e.Worst), Goal: Number(e.Goal),
 		BytesRead: e.Stats.BytesRead, Seconds: newSeconds(e.Stats),
-	})
+	}
+}
+
+// EventOfRound is the event of a round of a completion.
+func EventOfRound(s *complete.State) Event {
+	return Event{
+		Phase: s.Phase.String(), Pass: s.Rounds, Lambda: Number(s.Lambda), Objective: Number(s.F), RMSE: Number(s.RMSE), HeldOut: Number(s.Held),
+	}
+}
+
+// Searching tells whether the event is of a pass that looks for what may have been missed: its residuals are of no triplet.
+func (e Event) Searching() bool {
+	return e.Phase == solver.PhaseConfirm || e.Phase == solver.PhaseOutside
 }
 
 // recall takes over the events of the run that is continued, up to a pass. Events

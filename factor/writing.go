@@ -61,7 +61,7 @@ func (t *task) observer(out *output) func(solver.Event) error {
 		MaxPasses: t.MaxPasses, Deadline: t.TimeLimit, Finish: t.finishTime,
 	}
 	return func(e solver.Event) error {
-		if err := out.record(e); err != nil {
+		if err := out.lines.Encode(EventOf(e)); err != nil {
 			return err
 		}
 		t.Pass(e, iteration.Observe(outlook.Moment{

@@ -131,7 +131,7 @@ func (a *app) complete(cmd *cobra.Command, path string, o factor.CompleteOptions
 			slog.Any("rounds/s", ui.Figure{X: rate, Digits: 3}),
 		}})
 		a.display.Update(*shown.Load())
-		rec.Pass(aRound(s), live.Stage{Name: s.Phase.String()})
+		rec.Pass(factor.EventOfRound(s), live.Stage{Name: s.Phase.String()})
 	}
 	var proof time.Time
 	o.Proof = func(done, of int) {

@@ -208,7 +208,7 @@ func (a *app) svd(cmd *cobra.Command, path string, o factor.Options) (_ *factor.
 	}
 	defer func() { err = errors.Join(err, end(err)) }()
 	p := ui.Passes{Display: a.display, After: func(e solver.Event, now factor.Outlook) {
-		rec.Pass(aPass(e), live.Stage{Name: stageOf(e), Share: now.Done, Left: now.Left.Seconds()})
+		rec.Pass(factor.EventOf(e), live.Stage{Name: ui.StageOf(e), Share: now.Done, Left: now.Left.Seconds()})
 	}}
 	defer a.display.End()
 	o.Methods, o.FS, o.Log, o.CheckpointShare = a.methods, a.fsys, a.display.Logger(), a.share

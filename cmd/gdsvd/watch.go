@@ -15,7 +15,6 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/factor/complete"
 	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/factor/watch"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -110,12 +109,14 @@ func (a *app) record(cmd *cobra.Command, about live.About) (rec *live.Recorder, 
 	if a.token != "" && a.listen == "" {
 		return nil, nil, ui.Usagef(cmd, "--token is for --listen")
 	}
+	// What the run tells of itself is no part of what it makes: files that fail there cost it nothing, and are not of a.fsys.
+	fsys := vfs.OS()
 	about.PID = os.Getpid()
 	about.Host, _ = os.Hostname() // not known is not said
-	rec = live.Record(vfs.OS(), about)
+	rec = live.Record(fsys, about)
 	written := func() error { return nil }
 	if a.metrics != "" {
-		if written, err = live.Textfile(vfs.OS(), a.metrics, live.TextfileEvery, rec.State); err != nil {
+		if written, err = live.Textfile(fsys, a.metrics, live.TextfileEvery, rec.State); err != nil {
 			return nil, nil, fmt.Errorf("--metrics-file: %w", err)
 		}
 	}
@@ -161,34 +162,4 @@ func ended(err error) (live.Status, string) {
 		return live.Interrupted, err.Error()
 	}
 	return live.Failed, err.Error()
-}
-
-// aPass is a pass of a run.
-func aPass(e solver.Event) live.Pass {
-	return live.Pass{
-		Phase: e.Phase, Pass: e.Pass, Triplet: e.Triplet, Locked: e.Locked, Sigma: factor.Number(e.Sigma), Residual: factor.Number(e.Residual),
-		Open: e.Open, Worst: factor.Number(e.Worst), Goal: factor.Number(e.Goal), BytesRead: e.Stats.BytesRead,
-		Seconds: factor.Seconds{Total: e.Stats.Total.Seconds()},
-	}
-}
-
-// aRound is a round of a completion.
-func aRound(s *complete.State) live.Pass {
-	return live.Pass{
-		Phase: s.Phase.String(), Pass: s.Rounds, Lambda: factor.Number(s.Lambda), Objective: factor.Number(s.F),
-		RMSE: factor.Number(s.RMSE), HeldOut: factor.Number(s.Held),
-	}
-}
-
-// stageOf names what passes of a phase do.
-func stageOf(e solver.Event) string {
-	switch e.Phase {
-	case solver.PhaseConfirm:
-		return "looking for more copies"
-	case solver.PhaseOutside:
-		return "looking outside of what was found"
-	case solver.PhaseFinish:
-		return "finishing"
-	}
-	return "passes"
 }

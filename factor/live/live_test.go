@@ -52,8 +52,8 @@ func await(t *testing.T, r *Reader, want func(*State) bool) *State {
 	}
 }
 
-func aPass(i int) Pass {
-	return Pass{Phase: "iterate", Pass: i, Triplet: i / 10, Locked: i / 10, Sigma: factor.Number(100 / (1 + float64(i))), Residual: 1e-3, Open: 2, Worst: 1e-2, Goal: 1e-8, BytesRead: int64(i) << 20}
+func aPass(i int) factor.Event {
+	return factor.Event{Phase: "iterate", Pass: i, Triplet: i / 10, Locked: i / 10, Sigma: factor.Number(100 / (1 + float64(i))), Residual: 1e-3, Open: 2, Worst: 1e-2, Goal: 1e-8, BytesRead: int64(i) << 20}
 }
 
 // What is recorded is read by others while it goes on; the file is gone with the end.
@@ -72,11 +72,11 @@ func TestRecordIsRead(t *testing.T) {
 		rec.Pass(aPass(i+1), Stage{Name: "passes", Left: 100, Share: 0.5})
 	}
 	s = await(t, r, func(s *State) bool { return s.Last != nil && s.Last.Pass == 12 })
-	if s.Method != "krylov" || len(s.Passes) != 12 || s.Share != 0.5 || s.Remaining() > 100 || s.Remaining() < 90 {
+	if s.Method != "krylov" || len(s.Passes.Events) != 12 || s.Share != 0.5 || s.Remaining() > 100 || s.Remaining() < 90 {
 		t.Errorf("%+v", s)
 	}
 	mine := rec.State()
-	if diff := cmp.Diff(mine.Passes, s.Passes); diff != "" {
+	if diff := cmp.Diff(mine.Passes.Events, s.Passes.Events); diff != "" {
 		t.Error(diff)
 	}
 	rec.End(Finished, "")
@@ -163,7 +163,7 @@ func TestDied(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) != 1 {
 		t.Errorf("a run that had nothing to do leaves %v, %v", left, err)
 	}
-	if s := read(t, r); s.Status != Unfinished || !s.Checkpoint || s.Last.Pass != 5 || s.Seconds != 4 || len(s.Passes) != 5 {
+	if s := read(t, r); s.Status != Unfinished || !s.Checkpoint || s.Last.Pass != 5 || s.Seconds != 4 || len(s.Passes.Events) != 5 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -191,7 +191,7 @@ func TestFileIsBounded(t *testing.T) {
 	if largest > MaxFile+1<<20 || rec.part < 3 {
 		t.Errorf("%d bytes, written %d times", largest, rec.part)
 	}
-	if n := len(s.Passes); n > MostPasses || n < MostPasses/4 || s.Passes[0].Pass != 0 || s.Last.Pass != passes-1 || s.Passes[n-1].Pass != passes-1 {
+	if n := len(s.Passes.Events); n > MostPasses || n < MostPasses/4 || s.Passes.Events[0].Pass != 0 || s.Last.Pass != passes-1 || s.Passes.Events[n-1].Pass != passes-1 {
 		t.Errorf("%d passes, the last one is %d", n, s.Last.Pass)
 	}
 	rec.end()
@@ -224,13 +224,13 @@ func TestThinned(t *testing.T) {
 	for _, n := range []int{1, 2, MostPasses, MostPasses + 1, 2*MostPasses + 3, 10*MostPasses + 7} {
 		var s State
 		for i := range n {
-			s.pass(Pass{Pass: i})
-			if l := len(s.Passes); l > MostPasses || s.Passes[l-1].Pass != i || s.Passes[0].Pass != 0 {
-				t.Fatalf("%d kept of %d, the last one is %d", l, i+1, s.Passes[l-1].Pass)
+			s.pass(factor.Event{Pass: i})
+			if l := len(s.Passes.Events); l > MostPasses || s.Passes.Events[l-1].Pass != i || s.Passes.Events[0].Pass != 0 {
+				t.Fatalf("%d kept of %d, the last one is %d", l, i+1, s.Passes.Events[l-1].Pass)
 			}
 		}
-		if !slices.IsSortedFunc(s.Passes, func(a, b Pass) int { return a.Pass - b.Pass }) || len(s.Passes) < min(n, MostPasses/2) {
-			t.Errorf("%d kept of %d", len(s.Passes), n)
+		if !slices.IsSortedFunc(s.Passes.Events, func(a, b factor.Event) int { return a.Pass - b.Pass }) || len(s.Passes.Events) < min(n, MostPasses/2) {
+			t.Errorf("%d kept of %d", len(s.Passes.Events), n)
 		}
 	}
 }
@@ -240,10 +240,10 @@ func TestThinnedKeepsWhatWasFound(t *testing.T) {
 	var s State
 	const triplets, each = 40, 700
 	for i := range triplets * each {
-		s.pass(Pass{Pass: i, Triplet: i / each, Locked: (i + 1) / each})
+		s.pass(factor.Event{Pass: i, Triplet: i / each, Locked: (i + 1) / each})
 	}
 	ends := map[int]int{}
-	for _, p := range s.Passes {
+	for _, p := range s.Passes.Events {
 		ends[p.Triplet] = p.Pass
 	}
 	for i := range triplets {
@@ -252,8 +252,8 @@ func TestThinnedKeepsWhatWasFound(t *testing.T) {
 		}
 	}
 	for i := range 3 * MostPasses { // more of them than there is room for
-		if s.pass(Pass{Pass: triplets*each + i, Triplet: triplets + i, Locked: triplets + i}); len(s.Passes) > MostPasses {
-			t.Fatalf("%d passes", len(s.Passes))
+		if s.pass(factor.Event{Pass: triplets*each + i, Triplet: triplets + i, Locked: triplets + i}); len(s.Passes.Events) > MostPasses {
+			t.Fatalf("%d passes", len(s.Passes.Events))
 		}
 	}
 }

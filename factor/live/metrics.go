@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/gdsvd/gdsvd/factor"
 )
 
 // ContentType is that of the text of Metrics.
@@ -25,7 +27,7 @@ func known[N int | int64 | float64](x N) float64 {
 }
 
 // last is a quantity of the last pass.
-func last(of func(p *Pass) float64) func(s *State) float64 {
+func last(of func(p *factor.Event) float64) func(s *State) float64 {
 	return func(s *State) float64 {
 		if s.Last == nil {
 			return math.NaN()
@@ -54,7 +56,7 @@ func metrics() []metric {
 		{"gdsvd_stage_done", "What the stage has done, in the unit of gdsvd_run_info.", func(s *State) float64 { return known(s.Done) }},
 		{"gdsvd_stage_total", "What the stage has to do, in the unit of gdsvd_run_info.", func(s *State) float64 { return known(s.Total) }},
 		{"gdsvd_entries", "Entries read by an ingest.", func(s *State) float64 { return known(s.Entries) }},
-		{"gdsvd_passes", "Passes over the matrix, or rounds of a completion, those before a resume included.", last(func(p *Pass) float64 { return float64(p.Pass) })},
+		{"gdsvd_passes", "Passes over the matrix, or rounds of a completion, those before a resume included.", last(func(p *factor.Event) float64 { return float64(p.Pass) })},
 		{"gdsvd_triplets_found", "Triplets found.", func(s *State) float64 {
 			if s.Last == nil || s.Rank == 0 || s.Last.Objective != 0 {
 				return math.NaN()
@@ -62,10 +64,10 @@ func metrics() []metric {
 			return float64(s.Last.Locked)
 		}},
 		{"gdsvd_triplets_wanted", "Triplets to be found, or the most of them.", func(s *State) float64 { return known(s.Rank) }},
-		{"gdsvd_residual", "Largest relative residual among the triplets that are looked for.", last(func(p *Pass) float64 { return known(float64(p.Worst)) })},
-		{"gdsvd_residual_goal", "What gdsvd_residual has to fall to.", last(func(p *Pass) float64 { return known(float64(p.Goal)) })},
-		{"gdsvd_objective", "Objective of a completion.", last(func(p *Pass) float64 { return known(float64(p.Objective)) })},
-		{"gdsvd_rmse", "Root mean square error of a completion on the entries that it fits.", last(func(p *Pass) float64 { return known(float64(p.RMSE)) })},
+		{"gdsvd_residual", "Largest relative residual among the triplets that are looked for.", last(func(p *factor.Event) float64 { return known(float64(p.Worst)) })},
+		{"gdsvd_residual_goal", "What gdsvd_residual has to fall to.", last(func(p *factor.Event) float64 { return known(float64(p.Goal)) })},
+		{"gdsvd_objective", "Objective of a completion.", last(func(p *factor.Event) float64 { return known(float64(p.Objective)) })},
+		{"gdsvd_rmse", "Root mean square error of a completion on the entries that it fits.", last(func(p *factor.Event) float64 { return known(float64(p.RMSE)) })},
 		{"gdsvd_read_bytes", "Bytes of the input or of the store that were read.", func(s *State) float64 { return known(s.BytesRead) }},
 		{"gdsvd_read_bytes_per_second", "Bytes read per second, lately.", func(s *State) float64 {
 			if s.Status != Running {

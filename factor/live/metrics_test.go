@@ -53,14 +53,14 @@ func TestMetrics(t *testing.T) {
 		Name: "a.svd", Status: Running, Seconds: 20, told: 15, RSS: 5 << 20, PeakRSS: 6 << 20, BytesRead: 1 << 30, BytesPerSecond: 12.5e6,
 		About: About{Command: "svd", Began: began, Rank: 10, Workers: 4, Budget: 1 << 28, Parts: []stream.Part{{Name: "x", Bytes: 7}, {Name: "y", Bytes: 8}}},
 		Stage: Stage{Name: "passes", Unit: "passes", Left: 30, Share: 0.25},
-		Last:  &Pass{Pass: 12, Locked: 3, Worst: 1e-5, Goal: 1e-8},
+		Last:  &factor.Event{Pass: 12, Locked: 3, Worst: 1e-5, Goal: 1e-8},
 	}
 	ingest := &State{
 		Name: `o"d\d` + "\n\xff", Status: Died, Seconds: 3, RSS: 9,
 		About: About{Command: "ingest"}, Stage: Stage{Name: "read", Unit: "bytes", Done: 50, Total: 200, Entries: 77},
 	}
 	fit := &State{
-		Name: "fit", Status: Finished, About: About{Command: "complete", Rank: 5}, Last: &Pass{Pass: 40, Objective: 12.5, RMSE: 0.8, Worst: factor.Number(math.NaN())},
+		Name: "fit", Status: Finished, About: About{Command: "complete", Rank: 5}, Last: &factor.Event{Pass: 40, Objective: 12.5, RMSE: 0.8, Worst: factor.Number(math.NaN())},
 	}
 	got := parsed(t, Metrics([]*State{run, ingest, fit}))
 	odd := "|run=o\"d\\d\n\uFFFD"

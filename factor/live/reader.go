@@ -198,14 +198,14 @@ func (r *Reader) checkpoint(ctx context.Context, s *State) error {
 	}
 	d := json.NewDecoder(f)
 	for ctx.Err() == nil {
-		var p Pass
-		if err := d.Decode(&p); err != nil {
+		var e factor.Event
+		if err := d.Decode(&e); err != nil {
 			break // a damaged one is for the run that goes on to say
 		}
-		if p.Phase != "" { // the last line is a checksum
-			s.pass(p)
-			s.Seconds = p.Seconds.Total
-			if p.Objective != 0 {
+		if e.Phase != "" { // the last line is a checksum
+			s.pass(e)
+			s.Seconds = e.Seconds.Total
+			if e.Objective != 0 {
 				s.Command = "complete"
 			}
 		}
@@ -234,7 +234,7 @@ func (r *Reader) result(_ context.Context, s *State) error {
 		Command: s.Command, Out: r.out, Store: res.Store.Path, Rows: res.Rows, Cols: res.Cols, NNZ: res.NNZ, Method: res.Method, Which: res.Settings.Which,
 		Rank: res.K, Tol: res.Settings.Tol, Workers: res.Settings.Workers, Budget: res.Settings.Memory, Parts: res.Memory,
 	}
-	s.Last = &Pass{Pass: res.Passes, Locked: res.Converged, BytesRead: res.BytesRead, Seconds: res.Seconds, Goal: factor.Number(res.Settings.Tol)}
+	s.Last = &factor.Event{Pass: res.Passes, Locked: res.Converged, BytesRead: res.BytesRead, Seconds: res.Seconds, Goal: factor.Number(res.Settings.Tol)}
 	for _, x := range res.Residual {
 		s.Last.Worst = max(s.Last.Worst, x)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -86,14 +87,14 @@ func (r *Recorder) Stage(s Stage) {
 }
 
 // Pass notes a pass, and how far the run is with it.
-func (r *Recorder) Pass(p Pass, s Stage) {
+func (r *Recorder) Pass(e factor.Event, s Stage) {
 	if r == nil {
 		return
 	}
 	r.begin()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := line{T: r.seconds(), Pass: &p, Stage: &s}
+	l := line{T: r.seconds(), Pass: &e, Stage: &s}
 	r.state.apply(&l)
 	if r.waiting = append(r.waiting, l); len(r.waiting) > MostPasses {
 		r.waiting, r.changed = nil, true // the state has them, or every second one
@@ -202,12 +203,11 @@ func (r *Recorder) put(lines []line) bool {
 func (s *State) lines(part int) []line {
 	about := s.About
 	all := []line{{Format: Format, Part: part, About: &about}}
-	for len(s.Passes) > MostPasses/2 && part > 0 {
-		s.thin(MostPasses / 2)
+	for len(s.Passes.Events) > MostPasses/2 && part > 0 {
+		s.Passes.thin(MostPasses / 2)
 	}
-	for i := range s.Passes {
-		p := s.Passes[i]
-		all = append(all, line{Pass: &p})
+	for _, e := range s.Passes.Events {
+		all = append(all, line{Pass: &e})
 	}
 	stage := s.Stage
 	last := line{T: s.Seconds, RSS: s.RSS, PeakRSS: s.PeakRSS, Stage: &stage}

@@ -11,6 +11,7 @@ package live
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gdsvd/gdsvd/factor"
@@ -77,25 +78,6 @@ type Stage struct {
 	Share   float64 `json:"share,omitempty"`        // of the whole run, from 0 to 1; 0: not known
 }
 
-// Pass is a pass over a matrix, or a round of a completion, with the names of events.jsonl.
-type Pass struct {
-	Phase     string         `json:"phase"`
-	Pass      int            `json:"pass"`
-	Triplet   int            `json:"triplet"`
-	Locked    int            `json:"locked"`
-	Sigma     factor.Number  `json:"sigma"`
-	Residual  factor.Number  `json:"residual"`
-	Open      int            `json:"open"`
-	Worst     factor.Number  `json:"worst"`
-	Goal      factor.Number  `json:"goal"`
-	BytesRead int64          `json:"bytes_read"`
-	Seconds   factor.Seconds `json:"seconds"`
-	Lambda    factor.Number  `json:"lambda,omitempty"`
-	Objective factor.Number  `json:"objective,omitempty"`
-	RMSE      factor.Number  `json:"rmse,omitempty"`
-	HeldOut   factor.Number  `json:"held_out_rmse,omitempty"`
-}
-
 // State is what is known of a run at a moment.
 type State struct {
 	Format  int    `json:"format"`
@@ -104,20 +86,19 @@ type State struct {
 	Message string `json:"message,omitempty"` // what there is to say about it, such as an error
 	About
 	Stage
-	Seconds        float64 `json:"seconds"`              // from the beginning to the last sign of life
-	Last           *Pass   `json:"last_pass,omitempty"`  // nil before the first
-	BytesRead      int64   `json:"bytes_read,omitempty"` // by this process
-	BytesPerSecond float64 `json:"bytes_per_second,omitempty"`
-	RSS            int64   `json:"resident_memory,omitempty"` // bytes; 0: not known
-	PeakRSS        int64   `json:"resident_memory_peak,omitempty"`
-	Checkpoint     bool    `json:"checkpoint,omitempty"` // there is one to go on from
+	Seconds        float64       `json:"seconds"`              // from the beginning to the last sign of life
+	Last           *factor.Event `json:"last_pass,omitempty"`  // nil before the first
+	BytesRead      int64         `json:"bytes_read,omitempty"` // by this process
+	BytesPerSecond float64       `json:"bytes_per_second,omitempty"`
+	RSS            int64         `json:"resident_memory,omitempty"` // bytes; 0: not known
+	PeakRSS        int64         `json:"resident_memory_peak,omitempty"`
+	Checkpoint     bool          `json:"checkpoint,omitempty"` // there is one to go on from
 
-	Passes []Pass         `json:"-"` // thinned: MostPasses at most, the last one included
+	Passes Thinned        `json:"-"`
 	Result *factor.Result `json:"-"` // of a run that has finished with one; nil elsewhere
 
-	stride, seen int     // of Passes
-	from         moment  // of BytesPerSecond
-	told         float64 // Seconds at which Left was estimated
+	from moment  // of BytesPerSecond
+	told float64 // Seconds at which Left was estimated
 }
 
 type moment struct {
@@ -125,21 +106,18 @@ type moment struct {
 	bytes   int64
 }
 
-// MostPasses are kept of a run: of one with more, each second one, or each fourth, and so on.
-const MostPasses = 1500
-
 // line is one of OUT.live. What is nil or zero has not changed.
 type line struct {
-	Format  int     `json:"format,omitempty"` // of the first line, as is
-	Part    int     `json:"part,omitempty"`   // the number of times that the file was written anew
-	About   *About  `json:"about,omitempty"`
-	T       float64 `json:"t"` // seconds since the beginning
-	Stage   *Stage  `json:"progress,omitempty"`
-	Pass    *Pass   `json:"pass,omitempty"`
-	RSS     int64   `json:"rss,omitempty"`
-	PeakRSS int64   `json:"peak_rss,omitempty"`
-	End     Status  `json:"end,omitempty"`
-	Message string  `json:"message,omitempty"`
+	Format  int           `json:"format,omitempty"` // of the first line, as is
+	Part    int           `json:"part,omitempty"`   // the number of times that the file was written anew
+	About   *About        `json:"about,omitempty"`
+	T       float64       `json:"t"` // seconds since the beginning
+	Stage   *Stage        `json:"progress,omitempty"`
+	Pass    *factor.Event `json:"pass,omitempty"`
+	RSS     int64         `json:"rss,omitempty"`
+	PeakRSS int64         `json:"peak_rss,omitempty"`
+	End     Status        `json:"end,omitempty"`
+	Message string        `json:"message,omitempty"`
 }
 
 // apply takes over what a line says.
@@ -185,37 +163,10 @@ func (s *State) read(seconds float64, bytes int64) {
 	}
 }
 
-// pass keeps a pass, or some of many.
-func (s *State) pass(p Pass) {
-	s.Last = &p
-	s.stride = max(s.stride, 1)
-	if n := len(s.Passes); n > 0 && (s.seen-1)%s.stride != 0 && !foundWith(s.Passes[n-1], p) {
-		s.Passes = s.Passes[:n-1] // it was the last one
-	}
-	s.Passes = append(s.Passes, p)
-	s.seen++
-	if len(s.Passes) > MostPasses {
-		s.thin(MostPasses * 3 / 4)
-	}
-}
-
-// foundWith tells whether the triplet of a pass is found with it, and next is about another one.
-func foundWith(p, next Pass) bool { return next.Triplet > p.Triplet && next.Locked > p.Triplet }
-
-// thin keeps each second pass, those that found a triplet unless there are more than most then, and the last one.
-func (s *State) thin(most int) {
-	s.stride *= 2
-	for _, ends := range []bool{true, false} {
-		var kept []Pass
-		for i, p := range s.Passes {
-			if i%2 == 0 || i == len(s.Passes)-1 || ends && foundWith(p, s.Passes[i+1]) {
-				kept = append(kept, p)
-			}
-		}
-		if s.Passes = kept; len(kept) <= most {
-			return
-		}
-	}
+// pass takes over a pass.
+func (s *State) pass(e factor.Event) {
+	s.Last = &e
+	s.Passes.Add(e)
 }
 
 // Remaining is the time that the run still takes, about, in seconds, and 0 where that is not known: what was estimated last
@@ -243,6 +194,6 @@ func (s *State) Progress() float64 {
 // copied is a State that later lines do not change.
 func (s *State) copied() *State {
 	c := *s
-	c.Passes = append([]Pass(nil), s.Passes...)
+	c.Passes.Events = slices.Clone(s.Passes.Events)
 	return &c
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -23,7 +24,7 @@ func TestTextfile(t *testing.T) {
 		if finished.Load() {
 			status = Finished
 		}
-		return &State{Name: "a.svd", Status: status, Last: &Pass{Pass: int(passes.Add(1))}}
+		return &State{Name: "a.svd", Status: status, Last: &factor.Event{Pass: int(passes.Add(1))}}
 	}
 	end, err := Textfile(vfs.OS(), name, time.Microsecond, state)
 	if err != nil {

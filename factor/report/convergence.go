@@ -10,14 +10,14 @@ import (
 // leastResidual is the least that is drawn: what is smaller is at the foot of the chart.
 const leastResidual = 1e-17
 
-func (p *page) convergence(r *factor.Result, events []event) {
+func (p *page) convergence(r *factor.Result, events []factor.Event) {
 	if r.Completion != nil {
 		p.rounds(r, events)
 		return
 	}
 	iterating, waits := false, false
 	for _, e := range events {
-		iterating = iterating || !e.searching()
+		iterating = iterating || !e.Searching()
 		waits = waits || e.Seconds.Total > 0
 	}
 	if !iterating {
@@ -25,9 +25,9 @@ func (p *page) convergence(r *factor.Result, events []event) {
 	}
 	p.section("Convergence", "")
 	p.WriteString("<div class=\"pair\">\n")
-	p.residuals(r, events, counting("passes", 0, 1), func(e event) float64 { return float64(e.Pass) })
+	p.residuals(r, events, counting("passes", 0, 1), func(e factor.Event) float64 { return float64(e.Pass) })
 	if waits {
-		p.residuals(r, events, linear("seconds", 0, 1), func(e event) float64 { return e.Seconds.Total })
+		p.residuals(r, events, linear("seconds", 0, 1), func(e factor.Event) float64 { return e.Seconds.Total })
 	}
 	p.WriteString("</div>\n")
 	of := "σ₁"
@@ -51,7 +51,7 @@ func matrixOf(r *factor.Result) string {
 }
 
 // residuals draws them over what x says of an event. The axis over is as long as that takes.
-func (p *page) residuals(r *factor.Result, events []event, over axis, x func(event) float64) {
+func (p *page) residuals(r *factor.Result, events []factor.Event, over axis, x func(factor.Event) float64) {
 	what := over.title
 	least, last := 1., 0.
 	var of []int // triplets with a curve, in order
@@ -68,7 +68,7 @@ func (p *page) residuals(r *factor.Result, events []event, over axis, x func(eve
 			return append(to, point{x(e), y})
 		}
 		switch {
-		case e.searching():
+		case e.Searching():
 			search = add(search, e.Worst)
 			continue
 		case e.Open > 1:
@@ -118,7 +118,7 @@ func (p *page) residuals(r *factor.Result, events []event, over axis, x func(eve
 }
 
 // rounds draws what a completion has minimised.
-func (p *page) rounds(r *factor.Result, events []event) {
+func (p *page) rounds(r *factor.Result, events []factor.Event) {
 	if len(events) == 0 {
 		return
 	}
@@ -126,11 +126,11 @@ func (p *page) rounds(r *factor.Result, events []event) {
 	p.WriteString("<div class=\"pair\">\n")
 	for _, x := range []struct {
 		what, axis string
-		of         []func(event) factor.Number
+		of         []func(factor.Event) factor.Number
 		keys       []markup
 	}{
-		{"Objective by rounds", "objective", []func(event) factor.Number{func(e event) factor.Number { return e.Objective }}, []markup{"objective F"}},
-		{"Errors by rounds", "error", []func(event) factor.Number{func(e event) factor.Number { return e.RMSE }, func(e event) factor.Number { return e.HeldOut }},
+		{"Objective by rounds", "objective", []func(factor.Event) factor.Number{func(e factor.Event) factor.Number { return e.Objective }}, []markup{"objective F"}},
+		{"Errors by rounds", "error", []func(factor.Event) factor.Number{func(e factor.Event) factor.Number { return e.RMSE }, func(e factor.Event) factor.Number { return e.HeldOut }},
 			[]markup{"root mean square error on the entries fitted", "on entries held out"}},
 	} {
 		lo, hi, last := math.Inf(1), math.Inf(-1), 1.

@@ -110,12 +110,12 @@ func (p *page) runParts(s *live.State) {
 	p.facts(liveFacts(s))
 	p.endPart()
 	p.part("curves")
-	if len(s.Passes) > 0 {
+	if len(s.Passes.Events) > 0 {
 		r := &factor.Result{Settings: factor.Settings{Tol: s.Tol, Which: s.Which}}
 		if s.Command == "complete" {
 			r.Completion = &factor.Completion{}
 		}
-		p.convergence(r, eventsOf(s.Passes))
+		p.convergence(r, drawn(s.Passes.Events))
 	}
 	p.endPart()
 	p.part("memory")
@@ -284,20 +284,14 @@ func (p *page) memory(s *live.State) {
 // liveEvents are drawn at most.
 const liveEvents = 500
 
-// eventsOf are passes as they are drawn.
-func eventsOf(passes []live.Pass) []event {
-	step := (len(passes) + liveEvents - 1) / liveEvents
-	var all []event
-	for i, q := range passes {
-		if i%step != 0 && i != len(passes)-1 {
-			continue
+// drawn are events at even distances, and the last one.
+func drawn(events []factor.Event) []factor.Event {
+	step := (len(events) + liveEvents - 1) / liveEvents
+	var some []factor.Event
+	for i, e := range events {
+		if i%step == 0 || i == len(events)-1 {
+			some = append(some, e)
 		}
-		e := event{
-			Phase: q.Phase, Pass: q.Pass, Triplet: q.Triplet, Residual: q.Residual, Open: q.Open, Worst: q.Worst,
-			Objective: q.Objective, RMSE: q.RMSE, HeldOut: q.HeldOut,
-		}
-		e.Seconds.Total = q.Seconds.Total
-		all = append(all, e)
 	}
-	return all
+	return some
 }

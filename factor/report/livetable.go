@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/url"
 
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
 )
 
@@ -14,10 +15,10 @@ func (p *page) triplets(s *live.State) {
 	if s.Last == nil || s.Command == "complete" {
 		return
 	}
-	of := map[int]live.Pass{}
+	of := map[int]factor.Event{}
 	most := 0
-	for _, q := range s.Passes {
-		if (event{Phase: q.Phase}).searching() || q.Triplet < 0 || q.Triplet >= mostLines {
+	for _, q := range s.Passes.Events {
+		if q.Searching() || q.Triplet < 0 || q.Triplet >= mostLines {
 			continue
 		}
 		of[q.Triplet] = q
@@ -93,7 +94,7 @@ func (p *page) row(s *live.State) {
 	share, left := s.Progress(), s.Remaining()
 	cell(!math.IsNaN(share), "%.4f", share, fmt.Sprintf("%.0f %%", 100*share))
 	cell(left > 0, "%.0f", left, lasting(left))
-	var q live.Pass
+	var q factor.Event
 	if s.Last != nil {
 		q = *s.Last
 	}

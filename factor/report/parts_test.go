@@ -250,23 +250,6 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-func TestThinned(t *testing.T) {
-	var x thinned
-	const n = 1_000_003
-	for i := range n {
-		x.add(event{Pass: i})
-	}
-	all := x.all()
-	if len(all) > mostEvents+1 || len(all) < mostEvents/3 || all[0].Pass != 0 || all[len(all)-1].Pass != n-1 {
-		t.Errorf("%d of %d events, the last %d", len(all), n, all[len(all)-1].Pass)
-	}
-	for i := 1; i < len(all); i++ {
-		if all[i].Pass <= all[i-1].Pass {
-			t.Fatalf("event %d is of pass %d, after %d", i, all[i].Pass, all[i-1].Pass)
-		}
-	}
-}
-
 // Labels are found by id; what is no file of labels is refused in a line that says where.
 func TestLabels(t *testing.T) {
 	store := made(t, 20, 6, plainName("r"), plainName("c"))

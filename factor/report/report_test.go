@@ -334,7 +334,7 @@ func manyTriplets(k int) string {
 	var p page
 	p.open("x", "y")
 	p.spectrum(r)
-	p.convergence(r, []event{{Phase: solver.PhaseIterate, Pass: 1, Residual: 1}})
+	p.convergence(r, []factor.Event{{Phase: solver.PhaseIterate, Pass: 1, Residual: 1}})
 	p.certificate(r)
 	p.close()
 	return p.String()

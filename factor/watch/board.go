@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/factor/report"
 )
@@ -93,8 +94,8 @@ func (b *board) make(ctx context.Context, path string, s *live.State, runs []*li
 	case path == "/api/runs" && s != nil:
 		return json.Marshal(struct {
 			*live.State
-			Passes []live.Pass `json:"passes"`
-		}{s, s.Passes})
+			Passes []factor.Event `json:"passes"`
+		}{s, s.Passes.Events})
 	case path == "/api/runs":
 		return json.Marshal(append([]*live.State{}, runs...))
 	case s != nil:

@@ -16,7 +16,7 @@ func TestBrowserLive(t *testing.T) {
 	r := live.Record(vfs.OS(), live.About{Command: "svd", Rank: 5, Tol: 1e-8})
 	pass := func(from, to int) {
 		for n := from; n < to; n++ {
-			r.Pass(live.Pass{Phase: "iterate", Pass: n, Residual: factor.Number(1 / float64(n)), Open: 2, Worst: factor.Number(1 / float64(n))}, live.Stage{})
+			r.Pass(factor.Event{Phase: "iterate", Pass: n, Residual: factor.Number(1 / float64(n)), Open: 2, Worst: factor.Number(1 / float64(n))}, live.Stage{})
 		}
 	}
 	pass(1, 4)

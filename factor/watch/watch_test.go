@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/common/model"
 	"go.uber.org/goleak"
 
+	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/live"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -41,8 +42,8 @@ func (r *runs) Single() bool                                  { return r.single 
 
 func some() *runs {
 	return &runs{all: []*live.State{
-		{Format: live.Format, Name: "a.svd", Status: live.Running, About: live.About{Command: "svd", Rank: 5, Tol: 1e-8}, Last: &live.Pass{Pass: 3, Worst: 0.5},
-			Passes: []live.Pass{{Phase: "iterate", Pass: 1, Residual: 0.9, Open: 2, Worst: 0.9}, {Phase: "iterate", Pass: 3, Residual: 0.5, Open: 2, Worst: 0.5}}},
+		{Format: live.Format, Name: "a.svd", Status: live.Running, About: live.About{Command: "svd", Rank: 5, Tol: 1e-8}, Last: &factor.Event{Pass: 3, Worst: 0.5},
+			Passes: live.Thinned{Events: []factor.Event{{Phase: "iterate", Pass: 1, Residual: 0.9, Open: 2, Worst: 0.9}, {Phase: "iterate", Pass: 3, Residual: 0.5, Open: 2, Worst: 0.5}}}},
 		{Format: live.Format, Name: `<b>"&` + "'x", Status: live.Died, Message: "<script>alert(1)</script>", About: live.About{Command: "ingest"}},
 	}}
 }
@@ -325,7 +326,7 @@ func TestEventsBesideHostileClients(t *testing.T) {
 	}
 	const passes = 20_000
 	for i := range passes { // none of them waits for a client: else this would take as long as they are slow
-		rec.Pass(live.Pass{Phase: "iterate", Pass: i + 1, Worst: 0.5}, live.Stage{Name: "passes"})
+		rec.Pass(factor.Event{Phase: "iterate", Pass: i + 1, Worst: 0.5}, live.Stage{Name: "passes"})
 	}
 	for got := 0; got < passes; {
 		if now := event(t, events); now.Last != nil {

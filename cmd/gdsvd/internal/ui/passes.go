@@ -21,14 +21,24 @@ type Passes struct {
 	vectors int64     // bytes of vectors moved until then
 }
 
+// StageOf names what a pass is for.
+func StageOf(e solver.Event) string {
+	switch e.Phase {
+	case solver.PhaseConfirm:
+		return "looking for more copies"
+	case solver.PhaseOutside:
+		return "looking outside of what was found"
+	case solver.PhaseFinish:
+		return "finishing"
+	}
+	return "passes"
+}
+
 // Pass shows a pass.
 func (p *Passes) Pass(e solver.Event, now factor.Outlook) {
 	residual, doing := e.Worst, ""
-	switch e.Phase {
-	case solver.PhaseConfirm:
-		residual, doing = e.Residual, ", looking for more copies"
-	case solver.PhaseOutside:
-		residual, doing = e.Residual, ", looking outside of them"
+	if factor.EventOf(e).Searching() {
+		residual, doing = e.Residual, ", "+StageOf(e)
 	}
 	const steps = 1000
 	p.shown = State{
