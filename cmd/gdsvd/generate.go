@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
@@ -176,4 +177,180 @@ func (a *app) printMade(path string) (err error) {
 	_, err = fmt.Fprintf(a.stdout, "%s: %d × %d, %d entries%s; %d singular values known to %.1g\n",
 		path, rows, cols, made.NNZ(), perEntry(made.Size(), made.NNZ()), len(truth.Sigma), truth.Error)
 	return err
+}
+
+// kronOptions are the flags of gdsvd generate kron.
+type kronOptions struct {
+	factor    synth.Factor
+	base, out string
+	memory    int64
+	shardSize int64
+	force     bool
+	resume    bool
+}
+
+func (a *app) generateKronCommand() *cobra.Command {
+	o := kronOptions{memory: 1 << 30, shardSize: csr.DefaultShard}
+	cmd := &cobra.Command{
+		Use:   "kron --base STORE --rows R --cols C --nnz Z -o STORE",
+		Short: "Expand a store to any size, with known singular values",
+		Long: `generate kron writes the Kronecker product of a random sparse R × C factor with Z
+entries and the matrix of the base store: each entry of the factor becomes a
+copy of the matrix multiplied by it. Rows, structure and popularity stay those
+of the base; the singular values are the products of those of both, and the
+leading ones, 200 at least, are written to truth.json in the new store.
+
+Equal flags give equal stores. Memory does not grow with the size. What is
+finished of a store that is interrupted stays in STORE.partial: the same command
+goes on from there with --resume.`,
+		Example: `  gdsvd generate kron --base ml-1m.csr --rows 4 --cols 4 --nnz 12 -o ml-12m.csr`,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case o.base == "":
+				return ui.Usagef(cmd, "no STORE to expand: give one with --base")
+			case o.out == "":
+				return ui.Usagef(cmd, "no STORE to write: give one with -o")
+			}
+			if err := o.factor.Validate(); err != nil {
+				return ui.Usage(cmd, err)
+			}
+			return a.generateKron(cmd.Context(), &o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.base, "base", "", "the `STORE` to expand")
+	f.StringVarP(&o.out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
+	f.IntVar(&o.factor.Rows, "rows", 0, "rows of the factor")
+	f.IntVar(&o.factor.Cols, "cols", 0, "columns of the factor")
+	f.IntVar(&o.factor.NNZ, "nnz", 0, "entries of the factor")
+	f.Float64SliceVar(&o.factor.Values, "values", synth.DefaultFactorValues(), "`list` of numbers that the factor's entries are drawn from")
+	f.Uint64Var(&o.factor.Seed, "seed", 0, "seed of the random numbers")
+	f.Var(ui.Size(&o.memory, false), "memory", "memory to stay within while the values of the base are computed")
+	f.Var(ui.Size(&o.shardSize, false), "shard-size", "size of the files of the store")
+	f.BoolVar(&o.force, "force", false, storeForceHelp)
+	f.BoolVar(&o.resume, "resume", false, storeResumeHelp)
+	return cmd
+}
+
+func (a *app) generateKron(ctx context.Context, o *kronOptions) (err error) {
+	base, err := a.openStore(o.base)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, base.Close()) }()
+	return a.madeStore(o.out, a.expand(ctx, base, o))
+}
+
+// expand writes the new store, showing progress.
+func (a *app) expand(ctx context.Context, base *csr.Store, o *kronOptions) error {
+	defer heap.Limit(heap.Unplanned(a.budget(o.memory)))()
+	var stage synth.Stage
+	defer a.display.End()
+	e := synth.Expansion{Factor: o.factor, Base: base}
+	return e.Write(ctx, o.out, synth.WriteOptions{
+		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Resume: o.resume, Memory: o.memory,
+		Progress: func(s synth.Stage, done, total int64) {
+			if s != stage {
+				stage = s
+				a.display.Begin("generate kron: " + string(s))
+			}
+			text, attr := fmt.Sprintf("%d entries", done), slog.Int64("entries", done)
+			if s == synth.StageTruth {
+				text, attr = fmt.Sprintf("pass %d over the base", done), slog.Int64("passes", done)
+			}
+			a.display.Update(ui.State{Done: done, Total: total, Text: text, Attrs: []slog.Attr{attr}})
+		},
+	})
+}
+
+// spectrumOptions are the flags of gdsvd generate spectrum.
+type spectrumOptions struct {
+	matrix    synth.Spectrum
+	out       string
+	shardSize int64
+	force     bool
+	resume    bool
+}
+
+// decayingFloor is the least value of profiles that decay geometrically, unless another is given.
+const decayingFloor = 1e-3
+
+func (a *app) generateSpectrumCommand() *cobra.Command {
+	o := spectrumOptions{shardSize: csr.DefaultShard}
+	m, p := &o.matrix, &o.matrix.Values
+	cmd := &cobra.Command{
+		Use:   "spectrum --rows R --cols C --values KIND -o STORE",
+		Short: "Make a store of any size with singular values of choice",
+		Long: `generate spectrum writes a sparse matrix P·Σ·Qᵀ whose singular values are those
+asked for. P and Q are products of layers of random rotations of pairs of
+coordinates, and permutations; with L layers a row along the longer side has 2^L
+entries. The leading values, up to 4096, are written to truth.json in the new
+store. KIND is how value i of r, from 0, is made:
+
+  exponential  decay^i
+  polynomial   (i+1)^-power
+  linear       1 - i/r
+  gap          two values, 1 and 1-gap
+  clustered    groups around decay^g, each spread over a relative width
+  repeated     decay^g, each as often as a group is long
+
+Equal flags give equal stores. Memory does not grow with the size. What is
+finished of a store that is interrupted stays in STORE.partial: the same command
+goes on from there with --resume.`,
+		Example: `  gdsvd generate spectrum --rows 100000 --cols 20000 --values exponential --decay 0.95 -o decay.csr
+  gdsvd generate spectrum --rows 5000 --cols 5000 --values gap --gap 0.001 -o gap.csr`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.out == "" {
+				return ui.Usagef(cmd, "no STORE to write: give one with -o")
+			}
+			decays := p.Kind == synth.Exponential || p.Kind == synth.Clustered || p.Kind == synth.Repeated
+			if !cmd.Flags().Changed("least") && decays {
+				p.Least = decayingFloor
+			}
+			if err := m.Validate(); err != nil {
+				return ui.Usage(cmd, err)
+			}
+			return a.generateSpectrum(cmd.Context(), &o)
+		},
+	}
+	f := cmd.Flags()
+	var kinds []ui.Choice[synth.ProfileKind]
+	for _, k := range synth.ProfileKinds() {
+		kinds = append(kinds, ui.Choice[synth.ProfileKind]{Name: string(k), Value: k})
+	}
+	f.StringVarP(&o.out, "out", "o", "", "the `STORE` to write, a directory that does not exist yet")
+	f.Int64Var(&m.Rows, "rows", 0, "rows of the matrix")
+	f.Int64Var(&m.Cols, "cols", 0, "columns of the matrix")
+	ui.ChoiceFlag(cmd, f, &p.Kind, "values", "", synth.Exponential, kinds, "kind of singular values")
+	f.Float64Var(&p.Decay, "decay", 0.9, "factor from one value or group to the next, of exponential, clustered and repeated")
+	f.Float64Var(&p.Power, "power", 1, "exponent of polynomial")
+	f.Float64Var(&p.Gap, "gap", 0.1, "relative difference of the two values of gap")
+	f.Int64Var(&p.Group, "group", 4, "values in a group of clustered and repeated")
+	f.Float64Var(&p.Width, "width", 1e-6, "relative width of the groups of clustered")
+	f.Float64Var(&p.Least, "least", 0, "what would be a smaller value is this one (exponential, clustered, repeated: 0.001)")
+	f.Int64Var(&m.Rank, "rank", 0, "number of values that are not zero (0: as many as there can be)")
+	f.IntVar(&m.Layers, "layers", 4, "layers of rotations; a row has 2 to this power entries")
+	f.Uint64Var(&m.Seed, "seed", 0, "seed of the random numbers")
+	f.Var(ui.Size(&o.shardSize, false), "shard-size", "size of the files of the store")
+	f.BoolVar(&o.force, "force", false, storeForceHelp)
+	f.BoolVar(&o.resume, "resume", false, storeResumeHelp)
+	return cmd
+}
+
+func (a *app) generateSpectrum(ctx context.Context, o *spectrumOptions) error {
+	a.display.Begin("generate spectrum")
+	defer a.display.End()
+	err := o.matrix.Write(ctx, o.out, synth.WriteOptions{
+		FS: a.fsys, ShardSize: o.shardSize, Force: o.force, Resume: o.resume,
+		Progress: func(_ synth.Stage, done, total int64) {
+			a.display.Update(ui.State{
+				Done: done, Total: total,
+				Text: fmt.Sprintf("%d rows", done), Attrs: []slog.Attr{slog.Int64("rows", done)},
+			})
+		},
+	})
+	a.display.End()
+	return a.madeStore(o.out, err)
 }
