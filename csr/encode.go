@@ -56,7 +56,7 @@ func (e *valueEncoder) append(dst []byte, vals []float64) ([]byte, error) {
 // putFloats64 writes values to b; −0 becomes 0. It is false if one is not finite.
 func putFloats64(b []byte, vals []float64) bool {
 	b = b[:8*len(vals)]
-	carry := uint64(0)                                 // as in checkFinite
+	carry := uint64(0)
 	for ; len(vals) >= 4; vals, b = vals[4:], b[32:] { // the checks of bounds would take longer than the rest
 		v, to := (*[4]float64)(vals), (*[32]byte)(b)
 		u0, u1, u2, u3 := math.Float64bits(v[0]+0), math.Float64bits(v[1]+0), math.Float64bits(v[2]+0), math.Float64bits(v[3]+0)
@@ -64,12 +64,12 @@ func putFloats64(b []byte, vals []float64) bool {
 		le.PutUint64(to[8:], u1)
 		le.PutUint64(to[16:], u2)
 		le.PutUint64(to[24:], u3)
-		carry |= (u0&expMask + 1<<52) | (u1&expMask + 1<<52) | (u2&expMask + 1<<52) | (u3&expMask + 1<<52)
+		carry |= carried(u0) | carried(u1) | carried(u2) | carried(u3)
 	}
 	for i, v := range vals {
 		u := math.Float64bits(v + 0)
 		le.PutUint64(b[8*i:], u)
-		carry |= u&expMask + 1<<52
+		carry |= carried(u)
 	}
 	return carry>>63 == 0
 }
@@ -109,16 +109,18 @@ func notSingle(vals []float64) error {
 	return nil
 }
 
+// carried has the highest bit set if the exponent of a float64, given by its bits, is all ones: it is Inf or NaN.
+func carried(bits uint64) uint64 { return bits&expMask + 1<<52 }
+
 // checkFinite refuses NaN and infinite values.
 func checkFinite(vals []float64) error {
-	carry, rest := uint64(0), vals // the highest bit: some exponent is all ones
+	carry, rest := uint64(0), vals
 	for ; len(rest) >= 4; rest = rest[4:] {
 		v := (*[4]float64)(rest)
-		carry |= (math.Float64bits(v[0])&expMask + 1<<52) | (math.Float64bits(v[1])&expMask + 1<<52) |
-			(math.Float64bits(v[2])&expMask + 1<<52) | (math.Float64bits(v[3])&expMask + 1<<52)
+		carry |= carried(math.Float64bits(v[0])) | carried(math.Float64bits(v[1])) | carried(math.Float64bits(v[2])) | carried(math.Float64bits(v[3]))
 	}
 	for _, v := range rest {
-		carry |= math.Float64bits(v)&expMask + 1<<52
+		carry |= carried(math.Float64bits(v))
 	}
 	if carry>>63 == 0 {
 		return nil
