@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 PAYLOAD = 262_112  # bytes of a frame, at most
 ENTRIES = 32_768  # of a frame, at most
+AHEAD = 16 << 20  # bytes that are made ready before the first is written: meanwhile the program starts
 NONE = b"\0\0\0\0"
 
 
@@ -58,11 +59,28 @@ class Writer:
         self.out, self.shape, self.dtype = out, shape, dtype
         self.keys = np.dtype("<i8" if wide else "<i4")
         self.rows = self.entries = 0
-        self._head()
+        self.ready: list[Any] | None = []
+        self.ahead = 0
+        self._put(self._head())
 
-    def _head(self) -> None:
+    def _put(self, *parts: Any) -> None:
+        """Write bytes, or make them ready."""
+        if self.ready is None:
+            for part in parts:
+                self.out.write(part)
+            return
+        self.ready += parts
+        self.ahead += sum(map(len, parts))
+        if self.ahead >= AHEAD:
+            self._flush()
+
+    def _flush(self) -> None:
+        parts, self.ready = self.ready or [], None
+        self._put(*parts)
+
+    def _head(self) -> bytes:
         head = b"\x89CSR\r\n\x1a\n" + struct.pack("<I4s4s4sQQI", 1, NONE, _type(self.keys), _type(self.dtype), *self.shape, 0)
-        self.out.write(head + struct.pack("<I", zlib.crc32(head)))
+        return head + struct.pack("<I", zlib.crc32(head))
 
     def block(self, m: Any) -> None:
         """Write the next rows, a canonical CSR matrix.
@@ -99,16 +117,15 @@ class Writer:
         crc = zlib.crc32(rest)
         for part in parts:
             crc = zlib.crc32(part, crc)
-        self.out.write(b"ROWS" + struct.pack("<I", crc) + rest)
-        for part in parts:
-            self.out.write(part)
+        self._put(b"ROWS" + struct.pack("<I", crc) + rest, *parts)
         self.entries += len(data)
 
     def reshape(self, shape: tuple[int, int]) -> None:
         """Say what the shape was, after all, in a file that can seek."""
         self.shape = shape
+        self._flush()
         self.out.seek(0)
-        self._head()
+        self.out.write(self._head())
         self.out.seek(0, 2)
 
     def end(self) -> None:
@@ -116,7 +133,8 @@ class Writer:
         if self.rows != self.shape[0]:
             raise ValueError(f"{self.rows} rows were given of a matrix of {self.shape[0]}")
         rest = struct.pack("<IIQII", 0, 0, self.entries, 0, 0)
-        self.out.write(b"DONE" + struct.pack("<I", zlib.crc32(rest)) + rest)
+        self._put(b"DONE" + struct.pack("<I", zlib.crc32(rest)) + rest)
+        self._flush()
         self.out.flush()
 
 
