@@ -16,6 +16,7 @@ import scipy.sparse as sp
 PAYLOAD = 262_112  # bytes of a frame, at most
 ENTRIES = 32_768  # of a frame, at most
 AHEAD = 16 << 20  # bytes that are made ready before the first is written: meanwhile the program starts
+STEP = 1 << 16  # values that are looked at together
 NONE = b"\0\0\0\0"
 
 
@@ -38,6 +39,20 @@ def value_type(dtype: np.dtype) -> np.dtype:
     if dtype.kind == "f":
         return np.dtype("<f4" if dtype.itemsize <= 4 else "<f8")
     return dtype.newbyteorder("<")
+
+
+def narrowest(values: np.ndarray) -> np.dtype:
+    """The smallest type that holds finite values exactly, in which fewer bytes are handed over: a store is the same."""
+    wide = value_type(values.dtype)
+    for t in map(np.dtype, ("u1", "<u2", "<f4" if wide.kind == "f" else "<i4")):
+        if t.itemsize < wide.itemsize and all(_fits(values[i : i + STEP], t) for i in range(0, len(values), STEP)):
+            return t
+    return wide
+
+
+def _fits(values: np.ndarray, t: np.dtype) -> bool:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return bool((values.astype(t) == values).all())
 
 
 class Writer:
@@ -90,8 +105,6 @@ class Writer:
         ValueError
             If a value is NaN or infinite; the text says where.
         """
-        indices = np.ascontiguousarray(m.indices, self.keys)
-        data = np.ascontiguousarray(m.data, self.dtype)
         ptr, n = m.indptr, m.shape[0]
         size = self.keys.itemsize + self.dtype.itemsize
         # As many rows as fill a frame if they have as many entries as the average.
@@ -103,12 +116,12 @@ class Writer:
             stop, after = (int(ptr[end]), end) if end > row else (at + most, row)
             end = max(end, row + 1)
             lens = np.diff(np.clip(ptr[row : end + 1], at, stop)).astype("<u4")
-            self._frame(row, lens, indices[at:stop], data[at:stop])
+            self._frame(row, lens, np.ascontiguousarray(m.indices[at:stop], self.keys), np.ascontiguousarray(m.data[at:stop], self.dtype))
             row, at = after, stop
         self.rows += n
 
     def _frame(self, row: int, lens: np.ndarray, indices: np.ndarray, data: np.ndarray) -> None:
-        if not np.isfinite(data).all():
+        if data.dtype.kind == "f" and not np.isfinite(data).all():
             i = int(np.argmin(np.isfinite(data)))
             at = self.rows + row + int(np.searchsorted(np.cumsum(lens), i, "right"))
             raise ValueError(f"A[{at}, {indices[i]}] is {data[i]}: values must be finite")

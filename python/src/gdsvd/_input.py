@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
-from ._csrstream import Writer, canonical, dense_blocks, value_type
+from ._csrstream import Writer, canonical, dense_blocks, narrowest, value_type
 from ._program import run
 
 
@@ -63,7 +63,7 @@ def hand_over(a: Any, out: BinaryIO) -> None:
     if sparse:
         a = canonical(a)
     blocks = [a] if sparse else dense_blocks(a)
-    w = Writer(out, a.shape, value_type(a.dtype), sparse and a.indices.dtype.itemsize > 4 or a.shape[1] > 1 << 31)
+    w = Writer(out, a.shape, narrowest(a.data) if sparse else value_type(a.dtype), sparse and a.indices.dtype.itemsize > 4 or a.shape[1] > 1 << 31)
     for block in blocks:
         w.block(block)
     w.end()
