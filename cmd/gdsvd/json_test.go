@@ -26,7 +26,7 @@ var documents = map[string]any{
 	"error":                               failure{},
 	"sniff":                               sniffResult{},
 	"sniff, of an ambiguous input":        sniffReadings{},
-	"plan":                                planResult{},
+	"plan":                                planned{},
 	"ingest and append":                   ingestResult{},
 	"svd, eigs, complete, info OUT":       factor.Result{},
 	"svd --explain":                       factor.Explanation{},

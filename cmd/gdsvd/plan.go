@@ -76,6 +76,14 @@ It takes the flags of ingest and those of svd.` + "\n" + ui.ExitHelp
 	return cmd
 }
 
+// planned is what plan prints.
+type planned struct {
+	Inputs []string `json:"inputs"`
+	Store  string   `json:"store"`  // that is planned for, or there
+	Exists bool     `json:"exists"` // it is there: there is no step ingest
+	*plan.Way
+}
+
 // way is what is planned.
 type way struct {
 	*app
@@ -87,173 +95,90 @@ type way struct {
 	format string
 }
 
-// planResult is what plan prints.
-type planResult struct {
-	Inputs  []string         `json:"inputs"`
-	Store   string           `json:"store"`  // that is planned for, or there
-	Exists  bool             `json:"exists"` // it is there: there is no step ingest
-	Rows    plan.Range       `json:"rows"`
-	Cols    plan.Range       `json:"cols"`
-	Entries plan.Range       `json:"entries"`
-	K       int              `json:"k"`
-	Flags   []string         `json:"flags"` // of the method
-	Why     string           `json:"why"`   // it was chosen; "": it was given
-	Passes  plan.Range       `json:"passes"`
-	Memory  int64            `json:"memory"` // budget in bytes
-	Least   planLeast        `json:"least_memory"`
-	Free    *int64           `json:"free_bytes,omitempty"` // of the disk of the store; absent where that cannot be told
-	Steps   []plan.Step      `json:"steps"`
-	Total   plan.Step        `json:"total"` // temporary_bytes: beyond kept_bytes when the disk is at its fullest
-	Machine *factor.Speed    `json:"machine,omitempty"`
-	View    *factor.ViewPlan `json:"view,omitempty"`
-	Says    []string         `json:"warnings"`
-}
-
-// planLeast is the least memory that works.
-type planLeast struct {
-	Ingest int64      `json:"ingest"` // 0: there is no such step
-	SVD    plan.Range `json:"svd"`
-	All    int64      `json:"all"` // enough for each step, whatever the shape turns out to be
-}
-
 // plan finds out what there is to be told.
-func (w *way) plan(ctx context.Context) (*planResult, error) {
-	r := &planResult{Memory: w.factor.Memory, Store: storeName(w.out, w.inputs), Says: []string{}}
+func (w *way) plan(ctx context.Context) (*planned, error) {
+	r := &planned{Store: storeName(w.out, w.inputs)}
 	for _, in := range w.inputs {
 		r.Inputs = append(r.Inputs, unsigned(in))
 	}
-	var first plan.Step
-	m, err := w.matrix(ctx, r, &first)
-	if err != nil {
-		return nil, err
-	}
-	most := min(m.Low.Rows(), m.Low.Cols())
-	if w.factor.Energy == 0 && int64(w.factor.Rank) > most && m.Low != m.Likely {
-		return nil, ui.Usagef(w.cmd, "-k %d: the matrix may have no more than %d singular values", w.factor.Rank, most)
+	if len(w.inputs) == 1 {
+		_, err := w.fsys.Stat(filepath.Join(w.inputs[0], csr.ManifestName))
+		r.Exists = err == nil
 	}
 	o := plan.Options{Factor: w.factor, Format: w.format}
-	if w.format == "none" || w.factor.Vectors == factor.None {
+	if w.format == "none" {
 		o.Format = ""
 	}
-	p, err := plan.Steps(ctx, m, o)
-	err = errors.Join(err, m.Likely.Close())
-	var small *plan.MemoryError
-	if r.Exists = first.Name == ""; !r.Exists {
-		r.Least.Ingest = ingest.LeastMemory()
-	}
-	if errors.As(err, &small) || err == nil && w.factor.Memory < r.Least.Ingest {
-		if small == nil {
-			small = &plan.MemoryError{Least: int64(p.Least.Likely)}
+	var made []string // command
+	var in plan.Input
+	if r.Exists {
+		r.Store = w.inputs[0]
+		store, err := w.openFor(w.cmd, r.Store, w.factor)
+		if err != nil {
+			return nil, err
 		}
-		return nil, tooSmall(w.factor.Memory, r.Least.Ingest, small.Least)
+		in = plan.OfStore(store)
+	} else {
+		d, err := w.sniff(ctx)
+		if err != nil {
+			return nil, err
+		}
+		in = plan.OfDescription(d, r.Store, w.ingest.Orient, w.factor.Memory)
+		made = explicitCommand(w.ingestCommand(), w.cmd.Flags(), w.inputs, r.Store, d.Flags)
+		if most := in.SureRank(); w.factor.Energy == 0 && int64(w.factor.Rank) > most && in.Estimated() {
+			return nil, ui.Usagef(w.cmd, "-k %d: the matrix may have no more than %d singular values", w.factor.Rank, most)
+		}
 	}
-	if err != nil {
-		return nil, err
+	var err error
+	r.Way, err = in.Way(ctx, o)
+	if err = errors.Join(err, in.Close()); err != nil {
+		return nil, tooSmall(err)
 	}
-	e := p.Explanation
-	r.K, r.Flags, r.Machine, r.View, r.Least.SVD = e.K, e.Plan.Flags, e.Measured, e.View, p.Least
-	r.Least.All = max(r.Least.Ingest, int64(p.Least.High))
-	if e.Choice != nil {
-		r.Why = e.Choice.Reason
-	}
-	r.Passes = plan.Passes(e)
-	if !r.Exists {
-		r.Steps = append(r.Steps, first)
-	}
-	r.Steps = append(r.Steps, p.Steps...)
-	w.commands(r, e)
-	r.Total = plan.Total(r.Steps)
-	w.warn(r)
+	w.commands(r, made)
 	return r, nil
 }
 
 // tooSmall says which memory works.
-func tooSmall(budget, ingest, run int64) error {
-	needs := fmt.Sprintf("svd %s", memory.FormatSize(run))
-	if ingest > 0 {
-		needs = fmt.Sprintf("ingest %s, %s", memory.FormatSize(ingest), needs)
+func tooSmall(err error) error {
+	var e *plan.MemoryError
+	if !errors.As(err, &e) {
+		return err
+	}
+	needs := fmt.Sprintf("svd %s", memory.FormatSize(e.Run))
+	if e.Ingest > 0 {
+		needs = fmt.Sprintf("ingest %s, %s", memory.FormatSize(e.Ingest), needs)
 	}
 	const mib = 1 << 20
-	return fmt.Errorf("--memory %s is too small: the least that works is --memory %dMiB (%s)", strings.ReplaceAll(memory.FormatSize(budget), " ", ""), (max(ingest, run)+mib-1)/mib, needs)
+	return fmt.Errorf("--memory %s is too small: the least that works is --memory %dMiB (%s)", asFlag(e.Budget), (max(e.Ingest, e.Run)+mib-1)/mib, needs)
 }
 
-// matrix opens the store, or sniffs at the inputs and fills in the step that makes one of them.
-func (w *way) matrix(ctx context.Context, r *planResult, first *plan.Step) (m plan.Matrix, err error) {
-	if len(w.inputs) == 1 {
-		if _, err := w.fsys.Stat(filepath.Join(w.inputs[0], csr.ManifestName)); err == nil {
-			r.Store = w.inputs[0]
-			store, err := w.openFor(w.cmd, r.Store, w.factor)
-			if err != nil {
-				return m, err
-			}
-			rows, cols := factor.Dims(store)
-			r.Rows, r.Cols, r.Entries = plan.Exactly(float64(rows)), plan.Exactly(float64(cols)), plan.Exactly(float64(store.NNZ()))
-			return plan.Matrix{Low: store, Likely: store, High: store}, nil
-		}
-	}
+// asFlag is a size as --memory takes it.
+func asFlag(bytes int64) string { return strings.ReplaceAll(memory.FormatSize(bytes), " ", "") }
+
+// sniff looks at the inputs.
+func (w *way) sniff(ctx context.Context) (*ingest.Description, error) {
 	for _, step := range w.factor.View {
 		if step.List != "" {
-			return m, ui.Usagef(w.cmd, "%v needs the ids of a store: ingest %s first, then plan with the store", step, r.Inputs[0])
+			return nil, ui.Usagef(w.cmd, "%v needs the ids of a store: ingest %s first, then plan with the store", step, unsigned(w.inputs[0]))
 		}
 	}
 	o := w.ingest
 	o.Memory = max(o.Memory, ingest.LeastMemory())
 	d, err := ingest.Sniff(ctx, w.inputs, o)
-	if err != nil {
-		return m, err
+	if err == nil && d.Entries == 0 {
+		err = fmt.Errorf("%s: the number of entries cannot be estimated, as the size of the input is not known: ingest it, then plan with the store", unsigned(w.inputs[0]))
 	}
-	if d.Entries == 0 {
-		return m, fmt.Errorf("%s: the number of entries cannot be estimated, as the size of the input is not known: ingest it, then plan with the store", r.Inputs[0])
-	}
-	r.Says = append(r.Says, d.Warnings...)
-	exact := d.Exact && d.ShapeKnown
-	spread := func(x int64) plan.Range {
-		if d.Exact {
-			return plan.Exactly(float64(x))
-		}
-		return plan.Range{Low: entriesLow * float64(x), Likely: float64(x), High: entriesHigh * float64(x)}
-	}
-	between := func(likely int64, in ingest.Range) plan.Range {
-		return plan.Range{Low: float64(min(in.Low, likely)), Likely: float64(likely), High: float64(max(in.High, likely))}
-	}
-	r.Rows, r.Cols, r.Entries = between(d.Likely[0], d.RowRange), between(d.Likely[1], d.ColRange), spread(d.Entries)
-	outline := func(of func(plan.Range) float64, size plan.Range) *csr.Store {
-		return csr.Outline{
-			Path: r.Store, Rows: int64(of(r.Rows)), Cols: int64(of(r.Cols)), NNZ: int64(of(r.Entries)), Values: d.Values, Size: int64(of(size)),
-			Transposed: o.Orient.Transposes(int64(of(r.Rows)), int64(of(r.Cols))),
-		}.Plan()
-	}
-	size := plan.Range{Low: storeLow, Likely: 1, High: storeHigh}.Times(spread(d.Store))
-	m.Likely = outline(func(x plan.Range) float64 { return x.Likely }, size)
-	if m.Low, m.High = m.Likely, m.Likely; !exact {
-		m.Low, m.High = outline(func(x plan.Range) float64 { return x.Low }, size), outline(func(x plan.Range) float64 { return x.High }, size)
-	}
-	*first = plan.Step{
-		Name: "ingest", Seconds: plan.Range{Low: 0.5, Likely: 1, High: 2}.Times(plan.Exactly(d.Seconds)),
-		Kept: size, Temporary: spread(d.Spool), Memory: collected(d.Peak, w.factor.Memory),
-		Commands: [][]string{explicitCommand(w.ingestCommand(), w.cmd.Flags(), w.inputs, r.Store, d.Flags)},
-	}
-	return m, nil
+	return d, err
 }
 
-// collected is the memory of an ingest, a range in bytes, from the bytes that it holds: on a loaded machine there is more garbage that has not been collected.
-func collected(held, budget int64) plan.Range {
-	of := func(times float64) float64 { return min(times*float64(held), float64(budget)) }
-	return plan.Range{Low: of(0.9), Likely: of(1.2), High: of(1.7)}
-}
-
-// How far an estimated number of entries, and the bytes of a store of known entries, may be from the truth.
-const (
-	entriesLow, entriesHigh = 0.9, 1.1
-	storeLow, storeHigh     = 0.8, 1.25
-)
-
-// commands adds those of the run and of what follows.
-func (w *way) commands(r *planResult, e *factor.Explanation) {
+// commands adds those of all steps; made is that of the ingest.
+func (w *way) commands(r *planned, made []string) {
 	out := strings.TrimSuffix(r.Store, filepath.Ext(r.Store)) + ".svd"
-	budget := "--memory=" + strings.ReplaceAll(memory.FormatSize(r.Memory), " ", "")
+	budget := "--memory=" + asFlag(r.Memory)
 	for i := range r.Steps {
 		switch s := &r.Steps[i]; s.Name {
+		case "ingest":
+			s.Commands = [][]string{made}
 		case "svd":
 			run := w.svdCommand()
 			command := append([]string{"gdsvd", "svd", r.Store, "-o", out, budget}, givenFlags(run, w.cmd.Flags(), func(name string) bool {
@@ -275,27 +200,8 @@ func (w *way) commands(r *planResult, e *factor.Explanation) {
 	}
 }
 
-// warn says what would go wrong.
-func (w *way) warn(r *planResult) {
-	free, err := w.fsys.FreeSpace(filepath.Dir(r.Store))
-	if err != nil {
-		return
-	}
-	r.Free = &free
-	full := r.Total.Kept.Plus(r.Total.Temporary)
-	switch {
-	case full.Likely > float64(free):
-		r.Says = append(r.Says, fmt.Sprintf("the disk has %s free, the way takes %s", memory.FormatSize(free), memory.FormatSize(int64(full.Likely))))
-	case full.High > float64(free):
-		r.Says = append(r.Says, fmt.Sprintf("the disk has %s free, the way may take %s", memory.FormatSize(free), memory.FormatSize(int64(full.High))))
-	}
-	if high := int64(r.Least.SVD.High); high > r.Memory {
-		r.Says = append(r.Says, fmt.Sprintf("--memory is enough for the shape that is likely; the largest takes %s at least", memory.FormatSize(high)))
-	}
-}
-
 // printPlan prints a plan as a table of steps and the commands.
-func (a *app) printPlan(r *planResult) error {
+func (a *app) printPlan(r *planned) error {
 	out := &show.Printer{W: a.stdout}
 	out.Printf("matrix  %s × %s, %s entries\n", howMany(r.Rows), howMany(r.Cols), howMany(r.Entries))
 	out.Printf("method  %s\n", strings.Join(r.Flags[1:], " "))
@@ -315,8 +221,7 @@ func (a *app) printPlan(r *planResult) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	budget := strings.ReplaceAll(memory.FormatSize(r.Memory), " ", "")
-	out.Printf("\nmemory  --memory %s is enough; the least that works is %s\n", budget, memory.FormatSize(r.Least.All))
+	out.Printf("\nmemory  --memory %s is enough; the least that works is %s\n", asFlag(r.Memory), memory.FormatSize(r.Least.All))
 	if r.Free != nil {
 		out.Printf("disk    %s at its fullest, of %s free\n", ranged(r.Total.Kept.Plus(r.Total.Temporary), sized), memory.FormatSize(*r.Free))
 	}

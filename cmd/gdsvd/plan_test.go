@@ -23,7 +23,7 @@ func near(r plan.Range, x float64) bool {
 func TestPlanIsKept(t *testing.T) {
 	file := ratings(t, synth.Ratings{Users: 6000, Items: 2000, Ratings: 400_000, Seed: 1})
 	store := filepath.Join(filepath.Dir(file), "m.csr")
-	var p planResult
+	var p planned
 	decode(t, must(t, "plan", "--json", file, "-k", "20", "--memory", "512MiB", "--vectors", "right", "--view", "center=columns", "-o", store), &p)
 	if p.Exists || len(p.Steps) != 4 || !near(p.Rows, 6000) || !near(p.Entries, 400_000) || !near(p.Cols, 2000) || p.Least.All <= 0 {
 		t.Errorf("%+v", p)

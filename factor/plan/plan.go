@@ -1,17 +1,16 @@
 // Package plan says what it takes to go from a matrix to an exported result: time, disk and memory of each step, before
 // anything is computed.
 //
-// The matrix is a store, or what is expected of one ([Matrix]). What a step takes is a [Range]. All of it is a function of the
-// matrix, the options and the memory that is free, but for the time of the passes, for which [factor.Explain] measures the machine.
+// The way begins with a store ([OfStore]) or with what a look at an input tells of the store that is going to be made of it
+// ([OfDescription]); [Input.Way] finds out the rest. What a step takes is a [Range]. All of it is a function of the
+// matrix, the options and the memory and disk that are free, but for the time of the passes, for which [factor.Explain] measures the machine.
 package plan
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -45,53 +44,7 @@ type Step struct {
 	Kept      Range      `json:"kept_bytes"`      // on the disk, from then on
 	Temporary Range      `json:"temporary_bytes"` // on the disk besides, at most, while it lasts
 	Memory    Range      `json:"memory_bytes"`    // of the process at its peak; 0: that of the next step
-	Commands  [][]string `json:"commands"`        // none: it is part of the next step
-}
-
-// Total is one step made of all: Temporary is what the disk has at its fullest beyond what is kept in the end, Memory is the most of any.
-func Total(steps []Step) Step {
-	all, full := Step{Name: "total", Commands: [][]string{}}, Range{}
-	for _, s := range steps {
-		all.Seconds, all.Kept, all.Memory = all.Seconds.Plus(s.Seconds), all.Kept.Plus(s.Kept), all.Memory.max(s.Memory)
-		full = full.max(all.Kept.Plus(s.Temporary))
-	}
-	all.Temporary = full.Plus(all.Kept.Times(Exactly(-1)))
-	return all
-}
-
-// Matrix is what is known of a matrix: the store, three times, or what can be expected of one that does not exist yet.
-type Matrix struct{ Low, Likely, High *csr.Store }
-
-// each makes a range of what is found of the three; of a store, of the one.
-func (m Matrix) each(f func(*csr.Store) (float64, error)) (r Range, err error) {
-	if r.Likely, err = f(m.Likely); err != nil || m.Low == m.Likely && m.High == m.Likely {
-		return Exactly(r.Likely), err
-	}
-	if r.Low, err = f(m.Low); err == nil {
-		r.High, err = f(m.High)
-	}
-	r.Low, r.High = min(r.Low, r.Likely), max(r.High, r.Likely)
-	return r, err
-}
-
-// Options of Steps.
-type Options struct {
-	Factor factor.Options
-	Format string // of the files that U and V are exported to, one of export.Formats; "": they are not
-}
-
-// Plan is what Steps finds out.
-type Plan struct {
-	Steps       []Step
-	Explanation *factor.Explanation // of the run, as it is likely to be
-	Least       Range               // bytes of memory with which the run works
-}
-
-// MemoryError says that the run does not work within a budget.
-type MemoryError struct{ Budget, Least int64 } // bytes
-
-func (e *MemoryError) Error() string {
-	return fmt.Sprintf("memory of %s is too small for the run, which takes %s at least", memory.FormatSize(e.Budget), memory.FormatSize(e.Least))
+	Commands  [][]string `json:"commands"`        // for a program to fill in; none: it is part of the next step
 }
 
 const (
@@ -110,47 +63,28 @@ const (
 	statisticsNanos = 5e-9
 )
 
-// Passes are how many reads a run takes.
-func Passes(e *factor.Explanation) Range {
-	return Exactly(float64(e.Plan.Passes)).Times(Range{spectrumLow, spectrumLikely, spectrumHigh})
-}
-
-// Steps are those of the view, the run and the export.
-func Steps(ctx context.Context, m Matrix, o Options) (*Plan, error) {
-	p := &Plan{}
-	var err error
-	if p.Least, err = m.each(func(s *csr.Store) (float64, error) {
-		least, err := factor.LeastMemory(ctx, s, o.Factor)
-		return float64(least), err
-	}); err != nil {
-		return nil, err
-	}
-	if o.Factor.Memory > 0 && float64(o.Factor.Memory) < p.Least.Likely {
-		return nil, &MemoryError{Budget: o.Factor.Memory, Least: int64(p.Least.Likely)}
-	}
-	if p.Explanation, err = factor.Explain(ctx, m.Likely, o.Factor); err != nil {
-		return nil, err
-	}
-	run, err := p.run(ctx, m, o)
+// later are the steps behind the ingest: those of the view, the run and the export.
+func (m matrix) later(ctx context.Context, e *factor.Explanation, least Range, o Options) (steps []Step, err error) {
+	run, err := m.run(ctx, e, least, o)
 	if err != nil {
 		return nil, err
 	}
-	if v := p.Explanation.View; v != nil {
+	if v := e.View; v != nil {
 		step := Step{Name: "view", Commands: [][]string{}}
 		step.Seconds, _ = m.each(func(s *csr.Store) (float64, error) {
-			return float64(v.Reads) * float64(s.NNZ()) * statisticsNanos / float64(p.Explanation.Workers), nil
+			return float64(v.Reads) * float64(s.NNZ()) * statisticsNanos / float64(e.Workers), nil
 		})
-		p.Steps = append(p.Steps, step)
+		steps = append(steps, step)
 	}
-	p.Steps = append(p.Steps, run)
-	if o.Format != "" {
-		p.Steps = append(p.Steps, p.export(m, o.Format, o.Factor.Vectors))
+	steps = append(steps, run)
+	if o.Format != "" && o.Factor.Vectors != factor.None {
+		steps = append(steps, m.export(e.K, o))
 	}
-	return p, nil
+	return steps, nil
 }
 
-// run is the step of the run.
-func (p *Plan) run(ctx context.Context, m Matrix, o Options) (Step, error) {
+// run is the step of the run, which is explained for the matrix as it is likely to be.
+func (m matrix) run(ctx context.Context, likely *factor.Explanation, least Range, o Options) (Step, error) {
 	s := Step{Name: "svd"}
 	seconds, bytes, files := map[*csr.Store]float64{}, map[*csr.Store]float64{}, map[*csr.Store]float64{}
 	look := func(e *factor.Explanation, store *csr.Store) {
@@ -163,13 +97,13 @@ func (p *Plan) run(ctx context.Context, m Matrix, o Options) (Step, error) {
 			}
 		}
 	}
-	look(p.Explanation, m.Likely)
-	for _, store := range []*csr.Store{m.Low, m.High} {
+	look(likely, m.likely)
+	for _, store := range []*csr.Store{m.low, m.high} {
 		if _, done := seconds[store]; done {
 			continue
 		}
 		one := o.Factor
-		one.Memory = max(one.Memory, int64(p.Least.High)) // what does not fit is said, not refused
+		one.Memory = max(one.Memory, int64(least.High)) // what does not fit is said, not refused
 		e, err := factor.Explain(ctx, store, one)
 		if err != nil {
 			return s, err
@@ -182,7 +116,7 @@ func (p *Plan) run(ctx context.Context, m Matrix, o Options) (Step, error) {
 	}
 	s.Seconds = of(seconds).Times(Range{spectrumLow, spectrumLikely, spectrumHigh})
 	s.Memory, s.Temporary = of(bytes), of(files)
-	s.Kept, _ = m.each(func(store *csr.Store) (float64, error) { return resultBytes(store, p.Explanation.K, o.Factor), nil })
+	s.Kept, _ = m.each(func(store *csr.Store) (float64, error) { return resultBytes(store, likely.K, o.Factor), nil })
 	return s, nil
 }
 
@@ -231,21 +165,21 @@ var numberBytes = map[string]float64{"npy": 8, "npy32": 4, "npz": 8, "csv": 20, 
 
 const binaryRate, textRate = 300e6, 60e6
 
-// export is the step that writes U and V.
-func (p *Plan) export(m Matrix, format string, vectors factor.Vectors) Step {
+// export is the step that writes k columns of U and V.
+func (m matrix) export(k int, o Options) Step {
 	s := Step{Name: "export", Memory: Exactly(20 << 20)}
 	s.Kept, _ = m.each(func(store *csr.Store) (float64, error) {
 		rows, cols := factor.Dims(store)
-		switch vectors {
+		switch o.Factor.Vectors {
 		case factor.Left:
 			cols = 0
 		case factor.Right:
 			rows = 0
 		}
-		return float64(rows+cols) * (float64(p.Explanation.K)*numberBytes[format] + idBytes), nil
+		return float64(rows+cols) * (float64(k)*numberBytes[o.Format] + idBytes), nil
 	})
 	rate := binaryRate
-	if numberBytes[format] > 8 {
+	if numberBytes[o.Format] > 8 {
 		rate = textRate
 	}
 	s.Seconds = s.Kept.Times(Exactly(1 / rate)).Times(Range{0.5, 1, 2})

@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/ingest"
+)
+
+// TestTotal: the disk is at its fullest in the step that has most beside what is kept by then.
+func TestTotal(t *testing.T) {
+	got := total([]Step{
+		{Seconds: Exactly(1), Kept: Exactly(100), Temporary: Exactly(500), Memory: Exactly(7)},
+		{Seconds: Exactly(2), Kept: Exactly(10), Temporary: Exactly(30), Memory: Range{1, 2, 9}},
+		{Seconds: Range{0, 1, 2}, Kept: Exactly(1)},
+	})
+	want := Step{
+		Name: "total", Seconds: Range{3, 4, 5}, Kept: Exactly(111), Temporary: Exactly(600 - 111), Memory: Range{7, 7, 9}, Commands: [][]string{},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestEstimated: what is known of an input only about leads to ranges that hold what is likely; a budget is refused with the least that works.
+func TestEstimated(t *testing.T) {
+	d := &ingest.Description{
+		Entries: 1_000_000, Likely: [2]int64{5000, 2000}, RowRange: ingest.Range{Low: 4000, High: 9000}, ColRange: ingest.Range{Low: 1500, High: 2500},
+		Store: 3 << 20, Seconds: 2, Peak: 64 << 20, Spool: 8 << 20,
+	}
+	in := OfDescription(d, t.TempDir()+"/a.csr", ingest.OrientAuto, 1<<30)
+	if in.SureRank() != 1500 || !in.Estimated() {
+		t.Errorf("rank %d, estimated %t", in.SureRank(), in.Estimated())
+	}
+	o := Options{Factor: factor.Options{Rank: 10, Tol: 1e-8, Memory: 1 << 30}, Format: "npy"}
+	w, err := in.Way(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(w.Steps) != 3 || w.Steps[0].Name != "ingest" || w.Steps[1].Name != "svd" || w.Steps[2].Name != "export" || w.K != 10 || w.Free == nil {
+		t.Errorf("%+v", w)
+	}
+	for _, s := range append(w.Steps, w.Total) {
+		for _, r := range []Range{s.Seconds, s.Kept, s.Temporary, s.Memory, w.Passes, w.Least.SVD} {
+			if !(0 <= r.Low && r.Low <= r.Likely && r.Likely <= r.High) {
+				t.Errorf("%s: %+v", s.Name, r)
+			}
+		}
+	}
+	o.Factor.Memory = 1 << 20
+	_, err = in.Way(t.Context(), o)
+	var small *MemoryError
+	if !errors.As(err, &small) || small.Ingest != w.Least.Ingest || small.Run != int64(w.Least.SVD.Likely) {
+		t.Errorf("%v; the least is %+v", err, w.Least)
+	}
+}
