@@ -266,12 +266,13 @@ func rowVariance[C column](o *op, col []C, r *row) float64 {
 	}
 	squares = own
 	for t, q := range o.q {
-		p := r.p[t]
+		var cross sum
 		for i, v := range r.val {
-			squares.addProduct(2*p*v, q[col[i]])
+			cross.addProduct(v, q[col[i]])
 		}
+		squares.plusTimes(2*r.p[t], cross)
 		for u := range o.q {
-			squares.plusTimes(p*r.p[u], o.qq[t][u])
+			squares.plusProduct(r.p[t], r.p[u], o.qq[t][u])
 		}
 	}
 	return variance(squares, rowSum(o, r), own.value(), float64(r.n))

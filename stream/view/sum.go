@@ -26,6 +26,13 @@ func (s *sum) plusTimes(x float64, t sum) {
 	s.addProduct(x, t.lo)
 }
 
+// plusProduct adds x·y times another sum, of which x·y is not rounded.
+func (s *sum) plusProduct(x, y float64, t sum) {
+	var u sum
+	u.plusTimes(y, t)
+	s.plusTimes(x, u)
+}
+
 func (s sum) value() float64 { return s.hi + s.lo }
 
 // over is the sum divided by n.

@@ -226,7 +226,7 @@ func (s *sums) finish() {
 			s.sum[j].plusTimes(q[j], s.p[t])
 			s.squares[j].plusTimes(2*q[j], s.cross[t][j])
 			for u := range s.q {
-				s.squares[j].plusTimes(q[j]*s.q[u][j], s.pp[t][u])
+				s.squares[j].plusProduct(q[j], s.q[u][j], s.pp[t][u])
 			}
 		}
 	}

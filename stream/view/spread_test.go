@@ -1,0 +1,54 @@
+package view
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// A column whose spread is 10⁻⁶ of its mean is scaled by its standard deviation to about 10⁻¹⁰, the
+// rounding of its values over the spread, whichever side the store has as rows.
+func TestSpreadFarBelowMean(t *testing.T) {
+	const rows, cols = 6, 3
+	a, want := mat.NewDense(rows, cols, nil), mat.NewDense(rows, cols, nil)
+	for j := range cols {
+		mean, square := 0.0, 0.0
+		small := make([]float64, rows)
+		for i := range rows {
+			small[i] = float64((i*(i+j)+j)%7) / 8 // exact, as is the sum with what follows
+			a.Set(i, j, small[i]+float64(1000000+j))
+			mean += small[i] / rows
+		}
+		for _, x := range small {
+			square += (x - mean) * (x - mean)
+		}
+		for i, x := range small {
+			want.Set(i, j, (x-mean)/math.Sqrt(square/rows))
+		}
+	}
+	for _, text := range []string{"center=columns · scale=columns", "center=columns · multiply=2 · scale=columns"} {
+		for _, transposed := range []bool{false, true} {
+			p, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := stream.NewFrom(v, stream.Options{Workers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := relative(dense(t, m, transposed), want); !(e < 1e-9) {
+				t.Errorf("%s, transposed %v: off by %g", text, transposed, e)
+			}
+			if e := math.Abs(m.Info().Norm/math.Sqrt(rows*cols) - 1); !(e < 1e-9) {
+				t.Errorf("%s, transposed %v: the norm is off by %g", text, transposed, e)
+			}
+		}
+	}
+}
