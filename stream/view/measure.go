@@ -58,7 +58,8 @@ func (v *View) Measure(ctx context.Context, o stream.Options) error {
 			s.done(sums)
 		}
 		if sums == v.last && len(stages) == same && v.analytic {
-			v.norm = v.normOf(sums)
+			v.normOf(sums)
+			v.norm = sums.decided()
 		}
 		v.last = nil
 		stages = stages[same:]
@@ -68,12 +69,12 @@ func (v *View) Measure(ctx context.Context, o stream.Options) error {
 		if err != nil {
 			return err
 		}
-		v.norm = math.Sqrt(max(0, sums.norm.value()))
+		v.norm = sums.decided()
 	}
 	if v.norm != 0 && !(v.norm >= smallest && v.norm <= greatest) {
 		return fmt.Errorf("view: the norm of what %v makes of the matrix is %.3g: multiply=%.0e keeps its squares within the range of numbers", v.pipeline, v.norm, 1/v.norm)
 	}
-	v.prepare(len(v.ops))
+	v.prepareAll()
 	v.measured = true
 	return nil
 }
@@ -88,9 +89,9 @@ func (v *View) inRange() error {
 	return fmt.Errorf("view: the norm of the matrix is %.3g: begin with multiply=%.0e, so that squares stay within the range of numbers", norm, 1/norm)
 }
 
-// normOf is ‖B‖_F, of the sums before the columns of the store were centred and scaled.
-func (v *View) normOf(s *sums) float64 {
-	n, all := float64(v.src.Rows()), sum{}
+// normOf makes the norm of sums ‖B‖²_F, of those before the columns of the store were centred and scaled.
+func (v *View) normOf(s *sums) {
+	n := float64(v.src.Rows())
 	for j := range s.sum {
 		b, e := s.squares[j], 1.0
 		for _, o := range v.ops[v.stages[len(v.stages)-1].at:] {
@@ -107,9 +108,31 @@ func (v *View) normOf(s *sums) float64 {
 				e *= o.c
 			}
 		}
-		all.plusTimes(e*e, b)
+		s.norm.plusTimes(e*e, b)
+		s.size += e * e * s.own[j].value()
 	}
-	return math.Sqrt(max(0, all.value()))
+}
+
+// decided returns ‖B‖_F of what has been summed up: exactly 0 if all of B may be rounding of S.
+func (s *sums) decided() float64 {
+	const rounding = 8 * 0x1p-52
+	norm := math.Sqrt(max(0, s.norm.value()))
+	if norm <= rounding*math.Sqrt(s.size) {
+		return 0
+	}
+	return norm
+}
+
+// prepareAll computes E and Q as all ops make them. Those of a matrix that is 0 but for rounding are 0.
+func (v *View) prepareAll() {
+	v.prepare(len(v.ops))
+	if v.norm != 0 {
+		return
+	}
+	v.e = make([]float64, v.src.Cols())
+	for t := range v.q {
+		v.q[t] = v.e
+	}
 }
 
 // prepare computes E and Q as the first ops make them, and what those need of Q.
@@ -175,6 +198,13 @@ func (v *View) read(ctx context.Context, o stream.Options, upTo int, n need) (*s
 	record := n.norm || n.moments != nil
 	err := v.scan(ctx, o, upTo, record, n.bytes(v.src.Cols(), v.src.Rows(), len(v.q)), nil, add)
 	s.finish()
+	if err == nil && s.top != 0 && !(s.top >= smallest && s.top <= greatest) {
+		steps := "the matrix"
+		if upTo > 0 {
+			steps = fmt.Sprintf("what %v makes of it", v.pipeline[:v.ops[upTo-1].step+1])
+		}
+		err = fmt.Errorf("view: the largest number of %s has the size %.3g: multiply=%.0e after that keeps its squares within the range of numbers", steps, s.top, 1/s.top)
+	}
 	return s, err
 }
 

@@ -77,6 +77,6 @@ func (v *View) Recall(measured [][]float64) error {
 		}
 	}
 	v.last, v.measured = nil, true
-	v.prepare(len(v.ops))
+	v.prepareAll()
 	return nil
 }

@@ -92,6 +92,9 @@ func (s stat) of(val []float64) float64 {
 		for _, v := range val {
 			x += float64(v * v)
 		}
+		if x < smallest*smallest || x > greatest*greatest { // squares may have left the range of numbers
+			return length2Scaled(val, largest.of(val))
+		}
 		x = math.Sqrt(x)
 	case largest:
 		for _, v := range val {
@@ -99,6 +102,20 @@ func (s stat) of(val []float64) float64 {
 		}
 	}
 	return x
+}
+
+// length2Scaled is length2 of values the largest of which has the given magnitude.
+func length2Scaled(val []float64, top float64) float64 {
+	if top == 0 || !finite(top) {
+		return top
+	}
+	_, e := math.Frexp(top)
+	x := 0.0
+	for _, v := range val {
+		v = math.Ldexp(v, -e)
+		x += float64(v * v)
+	}
+	return math.Ldexp(math.Sqrt(x), e)
 }
 
 // column is a number of a column of the store.
@@ -193,6 +210,9 @@ func run[C column](ops []op, values int, col []C, r *row) {
 			r.p[o.t] = 1
 		case rowStd:
 			d := o.factor(rowVariance(o, col, r))
+			if top := largest.of(val); top != 0 && !(top > 0x1p-480 && top < 0x1p480) {
+				d = math.NaN() // squares are no numbers: the entry will be told
+			}
 			r.keeps(o, d)
 			r.scale(d, values)
 		case rowMask:

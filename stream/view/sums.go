@@ -23,7 +23,8 @@ type sums struct {
 	q                 [][]float64
 	qq                [][]sum
 	moments           *moments
-	rows              int64 // so far
+	rows              int64   // so far
+	top, size         float64 // of S: the largest magnitude, if squares are wanted, and the sum of squares, if the norm is
 }
 
 // bytes is what sums of n columns and rows take, for a matrix with P and Q of a rank.
@@ -145,6 +146,7 @@ func addRows[C column](s *sums, ptr []uint32, cols []C, val []float64, p [][2]fl
 			}
 		}
 		if s.sq != nil {
+			s.top = max(s.top, largest.of(v))
 			for k, c := range col {
 				s.sq[c].addProduct(v[k], v[k])
 			}
@@ -180,6 +182,7 @@ func addMoments[C column](s *sums, col []C, val []float64) {
 
 // addSquares adds a row to the sums of S, of its squares and of its products with P.
 func addSquares[C column](s *sums, col []C, val []float64, p [2]float64) {
+	s.top = max(s.top, largest.of(val))
 	for k, c := range col {
 		s.sum[c].add(val[k])
 		s.own[c].addProduct(val[k], val[k])
@@ -198,7 +201,9 @@ func addSquares[C column](s *sums, col []C, val []float64, p [2]float64) {
 // addNorm adds ‖b‖² of a row: Σ s² + 2·Σ s·pᵀq_j + pᵀQᵀQ·p. Each product that may cancel has
 // twice the precision.
 func addNorm[C column](s *sums, col []C, val []float64, p [2]float64) {
+	s.top = max(s.top, largest.of(val))
 	for _, v := range val {
+		s.size += float64(v * v)
 		s.norm.addProduct(v, v)
 	}
 	for t, q := range s.q {

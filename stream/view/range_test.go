@@ -1,0 +1,85 @@
+package view
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/stream"
+)
+
+// A view that is 0 but for rounding is 0, whichever side the store has as rows, also after Recall.
+func TestNothingButRounding(t *testing.T) {
+	constant, first := mat.NewDense(7, 5, nil), mat.NewDense(7, 5, nil)
+	constant.Apply(func(int, int, float64) float64 { return 0.1 }, constant)
+	first.Apply(func(i, j int, _ float64) float64 { return math.Sqrt(float64(i+2)) * math.Exp(float64(j)) }, first)
+	for text, a := range map[string]*mat.Dense{
+		"center=columns": constant, "center=rows": constant, "center=both": constant,
+		"center=rows · scale=columns,ddof:1": constant, "normalize=rows · center=columns": first, "correspondence": first,
+	} {
+		for _, transposed := range []bool{false, true} {
+			p, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src := inMemory(a, transposed)
+			v, err := New(t.Context(), src, p, transposed, stream.Options{Workers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := Plan(src, p, transposed)
+			if err := again.Recall(v.Measured()); err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range []*View{v, again} {
+				m, err := stream.NewFrom(v, stream.Options{Workers: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if norm, most := m.Info().Norm, mat.Max(dense(t, m, transposed)); norm != 0 || most != 0 {
+					t.Errorf("%s, transposed %v: up to %g, norm %g; want 0", text, transposed, most, norm)
+				}
+			}
+		}
+	}
+}
+
+// Squares of what steps make that leave the range of numbers are refused or scaled, never taken for 0 or infinite.
+func TestSquaresLeaveTheRange(t *testing.T) {
+	a := denseOf([][]float64{{3, 0, 4}, {0, 5, 0}, {0, 12, 5}, {1, 0, 0}})
+	for _, transposed := range []bool{false, true} {
+		for _, text := range []string{"multiply=1e-200", "multiply=1e200", "multiply=1e-170 · center=columns", "multiply=1e-170 · normalize=rows", "multiply=1e170 · normalize=columns", "multiply=1e-170 · center=columns · scale=columns"} {
+			p, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 2})
+			if err != nil {
+				var e *ValueError // of a row of the store, whose deviation is wanted
+				if !errors.As(err, &e) && !strings.Contains(err.Error(), "after that keeps") {
+					t.Errorf("%s, transposed %v: %v", text, transposed, err)
+				}
+				continue
+			}
+			m, err := stream.NewFrom(v, stream.Options{Workers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, rest, more := strings.Cut(text, " · ")
+			if !more {
+				t.Errorf("%s, transposed %v: not refused", text, transposed)
+				continue
+			}
+			unscaled, err := Parse(rest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := relative(dense(t, m, transposed), reference(unscaled, a)); !(e < 1e-12) {
+				t.Errorf("%s, transposed %v: off by %g", text, transposed, e)
+			}
+		}
+	}
+}
