@@ -50,3 +50,23 @@ func TestCopiesWithPlainDeflation(t *testing.T) {
 		}
 	}
 }
+
+// One vector finds one copy of a value, whatever others there are: the bound allows for them, and nothing is
+// said to be missing. A block that is wider than the eigenspace says what is below it.
+func TestBoundAllowsForCopies(t *testing.T) {
+	d := []float64{3, 3, 3, 3, 2, 1, 1, 1, 0.5, 0.25, 0.125}
+	for _, c := range []struct{ k, block int }{{1, 1}, {2, 1}, {2, 2}, {3, 2}, {4, 4}, {4, 5}, {5, 5}} {
+		for seed := range uint64(3) {
+			res, err := solver.SVD(t.Context(), solvertest.NewDense(solvertest.Diagonal(11, 11, d...)), solver.Settings{Rank: c.k, Method: lanczos.Krylov{Columns: c.block}, Seed: seed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Status != solver.Converged || res.Outside.Steps > 0 && !res.Outside.Leading {
+				t.Errorf("%+v: %v, %+v", c, res.Status, res.Outside)
+			}
+			if next := d[c.k]; res.Outside.Bound < next*(1-1e-12) || c.block > 4 && res.Outside.Bound > next*1.01 {
+				t.Errorf("%+v, seed %d: nothing is said to be above %v, the next value is %v", c, seed, res.Outside.Bound, next)
+			}
+		}
+	}
+}

@@ -130,10 +130,36 @@ func (r *run) witnessed(found int) bool {
 	if e.Leak > apart*delta*min(e.Theta[0], r.share()*r.lambda1) {
 		return false
 	}
-	if now := (lookout{true, e.Steps, scout.UpperBound(e, delta), outsideProbability}); !r.outside.known || now.value <= r.outside.value || !r.scouting {
+	now := lookout{true, e.Steps, scout.UpperBound(e, delta), outsideProbability}
+	now.value = max(now.value, r.copied(found, tallskinny.Width(e.First)-r.taken))
+	if !r.outside.known || now.value <= r.outside.value || !r.scouting {
 		r.outside = now
 	}
 	return true
+}
+
+// copied is the least eigenvalue found, with the first found pairs, if the recurrence at work has found as many of it
+// as its block has random columns, and 0 if not. There may be more of it, which the block says nothing of: vectors of the
+// eigenspace that are orthogonal to a block are always there if it has fewer columns than the space has dimensions.
+// (Copies of larger values are looked for: see doubtful.)
+func (r *run) copied(found, columns int) float64 {
+	own := slices.Clone(r.values[r.first:])
+	for _, c := range r.pairs[:found] {
+		own = append(own, c.Value)
+	}
+	if len(own) == 0 {
+		return 0
+	}
+	least, equal := slices.Min(own), 0
+	for _, v := range own {
+		if v <= least+r.slack(least) {
+			equal++
+		}
+	}
+	if equal < columns {
+		return 0
+	}
+	return min(least, slices.Min(append(own, r.values...)))
 }
 
 // leastShare is δ for a start block of the given columns, 0 if none of them is random.
