@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	pq "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
@@ -168,6 +169,19 @@ func TestParquetKinds(t *testing.T) {
 		{written(t, []struct {
 			A, B, C int
 		}{{1, 2, 3}}, 9), nil, "ambiguous"},
+		{written(t, []struct {
+			User, Item int
+			Rating     []float64 `parquet:",list"`
+		}{{1, 2, []float64{3}}}, 9), nil, `column "Rating" is nested: not supported as the value; --columns chooses others`},
+		{written(t, []struct {
+			User, Item int
+			Rating     time.Time
+		}{{1, 2, time.Unix(1e9, 0)}}, 9), nil, `column "Rating" is a time: not supported as the value`},
+		{written(t, []struct {
+			User, Item int
+			Score      []float64 `parquet:",list"`
+			Plays      int
+		}{{1, 2, []float64{3}, 4}}, 9), []triple{{"1", "2", 4}}, ""},
 	} {
 		_, got, err := ingestText(t, string(c.data), Options{})
 		if c.says != "" {

@@ -109,6 +109,13 @@ func (p *reader) assign(schema []element) error {
 	if err != nil {
 		return err
 	}
+	if p.a.Value < 0 && len(p.in.Columns) == 0 && !p.in.Events {
+		for c, f := range all { // the value is there, but cannot be read
+			if of[c].Empty && roles.Read(f.name).Role == roles.Value {
+				return unfit(f, 2)
+			}
+		}
+	}
 	if prev, ok := p.in.Before.(*reader); ok {
 		if err := p.agree(prev); err != nil {
 			return err
@@ -124,11 +131,7 @@ func (p *reader) assign(schema []element) error {
 		}
 		f := *all[c]
 		if f.isID, f.isTime = i < 2, i == 3; !f.can() {
-			remedy := "--columns chooses others"
-			if f.isTime && f.phys == physInt96 {
-				remedy = "write timestamps as INT64 (TIMESTAMP_MICROS)"
-			}
-			return fmt.Errorf("column %q is %s: %w as %s; %s", f.name, f.what, format.ErrUnsupported, []string{"the row", "the column", "the value", "the time"}[i], remedy)
+			return unfit(&f, i)
 		}
 		f.most = maxPage
 		if p.in.Window > 0 {
@@ -137,6 +140,15 @@ func (p *reader) assign(schema []element) error {
 		p.fields = append(p.fields, &f)
 	}
 	return nil
+}
+
+// unfit is the error about a column of a type that part i of an entry cannot have.
+func unfit(f *field, i int) error {
+	remedy := "--columns chooses others"
+	if f.isTime && f.phys == physInt96 {
+		remedy = "write timestamps as INT64 (TIMESTAMP_MICROS)"
+	}
+	return fmt.Errorf("column %q is %s: %w as %s; %s", f.name, f.what, format.ErrUnsupported, []string{"the row", "the column", "the value", "the time"}[i], remedy)
 }
 
 // timeOf is the column of times: −1 if they have not been asked for. Where no name tells of a
