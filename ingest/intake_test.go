@@ -169,6 +169,12 @@ var intakeCases = []intakeCase{
 	{name: "a page of HTML", files: "<!DOCTYPE html>\n<html><head>\n", err: format.ErrUnsupported, says: []string{"HTML"}},
 	{name: "ARFF", files: "@RELATION x\n@ATTRIBUTE a real\n", err: format.ErrUnsupported, says: []string{"ARFF"}},
 	{name: "braces in ids", files: "{3F25-0},x,1\n[7],y,2\n", want: []triple{{"[7]", "y", 2}, {"{3F25-0}", "x", 1}}},
+	{name: "rows of svmlight with a label of letters", files: "spam 1:0.5 7:1\nham 2:1\n", err: errAmbiguous, says: []string{"--format svmlight", "--format delimited"}},
+	{name: "rows of svmlight with an index below 0", files: "1 -1:1\n0 2:1\n", err: errAmbiguous, says: []string{"--format svmlight"}},
+	{name: "rows of svmlight with a blank behind the colon", files: "1 1: 0.5\n0 2: 1\n", err: errAmbiguous, says: []string{"--format svmlight"}},
+	{name: "pairs of a colon as ids", files: "spam 1:0.5\nham 2:1\n", o: Options{Format: "delimited", Header: format.HeaderNo}, want: []triple{one("ham", "2:1"), one("spam", "1:0.5")}},
+	{name: "times of the day", files: "ann x 10:30\nbob y 11:45\n", err: errAmbiguous, says: []string{"--columns 1,2)"}},
+	{name: "the separator as Excel is told it", files: "sep=;\nuser;item;rating\n1;2;3\n", err: format.ErrUnsupported, says: []string{"tail -n +2"}},
 	{name: "a pointer of LFS", files: "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", err: format.ErrUnsupported, says: []string{"git lfs pull"}},
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
@@ -127,6 +128,13 @@ func suspect(sample [][]byte) error {
 		return unsupported("HTML or XML", "perhaps a server has sent a list of files, or the page of an error, in place of the file")
 	case bytes.HasPrefix(bytes.ToLower(first), []byte("@relation")):
 		return unsupported("ARFF", export)
+	case excel.Match(first):
+		return unsupported("a line that tells Excel the separator", "leave it out, with tail -n +2 or an editor")
+	case !slices.ContainsFunc(sample, func(l []byte) bool { return !pairs.Match(l) }):
+		return &format.AmbiguityError{Readings: []format.Reading{
+			{Text: "lines are rows of index:value, as svmlight has them", Flag: "--format svmlight"},
+			{Text: "a field with a colon is an id", Flag: "--format delimited"},
+		}}
 	}
 	for i, l := range sample {
 		switch {
@@ -143,6 +151,8 @@ func suspect(sample [][]byte) error {
 
 var (
 	markup = regexp.MustCompile(`(?i)^<(!doctype|\?xml|html|head|body|error)`)
+	excel  = regexp.MustCompile(`(?i)^sep=.?$`)
+	pairs  = regexp.MustCompile(`^[^ \t#]+([ \t]+-?\d+:[ \t]*[-+0-9.eE]+)+[ \t]*(#.*)?$`) // of svmlight, but for what it refuses
 	rule   = regexp.MustCompile(`^[-+=|: ]*---[-+=|: ]*$`)
 )
 
