@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
@@ -175,6 +176,19 @@ var intakeCases = []intakeCase{
 	{name: "pairs of a colon as ids", files: "spam 1:0.5\nham 2:1\n", o: Options{Format: "delimited", Header: format.HeaderNo}, want: []triple{one("ham", "2:1"), one("spam", "1:0.5")}},
 	{name: "times of the day", files: "ann x 10:30\nbob y 11:45\n", err: errAmbiguous, says: []string{"--columns 1,2)"}},
 	{name: "the separator as Excel is told it", files: "sep=;\nuser;item;rating\n1;2;3\n", err: format.ErrUnsupported, says: []string{"tail -n +2"}},
+
+	// What stands for nothing.
+	{name: "NULL among integers", files: "user,item,rating\n1,2,3\nNULL,2,4\n", err: text.ErrEmptyField, says: []string{`in:3:1: user "NULL"`, "--max-bad-lines"}},
+	{name: "nan among integers, without a header", files: "1,2,3\n2,nan,4\n", err: text.ErrEmptyField, says: []string{`in:2:3: item "nan"`}},
+	{name: "NULL in a first line", files: "NULL 2\n1 2\n3 2\n", err: text.ErrEmptyField},
+	{name: "NULL behind a sample", files: "user,item\n" + lines(99999, func(i int) string { return ofInt(i) + ",7" }) + "None,7\n", err: text.ErrEmptyField},
+	{name: "NULL left out", files: "user,item,rating\n1,2,3\nNULL,2,4\n", o: Options{MaxBadLines: 1}, want: []triple{{"1", "2", 3}}},
+	{name: "words like null", files: "doc,word,count\n1,nan,2\n1,bread,3\n2,null,1\n", want: []triple{{"1", "bread", 3}, {"1", "nan", 2}, {"2", "null", 1}}},
+	{name: "a null of databases among texts", files: "user,item,rating\nann,2,3\n\\N,2,4\n", err: text.ErrEmptyField},
+	{name: "a null of pandas among texts", files: "user,item,rating\nann,2,3\n<NA>,2,4\n", err: text.ErrEmptyField},
+	{name: "truth values", files: "user,item,liked\n1,2,True\n2,2,false\n", want: []triple{{"1", "2", 1}, {"2", "2", 0}}},
+	{name: "truth values without a name", files: "user,item,clicked\n1,2,True\n2,2,False\n", err: errAmbiguous, says: []string{"--columns user,item,clicked", "--columns user,item)"}},
+	{name: "dates of digits alone", files: "user,item,rating,date\n1,2,3,20190728\n2,2,4,20190731\n", o: Options{Filter: Filter{Since: time.Unix(1, 0)}}, err: format.ErrTime, says: []string{"eight digits"}},
 	{name: "a pointer of LFS", files: "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", err: format.ErrUnsupported, says: []string{"git lfs pull"}},
 }
 

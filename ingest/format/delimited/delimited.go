@@ -2,6 +2,7 @@
 // a value; without values every entry is 1.
 //
 // All lines of an input have as many fields as the first one and the same separator.
+// Values are numbers, or true and false. What databases and pandas write for an id that is not known is a bad line.
 // Blanks around fields are dropped; with a separator of one byte,
 // a field may be in double quotes (RFC 4180), but not run over a line end.
 // Lines at the very beginning that begin with "# " or "% " are comments.
@@ -26,6 +27,8 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/roles"
@@ -52,6 +55,7 @@ type reader struct {
 	user, item, value int                        // their columns, from 0; value −1: every entry is 1
 	stamp             int                        // a column that must be an integer, or −1
 	time              int                        // a column of times to be read, or −1
+	integers          [2]bool                    // the sample has nothing but integers as users, as items
 	roles             roles.Assignment
 	names             [3]string
 	header            []byte // the line with names, or nil
@@ -136,7 +140,11 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 			if isDecimalComma(base[s.A:s.B]) {
 				err = fmt.Errorf("%w: it has a decimal comma", err)
 			}
-			return p.fail(line, s.Col, p.names[2], base[s.A:s.B], err)
+			is, ok := truth(base[s.A:s.B])
+			if !ok {
+				return p.fail(line, s.Col, p.names[2], base[s.A:s.B], err)
+			}
+			v = is
 		}
 	}
 	if p.stamp >= 0 && p.stamp < len(f.spans) {
@@ -158,6 +166,12 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 	userID, itemID := base[user.A:user.B], base[item.A:item.B]
 	u, userInt := integer(&b.Row, userID)
 	i, itemInt := integer(&b.Col, itemID)
+	if !userInt && noID(userID, p.integers[0]) {
+		return p.fail(line, user.Col, p.names[0], userID, errNoID)
+	}
+	if !itemInt && noID(itemID, p.integers[1]) {
+		return p.fail(line, item.Col, p.names[1], itemID, errNoID)
+	}
 	if p.value < 0 && (!userInt && !b.Row.IsText || !itemInt && !b.Col.IsText || len(l) == len(p.header)) {
 		if again, err := p.joined(l, base, f.spans); again {
 			return nil
@@ -189,6 +203,28 @@ func put(k *format.Keys, id []byte, n int64, isInt bool) {
 		return
 	}
 	k.AddText(id)
+}
+
+var errNoID = fmt.Errorf("%w: it stands for an id that is not known; leave such lines out first, or with --max-bad-lines", text.ErrEmptyField)
+
+// noID tells whether a text stands for an id that is not known. Words that do in a column of
+// integers are words among others.
+func noID(s []byte, amongIntegers bool) bool {
+	switch {
+	case !amongIntegers:
+		return string(s) == `\N` || string(s) == "<NA>"
+	case len(s) > len("undefined"):
+		return false
+	}
+	return isMissing(string(s)) || slices.Contains([]string{"nan", "<na>", "#n/a", "(null)", "undefined"}, strings.ToLower(string(s)))
+}
+
+// truth is the number of a truth value.
+func truth(s []byte) (v float64, ok bool) {
+	if bytes.EqualFold(s, []byte("true")) {
+		return 1, true
+	}
+	return 0, bytes.EqualFold(s, []byte("false"))
 }
 
 // joined looks for the header of another file: where ids turn from integers to

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/roles"
@@ -58,13 +59,14 @@ func (t *table) numeric(c int) bool {
 	return len(t.rest) > 0 && !slices.ContainsFunc(t.rest, func(f []string) bool { return !isNumber(f[c]) })
 }
 
-// numbers tells whether column c holds numbers, be it with gaps, units of money or decimal commas, and nothing else.
+// numbers tells whether column c holds numbers, be it with gaps, units of money or decimal commas, or truth values, and nothing else.
 func (t *table) numbers(c int) bool {
 	n := 0
 	for _, f := range t.rest {
 		s := strings.TrimSuffix(strings.TrimLeft(f[c], "$€£ "), "%")
+		_, isTruth := truth([]byte(s))
 		switch {
-		case isNumber(s), isNumber(strings.ReplaceAll(s, ",", "")):
+		case isTruth, isNumber(s), isNumber(strings.ReplaceAll(s, ",", "")):
 			n++
 		case s != "" && !isMissing(s):
 			return false
@@ -79,6 +81,27 @@ func (t *table) all(c int, header bool, kind func(string) bool) bool {
 		return false
 	}
 	return !slices.ContainsFunc(t.rest, func(f []string) bool { return !kind(f[c]) })
+}
+
+// integers tells whether column c holds integers, be it with gaps, and nothing else.
+func (t *table) integers(c int, header bool) bool {
+	n := 0
+	return t.all(c, header, func(s string) bool {
+		if isInteger(s) {
+			n++
+			return true
+		}
+		return noID([]byte(s), true)
+	}) && n > 0
+}
+
+// isDigitsOfDate tells whether a field is a date like 20190728, which as a number is a moment of 1970.
+func isDigitsOfDate(s string) bool {
+	if len(s) != 8 {
+		return false
+	}
+	_, err := time.Parse("20060102", s)
+	return err == nil && s >= "1900" && s < "2100"
 }
 
 // padding tells whether column c is empty, as behind a separator at the end of each line.
