@@ -187,6 +187,7 @@ var intakeCases = []intakeCase{
 	{name: "a null of databases among texts", files: "user,item,rating\nann,2,3\n\\N,2,4\n", err: text.ErrEmptyField},
 	{name: "a null of pandas among texts", files: "user,item,rating\nann,2,3\n<NA>,2,4\n", err: text.ErrEmptyField},
 	{name: "truth values", files: "user,item,liked\n1,2,True\n2,2,false\n", want: []triple{{"1", "2", 1}, {"2", "2", 0}}},
+	{name: "a truth value among numbers", files: "user,item,liked\n1,2,3\n2,2,true\n", err: text.ErrNumber},
 	{name: "truth values without a name", files: "user,item,clicked\n1,2,True\n2,2,False\n", err: errAmbiguous, says: []string{"--columns user,item,clicked", "--columns user,item)"}},
 	{name: "dates of digits alone", files: "user,item,rating,date\n1,2,3,20190728\n2,2,4,20190731\n", o: Options{Filter: Filter{Since: time.Unix(1, 0)}}, err: format.ErrTime, says: []string{"eight digits"}},
 	{name: "a pointer of LFS", files: "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", err: format.ErrUnsupported, says: []string{"git lfs pull"}},

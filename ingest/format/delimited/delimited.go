@@ -56,6 +56,7 @@ type reader struct {
 	stamp             int                        // a column that must be an integer, or −1
 	time              int                        // a column of times to be read, or −1
 	integers          [2]bool                    // the sample has nothing but integers as users, as items
+	truths            bool                       // the sample has nothing but true and false as values
 	roles             roles.Assignment
 	names             [3]string
 	header            []byte // the line with names, or nil
@@ -141,7 +142,7 @@ func (p *reader) line(l []byte, f *fields, line int64, b *format.Batch) error {
 				err = fmt.Errorf("%w: it has a decimal comma", err)
 			}
 			is, ok := truth(base[s.A:s.B])
-			if !ok {
+			if !ok || !p.truths {
 				return p.fail(line, s.Col, p.names[2], base[s.A:s.B], err)
 			}
 			v = is

@@ -265,8 +265,12 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 	if err != nil {
 		return err
 	}
+	p.truths = p.value >= 0 && t.all(p.value, header, func(s string) bool {
+		_, ok := truth([]byte(s))
+		return ok
+	})
 	p.integers = [2]bool{t.integers(p.user, header), t.integers(p.item, header)}
-	return err
+	return nil
 }
 
 // given are the columns the options choose.
