@@ -62,6 +62,8 @@ var npyCases = []struct {
 	{"data overflow", npyFile("<f8", false, "(4294967296, 2147483648)"), format.ErrHeader, 0, "too large"},
 	{"no rows", npyFile("<f8", false, "(0, 3)"), nil, 0, ""},
 	{"no columns", npyFile("<f8", true, "(3, 0)"), nil, 0, ""},
+	{"float16", npyFile("<f2", false, "(1, 2)", 0, 0x3c, 0, 0x80), nil, 0, ""},
+	{"infinite float16", npyFile(">f2", false, "(1, 2)", 0x3c, 0, 0x7c, 0), format.ErrNotFinite, 130, "row 0, column 1"},
 	{"booleans", npyFile("|b1", false, "(2, 3)", 0, 1, 0, 0, 0, 1), nil, 0, ""},
 }
 

@@ -156,7 +156,7 @@ func TypeOf(descr string) (Type, error) {
 	case 'i', 'u':
 		known = t.Size == 1 || t.Size == 2 || t.Size == 4 || t.Size == 8
 	case 'f':
-		known = t.Size == 4 || t.Size == 8
+		known = t.Size == 2 || t.Size == 4 || t.Size == 8
 	}
 	if !order || !known {
 		return t, badly("its elements are '%.20s'; save them as numbers: numpy.save(file, x.astype('<f8'))", descr)
@@ -186,6 +186,10 @@ func (t Type) Floats(dst []float64, b []byte) {
 	case t.Kind == 'f' && t.Size == 8:
 		for i := range dst {
 			dst[i] = math.Float64frombits(u64(b[8*i:]))
+		}
+	case t.Kind == 'f' && t.Size == 2:
+		for i := range dst {
+			dst[i] = half(u16(b[2*i:]))
 		}
 	case t.Kind == 'f' && !t.Big:
 		for ; len(dst) >= 4; dst, b = dst[4:], b[16:] {
@@ -230,6 +234,20 @@ func (t Type) Floats(dst []float64, b []byte) {
 			}
 		}
 	}
+}
+
+// half is a number of IEEE 754 binary16: a sign, an exponent of 5 bits and 10 bits behind the point.
+func half(x uint16) float64 {
+	const bias, digits, top = 15, 10, 0x1f
+	exp, m := int(x>>digits&top), uint64(x&(1<<digits-1))
+	v := float64(1<<digits + m)
+	switch exp {
+	case 0:
+		v, exp = float64(m), 1
+	case top:
+		v = math.Float64frombits(0x7ff<<52 | m<<42)
+	}
+	return math.Copysign(math.Ldexp(v, exp-bias-digits), 1-2*float64(x>>15))
 }
 
 // signed is a number of the given bits, with its sign if it has one.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -121,7 +122,7 @@ func TestDecode(t *testing.T) {
 	} else if kind.Floats(two, []byte{0, 1, 7}); two[0] != 0 || two[1] != 1 || two[2] != 1 {
 		t.Errorf("booleans: %v", two)
 	}
-	for _, descr := range []string{"", "f8", "<f2", "<f16", "<c8", "<c16", "|O", "<U3", "|S1", "<M8", "=f8", "|i4", "<i3", "<b2", "<f9", "<i0"} {
+	for _, descr := range []string{"", "f8", "|f2", "<f16", "<c8", "<c16", "|O", "<U3", "|S1", "<M8", "=f8", "|i4", "<i3", "<b2", "<f9", "<i0"} {
 		if kind, err := TypeOf(descr); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: %+v, %v", descr, kind, err)
 		}
@@ -173,4 +174,34 @@ func FuzzReadHeader(f *testing.F) {
 			t.Fatalf("%+v", h)
 		}
 	})
+}
+
+// TestHalf compares all numbers of two bytes with their definition (IEEE 754-2019, §3.4), as fractions.
+func TestHalf(t *testing.T) {
+	for x := range 1 << 16 {
+		var want float64
+		switch exp, m := x>>10&31, int64(x&1023); {
+		case exp == 31 && m > 0:
+			want = math.NaN()
+		case exp == 31:
+			want = math.Inf(1)
+		case exp == 0:
+			want, _ = new(big.Rat).SetFrac64(m, 1<<24).Float64()
+		default:
+			want, _ = new(big.Rat).SetFrac64((1024+m)<<exp, 1<<25).Float64()
+		}
+		if x >= 1<<15 {
+			want = -want
+		}
+		got := make([]float64, 2)
+		for descr, b := range map[string][]byte{"<f2": {byte(x), byte(x >> 8), 0, 0x3c}, ">f2": {byte(x >> 8), byte(x), 0x3c, 0}} {
+			kind, err := TypeOf(descr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if kind.Floats(got, b); got[1] != 1 || got[0] != want && want == want || want != want && got[0] == got[0] || math.Signbit(got[0]) != (x >= 1<<15) {
+				t.Fatalf("%#x as %s is %v, want %v", x, descr, got, want)
+			}
+		}
+	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
-// Format is an array of two dimensions, as numpy.save writes it: booleans, integers, float32 or
+// Format is an array of two dimensions, as numpy.save writes it: booleans, integers, float16, float32 or
 // float64, of either byte order, in C or Fortran order. Zeros are left out. Integers beyond 2⁵³ are rounded.
 var Format = format.Format{Name: "npy",
 	Sniff: func(h format.Head) bool { return bytes.HasPrefix(h.Bytes, []byte(npy.Magic)) },
