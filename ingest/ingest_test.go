@@ -271,7 +271,7 @@ func TestInputsThatCannotBeRead(t *testing.T) {
 		{"directory", []string{dir}, nil},
 		{"no standard input", []string{"-"}, nil},
 		{"standard input twice", []string{"-", "-"}, nil},
-		{"two of declared shape", []string{mm, mm}, format.ErrUnsupported},
+		{"two of declared shape", []string{mm, write(t, "a", mmReal+"1 1 1\n1 1 1\n")}, format.ErrUnsupported},
 		{"text behind one of declared shape", []string{mm, plain}, format.ErrUnsupported},
 		{"declared shape behind text", []string{plain, mm}, format.ErrUnsupported},
 		{"values in one part only", []string{plain, pairs}, text.ErrParts},

@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -131,5 +133,41 @@ func TestCompressions(t *testing.T) {
 	}
 	if rep := mustIngest(t, []string{filepath.Join("testdata", "window.xz")}, target(t), Options{Memory: 512 << 20}); rep.NNZ != 100 {
 		t.Errorf("%+v", rep)
+	}
+}
+
+// TestPatterns: hidden files are left out as by a shell, and a file that is named twice is refused: sums would be doubled.
+func TestPatterns(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"a.csv": "1,10,3\n", "b.csv": "2,10,4\n", ".a.csv.swp": "3,10,5\n", "._a.csv": "4,10,6\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, c := range []struct {
+		inputs []string
+		want   string // of rows, or in the error
+	}{
+		{[]string{at("*")}, "1 2"},
+		{[]string{at(".*")}, "3 4"},
+		{[]string{at("a*"), at(".a*")}, "1 3"},
+		{[]string{at("._a.csv")}, "4"},
+		{[]string{at("a.csv"), at("a.csv")}, "a.csv: named twice"},
+		{[]string{at("*"), dir + "/./b.csv"}, "b.csv: named twice"},
+	} {
+		out := target(t)
+		_, err := Ingest(t.Context(), c.inputs, out, Options{Duplicates: Sum})
+		got := fmt.Sprint(err)
+		if err == nil {
+			var rows []string
+			for _, e := range contents(t, out) {
+				rows = append(rows, e.row)
+			}
+			got = strings.Join(rows, " ")
+		}
+		if !strings.HasSuffix(got, c.want) {
+			t.Errorf("%v: %s, want %s", c.inputs, got, c.want)
+		}
 	}
 }

@@ -145,7 +145,7 @@ func TestSVMLightPlaces(t *testing.T) {
 	if rep := mustIngest(t, []string{in}, target(t), Options{Orient: OrientRows}); rep.Cols != 4294967294 {
 		t.Errorf("the last column there can be: %+v", rep)
 	}
-	if _, err := Ingest(t.Context(), []string{in, in}, target(t), Options{}); err == nil || !strings.Contains(err.Error(), "declared shape beside others") {
+	if _, err := Ingest(t.Context(), []string{in, write(t, "in", "1 1:1\n")}, target(t), Options{}); err == nil || !strings.Contains(err.Error(), "declared shape beside others") {
 		t.Errorf("two inputs: %v", err)
 	}
 	if _, got, err := ingestText(t, "1 2:1\n3 4:1\n", Options{Format: "delimited", Separator: " ", Columns: []string{"1", "2"}, Header: format.HeaderNo}); err != nil || len(got) != 2 {

@@ -36,15 +36,15 @@ func BaseName(input string) string {
 	return filepath.Base(DisplayName(input))
 }
 
-// Expand resolves globs; a name that exists is taken as it is.
+// Expand resolves globs; a name that exists is taken as it is. Two inputs of one name are refused: the entries of
+// both would be added up, where duplicates are.
 func (f Files) Expand(ctx context.Context, inputs []string) ([]string, error) {
 	var names []string
+	had := map[string]bool{}
 	for _, in := range inputs {
 		var some []string
 		var err error
 		switch {
-		case in == "-" && slices.Contains(names, "-"):
-			err = errors.New("read standard input: named twice")
 		case in == "-":
 			some = []string{in}
 		case remote.Is(in):
@@ -54,6 +54,15 @@ func (f Files) Expand(ctx context.Context, inputs []string) ([]string, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		for _, name := range some {
+			if !remote.Is(name) {
+				name = filepath.Clean(name)
+			}
+			if had[name] {
+				return nil, fmt.Errorf("read %s: named twice", DisplayName(name))
+			}
+			had[name] = true
 		}
 		names = append(names, some...)
 	}
@@ -78,6 +87,9 @@ func (f Files) glob(in string) ([]string, error) {
 	found, err := filepath.Glob(in)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", in, err)
+	}
+	if !strings.HasPrefix(filepath.Base(in), ".") { // as of a shell
+		found = slices.DeleteFunc(found, func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".") })
 	}
 	if len(found) == 0 {
 		return nil, &fs.PathError{Op: "read", Path: in, Err: fmt.Errorf("no file matches: %w", fs.ErrNotExist)}
