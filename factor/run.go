@@ -219,6 +219,9 @@ func (t *task) earlyEnd(res *solver.Result, saved bool) error {
 	case res.Status.Early() && res.Converged == len(res.Sigma):
 		format = "%v after %d passes: all %v are within %.3g, but other values, up to %.3g, have not been ruled out; the result is in %s"
 		args = append(args, t.wanted(), t.Tol, res.Outside.Bound, t.Dir)
+	case res.Status.Early() && res.Certified && slices.Max(res.Residuals) <= t.Tol:
+		format = "%v after %d passes: %d of %d %v are within %.3g, the residuals of all are, but rounding may hide up to %.2g; the result is in %s"
+		args = append(args, res.Converged, len(res.Sigma), t.wanted(), t.Tol, slices.Max(res.Floor), t.Dir)
 	case res.Status.Early():
 		format = "%v after %d passes: %d of %d %v are within %.3g, the worst residual is %.2g; the result is in %s"
 		args = append(args, res.Converged, len(res.Sigma), t.wanted(), t.Tol, slices.Max(res.Residuals), t.Dir)

@@ -197,3 +197,25 @@ func TestErrorsNameOptions(t *testing.T) {
 		t.Errorf("only %d names found", found)
 	}
 }
+
+// Below what rounding may hide no triplet converges, however small its residual: that is what the error says.
+func TestToleranceBelowRounding(t *testing.T) {
+	const n = 40
+	ptr, columns, values := []int{0}, []int{}, []float64{}
+	for i := range n { // the identity: residuals are about 10⁻¹⁶, the floor is √n times that of a value
+		ptr, columns, values = append(ptr, i+1), append(columns, i), append(values, 1)
+	}
+	o := factor.Options{Rank: 2, Method: lanczos.Krylov{Columns: 4, Basis: 20}, Tol: 4e-15, Dir: filepath.Join(t.TempDir(), "out")}
+	r, err := factor.Run(t.Context(), stored(t, sparse.NewCSR(n, n, ptr, columns, values)), o)
+	if !errors.Is(err, factor.ErrNotConverged) || r == nil {
+		t.Fatal(err)
+	}
+	for _, x := range r.Residual {
+		if float64(x) > o.Tol {
+			t.Fatalf("residuals %v, want some that are within the tolerance", r.Residual)
+		}
+	}
+	if !strings.Contains(err.Error(), "the residuals of all are, but rounding may hide up to ") {
+		t.Error(err)
+	}
+}
