@@ -209,15 +209,18 @@ func (c *compiler) keep(s Step) {
 		}
 	}
 	var set func(func(int) bool)
-	sum := need{moments: itself, byRow: c.local(s.Axis)}
+	wanted := need{moments: itself, byRow: c.local(s.Axis)}
 	if s.Mode == seurat {
-		sum.moments = expm1
+		wanted.moments = expm1
 	}
-	c.stage(sum, func(sums *sums) {
+	c.stage(wanted, func(sums *sums) {
 		high := sums.moments.highlyVariable(s.Mode, int(s.X), others, func(j int) bool {
 			return !slices.ContainsFunc(before, func(factors func() []float64) bool { return factors()[j] == 0 })
 		})
 		set(func(j int) bool { return high[j] })
+		if !slices.Contains(high, true) && slices.ContainsFunc(sums.moments.square, func(x sum) bool { return x.hi != 0 }) {
+			c.refused = fmt.Errorf("view: %v keeps none of %v %s: nothing tells how much they vary, as where all of a bin of means vary alike; take the other flavor, or a list of ids as keep=%s,FILE", s, n, s.Axis, s.Axis)
+		}
 	})
 	set = c.mask(s.Axis)
 }

@@ -57,6 +57,9 @@ func (v *View) Measure(ctx context.Context, o stream.Options) error {
 		for _, s := range stages[:same] {
 			s.done(sums)
 		}
+		if v.refused != nil {
+			return v.refused
+		}
 		if sums == v.last && len(stages) == same && v.analytic {
 			v.normOf(sums)
 			v.norm = sums.decided()

@@ -39,6 +39,7 @@ type View struct {
 	last  *sums // of the stage that has just been measured, if the norm may follow from it
 	reads int
 
+	refused  error // why a stage that has been measured makes no view
 	measured bool
 	table    atomic.Pointer[mapping]
 	rows     sync.Pool // of *lane
