@@ -32,7 +32,9 @@ import (
 // is Krylov's own space where that has not been restarted, at no cost. Otherwise
 // the bound is √(‖A‖²_F − Σσ²), which is weak and never wrong; it may well be above
 // the least value found, and then the result says that something may be hidden
-// there, without being any worse than a result without a bound.
+// there, without being any worse than a result without a bound. A block has no part in more
+// dimensions of an eigenspace than it has columns: where as many copies of the least value have been
+// found, there may be more, and the bound is no less than that value.
 //
 // A run from given vectors, or one that a checkpoint says began so, does not end
 // without evidence (Outside.Leading): a bound within 2·Tol·σ₁ of the least value found, or below what

@@ -31,6 +31,9 @@
 // [View.Measure] makes, as it does for ‖B‖_F. Sums are of twice the precision of a float64 and formed in
 // the order of the rows: they have the same bits for any number of workers and any budget.
 //
+// A view whose ‖B‖_F is no more than the rounding of S, such as constant columns that are centred, is
+// exactly 0. Numbers whose squares may leave the range of a float64 are refused where squares are summed.
+//
 // [Fit] makes of what has been measured a view of rows that the matrix does not have.
 //
 // [View.Summarise] sums up rows and columns of a view, and [View.FirstRows] and [View.Row] show
