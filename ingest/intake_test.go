@@ -175,6 +175,7 @@ var intakeCases = []intakeCase{
 	{name: "rows of svmlight with a blank behind the colon", files: "1 1: 0.5\n0 2: 1\n", err: errAmbiguous, says: []string{"--format svmlight"}},
 	{name: "pairs of a colon as ids", files: "spam 1:0.5\nham 2:1\n", o: Options{Format: "delimited", Header: format.HeaderNo}, want: []triple{one("ham", "2:1"), one("spam", "1:0.5")}},
 	{name: "times of the day", files: "ann x 10:30\nbob y 11:45\n", err: errAmbiguous, says: []string{"--columns 1,2)"}},
+	{name: "Matrix Market behind a blank line", files: "\n%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n", err: format.ErrUnsupported, says: []string{"blank lines"}},
 	{name: "the separator as Excel is told it", files: "sep=;\nuser;item;rating\n1;2;3\n", err: format.ErrUnsupported, says: []string{"tail -n +2"}},
 
 	// What stands for nothing.

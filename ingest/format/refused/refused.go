@@ -128,6 +128,8 @@ func suspect(sample [][]byte) error {
 		return unsupported("HTML or XML", "perhaps a server has sent a list of files, or the page of an error, in place of the file")
 	case bytes.HasPrefix(bytes.ToLower(first), []byte("@relation")):
 		return unsupported("ARFF", export)
+	case bytes.HasPrefix(bytes.ToLower(first), []byte("%%matrixmarket")):
+		return unsupported("Matrix Market whose banner is not the first line", "leave out the blank lines above it")
 	case excel.Match(first):
 		return unsupported("a line that tells Excel the separator", "leave it out, with tail -n +2 or an editor")
 	case !slices.ContainsFunc(sample, func(l []byte) bool { return !pairs.Match(l) }):
