@@ -55,8 +55,6 @@ type reader struct {
 	user, item, value int                        // their columns, from 0; value −1: every entry is 1
 	stamp             int                        // a column that must be an integer, or −1
 	time              int                        // a column of times to be read, or −1
-	integers          [2]bool                    // the sample has nothing but integers as users, as items
-	truths            bool                       // the sample has nothing but true and false as values
 	roles             roles.Assignment
 	names             [3]string
 	header            []byte // the line with names, or nil
@@ -65,6 +63,8 @@ type reader struct {
 	noVectors         bool    // fast lines are read in plain Go
 	size              []int64 // of a Matrix Market file that has lost its banner, perhaps; see Check
 	first             string  // the line with it
+	integers          [2]bool // the sample has nothing but integers as users, as items
+	truths            bool    // and nothing but true and false as values
 }
 
 // Parse reads the entries of whole lines.
@@ -211,6 +211,10 @@ var errNoID = fmt.Errorf("%w: it stands for an id that is not known; leave such 
 // noID tells whether a text stands for an id that is not known. Words that do in a column of
 // integers are words among others.
 func noID(s []byte, amongIntegers bool) bool {
+	return (amongIntegers || s[0] == '\\' || s[0] == '<') && isNoID(s, amongIntegers) // the rest is not inlined
+}
+
+func isNoID(s []byte, amongIntegers bool) bool {
 	switch {
 	case !amongIntegers:
 		return string(s) == `\N` || string(s) == "<NA>"
