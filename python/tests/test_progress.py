@@ -96,7 +96,7 @@ def test_of_a_run(bars, tmp_path, monkeypatch):
     monkeypatch.setattr(_program, "program", lambda: str(fake))
     assert run("svd", progress=True) == {"arguments": "--json --log-format=json svd"}
     assert len(bars) == 2000 and all(b.closed for b in bars)
-    assert run("svd") == {"arguments": "--json --quiet svd"} and len(bars) == 2000
+    assert run("svd") == {"arguments": "--json --log-format=json svd"} and len(bars) == 2000
 
 
 def test_everywhere(bars, tmp_path):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 import gdsvd
-from gdsvd import _input
+from gdsvd import _places
 from gdsvd._input import ingest
 from gdsvd._program import run
 
@@ -212,10 +212,10 @@ def test_hand_over_of_a_dense_matrix(tmp_path):
 )
 def test_where_files_go(monkeypatch, tmp_path, needed, free, available, there):
     monkeypatch.delenv("TMPDIR", raising=False)
-    monkeypatch.setattr(_input.sys, "platform", "linux")
-    monkeypatch.setattr(_input.os, "access", lambda *_: True)
-    monkeypatch.setattr(_input.shutil, "disk_usage", lambda _: types.SimpleNamespace(free=free))
+    monkeypatch.setattr(_places.sys, "platform", "linux")
+    monkeypatch.setattr(_places.os, "access", lambda *_: True)
+    monkeypatch.setattr(_places.shutil, "disk_usage", lambda _: types.SimpleNamespace(free=free))
     monkeypatch.setattr("builtins.open", lambda *_: io.StringIO(f"MemTotal: 9 kB\nMemAvailable: {available >> 10} kB\n"))
-    assert _input._fits("/dev/shm", needed) is there
+    assert _places._fits("/dev/shm", needed) is there
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert not _input._fits("/dev/shm", needed)
+    assert not _places._fits("/dev/shm", needed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import tempfile
 import warnings
 from typing import Any
 
@@ -14,6 +13,7 @@ from ._components import centred, upright
 from ._errors import ConvergenceWarning, NotConverged
 from ._factorization import Factorization
 from ._input import checked, is_path, memory_flags
+from ._places import workplace
 from ._svds import decompose, pipeline
 
 try:
@@ -181,9 +181,9 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _viewed(self, X: Any) -> np.ndarray:
         """The same of what the view makes of X, with what it measured in fit."""
-        with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
+        with workplace() as tmp:
             for name, content in self._model.items():
-                pathlib.Path(tmp, name).write_bytes(content)
+                (tmp / name).write_bytes(content)
             f = Factorization(tmp)
             assert f.V is not None
             signs = upright(f.V.T)

@@ -7,31 +7,15 @@ import importlib.util
 import json
 import os
 import pathlib
-import tempfile
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ._input import flags, ingest, is_path, memory_flags
+from ._places import listed, workplace
 from ._program import run
 from ._report import Report
-
-
-def strings(items: Iterable[Any], file: str, what: str) -> None:
-    """Write texts to a file, one a line.
-
-    Raises
-    ------
-    ValueError
-        If a text has a line break in it.
-    """
-    with open(file, "w", encoding="utf-8", newline="\n") as f:
-        for i, item in enumerate(items):
-            text = str(item)
-            if "\n" in text or "\r" in text:
-                raise ValueError(f"{what}[{i}] = {text!r} has a line break in it: ids and titles have none")
-            f.write(text + "\n")
 
 
 class Factorization:
@@ -158,14 +142,11 @@ class Factorization:
         dict
             Id of the row to a list of ``{"id", "score"}``, and ``"title"`` where columns have titles, best first.
         """
-        with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
-            out = os.path.join(tmp, "out.jsonl")
+        with workplace() as tmp, listed(rows=rows) as lists:
+            out = tmp / "out.jsonl"
             n = min(n, self.info["cols"])
-            args = ["--store", _path(store), f"--number={n}", f"--exclude-seen={str(exclude_seen).lower()}", f"--scores={scores}", "-o", out]
-            if rows is not None:
-                strings(rows, os.path.join(tmp, "rows"), "rows")
-                args += ["--rows", os.path.join(tmp, "rows")]
-            run("recommend", *memory_flags(memory), *args, "--", self.path)
+            args = [f"--store={_path(store)}", f"--number={n}", f"--exclude-seen={str(exclude_seen).lower()}", f"--scores={scores}", *lists]
+            run("recommend", *memory_flags(memory), *args, "-o", out, "--", self.path)
             found: dict[Any, list[dict[str, Any]]] = {}
             with open(out, encoding="utf-8") as f:
                 for line in map(json.loads, f):
@@ -192,13 +173,10 @@ class Factorization:
         dict
             Id to a list of ``{"id", "score"}``, and ``"title"`` where there are titles; the score is the cosine.
         """
-        ids = rows if cols is None else cols
-        if ids is None or rows is not None and cols is not None:
+        if (rows is None) == (cols is None):
             raise ValueError("give either rows or cols")
-        with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
-            file = os.path.join(tmp, "ids")
-            strings(ids, file, "rows" if cols is None else "cols")
-            said = run("similar", *memory_flags(memory), "--row" if cols is None else "--col", file, f"--number={n}", "--", self.path)
+        with listed(row=rows, col=cols) as lists:
+            said = run("similar", *memory_flags(memory), *lists, f"--number={n}", "--", self.path)
         keep = ("id", "score", "title")
         return {r["id"]: [{k: b[k] for k in keep if k in b} for b in r["best"]] for r in said["rankings"]}
 
@@ -219,19 +197,17 @@ class Factorization:
         -------
         ndarray, shape (rows of `new`, k)
         """
-        with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
+        with workplace() as tmp:
             if not is_path(new) and not hasattr(new, "path"):
                 n = np.shape(new)[1] if np.ndim(new) == 2 else None
                 if n != self.info["cols"]:
                     raise ValueError(f"new has shape {np.shape(new)}: it must have 2 dimensions, and the {self.info['cols']} columns of the result")
-                ids = os.path.join(tmp, "ids")
-                strings(self.cols, ids, "cols")
-                store = os.path.join(tmp, "store")
-                ingest(new, store, memory, ["--cols-ids", ids])
-                new = store
-            out = os.path.join(tmp, "x")
+                with listed(cols_ids=self.cols) as lists:
+                    ingest(new, tmp / "store", memory, lists)
+                new = tmp / "store"
+            out = tmp / "x"
             run("project", *memory_flags(memory), f"--whiten={str(whiten).lower()}", "-o", out, "--", self.path, _path(new))
-            return np.load(os.path.join(out, "X.npy"))
+            return np.load(out / "X.npy")
 
     def report(self, store: Any = None, *, memory: str | int = "auto", **options: Any) -> Report:
         """A page about this result, which a notebook shows: values, energy, residuals, costs, what is strongest in components.
@@ -252,8 +228,8 @@ class Factorization:
         """
         if store is not None:
             options["store"] = _path(store)
-        with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
-            page = pathlib.Path(tmp, "page.html")
+        with workplace() as tmp:
+            page = tmp / "page.html"
             run("report", *memory_flags(memory), *flags(options), "-o", page, "--", self.path)
             return Report(page.read_text(encoding="utf-8"))
 

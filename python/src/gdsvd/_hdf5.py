@@ -245,19 +245,19 @@ def put(parent: Any, name: str, value: Any) -> None:
 
 
 @contextlib.contextmanager
-def replaced(path: pathlib.Path, out: pathlib.Path, folder: str) -> Iterator[Any]:
+def replaced(path: pathlib.Path, out: pathlib.Path, folder: pathlib.Path) -> Iterator[Any]:
     """A copy of a file to add to, which becomes the file `out` in one step when the block has ended, and only then.
 
     Parameters
     ----------
     path, out : path
         May be the same.
-    folder : str
+    folder : path
         For the copy, in the file system of `out`.
     """
     import h5py
 
-    copy = os.path.join(folder, "copy.h5ad")
+    copy = folder / "copy.h5ad"
     shutil.copy2(path, copy)
     with h5py.File(copy, "r+") as h:
         yield h

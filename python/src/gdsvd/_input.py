@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
 
 from ._csrstream import Writer, canonical, dense_blocks, narrowest, value_type
+from ._places import workplace
 from ._program import run
 
 
@@ -109,34 +106,6 @@ def size(a: Any) -> int:
     return a.size * (4 + a.dtype.itemsize) + 4 * a.shape[0]
 
 
-@contextlib.contextmanager
-def workplace(needed: int | None) -> Iterator[pathlib.Path]:
-    """A folder that goes away with the block: in memory where the system has plenty of it, else among temporary files.
-
-    Parameters
-    ----------
-    needed : int or None
-        Bytes that are put there, at most; None if nothing is known of them.
-    """
-    name = tempfile.mkdtemp(prefix="gdsvd-", dir="/dev/shm" if _fits("/dev/shm", needed) else None)
-    try:
-        yield pathlib.Path(name)
-    finally:
-        shutil.rmtree(name, ignore_errors=True)
-
-
-def _fits(shm: str, needed: int | None) -> bool:
-    """Whether so many bytes are no more than a third of what is free in a file system in memory, and in memory."""
-    if needed is None or not sys.platform.startswith("linux") or not os.access(shm, os.W_OK) or "TMPDIR" in os.environ:
-        return False
-    try:
-        with open("/proc/meminfo") as f:
-            available = next(int(line.split()[1]) * 1024 for line in f if line.startswith("MemAvailable:"))
-        return 3 * needed + (64 << 20) < min(available, shutil.disk_usage(shm).free)
-    except (OSError, StopIteration, ValueError):
-        return False
-
-
 def memory_flags(memory: str | int | None) -> list[str]:
     """The flags of a budget: none for what the program takes of itself."""
     return [] if memory in (None, "auto") else ["--memory", str(memory)]
@@ -177,8 +146,8 @@ def ingest(
         return run("ingest", *flags, "-", feed=lambda out: hand_over(a, out), progress=progress)
     if shape:
         return run("ingest", *flags, "-", feed=lambda out: hand_over_chunks(a, out, shape), progress=progress)
-    with tempfile.TemporaryDirectory(prefix=".gdsvd-", dir=pathlib.Path(store).absolute().parent) as tmp:
-        stream = os.path.join(tmp, "stream")
+    with workplace(beside=store) as tmp:
+        stream = tmp / "stream"
         with open(stream, "wb") as out:
             hand_over_chunks(a, out, None)
         return run("ingest", *flags, stream, progress=progress)

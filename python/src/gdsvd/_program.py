@@ -70,7 +70,8 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
         If this process or the program is interrupted. The program has stopped then.
     """
     bars = wanted(progress)
-    with _started(["--log-format=json" if bars else "--quiet", *args], feed is not None) as child:
+    # The log is what ends a run whose caller was killed: nobody reads the next line of it.
+    with _started(["--log-format=json", *args], feed is not None) as child:
         assert child.stderr
         watch, child.stderr = Watch(child.stderr, bars), None  # type: ignore[arg-type]
         cut = False

@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Union
 
 from . import _hdf5
 from ._errors import NotConverged
-from ._factorization import Factorization, strings
+from ._factorization import Factorization
 from ._input import checked, flags, ingest, is_path, memory_flags
+from ._places import listed
 from ._program import run
 from ._svds import pipeline
 
 Path = Union[str, "os.PathLike[str]"]
-
-
-@contextlib.contextmanager
-def listed(**lists: Iterable[Any] | None) -> Iterator[list[str]]:
-    """Flags that name files with a list each, one text a line."""
-    with tempfile.TemporaryDirectory(prefix="gdsvd-") as tmp:
-        out = []
-        for name, items in lists.items():
-            if items is not None:
-                file = os.path.join(tmp, name)
-                strings(items, file, name)
-                out.append(f"--{name.replace('_', '-')}={file}")
-        yield out
 
 
 class Store:

@@ -10,7 +10,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ._errors import NotConverged
-from ._input import check_k, checked, hand_over, ingest, is_path, is_store, memory_flags, size, workplace
+from ._input import check_k, checked, hand_over, ingest, is_path, is_store, memory_flags, size
+from ._places import workplace
 from ._program import run
 
 
@@ -72,7 +73,7 @@ def decompose(
     if path is None and not hasattr(A, "__next__"):  # one process reads it and factorises it
         with workplace(size(A) + vectors(k, A.shape)) as tmp:
             return triplets("-", tmp / "out", k, flags, progress, seen, lambda out: hand_over(A, out))
-    with workplace(None) as tmp:  # of files and iterators the size is not known
+    with workplace() as tmp:  # of files and iterators the size is not known
         ingest(A if path is None else path, tmp / "store", memory, progress=progress)
         return triplets(tmp / "store", tmp / "out", k, flags, progress, seen)
 

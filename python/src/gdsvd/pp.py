@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +13,8 @@ import numpy as np
 from . import _hdf5
 from ._components import centred, upright
 from ._factorization import Factorization
-from ._input import checked, ingest, is_path, size, workplace
+from ._input import checked, ingest, is_path, size
+from ._places import workplace
 from ._store import Store
 from ._svds import vectors
 
@@ -144,7 +144,7 @@ def _of_file(
     if out != path and out.exists():
         raise FileExistsError(f"output {out} exists: remove it, or name another")
     before = _state(path)
-    with tempfile.TemporaryDirectory(prefix=".gdsvd-", dir=out.parent) as tmp:
+    with workplace(beside=out) as tmp:
         if (free := shutil.disk_usage(tmp).free) < path.stat().st_size:
             raise OSError(f"{out.parent} has {free} bytes free: the copy of {path.name} takes more, and the store of its matrix is there too")
         with _hdf5.opened(path) as h:
@@ -153,7 +153,7 @@ def _of_file(
                     _hdf5.group(h, side)  # what is not written to is refused now
             shape, blocks = _hdf5.values(h, layer)
             named, mask = _mask(mask_var, shape[1], lambda name: _hdf5.column(h, "var", name))
-            f = _factorised(blocks, shape, pathlib.Path(tmp), _rank(n_comps, shape, mask), mask, options)
+            f = _factorised(blocks, shape, tmp, _rank(n_comps, shape, mask), mask, options)
         with _hdf5.replaced(path, out, tmp) as h:
             scores, loadings, about = _results(f, named, mask, layer)
             filled, at = _hdf5.array(_hdf5.group(h, "obsm"), keys[0], (shape[0], len(f.s)), dtype), 0

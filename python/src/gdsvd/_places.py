@@ -1,0 +1,119 @@
+"""Folders for what a call puts on the disk, which go away with it, and the lists that the program reads from there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ._errors import GdsvdError
+
+PREFIX = "gdsvd-tmp-"
+STALE = 60  # seconds without a change, after which a folder that nobody holds is of a process that was killed
+
+
+@contextlib.contextmanager
+def workplace(needed: int | None = None, beside: str | os.PathLike[str] | None = None) -> Iterator[pathlib.Path]:
+    """A folder that goes away with the block: in memory where the system has plenty of it, else among temporary files.
+
+    What is there of processes that were killed goes away, too.
+
+    Parameters
+    ----------
+    needed : int or None
+        Bytes that are put there, at most; None if nothing is known of them.
+    beside : path, optional
+        A file or folder in whose file system it has to be: it is hidden in the same folder.
+    """
+    if beside is not None:
+        parent, prefix = os.path.dirname(os.path.abspath(beside)), "." + PREFIX
+    else:
+        parent, prefix = "/dev/shm" if _fits("/dev/shm", needed) else tempfile.gettempdir(), PREFIX
+    _sweep(parent, prefix)
+    name = tempfile.mkdtemp(prefix=prefix, dir=parent)
+    held = _hold(name)
+    try:
+        yield pathlib.Path(name)
+    finally:
+        shutil.rmtree(name, ignore_errors=True)
+        if held is not None:
+            os.close(held)
+
+
+def _hold(folder: str | os.PathLike[str]) -> int | None:
+    """Lock a folder until the descriptor that is returned is closed, or the process ends; None if another has it, or nobody can."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    fd = None
+    try:
+        fd = os.open(folder, os.O_RDONLY)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return fd
+    except OSError:
+        if fd is not None:
+            os.close(fd)
+        return None
+
+
+def _sweep(parent: str, prefix: str) -> None:
+    """Remove the folders of `workplace` that have been left by processes that were killed."""
+    with contextlib.suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if not re.fullmatch(re.escape(prefix) + "[a-z0-9_]{8}", entry.name) or not entry.is_dir(follow_symlinks=False):
+                continue
+            if time.time() - entry.stat().st_mtime > STALE and (held := _hold(entry.path)) is not None:
+                shutil.rmtree(entry.path, ignore_errors=True)
+                os.close(held)
+
+
+def _fits(shm: str, needed: int | None) -> bool:
+    """Whether so many bytes are no more than a third of what is free in a file system in memory, and in memory."""
+    if needed is None or not sys.platform.startswith("linux") or not os.access(shm, os.W_OK) or "TMPDIR" in os.environ:
+        return False
+    try:
+        with open("/proc/meminfo") as f:
+            available = next(int(line.split()[1]) * 1024 for line in f if line.startswith("MemAvailable:"))
+        return 3 * needed + (64 << 20) < min(available, shutil.disk_usage(shm).free)
+    except (OSError, StopIteration, ValueError):
+        return False
+
+
+def strings(items: Iterable[Any], file: pathlib.Path, what: str) -> None:
+    """Write texts to a file, one a line.
+
+    Raises
+    ------
+    ValueError
+        If a text has a line break in it.
+    """
+    with open(file, "w", encoding="utf-8", newline="\n") as f:
+        for i, item in enumerate(items):
+            text = str(item)
+            if "\n" in text or "\r" in text:
+                raise ValueError(f"{what}[{i}] = {text!r} has a line break in it: ids and titles have none")
+            f.write(text + "\n")
+
+
+@contextlib.contextmanager
+def listed(**lists: Iterable[Any] | None) -> Iterator[list[str]]:
+    """Flags that name files with a list each, one text a line. Errors of the program name the lists, not the files."""
+    with workplace() as tmp:
+        out = []
+        for name, items in lists.items():
+            if items is not None:
+                strings(items, tmp / name, name)
+                out.append(f"--{name.replace('_', '-')}={tmp / name}")
+        try:
+            yield out
+        except GdsvdError as err:
+            err.args = (str(err).replace(f"{tmp}{os.sep}", ""),)
+            raise
