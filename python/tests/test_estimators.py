@@ -147,11 +147,29 @@ def test_views_that_are_wrong(tmp_path):
         gdsvd.PCA(2, view=f"@{tmp_path}/log").fit(made())
 
 
-@pytest.mark.parametrize("k", [0, -1, 41, 1.5, "mle", True])
+@pytest.mark.parametrize("k", [0, -1, 41, 1.5, "mle", True, np.nan, np.inf, [3]])
 def test_wrong_number_of_components(k):
     for estimator in (gdsvd.TruncatedSVD, gdsvd.PCA):
         with pytest.raises(ValueError, match="n_components"):
             estimator(k).fit(made())
+
+
+@pytest.mark.parametrize("ours", [gdsvd.PCA, gdsvd.TruncatedSVD])
+def test_inverse_of_what(ours):
+    X = made().toarray()
+    m = ours(3).fit(X)
+    scores = m.transform(X)
+    want = m.inverse_transform(scores)
+    np.testing.assert_allclose(m.inverse_transform(sp.csr_matrix(scores)), want, rtol=1e-12)
+    np.testing.assert_allclose(m.inverse_transform(scores[0]), want[0], rtol=1e-12)
+    for wrong in (scores[:, :2], X, 1.0):
+        with pytest.raises(ValueError, match="has 3 components"):
+            m.inverse_transform(wrong)
+
+
+def test_variances_are_float():
+    m = gdsvd.PCA(1).fit(sp.csr_matrix([[1.0, 2]]))
+    assert m.explained_variance_.dtype == m.explained_variance_ratio_.dtype == np.float64
 
 
 def test_what_has_not_converged_is_a_warning():

@@ -141,6 +141,7 @@ def test_wrong_parameters(tmp_path):
     (tmp_path / "there").write_text("")
     wrong = [
         ({"n_comps": 0}, ValueError, "n_comps"),
+        ({"n_comps": np.nan}, ValueError, "n_comps"),
         ({"n_comps": 508 if REAL.exists() else 301}, ValueError, "n_comps"),
         ({"view": "no-such-step"}, gdsvd.UsageError, "no-such-step"),
         ({"dtype": int}, ValueError, "floating"),

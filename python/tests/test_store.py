@@ -41,6 +41,36 @@ def test_csv(ratings, tmp_path):
         gdsvd.Store(tmp_path / "none")
 
 
+def test_another_working_folder(tmp_path, monkeypatch):
+    a = sp.random(9, 6, 0.5, "csr", random_state=1)
+    monkeypatch.chdir(tmp_path)
+    store = gdsvd.Store.from_scipy(a, "a.csr")
+    f = store.svd(2, "a.svd")
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path / "b")
+    assert store.head(1) and f.check(store)["ok"]
+    np.testing.assert_allclose(f.project(a), f.U * f.s)
+    np.testing.assert_array_equal(gdsvd.svds(store, 2, tol=1e-8)[1], f.s)
+
+
+def test_damaged_results(tmp_path):
+    store = gdsvd.Store.from_scipy(sp.random(9, 6, 0.5, "csr", random_state=1), tmp_path / "a.csr", cols_ids=list("abcdef"))
+    out = store.svd(2, tmp_path / "a.svd").path
+    for name in ("sigma.npy", "U.npy", "result.json"):
+        whole = (out / name).read_bytes()
+        for part in (b"", whole[:20], b"{}"):
+            (out / name).write_bytes(part)
+            with pytest.raises(gdsvd.CorruptError, match="a.svd is damaged: [^\n]*$"):
+                gdsvd.Factorization(out)
+        (out / name).write_bytes(whole)
+    (out / "sigma.npy").unlink()
+    with pytest.raises(gdsvd.CorruptError, match="sigma.npy"):
+        gdsvd.Factorization(out)
+    for path in (out / "U.npy", tmp_path / "none"):
+        with pytest.raises(ValueError, match="is no result"):
+            gdsvd.Factorization(path)
+
+
 def test_append(ratings, tmp_path):
     (tmp_path / "more.csv").write_text("user,item,rating\nu9,i1,2\n")
     both = gdsvd.Store.from_csv([tmp_path / "r.csv", tmp_path / "more.csv"], tmp_path / "both.csr")

@@ -101,10 +101,10 @@ def test_explicit_zeros_and_empty():
             gdsvd.svds(sp.csr_matrix(shape), 1)
 
 
-@pytest.mark.parametrize("k", [0, -1, 21, 2.5, "3"])
+@pytest.mark.parametrize("k", [0, -1, 21, 2.5, "3", np.inf, np.nan])
 def test_k_out_of_range(k):
     a = made(30, 20)
-    with pytest.raises(ValueError):
+    with pytest.raises((ValueError, OverflowError)):
         scipy.sparse.linalg.svds(a, k=k)
     with pytest.raises(ValueError, match="k = "):
         gdsvd.svds(a, k=k)
@@ -155,6 +155,17 @@ def test_same_bits_and_seed():
     for x, y in zip(one, two):
         np.testing.assert_array_equal(x, y)
     assert not np.array_equal(one[0], other[0])
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize("at, value", [(0, 2), (0, -1), (3, 10**6), (3, 0), (-1, 10**6)])
+def test_pointers_that_do_not_fit(form, at, value, tmp_path):
+    a = made(30, 20).asformat(form)
+    a.indptr = a.indptr.copy()
+    a.indptr[at] = value
+    for call in (lambda: gdsvd.svds(a, 2), lambda: gdsvd.svds(iter([a]), 2), lambda: gdsvd.Store.from_scipy(a, tmp_path / "s")):
+        with pytest.raises(ValueError, match="indptr does not fit"):
+            call()
 
 
 def test_view():

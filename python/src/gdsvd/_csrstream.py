@@ -152,7 +152,17 @@ class Writer:
 
 
 def canonical(m: Any) -> Any:
-    """A sparse matrix as CSR with ascending columns and the sums of duplicates; the caller's is left as it is."""
+    """A sparse matrix as CSR with ascending columns and the sums of duplicates; the caller's is left as it is.
+
+    Raises
+    ------
+    ValueError
+        If the pointers of a compressed format go beyond its entries.
+    """
+    if m.format in ("csr", "csc", "bsr"):  # what is read beyond the arrays ends the process
+        ptr = m.indptr
+        if ptr[0] != 0 or ptr[-1] > min(len(m.indices), len(m.data)) or (ptr[1:] < ptr[:-1]).any():
+            raise ValueError(f"A.indptr does not fit A.indices and A.data: it must ascend from 0 to {len(m.indices)}, the number of entries")
     c = m.tocsr()
     if not c.has_canonical_format:
         if c is m or np.shares_memory(c.data, m.data):

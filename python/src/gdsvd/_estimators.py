@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ._components import centred, upright
 from ._errors import ConvergenceWarning, NotConverged
 from ._factorization import Factorization
-from ._input import checked, is_path, memory_flags
+from ._input import checked, is_number, is_path, memory_flags
 from ._places import workplace
 from ._svds import decompose, pipeline
 
@@ -137,7 +137,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             if shape is None:
                 raise ValueError("n_components has to be given where X is not in memory")
             return min(shape)
-        if isinstance(k, (bool, str)) or not (self._centre and 0 < k < 1 or k == int(k) and k >= 1):
+        if not is_number(k) or not (self._centre and 0 < k < 1 or k == int(k) and k >= 1):
             also = ", or a share of the variance between 0 and 1" if self._centre else ""
             raise ValueError(f"n_components = {k!r}: it has to be a number from 1 on{also}")
         if shape is not None and k > min(shape):
@@ -202,7 +202,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         Parameters
         ----------
-        X : array_like, shape (n_samples, n_components)
+        X : array_like or sparse matrix, shape (n_samples, n_components)
 
         Returns
         -------
@@ -210,7 +210,9 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Dense. With a view they are what it makes of the rows of X; PCA adds `mean_` if nothing follows the centring.
         """
         check_is_fitted(self)
-        X = np.asarray(X, dtype=float)
+        X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=float)
+        if X.shape[-1:] != (self._n_features_out,):
+            raise ValueError(f"X has shape {X.shape}, but {type(self).__name__} has {self._n_features_out} components: it must have as many columns")
         if self.whiten:
             X = X * self._deviations()
         rows = X @ self.components_
@@ -289,7 +291,7 @@ class TruncatedSVD(_Decomposition):
         self.explained_variance_ = np.var(scores, axis=0)
         self.__dict__.pop("explained_variance_ratio_", None)
         if ratio := info.get("view", {}).get("explained_variance_ratio"):
-            self.explained_variance_ratio_ = np.asarray(ratio)
+            self.explained_variance_ratio_ = np.asarray(ratio, float)
         elif self.view is None and not _streams(X):
             if sp.issparse(X):
                 mean = np.asarray(X.mean(axis=0, dtype=float)).ravel()
@@ -362,8 +364,8 @@ class PCA(_Decomposition):
             raise ValueError(f"view = {self.view!r} does not centre columns: principal components are of a view that does")
         self.mean_ = next(np.array(s["array"]) for s in view["statistics"] if s["step"].startswith("center="))
         self.n_components_ = len(self.singular_values_)
-        self.explained_variance_ = np.asarray(view["explained_variance"])
-        self.explained_variance_ratio_ = np.asarray(view["explained_variance_ratio"])
+        self.explained_variance_ = np.asarray(view["explained_variance"], float)
+        self.explained_variance_ratio_ = np.asarray(view["explained_variance_ratio"], float)
         left = min(info["rows"], info["cols"]) - self.n_components_
         total = view["norm"] ** 2 / max(1, info["rows"] - 1)
         self.noise_variance_ = max(0.0, total - self.explained_variance_.sum()) / left if left else 0.0

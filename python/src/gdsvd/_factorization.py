@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ._errors import CorruptError
 from ._input import flags, ingest, is_path, memory_flags
 from ._places import listed, workplace
 from ._program import run
@@ -29,6 +30,7 @@ class Factorization:
     Attributes
     ----------
     path : pathlib.Path
+        Absolute: it holds after a change of the working folder.
     U, V : memmap or None
         Left vectors, rows × k, and right ones, columns × k, mapped from the files; None where the result has none.
     s : ndarray
@@ -56,14 +58,18 @@ class Factorization:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = pathlib.Path(path)
+        self.path = pathlib.Path(path).absolute()
         try:
-            self.info: dict[str, Any] = json.loads((self.path / "result.json").read_text(encoding="utf-8"))
-        except FileNotFoundError:
+            text = (self.path / "result.json").read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
             raise ValueError(f"{self.path} is no result: it has no result.json") from None
-        self.U, self.V = self._array("U.npy"), self._array("V.npy")
-        self.s = np.load(self.path / ("lambda.npy" if "lambda" in self.info else "sigma.npy"))
-        self.rows, self.cols = self._ids("rows"), self._ids("cols")
+        try:
+            self.info: dict[str, Any] = json.loads(text)
+            self.U, self.V = self._array("U.npy"), self._array("V.npy")
+            self.s = np.load(self.path / ("lambda.npy" if "lambda" in self.info else "sigma.npy"))
+            self.rows, self.cols = self._ids("rows"), self._ids("cols")
+        except (FileNotFoundError, ValueError, LookupError, TypeError, AttributeError, EOFError) as err:
+            raise CorruptError(f"{self.path} is damaged: {err}; gdsvd check says which file") from None
 
     def __repr__(self) -> str:
         return f"Factorization({str(self.path)!r}): {self.info['rows']} × {self.info['cols']}, k = {len(self.s)}, {self.info['status']}"

@@ -45,9 +45,14 @@ def checked(a: Any) -> Any:
     return a
 
 
+def is_number(k: Any) -> bool:
+    """Whether it is one finite real number; a text is none."""
+    return np.ndim(k) == 0 and np.asarray(k).dtype.kind in "iuf" and bool(np.isfinite(k))
+
+
 def check_k(k: Any, shape: tuple[int, int] | None) -> int:
     """The number of triplets; one that a matrix does not have is refused by SciPy's type of error."""
-    if isinstance(k, (str, bytes)) or int(k) != k or k < 1:
+    if not is_number(k) or k < 1 or k != int(k):
         raise ValueError(f"k = {k!r} must be an integer from 1 to min(A.shape)")
     if shape and k > min(shape):
         raise ValueError(f"k = {k!r} must be an integer from 1 to min(A.shape) = {min(shape)}, for A is {shape[0]} × {shape[1]}")

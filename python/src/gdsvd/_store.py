@@ -29,6 +29,7 @@ class Store:
     Attributes
     ----------
     path : pathlib.Path
+        Absolute: it holds after a change of the working folder.
     shape : tuple of int
     nnz : int
         Number of entries.
@@ -57,7 +58,7 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = pathlib.Path(path)
+        self.path = pathlib.Path(path).absolute()
         self._look()
 
     def _look(self) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from . import _hdf5
 from ._components import centred, upright
 from ._factorization import Factorization
-from ._input import checked, ingest, is_path, size
+from ._input import checked, ingest, is_number, is_path, size
 from ._places import workplace
 from ._store import Store
 from ._svds import vectors
@@ -199,7 +199,7 @@ def _rank(n_comps: int | None, shape: tuple[int, int], mask: np.ndarray | None) 
     least = min(shape[0], shape[1] if mask is None else int(mask.sum()))
     if n_comps is None:
         return max(1, least - 1) if least <= 50 else 50
-    if isinstance(n_comps, (bool, str)) or n_comps != int(n_comps) or not 1 <= n_comps <= least:
+    if not is_number(n_comps) or not 1 <= n_comps <= least or n_comps != int(n_comps):
         raise ValueError(f"n_comps = {n_comps!r}: it has to be from 1 to {least}, of {shape[0]} cells and {shape[1] if mask is None else mask.sum()} genes")
     return int(n_comps)
 
