@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 import gdsvd
-from gdsvd import _places
+from gdsvd import _csrstream, _places
 from gdsvd._input import ingest
 from gdsvd._program import run
 
@@ -210,6 +210,27 @@ def test_hand_over_is_an_ingest_of_npz(tmp_path, rows, cols, density, dtype, ind
     want = run("ingest", tmp_path / "a.npz", "-o", tmp_path / "npz")
     assert (said["rows"], said["cols"], said["nnz"]) == (rows, cols, a.nnz)
     assert said["fingerprint"] == want["fingerprint"]
+
+
+@pytest.mark.parametrize("index", ["i4", "i8"])
+def test_frames_look_at_their_own_rows_only(monkeypatch, index):
+    """What is looked through for the ends of frames is about as long as the matrix, not as long for each frame."""
+    a = sp.csr_matrix((np.ones(600_000), np.zeros(600_000, "i4"), np.arange(0, 600_001, 3, dtype=index)), shape=(200_000, 1))
+    a.indptr = a.indptr.astype(index)
+    looked, search = [], np.searchsorted
+
+    def counted(ptr, at, side):
+        assert np.asarray(at).dtype == ptr.dtype == index  # else the whole is converted
+        looked.append(len(ptr))
+        return search(ptr, at, side)
+
+    monkeypatch.setattr(_csrstream.np, "searchsorted", counted)
+    out = io.BytesIO()
+    w = _csrstream.Writer(out, a.shape, a.dtype, False)
+    w.block(a)
+    w.end()
+    assert len(looked) > 20 and sum(looked) < 1.1 * a.shape[0]
+    assert len(out.getvalue()) > 12 * a.nnz
 
 
 def test_hand_over_of_a_dense_matrix(tmp_path):

@@ -112,7 +112,9 @@ class Writer:
         most = min(ENTRIES, (PAYLOAD - 4 * room) // size)
         row, at = 0, int(ptr[0])
         while row < n:
-            end = min(int(np.searchsorted(ptr, at + most, "right")) - 1, row + room)
+            # In its own type, and no more of it than a frame may have: else each frame takes as long as there are rows.
+            until = ptr.dtype.type(min(at + most, int(ptr[-1])))
+            end = row + int(np.searchsorted(ptr[row : row + room + 1], until, "right")) - 1
             stop, after = (int(ptr[end]), end) if end > row else (at + most, row)
             end = max(end, row + 1)
             lens = np.diff(np.clip(ptr[row : end + 1], at, stop)).astype("<u4")
