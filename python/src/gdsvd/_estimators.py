@@ -57,7 +57,7 @@ def _streams(X: Any) -> bool:
     return is_path(X) or hasattr(X, "path") or hasattr(X, "__next__")
 
 
-class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What both estimators do: they differ in the mean, and in the scale of what they return."""
 
     _centre = False
@@ -187,7 +187,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             f = Factorization(tmp)
             assert f.V is not None
             signs = upright(f.V.T)
-            return f.project(X, memory=self.memory) * signs
+            return np.asarray(f.project(X, memory=self.memory) * signs)
 
     def _scaled(self, scores: np.ndarray) -> np.ndarray:
         return scores / self._deviations() if self.whiten else scores
@@ -216,7 +216,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.whiten:
             X = X * self._deviations()
         rows = X @ self.components_
-        return rows + self.mean_ if self._centre and self._centred_last() else rows
+        return np.asarray(rows + self.mean_ if self._centre and self._centred_last() else rows)
 
     def _centred_last(self) -> bool:
         """Whether nothing has become of the rows since the mean was taken off."""
@@ -224,7 +224,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @property
     def _n_features_out(self) -> int:
-        return self.components_.shape[0]
+        return len(self.components_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

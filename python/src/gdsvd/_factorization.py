@@ -213,7 +213,7 @@ class Factorization:
                 new = tmp / "store"
             out = tmp / "x"
             run("project", *memory_flags(memory), f"--whiten={str(whiten).lower()}", "-o", out, "--", self.path, _path(new))
-            return np.load(out / "X.npy")
+            return np.asarray(np.load(out / "X.npy"))
 
     def report(self, store: Any = None, *, memory: str | int = "auto", **options: Any) -> Report:
         """A page about this result, which a notebook shows: values, energy, residuals, costs, what is strongest in components.
@@ -247,7 +247,8 @@ def _pandas() -> Any:
 
 def _path(store: Any) -> str:
     """The path of a store, or of what a caller gives for it."""
-    return os.fspath(getattr(store, "path", store))
+    path: str = os.fspath(getattr(store, "path", store))
+    return path
 
 
 def _unescaped(text: str) -> str:

@@ -121,14 +121,14 @@ def _dense(x: Any) -> Iterator[Any]:
 
 
 def _pointers(group: Any, n: int) -> np.ndarray:
-    ptr = group["indptr"][:].astype(np.int64)
+    ptr = np.asarray(group["indptr"][:], np.int64)
     if len(ptr) != n + 1 or ptr[0] != 0 or (np.diff(ptr) < 0).any() or ptr[-1] != len(group["data"]) or ptr[-1] != len(group["indices"]):
         raise ValueError(f"{group.file.filename}: indptr of {group.name} does not fit its data: the file is damaged")
     return ptr
 
 
 def _indices(group: Any, at: int, end: int, n: int) -> np.ndarray:
-    idx = group["indices"][at:end]
+    idx = np.asarray(group["indices"][at:end])
     if len(idx) and (idx.min() < 0 or idx.max() >= n):
         raise ValueError(f"{group.file.filename}: indices of {group.name} go beyond {n}: the file is damaged")
     return idx
@@ -188,17 +188,17 @@ def column(file: Any, side: str, name: str) -> np.ndarray | None:
     """A column of numbers or of bool of the table of one side; None if it has none of this name."""
     frame = file[side]
     if hasattr(frame, "dtype"):  # before AnnData 0.7
-        return frame[name] if name in (frame.dtype.names or ()) else None
+        return np.asarray(frame[name]) if name in (frame.dtype.names or ()) else None
     if name not in frame:
         return None
     c = frame[name]
     if not hasattr(c, "keys"):
-        return c[:]
+        return np.asarray(c[:])
     if set(c) != {"values", "mask"}:
         raise ValueError(f"{file.filename}: the column {name!r} of {side} is of type {_text(c.attrs.get('encoding-type', ''))!r}, not of numbers or bool")
     if c["mask"][:].any():
         raise ValueError(f"{file.filename}: the column {name!r} of {side} has missing values")
-    return c["values"][:]
+    return np.asarray(c["values"][:])
 
 
 def _kind(h: Any, kind: str, version: str = "0.2.0") -> Any:

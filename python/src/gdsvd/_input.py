@@ -106,9 +106,8 @@ def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int
 
 def size(a: Any) -> int:
     """Bytes of the stream of a matrix in memory, at most."""
-    if sp.issparse(a):
-        return a.nnz * (8 + a.dtype.itemsize) + 4 * a.shape[0]
-    return a.size * (4 + a.dtype.itemsize) + 4 * a.shape[0]
+    entries, index = (a.nnz, 8) if sp.issparse(a) else (a.size, 4)
+    return int(entries * (index + a.dtype.itemsize) + 4 * a.shape[0])
 
 
 def memory_flags(memory: str | int | None) -> list[str]:

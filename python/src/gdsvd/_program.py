@@ -9,6 +9,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -115,8 +116,8 @@ def _started(args: list[Any], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
     It is a process group of its own, so that Ctrl-C reaches it once, from here.
     """
     apart: dict[str, Any] = {"start_new_session": True}
-    if os.name == "nt":
-        apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined]
+    if sys.platform == "win32":
+        apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     child = subprocess.Popen(
         [program(), "--json", *map(os.fspath, args)],
         stdin=subprocess.PIPE if fed else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **apart,
@@ -150,9 +151,8 @@ def _reaped(child: subprocess.Popen[bytes], patience: float) -> None:
 
 def _widen(pipe: Any) -> None:
     """Make a pipe larger, where the system knows how."""
-    try:
+    if sys.platform == "linux":
         import fcntl
 
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)
-    except (ImportError, AttributeError, OSError):
-        pass  # slower, that is all
+        with contextlib.suppress(OSError, AttributeError):  # slower, that is all
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE)

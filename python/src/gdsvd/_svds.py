@@ -25,7 +25,7 @@ def pipeline(view: Any) -> list[str]:
 def load(path: pathlib.Path) -> np.ndarray:
     """An array of a result as a plain ndarray that may be written to; it outlives its file."""
     if os.name != "posix":  # a file that is mapped cannot be removed there
-        return np.load(path)
+        return np.asarray(np.load(path))
     return np.asarray(np.load(path, mmap_mode="c"))
 
 
