@@ -145,7 +145,7 @@ def test_wrong_parameters(tmp_path):
         ({"n_comps": 508 if REAL.exists() else 301}, ValueError, "n_comps"),
         ({"view": "no-such-step"}, gdsvd.UsageError, "no-such-step"),
         ({"dtype": int}, ValueError, "floating"),
-        ({"layer": "none"}, (ValueError, KeyError), "none"),
+        ({"layer": "none"}, ValueError, "has no layers/none"),
         ({"use_highly_variable": True, "mask_var": None}, ValueError, "one of them"),
         ({"output": tmp_path / "there"}, (ValueError, FileExistsError), "output"),
     ]
@@ -160,6 +160,28 @@ def test_wrong_parameters(tmp_path):
         gdsvd.pp.pca(tmp_path / "a.h5ad", tol=1e-17)
     assert (tmp_path / "a.h5ad").read_bytes() == before and not a.obsm and not a.uns
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.h5ad", "log", "there"]
+
+
+@pytest.mark.parametrize("data", [np.ones((4, 3)), sp.eye(4, format="csr"), None])
+def test_what_is_no_anndata(data):
+    with pytest.raises(TypeError, match="must be an AnnData or the path"):
+        gdsvd.pp.pca(data, 2)
+
+
+def test_what_is_no_hdf5(tmp_path):
+    (tmp_path / "a.h5ad").write_text("text")
+    with pytest.raises(OSError, match="a.h5ad cannot be read as HDF5"):
+        gdsvd.pp.pca(tmp_path / "a.h5ad", 2)
+    with pytest.raises(FileNotFoundError, match="none.h5ad"):
+        gdsvd.pp.pca(tmp_path / "none.h5ad", 2)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.h5ad"]
+
+
+def test_random_state_none():
+    one, two = annotated(), annotated()
+    gdsvd.pp.pca(one, 3, random_state=None)
+    gdsvd.pp.pca(two, 3)
+    np.testing.assert_array_equal(one.obsm["X_pca"], two.obsm["X_pca"])
 
 
 def test_what_is_written_replaces_what_was_there(tmp_path):

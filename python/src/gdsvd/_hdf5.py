@@ -176,12 +176,19 @@ def opened(path: str | os.PathLike[str]) -> Any:
     ------
     ImportError
         If h5py is not installed.
+    OSError
+        If it is no such file.
     """
     try:
         import h5py
     except ImportError:
         raise ImportError("files of HDF5 are read by h5py: pip install h5py") from None
-    return h5py.File(path, "r")
+    try:
+        return h5py.File(path, "r")
+    except FileNotFoundError:
+        raise
+    except OSError as err:
+        raise OSError(f"{os.fspath(path)} cannot be read as HDF5: {err}") from None
 
 
 def column(file: Any, side: str, name: str) -> np.ndarray | None:

@@ -34,7 +34,7 @@ def pca(
     key_added: str | None = None,
     output: str | os.PathLike[str] | None = None,
     tol: float | None = None,
-    random_state: int = 0,
+    random_state: int | None = 0,
     memory: str | int = "auto",
     progress: bool | None = None,
 ) -> None:
@@ -68,8 +68,8 @@ def pca(
         Of a file: where the copy goes; `data` stays as it is then.
     tol : float, optional
         Largest residual of a component relative to the largest singular value; 1e-10 without, and 1e-12 if `dtype` is float64.
-    random_state : int
-        Of the start vectors.
+    random_state : int or None
+        Of the start vectors; None is 0.
     memory : str or int
         What the program stays within: bytes, a text such as ``"400MiB"``, or ``"auto"``.
     progress : bool or None
@@ -111,12 +111,14 @@ def pca(
     tol = (1e-12 if dtype.itemsize > 4 else 1e-10) if tol is None else tol
     view = centred(view)
     keys = ("X_pca", "PCs", "pca") if key_added is None else (key_added,) * 3
-    options = {"tol": tol, "view": view, "memory": memory, "seed": random_state, "progress": progress}
+    options = {"tol": tol, "view": view, "memory": memory, "seed": random_state or 0, "progress": progress}
 
     if is_path(data):
         _of_file(pathlib.Path(os.path.realpath(data)), output, n_comps, layer, mask_var, dtype, keys, options)
     elif output is not None:
         raise ValueError("output is for files: an AnnData is written by its write_h5ad")
+    elif not all(hasattr(data, name) for name in ("obsm", "varm", "uns")):
+        raise TypeError(f"data is of type {type(data).__name__}: it must be an AnnData or the path of an h5ad file; gdsvd.PCA takes matrices")
     else:
         _of_memory(data, n_comps, layer, mask_var, dtype, keys, options)
 
@@ -128,6 +130,8 @@ def _of_memory(data: Any, n_comps: int | None, layer: str | None, mask_var: Any,
     if data.isbacked and layer is None:
         x, needed = (block for block, _, _ in data.chunked_X(BLOCK)), None
     else:
+        if layer and layer not in data.layers:
+            raise ValueError(f"data has no layers/{layer}: it has {', '.join(f'layers/{name}' for name in data.layers) or 'no layers'}")
         x = checked(data.layers[layer] if layer else data.X)
         needed = size(x) + vectors(k, data.shape)
     with workplace(needed) as tmp:
