@@ -90,6 +90,11 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Find the components of X, and return X in terms of them.
 
+        Parameters
+        ----------
+        X, y
+            As of `fit`.
+
         Returns
         -------
         ndarray, shape (n_samples, n_components)

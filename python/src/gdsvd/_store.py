@@ -89,6 +89,10 @@ class Store:
         **options
             Flags of ``gdsvd ingest``: ``columns="user,item,rating"``, ``sep=";"``, ``header="no"``, …
 
+        Returns
+        -------
+        Store
+
         Examples
         --------
         >>> import gdsvd, tempfile, pathlib
@@ -132,12 +136,12 @@ class Store:
             Of the new store.
         rows_ids, cols_ids : sequence, optional
             Ids of rows and columns: texts or integers. Without they are numbered from 0.
-        memory : str or int
-            What the program stays within; ``"auto"`` is 1 GiB, or 60 % of what is available if that is less.
-        progress : bool or None
-            Whether tqdm shows how far it is; None is yes on a terminal and in a notebook, where tqdm is installed.
-        **options
-            Flags of ``gdsvd ingest``.
+        memory, progress, **options
+            As for `from_csv`.
+
+        Returns
+        -------
+        Store
         """
         A = checked(A)
         with listed(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
@@ -168,6 +172,10 @@ class Store:
         path, rows_ids, cols_ids, memory, progress, **options
             As for `from_scipy`.
 
+        Returns
+        -------
+        Store
+
         Examples
         --------
         >>> import gdsvd, scipy.sparse as sp, tempfile, os
@@ -195,6 +203,10 @@ class Store:
             Name of a layer, instead of X.
         path, memory, progress, **options
             As for `from_scipy`.
+
+        Returns
+        -------
+        Store
         """
         with _hdf5.opened(file) as h:
             return cls._from_hdf5(_hdf5.h5ad(h, layer), path, memory, progress, options)
@@ -213,6 +225,10 @@ class Store:
             Which matrix of a file of version 2 with several.
         path, memory, progress, **options
             As for `from_scipy`.
+
+        Returns
+        -------
+        Store
         """
         with _hdf5.opened(file) as h:
             return cls._from_hdf5(_hdf5.tenx(h, genome), path, memory, progress, options)
@@ -230,10 +246,8 @@ class Store:
         ----------
         files : path or list of paths
             In the format that the store was made of. Nothing is appended to a store of a matrix of declared shape, as SciPy's.
-        memory : str or int
-            What the program stays within; ``"auto"`` is 1 GiB, or 60 % of what is available if that is less.
-        progress : bool or None
-            Whether tqdm shows how far it is; None is yes on a terminal and in a notebook, where tqdm is installed.
+        memory, progress
+            As for `from_csv`.
         **options
             Flags of ``gdsvd append``, such as ``duplicates="last"``.
 

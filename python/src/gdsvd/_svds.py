@@ -134,6 +134,12 @@ def svds(
     GdsvdError
         If the program fails otherwise.
 
+    Notes
+    -----
+    Other parameters of SciPy's are refused with a TypeError. ``which``: the largest are found. ``return_singular_vectors``: both sides
+    are returned. ``solver``, ``ncv``, ``maxiter``, ``options``: there is one solver, which goes on until `tol` is met. ``v0``, ``rng``,
+    ``random_state``: `seed` stands for the start vectors.
+
     Examples
     --------
     >>> import numpy as np, scipy.sparse as sp, gdsvd

@@ -51,7 +51,8 @@ def pca(
         Number of components; None is 50, or one less than the shorter side has if that is no more than 50.
     view : str or list of str, optional
         What the components are of: ``"single-cell"`` scales each cell to the median total and takes logarithms, as
-        `scanpy.pp.normalize_total` and `scanpy.pp.log1p` do; None is for values that are normalised already.
+        `scanpy.pp.normalize_total` and `scanpy.pp.log1p` do (the median is that of cells with counts; that of scanpy 1.11 counts empty
+        cells in if ``X`` is CSR); None is for values that are normalised already.
         Columns are centred last, whether the view says so or not. ``X`` itself stays as it is.
     layer : str, optional
         Name of a layer, instead of ``X``.
