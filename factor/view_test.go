@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/james-bowman/sparse"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
@@ -191,6 +193,47 @@ func TestInitOfAnotherView(t *testing.T) {
 	for i, s := range warm.Sigma {
 		if math.Abs(float64(s-cold.Sigma[i])) > 1e-9*float64(cold.Sigma[0]) {
 			t.Errorf("value %d is %v, %v from random vectors", i, s, cold.Sigma[i])
+		}
+	}
+}
+
+// Where the mean dwarfs the spread, the residuals that the certificate states hold with what its floor says that rounding
+// may hide. All numbers of the centred matrix are float64s: the number of rows is a power of two.
+func TestCentringStatesItsFloor(t *testing.T) {
+	const rows, cols, k = 64, 20, 3
+	for _, mean := range []float64{0, 1 << 10, 1 << 20, 1 << 30} {
+		r := rand.New(rand.NewPCG(5, 1))
+		a := mat.NewDense(rows, cols, nil)
+		a.Apply(func(int, int, float64) float64 { return mean + float64(1+r.IntN(5)) }, a)
+		b := mat.DenseCopyOf(a)
+		for j := range cols {
+			m := mat.Sum(a.ColView(j)) / rows
+			for i := range rows {
+				b.Set(i, j, a.At(i, j)-m)
+			}
+		}
+		c := sparse.NewDOK(rows, cols)
+		a.Apply(func(i, j int, v float64) float64 { c.Set(i, j, v); return v }, a)
+		dir := filepath.Join(t.TempDir(), "out")
+		res := run(t, stored(t, c.ToCSR()), factor.Options{Rank: k, Dir: dir, Tol: 1e-4, View: pipeline(t, "center=columns")})
+		u, v := mat.NewDense(rows, k, nil), mat.NewDense(cols, k, nil)
+		if err := errors.Join(res.ReadU(0, u), res.ReadV(0, v)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range k {
+			s := float64(res.Sigma[i])
+			var x, y mat.VecDense
+			x.MulVec(b, v.ColView(i))
+			x.AddScaledVec(&x, -s, u.ColView(i))
+			y.MulVec(b.T(), u.ColView(i))
+			y.AddScaledVec(&y, -s, v.ColView(i))
+			off := max(mat.Norm(&x, 2), mat.Norm(&y, 2)) / float64(res.Sigma[0])
+			if floor := float64(res.Floor[i]); !(off <= 2*float64(res.Residual[i])+floor) || floor > max(1e-13, 1e-13*mean) {
+				t.Errorf("mean %v, triplet %d: residual %.1e, stated %.1e with a floor of %.1e", mean, i, off, res.Residual[i], floor)
+			}
+		}
+		if report, err := check.Result(t.Context(), dir, check.Options{}); err != nil || report.Err() != nil {
+			t.Errorf("mean %v: %+v, %v", mean, report, err)
 		}
 	}
 }

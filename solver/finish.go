@@ -48,7 +48,7 @@ func certify(ctx context.Context, arena *tallskinny.Arena, a Matrix, v *mat.Dens
 	if _, err := a.Run(ctx, Pass{X: v, RowsOut: rowsOut(w), Sum: atw, R: r}); err != nil {
 		return nil, err
 	}
-	return certificate.New(arena, v, atw, r, a.Info().Norm)
+	return certificate.New(arena, v, atw, r, a.Info().Norm, a.Info().terms())
 }
 
 // finishLeft applies the sign rule and turns W into U.

@@ -30,7 +30,10 @@ type Info struct {
 	// 2¹⁰⁰ or so, and else such that Norm is near 1.
 	Exponent int
 	Norm     float64 // ‖2^−e·A‖_F
-	MaxWidth int     // most columns of a pass; 0 is any number
+	// Terms is the Frobenius norm of the largest matrix whose products are added up to those of 2^−e·A, such as the
+	// sparse part of a centred matrix: rounding errors are relative to it. 0 is Norm.
+	Terms    float64
+	MaxWidth int // most columns of a pass; 0 is any number
 	// Lends is the most columns of a pass with an empty Sum, which the matrix then makes
 	// a block of its own memory. 0: it makes none.
 	Lends int
@@ -38,6 +41,9 @@ type Info struct {
 	// name. Empty if it has none.
 	ID string
 }
+
+// terms is the norm that rounding errors of products are relative to.
+func (i Info) terms() float64 { return max(i.Norm, i.Terms) }
 
 // A Pass is one read of a Matrix, with blocks of l columns. Each row a_i of A gives
 // y_i = a_iᵀX. A pass has some of

@@ -22,6 +22,8 @@ type Sided interface {
 	// the rows of a block that DecodeBlock has filled. It is called concurrently, and gives
 	// the same every time.
 	RowSides(b *csr.Block, d, p []float64)
+	// Terms is ‖D·S·E‖_F, or more: rounding errors of products are relative to it, where P·Qᵀ takes most of it away.
+	Terms() float64
 }
 
 // sides are D, E, P and Q of a matrix. Those without are nil, and all are I or 0.

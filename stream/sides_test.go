@@ -13,9 +13,9 @@ import (
 // sided is a source with sides.
 type sided struct {
 	Source
-	d, e []float64
-	p, q *mat.Dense
-	norm float64
+	d, e        []float64
+	p, q        *mat.Dense
+	norm, terms float64
 }
 
 // newSided gives a matrix random sides, and returns B.
@@ -27,6 +27,7 @@ func newSided(src Source, a *mat.Dense, scaled bool, rank int) (*sided, *mat.Den
 		s.d, s.e = randomDense(5, rows, 1).RawMatrix().Data, randomDense(6, cols, 1).RawMatrix().Data
 		b.Apply(func(i, j int, v float64) float64 { return s.d[i] * v * s.e[j] }, b)
 	}
+	s.terms = mat.Norm(b, 2)
 	if rank > 0 {
 		s.p, s.q = randomDense(7, rows, rank), randomDense(8, cols, rank)
 		var pq mat.Dense
@@ -38,6 +39,8 @@ func newSided(src Source, a *mat.Dense, scaled bool, rank int) (*sided, *mat.Den
 }
 
 func (s *sided) Norm() (float64, int) { return s.norm, 0 }
+
+func (s *sided) Terms() float64 { return s.terms }
 
 func (s *sided) Sides() (bool, int, int64) {
 	_, q := s.Columns()

@@ -89,7 +89,12 @@ func (c *checker) measure(ctx context.Context) (_ *Measurement, err error) {
 	}
 	t.left, t.right = factor.Orient(store, t.left, t.right)
 	m.Passes = t.passes
-	m.fill(c, t, math.Ldexp(t.source.Norm()))
+	norm := math.Ldexp(t.source.Norm())
+	terms := norm
+	if s, ok := t.source.(stream.Sided); ok {
+		terms = max(norm, s.Terms())
+	}
+	m.fill(c, t, norm, terms)
 	switch {
 	case t.signs != nil:
 	case x.u == nil:
@@ -122,8 +127,9 @@ func (c *checker) orthogonality(ctx context.Context, m *Measurement) error {
 	return nil
 }
 
-// fill takes over the residuals, relative to the largest value.
-func (m *Measurement) fill(c *checker, t *triplets, norm float64) {
+// fill takes over the residuals, relative to the largest value, of a matrix of that norm whose products
+// have rounding errors relative to terms.
+func (m *Measurement) fill(c *checker, t *triplets, norm, terms float64) {
 	order := descending(t.values)
 	top := t.values[order[0]]
 	if t.signs != nil {
@@ -152,7 +158,7 @@ func (m *Measurement) fill(c *checker, t *triplets, norm float64) {
 		m.Right = append(m.Right, relative(t.right[i]))
 		m.Residual = append(m.Residual, relative(max(t.left[i], t.right[i])))
 	}
-	m.Floor = relative(floorUnits * 0x1p-52 * norm)
+	m.Floor = relative(floorUnits * 0x1p-52 * terms)
 }
 
 // compare finds the triplets that are not within the tolerance of --tol, or else not as

@@ -62,7 +62,7 @@ func (v *View) Measure(ctx context.Context, o stream.Options) error {
 		}
 		if sums == v.last && len(stages) == same && v.analytic {
 			v.normOf(sums)
-			v.norm = sums.decided()
+			v.norm, v.terms = sums.decided(), math.Sqrt(sums.size)
 		}
 		v.last = nil
 		stages = stages[same:]
@@ -72,7 +72,7 @@ func (v *View) Measure(ctx context.Context, o stream.Options) error {
 		if err != nil {
 			return err
 		}
-		v.norm = sums.decided()
+		v.norm, v.terms = sums.decided(), math.Sqrt(sums.size)
 	}
 	if v.norm != 0 && !(v.norm >= smallest && v.norm <= greatest) {
 		return fmt.Errorf("view: the norm of what %v makes of the matrix is %.3g: multiply=%.0e keeps its squares within the range of numbers", v.pipeline, v.norm, 1/v.norm)

@@ -5,7 +5,7 @@ import "fmt"
 // Measured returns all that Measure has found, numbers in an order that belongs to the pipeline and to the
 // orientation of the source: see Recall.
 func (v *View) Measured() [][]float64 {
-	all := [][]float64{{v.norm}}
+	all := [][]float64{{v.norm, v.terms}}
 	for _, s := range v.statistics {
 		if s.set != nil {
 			all = append(all, s.of())
@@ -19,7 +19,7 @@ func (v *View) Measured() [][]float64 {
 
 // Lengths returns how many numbers each part of Measured has.
 func (v *View) Lengths() []int64 {
-	all := []int64{1}
+	all := []int64{2}
 	for _, s := range v.statistics {
 		if s.set != nil {
 			all = append(all, s.n)
@@ -63,7 +63,8 @@ func (v *View) Recall(measured [][]float64) error {
 		part, measured = measured[0], measured[1:]
 		return part
 	}
-	v.norm = next()[0]
+	first := next()
+	v.norm, v.terms = first[0], first[1]
 	for _, s := range v.statistics {
 		if s.set != nil {
 			s.set(next())

@@ -36,7 +36,8 @@ type View struct {
 	e     []float64
 	q     [][]float64
 	norm  float64
-	last  *sums // of the stage that has just been measured, if the norm may follow from it
+	terms float64 // ‖S‖_F
+	last  *sums   // of the stage that has just been measured, if the norm may follow from it
 	reads int
 
 	refused  error // why a stage that has been measured makes no view
@@ -136,6 +137,9 @@ func (v *View) Reads() (n int) {
 	}
 	return n
 }
+
+// Terms implements stream.Sided: ‖S‖_F.
+func (v *View) Terms() float64 { return v.terms }
 
 // Norm implements stream.Source: ‖B‖_F.
 func (v *View) Norm() (float64, int) { return v.norm, 0 }

@@ -51,9 +51,9 @@ type Certificate struct {
 // ErrNotFinite is that of a finishing pass.
 var ErrNotFinite = fmt.Errorf("product is not finite: %w", tallskinny.ErrBreakdown)
 
-// New returns the certificate of v, given AᵀW and R of a matrix of a Frobenius norm. v
-// and atw become Right and Product.
-func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius float64) (*Certificate, error) {
+// New returns the certificate of v, given AᵀW and R of a matrix of a Frobenius norm; rounding errors
+// of its products are relative to terms. v and atw become Right and Product.
+func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius, terms float64) (*Certificate, error) {
 	n, k := v.Dims()
 	if !arena.Finite(atw) || !tallskinny.AllFinite(r.RawMatrix().Data) {
 		return nil, ErrNotFinite
@@ -69,13 +69,13 @@ func New(arena *tallskinny.Arena, v, atw, r *mat.Dense, frobenius float64) (*Cer
 	c.Residuals, c.Floor = columnResiduals(arena, atw.RawMatrix(), v.RawMatrix(), sigma), make([]float64, k)
 	for i, s := range sigma {
 		if s <= threshold {
-			c.Residuals[i], c.Floor[i] = c.Relative(s), c.Relative(allowance*tallskinny.Epsilon*c.Frobenius)
+			c.Residuals[i], c.Floor[i] = c.Relative(s), c.Relative(allowance*tallskinny.Epsilon*terms)
 			c.Sigma[i] = 0
 			arena.ScaleColumn(rot, i, 0)
 			continue
 		}
 		c.Rank++
-		c.Residuals[i], c.Floor[i] = c.Relative(c.Residuals[i]), c.Relative(allowance*tallskinny.Epsilon*c.Frobenius*(reach[i]/s))
+		c.Residuals[i], c.Floor[i] = c.Relative(c.Residuals[i]), c.Relative(allowance*tallskinny.Epsilon*terms*(reach[i]/s))
 		arena.ScaleColumn(rot, i, 1/s)
 	}
 	if !tallskinny.AllFinite(c.Sigma) || !tallskinny.AllFinite(c.Residuals) || !tallskinny.AllFinite(c.Floor) {

@@ -42,6 +42,7 @@ type Search struct {
 	Skew      float64 // ‖A − Aᵀ‖ that rounding explains
 	Seen      float64 // largest ‖Ax‖ of a unit vector x, besides those of V
 	Frobenius float64
+	Terms     float64 // rounding errors of products are relative to it
 }
 
 // ErrNotSymmetric is that of a matrix for which it is shown by the products of V.
@@ -259,7 +260,7 @@ func (r *ritz) certificate(residuals []float64) (*Certificate, error) {
 			c.Sigma[i] = math.Abs(l)
 		}
 		c.Residuals[i] = c.Relative(residuals[i])
-		c.Floor[i] = c.Relative(allowance * tallskinny.Epsilon * c.Frobenius * (1 + c.Norm*r.reach[i]))
+		c.Floor[i] = c.Relative(allowance * tallskinny.Epsilon * r.Terms * (1 + c.Norm*r.reach[i]))
 	}
 	r.arena.EachChunk(n, tallskinny.Reads(r.v, r.av).Writes(r.av), func(_, first, rows int) {
 		for i := first; i < first+rows; i++ {
