@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -309,6 +310,7 @@ func (a *app) computeInput(cmd *cobra.Command, o svdOptions) (err error) {
 	if a.fsys = kept; err != nil {
 		return toldIngest(cmd, err)
 	}
+	runtime.GC() // what the ingest leaves is used again: pages that the system has to give take longer than this
 	return a.compute(cmd, store, o)
 }
 
