@@ -1,6 +1,9 @@
 package factor
 
 import (
+	"slices"
+
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 
 	"errors"
@@ -26,7 +29,11 @@ func (r *Result) OpenV() (*Factor, error) { return r.factor(layout.Right, r.Cols
 
 func (r *Result) factor(name string, rows int64) (*Factor, error) {
 	f, err := OpenFactor(r.fs, filepath.Join(r.dir, name), rows, r.K)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+	case slices.ContainsFunc(r.Files, func(f File) bool { return f.Name == name }):
+		err = Errorf(csr.ErrCorrupt, "%s is not there, though %s names it: the result is damaged; remove it and compute it again", filepath.Join(r.dir, name), ResultFile)
+	default:
 		err = Errorf(err, "%s holds no %s: it was made with %v %s or interrupted", r.dir, name, Option("Vectors"), r.Settings.Vectors)
 	}
 	return f, err

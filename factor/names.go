@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
@@ -49,12 +51,31 @@ type Name struct {
 	Title string `json:"title,omitempty"` // what people call it, if that is known
 }
 
-// String is the id, and the title in brackets.
+// String is the id, and the title in brackets, in one line of characters that can be seen: what moves a cursor or turns
+// the direction of a text is escaped.
 func (n Name) String() string {
-	if n.Title == "" {
-		return fmt.Sprint(n.ID)
+	text := fmt.Sprint(n.ID)
+	if n.Title != "" {
+		text = fmt.Sprintf("%s (%s)", text, n.Title)
 	}
-	return fmt.Sprintf("%v (%s)", n.ID, n.Title)
+	if !strings.ContainsFunc(text, unseen) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unseen(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// unseen tells whether a character would do something to the text around it, other than join letters.
+func unseen(r rune) bool {
+	const nonJoiner, joiner = 0x200c, 0x200d
+	return !unicode.IsGraphic(r) && r != nonJoiner && r != joiner
 }
 
 // Names are the ids of the rows or columns of a result, and their titles if they have any. They are found

@@ -194,6 +194,12 @@ func TestNamesOfSides(t *testing.T) {
 	if got := r.Values(); len(got) != 2 || got[0] != float64(r.Sigma[0]) {
 		t.Error(got)
 	}
+	if err := os.Remove(filepath.Join(r.Dir(), "V.npy")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.OpenV(); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), "V.npy is not there, though result.json names it") {
+		t.Errorf("a file that is gone: %v", err)
+	}
 }
 
 // TestDamagedNames: what has changed in a file of ids is found by check, and where it is opened.
@@ -290,6 +296,24 @@ func TestMatch(t *testing.T) {
 		bad := errors.New("bad")
 		if err := names.Match(t.Context(), names.All(), func(i, at int64) error { return bad }); !errors.Is(err, bad) {
 			t.Error(err)
+		}
+	}
+}
+
+// A name is one line that does nothing to the text around it.
+func TestNameInALine(t *testing.T) {
+	for _, c := range []struct {
+		of   factor.Name
+		want string
+	}{
+		{factor.Name{ID: int64(7)}, "7"},
+		{factor.Name{ID: "Amélie 東京", Title: "a \"title\" \\ of it"}, "Amélie 東京 (a \"title\" \\ of it)"},
+		{factor.Name{ID: "a\nb\tc", Title: "\x1b[2J\u202e"}, `a\nb\tc (\x1b[2J\u202e)`},
+		{factor.Name{ID: "\xff\u200b"}, "\ufffd\\u200b"},
+		{factor.Name{ID: "می\u200cخواهم 👩\u200d🔬"}, "می\u200cخواهم 👩\u200d🔬"},
+	} {
+		if got := c.of.String(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

@@ -108,6 +108,7 @@ func (a *app) openResult(dir string) (*factor.Result, error) {
 		if _, bad := a.fsys.Stat(filepath.Join(dir, csr.ManifestName)); bad == nil {
 			return nil, fmt.Errorf("%s is a store, not a result: gdsvd svd makes one of it", dir)
 		}
+		return nil, fmt.Errorf("%w: there is no result; name the OUT of a gdsvd svd that has ended", err)
 	}
 	return r, err
 }

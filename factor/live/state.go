@@ -45,7 +45,7 @@ type About struct {
 	Out     string        `json:"out"`     // the directory that it makes
 	PID     int           `json:"pid,omitempty"`
 	Host    string        `json:"host,omitempty"`
-	Began   time.Time     `json:"began"`
+	Began   time.Time     `json:"began,omitzero"`
 	Store   string        `json:"store,omitempty"` // what is factorised
 	Rows    int64         `json:"rows,omitempty"`
 	Cols    int64         `json:"cols,omitempty"`
