@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -304,6 +305,15 @@ func sameResult(t *testing.T, what, want, got string) {
 	}
 }
 
+// said is the error of a process with what it has printed about it.
+func said(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, exit.Stderr)
+	}
+	return err
+}
+
 // An ingest killed at any moment and resumed, again and again, ends with the
 // bytes of one that was left alone.
 func TestKilledIngestGoesOn(t *testing.T) {
@@ -349,7 +359,7 @@ func TestKilledIngestGoesOn(t *testing.T) {
 			decode(t, string(out), &report)
 			resumes += report.Resumes
 		case published != nil: // else it was killed when all had been done
-			t.Fatal(err)
+			t.Fatal(said(err))
 		}
 		if left := names(t, work); !slices.Equal(left, []string{"m.csr"}) {
 			t.Fatalf("at the end there are %v", left)

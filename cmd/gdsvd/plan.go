@@ -123,7 +123,14 @@ func (w *way) plan(ctx context.Context) (*planned, error) {
 		if err != nil {
 			return nil, err
 		}
-		in = plan.OfDescription(d, r.Store, w.ingest.Orient, w.factor.Memory)
+		between := func(likely int64, r ingest.Range) plan.Range {
+			return plan.Range{Low: float64(min(r.Low, likely)), Likely: float64(likely), High: float64(max(r.High, likely))}
+		}
+		in = plan.Expected(plan.Estimate{
+			Path: r.Store, Rows: between(d.Likely[0], d.RowRange), Cols: between(d.Likely[1], d.ColRange), Entries: d.Entries, Exact: d.Exact, ShapeKnown: d.ShapeKnown,
+			Values: d.Values, Transposes: w.ingest.Orient.Transposes, Store: d.Store, Spool: d.Spool, Peak: d.Peak, Least: ingest.LeastMemory(), Seconds: d.Seconds,
+			Warnings: d.Warnings,
+		}, w.factor.Memory)
 		made = explicitCommand(w.ingestCommand(), w.cmd.Flags(), w.inputs, r.Store, d.Flags)
 		if most := in.SureRank(); w.factor.Energy == 0 && int64(w.factor.Rank) > most && in.Estimated() {
 			return nil, ui.Usagef(w.cmd, "-k %d: the matrix may have no more than %d singular values", w.factor.Rank, most)

@@ -2,7 +2,7 @@
 // anything is computed.
 //
 // The way begins with a store ([OfStore]) or with what a look at an input tells of the store that is going to be made of it
-// ([OfDescription]); [Input.Way] finds out the rest. What a step takes is a [Range]. All of it is a function of the
+// ([Expected]); [Input.Way] finds out the rest. What a step takes is a [Range]. All of it is a function of the
 // matrix, the options and the memory and disk that are free, but for the time of the passes, for which [factor.Explain] measures the machine.
 package plan
 

@@ -2,12 +2,12 @@ package plan
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/ingest"
 )
 
 // TestTotal: the disk is at its fullest in the step that has most beside what is kept by then.
@@ -27,11 +27,11 @@ func TestTotal(t *testing.T) {
 
 // TestEstimated: what is known of an input only about leads to ranges that hold what is likely; a budget is refused with the least that works.
 func TestEstimated(t *testing.T) {
-	d := &ingest.Description{
-		Entries: 1_000_000, Likely: [2]int64{5000, 2000}, RowRange: ingest.Range{Low: 4000, High: 9000}, ColRange: ingest.Range{Low: 1500, High: 2500},
-		Store: 3 << 20, Seconds: 2, Peak: 64 << 20, Spool: 8 << 20,
+	e := Estimate{
+		Path: filepath.Join(t.TempDir(), "a.csr"), Rows: Range{4000, 5000, 9000}, Cols: Range{1500, 2000, 2500}, Entries: 1_000_000,
+		Transposes: func(rows, cols int64) bool { return rows < cols }, Store: 3 << 20, Spool: 8 << 20, Peak: 64 << 20, Least: 46 << 20, Seconds: 2,
 	}
-	in := OfDescription(d, t.TempDir()+"/a.csr", ingest.OrientAuto, 1<<30)
+	in := Expected(e, 1<<30)
 	if in.SureRank() != 1500 || !in.Estimated() {
 		t.Errorf("rank %d, estimated %t", in.SureRank(), in.Estimated())
 	}
@@ -53,7 +53,7 @@ func TestEstimated(t *testing.T) {
 	o.Factor.Memory = 1 << 20
 	_, err = in.Way(t.Context(), o)
 	var small *MemoryError
-	if !errors.As(err, &small) || small.Ingest != w.Least.Ingest || small.Run != int64(w.Least.SVD.Likely) {
+	if !errors.As(err, &small) || small.Ingest != e.Least || w.Least.Ingest != e.Least || small.Run != int64(w.Least.SVD.Likely) {
 		t.Errorf("%v; the least is %+v", err, w.Least)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
-	"github.com/gdsvd/gdsvd/ingest"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -18,6 +17,7 @@ type Input struct {
 
 	matrix   matrix
 	ingest   *Step // that makes the store; nil: there it is
+	least    int64 // bytes of memory with which it works
 	warnings []string
 }
 
@@ -50,31 +50,45 @@ const (
 	storeLow, storeHigh     = 0.8, 1.25
 )
 
-// OfDescription is what can be expected of the store at path that an ingest makes of what d describes, within budget bytes.
-func OfDescription(d *ingest.Description, path string, orient ingest.Orientation, budget int64) Input {
+// Estimate is what a look at inputs tells of the store that is going to be made of them.
+type Estimate struct {
+	Path       string // of the store
+	Rows, Cols Range  // of the matrix of the user
+	Entries    int64
+	Exact      bool // Entries, and the bytes that follow from them, are not estimated
+	ShapeKnown bool
+	Values     csr.Values
+	Transposes func(rows, cols int64) bool // tells whether the store of such a matrix is transposed
+	Store      int64                       // bytes of the store,
+	Spool      int64                       // of temporary files,
+	Peak       int64                       // of memory, as it is planned,
+	Least      int64                       // and of memory, the least that works
+	Seconds    float64
+	Warnings   []string
+}
+
+// Expected is what can be expected of a store that is made within budget bytes.
+func Expected(e Estimate, budget int64) Input {
 	spread := func(x int64) Range {
-		if d.Exact {
+		if e.Exact {
 			return Exactly(float64(x))
 		}
 		return Range{entriesLow * float64(x), float64(x), entriesHigh * float64(x)}
 	}
-	between := func(likely int64, r ingest.Range) Range {
-		return Range{float64(min(r.Low, likely)), float64(likely), float64(max(r.High, likely))}
-	}
-	in := Input{Rows: between(d.Likely[0], d.RowRange), Cols: between(d.Likely[1], d.ColRange), Entries: spread(d.Entries), warnings: d.Warnings}
-	size := Range{storeLow, 1, storeHigh}.Times(spread(d.Store))
+	in := Input{Rows: e.Rows, Cols: e.Cols, Entries: spread(e.Entries), least: e.Least, warnings: e.Warnings}
+	size := Range{storeLow, 1, storeHigh}.Times(spread(e.Store))
 	outline := func(of func(Range) float64) *csr.Store {
 		rows, cols := int64(of(in.Rows)), int64(of(in.Cols))
 		return csr.Outline{
-			Path: path, Rows: rows, Cols: cols, NNZ: int64(of(in.Entries)), Values: d.Values, Size: int64(of(size)), Transposed: orient.Transposes(rows, cols),
+			Path: e.Path, Rows: rows, Cols: cols, NNZ: int64(of(in.Entries)), Values: e.Values, Size: int64(of(size)), Transposed: e.Transposes(rows, cols),
 		}.Plan()
 	}
 	likely := outline(func(x Range) float64 { return x.Likely })
-	if in.matrix = (matrix{likely, likely, likely}); !d.Exact || !d.ShapeKnown {
+	if in.matrix = (matrix{likely, likely, likely}); !e.Exact || !e.ShapeKnown {
 		in.matrix.low, in.matrix.high = outline(func(x Range) float64 { return x.Low }), outline(func(x Range) float64 { return x.High })
 	}
 	in.ingest = &Step{
-		Name: "ingest", Seconds: Range{0.5, 1, 2}.Times(Exactly(d.Seconds)), Kept: size, Temporary: spread(d.Spool), Memory: collected(d.Peak, budget),
+		Name: "ingest", Seconds: Range{0.5, 1, 2}.Times(Exactly(e.Seconds)), Kept: size, Temporary: spread(e.Spool), Memory: collected(e.Peak, budget),
 	}
 	return in
 }
@@ -135,9 +149,8 @@ func (e *MemoryError) Error() string {
 
 // Way finds out what it takes. The error is a [*MemoryError] if the budget is too small.
 func (in Input) Way(ctx context.Context, o Options) (*Way, error) {
-	w := &Way{Rows: in.Rows, Cols: in.Cols, Entries: in.Entries, Memory: o.Factor.Memory, Says: append([]string{}, in.warnings...)}
-	if in.ingest != nil {
-		w.Least.Ingest = ingest.LeastMemory()
+	w := &Way{
+		Rows: in.Rows, Cols: in.Cols, Entries: in.Entries, Memory: o.Factor.Memory, Least: Least{Ingest: in.least}, Says: append([]string{}, in.warnings...),
 	}
 	var err error
 	if w.Least.SVD, err = in.matrix.each(func(s *csr.Store) (float64, error) {
