@@ -68,13 +68,15 @@ class Writer:
         Of the values that are written, as `value_type` has it.
     wide : bool
         Whether column indices are int64.
+    ahead : bool
+        Whether the first `AHEAD` bytes are made ready before any is written; what they are made of is held until then.
     """
 
-    def __init__(self, out: BinaryIO, shape: tuple[int, int], dtype: np.dtype, wide: bool) -> None:
+    def __init__(self, out: BinaryIO, shape: tuple[int, int], dtype: np.dtype, wide: bool, ahead: bool = False) -> None:
         self.out, self.shape, self.dtype = out, shape, dtype
         self.keys = np.dtype("<i8" if wide else "<i4")
         self.rows = self.entries = 0
-        self.ready: list[Any] | None = []
+        self.ready: list[Any] | None = [] if ahead else None
         self.ahead = 0
         self._put(self._head())
 

@@ -52,6 +52,8 @@ def is_number(k: Any) -> bool:
 
 def check_k(k: Any, shape: tuple[int, int] | None) -> int:
     """The number of triplets; one that a matrix does not have is refused by SciPy's type of error."""
+    if np.ndim(k):
+        raise TypeError(f"int() argument must be a number, not {k!r}: k is an integer from 1 to min(A.shape)")
     if not is_number(k) or k < 1 or k != int(k):
         raise ValueError(f"k = {k!r} must be an integer from 1 to min(A.shape)")
     if shape and k > min(shape):
@@ -65,7 +67,7 @@ def hand_over(a: Any, out: BinaryIO) -> None:
     if sparse:
         a = canonical(a)
     blocks = [a] if sparse else dense_blocks(a)
-    w = Writer(out, a.shape, narrowest(a.data) if sparse else value_type(a.dtype), sparse and a.indices.dtype.itemsize > 4 or a.shape[1] > 1 << 31)
+    w = Writer(out, a.shape, narrowest(a.data) if sparse else value_type(a.dtype), sparse and a.indices.dtype.itemsize > 4 or a.shape[1] > 1 << 31, sparse)
     for block in blocks:
         w.block(block)
     w.end()
