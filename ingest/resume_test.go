@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -142,12 +143,18 @@ func resumesAfterDeath(t *testing.T, u *unlucky, whole string, want *Report) {
 // interrupted ingests until the entries are sorted.
 func interrupted(t *testing.T, u *unlucky, out string) *csr.UnfinishedError {
 	t.Helper()
+	return interruptedAt(t, u, out, stageSort)
+}
+
+// interruptedAt ingests until a stage begins.
+func interruptedAt(t *testing.T, u *unlucky, out, stage string) *csr.UnfinishedError {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := u.o
 	o.CheckpointEvery = time.Nanosecond
 	o.Observer = func(p Progress) {
-		if p.Stage == stageSort {
+		if p.Stage == stage {
 			cancel()
 		}
 	}
@@ -157,6 +164,33 @@ func interrupted(t *testing.T, u *unlucky, out string) *csr.UnfinishedError {
 		t.Fatalf("got %v", err)
 	}
 	return ue
+}
+
+// TestResumeAfterTwoDeaths kills an ingest that was resumed while it wrote the store, at each of its last operations: the
+// third one has what the first has saved, although the second has saved nothing but that it was about to publish.
+func TestResumeAfterTwoDeaths(t *testing.T) {
+	u := unluckyCases(t)[0]
+	whole := target(t)
+	if _, _, err := u.run(t, whole, -1); err != nil {
+		t.Fatal(err)
+	}
+	store := vfstest.Contents(t, whole)
+	killed := func(n int) (died bool) {
+		out := target(t)
+		interruptedAt(t, &u, out, stageWrite)
+		_, died, _ = u.run(t, out, n)
+		if _, _, err := u.run(t, out, -1); err != nil {
+			t.Fatalf("killed before operation %d: %v", n, err)
+		}
+		if diff := cmp.Diff(store, vfstest.Contents(t, out)); diff != "" {
+			t.Fatalf("killed before operation %d: another store:\n%s", n, diff)
+		}
+		return died
+	}
+	end := sort.Search(1<<12, func(n int) bool { return !killed(n) })
+	for n := max(0, end-40); n < end; n++ {
+		killed(n)
+	}
 }
 
 // TestResumeIsRefused: what is not the same ingest does not go on from another.

@@ -102,9 +102,7 @@ func (a *Axis) Restore(s *scratch.Dir, st State) error {
 	if err := st.Log.load(s, a.dict); err != nil {
 		return err
 	}
-	if st.Log.Name != "" {
-		a.log.old = append(a.log.old, st.Log.Name)
-	}
+	a.log.state = st.Log
 	return nil
 }
 

@@ -42,6 +42,7 @@ func (l *log) save(s *scratch.Dir, d *Dictionary) error {
 		return nil
 	}
 	if l.f == nil {
+		l.outdate()
 		var err error
 		if l.f, err = s.Create("log"); err != nil {
 			return err
@@ -81,13 +82,19 @@ func appendIntText(dst []byte, n int64) []byte {
 
 // forget begins anew: the dictionary is empty again.
 func (l *log) forget(s *scratch.Dir) error {
-	if l.f == nil {
+	l.outdate()
+	f := l.f
+	if l.f, l.state = nil, (LogState{}); f == nil {
 		return nil
 	}
-	l.old = append(l.old, l.state.Name)
-	f := l.f
-	l.f, l.state = nil, LogState{}
 	return s.Complete(f) // a save under way may be making it durable
+}
+
+// outdate notes that the log is of no use once the next journal, which names another one or none, is written.
+func (l *log) outdate() {
+	if l.state.Name != "" {
+		l.old = append(l.old, l.state.Name)
+	}
 }
 
 func (l *log) close() error {
@@ -98,8 +105,8 @@ func (l *log) close() error {
 	return f.Close()
 }
 
-// load reads the valid part of a log into an empty dictionary. The next save
-// writes a log of its own.
+// load reads the valid part of a log into an empty dictionary. It is not written any more: once there are
+// further ids a save writes a log of its own.
 func (st LogState) load(s *scratch.Dir, d *Dictionary) (err error) {
 	if st.N == 0 {
 		return nil
