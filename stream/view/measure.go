@@ -62,7 +62,7 @@ func (v *View) Measure(ctx context.Context, o stream.Options) error {
 		}
 		if sums == v.last && len(stages) == same && v.analytic {
 			v.normOf(sums)
-			v.norm, v.terms = sums.decided(), math.Sqrt(sums.size)
+			v.decide(sums)
 		}
 		v.last = nil
 		stages = stages[same:]
@@ -72,7 +72,7 @@ func (v *View) Measure(ctx context.Context, o stream.Options) error {
 		if err != nil {
 			return err
 		}
-		v.norm, v.terms = sums.decided(), math.Sqrt(sums.size)
+		v.decide(sums)
 	}
 	if v.norm != 0 && !(v.norm >= smallest && v.norm <= greatest) {
 		return fmt.Errorf("view: the norm of what %v makes of the matrix is %.3g: multiply=%.0e keeps its squares within the range of numbers", v.pipeline, v.norm, 1/v.norm)
@@ -116,14 +116,13 @@ func (v *View) normOf(s *sums) {
 	}
 }
 
-// decided returns ‖B‖_F of what has been summed up: exactly 0 if all of B may be rounding of S.
-func (s *sums) decided() float64 {
+// decide takes ‖S‖_F and ‖B‖_F from what has been summed up; the latter is exactly 0 if all of B may be rounding of S.
+func (v *View) decide(s *sums) {
 	const rounding = 8 * 0x1p-52
-	norm := math.Sqrt(max(0, s.norm.value()))
-	if norm <= rounding*math.Sqrt(s.size) {
-		return 0
+	v.norm, v.terms = math.Sqrt(max(0, s.norm.value())), math.Sqrt(s.size)
+	if v.norm <= rounding*v.terms {
+		v.norm = 0
 	}
-	return norm
 }
 
 // prepareAll computes E and Q as all ops make them. Those of a matrix that is 0 but for rounding are 0.
