@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/flags"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/heap"
@@ -156,16 +157,21 @@ files that is interrupted goes on from there with --resume.` + "\n" + ui.ExitHel
 		ui.Named(ingest.OrientAuto, ingest.OrientRows, ingest.OrientCols), "the side that is stored as rows; auto takes the longer one")
 	flags.Sift(f, &o)
 	f.Int64Var(&o.MaxBadLines, "max-bad-lines", 0, "leave out up to `N` lines that cannot be read")
+	a.makingFlags(f, &o)
+	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
+	f.BoolVar(&o.Resume, "resume", false, "go on where an ingest of these inputs was interrupted; the store has the same bytes as without a break; if it is finished, only say so")
+	f.DurationVar(&every, "checkpoint-every", ingest.DefaultCheckpointEvery, "save an ingest that sorts on the disk after so much time (0: never)")
+	return cmd
+}
+
+// makingFlags adds the flags that ingest and append have in common, about how a store is made rather than of what.
+func (a *app) makingFlags(f *pflag.FlagSet, o *ingest.Options) {
 	o.Memory, o.ShardSize = ingest.DefaultMemory, csr.DefaultShard
 	f.Var(ui.Size(&o.Memory, false), "memory", "memory to stay within; without it 60 % of what is available if that is less")
 	f.Var(ui.Size(&o.ShardSize, false), "shard-size", "size of the files of the store")
 	f.IntVar(&o.Workers, "workers", 0, "parse and sort with `N` threads (0: all processors)")
-	f.BoolVar(&o.Force, "force", false, "replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
-	f.BoolVar(&o.Resume, "resume", false, "go on where an ingest of these inputs was interrupted; the store has the same bytes as without a break; if it is finished, only say so")
-	f.DurationVar(&every, "checkpoint-every", ingest.DefaultCheckpointEvery, "save an ingest that sorts on the disk after so much time (0: never)")
 	a.recordFlags(f)
 	f.BoolVar(&o.IgnoreSpace, "ignore-space", false, "begin even if the disk seems too full for the temporary files and the store")
-	return cmd
 }
 
 // toldIngest says what to do about an error in the words of the command line.
@@ -343,13 +349,8 @@ to sums that were rounded, or to an input of a declared shape: the store does no
 		ui.Named(ingest.DuplicatesError, ingest.Sum, ingest.Mean, ingest.First, ingest.Last, ingest.Max), "what becomes of an entry at a place that has one; the default is what the STORE was made with")
 	f.StringVar(&o.RowTitles, "row-titles", "", "`FILE` of the titles of rows")
 	f.StringVar(&o.ColTitles, "col-titles", "", "`FILE` of the titles of columns")
-	o.Memory, o.ShardSize = ingest.DefaultMemory, csr.DefaultShard
-	f.Var(ui.Size(&o.Memory, false), "memory", "memory to stay within; without it 60 % of what is available if that is less")
-	f.Var(ui.Size(&o.ShardSize, false), "shard-size", "size of the files of the store")
-	f.IntVar(&o.Workers, "workers", 0, "parse and sort with `N` threads (0: all processors)")
+	a.makingFlags(f, &o)
 	f.BoolVar(&o.Force, "force", false, "with -o, replace an existing store, in one step at the end; begin anew what was interrupted, unless with --resume")
 	f.BoolVar(&o.Resume, "resume", false, "go on where an append of these inputs was interrupted; if it is finished, only say so")
-	a.recordFlags(f)
-	f.BoolVar(&o.IgnoreSpace, "ignore-space", false, "begin even if the disk seems too full for the temporary files and the store")
 	return cmd
 }
