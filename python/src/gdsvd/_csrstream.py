@@ -140,7 +140,6 @@ class Writer:
     def reshape(self, shape: tuple[int, int]) -> None:
         """Say what the shape was, after all, in a file that can seek."""
         self.shape = shape
-        self._flush()
         self.out.seek(0)
         self.out.write(self._head())
         self.out.seek(0, 2)
