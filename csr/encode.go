@@ -10,12 +10,33 @@ import (
 type valueEncoder struct {
 	coding Coding
 	table  []float64
-	// recent saves searching the table for values that come again and again.
-	// Its keys are complemented bits, as in ValueStats.
-	recent [valueSlots]struct {
-		key   uint64
-		index byte
+	recent recentCodes
+}
+
+// recentCodes saves searching a table for values that come again and again.
+type recentCodes [valueSlots]struct {
+	key  uint64 // of valueKey; 0: empty
+	code byte
+}
+
+// codes sets dst to the codes of values, of which find tells those that are not there. It returns the number of the first
+// value that find knows no code of, or −1.
+func (r *recentCodes) codes(dst []byte, vals []float64, find func(v float64) (code byte, ok bool)) int {
+	dst = dst[:len(vals)]
+	for i, v := range vals {
+		v += 0 // −0 becomes 0
+		key := valueKey(v)
+		slot := &r[valueSlot(key)]
+		if slot.key != key || key == 0 { // the NaN with that key is in no table
+			code, ok := find(v)
+			if !ok {
+				return i
+			}
+			slot.key, slot.code = key, code
+		}
+		dst[i] = slot.code
 	}
+	return -1
 }
 
 func newValueEncoder(v Values) *valueEncoder {
@@ -133,19 +154,12 @@ func notInTable(v float64) error { return fmt.Errorf("%w: %v is not in the value
 
 // codes finds each of vals in the table.
 func (e *valueEncoder) codes(dst []byte, vals []float64) error {
-	dst = dst[:len(vals)]
-	for i, v := range vals {
-		v += 0
-		key := valueKey(v)
-		slot := &e.recent[valueSlot(key)]
-		if slot.key != key {
-			k, ok := slices.BinarySearch(e.table, v)
-			if !ok {
-				return notInTable(v)
-			}
-			slot.key, slot.index = key, byte(k)
-		}
-		dst[i] = slot.index
+	at := e.recent.codes(dst, vals, func(v float64) (byte, bool) {
+		k, ok := slices.BinarySearch(e.table, v)
+		return byte(k), ok
+	})
+	if at >= 0 {
+		return notInTable(vals[at] + 0)
 	}
 	return nil
 }

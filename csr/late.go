@@ -14,11 +14,12 @@ var ErrCoding = errors.New("not a value of the store's coding")
 
 // late holds blocks, encoded but for their values, until the coding of the values is known.
 type late struct {
-	limit   int64 // bytes
-	bytes   int64
-	entries int64
-	stats   ValueStats
-	held    []*filling
+	limit     int64 // bytes
+	bytes     int64
+	entries   int64
+	values    learner
+	notSingle bool // there are blocks with a value that is no float32
+	held      []*filling
 }
 
 // enoughSingles is how many entries, more than 256 values among them and all of them float32, let all others be taken for such.
@@ -26,6 +27,50 @@ const enoughSingles = 1 << 18
 
 // fillingBytes is what a block without buffers takes.
 const fillingBytes = 512
+
+// append adds values to the block f: their codes as long as all values of the store have some, and themselves from the block
+// on in which they do not.
+func (l *late) append(f *filling, vals []float64) error {
+	if !l.values.full {
+		had := len(f.values)
+		f.values = withRoom(f.values, len(vals), BlockNNZ)[:had+len(vals)]
+		if l.values.codes(f.values[had:], vals) {
+			return nil
+		}
+		f.raw = withRoom(f.raw[:0], had, BlockNNZ)[:had]
+		l.values.decode(f.raw, f.values[:had])
+		f.values = f.values[:0]
+	}
+	if err := checkFinite(vals); err != nil {
+		return err
+	}
+	f.raw = append(withRoom(f.raw, len(vals), BlockNNZ), vals...)
+	return nil
+}
+
+// encode returns what makes the bytes of a full block but for its values, which it puts into the smallest coding that has no
+// table. It may run beside everything else.
+func (l *late) encode(f *filling) func() {
+	if f.own = Float64; !l.values.full {
+		f.own = Dict8
+		if len(l.values.table) == 1 {
+			f.values = f.values[:0] // all codes are 0
+		}
+	}
+	return func() {
+		f.encodePlaces()
+		if f.own == Dict8 {
+			return
+		}
+		f.own = Float32
+		f.values = slices.Grow(f.values[:0], 4*len(f.raw))[:4*len(f.raw)]
+		if !putFloats32(f.values, f.raw) {
+			f.own = Float64
+			f.values = slices.Grow(f.values[:0], 8*len(f.raw))[:8*len(f.raw)]
+			putFloats64(f.values, f.raw)
+		}
+	}
+}
 
 // hold keeps what is encoded of a block; its buffers are free.
 func (l *late) hold(f *filling) {
@@ -35,96 +80,40 @@ func (l *late) hold(f *filling) {
 	l.held = append(l.held, h)
 	l.bytes += int64(len(h.buf)+len(h.values)) + fillingBytes
 	l.entries += int64(f.nnz)
-	if f.nnz > 0 { // else own is a constant that is not there
-		stats := StatsOf(f.own)
-		l.stats.Merge(&stats)
-	}
+	l.notSingle = l.notSingle || f.own == Float64
 }
 
 // ripe tells whether there is nothing to wait for.
 func (l *late) ripe() bool {
-	return l.stats.wide && (l.stats.notSingle || l.entries >= enoughSingles) || l.bytes > l.limit
+	return l.values.full && (l.notSingle || l.entries >= enoughSingles) || l.bytes > l.limit
 }
 
-// encodeLate encodes a block but for its values, which it puts into the smallest coding that holds them.
-func (f *filling) encodeLate() {
-	f.encodePlaces()
-	f.values = withRoom(f.values[:0], len(f.raw), BlockNNZ)[:len(f.raw)]
-	table, ok := learn(f.values, f.raw)
-	if ok {
-		f.own = valuesOf(table)
-		if f.own.Coding == Constant {
-			f.values = f.values[:0]
-		}
-		return
-	}
-	f.own = Values{Coding: Float32}
-	f.values = slices.Grow(f.values[:0], 4*len(f.raw))[:4*len(f.raw)]
-	if !putFloats32(f.values, f.raw) {
-		f.own.Coding = Float64
-		f.values = slices.Grow(f.values[:0], 8*len(f.raw))[:8*len(f.raw)]
-		putFloats64(f.values, f.raw)
-	}
+// coding is the smallest coding that has all values so far.
+func (l *late) coding() Values {
+	stats := ValueStats{seen: l.values.table, wide: l.values.full, notSingle: l.notSingle || slices.ContainsFunc(l.values.table, notFloat32)}
+	return stats.Values()
 }
 
-// learn finds the table of finite values, ascending, and sets codes to the place of each of them in it. It is false if there
-// are more than a table holds.
-func learn(codes []byte, vals []float64) (table []float64, ok bool) {
-	var recent [valueSlots]struct { // as in valueEncoder
-		key   uint64
-		first byte
-	}
-	var firsts []byte // of the values of the table: how many of them had been met before
-	codes = codes[:len(vals)]
-	for i, v := range vals {
-		v += 0
-		key := valueKey(v)
-		slot := &recent[valueSlot(key)]
-		if slot.key != key {
-			k, found := slices.BinarySearch(table, v)
-			if !found {
-				if len(table) == maxDict {
-					return nil, false
-				}
-				firsts = slices.Insert(firsts, k, byte(len(table)))
-				table = slices.Insert(table, k, v)
-			}
-			slot.key, slot.first = key, firsts[k]
-		}
-		codes[i] = slot.first
-	}
-	var places [maxDict]byte
-	for k, first := range firsts {
-		places[first] = byte(k)
-	}
-	translate(codes, &places)
-	return table, true
-}
-
-// translate replaces codes by others.
-func translate(codes []byte, to *[maxDict]byte) {
-	for i, code := range codes {
-		codes[i] = to[code]
-	}
-}
-
-// finishLate gives a block that was held its values.
-func (f *filling) finishLate(v Values) {
+// finish gives a block that was held its values in the coding of the store.
+func (l *late) finish(f *filling, v Values) {
 	switch {
-	case f.nnz == 0 || f.own.Coding == v.Coding && len(f.own.Table) == len(v.Table): // v has all that own has: they are equal
-	case v.Coding.coded():
-		if f.own.Coding == Constant {
-			f.values = make([]byte, f.nnz)
-		}
-		var places [maxDict]byte
-		for code, x := range f.own.Table {
-			k, _ := slices.BinarySearch(v.Table, x)
-			places[code] = byte(k)
-		}
-		translate(f.values, &places)
+	case f.nnz == 0 || f.own == v.Coding && f.own != Dict8:
+	case f.own == Dict8 && v.Coding == Constant:
+		f.values = f.values[:0]
+	case f.own == Dict8 && v.Coding.coded():
+		f.withCodes()
+		l.values.sort(f.values)
 	default:
+		raw := make([]float64, f.nnz)
+		if f.own == Dict8 {
+			f.withCodes()
+			l.values.decode(raw, f.values)
+		} else {
+			for i := range raw {
+				raw[i] = float64(math.Float32frombits(le.Uint32(f.values[4*i:])))
+			}
+		}
 		var err error
-		raw := f.own.decode(make([]float64, f.nnz), f.values)
 		if f.values, err = newValueEncoder(v).append(f.values[:0], raw); err != nil {
 			panic(fmt.Sprintf("csr: %v of its own statistics", err))
 		}
@@ -132,27 +121,60 @@ func (f *filling) finishLate(v Values) {
 	f.finish(v.Coding)
 }
 
-// decode is the inverse of what valueEncoder.append gathers.
-func (v Values) decode(dst []float64, b []byte) []float64 {
-	switch v.Coding {
-	case Float64:
-		for i := range dst {
-			dst[i] = math.Float64frombits(le.Uint64(b[8*i:]))
-		}
-	case Float32:
-		for i := range dst {
-			dst[i] = float64(math.Float32frombits(le.Uint32(b[4*i:])))
-		}
-	case Constant:
-		for i := range dst {
-			dst[i] = v.Table[0]
-		}
-	default:
-		for i, code := range b {
-			dst[i] = v.Table[code]
-		}
+// withCodes makes up the codes of a block that were left out.
+func (f *filling) withCodes() {
+	if len(f.values) == 0 {
+		f.values = make([]byte, f.nnz)
 	}
-	return dst
+}
+
+// learner gives values codes in the order in which they come.
+type learner struct {
+	table  []float64 // ascending
+	codeOf []byte    // of each value of the table
+	full   bool      // there has been one more than a table holds
+	recent recentCodes
+}
+
+// codes sets dst to the codes of values. It is false where it meets a value that is not finite or does not fit any more:
+// full is set then.
+func (l *learner) codes(dst []byte, vals []float64) bool {
+	return l.recent.codes(dst, vals, l.code) < 0
+}
+
+// code is that of one value.
+func (l *learner) code(v float64) (code byte, ok bool) {
+	k, found := slices.BinarySearch(l.table, v)
+	if !found {
+		if l.full = len(l.table) == maxDict || !finite(v); l.full {
+			return 0, false
+		}
+		l.codeOf = slices.Insert(l.codeOf, k, byte(len(l.table)))
+		l.table = slices.Insert(l.table, k, v)
+	}
+	return l.codeOf[k], true
+}
+
+// decode is the inverse of codes.
+func (l *learner) decode(dst []float64, codes []byte) {
+	var values [maxDict]float64
+	for k, code := range l.codeOf {
+		values[code] = l.table[k]
+	}
+	for i, code := range codes {
+		dst[i] = values[code]
+	}
+}
+
+// sort turns codes into the places of their values in the table.
+func (l *learner) sort(codes []byte) {
+	var places [maxDict]byte
+	for k, code := range l.codeOf {
+		places[code] = byte(k)
+	}
+	for i, code := range codes {
+		codes[i] = places[code]
+	}
 }
 
 // settleValues takes the coding of all values so far for that of the store, and writes the blocks held.
@@ -162,11 +184,11 @@ func (w *Writer) settleValues() error {
 	}
 	l := w.late
 	w.late = nil
-	w.setValues(l.stats.Values())
+	w.setValues(l.coding())
 	v := w.opts.Values
 	for i, f := range l.held {
 		l.held[i] = nil
-		if err := w.start(f, func() { f.finishLate(v) }); err != nil {
+		if err := w.start(f, func() { l.finish(f, v) }); err != nil {
 			return err
 		}
 	}

@@ -134,3 +134,28 @@ func TestLateRefuses(t *testing.T) {
 		t.Error("an infinite value is written")
 	}
 }
+
+// TestNoNaN: no NaN is written, whatever its bits are, those of what caches of values have for an empty place among them.
+func TestNoNaN(t *testing.T) {
+	for _, o := range []csr.CreateOptions{
+		{Late: 1 << 20},
+		{Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}},
+		{Values: csr.Values{Coding: csr.Dict4, Table: []float64{1, 2}}},
+		{Values: csr.Values{Coding: csr.Float32}},
+		{Values: csr.Values{Coding: csr.Float64}},
+	} {
+		for _, bits := range []uint64{1<<64 - 1, math.Float64bits(math.NaN()), 0xfff << 52, 0x7ff << 52} {
+			o.Cols = 2
+			w, err := csr.Create(filepath.Join(t.TempDir(), "x"), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.AppendRow([]uint32{0, 1}, []float64{1, math.Float64frombits(bits)}); err == nil {
+				t.Errorf("%v: %x is written", o.Values, bits)
+			}
+			if err := w.Abort(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

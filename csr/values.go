@@ -133,7 +133,7 @@ func (s *ValueStats) addWide(vals []float64) {
 		if s.notSingle {
 			return
 		}
-		s.notSingle = float64(float32(v)) != v || !finite(v)
+		s.notSingle = notFloat32(v) || !finite(v)
 	}
 }
 
@@ -154,9 +154,7 @@ func (s *ValueStats) add(v float64) {
 		s.wide, s.notSingle, s.seen = true, true, nil
 		return
 	}
-	if float64(float32(v)) != v {
-		s.notSingle = true
-	}
+	s.notSingle = s.notSingle || notFloat32(v)
 	if s.wide {
 		return
 	}
@@ -171,12 +169,15 @@ func (s *ValueStats) add(v float64) {
 	s.seen = slices.Insert(s.seen, i, v)
 }
 
+// notFloat32 tells that v does not survive float32.
+func notFloat32(v float64) bool { return float64(float32(v)) != v }
+
 // StatsOf are statistics that have led to v: going on with them leads to the
 // same coding as with all values.
 func StatsOf(v Values) ValueStats {
 	return ValueStats{
 		seen: slices.Clone(v.Table), wide: !v.Coding.coded(),
-		notSingle: v.Coding == Float64 || slices.ContainsFunc(v.Table, func(x float64) bool { return float64(float32(x)) != x }),
+		notSingle: v.Coding == Float64 || slices.ContainsFunc(v.Table, notFloat32),
 	}
 }
 

@@ -15,9 +15,9 @@ type filling struct {
 	squares   squares // sum up to the end of the block
 	lens      []uint32
 	gaps      []uint32
-	values    []byte        // in the coding own
-	raw       []float64     // the values, as long as the coding of the store is not known; then values is made of them
-	own       Values        // of raw
+	values    []byte        // encoded; Dict4 takes a byte each until it is finished
+	raw       []float64     // instead of them, as long as the coding of the store is not known and they are too many for a table
+	own       Coding        // of values until it is known; Dict8: the codes of a learner
 	buf       []byte        // what comes before the values, encoded
 	crc       uint32        // of buf and values
 	encoded   chan struct{} // receives when both are complete
@@ -99,9 +99,10 @@ func (w *Writer) flushBlock() error {
 	f := w.filling
 	f.rows, f.nnz = len(f.lens), len(f.gaps)
 	f.firstRow, f.squares = w.manifest.Rows-int64(f.rows), w.squares
-	encode, coding := f.encodeLate, w.opts.Values.Coding
-	if w.late == nil {
-		encode = func() { f.encode(coding) }
+	coding := w.opts.Values.Coding
+	encode := func() { f.encode(coding) }
+	if w.late != nil {
+		encode = w.late.encode(f)
 	}
 	if err := w.start(f, encode); err != nil {
 		return err

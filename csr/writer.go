@@ -176,10 +176,9 @@ func (w *Writer) appendRow(cols []uint32, vals []float64) error {
 		return err
 	}
 	if w.late != nil {
-		if err := checkFinite(vals); err != nil {
+		if err := w.late.append(w.filling, vals); err != nil {
 			return err
 		}
-		w.raw = append(withRoom(w.raw, len(vals), BlockNNZ), vals...)
 	} else {
 		values, err := w.enc.append(w.values, vals)
 		if err != nil {
