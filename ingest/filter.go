@@ -81,6 +81,20 @@ func (f Filter) within(t format.Time) bool {
 	return (f.Since.IsZero() || t >= format.Time(f.Since.UnixMicro())) && (f.Until.IsZero() || t < format.Time(f.Until.UnixMicro()))
 }
 
+// datesAsNumbers is the error for the first chunk of an input whose first times are dates without hyphens, which as numbers are
+// seconds. Behind them there may be others, as 0 for what is not known.
+func datesAsNumbers(c *format.Chunk, b *format.Batch, src *source) error {
+	const first = 40
+	if !format.DatesAsNumbers(b.Time[:min(first, len(b.Time))]) {
+		return nil
+	}
+	at := src.reader.Locate(c, 0)
+	return &format.ParseError{
+		File: src.Name, Line: at.Line, Byte: at.Byte, Text: strconv.FormatInt(int64(b.Time[0]/1e6), 10),
+		Err: fmt.Errorf("%w; the times are eight digits, dates without hyphens rather than seconds", format.ErrTime),
+	}
+}
+
 // A span is the times of a number of entries.
 type span struct {
 	N           int64

@@ -31,6 +31,9 @@ func naiveLines(text, sep string, columns []int) (entries []triple, bad int) {
 			continue
 		}
 		f := strings.Split(l, sep)
+		if strings.HasPrefix(l, "\ufeff") { // not the one that the text may begin with
+			return entries, i + 1
+		}
 		if fields == 0 {
 			fields = len(f)
 		}

@@ -218,7 +218,7 @@ func (s *sample) read(ctx context.Context, p plan, name string, prev *source) (*
 // It is io.EOF if there are no more. look may see the batches.
 func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*format.Chunk, *format.Batch)) (t format.Tally, err error) {
 	c, b := &format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}, &format.Batch{}
-	for range n {
+	for i := range n {
 		begun := time.Now()
 		c.Data = c.Data[:0]
 		if err = ctx.Err(); err == nil {
@@ -228,6 +228,9 @@ func (s *sample) chunks(ctx context.Context, src *source, n int, look func(*form
 		if err == nil {
 			b.Reset(s.o.MaxBadLines)
 			err = src.reader.Parse(c, b)
+		}
+		if err == nil && i == 0 {
+			err = datesAsNumbers(c, b, src)
 		}
 		if err != nil {
 			return t, err

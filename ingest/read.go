@@ -29,7 +29,8 @@ type job struct {
 	src     *source
 	outside span          // of entries left out of the batch
 	loops   int64         // edges from a node to itself
-	last    bool          // of its source; without a chunk
+	first   bool          // of its source
+	last    bool          // likewise; without a chunk
 	err     error         // the reader's, instead of a chunk, or of parsing it
 	at      place         // behind the chunk; its tally is made by take
 	ready   chan struct{} // receives once the batch is parsed
@@ -203,12 +204,12 @@ func (r *reading) input(ctx context.Context, i int, src *source, l lanes) error 
 
 // cut sends one input's chunks to the workers, and a last job behind them.
 func (r *reading) cut(ctx context.Context, i int, src *source, l lanes) error {
-	for {
+	for first := true; ; first = false {
 		j := l.take(ctx)
 		if j == nil {
 			return ctx.Err()
 		}
-		j.src = src
+		j.src, j.first = src, first
 		if cap(j.chunk.Data) == 0 {
 			j.chunk.Data = make([]byte, 0, r.plan.chunk)
 		}
@@ -263,6 +264,9 @@ func (r *reading) parse(work <-chan *job) {
 func (r *reading) parseBatch(j *job, stats *csr.ValueStats) {
 	j.batch.Reset(r.o.MaxBadLines)
 	j.err = j.src.reader.Parse(&j.chunk, &j.batch)
+	if j.err == nil && j.first {
+		j.err = datesAsNumbers(&j.chunk, &j.batch, j.src)
+	}
 	if r.o.Events && !j.src.base {
 		ones(j.batch.Val)
 	}

@@ -308,3 +308,31 @@ func naiveTime(value string) (format.Time, bool) {
 	}
 	return 0, false
 }
+
+// TestDatesAsNumbers: a column of integers that are dates is refused where times are needed, in every type of integer or number.
+func TestDatesAsNumbers(t *testing.T) {
+	type row struct {
+		User, Item int64
+		Rating     float64
+		Short      int32
+		Long       uint64
+		Float      float64
+	}
+	var rows []row
+	for i, date := range []int64{20240131, 20230105, 19991231} {
+		rows = append(rows, row{int64(i), 7, 1, int32(date), uint64(date), float64(date)})
+	}
+	in := write(t, "parquet", string(written(t, rows, 110)))
+	for _, column := range []string{"Short", "Long", "Float"} {
+		o := Options{Columns: []string{"User", "Item", "Rating", column}, Filter: Filter{Until: time.Unix(1_600_000_000, 0)}}
+		_, err := Ingest(t.Context(), []string{in}, target(t), o)
+		if !errors.Is(err, format.ErrTime) || !strings.Contains(err.Error(), `:1: "20240131": not a time`) {
+			t.Errorf("%s: %v", column, err)
+		}
+		if _, err = Sniff(t.Context(), []string{in}, o); !errors.Is(err, format.ErrTime) {
+			t.Errorf("%s: sniff says %v", column, err)
+		}
+		o.Filter = Filter{}
+		mustIngest(t, []string{in}, target(t), o)
+	}
+}

@@ -72,6 +72,24 @@ func TimeOfFloat(v float64) (Time, error) {
 	return TimeOf(n) + Time(math.Round((v-math.Trunc(v))*float64(micros(n)))), nil
 }
 
+// DatesAsNumbers tells whether times that were read as seconds are all dates of eight digits, as 20190728, of 1900 to 2099.
+// As seconds they lie in August 1970.
+func DatesAsNumbers(times []Time) bool {
+	for _, t := range times {
+		n := int(t / 1e6)
+		year, month, day := n/1e4, n/100%100, n%100
+		if t%1e6 != 0 || year < 1900 || year > 2099 || month < 1 || month > 12 || day < 1 || !isDay(year, month, day) {
+			return false
+		}
+	}
+	return len(times) > 0
+}
+
+// isDay tells whether a month has a day.
+func isDay(year, month, day int) bool {
+	return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() == day
+}
+
 // micros is how many microseconds the unit of a number has; 0: less than one.
 func micros(n int64) int64 {
 	switch m := max(n, -n); {
@@ -130,10 +148,10 @@ func parseISO(b []byte) (Time, bool) {
 	if s.bad || len(s.rest) > 0 || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || sec > 59 && !leap {
 		return 0, false
 	}
-	t := time.Date(year, time.Month(month), day, hour, minute, sec, 0, time.UTC)
-	if d := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC); d.Day() != day {
+	if !isDay(year, month, day) {
 		return 0, false
 	}
+	t := time.Date(year, time.Month(month), day, hour, minute, sec, 0, time.UTC)
 	return Time(t.Unix()*1e6 + int64(micro) - int64(zone)*60e6), true
 }
 

@@ -115,3 +115,32 @@ func FuzzParseTime(f *testing.F) {
 		}
 	})
 }
+
+func TestDatesAsNumbers(t *testing.T) {
+	seconds := func(n ...int64) (times []Time) {
+		for _, n := range n {
+			times = append(times, TimeOf(n))
+		}
+		return times
+	}
+	for _, c := range []struct {
+		times []Time
+		want  bool
+	}{
+		{seconds(20190728, 19000101, 20991231, 20000229), true},
+		{seconds(20190728, 20190732), false},
+		{seconds(20190230), false},
+		{seconds(20191301), false},
+		{seconds(20190028), false},
+		{seconds(18991231), false},
+		{seconds(21000101), false},
+		{seconds(978300760), false},
+		{seconds(-20190728), false},
+		{[]Time{TimeOf(20190728) + 1}, false},
+		{nil, false},
+	} {
+		if got := DatesAsNumbers(c.times); got != c.want {
+			t.Errorf("%v: %v", c.times, got)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/roles"
@@ -93,15 +92,6 @@ func (t *table) integers(c int, header bool) bool {
 		}
 		return noID([]byte(s), true)
 	}) && n > 0
-}
-
-// isDigitsOfDate tells whether a field is a date like 20190728, which as a number is a moment of 1970.
-func isDigitsOfDate(s string) bool {
-	if len(s) != 8 {
-		return false
-	}
-	_, err := time.Parse("20060102", s)
-	return err == nil && s >= "1900" && s < "2100"
 }
 
 // padding tells whether column c is empty, as behind a separator at the end of each line.

@@ -257,9 +257,6 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 		if p.time = p.stamp; p.stamp < 0 || len(p.roles.Times) > 0 {
 			p.time, err = p.roles.Time(t.labels(header))
 		}
-		if err == nil && t.all(p.time, header, isDigitsOfDate) {
-			err = fmt.Errorf("%w; all times are eight digits, dates without hyphens rather than seconds", format.ErrTime)
-		}
 		in.HasTimes = err == nil
 	}
 	if err != nil {
