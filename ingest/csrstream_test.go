@@ -91,7 +91,7 @@ func TestCSRStreamTypes(t *testing.T) {
 			{"", "i4"}, {"", "u4"}, {"", "i8"}, {"", "u8"},
 			{"i8", "i8"}, {"i8", "s"}, {"s", "s"}, {"s", "i8"},
 		} {
-			h := streamHeader{rowKeys: keys[0], colKeys: keys[1], values: v}
+			h := streamHeader{rowKeys: keys[0], colKeys: keys[1], values: v, bare: v == "f8" || v == "u1"}
 			var want []triple
 			for i := range 40 {
 				want = append(want, triple{strconv.Itoa(10 + i/3*2), strconv.Itoa(i * 7 % 5), vals[i%len(vals)]})
@@ -155,7 +155,9 @@ func resealed(b []byte, at int, with ...byte) []byte {
 	copy(b[at:], with)
 	little.PutUint32(b[44:], crc32.ChecksumIEEE(b[:44]))
 	if len(b) > 80 {
-		if end := 80 + int(little.Uint32(b[56:])); end <= len(b) {
+		if end := 80 + int(little.Uint32(b[56:])); b[40] == 1 {
+			little.PutUint32(b[52:], crc32.ChecksumIEEE(b[56:80]))
+		} else if end <= len(b) {
 			little.PutUint32(b[52:], crc32.ChecksumIEEE(b[56:end]))
 		}
 	}
@@ -187,7 +189,8 @@ func TestCSRStreamDamage(t *testing.T) {
 		{"row keys", resealed(good, 12, 'f', '4'), format.ErrHeader, `row keys of type "f4"`},
 		{"column keys", resealed(good, 16, 'f', '4'), format.ErrHeader, `column keys of type "f4"`},
 		{"values", resealed(good, 20, 'c', '8'), format.ErrHeader, `values of type "c8"`},
-		{"reserved", resealed(good, 40, 1), format.ErrHeader, "reserved"},
+		{"flags", resealed(good, 40, 2), format.ErrHeader, "flags 0x2, of which this program knows 0x1"},
+		{"sums of payloads that have none", resealed(good, 40, 1), csrstream.ErrSum, "byte 140: damaged"},
 		{"negative shape", resealed(good, 31, 0x80), format.ErrHeader, "shape"},
 		{"shape with ids", resealed(good, 12, 'i', '8', 0, 0, 'i', '8'), format.ErrHeader, "shape"},
 		{"too large", resealed(good, 24, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1), format.ErrUnsupported, "too large"},

@@ -11,6 +11,7 @@ import (
 type streamHeader struct {
 	rowKeys, colKeys, values string
 	rows, cols               int64
+	bare                     bool // no sums of payloads
 }
 
 func (h *streamHeader) byID() bool { return h.rowKeys != "" }
@@ -27,7 +28,11 @@ func (h *streamHeader) append(b []byte) []byte {
 	}
 	b = little.AppendUint64(b, uint64(h.rows))
 	b = little.AppendUint64(b, uint64(h.cols))
-	b = little.AppendUint32(b, 0)
+	flags := uint32(0)
+	if h.bare {
+		flags = 1
+	}
+	b = little.AppendUint32(b, flags)
 	return little.AppendUint32(b, crc32.ChecksumIEEE(b[at:]))
 }
 
@@ -209,7 +214,11 @@ func (w *streamWriter) write(kind string, rows int, first uint64, n uint32) {
 	little.PutUint64(b[16:], first)
 	little.PutUint32(b[24:], n)
 	little.PutUint32(b[28:], 0)
-	little.PutUint32(b[4:], crc32.ChecksumIEEE(b[8:]))
+	summed := b[8:]
+	if w.h.bare {
+		summed = b[8:streamFrame]
+	}
+	little.PutUint32(b[4:], crc32.ChecksumIEEE(summed))
 	_, w.err = w.w.Write(b)
 }
 

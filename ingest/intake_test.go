@@ -190,6 +190,9 @@ var intakeCases = []intakeCase{
 	{name: "truth values", files: "user,item,liked\n1,2,True\n2,2,false\n", want: []triple{{"1", "2", 1}, {"2", "2", 0}}},
 	{name: "a truth value among numbers", files: "user,item,liked\n1,2,3\n2,2,true\n", err: text.ErrNumber},
 	{name: "truth values without a name", files: "user,item,clicked\n1,2,True\n2,2,False\n", err: errAmbiguous, says: []string{"--columns user,item,clicked", "--columns user,item)"}},
+	{name: "dates of digits alone, JSON", files: `{"user":1,"item":2,"rating":3,"date":20190728}` + "\n" + `{"user":2,"item":2,"rating":4,"date":20190731}` + "\n", o: Options{Filter: Filter{Until: time.Unix(1e9, 0)}}, err: format.ErrTime, says: []string{":1:", `"20190728"`, "eight digits"}},
+	{name: "dates of digits, then 0", files: "user,item,rating,date\n" + lines(60, func(i int) string { return ofInt(i) + ",2,3,20190728" }) + "99,2,4,0\n", o: Options{Filter: Filter{Until: time.Unix(1e9, 0)}}, err: format.ErrTime, says: []string{":2:", "eight digits"}},
+	{name: "seconds of August 1970", files: "user,item,rating,time\n1,2,3,20190728\n2,2,4,20190732\n", o: Options{Filter: Filter{Until: time.Unix(1e9, 0)}}, want: []triple{{"1", "2", 3}, {"2", "2", 4}}},
 	{name: "dates of digits alone", files: "user,item,rating,date\n1,2,3,20190728\n2,2,4,20190731\n", o: Options{Filter: Filter{Since: time.Unix(1, 0)}}, err: format.ErrTime, says: []string{"eight digits"}},
 	{name: "a pointer of LFS", files: "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", err: format.ErrUnsupported, says: []string{"git lfs pull"}},
 }

@@ -58,7 +58,13 @@ class Program(BuildHookInterface):
                 said["version"] = rest[1]
             elif kind == "build" and rest[0].startswith("vcs.revision="):
                 said["revision"] = rest[0].partition("=")[2]
+        said["at"] = self.places(program, {"version": f"mod\tgithub.com/gdsvd/gdsvd\t{said['version']}", "revision": f"vcs.revision={said['revision']}"}, said)
         return said
+
+    def places(self, program, lines, said):
+        """Where the program has what it says of itself."""
+        data = pathlib.Path(program).read_bytes()
+        return {name: data.index(line.encode()) + len(line) - len(said[name]) for name, line in lines.items() if said[name]}
 
     def finalize(self, version, build_data, artifact_path):
         shutil.rmtree(self.made, ignore_errors=True)

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import gdsvd
-from gdsvd import _errors
+from gdsvd import _errors, _program
 from gdsvd._program import program
 
 EXIT = {"UsageError": 2, "CorruptError": 3, "NotConverged": 4, "GdsvdError": 1}
@@ -120,6 +120,42 @@ def test_program_and_package_belong_together(tmp_path):
         said = with_package(tmp_path / str(i), of_version(**other))
         assert "but the package was built with" in said and "install the wheel again" in said and said.count("\n") == 1
     assert "v9.9.9" in with_package(tmp_path / "v", of_version(version="v9.9.9"))
+
+
+def test_program_is_recognised_without_running(tmp_path, monkeypatch):
+    """By what it has in it where it was built with it; of a package whose build does not tell where, it is asked."""
+    monkeypatch.delenv("GDSVD_BINARY", raising=False)
+    asked = []
+    monkeypatch.setattr(_program.subprocess, "run", lambda *args, **_: asked.append(args) or pytest.fail("it is run"))
+    _program.program.cache_clear()
+    folder = pathlib.Path(_program.__file__).parent / "_bin"
+    built = json.loads((folder / "build.json").read_text())
+    if built["revision"]:
+        assert _program.program().startswith(str(folder)) and not asked
+    path = tmp_path / "gdsvd"
+    shutil.copy2(next(folder.glob("gdsvd*")), path)
+    assert _program._as_built(str(path), built) == bool(built["revision"])
+    with open(path, "r+b") as f:
+        f.seek(built["at"]["version"])
+        f.write(b"X")
+    assert not _program._as_built(str(path), built)
+    assert not _program._as_built(str(path), {k: v for k, v in built.items() if k != "at"})
+    assert not _program._as_built(str(tmp_path / "none"), built)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows runs what its name says")
+def test_program_of_another_platform(tmp_path):
+    """It has what is expected in it, and cannot be run."""
+
+    def change(folder):
+        program, build = folder / "gdsvd", folder / "build.json"
+        built = json.loads(build.read_text())
+        data = bytearray(program.read_bytes())
+        data[:4] = b"none"
+        program.write_bytes(data)
+        build.write_text(json.dumps(built))
+
+    assert "install the wheel for this platform" in with_package(tmp_path, change)
 
 
 def test_package_without_program(tmp_path):

@@ -1,11 +1,15 @@
 """Types in which a matrix is handed over."""
 
+import io
+import zlib
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import gdsvd
 from gdsvd._csrstream import STEP, narrowest
+from gdsvd._input import hand_over_chunks
 
 INF, NAN = float("inf"), float("nan")
 
@@ -55,3 +59,14 @@ def test_same_store(tmp_path, values, dtype):
     a = sp.csr_matrix((data, ([0, 0, 2], [1, 3, 2])), shape=(4, 5))
     one = gdsvd.Store.from_scipy(a, tmp_path / "one.csr")
     assert one.fingerprint == gdsvd.Store.from_chunks([a], tmp_path / "other.csr").fingerprint  # in the type that it has
+
+
+@pytest.mark.parametrize(("shape", "flag"), [((2, 3), 1), (None, 0)])
+def test_payloads_have_sums_in_files(shape, flag):
+    """A pipe needs none; a file that is made before its shape is known has them."""
+    out = io.BytesIO()
+    hand_over_chunks(iter([sp.csr_matrix([[1.0, 0, 2], [0, 0, 0.5]])]), out, shape)
+    head, frame = out.getvalue()[:48], out.getvalue()[48:]
+    assert head[40] == flag
+    summed = frame[8:32] if flag else frame[8 : 32 + int.from_bytes(frame[8:12], "little")]
+    assert int.from_bytes(frame[4:8], "little") == zlib.crc32(summed)

@@ -1,8 +1,8 @@
 // Package csrstream reads the csr-stream: a sparse matrix, row by row, from one program
 // to another. FORMAT.md is its contract.
 //
-// The reader checks every byte: the header and each frame have a CRC-32, and the end of the
-// stream says how many entries there were.
+// The header and each frame have a CRC-32, in a pipe at the writer's wish without that of the payload, and the end of
+// the stream says how many entries there were.
 package csrstream
 
 import (
@@ -36,6 +36,8 @@ const (
 	maxPayload = format.ChunkBytes - frameBytes
 	maxEntries = 1 << 15
 
+	bare = 1 // the flag of payloads without a sum
+
 	kindRows = "ROWS"
 	kindDone = "DONE"
 )
@@ -62,6 +64,7 @@ type header struct {
 	colKeys    string
 	values     string // empty: every entry is 1
 	rows, cols int64  // 0 with ids
+	bare       bool   // payloads have no sum
 }
 
 // byID tells whether keys are ids rather than indices.
@@ -95,11 +98,11 @@ func parseHeader(b []byte) (h header, err error) {
 		return h, fmt.Errorf("csr-stream of version %d: %w; this program reads version %d", le.Uint32(b[8:]), format.ErrUnsupported, version)
 	case le.Uint32(b[44:]) != crc32.ChecksumIEEE(b[:44]):
 		return h, fmt.Errorf("header %w", ErrSum)
-	case le.Uint32(b[40:]) != 0:
-		return h, fmt.Errorf("%w: reserved bytes that are not 0", format.ErrHeader)
+	case le.Uint32(b[40:])&^bare != 0:
+		return h, fmt.Errorf("%w: flags %#x, of which this program knows %#x", format.ErrHeader, le.Uint32(b[40:]), bare)
 	}
 	typeAt := func(at int) string { return string(bytes.TrimRight(b[at:at+4], "\x00")) }
-	h = header{typeAt(12), typeAt(16), typeAt(20), int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:]))}
+	h = header{typeAt(12), typeAt(16), typeAt(20), int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:])), le.Uint32(b[40:]) == bare}
 	return h, h.check()
 }
 
@@ -209,7 +212,11 @@ func (p *reader) end(c *format.Chunk) error {
 // verify checks the CRC of a frame.
 func (p *reader) verify(c *format.Chunk) (frame, error) {
 	f, err := parseFrame(c.Data)
-	if err == nil && crc32.ChecksumIEEE(c.Data[8:]) != f.sum {
+	summed := c.Data[8:]
+	if p.bare {
+		summed = c.Data[8:frameBytes]
+	}
+	if err == nil && crc32.ChecksumIEEE(summed) != f.sum {
 		err = ErrSum
 	}
 	if err != nil {

@@ -18,6 +18,7 @@ ENTRIES = 32_768  # of a frame, at most
 AHEAD = 16 << 20  # bytes that are made ready before the first is written: meanwhile the program starts
 STEP = 1 << 16  # values that are looked at together
 NONE = b"\0\0\0\0"
+BARE = 1  # the flag of payloads without sums
 
 
 def _type(dtype: np.dtype) -> bytes:
@@ -70,10 +71,12 @@ class Writer:
         Whether column indices are int64.
     ahead : bool
         Whether the first `AHEAD` bytes are made ready before any is written; what they are made of is held until then.
+    sums : bool
+        Whether payloads have sums, as they should in a file; in a pipe to the program they would take longer than the pipe.
     """
 
-    def __init__(self, out: BinaryIO, shape: tuple[int, int], dtype: np.dtype, wide: bool, ahead: bool = False) -> None:
-        self.out, self.shape, self.dtype = out, shape, dtype
+    def __init__(self, out: BinaryIO, shape: tuple[int, int], dtype: np.dtype, wide: bool, ahead: bool = False, sums: bool = False) -> None:
+        self.out, self.shape, self.dtype, self.sums = out, shape, dtype, sums
         self.keys = np.dtype("<i8" if wide else "<i4")
         self.rows = self.entries = 0
         self.ready: list[Any] | None = [] if ahead else None
@@ -96,7 +99,7 @@ class Writer:
         self._put(*parts)
 
     def _head(self) -> bytes:
-        head = b"\x89CSR\r\n\x1a\n" + struct.pack("<I4s4s4sQQI", 1, NONE, _type(self.keys), _type(self.dtype), *self.shape, 0)
+        head = b"\x89CSR\r\n\x1a\n" + struct.pack("<I4s4s4sQQI", 1, NONE, _type(self.keys), _type(self.dtype), *self.shape, 0 if self.sums else BARE)
         return head + struct.pack("<I", zlib.crc32(head))
 
     def block(self, m: Any) -> None:
@@ -132,7 +135,7 @@ class Writer:
         parts = [a.data.cast("B") for a in (lens, indices, data) if a.size]
         rest = struct.pack("<IIQII", sum(map(len, parts)), len(lens), self.rows + row, len(data), 0)
         crc = zlib.crc32(rest)
-        for part in parts:
+        for part in parts if self.sums else ():
             crc = zlib.crc32(part, crc)
         self._put(b"ROWS" + struct.pack("<I", crc) + rest, *parts)
         self.entries += len(data)

@@ -91,7 +91,7 @@ def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int
     for i, c in enumerate(chunks):
         c = chunk(c, f"block {i}")
         if w is None:
-            w = Writer(out, shape or (0, c.shape[1]), value_type(c.dtype), c.indices.dtype.itemsize > 4)
+            w = Writer(out, shape or (0, c.shape[1]), value_type(c.dtype), c.indices.dtype.itemsize > 4, sums=not shape)
         if c.shape[1] != w.shape[1]:
             raise ValueError(f"block {i} has {c.shape[1]} columns, but the matrix has {w.shape[1]}")
         if not np.can_cast(c.dtype, w.dtype):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import json
 import os
@@ -32,6 +33,8 @@ def program() -> str:
         raise VersionError(f"{folder} has no program: the package was not installed from a wheel; use pip install python/ in a checkout") from None
     own = str(folder / ("gdsvd.exe" if os.name == "nt" else "gdsvd"))
     path = os.environ.get("GDSVD_BINARY") or own
+    if path == own and _as_built(own, built):
+        return own
     try:
         out = subprocess.run([path, "version", "--json"], capture_output=True, stdin=subprocess.DEVNULL, check=True).stdout
         said = json.loads(out)
@@ -44,6 +47,19 @@ def program() -> str:
             "install the wheel again, or unset GDSVD_BINARY"
         )
     return path
+
+
+def _as_built(path: str, built: dict[str, Any]) -> bool:
+    """Whether a program has in it, where it was built with them, its version and revision: running it to ask takes longer than a small call."""
+    try:
+        with open(path, "rb", 0) as f:
+            for name in ("version", "revision"):
+                f.seek(built["at"][name])
+                if f.read(len(built[name])) != built[name].encode():
+                    return False
+        return os.path.getsize(path) == built["size"] and os.access(path, os.X_OK)
+    except (OSError, KeyError):
+        return False
 
 
 def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None = None, progress: bool | None = False) -> dict[str, Any]:
@@ -118,10 +134,15 @@ def _started(args: list[Any], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
     apart: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-    child = subprocess.Popen(
-        [program(), "--json", *map(os.fspath, args)],
-        stdin=subprocess.PIPE if fed else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **apart,
-    )  # fmt: skip
+    try:
+        child = subprocess.Popen(
+            [program(), "--json", *map(os.fspath, args)],
+            stdin=subprocess.PIPE if fed else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **apart,
+        )  # fmt: skip
+    except OSError as err:
+        if err.errno != errno.ENOEXEC:
+            raise
+        raise VersionError(f"{program()} does not run: {err.strerror}; install the wheel for this platform") from None
     if fed:
         _widen(child.stdin)
     try:
