@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
 )
@@ -58,7 +59,11 @@ func newOutput(t *task, before outState) (_ *output, err error) {
 			err = errors.Join(err, o.abort())
 		}
 	}()
-	if o.keepLong || signLong && o.keepShort {
+	long := o.keepLong || signLong && o.keepShort
+	if err = o.room(t, long); err != nil {
+		return nil, err
+	}
+	if long {
 		if err = (*longRows)(o).create(t.Rank); err != nil {
 			return nil, err
 		}
@@ -68,6 +73,30 @@ func newOutput(t *task, before outState) (_ *output, err error) {
 	}
 	o.lines = json.NewEncoder(o.events)
 	return o, nil
+}
+
+// room is an error if the disk is too full for the vectors of a task, the long ones among them
+// or not. How many there are is known before the run unless a share of the energy is asked for.
+func (o *output) room(t *task, long bool) error {
+	if t.Energy > 0 {
+		return nil
+	}
+	var numbers int64
+	if long {
+		numbers += t.store.Rows()
+	}
+	if o.keepShort {
+		numbers += t.store.Cols()
+	}
+	free, err := o.fsys.FreeSpace(o.stage.Dir())
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	if need := 8 * numbers * int64(t.Rank); err == nil && need > free {
+		err = Errorf(nil, "the vectors take %s, and the disk of %s has %s free: make room, or give another %v",
+			memory.FormatSize(need), t.Dir, memory.FormatSize(free), Option("Dir"))
+	}
+	return err
 }
 
 // onlyLeftovers makes sure that the directory in which a result is made holds at

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -79,7 +80,8 @@ func (t *Trial) withRoom(w *work, out string, err error) {
 		return
 	}
 	text := err.Error()
-	if !strings.Contains(text, "no space left on device") && !strings.Contains(text, "file too large") {
+	said := func(reason string) bool { return strings.Contains(text, reason) }
+	if !slices.ContainsFunc([]string{"no space left on device", "file too large", "make room"}, said) {
 		check(wrongf("%s on a full disk: %s", w.name, head(text)))
 	}
 	left := names(filepath.Dir(out))

@@ -36,24 +36,25 @@ func TestFullDisk(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		size int
+		says string
 		args func(disk string) []string
 	}{
-		{"ingest, the store does not fit", 128 << 10, func(disk string) []string {
+		{"ingest, the store does not fit", 128 << 10, "no space left on device", func(disk string) []string {
 			return []string{"ingest", "-q", file, "-o", filepath.Join(disk, "m.csr"), "--ignore-space"}
 		}},
-		{"ingest, the temporary runs do not fit", 1 << 20, func(disk string) []string {
+		{"ingest, the temporary runs do not fit", 1 << 20, "no space left on device", func(disk string) []string {
 			return []string{"ingest", "-q", file, "-o", filepath.Join(disk, "m.csr"), "--memory", tightMemory, "--ignore-space"}
 		}},
-		{"svd, the vectors do not fit", 128 << 10, func(disk string) []string {
+		{"svd, the vectors do not fit", 128 << 10, "the vectors take .*, and the disk of .*out has .* free: make room, or give another -o", func(disk string) []string {
 			return []string{"svd", "-q", store, "-k", "10", "-o", filepath.Join(disk, "out"), "--max-passes", "30", "--checkpoint-every", "0"}
 		}},
-		{"generate", 128 << 10, func(disk string) []string {
+		{"generate", 128 << 10, "no space left on device", func(disk string) []string {
 			return []string{"generate", "ratings", "-q", "-o", filepath.Join(disk, "r.dat")}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			disk := smallDisk(t, c.size)
-			fails(t, ui.ExitError, "no space left on device", c.args(disk)...)
+			fails(t, ui.ExitError, c.says, c.args(disk)...)
 			if left := names(t, disk); len(left) > 0 {
 				t.Errorf("on the disk are left %v", left)
 			}
@@ -62,6 +63,33 @@ func TestFullDisk(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A disk that others fill while the result is written gives one clear line.
+func TestResultOnASmallDisk(t *testing.T) {
+	store := ingested(t, spilling)
+	disk := smallDisk(t, 1<<20)
+	f := &vfstest.FaultFS{Inject: func(o vfstest.Op) error {
+		if o.Kind == vfstest.OpCreate && filepath.Base(o.Name) == "sigma.npy" {
+			fill(t, filepath.Join(disk, "ballast"))
+		}
+		return nil
+	}}
+	o := withFaults(t, f, "svd", "-q", store, "-k", "10", "-o", filepath.Join(disk, "out"), "--checkpoint-every", "0")
+	if o.code != ui.ExitError || !strings.Contains(o.stderr, "no space left on device") || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("exit %d\n%s", o.code, o.stderr)
+	}
+	if left := names(t, disk); slices.Contains(left, "out.partial") {
+		t.Errorf("on the disk are left %v", left)
+	}
+}
+
+// A file system without a limit says that it has no bytes at all, and is not full.
+func TestDiskWithoutALimit(t *testing.T) {
+	store := ingested(t, tall)
+	disk := smallDisk(t, 0)
+	must(t, "svd", "-q", store, "-k", "2", "-o", filepath.Join(disk, "out"))
+	must(t, "ingest", "-q", ratings(t, tall), "-o", filepath.Join(disk, "m.csr"))
 }
 
 // A disk that is full for some checkpoints costs those and nothing else: the one

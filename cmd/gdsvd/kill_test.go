@@ -98,18 +98,32 @@ func TestKilledIngestLeavesNothingHalfDone(t *testing.T) {
 	}
 }
 
-// killAfter starts gdsvd and kills it; false if it had ended by then.
+// killAfter starts the program and kills it after a time; it tells whether the program was still running.
 func killAfter(t *testing.T, after time.Duration, args ...string) bool {
+	t.Helper()
+	start := time.Now()
+	return killWhen(t, func() bool { return time.Since(start) >= after }, args...)
+}
+
+// killWhen starts the program and kills it when a condition holds; it tells whether the program was still running.
+func killWhen(t *testing.T, ready func() bool, args ...string) bool {
 	t.Helper()
 	cmd := process(t, args...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(after)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for !ready() {
+		select {
+		case <-ended:
+			return false
+		case <-time.After(100 * time.Microsecond):
+		}
+	}
 	_ = cmd.Process.Kill() // an error means that it has ended
-	err := cmd.Wait()
 	var exit *exec.ExitError
-	return errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signaled()
+	return errors.As(<-ended, &exit) && exit.Sys().(syscall.WaitStatus).Signaled()
 }
 
 // waiting is a writer that tells when something was written to it.

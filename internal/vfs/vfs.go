@@ -105,7 +105,7 @@ type FS interface {
 	// SyncDir makes the names in a directory durable.
 	SyncDir(name string) error
 	// FreeSpace is the bytes that can still be written to the file system of an
-	// existing file or directory; errors.ErrUnsupported where the system does not tell.
+	// existing file or directory; errors.ErrUnsupported where the system does not tell, or there is no limit.
 	FreeSpace(name string) (int64, error)
 	// Lock takes an exclusive lock that dies with the process, creating the
 	// file if need be. It fails with ErrLocked, without waiting, if another
