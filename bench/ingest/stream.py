@@ -1,16 +1,20 @@
-"""Hand-over of a sparse matrix: a csr-stream (ingest/format/csrstream/FORMAT.md) through a pipe into a
-store, and the same matrix as npz beside scipy.sparse.load_npz, in turn.
+"""Hand-over of a sparse matrix: a csr-stream (ingest/format/csrstream/FORMAT.md) from this process, which has it in memory, through a
+pipe into a new store, and from a file as standard input; the same matrix as npz, beside scipy.sparse.load_npz, in turn.
 
     python3 bench/ingest/stream.py -n 7 --entries 12000000 --gdsvd ./gdsvd -o bench/ingest/results/stream.md
 
-The stream lies in the page cache and is piped by cat. The time of gdsvd is that of the whole process: start, reading,
-writing the store, making it durable. That of SciPy is the call alone. CPU seconds are those of gdsvd, in user and system mode.
-Several programs may be compared: --gdsvd may be given more than once.
+What the machine can do is measured beside it: the same bytes through the same pipe into cat, to nowhere and to a file that is made
+durable. Files lie in the page cache. The time of gdsvd is that of the whole process: start, reading, writing the store, making it
+durable. That of SciPy is the call alone. CPU seconds are those of the program, in user and system mode. Several programs may be
+compared: --gdsvd may be given more than once.
 """
 
 import argparse
+import fcntl
+import io
 import os
 import re
+import shutil
 import statistics
 import struct
 import subprocess
@@ -43,9 +47,10 @@ def matrix(rows, per_row, cols, values):
     return m
 
 
-def write_stream(m, out):
+def write_stream(m, out, bare=False):
+    """A csr-stream; bare as a pipe may have it, without sums of payloads."""
     kind = lambda t: t.str[1:].encode().ljust(4, b"\0")
-    head = b"\x89CSR\r\n\x1a\n" + struct.pack("<I4s4s4sQQI", 1, b"\0" * 4, kind(m.indices.dtype), kind(m.data.dtype), *m.shape, 0)
+    head = b"\x89CSR\r\n\x1a\n" + struct.pack("<I4s4s4sQQI", 1, b"\0" * 4, kind(m.indices.dtype), kind(m.data.dtype), *m.shape, bare)
     out.write(head + struct.pack("<I", zlib.crc32(head)))
     size, ptr, row, total = m.indices.itemsize + m.data.itemsize, m.indptr, 0, m.nnz
     while row < m.shape[0]:
@@ -55,26 +60,50 @@ def write_stream(m, out):
         lens = np.diff(ptr[row:end + 1]).astype("<u4").tobytes()
         payload = lens + m.indices[ptr[row]:ptr[end]].tobytes() + m.data[ptr[row]:ptr[end]].tobytes()
         rest = struct.pack("<IIQII", len(payload), end - row, row, int(ptr[end] - ptr[row]), 0)
-        out.write(b"ROWS" + struct.pack("<I", zlib.crc32(payload, zlib.crc32(rest))) + rest + payload)
+        out.write(b"ROWS" + struct.pack("<I", zlib.crc32(b"" if bare else payload, zlib.crc32(rest))) + rest + payload)
         row = end
     rest = struct.pack("<IIQII", 0, 0, total, 0, 0)
     out.write(b"DONE" + struct.pack("<I", zlib.crc32(rest)) + rest)
 
 
-def gdsvd(program, name, store, piped, *flags):
-    """Seconds of the wall and of the processor."""
-    args = [program, "ingest", "-q", "--json", "-" if piped else name, "-o", store, "--force", *flags]
+def timed(args, data=None, file=None):
+    """Seconds of the wall and of the processor of a command that reads data from a pipe, or a file."""
     t = time.perf_counter()
-    cat = subprocess.Popen(["cat", name], stdout=subprocess.PIPE) if piped else None
-    p = subprocess.Popen(args, stdin=cat.stdout if piped else None, stdout=subprocess.DEVNULL)
-    if cat:
-        cat.stdout.close()
+    p = subprocess.Popen(args, stdin=file or subprocess.PIPE, stdout=subprocess.DEVNULL)
+    if data is not None:
+        fcntl.fcntl(p.stdin, fcntl.F_SETPIPE_SZ, 1 << 20)
+        at = 0
+        while at < len(data):
+            at += os.write(p.stdin.fileno(), data[at : at + (1 << 18)])
+    if p.stdin:
+        p.stdin.close()
     _, status, usage = os.wait4(p.pid, 0)
     wall = time.perf_counter() - t
     p.returncode = os.waitstatus_to_exitcode(status)
-    if p.returncode or cat and cat.wait():
+    if p.returncode:
         sys.exit(f"{' '.join(args)}: exit {p.returncode}")
     return wall, usage.ru_utime + usage.ru_stime
+
+
+def gdsvd(program, store, source, data=None):
+    """Times of an ingest of a file by its name, of the same file as standard input, or of data through a pipe."""
+    args = [program, "ingest", "-q", "--json", "-o", store, "--"]
+    shutil.rmtree(store, ignore_errors=True)
+    if data is not None:
+        return timed(args + ["-"], data)
+    if source.endswith(".npz"):
+        return timed(args + [source], b"")
+    with open(source, "rb") as f:
+        return timed(args + ["-"], file=f)
+
+
+def cat(data, to):
+    """Times of the bytes through a pipe into a file, made durable, or to nowhere."""
+    if to is None:
+        return timed(["sh", "-c", "exec cat >/dev/null"], data)
+    if os.path.exists(to):
+        os.remove(to)
+    return timed(["sh", "-c", 'cat >"$1" && sync "$1"', "sh", to], data)
 
 
 def scipy(name):
@@ -106,14 +135,21 @@ def main():
             with open(name, "wb") as f:
                 write_stream(m, f)
             sp.save_npz(npz, m, compressed=False)
+            piped = io.BytesIO()
+            write_stream(m, piped, True)
+            data = piped.getbuffer()
             runs = {}
             for g in programs:
-                runs[f"{g}, csr-stream"] = name, lambda g=g, name=name: gdsvd(g, name, store, True)
-                runs[f"{g}, npz"] = npz, lambda g=g, npz=npz: gdsvd(g, npz, store, False)
+                runs[f"{g}, csr-stream, pipe"] = name, lambda g=g, name=name, data=data: gdsvd(g, store, name, data)
+                runs[f"{g}, csr-stream, file"] = name, lambda g=g, name=name: gdsvd(g, store, name)
+                runs[f"{g}, npz"] = npz, lambda g=g, npz=npz: gdsvd(g, store, npz)
+            runs["cat > /dev/null"] = name, lambda data=data: cat(data, None)
+            runs["cat > file, sync"] = name, lambda data=data: cat(data, os.path.join(tmp, "copy"))
             runs["scipy.sparse.load_npz"] = npz, lambda npz=npz: scipy(npz)
             times = {what: [] for what in runs}
             for _ in range(a.n):
                 for what, (_, run) in runs.items():
+                    time.sleep(0.3)
                     times[what].append(run())
             for what, (source, _) in runs.items():
                 wall, size = [t for t, _ in times[what]], os.path.getsize(source)
