@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -345,6 +347,41 @@ func TestParquetWindow(t *testing.T) {
 	_, err := Ingest(t.Context(), []string{name}, target(t), Options{Memory: 64 << 20})
 	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "--memory ") {
 		t.Errorf("a page of 800000 values within 64 MiB: %v", err)
+	}
+}
+
+// onlyFooter is a file of nothing but a footer.
+func onlyFooter(footer []byte) []byte {
+	b := append([]byte("PAR1"), footer...)
+	return append(binary.LittleEndian.AppendUint32(b, uint32(len(footer))), "PAR1"...)
+}
+
+// TestParquetBombs: a few bytes that stand for endless work or for a lot of memory are refused.
+func TestParquetBombs(t *testing.T) {
+	endless := binary.AppendUvarint([]byte{0xfb}, 1<<62) // field 15, a map of 2⁶² items
+	zeros := make([]byte, 7<<20)
+	lists := func(field byte) []byte { // elements of the schema, or row groups, of a byte each
+		return slices.Concat([]byte{field<<4 | 9}, binary.AppendUvarint([]byte{0xfc}, uint64(len(zeros))), zeros, []byte{0})
+	}
+	for _, c := range []struct {
+		what   string
+		footer []byte
+		want   error
+	}{
+		{"a map of booleans", append(endless, 0x11), parquet.ErrDamaged},
+		{"a map of booleans and ends", append(endless, 0x12, 1, 2), parquet.ErrDamaged},
+		{"a list of booleans", binary.AppendUvarint([]byte{0xf9, 0xf1}, 1<<62), parquet.ErrDamaged},
+		{"elements", lists(2), format.ErrUnsupported},
+		{"row groups", lists(4), format.ErrUnsupported},
+		{"bytes", make([]byte, 9<<20), format.ErrUnsupported},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := parseParquet(onlyFooter(c.footer))
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, c.want) || strings.Contains(err.Error(), "\n") || took > 64<<20 {
+			t.Errorf("%s: %v, %d MiB", c.what, err, took>>20)
+		}
 	}
 }
 

@@ -23,8 +23,8 @@ const (
 	maxValues = 1 << 24
 )
 
-// A window is the memory that the pages of all columns take together.
-type window struct{ size, taken int64 } // bytes; size 0: any number
+// A window is the memory that the footer and the pages of all columns take together.
+type window struct{ size, taken, held int64 } // bytes; size 0: any number; held by the footer
 
 // A column is one of a row group, being read page by page.
 type column struct {
@@ -342,11 +342,11 @@ func (c *column) uncompress(b []byte, size int) (_ []byte, err error) {
 		c.plain, err = snappy.Decode(resize(c.plain, size), b)
 	case codecZstd:
 		if c.zstd == nil {
-			if c.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxPage)); err != nil {
+			if c.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxPage), zstd.WithDecodeAllCapLimit(true)); err != nil {
 				return nil, err
 			}
 		}
-		c.plain, err = c.zstd.DecodeAll(b, resize(c.plain, size)[:0])
+		c.plain, err = c.zstd.DecodeAll(b, resize(c.plain, size)[:0:size])
 	case codecLZ4:
 		var n int
 		c.plain = resize(c.plain, size)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
@@ -71,6 +72,7 @@ type footer struct {
 	rows   int64
 	schema []element
 	groups []group
+	held   int64 // bytes that they take at most
 }
 
 // maxFooter is more than the footers of files with thousands of columns take.
@@ -78,7 +80,7 @@ const maxFooter = 1 << 27
 
 var errFooter = errors.New("its end is missing or another file's")
 
-// readFooter reads the end of a file.
+// readFooter reads the end of a file, within Input.Window.
 func readFooter(in *format.Input) (*footer, error) {
 	var tail [8]byte
 	if in.Size < 12 {
@@ -96,13 +98,28 @@ func readFooter(in *format.Input) (*footer, error) {
 	case n > maxFooter:
 		return nil, fmt.Errorf("a footer of %d bytes: %w", n, format.ErrUnsupported)
 	}
+	room := int64(math.MaxInt64)
+	if in.Window > 0 {
+		room = in.Window
+	}
+	if room -= n; room < 0 {
+		return nil, errLargeFooter(n)
+	}
 	b := make([]byte, n)
 	if _, err := in.At.ReadAt(b, in.Size-8-n); err != nil && err != io.EOF {
 		return nil, err
 	}
-	t := &thrift{b: b}
+	t := &thrift{b: b, room: room}
 	f := t.footer()
+	if t.err == errRoom {
+		return nil, errLargeFooter(n)
+	}
+	f.held = room - t.room
 	return f, t.err
+}
+
+func errLargeFooter(n int64) error {
+	return fmt.Errorf("a footer of %d bytes: %w within this memory budget; a larger --memory reads it, or write it with fewer row groups or columns", n, format.ErrUnsupported)
 }
 
 func (t *thrift) footer() *footer {
@@ -110,11 +127,11 @@ func (t *thrift) footer() *footer {
 	t.fields(func(id int, kind byte) bool {
 		switch {
 		case id == 2 && kind == thriftList:
-			t.list(func(byte) { f.schema = append(f.schema, t.element()) })
+			t.list(func(byte) { f.schema = keep(t, f.schema, t.element()) })
 		case id == 3 && kind == thriftInt64:
 			f.rows = t.int()
 		case id == 4 && kind == thriftList:
-			t.list(func(byte) { f.groups = append(f.groups, t.group()) })
+			t.list(func(byte) { f.groups = keep(t, f.groups, t.group()) })
 		default:
 			return false
 		}
@@ -195,7 +212,7 @@ func (t *thrift) group() (g group) {
 	t.fields(func(id int, kind byte) bool {
 		switch {
 		case id == 1 && kind == thriftList:
-			t.list(func(byte) { g.chunks = append(g.chunks, t.chunk()) })
+			t.list(func(byte) { g.chunks = keep(t, g.chunks, t.chunk()) })
 		case id == 3 && kind == thriftInt64:
 			g.rows = t.int()
 		default:

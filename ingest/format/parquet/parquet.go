@@ -9,7 +9,7 @@
 // are none of them; those that are not needed are not read.
 //
 // A file begins at its end: it has to be a plain file, not standard input. Positions are
-// numbers of rows, counted from 1 over all row groups. Only part of a row group is in memory: the
+// numbers of rows, counted from 1 over all row groups. What is in memory is the footer and a part of a row group: the
 // pages of up to four columns and their dictionaries. Those that take more than Input.Window are refused.
 package parquet
 
@@ -64,6 +64,7 @@ func open(in *format.Input) (format.Reader, error) {
 	if err != nil {
 		return nil, p.damaged(err)
 	}
+	p.window.held, p.window.taken = f.held, f.held
 	if p.groups = f.groups; f.rows <= 0 {
 		return nil, p.fail(fmt.Errorf("%w: the file has no rows", format.ErrEmpty))
 	}
@@ -221,7 +222,7 @@ func (p *reader) begin() error {
 	for i := range p.columns {
 		p.columns[i].close()
 	}
-	p.window.taken = 0
+	p.window.taken = p.window.held
 	return nil
 }
 

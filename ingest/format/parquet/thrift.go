@@ -4,14 +4,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"reflect"
 )
 
-// A thrift reads structures of Apache Thrift's compact protocol from bytes. Whatever they hold,
-// nothing is allocated that is longer than they are; after a failure everything is zero.
+// A thrift reads structures of Apache Thrift's compact protocol from bytes. Whatever they hold, reading ends with
+// them; after a failure everything is zero.
 type thrift struct {
 	b     []byte
 	err   error
-	depth int // of structures being skipped
+	depth int   // of structures being skipped
+	room  int64 // bytes for the items that keep keeps
 }
 
 // Types of the compact protocol.
@@ -114,6 +116,17 @@ func (t *thrift) list(visit func(kind byte)) {
 	}
 }
 
+var errRoom = errors.New("no room for the items of a list")
+
+// keep appends an item to a list as long as there is room: an item of one byte takes a hundred of them.
+func keep[T any](t *thrift, list []T, item T) []T {
+	if t.room -= 2 * int64(reflect.TypeFor[T]().Size()); t.room < 0 { // twice, as lists grow by copies
+		t.b, t.err = nil, errRoom
+		return list
+	}
+	return append(list, item)
+}
+
 // maxDepth is how deep values are nested that are skipped; Parquet has no more than five levels.
 const maxDepth = 16
 
@@ -135,21 +148,15 @@ func (t *thrift) skip(kind byte, depth int) {
 	case thriftBinary:
 		t.binary()
 	case thriftList, thriftSet:
-		t.list(func(kind byte) {
-			if kind <= thriftFalse {
-				t.byte() // in lists a boolean has a byte
-				return
-			}
-			t.skip(kind, depth+1)
-		})
+		t.list(func(kind byte) { t.skipItem(kind, depth+1) })
 	case thriftMap:
 		n, kinds := t.uvarint(), byte(0)
 		if n > 0 {
 			kinds = t.byte()
 		}
 		for ; n > 0 && t.err == nil; n-- {
-			t.skip(kinds>>4, depth+1)
-			t.skip(kinds&15, depth+1)
+			t.skipItem(kinds>>4, depth+1)
+			t.skipItem(kinds&15, depth+1)
 		}
 	case thriftStruct:
 		was := t.depth
@@ -159,4 +166,14 @@ func (t *thrift) skip(kind byte, depth int) {
 	default:
 		t.fail()
 	}
+}
+
+// skipItem skips an item of a list or of a map. There, unlike in a structure, a boolean has a byte of its own: every
+// item takes at least one, and as many as are said to be there end with the bytes.
+func (t *thrift) skipItem(kind byte, depth int) {
+	if kind <= thriftFalse {
+		t.byte()
+		return
+	}
+	t.skip(kind, depth)
 }

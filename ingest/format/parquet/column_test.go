@@ -1,0 +1,57 @@
+package parquet
+
+import (
+	"bytes"
+	"io"
+	"runtime"
+	"testing"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// TestUncompressIsBounded: a page that is longer uncompressed than its header says takes no more memory than that.
+func TestUncompressIsBounded(t *testing.T) {
+	const says = 100
+	plain := make([]byte, 64<<20)
+	through := func(w io.WriteCloser, b *bytes.Buffer) []byte {
+		if _, err := w.Write(plain); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	var g, br, z bytes.Buffer
+	zw, err := zstd.NewWriter(&z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := make([]byte, lz4.CompressBlockBound(len(plain)))
+	n, err := lz4.CompressBlock(plain, block, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for codec, packed := range map[int][]byte{
+		codecSnappy: snappy.Encode(nil, plain),
+		codecGzip:   through(gzip.NewWriter(&g), &g),
+		codecBrotli: through(brotli.NewWriter(&br), &br),
+		codecZstd:   through(zw, &z),
+		codecLZ4:    block[:n],
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		c := &column{chunk: chunk{codec: codec}}
+		b, err := c.uncompress(packed, says)
+		runtime.ReadMemStats(&after)
+		took := after.TotalAlloc - before.TotalAlloc
+		c.close()
+		if took > 16<<20 || err == nil && len(b) != says {
+			t.Errorf("%s: %d bytes, %v, took %d MiB", codecNames[codec], len(b), err, took>>20)
+		}
+	}
+}
