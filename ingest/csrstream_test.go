@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,6 +147,33 @@ func TestCSRStreamLongRows(t *testing.T) {
 			}
 			got = got[1:]
 		}
+	}
+}
+
+// TestCSRStreamLongID: the id of a row takes its room once, however many entries the row has.
+func TestCSRStreamLongID(t *testing.T) {
+	var b bytes.Buffer
+	w, err := newStreamWriter(&b, streamHeader{rowKeys: "s", colKeys: "i8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const entries = 1 << 14
+	id := strings.Repeat("u", 100<<10)
+	w.addKey(&w.rowKeys, "s", id)
+	for i := range entries {
+		w.addKey(&w.colKeys, "i8", strconv.Itoa(i))
+	}
+	w.lens = append(w.lens, entries)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	out := target(t)
+	rep := mustIngest(t, []string{write(t, "in", b.String())}, out, Options{Memory: 64 << 20})
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; rep.NNZ != entries || took > 128<<20 {
+		t.Errorf("%d entries, %d MiB", rep.NNZ, took>>20)
 	}
 }
 

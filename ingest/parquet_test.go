@@ -385,6 +385,38 @@ func TestParquetBombs(t *testing.T) {
 	}
 }
 
+// TestParquetLongTexts: a chunk has few rows of long ids, of which a dictionary has one and a page any number.
+func TestParquetLongTexts(t *testing.T) {
+	type row struct {
+		User string `parquet:",dict"`
+		Item int64
+	}
+	for _, c := range []struct{ length, rows, read int }{{100 << 10, 5000, 5000}, {format.ChunkBytes, 1000, 0}} {
+		rows := slices.Repeat([]row{{strings.Repeat("u", c.length), 0}}, c.rows)
+		for i := range rows {
+			rows[i].Item = int64(i)
+		}
+		if _, err := parseParquet(written(t, rows[:9], len(rows), pq.DataPageStatistics(true))); !errors.Is(err, format.ErrUnsupported) {
+			t.Error(err)
+		}
+		data := written(t, rows, len(rows), pq.DataPageStatistics(false))
+		r, err := parquet.Format.Open(&format.Input{Name: "in", At: bytes.NewReader(data), Size: int64(len(data)), Window: 8 << 20})
+		n, longest := 0, 0
+		for k := (&format.Chunk{Data: make([]byte, 0, format.ChunkBytes)}); err == nil; {
+			var b format.Batch
+			b.Reset(0)
+			if err = r.Next(k); err == nil {
+				longest = max(longest, len(k.Data))
+				err = errors.Join(append([]error{r.Parse(k, &b)}, b.Errs...)...)
+				n += len(b.Val)
+			}
+		}
+		if done := err == io.EOF; n != c.read || longest > 2*format.ChunkBytes+1<<10 || done != (c.read > 0) || !done && !strings.Contains(err.Error(), ": longer than 262143 bytes") {
+			t.Errorf("ids of %d bytes: %d rows, chunks of %d bytes, %.200v", c.length, n, longest, err)
+		}
+	}
+}
+
 // FuzzParquet: whatever the bytes are, they are read or refused in one line, within
 // memory of the order of their length.
 func FuzzParquet(f *testing.F) {

@@ -66,6 +66,7 @@ func TestMisuse(t *testing.T) {
 		{ui.ExitError, []string{"check", empty}, "no MANIFEST.json in it"},
 		{ui.ExitError, svd("-o", out, "--init", empty), "no such file"},
 		{ui.ExitError, []string{"svd", "\xff\xfe.csr", "-k", "2", "-o", out}, "no such file"},
+		{ui.ExitError, []string{"info", "a\x1b[31m\u202eb\nc"}, `a\\x1b\[31m\\u202eb; c: no such file`},
 		{ui.ExitError, []string{"demo", "--keep", filepath.Join(work, "none", "demo")}, "no such file"},
 	} {
 		if o := fails(t, c.code, c.want, c.args...); o.stdout != "" {

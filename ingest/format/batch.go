@@ -1,6 +1,9 @@
 package format
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // A Batch is what Parse makes of one chunk, in columns.
 type Batch struct {
@@ -57,49 +60,56 @@ func (b *Batch) Keep(keep func(n int) bool) {
 // Mirror puts behind each entry the one with row and column exchanged, but for those of which single is true.
 func (b *Batch) Mirror(single func(n int) bool) {
 	var m Batch
-	add := func(row, col *Keys, n int) {
-		m.Row.AddOf(row, n)
-		m.Col.AddOf(col, n)
+	row, col := b.Row, b.Col
+	if row.IsText || col.IsText {
+		row.ToText()
+		col.ToText()
+		m.Row = Keys{IsText: true, text: slices.Concat(row.text, col.text)}
+		m.Col = Keys{IsText: true, text: m.Row.text}
+	}
+	add := func(n int, swapped bool) {
+		one, other := &m.Row, &m.Col
+		if swapped {
+			one, other = other, one
+		}
+		one.pick(&row, n, 0)
+		other.pick(&col, n, len(row.text))
 		m.Val = append(m.Val, b.Val[n])
 		if len(b.Time) > 0 {
 			m.Time = append(m.Time, b.Time[n])
 		}
 	}
 	for n := range b.Val {
-		add(&b.Row, &b.Col, n)
-		if !single(n) {
-			add(&b.Col, &b.Row, n)
+		if add(n, false); !single(n) {
+			add(n, true)
 		}
 	}
 	b.Row, b.Col, b.Val, b.Time = m.Row, m.Col, m.Val, m.Time
-}
-
-// AddOf appends key n of others.
-func (k *Keys) AddOf(others *Keys, n int) {
-	if others.IsText {
-		k.AddText(others.Text(n))
-		return
-	}
-	k.AddInt(others.Ints[n])
 }
 
 // AddValue appends v; −0 becomes 0, which is the same entry of a matrix.
 func (b *Batch) AddValue(v float64) { b.Val = append(b.Val, v+0) }
 
 // Keys are indices or ids. They are integers until one is no canonical decimal
-// int64; then all of them are texts.
+// int64; then all of them are texts. Equal texts that follow each other take the place of one if they are added by
+// AddAgain.
 type Keys struct {
 	Ints   []int64
 	IsText bool
 	text   []byte
-	ends   []int // of each key in text
+	spans  []span // of each key in text
 }
 
+// A span is where a part of a text begins and ends; texts are of the order of a chunk.
+type span [2]uint32
+
 // Len is the number of keys.
-func (k *Keys) Len() int { return len(k.Ints) + len(k.ends) }
+func (k *Keys) Len() int { return len(k.Ints) + len(k.spans) }
 
 // Reset removes all keys.
-func (k *Keys) Reset() { k.Ints, k.IsText, k.text, k.ends = k.Ints[:0], false, k.text[:0], k.ends[:0] }
+func (k *Keys) Reset() {
+	k.Ints, k.IsText, k.text, k.spans = k.Ints[:0], false, k.text[:0], k.spans[:0]
+}
 
 // Add appends an id.
 func (k *Keys) Add(id []byte) {
@@ -115,8 +125,9 @@ func (k *Keys) Add(id []byte) {
 // AddText appends an id that is no canonical integer, or among texts.
 func (k *Keys) AddText(id []byte) {
 	k.ToText()
+	begin := len(k.text)
 	k.text = append(k.text, id...)
-	k.ends = append(k.ends, len(k.text))
+	k.end(begin)
 }
 
 // AddInt appends an integer.
@@ -125,8 +136,46 @@ func (k *Keys) AddInt(n int64) {
 		k.Ints = append(k.Ints, n)
 		return
 	}
+	begin := len(k.text)
 	k.text = strconv.AppendInt(k.text, n, 10)
-	k.ends = append(k.ends, len(k.text))
+	k.end(begin)
+}
+
+// end makes a key of the text from begin.
+func (k *Keys) end(begin int) { k.spans = append(k.spans, span{uint32(begin), uint32(len(k.text))}) }
+
+// AddAgain appends the last key n times more.
+func (k *Keys) AddAgain(n int) {
+	if k.IsText {
+		k.spans = slices.Grow(k.spans, n)
+		for last := k.spans[len(k.spans)-1]; n > 0; n-- {
+			k.spans = append(k.spans, last)
+		}
+		return
+	}
+	k.Ints = slices.Grow(k.Ints, n)
+	for last := k.Ints[len(k.Ints)-1]; n > 0; n-- {
+		k.Ints = append(k.Ints, last)
+	}
+}
+
+// AddOf appends key n of others.
+func (k *Keys) AddOf(others *Keys, n int) {
+	if others.IsText {
+		k.AddText(others.Text(n))
+		return
+	}
+	k.AddInt(others.Ints[n])
+}
+
+// pick appends key n of others, whose texts begin at a place of those of k.
+func (k *Keys) pick(others *Keys, n, at int) {
+	if k.IsText {
+		s := others.spans[n]
+		k.spans = append(k.spans, span{s[0] + uint32(at), s[1] + uint32(at)})
+		return
+	}
+	k.Ints = append(k.Ints, others.Ints[n])
 }
 
 // ToText turns integers into the texts they came from.
@@ -142,35 +191,24 @@ func (k *Keys) ToText() {
 }
 
 // Text is key i of texts.
-func (k *Keys) Text(i int) []byte {
-	return k.text[k.start(i):k.ends[i]]
-}
+func (k *Keys) Text(i int) []byte { return k.text[k.spans[i][0]:k.spans[i][1]] }
 
-// start is where key i of texts begins.
-func (k *Keys) start(i int) int {
-	if i == 0 {
-		return 0
-	}
-	return k.ends[i-1]
-}
-
-// move puts key n in the place of key to, which is not behind it. All before to are in their places.
+// move puts key n in the place of key to.
 func (k *Keys) move(to, n int) {
-	if !k.IsText {
-		k.Ints[to] = k.Ints[n]
+	if k.IsText {
+		k.spans[to] = k.spans[n]
 		return
 	}
-	end := k.start(to)
-	k.ends[to] = end + copy(k.text[end:], k.Text(n)) // the end of key n−1 is not yet written over unless n is to
+	k.Ints[to] = k.Ints[n]
 }
 
 // cut leaves the first n keys.
 func (k *Keys) cut(n int) {
-	if !k.IsText {
-		k.Ints = k.Ints[:n]
+	if k.IsText {
+		k.spans = k.spans[:n]
 		return
 	}
-	k.text, k.ends = k.text[:k.start(n)], k.ends[:n]
+	k.Ints = k.Ints[:n]
 }
 
 // ParseID reads a canonical decimal int64: the one spelling that

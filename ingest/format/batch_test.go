@@ -67,3 +67,36 @@ func TestBatchKeep(t *testing.T) {
 		}
 	})
 }
+
+// TestBatchMirror: entries are followed by those of the other triangle, whatever their keys are.
+func TestBatchMirror(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.SliceOfN(rapid.SampledFrom([]string{"1", "22", "-3", "a", "bcd", "07", "éé"}), 1, 20)
+		rows, cols := ids.Draw(t, "rows"), ids.Draw(t, "cols")
+		var b Batch
+		var want [][3]string
+		for _, row := range rows {
+			b.Row.Add([]byte(row))
+			b.Row.AddAgain(len(cols) - 1)
+			for _, col := range cols {
+				v := strconv.Itoa(len(b.Val))
+				b.Col.Add([]byte(col))
+				b.AddValue(float64(len(b.Val)))
+				if want = append(want, [3]string{row, col, v}); row != col {
+					want = append(want, [3]string{col, row, v})
+				}
+			}
+		}
+		single := slices.Repeat(cols, len(rows))
+		b.Mirror(func(n int) bool { return rows[n/len(cols)] == single[n] })
+		b.Row.ToText()
+		b.Col.ToText()
+		var got [][3]string
+		for n, v := range b.Val {
+			got = append(got, [3]string{string(b.Row.Text(n)), string(b.Col.Text(n)), strconv.Itoa(int(v))})
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%q × %q: %q, want %q", rows, cols, got, want)
+		}
+	})
+}

@@ -167,11 +167,13 @@ func (p *reader) ids(f *frame, s *payload, b *format.Batch) error {
 		}
 		left -= n
 		text, number := rows.next()
-		for range n {
-			if err := p.addKey(&b.Row, text, number, p.rowKeys); err != nil {
-				return fmt.Errorf("%w of a row", err)
-			}
+		if n == 0 {
+			continue
 		}
+		if err := p.addKey(&b.Row, text, number, p.rowKeys); err != nil {
+			return fmt.Errorf("%w of a row", err)
+		}
+		b.Row.AddAgain(n - 1)
 	}
 	if left > 0 {
 		return errSum

@@ -55,6 +55,16 @@ func (a *archive) fail(part string, at int64, err error) error {
 	return &format.ParseError{File: a.name, Part: part, Byte: at, Err: err}
 }
 
+// listed are the names of the arrays, as far as a line has room for them.
+func (a *archive) listed() string {
+	const most = 10
+	names := a.names()
+	if n := len(names) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
+	}
+	return strings.Join(names, ", ")
+}
+
 // names are those of the arrays, in order.
 func (a *archive) names() []string {
 	var names []string
@@ -83,7 +93,7 @@ func (a *archive) open(name string) (*member, error) {
 	m := &member{archive: a, name: name + suffix}
 	i := slices.IndexFunc(a.z.File, func(f *zip.File) bool { return f.Name == m.name })
 	if i < 0 {
-		return nil, a.fail(m.name, 0, fmt.Errorf("%w: there is no such array; there are %s", format.ErrHeader, strings.Join(a.names(), ", ")))
+		return nil, a.fail(m.name, 0, fmt.Errorf("%w: there is no such array; there are %s", format.ErrHeader, a.listed()))
 	}
 	f := a.z.File[i]
 	if f.Flags&1 != 0 {

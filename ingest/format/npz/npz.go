@@ -53,7 +53,7 @@ func open(in *format.Input) (format.Reader, error) {
 	}
 	if !slices.Contains(a.names(), "format") {
 		return fail(fmt.Errorf("no sparse matrix of SciPy but arrays %s: %w; save it with scipy.sparse.save_npz, or read a dense one: unzip -p %s NAME.npy | gdsvd ingest -",
-			strings.Join(a.names(), ", "), format.ErrUnsupported, in.Name))
+			a.listed(), format.ErrUnsupported, in.Name))
 	}
 	m, err := a.open("format")
 	if err != nil {

@@ -90,7 +90,10 @@ func (c *column) header() (page, error) {
 	}
 	t := &thrift{b: b}
 	p := t.page()
-	if t.err != nil {
+	switch {
+	case t.err != nil && len(b) == readBuffer:
+		return p, fmt.Errorf("the header of a page takes more than %d bytes: %w; write it without statistics of pages", readBuffer, format.ErrUnsupported)
+	case t.err != nil:
 		return p, t.err
 	}
 	head := len(b) - len(t.b)

@@ -141,12 +141,14 @@ func (f *field) can() bool {
 	return f.kind != uuid
 }
 
-// encode appends value i: a number in 8 bytes, a text behind its length.
+// encode appends value i: a number in 8 bytes, a text behind its length. Of a text that is too long, decode gets no
+// more than what tells it so.
 func (f *field) encode(b []byte, v *values, i uint32) []byte {
 	if f.kind <= number {
 		return binary.LittleEndian.AppendUint64(b, v.nums[i])
 	}
 	s := v.text(i)
+	s = s[:min(len(s), maxText+1)]
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
@@ -174,7 +176,11 @@ func (s *part) shown() string { return text.Shorten(s.offend) }
 var (
 	errNoID  = errors.New("not an integer, as an id has to be")
 	errEmpty = text.ErrEmptyField
+	errLong  = fmt.Errorf("longer than %d bytes", maxText)
 )
+
+// maxText is the longest text of an id, a value or a time. In a format of lines it is the longest line.
+const maxText = format.ChunkBytes - 1
 
 // decode is the inverse of encode, and makes an id, a value or a time of it.
 func (f *field) decode(b []byte) (s part, rest []byte) {
@@ -186,6 +192,8 @@ func (f *field) decode(b []byte) (s part, rest []byte) {
 	n, k := binary.Uvarint(b)
 	raw, rest := b[k:k+int(n)], b[k+int(n):]
 	switch {
+	case len(raw) > maxText:
+		s.err, s.offend = errLong, raw
 	case f.isTime:
 		var at format.Time
 		if at, s.err = format.ParseTime(raw); s.err != nil {

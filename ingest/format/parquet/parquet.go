@@ -233,9 +233,10 @@ func (p *reader) Next(c *format.Chunk) (err error) {
 	}
 	c.Begin = p.position()
 	c.Data = c.Data[:0]
+	room := min(cap(c.Data), format.ChunkBytes)
 	for n := 0; p.left > 0 && n < rowsOfChunk; n++ {
 		had := len(c.Data)
-		if had > 0 && had+len(p.fields)*longField > cap(c.Data) {
+		if had > 0 && had+len(p.fields)*longField > room {
 			break
 		}
 		c.Data = append(c.Data, 0)

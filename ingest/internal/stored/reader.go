@@ -126,6 +126,7 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 			v, k := binary.Uvarint(rest)
 			text, rest = rest[k:k+int(v)], rest[k+int(v):]
 		}
+		taken := false
 		for col, v := range d.Row(i) {
 			if n++; n <= lo || n > hi {
 				continue
@@ -134,11 +135,15 @@ func (r *Reader) Parse(c *format.Chunk, b *format.Batch) error {
 			if r.s.Transposed() {
 				row, other = other, row
 			}
-			if text == nil && r.rows.Kind() == csr.IntIDs {
+			switch {
+			case taken:
+				row.AddAgain(1)
+			case r.rows.Kind() == csr.IntIDs:
 				row.AddInt(id)
-			} else {
+			default:
 				row.AddText(text)
 			}
+			taken = true
 			other.AddOf(&r.cols, int(col))
 			b.AddValue(v)
 		}

@@ -98,7 +98,7 @@ func Message(err error) string {
 	if errors.As(err, &said) {
 		text = strings.Replace(text, said.Error(), said.Say(FlagOf), 1)
 	}
-	text = strings.Join(slices.Compact(strings.Split(strings.TrimSpace(text), "\n")), "; ")
+	text = Harmless(strings.Join(slices.Compact(strings.Split(strings.TrimSpace(text), "\n")), "; "))
 	switch {
 	case errors.Is(err, syscall.EMFILE):
 		text += " (raise the limit: ulimit -n)"

@@ -25,6 +25,16 @@ func TestFold(t *testing.T) {
 	}
 }
 
+func TestHarmless(t *testing.T) {
+	for in, want := range map[string]string{
+		"ünï 字\tx\n": "ünï 字\tx\n", "a\x1b[2Jb\r\a": `a\x1b[2Jb\r\a`, "\u009b1m": `\u009b1m`, "\x9b1m": "\uFFFD1m", "a\u202eb": `a\u202eb`,
+	} {
+		if got := Harmless(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
 // Words stay, in order, and a line is too long only if its word is.
 func TestFoldKeepsWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

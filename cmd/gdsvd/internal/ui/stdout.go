@@ -15,7 +15,8 @@ type Output struct {
 	W     io.Writer
 	Begun bool // something has been written
 	Err   error
-	// Width is that of the lines of text, which are broken at it (Fold); 0: they are not. What is printed as JSON never is.
+	// Width is that of the lines of text on a terminal, which are broken at it (Fold) and Harmless; 0: they are not. What
+	// is printed as JSON never is.
 	Width int
 	line  []byte // that has begun
 }
@@ -35,7 +36,7 @@ func (r *Output) Write(b []byte) (n int, err error) {
 	}
 	r.line, r.Begun = append(r.line, b...), r.Begun || len(b) > 0
 	if end := bytes.LastIndexByte(r.line, '\n') + 1; end > 0 {
-		_, err = r.write([]byte(Fold(string(r.line[:end]), r.Width)))
+		_, err = r.write([]byte(Fold(Harmless(string(r.line[:end])), r.Width)))
 		r.line = r.line[:copy(r.line, r.line[end:])]
 	}
 	return len(b), err
@@ -44,7 +45,7 @@ func (r *Output) Write(b []byte) (n int, err error) {
 // End writes a line that has no end.
 func (r *Output) End() {
 	if len(r.line) > 0 {
-		_, _ = r.write([]byte(Fold(string(r.line), r.Width))) // Err keeps the error
+		_, _ = r.write([]byte(Fold(Harmless(string(r.line)), r.Width))) // Err keeps the error
 		r.line = nil
 	}
 }
