@@ -77,8 +77,6 @@ func TestRecommendRefusals(t *testing.T) {
 		args []string
 	}{
 		{ui.ExitError, `--rows: row "eve": the result has no row with that id \(2 of 2\)`, at("--rows", "ann,eve")},
-		{ui.ExitError, `7 recommendations for each row: there are 6 columns to choose from`, at("--rows", "ann", "-n", "7")},
-		{ui.ExitError, `2 recommendations for each row: there are 1 columns`, at("--rows", "ann", "-n", "2", "--candidates", filepath.Join(dir, "one.txt"))},
 		{ui.ExitError, `--rows zoe: 1 of 1 rows have no entries, and nothing to recommend from`, at("--rows", "zoe", "-n", "1")},
 		{ui.ExitError, `out is a result of another store: its fingerprint is`, []string{"recommend", out, "--store", other, "--rows", "ann"}},
 		{ui.ExitError, `in.csr is a store, not a result: gdsvd svd makes one of it`, []string{"recommend", store, "--store", store, "--rows", "ann"}},
@@ -90,7 +88,6 @@ func TestRecommendRefusals(t *testing.T) {
 		{ui.ExitUsage, `similar to what\? give one of --col and --row`, []string{"similar", out}},
 		{ui.ExitError, `--col: column "11": the result has no column with that id`, []string{"similar", out, "--col", "11", "-n", "1"}},
 		{ui.ExitError, `row zoe has no entries, or none that the components know of`, []string{"similar", out, "--row", "zoe", "-n", "1"}},
-		{ui.ExitError, `6 of them are wanted: there are 5 to choose from`, []string{"similar", out, "--col", "10", "-n", "6"}},
 		{ui.ExitUsage, `-n 0: at least 1 is wanted`, []string{"topics", out, "-n", "0"}},
 		{ui.ExitUsage, `no STORE to train with`, []string{"eval"}},
 		{ui.ExitUsage, `--metrics: metric "recall": how long a list\?`, []string{"eval", "--train", store, "--metrics", "recall"}},

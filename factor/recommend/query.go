@@ -49,7 +49,7 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 		return nil, err
 	}
 	v := f.Lines()
-	if err := v.check(o.N, v.N); err != nil {
+	if o.N, err = v.atMost(o.N, v.N); err != nil {
 		return nil, err
 	}
 	s := &segments{n: v.N, k: len(v.Sigma), read: v.units}

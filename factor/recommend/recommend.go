@@ -3,6 +3,7 @@ package recommend
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -79,11 +80,12 @@ func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) 
 		return nil, fmt.Errorf("a completion scores by what it predicts: scores by history are for a factorisation")
 	case o.N < 1:
 		return nil, fmt.Errorf("%d recommendations: want 1 or more", o.N)
-	case int64(o.N) > among:
-		return nil, fmt.Errorf("%d recommendations for each row: there are %d columns to choose from", o.N, among)
+	case among < 1:
+		return nil, errors.New("there are no columns to recommend")
 	case len(f.Sigma) == 0 || rows == 0:
 		return nil, fmt.Errorf("%s: a factorisation without triplets, or of no rows, has no scores", store.Path())
 	}
+	r.N = int(min(int64(r.N), among))
 	block := store.MaxBlock()
 	taken := o.Reserve + history.Bytes(store) + int64(r.Workers)*store.DecodedSize(block.Rows, block.NNZ)
 	var left int64

@@ -238,8 +238,7 @@ func TestRefusals(t *testing.T) {
 		f    func(f *Factorisation)
 		want string
 	}{
-		{Options{N: 31}, nil, "31 recommendations for each row: there are 30 columns to choose from"},
-		{Options{N: 3, Candidates: []uint32{1, 2}}, nil, "3 recommendations for each row: there are 2 columns to choose from"},
+		{Options{N: 3, Candidates: []uint32{}}, nil, "there are no columns to recommend"},
 		{Options{}, nil, "0 recommendations: want 1 or more"},
 		{Options{N: 3}, func(f *Factorisation) { f.Cols++ }, "the factorisation is of a 20 × 31 matrix"},
 		{Options{N: 3}, func(f *Factorisation) { f.V = readRows(bad) }, "vector 7 has the number NaN"},

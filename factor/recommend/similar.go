@@ -3,6 +3,7 @@ package recommend
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -64,19 +65,19 @@ func (v Vectors) units(first int64, rows *mat.Dense) error {
 	return nil
 }
 
-// check is the error of a search for n of among rows or columns, nil if there are as many.
-func (v Vectors) check(n int, among int64) error {
+// atMost is how many of among rows or columns a search for n finds.
+func (v Vectors) atMost(n int, among int64) (int, error) {
 	switch {
 	case n < 1:
-		return fmt.Errorf("%d of them are wanted: want 1 or more", n)
-	case int64(n) > among:
-		return fmt.Errorf("%d of them are wanted: there are %d to choose from", n, among)
+		return 0, fmt.Errorf("%d of them are wanted: want 1 or more", n)
+	case among < 1:
+		return 0, errors.New("there is nothing to choose from")
 	case v.N > math.MaxUint32:
-		return fmt.Errorf("there are %d vectors: %d at most can be searched", v.N, uint32(math.MaxUint32))
+		return 0, fmt.Errorf("there are %d vectors: %d at most can be searched", v.N, uint32(math.MaxUint32))
 	case len(v.Sigma) == 0:
-		return fmt.Errorf("a factorisation without triplets has no components")
+		return 0, errors.New("a factorisation without triplets has no components")
 	}
-	return nil
+	return int(min(int64(n), among)), nil
 }
 
 // SimilarOptions of Similar. The zero value of every field but N is usable.
@@ -97,7 +98,8 @@ type SimilarOptions struct {
 // no direction but that of rounding: they are zero, and like no other. emit is called with each number in order, its vector being 0 or not, and with the most similar ones, the best
 // first; it must not keep them.
 func Similar(ctx context.Context, v Vectors, o SimilarOptions, emit func(i int64, zero bool, items []Item) error) error {
-	if err := v.check(o.N, v.N-1); err != nil {
+	var err error
+	if o.N, err = v.atMost(o.N, v.N-1); err != nil {
 		return err
 	}
 	s := &segments{n: v.N, k: len(v.Sigma), read: v.units}

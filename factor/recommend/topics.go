@@ -17,10 +17,11 @@ type Topic struct {
 	Positive, Negative []Item // Score is the number in the vector
 }
 
-// Topics finds the n strongest of each sign for each component, of equal ones those that come first.
+// Topics finds the n strongest, or all if there are fewer, of each sign for each component, of equal ones those that come first.
 func Topics(ctx context.Context, v Vectors, n int, budget int64, progress func(done, total int64)) ([]Topic, error) {
 	k := len(v.Sigma)
-	if err := v.check(n, v.N); err != nil {
+	n, err := v.atMost(n, v.N)
+	if err != nil {
 		return nil, err
 	}
 	s := segments{n: v.N, k: k}
