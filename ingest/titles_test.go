@@ -186,6 +186,38 @@ func valuesOf(m map[string]string) (v []string) {
 	return v
 }
 
+// TestTitlesBombs: lines without end take neither the stack nor the time that they would have by their number.
+func TestTitlesBombs(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		titles int
+		says   string
+	}{
+		{"1,a\n" + strings.Repeat("\n", 8<<20) + "2,b\n", 2, ""},
+		{"1,\"a" + strings.Repeat("\n", 900) + "\"\n", 1, ""},
+		{"1,\"a" + strings.Repeat("\n", 250<<10) + "\"\n", 0, "in:1"},
+	} {
+		op := input.Opener{Stdin: strings.NewReader(c.text), Bytes: new(atomic.Int64), MaxWindow: 8 << 20}
+		in, err := op.Open(t.Context(), "-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		r, err := titles.Open(&format.Input{Name: "in", Stream: in}, in.Close)
+		for err == nil {
+			if _, err = r.Next(); err == nil {
+				n++
+			}
+		}
+		if done := err == io.EOF; n != c.titles || done != (c.says == "") || !done && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%d titles, %v", n, err)
+		}
+		if r != nil {
+			_ = r.Close()
+		}
+	}
+}
+
 // FuzzTitleFile: whatever a file of titles holds, it is read to its end or refused with one line.
 func FuzzTitleFile(f *testing.F) {
 	for _, s := range []string{"movieId,title\n1,\"a\"\"b\"\n", "1::a::b\n", "1|a\n2|\xe9\n", "\"1\n\",x\n", "a\tb\n\n", "\"\"\n,\n"} {

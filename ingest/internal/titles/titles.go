@@ -33,6 +33,9 @@ type Reader struct {
 	fields    [][]byte
 }
 
+// maxLines is how many lines a record has at most: each is a new beginning of what takes it apart.
+const maxLines = 1000
+
 // want is what a line should be.
 const want = "id and title, separated by a comma, semicolon, tab, | or ::"
 
@@ -147,23 +150,24 @@ func isTitle(name string) bool {
 
 // Next is the next id with its title.
 func (r *Reader) Next() (format.Label, error) {
-	label := format.Label{File: r.lines.In.Name, Line: r.lines.Line()}
-	line, err := r.lines.ReadLine()
-	if err == nil && text.Blank(line) {
-		return r.Next()
-	}
-	if err != nil {
-		return label, err
+	var label format.Label
+	var line []byte
+	for text.Blank(line) {
+		var err error
+		label = format.Label{File: r.lines.In.Name, Line: r.lines.Line()}
+		if line, err = r.lines.ReadLine(); err != nil {
+			return label, err
+		}
 	}
 	begin := text.Shorten(line)
 	fail := func(err error) error {
 		return &format.ParseError{File: label.File, Line: label.Line, Text: begin, Err: err, Want: want}
 	}
 	fields, open := r.split(r.fields[:0], line)
-	for open { // a line end within quotes
+	for joined := 1; open; joined++ { // a line end within quotes
 		r.joined = append(append(r.joined[:0:0], line...), ' ')
 		more, err := r.lines.ReadLine()
-		if err == io.EOF || len(r.joined)+len(more) > format.ChunkBytes {
+		if err == io.EOF || joined == maxLines || len(r.joined)+len(more) > format.ChunkBytes {
 			return label, fail(text.ErrQuote)
 		}
 		if err != nil {
