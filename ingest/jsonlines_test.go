@@ -57,6 +57,10 @@ func TestJSONLines(t *testing.T) {
 		{"half of a pair", `{"user":"\ud800","item":2,"rating":3}`, Options{}, nil, nil, "not UTF-8"},
 		{"Latin-1", "{\"user\":\"\xfc\",\"item\":2,\"rating\":3}", Options{}, nil, nil, "not UTF-8"},
 		{"no such key", `{"user":1,"item":2}`, Options{Columns: []string{"user", "film"}}, nil, format.ErrHeader, `no column "film"`},
+		{"nested value", `{"user":1,"item":2,"rating":{"$numberInt":"3"}}`, Options{}, nil, format.ErrUnsupported, `"rating" holds no value`},
+		{"null value", `{"user":1,"item":2,"rating":null}`, Options{}, nil, format.ErrUnsupported, "--columns chooses others"},
+		{"null value not chosen", `{"user":1,"item":2,"rating":null}`, Options{Columns: []string{"user", "item"}}, []triple{{"1", "2", 1}}, nil, ""},
+		{"null value, events", `{"user":1,"item":2,"rating":null}`, Options{Events: true}, []triple{{"1", "2", 1}}, nil, ""},
 		{"two values", `{"user":1,"item":2,"rating":3,"count":4}`, Options{}, nil, errAmbiguous, "--columns user,item,count"},
 		{"pretty", "{\n\"user\": 1,\n\"item\": 10}\n", Options{}, nil, format.ErrUnsupported, "jq"},
 		{"twice of one place", `{"user":1,"item":2}` + "\n\n" + `{"item":2,"user":"1"}`, Options{}, nil, nil, "in:3: row 1, column 2: more than one entry (the first is at "},
@@ -97,7 +101,7 @@ func TestJSONLinesAfterDeath(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	var b strings.Builder
 	for i, k := range r.Perm(9000)[:300] {
-		fmt.Fprintf(&b, `{"user":"u%d","item":%d,"rating":%d,"n":[%d]}`+"\n", k/70, k%70, i%5, i)
+		fmt.Fprintf(&b, `{"user":"u%d","item":%d,"rating":%d,"notes":[%d]}`+"\n", k/70, k%70, i%5, i)
 	}
 	u := unlucky{"JSON lines", []string{write(t, "in", b.String())}, Options{}, tiny()}
 	whole := target(t)

@@ -49,6 +49,7 @@ func TestKindsOfFiles(t *testing.T) {
 		{"MATLAB 5.0 MAT-file, Platform: GLNXA64\x00", "a MATLAB file", "scipy.sparse.save_npz"},
 		{"\x80\x04\x95\x10\x00", "pickle", "CSV"},
 		{"SQLite format 3\x00", "SQLite", "CSV"},
+		{"\xff\xfe\x00\x001\x00\x00\x00,\x00\x00\x002\x00\x00\x00", "UTF-32", "iconv -f UTF-32"},
 		{"\xff\xfe1\x00,\x002\x00", "UTF-16", "iconv"},
 		{tarred.String(), "a tar archive", "tar -xOf"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/roles"
@@ -99,16 +100,17 @@ func (t *table) padding(c int) bool {
 	return c > 1 && t.first[c] == "" && !slices.ContainsFunc(t.rest, func(f []string) bool { return f[c] != "" })
 }
 
-// isTime tells whether a field looks like a moment: a date, or seconds,
-// milliseconds or microseconds since 1970 of the years 1973 to 2100.
+// isTime tells whether a field looks like a moment: a date, also of eight digits, or seconds,
+// milliseconds, microseconds or nanoseconds since 1970 of the years 1973 to 2100.
 func isTime(s string) bool {
 	if n, err := strconv.ParseFloat(s, 64); err == nil {
-		for _, unit := range []float64{1, 1e3, 1e6} {
+		for _, unit := range []float64{1, 1e3, 1e6, 1e9} {
 			if n >= 1e8*unit && n <= 4.1e9*unit && !strings.ContainsAny(s, "eE") {
 				return true
 			}
 		}
-		return false
+		day, err := time.Parse("20060102", s)
+		return err == nil && day.Year() >= 1900 && day.Year() < 2100
 	}
 	return isDate(s)
 }
@@ -177,7 +179,7 @@ func (t *table) isHeader(known, blanks bool) (bool, error) {
 	switch {
 	case texts == 0 && t.enumerated() && !blanks && t.comment == nil:
 		return false, t.unclear("the numbers of columns")
-	case number > 0 && known && len(flips) > 0:
+	case number > 0 && (known && len(flips) > 0 || wordFlips):
 		return false, t.unclear("the names of columns")
 	case texts == 0, number > 0:
 		return false, nil

@@ -119,6 +119,13 @@ func (p *reader) assign(sample [][]byte, in *format.Input) (err error) {
 	if err != nil {
 		return err
 	}
+	if p.a.Value < 0 && len(in.Columns) == 0 && !in.Events {
+		for _, f := range fields {
+			if f.Empty && roles.Read(f.Name).Role == roles.Value {
+				return fmt.Errorf("%q holds no value but null, lists or objects: %w; --columns chooses others", f.Name, format.ErrUnsupported)
+			}
+		}
+	}
 	p.keys, p.value, p.time = []string{names[p.a.Row], names[p.a.Col]}, -1, -1
 	if p.a.Value >= 0 && !in.Events {
 		p.value, p.keys = len(p.keys), append(p.keys, names[p.a.Value])

@@ -72,6 +72,7 @@ var magics = []kind{
 	{"\x1f\x9d", "compress (.Z) data", "uncompress it: zcat FILE | gdsvd ingest -"},
 	{"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it first"},
 	{"Rar!\x1a\x07", "a RAR archive", "unpack it first"},
+	{"\xff\xfe\x00\x00", "UTF-32 text", strings.ReplaceAll(recode, "16", "32")},
 	{"\xff\xfe", "UTF-16 text", recode},
 	{"\xfe\xff", "UTF-16 text", recode},
 	{"\x89HDF\r\n\x1a\n", hdf5, h5py},

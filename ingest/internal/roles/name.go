@@ -78,6 +78,9 @@ func Read(name string) Name {
 	if len(tokens) == 0 {
 		return Name{Role: Aside, rank: never}
 	}
+	if n := len(tokens) - 1; n > 0 && (tokens[n] == "x" || tokens[n] == "y") { // pandas joins tables so
+		tokens = tokens[:n]
+	}
 	if tokens[0] == "unnamed" || len(tokens) > 1 && tokens[0] == "index" && tokens[1] == "level" { // of pandas
 		return Name{Role: Aside, Word: tokens[0], rank: never}
 	}

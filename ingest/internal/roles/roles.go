@@ -85,7 +85,7 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 		}
 	}
 	a := Assignment{Row: -1, Col: -1, Value: -1}
-	var aside, values []int
+	var aside, index, values []int
 	for c, n := range t.read {
 		switch {
 		case fields[c].Empty:
@@ -93,8 +93,11 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 			values = append(values, c)
 		case n.Role == Time:
 		case n.Role == Aside:
-			if n.rank < never && !fields[c].Counts {
+			switch {
+			case n.rank < never && !fields[c].Counts:
 				aside = append(aside, c)
+			case !fields[c].Numeric && (n.Word == "" || roleOfWord[n.Word] == Aside):
+				index = append(index, c)
 			}
 		default:
 			t.ids = append(t.ids, c)
@@ -106,6 +109,10 @@ func Assign(fields []Field, count bool) (Assignment, error) {
 	rows, cols := t.ofRole(Row, aside), t.ofRole(Col, aside)
 	if !t.plainly(rows) || !t.plainly(cols) { // the id of something else can be meant
 		t.ids = append(t.ids, aside...)
+		slices.Sort(t.ids)
+	}
+	if len(rows)+len(cols) == 0 && len(t.ids) == 2 && len(index) > 0 { // a table of values by the texts of its index, perhaps
+		t.ids = append(t.ids, index...)
 		slices.Sort(t.ids)
 	}
 	switch {

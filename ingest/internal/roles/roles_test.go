@@ -81,6 +81,13 @@ var assignCases = []struct {
 	{header: "timestamp#,date#", says: "users nor items"},
 	{header: "user", says: "users nor items"},
 	{header: "user 1,user 1,rating#", want: []int{0, 1, 2}},
+	{header: ",tea#,salt#", says: "--columns 1,2,3"},
+	{header: "index,tea#,salt#", says: "--columns index,tea,salt"},
+	{header: "#,tea#,salt#", want: []int{1, 2, -1}},
+	{header: ",user,item,rating#", want: []int{1, 2, 3}},
+	{header: ",src#,dst#", want: []int{1, 2, -1}},
+	{header: "user,item,rating_x#,rating_y#", says: "--columns user,item,rating_y"},
+	{header: "user_x,user_y,count#", want: []int{0, 1, 2}},
 	{header: "a b,c d,e f#", says: "--columns 1,2,3"},
 }
 
