@@ -155,7 +155,7 @@ func (o Opener) Open(ctx context.Context, name string) (*File, error) {
 		in.closers = append(in.closers, f.Close)
 		in.file, raw = f.random, f
 	}
-	in.raw = &countingReader{r: raw, n: o.Bytes}
+	in.raw = &countingReader{ctx: ctx, r: raw, n: o.Bytes}
 	if err := o.uncompress(in); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
@@ -253,8 +253,9 @@ func interruptible(ctx context.Context, in *File, r io.Reader) io.Reader {
 	return pr
 }
 
-// countingReader counts what is read and remembers a failure.
+// countingReader counts what is read and remembers a failure. It ends with ctx: many bytes can stand for none.
 type countingReader struct {
+	ctx context.Context
 	r   io.Reader
 	n   *atomic.Int64 // of all inputs
 	own int64
@@ -262,7 +263,10 @@ type countingReader struct {
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
+	n, err := 0, c.ctx.Err()
+	if err == nil {
+		n, err = c.r.Read(p)
+	}
 	c.n.Add(int64(n))
 	c.own += int64(n)
 	if err != nil && err != io.EOF {
@@ -281,7 +285,7 @@ func (c *countingReaderAt) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // offsetReader counts the uncompressed bytes of an input. An error stays: the
-// buffer above may have met it while only looking ahead.
+// buffer above may have met it while only looking ahead. It ends with the context: a few bytes can stand for many.
 type offsetReader struct {
 	r   io.Reader
 	in  *File
@@ -289,6 +293,9 @@ type offsetReader struct {
 }
 
 func (o *offsetReader) Read(p []byte) (n int, err error) {
+	if o.err == nil {
+		o.err = o.in.ctx.Err()
+	}
 	if o.err != nil {
 		return 0, o.err
 	}
@@ -303,7 +310,7 @@ func (o *offsetReader) Read(p []byte) (n int, err error) {
 // Closing is an input without content that closes something else.
 func Closing(name string, closer func() error) *File {
 	in := &File{Name: name, ctx: context.Background(), closers: []func() error{closer}}
-	in.raw = &countingReader{r: bytes.NewReader(nil), n: new(atomic.Int64)}
+	in.raw = &countingReader{ctx: in.ctx, r: bytes.NewReader(nil), n: new(atomic.Int64)}
 	in.buffer = bufio.NewReaderSize(in.raw, 16)
 	in.direct = &offsetReader{r: in.buffer, in: in}
 	in.r = bufio.NewReaderSize(in.direct, 16)
