@@ -65,7 +65,7 @@ func (b *Batch) Mirror(single func(n int) bool) {
 		row.ToText()
 		col.ToText()
 		m.Row = Keys{IsText: true, text: slices.Concat(row.text, col.text)}
-		m.Col = Keys{IsText: true, text: m.Row.text}
+		m.Col = Keys{IsText: true, text: slices.Clone(m.Row.text)} // each is used again by itself
 	}
 	add := func(n int, swapped bool) {
 		one, other := &m.Row, &m.Col
