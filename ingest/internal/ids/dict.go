@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 
@@ -36,7 +37,8 @@ type Dictionary struct {
 	lastInt int64 // a run of one id is common: ratings come by user
 	last    uint32
 	hasLast bool
-	seed    maphash.Seed
+	seed    maphash.Seed // of texts
+	salt    uint64       // of integers: whoever writes an input cannot know which ones come to lie in one place
 }
 
 // maxIDs is the largest number of ids a slot can number.
@@ -44,7 +46,7 @@ const maxIDs = 1<<32 - 2
 
 // NewDictionary makes an empty one.
 func NewDictionary() *Dictionary {
-	return &Dictionary{slots: make([]uint64, 1024), seed: maphash.MakeSeed()}
+	return &Dictionary{slots: make([]uint64, 1024), seed: maphash.MakeSeed(), salt: rand.Uint64()}
 }
 
 // Size is the bytes held, those of the next, doubled table included when it is
@@ -95,7 +97,7 @@ func (d *Dictionary) encodeInts(ids []int64, dst []uint32) []uint32 {
 	return dst
 }
 
-func hashInt(id int64) uint64 { return mix.Finalise(uint64(id)) }
+func (d *Dictionary) hashInt(id int64) uint64 { return mix.Finalise(uint64(id) ^ d.salt) }
 
 func (d *Dictionary) addInt(id int64) uint32 {
 	if id == d.lastInt && d.hasLast {
@@ -104,7 +106,7 @@ func (d *Dictionary) addInt(id int64) uint32 {
 	if uint64(id) < uint64(len(d.direct)) {
 		return d.addDirect(id)
 	}
-	h := hashInt(id)
+	h := d.hashInt(id)
 	mask := uint64(len(d.slots) - 1)
 	i := h & mask
 	for ; d.slots[i] != 0; i = (i + 1) & mask {
@@ -198,7 +200,7 @@ func (d *Dictionary) rehash(size int) {
 			if uint64(id) < uint64(len(d.direct)) {
 				continue
 			}
-			h = hashInt(id)
+			h = d.hashInt(id)
 		}
 		d.hashed++
 		i := h & mask

@@ -88,3 +88,19 @@ func BenchmarkDictionary(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.Ints)), "ns/id")
 }
+
+// Nobody can choose integers that all lie in one place of the table: there each would be compared with all before it.
+func TestHashesAreOfTheDictionary(t *testing.T) {
+	hashes := [2]map[uint64]bool{{}, {}}
+	const n = 1000
+	for i, d := range []*Dictionary{NewDictionary(), NewDictionary()} {
+		for id := range int64(n) {
+			hashes[i][d.hashInt(id)] = true
+		}
+	}
+	for h := range hashes[0] {
+		if hashes[1][h] {
+			t.Fatal("two dictionaries have hashes in common")
+		}
+	}
+}
