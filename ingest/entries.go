@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -19,12 +20,12 @@ func (o Options) straightens() bool {
 }
 
 // openStraight begins the store of entries that may be in order.
-func (g *ingestion) openStraight(s shape) error {
+func (g *ingestion) openStraight(ctx context.Context, s shape) error {
 	k, err := g.o.packer(s)
 	if err != nil {
 		return err
 	}
-	w, err := g.create(csr.CreateOptions{
+	w, err := g.create(ctx, csr.CreateOptions{
 		Cols: k.Cols, Transposed: k.Transposed, Staging: g.staging, Source: map[string]any{},
 		Late: g.plan.held, Workers: int(min(int64(g.o.Workers), g.plan.held/2/encoderMemory)),
 	})

@@ -230,7 +230,7 @@ func (g *ingestion) read(ctx context.Context) error {
 		return nil
 	}
 	if g.resumed == nil && g.plan.held > 0 && g.o.straightens() {
-		r.openStraight = g.openStraight
+		r.openStraight = func(s shape) error { return g.openStraight(ctx, s) } // beyond the reading
 	}
 	r.total = g.inputSize()
 	g.meter.begin(StageRead, r.total)

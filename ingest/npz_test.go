@@ -248,6 +248,24 @@ func TestNPZResumes(t *testing.T) {
 	}
 }
 
+// An archive whose list of members takes more memory than it may is refused.
+func TestNPZOfManyMembers(t *testing.T) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i := range 1 << 15 {
+		if _, err := z.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(i, ".npy")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := ingestText(t, b.String(), Options{})
+	if pe := parseError(t, err, format.ErrUnsupported, 0, 0); !strings.Contains(pe.Error(), "list of members") || strings.Contains(pe.Error(), "\n") {
+		t.Error(err)
+	}
+}
+
 // TestNPZPlaces: what repeats a place is told by member and byte, and a failing read is not damage.
 func TestNPZPlaces(t *testing.T) {
 	twice := smallCSR.with(npzFile{"indices": vector("<i4", 4, int32s(1, 3, 2, 2))}).bytes(t, zip.Deflate)

@@ -58,7 +58,7 @@ func (g *ingestion) fill(ctx context.Context, p *part, staging *vfs.Staging, sou
 	}
 	w := g.reading.straight
 	if w == nil {
-		w, err = g.create(csr.CreateOptions{
+		w, err = g.create(ctx, csr.CreateOptions{
 			Cols: g.left.Cols, Values: stats.Values(), Transposed: g.pack.Transposed, Staging: staging, Source: source, Workers: g.plan.encoders,
 		})
 		if err != nil {
@@ -97,9 +97,9 @@ func (g *ingestion) fill(ctx context.Context, p *part, staging *vfs.Staging, sou
 }
 
 // create begins a store.
-func (g *ingestion) create(o csr.CreateOptions) (*straight.Writer, error) {
+func (g *ingestion) create(ctx context.Context, o csr.CreateOptions) (*straight.Writer, error) {
 	o.FS, o.ShardSize = g.o.FS, g.o.ShardSize
-	return straight.Create(g.report.Store, o)
+	return straight.Create(ctx, g.report.Store, o)
 }
 
 // saveCommit notes the fingerprint of the store that is about to be published:

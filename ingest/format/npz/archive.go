@@ -24,12 +24,24 @@ type archive struct {
 // failingReaderAt remembers a failure of the input, which is not the fault of what it holds.
 type failingReaderAt struct {
 	io.ReaderAt
-	err error
+	err  error
+	left int64 // bytes that the list of members may still take; −1: it has been read
 }
+
+// mostListed is how many bytes the list of members has at most: each takes several times as much memory as there.
+const mostListed = 1 << 20
+
+var errListed = fmt.Errorf("an archive whose list of members takes more than %d bytes: %w; scipy.sparse.save_npz writes six members", mostListed, format.ErrUnsupported)
 
 func (f *failingReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 { // of a damaged list of members
 		return 0, zip.ErrFormat
+	}
+	if f.left >= 0 {
+		if f.left -= int64(len(p)); f.left < 0 {
+			f.left = 0
+			return 0, errListed
+		}
 	}
 	n, err := f.ReaderAt.ReadAt(p, off)
 	if err != nil && err != io.EOF {
@@ -39,14 +51,18 @@ func (f *failingReaderAt) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func openArchive(in *format.Input) (*archive, error) {
-	a := &archive{name: in.Name, under: &failingReaderAt{ReaderAt: in.At}}
+	a := &archive{name: in.Name, under: &failingReaderAt{ReaderAt: in.At, left: mostListed}}
 	var err error
 	if a.z, err = zip.NewReader(a.under, in.Size); err != nil {
 		if a.under.err != nil {
 			return nil, a.under.err
 		}
+		if errors.Is(err, errListed) {
+			return nil, a.fail("", 0, errListed)
+		}
 		return nil, a.fail("", 0, fmt.Errorf("%w: the end of the archive, where its members are listed, is missing or damaged (%v)", format.ErrTruncated, err)) // io.EOF is no end of the input
 	}
+	a.under.left = -1
 	a.z.RegisterDecompressor(zip.Deflate, flate.NewReader)
 	return a, nil
 }

@@ -275,10 +275,13 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countingReaderAt is random access to a file, counted as if it were read.
+// countingReaderAt is random access to a file, counted as if it were read. It ends with the context.
 type countingReaderAt struct{ f *File }
 
 func (c *countingReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := c.f.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := c.f.plain.ReadAt(p, off)
 	c.f.raw.n.Add(int64(n))
 	return n, c.f.failed(err)

@@ -50,6 +50,13 @@ func TestReadEndsWithContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		cancel()
+		if at, _, err := in.At(); err != nil {
+			t.Error(err)
+		} else if at != nil {
+			if _, err := at.ReadAt(make([]byte, 1), 0); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, at a place: %v", name, err)
+			}
+		}
 		if _, err := io.Copy(io.Discard, struct{ io.Reader }{in}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", name, err)
 		}

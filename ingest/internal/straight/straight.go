@@ -5,6 +5,7 @@
 package straight
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 
@@ -19,6 +20,7 @@ type Writer struct {
 	Source map[string]any // of the store, to be completed until it is sealed
 	N      int64          // entries taken by Add
 
+	ctx  context.Context
 	o    csr.CreateOptions
 	next int64 // row behind the last one written
 	row  int64 // that may go on
@@ -26,13 +28,13 @@ type Writer struct {
 	vals []float64
 }
 
-// Create begins a store; Options.Staging and Source are given.
-func Create(path string, o csr.CreateOptions) (*Writer, error) {
+// Create begins a store that is written until ctx ends; Options.Staging and Source are given.
+func Create(ctx context.Context, path string, o csr.CreateOptions) (*Writer, error) {
 	w, err := csr.Create(path, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{Writer: w, Source: o.Source, o: o}, nil
+	return &Writer{Writer: w, Source: o.Source, ctx: ctx, o: o}, nil
 }
 
 // Row writes a row, unless it is empty.
@@ -40,10 +42,8 @@ func (w *Writer) Row(row int64, cols []uint32, vals []float64) error {
 	if len(cols) == 0 {
 		return nil
 	}
-	if row > w.next {
-		if err := w.AppendEmptyRows(row - w.next); err != nil {
-			return err
-		}
+	if err := w.End(row); err != nil {
+		return err
 	}
 	if err := w.AppendRow(cols, vals); err != nil {
 		return err
@@ -54,10 +54,19 @@ func (w *Writer) Row(row int64, cols []uint32, vals []float64) error {
 
 // End writes empty rows up to a number of rows.
 func (w *Writer) End(rows int64) error {
-	if rows == w.next {
-		return nil
+	const some = 1 << 24 // a few bytes of an input can stand for any number of them
+	for w.next < rows {
+		n := min(some, rows-w.next)
+		err := w.ctx.Err()
+		if err == nil {
+			err = w.AppendEmptyRows(n)
+		}
+		if err != nil {
+			return err
+		}
+		w.next += n
 	}
-	return w.AppendEmptyRows(rows - w.next)
+	return nil
 }
 
 // EndRow writes the row that might have gone on. It is false if there is a value in it that cannot be written.
