@@ -259,8 +259,18 @@ func scaled(m *big.Int, scale int) (float64, error) {
 	return v, nil
 }
 
+// mostDecimal is how many bytes a decimal has at most, beside those that only repeat its sign: more are beyond a
+// float64, and beyond the 800 digits that strconv.ParseFloat can scale.
+const mostDecimal = 330
+
 // decimalOf reads a big-endian number in two's complement.
 func decimalOf(b []byte, scale int) (float64, error) {
+	for len(b) > 1 && (b[0] == 0 && b[1] < 0x80 || b[0] == 0xff && b[1] >= 0x80) {
+		b = b[1:]
+	}
+	if len(b) > mostDecimal {
+		return 0, format.ErrOverflow
+	}
 	m := new(big.Int).SetBytes(b)
 	if len(b) > 0 && b[0] >= 0x80 {
 		m.Sub(m, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -20,8 +21,10 @@ const (
 	mostKeys = 1 << 16
 	// mostListed is how many keys are looked at for them.
 	mostListed = 1 << 22
-	// mostPage is the bytes of a page of a list.
-	mostPage = 8 << 20
+	// fullPage is how many objects a page has, and how many a page of folders alone counts for.
+	fullPage = 1000
+	// mostPage is the bytes of a page of a list, at most: keys have a kilobyte, three as they are written there.
+	mostPage = 4 << 20
 )
 
 // wildcards make a pattern of a key, as path.Match has them.
@@ -71,7 +74,7 @@ func (c *Client) Expand(ctx context.Context, name string) ([]string, error) {
 			c.know(one, info)
 			found = append(found, one)
 		}
-		listed += len(page.Contents)
+		listed += cmp.Or(len(page.Contents), fullPage)
 		switch {
 		case len(found) > mostKeys || listed > mostListed:
 			return nil, failed(name, fmt.Errorf("more than %d objects match, or more than %d begin so: name fewer", mostKeys, mostListed))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -199,16 +200,18 @@ func TestS3Lists(t *testing.T) {
 	for name, c := range map[string]struct{ list, want string }{
 		"the same again": {"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken></ListBucketResult>", "again and again"},
 		"no token":       {"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>", "again and again"},
+		"ever new":       {"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>PAGE</NextContinuationToken></ListBucketResult>", "name fewer"},
 		"no list":        {"<html>welcome</html", "no list of objects"},
 		"negative":       {"<ListBucketResult><Contents><Key>x1</Key><Size>-1</Size></Contents></ListBucketResult>", "no object"},
 		"escape":         {"<ListBucketResult><Contents><Key>x%zz</Key><Size>1</Size></Contents></ListBucketResult>", "no object"},
 		"another folder": {"<ListBucketResult><Contents><Key>y1</Key><Size>1</Size></Contents></ListBucketResult>", "no object matches"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := bucket(t)
+			s, pages := bucket(t), 0
 			s.Before = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
-				_, _ = w.Write([]byte(c.list))
-				return true
+				pages++
+				_, _ = w.Write([]byte(strings.ReplaceAll(c.list, "PAGE", strconv.Itoa(pages))))
+				return pages < 10_000
 			}
 			if _, err := client(t, s, nil).Expand(t.Context(), "s3://some-bucket/x*"); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
