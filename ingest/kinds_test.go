@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/gdsvd/gdsvd/ingest/format"
 )
 
@@ -128,7 +130,15 @@ func TestCompressions(t *testing.T) {
 		_, _, err = ingestText(t, string(whole)+"garbage, not a stream", Options{})
 		parseError(t, err, format.ErrCompression, 301, 0)
 	}
-	_, _, err := parsePlain(filepath.Join("testdata", "window.xz"), Options{}, format.ChunkBytes)
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pzstd := append([]byte("\x50\x2a\x4d\x18\x04\x00\x00\x00\x20\x00\x00\x00"), z.EncodeAll([]byte("1 2 3\n"), nil)...) // the length of the frame stands before it
+	if _, got, err := ingestText(t, string(pzstd), Options{}); err != nil || !slices.Equal(got, []triple{{"1", "2", 3}}) {
+		t.Errorf("zstd behind a frame that is skipped: %v, %v", got, err)
+	}
+	_, _, err = parsePlain(filepath.Join("testdata", "window.xz"), Options{}, format.ChunkBytes)
 	if pe := parseError(t, err, format.ErrUnsupported, 0, 0); !strings.Contains(pe.Error(), "its dictionary takes 64 MiB, --memory 512MiB reads it") {
 		t.Error(pe)
 	}

@@ -182,7 +182,7 @@ func (o Opener) uncompress(in *File) error {
 		if r, err = newXZ(br, o.MaxWindow); err != nil {
 			return in.told(err)
 		}
-	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+	case isZstd(head):
 		in.Compression = "zstd"
 		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(o.MaxWindow))
 		if err != nil {
@@ -196,6 +196,11 @@ func (o Opener) uncompress(in *File) error {
 	in.direct = &offsetReader{r: r, in: in}
 	in.r = bufio.NewReaderSize(in.direct, format.ChunkBytes)
 	return nil
+}
+
+// isZstd tells whether data begin with a frame of zstd, or with one that is skipped, as those of pzstd(1) (RFC 8878, 3.1).
+func isZstd(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")) || len(head) > 4 && head[0]&0xf0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18"
 }
 
 // bzip2Magic begins bzip2 data, the fourth byte being a digit, and its first block.
