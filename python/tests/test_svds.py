@@ -1,6 +1,8 @@
 """svds against SciPy and LAPACK."""
 
 import io
+import mmap
+import os
 import types
 
 import numpy as np
@@ -9,7 +11,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 import gdsvd
-from gdsvd import _csrstream, _places
+from gdsvd import _csrstream, _places, _svds
 from gdsvd._input import ingest
 from gdsvd._program import run
 
@@ -147,6 +149,29 @@ def test_not_finite_says_where(value, dtype):
         gdsvd.svds(a.tocsr(), 1)
     with pytest.raises(ValueError, match=r"A\[237, 111\] is -?(nan|inf)"):
         gdsvd.svds(a.toarray(), 1)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nothing is mapped there")
+@pytest.mark.parametrize("least", [0, 1 << 62])
+def test_results_are_plain_arrays(monkeypatch, least):
+    """joblib hands arrays that it knows to be mapped to other processes as the names of their files."""
+    monkeypatch.setattr(_svds, "MAPPED", least)
+    a = made()
+    *arrays, info = gdsvd.svds(a, 3, view="center=columns", return_info=True)
+    for x in [*arrays, info["view"]["statistics"][0]["array"]]:
+        assert type(x) is np.ndarray and x.flags.writeable
+        while x is not None:
+            assert not isinstance(x, (np.memmap, mmap.mmap))
+            x = getattr(x, "base", None)
+    holds(a.toarray() - a.toarray().mean(0), *arrays, 3, 1e-10)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors in /proc")
+def test_results_hold_no_descriptors():
+    a = made(9, 6)
+    before = len(os.listdir("/proc/self/fd"))
+    kept = [gdsvd.svds(a, 2) for _ in range(3)], gdsvd.PCA(2).fit(a)
+    assert len(os.listdir("/proc/self/fd")) == before, kept
 
 
 def test_same_bits_and_seed():

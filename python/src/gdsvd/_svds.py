@@ -22,11 +22,15 @@ def pipeline(view: Any) -> list[str]:
     return ["--view", view if isinstance(view, str) else " | ".join(view)]
 
 
+MAPPED = 1 << 24  # bytes of an array from which on it is mapped, not read: each that is mapped holds a descriptor
+
+
 def load(path: pathlib.Path) -> np.ndarray:
     """An array of a result as a plain ndarray that may be written to; it outlives its file."""
-    if os.name != "posix":  # a file that is mapped cannot be removed there
+    if os.name != "posix" or path.stat().st_size < MAPPED:  # elsewhere a file that is mapped cannot be removed
         return np.asarray(np.load(path))
-    return np.asarray(np.load(path, mmap_mode="c"))
+    # By way of the buffer: joblib hands over what it knows to be mapped as the name of a file, which is gone.
+    return np.asarray(memoryview(np.load(path, mmap_mode="c")))
 
 
 def triplets(
