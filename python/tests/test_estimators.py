@@ -98,6 +98,18 @@ def test_pipeline_names_pickle_clone():
     assert frame.columns.tolist() == ["pca0", "pca1"]
 
 
+def test_a_column_named_path():
+    """A table may have one: it is not the path of a store."""
+    pd = pytest.importorskip("pandas")
+    x = made(rows=9, cols=3).toarray()
+    table = pd.DataFrame(x, columns=["a", "path", "b"])
+    want = gdsvd.PCA(2).fit(x)
+    for got in (gdsvd.PCA(2).fit(table), gdsvd.PCA(2, view="multiply=1").fit(table)):
+        np.testing.assert_allclose(got.transform(table), want.transform(x), atol=1e-9)
+    np.testing.assert_array_equal(gdsvd.svds(table, 2)[1], gdsvd.svds(x, 2)[1])
+    assert gdsvd.TruncatedSVD(2).fit(table).feature_names_in_.tolist() == ["a", "path", "b"]
+
+
 LOG = FunctionTransformer(np.log1p, accept_sparse=True)
 DENSE = FunctionTransformer(lambda x: x.toarray() if sp.issparse(x) else np.asarray(x), accept_sparse=True)
 theirs_svd = sklearn.decomposition.TruncatedSVD(4, algorithm="arpack")

@@ -176,6 +176,10 @@ def test_project(tmp_path, view):
     np.testing.assert_allclose(f.project(inorder, whiten=True), f.U * f.s / scale, atol=1e-7)
     with pytest.raises(ValueError, match="30 columns"):
         f.project(a[:, :4])
+    pd = pytest.importorskip("pandas")
+    rows = inorder.toarray()[:3]
+    for given in (rows.tolist(), pd.DataFrame(rows), pd.DataFrame(rows).rename(columns={4: "path"})):
+        np.testing.assert_allclose(f.project(given), f.U[:3] * f.s, atol=1e-7)
 
 
 def test_recommend_and_similar(tmp_path):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ._components import centred, upright
 from ._errors import ConvergenceWarning, NotConverged
 from ._factorization import Factorization
-from ._input import checked, is_number, is_path, memory_flags
+from ._input import checked, is_number, memory_flags, path_of
 from ._places import workplace
 from ._svds import decompose, pipeline
 
@@ -54,7 +54,7 @@ except ImportError:  # without pipelines, names of features and the like
 
 def _streams(X: Any) -> bool:
     """Whether X is not in memory: a path, a store, or an iterator of blocks of rows."""
-    return is_path(X) or hasattr(X, "path") or hasattr(X, "__next__")
+    return path_of(X) is not None or hasattr(X, "__next__")
 
 
 class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ._errors import CorruptError
-from ._input import flags, ingest, is_path, memory_flags
+from ._input import checked, flags, ingest, memory_flags, path_of
 from ._places import listed, workplace
 from ._program import run
 from ._report import Report
@@ -204,10 +204,11 @@ class Factorization:
         ndarray, shape (rows of `new`, k)
         """
         with workplace() as tmp:
-            if not is_path(new) and not hasattr(new, "path"):
+            if path_of(new) is None:
                 n = np.shape(new)[1] if np.ndim(new) == 2 else None
                 if n != self.info["cols"]:
                     raise ValueError(f"new has shape {np.shape(new)}: it must have 2 dimensions, and the {self.info['cols']} columns of the result")
+                new = checked(new)
                 with listed(cols_ids=self.cols) as lists:
                     ingest(new, tmp / "store", memory, lists)
                 new = tmp / "store"

@@ -20,6 +20,12 @@ def is_path(a: Any) -> bool:
     return isinstance(a, (str, os.PathLike))
 
 
+def path_of(a: Any) -> str | os.PathLike[str] | None:
+    """The path that a caller means: it is one, or that of a `Store`; None for anything else, such as a table with a column "path"."""
+    path = getattr(a, "path", None)
+    return a if is_path(a) else path if isinstance(path, pathlib.PurePath) else None
+
+
 def is_store(path: str | os.PathLike[str]) -> bool:
     """Whether a path is that of a store."""
     return (pathlib.Path(path) / "MANIFEST.json").is_file()

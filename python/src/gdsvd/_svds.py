@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ._errors import NotConverged
-from ._input import check_k, checked, hand_over, ingest, is_path, is_store, memory_flags, size
+from ._input import check_k, checked, hand_over, ingest, is_store, memory_flags, path_of, size
 from ._places import workplace
 from ._program import run
 
@@ -69,7 +69,7 @@ def decompose(
     A: Any, k: Any, flags: list[str], memory: str | int, progress: bool | None = False, seen: Callable[[pathlib.Path], None] = lambda out: None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
     """Triplets of whatever a caller gives as a matrix, by way of a temporary store unless it is one."""
-    path = getattr(A, "path", A if is_path(A) else None)
+    path = path_of(A)
     if path is not None and is_store(path):
         said = run("info", "--", path)
         with workplace(vectors(k, (said["rows"], said["cols"]))) as tmp:
@@ -157,7 +157,7 @@ def svds(
     >>> info["status"], max(info["residual"]) <= 1e-8
     ('converged', True)
     """
-    if not is_path(A) and not hasattr(A, "path") and not hasattr(A, "__next__"):
+    if path_of(A) is None and not hasattr(A, "__next__"):
         A = checked(A)
     k = check_k(k, getattr(A, "shape", None))
     flags = [f"--tol={tol}", f"--seed={seed}", *pipeline(view), *memory_flags(memory)]
