@@ -101,6 +101,26 @@ def test_chunks(tmp_path, shape, sizes):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csr", "b.csr"]
 
 
+@pytest.mark.parametrize("dtype", [">f8", ">i4", "f2", "g", "u2"])
+@pytest.mark.parametrize("form", [sp.csr_matrix, np.asarray])
+def test_chunks_of_types(tmp_path, dtype, form):
+    a = made()
+    want = gdsvd.Store.from_scipy(a, tmp_path / "a.csr")
+    chunks = [form(a[:9].toarray() if form is np.asarray else a[:9]), form(a[9:].toarray() if form is np.asarray else a[9:])]
+    for i, c in enumerate(chunks):
+        if form is np.asarray:
+            chunks[i] = c.astype(dtype)
+        else:
+            c.data = c.data.astype(dtype)
+    assert gdsvd.Store.from_chunks(chunks, tmp_path / "b.csr").fingerprint == want.fingerprint
+
+
+def test_no_chunks(tmp_path):
+    assert gdsvd.Store.from_chunks([], tmp_path / "a.csr", shape=(0, 5)).shape == (0, 5)
+    with pytest.raises(ValueError, match="0 rows were given of a matrix of 4"):
+        gdsvd.Store.from_chunks([], tmp_path / "b.csr", shape=(4, 5))
+
+
 def test_chunks_that_do_not_fit(tmp_path):
     a = made()
     wrong = [

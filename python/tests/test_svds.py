@@ -91,6 +91,31 @@ def test_duplicates_are_summed_and_the_matrix_is_left_alone():
     holds(csc.toarray(), *gdsvd.svds(csc, 2), 2)
 
 
+@pytest.mark.parametrize("form", ["coo", "csr", "csc"])
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u4"])
+def test_sums_beyond_the_type(form, dtype):
+    """What counts events, with a narrow type, has sums that this type does not hold."""
+    n, one = 300, np.iinfo(dtype).max // 100
+    at = np.zeros(n, int)
+    if form == "coo":
+        a = sp.coo_matrix((np.full(n, one, dtype), (at, at)), shape=(3, 3))
+    else:
+        a = getattr(sp, form + "_matrix")((np.full(n, one, dtype), at, [0, n, n, n]), shape=(3, 3))
+    assert gdsvd.svds(a, 1)[1] == n * one
+    assert a.dtype == dtype and a.nnz == n
+    assert gdsvd.svds(iter([sp.csr_matrix((2, 3), dtype="i8"), a]), 1)[1] == n * one
+    with pytest.raises(ValueError, match="block 1 has values of type int64"):
+        gdsvd.svds(iter([sp.csr_matrix((2, 3), dtype=dtype), a]), 1)
+
+
+def test_masked_arrays():
+    a = np.ma.array([[1.0, 2], [3, 999]], mask=[[0, 0], [0, 1]])
+    with pytest.raises(ValueError, match="masked"):
+        gdsvd.svds(a, 1)
+    holds(a.filled(0), *gdsvd.svds(a.filled(0), 1), 1)
+    holds(a.data, *gdsvd.svds(np.ma.array(a.data), 1), 1)
+
+
 def test_explicit_zeros_and_empty():
     a = sp.csr_matrix(([0.0, 0, 3], ([0, 1, 2], [0, 1, 2])), shape=(5, 4))
     _, s, _ = gdsvd.svds(a, 2)

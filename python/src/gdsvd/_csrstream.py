@@ -169,12 +169,15 @@ def canonical(m: Any) -> Any:
         ptr = m.indptr
         if ptr[0] != 0 or ptr[-1] > min(len(m.indices), len(m.data)) or (ptr[1:] < ptr[:-1]).any():
             raise ValueError(f"A.indptr does not fit A.indices and A.data: it must ascend from 0 to {len(m.indices)}, the number of entries")
+    given = m.dtype
+    if given.kind in "iu" and given.itemsize < 8 and not getattr(m, "has_canonical_format", True):
+        m = m.astype(np.int64)  # what the sums may need
     c = m.tocsr()
     if not c.has_canonical_format:
         if c is m or np.shares_memory(c.data, m.data):
             c = c.copy()
         c.sum_duplicates()
-    return c
+    return c if c.dtype == given or not _fits(c.data, given) else c.astype(given)
 
 
 def dense_blocks(a: np.ndarray, entries: int = 1 << 20) -> Iterable[Any]:

@@ -44,6 +44,8 @@ def checked(a: Any) -> Any:
     if callable(getattr(a, "matvec", None)) and not hasattr(a, "__array__"):
         raise TypeError("A is a LinearOperator: gdsvd needs its entries, as a sparse matrix, an array or a path")
     if not sp.issparse(a):
+        if np.ma.is_masked(a):
+            raise ValueError("A has masked entries: A.filled(0) makes zeros of them")
         a = np.asarray(a)
     if a.ndim != 2:
         raise ValueError(f"A has {a.ndim} dimensions: it must have 2")
@@ -85,7 +87,7 @@ def chunk(c: Any, what: str) -> Any:
         c = checked(c)
     except ValueError as err:
         raise ValueError(f"{what}: {err}") from None
-    return canonical(c if sp.issparse(c) else sp.csr_matrix(c))
+    return canonical(c if sp.issparse(c) else sp.csr_matrix(np.asarray(c, value_type(c.dtype))))
 
 
 def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int] | None) -> None:
@@ -100,13 +102,15 @@ def hand_over_chunks(chunks: Iterable[Any], out: BinaryIO, shape: tuple[int, int
             w = Writer(out, shape or (0, c.shape[1]), value_type(c.dtype), c.indices.dtype.itemsize > 4, sums=not shape)
         if c.shape[1] != w.shape[1]:
             raise ValueError(f"block {i} has {c.shape[1]} columns, but the matrix has {w.shape[1]}")
-        if not np.can_cast(c.dtype, w.dtype):
+        if not np.can_cast(value_type(c.dtype), w.dtype):
             raise ValueError(f"block {i} has values of type {c.dtype}, those before have {w.dtype}: give all blocks one type, as with block.astype(float)")
         if shape and w.rows + c.shape[0] > shape[0]:
             raise ValueError(f"block {i} ends at row {w.rows + c.shape[0]} of a matrix of {shape[0]}")
         w.block(c)
     if w is None:
-        raise ValueError("there are no blocks: their number of columns is not known")
+        if not shape:
+            raise ValueError("there are no blocks: their number of columns is not known")
+        w = Writer(out, shape, np.dtype("<f8"), False)
     if not shape:
         w.reshape((w.rows, w.shape[1]))
     w.end()
