@@ -302,6 +302,49 @@ def test_h5ad(tmp_path, monkeypatch, kind, entries):
         gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "n.csr", layer="none")
 
 
+@pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "dense"])
+@pytest.mark.parametrize("dtype", [">f8", "f2", "?", "u8"])
+def test_types_of_h5ad(tmp_path, kind, dtype):
+    h5py = pytest.importorskip("h5py")
+    x = made(20, 9)
+    x.data[:] = 1 if dtype == "?" else x.data
+    annotated(h5py, tmp_path / "x.h5ad", x, kind)
+    want = gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "x.csr")
+    with h5py.File(tmp_path / "x.h5ad", "r+") as h:
+        name = "X" if kind == "dense" else "X/data"
+        data = h[name][:].astype(dtype)
+        del h[name]
+        h[name] = data
+    assert gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "y.csr").fingerprint == want.fingerprint
+
+
+@pytest.mark.parametrize("how", ["categories", "mask"])
+def test_names_of_h5ad_in_groups(tmp_path, how):
+    """As AnnData writes an index of categories, and one of pandas' string type."""
+    h5py = pytest.importorskip("h5py")
+    annotated(h5py, tmp_path / "x.h5ad", made(20, 9), "dense")
+    want = gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "x.csr")
+    with h5py.File(tmp_path / "x.h5ad", "r+") as h:
+        names = h["obs/names"][:]
+        del h["obs/names"]
+        g = h.create_group("obs/names")
+        if how == "mask":
+            g["values"], g["mask"] = names, np.zeros(20, bool)
+        else:
+            g["categories"], g["codes"] = names[::-1], np.arange(20, dtype="i1")[::-1]
+    assert gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "y.csr").fingerprint == want.fingerprint
+    with h5py.File(tmp_path / "x.h5ad", "r+") as h:
+        part = h["obs/names"]["mask" if how == "mask" else "codes"]
+        part[3] = True if how == "mask" else -1
+    with pytest.raises(ValueError, match="obs/names has missing values"):
+        gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "z.csr")
+    with h5py.File(tmp_path / "x.h5ad", "r+") as h:
+        del h["obs/names"]
+        h.create_group("obs/names")
+    with pytest.raises(ValueError, match="not of texts"):
+        gdsvd.Store.from_h5ad(tmp_path / "x.h5ad", tmp_path / "z.csr")
+
+
 @pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix"])
 @pytest.mark.parametrize("part, at, value", [("indices", 3, 99), ("indices", 3, -1), ("indptr", -1, 7), ("indptr", 2, 1000), ("indptr", 0, 1)])
 def test_damaged_h5ad(tmp_path, kind, part, at, value):

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from ._csrstream import value_type
+
 ENTRIES = 1 << 22  # of a block that is read
 
 
@@ -100,7 +102,23 @@ def _text(v: Any) -> str:
 
 
 def _texts(d: Any) -> list[str]:
-    return [_text(v) for v in d[:]]
+    """Texts as AnnData has them: an array of them, or a group of one that may have missing values, or of categories."""
+    if not hasattr(d, "keys"):
+        return [_text(v) for v in d[:]]
+    if "codes" in d:
+        names, at = _texts(d["categories"]), np.asarray(d["codes"][:])
+    elif "mask" in d:
+        names, at = _texts(d["values"]), np.where(d["mask"][:], -1, np.arange(len(d["values"])))
+    else:
+        raise ValueError(f"{d.file.filename}: {d.name} is of type {_text(d.attrs.get('encoding-type', ''))!r}, not of texts")
+    if len(at) and at.min() < 0:
+        raise ValueError(f"{d.file.filename}: {d.name} has missing values")
+    return [names[i] for i in at]
+
+
+def _values(d: Any, *at: slice) -> np.ndarray:
+    """A part of an array, in a type that scipy.sparse has."""
+    return np.asarray(d[at], value_type(d.dtype))
 
 
 def _index(file: Any, side: str) -> list[str]:
@@ -117,7 +135,7 @@ def _index(file: Any, side: str) -> list[str]:
 def _dense(x: Any) -> Iterator[Any]:
     step = max(1, ENTRIES // max(1, x.shape[1]))
     for i in range(0, x.shape[0], step):
-        yield sp.csr_matrix(x[i : i + step])
+        yield sp.csr_matrix(_values(x, slice(i, i + step)))
 
 
 def _pointers(group: Any, n: int) -> np.ndarray:
@@ -141,7 +159,7 @@ def _csr(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
         # One row at least, however long.
         end = max(row + 1, int(np.searchsorted(ptr, ptr[row] + ENTRIES, "right")) - 1)
         at, stop = int(ptr[row]), int(ptr[end])
-        yield sp.csr_matrix((group["data"][at:stop], _indices(group, at, stop, shape[1]), ptr[row : end + 1] - at), shape=(end - row, shape[1]))
+        yield sp.csr_matrix((_values(group["data"], slice(at, stop)), _indices(group, at, stop, shape[1]), ptr[row : end + 1] - at), shape=(end - row, shape[1]))
         row = end
 
 
@@ -160,7 +178,7 @@ def _csc(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
         for at in pieces:
             idx = _indices(group, at, at + ENTRIES, shape[0])
             here = np.flatnonzero((idx >= row) & (idx < end))
-            found.append((group["data"][at : at + ENTRIES][here], idx[here] - row, np.searchsorted(ptr, at + here, "right") - 1))
+            found.append((_values(group["data"], slice(at, at + ENTRIES))[here], idx[here] - row, np.searchsorted(ptr, at + here, "right") - 1))
         if found:
             data, rows, cols = (np.concatenate(parts) for parts in zip(*found, strict=True))
             yield sp.csr_matrix((data, (rows, cols)), shape=(end - row, shape[1]))
