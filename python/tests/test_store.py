@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import gdsvd
-from gdsvd import _hdf5
+from gdsvd import _factorization, _hdf5
 
 CSV = "user,item,rating\nu1,i1,3\nu1,i2,4\nu2,i1,1\nu3,i3,2\nu4,i2,5\nu4,i3,1\n"
 
@@ -227,6 +227,47 @@ def test_recommend_and_similar(tmp_path):
         f.similar()
     with pytest.raises(gdsvd.GdsvdError, match="999"):
         f.similar(rows=[999])
+
+
+def test_ids_that_are_not_utf8(tmp_path, monkeypatch):
+    """They stay apart, and what is returned is what may be given."""
+    text = "user,item,rating\nJosé,tea,5\nAnn,thé,3\nJosè,thé,2\nJosè,thè,5\nBob,tea,1\nBob,jam,4\n"
+    (tmp_path / "a.csv").write_text(text, encoding="latin-1")
+    s = gdsvd.Store.from_csv(tmp_path / "a.csv", tmp_path / "a.csr")
+    f = s.svd(2, tmp_path / "a.svd")
+    back = lambda i: i.encode(errors="surrogateescape").decode("latin-1")
+    assert [*map(back, f.rows)] == ["Ann", "Bob", "Josè", "José"] and [*map(back, f.cols)] == ["jam", "tea", "thè", "thé"]
+    best = f.recommend(s, n=1)
+    assert list(best) == list(f.rows) and all(b["id"] in f.cols for found in best.values() for b in found)
+    assert f.recommend(s, [f.rows[3]], n=1) == {f.rows[3]: best[f.rows[3]]} == f.recommend(s, ["José".encode("latin-1")], n=1)
+    near = f.similar(cols=f.cols, n=1)
+    assert list(near) == list(f.cols) and all(b["id"] in f.cols for found in near.values() for b in found)
+    np.testing.assert_allclose(f.project(np.eye(4)), f.V, atol=1e-12)
+    t = gdsvd.TruncatedSVD(2, view="multiply=1").fit(s)
+    np.testing.assert_allclose(np.abs(t.transform(np.eye(4))), np.abs(f.V), atol=1e-7)
+
+    class Arrow:
+        """pandas with a type of texts that is Arrow's, as pandas 3 has."""
+
+        def Index(ids, dtype=None):
+            return np.array(ids, dtype=object) if dtype else [i.encode() for i in ids]
+
+    monkeypatch.setattr(_factorization, "_pandas", lambda: Arrow)
+    assert list(gdsvd.Factorization(f.path).rows) == list(f.rows)
+
+
+def test_ids_as_bytes(tmp_path):
+    """As h5py reads texts."""
+    f = gdsvd.Store.from_scipy(made(3, 3, density=1), tmp_path / "a.csr", rows_ids=[b"a", np.bytes_(b"c"), "b"]).svd(2, tmp_path / "a.svd")
+    assert list(f.rows) == ["a", "b", "c"] and list(f.similar(rows=[b"c"], n=1)) == ["c"]
+
+
+@pytest.mark.parametrize("side, other", [("left", "cols"), ("right", "rows")])
+def test_ids_of_a_side_without_vectors(tmp_path, ratings, side, other):
+    f = ratings.svd(2, tmp_path / "a.svd", vectors=side)
+    assert getattr(f, other) is None and len({"left": f.rows, "right": f.cols}[side]) == {"left": 4, "right": 3}[side]
+    none = ratings.svd(2, tmp_path / "n.svd", vectors="none")
+    assert none.rows is None and none.cols is None and len(none.s) == 2
 
 
 class Seen(html.parser.HTMLParser):

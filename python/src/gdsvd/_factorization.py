@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import importlib.util
 import json
@@ -35,8 +36,9 @@ class Factorization:
         Left vectors, rows × k, and right ones, columns × k, mapped from the files; None where the result has none.
     s : ndarray
         Singular values, descending; of eigenpairs the eigenvalues.
-    rows, cols : pandas.Index or ndarray
-        Ids of the rows of U and of V, in their order: an Index where pandas is installed.
+    rows, cols : pandas.Index or ndarray, or None
+        Ids of the rows of U and of V, in their order: an Index where pandas is installed. None where the result has no such vectors.
+        Bytes of an id that are not UTF-8 are as `os.fsdecode` makes them, here and wherever ids are returned.
     info : dict
         ``result.json``: residuals, settings, costs, …
 
@@ -82,7 +84,11 @@ class Factorization:
         return np.load(file, mmap_mode="r") if file.exists() else None
 
     def _ids(self, side: str) -> Any:
-        said = self.info.get("ids", {}).get(side, {"kind": "range"})
+        said = self.info.get("ids", {}).get(side)
+        if said is None:
+            if (self.U if side == "rows" else self.V) is None:
+                return None
+            said = {"kind": "range"}
         n, first = self.info[side], said.get("first", 0)
         pd = _pandas()
         if "file" not in said:
@@ -96,7 +102,14 @@ class Factorization:
             ids = np.array(ids, dtype=np.int64)
         elif said.get("escaped"):
             ids = [_unescaped(i) for i in ids]
-        return pd.Index(ids) if pd else np.asarray(ids)
+        try:
+            return pd.Index(ids) if pd else np.asarray(ids)
+        except UnicodeEncodeError:  # Arrow has only UTF-8
+            return pd.Index(ids, dtype=object)
+
+    def _id(self, side: str, text: str) -> Any:
+        """An id that is a text, of the type that ids of its side have."""
+        return text if self.info["ids"][side]["kind"] == "string" else int(text)
 
     def check(self, store: Any = None, *, memory: str | int = "auto") -> dict[str, Any]:
         """Verify every byte of the result; with a store, measure its residuals anew.
@@ -149,15 +162,17 @@ class Factorization:
             Id of the row to a list of ``{"id", "score"}``, and ``"title"`` where columns have titles, best first.
         """
         with workplace() as tmp, listed(rows=rows) as lists:
-            out = tmp / "out.jsonl"
+            out = tmp / "out.csv"
             n = min(n, self.info["cols"])
             args = [f"--store={_path(store)}", f"--number={n}", f"--exclude-seen={str(exclude_seen).lower()}", f"--scores={scores}", *lists]
             run("recommend", *memory_flags(memory), *args, "-o", out, "--", self.path)
             found: dict[Any, list[dict[str, Any]]] = {}
-            with open(out, encoding="utf-8") as f:
-                for line in map(json.loads, f):
-                    best = {"id": line["column"], "score": line["score"], "title": line.get("column_title")}
-                    found.setdefault(line["row"], []).append({k: v for k, v in best.items() if v is not None})
+            with open(out, encoding="utf-8", errors="surrogateescape", newline="") as f:
+                for line in csv.DictReader(f):
+                    best = {"id": self._id("cols", line["column"]), "score": float(line["score"])}
+                    if title := line.get("column_title"):
+                        best["title"] = title
+                    found.setdefault(self._id("rows", line["row"]), []).append(best)
             return found
 
     def similar(
@@ -183,8 +198,9 @@ class Factorization:
             raise ValueError("give either rows or cols")
         with listed(row=rows, col=cols) as lists:
             said = run("similar", *memory_flags(memory), *lists, f"--number={n}", "--", self.path)
-        keep = ("id", "score", "title")
-        return {r["id"]: [{k: b[k] for k in keep if k in b} for b in r["best"]] for r in said["rankings"]}
+        ids = self.cols if rows is None else self.rows  # what is said of ids is UTF-8, which they need not be
+        keep = ("score", "title")
+        return {_plain(ids[r["index"]]): [{"id": _plain(ids[b["index"]])} | {k: b[k] for k in keep if k in b} for b in r["best"]] for r in said["rankings"]}
 
     def project(self, new: Any, *, whiten: bool = False, memory: str | int = "auto") -> np.ndarray:
         """The place of rows among those of the matrix: B·V, where B is what the view of this result makes of them.
@@ -244,6 +260,11 @@ class Factorization:
 def _pandas() -> Any:
     """The module pandas, if it is installed."""
     return importlib.import_module("pandas") if importlib.util.find_spec("pandas") else None
+
+
+def _plain(value: Any) -> Any:
+    """An id as a str or an int of Python."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _path(store: Any) -> str:

@@ -95,9 +95,9 @@ def strings(items: Iterable[Any], file: pathlib.Path, what: str) -> None:
     ValueError
         If a text has a line break in it.
     """
-    with open(file, "w", encoding="utf-8", newline="\n") as f:
+    with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as f:
         for i, item in enumerate(items):
-            text = str(item)
+            text = item.decode(errors="surrogateescape") if isinstance(item, bytes) else str(item)
             if "\n" in text or "\r" in text:
                 raise ValueError(f"{what}[{i}] = {text!r} has a line break in it: ids and titles have none")
             f.write(text + "\n")
