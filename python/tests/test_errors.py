@@ -158,6 +158,14 @@ def test_program_of_another_platform(tmp_path):
     assert "install the wheel for this platform" in with_package(tmp_path, change)
 
 
+def test_package_in_an_archive(tmp_path):
+    shutil.copytree(pathlib.Path(gdsvd.__file__).parent, tmp_path / "a" / "gdsvd", ignore=shutil.ignore_patterns("__pycache__", "_bin"))
+    site = shutil.make_archive(str(tmp_path / "site"), "zip", tmp_path / "a")
+    env = {name: value for name, value in os.environ.items() if name != "GDSVD_BINARY"}
+    out = subprocess.run([sys.executable, "-c", CALL, site], capture_output=True, text=True, env=env)
+    assert out.returncode == 0 and "install the wheel into a folder" in out.stdout and out.stdout.count("\n") == 1, out
+
+
 def test_package_without_program(tmp_path):
     assert "install the wheel for this platform" in with_package(tmp_path / "a", lambda folder: next(folder.glob("gdsvd*")).unlink())
     assert "pip install python/" in with_package(tmp_path / "b", shutil.rmtree)

@@ -84,6 +84,20 @@ def test_not_converged(store, places):
     assert not list(places.iterdir())
 
 
+@POSIX
+def test_exit_codes_where_children_are_not_waited_for(store):
+    """Where SIGCHLD is ignored, as a process may find it, the system says 0 of every child."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        with pytest.raises(gdsvd.NotConverged, match="stagnated"):
+            gdsvd.svds(store, 3, tol=1e-17)
+        with pytest.raises(gdsvd.UsageError, match="only 40 singular"):
+            gdsvd.svds(store, 41)
+        assert gdsvd.svds(store, 3)[1].shape == (3,)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
 def test_too_little_memory(store):
     with pytest.raises(gdsvd.GdsvdError, match="memory budget"):
         gdsvd.svds(store, 3, memory="1M")

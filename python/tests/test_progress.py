@@ -51,6 +51,16 @@ def bars(monkeypatch):
     return Bar.made
 
 
+@pytest.mark.parametrize("stderr", [None, object(), io.StringIO(), "closed"])
+def test_what_stands_for_standard_error(monkeypatch, stderr):
+    """It may be missing, closed, or not know whether it is a terminal."""
+    if stderr == "closed":
+        stderr = io.StringIO()
+        stderr.close()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    assert not _progress.wanted(None)
+
+
 def watched(text, draw):
     watch = _progress.Watch(io.BytesIO(text.encode()), draw)
     watch.join()
@@ -89,7 +99,7 @@ def test_left_open(monkeypatch, terminal):
 @pytest.mark.skipif(sys.platform == "win32", reason="a script as a program")
 def test_of_a_run(bars, tmp_path, monkeypatch):
     """What a program logs is drawn, and what it prints is returned; more of it than a pipe holds does not stop it."""
-    (tmp_path / "log").write_text(LOG * 1000)
+    (tmp_path / "log").write_text(LOG.replace('"exit":1', '"exit":0') * 1000)
     fake = tmp_path / "gdsvd"
     fake.write_text(f'#!/bin/sh\ncat {tmp_path}/log >&2\necho \'{{"arguments": "\'"$*"\'"}}\'\n')
     fake.chmod(0o755)

@@ -29,6 +29,8 @@ def program() -> str:
     folder = pathlib.Path(__file__).parent / "_bin"
     try:
         built = json.loads((folder / "build.json").read_text())
+    except NotADirectoryError:
+        raise VersionError(f"{folder} is in an archive, from which the program cannot be started: install the wheel into a folder") from None
     except FileNotFoundError:
         raise VersionError(f"{folder} has no program: the package was not installed from a wheel; use pip install python/ in a checkout") from None
     own = str(folder / ("gdsvd.exe" if os.name == "nt" else "gdsvd"))
@@ -103,16 +105,17 @@ def run(*args: str | os.PathLike[str], feed: Callable[[BinaryIO], None] | None =
             child.stdin = None
         out, _ = child.communicate()
         watch.join()
-    if child.returncode in (130, -signal.SIGINT):
+    code = child.returncode or watch.exit
+    if code in (130, -signal.SIGINT):
         raise KeyboardInterrupt
     try:
         said = json.loads(out) if out.strip() else {}
     except ValueError:
         said = {}
-    if child.returncode == 0 and not cut:
+    if code == 0 and not cut:
         return said
-    text = said.get("error") or (watch.errors[-1] if watch.errors else _ended(os.fspath(args[0]), child.returncode))
-    error = KINDS.get(child.returncode, GdsvdError)(text)
+    text = said.get("error") or (watch.errors[-1] if watch.errors else _ended(os.fspath(args[0]), code))
+    error = KINDS.get(code, GdsvdError)(text)
     if "error" not in said:
         error.info = said  # type: ignore[attr-defined]
     raise error

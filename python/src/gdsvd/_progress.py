@@ -19,12 +19,20 @@ def wanted(progress: bool | None) -> bool:
     ImportError
         If they are asked for and tqdm is not installed.
     """
-    if progress is False or progress is None and not (sys.stderr and sys.stderr.isatty()) and "ipykernel" not in sys.modules:
+    if progress is False or progress is None and not _terminal() and "ipykernel" not in sys.modules:
         return False
     there = importlib.util.find_spec("tqdm") is not None
     if progress and not there:
         raise ImportError("progress is drawn by tqdm: pip install tqdm, or leave progress=True out")
     return there
+
+
+def _terminal() -> bool:
+    """Whether standard error is a terminal: what stands for it may be closed, or only be written to."""
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        return False
 
 
 def fields(line: str) -> dict[str, Any]:
@@ -50,12 +58,15 @@ class Watch(threading.Thread):
     ----------
     errors : list of str
         What it says of errors.
+    exit : int
+        The exit code that it says; the system tells none where SIGCHLD is ignored.
     """
 
     def __init__(self, lines: BinaryIO, bars: bool) -> None:
         super().__init__(daemon=True)
         self.lines, self.bars = lines, bars
         self.errors: list[str] = []
+        self.exit = 0
         self.bar: Any = None
         self.start()
 
@@ -69,6 +80,7 @@ class Watch(threading.Thread):
                     self.errors.append(line.removeprefix("gdsvd: "))
                 elif said.get("event") == "final" and said.get("exit"):
                     self.errors.append(str(said.get("msg")))
+                    self.exit = int(said["exit"])
                 elif self.bars:
                     try:
                         self._draw(said)
