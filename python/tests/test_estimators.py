@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import gdsvd
+from gdsvd import _svds
 from gdsvd._input import ingest
 
 sklearn = pytest.importorskip("sklearn")
@@ -82,6 +83,27 @@ def test_what_is_not_in_memory(tmp_path):
     with pytest.raises(ValueError, match="n_components"):
         gdsvd.PCA().fit(tmp_path / "store")
     assert not hasattr(gdsvd.TruncatedSVD(2).fit(blocks()), "explained_variance_ratio_")
+
+
+@pytest.mark.parametrize("given", ["matrix", "store", "path", "blocks"])
+def test_a_share_is_reached_wherever_the_matrix_is(tmp_path, monkeypatch, given):
+    """Memory is planned for few components; more of them are found if they are needed."""
+    monkeypatch.setattr(_svds, "MOST", 4)
+    x = made()
+    want = sklearn.decomposition.PCA(0.8, svd_solver="full").fit(x.toarray())
+    assert 16 < want.n_components_ < 40
+    store = gdsvd.Store.from_scipy(x, tmp_path / "a.csr")
+    for share, n in ((0.8, want.n_components_), (1 - 1e-15, 40), (0.03, 1)):
+        data = {"matrix": x, "store": store, "path": tmp_path / "a.csr", "blocks": iter([x[:50], x[50:]])}[given]
+        assert gdsvd.PCA(share).fit(data).n_components_ == n
+
+
+def test_a_share_of_a_wide_matrix():
+    """Memory is not planned for all the components that there might be."""
+    r = np.random.default_rng(1)
+    x = sp.csr_matrix((np.ones(40_000), (r.integers(0, 20_000, 40_000), r.integers(0, 10_000, 40_000))), shape=(20_000, 10_000))
+    x = sp.hstack([x, sp.csr_matrix(100.0 * (np.arange(20_000)[:, None] % 2))]).tocsr()
+    assert gdsvd.PCA(0.3, memory="300MiB").fit(x).n_components_ == 1
 
 
 def test_pipeline_names_pickle_clone():

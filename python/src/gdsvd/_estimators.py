@@ -123,8 +123,6 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         flags = [f"--tol={self.tol}", f"--seed={self._seed()}", *memory_flags(self.memory)]
         flags += pipeline(centred(self.view) if self._centre else self.view)
         k = self._rank(getattr(X, "shape", None))
-        if isinstance(k, float) and hasattr(X, "shape"):
-            flags.append(f"--max-k={min(X.shape)}")
         try:
             return decompose(X, k, flags, self.memory, self.progress, self._keep)
         except NotConverged as err:

@@ -300,7 +300,8 @@ class Store:
         Parameters
         ----------
         k : int or float
-            Number of triplets; or the share of the energy ‖A‖²_F, between 0 and 1, that as few as possible are to capture.
+            Number of triplets; or the share of the energy ‖A‖²_F, between 0 and 1, that as few as possible are to capture,
+            and no more than 200 unless ``max_k`` says so.
         out : path
             Of the result.
         tol, view, memory, seed, progress

@@ -14,15 +14,15 @@ from ._input import check_k, checked, hand_over, ingest, is_store, memory_flags,
 from ._places import workplace
 from ._program import run
 
+MOST = 200  # triplets of a share, at first
+MAPPED = 1 << 24  # bytes of an array from which on it is mapped, not read: each that is mapped holds a descriptor
+
 
 def pipeline(view: Any) -> list[str]:
     """The flags of a view: a text, or a list of its steps."""
     if view is None:
         return []
     return ["--view", view if isinstance(view, str) else " | ".join(view)]
-
-
-MAPPED = 1 << 24  # bytes of an array from which on it is mapped, not read: each that is mapped holds a descriptor
 
 
 def load(path: pathlib.Path) -> np.ndarray:
@@ -42,12 +42,20 @@ def triplets(
     seen: Callable[[pathlib.Path], None],
     feed: Callable[[BinaryIO], None] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-    """Run ``gdsvd svd`` and map the result, whose folder is shown to `seen`. The store is ``-`` for what `feed` writes."""
-    failed = None
-    try:
-        info = run("svd", *flags, f"--rank={k}", "-o", out, "--", store, feed=feed, progress=progress)
-    except NotConverged as err:
-        info, failed = err.info, err
+    """Run ``gdsvd svd`` and load the result, whose folder is shown to `seen`. The store is ``-`` for what `feed` writes.
+
+    Memory is planned for the most triplets that a share may take: there are more of them in a further run if they do not reach it.
+    """
+    failed, most = None, MOST
+    while True:
+        more = [f"--max-k={most}", "--force"] if k < 1 else []
+        try:
+            info = run("svd", *flags, *more, f"--rank={k}", "-o", out, "--", store, feed=feed, progress=progress)
+        except NotConverged as err:
+            info, failed = err.info, err
+        if failed or k >= 1 or info["k"] < most or info["energy"] >= k or most >= min(info["rows"], info["cols"]):
+            break
+        most *= 4
     seen(out)
     for statistic in info.get("view", {}).get("statistics", []):
         if "file" in statistic:
@@ -61,8 +69,8 @@ def triplets(
 
 
 def vectors(k: Any, shape: tuple[int, int]) -> int:
-    """Bytes of the vectors of a result; with a share, of as many as it may have."""
-    return 8 * int(k if k >= 1 else 200) * sum(shape)
+    """Bytes of the vectors of a result; with a share, of as many as it may have at first."""
+    return 8 * int(k if k >= 1 else MOST) * sum(shape)
 
 
 def decompose(
