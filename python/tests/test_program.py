@@ -98,6 +98,22 @@ def test_exit_codes_where_children_are_not_waited_for(store):
         signal.signal(signal.SIGCHLD, before)
 
 
+def test_variables_do_not_change_what_is_computed(store, monkeypatch):
+    """They stand for flags of the command; what a call does not say is not there."""
+    a = np.tri(4)
+    want = gdsvd.svds(a, 2)
+    for flag, value in {"VIEW": "log1p", "VECTORS": "right", "MIN_PER_ROW": "2", "PARTIAL_OK": "true", "CONFIG": "none"}.items():
+        monkeypatch.setenv(f"GDSVD_{flag}", value)
+    for got, expected in zip(gdsvd.svds(a, 2), want):
+        np.testing.assert_array_equal(got, expected)
+    assert gdsvd.Store.from_scipy(a, store.parent / "tri").shape == (4, 4)
+    with pytest.raises(gdsvd.NotConverged):
+        gdsvd.svds(store, 3, tol=1e-17)
+    monkeypatch.setenv("GDSVD_MEMORY", "1MiB")
+    with pytest.raises(gdsvd.GdsvdError, match="memory budget of 1"):
+        gdsvd.svds(a, 2)
+
+
 def test_too_little_memory(store):
     with pytest.raises(gdsvd.GdsvdError, match="memory budget"):
         gdsvd.svds(store, 3, memory="1M")

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from ._errors import KINDS, GdsvdError, VersionError
 from ._progress import Watch, wanted
 
+HEEDED = ("GDSVD_MEMORY", "GDSVD_WORKERS")  # of the variables that stand for flags: what others say is not what a call says
 PIPE = 1 << 20  # bytes of the pipe to the program, where the system lets one choose
 
 
@@ -140,7 +141,8 @@ def _started(args: list[Any], fed: bool) -> Iterator[subprocess.Popen[bytes]]:
     try:
         child = subprocess.Popen(
             [program(), "--json", *map(os.fspath, args)],
-            stdin=subprocess.PIPE if fed else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **apart,
+            stdin=subprocess.PIPE if fed else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={name: value for name, value in os.environ.items() if not name.startswith("GDSVD_") or name in HEEDED}, **apart,
         )  # fmt: skip
     except OSError as err:
         if err.errno != errno.ENOEXEC:
