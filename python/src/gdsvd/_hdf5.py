@@ -174,16 +174,18 @@ def _csc(group: Any, shape: tuple[int, int]) -> Iterator[Any]:
     row = 0
     while row < shape[0]:
         end = max(row + 1, int(np.searchsorted(ends, ends[row] + 2 * ENTRIES, "right")) - 1)
-        found = []
+        n, filled, index = int(ends[end] - ends[row]), 0, np.int32 if max(shape) < 1 << 31 else np.int64
+        data, rows, cols = np.empty(n, value_type(group["data"].dtype)), np.empty(n, index), np.empty(n, index)
         for at in pieces:
             idx = _indices(group, at, at + ENTRIES, shape[0])
             here = np.flatnonzero((idx >= row) & (idx < end))
-            found.append((_values(group["data"], slice(at, at + ENTRIES))[here], idx[here] - row, np.searchsorted(ptr, at + here, "right") - 1))
-        if found:
-            data, rows, cols = (np.concatenate(parts) for parts in zip(*found, strict=True))
-            yield sp.csr_matrix((data, (rows, cols)), shape=(end - row, shape[1]))
-        else:
-            yield sp.csr_matrix((end - row, shape[1]))
+            part = slice(filled, filled + len(here))
+            data[part] = _values(group["data"], slice(at, at + ENTRIES))[here]
+            rows[part], cols[part] = idx[here] - row, np.searchsorted(ptr, at + here, "right") - 1
+            filled += len(here)
+        block = sp.csr_matrix((data, (rows, cols)), shape=(end - row, shape[1]))
+        del data, rows, cols
+        yield block
         row = end
 
 
