@@ -5,6 +5,7 @@ The format is that of ``ingest/format/csrstream/FORMAT.md``. Indices and values 
 
 from __future__ import annotations
 
+import copy
 import struct
 import zlib
 from collections.abc import Iterable
@@ -171,7 +172,8 @@ def canonical(m: Any) -> Any:
             raise ValueError(f"A.indptr does not fit A.indices and A.data: it must ascend from 0 to {len(m.indices)}, the number of entries")
     given = m.dtype
     if given.kind in "iu" and given.itemsize < 8 and not getattr(m, "has_canonical_format", True):
-        m = m.astype(np.int64)  # what the sums may need
+        m = copy.copy(m)
+        m.data = m.data.astype(np.int64)  # what the sums may need; astype of older SciPy makes them first, and in place
     c = m.tocsr()
     if not c.has_canonical_format:
         if c is m or np.shares_memory(c.data, m.data):
