@@ -218,6 +218,20 @@ def test_pointers_that_do_not_fit(form, at, value, tmp_path):
             call()
 
 
+@pytest.mark.parametrize("form", ["csc", "coo"])
+@pytest.mark.parametrize("at", [-1, 30, 10**9])
+def test_rows_beyond_the_shape(form, at):
+    a = made(30, 20).asformat(form)
+    (a.row if form == "coo" else a.indices)[3] = at
+    for given in (a, iter([a])):
+        with pytest.raises(ValueError, match="but its rows are 0 … 29"):
+            gdsvd.svds(given, 2)
+    if form == "csc":  # nothing reads what is behind the last column
+        b = made(30, 20).tocsc()
+        b.indices, b.data = np.append(b.indices, np.int32(at)), np.append(b.data, 1.0)
+        holds(b.toarray(), *gdsvd.svds(b, 2), 2)
+
+
 def test_view():
     a = made()
     dense = a.toarray()

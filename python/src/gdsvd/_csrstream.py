@@ -164,12 +164,16 @@ def canonical(m: Any) -> Any:
     Raises
     ------
     ValueError
-        If the pointers of a compressed format go beyond its entries.
+        If the pointers of a compressed format go beyond its entries, or rows beyond the shape.
     """
     if m.format in ("csr", "csc", "bsr"):  # what is read beyond the arrays ends the process
         ptr = m.indptr
         if ptr[0] != 0 or ptr[-1] > min(len(m.indices), len(m.data)) or (ptr[1:] < ptr[:-1]).any():
             raise ValueError(f"A.indptr does not fit A.indices and A.data: it must ascend from 0 to {len(m.indices)}, the number of entries")
+    if m.format in ("csc", "coo"):  # what is written beyond the arrays does, too
+        rows = m.row if m.format == "coo" else m.indices[: m.indptr[-1]]
+        if len(rows) and (rows.min() < 0 or rows.max() >= m.shape[0]):
+            raise ValueError(f"A has entries in rows {rows.min()} … {rows.max()}, but its rows are 0 … {m.shape[0] - 1}")
     given = m.dtype
     if given.kind in "iu" and given.itemsize < 8 and not getattr(m, "has_canonical_format", True):
         m = copy.copy(m)
