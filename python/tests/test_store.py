@@ -115,6 +115,15 @@ def test_chunks_of_types(tmp_path, dtype, form):
     assert gdsvd.Store.from_chunks(chunks, tmp_path / "b.csr").fingerprint == want.fingerprint
 
 
+def test_shapes_of_chunks(tmp_path):
+    a = made()
+    for i, shape in enumerate([[70, 30], np.array([70, 30]), (70.0, np.uint8(30))]):
+        assert gdsvd.Store.from_chunks([a], tmp_path / str(i), shape=shape).shape == (70, 30)
+    for shape in [(70,), (70, 30, 1), (-1, 30), (70, None), (70.5, 30), 70, ("70", "30")]:
+        with pytest.raises(ValueError, match="must be the number of rows"):
+            gdsvd.Store.from_chunks([a], tmp_path / "wrong", shape=shape)
+
+
 def test_no_chunks(tmp_path):
     assert gdsvd.Store.from_chunks([], tmp_path / "a.csr", shape=(0, 5)).shape == (0, 5)
     with pytest.raises(ValueError, match="0 rows were given of a matrix of 4"):

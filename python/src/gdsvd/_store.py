@@ -7,10 +7,12 @@ import pathlib
 from collections.abc import Iterable
 from typing import Any, Union
 
+import numpy as np
+
 from . import _hdf5
 from ._errors import NotConverged
 from ._factorization import Factorization
-from ._input import checked, flags, ingest, is_path, memory_flags
+from ._input import checked, flags, ingest, is_number, is_path, memory_flags
 from ._places import listed
 from ._program import run
 from ._svds import pipeline
@@ -183,6 +185,10 @@ class Store:
         >>> gdsvd.Store.from_chunks(blocks, os.path.join(tempfile.mkdtemp(), "a.csr")).shape
         (9, 5)
         """
+        if shape is not None:
+            if np.shape(shape) != (2,) or not all(is_number(n) and n == int(n) and n >= 0 for n in shape):
+                raise ValueError(f"shape = {shape!r} must be the number of rows and that of columns")
+            shape = int(shape[0]), int(shape[1])
         with listed(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
             ingest(iter(chunks), path, memory, [*lists, *flags(options)], shape, progress)
         return cls(path)
