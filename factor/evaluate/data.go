@@ -214,7 +214,14 @@ func (c *cursor) read() (err error) {
 
 // open prepares to read both stores.
 func (e *evaluation) open(ctx context.Context, train, test *csr.Store) (err error) {
-	o := stream.Options{Memory: e.Memory, Workers: e.Workers}
+	o := stream.Options{Memory: e.Memory, Workers: e.Workers, Once: true}
+	const sums = 8 + 8 // of a column
+	o.Reserve = history.Bytes(train) + history.Bytes(test) + sums*e.cols + int64(8*e.Users*float64(e.rows))
+	for _, s := range []*csr.Store{train, test} {
+		if _, err := stream.PlanFor(s, o); err != nil {
+			return err
+		}
+	}
 	if e.train, err = history.New(ctx, train, o); err != nil {
 		return err
 	}

@@ -65,9 +65,13 @@ func countEntries(ctx context.Context, store *csr.Store, o Options) (*counts, er
 			workers[w].fine = make([]int64, fineBins)
 		}
 	}
-	columns := make([]int64, store.Cols())
 	reserve := 8*store.Cols() + int64(o.Workers+1)*(per+64*min(different, store.Rows())) + pageBytes
-	err := stream.Scan(ctx, store, stream.Options{Memory: o.Memory, Workers: o.Workers, Reserve: reserve}, func(worker int, b *csr.Block) error {
+	read := stream.Options{Memory: o.Memory, Workers: o.Workers, Reserve: reserve, Once: true}
+	if _, err := stream.PlanFor(store, read); err != nil {
+		return nil, err
+	}
+	columns := make([]int64, store.Cols())
+	err := stream.Scan(ctx, store, read, func(worker int, b *csr.Block) error {
 		workers[worker].add(b)
 		return nil
 	}, func(_ int, b *csr.Block) error {

@@ -189,6 +189,10 @@ type lane struct {
 
 // read sums up what is needed of the matrix as the first ops make it.
 func (v *View) read(ctx context.Context, o stream.Options, upTo int, n need) (*sums, error) {
+	room := n.bytes(v.src.Cols(), v.src.Rows(), len(v.q))
+	if _, err := v.fits(o, room); err != nil {
+		return nil, err
+	}
 	v.prepare(upTo)
 	qq, _ := products(v.q)
 	s := newSums(n, int(v.src.Cols()), v.src.Rows(), v.q, qq)
@@ -198,7 +202,7 @@ func (v *View) read(ctx context.Context, o stream.Options, upTo int, n need) (*s
 		return nil
 	}
 	record := n.norm || n.moments != nil
-	err := v.scan(ctx, o, upTo, record, n.bytes(v.src.Cols(), v.src.Rows(), len(v.q)), nil, add)
+	err := v.scan(ctx, o, upTo, record, room, nil, add)
 	s.finish()
 	if err == nil && s.top != 0 && !(s.top >= smallest && s.top <= greatest) {
 		steps := "the matrix"
@@ -210,13 +214,24 @@ func (v *View) read(ctx context.Context, o stream.Options, upTo int, n need) (*s
 	return s, err
 }
 
+// fits returns the options of a scan of the source beside which reserve bytes are in memory. The error is a
+// *stream.BudgetError when the budget cannot work: numbers of columns are as large as a file says.
+func (v *View) fits(o stream.Options, reserve int64) (stream.Options, error) {
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	largest := v.src.MaxBlock()
+	o.Width, o.Rank, o.Once = 1, 1, true
+	o.Reserve += v.bytes() + reserve + int64(o.Workers)*(8*largest.NNZ+24*largest.Rows)
+	_, err := stream.PlanFor(v.src, o)
+	return o, err
+}
+
 // scan takes the rows of the source through the first ops and calls compute, unless nil, on any
 // worker, and add in the order of the rows. reserve is what these have in memory.
 func (v *View) scan(ctx context.Context, o stream.Options, upTo int, record bool, reserve int64, compute func(b *csr.Block, l *lane), add func(b *csr.Block, l *lane) error) error {
-	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
-	largest := v.src.MaxBlock()
-	o.Width, o.Rank = 1, 1
-	o.Reserve += v.bytes() + reserve + int64(o.Workers)*(8*largest.NNZ+24*largest.Rows)
+	o, err := v.fits(o, reserve)
+	if err != nil {
+		return err
+	}
 	lanes := make([]lane, o.Workers)
 	return stream.Scan(ctx, v.src, o, func(worker int, b *csr.Block) error {
 		l := &lanes[worker]

@@ -58,7 +58,7 @@ func (v *View) Row(ctx context.Context, o stream.Options, row int64, most int) (
 	}
 	blocks := v.src.NumBlocks()
 	i := sort.Search(blocks, func(i int) bool { return v.src.Block(i).FirstRow > row }) - 1
-	lines, err := v.storedRows(ctx, i, i+1, most, func(l *Line) bool { return l.Row == row }, 1)
+	lines, err := v.storedRows(ctx, o, i, i+1, most, func(l *Line) bool { return l.Row == row }, 1)
 	if err != nil {
 		return Line{}, err
 	}
@@ -72,7 +72,7 @@ func (v *View) Row(ctx context.Context, o stream.Options, row int64, most int) (
 // them at most.
 func (v *View) FirstRows(ctx context.Context, o stream.Options, n, most int) ([]Line, error) {
 	if !v.transposed {
-		return v.storedRows(ctx, 0, v.src.NumBlocks(), most, func(l *Line) bool { return l.Count > 0 }, n)
+		return v.storedRows(ctx, o, 0, v.src.NumBlocks(), most, func(l *Line) bool { return l.Count > 0 }, n)
 	}
 	s, err := v.read(ctx, o, len(v.ops), ofStat(count))
 	if err != nil {
@@ -91,7 +91,15 @@ func (v *View) FirstRows(ctx context.Context, o stream.Options, n, most int) ([]
 }
 
 // storedRows returns the first n rows of blocks that are wanted.
-func (v *View) storedRows(ctx context.Context, from, to, most int, wanted func(*Line) bool, n int) (lines []Line, err error) {
+func (v *View) storedRows(ctx context.Context, o stream.Options, from, to, most int, wanted func(*Line) bool, n int) (lines []Line, err error) {
+	largest := v.src.MaxBlock()
+	parts := []stream.Part{
+		{Name: "block", Bytes: v.src.DecodedSize(largest.Rows, largest.NNZ) + 8*largest.NNZ + 16*largest.Rows, Heap: true},
+		{Name: "view", Bytes: v.bytes(), Heap: true},
+	}
+	if need := parts[0].Bytes + parts[1].Bytes; o.Memory > 0 && need > o.Memory {
+		return nil, &stream.BudgetError{Budget: o.Memory, Need: need, Parts: parts}
+	}
 	b, l := v.src.Scratch(), new(lane)
 	for i := from; i < to && len(lines) < n; i++ {
 		if ctx.Err() != nil {
@@ -120,6 +128,13 @@ func (v *View) storedRows(ctx context.Context, from, to, most int, wanted func(*
 // fill has a line meet the elements of row k of a block.
 func (v *View) fill(line *Line, b *csr.Block, l *lane, k, most int) {
 	at, end := b.RowPtr[k], b.RowPtr[k+1]
+	if len(v.q) == 0 { // all others are 0, and there may be billions
+		line.Empty = v.src.Cols() - int64(end-at)
+		for ; at < end; at++ {
+			line.meet(columnAt(b, at), l.val[at], 0, most)
+		}
+		return
+	}
 	for j := range v.src.Cols() {
 		s := 0.0
 		if at < end && columnAt(b, at) == j {

@@ -46,12 +46,15 @@ func (v *View) Summarise(ctx context.Context, o stream.Options, rows func([]Numb
 	}
 	n := need{squares: true}
 	n.stats[count] = true
-	qq, qs := products(v.q)
-	all, upTo := &op{q: v.q, qs: qs, qq: qq}, len(v.ops)
-	s := newSums(n, int(v.src.Cols()), v.src.Rows(), v.q, qq)
 	const each = 32 // bytes of Numbers
 	workers := int64(cmp.Or(o.Workers, runtime.GOMAXPROCS(0)))
 	reserve := n.bytes(v.src.Cols(), 0, len(v.q)) + each*(v.src.Cols()+workers*v.src.MaxBlock().Rows)
+	if _, err := v.fits(o, reserve); err != nil {
+		return nil, err
+	}
+	qq, qs := products(v.q)
+	all, upTo := &op{q: v.q, qs: qs, qq: qq}, len(v.ops)
+	s := newSums(n, int(v.src.Cols()), v.src.Rows(), v.q, qq)
 	err := v.scan(ctx, o, upTo, false, reserve, func(b *csr.Block, l *lane) {
 		l.numbers = resized(l.numbers, b.Rows())
 		if len(b.Col16) > 0 {

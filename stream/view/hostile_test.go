@@ -1,0 +1,95 @@
+package view_test
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/stream"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// wide is a store of a few hundred bytes that has as many columns as there can be.
+func wide(t *testing.T, transposed bool) *csr.Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "wide.csr")
+	w, err := csr.Create(path, csr.CreateOptions{Cols: csr.MaxCols, Transposed: transposed, Values: csr.Values{Coding: csr.Constant, Table: []float64{2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		err = errors.Join(err, w.AppendRow([]uint32{7}, []float64{2}))
+	}
+	if err := errors.Join(err, w.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// A number of columns is what a file says: nothing is made that large beyond the budget, and no loop goes over all of them.
+func TestWide(t *testing.T) {
+	o := stream.Options{Memory: 128 << 20, Workers: 2}
+	refused := func(what string, err error) {
+		t.Helper()
+		if budget := (*stream.BudgetError)(nil); !errors.As(err, &budget) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, transposed := range []bool{false, true} {
+		src := wide(t, transposed)
+		v := view.Identity(src, transposed)
+		_, err := v.Summarise(t.Context(), o, func([]view.Numbers) error { return nil })
+		refused("Summarise", err)
+		start := time.Now()
+		lines, err := v.FirstRows(t.Context(), o, 3, 5)
+		if transposed {
+			refused("FirstRows", err)
+		} else if len(lines) != 3 || err != nil || lines[2].Empty != csr.MaxCols-1 || !slices.Equal(lines[2].Entries, []view.Entry{{Col: 7, Value: 2}}) {
+			t.Errorf("%+v, %v", lines, err)
+		}
+		for _, text := range []string{"center=columns", "tfidf", "center=rows"} {
+			p, err := view.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused(text, view.Plan(src, p, transposed).Measure(t.Context(), o))
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("it takes %v", took)
+		}
+	}
+}
+
+// A few bytes are a row of millions of entries: it is not decoded beyond the budget.
+func TestLongRow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "long.csr")
+	const n = 1 << 22
+	w, err := csr.Create(path, csr.CreateOptions{Cols: n, Values: csr.Values{Coding: csr.Constant, Table: []float64{1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cols, vals := make([]uint32, n), make([]float64, n)
+	for i := range cols {
+		cols[i], vals[i] = uint32(i), 1
+	}
+	if err := errors.Join(w.AppendRow(cols, vals), w.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := csr.Open(path, csr.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = view.Identity(s, false).FirstRows(t.Context(), stream.Options{Memory: 32 << 20, Workers: 1}, 1, 1)
+	if budget := (*stream.BudgetError)(nil); !errors.As(err, &budget) {
+		t.Errorf("%d entries of %d bytes: %v", n, s.Size(), err)
+	}
+}
