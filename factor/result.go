@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/gdsvd/gdsvd/csr"
@@ -246,8 +247,35 @@ func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, damagedResult(name, "%v", err)
 	}
+	if err := r.consistent(); err != nil {
+		return nil, damagedResult(name, "%v", err)
+	}
 	r.dir, r.fs = dir, fsys
 	return &r, nil
+}
+
+// consistent is what is wrong with numbers that others are counted by: whoever reads a result relies on them.
+func (r *Result) consistent() error {
+	k, values, other, name := r.K, r.Sigma, r.Lambda, "sigma"
+	if r.Settings.Which != "" {
+		values, other, name = other, values, "lambda"
+	}
+	strange := func(x Number) bool { return x-x != 0 }
+	switch {
+	case r.Rows < 0 || r.Rows > csr.MaxRows || r.Cols < 0 || r.Cols > csr.MaxRows || k < 1:
+		return fmt.Errorf("rows, cols, k: %d, %d, %d", r.Rows, r.Cols, k)
+	case len(values) != k || len(other) != 0 || len(r.Residual) != 0 && len(r.Residual) != k:
+		return fmt.Errorf("%s, residual: %d and %d numbers, k is %d", name, len(values), len(r.Residual), k)
+	case slices.ContainsFunc(values, strange):
+		return fmt.Errorf("%s: number %d is not finite", name, slices.IndexFunc(values, strange))
+	case len(r.Floor) != 0 && len(r.Floor) != k:
+		return fmt.Errorf("floor: %d numbers, k is %d", len(r.Floor), k)
+	case r.Converged < 0 || r.Converged > k || r.Rank < 0 || r.Rank > k:
+		return fmt.Errorf("converged, rank: %d and %d, k is %d", r.Converged, r.Rank, k)
+	case slices.ContainsFunc(r.Clusters, func(c [2]int) bool { return c[0] < 0 || c[0] >= c[1] || c[1] > k }):
+		return fmt.Errorf("clusters: %.60v, k is %d", r.Clusters, k)
+	}
+	return nil
 }
 
 // isResult tells whether a directory is a result: only such a one is ever replaced.

@@ -148,8 +148,8 @@ func (r *Result) Pipeline(ctx context.Context) (view.Pipeline, error) {
 			if p[step].Axis == "rows" {
 				n = r.Rows
 			}
-			kept := make([]bool, n)
-			err := r.statistic(ctx, viewFile(p, view.Statistic{Step: step, Name: "mask"}), func(i int64, v float64) { kept[i] = v != 0 }, n)
+			var kept []bool
+			err := r.statistic(ctx, viewFile(p, view.Statistic{Step: step, Name: "mask"}), n, func() { kept = make([]bool, n) }, func(i int64, v float64) { kept[i] = v != 0 })
 			return view.NewMask(kept), err
 		})
 	}
@@ -159,8 +159,8 @@ func (r *Result) Pipeline(ctx context.Context) (view.Pipeline, error) {
 	return p, err
 }
 
-// statistic reads a file with n numbers of a view.
-func (r *Result) statistic(ctx context.Context, name string, do func(i int64, v float64), n int64) (err error) {
+// statistic reads a file with n numbers of a view. begin is called when it is known that there are as many.
+func (r *Result) statistic(ctx context.Context, name string, n int64, begin func(), do func(i int64, v float64)) (err error) {
 	if !layout.OfView(name) || filepath.Base(name) != name {
 		return fmt.Errorf("%q is no file of a view", name)
 	}
@@ -172,6 +172,7 @@ func (r *Result) statistic(ctx context.Context, name string, do func(i int64, v 
 	if m.Rows != n || m.Dims != 1 {
 		return fmt.Errorf("%s is %s, not %d numbers", name, m.Shape(), n)
 	}
+	begin()
 	return m.Each(ctx, 1, func(i int64, row []float64) { do(i, row[0]) })
 }
 
@@ -179,7 +180,6 @@ func (r *Result) statistic(ctx context.Context, name string, do func(i int64, v 
 // columns.
 func (r *Result) Fit(ctx context.Context, p view.Pipeline, columns bool) (*view.Fitted, error) {
 	return view.Fit(p, r.Rows, r.Cols, columns, func(step int, name string, n int64) ([]float64, error) {
-		x := make([]float64, n)
 		nth := 0 // of the steps that are the same
 		for _, s := range p[:step] {
 			if s.String() == p[step].String() {
@@ -192,10 +192,10 @@ func (r *Result) Fit(ctx context.Context, p view.Pipeline, columns bool) (*view.
 			case nth > 0:
 				nth--
 			case s.Value != nil:
-				x[0] = float64(*s.Value)
-				return x, nil
+				return []float64{float64(*s.Value)}, nil
 			default:
-				err := r.statistic(ctx, s.File, func(i int64, v float64) { x[i] = v }, n)
+				var x []float64
+				err := r.statistic(ctx, s.File, n, func() { x = make([]float64, n) }, func(i int64, v float64) { x[i] = v })
 				if err != nil && ctx.Err() == nil {
 					err = damagedResult(filepath.Join(r.dir, s.File), "%v", err)
 				}

@@ -34,6 +34,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/history"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -133,10 +134,14 @@ func Project(ctx context.Context, r *factor.Result, store *csr.Store, o Options)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, out.Abort()) }()
+	defer func() {
+		if p.vectors != nil {
+			err = errors.Join(err, p.vectors.Close())
+		}
+	}()
 	if err := p.open(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, p.vectors.Close()) }()
 	if err := p.plan(ctx); err != nil {
 		return nil, err
 	}
@@ -173,6 +178,12 @@ func (p *projecting) open(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ids.Close()) }()
+	if p.vectors, err = openVectors(); err != nil { // as many as the result says, before anything is made that large
+		return err
+	}
+	if ids := 4 * p.others; ids > p.o.Memory { // plan says what else there is
+		return &stream.BudgetError{Budget: p.o.Memory, Need: runtimeBytes + ids, Parts: []stream.Part{{Name: "program", Bytes: runtimeBytes}, {Name: "ids", Bytes: ids}}}
+	}
 	p.place, p.ordered = make([]uint32, p.others), true
 	last := int64(-1)
 	err = names.Match(ctx, ids, func(i, at int64) error {
@@ -195,11 +206,7 @@ func (p *projecting) open(ctx context.Context) (err error) {
 	if p.Unknown > p.Known {
 		return fmt.Errorf("%d of %d %s of %s, such as %q, are not among those of %s: is this the same catalogue?", p.Unknown, p.others, others, p.store.Path(), p.UnknownIDs[0], p.result.Dir())
 	}
-	if err := p.fit(ctx); err != nil {
-		return err
-	}
-	p.vectors, err = openVectors()
-	return err
+	return p.fit(ctx)
 }
 
 // fit finds what the view makes of a line.

@@ -71,6 +71,11 @@ func Find(ctx context.Context, r *factor.Result, q Query, o SimilarOptions) ([]I
 
 // fold is x = bᵀV, and its length. V is read window rows at a time.
 func fold(ctx context.Context, r *factor.Result, q Query, window int) (x []float64, length float64, err error) {
+	v, err := r.OpenV() // as many rows as the result says, before anything is made that large
+	if err != nil {
+		return nil, 0, err
+	}
+	defer v.Close()
 	steps, err := r.Pipeline(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -88,11 +93,6 @@ func fold(ctx context.Context, r *factor.Result, q Query, window int) (x []float
 		}
 		base = fitted.Q()
 	}
-	v, err := r.OpenV()
-	if err != nil {
-		return nil, 0, err
-	}
-	defer v.Close()
 	x = make([]float64, r.K)
 	rows := mat.NewDense(int(min(r.Cols, int64(window))), r.K, nil)
 	add := func(weight float64, row []float64) {

@@ -1,0 +1,103 @@
+package factor_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/recommend"
+	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/stream/view"
+)
+
+// hostile makes a result of a small store, and returns its directory and a function that has its result.json say something else,
+// with the right checksum.
+func hostile(t *testing.T, pipeline string) (dir string, say func(func(*factor.Result))) {
+	t.Helper()
+	var rows [][]csrtest.Entry
+	for i := range uint32(8) {
+		rows = append(rows, []csrtest.Entry{{Col: i % 5, Val: float64(i + 1)}, {Col: 5, Val: 1}})
+	}
+	p, err := view.Parse(pipeline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(t.TempDir(), "out")
+	if _, err := factor.Run(t.Context(), csrtest.Build(t, 6, rows, csr.CreateOptions{}), factor.Options{Rank: 3, Dir: dir, View: p, CheckpointEvery: -1}); err != nil {
+		t.Fatal(err)
+	}
+	good, err := factor.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, func(change func(*factor.Result)) {
+		t.Helper()
+		r := *good
+		view := *good.View
+		r.View = &view
+		change(&r)
+		text, err := durable.Seal(&r, &r.CRC)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, factor.ResultFile), text, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Numbers of a result.json that others are counted by fit together, or it is damaged, whatever its checksum.
+func TestResultIsConsistent(t *testing.T) {
+	dir, say := hostile(t, "center=columns")
+	for name, change := range map[string]func(*factor.Result){
+		"k too large":      func(r *factor.Result) { r.K = math.MaxInt },
+		"k negative":       func(r *factor.Result) { r.K = -1 },
+		"k smaller":        func(r *factor.Result) { r.K = 2 },
+		"no values":        func(r *factor.Result) { r.Sigma = nil },
+		"nothing":          func(r *factor.Result) { r.K, r.Sigma, r.Residual, r.Floor = 0, nil, nil, nil },
+		"eigenvalues, too": func(r *factor.Result) { r.Lambda = r.Sigma },
+		"no eigenvalues":   func(r *factor.Result) { r.Settings.Which = "LM" },
+		"not finite":       func(r *factor.Result) { r.Sigma = []factor.Number{2, factor.Number(math.NaN()), 1} },
+		"residuals":        func(r *factor.Result) { r.Residual = r.Residual[:1] },
+		"floors":           func(r *factor.Result) { r.Floor = append(r.Floor[:3:3], 1) },
+		"converged":        func(r *factor.Result) { r.Converged = 4 },
+		"rank":             func(r *factor.Result) { r.Rank = -1 },
+		"rows":             func(r *factor.Result) { r.Rows = -1 },
+		"columns":          func(r *factor.Result) { r.Cols = math.MaxInt64 },
+		"cluster":          func(r *factor.Result) { r.Clusters = [][2]int{{1, 9}} },
+	} {
+		say(change)
+		if _, err := factor.Open(dir); !errors.Is(err, csr.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A number of columns that no file has makes nothing that large.
+func TestResultOfTooManyColumns(t *testing.T) {
+	for _, pipeline := range []string{"center=columns", "center=rows", "tfidf"} {
+		dir, say := hostile(t, pipeline)
+		for _, cols := range []int64{math.MaxUint32, csr.MaxRows} {
+			say(func(r *factor.Result) { r.Cols = cols })
+			r, err := factor.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := recommend.Find(t.Context(), r, recommend.QueryOf([]int64{1}), recommend.SimilarOptions{N: 1}); err == nil {
+				t.Error("a query of it is answered")
+			}
+			p, err := r.Pipeline(t.Context())
+			if err != nil || pipeline == "center=rows" { // Find has it covered
+				continue
+			}
+			if _, err := r.Fit(t.Context(), p, false); err == nil {
+				t.Error("it is fitted")
+			}
+		}
+	}
+}
