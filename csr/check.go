@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
+
+// available is the memory that there is; a variable for tests.
+var available = memory.Available
 
 // CheckOptions for Check.
 type CheckOptions struct {
@@ -36,7 +40,7 @@ func Check(ctx context.Context, path string, o CheckOptions) (*CheckReport, erro
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
 	}
-	c := &checker{CheckOptions: o, path: path, report: new(CheckReport)}
+	c := &checker{CheckOptions: o, path: path, report: new(CheckReport), vals: make([]float64, 0, 1<<12)}
 	err := c.run(ctx)
 	return c.report, err
 }
@@ -142,6 +146,13 @@ func (c *checker) shard(ctx context.Context, i int) (err error) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+			b := &s.blocks[k]
+			if need := decodedSize(c.manifest, int64(b.rows), int64(b.nnz)); b.nnz > BlockNNZ {
+				if room := available(); room > 0 && need > room {
+					return fmt.Errorf("check store: %s: block %d of %s: its %d entries take %s of memory, %s are available",
+						c.path, k, info.Name, b.nnz, memory.FormatSize(need), memory.FormatSize(room))
+				}
+			}
 			if err := c.block(s, k, &dst, dec); err != nil {
 				return err
 			}
@@ -160,11 +171,12 @@ func (c *checker) block(s *shard, k int, dst *Block, dec *valueDecoder) error {
 			return err
 		}
 	}
-	c.vals = c.vals[:0]
 	for _, v := range dst.Entries() {
-		c.vals = append(c.vals, v)
+		if c.vals = append(c.vals, v); len(c.vals) == cap(c.vals) {
+			c.squares, c.vals = c.squares.plus(c.vals), c.vals[:0]
+		}
 	}
-	c.squares = c.squares.plus(c.vals)
+	c.squares, c.vals = c.squares.plus(c.vals), c.vals[:0]
 	s.pages.Release(extent(b, b))
 	c.advance(int64(b.size))
 	return nil

@@ -2,6 +2,7 @@ package csr
 
 import (
 	"encoding/json"
+	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/cpu"
 	"github.com/gdsvd/gdsvd/internal/crc"
@@ -19,6 +20,13 @@ const (
 
 // CorruptError is what tests look into.
 type CorruptError = corruptError
+
+// SetAvailable has check take n bytes for the memory that there is.
+func SetAvailable(t *testing.T, n int64) {
+	was := available
+	t.Cleanup(func() { available = was })
+	available = func() int64 { return n }
+}
 
 // ErrNorm is errNorm.
 var ErrNorm = errNorm

@@ -93,7 +93,7 @@ func (j *journal) matches(o *journal) error {
 	// What the store is made from comes before what follows from it.
 	for _, name := range slices.Concat(sources, parameters) {
 		if had[name] != has[name] {
-			return fmt.Errorf("it had %s %s, this one has %s", name, cmp.Or(had[name], "none"), cmp.Or(has[name], "none"))
+			return fmt.Errorf("it had %.60s %.200s, this one has %.200s", name, cmp.Or(had[name], "none"), cmp.Or(has[name], "none"))
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ const (
 	manifestTmp  = manifestName + ".tmp"
 	formatName   = "gdsvd-store"
 	// maxManifest bounds what a reader loads into memory.
-	maxManifest = 256 << 20
+	maxManifest = 64 << 20
 )
 
 // Manifest mirrors MANIFEST.json (FORMAT.md).
@@ -119,7 +119,7 @@ func decodeStrictly(b []byte, v interface{ validate() error }) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return codec.Damaged(d.InputOffset(), "%v", err)
+		return codec.Damaged(d.InputOffset(), "%.200v", err)
 	}
 	if err := v.validate(); err != nil {
 		return codec.Damaged(0, "%v", err)
@@ -138,7 +138,7 @@ func recogniseManifest(store string, b []byte) error {
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 			at = syntax.Offset
 		}
-		return codec.Damaged(at, "%v", err)
+		return codec.Damaged(at, "%.200v", err)
 	}
 	switch {
 	case head.Format == nil && head.Version == nil:
@@ -176,7 +176,7 @@ func (m *Manifest) validate() error {
 		return err
 	}
 	if b, err := hex.DecodeString(m.Fingerprint); err != nil || len(b) != sha256.Size {
-		return fmt.Errorf("fingerprint %q", m.Fingerprint)
+		return fmt.Errorf("fingerprint %.80q", m.Fingerprint)
 	}
 	if err := m.validateShards(); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (m *Manifest) validateShards() error {
 		least := int64(headerSize + 8*len(m.Values.Table) + trailerSize)
 		switch {
 		case s.Name != shardName(i):
-			return fmt.Errorf("shard %d named %q", i, s.Name)
+			return fmt.Errorf("shard %d named %.60q", i, s.Name)
 		case s.FirstRow != rows:
 			return fmt.Errorf("%s begins at row %d, not %d", s.Name, s.FirstRow, rows)
 		case s.Rows < 1 || s.Rows > m.Rows-rows || s.NNZ < 0 || s.NNZ > m.NNZ-nnz:

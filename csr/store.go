@@ -277,12 +277,14 @@ func (s *Store) Block(i int) BlockInfo {
 
 // DecodedSize is what a decoded block of the given rows and entries takes of Go's
 // heap: 2 to 12 bytes an entry, see [Block], and what its slices are rounded up by.
-func (s *Store) DecodedSize(rows, nnz int64) int64 {
+func (s *Store) DecodedSize(rows, nnz int64) int64 { return decodedSize(s.manifest, rows, nnz) }
+
+func decodedSize(m *Manifest, rows, nnz int64) int64 {
 	column, value := int64(4), int64(8)
-	if s.manifest.Cols <= maxCols16 {
+	if m.Cols <= maxCols16 {
 		column = 2
 	}
-	switch coding := s.manifest.Values.Coding; {
+	switch coding := m.Values.Coding; {
 	case coding == Constant:
 		value = 0
 	case coding.coded():

@@ -106,7 +106,7 @@ func decodeTruth(b []byte, fingerprint string) (*Truth, error) {
 		return nil, err
 	}
 	if t.Fingerprint != fingerprint {
-		return nil, codec.Damaged(0, "it is about another matrix, with fingerprint %q", t.Fingerprint)
+		return nil, codec.Damaged(0, "it is about another matrix, with fingerprint %.80q", t.Fingerprint)
 	}
 	return t, nil
 }

@@ -67,7 +67,7 @@ type Values struct {
 // validate checks the rules of FORMAT.md for coding and table.
 func (v Values) validate() error {
 	if v.Coding.number() < 0 {
-		return fmt.Errorf("unknown value coding %q", string(v.Coding))
+		return fmt.Errorf("unknown value coding %.60q", string(v.Coding))
 	}
 	if n := v.Coding.maxTable(); len(v.Table) > n || n > 0 && len(v.Table) == 0 {
 		return fmt.Errorf("value table of %d entries for coding %v", len(v.Table), v.Coding)

@@ -144,7 +144,7 @@ func text(ctx context.Context, fsys vfs.FS, dir string, files []File, t Text, co
 		}
 		return x, err
 	}
-	return nil, damagedResult(dir, "files: %q is not listed", t.File)
+	return nil, damagedResult(dir, "files: %.60q is not listed", t.File)
 }
 
 // Count is the number of rows or columns.
@@ -195,7 +195,7 @@ func (n *Names) At(i int64) (Name, error) {
 func (n *Names) number(line string) (int64, error) {
 	x, err := strconv.ParseInt(line, 10, 64)
 	if err != nil {
-		return 0, damagedResult(n.path, "%q is no integer", line)
+		return 0, damagedResult(n.path, "%.60q is no integer", line)
 	}
 	return x, nil
 }
@@ -347,7 +347,7 @@ func (n *Names) Verify(ctx context.Context) error {
 		return nil
 	case intIDs, stringIDs:
 	default:
-		return damagedResult(n.path, "ids: kind %q is not known", n.side.Kind)
+		return damagedResult(n.path, "ids: kind %.60q is not known", n.side.Kind)
 	}
 	before, last := "", int64(0)
 	for i := range n.count {
@@ -363,7 +363,7 @@ func (n *Names) Verify(ctx context.Context) error {
 			later = number > last
 		}
 		if i > 0 && !later {
-			return damagedResult(n.path, "line %d: %q does not come after %q", i+1, id, before)
+			return damagedResult(n.path, "line %d: %.60q does not come after %.60q", i+1, id, before)
 		}
 		before, last = id, number
 	}

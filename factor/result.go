@@ -232,7 +232,7 @@ func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 		Format string `json:"format"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, damagedResult(name, "%v", err)
+		return nil, damagedResult(name, "%.200v", err)
 	}
 	switch head.Format {
 	case layout.Format:
@@ -240,12 +240,15 @@ func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 			return nil, damagedResult(name, "byte %d: %v", at, err)
 		}
 	case layout.FormatFirst:
+		if err := durable.Sparse(text); err != nil {
+			return nil, damagedResult(name, "%v", err)
+		}
 	default:
-		return nil, Errorf(csr.ErrCorrupt, "%s: format %q, want %q: it is damaged, or of another version or program", name, head.Format, layout.Format)
+		return nil, Errorf(csr.ErrCorrupt, "%s: format %.60q, want %q: it is damaged, or of another version or program", name, head.Format, layout.Format)
 	}
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, damagedResult(name, "%v", err)
+		return nil, damagedResult(name, "%.200v", err)
 	}
 	if err := r.consistent(); err != nil {
 		return nil, damagedResult(name, "%v", err)
@@ -261,6 +264,7 @@ func (r *Result) consistent() error {
 		values, other, name = other, values, "lambda"
 	}
 	strange := func(x Number) bool { return x-x != 0 }
+	cluster := slices.IndexFunc(r.Clusters, func(c [2]int) bool { return c[0] < 0 || c[0] >= c[1] || c[1] > k })
 	switch {
 	case r.Rows < 0 || r.Rows > csr.MaxRows || r.Cols < 0 || r.Cols > csr.MaxRows || k < 1:
 		return fmt.Errorf("rows, cols, k: %d, %d, %d", r.Rows, r.Cols, k)
@@ -272,8 +276,8 @@ func (r *Result) consistent() error {
 		return fmt.Errorf("floor: %d numbers, k is %d", len(r.Floor), k)
 	case r.Converged < 0 || r.Converged > k || r.Rank < 0 || r.Rank > k:
 		return fmt.Errorf("converged, rank: %d and %d, k is %d", r.Converged, r.Rank, k)
-	case slices.ContainsFunc(r.Clusters, func(c [2]int) bool { return c[0] < 0 || c[0] >= c[1] || c[1] > k }):
-		return fmt.Errorf("clusters: %.60v, k is %d", r.Clusters, k)
+	case cluster >= 0:
+		return fmt.Errorf("clusters: %v, k is %d", r.Clusters[cluster], k)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package durable_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -105,6 +106,33 @@ func TestSeal(t *testing.T) {
 		text[i] ^= 1
 		if _, err := durable.CheckSeal(text[:i]); err == nil {
 			t.Errorf("%d bytes are enough", i)
+		}
+	}
+}
+
+// A text that is decoded to many times its size is none that Seal has rendered; one of the smallest values is.
+func TestSparse(t *testing.T) {
+	v := struct {
+		List  []int
+		Pairs [][2]int
+		Text  string
+		More  []map[string]int
+	}{make([]int, 2e4), make([][2]int, 2e4), strings.Repeat(`{}[],"\\`, 10000), make([]map[string]int, 2e4)}
+	for i := range v.More {
+		v.More[i] = map[string]int{"": 0}
+	}
+	pairs, more := v, v
+	pairs.List, pairs.Text, pairs.More = nil, "", nil
+	more.List, more.Text, more.Pairs = nil, "", nil
+	for _, v := range []any{v, pairs, more} {
+		text, err := json.MarshalIndent(v, "", "  ")
+		if err = cmp.Or(err, durable.Sparse(text)); err != nil {
+			t.Errorf("%.60s…: %v", text, err)
+		}
+	}
+	for _, part := range []string{"{},", "[],", "0,", `"",`, `"\"",[],`, "[[", "{}   ,   {}    ,"} {
+		if text := "[" + strings.Repeat(part, 10000) + "0]"; durable.Sparse([]byte(text)) == nil {
+			t.Errorf("%.30s… is taken", text)
 		}
 	}
 }

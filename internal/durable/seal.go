@@ -1,9 +1,9 @@
 package durable
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/gdsvd/gdsvd/internal/crc"
 )
@@ -33,20 +33,43 @@ func Seal(v any, sum *crc.Sum) ([]byte, error) {
 // CheckSeal verifies a text that Seal has rendered. The error says what is wrong, and offset where.
 func CheckSeal(text []byte) (offset int64, err error) {
 	at := len(text) - digits
-	if at < 0 {
+	if at < 1 {
 		return 0, errors.New("cut short")
 	}
 	var want crc.Sum
 	if err := want.UnmarshalText(text[at : at+len(zeros)]); err != nil {
 		return int64(at), err
 	}
-	zeroed := bytes.Clone(text)
-	copy(zeroed[at:], zeros)
+	zeroed := crc.Update(crc.Update(crc.Of(text[:at]), []byte(zeros)), text[at+len(zeros):])
 	switch {
-	case !bytes.HasSuffix(zeroed, []byte(tail)):
+	case string(text[at-1:at])+zeros+string(text[at+len(zeros):]) != tail:
 		return int64(at), errors.New("does not end with its crc")
-	case crc.Sum(crc.Of(zeroed)) != want:
+	case crc.Sum(zeroed) != want:
 		return int64(at), crc.ErrMismatch
 	}
-	return 0, nil
+	return 0, Sparse(text)
+}
+
+// Sparse is an error about a text of JSON in which more values stand than in an indented one of its size, such as Seal
+// renders: "{},{},…" takes 25 times its size of memory when it is decoded.
+func Sparse(text []byte) error {
+	values, nested, inside := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inside && c == '\\':
+			i++
+		case c == '"':
+			inside = !inside
+		case inside:
+		case c == ',':
+			values++
+		case c == '{' || c == '[':
+			nested++
+		}
+	}
+	const few = 1000
+	if values > few+len(text)/6 || nested > few+len(text)/24 {
+		return fmt.Errorf("%d values, %d of them objects or arrays, are too many for %d bytes", values, nested, len(text))
+	}
+	return nil
 }

@@ -87,7 +87,7 @@ func (k Kind) is(fsys vfs.FS, dir string) error {
 		err = json.Unmarshal(text, &head)
 	}
 	if err == nil && head.Format != k.Format {
-		err = fmt.Errorf("%s: format %q, want %q", k.File, head.Format, k.Format)
+		err = fmt.Errorf("%s: format %.60q, want %q", k.File, head.Format, k.Format)
 	}
 	if err != nil {
 		return fmt.Errorf("it is not %s and is left alone: %w", k.What, err)
