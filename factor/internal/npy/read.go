@@ -112,8 +112,12 @@ func (m *Matrix) ReadRows(first int64, column int, rows *mat.Dense) error {
 		panic(fmt.Sprintf("npy: %d×%d at (%d, %d) of a %d×%d array", n, c, first, column, m.Rows, m.Cols))
 	}
 	if m.over == 1 { // whole rows lie together
-		return m.strips(n, m.Cols, func(i int) int64 { return (first + int64(i)) * m.down }, func(i int, strip []byte) {
-			m.decode(rows.RawRowView(i), strip[int64(column)*m.item:], 1)
+		from, entries := int64(0), m.Cols
+		if m.Cols > chunkBytes/m.item { // no row is in memory that is as long as a file says
+			from, entries = int64(column), int64(c)
+		}
+		return m.strips(n, entries, func(i int) int64 { return (first+int64(i))*m.down + from }, func(i int, strip []byte) {
+			m.decode(rows.RawRowView(i), strip[(int64(column)-from)*m.item:], 1)
 		})
 	}
 	raw := rows.RawMatrix()
@@ -129,10 +133,13 @@ func (m *Matrix) ReadRows(first int64, column int, rows *mat.Dense) error {
 }
 
 // strips reads n strips of the given entries, the i-th of them from entry at(i) on, and
-// calls do with each. Strips that lie together are read together.
+// calls do with each. Strips of whole rows, which lie together, are read together.
 func (m *Matrix) strips(n int, entries int64, at func(i int) int64, do func(i int, strip []byte)) error {
 	width := entries * m.item
-	together := int(max(1, chunkBytes/width))
+	together := 1
+	if entries == m.Cols {
+		together = int(max(1, chunkBytes/width))
+	}
 	if need := int64(min(n, together)) * width; int64(len(m.buf)) < need {
 		m.buf = make([]byte, need)
 	}

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -197,5 +198,49 @@ func TestScanStops(t *testing.T) {
 	chunks := 0
 	if err := a.Scan(ctx, func([]byte) { chunks++; cancel() }); !errors.Is(err, context.Canceled) || chunks != 1 {
 		t.Errorf("%v after %d chunks", err, chunks)
+	}
+}
+
+// The length of a row is what a file says: of a long one no more is read than is wanted.
+func TestLongRows(t *testing.T) {
+	const rows, cols = 3, 1 << 21
+	name := filepath.Join(t.TempDir(), "x.npy")
+	head := Header("<f8", rows, cols)
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(head)
+	if err = errors.Join(err, f.Truncate(int64(len(head))+8*rows*cols)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(rows) {
+		at := binary.LittleEndian.AppendUint64(nil, math.Float64bits(float64(i+1)))
+		if _, err := f.WriteAt(at, int64(len(head))+8*(i*cols+5)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := Open(vfs.OS(), name)
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	some := mat.NewDense(rows, 2, nil)
+	if err := m.ReadRows(0, 4, some); err != nil || !mat.Equal(some, mat.NewDense(rows, 2, []float64{0, 1, 0, 2, 0, 3})) {
+		t.Errorf("%v, %v", some, err)
+	}
+	err = m.Each(t.Context(), 6, func(i int64, row []float64) {
+		if row[5] != float64(i+1) {
+			t.Errorf("row %d is %v", i, row)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("%d bytes for a few numbers", took)
 	}
 }
