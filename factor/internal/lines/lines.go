@@ -92,6 +92,9 @@ type mark struct{ line, offset int64 }
 // spacing is how many bytes the lines of a block have at least, unless it is the last one.
 const spacing = 4 << 10
 
+// maxLine is the most bytes of a line: ids and titles stay below 1 MiB, and escaping makes at most two bytes of one.
+const maxLine = 2 << 20
+
 // Open reads a text once and compares it with what is known of it: its checksum, and how many lines it has.
 func Open(ctx context.Context, fsys vfs.FS, name string, sum Sum, count int64) (*File, error) {
 	f, err := fsys.Open(name)
@@ -135,6 +138,9 @@ func (x *File) scan(ctx context.Context) error {
 			x.marks, next = []mark{{0, 0}}, spacing
 		}
 		for begin := 0; begin < len(b); {
+			if at+int64(begin)-x.marks[len(x.marks)-1].offset > spacing+maxLine {
+				return damaged("line %d is longer than %d bytes", lines+1, maxLine)
+			}
 			skip := min(max(next-1-at, int64(begin)), int64(len(b))) // a line that begins at next ends before it
 			lines += int64(bytes.Count(b[begin:skip], []byte{'\n'}))
 			end := bytes.IndexByte(b[skip:], '\n')

@@ -237,3 +237,31 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 }
+
+// A line longer than any id or title is not read, whatever the checksum.
+func TestLongLine(t *testing.T) {
+	const maxLine = 2 << 20
+	for _, n := range []int{1, maxLine - 1, maxLine + 3<<20} {
+		text := "a\n" + strings.Repeat("b", n) + "\nc\n"
+		name := filepath.Join(t.TempDir(), "x")
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		x, err := lines.Open(t.Context(), vfs.OS(), name, lines.Sum{Size: int64(len(text)), CRC: crc.Of([]byte(text))}, 3)
+		if n > maxLine {
+			if !errors.Is(err, lines.ErrDamaged) || !strings.Contains(err.Error(), "line 2") {
+				t.Error(err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := x.At(1); len(line) != n || err != nil {
+			t.Errorf("%d bytes, %v", len(line), err)
+		}
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
