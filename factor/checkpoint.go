@@ -250,9 +250,9 @@ func resumeError(err error, dir string) error {
 	var other *solver.MismatchError
 	switch {
 	case errors.As(err, &other) && other.Setting == "matrix":
-		return Errorf(nil, "%s is of another store or view: its fingerprint is %s, that of this one is %s (%v begins anew)", name, other.Checkpoint, other.Run, replace)
+		return Errorf(nil, "%s is of another store or view: its fingerprint is %.80s, that of this one is %s (%v begins anew)", name, other.Checkpoint, other.Run, replace)
 	case errors.As(err, &other):
-		return Errorf(nil, "%s was made with %s %s, this run has %s %s (%v begins anew)",
+		return Errorf(nil, "%s was made with %s %.80s, this run has %s %s (%v begins anew)",
 			name, other.Setting, other.Checkpoint, other.Setting, other.Run, replace)
 	case errors.Is(err, solver.ErrCheckpoint):
 		return damagedCheckpoint(name, "%v (%v begins anew)", err, replace)

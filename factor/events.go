@@ -1,6 +1,7 @@
 package factor
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,26 +67,32 @@ func (o *output) recall(name string, passes int) error {
 	if err != nil {
 		return err
 	}
-	d := json.NewDecoder(io.NewSectionReader(f, 0, size))
-	for {
-		var line json.RawMessage
+	lines := bufio.NewScanner(io.NewSectionReader(f, 0, size))
+	lines.Buffer(nil, longestEvent)
+	for at := 0; lines.Scan(); at += len(lines.Bytes()) + 1 {
 		var e struct {
 			Pass int `json:"pass"`
 		}
-		err := d.Decode(&line)
-		if err == nil {
-			err = json.Unmarshal(line, &e)
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return damagedCheckpoint(name, "byte %d: %.200v", at, err)
 		}
-		if err == io.EOF || err == nil && e.Pass > passes {
+		if e.Pass > passes {
 			return nil
-		} else if err != nil {
-			return damagedCheckpoint(name, "byte %d: %v", d.InputOffset(), err)
 		}
-		if err := o.lines.Encode(line); err != nil {
+		if err := o.lines.Encode(json.RawMessage(lines.Bytes())); err != nil {
 			return err
 		}
 	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return damagedCheckpoint(name, "a line is longer than %d bytes", longestEvent)
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
+
+// longestEvent is the length in bytes below which a line of events must stay.
+const longestEvent = 1 << 20
 
 // checkpoint.jsonl ends with a line that holds the CRC-32C of all lines before it.
 const (

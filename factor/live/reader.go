@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -189,6 +190,9 @@ const (
 	checkpointEvents = "checkpoint.jsonl"
 )
 
+// longestEvent is the length in bytes from which on a line is no event.
+const longestEvent = 1 << 20
+
 // checkpoint is of a run that can go on.
 func (r *Reader) checkpoint(ctx context.Context, s *State) error {
 	s.Status, s.Checkpoint, s.Command = Unfinished, true, "svd"
@@ -196,10 +200,11 @@ func (r *Reader) checkpoint(ctx context.Context, s *State) error {
 	if err != nil {
 		return nil // a run goes on without
 	}
-	d := json.NewDecoder(f)
-	for ctx.Err() == nil {
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, longestEvent)
+	for ctx.Err() == nil && lines.Scan() {
 		var e factor.Event
-		if err := d.Decode(&e); err != nil {
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			break // a damaged one is for the run that goes on to say
 		}
 		if e.Phase != "" { // the last line is a checksum
