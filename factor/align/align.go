@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -150,6 +151,11 @@ func (p *pair) rotation(ctx context.Context, a *Alignment) (*mat.Dense, error) {
 	a.Fresh, a.Gone = p.fresh.names.Count()-a.Common, p.old.names.Count()-a.Common
 	if a.Common < int64(k) {
 		return nil, fmt.Errorf("%s and %s have %d ids in common, fewer than their %d components: is this the same catalogue?", a.New, a.Old, a.Common, k)
+	}
+	for _, x := range []*mat.Dense{ab, aa, bb} {
+		if slices.ContainsFunc(x.RawMatrix().Data, func(v float64) bool { return v-v != 0 }) { // the decomposition would not end
+			return nil, fmt.Errorf("%s or %s has vectors of numbers so large that their products are none: it is damaged, or no result", a.New, a.Old)
+		}
 	}
 	var svd mat.SVD
 	if !svd.Factorize(ab, mat.SVDFull) {

@@ -225,3 +225,16 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Vectors whose products are no numbers end with an error: a singular value decomposition of them has no end.
+func TestTooLarge(t *testing.T) {
+	const n = 20
+	good, large := random(3, n, 3), random(4, n, 3)
+	large.Scale(1e307, good)
+	for _, pair := range [][2]*factor.Result{{result(t, good, ids(n)), result(t, large, ids(n))}, {result(t, large, ids(n)), result(t, good, ids(n))}} {
+		_, err := align.Align(t.Context(), pair[0], pair[1], align.Options{What: "V", Dir: filepath.Join(t.TempDir(), "x"), Neighbours: 2, Sample: n})
+		if err == nil || !strings.Contains(err.Error(), "so large") {
+			t.Error(err)
+		}
+	}
+}
