@@ -86,7 +86,7 @@ func (h *header) match(now []setting) error {
 	for i := range min(len(h.Settings), len(now)) {
 		s := h.Settings[i]
 		if s.Name != now[i].Name {
-			return fmt.Errorf("checkpoint has setting %q, want %q: %w", s.Name, now[i].Name, ErrCheckpoint)
+			return fmt.Errorf("checkpoint has setting %.60q, want %q: %w", s.Name, now[i].Name, ErrCheckpoint)
 		}
 		if s != now[i] {
 			return &MismatchError{s.Name, s.Value, now[i].Value}
@@ -220,6 +220,11 @@ func (r *run) readCheckpoint(c *Checkpoint) error {
 	h := &c.header
 	if h.N != r.n || h.Locked > r.s.Rank {
 		return fmt.Errorf("shapes do not fit: %w", ErrCheckpoint)
+	}
+	// What a run saves it holds; a file may say more.
+	held, has := RunFootprint(r.s.Method, r.n, r.s.Rank)+PairsFootprint(r.s.Method, r.n, r.s.Rank), 8*int64(checkpoint.Numbers(h.shapes()))
+	if has > held {
+		return fmt.Errorf("it has %d bytes of numbers, a run at most %d: %w", has, held, ErrCheckpoint)
 	}
 	parts, rec := c.from.Parts(r.arena, r.n, h.Parts), []method.Part(nil)
 	if h.Recurrence != nil {

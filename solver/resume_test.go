@@ -554,3 +554,27 @@ func (f *toFile) Save(write func(io.Writer) error) error {
 	f.content.Reset()
 	return write(&f.content)
 }
+
+// A checkpoint that has more numbers than a run ever holds is refused before they are in memory.
+func TestCheckpointTooLarge(t *testing.T) {
+	a, set, _, saved := example(t)
+	const more = 4 << 20 // numbers
+	size := binary.LittleEndian.Uint32(saved[12:])
+	text := bytes.Replace(saved[16:16+size], []byte(`"parts":[`), []byte(fmt.Sprintf(`"parts":[{"name":"more","rows":1,"cols":%d},`, more)), 1)
+	large := append(slices.Clone(saved[:12]), 0, 0, 0, 0)
+	binary.LittleEndian.PutUint32(large[12:], uint32(len(text)))
+	large = append(large, text...)
+	large = append(large, 0, 0, 0, 0)
+	large = append(append(large, make([]byte, 8*more)...), saved[16+size+4:len(saved)-4]...)
+	large = append(large, 0, 0, 0, 0)
+	sign(large)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := continueFrom(t, a, set, large); !errors.Is(err, solver.ErrCheckpoint) || !strings.Contains(err.Error(), "at most") {
+		t.Errorf("got %v", err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 4*more {
+		t.Errorf("%d bytes were allocated", took)
+	}
+}

@@ -18,6 +18,7 @@ type State struct {
 	arena     *tallskinny.Arena
 	n         int // length of vectors
 	restoring bool
+	places    map[string]int // of parts that are restored, by their names
 	used      int
 	err       error
 }
@@ -32,7 +33,13 @@ type Part struct {
 // Restore calls state, that of a recurrence that has been made by New, with the parts of
 // one with vectors of length n, which it owns from then on.
 func Restore(a *tallskinny.Arena, n int, parts []Part, state func(*State)) error {
-	s := &State{Parts: parts, arena: a, n: n, restoring: true}
+	s := &State{Parts: parts, arena: a, n: n, restoring: true, places: make(map[string]int, len(parts))}
+	for i, p := range parts {
+		s.places[p.Name] = i
+	}
+	if len(s.places) != len(parts) {
+		s.Refuse("has %d parts of %d names", len(parts), len(s.places))
+	}
 	state(s)
 	if s.err == nil && s.used != len(parts) {
 		s.Refuse("has %d parts, want %d", len(parts), s.used)
@@ -143,8 +150,8 @@ func (s *State) part(name string, x **mat.Dense, rows, cols int, optional bool) 
 		s.Parts = append(s.Parts, Part{name, b})
 		return true
 	}
-	i := slices.IndexFunc(s.Parts, func(p Part) bool { return p.Name == name })
-	if i < 0 {
+	i, ok := s.places[name]
+	if !ok {
 		s.Refuse("has no %s", name)
 		return false
 	}

@@ -36,7 +36,7 @@ const (
 	magic      = "gdsvdckp"
 	version    = 6
 	prefixSize = len(magic) + 8
-	maxHeader  = 1 << 24
+	maxHeader  = 1 << 22
 	bufferSize = 1 << 16
 )
 
@@ -66,11 +66,17 @@ func count(shapes []Shape) (total uint64, err error) {
 		hi, lo := bits.Mul64(uint64(s.Rows), uint64(s.Cols))
 		sum, carry := bits.Add64(total, lo, 0)
 		if s.Rows < 0 || s.Cols < 0 || (s.Rows == 0) != (s.Cols == 0) || max(s.Rows, s.Cols) > math.MaxInt32 || hi != 0 || carry != 0 || sum >= 1<<48 {
-			return 0, fmt.Errorf("%s is of %d×%d: %w", s.Name, s.Rows, s.Cols, ErrBad)
+			return 0, fmt.Errorf("%.60s is of %d×%d: %w", s.Name, s.Rows, s.Cols, ErrBad)
 		}
 		total = sum
 	}
 	return total, nil
+}
+
+// Numbers is how many numbers parts have, of shapes that Sized has found to be right.
+func Numbers(shapes []Shape) uint64 {
+	n, _ := count(shapes)
+	return n
 }
 
 // Write writes a header that has the shapes of parts, and the parts as they lie: none is
