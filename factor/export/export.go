@@ -261,9 +261,16 @@ type window struct {
 	titles []string // nil: there are none
 }
 
-// read fills a window with rows first to first+rows−1.
+// windowText is how many bytes of ids and titles are in a window before it ends: few rows may have long ones.
+const windowText = 32 << 20
+
+// read fills a window with rows from first on, as many at most.
 func (t *table) read(w *window, first int64, rows int) error {
 	w.first = first
+	rows, err := t.name(w, first, rows)
+	if err != nil {
+		return err
+	}
 	if w.x == nil || w.x.RawMatrix().Rows != rows {
 		w.x = mat.NewDense(rows, t.k, nil)
 	}
@@ -280,25 +287,31 @@ func (t *table) read(w *window, first int64, rows int) error {
 			}
 		}
 	}
+	return nil
+}
+
+// name puts the ids and titles of rows into a window, and returns how many rows it has.
+func (t *table) name(w *window, first int64, rows int) (int, error) {
 	w.ids, w.titles = w.ids[:0], w.titles[:0]
 	if t.idName == "" {
-		return nil
+		return rows, nil
 	}
-	for i := first; i < first+int64(rows); i++ {
+	size := 0
+	for i := first; i < first+int64(rows) && size < windowText; i++ {
 		id, err := t.id(i)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		w.ids = append(w.ids, id)
+		w.ids, size = append(w.ids, id), size+len(id)
 		if t.titled() {
 			title, err := t.names.Title(i)
 			if err != nil {
-				return err
+				return 0, err
 			}
-			w.titles = append(w.titles, title)
+			w.titles, size = append(w.titles, title), size+len(title)
 		}
 	}
-	return nil
+	return len(w.ids), nil
 }
 
 func (t *table) id(i int64) (string, error) {
@@ -340,7 +353,7 @@ func (t *table) write(ctx context.Context, out io.Writer, o Options) error {
 		return err
 	}
 	w, step := new(window), int64(e.window())
-	for first := int64(0); first < t.rows; first += step {
+	for first := int64(0); first < t.rows; first += int64(w.x.RawMatrix().Rows) {
 		o.Progress(first, t.rows)
 		if err := ctx.Err(); err != nil {
 			return err

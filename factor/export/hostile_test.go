@@ -1,0 +1,39 @@
+package export
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/crc"
+	"github.com/gdsvd/gdsvd/internal/vfs"
+)
+
+// A window of a table ends where its ids take much memory, however few rows it has.
+func TestLongIDs(t *testing.T) {
+	const rows = 40
+	var text strings.Builder
+	for i := range rows {
+		fmt.Fprintf(&text, "%s%03d\n", strings.Repeat("0", 1<<20-4), i)
+	}
+	dir, file := t.TempDir(), factor.Text{File: "rows.ids"}
+	if err := os.WriteFile(filepath.Join(dir, file.File), []byte(text.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	names, err := factor.OpenNames(t.Context(), vfs.OS(), dir, &factor.SideIDs{Kind: "string", Text: file},
+		[]factor.File{{Name: file.File, Size: int64(text.Len()), CRC: crc.Sum(crc.Of([]byte(text.String())))}}, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer names.Close()
+	x, w := &table{names: names, k: 1, rows: rows, idName: "row"}, new(window)
+	if n, err := x.name(w, 0, rows); n != windowText>>20+1 || len(w.ids) != n || err != nil {
+		t.Errorf("%d rows, %d ids, %v", n, len(w.ids), err)
+	}
+	if n, err := x.name(w, rows-3, 3); n != 3 || len(w.ids) != n || err != nil {
+		t.Errorf("%d rows, %d ids, %v", n, len(w.ids), err)
+	}
+}
