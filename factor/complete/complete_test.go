@@ -516,6 +516,26 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
+// A state that says more rounds of a phase than it has, or a phase that a given λ does not have, would have no end.
+func TestEndlessState(t *testing.T) {
+	save := func(s State) (b bytes.Buffer) {
+		s.V, s.D = mat.NewDense(3, 1, nil), make([]float64, 1)
+		if err := s.Save(&b, "x"); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for s, sound := range map[[3]int]bool{
+		{int(Means), 0, 1}: true, {int(Means), meansRounds, 0}: false, {int(Top), topRounds - 1, 0}: true, {int(Top), topRounds, 0}: false, {int(Top), 0, 1}: false,
+		{int(Path), pathRounds - 1, 0}: true, {int(Path), pathRounds, 0}: false, {int(Path), 0, 1}: false, {int(Final), 400, 1}: true,
+	} {
+		b := save(State{Phase: Phase(s[0]), At: s[1], Rounds: 1000, Full: s[2] == 1})
+		if _, _, err := Load(bytes.NewReader(b.Bytes()), int64(b.Len())); errors.Is(err, ErrState) == sound {
+			t.Errorf("%v: %v", s, err)
+		}
+	}
+}
+
 // FuzzLoad: nothing that is read panics, and what is taken is written back as it was.
 func FuzzLoad(f *testing.F) {
 	var b bytes.Buffer

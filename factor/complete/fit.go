@@ -216,7 +216,7 @@ func (f *fit) next(top, fell float64) {
 		}
 		f.At, f.F = 0, math.Inf(1)
 		more := f.Held < (1-pathGain)*f.Best.Held || f.Held > 0 && f.D[0] == 0 // or Z is 0 still
-		if f.Held < f.Best.Held {
+		if f.Held < f.Best.Held || f.Best.V == nil {
 			f.Best = Choice{f.State.Lambda, f.Held, mat.DenseCopyOf(f.V), append([]float64(nil), f.D...)}
 		}
 		if !more {
