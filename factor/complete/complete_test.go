@@ -526,7 +526,7 @@ func TestEndlessState(t *testing.T) {
 		return b
 	}
 	for s, sound := range map[[3]int]bool{
-		{int(Means), 0, 1}: true, {int(Means), meansRounds, 0}: false, {int(Top), topRounds - 1, 0}: true, {int(Top), topRounds, 0}: false, {int(Top), 0, 1}: false,
+		{int(Means), 0, 1}: true, {int(Means), 1, 0}: false, {int(Means), meansRounds, 0}: false, {int(Top), topRounds - 1, 0}: true, {int(Top), topRounds, 0}: false, {int(Top), 0, 1}: false,
 		{int(Path), pathRounds - 1, 0}: true, {int(Path), pathRounds, 0}: false, {int(Path), 0, 1}: false, {int(Final), 400, 1}: true,
 	} {
 		b := save(State{Phase: Phase(s[0]), At: s[1], Rounds: 1000, Full: s[2] == 1})

@@ -114,8 +114,8 @@ func Load(r io.ReaderAt, size int64) (s *State, of string, err error) {
 	if h.N < 1 || h.K < 1 || h.K > h.N || h.Phase > Done || h.At < 0 || h.Rounds < h.At || int64(h.N) > size/int64(h.K)/8 {
 		return damaged("byte %d: %d × %d vectors in phase %d", len(stateMagic), h.N, h.K, h.Phase)
 	}
-	if h.Full && (h.Phase == Top || h.Phase == Path) || h.Phase < Final && h.At >= [...]int{meansRounds, topRounds, pathRounds}[h.Phase] {
-		return damaged("byte %d: %d rounds in phase %v", len(stateMagic), h.At, h.Phase) // it would have no end
+	if h.Phase == Means && h.At > 0 && !h.Columns || h.Full && (h.Phase == Top || h.Phase == Path) || h.Phase < Final && h.At >= [...]int{meansRounds, topRounds, pathRounds}[h.Phase] {
+		return damaged("byte %d: %d rounds in phase %v", len(stateMagic), h.At, h.Phase) // no fit is so; some would have no end
 	}
 	s = &State{Phase: h.Phase, Full: h.Full, Rounds: h.Rounds, At: h.At, Count: h.Count}
 	off := int64(len(stateMagic) + end + 1)
