@@ -245,7 +245,7 @@ func parseParquet(data []byte) (entries []triple, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var c format.Chunk
+	c := format.Chunk{Data: make([]byte, 0, 4<<10)}
 	for {
 		if err := r.Next(&c); err == io.EOF {
 			return entries, nil
