@@ -129,7 +129,7 @@ func TestEigs(t *testing.T) {
 		t.Errorf("exported\n%s\nwant\n%s%v", text, want, err)
 	}
 	reseal(t, dir, func(text []byte) []byte { return bytes.Replace(text, []byte(`"k": 2`), []byte(`"k": 3`), 1) })
-	fails(t, ui.ExitError, "2 values, k is 3: the file is damaged", "export", dir, "--what", "sigma", "-o", values, "--force")
+	fails(t, ui.ExitCorrupt, "lambda, residual: 2 and 2 numbers, k is 3: the file is damaged", "export", dir, "--what", "sigma", "-o", values, "--force")
 	fails(t, ui.ExitCorrupt, "problem", "check", dir)
 	dir, r = pairsOf(t, store, "-k", "3", "--vectors", "none")
 	if got := names(t, dir); slices.Contains(got, rightFile) || r.IDs.Cols != nil {
