@@ -193,7 +193,7 @@ func TestTitlesBombs(t *testing.T) {
 		titles int
 		says   string
 	}{
-		{"1,a\n" + strings.Repeat("\n", 8<<20) + "2,b\n", 2, ""},
+		{"1,a\n" + strings.Repeat("\n", 4<<20) + "2,b\n", 2, ""},
 		{"1,\"a" + strings.Repeat("\n", 900) + "\"\n", 1, ""},
 		{"1,\"a" + strings.Repeat("\n", 250<<10) + "\"\n", 0, "in:1"},
 	} {
