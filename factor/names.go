@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"unicode"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/lines"
+	"github.com/gdsvd/gdsvd/internal/escape"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -58,18 +58,7 @@ func (n Name) String() string {
 	if n.Title != "" {
 		text = fmt.Sprintf("%s (%s)", text, n.Title)
 	}
-	if !strings.ContainsFunc(text, unseen) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if unseen(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return escape.Runes(text, unseen)
 }
 
 // unseen tells whether a character would do something to the text around it, other than join letters.

@@ -3,12 +3,13 @@ package ui
 import (
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
 // Columns is the width of lines where no terminal says another one.
@@ -113,19 +114,7 @@ func Width(w io.Writer) int {
 // Harmless is a text with escapes in the place of what a terminal obeys rather than shows, but for ends of lines and
 // tabs: names come from files.
 func Harmless(s string) string {
-	obeyed := func(r rune) bool {
-		return r != '\n' && r != '\t' && (r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
-	}
-	if strings.IndexFunc(s, obeyed) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if obeyed(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return escape.Runes(strings.ToValidUTF8(s, string(utf8.RuneError)), func(r rune) bool {
+		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
+	})
 }
