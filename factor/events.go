@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gdsvd/gdsvd/factor/complete"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
@@ -68,7 +69,7 @@ func (o *output) recall(name string, passes int) error {
 		return err
 	}
 	lines := bufio.NewScanner(io.NewSectionReader(f, 0, size))
-	lines.Buffer(nil, longestEvent)
+	lines.Buffer(nil, layout.LongestEvent)
 	for at := 0; lines.Scan(); at += len(lines.Bytes()) + 1 {
 		var e struct {
 			Pass int `json:"pass"`
@@ -84,15 +85,12 @@ func (o *output) recall(name string, passes int) error {
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return damagedCheckpoint(name, "a line is longer than %d bytes", longestEvent)
+		return damagedCheckpoint(name, "a line is longer than %d bytes", layout.LongestEvent)
 	} else if err != nil {
 		return err
 	}
 	return nil
 }
-
-// longestEvent is the length in bytes below which a line of events must stay.
-const longestEvent = 1 << 20
 
 // checkpoint.jsonl ends with a line that holds the CRC-32C of all lines before it.
 const (

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -190,9 +191,6 @@ const (
 	checkpointEvents = "checkpoint.jsonl"
 )
 
-// longestEvent is the length in bytes from which on a line is no event.
-const longestEvent = 1 << 20
-
 // checkpoint is of a run that can go on.
 func (r *Reader) checkpoint(ctx context.Context, s *State) error {
 	s.Status, s.Checkpoint, s.Command = Unfinished, true, "svd"
@@ -201,7 +199,7 @@ func (r *Reader) checkpoint(ctx context.Context, s *State) error {
 		return nil // a run goes on without
 	}
 	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, longestEvent)
+	lines.Buffer(nil, layout.LongestEvent)
 	for ctx.Err() == nil && lines.Scan() {
 		var e factor.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {

@@ -22,6 +22,9 @@ const (
 	ColBiases = "col-biases.npy"
 )
 
+// LongestEvent is the bytes that a line of Events stays below; a longer one is damage.
+const LongestEvent = 1 << 20
+
 // Files that a run keeps in its directory until it has found everything.
 const (
 	Checkpoint = "checkpoint"
