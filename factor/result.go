@@ -257,7 +257,8 @@ func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 	return &r, nil
 }
 
-// consistent is what is wrong with numbers that others are counted by: whoever reads a result relies on them.
+// consistent returns an error if the lengths, counts or values in result.json contradict k or the shape: readers index and
+// allocate by them without a check of their own.
 func (r *Result) consistent() error {
 	k, values, other, name := r.K, r.Sigma, r.Lambda, "sigma"
 	if r.Settings.Which != "" {

@@ -38,7 +38,7 @@ type Dictionary struct {
 	last    uint32
 	hasLast bool
 	seed    maphash.Seed // of texts
-	salt    uint64       // of integers: whoever writes an input cannot know which ones come to lie in one place
+	salt    uint64       // random, XORed to integers before they are hashed: no input can be made whose ids collide
 }
 
 // maxIDs is the largest number of ids a slot can number.
