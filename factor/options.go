@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/outlook"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/solver"
@@ -61,13 +61,8 @@ type Options struct {
 // Outlook is how far a run is and how long it will still take.
 type Outlook = outlook.Outlook
 
-// DefaultMemory is 60 % of the memory that the process may have, or 1 GiB where that is not known.
-func DefaultMemory() int64 {
-	if n := memory.Available(); n > 0 {
-		return n / 5 * 3
-	}
-	return 1 << 30
-}
+// DefaultMemory is 60 % of the memory that the process may have, in bytes, or 1 GiB where that is not known.
+func DefaultMemory() int64 { return budget.Default() }
 
 // DefaultMaxRank is the most triplets that a run with Options.Energy looks for when Rank says nothing.
 const DefaultMaxRank = 200

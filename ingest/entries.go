@@ -9,6 +9,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/straight"
+	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
 // Entries of indices that come in the order of the store are not spooled: they are written into it as
@@ -182,7 +183,7 @@ func (r *reading) turn() error {
 		a = r.items
 	}
 	if a.Empty() {
-		return &memoryError{Need: r.o.Memory + minSpace, Budget: r.o.Memory, What: "no room is left for ids"}
+		return &budget.Error{Need: r.o.Memory + minSpace, Budget: r.o.Memory, What: "no room is left for ids"}
 	}
 	if err := a.Turn(r.scratch); err != nil {
 		return err

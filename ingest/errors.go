@@ -43,18 +43,6 @@ func (e *duplicateError) Error() string {
 		e.SecondFile, e.Second, place, e.FirstFile, e.First, advice)
 }
 
-// memoryError refuses an ingest that cannot stay within Options.Memory.
-type memoryError struct {
-	Need, Budget int64  // bytes
-	What         string // what needs it
-}
-
-func (e *memoryError) Error() string {
-	const mib = 1 << 20
-	return fmt.Sprintf("memory budget of %d MiB is too small: %s; about %d MiB are needed",
-		e.Budget/mib, e.What, (e.Need+mib-1)/mib)
-}
-
 // duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.
 func (g *ingestion) duplicateError(ctx context.Context, c *combine.Combiner) error {
 	e := &duplicateError{Count: c.Duplicates, Places: c.Places, Entries: g.given()}

@@ -24,6 +24,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format/all"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -479,7 +480,7 @@ func TestProgress(t *testing.T) {
 
 func TestBudgets(t *testing.T) {
 	in := write(t, "in", "1,1,1\n")
-	var me *memoryError
+	var me *budget.Error
 	_, err := Ingest(t.Context(), []string{in}, target(t), Options{Memory: 1 << 20})
 	if !errors.As(err, &me) || me.Need <= 1<<20 || me.Need > 64<<20 {
 		t.Errorf("got %v", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
 // An input of a declared shape may have ids on either side (Options.RowIDs and ColIDs, or a
@@ -176,7 +177,7 @@ func (g *ingestion) settleNamed(ctx context.Context) error {
 		}
 		want := r.shape.length(side)
 		if need := 4 * want; need > g.plan.Space/2 {
-			return &memoryError{Need: g.o.Memory + 2*need, Budget: g.o.Memory, What: fmt.Sprintf("the places of %d %v have to be at hand", want, side)}
+			return &budget.Error{Need: g.o.Memory + 2*need, Budget: g.o.Memory, What: fmt.Sprintf("the places of %d %v have to be at hand", want, side)}
 		}
 		if a.N == want {
 			continue

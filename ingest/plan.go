@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/growth"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -30,8 +31,8 @@ type plan struct {
 }
 
 const (
-	// baseMemory is what the program, Go's runtime and the reading of files take.
-	baseMemory = 30 << 20
+	// readMemory is what the reading of files takes.
+	readMemory = 10 << 20
 	// writerMemory is what csr.Writer and the row being put together take.
 	writerMemory = 6 << 20
 	// encoderMemory is a block on its way through an encoder.
@@ -45,7 +46,7 @@ const (
 // newPlan divides memory bytes.
 func newPlan(memory int64, workers int) (plan, error) {
 	p := plan{total: memory, chunk: format.ChunkBytes, jobs: 2*workers + 2, Budget: extsort.Budget{ReadBuf: 1 << 15}}
-	fixed := int64(baseMemory + writerMemory)
+	fixed := int64(budget.Runtime + readMemory + writerMemory)
 	if most := (memory - fixed - minSpace) / (4 * jobMemory); int64(p.jobs) > most {
 		p.jobs = int(max(most, 2))
 	}
@@ -53,7 +54,7 @@ func newPlan(memory int64, workers int) (plan, error) {
 	p.encoders = min(workers, p.jobs*jobMemory/encoderMemory) // in the place of the chunks
 	p.Space = memory - fixed
 	if p.Space < minSpace {
-		return p, &memoryError{Need: fixed + minSpace, Budget: memory, What: "it has to hold the chunks being parsed, the buffers of sorting and the writer"}
+		return p, &budget.Error{Need: fixed + minSpace, Budget: memory, What: "it has to hold the chunks being parsed, the buffers of sorting and the writer"}
 	}
 	p.Keep, p.held = p.Space, p.Space/4
 	p.Run = int(min(max(p.Space/8/extsort.EntryBytes, 1<<12), 1<<22))
@@ -333,7 +334,7 @@ func (s *sample) of(n float64, p plan) *Estimate {
 
 // LeastMemory is the least Options.Memory that Ingest works with.
 func LeastMemory() int64 {
-	var small *memoryError
+	var small *budget.Error
 	_, err := newPlan(0, 1)
 	if errors.As(err, &small) {
 		return small.Need

@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/remote"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -267,7 +268,7 @@ func resumable(err error) bool {
 	var (
 		parse     *format.ParseError
 		duplicate *duplicateError
-		memory    *memoryError
+		memory    *budget.Error
 	)
 	return !errors.As(err, &parse) && !errors.As(err, &duplicate) && !errors.As(err, &memory) &&
 		!errors.Is(err, format.ErrOverflow) && !errors.Is(err, format.ErrUnsupported) && !errors.Is(err, format.ErrEmpty) && !errors.Is(err, scratch.ErrDamaged) && !errors.Is(err, ids.ErrReorder) && !errors.Is(err, remote.ErrChanged)

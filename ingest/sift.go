@@ -11,6 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
 	"github.com/gdsvd/gdsvd/ingest/internal/sieve"
+	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
 // sift finds out what of the matrix is written, and to which store: rows and columns with
@@ -45,7 +46,7 @@ func (g *ingestion) room(need int64, what string) error {
 		have -= g.spool.MergeBytes()
 	}
 	if need > have {
-		return &memoryError{Need: g.o.Memory + need - have, Budget: g.o.Memory, What: what}
+		return &budget.Error{Need: g.o.Memory + need - have, Budget: g.o.Memory, What: what}
 	}
 	g.sifting += need
 	return nil
@@ -118,7 +119,7 @@ func (g *ingestion) matrixRows(ctx context.Context, emit func(row int64, cols []
 	if duplicates, err = g.places(ctx, rows.add); err == nil {
 		err = rows.flush()
 	}
-	if me := (*memoryError)(nil); errors.As(err, &me) {
+	if me := (*budget.Error)(nil); errors.As(err, &me) {
 		me.Budget, me.Need = g.o.Memory, g.o.Memory+2*rowCost*g.left.Cols
 	}
 	return duplicates, err

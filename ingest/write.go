@@ -13,6 +13,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/ids"
 	"github.com/gdsvd/gdsvd/ingest/internal/straight"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -250,7 +251,7 @@ func (r *rowBuilder) add(part []extsort.Entry, times []format.Time) error {
 		n := r.pack.InRow(part)
 		had := len(r.cols)
 		if had+n > r.most {
-			return &memoryError{What: fmt.Sprintf("row %d of the store has more than %d entries", row, r.most)}
+			return &budget.Error{What: fmt.Sprintf("row %d of the store has more than %d entries", row, r.most)}
 		}
 		r.cols, r.vals = slices.Grow(r.cols, n)[:had+n], slices.Grow(r.vals, n)[:had+n]
 		cols, vals := r.cols[had:], r.vals[had:]

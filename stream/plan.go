@@ -1,11 +1,10 @@
 package stream
 
 import (
-	"fmt"
 	"math"
 	"runtime"
-	"strings"
 
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/readahead"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream/internal/kernel"
@@ -28,13 +27,6 @@ const (
 	minTasks = 32
 	taskNNZ  = 16 << 10
 
-	// runtimeBytes is what a Go process with this program's packages occupies
-	// beside its heap: code, tables, stacks, the runtime's own; measured at 15 to
-	// 19 MiB.
-	runtimeBytes = 20 << 20
-	// garbageBytes is what the heap may hold beyond what is planned: garbage that has not
-	// been collected, and the bookkeeping of the heap. With less the collector would never rest.
-	garbageBytes = 3 << 20
 	// collectorShare: one part in collectorShare of the room for resident blocks is left to what
 	// the collector has not collected yet.
 	collectorShare = 64
@@ -82,11 +74,7 @@ func (o Options) withDefaults() Options {
 // Part is one line of a Plan: what the process has beside its heap ("runtime",
 // "mapped pages and buffers": of the store, and in Options.Mapped), and on the heap Options.Reserve ("vectors"), "accumulators",
 // "blocks in flight" and "resident blocks", both decoded, and "garbage" that has not been collected.
-type Part struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
-	Heap  bool   `json:"heap"` // part of Go's heap
-}
+type Part = budget.Part
 
 // Plan says what the passes of a Matrix will occupy.
 type Plan struct {
@@ -115,35 +103,10 @@ type Plan struct {
 }
 
 // Total is the sum of the parts.
-func (p Plan) Total() int64 {
-	var t int64
-	for _, part := range p.Parts {
-		t += part.Bytes
-	}
-	return t
-}
+func (p Plan) Total() int64 { return budget.Ledger(p.Parts).Total() }
 
 // BudgetError says that a memory budget cannot work.
-type BudgetError struct {
-	Budget, Need int64 // bytes
-	Parts        []Part
-}
-
-func (e *BudgetError) Error() string {
-	var b strings.Builder
-	for i, p := range e.Parts {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s %.1f", p.Name, mib(p.Bytes))
-	}
-	return fmt.Sprintf("memory budget of %.1f MiB is too small: at least %.1f MiB are needed (MiB: %s)", mib(e.Budget), roundedUp(e.Need), b.String())
-}
-
-// roundedUp is a number of bytes in MiB that, written with one digit, is no less.
-func roundedUp(n int64) float64 { return math.Ceil(10*mib(n)) / 10 }
-
-func mib(n int64) float64 { return float64(n) / (1 << 20) }
+type BudgetError = budget.Error
 
 // lanes is the number of accumulators of a pass that adds blocks of n×l
 // numbers: a function of the matrix and the width alone. It does not limit the
@@ -246,19 +209,17 @@ func makePlan(src Source, o Options) (Plan, error) {
 		return workers*(decoded+largest.Rows*(8*int64(max(o.Rank, o.Width)+2)+sidesFlight)) + (workers+1)*8*int64(o.Rank*stackRows(o.Rank))
 	}
 	ahead := readAheadSpans
-	fixed := func(workers int) []Part {
-		parts := []Part{
-			{"runtime", runtimeBytes + blockBytes*int64(p.Blocks), false},
-			{"vectors", o.Reserve, true},
-			{"accumulators", 8 * (numbers + line + ends), true},
-			{"blocks in flight", flight(int64(workers)), true},
-			{"garbage", garbageBytes, true},
-			{"mapped pages and buffers", spansMemory(src, workers, ahead) + mapped + windows(workers), false},
-		}
+	fixed := func(workers int) (l budget.Ledger) {
+		l.TakeOutside("runtime", budget.Runtime+blockBytes*int64(p.Blocks))
+		l.Take("vectors", o.Reserve)
+		l.Take("accumulators", 8*(numbers+line+ends))
+		l.Take("blocks in flight", flight(int64(workers)))
+		l.Take("garbage", budget.Garbage)
+		l.TakeOutside("mapped pages and buffers", spansMemory(src, workers, ahead)+mapped+windows(workers))
 		if _, ok := src.(Sided); ok {
-			parts = append(parts, Part{viewPart, sidesBytes, true})
+			l.Take(viewPart, sidesBytes)
 		}
-		return parts
+		return l
 	}
 	p.spans = spans(largest.Size, p.Workers, ahead)
 	if o.Memory == 0 {
@@ -271,7 +232,7 @@ func makePlan(src Source, o Options) (Plan, error) {
 	}
 	// No read-ahead, fewer blocks in flight, and then fewer columns in a read, before a refusal:
 	// speed is negotiable, the budget is not.
-	total := func() int64 { return (Plan{Parts: fixed(p.Workers)}).Total() }
+	total := func() int64 { return fixed(p.Workers).Total() }
 	if total() > o.Memory {
 		ahead = 0
 	}
@@ -370,7 +331,8 @@ func residentBytes(src Source, blocks int) int64 {
 }
 
 // keep adds the resident blocks to the parts.
-func (p *Plan) keep(src Source, parts []Part) {
+func (p *Plan) keep(src Source, parts budget.Ledger) {
 	p.ResidentBytes = residentBytes(src, p.Resident)
-	p.Parts = append(parts, Part{"resident blocks", p.ResidentBytes, true})
+	parts.Take("resident blocks", p.ResidentBytes)
+	p.Parts = parts
 }

@@ -2,14 +2,13 @@ package evaluate
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/factor/internal/history"
 	"github.com/gdsvd/gdsvd/factor/recommend"
-	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -34,7 +33,7 @@ func (e *evaluation) rate(ctx context.Context, o offset, f *recommend.Factorisat
 	if f != nil {
 		k = len(f.Sigma)
 		if need := 8 * e.cols * int64(k); need > e.Memory/2 {
-			return fmt.Errorf("predictions of ratings need %s for V, of a memory budget of %s: give twice as much", memory.FormatSize(need), memory.FormatSize(e.Memory))
+			return &budget.Error{Budget: e.Memory, Need: 2 * need, What: "predictions of ratings, half of it for V"}
 		}
 		v = mat.NewDense(int(e.cols), k, nil)
 		if err := f.V(0, v); err != nil {

@@ -34,7 +34,6 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/history"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
-	"github.com/gdsvd/gdsvd/stream"
 	"github.com/gdsvd/gdsvd/stream/view"
 )
 
@@ -181,8 +180,9 @@ func (p *projecting) open(ctx context.Context) (err error) {
 	if p.vectors, err = openVectors(); err != nil { // as many as the result says, before anything is made that large
 		return err
 	}
-	if ids := 4 * p.others; ids > p.o.Memory { // plan says what else there is
-		return &stream.BudgetError{Budget: p.o.Memory, Need: runtimeBytes + ids, Parts: []stream.Part{{Name: "program", Bytes: runtimeBytes}, {Name: "ids", Bytes: ids}}}
+	if 4*p.others > p.o.Memory { // plan says what else there is
+		_, err := p.ledger().Left(p.o.Memory, leastLeft)
+		return err
 	}
 	p.place, p.ordered = make([]uint32, p.others), true
 	last := int64(-1)

@@ -13,37 +13,40 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/history"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/parallel"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Memory of the process beside what is planned, and the least that is planned for lines and vectors.
-const (
-	runtimeBytes = 24 << 20
-	leastLeft    = 16 << 20
-)
+// leastLeft is the least that is planned for lines and vectors, in bytes.
+const leastLeft = 16 << 20
+
+// ledger is what is taken before the store is read.
+func (p *projecting) ledger() budget.Ledger {
+	var l budget.Ledger
+	l.TakeOutside("runtime", budget.Runtime)
+	l.Take("garbage", budget.Garbage)
+	l.Take("ids", 4*p.others)
+	return l
+}
 
 // plan divides the budget: what is left of it is for a window of the vectors, for lines, and for their rows of X.
 func (p *projecting) plan(ctx context.Context) (err error) {
 	block, k := p.store.MaxBlock(), int64(p.K)
-	parts := []stream.Part{
-		{Name: "program", Bytes: runtimeBytes}, {Name: "ids", Bytes: 4 * p.others}, {Name: "lines", Bytes: 12*p.store.Cols() + 8*int64(p.store.NumBlocks())},
-		{Name: "blocks", Bytes: int64(p.o.Workers) * p.store.DecodedSize(block.Rows, block.NNZ)}, {Name: "vectors", Bytes: leastLeft + 256*8*k},
-	}
+	l := p.ledger()
+	l.Take("lines", 12*p.store.Cols()+8*int64(p.store.NumBlocks()))
+	l.Take("blocks", int64(p.o.Workers)*p.store.DecodedSize(block.Rows, block.NNZ))
+	l.Take("vectors", 256*8*k)
 	if p.fitted != nil {
-		parts = append(parts, stream.Part{Name: "view", Bytes: p.fitted.Bytes()})
+		l.Take("view", p.fitted.Bytes())
 	}
-	need := int64(0)
-	for _, part := range parts {
-		need += part.Bytes
-	}
-	if p.left = p.o.Memory - need + leastLeft; p.left < leastLeft {
-		return &stream.BudgetError{Budget: p.o.Memory, Need: need, Parts: parts}
+	if p.left, err = l.Left(p.o.Memory, leastLeft); err != nil {
+		return err
 	}
 	p.window = mat.NewDense(int(min(p.n, p.left/2/(8*k))), p.K, nil)
 	p.first = -1
-	p.reader, err = history.NewOf(ctx, p.store, p.o.Columns, stream.Options{Memory: p.o.Memory, Workers: p.o.Workers, Reserve: p.o.Memory - p.left/4 - runtimeBytes})
+	p.reader, err = history.NewOf(ctx, p.store, p.o.Columns, stream.Options{Memory: p.o.Memory, Workers: p.o.Workers, Reserve: p.o.Memory - p.left/4 - budget.Runtime - budget.Garbage})
 	if err != nil {
 		return err
 	}

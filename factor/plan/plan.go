@@ -11,6 +11,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -57,7 +58,7 @@ const (
 	loaded = 2
 
 	// A process has taken held + used·(plan − reserved) of what a run has planned, which is what it may take at most.
-	held, reserved, used = 20 << 20, 30 << 20, 0.75
+	held, reserved, used = budget.Runtime, 30 << 20, 0.75
 
 	// statisticsNanos is the time of a worker for an entry when a view reads the store for its statistics.
 	statisticsNanos = 5e-9
@@ -167,7 +168,7 @@ const binaryRate, textRate = 300e6, 60e6
 
 // export is the step that writes k columns of U and V.
 func (m matrix) export(k int, o Options) Step {
-	s := Step{Name: "export", Memory: Exactly(20 << 20)}
+	s := Step{Name: "export", Memory: Exactly(budget.Runtime)}
 	s.Kept, _ = m.each(func(store *csr.Store) (float64, error) {
 		rows, cols := factor.Dims(store)
 		switch o.Factor.Vectors {

@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/history"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -95,7 +96,7 @@ func newRun(ctx context.Context, f *Factorisation, store *csr.Store, o Options) 
 		return nil, err
 	}
 	r.entries = left / 8 / (2 * history.EntryBytes)
-	if r.reader, err = history.New(ctx, store, stream.Options{Memory: r.Memory, Workers: r.Workers, Reserve: r.Memory - left*3/8 - runtimeBytes}); err != nil {
+	if r.reader, err = history.New(ctx, store, stream.Options{Memory: r.Memory, Workers: r.Workers, Reserve: r.Memory - left*3/8 - budget.Runtime - budget.Garbage}); err != nil {
 		return nil, err
 	}
 	r.reader.Keep = o.Keep

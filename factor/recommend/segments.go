@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/budget"
 	"github.com/gdsvd/gdsvd/internal/parallel"
 )
 
@@ -28,22 +28,21 @@ type segments struct {
 	index   *index // of these
 }
 
-// Memory of the process beside what is planned, and how many rows are taken at a time where all vectors are
-// in memory.
-const (
-	runtimeBytes = 24 << 20
-	rowsCached   = 1 << 14
-)
+// rowsCached is how many rows are taken at a time where all vectors are in memory.
+const rowsCached = 1 << 14
 
 // plan divides a budget, of which something is taken: half of the rest is for the vectors, and a quarter for rows
 // that take row bytes each. left is the rest.
-func (s *segments) plan(budget, taken, row int64, workers int) (rows int, left int64, err error) {
+func (s *segments) plan(most, taken, row int64, workers int) (rows int, left int64, err error) {
 	vector := int64(2*8*s.k + 48) // itself, and what an index has of it
-	taken += runtimeBytes + int64(workers)*searcherBytes(s.k)
-	if least := taken + 4*max(tileCols*vector, queryRows*row) + 4<<20; budget < least {
-		return 0, 0, fmt.Errorf("the memory budget of %s is too small: %s are needed", memory.FormatSize(budget), memory.FormatSize(least))
+	var l budget.Ledger
+	l.TakeOutside("runtime", budget.Runtime)
+	l.Take("garbage", budget.Garbage)
+	l.Take("kept", taken)
+	l.Take("searchers", int64(workers)*searcherBytes(s.k))
+	if left, err = l.Left(most, 4*max(tileCols*vector, queryRows*row)+4<<20); err != nil {
+		return 0, 0, err
 	}
-	left = budget - taken
 	s.size = int(min(s.n, left/2/vector))
 	rows = int(left / 4 / row)
 	if int64(s.size) == s.n {

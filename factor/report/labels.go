@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gdsvd/gdsvd/internal/memory"
+	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
 // labels say of each row of U, or of V without a U, which of some classes it is in.
@@ -32,7 +32,7 @@ func readLabels(ctx context.Context, o Options, v *vectors) (_ *labels, err erro
 	case v == nil || v.names == nil:
 		return nil, fmt.Errorf("%s: labels belong to ids, and the result has no vectors with ids", o.Labels)
 	case 2*v.N > o.Memory/2:
-		return nil, fmt.Errorf("the memory budget of %s is too small for the labels of %d %s: %s are needed", memory.FormatSize(o.Memory), v.N, v.many, memory.FormatSize(4*v.N))
+		return nil, &budget.Error{Budget: o.Memory, Need: 4 * v.N, What: fmt.Sprintf("labels of %d %s", v.N, v.many)}
 	}
 	f, err := o.FS.Open(o.Labels)
 	if err != nil {

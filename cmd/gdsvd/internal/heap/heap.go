@@ -6,11 +6,12 @@ import (
 	"runtime/debug"
 
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/budget"
 )
 
 // notHeap is what the process occupies outside Go's heap as long as there is no plan
-// that says so: its code, stacks and a few pages of the store.
-const notHeap = 24 << 20
+// that says so: the runtime and a few pages of the store.
+const notHeap = budget.Runtime + 4<<20
 
 // Unplanned is the limit of Go's heap as long as there is no plan.
 func Unplanned(budget int64) int64 { return max(budget-notHeap, budget/2) }
