@@ -37,7 +37,7 @@ def main():
     if args.what == "gdsvd":
         import gdsvd
 
-        gdsvd.pp.pca(args.file, 50, dtype=args.dtype)
+        gdsvd.pp.pca(args.file, 50, "single-cell", dtype=args.dtype)
     elif args.what == "scanpy":
         scanpy_of(args.file, args.dtype)
     else:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import cells
 
 anndata = pytest.importorskip("anndata")
+CELLS = "single-cell"
 REAL = pathlib.Path(os.environ.get("GDSVD_DATA", "none")) / "10x" / "v3.matrix.mtx.gz"
 
 
@@ -40,6 +42,15 @@ def reference(k=50, mask=False):
     a = annotated(mask)
     sc.pp.normalize_total(a)
     sc.pp.log1p(a)
+    sc.pp.pca(a, n_comps=k, dtype="float64")
+    return a
+
+
+@functools.cache
+def raw(k=4):
+    """What scanpy makes of the counts as they are, in float64."""
+    sc = pytest.importorskip("scanpy")
+    a = annotated()
     sc.pp.pca(a, n_comps=k, dtype="float64")
     return a
 
@@ -68,18 +79,18 @@ def same(got, want, to):
 @pytest.mark.parametrize("mask", [False, True])
 @pytest.mark.parametrize("dtype, to", [("float64", 1e-10), ("float32", 1e-6)])
 @pytest.mark.parametrize("place", ["memory", "file", "backed"])
-def test_as_scanpy(tmp_path, mask, dtype, to, place):
+def test_counts_as_scanpy(tmp_path, mask, dtype, to, place):
     a = annotated(mask)
     if place == "memory":
-        assert gdsvd.pp.pca(a, dtype=dtype) is None
+        assert gdsvd.pp.pca(a, view=CELLS, dtype=dtype) is None
     else:
         a.write_h5ad(tmp_path / "a.h5ad")
         a = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
         if place == "backed":
-            gdsvd.pp.pca(a, dtype=dtype)
+            gdsvd.pp.pca(a, view=CELLS, dtype=dtype)
         else:
             a.file.close()
-            assert gdsvd.pp.pca(tmp_path / "a.h5ad", dtype=dtype) is None
+            assert gdsvd.pp.pca(tmp_path / "a.h5ad", view=CELLS, dtype=dtype) is None
             a = anndata.read_h5ad(tmp_path / "a.h5ad")
             np.testing.assert_array_equal(a.X.toarray(), counts().toarray())
             assert [p.name for p in tmp_path.iterdir()] == ["a.h5ad"]
@@ -107,6 +118,41 @@ def test_normalised_already(tmp_path, kind, view):
     assert not anndata.read_h5ad(tmp_path / "a.h5ad").obsm
 
 
+@pytest.mark.parametrize("place", ["memory", "backed", "file"])
+@pytest.mark.parametrize("kind", ["counts", "counts in a layer", "counts in a layer beside logarithms", "logged", "negative", "fractions", "zeros"])
+def test_values_as_they_are(tmp_path, place, kind):
+    """Without a view the components are scanpy's of the same values; counts, and nothing else, get advice."""
+    a, layer, want = annotated(), None, raw()
+    if kind.startswith("counts in"):
+        a.layers["c"], layer = a.X, "c"
+        a.X = a.X * (0.5 if kind.endswith("logarithms") else 1)
+        a.uns |= {"log1p": {"base": None}} if kind.endswith("logarithms") else {}
+    elif kind == "logged":
+        a.uns["log1p"] = {"base": None}  # the values are integers all the same
+    elif kind in ("negative", "fractions"):
+        a.X = (-a.X if kind == "negative" else a.X * 0.5).tocsr()
+    elif kind == "zeros":
+        a.X = sp.csr_matrix(a.X.shape)
+    if place == "memory":
+        data = a
+    else:
+        a.write_h5ad(tmp_path / "a.h5ad")
+        data = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r") if place == "backed" else tmp_path / "a.h5ad"
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        gdsvd.pp.pca(data, 4, layer=layer, dtype="float64")
+    said = [w for w in said if "raw counts" in str(w.message)]
+    assert len(said) == ("counts" in kind) and all(w.filename == __file__ and "\n" not in str(w.message) for w in said)
+    if kind == "zeros":
+        return
+    got = anndata.read_h5ad(data) if place == "file" else data
+    scale = {"negative": -1, "fractions": 0.5}.get(kind, 1)
+    signs = np.sign(np.sum(np.asarray(got.varm["PCs"]) * want.varm["PCs"], axis=0))
+    np.testing.assert_allclose(got.varm["PCs"], want.varm["PCs"] * signs, atol=1e-8)
+    np.testing.assert_allclose(got.uns["pca"]["variance"], want.uns["pca"]["variance"] * scale**2, rtol=1e-8)
+    np.testing.assert_allclose(got.obsm["X_pca"], want.obsm["X_pca"] * signs * scale, atol=1e-8 * np.abs(want.obsm["X_pca"]).max())
+
+
 def test_masks(tmp_path):
     a = annotated(True)
     mask = a.var["highly_variable"].to_numpy()
@@ -115,8 +161,8 @@ def test_masks(tmp_path):
     a.write_h5ad(tmp_path / "a.h5ad")
     want = reference(mask=True).uns["pca"]["variance"]
     for given in ({}, {"mask_var": "highly_variable"}, {"mask_var": "flag"}, {"mask_var": mask}, {"use_highly_variable": True}):
-        gdsvd.pp.pca(a, **given)
-        gdsvd.pp.pca(tmp_path / "a.h5ad", **given)
+        gdsvd.pp.pca(a, view=CELLS, **given)
+        gdsvd.pp.pca(tmp_path / "a.h5ad", view=CELLS, **given)
         b = anndata.read_h5ad(tmp_path / "a.h5ad")
         for got in (a, b):
             np.testing.assert_allclose(got.uns["pca"]["variance"], want)
@@ -126,7 +172,7 @@ def test_masks(tmp_path):
             np.testing.assert_array_equal(said["mask_var"], named)
             assert said["use_highly_variable"] == (isinstance(named, str) and named == "highly_variable")
     for given in ({"mask_var": None}, {"use_highly_variable": False}):
-        gdsvd.pp.pca(a, **given)
+        gdsvd.pp.pca(a, view=CELLS, **given)
         np.testing.assert_allclose(a.uns["pca"]["variance"], reference().uns["pca"]["variance"])
     for wrong, match in (("none", "no column"), ("number", "must be bool"), (mask[:5], "must be bool"), (mask & False, "no gene")):
         for data in (a, tmp_path / "a.h5ad"):
@@ -157,7 +203,7 @@ def test_wrong_parameters(tmp_path):
     with pytest.raises(ValueError, match="does not centre"):
         gdsvd.pp.pca(a, view=f"@{tmp_path}/log")
     with pytest.raises(gdsvd.NotConverged):
-        gdsvd.pp.pca(tmp_path / "a.h5ad", tol=1e-17)
+        gdsvd.pp.pca(tmp_path / "a.h5ad", view=CELLS, tol=1e-17)
     assert (tmp_path / "a.h5ad").read_bytes() == before and not a.obsm and not a.uns
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.h5ad", "log", "there"]
 
@@ -179,8 +225,8 @@ def test_what_is_no_hdf5(tmp_path):
 
 def test_random_state_none():
     one, two = annotated(), annotated()
-    gdsvd.pp.pca(one, 3, random_state=None)
-    gdsvd.pp.pca(two, 3)
+    gdsvd.pp.pca(one, 3, CELLS, random_state=None)
+    gdsvd.pp.pca(two, 3, CELLS)
     np.testing.assert_array_equal(one.obsm["X_pca"], two.obsm["X_pca"])
 
 
@@ -191,7 +237,7 @@ def test_what_is_written_replaces_what_was_there(tmp_path):
     a.write_h5ad(tmp_path / "a.h5ad")
     (tmp_path / "a.h5ad").chmod(0o640)
     (tmp_path / "link.h5ad").symlink_to("a.h5ad")
-    gdsvd.pp.pca(str(tmp_path / "link.h5ad"), 4, dtype="float64")
+    gdsvd.pp.pca(str(tmp_path / "link.h5ad"), 4, CELLS, dtype="float64")
     assert (tmp_path / "link.h5ad").is_symlink() and (tmp_path / "a.h5ad").stat().st_mode & 0o777 == 0o640
     b = anndata.read_h5ad(tmp_path / "a.h5ad")
     same(b, reference(4), 1e-10)
@@ -220,7 +266,7 @@ def test_a_failure_leaves_the_file_as_it_was(tmp_path, monkeypatch):
         monkeypatch.setattr(_hdf5.os, "replace", failing(replace))
         monkeypatch.setattr(_hdf5.shutil, "copy2", failing(copy2))
         try:
-            gdsvd.pp.pca(tmp_path / "a.h5ad", 3)
+            gdsvd.pp.pca(tmp_path / "a.h5ad", 3, CELLS)
         except OSError as err:
             assert str(err) == "no space left"
             failures += 1
@@ -243,7 +289,7 @@ def test_a_file_that_changes_meanwhile(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_hdf5.shutil, "copy2", changed)
     with pytest.raises(OSError, match="has been changed"):
-        gdsvd.pp.pca(tmp_path / "a.h5ad", 3)
+        gdsvd.pp.pca(tmp_path / "a.h5ad", 3, CELLS)
 
 
 def test_older_files(tmp_path):
@@ -251,13 +297,13 @@ def test_older_files(tmp_path):
     with h5py.File(tmp_path / "a.h5ad", "r+") as h:
         for side in ("obsm", "varm"):
             del h[side]
-    gdsvd.pp.pca(tmp_path / "a.h5ad", 4, dtype="float64")
+    gdsvd.pp.pca(tmp_path / "a.h5ad", 4, CELLS, dtype="float64")
     same(anndata.read_h5ad(tmp_path / "a.h5ad"), reference(4), 1e-10)
     with h5py.File(tmp_path / "a.h5ad", "r+") as h:
         del h["obsm"]
         h["obsm"] = np.zeros(counts().shape[0], [("X_pca", "f4", 3)])
     with pytest.raises(ValueError, match="obsm is a table"):
-        gdsvd.pp.pca(tmp_path / "a.h5ad", 4)
+        gdsvd.pp.pca(tmp_path / "a.h5ad", 4, CELLS)
 
 
 KILLED = """
@@ -269,7 +315,7 @@ def last(parent, name, value):
     parent.file.flush()
     if name == "pca": os.kill(os.getpid(), signal.SIGKILL)
 _hdf5.put = last
-gdsvd.pp.pca(sys.argv[1], 3)
+gdsvd.pp.pca(sys.argv[1], 3, "single-cell")
 """
 
 

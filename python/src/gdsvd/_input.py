@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from ._csrstream import Writer, canonical, dense_blocks, narrowest, value_type
 from ._places import workplace
 from ._program import run
+from ._tables import refuse
 
 
 def is_path(a: Any) -> bool:
@@ -83,6 +84,7 @@ def hand_over(a: Any, out: BinaryIO) -> None:
 
 def chunk(c: Any, what: str) -> Any:
     """One of the blocks of rows that a caller gives, as canonical CSR."""
+    refuse(c, what, "gdsvd.Store.from_table(A, path, ")
     try:
         c = checked(c)
     except ValueError as err:

@@ -9,7 +9,7 @@ from typing import Any, Union
 
 import numpy as np
 
-from . import _hdf5
+from . import _hdf5, _tables
 from ._errors import NotConverged
 from ._factorization import Factorization
 from ._input import checked, flags, ingest, is_number, is_path, memory_flags
@@ -117,6 +117,51 @@ class Store:
         return cls(path)
 
     @classmethod
+    def from_table(
+        cls,
+        tables: Any,
+        path: Path,
+        *,
+        rows: Any,
+        cols: Any,
+        values: Any = None,
+        memory: str | int = "auto",
+        progress: bool | None = None,
+        **options: Any,
+    ) -> Store:
+        """Make a store of a table with one entry a line: of pandas, polars or Arrow.
+
+        Parameters
+        ----------
+        tables : DataFrame, Table, RecordBatch, RecordBatchReader, or an iterable of them
+            As ``relation.arrow()`` of DuckDB gives it. A stream need not fit into memory.
+        path : path
+            Of the new store.
+        rows, cols : str
+            The columns with the ids of the row and of the column of an entry.
+        values : str, optional
+            The column with its value; without it every entry is 1.
+        memory, progress, **options
+            As for `from_csv`: ``duplicates="sum"``, ``graph="undirected"``, …
+
+        Returns
+        -------
+        Store
+            Its rows and columns are in ascending order of their ids, as those of a file.
+
+        Examples
+        --------
+        >>> import gdsvd, tempfile, os
+        >>> import pandas as pd
+        >>> plays = pd.DataFrame({"who": ["bob", "ann", "bob"], "what": ["tea", "tea", "jam"], "n": [3, 5, 4]})
+        >>> gdsvd.Store.from_table(plays, os.path.join(tempfile.mkdtemp(), "a.csr"), rows="who", cols="what", values="n").head()
+        {'ann': {'tea': 5.0}, 'bob': {'jam': 4.0, 'tea': 3.0}}
+        """
+        more = [*memory_flags(memory), *_tables.FLAGS, *flags(options)]
+        run("ingest", *more, "-o", path, "--", "-", feed=lambda out: _tables.hand_over(tables, rows, cols, values, out), progress=progress)
+        return cls(path)
+
+    @classmethod
     def from_scipy(
         cls,
         A: Any,
@@ -145,6 +190,7 @@ class Store:
         -------
         Store
         """
+        _tables.refuse(A, "A", "gdsvd.Store.from_table(A, path, ")
         A = checked(A)
         with listed(rows_ids=rows_ids, cols_ids=cols_ids) as lists:
             ingest(A, path, memory, [*lists, *flags(options)], progress=progress)
@@ -185,6 +231,7 @@ class Store:
         >>> gdsvd.Store.from_chunks(blocks, os.path.join(tempfile.mkdtemp(), "a.csr")).shape
         (9, 5)
         """
+        _tables.refuse(chunks, "chunks", "gdsvd.Store.from_table(chunks, path, ")
         if shape is not None:
             if np.shape(shape) != (2,) or not all(is_number(n) and n == int(n) and n >= 0 for n in shape):
                 raise ValueError(f"shape = {shape!r} must be the number of rows and that of columns")

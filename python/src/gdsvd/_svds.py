@@ -9,7 +9,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from . import _tables
 from ._errors import NotConverged
+from ._factorization import Factorization
 from ._input import check_k, checked, hand_over, ingest, is_store, memory_flags, path_of, size
 from ._places import workplace
 from ._program import run
@@ -90,6 +92,24 @@ def decompose(
         return triplets(tmp / "store", tmp / "out", k, flags, progress, seen)
 
 
+def _of_table(
+    tables: Any, roles: tuple[Any, Any, Any], k: int, flags: list[str], memory: str | int, progress: bool | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    """Triplets of the matrix whose entries are the lines of tables; the report has the ids of its rows and columns."""
+    ids: list[Any] = []
+
+    def seen(out: pathlib.Path) -> None:
+        f = Factorization(out)
+        ids[:] = np.asarray(f.rows), np.asarray(f.cols)
+
+    with workplace() as tmp:
+        more = [*memory_flags(memory), *_tables.FLAGS, "--duplicates=sum"]
+        run("ingest", *more, "-o", tmp / "store", "--", "-", feed=lambda out: _tables.hand_over(tables, *roles, out), progress=progress)
+        u, s, vt, info = triplets(tmp / "store", tmp / "out", k, flags, progress, seen)
+    info["rows_ids"], info["cols_ids"] = ids
+    return u, s, vt, info
+
+
 def svds(
     A: Any,
     k: int = 6,
@@ -100,6 +120,9 @@ def svds(
     seed: int = 0,
     return_info: bool = False,
     progress: bool | None = None,
+    rows: Any = None,
+    cols: Any = None,
+    values: Any = None,
 ) -> Any:
     """The `k` largest singular values of a sparse matrix and their vectors.
 
@@ -109,7 +132,8 @@ def svds(
     ----------
     A : sparse array or matrix, array_like, `Store`, path, or iterator of CSR blocks of rows
         The m × n matrix, of real numbers or bool. Any format of `scipy.sparse`; entries at one place count as their sum, as in SciPy.
-        A path is that of a store, or of a file that ``gdsvd ingest`` reads, such as npz, mtx, csv or Parquet.
+        A path is that of a store, or of a file that ``gdsvd ingest`` reads, such as npz, mtx, csv or Parquet. Of a table (pandas, polars,
+        Arrow, an iterator of tables) `rows` and `cols` have to be given; without them it is refused.
     k : int
         Number of triplets, from 1 to min(m, n).
     tol : float
@@ -124,6 +148,9 @@ def svds(
         Whether to return the report as well.
     progress : bool or None
         Whether tqdm shows how far it is; None is yes on a terminal and in a notebook, where tqdm is installed.
+    rows, cols, values : str, optional
+        Columns of a table with one entry a line: the ids of its row and of its column, and its value, 1 without. The rows and columns of the
+        matrix are in ascending order of their ids, which are ``info["rows_ids"]`` and ``info["cols_ids"]``.
 
     Returns
     -------
@@ -140,7 +167,7 @@ def svds(
     Raises
     ------
     ValueError
-        If A is not a matrix of finite real numbers, or another parameter is out of range.
+        If A is not a matrix of finite real numbers, or a table without `rows` and `cols`; or another parameter is out of range.
     NotConverged
         If a residual cannot be brought to `tol`; the exception has the triplets.
     GdsvdError
@@ -165,9 +192,14 @@ def svds(
     >>> info["status"], max(info["residual"]) <= 1e-8
     ('converged', True)
     """
-    if path_of(A) is None and not hasattr(A, "__next__"):
-        A = checked(A)
-    k = check_k(k, getattr(A, "shape", None))
     flags = [f"--tol={tol}", f"--seed={seed}", *pipeline(view), *memory_flags(memory)]
+    if rows is not None or cols is not None or values is not None:
+        u, s, vt, info = _of_table(A, (rows, cols, values), check_k(k, None), flags, memory, progress)
+        return (u, s, vt, info) if return_info else (u, s, vt)
+    if path_of(A) is None:
+        _tables.refuse(A, "A", "gdsvd.svds(A, ")
+        if not hasattr(A, "__next__"):
+            A = checked(A)
+    k = check_k(k, getattr(A, "shape", None))
     u, s, vt, info = decompose(A, k, flags, memory, progress)
     return (u, s, vt, info) if return_info else (u, s, vt)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from . import _hdf5
 from ._components import centred, upright
@@ -25,7 +27,7 @@ BLOCK = 1 << 14  # rows of scores at a time
 def pca(
     data: Any,
     n_comps: int | None = 50,
-    view: str | list[str] | None = "single-cell",
+    view: str | list[str] | None = None,
     *,
     layer: str | None = None,
     mask_var: Any = UNSET,
@@ -38,7 +40,7 @@ def pca(
     memory: str | int = "auto",
     progress: bool | None = None,
 ) -> None:
-    """Principal components of cells, from their counts, written where `scanpy.pp.pca` writes them.
+    """Principal components of cells, of ``X`` as it is, written where `scanpy.pp.pca` writes them.
 
     Of a file nothing but blocks of rows is in memory. It is replaced, by a copy with the results, in one step at the end; the copy and the
     store of the matrix are beside it until then.
@@ -50,15 +52,15 @@ def pca(
     n_comps : int or None
         Number of components; None is 50, or one less than the shorter side has if that is no more than 50.
     view : str or list of str, optional
-        What the components are of: ``"single-cell"`` scales each cell to the median total and takes logarithms, as
-        `scanpy.pp.normalize_total` and `scanpy.pp.log1p` do (the median is that of cells with counts; that of scanpy 1.11 counts empty
-        cells in if ``X`` is CSR); None is for values that are normalised already.
+        Steps that are taken before; without them the components are those of the values as they are, as scanpy's. ``"single-cell"`` is
+        for counts: it scales each cell to the median total and takes logarithms, as `scanpy.pp.normalize_total` and `scanpy.pp.log1p` do
+        (the median is that of cells with counts; that of scanpy 1.11 counts empty cells in if ``X`` is CSR).
         Columns are centred last, whether the view says so or not. ``X`` itself stays as it is.
     layer : str, optional
         Name of a layer, instead of ``X``.
     mask_var : str, array of bool or None
         Genes to use: the name of a column of ``var``, or one bool for each. Without it ``"highly_variable"`` is used if there is such a
-        column; None is all genes. The cells are normalised with all of their genes.
+        column; None is all genes. A view normalises cells with all of their genes.
     use_highly_variable : bool, optional
         The same as `mask_var`, ``"highly_variable"`` or None. scanpy deprecates it.
     dtype : dtype
@@ -82,6 +84,11 @@ def pca(
         ``obsm["X_pca"]`` has the scores of the cells, ``varm["PCs"]`` the loadings, 0 for genes that are not used, and ``uns["pca"]``
         ``params``, ``variance`` and ``variance_ratio``, as of scanpy. ``params`` has the steps of the view as well, and ``residual`` the
         residual of each component that was measured. The entry of a component that is largest in magnitude is positive.
+
+    Warns
+    -----
+    UserWarning
+        If `view` is None and the values are raw counts: non-negative integers, without ``uns["log1p"]``.
 
     Raises
     ------
@@ -110,39 +117,96 @@ def pca(
     if dtype.kind != "f":
         raise ValueError(f"dtype = {dtype}: scores are of a floating type")
     tol = (1e-12 if dtype.itemsize > 4 else 1e-10) if tol is None else tol
+    advised = view is None
     view = centred(view)
     keys = ("X_pca", "PCs", "pca") if key_added is None else (key_added,) * 3
     options = {"tol": tol, "view": view, "memory": memory, "seed": random_state or 0, "progress": progress}
 
     if is_path(data):
-        _of_file(pathlib.Path(os.path.realpath(data)), output, n_comps, layer, mask_var, dtype, keys, options)
+        _of_file(pathlib.Path(os.path.realpath(data)), output, n_comps, layer, mask_var, dtype, keys, options, advised)
     elif output is not None:
         raise ValueError("output is for files: an AnnData is written by its write_h5ad")
     elif not all(hasattr(data, name) for name in ("obsm", "varm", "uns")):
         raise TypeError(f"data is of type {type(data).__name__}: it must be an AnnData or the path of an h5ad file; gdsvd.PCA takes matrices")
     else:
-        _of_memory(data, n_comps, layer, mask_var, dtype, keys, options)
+        _of_memory(data, n_comps, layer, mask_var, dtype, keys, options, advised)
 
 
-def _of_memory(data: Any, n_comps: int | None, layer: str | None, mask_var: Any, dtype: np.dtype, keys: tuple[str, ...], options: dict[str, Any]) -> None:
+class _Counts:
+    """Watches blocks of values: whether all of them are non-negative integers."""
+
+    def __init__(self) -> None:
+        self.raw, self.any = True, False
+
+    def look(self, block: Any) -> None:
+        """See one block more; after the first that has no counts nothing is looked at."""
+        values = block.data if sp.issparse(block) else np.asarray(block).ravel()
+        for i in range(0, len(values) if self.raw else 0, BLOCK):
+            part = values[i : i + BLOCK]
+            self.any = True
+            if (part < 0).any() or (part != np.floor(part)).any():
+                self.raw = False
+                return
+
+    def each(self, blocks: Iterable[Any]) -> Iterator[Any]:
+        """The same blocks, each of which is looked at."""
+        for block in blocks:
+            self.look(block)
+            yield block
+
+    def advise(self, what: str) -> None:
+        """Warn of components of raw counts."""
+        if self.raw and self.any:
+            warnings.warn(
+                f"{what} has raw counts, non-negative integers: their components mostly tell how many counts a cell has; normalise before, "
+                'as sc.pp.normalize_total and sc.pp.log1p do, or give view="single-cell", which leaves X as it is',
+                stacklevel=4,
+            )
+
+
+def _of_memory(
+    data: Any,
+    n_comps: int | None,
+    layer: str | None,
+    mask_var: Any,
+    dtype: np.dtype,
+    keys: tuple[str, ...],
+    options: dict[str, Any],
+    advised: bool,
+) -> None:
     """The components of an AnnData, written into it."""
     named, mask = _mask(mask_var, data.shape[1], lambda name: np.asarray(data.var[name]) if name in data.var else None)
     k = _rank(n_comps, data.shape, mask)
+    counts, advised = _Counts(), advised and not (layer is None and "log1p" in data.uns)
+    x: Any
     if data.isbacked and layer is None:
         x, needed = (block for block, _, _ in data.chunked_X(BLOCK)), None
+        x = counts.each(x) if advised else x
     else:
         if layer and layer not in data.layers:
             raise ValueError(f"data has no layers/{layer}: it has {', '.join(f'layers/{name}' for name in data.layers) or 'no layers'}")
         x = checked(data.layers[layer] if layer else data.X)
         needed = size(x) + vectors(k, data.shape)
+        if advised:
+            counts.look(x)
     with workplace(needed) as tmp:
         scores, loadings, about = _results(_factorised(x, data.shape, tmp, k, mask, options), named, mask, layer)
         data.obsm[keys[0]] = np.concatenate([block.astype(dtype) for block in scores])
         data.varm[keys[1]], data.uns[keys[2]] = loadings, about
+    if advised:
+        counts.advise(f"layers[{layer!r}]" if layer else "X")
 
 
 def _of_file(
-    path: pathlib.Path, output: Any, n_comps: int | None, layer: str | None, mask_var: Any, dtype: np.dtype, keys: tuple[str, ...], options: dict[str, Any]
+    path: pathlib.Path,
+    output: Any,
+    n_comps: int | None,
+    layer: str | None,
+    mask_var: Any,
+    dtype: np.dtype,
+    keys: tuple[str, ...],
+    options: dict[str, Any],
+    advised: bool,
 ) -> None:
     """The components of an h5ad file, written into a copy that takes its place or that of `output`."""
     out = path if output is None else pathlib.Path(os.path.realpath(output))
@@ -157,6 +221,9 @@ def _of_file(
                 if side in h:
                     _hdf5.group(h, side)  # what is not written to is refused now
             shape, blocks = _hdf5.values(h, layer)
+            counts, advised = _Counts(), advised and not (layer is None and "uns" in h and "log1p" in h["uns"])
+            if advised:
+                blocks = counts.each(blocks)
             named, mask = _mask(mask_var, shape[1], lambda name: _hdf5.column(h, "var", name))
             f = _factorised(blocks, shape, tmp, _rank(n_comps, shape, mask), mask, options)
         with _hdf5.replaced(path, out, tmp) as h:
@@ -170,6 +237,8 @@ def _of_file(
             if _state(path) != before:
                 raise OSError(f"{path} has been changed while its components were computed: call pca again")
             del scores, f  # a file that is mapped cannot be removed everywhere
+    if advised:
+        counts.advise(f"{path.name}: layers/{layer}" if layer else f"{path.name}: X")
 
 
 def _state(path: pathlib.Path) -> tuple[int, int, int]:

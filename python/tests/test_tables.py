@@ -1,0 +1,131 @@
+"""Tables of pandas, polars and Arrow: what they mean is said, or they are refused with both readings."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import gdsvd
+
+USERS, ITEMS, RATINGS = ["bob", "ann", 'say "no", eve', "bob", "ann", "joe"], [10, 9, 9, 9, 200, 10], [5.0, 0.1, 3.0, 1e-3, 4.0, 2.5]
+ROLES = {"rows": "user", "cols": "item", "values": "rating"}
+
+
+def tables():
+    """The same table as each package has it; those that are not installed are left out."""
+    data = {"user": USERS, "item": ITEMS, "rating": RATINGS}
+    found = []
+    for name, make in {
+        "pandas": lambda m: m.DataFrame(data),
+        "polars": lambda m: m.DataFrame(data),
+        "pyarrow": lambda m: m.table(data),
+    }.items():
+        try:
+            found.append(pytest.param(make(__import__(name)), id=name))
+        except ImportError:
+            pass
+    return found
+
+
+def matrix():
+    """What the entries make, by hand."""
+    rows, cols = sorted(set(USERS)), sorted(set(ITEMS))
+    a = np.zeros((len(rows), len(cols)))
+    for u, i, r in zip(USERS, ITEMS, RATINGS):
+        a[rows.index(u), cols.index(i)] += r
+    return rows, cols, a
+
+
+@pytest.mark.parametrize("table", tables())
+def test_refused_with_both_readings(tmp_path, table):
+    calls = [
+        (lambda: gdsvd.svds(table, 2), r"gdsvd\.svds\(A"),
+        (lambda: gdsvd.Store.from_scipy(table, tmp_path / "a"), r"from_table\(A, path"),
+        (lambda: gdsvd.Store.from_chunks(table, tmp_path / "a"), r"from_table\(chunks, path"),
+        (lambda: gdsvd.Store.from_chunks([table], tmp_path / "a"), r"block 0 is .* gdsvd\.Store\.from_table\(A, path"),
+        (lambda: gdsvd.svds(iter([table]), 2), "block 0 is"),
+    ]
+    for call, says in calls:
+        with pytest.raises(ValueError, match=rf"(?s)(?=.*{says}).*columns user, item, rating.*two ways.*One entry a line.*rows='user'.*dense matrix"):
+            call()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("table", tables())
+def test_roles(tmp_path, table):
+    rows, cols, want = matrix()
+    u, s, vt, info = gdsvd.svds(table, 3, return_info=True, **ROLES)
+    np.testing.assert_allclose(u * s @ vt, want, atol=1e-7)
+    assert info["rows_ids"].tolist() == rows and info["cols_ids"].tolist() == cols
+    store = gdsvd.Store.from_table(table, tmp_path / "a.csr", **ROLES)
+    assert store.head(9) == {r: {c: want[i, j] for j, c in enumerate(cols) if want[i, j]} for i, r in enumerate(rows)}
+    parts = gdsvd.Store.from_table((table[i : i + 2] for i in (0, 2, 4)), tmp_path / "b.csr", **ROLES)
+    assert parts.fingerprint == store.fingerprint
+    ones = gdsvd.Store.from_table(table, tmp_path / "c.csr", rows="user", cols="item")
+    assert ones.head(1) == {"ann": {9: 1.0, 200: 1.0}}
+
+
+def test_streams_of_arrow(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"user": USERS, "item": ITEMS, "rating": RATINGS})
+    reader = lambda: pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=2))
+
+    class Relation:
+        """As DuckDB's: it has nothing but the stream."""
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            return reader().__arrow_c_stream__(requested_schema)
+
+    want = gdsvd.Store.from_table(table, tmp_path / "a.csr", **ROLES).fingerprint
+    for i, given in enumerate((reader(), Relation(), table.to_batches(max_chunksize=1))):
+        assert gdsvd.Store.from_table(given, tmp_path / str(i), **ROLES).fingerprint == want
+    for given in (reader(), Relation()):
+        with pytest.raises(ValueError, match="two ways"):
+            gdsvd.svds(given, 2)
+        with pytest.raises(ValueError, match="two ways"):
+            gdsvd.Store.from_chunks(given, tmp_path / "none")
+    np.testing.assert_allclose(gdsvd.svds(reader(), 2, **ROLES)[1], np.linalg.svd(matrix()[2])[1][:2])
+
+
+def test_arrays_stay_dense():
+    pd = pytest.importorskip("pandas")
+    a = pd.DataFrame({"user": [1, 2, 3, 4], "item": [5, 1, 1, 2], "rating": [5, 4, 3, 1]}).to_numpy()
+    np.testing.assert_allclose(gdsvd.svds(a, 2)[1], np.linalg.svd(a)[1][:2])
+
+
+def test_entries_at_one_place(tmp_path):
+    """They are summed by svds, as SciPy does, and refused by a store unless it is told what to do."""
+    pd = pytest.importorskip("pandas")
+    twice = pd.DataFrame({"u": ["a", "a"], "i": ["x", "x"], "r": [1, 2]})
+    roles = {"rows": "u", "cols": "i", "values": "r"}
+    np.testing.assert_allclose(gdsvd.svds(twice, 1, **roles)[1], [3])
+    with pytest.raises(gdsvd.GdsvdError, match="duplicate"):
+        gdsvd.Store.from_table(twice, tmp_path / "a.csr", **roles)
+    assert gdsvd.Store.from_table(twice, tmp_path / "a.csr", duplicates="max", **roles).head() == {"a": {"x": 2.0}}
+
+
+def test_wrong_tables(tmp_path):
+    pd = pytest.importorskip("pandas")
+    good = pd.DataFrame({"user": USERS, "item": ITEMS, "rating": RATINGS})
+    missing, broken = good.copy(), good.copy()
+    missing.loc[3, "rating"] = np.nan
+    broken.loc[2, "user"] = "a\nb"
+    none = good.copy()
+    none.loc[4, "user"] = None
+    wrong = [
+        (good, {**ROLES, "cols": "movie"}, ValueError, "cols = 'movie': the table has no such column, but 'user', 'item', 'rating'"),
+        (good, {"rows": "user"}, ValueError, "give both"),
+        (good, {**ROLES, "values": "user"}, ValueError, "row 0 of the table, column 'user': 'bob' is no finite number"),
+        (missing, ROLES, ValueError, "row 3 of the table, column 'rating': nan is no finite number"),
+        (broken, ROLES, ValueError, "row 2 .* line break"),
+        (none, ROLES, ValueError, "row 4 of the table, column 'user': .* is no id"),
+        (np.ones((3, 3)), ROLES, TypeError, "not of an object of type ndarray"),
+        (sp.eye(3), ROLES, TypeError, "not of an object of type dia_"),
+        ("r.csv", ROLES, TypeError, "not of an object of type str"),
+        ([np.ones((3, 3))], ROLES, TypeError, "of type ndarray is no table"),
+    ]
+    for table, roles, kind, match in wrong:
+        with pytest.raises(kind, match=match):
+            gdsvd.svds(table, 1, **roles)
+    with pytest.raises(ValueError, match="row 3"):
+        gdsvd.Store.from_table(missing, tmp_path / "a.csr", **ROLES)
+    assert not list(tmp_path.iterdir())
