@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"unicode"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
@@ -58,13 +57,7 @@ func (n Name) String() string {
 	if n.Title != "" {
 		text = fmt.Sprintf("%s (%s)", text, n.Title)
 	}
-	return escape.Runes(text, unseen)
-}
-
-// unseen tells whether a character would do something to the text around it, other than join letters.
-func unseen(r rune) bool {
-	const nonJoiner, joiner = 0x200c, 0x200d
-	return !unicode.IsGraphic(r) && r != nonJoiner && r != joiner
+	return escape.Line(text)
 }
 
 // Names are the ids of the rows or columns of a result, and their titles if they have any. They are found

@@ -12,6 +12,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/combine"
 	"github.com/gdsvd/gdsvd/ingest/internal/extsort"
 	"github.com/gdsvd/gdsvd/ingest/internal/stored"
+	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
 // settle ranks the ids and decides the shape and orientation.
@@ -174,7 +175,7 @@ func (g *ingestion) walk(ctx context.Context, emit func(part []extsort.Entry) er
 		Policy: combine.Policy(g.o.Duplicates), Pairs: g.o.Holdout.times(),
 		Overflow: func(key uint64) error {
 			row, col := g.place(g.unpaired(key))
-			return fmt.Errorf("combine entries at row %s, column %s: %w", row, col, format.ErrOverflow)
+			return fmt.Errorf("combine entries at row %s, column %s: %w", escape.Line(row), escape.Line(col), format.ErrOverflow)
 		},
 	}
 	if g.o.Graph == Undirected {

@@ -11,6 +11,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/combine"
 	"github.com/gdsvd/gdsvd/ingest/internal/input"
+	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
 // duplicateError reports two entries at one place under DuplicatesError.
@@ -30,17 +31,18 @@ func (e *duplicateError) Error() string {
 	if e.Count == 1 {
 		repeat = "entry repeats"
 	}
+	row, col, first, second := escape.Line(e.Row), escape.Line(e.Col), escape.Line(e.FirstFile), escape.Line(e.SecondFile)
 	advice := fmt.Sprintf("%d %s several, %d %s a place, of %d; --duplicates sum adds them up (or: mean, first, last, max), --value count counts them",
 		e.Places, pairs, e.Count, repeat, e.Entries)
-	place := fmt.Sprintf("row %s, column %s: more than one entry", e.Row, e.Col)
+	place := fmt.Sprintf("row %s, column %s: more than one entry", row, col)
 	switch {
 	case e.FirstFile == "":
 		return place + "; " + advice
 	case e.FirstFile == e.SecondFile && e.First == e.Second:
-		return fmt.Sprintf("%s%v: %s; %s", e.FirstFile, e.First, place, advice)
+		return fmt.Sprintf("%s%v: %s; %s", first, e.First, place, advice)
 	}
 	return fmt.Sprintf("%s%v: %s (the first is at %s%v); %s",
-		e.SecondFile, e.Second, place, e.FirstFile, e.First, advice)
+		second, e.Second, place, first, e.First, advice)
 }
 
 // duplicateError names the place and, by reading the inputs once more, the first two lines that fill it.

@@ -155,6 +155,8 @@ var intakeCases = []intakeCase{
 	{name: "part with other users", files: "user,item,rating\n1,10,3\n----\nsession,item,rating\n2,11,4\n", err: text.ErrParts},
 	{name: "part with a header in another order than one without", files: "1,10,3\n----\nitem,user,rating\n11,2,4\n", err: text.ErrParts, says: []string{"--columns"}},
 	{name: "part without values", files: "user,item,rating\n1,10,3\n----\nuser,item\n2,11\n", err: text.ErrParts},
+	{name: "part with fewer fields under names that tell nothing", files: "user,item,rating\n1,10,3\n----\na,b\n2,11\n", o: Options{Header: format.HeaderYes}, err: text.ErrParts, says: []string{"2 fields", "has 3"}},
+	{name: "the same behind a header in another order", files: "rating,item,user\n3,10,1\n----\na,b\n11,2\n", o: Options{Header: format.HeaderYes}, err: text.ErrParts, says: []string{"2 fields", "has 3"}},
 	{name: "part with other fields", files: "user,item,rating\n1,10,3\n----\n2,11,4,964982704\n", err: text.ErrParts},
 	{name: "part of texts", files: "user,item\nann,x\n----\nuser,item\nbob,y\n", want: []triple{one("ann", "x"), one("bob", "y")}},
 	{name: "second header of a pair", files: "ann,x\nann,y\n----\nuser,item\nbob,y\n", want: []triple{one("ann", "x"), one("ann", "y"), one("bob", "y")}},

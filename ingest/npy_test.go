@@ -57,6 +57,7 @@ var npyCases = []struct {
 	{"cube", npyFile("<f8", false, "(1, 1, 1)", make([]byte, 8)...), format.ErrUnsupported, 0, "3 dimensions"},
 	{"complex", npyFile("<c16", false, "(1, 1)", make([]byte, 16)...), format.ErrUnsupported, 0, "astype('<f8')"},
 	{"objects", npyFile("|O", false, "()", 0x80, 4), format.ErrUnsupported, 0, "scipy.sparse.save_npz"},
+	{"carriage return", npyFile("<f\r", false, "(1, 1)", make([]byte, 8)...), format.ErrUnsupported, 0, `"<f\r"`},
 	{"records", []byte("\x93NUMPY\x01\x00\x3d\x00{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': ()}"), format.ErrHeader, 0, "records"},
 	{"dimensions overflow", npyFile("<f8", false, "(9223372036854775807, 9223372036854775807)"), format.ErrHeader, 0, "too large"},
 	{"data overflow", npyFile("<f8", false, "(4294967296, 2147483648)"), format.ErrHeader, 0, "too large"},

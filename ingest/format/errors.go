@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/gdsvd/gdsvd/internal/escape"
 )
 
 // What can be wrong with an input of any format; a ParseError wraps one of these, or a format's own.
@@ -32,7 +34,7 @@ type ParseError struct {
 	Want   string // the expected form; may be empty
 }
 
-// Error is one line: "ratings.dat:1234:9: rating "abc": not a number; expected user::item::rating[::timestamp]".
+// Error is one line, whatever the input holds: "ratings.dat:1234:9: rating "abc": not a number; expected user::item::rating[::timestamp]".
 func (e *ParseError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -62,7 +64,7 @@ func (e *ParseError) Error() string {
 		b.WriteString("; expected ")
 		b.WriteString(e.Want)
 	}
-	return b.String()
+	return escape.Line(b.String())
 }
 
 func (e *ParseError) Unwrap() error { return e.Err }

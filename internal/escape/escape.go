@@ -4,7 +4,18 @@ package escape
 import (
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
+
+// Line is a text as one line of characters that can be seen: what moves a cursor or turns the direction of a text is escaped,
+// and bytes that are no UTF-8 are U+FFFD. Characters that join letters stay.
+func Line(text string) string {
+	const nonJoiner, joiner = 0x200c, 0x200d
+	return Runes(strings.ToValidUTF8(text, string(utf8.RuneError)), func(r rune) bool {
+		return !unicode.IsGraphic(r) && r != nonJoiner && r != joiner
+	})
+}
 
 // Runes is a text with the escape of Go's syntax, in ASCII, in the place of each character that which picks.
 func Runes(text string, which func(rune) bool) string {

@@ -100,7 +100,7 @@ func (h *Header) dictionary(text string) error {
 	descr, shape := seen["descr"], seen["shape"]
 	order := seen["fortran_order"]
 	if strings.HasPrefix(descr, "[") {
-		return badly("its elements are records %.60s, not numbers", descr)
+		return badly("its elements are records %.60q, not numbers", descr)
 	}
 	if !strings.HasPrefix(descr, "'") || !strings.HasPrefix(shape, "(") || order != "True" && order != "False" {
 		return wrong
@@ -113,7 +113,7 @@ func (h *Header) dictionary(text string) error {
 		}
 		n, err := strconv.ParseInt(d, 10, 64)
 		if err != nil {
-			return badly("shape %.60s: %q is no length", shape, d)
+			return badly("shape %.60q: %q is no length", shape, d)
 		}
 		h.Shape = append(h.Shape, n)
 	}
@@ -159,7 +159,7 @@ func TypeOf(descr string) (Type, error) {
 		known = t.Size == 2 || t.Size == 4 || t.Size == 8
 	}
 	if !order || !known {
-		return t, badly("its elements are '%.20s'; save them as numbers: numpy.save(file, x.astype('<f8'))", descr)
+		return t, badly("its elements are %.20q; save them as numbers: numpy.save(file, x.astype('<f8'))", descr)
 	}
 	return t, nil
 }

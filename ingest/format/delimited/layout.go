@@ -239,6 +239,8 @@ func (p *reader) columns(t *table, header bool, in *format.Input, prev *reader) 
 		p.roles, err = p.given(t, header, in, prev)
 	case named:
 		p.roles, err = roles.Assign(t.fieldsOf(names, header), in.Events)
+	case prev != nil && p.fields != prev.fields:
+		err = p.otherFields(prev)
 	case prev != nil:
 		p.roles = prev.roles
 		err = p.roles.Explain(t.labels(header), "as in "+prev.file)
@@ -297,7 +299,7 @@ func (p *reader) agree(header bool, prev *reader) error {
 	case header && prev.header == nil && r.Words != [3]string{} && before.Words == [3]string{} && [3]int{r.Row, r.Col, r.Value} != [3]int{before.Row, before.Col, before.Value}:
 		return fmt.Errorf("%w: its header has the columns in another order than %s, which has no header (--columns with numbers says which they are)", text.ErrParts, prev.file)
 	case (!header || prev.header == nil) && p.fields != prev.fields:
-		return fmt.Errorf("%w: this part has %d fields, %s has %d", text.ErrParts, p.fields, prev.file, prev.fields)
+		return p.otherFields(prev)
 	}
 	cols, had := [3]int{r.Row, r.Col, r.Value}, [3]int{before.Row, before.Col, before.Value}
 	for i, what := range []string{"user", "item", "value"} {
@@ -306,6 +308,11 @@ func (p *reader) agree(header bool, prev *reader) error {
 		}
 	}
 	return nil
+}
+
+// otherFields refuses a part whose lines have another number of fields than the one before.
+func (p *reader) otherFields(prev *reader) error {
+	return fmt.Errorf("%w: this part has %d fields, %s has %d", text.ErrParts, p.fields, prev.file, prev.fields)
 }
 
 // name settles what messages call the fields and the form of a line.

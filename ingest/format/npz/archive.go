@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/flate"
 
 	"github.com/gdsvd/gdsvd/ingest/format"
+	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/npy"
 )
 
@@ -75,6 +76,9 @@ func (a *archive) fail(part string, at int64, err error) error {
 func (a *archive) listed() string {
 	const most = 10
 	names := a.names()
+	for i, name := range names {
+		names[i] = text.Shorten([]byte(name))
+	}
 	if n := len(names) - most; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
 	}
@@ -168,7 +172,7 @@ func (m *member) typed(integers bool) (err error) {
 		return m.wrong(0, format.ErrUnsupported, err)
 	}
 	if integers && !m.kind.Integer() {
-		return m.fail(m.name, 0, fmt.Errorf("%w: elements '%s' instead of integers", format.ErrHeader, m.head.Descr))
+		return m.fail(m.name, 0, fmt.Errorf("%w: elements %.20q instead of integers", format.ErrHeader, m.head.Descr))
 	}
 	if m.head.Elements() < 0 {
 		return m.fail(m.name, 0, fmt.Errorf("%w: shape too large", format.ErrHeader))
@@ -230,7 +234,7 @@ func (m *member) text() (string, error) {
 	width := map[string]int{"|S": 1, "<U": 4, ">U": 4}[m.head.Descr[:min(2, len(m.head.Descr))]]
 	n := 0
 	if _, err := fmt.Sscanf(m.head.Descr[min(2, len(m.head.Descr)):], "%d", &n); err != nil || width == 0 || n < 0 || n > 16 || m.head.Elements() != 1 {
-		return "", m.fail(m.name, 0, fmt.Errorf("%w: '%.20s' instead of a short text", format.ErrHeader, m.head.Descr))
+		return "", m.fail(m.name, 0, fmt.Errorf("%w: %.20q instead of a short text", format.ErrHeader, m.head.Descr))
 	}
 	b := make([]byte, n*width)
 	if err := m.read(b); err != nil {
