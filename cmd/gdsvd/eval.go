@@ -19,6 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/evaluate"
 	"github.com/gdsvd/gdsvd/ingest"
+	"github.com/gdsvd/gdsvd/stream/view"
 )
 
 // evalFlags are those of eval.
@@ -61,10 +62,10 @@ one beside the training store, they are folded in by four fifths of their entrie
 	f := cmd.Flags()
 	f.StringVar(&o.train, "train", "", "the `STORE` to train with")
 	f.StringVar(&o.test, "test", "", "the `STORE` of what was held out (default that of --train with "+ingest.TestSuffix+")")
-	f.StringSliceVar(&o.views, "views", []string{"recsys"}, "`VIEWS` to compare; none is the store as it is; give the flag again for a view with a comma")
+	f.StringArrayVar(&o.views, "views", []string{"recsys"}, "`VIEWS` to compare, with commas between them; none is the store as it is")
 	f.IntSliceVarP(&o.ranks, "rank", "k", []int{10, 50, 100}, "numbers of triplets to compare: `K,…`")
 	f.StringVar(&o.metrics, "metrics", "recall@20,precision@10,ndcg@20,map@10,coverage", "`METRICS` to compute: recall, precision, ndcg and map with @K, coverage, rmse, mae")
-	f.Float64Var(&o.relevant, "relevant", math.NaN(), "entries of the test store count from the value `T` on; without, all do")
+	f.Float64Var(&o.relevant, "relevant", 0, "entries of the test store count from the value `T` on; without, all do")
 	f.StringVar(&o.folds, "folds", "", "judge users who are no part of the training: `users:SHARE`")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the users that are held out, and of the bootstrap")
 	addBudgetFlags(f, &o.Memory, &o.Workers)
@@ -94,13 +95,15 @@ func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
 		}
 	}
 	for _, text := range o.views {
-		v := evaluate.View{Name: text}
-		if text != "none" {
-			if v.Pipeline, err = a.readView(cmd, text); err != nil {
-				return err
+		for _, name := range viewsOf(text) {
+			v := evaluate.View{Name: name}
+			if name != "none" {
+				if v.Pipeline, err = a.readView(cmd, name); err != nil {
+					return err
+				}
 			}
+			o.Views = append(o.Views, v)
 		}
-		o.Views = append(o.Views, v)
 	}
 	for _, k := range o.ranks {
 		if k < 1 {
@@ -112,6 +115,24 @@ func (a *app) checkEval(cmd *cobra.Command, o *evalFlags) (err error) {
 	}
 	slices.Sort(o.Ranks)
 	return nil
+}
+
+// viewsOf splits views at the commas between them: a comma inside a view, as in bm25=50,0.5, is one
+// with which the text up to the next comma is still a view.
+func viewsOf(text string) (views []string) {
+	pieces := strings.Split(text, ",")
+	for i := 0; i < len(pieces); {
+		n := 1
+		for m := len(pieces) - i; m > 1; m-- {
+			if _, err := view.Parse(strings.Join(pieces[i:i+m], ",")); err == nil {
+				n = m
+				break
+			}
+		}
+		views = append(views, strings.Join(pieces[i:i+n], ","))
+		i += n
+	}
+	return views
 }
 
 func (a *app) eval(cmd *cobra.Command, o *evalFlags) (err error) {

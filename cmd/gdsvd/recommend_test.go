@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,4 +197,21 @@ func TestQuery(t *testing.T) {
 	fails(t, ui.ExitUsage, `want a result OUT and at least one word`, "query", out)
 	fails(t, ui.ExitUsage, `"" has no word in it: want ids of columns`, "query", out, "")
 	fails(t, ui.ExitUsage, `" \\t" has no word in it`, "query", out, "10", " \t")
+}
+
+func TestViewsOf(t *testing.T) {
+	for text, want := range map[string][]string{
+		"recsys":                        {"recsys"},
+		"recsys,none":                   {"recsys", "none"},
+		"bm25=50,0.5":                   {"bm25=50,0.5"},
+		"none,bm25=50,0.5,recsys":       {"none", "bm25=50,0.5", "recsys"},
+		"log1p|normalize=rows,l1,none":  {"log1p|normalize=rows,l1", "none"},
+		"bias=both,nonsense,log1p":      {"bias=both", "nonsense", "log1p"},
+		"@a.txt,none":                   {"@a.txt", "none"},
+		"log1p | center=columns,recsys": {"log1p | center=columns", "recsys"},
+	} {
+		if got := viewsOf(text); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
 }
