@@ -39,11 +39,11 @@ NEW has.` + "\n" + ui.ExitHelp,
 			case o.Neighbours < 1 || o.Sample < 1:
 				return ui.Usagef(cmd, "--neighbours %d --sample %d: want 1 or more", o.Neighbours, o.Sample)
 			}
-			fresh, err := a.openResult(args[0])
+			fresh, err := a.openResult(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			old, err := a.openResult(to)
+			old, err := a.openResult(cmd.Context(), to)
 			if err != nil {
 				return err
 			}

@@ -217,6 +217,28 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 }
 
+// A directory with a checkpoint alone, of a run that was killed, says what goes on with it.
+func TestKilledRunIsDescribed(t *testing.T) {
+	store := ingested(t, tall)
+	from, dir := stopped(t, store, "-k", "3", "--max-passes", "4"), filepath.Join(t.TempDir(), "out")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{checkpointFile, checkpointEvents} {
+		b, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `^gdsvd: .*out holds no result: gdsvd svd was interrupted after pass 3; gdsvd svd STORE -o .*out --resume, with the flags that it had, goes on from the checkpoint\n$`
+	for _, args := range [][]string{{"info", dir}, {"report", dir, "-o", filepath.Join(t.TempDir(), "x.html")}, {"export", dir, "--what", "V", "-o", filepath.Join(t.TempDir(), "v.npy")}, {"recommend", dir, "--rows", "1"}} {
+		fails(t, ui.ExitError, want, args...)
+	}
+}
+
 // A run over an old result leaves its checkpoint beside it, and --force begins
 // anew over whatever there is.
 func TestForceAndCheckpoints(t *testing.T) {

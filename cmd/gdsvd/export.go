@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/export"
+	"github.com/gdsvd/gdsvd/factor/live"
 )
 
 func (a *app) exportCommand() *cobra.Command {
@@ -85,7 +87,7 @@ func (a *app) export(ctx context.Context, dir string, o export.Options) (*export
 		a.display.Begin("export")
 		return export.WriteArray(ctx, dir, o)
 	}
-	r, err := a.openResult(dir)
+	r, err := a.openResult(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -102,15 +104,41 @@ func words(names []string) (all []ui.Choice[string]) {
 }
 
 // openResult opens the result that a command works on.
-func (a *app) openResult(dir string) (*factor.Result, error) {
+func (a *app) openResult(ctx context.Context, dir string) (*factor.Result, error) {
 	r, err := factor.OpenFS(a.fsys, dir)
 	if errors.Is(err, fs.ErrNotExist) {
+		if standing := a.runOf(ctx, dir); standing != "" {
+			return nil, fmt.Errorf("%s holds no result: %s", dir, standing)
+		}
 		if _, bad := a.fsys.Stat(filepath.Join(dir, csr.ManifestName)); bad == nil {
 			return nil, fmt.Errorf("%s is a store, not a result: gdsvd svd makes one of it", dir)
 		}
 		return nil, fmt.Errorf("%w: there is no result; name the OUT of a gdsvd svd that has ended", err)
 	}
 	return r, err
+}
+
+// runOf says how a run stands that has left no result in dir, and what goes on with it; "" if there is none.
+func (a *app) runOf(ctx context.Context, dir string) string {
+	s, err := live.NewReader(a.fsys, dir).State(ctx)
+	if err != nil || s.Status == live.Finished || s.Command != "svd" && s.Command != "eigs" && s.Command != "complete" {
+		return ""
+	}
+	at := ""
+	if s.Last != nil {
+		at = fmt.Sprintf(" after pass %d", s.Last.Pass)
+	}
+	if s.Last != nil && s.Rank > 0 && s.Command != "complete" {
+		at += fmt.Sprintf(", with %d of %d triplets found", s.Last.Locked, s.Rank)
+	}
+	switch {
+	case s.Status == live.Running:
+		return fmt.Sprintf("gdsvd %s is at work%s; gdsvd watch %s shows it", s.Command, at, dir)
+	case s.Checkpoint:
+		return fmt.Sprintf("gdsvd %s was interrupted%s; gdsvd %s %s -o %s --resume, with the flags that it had, goes on from the checkpoint",
+			s.Command, at, s.Command, cmp.Or(s.Store, "STORE"), dir)
+	}
+	return fmt.Sprintf("gdsvd %s ended%s without one, and without a checkpoint to go on from", s.Command, at)
 }
 
 // rows shows how many rows have been dealt with. It may be called from any goroutine.

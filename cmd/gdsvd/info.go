@@ -62,6 +62,9 @@ With --titles each is followed by a tab and what people call it, if that is know
 			}
 			store, err := csr.Open(path, csr.OpenOptions{FS: a.fsys})
 			if errors.Is(err, csr.ErrNotStore) && !errors.Is(err, fs.ErrNotExist) {
+				if standing := a.runOf(cmd.Context(), path); standing != "" {
+					return fmt.Errorf("%s holds no result: %s", path, standing)
+				}
 				return fmt.Errorf("%s is neither a store nor a result: %w", path, err)
 			}
 			if err != nil {

@@ -51,7 +51,7 @@ columns gives columns, Y = BᵀU, for views that need nothing of other rows.` + 
 			if o.Dir == "" {
 				return ui.Usagef(cmd, "no X to write: give one with -o")
 			}
-			r, err := a.openResult(args[0])
+			r, err := a.openResult(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

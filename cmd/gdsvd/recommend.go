@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,14 +49,14 @@ With -o FILE it writes row, column, rank, score and titles as FILE.csv, FILE.jso
 FILE.parquet;
 without, it prints a table.` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd svd ratings.csr -k 50 --view recsys -o ratings.svd
-  gdsvd recommend ratings.svd --store ratings.csr --rows 1,7 -n 10
+  gdsvd recommend ratings.svd --rows 1,7 -n 10
   gdsvd recommend ratings.svd --store ratings.csr -o recs.csv`,
 		Args:              oneArgument("OUT"),
 		ValidArgsFunction: directories,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case o.store == "":
-				return ui.Usagef(cmd, "no STORE: give the one that the result is of with --store")
+			case o.store == "" && cmd.Flags().Changed("store"):
+				return ui.Usagef(cmd, "the name of the STORE is empty")
 			case o.N < 1:
 				return ui.Usagef(cmd, "-n %d: at least 1 recommendation is wanted", o.N)
 			case o.out == "" && o.rows == "all":
@@ -71,7 +72,7 @@ without, it prints a table.` + "\n" + ui.ExitHelp,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.store, "store", "", "the `STORE` that the result is of")
+	f.StringVar(&o.store, "store", "", "the `STORE` that the result is of (without it: the one that the result names)")
 	f.StringVar(&o.rows, "rows", "all", "`ROWS` to recommend to: ids with commas between them, a file with one a line, or all")
 	f.IntVarP(&o.N, "number", "n", 20, "recommend `N` columns to each row at most")
 	f.BoolVar(&o.excludeSeen, "exclude-seen", true, "leave out columns that the row has an entry in")
@@ -98,7 +99,7 @@ type named struct {
 // openNamed opens a result and the names of its sides.
 func (a *app) openNamed(ctx context.Context, dir string) (r *named, err error) {
 	r = new(named)
-	if r.Result, err = a.openResult(dir); err != nil {
+	if r.Result, err = a.openResult(ctx, dir); err != nil {
 		return nil, err
 	}
 	if r.rows, err = r.RowNames(ctx); err != nil {
@@ -137,6 +138,11 @@ func (a *app) numbersOf(names *factor.Names, what, flag, text string) ([]int64, 
 	if err != nil {
 		return nil, err
 	}
+	if len(ids) > 1 && strings.Join(ids, ",") == text { // a title may have a comma
+		if n, err := recommend.Titled(names, what, text); err == nil && n >= 0 {
+			return []int64{n}, nil
+		}
+	}
 	numbers, err := recommend.Numbers(names, what, ids)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
@@ -156,7 +162,10 @@ func (a *app) recommend(cmd *cobra.Command, dir string, o *recommendFlags) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	store, err := a.openStore(o.store)
+	store, err := a.openStore(cmp.Or(o.store, r.Store.Path))
+	if err != nil && o.store == "" {
+		return fmt.Errorf("%w (the store that the result names; --store names where it is now)", err)
+	}
 	if err != nil {
 		return err
 	}

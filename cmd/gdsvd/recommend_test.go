@@ -59,6 +59,9 @@ func TestRecommend(t *testing.T) {
 	if b, err = os.ReadFile(file); err != nil || strings.Count(string(b), "\n") != 13 || !strings.Contains(string(b), `ann,10,1,`) {
 		t.Errorf("%v:\n%s", err, b)
 	}
+	if alone := must(t, "recommend", out, "--rows", "ann,cy", "-n", "1"); alone != text {
+		t.Errorf("with the store that the result names:\n%s", alone)
+	}
 	some := write(t, dir, "some.txt", "30\n45\n")
 	if text := must(t, "recommend", out, "--store", store, "--rows", "ann", "-n", "1", "--candidates", some); strings.Contains(text, "25") {
 		t.Errorf("not a candidate:\n%s", text)
@@ -81,7 +84,7 @@ func TestRecommendRefusals(t *testing.T) {
 		{ui.ExitError, `--rows zoe: 1 of 1 rows have no entries, and nothing to recommend from`, at("--rows", "zoe", "-n", "1")},
 		{ui.ExitError, `out is a result of another store: its fingerprint is`, []string{"recommend", out, "--store", other, "--rows", "ann"}},
 		{ui.ExitError, `in.csr is a store, not a result: gdsvd svd makes one of it`, []string{"recommend", store, "--store", store, "--rows", "ann"}},
-		{ui.ExitUsage, `no STORE: give the one that the result is of with --store`, []string{"recommend", out}},
+		{ui.ExitUsage, `the name of the STORE is empty`, []string{"recommend", out, "--store", ""}},
 		{ui.ExitUsage, `-n 0: at least 1 recommendation is wanted`, at("-n", "0")},
 		{ui.ExitUsage, `--rows all prints too much: name some rows, or a file to write with -o`, at()},
 		{ui.ExitUsage, `-o recs.txt: its name ends in none of .csv, .jsonl and .parquet`, at("-o", "recs.txt")},
@@ -114,6 +117,12 @@ func TestSimilarAndTopics(t *testing.T) {
 	_, _, out := library(t)
 	if text := must(t, "similar", out, "--col", "10", "-n", "2"); !strings.Contains(text, "column 10 (Emma, or not)\nrank  score") || !strings.Contains(text, "25 (Persuasion)") || strings.Contains(text, "45") {
 		t.Errorf("similar columns:\n%s", text)
+	}
+	byID := must(t, "similar", out, "--col", "10", "-n", "2")
+	for _, title := range []string{"Emma, or not", "emma", "Emma, or"} {
+		if text := must(t, "similar", out, "--col", title, "-n", "2"); text != byID {
+			t.Errorf("similar to %s:\n%s", title, text)
+		}
 	}
 	if text := must(t, "similar", out, "--row", "all", "-n", "1"); strings.Count(text, "rank") != 5 || !strings.HasSuffix(text, "row zoe\nrank  score  row\n") || !strings.Contains(text, "row cy\nrank  score  row\n1     1      dee") {
 		t.Errorf("similar rows:\n%s", text)
@@ -197,6 +206,20 @@ func TestQuery(t *testing.T) {
 	fails(t, ui.ExitUsage, `want a result OUT and at least one word`, "query", out)
 	fails(t, ui.ExitUsage, `"" has no word in it: want ids of columns`, "query", out, "")
 	fails(t, ui.ExitUsage, `" \\t" has no word in it`, "query", out, "10", " \t")
+}
+
+// A title that several have, or begin with, is refused with their names.
+func TestTitlesOfSeveral(t *testing.T) {
+	dir := t.TempDir()
+	store, out := filepath.Join(dir, "in.csr"), filepath.Join(dir, "out")
+	titles := write(t, dir, "titles.csv", "10,Emma\n20,Emma\n30,Dune\n40,Dune II\n")
+	must(t, "ingest", write(t, dir, "in.csv", "ann,10,5\nann,20,4\nbob,30,4\nbob,40,5\ncy,10,3\n"), "-o", store, "--col-titles", titles)
+	must(t, "svd", store, "-k", "2", "-o", out)
+	fails(t, ui.ExitError, `--col: column "Emma" is the title of several: 10 \(Emma\), 20 \(Emma\); give the id of one`, "similar", out, "--col", "Emma")
+	fails(t, ui.ExitError, `--col: column "d" is the title of several: 30 \(Dune\), 40 \(Dune II\); give`, "similar", out, "--col", "d")
+	if text := must(t, "similar", out, "--col", "Dune"); !strings.HasPrefix(text, "column 30 (Dune)") {
+		t.Errorf("an exact title:\n%s", text)
+	}
 }
 
 func TestViewsOf(t *testing.T) {

@@ -95,7 +95,7 @@ func (a *app) page(cmd *cobra.Command, path string, o *pageFlags) (err error) {
 		err = a.writePage(path, o, func(w io.Writer) error { return report.WriteStore(cmd.Context(), w, store, o.Options) })
 		return errors.Join(err, store.Close())
 	}
-	r, err := a.openResult(path)
+	r, err := a.openResult(cmd.Context(), path)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ cos(i, j) = (Σv_i)ᵀ(Σv_j)/(‖Σv_i‖·‖Σv_j‖), which is the cosine of
 approximation UΣVᵀ. With all it prints those of each column (row).` + "\n" + ui.ExitHelp,
 		Example: `  gdsvd similar ratings.svd --col 318 -n 5
   gdsvd similar ratings.svd --row 1,7
+  gdsvd similar films.svd --col "Toy Story (1995)"
   gdsvd similar ratings.svd --col all`,
 		Args:              oneArgument("OUT"),
 		ValidArgsFunction: directories,
@@ -42,7 +43,7 @@ approximation UΣVᵀ. With all it prints those of each column (row).` + "\n" + 
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&col, "col", "", "find columns like the one with this `ID`: some with commas between them, a file with one a line, or all")
+	f.StringVar(&col, "col", "", "find columns like the one with this `ID` or title: some with commas between them, a file with one a line, or all")
 	f.StringVar(&row, "row", "", "find rows like the one with this `ID`, likewise")
 	f.IntVarP(&o.N, "number", "n", 10, "find `N` at most")
 	addBudgetFlags(f, &o.Memory, &o.Workers)

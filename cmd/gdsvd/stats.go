@@ -59,6 +59,7 @@ variances are those of all elements, zeros included, and divided by their number
 	}
 	f := cmd.Flags()
 	addLookFlags(f, &of)
+	completeView(cmd)
 	f.StringVarP(&o.Dir, "out", "o", "", "the directory `OUT` to write")
 	f.BoolVar(&o.Replace, "force", false, "replace statistics that are there, in one step at the end")
 	return cmd

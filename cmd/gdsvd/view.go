@@ -66,6 +66,7 @@ says: then all of it is read to show a row.` + "\n" + ui.ExitHelp,
 	}
 	f := cmd.Flags()
 	addLookFlags(f, &of)
+	completeView(cmd)
 	f.IntVar(&o.Rows, "rows", 5, "print the first `N` rows that have entries")
 	f.StringVar(&row, "row", "", "print the row with this `ID` instead")
 	f.IntVar(&o.Entries, "entries", 20, "print at most `N` entries of each row")
@@ -120,6 +121,21 @@ func (a *app) readView(cmd *cobra.Command, text string) (view.Pipeline, error) {
 		return nil, ui.Usagef(cmd, "%s: %v", where, err)
 	}
 	return p, nil
+}
+
+// completeView completes the last step of a pipeline in the shell.
+func completeView(cmd *cobra.Command) {
+	if err := cmd.RegisterFlagCompletionFunc("view", func(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
+		before := strings.TrimSuffix(text, strings.TrimLeft(text[strings.LastIndex(text, "|")+1:], " "))
+		var all []string
+		steps, presets := view.Words()
+		for _, word := range append(presets, steps...) {
+			all = append(all, before+word)
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}); err != nil {
+		panic(err) // the flag was added by the caller
+	}
 }
 
 // lookFlags are the flags of the commands that look at a store or a view of it.

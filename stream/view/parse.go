@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -153,16 +154,17 @@ func parseStep(f field) (Pipeline, *parseError) {
 	return Pipeline{s}, nil
 }
 
-// known lists what there is.
-func known() string {
-	var steps, names []string
+// Words are the names of the steps and of the presets.
+func Words() (steps, names []string) {
 	for _, k := range kinds {
 		steps = append(steps, k.name)
 	}
-	for name := range presets {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	return steps, slices.Sorted(maps.Keys(presets))
+}
+
+// known lists what there is.
+func known() string {
+	steps, names := Words()
 	return "steps: " + strings.Join(steps, " ") + "; presets: " + strings.Join(names, " ")
 }
 
