@@ -84,7 +84,7 @@ func (r *Result) biases(ctx context.Context, name string, n int64) (b []float64,
 	if r.Completion == nil || !r.Completion.Biases {
 		return nil, nil
 	}
-	m, err := npy.Open(r.fs, filepath.Join(r.dir, name))
+	m, err := r.array(name)
 	if err != nil {
 		return nil, err
 	}

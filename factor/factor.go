@@ -3,13 +3,11 @@ package factor
 import (
 	"slices"
 
-	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -28,28 +26,33 @@ func (r *Result) OpenU() (*Factor, error) { return r.factor(layout.Left, r.Rows)
 func (r *Result) OpenV() (*Factor, error) { return r.factor(layout.Right, r.Cols) }
 
 func (r *Result) factor(name string, rows int64) (*Factor, error) {
-	f, err := OpenFactor(r.fs, filepath.Join(r.dir, name), rows, r.K)
-	switch {
-	case !errors.Is(err, fs.ErrNotExist):
-	case slices.ContainsFunc(r.Files, func(f File) bool { return f.Name == name }):
-		err = Errorf(csr.ErrCorrupt, "%s is not there, though %s names it: the result is damaged; remove it and compute it again", filepath.Join(r.dir, name), ResultFile)
-	default:
-		err = Errorf(err, "%s holds no %s: it was made with %v %s or interrupted", r.dir, name, Option("Vectors"), r.Settings.Vectors)
+	a := r.arrays[name]
+	if a == nil {
+		return nil, Errorf(fs.ErrNotExist, "%s holds no %s: it was made with %v %s or interrupted", r.dir, name, Option("Vectors"), r.Settings.Vectors)
 	}
-	return f, err
+	return a.factor(r.fs, r.dir, rows, r.K)
 }
 
-// OpenFactor opens an array of rows × k numbers.
-func OpenFactor(fsys vfs.FS, path string, rows int64, k int) (*Factor, error) {
-	m, err := npy.Open(fsys, path)
-	switch {
-	case errors.Is(err, npy.ErrFormat):
-		return nil, damagedResult(path, "%v", err)
-	case err != nil:
-		return nil, err
+// OpenFactor opens one of the files of a directory, an array of rows × k numbers. What is read from it is verified.
+func OpenFactor(fsys vfs.FS, dir string, files []File, name string, rows int64, k int) (*Factor, error) {
+	i := slices.IndexFunc(files, func(f File) bool { return f.Name == name })
+	if i < 0 {
+		return nil, damagedResult(dir, "files: %s is not listed", name)
 	}
-	if m.Rows != rows || m.Cols != int64(k) {
-		return nil, errors.Join(damagedResult(path, "its shape is %s, not %d×%d", m.Shape(), rows, k), m.Close())
+	a, err := newArray(files[i])
+	if err != nil {
+		return nil, damagedResult(dir, "%v", err)
+	}
+	return a.factor(fsys, dir, rows, k)
+}
+
+func (a *array) factor(fsys vfs.FS, dir string, rows int64, k int) (*Factor, error) {
+	m, err := a.open(fsys, dir)
+	if err == nil && (m.Rows != rows || m.Cols != int64(k)) {
+		err = errors.Join(damagedResult(m.Name(), "its shape is %s, not %d×%d", m.Shape(), rows, k), m.Close())
+	}
+	if err != nil {
+		return nil, err
 	}
 	return &Factor{m}, nil
 }

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
-	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/factor/internal/spill"
 )
 
@@ -33,7 +31,7 @@ func (t *task) startVectors(ctx context.Context, columns int, space *spill.Dir) 
 		return nil, about(err)
 	}
 	_, name := Orient(t.store, layout.Left, layout.Right)
-	v, err := npy.Open(t.FS, filepath.Join(t.Init, name))
+	v, err := from.array(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Errorf(nil, "%v %s: there is no %s, whose vectors this store needs: the result was made with %v %s or interrupted",
 			Option("Init"), t.Init, name, Option("Vectors"), from.Settings.Vectors)

@@ -197,7 +197,7 @@ func TestNamesOfSides(t *testing.T) {
 	if err := os.Remove(filepath.Join(r.Dir(), "V.npy")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.OpenV(); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), "V.npy is not there, though result.json names it") {
+	if _, err := r.OpenV(); !errors.Is(err, csr.ErrCorrupt) || !strings.Contains(err.Error(), "V.npy is not there, though the result names it") {
 		t.Errorf("a file that is gone: %v", err)
 	}
 }

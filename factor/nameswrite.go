@@ -44,7 +44,7 @@ func WriteNames(ctx context.Context, fsys vfs.FS, dir string, store *csr.Store, 
 	}
 	write := func(name string, all iter.Seq2[string, error]) (Text, error) {
 		sum, err := lines.Write(fsys, filepath.Join(dir, name), all)
-		files = append(files, File{name, sum.Size, crc.Sum(sum.CRC)})
+		files = append(files, File{Name: name, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
 		return Text{name, sum.Escaped}, err
 	}
 	side = new(SideIDs)
@@ -88,7 +88,7 @@ func (n *Names) Copy(ctx context.Context, fsys vfs.FS, dir string) (side *SideID
 		if err != nil {
 			return nil, nil, err
 		}
-		files = append(files, File{c.name, sum.Size, crc.Sum(sum.CRC)})
+		files = append(files, File{Name: c.name, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
 	}
 	return &of, files, nil
 }

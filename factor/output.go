@@ -168,6 +168,9 @@ func (o *output) commit(res *solver.Result, meta *Result, act *activity) (err er
 		}
 	}
 	meta.Files = o.files
+	if err := meta.list(); err != nil {
+		return err
+	}
 	text, err := durable.Seal(meta, &meta.CRC)
 	if err != nil {
 		return err
@@ -217,7 +220,7 @@ func (o *output) writeFiles(res *solver.Result, act *activity) error {
 
 // of takes over what is known about a file that has been written.
 func (p *File) of(sum npy.Sum, err error) error {
-	p.Size, p.CRC = sum.Size, crc.Sum(sum.CRC)
+	p.Size, p.CRC, p.Pieces = sum.Size, sum.CRC, sum.Pieces
 	return err
 }
 

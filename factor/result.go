@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
+	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
@@ -100,15 +101,17 @@ type Result struct {
 	Files         []File        `json:"files,omitempty"`      // the others of the directory
 	CRC           crc.Sum       `json:"crc"`                  // of result.json; the last field
 
-	dir string
-	fs  vfs.FS
+	dir    string
+	fs     vfs.FS
+	arrays map[string]*array // by name
 }
 
 // File is a file of a result.
 type File struct {
-	Name string  `json:"name"`
-	Size int64   `json:"size"`
-	CRC  crc.Sum `json:"crc"`
+	Name   string     `json:"name"`
+	Size   int64      `json:"size"`
+	CRC    crc.Sum    `json:"crc"`
+	Pieces crc.Pieces `json:"pieces,omitempty"` // of a .npy file, of each MiB
 }
 
 // Orthogonality is max|UᵀU−I| and max|VᵀV−I|, null for vectors that were not computed.
@@ -239,12 +242,8 @@ func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 		if at, err := durable.CheckSeal(text); err != nil {
 			return nil, damagedResult(name, "byte %d: %v", at, err)
 		}
-	case layout.FormatFirst:
-		if err := durable.Sparse(text); err != nil {
-			return nil, damagedResult(name, "%v", err)
-		}
 	default:
-		return nil, Errorf(csr.ErrCorrupt, "%s: format %.60q, want %q: it is damaged, or of another version or program", name, head.Format, layout.Format)
+		return nil, Errorf(csr.ErrCorrupt, "%s: format %.60q, want %q: it is damaged, or of another version or program; compute the result again", name, head.Format, layout.Format)
 	}
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -254,7 +253,33 @@ func OpenFS(fsys vfs.FS, dir string) (*Result, error) {
 		return nil, damagedResult(name, "%v", err)
 	}
 	r.dir, r.fs = dir, fsys
+	if err := r.list(); err != nil {
+		return nil, damagedResult(name, "%v", err)
+	}
 	return &r, nil
+}
+
+// list takes in which files of numbers there are.
+func (r *Result) list() (err error) {
+	r.arrays = map[string]*array{}
+	for _, f := range r.Files {
+		if filepath.Ext(f.Name) != ".npy" || !layout.OfResult(f.Name) || filepath.Base(f.Name) != f.Name {
+			continue
+		}
+		if r.arrays[f.Name], err = newArray(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// array opens a file of numbers, of which what is read is verified; it is fs.ErrNotExist unless the result lists it.
+func (r *Result) array(name string) (*npy.Matrix, error) {
+	a := r.arrays[name]
+	if a == nil {
+		return nil, Errorf(fs.ErrNotExist, "%s lists no %s", filepath.Join(r.dir, ResultFile), name)
+	}
+	return a.open(r.fs, r.dir)
 }
 
 // consistent returns an error if the lengths, counts or values in result.json contradict k or the shape: readers index and

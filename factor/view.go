@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/factor/internal/source"
@@ -153,10 +155,16 @@ func (r *Result) Pipeline(ctx context.Context) (view.Pipeline, error) {
 			return view.NewMask(kept), err
 		})
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !explained(err) {
 		err = damagedResult(filepath.Join(r.dir, ResultFile), "view: %v", err)
 	}
 	return p, err
+}
+
+// explained tells whether an error says by itself what is to be done: damage of a file, or a file that cannot be read.
+func explained(err error) bool {
+	system := new(fs.PathError)
+	return errors.Is(err, csr.ErrCorrupt) || errors.As(err, &system)
 }
 
 // statistic reads a file with n numbers of a view. begin is called when it is known that there are as many.
@@ -164,7 +172,7 @@ func (r *Result) statistic(ctx context.Context, name string, n int64, begin func
 	if !layout.OfView(name) || filepath.Base(name) != name {
 		return fmt.Errorf("%q is no file of a view", name)
 	}
-	m, err := npy.Open(r.fs, filepath.Join(r.dir, name))
+	m, err := r.array(name)
 	if err != nil {
 		return err
 	}
@@ -196,7 +204,7 @@ func (r *Result) Fit(ctx context.Context, p view.Pipeline, columns bool) (*view.
 			default:
 				var x []float64
 				err := r.statistic(ctx, s.File, n, func() { x = make([]float64, n) }, func(i int64, v float64) { x[i] = v })
-				if err != nil && ctx.Err() == nil {
+				if err != nil && ctx.Err() == nil && !explained(err) {
 					err = damagedResult(filepath.Join(r.dir, s.File), "%v", err)
 				}
 				return x, err

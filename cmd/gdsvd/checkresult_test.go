@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
@@ -68,7 +68,13 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 	unfinished := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")
 	short := testing.Short() || raceDetector
 	for _, dir := range []string{whole, unfinished} {
-		must(t, "check", dir)
+		sound := func() {
+			o := gdsvd(t, "check", dir)
+			if want := map[string]int{whole: ui.ExitOK, unfinished: ui.ExitNotConverged}[dir]; o.code != want || !strings.Contains(o.stdout, "is sound") {
+				t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+			}
+		}
+		sound()
 		for _, file := range names(t, dir) {
 			name := filepath.Join(dir, file)
 			good, err := os.ReadFile(name)
@@ -113,7 +119,7 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		must(t, "check", dir)
+		sound()
 	}
 }
 
@@ -149,40 +155,22 @@ func TestResultIsSealed(t *testing.T) {
 	}
 }
 
-// A result of before there were checksums is verified as far as that goes, and can be used.
-func TestFirstFormat(t *testing.T) {
+// TestCheckWithoutDescription: files without the one that says what they are are not sound, and neither is a result that
+// says itself that it has not converged.
+func TestCheckWithoutDescription(t *testing.T) {
 	store := ingested(t, tall)
 	dir, _ := factorised(t, store, "-k", "2")
-	name := filepath.Join(dir, factor.ResultFile)
-	rewrite(t, name, func(b []byte) []byte {
-		var fields map[string]any
-		if err := json.Unmarshal(b, &fields); err != nil {
+	projection := filepath.Join(t.TempDir(), "p")
+	must(t, "project", "-q", dir, store, "-o", projection)
+	unfinished := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")
+	fails(t, ui.ExitNotConverged, `has not converged: its status is "pass-limit"`, "check", "-q", unfinished)
+	for file, in := range map[string]string{factor.ResultFile: dir, "projection.json": projection, csr.ManifestName: store} {
+		if err := os.Remove(filepath.Join(in, file)); err != nil {
 			t.Fatal(err)
 		}
-		delete(fields, "files")
-		delete(fields, "crc")
-		delete(fields, "ids")
-		fields["format"] = "gdsvd-result/1"
-		b, _ = json.Marshal(fields)
-		return b
-	})
-	for _, side := range []string{"rows.ids", "cols.ids"} {
-		if err := os.Remove(filepath.Join(dir, side)); err != nil {
-			t.Fatal(err)
+		if o := gdsvd(t, "check", "-q", in); o.code != ui.ExitCorrupt || !strings.Contains(o.stdout+o.stderr, file) || strings.Contains(o.stdout, "sound") {
+			t.Errorf("%s is gone: exit %d\n%s%s", file, o.code, o.stdout, o.stderr)
 		}
-	}
-	if text := must(t, "check", dir, "--store", store); !strings.Contains(text, "before results had checksums") {
-		t.Errorf("check says\n%s", text)
-	}
-	must(t, "info", dir)
-	must(t, "svd", "-q", store, "-k", "3", "-o", dir+"2", "--init", dir)
-	rewrite(t, filepath.Join(dir, leftFile), func(b []byte) []byte {
-		binary.LittleEndian.PutUint64(b[len(b)-8:], math.Float64bits(math.Inf(1)))
-		return b
-	})
-	o := gdsvd(t, "check", dir)
-	if o.code != ui.ExitCorrupt || !strings.Contains(o.stdout, "U.npy: entry (89, 1) at byte 1560 is +Inf") {
-		t.Errorf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
 	}
 }
 
@@ -470,8 +458,9 @@ func TestMeasureAgainstStatements(t *testing.T) {
 			t.Fatal(err)
 		}
 		reseal(t, dir, func(text []byte) []byte {
-			at := regexp.MustCompile(`"name": "U.npy",\s*"size": \d+,\s*"crc": "([0-9a-f]{8})`).FindSubmatchIndex(text)
+			at := regexp.MustCompile(`"name": "U.npy",\s*"size": \d+,\s*"crc": "([0-9a-f]{8})",\s*"pieces": "([0-9a-f]{8})"`).FindSubmatchIndex(text)
 			copy(text[at[2]:at[3]], fmt.Sprintf("%08x", crc.Of(b)))
+			copy(text[at[4]:at[5]], text[at[2]:at[3]]) // it is one piece
 			return text
 		})
 	}

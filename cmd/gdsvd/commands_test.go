@@ -234,7 +234,7 @@ func TestInfoOfAResult(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, factor.ResultFile), []byte(`{"format":"gdsvd-result/9"}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, ui.ExitCorrupt, `result.json: format "gdsvd-result/9", want "gdsvd-result/2": it is damaged, or of another version or program`, "info", dir)
+	fails(t, ui.ExitCorrupt, `result.json: format "gdsvd-result/9", want "gdsvd-result/3": it is damaged, or of another version or program`, "info", dir)
 	fails(t, ui.ExitError, "neither a store nor a result", "info", t.TempDir())
 	fails(t, ui.ExitError, "no such file", "info", filepath.Join(t.TempDir(), "nothing"))
 }

@@ -156,7 +156,7 @@ func TestInitRefused(t *testing.T) {
 	if err := os.Truncate(filepath.Join(bad, rightFile), 300); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, ui.ExitError, `--init: read .*V.npy: 300 bytes for an array of 40×2`, of(bad)...)
+	fails(t, ui.ExitCorrupt, `--init: .*V.npy: byte 300: it ends there, not at 768: the file is damaged`, of(bad)...)
 }
 
 // Interrupted before or after, a run from start vectors goes on like any other.

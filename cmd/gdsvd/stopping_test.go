@@ -113,7 +113,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 			return n, bytesAfter, code
 		}
 		all, _, code := reads(-1)
-		if code != ui.ExitOK || all < 7 {
+		if code != ui.ExitOK || all < 4 {
 			t.Fatalf("%v: exit %d after %d reads", args, code, all)
 		}
 		for at := 1; at <= all; at += max(1, all/40) {

@@ -161,7 +161,7 @@ func TestResultJSONFields(t *testing.T) {
 			}
 		}
 	}
-	if r.Format != "gdsvd-result/2" || r.Status != "converged" || r.Converged != 3 || !r.Certified || r.Seed != 7 {
+	if r.Format != "gdsvd-result/3" || r.Status != "converged" || r.Converged != 3 || !r.Certified || r.Seed != 7 {
 		t.Errorf("format %s, status %s, converged %d, certified %v, seed %d", r.Format, r.Status, r.Converged, r.Certified, r.Seed)
 	}
 	want := factor.Settings{

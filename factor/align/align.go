@@ -116,7 +116,7 @@ func Align(ctx context.Context, fresh, old *factor.Result, o Options) (_ *Alignm
 		a.IDs = factor.IDs{Cols: side}
 	}
 	sum, err := npy.WriteMatrix(o.FS, out.Path(folder.Rotation), r, nil)
-	a.Files = append(a.Files, factor.File{Name: folder.Rotation, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
+	a.Files = append(a.Files, factor.File{Name: folder.Rotation, Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces})
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (p *pair) turn(ctx context.Context, r *mat.Dense, out *folder.Folder, a *Al
 		return errors.Join(err, array.Discard())
 	}
 	sum, err := array.Finish()
-	a.Files = append(a.Files, factor.File{Name: folder.Vectors, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
+	a.Files = append(a.Files, factor.File{Name: folder.Vectors, Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces})
 	p.o.Progress(p.total, p.total)
 	return err
 }

@@ -33,13 +33,14 @@ func result(t *testing.T, v *mat.Dense, ids []string) *factor.Result {
 	n, k := v.Dims()
 	text := strings.Join(ids, "\n") + "\n"
 	r := &factor.Result{
-		Format: "gdsvd-result/2", Rows: 1, Cols: int64(n), K: k, IDs: factor.IDs{Cols: &factor.SideIDs{Kind: "string", Text: factor.Text{File: "cols.ids"}}},
+		Format: "gdsvd-result/3", Rows: 1, Cols: int64(n), K: k, IDs: factor.IDs{Cols: &factor.SideIDs{Kind: "string", Text: factor.Text{File: "cols.ids"}}},
 		Files: []factor.File{{Name: "cols.ids", Size: int64(len(text)), CRC: crc.Sum(crc.Of([]byte(text)))}},
 	}
 	for j := range k {
 		r.Sigma = append(r.Sigma, factor.Number(k-j))
 	}
-	_, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "V.npy"), v, nil)
+	sum, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "V.npy"), v, nil)
+	r.Files = append(r.Files, factor.File{Name: "V.npy", Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces})
 	sealed, err2 := durable.Seal(r, &r.CRC)
 	err = errors.Join(err, err2, os.WriteFile(filepath.Join(dir, "cols.ids"), []byte(text), 0o666), os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666))
 	if err != nil {

@@ -61,7 +61,12 @@ func Holds(fsys vfs.FS, dir string) bool {
 		if e.Name() == csr.ManifestName {
 			return false
 		}
-		result = result || layout.OfResult(e.Name()) || e.Name() == folder.Projection().File || e.Name() == folder.Alignment().File
+		switch name := e.Name(); name {
+		case folder.Vectors, folder.Projection().File, folder.Alignment().File:
+			result = true
+		default:
+			result = result || layout.OfResult(name) && !layout.OfNames(name) // stores have ids, too
+		}
 	}
 	for array := range arrayNames {
 		if name, err := findArray(entries, dir, array); name != "" || err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/layout"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
-	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs"
+	"github.com/gdsvd/gdsvd/solver"
 )
 
 // Options of Result. The zero value verifies the files and measures nothing.
@@ -44,7 +44,8 @@ type Report struct {
 	Warnings []string     //
 	Measured *Measurement // with Options.Store
 
-	what string // there is
+	what   string // there is
+	status string // that result.json states; "" if there is none
 }
 
 // checker is one check of a result directory.
@@ -107,13 +108,12 @@ func (c *checker) run(ctx context.Context) (err error) {
 				return err
 			}
 		}
-	} else if c.has(layout.Events) {
-		// Arrays of other programs come without either.
-		if err := c.problem(factor.Errorf(csr.ErrCorrupt, "%s: it is missing beside %s", filepath.Join(c.dir, factor.ResultFile), layout.Events)); err != nil {
-			return err
-		}
+	} else if description, beside := c.undescribed(); beside != "" {
+		c.wrong(description, "it is missing beside %s", beside)
 	}
-	c.report.Sealed = c.stated != nil && c.stated.Format != layout.FormatFirst
+	if c.stated != nil {
+		c.report.Sealed, c.report.status = true, c.stated.Status
+	}
 	if err := c.arrays.open(c.FS, c.dir, c.entries, c.problem); err != nil {
 		return err
 	}
@@ -127,6 +127,24 @@ func (c *checker) run(ctx context.Context) (err error) {
 	c.strays()
 	c.report.what = c.kind()
 	return nil
+}
+
+// undescribed finds a file that only gdsvd writes, and the name of the one that would describe it. Arrays of other programs,
+// and the checkpoint of a first run, are described by none.
+func (c *checker) undescribed() (description, file string) {
+	for _, e := range c.entries {
+		switch name := e.Name(); {
+		case name == folder.Vectors && c.has(folder.Rotation):
+			return folder.Alignment().File, name
+		case name == folder.Vectors:
+			return folder.Projection().File, name
+		case name == layout.Events:
+			return factor.ResultFile, name
+		case name == layout.RowBiases, name == layout.ColBiases, layout.OfView(name), layout.OfNames(name):
+			description, file = factor.ResultFile, name
+		}
+	}
+	return description, file
 }
 
 func (c *checker) has(name string) bool {
@@ -159,62 +177,6 @@ func (c *checker) warn(name, format string, args ...any) {
 func (c *checker) advance(n int) {
 	c.report.Bytes += int64(n)
 	c.Progress(c.report.Bytes, max(c.total, c.report.Bytes))
-}
-
-// contents reads every file once: checksums where result.json has them, and entries that are not finite.
-func (c *checker) contents(ctx context.Context) error {
-	sums := map[string]factor.File{}
-	for _, m := range []*npy.Matrix{c.arrays.sigma, c.arrays.u, c.arrays.v} {
-		if m == nil {
-			continue
-		}
-		of := uint32(0)
-		err := m.Scan(ctx, func(chunk []byte) { of = crc.Update(of, chunk); c.advance(len(chunk)) })
-		if err != nil {
-			if err := c.problem(fmt.Errorf("%s: %w", m.Name(), err)); err != nil {
-				return err
-			}
-		}
-		sums[filepath.Base(m.Name())] = factor.File{Size: m.Size(), CRC: crc.Sum(of)}
-	}
-	if !c.report.Sealed {
-		return nil
-	}
-	return c.sealed(ctx, factor.ResultFile, c.stated.Files, sums)
-}
-
-// sealed compares files with what the description says of them. Of those that have been read, read has what was found.
-func (c *checker) sealed(ctx context.Context, description string, files []factor.File, read map[string]factor.File) error {
-	for _, part := range files {
-		got, ok := read[part.Name]
-		switch {
-		case !c.has(part.Name):
-			c.wrong(part.Name, "the file is missing")
-			continue
-		case !ok: // events, or an array that cannot be read
-			f, err := c.FS.Open(filepath.Join(c.dir, part.Name))
-			if err != nil {
-				return err
-			}
-			info, err := f.Stat()
-			if err == nil {
-				got.Size = info.Size()
-			}
-			if err == nil && got.Size == part.Size { // what has another size need not be read, and may be of any
-				got.CRC, err = crc.Read(f, func(chunk []byte) error { c.advance(len(chunk)); return ctx.Err() })
-			}
-			if err = errors.Join(err, f.Close()); err != nil {
-				return err
-			}
-			read[part.Name] = got // it may be listed again
-		}
-		if got.Size != part.Size {
-			c.wrong(part.Name, "byte %d: it ends there, %s says %d", got.Size, description, part.Size)
-		} else if got.CRC != part.CRC {
-			c.wrong(part.Name, "bytes 0 to %d have the checksum %v, %s says %v", got.Size, got.CRC, description, part.CRC)
-		}
-	}
-	return nil
 }
 
 // names verifies the ids and titles of a result whose files are as they were written: as many as there are rows
@@ -306,9 +268,9 @@ func (c *checker) statements(context.Context) error {
 		switch {
 		case listed && !want[name]:
 			c.wrong(factor.ResultFile, "files: %s is listed, settings.vectors is %q", name, r.Settings.Vectors)
-		case want[name] && r.Certified && (c.report.Sealed && !listed || !c.report.Sealed && !c.has(name)):
+		case want[name] && r.Certified && !listed:
 			c.wrong(name, "the file is missing")
-		case c.report.Sealed && !listed && c.has(name):
+		case !listed && c.has(name):
 			c.warn(name, "%s does not list it", factor.ResultFile)
 		}
 	}
@@ -358,8 +320,6 @@ func (c *checker) kind() string {
 	switch {
 	case c.report.Sealed:
 		return "%[1]s is sound: its files are as " + factor.ResultFile + " says, %[2]s read"
-	case c.stated != nil:
-		return "%[1]s shows no damage, %[2]s read; it was made before results had checksums"
 	case c.arrays.sigma == nil:
 		return "the checkpoint in %[1]s is sound, %[2]s read"
 	}
@@ -376,6 +336,8 @@ func (r *Report) Err() error {
 		return factor.Errorf(csr.ErrCorrupt, "%s: 1 problem found; compute what is damaged again", r.Dir)
 	case n > 1:
 		return factor.Errorf(csr.ErrCorrupt, "%s: %d problems found; compute what is damaged again", r.Dir, n)
+	case r.Measured == nil && r.status != "" && r.status != solver.Converged.String():
+		return factor.Errorf(factor.ErrNotConverged, "%s is whole, but has not converged: its status is %.60q", r.Dir, r.status)
 	case r.Measured == nil:
 		return nil
 	}

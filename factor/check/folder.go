@@ -11,7 +11,6 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/internal/folder"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
-	"github.com/gdsvd/gdsvd/internal/crc"
 )
 
 // folder verifies a projection or an alignment: its description, the files that this lists, and that numbers are finite.
@@ -62,9 +61,9 @@ func (c *checker) vectors(ctx context.Context, kind folder.Kind, rows, k int64) 
 	if m.Rows != rows || m.Cols != k {
 		c.wrong(folder.Vectors, "shape: %s, %s says %d × %d", m.Shape(), kind.File, rows, k)
 	}
-	sum := uint32(0)
-	if err := m.Scan(ctx, func(chunk []byte) { sum = crc.Update(sum, chunk); c.advance(len(chunk)) }); err != nil {
+	sums, err := c.scan(ctx, m)
+	if err != nil {
 		return f, c.problem(fmt.Errorf("%s: %w", m.Name(), err))
 	}
-	return factor.File{Size: m.Size(), CRC: crc.Sum(sum)}, nil
+	return sums, nil
 }

@@ -216,7 +216,7 @@ func openArray(ctx context.Context, dir string, o Options) (*table, error) {
 		return nil, fmt.Errorf("%s does not say what the ids of its rows are", dir)
 	}
 	t := &table{what: o.What}
-	if t.factor, err = factor.OpenFactor(o.FS, filepath.Join(dir, "X.npy"), d.Rows, d.K); err != nil {
+	if t.factor, err = factor.OpenFactor(o.FS, dir, d.Files, folder.Vectors, d.Rows, d.K); err != nil {
 		return nil, err
 	}
 	return t.with(o, func() (*factor.Names, error) { return factor.OpenNames(ctx, o.FS, dir, side, d.Files, d.Rows) })

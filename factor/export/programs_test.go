@@ -17,7 +17,6 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/export"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
-	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
@@ -174,12 +173,12 @@ func TestWindows(t *testing.T) {
 	for i := range x.RawMatrix().Data {
 		x.RawMatrix().Data[i] = float64(i) / 7
 	}
-	r := &factor.Result{Format: "gdsvd-result/2", Rows: rows, Cols: rows, K: k, Sigma: []factor.Number{3, 2, 1}, IDs: factor.IDs{Rows: &factor.SideIDs{Kind: "range", First: 5}}}
+	r := &factor.Result{Format: "gdsvd-result/3", Rows: rows, Cols: rows, K: k, Sigma: []factor.Number{3, 2, 1}, IDs: factor.IDs{Rows: &factor.SideIDs{Kind: "range", First: 5}}}
 	sum, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "U.npy"), x, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Files = []factor.File{{Name: "U.npy", Size: sum.Size, CRC: crc.Sum(sum.CRC)}}
+	r.Files = []factor.File{{Name: "U.npy", Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces}}
 	sealed, err := durable.Seal(r, &r.CRC)
 	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)); err != nil {
 		t.Fatal(err)

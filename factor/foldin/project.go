@@ -14,7 +14,6 @@ import (
 	"github.com/gdsvd/gdsvd/factor/internal/history"
 	"github.com/gdsvd/gdsvd/factor/internal/npy"
 	"github.com/gdsvd/gdsvd/internal/budget"
-	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/parallel"
 	"github.com/gdsvd/gdsvd/stream"
 )
@@ -157,7 +156,7 @@ func (p *projecting) write(ctx context.Context, out *folder.Folder) (err error) 
 	}
 	finished = true
 	sum, err := array.Finish()
-	p.Files = append(p.Files, factor.File{Name: folder.Vectors, Size: sum.Size, CRC: crc.Sum(sum.CRC)})
+	p.Files = append(p.Files, factor.File{Name: folder.Vectors, Size: sum.Size, CRC: sum.CRC, Pieces: sum.Pieces})
 	p.o.Progress(p.lines, p.lines)
 	return err
 }

@@ -79,11 +79,15 @@ func TestWindows(t *testing.T) {
 		mean[i] = math.Cos(float64(i))
 	}
 	r := &factor.Result{
-		Format: "gdsvd-result/2", Rows: n, Cols: n, K: k, Sigma: []factor.Number{4, 3, 2, 1}, IDs: factor.IDs{Cols: &factor.SideIDs{Kind: "range"}},
+		Format: "gdsvd-result/3", Rows: n, Cols: n, K: k, Sigma: []factor.Number{4, 3, 2, 1}, IDs: factor.IDs{Cols: &factor.SideIDs{Kind: "range"}},
 		View: &factor.View{Pipeline: "center=columns", Statistics: []factor.ViewStatistic{{Step: "center=columns", Name: "mean", File: "view-1-center-mean.npy"}}},
 	}
-	_, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "V.npy"), v, nil)
-	_, err2 := npy.WriteVector(vfs.OS(), filepath.Join(dir, "view-1-center-mean.npy"), mean)
+	of, err := npy.WriteMatrix(vfs.OS(), filepath.Join(dir, "V.npy"), v, nil)
+	means, err2 := npy.WriteVector(vfs.OS(), filepath.Join(dir, "view-1-center-mean.npy"), mean)
+	r.Files = []factor.File{
+		{Name: "V.npy", Size: of.Size, CRC: of.CRC, Pieces: of.Pieces},
+		{Name: "view-1-center-mean.npy", Size: means.Size, CRC: means.CRC, Pieces: means.Pieces},
+	}
 	sealed, err3 := durable.Seal(r, &r.CRC)
 	if err := errors.Join(err, err2, err3, os.WriteFile(filepath.Join(dir, "result.json"), sealed, 0o666)); err != nil {
 		t.Fatal(err)

@@ -44,3 +44,27 @@ func TestRead(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Sums of pieces survive their text, and are those of the pieces however the bytes come.
+func TestPieces(t *testing.T) {
+	data := []byte(strings.Repeat("0123456789abcdef", 3*Piece/32))
+	for _, step := range []int{Piece, Piece - 7, 2*Piece + 1} {
+		var s Summer
+		for rest := data; len(rest) > 0; rest = rest[min(step, len(rest)):] {
+			_, _ = s.Write(rest[:min(step, len(rest))])
+		}
+		text, err := s.Pieces.MarshalText()
+		var back Pieces
+		if err = errors.Join(err, back.UnmarshalText(text)); err != nil || len(back) != 2 || uint32(s.CRC) != Of(data) || s.Size != int64(len(data)) {
+			t.Fatalf("%d bytes at a time: %+v, %v, %v", step, s, back, err)
+		}
+		if uint32(back[0]) != Of(data[:Piece]) || uint32(back[1]) != Of(data[Piece:]) {
+			t.Errorf("%d bytes at a time: %v", step, back)
+		}
+	}
+	for _, bad := range []string{"0123456", "0123456g", "0123456A"} {
+		if err := new(Pieces).UnmarshalText([]byte(bad)); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+	}
+}

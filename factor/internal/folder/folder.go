@@ -30,16 +30,16 @@ const (
 
 // Projection is what package foldin writes.
 func Projection() Kind {
-	return Kind{"a projection", "projection.json", "gdsvd-projection/1", []string{Vectors, "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
+	return Kind{"a projection", "projection.json", "gdsvd-projection/2", []string{Vectors, "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
 }
 
 // Alignment is what package align writes.
 func Alignment() Kind {
-	return Kind{"an alignment", "alignment.json", "gdsvd-alignment/1", []string{Vectors, Rotation, "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
+	return Kind{"an alignment", "alignment.json", "gdsvd-alignment/2", []string{Vectors, Rotation, "rows.ids", "rows.titles", "cols.ids", "cols.titles"}}
 }
 
 // maxText is the size up to which a description is read.
-const maxText = 1 << 20
+const maxText = 64 << 20
 
 // Read decodes the description of a directory, which is sealed, into v.
 func (k Kind) Read(fsys vfs.FS, dir string, v any) error {

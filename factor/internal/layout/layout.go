@@ -3,11 +3,8 @@ package layout
 
 import "strings"
 
-// Format and FormatFirst are what the field format of Result says. Files of the first format have no checksums.
-const (
-	Format      = "gdsvd-result/2"
-	FormatFirst = "gdsvd-result/1"
-)
+// Format is what the field format of Result says.
+const Format = "gdsvd-result/3"
 
 // Files of a result.
 const (

@@ -58,15 +58,12 @@ type Array struct {
 	head       []byte // what the file begins with
 	buf        []byte
 
-	crc  uint32 // of the header and the first next rows, as they were written last
-	next int64  // −1: rows were written out of order
+	sum  Sum   // of the header and the first next rows, as they were written last
+	next int64 // −1: rows were written out of order
 }
 
-// Sum is the size and the CRC-32C of a whole file.
-type Sum struct {
-	Size int64
-	CRC  uint32
-}
+// Sum is the size and the checksums of a file.
+type Sum = crc.Summer
 
 // Create makes a new file holding a rows×cols array.
 func Create(fsys vfs.FS, name string, rows, cols int64) (*Array, error) {
@@ -87,7 +84,9 @@ func create(fsys vfs.FS, name string, head []byte, rows, cols int64) (*Array, er
 		_ = f.Close() // the write is the error to report
 		return nil, err
 	}
-	return &Array{f: f, rows: rows, cols: cols, head: head, crc: crc.Of(head)}, nil
+	a := &Array{f: f, rows: rows, cols: cols, head: head}
+	a.begin()
+	return a, nil
 }
 
 // WriteRows stores rows as rows first, first+1, … of the array.
@@ -117,18 +116,24 @@ func (a *Array) WriteRows(first int64, rows *mat.Dense) error {
 	return nil
 }
 
+// begin leaves the checksums of the header.
+func (a *Array) begin() {
+	a.sum = Sum{}
+	_, _ = a.sum.Write(a.head)
+}
+
 // summed takes chunk, which is written at off, into the checksum: a sweep from the
 // first row to the last leaves that of the file.
 func (a *Array) summed(off int64, chunk []byte) {
 	row := (off - int64(len(a.head))) / (8 * a.cols)
 	switch {
 	case row == 0:
-		a.crc = crc.Of(a.head)
+		a.begin()
 	case row != a.next:
 		a.next = -1
 		return
 	}
-	a.crc = crc.Update(a.crc, chunk)
+	_, _ = a.sum.Write(chunk)
 	a.next = row + int64(len(chunk))/(8*a.cols)
 }
 
@@ -140,16 +145,16 @@ func (a *Array) ReadRows(first int64, rows *mat.Dense) error {
 	return err
 }
 
-// Finish makes the array durable, closes it, and returns the size and checksum of
+// Finish makes the array durable, closes it, and returns the size and checksums of
 // the file. An array whose last row was never written is an error.
 func (a *Array) Finish() (Sum, error) {
-	s := Sum{Size: int64(len(a.head)) + 8*a.rows*a.cols, CRC: a.crc}
+	s, size := a.sum, int64(len(a.head))+8*a.rows*a.cols
 	info, err := a.f.Stat()
-	if err == nil && info.Size() != s.Size {
-		err = fmt.Errorf("write %s: %d bytes instead of %d: rows are missing", a.f.Name(), info.Size(), s.Size)
+	if err == nil && info.Size() != size {
+		err = fmt.Errorf("write %s: %d bytes instead of %d: rows are missing", a.f.Name(), info.Size(), size)
 	}
 	if err == nil && a.next != a.rows {
-		s.CRC, err = sumOf(a.f, s.Size)
+		s, err = sumOf(a.f, size)
 	}
 	if err == nil {
 		err = a.f.Sync()
@@ -160,13 +165,12 @@ func (a *Array) Finish() (Sum, error) {
 	return s, err
 }
 
-// sumOf reads the checksum of a file back.
-func sumOf(f vfs.File, size int64) (uint32, error) {
-	h := crc.New()
-	if _, err := io.Copy(h, io.NewSectionReader(f, 0, size)); err != nil {
-		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
+// sumOf reads the checksums of a file back.
+func sumOf(f vfs.File, size int64) (s Sum, err error) {
+	if _, err = io.Copy(&s, io.NewSectionReader(f, 0, size)); err != nil {
+		err = fmt.Errorf("read %s: %w", f.Name(), err)
 	}
-	return h.Sum32(), nil
+	return s, err
 }
 
 // Discard closes the array without finishing it; the file stays.

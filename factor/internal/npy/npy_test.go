@@ -8,12 +8,15 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 )
 
@@ -56,7 +59,12 @@ func checkSum(t interface{ Fatalf(string, ...any) }, name string, sum Sum) {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	if want := (Sum{int64(len(b)), crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))}); sum != want {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	want := Sum{Size: int64(len(b)), CRC: crc.Sum(crc32.Checksum(b, table))}
+	for piece := range slices.Chunk(b, 1<<20) {
+		want.Pieces = append(want.Pieces, crc.Sum(crc32.Checksum(piece, table)))
+	}
+	if !reflect.DeepEqual(sum, want) {
 		t.Fatalf("sum %+v, want %+v", sum, want)
 	}
 }

@@ -42,10 +42,15 @@ func Open(fsys vfs.FS, name string) (*Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
+	return New(f)
+}
+
+// New is Open of a file that is open. The array closes it, and so does an error.
+func New(f vfs.File) (*Matrix, error) {
 	m := &Matrix{f: f}
 	if err := m.readHeader(); err != nil {
 		_ = f.Close() // nothing was written
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	return m, nil
 }

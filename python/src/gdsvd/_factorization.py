@@ -114,6 +114,8 @@ class Factorization:
     def check(self, store: Any = None, *, memory: str | int = "auto") -> dict[str, Any]:
         """Verify every byte of the result; with a store, measure its residuals anew.
 
+        ``U`` and ``V`` are mapped and not verified by reading them; methods that run gdsvd verify what they read.
+
         Parameters
         ----------
         store : Store or path, optional
@@ -130,6 +132,8 @@ class Factorization:
         ------
         CorruptError
             If a file is damaged.
+        NotConverged
+            If the run ended before it converged.
         GdsvdError
             If the triplets are not as stated.
         """

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
+)
+
+// Whatever piece of a file that a command reads is damaged: it ends with exit 3, says which file and bytes, and writes nothing.
+func TestDamageIsFoundWhenItIsRead(t *testing.T) {
+	const n, piece = 66_000, 1 << 20
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	var text bytes.Buffer // of rank 2: everybody rates one item, one user all
+	fmt.Fprintln(&text, "user,item,rating")
+	for i := range n {
+		fmt.Fprintf(&text, "u%05d,i00000,%d\n", i, 1+i%5)
+		if i > 0 {
+			fmt.Fprintf(&text, "u00000,i%05d,%d\n", i, 1+i%3)
+		}
+	}
+	if err := os.WriteFile(at("a.csv"), text.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(at("new.csv"), []byte("user,item,rating\nx,i00001,3\nx,i65999,5\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "ingest", "-q", at("a.csv"), "-o", at("a.csr"))
+	must(t, "svd", "-q", at("a.csr"), "-k", "2", "--view", "center=columns", "-o", at("a.svd"))
+	must(t, "svd", "-q", at("a.csr"), "-k", "2", "--seed", "1", "-o", at("b.svd"))
+	must(t, "project", "-q", at("a.svd"), at("a.csr"), "-o", at("p"))
+	out := at("out")
+	const both, view = "U.npy V.npy rows.ids cols.ids", " view-1-center-mean.npy"
+	for _, c := range []struct {
+		reads string // all pieces of these files
+		of    string // the directory that they are in
+		args  string
+	}{
+		{both, "a.svd", "recommend A --store S --rows u00001,u65999 -n 1 -o OUT.csv"},
+		{"V.npy cols.ids", "a.svd", "similar A --col i00001 -n 2"},
+		{"U.npy rows.ids", "a.svd", "similar A --row u00001 -n 2"},
+		{"V.npy cols.ids", "a.svd", "topics A -n 2"},
+		{"U.npy rows.ids", "a.svd", "export A --what US --format csv -o OUT"},
+		{"V.npy", "a.svd", "export A --what V --format npy -o OUT"},
+		{both, "a.svd", "report A --no-store -o OUT"},
+		{"V.npy cols.ids" + view, "a.svd", "project A N -o OUT"},
+		{"V.npy cols.ids", "a.svd", "align A --to B --what V -o OUT"},
+		{"V.npy cols.ids", "a.svd", "align B --to A --what V -o OUT"},
+		{"V.npy", "a.svd", "svd S -k 2 --init A -o OUT"},
+		{both + view + " sigma.npy events.jsonl", "a.svd", "check A"},
+		{"X.npy rows.ids", "p", "export P --what X --format tsv -o OUT"},
+		{"X.npy rows.ids", "p", "check P"},
+	} {
+		args := strings.Fields(strings.NewReplacer(" A", " "+at("a.svd"), " B", " "+at("b.svd"), " P", " "+at("p"), " S", " "+at("a.csr"), " N", " "+at("new.csv"), " OUT", " "+out).Replace(c.args))
+		for _, file := range strings.Fields(c.reads) {
+			name := filepath.Join(dir, c.of, file)
+			good, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for first := 0; first < len(good); first += piece {
+				end := min(first+piece, len(good))
+				bad := bytes.Clone(good)
+				bad[first+(end-first)*2/3] ^= 1 // the last bits of numbers among them, which change nothing that can be seen
+				if err := os.WriteFile(name, bad, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				bytesOf := fmt.Sprintf("bytes %d to %d ", first, end)
+				if !strings.HasSuffix(file, ".npy") {
+					bytesOf = "(bytes|line) " // lines have one checksum
+				}
+				o := gdsvd(t, append(args, "-q")...)
+				if said := o.stdout + o.stderr; o.code != ui.ExitCorrupt || !strings.Contains(said, name) || !regexp.MustCompile(bytesOf).MatchString(said) {
+					t.Errorf("%s, %s damaged: exit %d, want %s\n%.500s\n%s", c.args, file, o.code, bytesOf, o.stdout, o.stderr)
+				}
+				if left, _ := filepath.Glob(at("*out*")); len(left) > 0 {
+					t.Errorf("%s, %s damaged: there is %v", c.args, file, left)
+					_ = os.RemoveAll(out)
+				}
+			}
+			if err := os.WriteFile(name, good, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
