@@ -1,69 +1,39 @@
 package watch
 
 import (
+	"context"
 	"net"
-	"sync"
-	"time"
+
+	"golang.org/x/net/netutil"
+	"golang.org/x/time/rate"
 )
 
 // gate is a listener that lets MaxConns connections be open at a time, and a number begin in a second; the others wait in
 // the queue of the system.
 type gate struct {
 	net.Listener
-	slots chan struct{}
-	shut  chan struct{}
-	rate  time.Duration // between two
-	once  sync.Once
-	next  time.Time // when the next one may begin
+	pace *rate.Limiter
+	open context.Context // until Close
+	shut context.CancelFunc
 }
 
-func newGate(l net.Listener, rate int) *gate {
-	return &gate{Listener: l, slots: make(chan struct{}, MaxConns), shut: make(chan struct{}), rate: time.Second / time.Duration(rate)}
+func newGate(l net.Listener, perSecond int) *gate {
+	const burst = 2 // seconds
+	g := &gate{Listener: netutil.LimitListener(l, MaxConns), pace: rate.NewLimiter(rate.Limit(perSecond), burst*perSecond)}
+	g.open, g.shut = context.WithCancel(context.Background())
+	return g
 }
 
 // Accept is called by one goroutine.
 func (g *gate) Accept() (net.Conn, error) {
-	const burst = 2 * time.Second
-	select {
-	case g.slots <- struct{}{}:
-	case <-g.shut:
+	if g.pace.Wait(g.open) != nil {
 		return nil, net.ErrClosed
 	}
-	now := time.Now()
-	if g.next = g.next.Add(g.rate); g.next.Before(now.Add(-burst)) {
-		g.next = now.Add(-burst)
-	}
-	if wait := g.next.Sub(now); wait > 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-g.shut:
-		}
-	}
-	c, err := g.Listener.Accept()
-	if err != nil {
-		<-g.slots
-		return nil, err
-	}
-	return &counted{Conn: c, gone: func() { <-g.slots }}, nil
+	return g.Listener.Accept()
 }
 
 // Close ends Accept.
 func (g *gate) Close() error {
-	g.once.Do(func() { close(g.shut) })
+	g.shut()
 	return g.Listener.Close()
-}
-
-// counted is a connection that gives its place back.
-type counted struct {
-	net.Conn
-	once sync.Once
-	gone func()
-}
-
-func (c *counted) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(c.gone)
-	return err
 }
