@@ -2,6 +2,7 @@ package view
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gdsvd/gdsvd/csr"
 )
@@ -97,9 +98,13 @@ func sumCoded(code []uint8, table *[256]float64, n int) float64 {
 }
 
 // ofCodes returns the statistic of a row of n codes.
-func (s stat) ofCodes(used []float64, table *[256]float64, code []uint8, n int) float64 {
+func (s stat) ofCodes(used []float64, table *[256]float64, code []uint8, n int, rounding float64) float64 {
 	if s == total {
-		return sumCoded(code, table, n)
+		x := sumCoded(code, table, n)
+		if slices.Min(used) < 0 {
+			x = settled(x, length1.ofCodes(used, table, code, n, 0), rounding)
+		}
+		return x
 	}
 	var g [256]float64
 	for k, v := range used {
@@ -143,7 +148,7 @@ func (o *op) ofTable(used []float64, table *[256]float64, code []uint8, n int) {
 	case times, rowFactor:
 		d := o.c
 		if o.kind == rowFactor {
-			d = o.factor(o.stat.ofCodes(used, table, code, n))
+			d = o.factor(o.stat.ofCodes(used, table, code, n, o.rounding))
 		}
 		for k := range used {
 			used[k] *= d
@@ -170,26 +175,27 @@ func logOf(v float64) float64 {
 func runCoded[C column](ops []op, col []C, code []uint8, table, logs *[256]float64, used int, r *row) {
 	o := &ops[0]
 	n := len(col)
+	var near [256]float64
 	switch {
 	case o.kind == ppmi && n > 0:
-		l := o.c
-		if s := sumCoded(code, table, n); s != 0 {
-			l -= math.Log(s)
-		}
+		s := logSum(sumCoded(code, table, n))
+		l := o.c - s
 		for k, v := range logs[:used] {
 			table[k] = v + l
-		}
-		if code == nil {
-			lookUpLess(r.val, code, table, col, o.col)
-			for i, v := range r.val {
-				r.val[i] = max(0, v)
-			}
-			break
+			near[k] = o.near(v, s, v+l)
 		}
 		val := r.val
-		col, code := col[:len(val)], code[:len(val)]
-		for i, c := range code {
-			val[i] = max(0, table[c]-o.col[col[i]])
+		col := col[:len(val)]
+		for i, j := range col {
+			c := uint8(0)
+			if code != nil {
+				c = code[i]
+			}
+			x := table[c] - o.col[j]
+			if x <= near[c] {
+				x = 0
+			}
+			val[i] = x
 		}
 	case o.kind == bias && o.col != nil && full(table[:used]):
 		b := o.c
@@ -203,10 +209,22 @@ func runCoded[C column](ops []op, col []C, code []uint8, table, logs *[256]float
 			s -= float64(n) * o.c
 			b += s / (float64(n) + o.k)
 		}
-		for k := range table[:used] {
+		for k, v := range table[:used] {
 			table[k] -= b
+			near[k] = o.near(v, b, table[k])
 		}
-		lookUpLess(r.val, code, table, col, o.col)
+		val := r.val
+		for i, j := range col[:len(val)] {
+			c := uint8(0)
+			if code != nil {
+				c = code[i]
+			}
+			x := table[c] - o.col[j]
+			if math.Abs(x) <= near[c] {
+				x = 0
+			}
+			val[i] = x
+		}
 	default:
 		lookUp(r.val, code, table)
 		run(ops, len(ops), col, r)
@@ -225,22 +243,7 @@ func full(x []float64) bool {
 	return true
 }
 
-// lookUpLess is lookUp less a number of each column.
-func lookUpLess[C column](val []float64, code []uint8, table *[256]float64, col []C, x []float64) {
-	col = col[:len(val)]
-	if code == nil {
-		for i := range val {
-			val[i] = table[0] - x[col[i]]
-		}
-		return
-	}
-	code = code[:len(val)]
-	for i, c := range code {
-		val[i] = table[c] - x[col[i]]
-	}
-}
-
-// sumLess adds up what lookUpLess would set.
+// sumLess adds up values less a number of each column.
 func sumLess[C column](code []uint8, table *[256]float64, col []C, x []float64) float64 {
 	var a, b, c, d float64
 	if code == nil {

@@ -21,6 +21,9 @@ type need struct {
 	totals  bool              // of each row
 	norm    bool              // ‖B‖²
 
+	rounding float64 // of the values: see View.rounding
+	flat     int     // 1 + the column of P of the centring of the columns of the store, 0 without
+
 	moments func(float64) float64 // of f of the entries of each of the user's columns,
 	byRow   bool                  // which are rows of the store
 }
@@ -44,10 +47,14 @@ type compiler struct {
 // compile fills in what is known of a view before anything is read.
 func (v *View) compile() {
 	c := &compiler{View: v}
+	c.rounding = 0x1p-52 * (64 + 8*math.Sqrt(float64(v.src.Rows()+v.src.Cols())))
 	centred := map[string]bool{}
 	for i, s := range v.pipeline {
 		c.step = i
 		c.add(s, centred)
+		if s.cancels() {
+			c.rounding = max(c.rounding, 0x1p-36)
+		}
 	}
 	v.form()
 }
@@ -66,7 +73,7 @@ func (c *compiler) dims() (rows, cols float64) {
 
 // op adds an op and returns its number.
 func (c *compiler) op(o op) int {
-	o.step = c.step
+	o.step, o.rounding = c.step, c.rounding
 	if o.kind.makes() {
 		o.t = c.rank
 		c.rank++
@@ -77,6 +84,7 @@ func (c *compiler) op(o op) int {
 
 // stage adds a stage before the next op.
 func (c *compiler) stage(n need, done func(*sums)) {
+	n.rounding = c.rounding
 	c.stages = append(c.stages, stage{len(c.ops), n, done, false, c.step})
 }
 
@@ -113,13 +121,21 @@ func (c *compiler) add(s Step, centred map[string]bool) {
 	switch s.Name {
 	case "binary":
 		c.mapped(func(v float64) float64 {
-			if s.Mode == "" || v >= s.X {
+			switch {
+			case !finite(v):
+				return v // for the error that names the step before
+			case s.Mode == "" || v >= s.X:
 				return 1
 			}
 			return 0
 		})
 	case "clip":
-		c.mapped(func(v float64) float64 { return min(max(v, s.X), s.Y) })
+		c.mapped(func(v float64) float64 {
+			if !finite(v) {
+				return v
+			}
+			return min(max(v, s.X), s.Y)
+		})
 	case "log1p":
 		c.mapped(math.Log1p)
 	case "sqrt":
@@ -230,8 +246,18 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
+// flat is 1 + the column of P that an op of a kind has made, 0 without one.
+func (c *compiler) flat(k opKind) int {
+	i := slices.IndexFunc(c.ops, func(o op) bool { return o.kind == k })
+	if i < 0 {
+		return 0
+	}
+	return 1 + c.ops[i].t
+}
+
 // center subtracts the mean of each of the user's columns or rows.
 func (c *compiler) center(axis string) {
+	c.columns = false
 	if c.local(axis) {
 		i := c.op(op{kind: rowOffset})
 		c.kept(i, axis, "mean")
@@ -242,7 +268,7 @@ func (c *compiler) center(axis string) {
 		c.last = sums
 		c.ops[at].col = make([]float64, c.src.Cols())
 		for j, s := range sums.sum {
-			c.ops[at].col[j] = -s.over(n)
+			c.ops[at].col[j] = -s.mean(n, sums.terms(j), sums.need.rounding)
 		}
 	})
 	c.op(op{kind: colOffset})
@@ -264,7 +290,7 @@ func (c *compiler) scale(s Step, same, centred bool) {
 		return 1
 	}
 	if c.local("columns") {
-		i := c.op(op{kind: rowStd, factor: factor})
+		i := c.op(op{kind: rowStd, factor: factor, flat: c.flat(rowOffset)})
 		c.kept(i, "columns", "factor")
 		return
 	}
@@ -273,13 +299,13 @@ func (c *compiler) scale(s Step, same, centred bool) {
 		c.last = sums
 		c.ops[at].col = make([]float64, c.src.Cols())
 		for j := range sums.sum {
-			c.ops[at].col[j] = factor(variance(sums.squares[j], sums.sum[j], sums.own[j].value(), n))
+			c.ops[at].col[j] = factor(variance(sums.squares[j], sums.sum[j], sums.terms(j), n, sums.need.rounding))
 		}
 	}
 	if same {
 		c.stages = append(c.stages, stage{c.stages[len(c.stages)-1].at, need{squares: true}, done, true, c.step})
 	} else {
-		c.stage(need{squares: true}, done)
+		c.stage(need{squares: true, flat: c.flat(colOffset)}, done)
 	}
 	c.op(op{kind: colFactor})
 	c.told(at, "columns", "factor")

@@ -15,7 +15,8 @@
 // A view is a function of the matrix, not of how it is stored: an entry whose value is 0 is
 // no entry, before the first step and between any two. "Rows" and "columns" of the steps
 // are those of the user, whichever side the store has as its rows. Every step is the
-// formula of its reference implementation (docs/views.md lists them), to rounding.
+// formula of its reference implementation (docs/views.md lists them), to rounding, of
+// the matrix as the steps before it have made it. What may be no more than rounding is exactly 0.
 //
 // Columns are dropped by a mask: they stay where they are, and are zero in B and in V. What a list of
 // columns is, [Pipeline.Resolve] asks of its caller before there is a View.

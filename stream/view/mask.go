@@ -159,21 +159,18 @@ func (p Pipeline) Keep(what string) (Pipeline, error) {
 	return q, q.check()
 }
 
-// mask adds the op of a mask that is set by the function it returns, before any row is taken through the op.
-func (c *compiler) mask(axis string) (set func(keep func(j int) bool)) {
+// mask adds the op of a mask that the function it returns makes, before any row is taken through the op: all are
+// left out that keep is not called with.
+func (c *compiler) mask(axis string) (set func() (keep func(j int))) {
 	at := len(c.ops)
 	n, kind := c.src.Cols(), colFactor
 	if c.local(axis) {
 		n, kind = c.src.Rows(), rowMask
 	}
-	set = func(keep func(j int) bool) {
+	set = func() (keep func(j int)) {
 		col := make([]float64, n)
-		for j := range col {
-			if keep(j) {
-				col[j] = 1
-			}
-		}
 		c.ops[at].col = col
+		return func(j int) { col[j] = 1 }
 	}
 	c.op(op{kind: kind})
 	kept := func(x []float64) { c.ops[at].col = x }
@@ -194,7 +191,12 @@ func (c *compiler) keep(s Step) {
 		if s.Mask == nil || len(s.Mask.kept) != int(n) {
 			panic(fmt.Sprintf("view: %v has no mask of %v %s", s, n, s.Axis))
 		}
-		c.mask(s.Axis)(func(j int) bool { return s.Mask.kept[j] })
+		keep := c.mask(s.Axis)()
+		for j, kept := range s.Mask.kept {
+			if kept {
+				keep(j)
+			}
+		}
 		return
 	}
 	var before []func() []float64 // factors, as they are once measured
@@ -208,17 +210,17 @@ func (c *compiler) keep(s Step) {
 			before = append(before, func() []float64 { return o().col })
 		}
 	}
-	var set func(func(int) bool)
+	var set func() func(int)
 	wanted := need{moments: itself, byRow: c.local(s.Axis)}
 	if s.Mode == seurat {
 		wanted.moments = expm1
 	}
 	c.stage(wanted, func(sums *sums) {
-		high := sums.moments.highlyVariable(s.Mode, int(s.X), others, func(j int) bool {
+		some := slices.ContainsFunc(sums.moments.square, func(x sum) bool { return x.hi != 0 })
+		part := func(j int) bool {
 			return !slices.ContainsFunc(before, func(factors func() []float64) bool { return factors()[j] == 0 })
-		})
-		set(func(j int) bool { return high[j] })
-		if !slices.Contains(high, true) && slices.ContainsFunc(sums.moments.square, func(x sum) bool { return x.hi != 0 }) {
+		}
+		if kept := sums.moments.highlyVariable(s.Mode, int(s.X), others, sums.need.rounding, part, set()); kept == 0 && some {
 			c.refused = fmt.Errorf("view: %v keeps none of %v %s: nothing tells how much they vary, as where all of a bin of means vary alike; take the other flavor, or a list of ids as keep=%s,FILE", s, n, s.Axis, s.Axis)
 		}
 	})

@@ -31,46 +31,75 @@ func referenceMask(s Step, columns [][]float64) []float64 {
 	return by
 }
 
-// referenceHVG is highly_variable_genes of scanpy 1.11.5 by its formula, in two passes over each
-// column, for columns of which each has entries.
+// referenceHVG is highly_variable_genes of scanpy 1.11.5 by its formula, in two passes over each column. What differs
+// by rounding is equal.
 func referenceHVG(flavor string, n int, columns [][]float64) []float64 {
 	k := len(columns)
+	less := func(x, y float64) bool { return x < y-rounding*(math.Abs(x)+math.Abs(y)+1) }
 	means, disp, norm := make([]float64, k), make([]float64, k), make([]float64, k)
 	for j, x := range columns {
 		f := same
 		if flavor == seurat {
 			f = math.Expm1
 		}
+		size := sumOf(x, func(v float64) float64 { return math.Abs(f(v)) })
 		means[j] = sumOf(x, f) / float64(len(x))
 		v := sumOf(x, func(v float64) float64 { return square(f(v) - means[j]) }) / float64(len(x)-1)
+		if v <= square(rounding*size) {
+			v /= math.Inf(1) // 0, or no number of a single row
+		}
+		if math.Abs(means[j]) <= rounding*size {
+			means[j] = 1e-12
+		}
 		disp[j] = v / means[j]
 		if flavor == seurat {
+			if disp[j] == 0 {
+				disp[j] = math.NaN()
+			}
 			disp[j], means[j] = math.Log(disp[j]), math.Log1p(means[j])
 		}
 	}
-	low, high := slices.Min(means), slices.Max(means)
-	sorted := slices.Sorted(slices.Values(means))
+	sorted := slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(means), math.IsNaN)))
+	by := make([]float64, k)
+	if len(sorted) == 0 {
+		return by
+	}
+	low, high := sorted[0], sorted[len(sorted)-1]
 	bin := func(m float64) (b int) {
-		if flavor == seurat {
-			for b = 0; b < 19 && m > low+float64(b+1)*((high-low)/20); b++ {
+		switch {
+		case math.IsNaN(m):
+			return -1
+		case flavor == seurat && !less(low, high):
+			return 0
+		case flavor == seurat:
+			for b = 0; b < 19 && less(low+float64(b+1)*((high-low)/20), m); b++ {
 			}
 			return b
 		}
-		for p := 0.10; p < 1.001; p += 0.05 {
-			at := p * float64(k-1)
-			i := min(int(at+1e-9), k-1)
-			if edge := sorted[i] + (at-float64(i))*(sorted[min(i+1, k-1)]-sorted[i]); m > edge+1e-12 {
+		for p := 10; p <= 100; p += 5 {
+			at := float64(p) / 100 * float64(len(sorted)-1)
+			i := min(int(at+1e-9), len(sorted)-1)
+			if edge := sorted[i] + (at-float64(i))*(sorted[min(i+1, len(sorted)-1)]-sorted[i]); less(edge, m) {
 				b++
 			}
 		}
 		return b
 	}
+	from := func(x, centre float64) float64 {
+		if !less(x, centre) && !less(centre, x) {
+			return 0
+		}
+		return x - centre
+	}
 	for j := range columns {
 		var mates []float64
 		for i := range columns {
-			if bin(means[i]) == bin(means[j]) {
+			if bin(means[i]) == bin(means[j]) && !math.IsNaN(disp[i]) {
 				mates = append(mates, disp[i])
 			}
+		}
+		if norm[j] = math.NaN(); bin(means[j]) < 0 || math.IsNaN(disp[j]) {
+			continue
 		}
 		slices.Sort(mates)
 		middle := func(x []float64) float64 { return (x[len(x)/2] + x[(len(x)-1)/2]) / 2 }
@@ -79,24 +108,26 @@ func referenceHVG(flavor string, n int, columns [][]float64) []float64 {
 		case flavor == cellRanger:
 			centre = middle(mates)
 			for i := range mates {
-				mates[i] = math.Abs(mates[i] - centre)
+				mates[i] = math.Abs(from(mates[i], centre))
 			}
 			slices.Sort(mates)
 			spread = 1.482602218505602 * middle(mates)
 		case len(mates) == 1:
-			spread = disp[j]
+			centre, spread = disp[j]-1, 1 // that of x/x
 		default:
 			centre = sumOf(mates, same) / float64(len(mates))
-			spread = math.Sqrt(sumOf(mates, func(v float64) float64 { return square(v - centre) }) / float64(len(mates)-1))
+			spread = math.Sqrt(sumOf(mates, func(v float64) float64 { return square(from(v, centre)) }) / float64(len(mates)-1))
 		}
-		norm[j] = (disp[j] - centre) / spread
+		norm[j] = from(disp[j], centre) / spread
 	}
 	order := slices.DeleteFunc(slices.Clone(norm), math.IsNaN)
 	slices.Sort(order)
+	if len(order) == 0 {
+		return by
+	}
 	least := order[max(0, len(order)-n)]
-	by := make([]float64, k)
 	for j := range by {
-		if norm[j] >= least {
+		if norm[j] == least || !less(norm[j], least) && !math.IsNaN(norm[j]) {
 			by[j] = 1
 		}
 	}

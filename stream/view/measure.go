@@ -77,7 +77,7 @@ func (v *View) Measure(ctx context.Context, o stream.Options) error {
 	if v.norm != 0 && !(v.norm >= smallest && v.norm <= greatest) {
 		return fmt.Errorf("view: the norm of what %v makes of the matrix is %.3g: multiply=%.0e keeps its squares within the range of numbers", v.pipeline, v.norm, 1/v.norm)
 	}
-	v.prepareAll()
+	v.prepare(len(v.ops))
 	v.measured = true
 	return nil
 }
@@ -118,22 +118,9 @@ func (v *View) normOf(s *sums) {
 
 // decide takes ‖S‖_F and ‖B‖_F from what has been summed up; the latter is exactly 0 if all of B may be rounding of S.
 func (v *View) decide(s *sums) {
-	const rounding = 8 * 0x1p-52
 	v.norm, v.terms = math.Sqrt(max(0, s.norm.value())), math.Sqrt(s.size)
-	if v.norm <= rounding*v.terms {
+	if v.norm <= v.rounding*v.terms {
 		v.norm = 0
-	}
-}
-
-// prepareAll computes E and Q as all ops make them. Those of a matrix that is 0 but for rounding are 0.
-func (v *View) prepareAll() {
-	v.prepare(len(v.ops))
-	if v.norm != 0 {
-		return
-	}
-	v.e = make([]float64, v.src.Cols())
-	for t := range v.q {
-		v.q[t] = v.e
 	}
 }
 

@@ -78,6 +78,6 @@ func (v *View) Recall(measured [][]float64) error {
 		}
 	}
 	v.last, v.measured = nil, true
-	v.prepareAll()
+	v.prepare(len(v.ops))
 	return nil
 }

@@ -11,14 +11,14 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
-// Steps of random pipelines: those that any may follow, those of which rounding decides
-// what is 0, so that no statistics of entries may follow, and those that fill.
+// Steps of random pipelines: of products, of differences, masks, and at the end of a pipeline.
 var (
 	early = []string{
 		"binary", "binary>=2", "clip=-1,3", "log1p", "sqrt", "power=1.5", "multiply=3", "confidence=40", "normalize=rows", "normalize=columns,l1",
@@ -27,7 +27,9 @@ var (
 		"weight=rows,count:-0.5", "weight=columns,count:0.3", "weight=rows,sum:-0.5", "weight=columns,sum:-1", "weight=rows,norm:-1", "weight=columns,norm:0.7", "laplacian",
 	}
 	middle = []string{"ppmi", "ppmi=1.5", "bias=global", "bias=rows,damping:5", "bias=columns", "bias=both,damping:2", "bias=both"}
-	late   = []string{"laplacian=2", "correspondence", "center=columns", "center=rows", "center=both", "center=columns · scale=columns", "center=rows · scale=columns,ddof:1",
+	masks  = []string{"keep=columns,some", "keep=rows,some", "drop=columns,count<2", "drop=rows,count<3", "keep=columns,hvg:2", "keep=rows,hvg:2",
+		"keep=columns,hvg:1,flavor:cell_ranger", "keep=rows,hvg:3,flavor:cell_ranger"}
+	late = []string{"laplacian=2", "correspondence", "center=columns", "center=rows", "center=both", "center=columns · scale=columns", "center=rows · scale=columns,ddof:1",
 		"scale=columns", "center=columns · multiply=2 · scale=columns", "center=columns · center=rows", "center=rows · center=columns"}
 )
 
@@ -40,8 +42,15 @@ func randomPipeline(r *rand.Rand) string {
 	if r.IntN(3) == 0 {
 		p = append(p, middle[r.IntN(len(middle))])
 	}
-	if biased := len(p) > 0 && strings.HasPrefix(p[len(p)-1], "bias"); !biased && r.IntN(2) == 0 || len(p) == 0 {
-		p = append(p, late[r.IntN(len(late))])
+	if r.IntN(3) == 0 {
+		p = append(p, fmt.Sprintf("keep=%s,hvg:%d,flavor:%s", []string{"rows", "columns"}[r.IntN(2)], 1+r.IntN(20), []string{seurat, cellRanger}[r.IntN(2)]))
+	}
+	for r.IntN(2) == 0 || len(p) == 0 {
+		last := late[r.IntN(len(late))]
+		if _, err := Parse(strings.Join(append(p, last), "|")); err == nil {
+			p = append(p, last)
+			break
+		}
 	}
 	if r.IntN(4) == 0 {
 		p = append(p, "multiply=0.1")
@@ -82,18 +91,17 @@ func TestRandomPipelines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := reference(p, a)
-			v, err := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 1 + r.IntN(3)})
-			if !finite(mat.Sum(want)) {
-				refused++
-				var e *ValueError
-				if !errors.As(err, &e) || finite(e.Becomes) {
-					t.Fatalf("%v, want the entry that is no number", err)
-				}
+			want, err := referenceOrError(p, a)
+			if err == errUndecided {
 				return
 			}
+			v, failed := New(t.Context(), inMemory(a, transposed), p, transposed, stream.Options{Workers: 1 + r.IntN(3)})
+			if (err == nil) != (failed == nil) {
+				t.Fatalf("%v, want %v", failed, err)
+			}
 			if err != nil {
-				t.Fatal(err)
+				refused++
+				return
 			}
 			m, err := stream.NewFrom(v, stream.Options{Workers: 2, Width: 50})
 			if err != nil {
@@ -124,6 +132,183 @@ func TestRandomPipelines(t *testing.T) {
 	}
 	if refused > count/4 {
 		t.Errorf("%d of %d were refused", refused, count)
+	}
+}
+
+// degenerate are matrices of which a statistic is 0, or would be but for rounding: of empty, constant, equal and
+// proportional rows and columns, and of a single one.
+func degenerate(r *rand.Rand) *mat.Dense {
+	rows, cols := 1+r.IntN(6), 1+r.IntN(5)
+	weights, of := make([]float64, rows), make([]float64, cols)
+	for i := range weights {
+		weights[i] = float64(1 + r.IntN(7))
+	}
+	for j := range of {
+		of[j] = float64(1+r.IntN(9)) / 10
+	}
+	kind, emptyRow, emptyColumn, constant := r.IntN(7), r.IntN(2*rows), r.IntN(2*cols), r.IntN(2*cols)
+	a := mat.NewDense(rows, cols, nil)
+	a.Apply(func(i, j int, _ float64) float64 {
+		switch {
+		case i == emptyRow || j == emptyColumn:
+			return 0
+		case kind == 0:
+			return 2
+		case kind == 1:
+			return of[j]
+		case kind == 2:
+			return weights[i] * of[j]
+		case j == constant:
+			return 0.3
+		case kind < 5 && r.IntN(3) == 0:
+			return 0
+		case kind == 3:
+			return float64(1 + r.IntN(5))
+		case kind == 4:
+			return r.NormFloat64()
+		}
+		return math.Exp(r.NormFloat64())
+	}, a)
+	return a
+}
+
+// coded is a source with a table of its values.
+type coded struct {
+	stream.Source
+	table *[256]float64
+}
+
+func (s *coded) DecodeBlock(i int, b *csr.Block) error {
+	err := s.Source.DecodeBlock(i, b)
+	b.Code = make([]uint8, len(b.Val))
+	for k, v := range b.Val {
+		b.Code[k] = uint8(slices.Index(s.table[:], v))
+	}
+	b.Val, b.Table = nil, s.table
+	return err
+}
+
+// elements are those of a view of a single block, in the orientation of the user.
+func elements(t testing.TB, v *View) *mat.Dense {
+	t.Helper()
+	rows, cols := int(v.Rows()), int(v.Cols())
+	b := mat.NewDense(rows, cols, nil)
+	block := v.Scratch()
+	if err := v.DecodeBlock(0, block); err != nil || v.NumBlocks() != 1 {
+		t.Fatalf("%d blocks, %v", v.NumBlocks(), err)
+	}
+	scaled, rank, _ := v.Sides()
+	d, p := make([]float64, rows), make([]float64, rows*rank)
+	v.RowSides(block, d, p)
+	e, q := v.Columns()
+	for i := range rows {
+		for at := block.RowPtr[i]; at < block.RowPtr[i+1]; at++ {
+			j, x := columnAt(block, at), []float64{0}
+			load(x, block, block.Table, at, at+1)
+			if scaled {
+				x[0] *= d[i]
+			}
+			if e != nil {
+				x[0] *= e[j]
+			}
+			b.Set(i, int(j), x[0])
+		}
+		for k := range rank {
+			for j := range cols {
+				b.Set(i, j, b.At(i, j)+p[i*rank+k]*q[k][j])
+			}
+		}
+	}
+	if v.transposed {
+		return mat.DenseCopyOf(b.T())
+	}
+	return b
+}
+
+// checkSteps compares the view of a pipeline with the formulas of its steps in both orientations, of values and of
+// codes: what is refused, the elements and the norm. It tells whether there are numbers to compare.
+func checkSteps(t *testing.T, text string, a *mat.Dense, kept []bool) bool {
+	t.Helper()
+	p, err := Parse(text)
+	if err != nil {
+		return false
+	}
+	p, err = p.Resolve(func(int, string) (*Mask, error) { return NewMask(kept), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, refused := referenceOrError(p, a)
+	if refused == errUndecided {
+		return false
+	}
+	norm := math.NaN()
+	if refused == nil {
+		norm = mat.Norm(want, 2)
+	}
+	values := slices.Compact(slices.Sorted(slices.Values(slices.Concat(rowsOfDense(a)...))))
+	for c := range 4 {
+		transposed, src := c%2 == 1, inMemory(a, c%2 == 1)
+		if c > 1 {
+			src = &coded{src, (*[256]float64)(append(values, make([]float64, 256-len(values))...))}
+		}
+		v, err := New(t.Context(), src, p, transposed, stream.Options{Workers: 1})
+		switch {
+		case err != nil && refused == nil:
+			t.Errorf("%s of %v, transposed %v: %v", text, mat.Formatted(a), transposed, err)
+		case err == nil && refused != nil:
+			t.Errorf("%s of %v, transposed %v: not refused: %v", text, mat.Formatted(a), transposed, refused)
+		}
+		if err != nil || refused != nil {
+			continue
+		}
+		got := elements(t, v)
+		if e := relative(got, want); !(e < 1e-9) && !(norm == 0 && mat.Norm(got, 2) == 0) {
+			t.Errorf("%s, transposed %v: off by %g\n%.17g\n%.17g\n%.17g", text, transposed, e, mat.Formatted(a), mat.Formatted(got), mat.Formatted(want))
+		}
+		if !(math.Abs(v.norm-norm) <= 1e-9*norm) {
+			t.Errorf("%s, transposed %v: the norm is %v, want %v\n%.17g", text, transposed, v.norm, norm, mat.Formatted(a))
+		}
+	}
+	return refused == nil
+}
+
+// What a step is of is the matrix that the steps before it have made, in either orientation of the store: all
+// ordered pairs of steps, and random triples, of degenerate matrices.
+func TestStepsOfSteps(t *testing.T) {
+	steps := slices.Concat(early, middle, masks, []string{"tfidf=sublinear,norm:l1", "normalize=columns,max", "laplacian=2", "correspondence",
+		"center=columns", "center=rows", "center=both", "scale=columns", "scale=columns,ddof:1"})
+	var texts []string
+	for _, first := range steps {
+		for _, second := range steps {
+			texts = append(texts, first+" | "+second)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	one := func() string { return steps[r.IntN(len(steps))] }
+	for range 500 {
+		texts = append(texts, one()+" | "+one()+" | "+one(), one()+" | center=columns | center=rows | scale=columns")
+	}
+	compared := 0
+	for _, text := range texts {
+		a := degenerate(r)
+		rows, cols := a.Dims()
+		kept := make([]bool, cols)
+		if strings.Contains(text, "keep=rows,some") {
+			kept = make([]bool, rows)
+		}
+		for j := range kept {
+			kept[j] = r.IntN(3) > 0
+		}
+		if strings.Contains(text, "keep=rows,some") && strings.Contains(text, "keep=columns,some") {
+			continue
+		}
+		if checkSteps(t, text, a, kept) {
+			compared++
+		}
+	}
+	t.Logf("%d of %d", compared, len(texts))
+	if compared < len(texts)/2 {
+		t.Errorf("%d of %d are compared", compared, len(texts))
 	}
 }
 

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -8,14 +10,407 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// reference is the matrix that a pipeline makes of a dense one, by the formulas of the steps.
+// naiveMatrix is a dense matrix on its way through a pipeline, by the sentences of docs/views.md. Beside each element
+// stands the size of the terms that it has been made of: what is no more than rounding of these is 0.
+type naiveMatrix struct {
+	b, size       [][]float64
+	rows, columns []bool // dropped by masks
+	centred       bool   // the columns are
+	rounded       bool   // steps have made other numbers than those of the store
+}
+
+// rounding is far above that of a float64, and far below what tests tell apart.
+const rounding = 1e-11
+
+// errUndecided: what a step makes depends on the last digits of a value, such as one that is a threshold.
+var errUndecided = errors.New("rounding decides")
+
+// reference is the matrix that a pipeline makes of a dense one; its elements are NaN where that is refused.
 func reference(p Pipeline, a *mat.Dense) *mat.Dense {
-	b := mat.DenseCopyOf(a)
-	centred := false
-	for _, s := range p {
-		referenceStep(s, b, &centred)
+	b, err := referenceOrError(p, a)
+	if err != nil {
+		n, k := a.Dims()
+		return mat.NewDense(n, k, slices.Repeat([]float64{math.NaN()}, n*k))
 	}
 	return b
+}
+
+func referenceOrError(p Pipeline, a *mat.Dense) (*mat.Dense, error) {
+	n, k := a.Dims()
+	m := &naiveMatrix{rowsOfDense(a), rowsOfDense(a), make([]bool, n), make([]bool, k), false, false}
+	m.each(func(i, j int) { m.size[i][j] = math.Abs(m.b[i][j]) })
+	for _, s := range p {
+		if err := m.step(s); err != nil {
+			return nil, err
+		}
+		m.rounded = m.rounded || !slices.Contains([]string{"binary", "clip", "multiply", "keep", "drop"}, s.Name)
+		if b := denseOf(m.b); !finite(mat.Norm(b, 2)) {
+			return nil, fmt.Errorf("%v makes no numbers", s)
+		}
+	}
+	return denseOf(m.b), nil
+}
+
+// each calls f with the place of every element.
+func (m *naiveMatrix) each(f func(i, j int)) {
+	for i, row := range m.b {
+		for j := range row {
+			f(i, j)
+		}
+	}
+}
+
+// set gives an element made of terms.
+func (m *naiveMatrix) set(i, j int, x float64, terms ...float64) {
+	size := math.Abs(x)
+	for _, v := range terms {
+		size = max(size, math.Abs(v))
+	}
+	if finite(x) && math.Abs(x) <= rounding*size {
+		x, size = 0, 0
+	}
+	m.b[i][j], m.size[i][j] = x, size
+}
+
+// entries gives each entry the value of f, which is a sum of terms.
+func (m *naiveMatrix) entries(f func(i, j int, v float64) (x float64, terms []float64)) {
+	m.each(func(i, j int) {
+		if v := m.b[i][j]; v != 0 {
+			x, terms := f(i, j, v)
+			uncertain := m.size[i][j] / math.Abs(v)
+			m.set(i, j, x, append(terms, x*uncertain)...)
+		}
+	})
+}
+
+// lines are the rows or columns, with the sizes of their elements.
+func (m *naiveMatrix) lines(axis string) (x, sizes [][]float64) {
+	return along(axis, denseOf(m.b)), along(axis, denseOf(m.size))
+}
+
+// sums are those of rows or columns, 0 where they may be rounding.
+func (m *naiveMatrix) sums(axis string) (y []float64) {
+	x, sizes := m.lines(axis)
+	for i := range x {
+		s := sumOf(x[i], same)
+		if math.Abs(s) <= rounding*sumOf(sizes[i], same) {
+			s = 0
+		}
+		y = append(y, s)
+	}
+	return y
+}
+
+func (m *naiveMatrix) all() float64 {
+	s := sumOf(slices.Concat(m.b...), same)
+	if math.Abs(s) <= rounding*sumOf(slices.Concat(m.size...), same) {
+		return 0
+	}
+	return s
+}
+
+// of is a statistic of each row or column.
+func (m *naiveMatrix) of(axis string, f func(line []float64) float64) (y []float64) {
+	x, _ := m.lines(axis)
+	for _, line := range x {
+		y = append(y, f(line))
+	}
+	return y
+}
+
+func counted(x []float64) float64 { return sumOf(x, nonzero) }
+func length(x []float64) float64  { return math.Sqrt(sumOf(x, square)) }
+func largestOf(x []float64) float64 {
+	return max(slices.Max(x), -slices.Min(x))
+}
+
+// at is the number of the row or column of an element.
+func at(axis string, i, j int) int {
+	if axis == "rows" {
+		return i
+	}
+	return j
+}
+
+// multiply multiplies the rows or columns.
+func (m *naiveMatrix) multiply(axis string, by []float64) {
+	m.each(func(i, j int) {
+		d := by[at(axis, i, j)]
+		m.b[i][j] *= d
+		m.size[i][j] *= math.Abs(d)
+	})
+}
+
+// over is 1/x, and otherwise for 0.
+func over(x, otherwise float64) float64 {
+	if x == 0 {
+		return otherwise
+	}
+	return 1 / x
+}
+
+func (m *naiveMatrix) step(s Step) error {
+	N, n := float64(len(m.b)), float64(len(m.b[0]))
+	alone := func(f func(float64) float64) {
+		m.entries(func(_, _ int, v float64) (float64, []float64) { return f(v), nil })
+	}
+	if edge, has := map[string]float64{"log1p": -1, "binary>=": s.X}[s.Name+s.Mode]; has {
+		if slices.ContainsFunc(slices.Concat(m.b...), func(v float64) bool { return math.Abs(v-edge) < rounding && (m.rounded || v != edge) }) {
+			return errUndecided
+		}
+	}
+	switch s.Name {
+	case "binary":
+		alone(func(v float64) float64 {
+			if s.Mode == ">=" && v < s.X {
+				return 0
+			}
+			return 1
+		})
+	case "clip":
+		alone(func(v float64) float64 { return math.Min(math.Max(v, s.X), s.Y) })
+	case "log1p":
+		alone(math.Log1p)
+	case "sqrt":
+		alone(math.Sqrt)
+	case "power":
+		alone(func(v float64) float64 { return math.Pow(v, s.X) })
+	case "confidence":
+		m.entries(func(_, _ int, v float64) (float64, []float64) { return 1 + s.X*v, []float64{1} })
+	case "multiply":
+		m.multiply("rows", slices.Repeat([]float64{s.X}, int(N)))
+	case "normalize":
+		m.normalize(s.Axis, s.Mode, s.X)
+	case "tfidf":
+		m.tfidf(s, N)
+	case "bm25":
+		df, lengths, average := m.of("columns", counted), m.sums("rows"), m.all()/N
+		if average == 0 && counted(df) > 0 {
+			return errors.New("no mean length")
+		}
+		m.entries(func(i, j int, v float64) (float64, []float64) {
+			return v * (s.X + 1) / (s.X*(1-s.Y+s.Y*lengths[i]/average) + v) * math.Log(N/(1+df[j])), nil
+		})
+	case "ppmi":
+		r, c, t := m.sums("rows"), m.sums("columns"), m.all()
+		m.entries(func(i, j int, v float64) (float64, []float64) {
+			if v < 0 {
+				v = math.NaN()
+			}
+			return math.Max(0, math.Log(v*t/(r[i]*c[j]))-math.Log(s.X)), []float64{1, math.Log(r[i]), math.Log(c[j]), math.Log(t)}
+		})
+	case "bias":
+		m.bias(s)
+	case "center":
+		for _, axis := range []string{"columns", "rows"} {
+			if s.Axis == axis || s.Axis == "both" {
+				m.center(axis)
+			}
+		}
+		m.centred = m.centred || s.Axis != "rows"
+	case "weight":
+		by := m.sums(s.Axis)
+		switch s.Mode {
+		case "count":
+			by = m.of(s.Axis, counted)
+		case "norm":
+			by = m.of(s.Axis, length)
+		}
+		m.multiply(s.Axis, each(by, func(w float64) float64 {
+			if w == 0 {
+				return 0
+			}
+			return math.Pow(w, s.X)
+		}))
+	case "scale":
+		m.scale(s.X)
+	case "laplacian", "correspondence":
+		tau, all := s.X/n, m.all()
+		if s.Name == "laplacian" && tau > 0 {
+			m.each(func(i, j int) { m.set(i, j, m.b[i][j]+tau, m.size[i][j], tau) })
+		}
+		r, c := m.sums("rows"), m.sums("columns")
+		if s.Name == "correspondence" {
+			m.each(func(i, j int) {
+				if all == 0 {
+					return
+				}
+				m.set(i, j, m.b[i][j]-r[i]*c[j]/all, m.size[i][j], r[i]*c[j]/all)
+			})
+		}
+		root := func(x float64) float64 { return math.Sqrt(over(x, 0)) }
+		m.multiply("rows", each(r, root))
+		m.multiply("columns", each(c, root))
+	case "keep", "drop":
+		return m.mask(s)
+	}
+	return nil
+}
+
+func (m *naiveMatrix) normalize(axis, mode string, goal float64) {
+	var by []float64
+	switch mode {
+	case "l1":
+		by = m.of(axis, func(x []float64) float64 { return sumOf(x, math.Abs) })
+	case "l2":
+		by = m.of(axis, length)
+	case "max":
+		by = m.of(axis, largestOf)
+	case "total":
+		by = each(m.sums(axis), func(t float64) float64 { return t / goal })
+	case "median":
+		positive := slices.DeleteFunc(m.sums(axis), func(t float64) bool { return !(t > 0) })
+		if len(positive) == 0 {
+			return
+		}
+		slices.Sort(positive)
+		goal = (positive[len(positive)/2] + positive[(len(positive)-1)/2]) / 2
+		by = each(m.sums(axis), func(t float64) float64 { return t / goal })
+	default:
+		return
+	}
+	m.multiply(axis, each(by, func(l float64) float64 { return over(l, 1) }))
+}
+
+func (m *naiveMatrix) tfidf(s Step, documents float64) {
+	df := m.of("columns", counted)
+	m.entries(func(_, j int, v float64) (float64, []float64) {
+		switch d := df[j]; {
+		case s.Mode == "gensim":
+			return v * math.Log2(documents/d), nil
+		case s.Mode == "implicit":
+			return math.Sqrt(v) * math.Log(documents/(1+d)), nil
+		case s.Raw:
+			return s.frequency(v) * (math.Log(documents/d) + 1), nil
+		default:
+			return s.frequency(v) * (math.Log((1+documents)/(1+d)) + 1), nil
+		}
+	})
+	switch s.Mode {
+	case "gensim":
+		m.normalize("rows", "l2", 0)
+	case "sklearn":
+		m.normalize("rows", s.Norm, 0)
+	}
+}
+
+func (s Step) frequency(v float64) float64 {
+	if s.Sublinear {
+		return math.Log(v) + 1
+	}
+	return v
+}
+
+// bias subtracts the mean of the entries, then that of each column of what is left, then that of each row.
+func (m *naiveMatrix) bias(s Step) {
+	x := slices.Concat(m.b...)
+	mean := sumOf(x, same) / max(1, counted(x))
+	entry := make(map[[2]int]bool)
+	m.each(func(i, j int) { entry[[2]int{i, j}] = m.b[i][j] != 0 })
+	subtract := func(of func(i, j int) float64) {
+		m.each(func(i, j int) {
+			if entry[[2]int{i, j}] {
+				d := of(i, j)
+				m.b[i][j] -= d
+				m.size[i][j] += math.Abs(d)
+			}
+		})
+	}
+	subtract(func(_, _ int) float64 { return mean })
+	means := func(axis string) []float64 {
+		counts := make([]float64, max(len(m.b), len(m.b[0])))
+		m.each(func(i, j int) {
+			if entry[[2]int{i, j}] {
+				counts[at(axis, i, j)]++
+			}
+		})
+		x, _ := m.lines(axis)
+		var y []float64
+		for k := range x {
+			y = append(y, sumOf(x[k], same)/max(1e-300, counts[k]+s.X))
+		}
+		return y
+	}
+	if s.Axis == "columns" || s.Axis == "both" {
+		b := means("columns")
+		subtract(func(_, j int) float64 { return b[j] })
+	}
+	if s.Axis == "rows" || s.Axis == "both" {
+		b := means("rows")
+		subtract(func(i, _ int) float64 { return b[i] })
+	}
+	m.each(func(i, j int) { m.set(i, j, m.b[i][j], m.size[i][j]) })
+}
+
+// center subtracts the mean over all elements of each row or column.
+func (m *naiveMatrix) center(axis string) {
+	x, sizes := m.lines(axis)
+	n := float64(len(x[0]))
+	of := func(lines [][]float64) (means []float64) {
+		for _, line := range lines {
+			means = append(means, sumOf(line, same)/n)
+		}
+		return means
+	}
+	mean, size := of(x), of(sizes)
+	m.each(func(i, j int) {
+		k := at(axis, i, j)
+		m.set(i, j, m.b[i][j]-mean[k], m.size[i][j], size[k])
+	})
+}
+
+// scale divides columns by their standard deviations; constant ones are 0 once centred.
+func (m *naiveMatrix) scale(ddof float64) {
+	x, sizes := m.lines("columns")
+	var by []float64
+	for j, line := range x {
+		n := float64(len(line))
+		mean := sumOf(line, same) / n
+		d := math.Sqrt(sumOf(line, func(v float64) float64 { return (v - mean) * (v - mean) }))
+		switch {
+		case d > rounding*length(sizes[j]) && n > ddof:
+			by = append(by, math.Sqrt(n-ddof)/d)
+		case m.centred:
+			by = append(by, 0)
+		default:
+			by = append(by, 1)
+		}
+	}
+	m.multiply("columns", by)
+}
+
+// mask drops rows or columns.
+func (m *naiveMatrix) mask(s Step) error {
+	lines, _ := m.lines(s.Axis)
+	dropped := m.columns
+	if s.Axis == "rows" {
+		dropped = m.rows
+	}
+	kept := make([]float64, len(lines))
+	if s.hvg() {
+		var part [][]float64
+		for k, x := range lines {
+			if !dropped[k] {
+				part = append(part, x)
+			}
+		}
+		high := referenceHVG(s.Mode, int(s.X), part)
+		if !slices.Contains(high, 1) && counted(slices.Concat(part...)) > 0 {
+			return errors.New("nothing varies")
+		}
+		for k := range kept {
+			if !dropped[k] {
+				kept[k], high = high[0], high[1:]
+			}
+		}
+	} else {
+		kept = referenceMask(s, lines)
+	}
+	for k, x := range kept {
+		dropped[k] = dropped[k] || x == 0
+	}
+	m.multiply(s.Axis, kept)
+	return nil
 }
 
 // sumOf adds up f of the numbers of a row or column, exactly enough.
@@ -50,214 +445,6 @@ func along(axis string, b *mat.Dense) [][]float64 {
 		return rowsOfDense(b)
 	}
 	return rowsOfDense(mat.DenseCopyOf(b.T()))
-}
-
-func entries(b *mat.Dense, f func(i, j int, v float64) float64) {
-	b.Apply(func(i, j int, v float64) float64 {
-		if v == 0 {
-			return 0
-		}
-		return f(i, j, v)
-	}, b)
-}
-
-func multiplyBy(axis string, b *mat.Dense, by []float64) {
-	b.Apply(func(i, j int, v float64) float64 {
-		if axis == "rows" {
-			return v * by[i]
-		}
-		return v * by[j]
-	}, b)
-}
-
-func referenceStep(s Step, b *mat.Dense, centred *bool) {
-	N, n := b.Dims()
-	rows, columns := along("rows", b), along("columns", b)
-	all := slices.Concat(rows...)
-	of := func(x [][]float64, f func(float64) float64) (y []float64) {
-		for _, v := range x {
-			y = append(y, sumOf(v, f))
-		}
-		return y
-	}
-	norm := func(axis, mode string) {
-		var by []float64
-		for _, x := range along(axis, b) {
-			var l float64
-			switch mode {
-			case "l1":
-				l = sumOf(x, math.Abs)
-			case "l2":
-				l = math.Sqrt(sumOf(x, square))
-			case "max":
-				l = max(slices.Max(x), -slices.Min(x))
-			case "total":
-				l = sumOf(x, same) / s.X
-			case "median":
-				var positive []float64
-				for _, t := range of(along(axis, b), same) {
-					if t > 0 {
-						positive = append(positive, t)
-					}
-				}
-				if len(positive) > 0 {
-					slices.Sort(positive)
-					l = sumOf(x, same) / ((positive[len(positive)/2] + positive[(len(positive)-1)/2]) / 2)
-				}
-			}
-			if l == 0 {
-				l = 1
-			}
-			by = append(by, 1/l)
-		}
-		multiplyBy(axis, b, by)
-	}
-	switch s.Name {
-	case "keep", "drop":
-		multiplyBy(s.Axis, b, referenceMask(s, along(s.Axis, b)))
-	case "binary":
-		entries(b, func(_, _ int, v float64) float64 {
-			if s.Mode == ">=" && v < s.X {
-				return 0
-			}
-			return 1
-		})
-	case "clip":
-		entries(b, func(_, _ int, v float64) float64 { return math.Min(math.Max(v, s.X), s.Y) })
-	case "log1p":
-		entries(b, func(_, _ int, v float64) float64 { return math.Log1p(v) })
-	case "sqrt":
-		entries(b, func(_, _ int, v float64) float64 { return math.Sqrt(v) })
-	case "power":
-		entries(b, func(_, _ int, v float64) float64 { return math.Pow(v, s.X) })
-	case "confidence":
-		entries(b, func(_, _ int, v float64) float64 { return 1 + s.X*v })
-	case "multiply":
-		b.Scale(s.X, b)
-	case "normalize":
-		norm(s.Axis, s.Mode)
-	case "tfidf":
-		df := of(columns, nonzero)
-		entries(b, func(_, j int, v float64) float64 {
-			switch d := df[j]; {
-			case s.Mode == "gensim":
-				return v * math.Log2(float64(N)/d)
-			case s.Mode == "implicit":
-				return math.Sqrt(v) * (math.Log(float64(N)) - math.Log1p(d))
-			default:
-				if s.Sublinear {
-					v = math.Log(v) + 1
-				}
-				if s.Raw {
-					return v * (math.Log(float64(N)/d) + 1)
-				}
-				return v * (math.Log((1+float64(N))/(1+d)) + 1)
-			}
-		})
-		if s.Mode == "gensim" {
-			norm("rows", "l2")
-		} else if s.Mode == "sklearn" {
-			norm("rows", s.Norm)
-		}
-	case "bm25":
-		df, length := of(columns, nonzero), of(rows, same)
-		average := sumOf(all, same) / float64(N)
-		entries(b, func(i, j int, v float64) float64 {
-			return v * (s.X + 1) / (s.X*(1-s.Y+s.Y*length[i]/average) + v) * (math.Log(float64(N)) - math.Log1p(df[j]))
-		})
-	case "ppmi":
-		r, c, t := of(rows, same), of(columns, same), sumOf(all, same)
-		entries(b, func(i, j int, v float64) float64 { return math.Max(0, math.Log(v*t/(r[i]*c[j]))-math.Log(s.X)) })
-	case "bias":
-		mean := sumOf(all, same) / max(1, sumOf(all, nonzero))
-		observed := mat.DenseCopyOf(b)
-		residual := func(x [][]float64, other []float64) (y []float64) {
-			for _, line := range x {
-				t, k := 0.0, 0.0
-				for j, v := range line {
-					if v != 0 {
-						t, k = t+v-mean-other[j], k+1
-					}
-				}
-				y = append(y, t/max(1e-300, k+s.X))
-			}
-			return y
-		}
-		ofColumns, ofRows := make([]float64, n), make([]float64, N)
-		if s.Axis == "columns" || s.Axis == "both" {
-			ofColumns = residual(columns, ofRows)
-		}
-		if s.Axis == "rows" || s.Axis == "both" {
-			ofRows = residual(rows, ofColumns)
-		}
-		b.Apply(func(i, j int, v float64) float64 {
-			if observed.At(i, j) == 0 {
-				return 0
-			}
-			return v - mean - ofColumns[j] - ofRows[i]
-		}, b)
-	case "center":
-		for _, axis := range []string{"columns", "rows"} {
-			if s.Axis != axis && s.Axis != "both" {
-				continue
-			}
-			*centred = *centred || axis == "columns"
-			var mean []float64
-			for _, x := range along(axis, b) {
-				mean = append(mean, sumOf(x, same)/float64(len(x)))
-			}
-			b.Apply(func(i, j int, v float64) float64 {
-				if axis == "rows" {
-					return v - mean[i]
-				}
-				return v - mean[j]
-			}, b)
-		}
-	case "weight":
-		var by []float64
-		for _, x := range along(s.Axis, b) {
-			w := map[string]float64{"count": sumOf(x, nonzero), "sum": sumOf(x, same), "norm": math.Sqrt(sumOf(x, square))}[s.Mode]
-			if sumOf(x, nonzero) == 0 {
-				w = 1
-			}
-			by = append(by, math.Pow(w, s.X))
-		}
-		multiplyBy(s.Axis, b, by)
-	case "scale":
-		var by []float64
-		for _, x := range columns {
-			mean := sumOf(x, same) / float64(N)
-			d := math.Sqrt(sumOf(x, func(v float64) float64 { return (v - mean) * (v - mean) }) / (float64(N) - s.X))
-			switch {
-			case d > 1e-13*slices.Max(append(of([][]float64{x}, math.Abs), 1e-300)):
-				by = append(by, 1/d)
-			case *centred:
-				by = append(by, 0)
-			default:
-				by = append(by, 1)
-			}
-		}
-		multiplyBy("columns", b, by)
-	case "laplacian", "correspondence":
-		tau := s.X
-		if s.Name == "correspondence" {
-			tau = 0
-		}
-		b.Apply(func(_, _ int, v float64) float64 { return v + tau/float64(n) }, b)
-		r, c, t := of(along("rows", b), same), of(along("columns", b), same), 0.0
-		for _, v := range r {
-			t += v
-		}
-		b.Apply(func(i, j int, v float64) float64 {
-			if s.Name == "correspondence" {
-				v -= r[i] * c[j] / t
-			}
-			if r[i] == 0 || c[j] == 0 {
-				return 0
-			}
-			return v / math.Sqrt(r[i]*c[j])
-		}, b)
-	}
 }
 
 // denseOf is a matrix of rows.

@@ -18,6 +18,9 @@ type op struct {
 	other  bool // bias: with one of each column
 	first  bool // bias: which is taken before that of the column
 
+	rounding float64 // of the values before the op: see View.rounding
+	flat     int     // rowStd: 1 + the column of P of the centring of the same axis, 0 without: it does not vary in a row
+
 	// The columns of Q before the op, their sums and their products.
 	q  [][]float64
 	qs []sum
@@ -70,8 +73,8 @@ const (
 	largest             // magnitude
 )
 
-// of returns the statistic of values.
-func (s stat) of(val []float64) float64 {
+// of returns the statistic of values of a rounding.
+func (s stat) of(val []float64, rounding float64) float64 {
 	x := 0.0
 	switch s {
 	case count:
@@ -81,9 +84,12 @@ func (s stat) of(val []float64) float64 {
 			}
 		}
 	case total:
+		size := 0.0
 		for _, v := range val {
 			x += v
+			size += math.Abs(v)
 		}
+		return settled(x, size, rounding)
 	case length1:
 		for _, v := range val {
 			x += math.Abs(v)
@@ -93,13 +99,21 @@ func (s stat) of(val []float64) float64 {
 			x += float64(v * v)
 		}
 		if x < smallest*smallest || x > greatest*greatest { // squares may have left the range of numbers
-			return length2Scaled(val, largest.of(val))
+			return length2Scaled(val, largest.of(val, 0))
 		}
 		x = math.Sqrt(x)
 	case largest:
 		for _, v := range val {
 			x = max(x, math.Abs(v))
 		}
+	}
+	return x
+}
+
+// settled is x, or exactly 0 where that may be no more than the rounding of terms of some size.
+func settled(x, size, rounding float64) float64 {
+	if math.Abs(x) <= rounding*size {
+		return 0
 	}
 	return x
 }
@@ -168,7 +182,7 @@ func run[C column](ops []op, values int, col []C, r *row) {
 		case times:
 			r.scale(o.c, values)
 		case rowFactor:
-			d := o.factor(o.stat.of(val))
+			d := o.factor(o.stat.of(val, o.rounding))
 			r.keeps(o, d)
 			r.scale(d, values)
 		case colFactor:
@@ -178,7 +192,7 @@ func run[C column](ops []op, values int, col []C, r *row) {
 				}
 			}
 		case bm25Rows:
-			l := o.c * (1 - o.k + o.k*total.of(val)/o.col[0])
+			l := o.c * (1 - o.k + o.k*total.of(val, o.rounding)/o.col[0])
 			for i, v := range val {
 				if v != 0 {
 					val[i] = v * (o.c + 1) / (l + v)
@@ -191,26 +205,35 @@ func run[C column](ops []op, values int, col []C, r *row) {
 				}
 			}
 		case ppmi:
-			s := logSum(total.of(val))
+			s := logSum(total.of(val, 0))
 			r.keeps(o, s)
 			l := o.c - s
 			for i, v := range val {
-				if v != 0 {
-					val[i] = max(0, math.Log(v)+l-o.col[col[i]])
+				if v == 0 {
+					continue
 				}
+				v = math.Log(v)
+				x := v + l - o.col[col[i]]
+				if x <= o.near(v, s, v+l) {
+					x = 0
+				}
+				val[i] = x
 			}
 		case bias:
 			runBias(o, col, r)
 		case rowOffset:
-			s := rowSum(o, r)
-			mean := s.over(float64(r.n))
+			var own sum
+			for _, v := range val {
+				own.addProduct(v, v)
+			}
+			mean := rowSum(o, r).mean(float64(r.n), o.size(own.value(), r), o.rounding)
 			r.keeps(o, mean)
 			r.p[o.t] = -mean
 		case colOffset:
 			r.p[o.t] = 1
 		case rowStd:
 			d := o.factor(rowVariance(o, col, r))
-			if top := largest.of(val); top != 0 && !(top > 0x1p-480 && top < 0x1p480) {
+			if top := largest.of(val, 0); top != 0 && !(top > 0x1p-480 && top < 0x1p480) {
 				d = math.NaN() // squares are no numbers: the entry will be told
 			}
 			r.keeps(o, d)
@@ -218,8 +241,8 @@ func run[C column](ops []op, values int, col []C, r *row) {
 		case rowMask:
 			r.scale(o.col[r.at], values)
 		case correspond:
-			s := total.of(val)
-			if s == 0 && count.of(val) == 0 {
+			s := total.of(val, o.rounding)
+			if s == 0 {
 				r.keeps(o, 0)
 				r.scale(0, values)
 				continue
@@ -252,19 +275,29 @@ func runBias[C column](o *op, col []C, r *row) {
 		r.keeps(o, b)
 	}
 	b += o.c
-	if o.col == nil {
-		for i, v := range val {
-			if v != 0 {
-				val[i] = v - b
-			}
-		}
-		return
-	}
 	for i, v := range val {
-		if v != 0 {
-			val[i] = v - b - o.col[col[i]]
+		if v == 0 {
+			continue
 		}
+		x := v - b
+		near := o.near(v, b, x)
+		if o.col != nil {
+			x -= o.col[col[i]]
+		}
+		if math.Abs(x) <= near {
+			x = 0
+		}
+		val[i] = x
 	}
+}
+
+// near bounds the rounding of a difference of terms: of ppmi or bias, what they leave of a value is 0 if it is no more.
+func (o *op) near(a, b, c float64) float64 {
+	one := 0.0
+	if o.kind == ppmi {
+		one = 1 // the logarithm of a number with a relative error has this one
+	}
+	return o.rounding * (one + math.Abs(a) + math.Abs(b) + math.Abs(c) + math.Abs(o.c))
 }
 
 // rowSum is that of the row of S + P·Qᵀ.
@@ -276,6 +309,16 @@ func rowSum(o *op, r *row) (s sum) {
 		s.plusTimes(r.p[t], o.qs[t])
 	}
 	return s
+}
+
+// size is the sum of the squares of the terms of a row of S + P·Qᵀ, own those of S.
+func (o *op) size(own float64, r *row) float64 {
+	for t := range o.q {
+		if t+1 != o.flat {
+			own += r.p[t] * r.p[t] * o.qq[t][t].value()
+		}
+	}
+	return own
 }
 
 // rowVariance is Σ(b−mean)² of the row of S + P·Qᵀ, 0 if that may be rounding.
@@ -295,21 +338,20 @@ func rowVariance[C column](o *op, col []C, r *row) float64 {
 			squares.plusProduct(r.p[t], r.p[u], o.qq[t][u])
 		}
 	}
-	return variance(squares, rowSum(o, r), own.value(), float64(r.n))
+	return variance(squares, rowSum(o, r), o.size(own.value(), r), float64(r.n), o.rounding)
 }
 
 // variance is Σ(b−mean)² of n numbers, of their sum of squares and their sum: 0 if it is no
-// more than the rounding of numbers whose sum of squares is size. The bound is that of scikit-learn's
-// StandardScaler.
-func variance(squares, s sum, size, n float64) float64 {
+// more than the rounding of terms whose squares add up to size. That is at least n units in the last place, the bound of
+// scikit-learn's StandardScaler.
+func variance(squares, s sum, size, n, rounding float64) float64 {
 	m := s.over(n)
 	squares.plusTimes(-2*m, s)
 	var square sum
 	square.addProduct(m, m)
 	squares.plusTimes(n, square)
 	v := max(0, squares.value())
-	const eps = 0x1p-52
-	if v <= n*n*n*eps*eps*(size/n) || v <= n*eps*v {
+	if u := max(n*0x1p-52, rounding); v <= u*u*size {
 		return 0
 	}
 	return v

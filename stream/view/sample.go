@@ -113,7 +113,7 @@ func (v *View) storedRows(ctx context.Context, o stream.Options, from, to, most 
 			return nil, v.blame(b, l.bad, len(v.ops))
 		}
 		for k := 0; k < b.Rows() && len(lines) < n; k++ {
-			line := Line{Row: b.FirstRow + int64(k), Count: int64(count.of(l.val[b.RowPtr[k]:b.RowPtr[k+1]]))}
+			line := Line{Row: b.FirstRow + int64(k), Count: int64(count.of(l.val[b.RowPtr[k]:b.RowPtr[k+1]], 0))}
 			if wanted(&line) {
 				line.Count = 0
 				v.fill(&line, b, l, k, most)

@@ -223,6 +223,11 @@ func (p Pipeline) Centred() string {
 	return ""
 }
 
+// cancels tells whether entries that the step makes are differences, of which fewer digits are right.
+func (s Step) cancels() bool {
+	return s.Name == "bias" || s.Name == "ppmi" || s.Name == "confidence" || s.Sublinear
+}
+
 // dense says why the step cannot follow one that makes zeros other numbers; "": it can.
 func (s Step) dense() string {
 	if s.hvg() {

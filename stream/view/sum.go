@@ -35,6 +35,15 @@ func (s *sum) plusProduct(x, y float64, t sum) {
 
 func (s sum) value() float64 { return s.hi + s.lo }
 
+// mean is over n, or exactly 0 where the sum may be no more than the rounding of n terms whose squares add up to size.
+func (s sum) mean(n, size, rounding float64) float64 {
+	m := s.over(n)
+	if m*m <= rounding*rounding*(size/n) {
+		return 0
+	}
+	return m
+}
+
 // over is the sum divided by n.
 func (s sum) over(n float64) float64 {
 	q := s.value() / n

@@ -74,7 +74,7 @@ func (v *View) Summarise(ctx context.Context, o stream.Options, rows func([]Numb
 	var total sum
 	for j := range r.Columns {
 		x := &r.Columns[j]
-		*x = numbersFrom(s.sum[j], variance(s.squares[j], s.sum[j], s.own[j].value(), float64(v.src.Rows())), v.src.Rows())
+		*x = numbersFrom(s.sum[j], variance(s.squares[j], s.sum[j], s.terms(j), float64(v.src.Rows()), 0), v.src.Rows())
 		x.Count = int64(s.count[j])
 		r.Count += x.Count
 		total.plusTimes(1, s.sum[j])
@@ -98,7 +98,7 @@ func numbersOf[C column](all *op, l *lane, ptr []uint32, cols []C, n int) {
 		lo, hi := ptr[i], ptr[i+1]
 		r := row{n: n, val: l.val[lo-first : hi-first], p: l.p[i]}
 		x := numbersFrom(rowSum(all, &r), rowVariance(all, cols[lo:hi], &r), int64(n))
-		x.Count = int64(count.of(r.val))
+		x.Count = int64(count.of(r.val, 0))
 		l.numbers[i] = x
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -49,11 +48,11 @@ func seen(t *testing.T, src stream.Source, text string, a *mat.Dense, transposed
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = reference(p, a)
-	v, err = New(t.Context(), src, p, transposed, stream.Options{Workers: 2})
-	if err != nil && (!finite(mat.Sum(want)) || mat.Norm(want, 2) == 0) {
+	want, refused := referenceOrError(p, a)
+	if refused != nil {
 		return nil, nil, nil
 	}
+	v, err = New(t.Context(), src, p, transposed, stream.Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,15 +63,12 @@ func seen(t *testing.T, src stream.Source, text string, a *mat.Dense, transposed
 	return v, want, reference(p[:fills], a)
 }
 
-// decided is a random pipeline in which rounding does not decide what is 0, every sixth time none.
-func decided(r *rand.Rand, seed int) (text string) {
-	for text = randomPipeline(r); strings.Contains(text, "bias") && !strings.Contains(text, "damping"); {
-		text = randomPipeline(r)
-	}
+// someTimes is a random pipeline, every sixth time none.
+func someTimes(r *rand.Rand, seed int) string {
 	if seed%6 == 0 {
 		return ""
 	}
-	return text
+	return randomPipeline(r)
 }
 
 // Numbers of rows and columns are those of the formulas, of the matrix itself and of random views, in both
@@ -80,7 +76,7 @@ func decided(r *rand.Rand, seed int) (text string) {
 func TestSummary(t *testing.T) {
 	for seed := range 60 {
 		r := rand.New(rand.NewPCG(uint64(seed), 5))
-		text, a := decided(r, seed), randomMatrix(r)
+		text, a := someTimes(r, seed), randomMatrix(r)
 		for _, transposed := range []bool{false, true} {
 			name := fmt.Sprintf("%d %s, transposed %v", seed, text, transposed)
 			v, want, pattern := seen(t, inMemory(a, transposed), text, a, transposed)
@@ -149,7 +145,7 @@ func TestSummaryOutOfRange(t *testing.T) {
 func TestSample(t *testing.T) {
 	for seed := range 60 {
 		r := rand.New(rand.NewPCG(uint64(seed), 6))
-		text, a := decided(r, seed), randomMatrix(r)
+		text, a := someTimes(r, seed), randomMatrix(r)
 		for _, transposed := range []bool{false, true} {
 			name := fmt.Sprintf("%d %s, transposed %v", seed, text, transposed)
 			v, want, pattern := seen(t, inMemory(a, transposed), text, a, transposed)

@@ -12,10 +12,12 @@ type sums struct {
 	n    int
 
 	count, largest    []float64 // of each column
+	magnitudes        []float64 // of each column, if totals are wanted: what these may be the rounding of
 	total, abs, sq    []sum
 	sum, squares, own []sum // of S + P·Qᵀ, and of the squares of S alone
 	cross             [][]sum
-	all               sum       // of all entries
+	entire            sum       // of all entries
+	magnitude         float64   // of all entries
 	totals            []float64 // of each row
 	p                 [2]sum
 	pp                [2][2]sum
@@ -29,7 +31,7 @@ type sums struct {
 
 // bytes is what sums of n columns and rows take, for a matrix with P and Q of a rank.
 func (n need) bytes(cols, rows int64, rank int) (b int64) {
-	for s, each := range [...]int64{count: 8, total: 16 + 8, length1: 16 + 8, length2: 16 + 8, largest: 8} {
+	for s, each := range [...]int64{count: 8, total: 16 + 8 + 8, length1: 16 + 8, length2: 16 + 8, largest: 8} {
 		if n.stats[s] {
 			b += each * cols
 		}
@@ -63,7 +65,7 @@ func newSums(n need, cols int, rows int64, q [][]float64, qq [][]sum) *sums {
 		s.largest = make([]float64, cols)
 	}
 	if n.stats[total] {
-		s.total = make([]sum, cols)
+		s.total, s.magnitudes = make([]sum, cols), make([]float64, cols)
 	}
 	if n.stats[length1] {
 		s.abs = make([]sum, cols)
@@ -103,8 +105,27 @@ func (s *sums) stat(of stat) []float64 {
 	}
 	x := make([]float64, len(from))
 	for j, v := range from {
-		if x[j] = v.value(); of == length2 {
+		switch x[j] = v.value(); of {
+		case length2:
 			x[j] = math.Sqrt(x[j])
+		case total:
+			x[j] = settled(x[j], s.magnitudes[j], s.need.rounding)
+		}
+	}
+	return x
+}
+
+// all is the sum of all entries.
+func (s *sums) all() float64 {
+	return settled(s.entire.value(), s.magnitude, s.need.rounding)
+}
+
+// terms is the sum of the squares of the terms of a column of S + P·Qᵀ.
+func (s *sums) terms(j int) float64 {
+	x := s.own[j].value()
+	for t, q := range s.q {
+		if t+1 != s.need.flat {
+			x += q[j] * q[j] * s.pp[t][t].value()
 		}
 	}
 	return x
@@ -125,7 +146,7 @@ func addRows[C column](s *sums, ptr []uint32, cols []C, val []float64, p [][2]fl
 		lo, hi := ptr[i], ptr[i+1]
 		col, v := cols[lo:hi], val[lo-first:hi-first]
 		if s.need.totals {
-			s.totals = append(s.totals, total.of(v))
+			s.totals = append(s.totals, total.of(v, s.need.rounding))
 		}
 		if s.count != nil {
 			for k, c := range col {
@@ -137,7 +158,9 @@ func addRows[C column](s *sums, ptr []uint32, cols []C, val []float64, p [][2]fl
 		if s.total != nil {
 			for k, c := range col {
 				s.total[c].add(v[k])
-				s.all.add(v[k])
+				s.entire.add(v[k])
+				s.magnitudes[c] += math.Abs(v[k])
+				s.magnitude += math.Abs(v[k])
 			}
 		}
 		if s.abs != nil {
@@ -146,7 +169,7 @@ func addRows[C column](s *sums, ptr []uint32, cols []C, val []float64, p [][2]fl
 			}
 		}
 		if s.sq != nil {
-			s.top = max(s.top, largest.of(v))
+			s.top = max(s.top, largest.of(v, 0))
 			for k, c := range col {
 				s.sq[c].addProduct(v[k], v[k])
 			}
@@ -182,7 +205,7 @@ func addMoments[C column](s *sums, col []C, val []float64) {
 
 // addSquares adds a row to the sums of S, of its squares and of its products with P.
 func addSquares[C column](s *sums, col []C, val []float64, p [2]float64) {
-	s.top = max(s.top, largest.of(val))
+	s.top = max(s.top, largest.of(val, 0))
 	for k, c := range col {
 		s.sum[c].add(val[k])
 		s.own[c].addProduct(val[k], val[k])
@@ -201,7 +224,7 @@ func addSquares[C column](s *sums, col []C, val []float64, p [2]float64) {
 // addNorm adds ‖b‖² of a row: Σ s² + 2·Σ s·pᵀq_j + pᵀQᵀQ·p. Each product that may cancel has
 // twice the precision.
 func addNorm[C column](s *sums, col []C, val []float64, p [2]float64) {
-	s.top = max(s.top, largest.of(val))
+	s.top = max(s.top, largest.of(val, 0))
 	for _, v := range val {
 		s.size += float64(v * v)
 		s.norm.addProduct(v, v)

@@ -27,87 +27,121 @@ func (m *moments) add(j int, f float64) {
 func itself(v float64) float64 { return v }
 func expm1(v float64) float64  { return math.Expm1(v) }
 
-// highlyVariable tells which n columns, of a matrix of that number of rows, have the highest normalised dispersion,
-// with all that share the lowest one, of those that take part.
-func (m *moments) highlyVariable(flavor string, n int, rows float64, part func(j int) bool) []bool {
-	var columns []int
-	var means, dispersions []float64
-	for j := range m.sum {
-		if !part(j) {
-			continue
-		}
-		mean := m.sum[j].over(rows)
-		if mean == 0 {
-			mean = 1e-12
-		}
-		d := variance(m.square[j], m.sum[j], m.square[j].value(), rows) / (rows - 1) / mean
-		if flavor == seurat {
-			if d == 0 {
-				d = math.NaN()
-			}
-			d, mean = math.Log(d), math.Log1p(mean)
-		}
-		if !math.IsNaN(mean) {
-			columns, means, dispersions = append(columns, j), append(means, mean), append(dispersions, d)
+// highlyVariable has the n columns kept, of a matrix of that number of rows, that have the highest normalised dispersion,
+// and all that share the lowest one, of those that take part. What it works out stands in the place of the sums.
+func (m *moments) highlyVariable(flavor string, n int, rows, rounding float64, part func(j int) bool, keep func(j int)) (kept int) {
+	all := make([]variability, len(m.sum))
+	for j := range all {
+		all[j] = variability{math.NaN(), math.NaN()}
+		if part(j) {
+			all[j] = m.variability(flavor, j, rows, rounding)
 		}
 	}
-	high := make([]bool, len(m.sum))
-	norms := normalised(flavor, means, dispersions)
-	ordered := numbers(norms)
+	m.sum, m.square = nil, nil
+	buffer := make([]float64, 0, len(all))
+	normalise(flavor, all, buffer, rounding)
+	ordered := buffer
+	for _, x := range all {
+		if !math.IsNaN(x.dispersion) {
+			ordered = append(ordered, x.dispersion)
+		}
+	}
 	if len(ordered) == 0 {
-		return high
+		return 0
 	}
 	slices.Sort(ordered)
 	least := ordered[max(0, len(ordered)-n)]
-	for k, j := range columns {
-		high[j] = norms[k] >= least
+	for j, x := range all {
+		if x.dispersion >= least || equal(x.dispersion, least, rounding) {
+			keep(j)
+			kept++
+		}
 	}
-	return high
+	return kept
 }
 
-// numbers are those of x that are.
-func numbers(x []float64) []float64 {
-	return slices.DeleteFunc(slices.Clone(x), math.IsNaN)
+// variability is what tells columns apart: NaN where that is not known.
+type variability struct {
+	mean       float64 // then the number of its bin
+	dispersion float64
 }
 
-// normalised are dispersions less the centre of their bin and over its spread.
-func normalised(flavor string, means, dispersions []float64) []float64 {
+func (m *moments) variability(flavor string, j int, rows, rounding float64) variability {
+	size := m.square[j].value()
+	mean := m.sum[j].mean(rows, size, rounding)
+	if mean == 0 {
+		mean = 1e-12
+	}
+	d := variance(m.square[j], m.sum[j], size, rows, rounding) / (rows - 1) / mean
+	if flavor != seurat {
+		return variability{mean, d}
+	}
+	if d == 0 {
+		d = math.NaN()
+	}
+	return variability{math.Log1p(mean), math.Log(d)}
+}
+
+// equal tells whether rounding may be all that is between numbers.
+func equal(x, y, rounding float64) bool {
+	return x == y || math.Abs(x-y) <= rounding*(1+math.Abs(x)+math.Abs(y))
+}
+
+// normalise makes dispersions those less the centre of their bin and over its spread.
+func normalise(flavor string, all []variability, buffer []float64, rounding float64) {
+	means := buffer
+	for k, x := range all {
+		if math.IsNaN(x.mean) {
+			all[k].dispersion = x.mean // a column without a mean has no dispersion either
+			continue
+		}
+		means = append(means, x.mean)
+	}
 	if len(means) == 0 {
-		return nil
+		return
 	}
-	var edges []float64
+	slices.Sort(means)
+	edges := percentiles(means)
 	if flavor == seurat {
-		edges = evenBins(slices.Min(means), slices.Max(means))
-	} else {
-		edges = percentiles(means)
+		edges = evenBins(means[0], means[len(means)-1], rounding)
 	}
-	bins := make([][]int, len(edges)+1)
-	for k, mean := range means {
-		b := sort.SearchFloat64s(edges, mean) // the first edge that is not below
-		bins[b] = append(bins[b], k)
+	for k, x := range all {
+		all[k].mean = float64(sort.Search(len(edges), func(i int) bool { // the first edge that is not below
+			return x.mean <= edges[i] || equal(x.mean, edges[i], rounding)
+		}))
 	}
-	norms := make([]float64, len(means))
-	for _, bin := range bins {
-		var all []float64
-		for _, k := range bin {
-			all = append(all, dispersions[k])
+	for bin := range len(edges) + 1 {
+		in := buffer
+		for _, x := range all {
+			if x.mean == float64(bin) && !math.IsNaN(x.dispersion) {
+				in = append(in, x.dispersion)
+			}
 		}
-		centre, spread := meanAndDeviation(numbers(all))
+		centre, spread := meanAndDeviation(in, rounding)
 		if flavor != seurat {
-			centre, spread = medianAndMAD(numbers(all))
+			centre, spread = medianAndMAD(in, rounding)
 		}
-		for _, k := range bin {
-			norms[k] = (dispersions[k] - centre) / spread
+		for k, x := range all {
+			if x.mean == float64(bin) {
+				all[k].dispersion = distance(x.dispersion, centre, rounding) / spread
+			}
 		}
 	}
-	return norms
+}
+
+// distance is x−y, 0 where rounding may be all there is between them.
+func distance(x, y, rounding float64) float64 {
+	if equal(x, y, rounding) {
+		return 0
+	}
+	return x - y
 }
 
 // evenBins are the edges of 20 bins of the same width, as pandas.cut makes them.
-func evenBins(low, high float64) []float64 {
+func evenBins(low, high, rounding float64) []float64 {
 	const bins = 20
 	edges := make([]float64, bins+1)
-	if low == high {
+	if equal(low, high, rounding) {
 		widen := 0.001
 		if low != 0 {
 			widen = 0.001 * math.Abs(low)
@@ -122,10 +156,8 @@ func evenBins(low, high float64) []float64 {
 	return edges
 }
 
-// percentiles are the edges of bins at 10 %, 15 %, …, 100 % of the means, interpolated as numpy does.
-func percentiles(means []float64) (edges []float64) {
-	x := slices.Clone(means)
-	slices.Sort(x)
+// percentiles are the edges of bins at 10 %, 15 %, …, 100 % of sorted means, interpolated as numpy does.
+func percentiles(x []float64) (edges []float64) {
 	for p := 10; p <= 100; p += 5 {
 		at := float64(len(x)-1) * (float64(p) / 100)
 		i := int(at)
@@ -140,9 +172,9 @@ func percentiles(means []float64) (edges []float64) {
 }
 
 // meanAndDeviation are those of a sample; a single number is 1 when normalised.
-func meanAndDeviation(x []float64) (mean, deviation float64) {
+func meanAndDeviation(x []float64, rounding float64) (mean, deviation float64) {
 	if len(x) == 1 {
-		return 0, x[0]
+		return x[0] - 1, 1
 	}
 	var s, squares sum
 	for _, v := range x {
@@ -150,22 +182,25 @@ func meanAndDeviation(x []float64) (mean, deviation float64) {
 	}
 	mean = s.over(float64(len(x)))
 	for _, v := range x {
-		squares.addProduct(v-mean, v-mean)
+		d := distance(v, mean, rounding)
+		squares.addProduct(d, d)
 	}
 	return mean, math.Sqrt(squares.value() / float64(len(x)-1))
 }
 
-// medianAndMAD are the median and the median distance from it, which is the deviation of a normal
-// distribution over 1.4826.
-func medianAndMAD(x []float64) (centre, deviation float64) {
+// medianAndMAD are the median of x and the median distance from it, which is the deviation of a normal
+// distribution over 1.4826. The distances are left in x.
+func medianAndMAD(x []float64, rounding float64) (centre, deviation float64) {
 	if len(x) == 0 {
 		return math.NaN(), math.NaN()
 	}
-	middle := func(x []float64) float64 {
+	middle := func() float64 {
 		slices.Sort(x)
 		return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 	}
-	centre = middle(x)
-	distances := each(x, func(v float64) float64 { return math.Abs(v - centre) })
-	return centre, middle(distances) / 0.6744897501960817
+	centre = middle()
+	for i, v := range x {
+		x[i] = math.Abs(distance(v, centre, rounding))
+	}
+	return centre, middle() / 0.6744897501960817
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -32,6 +33,11 @@ type View struct {
 	scaled      bool // there is a D
 	analytic    bool // ‖B‖ follows from the sums of the last stage
 	rank        int
+
+	// rounding bounds what the steps so far have lost of values, relative to these: a sum is 0, and a column is
+	// constant, where no more than that is left. Errors of sums grow with the square root of their length; after
+	// steps that subtract, what is left has fewer digits.
+	rounding float64
 
 	e     []float64
 	q     [][]float64
@@ -144,8 +150,16 @@ func (v *View) Terms() float64 { return v.terms }
 // Norm implements stream.Source: ‖B‖_F.
 func (v *View) Norm() (float64, int) { return v.norm, 0 }
 
-func (v *View) anew() bool                        { return v.store > v.lead }
-func (v *View) Columns() ([]float64, [][]float64) { return v.e, v.q }
+func (v *View) anew() bool { return v.store > v.lead }
+
+// Columns implements stream.Sided: those of a matrix that is 0 but for rounding are 0.
+func (v *View) Columns() (e []float64, q [][]float64) {
+	if v.norm != 0 {
+		return v.e, v.q
+	}
+	e = make([]float64, v.src.Cols())
+	return e, slices.Repeat([][]float64{e}, v.rank)
+}
 
 // Sides implements stream.Sided.
 func (v *View) Sides() (scaled bool, rank int, bytes int64) { return v.scaled, v.rank, v.bytes() }

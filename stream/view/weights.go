@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -12,7 +13,7 @@ func (c *compiler) tfidf(s Step, documents float64) {
 		idf = func(df float64) float64 { return logOver(math.Log2, documents, df) }
 	case s.Mode == "implicit":
 		c.mapped(math.Sqrt)
-		idf = func(df float64) float64 { return math.Log(documents) - math.Log1p(df) }
+		idf = func(df float64) float64 { return math.Log(documents / (1 + df)) }
 	case s.Sublinear:
 		c.mapped(func(v float64) float64 { return math.Log(v) + 1 })
 	}
@@ -37,13 +38,13 @@ func logOver(log func(float64) float64, x, y float64) float64 {
 }
 
 func (c *compiler) bm25(s Step, rows float64) {
-	idf := func(df float64) float64 { return math.Log(rows) - math.Log1p(df) }
+	idf := func(df float64) float64 { return math.Log(rows / (1 + df)) }
 	at, average := len(c.ops), 0.0
 	if c.local("rows") {
 		derive := func() { c.ops[at].col = []float64{average} }
 		c.derive(derive)
 		c.stage(ofStat(count, total), func(sums *sums) {
-			average = sums.all.value() / rows
+			average = c.meanOf(s, sums, rows)
 			derive()
 			c.ops[at+1].col = each(sums.stat(count), idf)
 		})
@@ -52,7 +53,7 @@ func (c *compiler) bm25(s Step, rows float64) {
 		c.told(i, "columns", "idf")
 	} else {
 		c.stage(ofStat(total), func(sums *sums) {
-			average = sums.all.value() / rows
+			average = c.meanOf(s, sums, rows)
 			c.ops[at].col = each(sums.stat(total), func(l float64) float64 { return s.X * (1 - s.Y + s.Y*l/average) })
 		})
 		c.op(op{kind: bm25Columns, c: s.X})
@@ -60,6 +61,14 @@ func (c *compiler) bm25(s Step, rows float64) {
 		c.kept(i, "columns", "idf")
 	}
 	c.number("average-length", &average)
+}
+
+// meanOf is the mean of the lengths of rows, which a step divides by.
+func (c *compiler) meanOf(s Step, sums *sums, rows float64) float64 {
+	if sums.all() == 0 && sums.magnitude > 0 {
+		c.refused = fmt.Errorf("view: %v divides by the mean of the sums of the rows, which is 0: put it before what makes entries cancel", s)
+	}
+	return sums.all() / rows
 }
 
 // bias takes the mean first, then that of each column of what is left, then that of each row.
@@ -92,7 +101,7 @@ func (c *compiler) bias(s Step) {
 			n += k
 		}
 		if n > 0 {
-			mean = sums.all.over(n)
+			mean = sums.entire.over(n)
 		}
 		derive()
 		if other && !first {
@@ -117,12 +126,13 @@ func (c *compiler) laplacian(s Step, rows, cols float64) {
 	if c.transposed {
 		ofRows, ofCols = ofCols, ofRows
 	}
+	rounding := c.rounding
 	root := func(tau float64) func(float64) float64 {
 		return func(x float64) float64 {
-			if x+tau == 0 {
+			if x = settled(x+tau, math.Abs(x)+tau, rounding); x == 0 {
 				return 0
 			}
-			return 1 / math.Sqrt(x+tau)
+			return 1 / math.Sqrt(x)
 		}
 	}
 	at := len(c.ops)
@@ -170,7 +180,7 @@ func (c *compiler) correspondence() {
 		})
 	}
 	c.stage(ofStat(total), func(sums *sums) {
-		all, masses = sums.all.value(), sums.stat(total)
+		all, masses = sums.all(), sums.stat(total)
 		derive()
 	})
 	i := c.op(op{kind: correspond})
@@ -195,7 +205,7 @@ func (c *compiler) ppmi(s Step) {
 	derive := func() { c.ops[at].c = all - math.Log(s.X) }
 	c.derive(derive)
 	c.stage(ofStat(total), func(sums *sums) {
-		c.ops[at].col, all = each(sums.stat(total), logSum), logSum(sums.all.value())
+		c.ops[at].col, all = each(sums.stat(total), logSum), logSum(sums.all())
 		derive()
 	})
 	c.op(op{kind: ppmi})
