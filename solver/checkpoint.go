@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -58,6 +59,61 @@ type Checkpoint struct {
 	from   *checkpoint.Reader
 }
 
+// header is the part of a checkpoint that is not float64.
+type header struct {
+	Settings   []setting          `json:"settings"` // must be those of the run that goes on
+	N          int                `json:"n"`        // length of vectors
+	Stats      Stats              `json:"stats"`
+	Locked     int                `json:"locked"` // vectors found
+	Parts      []checkpoint.Shape `json:"parts"`  // of the run
+	Recurrence *recurrenceHeader  `json:"recurrence,omitempty"`
+}
+
+type recurrenceHeader struct {
+	Version int                `json:"version"` // of its parts
+	Parts   []checkpoint.Shape `json:"parts"`
+}
+
+// setting is something that determines the result of a run, as text.
+type setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// shapes are those of all parts, in their order.
+func (h *header) shapes() []checkpoint.Shape {
+	if h.Recurrence == nil {
+		return h.Parts
+	}
+	return slices.Concat(h.Parts, h.Recurrence.Parts)
+}
+
+// check refuses what no run can have written.
+func (h *header) check() error {
+	if s := h.Stats; min(h.N, s.Passes, h.Locked) < 0 || max(h.N, s.Passes, h.Locked) > math.MaxInt32 || s.Products < 0 {
+		return fmt.Errorf("header has %d vectors of length %d after %d passes, %d products: %w", h.Locked, h.N, s.Passes, s.Products, ErrCheckpoint)
+	}
+	return nil
+}
+
+// match compares the settings with those of the run that was saved: of two methods
+// what they have in common decides, then.
+func (h *header) match(now []setting) error {
+	for i := range min(len(h.Settings), len(now)) {
+		s := h.Settings[i]
+		if s.Name != now[i].Name {
+			return fmt.Errorf("checkpoint has setting %.60q, want %q: %w", s.Name, now[i].Name, ErrCheckpoint)
+		}
+		if s != now[i] {
+			return &MismatchError{s.Name, s.Value, now[i].Value}
+		}
+	}
+	if len(h.Settings) != len(now) {
+		return fmt.Errorf("checkpoint has %d settings, want %d: %w", len(h.Settings), len(now), ErrCheckpoint)
+	}
+	return nil
+}
+
 // ReadCheckpoint reads the beginning of a checkpoint of size bytes, all of
 // which are to come from r: the rest is read by the run that goes on from it.
 // The errors are those of r, and for anything that is not a whole checkpoint
@@ -65,7 +121,8 @@ type Checkpoint struct {
 func ReadCheckpoint(r io.Reader, size int64) (*Checkpoint, error) {
 	c := new(Checkpoint)
 	var err error
-	if c.from, err = checkpoint.Open(r, &c.header); err == nil {
+	c.from, err = checkpoint.Open(r, &c.header)
+	if err == nil {
 		err = c.from.Sized(size, c.header.shapes())
 	}
 	if err == nil {
@@ -123,20 +180,25 @@ func (c *Checkpoint) Verify() error {
 	return nil
 }
 
+// saves are the points of a run that it can be continued from.
+type saves struct {
+	mark mark // the last one
+	at   int  // passes at the last checkpoint
+}
+
 // mark is what goes on changing after the last point from which the run can be
 // continued: finishing counts passes, but is begun anew after an interruption.
 type mark struct {
-	passes    int
-	products  int64
-	round     int
-	lastWorst float64
+	passes   int
+	products int64
+	round    rounds
 }
 
 // boundary is called where the run can be continued from: between two passes,
 // with everything a checkpoint holds in order. It saves the run if that is due.
 func (r *run) boundary() error {
-	r.mark = mark{r.stats.Passes, r.stats.Products, r.round, r.lastWorst}
-	if c := r.s.Checkpointer; c == nil || r.mark.passes == r.saved || !c.Due(r.cost()) {
+	r.saves.mark = mark{r.passes.stats.Passes, r.passes.stats.Products, r.passes.round}
+	if c := r.s.Checkpointer; c == nil || r.saves.mark.passes == r.saves.at || !c.Due(r.passes.cost()) {
 		return nil
 	}
 	return r.save()
@@ -145,18 +207,18 @@ func (r *run) boundary() error {
 // save writes a checkpoint of the last boundary, unless there is one already.
 // Nothing that a checkpoint holds may have changed since, but for the mark.
 func (r *run) save() error {
-	if r.s.Checkpointer == nil || r.mark.passes == r.saved {
+	if r.s.Checkpointer == nil || r.saves.mark.passes == r.saves.at {
 		return nil
 	}
 	t := time.Now()
 	r.arena.Saving = true
 	err := r.s.Checkpointer.Save(r.writeCheckpoint)
 	r.arena.Saving = false
-	r.saving += time.Since(t)
+	r.passes.saving += time.Since(t)
 	if err != nil {
-		return fmt.Errorf("save checkpoint after pass %d: %w", r.mark.passes, err)
+		return fmt.Errorf("save checkpoint after pass %d: %w", r.saves.mark.passes, err)
 	}
-	r.saved = r.mark.passes
+	r.saves.at = r.saves.mark.passes
 	return nil
 }
 
@@ -164,7 +226,7 @@ func (r *run) save() error {
 // a status if it is that of the context. What is wrong with the matrix is so for a
 // run that goes on, too: that is not saved.
 func (r *run) abandon(err error) (Status, error) {
-	st, err := r.fault(err)
+	st, err := r.passes.fault(err)
 	if errors.Is(err, ErrNotSymmetric) || errors.Is(err, ErrNotDefinite) {
 		return st, err
 	}

@@ -30,13 +30,31 @@ func Eigen(ctx context.Context, op Operator, s Settings) (*EigenResult, error) {
 	var res *EigenResult
 	arena := tallskinny.NewArena(ctx, s.Space, s.Workers)
 	err := arena.Guarded(func() (_ *mat.Dense, err error) {
-		if res, err = scaleOf(op).eigen(ctx, arena, op, s.normalised(op, int64(op.Dim()))); err != nil {
+		res, err = scaleOf(op).eigen(ctx, arena, op, s.normalised(op, int64(op.Dim())))
+		if err != nil {
 			return nil, err
 		}
 		return res.Vectors, nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	return res, nil
+}
+
+// eigen is Eigen. The largest eigenvalue must be a number.
+func (e scale) eigen(ctx context.Context, arena *tallskinny.Arena, op Operator, s Settings) (*EigenResult, error) {
+	s.Observer = e.observer(s.Observer)
+	res, err := eigenvectors(ctx, arena, op, s)
+	if err != nil {
+		return nil, err
+	}
+	first := res.Values[0]
+	for i, x := range res.Values {
+		res.Values[i] = math.Ldexp(x, 2*int(e))
+	}
+	if v := res.Values[0]; math.IsInf(v, 0) || v == 0 && first != 0 {
+		return nil, fmt.Errorf("eigenvalue %.3g·2^%d is beyond the range of numbers: %w", first, 2*int(e), ErrScale)
 	}
 	return res, nil
 }
@@ -49,14 +67,14 @@ func eigenvectors(ctx context.Context, arena *tallskinny.Arena, op Operator, s S
 		return err
 	})
 	if early := (*tallskinny.Interruption)(nil); errors.As(err, &early) {
-		return r.unfinishedPairs(r.cancelled()), nil
+		return r.unfinishedPairs(r.passes.cancelled()), nil
 	}
 	return res, err
 }
 
 // eigenvectors runs r from its beginning to its result.
 func (r *run) eigenvectors() (*EigenResult, error) {
-	if err := r.begin(); err != nil {
+	if _, err := r.begin(); err != nil {
 		return nil, err
 	}
 	st, err := r.search(func() int { return 1 })
@@ -66,29 +84,30 @@ func (r *run) eigenvectors() (*EigenResult, error) {
 	r.estimates()
 	res := r.eigenpairs()
 	res.Status = st
-	if !r.cut {
-		if st, err = r.measure(res); err != nil {
+	if !r.passes.cut {
+		st, err = r.measure(res)
+		if err != nil {
 			return nil, err
 		}
 	}
-	if r.cut {
+	if r.passes.cut {
 		res.Status = st
 		for i := range res.Residuals {
 			res.Residuals[i] = math.NaN()
 		}
 	}
-	res.Stats = r.cost()
+	res.Stats = r.passes.cost()
 	return res, nil
 }
 
 // eigenpairs collects the locked pairs in descending order of value.
 func (r *run) eigenpairs() *EigenResult {
-	k := r.locked.Len
+	k := r.found.Len()
 	order := make([]int, k)
 	for i := range k {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.values[j], r.values[i]) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(r.found.Values[j], r.found.Values[i]) })
 	res := &EigenResult{
 		Values:    make([]float64, k),
 		Vectors:   r.arena.Dense(r.n, k),
@@ -96,8 +115,8 @@ func (r *run) eigenpairs() *EigenResult {
 		Seen:      make([]float64, k),
 	}
 	for j, i := range order {
-		res.Values[j], res.Seen[j] = r.values[i], r.seen[i]
-		r.arena.SetColumn(res.Vectors.RawMatrix(), j, r.locked.Vector(i))
+		res.Values[j], res.Seen[j] = r.found.Values[i], r.found.Seen[i]
+		r.arena.SetColumn(res.Vectors.RawMatrix(), j, r.found.Basis.Vector(i))
 	}
 	r.arena.SignColumns(res.Vectors)
 	return res
@@ -107,24 +126,24 @@ func (r *run) eigenpairs() *EigenResult {
 func (r *run) measure(res *EigenResult) (Status, error) {
 	k := len(res.Values)
 	y := r.arena.Dense(r.n, k)
-	err := r.finishing(func() error {
-		return r.pass(func() error { return r.op.Apply(r.ctx, y, res.Vectors) }, k, k)
+	err := r.passes.finishing(func() error {
+		return r.passes.make(func() error { return r.op.Apply(r.passes.ctx, y, res.Vectors) }, r.n, k, k)
 	})
 	if err != nil {
-		return r.fault(err)
+		return r.passes.fault(err)
 	}
 	pairs := make([]method.RitzPair, k)
 	x, gx := tallskinny.Column(r.arena.Dense(r.n, 1)), tallskinny.Column(r.arena.Dense(r.n, 1))
 	for j := range pairs {
 		r.arena.CopyColumn(x, res.Vectors, j)
 		r.arena.CopyColumn(gx, y, j)
-		r.lambda1 = max(r.lambda1, r.arena.Norm2(gx))
+		r.found.Lambda1 = max(r.found.Lambda1, r.arena.Norm2(gx))
 		r.arena.AddScaled(gx, -res.Values[j], x)
 		pairs[j] = method.RitzPair{Value: res.Values[j], Residual: r.arena.Norm2(gx)}
 	}
 	worst := 0
 	for j, c := range pairs {
-		res.Residuals[j] = r.relative(c)
+		res.Residuals[j] = r.found.Relative(c)
 		if res.Residuals[j] <= r.s.Tol {
 			res.Converged++
 		}

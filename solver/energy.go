@@ -34,7 +34,7 @@ type Target struct {
 const energyRounding = 1e-12
 
 // energyOf is the share of ‖A‖²_F that a triplet with this eigenvalue captures.
-func (r *run) energyOf(value float64) float64 { return share(r.sigma(value), infoOf(r.op).Norm) }
+func (r *run) energyOf(value float64) float64 { return share(r.found.Sigma(value), infoOf(r.op).Norm) }
 
 // share is (σ/‖A‖_F)², and all of it for A = 0.
 func share(sigma, norm float64) float64 {
@@ -48,19 +48,20 @@ func share(sigma, norm float64) float64 {
 // Ritz pairs as reach Settings.Energy together with the triplets that have been found. The
 // values of Ritz pairs approach from below, so it is too large rather than too small.
 func (r *run) missing(pairs []method.RitzPair) int {
-	most := r.s.Rank - r.locked.Len
+	most := r.s.Rank - r.found.Len()
 	if r.s.Energy == 0 {
 		return most
 	}
 	lacking := r.s.Energy - energyRounding
-	for _, v := range r.values {
+	for _, v := range r.found.Values {
 		lacking -= r.energyOf(v)
 	}
-	if lacking <= 0 && r.locked.Len > 0 {
+	if lacking <= 0 && r.found.Len() > 0 {
 		return 0
 	}
 	for i, c := range pairs[:min(len(pairs), most)] {
-		if lacking -= r.energyOf(c.Value); lacking <= 0 {
+		lacking -= r.energyOf(c.Value)
+		if lacking <= 0 {
 			return i + 1
 		}
 	}
@@ -79,7 +80,8 @@ func (f *factorisation) sufficient() int {
 	}
 	sum := 0.0
 	for i, s := range c.Sigma {
-		if sum += share(s, c.Frobenius); sum >= f.s.Energy-energyRounding {
+		sum += share(s, c.Frobenius)
+		if sum >= f.s.Energy-energyRounding {
 			return i + 1
 		}
 	}
@@ -98,15 +100,24 @@ func (f *factorisation) short() bool {
 	return f.s.Energy > 0 && len(f.cert.Sigma) < f.s.Rank && !f.reached()
 }
 
-// trim certifies the first k triplets of the certificate alone.
-func (f *factorisation) trim(k int) error {
-	c, o := f.cert, f.outside
-	f.relock(nil, k)
-	if o.known {
-		o.value = max(o.value, f.eigenvalue(c.Sigma[k]))
+// trim certifies the triplets of the certificate that are asked for alone, if there are others.
+// The status is Converged, or that of a limit that leaves no pass for it.
+func (f *factorisation) trim() (Status, error) {
+	keep := f.sufficient()
+	if keep == len(f.cert.Sigma) {
+		return Converged, nil
 	}
-	f.outside = o
-	return f.certify()
+	limit := f.passes.may(f.reserve() - 1)
+	if limit != NotTerminated && !f.passes.cut {
+		return limit, nil
+	}
+	next, o := f.found.Eigenvalue(f.cert.Sigma[keep]), f.outside.Bound
+	f.relock(nil, keep)
+	if o.Known {
+		o.Value = max(o.Value, next)
+	}
+	f.outside.Bound = o
+	return Converged, f.certify()
 }
 
 // target says what has become of Settings.Energy.
@@ -149,14 +160,5 @@ func (f *factorisation) resizeLeft() error {
 	if f.s.Energy == 0 || f.s.Left == nil {
 		return nil
 	}
-	return f.s.Left.(Resizer).Resize(f.locked.Len)
-}
-
-// probeWidth is how many random vectors look for more copies of values: of a few triplets few.
-func (r *run) probeWidth() int {
-	most := r.n - r.locked.Len
-	if r.s.Energy > 0 {
-		most = min(most, max(r.about.Copies, r.locked.Len))
-	}
-	return min(r.about.Probe, most)
+	return f.s.Left.(Resizer).Resize(f.found.Len())
 }

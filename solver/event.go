@@ -2,9 +2,7 @@ package solver
 
 import (
 	"fmt"
-	"math"
 
-	"github.com/gdsvd/gdsvd/solver/internal/judge"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
 
@@ -46,8 +44,8 @@ type Event struct {
 
 func (r *run) event(phase string, triplet int, c method.RitzPair) Event {
 	return Event{
-		Phase: phase, Pass: r.stats.Passes, Triplet: triplet, Locked: r.locked.Len, Rank: r.locked.Len + r.missing(nil),
-		Sigma: r.reported(r.sigma(c.Value)), Residual: r.relative(c), Goal: r.s.Tol, Tol: r.s.Tol, Stats: r.cost(),
+		Phase: phase, Pass: r.passes.stats.Passes, Triplet: triplet, Locked: r.found.Len(), Rank: r.found.Len() + r.missing(nil),
+		Sigma: r.reported(r.found.Sigma(c.Value)), Residual: r.found.Relative(c), Goal: r.s.Tol, Tol: r.s.Tol, Stats: r.passes.cost(),
 	}
 }
 
@@ -61,32 +59,7 @@ func (r *run) outlook(pairs []method.RitzPair) (open int, worst float64) {
 	if open > len(pairs) {
 		return open, 1
 	}
-	for _, c := range pairs[:open] {
-		worst = max(worst, r.relative(c))
-	}
-	return open, min(worst, 1)
-}
-
-// sigma returns the singular value that belongs to an eigenvalue.
-func (r *run) sigma(value float64) float64 {
-	if r.linear {
-		return max(value, 0)
-	}
-	return math.Sqrt(max(value, 0))
-}
-
-// eigenvalue is the inverse of sigma.
-func (r *run) eigenvalue(sigma float64) float64 {
-	if r.linear {
-		return sigma
-	}
-	return sigma * sigma
-}
-
-// relative returns the residual of the triplet that belongs to a Ritz pair,
-// relative to σ₁.
-func (r *run) relative(c method.RitzPair) float64 {
-	return judge.Relative(c, r.lambda1, r.linear) / r.share()
+	return open, min(r.found.Worst(pairs[:open]), 1)
 }
 
 func (r *run) observe(e Event) error {

@@ -2,6 +2,8 @@ package solver
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -159,6 +161,16 @@ func (m *metered) Run(ctx context.Context, p Pass) (Cost, error) {
 	return c, err
 }
 
+// Operator is a symmetric positive semidefinite n×n operator G known only
+// through products with blocks of vectors.
+type Operator interface {
+	// Dim returns n.
+	Dim() int
+	// Apply sets dst = G·x for n×l blocks; dst and x never alias. One call is
+	// one pass. A cancelled ctx must come back as an error that wraps ctx.Err().
+	Apply(ctx context.Context, dst, x *mat.Dense) error
+}
+
 // gram is the operator AᵀA.
 type gram struct{ a Matrix }
 
@@ -187,4 +199,50 @@ func infoOf(op Operator) Info {
 		return a.Info()
 	}
 	return Info{}
+}
+
+// scaleOf is the scale of the matrix of an operator, 0 if it has none.
+func scaleOf(op Operator) scale { return scale(infoOf(op).Exponent) }
+
+// scale is the exponent e of a Matrix (Info.Exponent). A run
+// deals with 2^−e·A alone; what it is told and tells about A passes methods of scale.
+//
+// Squares of values beyond 10¹⁵⁴ or below 10⁻¹⁶⁰ are no numbers any more, though σ is.
+// A Matrix of such values multiplies with 2^−e·A instead, where e = Info.Exponent is
+// a function of ‖A‖_F alone: that is exact. A run deals with 2^−e·A throughout, its
+// certificate and checkpoints included, and σ is multiplied by 2^e where it leaves the
+// run, in events and results. So any A of which ‖A‖_F is a float64 is solved like any
+// other, subnormal values included. A σ that is smaller than the smallest number is 0.
+type scale int
+
+// sigma is a singular value of A, given that of 2^−e·A. It is at most ‖A‖_F, which
+// is finite, but rounding may take it beyond.
+func (e scale) sigma(x float64) float64 { return min(math.Ldexp(x, int(e)), math.MaxFloat64) }
+
+// signed is sigma for a value that may be negative.
+func (e scale) signed(x float64) float64 { return math.Copysign(e.sigma(math.Abs(x)), x) }
+
+// bound is what sigma is for a bound: where float64 has few digits it is rounded up.
+func (e scale) bound(x float64) float64 {
+	s := e.sigma(x)
+	if s < math.MaxFloat64 && math.Ldexp(s, -int(e)) < x {
+		s = math.Nextafter(s, math.Inf(1))
+	}
+	return s
+}
+
+// observer sees events about A.
+func (e scale) observer(o func(Event) error) func(Event) error {
+	return func(ev Event) error {
+		ev.Sigma = e.signed(ev.Sigma)
+		return o(ev)
+	}
+}
+
+// String says it in the description of a problem, by which checkpoints know it.
+func (e scale) String() string {
+	if e == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", times 2^%d", -int(e))
 }

@@ -30,6 +30,25 @@ func Residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64
 	return scale(a.Info().Exponent).residuals(ctx, a, t)
 }
 
+// residuals is Residuals.
+func (e scale) residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64, err error) {
+	sigma := make([]float64, len(t.Sigma))
+	for i, s := range t.Sigma {
+		sigma[i] = math.Ldexp(s, -int(e))
+	}
+	t.Sigma = sigma
+	left, right, err = residuals(ctx, a, t)
+	for _, of := range [][]float64{left, right} {
+		for i, r := range of {
+			of[i] = e.sigma(r)
+			if of[i] == 0 && r > 0 {
+				of[i] = math.SmallestNonzeroFloat64
+			}
+		}
+	}
+	return left, right, err
+}
+
 func residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64, err error) {
 	// What squares are taken relative to, lest they leave the range: a power of two, so
 	// that it costs no digits.
@@ -43,7 +62,8 @@ func residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64
 	}
 	if t.Right == nil {
 		t.Right = mat.NewDense(a.Info().Cols, len(t.Sigma), nil)
-		if _, err = a.Run(ctx, Pass{RowsIn: Rows{Func: t.Left}, Sum: t.Right}); err != nil {
+		_, err = a.Run(ctx, Pass{RowsIn: Rows{Func: t.Left}, Sum: t.Right})
+		if err != nil {
 			return nil, nil, err
 		}
 		divideColumns(t.Right, columnNorms(t.Right, scale))
@@ -72,7 +92,8 @@ func residuals(ctx context.Context, a Matrix, t Triplets) (left, right []float64
 		}
 		return nil
 	}
-	if _, err = a.Run(ctx, Pass{X: t.Right, RowsIn: Rows{Func: in}, RowsOut: Rows{Func: out}, Sum: atu}); err != nil {
+	_, err = a.Run(ctx, Pass{X: t.Right, RowsIn: Rows{Func: in}, RowsOut: Rows{Func: out}, Sum: atu})
+	if err != nil {
 		return nil, nil, err
 	}
 	for j, square := range left {

@@ -12,16 +12,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
-// Operator is a symmetric positive semidefinite n×n operator G known only
-// through products with blocks of vectors.
-type Operator interface {
-	// Dim returns n.
-	Dim() int
-	// Apply sets dst = G·x for n×l blocks; dst and x never alias. One call is
-	// one pass. A cancelled ctx must come back as an error that wraps ctx.Err().
-	Apply(ctx context.Context, dst, x *mat.Dense) error
-}
-
 // OperatorKind is the symmetric operator through which SVD sees a matrix A, N×n. The
 // triplets, their certificate, and the left vectors are those of A for each.
 type OperatorKind uint8
@@ -157,18 +147,9 @@ func (f *factorisation) lower() {
 	if !ok {
 		return
 	}
-	pairs := f.locked
-	f.op, f.linear, f.n = gram{f.a}, false, h.n
-	f.locked = f.arena.NewBasis(f.n, f.s.Rank)
-	for i := range pairs.Len {
-		v := f.locked.Next()
-		f.arena.CopyVector(v, pairs.Vector(i)[h.long():])
-		f.extend(v)
-		f.locked.Push()
-		f.values[i] *= math.Abs(f.values[i])
-	}
-	f.lambda1 *= f.lambda1
-	f.noise, f.warm = 0, nil
+	f.op, f.n = gram{f.a}, h.n
+	f.found.Halve(h.long())
+	f.starts.warm = nil
 	f.s.Deflation = Projected
-	f.deflate(Projected)
+	f.deflated.Operator, f.deflated.Plain = f.op, false
 }

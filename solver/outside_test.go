@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/certificate"
+	"github.com/gdsvd/gdsvd/solver/internal/found"
+	"github.com/gdsvd/gdsvd/solver/internal/outside"
 )
 
 // diagonalOperator is the operator of a diagonal matrix.
@@ -35,15 +37,19 @@ func TestLeadingIsOneRule(t *testing.T) {
 			want  bool
 		}{{-1, true, true}, {0.5, true, true}, {1.5, true, true}, {1.99, true, true}, {2.1, true, false}, {100, true, false}, {0, false, false}} {
 			r := &run{
-				s: Settings{Rank: len(sigma), Tol: tol, Stop: StopResidual}, n: 50, linear: linear, told: true,
+				s: Settings{Rank: len(sigma), Tol: tol, Stop: StopResidual}, n: 50, found: &found.Pairs{Linear: linear},
 			}
-			r.lambda1 = r.eigenvalue(sigma[0])
-			r.outside = lookout{known: c.known, steps: 5, value: r.eigenvalue(sigma[2] + c.above*tol*sigma[0]), probability: outsideProbability}
+			r.found.Lambda1 = r.found.Eigenvalue(sigma[0])
+			value := r.found.Eigenvalue(sigma[2] + c.above*tol*sigma[0])
+			r.outside = outside.Watch{
+				Bound: outside.Bound{Known: c.known, Steps: 5, Value: value, Probability: outside.Probability},
+				Found: r.found, Wanted: true, Rank: len(sigma), Tol: tol,
+			}
 			f := &factorisation{run: r}
 			r.cert = &certificate.Certificate{Sigma: sigma, Norm: sigma[0], Frobenius: 20, Rank: 3, Residuals: make([]float64, 3), Floor: make([]float64, 3)}
 			o := r.beyond(sigma, 20)
-			if o.Leading != c.want || (f.outcome(PassLimit) == Converged) != c.want {
-				t.Errorf("linear %v, %g·Tol·σ₁ above the least value, known %v: %+v, %v", linear, c.above, c.known, o, f.outcome(PassLimit))
+			if o.Leading != c.want || (f.outcome(PassLimit, false) == Converged) != c.want {
+				t.Errorf("linear %v, %g·Tol·σ₁ above the least value, known %v: %+v, %v", linear, c.above, c.known, o, f.outcome(PassLimit, false))
 			}
 		}
 	}

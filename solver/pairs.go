@@ -95,7 +95,7 @@ func (f *factorisation) certifyPairs(v *mat.Dense) (*certificate.Certificate, er
 		p.Sum = f.arena.Dense(n, k)
 		defer f.arena.Free(p.Sum)
 	}
-	if _, err := f.a.Run(f.ctx, p); err != nil {
+	if _, err := f.a.Run(f.passes.ctx, p); err != nil {
 		return nil, err
 	}
 	return certificate.NewPairs(f.arena, v, p.RowsOut.Block, p.Sum, s)
@@ -114,13 +114,14 @@ func (f *factorisation) signed(res *Result) {
 	res.Sigma, res.Lambda, res.Norm = make([]float64, len(c.Lambda)), c.Lambda, c.Norm
 	res.Rank = 0
 	for i, l := range c.Lambda {
-		if res.Sigma[i] = math.Abs(l); l != 0 {
+		res.Sigma[i] = math.Abs(l)
+		if l != 0 {
 			res.Rank++
 		}
 	}
 	least, copies := c.Sigma[len(c.Sigma)-1], 0
 	for _, s := range c.Sigma {
-		if s-least <= f.slack(f.eigenvalue(least)) {
+		if s-least <= f.found.Slack(f.found.Eigenvalue(least)) {
 			copies++
 		}
 	}

@@ -1,33 +1,12 @@
 package solver
 
 import (
-	"errors"
-	"fmt"
 	"math"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
-
-// Stats is what a run has cost, with the runs that it continues.
-type Stats struct {
-	Passes    int   // reads of the whole matrix
-	Products  int64 // products of G with one vector
-	BytesRead int64 // as told by the Matrix (Cost); 0 for an Operator
-	// VectorsRead and VectorsWritten are the bytes of blocks in Settings.Space that
-	// passes and the loops between them have gone over; 0 without one. They depend on
-	// the numbers of the matrix and the settings alone.
-	VectorsRead, VectorsWritten int64
-
-	Total         time.Duration // wall time of the run
-	Multiply      time.Duration // multiplying in all passes (Cost), or wall time of all passes
-	Wait          time.Duration // waiting for data in all passes (Cost), or 0
-	Orthogonalise time.Duration // everything between the passes of the recurrences
-	Finish        time.Duration // wall time of finishing, its passes included
-	Checkpoint    time.Duration // writing checkpoints
-}
 
 // Result of SVD. It is usable whatever the Status; Residuals say how far each
 // triplet can be trusted.
@@ -125,7 +104,7 @@ type EigenResult struct {
 }
 
 // result assembles what the certificate says.
-func (f *factorisation) result(st Status) *Result {
+func (f *factorisation) result(st Status, orthLeft float64) *Result {
 	c := f.cert
 	res := &Result{
 		Sigma:     c.Sigma,
@@ -137,12 +116,12 @@ func (f *factorisation) result(st Status) *Result {
 		Rank:      c.Rank,
 		Clusters:  c.Clusters(),
 		OrthRight: tallskinny.Orthogonality(f.arena.GramOf(c.Right)),
-		OrthLeft:  f.orthLeft,
+		OrthLeft:  orthLeft,
 		Energy:    c.Energy(),
 		Outside:   f.beyond(c.Sigma, c.Frobenius),
 		Target:    f.target(),
 		Status:    st,
-		Stats:     f.cost(),
+		Stats:     f.passes.cost(),
 	}
 	if c.Lambda != nil {
 		f.signed(res)
@@ -150,12 +129,23 @@ func (f *factorisation) result(st Status) *Result {
 	return res
 }
 
+// cutShort assembles what is known when the run was cancelled.
+func (f *factorisation) cutShort(st Status) *Result {
+	switch {
+	case f.arena.Outside() || f.s.Which.signed() && f.cert == nil:
+		return f.unfinished(st)
+	case f.cert != nil:
+		return f.interrupted(st)
+	}
+	return f.uncertified(st)
+}
+
 // interrupted assembles what is known when the run was cancelled after its
 // first certificate, which no longer belongs to what is in Left.
 func (f *factorisation) interrupted(st Status) *Result {
 	f.arena.SignColumns(f.cert.Right)
-	res := f.result(st)
-	res.Certified, res.OrthLeft = false, math.NaN()
+	res := f.result(st, math.NaN())
+	res.Certified = false
 	return res
 }
 
@@ -172,11 +162,11 @@ func (f *factorisation) uncertified(st Status) *Result {
 		OrthRight: tallskinny.Orthogonality(f.arena.GramOf(e.Vectors)),
 		OrthLeft:  math.NaN(),
 		Status:    st,
-		Stats:     f.cost(),
+		Stats:     f.passes.cost(),
 	}
 	norm := f.a.Info().Norm
 	for i, v := range e.Values {
-		s := f.sigma(v)
+		s := f.found.Sigma(v)
 		res.Sigma[i] = s
 		if s > 0 {
 			res.Rank++
@@ -196,7 +186,7 @@ func (f *factorisation) uncertified(st Status) *Result {
 func (f *factorisation) unfinished(st Status) *Result {
 	res := &Result{
 		Sigma: make([]float64, f.s.Rank), Residuals: make([]float64, f.s.Rank),
-		OrthRight: math.NaN(), OrthLeft: math.NaN(), Status: st, Stats: f.cost(),
+		OrthRight: math.NaN(), OrthLeft: math.NaN(), Status: st, Stats: f.passes.cost(),
 	}
 	for i := range res.Residuals {
 		res.Residuals[i] = 1
@@ -208,73 +198,10 @@ func (f *factorisation) unfinished(st Status) *Result {
 func (r *run) unfinishedPairs(st Status) *EigenResult {
 	res := &EigenResult{
 		Values: make([]float64, r.s.Rank), Residuals: make([]float64, r.s.Rank), Seen: make([]float64, r.s.Rank),
-		Status: st, Stats: r.cost(),
+		Status: st, Stats: r.passes.cost(),
 	}
 	for i := range res.Residuals {
 		res.Residuals[i], res.Seen[i] = math.NaN(), 1
 	}
 	return res
-}
-
-// Status says why a run ended.
-type Status uint8
-
-const (
-	// NotTerminated is the zero value: the run has not ended.
-	NotTerminated Status = iota
-	// Converged: every triplet satisfies the stop rule; under StopResidual
-	// every residual of the certificate is at most the tolerance.
-	Converged
-	// Stagnated: the search is over, but at least one triplet misses the
-	// tolerance and cannot be improved: rounding stands in the way, or going
-	// on has brought nothing.
-	Stagnated
-	// PassLimit: Settings.MaxPasses was reached first.
-	PassLimit
-	// TimeLimit: the deadline of the context passed.
-	TimeLimit
-	// Cancelled: the context was cancelled.
-	Cancelled
-	// Breakdown: the operator produced numbers that cannot be worked with.
-	Breakdown
-)
-
-// ErrBreakdown is wrapped by the error of a run whose numbers cannot be worked with.
-var ErrBreakdown = tallskinny.ErrBreakdown
-
-// ErrFault is wrapped by the error of a run whose Space could not deliver what
-// was in it.
-var ErrFault = tallskinny.ErrFault
-
-var statuses = [...]struct {
-	name string
-	err  error
-}{
-	NotTerminated: {"not-terminated", errors.New("run has not ended")},
-	Converged:     {"converged", nil},
-	Stagnated:     {"stagnated", errors.New("residuals stagnated above the tolerance")},
-	PassLimit:     {"pass-limit", errors.New("pass limit reached before convergence")},
-	TimeLimit:     {"time-limit", errors.New("time limit reached before convergence")},
-	Cancelled:     {"cancelled", errors.New("cancelled before convergence")},
-	Breakdown:     {"breakdown", ErrBreakdown},
-}
-
-// String returns the name of the status in lower case, words joined by
-// hyphens.
-func (s Status) String() string {
-	if int(s) >= len(statuses) {
-		return fmt.Sprintf("status(%d)", uint8(s))
-	}
-	return statuses[s].name
-}
-
-// Early reports whether the run ended before its goal was reached.
-func (s Status) Early() bool { return s > Converged && int(s) < len(statuses) }
-
-// Err returns nil for Converged, and otherwise why the run ended before that.
-func (s Status) Err() error {
-	if int(s) >= len(statuses) {
-		return statuses[NotTerminated].err
-	}
-	return statuses[s].err
 }

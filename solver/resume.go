@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/mat"
@@ -15,43 +14,6 @@ import (
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
-
-// header is the part of a checkpoint that is not float64.
-type header struct {
-	Settings   []setting          `json:"settings"` // must be those of the run that goes on
-	N          int                `json:"n"`        // length of vectors
-	Stats      Stats              `json:"stats"`
-	Locked     int                `json:"locked"` // vectors found
-	Parts      []checkpoint.Shape `json:"parts"`  // of the run
-	Recurrence *recurrenceHeader  `json:"recurrence,omitempty"`
-}
-
-type recurrenceHeader struct {
-	Version int                `json:"version"` // of its parts
-	Parts   []checkpoint.Shape `json:"parts"`
-}
-
-// setting is something that determines the result of a run, as text.
-type setting struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-// shapes are those of all parts, in their order.
-func (h *header) shapes() []checkpoint.Shape {
-	if h.Recurrence == nil {
-		return h.Parts
-	}
-	return slices.Concat(h.Parts, h.Recurrence.Parts)
-}
-
-// check refuses what no run can have written.
-func (h *header) check() error {
-	if s := h.Stats; min(h.N, s.Passes, h.Locked) < 0 || max(h.N, s.Passes, h.Locked) > math.MaxInt32 || s.Products < 0 {
-		return fmt.Errorf("header has %d vectors of length %d after %d passes, %d products: %w", h.Locked, h.N, s.Passes, s.Products, ErrCheckpoint)
-	}
-	return nil
-}
 
 // settings lists all that determines the result of the run, what tells most
 // first.
@@ -80,43 +42,21 @@ func (s *Settings) rank() string {
 	return fmt.Sprintf("of at most %d for the share %v of the energy", s.Rank, s.Energy)
 }
 
-// match compares the settings with those of the run that was saved: of two methods
-// what they have in common decides, then.
-func (h *header) match(now []setting) error {
-	for i := range min(len(h.Settings), len(now)) {
-		s := h.Settings[i]
-		if s.Name != now[i].Name {
-			return fmt.Errorf("checkpoint has setting %.60q, want %q: %w", s.Name, now[i].Name, ErrCheckpoint)
-		}
-		if s != now[i] {
-			return &MismatchError{s.Name, s.Value, now[i].Value}
-		}
-	}
-	if len(h.Settings) != len(now) {
-		return fmt.Errorf("checkpoint has %d settings, want %d: %w", len(h.Settings), len(now), ErrCheckpoint)
-	}
-	return nil
-}
-
 // state saves or restores what a checkpoint holds of the run itself; working says that a
 // recurrence is at work. The number of vectors found is known.
 func (r *run) state(s *method.State, working bool) {
-	projected, certified, starts := r.s.Deflation == Projected, r.cert != nil, int(r.starts)
-	s.Int("nulls", &r.nulls, 0, r.locked.Len)
+	projected, certified, starts := r.s.Deflation == Projected, r.cert != nil, int(r.starts.drawn)
+	round, scouting := &r.saves.mark.round, r.work.block.Scout
 	s.Int("starts", &starts, 0, math.MaxInt32)
-	s.Int("round", &r.mark.round, 0, maxRounds)
+	s.Int("round", &round.count, 0, maxRounds)
+	s.Float("largest residual", &round.worst)
 	s.Flag("projected", &projected) // now, whatever the setting is
-	s.Flag("stalled", &r.stalled)
-	s.Flag("told", &r.told)
-	s.Flag("scouting", &r.scouting)
-	s.Float("noise", &r.noise)
-	s.Float("norm", &r.lambda1)
-	s.Float("tolerance", &r.tol)
-	s.Float("largest residual", &r.mark.lastWorst)
-	s.Floats("values", &r.values)
-	s.Floats("residuals", &r.seen)
-	r.outside.state(s)
-	if s.Flag("certified", &certified); certified {
+	s.Flag("told", &r.outside.Wanted)
+	s.Flag("scouting", &scouting)
+	r.found.State(s)
+	r.outside.State(s)
+	s.Flag("certified", &certified)
+	if certified {
 		if s.Restoring() {
 			r.cert = new(certificate.Certificate)
 		}
@@ -128,78 +68,55 @@ func (r *run) state(s *method.State, working bool) {
 	}
 	r.pairsState(s)
 	if working {
+		w := &r.work
 		if s.Restoring() {
-			r.judge = r.newJudge(false)
+			w.judge, w.block.Scout = r.newJudge(false), scouting
 		}
-		s.Int("found before", &r.first, 0, r.locked.Len)
-		s.Int("taken", &r.taken, 0, math.MaxInt32)
-		r.judge.State(s)
-		s.Pairs(&r.pairs)
+		s.Int("found before", &w.block.Before, 0, r.found.Len())
+		s.Int("taken", &w.block.Given, 0, math.MaxInt32)
+		w.judge.State(s)
+		s.Pairs(&w.pairs)
 	}
-	r.vectors(s)
-	if len(r.values) != r.locked.Len || len(r.seen) != r.locked.Len || r.scouting && !working {
-		s.Refuse("has %d vectors with %d values and %d residuals, scouting %t", r.locked.Len, len(r.values), len(r.seen), r.scouting)
+	r.found.Vectors(s)
+	r.starts.state(s, r.n)
+	if scouting && !working {
+		s.Refuse("is of a scout that is not there")
 	}
 	if s.Restoring() && s.OK() {
-		r.starts, r.round, r.lastWorst = uint64(starts), r.mark.round, r.mark.lastWorst
-		r.values = slices.Grow(r.values, r.s.Rank-len(r.values))
+		r.starts.drawn, r.passes.round = uint64(starts), *round
 		if projected {
 			r.s.Deflation = Projected
 		}
-		r.deflate(r.s.Deflation)
+		r.deflated.Plain = r.s.Deflation == Plain
 	}
 }
 
-// vectors saves or restores the vectors found, and the start vectors that have not been
-// used. Norms of others than 1 are refused: later steps rely on it.
-func (r *run) vectors(s *method.State) {
-	for i := range r.locked.Len {
-		v := mat.NewDense(r.n, 1, r.locked.Vector(i))
-		if !s.Tall(fmt.Sprintf("vector %d", i), &v, 1) || !s.Restoring() {
-			continue
-		}
-		x := tallskinny.Column(v)
-		r.arena.CopyVector(r.locked.Vector(i), x)
-		if norm := r.arena.Norm2(x); !(math.Abs(norm-1) < 1e-8) {
-			s.Refuse("has a vector %d of norm %g", i, norm)
-		}
-		r.arena.Free(v)
-	}
-	count := len(r.warm)
+// state saves or restores the start vectors, of length n, that have not been used.
+func (v *starts) state(s *method.State, n int) {
+	count := len(v.warm)
 	s.Int("start vectors", &count, 0, math.MaxInt32)
 	for i := range count {
-		var v *mat.Dense
+		var x *mat.Dense
 		if !s.Restoring() {
-			v = mat.NewDense(r.n, 1, r.warm[i])
+			x = mat.NewDense(n, 1, v.warm[i])
 		}
-		if !s.Tall(fmt.Sprintf("start vector %d", i), &v, 1) {
+		if !s.Tall(fmt.Sprintf("start vector %d", i), &x, 1) {
 			return
 		}
 		if s.Restoring() {
-			r.warm = append(r.warm, tallskinny.Column(v))
+			v.warm = append(v.warm, tallskinny.Column(x))
 		}
-	}
-}
-
-// state saves or restores what is known.
-func (o *lookout) state(s *method.State) {
-	s.Flag("known", &o.known)
-	s.Int("steps", &o.steps, 0, math.MaxInt32)
-	s.Float("bound", &o.value)
-	s.Float("probability", &o.probability)
-	if !(o.value >= 0 && o.probability >= 0) {
-		s.Refuse("has a bound of %g with probability %g", o.value, o.probability)
 	}
 }
 
 // writeCheckpoint writes the run to w as it is, with the mark of the last boundary.
 func (r *run) writeCheckpoint(w io.Writer) error {
 	var s, rec method.State
-	r.state(&s, r.rec != nil)
-	h := header{Settings: r.settings(), N: r.n, Stats: r.cost(), Locked: r.locked.Len, Parts: checkpoint.Shapes(s.Parts)}
-	h.Stats.Passes, h.Stats.Products = r.mark.passes, r.mark.products
-	if r.rec != nil {
-		r.rec.State(&rec)
+	r.state(&s, r.work.rec != nil)
+	h := header{Settings: r.settings(), N: r.n, Stats: r.passes.cost(), Locked: r.found.Len(), Parts: checkpoint.Shapes(s.Parts)}
+	h.Stats.Passes, h.Stats.Products = r.saves.mark.passes, r.saves.mark.products
+	if r.work.rec != nil {
+		r.work.rec.State(&rec)
 		h.Recurrence = &recurrenceHeader{r.version(), checkpoint.Shapes(rec.Parts)}
 	}
 	return checkpoint.Write(w, r.arena, h, append(s.Parts, rec.Parts...))
@@ -233,8 +150,8 @@ func (r *run) readCheckpoint(c *Checkpoint) error {
 	if err := c.from.End(); err != nil {
 		return err
 	}
-	r.mark = mark{passes: h.Stats.Passes, products: h.Stats.Products}
-	r.stats, r.saved, r.locked.Len = h.Stats, h.Stats.Passes, h.Locked
+	r.saves = saves{mark{passes: h.Stats.Passes, products: h.Stats.Products}, h.Stats.Passes}
+	r.passes.stats, r.found.Basis.Len = h.Stats, h.Locked
 	err := method.Restore(r.arena, r.n, parts, func(s *method.State) { r.state(s, h.Recurrence != nil) })
 	if err == nil && h.Recurrence != nil {
 		err = r.restore(h.Recurrence.Version, rec)
@@ -250,15 +167,17 @@ func (r *run) restore(version int, parts []method.Part) error {
 	if version != r.version() {
 		return fmt.Errorf("its recurrence is of version %d, want %d", version, r.version())
 	}
-	if r.rec = r.s.Method.New(r.terms()); r.scouting {
-		r.rec = scout.New(r.arena)
+	if r.work.block.Scout {
+		r.work.rec = scout.New(r.arena)
+	} else {
+		r.work.rec = r.s.Method.New(r.terms())
 	}
-	return method.Restore(r.arena, r.n, parts, r.rec.State)
+	return method.Restore(r.arena, r.n, parts, r.work.rec.State)
 }
 
 // version is that of the parts of the recurrence.
 func (r *run) version() int {
-	if r.scouting {
+	if r.work.block.Scout {
 		return scout.Version
 	}
 	return r.about.Version

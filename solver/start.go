@@ -3,6 +3,7 @@ package solver
 import (
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/outside"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
@@ -15,38 +16,70 @@ const (
 	streamOutside                     // scouts, by number of the start
 )
 
-// start returns the next start block, of unit columns. warm says that all of
-// them were given.
-func (r *run) start() (z *mat.Dense, warm bool) {
+// starts are the start vectors to come.
+type starts struct {
+	warm  [][]float64 // given ones that are still to be used
+	drawn uint64      // start blocks so far
+}
+
+// startWidth returns the width of the start block of the next recurrence.
+func (r *run) startWidth() int {
+	t := r.about
+	if l := len(r.starts.warm); t.Copies > 0 && l > 0 && r.joined() {
+		return min(l+max(outside.Few(r.s.Rank), t.Copies), r.n)
+	}
+	if t.Copies > 0 && r.enough() {
+		return r.probeWidth()
+	}
+	return min(t.Width(max(r.missing(nil), 1)), r.n-r.found.Len())
+}
+
+// joined reports whether the recurrence to come is the first of a method that takes
+// in all given vectors at once: together with random columns they are its block.
+func (r *run) joined() bool {
+	ok := r.about.Copies > 0 || r.about.Width(r.s.Rank) >= r.s.Rank+outside.Few(r.s.Rank)
+	return ok && r.outside.Wanted && r.starts.drawn == 0 && r.found.Len() == 0
+}
+
+// probeWidth is how many random vectors look for more copies of values: of a few triplets few.
+func (r *run) probeWidth() int {
+	most := r.n - r.found.Len()
+	if r.s.Energy > 0 {
+		most = min(most, max(r.about.Copies, r.found.Len()))
+	}
+	return min(r.about.Probe, most)
+}
+
+// start returns the next start block, of unit columns, and how many of them were given.
+func (r *run) start() (z *mat.Dense, given int) {
 	l := r.startWidth()
 	z = r.arena.Dense(r.n, l)
-	r.arena.Gaussian(z, 0, r.s.Seed, streamStart|r.starts)
-	r.starts++
-	if warm, r.taken = true, 0; len(r.warm) == 0 && !r.anyStart() && r.locked.Complement(z.RawMatrix()) {
-		return z, false
+	r.arena.Gaussian(z, 0, r.s.Seed, streamStart|r.starts.drawn)
+	r.starts.drawn++
+	if len(r.starts.warm) == 0 && !r.anyStart() && r.found.Basis.Complement(z.RawMatrix()) {
+		return z, 0
 	}
 	block, x := z.RawMatrix(), tallskinny.Column(r.arena.Dense(r.n, 1))
 	defer r.arena.Release(x)
 	for j := range l {
-		if !r.takeWarm(x) {
-			warm = false
-			r.arena.ColumnOf(x, block, j)
-			r.prepare(x, streamStart|1<<31|r.starts)
+		if r.takeWarm(x) {
+			given++
 		} else {
-			r.taken++
+			r.arena.ColumnOf(x, block, j)
+			r.prepare(x, streamStart|1<<31|r.starts.drawn)
 		}
 		r.arena.SetColumn(block, j, x)
 	}
-	return z, warm
+	return z, given
 }
 
 // takeWarm stores the next usable given vector in x.
 func (r *run) takeWarm(x []float64) bool {
-	for len(r.warm) > 0 {
-		r.arena.CopyVector(x, r.warm[0])
-		r.arena.Release(r.warm[0])
-		r.warm[0], r.warm = nil, r.warm[1:] // its memory is free
-		if r.arena.Shorten(x) > 0 && r.locked.Orthonormalise(x) {
+	for s := &r.starts; len(s.warm) > 0; {
+		r.arena.CopyVector(x, s.warm[0])
+		r.arena.Release(s.warm[0])
+		s.warm[0], s.warm = nil, s.warm[1:] // its memory is free
+		if r.arena.Shorten(x) > 0 && r.found.Basis.Orthonormalise(x) {
 			return true
 		}
 	}
@@ -61,9 +94,9 @@ func (r *run) anyStart() bool { return r.s.Deflation == Plain && r.about.Copies 
 // prepare makes a random vector a start vector.
 func (r *run) prepare(x []float64, stream uint64) {
 	if r.anyStart() {
-		r.locked.Normalise(x)
-	} else if !r.locked.Orthonormalise(x) {
-		r.locked.Random(x, r.s.Seed, stream)
+		r.found.Basis.Normalise(x)
+	} else if !r.found.Basis.Orthonormalise(x) {
+		r.found.Basis.Random(x, r.s.Seed, stream)
 	}
 }
 

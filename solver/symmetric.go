@@ -39,7 +39,8 @@ func newSymmetric(arena *tallskinny.Arena, a Matrix, s Settings) (*symmetric, er
 	i := a.Info()
 	op := &symmetric{arena: arena, a: a, n: i.Cols, norm: i.Norm, which: s.Which}
 	if s.Which.shifted() {
-		if op.shift = math.Ldexp(s.Shift, -i.Exponent); s.Shift == 0 {
+		op.shift = math.Ldexp(s.Shift, -i.Exponent)
+		if s.Shift == 0 {
 			op.shift = i.Norm
 		}
 		tol := s.Tol
@@ -168,19 +169,21 @@ func checkSymmetric(ctx context.Context, arena *tallskinny.Arena, a Matrix, seed
 // is none to spare or it has been done. The status is NotTerminated, or that of
 // a context that has ended.
 func (f *factorisation) inspect() (Status, error) {
-	if f.s.Operator != Symmetric || f.stats.Passes > 0 {
+	if f.s.Operator != Symmetric || f.passes.stats.Passes > 0 {
 		return NotTerminated, nil
 	}
-	if st := f.mayPass(f.reserve()); f.cut {
+	st := f.passes.may(f.reserve())
+	switch {
+	case f.passes.cut:
 		return st, nil
-	} else if st != NotTerminated {
+	case st != NotTerminated:
 		return NotTerminated, nil
 	}
-	if err := f.pass(func() error { return checkSymmetric(f.ctx, f.arena, f.a, f.s.Seed) }, 0, 0); err != nil {
+	if err := f.passes.make(func() error { return checkSymmetric(f.passes.ctx, f.arena, f.a, f.s.Seed) }, f.n, 0, 0); err != nil {
 		return f.abandon(err)
 	}
 	return NotTerminated, f.observe(Event{
-		Phase: PhaseInspect, Pass: f.stats.Passes, Rank: f.s.Rank, Tol: f.s.Tol, Stats: f.cost(),
+		Phase: PhaseInspect, Pass: f.passes.stats.Passes, Rank: f.s.Rank, Tol: f.s.Tol, Stats: f.passes.cost(),
 	})
 }
 
@@ -190,14 +193,4 @@ func (r *run) shift() (shift, sign float64) {
 		return s.shift, s.which.sign()
 	}
 	return 0, 1
-}
-
-// share is what part of λ₁ residuals are relative to: all of it, or ‖A‖ as far as that has been
-// seen, where λ₁ is that of a shifted A.
-func (r *run) share() float64 {
-	s, ok := r.op.(*symmetric)
-	if !ok || !s.which.shifted() || r.lambda1 == 0 {
-		return 1
-	}
-	return min(1, max(s.seen/r.lambda1, tallskinny.FloorFactor*tallskinny.Epsilon))
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/csr"
-	"github.com/gdsvd/gdsvd/internal/parallel"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -60,22 +59,15 @@ func (m *Matrix) work(ctx context.Context, q *queue, turns []*sequencer, fn visi
 			t.abandon()
 		}
 	})()
-	run := func(worker int) error {
-		err := m.worker(ctx, worker, q, fn)
-		if err != nil {
-			cancel(err)
-		}
-		return err
-	}
-	if q.first == m.plan.Blocks {
-		// All blocks are resident: a pass may take less time than starting a goroutine on
-		// another processor.
-		parallel.Do(m.plan.Workers, func(worker int) { _ = run(worker) })
-		return context.Cause(ctx)
-	}
 	var g errgroup.Group
 	for worker := range m.plan.Workers {
-		g.Go(func() error { return run(worker) })
+		g.Go(func() error {
+			err := m.worker(ctx, worker, q, fn)
+			if err != nil {
+				cancel(err)
+			}
+			return err
+		})
 	}
 	if g.Wait() != nil {
 		return context.Cause(ctx) // the error that has made the others end

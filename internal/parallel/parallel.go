@@ -1,12 +1,12 @@
 // Package parallel runs short loops on a pool of goroutines.
 //
-// An iteration on a small matrix, a pass and then sweeps over its vectors, takes tens or
-// hundreds of microseconds at a time, and waking another processor takes about as long. A
+// The sweeps over the vectors of a small matrix between two passes take tens or
+// hundreds of microseconds, and waking another processor takes about as long. A
 // goroutine of the pool that has finished its work therefore looks for more during 100 µs
 // (linger) before it ends. A call returns without those that begin after its work is done.
 //
-// The pool belongs to the process, like the scheduler's threads: passes (package stream) and the
-// sweeps between them (package solver) of all runs use the same goroutines. It has no
+// The pool belongs to the process, like the scheduler's threads: the sweeps between passes
+// (package solver) of all runs use the same goroutines. It has no
 // settings and holds nothing but goroutines without work; runs beside one another take them
 // from it as they find them.
 package parallel

@@ -129,7 +129,8 @@ func Choose(p Problem) Choice {
 		coarse := p
 		coarse.Room = func(m method.Method) Room {
 			r := p.Room(m)
-			if r.Cached = false; r.Resident < 1 {
+			r.Cached = false
+			if r.Resident < 1 {
 				r.Resident = 0 // lest a little more or less memory change the choice
 			}
 			return r

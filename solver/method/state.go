@@ -99,7 +99,8 @@ func (s *State) Pairs(x *[]RitzPair) {
 	if !s.Small("Ritz pairs", &b, -1, 2) || !s.restoring {
 		return
 	}
-	if *x = nil; b != nil {
+	*x = nil
+	if b != nil {
 		for i := range b.RawMatrix().Rows {
 			*x = append(*x, NewRitzPair(b.At(i, 0), b.At(i, 1)))
 		}

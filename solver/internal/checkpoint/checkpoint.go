@@ -215,7 +215,8 @@ func (d *Reader) Verify(shapes []Shape) error {
 	for ; left > 0 && d.err == nil; left -= min(left, uint64(len(row))) {
 		d.numbers(row[:min(left, uint64(len(row)))])
 	}
-	if err = errors.Join(err, d.End()); err != nil {
+	err = errors.Join(err, d.End())
+	if err != nil {
 		return err
 	}
 	if _, err := d.r.Read(d.buf[:1]); err != io.EOF {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/found"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
@@ -34,23 +35,23 @@ type Operator interface {
 // A − UΣVᵀ.
 type Deflated struct {
 	Operator
-	V      *tallskinny.Basis
-	Values []float64 // Λ, one per vector of V
-	Plain  bool      // not projected
-	coef   []float64 // scratch
+	Found *found.Pairs // V and Λ
+	Plain bool         // not projected
+	coef  []float64    // scratch
 }
 
 // Apply sets dst to the product with x, of G and then without V.
 func (d *Deflated) Apply(ctx context.Context, dst, x *mat.Dense) error {
-	if err := d.Operator.Apply(ctx, dst, x); err != nil || d.V.Len == 0 {
+	v := d.Found.Basis
+	if err := d.Operator.Apply(ctx, dst, x); err != nil || v.Len == 0 {
 		return err
 	}
-	if d.V.Cut == 0 {
-		d.subtract(dst, x, 0, d.V.N, 0, d.V.N)
+	if v.Cut == 0 {
+		d.subtract(dst, x, 0, v.N, 0, v.N)
 		return nil
 	}
-	d.subtract(dst, x, 0, d.V.Cut, d.V.Cut, d.V.N)
-	d.subtract(dst, x, d.V.Cut, d.V.N, 0, d.V.Cut)
+	d.subtract(dst, x, 0, v.Cut, v.Cut, v.N)
+	d.subtract(dst, x, v.Cut, v.N, 0, v.Cut)
 	return nil
 }
 
@@ -60,25 +61,25 @@ func (d *Deflated) subtract(dst, x *mat.Dense, begin, end, from, to int) {
 	if !d.Plain {
 		x, from, to = dst, begin, end
 	}
-	l := tallskinny.Width(x)
-	if need := d.V.Len * l; cap(d.coef) < need {
-		d.coef = make([]float64, len(d.V.Coef)*l)
+	l, v := tallskinny.Width(x), d.Found.Basis
+	if need := v.Len * l; cap(d.coef) < need {
+		d.coef = make([]float64, len(v.Coef)*l)
 	}
-	c := tallskinny.Zeros(d.coef, d.V.Len, l)
+	c := tallskinny.Zeros(d.coef, v.Len, l)
 	part, of := tallskinny.RowsOf(dst.RawMatrix(), begin, end-begin), tallskinny.RowsOf(x.RawMatrix(), from, to-from)
-	if d.V.Cut == 0 {
-		d.V.Products(c, 1, from, to, of)
+	if v.Cut == 0 {
+		v.Products(c, 1, from, to, of)
 	} else {
-		tallskinny.Multiply(c, 2, blas.NoTrans, d.V.Part(from, to), of, 0) // of vectors of norm 1/√2
+		tallskinny.Multiply(c, 2, blas.NoTrans, v.Part(from, to), of, 0) // of vectors of norm 1/√2
 	}
 	if d.Plain {
 		for i := range c.Rows {
-			blas64.Scal(d.Values[i], tallskinny.Vector(c.Data[i*c.Stride:][:l]))
+			blas64.Scal(d.Found.Values[i], tallskinny.Vector(c.Data[i*c.Stride:][:l]))
 		}
 	}
-	if d.V.Cut == 0 {
-		d.V.Subtract(part, begin, end, c)
+	if v.Cut == 0 {
+		v.Subtract(part, begin, end, c)
 	} else {
-		tallskinny.Multiply(part, -1, blas.Trans, d.V.Part(begin, end), c, 1)
+		tallskinny.Multiply(part, -1, blas.Trans, v.Part(begin, end), c, 1)
 	}
 }

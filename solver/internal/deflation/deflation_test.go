@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/solver/internal/found"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 )
 
@@ -56,7 +57,7 @@ func TestDeflation(t *testing.T) {
 		for _, x := range []*mat.Dense{gaussian(n, l, 2), wide.Slice(0, n, 1, l+1).(*mat.Dense)} {
 			var dst, want mat.Dense
 			out := mat.NewDense(n, l+2, nil).Slice(0, n, 1, l+1).(*mat.Dense)
-			p := &Deflated{Operator: explicit{g}, V: v, Values: values, Plain: true}
+			p := &Deflated{Operator: explicit{g}, Found: &found.Pairs{Basis: v, Values: values}, Plain: true}
 			if err := p.Apply(t.Context(), out, x); err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +66,7 @@ func TestDeflation(t *testing.T) {
 				t.Errorf("plain deflation is wrong for %d vectors", l)
 			}
 			dst.Mul(&rest, x) // its domain
-			q := &Deflated{Operator: explicit{g}, V: v}
+			q := &Deflated{Operator: explicit{g}, Found: &found.Pairs{Basis: v}}
 			if err := q.Apply(t.Context(), out, &dst); err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,8 @@ type room struct {
 
 // reset makes room for as much as has been in use before.
 func (w *room) reset() {
-	if w.used = 0; w.most > len(w.data) {
+	w.used = 0
+	if w.most > len(w.data) {
 		w.data = make([]float64, w.most)
 	}
 }

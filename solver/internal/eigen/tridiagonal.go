@@ -46,7 +46,8 @@ func (r *rotations) diagonalise(d, e []float64) bool {
 		}
 		if hi < from || lo > to || step == 0 {
 			// Sweeps end where the small values are.
-			if step = 1; math.Abs(d[lo]) < math.Abs(d[hi]) {
+			step = 1
+			if math.Abs(d[lo]) < math.Abs(d[hi]) {
 				step = -1
 			}
 		}
@@ -114,7 +115,8 @@ func sweep(d, e []float64, first, step int, cs []float64) {
 		i, j := first+t*step, beside+t*step
 		f, b := s*e[j], c*e[j]
 		var r float64
-		if c, s, r = givens(g, f); t > 0 {
+		c, s, r = givens(g, f)
+		if t > 0 {
 			e[j-step] = r
 		}
 		g = d[i] - p

@@ -167,7 +167,8 @@ func (l *Vectors) Complete(seed, stream uint64, rank int) (*mat.Dense, error) {
 		if i > 2 && last <= 32*tallskinny.Epsilon*math.Sqrt(float64(l.k)) {
 			break
 		}
-		if gram, err = l.rotate(completionStep(gram, rank, i > 0)); err != nil {
+		gram, err = l.rotate(completionStep(gram, rank, i > 0))
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -33,7 +33,8 @@ func Transfer(e method.Evidence, lambda float64) float64 {
 	for i, theta := range e.Theta {
 		s := e.First.RawRowView(i)
 		for a, v := range e.Last.RawRowView(i) {
-			if v /= lambda - theta; v != 0 {
+			v /= lambda - theta
+			if v != 0 {
 				for b, x := range s {
 					h[a*p+b] += v * x
 				}

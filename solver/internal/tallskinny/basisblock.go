@@ -22,7 +22,8 @@ func (b *Basis) OrthonormaliseAll(x blas64.General) bool {
 		if _, pivot := q.cholesky(x, x, gram, 0); pivot < nearly {
 			return false
 		}
-		if gram = q.Gram.Total(); orthonormal(gram) {
+		gram = q.Gram.Total()
+		if orthonormal(gram) {
 			return true
 		}
 	}

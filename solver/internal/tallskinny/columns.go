@@ -63,7 +63,8 @@ func (a *Arena) SignColumns(m *mat.Dense) (changed []bool) {
 	}
 	changed = make([]bool, x.Cols)
 	for j, v := range big {
-		if changed[j], big[j] = v < 0, 1; v < 0 {
+		changed[j], big[j] = v < 0, 1
+		if v < 0 {
 			any, big[j] = true, -1
 		}
 	}
@@ -103,7 +104,8 @@ func (a *Arena) Largest(x blas64.General) float64 {
 		most := s.Of(seg).Data[0]
 		for i := first; i < first+rows; i++ {
 			for _, v := range x.Data[i*x.Stride:][:x.Cols] {
-				if v = math.Abs(v); v > most {
+				v = math.Abs(v)
+				if v > most {
 					most = v
 				}
 			}

@@ -75,7 +75,8 @@ func (q *BlockQR) FactorGram(out, y, gram blas64.General, v Span, least float64)
 			gram = q.Arena.Cross(&q.Gram, y, y)
 		}
 		var next *mat.Dense
-		if next, pivot = q.cholesky(y, y, gram, 0); next == nil {
+		next, pivot = q.cholesky(y, y, gram, 0)
+		if next == nil {
 			q.Gram.Reset(y.Rows, y.Cols, y.Cols)
 			next = q.oneByOne(y, v, 0)
 			r.Mul(next, r)
@@ -123,7 +124,8 @@ func (q *BlockQR) Dimension(n int) int {
 // norm of its column, or nil with y unchanged if a column is too short or a pivot
 // too small.
 func (q *BlockQR) cholesky(out, y, gram blas64.General, least float64) (r *mat.Dense, pivot float64) {
-	if r, pivot = Triangle(gram, least); r == nil {
+	r, pivot = Triangle(gram, least)
+	if r == nil {
 		return nil, 0
 	}
 	q.Gram.Reset(y.Rows, y.Cols, y.Cols)

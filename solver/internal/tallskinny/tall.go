@@ -150,7 +150,8 @@ func (s *Sums) Total() blas64.General {
 
 // RowsOf returns rows [first, first+rows) of x.
 func RowsOf(x blas64.General, first, rows int) blas64.General {
-	if x.Rows = rows; x.Cols > 0 {
+	x.Rows = rows
+	if x.Cols > 0 {
 		x.Data = x.Data[first*x.Stride:]
 	}
 	return x

@@ -184,7 +184,8 @@ func (r *lanczos) Absorb(y *mat.Dense) []method.RitzPair {
 		r.top = max(r.top, math.Abs(r.theta[0]))
 	}
 	r.advance(y, gram)
-	if r.orth.next = nil; r.coupling != nil && tallskinny.Width(r.X) == w {
+	r.orth.next = nil
+	if r.coupling != nil && tallskinny.Width(r.X) == w {
 		r.orth.next = r.orth.over(lost, r.coupling, r.orth.error(r.top))
 	}
 	r.fresh = old
@@ -233,7 +234,8 @@ func (r *lanczos) border(c blas64.General, old int) {
 func (r *lanczos) advance(y *mat.Dense, gram blas64.General) {
 	n, w := y.Dims()
 	room := r.room()
-	if r.full = room == 0; r.full {
+	r.full = room == 0
+	if r.full {
 		// Nothing can be added. Go on with the trailing vectors, so that the
 		// driver can look at everything once more.
 		b := min(r.block, r.size)

@@ -79,7 +79,8 @@ func (r *lanczos) Vectors() func(blas64.General) {
 }
 
 func (r *lanczos) Vector(dst []float64, j int) {
-	if j -= r.gone; j < 0 || j >= r.size {
+	j -= r.gone
+	if j < 0 || j >= r.size {
 		clear(dst) // locked
 		return
 	}

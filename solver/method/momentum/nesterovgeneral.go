@@ -200,7 +200,8 @@ func (m *general) astray(c *method.RitzPair, length float64) bool {
 		return false
 	}
 	m.inside = false
-	if m.enter /= 10; m.enter < least {
+	m.enter /= 10
+	if m.enter < least {
 		m.enter = 0
 	}
 	return true

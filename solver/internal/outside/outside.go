@@ -1,0 +1,211 @@
+// Package outside is what a search knows about eigenvalues that it has not found: bounds on
+// larger ones, and whether more copies of those found may be hidden.
+package outside
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gdsvd/gdsvd/solver/internal/found"
+	"github.com/gdsvd/gdsvd/solver/internal/scout"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
+)
+
+// Probability is that with which a bound may be wrong.
+const Probability = 1e-6
+
+// Bound is an upper bound on the eigenvalues beyond those found.
+type Bound struct {
+	Known       bool
+	Steps       int     // products with random vectors that it is made of
+	Value       float64 // no eigenvalue beyond those found is larger
+	Probability float64 // with which that is wrong
+}
+
+// Block is the start block of the recurrence at work.
+type Block struct {
+	Before int  // vectors that were locked when it was started
+	Given  int  // given columns, which say nothing about others
+	Scout  bool // its columns were drawn after all that is locked had been found
+}
+
+// Watch is what is known about eigenvalues outside of those found.
+type Watch struct {
+	Bound
+	Found *found.Pairs
+	// Wanted says that the search is not over before it is evident that nothing larger is
+	// hidden: where to search was given, so that what is found may not be leading.
+	Wanted bool
+	Doubt  bool // more copies of a value found may be hidden from the recurrence at work
+
+	Rank int     // triplets wanted
+	Tol  float64 // of their residuals, relative to σ₁
+}
+
+// Few is how many random columns join k given ones at least.
+func Few(k int) int { return max(2, (k+9)/10) }
+
+// Scouts is how many random columns look outside of k vectors found by a method of some
+// width. The more the fewer passes it takes; a method of one vector has no memory for many.
+func Scouts(width, k int) int {
+	if width == 1 {
+		return Few(k)
+	}
+	const most = 32
+	return max(Few(k), min(2*k, most))
+}
+
+// Reset forgets the bound: it is of other vectors than those found now.
+func (w *Watch) Reset() { w.Bound = Bound{} }
+
+// Witness takes note of the evidence of the recurrence at work about eigenvalues beyond
+// the pairs found and the first ones of its own, leading, that it has just found. It reports whether
+// that says anything.
+//
+// Which vector the recurrence has missed, if any, depends on the random block: it is the first
+// eigenvector that is not among those found, one of k+1. Each must be ruled out. The
+// vectors of a scout are independent of what it looks beyond. Given columns of the
+// block count for nothing: w may be orthogonal to them, and if it is not, the share
+// of the block in it is all the larger.
+//
+// That argument wants w to be an eigenvector whatever the block is, while the one of
+// the operator deflated by vectors found in the space of the block depends on it, as
+// much as they are wrong. A recurrence has no say until that is much less than δ.
+func (w *Watch) Witness(e method.Evidence, b Block, leading []method.RitzPair) bool {
+	columns := tallskinny.Width(e.First)
+	delta := w.leastShare(columns, b)
+	if delta == 0 {
+		return false
+	}
+	const apart = 1e-2 // relative distance of w from those it could be mixed with
+	if e.Leak > apart*delta*min(e.Theta[0], w.Found.Share()*w.Found.Lambda1) {
+		return false
+	}
+	now := Bound{true, e.Steps, scout.UpperBound(e, delta), Probability}
+	now.Value = max(now.Value, copied(w.Found, leading, b, columns-b.Given))
+	if !w.Known || now.Value <= w.Value || !b.Scout {
+		w.Bound = now
+	}
+	return true
+}
+
+// copied is the least eigenvalue found, if the recurrence at work has found as many of it
+// as its block has random columns, and 0 if not. There may be more of it, which the block says nothing of: vectors of the
+// eigenspace that are orthogonal to a block are always there if it has fewer columns than the space has dimensions.
+// (Copies of larger values are looked for: see Doubtful.)
+func copied(f *found.Pairs, leading []method.RitzPair, b Block, columns int) float64 {
+	own := slices.Clone(f.Values[b.Before:])
+	for _, c := range leading {
+		own = append(own, c.Value)
+	}
+	if len(own) == 0 {
+		return 0
+	}
+	least, equal := slices.Min(own), 0
+	for _, v := range own {
+		if v <= least+f.Slack(least) {
+			equal++
+		}
+	}
+	if equal < columns {
+		return 0
+	}
+	return min(least, slices.Min(append(own, f.Values...)))
+}
+
+// leastShare is δ for a start block of the given columns, 0 if none of them is random.
+func (w *Watch) leastShare(columns int, b Block) float64 {
+	p, cases := columns-b.Given, float64(w.Rank+1)
+	if b.Scout {
+		cases = 1
+	}
+	if p < 1 {
+		return 0
+	}
+	return scout.LeastShare(p, w.Found.Basis.N-b.Before-b.Given, Probability/cases)
+}
+
+// Hidden is the share of the start block of a scout that a vector whose eigenvalue would
+// count may still have, and the least one.
+func (w *Watch) Hidden(e method.Evidence, b Block) (now, goal float64) {
+	goal = w.leastShare(tallskinny.Width(e.First), b)
+	if limit := w.Negligible(w.Found.Least()); limit > e.Theta[0] {
+		return min(1, scout.Transfer(e, limit)), goal
+	}
+	return 1, goal
+}
+
+// Evident reports whether nothing that counts can be hidden above the eigenvalue least.
+func (w *Watch) Evident(least float64) bool {
+	return w.Known && w.Value <= w.Negligible(least)
+}
+
+// Negligible is how large an eigenvalue may be that is found beyond the least one
+// that was looked for: the tolerance, and what rounding hides.
+func (w *Watch) Negligible(least float64) float64 {
+	f := w.Found
+	sigma := f.Sigma(least) + w.Tol*f.Share()*f.Sigma(f.Lambda1)
+	return f.Eigenvalue(sigma) + 16*tallskinny.FloorFactor*tallskinny.Epsilon*f.Lambda1
+}
+
+// State saves or restores what is known.
+func (b *Bound) State(s *method.State) {
+	s.Flag("known", &b.Known)
+	s.Int("steps", &b.Steps, 0, math.MaxInt32)
+	s.Float("bound", &b.Value)
+	s.Float("probability", &b.Probability)
+	if !(b.Value >= 0 && b.Probability >= 0) {
+		s.Refuse("has a bound of %g with probability %g", b.Value, b.Probability)
+	}
+}
+
+// Doubtful reports whether there may be more copies of a value that the last
+// recurrence has found, while smaller values have been locked in their place:
+// it has found as many copies of it as it can, or as many as were missing. warm says that its
+// start vectors were all given.
+func (w *Watch) Doubtful(before, copies int, warm bool) bool {
+	f := w.Found
+	if copies == 0 || f.Len() == f.Basis.N {
+		return false
+	}
+	least, last := f.Least(), f.Values[before:]
+	if before > 0 && len(last) > 0 && !warm && slices.Min(last) > least+f.Slack(least) {
+		return true // it has not come down to the least of those found before
+	}
+	for _, v := range last {
+		if v <= least+f.Slack(least) {
+			continue
+		}
+		equal := 0
+		for _, u := range last {
+			if math.Abs(u-v) <= f.Slack(v) {
+				equal++
+			}
+		}
+		if equal >= copies {
+			return true
+		}
+	}
+	return false
+}
+
+// Telling is the residual of the leading Ritz pair of a recurrence of so many random columns
+// with which it is known not to belong to another copy of one of the values above least.
+func (w *Watch) Telling(c method.RitzPair, least float64, columns int) float64 {
+	f := w.Found
+	next := math.Inf(1)
+	for _, v := range f.Values {
+		if v > least+f.Slack(least) {
+			next = min(next, v)
+		}
+	}
+	// Of one random vector little may point to the copy, of several together next
+	// to none does with a probability that falls as the power of their number.
+	size := min(c.Value, f.Share()*f.Lambda1)
+	blurred := size / 20
+	if columns >= 4 {
+		blurred = size / 4
+	}
+	return min(blurred, (next-c.Value)/2)
+}

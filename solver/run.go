@@ -1,0 +1,175 @@
+package solver
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/certificate"
+	"github.com/gdsvd/gdsvd/solver/internal/deflation"
+	"github.com/gdsvd/gdsvd/solver/internal/found"
+	"github.com/gdsvd/gdsvd/solver/internal/judge"
+	"github.com/gdsvd/gdsvd/solver/internal/outside"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
+)
+
+// safety is how much better than the tolerance a vector has to look to the
+// deflated operator, so that the certificate passes the first time.
+const safety = 0.5
+
+// run is a search for the leading eigenvectors of an operator. What has been found, what passes
+// cost and may still cost, and what is known about the outside have an owner each.
+type run struct {
+	s     Settings
+	about method.Traits // of Settings.Method
+	asked Deflation     // Settings.Deflation: that in s may change
+	op    Operator
+	shape string // of the problem, for checkpoints
+	n     int
+	arena *tallskinny.Arena
+
+	found   *found.Pairs
+	passes  passes
+	outside outside.Watch
+
+	deflated deflation.Deflated // op without what has been found
+	starts   starts
+	work     work
+	cert     *certificate.Certificate // the last one; nil before the first
+	saves    saves
+}
+
+// work is the recurrence at work.
+type work struct {
+	rec   method.Recurrence // nil between two
+	block outside.Block     // that it was started with
+	pairs []method.RitzPair // what it reported last
+	judge judge.Judge
+}
+
+// newRun returns a run on op that has not begun.
+func newRun(ctx context.Context, arena *tallskinny.Arena, op Operator, shape string, s Settings) *run {
+	r := &run{
+		arena: arena, s: s, about: s.Method.Traits(s.Rank), asked: s.Deflation, op: op, shape: shape, n: op.Dim(),
+		passes: newPasses(ctx, arena, op, s),
+	}
+	r.found = found.New(arena, r.n, s.Rank, func(i int) (seed, stream uint64) { return s.Seed, streamRight | uint64(i) })
+	r.found.Tol = s.Tol
+	if s.Stop == StopResidual {
+		r.found.Tol *= safety
+	}
+	switch op := op.(type) {
+	case *dilated:
+		r.found.Linear, r.found.Basis.Cut = true, op.long()
+	case *symmetric:
+		r.found.Linear = true
+		if op.which.shifted() {
+			r.found.Norm = &op.seen
+		}
+	}
+	r.outside = outside.Watch{Found: r.found, Rank: s.Rank, Tol: s.Tol}
+	r.deflated = deflation.Deflated{Operator: op, Found: r.found, Plain: s.Deflation == Plain}
+	if s.Between != nil {
+		arena.Told, arena.Watch = r.passes.began, func() { s.Between(r.passes.cost()) }
+	}
+	return r
+}
+
+// begin takes up the run that Settings.Resume has kept, or the vectors of Settings.Init. It
+// reports whether there are any of those.
+func (r *run) begin() (given bool, err error) {
+	s := r.s
+	switch {
+	case s.Resume != nil:
+		return false, r.resume(s.Resume)
+	case s.Init == nil:
+		return false, nil
+	}
+	_, columns := s.Init.Dims()
+	useful := s.Rank
+	if r.about.Copies == 0 {
+		useful = max(useful, r.about.Width(s.Rank)-outside.Few(s.Rank))
+	}
+	for j := range min(columns, useful) {
+		x := tallskinny.Column(r.arena.Dense(r.n, 1)) // zeros where Init has fewer rows
+		init := s.Init.RawMatrix()
+		r.arena.EachTile(init.Rows, tallskinny.Reads(init).Writing(x), func(from, to int) {
+			for i := from; i < to; i++ {
+				x[i] = init.Data[i*init.Stride+j]
+			}
+			if s.Space != nil {
+				s.Space.Evict(init.Data[from*init.Stride : (to-1)*init.Stride+init.Cols])
+			}
+		})
+		r.starts.warm = append(r.starts.warm, x)
+	}
+	r.s.Init = nil // its memory is not needed any more
+	r.outside.Wanted = s.Stop == StopResidual
+	return r.outside.Wanted, nil
+}
+
+// project makes the deflation projected.
+func (r *run) project() {
+	if r.s.Deflation == Plain {
+		r.found.Orthonormalise()
+	}
+	r.s.Deflation, r.deflated.Plain = Projected, false
+}
+
+// step makes a pass with the recurrence at work and returns what that reports; y is a block
+// to be used again. Without a report the search ends, with the status or the error.
+func (r *run) step(y **mat.Dense, reserve func() int) (pairs []method.RitzPair, st Status, err error) {
+	if err := r.boundary(); err != nil {
+		return nil, NotTerminated, err
+	}
+	if st := r.passes.may(reserve()); st != NotTerminated {
+		return nil, st, r.save()
+	}
+	*y, err = r.product(*y, r.work.rec.Next())
+	if err != nil {
+		st, err = r.abandon(err)
+		return nil, st, err
+	}
+	if !r.about.Guarded || r.work.block.Scout {
+		if !r.arena.Finite(*y) { // which costs a loop over y
+			return nil, Breakdown, r.notFinite()
+		}
+		return r.work.rec.Absorb(*y), NotTerminated, nil
+	}
+	pairs = r.work.rec.Absorb(*y)
+	if math.IsInf(pairs[0].Value, 1) && !r.arena.Finite(*y) {
+		return nil, Breakdown, r.notFinite()
+	}
+	return pairs, NotTerminated, nil
+}
+
+func (r *run) notFinite() error {
+	return fmt.Errorf("product of pass %d is not finite: %w", r.passes.stats.Passes, ErrBreakdown)
+}
+
+// product returns the product with x of the deflated operator, in y if y, that of an
+// earlier pass, has the shape of x. The block is the matrix's own where it lends one.
+func (r *run) product(y, x *mat.Dense) (*mat.Dense, error) {
+	n, l := x.Dims()
+	g, ok := r.op.(gram)
+	written := l
+	switch {
+	case ok && g.a.Info().lends(l):
+		y, written = &mat.Dense{}, 0
+	case y == nil || tallskinny.Width(y) != l:
+		r.arena.Free(y)
+		y = r.arena.Dense(n, l)
+	}
+	return y, r.passes.make(func() error { return r.deflated.Apply(r.passes.ctx, y, x) }, n, l, written)
+}
+
+// release gives the blocks of the recurrence back and forgets it.
+func (r *run) release() {
+	if r.s.Space != nil && r.work.rec != nil {
+		r.work.rec.Free()
+	}
+	r.work = work{}
+}

@@ -1,0 +1,309 @@
+package solver
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gdsvd/gdsvd/solver/internal/judge"
+	"github.com/gdsvd/gdsvd/solver/internal/outside"
+	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
+	"github.com/gdsvd/gdsvd/solver/method"
+)
+
+// blockSafety is safety for vectors that are accepted together before any
+// other: no deflation has hidden anything, what is seen is true.
+const blockSafety = 0.9
+
+// find runs recurrences until all vectors are locked. reserve is the number of
+// passes that must be left for what comes after. The status is Converged if
+// all are locked, Stagnated if some of them will never meet the paper's rule;
+// the error is for faults only.
+func (r *run) find(reserve func() int) (Status, error) {
+	// A recurrence that is at work although all are locked was confirming that.
+	for !r.enough() || r.outside.Doubt || r.work.rec != nil && !r.work.block.Scout {
+		if st, err := r.findNext(reserve); st != Converged || err != nil {
+			return st, err
+		}
+	}
+	if err := r.boundary(); err != nil {
+		return NotTerminated, err
+	}
+	if r.found.Stalled {
+		return Stagnated, nil
+	}
+	return Converged, nil
+}
+
+// findNext runs one recurrence to its end, locking what it finds; if a
+// checkpoint has brought one back, that one.
+func (r *run) findNext(reserve func() int) (Status, error) {
+	confirming := r.enough()
+	if r.work.rec == nil {
+		if confirming {
+			r.starts.warm = nil // random vectors only
+		}
+		z, given := r.start()
+		r.work = work{
+			rec: r.s.Method.New(r.terms()), judge: r.newJudge(given == tallskinny.Width(z)),
+			block: outside.Block{Before: r.found.Len(), Given: given},
+		}
+		r.work.rec.Start(z)
+	}
+	r.work.rec.Avoid(r.found.Basis)
+	if !confirming && r.s.Stop == StopResidual {
+		r.work.rec.Aim(func(pairs []method.RitzPair) float64 {
+			if r.s.Energy > 0 {
+				pairs = pairs[:min(len(pairs), r.missing(pairs))]
+			}
+			return r.found.Worst(pairs) / r.found.Tol
+		})
+	}
+	var y *mat.Dense
+	defer func() { r.arena.Free(y) }()
+	for {
+		pairs, st, err := r.step(&y, reserve)
+		if pairs == nil {
+			return st, err
+		}
+		index, lead := min(r.found.Len(), r.s.Rank-1), pairs[0]
+		size, err := r.passes.inRange(lead, r.found.Lambda1)
+		if err != nil {
+			return Breakdown, err
+		}
+		r.found.Lambda1 = max(r.found.Lambda1, size)
+		r.work.pairs = pairs
+		open, worst := r.outlook(pairs)
+		wanted := r.found.Len() + r.missing(pairs)
+		var accepted int
+		var over bool
+		if confirming {
+			over, r.outside.Doubt = r.checkMultiplicity(pairs)
+		} else {
+			accepted, over = r.accept(pairs)
+			r.outside.Doubt = r.enough() && r.outside.Doubtful(r.work.block.Before, r.about.Copies, r.work.judge.Warm)
+			if r.outside.Doubt {
+				r.outside.Reset() // of copies it knows nothing
+			}
+		}
+		e := r.event(PhaseIterate, index, lead)
+		e.Rank, e.Open, e.Worst = wanted, open, worst
+		if confirming {
+			e.Phase = PhaseConfirm
+			e.Worst, e.Goal = r.uncertain(lead)
+		}
+		e.More = r.outside.Doubt || !over && confirming || r.enough() && r.outside.Wanted && !r.outside.Evident(r.found.Least())
+		if err := r.observe(e); err != nil {
+			return NotTerminated, err
+		}
+		if over || accepted > 0 && (r.enough() || !r.work.rec.Lock(accepted)) {
+			r.release()
+			return Converged, nil
+		}
+		if accepted > 0 {
+			r.work.judge = r.newJudge(r.work.judge.Warm)
+		}
+	}
+}
+
+// newJudge returns the judge of a recurrence. The tolerance of the paper's rule for values
+// is that of A, not of the 2^−e·A that the run sees.
+func (r *run) newJudge(warm bool) judge.Judge {
+	e := int(scaleOf(r.op))
+	if !r.found.Linear {
+		e *= 2
+	}
+	return judge.Judge{Paper: r.s.Stop == StopPaper, Tol: r.found.Tol, Exponent: e, Linear: r.found.Linear, Warm: warm}
+}
+
+// terms are what the next recurrence is told.
+func (r *run) terms() method.Run {
+	return method.Run{
+		Arena: r.arena, Rank: r.s.Rank, Paper: r.s.Stop == StopPaper,
+		Indefinite: r.s.Operator == Dilation, Given: r.outside.Wanted && r.starts.drawn == 1,
+	}
+}
+
+// accept decides about the Ritz pairs of a pass as a block: those that are wanted
+// are locked, in order, when the last of them is good enough. Waiting for it
+// costs no pass that would not be needed anyway, every pass improves the others
+// too, and what is locked together has been rotated together. Ritz pairs whose
+// values are roundoff end the list. With given start vectors they also wait until it is
+// evident that nothing larger is hidden, as long as the recurrence can tell. If nothing is left to be found accept locks
+// an arbitrary completion, provided that the recurrence is fresh: what one that
+// has gone on after a lock does not see may still be there. If a given start
+// vector turns out to lie in the null space it asks for another.
+func (r *run) accept(pairs []method.RitzPair) (accepted int, restart bool) {
+	j := &r.work.judge
+	j.Products++
+	j.Tol = r.found.Tol * r.found.Share()
+	if r.found.Len() == 0 && len(pairs) > 1 && r.s.Stop == StopResidual {
+		j.Tol *= blockSafety / safety
+	}
+	missing := r.missing(pairs)
+	verdicts := make([]judge.Verdict, 0, min(len(pairs), missing))
+	null, wait := false, false
+	for i := range cap(verdicts) {
+		v := j.Verdict(i, pairs[i], r.found.Lambda1, r.found.Noise)
+		null = v == judge.Nothing
+		if null {
+			break
+		}
+		wait = wait || v == judge.GoOn
+		verdicts = append(verdicts, v)
+	}
+	if wait {
+		return 0, false
+	}
+	if n := len(verdicts); n > 0 && n == missing {
+		told := r.witness(n)
+		if told && r.outside.Wanted && !r.outside.Evident(pairs[n-1].Value) {
+			return 0, false
+		}
+	}
+	for _, v := range verdicts {
+		r.found.Stalled = r.found.Stalled || v == judge.Floor && r.s.Stop == StopPaper
+	}
+	r.lock(pairs, verdicts)
+	if null && r.found.Len() == r.work.block.Before && !j.Warm {
+		for !r.enough() {
+			r.found.AddNull()
+		}
+	}
+	return len(verdicts), null
+}
+
+// lock locks the leading Ritz pairs of the recurrence. The value the paper computes is one
+// only where its rule has been met.
+func (r *run) lock(pairs []method.RitzPair, verdicts []judge.Verdict) {
+	if r.lockBlock(pairs[:len(verdicts)]) {
+		return
+	}
+	for i, v := range verdicts {
+		x, c := r.found.Basis.Next(), pairs[i]
+		r.work.rec.Vector(x, i)
+		value := c.Value
+		if r.s.Stop == StopPaper && v == judge.Found {
+			value = c.PaperValue
+		}
+		if r.s.Deflation == Plain {
+			r.found.Basis.Normalise(x)
+			r.found.Noise += c.Residual + math.Abs(value-c.Value)
+		} else {
+			r.found.Extend(x)
+		}
+		r.found.Push(value, r.found.Relative(c))
+	}
+}
+
+// lockBlock locks Ritz pairs at once, for a recurrence and a rule that permit that.
+func (r *run) lockBlock(pairs []method.RitzPair) bool {
+	if len(pairs) < 2 || r.s.Stop == StopPaper || r.s.Deflation == Plain || r.found.Basis.Cut > 0 {
+		return false
+	}
+	vectors := r.work.rec.Vectors()
+	if vectors == nil {
+		return false
+	}
+	block := r.arena.Dense(r.n, len(pairs))
+	defer r.arena.Free(block)
+	vectors(block.RawMatrix())
+	return r.found.AddBlock(block, pairs)
+}
+
+// estimates completes what has been found with what the interrupted recurrence had, then
+// with given start vectors not used yet, then with random ones, so that there are
+// k orthonormal vectors. The run cannot iterate after that.
+func (r *run) estimates() {
+	f, pairs := r.found, r.work.pairs[:min(len(r.work.pairs), r.missing(r.work.pairs))]
+	if !r.lockBlock(pairs) {
+		for j, c := range pairs {
+			x := f.Basis.Next()
+			r.work.rec.Vector(x, j)
+			if f.Basis.Orthonormalise(x) {
+				f.Push(c.Value, f.Relative(c))
+			}
+		}
+	}
+	for f.Len() < r.s.Rank && r.takeWarm(f.Basis.Next()) {
+		f.Push(0, 1)
+	}
+	least := r.s.Rank
+	if r.s.Energy > 0 {
+		least = 1 // what means nothing captures nothing
+	}
+	for f.Len() < least {
+		f.AddRandom(0, 1)
+	}
+	r.release()
+}
+
+// checkMultiplicity decides about the Ritz pairs of a recurrence that looks, from random
+// vectors, for values larger than the least ones locked, and exchanges what it
+// finds for them. It reports whether the recurrence is over, and whether there
+// may be still more.
+func (r *run) checkMultiplicity(pairs []method.RitzPair) (done, more bool) {
+	f := r.found
+	r.work.judge.Products++
+	order := make([]int, f.Len()) // of the locked ones, ascending
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(f.Values[i], f.Values[j]) })
+	var verdicts []judge.Verdict
+	for i := range min(len(pairs), len(order)) {
+		v := r.work.judge.Verdict(i, pairs[i], f.Lambda1, f.Noise)
+		least := f.Values[order[i]]
+		if v == judge.Nothing || pairs[i].Value <= least+f.Slack(least) {
+			if i > 0 || v != judge.GoOn {
+				break
+			}
+			done = r.work.judge.Products >= judge.MinProducts && pairs[0].Residual <= r.telling(pairs[0], least)
+			if done {
+				r.witness(0)
+			}
+			return done, false
+		}
+		verdicts = append(verdicts, v)
+	}
+	if slices.Contains(verdicts, judge.GoOn) {
+		return false, false
+	}
+	if len(verdicts) > 0 {
+		r.outside.Reset()
+	}
+	r.witness(len(verdicts))
+	for _, i := range slices.Backward(slices.Sorted(slices.Values(order[:len(verdicts)]))) {
+		f.Remove(i)
+	}
+	r.lock(pairs, verdicts)
+	return true, len(verdicts) > 0
+}
+
+// telling is the residual of the leading Ritz pair with which it is known well enough to say that
+// it does not belong to another copy of one of the locked values above least.
+func (r *run) telling(c method.RitzPair, least float64) float64 {
+	return r.outside.Telling(c, least, tallskinny.Width(r.work.rec.Next()))
+}
+
+// uncertain is Event.Worst and Event.Goal of a pass that looks for more copies: the
+// leading Ritz pair is one, which is to be found, or is to be told from all of them.
+func (r *run) uncertain(c method.RitzPair) (now, goal float64) {
+	t := r.telling(c, r.found.Least())
+	if t > 0 && c.Residual > 0 {
+		return min(1, c.Residual/c.Value), t / c.Value
+	}
+	return min(1, r.found.Relative(c)), r.found.Tol
+}
+
+// witness takes note of what the recurrence at work says about eigenvalues beyond the pairs found
+// and the first ones of its own, and reports whether it says anything.
+func (r *run) witness(first int) bool {
+	if r.work.rec == nil || r.s.Stop != StopResidual || r.s.Deflation == Plain && r.work.block.Before > 0 {
+		return false // plain deflation keeps nothing out of its space
+	}
+	e, ok := r.work.rec.Evidence(first)
+	return ok && r.outside.Witness(e, r.work.block, r.work.pairs[:first])
+}
