@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -81,7 +82,7 @@ func TestEveryFaultSurfaces(t *testing.T) {
 		}()
 		var unnoticed []vfstest.Op
 		step := 1
-		if testing.Short() {
+		if !longtest.On() {
 			step = 4
 		}
 		for n := 0; n < count; n += step {
@@ -169,7 +170,7 @@ func TestFullDisk(t *testing.T) {
 func TestDeathLeavesOldOrNewStore(t *testing.T) {
 	in, before := faultInput(t), write(t, "old", "1,1,1\n")
 	step := 3
-	if testing.Short() {
+	if !longtest.On() {
 		step = 8
 	}
 	for n := 0; ; n += step {

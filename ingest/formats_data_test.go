@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	pq "github.com/parquet-go/parquet-go"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestOneMatrixInManyFormats(t *testing.T) {
 	path := filepath.Join(dataDir(t), "movielens", "ml-1m", "ratings-notimestamp.dat.gz")
 	entries, _ := naiveLines(string(plain(t, path)), "::", []int{0, 1, 2})
-	if testing.Short() {
+	if !longtest.On() {
 		entries = entries[:20000]
 	}
 	type row struct {

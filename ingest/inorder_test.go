@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -237,6 +238,10 @@ func TestInOrderStops(t *testing.T) {
 
 // TestInOrderFaults: whichever operation fails, with entries in order or after all not, it is told and nothing is left.
 func TestInOrderFaults(t *testing.T) {
+	step := 4
+	if longtest.On() {
+		step = 1
+	}
 	for _, last := range []int64{70000, 3} {
 		var entries []indexed
 		for i := range int64(70000) {
@@ -255,7 +260,7 @@ func TestInOrderFaults(t *testing.T) {
 		if err != nil || count < 20 {
 			t.Fatal(count, err)
 		}
-		for n := range count {
+		for n := 0; n < count; n += step {
 			out := target(t)
 			_, err := faulty(out, vfstest.FailAt(n))
 			if !errors.Is(err, vfstest.ErrInjected) {

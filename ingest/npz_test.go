@@ -18,6 +18,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -180,7 +181,7 @@ func TestSciPy(t *testing.T) {
 func TestDamagedNPZ(t *testing.T) {
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		whole, step := smallCSR.bytes(t, method), 5
-		if testing.Short() {
+		if !longtest.On() {
 			step = 23
 		}
 		_, want, err := parsePlain(write(t, "in", string(whole)), Options{}, format.ChunkBytes)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -49,13 +50,17 @@ func (f *countedFile) Close() error {
 func TestFewOpenFiles(t *testing.T) {
 	// Not of this count: standard input, output and error, what Go's runtime and the lock have open, the directories made durable.
 	const elsewhere = 8
+	limits := []int{fewestFiles, 24, 40}
+	if !longtest.On() {
+		limits = limits[:1]
+	}
 	for _, u := range unluckyCases(t) {
 		whole := target(t)
 		if _, _, err := u.run(t, whole, -1); err != nil {
 			t.Fatal(err)
 		}
 		want := vfstest.Contents(t, whole)
-		for _, limit := range []int{fewestFiles, 24, 40} {
+		for _, limit := range limits {
 			for _, workers := range []int{1, 8} {
 				p := u.plan
 				p.FanIn = 64

@@ -18,6 +18,7 @@ import (
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -51,7 +52,7 @@ func TestPairDependsOnEntriesAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	lines := timed(r, 350)
 	for _, which := range []string{"random:0.3", "last:2", "time:0.25", "after:1000030000"} {
-		if testing.Short() && which[0] != 'l' && which[0] != 'r' {
+		if !longtest.On() && which[0] != 'l' && which[0] != 'r' {
 			continue // as last:2, with less to remember
 		}
 		h, err := ParseHoldout(which)

@@ -20,6 +20,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/internal/scratch"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -188,7 +189,11 @@ func TestResumeAfterTwoDeaths(t *testing.T) {
 		return died
 	}
 	end := sort.Search(1<<12, func(n int) bool { return !killed(n) })
-	for n := max(0, end-40); n < end; n++ {
+	last := 40
+	if !longtest.On() {
+		last = 8
+	}
+	for n := max(0, end-last); n < end; n++ {
 		killed(n)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/internal/text"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // within tells whether an estimate is true but for a factor.
@@ -34,7 +35,7 @@ func TestSniffEstimates(t *testing.T) {
 		{"svmlight/a9a.t", true},
 		{"mnist/train-images-idx3-ubyte.gz", false},
 	} {
-		if testing.Short() && strings.HasPrefix(c.file, "mnist") {
+		if !longtest.On() && strings.HasPrefix(c.file, "mnist") {
 			continue
 		}
 		path := filepath.Join(dir, filepath.FromSlash(c.file))

@@ -19,6 +19,7 @@ import (
 	"github.com/gdsvd/gdsvd/ingest/format"
 	"github.com/gdsvd/gdsvd/ingest/format/parquet"
 	"github.com/gdsvd/gdsvd/ingest/internal/heldout"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // timeRow is a row with its time in every way a column can have it.
@@ -90,7 +91,7 @@ func TestOneLogInThreeFormats(t *testing.T) {
 		o.Columns = []string{"user", "item", "rating", "ts"}
 		check("JSON lines by key", inputs["JSON lines"], o)
 		for c, column := range columns {
-			if testing.Short() && c%len(options) != k {
+			if !longtest.On() && c%len(options) != k {
 				continue
 			}
 			o.Columns = []string{"user", "item", "rating", column}

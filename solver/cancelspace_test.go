@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
@@ -137,7 +138,7 @@ func TestCancelledSweepEnds(t *testing.T) {
 		if c.init {
 			set.Init = solvertest.Random(n, rank, 2)
 		}
-		if testing.Short() {
+		if !longtest.On() {
 			c.tries = 2 + c.tries/8
 		}
 		want, space, _ := run(set, 0)

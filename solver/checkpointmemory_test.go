@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
@@ -49,7 +50,7 @@ func (w *weighing) Write(p []byte) (int, error) {
 // and not half of one vector.
 func TestCheckpointIsNotCopied(t *testing.T) {
 	n := 200_000
-	if testing.Short() {
+	if !longtest.On() {
 		n = 50_000
 	}
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 4}, block.Descent{}, momentum.Nesterov{}, gd.Descent{}} {

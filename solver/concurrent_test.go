@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method"
 	"github.com/gdsvd/gdsvd/solver/method/block"
@@ -59,7 +60,7 @@ func TestConcurrentRunsOnOneSpace(t *testing.T) {
 func TestWorkersChangeNoBits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	processors, teams := []int{1, 2, 4}, []int{1, 2, 3, 8}
-	if testing.Short() {
+	if !longtest.On() {
 		processors, teams = []int{1, 4}, []int{1, 3}
 	}
 	for _, m := range []method.Method{lanczos.Krylov{Columns: 2, Basis: 12}, block.Descent{Columns: 5}, momentum.Nesterov{}} {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -58,7 +59,7 @@ func (m *equalRows) DecodeBlock(i int, dst *csr.Block) error {
 // More entries than an int32 counts, in more places than a uint32: all numbers
 // are integers, and the result is exact.
 func TestBeyond32Bits(t *testing.T) {
-	if testing.Short() {
+	if !longtest.On() {
 		t.Skip("2³¹ entries take seconds")
 	}
 	const rows, entries = 1<<14 + 1, csr.BlockNNZ

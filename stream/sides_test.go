@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 )
 
@@ -78,7 +79,7 @@ func TestSidesConform(t *testing.T) {
 				{Workers: 1, Width: 20}, {Workers: 7, Width: 1, Rank: 20}, {Workers: 2, Width: 20, Memory: streaming + 1<<14},
 				{Workers: 2, Width: 1, Rank: 20, Space: &memorySpace{}}, {Workers: 1, Width: 2, Rank: 20, Space: &memorySpace{}},
 			} {
-				if testing.Short() && i%2 == 1 {
+				if !longtest.On() && i%2 == 1 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%v/%v/%+v", shape, form, o), func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // environment builds the program for a test.
@@ -42,7 +43,7 @@ func environment(t *testing.T) *Env {
 func TestHostile(t *testing.T) {
 	e := environment(t)
 	share := 1
-	if testing.Short() {
+	if !longtest.On() {
 		share = 4
 	}
 	for _, a := range attacks {

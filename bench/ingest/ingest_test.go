@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // The whole of it on a small scale: a text that does not fit into the limit is
 // ingested, killed on the way and resumed; the store is that of an ingest
 // without a break.
 func TestSmallIngest(t *testing.T) {
-	if testing.Short() {
+	if !longtest.On() {
 		t.Skip("builds the program and makes 100 MB of text")
 	}
 	cgrouptest.New(t, "gdsvd-ingest-test", 64<<20)

@@ -6,13 +6,14 @@ import (
 
 	"github.com/gdsvd/gdsvd/bench/internal/harness"
 	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // The whole of it on a small scale: a store whose decoded form is several times
 // the limit, and page cache included nothing is killed, the values are right,
 // and the bits do not depend on the budget.
 func TestSmallScale(t *testing.T) {
-	if testing.Short() {
+	if !longtest.On() {
 		t.Skip("builds the program and makes stores")
 	}
 	cgrouptest.New(t, "gdsvd-scale-test", 64<<20)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // Real data with singular values computed by LAPACK or ARPACK.
@@ -40,7 +42,7 @@ func TestRealData(t *testing.T) {
 	}
 	for _, d := range realData {
 		t.Run(d.name, func(t *testing.T) {
-			if d.large && (raceDetector || testing.Short()) {
+			if d.large && (raceDetector || !longtest.On()) {
 				t.Skip("too large for the race detector and for -short")
 			}
 			store := filepath.Join(t.TempDir(), "m.csr")
@@ -114,7 +116,7 @@ func referenceValues(t *testing.T, dir, name string) (values []float64) {
 // A result for 99 % of the ratings is a start for all of them that saves passes.
 func TestWarmPasses(t *testing.T) {
 	data := os.Getenv("GDSVD_DATA")
-	if data == "" || raceDetector || testing.Short() {
+	if data == "" || raceDetector || !longtest.On() {
 		t.Skip("takes MovieLens 1M, and is too large for the race detector and for -short")
 	}
 	f, err := os.Open(filepath.Join(data, "movielens/ml-1m/ratings-notimestamp.dat.gz"))

@@ -22,6 +22,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/crc"
 	"github.com/gdsvd/gdsvd/internal/durable"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // rewrite changes a file by a function of its contents.
@@ -66,7 +67,7 @@ func TestCheckFindsEveryDamage(t *testing.T) {
 	store := ingested(t, tall)
 	whole, _ := factorised(t, store, "-k", "2")
 	unfinished := stopped(t, store, "-k", "2", "--method", "power", "--max-passes", "3")
-	short := testing.Short() || raceDetector
+	short := !longtest.On() || raceDetector
 	for _, dir := range []string{whole, unfinished} {
 		sound := func() {
 			o := gdsvd(t, "check", dir)

@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/synth"
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // The flags in result.json make the same run again: the same files, byte by
@@ -87,7 +88,7 @@ func TestWorkersChangeNoBitsInFiles(t *testing.T) {
 	store := long(t, 150000, 150000)
 	flags := []string{"-k", "3", "--method", "krylov", "--block", "2", "--basis", "30", "--memory", "72MiB", "--max-passes", "40"}
 	processors, teams := []int{1, 2, 4}, []string{"1", "2", "3", "8"}
-	if testing.Short() {
+	if !longtest.On() {
 		processors, teams = []int{1, 4}, []string{"1", "3"}
 	}
 	var want string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // The command line of complete.
@@ -60,7 +61,7 @@ func TestCompleteMovieLens(t *testing.T) {
 	if data == "" {
 		t.Skip("GDSVD_DATA does not name a directory of real data")
 	}
-	if raceDetector || testing.Short() {
+	if raceDetector || !longtest.On() {
 		t.Skip("too large for the race detector and for -short")
 	}
 	path := filepath.Join(t.TempDir(), "m.csr")

@@ -14,6 +14,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/csr"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // The bytes of σ, U and V do not depend on the number of workers, on whether
@@ -22,7 +23,7 @@ func TestSameBitsWhateverTheMachine(t *testing.T) {
 	// Large enough for several blocks, and for a budget to matter.
 	file := ratings(t, synth.Ratings{Users: 7000, Items: 1500, Ratings: 1100000, Seed: 3})
 	passes, workerCounts := "25", []string{"1", "2", "7"}
-	if raceDetector || testing.Short() { // the same code, sooner done
+	if raceDetector || !longtest.On() { // the same code, sooner done
 		passes, workerCounts = "4", []string{"1", "7"}
 	}
 	method := []string{"svd", "-k", "3", "--method", "krylov", "--block", "4"} // by name: a choice may depend on the budget

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // friends makes an undirected graph and returns its store and adjacency matrix: two circles of friends, with some
@@ -243,7 +244,7 @@ func TestRealEigs(t *testing.T) {
 	if data == "" {
 		t.Skip("GDSVD_DATA does not name a directory of real data")
 	}
-	if raceDetector || testing.Short() {
+	if raceDetector || !longtest.On() {
 		t.Skip("too large for the race detector and for -short")
 	}
 	var reference struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -44,7 +45,7 @@ var sweptRuns = map[string]sweptRun{
 // there then.
 func (c sweptRun) sweep(t *testing.T, store string, fault func(f *vfstest.FaultFS, o vfstest.Op) error, after func(at vfstest.Op, dir string, old map[string]string, o ran)) {
 	step := 1
-	if testing.Short() || raceDetector {
+	if !longtest.On() || raceDetector {
 		step = 9
 	}
 	for n := 0; ; n += step {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/memory"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
@@ -56,7 +57,7 @@ func TestVectorsInFiles(t *testing.T) {
 		"--method krylov --block 1 --basis 10", "--method krylov --block 4 --basis 20", "--method block --block 5",
 		"--method power", "--method nesterov", "--method polyak", "--method gd", "--method nesterov-general",
 	}
-	if raceDetector || testing.Short() {
+	if raceDetector || !longtest.On() {
 		methods = methods[:1]
 	}
 	for _, m := range methods {

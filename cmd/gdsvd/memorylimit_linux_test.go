@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/cmd/gdsvd/internal/ui"
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/internal/cgroup/cgrouptest"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/memory"
 )
 
@@ -32,13 +33,17 @@ func TestSmallestBudget(t *testing.T) {
 	// All of the vectors of the shorter side, more of them than the rank: the finishing pass
 	// has most in flight, and the longer side is read and written over and over.
 	must(t, "generate", "spectrum", "-q", "--rows", "150000", "--cols", "50", "--layers", "2", "--rank", "40", "--decay", "0.8", "-o", tall)
-	for _, c := range []struct {
+	cases := []struct {
 		store string
 		flags []string
 	}{
-		{square, []string{"-k", "6"}}, {square, []string{"-k", "30", "--method", "krylov", "--block", "8"}}, {square, []string{"-k", "12", "--method", "block"}},
-		{square, []string{"-k", "3", "--method", "nesterov"}}, {tall, []string{"-k", "50"}},
-	} {
+		{square, []string{"-k", "6"}}, {tall, []string{"-k", "50"}}, {square, []string{"-k", "30", "--method", "krylov", "--block", "8"}},
+		{square, []string{"-k", "12", "--method", "block"}}, {square, []string{"-k", "3", "--method", "nesterov"}},
+	}
+	if !longtest.On() {
+		cases = cases[:2]
+	}
+	for _, c := range cases {
 		store, flags := c.store, c.flags
 		t.Run(filepath.Base(store)+" "+strings.Join(flags, " "), func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
@@ -132,7 +137,7 @@ func TestResumeWithinAKernelLimit(t *testing.T) {
 // So does one whose vectors are in files, and a process that is killed leaves
 // none of these.
 func TestVectorsInFilesWithinAKernelLimit(t *testing.T) {
-	if raceDetector || testing.Short() {
+	if raceDetector || !longtest.On() {
 		t.Skip("vectors of many megabytes")
 	}
 	store := long(t, 400000, 350000)

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // Views of real data have the singular values that LAPACK and ARPACK give for what numpy, scanpy and
@@ -37,7 +39,7 @@ func TestRealViews(t *testing.T) {
 		{"Slashdot, normalised adjacency", "", "spectral", values(1, .98277202, .98230445, .96930671), 1e-8, true},
 	} {
 		t.Run(d.name, func(t *testing.T) {
-			if d.large && (raceDetector || testing.Short()) {
+			if d.large && (raceDetector || !longtest.On()) {
 				t.Skip("too large for the race detector and for -short")
 			}
 			input := filepath.Join(data, d.input)

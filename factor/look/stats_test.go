@@ -17,6 +17,7 @@ import (
 	"github.com/gdsvd/gdsvd/factor"
 	"github.com/gdsvd/gdsvd/factor/look"
 	"github.com/gdsvd/gdsvd/internal/csrtest"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/vfs/vfstest"
 )
 
@@ -172,7 +173,7 @@ func TestSummariseReplaces(t *testing.T) {
 // Whichever operation fails, there is no directory, or a whole one, and no success.
 func TestSummariseFaults(t *testing.T) {
 	store, step := cinema(t, false), 1
-	if testing.Short() {
+	if !longtest.On() {
 		step = 5
 	}
 	for at := 0; ; at += step {

@@ -5,11 +5,13 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // TestNarrowPlatforms: a program of 32 bits is not built, and the compiler says why.
 func TestNarrowPlatforms(t *testing.T) {
-	if testing.Short() {
+	if !longtest.On() {
 		t.Skip("compiles for other platforms")
 	}
 	tool, err := exec.LookPath("go")

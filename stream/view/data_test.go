@@ -15,6 +15,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/stream"
@@ -57,7 +58,7 @@ func ratings100K(t *testing.T) *mat.Dense {
 	if data == "" {
 		t.Skip("GDSVD_DATA does not name a directory of real data")
 	}
-	if testing.Short() {
+	if !longtest.On() {
 		t.Skip("dense matrices of millions of numbers")
 	}
 	ratings := mat.NewDense(943, 1682, nil)

@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/stream"
 )
 
@@ -72,7 +73,7 @@ func sameLines(t *testing.T, f *Fitted, axis string, a, want *mat.Dense) {
 // Columns are, too, where nothing is needed of the rows.
 func TestFittedRows(t *testing.T) {
 	byColumn, count := 0, 150
-	if testing.Short() {
+	if !longtest.On() {
 		count = 50
 	}
 	texts := slices.Concat(early, middle, late, []string{"log1p · drop=columns,count<4 · pca", "drop=rows,count<4 · tfidf", "keep=columns,hvg:9 · pca-scaled", "keep=rows,hvg:9 · normalize=columns"})

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
@@ -80,7 +81,7 @@ func randomMatrix(r *rand.Rand) *mat.Dense {
 // orientations; where a formula yields no number, that is said.
 func TestRandomPipelines(t *testing.T) {
 	count, refused := 200, 0
-	if testing.Short() {
+	if !longtest.On() {
 		count = 50
 	}
 	for seed := range count {

@@ -8,12 +8,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/gdsvd/gdsvd/internal/longtest"
 )
 
 // The whole way: the program is built, makes a store with known values, finds them,
 // and what it reports is read.
 func TestTrial(t *testing.T) {
-	if testing.Short() {
+	if !longtest.On() {
 		t.Skip("builds the program")
 	}
 	p, err := Open(t.Context(), "")

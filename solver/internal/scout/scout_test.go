@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
 
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/solver/internal/tallskinny"
 	"github.com/gdsvd/gdsvd/solver/method"
 )
@@ -83,7 +84,7 @@ func TestScoutBound(t *testing.T) {
 	}
 	const n = 300
 	runs := 100
-	if testing.Short() {
+	if !longtest.On() {
 		runs = 10
 	}
 	for name, f := range spectra {

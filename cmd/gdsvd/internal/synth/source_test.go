@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gdsvd/gdsvd/csr"
+	"github.com/gdsvd/gdsvd/internal/longtest"
 	"github.com/gdsvd/gdsvd/internal/solvertest"
 	"github.com/gdsvd/gdsvd/solver"
 	"github.com/gdsvd/gdsvd/solver/method/lanczos"
@@ -128,7 +129,7 @@ func largeEnough(t *testing.T, src stream.Source, budget int64) {
 
 // The leading values and vectors of a matrix that is nowhere are those it was made with.
 func TestSolveSpectrumWithoutAStore(t *testing.T) {
-	if testing.Short() {
+	if !longtest.On() {
 		t.Skip("several seconds")
 	}
 	const k, budget = 5, 64 << 20
@@ -157,7 +158,7 @@ func TestSolveSpectrumWithoutAStore(t *testing.T) {
 
 // The same for an expansion, the values of which are products.
 func TestSolveKronWithoutAStore(t *testing.T) {
-	if testing.Short() {
+	if !longtest.On() {
 		t.Skip("several seconds")
 	}
 	const k, budget = 5, 96 << 20
